@@ -1,0 +1,114 @@
+// Package result holds what measuring yields: metrics under their canonical names, and the records of trials.
+//
+// Every value is in base units: seconds, bits per second, plain ratios and counts. The table of names, units and
+// directions is the one in docs/metrics.md.
+package result
+
+import "strconv"
+
+// The canonical metric names.
+const (
+	RTT             = "rtt"
+	ResponseTime    = "response_time"
+	ServiceTime     = "service_time"
+	ConnectTime     = "connect_time"
+	TransactionRate = "transaction_rate"
+	MessageRate     = "message_rate"
+	Goodput         = "goodput"
+	Retransmits     = "retransmits"
+	Sent            = "sent"
+	Received        = "received"
+	Duplicates      = "duplicates"
+	OutOfOrder      = "out_of_order"
+	Loss            = "loss"
+	Lost            = "lost"
+	IPDV            = "ipdv"
+	CPU             = "cpu"
+)
+
+// The statistics that a metric of observations can carry. Percentiles are written by PercentileStat.
+const (
+	Mean   = "mean"
+	Stddev = "stddev"
+	Min    = "min"
+	Max    = "max"
+	P50    = "p50"
+	P90    = "p90"
+	P99    = "p99"
+	P999   = "p99.9"
+	P9999  = "p99.99"
+	P99999 = "p99.999"
+)
+
+// The units.
+const (
+	Seconds       = "s"
+	PerSecond     = "1/s"
+	BitsPerSecond = "bit/s"
+	One           = "1"
+)
+
+// Metric is one value that a trial yielded.
+type Metric struct {
+	// Name is one of the canonical names above.
+	Name string `json:"name"`
+	// Stat is which statistic of the observations this is; empty for counts and rates.
+	Stat string `json:"stat"`
+	// Unit is a base unit: s, 1/s, bit/s or 1.
+	Unit string `json:"unit"`
+	// Value is the value in Unit.
+	Value float64 `json:"value"`
+	// Scope says which part of the trial the value belongs to where it is not the whole: "client", "server",
+	// "sender", "receiver", "stream 5", "thread 0". Empty for the trial as a whole.
+	Scope string `json:"scope,omitempty"`
+}
+
+// Direction says which way a metric is better.
+type Direction int
+
+// The directions. Neither is for counts that have no better side, such as sent.
+const (
+	Neither Direction = iota
+	LowerIsBetter
+	HigherIsBetter
+)
+
+// UnitOf gives the base unit of a canonical metric name, and false for a name that is none.
+func UnitOf(name string) (string, bool) {
+	switch name {
+	case RTT, ResponseTime, ServiceTime, ConnectTime, IPDV:
+		return Seconds, true
+	case TransactionRate, MessageRate:
+		return PerSecond, true
+	case Goodput:
+		return BitsPerSecond, true
+	case Retransmits, Sent, Received, Duplicates, OutOfOrder, Loss, Lost, CPU:
+		return One, true
+	}
+	return "", false
+}
+
+// Better says which way the metric of the given name is better.
+func Better(name string) Direction {
+	switch name {
+	case Sent, Received:
+		return Neither
+	case TransactionRate, MessageRate, Goodput:
+		return HigherIsBetter
+	}
+	return LowerIsBetter
+}
+
+// PercentileStat writes a percentile as a stat: 99.9 becomes "p99.9".
+func PercentileStat(percentile float64) string {
+	return "p" + strconv.FormatFloat(percentile, 'f', -1, 64)
+}
+
+// MinBeyond is how many observations must lie beyond a percentile for it to be printed.
+const MinBeyond = 10
+
+// SupportsPercentile says whether count observations support the percentile: at least MinBeyond of them lie beyond it.
+func SupportsPercentile(count int64, percentile float64) bool {
+	// The 1e-9 keeps 1000 observations enough for p99, in spite of binary fractions.
+	return float64(count)*(100-percentile)/100+1e-9 >= MinBeyond
+}

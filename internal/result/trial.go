@@ -1,0 +1,108 @@
+package result
+
+import "time"
+
+// The definitions: what a number is after normalisation, and as the tool reported it.
+const (
+	// DefinitionRTT is the full round trip of a request and its reply, on the application's clock.
+	DefinitionRTT = "rtt"
+	// DefinitionHalfRTT is half of it, as sockperf prints unless told otherwise.
+	DefinitionHalfRTT = "half-rtt"
+	// DefinitionSmoothedRTT is the kernel's smoothed TCP round-trip time, sampled under load.
+	DefinitionSmoothedRTT = "smoothed-rtt"
+	// DefinitionRate is a rate: of transactions, messages or bits.
+	DefinitionRate = "rate"
+	// DefinitionNone is for a trial that reports no time and no rate.
+	DefinitionNone = "none"
+)
+
+// ToolVersion names the program that measured.
+type ToolVersion struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Measurement is what one execution of a tool yielded, normalised.
+type Measurement struct {
+	Tool ToolVersion
+	// Mode is rr, crr, stream, load or ping; empty where the output does not say.
+	Mode string
+	// Protocol is tcp, udp, icmp or another the output names, in lower case; empty where it does not say.
+	Protocol string
+	// MessageBytes is the application message size in bytes; 0 where the output does not say.
+	MessageBytes int
+	// Duration is the length of the measurement window; 0 where the output does not say.
+	Duration time.Duration
+	// ReportedAs says what the tool printed, Definition what the metrics are after normalisation.
+	ReportedAs, Definition string
+	Metrics                []Metric
+	// Histogram is the distribution of the observations in the HDR compressed V2 encoding (base64), in nanoseconds,
+	// where the tool gives one.
+	Histogram []byte
+	// Facts are what the tool really used: read-back socket options, placement, MSS. Keys are stable.
+	Facts map[string]string
+	// Notes are what a reader of the numbers must know, one sentence each.
+	Notes []string
+}
+
+// Trial is the record of one execution of one workload in one arm: a line of trials.jsonl.
+type Trial struct {
+	// Trial counts from 1 in the order of execution.
+	Trial    int         `json:"trial"`
+	Block    int         `json:"block"`
+	Arm      string      `json:"arm"`
+	Workload string      `json:"workload"`
+	Tool     ToolVersion `json:"tool"`
+	Mode     string      `json:"mode,omitempty"`
+	Protocol string      `json:"protocol"`
+	// MessageBytes is null where it is not known.
+	MessageBytes *int `json:"message_bytes"`
+	// Started is the zero time for an imported result that does not say.
+	Started         time.Time `json:"started,omitzero"`
+	DurationSeconds float64   `json:"duration_seconds"`
+	ReportedAs      string    `json:"reported_as"`
+	Definition      string    `json:"definition"`
+	Metrics         []Metric  `json:"metrics"`
+	// Histogram is the file that holds the distribution, relative to the run directory; empty where there is none.
+	Histogram string `json:"histogram"`
+	// Raw are the files that hold what was printed, relative to the run directory.
+	Raw []string `json:"raw"`
+	// Treatment holds the facts that prove the treatment.
+	Treatment map[string]string `json:"treatment"`
+	// Facts are what the tool really used, by name.
+	Facts map[string]string `json:"facts,omitempty"`
+	// Commands are the exact command lines, server first.
+	Commands []string `json:"commands,omitempty"`
+	// Notes are what a reader of the numbers must know.
+	Notes []string `json:"notes,omitempty"`
+	// Error is why the trial has no result; empty for a good one.
+	Error string `json:"error"`
+}
+
+// Record copies a measurement into the trial: tool, definitions, metrics, facts and notes.
+func (t *Trial) Record(m Measurement) {
+	t.Tool = m.Tool
+	t.Mode = m.Mode
+	t.Protocol = m.Protocol
+	t.MessageBytes = nil
+	if m.MessageBytes > 0 {
+		bytes := m.MessageBytes
+		t.MessageBytes = &bytes
+	}
+	t.DurationSeconds = m.Duration.Seconds()
+	t.ReportedAs = m.ReportedAs
+	t.Definition = m.Definition
+	t.Metrics = m.Metrics
+	t.Facts = m.Facts
+	t.Notes = m.Notes
+}
+
+// Value finds the trial's metric of the given name and stat that belongs to the trial as a whole.
+func (t *Trial) Value(name, stat string) (float64, bool) {
+	for _, m := range t.Metrics {
+		if m.Name == name && m.Stat == stat && m.Scope == "" {
+			return m.Value, true
+		}
+	}
+	return 0, false
+}
