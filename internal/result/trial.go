@@ -1,6 +1,9 @@
 package result
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // The definitions: what a number is after normalisation, and as the tool reported it.
 const (
@@ -79,20 +82,31 @@ type Trial struct {
 	Error string `json:"error"`
 }
 
-// Record copies a measurement into the trial: tool, definitions, metrics, facts and notes.
+// Record copies a measurement into the trial: tool, definitions, metrics, facts and notes. What the measurement does not
+// say stays as it is.
 func (t *Trial) Record(m Measurement) {
-	t.Tool = m.Tool
-	t.Mode = m.Mode
-	t.Protocol = m.Protocol
-	t.MessageBytes = nil
+	if m.Tool.Name != "" {
+		t.Tool.Name = m.Tool.Name
+	}
+	if m.Tool.Version != "" {
+		t.Tool.Version = m.Tool.Version
+	}
+	if m.Mode != "" {
+		t.Mode = m.Mode
+	}
+	if m.Protocol != "" {
+		t.Protocol = m.Protocol
+	}
 	if m.MessageBytes > 0 {
 		bytes := m.MessageBytes
 		t.MessageBytes = &bytes
 	}
 	t.DurationSeconds = m.Duration.Seconds()
-	t.ReportedAs = m.ReportedAs
-	t.Definition = m.Definition
+	t.ReportedAs, t.Definition = cmp.Or(m.ReportedAs, DefinitionNone), cmp.Or(m.Definition, DefinitionNone)
 	t.Metrics = m.Metrics
+	if t.Metrics == nil {
+		t.Metrics = []Metric{}
+	}
 	t.Facts = m.Facts
 	t.Notes = m.Notes
 }

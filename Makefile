@@ -1,0 +1,46 @@
+# The habits of the project. `make demo` answers a question on this machine; `make test` runs every test.
+
+GO    ?= go
+BIN   := bin/nearfar
+LINT  := bin/golangci-lint
+FUZZ  ?= 30s
+
+.PHONY: build demo test unit lint fuzz bench clean
+
+build:
+	$(GO) build -trimpath -o $(BIN) ./cmd/nearfar
+
+## demo: what routing, VXLAN and a firewall cost between two machines, measured here. About three minutes.
+demo:
+	./scripts/install-tools.sh demo
+	$(MAKE) build
+	$(BIN) run labs/overlay/experiment.yaml
+
+## test: installs what the tests need, and runs them all.
+test:
+	./scripts/install-tools.sh test
+	$(MAKE) lint unit
+
+unit:
+	$(GO) vet ./...
+	GOOS=windows $(GO) vet ./...
+	GOOS=darwin $(GO) vet ./...
+	./scripts/test.sh
+
+# The linter is pinned in tools/go.mod and built once for each version.
+lint: $(LINT)
+	$(LINT) run ./...
+
+$(LINT): tools/go.mod tools/go.sum
+	$(GO) build -modfile=tools/go.mod -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+## fuzz: every fuzz target in turn, FUZZ=30s each.
+fuzz:
+	./scripts/fuzz.sh $(FUZZ)
+
+## bench: the hot path, with allocations counted.
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/engine/...
+
+clean:
+	rm -rf bin

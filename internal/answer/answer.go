@@ -1,0 +1,137 @@
+// Package answer turns a run's trials into the answer to the experiment's question: figures of the arms, differences
+// from the baseline, what each layer adds, and what must be known beside them.
+package answer
+
+import (
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+)
+
+// Answer is what `run`, `report` and `compare` print; its JSON keys are stable. Times are in seconds, rates in bits or
+// counts per second.
+type Answer struct {
+	Nearfar  string `json:"nearfar"`
+	Question string `json:"question"`
+	// Verdict is the answer in a sentence.
+	Verdict  string `json:"verdict"`
+	Run      string `json:"run"`
+	State    string `json:"state"`
+	Baseline string `json:"baseline"`
+	// Blocks is how many were planned, Trials how many ran, Failed how many of these have no result.
+	Blocks      int          `json:"blocks"`
+	Trials      int          `json:"trials"`
+	Failed      int          `json:"failed"`
+	Arms        []Figure     `json:"arms"`
+	Comparisons []Comparison `json:"comparisons"`
+	Layers      []Layer      `json:"layers"`
+	Residual    []Residual   `json:"residual"`
+	Warnings    []Warning    `json:"warnings"`
+}
+
+// Interval is a pair of bounds; it is null in JSON where none can be given.
+type Interval *[2]float64
+
+// Figure is the median over an arm's trials of one statistic of the trial.
+type Figure struct {
+	Arm      string `json:"arm"`
+	Workload string `json:"workload"`
+	Quantity
+	Median   float64  `json:"median"`
+	Interval Interval `json:"interval"`
+	Trials   int      `json:"trials"`
+}
+
+// Quantity is which number of a trial is meant.
+type Quantity struct {
+	Metric string `json:"metric"`
+	Stat   string `json:"stat"`
+	Unit   string `json:"unit"`
+}
+
+// The verdicts of a comparison, on the value of the metric and not on what is better.
+const (
+	Higher        = "higher"
+	Lower         = "lower"
+	NoDifference  = "no-difference"
+	NotComparable = "not-comparable"
+)
+
+// Comparison is an arm set against the baseline, paired within blocks.
+type Comparison struct {
+	Arm      string `json:"arm"`
+	Baseline string `json:"baseline"`
+	Workload string `json:"workload"`
+	Quantity
+	Difference       *float64 `json:"difference"`
+	Interval         Interval `json:"interval"`
+	Confidence       float64  `json:"confidence"`
+	Relative         *float64 `json:"relative"`
+	RelativeInterval Interval `json:"relative_interval"`
+	// PValue is corrected for the number of comparisons in the table (Holm).
+	PValue  *float64 `json:"p_value"`
+	Verdict string   `json:"verdict"`
+	// Better is "arm" or "baseline" where they differ and one side is better.
+	Better string `json:"better,omitempty"`
+	// Detectable is the smallest difference that this comparison could have seen.
+	Detectable *float64 `json:"detectable"`
+	// Blocks is how many pairs there were; BlocksNeeded how many more would resolve the difference seen.
+	Blocks       int  `json:"blocks"`
+	BlocksNeeded *int `json:"blocks_needed"`
+	// Reason says why the two are not comparable, or why no interval can be given.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Layer is what one layer costs.
+type Layer struct {
+	Layer    string `json:"layer"`
+	Workload string `json:"workload"`
+	Quantity
+	Cost     float64  `json:"cost"`
+	Interval Interval `json:"interval"`
+	// Adds is what the layer adds to each arm that crosses it more often than the baseline does: count times cost.
+	Adds []Contribution `json:"adds"`
+}
+
+// Contribution is a layer's part in the difference of an arm from the baseline.
+type Contribution struct {
+	Arm   string  `json:"arm"`
+	Count float64 `json:"count"`
+	Adds  float64 `json:"adds"`
+}
+
+// Residual is what the layers leave unexplained of the difference between the fullest arm and the baseline.
+type Residual struct {
+	Workload string `json:"workload"`
+	Quantity
+	Arm string `json:"arm"`
+	// Whole is the difference of that arm from the baseline as measured; Parts is what the layers add up to.
+	Whole    float64  `json:"whole"`
+	Parts    float64  `json:"parts"`
+	Value    float64  `json:"value"`
+	Interval Interval `json:"interval"`
+	// Saturated says that the residual is zero whatever was measured: there are as many unknowns as arms, or the arms lie
+	// so that least squares passes through the difference of these two.
+	Saturated bool `json:"saturated"`
+}
+
+// Warning is what must be known beside the numbers.
+type Warning struct {
+	Code     string `json:"code"`
+	Message  string `json:"message"`
+	Arm      string `json:"arm"`
+	Workload string `json:"workload"`
+}
+
+// Input is what an answer is made from.
+type Input struct {
+	Experiment *experiment.Experiment
+	Trials     []result.Trial
+	// Run is where the run is; State is that of the run directory.
+	Run, State string
+	// Seed makes the bootstrap repeatable.
+	Seed uint64
+	// Skipped are the workloads that could not run, with the reason.
+	Skipped map[string]string
+	// Warnings are those that whoever made the hosts has to give.
+	Warnings []Warning
+}

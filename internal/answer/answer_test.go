@@ -1,0 +1,203 @@
+package answer
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+)
+
+// model makes trials of an experiment whose layers cost what the test says, in seconds.
+func model(e *experiment.Experiment, costs map[string]float64, noise float64) []result.Trial {
+	random := rand.New(rand.NewPCG(1, 2))
+	var trials []result.Trial
+	for i, slot := range e.Slots() {
+		arm, _ := e.Arm(slot.Arm)
+		value := 8e-6 + float64(slot.Block%3)*1e-7
+		for layer, count := range arm.Layers {
+			value += float64(count) * costs[layer]
+		}
+		value += noise * random.NormFloat64()
+		trials = append(trials, result.Trial{
+			Trial: i + 1, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload, Tool: result.ToolVersion{Name: "native"},
+			Mode: "rr", Protocol: "tcp", Definition: result.DefinitionRTT, ReportedAs: result.DefinitionRTT,
+			Metrics: []result.Metric{{Name: result.RTT, Stat: result.P50, Unit: result.Seconds, Value: value}},
+		})
+	}
+	return trials
+}
+
+func overlay(blocks int) *experiment.Experiment {
+	arm := func(name string, layers map[string]int) experiment.Arm {
+		return experiment.Arm{Name: name, Layers: layers}
+	}
+	return &experiment.Experiment{
+		Name: "overlay", Question: "How much?", Baseline: "l2",
+		Arms: []experiment.Arm{
+			arm("l2", map[string]int{"bridge": 1}),
+			arm("switched", map[string]int{"bridge": 2}),
+			arm("routed", map[string]int{"bridge": 2, "router": 1}),
+			arm("vxlan", map[string]int{"bridge": 2, "router": 1, "vtep": 2}),
+			arm("flat", map[string]int{"bridge": 1, "vtep": 2}),
+		},
+		Workloads: []experiment.Workload{{Name: "rr", Tool: "native", Placement: experiment.Placement{Kind: experiment.PlacementShared}}},
+		Schedule:  experiment.Schedule{Blocks: blocks, Seed: 5},
+	}
+}
+
+var perLayer = map[string]float64{"bridge": 0.6e-6, "router": 1.5e-6, "vtep": 2e-6}
+
+func TestLayersAndDifferencesAreFound(t *testing.T) {
+	e := overlay(12)
+	a := Make(Input{Experiment: e, Trials: model(e, perLayer, 5e-8), State: "complete"})
+	if len(a.Layers) != 3 {
+		t.Fatalf("layers %+v, want bridge, router and vtep", a.Layers)
+	}
+	for i, name := range []string{"bridge", "router", "vtep"} {
+		l := a.Layers[i]
+		if l.Layer != name || l.Interval == nil || math.Abs(l.Cost-perLayer[name]) > 1e-7 {
+			t.Errorf("layer %d is %+v, want %s at %g", i, l, name, perLayer[name])
+		}
+	}
+	for _, c := range a.Comparisons {
+		if c.Verdict != Higher || c.Better != "baseline" || c.Interval == nil || c.Detectable == nil {
+			t.Errorf("%s: %+v", c.Arm, c)
+		}
+	}
+	if len(a.Residual) != 1 || a.Residual[0].Arm != "vxlan" {
+		t.Fatalf("residual %+v", a.Residual)
+	}
+	if r := a.Residual[0]; math.Abs(r.Whole-r.Parts-r.Value) > 1e-12 {
+		t.Errorf("whole %g is not parts %g + residual %g", r.Whole, r.Parts, r.Value)
+	}
+	if len(a.Warnings) != 0 {
+		t.Errorf("warnings %+v", a.Warnings)
+	}
+	if want := "Against l2, in rr rtt p50: switched +"; !strings.HasPrefix(a.Verdict, want) {
+		t.Errorf("verdict %q", a.Verdict)
+	}
+}
+
+func TestNoDifferenceStatesTheSmallestThatCouldHaveBeenSeen(t *testing.T) {
+	e := overlay(12)
+	a := Make(Input{Experiment: e, Trials: model(e, nil, 5e-8), State: "complete"})
+	for _, c := range a.Comparisons {
+		if c.Verdict != NoDifference || c.Detectable == nil || *c.Detectable <= 0 {
+			t.Errorf("%s: %+v", c.Arm, c)
+		}
+	}
+	if !strings.Contains(a.Verdict, "no difference seen in switched, routed, vxlan, flat (one of ") {
+		t.Errorf("verdict %q", a.Verdict)
+	}
+}
+
+func TestDifferentDefinitionsAreRefused(t *testing.T) {
+	e := overlay(12)
+	trials := model(e, perLayer, 5e-8)
+	for i := range trials {
+		if trials[i].Arm == "vxlan" {
+			trials[i].Definition = result.DefinitionSmoothedRTT
+		}
+	}
+	for _, c := range Make(Input{Experiment: e, Trials: trials, State: "complete"}).Comparisons {
+		if c.Arm == "vxlan" {
+			if c.Verdict != NotComparable || !strings.Contains(c.Reason, "definition: smoothed-rtt against rtt") || c.Difference != nil {
+				t.Errorf("%+v", c)
+			}
+		} else if c.Verdict != Higher {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestLayersThatCannotBeSeparatedAreRefused(t *testing.T) {
+	e := overlay(12)
+	e.Arms = []experiment.Arm{e.Arms[0], e.Arms[2], e.Arms[3]} // as in the example of the design
+	a := Make(Input{Experiment: e, Trials: model(e, perLayer, 5e-8), State: "complete"})
+	if len(a.Layers) != 2 || a.Layers[0].Layer != "bridge+router" || a.Layers[1].Layer != "vtep" {
+		t.Errorf("layers %+v", a.Layers)
+	}
+	found := false
+	for _, w := range a.Warnings {
+		found = found || w.Code == "layers-not-separable" && strings.Contains(w.Message, "bridge and router")
+	}
+	if !found {
+		t.Errorf("no warning in %+v", a.Warnings)
+	}
+}
+
+func TestFailedTrialsAreLeftOutAndSaid(t *testing.T) {
+	e := overlay(12)
+	trials := model(e, perLayer, 5e-8)
+	for i := range trials {
+		if trials[i].Arm == "flat" && trials[i].Block <= 2 {
+			trials[i].Error = "connection refused"
+			trials[i].Metrics = nil
+		}
+	}
+	a := Make(Input{Experiment: e, Trials: trials, State: "complete"})
+	if a.Failed != 2 {
+		t.Errorf("%d failed", a.Failed)
+	}
+	for _, c := range a.Comparisons {
+		if want := map[bool]int{true: 10, false: 12}[c.Arm == "flat"]; c.Blocks != want {
+			t.Errorf("%s rests on %d blocks, want %d", c.Arm, c.Blocks, want)
+		}
+	}
+	if len(a.Warnings) == 0 || a.Warnings[0].Code != "failed-trials" || !strings.Contains(a.Warnings[0].Message, "2 of 12 trials failed; the first: connection refused") {
+		t.Errorf("warnings %+v", a.Warnings)
+	}
+}
+
+// An interrupted run, down to nothing, still gives an answer that says what it lacks.
+func TestEveryPrefixOfARunHasAnAnswer(t *testing.T) {
+	e := overlay(3)
+	trials := model(e, perLayer, 5e-8)
+	for n := range len(trials) + 1 {
+		a := Make(Input{Experiment: e, Trials: trials[:n], State: "interrupted"})
+		if _, err := json.Marshal(a); err != nil {
+			t.Fatalf("%d trials: %v", n, err)
+		}
+		if len(a.Warnings) == 0 || a.Warnings[0].Code != "incomplete" {
+			t.Errorf("%d trials: warnings %+v", n, a.Warnings)
+		}
+		for _, c := range a.Comparisons {
+			if c.Verdict == Higher || c.Verdict == Lower {
+				t.Errorf("%d trials: 3 blocks cannot show that %s is %s", n, c.Arm, c.Verdict)
+			}
+		}
+	}
+}
+
+func TestQuantities(t *testing.T) {
+	metrics := func(tool string, definition string, m ...result.Metric) []result.Trial {
+		return []result.Trial{{Tool: result.ToolVersion{Name: tool}, Definition: definition, Metrics: m}}
+	}
+	rtt := func(stat string) result.Metric {
+		return result.Metric{Name: result.RTT, Stat: stat, Unit: result.Seconds, Value: 1}
+	}
+	goodput := result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: 1}
+	for _, c := range []struct {
+		name   string
+		trials []result.Trial
+		want   string
+	}{
+		{"rr", metrics("native", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50), rtt(result.P99)), "rtt p50, rtt p99"},
+		{"netperf", metrics("netperf", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50), rtt(result.P99)), "rtt mean"},
+		{"ping with few probes", metrics("ping", result.DefinitionRTT, rtt(result.Mean)), "rtt mean"},
+		{"a stream with smoothed round trips", metrics("iperf3", result.DefinitionSmoothedRTT, rtt(result.Mean), goodput), "goodput"},
+		{"nothing", nil, ""},
+	} {
+		var got []string
+		for _, q := range Quantities(c.trials) {
+			got = append(got, quantityName(q))
+		}
+		if list(got) != c.want {
+			t.Errorf("%s: %s, want %s", c.name, list(got), c.want)
+		}
+	}
+}

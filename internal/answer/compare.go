@@ -1,0 +1,103 @@
+package answer
+
+import (
+	"fmt"
+	"slices"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+	"nearfar/internal/stats"
+)
+
+// comparisons sets every arm against the baseline in every quantity, as one table: the p-values are corrected over all
+// of it.
+func comparisons(e *experiment.Experiment, tables []cells) []Comparison {
+	all := []Comparison{}
+	var pairs []stats.Pair
+	var of []int // the comparison that each pair belongs to
+	for _, c := range tables {
+		for _, arm := range e.Arms {
+			if arm.Name == e.Baseline {
+				continue
+			}
+			entry := Comparison{
+				Arm: arm.Name, Baseline: e.Baseline, Workload: c.workload, Quantity: c.quantity,
+				Confidence: stats.Confidence, Verdict: NotComparable,
+			}
+			if entry.Reason = incomparable(c.byArm[arm.Name], c.byArm[e.Baseline]); entry.Reason == "" {
+				pairs = append(pairs, stats.Pair{Arm: c.values(arm.Name), Baseline: c.values(e.Baseline)})
+				of = append(of, len(all))
+			}
+			all = append(all, entry)
+		}
+	}
+	for i, s := range stats.CompareAll(pairs) {
+		fill(&all[of[i]], s)
+	}
+	return all
+}
+
+// fill takes over what the statistics say.
+func fill(c *Comparison, s stats.Comparison) {
+	c.Difference, c.Interval = pointer(s.Difference), interval(s.Interval)
+	c.Relative, c.RelativeInterval = pointer(s.Relative), interval(s.RelativeInterval)
+	c.PValue, c.Detectable = pointer(s.PValue), pointer(s.Detectable)
+	c.Blocks = s.Blocks
+	if s.BlocksNeeded >= 0 {
+		needed := s.BlocksNeeded
+		c.BlocksNeeded = &needed
+	}
+	c.Verdict = string(s.Verdict)
+	switch s.Reason {
+	case stats.ReasonNoPairs:
+		c.Reason = "no block has a good trial of both"
+	case stats.ReasonTooFewBlocks:
+		c.Reason = fmt.Sprintf("%d blocks are too few for a table of this size: it takes %d more", s.Blocks, s.BlocksNeeded)
+	default:
+		c.Reason = s.Reason
+	}
+	better := result.Better(c.Metric)
+	switch {
+	case c.Verdict == Higher && better == result.HigherIsBetter, c.Verdict == Lower && better == result.LowerIsBetter:
+		c.Better = "arm"
+	case c.Verdict == Higher && better == result.LowerIsBetter, c.Verdict == Lower && better == result.HigherIsBetter:
+		c.Better = "baseline"
+	}
+}
+
+// incomparable says why the trials of two arms do not measure the same thing, or "".
+func incomparable(arm, baseline []result.Trial) string {
+	if len(arm) == 0 || len(baseline) == 0 {
+		return "no good trials on one side"
+	}
+	for _, property := range []struct {
+		name string
+		of   func(result.Trial) string
+	}{
+		{"definition", func(t result.Trial) string { return t.Definition }},
+		{"protocol", func(t result.Trial) string { return t.Protocol }},
+		{"tool", func(t result.Trial) string { return t.Tool.Name }},
+		{"mode", func(t result.Trial) string { return t.Mode }},
+		{"message size", func(t result.Trial) string {
+			if t.MessageBytes == nil {
+				return "unknown"
+			}
+			return fmt.Sprintf("%d B", *t.MessageBytes)
+		}},
+	} {
+		a, b := distinct(arm, property.of), distinct(baseline, property.of)
+		if !slices.Equal(a, b) || len(a) > 1 {
+			return fmt.Sprintf("%s: %s against %s", property.name, list(a), list(b))
+		}
+	}
+	return ""
+}
+
+func distinct(trials []result.Trial, of func(result.Trial) string) []string {
+	var values []string
+	for _, t := range trials {
+		values = append(values, of(t))
+	}
+	slices.Sort(values)
+	return slices.Compact(values)
+}

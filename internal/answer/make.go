@@ -1,0 +1,178 @@
+package answer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+	"nearfar/internal/stats"
+)
+
+// Make answers the experiment's question from the trials there are, also where some failed or are still missing.
+func Make(in Input) Answer {
+	a := Answer{
+		Nearfar: "v1", Question: in.Experiment.Question, Run: in.Run, State: in.State, Baseline: in.Experiment.Baseline,
+		Blocks: in.Experiment.Schedule.Blocks, Trials: len(in.Trials),
+		Arms: []Figure{}, Comparisons: []Comparison{}, Layers: []Layer{}, Residual: []Residual{}, Warnings: []Warning{},
+	}
+	for _, t := range in.Trials {
+		if t.Error != "" {
+			a.Failed++
+		}
+	}
+	var tables []cells
+	for _, w := range in.Experiment.Workloads {
+		tables = append(tables, workloadCells(in, w.Name)...)
+	}
+	for _, c := range tables {
+		a.Arms = append(a.Arms, figures(in.Experiment, c)...)
+	}
+	a.Comparisons = comparisons(in.Experiment, tables)
+	for _, c := range tables {
+		layers, residual, warnings := attribute(in.Experiment, c)
+		a.Layers = append(a.Layers, layers...)
+		a.Residual = append(a.Residual, residual...)
+		a.Warnings = append(a.Warnings, warnings...)
+	}
+	a.Warnings = append(runWarnings(in, a, tables), a.Warnings...)
+	a.Warnings = append(a.Warnings, in.Warnings...)
+	a.Verdict = verdict(in.Experiment, a)
+	return a
+}
+
+// cells are the good trials of one workload that have one quantity, by arm.
+type cells struct {
+	workload string
+	quantity Quantity
+	byArm    map[string][]result.Trial
+	// primary says that this is the workload's first quantity, the one that layers are reckoned for.
+	primary bool
+}
+
+// value is the trial's value of the quantity.
+func (c cells) value(t result.Trial) float64 {
+	v, _ := t.Value(c.quantity.Metric, c.quantity.Stat)
+	return v
+}
+
+// values gives an arm's values with their blocks, in the order of execution.
+func (c cells) values(arm string) []stats.Value {
+	var values []stats.Value
+	for _, t := range c.byArm[arm] {
+		values = append(values, stats.Value{Block: t.Block, Value: c.value(t)})
+	}
+	return values
+}
+
+// workloadCells sorts a workload's good trials by quantity and arm.
+func workloadCells(in Input, workload string) []cells {
+	var good []result.Trial
+	for _, t := range in.Trials {
+		if t.Workload == workload && t.Error == "" {
+			good = append(good, t)
+		}
+	}
+	slices.SortStableFunc(good, func(a, b result.Trial) int { return a.Trial - b.Trial })
+	var all []cells
+	for i, q := range Quantities(good) {
+		c := cells{workload: workload, quantity: q, byArm: map[string][]result.Trial{}, primary: i == 0}
+		for _, t := range good {
+			if _, ok := t.Value(q.Metric, q.Stat); ok {
+				c.byArm[t.Arm] = append(c.byArm[t.Arm], t)
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// Quantities says which numbers of a workload's trials are reported and compared, the most telling first: few, because
+// each one more makes every difference harder to prove.
+//
+// netperf gives the mean, from its transaction rate: its percentiles are whole microseconds and would hide what a
+// layer costs. A stream has its goodput; over UDP also its loss.
+func Quantities(trials []result.Trial) []Quantity {
+	candidates := []Quantity{
+		{result.RTT, result.P50, result.Seconds},
+		{result.RTT, result.P99, result.Seconds},
+	}
+	if len(trials) > 0 && trials[0].Tool.Name == "netperf" {
+		candidates = []Quantity{{result.RTT, result.Mean, result.Seconds}}
+	}
+	all := present(trials, candidates)
+	if len(all) == 0 {
+		all = present(trials, []Quantity{{result.RTT, result.Mean, result.Seconds}})
+	}
+	if len(all) > 0 && !smoothed(trials) {
+		return all
+	}
+	return present(trials, []Quantity{
+		{result.Goodput, "", result.BitsPerSecond},
+		{result.Loss, "", result.One},
+		{result.TransactionRate, "", result.PerSecond},
+		{result.MessageRate, "", result.PerSecond},
+	})
+}
+
+// smoothed says that the round trips are the kernel's smoothed ones: by-products of a stream, not what it measures.
+func smoothed(trials []result.Trial) bool {
+	return len(trials) > 0 && trials[0].Definition == result.DefinitionSmoothedRTT
+}
+
+// present keeps the quantities that most of the trials have. A percentile that only some long trials support would
+// compare other trials in one arm than in another.
+func present(trials []result.Trial, candidates []Quantity) []Quantity {
+	return slices.DeleteFunc(candidates, func(q Quantity) bool {
+		n := 0
+		for _, t := range trials {
+			if _, ok := t.Value(q.Metric, q.Stat); ok {
+				n++
+			}
+		}
+		return n == 0 || 2*n < len(trials)
+	})
+}
+
+// figures gives the median of each arm, in the order of the file.
+func figures(e *experiment.Experiment, c cells) []Figure {
+	var all []Figure
+	for _, arm := range e.Arms {
+		var values []float64
+		for _, v := range c.values(arm.Name) {
+			values = append(values, v.Value)
+		}
+		s := stats.Summarize(values)
+		if s.Median.Known {
+			all = append(all, Figure{
+				Arm: arm.Name, Workload: c.workload, Quantity: c.quantity,
+				Median: s.Median.Value, Interval: interval(s.Interval), Trials: s.Count,
+			})
+		}
+	}
+	return all
+}
+
+// interval makes what is unknown null.
+func interval(i stats.Interval) Interval {
+	if !i.Known {
+		return nil
+	}
+	return &[2]float64{i.Low, i.High}
+}
+
+func pointer(q stats.Quantity) *float64 {
+	if !q.Known {
+		return nil
+	}
+	v := q.Value
+	return &v
+}
+
+// list joins names with commas.
+func list(names []string) string { return strings.Join(names, ", ") }
+
+func quantityName(q Quantity) string {
+	return strings.TrimSpace(fmt.Sprintf("%s %s", q.Metric, q.Stat))
+}

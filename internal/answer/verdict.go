@@ -1,0 +1,66 @@
+package answer
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+)
+
+// verdict is the answer in a sentence: what each arm adds to or takes from the first workload's first quantity.
+func verdict(e *experiment.Experiment, a Answer) string {
+	if len(a.Arms) == 0 {
+		if a.Trials > 0 && a.Failed == a.Trials {
+			return fmt.Sprintf("No answer: all %d trials failed.", a.Trials)
+		}
+		return "No answer: nothing was measured."
+	}
+	if len(a.Comparisons) == 0 {
+		f := a.Arms[0]
+		return fmt.Sprintf("%s has a %s of %s in %s; there is no other arm to compare it with.", f.Arm, quantityName(f.Quantity), result.Amount(f.Median, f.Unit), f.Workload)
+	}
+	first := a.Comparisons[0]
+	var differ, same, open []string
+	smallest := 0.0
+	for _, c := range a.Comparisons {
+		if c.Workload != first.Workload || c.Quantity != first.Quantity {
+			continue
+		}
+		switch c.Verdict {
+		case Higher, Lower:
+			differ = append(differ, fmt.Sprintf("%s %s%s", c.Arm, result.SignedAmount(*c.Difference, c.Unit), between(c)))
+		case NoDifference:
+			same = append(same, c.Arm)
+			if c.Detectable != nil {
+				smallest = math.Max(smallest, *c.Detectable)
+			}
+		default:
+			open = append(open, c.Arm)
+		}
+	}
+	var parts []string
+	if len(differ) > 0 {
+		parts = append(parts, strings.Join(differ, ", "))
+	}
+	if len(same) > 0 {
+		text := "no difference seen in " + list(same)
+		if smallest > 0 {
+			text += fmt.Sprintf(" (one of %s would have been)", result.Amount(smallest, first.Unit))
+		}
+		parts = append(parts, text)
+	}
+	if len(open) > 0 {
+		parts = append(parts, "not comparable: "+list(open))
+	}
+	return fmt.Sprintf("Against %s, in %s %s: %s.", e.Baseline, first.Workload, quantityName(first.Quantity), strings.Join(parts, "; "))
+}
+
+// between writes a comparison's interval in brackets.
+func between(c Comparison) string {
+	if c.Interval == nil {
+		return ""
+	}
+	return fmt.Sprintf(" [%s, %s]", result.SignedAmount(c.Interval[0], c.Unit), result.SignedAmount(c.Interval[1], c.Unit))
+}

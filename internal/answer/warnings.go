@@ -1,0 +1,75 @@
+package answer
+
+import (
+	"fmt"
+	"slices"
+
+	"nearfar/internal/experiment"
+)
+
+// runWarnings says what must be known of the run as a whole.
+func runWarnings(in Input, a Answer, tables []cells) []Warning {
+	var warnings []Warning
+	if in.State != "complete" && in.State != "" {
+		planned := len(in.Experiment.Arms) * (len(in.Experiment.Workloads) - len(in.Skipped)) * in.Experiment.Schedule.Blocks
+		warnings = append(warnings, Warning{Code: "incomplete", Message: fmt.Sprintf("the run is %s: %d of %d trials are there", in.State, a.Trials, planned)})
+	}
+	for _, w := range in.Experiment.Workloads {
+		if reason, ok := in.Skipped[w.Name]; ok {
+			warnings = append(warnings, Warning{Code: "workload-left-out", Workload: w.Name, Message: reason})
+		}
+	}
+	warnings = append(warnings, failures(in)...)
+	for _, w := range in.Experiment.Workloads {
+		if _, skipped := in.Skipped[w.Name]; !skipped && w.Placement.Kind == experiment.PlacementFree {
+			warnings = append(warnings, Warning{Code: "placement-free", Workload: w.Name,
+				Message: "client and server were not pinned: the same path can show two modes"})
+		}
+	}
+	warnings = append(warnings, notes(in)...)
+	return append(warnings, trialWarnings(in.Experiment, tables)...)
+}
+
+// failures counts the failed trials of each workload in each arm, with the first reason.
+func failures(in Input) []Warning {
+	var warnings []Warning
+	for _, arm := range in.Experiment.Arms {
+		for _, w := range in.Experiment.Workloads {
+			failed, ran, reason := 0, 0, ""
+			for _, t := range in.Trials {
+				if t.Arm != arm.Name || t.Workload != w.Name {
+					continue
+				}
+				ran++
+				if t.Error != "" {
+					failed++
+					if reason == "" {
+						reason = t.Error
+					}
+				}
+			}
+			if failed > 0 {
+				warnings = append(warnings, Warning{Code: "failed-trials", Arm: arm.Name, Workload: w.Name,
+					Message: fmt.Sprintf("%d of %d trials failed; the first: %s", failed, ran, reason)})
+			}
+		}
+	}
+	return warnings
+}
+
+// notes passes on, once each, what the tools' outputs said of themselves.
+func notes(in Input) []Warning {
+	var warnings []Warning
+	var seen []string
+	for _, t := range in.Trials {
+		for _, note := range t.Notes {
+			key := t.Workload + "\x00" + note
+			if slices.Contains(seen, key) || len(seen) >= 50 {
+				continue
+			}
+			seen = append(seen, key)
+			warnings = append(warnings, Warning{Code: "note", Workload: t.Workload, Message: note})
+		}
+	}
+	return warnings
+}

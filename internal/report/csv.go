@@ -1,0 +1,73 @@
+package report
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+	"strings"
+
+	"nearfar/internal/answer"
+)
+
+// csvTable writes one row for each figure, comparison, layer and residual; the column kind says which. Values are in
+// base units. Empty cells are values that cannot be given.
+func csvTable(w io.Writer, a answer.Answer) error {
+	out := csv.NewWriter(w)
+	rows := [][]string{{
+		"kind", "workload", "arm", "baseline", "layer", "metric", "stat", "unit",
+		"value", "low", "high", "relative", "p_value", "verdict", "detectable", "count",
+	}}
+	for _, f := range a.Arms {
+		low, high := ends(f.Interval)
+		rows = append(rows, []string{"arm", f.Workload, f.Arm, "", "", f.Metric, f.Stat, f.Unit,
+			plain(f.Median), low, high, "", "", "", "", strconv.Itoa(f.Trials)})
+	}
+	for _, c := range a.Comparisons {
+		low, high := ends(c.Interval)
+		rows = append(rows, []string{"comparison", c.Workload, c.Arm, c.Baseline, "", c.Metric, c.Stat, c.Unit,
+			optional(c.Difference), low, high, optional(c.Relative), optional(c.PValue), c.Verdict, optional(c.Detectable), strconv.Itoa(c.Blocks)})
+	}
+	for _, l := range a.Layers {
+		low, high := ends(l.Interval)
+		rows = append(rows, []string{"layer", l.Workload, "", a.Baseline, l.Layer, l.Metric, l.Stat, l.Unit,
+			plain(l.Cost), low, high, "", "", "", "", ""})
+	}
+	for _, r := range a.Residual {
+		low, high := ends(r.Interval)
+		rows = append(rows, []string{"residual", r.Workload, r.Arm, a.Baseline, "", r.Metric, r.Stat, r.Unit,
+			plain(r.Value), low, high, "", "", "", "", ""})
+	}
+	for _, row := range rows {
+		for i := range row {
+			row[i] = inert(row[i])
+		}
+	}
+	return out.WriteAll(rows)
+}
+
+// inert keeps a spreadsheet from taking text for a formula. Numbers stay as they are.
+func inert(s string) string {
+	if s == "" || !strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+		return s
+	}
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		return s
+	}
+	return "'" + s
+}
+
+func plain(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+func optional(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return plain(*v)
+}
+
+func ends(i answer.Interval) (low, high string) {
+	if i == nil {
+		return "", ""
+	}
+	return plain(i[0]), plain(i[1])
+}

@@ -1,0 +1,64 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"nearfar/internal/answer"
+)
+
+// bounds writes an interval with the scale's numbers; "none" where there is none.
+func bounds(i answer.Interval, write func(float64) string) string {
+	if i == nil {
+		return "none"
+	}
+	return "[" + write(i[0]) + ", " + write(i[1]) + "]"
+}
+
+// percent writes a ratio as a signed percentage.
+func percent(ratio float64) string {
+	digits := 1
+	if math.Abs(ratio) >= 1 {
+		digits = 0
+	}
+	text := strconv.FormatFloat(100*ratio, 'f', digits, 64)
+	if strings.Trim(text, "-0.") == "" {
+		text = strings.TrimPrefix(text, "-")
+	}
+	if !strings.HasPrefix(text, "-") {
+		text = "+" + text
+	}
+	return text + " %"
+}
+
+// pValue writes a probability.
+func pValue(p *float64) string {
+	switch {
+	case p == nil:
+		return "-"
+	case *p < 0.0001:
+		return "<0.0001"
+	}
+	return strconv.FormatFloat(*p, 'f', 4, 64)
+}
+
+// quantity names which number of a trial is meant: "rtt p50".
+func quantity(q answer.Quantity) string { return strings.TrimSpace(q.Metric + " " + q.Stat) }
+
+// printable makes text that came from a host or a file harmless: what a terminal would act on is written as an escape.
+func printable(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || r == '\t':
+			b.WriteRune(' ')
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	return b.String()
+}

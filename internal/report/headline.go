@@ -1,0 +1,26 @@
+package report
+
+import (
+	"nearfar/internal/answer"
+	"nearfar/internal/result"
+)
+
+// Headline is a trial in a few words: its first figure, or why it failed.
+func Headline(t result.Trial) string {
+	if t.Error != "" {
+		return "failed: " + printable(shorten(t.Error, 300))
+	}
+	for _, q := range answer.Quantities([]result.Trial{t}) {
+		if v, ok := t.Value(q.Metric, q.Stat); ok {
+			return quantity(q) + " " + result.Amount(v, q.Unit)
+		}
+	}
+	return "no figure"
+}
+
+func shorten(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "..."
+	}
+	return s
+}

@@ -1,0 +1,32 @@
+package report
+
+import (
+	"strings"
+
+	"nearfar/internal/answer"
+)
+
+// markdown lays the answer out for a page or a ticket.
+func markdown(a answer.Answer) string {
+	var b strings.Builder
+	if a.Question != "" {
+		b.WriteString("# " + markdownText(printable(a.Question)) + "\n\n")
+	}
+	b.WriteString("**" + markdownText(printable(a.Verdict)) + "**\n")
+	for _, s := range sections(a) {
+		b.WriteString("\n## " + markdownText(s.title) + "\n\n")
+		if s.table != nil {
+			b.WriteString(s.table.markdown())
+		}
+		for _, line := range s.lines {
+			b.WriteString("- " + markdownText(line) + "\n")
+		}
+		if s.note != "" {
+			b.WriteString("\n" + markdownText(s.note) + "\n")
+		}
+	}
+	if a.Run != "" {
+		b.WriteString("\nRun: " + markdownText(printable(a.Run)) + "\n")
+	}
+	return b.String()
+}

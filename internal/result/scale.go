@@ -1,0 +1,88 @@
+package result
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Scale is how a value in a base unit is written for people.
+type Scale struct {
+	// Factor is how many base units one Unit is.
+	Factor float64
+	Unit   string
+}
+
+// ScaleOf picks the scale in which the largest of the values has one to three digits before the point. For times
+// without any size it is microseconds.
+func ScaleOf(unit string, values ...float64) Scale {
+	largest := 0.0
+	for _, v := range values {
+		largest = max(largest, math.Abs(v))
+	}
+	steps := []Scale{{1, unit}}
+	switch unit {
+	case Seconds:
+		if largest == 0 {
+			return Scale{1e-6, "us"}
+		}
+		steps = []Scale{{1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms"}, {1, "s"}}
+	case BitsPerSecond:
+		steps = []Scale{{1, "bit/s"}, {1e3, "kbit/s"}, {1e6, "Mbit/s"}, {1e9, "Gbit/s"}}
+	case PerSecond:
+		steps = []Scale{{1, "/s"}}
+	case One:
+		steps = []Scale{{1, ""}}
+	}
+	chosen := steps[0]
+	for _, s := range steps[1:] {
+		// 0.9995: what rounds to 1000 of the smaller unit is written in the larger.
+		if largest >= 0.9995*s.Factor {
+			chosen = s
+		}
+	}
+	return chosen
+}
+
+// Number writes a value in the scale, without the unit.
+func (s Scale) Number(v float64) string {
+	v /= s.Factor
+	digits := 2
+	switch abs := math.Abs(v); {
+	case abs >= 1000:
+		digits = 0
+	case abs >= 100:
+		digits = 1
+	case abs != 0 && abs < 0.1:
+		digits = 4
+	}
+	text := strconv.FormatFloat(v, 'f', digits, 64)
+	if strings.Trim(text, "-0.") == "" { // no minus before a zero
+		text = strings.TrimPrefix(text, "-")
+	}
+	return text
+}
+
+// Signed is Number with a plus sign before what is not negative.
+func (s Scale) Signed(v float64) string {
+	text := s.Number(v)
+	if !strings.HasPrefix(text, "-") {
+		text = "+" + text
+	}
+	return text
+}
+
+// With adds the unit to what Number or Signed wrote.
+func (s Scale) With(number string) string { return strings.TrimSpace(number + " " + s.Unit) }
+
+// Amount writes a value with a unit that fits its size: "14.52 us".
+func Amount(v float64, unit string) string {
+	s := ScaleOf(unit, v)
+	return s.With(s.Number(v))
+}
+
+// SignedAmount is Amount with a plus sign before what is not negative.
+func SignedAmount(v float64, unit string) string {
+	s := ScaleOf(unit, v)
+	return s.With(s.Signed(v))
+}

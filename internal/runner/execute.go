@@ -1,0 +1,148 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+	"nearfar/internal/tool"
+)
+
+// outputLimit is how much of each stream of a tool is kept.
+const outputLimit = 64 << 20
+
+// Limits bound what is waited for.
+type Limits struct {
+	// Ready is how long a server may take until it serves.
+	Ready time.Duration
+	// Grace is how long a server may take to end when asked to.
+	Grace time.Duration
+	// Patience is how much longer than planned a client may take before it is killed: a slow start on a busy machine is
+	// normal, hanging is not.
+	Patience time.Duration
+}
+
+// DefaultLimits are good for machines that are slow or busy.
+func DefaultLimits() Limits {
+	return Limits{Ready: 15 * time.Second, Grace: 2 * time.Second, Patience: 15 * time.Second}
+}
+
+// execute runs a plan: server started, seen ready, client run, server ended. What they print is in out when it
+// returns, also beside an error.
+func (l Limits) execute(ctx context.Context, plan tool.Plan, pair Pair, clientCPUs, serverCPUs []int, out *outputs) (err error) {
+	if plan.Server != nil {
+		server, err := pair.Server.Start(ctx, command(*plan.Server, serverCPUs, out.serverStdout, out.serverStderr))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, server.Stop(l.Grace)) }()
+		if err := l.awaitReady(ctx, pair.Server, plan, server, out); err != nil {
+			return err
+		}
+	}
+	limit := plan.Expected + l.Patience
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	client, err := pair.Client.Start(limited, command(plan.Client, clientCPUs, out.stdout, out.stderr))
+	if err != nil {
+		return err
+	}
+	err = client.Wait()
+	if err == nil {
+		return nil
+	}
+	if errors.Is(limited.Err(), context.DeadlineExceeded) {
+		err = fmt.Errorf("did not end within %v and was killed", limit)
+	}
+	return &host.Error{Host: pair.Client.Endpoint().Name, Argv: plan.Client.Argv, Output: string(out.stderr.tail()), Err: err}
+}
+
+func command(c tool.Command, cpus []int, stdout, stderr *bounded) host.Cmd {
+	return host.Cmd{Argv: c.Argv, Env: c.Env, Stdin: c.Stdin, CPUs: cpus, Stdout: stdout, Stderr: stderr}
+}
+
+// awaitReady waits until the server holds its socket. It looks at the kernel's table of sockets in the server's
+// namespace, because a connection to try would be a client to some servers. A server that ends instead is an error.
+func (l Limits) awaitReady(ctx context.Context, h host.Host, plan tool.Plan, server host.Process, out *outputs) error {
+	ctx, cancel := context.WithTimeout(ctx, l.Ready+5*time.Second)
+	defer cancel()
+	watch := []string{host.Self, "wait-port", plan.Ready.Protocol, strconv.Itoa(plan.Ready.Port), "--timeout", l.Ready.String()}
+	printed := newBounded(4096)
+	watcher, err := h.Start(ctx, host.Cmd{Argv: watch, Stdout: printed, Stderr: printed})
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- server.Wait()
+		cancel() // nothing left to wait for
+	}()
+	watchErr := watcher.Wait()
+	if watchErr == nil {
+		return nil
+	}
+	failed := &host.Error{Host: h.Endpoint().Name, Argv: plan.Server.Argv}
+	select {
+	case err := <-ended:
+		failed.Err = errors.New("the server ended before it served")
+		if err != nil {
+			failed.Err = fmt.Errorf("the server ended before it served: %w", err)
+		}
+	default:
+		failed.Err = fmt.Errorf("the server did not serve %s port %d within %v: %s",
+			plan.Ready.Protocol, plan.Ready.Port, l.Ready, printed.tail())
+	}
+	failed.Output = string(out.serverStderr.tail())
+	if failed.Output == "" {
+		failed.Output = string(out.serverStdout.tail())
+	}
+	return failed
+}
+
+// outputs is what client and server of one trial print.
+type outputs struct{ stdout, stderr, serverStdout, serverStderr *bounded }
+
+func newOutputs() *outputs {
+	return &outputs{newBounded(outputLimit), newBounded(outputLimit), newBounded(outputLimit), newBounded(outputLimit)}
+}
+
+// parsable is what a tool's parser gets.
+func (o *outputs) parsable(w *experiment.Workload, runErr error) tool.Output {
+	out := tool.Output{
+		Workload: w, Stdout: o.stdout.Bytes(), Stderr: o.stderr.Bytes(),
+		ServerStdout: o.serverStdout.Bytes(), ServerStderr: o.serverStderr.Bytes(),
+	}
+	var exit *host.ExitError
+	if errors.As(runErr, &exit) {
+		out.ExitCode = exit.Code
+	} else if runErr != nil {
+		out.ExitCode = -1
+	}
+	return out
+}
+
+type file struct {
+	suffix string
+	data   []byte
+}
+
+func (o *outputs) files() []file {
+	return []file{
+		{".client.out", o.stdout.Bytes()}, {".client.err", o.stderr.Bytes()},
+		{".server.out", o.serverStdout.Bytes()}, {".server.err", o.serverStderr.Bytes()},
+	}
+}
+
+// cut says which output was longer than what is kept, or "".
+func (o *outputs) cut() string {
+	for _, b := range []*bounded{o.stdout, o.stderr, o.serverStdout, o.serverStderr} {
+		if cut := b.cut(); cut != "" {
+			return cut
+		}
+	}
+	return ""
+}

@@ -1,0 +1,190 @@
+// Package runner carries out an experiment's schedule. It knows only tools, hosts and the run directory.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+	"nearfar/internal/result"
+	"nearfar/internal/tool"
+)
+
+// Tools finds a measuring program by the name that the experiment gives it.
+type Tools interface {
+	Lookup(name string) (tool.Tool, bool)
+}
+
+// Stage makes the hosts of the arms.
+type Stage interface {
+	// Build makes the two hosts of an arm. Arms stand side by side.
+	Build(ctx context.Context, arm experiment.Arm) (Pair, error)
+	// CPUs says on which CPUs client and server run; nil for any.
+	CPUs(p experiment.Placement) (client, server []int, err error)
+}
+
+// Pair is the two hosts of an arm.
+type Pair struct{ Client, Server host.Host }
+
+// Record keeps what was measured.
+type Record interface {
+	Append(result.Trial) error
+	WriteRaw(name string, data []byte) (string, error)
+}
+
+// Event is what happened, for progress.
+type Event struct {
+	// Slot is the trial that starts or has ended; Total is how many the run has.
+	Slot  experiment.Slot
+	Total int
+	// Done counts the trials of the run that have ended, also before a resume.
+	Done int
+	// Trial is the record, nil when the trial starts.
+	Trial *result.Trial
+	// Left is about how long the rest of the run will take.
+	Left time.Duration
+}
+
+// Runner carries out a schedule.
+type Runner struct {
+	experiment *experiment.Experiment
+	tools      Tools
+	stage      Stage
+	record     Record
+	limits     Limits
+	progress   func(Event)
+
+	pairs    map[string]Pair
+	versions map[string]string
+	skipped  map[string]string
+}
+
+// New makes a runner. progress is called in order, from one goroutine, and may be nil.
+func New(e *experiment.Experiment, tools Tools, stage Stage, limits Limits, progress func(Event)) *Runner {
+	if progress == nil {
+		progress = func(Event) {}
+	}
+	return &Runner{
+		experiment: e, tools: tools, stage: stage, limits: limits, progress: progress,
+		pairs: map[string]Pair{}, versions: map[string]string{}, skipped: map[string]string{},
+	}
+}
+
+// Prepare makes the hosts of all arms and sees that every tool is on them, before anything is measured.
+func (r *Runner) Prepare(ctx context.Context) error {
+	for _, arm := range r.experiment.Arms {
+		pair, err := r.stage.Build(ctx, arm)
+		if err != nil {
+			return fmt.Errorf("arm %s: %w", arm.Name, err)
+		}
+		r.pairs[arm.Name] = pair
+	}
+	return r.findTools(ctx)
+}
+
+// Versions gives the version of each tool that Prepare found.
+func (r *Runner) Versions() map[string]string { return r.versions }
+
+// Skipped gives the optional workloads that cannot run, with the reason.
+func (r *Runner) Skipped() map[string]string { return r.skipped }
+
+// Pairs gives the hosts of each arm.
+func (r *Runner) Pairs() map[string]Pair { return r.pairs }
+
+// Run measures what of the schedule is not done yet and keeps it in the record. A failed trial is recorded with its
+// reason and does not end the run. When ctx ends, the trial in flight is given up and ctx's error returned.
+func (r *Runner) Run(ctx context.Context, record Record, done map[int]bool) error {
+	r.record = record
+	slots, err := r.remaining(done)
+	if err != nil {
+		return err
+	}
+	total := len(slots) + len(done)
+	clock := newEstimate(slots, r.expected)
+	for i, slot := range slots {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r.progress(Event{Slot: slot, Total: total, Done: len(done) + i, Left: clock.left()})
+		started := time.Now()
+		trial, err := r.trial(ctx, slot)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if err := record.Append(trial); err != nil {
+			return fmt.Errorf("trial %d cannot be kept: %w", slot.Trial, err)
+		}
+		clock.ended(slot, time.Since(started))
+		r.progress(Event{Slot: slot, Total: total, Done: len(done) + i + 1, Trial: &trial, Left: clock.left()})
+	}
+	return nil
+}
+
+// remaining lists the slots to run: those not done, without workloads that were skipped.
+func (r *Runner) remaining(done map[int]bool) ([]experiment.Slot, error) {
+	var slots []experiment.Slot
+	for _, slot := range r.experiment.Slots() {
+		if _, skipped := r.skipped[slot.Workload]; !skipped && !done[slot.Trial] {
+			slots = append(slots, slot)
+		}
+	}
+	if len(slots) == 0 && len(done) == 0 {
+		return nil, errors.New("nothing to measure: every workload was skipped")
+	}
+	return slots, nil
+}
+
+// expected is about how long a trial of the workload takes beside the overhead.
+func (r *Runner) expected(workload string) time.Duration {
+	w, _ := r.experiment.Workload(workload)
+	if t, ok := r.tools.Lookup(w.Tool); ok {
+		plan, err := t.Plan(w, r.pairs[r.experiment.Arms[0].Name].Server.Endpoint())
+		if err == nil {
+			return plan.Expected
+		}
+	}
+	return w.Duration
+}
+
+// Planned is what would be run for a workload in an arm.
+type Planned struct {
+	Arm, Workload string
+	// Commands are the command lines, server first.
+	Commands []string
+	// ClientCPUs and ServerCPUs are lists of CPU numbers, or "any".
+	ClientCPUs, ServerCPUs string
+	// Takes is about how long one trial takes.
+	Takes time.Duration
+}
+
+// Plans lists what each trial would run, without running it. Prepare comes before it.
+func (r *Runner) Plans() ([]Planned, error) {
+	var all []Planned
+	for _, arm := range r.experiment.Arms {
+		for _, w := range r.experiment.Workloads {
+			if _, skipped := r.skipped[w.Name]; skipped {
+				continue
+			}
+			t, _ := r.tools.Lookup(w.Tool)
+			plan, err := t.Plan(w, r.pairs[arm.Name].Server.Endpoint())
+			if err != nil {
+				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
+			}
+			client, server, err := r.stage.CPUs(w.Placement)
+			if err != nil {
+				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
+			}
+			all = append(all, Planned{
+				Arm: arm.Name, Workload: w.Name, Commands: commandLines(plan),
+				ClientCPUs: cpuList(client), ServerCPUs: cpuList(server), Takes: plan.Expected + overhead,
+			})
+		}
+	}
+	return all, nil
+}

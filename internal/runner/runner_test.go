@@ -1,0 +1,353 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+	"nearfar/internal/host/fake"
+	"nearfar/internal/result"
+	"nearfar/internal/tool"
+)
+
+// clocked is a tool whose output is one number: its round trip in seconds.
+type clocked struct{ expected time.Duration }
+
+func (clocked) Name() string { return "clocked" }
+
+func (c clocked) Plan(w experiment.Workload, _ host.Endpoint) (tool.Plan, error) {
+	return tool.Plan{
+		Server: &tool.Command{Argv: []string{"clockd"}, Stdin: []byte("hush\n")},
+		Ready:  tool.Ready{Protocol: "tcp", Port: 7},
+		Client: tool.Command{Argv: []string{"clock", w.Name}}, Expected: c.expected,
+	}, nil
+}
+
+func (clocked) Parse(out tool.Output) (result.Measurement, error) {
+	var v float64
+	if _, err := fmt.Sscan(string(out.Stdout), &v); err != nil {
+		return result.Measurement{}, fmt.Errorf("no number in %q", out.Stdout)
+	}
+	return result.Measurement{
+		Definition: result.DefinitionRTT, ReportedAs: result.DefinitionRTT, Histogram: []byte("hdr"),
+		Metrics: []result.Metric{{Name: result.RTT, Stat: result.P50, Unit: result.Seconds, Value: v}},
+	}, nil
+}
+
+func (clocked) Probe() tool.Probe {
+	return tool.Probe{
+		Programs: []string{"clock", "clockd"}, Argv: []string{"clock", "--version"},
+		Version: func(printed []byte) string { return strings.TrimSpace(string(printed)) },
+	}
+}
+
+type tools []tool.Tool
+
+func (t tools) Lookup(name string) (tool.Tool, bool) {
+	for _, one := range t {
+		if one.Name() == name {
+			return one, true
+		}
+	}
+	return nil, false
+}
+
+// scene is a stage of fake hosts which logs what happens in order.
+type scene struct {
+	mu     sync.Mutex
+	log    []string
+	client fake.Program
+	server fake.Program
+	absent string
+	ready  int
+}
+
+func (s *scene) note(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, fmt.Sprintf(format, args...))
+}
+
+func (s *scene) Build(_ context.Context, arm experiment.Arm) (Pair, error) {
+	self := func(_ context.Context, argv []string, _ []byte, stdout, _ io.Writer) int {
+		switch argv[1] {
+		case "absent":
+			fmt.Fprint(stdout, s.absent)
+		case "wait-port":
+			s.note("ready? %s", strings.Join(argv[2:4], " "))
+			return s.ready
+		}
+		return 0
+	}
+	client := fake.New(arm.Name+"/client", map[string]fake.Program{host.Self: self, "clock": func(ctx context.Context, argv []string, in []byte, out, err io.Writer) int {
+		if argv[1] == "--version" {
+			fmt.Fprintln(out, "9.1")
+			return 1 // some tools do
+		}
+		s.note("client %s", arm.Name)
+		return s.client(ctx, argv, in, out, err)
+	}})
+	server := fake.New(arm.Name+"/server", map[string]fake.Program{host.Self: self, "clockd": func(ctx context.Context, argv []string, in []byte, out, err io.Writer) int {
+		s.note("server %s", arm.Name)
+		if s.server != nil {
+			return s.server(ctx, argv, in, out, err)
+		}
+		fmt.Fprintln(out, "serving")
+		<-ctx.Done()
+		s.note("server %s ends", arm.Name)
+		return 0
+	}})
+	return Pair{Client: client, Server: server}, nil
+}
+
+func (s *scene) CPUs(experiment.Placement) (client, server []int, err error) {
+	return []int{1}, []int{1}, nil
+}
+
+// kept is a record in memory.
+type kept struct {
+	trials []result.Trial
+	raw    map[string]string
+	after  func()
+}
+
+func (k *kept) Append(t result.Trial) error {
+	k.trials = append(k.trials, t)
+	if k.after != nil {
+		k.after()
+	}
+	return nil
+}
+
+func (k *kept) WriteRaw(name string, data []byte) (string, error) {
+	k.raw[name] = string(data)
+	return "raw/" + name, nil
+}
+
+func twoArms(blocks int) *experiment.Experiment {
+	return &experiment.Experiment{
+		Name: "two", Baseline: "a", Arms: []experiment.Arm{{Name: "a"}, {Name: "b"}},
+		Workloads: []experiment.Workload{{Name: "w", Tool: "clocked", Mode: experiment.RR, Protocol: experiment.TCP}},
+		Schedule:  experiment.Schedule{Blocks: blocks, Seed: 3},
+	}
+}
+
+func prints(text string) fake.Program {
+	return func(_ context.Context, _ []string, _ []byte, stdout, _ io.Writer) int {
+		fmt.Fprintln(stdout, text)
+		return 0
+	}
+}
+
+func run(t *testing.T, ctx context.Context, s *scene, e *experiment.Experiment, limits Limits, k *kept, done map[int]bool) (*Runner, error) {
+	t.Helper()
+	k.raw = map[string]string{}
+	r := New(e, tools{clocked{}}, s, limits, nil)
+	if err := r.Prepare(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return r, r.Run(ctx, k, done)
+}
+
+func TestOrderOfPhases(t *testing.T) {
+	s := &scene{client: prints("0.5")}
+	k := &kept{}
+	e := twoArms(3)
+	r, err := run(t, context.Background(), s, e, DefaultLimits(), k, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, slot := range e.Slots() {
+		want = append(want, "server "+slot.Arm, "ready? tcp 7", "client "+slot.Arm, "server "+slot.Arm+" ends")
+	}
+	// The server's own start and the look at its port run side by side.
+	got := append([]string(nil), s.log...)
+	for i := 0; i+1 < len(got); i += 4 {
+		if strings.HasPrefix(got[i], "ready?") {
+			got[i], got[i+1] = got[i+1], got[i]
+		}
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("phases:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if r.Versions()["clocked"] != "9.1" {
+		t.Errorf("versions %v", r.Versions())
+	}
+	if len(k.trials) != 6 {
+		t.Fatalf("%d trials, want 6", len(k.trials))
+	}
+	for i, slot := range e.Slots() {
+		got := k.trials[i]
+		if got.Trial != slot.Trial || got.Arm != slot.Arm || got.Block != slot.Block || got.Error != "" {
+			t.Errorf("trial %d is %+v, want %+v", i, got, slot)
+		}
+		if v, ok := got.Value(result.RTT, result.P50); !ok || v != 0.5 {
+			t.Errorf("trial %d: p50 %v %v", i, v, ok)
+		}
+		if got.Facts["placement.client.cpus"] != "1" || got.Histogram == "" || len(got.Raw) != 2 {
+			t.Errorf("trial %d lacks facts or files: %+v", i, got)
+		}
+		for _, line := range got.Commands {
+			if strings.Contains(line, "hush") {
+				t.Errorf("what goes to standard input is in the command line %q", line)
+			}
+		}
+	}
+}
+
+func TestResumeRunsTheRest(t *testing.T) {
+	e := twoArms(4)
+	slots := e.Slots()
+	done := map[int]bool{slots[0].Trial: true, slots[1].Trial: true, slots[4].Trial: true}
+	k := &kept{}
+	if _, err := run(t, context.Background(), &scene{client: prints("1")}, e, DefaultLimits(), k, done); err != nil {
+		t.Fatal(err)
+	}
+	var want []int
+	for _, slot := range slots {
+		if !done[slot.Trial] {
+			want = append(want, slot.Trial)
+		}
+	}
+	var got []int
+	for _, tr := range k.trials {
+		got = append(got, tr.Trial)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("ran %v, want %v", got, want)
+	}
+}
+
+func TestFailuresAreRecordedAndDoNotEndTheRun(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		client, server fake.Program
+		ready          int
+		want           string
+	}{
+		{name: "no number", client: prints("none"), want: "no number in"},
+		{name: "exit status", client: func(_ context.Context, _ []string, _ []byte, stdout, stderr io.Writer) int {
+			fmt.Fprintln(stdout, "1")
+			fmt.Fprintln(stderr, "cannot connect")
+			return 3
+		}, want: "a/client: clock w: exit status 3; its last output: cannot connect"},
+		{name: "hangs", client: func(ctx context.Context, _ []string, _ []byte, stdout, _ io.Writer) int {
+			fmt.Fprintln(stdout, "1")
+			<-ctx.Done()
+			return 1
+		}, want: "did not end within 20ms and was killed"},
+		{name: "server ends", client: prints("1"), ready: 1, server: func(_ context.Context, _ []string, _ []byte, _, stderr io.Writer) int {
+			fmt.Fprintln(stderr, "address in use")
+			return 2
+		}, want: "the server "},
+		{name: "never ready", client: prints("1"), ready: 1, want: "did not serve tcp port 7 within"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := &kept{}
+			limits := DefaultLimits()
+			limits.Patience = 20 * time.Millisecond
+			s := &scene{client: c.client, server: c.server, ready: c.ready}
+			if _, err := run(t, context.Background(), s, twoArms(1), limits, k, nil); err != nil {
+				t.Fatal(err)
+			}
+			if len(k.trials) != 2 {
+				t.Fatalf("%d trials, want both", len(k.trials))
+			}
+			found := false
+			for _, tr := range k.trials {
+				if tr.Error == "" {
+					t.Errorf("trial in %s has no error", tr.Arm)
+				}
+				found = found || strings.Contains(tr.Error, c.want)
+			}
+			if !found {
+				t.Errorf("errors %q and %q; want one with %q", k.trials[0].Error, k.trials[1].Error, c.want)
+			}
+		})
+	}
+}
+
+func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	k := &kept{}
+	k.after = func() {
+		if len(k.trials) == 3 {
+			cancel()
+		}
+	}
+	_, err := run(t, ctx, &scene{client: prints("1")}, twoArms(5), DefaultLimits(), k, nil)
+	if !errors.Is(err, context.Canceled) || len(k.trials) != 3 {
+		t.Errorf("%d trials and %v, want 3 and an interrupt", len(k.trials), err)
+	}
+}
+
+func TestInterruptDuringATrialDropsIt(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	k := &kept{}
+	s := &scene{client: func(ctx context.Context, _ []string, _ []byte, stdout, _ io.Writer) int {
+		fmt.Fprintln(stdout, "1")
+		cancel()
+		<-ctx.Done()
+		return 1
+	}}
+	_, err := run(t, ctx, s, twoArms(5), DefaultLimits(), k, nil)
+	if !errors.Is(err, context.Canceled) || len(k.trials) != 0 {
+		t.Errorf("%d trials and %v, want none and an interrupt", len(k.trials), err)
+	}
+}
+
+func TestMissingTools(t *testing.T) {
+	s := &scene{client: prints("1"), absent: "clockd\n"}
+	r := New(twoArms(1), tools{clocked{}}, s, DefaultLimits(), nil)
+	err := r.Prepare(context.Background())
+	var missing *MissingTools
+	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "clockd is not installed (needed by w)") {
+		t.Errorf("got %v", err)
+	}
+	for _, line := range s.log {
+		t.Errorf("before the tools were seen, %q ran", line)
+	}
+
+	e := twoArms(1)
+	e.Workloads[0].Optional = true
+	r = New(e, tools{clocked{}}, s, DefaultLimits(), nil)
+	if err := r.Prepare(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if r.Skipped()["w"] != "clockd is not installed" {
+		t.Errorf("skipped %v", r.Skipped())
+	}
+	if err := r.Run(context.Background(), &kept{}, nil); err == nil {
+		t.Error("a run of nothing is no error")
+	}
+}
+
+func TestCommandLineIsQuoted(t *testing.T) {
+	got := commandLine(tool.Command{Env: []string{"A=1"}, Argv: []string{"x", "two words", "it's", ""}})
+	if want := `A=1 x 'two words' 'it'\''s' ''`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestBoundedKeepsTheStart(t *testing.T) {
+	b := newBounded(10)
+	for range 5 {
+		if n, err := b.Write([]byte("abcd")); n != 4 || err != nil {
+			t.Fatalf("a write returned %d, %v", n, err)
+		}
+	}
+	if got := string(b.Bytes()); got != "abcdabcdab" {
+		t.Errorf("kept %q", got)
+	}
+	if b.cut() != "printed 10 bytes more than the 10 that are kept" {
+		t.Errorf("says %q", b.cut())
+	}
+}

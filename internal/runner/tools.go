@@ -1,0 +1,152 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"nearfar/internal/host"
+	"nearfar/internal/tool"
+)
+
+// probeTimeout bounds the asking of a host for its programs.
+const probeTimeout = 20 * time.Second
+
+// MissingTools says which programs are not there, all at once.
+type MissingTools struct {
+	// Missing has a line for each: which program, on which hosts, which workloads need it.
+	Missing []string
+}
+
+func (m *MissingTools) Error() string {
+	return "programs are missing, and nothing was measured:\n  " + strings.Join(m.Missing, "\n  ") +
+		"\nInstall them, or mark the workload `optional: true` to go on without it."
+}
+
+// findTools sees that each tool is on the hosts of every arm, and in which version. Optional workloads whose tool is
+// missing are skipped; the others are an error that names all that is missing.
+func (r *Runner) findTools(ctx context.Context) error {
+	probes, err := r.probes()
+	if err != nil {
+		return err
+	}
+	absent, err := r.absentPrograms(ctx, probes)
+	if err != nil {
+		return err
+	}
+	if err := r.skipOrRefuse(probes, absent); err != nil {
+		return err
+	}
+	client := r.pairs[r.experiment.Arms[0].Name].Client
+	for name, probe := range probes {
+		if r.absence(probe, absent) != "" {
+			continue
+		}
+		printed, err := capture(ctx, client, probe.Argv)
+		if err != nil {
+			return err
+		}
+		r.versions[name] = probe.Version(printed)
+	}
+	return nil
+}
+
+// probes gives the probe of each tool that a workload uses.
+func (r *Runner) probes() (map[string]tool.Probe, error) {
+	probes := map[string]tool.Probe{}
+	for _, w := range r.experiment.Workloads {
+		t, ok := r.tools.Lookup(w.Tool)
+		if !ok {
+			return nil, fmt.Errorf("workload %s: nearfar cannot run %s", w.Name, w.Tool)
+		}
+		probes[w.Tool] = t.Probe()
+	}
+	return probes, nil
+}
+
+// absentPrograms asks every host which programs it lacks, and says for each on which hosts.
+func (r *Runner) absentPrograms(ctx context.Context, probes map[string]tool.Probe) (map[string][]string, error) {
+	var programs []string
+	for _, probe := range probes {
+		programs = append(programs, probe.Programs...)
+	}
+	programs = slices.DeleteFunc(programs, func(p string) bool { return p == host.Self })
+	slices.Sort(programs)
+	programs = slices.Compact(programs)
+	absent := map[string][]string{}
+	if len(programs) == 0 {
+		return absent, nil
+	}
+	for _, arm := range r.experiment.Arms {
+		pair := r.pairs[arm.Name]
+		for _, h := range []host.Host{pair.Client, pair.Server} {
+			printed, err := capture(ctx, h, append([]string{host.Self, "absent"}, programs...))
+			if err != nil {
+				return nil, err
+			}
+			for _, program := range strings.Fields(string(printed)) {
+				absent[program] = append(absent[program], h.Endpoint().Name)
+			}
+		}
+	}
+	return absent, nil
+}
+
+// absence says what of a tool is absent and where, or "".
+func (r *Runner) absence(probe tool.Probe, absent map[string][]string) string {
+	for _, program := range probe.Programs {
+		switch hosts := absent[program]; {
+		case len(hosts) == 0:
+		case len(hosts) == 2*len(r.experiment.Arms):
+			return program + " is not installed"
+		default:
+			return fmt.Sprintf("%s is not installed on %s", program, strings.Join(hosts, ", "))
+		}
+	}
+	return ""
+}
+
+// skipOrRefuse skips the optional workloads whose tool is absent and refuses the run where others need one.
+func (r *Runner) skipOrRefuse(probes map[string]tool.Probe, absent map[string][]string) error {
+	needed := map[string][]string{}
+	for _, w := range r.experiment.Workloads {
+		reason := r.absence(probes[w.Tool], absent)
+		switch {
+		case reason == "":
+		case w.Optional:
+			r.skipped[w.Name] = reason
+		default:
+			needed[reason] = append(needed[reason], w.Name)
+		}
+	}
+	if len(needed) == 0 {
+		return nil
+	}
+	refusal := &MissingTools{}
+	for reason, workloads := range needed {
+		refusal.Missing = append(refusal.Missing, fmt.Sprintf("%s (needed by %s)", reason, strings.Join(workloads, ", ")))
+	}
+	slices.Sort(refusal.Missing)
+	return refusal
+}
+
+// capture runs a command and returns what it prints. Its exit status says nothing: some tools print their version and
+// exit with 1.
+func capture(ctx context.Context, h host.Host, argv []string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	out := newBounded(1 << 20)
+	p, err := h.Start(ctx, host.Cmd{Argv: argv, Stdout: out, Stderr: out})
+	if err != nil {
+		return nil, err
+	}
+	err = p.Wait()
+	var exit *host.ExitError
+	if err == nil || errors.As(err, &exit) && exit.Code >= 0 {
+		return out.Bytes(), nil
+	}
+	return nil, &host.Error{Host: h.Endpoint().Name, Argv: argv, Output: string(out.tail()), Err: err}
+}

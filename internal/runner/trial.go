@@ -1,0 +1,122 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+	"nearfar/internal/tool"
+)
+
+// trial runs one execution of a workload in an arm and returns its record. What goes wrong with the measuring is in
+// the record; an error is returned only where the record's files cannot be kept.
+func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial, error) {
+	w, _ := r.experiment.Workload(slot.Workload)
+	trial := result.Trial{
+		Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload,
+		Tool: result.ToolVersion{Name: w.Tool, Version: r.versions[w.Tool]}, Mode: w.Mode, Protocol: w.Protocol,
+		Started: time.Now().UTC(), ReportedAs: result.DefinitionNone, Definition: result.DefinitionNone,
+		Metrics: []result.Metric{}, Raw: []string{}, Treatment: map[string]string{},
+	}
+	t, ok := r.tools.Lookup(w.Tool)
+	if !ok {
+		trial.Error = fmt.Sprintf("nearfar cannot run %s", w.Tool)
+		return trial, nil
+	}
+	pair := r.pairs[slot.Arm]
+	plan, err := t.Plan(w, pair.Server.Endpoint())
+	if err != nil {
+		trial.Error = err.Error()
+		return trial, nil
+	}
+	trial.Commands = commandLines(plan)
+	clientCPUs, serverCPUs, err := r.stage.CPUs(w.Placement)
+	if err != nil {
+		trial.Error = err.Error()
+		return trial, nil
+	}
+	out := newOutputs()
+	runErr := r.limits.execute(ctx, plan, pair, clientCPUs, serverCPUs, out)
+	m, parseErr := t.Parse(out.parsable(&w, runErr))
+	trial.Record(m)
+	trial.Facts = withPlacement(trial.Facts, w.Placement.Kind, clientCPUs, serverCPUs)
+	trial.Error = reason(runErr, parseErr, out)
+	return trial, r.keep(&trial, out, m.Histogram)
+}
+
+// commandLines writes the exact command lines, server first.
+func commandLines(p tool.Plan) []string {
+	var lines []string
+	if p.Server != nil {
+		lines = append(lines, commandLine(*p.Server))
+	}
+	return append(lines, commandLine(p.Client))
+}
+
+// commandLine writes a command as one would type it.
+func commandLine(c tool.Command) string {
+	words := append(append([]string(nil), c.Env...), c.Argv...)
+	for i, word := range words {
+		if word == "" || strings.ContainsAny(word, " \t\n'\"\\$`;&|<>()*?[]#~{}!") {
+			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// withPlacement adds to the facts on which CPUs client and server were let run.
+func withPlacement(facts map[string]string, kind string, client, server []int) map[string]string {
+	if facts == nil {
+		facts = map[string]string{}
+	}
+	facts["placement"] = kind
+	facts["placement.client.cpus"] = cpuList(client)
+	facts["placement.server.cpus"] = cpuList(server)
+	return facts
+}
+
+func cpuList(cpus []int) string {
+	if len(cpus) == 0 {
+		return "any"
+	}
+	return strings.Trim(fmt.Sprint(cpus), "[]")
+}
+
+// reason says in one line why a trial failed, or "". What the tool's output says is worth more than an exit status.
+func reason(runErr, parseErr error, out *outputs) string {
+	switch {
+	case parseErr != nil && runErr != nil:
+		return fmt.Sprintf("%v (%v)", parseErr, runErr)
+	case parseErr != nil:
+		return parseErr.Error()
+	case runErr != nil:
+		return runErr.Error()
+	}
+	return out.cut()
+}
+
+// keep writes what the trial left into the run directory.
+func (r *Runner) keep(trial *result.Trial, out *outputs, histogram []byte) error {
+	stem := fmt.Sprintf("%05d-%s-%s", trial.Trial, trial.Arm, trial.Workload)
+	for _, file := range out.files() {
+		if len(file.data) == 0 {
+			continue
+		}
+		name, err := r.record.WriteRaw(stem+file.suffix, file.data)
+		if err != nil {
+			return fmt.Errorf("trial %d cannot be kept: %w", trial.Trial, err)
+		}
+		trial.Raw = append(trial.Raw, name)
+	}
+	if len(histogram) > 0 {
+		name, err := r.record.WriteRaw(stem+".hdr", histogram)
+		if err != nil {
+			return fmt.Errorf("trial %d cannot be kept: %w", trial.Trial, err)
+		}
+		trial.Histogram = name
+	}
+	return nil
+}

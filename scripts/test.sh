@@ -1,0 +1,6 @@
+#!/bin/sh
+# Runs all tests: first with the race detector where no figure is asserted on, then the rest as users get it.
+# -p 1: tests that measure must not share the machine's few cores with other packages' tests.
+set -eu
+
+go test -p 1 -count=1 -timeout 40m ./...
