@@ -15,8 +15,12 @@ func markdown(a answer.Answer) string {
 	b.WriteString("**" + markdownText(printable(a.Verdict)) + "**\n")
 	for _, s := range sections(a) {
 		b.WriteString("\n## " + markdownText(s.title) + "\n\n")
-		if s.table != nil {
-			b.WriteString(s.table.markdown())
+		for i, g := range s.groups {
+			if i > 0 {
+				b.WriteString("\n")
+			}
+			b.WriteString(markdownText(g.caption) + ":\n\n")
+			b.WriteString(g.table.markdown())
 		}
 		for _, line := range s.lines {
 			b.WriteString("- " + markdownText(line) + "\n")

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 
 	"nearfar/internal/answer"
@@ -41,87 +43,106 @@ func Write(w io.Writer, a answer.Answer, o Options) error {
 	return fmt.Errorf("unknown format %q: use one of %s", o.Format, strings.Join(Formats(), ", "))
 }
 
-// section is a titled table, or a titled list of lines: what terminal and markdown share.
+// section is a titled list of tables, or of lines: what terminal and markdown share.
 type section struct {
-	title string
-	table *table
-	lines []string
-	// note stands below the table.
+	title  string
+	groups []group
+	lines  []string
+	// note stands below.
 	note string
+}
+
+// group is the rows of one workload and quantity. All are written in the unit that the caption names.
+type group struct {
+	caption string
+	table   table
 }
 
 // sections lays the answer out.
 func sections(a answer.Answer) []section {
 	var all []section
-	if s := armSection(a); s.table != nil {
-		all = append(all, s)
-	}
-	if s := comparisonSection(a); s.table != nil {
-		all = append(all, s)
-	}
-	if s := layerSection(a); s.table != nil {
-		all = append(all, s)
-	}
-	if s := warningSection(a); len(s.lines) > 0 {
-		all = append(all, s)
+	for _, s := range []section{armSection(a), comparisonSection(a), layerSection(a), warningSection(a)} {
+		if len(s.groups)+len(s.lines) > 0 {
+			all = append(all, s)
+		}
 	}
 	return all
 }
 
-func armSection(a answer.Answer) section {
-	if len(a.Arms) == 0 {
-		return section{}
-	}
-	t := &table{head: []string{"workload", "metric", "arm", ">median", ">95 % interval", ">trials"}}
-	previous := ""
-	for _, f := range a.Arms {
-		s := result.ScaleOf(f.Unit, f.Median)
-		group := f.Workload + " " + quantity(f.Quantity)
-		workload, metric := f.Workload, quantity(f.Quantity)
-		if group == previous {
-			workload, metric = "", ""
+// runsOf cuts a list where the key changes.
+func runsOf[T any](items []T, key func(T) string) [][]T {
+	var runs [][]T
+	for i, item := range items {
+		if i == 0 || key(item) != key(items[i-1]) {
+			runs = append(runs, nil)
 		}
-		previous = group
-		t.add(workload, metric, f.Arm, s.With(s.Number(f.Median)), bounds(f.Interval, s.Number), fmt.Sprint(f.Trials))
+		runs[len(runs)-1] = append(runs[len(runs)-1], item)
 	}
-	return section{title: "Arms: median over trials", table: t}
+	return runs
+}
+
+func caption(workload string, q answer.Quantity, s result.Scale) string {
+	text := workload + ", " + quantity(q)
+	if s.Unit != "" {
+		text += " in " + s.Unit
+	}
+	return text
+}
+
+func armSection(a answer.Answer) section {
+	out := section{title: "Arms: median over trials"}
+	for _, figures := range runsOf(a.Arms, func(f answer.Figure) string { return f.Workload + "\x00" + quantity(f.Quantity) }) {
+		var medians []float64
+		for _, f := range figures {
+			medians = append(medians, f.Median)
+		}
+		first := figures[0]
+		s := result.ScaleOf(first.Unit, medians...)
+		t := table{head: []string{"arm", ">median", ">95 % interval", ">trials"}}
+		for _, f := range figures {
+			t.add(f.Arm, s.Number(f.Median), bounds(f.Interval, s.Number), strconv.Itoa(f.Trials))
+		}
+		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})
+	}
+	return out
 }
 
 func comparisonSection(a answer.Answer) section {
-	if len(a.Comparisons) == 0 {
-		return section{}
+	out := section{
+		title: "Differences from " + a.Baseline + ", paired within blocks",
+		note: "p is corrected for all comparisons together (Holm). \"Could see\" is the smallest true\ndifference that this run would have shown " +
+			"four times in five. \"+n\" is how many more\nblocks would settle the difference that was seen.",
 	}
-	t := &table{head: []string{"workload", "metric", "arm", ">difference", ">95 % interval", ">relative", ">p", "verdict", ">could have seen"}}
-	previous := ""
-	for _, c := range a.Comparisons {
-		workload, metric := c.Workload, quantity(c.Quantity)
-		if group := workload + " " + metric; group == previous {
-			workload, metric = "", ""
-		} else {
-			previous = group
+	for _, comparisons := range runsOf(a.Comparisons, func(c answer.Comparison) string { return c.Workload + "\x00" + quantity(c.Quantity) }) {
+		var sizes []float64
+		for _, c := range comparisons {
+			if c.Difference != nil {
+				sizes = append(sizes, *c.Difference)
+			}
 		}
-		if c.Difference == nil {
-			t.add(workload, metric, c.Arm, "-", "-", "-", "-", printable(c.Verdict+": "+c.Reason), "-")
-			continue
+		first := comparisons[0]
+		s := result.ScaleOf(first.Unit, sizes...)
+		t := table{head: []string{"arm", ">difference", ">95 % interval", ">relative", ">p", "verdict", ">could see"}}
+		for _, c := range comparisons {
+			t.add(comparisonRow(c, s)...)
 		}
-		s := result.ScaleOf(c.Unit, *c.Difference)
-		if c.Interval != nil {
-			s = result.ScaleOf(c.Unit, *c.Difference, c.Interval[0], c.Interval[1])
-		}
-		relative, detectable := "-", "unknown"
-		if c.Relative != nil {
-			relative = percent(*c.Relative)
-		}
-		if c.Detectable != nil {
-			detectable = result.Amount(*c.Detectable, c.Unit)
-		}
-		t.add(workload, metric, c.Arm, s.With(s.Signed(*c.Difference)), bounds(c.Interval, s.Signed),
-			relative, pValue(c.PValue), verdictText(c), detectable)
+		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})
 	}
-	return section{
-		title: "Differences from " + a.Baseline + ", paired within blocks", table: t,
-		note: "p is corrected for the number of comparisons (Holm). \"Could have seen\" is the smallest true difference that this run would\nhave shown four times in five.",
+	return out
+}
+
+func comparisonRow(c answer.Comparison, s result.Scale) []string {
+	if c.Difference == nil {
+		return []string{c.Arm, "-", "-", "-", "-", verdictText(c), "-"}
 	}
+	relative, detectable := "-", "-"
+	if c.Relative != nil {
+		relative = percent(*c.Relative)
+	}
+	if c.Detectable != nil {
+		detectable = s.Number(*c.Detectable)
+	}
+	return []string{c.Arm, s.Signed(*c.Difference), bounds(c.Interval, s.Signed), relative, pValue(c.PValue), verdictText(c), detectable}
 }
 
 // verdictText is the verdict with what it means for the user, and how many more blocks would settle it.
@@ -136,71 +157,59 @@ func verdictText(c answer.Comparison) string {
 		}
 		return c.Verdict
 	case answer.NoDifference:
-		text := "no difference seen"
 		if c.BlocksNeeded != nil && *c.BlocksNeeded > 0 {
-			text += fmt.Sprintf("; %d more blocks would settle this one", *c.BlocksNeeded)
+			return fmt.Sprintf("none seen (+%d)", *c.BlocksNeeded)
 		}
-		return text
+		return "none seen"
 	}
 	return strings.TrimSuffix(c.Verdict+": "+printable(c.Reason), ": ")
 }
 
 func layerSection(a answer.Answer) section {
-	if len(a.Layers) == 0 {
-		return section{}
+	out := section{title: "Layers: what one of each adds, by least squares over all arms"}
+	for _, layers := range runsOf(a.Layers, func(l answer.Layer) string { return l.Workload + "\x00" + quantity(l.Quantity) }) {
+		var costs []float64
+		for _, l := range layers {
+			costs = append(costs, l.Cost)
+		}
+		first := layers[0]
+		s := result.ScaleOf(first.Unit, costs...)
+		t := table{head: []string{"layer", ">adds", ">95 % interval", "in an arm with more than one"}}
+		for _, l := range layers {
+			t.add(l.Layer, s.Signed(l.Cost), bounds(l.Interval, s.Signed), several(l, s))
+		}
+		for _, r := range a.Residual {
+			if r.Workload == first.Workload && r.Quantity == first.Quantity {
+				t.add("residual", s.Signed(r.Value), bounds(r.Interval, s.Signed), wholeAndParts(r, s))
+			}
+		}
+		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})
 	}
-	t := &table{head: []string{"workload", "metric", "layer", ">cost of one", ">95 % interval", "adds"}}
-	for i, l := range a.Layers {
-		workload, metric := l.Workload, quantity(l.Quantity)
-		if i > 0 && a.Layers[i-1].Workload == l.Workload && a.Layers[i-1].Quantity == l.Quantity {
-			workload, metric = "", ""
-		}
-		s := result.ScaleOf(l.Unit, l.Cost)
-		if l.Interval != nil {
-			s = result.ScaleOf(l.Unit, l.Cost, l.Interval[0], l.Interval[1])
-		}
-		t.add(workload, metric, l.Layer, s.With(s.Signed(l.Cost)), bounds(l.Interval, s.Signed), adds(l))
-		last := i == len(a.Layers)-1 || a.Layers[i+1].Workload != l.Workload || a.Layers[i+1].Quantity != l.Quantity
-		if last {
-			residualRow(t, a, l)
-		}
-	}
-	return section{title: "Layers: what one of each costs, by least squares over all arms", table: t}
+	return out
 }
 
-// residualRow closes a workload's layers with what they leave unexplained.
-func residualRow(t *table, a answer.Answer, l answer.Layer) {
-	for _, r := range a.Residual {
-		if r.Workload != l.Workload || r.Quantity != l.Quantity {
-			continue
-		}
-		s := result.ScaleOf(r.Unit, r.Value)
-		if r.Interval != nil {
-			s = result.ScaleOf(r.Unit, r.Value, r.Interval[0], r.Interval[1])
-		}
-		note := fmt.Sprintf("%s: whole %s = parts %s + residual", r.Arm, result.Amount(r.Whole, r.Unit), result.Amount(r.Parts, r.Unit))
-		if r.Saturated {
-			note += "; zero by construction: no arm is left over to check the parts with"
-		}
-		t.add("", "", "residual", s.With(s.Signed(r.Value)), bounds(r.Interval, s.Signed), note)
-	}
-}
-
-// adds says what the layer adds where an arm crosses it more than once more than the baseline: the arm with the most.
-func adds(l answer.Layer) string {
+// several says what the layer adds to the arm that has the most of it more than the baseline, where that is not one.
+func several(l answer.Layer, s result.Scale) string {
 	var most answer.Contribution
 	for _, c := range l.Adds {
-		if abs(c.Count) > abs(most.Count) {
+		if math.Abs(c.Count) > math.Abs(most.Count) {
 			most = c
 		}
 	}
-	if abs(most.Count) <= 1 {
+	if math.Abs(most.Count) <= 1+1e-9 {
 		return ""
 	}
-	return fmt.Sprintf("%s %+g: %s", most.Arm, most.Count, result.Amount(most.Adds, l.Unit))
+	return fmt.Sprintf("%s: %+.3g x %s = %s", most.Arm, most.Count, s.Signed(l.Cost), s.Signed(most.Adds))
 }
 
-func abs(v float64) float64 { return max(v, -v) }
+// wholeAndParts says what the residual is left of.
+func wholeAndParts(r answer.Residual, s result.Scale) string {
+	text := fmt.Sprintf("%s: whole %s = parts %s + residual", r.Arm, s.Signed(r.Whole), s.Signed(r.Parts))
+	if r.Saturated {
+		text += ", 0 by construction"
+	}
+	return text
+}
 
 func warningSection(a answer.Answer) section {
 	s := section{title: "Warnings"}

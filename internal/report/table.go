@@ -23,7 +23,7 @@ func (t *table) columns() (names []string, right []bool) {
 }
 
 // text writes the table for a terminal, each line after the indent.
-func (t *table) text(indent string, style func(string) string) string {
+func (t *table) text(indent string) string {
 	names, right := t.columns()
 	widths := make([]int, len(names))
 	for _, row := range append([][]string{names}, t.rows...) {
@@ -48,7 +48,7 @@ func (t *table) text(indent string, style func(string) string) string {
 		}
 		return strings.TrimRight(l.String(), " ")
 	}
-	b.WriteString(indent + style(line(names)) + "\n")
+	b.WriteString(indent + line(names) + "\n")
 	for _, row := range t.rows {
 		b.WriteString(indent + line(row) + "\n")
 	}

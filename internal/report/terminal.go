@@ -19,8 +19,12 @@ func terminal(a answer.Answer, color bool) string {
 	b.WriteString("  " + printable(a.Verdict) + "\n")
 	for _, s := range sections(a) {
 		b.WriteString("\n" + bold(s.title) + "\n")
-		if s.table != nil {
-			b.WriteString(s.table.text("  ", func(s string) string { return s }))
+		for i, g := range s.groups {
+			if i > 0 {
+				b.WriteString("\n")
+			}
+			b.WriteString("  " + g.caption + "\n")
+			b.WriteString(g.table.text("    "))
 		}
 		for _, line := range s.lines {
 			b.WriteString("  ! " + line + "\n")

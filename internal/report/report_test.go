@@ -1,0 +1,137 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/result"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func pointer[T any](v T) *T { return &v }
+
+// sample has a line of every kind, and text that a terminal, a spreadsheet or a page would act on.
+func sample() answer.Answer {
+	rtt := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
+	goodput := answer.Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond}
+	return answer.Answer{
+		Nearfar: "v1", Question: "How much does VXLAN <add>?", Run: "runs/20261121T192200Z-overlay", State: "complete", Baseline: "l2",
+		Verdict: "Against l2, in rr-1k rtt p50: vxlan +6.21 us [+6.10 us, +6.35 us].", Blocks: 10, Trials: 60, Failed: 1,
+		Arms: []answer.Figure{
+			{Arm: "l2", Workload: "rr-1k", Quantity: rtt, Median: 8.31e-6, Interval: &[2]float64{8.25e-6, 8.4e-6}, Trials: 10},
+			{Arm: "vxlan", Workload: "rr-1k", Quantity: rtt, Median: 14.52e-6, Trials: 3},
+			{Arm: "l2", Workload: "bulk", Quantity: goodput, Median: 38.2e9, Interval: &[2]float64{37e9, 39e9}, Trials: 10},
+		},
+		Comparisons: []answer.Comparison{
+			{Arm: "vxlan", Baseline: "l2", Workload: "rr-1k", Quantity: rtt, Difference: pointer(6.21e-6), Interval: &[2]float64{6.1e-6, 6.35e-6},
+				Confidence: .95, Relative: pointer(.747), RelativeInterval: &[2]float64{.73, .76}, PValue: pointer(.0039), Verdict: answer.Higher,
+				Better: "baseline", Detectable: pointer(1.2e-7), Blocks: 10, BlocksNeeded: pointer(0)},
+			{Arm: "same", Baseline: "l2", Workload: "rr-1k", Quantity: rtt, Difference: pointer(-2e-8), Interval: &[2]float64{-9e-8, 5e-8},
+				Confidence: .95, Relative: pointer(-.002), PValue: pointer(1.), Verdict: answer.NoDifference, Detectable: pointer(1.3e-7),
+				Blocks: 10, BlocksNeeded: pointer(140)},
+			{Arm: "vxlan", Baseline: "l2", Workload: "bulk", Quantity: goodput, Verdict: answer.NotComparable,
+				Reason: "definition: rate against \x1b[31mnone", Confidence: .95},
+		},
+		Layers: []answer.Layer{
+			{Layer: "router", Workload: "rr-1k", Quantity: rtt, Cost: 1.5e-6, Interval: &[2]float64{1.4e-6, 1.6e-6},
+				Adds: []answer.Contribution{{Arm: "vxlan", Count: 1, Adds: 1.5e-6}}},
+			{Layer: "vtep", Workload: "rr-1k", Quantity: rtt, Cost: 2.3e-6, Interval: &[2]float64{2.2e-6, 2.4e-6},
+				Adds: []answer.Contribution{{Arm: "vxlan", Count: 2, Adds: 4.6e-6}}},
+		},
+		Residual: []answer.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 6.21e-6, Parts: 6.1e-6, Value: .11e-6, Interval: &[2]float64{-.1e-6, .3e-6}}},
+		Warnings: []answer.Warning{
+			{Code: "failed-trials", Arm: "vxlan", Workload: "bulk", Message: "1 of 10 trials failed; the first: =cmd|' /C calc'!A0 <script>alert(1)</script> \x1b]0;owned\x07\r\nsecond line"},
+		},
+	}
+}
+
+func TestGolden(t *testing.T) {
+	for _, format := range Formats() {
+		t.Run(format, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := Write(&out, sample(), Options{Format: format}); err != nil {
+				t.Fatal(err)
+			}
+			name := filepath.Join("testdata", format+".golden")
+			if *update {
+				if err := os.WriteFile(name, out.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), out.String()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHostileTextIsHarmless(t *testing.T) {
+	for _, format := range []string{"terminal", "markdown", "csv"} {
+		var out bytes.Buffer
+		if err := Write(&out, sample(), Options{Format: format}); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range out.String() {
+			if r < ' ' && r != '\n' {
+				t.Errorf("%s holds the control character %q", format, r)
+			}
+		}
+		if format == "markdown" && strings.Contains(out.String(), "<script>") {
+			t.Error("markdown holds a tag")
+		}
+	}
+	for cell, want := range map[string]string{"=1+1": "'=1+1", "@x": "'@x", "-1.5": "-1.5", "+2": "+2", "-cmd": "'-cmd", "l2": "l2", "": ""} {
+		if got := inert(cell); got != want {
+			t.Errorf("inert(%q) = %q, want %q", cell, got, want)
+		}
+	}
+}
+
+func TestJSONIsComplete(t *testing.T) {
+	var out bytes.Buffer
+	if err := Write(&out, sample(), Options{Format: "json"}); err != nil {
+		t.Fatal(err)
+	}
+	var got answer.Answer
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sample(), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestCSVHasOneWidth(t *testing.T) {
+	var out bytes.Buffer
+	if err := Write(&out, sample(), Options{Format: "csv"}); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&out).ReadAll() // refuses rows of differing length
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 1+3+3+2+1 {
+		t.Errorf("%d rows", len(rows))
+	}
+}
+
+func TestUnknownFormatNamesTheKnown(t *testing.T) {
+	err := Write(&bytes.Buffer{}, sample(), Options{Format: "pdf"})
+	if err == nil || !strings.Contains(err.Error(), "terminal, markdown, csv, json") {
+		t.Errorf("got %v", err)
+	}
+}
