@@ -77,7 +77,14 @@ by how much, how surely, and which layer it comes from.`,
 		return &usageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
 	})
 	root.AddCommand(
-	// one line a verb
+		a.runCommand(),
+		a.reportCommand(),
+		a.engineCommand(),
+		a.schemaCommand(),
+		a.doctorCommand(),
+		a.versionCommand(),
+		a.absentCommand(),
 	)
+	root.AddCommand(a.labCommands()...)
 	return root
 }

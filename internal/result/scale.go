@@ -36,8 +36,9 @@ func ScaleOf(unit string, values ...float64) Scale {
 	}
 	chosen := steps[0]
 	for _, s := range steps[1:] {
-		// 0.9995: what rounds to 1000 of the smaller unit is written in the larger.
-		if largest >= 0.9995*s.Factor {
+		// 0.9995: what rounds to 1000 of the smaller unit is written in the larger. Microseconds begin at a tenth: most
+		// differences are some of them, and are read side by side.
+		if largest >= 0.9995*s.Factor || s.Unit == "us" && largest >= 0.1*s.Factor {
 			chosen = s
 		}
 	}
@@ -53,8 +54,8 @@ func (s Scale) Number(v float64) string {
 		digits = 0
 	case abs >= 100:
 		digits = 1
-	case abs != 0 && abs < 0.1:
-		digits = 4
+	case abs != 0 && abs < 1:
+		digits = 3
 	}
 	text := strconv.FormatFloat(v, 'f', digits, 64)
 	if strings.Trim(text, "-0.") == "" { // no minus before a zero

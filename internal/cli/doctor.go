@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+
+	"github.com/spf13/cobra"
+
+	"nearfar/internal/host"
+	"nearfar/internal/host/lab"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what this machine can do: labs, measuring programs",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			facts, err := lab.Doctor(cmd.Context())
+			switch {
+			case err != nil:
+				fmt.Fprintf(a.stdout, "lab        no: %v\n", err)
+			case facts.UserNamespace:
+				fmt.Fprintf(a.stdout, "lab        yes, in a user namespace; wires: %s\n", facts.Wire)
+			default:
+				fmt.Fprintf(a.stdout, "lab        yes, as root; wires: %s\n", facts.Wire)
+			}
+			for _, t := range newTools("") {
+				state := "installed"
+				for _, program := range t.Probe().Programs {
+					if program == host.Self {
+						continue
+					}
+					if _, lookErr := exec.LookPath(program); lookErr != nil {
+						state = program + " is not installed"
+					}
+				}
+				fmt.Fprintf(a.stdout, "%-10s %s\n", t.Name(), state)
+			}
+			if err != nil {
+				return errors.New("no lab can be made on this machine")
+			}
+			return nil
+		},
+	}
+}

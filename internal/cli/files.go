@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// maxInput bounds what is read from a file or standard input.
+const maxInput = 64 << 20
+
+// readFile reads a file, or standard input for "-", up to maxInput bytes.
+func (a *app) readFile(name string) (data []byte, err error) {
+	r := a.stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close() // only read from
+		r = f
+	}
+	data, err = io.ReadAll(io.LimitReader(r, maxInput+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(data) > maxInput {
+		return nil, fmt.Errorf("%s: longer than the %d MiB that are read", name, maxInput>>20)
+	}
+	return data, nil
+}
+
+// usageArgs makes a wrong number of arguments a usage error.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return &usageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
+		}
+		return nil
+	}
+}

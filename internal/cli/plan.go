@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// printPlan prints what a run would do: each command line, the order, and how long it will take.
+func (a *app) printPlan(s *setup) error {
+	plans, err := s.runner.Plans()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "Experiment %s: %d arms, %d workloads, %d blocks, seed %d\n", s.experiment.Name,
+		len(s.experiment.Arms), len(s.experiment.Workloads), s.experiment.Schedule.Blocks, s.experiment.Schedule.Seed)
+	var total time.Duration
+	fmt.Fprintln(a.stdout, "\nCommands")
+	for _, p := range plans {
+		fmt.Fprintf(a.stdout, "  %s %s, %v, client on CPU %s, server on CPU %s\n", p.Arm, p.Workload, p.Takes.Round(time.Millisecond), p.ClientCPUs, p.ServerCPUs)
+		for _, line := range p.Commands {
+			fmt.Fprintf(a.stdout, "    %s\n", line)
+		}
+		total += p.Takes * time.Duration(s.experiment.Schedule.Blocks)
+	}
+	fmt.Fprintln(a.stdout, "\nOrder")
+	block := 0
+	var line strings.Builder
+	for _, slot := range s.experiment.Slots() {
+		if slot.Block != block {
+			if block > 0 {
+				fmt.Fprintln(a.stdout, line.String())
+			}
+			block = slot.Block
+			line.Reset()
+			fmt.Fprintf(&line, "  block %d:", block)
+		}
+		if _, skipped := s.runner.Skipped()[slot.Workload]; !skipped {
+			fmt.Fprintf(&line, " %s/%s", slot.Arm, slot.Workload)
+		}
+	}
+	fmt.Fprintln(a.stdout, line.String())
+	fmt.Fprintf(a.stdout, "\nIt will take about %v.\n", total.Round(time.Second))
+	return nil
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"nearfar/internal/report"
+)
+
+// reportOptions are the flags of whatever prints an answer.
+type reportOptions struct {
+	format string
+	file   string
+}
+
+func (o *reportOptions) flags(f *pflag.FlagSet) {
+	f.StringVarP(&o.format, "format", "f", "terminal", "form of the answer: "+strings.Join(report.Formats(), ", "))
+	f.StringVarP(&o.file, "output", "o", "", "write the answer to this `FILE` instead of standard output")
+}
+
+// check refuses an unknown format before anything is measured.
+func (o *reportOptions) check() error {
+	if !slices.Contains(report.Formats(), o.format) {
+		return &usageError{fmt.Errorf("--format %s: use one of %s", o.format, strings.Join(report.Formats(), ", "))}
+	}
+	return nil
+}
+
+func (a *app) reportCommand() *cobra.Command {
+	var o reportOptions
+	cmd := &cobra.Command{
+		Use:   "report RUN...",
+		Short: "Print the answer of a run again",
+		Example: `  nearfar report runs/20261121T192200Z-overlay
+  nearfar report -f markdown -o answer.md runs/20261121T192200Z-overlay
+  nearfar report -f csv runs/20261121T192200Z-overlay`,
+		Args: usageArgs(cobra.MinimumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			if len(args) > 1 && (o.format == "json" || o.file != "") {
+				return &usageError{fmt.Errorf("%d runs with -f json or -o: give one run at a time", len(args))}
+			}
+			for i, path := range args {
+				ans, err := readAnswer(path)
+				if err != nil {
+					return &usageError{err}
+				}
+				if i > 0 {
+					fmt.Fprintln(a.stdout)
+				}
+				if err := a.writeReport(ans, o); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	o.flags(cmd.Flags())
+	return cmd
+}

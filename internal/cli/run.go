@@ -1,0 +1,275 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/engine"
+	"nearfar/internal/experiment"
+	"nearfar/internal/host/lab"
+	"nearfar/internal/report"
+	"nearfar/internal/rundir"
+	"nearfar/internal/runner"
+)
+
+// runOptions are the flags of run.
+type runOptions struct {
+	blocks int
+	seed   uint64
+	out    string
+	resume string
+	dryRun bool
+	report reportOptions
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run [FILE]",
+		Short: "Measure what an experiment file declares, and print the answer",
+		Long: `Run stands the arms of the experiment up side by side, measures every workload in every arm once a block in a random
+order, prints the answer and leaves a run directory.
+
+Without FILE it takes experiment.yaml in the current directory.`,
+		Example: `  nearfar run labs/overlay/experiment.yaml
+  nearfar run --dry-run experiment.yaml
+  nearfar run --blocks 20 --seed 7 --out /tmp/runs experiment.yaml
+  nearfar run --resume runs/20261121T192200Z-overlay
+  nearfar run -f json experiment.yaml | jq .comparisons`,
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.report.check(); err != nil {
+				return err
+			}
+			if o.resume != "" {
+				if len(args) > 0 || cmd.Flags().Changed("blocks") || cmd.Flags().Changed("seed") || cmd.Flags().Changed("out") {
+					return &usageError{errors.New("--resume goes on with the run as it was declared: give it no FILE, --blocks, --seed or --out")}
+				}
+				return a.resume(cmd.Context(), o)
+			}
+			file := "experiment.yaml"
+			if len(args) > 0 {
+				file = args[0]
+			}
+			e, err := a.readExperiment(file)
+			if err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("blocks") {
+				if o.blocks < 1 || o.blocks > experiment.MaxBlocks {
+					return &usageError{fmt.Errorf("--blocks %d: must be from 1 to %d", o.blocks, experiment.MaxBlocks)}
+				}
+				e.Schedule.Blocks = o.blocks
+			}
+			if cmd.Flags().Changed("seed") {
+				e.Schedule.Seed = o.seed
+			}
+			if e.Schedule.Seed == 0 {
+				e.Schedule.Seed = drawSeed()
+			}
+			return a.start(cmd.Context(), e, o)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.blocks, "blocks", 0, "how many times each workload is run in each arm (default: as the file says)")
+	f.Uint64Var(&o.seed, "seed", 0, "seed of the order; 0 draws one (default: as the file says)")
+	f.StringVar(&o.out, "out", "runs", "directory in which the run directory is made")
+	f.StringVar(&o.resume, "resume", "", "go on with the run in this `DIRECTORY`")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the schedule, each command line and how long it will take; measure nothing")
+	o.report.flags(f)
+	return cmd
+}
+
+// readExperiment reads and checks an experiment file; "-" is standard input.
+func (a *app) readExperiment(file string) (*experiment.Experiment, error) {
+	data, err := a.readFile(file)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	e, err := experiment.Parse(file, data)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return e, nil
+}
+
+// start makes a new run.
+func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions) error {
+	s, err := a.setUp(ctx, e)
+	if err != nil {
+		return err
+	}
+	defer s.close(a.stderr)
+	if o.dryRun {
+		return a.printPlan(s)
+	}
+	dir, err := rundir.Create(o.out, rundir.Manifest{
+		Nearfar: "v1", Experiment: e, Seed: e.Schedule.Seed, Versions: s.versions(), Skipped: s.runner.Skipped(),
+		Hosts: labFacts(ctx, s.lab), State: rundir.Running, Started: time.Now().UTC(),
+	})
+	if err != nil {
+		return fmt.Errorf("the run directory cannot be made: %w", err)
+	}
+	return a.measure(ctx, s, dir, map[int]bool{}, o)
+}
+
+// resume goes on with a run that was interrupted.
+func (a *app) resume(ctx context.Context, o runOptions) error {
+	dir, err := rundir.Resume(o.resume)
+	if err != nil {
+		return &usageError{err}
+	}
+	m := dir.Manifest()
+	e := m.Experiment
+	e.Schedule.Seed = m.Seed
+	trials, err := dir.Trials()
+	if err != nil {
+		return errors.Join(err, dir.Close())
+	}
+	done := map[int]bool{}
+	for _, t := range trials {
+		done[t.Trial] = true
+	}
+	s, err := a.setUp(ctx, e)
+	if err != nil {
+		return errors.Join(err, dir.Close())
+	}
+	defer s.close(a.stderr)
+	if o.dryRun {
+		return errors.Join(a.printPlan(s), dir.Close())
+	}
+	if err := dir.Update(func(m *rundir.Manifest) { m.State = rundir.Running }); err != nil {
+		return errors.Join(err, dir.Close())
+	}
+	return a.measure(ctx, s, dir, done, o)
+}
+
+// setup is what a run needs: the lab and the runner, with the hosts made and the tools found.
+type setup struct {
+	experiment *experiment.Experiment
+	lab        *lab.Lab
+	runner     *runner.Runner
+	progress   *progress
+}
+
+func (a *app) setUp(ctx context.Context, e *experiment.Experiment) (*setup, error) {
+	tools := newTools(newSecret())
+	p := newProgress(a.stderr, e)
+	p.note("making the hosts of %d arms", len(e.Arms))
+	l, err := lab.Open(ctx, lab.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s := &setup{experiment: e, lab: l, progress: p, runner: runner.New(e, tools, labStage{l}, runner.DefaultLimits(), p.event)}
+	if err := s.runner.Prepare(ctx); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	for workload, reason := range s.runner.Skipped() {
+		p.note("workload %s is left out: %s", workload, reason)
+	}
+	return s, nil
+}
+
+func (s *setup) close(stderr interface{ Write([]byte) (int, error) }) {
+	if err := s.lab.Close(); err != nil {
+		fmt.Fprintln(stderr, "nearfar: the lab did not end cleanly:", err)
+	}
+}
+
+func (s *setup) versions() map[string]string {
+	versions := map[string]string{"nearfar": engine.Version()}
+	maps.Copy(versions, s.runner.Versions())
+	return versions
+}
+
+// measure runs what is left of the schedule, closes the run and prints the answer, also after an interrupt.
+func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, done map[int]bool, o runOptions) error {
+	runErr := s.runner.Run(ctx, dir, done)
+	s.progress.end()
+	state := rundir.Complete
+	if runErr != nil {
+		state = rundir.Interrupted
+	}
+	err := dir.Update(func(m *rundir.Manifest) {
+		m.State, m.Ended = state, time.Now().UTC()
+		m.Hosts = labFacts(context.WithoutCancel(ctx), s.lab)
+	})
+	err = errors.Join(err, dir.Close())
+	if err != nil {
+		return errors.Join(runErr, err)
+	}
+	if runErr != nil && !errors.Is(runErr, context.Canceled) {
+		return fmt.Errorf("%w\nWhat was measured is in %s; go on with: nearfar run --resume %s", runErr, dir.Path, dir.Path)
+	}
+	ans, err := readAnswer(dir.Path)
+	if err != nil {
+		return err
+	}
+	if err := a.writeReport(ans, o.report); err != nil {
+		return err
+	}
+	if runErr != nil {
+		fmt.Fprintf(a.stderr, "nearfar: go on with: nearfar run --resume %s\n", dir.Path)
+		return errInterrupted
+	}
+	if ans.Trials > 0 && ans.Failed == ans.Trials {
+		return fmt.Errorf("every trial failed; the first: %s", firstFailure(dir))
+	}
+	return nil
+}
+
+func firstFailure(dir *rundir.Dir) string {
+	trials, err := dir.Trials()
+	if err != nil || len(trials) == 0 {
+		return "unknown"
+	}
+	return trials[0].Error
+}
+
+// readAnswer makes the answer of a run directory.
+func readAnswer(path string) (answer.Answer, error) {
+	dir, err := rundir.Open(path)
+	if err != nil {
+		return answer.Answer{}, err
+	}
+	trials, err := dir.Trials()
+	if err != nil {
+		return answer.Answer{}, err
+	}
+	m := dir.Manifest()
+	return answer.Make(answer.Input{
+		Experiment: m.Experiment, Trials: trials, Run: path, State: m.State, Seed: m.Seed, Skipped: m.Skipped,
+		Warnings: labWarnings(m.Hosts),
+	}), nil
+}
+
+// writeReport prints the answer to where the options say.
+func (a *app) writeReport(ans answer.Answer, o reportOptions) (err error) {
+	w := a.stdout
+	if o.file != "" {
+		f, createErr := os.Create(o.file)
+		if createErr != nil {
+			return createErr
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		w = f
+	}
+	return report.Write(w, ans, report.Options{Format: o.format, Color: o.file == "" && wantsColor(a.stdout)})
+}
+
+// drawSeed draws a seed that is never 0.
+func drawSeed() uint64 {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	// 53 bits survive every JSON reader.
+	return binary.LittleEndian.Uint64(b[:])>>11 | 1
+}
