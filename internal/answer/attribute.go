@@ -2,6 +2,7 @@ package answer
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ func attribute(e *experiment.Experiment, c cells) ([]Layer, []Residual, []Warnin
 		}
 	}
 	s := stats.Attribute(design, e.Baseline, trials)
-	return costs(c, s), residuals(c, s), refusals(c, s)
+	return costs(c, s), residuals(c, s), append(refusals(c, s), remainder(e.Baseline, c, s)...)
 }
 
 // designOf lists how often each arm that has trials crosses each layer.
@@ -95,7 +96,7 @@ func residuals(c cells, s stats.Attribution) []Residual {
 	return []Residual{{
 		Workload: c.workload, Quantity: c.quantity, Arm: p.Arm,
 		Whole: p.Whole.Value, Parts: p.Whole.Value - p.Residual.Value, Value: p.Residual.Value,
-		Interval: interval(p.ResidualInterval), Saturated: s.Saturated || !p.ResidualInterval.Known && p.Pairs > 1,
+		Interval: interval(p.ResidualInterval), Saturated: p.ByConstruction,
 	}}
 }
 
@@ -114,4 +115,28 @@ func refusals(c cells, s stats.Attribution) []Warning {
 			Message: "so many trials failed that the layers cannot be told apart"})
 	}
 	return warnings
+}
+
+// remainder warns where the costs of the layers do not add up to an arm: layers then act on each other, and the cost of one
+// depends on what else is there. The arm that is furthest off speaks for all.
+func remainder(baseline string, c cells, s stats.Attribution) []Warning {
+	var worst *stats.Parts
+	for i, p := range s.Arms {
+		if !p.Residual.Known || p.ByConstruction || !p.ResidualInterval.Known || p.ResidualInterval.Contains(0) {
+			continue
+		}
+		if worst == nil || math.Abs(p.Residual.Value) > math.Abs(worst.Residual.Value) {
+			worst = &s.Arms[i]
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	scale := result.ScaleOf(c.quantity.Unit, worst.Residual.Value)
+	return []Warning{{
+		Code: "layers-do-not-add-up", Arm: worst.Arm, Workload: c.workload,
+		Message: fmt.Sprintf("the layers' costs leave %s [%s, %s] of the difference from %s (%s) unexplained: layers act on each other, and a cost is an average over these arms",
+			scale.With(scale.Signed(worst.Residual.Value)), scale.Signed(worst.ResidualInterval.Low), scale.Signed(worst.ResidualInterval.High),
+			baseline, result.SignedAmount(worst.Whole.Value, c.quantity.Unit)),
+	}}
 }

@@ -67,7 +67,7 @@ func (a *app) rootCommand() *cobra.Command {
 by how much, how surely, and which layer it comes from.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          usageArgs(cobra.NoArgs),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(a.stdin)
@@ -79,6 +79,7 @@ by how much, how surely, and which layer it comes from.`,
 	root.AddCommand(
 		a.runCommand(),
 		a.reportCommand(),
+		a.importCommand(),
 		a.engineCommand(),
 		a.schemaCommand(),
 		a.doctorCommand(),

@@ -26,7 +26,9 @@ func (a *app) doctorCommand() *cobra.Command {
 			default:
 				fmt.Fprintf(a.stdout, "lab        yes, as root; wires: %s\n", facts.Wire)
 			}
-			for _, t := range newTools("") {
+			tools := newTools("")
+			for _, name := range tools.Names() {
+				t, _ := tools.Lookup(name)
 				state := "installed"
 				for _, program := range t.Probe().Programs {
 					if program == host.Self {
@@ -36,7 +38,7 @@ func (a *app) doctorCommand() *cobra.Command {
 						state = program + " is not installed"
 					}
 				}
-				fmt.Fprintf(a.stdout, "%-10s %s\n", t.Name(), state)
+				fmt.Fprintf(a.stdout, "%-10s %s\n", name, state)
 			}
 			if err != nil {
 				return errors.New("no lab can be made on this machine")

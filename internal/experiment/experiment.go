@@ -95,6 +95,8 @@ type Workload struct {
 	Rate float64 `json:"rate,omitempty"`
 	// Placement says on which CPUs client and server run.
 	Placement Placement `json:"placement"`
+	// Optional says that the run goes on without the workload where its tool is missing.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // The kinds of placement of client and server on the CPUs of the machine that holds both.

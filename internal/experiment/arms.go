@@ -1,0 +1,321 @@
+package experiment
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// The bounds of an arm.
+const (
+	maxPath      = 64
+	maxRules     = 100_000
+	defaultRules = 100
+	maxDelay     = 10 * time.Second
+	minWireRate  = 8e3  // bit/s: a full frame then takes 1.5 s
+	maxWireRate  = 1e12 // bit/s
+	minMTU       = 576  // bytes: what every IPv4 host takes (RFC 791)
+	maxMTU       = 9216
+	defaultMTU   = 1500
+	vxlanBytes   = 50 // Ethernet 14, IPv4 20, UDP 8, VXLAN 8 (RFC 7348)
+	maxCount     = 1000
+)
+
+func armKeys() []string { return append([]string{"lab", "layers"}, unbuiltHostKeys()...) }
+
+// unbuiltHostKeys are the ways to name or make hosts that this build knows but cannot do.
+func unbuiltHostKeys() []string { return []string{"client", "server", "kubernetes", "tofu"} }
+
+func labKeys() []string { return []string{"path", "mtu"} }
+
+func elementKinds() []string { return []string{Bridge, Router, VTEP, DLR, Firewall, Wire} }
+
+// elementKeys are the parameters of a kind of path element.
+func elementKeys(kind string) []string {
+	switch kind {
+	case Firewall:
+		return []string{"rules"}
+	case Wire:
+		return []string{"delay", "rate", "loss"}
+	}
+	return nil
+}
+
+// parsedArm is an arm and where it stands.
+type parsedArm struct {
+	Arm
+	// layerKeys are where the declared layers stand.
+	layerKeys map[string]*yaml.Node
+}
+
+// arms reads the arms in the order of the file.
+func (r *reader) arms(f fields) []parsedArm {
+	const example = "arms: {l2: {lab: {path: [bridge]}}}"
+	v, ok := r.required(f, "arms", example)
+	if !ok || !r.isMapping(v.value, "arms") {
+		return nil
+	}
+	if len(v.value.Content) == 0 {
+		r.wrong(v.value, "write, for example, "+example, "there are no arms")
+	}
+	if n := len(v.value.Content) / 2; n > maxArms {
+		r.wrong(v.key, "at most "+strconv.Itoa(maxArms), "there are %d arms", n)
+		return nil
+	}
+	var arms []parsedArm
+	lines := make(map[string]int)
+	for key, value := range pairs(v.value) {
+		if !r.isKey(key) || !r.name(key, "an arm", key.Value) {
+			continue
+		}
+		if line, twice := lines[key.Value]; twice {
+			r.wrong(key, "give each arm a name of its own", "arm %s is here twice; the first is in line %d", quote(key.Value), line)
+			continue
+		}
+		lines[key.Value] = key.Line
+		arms = append(arms, r.arm(key, value))
+	}
+	return arms
+}
+
+func (r *reader) arm(key, value *yaml.Node) parsedArm {
+	a := parsedArm{Arm: Arm{Name: key.Value, Layers: map[string]int{}}, layerKeys: map[string]*yaml.Node{}}
+	what := "arm " + quote(key.Value)
+	if isNull(value) {
+		r.noHosts(key, what)
+		return a
+	}
+	f, ok := r.fields(value, key, what, armKeys())
+	if !ok {
+		return a
+	}
+	r.oneWayToHosts(f)
+	if lab, ok := r.optional(f, "lab"); ok {
+		a.Lab = r.lab(lab)
+	}
+	if layers, ok := r.optional(f, "layers"); ok {
+		a.LayersDeclared = true
+		r.layers(&a, layers.value)
+	}
+	return a
+}
+
+// oneWayToHosts checks that an arm says once, and in a way that this build knows, where its hosts come from.
+func (r *reader) oneWayToHosts(f fields) {
+	var first string
+	for _, key := range []string{"lab", "kubernetes", "tofu", "client", "server"} {
+		found, ok := f.named[key]
+		switch {
+		case !ok:
+			continue
+		case first == "":
+			first = key
+		case first == "client": // client and server are one way
+		default:
+			r.wrong(found.key, "keep one of them", "%s makes its hosts in two ways, %s and %s", f.what, first, key)
+		}
+		if slices.Contains(unbuiltHostKeys(), key) {
+			r.wrong(found.key, "write, for example, lab: {path: [bridge]}", "%s: this build makes hosts only with lab", key)
+		}
+	}
+	if first == "" && !f.suspected["lab"] {
+		r.noHosts(f.at, f.what)
+	}
+}
+
+func (r *reader) noHosts(at *yaml.Node, what string) {
+	r.wrong(at, "say how to make them, for example lab: {path: [bridge]}", "%s has no hosts", what)
+}
+
+func (r *reader) lab(lab field) *Lab {
+	l := &Lab{MTU: defaultMTU}
+	f, ok := r.fields(lab.value, lab.key, "lab", labKeys())
+	if !ok {
+		return l
+	}
+	if path, ok := r.required(f, "path", "path: [bridge]"); ok {
+		l.Path = r.path(path.value)
+	}
+	mtu, ok := r.optional(f, "mtu")
+	if !ok {
+		return l
+	}
+	if n, ok := r.integer(mtu.value, "mtu", minMTU, maxMTU); ok {
+		l.MTU = int(n)
+	}
+	if l.has(VTEP) && l.MTU < minMTU+vxlanBytes {
+		r.wrong(mtu.value, "at least "+strconv.Itoa(minMTU+vxlanBytes), "mtu %d leaves no room for VXLAN", l.MTU)
+	}
+	return l
+}
+
+func (l *Lab) has(kind string) bool {
+	return slices.ContainsFunc(l.Path, func(e Element) bool { return e.Kind == kind })
+}
+
+// path reads the elements from the client to the server, and checks that each stands where it can.
+func (r *reader) path(n *yaml.Node) []Element {
+	if !r.isSequence(n, "path", "[bridge, router, bridge]") {
+		return nil
+	}
+	if len(n.Content) == 0 {
+		r.wrong(n, "write, for example, path: [bridge]", "the path is empty")
+		return nil
+	}
+	if len(n.Content) > maxPath {
+		r.wrong(n, "at most "+strconv.Itoa(maxPath), "the path has %d elements", len(n.Content))
+		return nil
+	}
+	var path []Element
+	for _, child := range n.Content {
+		element, ok := r.element(child)
+		if ok {
+			path = append(path, element)
+		}
+	}
+	if len(path) == len(n.Content) {
+		r.firewalls(path, n.Content)
+		r.vteps(path, n.Content)
+	}
+	return path
+}
+
+// element reads bridge, or {wire: {delay: 50us}}.
+func (r *reader) element(n *yaml.Node) (Element, bool) {
+	const what = "kind of path element"
+	if n.Kind == yaml.ScalarNode && !isNull(n) {
+		kind, ok := r.word(n, what, elementKinds())
+		return newElement(kind), ok
+	}
+	if !r.isMapping(n, "a path element with parameters") {
+		return Element{}, false
+	}
+	if len(n.Content) != 2 {
+		r.wrong(n, "write, for example, {wire: {delay: 50us}}", "a path element names one kind, and below it its parameters")
+		return Element{}, false
+	}
+	key, value := n.Content[0], n.Content[1]
+	if !r.isKey(key) {
+		return Element{}, false
+	}
+	if !slices.Contains(elementKinds(), key.Value) {
+		r.wrong(key, suggest(key.Value, elementKinds()), "unknown %s %s", what, quote(key.Value))
+		return Element{}, false
+	}
+	e := newElement(key.Value)
+	if isNull(value) {
+		return e, true
+	}
+	if keys := elementKeys(e.Kind); len(keys) == 0 {
+		if r.isMapping(value, e.Kind) && len(value.Content) > 0 {
+			r.wrong(value.Content[0], "write just "+e.Kind, "%s takes no parameters", e.Kind)
+		}
+		return e, true
+	}
+	r.parameters(&e, field{key, value})
+	return e, true
+}
+
+func newElement(kind string) Element {
+	e := Element{Kind: kind}
+	if kind == Firewall {
+		e.Rules = defaultRules
+	}
+	return e
+}
+
+func (r *reader) parameters(e *Element, element field) {
+	f, ok := r.fields(element.value, element.key, e.Kind, elementKeys(e.Kind))
+	if !ok {
+		return
+	}
+	if v, ok := r.optional(f, "rules"); ok {
+		if n, ok := r.integer(v.value, "rules", 1, maxRules); ok {
+			e.Rules = int(n)
+		}
+	}
+	if v, ok := r.optional(f, "delay"); ok {
+		e.Delay, _ = quantity(r, v.value, "delay", "50us", ParseDuration)
+		if e.Delay > maxDelay {
+			r.wrong(v.value, "at most "+FormatDuration(maxDelay), "a delay of %s is too long", FormatDuration(e.Delay))
+		}
+	}
+	if v, ok := r.optional(f, "rate"); ok {
+		rate, ok := quantity(r, v.value, "rate", "1Gbit/s", ParseRate)
+		if ok && (rate < minWireRate || rate > maxWireRate) {
+			r.wrong(v.value, FormatRate(minWireRate)+" to "+FormatRate(maxWireRate), "a wire cannot have a rate of %s", FormatRate(rate))
+		}
+		e.Rate = rate
+	}
+	if v, ok := r.optional(f, "loss"); ok {
+		e.Loss, _ = quantity(r, v.value, "loss", "1%", ParseRatio)
+		if e.Loss == 1 {
+			r.wrong(v.value, "did you mean 1%?", "with a loss of %s nothing gets through", bare(v.value.Value))
+		}
+	}
+}
+
+// firewalls checks that each firewall stands at a host's port.
+func (r *reader) firewalls(path []Element, nodes []*yaml.Node) {
+	for i, e := range path {
+		if e.Kind == Firewall && i != 0 && i != len(path)-1 {
+			r.wrong(nodes[i], "put it first (the client's) or last (the server's)",
+				"a firewall stands at a host's port, not in the middle of the path")
+		}
+	}
+}
+
+// vteps checks that VTEPs come in pairs, and that logical routers stand between a host and its VTEP.
+func (r *reader) vteps(path []Element, nodes []*yaml.Node) {
+	var vteps []int
+	for i, e := range path {
+		if e.Kind == VTEP {
+			vteps = append(vteps, i)
+		}
+	}
+	if len(vteps)%2 == 1 {
+		r.wrong(nodes[vteps[len(vteps)-1]], "one encapsulates and another takes out again, for example [vtep, bridge, vtep]",
+			"VTEPs come in pairs, and this one has no partner")
+		return // which VTEP is a router's own cannot be said
+	}
+	for i, e := range path {
+		if e.Kind == DLR && !insideHypervisor(vteps, i) {
+			r.wrong(nodes[i], "put it right beside a VTEP on the host's side, for example [dlr, vtep, bridge, vtep]",
+				"a dlr routes inside a hypervisor, between a host and its VTEP")
+		}
+	}
+}
+
+// insideHypervisor says whether element i stands directly beside a VTEP, on the side of its host: before one that
+// opens a tunnel, or behind one that closes it. The VTEPs open and close in turn.
+func insideHypervisor(vteps []int, i int) bool {
+	before, after := slices.Index(vteps, i-1), slices.Index(vteps, i+1)
+	return after >= 0 && after%2 == 0 || before >= 0 && before%2 == 1
+}
+
+// layers reads declared layers.
+func (r *reader) layers(a *parsedArm, n *yaml.Node) {
+	if !r.isMapping(n, "layers") {
+		return
+	}
+	if count := len(n.Content) / 2; count > maxPath {
+		r.wrong(n, "at most "+strconv.Itoa(maxPath), "an arm with %d layers", count)
+		return
+	}
+	for key, value := range pairs(n) {
+		if !r.isKey(key) || !r.name(key, "a layer", key.Value) {
+			continue
+		}
+		if first, twice := a.layerKeys[key.Value]; twice {
+			r.wrong(key, "keep one of them", "layer %s is here twice; the first is in line %d", quote(key.Value), first.Line)
+			continue
+		}
+		a.layerKeys[key.Value] = key
+		if count, ok := r.integer(value, "the count of layer "+strings.TrimSpace(key.Value), 0, maxCount); ok && count > 0 {
+			a.Layers[key.Value] = int(count)
+		}
+	}
+}

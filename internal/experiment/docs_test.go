@@ -1,0 +1,94 @@
+package experiment
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// fenced is a block of code of a markdown page.
+type fenced struct{ info, text string }
+
+func fencedBlocks(t *testing.T, path string) []fenced {
+	t.Helper()
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []fenced
+	inside := false
+	for line := range strings.Lines(string(page)) {
+		info, fence := strings.CutPrefix(line, "```")
+		switch {
+		case fence && !inside:
+			blocks = append(blocks, fenced{info: strings.TrimSpace(info)})
+			inside = true
+		case fence:
+			inside = false
+		case inside:
+			blocks[len(blocks)-1].text += line
+		}
+	}
+	return blocks
+}
+
+// The examples of the documentation are what they say: right, or wrong with the messages that follow them.
+func TestExamplesOfTheDocumentation(t *testing.T) {
+	right, wrong := 0, 0
+	s := compiledSchema(t)
+	blocks := fencedBlocks(t, "../../docs/experiment-file.md")
+	for i, b := range blocks {
+		switch b.info {
+		case "yaml":
+			right++
+			if _, err := Parse("experiment.yaml", []byte(b.text)); err != nil {
+				t.Errorf("%v\nin:\n%s", err, b.text)
+			}
+			value, err := asJSON(t, []byte(b.text))
+			if err != nil {
+				t.Errorf("%v\nin:\n%s", err, b.text)
+				continue
+			}
+			if err := s.Validate(value); err != nil {
+				t.Errorf("%v\nin:\n%s", err, b.text)
+			}
+		case "yaml wrong":
+			wrong++
+			_, err := Parse("experiment.yaml", []byte(b.text))
+			if err == nil {
+				t.Errorf("no mistake in:\n%s", b.text)
+				continue
+			}
+			if i+1 == len(blocks) || blocks[i+1].info != "text" {
+				t.Errorf("no messages follow:\n%s", b.text)
+				continue
+			}
+			if diff := cmp.Diff(blocks[i+1].text, err.Error()+"\n"); diff != "" {
+				t.Errorf("the page shows other messages (-page +parse):\n%s", diff)
+			}
+		}
+	}
+	if right < 5 || wrong < 1 {
+		t.Errorf("%d right and %d wrong examples, want at least 5 and 1", right, wrong)
+	}
+}
+
+// The page must speak of every key.
+func TestDocumentationNamesEveryKey(t *testing.T) {
+	page, err := os.ReadFile("../../docs/experiment-file.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := experimentKeys()
+	for _, more := range [][]string{scheduleKeys(), armKeys(), labKeys(), elementKinds(), elementKeys(Wire), elementKeys(Firewall),
+		workloadKeys(), toolNames(), modeNames(), placementWords(), elsewhereTools()} {
+		keys = append(keys, more...)
+	}
+	for _, key := range keys {
+		if !strings.Contains(string(page), "`"+key+"`") {
+			t.Errorf("docs/experiment-file.md does not name `%s`", key)
+		}
+	}
+}

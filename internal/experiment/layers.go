@@ -1,0 +1,141 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"nearfar/internal/stats"
+)
+
+// maxLayers is how many different layers an experiment can have.
+const maxLayers = 100
+
+// deriveLayers counts the elements of each arm's path, unless the arm declares its layers.
+//
+// A layer is a kind of element. Where elements of one kind differ in their parameters, the least of them counts as the
+// kind alone, and each other one as the kind and a layer of its own that is named by what differs: a wire with a delay
+// of 50us counts as wire and as wire(delay=50us), so that the second is the cost of the delay.
+func deriveLayers(arms []Arm) {
+	least := leastElements(arms)
+	for i := range arms {
+		if arms[i].LayersDeclared || arms[i].Lab == nil {
+			continue
+		}
+		arms[i].Layers = make(map[string]int)
+		for _, e := range arms[i].Lab.Path {
+			arms[i].Layers[e.Kind]++
+			if more := difference(least[e.Kind], e); more != "" {
+				arms[i].Layers[e.Kind+"("+more+")"]++
+			}
+		}
+	}
+}
+
+// leastElements finds the least element of each kind.
+func leastElements(arms []Arm) map[string]Element {
+	least := make(map[string]Element)
+	for _, a := range arms {
+		if a.LayersDeclared || a.Lab == nil {
+			continue
+		}
+		for _, e := range a.Lab.Path {
+			if old, ok := least[e.Kind]; !ok || compareElements(e, old) < 0 {
+				least[e.Kind] = e
+			}
+		}
+	}
+	return least
+}
+
+// compareElements orders elements of one kind by how little they do to a packet: fewer rules, less delay, a higher
+// rate (none is the highest), less loss.
+func compareElements(a, b Element) int {
+	return cmp.Or(
+		cmp.Compare(a.Rules, b.Rules),
+		cmp.Compare(a.Delay, b.Delay),
+		cmp.Compare(secondsPerBit(a.Rate), secondsPerBit(b.Rate)),
+		cmp.Compare(a.Loss, b.Loss),
+	)
+}
+
+func secondsPerBit(rate float64) float64 {
+	if rate == 0 {
+		return 0
+	}
+	return 1 / rate
+}
+
+// difference names what an element has other than the base of its kind: "delay=50us,rate=1Gbit/s"; "" for nothing.
+func difference(base, e Element) string {
+	var parts []string
+	if e.Rules != base.Rules {
+		parts = append(parts, "rules="+strconv.Itoa(e.Rules))
+	}
+	if e.Delay != base.Delay {
+		parts = append(parts, "delay="+FormatDuration(e.Delay))
+	}
+	if e.Rate != base.Rate {
+		rate := "unlimited"
+		if e.Rate != 0 {
+			rate = FormatRate(e.Rate)
+		}
+		parts = append(parts, "rate="+rate)
+	}
+	if e.Loss != base.Loss {
+		parts = append(parts, "loss="+FormatRatio(e.Loss))
+	}
+	return strings.Join(parts, ",")
+}
+
+// LayerNames lists the layers of all arms, each once, sorted.
+func (e *Experiment) LayerNames() []string { return layerNames(e.Arms) }
+
+func layerNames(arms []Arm) []string {
+	names := make(map[string]bool)
+	for _, a := range arms {
+		for name := range a.Layers {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// Design gives the counts of the layers in each arm, in the order of Arms and LayerNames.
+func (e *Experiment) Design() stats.Design { return design(e.Arms) }
+
+func design(arms []Arm) stats.Design {
+	d := stats.Design{Layers: layerNames(arms)}
+	for _, a := range arms {
+		row := make([]float64, len(d.Layers))
+		for i, name := range d.Layers {
+			row[i] = float64(a.Layers[name])
+		}
+		d.Arms = append(d.Arms, a.Name)
+		d.Counts = append(d.Counts, row)
+	}
+	return d
+}
+
+// separable notes declared layers that the arms cannot tell apart. For layers that come from paths it is no mistake:
+// the analysis then gives what they cost together, and says so.
+func (r *reader) separable(arms []Arm, parsed []parsedArm) {
+	d := design(arms)
+	if len(d.Layers) > maxLayers {
+		r.add(1, 1, fmt.Sprintf("the arms have %d different layers", len(d.Layers)), "at most "+strconv.Itoa(maxLayers))
+		return
+	}
+	for _, set := range d.Separate().Inseparable {
+		for _, p := range parsed {
+			i := slices.IndexFunc(set.Layers, func(name string) bool { return p.layerKeys[name] != nil })
+			if i < 0 {
+				continue
+			}
+			r.wrong(p.layerKeys[set.Layers[i]], "add "+set.Missing, "the arms cannot tell the layers %s apart", strings.Join(set.Layers, ", "))
+			break
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package experiment
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// derived gives the layers of arms that have the given paths.
+func derived(paths ...[]Element) []map[string]int {
+	arms := make([]Arm, len(paths))
+	for i, path := range paths {
+		arms[i].Lab = &Lab{Path: path}
+	}
+	deriveLayers(arms)
+	layers := make([]map[string]int, len(arms))
+	for i, a := range arms {
+		layers[i] = a.Layers
+	}
+	return layers
+}
+
+func TestLayersOfPaths(t *testing.T) {
+	type path = []Element
+	type layers = map[string]int
+	bridge, router, vtep := Element{Kind: Bridge}, Element{Kind: Router}, Element{Kind: VTEP}
+	wire := func(delay time.Duration, rate, loss float64) Element {
+		return Element{Kind: Wire, Delay: delay, Rate: rate, Loss: loss}
+	}
+	firewall := func(rules int) Element { return Element{Kind: Firewall, Rules: rules} }
+	for _, c := range []struct {
+		name  string
+		paths []path
+		want  []layers
+	}{
+		{"kinds are counted", []path{{bridge}, {vtep, bridge, router, bridge, vtep}},
+			[]layers{{"bridge": 1}, {"vtep": 2, "bridge": 2, "router": 1}}},
+		{"one set of parameters is the kind alone", []path{{wire(50_000, 0, 0)}, {wire(50_000, 0, 0), bridge}},
+			[]layers{{"wire": 1}, {"wire": 1, "bridge": 1}}},
+		{"the least delay is the base", []path{{wire(200_000, 0, 0)}, {wire(0, 0, 0)}, {wire(50_000, 0, 0), wire(50_000, 0, 0)}},
+			[]layers{{"wire": 1, "wire(delay=200us)": 1}, {"wire": 1}, {"wire": 2, "wire(delay=50us)": 2}}},
+		{"no rate is the base", []path{{wire(0, 1e9, 0)}, {wire(0, 0, 0)}, {wire(0, 1e8, 0)}},
+			[]layers{{"wire": 1, "wire(rate=1Gbit/s)": 1}, {"wire": 1}, {"wire": 1, "wire(rate=100Mbit/s)": 1}}},
+		{"then the highest", []path{{wire(0, 1e8, 0)}, {wire(0, 1e9, 0)}},
+			[]layers{{"wire": 1, "wire(rate=100Mbit/s)": 1}, {"wire": 1}}},
+		{"the least loss is the base", []path{{wire(0, 0, 0.01)}, {wire(0, 0, 0.001)}},
+			[]layers{{"wire": 1, "wire(loss=1%)": 1}, {"wire": 1}}},
+		{"all that differs is named", []path{{wire(0, 1e9, 0)}, {wire(1_500_000, 0, 0.01)}},
+			[]layers{{"wire": 1}, {"wire": 1, "wire(delay=1.5ms,rate=unlimited,loss=1%)": 1}}},
+		{"the fewest rules are the base", []path{{firewall(1000), bridge, firewall(10)}, {firewall(100)}},
+			[]layers{{"firewall": 2, "firewall(rules=1000)": 1, "bridge": 1}, {"firewall": 1, "firewall(rules=100)": 1}}},
+	} {
+		if diff := cmp.Diff(c.want, derived(c.paths...)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+func TestDeclaredLayersStandForThePath(t *testing.T) {
+	const file = `nearfar: v1
+name: x
+arms:
+  a: {lab: {path: [{wire: {delay: 1us}}]}, layers: {}}
+  b: {lab: {path: [{wire: {delay: 50us}}, bridge]}, layers: {zone: 2, none: 0}}
+  c: {lab: {path: [{wire: {delay: 90us}}]}}
+workloads: [{name: rr, tool: native}]
+`
+	e, err := Parse("x.yaml", []byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The wires of arms that declare their layers do not take part in finding the base.
+	want := []map[string]int{{}, {"zone": 2}, {"wire": 1}}
+	for i, a := range e.Arms {
+		if diff := cmp.Diff(want[i], a.Layers); diff != "" {
+			t.Errorf("arm %s (-want +got):\n%s", a.Name, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"wire", "zone"}, e.LayerNames()); diff != "" {
+		t.Errorf("layer names (-want +got):\n%s", diff)
+	}
+	d := e.Design()
+	if diff := cmp.Diff([][]float64{{0, 0}, {0, 2}, {1, 0}}, d.Counts); diff != "" {
+		t.Errorf("design (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, d.Arms); diff != "" {
+		t.Errorf("arms of the design (-want +got):\n%s", diff)
+	}
+}

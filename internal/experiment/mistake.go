@@ -1,0 +1,174 @@
+package experiment
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Mistake is one thing that is wrong in an experiment file.
+type Mistake struct {
+	File string
+	// Line and Column count from 1; columns are characters, not bytes.
+	Line, Column int
+	// Message says what is wrong.
+	Message string
+	// Hint says what would be right. It may be empty.
+	Hint string
+	// Source is the line of the file as it stands there.
+	Source string
+}
+
+// Mistakes are all that was found in one file, in the order of their positions. It is never empty as an error.
+type Mistakes []Mistake
+
+// maxRendered is how many mistakes are written out; a file with more is no experiment file.
+const maxRendered = 100
+
+// Error writes each mistake with its position, its line and a caret.
+func (m *Mistakes) Error() string {
+	var b strings.Builder
+	for i, one := range *m {
+		if i == maxRendered {
+			fmt.Fprintf(&b, "\nand %d more mistakes", len(*m)-maxRendered)
+			break
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(one.String())
+	}
+	return b.String()
+}
+
+// String writes the mistake as file:line:column: message: hint, and below it the line with a caret under the column.
+func (m Mistake) String() string {
+	head := fmt.Sprintf("%s:%d:%d: %s", printable(m.File), m.Line, m.Column, m.Message)
+	if m.Hint != "" {
+		head += ": " + m.Hint
+	}
+	if strings.TrimSpace(m.Source) == "" {
+		return head
+	}
+	shown, caret := excerpt(m.Source, m.Column)
+	gutter := strconv.Itoa(m.Line)
+	return fmt.Sprintf("%s\n  %s | %s\n  %s | %s^",
+		head, gutter, shown, strings.Repeat(" ", len(gutter)), strings.Repeat(" ", caret))
+}
+
+// The widths of an excerpt, in cells of a terminal.
+const (
+	excerptWhole  = 120 // a line of at most this is shown whole
+	excerptBefore = 80  // kept before the caret of a longer one
+	excerptAfter  = 40  // kept from the caret on
+	tabWidth      = 4
+)
+
+// excerpt gives the line as a terminal can show it, cut around the column where it is long, and the cell under which
+// the caret belongs.
+func excerpt(line string, column int) (shown string, caret int) {
+	runes := []rune(strings.TrimRightFunc(line, unicode.IsSpace))
+	at := min(column-1, len(runes))
+	start, end := 0, len(runes)
+	if cells(runes) > excerptWhole {
+		// Marks that take no cell are bounded, too: never more characters than cells.
+		start, end = max(0, at-excerptBefore), min(len(runes), at+excerptAfter)
+		for cells(runes[start:at]) > excerptBefore {
+			start++
+		}
+		for cells(runes[at:end]) > excerptAfter {
+			end--
+		}
+	}
+	var b strings.Builder
+	if start > 0 {
+		b.WriteRune('…')
+		caret = 1
+	}
+	for _, r := range runes[start:end] {
+		text, _ := cell(r)
+		b.WriteString(text)
+	}
+	if end < len(runes) {
+		b.WriteRune('…')
+	}
+	return b.String(), caret + cells(runes[start:at])
+}
+
+// cells is how many cells the characters take.
+func cells(runes []rune) int {
+	width := 0
+	for _, r := range runes {
+		_, w := cell(r)
+		width += w
+	}
+	return width
+}
+
+// cell gives what a terminal shows for a character, and how many cells it takes there. What would move the cursor or
+// reorder the text is escaped.
+func cell(r rune) (text string, width int) {
+	switch {
+	case r == '\t':
+		return strings.Repeat(" ", tabWidth), tabWidth
+	case r == utf8.RuneError || !unicode.IsPrint(r) && r != ' ':
+		text = escaped(r)
+		return text, len(text)
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return string(r), 0
+	case isWide(r):
+		return string(r), 2
+	}
+	return string(r), 1
+}
+
+// isWide says whether a character takes two cells: the blocks that are wide or full-width in Unicode's UAX 11, in
+// large strokes.
+func isWide(r rune) bool {
+	switch {
+	case 0x1100 <= r && r <= 0x115F, // Hangul Jamo
+		0x2E80 <= r && r <= 0x303E,   // CJK radicals, punctuation
+		0x3041 <= r && r <= 0xA4CF,   // kana, CJK, Yi
+		0xAC00 <= r && r <= 0xD7A3,   // Hangul
+		0xF900 <= r && r <= 0xFAFF,   // CJK compatibility
+		0xFE30 <= r && r <= 0xFE6F,   // CJK forms
+		0xFF00 <= r && r <= 0xFF60,   // full-width forms
+		0xFFE0 <= r && r <= 0xFFE6,   //
+		0x1F300 <= r && r <= 0x1FAFF, // pictographs
+		0x20000 <= r && r <= 0x3FFFD: // CJK extensions
+		return true
+	}
+	return false
+}
+
+// escaped writes a character as Go does: \x1b, \u202e.
+func escaped(r rune) string {
+	if r == utf8.RuneError {
+		return `\ufffd`
+	}
+	return strings.Trim(strconv.QuoteRuneToASCII(r), "'")
+}
+
+// printable escapes what a terminal would act upon.
+func printable(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r != utf8.RuneError && unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(escaped(r))
+		}
+	}
+	return b.String()
+}
+
+// quote quotes a text from the file for a message, escaped, and cut where it is long.
+func quote(s string) string {
+	const longest = 60
+	if runes := []rune(s); len(runes) > longest {
+		return strconv.Quote(string(runes[:longest])) + "…"
+	}
+	return strconv.Quote(s)
+}

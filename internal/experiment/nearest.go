@@ -1,0 +1,65 @@
+package experiment
+
+import (
+	"strings"
+	"unicode"
+)
+
+// nearest is the known word that is spelled most like the given one, or "" where none is alike.
+func nearest(word string, known []string) string {
+	const longest = 64 // a longer word is no misspelling
+	if len(word) > longest {
+		return ""
+	}
+	// Half of the letters may be wrong, and one always; a wrong one costs 2.
+	limit := max(2, len([]rune(word)))
+	best := ""
+	for _, k := range known {
+		if d := distance(word, k); d <= limit {
+			best, limit = k, d-1
+		}
+	}
+	return best
+}
+
+// distance is the optimal string alignment distance (Damerau-Levenshtein without a letter edited twice), where an
+// edit costs 2 and a change of case alone costs 1.
+func distance(a, b string) int {
+	from, to := []rune(a), []rune(b)
+	const edit = 2
+	// Three rows of the table suffice: the one being filled, and the two before it.
+	before, last, row := make([]int, len(to)+1), make([]int, len(to)+1), make([]int, len(to)+1)
+	for j := range last {
+		last[j] = j * edit
+	}
+	for i := 1; i <= len(from); i++ {
+		row[0] = i * edit
+		for j := 1; j <= len(to); j++ {
+			row[j] = min(last[j]+edit, row[j-1]+edit, last[j-1]+substitution(from[i-1], to[j-1]))
+			if i > 1 && j > 1 && from[i-1] == to[j-2] && from[i-2] == to[j-1] {
+				row[j] = min(row[j], before[j-2]+edit)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(to)]
+}
+
+// substitution is the cost of one letter in the place of another.
+func substitution(a, b rune) int {
+	switch {
+	case a == b:
+		return 0
+	case unicode.ToLower(a) == unicode.ToLower(b):
+		return 1
+	}
+	return 2
+}
+
+// suggest is the hint for an unknown word: the nearest known one, or all of them.
+func suggest(word string, known []string) string {
+	if near := nearest(word, known); near != "" {
+		return "did you mean " + quote(near) + "?"
+	}
+	return "known: " + strings.Join(known, ", ")
+}

@@ -1,0 +1,193 @@
+package experiment
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// MaxBlocks is the greatest number of blocks.
+const MaxBlocks = 10_000
+
+// Version is the value of the key nearfar: in the files that this build reads.
+const Version = "v1"
+
+// The bounds of an experiment.
+const (
+	maxArms      = 100
+	maxWorkloads = 100
+	maxTrials    = 100_000
+	maxQuestion  = 1000 // characters
+)
+
+func experimentKeys() []string {
+	return []string{"nearfar", "name", "question", "baseline", "arms", "workloads", "placement", "schedule"}
+}
+
+func scheduleKeys() []string { return []string{"blocks", "seed", "deployments"} }
+
+// Parse reads an experiment file, checks it and fills in the defaults. The name of the file is for messages only.
+// The error is a *Mistakes with everything that is wrong in the file, in the order of the positions.
+func Parse(filename string, data []byte) (*Experiment, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	r := &reader{source: newSource(filename, data[:min(len(data), maxFile)])}
+	e := &Experiment{}
+	if top := r.document(data); top != nil {
+		r.experiment(e, top)
+	}
+	if len(r.mistakes) == 0 {
+		return e, nil
+	}
+	slices.SortStableFunc(r.mistakes, func(a, b Mistake) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return nil, &r.mistakes
+}
+
+// experiment reads the whole.
+func (r *reader) experiment(e *Experiment, top *yaml.Node) {
+	f, ok := r.fields(top, top, "the experiment", experimentKeys())
+	if !ok {
+		return
+	}
+	r.version(f)
+	e.Name = r.experimentName(f)
+	e.Question = r.question(f)
+	e.Arms = r.comparedArms(f)
+	e.Baseline = r.baseline(f)
+	e.Workloads = r.workloads(f)
+	e.Schedule = r.schedule(f, len(e.Arms), len(e.Workloads))
+}
+
+// comparedArms reads the arms and finds their layers.
+func (r *reader) comparedArms(f fields) []Arm {
+	before := len(r.mistakes)
+	parsed := r.arms(f)
+	arms := make([]Arm, len(parsed))
+	for i, p := range parsed {
+		arms[i] = p.Arm
+	}
+	if len(r.mistakes) == before { // layers need the paths
+		deriveLayers(arms)
+		r.separable(arms, parsed)
+	}
+	return arms
+}
+
+func (r *reader) version(f fields) {
+	v, ok := r.required(f, "nearfar", "nearfar: "+Version)
+	if !ok {
+		return
+	}
+	if r.isScalar(v.value, "nearfar", Version) && v.value.Value != Version {
+		r.wrong(v.value, "write nearfar: "+Version, "unknown version %s of the experiment file", quote(v.value.Value))
+	}
+}
+
+func (r *reader) experimentName(f fields) string {
+	v, ok := r.required(f, "name", "name: overlay")
+	if !ok {
+		return ""
+	}
+	name, ok := r.text(v.value, "name", "overlay")
+	if !ok || !r.name(v.value, "an experiment", name) {
+		return ""
+	}
+	return name
+}
+
+func (r *reader) question(f fields) string {
+	v, ok := r.optional(f, "question")
+	if !ok {
+		return ""
+	}
+	question, ok := r.text(v.value, "question", "What does a router add?")
+	if !ok {
+		return ""
+	}
+	question = strings.TrimSpace(question)
+	if i := strings.IndexFunc(question, func(c rune) bool { return !unicode.IsPrint(c) && c != '\n' && c != '\t' }); i >= 0 {
+		r.wrong(v.value, "write plain text", "question holds a character that cannot be printed")
+	}
+	if n := len([]rune(question)); n > maxQuestion {
+		r.wrong(v.value, "at most "+strconv.Itoa(maxQuestion), "question has %d characters", n)
+	}
+	return question
+}
+
+// baseline reads the name of the arm that the others are compared with: by default the first.
+func (r *reader) baseline(f fields) string {
+	var names []string // of all arms, also of those with mistakes
+	if arms := f.named["arms"].value; arms != nil && arms.Kind == yaml.MappingNode {
+		for key := range pairs(arms) {
+			names = append(names, key.Value)
+		}
+	}
+	v, ok := r.optional(f, "baseline")
+	if !ok {
+		if len(names) == 0 {
+			return ""
+		}
+		return names[0]
+	}
+	name, ok := r.text(v.value, "baseline", "the name of an arm")
+	if ok && len(names) > 0 && !slices.Contains(names, name) {
+		r.wrong(v.value, suggest(name, names), "baseline %s is none of the arms", quote(name))
+	}
+	return name
+}
+
+// schedule reads how often everything is run.
+func (r *reader) schedule(f fields, arms, workloads int) Schedule {
+	s := Schedule{Blocks: 10}
+	at := f.at
+	if v, ok := r.optional(f, "schedule"); ok {
+		at = v.key
+		inner, ok := r.fields(v.value, v.key, "schedule", scheduleKeys())
+		if !ok {
+			return s
+		}
+		if b, ok := r.optional(inner, "blocks"); ok {
+			at = b.value
+			if n, ok := r.integer(b.value, "blocks", 1, MaxBlocks); ok {
+				s.Blocks = int(n)
+			}
+		}
+		if b, ok := r.optional(inner, "seed"); ok {
+			s.Seed = r.seed(b.value)
+		}
+		if d, ok := r.optional(inner, "deployments"); ok {
+			r.deployments(d.value)
+		}
+	}
+	if trials := arms * workloads * s.Blocks; trials > maxTrials {
+		r.wrong(at, "at most "+strconv.Itoa(maxTrials), "%d arms, %d workloads and %d blocks make %d trials",
+			arms, workloads, s.Blocks, trials)
+	}
+	return s
+}
+
+func (r *reader) seed(n *yaml.Node) uint64 {
+	const hint = "write 0 to 18446744073709551615; 0 or none has it drawn"
+	if !r.isScalar(n, "seed", "1") {
+		return 0
+	}
+	seed, err := strconv.ParseUint(n.Value, 10, 64)
+	quoted := n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0
+	if err != nil || quoted || strconv.FormatUint(seed, 10) != n.Value {
+		r.wrong(n, hint, "seed must be a plain whole number, not %s", quote(n.Value))
+	}
+	return seed
+}
+
+// deployments are a word of the file that this build knows but cannot do.
+func (r *reader) deployments(n *yaml.Node) {
+	if d, ok := r.integer(n, "deployments", 1, 1000); ok && d != 1 {
+		r.wrong(n, "leave it out, or write 1", "deployments: this build deploys the arms once only")
+	}
+}

@@ -1,0 +1,374 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// QuantityError says why a text is no quantity, and what would be right.
+type QuantityError struct {
+	// Message says what is wrong, and quotes the text.
+	Message string
+	// Hint says what would be right. It may be empty.
+	Hint string
+}
+
+func (e *QuantityError) Error() string {
+	if e.Hint == "" {
+		return e.Message
+	}
+	return e.Message + ": " + e.Hint
+}
+
+// maxQuantityText is the longest text that is read as a quantity, in bytes.
+const maxQuantityText = 64
+
+// The bounds of what is representable. Narrower ones hold where a quantity is used.
+const (
+	maxSize     = 1 << 40          // bytes
+	maxDuration = 1000 * time.Hour // 1000 h
+	maxRate     = 1e15             // bit/s
+	minRate     = 1                // bit/s
+	minRatio    = 1e-9             // below this a ratio is as good as 0
+)
+
+// unit is one that a quantity can be written in, and how many base units it is.
+type unit struct {
+	name string
+	base int64
+}
+
+func sizeUnits() []unit {
+	return []unit{
+		{"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
+		{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9},
+	}
+}
+
+// durationUnits are written largest first, as they follow each other in "1h30m".
+func durationUnits() []unit {
+	return []unit{
+		{"h", int64(time.Hour)}, {"m", int64(time.Minute)}, {"s", int64(time.Second)},
+		{"ms", int64(time.Millisecond)}, {"us", int64(time.Microsecond)}, {"ns", 1},
+	}
+}
+
+func rateUnits() []unit {
+	return []unit{{"bit/s", 1}, {"kbit/s", 1e3}, {"Mbit/s", 1e6}, {"Gbit/s", 1e9}, {"Tbit/s", 1e12}}
+}
+
+// ParseSize reads a size such as 1024B, 1KiB (1024 bytes) or 64KB (64000 bytes) and gives it in bytes, at most 1 TiB.
+// The error is a *QuantityError.
+func ParseSize(text string) (int, error) {
+	number, unitName, err := splitQuantity(text, "size", "1024B")
+	if err != nil {
+		return 0, err
+	}
+	if unitName == "" {
+		return 0, noUnit(text, "write "+number+"B, or with another unit of "+unitNames(sizeUnits()))
+	}
+	u, err := findUnit(text, number, unitName, sizeUnits())
+	if err != nil {
+		return 0, err
+	}
+	bytes, whole := scaled(number, u.base)
+	if !whole {
+		return 0, &QuantityError{quote(text) + " is not a whole number of bytes", ""}
+	}
+	if !bytes.IsInt64() || bytes.Int64() > maxSize {
+		return 0, &QuantityError{quote(text) + " is too large a size", "at most " + FormatSize(maxSize)}
+	}
+	return int(bytes.Int64()), nil
+}
+
+// FormatSize writes a size in bytes so that ParseSize gives it back: in binary units where they divide it, else in
+// thousands where it has five digits or more and they divide it, else in bytes.
+func FormatSize(bytes int) string {
+	switch {
+	case bytes >= 1<<30 && bytes%(1<<30) == 0:
+		return strconv.Itoa(bytes>>30) + "GiB"
+	case bytes >= 1<<20 && bytes%(1<<20) == 0:
+		return strconv.Itoa(bytes>>20) + "MiB"
+	case bytes > 1<<10 && bytes%(1<<10) == 0:
+		return strconv.Itoa(bytes>>10) + "KiB"
+	case bytes >= 1e9 && bytes%1e9 == 0:
+		return strconv.Itoa(bytes/1e9) + "GB"
+	case bytes >= 1e6 && bytes%1e6 == 0:
+		return strconv.Itoa(bytes/1e6) + "MB"
+	case bytes >= 1e4 && bytes%1e3 == 0:
+		return strconv.Itoa(bytes/1e3) + "KB"
+	}
+	return strconv.Itoa(bytes) + "B"
+}
+
+// ParseDuration reads a duration such as 50us, 2.5s or 1h30m, at most 1000 h and exact to the nanosecond.
+// A bare 0 is 0. The error is a *QuantityError.
+func ParseDuration(text string) (time.Duration, error) {
+	if text == "0" {
+		return 0, nil
+	}
+	var total big.Int
+	units := durationUnits()
+	for rest := text; ; {
+		number, unitName, err := splitQuantity(rest, "duration", "2s, 100ms, 50us or 1h30m")
+		if err != nil {
+			return 0, withText(err, rest, text)
+		}
+		if unitName == "" {
+			return 0, noUnit(text, "write "+text+likelyUnit(units)+", or with another unit of "+unitNames(durationUnits()))
+		}
+		// What follows the unit is the next part, as 30m in 1h30m.
+		next := ""
+		if i := strings.IndexAny(unitName, "0123456789"); i >= 0 {
+			unitName, next = unitName[:i], unitName[i:]
+		}
+		if unitName == "µs" || unitName == "μs" { // the micro sign, and the Greek letter that looks the same
+			unitName = "us"
+		}
+		u, err := findUnit(text, number, unitName, durationUnits())
+		if err != nil {
+			return 0, err
+		}
+		if !slices.Contains(units, u) {
+			return 0, &QuantityError{quote(text) + " names its units out of order", "write them from the largest to the smallest, each once"}
+		}
+		ns, whole := scaled(number, u.base)
+		if !whole {
+			return 0, &QuantityError{quote(text) + " is finer than a nanosecond", ""}
+		}
+		total.Add(&total, ns)
+		if !total.IsInt64() || total.Int64() > int64(maxDuration) {
+			return 0, &QuantityError{quote(text) + " is too long", "at most " + FormatDuration(maxDuration)}
+		}
+		if next == "" {
+			return time.Duration(total.Int64()), nil
+		}
+		rest = next
+		units = units[slices.Index(units, u)+1:]
+	}
+}
+
+// likelyUnit is the one that a number without a unit was meant to have, if it is one of units: seconds, or what follows
+// in 1h30m.
+func likelyUnit(units []unit) string {
+	if len(units) == 0 || len(units) == len(durationUnits()) {
+		return "s"
+	}
+	return units[0].name
+}
+
+// FormatDuration writes a duration so that ParseDuration gives it back: 1h30m, 2.5s, 50us.
+// A negative one is written with its sign, which ParseDuration refuses.
+func FormatDuration(d time.Duration) string {
+	if d < 0 {
+		return "-" + strings.TrimPrefix(d.String(), "-")
+	}
+	if d >= time.Minute && d%time.Second == 0 {
+		return formatClock(d)
+	}
+	ns := strconv.FormatInt(int64(d), 10)
+	switch {
+	case d >= time.Second:
+		return shiftPoint(ns, -9) + "s"
+	case d >= time.Millisecond:
+		return shiftPoint(ns, -6) + "ms"
+	case d >= time.Microsecond:
+		return shiftPoint(ns, -3) + "us"
+	case d == 0:
+		return "0s"
+	}
+	return ns + "ns"
+}
+
+// formatClock writes whole seconds as hours, minutes and seconds, without those that are 0.
+func formatClock(d time.Duration) string {
+	var b strings.Builder
+	for _, u := range durationUnits()[:3] {
+		if n := int64(d) / u.base; n > 0 {
+			fmt.Fprintf(&b, "%d%s", n, u.name)
+			d -= time.Duration(n * u.base)
+		}
+	}
+	return b.String()
+}
+
+// ParseRate reads a rate such as 100Mbit/s or 1.5 Gbit/s and gives it in bits per second, 1 to 1e15.
+// The error is a *QuantityError.
+func ParseRate(text string) (float64, error) {
+	number, unitName, err := splitQuantity(text, "rate", "100Mbit/s or 1Gbit/s")
+	if err != nil {
+		return 0, err
+	}
+	if strings.Trim(number, "0.") == "" {
+		return 0, &QuantityError{quote(text) + " is no rate of a network", "1bit/s to 1000Tbit/s"}
+	}
+	if unitName == "" {
+		return 0, noUnit(text, "write "+number+"Mbit/s, or with another unit of "+unitNames(rateUnits()))
+	}
+	u, err := findUnit(text, number, unitName, rateUnits())
+	if err != nil {
+		return 0, err
+	}
+	rat, _ := new(big.Rat).SetString(number)
+	rate, _ := rat.Mul(rat, new(big.Rat).SetInt64(u.base)).Float64()
+	if rate < minRate || rate > maxRate {
+		return 0, &QuantityError{quote(text) + " is no rate of a network", "1bit/s to 1000Tbit/s"}
+	}
+	return rate, nil
+}
+
+// FormatRate writes a rate in bits per second so that ParseRate gives it back.
+func FormatRate(bitsPerSecond float64) string {
+	digits := strconv.FormatFloat(bitsPerSecond, 'f', -1, 64)
+	switch {
+	case bitsPerSecond >= 1e12:
+		return shiftPoint(digits, -12) + "Tbit/s"
+	case bitsPerSecond >= 1e9:
+		return shiftPoint(digits, -9) + "Gbit/s"
+	case bitsPerSecond >= 1e6:
+		return shiftPoint(digits, -6) + "Mbit/s"
+	case bitsPerSecond >= 1e3:
+		return shiftPoint(digits, -3) + "kbit/s"
+	}
+	return digits + "bit/s"
+}
+
+// ParseRatio reads a ratio between 0 and 1, written as 0.01 or as 1%. The error is a *QuantityError.
+func ParseRatio(text string) (float64, error) {
+	number, unitName, err := splitQuantity(text, "ratio", "1% or 0.01")
+	if err != nil {
+		return 0, err
+	}
+	if unitName != "" && unitName != "%" {
+		return 0, &QuantityError{
+			fmt.Sprintf("unknown unit %s in %s", quote(unitName), quote(text)), "write 1% or 0.01",
+		}
+	}
+	rat, _ := new(big.Rat).SetString(number)
+	if unitName == "%" {
+		rat.Quo(rat, big.NewRat(100, 1))
+	}
+	ratio, _ := rat.Float64()
+	if ratio > 1 {
+		hint := "0% to 100%"
+		if unitName == "" {
+			hint = fmt.Sprintf("did you mean %s%%?", number)
+		}
+		return 0, &QuantityError{quote(text) + " is more than 1", hint}
+	}
+	if ratio != 0 && ratio < minRatio {
+		return 0, &QuantityError{quote(text) + " is too small to matter", "write 0"}
+	}
+	return ratio, nil
+}
+
+// FormatRatio writes a ratio as a percentage so that ParseRatio gives it back: 0.01 is 1%.
+func FormatRatio(ratio float64) string {
+	return shiftPoint(strconv.FormatFloat(ratio, 'f', -1, 64), 2) + "%"
+}
+
+// splitQuantity parts a text into its number and what follows, without the one space that may stand between.
+// A sign is an error, as nothing here can be negative.
+func splitQuantity(text, what, example string) (number, unitName string, err error) {
+	if len(text) > maxQuantityText {
+		return "", "", &QuantityError{quote(text) + " is too long for a " + what, "write, for example, " + example}
+	}
+	if strings.HasPrefix(text, "-") {
+		return "", "", &QuantityError{quote(text) + " is negative", "a " + what + " is not"}
+	}
+	end := 0
+	for end < len(text) && (isDigit(text[end]) || text[end] == '.') {
+		end++
+	}
+	number = text[:end]
+	whole, fraction, point := strings.Cut(number, ".")
+	if whole == "" || point && fraction == "" || strings.Contains(fraction, ".") {
+		return "", "", &QuantityError{quote(text) + " is no " + what, "write, for example, " + example}
+	}
+	return number, strings.TrimPrefix(text[end:], " "), nil
+}
+
+// findUnit finds the unit by name, or suggests the nearest.
+func findUnit(text, number, name string, units []unit) (unit, error) {
+	for _, u := range units {
+		if u.name == name {
+			return u, nil
+		}
+	}
+	hint := "units are " + unitNames(units)
+	if near := nearestUnit(name, units); near != "" {
+		hint = fmt.Sprintf("did you mean %s? Units are %s", strings.Replace(text, name, near, 1), unitNames(units))
+	}
+	return unit{}, &QuantityError{fmt.Sprintf("unknown unit %s in %s", quote(name), quote(text)), hint}
+}
+
+// nearestUnit is the unit that begins like the name and is spelled most like it, or "".
+func nearestUnit(name string, units []unit) string {
+	best, bestDistance := "", 0
+	for _, u := range units {
+		if name == "" || !strings.EqualFold(name[:1], u.name[:1]) {
+			continue
+		}
+		if d := distance(name, u.name); best == "" || d < bestDistance {
+			best, bestDistance = u.name, d
+		}
+	}
+	return best
+}
+
+func unitNames(units []unit) string {
+	names := make([]string, len(units))
+	for i, u := range units {
+		names[i] = u.name
+	}
+	return strings.Join(names, ", ")
+}
+
+// scaled multiplies a decimal number exactly, and says whether the product is whole.
+func scaled(number string, by int64) (*big.Int, bool) {
+	rat, _ := new(big.Rat).SetString(number)
+	rat.Mul(rat, new(big.Rat).SetInt64(by))
+	return rat.Num(), rat.IsInt()
+}
+
+// shiftPoint moves the point of a decimal number to the right by n places (to the left where n is negative), and
+// drops the zeros that then say nothing.
+func shiftPoint(number string, n int) string {
+	whole, fraction, _ := strings.Cut(number, ".")
+	if n >= 0 {
+		fraction += strings.Repeat("0", max(0, n-len(fraction)))
+		whole, fraction = whole+fraction[:n], fraction[n:]
+	} else {
+		whole = strings.Repeat("0", max(0, -n-len(whole))) + whole
+		whole, fraction = whole[:len(whole)+n], whole[len(whole)+n:]+fraction
+	}
+	whole = strings.TrimLeft(whole, "0")
+	if whole == "" {
+		whole = "0"
+	}
+	fraction = strings.TrimRight(fraction, "0")
+	if fraction == "" {
+		return whole
+	}
+	return whole + "." + fraction
+}
+
+func noUnit(text, hint string) error {
+	return &QuantityError{quote(text) + " has no unit", hint}
+}
+
+// withText puts the whole text in the place of the part that an error quotes.
+func withText(err error, part, text string) error {
+	var q *QuantityError
+	if part == text || !errors.As(err, &q) {
+		return err
+	}
+	return &QuantityError{strings.Replace(q.Message, quote(part), quote(text), 1), q.Hint}
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -1,0 +1,260 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// reader walks the nodes of one file and collects its mistakes.
+type reader struct {
+	source   source
+	mistakes Mistakes
+}
+
+// wrong notes a mistake at a node.
+func (r *reader) wrong(n *yaml.Node, hint, format string, args ...any) {
+	r.mistakes = append(r.mistakes, r.source.mistake(n.Line, n.Column, fmt.Sprintf(format, args...), hint))
+}
+
+// field is a key of a mapping and its value.
+type field struct{ key, value *yaml.Node }
+
+// fields are those of one mapping.
+type fields struct {
+	// at is where a missing field is reported.
+	at *yaml.Node
+	// what names the mapping in messages: "the workload".
+	what  string
+	named map[string]field
+	// suspected are the known keys that an unknown one seems to mean; their absence is no second mistake.
+	suspected map[string]bool
+}
+
+// fields reads a mapping whose keys must be among the known ones, each at most once.
+// The second result is false where the node is no mapping, which has been noted then.
+func (r *reader) fields(n, at *yaml.Node, what string, known []string) (fields, bool) {
+	f := fields{at: at, what: what, named: make(map[string]field), suspected: make(map[string]bool)}
+	if !r.isMapping(n, what) {
+		return f, false
+	}
+	for key, value := range pairs(n) {
+		if isMerge(key) {
+			// What it would have brought is not known, so nothing is missing.
+			for _, k := range known {
+				f.suspected[k] = true
+			}
+			continue
+		}
+		if !r.isKey(key) {
+			continue
+		}
+		switch first, twice := f.named[key.Value]; {
+		case twice:
+			r.wrong(key, "keep one of them", "%s is here twice; the first is in line %d", quote(key.Value), first.key.Line)
+		case !slices.Contains(known, key.Value):
+			f.suspected[nearest(key.Value, known)] = true
+			r.wrong(key, suggest(key.Value, known), "unknown key %s in %s", quote(key.Value), what)
+		default:
+			f.named[key.Value] = field{key, value}
+		}
+	}
+	return f, true
+}
+
+// optional finds a field; one that has no value is a mistake.
+func (r *reader) optional(f fields, name string) (field, bool) {
+	found, ok := f.named[name]
+	if ok && isNull(found.value) {
+		r.wrong(found.key, "give it one, or leave the key out", "%s has no value", name)
+		return field{}, false
+	}
+	return found, ok
+}
+
+// required finds a field whose absence is a mistake.
+func (r *reader) required(f fields, name, example string) (field, bool) {
+	found, there := f.named[name]
+	switch {
+	case !there && !f.suspected[name]:
+		r.wrong(f.at, "add, for example, "+example, "%s has no %s", f.what, quote(name))
+	case there && isNull(found.value):
+		r.wrong(found.key, "write, for example, "+example, "%s has no value", name)
+		there = false
+	}
+	return found, there
+}
+
+// pairs gives the keys and values of a mapping in their order.
+func pairs(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, value *yaml.Node) bool) {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if !yield(n.Content[i], n.Content[i+1]) {
+				return
+			}
+		}
+	}
+}
+
+func isMerge(key *yaml.Node) bool { return key.Tag == "!!merge" }
+
+// isKey says whether a key is plain text that can be looked at; merge keys and aliases have been noted before.
+func (r *reader) isKey(key *yaml.Node) bool {
+	switch {
+	case key.Kind == yaml.AliasNode || isMerge(key):
+		return false
+	case key.Kind != yaml.ScalarNode || isNull(key):
+		r.wrong(key, "write a word", "a key must be a word, not %s", kindName(key))
+		return false
+	}
+	return true
+}
+
+func (r *reader) isMapping(n *yaml.Node, what string) bool {
+	if n.Kind != yaml.MappingNode && n.Kind != yaml.AliasNode {
+		r.wrong(n, "write key: value pairs", "%s must be a mapping, not %s", what, kindName(n))
+	}
+	return n.Kind == yaml.MappingNode
+}
+
+func (r *reader) isSequence(n *yaml.Node, what, example string) bool {
+	if n.Kind != yaml.SequenceNode && n.Kind != yaml.AliasNode {
+		r.wrong(n, "write, for example, "+example, "%s must be a list, not %s", what, kindName(n))
+	}
+	return n.Kind == yaml.SequenceNode
+}
+
+func (r *reader) isScalar(n *yaml.Node, what, example string) bool {
+	if n.Kind != yaml.ScalarNode && n.Kind != yaml.AliasNode || isNull(n) {
+		r.wrong(n, "write, for example, "+example, "%s must be a single value, not %s", what, kindName(n))
+		return false
+	}
+	return n.Kind == yaml.ScalarNode
+}
+
+// text reads a value that must be text.
+func (r *reader) text(n *yaml.Node, what, example string) (string, bool) {
+	if !r.isScalar(n, what, example) {
+		return "", false
+	}
+	if n.ShortTag() != "!!str" {
+		r.wrong(n, "write it in quotes: "+strconv.Quote(n.Value), "%s must be text, not %s", what, kindName(n))
+		return "", false
+	}
+	return n.Value, true
+}
+
+// word reads one of the known words.
+func (r *reader) word(n *yaml.Node, what string, known []string) (string, bool) {
+	if !r.isScalar(n, what, known[0]) {
+		return "", false
+	}
+	if !slices.Contains(known, n.Value) {
+		r.wrong(n, suggest(n.Value, known), "unknown %s %s", what, quote(n.Value))
+		return "", false
+	}
+	return n.Value, true
+}
+
+// maxName is the greatest length of a name, in bytes.
+const maxName = 64
+
+// name checks what names an arm, a workload, a layer or the experiment: it becomes part of file names and of reports.
+func (r *reader) name(n *yaml.Node, what, name string) bool {
+	good := name != "" && len(name) <= maxName
+	for i, c := range name {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		good = good && (letter || i > 0 && strings.ContainsRune("._-", c))
+	}
+	if !good {
+		r.wrong(n, fmt.Sprintf("letters, digits, and after the first also . _ -; at most %d", maxName),
+			"%s is no name of %s", quote(name), what)
+	}
+	return good
+}
+
+// integer reads a whole number between lo and hi.
+func (r *reader) integer(n *yaml.Node, what string, lo, hi int64) (int64, bool) {
+	if !r.isScalar(n, what, strconv.FormatInt(max(lo, min(1, hi)), 10)) {
+		return 0, false
+	}
+	bounds := fmt.Sprintf("write %d to %d", lo, hi)
+	value, err := strconv.ParseInt(n.Value, 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange), err == nil && (value < lo || value > hi):
+		r.wrong(n, bounds, "%s cannot be %s", what, bare(n.Value))
+		return 0, false
+	case err != nil || n.ShortTag() != "!!int" || strconv.FormatInt(value, 10) != n.Value: // 010 is 8 to some readers
+		r.wrong(n, bounds, "%s must be a plain whole number, not %s", what, quote(n.Value))
+		return 0, false
+	}
+	return value, true
+}
+
+// truth reads true or false.
+func (r *reader) truth(n *yaml.Node, what string) bool {
+	if !r.isScalar(n, what, "true") {
+		return false
+	}
+	if n.ShortTag() != "!!bool" || n.Value != "true" && n.Value != "false" {
+		r.wrong(n, "write true or false", "%s cannot be %s", what, quote(n.Value))
+	}
+	return n.Value == "true"
+}
+
+// quantity reads a value with a unit by one of the Parse functions.
+func quantity[T any](r *reader, n *yaml.Node, what, example string, parse func(string) (T, error)) (T, bool) {
+	var zero T
+	if !r.isScalar(n, what, example) {
+		return zero, false
+	}
+	value, err := parse(n.Value)
+	if err != nil {
+		hint, message := "", err.Error()
+		if q := (*QuantityError)(nil); errors.As(err, &q) {
+			hint, message = q.Hint, q.Message
+		}
+		r.wrong(n, hint, "%s: %s", what, message)
+		return zero, false
+	}
+	return value, true
+}
+
+// bare writes a number from the file as it stands there, if it is harmless.
+func bare(s string) string {
+	if len(s) <= 20 && strings.IndexFunc(s, func(c rune) bool { return !unicode.IsDigit(c) && c != '-' }) < 0 {
+		return s
+	}
+	return quote(s)
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+// kindName says what a node is, for a message that it should be something else.
+func kindName(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.AliasNode:
+		return "an alias"
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return "nothing"
+	case "!!int", "!!float":
+		return "the number " + bare(n.Value)
+	case "!!bool":
+		return "the truth value " + quote(n.Value)
+	case "!!timestamp":
+		return "the date " + quote(n.Value)
+	}
+	return "the text " + quote(n.Value)
+}

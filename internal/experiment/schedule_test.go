@@ -1,0 +1,133 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// scheduled makes an experiment of which only the schedule matters.
+func scheduled(arms, workloads, blocks int, seed uint64) *Experiment {
+	e := &Experiment{Schedule: Schedule{Blocks: blocks, Seed: seed}}
+	for i := range arms {
+		e.Arms = append(e.Arms, Arm{Name: fmt.Sprint("arm", i)})
+	}
+	for i := range workloads {
+		e.Workloads = append(e.Workloads, Workload{Name: fmt.Sprint("workload", i)})
+	}
+	return e
+}
+
+func TestSlotsAreCompleteBlocks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		arms, workloads := rapid.IntRange(1, 6).Draw(t, "arms"), rapid.IntRange(1, 4).Draw(t, "workloads")
+		blocks, seed := rapid.IntRange(1, 12).Draw(t, "blocks"), rapid.Uint64().Draw(t, "seed")
+		slots := scheduled(arms, workloads, blocks, seed).Slots()
+		if len(slots) != arms*workloads*blocks {
+			t.Fatalf("%d slots for %d arms, %d workloads, %d blocks", len(slots), arms, workloads, blocks)
+		}
+		seen := make(map[Slot]int)
+		for i, s := range slots {
+			if s.Trial != i+1 || s.Block != i/(arms*workloads)+1 {
+				t.Fatalf("slot %d is trial %d of block %d", i, s.Trial, s.Block)
+			}
+			s.Trial = 0
+			seen[s]++
+		}
+		if len(seen) != len(slots) {
+			t.Fatalf("%d different slots of %d: a block holds something twice", len(seen), len(slots))
+		}
+		if diff := cmp.Diff(slots, scheduled(arms, workloads, blocks, seed).Slots()); diff != "" {
+			t.Fatalf("the same seed gives another order:\n%s", diff)
+		}
+		more := scheduled(arms, workloads, blocks+rapid.IntRange(1, 5).Draw(t, "more"), seed).Slots()
+		if diff := cmp.Diff(slots, more[:len(slots)]); diff != "" {
+			t.Fatalf("more blocks change the earlier ones:\n%s", diff)
+		}
+	})
+}
+
+func TestBlocksAndSeedsDiffer(t *testing.T) {
+	// Of 12! orders, two are the same with a probability of 1 in 479 million.
+	order := func(slots []Slot, block int) []string {
+		var names []string
+		for _, s := range slots {
+			if s.Block == block {
+				names = append(names, s.Arm+s.Workload)
+			}
+		}
+		return names
+	}
+	seen := make(map[string]string)
+	for seed := range uint64(20) {
+		slots := scheduled(4, 3, 20, seed).Slots()
+		for block := 1; block <= 20; block++ {
+			key := fmt.Sprint(order(slots, block))
+			here := fmt.Sprintf("seed %d block %d", seed, block)
+			if there, twice := seen[key]; twice {
+				t.Errorf("%s has the order of %s", here, there)
+			}
+			seen[key] = here
+		}
+	}
+}
+
+// The order of a recorded run must be the same for ever, or --resume would go on with another one.
+func TestSlotsStayTheSame(t *testing.T) {
+	var got []string
+	for _, s := range scheduled(3, 1, 3, 1).Slots() {
+		got = append(got, s.Arm)
+	}
+	want := []string{"arm0", "arm1", "arm2", "arm1", "arm0", "arm2", "arm0", "arm2", "arm1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("order %q, want %q", got, want)
+	}
+}
+
+// Every arm is as likely as any other to stand at a position, whatever the block: chi-square over many seeds.
+// The statistic has (arms-1)^2 = 25 degrees of freedom; it exceeds 60.1 with a probability of 1e-4. The seeds are fixed,
+// so the test always gives the same.
+func TestPositionsAreUniform(t *testing.T) {
+	const arms, seeds, limit = 6, 6000, 60.1
+	for _, block := range []int{1, 2, 7} {
+		var counts [arms][arms]float64
+		for seed := range uint64(seeds) {
+			slots := scheduled(arms, 1, block, seed+1).Slots()
+			for position, s := range slots[(block-1)*arms:] {
+				counts[s.Arm[len("arm")]-'0'][position]++
+			}
+		}
+		statistic, expected := 0.0, float64(seeds)/arms
+		for _, row := range counts {
+			for _, n := range row {
+				statistic += (n - expected) * (n - expected) / expected
+			}
+		}
+		if statistic > limit {
+			t.Errorf("block %d: chi-square %.1f over %g; counts %v", block, statistic, limit, counts)
+		}
+	}
+}
+
+// What comes first in a block says nothing of what comes first in the next: chi-square over many seeds, with 35 degrees
+// of freedom; it exceeds 75.1 with a probability of 1e-4.
+func TestBlocksAreIndependent(t *testing.T) {
+	const arms, seeds, limit = 6, 6000, 75.1
+	var counts [arms][arms]float64
+	for seed := range uint64(seeds) {
+		slots := scheduled(arms, 1, 2, seed+1).Slots()
+		counts[slots[0].Arm[len("arm")]-'0'][slots[arms].Arm[len("arm")]-'0']++
+	}
+	statistic, expected := 0.0, float64(seeds)/(arms*arms)
+	for _, row := range counts {
+		for _, n := range row {
+			statistic += (n - expected) * (n - expected) / expected
+		}
+	}
+	if statistic > limit {
+		t.Errorf("chi-square %.1f over %g; counts %v", statistic, limit, counts)
+	}
+}

@@ -1,0 +1,203 @@
+package experiment
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v4"
+)
+
+func compiledSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("experiment.json", document); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("experiment.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// asJSON reads a YAML file as an editor does, into what a JSON Schema speaks of.
+func asJSON(t *testing.T, data []byte) (any, error) {
+	t.Helper()
+	var value any
+	if err := yaml.Load(data, &value); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return jsonschema.UnmarshalJSON(bytes.NewReader(text))
+}
+
+func TestSchemaAcceptsValidFiles(t *testing.T) {
+	s := compiledSchema(t)
+	for name, data := range examples(t, "valid", 6) {
+		value, err := asJSON(t, data)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if err := s.Validate(value); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// beyondSchema are the wrong files whose mistakes a schema cannot see, because they depend on several values together
+// or on what a value means, or because YAML alone hides them.
+func beyondSchema() []string {
+	return []string{
+		"aliases", "baseline-unknown", "dlr-misplaced", "escaped-control-character", "firewall-misplaced",
+		"layers-inseparable", "leading-zeros", "parameters-senseless", "tag", "too-many-different-layers", "too-many-trials", "vteps-odd",
+	}
+}
+
+func TestSchemaRefusesWrongFiles(t *testing.T) {
+	s := compiledSchema(t)
+	refused := 0
+	for name, data := range examples(t, "wrong", 30) {
+		value, err := asJSON(t, data)
+		if err != nil {
+			continue // no YAML, or none that is JSON: an editor says so without a schema
+		}
+		err = s.Validate(value)
+		if beyond := slices.Contains(beyondSchema(), name); beyond != (err == nil) {
+			t.Errorf("%s: beyond the schema %v, but it says %v", name, beyond, err)
+		}
+		if err != nil {
+			refused++
+		}
+	}
+	if refused < 30 {
+		t.Errorf("the schema refused %d files, want at least 30", refused)
+	}
+}
+
+// The schema and the reader must know the same keys and words.
+func TestSchemaKnowsWhatTheReaderKnows(t *testing.T) {
+	var root map[string]any
+	if err := json.Unmarshal(Schema(), &root); err != nil {
+		t.Fatal(err)
+	}
+	for where, want := range map[string][]string{
+		"/properties":                                           experimentKeys(),
+		"/properties/schedule/properties":                       scheduleKeys(),
+		"/$defs/arm/properties":                                 armKeys(),
+		"/$defs/lab/properties":                                 labKeys(),
+		"/$defs/element/oneOf/0/enum":                           elementKinds(),
+		"/$defs/element/oneOf/1/properties":                     elementKinds(),
+		"/$defs/element/oneOf/1/properties/wire/properties":     elementKeys(Wire),
+		"/$defs/element/oneOf/1/properties/firewall/properties": elementKeys(Firewall),
+		"/$defs/placement/oneOf/0/enum":                         placementWords(),
+		"/$defs/placement/oneOf/1/properties":                   placementKeys(),
+		"/$defs/workload/properties":                            workloadKeys(),
+		"/$defs/workload/properties/tool/enum":                  toolNames(),
+		"/$defs/workload/properties/mode/enum":                  modeNames(),
+		"/$defs/workload/properties/protocol/enum":              protocolNames(),
+	} {
+		got := wordsAt(t, root, where)
+		slices.Sort(got)
+		want = slices.Sorted(slices.Values(want))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-reader +schema):\n%s", where, diff)
+		}
+	}
+	for _, u := range []struct {
+		where string
+		units []unit
+	}{
+		{"/$defs/size/pattern", sizeUnits()}, {"/$defs/rate/pattern", rateUnits()}, {"/$defs/duration/oneOf/0/pattern", durationUnits()},
+	} {
+		pattern, ok := at(t, root, u.where).(string)
+		for _, unit := range u.units {
+			if !ok || !strings.Contains(pattern, "|"+unit.name) && !strings.Contains(pattern, "("+unit.name) {
+				t.Errorf("%s does not know the unit %s: %s", u.where, unit.name, pattern)
+			}
+		}
+	}
+}
+
+// Every object of the schema with properties refuses others, and says what each of its own is.
+func TestSchemaIsStrictAndDescribed(t *testing.T) {
+	var root any
+	if err := json.Unmarshal(Schema(), &root); err != nil {
+		t.Fatal(err)
+	}
+	objects := 0
+	var walk func(where string, value any)
+	walk = func(where string, value any) {
+		switch value := value.(type) {
+		case []any:
+			for _, v := range value {
+				walk(where, v)
+			}
+		case map[string]any:
+			if properties, ok := value["properties"].(map[string]any); ok {
+				objects++
+				if value["additionalProperties"] != false {
+					t.Errorf("%s lets unknown keys pass", where)
+				}
+				for name, p := range properties {
+					p := p.(map[string]any)
+					if p["description"] == nil && p["$ref"] == nil && p["properties"] == nil {
+						t.Errorf("%s/%s has no description", where, name)
+					}
+				}
+			}
+			for name, v := range value {
+				walk(where+"/"+name, v)
+			}
+		}
+	}
+	walk("", root)
+	if objects < 8 {
+		t.Errorf("%d objects seen, want at least 8", objects)
+	}
+}
+
+func at(t *testing.T, value any, where string) any {
+	t.Helper()
+	for _, step := range strings.Split(where, "/")[1:] {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[step]
+		case []any:
+			value = v[step[0]-'0']
+		default:
+			t.Fatalf("%s: nothing at %q", where, step)
+		}
+	}
+	return value
+}
+
+// wordsAt gives the keys of an object, or the members of an array.
+func wordsAt(t *testing.T, root any, where string) []string {
+	t.Helper()
+	switch v := at(t, root, where).(type) {
+	case map[string]any:
+		return slices.Collect(maps.Keys(v))
+	case []any:
+		words := make([]string, len(v))
+		for i := range v {
+			words[i], _ = v[i].(string)
+		}
+		return words
+	}
+	t.Fatalf("%s holds no words", where)
+	return nil
+}

@@ -1,0 +1,232 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Value is one trial's statistic and the block that the trial belongs to.
+type Value struct {
+	Block int
+	Value float64
+}
+
+// Pair is an arm and the baseline that it is compared with. A block counts where it has a finite value on both sides;
+// of several values of one side in one block the first counts.
+type Pair struct {
+	Arm, Baseline []Value
+}
+
+// Verdict is what a comparison says.
+type Verdict string
+
+// The verdicts. They are about the arm: Higher means that the arm's values are higher than the baseline's.
+const (
+	Higher        Verdict = "higher"
+	Lower         Verdict = "lower"
+	NoDifference  Verdict = "no-difference"
+	NotComparable Verdict = "not-comparable"
+)
+
+// The level that a table of comparisons is tested at, and the confidence of its intervals.
+const (
+	Alpha      = 0.05
+	Confidence = 1 - Alpha
+)
+
+// Comparison is an arm against its baseline, paired within blocks.
+type Comparison struct {
+	// Blocks is how many blocks have a value on both sides.
+	Blocks int
+	// Difference is the sample median of the paired differences, arm minus baseline. Known from one block on.
+	Difference Quantity
+	// Interval holds the median of the differences' distribution with the confidence Confidence or more, whatever that
+	// distribution. Known from 6 blocks on.
+	Interval Interval
+	// Relative is the sample median of the paired differences, each divided by its block's baseline; RelativeInterval is its
+	// interval. Unknown unless every baseline value is above 0.
+	Relative         Quantity
+	RelativeInterval Interval
+	// Widened says that the intervals were extended to 0, because the table as a whole does not allow 0 to be excluded.
+	Widened bool
+	// RawPValue is the two-sided p-value of the exact sign test; PValue is the same after Holm's correction for
+	// the table. Known from 6 blocks on: with fewer no result could be significant.
+	RawPValue, PValue Quantity
+	// Detectable is the smallest true difference that this comparison would have found with a probability of Power; see
+	// Noise.Detectable. Unknown where the blocks are too few, or where the differences do not vary at all.
+	Detectable Quantity
+	// BlocksNeeded is how many more blocks would resolve the difference as observed: 0 where it is resolved, -1 where that
+	// is not known, or more than MaxBlocks. With too few blocks it is the number up to the fewest that can resolve any.
+	BlocksNeeded int
+	Verdict      Verdict
+	// Reason says why a verdict is NotComparable: ReasonNoPairs or ReasonTooFewBlocks; empty otherwise.
+	Reason string
+	// Noise is how the paired differences scatter: ask it for the blocks that another difference would take.
+	Noise Noise
+}
+
+// The reasons for NotComparable.
+const (
+	ReasonNoPairs      = "no-pairs"
+	ReasonTooFewBlocks = "too-few-blocks"
+)
+
+// Compare compares one arm with its baseline: a table of one.
+func Compare(arm, baseline []Value) Comparison {
+	return CompareAll([]Pair{{Arm: arm, Baseline: baseline}})[0]
+}
+
+// CompareAll compares every pair of a table, in the same order, and corrects their p-values for each other.
+//
+// Estimate, interval and test are one method: the median of the paired differences, its interval from order statistics and
+// the sign test, which rejects exactly where the interval of its level excludes 0. It assumes nothing about the shape of the
+// noise (Conover, sections 3.2 and 3.4). A difference of exactly 0 counts against both signs.
+//
+// A verdict is Higher or Lower where the corrected p-value is at most Alpha. Its 95 % interval then excludes 0. The converse
+// does not hold in a table, so the intervals of a comparison without a difference are extended to 0 where they exclude it:
+// never smaller than the interval of this comparison alone, and never at odds with the verdict.
+func CompareAll(pairs []Pair) []Comparison {
+	table := make([]Comparison, len(pairs))
+	var raw []float64
+	for i, pair := range pairs {
+		table[i] = compare(pair)
+		if table[i].RawPValue.Known {
+			raw = append(raw, table[i].RawPValue.Value)
+		}
+	}
+	corrected := Holm(raw)
+	tests := len(corrected)
+	for i := range table {
+		c := &table[i]
+		if c.RawPValue.Known {
+			c.PValue = known(corrected[0])
+			corrected = corrected[1:]
+		}
+		c.decide(max(tests, 1))
+	}
+	return table
+}
+
+// compare does what depends on one pair alone.
+func compare(pair Pair) Comparison {
+	differences, ratios := pair.differences()
+	c := Comparison{Blocks: len(differences), BlocksNeeded: -1, Noise: newNoise(differences)}
+	if c.Blocks == 0 {
+		return c
+	}
+	c.Difference = known(median(differences))
+	c.Interval = medianInterval(differences, Confidence)
+	if len(ratios) == len(differences) {
+		c.Relative = known(median(ratios))
+		c.RelativeInterval = medianInterval(ratios, Confidence)
+	}
+	if criticalCount(c.Blocks, Alpha) >= 0 {
+		notAbove, notBelow := 0, 0
+		for _, d := range differences {
+			if d <= 0 {
+				notAbove++
+			}
+			if d >= 0 {
+				notBelow++
+			}
+		}
+		c.RawPValue = known(signP(c.Blocks, min(notAbove, notBelow)))
+	}
+	return c
+}
+
+// decide gives the verdict and what depends on the size of the table.
+func (c *Comparison) decide(tests int) {
+	c.Noise.tests = tests
+	fewest := MinBlocks(tests, Alpha)
+	switch {
+	case c.Blocks == 0:
+		c.Verdict, c.Reason = NotComparable, ReasonNoPairs
+		c.BlocksNeeded = fewest
+		return
+	case c.Blocks < fewest && !(c.PValue.Known && c.PValue.Value <= Alpha):
+		c.Verdict, c.Reason = NotComparable, ReasonTooFewBlocks
+		c.BlocksNeeded = fewest - c.Blocks
+		return
+	}
+	c.Detectable = c.Noise.Detectable()
+	if c.PValue.Value <= Alpha {
+		c.Verdict = Higher
+		if c.Difference.Value < 0 {
+			c.Verdict = Lower
+		}
+		c.BlocksNeeded = 0
+		return
+	}
+	c.Verdict = NoDifference
+	c.BlocksNeeded = c.Noise.BlocksNeeded(c.Difference.Value)
+	if c.BlocksNeeded == 0 {
+		// These blocks should have sufficed and did not: bad luck, which another one may end. 0 would say that it is resolved.
+		c.BlocksNeeded = 1
+	}
+	for _, interval := range []*Interval{&c.Interval, &c.RelativeInterval} {
+		if interval.Known && !interval.Contains(0) {
+			*interval = interval.extend(0)
+			c.Widened = true
+		}
+	}
+}
+
+// differences gives the paired differences in order, and those relative to the baseline, without the ones whose baseline is
+// not above 0.
+func (p Pair) differences() (differences, ratios []float64) {
+	baseline := make(map[int]float64, len(p.Baseline))
+	for _, v := range slices.Backward(p.Baseline) {
+		if known(v.Value).Known {
+			baseline[v.Block] = v.Value
+		}
+	}
+	for _, v := range p.Arm {
+		b, ok := baseline[v.Block]
+		d := v.Value - b
+		if !ok || !known(d).Known {
+			continue
+		}
+		delete(baseline, v.Block)
+		differences = append(differences, d)
+		if r := d / b; b > 0 && known(r).Known {
+			ratios = append(ratios, r)
+		}
+	}
+	slices.Sort(differences)
+	slices.Sort(ratios)
+	return differences, ratios
+}
+
+// Holm corrects p-values for having been looked at together, so that the probability of any false alarm stays below
+// the level (Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scand. J. Statist. 6, 1979). The order is kept.
+func Holm(p []float64) []float64 {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
+	corrected := make([]float64, len(p))
+	largest := 0.0
+	for rank, i := range order {
+		largest = math.Max(largest, math.Min(1, p[i]*float64(len(p)-rank)))
+		corrected[i] = largest
+	}
+	return corrected
+}
+
+// MinBlocks is the smallest number of blocks with which a difference can be found at level alpha in a table of so many
+// comparisons: with fewer, the p-value is too large even where every block agrees. 6 for one comparison at 0.05, 10 for 20.
+func MinBlocks(comparisons int, alpha float64) int {
+	level := alpha / float64(max(comparisons, 1))
+	if !(level > 0) {
+		return MaxBlocks
+	}
+	// All of n blocks agree with probability 2 / 2^n.
+	n := 1
+	for n < MaxBlocks && 2*math.Pow(0.5, float64(n)) > level {
+		n++
+	}
+	return n
+}

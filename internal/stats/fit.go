@@ -1,0 +1,311 @@
+package stats
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// singularPivot is the share of a column's squares that must be left once the columns before it have explained theirs;
+// with less, the normal equations count as singular.
+const singularPivot = 1e-10
+
+// maxValue bounds the values that are fitted, so that no product of them overflows.
+const maxValue = 1e100
+
+// fit is the least squares problem: trials by block, and the columns that explain them.
+type fit struct {
+	// design has only the arms that have trials.
+	design Design
+	// blocks holds each block's value of each arm, NaN where it is missing. Every block has at least two.
+	blocks [][]float64
+	trials int
+	// columns holds the counts in each arm: first of the terms, then of as many refused layers as it takes to hold all
+	// the others constant. Leaving these out would shift their cost to the terms.
+	columns [][]float64
+	spans   []float64
+}
+
+// estimate is what the trials say, or all trials but one block's: costs for each column (nil where they are not determined)
+// and whole, the mean paired difference of each arm from the baseline (NaN where there is none).
+type estimate struct {
+	costs, whole []float64
+}
+
+// newFit sorts the trials into blocks. Blocks with one arm say nothing about differences and are left out.
+func newFit(d Design, trials []Trial) *fit {
+	arms := make(map[string]int, len(d.Arms))
+	for i, name := range d.Arms {
+		if _, ok := arms[name]; !ok {
+			arms[name] = i
+		}
+	}
+	table := make(map[int][]float64)
+	var order []int
+	for _, t := range trials {
+		arm, ok := arms[t.Arm]
+		if !ok || !(math.Abs(t.Value) <= maxValue) {
+			continue
+		}
+		row, ok := table[t.Block]
+		if !ok {
+			row = make([]float64, len(d.Arms))
+			for i := range row {
+				row[i] = math.NaN()
+			}
+			table[t.Block] = row
+			order = append(order, t.Block)
+		}
+		if math.IsNaN(row[arm]) {
+			row[arm] = t.Value
+		}
+	}
+	slices.Sort(order)
+
+	f := &fit{design: Design{Layers: d.Layers}}
+	seen := make([]bool, len(d.Arms))
+	var rows [][]float64
+	for _, block := range order {
+		var present []int
+		for arm, v := range table[block] {
+			if !math.IsNaN(v) {
+				present = append(present, arm)
+			}
+		}
+		if len(present) < 2 {
+			continue
+		}
+		for _, arm := range present {
+			seen[arm] = true
+		}
+		f.trials += len(present)
+		rows = append(rows, table[block])
+	}
+	for arm, ok := range seen {
+		if !ok {
+			continue
+		}
+		counts := make([]float64, len(d.Layers))
+		for layer := range counts {
+			counts[layer] = d.count(arm, layer)
+		}
+		f.design.Arms = append(f.design.Arms, d.Arms[arm])
+		f.design.Counts = append(f.design.Counts, counts)
+	}
+	for _, row := range rows {
+		var kept []float64
+		for arm, v := range row {
+			if seen[arm] {
+				kept = append(kept, v)
+			}
+		}
+		f.blocks = append(f.blocks, kept)
+	}
+	return f
+}
+
+// setColumns chooses the columns: the terms, and refused layers that are independent of what is there already.
+func (f *fit) setColumns(s Separation) {
+	var taken []int
+	inTerm := make(map[string]bool)
+	for _, t := range s.Terms {
+		f.columns = append(f.columns, t.Counts)
+		// Layers of one term are in proportion: any of them stands for it.
+		taken = append(taken, slices.Index(f.design.Layers, t.Layers[0]))
+		for _, layer := range t.Layers {
+			inTerm[layer] = true
+		}
+	}
+	for layer, name := range f.design.Layers {
+		if inTerm[name] || f.design.span(layer) == 0 {
+			continue
+		}
+		if with := append(slices.Clone(taken), layer); len(f.design.circuits(with)) == 0 {
+			taken = with
+			f.columns = append(f.columns, f.design.column(layer))
+		}
+	}
+	for _, column := range f.columns {
+		f.spans = append(f.spans, slices.Max(column)-slices.Min(column))
+	}
+}
+
+// complete says that no trial is missing.
+func (f *fit) complete() bool { return f.trials == len(f.blocks)*len(f.design.Arms) }
+
+// pairs is how many blocks have both arms.
+func (f *fit) pairs(arm, base int) int {
+	n := 0
+	for _, block := range f.blocks {
+		if !math.IsNaN(block[arm] - block[base]) {
+			n++
+		}
+	}
+	return n
+}
+
+// sums is what one block, or several, contribute to the estimates: the normal equations, and the paired differences of each
+// arm from the baseline.
+type sums struct {
+	normal, right, whole, pairs []float64
+}
+
+// newSums makes sums of nothing, for p columns and a number of arms.
+func newSums(p, arms int) sums {
+	return sums{make([]float64, p*p), make([]float64, p), make([]float64, arms), make([]float64, arms)}
+}
+
+// add adds other, sign times.
+func (s sums) add(other sums, sign float64) {
+	add := func(to, from []float64) {
+		for i, v := range from {
+			to[i] += sign * v
+		}
+	}
+	add(s.normal, other.normal)
+	add(s.right, other.right)
+	add(s.whole, other.whole)
+	add(s.pairs, other.pairs)
+}
+
+// estimates gives the estimate from all blocks, and those without each block in turn.
+func (f *fit) estimates(base int) (all estimate, without []estimate) {
+	p, arms := len(f.columns), len(f.design.Arms)
+	total := newSums(p, arms)
+	each := make([]sums, len(f.blocks))
+	for i, block := range f.blocks {
+		each[i] = f.blockSums(block, base)
+		total.add(each[i], 1)
+	}
+	for _, block := range each {
+		rest := newSums(p, arms)
+		rest.add(total, 1)
+		rest.add(block, -1)
+		without = append(without, f.solve(rest))
+	}
+	return f.solve(total), without
+}
+
+// blockSums is one block's contribution. Taking the block's mean from its values and counts removes the block effect (Frisch
+// and Waugh, Econometrica 1, 1933).
+func (f *fit) blockSums(block []float64, base int) sums {
+	p := len(f.columns)
+	s := newSums(p, len(block))
+	var present []int
+	for arm, v := range block {
+		if math.IsNaN(v) {
+			continue
+		}
+		present = append(present, arm)
+		if !math.IsNaN(block[base]) {
+			s.whole[arm] = v - block[base]
+			s.pairs[arm] = 1
+		}
+	}
+	centred := func(column []float64, span float64) []float64 {
+		values := make([]float64, len(present))
+		for i, arm := range present {
+			values[i] = column[arm] / span
+		}
+		mean := meanOf(values)
+		for i := range values {
+			values[i] -= mean
+		}
+		return values
+	}
+	y := centred(block, 1)
+	x := make([][]float64, p)
+	for i, column := range f.columns {
+		x[i] = centred(column, f.spans[i])
+	}
+	for i := range x {
+		s.right[i] = floats.Dot(x[i], y)
+		for j := range x {
+			s.normal[i*p+j] = floats.Dot(x[i], x[j])
+		}
+	}
+	return s
+}
+
+// solve gives the estimate that follows from sums.
+func (f *fit) solve(s sums) estimate {
+	e := estimate{whole: make([]float64, len(s.whole))}
+	for arm := range e.whole {
+		// Without a pair this is 0/0, NaN.
+		e.whole[arm] = s.whole[arm] / s.pairs[arm]
+	}
+	p := len(f.columns)
+	if p == 0 {
+		e.costs = []float64{}
+		return e
+	}
+	solution, ok := solvePositive(s.normal, s.right)
+	if !ok {
+		return e
+	}
+	e.costs = make([]float64, p)
+	for i := range e.costs {
+		e.costs[i] = solution[i] / f.spans[i]
+	}
+	return e
+}
+
+// solvePositive solves a symmetric positive definite system by Cholesky's factorisation (Golub and Van Loan, Matrix
+// Computations, 4th ed. 2013, section 4.2). a holds the matrix by rows; false where it is singular. A jackknife solves one small
+// system for each block, which is why this is not left to a general library.
+func solvePositive(a, b []float64) ([]float64, bool) {
+	p := len(b)
+	factor := make([]float64, len(a))
+	for i := range p {
+		for j := range i + 1 {
+			sum := a[i*p+j]
+			for k := range j {
+				sum -= factor[i*p+k] * factor[j*p+k]
+			}
+			if j < i {
+				factor[i*p+j] = sum / factor[j*p+j]
+				continue
+			}
+			if !(sum > singularPivot*a[i*p+i]) {
+				return nil, false
+			}
+			factor[i*p+i] = math.Sqrt(sum)
+		}
+	}
+	x := slices.Clone(b)
+	for i := range p {
+		for k := range i {
+			x[i] -= factor[i*p+k] * x[k]
+		}
+		x[i] /= factor[i*p+i]
+	}
+	for i := p - 1; i >= 0; i-- {
+		for k := i + 1; k < p; k++ {
+			x[i] -= factor[k*p+i] * x[k]
+		}
+		x[i] /= factor[i*p+i]
+	}
+	return x, true
+}
+
+// residual is what an estimate leaves unexplained of an arm's difference from the baseline; NaN where it has no costs.
+func (f *fit) residual(e estimate, arm, base int) float64 {
+	if e.costs == nil {
+		return math.NaN()
+	}
+	rest := e.whole[arm]
+	for i, column := range f.columns {
+		rest -= e.costs[i] * (column[arm] - column[base])
+	}
+	return rest
+}
+
+// fitsAlways says whether the residual of an arm's difference is 0 in a complete block whatever the values. The residual is linear
+// in the values, with the contrast's projection off the columns as weights; for the contrast itself as the values it is
+// the squared length of that projection.
+func (f *fit) fitsAlways(arm, base int) bool {
+	contrast := make([]float64, len(f.design.Arms))
+	contrast[arm], contrast[base] = 1, -1
+	return f.residual(f.solve(f.blockSums(contrast, base)), arm, base) <= separationTolerance
+}

@@ -1,0 +1,71 @@
+package stats
+
+import (
+	"math"
+	"slices"
+)
+
+// Summary describes the trials of one arm.
+type Summary struct {
+	// Count is how many finite values there are.
+	Count int
+	// Median is the sample median. Interval holds the median of the distribution of trials with the confidence Confidence or more,
+	// from order statistics; unknown with fewer than 6 trials.
+	Median   Quantity
+	Interval Interval
+	Mean     Quantity
+	// Stddev is the sample standard deviation, with Count-1 below the line; unknown with fewer than 2 trials.
+	Stddev   Quantity
+	Min, Max Quantity
+	sorted   []float64
+}
+
+// Summarize describes values. Those that are no finite numbers are left out.
+func Summarize(values []float64) Summary {
+	sorted := make([]float64, 0, len(values))
+	for _, v := range values {
+		if known(v).Known {
+			sorted = append(sorted, v)
+		}
+	}
+	slices.Sort(sorted)
+	s := Summary{Count: len(sorted), sorted: sorted}
+	if s.Count == 0 {
+		return s
+	}
+	s.Median = known(median(sorted))
+	s.Interval = medianInterval(sorted, Confidence)
+	s.Min, s.Max = known(sorted[0]), known(sorted[s.Count-1])
+	mean := meanOf(sorted)
+	s.Mean = known(mean)
+	if s.Count > 1 {
+		var squares float64
+		for _, v := range sorted {
+			squares += (v - mean) * (v - mean)
+		}
+		s.Stddev = known(math.Sqrt(squares / float64(s.Count-1)))
+	}
+	return s
+}
+
+// Quantile is the p-quantile of the trials, p from 0 to 1, linear between neighbours (type 7 of Hyndman and Fan, Sample
+// Quantiles in Statistical Packages, The American Statistician 50, 1996). Unknown without trials.
+func (s Summary) Quantile(p float64) Quantity {
+	if s.Count == 0 || !(p >= 0 && p <= 1) {
+		return Quantity{}
+	}
+	at := p * float64(s.Count-1)
+	below := int(at)
+	above := min(below+1, s.Count-1)
+	part := at - float64(below)
+	return known(s.sorted[below]*(1-part) + s.sorted[above]*part)
+}
+
+// meanOf is the arithmetic mean.
+func meanOf(values []float64) float64 {
+	var sum float64
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}

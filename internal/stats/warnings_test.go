@@ -1,0 +1,113 @@
+package stats
+
+import (
+	"math"
+	"testing"
+)
+
+// series gives each value its block.
+func series(values ...float64) []Value {
+	var s []Value
+	for block, v := range values {
+		s = append(s, Value{block, v})
+	}
+	return s
+}
+
+func TestWarnTooFewBlocks(t *testing.T) {
+	w, ok := TooFewBlocks(9, 20)
+	if !ok || w.Code != CodeTooFewBlocks || w.Facts["needed"] != 10 || w.Facts["blocks"] != 9 || w.Facts["comparisons"] != 20 {
+		t.Errorf("%v %+v", ok, w)
+	}
+	if _, ok := TooFewBlocks(10, 20); ok {
+		t.Error("ten blocks are enough for twenty comparisons")
+	}
+}
+
+func TestWarnZeroSpread(t *testing.T) {
+	if w, ok := ZeroSpread([]float64{2, 2, math.NaN(), 2}); !ok || w.Facts["trials"] != 3 || w.Facts["value"] != 2 {
+		t.Errorf("%v %+v", ok, w)
+	}
+	for _, values := range [][]float64{nil, {1}, {1, 2, 1}} {
+		if _, ok := ZeroSpread(values); ok {
+			t.Errorf("%v has a spread or is too little", values)
+		}
+	}
+}
+
+// TestWarnDrift: S = 41, and p = 2 Phi(-(41-1)/sqrt(10*9*25/18)) = 0.000346619... (scipy.stats.norm); the median slope is that of
+// scipy.stats.theilslopes, 0.5 per block.
+func TestWarnDrift(t *testing.T) {
+	rising := series(1, 2.2, 2.1, 3, 3.5, 4.1, 3.9, 5, 5.2, 6)
+	w, ok := Drift(rising, 100)
+	if !ok || math.Abs(w.Facts["p_value"]-0.0003466193511346668) > 1e-12 || !near(w.Facts["change"], 4.5) || !near(w.Facts["relative"], 0.045) {
+		t.Errorf("%v %+v", ok, w)
+	}
+	if _, ok := Drift(rising, 1000); ok {
+		t.Error("0.45 % does not matter")
+	}
+	if _, ok := Drift(rising, 0); ok {
+		t.Error("relative to a level of 0 nothing can be said")
+	}
+	if _, ok := Drift(rising[:7], 100); ok {
+		t.Error("seven blocks are too few")
+	}
+	if _, ok := Drift(series(1, 9, 2, 8, 3, 7, 4, 6, 5, 5), 10); ok {
+		t.Error("up and down is no drift")
+	}
+	if _, ok := Drift(series(3, 3, 3, 3, 3, 3, 3, 3), 3); ok {
+		t.Error("a constant does not drift")
+	}
+	falling := series(6, 5.2, 5, 3.9, 4.1, 3.5, 3, 2.1, 2.2, 1)
+	if w, ok := Drift(falling, 100); !ok || w.Facts["change"] >= 0 {
+		t.Errorf("%v %+v", ok, w)
+	}
+}
+
+func TestWarnBimodal(t *testing.T) {
+	w, ok := Bimodal([]float64{10.1, 14.9, 10.2, 15.1, 10, 10.3, 15, 14.8, 10.1, 10.2})
+	if !ok || w.Facts["below"] != 6 || w.Facts["above"] != 4 || !near(w.Facts["low"], 10.15) || !near(w.Facts["high"], 14.95) || !near(w.Facts["gap"], 4.5) {
+		t.Errorf("%v %+v", ok, w)
+	}
+	if _, ok := Bimodal([]float64{10, 10, 10, 10, 15, 15, 15, 15}); !ok {
+		t.Error("two values are two modes")
+	}
+	for _, values := range [][]float64{
+		{10, 15, 10, 15, 10, 15, 10},
+		{10, 11, 12, 13, 14, 15, 16, 17, 18, 19},
+		{10.1, 10.2, 10.3, 10.1, 10.2, 10, 10.3, 10.2, 99, 98},
+		{10, 10, 10, 10, 10, 10, 10, 10},
+		{10, 10, 10, 10, 10.01, 10.01, 10.01, 10.01},
+	} {
+		if w, ok := Bimodal(values); ok {
+			t.Errorf("%v: %+v", values, w)
+		}
+	}
+}
+
+func TestWarnOutlierBlocks(t *testing.T) {
+	var trials []Trial
+	for block := range 10 {
+		effect := math.Sin(float64(block))
+		if block == 6 {
+			effect = 40
+		}
+		trials = append(trials, Trial{"a", block, 100 + effect}, Trial{"b", block, 200 + effect}, Trial{"c", block, 300 + effect})
+	}
+	// A failed trial is left out.
+	trials[0].Value = math.NaN()
+	effects := BlockEffects(trials)
+	if len(effects) != 10 || effects[6].Block != 6 || effects[6].Value < 39 {
+		t.Fatalf("%+v", effects)
+	}
+	warnings := OutlierBlocks(effects, 200)
+	if len(warnings) != 1 || warnings[0].Facts["block"] != 6 || warnings[0].Facts["relative"] < 0.19 || warnings[0].Facts["distance"] < 6 {
+		t.Errorf("%+v", warnings)
+	}
+	if warnings := OutlierBlocks(effects, 1e6); len(warnings) != 0 {
+		t.Errorf("too small to matter: %+v", warnings)
+	}
+	if warnings := OutlierBlocks(effects[:7], 200); len(warnings) != 0 {
+		t.Errorf("too few: %+v", warnings)
+	}
+}
