@@ -1,0 +1,63 @@
+//go:build linux
+
+package e2e
+
+import (
+	"math"
+	"testing"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/stats"
+)
+
+// The native engine and the field's tools must agree on one path, interleaved over ten blocks.
+//
+// The path has a rate, so that goodput is a property of the path. On a path without one a stream is bound by the CPU,
+// and what it measures is how much work each tool makes for the kernel; that is logged and not held against anything.
+func TestToolsAgree(t *testing.T) {
+	a := measure(t, `
+nearfar: v1
+name: agree
+arms:
+  shaped: {lab: {path: [bridge, {wire: {rate: 2Gbit/s}}]}}
+  bare: {lab: {path: [bridge]}}
+workloads:
+  - {name: native-rr, tool: native, mode: rr, request: 64B, duration: 1s, warmup: 400ms}
+  - {name: sockperf-rr, tool: sockperf, mode: rr, request: 64B, duration: 1s}
+  - {name: netperf-rr, tool: netperf, mode: rr, request: 64B, response: 64B, duration: 1s}
+  - {name: native-stream, tool: native, mode: stream, duration: 1s, warmup: 1s}
+  - {name: iperf3-stream, tool: iperf3, mode: stream, duration: 1s, warmup: 1s}
+schedule: {blocks: 10, seed: 1}
+`)
+	wantNoFailures(t, a)
+	for _, arm := range []string{"shaped", "bare"} {
+		native := median(t, a, arm, "native-rr", "rtt", "p50")
+		for _, c := range []struct {
+			what         string
+			ours, theirs float64
+			asserted     bool
+		}{
+			{"rr p50, native and sockperf", native, median(t, a, arm, "sockperf-rr", "rtt", "p50"), true},
+			// netperf reports a mean, so it is held against the mean of native.
+			{"rr mean, native and netperf", meanOfTrials(t, a, arm, "native-rr"), median(t, a, arm, "netperf-rr", "rtt", "mean"), true},
+			{"goodput, native and iperf3", median(t, a, arm, "native-stream", "goodput", ""), median(t, a, arm, "iperf3-stream", "goodput", ""), arm == "shaped"},
+		} {
+			t.Logf("%s, %s: %g and %g, ratio %.3f", arm, c.what, c.ours, c.theirs, c.ours/c.theirs)
+			if c.asserted && math.Abs(c.ours/c.theirs-1) > 0.10 {
+				t.Errorf("%s, %s differ by more than 10 %%: %g and %g", arm, c.what, c.ours, c.theirs)
+			}
+		}
+	}
+}
+
+// meanOfTrials is the median over an arm's trials of their mean round trip.
+func meanOfTrials(t *testing.T, a answer.Answer, arm, workload string) float64 {
+	t.Helper()
+	var means []float64
+	for _, tr := range trials(t, a) {
+		if v, ok := tr.Value("rtt", "mean"); ok && tr.Arm == arm && tr.Workload == workload {
+			means = append(means, v)
+		}
+	}
+	return stats.Summarize(means).Median.Value
+}

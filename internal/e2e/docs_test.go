@@ -1,0 +1,89 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"nearfar/internal/experiment"
+)
+
+var fenced = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
+
+// Every complete experiment that the README files show can be read, and every lab is valid.
+func TestDocumentedExperiments(t *testing.T) {
+	root := filepath.Join("..", "..")
+	pages, err := filepath.Glob(filepath.Join(root, "labs", "*", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, page := range append(pages, filepath.Join(root, "README.md")) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range fenced.FindAllSubmatch(text, -1) {
+			if !strings.HasPrefix(string(match[1]), "nearfar:") {
+				continue
+			}
+			found++
+			if _, err := experiment.Parse(page, match[1]); err != nil {
+				t.Errorf("%v", err)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no page shows an experiment")
+	}
+	labs, err := filepath.Glob(filepath.Join(root, "labs", "*", "experiment.yaml"))
+	if err != nil || len(labs) == 0 {
+		t.Fatalf("no labs: %v", err)
+	}
+	for _, lab := range labs {
+		data, err := os.ReadFile(lab)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := experiment.Parse(lab, data); err != nil {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
+
+// Links between the project's pages lead somewhere.
+func TestLinks(t *testing.T) {
+	root := filepath.Join("..", "..")
+	checked := 0
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "labs/*/*.md"} {
+		pages, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, page := range pages {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, match := range link.FindAllSubmatch(text, -1) {
+				target := string(match[1])
+				if strings.Contains(target, "://") {
+					continue
+				}
+				checked++
+				if _, err := os.Stat(filepath.Join(filepath.Dir(page), target)); err != nil {
+					t.Errorf("%s: a link to %s, which is not there", page, target)
+				}
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("no links were found")
+	}
+}

@@ -1,0 +1,240 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"nearfar/internal/result"
+	"nearfar/internal/rundir"
+)
+
+// fails runs the program, expects it to fail, and gives what it said and its exit code.
+func fails(t *testing.T, dir string, args ...string) (said string, code int) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		t.Fatalf("nearfar %s: %v, want it to fail\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out), exit.ExitCode()
+}
+
+const killed = `
+nearfar: v1
+name: killed
+baseline: l2
+arms:
+  l2: {lab: {path: [bridge]}}
+  vxlan: {lab: {path: [vtep, bridge, vtep]}}
+  wired: {lab: {path: [{wire: {delay: 10us}}]}}
+workloads:
+  - {name: rr, tool: native, mode: rr, duration: 100ms, warmup: 20ms}
+  - {name: bulk, tool: iperf3, duration: 1s}
+schedule: {blocks: 2, seed: 11}
+`
+
+// Killed at any moment nothing of the lab is left, the record is whole, and a resume carries out the rest of the same order.
+func TestKilledAtAnyMoment(t *testing.T) {
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	for moment := range 5 {
+		t.Run(fmt.Sprint(moment), func(t *testing.T) {
+			before := traces(t, "")
+			dir := workspace(t)
+			name := write(t, dir, killed)
+			cmd := exec.Command(program, "run", name)
+			cmd.Dir = dir
+			mark := mark(t, cmd)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			after := 100*time.Millisecond + time.Duration(random.Int64N(int64(7*time.Second)))
+			timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
+			err := cmd.Wait()
+			timer.Stop()
+			t.Logf("killed after %v: %v", after, err)
+			waitForTraces(t, mark, before)
+			runs, err := filepath.Glob(filepath.Join(dir, "runs", "*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(runs) == 0 { // killed before there was anything to keep
+				return
+			}
+			had := order(t, runs[0])
+			full := answerOf(t, nearfar(t, dir, nil, "run", "-f", "json", "--resume", runs[0]), "")
+			if full.State != rundir.Complete {
+				t.Errorf("after the resume the run is %s", full.State)
+			}
+			got := order(t, runs[0])
+			if want := 12; len(got) != want {
+				t.Fatalf("%d trials after the resume, want %d", len(got), want)
+			}
+			for i, number := range got {
+				if number != i+1 {
+					t.Fatalf("trials ran in the order %v", got)
+				}
+			}
+			t.Logf("%d trials before the kill, %d after the resume", len(had), len(got))
+			waitForTraces(t, mark, before)
+		})
+	}
+}
+
+// order reads trials.jsonl and gives the numbers of the trials; each line must be whole but for one torn at the end.
+func order(t *testing.T, run string) []int {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(run, "trials.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var numbers []int
+	lines := bytes.Split(data, []byte("\n"))
+	for _, line := range lines[:len(lines)-1] {
+		var tr result.Trial
+		if err := json.Unmarshal(line, &tr); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+		numbers = append(numbers, tr.Trial)
+	}
+	return numbers
+}
+
+// marker is in the environment of every process that a test's nearfar starts, so that others on the machine do not count.
+const marker = "NEARFAR_TEST_MARKER"
+
+func mark(t *testing.T, cmd *exec.Cmd) (value string) {
+	t.Helper()
+	value = fmt.Sprintf("%s=%s-%d", marker, strings.ReplaceAll(t.Name(), "/", "-"), os.Getpid())
+	cmd.Env = append(os.Environ(), value)
+	return value
+}
+
+// traces is what a lab could leave on the machine: processes with the mark, named and mounted namespaces, interfaces,
+// temporary files.
+func traces(t *testing.T, mark string) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	found["named namespaces"] = glob(t, "/run/netns/*")
+	found["temporary files"] = append(glob(t, "/tmp/iperf3*"), glob(t, "/dev/shm/*")...)
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range interfaces {
+		found["interfaces"] = append(found["interfaces"], i.Name)
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found["mounts"] = strings.Split(string(mounts), "\n")
+	for _, name := range glob(t, "/proc/[0-9]*/environ") {
+		environment, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		if mark != "" && bytes.Contains(environment, []byte(mark)) {
+			line, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline"))
+			found["processes"] = append(found["processes"], strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	for _, list := range found {
+		sort.Strings(list)
+	}
+	return found
+}
+
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// waitForTraces waits until the machine is as it was: the kernel takes namespaces down after the last process has gone.
+func waitForTraces(t *testing.T, mark string, before map[string][]string) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		now := traces(t, mark)
+		if fmt.Sprint(now) == fmt.Sprint(before) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("left behind: %v\nbefore: %v", now, before)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// Ctrl-C ends the trial in flight, keeps what was measured, prints the answer there is and exits with 130.
+func TestInterrupt(t *testing.T) {
+	before := traces(t, "")
+	dir := workspace(t)
+	cmd := exec.Command(program, "run", "-f", "json", write(t, dir, killed))
+	cmd.Dir = dir
+	mark := mark(t, cmd)
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// The third trial has ended when its line is there.
+	var said strings.Builder
+	buffer := make([]byte, 4096)
+	for !strings.Contains(said.String(), "trial 3/12") {
+		n, err := stderr.Read(buffer)
+		if err != nil {
+			t.Fatalf("%v after %s", err, said.String())
+		}
+		said.Write(buffer[:n])
+	}
+	if len(traces(t, mark)["processes"]) < 2 {
+		t.Error("the running lab's processes do not carry the mark: this test could not see any that is left")
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		n, err := stderr.Read(buffer)
+		if err != nil {
+			break
+		}
+		said.Write(buffer[:n])
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 130 {
+		t.Errorf("ended with %v, want exit code 130\n%s", err, said.String())
+	}
+	a := answerOf(t, stdout.Bytes(), dir)
+	if a.State != rundir.Interrupted || a.Trials < 3 || a.Trials > 11 {
+		t.Errorf("state %s with %d trials", a.State, a.Trials)
+	}
+	if !strings.Contains(said.String(), "nearfar run --resume") {
+		t.Errorf("does not say how to go on: %s", said.String())
+	}
+	waitForTraces(t, mark, before)
+}

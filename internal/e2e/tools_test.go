@@ -1,0 +1,83 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// everyTool has each tool in each mode and protocol that it knows.
+const everyTool = `
+nearfar: v1
+name: tools
+arms:
+  overlay: {lab: {path: [{firewall: {rules: 10}}, dlr, vtep, bridge, router, bridge, vtep]}}
+workloads:
+  - {name: native-rr, tool: native, mode: rr, protocol: tcp, duration: 200ms, warmup: 50ms}
+  - {name: native-rr-udp, tool: native, mode: rr, protocol: udp, duration: 200ms, warmup: 50ms}
+  - {name: native-crr, tool: native, mode: crr, duration: 200ms, warmup: 50ms}
+  - {name: native-stream, tool: native, mode: stream, duration: 200ms, warmup: 50ms}
+  - {name: sockperf-tcp, tool: sockperf, protocol: tcp, duration: 1s}
+  - {name: sockperf-udp, tool: sockperf, protocol: udp, duration: 1s}
+  - {name: netperf-rr, tool: netperf, mode: rr, request: 1024B, response: 1024B, duration: 1s}
+  - {name: netperf-rr-udp, tool: netperf, mode: rr, protocol: udp, duration: 1s}
+  - {name: netperf-crr, tool: netperf, mode: crr, duration: 1s}
+  - {name: netperf-stream, tool: netperf, mode: stream, duration: 1s}
+  - {name: iperf3-tcp, tool: iperf3, protocol: tcp, duration: 1s}
+  - {name: iperf3-udp, tool: iperf3, protocol: udp, rate: 20Mbit/s, duration: 1s}
+  - {name: ping, tool: ping, interval: 5ms, duration: 200ms}
+schedule: {blocks: 1, seed: 1}
+`
+
+func TestEveryToolMeasures(t *testing.T) {
+	a := measure(t, everyTool)
+	wantNoFailures(t, a)
+	all := trials(t, a)
+	if len(all) != 13 {
+		t.Errorf("%d trials, want 13", len(all))
+	}
+	for _, tr := range all {
+		if tr.Tool.Version == "" {
+			t.Errorf("%s does not know its version", tr.Workload)
+		}
+		if len(tr.Raw) == 0 || len(tr.Commands) == 0 {
+			t.Errorf("%s keeps no output or no command line: %+v", tr.Workload, tr)
+		}
+		if tr.Facts["placement.client.cpus"] == "" {
+			t.Errorf("%s does not say where it ran", tr.Workload)
+		}
+		name, stat := "rtt", "mean"
+		if strings.Contains(tr.Workload, "stream") || strings.Contains(tr.Workload, "iperf3") {
+			name, stat = "goodput", ""
+		}
+		if v, ok := tr.Value(name, stat); !ok || v <= 0 {
+			t.Errorf("%s has no %s: %+v", tr.Workload, name, tr.Metrics)
+		}
+	}
+}
+
+// A missing program is said before anything is measured, and leaves no run directory.
+func TestMissingTool(t *testing.T) {
+	dir := workspace(t)
+	name := write(t, dir, everyTool)
+	bin := filepath.Join(dir, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	out, code := fails(t, dir, "run", name)
+	if code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+	for _, program := range []string{"sockperf", "netperf", "iperf3", "ping"} {
+		if !strings.Contains(out, program+" is not installed (needed by ") {
+			t.Errorf("%s is not named in %s", program, out)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "runs")); !os.IsNotExist(err) {
+		t.Errorf("a run directory was made: %v", err)
+	}
+}

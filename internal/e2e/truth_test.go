@@ -1,0 +1,68 @@
+//go:build linux
+
+package e2e
+
+import (
+	"math"
+	"testing"
+)
+
+// Ground truth: wires whose delay is known. A wire of no delay is still a wire, so that arms differ by the delay alone.
+func TestDelayIsFound(t *testing.T) {
+	a := measure(t, `
+nearfar: v1
+name: delay
+baseline: w0
+arms:
+  w0: {lab: {path: [{wire: {delay: 0s}}]}}
+  w50: {lab: {path: [{wire: {delay: 50us}}]}}
+  w200: {lab: {path: [{wire: {delay: 200us}}]}}
+workloads:
+  - {name: rr, tool: native, mode: rr, request: 64B, duration: 500ms, warmup: 200ms}
+schedule: {blocks: 10, seed: 1}
+`)
+	wantNoFailures(t, a)
+	want := map[string]float64{"wire(delay=50us)": 100e-6, "wire(delay=200us)": 400e-6}
+	for _, l := range a.Layers {
+		truth, ok := want[l.Layer]
+		if !ok {
+			continue
+		}
+		delete(want, l.Layer)
+		if l.Interval == nil {
+			t.Fatalf("%s has no interval", l.Layer)
+		}
+		t.Logf("%s costs %.2f us [%.2f, %.2f], and should %.0f", l.Layer, l.Cost*1e6, l.Interval[0]*1e6, l.Interval[1]*1e6, truth*1e6)
+		const tolerance = 5e-6
+		if l.Interval[0] > truth+tolerance || l.Interval[1] < truth-tolerance || math.Abs(l.Cost-truth) > tolerance {
+			t.Errorf("%s: %g [%g, %g], want %g within %g", l.Layer, l.Cost, l.Interval[0], l.Interval[1], truth, tolerance)
+		}
+	}
+	for layer := range want {
+		t.Errorf("no cost of %s in %+v", layer, a.Layers)
+	}
+}
+
+// Goodput of TCP through a wire of 1 Gbit/s: 1448 of each 1514 bytes on the wire are the application's (1500 of MTU less 20
+// of IP, 20 of TCP and 12 of its timestamps; 14 of Ethernet header).
+func TestRateIsFound(t *testing.T) {
+	a := measure(t, `
+nearfar: v1
+name: rate
+arms:
+  gigabit: {lab: {path: [{wire: {rate: 1Gbit/s}}]}}
+workloads:
+  - {name: native, tool: native, mode: stream, duration: 2s, warmup: 500ms}
+  - {name: iperf3, tool: iperf3, duration: 3s, warmup: 1s}
+schedule: {blocks: 2, seed: 1}
+`)
+	wantNoFailures(t, a)
+	truth := 1e9 * 1448 / 1514
+	for _, workload := range []string{"native", "iperf3"} {
+		got := median(t, a, "gigabit", workload, "goodput", "")
+		t.Logf("%s: %.1f Mbit/s, and should %.1f: %+.2f %%", workload, got/1e6, truth/1e6, 100*(got/truth-1))
+		if math.Abs(got/truth-1) > 0.03 {
+			t.Errorf("%s: %g bit/s, want %g within 3 %%", workload, got, truth)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+//go:build linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"nearfar/internal/host/lab"
+)
+
+// An ordinary user gets the same lab, in a user namespace.
+func TestOrdinaryUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("runs as an ordinary user anyway: every other test here shows what this one would")
+	}
+	dir := workspace(t)
+	name := write(t, dir, `
+nearfar: v1
+name: user
+baseline: l2
+arms:
+  l2: {lab: {path: [bridge]}}
+  full: {lab: {path: [{firewall: {rules: 10}}, dlr, vtep, bridge, router, bridge, vtep]}}
+workloads:
+  - {name: rr, tool: native, mode: rr, duration: 200ms, warmup: 50ms}
+  - {name: netperf, tool: netperf, mode: rr, duration: 1s}
+  - {name: ping, tool: ping, interval: 5ms, duration: 200ms}
+schedule: {blocks: 6, seed: 1}
+`)
+	const nobody = 65534
+	a := answerOf(t, nearfar(t, dir, &syscall.Credential{Uid: nobody, Gid: nobody}, "run", "-f", "json", name), dir)
+	wantNoFailures(t, a)
+	for _, c := range a.Comparisons {
+		if c.Workload == "rr" && c.Stat == "p50" && (c.Difference == nil || *c.Difference <= 0) {
+			t.Errorf("the full path is no slower: %+v", c)
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(a.Run, "run.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest struct {
+		Hosts struct{ Lab lab.Facts }
+	}
+	if err := json.Unmarshal(data, &manifest); err != nil {
+		t.Fatal(err)
+	}
+	if !manifest.Hosts.Lab.UserNamespace {
+		t.Error("the lab was not in a user namespace")
+	}
+}

@@ -1,0 +1,235 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+)
+
+// TestPlansOverLoopback carries out every plan over loopback, as a runner would, and asserts what must hold of the
+// figures whatever the machine: their order, and that rates and times agree.
+func TestPlansOverLoopback(t *testing.T) {
+	second := time.Second
+	tests := []struct {
+		tool    Tool
+		w       experiment.Workload
+		address string
+		check   func(t *testing.T, m result.Measurement)
+	}{
+		{NewSockperf(), experiment.Workload{Name: "sockperf-tcp", Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second / 2}, "127.0.0.1", checkRTT},
+		{NewSockperf(), experiment.Workload{Name: "sockperf-udp", Mode: "rr", Protocol: "udp", Request: 64, Response: 64, Duration: second / 2}, "127.0.0.1", checkRTT},
+		{NewNetperf(), experiment.Workload{Name: "netperf-tcp-rr", Mode: "rr", Protocol: "tcp", Request: 1024, Response: 1024, Duration: second}, "127.0.0.1", checkRate},
+		{NewNetperf(), experiment.Workload{Name: "netperf-udp-rr", Mode: "rr", Protocol: "udp", Request: 64, Response: 32, Duration: second}, "::1", checkRate},
+		{NewNetperf(), experiment.Workload{Name: "netperf-crr", Mode: "crr", Protocol: "tcp", Request: 64, Response: 64, Duration: second}, "127.0.0.1", checkRate},
+		{NewNetperf(), experiment.Workload{Name: "netperf-stream", Mode: "stream", Protocol: "tcp", Message: 8192, Duration: second}, "127.0.0.1", checkStream},
+		{NewIperf3(), experiment.Workload{Name: "iperf3-tcp", Mode: "stream", Protocol: "tcp", Duration: second, Connections: 2}, "127.0.0.1", checkStream},
+		{NewIperf3(), experiment.Workload{Name: "iperf3-tcp6", Mode: "stream", Protocol: "tcp", Duration: second, Warmup: second}, "::1", checkStream},
+		{NewIperf3(), experiment.Workload{Name: "iperf3-udp", Mode: "stream", Protocol: "udp", Message: 1000, Rate: 2e7, Duration: second}, "127.0.0.1", checkDatagrams},
+		{NewPing(), experiment.Workload{Name: "ping", Mode: "ping", Protocol: "icmp", Request: 56, Interval: 5 * time.Millisecond, Duration: second}, "127.0.0.1", checkPing},
+		{NewPing(), experiment.Workload{Name: "ping6", Mode: "ping", Protocol: "icmp", Request: 56, Interval: 10 * time.Millisecond, Duration: second / 4}, "::1", checkPing},
+	}
+	for _, test := range tests {
+		t.Run(test.w.Name, func(t *testing.T) {
+			plan, err := test.tool.Plan(test.w, at(test.address))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, program := range test.tool.Probe().Programs {
+				if _, err := exec.LookPath(program); err != nil {
+					t.Fatalf("%s must be installed for this test: %v", program, err)
+				}
+			}
+			out := carryOut(t, plan)
+			out.Workload = &test.w
+			m, err := test.tool.Parse(out)
+			if err != nil {
+				t.Fatalf("%v\nstdout:\n%s\nstderr:\n%s\nserver:\n%s%s", err, out.Stdout, out.Stderr, out.ServerStdout, out.ServerStderr)
+			}
+			sound(t, m)
+			if m.Mode != test.w.Mode || m.Protocol != test.w.Protocol {
+				t.Errorf("read as %s over %s", m.Mode, m.Protocol)
+			}
+			// On a busy machine sockperf cuts off more than it says: only a window that was not kept at all is an error.
+			if m.Duration != 0 && m.Duration < test.w.Duration/4 {
+				t.Errorf("a window of %v, want at least %v", m.Duration, test.w.Duration)
+			}
+			test.check(t, m)
+		})
+	}
+}
+
+// carryOut runs a plan: server, wait for its socket, client.
+func carryOut(t *testing.T, plan Plan) (out Output) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), plan.Expected+30*time.Second)
+	defer cancel()
+	if plan.Server != nil {
+		awaitSocket(ctx, t, plan.Ready, false)
+		server := exec.CommandContext(ctx, plan.Server.Argv[0], plan.Server.Argv[1:]...)
+		var stdout, stderr bytes.Buffer
+		server.Stdout, server.Stderr = &stdout, &stderr
+		if err := server.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			_ = server.Process.Signal(os.Interrupt) // it may have ended by itself
+			_ = server.Wait()
+			out.ServerStdout, out.ServerStderr = stdout.Bytes(), stderr.Bytes()
+		}()
+		awaitSocket(ctx, t, plan.Ready, true)
+	}
+	client := exec.CommandContext(ctx, plan.Client.Argv[0], plan.Client.Argv[1:]...)
+	client.Env = append(os.Environ(), plan.Client.Env...)
+	var stdout, stderr bytes.Buffer
+	client.Stdout, client.Stderr = &stdout, &stderr
+	err := client.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		out.ExitCode = exit.ExitCode()
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	out.Stdout, out.Stderr = stdout.Bytes(), stderr.Bytes()
+	return out
+}
+
+// awaitSocket waits until a socket is there (or gone): listening for tcp, bound for udp. It reads /proc/net.
+func awaitSocket(ctx context.Context, t *testing.T, ready Ready, there bool) {
+	t.Helper()
+	state := "0A"
+	if ready.Protocol == experiment.UDP {
+		state = "07"
+	}
+	port := fmt.Sprintf(":%04X", ready.Port)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		found := false
+		for _, table := range []string{"/proc/net/" + ready.Protocol, "/proc/net/" + ready.Protocol + "6"} {
+			data, err := os.ReadFile(table)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.SplitSeq(string(data), "\n") {
+				fields := strings.Fields(line)
+				found = found || len(fields) > 3 && strings.HasSuffix(fields[1], port) && fields[3] == state
+			}
+		}
+		if found == there {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s port %d: socket there is %v, waited for %v", ready.Protocol, ready.Port, found, there)
+		case <-tick.C:
+		}
+	}
+}
+
+// value finds a metric of the whole trial.
+func value(t *testing.T, m result.Measurement, name, stat string) float64 {
+	t.Helper()
+	trial := result.Trial{Metrics: m.Metrics}
+	v, ok := trial.Value(name, stat)
+	if !ok {
+		t.Fatalf("%s %s is missing in %v", name, stat, m.Metrics)
+	}
+	return v
+}
+
+func checkRTT(t *testing.T, m result.Measurement) {
+	low, mean, high := value(t, m, result.RTT, result.Min), value(t, m, result.RTT, result.Mean), value(t, m, result.RTT, result.Max)
+	if !(low <= mean && mean <= high) || mean <= 0 || mean > 0.1 {
+		t.Errorf("rtt min %v, mean %v, max %v", low, mean, high)
+	}
+	if m.ReportedAs != result.DefinitionRTT || m.Definition != result.DefinitionRTT {
+		t.Errorf("reported as %s, is %s", m.ReportedAs, m.Definition)
+	}
+}
+
+func checkRate(t *testing.T, m result.Measurement) {
+	checkRTT(t, m)
+	rate, mean := value(t, m, result.TransactionRate, ""), value(t, m, result.RTT, result.Mean)
+	// One transaction at a time: rate and time are each other's inverse, but for what passes between two transactions,
+	// which on a busy machine is more than netperf's own work.
+	if product := rate * mean; product > 1.1 || product < 0.4 {
+		t.Errorf("%v transactions a second of %v s each come to %v, want a little less than 1", rate, mean, product)
+	}
+	if p50, p99 := value(t, m, result.RTT, "p50"), value(t, m, result.RTT, "p99"); p50 > p99 {
+		t.Errorf("p50 %v above p99 %v", p50, p99)
+	}
+}
+
+func checkStream(t *testing.T, m result.Measurement) {
+	if goodput := value(t, m, result.Goodput, ""); goodput < 1e6 || goodput > 1e13 {
+		t.Errorf("goodput %v bit/s", goodput)
+	}
+	value(t, m, result.Retransmits, "")
+}
+
+func checkDatagrams(t *testing.T, m result.Measurement) {
+	goodput, loss, sent := value(t, m, result.Goodput, ""), value(t, m, result.Loss, ""), value(t, m, result.Sent, "")
+	if goodput > 4e7 || loss > 1 || sent < 1 {
+		t.Errorf("goodput %v bit/s of 2e7 offered, loss %v, %v sent", goodput, loss, sent)
+	}
+}
+
+func checkPing(t *testing.T, m result.Measurement) {
+	checkRTT(t, m)
+	sent, received, loss := value(t, m, result.Sent, ""), value(t, m, result.Received, ""), value(t, m, result.Loss, "")
+	if want := (sent - received) / sent; math.Abs(loss-want) > 0.006 {
+		t.Errorf("%v sent, %v received, loss %v", sent, received, loss)
+	}
+	if p50 := value(t, m, result.RTT, "p50"); p50 < value(t, m, result.RTT, result.Min)/1.01 || p50 > value(t, m, result.RTT, result.Max)*1.01 {
+		t.Errorf("p50 %v outside of min and max", p50)
+	}
+}
+
+// TestProbes asks the installed programs for their versions.
+func TestProbes(t *testing.T) {
+	for _, tool := range Foreign() {
+		probe := tool.Probe()
+		printed, err := exec.CommandContext(t.Context(), probe.Argv[0], probe.Argv[1:]...).CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v", tool.Name(), err)
+		}
+		if v := probe.Version(printed); v == "" || v[0] < '0' || v[0] > '9' {
+			t.Errorf("%s: version %q in %q", tool.Name(), v, printed)
+		}
+	}
+}
+
+// TestFailures runs clients that no server answers: an error that says so, and no figures.
+func TestFailures(t *testing.T) {
+	for _, test := range []struct {
+		tool Tool
+		w    experiment.Workload
+		want string
+	}{
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 64, Response: 64, Duration: time.Second / 2}, "No messages were received"},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: time.Second / 2}, "onnect"},
+		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: time.Second}, "netserver"},
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: time.Second}, "refused"},
+	} {
+		plan, err := test.tool.Plan(test.w, at("127.0.0.1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.Server = nil
+		out := carryOut(t, plan)
+		m, err := test.tool.Parse(out)
+		if err == nil || !strings.Contains(err.Error(), test.want) || len(m.Metrics) != 0 {
+			t.Errorf("%s over %s: %v, %v; want an error with %q", test.tool.Name(), test.w.Protocol, m.Metrics, err, test.want)
+		}
+	}
+}

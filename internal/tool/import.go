@@ -1,0 +1,235 @@
+package tool
+
+import (
+	"fmt"
+	"strings"
+
+	"nearfar/internal/result"
+)
+
+// Imported is one run found in a recording.
+type Imported struct {
+	result.Measurement
+	// Err is why the run has no result, or not a whole one.
+	Err error
+}
+
+// mark is what a line of a recording is to a tool.
+type mark int
+
+// The marks. A line with a mark of markCommand or more begins another run where the run at hand has already come as
+// far or further: after figures, a banner begins anew.
+const (
+	markNone    mark = iota // not the tool's
+	markWeak                // the tool's, anywhere in a run
+	markCommand             // its command line in a transcript
+	markBanner              // the first line that it prints
+	markHeader              // a line before the figures
+	markResult              // the first line of figures
+	markTail                // a line of figures that can stand after markResult
+)
+
+// format is how the outputs of a tool are recognised and read.
+type format struct {
+	name  string
+	mark  func(line string) mark
+	parse func(text string) (result.Measurement, error)
+}
+
+// formats lists all outputs that are read, also of tools that nearfar does not run.
+func formats() []format {
+	return []format{
+		{sockperfName, sockperfMark, parseSockperf},
+		{netperfName, netperfMark, parseNetperf},
+		{iperf3Name, iperf3Mark, parseIperf3Text},
+		{pingName, pingMark, parsePing},
+		{ntttcpName, ntttcpMark, parseNtttcpText},
+		{latteName, latteMark, parseLatte},
+	}
+}
+
+// Formats names the tools whose outputs Import reads.
+func Formats() []string {
+	var names []string
+	for _, f := range formats() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// Import reads a recording: a tool's output, or a whole terminal session with several. toolName says whose output it
+// is; "" recognises it. Runs that are there twice, byte for byte, are one. The error says that nothing was recognised.
+func Import(data []byte, toolName string) ([]Imported, error) {
+	known := formats()
+	if toolName != "" {
+		known = nil
+		for _, f := range formats() {
+			if f.name == toolName {
+				known = []format{f}
+			}
+		}
+		if known == nil {
+			return nil, fmt.Errorf("unknown tool %q; known are %s", toolName, strings.Join(Formats(), ", "))
+		}
+	}
+	text := plain(data)
+	if strings.TrimSpace(text) == "" {
+		return nil, errEmpty
+	}
+	runs := &runs{seen: map[string]bool{}}
+	if toolName == "" || toolName == iperf3Name || toolName == ntttcpName {
+		text = runs.documents(text, toolName)
+	}
+	segments := split(text, known)
+	if toolName != "" && len(segments) == 0 && len(runs.found) == 0 {
+		segments = []segment{{format: known[0], text: text}}
+	}
+	for _, s := range segments {
+		m, err := s.format.parse(s.text)
+		if err != nil && len(m.Metrics) == 0 && runs.byDocument[s.format.name] {
+			continue // Words beside a document of the same tool, which says more.
+		}
+		runs.add(s.format.name, s.text, m, err)
+	}
+	if len(runs.found) == 0 {
+		return nil, fmt.Errorf("no output of %s recognised", strings.Join(Formats(), ", "))
+	}
+	return runs.found, nil
+}
+
+// runs collects what is found, each run once.
+type runs struct {
+	found      []Imported
+	seen       map[string]bool
+	byDocument map[string]bool
+}
+
+func (r *runs) add(tool, body string, m result.Measurement, err error) {
+	// Rules and empty lines may be the neighbour's.
+	var key strings.Builder
+	key.WriteString(tool)
+	for line := range strings.SplitSeq(body, "\n") {
+		if line = strings.TrimSpace(line); strings.Trim(line, "-") != "" {
+			key.WriteString("\n" + line)
+		}
+	}
+	if r.seen[key.String()] {
+		return
+	}
+	r.seen[key.String()] = true
+	r.found = append(r.found, Imported{Measurement: m, Err: err})
+}
+
+// documents reads the JSON and XML documents, and gives the text that is left.
+func (r *runs) documents(text, toolName string) string {
+	r.byDocument = map[string]bool{}
+	if toolName == "" || toolName == ntttcpName {
+		var docs []document
+		docs, text = xmlDocuments(text)
+		for _, d := range docs {
+			m, err := parseNtttcpXML(d)
+			r.add(ntttcpName, d.body, m, err)
+			r.byDocument[ntttcpName] = true
+		}
+	}
+	docs, rest := jsonDocuments(text)
+	var stream []document
+	for _, d := range docs {
+		switch {
+		case toolName != iperf3Name && isNtttcpJSON(d):
+			m, err := parseNtttcpJSON(d)
+			r.add(ntttcpName, d.body, m, err)
+			r.byDocument[ntttcpName] = true
+		case toolName == ntttcpName:
+		case isIperf3Event(d):
+			if startsIperf3(d) && len(stream) > 0 {
+				r.addStream(stream)
+				stream = nil
+			}
+			stream = append(stream, d)
+		case isIperf3JSON(d):
+			m, err := parseIperf3JSON(d)
+			r.add(iperf3Name, d.body, m, err)
+			r.byDocument[iperf3Name] = true
+		}
+	}
+	if len(stream) > 0 {
+		r.addStream(stream)
+	}
+	return rest
+}
+
+func (r *runs) addStream(events []document) {
+	var bodies []string
+	for _, e := range events {
+		bodies = append(bodies, e.body)
+	}
+	m, err := parseIperf3Stream(events)
+	r.add(iperf3Name, strings.Join(bodies, "\n"), m, err)
+	r.byDocument[iperf3Name] = true
+}
+
+// segment is the part of a recording that holds one run.
+type segment struct {
+	format format
+	text   string
+}
+
+// maxLine bounds the lines that are looked at, in bytes. No tool prints longer ones but in JSON, which is read before.
+const maxLine = 16 << 10
+
+// recognise finds whose line it is. What one tool says another may also claim, so the tool at hand is asked first.
+func recognise(known []format, current int, line string) (who int, found mark) {
+	if strings.Trim(line, "0123456789 \t.,:-") == "" {
+		return current, markNone // Figures without a word, such as the rows of a log.
+	}
+	if current >= 0 {
+		if found = known[current].mark(line); found != markNone {
+			return current, found
+		}
+	}
+	for i, f := range known {
+		if i == current {
+			continue
+		}
+		if found = f.mark(line); found != markNone {
+			return i, found
+		}
+	}
+	return current, markNone
+}
+
+// split cuts a recording into runs by the marks of its lines. What stands before the first mark is dropped; so is a
+// command line with no output.
+func split(text string, known []format) []segment {
+	var segments []segment
+	var lines []string
+	current, reached, speaks := -1, markNone, false
+	flush := func() {
+		if current >= 0 && speaks {
+			segments = append(segments, segment{known[current], strings.Join(lines, "\n")})
+		}
+		lines, reached, speaks = nil, markNone, false
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if len(line) > maxLine {
+			continue
+		}
+		who, found := recognise(known, current, strings.TrimSpace(line))
+		if found != markNone && (who != current || found >= markCommand && found <= reached) {
+			flush()
+			current = who
+		}
+		if found != markNone {
+			if found >= markCommand {
+				reached = max(reached, found)
+			}
+			speaks = speaks || found != markCommand
+		}
+		if current >= 0 {
+			lines = append(lines, line)
+		}
+	}
+	flush()
+	return segments
+}

@@ -1,0 +1,333 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+	"nearfar/internal/result"
+)
+
+const (
+	iperf3Name = "iperf3"
+	iperf3Port = 5201
+	// The limits are iperf3's own.
+	iperf3Streams  = 128
+	iperf3Block    = 1 << 20
+	iperf3Datagram = 65507
+	iperf3Omit     = 60
+	iperf3Seconds  = 86400
+)
+
+// Iperf3 is ESnet's iperf3.
+type Iperf3 struct{}
+
+// NewIperf3 makes the tool.
+func NewIperf3() *Iperf3 { return &Iperf3{} }
+
+// Name is what an experiment file calls it.
+func (*Iperf3) Name() string { return iperf3Name }
+
+// Probe asks for the version.
+func (*Iperf3) Probe() Probe {
+	return Probe{Programs: []string{"iperf3"}, Argv: []string{"iperf3", "--version"}, Version: func(printed []byte) string {
+		return find(iperf3Version, plain(printed))
+	}}
+}
+
+// Plan gives a server that ends after one client, and a client that prints JSON. iperf3 takes whole seconds (it reads
+// 0.5 as 0, which means forever), so window and warm-up (-O, left out of the figures) are rounded up.
+func (*Iperf3) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
+	seconds, omit := whole(w.Duration), 0
+	if w.Warmup > 0 {
+		omit = whole(w.Warmup)
+	}
+	connections := max(1, w.Connections)
+	largest := iperf3Block
+	if w.Protocol == experiment.UDP {
+		largest = iperf3Datagram
+	}
+	switch {
+	case w.Mode != experiment.Stream:
+		return Plan{}, fmt.Errorf("workload %s: iperf3 measures streams, not %s", w.Name, w.Mode)
+	case w.Protocol != experiment.TCP && w.Protocol != experiment.UDP:
+		return Plan{}, fmt.Errorf("workload %s: iperf3 streams over tcp and udp, not %s", w.Name, w.Protocol)
+	case connections > iperf3Streams:
+		return Plan{}, fmt.Errorf("workload %s: iperf3 has at most %d connections, not %d", w.Name, iperf3Streams, connections)
+	case w.Message < 0 || w.Message > largest:
+		return Plan{}, fmt.Errorf("workload %s: iperf3's largest message over %s is %d B, not %d B", w.Name, w.Protocol, largest, w.Message)
+	case w.Protocol == experiment.UDP && w.Message > 0 && w.Message < 16:
+		return Plan{}, fmt.Errorf("workload %s: iperf3's least datagram is 16 B, not %d B", w.Name, w.Message)
+	case omit > iperf3Omit:
+		return Plan{}, fmt.Errorf("workload %s: iperf3's longest warm-up is %d s, not %v", w.Name, iperf3Omit, w.Warmup)
+	case seconds > iperf3Seconds:
+		return Plan{}, fmt.Errorf("workload %s: iperf3 runs for at most %d s, not %v", w.Name, iperf3Seconds, w.Duration)
+	}
+	address, port := server.Address.String(), strconv.Itoa(iperf3Port)
+	client := []string{"iperf3", "-J", "-c", address, "-p", port, "-t", strconv.Itoa(seconds), "--connect-timeout", "5000"}
+	if omit > 0 {
+		client = append(client, "-O", strconv.Itoa(omit))
+	}
+	if connections > 1 {
+		client = append(client, "-P", strconv.Itoa(connections))
+	}
+	if w.Message > 0 {
+		client = append(client, "-l", strconv.Itoa(w.Message))
+	}
+	if w.Protocol == experiment.UDP {
+		client = append(client, "-u")
+		if w.Rate > 0 {
+			// iperf3's rate is that of each connection.
+			client = append(client, "-b", strconv.FormatFloat(w.Rate/float64(connections), 'f', 0, 64))
+		}
+	}
+	return Plan{
+		Server:   &Command{Argv: []string{"iperf3", "-s", "-1", "-B", address, "-p", port}},
+		Ready:    Ready{Protocol: experiment.TCP, Port: iperf3Port},
+		Client:   Command{Argv: client},
+		Expected: time.Duration(seconds+omit)*time.Second + 300*time.Millisecond,
+	}, nil
+}
+
+// Parse reads what the client printed.
+func (*Iperf3) Parse(out Output) (result.Measurement, error) {
+	text := plain(out.Stdout)
+	var m result.Measurement
+	var err error
+	switch docs, _ := jsonDocuments(text); {
+	case len(docs) > 0 && isIperf3Event(docs[0]):
+		m, err = parseIperf3Stream(docs)
+	case len(docs) > 0:
+		m, err = parseIperf3JSON(docs[0])
+	default:
+		m, err = parseIperf3Text(text + "\n" + plain(out.Stderr))
+	}
+	if w := out.Workload; w != nil {
+		m.Mode, m.Protocol = w.Mode, w.Protocol
+		if w.Message > 0 {
+			m.MessageBytes = w.Message
+		}
+		if err == nil && (w.Duration%time.Second != 0 || w.Warmup%time.Second != 0) {
+			m.Notes = append(m.Notes, "iperf3 takes whole seconds: window and warm-up were rounded up.")
+		}
+	}
+	return m, ended(iperf3Name, out, err)
+}
+
+var (
+	iperf3Version   = regexp.MustCompile(`iperf (3[\w.+-]*)`)
+	iperf3Command   = regexp.MustCompile(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\./|/\S+/)?iperf3(?:\.exe)?\s+(?:-\S)`)
+	iperf3Begin     = regexp.MustCompile(`(?:^|\s)(?:Connecting to host \S+, port \d+|Accepted connection from \S+, port \d+)`)
+	iperf3Listening = regexp.MustCompile(`^Server listening on \S*\d+`)
+	iperf3Failure   = regexp.MustCompile(`iperf3: ((?:error|interrupt|parameter error|exiting|the client|the server).*)`)
+	iperf3Row       = regexp.MustCompile(`\[ *(\d+|SUM)\](?:\[([TR]X-[CS])\])? +([0-9.]+) *- *([0-9.]+) +sec +([0-9.]+) ([KMGTP]?)Bytes +([0-9.]+) ([KMGTP]?)(bits|Bytes)/sec(.*)$`)
+	iperf3UDP       = regexp.MustCompile(`^ +([0-9.]+) ms +(-?\d+)/(-?\d+) \(`)
+	iperf3Retr      = regexp.MustCompile(`^ +(\d+) +(?:[0-9.]+ [KMG]?Bytes)?`)
+	iperf3Sent      = regexp.MustCompile(`Total Datagrams|Lost/Total`)
+)
+
+// iperf3Mark recognises lines of iperf3's text output.
+func iperf3Mark(line string) mark {
+	switch {
+	case !containsAny(line, "iperf", "/sec", "port ", "listening on"):
+		return markNone
+	case iperf3Command.MatchString(line):
+		return markCommand
+	case iperf3Listening.MatchString(line):
+		return markCommand // A server that waits says nothing of a run yet.
+	case iperf3Begin.MatchString(line):
+		return markHeader
+	case iperf3Failure.MatchString(line), iperf3Row.MatchString(line), line == "iperf Done.":
+		return markWeak
+	}
+	return markNone
+}
+
+// iperf3Line is one row of figures in iperf3's text.
+type iperf3Line struct {
+	id, role, rest   string
+	seconds, rate    float64
+	bytes            float64
+	sender, receiver bool
+}
+
+// parseIperf3Text reads one run as iperf3 prints it without -J. Transfers are by powers of 1024, rates in bits by
+// powers of 1000 (in bytes, of 1024). Goodput is the receiver's rate of the last summary.
+func parseIperf3Text(text string) (result.Measurement, error) {
+	m := newMeasured(iperf3Name)
+	m.Mode = experiment.Stream
+	m.Tool.Version = find(iperf3Version, text)
+	var rows []iperf3Line
+	failure, done, summary, connected, udp := "", false, false, false, false
+	for line := range strings.SplitSeq(text, "\n") {
+		switch {
+		case iperf3Failure.MatchString(line):
+			if failure == "" {
+				failure = excerpt(strings.TrimPrefix(find(iperf3Failure, line), "error - "))
+			}
+		case strings.HasPrefix(strings.TrimSpace(line), "- - - - -"):
+			rows, summary = rows[:0], true // Only the last block between rules is the summary.
+		case strings.HasPrefix(line, "iperf Done."):
+			done = true
+		case strings.Contains(line, " connected to "), iperf3Begin.MatchString(line):
+			connected = true
+		case iperf3Sent.MatchString(line):
+			udp = true
+		}
+		if row, ok := readIperf3Line(line); ok && !strings.Contains(row.rest, "(omitted)") {
+			rows = append(rows, row)
+		}
+	}
+	if udp {
+		m.Protocol = experiment.UDP
+	} else if connected {
+		m.Protocol = experiment.TCP
+	}
+	if !summary {
+		rows = nil // Interval rows alone are no result.
+	}
+	measureIperf3Rows(m, rows, udp)
+	if failure != "" || !done {
+		dropZeroGoodput(m)
+	}
+	switch {
+	case failure != "":
+		return m.Measurement, errors.New("iperf3: " + failure)
+	case len(m.Metrics) == 0:
+		return m.Measurement, errors.New("iperf3 printed no summary: the run was ended before, or the output is cut off")
+	case !m.has(result.Goodput):
+		return m.Measurement, errors.New("iperf3 printed no receiver's figure, so the goodput is not known")
+	}
+	noteZeroGoodput(m, done)
+	return m.Measurement, nil
+}
+
+func readIperf3Line(line string) (iperf3Line, bool) {
+	s := iperf3Row.FindStringSubmatch(line)
+	if s == nil {
+		return iperf3Line{}, false
+	}
+	begin, ok1 := number(s[3])
+	end, ok2 := number(s[4])
+	bytes, ok3 := number(s[5])
+	rate, ok4 := number(s[7])
+	if !ok1 || !ok2 || !ok3 || !ok4 {
+		return iperf3Line{}, false
+	}
+	base, bits := 1000.0, 1.0
+	if s[9] == "Bytes" {
+		base, bits = 1024, 8
+	}
+	row := iperf3Line{id: s[1], role: s[2], seconds: end - begin, rest: s[10]}
+	row.bytes = bytes * power(1024, s[6])
+	row.rate = rate * bits * power(base, s[8])
+	row.sender = strings.HasSuffix(strings.TrimSpace(s[10]), "sender")
+	row.receiver = strings.HasSuffix(strings.TrimSpace(s[10]), "receiver")
+	return row, true
+}
+
+// power is base to the power that the prefix stands for.
+func power(base float64, prefix string) float64 {
+	v := 1.0
+	for i := strings.Index("KMGTP", prefix); prefix != "" && i >= 0; i-- {
+		v *= base
+	}
+	return v
+}
+
+// measureIperf3Rows reads the rows of the summary: those of the whole trial are the SUM's, or the only stream's.
+func measureIperf3Rows(m *measured, rows []iperf3Line, udp bool) {
+	streams, bidirectional := map[string]bool{}, false
+	for _, r := range rows {
+		streams[r.id+r.role] = true
+		bidirectional = bidirectional || r.role != ""
+	}
+	sum := false
+	for id := range streams {
+		sum = sum || strings.HasPrefix(id, "SUM")
+	}
+	for _, r := range rows {
+		scope := ""
+		if sum && r.id != "SUM" || !sum && !bidirectional && len(streams) > 1 {
+			scope = "stream " + r.id
+		}
+		if bidirectional {
+			scope = strings.TrimSpace(iperf3Direction(r.role) + " " + scope)
+		}
+		loss := iperf3UDP.FindStringSubmatch(r.rest)
+		if scope == "" {
+			m.seconds(r.seconds)
+		}
+		switch {
+		case r.receiver:
+			m.add(result.Goodput, "", r.rate, scope)
+			if loss != nil {
+				measureIperf3Loss(m, loss, scope)
+			}
+			m.define(result.DefinitionRate, result.DefinitionRate)
+		case r.sender && udp:
+			if loss != nil {
+				m.addPrinted(result.Sent, "", loss[3], 1, scope)
+			}
+		case r.sender:
+			m.addPrinted(result.Retransmits, "", find(iperf3Retr, r.rest), 1, scope)
+		case loss != nil:
+			// iperf3 before 3.2: one row with the sender's rate and the receiver's losses.
+			lost, ok1 := number(loss[2])
+			total, ok2 := number(loss[3])
+			if ok1 && ok2 && lost >= 0 && total > 0 && lost <= total {
+				m.add(result.Goodput, "", r.rate*(1-lost/total), scope)
+				m.add(result.Sent, "", total, scope)
+				measureIperf3Loss(m, loss, scope)
+				m.define(result.DefinitionRate, result.DefinitionRate)
+				m.note("This iperf3 prints the sender's rate; the goodput is that less the loss.")
+			}
+		}
+	}
+}
+
+func iperf3Direction(role string) string {
+	if strings.HasPrefix(role, "TX-C") || strings.HasPrefix(role, "RX-S") {
+		return "client to server"
+	}
+	return "server to client"
+}
+
+func measureIperf3Loss(m *measured, printed []string, scope string) {
+	m.addPrinted(result.IPDV, result.Mean, printed[1], millisecond, scope)
+	lost, ok1 := number(printed[2])
+	total, ok2 := number(printed[3])
+	if !ok1 || !ok2 || total <= 0 || lost < 0 || lost > total {
+		return
+	}
+	m.add(result.Lost, "", lost, scope)
+	m.add(result.Loss, "", lost/total, scope)
+}
+
+// dropZeroGoodput removes the goodput of a run that was broken off before the receiver's figures came: 0 then means
+// that it is not known.
+func dropZeroGoodput(m *measured) {
+	for _, got := range m.Metrics {
+		if got.Name == result.Goodput && got.Value == 0 {
+			m.drop(result.Goodput)
+			m.note("The receiver's figures never came: the goodput is not known.")
+			break
+		}
+	}
+	if !m.has(result.Goodput) && m.Definition == result.DefinitionRate {
+		m.define(result.DefinitionNone, result.DefinitionNone)
+	}
+}
+
+func noteZeroGoodput(m *measured, done bool) {
+	for _, got := range m.Metrics {
+		if got.Name == result.Goodput && got.Value == 0 && done {
+			m.note("The receiver reported 0 bytes: the transfer was too short to be measured.")
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"nearfar/internal/result"
+)
+
+const (
+	microsecond = 1e-6
+	millisecond = 1e-3
+)
+
+// measured collects what an output says.
+type measured struct{ result.Measurement }
+
+// newMeasured starts with nothing known but the tool's name.
+func newMeasured(tool string) *measured {
+	return &measured{result.Measurement{
+		Tool:       result.ToolVersion{Name: tool},
+		ReportedAs: result.DefinitionNone,
+		Definition: result.DefinitionNone,
+		Metrics:    []result.Metric{},
+	}}
+}
+
+// add adds a metric in its base unit. A value that no such metric can have (negative, NaN, infinite) is left out:
+// the tools print some for "not known".
+func (m *measured) add(name, stat string, value float64, scope string) bool {
+	unit, ok := result.UnitOf(name)
+	if !ok || math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
+		return false
+	}
+	m.Metrics = append(m.Metrics, result.Metric{Name: name, Stat: stat, Unit: unit, Value: value, Scope: scope})
+	return true
+}
+
+// addPrinted adds a metric from printed text, times scale.
+func (m *measured) addPrinted(name, stat, printed string, scale float64, scope string) bool {
+	v, ok := number(printed)
+	return ok && m.add(name, stat, v*scale, scope)
+}
+
+// has says whether there is a metric of that name.
+func (m *measured) has(name string) bool {
+	for _, got := range m.Metrics {
+		if got.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// drop removes the metrics of that name.
+func (m *measured) drop(name string) {
+	kept := m.Metrics[:0]
+	for _, got := range m.Metrics {
+		if got.Name != name {
+			kept = append(kept, got)
+		}
+	}
+	m.Metrics = kept
+}
+
+// seconds sets the length of the measurement window.
+func (m *measured) seconds(s float64) {
+	if s > 0 && s < 1e9 {
+		m.Duration = time.Duration(s * float64(time.Second))
+	}
+}
+
+func (m *measured) note(format string, args ...any) {
+	note := fmt.Sprintf(format, args...)
+	for _, n := range m.Notes {
+		if n == note {
+			return
+		}
+	}
+	m.Notes = append(m.Notes, note)
+}
+
+func (m *measured) fact(key, value string) {
+	value = excerpt(value)
+	if value == "" {
+		return
+	}
+	if m.Facts == nil {
+		m.Facts = map[string]string{}
+	}
+	m.Facts[key] = value
+}
+
+// define sets what the numbers are: as reported, and after normalisation.
+func (m *measured) define(reportedAs, definition string) {
+	m.ReportedAs, m.Definition = reportedAs, definition
+}
+
+// ended gives the error of a client that ended other than well, where reading its output found none.
+func ended(tool string, out Output, err error) error {
+	said := lastLine(plain(out.Stderr))
+	switch {
+	case err != nil && said != "" && !strings.Contains(err.Error(), said):
+		return fmt.Errorf("%w; on standard error: %s", err, said)
+	case err == nil && out.ExitCode != 0 && said != "":
+		return fmt.Errorf("%s ended with exit status %d: %s", tool, out.ExitCode, said)
+	case err == nil && out.ExitCode != 0:
+		return fmt.Errorf("%s ended with exit status %d", tool, out.ExitCode)
+	}
+	return err
+}
+
+// whole rounds a duration up to whole seconds, for the tools that take no fractions. At least one.
+func whole(d time.Duration) int {
+	return max(1, int((d+time.Second-1)/time.Second))
+}
+
+var errEmpty = errors.New("the output is empty")

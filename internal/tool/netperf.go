@@ -1,0 +1,133 @@
+package tool
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+	"nearfar/internal/result"
+)
+
+const (
+	netperfName = "netperf"
+	netperfPort = 12865
+	netperfData = 12866 // the data port is pinned, so that a firewall rule can name it
+	netperfMax  = 1 << 30
+)
+
+// netperfSelectors are the values asked of netperf, by its names for them.
+const netperfSelectors = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME,PROTOCOL,DIRECTION,BURST_SIZE,TRANSACTION_RATE,RT_LATENCY," +
+	"MIN_LATENCY,MEAN_LATENCY,P50_LATENCY,P90_LATENCY,P99_LATENCY,MAX_LATENCY,STDDEV_LATENCY,REQUEST_SIZE,RESPONSE_SIZE," +
+	"LOCAL_SEND_SIZE,LOCAL_TRANSPORT_RETRANS,REMOTE_TRANSPORT_RETRANS,TRANSPORT_MSS," +
+	"LOCAL_CPU_UTIL,LOCAL_CPU_COUNT,REMOTE_CPU_UTIL,REMOTE_CPU_COUNT"
+
+// Netperf is Rick Jones' netperf, with its netserver.
+type Netperf struct{}
+
+// NewNetperf makes the tool.
+func NewNetperf() *Netperf { return &Netperf{} }
+
+// Name is what an experiment file calls it.
+func (*Netperf) Name() string { return netperfName }
+
+// Probe asks for the version.
+func (*Netperf) Probe() Probe {
+	return Probe{Programs: []string{"netperf", "netserver"}, Argv: []string{"netperf", "-V"}, Version: func(printed []byte) string {
+		return find(netperfVersion, plain(printed))
+	}}
+}
+
+// Plan gives a netserver in the foreground and a client that prints selected values as KEY=value lines. netperf takes
+// whole seconds (rounded up) and has no warm-up. -c and -C are not given: their CPU figures cost a calibration, and
+// change what is measured. Statistics of latency need -j.
+func (*Netperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
+	var test string
+	switch w.Mode + "/" + w.Protocol {
+	case "rr/tcp":
+		test = "TCP_RR"
+	case "rr/udp":
+		test = "UDP_RR"
+	case "crr/tcp":
+		test = "TCP_CRR"
+	case "stream/tcp":
+		test = "TCP_STREAM"
+	default:
+		return Plan{}, fmt.Errorf("workload %s: netperf is run as rr over tcp or udp, crr over tcp and stream over tcp, not %s over %s", w.Name, w.Mode, w.Protocol)
+	}
+	if w.Connections > 1 {
+		return Plan{}, fmt.Errorf("workload %s: netperf has one connection a process, not %d; iperf3 has several", w.Name, w.Connections)
+	}
+	if w.Mode != experiment.Stream && (w.Request < 1 || w.Response < 1 || w.Request > netperfMax || w.Response > netperfMax) {
+		return Plan{}, fmt.Errorf("workload %s: netperf needs request and response of 1 B to 1 GiB, not %d B and %d B", w.Name, w.Request, w.Response)
+	}
+	family := "4"
+	if server.Address.Is6() {
+		family = "6"
+	}
+	address, seconds := server.Address.String(), whole(w.Duration)
+	client := []string{"netperf", "-H", address + "," + family, "-p", strconv.Itoa(netperfPort), "-t", test, "-l", strconv.Itoa(seconds), "-j", "--"}
+	switch {
+	case w.Mode != experiment.Stream:
+		client = append(client, "-r", fmt.Sprintf("%d,%d", w.Request, w.Response))
+	case w.Message > 0:
+		client = append(client, "-m", strconv.Itoa(w.Message))
+	}
+	client = append(client, "-P", ","+strconv.Itoa(netperfData), "-k", netperfSelectors)
+	return Plan{
+		Server:   &Command{Argv: []string{"netserver", "-D", "-L", address + "," + family, "-p", strconv.Itoa(netperfPort)}},
+		Ready:    Ready{Protocol: experiment.TCP, Port: netperfPort},
+		Client:   Command{Argv: client},
+		Expected: time.Duration(seconds)*time.Second + 200*time.Millisecond,
+	}, nil
+}
+
+// Parse reads what the client printed.
+func (*Netperf) Parse(out Output) (result.Measurement, error) {
+	m, err := parseNetperf(plain(out.Stdout) + "\n" + plain(out.Stderr))
+	if w := out.Workload; w != nil {
+		m.Mode, m.Protocol = w.Mode, w.Protocol
+		if err == nil && w.Warmup > 0 {
+			m.Notes = append(m.Notes, "netperf has no warm-up: the window begins with the connection's first byte.")
+		}
+		if err == nil && w.Duration%time.Second != 0 {
+			m.Notes = append(m.Notes, "netperf takes whole seconds: the time asked for was rounded up.")
+		}
+	}
+	return m, ended(netperfName, out, err)
+}
+
+var (
+	netperfVersion = regexp.MustCompile(`(?i)netperf version ([0-9][\w.]*)`)
+	netperfBanner  = regexp.MustCompile(`^(?:.*[$#>] *)?(?:MIGRATED )?((?:TCP|UDP|SCTP|DCCP|OMNI|UDPLITE|DG|DLCO|DLCL|STREAM|XTI)\b[A-Za-z0-9 /|_]*) TEST(?: |$)`)
+	netperfCommand = regexp.MustCompile(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\./|/\S+/)?netperf\s+(?:-\w)`)
+	netperfPair    = regexp.MustCompile(`^([A-Z][A-Z0-9_]+)=(.*)$`)
+	netperfFailure = regexp.MustCompile(`(?i)^establish[_ ]control|are you sure there is a netserver|^remote error|^netperf: |^recv_response|error on remote|^netperf:.*error|could not establish|^send_omni: .*|^send_tcp_\w+: .*|^send_udp_\w+: .*`)
+	netperfInterim = regexp.MustCompile(`^Interim result:`)
+	netperfBurst   = regexp.MustCompile(`first burst (\d+)`)
+)
+
+// netperfMark recognises lines of netperf's output.
+func netperfMark(line string) mark {
+	switch {
+	case !containsAny(line, "netperf", "netserver", " TEST", "=", "Interim", "establish", "remote", "recv_", "send_"):
+		return markNone
+	case netperfCommand.MatchString(line):
+		return markCommand
+	case netperfBanner.MatchString(line):
+		return markBanner
+	case netperfFailure.MatchString(line), netperfInterim.MatchString(line):
+		return markWeak
+	}
+	if pair := netperfPair.FindStringSubmatch(line); pair != nil {
+		if pair[1] == "THROUGHPUT" {
+			return markResult
+		}
+		if netperfField(pair[1]) != "" {
+			return markWeak
+		}
+	}
+	return markNone
+}

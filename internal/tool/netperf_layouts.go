@@ -1,0 +1,235 @@
+package tool
+
+import (
+	"encoding/csv"
+	"regexp"
+	"strings"
+)
+
+// readNetperfPairs reads KEY=value lines (-k).
+func readNetperfPairs(run *netperfRun, body []string) bool {
+	for _, line := range body {
+		if pair := netperfPair.FindStringSubmatch(strings.TrimSpace(line)); pair != nil {
+			if key := netperfField(pair[1]); key != "" && run.values[key] == "" {
+				run.values[key] = strings.TrimSpace(pair[2])
+			}
+		}
+	}
+	return run.values["THROUGHPUT"] != "" || run.values["TRANSACTION_RATE"] != ""
+}
+
+// readNetperfCSV reads the header, which a terminal may have wrapped, and the row below it.
+func readNetperfCSV(run *netperfRun, body []string) bool {
+	header := ""
+	for _, line := range body {
+		if !strings.Contains(line, ",") && header == "" {
+			continue
+		}
+		first, _, more := strings.Cut(line, ",")
+		if _, isNumber := number(first); isNumber && more && header != "" {
+			names, row := csvFields(header), csvFields(line)
+			if len(names) != len(row) {
+				return false
+			}
+			for i, name := range names {
+				if key := netperfField(name); key != "" {
+					run.values[key] = strings.TrimSpace(row[i])
+				}
+			}
+			return true
+		}
+		if len(header) > 1<<14 {
+			return false
+		}
+		if line == "" || strings.Contains(line, "AF_INET") {
+			header = ""
+			continue
+		}
+		header += " " + line
+	}
+	return false
+}
+
+func csvFields(line string) []string {
+	r := csv.NewReader(strings.NewReader(line))
+	r.LazyQuotes, r.TrimLeadingSpace = true, true
+	fields, err := r.Read()
+	if err != nil {
+		return nil
+	}
+	return fields
+}
+
+var netperfTableUnit = regexp.MustCompile(`10\^[369]bits/s|[KMG]?Bytes/s`)
+
+// readNetperfTable reads the fixed tables of the classic tests.
+func readNetperfTable(run *netperfRun, body []string) bool {
+	var header string
+	var rows [][]string
+	for _, line := range body {
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			if len(rows) > 0 {
+				break
+			}
+			continue
+		}
+		if _, isNumber := number(fields[0]); isNumber {
+			rows = append(rows, fields)
+		} else if len(rows) > 0 {
+			break
+		} else {
+			header += " " + strings.Join(fields, " ")
+		}
+		if len(rows) > 2 || len(header) > 1<<14 {
+			break
+		}
+	}
+	if len(rows) == 0 {
+		return false
+	}
+	set := func(row []string, keys ...string) bool {
+		if len(row) < len(keys) {
+			return false
+		}
+		for i, key := range keys {
+			if key != "" {
+				run.values[key] = row[i]
+			}
+		}
+		run.classic = true
+		return true
+	}
+	run.values["THROUGHPUT_UNITS"] = netperfTableUnit.FindString(header)
+	switch {
+	case strings.Contains(header, "Socket Size Request Resp"):
+		run.values["THROUGHPUT_UNITS"] = "Trans/s"
+		return set(rows[0], "", "", "REQUEST_SIZE", "RESPONSE_SIZE", "ELAPSED_TIME", "THROUGHPUT")
+	case strings.Contains(header, "Recv Send Send"):
+		return set(rows[0], "", "", "LOCAL_SEND_SIZE", "ELAPSED_TIME", "THROUGHPUT")
+	case strings.Contains(header, "Okay Errors") && len(rows) > 1:
+		return set(rows[0], "", "LOCAL_SEND_SIZE", "ELAPSED_TIME", "SENT", "", "THROUGHPUT") &&
+			set(rows[1], "", "", "RECEIVED", "THROUGHPUT")
+	}
+	// Without headers (-P 0) only the shape is left, and whether a row is a request/response test.
+	if header == "" && len(rows) == 2 && len(rows[0]) >= 6 && len(rows[1]) == 2 {
+		run.values["THROUGHPUT_UNITS"] = "Trans/s"
+		return set(rows[0], "", "", "REQUEST_SIZE", "RESPONSE_SIZE", "ELAPSED_TIME", "THROUGHPUT")
+	}
+	return false
+}
+
+// readNetperfColumns reads the columns of -O and of the omni test: left-aligned, with names of up to four lines.
+func readNetperfColumns(run *netperfRun, body []string) bool {
+	var block []string
+	for _, line := range body {
+		if strings.TrimSpace(line) == "" {
+			if len(block) > 1 && hasNumber(block[len(block)-1]) {
+				break
+			}
+			continue // before the names, or between them and the row
+		}
+		block = append(block, line)
+		if len(block) > 6 {
+			return false
+		}
+	}
+	if len(block) < 2 {
+		return false
+	}
+	row := block[len(block)-1]
+	starts := []int{}
+	for i := range row {
+		if row[i] != ' ' && (i == 0 || row[i-1] == ' ') {
+			starts = append(starts, i)
+		}
+	}
+	for i, start := range starts {
+		end := 1 << 20
+		if i+1 < len(starts) {
+			end = starts[i+1]
+		}
+		var name []string
+		for _, line := range block[:len(block)-1] {
+			if start < len(line) {
+				name = append(name, strings.Fields(line[start:min(end, len(line))])...)
+			}
+		}
+		if key := netperfField(strings.Join(name, " ")); key != "" {
+			run.values[key] = strings.TrimSpace(row[start:min(end, len(row))])
+		}
+	}
+	_, ok := number(run.values["THROUGHPUT"])
+	return ok
+}
+
+// hasNumber says whether a line has a field that is a number, as a row has and names have not.
+func hasNumber(line string) bool {
+	for field := range strings.FieldsSeq(line) {
+		if _, ok := number(field); ok {
+			return true
+		}
+	}
+	return false
+}
+
+var netperfPercentileName = regexp.MustCompile(`^(\d{1,2})(?:st|nd|rd|th) percentile latency microseconds`)
+
+// netperfField gives the selector that a name stands for, whether printed as KEY, as a CSV header or over a column;
+// "" for one that is not read.
+func netperfField(name string) string {
+	if netperfPercentileKey.MatchString(name) {
+		return name
+	}
+	switch name = strings.ToLower(strings.Join(strings.Fields(name), " ")); name {
+	case "throughput", "throughput_units", "elapsed_time", "protocol", "direction", "burst_size", "transaction_rate", "rt_latency",
+		"min_latency", "mean_latency", "max_latency", "stddev_latency", "request_size", "response_size", "local_send_size",
+		"remote_send_size", "local_transport_retrans", "remote_transport_retrans", "transport_mss", "local_cpu_util",
+		"local_cpu_count", "remote_cpu_util", "remote_cpu_count":
+		return strings.ToUpper(name)
+	case "throughput units":
+		return "THROUGHPUT_UNITS"
+	case "elapsed time (sec)":
+		return "ELAPSED_TIME"
+	case "transaction rate tran/s":
+		return "TRANSACTION_RATE"
+	case "round trip latency usec/tran":
+		return "RT_LATENCY"
+	case "minimum latency microseconds":
+		return "MIN_LATENCY"
+	case "mean latency microseconds":
+		return "MEAN_LATENCY"
+	case "maximum latency microseconds":
+		return "MAX_LATENCY"
+	case "stddev latency microseconds":
+		return "STDDEV_LATENCY"
+	case "request size bytes":
+		return "REQUEST_SIZE"
+	case "response size bytes":
+		return "RESPONSE_SIZE"
+	case "initial burst requests":
+		return "BURST_SIZE"
+	case "local send size":
+		return "LOCAL_SEND_SIZE"
+	case "local transport retransmissions":
+		return "LOCAL_TRANSPORT_RETRANS"
+	case "remote transport retransmissions":
+		return "REMOTE_TRANSPORT_RETRANS"
+	case "transport mss bytes":
+		return "TRANSPORT_MSS"
+	case "local cpu util %":
+		return "LOCAL_CPU_UTIL"
+	case "local cpu count":
+		return "LOCAL_CPU_COUNT"
+	case "remote cpu util %":
+		return "REMOTE_CPU_UTIL"
+	case "remote cpu count":
+		return "REMOTE_CPU_COUNT"
+	case "throughput confidence width (%)", "throughput_confid":
+		return "CONFIDENCE_WIDTH"
+	}
+	if p := find(netperfPercentileName, name); p != "" {
+		return "P" + p + "_LATENCY"
+	}
+	return ""
+}

@@ -1,0 +1,107 @@
+package tool
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+)
+
+func at(address string) host.Endpoint {
+	return host.Endpoint{Name: "server", Address: netip.MustParseAddr(address)}
+}
+
+func TestPlans(t *testing.T) {
+	second := time.Second
+	tests := []struct {
+		tool           Tool
+		w              experiment.Workload
+		address        string
+		server, client string
+		ready          Ready
+		expected       time.Duration
+	}{
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: 2 * second}, "10.0.0.2",
+			"sockperf server -i 10.0.0.2 -p 11111 --tcp", "sockperf ping-pong -i 10.0.0.2 -p 11111 --tcp -m 64 -t 3 --full-rtt", Ready{"tcp", 11111}, 3 * second},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 14, Response: 14, Duration: second / 2}, "fd00::2",
+			"sockperf server -i fd00::2 -p 11111", "sockperf ping-pong -i fd00::2 -p 11111 -m 14 -t 1 --full-rtt", Ready{"udp", 11111}, second},
+		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 1024, Response: 512, Duration: 1500 * time.Millisecond}, "10.0.0.2",
+			"netserver -D -L 10.0.0.2,4 -p 12865", "netperf -H 10.0.0.2,4 -p 12865 -t TCP_RR -l 2 -j -- -r 1024,512 -P ,12866 -k " + netperfSelectors, Ready{"tcp", 12865}, 2 * second},
+		{NewNetperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Message: 4096, Duration: second}, "fd00::2",
+			"netserver -D -L fd00::2,6 -p 12865", "netperf -H fd00::2,6 -p 12865 -t TCP_STREAM -l 1 -j -- -m 4096 -P ,12866 -k " + netperfSelectors, Ready{"tcp", 12865}, second},
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second, Warmup: 200 * time.Millisecond, Connections: 4}, "10.0.0.2",
+			"iperf3 -s -1 -B 10.0.0.2 -p 5201", "iperf3 -J -c 10.0.0.2 -p 5201 -t 1 --connect-timeout 5000 -O 1 -P 4", Ready{"tcp", 5201}, 2 * second},
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "udp", Duration: second, Message: 1200, Rate: 1e8, Connections: 2}, "10.0.0.2",
+			"iperf3 -s -1 -B 10.0.0.2 -p 5201", "iperf3 -J -c 10.0.0.2 -p 5201 -t 1 --connect-timeout 5000 -P 2 -l 1200 -u -b 50000000", Ready{"tcp", 5201}, second},
+		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Duration: second, Interval: 10 * time.Millisecond}, "10.0.0.2",
+			"", "ping -n -c 100 -i 0.01 -s 56 -W 1 10.0.0.2", Ready{}, second},
+	}
+	for _, test := range tests {
+		plan, err := test.tool.Plan(test.w, at(test.address))
+		if err != nil {
+			t.Errorf("%s: %v", test.client, err)
+			continue
+		}
+		server := ""
+		if plan.Server != nil {
+			server = strings.Join(plan.Server.Argv, " ")
+		}
+		if server != test.server || strings.Join(plan.Client.Argv, " ") != test.client || plan.Ready != test.ready {
+			t.Errorf("planned\n  %s\n  %s\n  %v\nwant\n  %s\n  %s\n  %v", server, strings.Join(plan.Client.Argv, " "), plan.Ready, test.server, test.client, test.ready)
+		}
+		if plan.Expected < test.expected || plan.Expected > test.expected+second {
+			t.Errorf("%s: expected to take %v, want about %v", test.client, plan.Expected, test.expected)
+		}
+	}
+}
+
+func TestPlansRefused(t *testing.T) {
+	second := time.Second
+	tests := []struct {
+		tool Tool
+		w    experiment.Workload
+		want string
+	}{
+		{NewSockperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second}, "rr (ping-pong) only"},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 65, Duration: second}, "must be equal"},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 1, Response: 1, Duration: second}, "least message is 14 B"},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 65508, Response: 65508, Duration: second}, "largest message"},
+		{NewNetperf(), experiment.Workload{Mode: "crr", Protocol: "udp", Request: 1, Response: 1, Duration: second}, "not crr over udp"},
+		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Duration: second}, "request and response"},
+		{NewNetperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Connections: 2, Duration: second}, "one connection"},
+		{NewIperf3(), experiment.Workload{Mode: "rr", Protocol: "tcp", Duration: second}, "not rr"},
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "icmp", Duration: second}, "not icmp"},
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Connections: 129, Duration: second}, "at most 128"},
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "udp", Message: 70000, Duration: second}, "largest message"},
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Warmup: 2 * time.Minute, Duration: second}, "longest warm-up"},
+		{NewPing(), experiment.Workload{Mode: "rr", Protocol: "tcp", Duration: second}, "not rr over tcp"},
+		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Interval: time.Microsecond, Duration: second}, "interval"},
+		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 8, Duration: second}, "payload"},
+		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Interval: time.Millisecond, Duration: time.Hour}, "echo requests"},
+	}
+	for _, test := range tests {
+		test.w.Name = "w1"
+		_, err := test.tool.Plan(test.w, at("10.0.0.2"))
+		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "workload w1") {
+			t.Errorf("%s %s: %v, want an error with %q", test.tool.Name(), test.w.Mode, err, test.want)
+		}
+	}
+}
+
+func TestRegistry(t *testing.T) {
+	r := New(Foreign()...)
+	for _, name := range []string{"sockperf", "netperf", "iperf3", "ping"} {
+		if got, ok := r.Lookup(name); !ok || got.Name() != name {
+			t.Errorf("%s: %v, %v", name, got, ok)
+		}
+	}
+	if _, ok := r.Lookup("latte"); ok {
+		t.Error("latte cannot be run")
+	}
+	if got := strings.Join(r.Names(), " "); got != "sockperf netperf iperf3 ping" {
+		t.Errorf("names %s", got)
+	}
+}

@@ -1,0 +1,269 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+	"nearfar/internal/result"
+)
+
+const (
+	sockperfName    = "sockperf"
+	sockperfPort    = 11111
+	sockperfMessage = 14    // the least that sockperf sends
+	sockperfLargest = 65507 // what its server receives unless told otherwise
+	// sockperfCut is what sockperf leaves out of its figures: 400 ms of warm-up and 50 ms at the end.
+	sockperfCut    = sockperfWarmup + 50*time.Millisecond
+	sockperfWarmup = 400 * time.Millisecond
+)
+
+// Sockperf is Mellanox' (NVIDIA's) sockperf, in ping-pong mode.
+type Sockperf struct{}
+
+// NewSockperf makes the tool.
+func NewSockperf() *Sockperf { return &Sockperf{} }
+
+// Name is what an experiment file calls it.
+func (*Sockperf) Name() string { return sockperfName }
+
+// Probe asks for the version.
+func (*Sockperf) Probe() Probe {
+	return Probe{Programs: []string{"sockperf"}, Argv: []string{"sockperf", "--version"}, Version: func(printed []byte) string {
+		return find(sockperfVersion, plain(printed))
+	}}
+}
+
+// Plan gives a server and a ping-pong client that reports the full round trip. sockperf takes whole seconds and cuts
+// 450 ms off, so the time is rounded up until the window that remains is at least the one asked for.
+func (*Sockperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
+	size := w.Request
+	switch {
+	case w.Mode != experiment.RR:
+		return Plan{}, fmt.Errorf("workload %s: sockperf is run as rr (ping-pong) only, not %s", w.Name, w.Mode)
+	case w.Protocol != experiment.TCP && w.Protocol != experiment.UDP:
+		return Plan{}, fmt.Errorf("workload %s: sockperf speaks tcp and udp, not %s", w.Name, w.Protocol)
+	case w.Request != w.Response:
+		return Plan{}, fmt.Errorf("workload %s: sockperf replies with what it got: request (%d B) and response (%d B) must be equal", w.Name, w.Request, w.Response)
+	case size < sockperfMessage:
+		return Plan{}, fmt.Errorf("workload %s: sockperf's least message is %d B, not %d B", w.Name, sockperfMessage, size)
+	case size > sockperfLargest:
+		return Plan{}, fmt.Errorf("workload %s: sockperf's largest message is %d B, not %d B", w.Name, sockperfLargest, size)
+	}
+	to := []string{"-i", server.Address.String(), "-p", strconv.Itoa(sockperfPort)}
+	if w.Protocol == experiment.TCP {
+		to = append(to, "--tcp")
+	}
+	seconds := whole(w.Duration + sockperfCut)
+	client := append([]string{"sockperf", "ping-pong"}, to...)
+	client = append(client, "-m", strconv.Itoa(size), "-t", strconv.Itoa(seconds), "--full-rtt")
+	return Plan{
+		Server:   &Command{Argv: append([]string{"sockperf", "server"}, to...)},
+		Ready:    Ready{Protocol: w.Protocol, Port: sockperfPort},
+		Client:   Command{Argv: client},
+		Expected: time.Duration(seconds)*time.Second + 200*time.Millisecond,
+	}, nil
+}
+
+// Parse reads what the client printed. sockperf ends with exit status 0 also where it measured nothing.
+func (*Sockperf) Parse(out Output) (result.Measurement, error) {
+	m, err := parseSockperf(plain(out.Stdout) + "\n" + plain(out.Stderr))
+	if w := out.Workload; w != nil {
+		m.Mode, m.Protocol, m.MessageBytes = w.Mode, w.Protocol, w.Request
+		if err == nil && w.Duration%time.Second != 0 {
+			m.Notes = append(m.Notes, "sockperf takes whole seconds: the time asked for was rounded up.")
+		}
+		if err == nil && w.Warmup > sockperfWarmup {
+			m.Notes = append(m.Notes, "sockperf discards its own 400 ms of warm-up, not the longer one asked for.")
+		}
+	}
+	return m, ended(sockperfName, out, err)
+}
+
+var (
+	sockperfVersion    = regexp.MustCompile(`version #?\s?([0-9][\w.]*)`)
+	sockperfCommand    = regexp.MustCompile(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\./|/\S+/)?sockperf\s+(pp|ping-pong|ul|under-load|tp|throughput|pb|playback)\b`)
+	sockperfConnection = regexp.MustCompile(`IP = \S+\s+PORT =\s*\d+ # (TCP|UDP)`)
+	sockperfSize       = regexp.MustCompile(`(?:\s-m[ =]?|--msg-size[= ]|msg-size=)(\d+)`)
+	sockperfEvery      = regexp.MustCompile(`--reply-every[= ](\d+)`)
+	sockperfServer     = regexp.MustCompile(`Printing statistics for Server No: *(\d+)`)
+	sockperfWindow     = regexp.MustCompile(`\[Valid Duration\] *RunTime= *([0-9.]+) sec.*SentMessages= *(\d+); ReceivedMessages= *(\d+)`)
+	sockperfTotal      = regexp.MustCompile(`\[Total Run\]`)
+	sockperfAverage    = regexp.MustCompile(`====> avg-(lat|latency|rtt)= *([-0-9.nainf]+) \(std-dev= *([-0-9.nainf]+)`)
+	sockperfCounts     = regexp.MustCompile(`dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)`)
+	sockperfPercentile = regexp.MustCompile(`---> percentile +([0-9.]+) *= *([0-9.]+)`)
+	sockperfExtreme    = regexp.MustCompile(`---> <(MAX|MIN)> observation *= *([0-9.]+)`)
+	sockperfSummary    = regexp.MustCompile(`Summary: (Round trip|Latency) is *([-0-9.naif]+) usec`)
+	sockperfRate       = regexp.MustCompile(`Summary: Message Rate is *([0-9.]+) \[msg/sec\]`)
+	sockperfBandwidth  = regexp.MustCompile(`Summary: BandWidth is *([0-9.]+) ([MG])Bps`)
+	sockperfSent       = regexp.MustCompile(`Total of (\d+) messages sent in ([0-9.]+) sec`)
+	sockperfFailure    = regexp.MustCompile(`ERROR: .*|No messages were received from the server.*|Invalid \w+: .*|Option \S+ should not be repeatable.*`)
+	sockperfUserEnd    = regexp.MustCompile(`Test end \(interrupted by (?:user|signal)`)
+	sockperfTimerEnd   = regexp.MustCompile(`Test end \(interrupted by timer`)
+	sockperfLog        = regexp.MustCompile(`^(?:packet, )?txTime`)
+)
+
+// sockperfMark recognises lines of sockperf's output.
+func sockperfMark(line string) mark {
+	switch {
+	case !containsAny(line, "sockperf", "--->", "====>", "[Total Run]", "--mps"):
+		return markNone
+	case sockperfCommand.MatchString(line):
+		return markCommand
+	case strings.Contains(line, "sockperf") && strings.Contains(line, "== version #"):
+		return markBanner
+	case strings.HasPrefix(line, "test was performed using the following parameters: --mps"):
+		// The head of a full log: the same figures again.
+		return markBanner
+	case sockperfTotal.MatchString(line):
+		return markResult
+	case strings.HasPrefix(line, "sockperf:"), strings.HasPrefix(line, "sockperf["), sockperfAverage.MatchString(line), sockperfPercentile.MatchString(line):
+		return markWeak
+	}
+	return markNone
+}
+
+// parseSockperf reads one run. All latencies are half the round trip, and are doubled, unless the label says rtt:
+// sockperf halves what it measured unless run with --full-rtt.
+func parseSockperf(text string) (result.Measurement, error) {
+	m := newMeasured(sockperfName)
+	m.Tool.Version = find(sockperfVersion, text)
+	// The timer may have ended the run before the signal did.
+	if sockperfUserEnd.MatchString(text) && !sockperfTimerEnd.MatchString(text) {
+		m.note("The run was ended by a signal; the figures are those until then.")
+	}
+	scale, half, scope, servers, failure := microsecond, false, "", 0, ""
+	lines := strings.Split(text, "\n")
+	for _, line := range lines {
+		if s := sockperfServer.FindStringSubmatch(line); s != nil {
+			servers = max(servers, integer(s[1])+1)
+		}
+	}
+	for _, line := range lines {
+		if sockperfLog.MatchString(line) {
+			break // The single observations of a full log follow: the figures above say what they come to.
+		}
+		if s := sockperfCommand.FindStringSubmatch(line); s != nil {
+			m.Mode = sockperfMode(s[1])
+			if m.Protocol == "" {
+				m.Protocol = experiment.UDP
+				if strings.Contains(line, "--tcp") {
+					m.Protocol = experiment.TCP
+				}
+			}
+		}
+		if s := find(sockperfConnection, line); s != "" {
+			m.Protocol = strings.ToLower(s)
+		}
+		if s := find(sockperfSize, line); s != "" && m.MessageBytes == 0 {
+			m.MessageBytes = integer(s)
+		}
+		if every := find(sockperfEvery, line); every != "" && integer(every) > 1 && m.Mode == "" {
+			m.Mode = "load"
+		}
+		switch {
+		case sockperfServer.MatchString(line):
+			if servers > 1 {
+				scope = "server " + find(sockperfServer, line)
+			}
+		case sockperfFailure.MatchString(line):
+			if failure == "" {
+				failure = excerpt(sockperfFailure.FindString(line))
+			}
+		case sockperfWindow.MatchString(line):
+			s := sockperfWindow.FindStringSubmatch(line)
+			if v, ok := number(s[1]); ok {
+				m.seconds(v)
+			}
+			m.addPrinted(result.Sent, "", s[2], 1, scope)
+			m.addPrinted(result.Received, "", s[3], 1, scope)
+		case sockperfAverage.MatchString(line):
+			s := sockperfAverage.FindStringSubmatch(line)
+			half = s[1] != "rtt"
+			if half {
+				scale = 2 * microsecond
+			}
+			if !m.addPrinted(result.RTT, result.Mean, s[2], scale, scope) {
+				failure = "sockperf printed no average: " + excerpt(line)
+				continue
+			}
+			m.addPrinted(result.RTT, result.Stddev, s[3], scale, scope)
+		case sockperfSummary.MatchString(line) && !m.has(result.RTT):
+			// Some recordings keep the summary only.
+			s := sockperfSummary.FindStringSubmatch(line)
+			half = s[1] != "Round trip"
+			if half {
+				scale = 2 * microsecond
+			}
+			m.addPrinted(result.RTT, result.Mean, s[2], scale, scope)
+		case sockperfCounts.MatchString(line):
+			s := sockperfCounts.FindStringSubmatch(line)
+			m.addPrinted(result.Lost, "", s[1], 1, scope)
+			m.addPrinted(result.Duplicates, "", s[2], 1, scope)
+			m.addPrinted(result.OutOfOrder, "", s[3], 1, scope)
+		case sockperfPercentile.MatchString(line):
+			s := sockperfPercentile.FindStringSubmatch(line)
+			if p, ok := number(s[1]); ok && p > 0 && p < 100 {
+				m.addPrinted(result.RTT, result.PercentileStat(p), s[2], scale, scope)
+			}
+		case sockperfExtreme.MatchString(line):
+			s := sockperfExtreme.FindStringSubmatch(line)
+			m.addPrinted(result.RTT, strings.ToLower(s[1]), s[2], scale, scope)
+		case sockperfRate.MatchString(line):
+			m.addPrinted(result.MessageRate, "", find(sockperfRate, line), 1, "")
+		case sockperfBandwidth.MatchString(line):
+			s := sockperfBandwidth.FindStringSubmatch(line)
+			// sockperf's MBps and GBps are powers of 1024, and so are the Mbps in brackets.
+			bits := 8.0 * 1024 * 1024
+			if s[2] == "G" {
+				bits *= 1024
+			}
+			m.addPrinted(result.Goodput, "", s[1], bits, "")
+		case sockperfSent.MatchString(line):
+			s := sockperfSent.FindStringSubmatch(line)
+			m.addPrinted(result.Sent, "", s[1], 1, "")
+			if v, ok := number(s[2]); ok {
+				m.seconds(v)
+			}
+		}
+	}
+	return sockperfJudge(m, half, failure)
+}
+
+func sockperfMode(command string) string {
+	switch command {
+	case "pp", "ping-pong":
+		return experiment.RR
+	case "tp", "throughput":
+		return experiment.Stream
+	}
+	return "load"
+}
+
+// sockperfJudge says what the figures are, and whether there are any.
+func sockperfJudge(m *measured, half bool, failure string) (result.Measurement, error) {
+	if failure != "" {
+		m.Metrics = m.Metrics[:0]
+		return m.Measurement, errors.New("sockperf: " + strings.TrimPrefix(failure, "sockperf "))
+	}
+	switch {
+	case m.has(result.RTT) && half:
+		m.define(result.DefinitionHalfRTT, result.DefinitionRTT)
+		m.note("sockperf printed half round trips; they are doubled here.")
+	case m.has(result.RTT):
+		m.define(result.DefinitionRTT, result.DefinitionRTT)
+	case m.has(result.MessageRate):
+		m.define(result.DefinitionRate, result.DefinitionRate)
+		m.Mode = experiment.Stream
+		m.note("sockperf's throughput mode counts what was sent; what arrived is not known.")
+	default:
+		m.Metrics = m.Metrics[:0]
+		return m.Measurement, errors.New("sockperf printed no result: it was ended before its statistics, or the output is cut off")
+	}
+	return m.Measurement, nil
+}

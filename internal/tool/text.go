@@ -1,0 +1,112 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/binary"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+)
+
+var (
+	// escapes are ANSI control sequences: colours, cursor movements, window titles.
+	escapes = regexp.MustCompile(`\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[@-Z\\^_]?`)
+	// echoes are keys that a terminal echoed into the output as visible characters: ^C, and ^[[F for the End key.
+	echoes = regexp.MustCompile(`\^\[\[[0-9;]*[A-Za-z~]|\^[CDZ\\]`)
+)
+
+// plain reads a recording as lines of text that end in \n: it decodes UTF-16, and removes byte order marks, colours,
+// echoed keys and control characters, so that what a terminal or a shell's redirection added is gone.
+func plain(data []byte) string {
+	s := decode(data)
+	s = escapes.ReplaceAllString(s, "")
+	s = echoes.ReplaceAllString(s, "")
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\r':
+			return '\n'
+		case r == '\n', r == '\t':
+			return r
+		case r < ' ', r == 0x7f, r >= 0x80 && r < 0xa0, r == 0xfeff:
+			return -1
+		case r == 0xa0, r == 0x202f:
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+func decode(data []byte) string {
+	order, utf16le := binary.ByteOrder(binary.LittleEndian), false
+	switch {
+	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
+		data, utf16le = data[2:], true
+	case bytes.HasPrefix(data, []byte{0xfe, 0xff}):
+		data, order, utf16le = data[2:], binary.BigEndian, true
+	case len(data) >= 4 && data[0] != 0 && data[1] == 0 && data[2] != 0 && data[3] == 0:
+		utf16le = true
+	}
+	if !utf16le {
+		return strings.ToValidUTF8(string(data), "?")
+	}
+	units := make([]uint16, len(data)/2)
+	for i := range units {
+		units[i] = order.Uint16(data[2*i:])
+	}
+	return string(utf16.Decode(units))
+}
+
+// number reads a decimal number, with a point or (as some locales print) a comma. It accepts what the tools print:
+// neither NaN nor infinities nor hexadecimal.
+func number(s string) (float64, bool) {
+	s = strings.Replace(strings.TrimSpace(s), ",", ".", 1)
+	if s == "" || strings.Trim(s, "0123456789.+-eE") != "" {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	return v, err == nil
+}
+
+// integer reads a count; 0 where it is none or not a plausible size.
+func integer(s string) int {
+	n, err := strconv.Atoi(strings.TrimSpace(s))
+	if err != nil || n < 0 || n > 1<<40 {
+		return 0
+	}
+	return n
+}
+
+// find gives the first group of the first match, or "".
+func find(re *regexp.Regexp, s string) string {
+	if m := re.FindStringSubmatch(s); len(m) > 1 {
+		return m[1]
+	}
+	return ""
+}
+
+// containsAny says whether any of the words is in the line: quicker than the expressions that then look closer.
+func containsAny(line string, words ...string) bool {
+	for _, word := range words {
+		if strings.Contains(line, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// excerpt is the part of a line that fits into a message.
+func excerpt(line string) string {
+	line = strings.Join(strings.Fields(line), " ")
+	if r := []rune(line); len(r) > 200 {
+		return string(r[:200]) + "..."
+	}
+	return line
+}
+
+// lastLine is the last line that says something, for messages.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return excerpt(text[strings.LastIndexByte(text, '\n')+1:])
+}
