@@ -117,12 +117,19 @@ func refusals(c cells, s stats.Attribution) []Warning {
 	return warnings
 }
 
+// notableResidual is the smallest residual that is warned of, relative to the difference that is taken apart: with several
+// arms, one of their intervals misses 0 by chance more often than once in twenty.
+const notableResidual = 0.05
+
 // remainder warns where the costs of the layers do not add up to an arm: layers then act on each other, and the cost of one
 // depends on what else is there. The arm that is furthest off speaks for all.
 func remainder(baseline string, c cells, s stats.Attribution) []Warning {
 	var worst *stats.Parts
 	for i, p := range s.Arms {
 		if !p.Residual.Known || p.ByConstruction || !p.ResidualInterval.Known || p.ResidualInterval.Contains(0) {
+			continue
+		}
+		if math.Abs(p.Residual.Value) < notableResidual*math.Abs(p.Whole.Value) {
 			continue
 		}
 		if worst == nil || math.Abs(p.Residual.Value) > math.Abs(worst.Residual.Value) {

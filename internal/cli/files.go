@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,11 +16,11 @@ const maxInput = 64 << 20
 func (a *app) readFile(name string) (data []byte, err error) {
 	r := a.stdin
 	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
+		f, openErr := os.Open(name)
+		if openErr != nil {
+			return nil, openErr
 		}
-		defer f.Close() // only read from
+		defer func() { err = errors.Join(err, f.Close()) }()
 		r = f
 	}
 	data, err = io.ReadAll(io.LimitReader(r, maxInput+1))

@@ -24,7 +24,9 @@ func (s labStage) Build(ctx context.Context, arm experiment.Arm) (runner.Pair, e
 	return runner.Pair{Client: client, Server: server}, err
 }
 
-func (s labStage) CPUs(p experiment.Placement) (client, server []int, err error) { return s.lab.CPUs(p) }
+func (s labStage) CPUs(p experiment.Placement) (client, server []int, err error) {
+	return s.lab.CPUs(p)
+}
 
 // labRecord is what run.json says of the hosts: what the lab is made of, and what crossed each element.
 type labRecord struct {
