@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"nearfar/internal/engine"
+	"nearfar/internal/engine/record"
+	"nearfar/internal/experiment"
+)
+
+// secretVariable is the environment variable that holds the engine's shared secret where it does not come on standard
+// input.
+const secretVariable = "NEARFAR_ENGINE_SECRET" //nolint:gosec // a name, no secret
+
+// maxSecret bounds the line that a secret is read from.
+const maxSecret = 1024
+
+func (a *app) engineCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "engine",
+		Short: "Run the native measuring engine by hand",
+		Long: `The native engine measures between 'nearfar engine serve' on one machine and a client on the other.
+
+Both must know a secret. By hand: 'serve' prints one, to be given to the client in the environment variable
+` + secretVariable + `. It is never given on the command line, where others can see it.`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.engineServe(), a.engineRR(), a.engineCRR(), a.engineStream())
+	return cmd
+}
+
+func (a *app) engineServe() *cobra.Command {
+	o := engine.ServeOptions{}
+	var secretStdin bool
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve measurements, one at a time, until ended",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := netip.ParseAddrPort(o.Listen); err != nil {
+				return &usageError{fmt.Errorf("--listen %q: want ADDRESS:PORT, such as 192.0.2.1:7777", o.Listen)}
+			}
+			if o.DataPort < 0 || o.DataPort > 65535 {
+				return &usageError{fmt.Errorf("--data-port %d: want 0 to 65535", o.DataPort)}
+			}
+			if err := engineProcess(); err != nil {
+				return err
+			}
+			secret, err := a.engineSecret(secretStdin)
+			if err != nil {
+				return err
+			}
+			if secret == nil {
+				secret = []byte(newSecret())
+				fmt.Fprintf(a.stderr, "the client needs: export %s=%s\n", secretVariable, secret)
+			}
+			o.Secret = secret
+			o.Listening = func(at netip.AddrPort) {
+				fmt.Fprintf(a.stderr, "nearfar engine %s serves on %v\n", engine.Version(), at)
+			}
+			o.Log = func(message string) { fmt.Fprintln(a.stderr, message) }
+			return engine.Serve(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Listen, "listen", "127.0.0.1:7777", "control `ADDRESS:PORT`; the data ports are opened on the same address")
+	f.IntVar(&o.DataPort, "data-port", 0, "data `PORT` of each session; 0 for any free one")
+	f.BoolVar(&o.Once, "once", false, "end after one session")
+	f.DurationVar(&o.IdleTimeout, "idle-timeout", 0, "end when there has been no session for so long; 0 for never")
+	f.BoolVar(&secretStdin, "secret-stdin", false, "read the secret from the first line of standard input")
+	return cmd
+}
+
+func (a *app) engineRR() *cobra.Command {
+	c := a.newEngineRun(engine.ModeRR)
+	cmd := c.command("rr HOST:PORT", "Request/response on one connection", `Sends a request and waits for the response, one at a time, on one connection. Each round trip is timed in full.`)
+	c.protocolFlag(cmd)
+	c.messageFlags(cmd)
+	return cmd
+}
+
+func (a *app) engineCRR() *cobra.Command {
+	c := a.newEngineRun(engine.ModeCRR)
+	cmd := c.command("crr HOST:PORT", "Connect/request/response: a new connection for each transaction",
+		`Opens a connection, sends a request, reads the response, waits for the server's close and closes. All of it is timed
+as one transaction, as netperf's TCP_CRR does.`)
+	c.messageFlags(cmd)
+	return cmd
+}
+
+func (a *app) engineStream() *cobra.Command {
+	c := a.newEngineRun(engine.ModeStream)
+	cmd := c.command("stream HOST:PORT", "Bulk data from the client to the server", `Sends as fast as it goes. Goodput is what the server received within the window.`)
+	cmd.Flags().StringVar(&c.message, "message", "128KiB", "size of one write")
+	cmd.Flags().IntVar(&c.params.Connections, "connections", 1, "connections side by side")
+	return cmd
+}
+
+// engineRun holds the flags of one client mode.
+type engineRun struct {
+	app                        *app
+	params                     engine.Params
+	request, response, message string
+	format                     string
+	secretStdin                bool
+}
+
+func (a *app) newEngineRun(mode string) *engineRun {
+	return &engineRun{app: a, params: engine.Params{Mode: mode, Protocol: engine.TCP, Connections: 1}}
+}
+
+func (c *engineRun) command(use, short, long string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &usageError{errors.New("name the server: HOST:PORT, where 'nearfar engine serve' listens")}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
+	}
+	f := cmd.Flags()
+	f.DurationVar(&c.params.Duration, "duration", 2*time.Second, "length of the measurement window")
+	f.DurationVar(&c.params.Warmup, "warmup", 500*time.Millisecond, "time before the window that is discarded")
+	f.StringVarP(&c.format, "format", "f", "text", "text, or json: one object a line")
+	f.BoolVar(&c.secretStdin, "secret-stdin", false, "read the secret from the first line of standard input")
+	return cmd
+}
+
+func (c *engineRun) protocolFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.params.Protocol, "protocol", engine.TCP, "tcp or udp")
+}
+
+func (c *engineRun) messageFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.request, "request", "64B", "size of the request")
+	cmd.Flags().StringVar(&c.response, "response", "64B", "size of the response")
+}
+
+// sizes reads the sizes of messages into the parameters.
+func (c *engineRun) sizes() error {
+	for _, s := range []struct {
+		flag, text string
+		into       *int
+	}{{"request", c.request, &c.params.Request}, {"response", c.response, &c.params.Response}, {"message", c.message, &c.params.Message}} {
+		if s.text == "" {
+			continue
+		}
+		n, err := experiment.ParseSize(s.text)
+		if err != nil {
+			return fmt.Errorf("--%s: %w", s.flag, err)
+		}
+		*s.into = n
+	}
+	return nil
+}
+
+func (c *engineRun) run(ctx context.Context, server string) error {
+	if err := c.sizes(); err != nil {
+		return &usageError{err}
+	}
+	if err := c.params.Validate(); err != nil {
+		return &usageError{err}
+	}
+	if c.format != "text" && c.format != "json" {
+		return &usageError{fmt.Errorf("-f %q: want text or json", c.format)}
+	}
+	if _, _, err := net.SplitHostPort(server); err != nil {
+		return &usageError{fmt.Errorf("%q: want HOST:PORT, where 'nearfar engine serve' listens", server)}
+	}
+	if err := engineProcess(); err != nil {
+		return err
+	}
+	secret, err := c.app.engineSecret(c.secretStdin)
+	if err != nil {
+		return err
+	}
+	if secret == nil {
+		return &usageError{fmt.Errorf("no secret: set %s to what 'nearfar engine serve' printed, or give --secret-stdin", secretVariable)}
+	}
+	o := engine.RunOptions{Server: server, Secret: secret, Params: c.params, Live: c.format == "text"}
+	if c.format == "json" {
+		return c.json(ctx, o)
+	}
+	return c.text(ctx, o)
+}
+
+// json prints the record; a failure is its last line.
+func (c *engineRun) json(ctx context.Context, o engine.RunOptions) error {
+	out := bufio.NewWriter(c.app.stdout)
+	w := record.NewWriter(out)
+	r, err := engine.Run(ctx, o, w)
+	if err != nil {
+		if ferr := w.Failure(err.Error()); ferr != nil {
+			return errors.Join(err, ferr)
+		}
+		return errors.Join(err, out.Flush())
+	}
+	if err := w.Result(r); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+func (c *engineRun) text(ctx context.Context, o engine.RunOptions) error {
+	p := enginePrinter{out: c.app.stdout}
+	r, err := engine.Run(ctx, o, p)
+	if err != nil {
+		return err
+	}
+	return p.result(r)
+}
+
+// engineProcess readies this process for measuring; it may start the program again.
+func engineProcess() error {
+	// Only where this process is the command line's own: never in a program that calls Main.
+	if len(os.Args) > 1 && os.Args[1] == "engine" {
+		if err := engine.Reexec(); err != nil {
+			return err
+		}
+	}
+	engine.Tune()
+	return nil
+}
+
+// engineSecret reads the shared secret; nil where none was given.
+func (a *app) engineSecret(fromStdin bool) ([]byte, error) {
+	secret := os.Getenv(secretVariable)
+	if fromStdin {
+		line, err := bufio.NewReader(io.LimitReader(a.stdin, maxSecret)).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("reading the secret from standard input: %w", err)
+		}
+		if secret = strings.TrimRight(line, "\r\n"); secret == "" {
+			return nil, &usageError{errors.New("--secret-stdin: the first line of standard input is empty")}
+		}
+	}
+	if secret == "" {
+		return nil, nil
+	}
+	return []byte(secret), nil
+}
+
+func newSecret() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}

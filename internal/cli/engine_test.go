@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"strings"
+	"testing"
+)
+
+func TestEngineUsage(t *testing.T) {
+	t.Setenv(secretVariable, "")
+	for _, c := range []struct {
+		args, stdin, want string
+	}{
+		{"engine rr", "", "name the server"},
+		{"engine rr somewhere", "", "HOST:PORT"},
+		{"engine rr 127.0.0.1:1", "", secretVariable},
+		{"engine rr 127.0.0.1:1 --secret-stdin", "\n", "first line"},
+		{"engine rr 127.0.0.1:1 --request 5parsecs", "", "--request"},
+		{"engine rr 127.0.0.1:1 --protocol udp --request 64B --response 65B", "", "amplifies"},
+		{"engine rr 127.0.0.1:1 --duration 0s", "", "duration"},
+		{"engine rr 127.0.0.1:1 -f xml", "", "json"},
+		{"engine crr 127.0.0.1:1 --protocol udp", "", "--protocol"},
+		{"engine stream 127.0.0.1:1 --connections 0", "", "connections"},
+		{"engine serve --listen 7777", "", "ADDRESS:PORT"},
+		{"engine serve --data-port 70000", "", "65535"},
+		{"engine serve now", "", "now"},
+		{"engine sing", "", "sing"},
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := Main(strings.Fields(c.args), strings.NewReader(c.stdin), &stdout, &stderr); code != exitUsage {
+			t.Errorf("%s: exit code %d", c.args, code)
+		}
+		if !strings.Contains(stderr.String(), c.want) || stdout.Len() > 0 {
+			t.Errorf("%s: %q, and on standard output %q", c.args, &stderr, &stdout)
+		}
+	}
+}
+
+// TestEngineRefused: nothing listens. The last JSON line says so, and the exit code is 1.
+func TestEngineRefused(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	code := Main([]string{"engine", "rr", address, "-f", "json", "--secret-stdin"}, strings.NewReader("secret\n"), &stdout, &stderr)
+	if code != exitFailed || !strings.Contains(stderr.String(), "refused") {
+		t.Errorf("exit code %d, %q", code, &stderr)
+	}
+	var last struct{ Type, Message string }
+	if err := json.Unmarshal(stdout.Bytes(), &last); err != nil || last.Type != "error" || !strings.Contains(last.Message, "refused") {
+		t.Errorf("%v: %q", err, &stdout)
+	}
+}

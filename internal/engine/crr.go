@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+)
+
+// silentConnection is how long the server waits for the request on a new connection.
+const silentConnection = 2 * time.Second
+
+// Connect/request/response: a new connection for each transaction. As in netperf's TCP_CRR the server closes first and
+// the client waits for that before it closes, so that the client's ports are free again at once and TIME_WAIT stays
+// with the server, which accepts a new connection over it.
+
+// crrClient is the client's side.
+type crrClient struct {
+	connector         *connector
+	request, response []byte
+	// connects records the time from socket to connected, of the transactions that are recorded.
+	connects *Histogram
+	socket   socket
+	failed   bool // to connect
+	extra    bool // the server sent more than the response
+}
+
+func newCRRClient(c *connector, request, response int) *crrClient {
+	return &crrClient{connector: c, request: newBuffer(request), response: newBuffer(response), connects: NewHistogram()}
+}
+
+// run is the hot loop. A transaction is: socket, TCP_NODELAY, connect, request, response, the server's close, close.
+//
+//go:nosplit
+func (c *crrClient) run(h *Histogram, until int64) (int64, bool) {
+	start := nanotime()
+	for {
+		if !c.connector.connect(&c.socket) {
+			c.failed = true
+			return start, false
+		}
+		connected := nanotime()
+		if !c.exchange() {
+			c.socket.close()
+			return start, false
+		}
+		c.socket.close()
+		now := nanotime()
+		if h != nil {
+			h.Record(now - start)
+			c.connects.Record(connected - start)
+		}
+		start = now
+		if now >= until {
+			return now, true
+		}
+	}
+}
+
+// exchange sends the request and reads the response and the end of the stream.
+//
+//go:nosplit
+func (c *crrClient) exchange() bool {
+	n := c.socket.write(c.request)
+	if n != len(c.request) && !writeRest(&c.socket, c.request, n) {
+		return false
+	}
+	n = c.socket.read(c.response)
+	if n != len(c.response) && !readRest(&c.socket, c.response, n) {
+		return false
+	}
+	n = c.socket.read(c.response)
+	c.extra = n > 0
+	return n == 0
+}
+
+func (c *crrClient) err() error {
+	if c.failed {
+		return c.connector.err()
+	}
+	if c.extra {
+		return errors.New("the server sent more than the response")
+	}
+	return connectionError(&c.socket)
+}
+
+// crrServer accepts, reads the request, sends the response and closes, until it is interrupted.
+type crrServer struct {
+	acceptor          *acceptor
+	request, response []byte
+	current           socket
+	// transactions is written by the hot thread alone.
+	transactions atomic.Int64
+}
+
+func newCRRServer(a *acceptor, request, response int) *crrServer {
+	return &crrServer{acceptor: a, request: newBuffer(request), response: newBuffer(response)}
+}
+
+//go:nosplit
+func (s *crrServer) run() {
+	var answered int64
+	for s.acceptor.accept(&s.current) {
+		n := s.current.read(s.request)
+		if n == len(s.request) || readRest(&s.current, s.request, n) {
+			n = s.current.write(s.response)
+			if n == len(s.response) || writeRest(&s.current, s.response, n) {
+				answered++
+			}
+		}
+		s.current.close()
+	}
+	s.transactions.Store(answered)
+}

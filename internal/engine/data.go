@@ -1,0 +1,271 @@
+package engine
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// cookieTime is how long a data connection may take to send the cookie.
+const cookieTime = 2 * time.Second
+
+// dataServer is the server's side of the data of one session.
+type dataServer struct {
+	params  Params
+	secret  cookie
+	peer    netip.Addr
+	frames  *frameConn
+	tcp     *net.TCPListener // until it is given to crr
+	udp     *net.UDPConn     // until it is given to rr
+	number  int
+	threads []<-chan struct{}
+	sockets []*socket
+	done    report
+}
+
+// openData opens the data port for the peer.
+func openData(ctx context.Context, p Params, local netip.AddrPort, peer netip.Addr, frames *frameConn) (*dataServer, error) {
+	d := &dataServer{params: p, secret: newCookie(), peer: peer, frames: frames}
+	reserveThreads(p.Connections)
+	if p.Protocol == UDP {
+		c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(local))
+		if err != nil {
+			return nil, err
+		}
+		d.udp, d.number = c, c.LocalAddr().(*net.UDPAddr).Port
+		return d, nil
+	}
+	// Plain TCP: Go listens for Multipath TCP unless told otherwise, and keep-alives are nobody's business here.
+	lc := net.ListenConfig{KeepAlive: -1}
+	lc.SetMultipathTCP(false)
+	l, err := lc.Listen(ctx, "tcp", local.String())
+	if err != nil {
+		return nil, err
+	}
+	var ok bool
+	if d.tcp, ok = l.(*net.TCPListener); !ok {
+		_ = l.Close()
+		return nil, fmt.Errorf("a listener of type %T", l)
+	}
+	d.number = d.tcp.Addr().(*net.TCPAddr).Port
+	return d, nil
+}
+
+func (d *dataServer) port() int      { return d.number }
+func (d *dataServer) cookie() []byte { return d.secret[:] }
+
+// close frees what the session holds, and waits for its threads. It may be called twice.
+func (d *dataServer) close() {
+	if d.tcp != nil {
+		_ = d.tcp.Close()
+	}
+	if d.udp != nil {
+		_ = d.udp.Close()
+	}
+	for _, s := range d.sockets {
+		s.interrupt()
+	}
+	wait(d.threads)
+	for _, s := range d.sockets {
+		s.close()
+	}
+	d.sockets = nil
+}
+
+// serve serves the data until the client says stop.
+func (d *dataServer) serve() error {
+	switch {
+	case d.params.Mode == ModeCRR:
+		return d.serveCRR()
+	case d.params.Mode == ModeStream:
+		return d.serveStream()
+	case d.params.Protocol == UDP:
+		return d.serveUDP()
+	}
+	return d.serveRR()
+}
+
+func (d *dataServer) report() report { return d.done }
+
+// awaitStop waits for the client's stop; whatever else comes, or the end of the connection, is an error.
+func (d *dataServer) awaitStop() error {
+	if err := d.frames.expect(frameStop, nil); err != nil {
+		if errors.Is(err, io.EOF) {
+			return errors.New("the client is gone")
+		}
+		return fmt.Errorf("waiting for the end of the measurement: %w", err)
+	}
+	return nil
+}
+
+func (d *dataServer) serveRR() error {
+	sockets, err := d.acceptAll()
+	if err != nil {
+		return err
+	}
+	s := newRRServer(sockets[0], d.params.Request, d.params.Response)
+	d.done.Facts = serverFacts(sockets[0])
+	account := startAccount()
+	d.threads = append(d.threads, onThread(sockets[0], s.run))
+	if err := d.awaitStop(); err != nil {
+		return err
+	}
+	account.into(&d.done)
+	d.close()
+	d.done.Transactions = s.transactions.Load()
+	return nil
+}
+
+func (d *dataServer) serveCRR() error {
+	a, err := newAcceptor(d.tcp, d.peer)
+	if err != nil {
+		return err
+	}
+	d.tcp = nil
+	s := newCRRServer(a, d.params.Request, d.params.Response)
+	d.sockets = append(d.sockets, &a.listener)
+	d.done.Facts = serverFacts(&a.listener)
+	account := startAccount()
+	d.threads = append(d.threads, onThread(nil, s.run))
+	if err := d.awaitStop(); err != nil {
+		return err
+	}
+	account.into(&d.done)
+	d.close()
+	d.done.Transactions = s.transactions.Load()
+	return nil
+}
+
+// serveUDP waits for the first datagram with the cookie from the peer, fixes the socket on where it came from, and
+// answers from then on, beginning with that one.
+func (d *dataServer) serveUDP() error {
+	if err := d.udp.SetReadDeadline(time.Now().Add(handshakeTime)); err != nil {
+		return err
+	}
+	buffer := make([]byte, d.params.Request+1)
+	var client netip.AddrPort
+	for {
+		n, from, err := d.udp.ReadFromUDPAddrPort(buffer)
+		if err != nil {
+			if isTimeout(err) {
+				return fmt.Errorf("no datagram of the session came within %v: is UDP port %d open?", handshakeTime, d.number)
+			}
+			return fmt.Errorf("waiting for the client's datagrams: %w", err)
+		}
+		if n == d.params.Request && from.Addr().Unmap() == d.peer && sameCookie(buffer, d.secret[:]) {
+			client = from
+			break
+		}
+	}
+	if err := d.udp.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	socket, err := newSocket(d.udp)
+	if err != nil {
+		return err
+	}
+	d.udp = nil
+	d.sockets = append(d.sockets, socket)
+	if err := socket.connectTo(client); err != nil {
+		return err
+	}
+	// A reply that cannot be sent is lost like any other: the client asks again.
+	_ = socket.write(buffer[:d.params.Response])
+	s := newUDPServer(socket, d.secret, d.params.Request, d.params.Response)
+	d.done.Facts = serverFacts(socket)
+	account := startAccount()
+	d.threads = append(d.threads, onThread(socket, s.run))
+	err = d.awaitStop()
+	account.into(&d.done)
+	s.stop()
+	d.close()
+	d.done.Transactions = s.transactions.Load()
+	return err
+}
+
+// acceptAll accepts the session's connections: from the peer, starting with the cookie. Others are closed unanswered.
+func (d *dataServer) acceptAll() ([]*socket, error) {
+	deadline := time.Now().Add(handshakeTime)
+	if err := d.tcp.SetDeadline(deadline); err != nil {
+		return nil, err
+	}
+	for len(d.sockets) < d.params.Connections {
+		c, err := d.tcp.AcceptTCP()
+		if err != nil {
+			if isTimeout(err) {
+				return nil, fmt.Errorf("%d of %d data connections came within %v: is TCP port %d open?",
+					len(d.sockets), d.params.Connections, handshakeTime, d.number)
+			}
+			return nil, fmt.Errorf("accepting a data connection: %w", err)
+		}
+		if !d.admit(c, deadline) {
+			_ = c.Close()
+			continue
+		}
+		s, err := newSocket(c)
+		if err != nil {
+			_ = c.Close()
+			return nil, err
+		}
+		d.sockets = append(d.sockets, s)
+	}
+	err := d.tcp.Close()
+	d.tcp = nil
+	return d.sockets, err
+}
+
+// admit says whether a data connection is the session's. The time it may take is short, for others wait behind it; the
+// address is checked first, so that a stranger takes none.
+func (d *dataServer) admit(c *net.TCPConn, deadline time.Time) bool {
+	from, err := addrPort(c.RemoteAddr())
+	if err != nil || from.Addr() != d.peer {
+		return false
+	}
+	if soon := time.Now().Add(cookieTime); soon.Before(deadline) {
+		deadline = soon
+	}
+	if err := c.SetDeadline(deadline); err != nil {
+		return false
+	}
+	var got cookie
+	if _, err := io.ReadFull(c, got[:]); err != nil || subtle.ConstantTimeCompare(got[:], d.secret[:]) != 1 {
+		return false
+	}
+	return c.SetDeadline(time.Time{}) == nil
+}
+
+func serverFacts(s *socket) map[string]string {
+	f := localFacts()
+	for k, v := range s.facts() {
+		f[k] = v
+	}
+	return f
+}
+
+// An account measures the CPU time of the process over a time.
+type account struct {
+	start int64
+	cpu   time.Duration
+	ok    bool
+}
+
+func startAccount() account {
+	cpu, ok := processCPU()
+	return account{start: nanotime(), cpu: cpu, ok: ok}
+}
+
+// elapsed gives the CPU time used and the time passed since the start, or zeroes where it is not known.
+func (a account) elapsed() (cpu, elapsed time.Duration) {
+	now, ok := processCPU()
+	if !ok || !a.ok {
+		return 0, 0
+	}
+	return now - a.cpu, time.Duration(nanotime() - a.start)
+}
+
+func (a account) into(r *report) { r.CPU, r.Elapsed = a.elapsed() }

@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"nearfar/internal/result"
+)
+
+// relay passes a session on from 127.0.0.1 to a server on 127.0.0.2, datagrams through a filter that says how many times
+// each is passed on. The data port is the same on both sides.
+func relay(t *testing.T, filter func(n int64, toServer bool) int) string {
+	t.Helper()
+	const front, back = "127.0.0.1", "127.0.0.2"
+	var fromClient *net.UDPConn
+	var serverAddress string
+	// A port that is free on both addresses.
+	for fromClient == nil {
+		c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(front)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		probe, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(back), Port: c.LocalAddr().(*net.UDPAddr).Port})
+		if err != nil {
+			_ = c.Close()
+			continue
+		}
+		_ = probe.Close()
+		fromClient = c
+	}
+	port := fromClient.LocalAddr().(*net.UDPAddr).Port
+	serverAddress, _ = startServer(t, back+":0", port)
+	toServer, err := net.DialUDP("udp", &net.UDPAddr{IP: net.ParseIP(front)}, &net.UDPAddr{IP: net.ParseIP(back), Port: port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	control, err := net.Listen("tcp", front+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = control.Close(); _ = fromClient.Close(); _ = toServer.Close() })
+	go func() {
+		c, err := control.Accept()
+		if err != nil {
+			return
+		}
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(front)}}
+		s, err := d.Dial("tcp", serverAddress)
+		if err != nil {
+			_ = c.Close()
+			return
+		}
+		go func() { _, _ = io.Copy(s, c); _ = s.Close() }()
+		_, _ = io.Copy(c, s)
+		_ = c.Close()
+	}()
+	var client atomic.Pointer[netip.AddrPort]
+	pass := func(from *net.UDPConn, isToServer bool, send func([]byte)) {
+		b := make([]byte, 2048)
+		for n := int64(0); ; n++ {
+			size, address, err := from.ReadFromUDPAddrPort(b)
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err != nil {
+				continue
+			}
+			if isToServer {
+				client.Store(&address)
+			}
+			for range filter(n, isToServer) {
+				send(b[:size])
+			}
+		}
+	}
+	go pass(fromClient, true, func(b []byte) { _, _ = toServer.Write(b) })
+	go pass(toServer, false, func(b []byte) {
+		if to := client.Load(); to != nil {
+			_, _ = fromClient.WriteToUDPAddrPort(b, *to)
+		}
+	})
+	return control.Addr().String()
+}
+
+// TestLoss: every 50th request and every 70th reply is dropped, every 30th reply comes twice. Nothing hangs, and what
+// was lost is counted.
+func TestLoss(t *testing.T) {
+	var dropped, doubled atomic.Int64
+	address := relay(t, func(n int64, toServer bool) int {
+		switch {
+		case toServer && n%50 == 49, !toServer && n%70 == 69:
+			dropped.Add(1)
+			return 0
+		case !toServer && n%30 == 29:
+			doubled.Add(1)
+			return 2
+		}
+		return 1
+	})
+	p := rrParams(UDP)
+	p.Warmup, p.Duration = 0, 3*time.Second
+	r, _, err := run(t, address, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost, duplicates := value(t, r, result.Lost, "", ""), value(t, r, result.Duplicates, "", "")
+	// The opening exchange, before the window, can have taken some of either.
+	if got, want := int64(lost), dropped.Load(); got < want-2 || got > want || got == 0 {
+		t.Errorf("lost %d, the relay dropped %d", got, want)
+	}
+	if got, want := int64(duplicates), doubled.Load(); got < want-2 || got > want || got == 0 {
+		t.Errorf("%d duplicates, the relay made %d", got, want)
+	}
+	if loss := value(t, r, result.Loss, "", ""); loss <= 0 || loss >= 0.5 {
+		t.Errorf("loss %v", loss)
+	}
+	if worst := value(t, r, result.RTT, "max", ""); worst >= leastReplyTimeout.Seconds()*1.5 {
+		t.Errorf("a round trip of %v s was recorded, for which nothing waited", worst)
+	}
+}
+
+func TestAllLost(t *testing.T) {
+	address := relay(t, func(int64, bool) int { return 0 })
+	started := time.Now()
+	_, _, err := run(t, address, rrParams(UDP))
+	if err == nil || time.Since(started) > 3*handshakeTime {
+		t.Errorf("after %v: %v", time.Since(started), err)
+	}
+	t.Log(err)
+}
+
+// TestForeignDatagrams: the data port answers nothing but the session's datagrams of the agreed size. Silence is seen by
+// a valid exchange that comes after.
+func TestForeignDatagrams(t *testing.T) {
+	address, _ := startServer(t, "127.0.0.1:0", 0)
+	c, err := dial(t.Context(), RunOptions{Server: address, Secret: testSecret, Params: rrParams(UDP)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	conn, err := net.Dial("udp", c.server.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	datagram := func(size int, with cookie, sequence uint64) []byte {
+		b := make([]byte, size)
+		copy(b, with[:])
+		if size >= datagramHeader {
+			putSequence(b, sequence)
+		}
+		return b
+	}
+	send := func(b []byte) {
+		t.Helper()
+		if _, err := conn.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	almost := c.cookie
+	almost[cookieSize-1] ^= 1
+	foreign := func() {
+		send(datagram(100, cookie{}, 1))
+		send(datagram(100, almost, 2))
+		send(datagram(99, c.cookie, 3))
+		send(datagram(101, c.cookie, 4))
+		send(datagram(5000, c.cookie, 5))
+		send(datagram(16, c.cookie, 6))
+		send(nil)
+	}
+	foreign()
+	reply := make([]byte, 6000)
+	next := func() (int, uint64) {
+		t.Helper()
+		n, err := conn.Read(reply)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n, sequenceOf(reply)
+	}
+	send(datagram(100, c.cookie, 7))
+	if n, sequence := next(); sequence != 7 || n != 60 {
+		t.Errorf("the opening reply is to %d, with %d bytes", sequence, n)
+	}
+	foreign()
+	send(datagram(100, c.cookie, 8))
+	if n, sequence := next(); sequence != 8 || n != 60 || !sameCookie(reply, c.cookie[:]) {
+		t.Errorf("the second reply is to %d, with %d bytes", sequence, n)
+	}
+	foreign()
+	send(datagram(100, c.cookie, 9))
+	if n, sequence := next(); sequence != 9 || n != 60 {
+		t.Errorf("the third reply is to %d, with %d bytes", sequence, n)
+	}
+}
+
+// TestForeignConnections: a data connection without the cookie is closed, and does not take the session's place.
+func TestForeignConnections(t *testing.T) {
+	address, _ := startServer(t, "127.0.0.1:0", 0)
+	c, err := dial(t.Context(), RunOptions{Server: address, Secret: testSecret, Params: rrParams(TCP)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	stranger, err := net.Dial("tcp", c.server.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stranger.Close() }()
+	if err := stranger.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stranger.Write(make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	if heard, err := io.ReadAll(stranger); len(heard) != 0 || isTimeout(err) {
+		t.Errorf("a stranger on the data port heard %d bytes, %v", len(heard), err)
+	}
+	if r, err := c.measure(t.Context(), &collector{}); err != nil || len(r.Metrics) == 0 {
+		t.Errorf("the session after the stranger: %v", err)
+	}
+}

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"crypto/hmac"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// handshakeTime bounds the handshake on both sides.
+const handshakeTime = 5 * time.Second
+
+// ErrRefused says that the other side closed the connection instead of greeting.
+var ErrRefused = errors.New("the server closed the connection without a word: the secret is wrong, or this is no nearfar engine")
+
+// greetServer does the client's part of the handshake.
+func greetServer(conn net.Conn, secret []byte) (*frameConn, error) {
+	if err := conn.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
+		return nil, err
+	}
+	mine := greeting{version: ProtocolVersion, nonce: newNonce()}
+	if _, err := conn.Write(mine.encode(secret, labelHello, nil)); err != nil {
+		return nil, fmt.Errorf("greeting the server: %w", err)
+	}
+	var b [challengeSize]byte
+	if n, err := io.ReadFull(conn, b[:]); err != nil {
+		if n == 0 && !isTimeout(err) {
+			return nil, ErrRefused
+		}
+		if isTimeout(err) {
+			return nil, fmt.Errorf("no answer to the greeting within %v: this is no nearfar engine, or it is stuck", handshakeTime)
+		}
+		return nil, fmt.Errorf("reading the server's challenge: %w", err)
+	}
+	theirs, err := decodeGreeting(b[:], secret, labelChallenge, mine.nonce[:])
+	if err != nil {
+		return nil, fmt.Errorf("the server does not know the secret: its challenge is wrong: %w", err)
+	}
+	if theirs.version != ProtocolVersion {
+		return nil, fmt.Errorf("the server speaks version %d of the protocol, and this is version %d: use the same nearfar on both sides",
+			theirs.version, ProtocolVersion)
+	}
+	if _, err := conn.Write(mac(secret, labelProof, mine.nonce[:], theirs.nonce[:])); err != nil {
+		return nil, fmt.Errorf("answering the server's challenge: %w", err)
+	}
+	return newFrameConn(conn, secret, mine.nonce, theirs.nonce, true), nil
+}
+
+// greetClient does the server's part of the handshake. A stranger gets no byte: whatever is wrong is an error, and the
+// caller closes the connection.
+func greetClient(conn net.Conn, secret []byte, seen *nonceMemory) (*frameConn, error) {
+	if err := conn.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
+		return nil, err
+	}
+	var b [helloSize]byte
+	if _, err := io.ReadFull(conn, b[:]); err != nil {
+		return nil, fmt.Errorf("reading the hello: %w", err)
+	}
+	theirs, err := decodeGreeting(b[:], secret, labelHello, nil)
+	if err != nil {
+		return nil, fmt.Errorf("hello: %w", err)
+	}
+	if !seen.add(theirs.nonce) {
+		return nil, errors.New("hello: heard before")
+	}
+	mine := greeting{version: ProtocolVersion, nonce: newNonce()}
+	if _, err := conn.Write(mine.encode(secret, labelChallenge, theirs.nonce[:])); err != nil {
+		return nil, fmt.Errorf("sending the challenge: %w", err)
+	}
+	if theirs.version != ProtocolVersion {
+		return nil, fmt.Errorf("the client speaks version %d of the protocol, and this is version %d", theirs.version, ProtocolVersion)
+	}
+	var proof [proofSize]byte
+	if _, err := io.ReadFull(conn, proof[:]); err != nil {
+		return nil, fmt.Errorf("reading the proof: %w", err)
+	}
+	if !hmac.Equal(proof[:], mac(secret, labelProof, theirs.nonce[:], mine.nonce[:])) {
+		return nil, fmt.Errorf("proof: %w", errNotAuthentic)
+	}
+	return newFrameConn(conn, secret, theirs.nonce, mine.nonce, false), nil
+}
+
+// nonceMemory remembers the nonces of authentic hellos, so that a recorded one gets no answer when it is sent again.
+type nonceMemory struct {
+	mu    sync.Mutex
+	known map[nonce]struct{}
+	order []nonce
+}
+
+// nonceCapacity bounds the memory. A hello that has been forgotten gets a challenge, which it cannot answer.
+const nonceCapacity = 1 << 16
+
+func newNonceMemory() *nonceMemory { return &nonceMemory{known: map[nonce]struct{}{}} }
+
+// add remembers the nonce, and returns false if it was known.
+func (m *nonceMemory) add(n nonce) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.known[n]; known {
+		return false
+	}
+	if len(m.order) == nonceCapacity {
+		delete(m.known, m.order[0])
+		m.order = m.order[1:]
+	}
+	m.known[n] = struct{}{}
+	m.order = append(m.order, n)
+	return true
+}
+
+func isTimeout(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
+}

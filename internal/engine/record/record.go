@@ -1,0 +1,302 @@
+// Package record is what the native engine prints with -f json: one JSON object a line, of the types start, interval,
+// and last either result or error. It is written by the engine, and read by whoever ran it.
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
+
+	"nearfar/internal/result"
+)
+
+// The types of lines.
+const (
+	typeStart    = "start"
+	typeInterval = "interval"
+	typeResult   = "result"
+	typeError    = "error"
+)
+
+// Start is the first line: the parameters in effect.
+type Start struct {
+	Type     string `json:"type"`
+	Version  string `json:"version"`
+	Mode     string `json:"mode"`
+	Protocol string `json:"protocol"`
+	Server   string `json:"server"`
+	// Request, Response and Message are application message sizes in bytes.
+	Request     int `json:"request,omitempty"`
+	Response    int `json:"response,omitempty"`
+	Message     int `json:"message,omitempty"`
+	Connections int `json:"connections"`
+	// Warmup is discarded, Duration is the length of the window; in seconds.
+	Warmup   float64 `json:"warmup_seconds"`
+	Duration float64 `json:"duration_seconds"`
+}
+
+// Interval is what was measured in one part of the window, a second as a rule. Times are in seconds; those of the
+// round trips are there for rr and crr, goodput for stream.
+type Interval struct {
+	Type string `json:"type"`
+	// Second counts the intervals from 1. Start and End are since the beginning of the window.
+	Second int     `json:"second"`
+	Start  float64 `json:"start_seconds"`
+	End    float64 `json:"end_seconds"`
+	// Count is how many round trips were recorded.
+	Count int64   `json:"count,omitempty"`
+	Rate  float64 `json:"transaction_rate,omitempty"`
+	Mean  float64 `json:"rtt_mean,omitempty"`
+	Min   float64 `json:"rtt_min,omitempty"`
+	P50   float64 `json:"rtt_p50,omitempty"`
+	P99   float64 `json:"rtt_p99,omitempty"`
+	Max   float64 `json:"rtt_max,omitempty"`
+	// Bytes is what the server received, Goodput the same in bit/s.
+	Bytes   int64   `json:"bytes,omitempty"`
+	Goodput float64 `json:"goodput,omitempty"`
+}
+
+// Result is the last line of a measurement.
+type Result struct {
+	Type     string `json:"type"`
+	Version  string `json:"version"`
+	Mode     string `json:"mode"`
+	Protocol string `json:"protocol"`
+	// MessageBytes is the request's size (rr, crr) or that of one write (stream).
+	MessageBytes int `json:"message_bytes"`
+	// Duration is the length of the window as it was, in seconds.
+	Duration float64 `json:"duration_seconds"`
+	// ReportedAs and Definition are those of result.Measurement.
+	ReportedAs string          `json:"reported_as"`
+	Definition string          `json:"definition"`
+	Metrics    []result.Metric `json:"metrics"`
+	// Histogram is the distribution of rtt in nanoseconds: HdrHistogram's V2 compressed encoding in base64.
+	Histogram string            `json:"histogram,omitempty"`
+	Facts     map[string]string `json:"facts"`
+	Notes     []string          `json:"notes,omitempty"`
+}
+
+// Failure is the last line where there is no result.
+type Failure struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// A Writer prints the lines.
+type Writer struct{ w io.Writer }
+
+// NewWriter returns a writer of lines to w.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+
+// Start prints the first line.
+func (w *Writer) Start(s Start) error { s.Type = typeStart; return w.line(s) }
+
+// Interval prints the line of one interval.
+func (w *Writer) Interval(i Interval) error { i.Type = typeInterval; return w.line(i) }
+
+// Result prints the last line of a measurement.
+func (w *Writer) Result(r Result) error { r.Type = typeResult; return w.line(r) }
+
+// Failure prints the last line where there is no result.
+func (w *Writer) Failure(message string) error {
+	return w.line(Failure{Type: typeError, Message: message})
+}
+
+func (w *Writer) line(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("writing a record: %w", err)
+	}
+	_, err = w.w.Write(append(b, '\n'))
+	return err
+}
+
+// Run is what one execution printed.
+type Run struct {
+	Start     Start
+	Intervals []Interval
+	Result    Result
+}
+
+// The bounds of what is read.
+const (
+	maxLine      = 4 << 20
+	maxIntervals = 1 << 16
+	maxMetrics   = 1000
+	maxFacts     = 200
+	maxNotes     = 50
+	maxText      = 1000
+)
+
+// FailedError is an error line: the engine ran, and says why it has no result.
+type FailedError struct{ Message string }
+
+func (e *FailedError) Error() string { return e.Message }
+
+// Read reads and checks what an execution printed. A *FailedError is returned where the engine reports one, and another
+// error where the output is not whole or not the engine's. The intervals that were read are returned in any case.
+func Read(printed []byte) (Run, error) {
+	var run Run
+	lines := bufio.NewScanner(bytes.NewReader(printed))
+	lines.Buffer(nil, maxLine)
+	for number := 1; lines.Scan(); number++ {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		ended, err := run.take(line)
+		if err != nil {
+			var failed *FailedError
+			if errors.As(err, &failed) {
+				return run, err
+			}
+			return run, fmt.Errorf("line %d of the engine's output: %w", number, err)
+		}
+		if ended {
+			for lines.Scan() {
+				if len(bytes.TrimSpace(lines.Bytes())) > 0 {
+					return run, errors.New("the engine's output goes on after its result")
+				}
+			}
+			return run, lines.Err()
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return run, fmt.Errorf("the engine's output: %w", err)
+	}
+	if run.Start.Type == "" {
+		return run, errors.New("the engine printed no record: it did not run, or its output is lost")
+	}
+	return run, errors.New("the engine's output ends before its result: it was cut short")
+}
+
+// take reads one line, and returns true after the result.
+func (r *Run) take(line []byte) (bool, error) {
+	var kind struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(line, &kind); err != nil {
+		return false, fmt.Errorf("no JSON object: %w", err)
+	}
+	if r.Start.Type == "" && kind.Type != typeStart && kind.Type != typeError {
+		return false, fmt.Errorf("%q comes before the start", clip(kind.Type))
+	}
+	switch kind.Type {
+	case typeStart:
+		if r.Start.Type != "" {
+			return false, errors.New("a second start")
+		}
+		return false, json.Unmarshal(line, &r.Start)
+	case typeInterval:
+		if len(r.Intervals) == maxIntervals {
+			return false, fmt.Errorf("more than %d intervals", maxIntervals)
+		}
+		var i Interval
+		if err := json.Unmarshal(line, &i); err != nil {
+			return false, err
+		}
+		if err := i.check(); err != nil {
+			return false, err
+		}
+		r.Intervals = append(r.Intervals, i)
+		return false, nil
+	case typeResult:
+		if err := json.Unmarshal(line, &r.Result); err != nil {
+			r.Result = Result{}
+			return false, err
+		}
+		if err := r.Result.check(); err != nil {
+			r.Result = Result{}
+			return false, err
+		}
+		return true, nil
+	case typeError:
+		var f Failure
+		if err := json.Unmarshal(line, &f); err != nil {
+			return false, err
+		}
+		return false, &FailedError{Message: clip(f.Message)}
+	}
+	return false, fmt.Errorf("unknown type %q", clip(kind.Type))
+}
+
+func (i Interval) check() error {
+	if i.Second < 1 || i.Count < 0 || i.Bytes < 0 {
+		return errors.New("an interval with a negative count")
+	}
+	for _, v := range []float64{i.Start, i.End, i.Rate, i.Mean, i.Min, i.P50, i.P99, i.Max, i.Goodput} {
+		if !sound(v) {
+			return errors.New("an interval with a value that is negative or not finite")
+		}
+	}
+	return nil
+}
+
+func (r Result) check() error {
+	switch {
+	case len(r.Metrics) == 0:
+		return errors.New("a result without metrics")
+	case len(r.Metrics) > maxMetrics || len(r.Facts) > maxFacts || len(r.Notes) > maxNotes:
+		return errors.New("a result with too many entries")
+	case !sound(r.Duration) || r.Duration == 0 || r.Duration > 1e6:
+		return fmt.Errorf("a window of %v s", r.Duration)
+	case r.MessageBytes < 0:
+		return fmt.Errorf("messages of %d bytes", r.MessageBytes)
+	}
+	for _, m := range r.Metrics {
+		unit, known := result.UnitOf(m.Name)
+		switch {
+		case !known:
+			return fmt.Errorf("unknown metric %q", clip(m.Name))
+		case m.Unit != unit:
+			return fmt.Errorf("metric %s in %q, not in %q", m.Name, clip(m.Unit), unit)
+		case !sound(m.Value):
+			return fmt.Errorf("metric %s of %v", m.Name, m.Value)
+		case len(m.Stat) > 20 || len(m.Scope) > 50:
+			return fmt.Errorf("metric %s with a stat or scope that is too long", m.Name)
+		}
+	}
+	for _, text := range append([]string{r.Version, r.Mode, r.Protocol, r.ReportedAs, r.Definition}, r.Notes...) {
+		if len(text) > maxText {
+			return errors.New("a text that is too long")
+		}
+	}
+	for k, v := range r.Facts {
+		if len(k) > maxText || len(v) > maxText {
+			return errors.New("a fact that is too long")
+		}
+	}
+	if r.Histogram != "" {
+		if err := checkHistogram(r.Histogram); err != nil {
+			return fmt.Errorf("the histogram: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkHistogram decodes a histogram as a reader of the record will.
+func checkHistogram(encoded string) error {
+	h, err := hdrhistogram.Decode([]byte(encoded))
+	if err != nil {
+		return err
+	}
+	if h.TotalCount() == 0 {
+		return errors.New("empty")
+	}
+	return nil
+}
+
+func sound(v float64) bool { return v >= 0 && !math.IsInf(v, 0) && !math.IsNaN(v) }
+
+func clip(s string) string {
+	if len(s) > maxText {
+		return s[:maxText] + "..."
+	}
+	return s
+}

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+)
+
+// Request/response over TCP: one connection, one transaction in flight, one write and one read for each.
+
+// A transactor carries out transactions one after the other on the hot thread.
+type transactor interface {
+	// run carries out transactions until the clock passes the given time, and returns the clock after the last one;
+	// false when the connection failed. It records each into h, or nothing where h is nil.
+	run(h *Histogram, until int64) (end int64, ok bool)
+	// err is why run returned false.
+	err() error
+}
+
+// rrClient is the client's side.
+type rrClient struct {
+	socket            *socket
+	request, response []byte
+}
+
+func newRRClient(s *socket, request, response int) *rrClient {
+	return &rrClient{socket: s, request: newBuffer(request), response: newBuffer(response)}
+}
+
+// run is the hot loop. The end of one transaction is the start of the next, so that one reading of the clock for each is
+// enough; what the loop itself does between them, some 20 ns, is part of the next round trip.
+//
+//go:nosplit
+func (c *rrClient) run(h *Histogram, until int64) (int64, bool) {
+	start := nanotime()
+	for {
+		n := c.socket.write(c.request)
+		if n != len(c.request) && !writeRest(c.socket, c.request, n) {
+			return start, false
+		}
+		n = c.socket.read(c.response)
+		if n != len(c.response) && !readRest(c.socket, c.response, n) {
+			return start, false
+		}
+		now := nanotime()
+		if h != nil {
+			h.Record(now - start)
+		}
+		start = now
+		if now >= until {
+			return now, true
+		}
+	}
+}
+
+func (c *rrClient) err() error { return connectionError(c.socket) }
+
+// rrServer answers each request with a response until the connection ends.
+type rrServer struct {
+	socket            *socket
+	request, response []byte
+	// transactions is written by the hot thread alone.
+	transactions atomic.Int64
+}
+
+func newRRServer(s *socket, request, response int) *rrServer {
+	return &rrServer{socket: s, request: newBuffer(request), response: newBuffer(response)}
+}
+
+//go:nosplit
+func (s *rrServer) run() {
+	var answered int64
+	for {
+		n := s.socket.read(s.request)
+		if n != len(s.request) && !readRest(s.socket, s.request, n) {
+			break
+		}
+		n = s.socket.write(s.response)
+		if n != len(s.response) && !writeRest(s.socket, s.response, n) {
+			break
+		}
+		answered++
+	}
+	s.transactions.Store(answered)
+}
+
+// writeRest completes the writing of b of which n bytes have gone; n < 0 when the write failed.
+//
+//go:nosplit
+func writeRest(s *socket, b []byte, n int) bool {
+	for n >= 0 {
+		b = b[n:]
+		if len(b) == 0 {
+			return true
+		}
+		n = s.write(b)
+	}
+	return false
+}
+
+// readRest completes the reading of b of which n bytes have come; n <= 0 when the connection ended or failed.
+//
+//go:nosplit
+func readRest(s *socket, b []byte, n int) bool {
+	for n > 0 {
+		b = b[n:]
+		if len(b) == 0 {
+			return true
+		}
+		n = s.read(b)
+	}
+	if n == 0 {
+		s.setEnded()
+	}
+	return false
+}
+
+// connectionError says why a data connection failed.
+func connectionError(s *socket) error {
+	err := s.err()
+	if errors.Is(err, io.EOF) {
+		return errors.New("the server closed the data connection")
+	}
+	return fmt.Errorf("data connection: %w", err)
+}

@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"nearfar/internal/engine/record"
+	"nearfar/internal/result"
+)
+
+// window is what the hot thread of rr and crr leaves behind.
+type window struct {
+	start, end int64
+	cpu        time.Duration
+	elapsed    time.Duration
+	before     datagramCounts // at the start of the window
+	err        error
+}
+
+// transactions runs warm-up and window of rr or crr on a thread of its own, and makes the result.
+func (c *client) transactions(t transactor, observer Observer) (record.Result, error) {
+	p := c.options.Params
+	rec := newRecorder(p.Duration)
+	facts := localFacts()
+	if len(c.sockets) > 0 && p.Mode == ModeRR {
+		for k, v := range c.sockets[0].facts() {
+			facts[k] = v
+		}
+	}
+	reported := make(chan struct{})
+	var theirs report
+	var theirErr error
+	go func() {
+		defer close(reported)
+		theirs, theirErr = c.incoming(func(kind frameKind, _ []byte) error {
+			return fmt.Errorf("the server sent a frame of kind %d in the middle of %s", kind, p.Mode)
+		})
+	}()
+	var w window
+	var only *socket
+	if len(c.sockets) == 1 && p.Mode == ModeRR {
+		only = c.sockets[0]
+	}
+	done := onThread(only, func() { w = runWindow(t, rec, p) })
+	if err := c.watch(done, rec, observer); err != nil {
+		c.interrupt(err)
+		<-done
+		return record.Result{}, err
+	}
+	if w.err != nil {
+		return record.Result{}, c.whyFailed(w.err, reported, &theirErr)
+	}
+	if err := c.frames.write(frameStop, nil); err != nil {
+		return record.Result{}, c.said("ending", err)
+	}
+	<-reported
+	if theirErr != nil {
+		return record.Result{}, theirErr
+	}
+	return c.transactionResult(t, rec, w, theirs, facts)
+}
+
+// whyFailed finds the reason of a hot thread's failure: that for which it was interrupted, or what the server says within
+// a moment, or else the thread's own error.
+func (c *client) whyFailed(own error, reported <-chan struct{}, theirs *error) error {
+	if reason := c.reason(); reason != nil {
+		return reason
+	}
+	if err := c.control.SetReadDeadline(time.Now().Add(500 * time.Millisecond)); err != nil {
+		return own
+	}
+	<-reported
+	var said *peerError
+	if errors.As(*theirs, &said) {
+		return *theirs
+	}
+	return own
+}
+
+// runWindow is what the hot thread does: warm-up, and then one interval after the other. Between two intervals it closes
+// the record of the first; the clock of the next starts after that.
+func runWindow(t transactor, rec *recorder, p Params) (w window) {
+	if p.Warmup > 0 {
+		if _, ok := t.run(nil, nanotime()+int64(p.Warmup)); !ok {
+			return window{err: t.err()}
+		}
+	}
+	if u, ok := t.(*udpClient); ok {
+		w.before = u.counts
+	}
+	account := startAccount()
+	w.start = nanotime()
+	until := w.start + int64(p.Duration)
+	from, next := w.start, w.start
+	for from < until {
+		for next <= from { // more than once after a stall
+			next += rec.length
+		}
+		end, ok := t.run(rec.current, min(next, until))
+		if !ok {
+			w.err = t.err()
+			return w
+		}
+		rec.closeInterval(from, end)
+		w.end, from = end, end
+	}
+	w.cpu, w.elapsed = account.elapsed()
+	return w
+}
+
+// watch tells the observer of the intervals until the hot thread is done.
+func (c *client) watch(done <-chan struct{}, rec *recorder, observer Observer) error {
+	told := 0
+	tell := func() error {
+		for _, i := range rec.since(told) {
+			told++
+			if err := observer.Interval(intervalLine(told, i, rec.slots[0].start)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if !c.options.Live {
+		<-done
+		return tell()
+	}
+	// Often enough that a line comes soon after its interval ends.
+	timer := time.NewTicker(time.Duration(rec.length) / 4)
+	defer timer.Stop()
+	for {
+		select {
+		case <-done:
+			return tell()
+		case <-timer.C:
+			if err := tell(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func intervalLine(number int, i interval, zero int64) record.Interval {
+	seconds := func(ns int64) float64 { return float64(ns) / 1e9 }
+	if i.count == 0 {
+		return record.Interval{Second: number, Start: seconds(i.start - zero), End: seconds(i.end - zero)}
+	}
+	return record.Interval{
+		Second: number, Start: seconds(i.start - zero), End: seconds(i.end - zero), Count: i.count,
+		Rate: float64(i.count) / seconds(i.end-i.start), Mean: seconds(i.sum) / float64(i.count),
+		Min: seconds(i.min), P50: seconds(i.p50), P99: seconds(i.p99), Max: seconds(i.max),
+	}
+}
+
+// transactionResult makes the result of rr and crr.
+func (c *client) transactionResult(t transactor, rec *recorder, w window, theirs report, facts map[string]string) (record.Result, error) {
+	p := c.options.Params
+	length := float64(w.end-w.start) / 1e9
+	if rec.total.Count() == 0 {
+		return record.Result{}, fmt.Errorf("no transaction was completed within %v", p.Duration)
+	}
+	histogram, err := rec.total.Encode()
+	if err != nil {
+		return record.Result{}, err
+	}
+	r := record.Result{
+		Version: Version(), Mode: p.Mode, Protocol: p.Protocol, MessageBytes: p.Request, Duration: length,
+		ReportedAs: result.DefinitionRTT, Definition: result.DefinitionRTT,
+		Metrics:   rec.total.metrics(result.RTT),
+		Histogram: string(histogram), Facts: facts,
+	}
+	r.Metrics = append(r.Metrics, result.Metric{Name: result.TransactionRate, Unit: result.PerSecond, Value: float64(rec.total.Count()) / length})
+	switch t := t.(type) {
+	case *crrClient:
+		r.Metrics = append(r.Metrics, t.connects.metrics(result.ConnectTime)...)
+		r.Notes = append(r.Notes, "rtt is that of a whole transaction: socket, connect, request, response, the server's close, and close.")
+	case *udpClient:
+		r.Metrics = append(r.Metrics, t.counts.minus(w.before).metrics()...)
+		facts["reply_timeout"] = time.Duration(t.timeout).String()
+		facts["late"] = strconv.FormatInt(t.counts.late-w.before.late, 10)
+		facts["foreign"] = strconv.FormatInt(t.counts.foreign-w.before.foreign, 10)
+	}
+	r.Metrics = append(r.Metrics, cpuMetrics(w.cpu, w.elapsed, theirs)...)
+	facts["server.transactions"] = strconv.FormatInt(theirs.Transactions, 10)
+	addServerFacts(facts, theirs)
+	return r, nil
+}
+
+// minus gives the counts since an earlier state.
+func (d datagramCounts) minus(e datagramCounts) datagramCounts {
+	return datagramCounts{sent: d.sent - e.sent, received: d.received - e.received, late: d.late - e.late,
+		duplicates: d.duplicates - e.duplicates, foreign: d.foreign - e.foreign}
+}
+
+func (d datagramCounts) metrics() []result.Metric {
+	one := func(name string, v float64) result.Metric {
+		return result.Metric{Name: name, Unit: result.One, Value: v}
+	}
+	m := []result.Metric{
+		one(result.Sent, float64(d.sent)), one(result.Received, float64(d.received)),
+		one(result.Lost, float64(d.sent-d.received)),
+	}
+	if d.sent > 0 {
+		m = append(m, one(result.Loss, float64(d.sent-d.received)/float64(d.sent)))
+	}
+	return append(m, one(result.Duplicates, float64(d.duplicates)))
+}
+
+// cpuMetrics gives the cores that each side used; a side that does not know is left out.
+func cpuMetrics(cpu, elapsed time.Duration, theirs report) (m []result.Metric) {
+	if elapsed > 0 {
+		m = append(m, result.Metric{Name: result.CPU, Unit: result.One, Scope: "client", Value: cpu.Seconds() / elapsed.Seconds()})
+	}
+	if theirs.Elapsed > 0 {
+		m = append(m, result.Metric{Name: result.CPU, Unit: result.One, Scope: "server", Value: theirs.CPU.Seconds() / theirs.Elapsed.Seconds()})
+	}
+	return m
+}
+
+func addServerFacts(facts map[string]string, theirs report) {
+	facts["server.version"] = printable(theirs.Version)
+	for k, v := range theirs.Facts {
+		facts["server."+printable(k)] = printable(v)
+	}
+}
