@@ -355,9 +355,6 @@ func (a *acceptor) fromPeer() bool {
 	return (*unix.RawSockaddrInet6)(unsafe.Pointer(&a.address)).Addr == a.want
 }
 
-// interrupt makes a blocked accept return.
-func (a *acceptor) interrupt() { a.listener.interrupt() }
-
 func (a *acceptor) close() { a.listener.close() }
 
 // Reexec replaces the process by itself with asynchronous preemption off, unless it is off: the runtime would otherwise

@@ -24,8 +24,8 @@ func Tune() {
 // also keeps the runtime from adapting it by itself, for which it would stop the world.
 func reserveThreads(hot int) { runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), hot+2)) }
 
-// EngineEnv is the environment setting that an engine process must be started with to save it starting itself again.
-func EngineEnv() string { return "GODEBUG=" + godebugSetting }
+// Environment is the environment setting that an engine process must be started with to save it starting itself again.
+func Environment() string { return "GODEBUG=" + godebugSetting }
 
 func preemptionOff(godebug string) bool {
 	for setting := range strings.SplitSeq(godebug, ",") {
@@ -38,7 +38,7 @@ func preemptionOff(godebug string) bool {
 
 // withPreemptionOff returns the environment with the setting added to GODEBUG.
 func withPreemptionOff(env []string) []string {
-	setting := EngineEnv()
+	setting := Environment()
 	out := make([]string, 0, len(env)+1)
 	for _, kv := range env {
 		if old, found := strings.CutPrefix(kv, "GODEBUG="); found {

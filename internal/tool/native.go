@@ -57,7 +57,7 @@ func (n *Native) Plan(w experiment.Workload, server host.Endpoint) (Plan, error)
 	}
 	address := netip.AddrPortFrom(server.Address, nativePort).String()
 	stdin := []byte(n.secret + "\n")
-	env := []string{engine.EngineEnv()}
+	env := []string{engine.Environment()}
 	client := []string{host.Self, "engine", p.Mode, address, "-f", "json", "--secret-stdin",
 		"--duration", p.Duration.String(), "--warmup", p.Warmup.String()}
 	if p.Mode == engine.ModeStream {
