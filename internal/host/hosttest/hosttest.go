@@ -1,0 +1,382 @@
+// Package hosttest is the conformance suite for kinds of hosts: what host.Host promises, tried on real ones.
+//
+// A kind of host joins with a test that calls Run, and with its test binary as the program that the suite starts: see
+// Verb, or Program where processes are functions.
+package hosttest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nearfar/internal/host"
+)
+
+// patience is how long the suite waits for what must happen at once, on however busy a machine.
+const patience = 30 * time.Second
+
+// Run runs the suite. hosts makes a fresh pair of hosts, and frees what Close does not when the test ends.
+func Run(t *testing.T, hosts func(t *testing.T) (client, server host.Host)) {
+	s := suite{hosts: hosts}
+	t.Run("endpoints", s.endpoints)
+	t.Run("output", s.output)
+	t.Run("exit status", s.exitStatus)
+	t.Run("stdin", s.stdin)
+	t.Run("big output", s.bigOutput)
+	t.Run("discarded output", s.discardedOutput)
+	t.Run("failing writer", s.failingWriter)
+	t.Run("missing program", s.missingProgram)
+	t.Run("empty command", s.emptyCommand)
+	t.Run("stop", s.stop)
+	t.Run("cancel", s.cancel)
+	t.Run("canceled before", s.canceledBefore)
+	t.Run("wait from several goroutines", s.severalWaits)
+	t.Run("parallel starts", s.parallelStarts)
+	t.Run("put of what fails", s.putFails)
+	t.Run("close", s.close)
+	t.Run("processes", s.processes)
+}
+
+type suite struct {
+	hosts func(t *testing.T) (client, server host.Host)
+}
+
+// client makes a pair and gives one of it.
+func (s suite) client(t *testing.T) host.Host {
+	t.Helper()
+	c, _ := s.pair(t)
+	return c
+}
+
+func (s suite) pair(t *testing.T) (client, server host.Host) {
+	t.Helper()
+	client, server = s.hosts(t)
+	t.Cleanup(func() {
+		for _, h := range []host.Host{client, server} {
+			if err := h.Close(); err != nil {
+				t.Errorf("closing %s: %v", h.Endpoint().Name, err)
+			}
+		}
+	})
+	return client, server
+}
+
+// A ran is a process that has been run to its end.
+type ran struct {
+	stdout, stderr string
+	err            error
+}
+
+// run starts a command and waits for it.
+func run(t *testing.T, h host.Host, c host.Cmd) ran {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	p, err := h.Start(ctx, c)
+	if err != nil {
+		t.Fatalf("starting %q: %v", c.Argv, err)
+	}
+	err = p.Wait()
+	if ctx.Err() != nil {
+		t.Fatalf("%q did not end", c.Argv)
+	}
+	return ran{stdout: stdout.String(), stderr: stderr.String(), err: err}
+}
+
+func (r ran) want(t *testing.T, stdout, stderr string) {
+	t.Helper()
+	if r.err != nil || r.stdout != stdout || r.stderr != stderr {
+		t.Errorf("got %q, %q and error %v; want %q and %q", r.stdout, r.stderr, r.err, stdout, stderr)
+	}
+}
+
+// started is a process that has printed that it is ready.
+type started struct {
+	host.Process
+	stdout *lineWriter
+}
+
+// start starts a command and waits for its first line.
+func start(ctx context.Context, t *testing.T, h host.Host, c host.Cmd) (started, string) {
+	t.Helper()
+	w := &lineWriter{first: make(chan string, 1)}
+	c.Stdout = w
+	p, err := h.Start(ctx, c)
+	if err != nil {
+		t.Fatalf("starting %q: %v", c.Argv, err)
+	}
+	select {
+	case line := <-w.first:
+		return started{Process: p, stdout: w}, line
+	case <-time.After(patience):
+		t.Fatalf("%q printed no line", c.Argv)
+	}
+	panic("unreachable")
+}
+
+// lineWriter keeps what is written, and tells of the first line.
+type lineWriter struct {
+	mu    sync.Mutex
+	b     bytes.Buffer
+	told  bool
+	first chan string
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.b.Write(p)
+	if line, _, ok := strings.Cut(w.b.String(), "\n"); ok && !w.told {
+		w.told = true
+		w.first <- line
+	}
+	return len(p), nil
+}
+
+func (w *lineWriter) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.String()
+}
+
+// within fails the test where f takes too long.
+func within(t *testing.T, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatalf("%s takes more than %v", what, patience)
+	}
+}
+
+func (s suite) endpoints(t *testing.T) {
+	c, sv := s.pair(t)
+	for _, h := range []host.Host{c, sv} {
+		if e := h.Endpoint(); e.Name == "" || !e.Address.IsValid() || e.Address.IsUnspecified() {
+			t.Errorf("endpoint %+v", e)
+		}
+	}
+	if c.Endpoint().Name == sv.Endpoint().Name {
+		t.Errorf("both hosts are called %q", c.Endpoint().Name)
+	}
+}
+
+func (s suite) output(t *testing.T) {
+	c, sv := s.pair(t)
+	run(t, c, self("print", "to", "both", "streams")).want(t, "to both streams", "15")
+	run(t, sv, self("print", "of the server; 'quoted' $HOME")).want(t, "of the server; 'quoted' $HOME", "29")
+	run(t, c, self("print", "")).want(t, "", "0")
+}
+
+func (s suite) exitStatus(t *testing.T) {
+	c := s.client(t)
+	run(t, c, self("exit", "0")).want(t, "", "")
+	for _, code := range []int{1, 2, 77, 255} {
+		r := run(t, c, self("exit", strconv.Itoa(code)))
+		var exit *host.ExitError
+		if !errors.As(r.err, &exit) || exit.Code != code || exit.Signal != "" {
+			t.Errorf("exit status %d gives %v", code, r.err)
+		}
+	}
+}
+
+func (s suite) stdin(t *testing.T) {
+	c := s.client(t)
+	cat := self("cat")
+	run(t, c, cat).want(t, "", "") // the end of file at once
+	cat.Stdin = []byte("a secret\x00\xff\n")
+	run(t, c, cat).want(t, "a secret\x00\xff\n", "")
+	big := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // more than any pipe holds
+	cat.Stdin = big
+	run(t, c, cat).want(t, string(big), "")
+	// Who does not read it all is not held up.
+	unread := self("exit", "0")
+	unread.Stdin = big
+	run(t, c, unread).want(t, "", "")
+}
+
+func (s suite) bigOutput(t *testing.T) {
+	const size = 8 << 20
+	r := run(t, s.client(t), self("flood", strconv.Itoa(size)))
+	if r.err != nil || len(r.stdout) != size || r.stderr != strings.ToUpper(r.stdout) {
+		t.Errorf("got %d and %d bytes and error %v; want %d on both", len(r.stdout), len(r.stderr), r.err, size)
+	}
+}
+
+func (s suite) discardedOutput(t *testing.T) {
+	p, err := s.client(t).Start(t.Context(), self("flood", "1000000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	within(t, "a process without readers", func() {
+		if err := p.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+type failingWriter struct{ err error }
+
+func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
+func (s suite) failingWriter(t *testing.T) {
+	full := errors.New("the disk is full")
+	c := self("flood", "1000000")
+	c.Stdout = failingWriter{full}
+	p, err := s.client(t).Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	within(t, "a process whose output cannot be kept", func() {
+		if err := p.Wait(); err == nil {
+			t.Error("output that could not be kept is no error")
+		}
+	})
+}
+
+func (s suite) missingProgram(t *testing.T) {
+	c := s.client(t)
+	_, err := c.Start(t.Context(), host.Cmd{Argv: []string{"no-such-program-anywhere", "-x"}})
+	var failure *host.Error
+	if !errors.Is(err, host.ErrNotFound) || !errors.As(err, &failure) {
+		t.Fatalf("a missing program gives %v", err)
+	}
+	if failure.Host != c.Endpoint().Name || len(failure.Argv) != 2 {
+		t.Errorf("the error names host %q and command %q", failure.Host, failure.Argv)
+	}
+}
+
+func (s suite) emptyCommand(t *testing.T) {
+	if _, err := s.client(t).Start(t.Context(), host.Cmd{}); err == nil {
+		t.Error("an empty command was started")
+	}
+}
+
+func (s suite) stop(t *testing.T) {
+	p, line := start(t.Context(), t, s.client(t), self("wait"))
+	if line != "ready" {
+		t.Fatalf("it printed %q", line)
+	}
+	within(t, "stopping", func() {
+		if err := p.Stop(patience); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := p.Wait(); err != nil {
+		t.Errorf("a process that ended as asked: %v", err)
+	}
+	if got := p.stdout.String(); got != "ready\nasked to end\n" {
+		t.Errorf("it printed %q", got)
+	}
+	within(t, "stopping again", func() {
+		if err := p.Stop(patience); err != nil {
+			t.Errorf("stopping what has ended: %v", err)
+		}
+	})
+}
+
+func (s suite) cancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	p, _ := start(ctx, t, s.client(t), self("wait"))
+	cancel()
+	within(t, "ending with the context", func() { _ = p.Wait() })
+}
+
+func (s suite) canceledBefore(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p, err := s.client(t).Start(ctx, self("wait"))
+	if err != nil {
+		return // it was not even started
+	}
+	within(t, "ending with the context", func() { _ = p.Wait() })
+}
+
+func (s suite) severalWaits(t *testing.T) {
+	p, _ := start(t.Context(), t, s.client(t), self("wait"))
+	results := make(chan error, 3)
+	for range cap(results) {
+		go func() { results <- p.Wait() }()
+	}
+	if err := p.Stop(patience); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "waiting", func() {
+		for range cap(results) {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func (s suite) parallelStarts(t *testing.T) {
+	c, sv := s.pair(t)
+	var all sync.WaitGroup
+	for i := range 24 {
+		h := c
+		if i%2 == 1 {
+			h = sv
+		}
+		all.Go(func() {
+			word := "number " + strconv.Itoa(i)
+			run(t, h, self("print", word)).want(t, word, strconv.Itoa(len(word)))
+		})
+	}
+	all.Wait()
+}
+
+// brokenReader fails after some bytes.
+type brokenReader struct{ rest io.Reader }
+
+func (r brokenReader) Read(p []byte) (int, error) {
+	n, err := r.rest.Read(p)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func (s suite) putFails(t *testing.T) {
+	broken := brokenReader{strings.NewReader("half of it")}
+	err := s.client(t).Put(t.Context(), "/tmp/hosttest/half", 0o600, broken)
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a file that cannot be read whole gives %v", err)
+	}
+}
+
+func (s suite) close(t *testing.T) {
+	c, sv := s.pair(t)
+	p, _ := start(t.Context(), t, c, self("wait"))
+	other, _ := start(t.Context(), t, sv, self("wait"))
+	within(t, "closing", func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	within(t, "a closed host's process", func() { _ = p.Wait() })
+	if err := c.Close(); err != nil {
+		t.Errorf("closing twice: %v", err)
+	}
+	if _, err := c.Start(t.Context(), self("exit", "0")); err == nil {
+		t.Error("a process was started on a closed host")
+	}
+	run(t, sv, self("print", "here")).want(t, "here", "4") // the other is not touched
+	if err := other.Stop(patience); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,128 @@
+package lab
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+// rulesPerBatch keeps the acknowledgements of a batch of rules within a netlink socket's buffer.
+const rulesPerBatch = 64
+
+// add makes a stateful firewall at a device of the calling thread's namespace, as a distributed firewall has at a VM's
+// port: packets of known connections are accepted from the connection table; the first packet of a new one is matched
+// against Rules rules, none of which fits, and accepted by the last.
+func (fw *firewall) add() error {
+	c, err := nftables.New(nftables.AsLasting())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.CloseLasting() }()
+	table := c.AddTable(fw.table())
+	chain := c.AddChain(fw.chain(table))
+	c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: established()})
+	for i := range fw.Rules {
+		c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: miss(i)})
+		if i%rulesPerBatch == rulesPerBatch-1 {
+			if err := c.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: []expr.Any{
+		&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictAccept},
+	}})
+	// What packets pass first, made last: the first of them finds all rules.
+	if fw.Forwarded {
+		fw.hook(c, table, nftables.ChainHookForward, expr.MetaKeyIIFNAME, expr.MetaKeyOIFNAME)
+	} else {
+		fw.hook(c, table, nftables.ChainHookInput, expr.MetaKeyIIFNAME)
+		fw.hook(c, table, nftables.ChainHookOutput, expr.MetaKeyOIFNAME)
+	}
+	return c.Flush()
+}
+
+// hook sends what passes the hook through the device to the rules.
+func (fw *firewall) hook(c *nftables.Conn, table *nftables.Table, hook *nftables.ChainHook, sides ...expr.MetaKey) {
+	base := c.AddChain(&nftables.Chain{
+		Name: fmt.Sprintf("hook%d", *hook), Table: table, Type: nftables.ChainTypeFilter,
+		Hooknum: hook, Priority: nftables.ChainPriorityFilter,
+	})
+	name := make([]byte, unix.IFNAMSIZ)
+	copy(name, fw.Device)
+	for _, side := range sides {
+		c.AddRule(&nftables.Rule{Table: table, Chain: base, Exprs: []expr.Any{
+			&expr.Meta{Key: side, Register: 1},
+			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: name},
+			&expr.Verdict{Kind: expr.VerdictGoto, Chain: rulesChain},
+		}})
+	}
+}
+
+const rulesChain = "rules"
+
+func (fw *firewall) table() *nftables.Table {
+	return &nftables.Table{Family: nftables.TableFamilyIPv4, Name: fmt.Sprintf("firewall%d", fw.Element)}
+}
+
+func (fw *firewall) chain(table *nftables.Table) *nftables.Chain {
+	return &nftables.Chain{Name: rulesChain, Table: table}
+}
+
+// established accepts, and counts, packets of known connections: ct state established,related counter accept.
+func established() []expr.Any {
+	known := binaryutil.NativeEndian.PutUint32(expr.CtStateBitESTABLISHED | expr.CtStateBitRELATED)
+	return []expr.Any{
+		&expr.Ct{Register: 1, Key: expr.CtKeySTATE},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 4, Mask: known, Xor: make([]byte, 4)},
+		&expr.Cmp{Op: expr.CmpOpNeq, Register: 1, Data: make([]byte, 4)},
+		&expr.Counter{},
+		&expr.Verdict{Kind: expr.VerdictAccept},
+	}
+}
+
+// miss is a rule of its own that no packet of a lab fits: its source is in 198.18.0.0/15, set aside for benchmarks
+// (RFC 2544).
+func miss(i int) []expr.Any {
+	source := binary.BigEndian.AppendUint32(nil, 198<<24|18<<16|uint32(i))
+	return []expr.Any{
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: 12, Len: 4}, // source address
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: source},
+		&expr.Verdict{Kind: expr.VerdictDrop},
+	}
+}
+
+// counters reads how many packets the firewall accepted from its connection table and by its last rule, and how many
+// rules it has between the two.
+func (fw *firewall) counters() (map[string]uint64, error) {
+	c, err := nftables.New()
+	if err != nil {
+		return nil, err
+	}
+	table := fw.table()
+	rules, err := c.GetRules(table, fw.chain(table))
+	if err != nil {
+		return nil, err
+	}
+	if len(rules) < 2 {
+		return nil, fmt.Errorf("a firewall of %d rules", len(rules))
+	}
+	return map[string]uint64{
+		"established": ruleCounter(rules[0]),
+		"new":         ruleCounter(rules[len(rules)-1]),
+		"rules":       uint64(len(rules) - 2),
+	}, nil
+}
+
+func ruleCounter(r *nftables.Rule) uint64 {
+	for _, e := range r.Exprs {
+		if c, ok := e.(*expr.Counter); ok {
+			return c.Packets
+		}
+	}
+	return 0
+}

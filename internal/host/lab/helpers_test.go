@@ -1,0 +1,290 @@
+//go:build linux
+
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+)
+
+// patience is how long tests wait for what must happen, on however busy a machine.
+const patience = 30 * time.Second
+
+// packetPort and streamPort are where the helpers' servers are.
+const (
+	packetPort = 7000
+	streamPort = 7001
+)
+
+// reflectPackets answers each UDP packet with the TTL and the length that it arrived with.
+func reflectPackets([]string) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_RECVTTL, 1); err != nil {
+		return err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: packetPort}); err != nil {
+		return err
+	}
+	b, oob := make([]byte, 65536), make([]byte, 256)
+	for {
+		n, oobn, _, from, err := unix.Recvmsg(fd, b, oob, 0)
+		if err != nil {
+			return err
+		}
+		messages, err := unix.ParseSocketControlMessage(oob[:oobn])
+		if err != nil {
+			return err
+		}
+		if len(messages) != 1 || len(messages[0].Data) < 4 {
+			return fmt.Errorf("no TTL in %d control messages", len(messages))
+		}
+		ttl := binary.NativeEndian.Uint32(messages[0].Data)
+		if err := unix.Sendto(fd, fmt.Appendf(nil, "%d %d", ttl, n), 0, from); err != nil {
+			return err
+		}
+	}
+}
+
+// bounce sends UDP packets of a length, which must not be fragmented, to a reflector, and prints what it says, until
+// one answer came: ADDRESS LENGTH.
+func bounce(args []string) error {
+	length, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	c, err := net.Dial("udp4", net.JoinHostPort(args[0], strconv.Itoa(packetPort)))
+	if err != nil {
+		return err
+	}
+	raw, err := c.(*net.UDPConn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	err = raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO)
+	})
+	if err != nil {
+		return err
+	}
+	b := make([]byte, 100)
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		if _, err := c.Write(make([]byte, length)); err != nil && !errors.Is(err, unix.ECONNREFUSED) {
+			return err
+		}
+		if err := c.SetReadDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
+			return err
+		}
+		if n, err := c.Read(b); err == nil {
+			fmt.Print(string(b[:n]))
+			return nil
+		}
+	}
+	return errors.New("no answer")
+}
+
+// echoServer sends back what it receives, on one TCP connection after another.
+func echoServer([]string) error {
+	l, err := net.Listen("tcp4", fmt.Sprintf(":%d", streamPort))
+	if err != nil {
+		return err
+	}
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		go func() {
+			defer func() { _ = c.Close() }()
+			_, _ = io.Copy(c, c)
+		}()
+	}
+}
+
+// transfer sends random bytes to an echo server, checks that they come back, and prints how long that took in seconds:
+// ADDRESS LENGTH.
+func transfer(args []string) error {
+	length, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	c, err := net.DialTimeout("tcp4", net.JoinHostPort(args[0], strconv.Itoa(streamPort)), 5*time.Second)
+	if err != nil {
+		return err
+	}
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	sent := make([]byte, length)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range sent {
+		sent[i] = byte(random.Uint32())
+	}
+	start := time.Now()
+	writing := make(chan error, 1)
+	go func() {
+		_, err := c.Write(sent)
+		writing <- err
+	}()
+	got := make([]byte, length)
+	if _, err := io.ReadFull(c, got); err != nil {
+		return err
+	}
+	if err := <-writing; err != nil {
+		return err
+	}
+	if !bytes.Equal(got, sent) {
+		return errors.New("other bytes came back than were sent")
+	}
+	fmt.Print(time.Since(start).Seconds())
+	return nil
+}
+
+// reject puts a rule before all others of a firewall of the namespace, which drops new TCP connections to a port:
+// ELEMENT PORT.
+func reject(args []string) error {
+	element, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	port, err := strconv.ParseUint(args[1], 10, 16)
+	if err != nil {
+		return err
+	}
+	c, err := nftables.New()
+	if err != nil {
+		return err
+	}
+	fw := &firewall{Element: element}
+	table := fw.table()
+	c.InsertRule(&nftables.Rule{Table: table, Chain: fw.chain(table), Exprs: []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_TCP}},
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binary.BigEndian.AppendUint16(nil, uint16(port))},
+		&expr.Verdict{Kind: expr.VerdictDrop},
+	}})
+	return c.Flush()
+}
+
+// hold opens a lab with processes in it, prints that it is ready, and lives on.
+func hold([]string) error {
+	ctx := context.Background()
+	l, err := Open(ctx, Options{})
+	if err != nil {
+		return err
+	}
+	client, _, err := l.Build(ctx, "held", path(experiment.Wire, experiment.Router))
+	if err != nil {
+		return err
+	}
+	if _, err := client.Start(ctx, host.Cmd{Argv: []string{host.Self, "echo"}}); err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	select {}
+}
+
+// path makes a path of elements with their defaults.
+func path(kinds ...string) experiment.Lab {
+	var l experiment.Lab
+	for _, k := range kinds {
+		e := experiment.Element{Kind: k}
+		if k == experiment.Firewall {
+			e.Rules = 100
+		}
+		l.Path = append(l.Path, e)
+	}
+	return l
+}
+
+// openLab opens a lab that is closed with the test.
+func openLab(t *testing.T, o Options) *Lab {
+	t.Helper()
+	l, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+func build(t *testing.T, l *Lab, arm string, spec experiment.Lab) (client, server host.Host) {
+	t.Helper()
+	client, server, err := l.Build(t.Context(), arm, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, server
+}
+
+// do runs this program on a host and gives what it printed; its failure fails the test.
+func do(t *testing.T, h host.Host, words ...string) string {
+	t.Helper()
+	out, err := try(t, h, words...)
+	if err != nil {
+		t.Fatalf("%s: %v: %v %s", h.Endpoint().Name, words, err, out)
+	}
+	return out
+}
+
+func try(t *testing.T, h host.Host, words ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	var out, problems strings.Builder
+	p, err := h.Start(ctx, host.Cmd{Argv: append([]string{host.Self}, words...), Stdout: &out, Stderr: &problems})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); err != nil {
+		return problems.String(), err
+	}
+	return out.String(), nil
+}
+
+// serve starts a helper's server and waits for its port. It ends with the host.
+func serve(t *testing.T, h host.Host, helper, protocol string, port int) {
+	t.Helper()
+	if _, err := h.Start(t.Context(), host.Cmd{Argv: []string{host.Self, helper}, Stderr: os.Stderr}); err != nil {
+		t.Fatal(err)
+	}
+	do(t, h, WaitPortVerb, protocol, strconv.Itoa(port), patience.String())
+}
+
+// observe gives the counters of an element.
+func observe(t *testing.T, l *Lab, arm string, element int) ElementFacts {
+	t.Helper()
+	elements, err := l.Observe(t.Context(), arm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if element >= len(elements) || elements[element].Element != element {
+		t.Fatalf("no element %d among %+v", element, elements)
+	}
+	return elements[element]
+}

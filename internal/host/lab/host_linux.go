@@ -1,0 +1,343 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nearfar/internal/host"
+)
+
+// labHost is one end of an arm, or in tests a namespace between them.
+type labHost struct {
+	lab      *Lab
+	arm      string
+	space    string
+	endpoint host.Endpoint
+
+	mu     sync.Mutex
+	closed bool
+}
+
+func (l *Lab) newHost(p *plan, i int) *labHost {
+	s := &p.Spaces[i]
+	return &labHost{lab: l, arm: p.Arm, space: s.Name, endpoint: host.Endpoint{
+		Name: p.Arm + "/" + s.Name, Address: s.addressOf(hostDevice),
+	}}
+}
+
+// Endpoint gives "arm/client" or "arm/server", and the address.
+func (h *labHost) Endpoint() host.Endpoint { return h.endpoint }
+
+func (h *labHost) fail(argv []string, err error) error {
+	return &host.Error{Host: h.endpoint.Name, Argv: argv, Err: err}
+}
+
+func (h *labHost) isClosed() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.closed
+}
+
+// Start starts a process in the host's namespaces.
+func (h *labHost) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
+	if len(c.Argv) == 0 {
+		return nil, h.fail(nil, errors.New("an empty command line"))
+	}
+	if h.isClosed() {
+		return nil, h.fail(c.Argv, ErrClosed)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, h.fail(c.Argv, err)
+	}
+	streams, err := openStreams(c)
+	if err != nil {
+		return nil, h.fail(c.Argv, err)
+	}
+	defer closeAll(streams.theirs[:])
+	// The start itself is not given up half-way: the process would be nobody's.
+	r, err := h.lab.call(context.Background(), request{
+		Op: opStart, Arm: h.arm, Space: h.space, Argv: c.Argv, Env: c.Env, CPUs: c.CPUs,
+	}, streams.theirs[:]...)
+	if err != nil {
+		streams.closeOurs()
+		return nil, h.fail(c.Argv, err)
+	}
+	p := &labProcess{host: h, argv: c.Argv, key: r.Process, done: make(chan struct{})}
+	go p.run(streams, c)
+	go func() {
+		select {
+		case <-ctx.Done():
+			p.mu.Lock()
+			p.canceled = ctx.Err()
+			p.mu.Unlock()
+			// It fails where the lab has ended, which ended the process as well.
+			_ = p.kill()
+		case <-p.done:
+		}
+	}()
+	return p, nil
+}
+
+// Put writes a file in the lab. A relative path is below /tmp. Only where files are the lab's own can one be put: it
+// would outlive the lab elsewhere.
+func (h *labHost) Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
+	fail := func(err error) error { return h.fail([]string{"put", path}, err) }
+	if h.isClosed() {
+		return fail(ErrClosed)
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(tempDir, path)
+	}
+	path = filepath.Clean(path)
+	if !inPrivateDir(path) {
+		return fail(fmt.Errorf("a file there would outlive the lab; put it below one of %v", privateDirs()))
+	}
+	// All of it is read before the lab sees any.
+	fd, err := unix.MemfdCreate("put", unix.MFD_CLOEXEC)
+	if err != nil {
+		return fail(os.NewSyscallError("memfd_create", err))
+	}
+	f := os.NewFile(uintptr(fd), "put")
+	defer func() { _ = f.Close() }()
+	if _, err := io.Copy(f, r); err != nil {
+		return fail(err)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return fail(err)
+	}
+	if _, err := h.lab.call(ctx, request{Op: opPut, Path: path, Mode: uint32(mode.Perm())}, f); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// Close ends all processes of the host. With both hosts of an arm closed, its namespaces are freed.
+func (h *labHost) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil
+	}
+	h.closed = true
+	_, err := h.lab.call(context.Background(), request{Op: opClear, Arm: h.arm, Space: h.space})
+	if errors.Is(err, ErrClosed) {
+		return nil
+	}
+	h.lab.mu.Lock()
+	h.lab.open[h.arm]--
+	last := h.lab.open[h.arm] == 0
+	h.lab.mu.Unlock()
+	if last && err == nil {
+		_, err = h.lab.call(context.Background(), request{Op: opDrop, Arm: h.arm})
+	}
+	if err != nil {
+		return h.fail([]string{"close"}, err)
+	}
+	return nil
+}
+
+// streams are the two ends of a process's standard streams.
+type streams struct {
+	theirs         [3]*os.File
+	stdin          *os.File // what we write to; nil where there is nothing to write
+	stdout, stderr *os.File // what we read from; nil where it is discarded
+}
+
+func openStreams(c host.Cmd) (*streams, error) {
+	s := &streams{}
+	var err error
+	fail := func(err error) (*streams, error) {
+		for _, f := range s.theirs {
+			if f != nil {
+				_ = f.Close()
+			}
+		}
+		s.closeOurs()
+		return nil, err
+	}
+	if len(c.Stdin) > 0 {
+		s.theirs[0], s.stdin, err = os.Pipe()
+	} else {
+		s.theirs[0], err = os.Open(os.DevNull)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	for i, w := range []io.Writer{c.Stdout, c.Stderr} {
+		ours := &s.stdout
+		if i == 1 {
+			ours = &s.stderr
+		}
+		if w != nil {
+			*ours, s.theirs[i+1], err = os.Pipe()
+		} else {
+			s.theirs[i+1], err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		}
+		if err != nil {
+			return fail(err)
+		}
+	}
+	return s, nil
+}
+
+func (s *streams) closeOurs() {
+	for _, f := range []*os.File{s.stdin, s.stdout, s.stderr} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
+
+// labProcess is a process of the lab, as its starter sees it.
+type labProcess struct {
+	host *labHost
+	argv []string
+	key  uint64
+	done chan struct{} // closed when it has ended and its output is written
+	err  error         // valid once done is closed
+
+	mu       sync.Mutex
+	canceled error // why its context ended
+}
+
+// outputGrace is how long output is read on after the process has ended: what it started may hold the pipe open.
+const outputGrace = 200 * time.Millisecond
+
+// run feeds the process, copies its output and waits for its end.
+func (p *labProcess) run(s *streams, c host.Cmd) {
+	defer close(p.done)
+	var copying sync.WaitGroup
+	var outErr, errErr error
+	for _, o := range []struct {
+		from *os.File
+		to   io.Writer
+		err  *error
+	}{{s.stdout, c.Stdout, &outErr}, {s.stderr, c.Stderr, &errErr}} {
+		if o.from != nil {
+			copying.Go(func() { *o.err = copyOutput(o.to, o.from) })
+		}
+	}
+	if s.stdin != nil {
+		copying.Go(func() {
+			// A process need not read all that it is given.
+			_, _ = s.stdin.Write(c.Stdin)
+			_ = s.stdin.Close()
+		})
+	}
+	r, err := p.host.lab.call(context.Background(), request{Op: opWait, Process: p.key})
+	for _, f := range []*os.File{s.stdin, s.stdout, s.stderr} {
+		if f != nil {
+			_ = f.SetDeadline(time.Now().Add(outputGrace))
+		}
+	}
+	copying.Wait()
+	s.closeOurs()
+	p.mu.Lock()
+	canceled := p.canceled
+	p.mu.Unlock()
+	switch {
+	case err != nil:
+		p.err = p.host.fail(p.argv, err)
+	case r.Code != 0 || r.Signal != "":
+		p.err = &host.ExitError{Code: r.Code, Signal: r.Signal}
+		if canceled != nil {
+			p.err = p.host.fail(p.argv, fmt.Errorf("%w: %w", canceled, p.err))
+		}
+	case outErr != nil || errErr != nil:
+		p.err = p.host.fail(p.argv, fmt.Errorf("writing its output: %w", errors.Join(outErr, errErr)))
+	}
+}
+
+// copyOutput copies until the end, or until the deadline set on the pipe and what is in it by then. Where the writer
+// fails, the rest is read all the same, so that the process does not block.
+func copyOutput(to io.Writer, from *os.File) error {
+	b := make([]byte, 64<<10)
+	var failed error
+	for {
+		n, err := from.Read(b)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return errors.Join(failed, drain(to, from, b))
+		}
+		if n > 0 && failed == nil {
+			_, failed = to.Write(b[:n])
+		}
+		if err != nil {
+			return failed // the end of the pipe
+		}
+	}
+}
+
+// maxDrain is more than a pipe can hold.
+const maxDrain = 2 << 20
+
+// drain copies what is in the pipe and does not wait for more.
+func drain(to io.Writer, from *os.File, b []byte) error {
+	if err := from.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	raw, err := from.SyscallConn()
+	if err != nil {
+		return err
+	}
+	for total := 0; total < maxDrain; {
+		n := 0
+		err := raw.Read(func(fd uintptr) bool {
+			n, _ = unix.Read(int(fd), b)
+			return true
+		})
+		if err != nil || n <= 0 {
+			return err
+		}
+		total += n
+		if _, err := to.Write(b[:n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Wait waits for the end of the process and of its output.
+func (p *labProcess) Wait() error {
+	<-p.done
+	return p.err
+}
+
+// Stop asks the process to end, and kills it and what is left of what it started after the grace time.
+func (p *labProcess) Stop(grace time.Duration) error {
+	select {
+	case <-p.done:
+		return nil
+	default:
+	}
+	_, err := p.host.lab.call(context.Background(), request{Op: opSignal, Process: p.key, Signal: int(unix.SIGTERM)})
+	if err == nil {
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-p.done:
+		case <-timer.C:
+		}
+		err = p.kill()
+	}
+	<-p.done
+	if errors.Is(err, ErrClosed) {
+		return nil // the lab's end was the process's
+	}
+	return err
+}
+
+func (p *labProcess) kill() error {
+	if _, err := p.host.lab.call(context.Background(), request{Op: opKill, Process: p.key}); err != nil {
+		return p.host.fail(p.argv, err)
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"nearfar/internal/host"
+)
+
+// An initServer is the lab's init at work: it owns all namespaces and processes.
+type initServer struct {
+	conn      *messageConn
+	setup     setup
+	facts     Facts
+	processes *processTable
+	probed    *namespace
+
+	mu   sync.Mutex
+	arms map[string]*builtArm
+}
+
+// RunInit is the lab's init. It serves the lab on the inherited control connection, until the other end closes it.
+func RunInit() error {
+	if os.Getpid() != 1 {
+		return errors.New("the lab's init is started by nearfar itself")
+	}
+	conn, err := newMessageConn(os.NewFile(controlFD, "lab control"))
+	if err != nil {
+		return err
+	}
+	s := &initServer{conn: conn, processes: newProcessTable(), arms: map[string]*builtArm{}}
+	go s.processes.reap()
+	for first := true; ; first = false {
+		var q request
+		files, err := conn.receive(&q)
+		if errors.Is(err, io.EOF) {
+			return nil // nearfar is gone; as process 1 ends, so does everything else
+		}
+		if err != nil {
+			return err
+		}
+		if first != (q.Op == opSetup) {
+			return fmt.Errorf("operation %s out of order", q.Op)
+		}
+		if first {
+			s.reply(q, files)
+			continue
+		}
+		go s.reply(q, files)
+	}
+}
+
+// reply carries a request out and answers it.
+func (s *initServer) reply(q request, files []*os.File) {
+	r, err := s.serve(q, files)
+	closeAll(files)
+	r.ID = q.ID
+	if err != nil {
+		r.Error = err.Error()
+		r.NotFound = errors.Is(err, host.ErrNotFound)
+		r.Unsupported = r.Unsupported || errors.Is(err, ErrUnsupported)
+	}
+	if err := s.conn.send(r); err != nil {
+		fmt.Fprintln(os.Stderr, "lab:", err)
+		os.Exit(1)
+	}
+}
+
+func (s *initServer) serve(q request, files []*os.File) (reply, error) {
+	switch q.Op {
+	case opSetup:
+		if q.Setup == nil {
+			return reply{}, errors.New("setup without its data")
+		}
+		s.setup = *q.Setup
+		if err := s.prepare(); err != nil {
+			// Whatever fails here is about what this machine allows.
+			return reply{Unsupported: true}, err
+		}
+		return reply{Facts: &s.facts}, nil
+	case opBuild:
+		if q.Plan == nil {
+			return reply{}, errors.New("build without its plan")
+		}
+		return reply{}, s.buildArm(q.Plan)
+	case opStart:
+		return s.start(q, files)
+	case opWait:
+		return s.processes.wait(q.Process)
+	case opSignal:
+		return reply{}, s.processes.signal(q.Process, unix.Signal(q.Signal))
+	case opKill:
+		return reply{}, s.processes.killTree(q.Process)
+	case opPut:
+		if len(files) != 1 {
+			return reply{}, errors.New("put without its file")
+		}
+		return reply{}, putFile(q.Path, fs.FileMode(q.Mode), files[0])
+	case opClear:
+		ns, err := s.space(q.Arm, q.Space)
+		if err != nil {
+			return reply{}, err
+		}
+		return reply{}, killNamespace(ns)
+	case opDrop:
+		return reply{}, s.dropArm(q.Arm)
+	case opObserve:
+		elements, err := s.observe(q.Arm)
+		return reply{Elements: elements}, err
+	}
+	return reply{}, fmt.Errorf("unknown operation %q", q.Op)
+}
+
+// prepare makes the mount namespace private and finds out what the kernel has.
+func (s *initServer) prepare() error {
+	fresh, err := privateMounts()
+	if err != nil {
+		return err
+	}
+	priority := raisePriority()
+	features, probed, err := probeFeatures()
+	if err != nil {
+		return err
+	}
+	s.probed = probed
+	var uts unix.Utsname
+	if err := unix.Uname(&uts); err != nil {
+		return err
+	}
+	s.facts = Facts{
+		UserNamespace: s.setup.UserNamespace,
+		Kernel:        unix.ByteSliceToString(uts.Release[:]),
+		Wire:          WireUser,
+		CPUs:          s.setup.CPUs,
+		ServiceCPU:    s.setup.ServiceCPU,
+		FreshProc:     fresh,
+		Priority:      priority,
+		Features:      features,
+	}
+	if features[featureNetem] && !s.setup.UserWire {
+		s.facts.Wire = WireKernel
+	}
+	return nil
+}
+
+// raisePriority puts the whole lab ahead of the machine's other work where it may: the lab is a session of its own, and
+// the kernel shares CPUs out between sessions (autogroups) before it looks at single processes. It reports whether that
+// was allowed; an ordinary user may not.
+func raisePriority() bool {
+	return os.WriteFile("/proc/self/autogroup", []byte("-20"), 0) == nil
+}
+
+// arm finds an arm that is built and not dropped.
+func (s *initServer) arm(name string) (*builtArm, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.arms[name]
+	if a == nil {
+		return nil, fmt.Errorf("no arm %s in the lab: %w", name, ErrClosed)
+	}
+	return a, nil
+}
+
+// space finds a namespace of an arm by its name.
+func (s *initServer) space(arm, name string) (*namespace, error) {
+	a, err := s.arm(arm)
+	if err != nil {
+		return nil, err
+	}
+	for i, sp := range a.plan.Spaces {
+		if sp.Name == name {
+			return a.namespaces[i], nil
+		}
+	}
+	return nil, fmt.Errorf("no namespace %s in arm %s", name, arm)
+}
+
+func (s *initServer) buildArm(p *plan) error {
+	a, err := buildArm(p, s.facts.Wire)
+	if err == nil {
+		err = s.startWires(a)
+	}
+	if err == nil {
+		err = a.verify(context.Background())
+	}
+	if err != nil {
+		a.free()
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.arms[p.Arm] = a
+	return nil
+}
+
+func (s *initServer) dropArm(name string) error {
+	s.mu.Lock()
+	a := s.arms[name]
+	delete(s.arms, name)
+	s.mu.Unlock()
+	if a != nil {
+		a.free()
+	}
+	return nil
+}
+
+// putFile writes a file beside its place and renames it, so that it is there whole or not at all.
+func putFile(path string, mode fs.FileMode, content io.Reader) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".put-*")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	if err == nil {
+		err = f.Chmod(mode.Perm())
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

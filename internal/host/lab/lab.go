@@ -1,0 +1,116 @@
+// Package lab makes hosts on this machine from network namespaces, with the kernel's real datapath between them.
+//
+// Everything that a lab makes lives below one process, the lab's init: process 1 of a PID namespace of its own, in
+// network, mount, IPC and UTS namespaces of its own (and a user namespace, where the caller is not root). Nothing has a
+// name in the file system, and no interface sits in the machine's own network namespace. When nearfar ends, however it
+// ends, the kernel kills the init, with it every process of the lab, and with them the namespaces.
+//
+// A path is planned purely (plan.go) and then made by the init (build_linux.go).
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The hidden verbs under which this program runs inside a lab.
+const (
+	// InitVerb is the lab's init, run by RunInit.
+	InitVerb = "lab-init"
+	// WireVerb is the user-space wire, run by RunWire.
+	WireVerb = "lab-wire"
+	// WaitPortVerb waits for a server's socket, with WaitPort.
+	WaitPortVerb = "wait-port"
+)
+
+// Options says what kind of lab to open.
+type Options struct {
+	// UserWire makes every wire a user-space wire, also where the kernel has netem.
+	UserWire bool
+	// UserNamespace makes the lab in a user namespace also where the caller has the privileges to do without.
+	UserNamespace bool
+}
+
+// The implementations of a wire.
+const (
+	// WireKernel is netem, with a token bucket where the wire has a rate.
+	WireKernel = "netem"
+	// WireUser is a process of ours that forwards between two packet sockets.
+	WireUser = "user-space"
+)
+
+// Facts says what a lab is made of.
+type Facts struct {
+	// UserNamespace says that the lab is in a user namespace, with root mapped to the caller.
+	UserNamespace bool `json:"user_namespace"`
+	// Kernel is the release of the running kernel.
+	Kernel string `json:"kernel"`
+	// Wire is the implementation of all wires of the lab: WireKernel or WireUser.
+	Wire string `json:"wire"`
+	// CPUs are those that the lab may use; ServiceCPU is the one of them that its init and its wires run on.
+	CPUs       []int `json:"cpus"`
+	ServiceCPU int   `json:"service_cpu"`
+	// FreshProc says that /proc in the lab shows the lab's own processes.
+	FreshProc bool `json:"fresh_proc"`
+	// Priority says that the lab's processes come before the machine's other work.
+	Priority bool `json:"priority"`
+	// Features says what of the kernel was probed and is there: bridge, vxlan, nftables, netem, tbf.
+	Features map[string]bool `json:"features"`
+	// Arms are those that were built, in that order.
+	Arms []ArmFacts `json:"arms"`
+}
+
+// ArmFacts says how an arm was built.
+type ArmFacts struct {
+	Arm    string `json:"arm"`
+	Client string `json:"client"`
+	Server string `json:"server"`
+	// UnderlayMTU is that of the links outside tunnels' inside, HostMTU that of the hosts' interfaces, in bytes.
+	UnderlayMTU int `json:"underlay_mtu"`
+	HostMTU     int `json:"host_mtu"`
+	// Namespaces are the network namespaces from client to server.
+	Namespaces []string `json:"namespaces"`
+	// Addresses are all addresses in the arm, as "namespace device prefix".
+	Addresses []string `json:"addresses"`
+}
+
+// ElementFacts are the counters of one element of an arm's path: proof that traffic really crosses it.
+type ElementFacts struct {
+	// Element is the index in the path, Kind its kind, Namespace the network namespace that holds it.
+	Element   int    `json:"element"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	// Counters are packets and bytes, by name: "left.rx_packets", "forwarded", "established", "rules".
+	Counters map[string]uint64 `json:"counters"`
+	// Wire is how precise a user-space wire was, up to now.
+	Wire *WireStats `json:"wire,omitempty"`
+}
+
+// WireStats is what a user-space wire did and how late it was.
+type WireStats struct {
+	// Base is the constant time that every packet spends in any wire, in each direction, beside the wire's delay: it
+	// covers the time that forwarding itself takes, so that a delay is kept exactly.
+	Base time.Duration `json:"base"`
+	// Packets were forwarded, Lost were dropped on purpose, Dropped because a queue was full, and Rejected by the
+	// kernel as they were sent.
+	Packets  uint64 `json:"packets"`
+	Lost     uint64 `json:"lost"`
+	Dropped  uint64 `json:"dropped"`
+	Rejected uint64 `json:"rejected"`
+	// Lateness is the actual minus the intended release of a packet.
+	LatenessP50 time.Duration `json:"lateness_p50"`
+	LatenessP99 time.Duration `json:"lateness_p99"`
+	LatenessMax time.Duration `json:"lateness_max"`
+}
+
+// ErrClosed says that a lab or one of its hosts was used after it was closed.
+var ErrClosed = errors.New("the lab is closed")
+
+// ErrUnsupported is wrapped where no lab can be made on this machine; the message says which setting forbids it.
+var ErrUnsupported = errors.New("no lab can be made here")
+
+// errorf wraps a failure of the lab itself, which belongs to no host.
+func errorf(format string, args ...any) error {
+	return fmt.Errorf("lab: "+format, args...)
+}

@@ -1,0 +1,57 @@
+//go:build !linux
+
+package lab
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+)
+
+// Lab is an open lab; there is none on this system.
+type Lab struct{}
+
+func unsupported() error {
+	return fmt.Errorf("%w: a lab is made of Linux namespaces, and this is %s; run nearfar on Linux", ErrUnsupported, runtime.GOOS)
+}
+
+// Open fails: labs are made of what only Linux has.
+func Open(context.Context, Options) (*Lab, error) { return nil, unsupported() }
+
+// Doctor fails, and says why.
+func Doctor(context.Context) (Facts, error) { return Facts{}, unsupported() }
+
+// Build fails.
+func (l *Lab) Build(context.Context, string, experiment.Lab) (client, server host.Host, err error) {
+	return nil, nil, unsupported()
+}
+
+// CPUs fails.
+func (l *Lab) CPUs(experiment.Placement) (client, server []int, err error) {
+	return nil, nil, unsupported()
+}
+
+// Observe fails.
+func (l *Lab) Observe(context.Context, string) ([]ElementFacts, error) { return nil, unsupported() }
+
+// Facts are empty.
+func (l *Lab) Facts() Facts { return Facts{} }
+
+// Close does nothing.
+func (l *Lab) Close() error { return nil }
+
+// RunInit fails.
+func RunInit() error { return unsupported() }
+
+// RunWire fails.
+func RunWire(io.Reader, io.Writer) error { return unsupported() }
+
+// WaitPort fails: it looks where only Linux shows sockets.
+func WaitPort(context.Context, string, int, time.Duration) error {
+	return fmt.Errorf("%s works on Linux only", WaitPortVerb)
+}

@@ -1,0 +1,449 @@
+//go:build linux
+
+package lab
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+	"nearfar/internal/host/hosttest"
+)
+
+// TestAsUser runs all other tests that make labs as an ordinary user, in user namespaces.
+func TestAsUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the other tests run as an ordinary user already")
+	}
+	// The test's own folder is for root alone.
+	dir, err := os.MkdirTemp("", "nearfar-lab-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "lab.test")
+	if err := os.WriteFile(program, self, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const nobody = 65534
+	cmd := exec.CommandContext(t.Context(), program, "-test.run=^(TestConformance|TestPaths|TestFirewall|TestWire.*|TestNothingLeft|TestFacts)$", "-test.v")
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("as an ordinary user: %v\n%s", err, out)
+	}
+	if !strings.Contains(string(out), "--- PASS: TestFacts") {
+		t.Fatalf("as an ordinary user the tests did not run:\n%s", out)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	l := openLab(t, Options{})
+	arms := 0
+	hosttest.Run(t, func(t *testing.T) (client, server host.Host) {
+		arms++
+		return build(t, l, fmt.Sprint("arm", arms), path(experiment.Bridge))
+	})
+}
+
+func TestFacts(t *testing.T) {
+	l := openLab(t, Options{})
+	build(t, l, "one", path(experiment.VTEP, experiment.VTEP))
+	f := l.Facts()
+	if f.UserNamespace != !privileged() || f.Kernel == "" || len(f.CPUs) == 0 || f.ServiceCPU != f.CPUs[0] || f.Wire == "" {
+		t.Errorf("facts: %+v", f)
+	}
+	if len(f.Arms) != 1 || f.Arms[0].HostMTU != 1450 || f.Arms[0].UnderlayMTU != 1500 || f.Arms[0].Client != "10.1.0.1" {
+		t.Errorf("arms: %+v", f.Arms)
+	}
+	t.Logf("user namespace %v, wires %s, features %v", f.UserNamespace, f.Wire, f.Features)
+}
+
+func TestPaths(t *testing.T) {
+	const (
+		bridge, router, vtep, dlr = experiment.Bridge, experiment.Router, experiment.VTEP, experiment.DLR
+		firewall, wire            = experiment.Firewall, experiment.Wire
+	)
+	l := openLab(t, Options{})
+	for _, c := range []struct {
+		path []string
+		ttl  int // that a packet arrives with: 64, less one for each routing element
+		mtu  int
+	}{
+		{[]string{bridge}, 64, 1500},
+		{[]string{bridge, bridge}, 64, 1500},
+		{[]string{wire}, 64, 1500},
+		{[]string{router}, 63, 1500},
+		{[]string{firewall}, 64, 1500},
+		{[]string{firewall, bridge, firewall}, 64, 1500},
+		{[]string{bridge, router, bridge}, 63, 1500},
+		{[]string{router, router, bridge, router}, 61, 1500},
+		{[]string{vtep, vtep}, 64, 1450},
+		{[]string{vtep, wire, vtep}, 64, 1450},
+		{[]string{vtep, bridge, router, bridge, vtep}, 64, 1450},
+		{[]string{vtep, router, router, vtep}, 64, 1450},
+		{[]string{firewall, vtep, bridge, router, bridge, vtep}, 64, 1450},
+		{[]string{dlr, vtep, bridge, router, bridge, vtep}, 63, 1450},
+		{[]string{dlr, vtep, router, vtep, dlr}, 62, 1450},
+		{[]string{firewall, dlr, vtep, wire, vtep, bridge, firewall}, 63, 1450},
+		{[]string{vtep, firewall, vtep, router, vtep, bridge, vtep}, 63, 1450},
+		{[]string{wire, firewall, wire}, 64, 1500},
+		{[]string{wire, router, wire, bridge, wire}, 63, 1500},
+	} {
+		name := strings.Join(c.path, " ")
+		t.Run(name, func(t *testing.T) {
+			before := time.Now()
+			client, server := build(t, l, name, path(c.path...))
+			t.Logf("built in %v", time.Since(before))
+			defer func() { _ = client.Close() }()
+			defer func() { _ = server.Close() }()
+			serve(t, server, "reflect", "udp", packetPort)
+			serve(t, server, "echo", "tcp", streamPort)
+			address := server.Endpoint().Address.String()
+			full := strconv.Itoa(c.mtu - udpHeaders)
+			if got, want := do(t, client, "bounce", address, full), fmt.Sprintf("%d %s", c.ttl, full); got != want {
+				t.Errorf("TTL and length %q arrived, want %q", got, want)
+			}
+			if out, err := try(t, client, "bounce", address, strconv.Itoa(c.mtu-udpHeaders+1)); err == nil || !strings.Contains(out, "too long") {
+				t.Errorf("a packet over the MTU: %v %s", err, out)
+			}
+			earlier, err := l.Observe(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Enough for super-packets, both ways; the bytes are compared.
+			do(t, client, "transfer", address, "300000")
+			for i, e := range c.path {
+				crosses(t, l, name, i, e, earlier[i])
+			}
+		})
+	}
+}
+
+// crosses checks by its counters that what was transferred crossed an element.
+func crosses(t *testing.T, l *Lab, arm string, i int, kind string, earlier ElementFacts) {
+	t.Helper()
+	now := observe(t, l, arm, i)
+	if now.Kind != kind {
+		t.Errorf("element %d is a %s, want a %s", i, now.Kind, kind)
+	}
+	grown := func(counter string) uint64 { return now.Counters[counter] - earlier.Counters[counter] }
+	must := []string{"left.rx_packets", "left.tx_packets", "right.rx_packets", "right.tx_packets"}
+	switch kind {
+	case experiment.Firewall:
+		must = []string{"established"}
+		if strings.HasSuffix(now.Namespace, experiment.VTEP) {
+			must = []string{"new"} // in the underlay the two directions of a tunnel are flows of their own, without answer
+		}
+		if now.Counters["rules"] != 100 {
+			t.Errorf("element %d has %d rules", i, now.Counters["rules"])
+		}
+	case experiment.Router, experiment.DLR:
+		must = append(must, "forwarded")
+	case experiment.VTEP:
+		must = append(must, "vxlan0.rx_packets", "vxlan0.tx_packets")
+		if packets := grown("left.rx_packets"); grown("left.rx_bytes") == grown("right.tx_bytes") {
+			t.Errorf("element %d: %d packets left as long as they came: nothing was encapsulated", i, packets)
+		}
+	case experiment.Wire:
+		if now.Wire != nil && now.Wire.Packets == earlier.Wire.Packets {
+			t.Errorf("element %d: the wire forwarded nothing", i)
+		}
+	}
+	for _, counter := range must {
+		if grown(counter) == 0 {
+			t.Errorf("element %d, %s: %s has not grown: %v", i, kind, counter, now.Counters)
+		}
+	}
+}
+
+func TestFirewall(t *testing.T) {
+	l := openLab(t, Options{})
+	client, server := build(t, l, "fw", experiment.Lab{Path: []experiment.Element{{Kind: experiment.Firewall, Rules: 1000}, {Kind: experiment.Bridge}}})
+	serve(t, server, "echo", "tcp", streamPort)
+	address := server.Endpoint().Address.String()
+	before := observe(t, l, "fw", 0).Counters
+	if before["rules"] != 1000 {
+		t.Errorf("%d rules, want 1000", before["rules"])
+	}
+	do(t, client, "transfer", address, "10000")
+	after := observe(t, l, "fw", 0).Counters
+	if n := after["new"] - before["new"]; n != 1 {
+		t.Errorf("one connection matched the last rule %d times", n)
+	}
+	if after["established"]-before["established"] < 4 {
+		t.Errorf("of one connection only %d packets were of a known one", after["established"]-before["established"])
+	}
+	// A rule that fits is obeyed: packets really pass the rules.
+	do(t, client, "reject", "0", strconv.Itoa(streamPort))
+	if out, err := try(t, client, "transfer", address, "10"); err == nil || !strings.Contains(out, "timeout") {
+		t.Errorf("a connection that the firewall drops: %v %s", err, out)
+	}
+}
+
+func TestWireDelay(t *testing.T) {
+	l := openLab(t, Options{})
+	const delay = 30 * time.Millisecond
+	client, server := build(t, l, "wire", experiment.Lab{Path: []experiment.Element{{Kind: experiment.Wire, Delay: delay}}})
+	serve(t, server, "echo", "tcp", streamPort)
+	took, err := strconv.ParseFloat(do(t, client, "transfer", server.Endpoint().Address.String(), "1"), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took < 2*delay.Seconds() {
+		t.Errorf("there and back in %g s, over a wire of %v each way", took, delay)
+	}
+	if w := observe(t, l, "wire", 0).Wire; w != nil {
+		t.Logf("%+v", *w)
+	}
+}
+
+func TestWireRate(t *testing.T) {
+	l := openLab(t, Options{})
+	const rate, length = 50e6, 2_000_000
+	client, server := build(t, l, "wire", experiment.Lab{Path: []experiment.Element{{Kind: experiment.Wire, Rate: rate}}})
+	serve(t, server, "echo", "tcp", streamPort)
+	took, err := strconv.ParseFloat(do(t, client, "transfer", server.Endpoint().Address.String(), strconv.Itoa(length)), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It cannot be faster than the wire, but for what a token bucket lets through at once.
+	if least := (length - burst) * 8 / float64(rate); took < least {
+		t.Errorf("%d bytes in %g s, over a wire that needs %g s", length, took, least)
+	}
+	t.Logf("%.4g Mbit/s over a wire of 50", length*8/took/1e6)
+}
+
+func TestWireLoss(t *testing.T) {
+	l := openLab(t, Options{})
+	client, server := build(t, l, "wire", experiment.Lab{Path: []experiment.Element{{Kind: experiment.Wire, Loss: 0.05}}})
+	serve(t, server, "echo", "tcp", streamPort)
+	do(t, client, "transfer", server.Endpoint().Address.String(), "1000000") // some 1400 packets, cut before the wire
+	f := observe(t, l, "wire", 0)
+	if f.Wire == nil {
+		t.Skip("the kernel's netem loses them, and does not say how many")
+	}
+	all := f.Wire.Lost + f.Wire.Packets
+	if share := float64(f.Wire.Lost) / float64(all); all < 1000 || share < 0.02 || share > 0.1 {
+		t.Errorf("lost %d of %d packets, at a loss of 5 %%", f.Wire.Lost, all)
+	}
+}
+
+// TestNothingLeft kills nearfar as it holds a lab, and looks for what is left.
+func TestNothingLeft(t *testing.T) {
+	for _, end := range []string{"killed", "closed"} {
+		t.Run(end, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "hold")
+			cmd.Stderr = os.Stderr
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+				t.Fatalf("%q %v", line, err)
+			}
+			inits := children(t, cmd.Process.Pid)
+			if len(inits) != 1 {
+				t.Fatalf("children of the lab's owner: %v", inits)
+			}
+			inside := processesIn(t, pidNamespace(inits[0]))
+			if len(inside) < 3 { // the init, the wires, the server
+				t.Errorf("processes in the lab: %v", inside)
+			}
+			interfaces, err := net.Interfaces()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, i := range interfaces {
+				if strings.HasPrefix(i.HardwareAddr.String(), "02:6e:66:") || slices.Contains([]string{leftPort, rightPort, bridgeDevice, tunnelDevice}, i.Name) {
+					t.Errorf("the lab's interface %s is in the machine's own namespace", i.Name)
+				}
+			}
+			ns := pidNamespace(inits[0])
+			signal := syscall.SIGKILL
+			if end == "closed" {
+				signal = syscall.SIGTERM // ends the program without its cleaning up; the control connection tells the init
+			}
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err == nil {
+				t.Error("the lab's owner ended well")
+			}
+			deadline := time.Now().Add(patience)
+			for {
+				left := processesIn(t, ns)
+				if len(left) == 0 {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("processes %v are left of the lab", left)
+				}
+			}
+		})
+	}
+}
+
+func pidNamespace(pid int) string {
+	ns, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+	if err != nil {
+		return ""
+	}
+	return ns
+}
+
+// processesIn finds the processes of a PID namespace.
+func processesIn(t *testing.T, ns string) []int {
+	t.Helper()
+	if ns == "" {
+		t.Fatal("no PID namespace to look for")
+	}
+	entries, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(filepath.Base(e)); err == nil && pidNamespace(pid) == ns {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// children finds the processes that a process has started.
+func children(t *testing.T, parent int) []int {
+	t.Helper()
+	entries, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for _, e := range entries {
+		b, err := os.ReadFile(e)
+		if err != nil {
+			continue // it has ended
+		}
+		// pid (name) state ppid ...; the name may hold anything.
+		_, rest, _ := strings.Cut(string(b), ") ")
+		fields := strings.Fields(rest)
+		if len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(e)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func TestManyArms(t *testing.T) {
+	l := openLab(t, Options{})
+	start := time.Now()
+	for i := range 12 {
+		build(t, l, fmt.Sprint("arm", i), path(experiment.VTEP, experiment.Bridge, experiment.Router, experiment.Bridge, experiment.VTEP))
+	}
+	t.Logf("12 arms of 7 namespaces each in %v", time.Since(start))
+}
+
+func TestClosedLab(t *testing.T) {
+	l := openLab(t, Options{})
+	client, server := build(t, l, "arm", path(experiment.Bridge))
+	p, err := client.Start(t.Context(), host.Cmd{Argv: []string{host.Self, "echo"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Wait(); !errors.Is(err, ErrClosed) {
+		t.Errorf("a process of a closed lab ends with %v", err)
+	}
+	if _, err := server.Start(t.Context(), host.Cmd{Argv: []string{"true"}}); !errors.Is(err, ErrClosed) {
+		t.Errorf("a start in a closed lab gives %v", err)
+	}
+	if _, _, err := l.Build(t.Context(), "late", path(experiment.Bridge)); !errors.Is(err, ErrClosed) {
+		t.Errorf("building in a closed lab gives %v", err)
+	}
+	for _, h := range []host.Host{client, server} {
+		if err := h.Close(); err != nil {
+			t.Errorf("closing %s after its lab: %v", h.Endpoint().Name, err)
+		}
+	}
+}
+
+func TestLostInit(t *testing.T) {
+	l := openLab(t, Options{})
+	client, _ := build(t, l, "arm", path(experiment.Bridge))
+	p, err := client.Start(t.Context(), host.Cmd{Argv: []string{host.Self, "echo"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.kill()
+	if err := p.Wait(); err == nil || !strings.Contains(err.Error(), "the lab's init ended") {
+		t.Errorf("a process of a lost lab ends with %v", err)
+	}
+}
+
+func TestPutOutside(t *testing.T) {
+	client, _ := build(t, openLab(t, Options{}), "arm", path(experiment.Bridge))
+	err := client.Put(t.Context(), "/nearfar-test-file", 0o644, io.LimitReader(nil, 0))
+	if err == nil || !strings.Contains(err.Error(), "would outlive the lab") {
+		t.Errorf("a file on the machine's own disk: %v", err)
+	}
+}
+
+func TestWaitPort(t *testing.T) {
+	_, server := build(t, openLab(t, Options{}), "arm", path(experiment.Bridge))
+	for _, c := range [][]string{{"tcp", "80", "1ms"}, {"udp", "80", "1ms"}} {
+		out, err := try(t, server, append([]string{WaitPortVerb}, c...)...)
+		if err == nil || !strings.Contains(out, "no server on "+c[0]+" port 80 after 1ms") {
+			t.Errorf("%v: %v %s", c, err, out)
+		}
+	}
+	serve(t, server, "reflect", "udp", packetPort)
+	if _, err := try(t, server, WaitPortVerb, "tcp", strconv.Itoa(packetPort), "1ms"); err == nil {
+		t.Error("a UDP socket passes for a TCP one")
+	}
+	if err := WaitPort(context.Background(), "sctp", 1, 0); err == nil {
+		t.Error("an unknown protocol is waited for")
+	}
+	if err := WaitPort(context.Background(), "tcp", 70000, 0); err == nil {
+		t.Error("an impossible port is waited for")
+	}
+}
+
+func TestDoctor(t *testing.T) {
+	f, err := Doctor(t.Context())
+	if err != nil || !f.Features[featureBridge] {
+		t.Errorf("%+v %v", f, err)
+	}
+}

@@ -1,0 +1,63 @@
+//go:build linux
+
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"nearfar/internal/host/hosttest"
+)
+
+// TestMain lets the test binary be what this program is inside a lab.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		if verb, ok := testVerbs()[os.Args[1]]; ok {
+			if err := verb(os.Args[2:]); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
+		}
+	}
+	if os.Getenv("GORACE") == "" {
+		// Under the race detector every program else waits a second before it ends; the tests start hundreds.
+		if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// testVerbs are the program's own hidden verbs, and helpers that tests run in hosts (helpers_test.go).
+func testVerbs() map[string]func(args []string) error {
+	return map[string]func([]string) error{
+		InitVerb: func([]string) error { return RunInit() },
+		WireVerb: func([]string) error { return RunWire(os.Stdin, os.Stdout) },
+		WaitPortVerb: func(args []string) error {
+			port, err := strconv.Atoi(args[1])
+			if err != nil {
+				return err
+			}
+			timeout, err := time.ParseDuration(args[2])
+			if err != nil {
+				return err
+			}
+			return WaitPort(context.Background(), args[0], port, timeout)
+		},
+		hosttest.Verb: func(args []string) error {
+			os.Exit(hosttest.Main(append([]string{hosttest.Verb}, args...)))
+			return nil
+		},
+		"reflect":  reflectPackets,
+		"bounce":   bounce,
+		"echo":     echoServer,
+		"transfer": transfer,
+		"reject":   reject,
+		"hold":     hold,
+	}
+}

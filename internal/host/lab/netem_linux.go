@@ -1,0 +1,81 @@
+package lab
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/vishvananda/netlink"
+)
+
+// queueTime is how long a packet may wait at a wire that has a rate, before the next ones are dropped.
+const queueTime = 10 * time.Millisecond
+
+// burst is what a token bucket lets through at once: a super-packet of 64 KiB and some more.
+const burst = 80 << 10
+
+// addKernel makes the wire of netem and a token bucket on both ports of a bridge.
+func (w *wire) addKernel(h *netlink.Handle) error {
+	b := bridge{Name: bridgeDevice, Ports: []string{leftPort, rightPort}}
+	l, err := h.LinkByName(leftPort)
+	if err != nil {
+		return err
+	}
+	b.MTU = l.Attrs().MTU
+	if err := b.add(h); err != nil {
+		return fmt.Errorf("making the wire's bridge: %w", err)
+	}
+	if err := bringUp(h, b.Name); err != nil {
+		return err
+	}
+	for _, name := range b.Ports {
+		l, err := h.LinkByName(name)
+		if err != nil {
+			return err
+		}
+		if err := w.shape(h, l); err != nil {
+			return fmt.Errorf("shaping %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// shape puts netem, and below it a token bucket where the wire has a rate, on what leaves through a port.
+func (w *wire) shape(h *netlink.Handle, l netlink.Link) error {
+	root := netlink.MakeHandle(1, 0)
+	netem := netlink.NewNetem(
+		netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Handle: root, Parent: netlink.HANDLE_ROOT},
+		netlink.NetemQdiscAttrs{
+			Latency: uint32(w.Delay.Microseconds()),
+			Loss:    float32(w.Loss * 100),
+			Limit:   maxQueuedPackets,
+		},
+	)
+	if err := h.QdiscAdd(netem); err != nil {
+		return fmt.Errorf("netem: %w", err)
+	}
+	if w.Rate == 0 {
+		return nil
+	}
+	return addTBF(h, l, netlink.MakeHandle(1, 1), w.Rate)
+}
+
+// addTBF adds a token bucket of a rate in bits per second.
+func addTBF(h *netlink.Handle, l netlink.Link, parent uint32, rate float64) error {
+	bytesPerSecond := uint64(rate / 8)
+	tbf := &netlink.Tbf{
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Handle: netlink.MakeHandle(2, 0), Parent: parent},
+		Rate:       bytesPerSecond,
+		Limit:      uint32(min(queueBytes(rate), 1<<31)),
+		Buffer:     netlink.Xmittime(bytesPerSecond, burst),
+	}
+	if err := h.QdiscAdd(tbf); err != nil {
+		return fmt.Errorf("token bucket: %w", err)
+	}
+	return nil
+}
+
+// queueBytes is how much may wait at a wire of a rate in bits per second: what it sends in queueTime, and two
+// super-packets at least.
+func queueBytes(rate float64) int64 {
+	return max(int64(rate/8*queueTime.Seconds()), 2*burst)
+}

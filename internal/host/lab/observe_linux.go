@@ -1,0 +1,132 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+)
+
+// observe reads the counters of an arm's elements, in the order of the path.
+func (s *initServer) observe(arm string) ([]ElementFacts, error) {
+	a, err := s.arm(arm)
+	if err != nil {
+		return nil, err
+	}
+	var wires map[int]*WireStats
+	if a.wires != nil {
+		if wires, err = a.wires.stats(); err != nil {
+			return nil, err
+		}
+	}
+	byElement := map[int]ElementFacts{}
+	for i := range a.plan.Spaces {
+		sp := &a.plan.Spaces[i]
+		if len(sp.Elements) == 0 {
+			continue
+		}
+		err := a.namespaces[i].do(func(h *netlink.Handle) error {
+			for j, e := range sp.Elements {
+				counters, err := sp.elementCounters(h, e, sp.Kinds[j])
+				if err != nil {
+					return err
+				}
+				byElement[e] = ElementFacts{Element: e, Kind: sp.Kinds[j], Namespace: sp.Name, Counters: counters, Wire: wires[e]}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	elements := make([]ElementFacts, 0, len(byElement))
+	for e := range len(byElement) {
+		elements = append(elements, byElement[e])
+	}
+	return elements, nil
+}
+
+// elementCounters reads what tells of one element: the ports of its namespace, and what only its kind has.
+func (s *space) elementCounters(h *netlink.Handle, element int, kind string) (map[string]uint64, error) {
+	for i := range s.Firewalls {
+		if s.Firewalls[i].Element == element {
+			return s.Firewalls[i].counters()
+		}
+	}
+	counters := map[string]uint64{}
+	if err := s.portCounters(h, counters); err != nil {
+		return nil, err
+	}
+	if s.Tunnel != nil {
+		if err := deviceCounters(h, s.Tunnel.Name, counters); err != nil {
+			return nil, err
+		}
+	}
+	if s.Forward {
+		forwarded, err := forwardedPackets()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", kind, err)
+		}
+		counters["forwarded"] = forwarded
+	}
+	return counters, nil
+}
+
+func (s *space) portCounters(h *netlink.Handle, counters map[string]uint64) error {
+	for _, p := range []port{s.Left, s.Right} {
+		if p.Name == "" {
+			continue
+		}
+		if err := deviceCounters(h, p.Name, counters); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func deviceCounters(h *netlink.Handle, device string, counters map[string]uint64) error {
+	l, err := h.LinkByName(device)
+	if err != nil {
+		return fmt.Errorf("%s: %w", device, err)
+	}
+	if st := l.Attrs().Statistics; st != nil {
+		counters[device+".rx_packets"] = st.RxPackets
+		counters[device+".tx_packets"] = st.TxPackets
+		counters[device+".rx_bytes"] = st.RxBytes
+		counters[device+".tx_bytes"] = st.TxBytes
+		counters[device+".dropped"] = st.RxDropped + st.TxDropped
+	}
+	return nil
+}
+
+// forwardedPackets reads how many IP packets the calling thread's namespace has forwarded.
+func forwardedPackets() (uint64, error) {
+	b, err := os.ReadFile("/proc/thread-self/net/snmp")
+	if err != nil {
+		return 0, err
+	}
+	return parseForwarded(string(b))
+}
+
+// parseForwarded finds ForwDatagrams in /proc/net/snmp: a line of names and a line of values, both beginning with "Ip:".
+func parseForwarded(snmp string) (uint64, error) {
+	var names []string
+	for line := range strings.Lines(snmp) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || fields[0] != "Ip:" {
+			continue
+		}
+		if names == nil {
+			names = fields
+			continue
+		}
+		for i, n := range names {
+			if n == "ForwDatagrams" && i < len(fields) {
+				return strconv.ParseUint(fields[i], 10, 64)
+			}
+		}
+	}
+	return 0, fmt.Errorf("no ForwDatagrams in /proc/net/snmp")
+}

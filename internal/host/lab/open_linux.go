@@ -1,0 +1,324 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+)
+
+// Lab is an open lab. Its methods may be called from several goroutines.
+type Lab struct {
+	options Options
+	conn    *messageConn
+	// ended is closed when the init has ended and cannot answer any more.
+	ended chan struct{}
+
+	mu      sync.Mutex
+	closing bool
+	lastID  uint64
+	pending map[uint64]chan reply
+	why     error // why the lab ended
+	facts   Facts
+	arms    map[string]int // name to index of those that were built
+	open    map[string]int // hosts of an arm that are not closed
+	init    *os.Process
+}
+
+// Open starts a lab: a process of this program, in namespaces of its own, that lives until Close, and no longer than the
+// calling process. The error wraps ErrUnsupported where the machine forbids it, and names the setting.
+func Open(ctx context.Context, o Options) (*Lab, error) {
+	cpus, err := allowedCPUs()
+	if err != nil {
+		return nil, err
+	}
+	l := &Lab{
+		options: o, ended: make(chan struct{}),
+		pending: map[uint64]chan reply{}, arms: map[string]int{}, open: map[string]int{},
+	}
+	inUserNamespace := o.UserNamespace || !privileged()
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, errorf("%w", err)
+	}
+	stderr := &tail{max: 8 << 10}
+	if err := l.spawn(theirs, stderr, inUserNamespace, cpus[0]); err != nil {
+		_ = ours.Close()
+		_ = theirs.Close()
+		return nil, forbidden(err, inUserNamespace)
+	}
+	_ = theirs.Close()
+	if l.conn, err = newMessageConn(ours); err != nil {
+		l.kill()
+		return nil, errorf("%w", err)
+	}
+	go l.receive()
+	r, err := l.call(ctx, request{Op: opSetup, Setup: &setup{
+		UserNamespace: inUserNamespace, UserWire: o.UserWire, CPUs: cpus, ServiceCPU: cpus[0],
+	}})
+	if err == nil && r.Facts == nil {
+		err = errors.New("the init gave no facts")
+	}
+	if err != nil {
+		_ = l.Close()
+		if r.Unsupported {
+			return nil, forbidden(err, inUserNamespace)
+		}
+		return nil, errorf("%w", err)
+	}
+	l.facts = *r.Facts
+	return l, nil
+}
+
+// spawn starts the init from a thread that lives as long as it: the kernel sends the parent-death signal when the
+// thread that forked ends, not the process. The thread's CPU, and so the init's, is the service CPU.
+func (l *Lab) spawn(control *os.File, stderr *tail, userNamespace bool, cpu int) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	// Of no context but its own: it lives until Close.
+	cmd := exec.CommandContext(context.Background(), exe, InitVerb)
+	cmd.Stderr = stderr
+	cmd.ExtraFiles = []*os.File{control}
+	// The output pipe may be held open by what the init started; all of that dies with it.
+	cmd.WaitDelay = time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
+		Pdeathsig:  syscall.SIGKILL,
+		// Not in the caller's session: a Ctrl-C on the terminal is for nearfar alone, which ends processes in order.
+		Setsid: true,
+	}
+	if userNamespace {
+		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+	started := make(chan error)
+	go func() {
+		// Never unlocked: the thread has a CPU of its own and ends with the goroutine.
+		runtime.LockOSThread()
+		err := setAffinity([]int{cpu})
+		if err == nil {
+			err = cmd.Start()
+		}
+		started <- err
+		if err != nil {
+			return
+		}
+		err = cmd.Wait()
+		l.finish(fmt.Errorf("the lab's init ended (%w): %s", errOr(err, "exit status 0"), bytes.TrimSpace(stderr.bytes())))
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	l.init = cmd.Process
+	return nil
+}
+
+func errOr(err error, text string) error {
+	if err == nil {
+		return errors.New(text)
+	}
+	return err
+}
+
+// receive hands replies to those who wait for them.
+func (l *Lab) receive() {
+	for {
+		var r reply
+		files, err := l.conn.receive(&r)
+		if err != nil {
+			// The reason is better known from the init's end, which follows.
+			if !errors.Is(err, io.EOF) {
+				l.kill()
+			}
+			return
+		}
+		closeAll(files)
+		l.mu.Lock()
+		c := l.pending[r.ID]
+		delete(l.pending, r.ID)
+		l.mu.Unlock()
+		if c != nil {
+			c <- r
+		}
+	}
+}
+
+// call sends a request and waits for its reply.
+func (l *Lab) call(ctx context.Context, q request, files ...*os.File) (reply, error) {
+	c := make(chan reply, 1)
+	l.mu.Lock()
+	if l.closing {
+		l.mu.Unlock()
+		return reply{}, ErrClosed
+	}
+	l.lastID++
+	q.ID = l.lastID
+	l.pending[q.ID] = c
+	l.mu.Unlock()
+	forget := func() {
+		l.mu.Lock()
+		delete(l.pending, q.ID)
+		l.mu.Unlock()
+	}
+	if err := l.conn.send(q, files...); err != nil {
+		forget()
+		if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, os.ErrClosed) {
+			// The init is gone; why is known in a moment.
+			<-l.ended
+			return reply{}, l.reason()
+		}
+		return reply{}, err
+	}
+	select {
+	case r := <-c:
+		return r, r.err()
+	case <-l.ended:
+		select {
+		case r := <-c: // the last word
+			return r, r.err()
+		default:
+		}
+		return reply{}, l.reason()
+	case <-ctx.Done():
+		forget()
+		return reply{}, ctx.Err()
+	}
+}
+
+func (r reply) err() error {
+	switch {
+	case r.NotFound:
+		return fmt.Errorf("%w: %s", host.ErrNotFound, r.Error)
+	case r.Error != "":
+		return errors.New(r.Error)
+	}
+	return nil
+}
+
+func (l *Lab) finish(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing {
+		why = ErrClosed
+	}
+	l.why = why
+	close(l.ended)
+}
+
+func (l *Lab) reason() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.why
+}
+
+func (l *Lab) kill() {
+	// It fails only where the init has ended already.
+	_ = l.init.Kill()
+}
+
+// Close ends every process of the lab and frees all that it holds. It returns when they are gone, and may be called
+// twice.
+func (l *Lab) Close() error {
+	l.mu.Lock()
+	twice := l.closing
+	l.closing = true
+	l.mu.Unlock()
+	l.kill()
+	<-l.ended
+	if twice {
+		return nil
+	}
+	return l.conn.conn.Close()
+}
+
+// Facts says what the lab is made of.
+func (l *Lab) Facts() Facts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.facts
+	f.CPUs = append([]int(nil), f.CPUs...)
+	f.Arms = append([]ArmFacts(nil), f.Arms...)
+	return f
+}
+
+// Build makes an arm: its two hosts and the path between them. It has carried full-size packets both ways when Build
+// returns; the error says where it stopped carrying them.
+func (l *Lab) Build(ctx context.Context, arm string, spec experiment.Lab) (client, server host.Host, err error) {
+	l.mu.Lock()
+	if _, twice := l.arms[arm]; twice {
+		l.mu.Unlock()
+		return nil, nil, errorf("arm %s: built twice", arm)
+	}
+	index := len(l.arms) + 1
+	l.arms[arm] = index
+	l.mu.Unlock()
+	p, err := newPlan(arm, index, spec)
+	if err != nil {
+		return nil, nil, errorf("arm %s: %w", arm, err)
+	}
+	if _, err := l.call(ctx, request{Op: opBuild, Plan: p}); err != nil {
+		return nil, nil, errorf("arm %s: %w", arm, err)
+	}
+	facts := p.facts()
+	l.mu.Lock()
+	l.facts.Arms = append(l.facts.Arms, facts)
+	l.open[arm] = 2
+	l.mu.Unlock()
+	return l.newHost(p, 0), l.newHost(p, len(p.Spaces)-1), nil
+}
+
+// Observe reads the counters of the elements of an arm, in the order of its path.
+func (l *Lab) Observe(ctx context.Context, arm string) ([]ElementFacts, error) {
+	r, err := l.call(ctx, request{Op: opObserve, Arm: arm})
+	if err != nil {
+		return nil, errorf("arm %s: %w", arm, err)
+	}
+	return r.Elements, nil
+}
+
+// Doctor tries whether a lab can be made here, and gives the facts of one. The error says what forbids it.
+func Doctor(ctx context.Context) (Facts, error) {
+	l, err := Open(ctx, Options{})
+	if err != nil {
+		return Facts{}, err
+	}
+	return l.Facts(), l.Close()
+}
+
+// tail keeps the last bytes that were written to it.
+type tail struct {
+	mu  sync.Mutex
+	b   []byte
+	max int
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p...)
+	if over := len(t.b) - t.max; over > 0 {
+		t.b = append(t.b[:0], t.b[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) bytes() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]byte(nil), t.b...)
+}

@@ -1,0 +1,396 @@
+package lab
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"nearfar/internal/experiment"
+)
+
+// A plan is an arm's path as namespaces, links and what is configured in each: everything that building needs to know.
+type plan struct {
+	Arm   string `json:"arm"`
+	Index int    `json:"index"`
+	// MTU is that of the underlay, HostMTU that of the hosts.
+	MTU     int `json:"mtu"`
+	HostMTU int `json:"host_mtu"`
+	// Spaces stand in the order of the path, from client to server. The right port of each is joined with the left
+	// port of the next.
+	Spaces []space `json:"spaces"`
+}
+
+// A space is a network namespace: a host, or one or more elements of the path.
+type space struct {
+	Name string `json:"name"`
+	// Elements are the indexes in the path of what this namespace holds, Kinds their kinds.
+	Elements []int    `json:"elements"`
+	Kinds    []string `json:"kinds"`
+	// Left and Right are the ports towards the client and towards the server; empty at the ends.
+	Left  port `json:"left"`
+	Right port `json:"right"`
+	// Forward switches IP forwarding on.
+	Forward bool     `json:"forward"`
+	Bridges []bridge `json:"bridges"`
+	Tunnel  *tunnel  `json:"tunnel"`
+	// Opens says that the tunnel's underlay lies to the right.
+	Opens     bool       `json:"opens"`
+	Addresses []address  `json:"addresses"`
+	Routes    []route    `json:"routes"`
+	Firewalls []firewall `json:"firewalls"`
+	Wire      *wire      `json:"wire"`
+}
+
+// A port is one end of a link.
+type port struct {
+	Name string `json:"name"`
+	MTU  int    `json:"mtu"`
+	// Tunnelled says that a wire lies beyond the port, on which encapsulated packets travel, Single that it has to see
+	// packets one by one. See segment in build_linux.go.
+	Tunnelled bool `json:"tunnelled"`
+	Single    bool `json:"single"`
+}
+
+// A bridge is a learning layer 2 switch with its ports.
+type bridge struct {
+	Name  string   `json:"name"`
+	MTU   int      `json:"mtu"`
+	Ports []string `json:"ports"`
+}
+
+// A tunnel is a VXLAN device with one remote end.
+type tunnel struct {
+	Name   string     `json:"name"`
+	ID     int        `json:"id"`
+	MTU    int        `json:"mtu"`
+	Local  netip.Addr `json:"local"`
+	Remote netip.Addr `json:"remote"`
+}
+
+// An address is a layer 3 interface on a segment, together with the one neighbour that the segment has.
+type address struct {
+	Device  string       `json:"device"`
+	Prefix  netip.Prefix `json:"prefix"`
+	MAC     string       `json:"mac"`
+	Peer    netip.Addr   `json:"peer"`
+	PeerMAC string       `json:"peer_mac"`
+}
+
+// A route leads to a segment that is not attached.
+type route struct {
+	To  netip.Prefix `json:"to"`
+	Via netip.Addr   `json:"via"`
+}
+
+// A firewall is what IP packets pass at a device, in both directions.
+type firewall struct {
+	Element int    `json:"element"`
+	Device  string `json:"device"`
+	// Forwarded says that the packets are routed there; else they begin or end there.
+	Forwarded bool `json:"forwarded"`
+	Rules     int  `json:"rules"`
+}
+
+// A wire is what happens between the two ports of its namespace.
+type wire struct {
+	Element int           `json:"element"`
+	Delay   time.Duration `json:"delay"`
+	Rate    float64       `json:"rate"`
+	Loss    float64       `json:"loss"`
+	// Seed draws which packets are lost.
+	Seed uint64 `json:"seed"`
+}
+
+// Devices, the same in every namespace that has them.
+const (
+	hostDevice    = "eth0"
+	leftPort      = "left"
+	rightPort     = "right"
+	bridgeDevice  = "br0"
+	gatewayBridge = "br1" // of a DLR: the segment on the host's side
+	tunnelDevice  = "vxlan0"
+)
+
+const (
+	defaultMTU = 1500
+	// vxlanOverhead is what RFC 7348 adds to a frame over IPv4, as seen by the MTU: outer IPv4 header 20, UDP 8,
+	// VXLAN 8, inner Ethernet header 14.
+	vxlanOverhead = 50
+	minMTU        = 576 + vxlanOverhead
+	maxMTU        = 65535
+	maxArms       = 250
+	maxElements   = 64
+	maxRules      = 20000
+	maxDelay      = 10 * time.Second
+	minRate       = 8e3  // bit/s
+	maxRate       = 1e12 // bit/s
+	// slowRate is where a super-packet of 64 KiB takes a millisecond.
+	slowRate = 64 << 10 * 8 * 1000 // bit/s
+)
+
+// newPlan lays out an arm's path. The index, from 1, separates the addresses of arms.
+func newPlan(arm string, index int, spec experiment.Lab) (*plan, error) {
+	mtu := spec.MTU
+	if mtu == 0 {
+		mtu = defaultMTU
+	}
+	if mtu < minMTU || mtu > maxMTU {
+		return nil, fmt.Errorf("MTU %d: it must lie between %d and %d", mtu, minMTU, maxMTU)
+	}
+	if index < 1 || index > maxArms {
+		return nil, fmt.Errorf("a lab holds at most %d arms", maxArms)
+	}
+	if n := len(spec.Path); n == 0 || n > maxElements {
+		return nil, fmt.Errorf("a path of %d elements: it must have between 1 and %d", n, maxElements)
+	}
+	p := &plan{Arm: arm, Index: index, MTU: mtu, HostMTU: mtu}
+	opens, err := pairVTEPs(spec.Path)
+	if err != nil {
+		return nil, err
+	}
+	if len(opens) > 0 {
+		p.HostMTU -= vxlanOverhead
+	}
+	if err := p.placeElements(spec.Path, opens); err != nil {
+		return nil, err
+	}
+	p.link()
+	if err := p.address(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// pairVTEPs finds for each VTEP whether it opens a tunnel (true) or closes one.
+func pairVTEPs(path []experiment.Element) (map[int]bool, error) {
+	opens := map[int]bool{}
+	open := false
+	for i, e := range path {
+		if e.Kind == experiment.VTEP {
+			open = !open
+			opens[i] = open
+		}
+	}
+	if open {
+		return nil, fmt.Errorf("%d VTEPs: they come in pairs, one at each end of a tunnel", len(opens))
+	}
+	return opens, nil
+}
+
+// placeElements gives every element a namespace: its own, but for a DLR, which lives in its VTEP's, and a firewall,
+// which lives at a device of another.
+func (p *plan) placeElements(path []experiment.Element, opens map[int]bool) error {
+	p.Spaces = append(p.Spaces, space{Name: "client", Right: port{Name: hostDevice}})
+	firewalls := map[int][]firewall{} // by the index of the space that they stand behind
+	for i := 0; i < len(path); i++ {
+		e := path[i]
+		s := space{
+			Name:     fmt.Sprintf("%d-%s", i, e.Kind),
+			Elements: []int{i}, Kinds: []string{e.Kind},
+			Left: port{Name: leftPort}, Right: port{Name: rightPort},
+		}
+		switch e.Kind {
+		case experiment.Bridge:
+			s.Bridges = []bridge{{Name: bridgeDevice, Ports: []string{leftPort, rightPort}}}
+		case experiment.Router:
+			s.Forward = true
+		case experiment.Wire:
+			if err := checkWire(e); err != nil {
+				return fmt.Errorf("element %d: %w", i, err)
+			}
+			s.Wire = &wire{Element: i, Delay: e.Delay, Rate: e.Rate, Loss: e.Loss, Seed: uint64(p.Index)<<16 + uint64(i)}
+		case experiment.DLR, experiment.VTEP:
+			var err error
+			if s, err = tunnelEnd(path, i, opens); err != nil {
+				return err
+			}
+			i = s.Elements[len(s.Elements)-1]
+		case experiment.Firewall:
+			if e.Rules < 0 || e.Rules > maxRules {
+				return fmt.Errorf("element %d: a firewall of %d rules: it must have between 0 and %d", i, e.Rules, maxRules)
+			}
+			behind := len(p.Spaces) - 1
+			firewalls[behind] = append(firewalls[behind], firewall{Element: i, Rules: e.Rules})
+			continue
+		default:
+			return fmt.Errorf("element %d: unknown kind %q", i, e.Kind)
+		}
+		p.Spaces = append(p.Spaces, s)
+	}
+	p.Spaces = append(p.Spaces, space{Name: "server", Left: port{Name: hostDevice}})
+	p.placeFirewalls(firewalls)
+	return nil
+}
+
+func checkWire(e experiment.Element) error {
+	switch {
+	case e.Delay < 0 || e.Delay > maxDelay:
+		return fmt.Errorf("a wire's delay of %v: it must lie between 0 and %v", e.Delay, maxDelay)
+	case e.Rate != 0 && !(e.Rate >= minRate && e.Rate <= maxRate):
+		return fmt.Errorf("a wire's rate of %g bit/s: it must lie between %g and %g, or be left out", e.Rate, minRate, maxRate)
+	case !(e.Loss >= 0 && e.Loss < 1):
+		return fmt.Errorf("a wire's loss of %g: it is a probability, at least 0 and less than 1", e.Loss)
+	}
+	return nil
+}
+
+// tunnelEnd is the namespace of a hypervisor: the VTEP at element i, or the DLR at i with the VTEP behind it, or the
+// VTEP at i with the DLR behind it.
+func tunnelEnd(path []experiment.Element, i int, opens map[int]bool) (space, error) {
+	first, last, dlr := i, i, false
+	if path[i].Kind == experiment.DLR {
+		if i+1 == len(path) || path[i+1].Kind != experiment.VTEP || !opens[i+1] {
+			return space{}, fmt.Errorf("element %d: a dlr must stand directly beside its vtep, on the host's side of it", i)
+		}
+		last, dlr = i+1, true
+	} else if !opens[i] && i+1 < len(path) && path[i+1].Kind == experiment.DLR {
+		last, dlr = i+1, true
+	}
+	s := space{Left: port{Name: leftPort}, Right: port{Name: rightPort}, Tunnel: &tunnel{Name: tunnelDevice}}
+	for e := first; e <= last; e++ {
+		s.Elements = append(s.Elements, e)
+		s.Kinds = append(s.Kinds, path[e].Kind)
+	}
+	s.Opens = opens[first] || opens[last]
+	s.Name = fmt.Sprintf("%d-%s", first, strings.Join(s.Kinds, "-"))
+	if dlr {
+		s.Forward = true
+		s.Bridges = []bridge{{Name: bridgeDevice, Ports: []string{tunnelDevice}}, {Name: gatewayBridge, Ports: []string{s.hostPort()}}}
+	} else {
+		s.Bridges = []bridge{{Name: bridgeDevice, Ports: []string{s.hostPort(), tunnelDevice}}}
+	}
+	return s, nil
+}
+
+// hostPort is the port of a hypervisor on the hosts' side, underlayPort the other.
+func (s *space) hostPort() string {
+	if s.Opens {
+		return leftPort
+	}
+	return rightPort
+}
+
+func (s *space) underlayPort() string {
+	if s.Opens {
+		return rightPort
+	}
+	return leftPort
+}
+
+// placeFirewalls puts each firewall at the nearest place where its packets pass an IP stack: the interface of a host
+// (or of a VTEP in the underlay), or the port of a router or DLR. Of two equally near, a host's is taken, for a firewall
+// guards a host's port; then the one towards the client. firewalls are by the index of the space that they stand behind.
+func (p *plan) placeFirewalls(firewalls map[int][]firewall) {
+	for behind := range p.Spaces {
+		for _, fw := range firewalls[behind] {
+			left, right := p.stackLeftOf(behind), p.stackRightOf(behind+1)
+			at := left
+			if right.distance < left.distance || right.distance == left.distance && left.forwards && !right.forwards {
+				at = right
+			}
+			fw.Device, fw.Forwarded = at.device, at.forwards
+			s := &p.Spaces[at.space]
+			s.Firewalls = append(s.Firewalls, fw)
+			s.Elements = append(s.Elements, fw.Element)
+			s.Kinds = append(s.Kinds, experiment.Firewall)
+		}
+	}
+}
+
+// A stack is where packets on a link pass an IP stack.
+type stack struct {
+	space, distance int
+	device          string
+	forwards        bool
+}
+
+// stackLeftOf finds the nearest stack from the right port of a space towards the client. The client is one.
+func (p *plan) stackLeftOf(from int) stack {
+	i := from
+	for {
+		s := &p.Spaces[i]
+		if device, forwards, ok := s.stackBehind(s.Right.Name); ok {
+			return stack{space: i, distance: from - i, device: device, forwards: forwards}
+		}
+		if s.Tunnel != nil {
+			// A VTEP seen from its hosts' side: the segment goes on beyond the other end of its tunnel.
+			for i--; p.Spaces[i].Tunnel == nil; i-- {
+			}
+		}
+		i--
+	}
+}
+
+// stackRightOf finds the nearest stack from the left port of a space towards the server. The server is one.
+func (p *plan) stackRightOf(from int) stack {
+	i := from
+	for {
+		s := &p.Spaces[i]
+		if device, forwards, ok := s.stackBehind(s.Left.Name); ok {
+			return stack{space: i, distance: i - from, device: device, forwards: forwards}
+		}
+		if s.Tunnel != nil {
+			for i++; p.Spaces[i].Tunnel == nil; i++ {
+			}
+		}
+		i++
+	}
+}
+
+// stackBehind says whether what crosses the port passes an IP stack of the namespace, and on which device.
+func (s *space) stackBehind(portName string) (device string, forwards, ok bool) {
+	switch {
+	case portName == hostDevice:
+		return hostDevice, false, true
+	case s.Tunnel != nil && portName == s.underlayPort():
+		return portName, false, true
+	case s.Tunnel != nil && s.Forward:
+		return gatewayBridge, true, true
+	case s.Tunnel == nil && s.Forward:
+		return portName, true, true
+	}
+	return "", false, false
+}
+
+// link joins neighbouring namespaces, and gives every device the MTU of where it is.
+func (p *plan) link() {
+	mtu := p.HostMTU
+	for i := range p.Spaces {
+		s := &p.Spaces[i]
+		s.Left.MTU = mtu
+		if s.Tunnel != nil {
+			// Entering a tunnel's underlay, or leaving it.
+			mtu = p.HostMTU
+			if s.Opens {
+				mtu = p.MTU
+			}
+			s.Tunnel.MTU = p.HostMTU
+		}
+		s.Right.MTU = mtu
+		for j := range s.Bridges {
+			s.Bridges[j].MTU = min(s.Left.MTU, s.Right.MTU)
+		}
+		if s.Wire != nil {
+			tunnelled := mtu == p.MTU && p.MTU != p.HostMTU
+			for _, facing := range []*port{&p.Spaces[i-1].Right, &p.Spaces[i+1].Left} {
+				facing.Tunnelled = facing.Tunnelled || tunnelled
+				facing.Single = facing.Single || s.Wire.Loss > 0 || s.Wire.Rate > 0 && s.Wire.Rate < slowRate
+			}
+		}
+	}
+}
+
+// facts says how the arm was built.
+func (p *plan) facts() ArmFacts {
+	f := ArmFacts{Arm: p.Arm, UnderlayMTU: p.MTU, HostMTU: p.HostMTU}
+	for _, s := range p.Spaces {
+		f.Namespaces = append(f.Namespaces, s.Name)
+		for _, a := range s.Addresses {
+			f.Addresses = append(f.Addresses, fmt.Sprintf("%s %s %s", s.Name, a.Device, a.Prefix))
+		}
+	}
+	f.Client = p.Spaces[0].addressOf(hostDevice).String()
+	f.Server = p.Spaces[len(p.Spaces)-1].addressOf(hostDevice).String()
+	return f
+}

@@ -1,0 +1,326 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nearfar/internal/host"
+)
+
+// marker is the environment variable by which everything that a process started is known as its, even where it went to
+// the background in a session of its own.
+const marker = "NEARFAR_LAB_PROCESS"
+
+// A processTable holds the processes that were started, by a key that is never used again, and reaps every child of the
+// init, also those that were handed to it as orphans.
+type processTable struct {
+	// mu is held over a fork and its entry here, so that no end is seen before its beginning.
+	mu    sync.Mutex
+	last  uint64
+	byKey map[uint64]*process
+	byPID map[int]*process
+}
+
+type process struct {
+	key   uint64
+	pid   int
+	ended chan struct{}
+	// status is valid once ended is closed.
+	status unix.WaitStatus
+}
+
+func newProcessTable() *processTable {
+	return &processTable{byKey: map[uint64]*process{}, byPID: map[int]*process{}}
+}
+
+// reap collects ended children for ever.
+func (t *processTable) reap() {
+	children := make(chan os.Signal, 1)
+	signal.Notify(children, unix.SIGCHLD)
+	for {
+		for t.reapOne() {
+		}
+		<-children
+	}
+}
+
+func (t *processTable) reapOne() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var status unix.WaitStatus
+	pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil)
+	if errors.Is(err, unix.EINTR) {
+		return true
+	}
+	if err != nil || pid <= 0 {
+		return false
+	}
+	if p := t.byPID[pid]; p != nil {
+		delete(t.byPID, pid)
+		p.status = status
+		close(p.ended)
+	}
+	return true
+}
+
+// start starts a process of the host in the namespace, on the given CPUs; files are its standard streams.
+func (s *initServer) start(q request, files []*os.File) (reply, error) {
+	if len(files) != 3 {
+		return reply{}, errors.New("start without its standard streams")
+	}
+	if len(q.Argv) == 0 {
+		return reply{}, errors.New("an empty command line")
+	}
+	ns, err := s.space(q.Arm, q.Space)
+	if err != nil {
+		return reply{}, err
+	}
+	path, err := lookPath(q.Argv[0])
+	if err != nil {
+		return reply{}, err
+	}
+	cpus := q.CPUs
+	if len(cpus) == 0 {
+		cpus = s.setup.CPUs
+	}
+	for _, c := range cpus {
+		if c < 0 || c >= maxCPU {
+			return reply{}, fmt.Errorf("there is no CPU %d", c)
+		}
+	}
+	p, err := s.processes.start(ns, path, q.Argv, append([]string{"TMPDIR=" + tempDir}, q.Env...), cpus, files)
+	if err != nil {
+		return reply{}, err
+	}
+	if a, err := s.arm(q.Arm); err == nil && a.wires != nil {
+		if err := s.minds(a.wires, p, q.CPUs); err != nil {
+			return reply{}, errors.Join(err, s.processes.killTree(p.key))
+		}
+	}
+	return reply{Process: p.key}, nil
+}
+
+// minds makes the wires of an arm take heed of a process that is pinned to CPUs.
+func (s *initServer) minds(w *wireProcess, p *process, cpus []int) error {
+	if slices.Contains(cpus, s.setup.ServiceCPU) {
+		if err := w.share(p); err != nil {
+			return err
+		}
+	}
+	return w.keepAwake(cpus)
+}
+
+// lookPath finds a program; the host's PATH is that of nearfar itself.
+func lookPath(name string) (string, error) {
+	if name == host.Self {
+		return "/proc/self/exe", nil // of the child, which is this program until it executes
+	}
+	path, err := exec.LookPath(name)
+	switch {
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
+		return "", fmt.Errorf("%w: no %q on PATH", host.ErrNotFound, name)
+	case err != nil:
+		return "", err
+	}
+	return path, nil
+}
+
+// start forks from a thread that is in the namespace and on the CPUs, so that the process is there from its first
+// instruction.
+func (t *processTable) start(ns *namespace, path string, argv, env []string, cpus []int, files []*os.File) (*process, error) {
+	p := &process{ended: make(chan struct{})}
+	err := onThread(func() error {
+		if err := ns.enter(); err != nil {
+			return err
+		}
+		if err := setAffinity(cpus); err != nil {
+			return err
+		}
+		fds := make([]uintptr, len(files))
+		for i, f := range files {
+			fds[i] = f.Fd()
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.last++
+		p.key = t.last
+		var err error
+		p.pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{
+			Env:   mergeEnv(os.Environ(), append(env, marker+"="+strconv.FormatUint(p.key, 10))),
+			Files: fds,
+			Sys:   &syscall.SysProcAttr{Setpgid: true},
+		})
+		if err != nil {
+			return fmt.Errorf("starting %s: %w", path, err)
+		}
+		t.byKey[p.key] = p
+		t.byPID[p.pid] = p
+		return nil
+	})
+	if errors.Is(err, unix.ENOENT) {
+		err = fmt.Errorf("%w: %w", host.ErrNotFound, err)
+	}
+	return p, err
+}
+
+// mergeEnv lets later settings of a variable replace earlier ones.
+func mergeEnv(base, added []string) []string {
+	at := map[string]int{}
+	var env []string
+	for _, kv := range append(append([]string(nil), base...), added...) {
+		name, _, _ := strings.Cut(kv, "=")
+		if i, ok := at[name]; ok {
+			env[i] = kv
+			continue
+		}
+		at[name] = len(env)
+		env = append(env, kv)
+	}
+	return env
+}
+
+func (t *processTable) get(key uint64) (*process, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.byKey[key]
+	if p == nil {
+		return nil, fmt.Errorf("no process %d in the lab", key)
+	}
+	return p, nil
+}
+
+// wait answers when the process has ended. The table keeps the entry, since signals may still come for what it left.
+func (t *processTable) wait(key uint64) (reply, error) {
+	p, err := t.get(key)
+	if err != nil {
+		return reply{}, err
+	}
+	<-p.ended
+	if p.status.Signaled() {
+		return reply{Code: -1, Signal: unix.SignalName(p.status.Signal())}, nil
+	}
+	return reply{Code: p.status.ExitStatus()}, nil
+}
+
+// signal sends a signal to the group of a process.
+func (t *processTable) signal(key uint64, sig unix.Signal) error {
+	p, err := t.get(key)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock() // it cannot be reaped, and its number not be given away, in between
+	defer t.mu.Unlock()
+	if t.byPID[p.pid] != p {
+		return nil // ended already
+	}
+	if err := unix.Kill(-p.pid, sig); err != nil && !errors.Is(err, unix.ESRCH) {
+		return os.NewSyscallError("kill", err)
+	}
+	return nil
+}
+
+// killTree kills a process and all that it started, and returns when they are gone.
+func (t *processTable) killTree(key uint64) error {
+	p, err := t.get(key)
+	if err != nil {
+		return err
+	}
+	if err := t.signal(key, unix.SIGKILL); err != nil {
+		return err
+	}
+	mark := []byte(marker + "=" + strconv.FormatUint(key, 10))
+	err = killAll(func(pid int) bool { return hasEnv(pid, mark) })
+	<-p.ended
+	return err
+}
+
+// killNamespace kills every process in a network namespace.
+func killNamespace(ns *namespace) error {
+	return killAll(func(pid int) bool {
+		var st unix.Stat_t
+		return unix.Stat(fmt.Sprintf("/proc/%d/ns/net", pid), &st) == nil && st.Ino == ns.inode
+	})
+}
+
+// killAll kills the processes of the lab that match, and those that they start meanwhile, until none is left.
+func killAll(match func(pid int) bool) error {
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		found := 0
+		entries, err := filepath.Glob("/proc/[0-9]*")
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			seen, err := strconv.Atoi(filepath.Base(e))
+			if err != nil || !match(seen) {
+				continue
+			}
+			pid := ownPID(seen)
+			if pid <= 1 {
+				continue
+			}
+			found++
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+				return os.NewSyscallError("kill", err)
+			}
+		}
+		if found == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%d processes do not end, though killed", found)
+		}
+		time.Sleep(time.Millisecond) // until the kernel has ended them
+	}
+}
+
+// ownPID gives the number that a process of the lab has in the lab, by the one under which /proc shows it: another one
+// where /proc could not be mounted anew. 0: it is gone.
+func ownPID(seen int) int {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", seen))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		if numbers, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			fields := strings.Fields(numbers)
+			if len(fields) == 0 {
+				return 0
+			}
+			pid, err := strconv.Atoi(fields[len(fields)-1])
+			if err != nil {
+				return 0
+			}
+			return pid
+		}
+	}
+	return 0
+}
+
+// hasEnv says whether a process was started with the setting in its environment. A zombie has no environment left.
+func hasEnv(pid int, setting []byte) bool {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return false
+	}
+	for kv := range bytes.SplitSeq(env, []byte{0}) {
+		if bytes.Equal(kv, setting) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,175 @@
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// The lab and its init speak over a socket pair that keeps message boundaries: JSON, at most maxMessage bytes, with the
+// files that belong to it attached. Every request has one reply of the same id; a wait's may come much later.
+const (
+	maxMessage = 128 << 10
+	maxFiles   = 3
+	controlFD  = 3 // where the init finds its end
+)
+
+// The operations.
+const (
+	opSetup   = "setup"   // the first: what the lab is made on
+	opBuild   = "build"   // make an arm
+	opStart   = "start"   // start a process; its standard streams are attached
+	opWait    = "wait"    // answered when the process has ended
+	opSignal  = "signal"  // send a signal to the process group
+	opKill    = "kill"    // kill a process and all that it started; answered when they are gone
+	opPut     = "put"     // write the attached file to a path
+	opClear   = "clear"   // kill everything in a namespace
+	opDrop    = "drop"    // free an arm
+	opObserve = "observe" // counters of an arm
+)
+
+type request struct {
+	ID uint64 `json:"id"`
+	Op string `json:"op"`
+
+	Setup   *setup   `json:"setup,omitempty"`
+	Plan    *plan    `json:"plan,omitempty"`
+	Arm     string   `json:"arm,omitempty"`
+	Space   string   `json:"space,omitempty"`
+	Process uint64   `json:"process,omitempty"`
+	Signal  int      `json:"signal,omitempty"`
+	Argv    []string `json:"argv,omitempty"`
+	Env     []string `json:"env,omitempty"`
+	CPUs    []int    `json:"cpus,omitempty"`
+	Path    string   `json:"path,omitempty"`
+	Mode    uint32   `json:"mode,omitempty"`
+}
+
+type reply struct {
+	ID uint64 `json:"id"`
+	// Error is why it failed; NotFound and Unsupported say which errors of the interface it is.
+	Error       string `json:"error,omitempty"`
+	NotFound    bool   `json:"not_found,omitempty"`
+	Unsupported bool   `json:"unsupported,omitempty"`
+
+	Facts    *Facts         `json:"facts,omitempty"`
+	Elements []ElementFacts `json:"elements,omitempty"`
+	Process  uint64         `json:"process,omitempty"`
+	Code     int            `json:"code,omitempty"`
+	Signal   string         `json:"signal,omitempty"`
+}
+
+// setup is what the init needs to know before anything else.
+type setup struct {
+	UserNamespace bool  `json:"user_namespace"`
+	UserWire      bool  `json:"user_wire"`
+	CPUs          []int `json:"cpus"`
+	ServiceCPU    int   `json:"service_cpu"`
+}
+
+// A wireConn sends and receives messages.
+type messageConn struct {
+	mu   sync.Mutex // one message at a time is written
+	conn *net.UnixConn
+	buf  []byte
+}
+
+// socketPair makes the two ends of a control connection. Both are closed on exec.
+func socketPair() (ours, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "lab control"), os.NewFile(uintptr(fds[1]), "lab control"), nil
+}
+
+// newMessageConn takes the file over.
+func newMessageConn(f *os.File) (*messageConn, error) {
+	defer func() { _ = f.Close() }()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		_ = c.Close()
+		return nil, errors.New("the control connection is not a Unix socket")
+	}
+	return &messageConn{conn: u, buf: make([]byte, maxMessage+1)}, nil
+}
+
+func (c *messageConn) send(message any, files ...*os.File) error {
+	b, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	if len(b) > maxMessage {
+		return fmt.Errorf("%d bytes of command line and environment: a lab takes at most %d", len(b), maxMessage)
+	}
+	var oob []byte
+	if len(files) > 0 {
+		fds := make([]int, len(files))
+		for i, f := range files {
+			fds[i] = int(f.Fd())
+		}
+		oob = unix.UnixRights(fds...)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _, err = c.conn.WriteMsgUnix(b, oob, nil)
+	return err
+}
+
+// receive reads one message; it is called from one goroutine only. io.EOF says that the other end is gone.
+func (c *messageConn) receive(message any) ([]*os.File, error) {
+	oob := make([]byte, unix.CmsgSpace(4*maxFiles))
+	n, oobn, flags, _, err := c.conn.ReadMsgUnix(c.buf, oob)
+	if err != nil {
+		return nil, err
+	}
+	files, err := receivedFiles(oob[:oobn])
+	if err == nil && n == 0 {
+		err = io.EOF
+	}
+	if err == nil && (n > maxMessage || flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0) {
+		err = errors.New("a message on the control connection is too long")
+	}
+	if err == nil {
+		err = json.Unmarshal(c.buf[:n], message)
+	}
+	if err != nil {
+		closeAll(files)
+		return nil, err
+	}
+	return files, nil
+}
+
+func receivedFiles(oob []byte) ([]*os.File, error) {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil, err
+	}
+	var files []*os.File
+	for i := range messages {
+		fds, err := unix.ParseUnixRights(&messages[i])
+		if err != nil {
+			continue // not a message that carries files
+		}
+		for _, fd := range fds {
+			files = append(files, os.NewFile(uintptr(fd), "received"))
+		}
+	}
+	return files, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}

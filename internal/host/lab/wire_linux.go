@@ -1,0 +1,412 @@
+package lab
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A user-space wire forwards frames between two packet sockets, one on each port of its namespace. The sockets hand
+// over super-packets and unfinished checksums as they are (PACKET_VNET_HDR), and when each frame arrived. It leaves at
+// arrival + serialisation at the wire's rate + delay + wireBase.
+const (
+	// wireBase is what every wire adds to its delay, in each direction. It is more than forwarding itself takes, so that
+	// a frame leaves neither earlier nor later whatever the delay: two wires differ by the difference of their delays.
+	wireBase = 15 * time.Microsecond
+	// spinTime is how long a wire without traffic keeps looking for more before it sleeps.
+	spinTime = 2 * time.Millisecond
+	// wakeMargin is how long before a frame is due the wire wakes.
+	wakeMargin = time.Millisecond
+	// shareMargin takes its place where what is measured runs on the wire's own CPU.
+	shareMargin = 20 * time.Microsecond
+	// maxFrame is the longest frame with its virtio header: 64 KiB of IP packet, Ethernet and VLAN headers.
+	maxFrame = vnetHeaderLen + 18 + 65536
+	// vnetHeaderLen is the length of struct virtio_net_hdr.
+	vnetHeaderLen = 10
+	ethernetLen   = 14
+	// maxQueuedPackets and the arena bound what is on its way in one direction.
+	maxQueuedPackets = 16384
+	minArena         = 4 << 20
+	maxArena         = 64 << 20
+	// unlimitedRate is what a wire without a rate is taken to carry as its queue is sized, in bits per second.
+	unlimitedRate = 20e9
+	// receiveBatch is how many frames are taken from a socket before what is due is sent.
+	receiveBatch = 4
+)
+
+// wireConfig is what the process is told of each wire, in one line of JSON on standard input. Its sockets are the open
+// files from firstWireFD on, left and right of each wire.
+type wireConfig struct {
+	Wires []wire `json:"wires"`
+}
+
+const firstWireFD = 3
+
+// The lines that follow: statsLine is answered with a line of statistics, awakeLine with a CPU has that kept awake;
+// shareLine says that one more process that is measured runs on the wire's own CPU, unshareLine that one fewer does.
+const (
+	statsLine   = "stats"
+	awakeLine   = "awake "
+	shareLine   = "share"
+	unshareLine = "unshare"
+)
+
+// RunWire is the user-space wires of one arm: it reads their configuration from in, does as further lines of it say, and
+// forwards until in ends.
+func RunWire(in io.Reader, out io.Writer) error {
+	lines := bufio.NewReader(in)
+	first, err := lines.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("reading the configuration: %w", err)
+	}
+	var config wireConfig
+	if err := json.Unmarshal(first, &config); err != nil {
+		return fmt.Errorf("reading the configuration: %w", err)
+	}
+	if len(config.Wires) == 0 || len(config.Wires) > maxElements {
+		return fmt.Errorf("%d wires", len(config.Wires))
+	}
+	debug.SetGCPercent(-1)
+	var wires []*runningWire
+	for i, w := range config.Wires {
+		wires = append(wires, newRunningWire(w, firstWireFD+2*i))
+	}
+	failed := make(chan error, 1)
+	cpus := newAwake()
+	go func() { failed <- forward(wires, cpus) }()
+	asked := make(chan string)
+	go func() {
+		defer close(asked)
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				return
+			}
+			asked <- strings.TrimSuffix(line, "\n")
+		}
+	}()
+	for {
+		select {
+		case err := <-failed:
+			return err
+		case line, ok := <-asked:
+			if !ok {
+				return nil
+			}
+			if number, ok := strings.CutPrefix(line, awakeLine); ok {
+				cpu, err := strconv.Atoi(number)
+				if err != nil || cpu < 0 || cpu >= maxCPU {
+					return fmt.Errorf("there is no CPU %q to keep awake", number)
+				}
+				cpus.keep(cpu)
+				continue
+			}
+			switch line {
+			case shareLine:
+				cpus.sharing.Add(1)
+				continue
+			case unshareLine:
+				cpus.sharing.Add(-1)
+				continue
+			case statsLine:
+			default:
+				return fmt.Errorf("unknown request %q", line)
+			}
+			stats := make([]WireStats, len(wires))
+			for i, w := range wires {
+				stats[i] = w.counts.stats()
+			}
+			if err := json.NewEncoder(out).Encode(stats); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+type runningWire struct {
+	counts     wireCounts
+	directions [2]*direction
+}
+
+func newRunningWire(w wire, fd int) *runningWire {
+	r := &runningWire{}
+	for i := range r.directions {
+		r.directions[i] = newDirection(w, fd+i, fd+1-i, uint64(i), &r.counts)
+	}
+	return r
+}
+
+// A direction is one half of a wire: what came in on one socket, in order, until it is due on the other.
+type direction struct {
+	in, out int
+	delay   int64   // with the base, ns
+	perByte float64 // serialisation time, ns
+	backlog int64   // longest serialisation backlog, ns
+	loss    float64
+	random  *rand.Rand
+	counts  *wireCounts
+
+	free int64 // when the last frame has been serialised, ns since 1970
+
+	arena   []byte // frames lie here one behind another, each whole; the oldest first
+	tail    int    // where the next is put
+	frames  []frame
+	head, n int // of frames, which is a ring
+
+	message unix.Msghdr
+	vector  unix.Iovec
+	control [64]byte
+}
+
+type frame struct {
+	offset, length int
+	due            int64
+}
+
+func newDirection(w wire, in, out int, stream uint64, counts *wireCounts) *direction {
+	d := &direction{
+		in: in, out: out, delay: int64(w.Delay + wireBase), loss: w.Loss, counts: counts,
+		random: rand.New(rand.NewPCG(w.Seed, stream)),
+		frames: make([]frame, maxQueuedPackets),
+	}
+	rate := w.Rate
+	if rate > 0 {
+		d.perByte = 8e9 / rate
+		d.backlog = int64(float64(queueBytes(rate)) * d.perByte)
+	} else {
+		rate = unlimitedRate
+	}
+	size := 2 * rate / 8 * (w.Delay + queueTime).Seconds()
+	d.arena = make([]byte, int(math.Min(math.Max(size, minArena), maxArena)))
+	d.message.Iov, d.message.Iovlen = &d.vector, 1
+	d.message.Control = &d.control[0]
+	return d
+}
+
+// forward runs the wires on one thread. It spins while frames are on their way or were seen lately, and else sleeps in
+// poll, so that a wire without traffic costs nothing.
+func forward(wires []*runningWire, cpus *awake) error {
+	runtime.LockOSThread()
+	// To be ahead of others on its CPU helps; an ordinary user may not ask for it.
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20)
+	// Timers of ordinary threads may be 50 us late.
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
+		return os.NewSyscallError("prctl PR_SET_TIMERSLACK", err)
+	}
+	var all []*direction
+	var polled []unix.PollFd
+	for _, w := range wires {
+		for _, d := range w.directions {
+			all = append(all, d)
+			polled = append(polled, unix.PollFd{Fd: int32(d.in), Events: unix.POLLIN})
+		}
+	}
+	last := time.Now().UnixNano()
+	for {
+		next := int64(math.MaxInt64)
+		now := time.Now().UnixNano()
+		for _, d := range all {
+			for range receiveBatch {
+				got, err := d.receive(now)
+				if err != nil {
+					return err
+				}
+				if !got {
+					break
+				}
+				last = now
+			}
+			next = min(next, d.send())
+		}
+		var sleep time.Duration
+		switch {
+		case cpus.sharing.Load() > 0 && next-now > int64(shareMargin):
+			// A spinning wire would take the CPU from what is measured on it. Late is better than that.
+			sleep = -1
+			if next != math.MaxInt64 {
+				sleep = time.Duration(next-now) - shareMargin
+			}
+		case next == math.MaxInt64 && now-last > int64(spinTime):
+			sleep = -1 // until something comes
+		case next != math.MaxInt64 && next-now > int64(wakeMargin+spinTime) && now-last > int64(wakeMargin):
+			sleep = time.Duration(next-now) - wakeMargin
+		default:
+			continue
+		}
+		cpus.use(false)
+		if err := poll(polled, sleep); err != nil {
+			return err
+		}
+		cpus.use(true)
+		last = time.Now().UnixNano()
+	}
+}
+
+// poll waits for a frame on any socket, for at most the timeout; below 0, for ever.
+func poll(fds []unix.PollFd, timeout time.Duration) error {
+	var ts *unix.Timespec
+	if timeout >= 0 {
+		t := unix.NsecToTimespec(int64(timeout))
+		ts = &t
+	}
+	if _, err := unix.Ppoll(fds, ts, nil); err != nil && !errors.Is(err, unix.EINTR) {
+		return os.NewSyscallError("ppoll", err)
+	}
+	return nil
+}
+
+// receive takes one frame from the socket into the queue, or drops it. It reports whether there was one.
+func (d *direction) receive(now int64) (bool, error) {
+	room := d.n < len(d.frames) && d.makeRoom()
+	// A full queue drops: the frame is received to where it is overwritten, or not at all.
+	if !room {
+		if d.n == 0 {
+			return false, errors.New("the queue has no room though it is empty")
+		}
+		return d.discard(), nil
+	}
+	d.vector.Base = &d.arena[d.tail]
+	d.vector.SetLen(maxFrame)
+	d.message.SetControllen(len(d.control))
+	n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(d.in), uintptr(unsafe.Pointer(&d.message)), unix.MSG_DONTWAIT)
+	if errno != 0 {
+		return false, receiveError(errno)
+	}
+	length := int(n)
+	if length <= vnetHeaderLen+ethernetLen {
+		return true, nil
+	}
+	if d.loss > 0 && d.random.Float64() < d.loss {
+		d.counts.lost.Add(1)
+		return true, nil
+	}
+	arrived := d.arrival(now)
+	due := arrived
+	if d.perByte > 0 {
+		start := max(arrived, d.free)
+		if start-arrived > d.backlog {
+			d.counts.dropped.Add(1)
+			return true, nil
+		}
+		due = start + int64(float64(onWire(d.arena[d.tail:d.tail+length]))*d.perByte)
+		d.free = due
+	}
+	d.frames[(d.head+d.n)%len(d.frames)] = frame{offset: d.tail, length: length, due: due + d.delay}
+	d.n++
+	d.tail += length
+	return true, nil
+}
+
+// makeRoom finds room for the longest frame in the arena, behind the youngest frame or at the beginning.
+func (d *direction) makeRoom() bool {
+	if d.n == 0 {
+		d.tail = 0
+		return true
+	}
+	oldest := d.frames[d.head].offset
+	if d.tail > oldest {
+		if d.tail+maxFrame <= len(d.arena) {
+			return true
+		}
+		if maxFrame <= oldest {
+			d.tail = 0
+			return true
+		}
+		return false
+	}
+	return d.tail+maxFrame <= oldest
+}
+
+// discard takes a frame from the socket and forgets it.
+func (d *direction) discard() bool {
+	var b [1]byte
+	_, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(d.in), uintptr(unsafe.Pointer(&b[0])), 1, unix.MSG_DONTWAIT|unix.MSG_TRUNC, 0, 0)
+	if errno != 0 {
+		return false
+	}
+	d.counts.dropped.Add(1)
+	return true
+}
+
+func receiveError(errno unix.Errno) error {
+	switch errno {
+	case unix.EAGAIN, unix.EINTR, unix.ENETDOWN:
+		return nil
+	case unix.EINVAL:
+		return nil // a frame that the virtio header cannot describe; the kernel has dropped it
+	}
+	return os.NewSyscallError("recvmsg", errno)
+}
+
+// arrival is when the kernel received the frame (SO_TIMESTAMPNS). Where it does not say, or the clock was set
+// meanwhile, it is now.
+func (d *direction) arrival(now int64) int64 {
+	const header = unix.SizeofCmsghdr
+	if d.message.Controllen < header+uint64(unsafe.Sizeof(unix.Timespec{})) {
+		return now
+	}
+	h := (*unix.Cmsghdr)(unsafe.Pointer(&d.control[0]))
+	if h.Level != unix.SOL_SOCKET || h.Type != unix.SCM_TIMESTAMPNS {
+		return now
+	}
+	ts := (*unix.Timespec)(unsafe.Pointer(&d.control[header]))
+	t := ts.Nano()
+	if t < now-int64(time.Second) || t > now+int64(time.Millisecond) {
+		return now
+	}
+	return t
+}
+
+// onWire is how many bytes a frame is on the wire, without preamble and checksum: a super-packet is cut into segments
+// that each have the headers.
+func onWire(b []byte) int {
+	// struct virtio_net_hdr: flags, gso_type (u8); hdr_len, gso_size, csum_start, csum_offset (u16, this machine's order).
+	length := len(b) - vnetHeaderLen
+	if b[1] == unix.VIRTIO_NET_HDR_GSO_NONE {
+		return length
+	}
+	headers := int(*(*uint16)(unsafe.Pointer(&b[2])))
+	size := int(*(*uint16)(unsafe.Pointer(&b[4])))
+	if size == 0 || headers >= length {
+		return length
+	}
+	payload := length - headers
+	segments := (payload + size - 1) / size
+	return payload + segments*headers
+}
+
+// send sends what is due, and tells when the next frame is, or the end of time.
+func (d *direction) send() int64 {
+	for d.n > 0 {
+		f := d.frames[d.head]
+		now := time.Now().UnixNano()
+		if f.due > now {
+			return f.due
+		}
+		_, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(d.out), uintptr(unsafe.Pointer(&d.arena[f.offset])), uintptr(f.length))
+		if errno == unix.EAGAIN || errno == unix.EINTR {
+			return now // the next namespace is behind; nothing is lost yet
+		}
+		if errno != 0 {
+			d.counts.rejected.Add(1)
+		} else {
+			d.counts.forwarded(now - f.due)
+		}
+		d.head = (d.head + 1) % len(d.frames)
+		d.n--
+	}
+	return math.MaxInt64
+}

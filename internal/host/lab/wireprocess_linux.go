@@ -1,0 +1,200 @@
+package lab
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"nearfar/internal/host"
+)
+
+// A wireProcess is the process that runs the user-space wires of an arm, as the init sees it.
+type wireProcess struct {
+	mu       sync.Mutex
+	requests *os.File
+	replies  *bufio.Reader
+	output   *os.File
+	elements []int // of the path, in the order of the statistics
+}
+
+// startWires starts the arm's user-space wires, if it has any: one process for all of them, on the service CPU.
+func (s *initServer) startWires(a *builtArm) error {
+	if s.facts.Wire != WireUser {
+		return nil
+	}
+	var config wireConfig
+	var sockets []*os.File
+	var home *namespace
+	defer func() { closeAll(sockets) }()
+	w := &wireProcess{}
+	for i := range a.plan.Spaces {
+		sp := &a.plan.Spaces[i]
+		if sp.Wire == nil {
+			continue
+		}
+		home = a.namespaces[i]
+		for _, device := range []string{leftPort, rightPort} {
+			err := home.do(func(h *netlink.Handle) error {
+				f, err := packetSocket(h, device)
+				if err == nil {
+					sockets = append(sockets, f)
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		config.Wires = append(config.Wires, *sp.Wire)
+		w.elements = append(w.elements, sp.Wire.Element)
+	}
+	if home == nil {
+		return nil
+	}
+	childIn, requests, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = childIn.Close() }()
+	output, childOut, err := os.Pipe()
+	if err != nil {
+		_ = requests.Close()
+		return err
+	}
+	defer func() { _ = childOut.Close() }()
+	w.requests, w.output, w.replies = requests, output, bufio.NewReader(output)
+	a.wires = w
+	path, err := lookPath(host.Self)
+	if err != nil {
+		return err
+	}
+	// A thread more than spin, so that requests are answered meanwhile; and no signals that interrupt those that do.
+	env := []string{fmt.Sprintf("GOMAXPROCS=%d", 2+len(s.setup.CPUs)), "GODEBUG=asyncpreemptoff=1"}
+	files := append([]*os.File{childIn, childOut, os.Stderr}, sockets...)
+	_, err = s.processes.start(home, path, []string{host.Self, WireVerb}, env, []int{s.setup.ServiceCPU}, files)
+	if err != nil {
+		return fmt.Errorf("starting the wires: %w", err)
+	}
+	if err := json.NewEncoder(requests).Encode(config); err != nil {
+		return fmt.Errorf("configuring the wires: %w", err)
+	}
+	_, err = w.stats() // it answers: it runs
+	return err
+}
+
+// socketBuffer is asked for on both sides of a packet socket; an ordinary user gets what the machine's limit allows.
+const socketBuffer = 32 << 20
+
+// packetSocket opens a wire's end on a device of the calling thread's namespace.
+func packetSocket(h *netlink.Handle, device string) (*os.File, error) {
+	l, err := h.LinkByName(device)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("packet socket: %w", err)
+	}
+	for _, o := range []struct {
+		level, name int
+		what        string
+	}{
+		{unix.SOL_PACKET, unix.PACKET_VNET_HDR, "PACKET_VNET_HDR"},
+		{unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, "PACKET_IGNORE_OUTGOING"},
+		{unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, "SO_TIMESTAMPNS"},
+	} {
+		if err := unix.SetsockoptInt(fd, o.level, o.name, 1); err != nil {
+			_ = unix.Close(fd)
+			return nil, fmt.Errorf("packet socket: %s: %w", o.what, err)
+		}
+	}
+	for _, o := range [][2]int{{unix.SO_RCVBUFFORCE, unix.SO_RCVBUF}, {unix.SO_SNDBUFFORCE, unix.SO_SNDBUF}} {
+		err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, o[0], socketBuffer)
+		if errors.Is(err, unix.EPERM) {
+			err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, o[1], socketBuffer)
+		}
+		if err != nil {
+			_ = unix.Close(fd)
+			return nil, fmt.Errorf("packet socket: buffer: %w", err)
+		}
+	}
+	// Bound last: from here on frames come in.
+	address := &unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL), Ifindex: l.Attrs().Index}
+	if err := unix.Bind(fd, address); err != nil {
+		_ = unix.Close(fd)
+		return nil, fmt.Errorf("packet socket: bind to %s: %w", device, err)
+	}
+	return os.NewFile(uintptr(fd), "wire "+device), nil
+}
+
+// networkOrder swaps to the order of the network on the little-endian machines, and keeps on the others.
+func networkOrder(v uint16) uint16 {
+	b := [2]byte{byte(v >> 8), byte(v)}
+	return binary.NativeEndian.Uint16(b[:])
+}
+
+// keepAwake keeps the CPUs of what is measured over the wires from sleeping between two packets.
+func (w *wireProcess) keepAwake(cpus []int) error {
+	for _, c := range cpus {
+		if err := w.tell(fmt.Sprint(awakeLine, c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// share says that the process, which has just been started on the wires' own CPU, is to have its part of it.
+func (w *wireProcess) share(p *process) error {
+	if err := w.tell(shareLine); err != nil {
+		return err
+	}
+	go func() {
+		<-p.ended
+		// It fails only where the wires have ended as well.
+		_ = w.tell(unshareLine)
+	}()
+	return nil
+}
+
+func (w *wireProcess) tell(line string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, err := w.requests.WriteString(line + "\n"); err != nil {
+		return fmt.Errorf("the wires do not run: %w", err)
+	}
+	return nil
+}
+
+// stats asks the process.
+func (w *wireProcess) stats() (map[int]*WireStats, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, err := w.requests.WriteString(statsLine + "\n"); err != nil {
+		return nil, fmt.Errorf("the wires do not run: %w", err)
+	}
+	line, err := w.replies.ReadBytes('\n')
+	if err != nil {
+		return nil, fmt.Errorf("the wires do not run: %w", err)
+	}
+	var stats []WireStats
+	if err := json.Unmarshal(line, &stats); err != nil || len(stats) != len(w.elements) {
+		return nil, fmt.Errorf("the wires answered %q", line)
+	}
+	byElement := map[int]*WireStats{}
+	for i, e := range w.elements {
+		byElement[e] = &stats[i]
+	}
+	return byElement, nil
+}
+
+func (w *wireProcess) close() {
+	_ = w.requests.Close()
+	_ = w.output.Close()
+}
