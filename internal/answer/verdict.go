@@ -30,7 +30,7 @@ func verdict(e *experiment.Experiment, a Answer) string {
 		}
 		switch c.Verdict {
 		case Higher, Lower:
-			differ = append(differ, fmt.Sprintf("%s %s%s", c.Arm, result.SignedAmount(*c.Difference, c.Unit), between(c)))
+			differ = append(differ, c.Arm+" "+withInterval(c))
 		case NoDifference:
 			same = append(same, c.Arm)
 			if c.Detectable != nil {
@@ -57,10 +57,12 @@ func verdict(e *experiment.Experiment, a Answer) string {
 	return fmt.Sprintf("Against %s, in %s %s: %s.", e.Baseline, first.Workload, quantityName(first.Quantity), strings.Join(parts, "; "))
 }
 
-// between writes a comparison's interval in brackets.
-func between(c Comparison) string {
-	if c.Interval == nil {
-		return ""
+// withInterval writes a difference and its interval in one unit: "+1.66 us [+1.47, +2.13]".
+func withInterval(c Comparison) string {
+	s := result.ScaleOf(c.Unit, *c.Difference)
+	text := s.With(s.Signed(*c.Difference))
+	if c.Interval != nil {
+		text += fmt.Sprintf(" [%s, %s]", s.Signed(c.Interval[0]), s.Signed(c.Interval[1]))
 	}
-	return fmt.Sprintf(" [%s, %s]", result.SignedAmount(c.Interval[0], c.Unit), result.SignedAmount(c.Interval[1], c.Unit))
+	return text
 }
