@@ -2,7 +2,6 @@ package stats
 
 import (
 	"math"
-	"slices"
 	"sort"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -52,13 +51,6 @@ func median(sorted []float64) float64 {
 	}
 	// Halving first keeps the largest numbers from overflowing.
 	return sorted[n/2-1]/2 + sorted[n/2]/2
-}
-
-// sortedCopy leaves the values as they are and gives them in order.
-func sortedCopy(values []float64) []float64 {
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
-	return sorted
 }
 
 // criticalCount is the largest k for which 2 P(K <= k) <= alpha, K binomial with n tosses of a fair coin; -1 where
