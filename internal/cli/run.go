@@ -165,7 +165,7 @@ func (a *app) setUp(ctx context.Context, e *experiment.Experiment) (*setup, erro
 	tools := newTools(newSecret())
 	p := newProgress(a.stderr, e)
 	p.note("making the hosts of %d arms", len(e.Arms))
-	l, err := lab.Open(ctx, lab.Options{})
+	l, err := lab.Open(ctx, lab.Options{RateOnly: wiresOnlyShape(e)})
 	if err != nil {
 		return nil, err
 	}

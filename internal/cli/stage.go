@@ -28,6 +28,21 @@ func (s labStage) CPUs(p experiment.Placement) (client, server []int, err error)
 	return s.lab.CPUs(p)
 }
 
+// wiresOnlyShape says that no wire of the experiment delays or loses.
+func wiresOnlyShape(e *experiment.Experiment) bool {
+	for _, arm := range e.Arms {
+		if arm.Lab == nil {
+			continue
+		}
+		for _, element := range arm.Lab.Path {
+			if element.Delay > 0 || element.Loss > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // labRecord is what run.json says of the hosts: what the lab is made of, and what crossed each element.
 type labRecord struct {
 	Lab      lab.Facts                     `json:"lab"`

@@ -9,8 +9,9 @@ import (
 	"nearfar/internal/answer"
 )
 
-// A/A: two identical arms must show no difference, but for at most one run in ten, and each time say the smallest difference
-// that could have been seen.
+// A/A: two identical arms must show no difference, and each time say the smallest difference that could have been seen. The
+// false alarm rate of this table is 4.3 % at most, so more than 3 alarms in ten runs come once in 1,500 times by chance;
+// internal/stats checks the rate itself by simulation.
 func TestIdenticalArmsDoNotDiffer(t *testing.T) {
 	alarms := 0
 	for run := 1; run <= 10; run++ {
@@ -39,7 +40,7 @@ schedule: {blocks: 10, seed: %d}
 			alarms++
 		}
 	}
-	if alarms > 1 {
+	if alarms > 3 {
 		t.Errorf("%d of 10 runs saw a difference between identical arms", alarms)
 	}
 }

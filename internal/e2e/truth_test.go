@@ -44,7 +44,8 @@ schedule: {blocks: 10, seed: 1}
 }
 
 // Goodput of TCP through a wire of 1 Gbit/s: 1448 of each 1514 bytes on the wire are the application's (1500 of MTU less 20
-// of IP, 20 of TCP and 12 of its timestamps; 14 of Ethernet header).
+// of IP, 20 of TCP and 12 of its timestamps; 14 of Ethernet header). What else runs on the machine can only take from that, so
+// the best of the trials is held against it, and none may be above.
 func TestRateIsFound(t *testing.T) {
 	a := measure(t, `
 nearfar: v1
@@ -53,15 +54,22 @@ arms:
   gigabit: {lab: {path: [{wire: {rate: 1Gbit/s}}]}}
 workloads:
   - {name: native, tool: native, mode: stream, duration: 2s, warmup: 500ms}
-  - {name: iperf3, tool: iperf3, duration: 3s, warmup: 1s}
-schedule: {blocks: 2, seed: 1}
+  - {name: iperf3, tool: iperf3, duration: 2s, warmup: 1s}
+schedule: {blocks: 4, seed: 1}
 `)
 	wantNoFailures(t, a)
 	truth := 1e9 * 1448 / 1514
-	for _, workload := range []string{"native", "iperf3"} {
-		got := median(t, a, "gigabit", workload, "goodput", "")
-		t.Logf("%s: %.1f Mbit/s, and should %.1f: %+.2f %%", workload, got/1e6, truth/1e6, 100*(got/truth-1))
-		if math.Abs(got/truth-1) > 0.03 {
+	best := map[string]float64{}
+	for _, tr := range trials(t, a) {
+		got, _ := tr.Value("goodput", "")
+		best[tr.Workload] = max(best[tr.Workload], got)
+		t.Logf("%s: %.1f Mbit/s, and should %.1f: %+.2f %%", tr.Workload, got/1e6, truth/1e6, 100*(got/truth-1))
+		if got > 1.03*truth {
+			t.Errorf("%s: %g bit/s through a wire that carries %g", tr.Workload, got, truth)
+		}
+	}
+	for workload, got := range best {
+		if got < 0.97*truth {
 			t.Errorf("%s: %g bit/s, want %g within 3 %%", workload, got, truth)
 		}
 	}

@@ -88,8 +88,8 @@ func (s *space) configure(h *netlink.Handle, wireKind string) error {
 			return fmt.Errorf("addressing %s: %w", a.Device, err)
 		}
 	}
-	if s.Wire != nil && wireKind == WireKernel {
-		if err := s.Wire.addKernel(h); err != nil {
+	if s.Wire != nil && wireKind != WireUser {
+		if err := s.Wire.addKernel(h, wireKind); err != nil {
 			return err
 		}
 	}

@@ -145,8 +145,12 @@ func (s *initServer) prepare() error {
 		Priority:      priority,
 		Features:      features,
 	}
-	if features[featureNetem] && !s.setup.UserWire {
+	switch {
+	case s.setup.UserWire:
+	case features[featureNetem]:
 		s.facts.Wire = WireKernel
+	case features[featureTBF] && s.setup.RateOnly:
+		s.facts.Wire = WireBucket
 	}
 	return nil
 }

@@ -26,8 +26,10 @@ const (
 
 // Options says what kind of lab to open.
 type Options struct {
-	// UserWire makes every wire a user-space wire, also where the kernel has netem.
+	// UserWire makes every wire a user-space wire, also where the kernel has what it takes.
 	UserWire bool
+	// RateOnly says that no wire of the lab delays or loses: a token bucket then suffices where the kernel lacks netem.
+	RateOnly bool
 	// UserNamespace makes the lab in a user namespace also where the caller has the privileges to do without.
 	UserNamespace bool
 }
@@ -36,6 +38,8 @@ type Options struct {
 const (
 	// WireKernel is netem, with a token bucket where the wire has a rate.
 	WireKernel = "netem"
+	// WireBucket is a token bucket alone, for wires that have a rate and nothing else.
+	WireBucket = "token-bucket"
 	// WireUser is a process of ours that forwards between two packet sockets.
 	WireUser = "user-space"
 )
@@ -46,7 +50,7 @@ type Facts struct {
 	UserNamespace bool `json:"user_namespace"`
 	// Kernel is the release of the running kernel.
 	Kernel string `json:"kernel"`
-	// Wire is the implementation of all wires of the lab: WireKernel or WireUser.
+	// Wire is the implementation of all wires of the lab: WireKernel, WireBucket or WireUser.
 	Wire string `json:"wire"`
 	// CPUs are those that the lab may use; ServiceCPU is the one of them that its init and its wires run on.
 	CPUs       []int `json:"cpus"`

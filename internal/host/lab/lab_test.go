@@ -220,20 +220,43 @@ func TestWireDelay(t *testing.T) {
 	}
 }
 
+// A rate holds in each implementation of a wire that this kernel can make.
 func TestWireRate(t *testing.T) {
-	l := openLab(t, Options{})
-	const rate, length = 50e6, 2_000_000
-	client, server := build(t, l, "wire", experiment.Lab{Path: []experiment.Element{{Kind: experiment.Wire, Rate: rate}}})
-	serve(t, server, "echo", "tcp", streamPort)
-	took, err := strconv.ParseFloat(do(t, client, "transfer", server.Endpoint().Address.String(), strconv.Itoa(length)), 64)
-	if err != nil {
-		t.Fatal(err)
+	for name, options := range map[string]Options{"user-space": {UserWire: true}, "as the kernel can": {}, "rate only": {RateOnly: true}} {
+		t.Run(name, func(t *testing.T) {
+			l := openLab(t, options)
+			const rate, length = 50e6, 2_000_000
+			client, server := build(t, l, "wire", experiment.Lab{Path: []experiment.Element{{Kind: experiment.Wire, Rate: rate}}})
+			serve(t, server, "echo", "tcp", streamPort)
+			took, err := strconv.ParseFloat(do(t, client, "transfer", server.Endpoint().Address.String(), strconv.Itoa(length)), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// It cannot be faster than the wire, but for what a token bucket lets through at once.
+			if least := (length - burst) * 8 / float64(rate); took < least {
+				t.Errorf("%d bytes in %g s, over a wire that needs %g s", length, took, least)
+			}
+			facts := l.Facts()
+			if options.RateOnly && facts.Features[featureTBF] && facts.Wire == WireUser {
+				t.Errorf("the wire is %s, and the kernel has token buckets", facts.Wire)
+			}
+			t.Logf("%s: %.4g Mbit/s over a wire of 50", facts.Wire, length*8/took/1e6)
+		})
 	}
-	// It cannot be faster than the wire, but for what a token bucket lets through at once.
-	if least := (length - burst) * 8 / float64(rate); took < least {
-		t.Errorf("%d bytes in %g s, over a wire that needs %g s", length, took, least)
+}
+
+// A lab that was opened for rates refuses what a token bucket cannot do.
+func TestRateOnlyRefusesDelay(t *testing.T) {
+	l := openLab(t, Options{RateOnly: true})
+	if l.Facts().Wire != WireBucket {
+		t.Skipf("the kernel makes wires as %s", l.Facts().Wire)
 	}
-	t.Logf("%.4g Mbit/s over a wire of 50", length*8/took/1e6)
+	_, _, err := l.Build(t.Context(), "far", experiment.Lab{
+		MTU: 1500, Path: []experiment.Element{{Kind: experiment.Wire, Delay: time.Millisecond}},
+	})
+	if err == nil || !strings.Contains(err.Error(), "have a rate and nothing else") {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestWireLoss(t *testing.T) {

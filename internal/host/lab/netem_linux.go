@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,8 +14,11 @@ const queueTime = 10 * time.Millisecond
 // burst is what a token bucket lets through at once: a super-packet of 64 KiB and some more.
 const burst = 80 << 10
 
-// addKernel makes the wire of netem and a token bucket on both ports of a bridge.
-func (w *wire) addKernel(h *netlink.Handle) error {
+// addKernel makes the wire a bridge, with netem, a token bucket, or both on its two ports.
+func (w *wire) addKernel(h *netlink.Handle, kind string) error {
+	if kind == WireBucket && (w.Delay > 0 || w.Loss > 0) {
+		return errors.New("the wire delays or loses, and the lab was opened for wires that have a rate and nothing else")
+	}
 	b := bridge{Name: bridgeDevice, Ports: []string{leftPort, rightPort}}
 	l, err := h.LinkByName(leftPort)
 	if err != nil {
@@ -32,7 +36,13 @@ func (w *wire) addKernel(h *netlink.Handle) error {
 		if err != nil {
 			return err
 		}
-		if err := w.shape(h, l); err != nil {
+		switch {
+		case kind == WireKernel:
+			err = w.shape(h, l)
+		case w.Rate > 0:
+			err = addTBF(h, l, netlink.HANDLE_ROOT, w.Rate)
+		}
+		if err != nil {
 			return fmt.Errorf("shaping %s: %w", name, err)
 		}
 	}

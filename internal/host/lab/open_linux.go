@@ -66,7 +66,7 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 	}
 	go l.receive()
 	r, err := l.call(ctx, request{Op: opSetup, Setup: &setup{
-		UserNamespace: inUserNamespace, UserWire: o.UserWire, CPUs: cpus, ServiceCPU: cpus[0],
+		UserNamespace: inUserNamespace, UserWire: o.UserWire, RateOnly: o.RateOnly, CPUs: cpus, ServiceCPU: cpus[0],
 	}})
 	if err == nil && r.Facts == nil {
 		err = errors.New("the init gave no facts")

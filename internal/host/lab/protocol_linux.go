@@ -69,6 +69,7 @@ type reply struct {
 type setup struct {
 	UserNamespace bool  `json:"user_namespace"`
 	UserWire      bool  `json:"user_wire"`
+	RateOnly      bool  `json:"rate_only"`
 	CPUs          []int `json:"cpus"`
 	ServiceCPU    int   `json:"service_cpu"`
 }
