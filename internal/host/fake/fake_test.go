@@ -1,0 +1,21 @@
+package fake
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"testing"
+
+	"nearfar/internal/host"
+	"nearfar/internal/host/hosttest"
+)
+
+func TestConformance(t *testing.T) {
+	program := func(ctx context.Context, argv []string, stdin []byte, stdout, stderr io.Writer) int {
+		return hosttest.Program(ctx, argv, bytes.NewReader(stdin), stdout, stderr)
+	}
+	hosttest.Run(t, func(*testing.T) (client, server host.Host) {
+		programs := map[string]Program{host.Self: program}
+		return New("fake/client", programs), New("fake/server", programs)
+	})
+}
