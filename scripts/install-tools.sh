@@ -3,7 +3,8 @@
 #
 #   install-tools.sh demo    what `make demo` needs; netperf only where it is to be had without a change of the sources
 #   install-tools.sh test    all that `make test` needs, netperf included: it is in Debian's component non-free,
-#                            which is added to the package sources as a file of its own
+#                            which is added to the package sources as a file of its own; and what runs the builds for
+#                            other systems: qemu-user, Wine, and a C compiler for Windows (1.5 GB, some minutes)
 #
 # Prints what it does. Exits 1 and names what is missing where it cannot install it.
 set -eu
@@ -16,6 +17,11 @@ programs() {
 	apt-get) echo "sockperf:sockperf iperf3:iperf3 ping:iputils-ping netperf:netperf" ;;
 	dnf) echo "sockperf:sockperf iperf3:iperf3 ping:iputils netperf:netperf" ;;
 	esac
+	[ "$purpose" = test ] || return 0
+	case $1 in
+	apt-get) echo "qemu-aarch64:qemu-user wine:wine /usr/lib/wine/wine64:wine64 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64" ;;
+	dnf) echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc" ;;
+	esac
 }
 
 missing() {
@@ -25,7 +31,9 @@ missing() {
 }
 
 names_missing() {
-	for program in sockperf iperf3 ping netperf; do
+	others=
+	[ "$purpose" != test ] || others="qemu-aarch64 wine x86_64-w64-mingw32-gcc"
+	for program in sockperf iperf3 ping netperf $others; do
 		command -v "$program" >/dev/null 2>&1 || printf '%s ' "$program"
 	done
 }

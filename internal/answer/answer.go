@@ -3,6 +3,8 @@
 package answer
 
 import (
+	"strings"
+
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
 )
@@ -46,6 +48,20 @@ type Quantity struct {
 	Metric string `json:"metric"`
 	Stat   string `json:"stat"`
 	Unit   string `json:"unit"`
+	// Scope says which part of the trial is meant where it is not the whole: "background".
+	Scope string `json:"scope,omitempty"`
+}
+
+// Of finds the quantity's value in a trial.
+func (q Quantity) Of(t result.Trial) (float64, bool) { return t.ScopedValue(q.Metric, q.Stat, q.Scope) }
+
+// Name names the quantity: "rtt p50", "goodput of the background".
+func (q Quantity) Name() string {
+	name := strings.TrimSpace(q.Metric + " " + q.Stat)
+	if q.Scope != "" {
+		name += " of the " + q.Scope
+	}
+	return name
 }
 
 // The verdicts of a comparison, on the value of the metric and not on what is better.

@@ -174,30 +174,99 @@ func TestEveryPrefixOfARunHasAnAnswer(t *testing.T) {
 }
 
 func TestQuantities(t *testing.T) {
-	metrics := func(tool string, definition string, m ...result.Metric) []result.Trial {
-		return []result.Trial{{Tool: result.ToolVersion{Name: tool}, Definition: definition, Metrics: m}}
+	metrics := func(tool, mode, definition string, m ...result.Metric) []result.Trial {
+		return []result.Trial{{Tool: result.ToolVersion{Name: tool}, Mode: mode, Definition: definition, Metrics: m}}
 	}
-	rtt := func(stat string) result.Metric {
-		return result.Metric{Name: result.RTT, Stat: stat, Unit: result.Seconds, Value: 1}
+	seconds := func(name, stat string) result.Metric {
+		return result.Metric{Name: name, Stat: stat, Unit: result.Seconds, Value: 1}
 	}
+	rtt := func(stat string) result.Metric { return seconds(result.RTT, stat) }
 	goodput := result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: 1}
+	behind := result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: 1, Scope: "background"}
+	behindUp, behindDown := behind, behind
+	behindUp.Scope, behindDown.Scope = "background upload", "background download"
+	transactions := result.Metric{Name: result.TransactionRate, Unit: result.PerSecond, Value: 1}
+	loss := result.Metric{Name: result.Loss, Unit: result.One, Value: 0}
+	loaded := []result.Metric{seconds(result.ServiceTime, result.P50), seconds(result.ServiceTime, result.P99),
+		seconds(result.ResponseTime, result.P50), seconds(result.ResponseTime, result.P99), transactions, loss}
 	for _, c := range []struct {
-		name   string
-		trials []result.Trial
-		want   string
+		name         string
+		trials       []result.Trial
+		want, beside string
 	}{
-		{"rr", metrics("native", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50), rtt(result.P99)), "rtt p50, rtt p99"},
-		{"netperf", metrics("netperf", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50), rtt(result.P99)), "rtt mean"},
-		{"ping with few probes", metrics("ping", result.DefinitionRTT, rtt(result.Mean)), "rtt mean"},
-		{"a stream with smoothed round trips", metrics("iperf3", result.DefinitionSmoothedRTT, rtt(result.Mean), goodput), "goodput"},
-		{"nothing", nil, ""},
+		{"rr", metrics("native", "rr", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50), rtt(result.P99), transactions), "rtt p50, rtt p99", ""},
+		{"netperf", metrics("netperf", "rr", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50), rtt(result.P99)), "rtt mean", ""},
+		{"ping with few probes", metrics("ping", "ping", result.DefinitionRTT, rtt(result.Mean)), "rtt mean", ""},
+		{"a stream with smoothed round trips", metrics("iperf3", "stream", result.DefinitionSmoothedRTT, rtt(result.Mean), goodput), "goodput", ""},
+		{"a load", metrics("native", "load", result.DefinitionResponseTime, loaded...), "response_time p50, response_time p99", "transaction_rate"},
+		{"a load with few requests", metrics("native", "load", result.DefinitionResponseTime, seconds(result.ResponseTime, result.Mean), transactions),
+			"response_time mean", "transaction_rate"},
+		{"sockperf's load", metrics("sockperf", "load", result.DefinitionRTT, rtt(result.P50)), "rtt p50", ""},
+		{"messages", metrics("native", "messages", result.DefinitionRate, result.Metric{Name: result.MessageRate, Unit: result.PerSecond}, goodput, loss), "message_rate", "loss"},
+		{"rr beside a stream", metrics("native", "rr", result.DefinitionRTT, rtt(result.P50), behind), "rtt p50", "goodput of the background"},
+		{"rr beside a stream both ways", metrics("native", "rr", result.DefinitionRTT, rtt(result.P50), behindUp, behindDown), "rtt p50",
+			"goodput of the background upload, goodput of the background download"},
+		{"a background does not make a stream", metrics("native", "rr", result.DefinitionRTT, behind), "", "goodput of the background"},
+		{"nothing", nil, "", ""},
 	} {
-		var got []string
-		for _, q := range Quantities(c.trials) {
-			got = append(got, quantityName(q))
+		names := func(of []Quantity) string {
+			var all []string
+			for _, q := range of {
+				all = append(all, q.Name())
+			}
+			return list(all)
 		}
-		if list(got) != c.want {
-			t.Errorf("%s: %s, want %s", c.name, list(got), c.want)
+		if got := names(Quantities(c.trials)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+		if got := names(Beside(c.trials)); got != c.beside {
+			t.Errorf("%s: beside it %s, want %s", c.name, got, c.beside)
+		}
+	}
+}
+
+// A background's goodput is among the figures, and in no comparison: neither is it what was asked, nor does it make the others
+// harder to prove.
+func TestBackgroundIsReportedAndNotCompared(t *testing.T) {
+	e := overlay(12)
+	trials := model(e, perLayer, 5e-8)
+	plain := Make(Input{Experiment: e, Trials: trials, State: "complete"})
+	for i := range trials {
+		trials[i].Metrics = append(trials[i].Metrics,
+			result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: 9e7 + float64(i), Scope: result.Background})
+	}
+	a := Make(Input{Experiment: e, Trials: trials, State: "complete"})
+	figures := 0
+	for _, f := range a.Arms {
+		if f.Scope == result.Background {
+			figures++
+			if f.Metric != result.Goodput || f.Median < 9e7 || f.Trials != 12 {
+				t.Errorf("%+v", f)
+			}
+		}
+	}
+	if figures != len(e.Arms) {
+		t.Errorf("%d figures of the background, want one for each arm", figures)
+	}
+	if len(a.Comparisons) != len(plain.Comparisons) || *a.Comparisons[0].PValue != *plain.Comparisons[0].PValue || a.Verdict != plain.Verdict {
+		t.Errorf("the background changed the comparisons: %+v, without it %+v", a.Comparisons, plain.Comparisons)
+	}
+}
+
+func TestDifferentLoadsAreRefused(t *testing.T) {
+	e := overlay(12)
+	trials := model(e, perLayer, 5e-8)
+	for i := range trials {
+		trials[i].Facts = map[string]string{"schedule": "constant 1000/s:2s"}
+		if trials[i].Arm == "vxlan" {
+			trials[i].Facts["schedule"] = "constant 2000/s:2s"
+		}
+	}
+	for _, c := range Make(Input{Experiment: e, Trials: trials, State: "complete"}).Comparisons {
+		if refused := c.Verdict == NotComparable; refused != (c.Arm == "vxlan") {
+			t.Errorf("%+v", c)
+		} else if want := "offered load: constant 2000/s:2s against constant 1000/s:2s"; refused && c.Reason != want {
+			t.Errorf("reason %q, want %q", c.Reason, want)
 		}
 	}
 }

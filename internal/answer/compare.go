@@ -16,6 +16,9 @@ func comparisons(e *experiment.Experiment, tables []cells) []Comparison {
 	var pairs []stats.Pair
 	var of []int // the comparison that each pair belongs to
 	for _, c := range tables {
+		if c.beside {
+			continue
+		}
 		for _, arm := range e.Arms {
 			if arm.Name == e.Baseline {
 				continue
@@ -84,6 +87,7 @@ func incomparable(arm, baseline []result.Trial) string {
 			}
 			return fmt.Sprintf("%d B", *t.MessageBytes)
 		}},
+		{"offered load", func(t result.Trial) string { return t.Facts["schedule"] }},
 	} {
 		a, b := distinct(arm, property.of), distinct(baseline, property.of)
 		if !slices.Equal(a, b) || len(a) > 1 {

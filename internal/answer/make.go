@@ -1,7 +1,6 @@
 package answer
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -49,11 +48,13 @@ type cells struct {
 	byArm    map[string][]result.Trial
 	// primary says that this is the workload's first quantity, the one that layers are reckoned for.
 	primary bool
+	// beside says that the quantity is reported and not compared.
+	beside bool
 }
 
 // value is the trial's value of the quantity.
 func (c cells) value(t result.Trial) float64 {
-	v, _ := t.Value(c.quantity.Metric, c.quantity.Stat)
+	v, _ := c.quantity.Of(t)
 	return v
 }
 
@@ -76,14 +77,20 @@ func workloadCells(in Input, workload string) []cells {
 	}
 	slices.SortStableFunc(good, func(a, b result.Trial) int { return a.Trial - b.Trial })
 	var all []cells
-	for i, q := range Quantities(good) {
-		c := cells{workload: workload, quantity: q, byArm: map[string][]result.Trial{}, primary: i == 0}
+	add := func(q Quantity, c cells) {
+		c.workload, c.quantity, c.byArm = workload, q, map[string][]result.Trial{}
 		for _, t := range good {
-			if _, ok := t.Value(q.Metric, q.Stat); ok {
+			if _, ok := q.Of(t); ok {
 				c.byArm[t.Arm] = append(c.byArm[t.Arm], t)
 			}
 		}
 		all = append(all, c)
+	}
+	for i, q := range Quantities(good) {
+		add(q, cells{primary: i == 0})
+	}
+	for _, q := range Beside(good) {
+		add(q, cells{beside: true})
 	}
 	return all
 }
@@ -92,29 +99,63 @@ func workloadCells(in Input, workload string) []cells {
 // each one more makes every difference harder to prove.
 //
 // netperf gives the mean, from its transaction rate: its percentiles are whole microseconds and would hide what a
-// layer costs. A stream has its goodput; over UDP also its loss.
+// layer costs. A load has its response time, which counts the time that a request waited to be sent; one-way messages
+// have the rate at which they arrive. A stream has its goodput; over UDP also its loss.
 func Quantities(trials []result.Trial) []Quantity {
-	candidates := []Quantity{
-		{result.RTT, result.P50, result.Seconds},
-		{result.RTT, result.P99, result.Seconds},
+	if len(trials) == 0 {
+		return nil
 	}
-	if len(trials) > 0 && trials[0].Tool.Name == "netperf" {
-		candidates = []Quantity{{result.RTT, result.Mean, result.Seconds}}
+	times := func(metric string, stats ...string) (all []Quantity) {
+		for _, stat := range stats {
+			all = append(all, Quantity{Metric: metric, Stat: stat, Unit: result.Seconds})
+		}
+		return present(trials, all)
 	}
-	all := present(trials, candidates)
+	var all []Quantity
+	switch {
+	case trials[0].Mode == experiment.Messages:
+		return present(trials, []Quantity{rate(result.MessageRate)})
+	case trials[0].Definition == result.DefinitionResponseTime:
+		if all = times(result.ResponseTime, result.P50, result.P99); len(all) == 0 {
+			all = times(result.ResponseTime, result.Mean)
+		}
+	case trials[0].Tool.Name != "netperf":
+		all = times(result.RTT, result.P50, result.P99)
+	}
 	if len(all) == 0 {
-		all = present(trials, []Quantity{{result.RTT, result.Mean, result.Seconds}})
+		all = times(result.RTT, result.Mean)
 	}
 	if len(all) > 0 && !smoothed(trials) {
 		return all
 	}
 	return present(trials, []Quantity{
-		{result.Goodput, "", result.BitsPerSecond},
-		{result.Loss, "", result.One},
-		{result.TransactionRate, "", result.PerSecond},
-		{result.MessageRate, "", result.PerSecond},
+		{Metric: result.Goodput, Unit: result.BitsPerSecond},
+		{Metric: result.Loss, Unit: result.One},
+		rate(result.TransactionRate),
+		rate(result.MessageRate),
 	})
 }
+
+// Beside says which further numbers are reported and not compared: without them the others cannot be judged. A load has the
+// rate that it achieved, messages over UDP have their loss, and what ran in the background has its goodput.
+func Beside(trials []result.Trial) []Quantity {
+	if len(trials) == 0 {
+		return nil
+	}
+	var all []Quantity
+	switch {
+	case trials[0].Definition == result.DefinitionResponseTime:
+		all = append(all, rate(result.TransactionRate))
+	case trials[0].Mode == experiment.Messages:
+		all = append(all, Quantity{Metric: result.Loss, Unit: result.One})
+	}
+	for _, scope := range []string{result.Background, result.Background + " " + experiment.Upload, result.Background + " " + experiment.Download} {
+		all = append(all, Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond, Scope: scope})
+	}
+	return present(trials, all)
+}
+
+func rate(metric string) Quantity { return Quantity{Metric: metric, Unit: result.PerSecond} }
 
 // smoothed says that the round trips are the kernel's smoothed ones: by-products of a stream, not what it measures.
 func smoothed(trials []result.Trial) bool {
@@ -127,7 +168,7 @@ func present(trials []result.Trial, candidates []Quantity) []Quantity {
 	return slices.DeleteFunc(candidates, func(q Quantity) bool {
 		n := 0
 		for _, t := range trials {
-			if _, ok := t.Value(q.Metric, q.Stat); ok {
+			if _, ok := q.Of(t); ok {
 				n++
 			}
 		}
@@ -172,7 +213,3 @@ func pointer(q stats.Quantity) *float64 {
 
 // list joins names with commas.
 func list(names []string) string { return strings.Join(names, ", ") }
-
-func quantityName(q Quantity) string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s", q.Metric, q.Stat))
-}

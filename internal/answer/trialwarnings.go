@@ -31,6 +31,9 @@ func trialWarnings(e *experiment.Experiment, tables []cells) []Warning {
 func fewestBlocks(e *experiment.Experiment, tables []cells) (blocks, comparisons int) {
 	blocks = e.Schedule.Blocks
 	for _, c := range tables {
+		if c.beside {
+			continue
+		}
 		for _, arm := range e.Arms {
 			if n := len(c.byArm[arm.Name]); n > 0 {
 				blocks = min(blocks, n)
@@ -59,12 +62,12 @@ func overBlocks(e *experiment.Experiment, c cells) []Warning {
 	if w, ok := stats.Drift(effects, level); ok {
 		warnings = append(warnings, Warning{Code: w.Code, Workload: c.workload, Message: fmt.Sprintf(
 			"%s changed by %s (%+.0f %%) from the first block to the last, in all arms; pairing within blocks takes it out of the differences",
-			quantityName(c.quantity), result.SignedAmount(w.Facts["change"], c.quantity.Unit), 100*w.Facts["relative"])})
+			c.quantity.Name(), result.SignedAmount(w.Facts["change"], c.quantity.Unit), 100*w.Facts["relative"])})
 	}
 	for _, w := range stats.OutlierBlocks(effects, level) {
 		warnings = append(warnings, Warning{Code: w.Code, Workload: c.workload, Message: fmt.Sprintf(
 			"block %.0f lies %s (%+.0f %%) from the others in %s", w.Facts["block"],
-			result.SignedAmount(w.Facts["effect"], c.quantity.Unit), 100*w.Facts["relative"], quantityName(c.quantity))})
+			result.SignedAmount(w.Facts["effect"], c.quantity.Unit), 100*w.Facts["relative"], c.quantity.Name())})
 	}
 	return warnings
 }
@@ -84,7 +87,7 @@ func shapes(e *experiment.Experiment, c cells) []Warning {
 		}
 		if w, ok := stats.ZeroSpread(values); ok {
 			warnings = append(warnings, Warning{Code: w.Code, Arm: arm.Name, Workload: c.workload, Message: fmt.Sprintf(
-				"all %.0f trials gave the same %s: the tool rounds more coarsely than the trials differ", w.Facts["trials"], quantityName(c.quantity))})
+				"all %.0f trials gave the same %s: the tool rounds more coarsely than the trials differ", w.Facts["trials"], c.quantity.Name())})
 		}
 	}
 	return warnings

@@ -19,7 +19,7 @@ func verdict(e *experiment.Experiment, a Answer) string {
 	}
 	if len(a.Comparisons) == 0 {
 		f := a.Arms[0]
-		return fmt.Sprintf("%s has a %s of %s in %s; there is no other arm to compare it with.", f.Arm, quantityName(f.Quantity), result.Amount(f.Median, f.Unit), f.Workload)
+		return fmt.Sprintf("%s has a %s of %s in %s; there is no other arm to compare it with.", f.Arm, f.Name(), result.Amount(f.Median, f.Unit), f.Workload)
 	}
 	first := a.Comparisons[0]
 	var differ, same, open []string
@@ -54,7 +54,7 @@ func verdict(e *experiment.Experiment, a Answer) string {
 	if len(open) > 0 {
 		parts = append(parts, "not comparable: "+list(open))
 	}
-	return fmt.Sprintf("Against %s, in %s %s: %s.", e.Baseline, first.Workload, quantityName(first.Quantity), strings.Join(parts, "; "))
+	return fmt.Sprintf("Against %s, in %s %s: %s.", e.Baseline, first.Workload, first.Name(), strings.Join(parts, "; "))
 }
 
 // withInterval writes a difference and its interval in one unit: "+1.66 us [+1.47, +2.13]".

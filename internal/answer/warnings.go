@@ -3,8 +3,10 @@ package answer
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/result"
 )
 
 // runWarnings says what must be known of the run as a whole.
@@ -26,6 +28,7 @@ func runWarnings(in Input, a Answer, tables []cells) []Warning {
 				Message: "client and server were not pinned: the same path can show two modes"})
 		}
 	}
+	warnings = append(warnings, waits(in)...)
 	warnings = append(warnings, notes(in)...)
 	return append(warnings, trialWarnings(in.Experiment, tables)...)
 }
@@ -55,6 +58,46 @@ func failures(in Input) []Warning {
 		}
 	}
 	return warnings
+}
+
+// waits warns of a workload whose good trials did not all wait for messages in the same way: one that spins is faster for
+// that alone, whatever its path.
+func waits(in Input) []Warning {
+	var warnings []Warning
+	for _, w := range in.Experiment.Workloads {
+		var ways []string
+		arms := map[string][]string{}
+		for _, t := range in.Trials {
+			if t.Workload != w.Name || t.Error != "" || t.Facts["wait"] == "" && t.Facts["server.wait"] == "" {
+				continue
+			}
+			way := fmt.Sprintf("client %s, server %s", wait(t, "wait"), wait(t, "server.wait"))
+			if !slices.Contains(ways, way) {
+				ways = append(ways, way)
+			}
+			if !slices.Contains(arms[way], t.Arm) {
+				arms[way] = append(arms[way], t.Arm)
+			}
+		}
+		if len(ways) < 2 {
+			continue
+		}
+		var parts []string
+		for _, way := range ways {
+			parts = append(parts, fmt.Sprintf("%s: %s", list(arms[way]), way))
+		}
+		warnings = append(warnings, Warning{Code: "waiting-differs", Workload: w.Name,
+			Message: "trials waited for messages in different ways, which alone makes a difference (" + strings.Join(parts, "; ") + ")"})
+	}
+	return warnings
+}
+
+// wait is how one side of a trial waited, where it says.
+func wait(t result.Trial, fact string) string {
+	if way := t.Facts[fact]; way != "" {
+		return way
+	}
+	return "unknown"
 }
 
 // notes passes on, once each, what the tools' outputs said of themselves.

@@ -20,6 +20,11 @@ workloads:
   - {name: native-rr-udp, tool: native, mode: rr, protocol: udp, duration: 200ms, warmup: 50ms}
   - {name: native-crr, tool: native, mode: crr, duration: 200ms, warmup: 50ms}
   - {name: native-stream, tool: native, mode: stream, duration: 200ms, warmup: 50ms}
+  - {name: native-stream-both, tool: native, mode: stream, direction: both, connections: 2, congestion: reno, duration: 200ms, warmup: 50ms}
+  - {name: native-load, tool: native, mode: load, rate: 2000/s, arrivals: poisson, connections: 10, duration: 200ms, warmup: 50ms}
+  - {name: native-load-udp, tool: native, mode: load, protocol: udp, steps: [{rate: 500/s, for: 100ms}, {rate: 2000/s, for: 100ms}], warmup: 50ms}
+  - {name: native-messages, tool: native, mode: messages, rate: 5000/s, duration: 200ms, warmup: 50ms}
+  - {name: native-messages-tcp, tool: native, mode: messages, protocol: tcp, wait: spin, dscp: 8, duration: 200ms, warmup: 50ms}
   - {name: sockperf-tcp, tool: sockperf, protocol: tcp, duration: 1s}
   - {name: sockperf-udp, tool: sockperf, protocol: udp, duration: 1s}
   - {name: netperf-rr, tool: netperf, mode: rr, request: 1024B, response: 1024B, duration: 1s}
@@ -36,8 +41,8 @@ func TestEveryToolMeasures(t *testing.T) {
 	a := measure(t, everyTool)
 	wantNoFailures(t, a)
 	all := trials(t, a)
-	if len(all) != 13 {
-		t.Errorf("%d trials, want 13", len(all))
+	if len(all) != 18 {
+		t.Errorf("%d trials, want 18", len(all))
 	}
 	for _, tr := range all {
 		if tr.Tool.Version == "" {
@@ -50,8 +55,13 @@ func TestEveryToolMeasures(t *testing.T) {
 			t.Errorf("%s does not say where it ran", tr.Workload)
 		}
 		name, stat := "rtt", "mean"
-		if strings.Contains(tr.Workload, "stream") || strings.Contains(tr.Workload, "iperf3") {
+		switch {
+		case strings.Contains(tr.Workload, "stream"), strings.Contains(tr.Workload, "iperf3"):
 			name, stat = "goodput", ""
+		case strings.Contains(tr.Workload, "load"):
+			name = "response_time"
+		case strings.Contains(tr.Workload, "messages"):
+			name, stat = "message_rate", ""
 		}
 		if v, ok := tr.Value(name, stat); !ok || v <= 0 {
 			t.Errorf("%s has no %s: %+v", tr.Workload, name, tr.Metrics)

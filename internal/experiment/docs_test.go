@@ -83,7 +83,7 @@ func TestDocumentationNamesEveryKey(t *testing.T) {
 	}
 	keys := experimentKeys()
 	for _, more := range [][]string{scheduleKeys(), armKeys(), labKeys(), elementKinds(), elementKeys(Wire), elementKeys(Firewall),
-		workloadKeys(), toolNames(), modeNames(), placementWords(), elsewhereTools()} {
+		workloadKeys(), toolNames(), modeNames(), placementWords(), elsewhereTools(), stepKeys(), arrivalWords(), directionWords(), waitWords()} {
 		keys = append(keys, more...)
 	}
 	for _, key := range keys {

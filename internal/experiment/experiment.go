@@ -63,6 +63,10 @@ const (
 	CRR    = "crr"    // connect/request/response: a new connection for each transaction
 	Stream = "stream" // one-way bulk
 	Ping   = "ping"   // ICMP echo
+	// Load sends requests at an offered rate, whether the replies keep up or not.
+	Load = "load"
+	// Messages sends small messages one way and counts what arrives.
+	Messages = "messages"
 )
 
 // The protocols.
@@ -79,24 +83,90 @@ type Workload struct {
 	Mode string `json:"mode"`
 	// Protocol is tcp, udp or icmp.
 	Protocol string `json:"protocol"`
-	// Request and Response are application message sizes in bytes (rr, crr). Ping: Request is the ICMP payload.
+	// Request and Response are application message sizes in bytes (rr, crr, load). Ping: Request is the ICMP payload.
 	Request  int `json:"request,omitempty"`
 	Response int `json:"response,omitempty"`
-	// Message is the size of one write in bytes (stream); for UDP, of one datagram. 0: the tool's own default.
+	// Message is the size of one write in bytes (stream, messages); for UDP, of one datagram. 0: the tool's own default.
 	Message int `json:"message,omitempty"`
-	// Duration is the length of the measurement window. Warmup comes before it and is discarded.
+	// Duration is the length of the measurement window; with Steps, their sum. Warmup comes before it and is discarded.
 	Duration time.Duration `json:"duration"`
 	Warmup   time.Duration `json:"warmup"`
 	// Interval is the time between two echo requests (ping).
 	Interval time.Duration `json:"interval,omitempty"`
-	// Connections run side by side (stream). Default 1.
+	// Connections run side by side (stream, load). Default 1.
 	Connections int `json:"connections,omitempty"`
 	// Rate is the offered rate in bits per second (stream over UDP).
 	Rate float64 `json:"rate,omitempty"`
+	// OfferedRate is the rate of requests or messages per second, over all connections together (load, messages).
+	// 0: as fast as it goes (messages), or as the steps say (load).
+	OfferedRate float64 `json:"offered_rate,omitempty"`
+	// Arrivals says how requests are spread in time: constant or poisson (load).
+	Arrivals string `json:"arrivals,omitempty"`
+	// Steps are rates that follow each other, in the place of one OfferedRate (load).
+	Steps []Step `json:"steps,omitempty"`
+	// Batch is how many messages are handed to the kernel at once (messages).
+	Batch int `json:"batch,omitempty"`
+	// Direction is the way that the data flows: upload, download or both (stream of native).
+	Direction string `json:"direction,omitempty"`
+	// ZeroCopy has the kernel send from the application's memory (stream of native).
+	ZeroCopy bool `json:"zerocopy,omitempty"`
+	// Timestamps asks the kernel when each message passed it, so that the round trip can be divided (rr of native).
+	Timestamps bool `json:"timestamps,omitempty"`
+	Socket
+	// Background is a stream that runs beside the workload, from before its warm-up until after its end; nil for none.
+	Background *Workload `json:"background,omitempty"`
 	// Placement says on which CPUs client and server run.
 	Placement Placement `json:"placement"`
 	// Optional says that the run goes on without the workload where its tool is missing.
 	Optional bool `json:"optional,omitempty"`
+}
+
+// The ways in which requests are spread in time.
+const (
+	// ConstantArrivals sends every 1/rate seconds.
+	ConstantArrivals = "constant"
+	// PoissonArrivals sends after times that are exponentially distributed, as many independent users do.
+	PoissonArrivals = "poisson"
+)
+
+// The directions of a stream, as the client sees them.
+const (
+	Upload   = "upload"
+	Download = "download"
+	Both     = "both"
+)
+
+// Step is a part of a load's window with a rate of its own.
+type Step struct {
+	// Rate is in requests per second, over all connections together.
+	Rate float64 `json:"rate"`
+	// For is how long it lasts.
+	For time.Duration `json:"for"`
+}
+
+// The ways of waiting for a message.
+const (
+	// WaitBlock sleeps in the kernel until the message is there.
+	WaitBlock = "block"
+	// WaitBusyPoll has the kernel look at the device instead (SO_BUSY_POLL).
+	WaitBusyPoll = "busy-poll"
+	// WaitSpin asks the socket again and again.
+	WaitSpin = "spin"
+)
+
+// Socket is how the engine's sockets are used. What the kernel made of it is in the record.
+type Socket struct {
+	// Wait is how client and server wait for a message: block, busy-poll or spin (rr, messages).
+	Wait string `json:"wait,omitempty"`
+	// Congestion names the congestion control (TCP); empty for the host's own.
+	Congestion string `json:"congestion,omitempty"`
+	// NoDelay sets TCP_NODELAY (TCP); nil for the engine's own default.
+	NoDelay *bool `json:"nodelay,omitempty"`
+	// DSCP marks the packets, 0 to 63.
+	DSCP int `json:"dscp,omitempty"`
+	// SendBuffer and ReceiveBuffer are sizes in bytes that the kernel is asked for; 0 for its own.
+	SendBuffer    int `json:"send_buffer,omitempty"`
+	ReceiveBuffer int `json:"receive_buffer,omitempty"`
 }
 
 // The kinds of placement of client and server on the CPUs of the machine that holds both.

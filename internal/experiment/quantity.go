@@ -35,6 +35,8 @@ const (
 	maxRate     = 1e15             // bit/s
 	minRate     = 1                // bit/s
 	minRatio    = 1e-9             // below this a ratio is as good as 0
+	maxPerSec   = 1e9              // 1/s
+	minPerSec   = 0.001            // 1/s
 )
 
 // unit is one that a quantity can be written in, and how many base units it is.
@@ -236,6 +238,32 @@ func FormatRate(bitsPerSecond float64) string {
 		return shiftPoint(digits, -3) + "kbit/s"
 	}
 	return digits + "bit/s"
+}
+
+// ParsePerSecond reads how often something happens, such as 10000/s or 0.5/s, from 0.001 to a thousand million times a
+// second. The error is a *QuantityError.
+func ParsePerSecond(text string) (float64, error) {
+	const bounds = "0.001/s to 1000000000/s"
+	number, unitName, err := splitQuantity(text, "rate", "10000/s")
+	if err != nil {
+		return 0, err
+	}
+	if unitName == "" {
+		return 0, noUnit(text, "write "+number+"/s")
+	}
+	if unitName != "/s" {
+		return 0, &QuantityError{fmt.Sprintf("unknown unit %s in %s", quote(unitName), quote(text)), "write, for example, 10000/s"}
+	}
+	rate, err := strconv.ParseFloat(number, 64)
+	if err != nil || rate < minPerSec || rate > maxPerSec {
+		return 0, &QuantityError{quote(text) + " is no rate of messages", bounds}
+	}
+	return rate, nil
+}
+
+// FormatPerSecond writes a rate in times per second so that ParsePerSecond gives it back.
+func FormatPerSecond(perSecond float64) string {
+	return strconv.FormatFloat(perSecond, 'f', -1, 64) + "/s"
 }
 
 // ParseRatio reads a ratio between 0 and 1, written as 0.01 or as 1%. The error is a *QuantityError.

@@ -42,6 +42,16 @@ func TestParseRate(t *testing.T) {
 	}
 }
 
+func TestParsePerSecond(t *testing.T) {
+	for text, want := range map[string]float64{
+		"1/s": 1, "10000/s": 1e4, "0.5/s": 0.5, "0.001 /s": 0.001, "1000000000/s": 1e9,
+	} {
+		if got, err := ParsePerSecond(text); err != nil || got != want {
+			t.Errorf("ParsePerSecond(%q) = %g, %v; want %g", text, got, err, want)
+		}
+	}
+}
+
 func TestParseRatio(t *testing.T) {
 	for text, want := range map[string]float64{
 		"0": 0, "0%": 0, "1%": 0.01, "0.01": 0.01, "0.1 %": 0.001, "100%": 1, "1": 1, "33.3%": 0.333,
@@ -56,6 +66,7 @@ func TestQuantityErrorsSayWhatWouldBeRight(t *testing.T) {
 	size := func(s string) error { _, err := ParseSize(s); return err }
 	duration := func(s string) error { _, err := ParseDuration(s); return err }
 	rate := func(s string) error { _, err := ParseRate(s); return err }
+	perSecond := func(s string) error { _, err := ParsePerSecond(s); return err }
 	ratio := func(s string) error { _, err := ParseRatio(s); return err }
 	for _, c := range []struct {
 		parse      func(string) error
@@ -91,6 +102,14 @@ func TestQuantityErrorsSayWhatWouldBeRight(t *testing.T) {
 		{rate, "0", "no rate of a network"},
 		{rate, "0bit/s", "no rate of a network"},
 		{rate, "1001Tbit/s", "1bit/s to 1000Tbit/s"},
+		{perSecond, "10000", "write 10000/s"},
+		{perSecond, "10k/s", "write, for example, 10000/s"},
+		{perSecond, "1Mbit/s", "unknown unit"},
+		{perSecond, "0/s", "0.001/s to 1000000000/s"},
+		{perSecond, "0.0001/s", "0.001/s to 1000000000/s"},
+		{perSecond, "2000000000/s", "0.001/s to 1000000000/s"},
+		{perSecond, "-1/s", "is negative"},
+		{perSecond, "/s", "is no rate"},
 		{ratio, "5", "did you mean 5%?"},
 		{ratio, "101%", "is more than 1"},
 		{ratio, "1ppm", "write 1% or 0.01"},
@@ -115,6 +134,7 @@ func TestFormat(t *testing.T) {
 		{FormatDuration(90500 * time.Millisecond), "90.5s"}, {FormatDuration(-time.Second), "-1s"},
 		{FormatRate(1), "1bit/s"}, {FormatRate(8e3), "8kbit/s"}, {FormatRate(1e6), "1Mbit/s"}, {FormatRate(1.5e9), "1.5Gbit/s"},
 		{FormatRate(2e12), "2Tbit/s"}, {FormatRate(100e6), "100Mbit/s"},
+		{FormatPerSecond(0.001), "0.001/s"}, {FormatPerSecond(1e9), "1000000000/s"}, {FormatPerSecond(0.5), "0.5/s"},
 		{FormatRatio(0), "0%"}, {FormatRatio(0.01), "1%"}, {FormatRatio(0.001), "0.1%"}, {FormatRatio(1), "100%"}, {FormatRatio(0.333), "33.3%"},
 	} {
 		if c.got != c.want {
@@ -136,12 +156,13 @@ func TestFormatsAreReadBack(t *testing.T) {
 		returns(t, rapid.IntRange(0, maxSize).Draw(t, "size"), FormatSize, ParseSize)
 		returns(t, time.Duration(rapid.Int64Range(0, int64(maxDuration)).Draw(t, "duration")), FormatDuration, ParseDuration)
 		returns(t, rapid.Float64Range(minRate, maxRate).Draw(t, "rate"), FormatRate, ParseRate)
+		returns(t, rapid.Float64Range(minPerSec, maxPerSec).Draw(t, "per second"), FormatPerSecond, ParsePerSecond)
 		returns(t, rapid.Float64Range(minRatio, 1).Draw(t, "ratio"), FormatRatio, ParseRatio)
 	})
 }
 
 func FuzzQuantities(f *testing.F) {
-	for _, s := range []string{"1024B", "1.5 KiB", "64KB", "50us", "50µs", "1h30m", "0", "1.5 Gbit/s", "1Gbps", "1%", "0.01", "-1", "1h30", "..", "1e9s"} {
+	for _, s := range []string{"1024B", "1.5 KiB", "64KB", "50us", "50µs", "1h30m", "0", "1.5 Gbit/s", "1Gbps", "10000/s", "0.5 /s", "1%", "0.01", "-1", "1h30", "..", "1e9s"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -153,6 +174,9 @@ func FuzzQuantities(f *testing.F) {
 		}
 		if v, err := ParseRate(s); err == nil {
 			returns(t, v, FormatRate, ParseRate)
+		}
+		if v, err := ParsePerSecond(s); err == nil {
+			returns(t, v, FormatPerSecond, ParsePerSecond)
 		}
 		if v, err := ParseRatio(s); err == nil {
 			returns(t, v, FormatRatio, ParseRatio)

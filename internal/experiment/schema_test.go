@@ -62,8 +62,10 @@ func TestSchemaAcceptsValidFiles(t *testing.T) {
 // or on what a value means, or because YAML alone hides them.
 func beyondSchema() []string {
 	return []string{
-		"aliases", "baseline-unknown", "dlr-misplaced", "escaped-control-character", "firewall-misplaced",
-		"layers-inseparable", "leading-zeros", "parameters-senseless", "tag", "too-many-different-layers", "too-many-trials", "vteps-odd",
+		"aliases", "background-elsewhere", "background-times", "baseline-unknown", "dlr-misplaced",
+		"escaped-control-character", "firewall-misplaced",
+		"layers-inseparable", "leading-zeros", "load-sizes", "modes-of-others", "parameters-senseless", "socket-elsewhere", "tag", "tool-cannot",
+		"too-many-different-layers", "too-many-trials", "vteps-odd",
 	}
 }
 
@@ -106,6 +108,11 @@ func TestSchemaKnowsWhatTheReaderKnows(t *testing.T) {
 		"/$defs/placement/oneOf/0/enum":                         placementWords(),
 		"/$defs/placement/oneOf/1/properties":                   placementKeys(),
 		"/$defs/workload/properties":                            workloadKeys(),
+		"/$defs/workload/properties/background/properties":      backgroundKeys(),
+		"/$defs/workload/properties/steps/items/properties":     stepKeys(),
+		"/$defs/workload/properties/arrivals/enum":              arrivalWords(),
+		"/$defs/direction/enum":                                 directionWords(),
+		"/$defs/wait/enum":                                      waitWords(),
 		"/$defs/workload/properties/tool/enum":                  toolNames(),
 		"/$defs/workload/properties/mode/enum":                  modeNames(),
 		"/$defs/workload/properties/protocol/enum":              protocolNames(),

@@ -16,6 +16,9 @@ const (
 	maxDatagram = 65507 // the payload of a UDP datagram over IPv4: 65535 less 20 of IP and 8 of UDP
 )
 
+// maxLoadConnections is how many connections a load has at most: as many as a session of the engine.
+const maxLoadConnections = 1024
+
 // capability is something that a tool can measure, and the parameters that mean something there.
 type capability struct {
 	tool, mode, protocol       string
@@ -28,6 +31,8 @@ type capability struct {
 	connections int
 	rate        bool
 	interval    bool
+	// engine: the sockets can be used as Socket says.
+	engine bool
 	// warmup is what is usual, and maxWarmup the longest; 0 where there is none.
 	warmup, maxWarmup time.Duration
 	// step is what durations must be a multiple of.
@@ -43,12 +48,24 @@ func capabilities() []capability {
 	widest := limits{1, maxMessage}
 	const ms, s = time.Millisecond, time.Second
 	const usual, omit = 500 * ms, 60 * s
+	datagram := limits{32, maxDatagram}
 	return []capability{
-		{tool: "native", mode: RR, protocol: TCP, request: widest, response: widest, warmup: usual, maxWarmup: maxWarmup, step: ms},
-		{tool: "native", mode: RR, protocol: UDP, request: limits{32, maxDatagram}, response: limits{32, maxDatagram},
-			noAmplify: true, warmup: usual, maxWarmup: maxWarmup, step: ms},
-		{tool: "native", mode: CRR, protocol: TCP, request: widest, response: widest, warmup: usual, maxWarmup: maxWarmup, step: ms},
-		{tool: "native", mode: Stream, protocol: TCP, message: widest, connections: 128, warmup: usual, maxWarmup: maxWarmup, step: ms},
+		{tool: "native", mode: RR, protocol: TCP, request: widest, response: widest, engine: true,
+			warmup: usual, maxWarmup: maxWarmup, step: ms},
+		{tool: "native", mode: RR, protocol: UDP, request: datagram, response: datagram, noAmplify: true, engine: true,
+			warmup: usual, maxWarmup: maxWarmup, step: ms},
+		{tool: "native", mode: CRR, protocol: TCP, request: widest, response: widest, engine: true,
+			warmup: usual, maxWarmup: maxWarmup, step: ms},
+		{tool: "native", mode: Stream, protocol: TCP, message: widest, connections: 128, engine: true,
+			warmup: usual, maxWarmup: maxWarmup, step: ms},
+		{tool: "native", mode: Load, protocol: TCP, request: widest, response: widest, connections: maxLoadConnections, engine: true,
+			warmup: usual, maxWarmup: maxWarmup, step: ms},
+		{tool: "native", mode: Load, protocol: UDP, request: datagram, response: datagram, noAmplify: true, connections: maxLoadConnections,
+			engine: true, warmup: usual, maxWarmup: maxWarmup, step: ms},
+		{tool: "native", mode: Messages, protocol: UDP, message: datagram, engine: true,
+			warmup: usual, maxWarmup: maxWarmup, step: ms},
+		{tool: "native", mode: Messages, protocol: TCP, message: widest, engine: true,
+			warmup: usual, maxWarmup: maxWarmup, step: ms},
 		{tool: "sockperf", mode: RR, protocol: TCP, request: limits{14, maxDatagram}, response: limits{14, maxDatagram},
 			sameResponse: true, step: s},
 		{tool: "sockperf", mode: RR, protocol: UDP, request: limits{14, maxDatagram}, response: limits{14, maxDatagram},
@@ -109,7 +126,23 @@ func (c capability) takes(key string) bool {
 	case "connections":
 		return c.connections > 0
 	case "rate":
-		return c.rate
+		return c.rate || c.mode == Load || c.mode == Messages
+	case "arrivals", "steps":
+		return c.mode == Load
+	case "batch":
+		return c.mode == Messages
+	case "direction", "zerocopy":
+		return c.engine && c.mode == Stream
+	case "timestamps":
+		return c.engine && c.mode == RR
+	case "wait":
+		return c.engine && (c.mode == RR || c.mode == Messages)
+	case "dscp", "send_buffer", "receive_buffer":
+		return c.engine
+	case "congestion", "nodelay":
+		return c.engine && c.protocol == TCP
+	case "background":
+		return c.mode == RR || c.mode == CRR || c.mode == Load
 	case "interval":
 		return c.interval
 	case "warmup":

@@ -16,27 +16,26 @@ const (
 	maxWarmup        = time.Hour
 	maxInterval      = time.Minute
 	maxRequests      = 200_000 // of ping in a trial: each prints a line
-	maxCPU           = 4095
 	defaultWindow    = 2 * time.Second
 	defaultInterval  = 10 * time.Millisecond
 	defaultRequest   = 64  // bytes
 	defaultPing      = 56  // bytes, as ping itself does
+	defaultMessage   = 64  // bytes (messages)
+	stampsSize       = 16  // bytes, which the server's timestamps take in a response
 	defaultDatagrams = 1e6 // bit/s, as iperf3 itself does
 )
 
 func workloadKeys() []string {
-	return []string{"name", "tool", "mode", "protocol", "request", "response", "message", "duration", "warmup",
-		"interval", "connections", "rate", "placement", "optional"}
+	keys := append([]string{"name", "tool", "mode", "protocol", "duration"}, parameterKeys()...)
+	return append(keys, "placement", "optional")
 }
 
 // parameterKeys are those that not every workload takes.
 func parameterKeys() []string {
-	return []string{"request", "response", "message", "warmup", "interval", "connections", "rate"}
+	keys := []string{"request", "response", "message", "warmup", "interval", "connections", "rate", "arrivals", "steps", "batch",
+		"direction", "zerocopy", "timestamps"}
+	return append(append(keys, socketKeys()...), "background")
 }
-
-func placementWords() []string { return []string{PlacementShared, PlacementSplit, PlacementFree} }
-
-func placementKeys() []string { return []string{"client", "server"} }
 
 // workloads reads the workloads in the order of the file.
 func (r *reader) workloads(f fields) []Workload {
@@ -86,9 +85,20 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 	} else {
 		can = anyCapability() // so that what does not depend on the tool is still checked
 	}
-	r.sizes(&w, f, can)
+	r.measured(&w, f, can)
 	r.times(&w, f, can)
-	if w.Mode == Stream {
+	w.Background = r.background(w, f, common)
+	if v, ok := r.optional(f, "optional"); ok {
+		w.Optional = r.truth(v.value, "optional")
+	}
+	w.Placement = r.placed(w, f, common)
+	return w
+}
+
+// measured reads what says how it is measured, but for the times.
+func (r *reader) measured(w *Workload, f fields, can capability) {
+	r.sizes(w, f, can)
+	if can.mode == Stream || can.mode == Load {
 		w.Connections = 1
 	}
 	if v, ok := r.optional(f, "connections"); ok {
@@ -96,23 +106,25 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 			w.Connections = int(n)
 		}
 	}
-	if can.rate {
-		w.Rate = defaultDatagrams
-		if v, ok := r.optional(f, "rate"); ok {
-			w.Rate, _ = quantity(r, v.value, "rate", "100Mbit/s", ParseRate)
-		}
+	r.offered(w, f, can)
+	r.flow(w, f, can)
+	r.socket(&w.Socket, f, can)
+	if v, ok := r.optional(f, "timestamps"); ok {
+		w.Timestamps = r.truth(v.value, "timestamps")
+		r.stampsFit(*w, v.value, can)
 	}
-	if v, ok := r.optional(f, "optional"); ok {
-		w.Optional = r.truth(v.value, "optional")
+}
+
+// stampsFit checks that the response has room for the server's timestamps; a size that was wrong itself is 0.
+func (r *reader) stampsFit(w Workload, n *yaml.Node, can capability) {
+	least := stampsSize
+	if can.protocol == UDP {
+		least += can.response.min
 	}
-	w.Placement = defaultPlacement(w.Mode)
-	if common != nil {
-		w.Placement = *common
+	if w.Timestamps && w.Response != 0 && w.Response < least {
+		r.wrong(n, fmt.Sprintf("make the response at least %s", FormatSize(least)),
+			"a response of %s has no room for the server's timestamps", FormatSize(w.Response))
 	}
-	if own := r.placement(f); own != nil {
-		w.Placement = *own
-	}
-	return w
 }
 
 // capability finds what tool, mode and protocol together name.
@@ -166,7 +178,7 @@ func orAny(mode string) string {
 // anyCapability takes every parameter within the widest bounds.
 func anyCapability() capability {
 	widest := limits{1, maxMessage}
-	return capability{request: widest, response: widest, message: widest, connections: 128, rate: true, interval: true,
+	return capability{request: widest, response: widest, message: widest, connections: maxLoadConnections, interval: true, engine: true,
 		warmup: time.Second, maxWarmup: maxWarmup, step: time.Nanosecond}
 }
 
@@ -197,6 +209,9 @@ func (r *reader) sizes(w *Workload, f fields, can capability) {
 			w.Response = r.size(v.value, "response", can, can.response)
 			r.responseFits(*w, v.value, can)
 		}
+	}
+	if can.mode == Messages {
+		w.Message = defaultMessage
 	}
 	if v, ok := r.optional(f, "message"); ok {
 		w.Message = r.size(v.value, "message", can, can.message)
@@ -237,6 +252,13 @@ func (r *reader) responseFits(w Workload, n *yaml.Node, can capability) {
 // times reads duration, warm-up and interval.
 func (r *reader) times(w *Workload, f fields, can capability) {
 	w.Duration = defaultWindow
+	if v, given := f.named["duration"]; given && len(w.Steps) > 0 {
+		r.wrong(v.key, "leave it out", "the steps say how long the workload takes")
+		delete(f.named, "duration")
+	}
+	if len(w.Steps) > 0 {
+		w.Duration = r.stepsDuration(*w, f)
+	}
 	if v, ok := r.optional(f, "duration"); ok {
 		shortest := can.step
 		if can.tool == "native" {
@@ -300,59 +322,4 @@ func (r *reader) period(n *yaml.Node, what string, can capability, usual, shorte
 		return 0
 	}
 	return d
-}
-
-// defaultPlacement is shared where one request is under way at a time, and split where data flows.
-func defaultPlacement(mode string) Placement {
-	if mode == Stream {
-		return Placement{Kind: PlacementSplit}
-	}
-	return Placement{Kind: PlacementShared}
-}
-
-// placement reads shared, split, free, or {client: [0], server: [1]}; nil where there is none or it is wrong.
-func (r *reader) placement(f fields) *Placement {
-	v, ok := r.optional(f, "placement")
-	if !ok {
-		return nil
-	}
-	if v.value.Kind != yaml.MappingNode {
-		kind, ok := r.word(v.value, "placement", placementWords())
-		if !ok {
-			return nil
-		}
-		return &Placement{Kind: kind}
-	}
-	inner, ok := r.fields(v.value, v.key, "placement", placementKeys())
-	if !ok {
-		return nil
-	}
-	return &Placement{Kind: PlacementExplicit, Client: r.cpus(inner, "client"), Server: r.cpus(inner, "server")}
-}
-
-// cpus reads a list of CPU numbers.
-func (r *reader) cpus(f fields, side string) []int {
-	example := side + ": [0]"
-	v, ok := r.required(f, side, example)
-	if !ok || !r.isSequence(v.value, side, example) {
-		return nil
-	}
-	if len(v.value.Content) == 0 {
-		r.wrong(v.value, "write, for example, "+example, "%s names no CPU", side)
-	}
-	var cpus []int
-	seen := make(map[int64]bool)
-	for _, n := range v.value.Content {
-		cpu, ok := r.integer(n, "a CPU number", 0, maxCPU)
-		if !ok {
-			continue
-		}
-		if seen[cpu] {
-			r.wrong(n, "name each CPU once", "CPU %d is here twice", cpu)
-			continue
-		}
-		seen[cpu] = true
-		cpus = append(cpus, int(cpu))
-	}
-	return cpus
 }

@@ -15,27 +15,27 @@ func csvTable(w io.Writer, a answer.Answer) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{
 		"kind", "workload", "arm", "baseline", "layer", "metric", "stat", "unit",
-		"value", "low", "high", "relative", "p_value", "verdict", "detectable", "count",
+		"value", "low", "high", "relative", "p_value", "verdict", "detectable", "count", "scope",
 	}}
 	for _, f := range a.Arms {
 		low, high := ends(f.Interval)
 		rows = append(rows, []string{"arm", f.Workload, f.Arm, "", "", f.Metric, f.Stat, f.Unit,
-			plain(f.Median), low, high, "", "", "", "", strconv.Itoa(f.Trials)})
+			plain(f.Median), low, high, "", "", "", "", strconv.Itoa(f.Trials), f.Scope})
 	}
 	for _, c := range a.Comparisons {
 		low, high := ends(c.Interval)
 		rows = append(rows, []string{"comparison", c.Workload, c.Arm, c.Baseline, "", c.Metric, c.Stat, c.Unit,
-			optional(c.Difference), low, high, optional(c.Relative), optional(c.PValue), c.Verdict, optional(c.Detectable), strconv.Itoa(c.Blocks)})
+			optional(c.Difference), low, high, optional(c.Relative), optional(c.PValue), c.Verdict, optional(c.Detectable), strconv.Itoa(c.Blocks), c.Scope})
 	}
 	for _, l := range a.Layers {
 		low, high := ends(l.Interval)
 		rows = append(rows, []string{"layer", l.Workload, "", a.Baseline, l.Layer, l.Metric, l.Stat, l.Unit,
-			plain(l.Cost), low, high, "", "", "", "", ""})
+			plain(l.Cost), low, high, "", "", "", "", "", l.Scope})
 	}
 	for _, r := range a.Residual {
 		low, high := ends(r.Interval)
 		rows = append(rows, []string{"residual", r.Workload, r.Arm, a.Baseline, "", r.Metric, r.Stat, r.Unit,
-			plain(r.Value), low, high, "", "", "", "", ""})
+			plain(r.Value), low, high, "", "", "", "", "", r.Scope})
 	}
 	for _, row := range rows {
 		for i := range row {

@@ -45,9 +45,6 @@ func pValue(p *float64) string {
 	return strconv.FormatFloat(*p, 'f', 4, 64)
 }
 
-// quantity names which number of a trial is meant: "rtt p50".
-func quantity(q answer.Quantity) string { return strings.TrimSpace(q.Metric + " " + q.Stat) }
-
 // printable makes text that came from a host or a file harmless: what a terminal would act on is written as an escape.
 func printable(s string) string {
 	var b strings.Builder

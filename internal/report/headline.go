@@ -11,8 +11,8 @@ func Headline(t result.Trial) string {
 		return "failed: " + printable(shorten(t.Error, 300))
 	}
 	for _, q := range answer.Quantities([]result.Trial{t}) {
-		if v, ok := t.Value(q.Metric, q.Stat); ok {
-			return quantity(q) + " " + result.Amount(v, q.Unit)
+		if v, ok := q.Of(t); ok {
+			return q.Name() + " " + result.Amount(v, q.Unit)
 		}
 	}
 	return "no figure"

@@ -82,7 +82,7 @@ func runsOf[T any](items []T, key func(T) string) [][]T {
 }
 
 func caption(workload string, q answer.Quantity, s result.Scale) string {
-	text := workload + ", " + quantity(q)
+	text := workload + ", " + q.Name()
 	if s.Unit != "" {
 		text += " in " + s.Unit
 	}
@@ -91,7 +91,7 @@ func caption(workload string, q answer.Quantity, s result.Scale) string {
 
 func armSection(a answer.Answer) section {
 	out := section{title: "Arms: median over trials"}
-	for _, figures := range runsOf(a.Arms, func(f answer.Figure) string { return f.Workload + "\x00" + quantity(f.Quantity) }) {
+	for _, figures := range runsOf(a.Arms, func(f answer.Figure) string { return f.Workload + "\x00" + f.Name() }) {
 		var medians []float64
 		for _, f := range figures {
 			medians = append(medians, f.Median)
@@ -113,7 +113,7 @@ func comparisonSection(a answer.Answer) section {
 		note: "p is corrected for all comparisons together (Holm). \"Could see\" is the smallest true\ndifference that this run would have shown " +
 			"four times in five. \"+n\" is how many more\nblocks would settle the difference that was seen.",
 	}
-	for _, comparisons := range runsOf(a.Comparisons, func(c answer.Comparison) string { return c.Workload + "\x00" + quantity(c.Quantity) }) {
+	for _, comparisons := range runsOf(a.Comparisons, func(c answer.Comparison) string { return c.Workload + "\x00" + c.Name() }) {
 		var sizes []float64
 		for _, c := range comparisons {
 			if c.Difference != nil {
@@ -167,7 +167,7 @@ func verdictText(c answer.Comparison) string {
 
 func layerSection(a answer.Answer) section {
 	out := section{title: "Layers: what one of each adds, by least squares over all arms"}
-	for _, layers := range runsOf(a.Layers, func(l answer.Layer) string { return l.Workload + "\x00" + quantity(l.Quantity) }) {
+	for _, layers := range runsOf(a.Layers, func(l answer.Layer) string { return l.Workload + "\x00" + l.Name() }) {
 		var costs []float64
 		for _, l := range layers {
 			costs = append(costs, l.Cost)

@@ -14,16 +14,24 @@ const (
 	ConnectTime     = "connect_time"
 	TransactionRate = "transaction_rate"
 	MessageRate     = "message_rate"
-	Goodput         = "goodput"
-	Retransmits     = "retransmits"
-	Sent            = "sent"
-	Received        = "received"
-	Duplicates      = "duplicates"
-	OutOfOrder      = "out_of_order"
-	Loss            = "loss"
-	Lost            = "lost"
-	IPDV            = "ipdv"
-	CPU             = "cpu"
+	// OfferedRate is at which rate requests were to leave, SendLateness by how much they left later, and Unanswered how many
+	// had no reply when the waiting ended: of open-loop load.
+	OfferedRate  = "offered_rate"
+	SendLateness = "send_lateness"
+	Unanswered   = "unanswered"
+	Goodput      = "goodput"
+	Retransmits  = "retransmits"
+	Sent         = "sent"
+	Received     = "received"
+	Duplicates   = "duplicates"
+	OutOfOrder   = "out_of_order"
+	Loss         = "loss"
+	Lost         = "lost"
+	Late         = "late"
+	IPDV         = "ipdv"
+	CPU          = "cpu"
+	// CPUPerBit is the CPU time spent for each bit delivered.
+	CPUPerBit = "cpu_per_bit"
 )
 
 // The statistics that a metric of observations can carry. Percentiles are written by PercentileStat.
@@ -40,11 +48,16 @@ const (
 	P99999 = "p99.999"
 )
 
+// Background is the scope of what belongs to a workload's background, in a trial's metrics; in its facts and files it marks
+// the names.
+const Background = "background"
+
 // The units.
 const (
 	Seconds       = "s"
 	PerSecond     = "1/s"
 	BitsPerSecond = "bit/s"
+	SecondsPerBit = "s/bit"
 	One           = "1"
 )
 
@@ -54,12 +67,12 @@ type Metric struct {
 	Name string `json:"name"`
 	// Stat is which statistic of the observations this is; empty for counts and rates.
 	Stat string `json:"stat"`
-	// Unit is a base unit: s, 1/s, bit/s or 1.
+	// Unit is a base unit: s, 1/s, bit/s, s/bit or 1.
 	Unit string `json:"unit"`
 	// Value is the value in Unit.
 	Value float64 `json:"value"`
 	// Scope says which part of the trial the value belongs to where it is not the whole: "client", "server",
-	// "sender", "receiver", "stream 5", "thread 0". Empty for the trial as a whole.
+	// "sender", "receiver", "stream 5", "thread 0", "background", "background upload". Empty for the trial as a whole.
 	Scope string `json:"scope,omitempty"`
 }
 
@@ -76,13 +89,15 @@ const (
 // UnitOf gives the base unit of a canonical metric name, and false for a name that is none.
 func UnitOf(name string) (string, bool) {
 	switch name {
-	case RTT, ResponseTime, ServiceTime, ConnectTime, IPDV:
+	case RTT, ResponseTime, ServiceTime, ConnectTime, IPDV, SendLateness:
 		return Seconds, true
-	case TransactionRate, MessageRate:
+	case TransactionRate, MessageRate, OfferedRate:
 		return PerSecond, true
 	case Goodput:
 		return BitsPerSecond, true
-	case Retransmits, Sent, Received, Duplicates, OutOfOrder, Loss, Lost, CPU:
+	case CPUPerBit:
+		return SecondsPerBit, true
+	case Retransmits, Sent, Received, Duplicates, OutOfOrder, Loss, Lost, Late, CPU, Unanswered:
 		return One, true
 	}
 	return "", false
@@ -91,7 +106,7 @@ func UnitOf(name string) (string, bool) {
 // Better says which way the metric of the given name is better.
 func Better(name string) Direction {
 	switch name {
-	case Sent, Received:
+	case Sent, Received, OfferedRate:
 		return Neither
 	case TransactionRate, MessageRate, Goodput:
 		return HigherIsBetter

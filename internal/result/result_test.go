@@ -17,6 +17,8 @@ func TestAmount(t *testing.T) {
 		{-2e-12, Seconds, "-0.002 ns"},
 		{956.4e6, BitsPerSecond, "956.4 Mbit/s"},
 		{38.2e9, BitsPerSecond, "38.20 Gbit/s"},
+		{1.25e-9, SecondsPerBit, "1.25 s/Gbit"},
+		{18e-12, SecondsPerBit, "18.00 ms/Gbit"},
 		{119834.2, PerSecond, "119834 /s"},
 		{0.25, One, "0.250"},
 	} {
@@ -52,7 +54,7 @@ func TestUnitOf(t *testing.T) {
 	for name, want := range map[string]string{
 		RTT: Seconds, ResponseTime: Seconds, ServiceTime: Seconds, ConnectTime: Seconds, IPDV: Seconds,
 		TransactionRate: PerSecond, MessageRate: PerSecond, Goodput: BitsPerSecond, Retransmits: One, Sent: One,
-		Received: One, Duplicates: One, OutOfOrder: One, Loss: One, Lost: One, CPU: One,
+		Received: One, Duplicates: One, OutOfOrder: One, Loss: One, Lost: One, CPU: One, CPUPerBit: SecondsPerBit,
 	} {
 		if unit, ok := UnitOf(name); !ok || unit != want {
 			t.Errorf("UnitOf(%s) = %s, %v; want %s", name, unit, ok, want)

@@ -29,6 +29,9 @@ func ScaleOf(unit string, values ...float64) Scale {
 		steps = []Scale{{1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms"}, {1, "s"}}
 	case BitsPerSecond:
 		steps = []Scale{{1, "bit/s"}, {1e3, "kbit/s"}, {1e6, "Mbit/s"}, {1e9, "Gbit/s"}}
+	case SecondsPerBit:
+		// A millisecond for each 1e9 bits is 1e-12 s/bit.
+		steps = []Scale{{1e-12, "ms/Gbit"}, {1e-9, "s/Gbit"}}
 	case PerSecond:
 		steps = []Scale{{1, "/s"}}
 	case One:

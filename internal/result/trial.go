@@ -13,6 +13,8 @@ const (
 	DefinitionHalfRTT = "half-rtt"
 	// DefinitionSmoothedRTT is the kernel's smoothed TCP round-trip time, sampled under load.
 	DefinitionSmoothedRTT = "smoothed-rtt"
+	// DefinitionResponseTime is the time from when a request was to leave until its reply: open-loop load.
+	DefinitionResponseTime = "response_time"
 	// DefinitionRate is a rate: of transactions, messages or bits.
 	DefinitionRate = "rate"
 	// DefinitionNone is for a trial that reports no time and no rate.
@@ -112,9 +114,13 @@ func (t *Trial) Record(m Measurement) {
 }
 
 // Value finds the trial's metric of the given name and stat that belongs to the trial as a whole.
-func (t *Trial) Value(name, stat string) (float64, bool) {
+func (t *Trial) Value(name, stat string) (float64, bool) { return t.ScopedValue(name, stat, "") }
+
+// ScopedValue finds the trial's metric of the given name and stat that belongs to the scope: a side, a stream, or
+// "background".
+func (t *Trial) ScopedValue(name, stat, scope string) (float64, bool) {
 	for _, m := range t.Metrics {
-		if m.Name == name && m.Stat == stat && m.Scope == "" {
+		if m.Name == name && m.Stat == stat && m.Scope == scope {
 			return m.Value, true
 		}
 	}

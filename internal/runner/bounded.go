@@ -33,6 +33,13 @@ func (b *bounded) Bytes() []byte {
 	return append([]byte(nil), b.buf...)
 }
 
+// Len is how many bytes were kept so far.
+func (b *bounded) Len() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.buf)
+}
+
 // tail gives the end of what was kept, for a message.
 func (b *bounded) tail() []byte {
 	const last = 400
@@ -48,4 +55,27 @@ func (b *bounded) cut() string {
 		return ""
 	}
 	return fmt.Sprintf("printed %d bytes more than the %d that are kept", b.lost, b.limit)
+}
+
+// watched passes on what is printed, until something in it has been seen.
+type watched struct {
+	*bounded
+	sees func(printed []byte) bool
+	// seen is closed then.
+	seen chan struct{}
+	done bool
+}
+
+func newWatched(b *bounded, sees func([]byte) bool) *watched {
+	return &watched{bounded: b, sees: sees, seen: make(chan struct{})}
+}
+
+// Write keeps and looks. A process has one writer for each of its streams, so calls do not overlap.
+func (w *watched) Write(p []byte) (int, error) {
+	n, err := w.bounded.Write(p)
+	if !w.done && w.sees(w.Bytes()) {
+		w.done = true
+		close(w.seen)
+	}
+	return n, err
 }

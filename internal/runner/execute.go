@@ -31,23 +31,49 @@ func DefaultLimits() Limits {
 	return Limits{Ready: 15 * time.Second, Grace: 2 * time.Second, Patience: 15 * time.Second}
 }
 
-// execute runs a plan: server started, seen ready, client run, server ended. What they print is in out when it
-// returns, also beside an error.
-func (l Limits) execute(ctx context.Context, plan tool.Plan, pair Pair, clientCPUs, serverCPUs []int, out *outputs) (err error) {
-	if plan.Server != nil {
-		server, err := pair.Server.Start(ctx, command(*plan.Server, serverCPUs, out.serverStdout, out.serverStderr))
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, server.Stop(l.Grace)) }()
-		if err := l.awaitReady(ctx, pair.Server, plan, server, out); err != nil {
-			return err
-		}
+// job is a plan with where it runs and where its output goes.
+type job struct {
+	plan                   tool.Plan
+	clientCPUs, serverCPUs []int
+	out                    *outputs
+}
+
+// execute runs a workload: server started, seen ready, client run, server ended; with a background, the client runs while
+// that flows. What they print is in the outputs when it returns, also beside an error.
+func (l Limits) execute(ctx context.Context, work job, behind *background, pair Pair) (err error) {
+	end, err := l.serve(ctx, work, pair.Server)
+	if err != nil {
+		return err
 	}
-	limit := plan.Expected + l.Patience
+	defer func() { err = errors.Join(err, end()) }()
+	if behind == nil {
+		return l.runClient(ctx, work, pair.Client)
+	}
+	return behind.beside(ctx, l, pair, func(ctx context.Context) error { return l.runClient(ctx, work, pair.Client) })
+}
+
+// serve starts the server and sees it ready; the function that it returns ends it. On an error it has ended.
+func (l Limits) serve(ctx context.Context, j job, h host.Host) (end func() error, err error) {
+	if j.plan.Server == nil {
+		return func() error { return nil }, nil
+	}
+	server, err := h.Start(ctx, command(*j.plan.Server, j.serverCPUs, j.out.serverStdout, j.out.serverStderr))
+	if err != nil {
+		return nil, err
+	}
+	end = func() error { return server.Stop(l.Grace) }
+	if err := l.awaitReady(ctx, h, j.plan, server, j.out); err != nil {
+		return nil, errors.Join(err, end())
+	}
+	return end, nil
+}
+
+// runClient runs the client to its end.
+func (l Limits) runClient(ctx context.Context, j job, h host.Host) error {
+	limit := j.plan.Expected + l.Patience
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	client, err := pair.Client.Start(limited, command(plan.Client, clientCPUs, out.stdout, out.stderr))
+	client, err := h.Start(limited, command(j.plan.Client, j.clientCPUs, j.out.stdout, j.out.stderr))
 	if err != nil {
 		return err
 	}
@@ -58,7 +84,7 @@ func (l Limits) execute(ctx context.Context, plan tool.Plan, pair Pair, clientCP
 	if errors.Is(limited.Err(), context.DeadlineExceeded) {
 		err = fmt.Errorf("did not end within %v and was killed", limit)
 	}
-	return &host.Error{Host: pair.Client.Endpoint().Name, Argv: plan.Client.Argv, Output: string(out.stderr.tail()), Err: err}
+	return &host.Error{Host: h.Endpoint().Name, Argv: j.plan.Client.Argv, Output: string(j.out.stderr.tail()), Err: err}
 }
 
 func command(c tool.Command, cpus []int, stdout, stderr *bounded) host.Cmd {
@@ -130,10 +156,11 @@ type file struct {
 	data   []byte
 }
 
-func (o *outputs) files() []file {
+// files are what is kept, by what follows a trial's name; of names what it is the output of: "", or ".background".
+func (o *outputs) files(of string) []file {
 	return []file{
-		{".client.out", o.stdout.Bytes()}, {".client.err", o.stderr.Bytes()},
-		{".server.out", o.serverStdout.Bytes()}, {".server.err", o.serverStderr.Bytes()},
+		{of + ".client.out", o.stdout.Bytes()}, {of + ".client.err", o.stderr.Bytes()},
+		{of + ".server.out", o.serverStdout.Bytes()}, {of + ".server.err", o.serverStderr.Bytes()},
 	}
 }
 

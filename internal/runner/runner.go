@@ -144,9 +144,11 @@ func (r *Runner) remaining(done map[int]bool) ([]experiment.Slot, error) {
 func (r *Runner) expected(workload string) time.Duration {
 	w, _ := r.experiment.Workload(workload)
 	if t, ok := r.tools.Lookup(w.Tool); ok {
-		plan, err := t.Plan(w, r.pairs[r.experiment.Arms[0].Name].Server.Endpoint())
+		server := r.pairs[r.experiment.Arms[0].Name].Server.Endpoint()
+		plan, err := t.Plan(w, server)
 		if err == nil {
-			return plan.Expected
+			behind, _ := r.background(w, plan, server)
+			return plan.Expected + behind.adds()
 		}
 	}
 	return w.Duration
@@ -155,7 +157,7 @@ func (r *Runner) expected(workload string) time.Duration {
 // Planned is what would be run for a workload in an arm.
 type Planned struct {
 	Arm, Workload string
-	// Commands are the command lines, server first.
+	// Commands are the command lines, server first; those of the background follow.
 	Commands []string
 	// ClientCPUs and ServerCPUs are lists of CPU numbers, or "any".
 	ClientCPUs, ServerCPUs string
@@ -180,9 +182,13 @@ func (r *Runner) Plans() ([]Planned, error) {
 			if err != nil {
 				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 			}
+			behind, err := r.background(w, plan, r.pairs[arm.Name].Server.Endpoint())
+			if err != nil {
+				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
+			}
 			all = append(all, Planned{
-				Arm: arm.Name, Workload: w.Name, Commands: commandLines(plan),
-				ClientCPUs: cpuList(client), ServerCPUs: cpuList(server), Takes: plan.Expected + overhead,
+				Arm: arm.Name, Workload: w.Name, Commands: commandLines(plan, behind),
+				ClientCPUs: cpuList(client), ServerCPUs: cpuList(server), Takes: plan.Expected + behind.adds() + overhead,
 			})
 		}
 	}

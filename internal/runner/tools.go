@@ -63,6 +63,13 @@ func (r *Runner) probes() (map[string]tool.Probe, error) {
 			return nil, fmt.Errorf("workload %s: nearfar cannot run %s", w.Name, w.Tool)
 		}
 		probes[w.Tool] = t.Probe()
+		if w.Background == nil {
+			continue
+		}
+		if t, ok = r.tools.Lookup(w.Background.Tool); !ok {
+			return nil, fmt.Errorf("workload %s: nearfar cannot run %s, its background", w.Name, w.Background.Tool)
+		}
+		probes[w.Background.Tool] = t.Probe()
 	}
 	return probes, nil
 }

@@ -32,28 +32,44 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 		trial.Error = err.Error()
 		return trial, nil
 	}
-	trial.Commands = commandLines(plan)
 	clientCPUs, serverCPUs, err := r.stage.CPUs(w.Placement)
 	if err != nil {
 		trial.Error = err.Error()
 		return trial, nil
 	}
+	behind, err := r.background(w, plan, pair.Server.Endpoint())
+	if err != nil {
+		trial.Error = err.Error()
+		return trial, nil
+	}
+	trial.Commands = commandLines(plan, behind)
 	out := newOutputs()
-	runErr := r.limits.execute(ctx, plan, pair, clientCPUs, serverCPUs, out)
+	runErr := r.limits.execute(ctx, job{plan, clientCPUs, serverCPUs, out}, behind, pair)
 	m, parseErr := t.Parse(out.parsable(&w, runErr))
 	trial.Record(m)
 	trial.Facts = withPlacement(trial.Facts, w.Placement.Kind, clientCPUs, serverCPUs)
 	trial.Error = reason(runErr, parseErr, out)
-	return trial, r.keep(&trial, out, m.Histogram)
+	files := out.files("")
+	if behind != nil {
+		if failed := behind.record(&trial); failed != "" && (trial.Error == "" || behind.failed != nil) {
+			trial.Error = failed
+		}
+		files = append(files, behind.out.files("."+result.Background)...)
+	}
+	return trial, r.keep(&trial, files, m.Histogram)
 }
 
-// commandLines writes the exact command lines, server first.
-func commandLines(p tool.Plan) []string {
+// commandLines writes the exact command lines, server first; those of the background follow.
+func commandLines(p tool.Plan, behind *background) []string {
 	var lines []string
 	if p.Server != nil {
 		lines = append(lines, commandLine(*p.Server))
 	}
-	return append(lines, commandLine(p.Client))
+	lines = append(lines, commandLine(p.Client))
+	if behind != nil {
+		lines = append(lines, commandLines(behind.plan, nil)...)
+	}
+	return lines
 }
 
 // commandLine writes a command as one would type it.
@@ -99,9 +115,9 @@ func reason(runErr, parseErr error, out *outputs) string {
 }
 
 // keep writes what the trial left into the run directory.
-func (r *Runner) keep(trial *result.Trial, out *outputs, histogram []byte) error {
+func (r *Runner) keep(trial *result.Trial, files []file, histogram []byte) error {
 	stem := fmt.Sprintf("%05d-%s-%s", trial.Trial, trial.Arm, trial.Workload)
-	for _, file := range out.files() {
+	for _, file := range files {
 		if len(file.data) == 0 {
 			continue
 		}

@@ -1,11 +1,13 @@
 package tool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"nearfar/internal/engine"
@@ -21,8 +23,9 @@ const (
 	// nativeMessage is the default size of a request and a response, nativeWrite that of one write of a stream, in bytes.
 	nativeMessage = 64
 	nativeWrite   = 128 << 10
-	// nativeOverhead is what the engine takes beside warm-up and window.
-	nativeOverhead = 200 * time.Millisecond
+	// nativeOverhead is what the engine takes beside warm-up and window, nativeConnecting what each connection adds.
+	nativeOverhead   = 200 * time.Millisecond
+	nativeConnecting = 100 * time.Microsecond
 )
 
 // Native is nearfar's own engine.
@@ -51,56 +54,132 @@ func nativeVersion(printed []byte) string {
 
 // Plan gives the command lines of one trial.
 func (n *Native) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
+	return n.plan(w, server, nativePort)
+}
+
+// plan gives the command lines of a session on the control port; those of the data are the kernel's choice.
+func (n *Native) plan(w experiment.Workload, server host.Endpoint, port uint16) (Plan, error) {
 	p, err := nativeParams(w)
 	if err != nil {
 		return Plan{}, fmt.Errorf("%s: %w", nativeName, err)
 	}
-	address := netip.AddrPortFrom(server.Address, nativePort).String()
+	address := netip.AddrPortFrom(server.Address, port).String()
 	stdin := []byte(n.secret + "\n")
 	env := []string{engine.Environment()}
-	client := []string{host.Self, "engine", p.Mode, address, "-f", "json", "--secret-stdin",
-		"--duration", p.Duration.String(), "--warmup", p.Warmup.String()}
-	if p.Mode == engine.ModeStream {
-		client = append(client, "--message", bytesFlag(p.Message), "--connections", strconv.Itoa(p.Connections))
-	} else {
-		client = append(client, "--request", bytesFlag(p.Request), "--response", bytesFlag(p.Response))
+	client := []string{host.Self, "engine", p.Mode, address, "-f", "json", "--secret-stdin"}
+	if len(w.Steps) == 0 { // which say it themselves
+		client = append(client, "--duration", p.Duration.String())
 	}
-	if p.Mode == engine.ModeRR {
-		client = append(client, "--protocol", p.Protocol)
-	}
+	client = append(client, "--warmup", p.Warmup.String())
+	client = append(client, nativeModeFlags(w, p)...)
 	return Plan{
 		Server: &Command{
 			Argv:  []string{host.Self, "engine", "serve", "--listen", address, "--secret-stdin", "--once"},
 			Env:   env,
 			Stdin: stdin,
 		},
-		Ready:    Ready{Protocol: experiment.TCP, Port: nativePort},
-		Client:   Command{Argv: client, Env: env, Stdin: stdin},
-		Expected: p.Warmup + p.Duration + nativeOverhead,
+		Ready:    Ready{Protocol: experiment.TCP, Port: int(port)},
+		Client:   Command{Argv: append(client, nativeSocketFlags(w.Socket)...), Env: env, Stdin: stdin},
+		Expected: p.Warmup + p.Duration + nativeOverhead + time.Duration(p.Connections)*nativeConnecting,
 	}, nil
+}
+
+// nativeModeFlags are those of the mode.
+func nativeModeFlags(w experiment.Workload, p engine.Params) []string {
+	transaction := []string{"--request", bytesFlag(p.Request), "--response", bytesFlag(p.Response)}
+	protocol := []string{"--protocol", p.Protocol}
+	connections := []string{"--connections", strconv.Itoa(p.Connections)}
+	switch w.Mode {
+	case experiment.RR:
+		flags := append(transaction, protocol...)
+		if w.Timestamps {
+			flags = append(flags, "--timestamps")
+		}
+		return flags
+	case experiment.Load:
+		flags := append(append(transaction, protocol...), connections...)
+		if len(w.Steps) > 0 {
+			flags = append(flags, "--steps", stepsFlag(w.Steps))
+		} else {
+			flags = append(flags, "--rate", experiment.FormatPerSecond(w.OfferedRate))
+		}
+		return append(flags, "--arrivals", cmp.Or(w.Arrivals, experiment.ConstantArrivals))
+	case experiment.Messages:
+		rate := "max"
+		if w.OfferedRate > 0 {
+			rate = experiment.FormatPerSecond(w.OfferedRate)
+		}
+		return append(protocol, "--message", bytesFlag(p.Message), "--batch", strconv.Itoa(max(w.Batch, 1)), "--rate", rate)
+	case experiment.Stream:
+		flags := append([]string{"--message", bytesFlag(p.Message)}, connections...)
+		if w.Direction != "" && w.Direction != experiment.Upload {
+			flags = append(flags, "--direction", w.Direction)
+		}
+		if w.ZeroCopy {
+			flags = append(flags, "--zerocopy")
+		}
+		return flags
+	}
+	return transaction
+}
+
+// nativeSocketFlags are those that differ from the engine's defaults.
+func nativeSocketFlags(s experiment.Socket) []string {
+	var flags []string
+	if s.Wait != "" && s.Wait != experiment.WaitBlock {
+		flags = append(flags, "--wait", s.Wait)
+	}
+	if s.Congestion != "" {
+		flags = append(flags, "--congestion", s.Congestion)
+	}
+	if s.NoDelay != nil {
+		flags = append(flags, "--nodelay="+strconv.FormatBool(*s.NoDelay))
+	}
+	if s.DSCP != 0 {
+		flags = append(flags, "--dscp", strconv.Itoa(s.DSCP))
+	}
+	if s.SendBuffer != 0 {
+		flags = append(flags, "--send-buffer", bytesFlag(s.SendBuffer))
+	}
+	if s.ReceiveBuffer != 0 {
+		flags = append(flags, "--receive-buffer", bytesFlag(s.ReceiveBuffer))
+	}
+	return flags
 }
 
 func bytesFlag(n int) string { return strconv.Itoa(n) + "B" }
 
+// stepsFlag writes steps as 1000/s:1s,2000/s:500ms.
+func stepsFlag(steps []experiment.Step) string {
+	var parts []string
+	for _, s := range steps {
+		parts = append(parts, s.String())
+	}
+	return strings.Join(parts, ",")
+}
+
 // nativeParams translates a workload, and says what of it the engine cannot do.
 func nativeParams(w experiment.Workload) (engine.Params, error) {
-	p := engine.Params{Mode: w.Mode, Protocol: w.Protocol, Connections: max(w.Connections, 1), Warmup: w.Warmup, Duration: w.Duration}
-	if w.Rate != 0 {
-		return p, errors.New("an offered rate is not possible with it")
+	p := engine.Params{
+		Mode: w.Mode, Protocol: w.Protocol, Connections: max(w.Connections, 1), Warmup: w.Warmup, Duration: w.Duration,
+		Direction: w.Direction, ZeroCopy: w.ZeroCopy, Timestamps: w.Timestamps,
+		Options: engine.Options{
+			Wait: w.Wait, Congestion: w.Congestion, Nagle: w.NoDelay != nil && !*w.NoDelay, DSCP: w.DSCP,
+			SendBuffer: w.SendBuffer, ReceiveBuffer: w.ReceiveBuffer,
+		},
 	}
-	if w.Mode == experiment.Stream {
-		p.Message = w.Message
-		if p.Message == 0 {
-			p.Message = nativeWrite
-		}
-	} else {
-		p.Request, p.Response = w.Request, w.Response
-		if p.Request == 0 {
-			p.Request = nativeMessage
-		}
-		if p.Response == 0 {
-			p.Response = p.Request
-		}
+	if w.Rate != 0 {
+		return p, errors.New("a rate in bits per second is not possible with it")
+	}
+	switch w.Mode {
+	case experiment.Stream:
+		p.Message = cmp.Or(w.Message, nativeWrite)
+	case experiment.Messages:
+		p.Message = cmp.Or(w.Message, nativeMessage)
+		p.Flow = engine.Flow{Batch: w.Batch, MessageRate: w.OfferedRate}
+	default:
+		p.Request = cmp.Or(w.Request, nativeMessage)
+		p.Response = cmp.Or(w.Response, p.Request)
 	}
 	return p, p.Validate()
 }

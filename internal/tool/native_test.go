@@ -42,6 +42,40 @@ func TestNativePlan(t *testing.T) {
 			"nearfar engine crr 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --request 1B --response 1B"},
 		"stream": {func(w *experiment.Workload) { w.Mode, w.Connections = experiment.Stream, 4 },
 			"nearfar engine stream 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --message 131072B --connections 4"},
+		"stream down": {func(w *experiment.Workload) {
+			w.Mode, w.Direction, w.ZeroCopy, w.Message = experiment.Stream, experiment.Download, true, 4096
+			w.Congestion, w.DSCP = "reno", 8
+		},
+			"nearfar engine stream 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --message 4096B --connections 1 --direction download --zerocopy --congestion reno --dscp 8"},
+		"load": {func(w *experiment.Workload) {
+			w.Mode, w.OfferedRate, w.Arrivals, w.Connections = experiment.Load, 10000, experiment.PoissonArrivals, 100
+		},
+			"nearfar engine load 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --request 64B --response 64B --protocol tcp --connections 100 --rate 10000/s --arrivals poisson"},
+		"load in steps": {func(w *experiment.Workload) {
+			w.Mode, w.Protocol, w.Request, w.Response = experiment.Load, experiment.UDP, 128, 32
+			w.Steps = []experiment.Step{{Rate: 0.5, For: time.Second}, {Rate: 20000, For: time.Second}}
+		},
+			"nearfar engine load 10.0.0.2:7777 -f json --secret-stdin --warmup 500ms --request 128B --response 32B --protocol udp --connections 1 --steps 0.5/s:1s,20000/s:1s --arrivals constant"},
+		"messages": {func(w *experiment.Workload) {
+			w.Mode, w.Protocol, w.Batch = experiment.Messages, experiment.UDP, 32
+		},
+			"nearfar engine messages 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --protocol udp --message 64B --batch 32 --rate max"},
+		"messages at a rate": {func(w *experiment.Workload) {
+			w.Mode, w.Message, w.OfferedRate, w.Wait = experiment.Messages, 1, 5000, experiment.WaitSpin
+		},
+			"nearfar engine messages 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --protocol tcp --message 1B --batch 1 --rate 5000/s --wait spin"},
+		"rr with options": {func(w *experiment.Workload) {
+			off := false
+			w.Timestamps = true
+			w.Socket = experiment.Socket{Wait: experiment.WaitBusyPoll, Congestion: "cubic", NoDelay: &off, DSCP: 46, SendBuffer: 1 << 20, ReceiveBuffer: 4096}
+		},
+			"nearfar engine rr 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --request 64B --response 64B --protocol tcp --timestamps " +
+				"--wait busy-poll --congestion cubic --nodelay=false --dscp 46 --send-buffer 1048576B --receive-buffer 4096B"},
+		"blocking is the default": {func(w *experiment.Workload) {
+			on := true
+			w.Socket = experiment.Socket{Wait: experiment.WaitBlock, NoDelay: &on}
+		},
+			"nearfar engine rr 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --request 64B --response 64B --protocol tcp --nodelay=true"},
 	} {
 		w := base
 		c.change(&w)
@@ -79,6 +113,10 @@ func TestNativePlanRefuses(t *testing.T) {
 		"small datagram": func(w *experiment.Workload) { w.Request = 10 },
 		"rate":           func(w *experiment.Workload) { w.Rate = 1e6 },
 		"no duration":    func(w *experiment.Workload) { w.Duration = 0 },
+		"small message":  func(w *experiment.Workload) { w.Mode, w.Message = experiment.Messages, 16 },
+		"wait":           func(w *experiment.Workload) { w.Wait = "sleep" },
+		"congestion":     func(w *experiment.Workload) { w.Congestion = "cubic" }, // of udp
+		"dscp":           func(w *experiment.Workload) { w.DSCP = 64 },
 	} {
 		w := good
 		change(&w)
@@ -105,10 +143,16 @@ func TestNativeParse(t *testing.T) {
 		bytes                      int
 		metrics                    [][3]string
 	}{
-		"rr-tcp": {"rr", "tcp", "rtt", 1024, [][3]string{{"rtt", "p50"}, {"rtt", "p99.9"}, {"rtt", "stddev"}, {"transaction_rate"}, {"cpu", "", "server"}}},
-		"rr-udp": {"rr", "udp", "rtt", 64, [][3]string{{"rtt", "p50"}, {"sent"}, {"received"}, {"loss"}, {"duplicates"}}},
-		"crr":    {"crr", "tcp", "rtt", 64, [][3]string{{"rtt", "p50"}, {"connect_time", "p50"}, {"transaction_rate"}}},
-		"stream": {"stream", "tcp", "rate", 131072, [][3]string{{"goodput"}, {"retransmits"}, {"cpu", "", "client"}, {"cpu", "", "server"}}},
+		"rr-tcp":      {"rr", "tcp", "rtt", 1024, [][3]string{{"rtt", "p50"}, {"rtt", "p99.9"}, {"rtt", "stddev"}, {"transaction_rate"}, {"cpu", "", "server"}}},
+		"rr-udp":      {"rr", "udp", "rtt", 64, [][3]string{{"rtt", "p50"}, {"sent"}, {"received"}, {"loss"}, {"duplicates"}}},
+		"crr":         {"crr", "tcp", "rtt", 64, [][3]string{{"rtt", "p50"}, {"connect_time", "p50"}, {"transaction_rate"}}},
+		"stream":      {"stream", "tcp", "rate", 131072, [][3]string{{"goodput"}, {"retransmits"}, {"cpu", "", "client"}, {"cpu", "", "server"}}},
+		"stream-both": {"stream", "tcp", "rate", 131072, [][3]string{{"goodput"}, {"goodput", "", "upload"}, {"goodput", "", "download"}, {"cpu_per_bit"}}},
+		"load-tcp": {"load", "tcp", "response_time", 64, [][3]string{{"response_time", "p50"}, {"response_time", "p99"}, {"service_time", "p99"},
+			{"send_lateness", "p50"}, {"offered_rate"}, {"transaction_rate"}, {"unanswered"}}},
+		"load-udp":     {"load", "udp", "response_time", 64, [][3]string{{"response_time", "p50"}, {"offered_rate"}, {"loss"}, {"duplicates"}}},
+		"messages-udp": {"messages", "udp", "rate", 64, [][3]string{{"message_rate"}, {"loss"}, {"out_of_order"}, {"cpu", "", "server"}}},
+		"messages-tcp": {"messages", "tcp", "rate", 64, [][3]string{{"message_rate"}}},
 	} {
 		m, err := NewNative("").Parse(Output{Stdout: readNative(t, name+".jsonl"), Workload: &experiment.Workload{Mode: c.mode, Protocol: c.protocol}})
 		if err != nil {
@@ -119,7 +163,7 @@ func TestNativeParse(t *testing.T) {
 			m.Tool.Name != "native" || m.Tool.Version == "" || m.Duration < time.Second || m.Duration > 3*time.Second {
 			t.Errorf("%s: %+v", name, m)
 		}
-		if (len(m.Histogram) > 0) != (c.definition == "rtt") {
+		if (len(m.Histogram) > 0) != (c.definition != "rate") {
 			t.Errorf("%s: a histogram of %d bytes", name, len(m.Histogram))
 		}
 		for _, want := range c.metrics {
@@ -145,6 +189,7 @@ func TestNativeParseFails(t *testing.T) {
 		"cut":         {Output{Stdout: bytes.Join(lines[:len(lines)-1], nil)}, "cut short"},
 		"in the line": {Output{Stdout: whole[:len(whole)-1]}, "JSON"},
 		"bad exit":    {Output{Stdout: whole, ExitCode: 1}, "exit status 1 after a result"},
+		"no metric":   {Output{Stdout: bytes.ReplaceAll(whole, []byte(`"name":"rtt"`), []byte(`"name":"jitter"`))}, `unknown metric "jitter"`},
 		"other mode":  {Output{Stdout: whole, Workload: &experiment.Workload{Mode: "crr", Protocol: "tcp"}}, "asked for"},
 	} {
 		m, err := NewNative("").Parse(c.out)
@@ -167,7 +212,7 @@ func TestNativeVersion(t *testing.T) {
 }
 
 func FuzzNative(f *testing.F) {
-	for _, name := range []string{"rr-tcp.jsonl", "stream.jsonl", "refused.jsonl"} {
+	for _, name := range []string{"rr-tcp.jsonl", "stream.jsonl", "load-udp.jsonl", "messages-tcp.jsonl", "refused.jsonl"} {
 		f.Add(readNative(f, name))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

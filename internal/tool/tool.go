@@ -25,6 +25,18 @@ type Tool interface {
 	Probe() Probe
 }
 
+// A Companion is a tool that can run beside the workload of another tool, or of its own: as its background.
+type Companion interface {
+	// PlanBackground gives the command lines of a background, on ports that no workload uses. The client goes on for as
+	// long as said, unless it is ended before.
+	PlanBackground(w experiment.Workload, server host.Endpoint, longest time.Duration) (Plan, error)
+	// Flowing says whether what the client has printed so far shows that its data arrives.
+	Flowing(stdout []byte) bool
+	// ParseBackground gives the figures of the time in which the workload ran: that is when the client printed
+	// Stdout[from:until]. What it printed when it was ended says nothing.
+	ParseBackground(out Output, from, until int) (result.Measurement, error)
+}
+
 // Plan is what one trial of a workload runs.
 type Plan struct {
 	// Server is run on the server's host before the client; nil where the tool needs none.

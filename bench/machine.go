@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host/lab"
+)
+
+// machine is what the figures were measured on.
+type machine struct {
+	Date     time.Time
+	Kernel   string
+	CPU      string
+	CPUs     int
+	System   string
+	Versions map[string]string
+	// Load is the load average of the minute before the run, and of its last minute.
+	LoadBefore, LoadAfter string
+	// Placement says which CPUs the placements came to.
+	Placement string
+}
+
+// readMachine gathers what is known before the run.
+func readMachine(l *lab.Lab) machine {
+	return machine{
+		Date: time.Now().UTC(), Kernel: l.Facts().Kernel, CPU: cpuModel(readText("/proc/cpuinfo")), CPUs: runtime.NumCPU(),
+		System:     runtime.GOOS + "/" + runtime.GOARCH,
+		LoadBefore: loadAverage(readText("/proc/loadavg")), Placement: placements(l),
+	}
+}
+
+func placements(l *lab.Lab) string {
+	var all []string
+	for _, kind := range []string{experiment.PlacementShared, experiment.PlacementSplit} {
+		client, server, err := l.CPUs(experiment.Placement{Kind: kind})
+		if err != nil {
+			all = append(all, fmt.Sprintf("%s: %v", kind, err))
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s: client on CPU %s, server on CPU %s", kind, numbers(client), numbers(server)))
+	}
+	return strings.Join(all, "; ")
+}
+
+func numbers(cpus []int) string {
+	words := make([]string, len(cpus))
+	for i, c := range cpus {
+		words[i] = strconv.Itoa(c)
+	}
+	return strings.Join(words, ",")
+}
+
+// busy says that the machine had other work before the run, or "": interleaving spreads it over both sides of a row, but
+// the intervals grow.
+func (m machine) busy() string {
+	load, err := strconv.ParseFloat(m.LoadBefore, 64)
+	if err != nil || load <= float64(m.CPUs)/2 {
+		return ""
+	}
+	return fmt.Sprintf("The machine was busy with other work: a load average of %s on %d CPUs before the run. Measure again on an idle one.", m.LoadBefore, m.CPUs)
+}
+
+// facts lists what there is to know, by name.
+func (m machine) facts(o options) [][2]string {
+	facts := [][2]string{
+		{"date", m.Date.Format(time.RFC3339)},
+		{"machine", fmt.Sprintf("%d CPUs, %s, %s", m.CPUs, cmp.Or(m.CPU, "of an unknown model"), m.System)},
+		{"kernel", m.Kernel},
+		{"load average of the last minute", fmt.Sprintf("%s before, %s after", m.LoadBefore, m.LoadAfter)},
+		{"placement", m.Placement},
+		{"blocks", fmt.Sprintf("%d, seed %d, %d s for each trial", o.blocks, o.seed, o.seconds)},
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Versions)) {
+		facts = append(facts, [2]string{name, m.Versions[name]})
+	}
+	return facts
+}
+
+// readText reads a file of /proc; what is not there is unknown.
+func readText(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// cpuModel finds the first model name in /proc/cpuinfo.
+func cpuModel(cpuinfo string) string {
+	lines := bufio.NewScanner(strings.NewReader(cpuinfo))
+	for lines.Scan() {
+		if key, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// loadAverage is the first number of /proc/loadavg.
+func loadAverage(loadavg string) string {
+	first, _, _ := strings.Cut(loadavg, " ")
+	return cmp.Or(strings.TrimSpace(first), "unknown")
+}

@@ -1,0 +1,193 @@
+// Bench measures the native engine against the field's tools and against the shortest C loop, in one run inside a lab,
+// and writes what the ratios came to: `go run ./bench`, or `make bench`.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"nearfar/internal/cli"
+	"nearfar/internal/engine"
+	"nearfar/internal/experiment"
+	"nearfar/internal/host/lab"
+	"nearfar/internal/rundir"
+	"nearfar/internal/stats"
+)
+
+// fewestBlocks is how many blocks an interval needs.
+func fewestBlocks() int { return stats.MinBlocks(1, stats.Alpha) }
+
+// options are the flags.
+type options struct {
+	blocks  int
+	seconds int
+	seed    uint64
+	only    string
+	out     string
+	results string
+}
+
+func main() { os.Exit(start(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// start tells what this process is: the benchmark, or one that the benchmark started on a host of its lab.
+func start(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	switch {
+	case len(args) > 0 && args[0] == watchVerb:
+		return watch(args[1:], stdin, stdout, stderr)
+	case len(args) > 0 && !strings.HasPrefix(args[0], "-"):
+		// The lab and the engine start this program again under nearfar's own verbs.
+		return cli.Main(args, stdin, stdout, stderr)
+	}
+	o, match, err := readOptions(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := carryOut(ctx, o, match, stdout, stderr); err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return 1
+	}
+	return 0
+}
+
+func readOptions(args []string, stderr io.Writer) (options, *regexp.Regexp, error) {
+	var o options
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.IntVar(&o.blocks, "blocks", 10, fmt.Sprintf("how many times each side of each row is measured; an interval, and the results file, need %d", fewestBlocks()))
+	f.IntVar(&o.seconds, "seconds", 1, "length of each trial in whole `seconds`: the tools take no others")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of the order")
+	f.StringVar(&o.only, "only", "", "measure only the rows whose work and tool match this `REGEX`; the results file is then left as it is")
+	f.StringVar(&o.out, "out", "bench/out", "`directory` that keeps every trial's record and raw output")
+	f.StringVar(&o.results, "results", "bench/RESULTS.md", "`file` that the results are written to")
+	if err := f.Parse(args); err != nil {
+		return o, nil, err
+	}
+	match, err := regexp.Compile(o.only)
+	switch {
+	case err != nil:
+		return o, nil, fmt.Errorf("--only: %w", err)
+	case f.NArg() > 0:
+		return o, nil, fmt.Errorf("%q: bench takes flags only", f.Arg(0))
+	case o.blocks < 1 || o.blocks > experiment.MaxBlocks:
+		return o, nil, fmt.Errorf("--blocks %d: must be from 1 to %d", o.blocks, experiment.MaxBlocks)
+	case o.seconds < 1 || o.seconds > 3600:
+		return o, nil, fmt.Errorf("--seconds %d: must be from 1 to 3600", o.seconds)
+	}
+	return o, match, nil
+}
+
+// carryOut measures, prints the table and writes the results. An error says what could not be measured.
+func carryOut(ctx context.Context, o options, match *regexp.Regexp, stdout, stderr io.Writer) (err error) {
+	progress := func(format string, args ...any) { fmt.Fprintf(stderr, "bench: "+format+"\n", args...) }
+	rows := only(groups(o.seconds), match)
+	if len(rows) == 0 {
+		return fmt.Errorf("--only %s: matches no row", o.only)
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return err
+	}
+	program, floorErr := buildFloor(ctx, o.out)
+	if floorErr != nil {
+		progress("the rows against the C loop are left out: %v", floorErr)
+		rows = withoutFloor(rows, floorErr)
+	}
+	l, err := lab.Open(ctx, lab.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	b := &bench{options: o, groups: rows, progress: progress}
+	r := report{Machine: readMachine(l), Options: o, Command: command(o)}
+	if err := b.prepare(ctx, &stage{lab: l, floor: program}); err != nil {
+		return err
+	}
+	b.versions["nearfar"] = engine.Version()
+	dir, err := rundir.Create(o.out, rundir.Manifest{Nearfar: "v1", Experiment: b.all(), Seed: o.seed, Versions: b.versions,
+		State: rundir.Running, Started: time.Now().UTC()})
+	if err != nil {
+		return fmt.Errorf("the trials cannot be kept: %w", err)
+	}
+	b.record = &record{Dir: dir, trials: trials{}}
+	runErr := b.run(ctx)
+	state := rundir.Complete
+	if runErr != nil {
+		state = rundir.Interrupted
+	}
+	err = dir.Update(func(m *rundir.Manifest) { m.State, m.Ended = state, time.Now().UTC() })
+	if err = errors.Join(runErr, err, dir.Close()); err != nil {
+		return err
+	}
+	r.Machine.LoadAfter, r.Machine.Versions, r.Failed = loadAverage(readText("/proc/loadavg")), b.versions, b.record.failed
+	for _, g := range rows {
+		for _, one := range g.Rows {
+			r.Outcomes = append(r.Outcomes, judge(one, b.record.trials))
+		}
+	}
+	return present(r, dir.Path, stdout, progress)
+}
+
+// present prints the table and writes the results file.
+func present(r report, dir string, stdout io.Writer, progress func(string, ...any)) error {
+	fmt.Fprint(stdout, r.table())
+	if list := r.shortfalls(); len(list) > 0 {
+		fmt.Fprintf(stdout, "\nWhat falls short:\n- %s\n", strings.Join(list, "\n- "))
+	}
+	if len(r.Failed) > 0 {
+		fmt.Fprintf(stdout, "\nTrials that failed:\n- %s\n", strings.Join(r.Failed, "\n- "))
+	}
+	if busy := r.Machine.busy(); busy != "" {
+		fmt.Fprintf(stdout, "\n%s\n", busy)
+	}
+	progress("every trial's output is in %s", dir)
+	if list := r.unmeasured(); len(list) > 0 {
+		return fmt.Errorf("not measured, so %s is left as it was: %s", r.Options.results, strings.Join(list, "; "))
+	}
+	if r.Options.only != "" || r.Options.blocks < fewestBlocks() {
+		progress("%s is left as it was: it is written from all rows and at least %d blocks", r.Options.results, fewestBlocks())
+		return nil
+	}
+	if err := replaceFile(r.Options.results, r.markdown()); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", r.Options.results, err)
+	}
+	progress("the results are in %s", r.Options.results)
+	return nil
+}
+
+// withoutFloor marks the rows that need the C program as not measured.
+func withoutFloor(all []group, reason error) []group {
+	for i, g := range all {
+		for j, row := range g.Rows {
+			if strings.HasSuffix(row.Theirs, "-"+floorName) {
+				all[i].Rows[j].Missing = reason.Error()
+			}
+		}
+		var kept []experiment.Workload
+		for _, w := range g.Workloads {
+			if w.Tool != floorName {
+				kept = append(kept, w)
+			}
+		}
+		all[i].Workloads = kept
+	}
+	return all
+}
+
+// command is how to measure the same again.
+func command(o options) string {
+	return fmt.Sprintf("go run ./bench --blocks %d --seconds %d --seed %d", o.blocks, o.seconds, o.seed)
+}

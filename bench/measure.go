@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	mathrand "math/rand/v2"
+	"os"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+	"nearfar/internal/host/lab"
+	"nearfar/internal/result"
+	"nearfar/internal/rundir"
+	"nearfar/internal/runner"
+	"nearfar/internal/tool"
+)
+
+const armName = "bridge"
+
+// stage makes the one arm of the benchmark, once for all groups.
+type stage struct {
+	lab *lab.Lab
+	// floor is the C program on this machine; empty where there is none.
+	floor string
+	pair  runner.Pair
+}
+
+// Build makes the two hosts at the first call, and gives the same ones at every other.
+func (s *stage) Build(ctx context.Context, arm experiment.Arm) (runner.Pair, error) {
+	if s.pair.Client != nil {
+		return s.pair, nil
+	}
+	client, server, err := s.lab.Build(ctx, arm.Name, *arm.Lab)
+	if err != nil {
+		return runner.Pair{}, err
+	}
+	s.pair = runner.Pair{Client: client, Server: server}
+	if s.floor == "" {
+		return s.pair, nil
+	}
+	for _, h := range []host.Host{client, server} {
+		if err := put(ctx, h, s.floor); err != nil {
+			return runner.Pair{}, err
+		}
+	}
+	return s.pair, nil
+}
+
+func put(ctx context.Context, h host.Host, program string) error {
+	f, err := os.Open(program)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	return h.Put(ctx, floorPath, 0o755, f)
+}
+
+// CPUs says on which CPUs client and server run.
+func (s *stage) CPUs(p experiment.Placement) (client, server []int, err error) { return s.lab.CPUs(p) }
+
+// newTools lists the programs that the rows need. Bulk transfers are metered.
+func newTools() *tool.Registry {
+	var secret [16]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	return tool.New(metered{tool.NewNative(hex.EncodeToString(secret[:]))}, tool.NewSockperf(), bare{tool.NewNetperf()},
+		metered{tool.NewIperf3()}, floor{}, throughput{tool.NewSockperf()})
+}
+
+// A bench carries the groups out, block after block.
+type bench struct {
+	options  options
+	groups   []group
+	runners  []*runner.Runner
+	designs  []*experiment.Experiment
+	record   *record
+	versions map[string]string
+	progress func(format string, args ...any)
+}
+
+// record keeps the trials of all groups in one run directory, numbered in the order of execution.
+type record struct {
+	*rundir.Dir
+	trials trials
+	count  int
+	failed []string
+}
+
+// Append keeps a trial on the disk and in memory.
+func (r *record) Append(t result.Trial) error {
+	r.count++
+	t.Trial = r.count
+	if r.trials[t.Workload] == nil {
+		r.trials[t.Workload] = map[int]result.Trial{}
+	}
+	r.trials[t.Workload][t.Block] = t
+	if t.Error != "" {
+		r.failed = append(r.failed, fmt.Sprintf("block %d, %s: %s", t.Block, t.Workload, t.Error))
+	}
+	return r.Dir.Append(t)
+}
+
+// prepare makes the hosts and finds the tools for every group, before anything is measured. A group is an experiment of
+// its own, so that its workloads follow one another within a block.
+func (b *bench) prepare(ctx context.Context, s *stage) error {
+	seeds := mathrand.New(mathrand.NewPCG(b.options.seed, 0))
+	b.versions = map[string]string{}
+	for _, g := range b.groups {
+		design := b.design(g.Workloads, seeds.Uint64())
+		r := runner.New(design, newTools(), s, runner.DefaultLimits(), b.event)
+		if err := r.Prepare(ctx); err != nil {
+			return err
+		}
+		maps.Copy(b.versions, r.Versions())
+		b.designs, b.runners = append(b.designs, design), append(b.runners, r)
+	}
+	return nil
+}
+
+// design is an experiment of one arm with one bridge.
+func (b *bench) design(workloads []experiment.Workload, seed uint64) *experiment.Experiment {
+	return &experiment.Experiment{
+		Name: "bench", Question: "How does the native engine compare with the field's tools?", Baseline: armName,
+		Arms: []experiment.Arm{{
+			Name: armName, Lab: &experiment.Lab{Path: []experiment.Element{{Kind: experiment.Bridge}}, MTU: 1500},
+			Layers: map[string]int{experiment.Bridge: 1},
+		}},
+		Workloads: workloads, Schedule: experiment.Schedule{Blocks: b.options.blocks, Seed: seed},
+	}
+}
+
+// all is the whole run as one experiment, for the run directory.
+func (b *bench) all() *experiment.Experiment {
+	var workloads []experiment.Workload
+	for _, g := range b.groups {
+		workloads = append(workloads, g.Workloads...)
+	}
+	return b.design(workloads, b.options.seed)
+}
+
+// run measures every group once in each block, in an order drawn from the seed.
+func (b *bench) run(ctx context.Context) error {
+	for block := 1; block <= b.options.blocks; block++ {
+		order := mathrand.New(mathrand.NewPCG(b.options.seed, uint64(block))).Perm(len(b.groups))
+		for _, i := range order {
+			if err := b.runners[i].Run(ctx, b.record, otherBlocks(b.designs[i], block)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// otherBlocks lists the trials that are not in the block, for the runner to leave out.
+func otherBlocks(e *experiment.Experiment, block int) map[int]bool {
+	done := map[int]bool{}
+	for _, slot := range e.Slots() {
+		if slot.Block != block {
+			done[slot.Trial] = true
+		}
+	}
+	return done
+}
+
+// event tells how far the run is.
+func (b *bench) event(e runner.Event) {
+	if e.Trial == nil {
+		return
+	}
+	total := len(b.all().Workloads) * b.options.blocks
+	what := headline(b.groups, *e.Trial)
+	b.progress("block %d/%d  trial %d/%d  %s: %s", e.Slot.Block, b.options.blocks, b.record.count, total, e.Slot.Workload, what)
+}
+
+// headline writes the figures of a trial that rows are about.
+func headline(groups []group, t result.Trial) string {
+	if t.Error != "" {
+		return "failed: " + t.Error
+	}
+	text, seen := "", map[string]bool{}
+	for _, g := range groups {
+		for _, r := range g.Rows {
+			key := r.Metric + r.Stat
+			v, ok := t.Value(r.Metric, r.Stat)
+			if !ok || seen[key] || r.Ours != t.Workload && r.Theirs != t.Workload {
+				continue
+			}
+			seen[key] = true
+			text += fmt.Sprintf("  %s %s", r.Stat, r.figure(v))
+		}
+	}
+	return text
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"errors"
+	"net/netip"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+	"nearfar/internal/tool"
+)
+
+// Every row's workloads are there, run on the same CPUs, and can be planned by their tools.
+func TestRowsAreComplete(t *testing.T) {
+	tools := newTools()
+	server := host.Endpoint{Name: "bridge/server", Address: netip.MustParseAddr("10.1.0.2")}
+	bounded := 0
+	for _, g := range groups(1) {
+		byName := map[string]experiment.Workload{}
+		for _, w := range g.Workloads {
+			byName[w.Name] = w
+			one, ok := tools.Lookup(w.Tool)
+			if !ok {
+				t.Fatalf("%s: no tool %s", w.Name, w.Tool)
+			}
+			if _, err := one.Plan(w, server); err != nil {
+				t.Errorf("%s: %v", w.Name, err)
+			}
+		}
+		for _, r := range g.Rows {
+			if r.Bound != nil {
+				bounded++
+			}
+			ours, have := byName[r.Ours]
+			theirs, found := byName[r.Theirs]
+			if !found || !have && r.Missing == "" {
+				t.Errorf("%s: no workload %q or %q", r.Work, r.Ours, r.Theirs)
+				continue
+			}
+			if have && (ours.Placement.Kind != theirs.Placement.Kind || ours.Warmup != theirs.Warmup || ours.Duration != theirs.Duration) {
+				t.Errorf("%s: the two sides are not run alike: %+v, %+v", r.Work, ours, theirs)
+			}
+			if have && ours.Tool != "native" || theirs.Tool == "native" {
+				t.Errorf("%s: ours is %s and theirs %s", r.Work, ours.Tool, theirs.Tool)
+			}
+		}
+	}
+	if bounded != 12 {
+		t.Errorf("%d rows have a bound, want the 12 that must be shown", bounded)
+	}
+}
+
+// sockperf's whole seconds minus what it cuts are the window that the native engine gets.
+func TestWindowsAreEqual(t *testing.T) {
+	g := groups(2)[0]
+	if got := g.Workloads[0].Duration + sockperfCut; got != 2*time.Second {
+		t.Errorf("window and cut come to %v", got)
+	}
+	p, err := tool.NewSockperf().Plan(g.Workloads[1], host.Endpoint{Address: netip.MustParseAddr("10.1.0.2")})
+	if err != nil || !slices.Contains(p.Client.Argv, "2") {
+		t.Errorf("sockperf runs %q, %v; want -t 2", p.Client.Argv, err)
+	}
+}
+
+func TestOnly(t *testing.T) {
+	kept := only(groups(1), regexp.MustCompile("C loop"))
+	if len(kept) != 1 || len(kept[0].Rows) != 1 || len(kept[0].Workloads) != 2 {
+		t.Errorf("%+v", kept)
+	}
+	if all := only(groups(1), regexp.MustCompile("")); len(all) != len(groups(1)) {
+		t.Errorf("an empty expression keeps %d of %d groups", len(all), len(groups(1)))
+	}
+}
+
+func TestWithoutFloor(t *testing.T) {
+	for _, g := range withoutFloor(groups(1), errors.New("no compiler")) {
+		for _, w := range g.Workloads {
+			if w.Tool == floorName {
+				t.Errorf("%s is still run", w.Name)
+			}
+		}
+		for _, r := range g.Rows {
+			if missing := r.Missing == "no compiler"; missing != (r.Against == "the shortest C loop") {
+				t.Errorf("%s against %s: missing is %q", r.Work, r.Against, r.Missing)
+			}
+		}
+	}
+}
+
+// netperf is run without statistics of latency; where the tool's command line changes, that is seen.
+func TestBareNetperf(t *testing.T) {
+	w := groups(1)[3].Workloads[1]
+	one, _ := newTools().Lookup(w.Tool)
+	p, err := one.Plan(w, host.Endpoint{Address: netip.MustParseAddr("10.1.0.2")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range p.Client.Argv {
+		if word == "-j" || regexp.MustCompile("LATENCY").MatchString(word) {
+			t.Errorf("netperf is told %q", word)
+		}
+	}
+}
+
+func TestOtherBlocks(t *testing.T) {
+	b := &bench{options: options{blocks: 4, seed: 1}}
+	e := b.design(groups(1)[0].Workloads, 7)
+	left := map[string]int{}
+	done := otherBlocks(e, 3)
+	for _, slot := range e.Slots() {
+		if !done[slot.Trial] {
+			left[slot.Workload]++
+			if slot.Block != 3 {
+				t.Errorf("block %d is left", slot.Block)
+			}
+		}
+	}
+	if len(left) != 3 || len(done) != 9 {
+		t.Errorf("left %v, done %d", left, len(done))
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+
+	"nearfar/internal/result"
+	"nearfar/internal/stats"
+)
+
+// An outcome is what a row came to.
+type outcome struct {
+	Row row
+	// Blocks is how many blocks have a figure on both sides.
+	Blocks int
+	// Ours and Theirs are the medians over the trials, Ratio that of the blocks' ratios ours/theirs, with its exact interval.
+	Ours, Theirs stats.Quantity
+	Ratio        stats.Summary
+}
+
+// trials holds the records of a run: by workload, then by block.
+type trials map[string]map[int]result.Trial
+
+// values gives a workload's figure of each block that has one.
+func (t trials) values(workload string, r row) map[int]float64 {
+	values := map[int]float64{}
+	for block, trial := range t[workload] {
+		if v, ok := trial.Value(r.Metric, r.Stat); ok && trial.Error == "" {
+			values[block] = v
+		}
+	}
+	return values
+}
+
+// judge pairs the figures of a row within blocks.
+func judge(r row, t trials) outcome {
+	o := outcome{Row: r}
+	ours, theirs := t.values(r.Ours, r), t.values(r.Theirs, r)
+	var ratios []float64
+	for block, v := range ours {
+		if w, ok := theirs[block]; ok && w > 0 {
+			ratios = append(ratios, v/w)
+		}
+	}
+	o.Blocks = len(ratios)
+	o.Ours, o.Theirs = medianOf(ours), medianOf(theirs)
+	o.Ratio = stats.Summarize(ratios)
+	return o
+}
+
+func medianOf(values map[int]float64) stats.Quantity {
+	all := make([]float64, 0, len(values))
+	for _, v := range values {
+		all = append(all, v)
+	}
+	return stats.Summarize(all).Median
+}
+
+// unmeasured says why there is no ratio, or "".
+func (o outcome) unmeasured() string {
+	switch {
+	case o.Row.Missing != "":
+		return "not measured: " + o.Row.Missing
+	case o.Blocks == 0:
+		return "not measured: no block has both figures"
+	}
+	return ""
+}
+
+// The verdicts beside unmeasured.
+const (
+	reached    = "reached"
+	short      = "short"
+	cannotTell = "cannot tell"
+	noBound    = ""
+)
+
+// verdict says whether the median ratio keeps the bound. With too few blocks for an interval nothing can be told.
+func (o outcome) verdict() string {
+	switch {
+	case o.unmeasured() != "":
+		return o.unmeasured()
+	case o.Row.Bound == nil:
+		return noBound
+	case !o.Ratio.Interval.Known:
+		return cannotTell
+	case o.Row.Bound.holds(o.Ratio.Median.Value):
+		return reached
+	}
+	return short
+}
+
+// within says how the interval lies to the bound.
+func (o outcome) within() string {
+	if o.Row.Bound == nil || o.unmeasured() != "" || !o.Ratio.Interval.Known {
+		return ""
+	}
+	low, high := o.Row.Bound.holds(o.Ratio.Interval.Low), o.Row.Bound.holds(o.Ratio.Interval.High)
+	switch {
+	case low && high:
+		return "wholly within"
+	case low || high:
+		return "on both sides"
+	}
+	return "wholly outside"
+}
+
+// ratio writes the median ratio and its interval.
+func (o outcome) ratio() string {
+	if o.unmeasured() != "" {
+		return ""
+	}
+	if !o.Ratio.Interval.Known {
+		return fmt.Sprintf("%.3f", o.Ratio.Median.Value)
+	}
+	return fmt.Sprintf("%.3f [%.3f, %.3f]", o.Ratio.Median.Value, o.Ratio.Interval.Low, o.Ratio.Interval.High)
+}

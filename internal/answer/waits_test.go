@@ -1,0 +1,51 @@
+package answer
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestWaitingDiffers: trials that waited in different ways are not compared without a word; trials that waited alike, failed
+// ones, and tools that say nothing give no warning.
+func TestWaitingDiffers(t *testing.T) {
+	e := overlay(12)
+	find := func(change func(trial int, arm string) (client, server, failure string)) *Warning {
+		trials := model(e, perLayer, 5e-8)
+		for i := range trials {
+			client, server, failure := change(i, trials[i].Arm)
+			trials[i].Error = failure
+			if client != "" {
+				trials[i].Facts = map[string]string{"wait": client, "server.wait": server}
+			}
+		}
+		for _, w := range Make(Input{Experiment: e, Trials: trials, State: "complete"}).Warnings {
+			if w.Code == "waiting-differs" {
+				return &w
+			}
+		}
+		return nil
+	}
+	for name, change := range map[string]func(int, string) (string, string, string){
+		"alike":   func(int, string) (string, string, string) { return "spin", "spin", "" },
+		"nothing": func(int, string) (string, string, string) { return "", "", "" },
+		"failed": func(i int, _ string) (string, string, string) {
+			if i == 0 {
+				return "spin", "block", "broken"
+			}
+			return "block", "block", ""
+		},
+	} {
+		if w := find(change); w != nil {
+			t.Errorf("%s: %+v", name, w)
+		}
+	}
+	w := find(func(_ int, arm string) (string, string, string) {
+		if arm == "vxlan" {
+			return "block", "spin", ""
+		}
+		return "block", "block", ""
+	})
+	if w == nil || w.Workload != "rr" || !strings.Contains(w.Message, "vxlan: client block, server spin") || !strings.Contains(w.Message, "client block, server block") {
+		t.Errorf("%+v", w)
+	}
+}

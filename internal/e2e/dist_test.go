@@ -1,0 +1,321 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"debug/elf"
+	"debug/pe"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nearfar/internal/engine"
+	"nearfar/internal/engine/record"
+	"nearfar/internal/result"
+)
+
+// The builds for other systems work: arm64 under qemu-user, Windows under Wine. For function, not for figures.
+
+// patience bounds each step that waits for a program of another system; emulated ones take their time to start.
+const patience = 2 * time.Minute
+
+// need finds a program, on PATH or in the other places, and fails the test where it is missing.
+func need(t *testing.T, debianPackage, program string, elsewhere ...string) string {
+	t.Helper()
+	for _, place := range append([]string{program}, elsewhere...) {
+		if path, err := exec.LookPath(place); err == nil {
+			return path
+		}
+	}
+	t.Fatalf("%s is needed: install the package %s, or run scripts/install-tools.sh test", program, debianPackage)
+	return ""
+}
+
+// dist runs scripts/dist.sh into a directory.
+func dist(t *testing.T, dir string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join("scripts", "dist.sh"), dir)
+	cmd.Dir = filepath.Join("..", "..")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("dist.sh: %v\n%s", err, out)
+	}
+}
+
+// builds holds the builds that the tests of this file share.
+type builds struct {
+	once sync.Once
+	dir  string
+}
+
+func (b *builds) get(t *testing.T, name string) string {
+	t.Helper()
+	b.once.Do(func() { dist(t, b.dir) })
+	return filepath.Join(b.dir, name)
+}
+
+// TestDist holds all tests of the builds, which are made once.
+func TestDist(t *testing.T) {
+	b := &builds{dir: filepath.Join(workspace(t), "dist")}
+	t.Run("builds", func(t *testing.T) { checkBuilds(t, b) })
+	t.Run("arm64", func(t *testing.T) { checkArm64(t, b) })
+	t.Run("windows", func(t *testing.T) { checkWindows(t, b) })
+}
+
+// checkBuilds: what dist.sh leaves is whole, static, names no directory of this machine, and comes out the same again.
+func checkBuilds(t *testing.T, b *builds) {
+	sums, err := os.ReadFile(b.get(t, "SHA256SUMS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"nearfar-linux-amd64", "nearfar-linux-arm64", "nearfar-windows-amd64.exe", "nearfar-darwin-arm64"} {
+		program, err := os.ReadFile(b.get(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(program)
+		if !strings.Contains(string(sums), hex.EncodeToString(sum[:])+"  "+name+"\n") {
+			t.Errorf("SHA256SUMS has another sum of %s, or none:\n%s", name, sums)
+		}
+		if bytes.Contains(program, []byte(root+"/")) {
+			t.Errorf("%s names %s", name, root)
+		}
+		t.Logf("%s: %d bytes", name, len(program))
+	}
+	for name, machine := range map[string]elf.Machine{"nearfar-linux-amd64": elf.EM_X86_64, "nearfar-linux-arm64": elf.EM_AARCH64} {
+		f, err := elf.Open(b.get(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range f.Progs {
+			if p.Type == elf.PT_INTERP {
+				t.Errorf("%s is not static", name)
+			}
+		}
+		if f.Machine != machine {
+			t.Errorf("%s is for %v", name, f.Machine)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	f, err := pe.Open(b.get(t, "nearfar-windows-amd64.exe"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Machine != pe.IMAGE_FILE_MACHINE_AMD64 {
+		t.Errorf("the Windows build is for machine %#x", f.Machine)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	again := filepath.Join(workspace(t), "again")
+	dist(t, again)
+	other, err := os.ReadFile(filepath.Join(again, "SHA256SUMS"))
+	if err != nil || !bytes.Equal(sums, other) {
+		t.Errorf("built again: %v\n%s\nbefore:\n%s", err, other, sums)
+	}
+}
+
+// A platform is a way to run a build.
+type platform struct {
+	// system is what the program says it runs on.
+	system string
+	prefix []string
+	env    []string
+	// noUDP says that no UDP socket can be opened there.
+	noUDP bool
+}
+
+func (p platform) command(t *testing.T, args ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	argv := append(append([]string(nil), p.prefix...), args...)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.WaitDelay = 10 * time.Second // where something else holds on to its output
+	// With asynchronous preemption off from the start the engine does not start itself again, which an emulator cannot do.
+	cmd.Env = append(append(os.Environ(), engine.Environment(), "NEARFAR_ENGINE_SECRET=between platforms"), p.env...)
+	return cmd
+}
+
+// output runs the program and gives what it printed.
+func (p platform) output(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := p.command(t, args...)
+	cmd.Dir = dir
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %v\n%s%s", cmd.Args, err, stdout.String(), stderr.String())
+	}
+	return stdout.String()
+}
+
+func native() platform { return platform{system: "linux/amd64", prefix: []string{program}} }
+
+var servesOn = regexp.MustCompile(`serves on (127\.0\.0\.1:\d+)`)
+
+// serve starts a server for one session, and gives its address and a function that waits for its end.
+func (p platform) serve(t *testing.T) (string, func()) {
+	t.Helper()
+	cmd := p.command(t, "engine", "serve", "--listen", "127.0.0.1:0", "--once")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines, said := bufio.NewScanner(stderr), ""
+	for lines.Scan() {
+		said += lines.Text() + "\n"
+		if m := servesOn.FindStringSubmatch(lines.Text()); m != nil {
+			return m[1], func() {
+				t.Helper()
+				rest, err := io.ReadAll(stderr)
+				if err := errors.Join(err, cmd.Wait()); err != nil {
+					t.Errorf("%v: %v\n%s%s", cmd.Args, err, said, rest)
+				}
+			}
+		}
+	}
+	t.Fatalf("%v does not say where it serves: %v\n%s", cmd.Args, cmd.Wait(), said)
+	return "", nil
+}
+
+// between measures with every mode from one platform to the other.
+func between(t *testing.T, client, server platform) {
+	for _, c := range []struct {
+		metric string
+		args   []string
+	}{
+		{result.TransactionRate, []string{"rr"}},
+		{result.TransactionRate, []string{"rr", "--protocol", "udp"}},
+		{result.TransactionRate, []string{"crr"}},
+		{result.Goodput, []string{"stream", "--connections", "2"}},
+	} {
+		if slices.Contains(c.args, "udp") && (client.noUDP || server.noUDP) {
+			continue
+		}
+		t.Run(fmt.Sprintf("%s to %s: %s", client.system, server.system, strings.Join(c.args, " ")), func(t *testing.T) {
+			address, ended := server.serve(t)
+			args := append([]string{"engine", c.args[0], address, "-f", "json", "--warmup", "50ms", "--duration", "300ms"}, c.args[1:]...)
+			run, err := record.Read([]byte(client.output(t, "", args...)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended()
+			r := run.Result
+			if r.Facts["os"] != client.system || r.Facts["server.os"] != server.system {
+				t.Errorf("measured between %s and %s", r.Facts["os"], r.Facts["server.os"])
+			}
+			for side, system := range map[string]string{"": client.system, "server.": server.system} {
+				if viaGo := r.Facts[side+"io"] == "Go net package"; viaGo == strings.HasPrefix(system, "linux/") {
+					t.Errorf("%s sends and receives by %q", system, r.Facts[side+"io"])
+				}
+			}
+			for _, m := range r.Metrics {
+				if m.Name == c.metric && m.Scope == "" && m.Value > 0 {
+					t.Logf("%s %.4g %s", m.Name, m.Value, m.Unit)
+					return
+				}
+			}
+			t.Errorf("no %s: %v", c.metric, r.Metrics)
+		})
+	}
+}
+
+func checkArm64(t *testing.T, b *builds) {
+	arm := platform{system: "linux/arm64", prefix: []string{need(t, "qemu-user", "qemu-aarch64"), b.get(t, "nearfar-linux-arm64")}}
+	if said := arm.output(t, "", "version"); !strings.Contains(said, " linux/arm64 ") {
+		t.Errorf("version: %s", said)
+	}
+	between(t, arm, native())
+	between(t, native(), arm)
+}
+
+// prng is what Go's runtime asks of Windows at its start and Wine 8 does not have: random bytes, of a library.
+const prng = `#include <windows.h>
+BOOLEAN NTAPI SystemFunction036(PVOID buffer, ULONG length);
+__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE buffer, SIZE_T length)
+{
+	return length <= 0xffffffffu && SystemFunction036(buffer, (ULONG)length);
+}
+`
+
+// wine makes a fresh Windows, which ends with the test.
+func wine(t *testing.T, program string) platform {
+	t.Helper()
+	loader := need(t, "wine64", "wine64", "/usr/lib/wine/wine64")
+	server := need(t, "wine", "wineserver", "/usr/lib/wine/wineserver")
+	compiler := need(t, "gcc-mingw-w64-x86-64", "x86_64-w64-mingw32-gcc")
+	home := workspace(t)
+	// Wine 8 refuses what Go asks of Windows for every UDP socket (the ioctl SIO_UDP_CONNRESET).
+	p := platform{system: "windows/amd64", prefix: []string{loader, program}, noUDP: true,
+		env: []string{"WINEPREFIX=" + filepath.Join(home, "prefix"), "WINEDEBUG=-all", "WINEDLLOVERRIDES=mscoree,mshtml=", "DISPLAY="}}
+	// What these programs start goes on in the background and holds on to what it inherits: they are given no pipe.
+	run := func(argv ...string) {
+		t.Helper()
+		if err := (platform{prefix: argv, env: p.env}).command(t).Run(); err != nil {
+			t.Fatalf("%v: %v", argv, err)
+		}
+	}
+	// Without the test's context, which has ended by then.
+	t.Cleanup(func() {
+		end := exec.Command(server, "-k")
+		end.Env = append(os.Environ(), p.env...)
+		if err := end.Run(); err != nil {
+			t.Errorf("ending Wine: %v", err)
+		}
+	})
+	if err := os.Mkdir(filepath.Join(home, "prefix"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// The server stays until it is told to end: one that ends by itself between two programs can take the second with it.
+	run(server, "-p")
+	run(loader, "wineboot", "-i")
+	source := filepath.Join(home, "prng.c")
+	if err := os.WriteFile(source, []byte(prng), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(compiler, "-shared", "-o", filepath.Join(home, "prefix", "drive_c", "windows", "system32", "bcryptprimitives.dll"), source, "-ladvapi32")
+	return p
+}
+
+func checkWindows(t *testing.T, b *builds) {
+	windows := wine(t, b.get(t, "nearfar-windows-amd64.exe"))
+	if said := windows.output(t, "", "version"); !strings.Contains(said, " windows/amd64 ") {
+		t.Errorf("version: %s", said)
+	}
+	between(t, windows, native())
+	between(t, native(), windows)
+	recorded := filepath.Join("..", "tool", "testdata", "sockperf", "3.7")
+	files, err := filepath.Glob(filepath.Join(recorded, "*.txt"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recorded outputs in %s: %v", recorded, err)
+	}
+	args := []string{"import", "--json"}
+	for _, f := range files {
+		args = append(args, filepath.Base(f))
+	}
+	if got, want := windows.output(t, recorded, args...), native().output(t, recorded, args...); got != want {
+		t.Errorf("imported on Windows:\n%s\nand here:\n%s", got, want)
+	}
+}

@@ -1,0 +1,55 @@
+package experiment
+
+import "time"
+
+// The bounds of warm-up and window together of a workload with a background: what runs beside it is measured in parts of
+// 100 ms, and must last longer.
+const (
+	// backgroundWarmup is how long a stream runs before its workload starts: its congestion control begins with more than the
+	// path holds, and takes a while to recover from that.
+	backgroundWarmup = time.Second
+
+	minBeside = 300 * time.Millisecond
+	maxBeside = 23 * time.Hour
+)
+
+// backgroundKeys are those of a background; it has no times of its own, since it lasts as long as its workload.
+func backgroundKeys() []string {
+	return []string{"tool", "mode", "protocol", "message", "connections", "direction", "zerocopy", "congestion", "nodelay", "dscp",
+		"send_buffer", "receive_buffer", "placement"}
+}
+
+// background reads the stream that runs beside a workload; nil where there is none or it is wrong.
+func (r *reader) background(beside Workload, f fields, common *Placement) *Workload {
+	v, ok := r.optional(f, "background")
+	if !ok {
+		return nil
+	}
+	inner, ok := r.fields(v.value, v.key, "the background", backgroundKeys())
+	if !ok {
+		return nil
+	}
+	can, _ := findCapability("native", Stream, TCP)
+	for _, only := range []struct{ key, word string }{{"tool", can.tool}, {"mode", can.mode}, {"protocol", can.protocol}} {
+		given, ok := r.optional(inner, only.key)
+		if !ok || !r.isScalar(given.value, only.key, only.word) {
+			continue
+		}
+		if given.value.Value != only.word {
+			r.wrong(given.value, "leave it out, or write "+only.word, "a background is a native stream over tcp: its %s cannot be %s",
+				only.key, quote(given.value.Value))
+		}
+	}
+	switch length := beside.Warmup + beside.Duration; {
+	case beside.Duration == 0: // wrong itself
+	case length < minBeside:
+		r.wrong(v.key, "at least "+FormatDuration(minBeside), "a workload of %s is too short for what runs beside it to be measured", FormatDuration(length))
+	case length > maxBeside:
+		r.wrong(v.key, "at most "+FormatDuration(maxBeside), "a workload of %s is too long to have a background", FormatDuration(length))
+	}
+	w := Workload{Name: "background", Tool: can.tool, Mode: can.mode, Protocol: can.protocol}
+	r.measured(&w, inner, can)
+	w.Warmup = backgroundWarmup
+	w.Placement = r.placed(w, inner, common)
+	return &w
+}

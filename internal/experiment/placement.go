@@ -1,0 +1,78 @@
+package experiment
+
+import "go.yaml.in/yaml/v4"
+
+// maxCPU is the greatest CPU number.
+const maxCPU = 4095
+
+func placementWords() []string { return []string{PlacementShared, PlacementSplit, PlacementFree} }
+
+func placementKeys() []string { return []string{"client", "server"} }
+
+// placed is where client and server run: as the workload says, else as the experiment does, else by mode.
+func (r *reader) placed(w Workload, f fields, common *Placement) Placement {
+	if own := r.placement(f); own != nil {
+		return *own
+	}
+	if common != nil {
+		return *common
+	}
+	return defaultPlacement(w)
+}
+
+// defaultPlacement is shared where one request is under way at a time, and split where data flows, and where both sides want
+// a CPU all the time.
+func defaultPlacement(w Workload) Placement {
+	switch {
+	case w.Mode == Stream, w.Mode == Messages, w.Mode == Load, w.Wait == WaitSpin:
+		return Placement{Kind: PlacementSplit}
+	}
+	return Placement{Kind: PlacementShared}
+}
+
+// placement reads shared, split, free, or {client: [0], server: [1]}; nil where there is none or it is wrong.
+func (r *reader) placement(f fields) *Placement {
+	v, ok := r.optional(f, "placement")
+	if !ok {
+		return nil
+	}
+	if v.value.Kind != yaml.MappingNode {
+		kind, ok := r.word(v.value, "placement", placementWords())
+		if !ok {
+			return nil
+		}
+		return &Placement{Kind: kind}
+	}
+	inner, ok := r.fields(v.value, v.key, "placement", placementKeys())
+	if !ok {
+		return nil
+	}
+	return &Placement{Kind: PlacementExplicit, Client: r.cpus(inner, "client"), Server: r.cpus(inner, "server")}
+}
+
+// cpus reads a list of CPU numbers.
+func (r *reader) cpus(f fields, side string) []int {
+	example := side + ": [0]"
+	v, ok := r.required(f, side, example)
+	if !ok || !r.isSequence(v.value, side, example) {
+		return nil
+	}
+	if len(v.value.Content) == 0 {
+		r.wrong(v.value, "write, for example, "+example, "%s names no CPU", side)
+	}
+	var cpus []int
+	seen := make(map[int64]bool)
+	for _, n := range v.value.Content {
+		cpu, ok := r.integer(n, "a CPU number", 0, maxCPU)
+		if !ok {
+			continue
+		}
+		if seen[cpu] {
+			r.wrong(n, "name each CPU once", "CPU %d is here twice", cpu)
+			continue
+		}
+		seen[cpu] = true
+		cpus = append(cpus, int(cpu))
+	}
+	return cpus
+}

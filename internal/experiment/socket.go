@@ -1,0 +1,64 @@
+package experiment
+
+// The bounds of what sockets are asked for.
+const (
+	maxDSCP   = 63
+	minBuffer = 1 << 10 // bytes; the kernel raises what is less
+	maxBuffer = 1 << 30 // bytes
+	// maxCongestion is the kernel's TCP_CA_NAME_MAX less the final zero.
+	maxCongestion = 15
+)
+
+func socketKeys() []string {
+	return []string{"wait", "congestion", "nodelay", "dscp", "send_buffer", "receive_buffer"}
+}
+
+func waitWords() []string { return []string{WaitBlock, WaitBusyPoll, WaitSpin} }
+
+// socket reads how the engine's sockets are used.
+func (r *reader) socket(s *Socket, f fields, can capability) {
+	if can.takes("wait") && can.tool != "" {
+		s.Wait = WaitBlock
+	}
+	if v, ok := r.optional(f, "wait"); ok {
+		if word, ok := r.word(v.value, "wait", waitWords()); ok {
+			s.Wait = word
+		}
+	}
+	if v, ok := r.optional(f, "congestion"); ok {
+		s.Congestion = r.congestion(v)
+	}
+	if v, ok := r.optional(f, "nodelay"); ok {
+		on := r.truth(v.value, "nodelay")
+		s.NoDelay = &on
+	}
+	if v, ok := r.optional(f, "dscp"); ok {
+		if n, ok := r.integer(v.value, "dscp", 0, maxDSCP); ok {
+			s.DSCP = int(n)
+		}
+	}
+	buffers := capability{tool: "the engine", mode: "the engine"} // whose name stands in messages
+	if v, ok := r.optional(f, "send_buffer"); ok {
+		s.SendBuffer = r.size(v.value, "send_buffer", buffers, limits{minBuffer, maxBuffer})
+	}
+	if v, ok := r.optional(f, "receive_buffer"); ok {
+		s.ReceiveBuffer = r.size(v.value, "receive_buffer", buffers, limits{minBuffer, maxBuffer})
+	}
+}
+
+// congestion reads the name of a congestion control. Which there are depends on the hosts' kernels.
+func (r *reader) congestion(v field) string {
+	name, ok := r.text(v.value, "congestion", "cubic")
+	if !ok {
+		return ""
+	}
+	good := name != "" && len(name) <= maxCongestion
+	for _, c := range name {
+		good = good && ('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_' || c == '-')
+	}
+	if !good {
+		r.wrong(v.value, "write, for example, cubic, reno or bbr", "%s is no name of a congestion control", quote(name))
+		return ""
+	}
+	return name
+}

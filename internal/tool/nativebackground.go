@@ -1,0 +1,113 @@
+package tool
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"nearfar/internal/engine/record"
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+	"nearfar/internal/result"
+)
+
+const (
+	// nativeBackgroundPort is beside that of workloads, so that both can be measured at once.
+	nativeBackgroundPort = nativePort + 1
+	// nativeBackgroundInterval is how often a background says what has arrived, and so how closely its figures cover the
+	// time of its workload.
+	nativeBackgroundInterval = 100 * time.Millisecond
+	// nativeIntervals is how many intervals a background prints at most; longer ones have longer intervals.
+	nativeIntervals = 3000
+)
+
+// PlanBackground gives the command lines of a stream that is ended when its workload has ended.
+func (n *Native) PlanBackground(w experiment.Workload, server host.Endpoint, longest time.Duration) (Plan, error) {
+	if w.Mode != experiment.Stream {
+		return Plan{}, fmt.Errorf("%s: a background is a stream, not %s", nativeName, w.Mode)
+	}
+	w.Duration = longest.Truncate(time.Millisecond) + time.Millisecond
+	plan, err := n.plan(w, server, nativeBackgroundPort)
+	if err != nil {
+		return Plan{}, fmt.Errorf("the background: %w", err)
+	}
+	interval := max(nativeBackgroundInterval, (w.Duration / nativeIntervals).Truncate(time.Millisecond))
+	plan.Client.Argv = append(plan.Client.Argv, "--interval", interval.String())
+	// What it adds to the time of its workload: the time until it flows.
+	plan.Expected = w.Warmup + interval + nativeOverhead
+	return plan, nil
+}
+
+// Flowing says whether an interval has passed in which data arrived at the server.
+func (*Native) Flowing(stdout []byte) bool {
+	run, _ := record.Read(wholeLines(stdout))
+	for _, i := range run.Intervals {
+		if i.Bytes > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// ParseBackground adds up the intervals that lie within the time in which the workload ran: those that were printed in
+// it, but for the first, which began before. Only where there is no other, as when the server's word was held up in the queue
+// that the stream itself made, that one is taken.
+func (*Native) ParseBackground(out Output, from, until int) (result.Measurement, error) {
+	m := result.Measurement{Tool: result.ToolVersion{Name: nativeName}, Mode: experiment.Stream, Protocol: experiment.TCP}
+	until = min(until, len(out.Stdout))
+	run, err := record.Read(wholeLines(out.Stdout[:until]))
+	m.Tool.Version = run.Start.Version
+	if err != nil && !errors.Is(err, record.ErrUnfinished) {
+		return m, fmt.Errorf("%s: %w%s", nativeName, err, lastWords(out.Stderr))
+	}
+	before, _ := record.Read(wholeLines(out.Stdout[:min(from, until)]))
+	within := run.Intervals[len(before.Intervals):]
+	switch len(within) {
+	case 0:
+		return m, fmt.Errorf("%s: no interval of the background ended while the workload ran: make the workload longer", nativeName)
+	case 1:
+		m.Notes = append(m.Notes, "Its figures are of one interval, which began before the workload: what it had to say came late.")
+	default:
+		within = within[1:]
+	}
+	window := within[len(within)-1].End - within[0].Start
+	if !(window > 0) {
+		return m, fmt.Errorf("%s: the background's intervals last %v s", nativeName, window)
+	}
+	// Bits, of which those up and down are known only of a stream both ways.
+	var all, up, down float64
+	var resent int64
+	sampled := false
+	for _, i := range within {
+		all += float64(i.Bytes) * 8
+		up += i.Upload * (i.End - i.Start)
+		down += i.Download * (i.End - i.Start)
+		resent += i.Retransmits
+		sampled = sampled || i.SmoothedRTT > 0 // both are from TCP_INFO
+	}
+	if all == 0 {
+		return m, fmt.Errorf("%s: no data of the background arrived while the workload ran", nativeName)
+	}
+	m.MessageBytes = run.Start.Message
+	m.Duration = time.Duration(window * float64(time.Second))
+	m.ReportedAs, m.Definition = result.DefinitionRate, result.DefinitionRate
+	for _, way := range []struct {
+		scope string
+		bits  float64
+	}{{"", all}, {experiment.Upload, up}, {experiment.Download, down}} {
+		if rate := way.bits / window; rate > 0 && !math.IsInf(rate, 0) {
+			m.Metrics = append(m.Metrics, result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: rate, Scope: way.scope})
+		}
+	}
+	if sampled {
+		m.Metrics = append(m.Metrics, result.Metric{Name: result.Retransmits, Unit: result.One, Value: float64(resent)})
+	}
+	m.Facts = map[string]string{"connections": strconv.Itoa(run.Start.Connections), "window_seconds": strconv.FormatFloat(window, 'f', 3, 64)}
+	return m, nil
+}
+
+// wholeLines leaves out a line that has no end yet.
+func wholeLines(printed []byte) []byte { return printed[:bytes.LastIndexByte(printed, '\n')+1] }
