@@ -233,7 +233,7 @@ func TestWireRate(t *testing.T) {
 				t.Fatal(err)
 			}
 			// It cannot be faster than the wire, but for what a token bucket lets through at once.
-			if least := (length - burst) * 8 / float64(rate); took < least {
+			if least := (length - superPacket) * 8 / float64(rate); took < least {
 				t.Errorf("%d bytes in %g s, over a wire that needs %g s", length, took, least)
 			}
 			facts := l.Facts()

@@ -11,8 +11,15 @@ import (
 // queueTime is how long a packet may wait at a wire that has a rate, before the next ones are dropped.
 const queueTime = 10 * time.Millisecond
 
-// burst is what a token bucket lets through at once: a super-packet of 64 KiB and some more.
-const burst = 80 << 10
+// burstTime is how much traffic a token bucket lets through at once, in time at its rate. It is short, so that a packet
+// behind others waits as it would on a cable (the kernel cuts super-packets that are longer), and long enough that a
+// timer that is late on a busy machine does not cost rate.
+const burstTime = 500 * time.Microsecond
+
+// burst is what a token bucket of a rate in bits per second lets through at once, in bytes: at least two frames.
+func burst(rate float64, mtu int) int64 {
+	return max(int64(rate/8*burstTime.Seconds()), int64(2*(mtu+ethernetLen)))
+}
 
 // addKernel makes the wire a bridge, with netem, a token bucket, or both on its two ports.
 func (w *wire) addKernel(h *netlink.Handle, kind string) error {
@@ -76,7 +83,7 @@ func addTBF(h *netlink.Handle, l netlink.Link, parent uint32, rate float64) erro
 		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Handle: netlink.MakeHandle(2, 0), Parent: parent},
 		Rate:       bytesPerSecond,
 		Limit:      uint32(min(queueBytes(rate), 1<<31)),
-		Buffer:     netlink.Xmittime(bytesPerSecond, burst),
+		Buffer:     netlink.Xmittime(bytesPerSecond, uint32(min(burst(rate, l.Attrs().MTU), 1<<30))),
 	}
 	if err := h.QdiscAdd(tbf); err != nil {
 		return fmt.Errorf("token bucket: %w", err)
@@ -87,5 +94,8 @@ func addTBF(h *netlink.Handle, l netlink.Link, parent uint32, rate float64) erro
 // queueBytes is how much may wait at a wire of a rate in bits per second: what it sends in queueTime, and two
 // super-packets at least.
 func queueBytes(rate float64) int64 {
-	return max(int64(rate/8*queueTime.Seconds()), 2*burst)
+	return max(int64(rate/8*queueTime.Seconds()), 2*superPacket)
 }
+
+// superPacket is the longest packet before the kernel cuts it, with some room for headers.
+const superPacket = 80 << 10

@@ -183,7 +183,7 @@ func TestQueueBytes(t *testing.T) {
 	if got := queueBytes(1e9); got != 1.25e6 {
 		t.Errorf("at 1 Gbit/s %d bytes may wait", got)
 	}
-	if got := queueBytes(1e6); got != 2*burst {
+	if got := queueBytes(1e6); got != 2*superPacket {
 		t.Errorf("at 1 Mbit/s %d bytes may wait", got)
 	}
 }
