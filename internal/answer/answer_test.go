@@ -90,7 +90,7 @@ func TestNoDifferenceStatesTheSmallestThatCouldHaveBeenSeen(t *testing.T) {
 			t.Errorf("%s: %+v", c.Arm, c)
 		}
 	}
-	if !strings.Contains(a.Verdict, "no difference seen in switched, routed, vxlan, flat (one of ") {
+	if !strings.Contains(a.Verdict, "no difference seen in switched, routed, vxlan, flat (a difference of ") {
 		t.Errorf("verdict %q", a.Verdict)
 	}
 }
@@ -164,6 +164,9 @@ func TestEveryPrefixOfARunHasAnAnswer(t *testing.T) {
 		}
 		if len(a.Warnings) == 0 || a.Warnings[0].Code != "incomplete" {
 			t.Errorf("%d trials: warnings %+v", n, a.Warnings)
+		}
+		if n == len(trials) && !strings.Contains(a.Verdict, "too few blocks to tell for switched, routed, vxlan, flat") {
+			t.Errorf("verdict %q", a.Verdict)
 		}
 		for _, c := range a.Comparisons {
 			if c.Verdict == Higher || c.Verdict == Lower {

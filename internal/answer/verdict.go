@@ -22,7 +22,7 @@ func verdict(e *experiment.Experiment, a Answer) string {
 		return fmt.Sprintf("%s has a %s of %s in %s; there is no other arm to compare it with.", f.Arm, f.Name(), result.Amount(f.Median, f.Unit), f.Workload)
 	}
 	first := a.Comparisons[0]
-	var differ, same, open []string
+	var differ, same, tooFew, refused []string
 	smallest := 0.0
 	for _, c := range a.Comparisons {
 		if c.Workload != first.Workload || c.Quantity != first.Quantity {
@@ -37,7 +37,11 @@ func verdict(e *experiment.Experiment, a Answer) string {
 				smallest = math.Max(smallest, *c.Detectable)
 			}
 		default:
-			open = append(open, c.Arm)
+			if c.Difference != nil { // there are pairs, but not enough
+				tooFew = append(tooFew, c.Arm)
+			} else {
+				refused = append(refused, c.Arm)
+			}
 		}
 	}
 	var parts []string
@@ -47,12 +51,15 @@ func verdict(e *experiment.Experiment, a Answer) string {
 	if len(same) > 0 {
 		text := "no difference seen in " + list(same)
 		if smallest > 0 {
-			text += fmt.Sprintf(" (one of %s would have been)", result.Amount(smallest, first.Unit))
+			text += fmt.Sprintf(" (a difference of %s would have been)", result.Amount(smallest, first.Unit))
 		}
 		parts = append(parts, text)
 	}
-	if len(open) > 0 {
-		parts = append(parts, "not comparable: "+list(open))
+	if len(tooFew) > 0 {
+		parts = append(parts, "too few blocks to tell for "+list(tooFew))
+	}
+	if len(refused) > 0 {
+		parts = append(parts, "not comparable: "+list(refused))
 	}
 	return fmt.Sprintf("Against %s, in %s %s: %s.", e.Baseline, first.Workload, first.Name(), strings.Join(parts, "; "))
 }
