@@ -4,7 +4,7 @@
 #   install-tools.sh demo    what `make demo` needs; netperf only where it is to be had without a change of the sources
 #   install-tools.sh test    all that `make test` needs, netperf included: it is in Debian's component non-free,
 #                            which is added to the package sources as a file of its own; and what runs the builds for
-#                            other systems: qemu-user, Wine, and a C compiler for Windows (1.5 GB, some minutes)
+#                            other systems: qemu-user, Wine, and a C compiler for Windows (1.3 GB)
 #
 # Prints what it does. Exits 1 and names what is missing where it cannot install it.
 set -eu

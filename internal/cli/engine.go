@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,12 +40,13 @@ Both must know a secret. By hand: 'serve' prints one, to be given to the client 
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.engineServe(), a.engineRR(), a.engineCRR(), a.engineStream())
+	cmd.AddCommand(a.engineServe(), a.engineRR(), a.engineCRR(), a.engineStream(), a.engineLoad(), a.engineSamples(), a.engineMessages())
 	return cmd
 }
 
 func (a *app) engineServe() *cobra.Command {
 	o := engine.ServeOptions{}
+	var stall string
 	var secretStdin bool
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -56,6 +58,10 @@ func (a *app) engineServe() *cobra.Command {
 			}
 			if o.DataPort < 0 || o.DataPort > 65535 {
 				return &usageError{fmt.Errorf("--data-port %d: want 0 to 65535", o.DataPort)}
+			}
+			var err error
+			if o.Stall, err = parseStall(stall); err != nil {
+				return &usageError{err}
 			}
 			if err := engineProcess(); err != nil {
 				return err
@@ -81,6 +87,7 @@ func (a *app) engineServe() *cobra.Command {
 	f.IntVar(&o.DataPort, "data-port", 0, "data `PORT` of each session; 0 for any free one")
 	f.BoolVar(&o.Once, "once", false, "end after one session")
 	f.DurationVar(&o.IdleTimeout, "idle-timeout", 0, "end when there has been no session for so long; 0 for never")
+	f.StringVar(&stall, "stall", "", "for demonstrations: stop answering for a while again and again, such as 200ms/1s (rr over TCP, load)")
 	f.BoolVar(&secretStdin, "secret-stdin", false, "read the secret from the first line of standard input")
 	return cmd
 }
@@ -90,6 +97,9 @@ func (a *app) engineRR() *cobra.Command {
 	cmd := c.command("rr HOST:PORT", "Request/response on one connection", `Sends a request and waits for the response, one at a time, on one connection. Each round trip is timed in full.`)
 	c.protocolFlag(cmd)
 	c.messageFlags(cmd)
+	cmd.Flags().BoolVar(&c.params.Timestamps, "timestamps", false, "divide the round trip by the kernel's timestamps (Linux)")
+	c.load.fileFlags(cmd)
+	c.waitFlag(cmd)
 	return cmd
 }
 
@@ -99,14 +109,38 @@ func (a *app) engineCRR() *cobra.Command {
 		`Opens a connection, sends a request, reads the response, waits for the server's close and closes. All of it is timed
 as one transaction, as netperf's TCP_CRR does.`)
 	c.messageFlags(cmd)
+	c.load.fileFlags(cmd)
 	return cmd
 }
 
 func (a *app) engineStream() *cobra.Command {
 	c := a.newEngineRun(engine.ModeStream)
-	cmd := c.command("stream HOST:PORT", "Bulk data from the client to the server", `Sends as fast as it goes. Goodput is what the server received within the window.`)
-	cmd.Flags().StringVar(&c.message, "message", "128KiB", "size of one write")
-	cmd.Flags().IntVar(&c.params.Connections, "connections", 1, "connections side by side")
+	cmd := c.command("stream HOST:PORT", "Bulk data in one direction or in both",
+		`Sends as fast as it goes. Goodput is what the receiving side's application received within the window, on its clock.`)
+	f := cmd.Flags()
+	f.StringVar(&c.message, "message", "128KiB", "size of one write")
+	f.IntVar(&c.params.Connections, "connections", 1, "connections side by side; with --direction both as many each way")
+	f.StringVar(&c.params.Direction, "direction", engine.Upload, "upload (client to server), download, or both")
+	f.BoolVar(&c.params.ZeroCopy, "zerocopy", false, "send without copying where the kernel can (MSG_ZEROCOPY)")
+	c.intervalFlag(cmd)
+	return cmd
+}
+
+func (a *app) engineMessages() *cobra.Command {
+	c := a.newEngineRun(engine.ModeMessages)
+	c.params.Protocol = engine.UDP
+	cmd := c.command("messages HOST:PORT", "One-way messages, counted where they arrive",
+		`Sends messages one way, as many as go or at a rate. What counts is what the server received within the window. Over UDP,
+the messages of a batch go in one call, and where the kernel can it cuts them from large datagrams (segmentation
+offload); --segment=false sends each by itself.`)
+	f := cmd.Flags()
+	f.StringVar(&c.params.Protocol, "protocol", engine.UDP, "udp or tcp")
+	f.StringVar(&c.message, "message", "64B", "size of a message")
+	f.IntVar(&c.params.Batch, "batch", 32, "messages that one call sends at most")
+	f.StringVar(&c.rate, "rate", "max", "messages a second, such as 10000 or 10000/s; max for as many as go")
+	f.BoolVar(&c.segment, "segment", true, "let the kernel cut the datagrams of a batch from large ones (UDP_SEGMENT, UDP_GRO)")
+	c.intervalFlag(cmd)
+	c.waitFlag(cmd)
 	return cmd
 }
 
@@ -115,12 +149,16 @@ type engineRun struct {
 	app                        *app
 	params                     engine.Params
 	request, response, message string
+	sendBuffer, receiveBuffer  string
+	rate                       string
+	segment, nodelay           bool
 	format                     string
 	secretStdin                bool
+	load                       loadFlags
 }
 
 func (a *app) newEngineRun(mode string) *engineRun {
-	return &engineRun{app: a, params: engine.Params{Mode: mode, Protocol: engine.TCP, Connections: 1}}
+	return &engineRun{app: a, segment: true, nodelay: true, params: engine.Params{Mode: mode, Protocol: engine.TCP, Connections: 1}}
 }
 
 func (c *engineRun) command(use, short, long string) *cobra.Command {
@@ -139,7 +177,26 @@ func (c *engineRun) command(use, short, long string) *cobra.Command {
 	f.DurationVar(&c.params.Warmup, "warmup", 500*time.Millisecond, "time before the window that is discarded")
 	f.StringVarP(&c.format, "format", "f", "text", "text, or json: one object a line")
 	f.BoolVar(&c.secretStdin, "secret-stdin", false, "read the secret from the first line of standard input")
+	c.optionFlags(cmd)
 	return cmd
+}
+
+// optionFlags are those of the data sockets' options, which both sides apply.
+func (c *engineRun) optionFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&c.params.Congestion, "congestion", "", "congestion control of TCP, such as cubic; the kernel's own when empty")
+	f.BoolVar(&c.nodelay, "nodelay", true, "TCP_NODELAY")
+	f.IntVar(&c.params.DSCP, "dscp", 0, "differentiated services code point of what is sent, 0 to 63")
+	f.StringVar(&c.sendBuffer, "send-buffer", "", "SO_SNDBUF, such as 1MiB; the kernel's choice when empty")
+	f.StringVar(&c.receiveBuffer, "receive-buffer", "", "SO_RCVBUF")
+}
+
+func (c *engineRun) waitFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.params.Wait, "wait", engine.WaitBlock, "how both sides wait for a message: block, busy-poll, or spin")
+}
+
+func (c *engineRun) intervalFlag(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&c.params.Interval, "interval", 0, "length of an interval; 0 for a second, or more where the window is very long")
 }
 
 func (c *engineRun) protocolFlag(cmd *cobra.Command) {
@@ -151,12 +208,13 @@ func (c *engineRun) messageFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.response, "response", "64B", "size of the response")
 }
 
-// sizes reads the sizes of messages into the parameters.
+// sizes reads the sizes and the rate, and what is the other way round in the parameters.
 func (c *engineRun) sizes() error {
 	for _, s := range []struct {
 		flag, text string
 		into       *int
-	}{{"request", c.request, &c.params.Request}, {"response", c.response, &c.params.Response}, {"message", c.message, &c.params.Message}} {
+	}{{"request", c.request, &c.params.Request}, {"response", c.response, &c.params.Response}, {"message", c.message, &c.params.Message},
+		{"send-buffer", c.sendBuffer, &c.params.SendBuffer}, {"receive-buffer", c.receiveBuffer, &c.params.ReceiveBuffer}} {
 		if s.text == "" {
 			continue
 		}
@@ -166,11 +224,29 @@ func (c *engineRun) sizes() error {
 		}
 		*s.into = n
 	}
-	return nil
+	c.params.Nagle, c.params.Unsegmented = !c.nodelay, !c.segment
+	var err error
+	c.params.MessageRate, err = messageRate(c.rate)
+	return err
+}
+
+// messageRate reads a rate of messages; 0 stands for as many as go.
+func messageRate(text string) (float64, error) {
+	if text == "" || text == "max" {
+		return 0, nil
+	}
+	rate, err := strconv.ParseFloat(strings.TrimSuffix(text, "/s"), 64)
+	if err != nil || !(rate > 0) {
+		return 0, fmt.Errorf("--rate %q: want messages a second, such as 10000 or 10000/s, or max", text)
+	}
+	return rate, nil
 }
 
 func (c *engineRun) run(ctx context.Context, server string) error {
 	if err := c.sizes(); err != nil {
+		return &usageError{err}
+	}
+	if err := c.load.read(&c.params); err != nil {
 		return &usageError{err}
 	}
 	if err := c.params.Validate(); err != nil {
@@ -192,28 +268,32 @@ func (c *engineRun) run(ctx context.Context, server string) error {
 	if secret == nil {
 		return &usageError{fmt.Errorf("no secret: set %s to what 'nearfar engine serve' printed, or give --secret-stdin", secretVariable)}
 	}
-	o := engine.RunOptions{Server: server, Secret: secret, Params: c.params, Live: c.format == "text"}
+	o := engine.RunOptions{Server: server, Secret: secret, Params: c.params, Live: c.format == "text", Load: c.load.offered}
+	if c.load.sweeps() {
+		return c.sweep(ctx, o)
+	}
+	done, err := c.load.open(&o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.measure(ctx, o), done())
+}
+
+func (c *engineRun) measure(ctx context.Context, o engine.RunOptions) error {
 	if c.format == "json" {
 		return c.json(ctx, o)
 	}
 	return c.text(ctx, o)
 }
 
-// json prints the record; a failure is its last line.
+// json prints the record, each line when it is known; a failure is the last.
 func (c *engineRun) json(ctx context.Context, o engine.RunOptions) error {
-	out := bufio.NewWriter(c.app.stdout)
-	w := record.NewWriter(out)
+	w := record.NewWriter(c.app.stdout)
 	r, err := engine.Run(ctx, o, w)
 	if err != nil {
-		if ferr := w.Failure(err.Error()); ferr != nil {
-			return errors.Join(err, ferr)
-		}
-		return errors.Join(err, out.Flush())
+		return errors.Join(err, w.Failure(err.Error()))
 	}
-	if err := w.Result(r); err != nil {
-		return err
-	}
-	return out.Flush()
+	return w.Result(r)
 }
 
 func (c *engineRun) text(ctx context.Context, o engine.RunOptions) error {

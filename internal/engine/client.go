@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"sync"
@@ -21,6 +22,11 @@ type RunOptions struct {
 	// Live reports each interval when it ends, and not after the run: then a thread beside the measuring one wakes up once
 	// a second.
 	Live bool
+	// Load is what ModeLoad offers.
+	Load Load
+	// Samples takes every observation, as docs/samples.md says, and Histograms the distributions of the intervals in
+	// HdrHistogram's log format (rr, crr, load); nil for neither.
+	Samples, Histograms io.Writer
 }
 
 // An Observer is told of a run as it goes on. An error from it ends the run.
@@ -41,6 +47,9 @@ func Run(ctx context.Context, o RunOptions, observer Observer) (record.Result, e
 	if err := o.Params.Validate(); err != nil {
 		return record.Result{}, err
 	}
+	if err := o.Load.Validate(o.Params); err != nil {
+		return record.Result{}, err
+	}
 	c, err := dial(ctx, o)
 	if err != nil {
 		return record.Result{}, err
@@ -51,7 +60,13 @@ func Run(ctx context.Context, o RunOptions, observer Observer) (record.Result, e
 	if err := observer.Start(startLine(o)); err != nil {
 		return record.Result{}, err
 	}
+	if err := c.openFiles(); err != nil {
+		return record.Result{}, err
+	}
 	r, err := c.measure(ctx, observer)
+	if ferr := c.files.close(&r); err == nil {
+		err = ferr
+	}
 	if ctx.Err() != nil {
 		return record.Result{}, ctx.Err()
 	}
@@ -66,6 +81,11 @@ type client struct {
 	// server is the address of the data.
 	server netip.AddrPort
 	cookie cookie
+	// ready is what the server said of itself.
+	ready ready
+	files recordFiles
+	// tried are the facts of a socket that the options were tried on.
+	tried map[string]string
 	// roundTrip is the time that the set-up took to be answered.
 	roundTrip time.Duration
 
@@ -97,6 +117,13 @@ func (c *client) setUp() error {
 		return err
 	}
 	c.frames = frames
+	remote, err := addrPort(c.control.RemoteAddr())
+	if err != nil {
+		return err
+	}
+	if c.tried, err = supported(c.options.Params, remote.Addr()); err != nil {
+		return fmt.Errorf("setting up the client: %w", err)
+	}
 	sent := time.Now()
 	if err := frames.write(frameSetup, c.options.Params); err != nil {
 		return fmt.Errorf("setting up: %w", err)
@@ -110,10 +137,7 @@ func (c *client) setUp() error {
 		return errors.New("setting up: the server's answer makes no sense")
 	}
 	copy(c.cookie[:], r.Cookie)
-	remote, err := addrPort(c.control.RemoteAddr())
-	if err != nil {
-		return err
-	}
+	c.ready = r
 	c.server = netip.AddrPortFrom(remote.Addr(), uint16(r.Port))
 	return c.control.SetDeadline(time.Now().Add(c.options.Params.length() + stallTime + handshakeTime))
 }
@@ -130,9 +154,14 @@ func (c *client) said(doing string, err error) error {
 // measure runs the mode. Every way that it can block ends with the control connection or the deadline.
 func (c *client) measure(ctx context.Context, observer Observer) (record.Result, error) {
 	p := c.options.Params
-	reserveThreads(p.Connections)
-	if p.Mode == ModeStream {
+	reserveThreads(p.hotThreads())
+	switch p.Mode {
+	case ModeStream:
 		return c.stream(ctx, observer)
+	case ModeLoad:
+		return c.load(ctx, observer)
+	case ModeMessages:
+		return c.messages(ctx, observer)
 	}
 	t, err := c.transactor(ctx)
 	if err != nil {
@@ -146,22 +175,29 @@ func (c *client) transactor(ctx context.Context) (transactor, error) {
 	p := c.options.Params
 	switch {
 	case p.Mode == ModeCRR:
-		t := newCRRClient(newConnector(c.server), p.Request, p.Response)
+		t := newCRRClient(newConnector(c.server, p), p.Request, p.Response)
 		c.own(&t.socket, t.socket.interrupt)
 		return t, nil
 	case p.Protocol == UDP:
-		return c.udpTransactor(ctx)
+		u, err := c.udpTransactor(ctx)
+		if err != nil || !p.Timestamps {
+			return u, err
+		}
+		return newStampedUDP(u)
 	}
 	s, err := c.dialData(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if p.Timestamps {
+		return newStampedTCP(s, p.Request, p.Response)
 	}
 	return newRRClient(s, p.Request, p.Response), nil
 }
 
 // dialData opens one TCP data connection that starts with the cookie.
 func (c *client) dialData(ctx context.Context) (*socket, error) {
-	d := net.Dialer{Timeout: handshakeTime, KeepAlive: -1}
+	d := net.Dialer{Timeout: handshakeTime, KeepAlive: -1, Control: c.options.Params.control}
 	conn, err := d.DialContext(ctx, "tcp", c.server.String())
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the server's data port: %w", err)
@@ -186,7 +222,7 @@ func (c *client) adopt(conn net.Conn) (*socket, error) {
 		return nil, fmt.Errorf("opening the data connection: %w", err)
 	}
 	c.own(s, s.interrupt)
-	return s, nil
+	return s, s.prepare(c.options.Params)
 }
 
 // udpTransactor opens the data socket, and repeats the first datagram until the server answers.
@@ -202,12 +238,12 @@ func (c *client) udpTransactor(ctx context.Context) (*udpClient, error) {
 		return nil, err
 	}
 	timeout := replyTimeout(c.roundTrip)
-	if err := s.setReceiveTimeout(timeout); err != nil {
+	if err := s.setReceiveTimeout(timeout + timerSlack); err != nil {
 		return nil, err
 	}
 	u := newUDPClient(s, c.cookie, p.Request, p.Response, timeout)
 	c.own(nil, func() { u.stopped.Store(true); s.interrupt() })
-	for deadline := time.Now().Add(handshakeTime); u.counts.received == 0; {
+	for deadline := time.Now().Add(handshakeTime); !u.opened; {
 		if time.Now().After(deadline) {
 			return nil, fmt.Errorf("no reply from the server's UDP port %d within %v: is it open?", c.server.Port(), handshakeTime)
 		}
@@ -291,7 +327,12 @@ func (c *client) incoming(each func(frameKind, []byte) error) (report, error) {
 
 func startLine(o RunOptions) record.Start {
 	p := o.Params
+	schedule := ""
+	if p.Mode == ModeLoad {
+		schedule = o.Load.Schedule.String()
+	}
 	return record.Start{Version: Version(), Mode: p.Mode, Protocol: p.Protocol, Server: o.Server,
 		Request: p.Request, Response: p.Response, Message: p.Message, Connections: p.Connections,
+		Direction: p.Direction, Batch: p.Batch, Rate: p.MessageRate, Wait: p.Wait, Schedule: schedule,
 		Warmup: p.Warmup.Seconds(), Duration: p.Duration.Seconds()}
 }

@@ -46,7 +46,7 @@ func (c *crrClient) run(h *Histogram, until int64) (int64, bool) {
 		c.socket.close()
 		now := nanotime()
 		if h != nil {
-			h.Record(now - start)
+			h.observe(start, now)
 			c.connects.Record(connected - start)
 		}
 		start = now

@@ -11,6 +11,8 @@ import (
 	"time"
 )
 
+var errClientGone = errors.New("the client is gone")
+
 // cookieTime is how long a data connection may take to send the cookie.
 const cookieTime = 2 * time.Second
 
@@ -26,12 +28,15 @@ type dataServer struct {
 	threads []<-chan struct{}
 	sockets []*socket
 	done    report
+	stall   Stall
+	// gone ends when the client leaves or the server is told to end.
+	gone context.Context
 }
 
 // openData opens the data port for the peer.
 func openData(ctx context.Context, p Params, local netip.AddrPort, peer netip.Addr, frames *frameConn) (*dataServer, error) {
 	d := &dataServer{params: p, secret: newCookie(), peer: peer, frames: frames}
-	reserveThreads(p.Connections)
+	reserveThreads(p.hotThreads())
 	if p.Protocol == UDP {
 		c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(local))
 		if err != nil {
@@ -41,7 +46,7 @@ func openData(ctx context.Context, p Params, local netip.AddrPort, peer netip.Ad
 		return d, nil
 	}
 	// Plain TCP: Go listens for Multipath TCP unless told otherwise, and keep-alives are nobody's business here.
-	lc := net.ListenConfig{KeepAlive: -1}
+	lc := net.ListenConfig{KeepAlive: -1, Control: p.control}
 	lc.SetMultipathTCP(false)
 	l, err := lc.Listen(ctx, "tcp", local.String())
 	if err != nil {
@@ -77,13 +82,21 @@ func (d *dataServer) close() {
 	d.sockets = nil
 }
 
-// serve serves the data until the client says stop.
-func (d *dataServer) serve() error {
+// serve serves the data until the client says stop, leaves, or ctx ends.
+func (d *dataServer) serve(ctx context.Context) error {
+	gone, leave := context.WithCancel(ctx)
+	defer leave()
+	d.gone = gone
+	d.frames.readAhead(leave)
 	switch {
 	case d.params.Mode == ModeCRR:
 		return d.serveCRR()
 	case d.params.Mode == ModeStream:
 		return d.serveStream()
+	case d.params.Mode == ModeLoad:
+		return d.serveLoad()
+	case d.params.Mode == ModeMessages:
+		return d.serveMessages()
 	case d.params.Protocol == UDP:
 		return d.serveUDP()
 	}
@@ -96,7 +109,7 @@ func (d *dataServer) report() report { return d.done }
 func (d *dataServer) awaitStop() error {
 	if err := d.frames.expect(frameStop, nil); err != nil {
 		if errors.Is(err, io.EOF) {
-			return errors.New("the client is gone")
+			return errClientGone
 		}
 		return fmt.Errorf("waiting for the end of the measurement: %w", err)
 	}
@@ -108,7 +121,11 @@ func (d *dataServer) serveRR() error {
 	if err != nil {
 		return err
 	}
+	if d.params.Timestamps {
+		return d.serveStamped(sockets[0])
+	}
 	s := newRRServer(sockets[0], d.params.Request, d.params.Response)
+	s.stalling.stall = d.stall
 	d.done.Facts = serverFacts(sockets[0])
 	account := startAccount()
 	d.threads = append(d.threads, onThread(sockets[0], s.run))
@@ -122,7 +139,7 @@ func (d *dataServer) serveRR() error {
 }
 
 func (d *dataServer) serveCRR() error {
-	a, err := newAcceptor(d.tcp, d.peer)
+	a, err := newAcceptor(d.tcp, d.peer, d.params)
 	if err != nil {
 		return err
 	}
@@ -141,67 +158,88 @@ func (d *dataServer) serveCRR() error {
 	return nil
 }
 
-// serveUDP waits for the first datagram with the cookie from the peer, fixes the socket on where it came from, and
-// answers from then on, beginning with that one.
+// serveUDP waits for the first datagram, and answers from then on, beginning with that one.
 func (d *dataServer) serveUDP() error {
-	if err := d.udp.SetReadDeadline(time.Now().Add(handshakeTime)); err != nil {
-		return err
-	}
-	buffer := make([]byte, d.params.Request+1)
-	var client netip.AddrPort
-	for {
-		n, from, err := d.udp.ReadFromUDPAddrPort(buffer)
-		if err != nil {
-			if isTimeout(err) {
-				return fmt.Errorf("no datagram of the session came within %v: is UDP port %d open?", handshakeTime, d.number)
-			}
-			return fmt.Errorf("waiting for the client's datagrams: %w", err)
-		}
-		if n == d.params.Request && from.Addr().Unmap() == d.peer && sameCookie(buffer, d.secret[:]) {
-			client = from
-			break
-		}
-	}
-	if err := d.udp.SetReadDeadline(time.Time{}); err != nil {
-		return err
-	}
-	socket, err := newSocket(d.udp)
+	socket, buffer, err := d.firstDatagram(d.params.Request)
 	if err != nil {
-		return err
-	}
-	d.udp = nil
-	d.sockets = append(d.sockets, socket)
-	if err := socket.connectTo(client); err != nil {
 		return err
 	}
 	// A reply that cannot be sent is lost like any other: the client asks again.
 	_ = socket.write(buffer[:d.params.Response])
 	s := newUDPServer(socket, d.secret, d.params.Request, d.params.Response)
+	s.arrivals.add(sequenceOf(buffer))
 	d.done.Facts = serverFacts(socket)
+	if d.params.Timestamps {
+		if s.stamps, err = newStampedServer(socket, 1); err != nil {
+			return err
+		}
+		d.done.Facts["timestamps_device"] = s.stamps.socket.device()
+	}
 	account := startAccount()
 	d.threads = append(d.threads, onThread(socket, s.run))
 	err = d.awaitStop()
 	account.into(&d.done)
 	s.stop()
 	d.close()
-	d.done.Transactions = s.transactions.Load()
+	d.done.Transactions, d.done.Requests = s.transactions.Load(), s.requests
+	if s.stamps != nil && s.stamps.failure != nil {
+		return s.stamps.failure
+	}
 	return err
+}
+
+// firstDatagram waits for the first datagram of the size with the cookie from the peer, and fixes the socket on where it
+// came from. It returns the datagram in a buffer that is one byte larger.
+func (d *dataServer) firstDatagram(size int) (*socket, []byte, error) {
+	defer d.whileHere(d.udp)()
+	if err := d.udp.SetReadDeadline(time.Now().Add(handshakeTime)); err != nil {
+		return nil, nil, err
+	}
+	buffer := make([]byte, size+1)
+	var client netip.AddrPort
+	for {
+		n, from, err := d.udp.ReadFromUDPAddrPort(buffer)
+		if err != nil {
+			if isTimeout(err) {
+				return nil, nil, fmt.Errorf("no datagram of the session came within %v: is UDP port %d open?", handshakeTime, d.number)
+			}
+			return nil, nil, d.whyEnded("waiting for the client's datagrams", err)
+		}
+		if n == size && from.Addr().Unmap() == d.peer && sameCookie(buffer, d.secret[:]) {
+			client = from
+			break
+		}
+	}
+	if err := d.udp.SetReadDeadline(time.Time{}); err != nil {
+		return nil, nil, err
+	}
+	socket, err := newSocket(d.udp)
+	if err != nil {
+		return nil, nil, err
+	}
+	d.udp = nil
+	d.sockets = append(d.sockets, socket)
+	if err := socket.connectTo(client); err != nil {
+		return nil, nil, err
+	}
+	return socket, buffer, socket.prepare(d.params)
 }
 
 // acceptAll accepts the session's connections: from the peer, starting with the cookie. Others are closed unanswered.
 func (d *dataServer) acceptAll() ([]*socket, error) {
+	defer d.whileHere(d.tcp)()
 	deadline := time.Now().Add(handshakeTime)
 	if err := d.tcp.SetDeadline(deadline); err != nil {
 		return nil, err
 	}
-	for len(d.sockets) < d.params.Connections {
+	for len(d.sockets) < d.params.dataConnections() {
 		c, err := d.tcp.AcceptTCP()
 		if err != nil {
 			if isTimeout(err) {
 				return nil, fmt.Errorf("%d of %d data connections came within %v: is TCP port %d open?",
-					len(d.sockets), d.params.Connections, handshakeTime, d.number)
+					len(d.sockets), d.params.dataConnections(), handshakeTime, d.number)
 			}
-			return nil, fmt.Errorf("accepting a data connection: %w", err)
+			return nil, d.whyEnded("accepting a data connection", err)
 		}
 		if !d.admit(c, deadline) {
 			_ = c.Close()
@@ -213,10 +251,26 @@ func (d *dataServer) acceptAll() ([]*socket, error) {
 			return nil, err
 		}
 		d.sockets = append(d.sockets, s)
+		if err := s.prepare(d.params); err != nil {
+			return nil, err
+		}
 	}
 	err := d.tcp.Close()
 	d.tcp = nil
 	return d.sockets, err
+}
+
+// whileHere closes what is being waited on when the client leaves; the function that it returns ends that.
+func (d *dataServer) whileHere(c io.Closer) func() bool {
+	return context.AfterFunc(d.gone, func() { _ = c.Close() })
+}
+
+// whyEnded says why waiting for the client's data failed.
+func (d *dataServer) whyEnded(doing string, err error) error {
+	if d.gone.Err() != nil {
+		return errClientGone
+	}
+	return fmt.Errorf("%s: %w", doing, err)
 }
 
 // admit says whether a data connection is the session's. The time it may take is short, for others wait behind it; the
@@ -226,6 +280,7 @@ func (d *dataServer) admit(c *net.TCPConn, deadline time.Time) bool {
 	if err != nil || from.Addr() != d.peer {
 		return false
 	}
+	defer d.whileHere(c)()
 	if soon := time.Now().Add(cookieTime); soon.Before(deadline) {
 		deadline = soon
 	}

@@ -1,11 +1,8 @@
 package engine
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
-
-	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
 
 	"nearfar/internal/result"
 )
@@ -30,6 +27,8 @@ type Histogram struct {
 	count    int64
 	sum      int64
 	min, max int64
+	// samples takes every time that is observed, where it is not nil.
+	samples *sampleRing
 }
 
 // NewHistogram returns an empty histogram whose memory has been touched.
@@ -83,13 +82,51 @@ func (h *Histogram) Merge(from *Histogram) {
 	if from.count == 0 {
 		return
 	}
-	for i := indexOf(from.min); i <= indexOf(from.max); i++ {
-		h.counts[i] += from.counts[i]
-	}
+	first, last := indexOf(from.min), indexOf(from.max)
+	add(h.counts[first:last+1], from.counts[first:last+1])
 	h.count += from.count
 	h.sum += from.sum
 	h.min = min(h.min, from.min)
 	h.max = max(h.max, from.max)
+}
+
+// add adds counts to counts, eight at a time: so the loop is bound by memory.
+func add(to, from []int64) {
+	to = to[:len(from)]
+	for len(from) >= 8 {
+		t, f := (*[8]int64)(to), (*[8]int64)(from)
+		t[0] += f[0]
+		t[1] += f[1]
+		t[2] += f[2]
+		t[3] += f[3]
+		t[4] += f[4]
+		t[5] += f[5]
+		t[6] += f[6]
+		t[7] += f[7]
+		to, from = to[8:], from[8:]
+	}
+	for i, n := range from {
+		to[i] += n
+	}
+}
+
+// observe counts the time of a request that left at start and was answered at now.
+//
+//go:nosplit
+func (h *Histogram) observe(start, now int64) {
+	h.Record(now - start)
+	if h.samples != nil {
+		h.samples.add(start, start, now)
+	}
+}
+
+// lose notes a request that left at start and had no reply.
+//
+//go:nosplit
+func (h *Histogram) lose(start int64) {
+	if h.samples != nil {
+		h.samples.add(start, start, 0)
+	}
 }
 
 // Reset empties the histogram.
@@ -112,7 +149,11 @@ func (h *Histogram) Percentile(p float64) int64 {
 		return 0
 	}
 	// The 1e-9 keeps binary fractions such as 99.9/100*1000 from asking for one more.
-	rank := max(int64(math.Ceil(p/100*float64(h.count)-1e-9)), 1)
+	return h.atRank(max(int64(math.Ceil(p/100*float64(h.count)-1e-9)), 1))
+}
+
+// atRank gives the time in nanoseconds of which so many recorded ones are not longer, as Percentile does.
+func (h *Histogram) atRank(rank int64) int64 {
 	var seen int64
 	for i := int(indexOf(h.min)); i < histogramLen; i++ {
 		seen += h.counts[i]
@@ -145,16 +186,8 @@ func (h *Histogram) stddev() float64 {
 
 // Encode gives the HdrHistogram V2 compressed encoding in base64, in nanoseconds.
 func (h *Histogram) Encode() ([]byte, error) {
-	encoded, err := hdrhistogram.Import(&hdrhistogram.Snapshot{
-		LowestTrackableValue:  histogramLowest,
-		HighestTrackableValue: histogramHighest,
-		SignificantFigures:    histogramDigits,
-		Counts:                h.counts[:],
-	}).Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the histogram: %w", err)
-	}
-	return encoded, nil
+	var e histogramEncoder
+	return e.encode(h)
 }
 
 // metrics gives the statistics of the recorded times under the given name, in seconds. Percentiles that the count does
@@ -171,13 +204,16 @@ func (h *Histogram) metrics(name string) []result.Metric {
 		seconds(result.Stddev, h.stddev()),
 		seconds(result.Min, float64(h.min)),
 	}
-	for _, p := range []float64{50, 90, 99, 99.9, 99.99, 99.999} {
+	for _, p := range percentiles() {
 		if result.SupportsPercentile(h.count, p) {
 			m = append(m, seconds(result.PercentileStat(p), float64(h.Percentile(p))))
 		}
 	}
 	return append(m, seconds(result.Max, float64(h.max)))
 }
+
+// percentiles are those that a result has, where the count supports them.
+func percentiles() []float64 { return []float64{50, 90, 99, 99.9, 99.99, 99.999} }
 
 // touch64 writes to every page of fresh memory, so that no page fault happens while measuring.
 func touch64(words []int64) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -22,14 +23,40 @@ type recorder struct {
 	length  int64 // of an interval, in nanoseconds
 	current *Histogram
 	total   *Histogram
-	slots   []interval
-	closed  atomic.Int64
+	// log takes every interval, where it is not nil.
+	log    *histogramLog
+	slots  []interval
+	closed atomic.Int64
 }
 
 // intervalLength is the length of an interval in nanoseconds: a second, or more where the window has more than
 // maxIntervals seconds.
 func intervalLength(window time.Duration) int64 {
 	return int64(max(time.Second, (window+maxIntervals-1)/maxIntervals))
+}
+
+// minInterval is the shortest that can be asked for.
+const minInterval = 10 * time.Millisecond
+
+// interval is how long an interval of stream and messages is, in nanoseconds.
+func (p Params) interval() int64 {
+	if p.Interval > 0 {
+		return int64(p.Interval)
+	}
+	return intervalLength(p.Duration)
+}
+
+// validateInterval says what of the length of intervals cannot be.
+func (p Params) validateInterval() error {
+	switch {
+	case p.Interval == 0:
+		return nil
+	case p.Mode != ModeStream && p.Mode != ModeMessages:
+		return fmt.Errorf("the length of intervals is of %s and %s, not of %s", ModeStream, ModeMessages, p.Mode)
+	case p.Interval < minInterval || p.Duration/p.Interval >= maxIntervals:
+		return fmt.Errorf("intervals of %v: must be at least %v, and make at most %d of the window", p.Interval, minInterval, maxIntervals)
+	}
+	return nil
 }
 
 // newRecorder prepares for a window of the given length.
@@ -48,8 +75,26 @@ func (r *recorder) closeInterval(start, end int64) {
 			p50: h.Percentile(50), p99: h.Percentile(99)}
 		r.closed.Store(n + 1)
 	}
-	r.total.Merge(h)
-	h.Reset()
+	r.absorb(start, end)
+}
+
+// begin notes when the window begins. It is called by the hot thread before the first interval.
+func (r *recorder) begin(start int64) {
+	if r.log != nil {
+		r.log.begin(start)
+	}
+	if s := r.current.samples; s != nil {
+		s.begin(start)
+	}
+}
+
+// absorb adds what was recorded from start to end to the whole.
+func (r *recorder) absorb(start, end int64) {
+	r.total.Merge(r.current)
+	if r.log != nil {
+		r.log.add(r.current, start, end)
+	}
+	r.current.Reset()
 }
 
 // since gives the intervals closed after the first n.

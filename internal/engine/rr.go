@@ -45,7 +45,7 @@ func (c *rrClient) run(h *Histogram, until int64) (int64, bool) {
 		}
 		now := nanotime()
 		if h != nil {
-			h.Record(now - start)
+			h.observe(start, now)
 		}
 		start = now
 		if now >= until {
@@ -60,6 +60,7 @@ func (c *rrClient) err() error { return connectionError(c.socket) }
 type rrServer struct {
 	socket            *socket
 	request, response []byte
+	stalling          stalling
 	// transactions is written by the hot thread alone.
 	transactions atomic.Int64
 }
@@ -71,11 +72,13 @@ func newRRServer(s *socket, request, response int) *rrServer {
 //go:nosplit
 func (s *rrServer) run() {
 	var answered int64
+	s.stalling.start = nanotime()
 	for {
 		n := s.socket.read(s.request)
 		if n != len(s.request) && !readRest(s.socket, s.request, n) {
 			break
 		}
+		s.stalling.pass()
 		n = s.socket.write(s.response)
 		if n != len(s.response) && !writeRest(s.socket, s.response, n) {
 			break

@@ -22,17 +22,20 @@ func replyTimeout(roundTrip time.Duration) time.Duration {
 	return min(max(10*roundTrip, leastReplyTimeout), mostReplyTimeout)
 }
 
+// timerSlack makes up for the kernel's timer, which can end a wait by a tick (10 ms at most) too early.
+const timerSlack = 10 * time.Millisecond
+
 // givenUpSize is how many of the requests given up last are remembered, to tell late replies from duplicates.
 const givenUpSize = 1024
 
-// datagramCounts is what happened to the datagrams of a client.
-type datagramCounts struct {
-	sent, received int64
-	// late replies came after their request was given up, and count as lost; duplicates after another reply.
-	late, duplicates int64
-	// foreign datagrams are not of this session.
-	foreign int64
-}
+// The flags of a datagram; a reply carries those of its request.
+const (
+	flagsOffset = cookieSize + 8
+	// flagCounted marks the datagrams of the window: both sides count those.
+	flagCounted = 1 << 0
+	// flagStamped asks the server for timestamps (timestamps.go).
+	flagStamped = 1 << 1
+)
 
 // udpClient is the client's side.
 type udpClient struct {
@@ -40,9 +43,15 @@ type udpClient struct {
 	request, response []byte
 	timeout           int64
 	stopped           atomic.Bool
-	sequence          uint64
-	givenUp           [givenUpSize]uint64
-	counts            datagramCounts
+	// stamped is the socket with its timestamps; nil where there are none.
+	stamped *stampedSocket
+	// opened says that a reply has come.
+	opened   bool
+	sequence uint64
+	// highest is the largest sequence number that a reply has had.
+	highest uint64
+	givenUp [givenUpSize]uint64
+	counts  datagramCounts
 }
 
 // newUDPClient prepares a client on a connected socket whose reads time out after the given time.
@@ -58,43 +67,65 @@ func newUDPClient(s *socket, c cookie, request, response int, timeout time.Durat
 //
 //go:nosplit
 func (u *udpClient) run(h *Histogram, until int64) (int64, bool) {
+	u.request[flagsOffset] = 0
+	if h != nil {
+		u.request[flagsOffset] = flagCounted
+	}
 	start := nanotime()
 	for {
-		u.sequence++
-		putSequence(u.request, u.sequence)
-		if n := u.socket.write(u.request); n != len(u.request) && !u.transient() {
+		now, answered, ok := u.exchange(start)
+		if !ok {
 			return start, false
 		}
-		u.counts.sent++
-		answered := false
-		now := start
-		for {
-			n := u.socket.read(u.response)
-			now = nanotime()
-			if n < 0 && !u.transient() || u.stopped.Load() {
-				return start, false
-			}
-			if n >= 0 && u.isReply(n) {
-				answered = true
-				break
-			}
-			if now-start >= u.timeout {
-				break
-			}
-		}
-		if answered {
-			u.counts.received++
-			if h != nil {
-				h.Record(now - start)
-			}
-		} else {
-			u.givenUp[u.sequence%givenUpSize] = u.sequence
+		switch {
+		case h == nil:
+		case answered:
+			h.observe(start, now)
+		default:
+			h.lose(start)
 		}
 		start = now
 		if now >= until {
 			return now, true
 		}
 	}
+}
+
+// exchange sends the next request and waits for its reply; it returns the clock when that was there, or was given up.
+//
+//go:nosplit
+func (u *udpClient) exchange(start int64) (now int64, answered, ok bool) {
+	u.sequence++
+	putSequence(u.request, u.sequence)
+	if n := u.socket.write(u.request); n != len(u.request) && !u.transient() {
+		return start, false, false
+	}
+	counted := int64(u.request[flagsOffset] & flagCounted)
+	u.counts.sent += counted
+	for {
+		n := u.receive()
+		now = nanotime()
+		if n < 0 && !u.transient() || u.stopped.Load() {
+			return now, false, false
+		}
+		if n >= 0 && u.isReply(n) {
+			u.opened, u.highest = true, u.sequence
+			u.counts.received += counted
+			return now, true, true
+		}
+		if now-start >= u.timeout {
+			u.givenUp[u.sequence%givenUpSize] = u.sequence
+			return now, false, true
+		}
+	}
+}
+
+//go:nosplit
+func (u *udpClient) receive() int {
+	if u.stamped != nil {
+		return u.stamped.read(u.response)
+	}
+	return u.socket.read(u.response)
 }
 
 // transient says whether the last call failed in a way that a datagram's loss can also have: a timeout, or a closed port
@@ -115,14 +146,20 @@ func (u *udpClient) isReply(n int) bool {
 	if sequence == u.sequence {
 		return true
 	}
+	counted := int64(u.response[flagsOffset] & flagCounted)
 	switch slot := &u.givenUp[sequence%givenUpSize]; {
 	case sequence > u.sequence || sequence == 0:
 		u.counts.foreign++
 	case *slot == sequence:
 		*slot = 0
-		u.counts.late++
+		u.counts.late += counted
+		if sequence < u.highest {
+			u.counts.outOfOrder += counted
+		} else {
+			u.highest = sequence
+		}
 	default:
-		u.counts.duplicates++
+		u.counts.duplicates += counted
 	}
 	return false
 }
@@ -144,6 +181,11 @@ type udpServer struct {
 	request, response int
 	buffer            []byte
 	stopped           atomic.Bool
+	arrivals          arrivals
+	// stamps takes the timestamps; nil where there are none.
+	stamps *stampedServer
+	// requests is the hot thread's until that has ended.
+	requests datagramReport
 	// transactions and foreign are written by the hot thread alone.
 	transactions, foreign atomic.Int64
 }
@@ -152,34 +194,88 @@ func newUDPServer(s *socket, c cookie, request, response int) *udpServer {
 	return &udpServer{socket: s, cookie: c, request: request, response: response, buffer: newBuffer(request + 1)}
 }
 
-// run answers until stopped. Only a datagram of the agreed size with the session's cookie is answered, with no more
+// run answers until stopped. Only a datagram of the agreed size with the session's cookie is answered, once, with no more
 // bytes than it has.
 //
 //go:nosplit
 func (s *udpServer) run() {
 	var answered, foreign int64
 	for {
-		n := s.socket.read(s.buffer)
+		n := s.receive()
 		if s.stopped.Load() {
 			break
 		}
 		if n < 0 {
-			if s.socket.timedOut() || s.socket.noBuffers() || s.socket.refused() {
+			if s.transient() {
 				continue
 			}
 			break
 		}
-		if n != s.request || !sameCookie(s.buffer, s.cookie[:]) {
+		if !s.isRequest(n) {
 			foreign++
 			continue
+		}
+		if !s.arrived() {
+			continue
+		}
+		if !s.stampReceived() {
+			break
 		}
 		// What cannot be sent is lost like a datagram on the way: the client counts it.
 		if s.socket.write(s.buffer[:s.response]) == s.response {
 			answered++
+			if s.stamps != nil {
+				s.stamps.sent()
+			}
 		}
 	}
 	s.transactions.Store(answered)
 	s.foreign.Store(foreign)
+}
+
+//go:nosplit
+func (s *udpServer) receive() int {
+	if s.stamps != nil {
+		return s.stamps.socket.read(s.buffer)
+	}
+	return s.socket.read(s.buffer)
+}
+
+// stampReceived takes the stamps of the request in the buffer, where there are any; false when the kernel refuses.
+//
+//go:nosplit
+func (s *udpServer) stampReceived() bool {
+	if s.stamps == nil {
+		return true
+	}
+	if !s.stamps.received(s.buffer[flagsOffset], s.buffer[stampsOffset:], uint32(sequenceOf(s.buffer))) {
+		return false
+	}
+	s.stamps.sending()
+	return true
+}
+
+// transient says whether the last call failed in a way that leaves the socket usable.
+//
+//go:nosplit
+func (s *udpServer) transient() bool {
+	return s.socket.timedOut() || s.socket.noBuffers() || s.socket.refused()
+}
+
+// isRequest says whether a datagram of n bytes is the session's.
+//
+//go:nosplit
+func (s *udpServer) isRequest(n int) bool { return n == s.request && sameCookie(s.buffer, s.cookie[:]) }
+
+// arrived counts the request in the buffer, and says whether it is to be answered: it has not come before.
+//
+//go:nosplit
+func (s *udpServer) arrived() bool {
+	a := s.arrivals.add(sequenceOf(s.buffer))
+	if s.buffer[flagsOffset]&flagCounted != 0 {
+		s.requests.count(a)
+	}
+	return a != duplicate
 }
 
 // stop ends run.

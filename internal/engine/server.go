@@ -28,6 +28,8 @@ type ServeOptions struct {
 	Once bool
 	// IdleTimeout ends serving when there has been no session for so long; 0 for never.
 	IdleTimeout time.Duration
+	// Stall makes the server stop answering again and again (rr over TCP, load), for demonstrations.
+	Stall Stall
 	// Listening is called with the control address once it is bound.
 	Listening func(netip.AddrPort)
 	// Log is told of each session in one line. It may be called from several goroutines.
@@ -38,6 +40,9 @@ type ServeOptions struct {
 func Serve(ctx context.Context, o ServeOptions) error {
 	if len(o.Secret) == 0 {
 		return errors.New("serving needs a secret")
+	}
+	if err := o.Stall.Validate(); err != nil {
+		return err
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", o.Listen)
@@ -165,15 +170,19 @@ func (s *server) session(ctx context.Context, conn net.Conn, frames *frameConn) 
 	if err != nil {
 		return report{}, err
 	}
+	if _, err := supported(p, local.Addr()); err != nil {
+		return report{}, fmt.Errorf("setting up: %w", err)
+	}
 	data, err := openData(ctx, p, netip.AddrPortFrom(local.Addr(), uint16(s.options.DataPort)), peer.Addr(), frames)
 	if err != nil {
 		return report{}, fmt.Errorf("opening the data port: %w", err)
 	}
 	defer data.close()
-	if err := frames.write(frameReady, ready{Port: data.port(), Cookie: data.cookie()}); err != nil {
+	data.stall = s.options.Stall
+	if err := frames.write(frameReady, ready{Port: data.port(), Cookie: data.cookie(), CPUs: allowedCPUs(), Machine: machine()}); err != nil {
 		return report{}, err
 	}
-	err = data.serve()
+	err = data.serve(ctx)
 	r := data.report()
 	r.Version = Version()
 	return r, err

@@ -23,6 +23,9 @@ import (
 // collector of a process from stopping the world, and so the client's side from going on.
 const serverVariable = "NEARFAR_TEST_ENGINE_SERVER"
 
+// stallVariable makes the server of a test stop answering for so long at the end of five times that.
+const stallVariable = serverVariable + "_STALL"
+
 func TestMain(m *testing.M) {
 	if listen := os.Getenv(serverVariable); listen != "" {
 		if err := testServer(listen); err != nil {
@@ -47,7 +50,14 @@ func testServer(listen string) error {
 	if err != nil {
 		return err
 	}
-	return Serve(ctx, ServeOptions{Listen: listen, DataPort: port, Secret: testSecret,
+	var stall Stall
+	if length := os.Getenv(stallVariable); length != "" {
+		if stall.Length, err = time.ParseDuration(length); err != nil {
+			return err
+		}
+		stall.Period = 5 * stall.Length
+	}
+	return Serve(ctx, ServeOptions{Listen: listen, DataPort: port, Secret: testSecret, Stall: stall,
 		Listening: func(at netip.AddrPort) { fmt.Println(at) },
 		Log:       func(message string) { fmt.Fprintln(os.Stderr, message) }})
 }

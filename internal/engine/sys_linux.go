@@ -26,6 +26,10 @@ type socket struct {
 	// timed says that reads have a time limit; a signal then ends the read as the limit does, or signals that keep coming
 	// would prolong it for ever.
 	timed bool
+	// flags are those of receiving: MSG_DONTWAIT where the thread spins.
+	flags uintptr
+	// waiting is the way of waiting, empty for a socket that is none of data.
+	waiting string
 	// errno is why the last call returned less than 0.
 	errno syscall.Errno
 }
@@ -35,11 +39,11 @@ type socket struct {
 //go:nosplit
 func (s *socket) read(b []byte) int {
 	for {
-		n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, s.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), 0, 0, 0)
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, s.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), s.flags, 0, 0)
 		if errno == 0 {
 			return int(n)
 		}
-		if errno != syscall.EINTR || s.timed {
+		if s.timed || errno != syscall.EINTR && (errno != syscall.EAGAIN || s.flags == 0) {
 			s.errno = errno
 			return -1
 		}
@@ -191,16 +195,8 @@ func (s *socket) facts() map[string]string {
 		f["tcp_mss"] = strconv.FormatUint(uint64(info.Snd_mss), 10)
 		f["path_mtu"] = strconv.FormatUint(uint64(info.Pmtu), 10)
 	}
+	s.optionFacts(f)
 	return f
-}
-
-// retransmits is how many segments of the connection the kernel has sent again.
-func (s *socket) retransmits() (int64, bool) {
-	info, err := unix.GetsockoptTCPInfo(int(s.fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-	if err != nil {
-		return 0, false
-	}
-	return int64(info.Total_retrans), true
 }
 
 // ownFiles gives the calling thread a table of open files of its own, and says whether it did. In a table that threads
@@ -241,19 +237,19 @@ type connector struct {
 	address unix.RawSockaddrAny
 	length  uintptr
 	family  uintptr
-	nodelay int32
+	options []sockopt
 	failure syscall.Errno
 	step    string
 }
 
-func newConnector(peer netip.AddrPort) *connector {
-	c := &connector{nodelay: 1}
+func newConnector(peer netip.AddrPort, p Params) *connector {
+	c := &connector{}
 	port := peer.Port()
 	if ip := peer.Addr().Unmap(); ip.Is4() {
 		sa := (*unix.RawSockaddrInet4)(unsafe.Pointer(&c.address))
 		sa.Family, sa.Addr = unix.AF_INET, ip.As4()
 		*(*[2]byte)(unsafe.Pointer(&sa.Port)) = [2]byte{byte(port >> 8), byte(port)}
-		c.length, c.family = unix.SizeofSockaddrInet4, unix.AF_INET
+		c.length, c.family, c.options = unix.SizeofSockaddrInet4, unix.AF_INET, p.sockopts(unix.AF_INET)
 		return c
 	}
 	sa := (*unix.RawSockaddrInet6)(unsafe.Pointer(&c.address))
@@ -262,11 +258,11 @@ func newConnector(peer netip.AddrPort) *connector {
 	if v6, ok := sockaddr(peer).(*unix.SockaddrInet6); ok {
 		sa.Scope_id = v6.ZoneId
 	}
-	c.length, c.family = unix.SizeofSockaddrInet6, unix.AF_INET6
+	c.length, c.family, c.options = unix.SizeofSockaddrInet6, unix.AF_INET6, p.sockopts(unix.AF_INET6)
 	return c
 }
 
-// connect opens a connection into s: socket, TCP_NODELAY, connect. False when it failed.
+// connect opens a connection into s: socket, TCP_NODELAY and what else was asked for, connect. False when it failed.
 //
 //go:nosplit
 func (c *connector) connect(s *socket) bool {
@@ -276,11 +272,12 @@ func (c *connector) connect(s *socket) bool {
 		return false
 	}
 	atomic.StoreUintptr(&s.fd, fd) // for interrupt
-	_, _, errno = syscall.RawSyscall6(syscall.SYS_SETSOCKOPT, fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, uintptr(unsafe.Pointer(&c.nodelay)), 4, 0)
-	if errno != 0 {
-		c.failure, c.step = errno, "setsockopt TCP_NODELAY"
-		s.close()
-		return false
+	for i := range c.options {
+		if errno = c.options[i].set(fd); errno != 0 {
+			c.failure, c.step = errno, "setsockopt" // which one has been tried before (supported)
+			s.close()
+			return false
+		}
 	}
 	_, _, errno = syscall.RawSyscall(syscall.SYS_CONNECT, fd, uintptr(unsafe.Pointer(&c.address)), c.length)
 	if errno != 0 {
@@ -302,17 +299,17 @@ type acceptor struct {
 }
 
 // newAcceptor takes over a listener of the net package. Peer is the address that connections are taken from.
-func newAcceptor(l *net.TCPListener, peer netip.Addr) (*acceptor, error) {
+func newAcceptor(l *net.TCPListener, peer netip.Addr, p Params) (*acceptor, error) {
 	fd, err := takeDescriptor(l)
 	if err != nil {
 		return nil, err
 	}
 	// Accepted sockets inherit it.
-	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
+	if err := p.apply(uintptr(fd)); err != nil {
 		_ = syscall.Close(fd)
-		return nil, os.NewSyscallError("setsockopt TCP_NODELAY", err)
+		return nil, err
 	}
-	a := &acceptor{listener: socket{fd: uintptr(fd)}, want: peer.As16()}
+	a := &acceptor{listener: socket{fd: uintptr(fd), waiting: p.waiting()}, want: peer.As16()}
 	// Accepted sockets inherit this too: a connection that sends nothing holds the server up for so long and no longer.
 	if err := a.listener.setReceiveTimeout(silentConnection); err != nil {
 		a.close()

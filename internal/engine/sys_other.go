@@ -132,11 +132,10 @@ func (f *fixedPeer) Read(b []byte) (int, error) {
 
 func (f *fixedPeer) Write(b []byte) (int, error) { return f.WriteToUDPAddrPort(b, f.peer) }
 
-// facts, retransmits, processCPU and allowedCPUs are not known through the net package.
-func (s *socket) facts() map[string]string   { return map[string]string{} }
-func (s *socket) retransmits() (int64, bool) { return 0, false }
-func processCPU() (time.Duration, bool)      { return 0, false }
-func allowedCPUs() string                    { return "" }
+// facts, processCPU and allowedCPUs are not known through the net package.
+func (s *socket) facts() map[string]string { return map[string]string{} }
+func processCPU() (time.Duration, bool)    { return 0, false }
+func allowedCPUs() string                  { return "" }
 
 // ownFiles is known to help on Linux only.
 func ownFiles() bool { return false }
@@ -148,7 +147,7 @@ type connector struct {
 	failure error
 }
 
-func newConnector(peer netip.AddrPort) *connector {
+func newConnector(peer netip.AddrPort, _ Params) *connector {
 	return &connector{dialer: net.Dialer{Timeout: handshakeTime, KeepAlive: -1}, peer: peer.String()}
 }
 
@@ -171,7 +170,7 @@ type acceptor struct {
 	peer     netip.Addr
 }
 
-func newAcceptor(l *net.TCPListener, peer netip.Addr) (*acceptor, error) {
+func newAcceptor(l *net.TCPListener, peer netip.Addr, _ Params) (*acceptor, error) {
 	a := &acceptor{tcp: l, peer: peer}
 	a.listener.setCloser(l)
 	return a, nil

@@ -15,19 +15,18 @@ type window struct {
 	start, end int64
 	cpu        time.Duration
 	elapsed    time.Duration
-	before     datagramCounts // at the start of the window
 	err        error
 }
 
 // transactions runs warm-up and window of rr or crr on a thread of its own, and makes the result.
 func (c *client) transactions(t transactor, observer Observer) (record.Result, error) {
 	p := c.options.Params
-	rec := newRecorder(p.Duration)
+	rec := c.newRecorder()
 	facts := localFacts()
 	if len(c.sockets) > 0 && p.Mode == ModeRR {
-		for k, v := range c.sockets[0].facts() {
-			facts[k] = v
-		}
+		include(facts, c.sockets[0].facts())
+	} else {
+		include(facts, c.tried) // the connections of crr are all made alike
 	}
 	reported := make(chan struct{})
 	var theirs report
@@ -87,11 +86,9 @@ func runWindow(t transactor, rec *recorder, p Params) (w window) {
 			return window{err: t.err()}
 		}
 	}
-	if u, ok := t.(*udpClient); ok {
-		w.before = u.counts
-	}
 	account := startAccount()
 	w.start = nanotime()
+	rec.begin(w.start)
 	until := w.start + int64(p.Duration)
 	from, next := w.start, w.start
 	for from < until {
@@ -107,6 +104,9 @@ func runWindow(t transactor, rec *recorder, p Params) (w window) {
 		w.end, from = end, end
 	}
 	w.cpu, w.elapsed = account.elapsed()
+	if s, ok := t.(*stampedClient); ok && !s.finish() {
+		w.err = t.err()
+	}
 	return w
 }
 
@@ -171,40 +171,33 @@ func (c *client) transactionResult(t transactor, rec *recorder, w window, theirs
 		Histogram: string(histogram), Facts: facts,
 	}
 	r.Metrics = append(r.Metrics, result.Metric{Name: result.TransactionRate, Unit: result.PerSecond, Value: float64(rec.total.Count()) / length})
+	if s, ok := t.(*stampedClient); ok {
+		s.into(&r, rec.total)
+		if u, ok := s.exchanger.(*udpClient); ok {
+			t = u
+		}
+	}
 	switch t := t.(type) {
 	case *crrClient:
 		r.Metrics = append(r.Metrics, t.connects.metrics(result.ConnectTime)...)
 		r.Notes = append(r.Notes, "rtt is that of a whole transaction: socket, connect, request, response, the server's close, and close.")
 	case *udpClient:
-		r.Metrics = append(r.Metrics, t.counts.minus(w.before).metrics()...)
+		m, err := t.counts.metrics(theirs.Requests)
+		if err != nil {
+			return record.Result{}, err
+		}
+		r.Metrics = append(r.Metrics, m...)
 		facts["reply_timeout"] = time.Duration(t.timeout).String()
-		facts["late"] = strconv.FormatInt(t.counts.late-w.before.late, 10)
-		facts["foreign"] = strconv.FormatInt(t.counts.foreign-w.before.foreign, 10)
+		facts["foreign"] = strconv.FormatInt(t.counts.foreign, 10)
 	}
 	r.Metrics = append(r.Metrics, cpuMetrics(w.cpu, w.elapsed, theirs)...)
 	facts["server.transactions"] = strconv.FormatInt(theirs.Transactions, 10)
+	if p.waiting() == WaitBusyPoll {
+		include(facts, c.sockets[0].facts()) // the device's queue is known once something has come
+	}
 	addServerFacts(facts, theirs)
+	r.Notes = append(r.Notes, busyPollNotes(facts)...)
 	return r, nil
-}
-
-// minus gives the counts since an earlier state.
-func (d datagramCounts) minus(e datagramCounts) datagramCounts {
-	return datagramCounts{sent: d.sent - e.sent, received: d.received - e.received, late: d.late - e.late,
-		duplicates: d.duplicates - e.duplicates, foreign: d.foreign - e.foreign}
-}
-
-func (d datagramCounts) metrics() []result.Metric {
-	one := func(name string, v float64) result.Metric {
-		return result.Metric{Name: name, Unit: result.One, Value: v}
-	}
-	m := []result.Metric{
-		one(result.Sent, float64(d.sent)), one(result.Received, float64(d.received)),
-		one(result.Lost, float64(d.sent-d.received)),
-	}
-	if d.sent > 0 {
-		m = append(m, one(result.Loss, float64(d.sent-d.received)/float64(d.sent)))
-	}
-	return append(m, one(result.Duplicates, float64(d.duplicates)))
 }
 
 // cpuMetrics gives the cores that each side used; a side that does not know is left out.

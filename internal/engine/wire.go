@@ -23,7 +23,7 @@ const ProtocolVersion = 1
 const (
 	nonceSize  = 32
 	cookieSize = 16
-	// datagramHeader is what every datagram starts with: cookie, sequence number, and 8 bytes kept for later.
+	// datagramHeader is what every datagram starts with: cookie, sequence number, flags, and 7 bytes kept for later.
 	datagramHeader = cookieSize + 8 + 8
 
 	helloSize     = 4 + 2 + 2 + nonceSize + sha256.Size
@@ -131,6 +131,10 @@ type ready struct {
 	Port int `json:"port"`
 	// Cookie starts every TCP data connection of rr and stream, and every datagram.
 	Cookie []byte `json:"cookie"`
+	// CPUs are those that the server may run on, and Machine names its kernel: a client that shares both must not take the
+	// CPU from the server. Empty where they are not known.
+	CPUs    string `json:"cpus,omitempty"`
+	Machine string `json:"machine,omitempty"`
 }
 
 // streamInterval is what the server received from the start to the end of one interval, on its own clock since the
@@ -139,6 +143,18 @@ type streamInterval struct {
 	Start time.Duration `json:"start"`
 	End   time.Duration `json:"end"`
 	Bytes int64         `json:"bytes"`
+	// Messages is how many one-way messages came (messages).
+	Messages int64 `json:"messages,omitempty"`
+	// Retransmits counts since the beginning of the window, Window (bytes) and Smoothed are the means of the connections;
+	// of the server's senders (stream).
+	Retransmits int64         `json:"retransmits,omitempty"`
+	Window      int64         `json:"congestion_window,omitempty"`
+	Smoothed    time.Duration `json:"smoothed_rtt,omitempty"`
+}
+
+// sound bounds what a server can make a client believe.
+func (i streamInterval) sound() bool {
+	return i.Start >= 0 && i.End > i.Start && i.Bytes >= 0 && i.Messages >= 0 && i.Retransmits >= 0 && i.Window >= 0 && i.Smoothed >= 0
 }
 
 // report is what the server saw.
@@ -146,9 +162,16 @@ type report struct {
 	Version string `json:"version"`
 	// Transactions that were answered, warm-up included (rr, crr).
 	Transactions int64 `json:"transactions"`
-	// Bytes received within the window, which was Window long on the server's clock (stream).
+	// Bytes received within the window, which was Window long on the server's clock (stream, messages).
 	Bytes  int64         `json:"bytes"`
 	Window time.Duration `json:"window"`
+	// Retransmits of the server's senders within the window, where they could be Sampled (stream).
+	Retransmits int64 `json:"retransmits,omitempty"`
+	Sampled     bool  `json:"sampled,omitempty"`
+	// Messages are what came of one-way messages within the window (messages).
+	Messages messageTally `json:"messages,omitzero"`
+	// Requests are what came of the requests of the window (rr over UDP).
+	Requests datagramReport `json:"requests,omitzero"`
 	// CPU time of the process over Elapsed; Elapsed is 0 where it is not known.
 	CPU     time.Duration     `json:"cpu"`
 	Elapsed time.Duration     `json:"elapsed"`
@@ -158,7 +181,8 @@ type report struct {
 // check bounds what a server can make a client believe.
 func (r report) check() error {
 	const mostFacts = 50
-	if r.Transactions < 0 || r.Bytes < 0 || r.Window < 0 || r.CPU < 0 || r.Elapsed < 0 || len(r.Facts) > mostFacts {
+	if r.Transactions < 0 || r.Bytes < 0 || r.Window < 0 || r.CPU < 0 || r.Elapsed < 0 || !r.Requests.possible() || len(r.Facts) > mostFacts ||
+		r.Retransmits < 0 || !r.Messages.sound() {
 		return errors.New("the server's report makes no sense")
 	}
 	return nil
@@ -175,6 +199,16 @@ type frameConn struct {
 	rw                  io.ReadWriter
 	writeKey, readKey   []byte
 	written, readFrames uint64
+	// ahead is a frame that is being read before anyone asks for it.
+	ahead *aheadFrame
+}
+
+// An aheadFrame is what reading ahead found; it is there once done is closed.
+type aheadFrame struct {
+	done    chan struct{}
+	kind    frameKind
+	payload []byte
+	err     error
 }
 
 func newFrameConn(rw io.ReadWriter, secret []byte, client, server nonce, isClient bool) *frameConn {
@@ -216,8 +250,31 @@ func (c *frameConn) write(kind frameKind, v any) error {
 	return err
 }
 
+// readAhead begins to read the frame that the next read returns, and calls failed when none will come: so the end of the
+// connection is noticed at once, also while nobody waits for a frame.
+func (c *frameConn) readAhead(failed func()) {
+	a := &aheadFrame{done: make(chan struct{})}
+	c.ahead = a
+	go func() {
+		a.kind, a.payload, a.err = c.readFrame()
+		close(a.done)
+		if a.err != nil {
+			failed()
+		}
+	}()
+}
+
 // read receives one frame.
 func (c *frameConn) read() (frameKind, []byte, error) {
+	if a := c.ahead; a != nil {
+		c.ahead = nil
+		<-a.done
+		return a.kind, a.payload, a.err
+	}
+	return c.readFrame()
+}
+
+func (c *frameConn) readFrame() (frameKind, []byte, error) {
 	var head [frameHeader]byte
 	if _, err := io.ReadFull(c.rw, head[:]); err != nil {
 		return 0, nil, err

@@ -150,7 +150,7 @@ func TestParamsValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Params){
-		"mode":           func(p *Params) { p.Mode = "load" },
+		"mode":           func(p *Params) { p.Mode = "sing" },
 		"protocol":       func(p *Params) { p.Protocol = "icmp" },
 		"crr over udp":   func(p *Params) { p.Mode = ModeCRR },
 		"no duration":    func(p *Params) { p.Duration = 0 },

@@ -36,9 +36,26 @@ type Start struct {
 	Response    int `json:"response,omitempty"`
 	Message     int `json:"message,omitempty"`
 	Connections int `json:"connections"`
+	// Direction is of stream; Batch and Rate (1/s, 0 for as many as go) are of messages.
+	Direction string  `json:"direction,omitempty"`
+	Batch     int     `json:"batch,omitempty"`
+	Rate      float64 `json:"message_rate,omitempty"`
+	// Wait is how both sides were to wait; empty is block.
+	Wait string `json:"wait,omitempty"`
+	// Schedule is what is offered (load).
+	Schedule string `json:"schedule,omitempty"`
 	// Warmup is discarded, Duration is the length of the window; in seconds.
 	Warmup   float64 `json:"warmup_seconds"`
 	Duration float64 `json:"duration_seconds"`
+}
+
+// Times are statistics of times in seconds.
+type Times struct {
+	Mean float64 `json:"mean"`
+	Min  float64 `json:"min"`
+	P50  float64 `json:"p50"`
+	P99  float64 `json:"p99"`
+	Max  float64 `json:"max"`
 }
 
 // Interval is what was measured in one part of the window, a second as a rule. Times are in seconds; those of the
@@ -57,9 +74,23 @@ type Interval struct {
 	P50   float64 `json:"rtt_p50,omitempty"`
 	P99   float64 `json:"rtt_p99,omitempty"`
 	Max   float64 `json:"rtt_max,omitempty"`
-	// Bytes is what the server received, Goodput the same in bit/s.
-	Bytes   int64   `json:"bytes,omitempty"`
-	Goodput float64 `json:"goodput,omitempty"`
+	// Response are the response times of the requests that were answered (load).
+	Response *Times `json:"response_time,omitempty"`
+	// Bytes is what was received, Goodput the same in bit/s. In a stream both ways they are the sums, and Upload and
+	// Download the goodput each way.
+	Bytes    int64   `json:"bytes,omitempty"`
+	Goodput  float64 `json:"goodput,omitempty"`
+	Upload   float64 `json:"upload_goodput,omitempty"`
+	Download float64 `json:"download_goodput,omitempty"`
+	// Retransmits is how many segments were sent again; CongestionWindow (bytes) and SmoothedRTT (seconds) are what
+	// TCP_INFO says of the senders at the end of the interval, the mean of the connections; in a stream both ways, of
+	// the client's.
+	Retransmits      int64   `json:"retransmits,omitempty"`
+	CongestionWindow int64   `json:"congestion_window_bytes,omitempty"`
+	SmoothedRTT      float64 `json:"smoothed_rtt_seconds,omitempty"`
+	// Messages is how many one-way messages arrived, MessageRate the same in 1/s.
+	Messages    int64   `json:"messages,omitempty"`
+	MessageRate float64 `json:"message_rate,omitempty"`
 }
 
 // Result is the last line of a measurement.
@@ -139,6 +170,9 @@ type FailedError struct{ Message string }
 
 func (e *FailedError) Error() string { return e.Message }
 
+// ErrUnfinished is the error of Read where all lines are good and the last is missing.
+var ErrUnfinished = errors.New("the engine's output ends before its result: it was cut short")
+
 // Read reads and checks what an execution printed. A *FailedError is returned where the engine reports one, and another
 // error where the output is not whole or not the engine's. The intervals that were read are returned in any case.
 func Read(printed []byte) (Run, error) {
@@ -173,7 +207,7 @@ func Read(printed []byte) (Run, error) {
 	if run.Start.Type == "" {
 		return run, errors.New("the engine printed no record: it did not run, or its output is lost")
 	}
-	return run, errors.New("the engine's output ends before its result: it was cut short")
+	return run, ErrUnfinished
 }
 
 // take reads one line, and returns true after the result.
@@ -227,10 +261,13 @@ func (r *Run) take(line []byte) (bool, error) {
 }
 
 func (i Interval) check() error {
-	if i.Second < 1 || i.Count < 0 || i.Bytes < 0 {
+	if i.Second < 1 || i.Count < 0 || i.Bytes < 0 || i.Retransmits < 0 || i.CongestionWindow < 0 || i.Messages < 0 {
 		return errors.New("an interval with a negative count")
 	}
-	for _, v := range []float64{i.Start, i.End, i.Rate, i.Mean, i.Min, i.P50, i.P99, i.Max, i.Goodput} {
+	if t := i.Response; t != nil && (!sound(t.Mean) || !sound(t.Min) || !sound(t.P50) || !sound(t.P99) || !sound(t.Max)) {
+		return errors.New("an interval with a response time that is negative or not finite")
+	}
+	for _, v := range []float64{i.Start, i.End, i.Rate, i.Mean, i.Min, i.P50, i.P99, i.Max, i.Goodput, i.Upload, i.Download, i.SmoothedRTT, i.MessageRate} {
 		if !sound(v) {
 			return errors.New("an interval with a value that is negative or not finite")
 		}

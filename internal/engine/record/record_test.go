@@ -99,6 +99,7 @@ func TestWrongOutput(t *testing.T) {
 		"unknown metric":  start + `{"type":"result","duration_seconds":1,"metrics":[{"name":"speed","unit":"s","value":1}]}`,
 		"no window":       start + `{"type":"result","metrics":[{"name":"rtt","unit":"s","value":1}]}`,
 		"bad histogram":   start + `{"type":"result","duration_seconds":1,"histogram":"AAAA","metrics":[{"name":"rtt","unit":"s","value":1}]}`,
+		"bad response":    start + `{"type":"interval","second":1,"response_time":{"p50":1,"p99":-1}}`,
 		"bad interval":    start + `{"type":"interval","second":1,"rtt_p50":-1}`,
 		"after the end":   string(printed(t)) + start,
 		"long fact":       start + `{"type":"result","duration_seconds":1,"facts":{"a":"` + strings.Repeat("x", maxText+1) + `"},"metrics":[{"name":"rtt","unit":"s","value":1}]}`,

@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
+
+	"nearfar/internal/engine/samples"
+)
+
+// TestLoadFiles: the samples give the same distribution as the result, and HdrHistogram's reader reads the histograms.
+func TestLoadFiles(t *testing.T) {
+	address, _ := startServer(t, "127.0.0.1:0", 0)
+	load := loadParams(TCP, 3)
+	rr, crr, udp := rrParams(TCP), rrParams(TCP), rrParams(UDP)
+	crr.Mode = ModeCRR
+	load.Duration, rr.Duration = 2200*time.Millisecond, 1200*time.Millisecond
+	for name, o := range map[string]RunOptions{
+		"load": loadOptions(address, load, 1000),
+		"rr":   {Server: address, Secret: testSecret, Params: rr},
+		"crr":  {Server: address, Secret: testSecret, Params: crr},
+		"udp":  {Server: address, Secret: testSecret, Params: udp},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var observations, log bytes.Buffer
+			o.Samples, o.Histograms = &observations, &log
+			r, err := Run(t.Context(), o, &collector{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := hdrhistogram.Decode([]byte(r.Histogram))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkSamples(t, &observations, o, want)
+			checkHistograms(t, &log, o, want)
+			if r.Facts["samples_dropped"] != "0" {
+				t.Errorf("dropped: %s", r.Facts["samples_dropped"])
+			}
+		})
+	}
+	o := loadOptions(address, streamParams(1), 1)
+	o.Load, o.Samples = Load{}, &bytes.Buffer{}
+	if _, err := Run(t.Context(), o, &collector{}); err == nil {
+		t.Error("a stream with samples")
+	}
+}
+
+func checkSamples(t *testing.T, b *bytes.Buffer, o RunOptions, want *hdrhistogram.Histogram) {
+	t.Helper()
+	got := NewHistogram()
+	due := map[int64]bool{}
+	h, dropped, err := samples.Read(b, func(s samples.Sample) error {
+		got.Record(s.Reply - s.Intended)
+		due[s.Intended] = true
+		if !s.Answered || s.Actual < s.Intended || s.Reply <= s.Actual || s.Intended < 0 {
+			return fmt.Errorf("%+v", s)
+		}
+		return nil
+	})
+	if err != nil || dropped != 0 || h.Mode != o.Params.Mode || h.Schedule == "" != (o.Params.Mode != ModeLoad) {
+		t.Fatalf("%+v, %d dropped, %v", h, dropped, err)
+	}
+	encoded, err := got.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded, err := hdrhistogram.Decode(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !decoded.Equals(want) {
+		t.Errorf("the samples have %d observations, the histogram %d, or others", got.Count(), want.TotalCount())
+	}
+	if o.Params.Mode == ModeLoad {
+		for n := range int64(2200) {
+			if !due[n*1e6] {
+				t.Fatalf("no request was intended for %d ms", n)
+			}
+		}
+	}
+}
+
+func checkHistograms(t *testing.T, b *bytes.Buffer, o RunOptions, want *hdrhistogram.Histogram) {
+	t.Helper()
+	reader := hdrhistogram.NewHistogramLogReader(b)
+	lines, tagged := 0, int64(0)
+	all := hdrhistogram.New(histogramLowest, histogramHighest, histogramDigits)
+	end := int64(0)
+	for {
+		h, err := reader.NextIntervalHistogram()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h == nil {
+			break
+		}
+		if h.Tag() != "" {
+			tagged += h.TotalCount()
+			continue
+		}
+		lines++
+		if since := time.Since(time.UnixMilli(h.StartTimeMs())); since < 0 || since > time.Minute || h.StartTimeMs() < end-2 || h.EndTimeMs() < h.StartTimeMs() {
+			t.Errorf("line %d from %d to %d, after %d", lines, h.StartTimeMs(), h.EndTimeMs(), end)
+		}
+		end = h.EndTimeMs()
+		all.Merge(h)
+	}
+	if !all.Equals(want) || lines == 0 {
+		t.Errorf("%d lines with %d observations, the result has %d", lines, all.TotalCount(), want.TotalCount())
+	}
+	if o.Params.Mode == ModeLoad && (tagged != want.TotalCount() || lines < 2) {
+		t.Errorf("%d lines, %d service times", lines, tagged)
+	}
+}
+
+// TestLoadMemory: a longer run takes no more memory than a short one. The collector is off, so what was allocated is what
+// is used.
+func TestLoadMemory(t *testing.T) {
+	address, _ := startServer(t, "127.0.0.1:0", 0)
+	allocated := func(protocol string, d time.Duration) uint64 {
+		p := loadParams(protocol, 10)
+		p.Duration = d
+		o := loadOptions(address, p, 5000)
+		var log, observations bytes.Buffer
+		log.Grow(1 << 20) // the files of a run take no memory
+		observations.Grow(1 << 20)
+		o.Histograms, o.Samples = &log, &observations
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := Run(t.Context(), o, &collector{}); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	for _, protocol := range []string{TCP, UDP} {
+		short, long := allocated(protocol, 100*time.Millisecond), allocated(protocol, time.Second)
+		if float64(long) > float64(short)*1.1 {
+			t.Errorf("%s: ten times the requests take %d bytes instead of %d", protocol, long, short)
+		}
+	}
+}

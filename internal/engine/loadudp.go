@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+)
+
+// Load over UDP: the requests go over the sockets in turn, each with its number. One that has no reply in time is lost.
+
+// loadReplyTimeout is how long a reply is waited for; what comes later is late, and counts as lost.
+const loadReplyTimeout = 2 * time.Second
+
+// The bounds of how many requests are remembered.
+const (
+	leastSlots = 1 << 10
+	mostSlots  = 1 << 21
+)
+
+// slot is a request that was sent. It is remembered until its place is taken by one that comes much later.
+type slot struct {
+	sequence         uint64
+	intended, actual int64
+	answered         bool
+}
+
+// udpLoad is the transport over UDP.
+type udpLoad struct {
+	tally   *tally
+	poller  *poller
+	sockets []*socket
+	turn    int
+	// slots remember the requests by number; their count is a power of two.
+	slots             []slot
+	sequence          uint64
+	newest            []uint64 // answered, of each socket
+	request, response []byte
+	// lastSent is when the last request left.
+	lastSent     int64
+	open         int64 // requests within the slots that have no reply
+	counts       datagramCounts
+	failedSocket *socket
+	pollFailed   bool
+}
+
+// slotsFor is how many requests must be remembered for the reply timeout at a rate.
+func slotsFor(rate float64) int {
+	n := uint64(min(rate*loadReplyTimeout.Seconds()*1.1, mostSlots))
+	return 1 << bits.Len64(max(n, leastSlots)-1)
+}
+
+// newUDPLoad prepares for the given connected sockets, which become non-blocking.
+func newUDPLoad(t *tally, sockets []*socket, c cookie, request, response int, rate float64) (*udpLoad, error) {
+	p, err := newPoller()
+	if err != nil {
+		return nil, err
+	}
+	u := &udpLoad{tally: t, poller: p, sockets: sockets, slots: make([]slot, slotsFor(rate)), newest: make([]uint64, len(sockets)),
+		request: newBuffer(request), response: newBuffer(response + 1)}
+	copy(u.request, c[:])
+	clear(u.request[cookieSize:datagramHeader])
+	for i, s := range sockets {
+		if err := p.add(s, i); err != nil {
+			p.close()
+			return nil, err
+		}
+	}
+	return u, nil
+}
+
+// timeout is how long a reply is really waited for: less than loadReplyTimeout where the slots do not suffice.
+func (u *udpLoad) timeout(rate float64) time.Duration {
+	return min(loadReplyTimeout, time.Duration(float64(len(u.slots))/rate*1e9))
+}
+
+//go:nosplit
+func (u *udpLoad) send(intended int64) bool {
+	s := u.sockets[u.turn]
+	sequence := u.sequence + 1
+	putSequence(u.request, sequence)
+	u.request[flagsOffset] = 0
+	if intended >= u.tally.start {
+		u.request[flagsOffset] = flagCounted
+	}
+	actual := nanotime()
+	// What the kernel has no buffer for is lost, like a datagram on the way.
+	if n := s.write(u.request); n < 0 && !s.noBuffers() {
+		if !s.timedOut() {
+			u.failedSocket = s
+		}
+		return false
+	}
+	u.sequence = sequence
+	if u.turn++; u.turn == len(u.sockets) {
+		u.turn = 0
+	}
+	at := &u.slots[sequence&uint64(len(u.slots)-1)]
+	if at.sequence == 0 || at.answered {
+		u.open++
+	}
+	*at = slot{sequence: sequence, intended: intended, actual: actual}
+	u.lastSent = actual
+	u.tally.left(intended, actual)
+	return true
+}
+
+//go:nosplit
+func (u *udpLoad) poll(timeout int64) bool {
+	if u.failedSocket != nil {
+		return false
+	}
+	n := u.poller.wait(timeout)
+	if n < 0 {
+		u.pollFailed = true
+		return false
+	}
+	for i := range n {
+		index, _, _ := u.poller.event(i)
+		s := u.sockets[index]
+		// Several at once, but not so many that a request that is due waits for long.
+		for range 8 {
+			size := s.read(u.response)
+			if size < 0 {
+				if !s.timedOut() {
+					u.failedSocket = s
+					return false
+				}
+				break
+			}
+			u.receive(index, size)
+		}
+	}
+	return true
+}
+
+// receive takes one datagram.
+//
+//go:nosplit
+func (u *udpLoad) receive(index, size int) {
+	now := nanotime()
+	if size != len(u.response)-1 || !sameCookie(u.response, u.request) {
+		u.counts.foreign++
+		return
+	}
+	sequence := sequenceOf(u.response)
+	if sequence > u.sequence {
+		u.counts.foreign++
+		return
+	}
+	if sequence == 0 {
+		return // a second reply to the opening datagram
+	}
+	counted := int64(u.response[flagsOffset] & flagCounted)
+	at := &u.slots[sequence&uint64(len(u.slots)-1)]
+	switch {
+	case at.sequence != sequence || !at.answered && now-at.actual > int64(loadReplyTimeout):
+		u.counts.late += counted
+		return
+	case at.answered:
+		u.counts.duplicates += counted
+		return
+	}
+	at.answered = true
+	u.open--
+	if sequence < u.newest[index] {
+		u.counts.outOfOrder += counted
+	} else {
+		u.newest[index] = sequence
+	}
+	u.tally.replied(at.intended, at.actual, now)
+}
+
+//go:nosplit
+func (u *udpLoad) outstanding(now int64) int64 {
+	if now-u.lastSent > int64(loadReplyTimeout) {
+		return 0
+	}
+	return u.open
+}
+
+func (u *udpLoad) leftovers(each func(intended, actual int64)) {
+	for _, s := range u.slots {
+		if s.sequence > 0 && !s.answered {
+			each(s.intended, s.actual)
+		}
+	}
+}
+
+func (u *udpLoad) err() error {
+	switch {
+	case u.pollFailed:
+		return fmt.Errorf("%w: %w", errPoller, u.poller.err())
+	case u.failedSocket.refused():
+		return errors.New("the server's data port is closed: did the server end, or does a firewall reject UDP?")
+	}
+	return fmt.Errorf("data socket: %w", u.failedSocket.err())
+}
+
+func (u *udpLoad) close() { u.poller.close() }

@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"nearfar/internal/engine/record"
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+)
+
+// An Objective is what the results of a load must keep: a statistic of a time below a limit, or the loss.
+type Objective struct {
+	text string
+	// metric and stat name the value; limit is in its base unit.
+	metric, stat string
+	limit        float64
+}
+
+// ParseObjective reads METRIC.STAT < DURATION, such as "response_time.p99 < 500us", of response_time or service_time; or
+// "loss < 0.1%".
+func ParseObjective(text string) (Objective, error) {
+	const want = "want, for example, 'response_time.p99 < 500us', 'service_time.p50 < 1ms' or 'loss < 0.1%'"
+	left, right, found := strings.Cut(text, "<")
+	left, right = strings.TrimSpace(left), strings.TrimSpace(right)
+	if !found || left == "" || right == "" || len(text) > 100 {
+		return Objective{}, fmt.Errorf("objective %q: %s", text, want)
+	}
+	o := Objective{text: left + " < " + right, metric: left}
+	if left == result.Loss {
+		ratio, err := experiment.ParseRatio(right)
+		o.limit = ratio
+		if err == nil && ratio == 0 {
+			err = errors.New("nothing is less than 0")
+		}
+		return o, wrapped("objective", err)
+	}
+	o.metric, o.stat, _ = strings.Cut(left, ".")
+	if o.metric != result.ResponseTime && o.metric != result.ServiceTime {
+		return Objective{}, fmt.Errorf("objective %q: %s or %s or %s: %s", text, result.ResponseTime, result.ServiceTime, result.Loss, want)
+	}
+	stats := []string{result.Mean, result.Max}
+	for _, p := range percentiles() {
+		stats = append(stats, result.PercentileStat(p))
+	}
+	if !slices.Contains(stats, o.stat) {
+		return Objective{}, fmt.Errorf("objective %q: no statistic %q: there are %s", text, o.stat, strings.Join(stats, ", "))
+	}
+	limit, err := experiment.ParseDuration(right)
+	if err == nil && limit <= 0 {
+		err = errors.New("nothing is less than 0")
+	}
+	o.limit = limit.Seconds()
+	return o, wrapped("objective", err)
+}
+
+func wrapped(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// String writes the objective as ParseObjective reads it.
+func (o Objective) String() string { return o.text }
+
+// Kept says whether a result of a load keeps the objective. Where requests stayed unanswered no objective is kept. An error
+// says that the result does not tell.
+func (o Objective) Kept(r record.Result) (bool, error) {
+	if v, _ := metric(r, result.Unanswered, ""); v > 0 {
+		return false, nil
+	}
+	v, found := metric(r, o.metric, o.stat)
+	switch {
+	case found:
+		return v < o.limit, nil
+	case o.metric == result.Loss:
+		return false, errors.New("loss is of udp; over tcp nothing is lost")
+	}
+	return false, fmt.Errorf("%s.%s needs more requests than came in %v at this rate: measure for longer",
+		o.metric, o.stat, time.Duration(r.Duration*1e9))
+}
+
+// metric finds a value of a result as a whole.
+func metric(r record.Result, name, stat string) (float64, bool) {
+	for _, m := range r.Metrics {
+		if m.Name == name && m.Stat == stat && m.Scope == "" {
+			return m.Value, true
+		}
+	}
+	return 0, false
+}

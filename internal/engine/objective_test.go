@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"nearfar/internal/engine/record"
+	"nearfar/internal/result"
+)
+
+func TestParseObjective(t *testing.T) {
+	for text, want := range map[string]Objective{
+		"response_time.p99 < 500us": {"response_time.p99 < 500us", result.ResponseTime, "p99", 500e-6},
+		" service_time.p99.9<2ms ":  {"service_time.p99.9 < 2ms", result.ServiceTime, "p99.9", 2e-3},
+		"response_time.max < 1s":    {"response_time.max < 1s", result.ResponseTime, "max", 1},
+		"loss < 0.1%":               {"loss < 0.1%", result.Loss, "", 0.001},
+	} {
+		got, err := ParseObjective(text)
+		if err != nil || got != want {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+		if again, err := ParseObjective(got.String()); err != nil || again != got {
+			t.Errorf("%q is not read again: %v", got, err)
+		}
+	}
+	for _, wrong := range []string{"", "response_time.p99", "response_time.p99 > 1ms", "rtt.p99 < 1ms", "response_time.p98 < 1ms",
+		"response_time < 1ms", "response_time.p99 < 1", "response_time.p99 < 0s", "loss < 0%", "loss < 200%", "loss < 1ms", "< 1ms", strings.Repeat("x", 200) + "<1ms"} {
+		if _, err := ParseObjective(wrong); err == nil {
+			t.Errorf("%q is taken", wrong)
+		}
+	}
+}
+
+func FuzzParseObjective(f *testing.F) {
+	f.Add("response_time.p99 < 500us")
+	f.Add("loss < 0.1%")
+	f.Fuzz(func(t *testing.T, text string) {
+		o, err := ParseObjective(text)
+		if err != nil {
+			return
+		}
+		if !(o.limit > 0) || math.IsInf(o.limit, 0) {
+			t.Fatalf("%q has a limit of %v", text, o.limit)
+		}
+		if again, err := ParseObjective(o.String()); err != nil || again != o {
+			t.Fatalf("%q is not read again: %+v, %v", o, again, err)
+		}
+	})
+}
+
+// queue gives the results of a server that answers so many requests a second, each in 10 us where it has nothing else to
+// do.
+func queue(capacity float64) func(rate float64) (record.Result, error) {
+	return func(rate float64) (record.Result, error) {
+		r := record.Result{Duration: 1, Metrics: []result.Metric{{Name: result.OfferedRate, Value: rate}}}
+		if rate >= capacity {
+			r.Metrics = append(r.Metrics, result.Metric{Name: result.Unanswered, Value: rate - capacity})
+			return r, nil
+		}
+		p99 := 10e-6 / (1 - rate/capacity)
+		r.Metrics = append(r.Metrics, result.Metric{Name: result.ResponseTime, Stat: result.P99, Value: p99})
+		return r, nil
+	}
+}
+
+func sweepOf(t *testing.T, objective string, rates []float64, measure func(float64) (record.Result, error)) (record.Sweep, error) {
+	t.Helper()
+	o, err := ParseObjective(objective)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	s := sweep{options: SweepOptions{Rates: rates, Objective: &o}, measure: measure, each: func(record.Point) error { told++; return nil }}
+	if err := s.curve(); err != nil {
+		return s.record, err
+	}
+	err = s.find()
+	if told != len(s.record.Points) {
+		t.Errorf("told of %d points of %d", told, len(s.record.Points))
+	}
+	return s.record, err
+}
+
+// TestSweepFinds: p99 is 50 us at 8/10 of the capacity.
+func TestSweepFinds(t *testing.T) {
+	s, err := sweepOf(t, "response_time.p99 < 50us", GeometricRates(1000, 64000), queue(20000))
+	if err != nil || s.Best == nil {
+		t.Fatal(s, err)
+	}
+	if *s.Best > 16000 || *s.Best < 16000/sweepPrecision {
+		t.Errorf("found %v, not 16000 to within 5 %%", *s.Best)
+	}
+	if last := s.Points[6-1]; last.Rate != 32000 || last.Unanswered != 12000 || len(s.Notes) != 1 {
+		t.Errorf("the curve does not end at the overload: %+v, %v", last, s.Notes)
+	}
+}
+
+func TestSweepEnds(t *testing.T) {
+	lowest, err := sweepOf(t, "response_time.p99 < 1us", []float64{3000, 1000}, queue(20000))
+	if err != nil || lowest.Best != nil || !strings.Contains(lowest.Verdict, "even the lowest rate, 1000/s") {
+		t.Error(lowest, err)
+	}
+	highest, err := sweepOf(t, "response_time.p99 < 1s", []float64{1000, 3000}, queue(20000))
+	if err != nil || highest.Best == nil || *highest.Best != 3000 || !strings.Contains(highest.Verdict, "the limit is higher") {
+		t.Error(highest, err)
+	}
+	_, err = sweepOf(t, "response_time.p99.9 < 1s", []float64{1000}, queue(20000))
+	if err == nil || !strings.Contains(err.Error(), "longer") {
+		t.Errorf("too few requests: %v", err)
+	}
+	gone := errors.New("gone")
+	if _, err := sweepOf(t, "loss < 1%", []float64{1}, func(float64) (record.Result, error) { return record.Result{}, gone }); !errors.Is(err, gone) {
+		t.Error(err)
+	}
+}
+
+func TestSweepValidates(t *testing.T) {
+	run := RunOptions{Params: loadParams(TCP, 1), Load: Load{Schedule: Schedule{Arrivals: ConstantArrivals}}}
+	loss, err := ParseObjective("loss < 1%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]SweepOptions{
+		"no rates":    {Run: run},
+		"many rates":  {Run: run, Rates: make([]float64, MaxSweepRates+1)},
+		"no rate":     {Run: run, Rates: []float64{0}},
+		"loss of tcp": {Run: run, Rates: []float64{1}, Objective: &loss},
+	} {
+		if _, err := Sweep(context.Background(), o, func(record.Point) error { return nil }); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestSweepWarnsOfSleep: the sender sleeps at the lower rates and spins at the higher.
+func TestSweepWarnsOfSleep(t *testing.T) {
+	for spin, want := range map[time.Duration]int{0: 0, DefaultSpin: 1, maxSpin: 0} {
+		s := sweep{options: SweepOptions{Rates: []float64{64000, 1000}, Run: RunOptions{Load: Load{Spin: spin}}}}
+		s.sleeps()
+		if len(s.record.Notes) != want {
+			t.Errorf("spinning for %v: %q", spin, s.record.Notes)
+		}
+	}
+}
+
+func TestGeometricRates(t *testing.T) {
+	if got := GeometricRates(1000, 5000); len(got) != 4 || got[2] != 4000 || got[3] != 5000 {
+		t.Error(got)
+	}
+	if got := GeometricRates(1000, 1000); len(got) != 1 {
+		t.Error(got)
+	}
+	if got := GeometricRates(1e-3, 1e9); len(got) > MaxSweepRates+2 {
+		t.Error(len(got))
+	}
+}
+
+// loadParams are those of a short load.
+func loadParams(protocol string, connections int) Params {
+	return Params{Mode: ModeLoad, Protocol: protocol, Request: 64, Response: 40, Connections: connections,
+		Warmup: 50 * time.Millisecond, Duration: 500 * time.Millisecond}
+}

@@ -1,0 +1,196 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"nearfar/internal/engine/record"
+	"nearfar/internal/result"
+)
+
+// A sweep measures a load at one rate after the other, and so gives the curve of latency against load.
+
+// sweepPrecision is how close the rate that a bisection finds is to one that fails, as a ratio.
+const sweepPrecision = 1.05
+
+// mostBisections bounds the rates that a bisection tries.
+const mostBisections = 10
+
+// MaxSweepRates bounds the rates of a sweep.
+const MaxSweepRates = 100
+
+// SweepOptions say what to sweep.
+type SweepOptions struct {
+	// Run is the load at each rate: its schedule's arrivals and seed count, its steps do not.
+	Run RunOptions
+	// Rates are in requests per second, and are measured from the lowest to the highest.
+	Rates []float64
+	// Objective, where it is not nil, is what the rate to be found must keep.
+	Objective *Objective
+}
+
+// GeometricRates are the rates from the lowest to the highest, each twice the one before; the last step may be shorter.
+func GeometricRates(lowest, highest float64) []float64 {
+	var rates []float64
+	for r := lowest; r < highest*(1-1e-9) && len(rates) <= MaxSweepRates; r *= 2 {
+		rates = append(rates, r)
+	}
+	return append(rates, highest)
+}
+
+// Sweep measures at each rate, and tells of each point when it has been measured. It goes no further than the first rate
+// at which requests stay unanswered: beyond that there is no curve. With an objective it then bisects between the highest
+// rate below the first that failed, and that one.
+func Sweep(ctx context.Context, o SweepOptions, each func(record.Point) error) (record.Sweep, error) {
+	if len(o.Rates) < 1 || len(o.Rates) > MaxSweepRates {
+		return record.Sweep{}, fmt.Errorf("%d rates: a sweep has from 1 to %d", len(o.Rates), MaxSweepRates)
+	}
+	if err := o.Validate(); err != nil {
+		return record.Sweep{}, err
+	}
+	s := sweep{options: o, each: each, measure: func(rate float64) (record.Result, error) { return runAt(ctx, o.Run, rate) }}
+	s.sleeps()
+	if err := s.curve(); err != nil {
+		return s.record, err
+	}
+	if o.Objective == nil {
+		return s.record, nil
+	}
+	return s.record, s.find()
+}
+
+// runAt measures at one rate.
+func runAt(ctx context.Context, o RunOptions, rate float64) (record.Result, error) {
+	o.Load.Schedule.Steps = []Step{{Rate: rate, Length: o.Params.Duration}}
+	o.Live = false
+	r, err := Run(ctx, o, silent{})
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("at %.6g/s: %w", rate, err)
+	}
+	return r, err
+}
+
+// silent is an Observer that keeps nothing.
+type silent struct{}
+
+func (silent) Start(record.Start) error       { return nil }
+func (silent) Interval(record.Interval) error { return nil }
+
+// sweep is a sweep at work.
+type sweep struct {
+	options SweepOptions
+	each    func(record.Point) error
+	measure func(rate float64) (record.Result, error)
+	record  record.Sweep
+}
+
+// point measures at a rate.
+func (s *sweep) point(rate float64, bisected bool) (record.Point, error) {
+	r, err := s.measure(rate)
+	if err != nil {
+		return record.Point{}, err
+	}
+	value := func(name, stat string) *float64 {
+		if v, found := metric(r, name, stat); found {
+			return &v
+		}
+		return nil
+	}
+	times := func(name string) record.PointTimes {
+		return record.PointTimes{P50: value(name, result.P50), P99: value(name, result.P99), P999: value(name, result.P999)}
+	}
+	p := record.Point{Rate: rate, Bisected: bisected, Response: times(result.ResponseTime), Service: times(result.ServiceTime),
+		LatenessP99: value(result.SendLateness, result.P99), Loss: value(result.Loss, "")}
+	p.Offered, _ = metric(r, result.OfferedRate, "")
+	p.Achieved, _ = metric(r, result.TransactionRate, "")
+	p.Unanswered, _ = metric(r, result.Unanswered, "")
+	if s.options.Objective != nil {
+		kept, err := s.options.Objective.Kept(r)
+		if err != nil {
+			return p, fmt.Errorf("at %.6g/s: %w", rate, err)
+		}
+		p.Kept = &kept
+	}
+	s.record.Points = append(s.record.Points, p)
+	return p, s.each(p)
+}
+
+// sleeps notes where the sender sleeps between requests at some rates and spins at others.
+func (s *sweep) sleeps() {
+	spin := s.options.Run.Load.Spin.Seconds()
+	if slices.Min(s.options.Rates)*spin < 1 && slices.Max(s.options.Rates)*spin >= 1 {
+		s.record.Notes = append(s.record.Notes, fmt.Sprintf("above %.0f/s the sender never sleeps; below it does, and its waking for a reply is part of the times: "+
+			"compare across that with --spin %v", 1/spin, maxSpin))
+	}
+}
+
+// curve measures the rates from the lowest.
+func (s *sweep) curve() error {
+	for _, rate := range slices.Sorted(slices.Values(s.options.Rates)) {
+		p, err := s.point(rate, false)
+		if err != nil {
+			return err
+		}
+		if p.Unanswered > 0 {
+			s.record.Notes = append(s.record.Notes, fmt.Sprintf("at %.6g/s requests stayed unanswered: higher rates are not measured", rate))
+			break
+		}
+	}
+	return nil
+}
+
+// find bisects for the highest rate that keeps the objective, and says what it found.
+func (s *sweep) find() error {
+	objective := s.options.Objective.String()
+	s.record.Objective = objective
+	points := s.record.Points
+	failed := slices.IndexFunc(points, func(p record.Point) bool { return !*p.Kept })
+	switch {
+	case failed == 0:
+		s.record.Verdict = fmt.Sprintf("even the lowest rate, %.6g/s, does not keep %s", points[0].Rate, objective)
+		return nil
+	case failed < 0:
+		highest := points[len(points)-1].Rate
+		s.record.Best = &highest
+		s.record.Verdict = fmt.Sprintf("the highest rate, %.6g/s, keeps %s: the limit is higher", highest, objective)
+		return nil
+	}
+	if slices.ContainsFunc(points[failed:], func(p record.Point) bool { return *p.Kept }) {
+		s.record.Notes = append(s.record.Notes, "a rate above one that failed kept the objective: the runs are too short, or the machine is not quiet")
+	}
+	low, high := points[failed-1].Rate, points[failed].Rate
+	for n := 0; high/low > sweepPrecision && n < mostBisections; n++ {
+		middle := math.Sqrt(low * high)
+		p, err := s.point(middle, true)
+		if err != nil {
+			return err
+		}
+		if *p.Kept {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	s.record.Best = &low
+	s.record.Verdict = fmt.Sprintf("the highest rate that keeps %s is %.6g/s; %.6g/s does not", objective, low, high)
+	return nil
+}
+
+// Validate says what of the options cannot be, before anything is measured.
+func (o SweepOptions) Validate() error {
+	if o.Objective != nil && o.Objective.metric == result.Loss && o.Run.Params.Protocol != UDP {
+		return errors.New("loss is of udp; over tcp nothing is lost")
+	}
+	for _, rate := range o.Rates {
+		run := o.Run
+		run.Load.Schedule.Steps = []Step{{Rate: rate, Length: max(run.Params.Duration, time.Nanosecond)}}
+		if err := run.Load.Validate(run.Params); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package engine
+
+import "sync/atomic"
+
+// The server's side of rr with timestamps.
+
+// stampedServer takes the stamps of one session on the server.
+type stampedServer struct {
+	socket *stampedSocket
+	offset clockOffset
+	// last is what is known of the request answered last; current and before are the times of sending.
+	last            serverStamps
+	current, before stampedTransaction
+	failure         error
+}
+
+func newStampedServer(s *socket, unit int) (*stampedServer, error) {
+	stamped, err := newStampedSocket(s, unit)
+	if err != nil {
+		return nil, err
+	}
+	if err := stamped.turn(false); err != nil {
+		return nil, err
+	}
+	return &stampedServer{socket: stamped, last: serverStamps{receive: noDuration, application: noDuration, send: noDuration}}, nil
+}
+
+// received takes note of a request that has just been read, turns the timestamps on or off as its flags ask, and puts what
+// is known of the one before into the response. False when the kernel refuses the timestamps.
+//
+//go:nosplit
+func (s *stampedServer) received(flags byte, response []byte, sequence uint32) bool {
+	now := nanotime()
+	if on := flags&flagStamped != 0; on != s.socket.on {
+		if s.failure = s.socket.turn(on); s.failure != nil {
+			return false
+		}
+		s.offset.refresh(now)
+		s.socket.rx = 0
+	}
+	putServerStamps(response, s.last)
+	rx := s.socket.rx
+	s.last = serverStamps{sequence: sequence, receive: duration(now+s.offset.ahead-rx, rx != 0), application: noDuration, send: noDuration}
+	s.current.start = now
+	return true
+}
+
+// sending is called right before the send call.
+//
+//go:nosplit
+func (s *stampedServer) sending() {
+	s.current.end = nanotime()
+	s.last.application = duration(s.current.end-s.current.start, true)
+}
+
+// sent reads when the response left.
+//
+//go:nosplit
+func (s *stampedServer) sent() {
+	if !s.socket.on {
+		return
+	}
+	s.socket.sent++
+	s.current.id, s.current.tx = s.socket.lastID(), 0
+	s.socket.transmits(&s.current, &s.before)
+	s.last.send = duration(s.current.tx-s.offset.ahead-s.current.end, s.current.tx != 0)
+	s.offset.refresh(s.current.end)
+}
+
+// stampedRRServer answers over TCP.
+type stampedRRServer struct {
+	stamps            *stampedServer
+	request, response []byte
+	// transactions is written by the hot thread alone.
+	transactions atomic.Int64
+}
+
+func newStampedRRServer(s *socket, request, response int) (*stampedRRServer, error) {
+	stamps, err := newStampedServer(s, response)
+	if err != nil {
+		return nil, err
+	}
+	return &stampedRRServer{stamps: stamps, request: newBuffer(request), response: newBuffer(response)}, nil
+}
+
+func (s *stampedRRServer) run() {
+	var answered int64
+	socket := s.stamps.socket
+	for socket.readAll(s.request) && s.stamps.received(s.request[0], s.response, uint32(answered+1)) {
+		s.stamps.sending()
+		n := socket.socket.write(s.response)
+		if n != len(s.response) && !writeRest(socket.socket, s.response, n) {
+			break
+		}
+		answered++
+		s.stamps.sent()
+	}
+	if s.stamps.failure != nil {
+		socket.socket.interrupt() // the client is told why
+	}
+	s.transactions.Store(answered)
+}
+
+// serveStamped answers over TCP with timestamps.
+func (d *dataServer) serveStamped(socket *socket) error {
+	s, err := newStampedRRServer(socket, d.params.Request, d.params.Response)
+	if err != nil {
+		return err
+	}
+	d.done.Facts = serverFacts(socket)
+	d.done.Facts["timestamps_device"] = s.stamps.socket.device()
+	account := startAccount()
+	d.threads = append(d.threads, onThread(socket, s.run))
+	if err := d.awaitStop(); err != nil {
+		return err
+	}
+	account.into(&d.done)
+	d.close()
+	d.done.Transactions = s.transactions.Load()
+	return s.stamps.failure
+}
