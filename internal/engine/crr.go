@@ -20,31 +20,32 @@ type crrClient struct {
 	// connects records the time from socket to connected, of the transactions that are recorded.
 	connects *Histogram
 	socket   socket
+	clock    clock
 	failed   bool // to connect
 	extra    bool // the server sent more than the response
 }
 
 func newCRRClient(c *connector, request, response int) *crrClient {
-	return &crrClient{connector: c, request: newBuffer(request), response: newBuffer(response), connects: NewHistogram()}
+	return &crrClient{connector: c, request: newBuffer(request), response: newBuffer(response), connects: NewHistogram(), clock: newClock()}
 }
 
-// run is the hot loop. A transaction is: socket, TCP_NODELAY, connect, request, response, the server's close, close.
+// run is the hot loop. A transaction is: socket, socket options, connect, request, response, the server's close, close.
 //
 //go:nosplit
 func (c *crrClient) run(h *Histogram, until int64) (int64, bool) {
-	start := nanotime()
+	start := c.clock.start()
 	for {
 		if !c.connector.connect(&c.socket) {
 			c.failed = true
 			return start, false
 		}
-		connected := nanotime()
+		connected := c.clock.now()
 		if !c.exchange() {
 			c.socket.close()
 			return start, false
 		}
 		c.socket.close()
-		now := nanotime()
+		now := c.clock.now()
 		if h != nil {
 			h.observe(start, now)
 			c.connects.Record(connected - start)

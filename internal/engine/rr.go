@@ -22,10 +22,11 @@ type transactor interface {
 type rrClient struct {
 	socket            *socket
 	request, response []byte
+	clock             clock
 }
 
 func newRRClient(s *socket, request, response int) *rrClient {
-	return &rrClient{socket: s, request: newBuffer(request), response: newBuffer(response)}
+	return &rrClient{socket: s, request: newBuffer(request), response: newBuffer(response), clock: newClock()}
 }
 
 // run is the hot loop. The end of one transaction is the start of the next, so that one reading of the clock for each is
@@ -33,7 +34,7 @@ func newRRClient(s *socket, request, response int) *rrClient {
 //
 //go:nosplit
 func (c *rrClient) run(h *Histogram, until int64) (int64, bool) {
-	start := nanotime()
+	start := c.clock.start()
 	for {
 		n := c.socket.write(c.request)
 		if n != len(c.request) && !writeRest(c.socket, c.request, n) {
@@ -43,7 +44,7 @@ func (c *rrClient) run(h *Histogram, until int64) (int64, bool) {
 		if n != len(c.response) && !readRest(c.socket, c.response, n) {
 			return start, false
 		}
-		now := nanotime()
+		now := c.clock.now()
 		if h != nil {
 			h.observe(start, now)
 		}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -249,7 +250,7 @@ func newConnector(peer netip.AddrPort, p Params) *connector {
 		sa := (*unix.RawSockaddrInet4)(unsafe.Pointer(&c.address))
 		sa.Family, sa.Addr = unix.AF_INET, ip.As4()
 		*(*[2]byte)(unsafe.Pointer(&sa.Port)) = [2]byte{byte(port >> 8), byte(port)}
-		c.length, c.family, c.options = unix.SizeofSockaddrInet4, unix.AF_INET, p.sockopts(unix.AF_INET)
+		c.length, c.family, c.options = unix.SizeofSockaddrInet4, unix.AF_INET, connectionOptions(unix.AF_INET, p)
 		return c
 	}
 	sa := (*unix.RawSockaddrInet6)(unsafe.Pointer(&c.address))
@@ -258,11 +259,23 @@ func newConnector(peer netip.AddrPort, p Params) *connector {
 	if v6, ok := sockaddr(peer).(*unix.SockaddrInet6); ok {
 		sa.Scope_id = v6.ZoneId
 	}
-	c.length, c.family, c.options = unix.SizeofSockaddrInet6, unix.AF_INET6, p.sockopts(unix.AF_INET6)
+	c.length, c.family, c.options = unix.SizeofSockaddrInet6, unix.AF_INET6, connectionOptions(unix.AF_INET6, p)
 	return c
 }
 
-// connect opens a connection into s: socket, TCP_NODELAY and what else was asked for, connect. False when it failed.
+// oneSegment is what fits into one TCP segment on every path, in bytes (RFC 9293, section 3.7.1).
+const oneSegment = 536
+
+// connectionOptions are the options to set on each connection of crr. Nagle's algorithm never holds back the first segment
+// of a connection, so TCP_NODELAY is left out where the request is no longer than one.
+func connectionOptions(family int, p Params) []sockopt {
+	return slices.DeleteFunc(p.sockopts(family), func(o sockopt) bool {
+		return o.option == unix.TCP_NODELAY && o.level == unix.IPPROTO_TCP && p.Request <= oneSegment
+	})
+}
+
+// connect opens a connection into s: socket, TCP_NODELAY (for requests of several segments) and what else was asked for,
+// connect. False when it failed.
 //
 //go:nosplit
 func (c *connector) connect(s *socket) bool {

@@ -178,7 +178,10 @@ func (c *client) transactionResult(t transactor, rec *recorder, w window, theirs
 		}
 	}
 	switch t := t.(type) {
+	case *rrClient:
+		facts["clock"] = t.clock.name()
 	case *crrClient:
+		facts["clock"] = t.clock.name()
 		r.Metrics = append(r.Metrics, t.connects.metrics(result.ConnectTime)...)
 		r.Notes = append(r.Notes, "rtt is that of a whole transaction: socket, connect, request, response, the server's close, and close.")
 	case *udpClient:
