@@ -3,19 +3,16 @@
 package e2e
 
 import (
-	"fmt"
 	"testing"
 )
 
 // Ground truth: wires whose delay is known. A wire of no delay is still a wire, so that arms differ by the delay alone.
 //
-// A process plays the wire where the kernel has no netem, and what else runs on the machine can only add to a delay. So
-// one of three runs has to hold the truth within the tolerance, and none may be below it.
+// On an idle machine the interval holds twice the delay within 5 us. A busy one can only add to it, the more the longer a
+// CPU waits for an answer: some 3 % were seen on a virtual machine with busy neighbours. So the test is strict below, and
+// leaves 5 % more above.
 func TestDelayIsFound(t *testing.T) {
-	const runs, tolerance = 3, 5e-6
-	truths := map[string]float64{"wire(delay=50us)": 100e-6, "wire(delay=200us)": 400e-6}
-	for run := 1; run <= runs; run++ {
-		a := measure(t, fmt.Sprintf(`
+	a := measure(t, `
 nearfar: v1
 name: delay
 baseline: w0
@@ -25,31 +22,28 @@ arms:
   w200: {lab: {path: [{wire: {delay: 200us}}]}}
 workloads:
   - {name: rr, tool: native, mode: rr, request: 64B, duration: 500ms, warmup: 200ms}
-schedule: {blocks: 10, seed: %d}
-`, run))
-		wantNoFailures(t, a)
-		held := 0
-		for _, l := range a.Layers {
-			truth, ok := truths[l.Layer]
-			if !ok {
-				continue
-			}
-			if l.Interval == nil {
-				t.Fatalf("%s has no interval", l.Layer)
-			}
-			t.Logf("run %d: %s costs %.2f us [%.2f, %.2f], and should %.0f", run, l.Layer, l.Cost*1e6, l.Interval[0]*1e6, l.Interval[1]*1e6, truth*1e6)
-			if l.Interval[1] < truth-tolerance {
-				t.Errorf("%s: [%g, %g] lies below %g", l.Layer, l.Interval[0], l.Interval[1], truth)
-			}
-			if l.Interval[0] <= truth+tolerance {
-				held++
-			}
+schedule: {blocks: 10, seed: 1}
+`)
+	wantNoFailures(t, a)
+	truths := map[string]float64{"wire(delay=50us)": 100e-6, "wire(delay=200us)": 400e-6}
+	for _, l := range a.Layers {
+		truth, ok := truths[l.Layer]
+		if !ok {
+			continue
 		}
-		if held == len(truths) {
-			return
+		delete(truths, l.Layer)
+		if l.Interval == nil {
+			t.Fatalf("%s has no interval", l.Layer)
+		}
+		t.Logf("%s costs %.2f us [%.2f, %.2f], and should %.0f", l.Layer, l.Cost*1e6, l.Interval[0]*1e6, l.Interval[1]*1e6, truth*1e6)
+		const tolerance = 5e-6
+		if l.Interval[1] < truth-tolerance || l.Interval[0] > 1.05*truth+tolerance {
+			t.Errorf("%s: [%g, %g], want %g", l.Layer, l.Interval[0], l.Interval[1], truth)
 		}
 	}
-	t.Errorf("no run of %d held twice the delays within %g s", runs, float64(tolerance))
+	for layer := range truths {
+		t.Errorf("no cost of %s in %+v", layer, a.Layers)
+	}
 }
 
 // Goodput of TCP through a wire of 1 Gbit/s: 1448 of each 1514 bytes on the wire are the application's (1500 of MTU less 20
