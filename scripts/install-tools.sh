@@ -69,9 +69,12 @@ if [ "$manager" = apt-get ]; then
 		codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
 		mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
 			sed -n -e 's/^URIs: *\([^ ]*debian\)\/*$/\1/p' -e 's/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*debian\)\/* .*/\2/p' | head -n 1)
-		printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: non-free\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n' \
-			"${mirror:-http://deb.debian.org/debian}" "$codename" |
-			$as_root tee /etc/apt/sources.list.d/nearfar-non-free.sources >/dev/null
+		if [ -n "$mirror" ]; then
+			printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: non-free\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n' \
+				"$mirror" "$codename" | $as_root tee /etc/apt/sources.list.d/nearfar-non-free.sources >/dev/null
+		else
+			echo "install-tools: no Debian mirror in the package sources: add their component non-free by hand, for netperf" >&2
+		fi
 	fi
 	$as_root apt-get update -qq || echo "install-tools: apt-get update failed; going on with the lists there are" >&2
 	for package in $(missing "$(programs apt-get)"); do
