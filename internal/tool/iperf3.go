@@ -35,9 +35,7 @@ func (*Iperf3) Name() string { return iperf3Name }
 
 // Probe asks for the version.
 func (*Iperf3) Probe() Probe {
-	return Probe{Programs: []string{"iperf3"}, Argv: []string{"iperf3", "--version"}, Version: func(printed []byte) string {
-		return find(iperf3Version, plain(printed))
-	}}
+	return probe(iperf3Version, []string{"iperf3"}, "iperf3", "--version")
 }
 
 // Plan gives a server that ends after one client, and a client that prints JSON. iperf3 takes whole seconds (it reads

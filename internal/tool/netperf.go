@@ -35,9 +35,7 @@ func (*Netperf) Name() string { return netperfName }
 
 // Probe asks for the version.
 func (*Netperf) Probe() Probe {
-	return Probe{Programs: []string{"netperf", "netserver"}, Argv: []string{"netperf", "-V"}, Version: func(printed []byte) string {
-		return find(netperfVersion, plain(printed))
-	}}
+	return probe(netperfVersion, []string{"netperf", "netserver"}, "netperf", "-V")
 }
 
 // Plan gives a netserver in the foreground and a client that prints selected values as KEY=value lines. netperf takes

@@ -34,9 +34,7 @@ func (*Ping) Name() string { return pingName }
 
 // Probe asks for the version.
 func (*Ping) Probe() Probe {
-	return Probe{Programs: []string{"ping"}, Argv: []string{"ping", "-V"}, Version: func(printed []byte) string {
-		return find(pingVersion, plain(printed))
-	}}
+	return probe(pingVersion, []string{"ping"}, "ping", "-V")
 }
 
 // Plan gives a ping that sends as many requests as fit into the duration at the interval (1 s where none is given), and

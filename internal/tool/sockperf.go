@@ -34,9 +34,7 @@ func (*Sockperf) Name() string { return sockperfName }
 
 // Probe asks for the version.
 func (*Sockperf) Probe() Probe {
-	return Probe{Programs: []string{"sockperf"}, Argv: []string{"sockperf", "--version"}, Version: func(printed []byte) string {
-		return find(sockperfVersion, plain(printed))
-	}}
+	return probe(sockperfVersion, []string{"sockperf"}, "sockperf", "--version")
 }
 
 // Plan gives a server and a ping-pong client that reports the full round trip. sockperf takes whole seconds and cuts

@@ -110,3 +110,8 @@ func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return excerpt(text[strings.LastIndexByte(text, '\n')+1:])
 }
+
+// probe is one that finds the version, the first group of the pattern, in what the command prints.
+func probe(version *regexp.Regexp, programs []string, argv ...string) Probe {
+	return Probe{Programs: programs, Argv: argv, Version: func(printed []byte) string { return find(version, plain(printed)) }}
+}
