@@ -1,7 +1,7 @@
 // Package result holds what measuring yields: metrics under their canonical names, and the records of trials.
 //
 // Every value is in base units: seconds, bits per second, plain ratios and counts. The table of names, units and
-// directions is the one in docs/metrics.md.
+// directions is the one in docs/results.md.
 package result
 
 import "strconv"

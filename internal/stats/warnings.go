@@ -87,33 +87,52 @@ func Drift(values []Value, level float64) (Warning, bool) {
 		return Warning{}, false
 	}
 	var rises float64
-	var slopes []float64
 	for i, a := range sorted {
 		for _, b := range sorted[i+1:] {
 			switch {
 			case b.Block == a.Block:
-				continue
 			case b.Value > a.Value:
 				rises++
 			case b.Value < a.Value:
 				rises--
 			}
-			slopes = append(slopes, (b.Value-a.Value)/float64(b.Block-a.Block))
 		}
 	}
-	if len(slopes) == 0 {
+	p := kendallP(rises, sorted)
+	if p >= 0.01 {
 		return Warning{}, false
 	}
-	p := kendallP(rises, sorted)
-	slices.Sort(slopes)
-	change := median(slopes) * float64(sorted[n-1].Block-sorted[0].Block)
+	change := medianSlope(sorted) * float64(sorted[n-1].Block-sorted[0].Block)
 	relative := change / math.Abs(level)
-	if p >= 0.01 || !known(relative).Known || math.Abs(relative) < notable {
+	if !known(relative).Known || math.Abs(relative) < notable {
 		return Warning{}, false
 	}
 	return Warning{CodeDrift, map[string]float64{
 		"blocks": float64(n), "change": change, "relative": relative, "p_value": p,
 	}}, true
+}
+
+// maxSloped is of how many values the slopes between all pairs are looked at: half a million. The slopes of MaxBlocks would take
+// 400 MB.
+const maxSloped = 1000
+
+// medianSlope is the median slope between pairs of values, NaN where all are of one block. Of more than maxSloped values it takes
+// some that are evenly spread.
+func medianSlope(sorted []Value) float64 {
+	step := (len(sorted) + maxSloped - 1) / maxSloped
+	var slopes []float64
+	for i := 0; i < len(sorted); i += step {
+		for j := i + step; j < len(sorted); j += step {
+			if a, b := sorted[i], sorted[j]; a.Block != b.Block {
+				slopes = append(slopes, (b.Value-a.Value)/float64(b.Block-a.Block))
+			}
+		}
+	}
+	if len(slopes) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(slopes)
+	return median(slopes)
 }
 
 // kendallP is the two-sided p-value of Mann-Kendall's S, from its normal approximation with the correction for continuity and

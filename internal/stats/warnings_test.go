@@ -64,6 +64,26 @@ func TestWarnDrift(t *testing.T) {
 	}
 }
 
+// TestDriftOfManyBlocks: of thousands of blocks only some pairs are looked at, and the change is found to be the same.
+func TestDriftOfManyBlocks(t *testing.T) {
+	var values []float64
+	for i := range 2500 {
+		values = append(values, 100+0.01*float64(i)+float64(i%7))
+	}
+	w, ok := Drift(series(values...), 100)
+	if !ok || math.Abs(w.Facts["change"]-24.99) > 0.3 || w.Facts["blocks"] != 2500 {
+		t.Errorf("%v %+v", ok, w)
+	}
+	// All of one block have no slope.
+	same := make([]Value, 20)
+	for i := range same {
+		same[i] = Value{1, float64(i)}
+	}
+	if w, ok := Drift(same, 10); ok {
+		t.Errorf("within one block: %+v", w)
+	}
+}
+
 func TestWarnBimodal(t *testing.T) {
 	w, ok := Bimodal([]float64{10.1, 14.9, 10.2, 15.1, 10, 10.3, 15, 14.8, 10.1, 10.2})
 	if !ok || w.Facts["below"] != 6 || w.Facts["above"] != 4 || !near(w.Facts["low"], 10.15) || !near(w.Facts["high"], 14.95) || !near(w.Facts["gap"], 4.5) {

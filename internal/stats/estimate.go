@@ -1,0 +1,88 @@
+package stats
+
+import (
+	"math"
+	"slices"
+)
+
+// Estimate is a figure with an interval at the level that a set of checks asks for: with so many checks, each interval has the
+// confidence 1 - Alpha / checks, so that with the confidence Confidence all of them hold at once (Bonferroni).
+type Estimate struct {
+	// Value is the figure. Unknown without values, or where there is no such figure: no ratio to a baseline of 0.
+	Value Quantity
+	// Interval holds the truth with the confidence of the level; unknown where there are too few trials for that.
+	Interval Interval
+	// Trials is how many there are: of the side that has fewer, or of blocks with both.
+	Trials int
+	// missing is how many more it takes until there is an interval.
+	missing int
+	needed  func(distance float64) int
+}
+
+// Needed is how many more trials (on each side), or blocks, would tell the true figure apart from the bound with the probability
+// Power, if it is as estimated: -1 where that is not known or more than MaxBlocks. It is at least 1: it is asked where these have not
+// sufficed.
+func (e Estimate) Needed(bound float64) int {
+	switch {
+	case !e.Value.Known:
+		return -1
+	case !e.Interval.Known:
+		return max(1, e.missing)
+	}
+	n := e.needed(math.Abs(e.Value.Value - bound))
+	if n < 0 {
+		return -1
+	}
+	return max(1, n)
+}
+
+// Level is the level of one of so many checks.
+func Level(checks int) float64 { return Alpha / float64(max(checks, 1)) }
+
+// EstimateLevel is the median of a side's own trials.
+func EstimateLevel(values []float64, checks int) Estimate {
+	return estimateMedian(Summarize(values).sorted, checks)
+}
+
+// EstimatePaired is the change of an arm against the baseline of the same block, absolute and relative, as Compare has it.
+func EstimatePaired(p Pair, checks int) (change, relative Estimate) {
+	differences, ratios := p.differences()
+	change = estimateMedian(differences, checks)
+	if len(ratios) < len(differences) {
+		ratios = nil
+	}
+	return change, estimateMedian(ratios, checks)
+}
+
+// EstimateSamples is the change of an arm against a baseline with which it shares no blocks, absolute and relative, as
+// CompareSamples has it.
+func EstimateSamples(s Samples, checks int) (change, relative Estimate) {
+	t, level := newTwoSample(s), Level(checks)
+	if t.pairs() == 0 {
+		return Estimate{}, Estimate{}
+	}
+	of := func(s shift, centre float64) Estimate {
+		return Estimate{
+			Value: known(centre), Interval: t.interval(s, level), Trials: min(t.m, t.n), missing: t.missing(level),
+			needed: func(distance float64) int { return t.needed(s, distance, level) },
+		}
+	}
+	change = of(t.differences, t.centre)
+	if t.ratios.pairs() > 0 {
+		relative = of(t.ratios, t.ratios.median())
+	}
+	return change, relative
+}
+
+// estimateMedian is the median of sorted values with its exact interval.
+func estimateMedian(sorted []float64, checks int) Estimate {
+	if len(sorted) == 0 {
+		return Estimate{}
+	}
+	noise := newNoise(slices.Clone(sorted))
+	noise.tests = max(checks, 1)
+	return Estimate{
+		Value: known(median(sorted)), Interval: medianInterval(sorted, 1-Level(checks)), Trials: len(sorted),
+		missing: MinBlocks(checks, Alpha) - len(sorted), needed: noise.BlocksNeeded,
+	}
+}

@@ -1,0 +1,284 @@
+package stats
+
+import (
+	"math"
+	"sort"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Samples are the trials of an arm and of a baseline that share no blocks: of two runs, or recorded elsewhere. Values that are no
+// finite numbers are left out.
+type Samples struct {
+	Arm, Baseline []float64
+}
+
+// SampleComparison is an arm against a baseline with which it shares no blocks.
+type SampleComparison struct {
+	// ArmTrials and BaselineTrials are how many trials have a value.
+	ArmTrials, BaselineTrials int
+	// Difference is the median of all differences between a trial of the arm and a trial of the baseline (Hodges and Lehmann).
+	// Known from one trial a side on.
+	Difference Quantity
+	// Interval holds the median of the difference between two such trials drawn at random, with the confidence Confidence.
+	Interval Interval
+	// Relative is the median of all ratios of a trial of the arm and a trial of the baseline, less 1; RelativeInterval is its
+	// interval. Unknown unless every baseline value is above 0 and no arm value below it.
+	Relative         Quantity
+	RelativeInterval Interval
+	// Widened says that the intervals were extended to 0, because the table as a whole does not allow 0 to be excluded.
+	Widened bool
+	// RawPValue is the two-sided p-value, PValue the same after Holm's correction for the table. Known where any outcome could
+	// have been significant.
+	RawPValue, PValue Quantity
+	// Detectable is about the smallest true difference that this comparison would have found with a probability of Power.
+	// Unknown where the trials are too few, or do not vary at all.
+	Detectable Quantity
+	// TrialsNeeded is how many more trials on each side would resolve the difference as observed: 0 where it is resolved, -1 where
+	// that is not known or more than MaxBlocks. With too few trials it is the number up to the fewest that can resolve any.
+	TrialsNeeded int
+	Verdict      Verdict
+	// Reason says why a verdict is NotComparable: ReasonNoTrials or ReasonTooFewTrials; empty otherwise.
+	Reason string
+	sample twoSample
+}
+
+// ReasonTooFewTrials is the reason for NotComparable where there are no blocks to be too few.
+const ReasonTooFewTrials = "too-few-trials"
+
+// CompareSamples compares every pair of samples of a table, in the same order, and corrects their p-values for each other. The
+// verdicts are those of CompareAll, and the intervals agree with them in the same way.
+//
+// Both ends of an interval are differences between two trials: the (k+1)th smallest and the (k+1)th largest of all. k is the
+// smaller one of two: that of the exact Mann-Whitney test, which holds where both sides scatter alike (Hollander, Wolfe and Chicken,
+// Nonparametric Statistical Methods, 3rd ed. 2014, section 4.3), and that of a test which lets each side have a scatter and a
+// shape of its own (shift.deviation). The p-value is the larger one of the two, and excludes 0 exactly where the interval of
+// its level does.
+func CompareSamples(table []Samples) []SampleComparison {
+	compared := make([]SampleComparison, len(table))
+	var raw []float64
+	for i, s := range table {
+		compared[i] = compareSamples(s)
+		if compared[i].RawPValue.Known {
+			raw = append(raw, compared[i].RawPValue.Value)
+		}
+	}
+	corrected := Holm(raw)
+	tests := max(len(corrected), 1)
+	for i := range compared {
+		c := &compared[i]
+		if c.RawPValue.Known {
+			c.PValue = known(corrected[0])
+			corrected = corrected[1:]
+		}
+		c.decide(tests)
+	}
+	return compared
+}
+
+// compareSamples does what depends on one pair of samples alone.
+func compareSamples(s Samples) SampleComparison {
+	t := newTwoSample(s)
+	c := SampleComparison{ArmTrials: t.n, BaselineTrials: t.m, TrialsNeeded: -1, sample: t}
+	if t.pairs() == 0 {
+		return c
+	}
+	c.Difference, c.Interval = known(t.centre), t.interval(t.differences, Alpha)
+	if t.ratios.pairs() > 0 {
+		c.Relative, c.RelativeInterval = known(t.ratios.median()), t.interval(t.ratios, Alpha)
+	}
+	if t.cut(Alpha) >= 0 {
+		notAbove := t.differences.count(0, true)
+		notBelow := t.pairs() - t.differences.count(0, false)
+		c.RawPValue = known(t.p(min(notAbove, notBelow)))
+	}
+	return c
+}
+
+// decide gives the verdict and what depends on the size of the table.
+func (c *SampleComparison) decide(tests int) {
+	level := Alpha / float64(tests)
+	significant := c.PValue.Known && c.PValue.Value <= Alpha
+	switch {
+	case c.sample.pairs() == 0:
+		c.Verdict, c.Reason = NotComparable, ReasonNoTrials
+		c.TrialsNeeded = MinTrials(tests, Alpha)
+		return
+	case c.sample.cut(level) < 0 && !significant:
+		c.Verdict, c.Reason = NotComparable, ReasonTooFewTrials
+		c.TrialsNeeded = c.sample.missing(level)
+		return
+	}
+	c.Detectable = c.sample.detectable(level)
+	if significant {
+		c.Verdict = Higher
+		if c.Difference.Value < 0 {
+			c.Verdict = Lower
+		}
+		c.TrialsNeeded = 0
+		return
+	}
+	c.Verdict = NoDifference
+	c.TrialsNeeded = c.sample.needed(c.sample.differences, c.Difference.Value, level)
+	if c.TrialsNeeded == 0 {
+		c.TrialsNeeded = 1 // as with blocks: these should have sufficed and did not
+	}
+	for _, interval := range []*Interval{&c.Interval, &c.RelativeInterval} {
+		if interval.Known && !interval.Contains(0) {
+			*interval = interval.extend(0)
+			c.Widened = true
+		}
+	}
+}
+
+// twoSample is what two samples say at any level.
+type twoSample struct {
+	// m and n are how many values the baseline and the arm have.
+	m, n                int
+	differences, ratios shift
+	null                rankCount
+	// cuts remembers cut, by level.
+	cuts map[float64]int
+	// centre is the median of the differences. deviation is the standard error of the share of pairs that lie above it, and
+	// freedom its degrees of freedom, 0 where it is not known.
+	centre, deviation, freedom float64
+}
+
+func newTwoSample(s Samples) twoSample {
+	arm, baseline := Summarize(s.Arm).sorted, Summarize(s.Baseline).sorted
+	t := twoSample{m: len(baseline), n: len(arm), cuts: map[float64]int{}}
+	if t.m == 0 || t.n == 0 {
+		return t
+	}
+	t.null = newRankCount(t.m, t.n)
+	t.differences = shift{arm, baseline, func(a, b float64) float64 { return a - b }}
+	if baseline[0] > 0 && arm[0] >= 0 {
+		t.ratios = shift{arm, baseline, func(a, b float64) float64 { return a/b - 1 }}
+	}
+	t.centre = t.differences.median()
+	if deviation, freedom, ok := t.differences.deviation(t.centre); ok {
+		t.deviation, t.freedom = deviation, freedom
+	}
+	// One count cuts both lists, so that the difference and the ratio never contradict each other: the larger error of the two.
+	if t.ratios.pairs() > 0 {
+		if deviation, freedom, ok := t.ratios.deviation(t.ratios.median()); ok && deviation > t.deviation {
+			t.deviation, t.freedom = deviation, freedom
+		}
+	}
+	return t
+}
+
+func (t twoSample) pairs() int { return t.m * t.n }
+
+// p is the two-sided p-value where c of the pairs have the rarer sign or none.
+func (t twoSample) p(c int) float64 {
+	if t.freedom == 0 {
+		return 1
+	}
+	half, count := float64(t.pairs())/2, float64(c)+0.5
+	if count >= half {
+		return 1
+	}
+	p := t.null.p(c)
+	if t.deviation > 0 {
+		z := (half - count) / (t.deviation * float64(t.pairs()))
+		p = math.Max(p, 2*distuv.StudentsT{Sigma: 1, Nu: t.freedom}.CDF(-z))
+	}
+	return p
+}
+
+// leastSide is how many trials there must be on each side. Of fewer, those draws have an interval in which the trials of the side
+// happen to lie close together, and it holds the truth in half of them only, where that side scatters more than the other.
+const leastSide = 6
+
+// cut is the largest count whose p-value is at most alpha; -1 where even 0 is too likely, or a side has too few trials.
+func (t twoSample) cut(alpha float64) int {
+	if min(t.m, t.n) < leastSide {
+		return -1
+	}
+	k, ok := t.cuts[alpha]
+	if !ok {
+		k = sort.Search(t.pairs()/2+1, func(c int) bool { return t.p(c) > alpha }) - 1
+		t.cuts[alpha] = k
+	}
+	return k
+}
+
+// interval is that of the median of all differences with the confidence 1 - alpha.
+func (t twoSample) interval(s shift, alpha float64) Interval {
+	k := t.cut(alpha)
+	if k < 0 {
+		return Interval{}
+	}
+	return knownInterval(s.at(k+1), s.at(s.pairs()-k))
+}
+
+// missing is how many trials more it takes on each side until any difference can be found at the level.
+func (t twoSample) missing(level float64) int {
+	return max(1, MinTrials(1, level)-min(t.m, t.n))
+}
+
+// detectable is the difference that is found with the probability Power: so large that the share of pairs with the wrong sign
+// stays below the count that the level allows (Noether, JASA 82, 1987).
+func (t twoSample) detectable(alpha float64) Quantity {
+	k := t.cut(alpha)
+	if k < 0 || t.deviation == 0 {
+		return Quantity{}
+	}
+	allowed := allowedShare((float64(k)+0.5)/float64(t.pairs()), t.deviation)
+	low, high := 0.0, t.differences.of(t.differences.above[t.n-1], t.differences.below[0])-
+		t.differences.of(t.differences.above[0], t.differences.below[t.m-1])
+	if !known(high).Known {
+		return Quantity{}
+	}
+	for range 60 {
+		if middle := low + (high-low)/2; t.differences.wrong(t.centre, middle) > allowed {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return known(high)
+}
+
+// allowedShare is how likely the wrong sign of a pair may be, so that the share found is at most limit with the probability
+// Power. The error of the share is deviation where one sign is as likely as the other, and less where one is rare.
+func allowedShare(limit, deviation float64) float64 {
+	z := distuv.UnitNormal.Quantile(Power)
+	low, high := 0.0, limit
+	for range 60 {
+		if q := (low + high) / 2; q+z*deviation*2*math.Sqrt(q*(1-q)) > limit {
+			high = q
+		} else {
+			low = q
+		}
+	}
+	return low
+}
+
+// needed is how many more trials on each side find a true difference of this size with the probability Power at level alpha:
+// 0 where these ones do, -1 where that is not known or more than MaxBlocks.
+func (t twoSample) needed(s shift, difference, alpha float64) int {
+	difference = math.Abs(difference)
+	if t.deviation == 0 || s.pairs() == 0 || !known(difference).Known {
+		return -1
+	}
+	wrong := s.wrong(s.median(), difference)
+	if wrong >= 0.5 {
+		return -1
+	}
+	size := func(m, n float64) float64 { return m * n / (m + n) }
+	now := size(float64(t.m), float64(t.n))
+	enough := func(more int) bool {
+		m, n := float64(t.m+more), float64(t.n+more)
+		deviation := t.deviation * math.Sqrt(now/size(m, n))
+		quantile := distuv.StudentsT{Sigma: 1, Nu: t.freedom * (m + n) / float64(t.m+t.n)}.Quantile(1 - alpha/2)
+		return allowedShare(0.5-quantile*deviation-0.5/(m*n), deviation) >= wrong
+	}
+	fewest := max(0, MinTrials(1, alpha)-min(t.m, t.n))
+	more := fewest + sort.Search(MaxBlocks+1-fewest, func(i int) bool { return enough(fewest + i) })
+	if more > MaxBlocks {
+		return -1
+	}
+	return more
+}
