@@ -47,7 +47,7 @@ func (r *reader) background(beside Workload, f fields, common *Placement) *Workl
 	case length > maxBeside:
 		r.wrong(v.key, "at most "+FormatDuration(maxBeside), "a workload of %s is too long to have a background", FormatDuration(length))
 	}
-	w := Workload{Name: "background", Tool: can.tool, Mode: can.mode, Protocol: can.protocol}
+	w := Workload{Name: "background", Tool: can.tool, Mode: can.mode, Protocol: can.protocol, IP: beside.IP}
 	r.measured(&w, inner, can)
 	w.Warmup = backgroundWarmup
 	w.Placement = r.placed(w, inner, common)

@@ -13,6 +13,8 @@ type Experiment struct {
 	Arms      []Arm      `json:"arms"`
 	Workloads []Workload `json:"workloads"`
 	Schedule  Schedule   `json:"schedule"`
+	// Imported says that the results were recorded elsewhere and read in; see Recorded.
+	Imported bool `json:"imported,omitempty"`
 }
 
 // Arm is one configuration under comparison.
@@ -76,6 +78,12 @@ const (
 	ICMP = "icmp"
 )
 
+// The versions of IP.
+const (
+	IPv4 = 4
+	IPv6 = 6
+)
+
 // Workload is one tool, one mode and its parameters.
 type Workload struct {
 	Name string `json:"name"`
@@ -83,6 +91,8 @@ type Workload struct {
 	Mode string `json:"mode"`
 	// Protocol is tcp, udp or icmp.
 	Protocol string `json:"protocol"`
+	// IP is the version of IP that it is carried by: IPv4 or IPv6. 0, of what was recorded elsewhere: not known.
+	IP int `json:"ip,omitempty"`
 	// Request and Response are application message sizes in bytes (rr, crr, load). Ping: Request is the ICMP payload.
 	Request  int `json:"request,omitempty"`
 	Response int `json:"response,omitempty"`
@@ -150,13 +160,15 @@ const (
 	WaitBlock = "block"
 	// WaitBusyPoll has the kernel look at the device instead (SO_BUSY_POLL).
 	WaitBusyPoll = "busy-poll"
+	// WaitEpoll waits as event-driven programs do, in epoll_wait, where the kernel looks at the device.
+	WaitEpoll = "epoll"
 	// WaitSpin asks the socket again and again.
 	WaitSpin = "spin"
 )
 
 // Socket is how the engine's sockets are used. What the kernel made of it is in the record.
 type Socket struct {
-	// Wait is how client and server wait for a message: block, busy-poll or spin (rr, messages).
+	// Wait is how client and server wait for a message: block, busy-poll, epoll or spin (rr, load, messages).
 	Wait string `json:"wait,omitempty"`
 	// Congestion names the congestion control (TCP); empty for the host's own.
 	Congestion string `json:"congestion,omitempty"`

@@ -60,7 +60,7 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 	e.Question = r.question(f)
 	e.Arms = r.comparedArms(f)
 	e.Baseline = r.baseline(f)
-	e.Workloads = r.workloads(f)
+	e.Workloads = r.workloads(f, e.Arms)
 	e.Schedule = r.schedule(f, len(e.Arms), len(e.Workloads))
 }
 

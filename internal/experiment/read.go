@@ -162,21 +162,13 @@ func (r *reader) word(n *yaml.Node, what string, known []string) (string, bool) 
 	return n.Value, true
 }
 
-// maxName is the greatest length of a name, in bytes.
-const maxName = 64
-
-// name checks what names an arm, a workload, a layer or the experiment: it becomes part of file names and of reports.
+// name checks what names an arm, a workload, a layer or the experiment.
 func (r *reader) name(n *yaml.Node, what, name string) bool {
-	good := name != "" && len(name) <= maxName
-	for i, c := range name {
-		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
-		good = good && (letter || i > 0 && strings.ContainsRune("._-", c))
+	if IsName(name) {
+		return true
 	}
-	if !good {
-		r.wrong(n, fmt.Sprintf("letters, digits, and after the first also . _ -; at most %d", maxName),
-			"%s is no name of %s", quote(name), what)
-	}
-	return good
+	r.wrong(n, nameRule(), "%s is no name of %s", quote(name), what)
+	return false
 }
 
 // integer reads a whole number between lo and hi.

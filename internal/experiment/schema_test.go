@@ -63,7 +63,7 @@ func TestSchemaAcceptsValidFiles(t *testing.T) {
 func beyondSchema() []string {
 	return []string{
 		"aliases", "background-elsewhere", "background-times", "baseline-unknown", "dlr-misplaced",
-		"escaped-control-character", "firewall-misplaced",
+		"escaped-control-character", "firewall-misplaced", "ip-elsewhere",
 		"layers-inseparable", "leading-zeros", "load-sizes", "modes-of-others", "parameters-senseless", "socket-elsewhere", "tag", "tool-cannot",
 		"too-many-different-layers", "too-many-trials", "vteps-odd",
 	}

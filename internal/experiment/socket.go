@@ -1,5 +1,10 @@
 package experiment
 
+import (
+	"slices"
+	"strings"
+)
+
 // The bounds of what sockets are asked for.
 const (
 	maxDSCP   = 63
@@ -13,7 +18,7 @@ func socketKeys() []string {
 	return []string{"wait", "congestion", "nodelay", "dscp", "send_buffer", "receive_buffer"}
 }
 
-func waitWords() []string { return []string{WaitBlock, WaitBusyPoll, WaitSpin} }
+func waitWords() []string { return []string{WaitBlock, WaitBusyPoll, WaitEpoll, WaitSpin} }
 
 // socket reads how the engine's sockets are used.
 func (r *reader) socket(s *Socket, f fields, can capability) {
@@ -21,7 +26,12 @@ func (r *reader) socket(s *Socket, f fields, can capability) {
 		s.Wait = WaitBlock
 	}
 	if v, ok := r.optional(f, "wait"); ok {
-		if word, ok := r.word(v.value, "wait", waitWords()); ok {
+		word, ok := r.word(v.value, "wait", waitWords())
+		switch {
+		case !ok:
+		case !slices.Contains(can.waits(), word):
+			r.wrong(v.value, "it can be "+strings.Join(can.waits(), ", "), "%s cannot wait by %s", can, word)
+		default:
 			s.Wait = word
 		}
 	}

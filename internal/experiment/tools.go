@@ -33,6 +33,8 @@ type capability struct {
 	interval    bool
 	// engine: the sockets can be used as Socket says.
 	engine bool
+	// onlyIPv4: it does not speak IPv6.
+	onlyIPv4 bool
 	// warmup is what is usual, and maxWarmup the longest; 0 where there is none.
 	warmup, maxWarmup time.Duration
 	// step is what durations must be a multiple of.
@@ -41,7 +43,7 @@ type capability struct {
 
 // capabilities lists what the tools can do. The first line of a tool is its default.
 //
-// Limits are the tools' own: sockperf 3.7 (messages of 14 to 65507 bytes), iperf3 3.12 (blocks of up to 1 MiB, UDP of
+// Limits are the tools' own: sockperf 3.7 (messages of 14 to 65507 bytes, IPv4 alone), iperf3 3.12 (blocks of up to 1 MiB, UDP of
 // 16 bytes or more, 128 streams, 60 s of warm-up), iputils ping (16 bytes hold the time stamp). The engine's UDP header takes 32 bytes,
 // and it never answers with more than it received.
 func capabilities() []capability {
@@ -67,9 +69,9 @@ func capabilities() []capability {
 		{tool: "native", mode: Messages, protocol: TCP, message: widest, engine: true,
 			warmup: usual, maxWarmup: maxWarmup, step: ms},
 		{tool: "sockperf", mode: RR, protocol: TCP, request: limits{14, maxDatagram}, response: limits{14, maxDatagram},
-			sameResponse: true, step: s},
+			sameResponse: true, onlyIPv4: true, step: s},
 		{tool: "sockperf", mode: RR, protocol: UDP, request: limits{14, maxDatagram}, response: limits{14, maxDatagram},
-			sameResponse: true, step: s},
+			sameResponse: true, onlyIPv4: true, step: s},
 		{tool: "netperf", mode: RR, protocol: TCP, request: widest, response: widest, step: s},
 		{tool: "netperf", mode: RR, protocol: UDP, request: limits{1, maxDatagram}, response: limits{1, maxDatagram}, step: s},
 		{tool: "netperf", mode: CRR, protocol: TCP, request: widest, response: widest, step: s},
@@ -136,7 +138,7 @@ func (c capability) takes(key string) bool {
 	case "timestamps":
 		return c.engine && c.mode == RR
 	case "wait":
-		return c.engine && (c.mode == RR || c.mode == Messages)
+		return len(c.waits()) > 1
 	case "dscp", "send_buffer", "receive_buffer":
 		return c.engine
 	case "congestion", "nodelay":
@@ -149,6 +151,20 @@ func (c capability) takes(key string) bool {
 		return c.maxWarmup > 0
 	}
 	return true
+}
+
+// waits lists how both sides can wait for a message; the first is the default.
+func (c capability) waits() []string {
+	if !c.engine {
+		return nil
+	}
+	switch c.mode {
+	case RR, Messages, "":
+		return waitWords()
+	case Load: // waits in epoll in any case, for many sockets at once
+		return []string{WaitBlock, WaitEpoll, WaitSpin}
+	}
+	return []string{WaitBlock}
 }
 
 // whoTakes lists what a parameter is for, as shortly as it can be said: "rr, crr, ping" where every tool takes it in

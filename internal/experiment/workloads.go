@@ -26,7 +26,7 @@ const (
 )
 
 func workloadKeys() []string {
-	keys := append([]string{"name", "tool", "mode", "protocol", "duration"}, parameterKeys()...)
+	keys := append([]string{"name", "tool", "mode", "protocol", "ip", "duration"}, parameterKeys()...)
 	return append(keys, "placement", "optional")
 }
 
@@ -37,8 +37,8 @@ func parameterKeys() []string {
 	return append(append(keys, socketKeys()...), "background")
 }
 
-// workloads reads the workloads in the order of the file.
-func (r *reader) workloads(f fields) []Workload {
+// workloads reads the workloads in the order of the file, each of which is measured in all arms.
+func (r *reader) workloads(f fields, arms []Arm) []Workload {
 	const example = "workloads: [{name: rr, tool: native}]"
 	common := r.placement(f)
 	v, ok := r.required(f, "workloads", example)
@@ -60,6 +60,7 @@ func (r *reader) workloads(f fields) []Workload {
 			continue
 		}
 		w := r.workload(f, common)
+		r.carried(w, f, arms)
 		if line, twice := lines[w.Name]; twice && w.Name != "" {
 			r.wrong(f.named["name"].value, "give each workload a name of its own",
 				"workload %s is here twice; the first is in line %d", quote(w.Name), line)
@@ -85,6 +86,7 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 	} else {
 		can = anyCapability() // so that what does not depend on the tool is still checked
 	}
+	w.IP = r.ip(f, can)
 	r.measured(&w, f, can)
 	r.times(&w, f, can)
 	w.Background = r.background(w, f, common)
@@ -112,6 +114,9 @@ func (r *reader) measured(w *Workload, f fields, can capability) {
 	if v, ok := r.optional(f, "timestamps"); ok {
 		w.Timestamps = r.truth(v.value, "timestamps")
 		r.stampsFit(*w, v.value, can)
+		if w.Timestamps && w.Wait == WaitEpoll {
+			r.wrong(v.value, "wait in another way, or leave timestamps out", "timestamps do not go with wait: epoll, whose every wait their reports end at once")
+		}
 	}
 }
 

@@ -1,0 +1,61 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// leastIPv6 is the least MTU that a link must have to carry IPv6, in bytes (RFC 8200, section 5).
+const leastIPv6 = 1280
+
+// ip reads the version of IP.
+func (r *reader) ip(f fields, can capability) int {
+	v, ok := r.optional(f, "ip")
+	if !ok || !r.isScalar(v.value, "ip", "6") {
+		return IPv4
+	}
+	const versions = "write 4 or 6"
+	switch {
+	case v.value.ShortTag() != "!!int":
+		r.wrong(v.value, versions, "ip must be a plain whole number, not %s", quote(v.value.Value))
+		return IPv4
+	case v.value.Value == "4":
+		return IPv4
+	case v.value.Value != "6":
+		r.wrong(v.value, versions, "ip cannot be %s", bare(v.value.Value))
+		return IPv4
+	case can.onlyIPv4:
+		r.wrong(v.value, "leave it out, or measure with "+strings.Join(toolsOfIPv6(), ", "),
+			"%s does not speak IPv6 (its versions before 3.9 cannot)", can.tool)
+		return IPv4
+	}
+	return IPv6
+}
+
+// toolsOfIPv6 lists the tools that speak IPv6.
+func toolsOfIPv6() []string {
+	all := slices.DeleteFunc(capabilities(), func(c capability) bool { return c.onlyIPv4 })
+	return distinct(all, func(c capability) string { return c.tool })
+}
+
+// carried checks that every arm can carry the workload's version of IP.
+func (r *reader) carried(w Workload, f fields, arms []Arm) {
+	v, given := f.named["ip"]
+	if !given || w.IP != IPv6 {
+		return
+	}
+	for _, a := range arms {
+		if a.Lab == nil {
+			continue
+		}
+		least := leastIPv6
+		if a.Lab.has(VTEP) {
+			least += vxlanBytes
+		}
+		if a.Lab.MTU < least {
+			r.wrong(v.value, fmt.Sprintf("give it an mtu of %d or more, or leave ip out", least),
+				"arm %s has an mtu of %d, which is too small for IPv6", quote(a.Name), a.Lab.MTU)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxName is the greatest length of a name, in bytes.
+const maxName = 64
+
+// IsName says whether a text can name an arm, a workload, a layer or an experiment: it becomes part of file names and of
+// reports.
+func IsName(s string) bool {
+	good := s != "" && len(s) <= maxName
+	for i, c := range s {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		good = good && (letter || i > 0 && strings.ContainsRune("._-", c))
+	}
+	return good
+}
+
+// nameRule says what a name is made of.
+func nameRule() string {
+	return fmt.Sprintf("letters, digits, and after the first also . _ -; at most %d", maxName)
+}
+
+// ToName makes a name of any text: what no name holds becomes "_", and what is too long is cut. Different texts can get
+// the same name. An empty text gives an empty one, which is no name.
+func ToName(s string) string {
+	var b strings.Builder
+	for _, c := range s {
+		if b.Len() == maxName {
+			break
+		}
+		switch {
+		case IsName(string(c)):
+			b.WriteRune(c)
+		case b.Len() == 0:
+			b.WriteByte('x')
+		case strings.ContainsRune("._-", c):
+			b.WriteRune(c)
+		default:
+			b.WriteByte('_')
+		}
+	}
+	return b.String()
+}

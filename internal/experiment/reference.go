@@ -1,0 +1,227 @@
+package experiment
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Reference gives the reference of the experiment file in markdown: a table for each kind of object, made from the schema, so
+// that it says what editors say.
+func Reference() []byte {
+	var document yaml.Node
+	if err := yaml.Unmarshal([]byte(schema), &document); err != nil {
+		panic(fmt.Sprintf("the schema of this program is broken: %v", err))
+	}
+	r := &reference{root: document.Content[0], written: map[string]bool{}}
+	r.out.WriteString(`# Reference of the experiment file
+
+Every key, made from the schema by ` + "`nearfar schema --format markdown`" + `. What the keys are for, with examples, is in
+[experiment-file.md](experiment-file.md).
+`)
+	r.object("The file", r.root)
+	for len(r.waiting) > 0 {
+		next := r.waiting[0]
+		r.waiting = r.waiting[1:]
+		r.object(next.title, next.node)
+	}
+	r.scalars()
+	return r.out.Bytes()
+}
+
+// A reference is being written.
+type reference struct {
+	out  bytes.Buffer
+	root *yaml.Node
+	// waiting are objects that were named and not yet written; written are the titles that were given out.
+	waiting []titled
+	written map[string]bool
+	// named are the definitions of scalars that were referred to, in that order.
+	named []string
+}
+
+type titled struct {
+	title string
+	node  *yaml.Node
+}
+
+// member finds a key of a mapping; nil where there is none.
+func member(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+func text(n *yaml.Node, key string) string {
+	if m := member(n, key); m != nil {
+		return m.Value
+	}
+	return ""
+}
+
+// object writes the table of an object's keys.
+func (r *reference) object(title string, n *yaml.Node) {
+	fmt.Fprintf(&r.out, "\n## %s\n", title)
+	if about := text(n, "description"); about != "" {
+		fmt.Fprintf(&r.out, "%s\n", about)
+	}
+	r.out.WriteString("\n| key | value | default | |\n|---|---|---|---|\n")
+	required := map[string]bool{}
+	if list := member(n, "required"); list != nil {
+		for _, item := range list.Content {
+			required[item.Value] = true
+		}
+	}
+	properties := member(n, "properties")
+	for i := 0; i+1 < len(properties.Content); i += 2 {
+		key, value := properties.Content[i].Value, properties.Content[i+1]
+		if member(value, "not") != nil {
+			continue // of a later version
+		}
+		standard := ""
+		if d := member(value, "default"); d != nil {
+			standard = "`" + d.Value + "`"
+		}
+		if required[key] {
+			standard = "must be given"
+		}
+		about := text(value, "description")
+		if about == "" {
+			about = text(r.resolve(value), "description")
+		}
+		fmt.Fprintf(&r.out, "| `%s` | %s | %s | %s |\n", key, r.value(key, value), standard, strings.ReplaceAll(about, "|", `\|`))
+	}
+}
+
+// resolve follows a reference to a definition.
+func (r *reference) resolve(n *yaml.Node) *yaml.Node {
+	if name := definition(n); name != "" {
+		return member(member(r.root, "$defs"), name)
+	}
+	return n
+}
+
+// definition is the name of the definition that a node refers to.
+func definition(n *yaml.Node) string { return strings.TrimPrefix(text(n, "$ref"), "#/$defs/") }
+
+// value says what a key takes.
+func (r *reference) value(key string, n *yaml.Node) string {
+	target := r.resolve(n)
+	for definition(target) != "" {
+		n, target = target, r.resolve(target)
+	}
+	switch {
+	case member(target, "properties") != nil:
+		return r.link(key, target)
+	case member(target, "additionalProperties") != nil && member(target, "additionalProperties").Kind == yaml.MappingNode:
+		return "for each name: " + r.value(strings.TrimSuffix(key, "s"), member(target, "additionalProperties"))
+	case member(target, "items") != nil:
+		return "list of " + r.value(strings.TrimSuffix(key, "s"), member(target, "items"))
+	case member(target, "pattern") != nil && definition(n) != "":
+		return r.scalar(definition(n))
+	case member(target, "oneOf") != nil && (definition(n) == "duration" || definition(n) == "ratio"):
+		return r.scalar(definition(n))
+	case member(target, "oneOf") != nil:
+		var all []string
+		for _, choice := range member(target, "oneOf").Content {
+			all = append(all, r.value(key, choice))
+		}
+		return strings.Join(all, ", or ")
+	case member(target, "enum") != nil:
+		var all []string
+		for _, item := range member(target, "enum").Content {
+			all = append(all, "`"+item.Value+"`")
+		}
+		return strings.Join(all, ", ")
+	case member(target, "const") != nil:
+		return "`" + text(target, "const") + "`"
+	}
+	return plainValue(target)
+}
+
+// plainValue says of a number, text or flag what it may be.
+func plainValue(n *yaml.Node) string {
+	kind := member(n, "type")
+	if kind == nil {
+		return "see there"
+	}
+	name := kind.Value
+	if kind.Kind == yaml.SequenceNode {
+		return "nothing"
+	}
+	switch name {
+	case "object":
+		return "nothing"
+	case "string":
+		name = "text"
+	case "boolean":
+		name = "`true` or `false`"
+	case "integer":
+		name = "whole number"
+	}
+	low, high := text(n, "minimum"), text(n, "maximum")
+	if low != "" && high != "" {
+		return name + ", " + low + " to " + high
+	}
+	if low != "" {
+		return name + ", at least " + low
+	}
+	return name
+}
+
+// link refers to an object's own table, and has it written.
+func (r *reference) link(key string, n *yaml.Node) string {
+	title := "`" + key + "`"
+	if !r.written[title] {
+		r.written[title] = true
+		r.waiting = append(r.waiting, titled{title, n})
+	}
+	return fmt.Sprintf("[object](#%s)", key)
+}
+
+// scalar refers to a kind of text, and has it written at the end.
+func (r *reference) scalar(name string) string {
+	seen := false
+	for _, n := range r.named {
+		seen = seen || n == name
+	}
+	if !seen {
+		r.named = append(r.named, name)
+	}
+	return fmt.Sprintf("[%s](#kinds-of-values)", name)
+}
+
+// scalars writes the kinds of texts that were referred to.
+func (r *reference) scalars() {
+	r.out.WriteString("\n## Kinds of values\n\n| kind | looks like |\n|---|---|\n")
+	for _, name := range r.named {
+		n := member(member(r.root, "$defs"), name)
+		var all []string
+		for _, choice := range choices(n) {
+			switch {
+			case member(choice, "pattern") != nil:
+				all = append(all, "`"+strings.ReplaceAll(text(choice, "pattern"), "|", `\|`)+"`")
+			case member(choice, "const") != nil:
+				all = append(all, "`"+text(choice, "const")+"`")
+			default:
+				all = append(all, plainValue(choice))
+			}
+		}
+		fmt.Fprintf(&r.out, "| %s | %s |\n", name, strings.Join(all, ", or "))
+	}
+}
+
+func choices(n *yaml.Node) []*yaml.Node {
+	if all := member(n, "oneOf"); all != nil {
+		return all.Content
+	}
+	return []*yaml.Node{n}
+}

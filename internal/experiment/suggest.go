@@ -1,0 +1,5 @@
+package experiment
+
+// Suggest says what somebody who wrote an unknown word may have meant: the known word that is spelled most like it, or else
+// all known ones.
+func Suggest(word string, known []string) string { return suggest(word, known) }
