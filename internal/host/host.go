@@ -34,8 +34,21 @@ type Host interface {
 type Endpoint struct {
 	// Name names the host in messages: "vxlan/server".
 	Name string
-	// Address is that of the data plane.
+	// Address is that of the data plane. Of a host that has both IPv4 and IPv6 it is that of IPv4.
 	Address netip.Addr
+	// Address6 is the IPv6 address of the data plane; the zero value where the host has none beside Address.
+	Address6 netip.Addr
+}
+
+// AddressOf gives the address of an IP version: 4, 6, or 0 for whichever the host is known by.
+func (e Endpoint) AddressOf(version int) (netip.Addr, error) {
+	switch {
+	case version == 0, version == 4 && e.Address.Is4(), version == 6 && e.Address.Is6():
+		return e.Address, nil
+	case version == 6 && e.Address6.Is6():
+		return e.Address6, nil
+	}
+	return netip.Addr{}, fmt.Errorf("%s has no IPv%d address", e.Name, version)
 }
 
 // Cmd is a process to be started.

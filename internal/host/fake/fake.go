@@ -33,7 +33,9 @@ type Host struct {
 // New makes a fake host which has the given programs, by their names.
 func New(name string, programs map[string]Program) *Host {
 	return &Host{
-		endpoint: host.Endpoint{Name: name, Address: netip.MustParseAddr("192.0.2.1")},
+		endpoint: host.Endpoint{
+			Name: name, Address: netip.MustParseAddr("192.0.2.1"), Address6: netip.MustParseAddr("2001:db8::1"),
+		},
 		programs: programs,
 	}
 }
@@ -79,7 +81,7 @@ func (h *Host) Put(_ context.Context, _ string, _ fs.FileMode, r io.Reader) erro
 	return err
 }
 
-// Endpoint gives the host's name and an address of the documentation range.
+// Endpoint gives the host's name and addresses of the documentation ranges.
 func (h *Host) Endpoint() host.Endpoint { return h.endpoint }
 
 // Started lists what was started, in order.

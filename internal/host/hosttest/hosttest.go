@@ -168,6 +168,18 @@ func (s suite) endpoints(t *testing.T) {
 		if e := h.Endpoint(); e.Name == "" || !e.Address.IsValid() || e.Address.IsUnspecified() {
 			t.Errorf("endpoint %+v", e)
 		}
+		e := h.Endpoint()
+		if e.Address6.IsValid() && (!e.Address6.Is6() || e.Address6.Is4In6() || e.Address6.IsUnspecified() || !e.Address.Is4()) {
+			t.Errorf("endpoint %+v: the IPv6 address is to stand beside one of IPv4", e)
+		}
+		for version, has := range map[int]bool{4: e.Address.Is4(), 6: e.Address.Is6() || e.Address6.IsValid()} {
+			if a, err := e.AddressOf(version); (err == nil) != has || has && a.Is4() != (version == 4) {
+				t.Errorf("endpoint %+v: of IPv%d it gives %v, %v", e, version, a, err)
+			}
+		}
+		if a, err := e.AddressOf(0); err != nil || a != e.Address {
+			t.Errorf("endpoint %+v: of any IP it gives %v, %v", e, a, err)
+		}
 	}
 	if c.Endpoint().Name == sv.Endpoint().Name {
 		t.Errorf("both hosts are called %q", c.Endpoint().Name)

@@ -88,6 +88,12 @@ func (s *space) configure(h *netlink.Handle, wireKind string) error {
 			return fmt.Errorf("addressing %s: %w", a.Device, err)
 		}
 	}
+	if s.Forward && s.hasIPv6() {
+		// After the addresses: a device that forwards joins the group of all routers, where it has multicast.
+		if err := sysctl("ipv6/conf/all/forwarding", "1"); err != nil {
+			return err
+		}
+	}
 	if s.Wire != nil && wireKind != WireUser {
 		if err := s.Wire.addKernel(h, wireKind); err != nil {
 			return err
@@ -112,7 +118,7 @@ func (s *space) configure(h *netlink.Handle, wireKind string) error {
 	}
 	for _, a := range s.Addresses {
 		if err := a.addNeighbour(h); err != nil {
-			return fmt.Errorf("adding the neighbour %s: %w", a.Peer, err)
+			return fmt.Errorf("adding the neighbour of %s: %w", a.Device, err)
 		}
 	}
 	for _, r := range s.Routes {
@@ -182,10 +188,17 @@ func (a *address) add(h *netlink.Handle) error {
 	if err := h.LinkSetHardwareAddr(l, mac); err != nil {
 		return err
 	}
-	return h.AddrAdd(l, &netlink.Addr{IPNet: ipNet(a.Prefix)})
+	if err := h.AddrAdd(l, &netlink.Addr{IPNet: ipNet(a.Prefix)}); err != nil || !a.Prefix6.IsValid() {
+		return err
+	}
+	if err := addIPv6(h, l, a.Prefix6); err != nil {
+		return fmt.Errorf("%s: %w", a.Prefix6, err)
+	}
+	return nil
 }
 
-// addNeighbour enters the segment's other end for good, so that no ARP request ever delays a packet.
+// addNeighbour enters the segment's other end for good, so that neither an ARP request nor a neighbour solicitation ever
+// delays a packet.
 func (a *address) addNeighbour(h *netlink.Handle) error {
 	l, err := h.LinkByName(a.Device)
 	if err != nil {
@@ -195,9 +208,18 @@ func (a *address) addNeighbour(h *netlink.Handle) error {
 	if err != nil {
 		return err
 	}
-	return h.NeighSet(&netlink.Neigh{
-		LinkIndex: l.Attrs().Index, State: netlink.NUD_PERMANENT, IP: ip(a.Peer), HardwareAddr: mac,
-	})
+	for _, peer := range []netip.Addr{a.Peer, a.Peer6} {
+		if !peer.IsValid() {
+			continue
+		}
+		err := h.NeighSet(&netlink.Neigh{
+			LinkIndex: l.Attrs().Index, State: netlink.NUD_PERMANENT, IP: ip(peer), HardwareAddr: mac,
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", peer, err)
+		}
+	}
+	return nil
 }
 
 func (r *route) add(h *netlink.Handle) error {

@@ -15,18 +15,36 @@ const rulesPerBatch = 64
 
 // add makes a stateful firewall at a device of the calling thread's namespace, as a distributed firewall has at a VM's
 // port: packets of known connections are accepted from the connection table; the first packet of a new one is matched
-// against Rules rules, none of which fits, and accepted by the last.
+// against Rules rules, none of which fits, and accepted by the last. IPv4 and IPv6 have each a table of their own, so that
+// no packet passes what belongs to the other.
 func (fw *firewall) add() error {
 	c, err := nftables.New(nftables.AsLasting())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.CloseLasting() }()
-	table := c.AddTable(fw.table())
+	for _, family := range fw.families() {
+		if err := fw.addFamily(c, family); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// families are those whose packets pass the firewall.
+func (fw *firewall) families() []nftables.TableFamily {
+	if fw.IPv6 {
+		return []nftables.TableFamily{nftables.TableFamilyIPv4, nftables.TableFamilyIPv6}
+	}
+	return []nftables.TableFamily{nftables.TableFamilyIPv4}
+}
+
+func (fw *firewall) addFamily(c *nftables.Conn, family nftables.TableFamily) error {
+	table := c.AddTable(fw.table(family))
 	chain := c.AddChain(fw.chain(table))
 	c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: established()})
 	for i := range fw.Rules {
-		c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: miss(i)})
+		c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: miss(family, i)})
 		if i%rulesPerBatch == rulesPerBatch-1 {
 			if err := c.Flush(); err != nil {
 				return err
@@ -65,8 +83,8 @@ func (fw *firewall) hook(c *nftables.Conn, table *nftables.Table, hook *nftables
 
 const rulesChain = "rules"
 
-func (fw *firewall) table() *nftables.Table {
-	return &nftables.Table{Family: nftables.TableFamilyIPv4, Name: fmt.Sprintf("firewall%d", fw.Element)}
+func (fw *firewall) table(family nftables.TableFamily) *nftables.Table {
+	return &nftables.Table{Family: family, Name: fmt.Sprintf("firewall%d", fw.Element)}
 }
 
 func (fw *firewall) chain(table *nftables.Table) *nftables.Chain {
@@ -85,37 +103,42 @@ func established() []expr.Any {
 	}
 }
 
-// miss is a rule of its own that no packet of a lab fits: its source is in 198.18.0.0/15, set aside for benchmarks
-// (RFC 2544).
-func miss(i int) []expr.Any {
-	source := binary.BigEndian.AppendUint32(nil, 198<<24|18<<16|uint32(i))
+// miss is a rule of its own that no packet of a lab fits: its source is in 198.18.0.0/15 (RFC 2544) or 2001:2::/48
+// (RFC 5180), which are set aside for benchmarks.
+func miss(family nftables.TableFamily, i int) []expr.Any {
+	source, offset := binary.BigEndian.AppendUint32(nil, 198<<24|18<<16|uint32(i)), uint32(12)
+	if family == nftables.TableFamilyIPv6 {
+		source, offset = binary.BigEndian.AppendUint32([]byte{0x20, 0x01, 0, 2, 11: 0}, uint32(i)), 8
+	}
 	return []expr.Any{
-		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: 12, Len: 4}, // source address
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: uint32(len(source))}, // source address
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: source},
 		&expr.Verdict{Kind: expr.VerdictDrop},
 	}
 }
 
-// counters reads how many packets the firewall accepted from its connection table and by its last rule, and how many
-// rules it has between the two.
+// counters reads how many packets, of IPv4 and of IPv6 together, the firewall accepted from its connection table and by its
+// last rule, and how many rules it has between the two.
 func (fw *firewall) counters() (map[string]uint64, error) {
 	c, err := nftables.New()
 	if err != nil {
 		return nil, err
 	}
-	table := fw.table()
-	rules, err := c.GetRules(table, fw.chain(table))
-	if err != nil {
-		return nil, err
+	counters := map[string]uint64{}
+	for _, family := range fw.families() {
+		table := fw.table(family)
+		rules, err := c.GetRules(table, fw.chain(table))
+		if err != nil {
+			return nil, err
+		}
+		if len(rules) < 2 {
+			return nil, fmt.Errorf("a firewall of %d rules", len(rules))
+		}
+		counters["established"] += ruleCounter(rules[0])
+		counters["new"] += ruleCounter(rules[len(rules)-1])
+		counters["rules"] = uint64(len(rules) - 2)
 	}
-	if len(rules) < 2 {
-		return nil, fmt.Errorf("a firewall of %d rules", len(rules))
-	}
-	return map[string]uint64{
-		"established": ruleCounter(rules[0]),
-		"new":         ruleCounter(rules[len(rules)-1]),
-		"rules":       uint64(len(rules) - 2),
-	}, nil
+	return counters, nil
 }
 
 func ruleCounter(r *nftables.Rule) uint64 {

@@ -34,16 +34,19 @@ const (
 	streamPort = 7001
 )
 
-// reflectPackets answers each UDP packet with the TTL and the length that it arrived with.
+// reflectPackets answers each UDP packet, of IPv4 and of IPv6, with the TTL (or hop limit) and the length that it arrived
+// with.
 func reflectPackets([]string) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	if err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_RECVTTL, 1); err != nil {
-		return err
+	for _, o := range [][2]int{{unix.IPPROTO_IPV6, unix.IPV6_RECVHOPLIMIT}, {unix.IPPROTO_IP, unix.IP_RECVTTL}} {
+		if err := unix.SetsockoptInt(fd, o[0], o[1], 1); err != nil {
+			return err
+		}
 	}
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: packetPort}); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrInet6{Port: packetPort}); err != nil {
 		return err
 	}
 	b, oob := make([]byte, 65536), make([]byte, 256)
@@ -56,10 +59,16 @@ func reflectPackets([]string) error {
 		if err != nil {
 			return err
 		}
-		if len(messages) != 1 || len(messages[0].Data) < 4 {
+		// A packet of IPv4 on a socket of IPv6 brings a hop limit that means nothing beside its TTL.
+		ttl := uint32(0)
+		for _, m := range messages {
+			if len(m.Data) >= 4 && (ttl == 0 || m.Header.Level == unix.IPPROTO_IP) {
+				ttl = binary.NativeEndian.Uint32(m.Data)
+			}
+		}
+		if ttl == 0 {
 			return fmt.Errorf("no TTL in %d control messages", len(messages))
 		}
-		ttl := binary.NativeEndian.Uint32(messages[0].Data)
 		if err := unix.Sendto(fd, fmt.Appendf(nil, "%d %d", ttl, n), 0, from); err != nil {
 			return err
 		}
@@ -73,7 +82,7 @@ func bounce(args []string) error {
 	if err != nil {
 		return err
 	}
-	c, err := net.Dial("udp4", net.JoinHostPort(args[0], strconv.Itoa(packetPort)))
+	c, err := net.Dial("udp", net.JoinHostPort(args[0], strconv.Itoa(packetPort)))
 	if err != nil {
 		return err
 	}
@@ -81,9 +90,11 @@ func bounce(args []string) error {
 	if err != nil {
 		return err
 	}
-	err = raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO)
-	})
+	level, option := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER // whose values IPv6 has too
+	if strings.Contains(args[0], ":") {
+		level, option = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER
+	}
+	err = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), level, option, unix.IP_PMTUDISC_DO) })
 	if err != nil {
 		return err
 	}
@@ -105,7 +116,7 @@ func bounce(args []string) error {
 
 // echoServer sends back what it receives, on one TCP connection after another.
 func echoServer([]string) error {
-	l, err := net.Listen("tcp4", fmt.Sprintf(":%d", streamPort))
+	l, err := net.Listen("tcp", fmt.Sprintf(":%d", streamPort))
 	if err != nil {
 		return err
 	}
@@ -128,7 +139,7 @@ func transfer(args []string) error {
 	if err != nil {
 		return err
 	}
-	c, err := net.DialTimeout("tcp4", net.JoinHostPort(args[0], strconv.Itoa(streamPort)), 5*time.Second)
+	c, err := net.DialTimeout("tcp", net.JoinHostPort(args[0], strconv.Itoa(streamPort)), 5*time.Second)
 	if err != nil {
 		return err
 	}
@@ -175,15 +186,17 @@ func reject(args []string) error {
 	if err != nil {
 		return err
 	}
-	fw := &firewall{Element: element}
-	table := fw.table()
-	c.InsertRule(&nftables.Rule{Table: table, Chain: fw.chain(table), Exprs: []expr.Any{
-		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_TCP}},
-		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binary.BigEndian.AppendUint16(nil, uint16(port))},
-		&expr.Verdict{Kind: expr.VerdictDrop},
-	}})
+	fw := &firewall{Element: element, IPv6: true}
+	for _, family := range fw.families() {
+		table := fw.table(family)
+		c.InsertRule(&nftables.Rule{Table: table, Chain: fw.chain(table), Exprs: []expr.Any{
+			&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_TCP}},
+			&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
+			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binary.BigEndian.AppendUint16(nil, uint16(port))},
+			&expr.Verdict{Kind: expr.VerdictDrop},
+		}})
+	}
 	return c.Flush()
 }
 

@@ -30,7 +30,7 @@ type labHost struct {
 func (l *Lab) newHost(p *plan, i int) *labHost {
 	s := &p.Spaces[i]
 	return &labHost{lab: l, arm: p.Arm, space: s.Name, endpoint: host.Endpoint{
-		Name: p.Arm + "/" + s.Name, Address: s.addressOf(hostDevice),
+		Name: p.Arm + "/" + s.Name, Address: s.addressOf(hostDevice), Address6: s.address6Of(hostDevice),
 	}}
 }
 

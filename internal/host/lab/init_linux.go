@@ -90,6 +90,9 @@ func (s *initServer) serve(q request, files []*os.File) (reply, error) {
 		if q.Plan == nil {
 			return reply{}, errors.New("build without its plan")
 		}
+		if err := q.Plan.address(); err != nil {
+			return reply{}, err
+		}
 		return reply{}, s.buildArm(q.Plan)
 	case opStart:
 		return s.start(q, files)

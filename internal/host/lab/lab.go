@@ -59,17 +59,26 @@ type Facts struct {
 	FreshProc bool `json:"fresh_proc"`
 	// Priority says that the lab's processes come before the machine's other work.
 	Priority bool `json:"priority"`
-	// Features says what of the kernel was probed and is there: bridge, vxlan, nftables, netem, tbf.
+	// Features says what of the kernel was probed and is there: bridge, vxlan, nftables, netem, tbf, ipv6.
 	Features map[string]bool `json:"features"`
 	// Arms are those that were built, in that order.
 	Arms []ArmFacts `json:"arms"`
 }
+
+// HasIPv6 says that the lab's hosts have IPv6 addresses, where the MTU allows it.
+func (f Facts) HasIPv6() bool { return f.Features[featureIPv6] }
+
+// featureIPv6 names the kernel's IPv6 among the features, with nftables for it where there are nftables.
+const featureIPv6 = "ipv6"
 
 // ArmFacts says how an arm was built.
 type ArmFacts struct {
 	Arm    string `json:"arm"`
 	Client string `json:"client"`
 	Server string `json:"server"`
+	// Client6 and Server6 are the IPv6 addresses; empty where the kernel has no IPv6, or the MTU is too small for it.
+	Client6 string `json:"client6,omitempty"`
+	Server6 string `json:"server6,omitempty"`
 	// UnderlayMTU is that of the links outside tunnels' inside, HostMTU that of the hosts' interfaces, in bytes.
 	UnderlayMTU int `json:"underlay_mtu"`
 	HostMTU     int `json:"host_mtu"`

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
@@ -47,7 +50,7 @@ func TestAsUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	const nobody = 65534
-	cmd := exec.CommandContext(t.Context(), program, "-test.run=^(TestConformance|TestPaths|TestFirewall|TestWire.*|TestNothingLeft|TestFacts)$", "-test.v")
+	cmd := exec.CommandContext(t.Context(), program, "-test.run=^(TestConformance|TestPaths|TestFirewall|TestQuiet|TestWire.*|TestNothingLeft|TestFacts)$", "-test.v")
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := cmd.CombinedOutput()
@@ -74,6 +77,9 @@ func TestFacts(t *testing.T) {
 	f := l.Facts()
 	if f.UserNamespace != !privileged() || f.Kernel == "" || len(f.CPUs) == 0 || f.ServiceCPU != f.CPUs[0] || f.Wire == "" {
 		t.Errorf("facts: %+v", f)
+	}
+	if !f.Features[featureIPv6] || f.Arms[0].Client6 != "fd6e:6561:7266:100::1" || f.Arms[0].Server6 != "fd6e:6561:7266:100::2" {
+		t.Errorf("no IPv6: %+v", f)
 	}
 	if len(f.Arms) != 1 || f.Arms[0].HostMTU != 1450 || f.Arms[0].UnderlayMTU != 1500 || f.Arms[0].Client != "10.1.0.1" {
 		t.Errorf("arms: %+v", f.Arms)
@@ -121,22 +127,23 @@ func TestPaths(t *testing.T) {
 			defer func() { _ = server.Close() }()
 			serve(t, server, "reflect", "udp", packetPort)
 			serve(t, server, "echo", "tcp", streamPort)
-			address := server.Endpoint().Address.String()
-			full := strconv.Itoa(c.mtu - udpHeaders)
-			if got, want := do(t, client, "bounce", address, full), fmt.Sprintf("%d %s", c.ttl, full); got != want {
-				t.Errorf("TTL and length %q arrived, want %q", got, want)
-			}
-			if out, err := try(t, client, "bounce", address, strconv.Itoa(c.mtu-udpHeaders+1)); err == nil || !strings.Contains(out, "too long") {
-				t.Errorf("a packet over the MTU: %v %s", err, out)
-			}
-			earlier, err := l.Observe(t.Context(), name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			// Enough for super-packets, both ways; the bytes are compared.
-			do(t, client, "transfer", address, "300000")
-			for i, e := range c.path {
-				crosses(t, l, name, i, e, earlier[i])
+			for address, headers := range map[netip.Addr]int{server.Endpoint().Address: udpHeaders, server.Endpoint().Address6: udpHeaders6} {
+				to, full := address.String(), strconv.Itoa(c.mtu-headers)
+				if got, want := do(t, client, "bounce", to, full), fmt.Sprintf("%d %s", c.ttl, full); got != want {
+					t.Errorf("%s: TTL and length %q arrived, want %q", to, got, want)
+				}
+				if out, err := try(t, client, "bounce", to, strconv.Itoa(c.mtu-headers+1)); err == nil || !strings.Contains(out, "too long") {
+					t.Errorf("%s: a packet over the MTU: %v %s", to, err, out)
+				}
+				earlier, err := l.Observe(t.Context(), name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				// Enough for super-packets, both ways; the bytes are compared.
+				do(t, client, "transfer", to, "300000")
+				for i, e := range c.path {
+					crosses(t, l, name, i, e, earlier[i])
+				}
 			}
 		})
 	}
@@ -183,23 +190,61 @@ func TestFirewall(t *testing.T) {
 	l := openLab(t, Options{})
 	client, server := build(t, l, "fw", experiment.Lab{Path: []experiment.Element{{Kind: experiment.Firewall, Rules: 1000}, {Kind: experiment.Bridge}}})
 	serve(t, server, "echo", "tcp", streamPort)
-	address := server.Endpoint().Address.String()
-	before := observe(t, l, "fw", 0).Counters
-	if before["rules"] != 1000 {
-		t.Errorf("%d rules, want 1000", before["rules"])
-	}
-	do(t, client, "transfer", address, "10000")
-	after := observe(t, l, "fw", 0).Counters
-	if n := after["new"] - before["new"]; n != 1 {
-		t.Errorf("one connection matched the last rule %d times", n)
-	}
-	if after["established"]-before["established"] < 4 {
-		t.Errorf("of one connection only %d packets were of a known one", after["established"]-before["established"])
+	addresses := []string{server.Endpoint().Address.String(), server.Endpoint().Address6.String()}
+	for _, address := range addresses {
+		before := observe(t, l, "fw", 0).Counters
+		if before["rules"] != 1000 {
+			t.Errorf("%s: %d rules, want 1000", address, before["rules"])
+		}
+		do(t, client, "transfer", address, "10000")
+		after := observe(t, l, "fw", 0).Counters
+		if n := after["new"] - before["new"]; n != 1 {
+			t.Errorf("%s: one connection matched the last rule %d times", address, n)
+		}
+		if after["established"]-before["established"] < 4 {
+			t.Errorf("%s: of one connection only %d packets were of a known one", address, after["established"]-before["established"])
+		}
 	}
 	// A rule that fits is obeyed: packets really pass the rules.
 	do(t, client, "reject", "0", strconv.Itoa(streamPort))
-	if out, err := try(t, client, "transfer", address, "10"); err == nil || !strings.Contains(out, "timeout") {
-		t.Errorf("a connection that the firewall drops: %v %s", err, out)
+	for _, address := range addresses {
+		if out, err := try(t, client, "transfer", address, "10"); err == nil || !strings.Contains(out, "timeout") {
+			t.Errorf("%s: a connection that the firewall drops: %v %s", address, err, out)
+		}
+	}
+}
+
+// quietFor is how long a lab is listened to: longer than the kernel waits before it repeats what it announces (1 s) or looks
+// for routers (4 s).
+const quietFor = 6 * time.Second
+
+// TestQuiet: where nobody sends, nothing is sent. What verifying the arms sent has arrived when they are given out.
+func TestQuiet(t *testing.T) {
+	l := openLab(t, Options{})
+	arms := map[string]experiment.Lab{
+		"overlay": path(experiment.Firewall, experiment.DLR, experiment.VTEP, experiment.Bridge, experiment.Router, experiment.VTEP, experiment.Bridge),
+		"routed":  path(experiment.Router, experiment.Wire, experiment.Router),
+	}
+	counters := func() map[string]map[string]uint64 {
+		all := map[string]map[string]uint64{}
+		for arm := range arms {
+			elements, err := l.Observe(t.Context(), arm)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range elements {
+				all[fmt.Sprint(arm, " ", e.Element, "-", e.Kind)] = e.Counters
+			}
+		}
+		return all
+	}
+	for arm, spec := range arms {
+		build(t, l, arm, spec)
+	}
+	before := counters()
+	<-time.After(quietFor)
+	if diff := cmp.Diff(before, counters()); diff != "" {
+		t.Errorf("in %v without traffic (-before +after):\n%s", quietFor, diff)
 	}
 }
 

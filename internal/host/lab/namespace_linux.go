@@ -54,12 +54,18 @@ func newNamespace(name string) (*namespace, error) {
 	return ns, nil
 }
 
-// quiet configures the calling thread's new namespace: no IPv6, whose neighbour and router discovery would disturb
-// measuring, no memory of earlier connections, and the loopback interface up.
+// quiet configures the calling thread's new namespace: no IPv6 but on loopback (see ipv6_linux.go for the devices that have
+// it), no memory of earlier connections, and the loopback interface up.
 func quiet() error {
 	for _, s := range []struct{ path, value string }{
 		{"ipv6/conf/all/disable_ipv6", "1"},
 		{"ipv6/conf/default/disable_ipv6", "1"},
+		// Programs look for [::1] to find out whether there is IPv6 at all.
+		{"ipv6/conf/lo/disable_ipv6", "0"},
+		// No device makes itself an address of its own, which it would try out and announce.
+		{"ipv6/conf/default/addr_gen_mode", "1"},
+		{"ipv6/conf/default/accept_dad", "0"},
+		{"ipv6/conf/default/accept_ra", "0"},
 		{"ipv4/conf/all/rp_filter", "0"},
 		{"ipv4/conf/default/rp_filter", "0"},
 		// Else what one trial learned of the path (ssthresh, RTT) would steer the next one's start.

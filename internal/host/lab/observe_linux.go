@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -101,13 +102,35 @@ func deviceCounters(h *netlink.Handle, device string, counters map[string]uint64
 	return nil
 }
 
-// forwardedPackets reads how many IP packets the calling thread's namespace has forwarded.
+// forwardedPackets reads how many IP packets the calling thread's namespace has forwarded, of IPv4 and of IPv6 together.
 func forwardedPackets() (uint64, error) {
 	b, err := os.ReadFile("/proc/thread-self/net/snmp")
 	if err != nil {
 		return 0, err
 	}
-	return parseForwarded(string(b))
+	forwarded, err := parseForwarded(string(b))
+	if err != nil {
+		return 0, err
+	}
+	b, err = os.ReadFile("/proc/thread-self/net/snmp6")
+	if errors.Is(err, os.ErrNotExist) {
+		return forwarded, nil // a kernel without IPv6
+	}
+	if err != nil {
+		return 0, err
+	}
+	forwarded6, err := parseForwarded6(string(b))
+	return forwarded + forwarded6, err
+}
+
+// parseForwarded6 finds Ip6OutForwDatagrams in /proc/net/snmp6: a line for each counter, its name and its value.
+func parseForwarded6(snmp6 string) (uint64, error) {
+	for line := range strings.Lines(snmp6) {
+		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == "Ip6OutForwDatagrams" {
+			return strconv.ParseUint(fields[1], 10, 64)
+		}
+	}
+	return 0, errors.New("no Ip6OutForwDatagrams in /proc/net/snmp6")
 }
 
 // parseForwarded finds ForwDatagrams in /proc/net/snmp: a line of names and a line of values, both beginning with "Ip:".

@@ -267,7 +267,7 @@ func (l *Lab) Build(ctx context.Context, arm string, spec experiment.Lab) (clien
 	index := len(l.arms) + 1
 	l.arms[arm] = index
 	l.mu.Unlock()
-	p, err := newPlan(arm, index, spec)
+	p, err := newPlan(arm, index, spec, l.Facts().HasIPv6())
 	if err != nil {
 		return nil, nil, errorf("arm %s: %w", arm, err)
 	}

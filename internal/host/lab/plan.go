@@ -16,6 +16,8 @@ type plan struct {
 	// MTU is that of the underlay, HostMTU that of the hosts.
 	MTU     int `json:"mtu"`
 	HostMTU int `json:"host_mtu"`
+	// IPv6 says that hosts and routers have IPv6 addresses beside those of IPv4.
+	IPv6 bool `json:"ipv6"`
 	// Spaces stand in the order of the path, from client to server. The right port of each is joined with the left
 	// port of the next.
 	Spaces []space `json:"spaces"`
@@ -35,9 +37,10 @@ type space struct {
 	Bridges []bridge `json:"bridges"`
 	Tunnel  *tunnel  `json:"tunnel"`
 	// Opens says that the tunnel's underlay lies to the right.
-	Opens     bool       `json:"opens"`
-	Addresses []address  `json:"addresses"`
-	Routes    []route    `json:"routes"`
+	Opens bool `json:"opens"`
+	// Addresses and Routes are worked out from the rest (see plan.address), and do not travel.
+	Addresses []address  `json:"-"`
+	Routes    []route    `json:"-"`
 	Firewalls []firewall `json:"firewalls"`
 	Wire      *wire      `json:"wire"`
 }
@@ -70,17 +73,20 @@ type tunnel struct {
 
 // An address is a layer 3 interface on a segment, together with the one neighbour that the segment has.
 type address struct {
-	Device  string       `json:"device"`
-	Prefix  netip.Prefix `json:"prefix"`
-	MAC     string       `json:"mac"`
-	Peer    netip.Addr   `json:"peer"`
-	PeerMAC string       `json:"peer_mac"`
+	Device  string
+	Prefix  netip.Prefix
+	MAC     string
+	Peer    netip.Addr
+	PeerMAC string
+	// Prefix6 and Peer6 are those of IPv6; the zero values where there is none.
+	Prefix6 netip.Prefix
+	Peer6   netip.Addr
 }
 
 // A route leads to a segment that is not attached.
 type route struct {
-	To  netip.Prefix `json:"to"`
-	Via netip.Addr   `json:"via"`
+	To  netip.Prefix
+	Via netip.Addr
 }
 
 // A firewall is what IP packets pass at a device, in both directions.
@@ -90,6 +96,8 @@ type firewall struct {
 	// Forwarded says that the packets are routed there; else they begin or end there.
 	Forwarded bool `json:"forwarded"`
 	Rules     int  `json:"rules"`
+	// IPv6 says that packets of IPv6 pass as well.
+	IPv6 bool `json:"ipv6"`
 }
 
 // A wire is what happens between the two ports of its namespace.
@@ -118,19 +126,21 @@ const (
 	// VXLAN 8, inner Ethernet header 14.
 	vxlanOverhead = 50
 	minMTU        = 576 + vxlanOverhead
-	maxMTU        = 65535
-	maxArms       = 250
-	maxElements   = 64
-	maxRules      = 20000
-	maxDelay      = 10 * time.Second
-	minRate       = 8e3  // bit/s
-	maxRate       = 1e12 // bit/s
+	// minMTU6 is the least that a link must carry to have IPv6 (RFC 8200, section 5).
+	minMTU6     = 1280
+	maxMTU      = 65535
+	maxArms     = 250
+	maxElements = 64
+	maxRules    = 100_000
+	maxDelay    = 10 * time.Second
+	minRate     = 8e3  // bit/s
+	maxRate     = 1e12 // bit/s
 	// slowRate is where a super-packet of 64 KiB takes a millisecond.
 	slowRate = 64 << 10 * 8 * 1000 // bit/s
 )
 
-// newPlan lays out an arm's path. The index, from 1, separates the addresses of arms.
-func newPlan(arm string, index int, spec experiment.Lab) (*plan, error) {
+// newPlan lays out an arm's path. The index, from 1, separates the addresses of arms. ipv6 says that the kernel has IPv6.
+func newPlan(arm string, index int, spec experiment.Lab, ipv6 bool) (*plan, error) {
 	mtu := spec.MTU
 	if mtu == 0 {
 		mtu = defaultMTU
@@ -152,12 +162,19 @@ func newPlan(arm string, index int, spec experiment.Lab) (*plan, error) {
 	if len(opens) > 0 {
 		p.HostMTU -= vxlanOverhead
 	}
+	p.IPv6 = ipv6 && p.HostMTU >= minMTU6
 	if err := p.placeElements(spec.Path, opens); err != nil {
 		return nil, err
 	}
 	p.link()
 	if err := p.address(); err != nil {
 		return nil, err
+	}
+	for i := range p.Spaces {
+		s := &p.Spaces[i]
+		for j := range s.Firewalls { // none passes where the device has no address, as in an underlay
+			s.Firewalls[j].IPv6 = s.address6Of(s.Firewalls[j].Device).IsValid()
+		}
 	}
 	return p, nil
 }
@@ -388,9 +405,15 @@ func (p *plan) facts() ArmFacts {
 		f.Namespaces = append(f.Namespaces, s.Name)
 		for _, a := range s.Addresses {
 			f.Addresses = append(f.Addresses, fmt.Sprintf("%s %s %s", s.Name, a.Device, a.Prefix))
+			if a.Prefix6.IsValid() {
+				f.Addresses = append(f.Addresses, fmt.Sprintf("%s %s %s", s.Name, a.Device, a.Prefix6))
+			}
 		}
 	}
-	f.Client = p.Spaces[0].addressOf(hostDevice).String()
-	f.Server = p.Spaces[len(p.Spaces)-1].addressOf(hostDevice).String()
+	client, server := &p.Spaces[0], &p.Spaces[len(p.Spaces)-1]
+	f.Client, f.Server = client.addressOf(hostDevice).String(), server.addressOf(hostDevice).String()
+	if p.IPv6 {
+		f.Client6, f.Server6 = client.address6Of(hostDevice).String(), server.address6Of(hostDevice).String()
+	}
 	return f
 }

@@ -26,12 +26,18 @@ func (p *plan) describe() string {
 		}
 		for _, a := range s.Addresses {
 			fmt.Fprintf(&b, " %s=%s", a.Device, a.Prefix)
+			if a.Prefix6.IsValid() {
+				fmt.Fprintf(&b, "+%s", a.Prefix6)
+			}
 		}
 		for _, r := range s.Routes {
 			fmt.Fprintf(&b, " %s via %s", r.To, r.Via)
 		}
 		for _, fw := range s.Firewalls {
 			fmt.Fprintf(&b, " firewall %d at %s", fw.Element, fw.Device)
+			if fw.IPv6 {
+				b.WriteString(" of both")
+			}
 		}
 		fmt.Fprintf(&b, " mtu %d %d\n", s.Left.MTU, s.Right.MTU)
 	}
@@ -83,13 +89,45 @@ client: eth0=10.3.0.1/24 10.3.1.0/24 via 10.3.0.2 mtu 1500 1500
 server: eth0=10.3.1.2/24 10.3.0.0/24 via 10.3.1.1 mtu 1500 1500
 `},
 	} {
-		p, err := newPlan("arm", 3, experiment.Lab{Path: elements(c.path)})
+		p, err := newPlan("arm", 3, experiment.Lab{Path: elements(c.path)}, false)
 		if err != nil {
 			t.Errorf("%s: %v", c.path, err)
 			continue
 		}
 		if got := "\n" + p.describe(); got != c.want {
 			t.Errorf("%s: got%swant%s", c.path, got, c.want)
+		}
+	}
+}
+
+// Over IPv6 hosts and what routes between them have the same addresses and routes; underlays have none, and neither has an arm
+// whose links are too small for it.
+func TestPlanOfIPv6(t *testing.T) {
+	p, err := newPlan("arm", 3, experiment.Lab{Path: elements("firewall dlr vtep firewall router vtep")}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `
+client: eth0=10.3.0.1/24+fd6e:6561:7266:300::1/64 10.3.1.0/24 via 10.3.0.2 fd6e:6561:7266:301::/64 via fd6e:6561:7266:300::2 firewall 0 at eth0 of both mtu 1450 1450
+1-dlr-vtep: br0[vxlan0] br1[left] vni 769 10.3.2.1>10.3.3.2 br1=10.3.0.2/24+fd6e:6561:7266:300::2/64 br0=10.3.1.1/24+fd6e:6561:7266:301::1/64 right=10.3.2.1/24 10.3.3.0/24 via 10.3.2.2 firewall 3 at right mtu 1450 1500
+4-router: left=10.3.2.2/24 right=10.3.3.1/24 mtu 1500 1500
+5-vtep: br0[right vxlan0] vni 769 10.3.3.2>10.3.2.1 left=10.3.3.2/24 10.3.2.0/24 via 10.3.3.1 mtu 1500 1450
+server: eth0=10.3.1.2/24+fd6e:6561:7266:301::2/64 10.3.0.0/24 via 10.3.1.1 fd6e:6561:7266:300::/64 via fd6e:6561:7266:301::1 mtu 1450 1450
+`
+	if got := "\n" + p.describe(); got != want {
+		t.Errorf("got%swant%s", got, want)
+	}
+	f := p.facts()
+	if f.Client6 != "fd6e:6561:7266:300::1" || f.Server6 != "fd6e:6561:7266:301::2" || !slices.Contains(f.Addresses, "server eth0 fd6e:6561:7266:301::2/64") {
+		t.Errorf("%+v", f)
+	}
+	for mtu, has := range map[int]bool{1329: false, 1330: true} {
+		p, err := newPlan("arm", 3, experiment.Lab{Path: elements("vtep vtep"), MTU: mtu}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.IPv6 != has || p.Spaces[0].address6Of(hostDevice).IsValid() != has || (p.facts().Client6 != "") != has {
+			t.Errorf("mtu %d: IPv6 is %v\n%s", mtu, p.IPv6, p.describe())
 		}
 	}
 }
@@ -117,7 +155,7 @@ func TestPlanRefuses(t *testing.T) {
 		{wire(experiment.Element{Rate: 1}), 1, "a wire's rate of 1 bit/s"},
 		{wire(experiment.Element{Loss: 1}), 1, "a wire's loss of 1"},
 	} {
-		_, err := newPlan("arm", c.index, c.lab)
+		_, err := newPlan("arm", c.index, c.lab, true)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: got %v, want %q", c.lab, err, c.want)
 		}
@@ -147,13 +185,14 @@ func drawPath(t *rapid.T) []experiment.Element {
 func TestPlanHoldsTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		path := drawPath(t)
-		p, err := newPlan("arm", rapid.IntRange(1, maxArms).Draw(t, "index"), experiment.Lab{Path: path})
+		ipv6 := rapid.Bool().Draw(t, "ipv6")
+		p, err := newPlan("arm", rapid.IntRange(1, maxArms).Draw(t, "index"), experiment.Lab{Path: path}, ipv6)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// Every element is somewhere, once.
 		var placed []int
-		byAddress := map[netip.Addr]address{}
+		byAddress, byAddress6 := map[netip.Addr]address{}, map[netip.Addr]address{}
 		for _, s := range p.Spaces {
 			placed = append(placed, s.Elements...)
 			for _, a := range s.Addresses {
@@ -161,6 +200,13 @@ func TestPlanHoldsTogether(t *testing.T) {
 					t.Fatalf("%s twice", a.Prefix)
 				}
 				byAddress[a.Prefix.Addr()] = a
+				if !a.Prefix6.IsValid() {
+					continue
+				}
+				if _, twice := byAddress6[a.Prefix6.Addr()]; twice {
+					t.Fatalf("%s twice", a.Prefix6)
+				}
+				byAddress6[a.Prefix6.Addr()] = a
 			}
 		}
 		slices.Sort(placed)
@@ -176,10 +222,19 @@ func TestPlanHoldsTogether(t *testing.T) {
 				t.Fatalf("%+v and %+v are no neighbours", a, peer)
 			}
 		}
+		for _, a := range byAddress6 {
+			peer, ok := byAddress6[a.Peer6]
+			if !ok || peer.Peer6 != a.Prefix6.Addr() || peer.Peer != a.Prefix.Addr() || a.Prefix6.Masked() != peer.Prefix6.Masked() {
+				t.Fatalf("%+v and %+v are no neighbours over IPv6", a, peer)
+			}
+		}
+		if (len(byAddress6) > 0) != ipv6 {
+			t.Fatalf("%d IPv6 addresses", len(byAddress6))
+		}
 		// Every route leads over a neighbour, and both ends of each link agree on its MTU.
 		for i, s := range p.Spaces {
 			for _, r := range s.Routes {
-				if !slices.ContainsFunc(s.Addresses, func(a address) bool { return a.Peer == r.Via }) {
+				if !slices.ContainsFunc(s.Addresses, func(a address) bool { return r.Via.IsValid() && (a.Peer == r.Via || a.Peer6 == r.Via) }) {
 					t.Fatalf("%s: the route to %s is over %s, which is no neighbour", s.Name, r.To, r.Via)
 				}
 			}
@@ -187,26 +242,31 @@ func TestPlanHoldsTogether(t *testing.T) {
 				t.Fatalf("the link to %s has MTUs %d and %d", s.Name, p.Spaces[i-1].Right.MTU, s.Left.MTU)
 			}
 		}
-		arrives(t, p)
+		arrives(t, p, (*space).addressOf)
+		if ipv6 {
+			arrives(t, p, (*space).address6Of)
+		}
 	})
 }
 
-// arrives follows the routes from the client to the server and back.
-func arrives(t *rapid.T, p *plan) {
+// arrives follows the routes from the client to the server and back, between the addresses that addressOf gives.
+func arrives(t *rapid.T, p *plan, addressOf func(s *space, device string) netip.Addr) {
 	owner := map[netip.Addr]*space{}
 	for i := range p.Spaces {
 		for _, a := range p.Spaces[i].Addresses {
 			owner[a.Prefix.Addr()] = &p.Spaces[i]
+			owner[a.Prefix6.Addr()] = &p.Spaces[i]
 		}
 	}
+	delete(owner, netip.Addr{})
 	client, server := &p.Spaces[0], &p.Spaces[len(p.Spaces)-1]
 	for _, way := range [][2]*space{{client, server}, {server, client}} {
-		to := way[1].addressOf(hostDevice)
+		to := addressOf(way[1], hostDevice)
 		at := way[0]
 		for hops := 0; at != way[1]; hops++ {
 			next := netip.Addr{}
 			for _, a := range at.Addresses {
-				if a.Prefix.Contains(to) {
+				if a.Prefix.Contains(to) || a.Prefix6.Contains(to) {
 					next = to
 				}
 			}

@@ -53,6 +53,12 @@ func probeFeatures() (map[string]bool, *namespace, error) {
 			return err
 		}
 		features[featureTBF] = addTBF(h, right, netlink.HANDLE_ROOT, 1e9) == nil
+		features[featureIPv6] = addIPv6(h, right, (&plan{}).segment6(0, 1)) == nil
+		if features[featureIPv6] && features[featureFirewall] {
+			// The same experiment has the same addresses with a firewall and without.
+			both := firewall{Element: 1, Device: rightPort, IPv6: true}
+			features[featureIPv6] = both.add() == nil
+		}
 		return nil
 	})
 	if errors.Is(err, unix.EPERM) {

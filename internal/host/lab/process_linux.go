@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -106,21 +105,11 @@ func (s *initServer) start(q request, files []*os.File) (reply, error) {
 		return reply{}, err
 	}
 	if a, err := s.arm(q.Arm); err == nil && a.wires != nil {
-		if err := s.minds(a.wires, p, q.CPUs); err != nil {
+		if err := a.wires.minds(p, q.CPUs, s.setup.ServiceCPU); err != nil {
 			return reply{}, errors.Join(err, s.processes.killTree(p.key))
 		}
 	}
 	return reply{Process: p.key}, nil
-}
-
-// minds makes the wires of an arm take heed of a process that is pinned to CPUs.
-func (s *initServer) minds(w *wireProcess, p *process, cpus []int) error {
-	if slices.Contains(cpus, s.setup.ServiceCPU) {
-		if err := w.share(p); err != nil {
-			return err
-		}
-	}
-	return w.keepAwake(cpus)
 }
 
 // lookPath finds a program; the host's PATH is that of nearfar itself.

@@ -4,6 +4,7 @@ package lab
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -188,10 +189,36 @@ func TestQueueBytes(t *testing.T) {
 	}
 }
 
+// The longest path fits into one message, and the other end works out the same addresses.
+func TestPlanTravels(t *testing.T) {
+	path := elements(strings.TrimSpace(strings.Repeat("router ", maxElements)))
+	p, err := newPlan("arm", 250, experiment.Lab{Path: path}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(request{Op: opBuild, Plan: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b) > maxMessage {
+		t.Errorf("%d bytes", len(b))
+	}
+	var got request
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	if err := got.Plan.address(); err != nil {
+		t.Fatal(err)
+	}
+	if want, have := p.describe(), got.Plan.describe(); want != have {
+		t.Errorf("got\n%s\nwant\n%s", have, want)
+	}
+}
+
 func TestWireTime(t *testing.T) {
 	p, err := newPlan("arm", 1, experiment.Lab{Path: []experiment.Element{
 		{Kind: experiment.Wire, Delay: time.Second}, {Kind: experiment.Wire, Rate: 1514 * 8},
-	}})
+	}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,6 +257,18 @@ func FuzzForwarded(f *testing.F) {
 			t.Errorf("%d forwarded", n)
 		}
 	})
+}
+
+func TestParseForwarded6(t *testing.T) {
+	n, err := parseForwarded6("Ip6InReceives                   \t3\nIp6OutForwDatagrams             \t17\n")
+	if err != nil || n != 17 {
+		t.Errorf("%d %v", n, err)
+	}
+	for _, bad := range []string{"", "Ip6OutForwDatagrams\n", "Ip6OutForwDatagrams x\n", "OutForwDatagrams 1\n"} {
+		if _, err := parseForwarded6(bad); err == nil {
+			t.Errorf("%q is no error", bad)
+		}
+	}
 }
 
 func TestParseForwarded(t *testing.T) {

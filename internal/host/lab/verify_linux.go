@@ -17,21 +17,35 @@ const (
 	verifyTime = 5 * time.Second
 	// firstTry is how long the first try waits for its answer; each next one waits longer.
 	firstTry = 5 * time.Millisecond
-	// udpHeaders are the IPv4 and the UDP header.
-	udpHeaders = 28
+	// udpHeaders are the IPv4 and the UDP header, udpHeaders6 the IPv6 and the UDP header.
+	udpHeaders  = 28
+	udpHeaders6 = 48
 )
 
-// verify carries a full-size packet that must not be fragmented from the client to the server and back. Where that
-// fails, the error names where packets stopped.
+// verify carries a full-size packet that must not be fragmented from the client to the server and back, of IPv4 and of IPv6
+// where the arm has it. Where that fails, the error names where packets stopped.
 func (a *builtArm) verify(ctx context.Context) error {
 	last := len(a.namespaces) - 1
-	serverAddress := a.plan.Spaces[last].addressOf(hostDevice)
+	from, to := a.plan.Spaces[0].addressOf(hostDevice), a.plan.Spaces[last].addressOf(hostDevice)
+	if err := a.verifyBetween(ctx, from, to); err != nil || !a.plan.IPv6 {
+		return err
+	}
+	from, to = a.plan.Spaces[0].address6Of(hostDevice), a.plan.Spaces[last].address6Of(hostDevice)
+	if err := a.verifyBetween(ctx, from, to); err != nil {
+		return fmt.Errorf("over IPv6: %w", err)
+	}
+	return nil
+}
+
+// verifyBetween does so between an address of the client and one of the server, which are of one family.
+func (a *builtArm) verifyBetween(ctx context.Context, clientAddress, serverAddress netip.Addr) error {
+	last := len(a.namespaces) - 1
 	server, err := a.namespaces[last].udpSocket(serverAddress)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = unix.Close(server) }()
-	client, err := a.namespaces[0].udpSocket(a.plan.Spaces[0].addressOf(hostDevice))
+	client, err := a.namespaces[0].udpSocket(clientAddress)
 	if err != nil {
 		return err
 	}
@@ -40,12 +54,16 @@ func (a *builtArm) verify(ctx context.Context) error {
 	if err != nil {
 		return os.NewSyscallError("getsockname", err)
 	}
+	length := a.plan.HostMTU - udpHeaders
+	if serverAddress.Is6() {
+		length = a.plan.HostMTU - udpHeaders6
+	}
 	slow := a.plan.wireTime()
 	deadline := time.Now().Add(verifyTime + 4*slow)
 	wait := firstTry + 2*slow
 	// Of a wire that loses nearly everything, many tries.
 	for try := byte(0); ; try++ {
-		err := a.exchange(client, server, to, try, wait)
+		err := a.exchange(client, server, to, length, try, wait)
 		if err == nil {
 			return nil
 		}
@@ -53,7 +71,11 @@ func (a *builtArm) verify(ctx context.Context) error {
 			return err
 		}
 		if time.Now().After(deadline) || ctx.Err() != nil {
-			return fmt.Errorf("no packet of %d bytes made the way from client to server and back: %s", a.plan.HostMTU, a.whereItStops())
+			where := "those of IPv4 did"
+			if serverAddress.Is4() {
+				where = a.whereItStops()
+			}
+			return fmt.Errorf("no packet of %d bytes made the way from client to server and back: %s", a.plan.HostMTU, where)
 		}
 		if wait < 200*time.Millisecond {
 			wait += wait / 2
@@ -77,16 +99,24 @@ func (p *plan) wireTime() time.Duration {
 
 // udpSocket opens a socket that does not fragment, at an address of the namespace.
 func (ns *namespace) udpSocket(at netip.Addr) (int, error) {
+	family, level, option, value := unix.AF_INET, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO
+	var address unix.Sockaddr
+	if at.Is6() {
+		family, level, option, value = unix.AF_INET6, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO
+		address = &unix.SockaddrInet6{Addr: at.As16()}
+	} else {
+		address = &unix.SockaddrInet4{Addr: at.As4()}
+	}
 	fd := -1
 	err := ns.do(func(*netlink.Handle) error {
 		var err error
-		if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		if fd, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
 			return os.NewSyscallError("socket", err)
 		}
-		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO); err != nil {
-			return os.NewSyscallError("setsockopt IP_MTU_DISCOVER", err)
+		if err := unix.SetsockoptInt(fd, level, option, value); err != nil {
+			return os.NewSyscallError("setsockopt MTU_DISCOVER", err)
 		}
-		return os.NewSyscallError("bind", unix.Bind(fd, &unix.SockaddrInet4{Addr: at.As4()}))
+		return os.NewSyscallError("bind", unix.Bind(fd, address))
 	})
 	if err != nil && fd >= 0 {
 		_ = unix.Close(fd)
@@ -94,9 +124,9 @@ func (ns *namespace) udpSocket(at netip.Addr) (int, error) {
 	return fd, err
 }
 
-// exchange sends one packet there and the same back. An answer to an earlier try does as well.
-func (a *builtArm) exchange(client, server int, to unix.Sockaddr, try byte, wait time.Duration) error {
-	packet := make([]byte, a.plan.HostMTU-udpHeaders)
+// exchange sends one packet with so much data there and the same back. An answer to an earlier try does as well.
+func (a *builtArm) exchange(client, server int, to unix.Sockaddr, length int, try byte, wait time.Duration) error {
+	packet := make([]byte, length)
 	packet[0] = try
 	if err := unix.Sendto(client, packet, 0, to); err != nil {
 		return fmt.Errorf("sending %d bytes from the client: %w", a.plan.HostMTU, err)

@@ -9,7 +9,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -25,7 +24,7 @@ import (
 const (
 	// wireBase is what every wire adds to its delay, in each direction. It is more than forwarding itself takes, so that
 	// a frame leaves neither earlier nor later whatever the delay: two wires differ by the difference of their delays.
-	wireBase = 15 * time.Microsecond
+	wireBase = 40 * time.Microsecond
 	// spinTime is how long a wire without traffic keeps looking for more before it sleeps.
 	spinTime = 2 * time.Millisecond
 	// wakeMargin is how long before a frame is due the wire wakes.
@@ -57,11 +56,14 @@ const firstWireFD = 3
 
 // The lines that follow: statsLine is answered with a line of statistics, awakeLine with a CPU has that kept awake;
 // shareLine says that one more process that is measured runs on the wire's own CPU, unshareLine that one fewer does.
+// besideLine with a CPU says that all that is measured runs on that one, apartLine that it does not.
 const (
 	statsLine   = "stats"
 	awakeLine   = "awake "
 	shareLine   = "share"
 	unshareLine = "unshare"
+	besideLine  = "beside "
+	apartLine   = "apart"
 )
 
 // RunWire is the user-space wires of one arm: it reads their configuration from in, does as further lines of it say, and
@@ -86,7 +88,8 @@ func RunWire(in io.Reader, out io.Writer) error {
 	}
 	failed := make(chan error, 1)
 	cpus := newAwake()
-	go func() { failed <- forward(wires, cpus) }()
+	seat := newSeat()
+	go func() { failed <- forward(wires, cpus, seat) }()
 	asked := make(chan string)
 	go func() {
 		defer close(asked)
@@ -114,7 +117,18 @@ func RunWire(in io.Reader, out io.Writer) error {
 				cpus.keep(cpu)
 				continue
 			}
+			if number, ok := strings.CutPrefix(line, besideLine); ok {
+				cpu, err := strconv.Atoi(number)
+				if err != nil || cpu < 0 || cpu >= maxCPU {
+					return fmt.Errorf("there is no CPU %q to run on", number)
+				}
+				seat.take(cpu)
+				continue
+			}
 			switch line {
+			case apartLine:
+				seat.take(apart)
+				continue
 			case shareLine:
 				cpus.sharing.Add(1)
 				continue
@@ -161,6 +175,9 @@ type direction struct {
 
 	free int64 // when the last frame has been serialised, ns since 1970
 
+	// sent and late count frames since the seat was taken, for starved.
+	sent, late int
+
 	arena   []byte // frames lie here one behind another, each whole; the oldest first
 	tail    int    // where the next is put
 	frames  []frame
@@ -194,65 +211,6 @@ func newDirection(w wire, in, out int, stream uint64, counts *wireCounts) *direc
 	d.message.Iov, d.message.Iovlen = &d.vector, 1
 	d.message.Control = &d.control[0]
 	return d
-}
-
-// forward runs the wires on one thread. It spins while frames are on their way or were seen lately, and else sleeps in
-// poll, so that a wire without traffic costs nothing.
-func forward(wires []*runningWire, cpus *awake) error {
-	runtime.LockOSThread()
-	// To be ahead of others on its CPU helps; an ordinary user may not ask for it.
-	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20)
-	// Timers of ordinary threads may be 50 us late.
-	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
-		return os.NewSyscallError("prctl PR_SET_TIMERSLACK", err)
-	}
-	var all []*direction
-	var polled []unix.PollFd
-	for _, w := range wires {
-		for _, d := range w.directions {
-			all = append(all, d)
-			polled = append(polled, unix.PollFd{Fd: int32(d.in), Events: unix.POLLIN})
-		}
-	}
-	last := time.Now().UnixNano()
-	for {
-		next := int64(math.MaxInt64)
-		now := time.Now().UnixNano()
-		for _, d := range all {
-			for range receiveBatch {
-				got, err := d.receive(now)
-				if err != nil {
-					return err
-				}
-				if !got {
-					break
-				}
-				last = now
-			}
-			next = min(next, d.send())
-		}
-		var sleep time.Duration
-		switch {
-		case cpus.sharing.Load() > 0 && next-now > int64(shareMargin):
-			// A spinning wire would take the CPU from what is measured on it. Late is better than that.
-			sleep = -1
-			if next != math.MaxInt64 {
-				sleep = time.Duration(next-now) - shareMargin
-			}
-		case next == math.MaxInt64 && now-last > int64(spinTime):
-			sleep = -1 // until something comes
-		case next != math.MaxInt64 && next-now > int64(wakeMargin+spinTime) && now-last > int64(wakeMargin):
-			sleep = time.Duration(next-now) - wakeMargin
-		default:
-			continue
-		}
-		cpus.use(false)
-		if err := poll(polled, sleep); err != nil {
-			return err
-		}
-		cpus.use(true)
-		last = time.Now().UnixNano()
-	}
 }
 
 // poll waits for a frame on any socket, for at most the timeout; below 0, for ever.
@@ -404,6 +362,7 @@ func (d *direction) send() int64 {
 			d.counts.rejected.Add(1)
 		} else {
 			d.counts.forwarded(now - f.due)
+			d.note(now - f.due)
 		}
 		d.head = (d.head + 1) % len(d.frames)
 		d.n--

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/vishvananda/netlink"
@@ -22,6 +23,8 @@ type wireProcess struct {
 	replies  *bufio.Reader
 	output   *os.File
 	elements []int // of the path, in the order of the statistics
+	// measured are the processes that run in the arm, with the CPUs that each is pinned to.
+	measured map[*process][]int
 }
 
 // startWires starts the arm's user-space wires, if it has any: one process for all of them, on the service CPU.
@@ -33,7 +36,7 @@ func (s *initServer) startWires(a *builtArm) error {
 	var sockets []*os.File
 	var home *namespace
 	defer func() { closeAll(sockets) }()
-	w := &wireProcess{}
+	w := &wireProcess{measured: map[*process][]int{}}
 	for i := range a.plan.Spaces {
 		sp := &a.plan.Spaces[i]
 		if sp.Wire == nil {
@@ -140,27 +143,55 @@ func networkOrder(v uint16) uint16 {
 	return binary.NativeEndian.Uint16(b[:])
 }
 
-// keepAwake keeps the CPUs of what is measured over the wires from sleeping between two packets.
-func (w *wireProcess) keepAwake(cpus []int) error {
+// minds takes heed of a process that has just been started on the given CPUs, none where it is not pinned; service is the
+// wires' own CPU.
+func (w *wireProcess) minds(p *process, cpus []int, service int) error {
+	shares := slices.Contains(cpus, service)
+	if shares {
+		if err := w.tell(shareLine); err != nil {
+			return err
+		}
+	}
+	// So that the CPU does not sleep between two packets.
 	for _, c := range cpus {
 		if err := w.tell(fmt.Sprint(awakeLine, c)); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// share says that the process, which has just been started on the wires' own CPU, is to have its part of it.
-func (w *wireProcess) share(p *process) error {
-	if err := w.tell(shareLine); err != nil {
+	if err := w.seat(func() { w.measured[p] = cpus }); err != nil {
 		return err
 	}
 	go func() {
 		<-p.ended
-		// It fails only where the wires have ended as well.
-		_ = w.tell(unshareLine)
+		// These fail only where the wires have ended as well.
+		if shares {
+			_ = w.tell(unshareLine)
+		}
+		_ = w.seat(func() { delete(w.measured, p) })
 	}()
 	return nil
+}
+
+// seat changes what is measured, and says to the wires where to run then. With nothing measured they stay where they are.
+func (w *wireProcess) seat(change func()) error {
+	w.mu.Lock()
+	change()
+	cpu, some := apart, false
+	for _, cpus := range w.measured {
+		if len(cpus) != 1 || some && cpus[0] != cpu {
+			cpu, some = apart, true
+			break
+		}
+		cpu, some = cpus[0], true
+	}
+	w.mu.Unlock()
+	switch {
+	case !some:
+		return nil
+	case cpu == apart:
+		return w.tell(apartLine)
+	}
+	return w.tell(fmt.Sprint(besideLine, cpu))
 }
 
 func (w *wireProcess) tell(line string) error {
