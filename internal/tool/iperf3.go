@@ -66,8 +66,15 @@ func (*Iperf3) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
 	case seconds > iperf3Seconds:
 		return Plan{}, fmt.Errorf("workload %s: iperf3 runs for at most %d s, not %v", w.Name, iperf3Seconds, w.Duration)
 	}
-	address, port := server.Address.String(), strconv.Itoa(iperf3Port)
+	ip, err := addressFor(w, server)
+	if err != nil {
+		return Plan{}, err
+	}
+	address, port := ip.String(), strconv.Itoa(iperf3Port)
 	client := []string{"iperf3", "-J", "-c", address, "-p", port, "-t", strconv.Itoa(seconds), "--connect-timeout", "5000"}
+	if ip.Is6() {
+		client = append(client, "-6")
+	}
 	if omit > 0 {
 		client = append(client, "-O", strconv.Itoa(omit))
 	}

@@ -24,8 +24,11 @@ type iperf3Result struct {
 		} `json:"test_start"`
 		// Accepted is there in a server's document only.
 		Accepted  json.RawMessage `json:"accepted_connection"`
-		MSS       float64         `json:"tcp_mss"`
-		MSSSystem float64         `json:"tcp_mss_default"`
+		Connected []struct {
+			RemoteHost string `json:"remote_host"`
+		} `json:"connected"`
+		MSS       float64 `json:"tcp_mss"`
+		MSSSystem float64 `json:"tcp_mss_default"`
 	} `json:"start"`
 	End   *iperf3End      `json:"end"`
 	Error json.RawMessage `json:"error"`
@@ -134,6 +137,9 @@ func parseIperf3JSON(d document) (result.Measurement, error) {
 				}
 			}
 			m.fact("connections", strconv.Itoa(t.NumStreams))
+		}
+		if len(doc.Start.Connected) > 0 {
+			m.ip(doc.Start.Connected[0].RemoteHost)
 		}
 		if mss := max(doc.Start.MSS, doc.Start.MSSSystem); mss > 0 && mss < 1<<20 {
 			m.fact("mss", strconv.Itoa(int(mss)))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -92,6 +93,21 @@ func (m *measured) fact(key, value string) {
 		m.Facts = map[string]string{}
 	}
 	m.Facts[key] = value
+}
+
+// factIP says which version of IP carried the measurement, as the tool printed it.
+const factIP = "ip"
+
+// ip notes the version of IP from the printed address of the other side; what is no address says nothing.
+func (m *measured) ip(address string) {
+	a, err := netip.ParseAddr(address)
+	switch {
+	case err != nil:
+	case a.Unmap().Is4():
+		m.fact(factIP, "4")
+	default:
+		m.fact(factIP, "6")
+	}
 }
 
 // define sets what the numbers are: as reported, and after normalisation.

@@ -63,7 +63,11 @@ func (n *Native) plan(w experiment.Workload, server host.Endpoint, port uint16) 
 	if err != nil {
 		return Plan{}, fmt.Errorf("%s: %w", nativeName, err)
 	}
-	address := netip.AddrPortFrom(server.Address, port).String()
+	ip, err := addressFor(w, server)
+	if err != nil {
+		return Plan{}, err
+	}
+	address := netip.AddrPortFrom(ip, port).String()
 	stdin := []byte(n.secret + "\n")
 	env := []string{engine.Environment()}
 	client := []string{host.Self, "engine", p.Mode, address, "-f", "json", "--secret-stdin"}

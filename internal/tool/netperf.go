@@ -61,11 +61,15 @@ func (*Netperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) 
 	if w.Mode != experiment.Stream && (w.Request < 1 || w.Response < 1 || w.Request > netperfMax || w.Response > netperfMax) {
 		return Plan{}, fmt.Errorf("workload %s: netperf needs request and response of 1 B to 1 GiB, not %d B and %d B", w.Name, w.Request, w.Response)
 	}
+	ip, err := addressFor(w, server)
+	if err != nil {
+		return Plan{}, err
+	}
 	family := "4"
-	if server.Address.Is6() {
+	if ip.Is6() {
 		family = "6"
 	}
-	address, seconds := server.Address.String(), whole(w.Duration)
+	address, seconds := ip.String(), whole(w.Duration)
 	client := []string{"netperf", "-H", address + "," + family, "-p", strconv.Itoa(netperfPort), "-t", test, "-l", strconv.Itoa(seconds), "-j", "--"}
 	switch {
 	case w.Mode != experiment.Stream:
@@ -105,6 +109,7 @@ var (
 	netperfFailure = regexp.MustCompile(`(?i)^establish[_ ]control|are you sure there is a netserver|^remote error|^netperf: |^recv_response|error on remote|^netperf:.*error|could not establish|^send_omni: .*|^send_tcp_\w+: .*|^send_udp_\w+: .*`)
 	netperfInterim = regexp.MustCompile(`^Interim result:`)
 	netperfBurst   = regexp.MustCompile(`first burst (\d+)`)
+	netperfFamily  = regexp.MustCompile(` to .*\bAF_INET(6?)(?: |$)`)
 )
 
 // netperfMark recognises lines of netperf's output.

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"regexp"
@@ -141,6 +142,9 @@ func (run *netperfRun) measure(m *measured) {
 		} else if ok && util >= 0 {
 			m.fact("cpu_percent_"+side, v[key+"_CPU_UTIL"])
 		}
+	}
+	if f := netperfFamily.FindStringSubmatch(run.whole); f != nil {
+		m.fact(factIP, cmp.Or(f[1], "4"))
 	}
 	if mss := integer(v["TRANSPORT_MSS"]); mss > 0 {
 		m.fact("mss", strconv.Itoa(mss))

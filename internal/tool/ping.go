@@ -56,12 +56,17 @@ func (*Ping) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
 	case count > pingCount:
 		return Plan{}, fmt.Errorf("workload %s: %d echo requests in a trial are more than %d: make the interval longer or the duration shorter", w.Name, count, pingCount)
 	}
+	ip, err := addressFor(w, server)
+	if err != nil {
+		return Plan{}, err
+	}
+	argv := []string{"ping", "-n", "-c", strconv.FormatInt(count, 10), "-i", strconv.FormatFloat(interval.Seconds(), 'f', -1, 64),
+		"-s", strconv.Itoa(w.Request), "-W", strconv.FormatFloat(pingWait.Seconds(), 'f', -1, 64)}
+	if ip.Is6() {
+		argv = append(argv, "-6")
+	}
 	return Plan{
-		Client: Command{
-			Argv: []string{"ping", "-n", "-c", strconv.FormatInt(count, 10), "-i", strconv.FormatFloat(interval.Seconds(), 'f', -1, 64),
-				"-s", strconv.Itoa(w.Request), "-W", strconv.FormatFloat(pingWait.Seconds(), 'f', -1, 64), server.Address.String()},
-			Env: []string{"LC_ALL=C"},
-		},
+		Client:   Command{Argv: append(argv, ip.String()), Env: []string{"LC_ALL=C"}},
 		Expected: time.Duration(count)*interval + 100*time.Millisecond,
 	}, nil
 }
@@ -102,6 +107,7 @@ var (
 	pingFailure       = regexp.MustCompile(`(?i)^ping6?: .*(?:unknown host|not known|failure in name|cannot resolve|bad address|unreachable|not permitted|denied|sendto|sendmsg|invalid|usage|bad number|too (?:big|large|small)|cannot|local error).*|^ping request could not find host.*|^.*unknown host.*$|^connect: network is unreachable.*`)
 	pingPayloadBSD    = regexp.MustCompile(`: (\d+) data bytes`)
 	pingPayloadLinux  = regexp.MustCompile(`\) (?:from .*: )?(\d+)(?:\(\d+\))? (?:data )?\S*(?:bytes|Bytes|octets|data)`)
+	pingAddress       = regexp.MustCompile(`^PING \S+ ?\(([0-9A-Fa-f.:]+)\)`)
 	pingPayload6      = regexp.MustCompile(`^PING6\(\d+=40\+8\+(\d+) bytes`)
 )
 
@@ -202,8 +208,9 @@ func (m *measured) payload(line, bytes string, counted bool) {
 	}
 }
 
-// bannerPayload reads the payload's size from the first line.
+// bannerPayload reads the payload's size from the first line, and the version of IP from the address there.
 func (m *measured) bannerPayload(line string) {
+	m.ip(find(pingAddress, line))
 	for _, re := range []*regexp.Regexp{pingPayload6, pingPayloadBSD, pingPayloadLinux} {
 		if s := find(re, line); s != "" {
 			m.MessageBytes = integer(s)

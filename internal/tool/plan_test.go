@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -38,6 +39,10 @@ func TestPlans(t *testing.T) {
 			"iperf3 -s -1 -B 10.0.0.2 -p 5201", "iperf3 -J -c 10.0.0.2 -p 5201 -t 1 --connect-timeout 5000 -P 2 -l 1200 -u -b 50000000", Ready{"tcp", 5201}, second},
 		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Duration: second, Interval: 10 * time.Millisecond}, "10.0.0.2",
 			"", "ping -n -c 100 -i 0.01 -s 56 -W 1 10.0.0.2", Ready{}, second},
+		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Duration: second, Interval: 10 * time.Millisecond, IP: 6}, "fd00::2",
+			"", "ping -n -c 100 -i 0.01 -s 56 -W 1 -6 fd00::2", Ready{}, second},
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second, IP: 6}, "fd00::2",
+			"iperf3 -s -1 -B fd00::2 -p 5201", "iperf3 -J -c fd00::2 -p 5201 -t 1 --connect-timeout 5000 -6", Ready{"tcp", 5201}, second},
 	}
 	for _, test := range tests {
 		plan, err := test.tool.Plan(test.w, at(test.address))
@@ -87,6 +92,44 @@ func TestPlansRefused(t *testing.T) {
 		_, err := test.tool.Plan(test.w, at("10.0.0.2"))
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "workload w1") {
 			t.Errorf("%s %s: %v, want an error with %q", test.tool.Name(), test.w.Mode, err, test.want)
+		}
+	}
+}
+
+// Each tool goes to the address of the version that is asked for, and says so where the host has none.
+func TestPlansOfEachIP(t *testing.T) {
+	both := host.Endpoint{Name: "far/server", Address: netip.MustParseAddr("10.0.0.2"), Address6: netip.MustParseAddr("fd00::2")}
+	transaction := experiment.Workload{Name: "w1", Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: time.Second}
+	stream, ping := transaction, transaction
+	stream.Mode = "stream"
+	ping.Mode, ping.Protocol, ping.Interval = "ping", "icmp", 10*time.Millisecond
+	for _, c := range []struct {
+		tool Tool
+		w    experiment.Workload
+	}{{NewNative("x"), transaction}, {NewSockperf(), transaction}, {NewNetperf(), transaction}, {NewIperf3(), stream}, {NewPing(), ping}} {
+		for ip, want := range map[int]string{0: "10.0.0.2", 4: "10.0.0.2", 6: "fd00::2"} {
+			c.w.IP = ip
+			plan, err := c.tool.Plan(c.w, both)
+			if err != nil {
+				t.Errorf("%s over IPv%d: %v", c.tool.Name(), ip, err)
+				continue
+			}
+			commands := []Command{plan.Client}
+			if plan.Server != nil {
+				commands = append(commands, *plan.Server)
+			}
+			for _, command := range commands {
+				if line := strings.Join(command.Argv, " "); !strings.Contains(line, want) {
+					t.Errorf("%s over IPv%d: %s", c.tool.Name(), ip, line)
+				}
+			}
+		}
+		for ip, address := range map[int]string{4: "fd00::2", 6: "10.0.0.2"} {
+			c.w.IP = ip
+			want := fmt.Sprintf("workload w1: server has no IPv%d address", ip)
+			if _, err := c.tool.Plan(c.w, at(address)); err == nil || err.Error() != want {
+				t.Errorf("%s over IPv%d to %s: %v, want %s", c.tool.Name(), ip, address, err, want)
+			}
 		}
 	}
 }

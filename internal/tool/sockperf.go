@@ -53,7 +53,11 @@ func (*Sockperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error)
 	case size > sockperfLargest:
 		return Plan{}, fmt.Errorf("workload %s: sockperf's largest message is %d B, not %d B", w.Name, sockperfLargest, size)
 	}
-	to := []string{"-i", server.Address.String(), "-p", strconv.Itoa(sockperfPort)}
+	address, err := addressFor(w, server)
+	if err != nil {
+		return Plan{}, err
+	}
+	to := []string{"-i", address.String(), "-p", strconv.Itoa(sockperfPort)}
 	if w.Protocol == experiment.TCP {
 		to = append(to, "--tcp")
 	}

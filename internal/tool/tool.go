@@ -5,6 +5,8 @@
 package tool
 
 import (
+	"fmt"
+	"net/netip"
 	"time"
 
 	"nearfar/internal/experiment"
@@ -74,6 +76,15 @@ type Output struct {
 	ServerStdout, ServerStderr []byte
 	// ExitCode is the client's; 0 for an output recorded elsewhere.
 	ExitCode int
+}
+
+// addressFor gives the server's address of the version of IP that the workload is carried by.
+func addressFor(w experiment.Workload, server host.Endpoint) (netip.Addr, error) {
+	a, err := server.AddressOf(w.IP)
+	if err != nil {
+		return a, fmt.Errorf("workload %s: %w", w.Name, err)
+	}
+	return a, nil
 }
 
 // Probe is how to find out whether and in which version a tool is on a host.
