@@ -138,11 +138,21 @@ func (c *client) messageResult(s *streamState, theirs report, facts map[string]s
 	return r, nil
 }
 
-// busyPollNotes says where a side was to poll, and had nothing that could be polled.
+// busyPollNotes says where a side's kernel was to poll, and had nothing that could be polled or does not do it.
 func busyPollNotes(facts map[string]string) (notes []string) {
 	for _, side := range []struct{ name, prefix string }{{"client", ""}, {"server", "server."}} {
-		if facts[side.prefix+"wait"] == WaitBusyPoll && facts[side.prefix+"napi_id"] == "0" {
+		wait, none := facts[side.prefix+"wait"], facts[side.prefix+"napi_id"] == "0"
+		polls := facts[side.prefix+"epoll_busy_poll"]
+		const old = "has no busy polling for one epoll instance (Linux has it since 6.9)"
+		switch {
+		case wait == WaitBusyPoll && none:
 			notes = append(notes, fmt.Sprintf("busy-poll: no device queue of the %s takes part in it (a veth pair has none), so its kernel blocked.", side.name))
+		case wait == WaitEpoll && none:
+			notes = append(notes, fmt.Sprintf("epoll: no device queue of the %s can be polled (a veth pair has none), so its kernel slept in epoll_wait.", side.name))
+		case wait == WaitEpoll && polls == "0":
+			notes = append(notes, fmt.Sprintf("epoll: the %s's kernel %s, and net.core.busy_poll is 0: it slept in epoll_wait.", side.name, old))
+		case wait == WaitEpoll && polls == "unknown":
+			notes = append(notes, fmt.Sprintf("epoll: whether the %s's kernel polled in epoll_wait is not known: it %s, and does not show net.core.busy_poll here.", side.name, old))
 		}
 	}
 	return notes

@@ -76,12 +76,37 @@ func (c *clock) start() int64 {
 // now is the time, on nanotime's scale.
 //
 //go:nosplit
-func (c *clock) now() int64 {
+func (c *clock) now() int64 { return c.at(c.read()) }
+
+// read reads the clock in its own ticks.
+//
+//go:nosplit
+func (c *clock) read() uint64 {
 	if c.perTick == 0 {
-		return nanotime()
+		return uint64(nanotime())
 	}
-	high, low := bits.Mul64(readCounter()-c.counter, c.perTick)
+	return readCounter()
+}
+
+// at is the time of a reading since start, on nanotime's scale.
+//
+//go:nosplit
+func (c *clock) at(tick uint64) int64 {
+	if c.perTick == 0 {
+		return int64(tick)
+	}
+	high, low := bits.Mul64(tick-c.counter, c.perTick)
 	return c.base + int64(high<<32|low>>32)
+}
+
+// tick is what the clock will read at a time, to within some nanoseconds; a time before start is start.
+//
+//go:nosplit
+func (c *clock) tick(ns int64) uint64 {
+	if c.perTick == 0 {
+		return uint64(ns)
+	}
+	return c.counter + uint64(float64(max(ns-c.base, 0))*(1<<32)/float64(c.perTick))
 }
 
 // name says what is read, for the facts.

@@ -9,6 +9,10 @@ import (
 // silentConnection is how long the server waits for the request on a new connection.
 const silentConnection = 2 * time.Second
 
+// deferral is how long the server's kernel keeps a connection on which no request has come: longer than it repeats its side
+// of the handshake, so that it drops such a connection (tcp(7), TCP_DEFER_ACCEPT).
+const deferral = 10 * time.Minute
+
 // Connect/request/response: a new connection for each transaction. As in netperf's TCP_CRR the server closes first and
 // the client waits for that before it closes, so that the client's ports are free again at once and TIME_WAIT stays
 // with the server, which accepts a new connection over it.
@@ -21,40 +25,74 @@ type crrClient struct {
 	connects *Histogram
 	socket   socket
 	clock    clock
-	failed   bool // to connect
-	extra    bool // the server sent more than the response
+	// connected and ends are when a transaction was connected and when it ended.
+	connected, ends moments
+	failed          bool // to connect
+	extra           bool // the server sent more than the response
 }
 
 func newCRRClient(c *connector, request, response int) *crrClient {
 	return &crrClient{connector: c, request: newBuffer(request), response: newBuffer(response), connects: NewHistogram(), clock: newClock()}
 }
 
-// run is the hot loop. A transaction is: socket, socket options, connect, request, response, the server's close, close.
+// run is the hot loop, as rrClient's. A transaction is: socket, socket options, connect, request, response, the server's
+// close, close.
 //
 //go:nosplit
 func (c *crrClient) run(h *Histogram, until int64) (int64, bool) {
-	start := c.clock.start()
+	for {
+		start := c.clock.start()
+		last := c.clock.tick(until)
+		ok, end := c.transactions(last)
+		start = c.record(h, start)
+		if !ok || end {
+			return start, ok
+		}
+	}
+}
+
+// transactions carries out transactions and notes their times, until the clock reads last or there is no room for more; end
+// says that it was the first. ok is false when one failed.
+//
+//go:nosplit
+func (c *crrClient) transactions(last uint64) (ok, end bool) {
 	for {
 		if !c.connector.connect(&c.socket) {
 			c.failed = true
-			return start, false
+			return false, false
 		}
-		connected := c.clock.now()
-		if !c.exchange() {
-			c.socket.close()
-			return start, false
-		}
+		connected := c.clock.read()
+		ok = c.exchange()
 		c.socket.close()
-		now := c.clock.now()
-		if h != nil {
-			h.observe(start, now)
-			c.connects.Record(connected - start)
+		if !ok {
+			return false, false
 		}
-		start = now
-		if now >= until {
-			return now, true
+		now := c.clock.read()
+		c.connected.add(connected)
+		room := c.ends.add(now)
+		if now >= last {
+			return true, true
+		}
+		if !room {
+			return true, false
 		}
 	}
+}
+
+// record records the times of the transactions that were noted, the first counted from start, and returns the end of the
+// last one.
+//
+//go:nosplit
+func (c *crrClient) record(h *Histogram, start int64) int64 {
+	if h != nil {
+		from := start
+		for i := range c.ends.n {
+			c.connects.Record(c.clock.at(c.connected.ticks[i]) - from)
+			from = c.clock.at(c.ends.ticks[i])
+		}
+	}
+	c.connected.n = 0
+	return c.ends.record(h, &c.clock, start)
 }
 
 // exchange sends the request and reads the response and the end of the stream.

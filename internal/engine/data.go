@@ -173,7 +173,6 @@ func (d *dataServer) serveUDP() error {
 		if s.stamps, err = newStampedServer(socket, 1); err != nil {
 			return err
 		}
-		d.done.Facts["timestamps_device"] = s.stamps.socket.device()
 	}
 	account := startAccount()
 	d.threads = append(d.threads, onThread(socket, s.run))
@@ -182,8 +181,11 @@ func (d *dataServer) serveUDP() error {
 	s.stop()
 	d.close()
 	d.done.Transactions, d.done.Requests = s.transactions.Load(), s.requests
-	if s.stamps != nil && s.stamps.failure != nil {
-		return s.stamps.failure
+	if s.stamps != nil {
+		s.stamps.into(d.done.Facts)
+		if s.stamps.failure != nil {
+			return s.stamps.failure
+		}
 	}
 	return err
 }

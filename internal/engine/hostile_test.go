@@ -38,9 +38,8 @@ func TestStrangerHearsNothing(t *testing.T) {
 		if _, err := conn.Write(say); err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-			t.Fatal(err)
-		}
+		// It fails where the server has closed the connection already.
+		_ = conn.(*net.TCPConn).CloseWrite()
 		heard, err := io.ReadAll(conn)
 		if isTimeout(err) {
 			t.Errorf("%d bytes from a stranger: the connection stays open", len(say))

@@ -222,7 +222,7 @@ func FuzzLoadReply(f *testing.F) {
 		binary.BigEndian.PutUint64(u.response[cookieSize:], sequence)
 		u.response[flagsOffset] = flags
 		for range 2 {
-			u.receive(0, min(max(size, 0), len(u.response)))
+			u.receive(0, u.response, min(max(size, 0), len(u.response)), nanotime())
 		}
 		if u.open < 7 || u.tally.answered > 1 || u.tally.answered != u.tally.response.current.Count() {
 			t.Fatalf("%d open, %d answered", u.open, u.tally.answered)

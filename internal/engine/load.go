@@ -20,10 +20,6 @@ import (
 // loadDrain is how long replies to the window's requests are waited for after it.
 const loadDrain = 5 * time.Second
 
-// DefaultSpin is how long before a request is due the sender stops sleeping: more than the kernel takes to wake a thread on
-// an idle CPU.
-const DefaultSpin = 70 * time.Microsecond
-
 // maxSpin bounds it.
 const maxSpin = time.Second
 
@@ -81,9 +77,8 @@ func (c *client) load(ctx context.Context, observer Observer) (record.Result, er
 	l := &loader{transport: transport, tally: t, pacer: schedule.after(p.Warmup).Pacer(), drain: int64(loadDrain)}
 	c.own(nil, l.stop)
 	facts := localFacts()
-	for k, v := range c.sockets[0].facts() {
-		facts[k] = v
-	}
+	include(facts, c.sockets[0].facts())
+	include(facts, loadFacts())
 	l.spin, facts["pacing"] = c.pacing(facts["cpus"])
 	w, err := c.runLoad(l, observer)
 	if err != nil {
@@ -97,6 +92,8 @@ func (c *client) load(ctx context.Context, observer Observer) (record.Result, er
 func (c *client) pacing(cpus string) (int64, string) {
 	spin := c.options.Load.Spin
 	switch {
+	case c.options.Params.waiting() == WaitSpin:
+		return 0, "never sleeps"
 	case cpus != "" && !strings.Contains(cpus, ",") && cpus == c.ready.CPUs && c.ready.Machine != "" && c.ready.Machine == machine():
 		return 0, "sleeps until each request is due: client and server share their one CPU"
 	case spin == 0:
@@ -290,6 +287,7 @@ func (c *client) loadResult(l *loader, theirs report, facts map[string]string) (
 	facts["answered"], facts["held_back"] = strconv.FormatInt(t.answered, 10), strconv.FormatInt(l.heldBack, 10)
 	facts["server.transactions"] = strconv.FormatInt(theirs.Transactions, 10)
 	addServerFacts(facts, theirs)
+	r.Notes = append(r.Notes, busyPollNotes(facts)...)
 	return r, nil
 }
 

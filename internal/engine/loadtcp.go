@@ -31,6 +31,8 @@ type loadConn struct {
 	first, last int32
 	unsentAt    int32
 	unsent      int
+	// sent is how many have wholly left.
+	sent int
 	// written is how much of the first unsent request has left, got how much of the first reply has come, in bytes.
 	written, got int
 	waits        bool // for room in the socket
@@ -60,7 +62,7 @@ var (
 	errPoller  = errors.New("waiting for replies")
 )
 
-// newTCPLoad prepares for the given connections, which become non-blocking.
+// newTCPLoad prepares for the given connections, which are the transport's from then on.
 func newTCPLoad(t *tally, sockets []*socket, request, response int) (*tcpLoad, error) {
 	p, err := newPoller()
 	if err != nil {
@@ -75,6 +77,7 @@ func newTCPLoad(t *tally, sockets []*socket, request, response int) (*tcpLoad, e
 		}
 		l.conns = append(l.conns, loadConn{socket: s, first: none, last: none})
 	}
+	l.begin()
 	return l, nil
 }
 
@@ -111,7 +114,10 @@ func (l *tcpLoad) send(intended int64) bool {
 //go:nosplit
 func (l *tcpLoad) flush(c *loadConn, index int) {
 	for c.unsent > 0 {
-		size := min(c.unsent*l.request, len(l.requests)) - c.written
+		size := min(min(c.unsent*l.request, len(l.requests))-c.written, l.room(c))
+		if size <= 0 {
+			break
+		}
 		actual := nanotime()
 		n := c.socket.write(l.requests[c.written : c.written+size])
 		if n < 0 {
@@ -152,34 +158,14 @@ func (l *tcpLoad) account(c *loadConn, n int, actual int64) {
 		c.written = 0
 		c.unsentAt = e.next
 		c.unsent--
+		c.sent++
 	}
 }
 
-//go:nosplit
-func (l *tcpLoad) poll(timeout int64) bool {
-	n := l.poller.wait(timeout)
-	if n < 0 {
-		l.fail(nil, errPoller)
-	}
-	for i := 0; i < n && l.failure == nil; i++ {
-		index, read, write := l.poller.event(i)
-		c := &l.conns[index]
-		if read {
-			l.receive(c)
-		}
-		if write && c.waits && l.failure == nil {
-			l.flush(c, index)
-		}
-	}
-	return l.failure == nil
-}
-
-// receive takes what has come on a connection: once, so that no connection keeps the others waiting.
+// receive takes what a reading of a connection gave at the given time.
 //
 //go:nosplit
-func (l *tcpLoad) receive(c *loadConn) {
-	n := c.socket.read(l.buffer)
-	now := nanotime()
+func (l *tcpLoad) receive(c *loadConn, n int, now int64) {
 	if n <= 0 {
 		if n < 0 && c.socket.timedOut() {
 			return
@@ -198,6 +184,7 @@ func (l *tcpLoad) receive(c *loadConn) {
 		}
 		e := &l.entries[at]
 		l.tally.replied(e.intended, e.actual, now)
+		c.sent--
 		if c.first = e.next; c.first == none {
 			c.last = none
 		}

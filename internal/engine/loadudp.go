@@ -50,7 +50,7 @@ func slotsFor(rate float64) int {
 	return 1 << bits.Len64(max(n, leastSlots)-1)
 }
 
-// newUDPLoad prepares for the given connected sockets, which become non-blocking.
+// newUDPLoad prepares for the given connected sockets, which are the transport's from then on.
 func newUDPLoad(t *tally, sockets []*socket, c cookie, request, response int, rate float64) (*udpLoad, error) {
 	p, err := newPoller()
 	if err != nil {
@@ -66,6 +66,7 @@ func newUDPLoad(t *tally, sockets []*socket, c cookie, request, response int, ra
 			return nil, err
 		}
 	}
+	u.begin()
 	return u, nil
 }
 
@@ -105,45 +106,15 @@ func (u *udpLoad) send(intended int64) bool {
 	return true
 }
 
-//go:nosplit
-func (u *udpLoad) poll(timeout int64) bool {
-	if u.failedSocket != nil {
-		return false
-	}
-	n := u.poller.wait(timeout)
-	if n < 0 {
-		u.pollFailed = true
-		return false
-	}
-	for i := range n {
-		index, _, _ := u.poller.event(i)
-		s := u.sockets[index]
-		// Several at once, but not so many that a request that is due waits for long.
-		for range 8 {
-			size := s.read(u.response)
-			if size < 0 {
-				if !s.timedOut() {
-					u.failedSocket = s
-					return false
-				}
-				break
-			}
-			u.receive(index, size)
-		}
-	}
-	return true
-}
-
-// receive takes one datagram.
+// receive takes one datagram that came on a socket at the given time.
 //
 //go:nosplit
-func (u *udpLoad) receive(index, size int) {
-	now := nanotime()
-	if size != len(u.response)-1 || !sameCookie(u.response, u.request) {
+func (u *udpLoad) receive(index int, datagram []byte, size int, now int64) {
+	if size != len(u.response)-1 || !sameCookie(datagram, u.request) {
 		u.counts.foreign++
 		return
 	}
-	sequence := sequenceOf(u.response)
+	sequence := sequenceOf(datagram)
 	if sequence > u.sequence {
 		u.counts.foreign++
 		return
@@ -151,7 +122,7 @@ func (u *udpLoad) receive(index, size int) {
 	if sequence == 0 {
 		return // a second reply to the opening datagram
 	}
-	counted := int64(u.response[flagsOffset] & flagCounted)
+	counted := int64(datagram[flagsOffset] & flagCounted)
 	at := &u.slots[sequence&uint64(len(u.slots)-1)]
 	switch {
 	case at.sequence != sequence || !at.answered && now-at.actual > int64(loadReplyTimeout):

@@ -1,3 +1,5 @@
+//go:build !portable
+
 package engine
 
 import (
@@ -153,6 +155,9 @@ func (d *datagramIn) clear(n int) {
 //
 //go:nosplit
 func (d *datagramIn) receive() int {
+	if d.socket.own && !d.socket.await() {
+		return -1
+	}
 	n, _, errno := syscall.RawSyscall6(unix.SYS_RECVMMSG, d.socket.fd, uintptr(unsafe.Pointer(unsafe.SliceData(d.entries))), uintptr(len(d.entries)),
 		d.flags, 0, 0)
 	if errno != 0 {

@@ -138,7 +138,7 @@ func TestSweepValidates(t *testing.T) {
 
 // TestSweepWarnsOfSleep: the sender sleeps at the lower rates and spins at the higher.
 func TestSweepWarnsOfSleep(t *testing.T) {
-	for spin, want := range map[time.Duration]int{0: 0, DefaultSpin: 1, maxSpin: 0} {
+	for spin, want := range map[time.Duration]int{0: 0, 70 * time.Microsecond: 1, maxSpin: 0} {
 		s := sweep{options: SweepOptions{Rates: []float64{64000, 1000}, Run: RunOptions{Load: Load{Spin: spin}}}}
 		s.sleeps()
 		if len(s.record.Notes) != want {

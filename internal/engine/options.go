@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // The ways in which a thread waits for a message.
@@ -11,6 +13,9 @@ const (
 	WaitBlock = "block"
 	// WaitBusyPoll lets the kernel poll the device's queue for a while before it sleeps (SO_BUSY_POLL).
 	WaitBusyPoll = "busy-poll"
+	// WaitEpoll waits in epoll_wait before it asks the socket, as event-driven programs do; there the kernel polls the device's
+	// queue for a while before it sleeps.
+	WaitEpoll = "epoll"
 	// WaitSpin asks again and again without sleeping, which takes a whole CPU on each side.
 	WaitSpin = "spin"
 )
@@ -52,13 +57,22 @@ func (o Options) kernelOptions() bool {
 	return o != Options{}
 }
 
+// waits lists the ways of waiting that a mode has. Load waits for many sockets at once, in epoll_wait whichever it is.
+func waits(mode string) []string {
+	switch mode {
+	case ModeRR, ModeMessages:
+		return []string{WaitBlock, WaitBusyPoll, WaitEpoll, WaitSpin}
+	case ModeLoad:
+		return []string{WaitBlock, WaitEpoll, WaitSpin}
+	}
+	return []string{WaitBlock}
+}
+
 // validateOptions says what of the options cannot be, in any kernel.
 func (p Params) validateOptions() error {
 	switch o := p.Options; {
-	case o.Wait != "" && o.Wait != WaitBlock && o.Wait != WaitBusyPoll && o.Wait != WaitSpin:
-		return fmt.Errorf("wait %q: the engine has %s, %s and %s", o.Wait, WaitBlock, WaitBusyPoll, WaitSpin)
-	case o.waiting() != WaitBlock && p.Mode != ModeRR && p.Mode != ModeMessages:
-		return fmt.Errorf("wait %q: %s always blocks; %s and %s have a choice", o.Wait, p.Mode, ModeRR, ModeMessages)
+	case !slices.Contains(waits(p.Mode), o.waiting()):
+		return fmt.Errorf("wait %q: %s has %s", o.Wait, p.Mode, strings.Join(waits(p.Mode), ", "))
 	case o.DSCP < 0 || o.DSCP > maxDSCP:
 		return fmt.Errorf("DSCP %d: must be from 0 to %d", o.DSCP, maxDSCP)
 	case o.SendBuffer < 0 || o.SendBuffer > maxBuffer || o.ReceiveBuffer < 0 || o.ReceiveBuffer > maxBuffer:

@@ -1,3 +1,5 @@
+//go:build !portable
+
 package engine
 
 import (
@@ -125,10 +127,14 @@ func (s *socket) prepare(p Params) error {
 		return err
 	}
 	s.waiting = p.waiting()
-	if s.waiting == WaitSpin {
-		s.flags = unix.MSG_DONTWAIT
-		// A loop over datagrams looks for its end itself, for one that never comes must not hold it.
-		s.timed = s.timed || p.Protocol == UDP
+	if s.waiting != WaitSpin && s.waiting != WaitEpoll {
+		return nil
+	}
+	s.flags = unix.MSG_DONTWAIT
+	// A loop over datagrams looks for its end itself, for one that never comes must not hold it.
+	s.timed = s.timed || p.Protocol == UDP
+	if s.waiting == WaitEpoll && p.Mode != ModeLoad { // whose sockets are all in one instance
+		return s.waitInEpoll()
 	}
 	return nil
 }
@@ -210,12 +216,26 @@ func (s *socket) optionFacts(f map[string]string) {
 	if s.waiting != "" {
 		f["wait"] = s.waiting
 	}
-	if s.waiting == WaitBusyPoll {
-		for name, option := range map[string]int{"so_busy_poll": unix.SO_BUSY_POLL, "so_prefer_busy_poll": unix.SO_PREFER_BUSY_POLL, "napi_id": unix.SO_INCOMING_NAPI_ID} {
-			if v, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, option); err == nil {
-				f[name] = strconv.Itoa(v)
-			}
+	polling := map[string]int{}
+	switch s.waiting {
+	case WaitBusyPoll:
+		polling = map[string]int{"so_busy_poll": unix.SO_BUSY_POLL, "so_prefer_busy_poll": unix.SO_PREFER_BUSY_POLL, "napi_id": unix.SO_INCOMING_NAPI_ID}
+	case WaitEpoll:
+		polling = map[string]int{"napi_id": unix.SO_INCOMING_NAPI_ID}
+	}
+	for name, option := range polling {
+		if v, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, option); err == nil {
+			f[name] = strconv.Itoa(v)
 		}
+	}
+	if s.poller != nil {
+		s.poller.facts(f)
+	}
+	if version := s.ipVersion(); version != "" {
+		f["ip"] = version
+	}
+	if v, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT); err == nil && v > 0 {
+		f["tcp_defer_accept"] = (time.Duration(v) * time.Second).String()
 	}
 	family, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil {
@@ -228,6 +248,24 @@ func (s *socket) optionFacts(f map[string]string) {
 	if v, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ZEROCOPY); err == nil && v != 0 {
 		f["so_zerocopy"] = "true"
 	}
+}
+
+// ipVersion is the version of IP that the socket's packets have, by its own address: a socket of IPv6 can carry IPv4 too.
+func (s *socket) ipVersion() string {
+	address, err := unix.Getsockname(int(s.fd))
+	if err != nil {
+		return ""
+	}
+	switch a := address.(type) {
+	case *unix.SockaddrInet4:
+		return "4"
+	case *unix.SockaddrInet6:
+		if netip.AddrFrom16(a.Addr).Is4In6() {
+			return "4"
+		}
+		return "6"
+	}
+	return ""
 }
 
 // pathMTU is the largest packet that the kernel sends to the connected peer, in bytes.

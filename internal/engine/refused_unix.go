@@ -1,4 +1,4 @@
-//go:build !linux && !windows
+//go:build (!linux && !windows) || (linux && portable)
 
 package engine
 
@@ -8,3 +8,8 @@ import (
 )
 
 func isConnectionRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+
+func isOutOfBuffers(err error) bool { return errors.Is(err, syscall.ENOBUFS) }
+
+// isTooLong is of Windows: elsewhere a datagram is cut to the buffer's size without an error.
+func isTooLong(error) bool { return false }

@@ -121,6 +121,9 @@ func (s *sweep) point(rate float64, bisected bool) (record.Point, error) {
 
 // sleeps notes where the sender sleeps between requests at some rates and spins at others.
 func (s *sweep) sleeps() {
+	if s.options.Run.Params.waiting() == WaitSpin {
+		return // at all of them
+	}
 	spin := s.options.Run.Load.Spin.Seconds()
 	if slices.Min(s.options.Rates)*spin < 1 && slices.Max(s.options.Rates)*spin >= 1 {
 		s.record.Notes = append(s.record.Notes, fmt.Sprintf("above %.0f/s the sender never sleeps; below it does, and its waking for a reply is part of the times: "+

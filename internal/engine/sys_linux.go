@@ -1,3 +1,5 @@
+//go:build !portable
+
 package engine
 
 import (
@@ -27,8 +29,13 @@ type socket struct {
 	// timed says that reads have a time limit; a signal then ends the read as the limit does, or signals that keep coming
 	// would prolong it for ever.
 	timed bool
-	// flags are those of receiving: MSG_DONTWAIT where the thread spins.
+	// flags are those of receiving: MSG_DONTWAIT where the thread spins, or waits in poller.
 	flags uintptr
+	// poller is the epoll instance that the socket is in; nil where it is in none. Where it is the socket's own, a read waits
+	// there first, for at most limit nanoseconds or, where that is negative, for ever (WaitEpoll).
+	poller *poller
+	own    bool
+	limit  int64
 	// waiting is the way of waiting, empty for a socket that is none of data.
 	waiting string
 	// errno is why the last call returned less than 0.
@@ -40,6 +47,9 @@ type socket struct {
 //go:nosplit
 func (s *socket) read(b []byte) int {
 	for {
+		if s.own && !s.await() {
+			return -1
+		}
 		n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, s.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), s.flags, 0, 0)
 		if errno == 0 {
 			return int(n)
@@ -102,6 +112,9 @@ func (s *socket) noBuffers() bool { return s.errno == syscall.ENOBUFS }
 func (s *socket) close() {
 	// There is nothing to be done about a failed close, and the descriptor is gone in any case.
 	_, _, _ = syscall.RawSyscall(syscall.SYS_CLOSE, s.fd, 0, 0)
+	if s.own {
+		s.poller.close()
+	}
 }
 
 // interrupt ends both directions: a thread that is blocked in read, write or accept on the socket returns.
@@ -154,7 +167,7 @@ func takeDescriptor(c rawConn) (int, error) {
 
 // setReceiveTimeout bounds each read.
 func (s *socket) setReceiveTimeout(d time.Duration) error {
-	s.timed = true
+	s.timed, s.limit = true, d.Nanoseconds()
 	tv := syscall.NsecToTimeval(d.Nanoseconds())
 	return os.NewSyscallError("setsockopt SO_RCVTIMEO", syscall.SetsockoptTimeval(int(s.fd), syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &tv))
 }
@@ -192,7 +205,9 @@ func (s *socket) facts() map[string]string {
 	if v, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION); err == nil {
 		f["tcp_congestion"] = v
 	}
-	if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+	// Before there is a connection they are what it would begin with, and no path's.
+	const closed, listens = 7, 10 // TCP_CLOSE, TCP_LISTEN (net/tcp_states.h)
+	if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil && info.State != closed && info.State != listens {
 		f["tcp_mss"] = strconv.FormatUint(uint64(info.Snd_mss), 10)
 		f["path_mtu"] = strconv.FormatUint(uint64(info.Pmtu), 10)
 	}
@@ -323,6 +338,9 @@ func newAcceptor(l *net.TCPListener, peer netip.Addr, p Params) (*acceptor, erro
 		return nil, err
 	}
 	a := &acceptor{listener: socket{fd: uintptr(fd), waiting: p.waiting()}, want: peer.As16()}
+	// A connection is handed over once its request is there, as web servers have it too: one that sends nothing reaches
+	// nobody, and to read the request is not to wait for it. A kernel that cannot do that hands it over at once.
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, int(deferral/time.Second))
 	// Accepted sockets inherit this too: a connection that sends nothing holds the server up for so long and no longer.
 	if err := a.listener.setReceiveTimeout(silentConnection); err != nil {
 		a.close()

@@ -1,3 +1,5 @@
+//go:build !portable
+
 package engine
 
 import (
@@ -5,10 +7,15 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
+
+// DefaultSpin is how long before a request is due the sender stops sleeping: more than the kernel takes to wake a thread on
+// an idle CPU.
+const DefaultSpin = 70 * time.Microsecond
 
 // pollEvents is how many events are taken from the kernel at once.
 const pollEvents = 128
@@ -19,6 +26,10 @@ type poller struct {
 	events [pollEvents]unix.EpollEvent
 	// change is what interest hands to the kernel.
 	change unix.EpollEvent
+	// spins says that wait never sleeps.
+	spins bool
+	// polls says where it was set that the kernel polls the device; empty where nobody asked for that.
+	polls string
 	// old says that the kernel has no epoll_pwait2 (before Linux 5.11): the epoll descriptor itself is then waited for.
 	old   bool
 	errno syscall.Errno
@@ -43,6 +54,20 @@ func (p *poller) add(s *socket, index int) error {
 		return os.NewSyscallError("fcntl O_NONBLOCK", err)
 	}
 	s.timed = true // a signal ends a call
+	s.poller = p
+	switch {
+	case s.waiting == WaitSpin:
+		p.spins = true
+	case s.waiting == WaitEpoll && p.polls == "":
+		if err := p.busyPoll(); err != nil {
+			return err
+		}
+	}
+	return p.watch(s, index)
+}
+
+// watch watches a socket, and leaves it as it is.
+func (p *poller) watch(s *socket, index int) error {
 	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(index)}
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(int(p.fd), unix.EPOLL_CTL_ADD, int(s.fd), &event))
 }
@@ -78,6 +103,9 @@ func (p *poller) forget(s *socket) {
 //
 //go:nosplit
 func (p *poller) wait(timeout int64) int {
+	if p.spins {
+		timeout = 0
+	}
 	limit := unix.Timespec{Sec: timeout / 1e9, Nsec: timeout % 1e9}
 	at := unsafe.Pointer(&limit)
 	if timeout < 0 {
@@ -120,7 +148,8 @@ func (p *poller) event(i int) (index int, read, write bool) {
 
 func (p *poller) err() error { return os.NewSyscallError("epoll", p.errno) }
 
-func (p *poller) close() { _ = syscall.Close(int(p.fd)) }
+//go:nosplit
+func (p *poller) close() { _, _, _ = syscall.RawSyscall(syscall.SYS_CLOSE, p.fd, 0, 0) }
 
 // pause sleeps for the given time in nanoseconds, or until a signal.
 //
@@ -150,16 +179,24 @@ type peerSocket struct {
 	length  uint32
 }
 
-func newPeerSocket(s *socket, peer netip.Addr) *peerSocket {
-	return &peerSocket{socket: s, want: peer.As16()}
+func newPeerSocket(s *socket, peer netip.Addr) (*peerSocket, error) {
+	if s.waiting == WaitEpoll { // one socket, beside the many of the client
+		if err := s.waitInEpoll(); err != nil {
+			return nil, err
+		}
+	}
+	return &peerSocket{socket: s, want: peer.As16()}, nil
 }
 
 // receive takes a datagram, from anyone.
 //
 //go:nosplit
 func (s *peerSocket) receive(b []byte) int {
+	if s.own && !s.await() {
+		return -1
+	}
 	s.length = uint32(unsafe.Sizeof(s.address))
-	n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, s.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), 0,
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, s.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), s.flags,
 		uintptr(unsafe.Pointer(&s.address)), uintptr(unsafe.Pointer(&s.length)))
 	if errno != 0 {
 		s.errno = errno

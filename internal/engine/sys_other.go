@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build !linux || portable
 
 package engine
 
@@ -28,7 +28,8 @@ type socket struct {
 	closer atomic.Pointer[io.Closer]
 }
 
-// read returns the number of bytes, 0 at the end of the stream, or less than 0 when it failed.
+// read returns the number of bytes, 0 at the end of the stream, or less than 0 when it failed. A datagram that is larger
+// than the buffer fills it.
 func (s *socket) read(b []byte) int {
 	if s.timeout > 0 {
 		if s.failure = s.conn.SetReadDeadline(time.Now().Add(s.timeout)); s.failure != nil {
@@ -36,7 +37,14 @@ func (s *socket) read(b []byte) int {
 		}
 	}
 	n, err := s.conn.Read(b)
+	return s.came(len(b), n, err)
+}
+
+// came is what read returns for what a reading into so many bytes gave.
+func (s *socket) came(size, n int, err error) int {
 	switch {
+	case err != nil && isTooLong(err):
+		return size
 	case n > 0 || err == nil:
 		return n
 	case errors.Is(err, io.EOF):
@@ -70,7 +78,8 @@ func (s *socket) timedOut() bool { return s.failure != nil && isTimeout(s.failur
 // refused says whether the last call failed because the other side's port is closed (UDP).
 func (s *socket) refused() bool { return s.failure != nil && isRefused(s.failure) }
 
-func (s *socket) noBuffers() bool { return false }
+// noBuffers says whether the last call failed because the system had no room for a datagram.
+func (s *socket) noBuffers() bool { return s.failure != nil && isNoRoom(s.failure) }
 
 func (s *socket) close() { s.interrupt() }
 
@@ -199,4 +208,9 @@ func Reexec() error { return nil }
 func isRefused(err error) bool {
 	var e *os.SyscallError
 	return errors.As(err, &e) && isConnectionRefused(e.Err)
+}
+
+func isNoRoom(err error) bool {
+	var e *os.SyscallError
+	return errors.As(err, &e) && isOutOfBuffers(e.Err)
 }

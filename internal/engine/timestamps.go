@@ -18,6 +18,10 @@ import (
 //
 // so the parts add up to the round trip, whatever the clocks show. Where a message takes several segments, the last one
 // counts.
+//
+// tx and rx are the driver's, by the kernel's clock. Where a NIC stamps every packet on its own clock already, the network
+// is what lies between the NICs: the time between driver and NIC then belongs to the client (client-nic) or to
+// the server's stack.
 
 // stampsSize is the length of the server's stamps in a response.
 const stampsSize = 16
@@ -102,6 +106,8 @@ func (p Params) validateTimestamps() error {
 	switch {
 	case p.Mode != ModeRR:
 		return fmt.Errorf("timestamps are of %s, not of %s", ModeRR, p.Mode)
+	case p.waiting() == WaitEpoll:
+		return fmt.Errorf("timestamps and wait %q: the reports of sending end every wait in epoll_wait at once; wait in another way", p.Wait)
 	case p.Response < least:
 		return fmt.Errorf("response of %d bytes: with timestamps it must have at least %d over %s, for the server returns its own in it", p.Response, least, p.Protocol)
 	}
@@ -234,7 +240,7 @@ func (c *stampedClient) slice(h *Histogram, until int64) (int64, bool) {
 func (c *stampedClient) note(start, end int64, answered bool) {
 	c.socket.sent++
 	current := stampedTransaction{number: c.number, id: c.socket.lastID(), start: start, end: end,
-		rx: c.socket.rx, counted: *c.flags&flagCounted != 0}
+		rx: c.socket.rx, rxHardware: c.socket.rxHardware, counted: *c.flags&flagCounted != 0}
 	c.socket.transmits(&current, &c.previous)
 	if answered {
 		c.divider.complete(&c.previous, serverStampsOf(c.stamps))

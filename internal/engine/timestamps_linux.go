@@ -1,3 +1,5 @@
+//go:build !portable
+
 package engine
 
 import (
@@ -12,9 +14,14 @@ import (
 )
 
 // stampFlags ask for the software timestamps of every message that is sent and received. Those of sending come on the
-// error queue without the message (OPT_TSONLY), numbered (OPT_ID).
-const stampFlags = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE |
-	unix.SOF_TIMESTAMPING_OPT_ID | unix.SOF_TIMESTAMPING_OPT_TSONLY
+// error queue without the message (OPT_TSONLY), numbered (OPT_ID). hardwareFlags ask for those of the NIC beside them, each
+// in a report of its own (OPT_TX_SWHW).
+const (
+	stampFlags = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE |
+		unix.SOF_TIMESTAMPING_OPT_ID | unix.SOF_TIMESTAMPING_OPT_TSONLY
+	hardwareFlags = unix.SOF_TIMESTAMPING_TX_HARDWARE | unix.SOF_TIMESTAMPING_RX_HARDWARE | unix.SOF_TIMESTAMPING_RAW_HARDWARE |
+		unix.SOF_TIMESTAMPING_OPT_TX_SWHW
+)
 
 // controlSize is enough for the control messages of one reading: two, of less than 128 bytes together.
 const controlSize = 256
@@ -30,6 +37,10 @@ type stampedSocket struct {
 	on bool
 	// rx is when the last message read arrived, in nanoseconds of real time; 0 where the kernel does not say.
 	rx int64
+	// rxHardware is the same on the NIC's clock.
+	rxHardware int64
+	// nic is what the device has to give. Where it stamps in hardware already, those stamps are asked for.
+	nic nicStamps
 	// sent counts the messages since the timestamps were turned on; unit is how much each adds to the kernel's number:
 	// 1 for a datagram, the bytes of a message over TCP.
 	sent, unit uint32
@@ -41,7 +52,9 @@ type stampedSocket struct {
 
 // newStampedSocket prepares a socket; the timestamps are off. unit is the size of a message over TCP, or 1.
 func newStampedSocket(s *socket, unit int) (*stampedSocket, error) {
-	return &stampedSocket{socket: s, unit: uint32(unit)}, nil
+	stamped := &stampedSocket{socket: s, unit: uint32(unit)}
+	stamped.nic = stamped.readNIC()
+	return stamped, nil
 }
 
 // turn switches the timestamps on or off, and begins to number messages anew. Over TCP all that was sent must have been
@@ -51,6 +64,9 @@ func (s *stampedSocket) turn(on bool) error {
 	flags := unix.SOF_TIMESTAMPING_RX_SOFTWARE
 	if on {
 		flags = stampFlags
+		if s.nic.on() {
+			flags |= hardwareFlags
+		}
 	}
 	if err := unix.SetsockoptInt(int(s.socket.fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING, flags); err != nil {
 		return fmt.Errorf("kernel timestamps: setsockopt SO_TIMESTAMPING: %w", err)
@@ -71,14 +87,15 @@ func (s *stampedSocket) lastID() uint32 { return s.sent*s.unit - 1 }
 //
 //go:nosplit
 func (s *stampedSocket) read(b []byte) int {
-	s.rx = 0
+	s.rx, s.rxHardware = 0, 0
 	if !s.on {
 		return s.socket.read(b)
 	}
 	for {
 		n := s.receive(b, s.socket.flags)
 		if n >= 0 {
-			s.rx = decodeControl(s.control[:min(int(s.header.Controllen), controlSize)]).software
+			r := decodeControl(s.control[:min(int(s.header.Controllen), controlSize)])
+			s.rx, s.rxHardware = r.software, r.hardware
 			return n
 		}
 		if s.socket.timed || s.socket.errno != syscall.EINTR && (s.socket.errno != syscall.EAGAIN || s.socket.flags == 0) {
@@ -98,15 +115,8 @@ func (s *stampedSocket) transmits(current, previous *stampedTransaction) {
 			break
 		}
 		r := decodeControl(s.control[:min(int(s.header.Controllen), controlSize)])
-		if !r.sent {
-			continue
-		}
-		if r.id == current.id {
-			current.tx = r.software
+		if r.stamp(current, previous) && current.tx != 0 && (current.txHardware != 0 || !s.nic.on()) {
 			break
-		}
-		if r.id == previous.id && previous.tx == 0 {
-			previous.tx = r.software
 		}
 	}
 	s.socket.errno = errno
@@ -137,6 +147,30 @@ type controlReport struct {
 	// sent says that the timestamp is of when the message with the number id left; it is of an arrival otherwise.
 	sent bool
 	id   uint32
+}
+
+// stamp notes when one of two transactions' messages left, and says whether it was one of theirs.
+//
+//go:nosplit
+func (r *controlReport) stamp(current, previous *stampedTransaction) bool {
+	t := current
+	switch {
+	case !r.sent:
+		return false
+	case r.id == current.id:
+	case r.id == previous.id:
+		t = previous
+	default:
+		return false
+	}
+	// A report has one of the two, or both.
+	if r.software != 0 && t.tx == 0 {
+		t.tx = r.software
+	}
+	if r.hardware != 0 && t.txHardware == 0 {
+		t.txHardware = r.hardware
+	}
+	return true
 }
 
 // The layout of control messages on 64-bit Linux (linux/socket.h, linux/errqueue.h).
@@ -175,30 +209,6 @@ func decodeControl(b []byte) (r controlReport) {
 //go:nosplit
 func timestampOf(b []byte) int64 {
 	return int64(binary.NativeEndian.Uint64(b[0:8]))*1_000_000_000 + int64(binary.NativeEndian.Uint64(b[8:16]))
-}
-
-// device says which device the socket's address is on, and which timestamps its driver and the kernel have to give.
-func (s *stampedSocket) device() string {
-	name := s.interfaceName()
-	if name == "" {
-		return "unknown"
-	}
-	info, err := unix.IoctlGetEthtoolTsInfo(int(s.socket.fd), name)
-	if err != nil {
-		return name + ": the driver does not say"
-	}
-	text := name + ":"
-	for _, flag := range []struct {
-		bit  uint32
-		name string
-	}{{unix.SOF_TIMESTAMPING_TX_SOFTWARE, "software tx"}, {unix.SOF_TIMESTAMPING_RX_SOFTWARE, "software rx"},
-		{unix.SOF_TIMESTAMPING_TX_HARDWARE, "hardware tx"}, {unix.SOF_TIMESTAMPING_RX_HARDWARE, "hardware rx"}} {
-		if info.So_timestamping&flag.bit == 0 {
-			text += " no"
-		}
-		text += " " + flag.name + ","
-	}
-	return text[:len(text)-1]
 }
 
 // interfaceName finds the interface that has the socket's address; empty where none has.

@@ -17,11 +17,14 @@ type stampedTransaction struct {
 	id         uint32
 	start, end int64
 	tx, rx     int64
+	// txHardware and rxHardware are on the NIC's clock.
+	txHardware, rxHardware int64
 	// counted says that it belongs to the window.
 	counted bool
 }
 
-// The parts, in the order in which the record has them. Those from partClientSend on divide client and server-stack further.
+// The parts, in the order in which the record has them. Those from partClientSend on divide client and server-stack further;
+// partClientNIC is what lies between the driver's and the NIC's timestamps, where the NIC has any.
 const (
 	partClient = iota
 	partNetwork
@@ -36,13 +39,14 @@ const (
 	partClientReceive
 	partServerReceive
 	partServerSend
+	partClientNIC
 	allParts
 )
 
 // partScopes are the scopes of the metric rtt that the parts have in the record.
 func partScope(part int) string {
 	return [allParts]string{"client", "network", "server-stack", "server-application", "network-and-server-stack",
-		"client-send", "client-receive", "server-receive", "server-send"}[part]
+		"client-send", "client-receive", "server-receive", "server-send", "client-nic"}[part]
 }
 
 // A division is the parts of many round trips. Its sums are exact; the histograms are for percentiles.
@@ -87,6 +91,8 @@ type divider struct {
 	full, coarse division
 	// settled counts what could be divided in full, also outside of the window.
 	settled int64
+	// onHardware counts those of the window whose network part is by the client's NIC.
+	onHardware int64
 	// What was missing of the transactions of the window; implausible are those in whose course a clock was set.
 	noTx, noRx, noServerTx, noServerRx, implausible int64
 }
@@ -94,11 +100,23 @@ type divider struct {
 func newDivider() divider {
 	d := divider{
 		full: newDivision(partClient, partNetwork, partServerStack, partServerApplication,
-			partClientSend, partClientReceive, partServerReceive, partServerSend),
-		coarse: newDivision(partClient, partNetworkAndServerStack, partServerApplication, partClientSend, partClientReceive),
+			partClientSend, partClientReceive, partServerReceive, partServerSend, partClientNIC),
+		coarse: newDivision(partClient, partNetworkAndServerStack, partServerApplication, partClientSend, partClientReceive, partClientNIC),
 	}
 	d.offset.refresh(nanotime())
 	return d
+}
+
+// outside is how long the transaction was outside of its sender: between the NIC's timestamps, where there are both and
+// they make sense (its clock may be set in between), or else between the driver's.
+//
+//go:nosplit
+func (t *stampedTransaction) outside() (ns int64, onHardware bool) {
+	ns = t.rx - t.tx
+	if hw := t.rxHardware - t.txHardware; t.txHardware != 0 && t.rxHardware != 0 && hw > 0 && hw <= ns+tolerance {
+		return hw, true
+	}
+	return ns, false
 }
 
 // complete divides a transaction with what the server says, if it says it of that one.
@@ -124,15 +142,20 @@ func (d *divider) complete(t *stampedTransaction, s serverStamps) {
 	var v [allParts]int64
 	v[partClientSend] = t.tx - d.offset.ahead - t.start
 	v[partClientReceive] = t.end - (t.rx - d.offset.ahead)
-	v[partClient] = v[partClientSend] + v[partClientReceive]
+	outside, onHardware := t.outside()
+	v[partClientNIC] = t.rx - t.tx - outside
+	v[partClient] = v[partClientSend] + v[partClientReceive] + v[partClientNIC]
 	v[partServerApplication] = int64(s.application)
-	v[partNetworkAndServerStack] = t.rx - t.tx - v[partServerApplication]
+	v[partNetworkAndServerStack] = outside - v[partServerApplication]
 	if v[partClientSend] < -tolerance || v[partClientReceive] < -tolerance || v[partNetworkAndServerStack] < -tolerance {
 		d.implausible += one
 		return
 	}
 	if t.counted {
 		d.coarse.add(t.end-t.start, &v)
+		if onHardware {
+			d.onHardware++
+		}
 	}
 	if s.receive == noDuration || s.send == noDuration {
 		if s.receive == noDuration {
@@ -156,6 +179,17 @@ func (d *divider) complete(t *stampedTransaction, s serverStamps) {
 	}
 }
 
+// kind says by which timestamps the network's part was told from the client's.
+func (d *divider) kind() string {
+	switch d.onHardware {
+	case 0:
+		return "software"
+	case d.coarse.count:
+		return "hardware"
+	}
+	return fmt.Sprintf("hardware for %d of %d, else software", d.onHardware, d.coarse.count)
+}
+
 // leastDivided is the share of the window's transactions that must have been divided for the parts to stand for them all.
 const leastDivided = 0.9
 
@@ -167,8 +201,9 @@ func (c *stampedClient) into(r *record.Result, all *Histogram) {
 	facts := r.Facts
 	d := &c.divider
 	total := float64(all.Count())
-	facts["timestamps"] = "software"
-	facts["timestamps_device"] = c.socket.device()
+	facts["timestamps"] = d.kind()
+	facts["timestamps_device"] = c.socket.nic.device()
+	facts["timestamps_hardware"] = c.socket.nic.hardware()
 	facts["timestamps_missing"] = d.missing()
 	c.overhead.into(facts)
 	r.Notes = append(r.Notes, "Kernel timestamps were on, which costs time in the kernel on both sides: do not compare this trial with one without them.")
@@ -200,6 +235,9 @@ func (d *division) mean(sum int64) float64 { return float64(sum) / float64(d.cou
 // metrics gives the mean of every part, which add up to the mean round trip, and percentiles of those of the first level.
 func (d *division) metrics() (m []result.Metric) {
 	for _, p := range d.parts {
+		if p == partClientNIC && d.sums[p] == 0 {
+			continue // there are no hardware timestamps
+		}
 		add := func(stat string, v float64) {
 			m = append(m, result.Metric{Name: result.RTT, Stat: stat, Unit: result.Seconds, Scope: partScope(p), Value: v})
 		}

@@ -1,6 +1,9 @@
 package engine
 
-import "sync/atomic"
+import (
+	"fmt"
+	"sync/atomic"
+)
 
 // The server's side of rr with timestamps.
 
@@ -12,6 +15,8 @@ type stampedServer struct {
 	last            serverStamps
 	current, before stampedTransaction
 	failure         error
+	// onHardware counts the requests that the NIC stamped both ways.
+	onHardware int64
 }
 
 func newStampedServer(s *socket, unit int) (*stampedServer, error) {
@@ -36,10 +41,14 @@ func (s *stampedServer) received(flags byte, response []byte, sequence uint32) b
 			return false
 		}
 		s.offset.refresh(now)
-		s.socket.rx = 0
+		s.socket.rx, s.socket.rxHardware = 0, 0
+	}
+	if s.current.rxHardware != 0 {
+		s.settle()
 	}
 	putServerStamps(response, s.last)
 	rx := s.socket.rx
+	s.current.rx, s.current.rxHardware = rx, s.socket.rxHardware
 	s.last = serverStamps{sequence: sequence, receive: duration(now+s.offset.ahead-rx, rx != 0), application: noDuration, send: noDuration}
 	s.current.start = now
 	return true
@@ -61,10 +70,41 @@ func (s *stampedServer) sent() {
 		return
 	}
 	s.socket.sent++
-	s.current.id, s.current.tx = s.socket.lastID(), 0
+	s.current.id, s.current.tx, s.current.txHardware = s.socket.lastID(), 0, 0
 	s.socket.transmits(&s.current, &s.before)
 	s.last.send = duration(s.current.tx-s.offset.ahead-s.current.end, s.current.tx != 0)
 	s.offset.refresh(s.current.end)
+}
+
+// mostNIC is how long a request and its response can be between driver and NIC together, in nanoseconds; what is more says
+// that the NIC's clock was set.
+const mostNIC = 1_000_000_000
+
+// settle puts the time between driver and NIC of the request before to its receive, where the NIC has stamped it: its
+// timestamp of the response may come late.
+func (s *stampedServer) settle() {
+	t := &s.current
+	if !s.socket.on || t.rxHardware == 0 || s.last.receive == noDuration || s.last.send == noDuration {
+		return
+	}
+	if t.txHardware == 0 {
+		s.socket.transmits(t, &s.before)
+	}
+	// The server had it for longer by the NIC's clock than by the driver's.
+	if more := t.txHardware - t.rxHardware - (t.tx - t.rx); t.txHardware != 0 && more >= -tolerance && more < mostNIC {
+		s.last.receive = duration(int64(s.last.receive)+more, true)
+		s.onHardware++
+	}
+}
+
+// into puts what the server's device has to give into its facts, and what came of it. The hot thread has ended.
+func (s *stampedServer) into(facts map[string]string) {
+	facts["timestamps_device"] = s.socket.nic.device()
+	facts["timestamps_hardware"] = s.socket.nic.hardware()
+	facts["timestamps"] = "software"
+	if s.onHardware > 0 {
+		facts["timestamps"] = fmt.Sprintf("hardware for %d requests, warm-up included", s.onHardware)
+	}
 }
 
 // stampedRRServer answers over TCP.
@@ -108,7 +148,6 @@ func (d *dataServer) serveStamped(socket *socket) error {
 		return err
 	}
 	d.done.Facts = serverFacts(socket)
-	d.done.Facts["timestamps_device"] = s.stamps.socket.device()
 	account := startAccount()
 	d.threads = append(d.threads, onThread(socket, s.run))
 	if err := d.awaitStop(); err != nil {
@@ -117,5 +156,6 @@ func (d *dataServer) serveStamped(socket *socket) error {
 	account.into(&d.done)
 	d.close()
 	d.done.Transactions = s.transactions.Load()
+	s.stamps.into(d.done.Facts)
 	return s.stamps.failure
 }

@@ -195,7 +195,7 @@ func (c *client) transactionResult(t transactor, rec *recorder, w window, theirs
 	}
 	r.Metrics = append(r.Metrics, cpuMetrics(w.cpu, w.elapsed, theirs)...)
 	facts["server.transactions"] = strconv.FormatInt(theirs.Transactions, 10)
-	if p.waiting() == WaitBusyPoll {
+	if p.waiting() == WaitBusyPoll || p.waiting() == WaitEpoll {
 		include(facts, c.sockets[0].facts()) // the device's queue is known once something has come
 	}
 	addServerFacts(facts, theirs)

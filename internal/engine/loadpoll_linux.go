@@ -1,0 +1,72 @@
+//go:build !portable
+
+package engine
+
+import "math"
+
+// How a load takes what has come, on Linux: the hot thread asks the kernel (epoll) and reads without blocking.
+
+// begin does nothing: the hot thread reads by itself.
+func (l *tcpLoad) begin() {}
+
+func (u *udpLoad) begin() {}
+
+// room is how many more bytes of requests a connection may have under way: the kernel says when its socket is full.
+//
+//go:nosplit
+func (l *tcpLoad) room(*loadConn) int { return math.MaxInt }
+
+// loadFacts are those of how a load is carried out.
+func loadFacts() map[string]string { return nil }
+
+//go:nosplit
+func (l *tcpLoad) poll(timeout int64) bool {
+	n := l.poller.wait(timeout)
+	if n < 0 {
+		l.fail(nil, errPoller)
+	}
+	for i := 0; i < n && l.failure == nil; i++ {
+		index, read, write := l.poller.event(i)
+		c := &l.conns[index]
+		if read {
+			// Once, so that no connection keeps the others waiting.
+			size := c.socket.read(l.buffer)
+			if now := nanotime(); size >= 0 || !c.socket.timedOut() {
+				l.receive(c, size, now)
+			}
+		}
+		if write && c.waits && l.failure == nil {
+			l.flush(c, index)
+		}
+	}
+	return l.failure == nil
+}
+
+//go:nosplit
+func (u *udpLoad) poll(timeout int64) bool {
+	if u.failedSocket != nil {
+		return false
+	}
+	n := u.poller.wait(timeout)
+	if n < 0 {
+		u.pollFailed = true
+		return false
+	}
+	for i := range n {
+		index, _, _ := u.poller.event(i)
+		s := u.sockets[index]
+		// Several at once, but not so many that a request that is due waits for long.
+		for range 8 {
+			size := s.read(u.response)
+			if size < 0 {
+				if !s.timedOut() {
+					u.failedSocket = s
+					return false
+				}
+				break
+			}
+			u.receive(index, u.response, size, nanotime())
+		}
+	}
+	return true
+}
