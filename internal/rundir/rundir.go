@@ -15,7 +15,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"nearfar/internal/experiment"
@@ -42,10 +41,12 @@ type Manifest struct {
 	// Skipped are optional workloads that could not run, with the reason.
 	Skipped map[string]string `json:"skipped,omitempty"`
 	// Hosts are the facts of the hosts and of the lab, as whoever made them tells.
-	Hosts   json.RawMessage `json:"hosts,omitempty"`
-	State   string          `json:"state"`
-	Started time.Time       `json:"started"`
-	Ended   time.Time       `json:"ended,omitzero"`
+	Hosts json.RawMessage `json:"hosts,omitempty"`
+	// Machine is the name of the machine that measured; empty where nobody wrote it down.
+	Machine string    `json:"machine,omitempty"`
+	State   string    `json:"state"`
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended,omitzero"`
 }
 
 // Dir is a run directory.
@@ -62,7 +63,14 @@ const (
 	rawName      = "raw"
 	// maxLine bounds a line of trials.jsonl.
 	maxLine = 16 << 20
+	// maxSame bounds how many runs of one name can start within a second.
+	maxSame = 1000
 )
+
+// stem is the path of a run, but for what tells it from others of the same second.
+func stem(parent string, m Manifest) string {
+	return filepath.Join(parent, m.Started.UTC().Format("20060102T150405Z")+"-"+m.Experiment.Name)
+}
 
 // Create makes a new run directory below parent, named after the start and the experiment. It never reuses one: a
 // second run within the same second gets a suffix.
@@ -70,14 +78,14 @@ func Create(parent string, m Manifest) (*Dir, error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return nil, err
 	}
-	stem := filepath.Join(parent, m.Started.UTC().Format("20060102T150405Z")+"-"+m.Experiment.Name)
+	stem := stem(parent, m)
 	path := stem
 	for n := 2; ; n++ {
 		err := os.Mkdir(path, 0o755)
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, os.ErrExist) || n > 1000 {
+		if !errors.Is(err, os.ErrExist) || n > maxSame {
 			return nil, err
 		}
 		path = fmt.Sprintf("%s-%d", stem, n)
@@ -211,38 +219,50 @@ func (d *Dir) replace(name string, data []byte) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// Trials reads all finished trials. A torn last line (a run that goes on, or was killed) is passed over; a broken line
-// anywhere else is an error with its place.
+// Trials reads all finished trials, as Each does.
 func (d *Dir) Trials() (trials []result.Trial, err error) {
+	err = d.Each(func(t result.Trial) error {
+		trials = append(trials, t)
+		return nil
+	})
+	return trials, err
+}
+
+// Each reads the finished trials one after the other, in the order in which they ended, and stops at the first error of
+// visit. A torn last line (a run that goes on, or was killed) is passed over; a broken line anywhere else is an error with
+// its place.
+func (d *Dir) Each(visit func(result.Trial) error) (err error) {
 	name := filepath.Join(d.Path, trialsName)
 	f, err := os.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	r := bufio.NewReaderSize(io.LimitReader(f, 1<<32), 1<<16)
 	for n := 1; ; n++ {
 		line, err := r.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return trials, nil
+			return nil
 		}
 		if err != nil {
-			return trials, err
+			return err
 		}
 		if len(line) > maxLine {
-			return trials, fmt.Errorf("%s:%d: a line of %d bytes; at most %d are read", name, n, len(line), maxLine)
+			return fmt.Errorf("%s:%d: a line of %d bytes; at most %d are read", name, n, len(line), maxLine)
 		}
-		if strings.TrimSpace(string(line)) == "" {
+		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
 		var t result.Trial
 		if err := json.Unmarshal(line, &t); err != nil {
-			return trials, fmt.Errorf("%s:%d: %w", name, n, err)
+			return fmt.Errorf("%s:%d: %w", name, n, err)
 		}
-		trials = append(trials, t)
+		if err := visit(t); err != nil {
+			return err
+		}
 	}
 }
 

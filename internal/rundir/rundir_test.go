@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -154,6 +155,28 @@ func TestBrokenLineIsNamed(t *testing.T) {
 	_, err := d.Trials()
 	if err == nil || !strings.Contains(err.Error(), "trials.jsonl:2:") {
 		t.Errorf("got %v, want an error that names line 2", err)
+	}
+}
+
+// TestEachStops: the first error of who reads ends the reading, and is given back.
+func TestEachStops(t *testing.T) {
+	d := create(t)
+	for n := range 3 {
+		if err := d.Append(trial(n + 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	enough := errors.New("enough")
+	var seen []int
+	err := d.Each(func(tr result.Trial) error {
+		seen = append(seen, tr.Trial)
+		if tr.Trial == 2 {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) || !cmp.Equal(seen, []int{1, 2}) {
+		t.Errorf("saw trials %v, %v", seen, err)
 	}
 }
 

@@ -73,7 +73,8 @@ func New(e *experiment.Experiment, tools Tools, stage Stage, limits Limits, prog
 	}
 }
 
-// Prepare makes the hosts of all arms and sees that every tool is on them, before anything is measured.
+// Prepare makes the hosts of all arms, and sees that they have the addresses that the workloads need and every tool, before
+// anything is measured.
 func (r *Runner) Prepare(ctx context.Context) error {
 	for _, arm := range r.experiment.Arms {
 		pair, err := r.stage.Build(ctx, arm)
@@ -81,6 +82,9 @@ func (r *Runner) Prepare(ctx context.Context) error {
 			return fmt.Errorf("arm %s: %w", arm.Name, err)
 		}
 		r.pairs[arm.Name] = pair
+	}
+	if err := r.haveAddresses(); err != nil {
+		return err
 	}
 	return r.findTools(ctx)
 }

@@ -1,0 +1,56 @@
+package runner
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+)
+
+// bare is a host that has an IPv4 address alone.
+type bare struct{ host.Host }
+
+func (h bare) Endpoint() host.Endpoint {
+	e := h.Host.Endpoint()
+	return host.Endpoint{Name: e.Name, Address: e.Address}
+}
+
+// bareScene is a stage whose arm "old" has no IPv6.
+type bareScene struct{ scene }
+
+func (s *bareScene) Build(ctx context.Context, arm experiment.Arm) (Pair, error) {
+	p, err := s.scene.Build(ctx, arm)
+	if arm.Name == "old" {
+		p.Server = bare{p.Server}
+	}
+	return p, err
+}
+
+// What cannot be reached over the version of IP that is asked for is said before anything is measured, all at once.
+func TestMissingAddresses(t *testing.T) {
+	e := &experiment.Experiment{
+		Arms: []experiment.Arm{{Name: "new"}, {Name: "old"}},
+		Workloads: []experiment.Workload{
+			{Name: "four", Tool: "clocked", IP: experiment.IPv4}, {Name: "six", Tool: "clocked", IP: experiment.IPv6},
+			{Name: "any", Tool: "clocked"}, {Name: "six-too", Tool: "clocked", IP: experiment.IPv6},
+		},
+	}
+	err := New(e, tools{clocked{}}, &bareScene{}, DefaultLimits(), nil).Prepare(t.Context())
+	if err == nil {
+		t.Fatal("a server without an IPv6 address will do")
+	}
+	for _, want := range []string{"nothing was measured", "old/server has no IPv6 address (needed by six)", "old/server has no IPv6 address (needed by six-too)", "nearfar doctor"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+	if strings.Contains(err.Error(), "new/server") || strings.Contains(err.Error(), "needed by four") || strings.Contains(err.Error(), "needed by any") {
+		t.Error(err)
+	}
+	e.Workloads = e.Workloads[:1]
+	if err := New(e, tools{clocked{}}, &bareScene{}, DefaultLimits(), nil).Prepare(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
