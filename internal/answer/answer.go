@@ -19,6 +19,8 @@ type Answer struct {
 	Run      string `json:"run"`
 	State    string `json:"state"`
 	Baseline string `json:"baseline"`
+	// Imported says that the results were recorded elsewhere: the trials belong to no block, and are not paired.
+	Imported bool `json:"imported,omitempty"`
 	// Blocks is how many were planned, Trials how many ran, Failed how many of these have no result.
 	Blocks      int          `json:"blocks"`
 	Trials      int          `json:"trials"`
@@ -28,6 +30,9 @@ type Answer struct {
 	Layers      []Layer      `json:"layers"`
 	Residual    []Residual   `json:"residual"`
 	Warnings    []Warning    `json:"warnings"`
+	// Sources and Distributions are those of `compare`.
+	Sources       []Source       `json:"sources,omitempty"`
+	Distributions []Distribution `json:"distributions,omitempty"`
 }
 
 // Interval is a pair of bounds; it is null in JSON where none can be given.
@@ -37,6 +42,8 @@ type Interval *[2]float64
 type Figure struct {
 	Arm      string `json:"arm"`
 	Workload string `json:"workload"`
+	// Side is the source that the arm is of, where there are two: "A" or "B".
+	Side string `json:"side,omitempty"`
 	Quantity
 	Median   float64  `json:"median"`
 	Interval Interval `json:"interval"`
@@ -93,6 +100,9 @@ type Comparison struct {
 	// Blocks is how many pairs there were; BlocksNeeded how many more would resolve the difference seen.
 	Blocks       int  `json:"blocks"`
 	BlocksNeeded *int `json:"blocks_needed"`
+	// Trials counts those of the arm and of the baseline where they are not paired: Blocks is then 0, and BlocksNeeded is how
+	// many more trials on each side.
+	Trials *[2]int `json:"trials,omitempty"`
 	// Reason says why the two are not comparable, or why no interval can be given.
 	Reason string `json:"reason,omitempty"`
 }

@@ -14,7 +14,8 @@ import (
 func comparisons(e *experiment.Experiment, tables []cells) []Comparison {
 	all := []Comparison{}
 	var pairs []stats.Pair
-	var of []int // the comparison that each pair belongs to
+	var samples []stats.Samples
+	var of []int // the comparison that each pair, or each two samples, belongs to
 	for _, c := range tables {
 		if c.beside {
 			continue
@@ -27,7 +28,13 @@ func comparisons(e *experiment.Experiment, tables []cells) []Comparison {
 				Arm: arm.Name, Baseline: e.Baseline, Workload: c.workload, Quantity: c.quantity,
 				Confidence: stats.Confidence, Verdict: NotComparable,
 			}
-			if entry.Reason = incomparable(c.byArm[arm.Name], c.byArm[e.Baseline]); entry.Reason == "" {
+			entry.Reason = incomparable(c.byArm[arm.Name], c.byArm[e.Baseline])
+			switch {
+			case entry.Reason != "":
+			case e.Imported:
+				samples = append(samples, stats.Samples{Arm: c.numbers(arm.Name), Baseline: c.numbers(e.Baseline)})
+				of = append(of, len(all))
+			default:
 				pairs = append(pairs, stats.Pair{Arm: c.values(arm.Name), Baseline: c.values(e.Baseline)})
 				of = append(of, len(all))
 			}
@@ -36,6 +43,9 @@ func comparisons(e *experiment.Experiment, tables []cells) []Comparison {
 	}
 	for i, s := range stats.CompareAll(pairs) {
 		fill(&all[of[i]], s)
+	}
+	for i, s := range stats.CompareSamples(samples) {
+		fillUnpaired(&all[of[i]], s)
 	}
 	return all
 }
@@ -59,6 +69,11 @@ func fill(c *Comparison, s stats.Comparison) {
 	default:
 		c.Reason = s.Reason
 	}
+	c.judge()
+}
+
+// judge says which side is better, where they differ and the metric has a better side.
+func (c *Comparison) judge() {
 	better := result.Better(c.Metric)
 	switch {
 	case c.Verdict == Higher && better == result.HigherIsBetter, c.Verdict == Lower && better == result.LowerIsBetter:
@@ -73,10 +88,24 @@ func incomparable(arm, baseline []result.Trial) string {
 	if len(arm) == 0 || len(baseline) == 0 {
 		return "no good trials on one side"
 	}
-	for _, property := range []struct {
-		name string
-		of   func(result.Trial) string
-	}{
+	for _, property := range Properties() {
+		a, b := distinct(arm, property.Of), distinct(baseline, property.Of)
+		if !slices.Equal(a, b) || len(a) > 1 {
+			return fmt.Sprintf("%s: %s against %s", property.Name, list(a), list(b))
+		}
+	}
+	return ""
+}
+
+// Property is one that trials must share for their numbers to be of the same thing.
+type Property struct {
+	Name string
+	Of   func(result.Trial) string
+}
+
+// Properties lists them.
+func Properties() []Property {
+	return []Property{
 		{"definition", func(t result.Trial) string { return t.Definition }},
 		{"protocol", func(t result.Trial) string { return t.Protocol }},
 		{"tool", func(t result.Trial) string { return t.Tool.Name }},
@@ -88,13 +117,7 @@ func incomparable(arm, baseline []result.Trial) string {
 			return fmt.Sprintf("%d B", *t.MessageBytes)
 		}},
 		{"offered load", func(t result.Trial) string { return t.Facts["schedule"] }},
-	} {
-		a, b := distinct(arm, property.of), distinct(baseline, property.of)
-		if !slices.Equal(a, b) || len(a) > 1 {
-			return fmt.Sprintf("%s: %s against %s", property.name, list(a), list(b))
-		}
 	}
-	return ""
 }
 
 func distinct(trials []result.Trial, of func(result.Trial) string) []string {

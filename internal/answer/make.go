@@ -13,7 +13,7 @@ import (
 func Make(in Input) Answer {
 	a := Answer{
 		Nearfar: "v1", Question: in.Experiment.Question, Run: in.Run, State: in.State, Baseline: in.Experiment.Baseline,
-		Blocks: in.Experiment.Schedule.Blocks, Trials: len(in.Trials),
+		Imported: in.Experiment.Imported, Blocks: in.Experiment.Schedule.Blocks, Trials: len(in.Trials),
 		Arms: []Figure{}, Comparisons: []Comparison{}, Layers: []Layer{}, Residual: []Residual{}, Warnings: []Warning{},
 	}
 	for _, t := range in.Trials {
@@ -35,7 +35,7 @@ func Make(in Input) Answer {
 		a.Residual = append(a.Residual, residual...)
 		a.Warnings = append(a.Warnings, warnings...)
 	}
-	a.Warnings = append(runWarnings(in, a, tables), a.Warnings...)
+	a.Warnings = append(append([]Warning{}, runWarnings(in, a, tables)...), a.Warnings...) // never null in JSON
 	a.Warnings = append(a.Warnings, in.Warnings...)
 	a.Verdict = verdict(in.Experiment, a)
 	return a
@@ -67,6 +67,15 @@ func (c cells) values(arm string) []stats.Value {
 	return values
 }
 
+// numbers gives an arm's values alone.
+func (c cells) numbers(arm string) []float64 {
+	var numbers []float64
+	for _, t := range c.byArm[arm] {
+		numbers = append(numbers, c.value(t))
+	}
+	return numbers
+}
+
 // workloadCells sorts a workload's good trials by quantity and arm.
 func workloadCells(in Input, workload string) []cells {
 	var good []result.Trial
@@ -86,7 +95,7 @@ func workloadCells(in Input, workload string) []cells {
 		}
 		all = append(all, c)
 	}
-	for i, q := range Quantities(good) {
+	for i, q := range quantities(in.Experiment, good) {
 		add(q, cells{primary: i == 0})
 	}
 	for _, q := range Beside(good) {

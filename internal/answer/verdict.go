@@ -3,6 +3,7 @@ package answer
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"nearfar/internal/experiment"
@@ -22,6 +23,9 @@ func verdict(e *experiment.Experiment, a Answer) string {
 		return fmt.Sprintf("%s has a %s of %s in %s; there is no other arm to compare it with.", f.Arm, f.Name(), result.Amount(f.Median, f.Unit), f.Workload)
 	}
 	first := a.Comparisons[0]
+	if i := slices.IndexFunc(a.Comparisons, func(c Comparison) bool { return c.Difference != nil }); a.Imported && i > 0 {
+		first = a.Comparisons[i] // what was recorded of one arm only says nothing here
+	}
 	var differ, same, tooFew, refused []string
 	smallest := 0.0
 	for _, c := range a.Comparisons {
@@ -30,16 +34,19 @@ func verdict(e *experiment.Experiment, a Answer) string {
 		}
 		switch c.Verdict {
 		case Higher, Lower:
-			differ = append(differ, c.Arm+" "+withInterval(c))
+			differ = append(differ, c.Arm+" "+WithInterval(c))
 		case NoDifference:
 			same = append(same, c.Arm)
 			if c.Detectable != nil {
 				smallest = math.Max(smallest, *c.Detectable)
 			}
 		default:
-			if c.Difference != nil { // there are pairs, but not enough
+			switch {
+			case c.Difference != nil && a.Imported:
+				differ = append(differ, fmt.Sprintf("%s %s (%s)", c.Arm, WithInterval(c), c.Reason))
+			case c.Difference != nil: // there are pairs, but not enough
 				tooFew = append(tooFew, c.Arm)
-			} else {
+			default:
 				refused = append(refused, c.Arm)
 			}
 		}
@@ -49,11 +56,7 @@ func verdict(e *experiment.Experiment, a Answer) string {
 		parts = append(parts, strings.Join(differ, ", "))
 	}
 	if len(same) > 0 {
-		text := "no difference seen in " + list(same)
-		if smallest > 0 {
-			text += fmt.Sprintf(" (a difference of %s would have been)", result.Amount(smallest, first.Unit))
-		}
-		parts = append(parts, text)
+		parts = append(parts, NoneSeen(same, smallest, first.Unit))
 	}
 	if len(tooFew) > 0 {
 		parts = append(parts, "too few blocks to tell for "+list(tooFew))
@@ -64,12 +67,21 @@ func verdict(e *experiment.Experiment, a Answer) string {
 	return fmt.Sprintf("Against %s, in %s %s: %s.", e.Baseline, first.Workload, first.Name(), strings.Join(parts, "; "))
 }
 
-// withInterval writes a difference and its interval in one unit: "+1.66 us [+1.47, +2.13]".
-func withInterval(c Comparison) string {
+// WithInterval writes a difference and its interval in one unit: "+1.66 us [+1.47, +2.13]".
+func WithInterval(c Comparison) string {
 	s := result.ScaleOf(c.Unit, *c.Difference)
 	text := s.With(s.Signed(*c.Difference))
 	if c.Interval != nil {
 		text += fmt.Sprintf(" [%s, %s]", s.Signed(c.Interval[0]), s.Signed(c.Interval[1]))
+	}
+	return text
+}
+
+// NoneSeen says in which arms no difference was seen, and the smallest that would have been; 0 where that is not known.
+func NoneSeen(arms []string, smallest float64, unit string) string {
+	text := "no difference seen in " + list(arms)
+	if smallest > 0 {
+		text += fmt.Sprintf(" (a difference of %s would have been)", result.Amount(smallest, unit))
 	}
 	return text
 }

@@ -21,6 +21,7 @@ func runWarnings(in Input, a Answer, tables []cells) []Warning {
 			warnings = append(warnings, Warning{Code: "workload-left-out", Workload: w.Name, Message: reason})
 		}
 	}
+	warnings = append(warnings, recordedWarning(in.Experiment)...)
 	warnings = append(warnings, failures(in)...)
 	for _, w := range in.Experiment.Workloads {
 		if _, skipped := in.Skipped[w.Name]; !skipped && w.Placement.Kind == experiment.PlacementFree {

@@ -1,0 +1,185 @@
+package answer
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+)
+
+// recordedTrial is one of sockperf over TCP, with a mean and percentiles, as import makes it.
+func recordedTrial(n int, arm string, seconds float64) result.Trial {
+	metric := func(stat string, value float64) result.Metric {
+		return result.Metric{Name: result.RTT, Stat: stat, Unit: result.Seconds, Value: value}
+	}
+	bytes := 1400
+	return result.Trial{
+		Trial: n, Arm: arm, Workload: "sockperf-rr-tcp-1400B", Tool: result.ToolVersion{Name: "sockperf"}, Mode: "rr", Protocol: "tcp",
+		MessageBytes: &bytes, Definition: result.DefinitionRTT, ReportedAs: result.DefinitionRTT,
+		Metrics: []result.Metric{metric(result.Mean, seconds), metric(result.P50, 0.9*seconds), metric(result.P99, 2*seconds)},
+	}
+}
+
+func recordedExperiment(t *testing.T, trials []result.Trial) *experiment.Experiment {
+	t.Helper()
+	var workloads []experiment.Workload
+	for _, trial := range trials {
+		if len(workloads) == 0 || workloads[len(workloads)-1].Name != trial.Workload {
+			workloads = append(workloads, experiment.Workload{Name: trial.Workload})
+		}
+	}
+	e, err := experiment.Recorded("zones", "", "set", []string{"zones", "set"}, workloads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// One trial a side: the difference is there, of the mean first, and that there is no interval is said.
+func TestOneRecordedTrialASide(t *testing.T) {
+	trials := []result.Trial{recordedTrial(1, "zones", 94.790e-6), recordedTrial(2, "set", 54.516e-6)}
+	a := Make(Input{Experiment: recordedExperiment(t, trials), Trials: trials, State: "complete"})
+	if !a.Imported || len(a.Comparisons) != 3 || a.Comparisons[0].Stat != result.Mean {
+		t.Fatalf("%+v", a)
+	}
+	c := a.Comparisons[0]
+	if c.Difference == nil || math.Abs(*c.Difference-40.274e-6) > 1e-12 || c.Relative == nil || math.Abs(*c.Relative-40.274/54.516) > 1e-9 {
+		t.Errorf("difference %v, relative %v", c.Difference, c.Relative)
+	}
+	if c.Interval != nil || c.RelativeInterval != nil || c.PValue != nil || c.Detectable != nil || c.Verdict != NotComparable || c.Better != "" || c.Blocks != 0 {
+		t.Errorf("more is said than one trial a side can say: %+v", c)
+	}
+	if want := "one trial a side: no interval can be given"; c.Reason != want {
+		t.Errorf("reason %q, want %q", c.Reason, want)
+	}
+	want := "Against set, in sockperf-rr-tcp-1400B rtt mean: zones +40.27 us (one trial a side: no interval can be given)."
+	if a.Verdict != want {
+		t.Errorf("verdict %q, want %q", a.Verdict, want)
+	}
+	if len(a.Warnings) != 1 || a.Warnings[0].Code != "imported" {
+		t.Errorf("warnings %+v", a.Warnings)
+	}
+	if _, err := json.Marshal(a); err != nil {
+		t.Error(err)
+	}
+}
+
+// Trials that were read one after the other are not paired: here the difference of every pair of equal number is exactly 1 us,
+// which would be a sure thing; but each side scatters by more than that, and in another order.
+func TestRecordedTrialsAreNotPaired(t *testing.T) {
+	var trials []result.Trial
+	for i := range 8 {
+		level := float64(50+10*i) * 1e-6
+		trials = append(trials, recordedTrial(2*i+1, "set", level), recordedTrial(2*i+2, "zones", level+1e-6))
+	}
+	a := Make(Input{Experiment: recordedExperiment(t, trials), Trials: trials, State: "complete"})
+	for _, c := range a.Comparisons {
+		if c.Verdict != NoDifference || c.Interval == nil || c.Interval[0] >= 0 || c.Interval[1] <= 0 {
+			t.Errorf("%s: %+v", c.Name(), c)
+		}
+		if c.Trials == nil || *c.Trials != [2]int{8, 8} || c.Blocks != 0 {
+			t.Errorf("%s rests on %v trials and %d blocks", c.Name(), c.Trials, c.Blocks)
+		}
+	}
+	for _, f := range a.Arms {
+		if f.Trials != 8 || f.Interval == nil {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// Enough trials of a difference that is far larger than their scatter show it, with an interval.
+func TestRecordedTrialsShowADifference(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	var trials []result.Trial
+	for i := range 10 {
+		trials = append(trials, recordedTrial(i+1, "zones", 94e-6+1e-6*random.NormFloat64()))
+	}
+	for i := range 9 {
+		trials = append(trials, recordedTrial(i+11, "set", 54e-6+1e-6*random.NormFloat64()))
+	}
+	a := Make(Input{Experiment: recordedExperiment(t, trials), Trials: trials, State: "complete"})
+	for _, c := range a.Comparisons {
+		if c.Verdict != Higher || c.Better != "baseline" || c.Interval == nil || c.PValue == nil {
+			t.Errorf("%s: %+v", c.Name(), c)
+		}
+	}
+	if c := a.Comparisons[0]; c.Interval[0] > 40e-6 || c.Interval[1] < 40e-6 {
+		t.Errorf("the interval %v misses 40 us", *c.Interval)
+	}
+}
+
+// What does not measure the same is refused, whatever it is called.
+func TestRecordedTrialsThatMeasureDifferently(t *testing.T) {
+	for reason, change := range map[string]func(*result.Trial){
+		"tool: ping against sockperf":          func(t *result.Trial) { t.Tool.Name = "ping" },
+		"protocol: icmp against tcp":           func(t *result.Trial) { t.Protocol = "icmp" },
+		"definition: smoothed-rtt against rtt": func(t *result.Trial) { t.Definition = result.DefinitionSmoothedRTT },
+		"definition: half-rtt against rtt":     func(t *result.Trial) { t.Definition = result.DefinitionHalfRTT },
+		"mode: crr against rr":                 func(t *result.Trial) { t.Mode = "crr" },
+		"message size: 350 B against 1400 B":   func(t *result.Trial) { bytes := 350; t.MessageBytes = &bytes },
+		"message size: unknown against 1400 B": func(t *result.Trial) { t.MessageBytes = nil },
+		"no good trials on one side":           func(t *result.Trial) { t.Error = "connection refused" },
+	} {
+		far := recordedTrial(2, "zones", 94e-6)
+		change(&far)
+		trials := []result.Trial{recordedTrial(1, "set", 54e-6), far}
+		a := Make(Input{Experiment: recordedExperiment(t, trials), Trials: trials, State: "complete"})
+		if len(a.Comparisons) == 0 {
+			t.Errorf("%s: nothing is said", reason)
+		}
+		for _, c := range a.Comparisons {
+			if c.Difference != nil || c.Verdict != NotComparable || c.Reason != reason {
+				t.Errorf("%s: %+v", reason, c)
+			}
+		}
+	}
+}
+
+// A workload that one arm lacks does not hide what both have.
+func TestTheVerdictIsOfWhatBothArmsHave(t *testing.T) {
+	one := recordedTrial(1, "zones", 1e-3)
+	one.Workload, one.Tool.Name, one.Protocol, one.Mode = "ping-icmp", "ping", "icmp", "ping"
+	trials := []result.Trial{one, recordedTrial(2, "zones", 94e-6), recordedTrial(3, "set", 54e-6)}
+	a := Make(Input{Experiment: recordedExperiment(t, trials), Trials: trials, State: "complete"})
+	if !strings.HasPrefix(a.Verdict, "Against set, in sockperf-rr-tcp-1400B rtt mean: zones +40.00 us") {
+		t.Errorf("verdict %q", a.Verdict)
+	}
+	if c := a.Comparisons[0]; c.Workload != "ping-icmp" || c.Reason != "no good trials on one side" {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Of netperf there is the mean alone, and of a stream its goodput: the mean is not added twice, nor to what has none.
+func TestQuantitiesOfRecordedTrials(t *testing.T) {
+	e := &experiment.Experiment{Imported: true}
+	names := func(tool, definition string, metrics ...result.Metric) string {
+		var all []string
+		for _, q := range quantities(e, []result.Trial{{Tool: result.ToolVersion{Name: tool}, Definition: definition, Metrics: metrics}}) {
+			all = append(all, q.Name())
+		}
+		return fmt.Sprint(all)
+	}
+	rtt := func(stat string) result.Metric {
+		return result.Metric{Name: result.RTT, Stat: stat, Unit: result.Seconds, Value: 1}
+	}
+	goodput := result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: 1}
+	for got, want := range map[string]string{
+		names("sockperf", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50), rtt(result.P99)): "[rtt mean rtt p50 rtt p99]",
+		names("sockperf", result.DefinitionRTT, rtt(result.P50)):                                    "[rtt p50]",
+		names("netperf", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50)):                   "[rtt mean]",
+		names("latte", result.DefinitionRTT, rtt(result.Mean)):                                      "[rtt mean]",
+		names("iperf3", result.DefinitionSmoothedRTT, rtt(result.Mean), goodput):                    "[goodput]",
+		names("iperf3", result.DefinitionRate, goodput):                                             "[goodput]",
+		names("iperf3", result.DefinitionNone):                                                      "[]",
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
