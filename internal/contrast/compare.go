@@ -1,0 +1,272 @@
+package contrast
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/result"
+	"nearfar/internal/stats"
+)
+
+// entry is a pair in one quantity.
+type entry struct {
+	pair     *Pair
+	quantity answer.Quantity
+	// primary says that it is the workload's first quantity.
+	primary bool
+}
+
+// Answer compares all that can be, as one table: the p-values are corrected over all of it. The difference is that of New from
+// Base.
+func (c *Contrast) Answer() answer.Answer {
+	a := answer.Answer{
+		Nearfar: "v1", Baseline: c.Base.Name,
+		Arms: []answer.Figure{}, Comparisons: []answer.Comparison{}, Layers: []answer.Layer{}, Residual: []answer.Residual{},
+		Warnings: []answer.Warning{}, Sources: []answer.Source{c.Base.source(), c.New.source()},
+	}
+	for _, s := range a.Sources {
+		a.Trials += s.Trials
+		a.Failed += s.Failed
+	}
+	entries := c.entries()
+	a.Arms = c.figures(entries)
+	a.Comparisons = c.comparisons(entries)
+	distributions, unread := c.distributions()
+	a.Distributions = distributions
+	a.Warnings = append(c.warnings(entries), unread...)
+	a.Verdict = verdict(c, a)
+	return a
+}
+
+// Comparable says whether anything at all could be set side by side.
+func (c *Contrast) Comparable() bool {
+	return slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.Missing == "" && p.Refused == "" && len(c.quantities(&p)) > 0 })
+}
+
+// entries lists the pairs by workload, quantity and arm. A pair that is refused has one entry without a quantity of its own.
+func (c *Contrast) entries() []entry {
+	var all []entry
+	for i := 0; i < len(c.Pairs); {
+		workload := c.Pairs[i].Workload
+		var pairs []*Pair
+		for ; i < len(c.Pairs) && c.Pairs[i].Workload == workload; i++ {
+			if c.Pairs[i].Missing == "" {
+				pairs = append(pairs, &c.Pairs[i])
+			}
+		}
+		var quantities []answer.Quantity
+		for _, p := range pairs {
+			for _, q := range c.quantities(p) {
+				if !slices.Contains(quantities, q) {
+					quantities = append(quantities, q)
+				}
+			}
+		}
+		if len(quantities) == 0 && len(pairs) > 0 {
+			quantities = stated(pairs)
+		}
+		for k, q := range quantities {
+			for _, p := range pairs {
+				if p.Refused != "" && k > 0 {
+					continue // said once
+				}
+				all = append(all, entry{p, q, k == 0})
+			}
+		}
+	}
+	return all
+}
+
+// stated is what a workload is said to be of where no pair can be compared.
+func stated(pairs []*Pair) []answer.Quantity {
+	for _, p := range pairs {
+		for _, g := range []group{p.new, p.base} {
+			if all := answer.Quantities(g.good); len(all) > 0 {
+				return all[:1]
+			}
+		}
+	}
+	return []answer.Quantity{{Metric: result.RTT, Unit: result.Seconds}}
+}
+
+// quantities says which numbers of a pair are compared: those that are for both sides. Tools that have none of them in common,
+// and results that were recorded elsewhere, are compared by the mean.
+func (c *Contrast) quantities(p *Pair) []answer.Quantity {
+	if p.Missing != "" || p.Refused != "" {
+		return nil
+	}
+	base, other := answer.Quantities(p.base.good), answer.Quantities(p.new.good)
+	var common []answer.Quantity
+	for _, q := range other {
+		if slices.Contains(base, q) {
+			common = append(common, q)
+		}
+	}
+	both := func(q answer.Quantity) bool {
+		return len(answer.Present(p.base.good, []answer.Quantity{q})) > 0 && len(answer.Present(p.new.good, []answer.Quantity{q})) > 0
+	}
+	mean := answer.Quantity{Metric: result.RTT, Stat: result.Mean, Unit: result.Seconds}
+	times := len(base) > 0 && len(other) > 0 && base[0].Metric == result.RTT && other[0].Metric == result.RTT
+	if (c.recorded() || len(common) == 0) && times && both(mean) && !slices.Contains(common, mean) {
+		common = append([]answer.Quantity{mean}, common...)
+	}
+	if len(common) > 0 {
+		return common
+	}
+	for _, q := range append(other, base...) {
+		if both(q) {
+			return []answer.Quantity{q}
+		}
+	}
+	return nil
+}
+
+// recorded says that a side was recorded elsewhere.
+func (c *Contrast) recorded() bool { return !c.Base.measuredHere() || !c.New.measuredHere() }
+
+func (c *Contrast) figures(entries []entry) []answer.Figure {
+	all := []answer.Figure{}
+	seen := map[string]bool{}
+	add := func(side, arm, workload string, g group, q answer.Quantity) {
+		key := side + "\x00" + arm + "\x00" + workload + "\x00" + g.workload + "\x00" + q.Name()
+		if f, ok := answer.Summary(side, arm, workload, q, numbers(g, q)); ok && !seen[key] {
+			seen[key] = true
+			all = append(all, f)
+		}
+	}
+	for _, e := range entries {
+		if e.pair.Refused != "" {
+			continue // side by side in one table they would be compared
+		}
+		add(c.Base.Name, e.pair.BaseArm, e.pair.Workload, e.pair.base, e.quantity)
+		add(c.New.Name, e.pair.NewArm, e.pair.Workload, e.pair.new, e.quantity)
+	}
+	return all
+}
+
+func (c *Contrast) comparisons(entries []entry) []answer.Comparison {
+	all := make([]answer.Comparison, len(entries))
+	var pairs []stats.Pair
+	var samples []stats.Samples
+	var ofPair, ofSamples []int
+	for i, e := range entries {
+		all[i] = answer.Comparison{
+			Arm: e.pair.NewArm, Baseline: e.pair.BaseArm, Workload: e.pair.Workload, Quantity: e.quantity,
+			Confidence: stats.Confidence, Verdict: answer.NotComparable, Reason: e.pair.Refused,
+		}
+		switch {
+		case e.pair.Refused != "":
+		case !slices.Contains(c.quantities(e.pair), e.quantity):
+			all[i].Reason = "the two have no " + e.quantity.Name() + " in common"
+		case e.pair.Paired:
+			pairs, ofPair = append(pairs, e.pair.inBlocks(e.quantity)), append(ofPair, i)
+		default:
+			samples, ofSamples = append(samples, e.pair.apart(e.quantity)), append(ofSamples, i)
+		}
+	}
+	for i, s := range stats.CompareAll(pairs) {
+		answer.FillPaired(&all[ofPair[i]], s)
+	}
+	for i, s := range stats.CompareSamples(samples) {
+		answer.FillUnpaired(&all[ofSamples[i]], s)
+	}
+	return all
+}
+
+// inBlocks gives the values of a quantity with their blocks, apart those without.
+func (p *Pair) inBlocks(q answer.Quantity) stats.Pair {
+	return stats.Pair{Arm: values(p.new, q), Baseline: values(p.base, q)}
+}
+
+func (p *Pair) apart(q answer.Quantity) stats.Samples {
+	return stats.Samples{Arm: numbers(p.new, q), Baseline: numbers(p.base, q)}
+}
+
+func values(g group, q answer.Quantity) []stats.Value {
+	var all []stats.Value
+	for _, t := range g.good {
+		if v, ok := q.Of(t); ok {
+			all = append(all, stats.Value{Block: t.Block, Value: v})
+		}
+	}
+	return all
+}
+
+func numbers(g group, q answer.Quantity) []float64 {
+	var all []float64
+	for _, v := range values(g, q) {
+		all = append(all, v.Value)
+	}
+	return all
+}
+
+// Sources are the two sides as answers have them.
+func (c *Contrast) Sources() (base, other answer.Source) { return c.Base.source(), c.New.source() }
+
+// Arm names the pair as rules do: by the arm of New, or by that of Base where New has none.
+func (p *Pair) Arm(c *Contrast) string {
+	if p.Missing == c.New.Name {
+		return p.BaseArm
+	}
+	return p.NewArm
+}
+
+// Lacks says why a quantity of the pair cannot be judged, and what there is instead; empty where it can. newOnly leaves Base
+// aside.
+func (p *Pair) Lacks(q answer.Quantity, newOnly bool) string {
+	groups := []group{p.new, p.base}
+	if newOnly {
+		groups = groups[:1]
+	}
+	for _, g := range groups {
+		switch {
+		case len(g.good) == 0 && g.failed > 0:
+			return fmt.Sprintf("all %d trials failed; the first: %s", g.failed, shorten(g.reason))
+		case len(g.good) == 0:
+			return "there are no trials"
+		case len(answer.Present(g.good, []answer.Quantity{q})) == 0:
+			return fmt.Sprintf("most trials have no %s: %s", q.Name(), g.figures())
+		}
+	}
+	if !newOnly && q.Unit == result.Seconds {
+		plain := func(t result.Trial) string { return t.Definition }
+		if b, n := distinct(p.base.good, plain), distinct(p.new.good, plain); !slices.Equal(b, n) {
+			return fmt.Sprintf("not comparable: definition: %s against %s", list(n), list(b))
+		}
+	}
+	return ""
+}
+
+// figures lists what the trials of a group have, as rules write it.
+func (g *group) figures() string {
+	var names []string
+	for _, m := range g.good[0].Metrics {
+		if m.Scope == "" && len(names) < 40 {
+			names = append(names, strings.TrimSuffix(m.Name+"."+m.Stat, "."))
+		}
+	}
+	if len(names) == 0 {
+		return "they have no figures"
+	}
+	return "there are " + list(names)
+}
+
+// Change is the change of New against Base, absolute and relative, as one of so many checks.
+func (p *Pair) Change(q answer.Quantity, checks int) (change, relative stats.Estimate) {
+	if p.Paired {
+		return stats.EstimatePaired(p.inBlocks(q), checks)
+	}
+	return stats.EstimateSamples(p.apart(q), checks)
+}
+
+// Level is the median of New's trials, as one of so many checks.
+func (p *Pair) Level(q answer.Quantity, checks int) stats.Estimate {
+	return stats.EstimateLevel(numbers(p.new, q), checks)
+}
+
+// Medians are those of both sides.
+func (p *Pair) Medians(q answer.Quantity) (base, other stats.Quantity) {
+	return stats.Summarize(numbers(p.base, q)).Median, stats.Summarize(numbers(p.new, q)).Median
+}

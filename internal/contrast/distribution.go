@@ -1,0 +1,186 @@
+package contrast
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/result"
+	"nearfar/internal/stats"
+)
+
+// percentiles are those at which distributions are compared.
+func percentiles() []float64 { return []float64{50, 90, 99, 99.9, 99.99, 99.999} }
+
+const nanosecond = 1e-9
+
+// distributions compares the pairs whose trials all have a histogram. What could not be read is a warning.
+func (c *Contrast) distributions() ([]answer.Distribution, []answer.Warning) {
+	var all []answer.Distribution
+	var unread []answer.Warning
+	for i := range c.Pairs {
+		p := &c.Pairs[i]
+		metric, ok := c.histograms(p)
+		if !ok {
+			continue
+		}
+		base, err := readAll(c.Base, p.base.good)
+		var other *measured
+		if err == nil {
+			other, err = readAll(c.New, p.new.good)
+		}
+		if err != nil {
+			unread = append(unread, answer.Warning{Code: "histogram-unread", Arm: p.NewArm, Workload: p.Workload,
+				Message: "the distributions are not compared: " + shorten(err.Error())})
+			continue
+		}
+		if base.pool.total > 0 && other.pool.total > 0 {
+			all = append(all, contrastOf(p, metric, base, other))
+		}
+	}
+	return all, unread
+}
+
+// histograms says whether all good trials of both sides have one, and of what.
+func (c *Contrast) histograms(p *Pair) (metric string, ok bool) {
+	if p.Missing != "" || p.Refused != "" || c.Base.Open == nil || c.New.Open == nil {
+		return "", false
+	}
+	for _, g := range []group{p.base, p.new} {
+		for _, t := range g.good {
+			if t.Histogram == "" {
+				return "", false
+			}
+		}
+	}
+	metric = p.new.good[0].Definition
+	return metric, metric == result.DefinitionRTT || metric == result.DefinitionResponseTime
+}
+
+// measured is what the histograms of a group say.
+type measured struct {
+	// values has the quantiles of each trial, in seconds, as far as it supports them: by percentile, with the trial's block.
+	values map[float64][]stats.Value
+	pool   pool
+}
+
+// readAll reads the histograms of a group, on all CPUs.
+func readAll(s *Side, trials []result.Trial) (*measured, error) {
+	workers := min(runtime.GOMAXPROCS(0), len(trials))
+	found := make([][]float64, len(trials)) // by trial and percentile, as far as they go
+	parts := make([]pool, workers)
+	failures := make([]error, workers)
+	var wait sync.WaitGroup
+	for w := range workers {
+		wait.Go(func() {
+			var d decoder
+			var h slots
+			buffer := make([]byte, 0, 1<<16)
+			for i := w; i < len(trials) && failures[w] == nil; i += workers {
+				var err error
+				if buffer, err = readFile(s, trials[i].Histogram, buffer[:0]); err == nil {
+					err = d.decode(buffer, &h)
+				}
+				if err != nil {
+					failures[w] = fmt.Errorf("%s, trial %d: %w", s.Name, trials[i].Trial, err)
+					return
+				}
+				parts[w].add(&h)
+				for _, p := range percentiles() {
+					if !result.SupportsPercentile(h.total, p) {
+						break
+					}
+					found[i] = append(found[i], float64(h.quantile(p))*nanosecond)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	m := &measured{values: map[float64][]stats.Value{}}
+	for w := range workers {
+		if failures[w] != nil {
+			return nil, failures[w]
+		}
+		m.pool.add(parts[w].slots())
+	}
+	for i, quantiles := range found {
+		for k, v := range quantiles {
+			p := percentiles()[k]
+			m.values[p] = append(m.values[p], stats.Value{Block: trials[i].Block, Value: v})
+		}
+	}
+	return m, nil
+}
+
+func readFile(s *Side, name string, buffer []byte) (data []byte, err error) {
+	f, err := s.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closing := f.Close(); err == nil {
+			err = closing
+		}
+	}()
+	for {
+		if len(buffer) == cap(buffer) {
+			buffer = append(buffer, 0)[:len(buffer)]
+		}
+		n, err := f.Read(buffer[len(buffer):cap(buffer)])
+		if buffer = buffer[:len(buffer)+n]; err == io.EOF {
+			return buffer, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(buffer) > maxHistogramFile {
+			return nil, fmt.Errorf("%s: longer than the %d bytes that are read of a histogram", name, maxHistogramFile)
+		}
+	}
+}
+
+// contrastOf compares two groups quantile by quantile. A quantile is compared only where every trial supports it: else longer
+// trials would be compared on one side than on the other.
+func contrastOf(p *Pair, metric string, base, other *measured) answer.Distribution {
+	arm, baseline := other.pool.slots(), base.pool.slots()
+	d := answer.Distribution{
+		Arm: p.NewArm, Baseline: p.BaseArm, Workload: p.Workload, Metric: metric, Unit: result.Seconds,
+		Trials: [2]int{len(p.new.good), len(p.base.good)}, Observations: [2]int64{arm.total, baseline.total},
+	}
+	for _, percentile := range percentiles() {
+		q := answer.QuantileComparison{Stat: result.PercentileStat(percentile)}
+		if result.SupportsPercentile(min(arm.total, baseline.total), percentile) {
+			q.Pooled = &[2]float64{float64(arm.quantile(percentile)) * nanosecond, float64(baseline.quantile(percentile)) * nanosecond}
+		}
+		a, b := other.values[percentile], base.values[percentile]
+		if len(a) == len(p.new.good) && len(b) == len(p.base.good) {
+			fillQuantile(&q, p, a, b)
+		}
+		if q.Pooled != nil || q.Difference != nil {
+			d.Quantiles = append(d.Quantiles, q)
+		}
+	}
+	share, at := farthest(arm, baseline)
+	d.Distance = &answer.Distance{Share: share, At: float64(at) * nanosecond}
+	return d
+}
+
+func fillQuantile(q *answer.QuantileComparison, p *Pair, arm, baseline []stats.Value) {
+	numbers := func(values []stats.Value) (all []float64) {
+		for _, v := range values {
+			all = append(all, v.Value)
+		}
+		return all
+	}
+	var change, relative stats.Estimate
+	if p.Paired {
+		change, relative = stats.EstimatePaired(stats.Pair{Arm: arm, Baseline: baseline}, 1)
+	} else {
+		change, relative = stats.EstimateSamples(stats.Samples{Arm: numbers(arm), Baseline: numbers(baseline)}, 1)
+	}
+	q.Medians = &[2]float64{stats.Summarize(numbers(arm)).Median.Value, stats.Summarize(numbers(baseline)).Median.Value}
+	q.Difference, q.Interval = answer.PointerOf(change.Value), answer.IntervalOf(change.Interval)
+	q.Relative, q.RelativeInterval = answer.PointerOf(relative.Value), answer.IntervalOf(relative.Interval)
+}

@@ -1,0 +1,327 @@
+package contrast
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/result"
+	"nearfar/internal/stats"
+)
+
+// maxNotes bounds how many notes of the tools are passed on.
+const maxNotes = 50
+
+// warnings says what must be known beside the differences.
+func (c *Contrast) warnings(entries []entry) []answer.Warning {
+	w := c.Warnings()
+	w = append(w, c.shapes(entries)...)
+	return append(w, c.notes()...)
+}
+
+// Warnings says what must be known of the two sides, whatever is made of them.
+func (c *Contrast) Warnings() []answer.Warning {
+	w := c.apart()
+	for _, s := range []*Side{c.Base, c.New} {
+		if s.State != "" && s.State != "complete" {
+			w = append(w, answer.Warning{Code: "incomplete", Message: fmt.Sprintf("%s is %s: not all of its trials are there", s.Name, s.State)})
+		}
+	}
+	w = append(w, c.oneSided()...)
+	w = append(w, c.failures()...)
+	for i := range c.Pairs {
+		if p := &c.Pairs[i]; p.Missing == "" && p.Refused == "" {
+			w = append(w, c.pairWarnings(p)...)
+		}
+	}
+	return append(merged(w), c.hosts()...)
+}
+
+// merged says once what is true of several arms.
+func merged(all []answer.Warning) []answer.Warning {
+	arms := map[answer.Warning][]string{}
+	without := func(w answer.Warning) answer.Warning {
+		w.Arm = ""
+		return w
+	}
+	for _, w := range all {
+		arms[without(w)] = append(arms[without(w)], w.Arm)
+	}
+	var kept []answer.Warning
+	for _, w := range all {
+		of := arms[without(w)]
+		if w.Arm != "" && len(of) > 1 {
+			w = without(w)
+			w.Message += " (" + strings.Join(of, ", ") + ")"
+		}
+		if !slices.Contains(kept, w) {
+			kept = append(kept, w)
+		}
+	}
+	return kept
+}
+
+// apart says what no interval between two runs holds.
+func (c *Contrast) apart() []answer.Warning {
+	if c.Base.ID != "" && c.Base.ID == c.New.ID && !c.Base.Experiment.Imported {
+		return nil
+	}
+	if c.recorded() {
+		return []answer.Warning{{Code: "not-paired", Message: "the trials share no blocks: whatever else differed between the two (machine, " +
+			"time, neighbours) is in the differences and not in the intervals"}}
+	}
+	return []answer.Warning{{Code: "two-runs", Message: "the two ran at different times, on hosts that were set up anew: what else changed " +
+		"between them is in the differences, and how much one run differs from the next is not in the intervals"}}
+}
+
+// oneSided lists what has no counterpart.
+func (c *Contrast) oneSided() []answer.Warning {
+	var w []answer.Warning
+	for _, p := range c.Pairs {
+		if p.Missing == "" {
+			continue
+		}
+		arm := p.NewArm
+		has := c.New.Name
+		if p.Missing == c.New.Name {
+			arm, has = p.BaseArm, c.Base.Name
+		}
+		w = append(w, answer.Warning{Code: "one-side-only", Arm: arm, Workload: p.Workload, Message: fmt.Sprintf("only in %s; %s has nothing to compare it with", has, p.Missing)})
+	}
+	return w
+}
+
+func (c *Contrast) failures() []answer.Warning {
+	var w []answer.Warning
+	add := func(s *Side, arm string, g group) {
+		if g.failed > 0 {
+			w = append(w, answer.Warning{Code: "failed-trials", Arm: arm, Workload: g.workload, Message: fmt.Sprintf(
+				"%d of %d trials of %s failed; the first: %s", g.failed, g.failed+len(g.good), s.Name, shorten(g.reason))})
+		}
+	}
+	for _, p := range c.Pairs {
+		add(c.Base, p.BaseArm, p.base)
+		add(c.New, p.NewArm, p.new)
+	}
+	return unique(w)
+}
+
+func shorten(s string) string {
+	if r := []rune(s); len(r) > 300 {
+		return string(r[:300]) + "..."
+	}
+	return s
+}
+
+// pairWarnings says in what two groups of trials differ without being another thing.
+func (c *Contrast) pairWarnings(p *Pair) []answer.Warning {
+	var w []answer.Warning
+	say := func(code, format string, args ...any) {
+		w = append(w, answer.Warning{Code: code, Arm: p.NewArm, Workload: p.Workload, Message: fmt.Sprintf(format, args...)})
+	}
+	differs := func(code, what string, of func(result.Trial) string) {
+		b, n := distinct(p.base.good, of), distinct(p.new.good, of)
+		if !slices.Equal(b, n) {
+			say(code, "%s: %s in %s, %s in %s", what, named(n), c.New.Name, named(b), c.Base.Name)
+		}
+	}
+	if b, n := distinct(p.base.good, toolName), distinct(p.new.good, toolName); !slices.Equal(b, n) {
+		say("tools-differ", "%s was measured with %s, %s with %s: part of the difference is theirs", c.New.Name, list(n), c.Base.Name, list(b))
+	} else {
+		differs("versions-differ", "version of "+list(b), func(t result.Trial) string { return t.Tool.Version })
+	}
+	differs("reported-as-differs", "what the tool printed, all of it full round trips or rates here", func(t result.Trial) string { return t.ReportedAs })
+	differs("waiting-differs", "how client and server waited for messages", waiting)
+	if distinct(p.new.good, size)[0] == "" {
+		say("size-unknown", "neither side says how long the messages were")
+	}
+	differs("placement-differs", "placement on the CPUs", func(t result.Trial) string { return t.Facts["placement"] })
+	differs("io-differs", "how messages were sent and received", func(t result.Trial) string { return t.Facts["io"] })
+	if b, ok := c.Base.declared(p.base.workload); ok {
+		if n, ok := c.New.declared(p.new.workload); ok {
+			if reasons := measuredOtherwise(b, n); len(reasons) > 0 {
+				say("workload-differs", "declared otherwise in %s than in %s: %s", c.New.Name, c.Base.Name, strings.Join(reasons, "; "))
+			}
+		}
+	}
+	if b, n := c.Base.path(p.BaseArm), c.New.path(p.NewArm); p.BaseArm == p.NewArm && b != "" && n != "" && b != n {
+		say("arm-differs", "the arm is another one: %s in %s, %s in %s", n, c.New.Name, b, c.Base.Name)
+	}
+	return w
+}
+
+func toolName(t result.Trial) string { return t.Tool.Name }
+
+// size is the message size; empty where it is not known, or means nothing.
+func size(t result.Trial) string {
+	if t.MessageBytes != nil {
+		return fmt.Sprint(*t.MessageBytes)
+	}
+	if t.Definition == result.DefinitionRTT || t.Definition == result.DefinitionResponseTime {
+		return ""
+	}
+	return "none"
+}
+
+// named writes values for a message; empty ones are unknown.
+func named(values []string) string {
+	shown := slices.Clone(values)
+	for i := range shown {
+		shown[i] = or(shown[i], "unknown")
+	}
+	if len(shown) > 5 {
+		shown = append(shown[:5], "...")
+	}
+	return list(shown)
+}
+
+// path is how an arm's hosts are made, in one line.
+func (s *Side) path(arm string) string {
+	if !s.measuredHere() {
+		return ""
+	}
+	a, ok := s.Experiment.Arm(arm)
+	if !ok {
+		return ""
+	}
+	if a.Lab != nil {
+		return written(a.Lab)
+	}
+	return written(a.Layers)
+}
+
+// shapes warns of what trials show in each workload's first quantity, so that one cause is said once.
+func (c *Contrast) shapes(entries []entry) []answer.Warning {
+	var w []answer.Warning
+	for _, e := range entries {
+		if e.primary && e.pair.Refused == "" {
+			w = append(w, c.Shapes(e.pair, e.quantity)...)
+		}
+	}
+	return unique(w)
+}
+
+// Shapes warns of trials that fall into two groups, of all trials alike, and of drift.
+func (c *Contrast) Shapes(p *Pair, q answer.Quantity) []answer.Warning {
+	return append(shape(c.Base, p.BaseArm, p.base, q), shape(c.New, p.NewArm, p.new, q)...)
+}
+
+func shape(s *Side, arm string, g group, q answer.Quantity) []answer.Warning {
+	var w []answer.Warning
+	say := func(code, format string, args ...any) {
+		w = append(w, answer.Warning{Code: code, Arm: arm, Workload: g.workload, Message: s.Name + ": " + fmt.Sprintf(format, args...)})
+	}
+	all := numbers(g, q)
+	if f, ok := stats.Bimodal(all); ok {
+		say(f.Code, "the trials fall into two groups in %s: %.0f around %s and %.0f around %s", q.Name(), f.Facts["below"],
+			result.Amount(f.Facts["low"], q.Unit), f.Facts["above"], result.Amount(f.Facts["high"], q.Unit))
+	}
+	if f, ok := stats.ZeroSpread(all); ok {
+		say(f.Code, "all %.0f trials gave the same %s: the tool rounds more coarsely than the trials differ", f.Facts["trials"], q.Name())
+	}
+	if !s.measuredHere() {
+		return w
+	}
+	if f, ok := stats.Drift(values(g, q), stats.Summarize(all).Median.Value); ok {
+		say(f.Code, "%s changed by %s (%+.0f %%) from the first block to the last", q.Name(), result.SignedAmount(f.Facts["change"], q.Unit), 100*f.Facts["relative"])
+	}
+	return w
+}
+
+// notes passes on, once each, what the tools' outputs said of themselves.
+func (c *Contrast) notes() []answer.Warning {
+	var w []answer.Warning
+	for _, p := range c.Pairs {
+		for _, side := range []struct {
+			name string
+			of   group
+		}{{c.Base.Name, p.base}, {c.New.Name, p.new}} {
+			for _, t := range side.of.good {
+				for _, note := range t.Notes {
+					one := answer.Warning{Code: "note", Workload: side.of.workload, Message: side.name + ": " + shorten(note)}
+					if len(w) < maxNotes && !slices.Contains(w, one) {
+						w = append(w, one)
+					}
+				}
+			}
+		}
+	}
+	return w
+}
+
+// hosts says in what the machines of two runs differ, as far as they are known.
+func (c *Contrast) hosts() []answer.Warning {
+	if c.Base.ID != "" && c.Base.ID == c.New.ID {
+		return nil
+	}
+	var w []answer.Warning
+	base, other := hostFacts(c.Base.Hosts), hostFacts(c.New.Hosts)
+	if c.Base.Machine != "" && c.New.Machine != "" {
+		base["machine"], other["machine"] = c.Base.Machine, c.New.Machine
+	}
+	if len(base) > 0 && len(other) > 0 {
+		var parts []string
+		keys := slices.Collect(maps.Keys(base))
+		for k := range other {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		for _, k := range slices.Compact(keys) {
+			if base[k] != other[k] && len(parts) < 20 {
+				parts = append(parts, fmt.Sprintf("%s %s against %s", k, shorten(or(other[k], "none")), shorten(or(base[k], "none"))))
+			}
+		}
+		if len(parts) > 0 {
+			w = append(w, answer.Warning{Code: "hosts-differ", Message: "the hosts differ: " + strings.Join(parts, "; ")})
+		}
+	}
+	if b, n := c.Base.Versions["nearfar"], c.New.Versions["nearfar"]; b != n && b != "" && n != "" {
+		w = append(w, answer.Warning{Code: "versions-differ", Message: fmt.Sprintf("version of nearfar: %s in %s, %s in %s", n, c.New.Name, b, c.Base.Name)})
+	}
+	for _, s := range []*Side{c.Base, c.New} {
+		for _, one := range s.Warnings {
+			one.Message = s.Name + ": " + one.Message
+			w = append(w, one)
+		}
+	}
+	return w
+}
+
+// hostFacts flattens the facts of the hosts: "lab.kernel". Those of single arms are left out.
+func hostFacts(hosts json.RawMessage) map[string]string {
+	var tree map[string]any
+	facts := map[string]string{}
+	if json.Unmarshal(hosts, &tree) == nil {
+		flatten(facts, "", tree, 3)
+	}
+	return facts
+}
+
+func flatten(facts map[string]string, prefix string, tree map[string]any, depth int) {
+	for k, v := range tree {
+		if k == "arms" || len(facts) > 200 {
+			continue
+		}
+		if sub, ok := v.(map[string]any); ok {
+			if depth > 0 {
+				flatten(facts, prefix+k+".", sub, depth-1)
+			}
+			continue
+		}
+		facts[prefix+k] = written(v)
+	}
+}
+
+// unique drops what is said twice.
+func unique(all []answer.Warning) []answer.Warning {
+	var kept []answer.Warning
+	for _, w := range all {
+		if !slices.Contains(kept, w) {
+			kept = append(kept, w)
+		}
+	}
+	return kept
+}
