@@ -1,0 +1,194 @@
+package export
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/result"
+)
+
+// Answered is a run with its answer.
+type Answered struct {
+	// Run is how the run is called, see RunName.
+	Run string
+	// Experiment is the experiment's name.
+	Experiment string
+	Started    time.Time
+	Answer     answer.Answer
+}
+
+// OpenMetrics writes the figures of the answers as OpenMetrics 1.0 text: gauges, in base units that are part of the names.
+// No sample has a time stamp of its own, so that a text file collector takes them.
+//
+// Two runs of one name are refused: their samples could not be told apart.
+func OpenMetrics(w io.Writer, runs []Answered) error {
+	seen := map[string]bool{}
+	for _, run := range runs {
+		if seen[run.Run] {
+			return fmt.Errorf("two runs are called %s, and their samples could not be told apart: export them apart", run.Run)
+		}
+		seen[run.Run] = true
+	}
+	e := exposition{families: map[string]*family{}}
+	for _, run := range runs {
+		e.run(run)
+	}
+	_, err := io.WriteString(w, e.text())
+	return err
+}
+
+// label is a name and its value; an empty value is the same as no label.
+type label struct{ name, value string }
+
+// family is what has one name: all its samples have to stand together.
+type family struct {
+	name, kind, unit, help string
+	samples                []string
+}
+
+// exposition collects families in the order in which they are first seen.
+type exposition struct {
+	order    []*family
+	families map[string]*family
+}
+
+// sample adds a sample to its family. Kind is gauge or info; the unit is "" where there is none, else the end of the name.
+func (e *exposition) sample(kind, name, unit, help string, value float64, labels ...label) {
+	if unit != "" {
+		name += "_" + unit
+	}
+	f, ok := e.families[name]
+	if !ok {
+		f = &family{name: name, kind: kind, unit: unit, help: help}
+		e.families[name] = f
+		e.order = append(e.order, f)
+	}
+	if kind == "info" {
+		name += "_info"
+	}
+	var set []string
+	for _, l := range labels {
+		if l.value != "" {
+			set = append(set, l.name+`="`+escapeLabel(l.value)+`"`)
+		}
+	}
+	f.samples = append(f.samples, name+"{"+strings.Join(set, ",")+"} "+strconv.FormatFloat(value, 'g', -1, 64))
+}
+
+func (e *exposition) text() string {
+	var b strings.Builder
+	for _, f := range e.order {
+		fmt.Fprintf(&b, "# TYPE %s %s\n", f.name, f.kind)
+		if f.unit != "" {
+			fmt.Fprintf(&b, "# UNIT %s %s\n", f.name, f.unit)
+		}
+		fmt.Fprintf(&b, "# HELP %s %s\n", f.name, f.help)
+		for _, sample := range f.samples {
+			b.WriteString(sample + "\n")
+		}
+	}
+	b.WriteString("# EOF\n")
+	return b.String()
+}
+
+// escapeLabel writes a label's value as the format has it: any UTF-8, with backslash, quote and new line escaped. Other control
+// characters are allowed there, but terminals act on them, and some readers cut lines at a carriage return: they are replaced.
+func escapeLabel(s string) string {
+	s = strings.Map(harmless, strings.ToValidUTF8(s, "\uFFFD"))
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s)
+}
+
+// harmless replaces control characters other than the new line.
+func harmless(r rune) rune {
+	if r != '\n' && unicode.IsControl(r) {
+		return '\uFFFD'
+	}
+	return r
+}
+
+// run adds what is to be said of a run.
+func (e *exposition) run(r Answered) {
+	a := r.Answer
+	of := []label{{"run", r.Run}, {"experiment", r.Experiment}}
+	e.sample("info", "nearfar_run", "", "A run that nearfar measured.", 1,
+		append(of[:2:2], label{"state", a.State}, label{"baseline", a.Baseline})...)
+	if !r.Started.IsZero() {
+		e.sample("gauge", "nearfar_run_started_timestamp", "seconds", "When the run began, in seconds since 1970.",
+			float64(r.Started.UnixMilli())/1e3, of...)
+	}
+	e.sample("gauge", "nearfar_run_trials", "", "Trials that ran.", float64(a.Trials), of...)
+	e.sample("gauge", "nearfar_run_failed_trials", "", "Trials that ran and have no result.", float64(a.Failed), of...)
+	for _, f := range a.Arms {
+		labels := append(of[:2:2], label{"workload", f.Workload}, label{"arm", f.Arm}, label{"stat", f.Stat}, label{"scope", f.Scope})
+		e.interval(f.Quantity, "", "Median over an arm's trials of "+described(f.Quantity), f.Median, f.Interval, labels)
+		e.sample("gauge", metricName(f.Quantity)+"_trials", "", "Trials that the median is of.", float64(f.Trials), labels...)
+	}
+	for _, c := range a.Comparisons {
+		if c.Difference == nil {
+			continue
+		}
+		labels := append(of[:2:2], label{"workload", c.Workload}, label{"arm", c.Arm}, label{"baseline", c.Baseline}, label{"stat", c.Stat},
+			label{"scope", c.Scope})
+		e.interval(c.Quantity, "_difference", "Median paired difference of an arm from the baseline in "+described(c.Quantity), *c.Difference,
+			c.Interval, labels)
+		if c.PValue != nil {
+			e.sample("gauge", metricName(c.Quantity)+"_difference_p_value", "", "P-value of the difference, corrected for all comparisons of the run (Holm).",
+				*c.PValue, labels...)
+		}
+	}
+	for _, l := range a.Layers {
+		labels := append(of[:2:2], label{"workload", l.Workload}, label{"layer", l.Layer}, label{"stat", l.Stat}, label{"scope", l.Scope})
+		e.interval(l.Quantity, "_layer", "What one layer adds to "+described(l.Quantity), l.Cost, l.Interval, labels)
+	}
+}
+
+// interval adds a value and, where there is one, its 95 % interval.
+func (e *exposition) interval(q answer.Quantity, part, help string, value float64, i answer.Interval, labels []label) {
+	name, unit := metricName(q)+part, unitName(q)
+	e.sample("gauge", name, unit, help+".", value, labels...)
+	if i != nil {
+		e.sample("gauge", name+"_low", unit, help+": lower end of the 95 % interval.", i[0], labels...)
+		e.sample("gauge", name+"_high", unit, help+": upper end of the 95 % interval.", i[1], labels...)
+	}
+}
+
+// metricName is the name of a quantity without its unit: nearfar_rtt. Whatever a name may not hold becomes "_".
+func metricName(q answer.Quantity) string {
+	return "nearfar_" + strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' {
+			return r
+		}
+		return '_'
+	}, q.Metric)
+}
+
+// unitName is how the unit is written in a name; "" for plain counts.
+func unitName(q answer.Quantity) string {
+	switch q.Unit {
+	case result.Seconds:
+		return "seconds"
+	case result.PerSecond:
+		return "per_second"
+	case result.BitsPerSecond:
+		return "bits_per_second"
+	case result.SecondsPerBit:
+		return "seconds_per_bit"
+	}
+	switch q.Metric {
+	case result.Loss:
+		return "ratio"
+	case result.CPU:
+		return "cores"
+	}
+	return ""
+}
+
+// described is a quantity for a help text, which holds nothing but our own words.
+func described(q answer.Quantity) string {
+	return strings.ReplaceAll(strings.TrimPrefix(metricName(q), "nearfar_"), "_", " ")
+}

@@ -1,0 +1,53 @@
+// Package pythontest runs Python programs that read what nearfar writes, for tests: readers that share no code with nearfar.
+package pythontest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// Run runs a program with arguments in the environment that scripts/test-python.sh has made, and gives what it printed. A
+// missing environment and a program that fails end the test.
+func Run(t *testing.T, program string, args ...string) []byte {
+	t.Helper()
+	python, err := interpreter()
+	if err != nil {
+		t.Fatalf("%v\nscripts/install-tools.sh test installs it", err)
+	}
+	cmd := exec.CommandContext(t.Context(), python, append([]string{"-I", program}, args...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s", program, err, stderr.Bytes())
+	}
+	return stdout.Bytes()
+}
+
+// interpreter finds the environment of the versions that the project asks for, as scripts/test-python.sh names it.
+func interpreter() (string, error) {
+	_, file, _, _ := runtime.Caller(0)
+	versions, err := os.ReadFile(filepath.Join(filepath.Dir(file), "..", "..", "..", "scripts", "test-python.txt"))
+	if err != nil {
+		return "", err
+	}
+	cache := os.Getenv("XDG_CACHE_HOME")
+	if cache == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		cache = filepath.Join(home, ".cache")
+	}
+	sum := sha256.Sum256(versions)
+	environment := filepath.Join(cache, "nearfar-test", fmt.Sprintf("python-%x", sum[:8]))
+	if _, err := os.Stat(filepath.Join(environment, "complete")); err != nil {
+		return "", fmt.Errorf("the Python environment of the tests is missing: %w", err)
+	}
+	return filepath.Join(environment, "bin", "python"), nil
+}

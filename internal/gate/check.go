@@ -1,0 +1,316 @@
+package gate
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/contrast"
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+	"nearfar/internal/stats"
+)
+
+// Verdict is what a check, or all of them, say.
+type Verdict string
+
+// The verdicts.
+const (
+	// Pass: the interval lies wholly on the good side of the bound.
+	Pass Verdict = "pass"
+	// Fail: it lies wholly beyond.
+	Fail Verdict = "fail"
+	// Inconclusive: it reaches over the bound, or there are too few trials for one.
+	Inconclusive Verdict = "inconclusive"
+	// Error: what the rule is about is not there, or cannot be compared.
+	Error Verdict = "error"
+)
+
+// Check is a rule applied to one arm and workload.
+type Check struct {
+	Rule     string `json:"rule"`
+	Arm      string `json:"arm"`
+	Baseline string `json:"baseline"`
+	Workload string `json:"workload"`
+	answer.Quantity
+	// Kind says what Bound, Estimate and Interval are: a relative change, a change in the unit, or the value of the new side.
+	Kind     Kind            `json:"kind"`
+	Above    bool            `json:"fails_above"`
+	Bound    float64         `json:"bound"`
+	Estimate *float64        `json:"estimate"`
+	Interval answer.Interval `json:"interval"`
+	// Confidence is that of the interval: higher with more checks, so that 0.95 holds for all together.
+	Confidence float64 `json:"confidence"`
+	// Base and New are the medians of both sides.
+	Base    *float64 `json:"base"`
+	New     *float64 `json:"new"`
+	Verdict Verdict  `json:"verdict"`
+	// Reason says why a check is inconclusive, or an error.
+	Reason string `json:"reason,omitempty"`
+	// Paired says that the trials share blocks. Trials is how many there are: of the side with fewer, or of blocks with both.
+	Paired bool `json:"paired"`
+	Trials int  `json:"trials"`
+	// BlocksNeeded is how many more blocks, or trials on each side, would settle it if the figure is as estimated.
+	BlocksNeeded *int `json:"blocks_needed"`
+}
+
+// Result is what the gate says. Its JSON keys are stable.
+type Result struct {
+	Nearfar string  `json:"nearfar"`
+	Verdict Verdict `json:"verdict"`
+	// Summary is the verdict in a sentence.
+	Summary string        `json:"summary"`
+	Base    answer.Source `json:"base"`
+	New     answer.Source `json:"new"`
+	// Confidence is that of all intervals together.
+	Confidence float64          `json:"confidence"`
+	Checks     []Check          `json:"checks"`
+	Warnings   []answer.Warning `json:"warnings"`
+	// InconclusiveFails says that what is inconclusive counts as failed.
+	InconclusiveFails bool `json:"inconclusive_fails"`
+}
+
+// Evaluate applies the rules. A rule stands for a check in each arm and workload that it names. The levels of all intervals are
+// such that they hold all at once with the confidence of 95 % (Bonferroni): neither a fail nor a pass is an accident of many
+// checks.
+func Evaluate(c *contrast.Contrast, rules []Rule, inconclusiveFails bool) Result {
+	r := Result{
+		Nearfar: "v1", Confidence: stats.Confidence, Checks: []Check{}, Warnings: []answer.Warning{}, InconclusiveFails: inconclusiveFails,
+	}
+	r.Base, r.New = c.Sources()
+	var todo []application
+	for _, rule := range rules {
+		todo = append(todo, apply(c, rule)...)
+	}
+	checks := 0
+	for _, t := range todo {
+		if t.wrong == "" {
+			checks++
+		}
+	}
+	for _, t := range todo {
+		r.Checks = append(r.Checks, t.check(checks))
+	}
+	r.Warnings = append(r.Warnings, c.Warnings()...)
+	for _, t := range todo {
+		if t.wrong != "" {
+			continue
+		}
+		for _, w := range c.Shapes(t.pair, t.rule.Quantity) {
+			if !slices.Contains(r.Warnings, w) {
+				r.Warnings = append(r.Warnings, w)
+			}
+		}
+	}
+	r.Verdict, r.Summary = r.overall()
+	return r
+}
+
+// application is a rule and a pair that it is about, or why there is none.
+type application struct {
+	rule  Rule
+	pair  *contrast.Pair
+	wrong string
+}
+
+// apply finds what a rule is about.
+func apply(c *contrast.Contrast, rule Rule) []application {
+	var all []application
+	named, wrong := named(c, rule)
+	if wrong != "" {
+		return []application{{rule: rule, wrong: wrong}}
+	}
+	for _, p := range named {
+		a := application{rule: rule, pair: p}
+		switch {
+		case p.Missing == c.New.Name:
+			a.wrong = fmt.Sprintf("%s has nothing of it, and %s has", c.New.Name, c.Base.Name)
+		case rule.Kind == Value:
+			a.wrong = p.Lacks(rule.Quantity, true)
+		case p.Missing != "" && (rule.Arm == Any || rule.Workload == Any) && len(named) > 1:
+			continue // new: there is nothing yet that it could be worse than; a warning says so
+		case p.Missing != "":
+			a.wrong = fmt.Sprintf("%s has nothing of it to compare with", c.Base.Name)
+		case p.Refused != "":
+			a.wrong = "not comparable: " + p.Refused
+		default:
+			a.wrong = p.Lacks(rule.Quantity, false)
+		}
+		all = append(all, a)
+	}
+	if len(all) == 0 {
+		all = append(all, application{rule: rule, wrong: "nothing of it is on both sides"})
+	}
+	return all
+}
+
+// named finds the pairs that a rule names, or says which names there are.
+func named(c *contrast.Contrast, rule Rule) (found []*contrast.Pair, wrong string) {
+	var arms, workloads []string
+	for i := range c.Pairs {
+		p := &c.Pairs[i]
+		arms, workloads = add(arms, p.Arm(c)), add(workloads, p.Workload)
+		if (rule.Arm == Any || rule.Arm == p.Arm(c)) && (rule.Workload == Any || rule.Workload == p.Workload) {
+			found = append(found, p)
+		}
+	}
+	switch {
+	case rule.Arm != Any && !slices.Contains(arms, rule.Arm):
+		return nil, fmt.Sprintf("no arm %s: %s", quote(rule.Arm), experiment.Suggest(rule.Arm, arms[:min(len(arms), maxSuggested)]))
+	case rule.Workload != Any && !slices.Contains(workloads, rule.Workload):
+		return nil, fmt.Sprintf("no workload %s: %s", quote(rule.Workload), experiment.Suggest(rule.Workload, workloads[:min(len(workloads), maxSuggested)]))
+	case len(found) == 0:
+		return nil, fmt.Sprintf("arm %s has no workload %s", quote(rule.Arm), quote(rule.Workload))
+	}
+	return found, ""
+}
+
+// maxSuggested bounds among how many names a misspelt one is looked for.
+const maxSuggested = 50
+
+func add(names []string, name string) []string {
+	if slices.Contains(names, name) {
+		return names
+	}
+	return append(names, name)
+}
+
+// check judges one application, as one of so many.
+func (a application) check(checks int) Check {
+	c := Check{
+		Rule: a.rule.Text, Arm: a.rule.Arm, Workload: a.rule.Workload, Quantity: a.rule.Quantity, Kind: a.rule.Kind, Above: a.rule.Above,
+		Bound: a.rule.Bound, Confidence: 1 - stats.Level(checks), Verdict: Error, Reason: a.wrong,
+	}
+	if a.pair != nil {
+		c.Arm, c.Baseline, c.Workload, c.Paired = cmp.Or(a.pair.NewArm, a.pair.BaseArm), a.pair.BaseArm, a.pair.Workload, a.pair.Paired
+		base, other := a.pair.Medians(a.rule.Quantity)
+		c.Base, c.New = answer.PointerOf(base), answer.PointerOf(other)
+	}
+	if a.wrong != "" {
+		return c
+	}
+	var e stats.Estimate
+	if a.rule.Kind == Value {
+		e, c.Paired = a.pair.Level(a.rule.Quantity, checks), false
+	} else {
+		change, relative := a.pair.Change(a.rule.Quantity, checks)
+		if e = change; a.rule.Kind == Relative {
+			e = relative
+		}
+	}
+	c.Estimate, c.Interval, c.Trials = answer.PointerOf(e.Value), answer.IntervalOf(e.Interval), e.Trials
+	c.judge(e)
+	return c
+}
+
+// judge gives the verdict.
+func (c *Check) judge(e stats.Estimate) {
+	// What is written with the same digits is the same: tools round, and 12 us less 11 us is a hair more than 1 us.
+	hair := 1e-9 * math.Abs(c.Bound)
+	switch {
+	case !e.Value.Known && c.Kind == Relative:
+		c.Verdict, c.Reason = Inconclusive, "there is no relative change against a base of 0"
+		return
+	case !e.Value.Known:
+		c.Verdict, c.Reason = Error, "no block has a good trial of both"
+		return
+	case e.Interval.Known && (c.Above && e.Interval.Low > c.Bound+hair || !c.Above && e.Interval.High < c.Bound-hair):
+		c.Verdict = Fail
+		return
+	case e.Interval.Known && (c.Above && e.Interval.High <= c.Bound+hair || !c.Above && e.Interval.Low >= c.Bound-hair):
+		c.Verdict = Pass
+		return
+	}
+	c.Verdict = Inconclusive
+	c.Reason = "the interval reaches over the bound"
+	if !e.Interval.Known {
+		verb := "are"
+		if e.Trials == 1 {
+			verb = "is"
+		}
+		c.Reason = fmt.Sprintf("%d %s %s too few for an interval of this confidence", e.Trials, strings.Replace(c.unit(e.Trials), "each", "one", 1), verb)
+	}
+	if n := e.Needed(c.Bound); n >= 0 {
+		c.BlocksNeeded = &n
+		verb := "would settle it, if the figure is as estimated"
+		if !e.Interval.Known {
+			verb = "are the fewest that can settle it"
+		}
+		c.Reason += fmt.Sprintf("; %d more %s %s", n, c.unit(n), verb)
+	}
+}
+
+// unit is what is counted: blocks, or trials.
+func (c *Check) unit(n int) string {
+	switch {
+	case c.Paired && n == 1:
+		return "block"
+	case c.Paired:
+		return "blocks"
+	case c.Kind != Value && n == 1:
+		return "trial on each side"
+	case c.Kind != Value:
+		return "trials on each side"
+	case n == 1:
+		return "trial"
+	}
+	return "trials"
+}
+
+// Count is how many checks have the verdict.
+func (r *Result) Count(v Verdict) int {
+	n := 0
+	for _, c := range r.Checks {
+		if c.Verdict == v {
+			n++
+		}
+	}
+	return n
+}
+
+// overall is the verdict on all checks.
+func (r *Result) overall() (Verdict, string) {
+	counts := map[Verdict]int{}
+	for _, v := range []Verdict{Pass, Fail, Inconclusive, Error} {
+		counts[v] = r.Count(v)
+	}
+	of := func(v Verdict, text string) string {
+		return fmt.Sprintf("%d of %d checks %s", counts[v], len(r.Checks), text)
+	}
+	var parts []string
+	for _, v := range []struct {
+		verdict Verdict
+		text    string
+	}{{Fail, "failed"}, {Error, "could not be carried out"}, {Inconclusive, "inconclusive"}, {Pass, "passed"}} {
+		if counts[v.verdict] > 0 {
+			parts = append(parts, of(v.verdict, v.text))
+		}
+	}
+	summary := strings.Join(parts, ", ") + "."
+	switch {
+	case counts[Fail] > 0:
+		return Fail, summary
+	case counts[Error] > 0:
+		return Error, summary
+	case counts[Inconclusive] > 0 && r.InconclusiveFails:
+		return Inconclusive, summary + " What is inconclusive counts as failed."
+	case counts[Inconclusive] > 0:
+		return Inconclusive, summary + " What is inconclusive does not fail: nothing shows that it is worse, or that it is not."
+	}
+	return Pass, summary
+}
+
+// scale is in what the figures of a check are written.
+func (c *Check) scale() result.Scale {
+	if c.Kind == Relative {
+		return result.Scale{Factor: 0.01, Unit: "%"}
+	}
+	sizes := []float64{c.Bound}
+	if c.Estimate != nil {
+		sizes = append(sizes, *c.Estimate)
+	}
+	return result.ScaleOf(c.Unit, sizes...)
+}

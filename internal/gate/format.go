@@ -1,0 +1,359 @@
+package gate
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"nearfar/internal/report"
+	"nearfar/internal/result"
+)
+
+// Formats lists what Write knows, the default first.
+func Formats() []string { return []string{"terminal", "markdown", "json", "junit", "github"} }
+
+// Write prints the result in a format of Formats.
+func Write(w io.Writer, r Result, format string, color bool) error {
+	var text string
+	switch format {
+	case "", "terminal":
+		text = terminal(r, color)
+	case "markdown":
+		text = markdown(r)
+	case "github":
+		text = github(r)
+	case "junit":
+		return junit(w, r)
+	case "json":
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	default:
+		return fmt.Errorf("unknown format %q: use one of %s", format, strings.Join(Formats(), ", "))
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// title is the overall verdict in a word or two.
+func (r *Result) title() string {
+	switch {
+	case r.Verdict == Fail, r.Verdict == Inconclusive && r.InconclusiveFails:
+		return "FAILED"
+	case r.Verdict == Inconclusive:
+		return "INCONCLUSIVE"
+	case r.Verdict == Error:
+		return "ERROR"
+	}
+	return "passed"
+}
+
+// label is the verdict of a check, as tables have it.
+func (c *Check) label() string {
+	if c.Verdict == Pass {
+		return "pass"
+	}
+	return strings.ToUpper(string(c.Verdict))
+}
+
+// subject names what a check is about: "vxlan rr-1k rtt p99".
+func (c *Check) subject() string {
+	arm := c.Arm
+	if c.Baseline != "" && c.Baseline != c.Arm {
+		arm += " against " + c.Baseline
+	}
+	return arm + " " + c.Workload + " " + c.Name()
+}
+
+// limit is the bound: "> +5.00 %".
+func (c *Check) limit() string {
+	s := c.scale()
+	text := s.Number(c.Bound)
+	if c.Kind != Value {
+		text = s.Signed(c.Bound)
+	}
+	operator := "<"
+	if c.Above {
+		operator = ">"
+	}
+	return operator + " " + s.With(text)
+}
+
+// found is the figure with its interval.
+func (c *Check) found() string {
+	if c.Estimate == nil {
+		return "-"
+	}
+	s := c.scale()
+	write := s.Number
+	if c.Kind != Value {
+		write = s.Signed
+	}
+	text := s.With(write(*c.Estimate))
+	if c.Interval == nil {
+		return text + " (no interval)"
+	}
+	return fmt.Sprintf("%s [%s, %s]", text, write(c.Interval[0]), write(c.Interval[1]))
+}
+
+// medians are those of both sides.
+func (c *Check) medians() string {
+	if c.New == nil {
+		return "-"
+	}
+	if c.Base == nil || c.Kind == Value {
+		return result.Amount(*c.New, c.Unit)
+	}
+	s := result.ScaleOf(c.Unit, *c.Base, *c.New)
+	return s.Number(*c.Base) + " -> " + s.With(s.Number(*c.New))
+}
+
+// said is all of a check in a sentence.
+func (c *Check) said() string {
+	if c.Verdict == Error {
+		return c.Reason
+	}
+	text := fmt.Sprintf("%s (medians %s); it fails %s", c.found(), c.medians(), c.limit())
+	if c.Reason != "" {
+		text += ": " + c.Reason
+	}
+	return text
+}
+
+// confidences says what the intervals hold.
+func (r *Result) confidences() string {
+	for _, c := range r.Checks {
+		if c.Verdict != Error {
+			return fmt.Sprintf("Each interval has %.4g %% confidence, so that all of them hold at once with %.4g %%.", 100*c.Confidence, 100*r.Confidence)
+		}
+	}
+	return ""
+}
+
+func (r *Result) warningLines() []string {
+	var lines []string
+	for _, w := range r.Warnings {
+		where := strings.TrimSpace(w.Arm + " " + w.Workload)
+		if where != "" {
+			where = " (" + where + ")"
+		}
+		lines = append(lines, w.Code+where+": "+w.Message)
+	}
+	return lines
+}
+
+// width is how many columns of a terminal are used, and deep the indent of what belongs to a check.
+const (
+	width = 80
+	deep  = "                "
+)
+
+// terminal lays the result out for people; it can be read without colour.
+func terminal(r Result, color bool) string {
+	paint := func(v Verdict, s string) string {
+		codes := map[Verdict]string{Pass: "32", Fail: "31;1", Error: "31;1", Inconclusive: "33;1"}
+		if !color {
+			return s
+		}
+		return "\x1b[" + codes[v] + "m" + s + "\x1b[0m"
+	}
+	var b strings.Builder
+	line := func(text, indent string) { b.WriteString(wrapped(text, indent)) }
+	b.WriteString("Gate: " + paint(r.Verdict, r.title()) + "\n")
+	line(r.Summary, "  ")
+	line("BASE "+r.Base.Source, "  ")
+	line("NEW  "+r.New.Source, "  ")
+	b.WriteString("\n")
+	for _, c := range r.Checks {
+		b.WriteString("  " + paint(c.Verdict, c.label()) + strings.Repeat(" ", max(0, 14-len(c.label()))))
+		b.WriteString(strings.TrimLeft(wrapped(c.subject()+" "+c.limit(), deep), " "))
+		if c.Verdict != Error {
+			line(c.found()+", medians "+c.medians(), deep)
+		}
+		if c.Reason != "" {
+			line(c.Reason, deep)
+		}
+	}
+	if text := r.confidences(); text != "" {
+		b.WriteString("\n")
+		line(text, "  ")
+	}
+	if lines := r.warningLines(); len(lines) > 0 {
+		b.WriteString("\nWarnings\n")
+		for _, text := range lines {
+			line("! "+text, "  ")
+		}
+	}
+	return b.String()
+}
+
+// wrapped breaks text into lines. None begins as a workflow command: a CI system that reads along would carry it out, also behind
+// spaces.
+func wrapped(text, indent string) string {
+	lines := strings.SplitAfter(report.Wrap(report.Printable(text), indent, width), "\n")
+	for i, line := range lines {
+		if at := len(line) - len(strings.TrimLeft(line, " ")); strings.HasPrefix(line[at:], "::") {
+			lines[i] = line[:at] + `\u003a` + line[at+1:]
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// markdown lays the result out for a page, a ticket or the summary of a CI job.
+func markdown(r Result) string {
+	text := report.MarkdownText
+	var b strings.Builder
+	fmt.Fprintf(&b, "## Gate: %s\n\n%s\n\n", text(r.title()), text(r.Summary))
+	fmt.Fprintf(&b, "Base: %s. New: %s.\n\n", text(r.Base.Source), text(r.New.Source))
+	b.WriteString("| verdict | check | fails | change | medians | |\n|---|---|---|---:|---:|---|\n")
+	for _, c := range r.Checks {
+		label := text(c.label())
+		if c.Verdict != Pass {
+			label = "**" + label + "**"
+		}
+		cells := []string{c.subject(), c.limit(), c.found(), c.medians(), c.Reason}
+		b.WriteString("| " + label + " |")
+		for _, cell := range cells {
+			b.WriteString(" " + text(cell) + " |")
+		}
+		b.WriteString("\n")
+	}
+	if said := r.confidences(); said != "" {
+		b.WriteString("\n" + text(said) + "\n")
+	}
+	if lines := r.warningLines(); len(lines) > 0 {
+		b.WriteString("\n### Warnings\n\n")
+		for _, line := range lines {
+			b.WriteString("- " + text(line) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// github writes workflow commands, which GitHub shows as annotations: an error for what fails the gate, a warning for what is
+// inconclusive, a notice for the rest. (GitHub Docs, Workflow commands for GitHub Actions.)
+func github(r Result) string {
+	var b strings.Builder
+	annotate := func(level, title, message string) {
+		fmt.Fprintf(&b, "::%s title=%s::%s\n", level, property(report.Printable(title)), data(report.Printable(message)))
+	}
+	for _, c := range r.Checks {
+		switch c.Verdict {
+		case Fail, Error:
+			annotate("error", c.label()+": "+c.subject(), c.said())
+		case Inconclusive:
+			level := "warning"
+			if r.InconclusiveFails {
+				level = "error"
+			}
+			annotate(level, c.label()+": "+c.subject(), c.said())
+		case Pass:
+		}
+	}
+	level := "notice"
+	switch r.title() {
+	case "FAILED", "ERROR":
+		level = "error"
+	case "INCONCLUSIVE":
+		level = "warning"
+	}
+	annotate(level, "Gate: "+r.title(), r.Summary)
+	return b.String()
+}
+
+// data escapes what stands behind the second "::" of a workflow command; property what stands in one of its properties.
+func data(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
+}
+
+func property(s string) string {
+	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(data(s))
+}
+
+// The elements of JUnit's report that CI systems read, as in the schema of Jenkins' xUnit plugin.
+type (
+	junitSuites struct {
+		XMLName  xml.Name     `xml:"testsuites"`
+		Name     string       `xml:"name,attr"`
+		Tests    int          `xml:"tests,attr"`
+		Failures int          `xml:"failures,attr"`
+		Errors   int          `xml:"errors,attr"`
+		Suites   []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name       string        `xml:"name,attr"`
+		Tests      int           `xml:"tests,attr"`
+		Failures   int           `xml:"failures,attr"`
+		Errors     int           `xml:"errors,attr"`
+		Skipped    int           `xml:"skipped,attr"`
+		Properties []junitSaying `xml:"properties>property"`
+		Cases      []junitCase   `xml:"testcase"`
+		Out        string        `xml:"system-out,omitempty"`
+	}
+	junitSaying struct {
+		Name  string `xml:"name,attr"`
+		Value string `xml:"value,attr"`
+	}
+	junitCase struct {
+		Class   string      `xml:"classname,attr"`
+		Name    string      `xml:"name,attr"`
+		Skipped *junitTrace `xml:"skipped"`
+		Error   *junitTrace `xml:"error"`
+		Failure *junitTrace `xml:"failure"`
+		Out     string      `xml:"system-out,omitempty"`
+	}
+	junitTrace struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr,omitempty"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// junit writes a suite with a case for each check. What is inconclusive is a skipped case, or a failed one where it counts as
+// such.
+func junit(w io.Writer, r Result) error {
+	suite := junitSuite{
+		Name: "nearfar gate", Tests: len(r.Checks), Failures: r.Count(Fail), Errors: r.Count(Error), Skipped: r.Count(Inconclusive),
+		Properties: []junitSaying{
+			{"base", report.Printable(r.Base.Source)}, {"new", report.Printable(r.New.Source)}, {"verdict", string(r.Verdict)},
+			{"summary", report.Printable(r.Summary)},
+		},
+	}
+	if r.InconclusiveFails {
+		suite.Failures, suite.Skipped = suite.Failures+suite.Skipped, 0
+	}
+	for _, c := range r.Checks {
+		one := junitCase{Class: report.Printable(c.Workload), Name: report.Printable(c.subject() + " " + c.limit())}
+		trace := &junitTrace{Message: report.Printable(c.said()), Type: string(c.Verdict), Text: report.Printable(c.Rule)}
+		switch {
+		case c.Verdict == Fail, c.Verdict == Inconclusive && r.InconclusiveFails:
+			one.Failure = trace
+		case c.Verdict == Error:
+			one.Error = trace
+		case c.Verdict == Inconclusive:
+			one.Skipped = &junitTrace{Message: trace.Message}
+		default:
+			one.Out = report.Printable(c.said())
+		}
+		suite.Cases = append(suite.Cases, one)
+	}
+	lines := r.warningLines()
+	for i := range lines {
+		lines[i] = report.Printable(lines[i])
+	}
+	suite.Out = strings.Join(slices.Compact(lines), "\n")
+	suites := junitSuites{Name: suite.Name, Tests: suite.Tests, Failures: suite.Failures, Errors: suite.Errors, Suites: []junitSuite{suite}}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(suites); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}

@@ -1,0 +1,324 @@
+// Package gate says whether a run is worse than another by more than rules allow.
+//
+// A rule is a line such as
+//
+//	rr-1k rtt.p99 > +5%
+//	vxlan rr-1k rtt.p50 > +2us
+//	bulk goodput < 900Mbit/s
+//
+// It names what must not be: the check fails only where the interval of the figure lies wholly beyond the bound.
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+)
+
+// Kind is what a bound bounds.
+type Kind string
+
+// The kinds of bounds.
+const (
+	// Relative is the change of the new side against the base, as a ratio: +5% is 0.05.
+	Relative Kind = "relative"
+	// Change is the same in the metric's unit.
+	Change Kind = "change"
+	// Value is the figure of the new side alone.
+	Value Kind = "value"
+)
+
+// Any stands for every arm, or every workload.
+const Any = "*"
+
+// Rule is a line of --fail-if.
+type Rule struct {
+	// Text is the rule as it was written, without the space around it.
+	Text string
+	// Arm and Workload are names, or Any.
+	Arm, Workload string
+	Quantity      answer.Quantity
+	// Above says that what lies above the bound fails; else what lies below.
+	Above bool
+	Kind  Kind
+	// Bound is a ratio, or in the base unit of the metric.
+	Bound float64
+}
+
+// The bounds of what is read.
+const (
+	maxRule  = 500 // bytes
+	maxRules = 1000
+)
+
+const example = "write, for example, rr-1k rtt.p99 > +5%"
+
+// Parse reads rules. The error lists all mistakes, each with its place.
+func Parse(texts []string) ([]Rule, error) {
+	if len(texts) == 0 {
+		return nil, errors.New("there is no rule: " + example)
+	}
+	if len(texts) > maxRules {
+		return nil, fmt.Errorf("there are %d rules; at most %d", len(texts), maxRules)
+	}
+	var rules []Rule
+	var mistakes experiment.Mistakes
+	for i, text := range texts {
+		p := parser{text: text, line: i + 1}
+		rules = append(rules, p.rule())
+		mistakes = append(mistakes, p.mistakes...)
+	}
+	if len(mistakes) > 0 {
+		return nil, &mistakes
+	}
+	return rules, nil
+}
+
+// parser reads one rule.
+type parser struct {
+	text     string
+	line     int
+	mistakes experiment.Mistakes
+}
+
+// wrong notes a mistake at a byte of the text.
+func (p *parser) wrong(at int, hint, format string, args ...any) {
+	p.mistakes = append(p.mistakes, experiment.Mistake{
+		File: "--fail-if", Line: p.line, Column: utf8.RuneCountInString(p.text[:at]) + 1, Message: fmt.Sprintf(format, args...), Hint: hint, Source: p.text,
+	})
+}
+
+// word is a word of the text, and at which byte it begins.
+type word struct {
+	text string
+	at   int
+}
+
+func (p *parser) words(from, to int) []word {
+	var words []word
+	for at := from; at < to; {
+		if isSpace(p.text[at]) {
+			at++
+			continue
+		}
+		end := at
+		for end < to && !isSpace(p.text[end]) {
+			end++
+		}
+		words = append(words, word{p.text[at:end], at})
+		at = end
+	}
+	return words
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' }
+
+func (p *parser) rule() Rule {
+	r := Rule{Text: strings.TrimSpace(p.text), Arm: Any}
+	if len(p.text) > maxRule {
+		p.text = strings.ToValidUTF8(p.text[:maxRule], "?")
+		p.wrong(0, fmt.Sprintf("at most %d", maxRule), "the rule is too long")
+		return r
+	}
+	if !utf8.ValidString(p.text) {
+		p.text = strings.ToValidUTF8(p.text, "?")
+		p.wrong(0, example, "the rule is no UTF-8")
+		return r
+	}
+	operator := strings.IndexAny(p.text, "<>")
+	if operator < 0 {
+		p.wrong(len(strings.TrimRight(p.text, " \t")), example, "the rule has no > or <")
+		return r
+	}
+	r.Above = p.text[operator] == '>'
+	known := p.subject(&r, p.words(0, operator), operator)
+	p.bound(&r, operator+1, known)
+	return r
+}
+
+// subject reads arm, workload and metric. It says whether the metric is known, so that the bound's unit is.
+func (p *parser) subject(r *Rule, words []word, end int) bool {
+	switch {
+	case len(words) == 0:
+		p.wrong(0, example, "the rule names no workload and no metric")
+		return false
+	case len(words) == 1:
+		p.wrong(words[0].at, "write WORKLOAD METRIC, for example rr-1k rtt.p99; * is every workload", "%s stands alone", quote(words[0].text))
+		return false
+	case len(words) > 3:
+		p.wrong(words[3].at, "write [ARM] WORKLOAD METRIC before the "+p.text[end:end+1], "%s is one word too many", quote(words[3].text))
+		return false
+	case len(words) == 3:
+		r.Arm = words[0].text
+		words = words[1:]
+	}
+	r.Workload = words[0].text
+	return p.metric(r, words[1])
+}
+
+// metric reads METRIC or METRIC.STAT.
+func (p *parser) metric(r *Rule, w word) bool {
+	name, stat, dotted := strings.Cut(w.text, ".")
+	unit, ok := result.UnitOf(name)
+	if !ok {
+		p.wrong(w.at, experiment.Suggest(name, metrics()), "unknown metric %s", quote(name))
+		return false
+	}
+	r.Quantity = answer.Quantity{Metric: name, Stat: stat, Unit: unit}
+	at := w.at + len(name)
+	switch {
+	case unit != result.Seconds && dotted:
+		p.wrong(at, "write "+name, "%s has one value a trial, and no statistic", name)
+	case unit == result.Seconds && !dotted:
+		p.wrong(at, fmt.Sprintf("write %s.p50, %s.p99 or %s.mean", name, name, name), "%s has several statistics", name)
+	case unit == result.Seconds && !p.stat(r):
+		p.wrong(at+1, experiment.Suggest(stat, statistics()), "unknown statistic %s", quote(stat))
+	}
+	return true
+}
+
+// stat checks the statistic, and writes a percentile as results do.
+func (p *parser) stat(r *Rule) bool {
+	if slices.Contains(statistics(), r.Quantity.Stat) {
+		return true
+	}
+	digits, isPercentile := strings.CutPrefix(r.Quantity.Stat, "p")
+	percentile, ok := decimal(digits)
+	if !isPercentile || !ok || percentile <= 0 || percentile >= 100 {
+		return false
+	}
+	r.Quantity.Stat = result.PercentileStat(percentile)
+	return true
+}
+
+// bound reads what stands right of the operator.
+func (p *parser) bound(r *Rule, from int, known bool) {
+	words := p.words(from, len(p.text))
+	if len(words) == 0 {
+		p.wrong(len(strings.TrimRight(p.text, " \t")), "write +5%, +20us, or an absolute value", "there is no bound")
+		return
+	}
+	at := words[0].at
+	text := strings.TrimRight(p.text[at:], " \t")
+	if strings.HasPrefix(text, "=") || strings.HasPrefix(text, ">") || strings.HasPrefix(text, "<") {
+		p.wrong(at, "write > or <", "%s is no comparison", quote(strings.TrimSpace(p.text[from-1:at+1])))
+		return
+	}
+	sign := 0.0
+	switch text[0] {
+	case '+':
+		sign = 1
+	case '-':
+		sign = -1
+	}
+	if sign != 0 {
+		text = text[1:]
+		if rest := strings.TrimLeft(text, " \t"); len(rest) < len(text) {
+			p.wrong(at, "write "+p.text[at:at+1]+rest, "the sign stands apart")
+			return
+		}
+		at++
+	}
+	number, percent := strings.CutSuffix(text, "%")
+	if !percent {
+		p.absolute(r, text, at, sign, known)
+		return
+	}
+	ratio, ok := decimal(strings.TrimRight(number, " "))
+	switch {
+	case !ok:
+		p.wrong(at, "write, for example, +5%", "%s is no percentage", quote(text))
+	case sign == 0 && r.Quantity.Unit == result.One:
+		r.Kind, r.Bound = Value, ratio/100
+	case sign == 0:
+		p.wrong(at, fmt.Sprintf("write +%s for a rise, or -%s for a fall, against the base", text, text), "%s has no sign", quote(text))
+	case sign < 0 && ratio >= 100:
+		p.wrong(at-1, "a fall is less than 100%", "%s: nothing falls by so much", quote("-"+text))
+	case ratio > 1e6:
+		p.wrong(at-1, "at most 1000000%", "%s is no change to look for", quote(text))
+	default:
+		r.Kind, r.Bound = Relative, sign*ratio/100
+	}
+}
+
+// absolute reads a bound in the unit of the metric.
+func (p *parser) absolute(r *Rule, text string, at int, sign float64, known bool) {
+	if !known {
+		return // of what unit it should be is not known
+	}
+	if _, bare := decimal(text); bare && sign != 0 && r.Quantity.Unit != result.One {
+		p.wrong(at, "write "+p.text[at-1:at]+text+"% for a relative change, or a unit behind the number", "%s has no unit", quote(text))
+		return
+	}
+	value, err := quantity(text, r.Quantity.Unit)
+	if err != nil {
+		message, hint := err.Error(), ""
+		var q *experiment.QuantityError
+		if errors.As(err, &q) {
+			message, hint = q.Message, q.Hint
+		}
+		p.wrong(at, hint, "%s", message)
+		return
+	}
+	r.Kind, r.Bound = Value, value
+	if sign != 0 {
+		r.Kind, r.Bound = Change, sign*value
+	}
+}
+
+// quantity reads a number in the unit of a metric, and gives it in the base unit.
+func quantity(text, unit string) (float64, error) {
+	switch unit {
+	case result.Seconds:
+		d, err := experiment.ParseDuration(text)
+		return d.Seconds(), err
+	case result.BitsPerSecond:
+		return experiment.ParseRate(text)
+	case result.PerSecond:
+		return experiment.ParsePerSecond(text)
+	case result.SecondsPerBit:
+		number, found := strings.CutSuffix(text, "s/Gbit")
+		if value, ok := decimal(strings.TrimRight(number, " ")); found && ok {
+			return value * 1e-9, nil
+		}
+		return 0, &experiment.QuantityError{Message: quote(text) + " is no CPU time for each bit", Hint: "write, for example, 0.5s/Gbit"}
+	}
+	if value, ok := decimal(text); ok {
+		return value, nil
+	}
+	return 0, &experiment.QuantityError{Message: quote(text) + " is no number", Hint: "write, for example, 10 or 0.01"}
+}
+
+// decimal reads a number as people write it: digits, and a point between them.
+func decimal(text string) (float64, bool) {
+	whole, fraction, point := strings.Cut(text, ".")
+	if whole == "" || point && fraction == "" || len(text) > 40 || strings.Trim(whole+fraction, "0123456789") != "" {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	return v, err == nil
+}
+
+// metrics lists the names that rules know.
+func metrics() []string {
+	return []string{
+		result.RTT, result.ResponseTime, result.ServiceTime, result.ConnectTime, result.TransactionRate, result.MessageRate,
+		result.Goodput, result.Loss, result.Retransmits, result.IPDV, result.SendLateness, result.OfferedRate, result.Unanswered,
+		result.Sent, result.Received, result.Duplicates, result.OutOfOrder, result.Lost, result.Late, result.CPU, result.CPUPerBit,
+	}
+}
+
+// statistics lists the statistics but for percentiles, of which two stand for all.
+func statistics() []string {
+	return []string{result.Mean, result.Stddev, result.Min, result.Max, result.P50, result.P99}
+}
+
+// quote quotes a word of a rule for a message. A rule is short.
+func quote(s string) string { return strconv.QuoteToGraphic(s) }

@@ -1,0 +1,141 @@
+package gate
+
+import (
+	"flag"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/result"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden compares with a file of testdata, or writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	name = "testdata/" + name
+	if *update {
+		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+func TestRules(t *testing.T) {
+	rtt := func(stat string) answer.Quantity {
+		return answer.Quantity{Metric: result.RTT, Stat: stat, Unit: result.Seconds}
+	}
+	goodput := answer.Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond}
+	loss := answer.Quantity{Metric: result.Loss, Unit: result.One}
+	for text, want := range map[string]Rule{
+		"rr-1k rtt.p99 > +5%":           {Arm: Any, Workload: "rr-1k", Quantity: rtt(result.P99), Above: true, Kind: Relative, Bound: 0.05},
+		"  rr-1k\trtt.p99>+5 % ":        {Arm: Any, Workload: "rr-1k", Quantity: rtt(result.P99), Above: true, Kind: Relative, Bound: 0.05},
+		"vxlan rr-1k rtt.p99.9 > +20us": {Arm: "vxlan", Workload: "rr-1k", Quantity: rtt(result.P999), Above: true, Kind: Change, Bound: 20e-6},
+		"* * rtt.p50.0 > 1.5 ms":        {Arm: Any, Workload: Any, Quantity: rtt(result.P50), Above: true, Kind: Value, Bound: 1.5e-3},
+		"rr rtt.mean < -5%":             {Arm: Any, Workload: "rr", Quantity: rtt(result.Mean), Kind: Relative, Bound: -0.05},
+		"rr rtt.p75 > +0%":              {Arm: Any, Workload: "rr", Quantity: rtt("p75"), Above: true, Kind: Relative},
+		"bulk goodput < -1Gbit/s":       {Arm: Any, Workload: "bulk", Quantity: goodput, Kind: Change, Bound: -1e9},
+		"bulk goodput < 900 Mbit/s":     {Arm: Any, Workload: "bulk", Quantity: goodput, Kind: Value, Bound: 9e8},
+		"udp loss > 1%":                 {Arm: Any, Workload: "udp", Quantity: loss, Above: true, Kind: Value, Bound: 0.01},
+		"udp loss > +0.02":              {Arm: Any, Workload: "udp", Quantity: loss, Above: true, Kind: Change, Bound: 0.02},
+		"msg message_rate < 100000/s": {Arm: Any, Workload: "msg", Kind: Value, Bound: 1e5,
+			Quantity: answer.Quantity{Metric: result.MessageRate, Unit: result.PerSecond}},
+		"b cpu_per_bit > +0.5s/Gbit": {Arm: Any, Workload: "b", Above: true, Kind: Change, Bound: 5e-10,
+			Quantity: answer.Quantity{Metric: result.CPUPerBit, Unit: result.SecondsPerBit}},
+	} {
+		got, err := Parse([]string{text})
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		want.Text = strings.TrimSpace(text)
+		if diff := cmp.Diff(want, got[0]); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// TestMistakes has every mistake with its place and what would be right, all at once.
+func TestMistakes(t *testing.T) {
+	_, err := Parse([]string{
+		"rr-1k rtt.p99 > +5%", // is right
+		"",
+		"rr-1k rtt.p99",
+		"> +5%",
+		"rtt.p99 > +5%",
+		"an arm rr-1k rtt.p99 > +5%",
+		"rr-1k rttt.p99 > +5%",
+		"rr-1k rtt > +5%",
+		"rr-1k rtt.p100 > +5%",
+		"rr-1k rtt.meen > +5%",
+		"bulk goodput.mean < -5%",
+		"rr-1k rtt.p99 >= +5%",
+		"rr-1k rtt.p99 => +5%",
+		"rr-1k rtt.p99 >",
+		"rr-1k rtt.p99 > 5%",
+		"rr-1k rtt.p99 > +5",
+		"rr-1k rtt.p99 > + 5%",
+		"rr-1k rtt.p99 > +5e3%",
+		"rr-1k rtt.p99 > +20uss",
+		"rr-1k rtt.p99 < -100%",
+		"rr-1k rtt.p99 > +9999999%",
+		"bulk goodput < 900Mbps",
+		"msg message_rate < 5k",
+		"udp loss > few",
+		"b cpu_per_bit > 3",
+		"rr-1k rtt.p01x > +5%%",
+		"größe rtt.q99 > +5%",
+		"rr\x1b[31m rtt.p99 > \x1b[0m",
+		"rr rtt.p99 > +5% " + strings.Repeat("!", maxRule),
+		"rr rtt.p99 > \xff",
+	})
+	if err == nil {
+		t.Fatal("no mistakes")
+	}
+	golden(t, "mistakes.golden", err.Error()+"\n")
+	if _, err := Parse(nil); err == nil || !strings.Contains(err.Error(), "rr-1k rtt.p99 > +5%") {
+		t.Errorf("of nothing: %v", err)
+	}
+	if _, err := Parse(make([]string, maxRules+1)); err == nil || !strings.Contains(err.Error(), "at most 1000") {
+		t.Errorf("of too many: %v", err)
+	}
+}
+
+// FuzzParse: whatever is written, a rule is read or the mistake's place lies in it; what is read can be read again.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"rr-1k rtt.p99 > +5%", "* * goodput < -1Gbit/s", "a b loss > 1%", "x rtt.p50 > 500us", "é rtt.p9 >= +", ">", "a b c d < %"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		rules, err := Parse([]string{text})
+		if err != nil {
+			for _, line := range strings.Split(err.Error(), "\n") {
+				if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' }) || !utf8.ValidString(line) {
+					t.Fatalf("%q: the message is not printable: %q", text, err)
+				}
+			}
+			return
+		}
+		r := rules[0]
+		if math.IsNaN(r.Bound) || math.IsInf(r.Bound, 0) || r.Arm == "" || r.Workload == "" || r.Quantity.Unit == "" || r.Kind == "" {
+			t.Fatalf("%q: %+v", text, r)
+		}
+		again, err := Parse([]string{r.Text})
+		if err != nil || cmp.Diff(r, again[0]) != "" {
+			t.Fatalf("%q: %+v, and again %+v, %v", text, r, again, err)
+		}
+	})
+}

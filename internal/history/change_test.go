@@ -1,0 +1,253 @@
+package history
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// noises are what a run's median adds to the level: all of a spread near 1.
+var noises = []struct {
+	name string
+	draw func(r *rand.Rand) float64
+}{
+	{"normal", func(r *rand.Rand) float64 { return r.NormFloat64() }},
+	{"log-normal", func(r *rand.Rand) float64 { return math.Exp(0.8*r.NormFloat64()) - 1 }},
+	{"Student t, 3 df", func(r *rand.Rand) float64 {
+		a, b, c := r.NormFloat64(), r.NormFloat64(), r.NormFloat64()
+		return r.NormFloat64() / math.Sqrt((a*a+b*b+c*c)/3)
+	}},
+	{"two modes, 70:30", func(r *rand.Rand) float64 {
+		if r.Float64() < 0.3 {
+			return 2 + 0.2*r.NormFloat64()
+		}
+		return 0.2 * r.NormFloat64()
+	}},
+	{"coarse, with ties", func(r *rand.Rand) float64 { return math.Round(r.NormFloat64()) }},
+}
+
+// atMost fails where a probability of p would hardly ever have given so many.
+func atMost(t *testing.T, what string, got, of int, p float64) {
+	t.Helper()
+	share := float64(got) / float64(of)
+	t.Logf("%s: %.3f", what, share)
+	if share > p+3.5*math.Sqrt(p*(1-p)/float64(of)) {
+		t.Errorf("%s: %.3f, want at most %.3f", what, share, p)
+	}
+}
+
+// TestFalseAlarms: runs of one level are marked in at most 5 of 100 series, however their noise is shaped.
+func TestFalseAlarms(t *testing.T) {
+	const series = 300
+	r := rand.New(rand.NewPCG(30, 1))
+	for _, noise := range noises {
+		for _, n := range []int{8, 10, 20, 50, 100} {
+			marked := 0
+			for range series {
+				values := make([]float64, n)
+				for i := range values {
+					values[i] = noise.draw(r)
+				}
+				if len(findCuts(values, FamilyLevel)) > 0 {
+					marked++
+				}
+			}
+			atMost(t, noise.name+", "+runs(n), marked, series, 0.05)
+		}
+	}
+}
+
+// TestFalseAlarmsOfATable: with 24 series side by side, at most 5 of 100 tables hold any mark.
+func TestFalseAlarmsOfATable(t *testing.T) {
+	const tables = 200
+	r := rand.New(rand.NewPCG(30, 2))
+	marked := 0
+	for range tables {
+		all := make([]Series, MaxSeries)
+		for i := range all {
+			for range 20 {
+				all[i].Points = append(all[i].Points, Point{Median: noises[i%len(noises)].draw(r)})
+			}
+		}
+		mark(all)
+		if slices.ContainsFunc(all, func(s Series) bool { return len(s.Changes) > 0 }) {
+			marked++
+		}
+	}
+	atMost(t, "24 series of 20 runs", marked, tables, 0.05)
+}
+
+// TestShortSeriesCostNothing: series of too few runs do not make it harder to find a change in another.
+func TestShortSeriesCostNothing(t *testing.T) {
+	all := make([]Series, 10)
+	for i := range all {
+		all[i].Points = make([]Point, 7)
+	}
+	all[3].Points = nil
+	for i := range 8 {
+		all[3].Points = append(all[3].Points, Point{Median: float64(i/4) + float64(i)/100})
+	}
+	mark(all)
+	if len(all[3].Changes) != 1 || all[3].Changes[0].Point != 4 || all[3].Changes[0].Before.Runs != 4 {
+		t.Errorf("changes %+v", all[3].Changes)
+	}
+	if all[0].Reason != "7 runs, too few to find a change in: it takes 8" {
+		t.Errorf("%q", all[0].Reason)
+	}
+}
+
+// TestSpreadThatChanges: orders are no longer as likely as each other where runs scatter three times as much from the middle on,
+// around the same level. They are marked about twice as often.
+func TestSpreadThatChanges(t *testing.T) {
+	const series = 300
+	r := rand.New(rand.NewPCG(30, 5))
+	for _, n := range []int{20, 50} {
+		marked := 0
+		for range series {
+			values := make([]float64, n)
+			for i := range values {
+				values[i] = r.NormFloat64()
+				if i >= n/2 {
+					values[i] *= 3
+				}
+			}
+			if len(findCuts(values, FamilyLevel)) > 0 {
+				marked++
+			}
+		}
+		atMost(t, runs(n), marked, series, 0.11)
+	}
+}
+
+// TestPower: a change of 2 or 3 standard deviations of the runs is found, and about where it is.
+func TestPower(t *testing.T) {
+	const series = 150
+	r := rand.New(rand.NewPCG(30, 3))
+	for _, c := range []struct {
+		n, at       int
+		shift       float64
+		found, near float64 // how often at least: at all, and within two runs of its place
+	}{
+		{10, 5, 3, 0.80, 0.75}, {20, 10, 2, 0.80, 0.70}, {20, 10, 3, 0.95, 0.90}, {20, 16, 3, 0.80, 0.75}, {50, 25, 2, 0.95, 0.80},
+		{50, 45, 3, 0.95, 0.85}, {100, 50, 2, 0.95, 0.80}, {100, 95, 3, 0.90, 0.75},
+	} {
+		found, near := 0., 0.
+		for range series {
+			values := make([]float64, c.n)
+			for i := range values {
+				values[i] = r.NormFloat64()
+				if i >= c.at {
+					values[i] += c.shift
+				}
+			}
+			cuts := findCuts(values, FamilyLevel)
+			if len(cuts) > 0 {
+				found++
+			}
+			if slices.ContainsFunc(cuts, func(k cut) bool { return k.at >= c.at-2 && k.at <= c.at+2 }) {
+				near++
+			}
+		}
+		t.Logf("%d runs, a change of %g after %d: found in %.2f, within two runs in %.2f", c.n, c.shift, c.at, found/series, near/series)
+		if found/series < c.found || near/series < c.near {
+			t.Errorf("%d runs, a change of %g after %d: found in %.2f, near in %.2f; want %.2f and %.2f", c.n, c.shift, c.at, found/series, near/series, c.found, c.near)
+		}
+	}
+}
+
+// TestTwoChanges: a series may move and come back. Both changes are found where they are, and seldom anything else.
+func TestTwoChanges(t *testing.T) {
+	const series = 200
+	r := rand.New(rand.NewPCG(30, 4))
+	right := 0.
+	for range series {
+		var values []float64
+		for i := range 60 {
+			v := 10 + 0.1*r.NormFloat64()
+			if i >= 20 && i < 40 {
+				v++
+			}
+			values = append(values, v)
+		}
+		var at []int
+		for _, c := range findCuts(values, FamilyLevel) {
+			at = append(at, c.at)
+		}
+		if slices.Equal(at, []int{20, 40}) {
+			right++
+		}
+	}
+	t.Logf("exactly the two changes in %.2f", right/series)
+	if right/series < 0.88 {
+		t.Errorf("exactly the two changes in %.2f, want 0.88 or more", right/series)
+	}
+}
+
+// TestFewestRuns: with that many runs the clearest change is found, and with fewer nothing is.
+func TestFewestRuns(t *testing.T) {
+	for _, level := range []float64{0.05, 0.05 / 5, 0.05 / MaxSeries} {
+		fewest := fewestRuns(level)
+		clear := func(n int) []float64 {
+			var values []float64
+			for i := range n {
+				v := float64(i) / 1000
+				if i >= n/2 {
+					v++
+				}
+				values = append(values, v)
+			}
+			return values
+		}
+		if cuts := findCuts(clear(fewest), level); len(cuts) != 1 || cuts[0].at != fewest/2 {
+			t.Errorf("level %g: %d runs with the clearest change give %v", level, fewest, cuts)
+		}
+		if cuts := findCuts(clear(fewest-1), level); len(cuts) > 0 {
+			t.Errorf("level %g: %d runs give %v", level, fewest-1, cuts)
+		}
+		t.Logf("level %.4f takes %d runs", level, fewest)
+	}
+}
+
+// TestCutsDependOnRanksOnly: any rising function of the values has the same changes, as has the series with its sign turned.
+func TestCutsDependOnRanksOnly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 20), func(i int) float64 { return float64(i) }), 8, 30).Draw(t, "values")
+		raised, turned := make([]float64, len(values)), make([]float64, len(values))
+		for i, v := range values {
+			raised[i], turned[i] = math.Exp(v/3), -v
+		}
+		want := findCuts(values, FamilyLevel)
+		if got := findCuts(raised, FamilyLevel); !slices.Equal(got, want) {
+			t.Fatalf("raised: %v, want %v", got, want)
+		}
+		places := func(cuts []cut) (at []int) {
+			for _, c := range cuts {
+				at = append(at, c.at)
+			}
+			return at
+		}
+		if got := findCuts(turned, FamilyLevel); !slices.Equal(places(got), places(want)) {
+			t.Fatalf("turned: %v, want %v", got, want)
+		}
+	})
+}
+
+func TestEqualRunsHaveNoChange(t *testing.T) {
+	if cuts := findCuts(make([]float64, 50), FamilyLevel); len(cuts) > 0 {
+		t.Errorf("equal values give %v", cuts)
+	}
+}
+
+func BenchmarkFindCuts100(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	values := make([]float64, 100)
+	for i := range values {
+		values[i] = r.NormFloat64() + float64(i/50)*3
+	}
+	for b.Loop() {
+		findCuts(values, FamilyLevel)
+	}
+}

@@ -1,0 +1,421 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"nearfar/internal/answer"
+)
+
+// store is the database, of either kind: the statements are the same, with numbered parameters, and what differs is told by
+// the dialect.
+type store struct {
+	db      *sql.DB
+	dialect dialect
+}
+
+// dialect is what SQLite and PostgreSQL do differently.
+type dialect struct {
+	// identity declares a key that counts by itself.
+	identity string
+	// lock takes, inside a transaction, the lock that one writer at a time can have; "" where beginning one takes it.
+	lock string
+	// exists asks whether there is a table of the name that is the parameter.
+	exists string
+}
+
+// migrations lead from an empty database to the present schema, one after the other. What has been released is never
+// changed; {identity} is the dialect's.
+func migrations() []string {
+	return []string{`
+create table nearfar_runs (
+  id {identity},
+  machine text not null,
+  name text not null,
+  experiment text not null,
+  state text not null,
+  started_microseconds bigint not null,
+  stamp text not null,
+  trials bigint not null,
+  failed bigint not null,
+  unique (machine, name)
+);
+create table nearfar_figures (
+  run_id bigint not null references nearfar_runs (id) on delete cascade,
+  workload text not null,
+  arm text not null,
+  metric text not null,
+  stat text not null,
+  scope text not null,
+  unit text not null,
+  definition text not null,
+  tool text not null,
+  mode text not null,
+  protocol text not null,
+  offered text not null,
+  message_bytes bigint,
+  headline bigint not null,
+  median double precision not null,
+  low double precision,
+  high double precision,
+  trials bigint not null
+);
+create index nearfar_figures_run on nearfar_figures (run_id);
+create index nearfar_figures_what on nearfar_figures (metric, stat, workload, arm);
+create table nearfar_conditions (
+  run_id bigint not null references nearfar_runs (id) on delete cascade,
+  subject text not null,
+  name text not null,
+  value text not null
+);
+create index nearfar_conditions_run on nearfar_conditions (run_id);
+`}
+}
+
+// ErrNewer says that a later version of nearfar has changed the database.
+var ErrNewer = errors.New("the database was made by a later version of nearfar")
+
+// migrate brings the schema up to date, whole or not at all, and one process at a time.
+func (s *store) migrate(ctx context.Context) error {
+	return s.transaction(ctx, func(tx *sql.Tx) error {
+		var there bool
+		if err := tx.QueryRowContext(ctx, s.dialect.exists, "nearfar_migrations").Scan(&there); err != nil {
+			return err
+		}
+		if !there {
+			if _, err := tx.ExecContext(ctx, "create table nearfar_migrations (version bigint primary key)"); err != nil {
+				return err
+			}
+		}
+		var version int
+		if err := tx.QueryRowContext(ctx, "select coalesce(max(version), 0) from nearfar_migrations").Scan(&version); err != nil {
+			return err
+		}
+		all := migrations()
+		if version > len(all) {
+			return fmt.Errorf("%w: its schema is version %d, and this program knows %d", ErrNewer, version, len(all))
+		}
+		for i := version; i < len(all); i++ {
+			if _, err := tx.ExecContext(ctx, strings.ReplaceAll(all[i], "{identity}", s.dialect.identity)); err != nil {
+				return fmt.Errorf("migration %d: %w", i+1, err)
+			}
+			if _, err := tx.ExecContext(ctx, "insert into nearfar_migrations (version) values ($1)", i+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// transaction runs what changes the database, whole or not at all, and one process at a time.
+func (s *store) transaction(ctx context.Context, change func(*sql.Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if s.dialect.lock != "" {
+		_, err = tx.ExecContext(ctx, s.dialect.lock)
+	}
+	if err == nil {
+		err = change(tx)
+	}
+	if err != nil {
+		if rollback := tx.Rollback(); rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
+			err = errors.Join(err, rollback)
+		}
+		return err
+	}
+	return tx.Commit()
+}
+
+// stamps gives the stamp of each run in the database, by machine and name.
+func (s *store) stamps(ctx context.Context) (map[[2]string]string, error) {
+	rows, err := s.db.QueryContext(ctx, "select machine, name, stamp from nearfar_runs")
+	if err != nil {
+		return nil, err
+	}
+	stamps := map[[2]string]string{}
+	err = each(rows, func() error {
+		var machine, name, stamp string
+		if err := rows.Scan(&machine, &name, &stamp); err != nil {
+			return err
+		}
+		stamps[[2]string{machine, name}] = stamp
+		return nil
+	})
+	return stamps, err
+}
+
+// each goes through rows and closes them.
+func each(rows *sql.Rows, visit func() error) error {
+	for rows.Next() {
+		if err := visit(); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}
+
+// put keeps a run in the place of what there was of it.
+func (s *store) put(ctx context.Context, tx *sql.Tx, r record) error {
+	if _, err := tx.ExecContext(ctx, "delete from nearfar_runs where machine = $1 and name = $2", r.machine, r.name); err != nil {
+		return err
+	}
+	var id int64
+	err := tx.QueryRowContext(ctx, `insert into nearfar_runs (machine, name, experiment, state, started_microseconds, stamp, trials, failed)
+values ($1, $2, $3, $4, $5, $6, $7, $8) returning id`,
+		r.machine, r.name, r.experiment, r.state, r.started.UnixMicro(), r.stamp, r.trials, r.failed).Scan(&id)
+	if err != nil {
+		return err
+	}
+	var figures [][]any
+	for _, f := range r.figures {
+		var bytes, low, high any
+		if f.bytes >= 0 {
+			bytes = f.bytes
+		}
+		if f.interval != nil {
+			low, high = f.interval[0], f.interval[1]
+		}
+		figures = append(figures, []any{id, f.workload, f.arm, f.quantity.Metric, f.quantity.Stat, f.quantity.Scope, f.quantity.Unit, f.definition,
+			f.tool, f.mode, f.protocol, f.load, bytes, f.rank, f.median, low, high, f.trials})
+	}
+	err = insert(ctx, tx, `insert into nearfar_figures (run_id, workload, arm, metric, stat, scope, unit, definition, tool, mode, protocol, offered,
+message_bytes, headline, median, low, high, trials) values `, figures)
+	if err != nil {
+		return err
+	}
+	var conditions [][]any
+	for _, c := range r.conditions {
+		conditions = append(conditions, []any{id, c.subject, c.name, c.value})
+	}
+	return insert(ctx, tx, "insert into nearfar_conditions (run_id, subject, name, value) values ", conditions)
+}
+
+// forget takes a run out, whichever machine it is of; its figures and conditions go with it.
+func (s *store) forget(ctx context.Context, tx *sql.Tx, name string) error {
+	_, err := tx.ExecContext(ctx, "delete from nearfar_runs where name = $1", name)
+	return err
+}
+
+// rowsPerInsert is how many rows one statement inserts: a database at the other end of a network is asked rarely, and the
+// parameters, which SQLite looks up one by one, stay few.
+const rowsPerInsert = 40
+
+// insert adds rows, many with each statement.
+func insert(ctx context.Context, tx *sql.Tx, statement string, rows [][]any) error {
+	for len(rows) > 0 {
+		part := rows[:min(rowsPerInsert, len(rows))]
+		rows = rows[len(part):]
+		var b strings.Builder
+		b.WriteString(statement)
+		var values []any
+		for i, row := range part {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			for j := range row {
+				sign := ", "
+				if j == 0 {
+					sign = "("
+				}
+				fmt.Fprintf(&b, "%s$%d", sign, len(values)+j+1)
+			}
+			b.WriteString(")")
+			values = append(values, row...)
+		}
+		if _, err := tx.ExecContext(ctx, b.String(), values...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Query says which figures are asked for. What is empty matches everything.
+type Query struct {
+	Machine, Experiment, Workload, Arm string
+	// Metric and Stat name the figure: rtt, p99. Without a metric it is what a report shows first of each workload.
+	Metric, Stat string
+	// Since leaves out runs that began earlier.
+	Since time.Time
+	// Limit is how many of the latest runs a series has at most.
+	Limit int
+}
+
+// where gives the conditions of a query, and their values.
+func (q Query) where() (string, []any) {
+	var parts []string
+	var values []any
+	add := func(part string, value any) {
+		values = append(values, value)
+		parts = append(parts, fmt.Sprintf(part, len(values)))
+	}
+	for _, c := range []struct{ column, value string }{
+		{"r.machine", q.Machine}, {"r.experiment", q.Experiment}, {"f.workload", q.Workload}, {"f.arm", q.Arm},
+	} {
+		if c.value != "" {
+			add(c.column+" = $%d", c.value)
+		}
+	}
+	if q.Metric == "" {
+		parts = append(parts, "f.headline = 1")
+	} else {
+		add("f.metric = $%d", q.Metric)
+		add("f.stat = $%d", q.Stat)
+	}
+	if !q.Since.IsZero() {
+		add("r.started_microseconds >= $%d", q.Since.UnixMicro())
+	}
+	return strings.Join(parts, " and "), values
+}
+
+// maxRows bounds how many figures are read for one question.
+const maxRows = 200_000
+
+// figures gives the figures that match, in the order of time.
+func (s *store) figures(ctx context.Context, q Query) ([]row, error) {
+	where, values := q.where()
+	rows, err := s.db.QueryContext(ctx, `select r.id, r.machine, r.experiment, r.name, r.state, r.started_microseconds, f.workload, f.arm, f.metric,
+f.stat, f.scope, f.unit, f.definition, f.tool, f.mode, f.protocol, f.offered, f.message_bytes, f.headline, f.median, f.low, f.high, f.trials
+from nearfar_figures f join nearfar_runs r on r.id = f.run_id where `+where+` order by r.started_microseconds, r.machine, r.name`+
+		fmt.Sprintf(" limit %d", maxRows+1), values...)
+	if err != nil {
+		return nil, err
+	}
+	var all []row
+	err = each(rows, func() error {
+		var r row
+		var started int64
+		var bytes sql.NullInt64
+		var low, high sql.NullFloat64
+		m := &r.meaning
+		if err := rows.Scan(&r.runID, &m.Machine, &m.Experiment, &r.point.Run, &r.point.State, &started, &m.Workload, &m.Arm, &m.Metric, &m.Stat, &m.Scope,
+			&m.Unit, &m.Definition, &m.Tool, &m.Mode, &m.Protocol, &m.Offered, &bytes, &r.rank, &r.point.Median, &low, &high, &r.point.Trials); err != nil {
+			return err
+		}
+		m.MessageBytes, r.point.Interval = bytesOf(bytes), intervalOf(low, high)
+		r.point.Started, r.point.Differs = time.UnixMicro(started).UTC(), []string{}
+		if len(all) == maxRows {
+			return fmt.Errorf("more than %d figures match: ask for fewer with --experiment, --workload, --arm or --since", maxRows)
+		}
+		all = append(all, r)
+		return nil
+	})
+	return all, err
+}
+
+// conditionsOf gives the conditions of runs, by the runs' keys.
+func (s *store) conditionsOf(ctx context.Context, ids []int64) (map[int64][]condition, error) {
+	all := map[int64][]condition{}
+	for len(ids) > 0 {
+		part := ids[:min(rowsPerInsert, len(ids))]
+		ids = ids[len(part):]
+		var places []string
+		var values []any
+		for i, id := range part {
+			places = append(places, fmt.Sprintf("$%d", i+1))
+			values = append(values, id)
+		}
+		rows, err := s.db.QueryContext(ctx, "select run_id, subject, name, value from nearfar_conditions where run_id in ("+strings.Join(places, ", ")+")", values...)
+		if err != nil {
+			return nil, err
+		}
+		err = each(rows, func() error {
+			var id int64
+			var c condition
+			if err := rows.Scan(&id, &c.subject, &c.name, &c.value); err != nil {
+				return err
+			}
+			all[id] = append(all[id], c)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// known lists what there is of something, so that a question without an answer can say what could be asked.
+func (s *store) known(ctx context.Context, column string) ([]string, error) {
+	rows, err := s.db.QueryContext(ctx, "select distinct "+column+" from nearfar_figures f join nearfar_runs r on r.id = f.run_id order by 1 limit 40")
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	err = each(rows, func() error {
+		var value string
+		if err := rows.Scan(&value); err != nil {
+			return err
+		}
+		all = append(all, value)
+		return nil
+	})
+	return all, err
+}
+
+// records lists the runs, without their figures and conditions.
+func (s *store) records(ctx context.Context) ([]record, error) {
+	rows, err := s.db.QueryContext(ctx, "select id, machine, name, experiment, state, started_microseconds, stamp, trials, failed from nearfar_runs order by started_microseconds, machine, name")
+	if err != nil {
+		return nil, err
+	}
+	var all []record
+	err = each(rows, func() error {
+		var r record
+		var started int64
+		if err := rows.Scan(&r.id, &r.machine, &r.name, &r.experiment, &r.state, &started, &r.stamp, &r.trials, &r.failed); err != nil {
+			return err
+		}
+		r.started = time.UnixMicro(started).UTC()
+		all = append(all, r)
+		return nil
+	})
+	return all, err
+}
+
+// fill adds the figures and conditions to a run that records gave.
+func (s *store) fill(ctx context.Context, r *record) error {
+	rows, err := s.db.QueryContext(ctx, `select workload, arm, metric, stat, scope, unit, definition, tool, mode, protocol, offered, message_bytes,
+headline, median, low, high, trials from nearfar_figures where run_id = $1`, r.id)
+	if err != nil {
+		return err
+	}
+	err = each(rows, func() error {
+		var f figure
+		var bytes sql.NullInt64
+		var low, high sql.NullFloat64
+		if err := rows.Scan(&f.workload, &f.arm, &f.quantity.Metric, &f.quantity.Stat, &f.quantity.Scope, &f.quantity.Unit, &f.definition, &f.tool, &f.mode,
+			&f.protocol, &f.load, &bytes, &f.rank, &f.median, &low, &high, &f.trials); err != nil {
+			return err
+		}
+		f.bytes, f.interval = bytesOf(bytes), intervalOf(low, high)
+		r.figures = append(r.figures, f)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	conditions, err := s.conditionsOf(ctx, []int64{r.id})
+	r.conditions = conditions[r.id]
+	return err
+}
+
+// bytesOf is -1 for null.
+func bytesOf(n sql.NullInt64) int {
+	if !n.Valid {
+		return -1
+	}
+	return int(n.Int64)
+}
+
+func intervalOf(low, high sql.NullFloat64) answer.Interval {
+	if !low.Valid || !high.Valid {
+		return nil
+	}
+	return &[2]float64{low.Float64, high.Float64}
+}

@@ -1,0 +1,265 @@
+package history
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/result"
+	"nearfar/internal/rundir"
+	"nearfar/internal/stats"
+)
+
+const (
+	// maxFigures bounds the figures of one run.
+	maxFigures = 50_000
+	// maxText bounds a text from a run, in bytes.
+	maxText = 500
+	// declaration is the condition that holds how an arm or a workload is declared.
+	declaration = "declaration"
+)
+
+// record is what the database keeps of a run.
+type record struct {
+	// id is the database's.
+	id                               int64
+	machine, name, experiment, state string
+	started                          time.Time
+	// stamp changes when the run's files do.
+	stamp          string
+	trials, failed int
+	figures        []figure
+	conditions     []condition
+}
+
+// figure is a number of a run: the median over the good trials of one arm, workload and meaning.
+type figure struct {
+	workload, arm                          string
+	quantity                               answer.Quantity
+	definition, tool, mode, protocol, load string
+	// bytes is the message size, -1 where it is not known.
+	bytes int
+	// rank counts the quantities that a report shows of the workload from 1; 0 is for all others.
+	rank     int
+	median   float64
+	interval answer.Interval
+	trials   int
+}
+
+// summarize reads a run and gives what is kept of it.
+func summarize(path, name, stamp string) (record, error) {
+	dir, err := rundir.Open(path)
+	if err != nil {
+		return record{}, err
+	}
+	m := dir.Manifest()
+	r := record{
+		machine: text(m.Machine), name: text(name), experiment: text(m.Experiment.Name), state: text(m.State),
+		started: m.Started.UTC(), stamp: stamp,
+	}
+	byWorkload := map[string][]result.Trial{}
+	err = dir.Each(func(t result.Trial) error {
+		r.trials++
+		if t.Error != "" {
+			r.failed++
+			return nil
+		}
+		t.Raw, t.Commands, t.Notes, t.Treatment = nil, nil, nil, nil
+		byWorkload[t.Workload] = append(byWorkload[t.Workload], t)
+		return nil
+	})
+	if err != nil {
+		return record{}, err
+	}
+	for _, workload := range slices.Sorted(maps.Keys(byWorkload)) {
+		trials := byWorkload[workload]
+		sort.SliceStable(trials, func(i, j int) bool { return trials[i].Trial < trials[j].Trial })
+		r.figures = append(r.figures, figuresOf(workload, trials)...)
+		r.conditions = append(r.conditions, trialConditions(workload, trials)...)
+		if len(r.figures) > maxFigures {
+			return record{}, fmt.Errorf("%s: more than %d figures", path, maxFigures)
+		}
+	}
+	r.conditions = append(r.conditions, runConditions(m)...)
+	return r, nil
+}
+
+// cellOf is what the trials of one figure have in common.
+type cellOf struct {
+	arm, definition, tool, mode, protocol, load string
+	bytes                                       int
+}
+
+// figuresOf gives the figures of a workload's good trials, in a fixed order.
+func figuresOf(workload string, trials []result.Trial) []figure {
+	ranks := map[answer.Quantity]int{}
+	for i, q := range answer.Quantities(trials) {
+		ranks[q] = i + 1
+	}
+	type key struct {
+		cell     cellOf
+		quantity answer.Quantity
+	}
+	values, counts := map[key][]float64{}, map[cellOf]int{}
+	var order []key
+	for _, t := range trials {
+		cell := cellOf{arm: text(t.Arm), definition: text(t.Definition), tool: text(t.Tool.Name), mode: text(t.Mode), protocol: text(t.Protocol),
+			load: text(t.Facts["schedule"]), bytes: -1}
+		if t.MessageBytes != nil {
+			cell.bytes = *t.MessageBytes
+		}
+		counts[cell]++
+		for _, m := range t.Metrics {
+			if isPart(m.Scope) {
+				continue
+			}
+			k := key{cell, answer.Quantity{Metric: m.Name, Stat: m.Stat, Unit: m.Unit, Scope: m.Scope}}
+			if _, seen := values[k]; !seen {
+				order = append(order, k)
+			}
+			values[k] = append(values[k], m.Value)
+		}
+	}
+	var figures []figure
+	for _, k := range order {
+		// What only few trials have, such as a percentile that only the longest support, is of other trials than the rest.
+		if 2*len(values[k]) < counts[k.cell] {
+			continue
+		}
+		s := stats.Summarize(values[k])
+		if !s.Median.Known {
+			continue
+		}
+		f := figure{
+			workload: text(workload), arm: k.cell.arm, definition: k.cell.definition, tool: k.cell.tool, mode: k.cell.mode,
+			protocol: k.cell.protocol, load: k.cell.load, bytes: k.cell.bytes, rank: ranks[k.quantity], median: s.Median.Value, trials: s.Count,
+			quantity: answer.Quantity{Metric: text(k.quantity.Metric), Stat: text(k.quantity.Stat), Unit: text(k.quantity.Unit), Scope: text(k.quantity.Scope)},
+		}
+		if s.Interval.Known {
+			f.interval = &[2]float64{s.Interval.Low, s.Interval.High}
+		}
+		figures = append(figures, f)
+	}
+	return figures
+}
+
+// isPart says that a scope is one stream or thread of many, which nobody follows over runs.
+func isPart(scope string) bool {
+	return strings.HasPrefix(scope, "stream ") || strings.HasPrefix(scope, "thread ")
+}
+
+func armSubject(arm string) string { return "arm " + arm }
+
+func workloadSubject(workload string) string { return "workload " + workload }
+
+// cellSubject is of an arm in a workload; no name holds a line break.
+func cellSubject(arm, workload string) string { return "arm " + arm + "\nworkload " + workload }
+
+// runConditions gives what the run directory says of the run as a whole, and how arms and workloads are declared.
+func runConditions(m rundir.Manifest) []condition {
+	var all []condition
+	// Those of the other tools are in their trials.
+	if version := m.Versions["nearfar"]; version != "" {
+		all = append(all, condition{"", "version of nearfar", text(version)})
+	}
+	var hosts struct {
+		Lab map[string]json.RawMessage `json:"lab"`
+	}
+	if json.Unmarshal(m.Hosts, &hosts) == nil {
+		for _, name := range slices.Sorted(maps.Keys(hosts.Lab)) {
+			// How the arms were built is in their declarations.
+			if name != "arms" {
+				all = append(all, condition{"", text("lab " + strings.ReplaceAll(name, "_", " ")), shown(hosts.Lab[name])})
+			}
+		}
+	}
+	for _, arm := range m.Experiment.Arms {
+		all = append(all, declared(armSubject(text(arm.Name)), arm))
+	}
+	for _, w := range m.Experiment.Workloads {
+		all = append(all, declared(workloadSubject(text(w.Name)), w))
+	}
+	return all
+}
+
+// declared is the declaration of an arm or a workload. Only whether it is the same is ever asked.
+func declared(subject string, what any) condition {
+	data, err := json.Marshal(what)
+	if err != nil {
+		data = []byte(err.Error())
+	}
+	return condition{subject, declaration, fmt.Sprintf("%x", sha256.Sum256(data))}
+}
+
+// shown writes a JSON value without needless signs.
+func shown(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return text(s)
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return ""
+	}
+	return text(strings.NewReplacer(`"`, "", ",", ", ", ":", ": ").Replace(b.String()))
+}
+
+// trialConditions gives what all trials of an arm in a workload have in common of how they were measured.
+func trialConditions(workload string, trials []result.Trial) []condition {
+	byArm := map[string][]result.Trial{}
+	for _, t := range trials {
+		byArm[t.Arm] = append(byArm[t.Arm], t)
+	}
+	var all []condition
+	for _, arm := range slices.Sorted(maps.Keys(byArm)) {
+		subject := cellSubject(text(arm), text(workload))
+		add := func(name string, of func(result.Trial) string) {
+			var values []string
+			for _, t := range byArm[arm] {
+				if v := of(t); v != "" && !slices.Contains(values, v) && len(values) < 5 {
+					values = append(values, v)
+				}
+			}
+			if slices.Sort(values); len(values) > 0 {
+				all = append(all, condition{subject, name, text(strings.Join(values, ", "))})
+			}
+		}
+		add("tool", func(t result.Trial) string { return strings.TrimSpace(t.Tool.Name + " " + t.Tool.Version) })
+		add("as reported", func(t result.Trial) string { return t.ReportedAs })
+		add("window", func(t result.Trial) string {
+			// To a tenth of a second: a window is never exactly as long as it was asked for.
+			return strconv.FormatFloat(t.DurationSeconds, 'f', 1, 64) + " s"
+		})
+		for _, name := range followedFacts() {
+			for _, side := range []string{"", "server."} {
+				add(side+name, func(t result.Trial) string { return t.Facts[side+name] })
+			}
+		}
+	}
+	return all
+}
+
+// followedFacts are the facts of a trial that a figure depends on and that stay the same over a run.
+func followedFacts() []string {
+	return []string{
+		"congestion", "cpus", "dscp", "go", "io", "ip", "os", "path_mtu", "placement", "so_rcvbuf", "so_sndbuf",
+		"tcp_congestion", "tcp_mss", "tcp_nodelay", "wait",
+	}
+}
+
+// text makes text of a run fit for a database: valid, without NUL, bounded.
+func text(s string) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+	if len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText], "") + "..."
+	}
+	return s
+}
