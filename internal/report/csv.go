@@ -9,33 +9,43 @@ import (
 	"nearfar/internal/answer"
 )
 
-// csvTable writes one row for each figure, comparison, layer and residual; the column kind says which. Values are in
+// csvTable writes one row for each figure, comparison, layer, residual and quantile; the column kind says which. Values are in
 // base units. Empty cells are values that cannot be given.
 func csvTable(w io.Writer, a answer.Answer) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{
 		"kind", "workload", "arm", "baseline", "layer", "metric", "stat", "unit",
-		"value", "low", "high", "relative", "p_value", "verdict", "detectable", "count", "scope",
+		"value", "low", "high", "relative", "p_value", "verdict", "detectable", "count", "scope", "side", "reason",
 	}}
 	for _, f := range a.Arms {
 		low, high := ends(f.Interval)
 		rows = append(rows, []string{"arm", f.Workload, f.Arm, "", "", f.Metric, f.Stat, f.Unit,
-			plain(f.Median), low, high, "", "", "", "", strconv.Itoa(f.Trials), f.Scope})
+			plain(f.Median), low, high, "", "", "", "", strconv.Itoa(f.Trials), f.Scope, f.Side, ""})
 	}
 	for _, c := range a.Comparisons {
 		low, high := ends(c.Interval)
 		rows = append(rows, []string{"comparison", c.Workload, c.Arm, c.Baseline, "", c.Metric, c.Stat, c.Unit,
-			optional(c.Difference), low, high, optional(c.Relative), optional(c.PValue), c.Verdict, optional(c.Detectable), strconv.Itoa(c.Blocks), c.Scope})
+			optional(c.Difference), low, high, optional(c.Relative), optional(c.PValue), c.Verdict, optional(c.Detectable), strconv.Itoa(pairsOrTrials(c)), c.Scope, "", c.Reason})
 	}
 	for _, l := range a.Layers {
 		low, high := ends(l.Interval)
 		rows = append(rows, []string{"layer", l.Workload, "", a.Baseline, l.Layer, l.Metric, l.Stat, l.Unit,
-			plain(l.Cost), low, high, "", "", "", "", "", l.Scope})
+			plain(l.Cost), low, high, "", "", "", "", "", l.Scope, "", ""})
 	}
 	for _, r := range a.Residual {
 		low, high := ends(r.Interval)
 		rows = append(rows, []string{"residual", r.Workload, r.Arm, a.Baseline, "", r.Metric, r.Stat, r.Unit,
-			plain(r.Value), low, high, "", "", "", "", "", r.Scope})
+			plain(r.Value), low, high, "", "", "", "", "", r.Scope, "", ""})
+	}
+	for _, d := range a.Distributions {
+		for _, q := range d.Quantiles {
+			if q.Difference == nil {
+				continue
+			}
+			low, high := ends(q.Interval)
+			rows = append(rows, []string{"quantile", d.Workload, d.Arm, d.Baseline, "", d.Metric, q.Stat, d.Unit,
+				optional(q.Difference), low, high, optional(q.Relative), "", "", "", strconv.Itoa(min(d.Trials[0], d.Trials[1])), "", "", ""})
+		}
 	}
 	for _, row := range rows {
 		for i := range row {
@@ -45,15 +55,32 @@ func csvTable(w io.Writer, a answer.Answer) error {
 	return out.WriteAll(rows)
 }
 
-// inert keeps a spreadsheet from taking text for a formula. Numbers stay as they are.
+// pairsOrTrials counts the blocks, or where there are none the trials of the side that has fewer.
+func pairsOrTrials(c answer.Comparison) int {
+	if c.Trials != nil {
+		return min(c.Trials[0], c.Trials[1])
+	}
+	return c.Blocks
+}
+
+// inert keeps a spreadsheet from taking text for a formula, also behind spaces, and a terminal from acting on it. Numbers stay
+// as they are.
 func inert(s string) string {
-	if s == "" || !strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+	if s = printable(s); !strings.ContainsAny(firstOf(strings.TrimLeft(s, " ")), "=+-@") {
 		return s
 	}
 	if _, err := strconv.ParseFloat(s, 64); err == nil {
 		return s
 	}
 	return "'" + s
+}
+
+// firstOf is the first character, or nothing.
+func firstOf(s string) string {
+	if s == "" {
+		return ""
+	}
+	return s[:1]
 }
 
 func plain(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -14,15 +14,18 @@ func markdown(a answer.Answer) string {
 	}
 	b.WriteString("**" + markdownText(printable(a.Verdict)) + "**\n")
 	for _, s := range sections(a) {
-		b.WriteString("\n## " + markdownText(s.title) + "\n\n")
+		b.WriteString("\n## " + MarkdownText(s.title) + "\n\n")
 		for i, g := range s.groups {
 			if i > 0 {
 				b.WriteString("\n")
 			}
-			b.WriteString(markdownText(g.caption) + ":\n\n")
+			b.WriteString(MarkdownText(g.caption) + ":\n\n")
 			b.WriteString(g.table.markdown())
 		}
-		for _, line := range s.lines {
+		if len(s.groups) > 0 && len(s.said) > 0 {
+			b.WriteString("\n")
+		}
+		for _, line := range append(s.said, s.lines...) {
 			b.WriteString("- " + markdownText(line) + "\n")
 		}
 		if s.note != "" {

@@ -22,13 +22,17 @@ type Options struct {
 	Format string
 	// Color allows escape sequences for bold and colour (terminal only).
 	Color bool
+	// Unicode allows characters beyond ASCII in plots and for what is cut (terminal only).
+	Unicode bool
+	// Width is how many columns there are; 0 for 80 (terminal only).
+	Width int
 }
 
 // Write prints the answer. An unknown format is an error that names the known ones.
 func Write(w io.Writer, a answer.Answer, o Options) error {
 	switch o.Format {
 	case "", "terminal":
-		_, err := io.WriteString(w, terminal(a, o.Color))
+		_, err := io.WriteString(w, terminal(a, o.screen()))
 		return err
 	case "markdown":
 		_, err := io.WriteString(w, markdown(a))
@@ -47,7 +51,8 @@ func Write(w io.Writer, a answer.Answer, o Options) error {
 type section struct {
 	title  string
 	groups []group
-	lines  []string
+	// said are plain lines, lines warnings.
+	said, lines []string
 	// note stands below.
 	note string
 }
@@ -61,8 +66,8 @@ type group struct {
 // sections lays the answer out.
 func sections(a answer.Answer) []section {
 	var all []section
-	for _, s := range []section{armSection(a), comparisonSection(a), layerSection(a), warningSection(a)} {
-		if len(s.groups)+len(s.lines) > 0 {
+	for _, s := range []section{sourceSection(a), armSection(a), comparisonSection(a), distributionSection(a), layerSection(a), warningSection(a)} {
+		if len(s.groups)+len(s.said)+len(s.lines) > 0 {
 			all = append(all, s)
 		}
 	}
@@ -98,20 +103,30 @@ func armSection(a answer.Answer) section {
 		}
 		first := figures[0]
 		s := result.ScaleOf(first.Unit, medians...)
-		t := table{head: []string{"arm", ">median", ">95 % interval", ">trials"}}
+		t := table{head: []string{"arm", ">median", intervalColumn, ">trials"}, spare: []string{plotColumn}, scale: s.Number}
 		for _, f := range figures {
-			t.add(f.Arm, s.Number(f.Median), bounds(f.Interval, s.Number), strconv.Itoa(f.Trials))
+			t.marks = append(t.marks, &mark{at: f.Median, interval: f.Interval})
+			t.add(armLabel(f), s.Number(f.Median), bounds(f.Interval, s.Number), strconv.Itoa(f.Trials))
 		}
 		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})
 	}
 	return out
 }
 
+// pairedNote explains the columns of paired differences.
+const pairedNote = "p is corrected for all comparisons together (Holm). \"Could see\" is the smallest true\ndifference that this run would have shown " +
+	"four times in five. \"+n\" is how many more\nblocks would settle the difference that was seen."
+
 func comparisonSection(a answer.Answer) section {
 	out := section{
 		title: "Differences from " + a.Baseline + ", paired within blocks",
-		note: "p is corrected for all comparisons together (Holm). \"Could see\" is the smallest true\ndifference that this run would have shown " +
-			"four times in five. \"+n\" is how many more\nblocks would settle the difference that was seen.",
+		note:  pairedNote,
+	}
+	if len(a.Sources) > 0 {
+		out.title, out.note = sidesTitle(a), sidesNote(a)
+	}
+	if a.Imported {
+		out.title, out.note = "Differences from "+a.Baseline+", not paired", recordedNote(a)
 	}
 	for _, comparisons := range runsOf(a.Comparisons, func(c answer.Comparison) string { return c.Workload + "\x00" + c.Name() }) {
 		var sizes []float64
@@ -122,18 +137,38 @@ func comparisonSection(a answer.Answer) section {
 		}
 		first := comparisons[0]
 		s := result.ScaleOf(first.Unit, sizes...)
-		t := table{head: []string{"arm", ">difference", ">95 % interval", ">relative", ">p", "verdict", ">could see"}}
+		t := table{
+			head:  []string{"arm", ">difference", intervalColumn, ">relative", ">p", "verdict", ">could see"},
+			spare: []string{"p", plotColumn, "relative"}, zero: true, scale: s.Signed,
+		}
 		for _, c := range comparisons {
-			t.add(comparisonRow(c, s)...)
+			t.marks = append(t.marks, markOf(c))
+			verdict, reason := verdictText(c)
+			t.add(comparisonRow(c, s, verdict)...)
+			t.note(verdictColumn, ": ", reason)
 		}
 		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})
 	}
 	return out
 }
 
-func comparisonRow(c answer.Comparison, s result.Scale) []string {
+// recordedNote says what is missing below the differences of results that were recorded elsewhere.
+func recordedNote(a answer.Answer) string {
+	for _, c := range a.Comparisons {
+		if c.Difference != nil && c.Interval == nil {
+			return "A difference without an interval is what these trials differ by. How far others would\n" +
+				"land from them is not known, nor whether the arms differ at all."
+		}
+	}
+	return ""
+}
+
+// verdictColumn is which column of a comparison's row holds the verdict, from 0.
+const verdictColumn = 5
+
+func comparisonRow(c answer.Comparison, s result.Scale, verdict string) []string {
 	if c.Difference == nil {
-		return []string{c.Arm, "-", "-", "-", "-", verdictText(c), "-"}
+		return []string{c.Arm, "-", "-", "-", "-", verdict, "-"}
 	}
 	relative, detectable := "-", "-"
 	if c.Relative != nil {
@@ -142,28 +177,47 @@ func comparisonRow(c answer.Comparison, s result.Scale) []string {
 	if c.Detectable != nil {
 		detectable = s.Number(*c.Detectable)
 	}
-	return []string{c.Arm, s.Signed(*c.Difference), bounds(c.Interval, s.Signed), relative, pValue(c.PValue), verdictText(c), detectable}
+	return []string{c.Arm, s.Signed(*c.Difference), bounds(c.Interval, s.Signed), relative, pValue(c.PValue), verdict, detectable}
 }
 
-// verdictText is the verdict with what it means for the user, and how many more blocks would settle it.
-func verdictText(c answer.Comparison) string {
+// markOf is what the plot shows of a comparison; nil where there is no difference.
+func markOf(c answer.Comparison) *mark {
+	if c.Difference == nil {
+		return nil
+	}
+	m := &mark{at: *c.Difference, interval: c.Interval}
+	switch c.Better {
+	case "arm":
+		m.color = better
+	case "baseline":
+		m.color = worse
+	}
+	return m
+}
+
+// verdictText is the verdict with what it means for the user, and how many more blocks would settle it; and why the two cannot
+// be compared.
+func verdictText(c answer.Comparison) (verdict, reason string) {
 	switch c.Verdict {
 	case answer.Higher, answer.Lower:
 		switch c.Better {
 		case "arm":
-			return c.Verdict + " (better)"
+			return c.Verdict + " (better)", ""
 		case "baseline":
-			return c.Verdict + " (worse)"
+			return c.Verdict + " (worse)", ""
 		}
-		return c.Verdict
+		return c.Verdict, ""
 	case answer.NoDifference:
 		if c.BlocksNeeded != nil && *c.BlocksNeeded > 0 {
-			return fmt.Sprintf("none seen (+%d)", *c.BlocksNeeded)
+			return fmt.Sprintf("none seen (+%d)", *c.BlocksNeeded), ""
 		}
-		return "none seen"
+		return "none seen", ""
 	}
-	return strings.TrimSuffix(c.Verdict+": "+printable(c.Reason), ": ")
+	return c.Verdict, printable(c.Reason)
 }
+
+// severalColumn is which column of a layer's row says what several of it add, from 0.
+const severalColumn = 3
 
 func layerSection(a answer.Answer) section {
 	out := section{title: "Layers: what one of each adds, by least squares over all arms"}
@@ -174,13 +228,20 @@ func layerSection(a answer.Answer) section {
 		}
 		first := layers[0]
 		s := result.ScaleOf(first.Unit, costs...)
-		t := table{head: []string{"layer", ">adds", ">95 % interval", "in an arm with more than one"}}
+		t := table{
+			head:  []string{"layer", ">adds", intervalColumn, "in an arm with more than one"},
+			spare: []string{plotColumn}, zero: true, scale: s.Signed,
+		}
 		for _, l := range layers {
-			t.add(l.Layer, s.Signed(l.Cost), bounds(l.Interval, s.Signed), several(l, s))
+			t.marks = append(t.marks, &mark{at: l.Cost, interval: l.Interval})
+			t.add(l.Layer, s.Signed(l.Cost), bounds(l.Interval, s.Signed), "")
+			t.note(severalColumn, " in ", several(l, s))
 		}
 		for _, r := range a.Residual {
 			if r.Workload == first.Workload && r.Quantity == first.Quantity {
-				t.add("residual", s.Signed(r.Value), bounds(r.Interval, s.Signed), wholeAndParts(r, s))
+				t.marks = append(t.marks, &mark{at: r.Value, interval: r.Interval})
+				t.add("residual", s.Signed(r.Value), bounds(r.Interval, s.Signed), "")
+				t.note(severalColumn, " in ", wholeAndParts(r, s))
 			}
 		}
 		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})

@@ -2,16 +2,46 @@ package report
 
 import (
 	"strings"
-	"unicode/utf8"
 )
 
-// table is rows under a head; the columns whose name starts with ">" are written to the right.
+// intervalColumn is the name of the column that holds intervals, which belong to the numbers before them.
+const intervalColumn = ">95 % interval"
+
+// plotColumn stands in table.spare for the plots, which have no name.
+const plotColumn = "\x00plot"
+
+// table is rows under a head; the columns whose name starts with ">" are written to the right. What is not in head and rows
+// is for terminals, which are narrow and cannot scroll sideways.
 type table struct {
 	head []string
 	rows [][]string
+	// marks are what the plot shows, one for each row, nil for a row without; empty for a table without a plot.
+	marks []*mark
+	// zero says that the plot shows differences, so that zero is on its scale.
+	zero bool
+	// scale writes the ends of the plot's scale.
+	scale func(float64) string
+	// spare lists what a terminal that is too narrow leaves out, in this order: names of columns, or plotColumn.
+	spare []string
+	// below holds what a row has to say that is too long for its column: markdown writes it there, a terminal below the table.
+	below []note
+}
+
+// note is a text that belongs to a cell.
+type note struct {
+	row, column int
+	// link joins the row's name and the text below a table: "vxlan" + " in " + ...
+	link, text string
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// note adds text to a cell of the row added last.
+func (t *table) note(column int, link, text string) {
+	if text != "" {
+		t.below = append(t.below, note{len(t.rows) - 1, column, link, text})
+	}
+}
 
 // columns gives the names without their marks, and which columns are written to the right.
 func (t *table) columns() (names []string, right []bool) {
@@ -22,37 +52,17 @@ func (t *table) columns() (names []string, right []bool) {
 	return names, right
 }
 
-// text writes the table for a terminal, each line after the indent.
-func (t *table) text(indent string) string {
-	names, right := t.columns()
-	widths := make([]int, len(names))
-	for _, row := range append([][]string{names}, t.rows...) {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
+// whole gives the rows with their notes in the cells.
+func (t *table) whole() [][]string {
+	rows := make([][]string, len(t.rows))
+	for i, row := range t.rows {
+		rows[i] = append([]string(nil), row...)
 	}
-	var b strings.Builder
-	line := func(cells []string) string {
-		var l strings.Builder
-		for i, cell := range cells {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if right[i] {
-				cell = pad + cell
-			} else {
-				cell += pad
-			}
-			if i > 0 {
-				l.WriteString("  ")
-			}
-			l.WriteString(cell)
-		}
-		return strings.TrimRight(l.String(), " ")
+	for _, n := range t.below {
+		cell := &rows[n.row][n.column]
+		*cell = strings.TrimPrefix(*cell+": "+n.text, ": ")
 	}
-	b.WriteString(indent + line(names) + "\n")
-	for _, row := range t.rows {
-		b.WriteString(indent + line(row) + "\n")
-	}
-	return b.String()
+	return rows
 }
 
 // markdown writes the table in the pipe form.
@@ -62,7 +72,7 @@ func (t *table) markdown() string {
 	row := func(cells []string) {
 		b.WriteString("|")
 		for _, cell := range cells {
-			b.WriteString(" " + markdownText(cell) + " |")
+			b.WriteString(" " + MarkdownText(cell) + " |")
 		}
 		b.WriteString("\n")
 	}
@@ -76,7 +86,7 @@ func (t *table) markdown() string {
 		}
 	}
 	b.WriteString("\n")
-	for _, cells := range t.rows {
+	for _, cells := range t.whole() {
 		row(cells)
 	}
 	return b.String()

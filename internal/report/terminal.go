@@ -1,42 +1,56 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"nearfar/internal/answer"
 )
 
 // terminal lays the answer out for people at a terminal; it can be read without colour.
-func terminal(a answer.Answer, color bool) string {
-	bold := func(s string) string { return s }
-	if color {
-		bold = func(s string) string { return "\x1b[1m" + s + "\x1b[0m" }
-	}
+func terminal(a answer.Answer, s screen) string {
 	var b strings.Builder
 	if a.Question != "" {
-		b.WriteString(bold(printable(a.Question)) + "\n\n")
+		b.WriteString(s.title(printable(a.Question)) + "\n")
 	}
-	b.WriteString("  " + printable(a.Verdict) + "\n")
-	for _, s := range sections(a) {
-		b.WriteString("\n" + bold(s.title) + "\n")
-		for i, g := range s.groups {
-			if i > 0 {
-				b.WriteString("\n")
-			}
-			b.WriteString("  " + g.caption + "\n")
-			b.WriteString(g.table.text("    "))
-		}
-		for _, line := range s.lines {
-			b.WriteString("  ! " + line + "\n")
-		}
-		for _, line := range strings.Split(s.note, "\n") {
-			if line != "" {
-				b.WriteString("  " + line + "\n")
-			}
-		}
+	b.WriteString(wrap(printable(a.Verdict), "  ", s.width))
+	for _, section := range sections(a) {
+		b.WriteString("\n" + s.title(section.title) + section.text(s))
 	}
 	if a.Run != "" {
 		b.WriteString("\nRun: " + printable(a.Run) + "\n")
+	}
+	return b.String()
+}
+
+// text writes what stands below a section's title.
+func (part section) text(s screen) string {
+	var b strings.Builder
+	var left []string
+	for i, g := range part.groups {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString(wrap(printable(g.caption), "  ", s.width))
+		text, without := g.table.text("  ", s)
+		b.WriteString(text)
+		for _, name := range without {
+			if !slices.Contains(left, name) {
+				left = append(left, name)
+			}
+		}
+	}
+	for _, line := range part.said {
+		b.WriteString(wrap(line, "  ", s.width))
+	}
+	for _, line := range part.lines {
+		b.WriteString(wrap("! "+line, "  ", s.width))
+	}
+	if part.note != "" {
+		b.WriteString(wrap(part.note, "  ", s.width))
+	}
+	if len(left) > 0 {
+		b.WriteString(wrap("Not shown for lack of width: "+strings.Join(left, ", ")+". -f markdown shows all.", "  ", s.width))
 	}
 	return b.String()
 }

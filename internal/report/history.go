@@ -1,0 +1,218 @@
+package report
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"nearfar/internal/history"
+	"nearfar/internal/result"
+)
+
+// HistoryFormats lists what WriteHistory knows, the default first.
+func HistoryFormats() []string { return []string{"terminal", "markdown", "csv", "json"} }
+
+// WriteHistory prints figures over runs. An unknown format is an error that names the known ones.
+func WriteHistory(w io.Writer, d history.Document, o Options) error {
+	var text string
+	switch o.Format {
+	case "", "terminal":
+		text = historyTerminal(d, o.screen())
+	case "markdown":
+		text = historyMarkdown(d)
+	case "csv":
+		return historyCSV(w, d)
+	case "json":
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(d)
+	default:
+		return fmt.Errorf("unknown format %q: use one of %s", o.Format, strings.Join(HistoryFormats(), ", "))
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+func historyTerminal(d history.Document, s screen) string {
+	var b strings.Builder
+	for _, part := range historySections(d) {
+		for line := range strings.Lines(wrap(part.title, "", s.width)) {
+			b.WriteString(s.paint(bold, strings.TrimSuffix(line, "\n")) + "\n")
+		}
+		b.WriteString(part.text(s) + "\n")
+	}
+	b.WriteString(wrap(historyNote(d), "", s.width))
+	for _, warning := range d.Warnings {
+		b.WriteString(wrap("! "+printable(warning), "", s.width))
+	}
+	return b.String()
+}
+
+func historyMarkdown(d history.Document) string {
+	var b strings.Builder
+	for _, part := range historySections(d) {
+		b.WriteString("## " + markdownText(part.title) + "\n\n")
+		for _, g := range part.groups {
+			b.WriteString(markdownText(g.caption) + ":\n\n" + g.table.markdown() + "\n")
+		}
+	}
+	b.WriteString(markdownText(historyNote(d)) + "\n")
+	for _, warning := range d.Warnings {
+		b.WriteString("- " + markdownText(printable(warning)) + "\n")
+	}
+	return b.String()
+}
+
+// historySections puts the series of one experiment on one machine together.
+func historySections(d history.Document) []section {
+	var all []section
+	for _, series := range runsOf(d.Series, func(s history.Series) string { return s.Experiment + "\x00" + s.Machine }) {
+		part := section{title: printable(series[0].Experiment)}
+		if series[0].Machine != "" {
+			part.title += printable(", on " + series[0].Machine)
+		}
+		for _, s := range series {
+			part.groups = append(part.groups, seriesGroup(s))
+		}
+		all = append(all, part)
+	}
+	return all
+}
+
+// changeColumn is which column says where the level moved, from 0.
+const changeColumn = 4
+
+// seriesGroup lays out a figure over runs.
+func seriesGroup(series history.Series) group {
+	sizes := make([]float64, 0, len(series.Points))
+	for _, p := range series.Points {
+		sizes = append(sizes, p.Median)
+	}
+	s := result.ScaleOf(series.Unit, sizes...)
+	t := table{head: []string{"started (UTC)", ">median", intervalColumn, ">trials", ">change", "run"}, spare: []string{"run", "trials", plotColumn}, scale: s.Number}
+	changes := map[int]history.Change{}
+	for _, c := range series.Changes {
+		changes[c.Point] = c
+	}
+	for i, p := range series.Points {
+		m := &mark{at: p.Median, interval: p.Interval}
+		moved, detail := "", ""
+		if c, ok := changes[i]; ok {
+			moved, detail = "moved", changeText(c, s)
+			if c.Relative != nil {
+				moved = percent(*c.Relative)
+			}
+			m.color = changeColor(series, c)
+		}
+		t.marks = append(t.marks, m)
+		t.add(p.Started.UTC().Format("2006-01-02 15:04"), s.Number(p.Median), bounds(p.Interval, s.Number), strconv.Itoa(p.Trials), moved, printable(p.Run))
+		t.note(changeColumn, ": ", detail)
+		if p.State != "complete" {
+			t.note(changeColumn, ": ", "the run is "+p.State)
+		}
+		t.note(changeColumn, ": ", strings.Join(p.Differs, "; "))
+	}
+	return group{printable(seriesCaption(series, s)), t}
+}
+
+// changeText says from where to where the level moved.
+func changeText(c history.Change, s result.Scale) string {
+	return fmt.Sprintf("the level moved from %s to %s, p %s", levelText(c.Before, s), levelText(c.After, s), pValue(&c.PValue))
+}
+
+func levelText(l history.Level, s result.Scale) string {
+	text := s.With(s.Number(l.Median))
+	if l.Interval != nil {
+		text += " " + bounds(l.Interval, s.Number)
+	}
+	return fmt.Sprintf("%s (%d runs)", text, l.Runs)
+}
+
+func changeColor(series history.Series, c history.Change) string {
+	up := c.After.Median > c.Before.Median
+	switch result.Better(series.Metric) {
+	case result.LowerIsBetter:
+		if up {
+			return worse
+		}
+		return better
+	case result.HigherIsBetter:
+		if up {
+			return better
+		}
+		return worse
+	}
+	return ""
+}
+
+// seriesCaption says what a series is of, in which unit, what all its runs have in common, and whether a change was seen.
+func seriesCaption(series history.Series, s result.Scale) string {
+	what := []string{strings.TrimSpace(strings.Join([]string{series.Tool, series.Mode, series.Protocol}, " "))}
+	if series.MessageBytes >= 0 {
+		what = append(what, fmt.Sprintf("%d B", series.MessageBytes))
+	}
+	if series.Definition != series.Metric && series.Definition != "" {
+		what = append(what, "definition "+series.Definition)
+	}
+	if series.Offered != "" {
+		what = append(what, "offered "+series.Offered)
+	}
+	text := caption(series.Workload+", "+series.Arm, series.Quantity, s) + " (" + strings.Join(what, ", ") + ")"
+	switch {
+	case series.Reason != "":
+		text += "; " + series.Reason
+	case len(series.Changes) == 0:
+		text += "; no change seen"
+	}
+	return text
+}
+
+// historyNote says what the marks mean, and what is not shown.
+func historyNote(d history.Document) string {
+	note := fmt.Sprintf("Each figure is the median over the trials of one run. A change is marked where a rank test over the runs finds one; "+
+		"a mark in any of these series without a change has a probability of at most %g %%.", 100*d.Level)
+	if d.LeftOut > 0 {
+		note += fmt.Sprintf(" %d further series are not shown: ask for fewer with --experiment, --workload, --arm or --metric.", d.LeftOut)
+	}
+	return note
+}
+
+// historyCSV writes a row for each figure of each run. Values are in base units; empty cells are values that cannot be given.
+func historyCSV(w io.Writer, d history.Document) error {
+	rows := [][]string{{
+		"machine", "experiment", "workload", "arm", "metric", "stat", "scope", "unit", "definition", "tool", "mode", "protocol", "message_bytes", "offered",
+		"run", "started", "state", "median", "low", "high", "trials", "level_before", "level_after", "p_value", "differs",
+	}}
+	for _, series := range d.Series {
+		bytes := ""
+		if series.MessageBytes >= 0 {
+			bytes = strconv.Itoa(series.MessageBytes)
+		}
+		changes := map[int]history.Change{}
+		for _, c := range series.Changes {
+			changes[c.Point] = c
+		}
+		for i, p := range series.Points {
+			low, high := ends(p.Interval)
+			row := []string{
+				series.Machine, series.Experiment, series.Workload, series.Arm, series.Metric, series.Stat, series.Scope, series.Unit, series.Definition,
+				series.Tool, series.Mode, series.Protocol, bytes, series.Offered,
+				p.Run, p.Started.UTC().Format(time.RFC3339), p.State, plain(p.Median), low, high, strconv.Itoa(p.Trials), "", "", "", strings.Join(p.Differs, "; "),
+			}
+			if c, ok := changes[i]; ok {
+				row[21], row[22], row[23] = plain(c.Before.Median), plain(c.After.Median), plain(c.PValue)
+			}
+			rows = append(rows, row)
+		}
+	}
+	for _, row := range rows {
+		for i := range row {
+			row[i] = inert(row[i])
+		}
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}

@@ -1,0 +1,303 @@
+package report
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// The widths of a terminal, in columns.
+const (
+	// defaultWidth is that of a terminal which does not say.
+	defaultWidth = 80
+	// leastWidth is the narrowest that tables are laid out for; on a narrower terminal their lines wrap.
+	leastWidth = 60
+	// shortName is how long names are at most where room is wanted for a plot; leastName is the shortest that any gets.
+	shortName = 16
+	leastName = 6
+)
+
+// between stands between two columns.
+const between = "  "
+
+// columns is how many columns of a terminal a text takes.
+func columns(s string) int { return ansi.StringWidth(s) }
+
+// layout is a table as a terminal shows it.
+type layout struct {
+	names []string
+	right []bool
+	rows  [][]string
+	// plot is how wide the plot is; 0 for none.
+	plot int
+	// tall allows heads of two lines.
+	tall bool
+	// left lists the columns that were left out.
+	left []string
+}
+
+// text writes the table for a terminal, each line after the indent, and says which columns were left out.
+func (t *table) text(indent string, s screen) (text string, left []string) {
+	l := t.fit(s.width-columns(indent), s)
+	widths := l.widths()
+	var b strings.Builder
+	line := func(cells []string, plot string) {
+		b.WriteString(strings.TrimRight(indent+strings.Join(cells, between)+between+plot, " ") + "\n")
+	}
+	heads := l.heads()
+	for i, head := range heads {
+		plot := ""
+		if i == len(heads)-1 && l.plot > 0 {
+			plot = t.axis(l.plot).head(t.scale)
+		}
+		line(l.padded(head, widths), plot)
+	}
+	for i, row := range l.rows {
+		plot := ""
+		if l.plot > 0 {
+			plot = t.axis(l.plot).draw(t.marks[i], s)
+		}
+		cells := l.padded(row, widths)
+		if verdict := slices.Index(l.names, "verdict"); verdict >= 0 && i < len(t.marks) && t.marks[i] != nil {
+			cells[verdict] = s.paint(t.marks[i].color, cells[verdict])
+		}
+		line(cells, plot)
+	}
+	for _, remark := range t.remarks() {
+		b.WriteString(wrap(remark, indent, s.width))
+	}
+	return b.String(), l.left
+}
+
+// fit leaves out and shortens as little as it must, until the table has the width.
+func (t *table) fit(width int, s screen) layout {
+	l := t.joined()
+	hasPlot := slices.ContainsFunc(t.marks, func(m *mark) bool { return m != nil })
+	fits := func() bool {
+		free := width - l.width()
+		if !hasPlot {
+			return free >= 0
+		}
+		l.plot = min(free-len(between), mostPlot)
+		return l.plot >= leastPlot
+	}
+	if fits() {
+		return l
+	}
+	if l.tall = true; fits() {
+		return l
+	}
+	for _, name := range t.spare {
+		if name == plotColumn {
+			if l.shorten(shortName, s.ellipsis()); fits() {
+				return l
+			}
+			hasPlot, l.plot = false, 0
+		} else {
+			l.leaveOut(name)
+		}
+		if fits() {
+			return l
+		}
+	}
+	hasPlot, l.plot = false, 0
+	l.shorten(max(leastName, width-(l.width()-l.widths()[0])), s.ellipsis())
+	return l
+}
+
+// joined puts each interval behind its number, in one column.
+func (t *table) joined() layout {
+	names, right := t.columns()
+	l := layout{rows: make([][]string, len(t.rows))}
+	for i := 0; i < len(names); i++ {
+		cells := make([]string, len(t.rows))
+		for r, row := range t.rows {
+			cells[r] = printable(row[i])
+		}
+		if i+1 < len(names) && t.head[i+1] == intervalColumn {
+			number := widest(cells)
+			intervals := make([]string, len(t.rows))
+			for r, row := range t.rows {
+				intervals[r] = printable(row[i+1])
+			}
+			width := widest(intervals)
+			for r := range cells {
+				cells[r] = padLeft(cells[r], number) + " " + padLeft(intervals[r], width)
+			}
+			i++
+			l.names = append(l.names, names[i-1]+", "+names[i])
+			l.right = append(l.right, true)
+		} else {
+			l.names = append(l.names, names[i])
+			l.right = append(l.right, right[i])
+		}
+		for r := range cells {
+			l.rows[r] = append(l.rows[r], cells[r])
+		}
+	}
+	// A column of which nothing is left, since its texts stand below, is none.
+	for i := len(l.names) - 1; i > 0; i-- {
+		if !slices.ContainsFunc(l.rows, func(row []string) bool { return row[i] != "" }) {
+			l.cut(i)
+		}
+	}
+	return l
+}
+
+// leaveOut takes the column of this name away.
+func (l *layout) leaveOut(name string) {
+	if i := slices.Index(l.names, name); i > 0 {
+		l.cut(i)
+		l.left = append(l.left, name)
+	}
+}
+
+func (l *layout) cut(column int) {
+	l.names = slices.Delete(l.names, column, column+1)
+	l.right = slices.Delete(l.right, column, column+1)
+	for r := range l.rows {
+		l.rows[r] = slices.Delete(l.rows[r], column, column+1)
+	}
+}
+
+// shorten cuts the names in the first column to so many columns.
+func (l *layout) shorten(most int, ellipsis string) {
+	var names []string
+	for _, row := range l.rows {
+		names = append(names, row[0])
+	}
+	for i, name := range Shorten(names, most, ellipsis) {
+		l.rows[i][0] = name
+	}
+}
+
+// Shorten cuts names to at most so many columns of a terminal, at least 4, in the middle. Those that then look alike are numbered.
+func Shorten(names []string, most int, ellipsis string) []string {
+	most = max(most, 4)
+	short := make([]string, len(names))
+	taken := map[string]string{} // what is shown, and for which name
+	for i, name := range names {
+		short[i] = shortenOne(name, most, ellipsis)
+		for n := 2; taken[short[i]] != "" && taken[short[i]] != name; n++ {
+			mark := ellipsis + strconv.Itoa(n)
+			short[i] = ansi.Truncate(name, max(most-columns(mark), 1), "") + mark
+		}
+		taken[short[i]] = name
+	}
+	return short
+}
+
+func shortenOne(name string, most int, ellipsis string) string {
+	width := columns(name)
+	if width <= most {
+		return name
+	}
+	// What tells names apart is often at their end.
+	room := most - columns(ellipsis)
+	tail := room / 2
+	return ansi.Truncate(name, room-tail, "") + ellipsis + ansi.TruncateLeft(name, width-tail, "")
+}
+
+// heads gives the lines of the head; a name of one word stands in the last.
+func (l *layout) heads() [][]string {
+	first, last := make([]string, len(l.names)), make([]string, len(l.names))
+	two := false
+	for i, name := range l.names {
+		last[i] = name
+		if l.tall && columns(name) > l.widestCell(i) {
+			first[i], last[i] = halves(name)
+			two = two || first[i] != ""
+		}
+	}
+	if !two {
+		return [][]string{last}
+	}
+	return [][]string{first, last}
+}
+
+// halves divides a name at the space that makes both parts shortest.
+func halves(name string) (first, last string) {
+	last = name
+	for i, r := range name {
+		if r == ' ' && max(columns(name[:i]), columns(name[i+1:])) < max(columns(first), columns(last)) {
+			first, last = name[:i], name[i+1:]
+		}
+	}
+	return first, last
+}
+
+func (l *layout) widestCell(column int) int {
+	most := 0
+	for _, row := range l.rows {
+		most = max(most, columns(row[column]))
+	}
+	return most
+}
+
+// widths is how wide each column is.
+func (l *layout) widths() []int {
+	widths := make([]int, len(l.names))
+	for i := range l.names {
+		widths[i] = l.widestCell(i)
+		for _, head := range l.heads() {
+			widths[i] = max(widths[i], columns(head[i]))
+		}
+	}
+	return widths
+}
+
+// width is that of the table without its plot.
+func (l *layout) width() int {
+	sum := len(between) * (len(l.names) - 1)
+	for _, w := range l.widths() {
+		sum += w
+	}
+	return sum
+}
+
+// padded fills the cells of a line up to the widths of their columns.
+func (l *layout) padded(cells []string, widths []int) []string {
+	padded := make([]string, len(cells))
+	for i, cell := range cells {
+		if l.right[i] {
+			padded[i] = padLeft(cell, widths[i])
+		} else {
+			padded[i] = cell + strings.Repeat(" ", widths[i]-columns(cell))
+		}
+	}
+	return padded
+}
+
+func padLeft(s string, width int) string {
+	return strings.Repeat(" ", max(0, width-columns(s))) + s
+}
+
+func widest(cells []string) int {
+	most := 0
+	for _, cell := range cells {
+		most = max(most, columns(cell))
+	}
+	return most
+}
+
+// remarks gives the notes as lines below the table; rows that say the same share one.
+func (t *table) remarks() []string {
+	var lines []string
+	done := map[int]bool{}
+	for i, n := range t.below {
+		if done[i] {
+			continue
+		}
+		names := []string{printable(t.rows[n.row][0])}
+		for j := i + 1; j < len(t.below); j++ {
+			if m := t.below[j]; m.link == n.link && m.text == n.text {
+				names = append(names, printable(t.rows[m.row][0]))
+				done[j] = true
+			}
+		}
+		lines = append(lines, strings.Join(names, ", ")+n.link+printable(n.text))
+	}
+	return lines
+}

@@ -1,0 +1,127 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/result"
+)
+
+// sourceSection says what two sides are.
+func sourceSection(a answer.Answer) section {
+	out := section{title: "Sides"}
+	for _, s := range a.Sources {
+		parts := []string{plural(s.Trials, "trial")}
+		if s.Failed > 0 {
+			parts = append(parts, fmt.Sprintf("%d failed", s.Failed))
+		}
+		if s.Blocks > 0 {
+			parts = append(parts, plural(s.Blocks, "block"))
+		}
+		if s.State != "" {
+			parts = append(parts, s.State)
+		}
+		if !s.Started.IsZero() {
+			parts = append(parts, "begun "+s.Started.UTC().Format(time.RFC3339))
+		}
+		out.said = append(out.said, printable(s.Side+": "+shorten(s.Source, 300)+" ("+strings.Join(parts, ", ")+")"))
+	}
+	return out
+}
+
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
+}
+
+// armLabel names an arm, with the side that it is of where there are two.
+func armLabel(f answer.Figure) string { return strings.TrimSpace(f.Side + " " + f.Arm) }
+
+// sidesTitle and sidesNote stand above and below the differences of two sides.
+func sidesTitle(a answer.Answer) string {
+	for _, c := range a.Comparisons {
+		if c.Blocks > 0 {
+			return "Differences: B less A, paired within blocks"
+		}
+	}
+	return "Differences: B less A, not paired"
+}
+
+func sidesNote(a answer.Answer) string {
+	for _, c := range a.Comparisons {
+		switch {
+		case c.Blocks > 0:
+			return pairedNote
+		case c.Interval != nil:
+			return "A difference is the median of all differences between a trial of B and a trial of A. p is\n" +
+				"corrected for all comparisons together (Holm). \"Could see\" is the smallest true difference\n" +
+				"that these trials would have shown four times in five. \"+n\" is how many more trials on each\n" +
+				"side would settle the difference that was seen."
+		}
+	}
+	return recordedNote(a)
+}
+
+// distributionSection sets distributions side by side, quantile by quantile.
+func distributionSection(a answer.Answer) section {
+	out := section{title: "Distributions: quantiles, median over trials"}
+	for _, d := range a.Distributions {
+		var sizes []float64
+		for _, q := range d.Quantiles {
+			if q.Medians != nil && q.Stat == result.P50 {
+				sizes = append(sizes, q.Medians[0], q.Medians[1])
+			}
+		}
+		s := result.ScaleOf(d.Unit, sizes...)
+		t := table{
+			head:  []string{"quantile", ">A", ">B", ">difference", intervalColumn, ">relative", ">A pooled", ">B pooled"},
+			spare: []string{"A pooled", "B pooled", "relative"},
+		}
+		for _, q := range d.Quantiles {
+			t.add(quantileRow(q, s)...)
+		}
+		out.groups = append(out.groups, group{fmt.Sprintf("%s, %s, %s in %s", d.Workload, d.Arm, d.Metric, s.Unit), t})
+		if d.Distance != nil {
+			out.said = append(out.said, distanceText(d))
+		}
+	}
+	out.note = "Each interval is that of one comparison, not corrected for how many there are. Pooled quantiles\n" +
+		"and distances take all observations together: they describe, and prove nothing."
+	return out
+}
+
+func quantileRow(q answer.QuantileComparison, s result.Scale) []string {
+	row := []string{q.Stat, "-", "-", "-", "-", "-", "-", "-"}
+	if q.Medians != nil {
+		row[1], row[2] = s.Number(q.Medians[1]), s.Number(q.Medians[0])
+	}
+	if q.Difference != nil {
+		row[3], row[4] = s.Signed(*q.Difference), bounds(q.Interval, s.Signed)
+	}
+	if q.Relative != nil {
+		row[5] = percent(*q.Relative)
+	}
+	if q.Pooled != nil {
+		row[6], row[7] = s.Number(q.Pooled[1]), s.Number(q.Pooled[0])
+	}
+	return row
+}
+
+// distanceText says where two distributions lie farthest apart.
+func distanceText(d answer.Distribution) string {
+	if d.Distance.Share == 0 {
+		return printable(fmt.Sprintf("%s, %s: all observations together have the same distribution in A and B.", d.Workload, d.Arm))
+	}
+	more, fewer, share := "B", "A", d.Distance.Share
+	if share < 0 {
+		more, fewer, share = "A", "B", -share
+	}
+	return printable(fmt.Sprintf("%s, %s: all observations together lie farthest apart at %s: the share of them at most that is %s points of 100 larger in %s than "+
+		"in %s (a description; %d observations in A, %d in B).", d.Workload, d.Arm, result.Amount(d.Distance.At, d.Unit),
+		strconv.FormatFloat(100*share, 'f', 1, 64), more, fewer, d.Observations[1], d.Observations[0]))
+}

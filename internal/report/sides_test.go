@@ -1,0 +1,88 @@
+package report
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/result"
+)
+
+// twoSides has a line of every kind that two sides have, and text that something would act on.
+func twoSides() answer.Answer {
+	rtt := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
+	hostile := "=far\x1b[31m<script>\r\n"
+	return answer.Answer{
+		Nearfar: "v1", Baseline: "A", Verdict: "B against A, in rr rtt p50: vxlan +1.00 us [+0.80, +1.20].", Trials: 41, Failed: 1,
+		Sources: []answer.Source{
+			{Side: "A", Source: "runs/base", Kind: "run", Name: "overlay", State: "complete", Started: time.Date(2026, 11, 21, 19, 22, 0, 0, time.UTC),
+				Arms: []string{"vxlan", "l2"}, Blocks: 10, Trials: 40, Failed: 1},
+			{Side: "B", Source: hostile, Kind: "file", Arms: []string{hostile}, Trials: 1},
+		},
+		Arms: []answer.Figure{
+			{Side: "A", Arm: "vxlan", Workload: "rr", Quantity: rtt, Median: 10e-6, Interval: &[2]float64{9.9e-6, 10.1e-6}, Trials: 10},
+			{Side: "B", Arm: hostile, Workload: "rr", Quantity: rtt, Median: 11e-6, Trials: 10},
+		},
+		Comparisons: []answer.Comparison{
+			{Arm: "vxlan", Baseline: "vxlan", Workload: "rr", Quantity: rtt, Difference: pointer(1e-6), Interval: &[2]float64{0.8e-6, 1.2e-6}, Confidence: .95,
+				Relative: pointer(.1), RelativeInterval: &[2]float64{.08, .12}, PValue: pointer(.001), Verdict: answer.Higher, Better: "baseline",
+				Detectable: pointer(.3e-6), Trials: &[2]int{12, 10}, BlocksNeeded: pointer(0)},
+			{Arm: "l2", Baseline: "l2", Workload: "rr", Quantity: rtt, Difference: pointer(.1e-6), Interval: &[2]float64{-.2e-6, .3e-6}, Confidence: .95,
+				Relative: pointer(.01), PValue: pointer(.5), Verdict: answer.NoDifference, Detectable: pointer(.3e-6), Trials: &[2]int{12, 10}, BlocksNeeded: pointer(50)},
+			{Arm: hostile, Baseline: "l2", Workload: "rr", Quantity: rtt, Difference: pointer(2e-6), Confidence: .95, Relative: pointer(.2),
+				Verdict: answer.NotComparable, Trials: &[2]int{1, 1}, BlocksNeeded: pointer(5), Reason: "one trial a side: no interval can be given"},
+			{Arm: "udp", Baseline: "l2", Workload: "rr", Quantity: rtt, Confidence: .95, Verdict: answer.NotComparable, Reason: "protocol: icmp against tcp\x07"},
+		},
+		Layers: []answer.Layer{}, Residual: []answer.Residual{},
+		Distributions: []answer.Distribution{{
+			Arm: "vxlan", Baseline: "vxlan", Workload: "rr", Metric: result.RTT, Unit: result.Seconds, Trials: [2]int{12, 10}, Observations: [2]int64{12000, 10000},
+			Quantiles: []answer.QuantileComparison{
+				{Stat: result.P50, Medians: &[2]float64{11e-6, 10e-6}, Difference: pointer(1e-6), Interval: &[2]float64{.8e-6, 1.2e-6}, Relative: pointer(.1),
+					Pooled: &[2]float64{11.1e-6, 10.1e-6}},
+				{Stat: result.P99, Pooled: &[2]float64{15e-6, 14e-6}},
+			},
+			Distance: &answer.Distance{Share: -.45, At: 10.4e-6},
+		}},
+		Warnings: []answer.Warning{{Code: "two-runs", Message: "the two ran at different times"}},
+	}
+}
+
+func TestGoldenOfSides(t *testing.T) {
+	for _, format := range Formats() {
+		var out bytes.Buffer
+		if err := Write(&out, twoSides(), Options{Format: format}); err != nil {
+			t.Fatal(err)
+		}
+		name := "testdata/sides." + format + ".golden"
+		if *update {
+			if err := os.WriteFile(name, out.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), out.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		for _, r := range out.String() {
+			if r < ' ' && r != '\n' {
+				t.Errorf("%s holds the control character %q", format, r)
+			}
+		}
+		if format == "markdown" && strings.Contains(out.String(), "<script>") {
+			t.Error("markdown holds a tag")
+		}
+	}
+	for cell, want := range map[string]string{"\t=1+1": "' =1+1", "  @x": "'  @x", "\r-cmd": "\\u000d-cmd", "a=b": "a=b", " ": " "} {
+		if got := inert(cell); got != want {
+			t.Errorf("inert(%q) = %q, want %q", cell, got, want)
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/result"
+)
+
+// overlay is an answer of the usual size: eight arms with layers, one difference that was not seen, one arm too few blocks for
+// its verdict, one that cannot be compared.
+func overlay() answer.Answer {
+	rtt := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
+	a := answer.Answer{
+		Nearfar: "v1", Question: "How much round-trip time do routing, VXLAN, distributed routing and a distributed firewall add between two VMs?",
+		Run: "runs/20261121T192200Z-overlay", State: "complete", Baseline: "l2", Blocks: 10, Trials: 80,
+		Verdict: "Against l2, in rr-1k rtt p50: routed +1.66 us [+1.47, +2.13], vxlan +4.87 us [+4.61, +5.13]; no difference seen in " +
+			"switched (a difference of 0.507 us would have been).",
+	}
+	add := func(name string, median, low, high float64, c answer.Comparison) {
+		a.Arms = append(a.Arms, answer.Figure{Arm: name, Workload: "rr-1k", Quantity: rtt, Median: median * 1e-6,
+			Interval: &[2]float64{low * 1e-6, high * 1e-6}, Trials: 10})
+		if name != "l2" {
+			c.Arm, c.Baseline, c.Workload, c.Quantity, c.Confidence, c.Blocks = name, "l2", "rr-1k", rtt, .95, 10
+			a.Comparisons = append(a.Comparisons, c)
+		}
+	}
+	differs := func(difference, low, high, relative float64) answer.Comparison {
+		return answer.Comparison{Difference: pointer(difference * 1e-6), Interval: &[2]float64{low * 1e-6, high * 1e-6},
+			Relative: pointer(relative), PValue: pointer(.041), Verdict: answer.Higher, Better: "baseline", Detectable: pointer(.5e-6), BlocksNeeded: pointer(0)}
+	}
+	add("l2", 5.9, 5.81, 6.02, answer.Comparison{})
+	none := differs(.1, -.07, .21, .017)
+	none.Verdict, none.Better, none.PValue, none.BlocksNeeded = answer.NoDifference, "", pointer(1.), pointer(140)
+	add("switched", 6, 5.85, 6.11, none)
+	add("routed", 7.56, 7.4, 8.1, differs(1.66, 1.47, 2.13, .28))
+	add("vxlan-flat", 9.15, 8.9, 9.3, differs(3.25, 2.82, 3.47, .537))
+	add("vxlan", 10.8, 10.6, 11, differs(4.87, 4.61, 5.13, .823))
+	faster := differs(-1.1, -1.3, -.9, -.19)
+	faster.Verdict, faster.Better = answer.Lower, "arm"
+	add("shortcut", 4.8, 4.7, 4.9, faster)
+	add("few", 6, 5.9, 6.2, answer.Comparison{Difference: pointer(.2e-6), Relative: pointer(.03), Verdict: answer.NotComparable,
+		Reason: "3 blocks are too few for a table of this size: it takes 4 more"})
+	add("other", 6, 5.9, 6.2, answer.Comparison{Verdict: answer.NotComparable, Reason: "definition: smoothed-rtt against rtt"})
+	for i, layer := range []string{"bridge", "router", "vtep"} {
+		cost := []float64{.1, 1.5, 2.3}[i] * 1e-6
+		a.Layers = append(a.Layers, answer.Layer{Layer: layer, Workload: "rr-1k", Quantity: rtt, Cost: cost,
+			Interval: &[2]float64{cost - .2e-6, cost + .2e-6}, Adds: []answer.Contribution{{Arm: "vxlan", Count: float64(i), Adds: float64(i) * cost}}})
+	}
+	a.Residual = []answer.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 4.87e-6, Parts: 4.7e-6, Value: .17e-6, Interval: &[2]float64{-.1e-6, .3e-6}}}
+	a.Warnings = []answer.Warning{{Code: "drift", Workload: "rr-1k", Message: "the values rise over the run: by 3.1 % from the first block to the last, which chance does in fewer than 1 of 100 runs"}}
+	return a
+}
+
+func written(t *testing.T, a answer.Answer, o Options) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := Write(&out, a, o); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestTerminalGolden(t *testing.T) {
+	for _, o := range []Options{
+		{Width: 60}, {Width: 80}, {Width: 120}, {Width: 60, Unicode: true}, {Width: 80, Unicode: true}, {Width: 120, Unicode: true},
+		{Width: 80, Unicode: true, Color: true},
+	} {
+		name := fmt.Sprintf("terminal-%d", o.Width)
+		if o.Unicode {
+			name += "-unicode"
+		}
+		if o.Color {
+			name += "-color"
+		}
+		t.Run(name, func(t *testing.T) {
+			got := written(t, overlay(), o)
+			file := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestColorSaysNothingThatWordsDoNot(t *testing.T) {
+	for _, unicode := range []bool{false, true} {
+		colored := written(t, overlay(), Options{Unicode: unicode, Color: true})
+		if got, want := ansi.Strip(colored), written(t, overlay(), Options{Unicode: unicode}); got != want {
+			t.Errorf("without its colour the report is another:\n%s", cmp.Diff(want, got))
+		}
+		if !strings.Contains(colored, worse) || !strings.Contains(colored, better) {
+			t.Error("nothing is coloured")
+		}
+	}
+}
+
+func TestASCIIWhereTheLocaleHasNoMore(t *testing.T) {
+	for i, r := range written(t, overlay(), Options{Width: 60}) {
+		if r > '~' {
+			t.Fatalf("%q at %d", r, i)
+		}
+	}
+}
+
+// Names of every length, in terminals of every width: no line is longer, and the arms can be told apart.
+func TestLinesFitAndNamesStayDistinct(t *testing.T) {
+	for width := leastWidth; width <= 200; width += 7 {
+		for _, length := range []int{1, 9, 17, 30, 64} {
+			a := overlay()
+			name := func(arm string) string { return strings.Repeat("x", max(0, length-len(arm))) + arm }
+			for i := range a.Arms {
+				a.Arms[i].Arm = name(a.Arms[i].Arm)
+			}
+			for i := range a.Comparisons {
+				a.Comparisons[i].Arm = name(a.Comparisons[i].Arm)
+			}
+			for _, unicode := range []bool{false, true} {
+				text := written(t, a, Options{Width: width, Unicode: unicode})
+				seen := map[string]bool{}
+				inArms := false
+				for line := range strings.Lines(text) {
+					line = strings.TrimRight(line, "\n")
+					if columns(line) > width {
+						t.Fatalf("width %d, names of %d: %d columns: %s", width, length, columns(line), line)
+					}
+					switch fields := strings.Fields(line); {
+					case strings.HasPrefix(line, "Arms:"):
+						inArms = true
+					case line == "":
+						inArms = false
+					case inArms && strings.HasPrefix(line, "  ") && len(fields) > 3 && fields[0] != "arm" && fields[0] != "median," && fields[0] != "rr-1k,":
+						if seen[fields[0]] {
+							t.Fatalf("width %d: two arms are called %s", width, fields[0])
+						}
+						seen[fields[0]] = true
+					}
+				}
+				if len(seen) != len(a.Arms) {
+					t.Fatalf("width %d, names of %d: %d arms are shown of %d:\n%s", width, length, len(seen), len(a.Arms), text)
+				}
+			}
+		}
+	}
+}
+
+func TestShortenKeepsNamesApart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[ab]{1,20}`), 1, 20, rapid.ID).Draw(t, "names")
+		most := rapid.IntRange(4, 24).Draw(t, "most")
+		seen := map[string]string{}
+		for i, short := range Shorten(names, most, "~") {
+			if columns(short) > most {
+				t.Fatalf("%q is longer than %d", short, most)
+			}
+			if other, ok := seen[short]; ok {
+				t.Fatalf("%q and %q are both %q", other, names[i], short)
+			}
+			if len(names[i]) <= most && short != names[i] && !strings.Contains(short, "~") {
+				t.Fatalf("%q became %q", names[i], short)
+			}
+			seen[short] = names[i]
+		}
+	})
+}
+
+func TestMarks(t *testing.T) {
+	table := &table{zero: true, scale: func(v float64) string { return fmt.Sprint(v) }}
+	interval := func(at, low, high float64) *mark { return &mark{at: at, interval: &[2]float64{low, high}} }
+	table.marks = []*mark{interval(6, 4, 8), interval(0.5, -2, 2), interval(-2, -2, 0), {at: 3}, nil, interval(2, 2, 2), interval(4, 0, 8)}
+	a := table.axis(11) // from -2 to 8, a column each
+	for i, want := range []string{"  :   |-o-|", "|-+o|      ", "o-+        ", "  :  ?     ", "  :        ", "  : o      ", "  +---o---|"} {
+		if got := a.draw(table.marks[i], screen{}); got != want {
+			t.Errorf("mark %d is %q, want %q", i, got, want)
+		}
+	}
+	for i, want := range []string{"  │   ├─●─┤", "├─┼●┤      ", "●─┼        ", "  │  ○     "} {
+		if got := a.draw(table.marks[i], screen{unicode: true}); got != want {
+			t.Errorf("mark %d is %q, want %q", i, got, want)
+		}
+	}
+	if got, want := a.head(table.scale), "  0       8"; got != want { // the other end has no room beside zero
+		t.Errorf("head %q, want %q", got, want)
+	}
+}
+
+func TestAxisOfEqualAndHugeValues(t *testing.T) {
+	for _, values := range [][]float64{{5}, {0}, {1e308, -1e308}, {5e-324, 0}} {
+		for _, zero := range []bool{false, true} {
+			table := &table{zero: zero, scale: func(v float64) string { return fmt.Sprint(v) }}
+			for _, v := range values {
+				table.marks = append(table.marks, &mark{at: v, interval: &[2]float64{v, v}})
+			}
+			a := table.axis(9)
+			for _, m := range table.marks {
+				if got := a.draw(m, screen{}); columns(got) != 9 || !strings.Contains(got, "o") {
+					t.Errorf("%v: %q", values, got)
+				}
+			}
+			if got := a.head(table.scale); columns(got) != 9 {
+				t.Errorf("%v: head %q", values, got)
+			}
+		}
+	}
+}
+
+func TestALongLineDoesNotFloodTheTerminal(t *testing.T) {
+	a := overlay()
+	a.Warnings[0].Message = "\x1b[2J<script>" + strings.Repeat("A", 10<<20)
+	text := written(t, a, Options{Width: 80})
+	if len(text) > 20_000 {
+		t.Errorf("%d bytes", len(text))
+	}
+	if strings.Contains(text, "\x1b") {
+		t.Error("an escape sequence got through")
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"one two three", "  one two\n    three\n"},
+		{"", "\n"},
+		{"abcdefghijklmnop", "  abcdefgh\n    ijklmn\n    op\n"},
+		{"a bcdefghijklmnop", "  a\n    bcdefg\n    hijklm\n    nop\n"},
+	} {
+		if got := wrap(c.text, "  ", 10); got != c.want {
+			t.Errorf("wrap(%q) = %q, want %q", c.text, got, c.want)
+		}
+	}
+}
