@@ -4,14 +4,21 @@ GO    ?= go
 BIN   := bin/nearfar
 LINT  := bin/golangci-lint
 FUZZ  ?= 30s
+# The HTML pages that the program embeds, and what they are made of.
+PAGES := internal/page/dist/report.html
+WEB   := $(shell find web -name node_modules -prune -o -type f -print) scripts/pages.sh
 
 .PHONY: build dist demo test unit lint fuzz bench clean
 
-build:
+## build: the program, with its HTML pages where npm (Node 20.19 or later) is there, and without them elsewhere.
+build: $(PAGES)
 	$(GO) build -trimpath -o $(BIN) ./cmd/nearfar
 
+$(PAGES): $(WEB)
+	./scripts/pages.sh
+
 ## dist: static builds for linux/amd64, linux/arm64, windows/amd64 and darwin/arm64 in dist/, with SHA256SUMS.
-dist:
+dist: $(PAGES)
 	GO=$(GO) ./scripts/dist.sh
 
 ## demo: what routing, VXLAN and a firewall cost between two machines, measured here. About three minutes.
@@ -25,7 +32,8 @@ test:
 	./scripts/install-tools.sh test
 	$(MAKE) lint unit
 
-unit:
+unit: $(PAGES)
+	./scripts/pages.sh test
 	$(GO) vet ./...
 	GOOS=windows $(GO) vet ./...
 	GOOS=darwin $(GO) vet ./...
@@ -42,8 +50,9 @@ $(LINT): tools/go.mod tools/go.sum
 fuzz:
 	./scripts/fuzz.sh $(FUZZ)
 
-## bench: the native engine against sockperf, netperf, iperf3 and the shortest C loop, as ratios, measured in one run; and
-## the hot path, with allocations counted. Writes bench/RESULTS.md. About five minutes; the machine should do nothing else.
+## bench: the native engine against sockperf, netperf, iperf3 and the shortest C loop, as ratios, and the proofs of what it
+## promises, measured in one run; and the hot path, with allocations counted. Writes bench/RESULTS.md. About eleven minutes;
+## the machine should do nothing else.
 bench:
 	./scripts/install-tools.sh test
 	$(GO) run ./bench

@@ -4,7 +4,9 @@
 #   install-tools.sh demo    what `make demo` needs; netperf only where it is to be had without a change of the sources
 #   install-tools.sh test    all that `make test` needs, netperf included: it is in Debian's component non-free,
 #                            which is added to the package sources as a file of its own; and what runs the builds for
-#                            other systems: qemu-user, Wine, and a C compiler for Windows (1.3 GB)
+#                            other systems: qemu-user, Wine, a C compiler for Windows; and Chromium, in
+#                            which the HTML pages are tested (1.7 GB); PostgreSQL, which the tests start
+#                            themselves; and a Python environment in the cache (see test-python.sh)
 #
 # Prints what it does. Exits 1 and names what is missing where it cannot install it.
 set -eu
@@ -19,27 +21,42 @@ programs() {
 	esac
 	[ "$purpose" = test ] || return 0
 	case $1 in
-	apt-get) echo "qemu-aarch64:qemu-user wine:wine /usr/lib/wine/wine64:wine64 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64" ;;
-	dnf) echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc" ;;
+	apt-get) echo "qemu-aarch64:qemu-user wine:wine /usr/lib/wine/wine64:wine64 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 postgres:postgresql python3-venv:python3-venv chromium:chromium" ;;
+	dnf) echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc postgres:postgresql-server python3-venv:python3 chromium:chromium" ;;
 	esac
+}
+
+# there says whether a program is installed; some are not on the path
+there() {
+	case $1 in
+	postgres) command -v postgres || ls /usr/lib/postgresql/*/bin/postgres ;;
+	python3-venv) python3 -c 'import ensurepip, venv' ;;
+	*) command -v "$1" ;;
+	esac >/dev/null 2>&1
 }
 
 missing() {
 	for pair in $1; do
-		command -v "${pair%%:*}" >/dev/null 2>&1 || printf '%s ' "${pair##*:}"
+		there "${pair%%:*}" || printf '%s ' "${pair##*:}"
 	done
 }
 
 names_missing() {
 	others=
-	[ "$purpose" != test ] || others="qemu-aarch64 wine x86_64-w64-mingw32-gcc"
+	[ "$purpose" != test ] || others="chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc postgres python3-venv"
 	for program in sockperf iperf3 ping netperf $others; do
-		command -v "$program" >/dev/null 2>&1 || printf '%s ' "$program"
+		there "$program" || printf '%s ' "$program"
 	done
 }
 
+# finish is what is left to do when all programs are there
+finish() {
+	[ "$purpose" != test ] || "$(dirname "$0")/test-python.sh"
+	exit 0
+}
+
 absent=$(names_missing)
-[ -n "$absent" ] || exit 0
+[ -n "$absent" ] || finish
 
 manager=
 for candidate in apt-get dnf; do
@@ -94,3 +111,4 @@ if [ -n "$absent" ]; then
 	[ "$purpose" = demo ] && [ "$absent" = "netperf " ] && exit 0
 	exit 1
 fi
+finish

@@ -1,0 +1,337 @@
+package page
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+	"nearfar/internal/rundir"
+)
+
+// maxText bounds a text that came from a host or a file, maxReason why a trial failed where it is one of a list; in bytes.
+const (
+	maxText   = 4000
+	maxReason = 300
+)
+
+// collector is what the parts of the page are made from.
+type collector struct {
+	experiment *experiment.Experiment
+	manifest   rundir.Manifest
+	answer     answer.Answer
+	// trials are those whose arm and workload the experiment knows, in the order of execution.
+	trials    []result.Trial
+	arms      map[string]int
+	workloads map[string]int
+	files     *files
+	notes     []string
+}
+
+// Collect reads what the page draws beside the answer: trials, histograms, intervals and outputs, each bounded in size. A file
+// that cannot be read costs what it would have shown, with a note, and not the page.
+func Collect(dir *rundir.Dir, a answer.Answer) (Data, error) {
+	trials, err := dir.Trials()
+	if err != nil {
+		return Data{}, err
+	}
+	root, err := os.OpenRoot(dir.Path)
+	if err != nil {
+		return Data{}, err
+	}
+	defer func() { _ = root.Close() }() // opened for reading
+	c := newCollector(dir.Manifest(), a, trials, &files{root: root})
+	return c.data()
+}
+
+func newCollector(m rundir.Manifest, a answer.Answer, trials []result.Trial, f *files) *collector {
+	c := &collector{experiment: m.Experiment, manifest: m, answer: a, files: f, arms: map[string]int{}, workloads: map[string]int{}}
+	for i, arm := range m.Experiment.Arms {
+		c.arms[arm.Name] = i
+	}
+	for i, w := range m.Experiment.Workloads {
+		c.workloads[w.Name] = i
+	}
+	strange := 0
+	for _, t := range trials {
+		_, arm := c.arms[t.Arm]
+		_, workload := c.workloads[t.Workload]
+		if !arm || !workload {
+			strange++
+			continue
+		}
+		c.trials = append(c.trials, t)
+	}
+	if strange > 0 {
+		c.note("%d trials belong to an arm or a workload that the experiment does not have", strange)
+	}
+	slices.SortStableFunc(c.trials, func(a, b result.Trial) int { return a.Trial - b.Trial })
+	return c
+}
+
+func (c *collector) note(format string, args ...any) {
+	if len(c.notes) < 20 {
+		c.notes = append(c.notes, fmt.Sprintf(format, args...))
+	}
+}
+
+func (c *collector) data() (Data, error) {
+	m := c.manifest
+	d := Data{
+		Nearfar: "v1", Page: pageVersion, Answer: clipped(c.answer), Name: clip(m.Experiment.Name),
+		Started: stamp(m.Started), Ended: stamp(m.Ended), Seed: m.Seed, Versions: m.Versions,
+		Arms: c.listArms(), Workloads: c.listWorkloads(), Quantities: c.quantities(), Loads: c.loads(),
+		Hosts: c.hosts(), Commands: c.commands(),
+	}
+	var err error
+	if d.Trials, err = pack(c.listTrials(d.Quantities)); err != nil {
+		return Data{}, err
+	}
+	if d.Curves, err = pack(c.curves()); err != nil {
+		return Data{}, err
+	}
+	if d.Courses, err = pack(c.courses()); err != nil {
+		return Data{}, err
+	}
+	if d.Records, err = c.records(); err != nil {
+		return Data{}, err
+	}
+	d.Notes = c.notes
+	if d.Notes == nil {
+		d.Notes = []string{}
+	}
+	return d, nil
+}
+
+// stamp writes a time; the zero time is empty.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// clip bounds a text.
+func clip(s string) string { return clipTo(s, maxText) }
+
+func clipTo(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "\uFFFD") + fmt.Sprintf(" ... (%d bytes more)", len(s)-most)
+}
+
+// clipped bounds the texts of an answer.
+func clipped(a answer.Answer) answer.Answer {
+	a.Question, a.Verdict = clip(a.Question), clip(a.Verdict)
+	a.Arms, a.Layers, a.Residual = listOf(a.Arms), listOf(a.Layers), listOf(a.Residual)
+	a.Warnings = listOf(a.Warnings)
+	for i := range a.Warnings {
+		a.Warnings[i].Message = clip(a.Warnings[i].Message)
+	}
+	a.Comparisons = listOf(a.Comparisons)
+	for i := range a.Comparisons {
+		a.Comparisons[i].Reason = clip(a.Comparisons[i].Reason)
+	}
+	return a
+}
+
+// listOf copies a list; none becomes an empty one, which is no null in JSON.
+func listOf[T any](list []T) []T { return append([]T{}, list...) }
+
+// listArms describes the arms by their paths.
+func (c *collector) listArms() []Arm {
+	arms := []Arm{}
+	for _, arm := range c.experiment.Arms {
+		a := Arm{Name: arm.Name, Layers: arm.Layers}
+		if arm.Lab != nil {
+			var elements []string
+			for _, e := range arm.Lab.Path {
+				elements = append(elements, element(e))
+			}
+			a.Path = strings.Join(elements, ", ")
+		}
+		arms = append(arms, a)
+	}
+	return arms
+}
+
+// element writes an element of a path with its parameters.
+func element(e experiment.Element) string {
+	var with []string
+	if e.Rules > 0 {
+		with = append(with, fmt.Sprintf("%d rules", e.Rules))
+	}
+	if e.Delay > 0 {
+		with = append(with, experiment.FormatDuration(e.Delay)+" each way")
+	}
+	if e.Rate > 0 {
+		with = append(with, experiment.FormatRate(e.Rate))
+	}
+	if e.Loss > 0 {
+		with = append(with, "loses "+experiment.FormatRatio(e.Loss))
+	}
+	if len(with) == 0 {
+		return e.Kind
+	}
+	return e.Kind + " (" + strings.Join(with, ", ") + ")"
+}
+
+func (c *collector) listWorkloads() []Workload {
+	workloads := []Workload{}
+	for _, w := range c.experiment.Workloads {
+		description := describe(w)
+		if b := w.Background; b != nil {
+			description += "; beside it " + describe(*b)
+		}
+		workloads = append(workloads, Workload{
+			Name: w.Name, Tool: w.Tool, Mode: w.Mode, Description: description, Skipped: clip(c.manifest.Skipped[w.Name]),
+		})
+	}
+	return workloads
+}
+
+// describe writes a workload in words.
+func describe(w experiment.Workload) string {
+	words := []string{strings.TrimSpace(strings.Join([]string{w.Tool, w.Mode, w.Protocol}, " "))}
+	if w.Request > 0 {
+		words = append(words, "request "+experiment.FormatSize(w.Request))
+	}
+	if w.Response > 0 {
+		words = append(words, "response "+experiment.FormatSize(w.Response))
+	}
+	if w.Message > 0 {
+		words = append(words, "messages of "+experiment.FormatSize(w.Message))
+	}
+	if w.OfferedRate > 0 {
+		words = append(words, "offered "+experiment.FormatPerSecond(w.OfferedRate))
+	}
+	if w.Rate > 0 {
+		words = append(words, "offered "+experiment.FormatRate(w.Rate))
+	}
+	for _, s := range w.Steps {
+		words = append(words, s.String())
+	}
+	if w.Arrivals != "" {
+		words = append(words, w.Arrivals+" arrivals")
+	}
+	if w.Connections > 1 {
+		words = append(words, fmt.Sprintf("%d connections", w.Connections))
+	}
+	if w.Direction != "" {
+		words = append(words, w.Direction)
+	}
+	if w.Wait != "" {
+		words = append(words, "wait "+w.Wait)
+	}
+	if w.Duration > 0 {
+		words = append(words, experiment.FormatDuration(w.Duration)+" a trial")
+	}
+	if w.Warmup > 0 {
+		words = append(words, experiment.FormatDuration(w.Warmup)+" warm-up")
+	}
+	if w.Placement.Kind != "" {
+		words = append(words, "placement "+w.Placement.Kind)
+	}
+	return strings.Join(words, ", ")
+}
+
+// quantities are those that the answer gives figures of, in its order.
+func (c *collector) quantities() []Quantity {
+	all := []Quantity{}
+	for _, f := range c.answer.Arms {
+		w, known := c.workloads[f.Workload]
+		if !known || slices.ContainsFunc(all, func(q Quantity) bool { return q.Workload == w && q.Quantity == f.Quantity }) {
+			continue
+		}
+		q := Quantity{Workload: w, Quantity: f.Quantity}
+		switch result.Better(f.Metric) {
+		case result.LowerIsBetter:
+			q.Better = "lower"
+		case result.HigherIsBetter:
+			q.Better = "higher"
+		}
+		q.Compared = slices.ContainsFunc(c.answer.Comparisons, func(k answer.Comparison) bool {
+			return k.Workload == f.Workload && k.Quantity == f.Quantity
+		})
+		all = append(all, q)
+	}
+	return all
+}
+
+// listTrials gives the trials in short.
+func (c *collector) listTrials(quantities []Quantity) []Trial {
+	var first time.Time
+	for _, t := range c.trials {
+		if !t.Started.IsZero() && (first.IsZero() || t.Started.Before(first)) {
+			first = t.Started
+		}
+	}
+	all := []Trial{}
+	for _, t := range c.trials {
+		short := Trial{Trial: t.Trial, Block: t.Block, Arm: c.arms[t.Arm], Workload: c.workloads[t.Workload], Values: []*float64{}, Started: -1}
+		if !t.Started.IsZero() {
+			short.Started = t.Started.Sub(first).Seconds()
+		}
+		if t.Error != "" {
+			short.Error = clipTo(t.Error, maxReason)
+		}
+		for _, q := range quantities {
+			if q.Workload != short.Workload {
+				continue
+			}
+			var value *float64
+			if v, ok := q.Of(t); ok && t.Error == "" {
+				value = &v
+			}
+			short.Values = append(short.Values, value)
+		}
+		all = append(all, short)
+	}
+	return all
+}
+
+// loads finds the workloads that differ in the offered rate alone.
+func (c *collector) loads() []Load {
+	byRest := map[string]*Load{}
+	var order []*Load
+	for i, w := range c.experiment.Workloads {
+		if w.Mode != experiment.Load || w.OfferedRate <= 0 || c.manifest.Skipped[w.Name] != "" {
+			continue
+		}
+		rate := w.OfferedRate
+		rest := w
+		rest.Name, rest.OfferedRate, rest.Optional = "", 0, false
+		description := describe(rest)
+		if rest.Background != nil {
+			description += "; beside it " + describe(*rest.Background)
+		}
+		load, known := byRest[description]
+		if !known {
+			load = &Load{Description: description}
+			byRest[description] = load
+			order = append(order, load)
+		}
+		load.Rates = append(load.Rates, LoadPoint{Workload: i, Offered: rate})
+	}
+	loads := []Load{}
+	for _, load := range order {
+		slices.SortStableFunc(load.Rates, func(a, b LoadPoint) int {
+			switch {
+			case a.Offered < b.Offered:
+				return -1
+			case a.Offered > b.Offered:
+				return 1
+			}
+			return 0
+		})
+		if len(load.Rates) > 1 && load.Rates[0].Offered < load.Rates[len(load.Rates)-1].Offered {
+			loads = append(loads, *load)
+		}
+	}
+	return loads
+}

@@ -1,0 +1,185 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
+
+	"nearfar/internal/result"
+	"nearfar/internal/stats"
+)
+
+// maxHistogram bounds a file with a histogram, in bytes.
+const maxHistogram = 1 << 20
+
+// percentiles are those that curves are drawn through: each hundredth, and on into the tail as HdrHistogram's axis has it.
+func percentiles() []float64 {
+	var all []float64
+	for p := 1; p < 100; p++ {
+		all = append(all, float64(p))
+	}
+	for nines := 1; nines < 7; nines++ {
+		rest := 100 / math.Pow(10, float64(nines))
+		for _, part := range []float64{0.8, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1} {
+			// Nine digits, so that p99.9 is written so.
+			p, _ := strconv.ParseFloat(strconv.FormatFloat(100-rest*part, 'f', 9, 64), 64)
+			all = append(all, p)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// curves are the distributions of all workloads in all arms that have any.
+func (c *collector) curves() []Curve {
+	curves := []Curve{}
+	grid := percentiles()
+	unreadable := 0
+	var why error
+	for w := range c.experiment.Workloads {
+		for arm := range c.experiment.Arms {
+			var histograms []*hdrhistogram.Histogram
+			trials := c.good(w, arm)
+			metric := distributed(trials)
+			for _, t := range trials {
+				if t.Histogram == "" {
+					continue
+				}
+				h, err := c.histogram(t.Histogram)
+				if err != nil {
+					unreadable, why = unreadable+1, err
+					continue
+				}
+				histograms = append(histograms, h)
+			}
+			curve := Curve{Workload: w, Arm: arm, Metric: metric, Unit: result.Seconds, Trials: len(histograms)}
+			if len(histograms) > 0 {
+				curve.Points, curve.Inner = histogramPoints(histograms, grid)
+			} else {
+				curve.Printed = true
+				curve.Points, curve.Inner, curve.Trials = printedPoints(trials, metric)
+			}
+			if len(curve.Points) > 1 {
+				curves = append(curves, curve)
+			}
+		}
+	}
+	if unreadable > 0 {
+		c.note("%d histograms cannot be read: %v", unreadable, why)
+	}
+	return curves
+}
+
+// good gives the trials of a workload in an arm that have a result.
+func (c *collector) good(workload, arm int) []result.Trial {
+	var all []result.Trial
+	for _, t := range c.trials {
+		if t.Error == "" && c.workloads[t.Workload] == workload && c.arms[t.Arm] == arm {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// distributed is the metric whose distribution the trials have.
+func distributed(trials []result.Trial) string {
+	if len(trials) > 0 && trials[0].Definition == result.DefinitionResponseTime {
+		return result.ResponseTime
+	}
+	return result.RTT
+}
+
+func (c *collector) histogram(name string) (*hdrhistogram.Histogram, error) {
+	data, size, err := c.files.read(name, maxHistogram+1)
+	if err != nil {
+		return nil, err
+	}
+	if size > maxHistogram {
+		return nil, fmt.Errorf("%s: longer than %d bytes", name, maxHistogram)
+	}
+	h, err := hdrhistogram.Decode(bytes.TrimSpace(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if h.TotalCount() == 0 {
+		return nil, fmt.Errorf("%s: empty", name)
+	}
+	return h, nil
+}
+
+// histogramPoints gives the spread over the histograms at each percentile that all of them support.
+func histogramPoints(histograms []*hdrhistogram.Histogram, grid []float64) ([]Spread, float64) {
+	fewest := int64(math.MaxInt64)
+	for _, h := range histograms {
+		fewest = min(fewest, h.TotalCount())
+	}
+	grid = slices.DeleteFunc(slices.Clone(grid), func(p float64) bool { return !result.SupportsPercentile(fewest, p) })
+	at := make([][]float64, len(grid))
+	for _, h := range histograms {
+		for i, v := range h.ValueAtPercentilesSlice(grid) {
+			at[i] = append(at[i], float64(v)/1e9)
+		}
+	}
+	var points []Spread
+	inner := 1.
+	for i, p := range grid {
+		var s Spread
+		s, inner = spread(p, at[i])
+		points = append(points, s)
+	}
+	return points, inner
+}
+
+// printedPoints gives the spread over the trials at each percentile that a tool printed in all of them.
+func printedPoints(trials []result.Trial, metric string) ([]Spread, float64, int) {
+	at := map[float64][]float64{}
+	for _, t := range trials {
+		for _, m := range t.Metrics {
+			number, isPercentile := strings.CutPrefix(m.Stat, "p")
+			if m.Name != metric || m.Scope != "" || !isPercentile {
+				continue
+			}
+			if p, err := strconv.ParseFloat(number, 64); err == nil && p > 0 && p < 100 {
+				at[p] = append(at[p], m.Value)
+			}
+		}
+	}
+	var points []Spread
+	inner := 1.
+	for p, values := range at {
+		if len(values) == len(trials) {
+			var s Spread
+			s, inner = spread(p, values)
+			points = append(points, s)
+		}
+	}
+	slices.SortFunc(points, func(a, b Spread) int { return int(math.Copysign(1, a.At-b.At)) })
+	return points, inner, len(trials)
+}
+
+// manyTrials is from how many trials on the band leaves out the outermost tenth on either side.
+const manyTrials = 10
+
+// spread is the median of values, and the band that holds most of them; it says which part.
+func spread(at float64, values []float64) (Spread, float64) {
+	s := stats.Summarize(values)
+	low, high, inner := s.Min, s.Max, 1.
+	if s.Count >= manyTrials {
+		low, high, inner = s.Quantile(0.1), s.Quantile(0.9), 0.8
+	}
+	return Spread{At: at, Median: rounded(s.Median.Value), Low: rounded(low.Value), High: rounded(high.Value)}, inner
+}
+
+// rounded keeps six digits: more than a histogram has, and less to write.
+func rounded(v float64) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+	if err != nil {
+		return v
+	}
+	return r
+}

@@ -1,0 +1,234 @@
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"nearfar/internal/result"
+)
+
+// maxFacts bounds the facts of the hosts that are shown.
+const maxFacts = 2000
+
+// hosts sorts what is known of the hosts: of the run, of single arms, and what the tools found.
+func (c *collector) hosts() Hosts {
+	f := &facts{collector: c, arms: map[string][]string{}}
+	if len(c.manifest.Hosts) > 0 {
+		d := json.NewDecoder(bytes.NewReader(c.manifest.Hosts))
+		d.UseNumber()
+		var v any
+		if d.Decode(&v) == nil {
+			f.walk("", v, -1, 0)
+		}
+	}
+	h := Hosts{Run: f.run, Arms: []ArmFact{}, Trials: []ArmFact{}, Varying: []string{}}
+	if h.Run == nil {
+		h.Run = []Fact{}
+	}
+	for _, name := range f.order {
+		h.Arms = append(h.Arms, c.armFact(-1, name, f.arms[name]))
+	}
+	if f.left > 0 {
+		c.note("%d facts of the hosts are not on the page: see run.json", f.left)
+	}
+	c.trialFacts(&h)
+	return h
+}
+
+// facts walks through what the maker of the hosts recorded, whatever kind of host it was: objects become names with
+// dots. An object that names its arm is of that arm, and so is each entry of an object whose keys are
+// all names of arms.
+type facts struct {
+	collector *collector
+	run       []Fact
+	arms      map[string][]string
+	order     []string
+	left      int
+}
+
+func (f *facts) walk(name string, v any, arm, depth int) {
+	if depth > 12 {
+		f.left++
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if own, ok := v["arm"].(string); ok && arm < 0 {
+			if i, known := f.collector.arms[own]; known {
+				arm = i
+			}
+		}
+		byArm := arm < 0 && f.allArms(v)
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			below := arm
+			inner := key
+			if byArm {
+				below, inner = f.collector.arms[key], ""
+			} else if key == "arm" && arm >= 0 {
+				continue
+			}
+			f.walk(join(name, inner), v[key], below, depth+1)
+		}
+	case []any:
+		if text, plain := listed(v); plain {
+			f.add(name, text, arm)
+			return
+		}
+		for i, item := range v {
+			inner := ""
+			if arm >= 0 {
+				inner = strconv.Itoa(i)
+			}
+			if o, ok := item.(map[string]any); ok && arm < 0 {
+				if own, named := o["arm"].(string); !named {
+					inner = strconv.Itoa(i)
+				} else if _, known := f.collector.arms[own]; !known {
+					inner = strconv.Itoa(i)
+				}
+			}
+			f.walk(join(name, inner), item, arm, depth+1)
+		}
+	case nil:
+	default:
+		f.add(name, scalar(v), arm)
+	}
+}
+
+// allArms says that every key of an object is the name of an arm.
+func (f *facts) allArms(v map[string]any) bool {
+	for key := range v {
+		if _, known := f.collector.arms[key]; !known {
+			return false
+		}
+	}
+	return len(v) > 0
+}
+
+func (f *facts) add(name, value string, arm int) {
+	if len(f.run)+len(f.order) >= maxFacts {
+		f.left++
+		return
+	}
+	value = clip(value)
+	if arm < 0 {
+		f.run = append(f.run, Fact{Name: clip(name), Value: value})
+		return
+	}
+	name = clip(name)
+	values, known := f.arms[name]
+	if !known {
+		values = make([]string, len(f.collector.experiment.Arms))
+		f.order = append(f.order, name)
+	}
+	values[arm] = value
+	f.arms[name] = values
+}
+
+func join(name, inner string) string {
+	if name == "" || inner == "" {
+		return name + inner
+	}
+	return name + "." + inner
+}
+
+// listed writes a list of plain values in a line.
+func listed(items []any) (string, bool) {
+	var words []string
+	for _, item := range items {
+		switch item.(type) {
+		case map[string]any, []any:
+			return "", false
+		}
+		words = append(words, scalar(item))
+	}
+	return strings.Join(words, ", "), true
+}
+
+func scalar(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case json.Number:
+		return v.String()
+	}
+	return ""
+}
+
+// own says that a fact names the arm's own hosts or counts what crossed them, and so differs in any case.
+func own(name string) bool {
+	for word := range strings.SplitSeq(name, ".") {
+		switch word {
+		case "client", "server", "addresses", "namespaces", "namespace", "counters", "element", "kind", "elements":
+			return true
+		}
+	}
+	return false
+}
+
+func (c *collector) armFact(workload int, name string, values []string) ArmFact {
+	fact := ArmFact{Workload: workload, Name: name, Values: values, Own: workload < 0 && own(name)}
+	for _, v := range values {
+		fact.Differs = fact.Differs || v != values[0]
+	}
+	return fact
+}
+
+// trialFacts gathers what the tools found in each trial: facts that are the same in all trials of an arm. Where an arm has
+// no good trials of a workload, its place stays empty and makes no difference.
+func (c *collector) trialFacts(h *Hosts) {
+	varying := map[string]bool{}
+	for w := range c.experiment.Workloads {
+		values := map[string][]string{}
+		ran := make([]bool, len(c.experiment.Arms))
+		for arm := range c.experiment.Arms {
+			for _, t := range c.good(w, arm) {
+				ran[arm] = true
+				for name, value := range withTreatment(t) {
+					if values[name] == nil {
+						values[name] = make([]string, len(c.experiment.Arms))
+					}
+					switch known := values[name][arm]; {
+					case known == "":
+						values[name][arm] = clip(value)
+					case known != clip(value):
+						varying[name] = true
+					}
+				}
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			if varying[name] {
+				continue
+			}
+			if len(h.Trials) >= maxFacts {
+				c.note("some facts of the trials are only in their records")
+				break
+			}
+			fact := ArmFact{Workload: w, Name: name, Values: values[name]}
+			first := slices.Index(ran, true)
+			for arm, v := range fact.Values {
+				fact.Differs = fact.Differs || ran[arm] && v != fact.Values[first]
+			}
+			h.Trials = append(h.Trials, fact)
+		}
+	}
+	// A fact that varies in one workload is left out of all.
+	h.Trials = slices.DeleteFunc(h.Trials, func(f ArmFact) bool { return varying[f.Name] })
+	h.Varying = append(h.Varying, slices.Sorted(maps.Keys(varying))...)
+}
+
+// withTreatment gives the facts of a trial, with those that prove its treatment.
+func withTreatment(t result.Trial) map[string]string {
+	if len(t.Treatment) == 0 {
+		return t.Facts
+	}
+	all := maps.Clone(t.Treatment)
+	maps.Copy(all, t.Facts)
+	return all
+}

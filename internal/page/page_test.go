@@ -1,0 +1,155 @@
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/result"
+)
+
+// maxFile is what a report may be long, in bytes.
+const maxFile = 1_500_000
+
+func written(t testing.TB, d Data) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, d); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+var (
+	inlineScript = regexp.MustCompile(`(?s)<script type="module">(.*?)</script>`)
+	inlineStyle  = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
+	reference    = regexp.MustCompile(`(?i)(src|href|action|xlink:href)\s*=\s*["']?\s*(https?:|//|/|file:)`)
+)
+
+// The file is one whole: its policy allows its own script and style by their hashes, and nothing else.
+func TestWrite(t *testing.T) {
+	d, _ := collected(t, small().write(t))
+	page := written(t, d)
+	if len(page) > maxFile {
+		t.Errorf("the page has %d bytes, at most %d are allowed", len(page), maxFile)
+	}
+	policy := Policy(page)
+	for _, want := range []string{"default-src 'none'", "connect-src 'none'", "base-uri 'none'", "form-action 'none'"} {
+		if !strings.Contains(policy, want) {
+			t.Errorf("the policy %q lacks %s", policy, want)
+		}
+	}
+	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") {
+		t.Errorf("the policy %q is too open", policy)
+	}
+	for name, found := range map[string][][]byte{"script-src": inlineScript.FindSubmatch(page), "style-src": inlineStyle.FindSubmatch(page)} {
+		if len(found) != 2 {
+			t.Fatalf("no inline element for %s", name)
+		}
+		sum := sha256.Sum256(found[1])
+		if want := name + " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(policy, want) {
+			t.Errorf("the policy %q lacks %s", policy, want)
+		}
+	}
+	if m := reference.Find(page); m != nil {
+		t.Errorf("the page refers to %q", m)
+	}
+	for _, hole := range []string{holeTitle, holeSummary, holeData} {
+		if bytes.Contains(page, []byte(hole)) {
+			t.Errorf("%s is still open", hole)
+		}
+	}
+}
+
+// Whatever is in the data, it stays data: it opens no element, ends none, and stays small.
+func TestWriteHostileData(t *testing.T) {
+	evil := "</script><script>alert(1)</script><!--\u2028\u2029\x1b[31m\x00 %DATA% %TITLE%"
+	dir := small().write(t)
+	raw, err := dir.WriteRaw("evil.client.out", append([]byte(evil), bytes.Repeat([]byte("A<"), 5<<20)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.Append(result.Trial{
+		Trial: 9999, Block: 1, Arm: "l2", Workload: "rr-1k", Tool: result.ToolVersion{Name: evil}, Error: evil + strings.Repeat("x", 10<<20),
+		Notes: []string{evil}, Facts: map[string]string{evil: evil}, Commands: []string{evil}, Raw: []string{raw, evil},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	d, _ := collected(t, dir)
+	d.Name, d.Answer.Question = evil, evil
+	page := written(t, d)
+	if len(page) > maxFile {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	if n := bytes.Count(page, []byte("<script")); n != 2 {
+		t.Errorf("%d elements begin with <script, want the data and the program", n)
+	}
+	if bytes.Contains(page, []byte("alert(1)</script>")) || bytes.Contains(page, []byte("<!--")) {
+		t.Error("the data was written as markup")
+	}
+	for _, bad := range []string{"\u2028", "\u2029", "\x1b", "\x00"} {
+		data := page[bytes.Index(page, []byte(`id="data">`)):]
+		data = data[:bytes.Index(data, []byte("</script>"))]
+		if bytes.Contains(data, []byte(bad)) {
+			t.Errorf("the data holds %q", bad)
+		}
+	}
+}
+
+// The page of a run that goes on may talk to its server, and holds no data.
+func TestLiveAndBrowse(t *testing.T) {
+	live, err := Live()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := Policy(live); !strings.Contains(p, "connect-src 'self'") || strings.Contains(p, "connect-src 'none'") {
+		t.Errorf("policy %q", p)
+	}
+	if !bytes.Contains(live, []byte(`id="data"></script>`)) {
+		t.Error("the live page holds data")
+	}
+	browse, err := Browse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := Policy(browse); !strings.Contains(p, "connect-src 'self'") {
+		t.Errorf("policy %q", p)
+	}
+}
+
+// A program without the pages says what to do; one with pages of another time, too.
+func TestNotBuilt(t *testing.T) {
+	if _, err := readFrom(fstest.MapFS{"dist/README": {}}, reportPage); !errors.Is(err, ErrNotBuilt) {
+		t.Errorf("%v", err)
+	}
+	if err := fillIn(io.Discard, []byte("<html>"+holeTitle), "", "", nil); err == nil || !strings.Contains(err.Error(), "make build") {
+		t.Errorf("%v", err)
+	}
+	if err := Built(); err != nil {
+		t.Errorf("%v", err)
+	}
+}
+
+// The texts of hosts are clipped, the figures are untouched.
+func TestClippedAnswer(t *testing.T) {
+	a := answer.Answer{
+		Verdict:     "v",
+		Arms:        []answer.Figure{{Median: 1}},
+		Warnings:    []answer.Warning{{Message: strings.Repeat("x", 10<<20)}},
+		Comparisons: []answer.Comparison{{Reason: strings.Repeat("\xff", 10<<20)}},
+	}
+	c := clipped(a)
+	if len(c.Warnings[0].Message) > maxText+50 || len(c.Comparisons[0].Reason) > 3*maxText+50 || c.Arms[0].Median != 1 {
+		t.Errorf("%d and %d bytes", len(c.Warnings[0].Message), len(c.Comparisons[0].Reason))
+	}
+	if len(a.Warnings[0].Message) != 10<<20 {
+		t.Error("the answer itself was changed")
+	}
+}

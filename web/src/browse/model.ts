@@ -1,0 +1,55 @@
+// The documents that the server gives: internal/serve/runs.go and history.go say what each key is.
+
+import type { Interval, Quantity } from "../data/model.ts";
+
+export interface Run {
+  id: string;
+  path: string;
+  error?: string;
+  name: string;
+  question: string;
+  baseline: string;
+  arms: string[];
+  workloads: string[];
+  state: string;
+  started?: string;
+  ended?: string;
+  changed?: string;
+  trials: number;
+  planned: number;
+}
+
+export interface Listing {
+  nearfar: string;
+  folder: string;
+  runs: Run[];
+  cut?: string;
+}
+
+export interface Choice extends Quantity {
+  workload: string;
+  arms: string[];
+}
+
+export interface HistoryPoint {
+  id: string;
+  path: string;
+  started?: string;
+  state: string;
+  unit: string;
+  median: number;
+  interval: Interval;
+  trials: number;
+  series: number;
+  differs: string[];
+  versions: string;
+}
+
+export interface History {
+  nearfar: string;
+  experiment: string;
+  choices: Choice[];
+  points: HistoryPoint[];
+  broken: { id: string; path: string; error: string }[];
+  older_left_out: number;
+}

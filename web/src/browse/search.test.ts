@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import type { Run } from "./model.ts";
+import { experiments, matches, moment, span, stateOf } from "./search.ts";
+
+const run = (more: Partial<Run> = {}): Run => ({
+  id: "1", path: "team/20261121T192200Z-overlay", name: "overlay", question: "How much does a Router add?", baseline: "l2",
+  arms: ["l2", "vxlan-flat"], workloads: ["rr-1k"], state: "complete", started: "2026-11-21T19:22:05Z", changed: "2026-11-21T19:23:00Z",
+  trials: 14, planned: 14, ...more,
+});
+
+test("a search finds runs by name, question, arms, workloads, state and path, whatever the case", () => {
+  for (const search of ["", "  ", "overlay", "ROUTER", "vxlan", "rr-1k", "complete", "team/2026", "overlay flat router"]) {
+    expect(matches(run(), search), search).toBe(true);
+  }
+  for (const search of ["zones", "overlay zones", "broken", "l2vxlan"]) expect(matches(run(), search), search).toBe(false);
+});
+
+test("runs that cannot be read are found by their error", () => {
+  const broken = run({ error: "run.json is no plain file", name: "", state: "" });
+  expect(matches(broken, "broken plain")).toBe(true);
+  expect(stateOf(broken, 0)).toBe("cannot be read");
+});
+
+test("experiments come with the newest first, each once", () => {
+  expect(experiments([run({ name: "b" }), run({ name: "a" }), run({ name: "b" }), run({ name: "c", error: "x" })])).toEqual(["b", "a"]);
+});
+
+test("a run that says running and writes nothing is called silent", () => {
+  const changed = Date.parse("2026-11-21T19:23:00Z");
+  expect(stateOf(run({ state: "running" }), changed + 60_000)).toBe("running");
+  expect(stateOf(run({ state: "running" }), changed + 3 * 3_600_000)).toBe("running, but silent for 3 h");
+  expect(stateOf(run({ state: "interrupted" }), changed + 3 * 3_600_000)).toBe("interrupted");
+});
+
+test("times", () => {
+  expect(moment("2026-11-21T19:22:05Z")).toBe("2026-11-21 19:22");
+  expect(moment(undefined)).toBe("-");
+  expect(moment("soon")).toBe("-");
+  expect([span(20 * 60_000), span(119.9 * 60_000), span(180 * 60_000), span(72 * 3_600_000)]).toEqual(["20 min", "119 min", "3 h", "3 days"]);
+});

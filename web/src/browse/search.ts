@@ -1,0 +1,39 @@
+import type { Run } from "./model.ts";
+
+// matches says whether a run has every word of the search in its name, question, arms, workloads, state, path or error.
+export function matches(run: Run, search: string): boolean {
+  const words = search.toLowerCase().split(/\s+/).filter((w) => w !== "");
+  if (words.length === 0) return true;
+  const text = [run.name, run.question, ...run.arms, ...run.workloads, run.state, run.path, run.error ?? "", run.error ? "broken" : ""]
+    .join("\n").toLowerCase();
+  return words.every((w) => text.includes(w));
+}
+
+// experiments lists the names of experiments that can be read, those with the newest runs first. The runs are newest first.
+export function experiments(runs: Run[]): string[] {
+  return [...new Set(runs.filter((r) => !r.error).map((r) => r.name))];
+}
+
+const silence = 15 * 60_000;
+
+// stateOf says in words how a run stands. One that was killed still says that it runs: nobody was left to write more.
+export function stateOf(run: Run, now: number): string {
+  if (run.error) return "cannot be read";
+  if (run.state !== "running" || !run.changed) return run.state;
+  const quiet = now - Date.parse(run.changed);
+  return quiet > silence ? `running, but silent for ${span(quiet)}` : "running";
+}
+
+// span writes a time in the largest unit that fits: "20 min", "3 h", "12 days".
+export function span(milliseconds: number): string {
+  const minutes = milliseconds / 60_000;
+  if (minutes < 120) return `${Math.floor(minutes)} min`;
+  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h`;
+  return `${Math.floor(minutes / 60 / 24)} days`;
+}
+
+// moment writes a time in UTC, to the minute, as run directories are named.
+export function moment(time: string | undefined): string {
+  const at = time === undefined ? NaN : Date.parse(time);
+  return Number.isNaN(at) ? "-" : new Date(at).toISOString().slice(0, 16).replace("T", " ");
+}

@@ -1,0 +1,191 @@
+// The document that the page draws: internal/page/data.go says what each key is.
+
+export interface Quantity {
+  metric: string;
+  stat: string;
+  unit: string;
+  scope?: string;
+}
+
+export type Interval = [number, number] | null;
+
+export interface Figure extends Quantity {
+  arm: string;
+  workload: string;
+  median: number;
+  interval: Interval;
+  trials: number;
+}
+
+export interface Comparison extends Quantity {
+  arm: string;
+  baseline: string;
+  workload: string;
+  difference: number | null;
+  interval: Interval;
+  confidence: number;
+  relative: number | null;
+  relative_interval: Interval;
+  p_value: number | null;
+  verdict: string;
+  better?: string;
+  detectable: number | null;
+  blocks: number;
+  blocks_needed: number | null;
+  // How many trials of the arm and of the baseline there are, where they are not paired.
+  trials?: [number, number];
+  reason?: string;
+}
+
+export interface Layer extends Quantity {
+  layer: string;
+  workload: string;
+  cost: number;
+  interval: Interval;
+  adds: { arm: string; count: number; adds: number }[];
+}
+
+export interface Residual extends Quantity {
+  workload: string;
+  arm: string;
+  whole: number;
+  parts: number;
+  value: number;
+  interval: Interval;
+  saturated: boolean;
+}
+
+export interface Warning {
+  code: string;
+  message: string;
+  arm: string;
+  workload: string;
+}
+
+export interface Answer {
+  question: string;
+  verdict: string;
+  run: string;
+  state: string;
+  baseline: string;
+  // The results were recorded elsewhere: trials belong to no block, and are not paired.
+  imported?: boolean;
+  blocks: number;
+  trials: number;
+  failed: number;
+  arms: Figure[];
+  comparisons: Comparison[];
+  layers: Layer[];
+  residual: Residual[];
+  warnings: Warning[];
+}
+
+export interface RunQuantity extends Quantity {
+  workload: number;
+  better: string;
+  compared: boolean;
+}
+
+export interface ArmFact {
+  workload: number;
+  name: string;
+  values: string[];
+  differs: boolean;
+  own: boolean;
+}
+
+export interface Data {
+  nearfar: string;
+  page: number;
+  answer: Answer;
+  name: string;
+  started: string;
+  ended: string;
+  seed: number;
+  versions: Record<string, string> | null;
+  arms: { name: string; path: string; layers: Record<string, number> | null }[];
+  workloads: { name: string; tool: string; mode: string; description: string; skipped: string }[];
+  quantities: RunQuantity[];
+  trials: string;
+  curves: string;
+  courses: string;
+  loads: { description: string; rates: { workload: number; offered: number }[] }[];
+  hosts: { run: { name: string; value: string }[]; arms: ArmFact[]; trials: ArmFact[]; varying: string[] };
+  commands: { workload: number; arm: number; lines: string[]; variants: number }[];
+  records: { workload: number; arm: number; count: number; trials: string }[];
+  notes: string[];
+}
+
+export interface Trial {
+  t: number;
+  b: number;
+  a: number;
+  w: number;
+  v: (number | null)[];
+  e?: string;
+  s: number;
+}
+
+export interface Spread {
+  x: number;
+  m: number;
+  l: number;
+  h: number;
+}
+
+export interface Curve {
+  workload: number;
+  arm: number;
+  metric: string;
+  unit: string;
+  trials: number;
+  printed: boolean;
+  inner: number;
+  points: Spread[];
+}
+
+export interface Course extends Quantity {
+  workload: number;
+  arm: number;
+  trials: number;
+  inner: number;
+  points: Spread[];
+}
+
+export interface Output {
+  name: string;
+  bytes: number;
+  head: string;
+  cut: number;
+  tail: string;
+}
+
+export interface TrialRecord {
+  trial: number;
+  tool: string;
+  started: string;
+  duration_seconds: number;
+  reported_as: string;
+  definition: string;
+  metrics: { name: string; unit: string; value: number }[];
+  facts: Record<string, string>;
+  treatment: Record<string, string>;
+  commands: string[];
+  notes: string[];
+  error: string;
+  outputs: Output[];
+}
+
+// pageVersion is that of the documents that this page draws.
+export const pageVersion = 1;
+
+// nameOf names a quantity: "rtt p50", "goodput of the background".
+export function nameOf(q: Quantity): string {
+  const name = `${q.metric} ${q.stat}`.trim();
+  return q.scope ? `${name} of the ${q.scope}` : name;
+}
+
+// sameQuantity says whether two are the same number of a trial.
+export function sameQuantity(a: Quantity, b: Quantity): boolean {
+  return a.metric === b.metric && a.stat === b.stat && a.unit === b.unit && (a.scope ?? "") === (b.scope ?? "");
+}

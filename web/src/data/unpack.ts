@@ -1,0 +1,6 @@
+// unpack reads what the program packed: JSON, compressed with gzip, in base64.
+export async function unpack<T>(packed: string): Promise<T> {
+  const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return (await new Response(stream).json()) as T;
+}

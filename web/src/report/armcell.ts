@@ -1,0 +1,20 @@
+import { markerPath, type Style } from "../chart/style.ts";
+import { oneLine } from "../format/visible.ts";
+import { el, svg } from "../ui/dom.ts";
+import type { View } from "./view.ts";
+
+// swatch is the sign of an arm: its line and its marker.
+export function swatch(style: Style): SVGSVGElement {
+  const open = !style.solid || style.marker === "cross" || style.marker === "plus";
+  return svg("svg", { class: `swatch ${style.colour}`, viewBox: "0 0 28 12", width: 28, height: 12, "aria-hidden": "true" },
+    svg("path", { class: "line", d: "M1 6H27", "stroke-dasharray": style.dash || undefined }),
+    svg("path", { class: open ? "marker open" : "marker", d: markerPath(style.marker, 14, 6, 3.6) }));
+}
+
+// armCell is an arm's name with its sign, and the codes of what is to be known of its numbers.
+export function armCell(view: View, arm: string, codes: string[] = []): HTMLElement {
+  const cell = el("span", { class: "arm" }, swatch(view.style(arm)), oneLine(arm));
+  if (arm === view.data.answer.baseline) cell.append(el("span", { class: "mark" }, "baseline"));
+  for (const code of codes) cell.append(el("span", { class: "mark warn" }, oneLine(code)));
+  return cell;
+}

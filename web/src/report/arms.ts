@@ -1,0 +1,56 @@
+import type { Series } from "../chart/spec.ts";
+import { number, unitFor, withUnit } from "../format/scale.ts";
+import { nameOf, sameQuantity } from "../data/model.ts";
+import { oneLine } from "../format/visible.ts";
+import { table } from "../ui/table.ts";
+import { armCell } from "./armcell.ts";
+import { ChartSection, type ChartContent } from "./section.ts";
+import { bounds, tick } from "./values.ts";
+import type { View } from "./view.ts";
+
+// Arms: the median over the trials of each arm, with its interval.
+export class Arms extends ChartSection {
+  constructor() {
+    super("arms", "Arms");
+    this.open();
+  }
+
+  protected make(view: View): ChartContent | undefined {
+    const q = view.chosen;
+    if (!q) return undefined;
+    const all = view.data.answer.arms.filter((f) => f.workload === view.workloadName && sameQuantity(f, q));
+    const figures = all.filter((f) => view.shown(f.arm));
+    if (all.length === 0) return undefined;
+    const unit = unitFor(q.unit, all.map((f) => f.median));
+    const series: Series[] = figures.map((f, row) => ({
+      name: f.arm,
+      style: view.style(f.arm),
+      kind: "interval",
+      along: "x",
+      points: [{ x: f.median, y: row, low: f.interval?.[0], high: f.interval?.[1], ref: f }],
+    }));
+    const codes = (arm: string) => [...new Set(view.data.answer.warnings.filter((w) => w.arm === arm && (w.workload === "" || w.workload === view.workloadName)).map((w) => w.code))];
+    const paired = view.data.answer.comparisons.some((c) => c.blocks > 0);
+    const better = q.better ? `; ${q.better} is better` : "";
+    return {
+      lead: `Median over trials of ${view.title}, with its 95 % interval${better}.${paired ? " Overlapping intervals do not mean that arms are alike: the differences below are paired within blocks." : ""}`,
+      warnings: view.warningsOf("arms"),
+      spec: {
+        id: "arms",
+        label: `Median and interval of ${view.title} for each arm`,
+        zoomKey: view.title,
+        height: 60 + 30 * Math.max(1, figures.length),
+        x: { kind: "linear", label: withUnit(nameOf(q), unit).replace(/ (\S+)$/, unit.name ? " in $1" : " $1"), write: tick(unit) },
+        y: { kind: "rows", label: "", write: String, rows: figures.map((f) => oneLine(f.arm)) },
+        series,
+        tip: (_, p) => {
+          const f = figures[p.y]!;
+          return [["median", withUnit(number(f.median, unit), unit)], ["95 % interval", bounds(f.interval, unit)], ["trials", String(f.trials)]];
+        },
+      },
+      table: () => table(`${view.title}: median over trials${unit.name ? " in " + unit.name : ""}`,
+        [{ title: "Arm" }, { title: "Median", numeric: true }, { title: "95 % interval", numeric: true }, { title: "Trials", numeric: true }],
+        figures.map((f) => ({ cells: [armCell(view, f.arm, codes(f.arm)), number(f.median, unit), bounds(f.interval, unit), String(f.trials)] }))),
+    };
+  }
+}

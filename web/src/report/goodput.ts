@@ -1,0 +1,51 @@
+import type { Series } from "../chart/spec.ts";
+import { number, unitFor, withUnit } from "../format/scale.ts";
+import { oneLine } from "../format/visible.ts";
+import type { Figure } from "../data/model.ts";
+import { table } from "../ui/table.ts";
+import { armCell } from "./armcell.ts";
+import { ChartSection, type ChartContent } from "./section.ts";
+import { bounds, tick } from "./values.ts";
+import type { View } from "./view.ts";
+
+// Goodput: the bits that applications got, of every workload that has them.
+export class Goodput extends ChartSection {
+  constructor() {
+    super("goodput", "Goodput");
+  }
+
+  protected make(view: View): ChartContent | undefined {
+    const all = view.data.answer.arms.filter((f) => f.metric === "goodput");
+    if (all.length === 0) return undefined;
+    // Where there are many, those of the chosen workload, if it has any.
+    const own = all.filter((f) => f.workload === view.workloadName);
+    const figures = (all.length > 24 && own.length > 0 ? own : all).filter((f) => view.shown(f.arm)).slice(0, 60);
+    const unit = unitFor("bit/s", all.map((f) => f.median));
+    const several = new Set(all.map((f) => f.workload)).size > 1;
+    const name = (f: Figure) => [several ? f.workload : "", f.arm, f.scope ? `(${f.scope})` : ""].filter((s) => s !== "").map(oneLine).join(" ");
+    const series: Series[] = figures.map((f, row) => ({
+      name: f.arm, style: view.style(f.arm), kind: "bar", along: "x",
+      points: [{ x: f.median, y: row, from: 0, low: f.interval?.[0], high: f.interval?.[1], ref: f }],
+    }));
+    return {
+      lead: `Bits that the receiving application got per second: median over trials with its 95 % interval, in ${unit.name}. More is better. What has the scope of a background ran beside its workload.`,
+      spec: {
+        id: "goodput",
+        label: "Goodput of each arm, with intervals",
+        zoomKey: String(figures.length),
+        height: 60 + 28 * Math.max(1, figures.length),
+        x: { kind: "linear", label: `goodput in ${unit.name}`, write: tick(unit), zero: true, one: unit.factor },
+        y: { kind: "rows", label: "", write: String, rows: figures.map(name) },
+        rule: { axis: "x", at: 0 },
+        series,
+        tip: (_, p) => {
+          const f = figures[p.y]!;
+          return [["goodput", withUnit(number(f.median, unit), unit)], ["95 % interval", bounds(f.interval, unit)], ["workload", oneLine(f.workload)], ["trials", String(f.trials)]];
+        },
+      },
+      table: () => table(`Goodput: median over trials in ${unit.name}`,
+        [{ title: "Arm" }, { title: "Workload" }, { title: "Of" }, { title: "Median", numeric: true }, { title: "95 % interval", numeric: true }, { title: "Trials", numeric: true }],
+        figures.map((f) => ({ cells: [armCell(view, f.arm), oneLine(f.workload), f.scope ? oneLine(f.scope) : "workload", number(f.median, unit), bounds(f.interval, unit), String(f.trials)] }))),
+    };
+  }
+}

@@ -1,0 +1,25 @@
+import "../theme.css";
+import "./report.css";
+import type { Data } from "../data/model.ts";
+import { el } from "../ui/dom.ts";
+import { follow } from "./live.ts";
+import { Page } from "./page.ts";
+
+// The page holds its data, or it is live and fetches them.
+const page = new Page(document.getElementById("page")!);
+const embedded = document.getElementById("data")?.textContent ?? "";
+
+// For tests and consoles: what is chosen and what is drawn. Nothing can be changed through it.
+Object.defineProperty(globalThis, "nearfar", { value: Object.freeze({ state: () => structuredClone(page.state()) }) });
+
+function failed(error: unknown): void {
+  const text = error instanceof Error ? error.message : String(error);
+  document.body.prepend(el("p", { class: "broken", role: "alert" }, `This page cannot show its data: ${text}`));
+}
+
+if (embedded.trim() === "") {
+  page.controls.live.hidden = false;
+  follow((data) => page.show(data), (text) => (page.controls.live.textContent = text)).catch(failed);
+} else {
+  (async () => page.show(JSON.parse(embedded) as Data))().catch(failed);
+}

@@ -1,0 +1,155 @@
+import { pageVersion, type Course, type Curve, type Data, type Trial } from "../data/model.ts";
+import { unpack } from "../data/unpack.ts";
+import { el, fill } from "../ui/dom.ts";
+import { Arms } from "./arms.ts";
+import { Controls } from "./controls.ts";
+import { Differences } from "./differences.ts";
+import { Glance } from "./glance.ts";
+import { Goodput } from "./goodput.ts";
+import { Head } from "./head.ts";
+import { helpDialog } from "./help.ts";
+import { CommandsSection, HostsSection } from "./hosts.ts";
+import { Layers } from "./layers.ts";
+import { LoadCurve } from "./load.ts";
+import { Distribution, Percentiles } from "./percentiles.ts";
+import { RecordsSection } from "./records.ts";
+import { ChartSection, type Section } from "./section.ts";
+import { Trials } from "./trials.ts";
+import { View } from "./view.ts";
+import { WarningsSection } from "./warnings.ts";
+import { WithinTrial } from "./course.ts";
+
+// How many rows of loads a page draws.
+const maxLoads = 4;
+
+// Page is the report: the sections, and what the reader has chosen.
+export class Page {
+  readonly controls: Controls;
+  private view: View | undefined;
+  private readonly sections: Section[];
+  private readonly help = helpDialog();
+  // Counts what was shown, so that a slow unpacking does not overtake a newer one.
+  private shows = 0;
+  // When all was drawn, in milliseconds since the page was asked for.
+  private shownAt = 0;
+
+  constructor(root: HTMLElement) {
+    const records = new RecordsSection();
+    this.controls = new Controls({
+      workload: (i) => this.change((v) => v.choose(i)),
+      quantity: (i) => this.change((v) => (v.quantity = i)),
+      toggle: (arm) => this.change((v) => (v.hidden.delete(arm) ? undefined : v.hidden.add(arm))),
+      showAll: () => this.change((v) => v.hidden.clear()),
+      only: (arm) => this.change((v) => v.data.arms.forEach((a) => (a.name === arm ? v.hidden.delete(a.name) : v.hidden.add(a.name)))),
+      emphasize: (arm) => this.charts().forEach((c) => c.plot.emphasize(arm)),
+      log: () => this.toggleLog(),
+      help: () => this.showHelp(),
+    });
+    const head = new Head();
+    const glance = new Glance((q) => this.change((v) => {
+      v.workload = v.data.quantities[q]!.workload;
+      v.quantity = q;
+    }));
+    const parts: Section[] = [
+      glance, new Arms(), new Differences(), new Layers(), new Percentiles(), new Distribution(),
+      new Trials((trial) => void records.open(trial)), new WithinTrial(), new Goodput(),
+      ...Array.from({ length: maxLoads }, (_, i) => new LoadCurve(i)),
+      new HostsSection(), new CommandsSection(), records, new WarningsSection(),
+    ];
+    this.sections = [head, this.controls, ...parts];
+    fill(root, head.element, this.controls.element, el("main", {}, ...parts.map((p) => p.element)),
+      el("footer", {}, "Made by nearfar. The page holds all that it shows; how to read it is in docs/report.md."), this.help);
+    document.addEventListener("keydown", (e) => this.key(e));
+  }
+
+  // show draws the data, with what was chosen before.
+  async show(data: Data): Promise<void> {
+    if (data.nearfar !== "v1" || data.page !== pageVersion) throw new Error(`this page draws version ${pageVersion} of its data, and this is version ${data.page}`);
+    const turn = ++this.shows;
+    const first = this.view === undefined;
+    const view = new View(data, this.view);
+    if (first) {
+      // What needs no unpacking is seen at once.
+      this.view = view;
+      this.draw();
+    }
+    const [trials, curves, courses] = await Promise.all([unpack<Trial[]>(data.trials), unpack<Curve[]>(data.curves), unpack<Course[]>(data.courses)]);
+    if (turn !== this.shows) return;
+    // What the reader chose meanwhile counts.
+    const now = new View(data, this.view);
+    Object.assign(now, { trials, curves, courses });
+    this.view = now;
+    this.draw();
+    this.shownAt = performance.now();
+    // For whoever waits until all is drawn.
+    document.documentElement.dataset.shown = String(turn);
+  }
+
+  // state is what is chosen, and what is drawn: for tests.
+  state(): unknown {
+    const v = this.view;
+    return {
+      workload: v?.workloadName, quantity: v?.chosen, hidden: [...(v?.hidden ?? [])], shownAt: this.shownAt,
+      charts: this.charts().filter((c) => !c.element.hidden).map((c) => c.plot.drawn()),
+    };
+  }
+
+  private charts(): ChartSection[] {
+    return this.sections.filter((s) => s instanceof ChartSection);
+  }
+
+  private change(how: (view: View) => unknown): void {
+    if (!this.view) return;
+    how(this.view);
+    this.draw();
+  }
+
+  private draw(): void {
+    for (const section of this.sections) section.update(this.view!);
+  }
+
+  private toggleLog(): void {
+    this.change((v) => (v.log = v.log === undefined ? true : v.log ? false : undefined));
+  }
+
+  private showHelp(): void {
+    if (this.help.open) this.help.close();
+    else this.help.showModal();
+  }
+
+  // key does what help.ts lists.
+  private key(e: KeyboardEvent): void {
+    const at = e.target;
+    if (e.ctrlKey || e.metaKey || e.altKey || at instanceof HTMLSelectElement || at instanceof HTMLInputElement || !this.view) return;
+    const v = this.view;
+    if (e.key >= "1" && e.key <= "9") {
+      const arm = v.data.arms[Number(e.key) - 1];
+      if (arm) this.change(() => (v.hidden.delete(arm.name) ? undefined : v.hidden.add(arm.name)));
+    } else if (e.key === "0") this.change(() => v.hidden.clear());
+    else if (e.key === "w" || e.key === "W") this.change(() => v.choose(next(v.workloadsWithFigures(), v.workload, e.key === "w" ? 1 : -1)));
+    else if (e.key === "m" || e.key === "M") {
+      const own = v.quantitiesOf(v.workload).map((q) => v.data.quantities.indexOf(q));
+      this.change(() => (v.quantity = next(own, v.quantity, e.key === "m" ? 1 : -1)));
+    } else if (e.key === "l") this.toggleLog();
+    else if (e.key === "t") this.controls.theme.click();
+    else if (e.key === "j" || e.key === "k") this.go(e.key === "j" ? 1 : -1);
+    else if (e.key === "?") this.showHelp();
+    else return;
+    e.preventDefault();
+  }
+
+  // go moves to the next part of the page.
+  private go(step: number): void {
+    const shown = this.sections.slice(2).map((s) => s.element).filter((s) => !s.hidden);
+    const top = this.controls.element.getBoundingClientRect().bottom;
+    const places = shown.map((s) => s.getBoundingClientRect().top - top);
+    const target = step > 0 ? shown[places.findIndex((p) => p > 24)] : shown[places.findLastIndex((p) => p < -8)];
+    target?.scrollIntoView({ block: "start" });
+  }
+}
+
+// next is the member of a list that comes so far after another, around the end.
+export function next(list: number[], now: number, step: number): number {
+  if (list.length === 0) return now;
+  return list[(list.indexOf(now) + step + list.length) % list.length]!;
+}

@@ -1,0 +1,82 @@
+import { Plot } from "../chart/plot.ts";
+import type { Spec } from "../chart/spec.ts";
+import { oneLine } from "../format/visible.ts";
+import { el, fill } from "../ui/dom.ts";
+import type { View } from "./view.ts";
+import type { Warning } from "../data/model.ts";
+
+// A Section is a part of the page. It is hidden where it has nothing to say.
+export interface Section {
+  readonly element: HTMLElement;
+  update(view: View): void;
+}
+
+// ChartContent is what a chart section shows for a view.
+export interface ChartContent {
+  spec: Spec;
+  // Says what is drawn and how to read it.
+  lead: string;
+  table: () => HTMLElement;
+  warnings?: Warning[];
+  // What stands below the chart beside the table.
+  more?: HTMLElement;
+}
+
+// ChartSection is a chart with its table.
+export abstract class ChartSection implements Section {
+  readonly element: HTMLElement;
+  readonly plot = new Plot();
+  protected readonly tools = el("div", { class: "tools" });
+  private readonly lead = el("p", { class: "lead" });
+  private readonly warnings = el("ul", { class: "warnings" });
+  private readonly more = el("div", { class: "more" });
+  private readonly data = el("details", { class: "data" });
+  private content: ChartContent | undefined;
+  private stale = true;
+
+  constructor(readonly id: string, title: string) {
+    const summary = el("summary", {}, "Table");
+    this.data.append(summary, el("div", { class: "held" }));
+    this.data.addEventListener("toggle", () => this.makeTable());
+    this.element = el("section", { id, "aria-labelledby": `${id}-title`, hidden: true },
+      el("header", {}, el("h2", { id: `${id}-title` }, title), this.tools),
+      this.lead, this.warnings,
+      el("figure", { "aria-labelledby": `${id}-title` }, this.plot.element, this.more, this.data));
+  }
+
+  // make gives what to show, or undefined for nothing.
+  protected abstract make(view: View): ChartContent | undefined;
+
+  update(view: View): void {
+    this.content = this.make(view);
+    this.element.hidden = !this.content;
+    if (!this.content) return;
+    this.lead.textContent = this.content.lead;
+    showWarnings(this.warnings, this.content.warnings ?? []);
+    fill(this.more, this.content.more);
+    this.plot.show(this.content.spec);
+    this.stale = true;
+    this.makeTable();
+  }
+
+  // open shows the table at once, for charts whose table is read as much as they are.
+  protected open(): void {
+    this.data.open = true;
+  }
+
+  // makeTable makes the table when it is looked at.
+  private makeTable(): void {
+    if (!this.data.open || !this.stale || !this.content) return;
+    this.stale = false;
+    fill(this.data.lastElementChild!, this.content.table());
+  }
+}
+
+// showWarnings lists warnings, or hides the list.
+export function showWarnings(list: HTMLElement, warnings: Warning[]): void {
+  list.hidden = warnings.length === 0;
+  fill(list, ...warnings.map((w) => {
+    const where = [w.arm, w.workload].filter((s) => s !== "").map(oneLine).join(", ");
+    return el("li", {}, el("strong", {}, oneLine(w.code)), where ? ` (${where}): ` : ": ", oneLine(w.message));
+  }));
+}

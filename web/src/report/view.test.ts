@@ -1,0 +1,90 @@
+import { describe, expect, test } from "vitest";
+import type { Comparison, Data } from "../data/model.ts";
+import { next } from "./page.ts";
+import { bounded } from "./percentiles.ts";
+import { verdictText, wantsLog } from "./values.ts";
+import { View } from "./view.ts";
+
+function data(workloads: string[], quantities: [number, string][]): Data {
+  return {
+    nearfar: "v1", page: 1, name: "x", started: "", ended: "", seed: 1, versions: {}, trials: "", curves: "", courses: "",
+    answer: {
+      question: "", verdict: "", run: "", state: "complete", baseline: "b", blocks: 1, trials: 0, failed: 0, arms: [], comparisons: [], layers: [], residual: [],
+      warnings: [{ code: "bimodal", message: "", arm: "a", workload: "one" }, { code: "incomplete", message: "", arm: "", workload: "" }],
+    },
+    arms: ["a", "b", "c"].map((name) => ({ name, path: "", layers: {} })),
+    workloads: workloads.map((name) => ({ name, tool: "", mode: "", description: "", skipped: "" })),
+    quantities: quantities.map(([workload, stat]) => ({ workload, metric: "rtt", stat, unit: "s", better: "lower", compared: true })),
+    loads: [], hosts: { run: [], arms: [], trials: [], varying: [] }, commands: [], records: [], notes: [],
+  };
+}
+
+describe("View", () => {
+  test("keeps what was chosen when the data change", () => {
+    const before = new View(data(["one", "two"], [[0, "p50"], [0, "p99"], [1, "p50"], [1, "p99"]]));
+    before.choose(1);
+    before.quantity = 3;
+    before.hidden.add("c");
+    const after = new View(data(["new", "one", "two"], [[0, "p50"], [2, "p50"], [2, "p99"]]), before);
+    expect(after.workloadName).toBe("two");
+    expect(after.chosen?.stat).toBe("p99");
+    expect(after.shown("c")).toBe(false);
+  });
+  test("takes what there is where the chosen is gone", () => {
+    const before = new View(data(["one"], [[0, "p99"]]));
+    const after = new View(data(["two"], [[0, "p50"]]), before);
+    expect(after.title).toBe("two, rtt p50");
+  });
+  test("has nothing to choose of a run without figures", () => {
+    const view = new View(data([], []));
+    expect(view.chosen).toBeUndefined();
+    expect(view.title).toBe("");
+  });
+  test("the baseline has its own look wherever it stands", () => {
+    const view = new View(data(["one"], [[0, "p50"]]));
+    expect(view.style("b").colour).toBe("c0");
+    expect(view.style("a").colour).toBe("c1");
+    expect(view.style("c").colour).toBe("c2");
+  });
+  test("warnings stand beside their numbers", () => {
+    const view = new View(data(["one", "two"], [[0, "p50"], [1, "p50"]]));
+    expect(view.warningsOf("trials").map((w) => w.code)).toEqual(["bimodal"]);
+    view.choose(1);
+    expect(view.warningsOf("trials")).toEqual([]);
+    expect(view.warningsOf("arms").map((w) => w.code)).toEqual(["incomplete"]);
+  });
+});
+
+test("next goes around", () => {
+  expect(next([3, 5, 9], 9, 1)).toBe(3);
+  expect(next([3, 5, 9], 3, -1)).toBe(9);
+  expect(next([], 4, 1)).toBe(4);
+});
+
+test("a logarithmic axis is for values that spread, and for positive ones only", () => {
+  expect(wantsLog([1, 30], undefined)).toBe(true);
+  expect(wantsLog([1, 3], undefined)).toBe(false);
+  expect(wantsLog([1, 3], true)).toBe(true);
+  expect(wantsLog([0, 30], true)).toBe(false);
+  expect(wantsLog([], true)).toBe(false);
+});
+
+test("a band far off does not squeeze the medians", () => {
+  const points = [{ x: 50, m: 1, l: 0.9, h: 1.1 }, { x: 99, m: 2, l: 1.9, h: 1000 }];
+  const [low, high] = bounded(points, "linear");
+  expect(high).toBeLessThan(3);
+  expect(low).toBeGreaterThan(0.5);
+});
+
+describe("verdictText", () => {
+  const c = (part: Partial<Comparison>) => ({ blocks_needed: null, ...part }) as Comparison;
+  test.each([
+    [c({ verdict: "higher", better: "baseline" }), "higher (worse)"],
+    [c({ verdict: "lower", better: "arm" }), "lower (better)"],
+    [c({ verdict: "no-difference", blocks_needed: 140 }), "none seen (+140 blocks would settle it)"],
+    [c({ verdict: "no-difference", blocks_needed: 4, trials: [7, 8] }), "none seen (+4 trials on each side would settle it)"],
+    [c({ verdict: "not-comparable", reason: "tool: a\x1b against b" }), "not comparable: tool: a\u241b against b"],
+  ])("%#", (comparison, text) => {
+    expect(verdictText(comparison)).toBe(text);
+  });
+});

@@ -1,0 +1,114 @@
+import { styleOf, type Style } from "../chart/style.ts";
+import { nameOf, sameQuantity, type Course, type Curve, type Data, type RunQuantity, type Trial, type Warning } from "../data/model.ts";
+
+// View is what is to be seen: the data, and what the reader has chosen of it.
+export class View {
+  readonly data: Data;
+  trials: Trial[] = [];
+  curves: Curve[] = [];
+  courses: Course[] = [];
+  // The chosen workload and quantity, as indices; -1 where there is none.
+  workload = -1;
+  quantity = -1;
+  // The names of arms that are hidden.
+  readonly hidden: Set<string>;
+  // Whether axes of values are logarithmic; undefined leaves it to the values.
+  log: boolean | undefined;
+
+  constructor(data: Data, before?: View) {
+    this.data = data;
+    this.hidden = new Set(before?.hidden);
+    this.log = before?.log;
+    const keptWorkload = before ? data.workloads.findIndex((w) => w.name === before.workloadName) : -1;
+    const kept = before?.chosen;
+    this.choose(keptWorkload >= 0 && this.quantitiesOf(keptWorkload).length > 0 ? keptWorkload : (data.quantities[0]?.workload ?? 0));
+    if (kept) {
+      const same = this.quantitiesOf(this.workload).find((q) => sameQuantity(q, kept));
+      if (same) this.quantity = data.quantities.indexOf(same);
+    }
+  }
+
+  // choose selects a workload, and of its quantities the one like that chosen before, or the first.
+  choose(workload: number): void {
+    const before = this.chosen;
+    this.workload = workload;
+    const own = this.quantitiesOf(workload);
+    const next = own.find((q) => before && sameQuantity(q, before)) ?? own[0];
+    this.quantity = next ? this.data.quantities.indexOf(next) : -1;
+  }
+
+  get chosen(): RunQuantity | undefined {
+    return this.data.quantities[this.quantity];
+  }
+
+  get workloadName(): string {
+    return this.data.workloads[this.workload]?.name ?? "";
+  }
+
+  // title names the chosen workload and quantity: "rr-1k, rtt p50".
+  get title(): string {
+    return this.chosen ? `${this.workloadName}, ${nameOf(this.chosen)}` : this.workloadName;
+  }
+
+  quantitiesOf(workload: number): RunQuantity[] {
+    return this.data.quantities.filter((q) => q.workload === workload);
+  }
+
+  // workloadsWithFigures are those that there is something to choose of.
+  workloadsWithFigures(): number[] {
+    return [...new Set(this.data.quantities.map((q) => q.workload))];
+  }
+
+  shown(arm: string): boolean {
+    return !this.hidden.has(arm);
+  }
+
+  armName(index: number): string {
+    return this.data.arms[index]?.name ?? "";
+  }
+
+  // style is how an arm is drawn.
+  style(arm: string): Style {
+    if (arm === this.data.answer.baseline) return styleOf(-1);
+    let n = 0;
+    for (const a of this.data.arms) {
+      if (a.name === arm) return styleOf(n);
+      if (a.name !== this.data.answer.baseline) n++;
+    }
+    return styleOf(n);
+  }
+
+  // value is what a trial of the chosen workload has of the chosen quantity.
+  value(t: Trial): number | null {
+    const own = this.quantitiesOf(this.workload);
+    return t.v[own.indexOf(this.chosen!)] ?? null;
+  }
+
+  // warningsOf are those of the chosen workload, or of all, that a part of the page shows.
+  warningsOf(part: Part): Warning[] {
+    return this.data.answer.warnings.filter((w) => partOf(w.code) === part && (w.workload === "" || w.workload === this.workloadName));
+  }
+}
+
+// The parts of the page that warnings stand in.
+export type Part = "arms" | "differences" | "layers" | "trials" | "hosts";
+
+// partOf says beside which numbers a warning belongs.
+export function partOf(code: string): Part {
+  switch (code) {
+    case "too-few-blocks":
+      return "differences";
+    case "layers-not-separable":
+    case "layers-do-not-add-up":
+      return "layers";
+    case "drift":
+    case "outlier-block":
+    case "bimodal":
+    case "zero-spread":
+    case "failed-trials":
+      return "trials";
+    case "user-space-wire":
+      return "hosts";
+  }
+  return "arms";
+}

@@ -1,0 +1,43 @@
+import { el, type Child } from "./dom.ts";
+
+export interface Column {
+  title: string;
+  // A column of numbers is set to the right.
+  numeric?: boolean;
+}
+
+export interface Row {
+  cells: Child[];
+  // Marks the row: class names.
+  class?: string;
+}
+
+// table makes a table that scrolls by itself where it is wider than the page. The first cell of a row is its head.
+export function table(caption: string, columns: Column[], rows: Row[]): HTMLElement {
+  const head = el("tr");
+  for (const c of columns) head.append(el("th", { scope: "col", class: c.numeric ? "number" : undefined }, c.title));
+  const body = el("tbody");
+  for (const row of rows) {
+    const tr = el("tr", { class: row.class });
+    row.cells.forEach((cell, i) => {
+      const kind = columns[i]?.numeric ? "number" : undefined;
+      tr.append(i === 0 ? el("th", { scope: "row", class: kind }, cell) : el("td", { class: kind }, cell));
+    });
+    body.append(tr);
+  }
+  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+    el("table", {}, el("caption", {}, caption), el("thead", {}, head), body));
+}
+
+// folded puts a table under a chart, made when it is first opened.
+export function folded(summary: string, make: () => HTMLElement): HTMLDetailsElement {
+  const details = el("details", { class: "data" }, el("summary", {}, summary));
+  let made = false;
+  details.addEventListener("toggle", () => {
+    if (details.open && !made) {
+      made = true;
+      details.append(make());
+    }
+  });
+  return details;
+}

@@ -1,0 +1,68 @@
+import { createHash } from "node:crypto";
+import { defineConfig, type Plugin } from "vite";
+
+// A page is built by itself (`--mode report`, `--mode browse`), so that it ends as one file without any import.
+export default defineConfig(({ mode }) => ({
+  plugins: [singleFile()],
+  build: {
+    outDir: "../internal/page/dist",
+    emptyOutDir: false,
+    target: "es2022",
+    cssCodeSplit: false,
+    assetsInlineLimit: 0,
+    modulePreload: false,
+    reportCompressedSize: false,
+    rollupOptions: {
+      input: mode === "browse" ? "browse.html" : "report.html",
+      output: { inlineDynamicImports: true },
+    },
+  },
+  test: { include: ["src/**/*.test.ts"], environment: "node" },
+}));
+
+// singleFile puts script and style into the page, and their hashes into its security policy: nothing else may run, and
+// nothing may be fetched. The program replaces "connect-src 'none'" where a page talks to the server that it came from.
+function singleFile(): Plugin {
+  return {
+    name: "single-file",
+    enforce: "post",
+    generateBundle(_, bundle) {
+      let script = "";
+      let style = "";
+      for (const [name, file] of Object.entries(bundle)) {
+        if (file.type === "chunk") {
+          script += file.code;
+          delete bundle[name];
+        } else if (name.endsWith(".css")) {
+          style += String(file.source);
+          delete bundle[name];
+        }
+      }
+      // What would end the element is written so that it means the same and does not.
+      script = script.trim().replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
+      style = style.trim();
+      const policy = [
+        "default-src 'none'",
+        `script-src '${hash(script)}'`,
+        `style-src '${hash(style)}'`,
+        "img-src data:",
+        "connect-src 'none'",
+        "base-uri 'none'",
+        "form-action 'none'",
+      ].join("; ");
+      for (const file of Object.values(bundle)) {
+        if (file.type !== "asset" || !file.fileName.endsWith(".html")) continue;
+        file.source = String(file.source)
+          .replaceAll(/\s*<script type="module"[^>]*src=[^>]*><\/script>/g, "")
+          .replaceAll(/\s*<link rel="stylesheet"[^>]*>/g, "")
+          .replace("%POLICY%", () => policy)
+          .replace("</head>", () => `<style>${style}</style>\n</head>`)
+          .replace("</body>", () => `<script type="module">${script}</script>\n</body>`);
+      }
+    },
+  };
+}
+
+function hash(text: string): string {
+  return "sha256-" + createHash("sha256").update(text).digest("base64");
+}
