@@ -1,0 +1,164 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// listening follows a stream of events until the test ends.
+type listening struct {
+	t     *testing.T
+	lines chan string
+}
+
+func listenTo(t *testing.T, address string) *listening {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := response.Header.Get("Content-Type"); response.StatusCode != 200 || got != "text/event-stream" {
+		t.Fatalf("%s: %d of type %q", address, response.StatusCode, got)
+	}
+	l := &listening{t: t, lines: make(chan string, 1000)}
+	go func() {
+		defer close(l.lines)
+		defer func() { _ = response.Body.Close() }()
+		for s := bufio.NewScanner(response.Body); s.Scan(); {
+			l.lines <- s.Text()
+		}
+	}()
+	return l
+}
+
+// next gives the next event's name and data; ok is false where the stream has ended.
+func (l *listening) next() (name, data string, ok bool) {
+	l.t.Helper()
+	timeout := time.After(patience)
+	for {
+		select {
+		case line, more := <-l.lines:
+			if !more {
+				return "", "", false
+			}
+			if rest, is := strings.CutPrefix(line, "event: "); is {
+				name = rest
+			}
+			if rest, is := strings.CutPrefix(line, "data: "); is {
+				return name, rest, true
+			}
+		case <-timeout:
+			l.t.Fatal("no event comes")
+		}
+	}
+}
+
+// Publishing returns though nobody reads, and who reads late gets the newest only.
+func TestHubNeverWaits(t *testing.T) {
+	h := newHub()
+	events, leave, ok := h.listen()
+	if !ok {
+		t.Fatal("nobody may listen")
+	}
+	for i := range 1000 {
+		h.publish(event{"trial", i})
+	}
+	if e := <-events; e.data != 999 {
+		t.Errorf("who reads late gets %v", e.data)
+	}
+	select {
+	case e := <-events:
+		t.Errorf("and then %v", e)
+	default:
+	}
+	leave()
+	if h.count() != 0 {
+		t.Error("who has left is still counted")
+	}
+	h.publish(event{"trial", 0})
+}
+
+func TestHubIsBounded(t *testing.T) {
+	h := newHub()
+	for range maxListeners {
+		if _, _, ok := h.listen(); !ok {
+			t.Fatal("refused below the bound")
+		}
+	}
+	if _, _, ok := h.listen(); ok {
+		t.Errorf("more than %d listen", maxListeners)
+	}
+	h.close()
+	h.close()
+	if _, _, ok := h.listen(); ok {
+		t.Error("somebody listens to what is closed")
+	}
+}
+
+// What was published before the hub was closed still arrives, and then the stream ends.
+func TestHubClosesAfterTheLast(t *testing.T) {
+	h := newHub()
+	events, leave, _ := h.listen()
+	defer leave()
+	h.publish(event{"state", "complete"})
+	h.close()
+	if e, more := <-events; !more || e.data != "complete" {
+		t.Errorf("got %v, %v", e, more)
+	}
+	if e, more := <-events; more {
+		t.Errorf("after the end: %v", e)
+	}
+}
+
+// An event is one line of data, whatever it holds.
+func TestEventText(t *testing.T) {
+	got := string(event{"trial", map[string]string{"x": "a\nevent: b\r\n\ndata: c\u2028"}}.text())
+	if want := "event: trial\ndata: {\"x\":\"a\\nevent: b\\r\\n\\ndata: c\\u2028\"}\n\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// stuck opens a stream of events and never reads it.
+func stuck(t *testing.T, s *Server) {
+	t.Helper()
+	address, err := url.Parse(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.(*net.TCPConn).SetReadBuffer(1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(c, "GET %sevents HTTP/1.1\r\nHost: %s\r\n\r\n", address.Path, address.Host); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waitFor waits until something has become true.
+func waitFor(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !is() {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come to be that " + what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -1,0 +1,255 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"nearfar/internal/rundir"
+)
+
+const (
+	// fresh is how long a look at the folder is good for, and how often it is looked at for a page that listens.
+	fresh = time.Second
+	// keep is how many contents of pages are held in memory.
+	keep = 8
+)
+
+// Folder is the pages of all runs of a folder: the list at "/" (its data at "/runs.json", "/history.json"), and for each run its
+// page at "/run/ID/". The folder is looked at again and again, so that new runs appear.
+type Folder struct {
+	path   string
+	root   *os.Root
+	source Source
+	browse document
+	live   document
+	every  time.Duration
+
+	mu      sync.Mutex // of the list
+	looked  time.Time
+	listing Listing
+	// runs holds what is known of each run directory, by id.
+	runs map[string]*known
+
+	// work is held while an answer or a document is made: one at a time is enough for one user.
+	work     sync.Mutex
+	contents []content
+	figures  map[string]figures
+}
+
+// known is a run directory with what the list says of it.
+type known struct {
+	place    place
+	run      Run
+	manifest *rundir.Manifest
+}
+
+// content is what the page of a run draws.
+type content struct {
+	id    string
+	stamp stamp
+	json  []byte
+}
+
+// NewFolder shows the runs in and below the folder with the pages that page.Browse and page.Live give.
+func NewFolder(browse, live []byte, folder string, source Source) (*Folder, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	f := &Folder{
+		path: folder, root: root, source: source, browse: newDocument(browse), live: newDocument(live), every: fresh,
+		runs: map[string]*known{}, figures: map[string]figures{},
+	}
+	if _, err := f.list(); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return f, nil
+}
+
+// Close gives the folder up.
+func (f *Folder) Close() error { return f.root.Close() }
+
+// Runs is how many run directories there are.
+func (f *Folder) Runs() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.listing.Runs)
+}
+
+func (f *Folder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/":
+		f.browse.write(w, r)
+	case "/runs.json":
+		listing, err := f.list()
+		f.writeDocument(w, r, listing, err)
+	case "/history.json":
+		history, err := f.history(question(r))
+		f.writeDocument(w, r, history, err)
+	case "/events":
+		f.follow(w, r, "runs", func() string { return f.fingerprint() })
+	default:
+		id, what, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/run/"), "/")
+		k, ok := f.find(id)
+		if !ok || !strings.HasPrefix(r.URL.Path, "/run/"+id+"/") {
+			refuse(w, http.StatusNotFound, "there is no such page")
+			return
+		}
+		f.serveRun(w, r, k, what)
+	}
+}
+
+func (f *Folder) serveRun(w http.ResponseWriter, r *http.Request, k known, what string) {
+	switch what {
+	case "":
+		f.live.write(w, r)
+	case "data.json":
+		made, err := f.content(k.place)
+		writeJSON(w, r, made, err)
+	case "events":
+		if k.run.State != rundir.Running { // nothing more will come: a page that is told so does not ask again
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		f.follow(w, r, "trial", func() string { return fmt.Sprint(look(f.root, k.place.path).stamp) })
+	default:
+		refuse(w, http.StatusNotFound, "there is no such page")
+	}
+}
+
+func (f *Folder) writeDocument(w http.ResponseWriter, r *http.Request, v any, err error) {
+	var data []byte
+	if err == nil {
+		data, err = json.Marshal(v)
+	}
+	writeJSON(w, r, data, err)
+}
+
+// follow tells one page whenever what is watched has changed.
+func (f *Folder) follow(w http.ResponseWriter, r *http.Request, name string, state func() string) {
+	events := make(chan event, 1)
+	last := state() // before the page knows that the stream is there, and fetches
+	go func() {
+		tick := time.NewTicker(f.every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-r.Context().Done():
+				return
+			case <-tick.C:
+			}
+			now := state()
+			if now == last {
+				continue
+			}
+			last = now
+			select {
+			case events <- event{name, nil}:
+			default: // one that says the same waits already
+			}
+		}
+	}()
+	stream(w, r, events)
+}
+
+// list gives the runs, newest first. It looks at the folder again where the last look is older than fresh.
+func (f *Folder) list() (Listing, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Since(f.looked) < f.every {
+		return f.listing, nil
+	}
+	places, cut, err := scan(f.root)
+	if err != nil {
+		return Listing{}, fmt.Errorf("the folder cannot be read: %w", err)
+	}
+	runs := map[string]*known{}
+	listing := Listing{Nearfar: "v1", Folder: f.path, Runs: []Run{}, Cut: cut}
+	for _, p := range places {
+		k, ok := f.runs[p.id]
+		if !ok || k.place.stamp != p.stamp || k.run.Error != "" {
+			k = &known{place: p}
+			k.run, k.manifest = describe(f.root, f.path, p)
+		}
+		runs[p.id] = k
+		listing.Runs = append(listing.Runs, k.run)
+	}
+	slices.SortStableFunc(listing.Runs, func(a, b Run) int { return b.when().Compare(a.when()) })
+	f.looked, f.listing, f.runs = time.Now(), listing, runs
+	return listing, nil
+}
+
+// when is what the list is sorted by.
+func (r Run) when() time.Time {
+	if r.Started.IsZero() {
+		return r.Changed
+	}
+	return r.Started
+}
+
+// fingerprint changes when the list does.
+func (f *Folder) fingerprint() string {
+	listing, err := f.list()
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for _, r := range listing.Runs {
+		fmt.Fprintln(&b, r.ID, r.State, r.Trials, r.Error, r.Changed.UnixNano())
+	}
+	return b.String()
+}
+
+// find looks a run up by its id; one that is new may not have been listed yet.
+func (f *Folder) find(id string) (known, bool) {
+	if _, err := f.list(); err != nil {
+		return known{}, false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	k, ok := f.runs[id]
+	if !ok {
+		return known{}, false
+	}
+	return *k, true
+}
+
+// content makes what the page of a run draws, or gives what was made of the same files.
+func (f *Folder) content(p place) ([]byte, error) {
+	f.work.Lock()
+	defer f.work.Unlock()
+	now := look(f.root, p.path) // before reading: what is written meanwhile makes it old
+	if now.broken != nil {
+		return nil, now.broken
+	}
+	i := slices.IndexFunc(f.contents, func(c content) bool { return c.id == p.id })
+	if i >= 0 && f.contents[i].stamp == now.stamp {
+		return f.contents[i].json, nil
+	}
+	if i >= 0 {
+		f.contents = slices.Delete(f.contents, i, i+1)
+	}
+	if err := safe(f.root, p.path); err != nil {
+		return nil, err
+	}
+	made, err := f.source.Document(filepathOf(f.path, p.path))
+	if err != nil {
+		return nil, err
+	}
+	if len(f.contents) == keep {
+		f.contents = slices.Delete(f.contents, 0, 1)
+	}
+	f.contents = append(f.contents, content{p.id, now.stamp, made})
+	return made, nil
+}
+
+// filepathOf is the path of a run for the system's calls.
+func filepathOf(folder, run string) string { return filepath.Join(folder, filepath.FromSlash(run)) }

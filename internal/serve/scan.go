@@ -1,0 +1,193 @@
+package serve
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The bounds of a folder. What lies beyond them is said to be left out.
+const (
+	maxDepth   = 5      // levels of folders below the one that is served
+	maxEntries = 50_000 // entries of all folders together
+	maxRuns    = 5000
+	// maxManifest and maxTrials bound the files of a run, in bytes.
+	maxManifest = 32 << 20
+	maxTrials   = 512 << 20
+)
+
+const (
+	manifestName = "run.json"
+	trialsName   = "trials.jsonl"
+)
+
+// place is where a run directory is and what its files were like when it was looked at.
+type place struct {
+	// id names the run in addresses, so that no path is ever taken from one.
+	id string
+	// path is below the folder, with slashes; "." is the folder itself.
+	path  string
+	stamp stamp
+	// broken says why it cannot be read; nil for one that looks well.
+	broken error
+}
+
+// stamp changes when a run's files do.
+type stamp struct {
+	manifestSize, trialsSize int64
+	manifest, trials         time.Time
+}
+
+// changed is when something was last written.
+func (s stamp) changed() time.Time {
+	if s.trials.After(s.manifest) {
+		return s.trials
+	}
+	return s.manifest
+}
+
+// scan finds the run directories in and below the folder. Symbolic links are not followed, nor is anything looked for inside
+// a run directory. cut says what was left out, or "".
+func scan(root *os.Root) (places []place, cut string, err error) {
+	entries := 0
+	var visit func(dir string, depth int) error
+	visit = func(dir string, depth int) error {
+		names, more, err := list(root, dir, maxEntries-entries)
+		if err != nil {
+			if dir == "." {
+				return err
+			}
+			return nil // it has gone meanwhile, or is somebody else's
+		}
+		entries += len(names)
+		if more {
+			cut = fmt.Sprintf("only the first %d files and folders were looked at", maxEntries)
+		}
+		if slices.ContainsFunc(names, func(e fs.DirEntry) bool { return e.Name() == manifestName || e.Name() == trialsName }) {
+			if len(places) >= maxRuns {
+				cut = fmt.Sprintf("only %d runs are listed", maxRuns)
+				return nil
+			}
+			places = append(places, look(root, dir))
+			return nil
+		}
+		for _, e := range names {
+			if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
+				continue
+			}
+			if depth == maxDepth {
+				cut = cmp.Or(cut, fmt.Sprintf("folders more than %d levels down were not looked at", maxDepth))
+				break
+			}
+			if err := visit(path.Join(dir, e.Name()), depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err = visit(".", 0)
+	return places, cut, err
+}
+
+// list gives at most so many entries of a folder, by name, and says whether there are more.
+func list(root *os.Root, dir string, most int) (entries []fs.DirEntry, more bool, err error) {
+	f, err := root.Open(dir)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	entries, err = f.ReadDir(most + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, false, err
+	}
+	if len(entries) > most {
+		entries, more = entries[:most], true
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, more, nil
+}
+
+// look takes the stamp of a run directory.
+func look(root *os.Root, dir string) place {
+	sum := sha256.Sum256([]byte(dir))
+	p := place{id: hex.EncodeToString(sum[:8]), path: dir}
+	manifest, err := regular(root, path.Join(dir, manifestName), maxManifest)
+	if err != nil {
+		p.broken = err
+		return p
+	}
+	p.stamp.manifestSize, p.stamp.manifest = manifest.Size(), manifest.ModTime()
+	trials, err := regular(root, path.Join(dir, trialsName), maxTrials)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // nothing has been measured yet
+	case err != nil:
+		p.broken = err
+	default:
+		p.stamp.trialsSize, p.stamp.trials = trials.Size(), trials.ModTime()
+	}
+	return p
+}
+
+// regular refuses what is no plain file of a bounded size: a link may lead anywhere, and a pipe may never end.
+func regular(root *os.Root, name string, most int64) (fs.FileInfo, error) {
+	info, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s is not there: %w", path.Base(name), fs.ErrNotExist)
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no plain file", path.Base(name))
+	case info.Size() > most:
+		return nil, fmt.Errorf("%s has %d bytes; at most %d are read", path.Base(name), info.Size(), most)
+	}
+	return info, nil
+}
+
+// safe refuses a run directory through which something outside the folder could be read: every folder on the way, and
+// everything in it, must be what it seems.
+func safe(root *os.Root, dir string) error {
+	for parent := dir; parent != "."; parent = path.Dir(parent) {
+		info, err := root.Lstat(parent)
+		if err != nil {
+			return err
+		}
+		if !info.IsDir() {
+			return fmt.Errorf("%s is no folder", parent)
+		}
+	}
+	entries := 0
+	var visit func(inside string, depth int) error
+	visit = func(inside string, depth int) error {
+		names, more, err := list(root, inside, maxEntries-entries)
+		if err != nil {
+			return err
+		}
+		entries += len(names)
+		if more || depth > maxDepth {
+			return fmt.Errorf("it holds more than %d files, or folders more than %d levels deep", maxEntries, maxDepth)
+		}
+		for _, e := range names {
+			name := path.Join(inside, e.Name())
+			if e.IsDir() {
+				err = visit(name, depth+1)
+			} else if !e.Type().IsRegular() {
+				err = fmt.Errorf("%s is a link, or no plain file: a run directory that holds one is not opened", strings.TrimPrefix(name, dir+"/"))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return visit(dir, 0)
+}

@@ -1,0 +1,11 @@
+package serve
+
+import "nearfar/internal/answer"
+
+// Source is where the content of the pages comes from. Paths are those of run directories.
+type Source struct {
+	// Answer makes the answer of a run.
+	Answer func(path string) (answer.Answer, error)
+	// Document makes the JSON document that the page of a run draws.
+	Document func(path string) ([]byte, error)
+}
