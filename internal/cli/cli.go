@@ -18,6 +18,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitGate        = 3
 	exitInterrupted = 130
 )
 
@@ -53,8 +54,12 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintln(stderr, "nearfar:", err)
 	var usage *usageError
-	if errors.As(err, &usage) {
+	var gate *gateError
+	switch {
+	case errors.As(err, &usage):
 		return exitUsage
+	case errors.As(err, &gate):
+		return exitGate
 	}
 	return exitFailed
 }
@@ -79,7 +84,11 @@ by how much, how surely, and which layer it comes from.`,
 	root.AddCommand(
 		a.runCommand(),
 		a.reportCommand(),
+		a.compareCommand(),
+		a.gateCommand(),
+		a.serveCommand(),
 		a.importCommand(),
+		a.historyCommand(),
 		a.engineCommand(),
 		a.schemaCommand(),
 		a.doctorCommand(),

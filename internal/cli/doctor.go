@@ -22,9 +22,9 @@ func (a *app) doctorCommand() *cobra.Command {
 			case err != nil:
 				fmt.Fprintf(a.stdout, "lab        no: %v\n", err)
 			case facts.UserNamespace:
-				fmt.Fprintf(a.stdout, "lab        yes, in a user namespace; wires: %s\n", facts.Wire)
+				fmt.Fprintf(a.stdout, "lab        yes, in a user namespace; wires: %s; %s\n", facts.Wire, ipVersions(facts))
 			default:
-				fmt.Fprintf(a.stdout, "lab        yes, as root; wires: %s\n", facts.Wire)
+				fmt.Fprintf(a.stdout, "lab        yes, as root; wires: %s; %s\n", facts.Wire, ipVersions(facts))
 			}
 			tools := newTools("")
 			for _, name := range tools.Names() {
@@ -46,4 +46,12 @@ func (a *app) doctorCommand() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// ipVersions says which versions of IP the hosts of a lab have.
+func ipVersions(f lab.Facts) string {
+	if f.HasIPv6() {
+		return "IPv4 and IPv6"
+	}
+	return "IPv4 only"
 }

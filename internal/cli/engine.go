@@ -192,7 +192,7 @@ func (c *engineRun) optionFlags(cmd *cobra.Command) {
 }
 
 func (c *engineRun) waitFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.params.Wait, "wait", engine.WaitBlock, "how both sides wait for a message: block, busy-poll, or spin")
+	cmd.Flags().StringVar(&c.params.Wait, "wait", engine.WaitBlock, "how both sides wait for a message: block, busy-poll (not of load), epoll, or spin")
 }
 
 func (c *engineRun) intervalFlag(cmd *cobra.Command) {

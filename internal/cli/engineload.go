@@ -31,6 +31,7 @@ then finds the highest rate that keeps it.`)
 	cmd.Flags().IntVar(&c.params.Connections, "connections", 1, "connections (over UDP: sockets) that take turns")
 	c.load.flags(cmd)
 	c.load.fileFlags(cmd)
+	c.waitFlag(cmd)
 	return cmd
 }
 

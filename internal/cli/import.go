@@ -13,30 +13,101 @@ import (
 	"nearfar/internal/tool"
 )
 
+// importOptions are the flags of import.
+type importOptions struct {
+	arms []string
+	tool string
+	json bool
+	run  importRunOptions
+}
+
 // importCommand reads outputs that were recorded elsewhere.
 func (a *app) importCommand() *cobra.Command {
-	var arm, toolName string
-	var asJSON bool
+	var o importOptions
 	cmd := &cobra.Command{
 		Use:   "import FILE...",
-		Short: "Read outputs recorded elsewhere, as trials",
+		Short: "Read outputs recorded elsewhere, as trials or as a run",
 		Long: `Read what sockperf, netperf, iperf3, ping, ntttcp or latte printed elsewhere, normalised: full round trips, base units.
-A file may hold a whole terminal session with several runs. "-" reads standard input.
-A run that failed is a trial with an error. The exit code is 1 if a file holds nothing that is recognised.`,
-		Args: usageArgs(cobra.MinimumNArgs(1)),
-		RunE: func(_ *cobra.Command, files []string) error {
-			if toolName != "" && !knownFormat(toolName) {
-				return &usageError{fmt.Errorf("--tool %q is not known; known are %s", toolName, strings.Join(tool.Formats(), ", "))}
+A file may hold a whole terminal session with several runs. "-" reads standard input, and a directory stands for its files.
+A run that failed is a trial with an error. The exit code is 1 if a file holds nothing that is recognised.
+
+With --run the trials become a run directory, of which report, compare and gate make the same as of a run that was
+measured here. Nothing says in which order the trials ran, so they are never paired; with one trial a side there is a
+difference, and no interval.`,
+		Example: `  nearfar import --json netperf.txt
+  nearfar import --run zones --arm one-set=set.txt --arm across=zones.txt
+  nearfar import --run zones --baseline one-set --arm across=results/across/ --arm one-set=results/set/ -f markdown
+  ssh host sockperf ping-pong -i 10.0.0.4 --tcp --full-rtt | nearfar import --arm near -`,
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if o.tool != "" && !knownFormat(o.tool) {
+				return &usageError{fmt.Errorf("--tool %q is not known; known are %s", o.tool, strings.Join(tool.Formats(), ", "))}
 			}
-			trials, failed := a.importFiles(files, arm, toolName)
-			err := a.printTrials(trials, asJSON)
-			return errors.Join(append([]error{err}, failed...)...)
+			if err := o.together(cmd); err != nil {
+				return &usageError{err}
+			}
+			arms, err := parseArms(o.arms)
+			if err != nil {
+				return &usageError{err}
+			}
+			named, err := sources(arms, files)
+			if err != nil {
+				return &usageError{err}
+			}
+			if o.run.name == "" {
+				trials, failed := a.importFiles(cmd.Context(), named, o.tool)
+				err := a.printTrials(trials, o.json)
+				return errors.Join(append([]error{err}, failed...)...)
+			}
+			names, err := armsOfRun(arms, named)
+			if err != nil {
+				return &usageError{err}
+			}
+			return a.importRun(cmd.Context(), named, names, o.tool, o.run)
 		},
 	}
-	cmd.Flags().StringVar(&arm, "arm", "", "the arm that the trials belong to")
-	cmd.Flags().StringVar(&toolName, "tool", "", "whose output it is, where that is not recognised: "+strings.Join(tool.Formats(), ", "))
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the trials as JSON")
+	f := cmd.Flags()
+	f.StringArrayVar(&o.arms, "arm", nil, "the arm that the trials of the FILE arguments belong to, or `NAME=FILE`; can be repeated. FILE may be a directory")
+	f.StringVar(&o.tool, "tool", "", "whose output it is, where that is not recognised: "+strings.Join(tool.Formats(), ", "))
+	f.BoolVar(&o.json, "json", false, "print the trials as JSON")
+	f.StringVar(&o.run.name, "run", "", "make a run directory of this `NAME`, and print its answer")
+	f.StringVar(&o.run.baseline, "baseline", "", "with --run: the `ARM` that the others are compared with (default: the first)")
+	f.StringVar(&o.run.question, "question", "", "with --run: the `TEXT` that heads the report")
+	f.StringVar(&o.run.workload, "workload", "", "with --run: one `NAME` for all that was measured (default: by tool, mode, protocol and message size)")
+	f.StringVar(&o.run.out, "out", "runs", "with --run: directory in which the run directory is made")
+	o.run.report.flags(f)
+	o.run.report.pages(f)
 	return cmd
+}
+
+// together refuses flags that mean nothing beside each other.
+func (o *importOptions) together(cmd *cobra.Command) error {
+	run := cmd.Flags().Changed("run")
+	if run && o.run.name == "" {
+		return errors.New("--run needs a name")
+	}
+	if run && o.json {
+		return errors.New("--json prints trials, and --run the answer: with --run write -f json")
+	}
+	for _, name := range []string{"baseline", "question", "workload", "out", "format", "output"} {
+		if !run && cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s goes with --run", name)
+		}
+	}
+	return nil
+}
+
+// armsOfRun lists the arms of a run: all files must belong to one.
+func armsOfRun(arms []armFlag, named []recording) ([]string, error) {
+	for _, r := range named {
+		if r.arm == "" {
+			return nil, fmt.Errorf("%s belongs to no arm: with --run write --arm NAME=%s", r.file, r.file)
+		}
+	}
+	var names []string
+	for _, arm := range arms {
+		names = append(names, arm.name)
+	}
+	return names, nil
 }
 
 func knownFormat(name string) bool {
@@ -46,32 +117,6 @@ func knownFormat(name string) bool {
 		}
 	}
 	return false
-}
-
-// importFiles reads the files into trials, counted over all of them, and says which files it could not read.
-func (a *app) importFiles(files []string, arm, toolName string) ([]result.Trial, []error) {
-	trials, failed := []result.Trial{}, []error(nil)
-	for _, name := range files {
-		data, err := a.readFile(name)
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		found, err := tool.Import(data, toolName)
-		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", name, err))
-			continue
-		}
-		for _, f := range found {
-			trial := result.Trial{Trial: len(trials) + 1, Arm: arm, Raw: []string{name}, Treatment: map[string]string{}}
-			trial.Record(f.Measurement)
-			if f.Err != nil {
-				trial.Error = f.Err.Error()
-			}
-			trials = append(trials, trial)
-		}
-	}
-	return trials, failed
 }
 
 func (a *app) printTrials(trials []result.Trial, asJSON bool) error {

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"nearfar/internal/export"
+	"nearfar/internal/page"
 	"nearfar/internal/report"
 )
 
@@ -15,6 +17,8 @@ import (
 type reportOptions struct {
 	format string
 	file   string
+	// html says that formatHTML is one of the formats.
+	html bool
 }
 
 func (o *reportOptions) flags(f *pflag.FlagSet) {
@@ -24,6 +28,12 @@ func (o *reportOptions) flags(f *pflag.FlagSet) {
 
 // check refuses an unknown format before anything is measured.
 func (o *reportOptions) check() error {
+	if o.html && o.format == formatHTML {
+		return page.Built()
+	}
+	if slices.Contains(export.Formats(), o.format) {
+		return &usageError{fmt.Errorf("--format %s: it is what `nearfar report` writes of a run that is there, see `nearfar report --help`", o.format)}
+	}
 	if !slices.Contains(report.Formats(), o.format) {
 		return &usageError{fmt.Errorf("--format %s: use one of %s", o.format, strings.Join(report.Formats(), ", "))}
 	}
@@ -37,14 +47,19 @@ func (a *app) reportCommand() *cobra.Command {
 		Short: "Print the answer of a run again",
 		Example: `  nearfar report runs/20261121T192200Z-overlay
   nearfar report -f markdown -o answer.md runs/20261121T192200Z-overlay
-  nearfar report -f csv runs/20261121T192200Z-overlay`,
+  nearfar report -f html -o answer.html runs/20261121T192200Z-overlay
+  nearfar report -f csv runs/20261121T192200Z-overlay
+  nearfar report -f parquet -o trials.parquet runs/*`,
 		Args: usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if slices.Contains(export.Formats(), o.format) {
+				return a.export(args, o)
+			}
 			if err := o.check(); err != nil {
 				return err
 			}
-			if len(args) > 1 && (o.format == "json" || o.file != "") {
-				return &usageError{fmt.Errorf("%d runs with -f json or -o: give one run at a time", len(args))}
+			if len(args) > 1 && (o.format == "json" || o.format == formatHTML || o.file != "") {
+				return &usageError{fmt.Errorf("%d runs with -f json, -f html or -o: give one run at a time", len(args))}
 			}
 			for i, path := range args {
 				ans, err := readAnswer(path)
@@ -62,5 +77,7 @@ func (a *app) reportCommand() *cobra.Command {
 		},
 	}
 	o.flags(cmd.Flags())
+	o.pages(cmd.Flags())
+	cmd.Flags().Lookup("format").Usage += "; for other programs: " + strings.Join(export.Formats(), ", ")
 	return cmd
 }

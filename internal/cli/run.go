@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,10 +30,13 @@ type runOptions struct {
 	resume string
 	dryRun bool
 	report reportOptions
+	watch  *watcher
+	// progress is one of progressModes.
+	progress string
 }
 
 func (a *app) runCommand() *cobra.Command {
-	var o runOptions
+	o := runOptions{watch: &watcher{}}
 	cmd := &cobra.Command{
 		Use:   "run [FILE]",
 		Short: "Measure what an experiment file declares, and print the answer",
@@ -44,12 +48,21 @@ Without FILE it takes experiment.yaml in the current directory.`,
   nearfar run --dry-run experiment.yaml
   nearfar run --blocks 20 --seed 7 --out /tmp/runs experiment.yaml
   nearfar run --resume runs/20261121T192200Z-overlay
+  nearfar run --progress plain experiment.yaml
+  nearfar run --watch experiment.yaml
   nearfar run -f json experiment.yaml | jq .comparisons`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := o.report.check(); err != nil {
 				return err
 			}
+			if o.progress, err = progressMode(a.stderr, o.progress); err != nil {
+				return err
+			}
+			if err := o.watch.open(cmd.Context(), cmd.Flags(), o.dryRun); err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, o.watch.close()) }()
 			if o.resume != "" {
 				if len(args) > 0 || cmd.Flags().Changed("blocks") || cmd.Flags().Changed("seed") || cmd.Flags().Changed("out") {
 					return &usageError{errors.New("--resume goes on with the run as it was declared: give it no FILE, --blocks, --seed or --out")}
@@ -85,7 +98,10 @@ Without FILE it takes experiment.yaml in the current directory.`,
 	f.StringVar(&o.out, "out", "runs", "directory in which the run directory is made")
 	f.StringVar(&o.resume, "resume", "", "go on with the run in this `DIRECTORY`")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the schedule, each command line and how long it will take; measure nothing")
+	f.StringVar(&o.progress, "progress", progressAuto, "how to tell how far the run is: "+strings.Join(progressModes(), ", "))
 	o.report.flags(f)
+	o.report.pages(f)
+	o.watch.flags(f)
 	return cmd
 }
 
@@ -104,7 +120,7 @@ func (a *app) readExperiment(file string) (*experiment.Experiment, error) {
 
 // start makes a new run.
 func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions) error {
-	s, err := a.setUp(ctx, e)
+	s, err := a.setUp(ctx, e, o.progress)
 	if err != nil {
 		return err
 	}
@@ -114,7 +130,7 @@ func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions)
 	}
 	dir, err := rundir.Create(o.out, rundir.Manifest{
 		Nearfar: "v1", Experiment: e, Seed: e.Schedule.Seed, Versions: s.versions(), Skipped: s.runner.Skipped(),
-		Hosts: labFacts(ctx, s.lab), State: rundir.Running, Started: time.Now().UTC(),
+		Hosts: labFacts(ctx, s.lab), Machine: machineName(), State: rundir.Running, Started: time.Now().UTC(),
 	})
 	if err != nil {
 		return fmt.Errorf("the run directory cannot be made: %w", err)
@@ -122,8 +138,20 @@ func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions)
 	return a.measure(ctx, s, dir, map[int]bool{}, o)
 }
 
+// machineName is what the machine calls itself, "" where it has no name.
+func machineName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
 // resume goes on with a run that was interrupted.
 func (a *app) resume(ctx context.Context, o runOptions) error {
+	if err := refuseImported(o.resume); err != nil {
+		return &usageError{err}
+	}
 	dir, err := rundir.Resume(o.resume)
 	if err != nil {
 		return &usageError{err}
@@ -139,7 +167,7 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	for _, t := range trials {
 		done[t.Trial] = true
 	}
-	s, err := a.setUp(ctx, e)
+	s, err := a.setUp(ctx, e, o.progress)
 	if err != nil {
 		return errors.Join(err, dir.Close())
 	}
@@ -147,6 +175,7 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	if o.dryRun {
 		return errors.Join(a.printPlan(s), dir.Close())
 	}
+	s.progress.before(trials)
 	if err := dir.Update(func(m *rundir.Manifest) { m.State = rundir.Running }); err != nil {
 		return errors.Join(err, dir.Close())
 	}
@@ -159,17 +188,19 @@ type setup struct {
 	lab        *lab.Lab
 	runner     *runner.Runner
 	progress   *progress
+	watch      *watcher // nil where nobody watches
 }
 
-func (a *app) setUp(ctx context.Context, e *experiment.Experiment) (*setup, error) {
+func (a *app) setUp(ctx context.Context, e *experiment.Experiment, progress string) (*setup, error) {
 	tools := newTools(newSecret())
-	p := newProgress(a.stderr, e)
-	p.note("making the hosts of %d arms", len(e.Arms))
+	p := newProgress(a.stderr, e, progress)
+	p.step("making the hosts of %d arms", len(e.Arms))
 	l, err := lab.Open(ctx, lab.Options{RateOnly: wiresOnlyShape(e)})
 	if err != nil {
 		return nil, err
 	}
-	s := &setup{experiment: e, lab: l, progress: p, runner: runner.New(e, tools, labStage{l}, runner.DefaultLimits(), p.event)}
+	s := &setup{experiment: e, lab: l, progress: p}
+	s.runner = runner.New(e, tools, labStage{l}, runner.DefaultLimits(), s.event)
 	if err := s.runner.Prepare(ctx); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -177,6 +208,12 @@ func (a *app) setUp(ctx context.Context, e *experiment.Experiment) (*setup, erro
 		p.note("workload %s is left out: %s", workload, reason)
 	}
 	return s, nil
+}
+
+// event follows the runner.
+func (s *setup) event(e runner.Event) {
+	s.watch.event(e) // first: it only wakes the pages, whose work then falls into the pause as well
+	s.progress.event(e)
 }
 
 func (s *setup) close(stderr interface{ Write([]byte) (int, error) }) {
@@ -193,6 +230,9 @@ func (s *setup) versions() map[string]string {
 
 // measure runs what is left of the schedule, closes the run and prints the answer, also after an interrupt.
 func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, done map[int]bool, o runOptions) error {
+	o.watch.begin(s, dir, len(done))
+	defer o.watch.end(ctx, a.stderr, dir)
+	defer s.progress.end() // after a panic too
 	runErr := s.runner.Run(ctx, dir, done)
 	s.progress.end()
 	state := rundir.Complete
@@ -254,6 +294,9 @@ func readAnswer(path string) (answer.Answer, error) {
 
 // writeReport prints the answer to where the options say.
 func (a *app) writeReport(ans answer.Answer, o reportOptions) (err error) {
+	if o.format == formatHTML {
+		return a.writePage(ans, o)
+	}
 	w := a.stdout
 	if o.file != "" {
 		f, createErr := os.Create(o.file)
@@ -263,7 +306,7 @@ func (a *app) writeReport(ans answer.Answer, o reportOptions) (err error) {
 		defer func() { err = errors.Join(err, f.Close()) }()
 		w = f
 	}
-	return report.Write(w, ans, report.Options{Format: o.format, Color: o.file == "" && wantsColor(a.stdout)})
+	return report.Write(w, ans, reportScreen(o.format, w))
 }
 
 // drawSeed draws a seed that is never 0.

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"nearfar/internal/engine"
+	"nearfar/internal/export"
+	"nearfar/internal/rundir"
+)
+
+// export writes runs for other programs, all into one file or to standard output.
+func (a *app) export(paths []string, o reportOptions) error {
+	if o.file == "" && export.IsBinary(o.format) && isTerminal(a.stdout) {
+		return &usageError{fmt.Errorf("-f %s is nothing for a terminal: give it a file with -o, or a pipe", o.format)}
+	}
+	var runs []*rundir.Dir
+	for _, path := range paths {
+		run, err := rundir.Open(path)
+		if err != nil {
+			return &usageError{err}
+		}
+		runs = append(runs, run)
+	}
+	write, err := exporter(runs, o.format)
+	if err != nil {
+		return err
+	}
+	if o.file == "" {
+		return write(a.stdout)
+	}
+	return writeWhole(o.file, write)
+}
+
+// exporter gives what writes the runs in the format.
+func exporter(runs []*rundir.Dir, format string) (func(io.Writer) error, error) {
+	switch format {
+	case export.ParquetTrials:
+		return func(w io.Writer) error { return export.Trials(w, engine.Version(), runs) }, nil
+	case export.ParquetHistograms:
+		return func(w io.Writer) error { return export.Histograms(w, engine.Version(), runs) }, nil
+	}
+	var answered []export.Answered
+	for _, run := range runs {
+		ans, err := readAnswer(run.Path)
+		if err != nil {
+			return nil, err
+		}
+		m := run.Manifest()
+		name, err := export.RunName(run.Path)
+		if err != nil {
+			return nil, err
+		}
+		answered = append(answered, export.Answered{Run: name, Experiment: m.Experiment.Name, Started: m.Started, Answer: ans})
+	}
+	return func(w io.Writer) error { return export.OpenMetrics(w, answered) }, nil
+}
+
+// writeWhole writes a file. One that could not be written whole is removed: a program would take the part for all.
+func writeWhole(name string, write func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	info, statErr := f.Stat()
+	err = errors.Join(write(f), f.Close())
+	if err != nil && statErr == nil && info.Mode().IsRegular() {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}
+
+// isTerminal says whether somebody looks at what is written.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"nearfar/internal/history"
+	"nearfar/internal/report"
+	"nearfar/internal/result"
+)
+
+// historyOptions are the flags of history.
+type historyOptions struct {
+	machine, experiment, workload, arm string
+	metric, since                      string
+	limit                              int
+	rebuild                            bool
+	database                           string
+	push                               bool
+	format, file                       string
+}
+
+const (
+	// defaultRuns is how many of the latest runs are shown; maxHistory is how many can be.
+	defaultRuns = 100
+	maxHistory  = 10_000
+)
+
+func (a *app) historyCommand() *cobra.Command {
+	var o historyOptions
+	cmd := &cobra.Command{
+		Use:   "history [DIR]",
+		Short: "Follow a figure over all runs of a directory, with changes marked",
+		Long: `History prints one figure of each run, the oldest first, and marks where its level moved. Without --metric it is the figure that
+a report shows first of each workload. Only runs that mean the same are in one series: same machine, tool, mode, protocol,
+message size and definition. What else was not as in the run before, such as a tool's version, is listed beside.
+
+Without DIR it takes runs in the current directory. An index of the runs is kept in your cache directory. It is brought up to
+date each time and can be made anew with --rebuild.
+
+With --db the runs are in a team's PostgreSQL database: --push copies those of DIR into it. The password comes from
+PGPASSWORD, ~/.pgpass or a service file, as with psql.`,
+		Example: `  nearfar history
+  nearfar history --workload rr-1k --arm vxlan --metric rtt.p99 runs
+  nearfar history --since 2026-11-01 -f csv -o history.csv
+  nearfar history --db postgres://nearfar@db.example/nearfar --push runs
+  nearfar history --db postgres://nearfar@db.example/nearfar --experiment overlay`,
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q, err := o.query()
+			if err != nil {
+				return &usageError{err}
+			}
+			switch {
+			case o.push && o.database == "":
+				return &usageError{errors.New("--push goes with --db, which says where to")}
+			case o.database != "" && !o.push && len(args) > 0:
+				return &usageError{fmt.Errorf("with --db the runs come from the database: leave %s away, or copy its runs with --push", args[0])}
+			case o.database != "" && !o.push && o.rebuild:
+				return &usageError{errors.New("--rebuild is about the index of a directory; with --db there is none")}
+			}
+			dir := "runs"
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			return a.history(cmd.Context(), dir, o, q)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.metric, "metric", "", "the `METRIC.STAT` to follow, such as rtt.p99 or goodput (default: what a report shows first)")
+	f.StringVar(&o.workload, "workload", "", "only this `WORKLOAD`")
+	f.StringVar(&o.arm, "arm", "", "only this `ARM`")
+	f.StringVar(&o.experiment, "experiment", "", "only the experiment of this `NAME`")
+	f.StringVar(&o.machine, "machine", "", "only runs that this `MACHINE` measured")
+	f.StringVar(&o.since, "since", "", "only runs that began on this `DATE` or later (2026-11-21, or 2026-11-21T19:22:00Z)")
+	f.IntVar(&o.limit, "limit", defaultRuns, "how many of the latest runs")
+	f.BoolVar(&o.rebuild, "rebuild", false, "read every run again")
+	f.StringVar(&o.database, "db", "", "a team's database: `postgres://USER@HOST/DATABASE`")
+	f.BoolVar(&o.push, "push", false, "copy the runs of DIR into the database first")
+	f.StringVarP(&o.format, "format", "f", "terminal", "form of the answer: "+strings.Join(report.HistoryFormats(), ", "))
+	f.StringVarP(&o.file, "output", "o", "", "write the answer to this `FILE` instead of standard output")
+	return cmd
+}
+
+// query checks the flags and gives what they ask for.
+func (o *historyOptions) query() (history.Query, error) {
+	if !slices.Contains(report.HistoryFormats(), o.format) {
+		return history.Query{}, fmt.Errorf("--format %s: use one of %s", o.format, strings.Join(report.HistoryFormats(), ", "))
+	}
+	if o.limit < 1 || o.limit > maxHistory {
+		return history.Query{}, fmt.Errorf("--limit %d: must be from 1 to %d", o.limit, maxHistory)
+	}
+	q := history.Query{Machine: o.machine, Experiment: o.experiment, Workload: o.workload, Arm: o.arm, Limit: o.limit}
+	if o.metric != "" {
+		q.Metric, q.Stat, _ = strings.Cut(o.metric, ".")
+		if _, known := result.UnitOf(q.Metric); !known {
+			return history.Query{}, fmt.Errorf("--metric %q: write a metric, and its statistic if it has any: rtt.p50, response_time.p99, goodput, loss", o.metric)
+		}
+	}
+	if o.since != "" {
+		since, err := time.Parse(time.DateOnly, o.since)
+		if err != nil {
+			since, err = time.Parse(time.RFC3339, o.since)
+		}
+		if err != nil {
+			return history.Query{}, fmt.Errorf("--since %q: write a date such as 2026-11-21, or a time such as 2026-11-21T19:22:00Z", o.since)
+		}
+		q.Since = since
+	}
+	return q, nil
+}
+
+// history answers from a directory's index or from a database.
+func (a *app) history(ctx context.Context, dir string, o historyOptions, q history.Query) (err error) {
+	if o.database == "" {
+		index, err := openHistory(ctx, dir, o.rebuild)
+		if err != nil {
+			return err
+		}
+		return errors.Join(a.answerHistory(ctx, index, o, q), index.Close())
+	}
+	database, err := history.OpenDatabase(ctx, o.database)
+	var address *history.AddressError
+	if errors.As(err, &address) {
+		return &usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, database.Close()) }()
+	if o.push {
+		if err := a.pushHistory(ctx, dir, o.rebuild, database); err != nil {
+			return err
+		}
+	}
+	return a.answerHistory(ctx, database, o, q)
+}
+
+// openHistory opens the index of a directory of runs.
+func openHistory(ctx context.Context, dir string, rebuild bool) (*history.Index, error) {
+	if info, err := os.Stat(dir); err != nil {
+		return nil, &usageError{fmt.Errorf("no directory of runs: %w", err)}
+	} else if !info.IsDir() {
+		return nil, &usageError{fmt.Errorf("%s is no directory of runs", dir)}
+	}
+	// Without a cache directory, as in some containers, every run is read each time.
+	cache, err := history.CachePath(dir)
+	if err != nil {
+		cache = ""
+	}
+	index, err := history.OpenDirectory(ctx, dir, cache, rebuild)
+	var single *history.SingleRunError
+	if errors.As(err, &single) {
+		return nil, &usageError{err}
+	}
+	return index, err
+}
+
+func (a *app) pushHistory(ctx context.Context, dir string, rebuild bool, database *history.Index) (err error) {
+	index, err := openHistory(ctx, dir, rebuild)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, index.Close()) }()
+	machine, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("this machine has no name to keep the runs under: %w", err)
+	}
+	copied, all, err := index.Push(ctx, database, machine)
+	if err != nil {
+		return err
+	}
+	for _, warning := range index.Warnings() {
+		fmt.Fprintln(a.stderr, "nearfar:", cell(warning))
+	}
+	fmt.Fprintf(a.stderr, "nearfar: copied %d of %d runs; the others were there\n", copied, all)
+	return nil
+}
+
+// answerHistory asks and prints.
+func (a *app) answerHistory(ctx context.Context, index *history.Index, o historyOptions, q history.Query) (err error) {
+	d, err := index.Ask(ctx, q)
+	var nothing *history.NothingError
+	if errors.As(err, &nothing) {
+		return &usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	w := a.stdout
+	if o.file != "" {
+		f, createErr := os.Create(o.file)
+		if createErr != nil {
+			return createErr
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		w = f
+	}
+	return report.WriteHistory(w, d, reportScreen(o.format, w))
+}

@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/history"
+	"nearfar/internal/result"
+	"nearfar/internal/rundir"
+)
+
+var updateHistory = flag.Bool("update-history", false, "rewrite the golden files of history")
+
+// writeHistory makes 14 runs, one a day, in a directory called runs. From the ninth on the tool has another version and the round
+// trips take longer; the arm's name does harm where it can.
+func writeHistory(t *testing.T) (parent string) {
+	t.Helper()
+	parent = t.TempDir()
+	t.Chdir(parent)
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(parent, "cache"))
+	t.Setenv("LC_ALL", "C")
+	r := rand.New(rand.NewPCG(1, 1))
+	for day := range 14 {
+		version, level := "0.1.0", 8e-6
+		if day >= 8 {
+			version, level = "0.2.0", 9.5e-6
+		}
+		arms := []string{"l2", "=cmd|'/C calc'!A0 <script>\x1b[31m"}
+		d, err := rundir.Create("runs", rundir.Manifest{
+			Nearfar: "v1", Seed: 1, State: rundir.Complete, Started: time.Date(2026, 11, 1+day, 6, 30, 0, 0, time.UTC), Machine: "bench-1",
+			Versions: map[string]string{"nearfar": "0.1.0"},
+			Experiment: &experiment.Experiment{Name: "overlay", Baseline: "l2", Arms: []experiment.Arm{{Name: arms[0]}, {Name: arms[1]}},
+				Workloads: []experiment.Workload{{Name: "rr-1k", Tool: "native", Mode: "rr"}}, Schedule: experiment.Schedule{Blocks: 7, Seed: 1}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		drift, size := 1+0.004*r.NormFloat64(), 1024
+		for i := range 14 {
+			value := level * drift * (1 + 0.003*r.NormFloat64()) * float64(1+i%2)
+			if err := d.Append(result.Trial{
+				Trial: i + 1, Block: 1 + i/2, Arm: arms[i%2], Workload: "rr-1k", Tool: result.ToolVersion{Name: "native", Version: version}, Mode: "rr",
+				Protocol: "tcp", MessageBytes: &size, DurationSeconds: 2, ReportedAs: "rtt", Definition: "rtt",
+				Metrics: []result.Metric{{Name: "rtt", Stat: "p50", Unit: "s", Value: value}},
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return parent
+}
+
+// command runs the command line and gives what it printed.
+func command(t *testing.T, wantCode int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, errors bytes.Buffer
+	if code := Main(args, strings.NewReader(""), &out, &errors); code != wantCode {
+		t.Fatalf("nearfar %s: exit code %d, want %d\n%s", strings.Join(args, " "), code, wantCode, errors.String())
+	}
+	return out.String(), errors.String()
+}
+
+// TestHistoryGolden: each form, with a change, a version that differs and a hostile name.
+func TestHistoryGolden(t *testing.T) {
+	golden, err := filepath.Abs(filepath.Join("testdata", "history"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeHistory(t)
+	for _, format := range []string{"terminal", "markdown", "csv", "json"} {
+		t.Run(format, func(t *testing.T) {
+			got, _ := command(t, exitDone, "history", "-f", format)
+			name := filepath.Join(golden, format+".txt")
+			if *updateHistory {
+				if err := os.MkdirAll(golden, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if strings.Contains(got, "\x1b") {
+				t.Error("a terminal would act on it")
+			}
+			if format == "terminal" {
+				for line := range strings.Lines(got) {
+					if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 80 {
+						t.Errorf("a line of %d columns: %s", n, line)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestHistoryForms: the JSON has the change where it is, and the spreadsheet form has a row for each run and no formula.
+func TestHistoryForms(t *testing.T) {
+	writeHistory(t)
+	out, _ := command(t, exitDone, "history", "--arm", "l2", "-f", "json", "runs")
+	var d history.Document
+	if err := json.Unmarshal([]byte(out), &d); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Series) != 1 || len(d.Series[0].Points) != 14 || len(d.Series[0].Changes) != 1 || d.Series[0].Changes[0].Point != 8 || d.Series[0].Machine != "bench-1" {
+		t.Errorf("%+v", d)
+	}
+	if differs := d.Series[0].Points[8].Differs; len(differs) != 1 || differs[0] != "tool: native 0.2.0, was native 0.1.0" {
+		t.Errorf("differs %q", differs)
+	}
+	out, _ = command(t, exitDone, "history", "-f", "csv", "--since", "2026-11-05", "--limit", "3")
+	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+	if err != nil || len(rows) != 1+2*3 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for _, row := range rows {
+		for _, cell := range row {
+			if strings.HasPrefix(cell, "=") {
+				t.Errorf("a spreadsheet would calculate %q", cell)
+			}
+		}
+	}
+	command(t, exitDone, "history", "-o", "out.txt", "-f", "markdown")
+	if text, err := os.ReadFile("out.txt"); err != nil || !strings.Contains(string(text), "| started") {
+		t.Errorf("out.txt: %q, %v", text, err)
+	}
+}
+
+// TestHistoryUsage: each mistake says what would be right.
+func TestHistoryUsage(t *testing.T) {
+	parent := writeHistory(t)
+	entries, err := os.ReadDir("runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"no such file", []string{"nowhere"}},
+		{"is a single run", []string{filepath.Join(parent, "runs", entries[0].Name())}},
+		{"use one of terminal, markdown, csv, json", []string{"-f", "html"}},
+		{"--limit 0", []string{"--limit", "0"}},
+		{"write a date such as", []string{"--since", "yesterday"}},
+		{`there are "=cmd`, []string{"--arm", "l3"}},
+		{"write a metric, and its statistic", []string{"--metric", "p99"}},
+		{`there are "rtt.p50"`, []string{"--metric", "rtt.p99"}},
+		{"--push goes with --db", []string{"--push"}},
+		{"leave runs away", []string{"--db", "postgres://x/y", "runs"}},
+		{"holds a password", []string{"--db", "postgres://me:geheim@x/y"}},
+		{"accepts at most 1 arg", []string{"a", "b"}},
+	} {
+		_, stderr := command(t, exitUsage, append([]string{"history"}, c.args...)...)
+		if !strings.Contains(stderr, c.want) || strings.Contains(stderr, "geheim") {
+			t.Errorf("%v: %s", c.args, stderr)
+		}
+	}
+	// A server that is not there is no wrong usage.
+	_, stderr := command(t, exitFailed, "history", "--db", "postgres://me@/db?host="+parent)
+	if !strings.Contains(stderr, "postgres://me@") {
+		t.Error(stderr)
+	}
+}
+
+// TestHistoryWithoutACache: nothing is left behind in the directory of runs, which may be read-only, nor elsewhere.
+func TestHistoryWithoutACache(t *testing.T) {
+	writeHistory(t)
+	t.Setenv("XDG_CACHE_HOME", "")
+	t.Setenv("HOME", "")
+	out, _ := command(t, exitDone, "history", "--arm", "l2", "-f", "json")
+	if !strings.Contains(out, `"changes": [`) {
+		t.Error(out)
+	}
+	entries, err := os.ReadDir("runs")
+	if err != nil || len(entries) != 14 {
+		t.Errorf("%d entries in runs, %v", len(entries), err)
+	}
+}
+
+// TestReportForOtherPrograms: the exports come out of report, several runs in one file, and are whole or not there.
+func TestReportForOtherPrograms(t *testing.T) {
+	writeHistory(t)
+	runs, err := filepath.Glob(filepath.Join("runs", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	command(t, exitDone, append([]string{"report", "-f", "parquet", "-o", "x.parquet"}, runs...)...)
+	if data, err := os.ReadFile("x.parquet"); err != nil || !bytes.HasPrefix(data, []byte("PAR1")) || !bytes.HasSuffix(data, []byte("PAR1")) {
+		t.Errorf("x.parquet is no parquet file: %v", err)
+	}
+	// A pipe takes the same.
+	if out, _ := command(t, exitDone, "report", "-f", "parquet", runs[0]); !strings.HasPrefix(out, "PAR1") {
+		t.Errorf("%.20q", out)
+	}
+	out, _ := command(t, exitDone, append([]string{"report", "-f", "openmetrics"}, runs...)...)
+	if strings.Count(out, "\nnearfar_run_info{") != len(runs) || !strings.HasSuffix(out, "# EOF\n") || strings.Contains(out, "\x1b") {
+		t.Error(out)
+	}
+	name := filepath.Join(runs[0], "trials.jsonl")
+	if err := os.WriteFile(name, []byte("{}\nnot json\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr := command(t, exitFailed, "report", "-f", "parquet", "-o", "broken.parquet", runs[0])
+	if !strings.Contains(stderr, "trials.jsonl:2") {
+		t.Error(stderr)
+	}
+	if _, err := os.Stat("broken.parquet"); !os.IsNotExist(err) {
+		t.Errorf("half a file was left: %v", err)
+	}
+	command(t, exitUsage, "report", "-f", "parquet", "-o", "x.parquet", "nowhere")
+	_, stderr = command(t, exitUsage, "run", "-f", "parquet", "x.yaml")
+	if !strings.Contains(stderr, "nearfar report") {
+		t.Error(stderr)
+	}
+}

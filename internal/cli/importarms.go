@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// recording is a file that is to be read, and the arm that it belongs to.
+type recording struct{ arm, file string }
+
+// armFlag is one --arm: NAME for the FILE arguments, or NAME=FILE.
+type armFlag struct{ name, path string }
+
+// parseArmFlag reads NAME or NAME=FILE. What follows the first "=" is the path, whatever it holds.
+func parseArmFlag(text string) (armFlag, error) {
+	name, path, with := strings.Cut(text, "=")
+	switch {
+	case with && name == "":
+		return armFlag{}, fmt.Errorf("--arm %q names no arm: write --arm NAME=FILE", text)
+	case with && path == "":
+		return armFlag{}, fmt.Errorf("--arm %q names no file: write --arm NAME=FILE", text)
+	}
+	return armFlag{name, path}, nil
+}
+
+// parseArms reads the --arm flags. An arm is there once, so that a slip of the hand does not make one arm of two.
+func parseArms(texts []string) ([]armFlag, error) {
+	var arms []armFlag
+	for _, text := range texts {
+		arm, err := parseArmFlag(text)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(arms, func(a armFlag) bool { return a.name == arm.name }) {
+			return nil, fmt.Errorf("--arm %q is there twice: put the files of an arm into one directory, and write --arm NAME=DIRECTORY", arm.name)
+		}
+		arms = append(arms, arm)
+	}
+	return arms, nil
+}
+
+// sources puts together what the FILE arguments and the arms name: the FILE arguments are those of the arm without a path.
+// Paths may be directories.
+func sources(arms []armFlag, files []string) ([]recording, error) {
+	var all []recording
+	plain := -1
+	for i, arm := range arms {
+		switch {
+		case arm.path != "":
+			all = append(all, recording{arm.name, arm.path})
+		case plain >= 0:
+			return nil, fmt.Errorf("the FILE arguments cannot be those of two arms, %q and %q: write --arm NAME=FILE", arms[plain].name, arm.name)
+		case len(files) == 0:
+			return nil, fmt.Errorf("--arm %q has no file: write --arm NAME=FILE, or name a FILE", arm.name)
+		default:
+			plain = i
+			all = append(all, ofArm(arm.name, files)...)
+		}
+	}
+	if plain < 0 {
+		all = append(all, ofArm("", files)...)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("no file is named: write nearfar import FILE..., or --arm NAME=FILE\nSee 'nearfar import --help'")
+	}
+	return all, nil
+}
+
+func ofArm(arm string, files []string) []recording {
+	var all []recording
+	for _, file := range files {
+		all = append(all, recording{arm, file})
+	}
+	return all
+}
+
+// expand puts the files of a directory in its place: all plain files that are not hidden, by name.
+func expand(named []recording) ([]recording, []error) {
+	var all []recording
+	var failed []error
+	for _, r := range named {
+		info, err := os.Stat(r.file)
+		if r.file == "-" || err != nil || !info.IsDir() {
+			all = append(all, r) // that it is not there is said by whoever reads it
+			continue
+		}
+		files, err := plainFiles(r.file)
+		if err == nil && len(files) == 0 {
+			err = fmt.Errorf("%s: the directory holds no file", r.file)
+		}
+		if err != nil {
+			failed = append(failed, err)
+		}
+		all = append(all, ofArm(r.arm, files)...)
+	}
+	return all, failed
+}
+
+func plainFiles(directory string) ([]string, error) {
+	entries, err := os.ReadDir(directory) // sorted by name
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, entry := range entries {
+		path := filepath.Join(directory, entry.Name())
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) { // gone meanwhile, or a link to nothing
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if info.Mode().IsRegular() && !strings.HasPrefix(entry.Name(), ".") {
+			files = append(files, path)
+		}
+	}
+	return files, nil
+}

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"golang.org/x/term"
+)
+
+// leastLiveWidth and leastLiveHeight are the smallest terminal that the live view is drawn on.
+const (
+	leastLiveWidth  = 20
+	leastLiveHeight = 4
+)
+
+// liveEndPatience is how long the end of the view is waited for: a terminal that was halted (Ctrl-S) takes nothing.
+const liveEndPatience = 2 * time.Second
+
+// liveObstacle says why no live view can be shown on w, or "".
+func liveObstacle(w io.Writer) string {
+	f, ok := terminalFile(w)
+	if !ok {
+		return "standard error is no terminal"
+	}
+	switch name := os.Getenv("TERM"); {
+	case name == "dumb":
+		return "the terminal can only print lines (TERM=dumb)"
+	case name == "" && runtime.GOOS != "windows":
+		return "TERM does not say what the terminal can do"
+	}
+	if width, height, err := term.GetSize(int(f.Fd())); err != nil || width < leastLiveWidth || height < leastLiveHeight {
+		return fmt.Sprintf("the terminal is smaller than %d columns and %d lines", leastLiveWidth, leastLiveHeight)
+	}
+	if !foreground(f) {
+		return "nearfar runs in the background"
+	}
+	return ""
+}
+
+// live draws a view of the run on a terminal. It reads no keys and leaves Ctrl-C to the terminal, so that nothing that goes
+// wrong here can keep a run from being interrupted.
+type live struct {
+	terminal *os.File
+	look     look
+
+	mu    sync.Mutex
+	state liveState
+	// program is nil while nothing is drawn; done is closed when it has ended, for whatever reason.
+	program *tea.Program
+	done    chan struct{}
+	restore func()
+	// failed is why a program ended that nobody had ended. After that nothing is drawn any more.
+	failed error
+	// suspended says that Ctrl-Z is stopping nearfar; stopJobs ends the following of that.
+	suspended bool
+	stopJobs  func()
+}
+
+// newLive makes a view of the state. w is a terminal.
+func newLive(w io.Writer, s liveState) *live {
+	f, _ := terminalFile(w)
+	return &live{terminal: f, state: s, look: look{unicode: unicodeLocale(os.Getenv), color: wantsColor(w)}}
+}
+
+// begin starts to draw.
+func (l *live) begin() {
+	l.resume()
+	l.stopJobs = followJobs(l)
+}
+
+// show gives the view another state, and draws again where nearfar came back from the background. It never waits for the
+// terminal.
+func (l *live) show(s liveState) {
+	l.mu.Lock()
+	l.state = s
+	l.mu.Unlock()
+	l.resume()
+}
+
+func (l *live) latest() liveState {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state
+}
+
+// drawing says whether the view stands on the terminal.
+func (l *live) drawing() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.program == nil {
+		return false
+	}
+	select {
+	case <-l.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// resume draws, unless it does already or cannot: in the background the terminal belongs to others.
+func (l *live) resume() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.program != nil || l.failed != nil || l.suspended || !foreground(l.terminal) {
+		return
+	}
+	width, height, err := term.GetSize(int(l.terminal.Fd()))
+	if err != nil {
+		l.failed = err
+		return
+	}
+	profile := colorprofile.ASCII
+	if l.look.color {
+		profile = colorprofile.ANSI
+	}
+	// The first picture is made by the program, when it learns the size: it survives a panic there.
+	model := liveModel{read: l.latest, state: l.state, now: time.Now(), look: l.look, width: width, height: height}
+	l.restore = silence(l.terminal)
+	l.program = tea.NewProgram(model,
+		tea.WithOutput(l.terminal), tea.WithInput(nil), tea.WithoutSignalHandler(), tea.WithColorProfile(profile), tea.WithFPS(liveFPS))
+	l.done = make(chan struct{})
+	go l.run(l.program, l.done)
+}
+
+// run draws until the program ends, and takes the picture away.
+func (l *live) run(p *tea.Program, done chan struct{}) {
+	defer close(done)
+	last, err := p.Run()
+	if err != nil {
+		l.mu.Lock()
+		l.failed = err
+		l.mu.Unlock()
+		return
+	}
+	// The renderer leaves the cursor in the first column of the last line (ECMA-48: CUU, ED).
+	up := ""
+	if m, ok := last.(liveModel); ok && m.lines() > 1 {
+		up = fmt.Sprintf("\x1b[%dA", m.lines()-1)
+	}
+	fmt.Fprint(l.terminal, "\r"+up+"\x1b[J")
+}
+
+// liveFPS is how often a second the renderer looks whether the picture has changed. It changes once a second.
+const liveFPS = 2
+
+// suspend takes the picture away, calls stop, and draws again.
+func (l *live) suspend(stop func()) {
+	l.setSuspended(true)
+	l.pause()
+	stop()
+	l.setSuspended(false)
+	l.resume()
+}
+
+func (l *live) setSuspended(suspended bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.suspended = suspended
+}
+
+// pause takes the picture away and leaves the terminal as it was.
+func (l *live) pause() {
+	l.mu.Lock()
+	program, done, restore := l.program, l.done, l.restore
+	l.program, l.restore = nil, nil
+	l.mu.Unlock()
+	if program == nil {
+		return
+	}
+	go program.Send(liveEndMsg{}) // a halted terminal blocks it
+	select {
+	case <-done:
+	case <-time.After(liveEndPatience):
+		go program.Kill()
+	}
+	restore()
+}
+
+// end takes the view away for good. The error says why it ended before, if it did.
+func (l *live) end() error {
+	if l.stopJobs != nil {
+		l.stopJobs()
+	}
+	l.pause()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed != nil && !errors.Is(l.failed, tea.ErrProgramKilled) || errors.Is(l.failed, tea.ErrProgramPanic) {
+		return l.failed
+	}
+	return nil
+}

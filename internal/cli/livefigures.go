@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+)
+
+// figuresShare is the part of the time that may go into figures for the live view: 5 %. With few trials they are made
+// after each; with thousands, less often.
+const figuresShare = 20
+
+// figures makes what the live view shows of the trials.
+type figures struct {
+	experiment *experiment.Experiment
+	latest     *liveFigures
+	// last is when latest was made, cost how long that took.
+	last time.Time
+	cost time.Duration
+}
+
+func newFigures(e *experiment.Experiment) *figures {
+	return &figures{experiment: e, latest: &liveFigures{}}
+}
+
+// update makes the figures anew, unless that was done a short while ago. force does it anyway.
+func (f *figures) update(trials []result.Trial, now time.Time, force bool) {
+	if !force && now.Sub(f.last) < figuresShare*f.cost || len(trials) == f.latest.trials {
+		return
+	}
+	begin := time.Now()
+	f.latest = newLiveFigures(f.experiment, trials)
+	f.cost, f.last = time.Since(begin), now
+}
+
+// liveFigures are what is known after some of the trials. They are not changed once made.
+type liveFigures struct {
+	trials    int
+	workloads []liveWorkload
+	// failures are the last failed trials, the latest first; failed is how many there are.
+	failures []result.Trial
+	failed   int
+	warnings []answer.Warning
+}
+
+// liveWorkload is a workload with the quantity that is shown of it: its most telling one.
+type liveWorkload struct {
+	name     string
+	quantity answer.Quantity
+	arms     []liveArm
+}
+
+// liveArm is a row of the view.
+type liveArm struct {
+	name     string
+	baseline bool
+	// series has a value for each block up to the last that ran; NaN where there is none.
+	series []float64
+	// figure is nil before the first good trial, comparison for the baseline and where nothing can be compared.
+	figure     *answer.Figure
+	comparison *answer.Comparison
+	failed     int
+}
+
+// maxFailuresKept is how many failed trials the view knows.
+const maxFailuresKept = 3
+
+// newLiveFigures makes the figures as the report would if the run ended now.
+func newLiveFigures(e *experiment.Experiment, trials []result.Trial) *liveFigures {
+	a := answer.Make(answer.Input{Experiment: e, Trials: trials, Seed: e.Schedule.Seed})
+	out := &liveFigures{trials: len(trials), failed: a.Failed}
+	for _, w := range a.Warnings {
+		// The table says which trials failed, and that blocks are few. Layers are reckoned when the trials are there.
+		if w.Code != "too-few-blocks" && w.Code != "failed-trials" && !strings.HasPrefix(w.Code, "layers-") {
+			out.warnings = append(out.warnings, w)
+		}
+	}
+	for i := len(trials) - 1; i >= 0 && len(out.failures) < maxFailuresKept; i-- {
+		if trials[i].Error != "" {
+			out.failures = append(out.failures, trials[i])
+		}
+	}
+	for _, w := range e.Workloads {
+		out.workloads = append(out.workloads, newLiveWorkload(e, w.Name, a, trials))
+	}
+	return out
+}
+
+func newLiveWorkload(e *experiment.Experiment, name string, a answer.Answer, trials []result.Trial) liveWorkload {
+	w := liveWorkload{name: name}
+	for _, f := range a.Arms {
+		if f.Workload == name {
+			w.quantity = f.Quantity
+			break
+		}
+	}
+	for _, arm := range e.Arms {
+		row := liveArm{name: arm.Name, baseline: arm.Name == e.Baseline}
+		for i, f := range a.Arms {
+			if f.Arm == arm.Name && f.Workload == name && f.Quantity == w.quantity {
+				row.figure = &a.Arms[i]
+			}
+		}
+		for i, c := range a.Comparisons {
+			if c.Arm == arm.Name && c.Workload == name && c.Quantity == w.quantity {
+				row.comparison = &a.Comparisons[i]
+			}
+		}
+		row.series, row.failed = series(trials, arm.Name, name, w.quantity)
+		w.arms = append(w.arms, row)
+	}
+	return w
+}
+
+// series gives the quantity of each block, and how many trials failed.
+func series(trials []result.Trial, arm, workload string, q answer.Quantity) (values []float64, failed int) {
+	for _, t := range trials {
+		if t.Arm != arm || t.Workload != workload || t.Block < 1 || t.Block > experiment.MaxBlocks {
+			continue
+		}
+		for len(values) < t.Block {
+			values = append(values, math.NaN())
+		}
+		if t.Error != "" {
+			failed++
+		} else if v, ok := q.Of(t); ok {
+			values[t.Block-1] = v
+		}
+	}
+	return values, failed
+}

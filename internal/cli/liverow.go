@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"nearfar/internal/result"
+)
+
+// scale is the one that all numbers of the workload are written in.
+func (w liveWorkload) scale() result.Scale {
+	var medians []float64
+	for _, arm := range w.arms {
+		if arm.figure != nil {
+			medians = append(medians, arm.figure.Median)
+		}
+	}
+	return result.ScaleOf(w.quantity.Unit, medians...)
+}
+
+// good is how many values there are.
+func (a liveArm) good() int {
+	n := 0
+	for _, v := range a.series {
+		if !math.IsNaN(v) {
+			n++
+		}
+	}
+	return n
+}
+
+func (a liveArm) median(s result.Scale) string {
+	if a.figure == nil {
+		return "-"
+	}
+	return s.Number(a.figure.Median)
+}
+
+// hasBaseline says whether the baseline has a figure yet.
+func (w liveWorkload) hasBaseline() bool {
+	return slices.ContainsFunc(w.arms, func(arm liveArm) bool { return arm.baseline && arm.figure != nil })
+}
+
+// differences writes for each arm its difference from the baseline with the interval, or why there is none to show.
+func (w liveWorkload) differences() []string {
+	s := w.scale()
+	numbers, intervals := make([]string, len(w.arms)), make([]string, len(w.arms))
+	widest, widestInterval := 0, 0
+	for i, arm := range w.arms {
+		if c := arm.comparison; c != nil && c.Difference != nil && c.Interval != nil {
+			numbers[i] = s.Signed(*c.Difference)
+			intervals[i] = "[" + s.Signed(c.Interval[0]) + ", " + s.Signed(c.Interval[1]) + "]"
+			widest, widestInterval = max(widest, len(numbers[i])), max(widestInterval, len(intervals[i]))
+		}
+	}
+	out := make([]string, len(w.arms))
+	for i, arm := range w.arms {
+		c := arm.comparison
+		switch {
+		case arm.baseline:
+			out[i] = "baseline"
+		case numbers[i] != "":
+			out[i] = strings.Repeat(" ", widest-len(numbers[i])) + numbers[i] + " " +
+				strings.Repeat(" ", widestInterval-len(intervals[i])) + intervals[i]
+		case arm.figure == nil || c == nil || !w.hasBaseline():
+			out[i] = "-"
+		case c.Difference != nil:
+			out[i] = "too few blocks"
+		default:
+			out[i] = "not comparable"
+		}
+	}
+	return out
+}

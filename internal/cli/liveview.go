@@ -1,0 +1,357 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/report"
+)
+
+// liveState is all that the live view shows. It is made between trials and not changed afterwards.
+type liveState struct {
+	experiment *experiment.Experiment
+	// slot is the trial that runs, or ended last where none does. done of total have ended.
+	slot        experiment.Slot
+	running     bool
+	done, total int
+	// left is how long the rest would take from the time at on. begun is when the first trial began.
+	left      time.Duration
+	at, begun time.Time
+	figures   *liveFigures
+}
+
+// look is what the terminal can show.
+type look struct{ unicode, color bool }
+
+// pageTime is for how long each page stands where the terminal is too low for everything.
+const pageTime = 6 * time.Second
+
+// Colours say nothing that the words do not.
+const (
+	liveBold   = "\x1b[1m"
+	liveGreen  = "\x1b[32m"
+	liveYellow = "\x1b[33m"
+	liveCyan   = "\x1b[36m"
+	livePlain  = "\x1b[0m"
+)
+
+func (k look) paint(color, text string) string {
+	if !k.color || color == "" || text == "" {
+		return text
+	}
+	return color + text + livePlain
+}
+
+func (k look) ellipsis() string {
+	if k.unicode {
+		return "…"
+	}
+	return "~"
+}
+
+// view draws the state in at most height-1 lines of at most width columns: the last line of the terminal stays free.
+func (s liveState) view(width, height int, now time.Time, k look) string {
+	width, height = max(width, 1), max(height, 2)
+	room := height - 1
+	foot := s.foot(room/3, width, k)
+	head := s.head(width, room, "", now, k)
+	pages := s.pages(width, room-len(head)-len(foot), k)
+	page := 0
+	if len(pages) > 1 {
+		page = int(max(now.Sub(s.begun), 0)/pageTime) % len(pages)
+		head = s.head(width, room, fmt.Sprintf("page %d/%d", page+1, len(pages)), now, k)
+		pages = s.pages(width, room-len(head)-len(foot), k) // the head may have grown by a line
+		page = min(page, len(pages)-1)
+	}
+	lines := head
+	if len(pages) > 0 {
+		lines = append(lines, pages[page]...)
+	}
+	lines = append(lines, foot...)
+	for i, line := range lines {
+		lines[i] = ansi.Truncate(line, width, k.ellipsis())
+	}
+	return strings.Join(lines[:min(len(lines), room)], "\n")
+}
+
+// head says how far the run is. On a low terminal it is the status alone.
+func (s liveState) head(width, room int, page string, now time.Time, k look) []string {
+	var lines []string
+	if room >= 12 {
+		title := s.experiment.Name
+		if s.experiment.Question != "" {
+			title += ": " + s.experiment.Question
+		}
+		lines = append(lines, k.paint(liveBold, ansi.Truncate(oneLine(title), width, k.ellipsis())))
+	}
+	lines = append(lines, s.status(width, page, now, k)...)
+	if room >= 4 {
+		lines = append(lines, oneLine(s.current(now)))
+	}
+	if room >= 12 {
+		lines = append(lines, "")
+	}
+	return lines
+}
+
+// status is a bar, and how much is done and left.
+func (s liveState) status(width int, page string, now time.Time, k look) []string {
+	trial := s.done
+	if s.running {
+		trial++
+	}
+	items := []string{
+		fmt.Sprintf("block %d/%d", s.slot.Block, s.experiment.Schedule.Blocks), fmt.Sprintf("trial %d/%d", trial, s.total),
+		roughly(max(0, s.left-now.Sub(s.at))) + " left",
+	}
+	if s.figures.failed > 0 {
+		items = append(items, fmt.Sprintf("%d failed", s.figures.failed))
+	}
+	if page != "" {
+		items = append(items, page)
+	}
+	const leastBar, mostBar, gap = 10, 30, "  "
+	text := strings.Join(items, gap)
+	if bar := width - len(text) - len(gap); bar >= leastBar {
+		return []string{s.bar(min(bar, mostBar), k) + gap + text}
+	}
+	lines := []string{s.bar(min(width, mostBar), k), items[0]}
+	for _, item := range items[1:] {
+		if last := &lines[len(lines)-1]; len(*last)+len(gap)+len(item) <= width {
+			*last += gap + item
+		} else {
+			lines = append(lines, item)
+		}
+	}
+	return lines
+}
+
+func (s liveState) bar(width int, k look) string {
+	full, empty := "#", "."
+	if k.unicode {
+		full, empty = "█", "░"
+	}
+	n := 0
+	if s.total > 0 {
+		n = min(width, width*s.done/s.total)
+	}
+	return k.paint(liveGreen, strings.Repeat(full, n)) + strings.Repeat(empty, width-n)
+}
+
+func (s liveState) current(now time.Time) string {
+	if !s.running {
+		return "between trials"
+	}
+	return fmt.Sprintf("now: %s %s, for %s", s.slot.Arm, s.slot.Workload, roughly(max(0, now.Sub(s.at))))
+}
+
+// roughly writes a time as people say it.
+func roughly(d time.Duration) string {
+	if d >= time.Hour {
+		d = d.Round(time.Minute)
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return d.Round(time.Second).String()
+}
+
+// foot says what went wrong, in so many lines at most.
+func (s liveState) foot(most, width int, k look) []string {
+	var lines []string
+	for _, t := range s.figures.failures {
+		lines = append(lines, fmt.Sprintf("! failed: %s %s, block %d: %s", t.Arm, t.Workload, t.Block, oneLine(t.Error)))
+	}
+	if more := s.figures.failed - len(s.figures.failures); more > 0 && len(lines) > 0 {
+		lines[len(lines)-1] = fmt.Sprintf("! and %d more that failed", more+1)
+	}
+	for _, w := range s.figures.warnings {
+		where := strings.TrimSpace(w.Arm + " " + w.Workload)
+		if where != "" {
+			where = " (" + where + ")"
+		}
+		lines = append(lines, fmt.Sprintf("! %s%s: %s", w.Code, where, oneLine(w.Message)))
+	}
+	if len(lines) > most && most > 0 {
+		lines = append(lines[:most-1], fmt.Sprintf("! and %d more warnings, in the report", len(lines)-most+1))
+	}
+	lines = lines[:min(len(lines), most)]
+	for i := range lines {
+		lines[i] = k.paint(liveYellow, ansi.Truncate(oneLine(lines[i]), width, k.ellipsis()))
+	}
+	if len(lines) > 0 && len(lines) < most {
+		lines = append([]string{""}, lines...)
+	}
+	return lines
+}
+
+// oneLineLength is how much of a text that came from elsewhere is looked at, in bytes: more than any terminal is wide.
+const oneLineLength = 2000
+
+// oneLine makes text that came from a file or a host fit for one line of a terminal.
+func oneLine(s string) string {
+	if len(s) > oneLineLength {
+		s = s[:oneLineLength]
+	}
+	return cell(strings.ToValidUTF8(s, "?"))
+}
+
+// pages divides the tables into pages of so many lines.
+func (s liveState) pages(width, room int, k look) [][]string {
+	if room < 1 {
+		return nil
+	}
+	var pages [][]string
+	var page []string
+	turn := func() {
+		if len(page) > 0 {
+			pages = append(pages, page)
+		}
+		page = nil
+	}
+	for _, w := range s.figures.workloads {
+		t := w.table(width, s.experiment.Schedule.Blocks, k)
+		if len(t.head) >= room { // no room for a row below the head
+			t.head = nil
+		}
+		if len(page) > 0 && len(page)+1+len(t.head)+len(t.rows) > room {
+			turn()
+		}
+		if len(page) > 0 {
+			page = append(page, "")
+		}
+		for len(t.rows) > 0 {
+			page = append(page, t.head...)
+			n := min(len(t.rows), room-len(page))
+			page = append(page, t.rows[:n]...)
+			if t.rows = t.rows[n:]; len(t.rows) > 0 {
+				turn()
+			}
+		}
+	}
+	turn()
+	return pages
+}
+
+// liveTable is the lines of a workload.
+type liveTable struct{ head, rows []string }
+
+// liveShape says which columns there are, and how wide.
+type liveShape struct {
+	name, spark        int
+	trials, difference bool
+}
+
+// liveShapes are the shapes of a table, the widest first. A difference is shown with its interval or not at all.
+func liveShapes() []liveShape {
+	return []liveShape{
+		{24, 20, true, true}, {20, 12, true, true}, {16, 8, true, true}, {12, 8, true, true}, {12, 0, true, true},
+		{10, 0, false, true}, {12, 0, false, false}, {8, 0, false, false},
+	}
+}
+
+// table lays a workload out for the width.
+func (w liveWorkload) table(width, blocks int, k look) liveTable {
+	var lines []string
+	for _, shape := range liveShapes() {
+		shape.spark = min(shape.spark, blocks)
+		lines = w.lines(shape, k)
+		if fitsWidth(lines, width) {
+			break
+		}
+	}
+	head := []string{w.caption(), lines[0]}
+	return liveTable{head, lines[1:]}
+}
+
+func fitsWidth(lines []string, width int) bool {
+	for _, line := range lines {
+		if ansi.StringWidth(line) > width {
+			return false
+		}
+	}
+	return true
+}
+
+func (w liveWorkload) caption() string {
+	text := w.name
+	if name := w.quantity.Name(); name != "" {
+		text += ", " + name
+	}
+	if unit := w.scale().Unit; unit != "" {
+		text += " in " + unit
+	}
+	return oneLine(text)
+}
+
+// liveColumn is a column of a table: its head and a cell for each arm.
+type liveColumn struct {
+	cells []string
+	right bool
+	color string
+}
+
+// lines writes the head and a line for each arm.
+func (w liveWorkload) lines(shape liveShape, k look) []string {
+	var names []string
+	failed := false
+	for _, arm := range w.arms {
+		names = append(names, oneLine(arm.name))
+		failed = failed || arm.failed > 0
+	}
+	columns := []liveColumn{{cells: append([]string{"arm"}, report.Shorten(names, shape.name, k.ellipsis())...)}}
+	add := func(c liveColumn, head string, of func(arm liveArm) string) {
+		c.cells = []string{head}
+		for _, arm := range w.arms {
+			c.cells = append(c.cells, of(arm))
+		}
+		columns = append(columns, c)
+	}
+	if shape.trials {
+		add(liveColumn{right: true}, "n", func(arm liveArm) string { return strconv.Itoa(arm.good()) })
+	}
+	if shape.trials && failed {
+		add(liveColumn{right: true}, "failed", func(arm liveArm) string { return strconv.Itoa(arm.failed) })
+	}
+	if shape.spark > 0 {
+		add(liveColumn{color: liveCyan}, "blocks", func(arm liveArm) string { return sparkline(arm.series, shape.spark, k.unicode) })
+	}
+	add(liveColumn{right: true}, "median", func(arm liveArm) string { return arm.median(w.scale()) })
+	if shape.difference {
+		columns = append(columns, liveColumn{cells: append([]string{"difference [95 %]"}, w.differences()...)})
+	}
+	return joinColumns(columns, k)
+}
+
+// joinColumns writes columns side by side.
+func joinColumns(columns []liveColumn, k look) []string {
+	lines := make([]string, len(columns[0].cells))
+	for c, column := range columns {
+		width := 0
+		for _, cell := range column.cells {
+			width = max(width, ansi.StringWidth(cell))
+		}
+		for i, cell := range column.cells {
+			pad := strings.Repeat(" ", width-ansi.StringWidth(cell))
+			if i > 0 {
+				cell = k.paint(column.color, cell)
+			}
+			if column.right {
+				cell = pad + cell
+			} else {
+				cell += pad
+			}
+			if c > 0 {
+				lines[i] += "  "
+			}
+			lines[i] += cell
+		}
+	}
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return lines
+}

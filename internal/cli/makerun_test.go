@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+	"nearfar/internal/rundir"
+)
+
+// madeRun is a run directory that a test makes up: as nearfar run leaves one, but with figures drawn from a seed.
+type madeRun struct {
+	arms      []string
+	workloads []string
+	blocks    int
+	seed      uint64
+	// level is the median round trip in seconds, scatter the standard deviation between trials as a part of it.
+	level, scatter float64
+	// factor is what the level of an arm is multiplied with, where it is there.
+	factor map[string]float64
+	// observations is how many each trial's histogram has; 0 for no histograms.
+	observations int
+	// mode, protocol and bytes are those of the workloads; empty for rr over tcp with 64 bytes.
+	mode, protocol string
+	bytes          int
+	// A workload called bulk is a stream instead.
+	// text stands where hosts print: in a fact, a note, and the error of a failed trial.
+	text string
+}
+
+// write makes the directory.
+func (m madeRun) write(path string) error {
+	if m.mode == "" {
+		m.mode = experiment.RR
+	}
+	if m.protocol == "" {
+		m.protocol = experiment.TCP
+	}
+	if m.bytes == 0 {
+		m.bytes = 64
+	}
+	e := &experiment.Experiment{Name: "made", Question: "What was made up?", Baseline: m.arms[0], Schedule: experiment.Schedule{Blocks: m.blocks, Seed: m.seed}}
+	for _, arm := range m.arms {
+		e.Arms = append(e.Arms, experiment.Arm{Name: arm, Layers: map[string]int{"bridge": 1}})
+	}
+	for _, w := range m.workloads {
+		e.Workloads = append(e.Workloads, experiment.Workload{Name: w, Tool: "native", Mode: m.mode, Protocol: m.protocol, Request: m.bytes, Response: m.bytes,
+			Duration: time.Second, Placement: experiment.Placement{Kind: experiment.PlacementShared}})
+	}
+	started := time.Date(2026, 11, 21, 19, 22, 0, 0, time.UTC)
+	manifest, err := json.Marshal(rundir.Manifest{Nearfar: "v1", Experiment: e, Seed: m.seed, State: rundir.Complete, Started: started, Versions: map[string]string{"native": "0.1.0"}})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(path, "raw"), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(path, "run.json"), manifest, 0o644); err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(path, "trials.jsonl"))
+	if err != nil {
+		return err
+	}
+	lines := json.NewEncoder(f)
+	random := rand.New(rand.NewPCG(m.seed, 90))
+	for _, slot := range e.Slots() {
+		t := m.trial(slot, random)
+		if m.observations > 0 {
+			t.Histogram = fmt.Sprintf("raw/%05d.hdr", t.Trial)
+			if err := m.histogram(filepath.Join(path, t.Histogram), t, random); err != nil {
+				return err
+			}
+		}
+		if err := lines.Encode(t); err != nil {
+			return err
+		}
+	}
+	return f.Close()
+}
+
+func (m madeRun) trial(slot experiment.Slot, random *rand.Rand) result.Trial {
+	level := m.level
+	if factor, ok := m.factor[slot.Arm]; ok {
+		level *= factor
+	}
+	level *= 1 + m.scatter*random.NormFloat64()
+	t := result.Trial{
+		Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload, Tool: result.ToolVersion{Name: "native", Version: "0.1.0"},
+		Mode: m.mode, Protocol: m.protocol, MessageBytes: &m.bytes, DurationSeconds: 1, ReportedAs: result.DefinitionRTT, Definition: result.DefinitionRTT,
+		Raw: []string{}, Treatment: map[string]string{}, Facts: map[string]string{"placement": "shared", "path_mtu": "1500"},
+	}
+	if slot.Workload == "bulk" {
+		t.Mode, t.ReportedAs, t.Definition = experiment.Stream, result.DefinitionRate, result.DefinitionRate
+		t.Metrics = []result.Metric{{Name: result.Goodput, Unit: result.BitsPerSecond, Value: 1e5 / level}}
+		return t
+	}
+	for i, stat := range []string{result.Mean, result.P50, result.P90, result.P99, result.P999, result.Max} {
+		t.Metrics = append(t.Metrics, result.Metric{Name: result.RTT, Stat: stat, Unit: result.Seconds, Value: level * (1 + 0.2*float64(i))})
+	}
+	if m.text != "" {
+		t.Facts["said"], t.Notes = m.text, []string{m.text}
+		if slot.Block == 1 {
+			t.Error = m.text
+		}
+	}
+	return t
+}
+
+func (m madeRun) histogram(name string, t result.Trial, random *rand.Rand) error {
+	h := hdrhistogram.New(1, 100_000_000_000, 3)
+	p50, _ := t.Value(result.RTT, result.P50)
+	for range m.observations {
+		if err := h.RecordValue(int64(p50 * 1e9 * (1 + 0.05*random.ExpFloat64()))); err != nil {
+			return err
+		}
+	}
+	data, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, data, 0o644)
+}
+
+// madeRunCommand makes run directories in scripts: makerun DIR arms=l2,vxlan blocks=10 seed=1 vxlan=1.2 ...
+func madeRunCommand(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) < 1 {
+		ts.Fatalf("usage: makerun DIR [KEY=VALUE...]")
+	}
+	m := madeRun{arms: []string{"l2"}, workloads: []string{"rr"}, blocks: 10, seed: 1, level: 10e-6, scatter: 0.01, factor: map[string]float64{}}
+	for _, arg := range args[1:] {
+		key, value, _ := strings.Cut(arg, "=")
+		number, err := strconv.ParseFloat(value, 64)
+		switch key {
+		case "arms":
+			m.arms, err = strings.Split(value, ","), nil
+		case "workloads":
+			m.workloads, err = strings.Split(value, ","), nil
+		case "protocol":
+			m.protocol, err = value, nil
+		case "blocks":
+			m.blocks = int(number)
+		case "seed":
+			m.seed = uint64(number)
+		case "bytes":
+			m.bytes = int(number)
+		case "observations":
+			m.observations = int(number)
+		default:
+			m.factor[key] = number
+		}
+		ts.Check(err)
+	}
+	ts.Check(m.write(ts.MkAbs(args[0])))
+}
+
+// made makes a run directory below the test's own.
+func made(t testing.TB, name string, m madeRun) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := m.write(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"nearfar/internal/page"
+	"nearfar/internal/serve"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	var listen string
+	cmd := &cobra.Command{
+		Use:   "serve [DIRECTORY]",
+		Short: "Browse all runs of a folder: search, reports, history of a figure",
+		Long: `Serve shows the run directories in and below DIRECTORY ("runs" by default) as pages in a browser on this machine: a list with
+search, the report of each run, and one figure over all runs of an experiment. New runs appear by themselves.
+
+The address that it prints holds a token. Nothing is answered without it, and nothing to other machines. Ctrl-C ends it.`,
+		Example: `  nearfar serve
+  nearfar serve --listen 127.0.0.1:8080 /srv/nearfar/runs
+  ssh -L 8080:127.0.0.1:8080 lab nearfar serve --listen 127.0.0.1:8080`,
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := serve.CheckAddress(listen); err != nil {
+				return &usageError{fmt.Errorf("--listen %w", err)}
+			}
+			dir := "runs"
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			return a.serve(cmd.Context(), dir, listen)
+		},
+	}
+	listenFlag(cmd.Flags(), &listen)
+	return cmd
+}
+
+// serve shows the folder until ctx ends: for a server that is the way to end well.
+func (a *app) serve(ctx context.Context, dir, listen string) (err error) {
+	if info, err := os.Stat(dir); err != nil {
+		return &usageError{fmt.Errorf("%w: name the folder that holds the run directories", err)}
+	} else if !info.IsDir() {
+		return &usageError{fmt.Errorf("%s is no folder: name the one that holds the run directories", dir)}
+	}
+	browse, err := page.Browse()
+	if err != nil {
+		return err
+	}
+	live, err := page.Live()
+	if err != nil {
+		return err
+	}
+	folder, err := serve.NewFolder(browse, live, dir, pageSource())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	server, err := serve.Listen(ctx, listen)
+	if err != nil {
+		return err
+	}
+	server.Serve(folder)
+	fmt.Fprintf(a.stderr, "nearfar: %d runs of %s at %s\n", folder.Runs(), dir, server.URL())
+	select {
+	case <-ctx.Done():
+	case ended := <-server.Ended():
+		return fmt.Errorf("the pages are no longer served: %w", ended)
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), hurried)
+	defer cancel()
+	return endServing(closing, server)
+}

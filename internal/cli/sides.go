@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"nearfar/internal/contrast"
+	"nearfar/internal/experiment"
+	"nearfar/internal/rundir"
+)
+
+// sidesHelp says what compare and gate take.
+const sidesHelp = `A side is a RUN directory, RUN:ARM for one arm of it, or a FILE that sockperf, netperf, iperf3, ping, ntttcp or latte
+printed elsewhere ("-" reads standard input). Of two runs, arms and workloads of the same name belong together; what
+was printed elsewhere belongs to what measures the same: mode, protocol, message size and definition.`
+
+// maxSuggested bounds in how many names of a directory a misspelt run is looked for.
+const maxSuggested = 10_000
+
+// readSides reads both sides. Only one can be standard input.
+func (a *app) readSides(base, baseName, other, otherName string) (*contrast.Side, *contrast.Side, error) {
+	if base == "-" && other == "-" {
+		return nil, nil, &usageError{errors.New("only one side can be standard input")}
+	}
+	// Both at once: of long runs it is the reading that takes time.
+	var b, n *contrast.Side
+	var baseErr, otherErr error
+	var wait sync.WaitGroup
+	wait.Go(func() { b, baseErr = a.readSide(base, baseName) })
+	wait.Go(func() { n, otherErr = a.readSide(other, otherName) })
+	wait.Wait()
+	return b, n, errors.Join(baseErr, otherErr)
+}
+
+// readSide reads a run, an arm of a run, or a file.
+func (a *app) readSide(source, name string) (*contrast.Side, error) {
+	if source == "-" {
+		return a.readFileSide(source, name)
+	}
+	info, err := os.Stat(source)
+	switch {
+	case err == nil && info.IsDir():
+		return readRunSide(source, source, "", name)
+	case err == nil:
+		return a.readFileSide(source, name)
+	}
+	at := strings.LastIndex(source, ":")
+	if at < 0 {
+		return nil, unknownSource(source)
+	}
+	run, arm := source[:at], source[at+1:]
+	switch info, err := os.Stat(run); {
+	case err != nil:
+		return nil, unknownSource(run)
+	case !info.IsDir():
+		return nil, &usageError{fmt.Errorf("%s is no run directory: what was printed elsewhere is one arm, without a name", cell(run))}
+	case arm == "":
+		return nil, &usageError{fmt.Errorf("%s names no arm: write %s for all of them, or RUN:ARM", cell(source), cell(run))}
+	}
+	return readRunSide(source, run, arm, name)
+}
+
+// unknownSource says which runs there are where a run was looked for.
+func unknownSource(path string) error {
+	var names []string
+	if directory, err := os.Open(filepath.Dir(path)); err == nil {
+		entries, _ := directory.ReadDir(maxSuggested) // what there is suffices
+		for _, entry := range entries {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), entry.Name(), "run.json")); err == nil {
+				names = append(names, cell(entry.Name()))
+			}
+		}
+		_ = directory.Close() // it was only read
+	}
+	message := fmt.Sprintf("%s: no such run or file", cell(path))
+	if len(names) > 0 && len(names) <= 20 {
+		message += ": " + experiment.Suggest(filepath.Base(path), names)
+	}
+	return &usageError{errors.New(message)}
+}
+
+// readRunSide reads a run directory, and checks that it has the arm.
+func readRunSide(source, path, arm, name string) (*contrast.Side, error) {
+	dir, err := rundir.Open(path)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	trials, err := dir.Trials()
+	if err != nil {
+		return nil, err
+	}
+	m := dir.Manifest()
+	if arm != "" {
+		if _, ok := m.Experiment.Arm(arm); !ok {
+			var arms []string
+			for _, known := range m.Experiment.Arms {
+				arms = append(arms, cell(known.Name))
+			}
+			return nil, &usageError{fmt.Errorf("%s has no arm %q: %s", cell(path), arm, experiment.Suggest(arm, arms))}
+		}
+	}
+	id := path
+	if absolute, err := filepath.Abs(path); err == nil {
+		id = absolute
+	}
+	if real, err := filepath.EvalSymlinks(id); err == nil {
+		id = real
+	}
+	return &contrast.Side{
+		Name: name, Source: source, Kind: contrast.Run, ID: id, Experiment: m.Experiment, Arm: arm, State: m.State, Started: m.Started,
+		Versions: m.Versions, Machine: m.Machine, Hosts: m.Hosts, Trials: trials, Warnings: labWarnings(m.Hosts),
+		// What a run directory names, and what it links to, stays inside.
+		Open: func(file string) (io.ReadCloser, error) { return os.OpenInRoot(path, file) },
+	}, nil
+}
+
+// readFileSide reads what was printed elsewhere.
+func (a *app) readFileSide(file, name string) (*contrast.Side, error) {
+	arm := filepath.Base(file)
+	if file == "-" {
+		arm = "stdin"
+	}
+	read, err := a.readRecording(recording{arm, file}, "")
+	if err != nil {
+		return nil, err
+	}
+	s := &contrast.Side{Name: name, Source: file, Kind: contrast.File, Arm: arm}
+	for i, t := range read.trials {
+		if err := boundTrial(&t); err != nil {
+			return nil, fmt.Errorf("%s: %w", cell(file), err)
+		}
+		t.Trial = i + 1
+		s.Trials = append(s.Trials, t)
+	}
+	return s, nil
+}

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"nearfar/internal/report"
+)
+
+// terminalFile gives the terminal that w writes to, where it is one.
+func terminalFile(w io.Writer) (f *os.File, ok bool) {
+	f, ok = w.(*os.File)
+	return f, ok && term.IsTerminal(int(f.Fd()))
+}
+
+// wantsColor says whether to write colour: to a terminal, unless NO_COLOR is set.
+func wantsColor(w io.Writer) bool {
+	_, ok := terminalFile(w)
+	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// unicodeLocale says whether the locale of this environment shows characters beyond ASCII: LC_ALL, else LC_CTYPE, else LANG
+// (POSIX, Base Definitions, 8.2). Windows has none of these; its newer terminal says that it is there.
+func unicodeLocale(getenv func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if value := strings.ToLower(getenv(name)); value != "" {
+			return strings.Contains(value, "utf-8") || strings.Contains(value, "utf8")
+		}
+	}
+	return getenv("WT_SESSION") != ""
+}
+
+// reportScreen says how to write a report to w: as wide as the terminal is, 80 columns elsewhere.
+func reportScreen(format string, w io.Writer) report.Options {
+	o := report.Options{Format: format, Color: wantsColor(w), Unicode: unicodeLocale(os.Getenv)}
+	if f, ok := terminalFile(w); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+			o.Width = width
+		}
+	}
+	return o
+}
