@@ -32,6 +32,8 @@ type options struct {
 	seconds int
 	seed    uint64
 	only    string
+	// long says that what takes minutes is measured too.
+	long    bool
 	out     string
 	results string
 }
@@ -43,6 +45,10 @@ func start(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch {
 	case len(args) > 0 && args[0] == watchVerb:
 		return watch(args[1:], stdin, stdout, stderr)
+	case len(args) > 0 && args[0] == stallVerb:
+		return stall(args[1:], stdin, stdout, stderr)
+	case len(args) > 0 && args[0] == peakVerb:
+		return peak(args[1:], stdin, stdout, stderr)
 	case len(args) > 0 && !strings.HasPrefix(args[0], "-"):
 		// The lab and the engine start this program again under nearfar's own verbs.
 		return cli.Main(args, stdin, stdout, stderr)
@@ -71,7 +77,8 @@ func readOptions(args []string, stderr io.Writer) (options, *regexp.Regexp, erro
 	f.IntVar(&o.blocks, "blocks", 10, fmt.Sprintf("how many times each side of each row is measured; an interval, and the results file, need %d", fewestBlocks()))
 	f.IntVar(&o.seconds, "seconds", 1, "length of each trial in whole `seconds`: the tools take no others")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the order")
-	f.StringVar(&o.only, "only", "", "measure only the rows whose work and tool match this `REGEX`; the results file is then left as it is")
+	f.StringVar(&o.only, "only", "", "measure only the rows and proofs whose words match this `REGEX`; the results file is then left as it is")
+	f.BoolVar(&o.long, "long", true, "measure also what takes a minute by itself: the memory of a long run")
 	f.StringVar(&o.out, "out", "bench/out", "`directory` that keeps every trial's record and raw output")
 	f.StringVar(&o.results, "results", "bench/RESULTS.md", "`file` that the results are written to")
 	if err := f.Parse(args); err != nil {
@@ -94,7 +101,7 @@ func readOptions(args []string, stderr io.Writer) (options, *regexp.Regexp, erro
 // carryOut measures, prints the table and writes the results. An error says what could not be measured.
 func carryOut(ctx context.Context, o options, match *regexp.Regexp, stdout, stderr io.Writer) (err error) {
 	progress := func(format string, args ...any) { fmt.Fprintf(stderr, "bench: "+format+"\n", args...) }
-	rows := only(groups(o.seconds), match)
+	rows := only(groups(o.seconds, o.long), match)
 	if len(rows) == 0 {
 		return fmt.Errorf("--only %s: matches no row", o.only)
 	}
@@ -137,13 +144,16 @@ func carryOut(ctx context.Context, o options, match *regexp.Regexp, stdout, stde
 		for _, one := range g.Rows {
 			r.Outcomes = append(r.Outcomes, judge(one, b.record.trials))
 		}
+		for _, one := range g.Proofs {
+			r.Proofs = append(r.Proofs, prove(one, b.record.trials))
+		}
 	}
 	return present(r, dir.Path, stdout, progress)
 }
 
 // present prints the table and writes the results file.
 func present(r report, dir string, stdout io.Writer, progress func(string, ...any)) error {
-	fmt.Fprint(stdout, r.table())
+	fmt.Fprint(stdout, r.tables())
 	if list := r.shortfalls(); len(list) > 0 {
 		fmt.Fprintf(stdout, "\nWhat falls short:\n- %s\n", strings.Join(list, "\n- "))
 	}
@@ -157,8 +167,8 @@ func present(r report, dir string, stdout io.Writer, progress func(string, ...an
 	if list := r.unmeasured(); len(list) > 0 {
 		return fmt.Errorf("not measured, so %s is left as it was: %s", r.Options.results, strings.Join(list, "; "))
 	}
-	if r.Options.only != "" || r.Options.blocks < fewestBlocks() {
-		progress("%s is left as it was: it is written from all rows and at least %d blocks", r.Options.results, fewestBlocks())
+	if r.Options.only != "" || !r.Options.long || r.Options.blocks < fewestBlocks() {
+		progress("%s is left as it was: it is written from all rows and proofs, and at least %d blocks", r.Options.results, fewestBlocks())
 		return nil
 	}
 	if err := replaceFile(r.Options.results, r.markdown()); err != nil {

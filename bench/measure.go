@@ -8,6 +8,7 @@ import (
 	"maps"
 	mathrand "math/rand/v2"
 	"os"
+	"slices"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
@@ -65,8 +66,9 @@ func (s *stage) CPUs(p experiment.Placement) (client, server []int, err error) {
 func newTools() *tool.Registry {
 	var secret [16]byte
 	_, _ = rand.Read(secret[:]) // never fails
-	return tool.New(metered{tool.NewNative(hex.EncodeToString(secret[:]))}, tool.NewSockperf(), bare{tool.NewNetperf()},
-		metered{tool.NewIperf3()}, floor{}, throughput{tool.NewSockperf()})
+	native := tool.NewNative(hex.EncodeToString(secret[:]))
+	return tool.New(metered{native}, tool.NewSockperf(), bare{tool.NewNetperf()}, metered{tool.NewIperf3()}, floor{},
+		throughput{tool.NewSockperf()}, stalledServer{native}, underLoad{tool.NewSockperf()}, peaked{native})
 }
 
 // A bench carries the groups out, block after block.
@@ -108,7 +110,7 @@ func (b *bench) prepare(ctx context.Context, s *stage) error {
 	seeds := mathrand.New(mathrand.NewPCG(b.options.seed, 0))
 	b.versions = map[string]string{}
 	for _, g := range b.groups {
-		design := b.design(g.Workloads, seeds.Uint64())
+		design := b.design(g.Workloads, g.blocks(b.options.blocks), seeds.Uint64())
 		r := runner.New(design, newTools(), s, runner.DefaultLimits(), b.event)
 		if err := r.Prepare(ctx); err != nil {
 			return err
@@ -120,14 +122,14 @@ func (b *bench) prepare(ctx context.Context, s *stage) error {
 }
 
 // design is an experiment of one arm with one bridge.
-func (b *bench) design(workloads []experiment.Workload, seed uint64) *experiment.Experiment {
+func (b *bench) design(workloads []experiment.Workload, blocks int, seed uint64) *experiment.Experiment {
 	return &experiment.Experiment{
 		Name: "bench", Question: "How does the native engine compare with the field's tools?", Baseline: armName,
 		Arms: []experiment.Arm{{
 			Name: armName, Lab: &experiment.Lab{Path: []experiment.Element{{Kind: experiment.Bridge}}, MTU: 1500},
 			Layers: map[string]int{experiment.Bridge: 1},
 		}},
-		Workloads: workloads, Schedule: experiment.Schedule{Blocks: b.options.blocks, Seed: seed},
+		Workloads: workloads, Schedule: experiment.Schedule{Blocks: blocks, Seed: seed},
 	}
 }
 
@@ -137,7 +139,7 @@ func (b *bench) all() *experiment.Experiment {
 	for _, g := range b.groups {
 		workloads = append(workloads, g.Workloads...)
 	}
-	return b.design(workloads, b.options.seed)
+	return b.design(workloads, b.options.blocks, b.options.seed)
 }
 
 // run measures every group once in each block, in an order drawn from the seed.
@@ -145,11 +147,29 @@ func (b *bench) run(ctx context.Context) error {
 	for block := 1; block <= b.options.blocks; block++ {
 		order := mathrand.New(mathrand.NewPCG(b.options.seed, uint64(block))).Perm(len(b.groups))
 		for _, i := range order {
+			if block > b.groups[i].blocks(b.options.blocks) {
+				continue
+			}
+			if l := b.groups[i].Local; l != nil {
+				if err := b.keep(localTrial(*l, block)); err != nil {
+					return err
+				}
+				continue
+			}
 			if err := b.runners[i].Run(ctx, b.record, otherBlocks(b.designs[i], block)); err != nil {
 				return err
 			}
 		}
 	}
+	return nil
+}
+
+// keep records a trial that no runner carried out.
+func (b *bench) keep(t result.Trial) error {
+	if err := b.record.Append(t); err != nil {
+		return err
+	}
+	b.tell(t)
 	return nil
 }
 
@@ -166,15 +186,29 @@ func otherBlocks(e *experiment.Experiment, block int) map[int]bool {
 
 // event tells how far the run is.
 func (b *bench) event(e runner.Event) {
-	if e.Trial == nil {
-		return
+	if e.Trial != nil {
+		b.tell(*e.Trial)
 	}
-	total := len(b.all().Workloads) * b.options.blocks
-	what := headline(b.groups, *e.Trial)
-	b.progress("block %d/%d  trial %d/%d  %s: %s", e.Slot.Block, b.options.blocks, b.record.count, total, e.Slot.Workload, what)
 }
 
-// headline writes the figures of a trial that rows are about.
+// tell says what came of a trial.
+func (b *bench) tell(t result.Trial) {
+	b.progress("block %d/%d  trial %d/%d  %s: %s", t.Block, b.options.blocks, b.record.count, b.total(), t.Workload, headline(b.groups, t))
+}
+
+// total is how many trials the run has.
+func (b *bench) total() (n int) {
+	for _, g := range b.groups {
+		each := len(g.Workloads)
+		if g.Local != nil {
+			each++
+		}
+		n += each * g.blocks(b.options.blocks)
+	}
+	return n
+}
+
+// headline writes the figures of a trial that rows and proofs are about.
 func headline(groups []group, t result.Trial) string {
 	if t.Error != "" {
 		return "failed: " + t.Error
@@ -190,6 +224,14 @@ func headline(groups []group, t result.Trial) string {
 			seen[key] = true
 			text += fmt.Sprintf("  %s %s", r.Stat, r.figure(v))
 		}
+		for _, p := range g.Proofs {
+			if v, ok := p.Value(map[string]result.Trial{t.Workload: t}); ok && slices.Contains(p.Workloads, t.Workload) {
+				text += "  " + p.figure(v)
+			}
+		}
+	}
+	if text == "" { // its figure takes another trial too
+		return "done"
 	}
 	return text
 }

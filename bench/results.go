@@ -16,6 +16,7 @@ type report struct {
 	Options  options
 	Command  string
 	Outcomes []outcome
+	Proofs   []proven
 	// Failed are the trials that failed, with the reason.
 	Failed []string
 }
@@ -37,6 +38,32 @@ func (r report) table() string {
 		}
 		lines = append(lines, []string{o.Row.Work, o.Row.Against, ours, theirs, orDash(o.ratio()), bound, orDash(o.verdict()), orDash(o.within())})
 	}
+	return aligned(lines)
+}
+
+// proofs writes the second table.
+func (r report) proofs() string {
+	lines := [][]string{{"proof", "with", "value [95 % interval]", "bound", "verdict", "interval"}}
+	for _, p := range r.Proofs {
+		lines = append(lines, []string{p.Proof.What, p.Proof.With, orDash(p.value()), p.Proof.bound(), orDash(p.verdict()), orDash(p.within())})
+	}
+	return aligned(lines)
+}
+
+// tables are those that have lines.
+func (r report) tables() string {
+	var all []string
+	if len(r.Outcomes) > 0 {
+		all = append(all, r.table())
+	}
+	if len(r.Proofs) > 0 {
+		all = append(all, r.proofs())
+	}
+	return strings.Join(all, "\n")
+}
+
+// aligned writes a Markdown table whose columns stand under one another.
+func aligned(lines [][]string) string {
 	widths := make([]int, len(lines[0]))
 	for _, line := range lines {
 		for i, cell := range line {
@@ -78,15 +105,29 @@ func (r report) shortfalls() []string {
 			list = append(list, line)
 		}
 	}
+	for _, p := range r.Proofs {
+		if v := p.verdict(); v != reached && v != noBound {
+			line := fmt.Sprintf("%s, with %s: %s", p.Proof.What, p.Proof.With, v)
+			if value := p.value(); value != "" {
+				line += fmt.Sprintf(" (%s, bound %s)", value, p.Proof.bound())
+			}
+			list = append(list, line)
+		}
+	}
 	return list
 }
 
-// unmeasured lists the rows that should have been measured and were not.
+// unmeasured lists the rows and proofs that should have been measured and were not.
 func (r report) unmeasured() []string {
 	var list []string
 	for _, o := range r.Outcomes {
 		if o.Row.Missing == "" && o.Blocks == 0 {
 			list = append(list, o.Row.Work+" against "+o.Row.Against)
+		}
+	}
+	for _, p := range r.Proofs {
+		if p.Values.Count == 0 {
+			list = append(list, p.Proof.What+", with "+p.Proof.With)
 		}
 	}
 	return list
@@ -107,6 +148,22 @@ The ratio is ours divided by theirs: the median of the ratios within blocks, wit
 the interval lies. Ours and theirs are medians over the blocks. A row without a bound is for information.
 
 `)
+	if len(r.Proofs) > 0 {
+		b.WriteString("## Proofs\n\n" + r.proofs())
+		b.WriteString(`
+A value is the median over the blocks, with its exact interval from order statistics (confidence 95 % or more); what is
+measured once has none. A bound is reached where the median keeps it. A line without a bound is for information.
+
+- The stall: requests leave every millisecond, and the server does not answer in the last 200 ms of every second. A fifth of
+  the requests wait for the rest of a stall, from 0 to 200 ms; so 10 % of all wait for more than 100 ms, 1 % for more than 190 ms,
+  and 0.1 % for more than 199 ms. In open-loop load nothing holds the sender back, so its service time says the same as its
+  response time. One request at a time (rr) sends nothing while it waits, and its percentiles hide the stall. sockperf's server is
+  stopped and continued with SIGSTOP and SIGCONT; without --full-rtt it would print half: 50, 95 and 99.5 ms.
+- Recording and merging are measured in the benchmark's own process, on histograms that are all different memory.
+- The memory is the most that the client had resident, as the kernel accounts it.
+`)
+		fmt.Fprintf(&b, "- The stall takes long and is measured in %d of the blocks, the memory once.\n\n", min(fewestBlocks(), r.Options.blocks))
+	}
 	if list := r.shortfalls(); len(list) > 0 {
 		b.WriteString("## What falls short\n\n")
 		for _, line := range list {

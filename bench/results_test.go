@@ -27,9 +27,12 @@ func sample() report {
 		Machine: machine{Date: time.Date(2026, 11, 21, 22, 10, 0, 0, time.UTC), Kernel: "6.18.0", CPU: "A Processor", CPUs: 2, System: "linux/amd64",
 			Versions: map[string]string{"sockperf": "3.7", "nearfar": "0.1"}, LoadBefore: "0.10", LoadAfter: "1.20",
 			Placement: "shared: client on CPU 1, server on CPU 1"},
-		Options: options{blocks: 6, seconds: 1, seed: 7}, Command: "go run ./bench --blocks 6",
+		Options: options{blocks: 6, seconds: 1, seed: 7, long: true}, Command: "go run ./bench --blocks 6",
 		Outcomes: []outcome{judge(rttRow(atMost(1)), fast), judge(rttRow(atMost(1.02)), slow), judge(information, fast), judge(missing, fast)},
-		Failed:   []string{"block 3, rr-64: it broke"},
+		Proofs: []proven{
+			prove(proofOf(near(1.03e-5, 0.05)), fast), prove(proofOf(upTo(1e-6)), fast), prove(proofOf(nil), fast),
+		},
+		Failed: []string{"block 3, rr-64: it broke"},
 	}
 }
 
@@ -86,7 +89,7 @@ func TestPresentKeepsTheFile(t *testing.T) {
 	if err := present(r, dir, &out, quiet); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"What falls short:\n- TCP rr against other: short (1.100", "not measured: there is no C", "block 3, rr-64: it broke"} {
+	for _, want := range []string{"What falls short:\n- TCP rr against other: short (1.100", "- the p50, with other: short (10.00 us", "not measured: there is no C", "block 3, rr-64: it broke"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
@@ -95,13 +98,18 @@ func TestPresentKeepsTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []options{{blocks: fewestBlocks() - 1}, {blocks: fewestBlocks(), only: "rr"}} {
+	for _, part := range []options{{blocks: fewestBlocks() - 1, long: true}, {blocks: fewestBlocks(), long: true, only: "rr"}, {blocks: fewestBlocks()}} {
 		p := r
 		p.Command, part.results = "another", r.Options.results
 		p.Options = part
 		if err := present(p, dir, &out, quiet); err != nil {
 			t.Error(err)
 		}
+	}
+	without := r
+	without.Proofs = append(without.Proofs[:len(r.Proofs):len(r.Proofs)], prove(proofOf(upTo(1)), trials{}))
+	if err := present(without, dir, &out, quiet); err == nil || !strings.Contains(err.Error(), "not measured") || !strings.Contains(err.Error(), "the p50") {
+		t.Errorf("a proof without figures: %v", err)
 	}
 	r.Outcomes = append(r.Outcomes, judge(rttRow(atMost(1)), trials{}))
 	if err := present(r, dir, &out, quiet); err == nil || !strings.Contains(err.Error(), "not measured") {

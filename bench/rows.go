@@ -59,6 +59,19 @@ func (b bound) String() string {
 type group struct {
 	Workloads []experiment.Workload
 	Rows      []row
+	Proofs    []proof
+	// Local is what is measured in this process instead of workloads; nil for nothing.
+	Local *local
+	// Blocks is in how many of the blocks the group is measured; 0 for all.
+	Blocks int
+}
+
+// blocks is in how many of so many blocks the group is measured.
+func (g group) blocks(all int) int {
+	if g.Blocks == 0 {
+		return all
+	}
+	return min(g.Blocks, all)
 }
 
 // The rows' placements: one CPU for both where one request is in flight, one for each where both work at a time.
@@ -67,9 +80,14 @@ var (
 	split  = experiment.Placement{Kind: experiment.PlacementSplit}
 )
 
-// groups is the table. Each workload runs for the given whole seconds, start-up excluded. Where a tool discards a warm-up
+// groups is all that is measured: the table of ratios, then the proofs.
+func groups(seconds int, long bool) []group {
+	return append(ratios(seconds), proofs(seconds, long)...)
+}
+
+// ratios is the table of ratios. Each workload runs for the given whole seconds, start-up excluded. Where a tool discards a warm-up
 // of its own, all in its group do the same; where it has none, none does.
-func groups(seconds int) []group {
+func ratios(seconds int) []group {
 	whole := time.Duration(seconds) * time.Second
 	return []group{
 		rrAgainstSockperf("rr-64", "TCP rr 64 B", experiment.TCP, shared, whole,
@@ -167,11 +185,11 @@ func as(w experiment.Workload, tool string) experiment.Workload {
 	return w
 }
 
-// only keeps the rows whose work and against match, and the workloads that they need.
+// only keeps the rows and proofs whose description matches, and the workloads that they need.
 func only(all []group, match *regexp.Regexp) []group {
 	var kept []group
 	for _, g := range all {
-		k := group{}
+		k := group{Blocks: g.Blocks}
 		needed := map[string]bool{}
 		for _, r := range g.Rows {
 			if match.MatchString(r.Work + " against " + r.Against) {
@@ -179,12 +197,23 @@ func only(all []group, match *regexp.Regexp) []group {
 				needed[r.Ours], needed[r.Theirs] = true, true
 			}
 		}
+		for _, p := range g.Proofs {
+			if match.MatchString(p.What + " with " + p.With) {
+				k.Proofs = append(k.Proofs, p)
+				for _, name := range p.Workloads {
+					needed[name] = true
+				}
+			}
+		}
 		for _, w := range g.Workloads {
 			if needed[w.Name] {
 				k.Workloads = append(k.Workloads, w)
 			}
 		}
-		if len(k.Rows) > 0 {
+		if g.Local != nil && needed[g.Local.Name] {
+			k.Local = g.Local
+		}
+		if len(k.Rows)+len(k.Proofs) > 0 {
 			kept = append(kept, k)
 		}
 	}

@@ -18,7 +18,7 @@ func TestRowsAreComplete(t *testing.T) {
 	tools := newTools()
 	server := host.Endpoint{Name: "bridge/server", Address: netip.MustParseAddr("10.1.0.2")}
 	bounded := 0
-	for _, g := range groups(1) {
+	for _, g := range ratios(1) {
 		byName := map[string]experiment.Workload{}
 		for _, w := range g.Workloads {
 			byName[w.Name] = w
@@ -55,7 +55,7 @@ func TestRowsAreComplete(t *testing.T) {
 
 // sockperf's whole seconds minus what it cuts are the window that the native engine gets.
 func TestWindowsAreEqual(t *testing.T) {
-	g := groups(2)[0]
+	g := ratios(2)[0]
 	if got := g.Workloads[0].Duration + sockperfCut; got != 2*time.Second {
 		t.Errorf("window and cut come to %v", got)
 	}
@@ -66,17 +66,17 @@ func TestWindowsAreEqual(t *testing.T) {
 }
 
 func TestOnly(t *testing.T) {
-	kept := only(groups(1), regexp.MustCompile("C loop"))
+	kept := only(ratios(1), regexp.MustCompile("C loop"))
 	if len(kept) != 1 || len(kept[0].Rows) != 1 || len(kept[0].Workloads) != 2 {
 		t.Errorf("%+v", kept)
 	}
-	if all := only(groups(1), regexp.MustCompile("")); len(all) != len(groups(1)) {
-		t.Errorf("an empty expression keeps %d of %d groups", len(all), len(groups(1)))
+	if all := only(groups(1, true), regexp.MustCompile("")); len(all) != len(groups(1, true)) {
+		t.Errorf("an empty expression keeps %d of %d groups", len(all), len(groups(1, true)))
 	}
 }
 
 func TestWithoutFloor(t *testing.T) {
-	for _, g := range withoutFloor(groups(1), errors.New("no compiler")) {
+	for _, g := range withoutFloor(ratios(1), errors.New("no compiler")) {
 		for _, w := range g.Workloads {
 			if w.Tool == floorName {
 				t.Errorf("%s is still run", w.Name)
@@ -92,7 +92,7 @@ func TestWithoutFloor(t *testing.T) {
 
 // netperf is run without statistics of latency; where the tool's command line changes, that is seen.
 func TestBareNetperf(t *testing.T) {
-	w := groups(1)[3].Workloads[1]
+	w := ratios(1)[3].Workloads[1]
 	one, _ := newTools().Lookup(w.Tool)
 	p, err := one.Plan(w, host.Endpoint{Address: netip.MustParseAddr("10.1.0.2")})
 	if err != nil {
@@ -107,7 +107,7 @@ func TestBareNetperf(t *testing.T) {
 
 func TestOtherBlocks(t *testing.T) {
 	b := &bench{options: options{blocks: 4, seed: 1}}
-	e := b.design(groups(1)[0].Workloads, 7)
+	e := b.design(ratios(1)[0].Workloads, 4, 7)
 	left := map[string]int{}
 	done := otherBlocks(e, 3)
 	for _, slot := range e.Slots() {

@@ -76,10 +76,25 @@ func watch(argv []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return 1
 	}
 	fmt.Fprintf(stderr, "\n%s%s\n", watchMark, line)
+	return exitStatus(state)
+}
+
+// ending waits for a process that was started; the channel is closed when it has ended. Its exit status is in its state.
+func ending(cmd *exec.Cmd) <-chan struct{} {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	return ended
+}
+
+// exitStatus is the exit status to pass on: a process's own, or 128 where a signal ended it.
+func exitStatus(state *os.ProcessState) int {
 	if code := state.ExitCode(); code >= 0 {
 		return code
 	}
-	return 128 // ended by a signal
+	return 128
 }
 
 // datagrams reads how many UDP datagrams applications have read in this network namespace.
