@@ -13,11 +13,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -140,8 +142,16 @@ type platform struct {
 	system string
 	prefix []string
 	env    []string
-	// noUDP says that no UDP socket can be opened there.
-	noUDP bool
+	// udp is the prefix for what opens UDP sockets, where that is another.
+	udp []string
+}
+
+// overUDP is the platform as it opens UDP sockets.
+func (p platform) overUDP() platform {
+	if p.udp != nil {
+		p.prefix = p.udp
+	}
+	return p
 }
 
 func (p platform) command(t *testing.T, args ...string) *exec.Cmd {
@@ -210,9 +220,13 @@ func between(t *testing.T, client, server platform) {
 		{result.TransactionRate, []string{"rr", "--protocol", "udp"}},
 		{result.TransactionRate, []string{"crr"}},
 		{result.Goodput, []string{"stream", "--connections", "2"}},
+		{result.MessageRate, []string{"messages", "--protocol", "tcp", "--rate", "1000/s"}},
+		// qemu does not know the question for the path's MTU, without which there is no segmentation.
+		{result.MessageRate, []string{"messages", "--protocol", "udp", "--rate", "1000/s", "--segment=false"}},
 	} {
-		if slices.Contains(c.args, "udp") && (client.noUDP || server.noUDP) {
-			continue
+		client, server := client, server
+		if slices.Contains(c.args, "udp") {
+			client, server = client.overUDP(), server.overUDP()
 		}
 		t.Run(fmt.Sprintf("%s to %s: %s", client.system, server.system, strings.Join(c.args, " ")), func(t *testing.T) {
 			address, ended := server.serve(t)
@@ -242,6 +256,62 @@ func between(t *testing.T, client, server platform) {
 	}
 }
 
+// loadBetween offers requests at a rate from one platform to the other. Each must have its reply: it was sent once, and the
+// books of both sides agree.
+func loadBetween(t *testing.T, client, server platform) {
+	const rate, offered = "500/s", 500
+	for _, protocol := range []string{"tcp", "udp"} {
+		client, server := client, server
+		if protocol == "udp" {
+			client, server = client.overUDP(), server.overUDP()
+		}
+		t.Run(fmt.Sprintf("%s to %s: load over %s", client.system, server.system, protocol), func(t *testing.T) {
+			address, ended := server.serve(t)
+			run, err := record.Read([]byte(client.output(t, "", "engine", "load", address, "-f", "json", "--rate", rate, "--protocol", protocol,
+				"--connections", "3", "--warmup", "100ms", "--duration", "1s")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended()
+			r := run.Result
+			if r.Facts["os"] != client.system || r.Facts["server.os"] != server.system {
+				t.Errorf("measured between %s and %s", r.Facts["os"], r.Facts["server.os"])
+			}
+			for _, name := range []string{"offered", "sent", "answered"} {
+				if r.Facts[name] != strconv.Itoa(offered) {
+					t.Errorf("%s is %s, want %d: %v", name, r.Facts[name], offered, r.Metrics)
+				}
+			}
+			value := func(name, stat string) float64 {
+				at := slices.IndexFunc(r.Metrics, func(m result.Metric) bool { return m.Name == name && m.Stat == stat && m.Scope == "" })
+				if at < 0 {
+					t.Fatalf("no %s %s: %v", name, stat, r.Metrics)
+				}
+				return r.Metrics[at].Value
+			}
+			if protocol == "udp" && (value(result.Received, "") != offered || value(result.Lost, "") != 0) || value(result.Unanswered, "") != 0 {
+				t.Errorf("not every request has its reply: %v", r.Metrics)
+			}
+			for _, name := range []string{result.ResponseTime, result.ServiceTime} {
+				before := 0.0
+				for _, stat := range []string{result.Min, result.P50, result.P90, result.Max} {
+					v := value(name, stat)
+					if v < before || v <= 0 {
+						t.Errorf("%s %s is %v, after %v", name, stat, v, before)
+					}
+					before = v
+				}
+			}
+			// Each request waited in the sender, and then for its reply.
+			waited, late, served := value(result.ResponseTime, result.Mean), value(result.SendLateness, result.Mean), value(result.ServiceTime, result.Mean)
+			if math.Abs(waited-late-served) > 1e-6 {
+				t.Errorf("response time %v s, but lateness %v s and service time %v s", waited, late, served)
+			}
+			t.Logf("%s: response time %v s", r.Facts["pacing"], waited)
+		})
+	}
+}
+
 func checkArm64(t *testing.T, b *builds) {
 	arm := platform{system: "linux/arm64", prefix: []string{need(t, "qemu-user", "qemu-aarch64"), b.get(t, "nearfar-linux-arm64")}}
 	if said := arm.output(t, "", "version"); !strings.Contains(said, " linux/arm64 ") {
@@ -249,6 +319,8 @@ func checkArm64(t *testing.T, b *builds) {
 	}
 	between(t, arm, native())
 	between(t, native(), arm)
+	loadBetween(t, arm, native())
+	loadBetween(t, native(), arm)
 }
 
 // prng is what Go's runtime asks of Windows at its start and Wine 8 does not have: random bytes, of a library.
@@ -260,6 +332,56 @@ __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE buffer, SIZE_T length)
 }
 `
 
+// sockets is Windows' sockets but for two requests that Go makes of every UDP socket and Wine 8 refuses (SIO_UDP_CONNRESET
+// and SIO_UDP_NETRESET, not to be told of ICMP errors): they do nothing.
+const sockets = `#include <windows.h>
+typedef int (WINAPI *ioctl)(UINT_PTR, DWORD, void *, DWORD, void *, DWORD, DWORD *, void *, void *);
+int WINAPI udp_ioctl(UINT_PTR s, DWORD code, void *in, DWORD in_size, void *out, DWORD out_size, DWORD *got, void *overlapped, void *routine)
+{
+	ioctl real = (ioctl)GetProcAddress(LoadLibraryA("ws2_32.dll"), "WSAIoctl");
+	if (code == 0x9800000C || code == 0x9800000F) {
+		if (got)
+			*got = 0;
+		return 0;
+	}
+	return real(s, code, in, in_size, out, out_size, got, overlapped, routine);
+}
+`
+
+// socketCalls are what Go calls of Windows' sockets beside WSAIoctl.
+const socketCalls = `FreeAddrInfoW GetAddrInfoW WSACleanup WSADuplicateSocketW WSAEnumProtocolsW WSAGetOverlappedResult WSARecv WSARecvFrom
+WSASend WSASendTo WSASocketW WSAStartup bind closesocket connect gethostbyname getpeername getprotobyname getservbyname
+getsockname getsockopt listen ntohs setsockopt shutdown socket`
+
+// forUDP makes a copy of the program that calls sockets in the place of the system's library, which a name of the same
+// length stands for.
+func forUDP(t *testing.T, compiler, home, system32, program string) string {
+	t.Helper()
+	const library, instead = "ws2_32.dll", "ws2_3x.dll"
+	exports := "EXPORTS\nWSAIoctl = udp_ioctl\n"
+	for _, name := range strings.Fields(socketCalls) {
+		exports += name + " = ws2_32." + name + "\n"
+	}
+	image, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(image, []byte(library)) {
+		t.Fatalf("%s does not name %s", program, library)
+	}
+	copied := filepath.Join(home, "udp.exe")
+	for name, content := range map[string][]byte{"sockets.c": []byte(sockets), "sockets.def": []byte(exports), "udp.exe": bytes.ReplaceAll(image, []byte(library), []byte(instead))} {
+		if err := os.WriteFile(filepath.Join(home, name), content, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), compiler, "-shared", "-o", filepath.Join(system32, instead), filepath.Join(home, "sockets.c"), filepath.Join(home, "sockets.def"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+	return copied
+}
+
 // wine makes a fresh Windows, which ends with the test.
 func wine(t *testing.T, program string) platform {
 	t.Helper()
@@ -267,8 +389,7 @@ func wine(t *testing.T, program string) platform {
 	server := need(t, "wine", "wineserver", "/usr/lib/wine/wineserver")
 	compiler := need(t, "gcc-mingw-w64-x86-64", "x86_64-w64-mingw32-gcc")
 	home := workspace(t)
-	// Wine 8 refuses what Go asks of Windows for every UDP socket (the ioctl SIO_UDP_CONNRESET).
-	p := platform{system: "windows/amd64", prefix: []string{loader, program}, noUDP: true,
+	p := platform{system: "windows/amd64", prefix: []string{loader, program},
 		env: []string{"WINEPREFIX=" + filepath.Join(home, "prefix"), "WINEDEBUG=-all", "WINEDLLOVERRIDES=mscoree,mshtml=", "DISPLAY="}}
 	// What these programs start goes on in the background and holds on to what it inherits: they are given no pipe.
 	run := func(argv ...string) {
@@ -295,7 +416,9 @@ func wine(t *testing.T, program string) platform {
 	if err := os.WriteFile(source, []byte(prng), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(compiler, "-shared", "-o", filepath.Join(home, "prefix", "drive_c", "windows", "system32", "bcryptprimitives.dll"), source, "-ladvapi32")
+	system32 := filepath.Join(home, "prefix", "drive_c", "windows", "system32")
+	run(compiler, "-shared", "-o", filepath.Join(system32, "bcryptprimitives.dll"), source, "-ladvapi32")
+	p.udp = []string{loader, forUDP(t, compiler, home, system32, program)}
 	return p
 }
 
@@ -306,6 +429,8 @@ func checkWindows(t *testing.T, b *builds) {
 	}
 	between(t, windows, native())
 	between(t, native(), windows)
+	loadBetween(t, windows, native())
+	loadBetween(t, native(), windows)
 	recorded := filepath.Join("..", "tool", "testdata", "sockperf", "3.7")
 	files, err := filepath.Glob(filepath.Join(recorded, "*.txt"))
 	if err != nil || len(files) == 0 {

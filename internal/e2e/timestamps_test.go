@@ -38,6 +38,11 @@ schedule: {blocks: 2, seed: 1}
 			}
 			sum += mean[part]
 		}
+		for _, fact := range []string{"timestamps_hardware", "server.timestamps_hardware"} {
+			if want := "none: eth0 does not stamp both ways in hardware"; trial.Facts[fact] != want {
+				t.Errorf("%s: %s is %q; a veth has software timestamps only", trial.Workload, fact, trial.Facts[fact])
+			}
+		}
 		if apart := sum - mean[""]; math.Abs(apart) > 1e-6 {
 			t.Errorf("%s: the parts add up to %.3f us, the round trip takes %.3f", trial.Workload, sum*1e6, mean[""]*1e6)
 		}

@@ -8,9 +8,8 @@ import (
 
 // Ground truth: wires whose delay is known. A wire of no delay is still a wire, so that arms differ by the delay alone.
 //
-// On an idle machine the interval holds twice the delay within 5 us. A busy one can only add to it, the more the longer a
-// CPU waits for an answer: some 3 % were seen on a virtual machine with busy neighbours. So the test is strict below, and
-// leaves 5 % more above.
+// The interval holds twice the delay within 5 us. A machine with busy neighbours can only add to it, the more the longer a
+// host's caches have time to go cold, so the test leaves 2 % more above.
 func TestDelayIsFound(t *testing.T) {
 	a := measure(t, `
 nearfar: v1
@@ -37,7 +36,7 @@ schedule: {blocks: 10, seed: 1}
 		}
 		t.Logf("%s costs %.2f us [%.2f, %.2f], and should %.0f", l.Layer, l.Cost*1e6, l.Interval[0]*1e6, l.Interval[1]*1e6, truth*1e6)
 		const tolerance = 5e-6
-		if l.Interval[1] < truth-tolerance || l.Interval[0] > 1.05*truth+tolerance {
+		if l.Interval[1] < truth-tolerance || l.Interval[0] > 1.02*truth+tolerance {
 			t.Errorf("%s: [%g, %g], want %g", l.Layer, l.Interval[0], l.Interval[1], truth)
 		}
 	}

@@ -1,0 +1,329 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+	"nearfar/internal/rundir"
+)
+
+// browser is a tab of a headless browser, and what went on in it.
+type browser struct {
+	t   *testing.T
+	ctx context.Context
+	mu  sync.Mutex
+	// said is what the console got, asked which addresses were asked for.
+	said, asked []string
+}
+
+// browserPatience bounds everything that waits for the browser; on a busy machine it takes its time.
+const browserPatience = 5 * time.Minute
+
+// openBrowser starts a browser. The test fails where there is none.
+func openBrowser(t *testing.T) *browser {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatal("chromium is needed: run scripts/install-tools.sh test")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(browserPatience))
+	ctx, cancel := context.WithTimeout(t.Context(), browserPatience)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	b := &browser{t: t, ctx: ctx}
+	if err := chromedp.Listen(ctx, b.hear); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Call(ctx, cdplog.Enable, cdp.Empty{}); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *browser) hear(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventConsoleAPICalled:
+		b.said = append(b.said, fmt.Sprintf("console %s", e.Type))
+	case *runtime.EventExceptionThrown:
+		b.said = append(b.said, "exception "+e.ExceptionDetails.Text)
+	case *cdplog.EventEntryAdded:
+		b.said = append(b.said, e.Entry.Text+" "+e.Entry.URL)
+	case *network.EventRequestWillBeSent:
+		b.asked = append(b.asked, e.Request.URL)
+	}
+}
+
+// quiet fails the test where the console got anything, or where anything but the addresses that begin so was asked for.
+func (b *browser) quiet(prefix string) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.said {
+		b.t.Errorf("the console has: %s", s)
+	}
+	for _, a := range b.asked {
+		if !strings.HasPrefix(a, prefix) && !strings.HasPrefix(a, "data:") {
+			b.t.Errorf("the page asked for %s", a)
+		}
+	}
+	if len(b.asked) == 0 {
+		b.t.Error("no request was seen")
+	}
+}
+
+func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// eval gives what an expression is, read as JSON.
+func (b *browser) eval(expression string, into any) {
+	b.t.Helper()
+	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("JSON.stringify("+expression+")"))
+	if err != nil {
+		b.t.Fatalf("%s: %v", expression, err)
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		b.t.Fatalf("%s: %v in %s", expression, err, text)
+	}
+}
+
+// until waits until an expression is true.
+func (b *browser) until(expression string) {
+	b.t.Helper()
+	for {
+		var is bool
+		b.eval("!!("+expression+")", &is)
+		if is {
+			return
+		}
+		select {
+		case <-b.ctx.Done():
+			b.t.Fatalf("it does not come to be that %s", expression)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// recorded leaves a run directory whose round trips take so many microseconds in l2.
+func recorded(t *testing.T, dir, name string, started time.Time, micros float64, request int) *rundir.Dir {
+	t.Helper()
+	arms := []experiment.Arm{
+		{Name: "l2", Layers: map[string]int{"bridge": 1}},
+		{Name: "<img src=x onerror=alert(1)>", Layers: map[string]int{"bridge": 2}},
+	}
+	e := &experiment.Experiment{
+		Name: name, Question: "<script>alert(1)</script> \x1b[31m\u202e?", Baseline: "l2", Arms: arms,
+		Workloads: []experiment.Workload{{Name: "rr", Tool: "native", Mode: "rr", Protocol: "tcp", Request: request, Duration: time.Second}},
+		Schedule:  experiment.Schedule{Blocks: 7, Seed: 1},
+	}
+	run, err := rundir.Create(dir, rundir.Manifest{
+		Nearfar: "v1", Experiment: e, Seed: 1, State: rundir.Running, Started: started, Versions: map[string]string{"nearfar": "v1"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = run.Close() })
+	for i, slot := range e.Slots() {
+		err := run.Append(result.Trial{
+			Trial: i + 1, Block: slot.Block, Arm: slot.Arm, Workload: "rr", Tool: result.ToolVersion{Name: "native"}, Mode: "rr", Protocol: "tcp",
+			Definition: "rtt", ReportedAs: "rtt", Raw: []string{}, Treatment: map[string]string{},
+			Metrics: []result.Metric{{Name: "rtt", Stat: "p50", Unit: "s", Value: (micros + 0.01*float64(slot.Block)) * 1e-6}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := run.Update(func(m *rundir.Manifest) { m.State, m.Ended = rundir.Complete, started.Add(time.Minute) }); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// medianOf is the figure of l2 in the answer that the command line prints.
+func medianOf(t *testing.T, run string) answer.Figure {
+	t.Helper()
+	var a answer.Answer
+	if err := json.Unmarshal(nearfar(t, filepath.Dir(run), nil, "report", "-f", "json", run), &a); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(a.Arms, func(f answer.Figure) bool { return f.Arm == "l2" })
+	if i < 0 {
+		t.Fatalf("no figure of l2 in %s", run)
+	}
+	return a.Arms[i]
+}
+
+// The list, its search, the history with the figures of the answers, a new run that appears, a report that opens; and hostile
+// names do nothing.
+func TestBrowse(t *testing.T) {
+	dir := workspace(t)
+	runs := filepath.Join(dir, "runs")
+	begin := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	paths := []string{recorded(t, runs, "overlay", begin, 7, 1).Path} // of another request size
+	for i, micros := range []float64{8, 8.5, 12} {
+		paths = append(paths, recorded(t, runs, "overlay", begin.Add(time.Duration(i+1)*time.Hour), micros, 64).Path)
+	}
+	recorded(t, runs, "zones", begin, 50, 64)
+	if err := os.Mkdir(filepath.Join(runs, "broken"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(runs, "broken", "run.json"), []byte("<b>no</b>"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, dir, "serve")
+	b := openBrowser(t)
+	rows := `document.querySelectorAll("#runs tbody tr").length`
+	b.do(chromedp.Navigate(s.url))
+	b.until(rows + " === 6")
+	var text string
+	b.eval(`document.body.innerText`, &text)
+	for _, want := range []string{"<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\u241b[31m", "U+202E", "runs/broken/run.json: invalid character"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not show %q", want)
+		}
+	}
+	var foreign int
+	if b.eval(`document.querySelectorAll("img, #page script, #page b").length`, &foreign); foreign != 0 {
+		t.Error("names became elements")
+	}
+
+	// Search, by keyboard.
+	// The protocol types a character whatever the page makes of its key, so this key comes from a script.
+	var done bool
+	b.eval(`document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "/", bubbles: true, cancelable: true }))`, &done)
+	if done {
+		t.Error("the key / is left to the browser")
+	}
+	b.do(chromedp.KeyEvent("zones complete"))
+	b.until(rows + " === 1")
+	b.eval(`document.querySelector("#runs tbody td a").textContent`, &text)
+	if text != "zones" {
+		t.Errorf("found %q", text)
+	}
+	b.do(chromedp.KeyEvent(strings.Repeat(kb.Backspace, len("zones complete"))))
+	b.until(rows + " === 6")
+
+	// History: the newest experiment is chosen; its figures are those that the command line prints.
+	b.until(`nearfar.drawn().series.length === 2`)
+	wantHistory(t, b, paths, []int{0})
+	// A run that is made now appears in both, without a reload.
+	paths = append(paths, recorded(t, runs, "overlay", begin.Add(9*time.Hour), 12.5, 64).Path)
+	b.until(rows + " === 7")
+	b.until(`nearfar.drawn().series[0].points.length === 4`)
+	wantHistory(t, b, paths, []int{0})
+	// Another experiment.
+	b.eval(`(() => { const e = document.getElementById("experiment"); e.value = "zones"; return e.dispatchEvent(new Event("change")); })()`, &done)
+	b.until(`nearfar.drawn().series.length === 1 && nearfar.drawn().series[0].points.length === 1`)
+
+	// A report.
+	b.do(chromedp.Click(chromedp.CSS("#runs tbody td a"))) // the first: that of the broken run has none
+	b.do(chromedp.WaitReady(chromedp.CSS("html[data-shown]")))
+	b.eval(`location.href`, &text)
+	if !strings.HasPrefix(text, s.url+"run/") {
+		t.Errorf("the report is at %s", text)
+	}
+	b.quiet(s.url)
+}
+
+// wantHistory compares chart and table with what the command line prints. The runs are oldest first; those in others are
+// declared otherwise than the newest.
+func wantHistory(t *testing.T, b *browser, runs []string, others []int) {
+	t.Helper()
+	var drawn struct {
+		Series []struct {
+			Points []struct{ X, Y, Low, High float64 }
+		}
+	}
+	b.eval(`nearfar.drawn()`, &drawn)
+	var cells []string
+	b.eval(`[...document.querySelectorAll("#history tbody tr td:nth-child(3)")].map((c) => c.textContent)`, &cells)
+	slices.Reverse(cells) // the table has the newest first
+	if len(cells) != len(runs) {
+		t.Fatalf("the table has %d rows, want %d", len(cells), len(runs))
+	}
+	next := []int{0, 0}
+	for i, run := range runs {
+		series := 0
+		if slices.Contains(others, i) {
+			series = 1
+		}
+		if next[series] >= len(drawn.Series[series].Points) {
+			t.Fatalf("series %d has %d points only", series, len(drawn.Series[series].Points))
+		}
+		p := drawn.Series[series].Points[next[series]]
+		next[series]++
+		want := medianOf(t, run)
+		if p.X != float64(i+1) || p.Y != want.Median || want.Interval == nil || p.Low != want.Interval[0] || p.High != want.Interval[1] {
+			t.Errorf("run %d is drawn as %+v, want %+v %v", i, p, want.Median, want.Interval)
+		}
+		if got, printed := cells[i], (result.Scale{Factor: 1e-6, Unit: "us"}).Number(want.Median); got != printed {
+			t.Errorf("run %d is %s in the table, want %g", i, got, want.Median)
+		}
+	}
+}
+
+// The live page of a run that goes on, in a browser: figures appear, and the page keeps them when the run has ended. A tab
+// without the token gets nothing.
+func TestWatchInBrowser(t *testing.T) {
+	dir := workspace(t)
+	s := serve(t, dir, "run", "--watch", "-f", "json", "--blocks", "8", write(t, dir, watched))
+	b := openBrowser(t)
+	b.do(chromedp.Navigate(s.url))
+	b.do(chromedp.WaitReady(chromedp.CSS("html[data-shown]")))
+	live := `document.querySelector(".live").textContent`
+	b.until(live + `.includes("trials so far")`)
+	var text string
+	for b.until(`document.body.innerText.includes("l2")`); ; {
+		b.eval(live, &text)
+		if strings.Contains(text, "complete") {
+			break
+		}
+		b.until(live + " !== " + fmt.Sprintf("%q", text))
+	}
+	if code := s.ended(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	a := answerOf(t, s.stdout.Bytes(), dir)
+	b.eval(`document.body.innerText`, &text)
+	if !strings.Contains(text, a.Verdict) {
+		t.Errorf("the page does not show the verdict %q: %s", a.Verdict, text)
+	}
+	// A page may ask once more after it has got the end: by then nobody answers.
+	b.mu.Lock()
+	b.said = slices.DeleteFunc(b.said, func(line string) bool { return strings.Contains(line, "ERR_CONNECTION_REFUSED") })
+	b.mu.Unlock()
+	b.quiet(s.url)
+}

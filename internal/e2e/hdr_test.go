@@ -1,0 +1,107 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"nearfar/internal/export/pythontest"
+	"nearfar/internal/result"
+)
+
+// serveOnce starts the engine's server on loopback for one session, and gives its address.
+func serveOnce(t *testing.T) string {
+	t.Helper()
+	server := exec.Command(program, "engine", "serve", "--listen", "127.0.0.1:0", "--once", "--secret-stdin")
+	server.Stdin = strings.NewReader("secret\n")
+	printed, err := server.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(printed)
+	address := ""
+	for address == "" && lines.Scan() {
+		address = regexp.MustCompile(`127\.0\.0\.1:[1-9][0-9]*`).FindString(lines.Text())
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			_ = server.Process.Kill() // nobody came, or somebody stays
+		}
+		for lines.Scan() { // until it has ended
+		}
+		if err := server.Wait(); err != nil && !t.Failed() {
+			t.Error(err)
+		}
+	})
+	if address == "" {
+		t.Fatal("the server does not say where it listens")
+	}
+	return address
+}
+
+// TestOthersReadHistograms: the log that the engine writes while it measures, and the histogram at the end, mean to the Python port
+// of HdrHistogram what the engine says itself: the same counts in the same buckets, and the same percentiles.
+func TestOthersReadHistograms(t *testing.T) {
+	dir := workspace(t)
+	log, whole := filepath.Join(dir, "log.hlog"), filepath.Join(dir, "whole.hdr")
+	client := exec.Command(program, "engine", "rr", serveOnce(t), "-f", "json", "--secret-stdin", "--duration", "1500ms", "--warmup", "100ms", "--histogram", log)
+	client.Stdin = strings.NewReader("secret\n")
+	var stdout, stderr bytes.Buffer
+	client.Stdout, client.Stderr = &stdout, &stderr
+	if err := client.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, stderr.Bytes())
+	}
+	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
+	var said struct {
+		Metrics   []result.Metric `json:"metrics"`
+		Histogram string          `json:"histogram"`
+	}
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &said); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(whole, []byte(said.Histogram), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var read []struct {
+		Count       int64            `json:"count"`
+		Intervals   int              `json:"intervals"`
+		Percentiles map[string]int64 `json:"percentiles"`
+		Buckets     [][3]int64       `json:"buckets"`
+	}
+	if err := json.Unmarshal(pythontest.Run(t, "../export/testdata/read_hdr.py", log, whole), &read); err != nil {
+		t.Fatal(err)
+	}
+	if len(read) != 2 || read[0].Count < 1000 || read[0].Intervals < 1 {
+		t.Fatalf("read %+v", read)
+	}
+	if diff := cmp.Diff(read[0].Buckets, read[1].Buckets); diff != "" {
+		t.Errorf("the log and the histogram at the end differ:\n%s", diff)
+	}
+	trial := result.Trial{Metrics: said.Metrics}
+	for stat, percentile := range map[string]string{result.P50: "50", result.P90: "90", result.P99: "99"} {
+		ours, ok := trial.Value(result.RTT, stat)
+		theirs := float64(read[1].Percentiles[percentile]) / 1e9
+		// Theirs is the upper end of a bucket, a thousandth wide, and its rank is rounded and not rounded up.
+		if !ok || math.Abs(ours-theirs) > 0.0015*theirs {
+			t.Errorf("%s is %g, and %g to others", stat, ours, theirs)
+		}
+	}
+	rate, ok := trial.Value(result.TransactionRate, "")
+	if !ok || math.Abs(rate*1.5/float64(read[0].Count)-1) > 0.2 {
+		t.Errorf("%d observations at %g a second", read[0].Count, rate)
+	}
+}

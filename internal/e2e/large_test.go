@@ -1,0 +1,138 @@
+//go:build linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+	"nearfar/internal/rundir"
+)
+
+// writeLarge makes a run as the native engine's are, with facts, commands and all metrics, and gives its path.
+func writeLarge(t *testing.T, parent string, started time.Time, arms, workloads, blocks int) string {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, uint64(started.Unix())))
+	e := &experiment.Experiment{Name: "large", Question: "How long does it take?", Baseline: "arm-0", Schedule: experiment.Schedule{Blocks: blocks, Seed: 1}}
+	for i := range arms {
+		e.Arms = append(e.Arms, experiment.Arm{Name: "arm-" + strconv.Itoa(i), Layers: map[string]int{"router": i}})
+	}
+	for i := range workloads {
+		e.Workloads = append(e.Workloads, experiment.Workload{Name: "rr-" + strconv.Itoa(i), Tool: "native", Mode: "rr", Protocol: "tcp",
+			Placement: experiment.Placement{Kind: experiment.PlacementShared}})
+	}
+	d, err := rundir.Create(parent, rundir.Manifest{Nearfar: "v1", Experiment: e, Seed: 1, State: rundir.Complete, Started: started,
+		Versions: map[string]string{"nearfar": "0.1.0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// Written at once: Append syncs each trial, which takes minutes for so many.
+	f, err := os.Create(filepath.Join(d.Path, "trials.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := json.NewEncoder(f)
+	n, size := 0, 1024
+	for block := 1; block <= blocks; block++ {
+		effect := 1 + 0.02*r.NormFloat64()
+		for a := range arms {
+			for w := range workloads {
+				n++
+				p50 := 8e-6 * effect * (1 + 0.1*float64(a)) * (1 + 0.01*r.NormFloat64())
+				trial := result.Trial{
+					Trial: n, Block: block, Arm: e.Arms[a].Name, Workload: e.Workloads[w].Name, Tool: result.ToolVersion{Name: "native", Version: "0.1.0"},
+					Mode: "rr", Protocol: "tcp", MessageBytes: &size, Started: started.Add(time.Duration(n) * time.Second), DurationSeconds: 2,
+					ReportedAs: "rtt", Definition: "rtt", Raw: []string{"raw/x.client.out", "raw/x.server.err"}, Treatment: map[string]string{},
+					Facts:    map[string]string{},
+					Commands: []string{"nearfar engine serve --listen 10.1.0.2:7777 --secret-stdin --once", "nearfar engine rr 10.1.0.2:7777 -f json --secret-stdin --duration 2s"},
+				}
+				for i := range 32 {
+					trial.Facts[fmt.Sprintf("server.fact-%d", i)] = strconv.Itoa(131072 + i)
+				}
+				for i, stat := range []string{"mean", "stddev", "min", "p50", "p90", "p99", "p99.9", "p99.99", "max"} {
+					trial.Metrics = append(trial.Metrics, result.Metric{Name: result.RTT, Stat: stat, Unit: result.Seconds, Value: p50 * (0.7 + 0.1*float64(i))})
+				}
+				trial.Metrics = append(trial.Metrics, result.Metric{Name: result.TransactionRate, Unit: result.PerSecond, Value: 1 / p50},
+					result.Metric{Name: result.CPU, Unit: result.One, Value: 0.5, Scope: "client"}, result.Metric{Name: result.CPU, Unit: result.One, Value: 0.5, Scope: "server"})
+				if err := lines.Encode(trial); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return d.Path
+}
+
+// cost runs the program and gives the CPU time and the memory that it took.
+func cost(t *testing.T, cache string, args ...string) (cpu, wall time.Duration, memory int64) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache)
+	began := time.Now()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("nearfar %v: %v\n%.2000s", args, err, out)
+	}
+	wall = time.Since(began)
+	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		t.Fatal("the system does not say what a process used")
+	}
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), wall, usage.Maxrss << 10
+}
+
+// TestTenThousandTrials: every form of the report, and the history, stay below 500 MB; none takes long. What is measured is CPU
+// time, which a busy machine stretches far less than the time on the clock, and the bound is twice what is asked for.
+func TestTenThousandTrials(t *testing.T) {
+	dir := workspace(t)
+	started := time.Date(2026, 11, 21, 19, 22, 0, 0, time.UTC)
+	wide := writeLarge(t, filepath.Join(dir, "wide"), started, 20, 5, 100)
+	deep := writeLarge(t, filepath.Join(dir, "deep"), started, 2, 1, 5000)
+	many := filepath.Join(dir, "many")
+	for i := range 200 {
+		writeLarge(t, many, started.Add(time.Duration(i)*24*time.Hour), 5, 1, 10)
+	}
+	out := filepath.Join(dir, "out")
+	const seconds, megabytes = 4, 500
+	check := func(what string, args ...string) {
+		cpu, wall, memory := cost(t, filepath.Join(dir, "cache"), append(args, "-o", out)...)
+		t.Logf("%-40s %5.2f s CPU, %5.2f s, %4d MB", what, cpu.Seconds(), wall.Seconds(), memory>>20)
+		if cpu > seconds*time.Second || memory > megabytes<<20 {
+			t.Errorf("%s: %.2f s CPU and %d MB, want at most %d s and %d MB", what, cpu.Seconds(), memory>>20, seconds, megabytes)
+		}
+	}
+	for name, run := range map[string]string{"20 arms, 5 workloads, 100 blocks": wide, "2 arms, 1 workload, 5000 blocks": deep} {
+		for _, format := range []string{"terminal", "markdown", "csv", "json", "parquet", "openmetrics"} {
+			check(name+": "+format, "report", "-f", format, run)
+		}
+	}
+	check("200 runs of 50 trials: history", "history", many)
+	check("again, with the index", "history", many)
+	check("1 run of 10,000: history", "history", filepath.Dir(wide))
+	check("200 runs: parquet", append([]string{"report", "-f", "parquet"}, runsIn(t, many)...)...)
+}
+
+// runsIn lists the run directories in a directory.
+func runsIn(t *testing.T, dir string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

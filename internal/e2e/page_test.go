@@ -1,0 +1,79 @@
+//go:build linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/page/pagetest"
+)
+
+// The report of labs/overlay, opened from disk in a browser: no request, no complaint, and the figures of every workload and
+// quantity drawn as -f json gives them.
+func TestReportOfTheOverlayLab(t *testing.T) {
+	dir := workspace(t)
+	lab, err := filepath.Abs(filepath.Join("..", "..", "labs", "overlay", "experiment.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a answer.Answer
+	if err := json.Unmarshal(nearfar(t, dir, nil, "run", "--blocks", "2", "-f", "json", lab), &a); err != nil {
+		t.Fatal(err)
+	}
+	nearfar(t, dir, nil, "report", "-f", "html", "-o", "report.html", a.Run)
+	html, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(html) > 1_500_000 {
+		t.Errorf("the file has %d bytes", len(html))
+	}
+	b := pagetest.Open(t)
+	file := b.Show(t, html)
+	if got := pagetest.Eval[string](t, b, `document.querySelector("#verdict").textContent`); got != a.Verdict {
+		t.Errorf("the verdict is %q, want %q", got, a.Verdict)
+	}
+	compared := 0
+	for range 2 { // workloads
+		for range 2 { // quantities
+			s := b.State(t)
+			var ids []string
+			for _, c := range s.Charts {
+				ids = append(ids, c.ID)
+				if c.ID != "arms" {
+					continue
+				}
+				for _, series := range c.Series {
+					i := slices.IndexFunc(a.Arms, func(f answer.Figure) bool {
+						return f.Arm == series.Name && f.Workload == s.Workload && f.Metric == s.Quantity.Metric && f.Stat == s.Quantity.Stat
+					})
+					if i < 0 || series.Points[0].X != a.Arms[i].Median {
+						t.Errorf("%s %s: %+v is drawn", s.Workload, series.Name, series.Points)
+						continue
+					}
+					compared++
+				}
+			}
+			want := []string{"arms", "differences", "layers", "percentiles", "trials"}
+			if s.Workload == "rr-1k" {
+				want = []string{"arms", "differences", "layers", "percentiles", "distribution", "trials"}
+			}
+			if !slices.Equal(ids, want) {
+				t.Errorf("%s: the charts are %v, want %v", s.Workload, ids, want)
+			}
+			b.Do(t, chromedp.KeyEvent("m"))
+		}
+		b.Do(t, chromedp.KeyEvent("w"))
+	}
+	if compared < len(a.Arms) {
+		t.Errorf("%d figures were compared, the answer has %d", compared, len(a.Arms))
+	}
+	b.Quiet(t, file)
+}
