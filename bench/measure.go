@@ -9,6 +9,7 @@ import (
 	mathrand "math/rand/v2"
 	"os"
 	"slices"
+	"time"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
@@ -61,6 +62,9 @@ func put(ctx context.Context, h host.Host, program string) error {
 
 // CPUs says on which CPUs client and server run.
 func (s *stage) CPUs(p experiment.Placement) (client, server []int, err error) { return s.lab.CPUs(p) }
+
+// Stolen is how long the hypervisor has kept each of the CPUs so far.
+func (s *stage) Stolen(cpus []int) (time.Duration, bool) { return s.lab.Stolen(cpus) }
 
 // newTools lists the programs that the rows need. Bulk transfers are metered.
 func newTools() *tool.Registry {

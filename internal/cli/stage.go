@@ -28,6 +28,8 @@ func (s labStage) CPUs(p experiment.Placement) (client, server []int, err error)
 	return s.lab.CPUs(p)
 }
 
+func (s labStage) Stolen(cpus []int) (time.Duration, bool) { return s.lab.Stolen(cpus) }
+
 // wiresOnlyShape says that no wire of the experiment delays or loses.
 func wiresOnlyShape(e *experiment.Experiment) bool {
 	for _, arm := range e.Arms {

@@ -50,6 +50,10 @@ type Measurement struct {
 	Notes []string
 }
 
+// FactStolen is the fact of a trial that a runner records itself: which share of the CPUs' time a hypervisor kept from their machine
+// while the trial ran, 0 to 1. It is left out where the kernel does not say.
+const FactStolen = "cpu_stolen"
+
 // Trial is the record of one execution of one workload in one arm: a line of trials.jsonl.
 type Trial struct {
 	// Trial counts from 1 in the order of execution.

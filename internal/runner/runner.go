@@ -24,6 +24,9 @@ type Stage interface {
 	Build(ctx context.Context, arm experiment.Arm) (Pair, error)
 	// CPUs says on which CPUs client and server run; nil for any.
 	CPUs(p experiment.Placement) (client, server []int, err error)
+	// Stolen is how long a hypervisor has kept each of the CPUs (nil for any) from their machine so far, on average; false
+	// where that is not known.
+	Stolen(cpus []int) (time.Duration, bool)
 }
 
 // Pair is the two hosts of an arm.

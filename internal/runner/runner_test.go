@@ -137,6 +137,8 @@ func (s *scene) CPUs(experiment.Placement) (client, server []int, err error) {
 	return []int{1}, []int{1}, nil
 }
 
+func (s *scene) Stolen([]int) (time.Duration, bool) { return 0, false }
+
 // kept is a record in memory.
 type kept struct {
 	trials []result.Trial

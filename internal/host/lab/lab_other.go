@@ -36,6 +36,9 @@ func (l *Lab) CPUs(experiment.Placement) (client, server []int, err error) {
 	return nil, nil, unsupported()
 }
 
+// Stolen is not known.
+func (l *Lab) Stolen([]int) (time.Duration, bool) { return 0, false }
+
 // Observe fails.
 func (l *Lab) Observe(context.Context, string) ([]ElementFacts, error) { return nil, unsupported() }
 

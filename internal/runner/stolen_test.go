@@ -1,0 +1,53 @@
+package runner
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"nearfar/internal/result"
+)
+
+// robbed has so much stolen of its CPUs at one look after the other.
+type robbed struct {
+	*scene
+	stolen []time.Duration
+	asked  []int
+}
+
+func (r *robbed) Stolen(cpus []int) (time.Duration, bool) {
+	r.asked = cpus
+	if len(r.stolen) == 0 {
+		return 0, false
+	}
+	now := r.stolen[0]
+	r.stolen = r.stolen[1:]
+	return now, true
+}
+
+func TestStolenTimeIsRecorded(t *testing.T) {
+	stage := &robbed{stolen: []time.Duration{3 * time.Second, 3*time.Second + 50*time.Millisecond}}
+	theft := watchStolen(stage, []int{3}, []int{1, 3})
+	if !slices.Equal(stage.asked, []int{1, 3}) {
+		t.Errorf("asked for CPUs %v, want 1 and 3", stage.asked)
+	}
+	theft.started = theft.started.Add(-time.Second)
+	facts := map[string]string{}
+	theft.record(facts)
+	share, err := strconv.ParseFloat(facts[result.FactStolen], 64)
+	if err != nil || share > 0.05 || share < 0.02 { // a second has passed, or somewhat more
+		t.Errorf("50 ms of a second are %q (%v)", facts[result.FactStolen], err)
+	}
+}
+
+func TestStolenTimeThatIsNotKnown(t *testing.T) {
+	for name, stolen := range map[string][]time.Duration{"never": nil, "only before": {time.Second}, "less than before": {time.Second, 0}} {
+		stage := &robbed{stolen: stolen}
+		facts := map[string]string{}
+		watchStolen(stage, nil, []int{1}).record(facts)
+		if len(facts) > 0 || stage.asked != nil {
+			t.Errorf("%s: %v, of CPUs %v", name, facts, stage.asked)
+		}
+	}
+}
