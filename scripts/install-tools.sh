@@ -6,7 +6,8 @@
 #                            which is added to the package sources as a file of its own; and what runs the builds for
 #                            other systems: qemu-user, Wine, a C compiler for Windows; and Chromium, in
 #                            which the HTML pages are tested (1.7 GB); PostgreSQL, which the tests start
-#                            themselves; and a Python environment in the cache (see test-python.sh)
+#                            themselves; curl and jq, which commands of the documentation use; and a Python
+#                            environment in the cache (see test-python.sh)
 #
 # Prints what it does. Exits 1 and names what is missing where it cannot install it.
 set -eu
@@ -21,8 +22,8 @@ programs() {
 	esac
 	[ "$purpose" = test ] || return 0
 	case $1 in
-	apt-get) echo "qemu-aarch64:qemu-user wine:wine /usr/lib/wine/wine64:wine64 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 postgres:postgresql python3-venv:python3-venv chromium:chromium" ;;
-	dnf) echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc postgres:postgresql-server python3-venv:python3 chromium:chromium" ;;
+	apt-get) echo "qemu-aarch64:qemu-user wine:wine /usr/lib/wine/wine64:wine64 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 postgres:postgresql python3-venv:python3-venv chromium:chromium curl:curl jq:jq" ;;
+	dnf) echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc postgres:postgresql-server python3-venv:python3 chromium:chromium curl:curl jq:jq" ;;
 	esac
 }
 
@@ -43,7 +44,7 @@ missing() {
 
 names_missing() {
 	others=
-	[ "$purpose" != test ] || others="chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc postgres python3-venv"
+	[ "$purpose" != test ] || others="chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc postgres python3-venv curl jq"
 	for program in sockperf iperf3 ping netperf $others; do
 		there "$program" || printf '%s ' "$program"
 	done

@@ -201,7 +201,7 @@ func TestDocumentedSides(t *testing.T) {
 		t.Fatalf("%q", lines)
 	}
 	t.Chdir(t.TempDir())
-	m := madeRun{arms: []string{"l2", "vxlan"}, workloads: []string{"rr-1k", "bulk"}, blocks: 12, level: 1e-5, scatter: 0.01}
+	m := madeRun{arms: []string{"l2", "routed", "vxlan"}, workloads: []string{"rr-1k", "bulk"}, blocks: 12, level: 1e-5, scatter: 0.01}
 	for i, run := range []string{"20261121T192200Z-overlay", "20261128T190000Z-overlay", "main", "branch"} {
 		m.seed = uint64(i + 1)
 		if err := m.write(filepath.Join("runs", run)); err != nil {

@@ -12,7 +12,7 @@ import (
 	"nearfar/internal/experiment"
 )
 
-var fenced = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
+var fenced = regexp.MustCompile("(?ms)^```yaml[^\n]*\n(.*?)^```")
 
 // Every complete experiment that the README files show can be read, and every lab is valid.
 func TestDocumentedExperiments(t *testing.T) {
