@@ -53,11 +53,18 @@ func (c *rrClient) run(h *Histogram, until int64) (int64, bool) {
 //go:nosplit
 func (c *rrClient) exchange(last uint64) (ok, end bool) {
 	for {
-		n := c.socket.write(c.request)
-		if n != len(c.request) && !writeRest(c.socket, c.request, n) {
-			return false, false
+		o, n := c.straight(last)
+		switch o {
+		case passed:
+			return true, true
+		case full:
+			return true, false
+		case sending:
+			if n != len(c.request) && !writeRest(c.socket, c.request, n) {
+				return false, false
+			}
+			n = c.socket.read(c.response)
 		}
-		n = c.socket.read(c.response)
 		if n != len(c.response) && !readRest(c.socket, c.response, n) {
 			return false, false
 		}
@@ -72,6 +79,18 @@ func (c *rrClient) exchange(last uint64) (ok, end bool) {
 	}
 }
 
+// outcome is how far a side has come by itself (straight) when something is out of the ordinary.
+type outcome int
+
+const (
+	// passed: the clock has read the last time. full: there is no room for another reading of it.
+	passed outcome = iota
+	full
+	// sending and receiving: so much of a message has been sent, or received.
+	sending
+	receiving
+)
+
 func (c *rrClient) err() error { return connectionError(c.socket) }
 
 // rrServer answers each request with a response until the connection ends.
@@ -79,7 +98,8 @@ type rrServer struct {
 	socket            *socket
 	request, response []byte
 	stalling          stalling
-	// transactions is written by the hot thread alone.
+	answered          int64
+	// transactions is what was answered, for other threads to read; the hot thread writes it at the end.
 	transactions atomic.Int64
 }
 
@@ -89,21 +109,22 @@ func newRRServer(s *socket, request, response int) *rrServer {
 
 //go:nosplit
 func (s *rrServer) run() {
-	var answered int64
 	s.stalling.start = nanotime()
 	for {
-		n := s.socket.read(s.request)
-		if n != len(s.request) && !readRest(s.socket, s.request, n) {
-			break
+		o, n := s.straight()
+		if o == receiving {
+			if n != len(s.request) && !readRest(s.socket, s.request, n) {
+				break
+			}
+			s.stalling.pass()
+			n = s.socket.write(s.response)
 		}
-		s.stalling.pass()
-		n = s.socket.write(s.response)
 		if n != len(s.response) && !writeRest(s.socket, s.response, n) {
 			break
 		}
-		answered++
+		s.answered++
 	}
-	s.transactions.Store(answered)
+	s.transactions.Store(s.answered)
 }
 
 // writeRest completes the writing of b of which n bytes have gone; n < 0 when the write failed.

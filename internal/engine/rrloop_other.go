@@ -1,0 +1,13 @@
+//go:build portable || !(linux && amd64)
+
+package engine
+
+// straight sends the request; the rest is rr.go's.
+//
+//go:nosplit
+func (c *rrClient) straight(uint64) (outcome, int) { return sending, c.socket.write(c.request) }
+
+// straight receives the request; the rest is rr.go's.
+//
+//go:nosplit
+func (s *rrServer) straight() (outcome, int) { return receiving, s.socket.read(s.request) }
