@@ -7,6 +7,7 @@ export async function follow(show: (data: Data) => Promise<void>, tell: (text: s
   let ended = false;
   const events = new EventSource("events");
   const refresh = async () => {
+    if (ended) return; // the server goes once the last figures are fetched
     if (fetching) {
       again = true;
       return;
@@ -28,7 +29,7 @@ export async function follow(show: (data: Data) => Promise<void>, tell: (text: s
       } catch {
         if (!ended) tell("live: no data for the moment");
       }
-    } while (again);
+    } while (again && !ended);
     fetching = false;
   };
   events.addEventListener("trial", () => void refresh());
