@@ -23,6 +23,7 @@ type rrClient struct {
 	socket            *socket
 	request, response []byte
 	clock             clock
+	loop              requester
 	ends              moments
 }
 
@@ -98,6 +99,7 @@ type rrServer struct {
 	socket            *socket
 	request, response []byte
 	stalling          stalling
+	loop              answerer
 	answered          int64
 	// transactions is what was answered, for other threads to read; the hot thread writes it at the end.
 	transactions atomic.Int64

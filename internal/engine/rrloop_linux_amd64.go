@@ -50,21 +50,14 @@ func (c *rrClient) straight(last uint64) (outcome, int) {
 	if c.clock.perTick == 0 || !c.socket.ordinary() {
 		return sending, c.socket.write(c.request)
 	}
-	ticks := &c.ends.ticks
-	x := requester{
-		fd: c.socket.fd, request: unsafe.SliceData(c.request), response: unsafe.SliceData(c.response),
-		requestLen: len(c.request), responseLen: len(c.response), last: last,
-		next: &ticks[c.ends.n], end: (*uint64)(unsafe.Add(unsafe.Pointer(ticks), unsafe.Sizeof(*ticks))),
-	}
-	o := exchanges(&x)
+	ticks, x := &c.ends.ticks, &c.loop
+	x.fd, x.last = c.socket.fd, last
+	x.request, x.requestLen = unsafe.SliceData(c.request), len(c.request)
+	x.response, x.responseLen = unsafe.SliceData(c.response), len(c.response)
+	x.next, x.end = &ticks[c.ends.n], (*uint64)(unsafe.Add(unsafe.Pointer(ticks), unsafe.Sizeof(*ticks)))
+	o := exchanges(x)
 	c.ends.n = int((uintptr(unsafe.Pointer(x.next)) - uintptr(unsafe.Pointer(ticks))) / unsafe.Sizeof(ticks[0]))
-	switch o {
-	case sending:
-		return o, c.socket.sent(x.n, c.request)
-	case receiving:
-		return o, c.socket.received(x.n, c.response)
-	}
-	return o, 0
+	return o, c.socket.settle(o, x.n, c.request, c.response)
 }
 
 // straight answers requests as long as they take their ordinary course.
@@ -74,16 +67,13 @@ func (s *rrServer) straight() (outcome, int) {
 	if s.stalling.stall.Length > 0 || !s.socket.ordinary() {
 		return receiving, s.socket.read(s.request)
 	}
-	x := answerer{
-		fd: s.socket.fd, request: unsafe.SliceData(s.request), response: unsafe.SliceData(s.response),
-		requestLen: len(s.request), responseLen: len(s.response),
-	}
-	o := answers(&x)
+	x := &s.loop
+	x.fd, x.answered = s.socket.fd, 0
+	x.request, x.requestLen = unsafe.SliceData(s.request), len(s.request)
+	x.response, x.responseLen = unsafe.SliceData(s.response), len(s.response)
+	o := answers(x)
 	s.answered += x.answered
-	if o == sending {
-		return o, s.socket.sent(x.n, s.response)
-	}
-	return o, s.socket.received(x.n, s.request)
+	return o, s.socket.settle(o, x.n, s.response, s.request)
 }
 
 // ordinary says that calls wait in the kernel, for as long as it takes.
@@ -91,31 +81,18 @@ func (s *rrServer) straight() (outcome, int) {
 //go:nosplit
 func (s *socket) ordinary() bool { return s.flags == 0 && !s.own && !s.timed }
 
-// sent is what write would have returned where the call was made elsewhere and gave n.
-//
-//go:nosplit
-func (s *socket) sent(n int, b []byte) int {
-	if n == -int(syscall.EINTR) {
-		return s.write(b)
-	}
-	return s.settle(n)
-}
-
-// received is what read would have returned where the call was made elsewhere and gave n.
-//
-//go:nosplit
-func (s *socket) received(n int, b []byte) int {
-	if n == -int(syscall.EINTR) {
-		return s.read(b)
-	}
-	return s.settle(n)
-}
-
-//go:nosplit
-func (s *socket) settle(n int) int {
-	if n >= 0 {
+// settle gives what write or read would have returned, where the call was made elsewhere and gave n: out was sent, or in received.
+func (s *socket) settle(o outcome, n int, out, in []byte) int {
+	switch {
+	case o != sending && o != receiving:
+		return 0
+	case n >= 0:
 		return n
+	case n != -int(syscall.EINTR):
+		s.errno = syscall.Errno(-n)
+		return -1
+	case o == sending:
+		return s.write(out)
 	}
-	s.errno = syscall.Errno(-n)
-	return -1
+	return s.read(in)
 }

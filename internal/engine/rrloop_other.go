@@ -2,6 +2,12 @@
 
 package engine
 
+// Here the loops need nothing of their own.
+type (
+	requester struct{}
+	answerer  struct{}
+)
+
 // straight sends the request; the rest is rr.go's.
 //
 //go:nosplit
