@@ -7,3 +7,5 @@ go test -p 1 -count=1 -timeout 40m ./...
 # The engine's code for other systems, on this one (docs/adr/0019-load-elsewhere.md).
 go vet -tags portable ./internal/engine
 go test -tags portable -count=1 -timeout 10m -run 'Load|Sweep|Datagram|Stranger|Leave' ./internal/engine
+# Fuzzing instruments the code, and the hot loops, which may not grow their stack, must still link.
+go test -run '^$' -fuzz '^FuzzGreeting$' -fuzztime 1x ./internal/engine
