@@ -49,6 +49,8 @@ func start(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return stall(args[1:], stdin, stdout, stderr)
 	case len(args) > 0 && args[0] == peakVerb:
 		return peak(args[1:], stdin, stdout, stderr)
+	case len(args) > 0 && args[0] == clockVerb:
+		return readClock(args[1:], stdout, stderr)
 	case len(args) > 0 && !strings.HasPrefix(args[0], "-"):
 		// The lab and the engine start this program again under nearfar's own verbs.
 		return cli.Main(args, stdin, stdout, stderr)

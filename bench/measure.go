@@ -72,7 +72,7 @@ func newTools() *tool.Registry {
 	_, _ = rand.Read(secret[:]) // never fails
 	native := tool.NewNative(hex.EncodeToString(secret[:]))
 	return tool.New(metered{native}, tool.NewSockperf(), bare{tool.NewNetperf()}, metered{tool.NewIperf3()}, floor{},
-		throughput{tool.NewSockperf()}, stalledServer{native}, underLoad{tool.NewSockperf()}, peaked{native})
+		throughput{tool.NewSockperf()}, stalledServer{native}, underLoad{tool.NewSockperf()}, peaked{native}, clockAlone{native})
 }
 
 // A bench carries the groups out, block after block.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,8 +27,19 @@ type proof struct {
 	Arithmetic float64
 	// Bound is what it has to keep; nil where the line is only for information.
 	Bound *span
+	// Limit is the line of the same group that says what the machine itself allows of the figure; nil where none does. It
+	// changes no verdict.
+	Limit *proof
 	// Once says that one measurement is enough for a verdict: the group is measured once.
 	Once bool
+}
+
+// needs lists the workloads that have to be measured for it.
+func (p proof) needs() []string {
+	if p.Limit == nil {
+		return p.Workloads
+	}
+	return slices.Concat(p.Workloads, p.Limit.needs())
 }
 
 // A span is where a figure has to lie, its ends included.
@@ -148,23 +160,33 @@ func stallProofs() group {
 	return g
 }
 
-// pacingProofs measures how well the sender keeps to its schedule.
+// pacingProofs measures how well the sender keeps to its schedule, sleeping between requests and spinning, and how well
+// the machine lets any thread keep to it.
 func pacingProofs(whole time.Duration) group {
 	w := experiment.Workload{Name: "pacing", Tool: "native", Mode: experiment.Load, Protocol: experiment.TCP, Request: 64, Response: 64,
 		Connections: 1, OfferedRate: 10_000, Arrivals: experiment.ConstantArrivals, Duration: whole, Warmup: sockperfWarmup, Placement: split}
-	achieved := func(trials map[string]result.Trial) (float64, bool) {
-		t := trials[w.Name]
-		rate, ok := t.Value(result.TransactionRate, "")
-		offered, known := t.Value(result.OfferedRate, "")
-		return rate / offered, ok && known && offered > 0
+	spin, clock := w, w
+	spin.Name, spin.Wait = "pacing-spin", experiment.WaitSpin
+	clock.Name, clock.Tool = "pacing-clock", clockName
+	alone := proof{What: "10,000 moments/s: p99 of how late a thread that only reads the clock sees them", With: "the clock alone",
+		Workloads: []string{clock.Name}, Value: metric(clock.Name, result.SendLateness, result.P99), Unit: result.Seconds}
+	g := group{Workloads: []experiment.Workload{w, spin, clock}}
+	for _, one := range []struct{ workload, with string }{{w.Name, "native load"}, {spin.Name, "native load, spinning"}} {
+		achieved := func(trials map[string]result.Trial) (float64, bool) {
+			t := trials[one.workload]
+			rate, ok := t.Value(result.TransactionRate, "")
+			offered, known := t.Value(result.OfferedRate, "")
+			return rate / offered, ok && known && offered > 0
+		}
+		const what = "10,000 requests/s: "
+		g.Proofs = append(g.Proofs,
+			proof{What: what + "p99 of actual minus intended send", With: one.with, Workloads: []string{one.workload},
+				Value: metric(one.workload, result.SendLateness, result.P99), Unit: result.Seconds, Bound: upTo(20e-6), Limit: &alone},
+			proof{What: what + "achieved rate over offered rate", With: one.with, Workloads: []string{one.workload},
+				Value: achieved, Unit: ratioUnit, Bound: near(1, 0.001)})
 	}
-	const what = "10,000 requests/s: "
-	return group{Workloads: []experiment.Workload{w}, Proofs: []proof{
-		{What: what + "p99 of actual minus intended send", With: "native load", Workloads: []string{w.Name},
-			Value: metric(w.Name, result.SendLateness, result.P99), Unit: result.Seconds, Bound: upTo(20e-6)},
-		{What: what + "achieved rate over offered rate", With: "native load", Workloads: []string{w.Name},
-			Value: achieved, Unit: ratioUnit, Bound: near(1, 0.001)},
-	}}
+	g.Proofs = append(g.Proofs, alone)
+	return g
 }
 
 // connectionsProof is a thousand connections at once: every request of them is answered.
@@ -232,6 +254,8 @@ type proven struct {
 	Proof proof
 	// Values are over the blocks.
 	Values stats.Summary
+	// Limit is what the proof's limit came to, held to the bound of the proof; nil where it has none.
+	Limit *proven
 }
 
 // prove reads the proof's figure from every block that has it.
@@ -254,7 +278,22 @@ func prove(p proof, t trials) proven {
 			values = append(values, v)
 		}
 	}
-	return proven{Proof: p, Values: stats.Summarize(values)}
+	came := proven{Proof: p, Values: stats.Summarize(values)}
+	if p.Limit != nil {
+		same := *p.Limit
+		same.Bound, same.Once = p.Bound, p.Once
+		limit := prove(same, t)
+		came.Limit = &limit
+	}
+	return came
+}
+
+// beyond says, for the end of a shortfall, that the limit does not keep the bound either, or "".
+func (p proven) beyond() string {
+	if p.verdict() != short || p.Limit == nil || p.Limit.verdict() != short {
+		return ""
+	}
+	return fmt.Sprintf("; %s: %s; this machine does not allow it", p.Limit.Proof.With, p.Limit.value())
 }
 
 // verdict says whether the median keeps the bound. With too few blocks for an interval nothing can be told, unless once is

@@ -200,7 +200,7 @@ func only(all []group, match *regexp.Regexp) []group {
 		for _, p := range g.Proofs {
 			if match.MatchString(p.What + " with " + p.With) {
 				k.Proofs = append(k.Proofs, p)
-				for _, name := range p.Workloads {
+				for _, name := range p.needs() {
 					needed[name] = true
 				}
 			}

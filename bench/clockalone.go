@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"time"
+	_ "unsafe" // for go:linkname
+
+	"nearfar/internal/engine"
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+	"nearfar/internal/result"
+	"nearfar/internal/tool"
+)
+
+const clockName = "clock-alone"
+
+// clockAlone is a thread that only reads the clock: how late it sees the moments of a schedule is what the machine itself
+// allows a sender that has to keep them. It is this program, so the engine's probe is its own.
+type clockAlone struct{ tool.Tool }
+
+// Name is what the workloads call it.
+func (clockAlone) Name() string { return clockName }
+
+// Plan gives the command line. There is no server.
+func (clockAlone) Plan(w experiment.Workload, _ host.Endpoint) (tool.Plan, error) {
+	if w.Mode != experiment.Load || w.Arrivals != experiment.ConstantArrivals || len(w.Steps) > 0 {
+		return tool.Plan{}, fmt.Errorf("workload %s: the clock alone has the moments of load at one rate, with constant arrivals", w.Name)
+	}
+	rate := strconv.FormatFloat(w.OfferedRate, 'f', -1, 64)
+	return tool.Plan{
+		Client: tool.Command{
+			Argv: []string{host.Self, clockVerb, rate, w.Warmup.String(), w.Duration.String()},
+			Env:  []string{engine.Environment()},
+		},
+		Expected: w.Warmup + w.Duration + 100*time.Millisecond,
+	}, nil
+}
+
+var clockLine = regexp.MustCompile(`(?m)^` + clockName + `: moments=(\d{1,12}) window_ns=(\d{1,15}) p50_ns=(\d{1,12}) p99_ns=(\d{1,12}) p99\.9_ns=(\d{1,12})$`)
+
+// clockPercentiles are those of the line, in its order.
+func clockPercentiles() []float64 { return []float64{50, 99, 99.9} }
+
+// Parse reads the line that the verb printed. What the moments are too few for is left out.
+func (clockAlone) Parse(out tool.Output) (result.Measurement, error) {
+	m := result.Measurement{Tool: result.ToolVersion{Name: clockName, Version: engine.Version()}}
+	found := clockLine.FindSubmatch(out.Stdout)
+	if out.ExitCode != 0 || found == nil {
+		return m, fmt.Errorf("the clock alone printed no result and ended with exit status %d: %s", out.ExitCode, end(out.Stderr))
+	}
+	var v [5]int64
+	for i := range v {
+		n, err := strconv.ParseInt(string(found[i+1]), 10, 64)
+		if err != nil {
+			return m, err
+		}
+		v[i] = n
+	}
+	moments, window, late := v[0], v[1], v[2:]
+	if moments == 0 || window == 0 || late[0] > late[1] || late[1] > late[2] {
+		return m, fmt.Errorf("the clock alone printed a figure that cannot be: %s", found[0])
+	}
+	m.Mode, m.Duration = experiment.Load, time.Duration(window)
+	m.ReportedAs, m.Definition = result.DefinitionNone, result.DefinitionNone // nothing is sent
+	m.Metrics = []result.Metric{{Name: result.OfferedRate, Unit: result.PerSecond, Value: float64(moments) / float64(window) * 1e9}}
+	for i, p := range clockPercentiles() {
+		if result.SupportsPercentile(moments, p) {
+			m.Metrics = append(m.Metrics, result.Metric{Name: result.SendLateness, Stat: result.PercentileStat(p), Unit: result.Seconds, Value: float64(late[i]) / 1e9})
+		}
+	}
+	return m, nil
+}
+
+// clockVerb is the verb under which this program is the clock alone.
+const clockVerb = "bench-clock"
+
+// readClock watches the moments of a schedule and prints how late it saw them: RATE WARMUP DURATION.
+func readClock(args []string, stdout, stderr io.Writer) int {
+	schedule, warmup, err := readMoments(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", clockVerb, err)
+		return 2
+	}
+	late, pacer := engine.NewHistogram(), schedule.Pacer()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	watchMoments(nanotime, &pacer, int64(warmup), late)
+	fmt.Fprintf(stdout, "%s: moments=%d window_ns=%d", clockName, late.Count(), int64(schedule.Length()-warmup))
+	for _, p := range clockPercentiles() {
+		fmt.Fprintf(stdout, " %s_ns=%d", result.PercentileStat(p), late.Percentile(p))
+	}
+	fmt.Fprintln(stdout)
+	return 0
+}
+
+// readMoments gives the schedule, warm-up and window.
+func readMoments(args []string) (s engine.Schedule, warmup time.Duration, err error) {
+	if len(args) != 3 {
+		return s, 0, errors.New("want RATE WARMUP DURATION")
+	}
+	rate, err1 := strconv.ParseFloat(args[0], 64)
+	warmup, err2 := time.ParseDuration(args[1])
+	window, err3 := time.ParseDuration(args[2])
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return s, 0, err
+	}
+	s = engine.Schedule{Arrivals: engine.ConstantArrivals, Steps: []engine.Step{{Rate: rate, Length: window}}}
+	if warmup != 0 {
+		s.Steps = append([]engine.Step{{Rate: rate, Length: warmup}}, s.Steps...)
+	}
+	return s, warmup, s.Validate()
+}
+
+// watchMoments reads the clock until the last moment has passed, and records by how much the first reading after each of
+// them is later than it, from the given time of the schedule on. After a hold-up every moment that passed meanwhile counts
+// with its own lateness.
+//
+// Nothing that it calls checks the stack, where the scheduler may step in.
+//
+//go:nosplit
+func watchMoments(clock func() int64, p *engine.Pacer, from int64, late *engine.Histogram) {
+	zero := clock()
+	due, more := p.Next()
+	for more {
+		for now := clock() - zero; more && due <= now; due, more = p.Next() {
+			if due >= from {
+				late.Record(now - due)
+			}
+		}
+	}
+}
+
+// nanotime is the runtime's monotonic clock in nanoseconds. time.Since reads the same one, but checks the stack.
+//
+//go:linkname nanotime runtime.nanotime
+func nanotime() int64

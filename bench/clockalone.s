@@ -1,0 +1,1 @@
+// Go declares nanotime without a body only in a package that has an assembly file.

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bytes"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nearfar/internal/engine"
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+	"nearfar/internal/result"
+	"nearfar/internal/tool"
+)
+
+// Every moment of the window is seen, and none of the warm-up; what is printed is read.
+func TestClockVerb(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	began := time.Now()
+	if code := start([]string{clockVerb, "30000", "20ms", "50ms"}, nil, &stdout, &stderr); code != 0 {
+		t.Fatalf("exit %d, %s", code, &stderr)
+	}
+	took := time.Since(began)
+	if !strings.HasPrefix(stdout.String(), "clock-alone: moments=1500 window_ns=50000000 ") {
+		t.Errorf("30,000 moments/s for 50 ms gave %s", &stdout)
+	}
+	// The last moment is one interval before the end.
+	if least := 70*time.Millisecond - time.Second/30000; took < least {
+		t.Errorf("it took %v, want at least %v", took, least)
+	}
+	m, err := clockAlone{}.Parse(tool.Output{Stdout: stdout.Bytes()})
+	if err != nil || m.Duration != 50*time.Millisecond || m.Mode != experiment.Load {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	trial := result.Trial{Metrics: m.Metrics}
+	rate, _ := trial.Value(result.OfferedRate, "")
+	p50, half := trial.Value(result.SendLateness, result.P50)
+	p99, most := trial.Value(result.SendLateness, result.P99)
+	if rate != 30000 || !half || !most || p99 < p50 || p99 > took.Seconds() {
+		t.Errorf("rate %v, p50 %v, p99 %v in %v: %s", rate, p50, p99, took, &stdout)
+	}
+	if v, ok := trial.Value(result.SendLateness, result.P999); ok {
+		t.Errorf("1500 moments have a p99.9 of %v", v)
+	}
+}
+
+func TestClockVerbRefuses(t *testing.T) {
+	for args, want := range map[string]string{
+		"": "RATE WARMUP DURATION", "10000 0s": "RATE WARMUP DURATION", "fast 0s 50ms": "invalid syntax", "0 0s 50ms": "a rate of 0",
+		"NaN 0s 50ms": "a rate of NaN", "10000 soon 50ms": "invalid duration", "10000 -1s 50ms": "a step of -1s", "10000 1s 0s": "a step of 0s",
+	} {
+		var stdout, stderr bytes.Buffer
+		code := start(append([]string{clockVerb}, strings.Fields(args)...), nil, &stdout, &stderr)
+		if code != 2 || stdout.Len() > 0 || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%q: exit %d, %q, %q; want %q", args, code, &stdout, &stderr, want)
+		}
+	}
+}
+
+// Every moment that passes in a hold-up counts with its own lateness, and those of the warm-up do not.
+func TestMomentsOfAHoldUp(t *testing.T) {
+	schedule := engine.Schedule{Arrivals: engine.ConstantArrivals, Steps: []engine.Step{{Rate: 10_000, Length: time.Millisecond}}}
+	// The first reading is where the schedule starts; the clock is held up from 250 to 650 us.
+	readings := []int64{7_000, 7_000, 107_000, 257_000, 657_000, 707_040, 806_999, 807_000, 907_500, 2_007_000}
+	clock := func() int64 {
+		now := readings[0]
+		readings = readings[1:]
+		return now
+	}
+	pacer, late := schedule.Pacer(), engine.NewHistogram()
+	watchMoments(clock, &pacer, 200_000, late)
+	// In the order of their moments, from 200 us on: 50 350 250 150 50 0.040 0 0.500 us.
+	for rank, want := range []int64{0, 40, 500, 50_000, 50_000, 150_000, 250_000, 350_000} {
+		// A histogram has three significant digits.
+		if got := late.Percentile(float64(rank+1) / 8 * 100); got < want || got > want+want/1000 {
+			t.Errorf("the lateness of rank %d of %d is %d ns, want %d ns", rank+1, late.Count(), got, want)
+		}
+	}
+	if late.Count() != 8 || len(readings) != 1 {
+		t.Errorf("%d moments were counted, want 8; %d readings are left, want 1", late.Count(), len(readings))
+	}
+}
+
+func TestClockPlan(t *testing.T) {
+	w := pacingProofs(time.Second).Workloads[2]
+	p, err := clockAlone{}.Plan(w, host.Endpoint{Address: netip.MustParseAddr("10.1.0.2")})
+	if err != nil || p.Server != nil || !slices.Equal(p.Client.Argv, []string{host.Self, clockVerb, "10000", "400ms", "1s"}) ||
+		!slices.Equal(p.Client.Env, []string{engine.Environment()}) || p.Expected < 1400*time.Millisecond {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for name, change := range map[string]func(*experiment.Workload){
+		"rr":      func(w *experiment.Workload) { w.Mode = experiment.RR },
+		"poisson": func(w *experiment.Workload) { w.Arrivals = experiment.PoissonArrivals },
+		"steps":   func(w *experiment.Workload) { w.Steps = make([]experiment.Step, 1) },
+	} {
+		other := w
+		change(&other)
+		if _, err := (clockAlone{}).Plan(other, host.Endpoint{}); err == nil {
+			t.Errorf("%s is planned", name)
+		}
+	}
+}
+
+func TestClockParse(t *testing.T) {
+	const good = "clock-alone: moments=10000 window_ns=1000000000 p50_ns=20 p99_ns=30000 p99.9_ns=80000\n"
+	m, err := clockAlone{}.Parse(tool.Output{Stdout: []byte(good)})
+	if err != nil || m.Tool.Name != clockName || m.Tool.Version != engine.Version() || m.Definition != result.DefinitionNone {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	for i, want := range []result.Metric{
+		{Name: result.OfferedRate, Unit: result.PerSecond, Value: 10000},
+		{Name: result.SendLateness, Stat: result.P50, Unit: result.Seconds, Value: 20e-9},
+		{Name: result.SendLateness, Stat: result.P99, Unit: result.Seconds, Value: 30e-6},
+		{Name: result.SendLateness, Stat: result.P999, Unit: result.Seconds, Value: 80e-6},
+	} {
+		if i >= len(m.Metrics) || m.Metrics[i] != want {
+			t.Errorf("%+v, want %+v as the metric %d", m.Metrics, want, i)
+		}
+	}
+	for name, bad := range map[string]string{
+		"nothing":       "",
+		"no moments":    strings.Replace(good, "moments=10000", "moments=0", 1),
+		"no window":     strings.Replace(good, "window_ns=1000000000", "window_ns=0", 1),
+		"p50 over p99":  strings.Replace(good, "p50_ns=20", "p50_ns=30001", 1),
+		"p99 over p999": strings.Replace(good, "p99.9_ns=80000", "p99.9_ns=29999", 1),
+		"negative":      strings.Replace(good, "p50_ns=20", "p50_ns=-20", 1),
+		"too long":      strings.Replace(good, "moments=10000", "moments=1000000000000000", 1),
+		"no p99":        strings.Replace(good, " p99_ns=30000", "", 1),
+		"another p":     strings.Replace(good, "p99.9", "p9999", 1),
+		"words after":   strings.Replace(good, "80000", "80000 or so", 1),
+		"words before":  "the " + good,
+	} {
+		if m, err := (clockAlone{}).Parse(tool.Output{Stdout: []byte(bad)}); err == nil {
+			t.Errorf("%s gave %+v", name, m)
+		}
+	}
+	if m, err := (clockAlone{}).Parse(tool.Output{Stdout: []byte(good), ExitCode: 1}); err == nil {
+		t.Errorf("with exit status 1 it gave %+v", m)
+	}
+}
+
+// A shortfall of pacing says where the clock alone is beyond the bound too, and stays a shortfall.
+func TestShortfallOfTheMachine(t *testing.T) {
+	late := func(p99 ...float64) map[int]result.Trial {
+		of := map[int]result.Trial{}
+		for i, v := range p99 {
+			of[i+1] = result.Trial{Metrics: []result.Metric{{Name: result.SendLateness, Stat: result.P99, Unit: result.Seconds, Value: v}}}
+		}
+		return of
+	}
+	again := func(v float64) []float64 { return slices.Repeat([]float64{v}, fewestBlocks()) }
+	pacing := pacingProofs(time.Second).Proofs[0]
+	const what = "10,000 requests/s: p99 of actual minus intended send, with native load: short (31.00 us [31.00 us, 31.00 us], bound at most 20.00 us"
+	for _, c := range []struct {
+		name        string
+		ours, alone []float64
+		want        []string
+	}{
+		{"the machine holds it up", again(31e-6), again(35e-6), []string{what + "; the clock alone: 35.00 us [35.00 us, 35.00 us]; this machine does not allow it)"}},
+		{"the machine allows it", again(31e-6), again(20e-6), []string{what + ")"}},
+		{"too few blocks of the clock", again(31e-6), again(35e-6)[1:], []string{what + ")"}},
+		{"too few blocks", again(31e-6)[1:], again(35e-6), []string{"10,000 requests/s: p99 of actual minus intended send, with native load: cannot tell (31.00 us, bound at most 20.00 us)"}},
+		{"no clock", again(31e-6), nil, []string{what + ")"}},
+		{"kept in spite of it", again(19e-6), again(35e-6), nil},
+	} {
+		r := report{Proofs: []proven{prove(pacing, trials{"pacing": late(c.ours...), "pacing-clock": late(c.alone...)})}}
+		if got := r.shortfalls(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A proof is never measured without what it is limited by.
+func TestOnlyKeepsTheLimit(t *testing.T) {
+	kept := only(groups(1, true), regexp.MustCompile("intended send with native load$"))
+	var names []string
+	for _, g := range kept {
+		for _, w := range g.Workloads {
+			names = append(names, w.Name+" on "+w.Placement.Kind)
+		}
+	}
+	if want := []string{"pacing on split", "pacing-clock on split"}; !slices.Equal(names, want) {
+		t.Errorf("it keeps %q, want %q", names, want)
+	}
+}
+
+func TestPacingSpins(t *testing.T) {
+	w := pacingProofs(time.Second).Workloads[1]
+	p, err := tool.NewNative("secret").Plan(w, host.Endpoint{Address: netip.MustParseAddr("10.1.0.2")})
+	if err != nil || w.Name != "pacing-spin" || !strings.Contains(strings.Join(p.Client.Argv, " "), "--wait spin") {
+		t.Errorf("%s: %q, %v", w.Name, p.Client.Argv, err)
+	}
+}
