@@ -16,7 +16,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -352,7 +351,8 @@ func checkPointer(t *testing.T, b *pagetest.Tab) {
 
 // checkRecords chooses a dot with the keyboard and reads the trial's record, with what was printed.
 func checkRecords(t *testing.T, b *pagetest.Tab) {
-	b.Do(t, chromedp.Focus(chromedp.CSS("#trials .plot")), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.Enter),
+	b.Do(t, chromedp.MouseEvent("mouseMoved", 1, 1), // over the chart it would choose a dot, too
+		chromedp.Focus(chromedp.CSS("#trials .plot")), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.Enter),
 		chromedp.WaitReady(chromedp.CSS("#records details.record[open] pre.output")))
 	text := pagetest.Eval[string](t, b, `document.querySelector("#records details.record[open]").textContent`)
 	for _, want := range []string{`{"type":"start"`, "tcp_mss", "client --to l2", "characters: see the .hdr file"} {
@@ -365,11 +365,7 @@ func checkRecords(t *testing.T, b *pagetest.Tab) {
 // checkThemes asks for light and dark, by the system's wish and by the button.
 func checkThemes(t *testing.T, b *pagetest.Tab) {
 	background := func(scheme string) string {
-		if _, err := chromedp.Call(b.Ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
-		}); err != nil {
-			t.Fatal(err)
-		}
+		b.Scheme(t, scheme)
 		return pagetest.Eval[string](t, b, `getComputedStyle(document.body).backgroundColor`)
 	}
 	light, dark := background("light"), background("dark")

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -61,12 +62,29 @@ func Open(t *testing.T) *Tab {
 		func() error { _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); return err },
 		func() error { _, err := chromedp.Call(ctx, cdplog.Enable, cdp.Empty{}); return err },
 		func() error { return chromedp.Do(ctx, chromedp.EmulateViewport(1280, 900)) },
+		func() error { return media(ctx) },
 	} {
 		if err := enable(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return b
+}
+
+// media has the system wish for what the features say, and for no motion: the page else scrolls smoothly, and a pointer that
+// goes where something was misses it.
+func media(ctx context.Context, features ...*emulation.MediaFeature) error {
+	features = append(features, &emulation.MediaFeature{Name: "prefers-reduced-motion", Value: "reduce"})
+	_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+	return err
+}
+
+// Scheme has the system wish for "light" or "dark".
+func (b *Tab) Scheme(t *testing.T, scheme string) {
+	t.Helper()
+	if err := media(b.Ctx, &emulation.MediaFeature{Name: "prefers-color-scheme", Value: scheme}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // hear takes down what the browser says.
