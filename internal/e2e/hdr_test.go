@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -92,16 +93,31 @@ func TestOthersReadHistograms(t *testing.T) {
 		t.Errorf("the log and the histogram at the end differ:\n%s", diff)
 	}
 	trial := result.Trial{Metrics: said.Metrics}
-	for stat, percentile := range map[string]string{result.P50: "50", result.P90: "90", result.P99: "99"} {
+	for stat, percent := range map[string]int64{result.P50: 50, result.P90: 90, result.P99: 99} {
 		ours, ok := trial.Value(result.RTT, stat)
-		theirs := float64(read[1].Percentiles[percentile]) / 1e9
-		// Theirs is the upper end of a bucket, a thousandth wide, and its rank is rounded and not rounded up.
-		if !ok || math.Abs(ours-theirs) > 0.0015*theirs {
-			t.Errorf("%s is %g, and %g to others", stat, ours, theirs)
+		rank := (read[1].Count*percent + 99) / 100 // the nearest rank: the least that is no smaller than the share
+		if want := upperEnd(read[1].Buckets, rank); !ok || math.Abs(ours*1e9-float64(want)) > 0.5 {
+			t.Errorf("%s is %g, and rank %d of %d is in the bucket up to %d ns", stat, ours, rank, read[1].Count, want)
+		}
+		// Theirs rounds the rank to the nearest and not up, so it may be the observation before, however far away that one is.
+		theirs := read[1].Percentiles[strconv.FormatInt(percent, 10)]
+		if theirs != upperEnd(read[1].Buckets, rank) && theirs != upperEnd(read[1].Buckets, rank-1) {
+			t.Errorf("%s is %g, and %d ns to others, which is neither rank %d nor the one before", stat, ours, theirs, rank)
 		}
 	}
 	rate, ok := trial.Value(result.TransactionRate, "")
 	if !ok || math.Abs(rate*1.5/float64(read[0].Count)-1) > 0.2 {
 		t.Errorf("%d observations at %g a second", read[0].Count, rate)
 	}
+}
+
+// upperEnd is the highest value, in nanoseconds, of the bucket that holds the observation of a rank, counted from 1; 0 if none does.
+func upperEnd(buckets [][3]int64, rank int64) int64 {
+	seen := int64(0)
+	for _, bucket := range buckets {
+		if seen += bucket[2]; seen >= rank {
+			return bucket[1]
+		}
+	}
+	return 0
 }
