@@ -169,20 +169,38 @@ func glob(t *testing.T, pattern string) []string {
 	return names
 }
 
-// waitForTraces waits until the machine is as it was: the kernel takes namespaces down after the last process has gone.
+// waitForTraces waits until the machine has nothing that it did not have before: the kernel takes namespaces down after the last
+// process has gone. What has gone meanwhile was another's, such as the shared memory of a browser that was still ending.
 func waitForTraces(t *testing.T, mark string, before map[string][]string) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
-		now := traces(t, mark)
-		if fmt.Sprint(now) == fmt.Sprint(before) {
+		left := added(before, traces(t, mark))
+		if len(left) == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("left behind: %v\nbefore: %v", now, before)
+			t.Fatalf("left behind: %q", left)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// added is what each kind of traces has now more often than before.
+func added(before, now map[string][]string) map[string][]string {
+	more := map[string][]string{}
+	for kind, list := range now {
+		had := map[string]int{}
+		for _, trace := range before[kind] {
+			had[trace]++
+		}
+		for _, trace := range list {
+			if had[trace]--; had[trace] < 0 {
+				more[kind] = append(more[kind], trace)
+			}
+		}
+	}
+	return more
 }
 
 // Ctrl-C ends the trial in flight, keeps what was measured, prints the answer there is and exits with 130.
