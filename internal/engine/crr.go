@@ -39,33 +39,32 @@ func newCRRClient(c *connector, request, response int) *crrClient {
 // close, close.
 //
 //go:nosplit
-func (c *crrClient) run(h *Histogram, until int64) (int64, bool) {
-	for {
-		start := c.clock.start()
-		last := c.clock.tick(until)
-		ok, end := c.transactions(last)
+func (c *crrClient) run(h *Histogram, until int64) (start int64, ok bool) {
+	leaveScheduler()
+	for end := false; !end; {
+		start = c.clock.start()
+		ok, end = c.transactions(c.clock.tick(until))
 		start = c.record(h, start)
-		if !ok || end {
-			return start, ok
-		}
 	}
+	rejoinScheduler()
+	return start, ok
 }
 
 // transactions carries out transactions and notes their times, until the clock reads last or there is no room for more; end
-// says that it was the first. ok is false when one failed.
+// says that it was not for the room. ok is false when one failed.
 //
 //go:nosplit
 func (c *crrClient) transactions(last uint64) (ok, end bool) {
 	for {
 		if !c.connector.connect(&c.socket) {
 			c.failed = true
-			return false, false
+			return false, true
 		}
 		connected := c.clock.read()
 		ok = c.exchange()
 		c.socket.close()
 		if !ok {
-			return false, false
+			return false, true
 		}
 		now := c.clock.read()
 		c.connected.add(connected)
@@ -138,6 +137,7 @@ func newCRRServer(a *acceptor, request, response int) *crrServer {
 //go:nosplit
 func (s *crrServer) run() {
 	var answered int64
+	leaveScheduler()
 	for s.acceptor.accept(&s.current) {
 		n := s.current.read(s.request)
 		if n == len(s.request) || readRest(&s.current, s.request, n) {
@@ -148,5 +148,6 @@ func (s *crrServer) run() {
 		}
 		s.current.close()
 	}
+	rejoinScheduler()
 	s.transactions.Store(answered)
 }

@@ -28,7 +28,9 @@ type rrClient struct {
 }
 
 func newRRClient(s *socket, request, response int) *rrClient {
-	return &rrClient{socket: s, request: newBuffer(request), response: newBuffer(response), clock: newClock()}
+	c := &rrClient{socket: s, request: newBuffer(request), response: newBuffer(response), clock: newClock()}
+	c.loop = newRequester(s, c.request, c.response, &c.ends.ticks)
+	return c
 }
 
 // run is the hot loop. The end of one transaction is the start of the next, so that one reading of the clock for each is
@@ -36,16 +38,15 @@ func newRRClient(s *socket, request, response int) *rrClient {
 // noted are recorded, no transaction is under way.
 //
 //go:nosplit
-func (c *rrClient) run(h *Histogram, until int64) (int64, bool) {
-	for {
-		start := c.clock.start()
-		last := c.clock.tick(until)
-		ok, end := c.exchange(last)
+func (c *rrClient) run(h *Histogram, until int64) (start int64, ok bool) {
+	leaveScheduler()
+	for end := false; !end; {
+		start = c.clock.start()
+		ok, end = c.exchange(c.clock.tick(until))
 		start = c.ends.record(h, &c.clock, start)
-		if !ok || end {
-			return start, ok
-		}
 	}
+	rejoinScheduler()
+	return start, ok
 }
 
 // exchange carries out transactions and notes their ends, until the clock reads last or there is no room for more; end says
@@ -61,13 +62,16 @@ func (c *rrClient) exchange(last uint64) (ok, end bool) {
 		case full:
 			return true, false
 		case sending:
+			n = c.socket.settle(o, n, c.request, c.response)
 			if n != len(c.request) && !writeRest(c.socket, c.request, n) {
-				return false, false
+				return false, true
 			}
 			n = c.socket.read(c.response)
+		case receiving:
+			n = c.socket.settle(o, n, c.request, c.response)
 		}
 		if n != len(c.response) && !readRest(c.socket, c.response, n) {
-			return false, false
+			return false, true
 		}
 		now := c.clock.read()
 		room := c.ends.add(now)
@@ -106,14 +110,18 @@ type rrServer struct {
 }
 
 func newRRServer(s *socket, request, response int) *rrServer {
-	return &rrServer{socket: s, request: newBuffer(request), response: newBuffer(response)}
+	r := &rrServer{socket: s, request: newBuffer(request), response: newBuffer(response)}
+	r.loop = newAnswerer(s, r.request, r.response)
+	return r
 }
 
 //go:nosplit
 func (s *rrServer) run() {
 	s.stalling.start = nanotime()
+	leaveScheduler()
 	for {
 		o, n := s.straight()
+		n = s.socket.settle(o, n, s.response, s.request)
 		if o == receiving {
 			if n != len(s.request) && !readRest(s.socket, s.request, n) {
 				break
@@ -126,6 +134,7 @@ func (s *rrServer) run() {
 		}
 		s.answered++
 	}
+	rejoinScheduler()
 	s.transactions.Store(s.answered)
 }
 

@@ -16,9 +16,10 @@ type requester struct {
 	fd                      uintptr
 	request, response       *byte
 	requestLen, responseLen int
-	// next is where the next reading of the counter goes, end the end of the room for them.
-	next, end *uint64
-	last      uint64
+	// ticks has room for momentsLen readings of the counter; read of them are there.
+	ticks *[momentsLen]uint64
+	read  int
+	last  uint64
 	// n is what the call gave that ended the loop: a number of bytes, or a negative error number.
 	n int
 }
@@ -30,6 +31,18 @@ type answerer struct {
 	requestLen, responseLen int
 	answered                int64
 	n                       int
+}
+
+// What the loops point at is set once: where they run, no pointer may be stored (scheduler_linux.go).
+
+func newRequester(s *socket, request, response []byte, ticks *[momentsLen]uint64) requester {
+	return requester{fd: s.fd, request: unsafe.SliceData(request), requestLen: len(request),
+		response: unsafe.SliceData(response), responseLen: len(response), ticks: ticks}
+}
+
+func newAnswerer(s *socket, request, response []byte) answerer {
+	return answerer{fd: s.fd, request: unsafe.SliceData(request), requestLen: len(request),
+		response: unsafe.SliceData(response), responseLen: len(response)}
 }
 
 // exchanges sends a request, receives the response and notes the counter, again and again, until it reads last, there is no
@@ -48,16 +61,13 @@ func answers(x *answerer) outcome
 //go:nosplit
 func (c *rrClient) straight(last uint64) (outcome, int) {
 	if c.clock.perTick == 0 || !c.socket.ordinary() {
-		return sending, c.socket.write(c.request)
+		return sending, c.socket.orError(c.socket.write(c.request))
 	}
-	ticks, x := &c.ends.ticks, &c.loop
-	x.fd, x.last = c.socket.fd, last
-	x.request, x.requestLen = unsafe.SliceData(c.request), len(c.request)
-	x.response, x.responseLen = unsafe.SliceData(c.response), len(c.response)
-	x.next, x.end = &ticks[c.ends.n], (*uint64)(unsafe.Add(unsafe.Pointer(ticks), unsafe.Sizeof(*ticks)))
+	x := &c.loop
+	x.read, x.last = c.ends.n, last
 	o := exchanges(x)
-	c.ends.n = int((uintptr(unsafe.Pointer(x.next)) - uintptr(unsafe.Pointer(ticks))) / unsafe.Sizeof(ticks[0]))
-	return o, c.socket.settle(o, x.n, c.request, c.response)
+	c.ends.n = x.read
+	return o, x.n
 }
 
 // straight answers requests as long as they take their ordinary course.
@@ -65,15 +75,13 @@ func (c *rrClient) straight(last uint64) (outcome, int) {
 //go:nosplit
 func (s *rrServer) straight() (outcome, int) {
 	if s.stalling.stall.Length > 0 || !s.socket.ordinary() {
-		return receiving, s.socket.read(s.request)
+		return receiving, s.socket.orError(s.socket.read(s.request))
 	}
 	x := &s.loop
-	x.fd, x.answered = s.socket.fd, 0
-	x.request, x.requestLen = unsafe.SliceData(s.request), len(s.request)
-	x.response, x.responseLen = unsafe.SliceData(s.response), len(s.response)
+	x.answered = 0
 	o := answers(x)
 	s.answered += x.answered
-	return o, s.socket.settle(o, x.n, s.response, s.request)
+	return o, x.n
 }
 
 // ordinary says that calls wait in the kernel, for as long as it takes.
@@ -81,11 +89,21 @@ func (s *rrServer) straight() (outcome, int) {
 //go:nosplit
 func (s *socket) ordinary() bool { return s.flags == 0 && !s.own && !s.timed }
 
-// settle gives what write or read would have returned, where the call was made elsewhere and gave n: out was sent, or in received.
+// orError is n, or the negative error number where n says that a call failed.
+//
+//go:nosplit
+func (s *socket) orError(n int) int {
+	if n < 0 {
+		return -int(s.errno)
+	}
+	return n
+}
+
+// settle gives what write or read would have returned, where straight gave n: out was sent, or in received.
+//
+//go:nosplit
 func (s *socket) settle(o outcome, n int, out, in []byte) int {
 	switch {
-	case o != sending && o != receiving:
-		return 0
 	case n >= 0:
 		return n
 	case n != -int(syscall.EINTR):

@@ -15,8 +15,8 @@ TEXT ·exchanges(SB), NOSPLIT, $0-16
 	MOVQ x+0(FP), BX
 	XORL R8, R8
 	XORL R9, R9
-	MOVQ requester_next(BX), R12
-	MOVQ requester_end(BX), R13
+	MOVQ requester_ticks(BX), R12
+	MOVQ requester_read(BX), R13
 
 next:
 	MOVQ requester_fd(BX), DI
@@ -39,31 +39,31 @@ next:
 	RDTSC
 	SHLQ $32, DX
 	ORQ  DX, AX
-	MOVQ AX, (R12)
-	ADDQ $8, R12
+	MOVQ AX, (R12)(R13*8)
+	INCQ R13
 	CMPQ AX, requester_last(BX)
 	JCC  passed
-	CMPQ R12, R13
-	JNE  next
+	CMPQ R13, $const_momentsLen
+	JLT  next
 
-	MOVQ R12, requester_next(BX)
+	MOVQ R13, requester_read(BX)
 	MOVQ $const_full, ret+8(FP)
 	RET
 
 passed:
-	MOVQ R12, requester_next(BX)
+	MOVQ R13, requester_read(BX)
 	MOVQ $const_passed, ret+8(FP)
 	RET
 
 sent:
 	MOVQ AX, requester_n(BX)
-	MOVQ R12, requester_next(BX)
+	MOVQ R13, requester_read(BX)
 	MOVQ $const_sending, ret+8(FP)
 	RET
 
 received:
 	MOVQ AX, requester_n(BX)
-	MOVQ R12, requester_next(BX)
+	MOVQ R13, requester_read(BX)
 	MOVQ $const_receiving, ret+8(FP)
 	RET
 

@@ -8,6 +8,10 @@ type (
 	answerer  struct{}
 )
 
+func newRequester(*socket, []byte, []byte, *[momentsLen]uint64) (r requester) { return r }
+
+func newAnswerer(*socket, []byte, []byte) (a answerer) { return a }
+
 // straight sends the request; the rest is rr.go's.
 //
 //go:nosplit
@@ -17,3 +21,8 @@ func (c *rrClient) straight(uint64) (outcome, int) { return sending, c.socket.wr
 //
 //go:nosplit
 func (s *rrServer) straight() (outcome, int) { return receiving, s.socket.read(s.request) }
+
+// settle gives what straight gave.
+//
+//go:nosplit
+func (*socket) settle(_ outcome, n int, _, _ []byte) int { return n }

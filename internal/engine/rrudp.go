@@ -71,11 +71,16 @@ func (u *udpClient) run(h *Histogram, until int64) (int64, bool) {
 	if h != nil {
 		u.request[flagsOffset] = flagCounted
 	}
-	start := nanotime()
+	start, ok := nanotime(), true
+	alone := u.stamped == nil // what reads timestamps needs the runtime
+	if alone {
+		leaveScheduler()
+	}
 	for {
-		now, answered, ok := u.exchange(start)
-		if !ok {
-			return start, false
+		var now int64
+		var answered bool
+		if now, answered, ok = u.exchange(start); !ok {
+			break
 		}
 		switch {
 		case h == nil:
@@ -84,11 +89,14 @@ func (u *udpClient) run(h *Histogram, until int64) (int64, bool) {
 		default:
 			h.lose(start)
 		}
-		start = now
-		if now >= until {
-			return now, true
+		if start = now; now >= until {
+			break
 		}
 	}
+	if alone {
+		rejoinScheduler()
+	}
+	return start, ok
 }
 
 // exchange sends the next request and waits for its reply; it returns the clock when that was there, or was given up.
@@ -200,6 +208,10 @@ func newUDPServer(s *socket, c cookie, request, response int) *udpServer {
 //go:nosplit
 func (s *udpServer) run() {
 	var answered, foreign int64
+	alone := s.stamps == nil
+	if alone {
+		leaveScheduler()
+	}
 	for {
 		n := s.receive()
 		if s.stopped.Load() {
@@ -228,6 +240,9 @@ func (s *udpServer) run() {
 				s.stamps.sent()
 			}
 		}
+	}
+	if alone {
+		rejoinScheduler()
 	}
 	s.transactions.Store(answered)
 	s.foreign.Store(foreign)

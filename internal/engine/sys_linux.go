@@ -255,8 +255,19 @@ type connector struct {
 	family  uintptr
 	options []sockopt
 	failure syscall.Errno
-	step    string
+	step    connectStep
 }
+
+// connectStep is a number because a hot loop may store no string (scheduler_linux.go).
+type connectStep uint8
+
+const (
+	stepSocket connectStep = iota
+	stepOption
+	stepConnect
+)
+
+func (s connectStep) String() string { return [...]string{"socket", "setsockopt", "connect"}[s] }
 
 func newConnector(peer netip.AddrPort, p Params) *connector {
 	c := &connector{}
@@ -296,27 +307,27 @@ func connectionOptions(family int, p Params) []sockopt {
 func (c *connector) connect(s *socket) bool {
 	fd, _, errno := syscall.RawSyscall(syscall.SYS_SOCKET, c.family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if errno != 0 {
-		c.failure, c.step = errno, "socket"
+		c.failure, c.step = errno, stepSocket
 		return false
 	}
 	atomic.StoreUintptr(&s.fd, fd) // for interrupt
 	for i := range c.options {
 		if errno = c.options[i].set(fd); errno != 0 {
-			c.failure, c.step = errno, "setsockopt" // which one has been tried before (supported)
+			c.failure, c.step = errno, stepOption // which one has been tried before (supported)
 			s.close()
 			return false
 		}
 	}
 	_, _, errno = syscall.RawSyscall(syscall.SYS_CONNECT, fd, uintptr(unsafe.Pointer(&c.address)), c.length)
 	if errno != 0 {
-		c.failure, c.step = errno, "connect"
+		c.failure, c.step = errno, stepConnect
 		s.close()
 		return false
 	}
 	return true
 }
 
-func (c *connector) err() error { return os.NewSyscallError(c.step, c.failure) }
+func (c *connector) err() error { return os.NewSyscallError(c.step.String(), c.failure) }
 
 // An acceptor takes the connections of crr, one after the other, from one peer address only.
 type acceptor struct {
