@@ -5,62 +5,27 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"flag"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/experiment"
 	"nearfar/internal/history"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/rundir/rundirtest"
 )
 
 var updateHistory = flag.Bool("update-history", false, "rewrite the golden files of history")
 
-// writeHistory makes 14 runs, one a day, in a directory called runs. From the ninth on the tool has another version and the round
-// trips take longer; the arm's name does harm where it can.
+// writeHistory makes a fortnight of runs in a directory called runs; an arm's name does harm where it can.
 func writeHistory(t *testing.T) (parent string) {
 	t.Helper()
 	parent = t.TempDir()
 	t.Chdir(parent)
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(parent, "cache"))
 	t.Setenv("LC_ALL", "C")
-	r := rand.New(rand.NewPCG(1, 1))
-	for day := range 14 {
-		version, level := "0.1.0", 8e-6
-		if day >= 8 {
-			version, level = "0.2.0", 9.5e-6
-		}
-		arms := []string{"l2", "=cmd|'/C calc'!A0 <script>\x1b[31m"}
-		d, err := rundir.Create("runs", rundir.Manifest{
-			Nearfar: "v1", Seed: 1, State: rundir.Complete, Started: time.Date(2026, 11, 1+day, 6, 30, 0, 0, time.UTC), Machine: "bench-1",
-			Versions: map[string]string{"nearfar": "0.1.0"},
-			Experiment: &experiment.Experiment{Name: "overlay", Baseline: "l2", Arms: []experiment.Arm{{Name: arms[0]}, {Name: arms[1]}},
-				Workloads: []experiment.Workload{{Name: "rr-1k", Tool: "native", Mode: "rr"}}, Schedule: experiment.Schedule{Blocks: 7, Seed: 1}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		drift, size := 1+0.004*r.NormFloat64(), 1024
-		for i := range 14 {
-			value := level * drift * (1 + 0.003*r.NormFloat64()) * float64(1+i%2)
-			if err := d.Append(result.Trial{
-				Trial: i + 1, Block: 1 + i/2, Arm: arms[i%2], Workload: "rr-1k", Tool: result.ToolVersion{Name: "native", Version: version}, Mode: "rr",
-				Protocol: "tcp", MessageBytes: &size, DurationSeconds: 2, ReportedAs: "rtt", Definition: "rtt",
-				Metrics: []result.Metric{{Name: "rtt", Stat: "p50", Unit: "s", Value: value}},
-			}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	rundirtest.Fortnight(t, "runs", "=cmd|'/C calc'!A0 <script>\x1b[31m")
 	return parent
 }
 

@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,15 +17,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"nearfar/internal/experiment"
 	"nearfar/internal/export/pythontest"
 	"nearfar/internal/history/postgrestest"
-	"nearfar/internal/result"
 	"nearfar/internal/rundir"
+	"nearfar/internal/rundir/rundirtest"
 )
 
 // overlay is the experiment of the pages, made short: its arms and its workload have the names that the commands speak of.
@@ -155,7 +152,7 @@ func playFirstRun(s *stage) {
 }
 
 func playHistory(s *stage) {
-	fortnight(s.t, filepath.Join(s.dir, "runs"))
+	rundirtest.Fortnight(s.t, filepath.Join(s.dir, "runs"), "vxlan")
 	s.next(slices.DeleteFunc(strings.Split(s.blocks[0].output, "\n"), func(line string) bool { return strings.TrimSpace(line) == "..." })...)
 	address := postgrestest.Start(s.t)
 	s.env = append(s.env, "PGPASSWORD="+postgrestest.Password)
@@ -257,43 +254,6 @@ func playOverlay(s *stage) {
 // briefly leaves one block of an experiment.
 func briefly(experiment string) string {
 	return strings.Replace(experiment, "blocks: 7", "blocks: 1", 1)
-}
-
-// fortnight makes the runs whose history docs/history.md shows: one a day. From the ninth on the tool has another version and
-// round trips take longer. TestHistoryGolden of internal/cli draws the same figures.
-func fortnight(t *testing.T, runs string) {
-	t.Helper()
-	r := rand.New(rand.NewPCG(1, 1))
-	arms := []string{"l2", "vxlan"}
-	for day := range 14 {
-		version, level := "0.1.0", 8e-6
-		if day >= 8 {
-			version, level = "0.2.0", 9.5e-6
-		}
-		run, err := rundir.Create(runs, rundir.Manifest{
-			Nearfar: "v1", Seed: 1, State: rundir.Complete, Started: time.Date(2026, 11, 1+day, 6, 30, 0, 0, time.UTC), Machine: "bench-1",
-			Versions: map[string]string{"nearfar": "0.1.0"},
-			Experiment: &experiment.Experiment{Name: "overlay", Baseline: "l2", Arms: []experiment.Arm{{Name: arms[0]}, {Name: arms[1]}},
-				Workloads: []experiment.Workload{{Name: "rr-1k", Tool: "native", Mode: "rr"}}, Schedule: experiment.Schedule{Blocks: 7, Seed: 1}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		drift, size := 1+0.004*r.NormFloat64(), 1024
-		for i := range 14 {
-			value := level * drift * (1 + 0.003*r.NormFloat64()) * float64(1+i%2)
-			if err := run.Append(result.Trial{
-				Trial: i + 1, Block: 1 + i/2, Arm: arms[i%2], Workload: "rr-1k", Tool: result.ToolVersion{Name: "native", Version: version}, Mode: "rr",
-				Protocol: "tcp", MessageBytes: &size, DurationSeconds: 2, ReportedAs: "rtt", Definition: "rtt",
-				Metrics: []result.Metric{{Name: "rtt", Stat: "p50", Unit: "s", Value: value}},
-			}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := run.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // stage is a directory in which the blocks of a page are run, one after the other.

@@ -99,26 +99,27 @@ func (x *Index) update(ctx context.Context, runs []found) error {
 	for key, stamp := range stamps {
 		there[key[1]] = stamp
 	}
+	var changed []found
+	for _, run := range runs {
+		name := text(run.name)
+		if stamp, known := there[name]; !known || stamp != run.stamp {
+			changed = append(changed, run)
+		}
+		delete(there, name)
+	}
 	return x.store.transaction(ctx, func(tx *sql.Tx) error {
-		for _, run := range runs {
-			name := text(run.name)
-			stamp, known := there[name]
-			delete(there, name)
-			if known && stamp == run.stamp {
-				continue
-			}
+		for run, read := range summaries(changed) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if err := x.store.forget(ctx, tx, name); err != nil {
+			if err := x.store.forget(ctx, tx, text(run.name)); err != nil {
 				return err
 			}
-			r, err := summarize(run.path, run.name, run.stamp)
-			if err != nil {
-				x.warn("left out: %v", err)
+			if read.err != nil {
+				x.warn("left out: %v", read.err)
 				continue
 			}
-			if err := x.store.put(ctx, tx, r); err != nil {
+			if err := x.store.put(ctx, tx, read.record); err != nil {
 				return fmt.Errorf("%s: %w", run.path, err)
 			}
 		}

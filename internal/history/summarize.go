@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
+	"runtime"
 	"slices"
 	"sort"
 	"strconv"
@@ -52,6 +54,42 @@ type figure struct {
 	median   float64
 	interval answer.Interval
 	trials   int
+}
+
+// mostAhead is how many runs are read at the same time at most, which bounds the memory.
+const mostAhead = 4
+
+// summary is what summarize gave for a run.
+type summary struct {
+	record record
+	err    error
+}
+
+// summaries reads runs on several CPUs and gives them in their order.
+func summaries(runs []found) iter.Seq2[found, summary] {
+	return func(yield func(found, summary) bool) {
+		ahead := min(runtime.GOMAXPROCS(0), mostAhead)
+		read := make([]chan summary, len(runs))
+		start := func(i int) {
+			read[i] = make(chan summary, 1) // who stops early leaves those that were begun
+			go func() {
+				r, err := summarize(runs[i].path, runs[i].name, runs[i].stamp)
+				read[i] <- summary{r, err}
+			}()
+		}
+		for i := range min(ahead, len(runs)) {
+			start(i)
+		}
+		for i, run := range runs {
+			s := <-read[i]
+			if i+ahead < len(runs) {
+				start(i + ahead)
+			}
+			if !yield(run, s) {
+				return
+			}
+		}
+	}
 }
 
 // summarize reads a run and gives what is kept of it.
