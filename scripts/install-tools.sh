@@ -6,8 +6,9 @@
 #                            which is added to the package sources as a file of its own; and what runs the builds for
 #                            other systems: qemu-user, Wine, a C compiler for Windows; and Chromium, in
 #                            which the HTML pages are tested (1.7 GB); PostgreSQL, which the tests start
-#                            themselves; curl and jq, which commands of the documentation use; and a Python
-#                            environment in the cache (see test-python.sh)
+#                            themselves; curl and jq, which commands of the documentation use; a C compiler,
+#                            for the race detector and the benchmark's C loop; and a Python environment in the
+#                            cache (see test-python.sh)
 #
 # Prints what it does. Exits 1 and names what is missing where it cannot install it.
 set -eu
@@ -22,8 +23,8 @@ programs() {
 	esac
 	[ "$purpose" = test ] || return 0
 	case $1 in
-	apt-get) echo "qemu-aarch64:qemu-user wine:wine /usr/lib/wine/wine64:wine64 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 postgres:postgresql python3-venv:python3-venv chromium:chromium curl:curl jq:jq" ;;
-	dnf) echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc postgres:postgresql-server python3-venv:python3 chromium:chromium curl:curl jq:jq" ;;
+	apt-get) echo "qemu-aarch64:qemu-user wine:wine /usr/lib/wine/wine64:wine64 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 postgres:postgresql python3-venv:python3-venv chromium:chromium curl:curl jq:jq cc:build-essential" ;;
+	dnf) echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc postgres:postgresql-server python3-venv:python3 chromium:chromium curl:curl jq:jq cc:gcc" ;;
 	esac
 }
 
@@ -44,7 +45,7 @@ missing() {
 
 names_missing() {
 	others=
-	[ "$purpose" != test ] || others="chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc postgres python3-venv curl jq"
+	[ "$purpose" != test ] || others="chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc postgres python3-venv curl jq cc"
 	for program in sockperf iperf3 ping netperf $others; do
 		there "$program" || printf '%s ' "$program"
 	done

@@ -97,7 +97,8 @@ func cost(t *testing.T, cache string, args ...string) (cpu, wall time.Duration, 
 }
 
 // TestTenThousandTrials: every form of the report, and the history, stay below 500 MB; none takes long. What is measured is CPU
-// time, which a busy machine stretches far less than the time on the clock, and the bound is twice what is asked for.
+// time, which a busy machine stretches far less than the time on the clock, the bound is twice what is asked for, and each is
+// tried again where other work may have stretched it.
 func TestTenThousandTrials(t *testing.T) {
 	dir := workspace(t)
 	started := time.Date(2026, 11, 21, 19, 22, 0, 0, time.UTC)
@@ -107,13 +108,22 @@ func TestTenThousandTrials(t *testing.T) {
 	for i := range 200 {
 		writeLarge(t, many, started.Add(time.Duration(i)*24*time.Hour), 5, 1, 10)
 	}
-	out := filepath.Join(dir, "out")
+	out, cache := filepath.Join(dir, "out"), filepath.Join(dir, "cache")
 	const seconds, megabytes = 4, 500
 	check := func(what string, args ...string) {
-		cpu, wall, memory := cost(t, filepath.Join(dir, "cache"), append(args, "-o", out)...)
-		t.Logf("%-40s %5.2f s CPU, %5.2f s, %4d MB", what, cpu.Seconds(), wall.Seconds(), memory>>20)
-		if cpu > seconds*time.Second || memory > megabytes<<20 {
-			t.Errorf("%s: %.2f s CPU and %d MB, want at most %d s and %d MB", what, cpu.Seconds(), memory>>20, seconds, megabytes)
+		for attempt := 1; ; attempt++ {
+			cpu, wall, memory := cost(t, cache, append(args, "-o", out)...)
+			t.Logf("%-40s %5.2f s CPU, %5.2f s, %4d MB", what, cpu.Seconds(), wall.Seconds(), memory>>20)
+			if memory > megabytes<<20 {
+				t.Errorf("%s: %d MB, want at most %d", what, memory>>20, megabytes)
+			}
+			if cpu <= seconds*time.Second {
+				return
+			}
+			if attempt == attempts {
+				t.Errorf("%s: %.2f s CPU, want at most %d", what, cpu.Seconds(), seconds)
+				return
+			}
 		}
 	}
 	for name, run := range map[string]string{"20 arms, 5 workloads, 100 blocks": wide, "2 arms, 1 workload, 5000 blocks": deep} {
@@ -121,9 +131,9 @@ func TestTenThousandTrials(t *testing.T) {
 			check(name+": "+format, "report", "-f", format, run)
 		}
 	}
-	check("200 runs of 50 trials: history", "history", many)
+	check("200 runs of 50 trials: history", "history", "--rebuild", many)
 	check("again, with the index", "history", many)
-	check("1 run of 10,000: history", "history", filepath.Dir(wide))
+	check("1 run of 10,000: history", "history", "--rebuild", filepath.Dir(wide))
 	check("200 runs: parquet", append([]string{"report", "-f", "parquet"}, runsIn(t, many)...)...)
 }
 
