@@ -56,19 +56,15 @@ func (c *rrClient) run(h *Histogram, until int64) (start int64, ok bool) {
 func (c *rrClient) exchange(last uint64) (ok, end bool) {
 	for {
 		o, n := c.straight(last)
-		switch o {
-		case passed:
-			return true, true
-		case full:
-			return true, false
-		case sending:
-			n = c.socket.settle(o, n, c.request, c.response)
+		if o == passed || o == full {
+			return true, o == passed
+		}
+		n = c.socket.settle(o, n, c.request, c.response)
+		if o == sending {
 			if n != len(c.request) && !writeRest(c.socket, c.request, n) {
 				return false, true
 			}
 			n = c.socket.read(c.response)
-		case receiving:
-			n = c.socket.settle(o, n, c.request, c.response)
 		}
 		if n != len(c.response) && !readRest(c.socket, c.response, n) {
 			return false, true

@@ -61,7 +61,7 @@ func answers(x *answerer) outcome
 //go:nosplit
 func (c *rrClient) straight(last uint64) (outcome, int) {
 	if c.clock.perTick == 0 || !c.socket.ordinary() {
-		return sending, c.socket.orError(c.socket.write(c.request))
+		return sending, notYet
 	}
 	x := &c.loop
 	x.read, x.last = c.ends.n, last
@@ -75,7 +75,7 @@ func (c *rrClient) straight(last uint64) (outcome, int) {
 //go:nosplit
 func (s *rrServer) straight() (outcome, int) {
 	if s.stalling.stall.Length > 0 || !s.socket.ordinary() {
-		return receiving, s.socket.orError(s.socket.read(s.request))
+		return receiving, notYet
 	}
 	x := &s.loop
 	x.answered = 0
@@ -89,15 +89,8 @@ func (s *rrServer) straight() (outcome, int) {
 //go:nosplit
 func (s *socket) ordinary() bool { return s.flags == 0 && !s.own && !s.timed }
 
-// orError is n, or the negative error number where n says that a call failed.
-//
-//go:nosplit
-func (s *socket) orError(n int) int {
-	if n < 0 {
-		return -int(s.errno)
-	}
-	return n
-}
+// notYet is what a call gives that a signal ended before it did anything, and what straight gives where it made none.
+const notYet = -int(syscall.EINTR)
 
 // settle gives what write or read would have returned, where straight gave n: out was sent, or in received.
 //
@@ -106,7 +99,7 @@ func (s *socket) settle(o outcome, n int, out, in []byte) int {
 	switch {
 	case n >= 0:
 		return n
-	case n != -int(syscall.EINTR):
+	case n != notYet:
 		s.errno = syscall.Errno(-n)
 		return -1
 	case o == sending:

@@ -71,11 +71,11 @@ func (u *udpClient) run(h *Histogram, until int64) (int64, bool) {
 	if h != nil {
 		u.request[flagsOffset] = flagCounted
 	}
-	start, ok := nanotime(), true
 	alone := u.stamped == nil // what reads timestamps needs the runtime
 	if alone {
 		leaveScheduler()
 	}
+	start, ok := nanotime(), true
 	for {
 		var now int64
 		var answered bool
