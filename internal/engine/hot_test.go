@@ -104,15 +104,15 @@ func streamPair(t testing.TB) (from, to *socket) {
 }
 
 // streamMessage sends one message and receives it, on one thread: it fits into the socket's buffers.
-func streamMessage(s *streamSender, r *streamReceiver) bool {
-	return s.send() && readRest(r.socket, r.buffer[:len(s.message)], r.socket.read(r.buffer[:len(s.message)]))
+func streamMessage(s *streamSender, to *socket, buffer []byte) bool {
+	return s.send() && readRest(to, buffer, to.read(buffer))
 }
 
 func TestStreamDoesNotAllocate(t *testing.T) {
 	from, to := streamPair(t)
-	s, r := newStreamSender(from, 8<<10), newStreamReceiver(to)
+	s, buffer := newStreamSender(from, newBuffer(8<<10)), newBuffer(8<<10)
 	failed := false
-	if n := testing.AllocsPerRun(200, func() { failed = failed || !streamMessage(s, r) }); n != 0 {
+	if n := testing.AllocsPerRun(200, func() { failed = failed || !streamMessage(s, to, buffer) }); n != 0 {
 		t.Errorf("a message allocates %v times", n)
 	}
 	if failed {
@@ -122,11 +122,11 @@ func TestStreamDoesNotAllocate(t *testing.T) {
 
 func BenchmarkStreamMessage(b *testing.B) {
 	from, to := streamPair(b)
-	s, r := newStreamSender(from, 8<<10), newStreamReceiver(to)
+	s, buffer := newStreamSender(from, newBuffer(8<<10)), newBuffer(8<<10)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(s.message)))
 	for b.Loop() {
-		if !streamMessage(s, r) {
+		if !streamMessage(s, to, buffer) {
 			b.Fatal("a message did not arrive")
 		}
 	}

@@ -61,12 +61,13 @@ func newFlows(sockets []*socket, p Params, isClient bool) (f flows, err error) {
 	case Both:
 		uploads = p.Connections
 	}
+	message := newBuffer(p.Message) // one for all: what is sent never changes, and takes the room of one in the caches
 	for i, s := range sockets {
 		if i < uploads != isClient {
 			f.receivers = append(f.receivers, newStreamReceiver(s))
 			continue
 		}
-		sender := newStreamSender(s, p.Message)
+		sender := newStreamSender(s, message)
 		if p.ZeroCopy {
 			if sender.zero, err = newZeroCopy(s); err != nil {
 				return f, err
@@ -155,8 +156,8 @@ type streamSender struct {
 	failed  bool // before it was stopped
 }
 
-func newStreamSender(s *socket, message int) *streamSender {
-	return &streamSender{socket: s, message: newBuffer(message)}
+func newStreamSender(s *socket, message []byte) *streamSender {
+	return &streamSender{socket: s, message: message}
 }
 
 //go:nosplit
@@ -194,7 +195,6 @@ const receiveBuffer = 128 << 10
 // streamReceiver reads until the stream ends.
 type streamReceiver struct {
 	socket *socket
-	buffer []byte
 	failed bool // ended before its time
 	// received is the number of bytes so far, written by the hot thread alone. It has a cache line of its own.
 	_        [64]byte
@@ -205,15 +205,13 @@ type streamReceiver struct {
 }
 
 func newStreamReceiver(s *socket) *streamReceiver {
-	return &streamReceiver{socket: s, buffer: newBuffer(receiveBuffer)}
+	return &streamReceiver{socket: s}
 }
 
 //go:nosplit
 func (r *streamReceiver) run() {
-	for {
-		if !r.took(r.socket.read(r.buffer)) {
-			return
-		}
+	buffer := newBuffer(receiveBuffer)
+	for r.took(r.socket.read(buffer)) {
 	}
 }
 

@@ -105,14 +105,15 @@ func (g *senderGroup) run() {
 	}
 }
 
-// receiverGroup receives on several connections in turn.
+// receiverGroup receives on several connections in turn, into one buffer: that stays in the thread's caches.
 type receiverGroup struct {
 	receivers []*streamReceiver
+	buffer    []byte
 	watch     watch
 }
 
 func newReceiverGroup(receivers []*streamReceiver) *receiverGroup {
-	g := &receiverGroup{receivers: receivers}
+	g := &receiverGroup{receivers: receivers, buffer: newBuffer(receiveBuffer)}
 	for _, r := range receivers {
 		g.watch = append(g.watch, unix.PollFd{Fd: int32(r.socket.fd), Events: unix.POLLIN})
 	}
@@ -129,7 +130,7 @@ func (g *receiverGroup) run() {
 			if g.watch[i].Fd < 0 {
 				continue
 			}
-			n := r.socket.readNow(r.buffer)
+			n := r.socket.readNow(g.buffer)
 			if n == wouldBlock {
 				continue
 			}

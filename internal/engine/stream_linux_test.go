@@ -13,7 +13,7 @@ func TestStreamGroups(t *testing.T) {
 	var f, g flows
 	for range 3 {
 		from, to := streamPair(t)
-		f.senders = append(f.senders, newStreamSender(from, 8<<10))
+		f.senders = append(f.senders, newStreamSender(from, newBuffer(8<<10)))
 		g.receivers = append(g.receivers, newStreamReceiver(to))
 	}
 	senders, receivers := onThread(nil, newSenderGroup(f.senders).run), onThread(nil, newReceiverGroup(g.receivers).run)
