@@ -28,6 +28,8 @@ type machine struct {
 	LoadBefore, LoadAfter string
 	// Placement says which CPUs the placements came to.
 	Placement string
+	// Moves is how often the CPUs of a placement were moved in between.
+	Moves moves
 }
 
 // readMachine gathers what is known before the run.
@@ -78,6 +80,7 @@ func (m machine) facts(o options) [][2]string {
 		{"kernel", m.Kernel},
 		{"load average of the last minute", fmt.Sprintf("%s before, %s after", m.LoadBefore, m.LoadAfter)},
 		{"placement", m.Placement},
+		{"moved CPUs", m.Moves.String()},
 		{"blocks", fmt.Sprintf("%d, seed %d, %d s for each trial", o.blocks, o.seed, o.seconds)},
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Versions)) {

@@ -142,6 +142,7 @@ func carryOut(ctx context.Context, o options, match *regexp.Regexp, stdout, stde
 		return err
 	}
 	r.Machine.LoadAfter, r.Machine.Versions, r.Failed = loadAverage(readText("/proc/loadavg")), b.versions, b.record.failed
+	r.Machine.Moves = b.moves
 	for _, g := range rows {
 		for _, one := range g.Rows {
 			r.Outcomes = append(r.Outcomes, judge(one, b.record.trials))

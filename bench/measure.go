@@ -66,6 +66,11 @@ func (s *stage) CPUs(p experiment.Placement) (client, server []int, err error) {
 // Stolen is how long the hypervisor has kept each of the CPUs so far.
 func (s *stage) Stolen(cpus []int) (time.Duration, bool) { return s.lab.Stolen(cpus) }
 
+// CoreToCore is how long a cache line now takes between the two sides' CPUs.
+func (s *stage) CoreToCore(client, server []int) (time.Duration, bool) {
+	return s.lab.CoreToCore(client, server)
+}
+
 // newTools lists the programs that the rows need. Bulk transfers are metered.
 func newTools() *tool.Registry {
 	var secret [16]byte
@@ -82,6 +87,7 @@ type bench struct {
 	runners  []*runner.Runner
 	designs  []*experiment.Experiment
 	record   *record
+	moves    moves
 	versions map[string]string
 	progress func(format string, args ...any)
 }
@@ -115,7 +121,7 @@ func (b *bench) prepare(ctx context.Context, s *stage) error {
 	b.versions = map[string]string{}
 	for _, g := range b.groups {
 		design := b.design(g.Workloads, g.blocks(b.options.blocks), seeds.Uint64())
-		r := runner.New(design, newTools(), s, runner.DefaultLimits(), b.event)
+		r := runner.New(design, newTools(), s, runner.DefaultLimits(), nil)
 		if err := r.Prepare(ctx); err != nil {
 			return err
 		}
@@ -160,7 +166,7 @@ func (b *bench) run(ctx context.Context) error {
 				}
 				continue
 			}
-			if err := b.runners[i].Run(ctx, b.record, otherBlocks(b.designs[i], block)); err != nil {
+			if err := b.measure(ctx, b.runners[i], b.groups[i], otherBlocks(b.designs[i], block)); err != nil {
 				return err
 			}
 		}
@@ -168,7 +174,7 @@ func (b *bench) run(ctx context.Context) error {
 	return nil
 }
 
-// keep records a trial that no runner carried out.
+// keep records a trial, and says what came of it.
 func (b *bench) keep(t result.Trial) error {
 	if err := b.record.Append(t); err != nil {
 		return err
@@ -186,13 +192,6 @@ func otherBlocks(e *experiment.Experiment, block int) map[int]bool {
 		}
 	}
 	return done
-}
-
-// event tells how far the run is.
-func (b *bench) event(e runner.Event) {
-	if e.Trial != nil {
-		b.tell(*e.Trial)
-	}
 }
 
 // tell says what came of a trial.

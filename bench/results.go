@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -188,6 +189,9 @@ measured once has none. A bound is reached where the median keeps it. A line wit
 	b.WriteString(`- both sides of a row run one right after the other, in an order drawn for every block; the rows' order is drawn too
 - client and server are two network namespaces of this machine with one bridge between them
 - rr and crr: client and server on one CPU; streams, messages and the rows that say so: a CPU for each
+- where each side has a CPU: how long a cache line takes from the one to the other and back is measured before and after each
+  trial; where it more than doubled or halved within a row's trials of a block, as it does when a hypervisor moves the CPUs to other
+  cores, these are measured again, at most ` + strconv.Itoa(mostTakes) + ` times in all
 - sockperf's and the floor's rows: 0.4 s of warm-up discarded on both sides; netperf's and iperf3's: none on either
 - goodput is what the receiver got; CPU is the user and system time of both processes over their whole lives, start and
   end included, as the kernel accounts it to whoever waits for them, for both tools alike; what kernel threads do is in

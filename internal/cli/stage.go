@@ -30,6 +30,10 @@ func (s labStage) CPUs(p experiment.Placement) (client, server []int, err error)
 
 func (s labStage) Stolen(cpus []int) (time.Duration, bool) { return s.lab.Stolen(cpus) }
 
+func (s labStage) CoreToCore(client, server []int) (time.Duration, bool) {
+	return s.lab.CoreToCore(client, server)
+}
+
 // wiresOnlyShape says that no wire of the experiment delays or loses.
 func wiresOnlyShape(e *experiment.Experiment) bool {
 	for _, arm := range e.Arms {

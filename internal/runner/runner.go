@@ -27,6 +27,9 @@ type Stage interface {
 	// Stolen is how long a hypervisor has kept each of the CPUs (nil for any) from their machine so far, on average; false
 	// where that is not known.
 	Stolen(cpus []int) (time.Duration, bool)
+	// CoreToCore is how long a cache line now takes from the client's CPUs to the server's and back; false where they share
+	// some, where either is nil, and where it is not known.
+	CoreToCore(client, server []int) (time.Duration, bool)
 }
 
 // Pair is the two hosts of an arm.

@@ -139,6 +139,8 @@ func (s *scene) CPUs(experiment.Placement) (client, server []int, err error) {
 
 func (s *scene) Stolen([]int) (time.Duration, bool) { return 0, false }
 
+func (s *scene) CoreToCore(client, server []int) (time.Duration, bool) { return 0, false }
+
 // kept is a record in memory.
 type kept struct {
 	trials []result.Trial

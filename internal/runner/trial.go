@@ -44,12 +44,14 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 	}
 	trial.Commands = commandLines(plan, behind)
 	out := newOutputs()
+	distance := watchDistance(r.stage, clientCPUs, serverCPUs)
 	stolen := watchStolen(r.stage, clientCPUs, serverCPUs)
 	runErr := r.limits.execute(ctx, job{plan, clientCPUs, serverCPUs, out}, behind, pair)
 	m, parseErr := t.Parse(out.parsable(&w, runErr))
 	trial.Record(m)
 	trial.Facts = withPlacement(trial.Facts, w.Placement.Kind, clientCPUs, serverCPUs)
 	stolen.record(trial.Facts)
+	distance.record(trial.Facts)
 	trial.Error = reason(runErr, parseErr, out)
 	files := out.files("")
 	if behind != nil {

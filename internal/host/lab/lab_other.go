@@ -39,6 +39,9 @@ func (l *Lab) CPUs(experiment.Placement) (client, server []int, err error) {
 // Stolen is not known.
 func (l *Lab) Stolen([]int) (time.Duration, bool) { return 0, false }
 
+// CoreToCore is not known.
+func (l *Lab) CoreToCore(client, server []int) (time.Duration, bool) { return 0, false }
+
 // Observe fails.
 func (l *Lab) Observe(context.Context, string) ([]ElementFacts, error) { return nil, unsupported() }
 

@@ -1,0 +1,40 @@
+package lab
+
+import (
+	"testing"
+	"time"
+)
+
+// TestCoreToCore: between two CPUs a cache line takes a time that light and caches allow; on one there is nothing to measure.
+func TestCoreToCore(t *testing.T) {
+	l := openLab(t, Options{})
+	cpus := l.Facts().CPUs
+	for name, c := range map[string]struct{ client, server []int }{
+		"any": {nil, nil}, "one": {cpus[:1], cpus[:1]}, "client anywhere": {nil, cpus[:1]}, "overlap": {cpus, cpus[:1]},
+	} {
+		if trip, ok := l.CoreToCore(c.client, c.server); ok {
+			t.Errorf("%s: %v", name, trip)
+		}
+	}
+	if len(cpus) < 2 {
+		t.Skip("this machine lets us use one CPU only")
+	}
+	trip, ok := l.CoreToCore(cpus[1:2], cpus[:1])
+	for tries := 1; !ok && tries < 20; tries++ { // a busy CPU may keep one of the two waiting for too long
+		trip, ok = l.CoreToCore(cpus[1:2], cpus[:1])
+	}
+	if !ok || trip < 5*time.Nanosecond || trip > 20*time.Microsecond {
+		t.Errorf("a cache line takes %v (%v)", trip, ok)
+	}
+	if trip, ok := l.CoreToCore(cpus[1:2], []int{1 << 12}); ok {
+		t.Errorf("to a CPU that is not there a cache line takes %v", trip)
+	}
+}
+
+// TestBallIsGivenUp: where nothing answers, play ends by itself and gives nothing.
+func TestBallIsGivenUp(t *testing.T) {
+	b := new(ball)
+	if trip := b.play(); trip != 0 || !b.over.Load() {
+		t.Errorf("%v, over: %v", trip, b.over.Load())
+	}
+}
