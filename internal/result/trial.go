@@ -54,22 +54,6 @@ type Measurement struct {
 // while the trial ran, 0 to 1. It is left out where the kernel does not say.
 const FactStolen = "cpu_stolen"
 
-// The facts of a trial in which client and server have a CPU each of one machine, that a runner records itself: how long a cache line
-// took from the one to the other and back, right before and right after (a duration, such as "91ns").
-const (
-	FactCoreToCoreBefore = "core_to_core.before"
-	FactCoreToCoreAfter  = "core_to_core.after"
-)
-
-// CoreToCore reads those facts; false where the trial does not have both, or they cannot be: a cache line takes a nanosecond to a
-// millisecond.
-func (t *Trial) CoreToCore() (before, after time.Duration, known bool) {
-	before, err1 := time.ParseDuration(t.Facts[FactCoreToCoreBefore])
-	after, err2 := time.ParseDuration(t.Facts[FactCoreToCoreAfter])
-	sound := func(d time.Duration) bool { return d >= time.Nanosecond && d <= time.Millisecond }
-	return before, after, err1 == nil && err2 == nil && sound(before) && sound(after)
-}
-
 // Trial is the record of one execution of one workload in one arm: a line of trials.jsonl.
 type Trial struct {
 	// Trial counts from 1 in the order of execution.
