@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -47,11 +48,13 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 	distance := watchDistance(r.stage, clientCPUs, serverCPUs)
 	stolen := watchStolen(r.stage, clientCPUs, serverCPUs)
 	runErr := r.limits.execute(ctx, job{plan, clientCPUs, serverCPUs, out}, behind, pair)
+	seen := map[string]string{}
+	stolen.record(seen)
+	distance.record(seen)
 	m, parseErr := t.Parse(out.parsable(&w, runErr))
 	trial.Record(m)
 	trial.Facts = withPlacement(trial.Facts, w.Placement.Kind, clientCPUs, serverCPUs)
-	stolen.record(trial.Facts)
-	distance.record(trial.Facts)
+	maps.Copy(trial.Facts, seen)
 	trial.Error = reason(runErr, parseErr, out)
 	files := out.files("")
 	if behind != nil {
