@@ -12,18 +12,13 @@ import (
 // moved has its CPUs so far apart at one look after the other.
 type moved struct {
 	*scene
-	trips []time.Duration
+	trips looks
 	asked []string
 }
 
 func (m *moved) CoreToCore(client, server []int) (time.Duration, bool) {
 	m.asked = append(m.asked, fmt.Sprint(client, server))
-	if len(m.trips) == 0 {
-		return 0, false
-	}
-	now := m.trips[0]
-	m.trips = m.trips[1:]
-	return now, true
+	return m.trips.next()
 }
 
 func TestDistanceIsRecorded(t *testing.T) {

@@ -9,21 +9,28 @@ import (
 	"nearfar/internal/result"
 )
 
+// looks is what one look after the other finds; nothing once all are gone.
+type looks []time.Duration
+
+func (l *looks) next() (time.Duration, bool) {
+	if len(*l) == 0 {
+		return 0, false
+	}
+	now := (*l)[0]
+	*l = (*l)[1:]
+	return now, true
+}
+
 // robbed has so much stolen of its CPUs at one look after the other.
 type robbed struct {
 	*scene
-	stolen []time.Duration
+	stolen looks
 	asked  []int
 }
 
 func (r *robbed) Stolen(cpus []int) (time.Duration, bool) {
 	r.asked = cpus
-	if len(r.stolen) == 0 {
-		return 0, false
-	}
-	now := r.stolen[0]
-	r.stolen = r.stolen[1:]
-	return now, true
+	return r.stolen.next()
 }
 
 func TestStolenTimeIsRecorded(t *testing.T) {
