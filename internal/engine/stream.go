@@ -61,11 +61,14 @@ func newFlows(sockets []*socket, p Params, isClient bool) (f flows, err error) {
 	case Both:
 		uploads = p.Connections
 	}
-	message := newBuffer(p.Message) // one for all: what is sent never changes, and takes the room of one in the caches
+	var message []byte // one for all: what is sent never changes, and takes the room of one in the caches
 	for i, s := range sockets {
 		if i < uploads != isClient {
 			f.receivers = append(f.receivers, newStreamReceiver(s))
 			continue
+		}
+		if message == nil {
+			message = newBuffer(p.Message)
 		}
 		sender := newStreamSender(s, message)
 		if p.ZeroCopy {
