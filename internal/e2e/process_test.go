@@ -5,9 +5,11 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"io"
 	"os/exec"
 	"regexp"
 	"syscall"
+	"testing"
 )
 
 // process is a command that goes on until it is told to end, or until others have ended.
@@ -15,7 +17,7 @@ type process struct {
 	s     *stage
 	line  string
 	cmd   *exec.Cmd
-	lines chan string
+	lines <-chan string
 	// said is what it has printed, as far as it was read.
 	said string
 }
@@ -23,7 +25,7 @@ type process struct {
 // start starts it. Both its outputs are read.
 func (s *stage) start(line string) *process {
 	s.t.Helper()
-	p := &process{s: s, line: line, lines: make(chan string, 100_000)}
+	p := &process{s: s, line: line}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	p.cmd = exec.CommandContext(ctx, "sh", "-c", "exec "+line)
 	p.cmd.Dir, p.cmd.Env = s.dir, s.env
@@ -32,22 +34,30 @@ func (s *stage) start(line string) *process {
 		s.t.Fatal(err)
 	}
 	p.cmd.Stderr = p.cmd.Stdout
-	if err := p.cmd.Start(); err != nil {
-		s.t.Fatal(err)
+	p.lines = startTelling(s.t, p.cmd, cancel, output)
+	return p
+}
+
+// startTelling starts a command, which is canceled at the end of the test if it has not ended, and gives the lines of its output.
+func startTelling(t *testing.T, cmd *exec.Cmd, cancel context.CancelFunc, output io.Reader) <-chan string {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
 	}
-	s.t.Cleanup(func() {
+	t.Cleanup(func() {
 		cancel()
-		if p.cmd.ProcessState == nil {
-			_ = p.cmd.Wait()
+		if cmd.ProcessState == nil {
+			_ = cmd.Wait()
 		}
 	})
+	told := make(chan string, 100_000)
 	go func() {
-		defer close(p.lines)
+		defer close(told)
 		for lines := bufio.NewScanner(output); lines.Scan(); {
-			p.lines <- lines.Text()
+			told <- lines.Text()
 		}
 	}()
-	return p
+	return told
 }
 
 // until reads until a line has what is looked for, and gives that.

@@ -44,7 +44,7 @@ type serving struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	stdout bytes.Buffer
-	said   chan string // the lines of standard error
+	said   <-chan string // the lines of standard error
 	url    string
 }
 
@@ -53,7 +53,7 @@ var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/[0-9a-f]{32}/`)
 // serve starts the program and waits for the address that it prints.
 func serve(t *testing.T, dir string, args ...string) *serving {
 	t.Helper()
-	s := &serving{t: t, said: make(chan string, 10_000)}
+	s := &serving{t: t}
 	ctx, cancel := context.WithTimeout(context.Background(), browserPatience)
 	s.cmd = exec.CommandContext(ctx, program, args...)
 	s.cmd.Dir = dir
@@ -62,21 +62,7 @@ func serve(t *testing.T, dir string, args ...string) *serving {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cancel()
-		if s.cmd.ProcessState == nil {
-			_ = s.cmd.Wait()
-		}
-	})
-	go func() {
-		defer close(s.said)
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			s.said <- lines.Text()
-		}
-	}()
+	s.said = startTelling(t, s.cmd, cancel, stderr)
 	var all []string
 	for line := range s.said {
 		all = append(all, line)
