@@ -1,0 +1,106 @@
+package tool
+
+import (
+	"regexp"
+	"strings"
+
+	"nearfar/internal/result"
+)
+
+// The lines of Windows' ping in whatever language: only numbers, units and punctuation are looked at.
+var (
+	// windowsPingWords begin the banner in those languages that do not name ping in it.
+	windowsPingWords = regexp.MustCompile(`(?i)ping|^(?:disparando|badanie|обмен|обмін|skickar) `)
+	// windowsPingTarget is the address in the banner, in brackets behind a name.
+	windowsPingTarget  = regexp.MustCompile(`\[[0-9A-Fa-f.:%]+\]|\d+\.\d+\.\d+\.\d+|[0-9A-Fa-f]*:[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*(?:%\d+)?`)
+	windowsPingNumber  = regexp.MustCompile(`\d+`)
+	windowsPingReply   = regexp.MustCompile(`: \D*?= ?(\d+) \D*?[=<] ?\d+ ?\S{1,5} TTL=`)
+	windowsPingCounts  = regexp.MustCompile(`= *(\d+) *[,，、] *[^=\d]*= *(\d+) *[,，、] *[^=\d]*= *(\d+)(?:[^\d]|$)`)
+	windowsPingPartial = regexp.MustCompile(`= *\d+ *[,，、][^=]*= *\d+ *[,，、]$`)
+	windowsPingLoss    = regexp.MustCompile(`\(\D*?(\d+) ?%|\(%(\d+)`)
+	windowsPingRTT     = regexp.MustCompile(`= *(\d+) ?\p{L}{1,5} *[,，、] *[^=]*= *(\d+) ?\p{L}{1,5} *[,，、] *[^=]*= *(\d+) ?\p{L}{1,5}`)
+)
+
+// isWindowsPingBanner says whether it is the first line that Windows' ping prints.
+func isWindowsPingBanner(line string) bool { return windowsPingPayload(line) != "" }
+
+// windowsPingPayload gives the payload in bytes that the banner names: besides the target's address its only number. ""
+// where the line is no banner.
+func windowsPingPayload(line string) string {
+	if len(line) > 200 || strings.Contains(line, "=") || strings.HasPrefix(line, "PING") {
+		return ""
+	}
+	if !strings.HasSuffix(line, ":") && !strings.HasSuffix(line, "：") {
+		return ""
+	}
+	at := windowsPingTarget.FindStringIndex(line)
+	if at == nil || line[at[0]] != '[' && !windowsPingWords.MatchString(line) {
+		return ""
+	}
+	numbers := windowsPingNumber.FindAllString(line[at[1]:], 2)
+	if len(numbers) != 1 || strings.ContainsAny(line[at[1]:], "%/") {
+		return ""
+	}
+	return numbers[0]
+}
+
+func isWindowsPingCounts(line string) bool {
+	return (windowsPingCounts.MatchString(line) || windowsPingPartial.MatchString(line)) && !windowsPingRTT.MatchString(line)
+}
+
+// windowsPing reads the lines of Windows' ping.
+type windowsPing struct {
+	*measured
+	// counted says that the counts were there, half is the first line of counts that were broken over two.
+	counted bool
+	half    string
+}
+
+// read takes a line, and says whether it is one of Windows' ping.
+func (w *windowsPing) read(line string) bool {
+	if w.half != "" {
+		line, w.half = w.half+" "+line, ""
+	}
+	switch {
+	case windowsPingRTT.MatchString(line):
+		s := windowsPingRTT.FindStringSubmatch(line)
+		for i, stat := range []string{result.Min, result.Max, result.Mean} {
+			w.addPrinted(result.RTT, stat, s[i+1], millisecond, "")
+		}
+	case !w.counted && windowsPingCounts.MatchString(line):
+		s := windowsPingCounts.FindStringSubmatch(line)
+		w.counted = true
+		w.addPrinted(result.Sent, "", s[1], 1, "")
+		w.addPrinted(result.Received, "", s[2], 1, "")
+		w.addPrinted(result.Lost, "", s[3], 1, "")
+		w.loss(line)
+	case !w.counted && windowsPingPartial.MatchString(line):
+		w.half = line
+	case w.counted && !w.has(result.Loss) && windowsPingLoss.MatchString(line):
+		w.loss(line)
+	case windowsPingReply.MatchString(line):
+		if w.MessageBytes == 0 {
+			w.MessageBytes = integer(find(windowsPingReply, line))
+		}
+	default:
+		bytes := windowsPingPayload(line)
+		if bytes == "" {
+			return false
+		}
+		w.MessageBytes = integer(bytes)
+	}
+	return true
+}
+
+func (w *windowsPing) loss(line string) {
+	if s := windowsPingLoss.FindStringSubmatch(line); s != nil {
+		w.addPrinted(result.Loss, "", s[1]+s[2], 0.01, "")
+	}
+}
+
+// end notes what holds of all of them.
+func (w *windowsPing) end() {
+	if w.counted && w.has(result.RTT) {
+		w.note("This ping rounds to whole milliseconds; 0 means less than one.")
+	}
+}
