@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"nearfar/internal/experiment"
@@ -107,20 +108,38 @@ var (
 	netperfCommand = regexp.MustCompile(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\./|/\S+/)?netperf\s+(?:-\w)`)
 	netperfPair    = regexp.MustCompile(`^([A-Z][A-Z0-9_]+)=(.*)$`)
 	netperfFailure = regexp.MustCompile(`(?i)^establish[_ ]control|are you sure there is a netserver|^remote error|^netperf: |^recv_response|error on remote|^netperf:.*error|could not establish|^send_omni: .*|^send_tcp_\w+: .*|^send_udp_\w+: .*`)
-	netperfInterim = regexp.MustCompile(`^Interim result:`)
+	// netperfInterim is a line of -D: in words, or with -o four fields, the last of which is a moment.
+	netperfInterim = regexp.MustCompile(`^Interim result:|^\d+\.\d\d,[^,]+/s,\d+\.\d{3},\d+\.\d{3}$`)
 	netperfBurst   = regexp.MustCompile(`first burst (\d+)`)
 	netperfFamily  = regexp.MustCompile(` to .*\bAF_INET(6?)(?: |$)`)
 )
 
+// isNetperfHeader says whether a line names the columns of -o: the throughput and at least one more.
+func isNetperfHeader(line string) bool {
+	if !containsAny(line, "hroughput", "THROUGHPUT") || !strings.Contains(line, ",") {
+		return false
+	}
+	known, throughput := 0, false
+	for _, name := range csvFields(line) {
+		if key := netperfField(name); key != "" {
+			known++
+			throughput = throughput || key == "THROUGHPUT"
+		}
+	}
+	return known > 1 && throughput
+}
+
 // netperfMark recognises lines of netperf's output.
 func netperfMark(line string) mark {
 	switch {
-	case !containsAny(line, "netperf", "netserver", " TEST", "=", "Interim", "establish", "remote", "recv_", "send_"):
+	case !containsAny(line, "netperf", "netserver", " TEST", "=", "Interim", "establish", "remote", "recv_", "send_", ","):
 		return markNone
 	case netperfCommand.MatchString(line):
 		return markCommand
 	case netperfBanner.MatchString(line):
 		return markBanner
+	case isNetperfHeader(line):
+		return markHeader
 	case netperfFailure.MatchString(line), netperfInterim.MatchString(line):
 		return markWeak
 	}

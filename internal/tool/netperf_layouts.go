@@ -3,6 +3,7 @@ package tool
 import (
 	"encoding/csv"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -18,16 +19,17 @@ func readNetperfPairs(run *netperfRun, body []string) bool {
 	return run.values["THROUGHPUT"] != "" || run.values["TRANSACTION_RATE"] != ""
 }
 
-// readNetperfCSV reads the header, which a terminal may have wrapped, and the row below it.
+// readNetperfCSV reads the header and the row below it, in whatever order their columns stand. A terminal may have
+// wrapped the header. A row has a number among its fields, and a header has none.
 func readNetperfCSV(run *netperfRun, body []string) bool {
 	header := ""
 	for _, line := range body {
-		if !strings.Contains(line, ",") && header == "" {
-			continue
-		}
-		first, _, more := strings.Cut(line, ",")
-		if _, isNumber := number(first); isNumber && more && header != "" {
-			names, row := csvFields(header), csvFields(line)
+		switch row := csvFields(line); {
+		case line == "" || strings.Contains(line, "AF_INET"), len(header) > 1<<14:
+			header = ""
+		case !strings.Contains(line, ",") && header == "":
+		case header != "" && slices.ContainsFunc(row, isNumber):
+			names := csvFields(header)
 			if len(names) != len(row) {
 				return false
 			}
@@ -37,17 +39,16 @@ func readNetperfCSV(run *netperfRun, body []string) bool {
 				}
 			}
 			return true
+		default:
+			header += " " + line
 		}
-		if len(header) > 1<<14 {
-			return false
-		}
-		if line == "" || strings.Contains(line, "AF_INET") {
-			header = ""
-			continue
-		}
-		header += " " + line
 	}
 	return false
+}
+
+func isNumber(field string) bool {
+	_, ok := number(field)
+	return ok
 }
 
 func csvFields(line string) []string {
@@ -165,12 +166,7 @@ func readNetperfColumns(run *netperfRun, body []string) bool {
 
 // hasNumber says whether a line has a field that is a number, as a row has and names have not.
 func hasNumber(line string) bool {
-	for field := range strings.FieldsSeq(line) {
-		if _, ok := number(field); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Fields(line), isNumber)
 }
 
 var netperfPercentileName = regexp.MustCompile(`^(\d{1,2})(?:st|nd|rd|th) percentile latency microseconds`)
