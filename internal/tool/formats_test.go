@@ -65,6 +65,11 @@ func samples() []sample {
 			want: map[string]float64{"rtt.mean": 22e-6}, not: []string{"rtt.p50"},
 		},
 		{
+			name: "iperf3 sums alone", tool: "iperf3", reportedAs: "rate",
+			text: "[SUM]   0.00-10.00  sec  11.0 GBytes  9.42 Gbits/sec  112             sender\n[SUM]   0.00-10.00  sec  11.0 GBytes  9.40 Gbits/sec                  receiver\n",
+			want: map[string]float64{"goodput": 9.4e9, "retransmits": 112},
+		},
+		{
 			name: "netperf 2.4 rr", tool: "netperf", protocol: "tcp", reportedAs: "rate", bytes: 64,
 			text: "TCP REQUEST/RESPONSE TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to host2 (10.0.0.2) port 0 AF_INET\nLocal /Remote\n" +
 				"Socket Size   Request  Resp.   Elapsed  Trans.\nSend   Recv   Size     Size    Time     Rate         \nbytes  Bytes  bytes    bytes   secs.    per sec   \n\n" +
@@ -131,6 +136,26 @@ func samples() []sample {
 			name: "iperf3 no summary", tool: "iperf3", protocol: "tcp", reportedAs: "none",
 			text: "Connecting to host 10.0.0.2, port 5201\n[  4] local 10.0.0.1 port 50000 connected to 10.0.0.2 port 5201\n[ ID] Interval           Transfer     Bandwidth\n[  4]   0.00-1.00   sec   120 MBytes   983 Mbits/sec\n",
 			not:  []string{"goodput"}, fails: "no summary",
+		},
+		{
+			name: "iperf3 sums alone, with those of the intervals", tool: "iperf3", reportedAs: "rate",
+			text: "$ iperf3 -c 10.0.0.2 -P 4 | grep SUM\n[SUM]   0.00-1.00   sec  1.10 GBytes  9.45 Gbits/sec    0\n[SUM]   0.00-10.00  sec  11.0 GBytes  9.42 Gbits/sec  112             sender\n[SUM]   0.00-10.00  sec  11.0 GBytes  9.40 Gbits/sec                  receiver\n",
+			want: map[string]float64{"goodput": 9.4e9, "retransmits": 112},
+		},
+		{
+			name: "iperf3 json, the end alone", tool: "iperf3", reportedAs: "rate",
+			text: `{"end":{"sum_sent":{"seconds":10,"bits_per_second":9.42e9,"retransmits":3},"sum_received":{"seconds":10,"bits_per_second":9.4e9}}}`,
+			want: map[string]float64{"goodput": 9.4e9, "retransmits": 3},
+		},
+		{
+			name: "iperf3 json, the sums alone", tool: "iperf3", reportedAs: "rate",
+			text: `{"sum_sent":{"seconds":10,"bits_per_second":9.42e9,"retransmits":3},"sum_received":{"seconds":10,"bits_per_second":9.4e9}}`,
+			want: map[string]float64{"goodput": 9.4e9, "retransmits": 3},
+		},
+		{
+			name: "iperf3 json, the sum of UDP alone", tool: "iperf3", reportedAs: "rate",
+			text: `{"sum":{"seconds":10,"bits_per_second":1e9,"jitter_ms":0.02,"lost_packets":10,"packets":100,"lost_percent":10}}`,
+			want: map[string]float64{"goodput": 9e8, "loss": 0.1, "lost": 10, "sent": 100, "ipdv.mean": 2e-5},
 		},
 		{
 			name: "ping windows english", tool: "ping", protocol: "icmp", bytes: 32, reportedAs: "rtt",

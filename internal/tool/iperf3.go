@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -194,7 +195,8 @@ func parseIperf3Text(text string) (result.Measurement, error) {
 		m.Protocol = experiment.TCP
 	}
 	if !summary {
-		rows = nil // Interval rows alone are no result.
+		// Interval rows alone are no result. Rows that name a side are of the summary, also where somebody kept them alone.
+		rows = slices.DeleteFunc(rows, func(r iperf3Line) bool { return !r.sender && !r.receiver })
 	}
 	measureIperf3Rows(m, rows, udp)
 	if failure != "" || !done {

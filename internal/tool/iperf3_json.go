@@ -76,10 +76,18 @@ func isIperf3JSON(d document) bool {
 	if json.Unmarshal([]byte(d.body), &keys) != nil {
 		return false
 	}
-	_, end := keys["end"]
+	end, hasEnd := keys["end"]
 	_, intervals := keys["intervals"]
 	_, failure := keys["error"]
-	return end && intervals || failure && (len(keys) == 1 || end)
+	return hasEnd && intervals || failure && (len(keys) == 1 || hasEnd) || hasIperf3Sums(end) || hasIperf3Sums([]byte(d.body))
+}
+
+// hasIperf3Sums says whether a document holds iperf3's totals: what is left where somebody kept only the end of a
+// document, or only the totals there.
+func hasIperf3Sums(body []byte) bool {
+	var end iperf3End
+	return json.Unmarshal(body, &end) == nil &&
+		(end.SumReceived != nil && end.SumReceived.Rate != nil || end.Sum != nil && end.Sum.Rate != nil)
 }
 
 // iperf3Event is one line of --json-stream (iperf3 3.17 and later).
@@ -125,6 +133,12 @@ func parseIperf3JSON(d document) (result.Measurement, error) {
 	var doc iperf3Result
 	if err := json.Unmarshal([]byte(d.body), &doc); err != nil {
 		return m.Measurement, fmt.Errorf("iperf3: its JSON cannot be read: %w", err)
+	}
+	if doc.End == nil && hasIperf3Sums([]byte(d.body)) {
+		doc.End = &iperf3End{}
+		if err := json.Unmarshal([]byte(d.body), doc.End); err != nil {
+			return m.Measurement, fmt.Errorf("iperf3: its totals cannot be read: %w", err)
+		}
 	}
 	if doc.Start != nil {
 		m.Tool.Version = find(iperf3Version, doc.Start.Version)
