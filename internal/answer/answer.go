@@ -19,8 +19,10 @@ type Answer struct {
 	Run      string `json:"run"`
 	State    string `json:"state"`
 	Baseline string `json:"baseline"`
-	// Imported says that the results were recorded elsewhere: the trials belong to no block, and are not paired.
+	// Imported says that the results were recorded elsewhere: unless Paired, the trials belong to no block.
 	Imported bool `json:"imported,omitempty"`
+	// Paired says of imported results that they are paired all the same, by the order in which they were read.
+	Paired bool `json:"paired,omitempty"`
 	// Blocks is how many were planned, Trials how many ran, Failed how many of these have no result.
 	Blocks      int          `json:"blocks"`
 	Trials      int          `json:"trials"`

@@ -31,7 +31,7 @@ func comparisons(e *experiment.Experiment, tables []cells) []Comparison {
 			entry.Reason = incomparable(c.byArm[arm.Name], c.byArm[e.Baseline])
 			switch {
 			case entry.Reason != "":
-			case e.Imported:
+			case e.Unpaired():
 				samples = append(samples, stats.Samples{Arm: c.numbers(arm.Name), Baseline: c.numbers(e.Baseline)})
 				of = append(of, len(all))
 			default:

@@ -13,7 +13,7 @@ import (
 func Make(in Input) Answer {
 	a := Answer{
 		Nearfar: "v1", Question: in.Experiment.Question, Run: in.Run, State: in.State, Baseline: in.Experiment.Baseline,
-		Imported: in.Experiment.Imported, Blocks: in.Experiment.Schedule.Blocks, Trials: len(in.Trials),
+		Imported: in.Experiment.Imported, Paired: in.Experiment.Paired, Blocks: in.Experiment.Schedule.Blocks, Trials: len(in.Trials),
 		Arms: []Figure{}, Comparisons: []Comparison{}, Layers: []Layer{}, Residual: []Residual{}, Warnings: []Warning{},
 	}
 	for _, t := range in.Trials {

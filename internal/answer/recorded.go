@@ -46,6 +46,10 @@ func recordedWarning(e *experiment.Experiment) []Warning {
 	if !e.Imported {
 		return nil
 	}
+	if e.Paired {
+		return []Warning{{Code: "imported", Message: "the results were recorded elsewhere and are paired by the order of their files, as " +
+			"was asked: what else differed between the arms is not in them"}}
+	}
 	return []Warning{{Code: "imported", Message: "the results were recorded elsewhere: in which order the trials ran, and what else " +
 		"differed between the arms, is not in them"}}
 }

@@ -12,7 +12,7 @@ import (
 // Shape and drift are judged on each workload's first quantity, so that one cause is said once.
 func trialWarnings(e *experiment.Experiment, tables []cells) []Warning {
 	var warnings []Warning
-	if w, ok := stats.TooFewBlocks(fewestBlocks(e, tables)); ok && len(e.Arms) > 1 && len(tables) > 0 && !e.Imported {
+	if w, ok := stats.TooFewBlocks(fewestBlocks(e, tables)); ok && len(e.Arms) > 1 && len(tables) > 0 && !e.Unpaired() {
 		warnings = append(warnings, Warning{Code: w.Code, Message: fmt.Sprintf(
 			"with %.0f blocks no difference can be found in a table of %.0f comparisons; it takes %.0f",
 			w.Facts["blocks"], w.Facts["comparisons"], w.Facts["needed"])})
@@ -21,7 +21,7 @@ func trialWarnings(e *experiment.Experiment, tables []cells) []Warning {
 		if !c.primary {
 			continue
 		}
-		if !e.Imported { // else there are no blocks
+		if !e.Unpaired() { // else there are no blocks
 			warnings = append(warnings, overBlocks(e, c)...)
 		}
 		warnings = append(warnings, shapes(e, c)...)

@@ -27,16 +27,20 @@ func (a *app) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE...",
 		Short: "Read outputs recorded elsewhere, as trials or as a run",
-		Long: `Read what sockperf, netperf, iperf3, ping, ntttcp or latte printed elsewhere, normalised: full round trips, base units.
+		Long: `Read what sockperf, netperf, iperf3, ping, ntttcp, latte or nearfar's own engine (-f json) printed elsewhere,
+normalised: full round trips, base units.
 A file may hold a whole terminal session with several runs. "-" reads standard input, and a directory stands for its files.
 A run that failed is a trial with an error. The exit code is 1 if a file holds nothing that is recognised.
 
 With --run the trials become a run directory, of which report, compare and gate make the same as of a run that was
-measured here. Nothing says in which order the trials ran, so they are never paired; with one trial a side there is a
-difference, and no interval.`,
+measured here. Nothing says in which order the trials ran, so they are not paired; with one trial a side there is a
+difference, and no interval. Where the arms were measured in turn, --paired pairs them: the first file of each arm, then
+the second. The files of a directory are taken by name, with numbers in the order of their values.`,
 		Example: `  nearfar import --json netperf.txt
   nearfar import --run zones --arm one-set=set.txt --arm across=zones.txt
   nearfar import --run zones --baseline one-set --arm across=results/across/ --arm one-set=results/set/ -f markdown
+  nearfar import --run turns --paired --arm near=near/ --arm far=far/
+  nearfar engine rr 10.0.0.4 -f json | nearfar import --arm near -
   ssh host sockperf ping-pong -i 10.0.0.4 --tcp --full-rtt | nearfar import --arm near -`,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if o.tool != "" && !knownFormat(o.tool) {
@@ -73,6 +77,8 @@ difference, and no interval.`,
 	f.StringVar(&o.run.baseline, "baseline", "", "with --run: the `ARM` that the others are compared with (default: the first)")
 	f.StringVar(&o.run.question, "question", "", "with --run: the `TEXT` that heads the report")
 	f.StringVar(&o.run.workload, "workload", "", "with --run: one `NAME` for all that was measured (default: by tool, mode, protocol and message size)")
+	f.BoolVar(&o.run.paired, "paired", false,
+		"with --run: the order of the files is that of blocks, so that the first trials of the arms are a pair, then the second ones")
 	f.StringVar(&o.run.out, "out", "runs", "with --run: directory in which the run directory is made")
 	o.run.report.flags(f)
 	o.run.report.pages(f)
@@ -88,7 +94,7 @@ func (o *importOptions) together(cmd *cobra.Command) error {
 	if run && o.json {
 		return errors.New("--json prints trials, and --run the answer: with --run write -f json")
 	}
-	for _, name := range []string{"baseline", "question", "workload", "out", "format", "output"} {
+	for _, name := range []string{"baseline", "question", "workload", "paired", "out", "format", "output"} {
 		if !run && cmd.Flags().Changed(name) {
 			return fmt.Errorf("--%s goes with --run", name)
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,7 +80,7 @@ func ofArm(arm string, files []string) []recording {
 	return all
 }
 
-// expand puts the files of a directory in its place: all plain files that are not hidden, by name.
+// expand puts the files of a directory in its place: all plain files that are not hidden, by name, numbers by their value.
 func expand(named []recording) ([]recording, []error) {
 	var all []recording
 	var failed []error
@@ -120,5 +121,28 @@ func plainFiles(directory string) ([]string, error) {
 			files = append(files, path)
 		}
 	}
+	slices.SortStableFunc(files, compareNumbered)
 	return files, nil
 }
+
+// compareNumbered orders names as a reader would: run-9 before run-10.
+func compareNumbered(a, b string) int {
+	for a != "" && b != "" {
+		x, y := leadingDigits(a), leadingDigits(b)
+		if x != "" && y != "" {
+			v, w := strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+			if c := cmp.Or(cmp.Compare(len(v), len(w)), cmp.Compare(v, w)); c != 0 {
+				return c
+			}
+			a, b = a[len(x):], b[len(y):]
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+func leadingDigits(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))] }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,4 +100,12 @@ func FuzzParseArmFlag(f *testing.F) {
 			t.Fatalf("%q becomes %q and %q", text, arm.name, arm.path)
 		}
 	})
+}
+
+func TestNumbersInNamesAreOrderedByValue(t *testing.T) {
+	names := []string{"run-10", "run-9", "run-09b", "run-1", "a", "run-", "run-100"}
+	slices.SortStableFunc(names, compareNumbered)
+	if got, want := strings.Join(names, " "), "a run- run-1 run-9 run-09b run-10 run-100"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 }

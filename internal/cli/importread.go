@@ -14,6 +14,8 @@ type recorded struct {
 	recording
 	data   []byte
 	trials []result.Trial
+	// histograms has one entry for each trial, empty where the output holds none.
+	histograms [][]byte
 }
 
 // readRecording reads one file. The trials are not counted yet.
@@ -34,6 +36,7 @@ func (a *app) readRecording(r recording, toolName string) (recorded, error) {
 			trial.Error = f.Err.Error()
 		}
 		read.trials = append(read.trials, trial)
+		read.histograms = append(read.histograms, f.Histogram)
 	}
 	return read, nil
 }

@@ -29,7 +29,9 @@ const (
 // importRunOptions are the flags of import that make a run.
 type importRunOptions struct {
 	name, baseline, question, workload, out string
-	report                                  reportOptions
+	// paired says that the order of an arm's trials is that of blocks.
+	paired bool
+	report reportOptions
 }
 
 // importRun makes a run directory of the files, and prints its answer. Whatever is wrong, there is then no run directory.
@@ -55,6 +57,11 @@ func (a *app) importRun(ctx context.Context, named []recording, arms []string, t
 	e, err := experiment.Recorded(o.name, o.question, o.baseline, arms, workloadsOf(trials))
 	if err != nil {
 		return err
+	}
+	if o.paired {
+		if err := pairUp(e, trials); err != nil {
+			return &usageError{err}
+		}
 	}
 	now := time.Now().UTC()
 	path, err := rundir.CreateWhole(o.out, rundir.Manifest{
@@ -144,9 +151,13 @@ func collect(files []recorded, workload string) (trials []result.Trial, raw []ru
 		}
 		name := rundir.RawName(fmt.Sprintf("%05d-%s-%s", i+1, f.arm, experiment.ToName(filepath.Base(base))))
 		raw = append(raw, rundir.RawFile{Name: name, Data: f.data})
-		for _, t := range f.trials {
+		for j, t := range f.trials {
 			t.Trial = len(trials) + 1
 			t.Raw = []string{name}
+			if histogram := f.histograms[j]; len(histogram) > 0 {
+				t.Histogram = rundir.RawName(fmt.Sprintf("%05d-%s.hdr", t.Trial, f.arm))
+				raw = append(raw, rundir.RawFile{Name: t.Histogram, Data: histogram})
+			}
 			t.Workload = workload
 			if workload == "" {
 				t.Workload = workloadName(t)
@@ -228,6 +239,34 @@ func workloadsOf(trials []result.Trial) []experiment.Workload {
 		}
 	}
 	return all
+}
+
+// pairUp gives the nth trial of a workload in each arm the block n. Every arm that has trials of a workload must have as many
+// of it as the others: else a pair would hold trials that did not run together.
+func pairUp(e *experiment.Experiment, trials []result.Trial) error {
+	counts := map[[2]string]int{}
+	for i := range trials {
+		t := &trials[i]
+		counts[[2]string{t.Arm, t.Workload}]++
+		t.Block = counts[[2]string{t.Arm, t.Workload}]
+		e.Schedule.Blocks = max(e.Schedule.Blocks, t.Block)
+	}
+	for _, w := range e.Workloads {
+		first, n := "", 0
+		for _, arm := range e.Arms {
+			count := counts[[2]string{arm.Name, w.Name}]
+			switch {
+			case count == 0 || count == n:
+			case first == "":
+				first, n = arm.Name, count
+			default:
+				return fmt.Errorf("--paired: arm %s has %d trials of %s and arm %s has %d: with --paired the first trials of all arms belong together, "+
+					"then the second ones, and so on", first, n, w.Name, arm.Name, count)
+			}
+		}
+	}
+	e.Paired = true
+	return nil
 }
 
 // importVersions gives nearfar's version and those that the tools printed of themselves, where all trials agree.

@@ -154,7 +154,7 @@ func matchWorkloads(base, other *Side, arms armPair) []Pair {
 			name = b.workload
 		}
 		pairs = append(pairs, Pair{BaseArm: arms.base, NewArm: arms.new, Workload: name, base: b, new: n,
-			Paired: base.ID != "" && base.ID == other.ID && !base.Experiment.Imported})
+			Paired: base.ID != "" && base.ID == other.ID && !base.Experiment.Unpaired()})
 	}
 	runs, declared := base.Kind == Run && other.Kind == Run, base.measuredHere() && other.measuredHere()
 	var left []group

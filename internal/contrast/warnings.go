@@ -66,7 +66,7 @@ func merged(all []answer.Warning) []answer.Warning {
 
 // apart says what no interval between two runs holds.
 func (c *Contrast) apart() []answer.Warning {
-	if c.Base.ID != "" && c.Base.ID == c.New.ID && !c.Base.Experiment.Imported {
+	if c.Base.ID != "" && c.Base.ID == c.New.ID && !c.Base.Experiment.Unpaired() {
 		return nil
 	}
 	if c.recorded() {

@@ -15,7 +15,13 @@ type Experiment struct {
 	Schedule  Schedule   `json:"schedule"`
 	// Imported says that the results were recorded elsewhere and read in; see Recorded.
 	Imported bool `json:"imported,omitempty"`
+	// Paired says of imported results that the order in which they were read is that of blocks: the first trial of each arm
+	// belongs to block 1, and so on.
+	Paired bool `json:"paired,omitempty"`
 }
+
+// Unpaired says that the trials belong to no blocks: results that were recorded elsewhere, unless they were said to be paired.
+func (e *Experiment) Unpaired() bool { return e.Imported && !e.Paired }
 
 // Arm is one configuration under comparison.
 type Arm struct {

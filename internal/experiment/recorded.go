@@ -10,7 +10,8 @@ import (
 
 // Recorded makes the declaration of results that were recorded elsewhere: what is known of an experiment that somebody else
 // carried out. Nothing says how its hosts were made, or in which order its trials ran: they belong to no block (their block
-// is 0), the schedule is empty, and there is nothing to run again.
+// is 0), the schedule is empty, and there is nothing to run again. Who knows the order sets Paired, the blocks of the trials
+// and how many blocks the schedule has.
 //
 // The baseline is the first arm where it is empty. The error names what is wrong, and what would be right.
 func Recorded(name, question, baseline string, arms []string, workloads []Workload) (*Experiment, error) {

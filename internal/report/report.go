@@ -125,7 +125,7 @@ func comparisonSection(a answer.Answer) section {
 	if len(a.Sources) > 0 {
 		out.title, out.note = sidesTitle(a), sidesNote(a)
 	}
-	if a.Imported {
+	if a.Imported && !a.Paired {
 		out.title, out.note = "Differences from "+a.Baseline+", not paired", recordedNote(a)
 	}
 	for _, comparisons := range runsOf(a.Comparisons, func(c answer.Comparison) string { return c.Workload + "\x00" + c.Name() }) {

@@ -45,6 +45,7 @@ func formats() []format {
 		{pingName, pingMark, parsePing},
 		{ntttcpName, ntttcpMark, parseNtttcpText},
 		{latteName, latteMark, parseLatte},
+		{nativeName, nativeMark, parseNative},
 	}
 }
 
@@ -77,7 +78,7 @@ func Import(data []byte, toolName string) ([]Imported, error) {
 		return nil, errEmpty
 	}
 	runs := &runs{seen: map[string]bool{}}
-	if toolName == "" || toolName == iperf3Name || toolName == ntttcpName {
+	if toolName == "" || toolName == iperf3Name || toolName == ntttcpName || toolName == nativeName {
 		text = runs.documents(text, toolName)
 	}
 	segments := split(text, known)
@@ -134,8 +135,11 @@ func (r *runs) documents(text, toolName string) string {
 	}
 	docs, rest := jsonDocuments(text)
 	var stream []document
+	var native nativeRecords
 	for _, d := range docs {
 		switch {
+		case (toolName == "" || toolName == nativeName) && native.take(d):
+		case toolName == nativeName:
 		case toolName != iperf3Name && isNtttcpJSON(d):
 			m, err := parseNtttcpJSON(d)
 			r.add(ntttcpName, d.body, m, err)
@@ -155,6 +159,12 @@ func (r *runs) documents(text, toolName string) string {
 	}
 	if len(stream) > 0 {
 		r.addStream(stream)
+	}
+	native.end()
+	for _, lines := range native.found {
+		m, err := parseNativeLines(lines)
+		r.add(nativeName, strings.Join(lines, "\n"), m, err)
+		r.byDocument[nativeName] = true
 	}
 	return rest
 }

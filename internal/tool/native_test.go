@@ -184,7 +184,7 @@ func TestNativeParseFails(t *testing.T) {
 		out  Output
 		want string
 	}{
-		"refused":     {Output{Stdout: readNative(t, "refused.jsonl"), ExitCode: 1}, "refused"},
+		"refused":     {Output{Stdout: readNative(t, "failed-refused.jsonl"), ExitCode: 1}, "refused"},
 		"nothing":     {Output{ExitCode: 127, Stderr: []byte("not found\x1b[0m")}, `exit status 127`},
 		"cut":         {Output{Stdout: bytes.Join(lines[:len(lines)-1], nil)}, "cut short"},
 		"in the line": {Output{Stdout: whole[:len(whole)-1]}, "JSON"},
@@ -212,7 +212,7 @@ func TestNativeVersion(t *testing.T) {
 }
 
 func FuzzNative(f *testing.F) {
-	for _, name := range []string{"rr-tcp.jsonl", "stream.jsonl", "load-udp.jsonl", "messages-tcp.jsonl", "refused.jsonl"} {
+	for _, name := range []string{"rr-tcp.jsonl", "stream.jsonl", "load-udp.jsonl", "messages-tcp.jsonl", "failed-refused.jsonl"} {
 		f.Add(readNative(f, name))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

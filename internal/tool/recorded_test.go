@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -132,13 +134,13 @@ func TestRecordedWrapped(t *testing.T) {
 			t.Fatal(err)
 		}
 		crlf := strings.ReplaceAll(string(data), "\n", "\r\n")
-		utf16 := []byte{0xff, 0xfe}
-		for _, b := range []byte(strings.ToValidUTF8(string(data), "")) {
-			utf16 = append(utf16, b, 0)
+		wide := []byte{0xff, 0xfe}
+		for _, unit := range utf16.Encode([]rune(strings.ToValidUTF8(string(data), ""))) {
+			wide = binary.LittleEndian.AppendUint16(wide, unit)
 		}
 		for name, wrapped := range map[string][]byte{
 			"crlf":  []byte(crlf),
-			"utf16": utf16,
+			"utf16": wide,
 			"bom":   append([]byte("\xef\xbb\xbf"), data...),
 			"ctrlc": append([]byte("^C"), data...),
 			"twice": append(append(append([]byte{}, data...), '\n'), data...),
