@@ -27,6 +27,8 @@ type Attribution struct {
 	// Saturated says that the terms and refused layers can fit any figures of the arms exactly, so that a residual of 0 proves
 	// nothing. It takes more arms than that to check whether layers add up.
 	Saturated bool
+	// Additivity tests whether the costs add up to what the arms differ by.
+	Additivity Additivity
 	// Trials and Blocks are what the costs rest on: blocks with at least two arms. Freedom is the degrees of freedom of
 	// the intervals of the costs: Blocks - 1.
 	Trials, Blocks, Freedom int
@@ -49,6 +51,12 @@ type Cost struct {
 	Term     Term
 	Cost     Quantity
 	Interval Interval
+	// PValue is that of the t-test which rejects exactly where Interval excludes 0. It is of this cost alone.
+	PValue Quantity
+	// Arm is the one arm whose difference from the baseline is all that the cost rests on, where the design is so; then the cost is
+	// Part times that difference. Empty otherwise.
+	Arm  string
+	Part float64
 }
 
 // Parts takes apart the difference of one arm from the baseline: Whole is the sum of Terms, Unseparated and Residual.
@@ -109,17 +117,28 @@ func Attribute(d Design, baseline string, trials []Trial) Attribution {
 		cost := Cost{Term: term}
 		if all.costs != nil {
 			cost.Cost = known(all.costs[i])
-			cost.Interval = jackknife(all.costs[i], a.Freedom, without, func(e estimate) float64 {
+			of := func(e estimate) float64 {
 				if e.costs == nil {
 					return math.NaN()
 				}
 				return e.costs[i]
-			})
+			}
+			cost.Interval = jackknife(all.costs[i], a.Freedom, without, of)
+			if cost.Interval.Known {
+				cost.PValue = known(tPValue(all.costs[i], standardError(without, of), a.Freedom))
+			}
+			if arm, part := f.onlyArm(i, base); arm >= 0 {
+				cost.Arm, cost.Part = f.design.Arms[arm], part
+			}
 		}
 		a.Costs = append(a.Costs, cost)
 	}
 
 	var most float64
+	a.Additivity = f.additivity(all)
+	if len(a.Separation.Terms) == 0 {
+		a.Additivity.PValue = Quantity{} // nothing is said that could fail to add up
+	}
 	for arm := range f.design.Arms {
 		if arm == base {
 			continue
@@ -167,10 +186,16 @@ func (f *fit) parts(arm, base int, all estimate, without []estimate, a Attributi
 
 // jackknife gives the t-interval of an estimate from what it is without each block in turn. Unknown where one of those is.
 func jackknife(value float64, freedom int, without []estimate, of func(estimate) float64) Interval {
-	n := float64(len(without))
-	if freedom < 1 || n < 2 {
+	if freedom < 1 || len(without) < 2 {
 		return Interval{}
 	}
+	half := tQuantile(freedom) * standardError(without, of)
+	return knownInterval(value-half, value+half)
+}
+
+// standardError is the jackknife's, of two blocks or more; NaN where an estimate without some block is unknown.
+func standardError(without []estimate, of func(estimate) float64) float64 {
+	n := float64(len(without))
 	replicates := make([]float64, len(without))
 	for i, e := range without {
 		replicates[i] = of(e)
@@ -180,8 +205,15 @@ func jackknife(value float64, freedom int, without []estimate, of func(estimate)
 	for _, r := range replicates {
 		squares += (r - mean) * (r - mean)
 	}
-	half := tQuantile(freedom) * math.Sqrt((n-1)/n*squares)
-	return knownInterval(value-half, value+half)
+	return math.Sqrt((n - 1) / n * squares)
+}
+
+// tPValue is the two-sided p-value of an estimate with such a standard error.
+func tPValue(value, deviation float64, freedom int) float64 {
+	if value == 0 {
+		return 1
+	}
+	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(freedom)}.CDF(-math.Abs(value) / deviation)
 }
 
 // tQuantile is how many standard errors a two-sided interval of the confidence Confidence reaches.

@@ -64,6 +64,8 @@ type Comparison struct {
 	Reason string
 	// Noise is how the paired differences scatter: ask it for the blocks that another difference would take.
 	Noise Noise
+	// Serial is how far the blocks depend on each other. Where they do, they count as fewer in all of the above but Blocks.
+	Serial Serial
 }
 
 // The reasons for NotComparable.
@@ -111,17 +113,20 @@ func CompareAll(pairs []Pair) []Comparison {
 // compare does what depends on one pair alone.
 func compare(pair Pair) Comparison {
 	differences, ratios := pair.differences()
-	c := Comparison{Blocks: len(differences), BlocksNeeded: -1, Noise: newNoise(differences)}
+	c := Comparison{Blocks: len(differences), BlocksNeeded: -1, Serial: serialOf(differences)}
+	slices.Sort(differences)
+	slices.Sort(ratios)
+	c.Noise = newNoise(differences).counting(c.Serial.Counted)
 	if c.Blocks == 0 {
 		return c
 	}
 	c.Difference = known(median(differences))
-	c.Interval = medianInterval(differences, Confidence)
+	c.Interval = countedInterval(differences, c.Serial.Counted, Confidence)
 	if len(ratios) == len(differences) {
 		c.Relative = known(median(ratios))
-		c.RelativeInterval = medianInterval(ratios, Confidence)
+		c.RelativeInterval = countedInterval(ratios, c.Serial.Counted, Confidence)
 	}
-	if criticalCount(c.Blocks, Alpha) >= 0 {
+	if criticalCount(c.Serial.Counted, Alpha) >= 0 {
 		notAbove, notBelow := 0, 0
 		for _, d := range differences {
 			if d <= 0 {
@@ -131,7 +136,7 @@ func compare(pair Pair) Comparison {
 				notBelow++
 			}
 		}
-		c.RawPValue = known(signP(c.Blocks, min(notAbove, notBelow)))
+		c.RawPValue = known(countedSignP(c.Blocks, c.Serial.Counted, min(notAbove, notBelow)))
 	}
 	return c
 }
@@ -145,9 +150,9 @@ func (c *Comparison) decide(tests int) {
 		c.Verdict, c.Reason = NotComparable, ReasonNoPairs
 		c.BlocksNeeded = fewest
 		return
-	case c.Blocks < fewest && !(c.PValue.Known && c.PValue.Value <= Alpha):
+	case c.Serial.Counted < fewest && !(c.PValue.Known && c.PValue.Value <= Alpha):
 		c.Verdict, c.Reason = NotComparable, ReasonTooFewBlocks
-		c.BlocksNeeded = fewest - c.Blocks
+		c.BlocksNeeded = c.Noise.measured(fewest - c.Serial.Counted)
 		return
 	}
 	c.Detectable = c.Noise.Detectable()
@@ -173,8 +178,8 @@ func (c *Comparison) decide(tests int) {
 	}
 }
 
-// differences gives the paired differences in order, and those relative to the baseline, without the ones whose baseline is
-// not above 0.
+// differences gives the paired differences in the order of their blocks, and those relative to the baseline, without the ones whose
+// baseline is not above 0.
 func (p Pair) differences() (differences, ratios []float64) {
 	baseline := make(map[int]float64, len(p.Baseline))
 	for _, v := range slices.Backward(p.Baseline) {
@@ -182,7 +187,7 @@ func (p Pair) differences() (differences, ratios []float64) {
 			baseline[v.Block] = v.Value
 		}
 	}
-	for _, v := range p.Arm {
+	for _, v := range inBlockOrder(p.Arm) {
 		b, ok := baseline[v.Block]
 		d := v.Value - b
 		if !ok || !known(d).Known {
@@ -194,9 +199,14 @@ func (p Pair) differences() (differences, ratios []float64) {
 			ratios = append(ratios, r)
 		}
 	}
-	slices.Sort(differences)
-	slices.Sort(ratios)
 	return differences, ratios
+}
+
+// inBlockOrder sorts values by block; those of one block keep their order.
+func inBlockOrder(values []Value) []Value {
+	sorted := slices.Clone(values)
+	slices.SortStableFunc(sorted, func(a, b Value) int { return cmp.Compare(a.Block, b.Block) })
+	return sorted
 }
 
 // Holm corrects p-values for having been looked at together, so that the probability of any false alarm stays below

@@ -41,17 +41,20 @@ func Level(checks int) float64 { return Alpha / float64(max(checks, 1)) }
 
 // EstimateLevel is the median of a side's own trials.
 func EstimateLevel(values []float64, checks int) Estimate {
-	return estimateMedian(Summarize(values).sorted, checks)
+	sorted := Summarize(values).sorted
+	return estimateMedian(sorted, len(sorted), checks)
 }
 
 // EstimatePaired is the change of an arm against the baseline of the same block, absolute and relative, as Compare has it.
 func EstimatePaired(p Pair, checks int) (change, relative Estimate) {
 	differences, ratios := p.differences()
-	change = estimateMedian(differences, checks)
+	counted := serialOf(differences).Counted
 	if len(ratios) < len(differences) {
 		ratios = nil
 	}
-	return change, estimateMedian(ratios, checks)
+	slices.Sort(differences)
+	slices.Sort(ratios)
+	return estimateMedian(differences, counted, checks), estimateMedian(ratios, counted, checks)
 }
 
 // EstimateSamples is the change of an arm against a baseline with which it shares no blocks, absolute and relative, as
@@ -74,15 +77,15 @@ func EstimateSamples(s Samples, checks int) (change, relative Estimate) {
 	return change, relative
 }
 
-// estimateMedian is the median of sorted values with its exact interval.
-func estimateMedian(sorted []float64, checks int) Estimate {
+// estimateMedian is the median of sorted values, which count as so many independent ones, with its exact interval.
+func estimateMedian(sorted []float64, counted, checks int) Estimate {
 	if len(sorted) == 0 {
 		return Estimate{}
 	}
-	noise := newNoise(slices.Clone(sorted))
+	noise := newNoise(slices.Clone(sorted)).counting(counted)
 	noise.tests = max(checks, 1)
 	return Estimate{
-		Value: known(median(sorted)), Interval: medianInterval(sorted, 1-Level(checks)), Trials: len(sorted),
-		missing: MinBlocks(checks, Alpha) - len(sorted), needed: noise.BlocksNeeded,
+		Value: known(median(sorted)), Interval: countedInterval(sorted, counted, 1-Level(checks)), Trials: len(sorted),
+		missing: noise.measured(MinBlocks(checks, Alpha) - counted), needed: noise.BlocksNeeded,
 	}
 }

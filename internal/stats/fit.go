@@ -251,35 +251,16 @@ func (f *fit) solve(s sums) estimate {
 	return e
 }
 
-// solvePositive solves a symmetric positive definite system by Cholesky's factorisation (Golub and Van Loan, Matrix
-// Computations, 4th ed. 2013, section 4.2). a holds the matrix by rows; false where it is singular. A jackknife solves one small
-// system for each block, which is why this is not left to a general library.
+// solvePositive solves a symmetric positive definite system by Cholesky's factorisation. a holds the matrix by rows; false where it is
+// singular. A jackknife solves one small system for each block, which is why this is not left to a general library.
 func solvePositive(a, b []float64) ([]float64, bool) {
 	p := len(b)
-	factor := make([]float64, len(a))
-	for i := range p {
-		for j := range i + 1 {
-			sum := a[i*p+j]
-			for k := range j {
-				sum -= factor[i*p+k] * factor[j*p+k]
-			}
-			if j < i {
-				factor[i*p+j] = sum / factor[j*p+j]
-				continue
-			}
-			if !(sum > singularPivot*a[i*p+i]) {
-				return nil, false
-			}
-			factor[i*p+i] = math.Sqrt(sum)
-		}
+	factor := slices.Clone(a)
+	if !factorise(factor, p) {
+		return nil, false
 	}
 	x := slices.Clone(b)
-	for i := range p {
-		for k := range i {
-			x[i] -= factor[i*p+k] * x[k]
-		}
-		x[i] /= factor[i*p+i]
-	}
+	forward(factor, x)
 	for i := p - 1; i >= 0; i-- {
 		for k := i + 1; k < p; k++ {
 			x[i] -= factor[k*p+i] * x[k]
@@ -287,6 +268,64 @@ func solvePositive(a, b []float64) ([]float64, bool) {
 		x[i] /= factor[i*p+i]
 	}
 	return x, true
+}
+
+// factorise puts Cholesky's factor of a symmetric matrix of p rows into its lower half (Golub and Van Loan, Matrix Computations, 4th ed.
+// 2013, section 4.2); false where it is singular.
+func factorise(a []float64, p int) bool {
+	for i := range p {
+		diagonal := a[i*p+i]
+		for j := range i + 1 {
+			sum := a[i*p+j]
+			for k := range j {
+				sum -= a[i*p+k] * a[j*p+k]
+			}
+			if j < i {
+				a[i*p+j] = sum / a[j*p+j]
+				continue
+			}
+			if !(sum > singularPivot*diagonal) {
+				return false
+			}
+			a[i*p+i] = math.Sqrt(sum)
+		}
+	}
+	return true
+}
+
+// forward replaces b by the solution of the system of the factor's lower half.
+func forward(factor, b []float64) {
+	p := len(b)
+	for i := range p {
+		for k := range i {
+			b[i] -= factor[i*p+k] * b[k]
+		}
+		b[i] /= factor[i*p+i]
+	}
+}
+
+// onlyArm says which arm's difference from the baseline is all that the cost of a column rests on in a complete block, and
+// the cost as a part of that difference; -1 where it rests on more.
+func (f *fit) onlyArm(column, base int) (arm int, part float64) {
+	arm = -1
+	for i := range f.design.Arms {
+		if i == base {
+			continue
+		}
+		unit := make([]float64, len(f.design.Arms))
+		unit[i] = 1
+		e := f.solve(f.blockSums(unit, base))
+		switch {
+		case e.costs == nil:
+			return -1, 0
+		case math.Abs(e.costs[column])*f.spans[column] <= separationTolerance:
+		case arm >= 0:
+			return -1, 0
+		default:
+			arm, part = i, e.costs[column]
+		}
+	}
+	return arm, part
 }
 
 // residual is what an estimate leaves unexplained of an arm's difference from the baseline; NaN where it has no costs.

@@ -20,9 +20,10 @@ const MaxBlocks = 10000
 // mirror images of these, so that the assumed noise is symmetric but of any other shape, with two modes or heavy tails. With few
 // blocks the bumps are wide, and the estimate is close to a normal distribution.
 type Noise struct {
-	blocks, tests int
-	deviations    []float64
-	bandwidth     float64
+	// blocks is what the blocks count as, measuredBlocks how many there are: more, where they depend on each other.
+	blocks, measuredBlocks, tests int
+	deviations                    []float64
+	bandwidth                     float64
 }
 
 // bandwidthFactor stands before scale * n^(-1/5) in the kernel's bandwidth. Silverman's 1.06 makes the detectable difference
@@ -31,7 +32,7 @@ const bandwidthFactor = 0.8
 
 // newNoise estimates the scatter of sorted differences. With fewer than 2, or where all are equal, nothing is known of it.
 func newNoise(sorted []float64) Noise {
-	noise := Noise{blocks: len(sorted), tests: 1}
+	noise := Noise{blocks: len(sorted), measuredBlocks: len(sorted), tests: 1}
 	if len(sorted) < 2 || sorted[0] == sorted[len(sorted)-1] {
 		return noise
 	}
@@ -48,6 +49,20 @@ func newNoise(sorted []float64) Noise {
 		noise.deviations, noise.bandwidth = deviations, bandwidth
 	}
 	return noise
+}
+
+// counting gives the noise where the blocks count as so many independent ones.
+func (n Noise) counting(blocks int) Noise {
+	n.blocks = blocks
+	return n
+}
+
+// measured is how many more blocks must be measured for so many more that count.
+func (n Noise) measured(more int) int {
+	if n.blocks == 0 || n.blocks == n.measuredBlocks {
+		return more
+	}
+	return int(math.Ceil(float64(more) * float64(n.measuredBlocks) / float64(n.blocks)))
 }
 
 // Detectable is the smallest true difference that these blocks find with the probability Power at the level of one
@@ -95,7 +110,7 @@ func (n Noise) BlocksNeeded(difference float64) int {
 	}
 	// Power dips slightly now and then as blocks are added, because the critical count is a whole number. What the search finds is
 	// enough in any case; it may miss an earlier peak.
-	more := sort.Search(MaxBlocks+1, enough)
+	more := n.measured(sort.Search(MaxBlocks+1, enough))
 	if more > MaxBlocks {
 		return -1
 	}

@@ -3,8 +3,6 @@ package stats
 import (
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Warning is something that a reader of the numbers must know. Facts are by name; their meaning stands at the detector.
@@ -17,6 +15,8 @@ type Warning struct {
 const (
 	CodeTooFewBlocks = "too-few-blocks"
 	CodeDrift        = "drift"
+	CodeArmDrift     = "arm-drift"
+	CodeBlocksDepend = "blocks-depend"
 	CodeBimodal      = "bimodal"
 	CodeOutlierBlock = "outlier-block"
 	CodeZeroSpread   = "zero-spread"
@@ -51,7 +51,7 @@ func ZeroSpread(values []float64) (Warning, bool) {
 }
 
 // BlockEffects says how far each block lies above or below the others: the median over its arms of the value less the arm's
-// own median, in the order of blocks. Drift and OutlierBlocks read it.
+// own median, in the order of blocks. OutlierBlocks reads it.
 func BlockEffects(trials []Trial) []Value {
 	byArm := make(map[string][]float64)
 	for _, t := range trials {
@@ -73,85 +73,6 @@ func BlockEffects(trials []Trial) []Value {
 	}
 	slices.SortFunc(effects, func(a, b Value) int { return a.Block - b.Block })
 	return effects
-}
-
-// Drift warns where values rise or fall over the blocks: the Mann-Kendall test (Mann, Econometrica 13, 1945; Kendall, Rank
-// Correlation Methods, 1948) rejects at 0.01, and the change from the first block to the last is at least 2 % of level, the
-// statistic's typical size. The change is the median slope between pairs (Sen, JASA 63, 1968) times the number of blocks between.
-// Facts: blocks, change (in the statistic's unit), relative (to level), p_value.
-func Drift(values []Value, level float64) (Warning, bool) {
-	sorted := slices.DeleteFunc(slices.Clone(values), func(v Value) bool { return !known(v.Value).Known })
-	slices.SortStableFunc(sorted, func(a, b Value) int { return a.Block - b.Block })
-	n := len(sorted)
-	if n < minSeries || n > MaxBlocks {
-		return Warning{}, false
-	}
-	var rises float64
-	for i, a := range sorted {
-		for _, b := range sorted[i+1:] {
-			switch {
-			case b.Block == a.Block:
-			case b.Value > a.Value:
-				rises++
-			case b.Value < a.Value:
-				rises--
-			}
-		}
-	}
-	p := kendallP(rises, sorted)
-	if p >= 0.01 {
-		return Warning{}, false
-	}
-	change := medianSlope(sorted) * float64(sorted[n-1].Block-sorted[0].Block)
-	relative := change / math.Abs(level)
-	if !known(relative).Known || math.Abs(relative) < notable {
-		return Warning{}, false
-	}
-	return Warning{CodeDrift, map[string]float64{
-		"blocks": float64(n), "change": change, "relative": relative, "p_value": p,
-	}}, true
-}
-
-// maxSloped is of how many values the slopes between all pairs are looked at: half a million. The slopes of MaxBlocks would take
-// 400 MB.
-const maxSloped = 1000
-
-// medianSlope is the median slope between pairs of values, NaN where all are of one block. Of more than maxSloped values it takes
-// some that are evenly spread.
-func medianSlope(sorted []Value) float64 {
-	step := (len(sorted) + maxSloped - 1) / maxSloped
-	var slopes []float64
-	for i := 0; i < len(sorted); i += step {
-		for j := i + step; j < len(sorted); j += step {
-			if a, b := sorted[i], sorted[j]; a.Block != b.Block {
-				slopes = append(slopes, (b.Value-a.Value)/float64(b.Block-a.Block))
-			}
-		}
-	}
-	if len(slopes) == 0 {
-		return math.NaN()
-	}
-	slices.Sort(slopes)
-	return median(slopes)
-}
-
-// kendallP is the two-sided p-value of Mann-Kendall's S, from its normal approximation with the correction for continuity and
-// ties (Kendall, chapter 4). It is close from about 8 values on.
-func kendallP(s float64, values []Value) float64 {
-	part := func(n float64) float64 { return n * (n - 1) * (2*n + 5) }
-	variance := part(float64(len(values)))
-	tied := make(map[float64]float64)
-	for _, v := range values {
-		tied[v.Value]++
-	}
-	for _, n := range tied {
-		variance -= part(n)
-	}
-	if variance <= 0 {
-		return 1
-	}
-	z := math.Max(math.Abs(s)-1, 0) / math.Sqrt(variance/18)
-	return 2 * distuv.UnitNormal.CDF(-z)
 }
 
 // outlierDistance: outlier blocks lie further from the median of the block effects than this many robust standard deviations.

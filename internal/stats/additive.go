@@ -1,0 +1,228 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// Additivity is the test of whether the costs of the layers add up to what the arms differ by.
+type Additivity struct {
+	// Freedom is in how many independent ways the arms could contradict the sum of layers: their number less 1 less the terms and
+	// refused layers that are held constant. With 0 nothing can be tested.
+	Freedom int
+	// Blocks is what the test rests on.
+	Blocks int
+	// PValue is the probability of arms that contradict the sum at least so much where layers do add up. Unknown without terms,
+	// without Freedom, and with fewer than 6 blocks.
+	PValue Quantity
+	// Arms are those that contradict the sum most, in the design's order: one, or several that the design cannot tell apart.
+	Arms []Deviation
+}
+
+// Deviation is how far an arm lies above what its layers add up to, in the statistic's unit, if it alone deviates.
+type Deviation struct {
+	Arm string
+	By  float64
+}
+
+// Rejected says that the layers do not add up, at the level Alpha.
+func (a Additivity) Rejected() bool { return a.PValue.Known && a.PValue.Value <= Alpha }
+
+// The blocks that a test needs at the least, so that it can reject; up to how many all signs are tried; how many are drawn beyond.
+const (
+	minSignBlocks = 6
+	maxAllSigns   = 12
+	drawnSigns    = 999
+)
+
+// additivity tests whether the arms' means lie in the space of block effects and columns.
+//
+// Each block has the contrasts of its arms that no block effect and no cost of a layer can reach. Where layers add up, their mean is
+// 0, whatever the noise of each arm. The statistic is Hotelling's: the squared sum of the contrasts over all blocks, weighted by the
+// inverse of their covariance. Its distribution comes from the signs of whole blocks: where noise is symmetric, a block's contrasts were
+// as likely with the other sign, so that the level holds exactly, with unequal variances, dependence within blocks and heavy tails
+// (Fisher, The Design of Experiments, 1935, section 21; Lehmann and Romano, Testing Statistical Hypotheses, 3rd ed. 2005,
+// section 15.2). The covariance is the one about 0, which no sign changes. It is pulled towards equal variances without correlation,
+// the more so the fewer the blocks, so that fewer blocks than contrasts suffice (Ledoit and Wolf, J. Multivariate Analysis 88, 2004,
+// have the target). TestLevelOfAdditivity and TestPowerOfAdditivity have what it does.
+func (f *fit) additivity(all estimate) Additivity {
+	basis := f.residualSpace()
+	a := Additivity{Freedom: len(basis), Blocks: len(f.blocks)}
+	if len(f.columns) == 0 || all.costs == nil || a.Freedom == 0 || a.Blocks < minSignBlocks {
+		return a
+	}
+	contrasts := f.contrasts(basis, all)
+	factor, ok := contrastFactor(contrasts)
+	if !ok { // every block agrees with the layers to the last digit
+		a.PValue = known(1)
+		return a
+	}
+	whitened := make([][]float64, len(contrasts))
+	sum := make([]float64, a.Freedom)
+	for i, z := range contrasts {
+		whitened[i] = slices.Clone(z)
+		forward(factor, whitened[i])
+		floats.Add(sum, whitened[i])
+	}
+	a.PValue = known(signShare(whitened, floats.Dot(sum, sum)))
+
+	// For each arm the best linear test against a deviation of this arm alone.
+	var most float64
+	statistics, deviations := make([]float64, len(f.design.Arms)), make([]float64, len(f.design.Arms))
+	for arm := range f.design.Arms {
+		along := make([]float64, a.Freedom)
+		for i, direction := range basis {
+			along[i] = direction[arm]
+		}
+		if floats.Norm(along, 2) < 1e-6 {
+			continue
+		}
+		forward(factor, along)
+		gain := floats.Dot(along, along)
+		statistics[arm] = math.Abs(floats.Dot(along, sum)) / math.Sqrt(gain)
+		deviations[arm] = floats.Dot(along, sum) / gain / float64(a.Blocks)
+		most = math.Max(most, statistics[arm])
+	}
+	for arm, v := range statistics {
+		if most > 0 && v >= most*(1-separationTolerance) {
+			a.Arms = append(a.Arms, Deviation{f.design.Arms[arm], deviations[arm]})
+		}
+	}
+	return a
+}
+
+// residualSpace is an orthonormal basis of what the arms' means can be beside a common level and the columns.
+func (f *fit) residualSpace() [][]float64 {
+	arms := len(f.design.Arms)
+	var spanned [][]float64
+	add := func(v []float64) bool {
+		length := floats.Norm(v, 2)
+		for range 2 { // a second pass removes what rounding left of the first
+			for _, s := range spanned {
+				floats.AddScaled(v, -floats.Dot(s, v), s)
+			}
+		}
+		rest := floats.Norm(v, 2)
+		if !(rest > 1e-6*length) {
+			return false
+		}
+		floats.Scale(1/rest, v)
+		spanned = append(spanned, v)
+		return true
+	}
+	ones := make([]float64, arms)
+	for i := range ones {
+		ones[i] = 1
+	}
+	add(ones)
+	for i, column := range f.columns {
+		scaled := slices.Clone(column)
+		floats.Scale(1/f.spans[i], scaled)
+		add(scaled)
+	}
+	explained := len(spanned)
+	for arm := range arms {
+		unit := make([]float64, arms)
+		unit[arm] = 1
+		add(unit)
+	}
+	return spanned[explained:]
+}
+
+// contrasts gives each block's residuals along the basis. An arm that is missing in a block has a residual of 0 there: it says
+// nothing.
+func (f *fit) contrasts(basis [][]float64, e estimate) [][]float64 {
+	var all [][]float64
+	residuals := make([]float64, len(f.design.Arms))
+	for _, block := range f.blocks {
+		var sum, n float64
+		for arm, v := range block {
+			residuals[arm] = v
+			for i, column := range f.columns {
+				residuals[arm] -= e.costs[i] * column[arm]
+			}
+			if !math.IsNaN(v) {
+				sum += residuals[arm]
+				n++
+			}
+		}
+		for arm, v := range block {
+			residuals[arm] -= sum / n
+			if math.IsNaN(v) {
+				residuals[arm] = 0
+			}
+		}
+		z := make([]float64, len(basis))
+		for i, direction := range basis {
+			z[i] = floats.Dot(direction, residuals)
+		}
+		all = append(all, z)
+	}
+	return all
+}
+
+// contrastFactor is Cholesky's factor of the contrasts' sum of squares about 0, of which the part q / (q + blocks) is taken from its
+// diagonal's mean; false where all contrasts are 0.
+func contrastFactor(contrasts [][]float64) ([]float64, bool) {
+	q, n := len(contrasts[0]), len(contrasts)
+	squares := make([]float64, q*q)
+	var trace float64
+	for _, z := range contrasts {
+		for i := range z {
+			for j := range z {
+				squares[i*q+j] += z[i] * z[j]
+			}
+			trace += z[i] * z[i]
+		}
+	}
+	part := float64(q) / float64(q+n)
+	floats.Scale(1-part, squares)
+	for i := range q {
+		squares[i*q+i] += part * trace / float64(q)
+	}
+	return squares, trace > 0 && factorise(squares, q)
+}
+
+// signShare is the share of all ways to give each block a sign in which the squared length of the sum is at least observed. With many
+// blocks the ways are drawn, always the same ones.
+func signShare(blocks [][]float64, observed float64) float64 {
+	n := len(blocks)
+	bound := observed * (1 - separationTolerance)
+	sum := make([]float64, len(blocks[0]))
+	// add adds up to 64 blocks, each with the sign of a bit.
+	add := func(blocks [][]float64, bits uint64) {
+		for _, block := range blocks {
+			sign := float64(int(bits&1)*2 - 1)
+			bits >>= 1
+			for i, v := range block {
+				sum[i] += sign * v
+			}
+		}
+	}
+	count := 0
+	if n <= maxAllSigns {
+		ways := 1 << (n - 1)
+		for way := range ways {
+			copy(sum, blocks[n-1]) // the other half of all ways has the same lengths
+			add(blocks[:n-1], uint64(way))
+			if floats.Dot(sum, sum) >= bound {
+				count++
+			}
+		}
+		return float64(count) / float64(ways)
+	}
+	random := rand.New(rand.NewPCG(uint64(n), uint64(len(sum))))
+	for range drawnSigns {
+		clear(sum)
+		for chunk := range slices.Chunk(blocks, 64) {
+			add(chunk, random.Uint64())
+		}
+		if floats.Dot(sum, sum) >= bound {
+			count++
+		}
+	}
+	return float64(count+1) / float64(drawnSigns+1)
+}
