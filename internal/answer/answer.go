@@ -31,7 +31,9 @@ type Answer struct {
 	Comparisons []Comparison `json:"comparisons"`
 	Layers      []Layer      `json:"layers"`
 	Residual    []Residual   `json:"residual"`
-	Warnings    []Warning    `json:"warnings"`
+	// Additivity has the test of each quantity whose layers could fail to add up.
+	Additivity []Additivity `json:"additivity,omitempty"`
+	Warnings   []Warning    `json:"warnings"`
 	// Sources and Distributions are those of `compare`.
 	Sources       []Source       `json:"sources,omitempty"`
 	Distributions []Distribution `json:"distributions,omitempty"`
@@ -107,6 +109,18 @@ type Comparison struct {
 	Trials *[2]int `json:"trials,omitempty"`
 	// Reason says why the two are not comparable, or why no interval can be given.
 	Reason string `json:"reason,omitempty"`
+	// Dependence says how far neighbouring blocks depend on each other; nil where they are too few to tell, and without blocks.
+	Dependence *Dependence `json:"dependence,omitempty"`
+}
+
+// Dependence is that of the paired differences on those of the blocks before.
+type Dependence struct {
+	// PValue is that of the rank von Neumann test, of this comparison alone.
+	PValue float64 `json:"p_value"`
+	// Correlation is the rank correlation of neighbours, at least 0.
+	Correlation float64 `json:"correlation"`
+	// Counted is how many independent blocks the interval, the p-value and what could be seen reckon with.
+	Counted int `json:"counted"`
 }
 
 // Layer is what one layer costs.
@@ -114,9 +128,22 @@ type Layer struct {
 	Layer    string `json:"layer"`
 	Workload string `json:"workload"`
 	Quantity
-	Cost     float64  `json:"cost"`
+	// Cost is Mean, but where the layer is Arm's difference from the baseline: then it is the comparison's median, for one of it.
+	Cost float64 `json:"cost"`
+	// Interval is a 95 % interval of this cost alone. It is extended to 0 where Verdict sees no difference, and then Widened.
 	Interval Interval `json:"interval"`
-	// Adds is what the layer adds to each arm that crosses it more often than the baseline does: count times cost.
+	Widened  bool     `json:"widened,omitempty"`
+	// PValue is corrected for the number of layers in the answer (Holm), or that of the comparison with Arm.
+	PValue *float64 `json:"p_value"`
+	// Verdict is that of a comparison: higher, lower, no-difference, or not-comparable with too few blocks.
+	Verdict string `json:"verdict"`
+	// Arm is the one arm whose difference from the baseline is all that the design says of the layer.
+	Arm string `json:"arm,omitempty"`
+	// Mean is the cost by least squares, the one that adds up.
+	Mean float64 `json:"mean"`
+	// Additive is false where the layers do not add up: the cost is then an average over these arms. Null where that cannot be tested.
+	Additive *bool `json:"additive"`
+	// Adds is what the layer adds to each arm that crosses it more often than the baseline does: count times Mean.
 	Adds []Contribution `json:"adds"`
 }
 
@@ -140,6 +167,27 @@ type Residual struct {
 	// Saturated says that the residual is zero whatever was measured: there are as many unknowns as arms, or the arms lie
 	// so that least squares passes through the difference of these two.
 	Saturated bool `json:"saturated"`
+	// Additive is that of the layers, over all arms: another arm may deviate where this one does not.
+	Additive *bool `json:"additive"`
+}
+
+// Additivity is the test of whether the costs of layers add up to what the arms differ by.
+type Additivity struct {
+	Workload string `json:"workload"`
+	Quantity
+	// PValue is that of one test over all arms, of this quantity alone.
+	PValue   float64 `json:"p_value"`
+	Additive bool    `json:"additive"`
+	Blocks   int     `json:"blocks"`
+	// Arms are those that contradict the sum most: one, or several that the design cannot tell apart. By is how far an arm lies
+	// above what its layers add up to, if it alone deviates.
+	Arms []Deviation `json:"arms"`
+}
+
+// Deviation is how far an arm lies above what its layers add up to.
+type Deviation struct {
+	Arm string  `json:"arm"`
+	By  float64 `json:"by"`
 }
 
 // Warning is what must be known beside the numbers.

@@ -2,7 +2,6 @@ package answer
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -11,14 +10,22 @@ import (
 	"nearfar/internal/stats"
 )
 
+// attributed is what one quantity's layers say.
+type attributed struct {
+	layers     []Layer
+	residual   []Residual
+	additivity []Additivity
+	warnings   []Warning
+}
+
 // attribute says what each layer adds. Only times are taken apart: what layers do to a rate does not add up.
-func attribute(e *experiment.Experiment, c cells) ([]Layer, []Residual, []Warning) {
+func attribute(e *experiment.Experiment, c cells, comparisons []Comparison) attributed {
 	if !c.primary || c.quantity.Unit != result.Seconds || len(e.Arms) < 2 {
-		return nil, nil, nil
+		return attributed{}
 	}
 	design := designOf(e, c)
 	if len(design.Layers) == 0 {
-		return nil, nil, nil
+		return attributed{}
 	}
 	var trials []stats.Trial
 	for _, arm := range e.Arms {
@@ -27,7 +34,19 @@ func attribute(e *experiment.Experiment, c cells) ([]Layer, []Residual, []Warnin
 		}
 	}
 	s := stats.Attribute(design, e.Baseline, trials)
-	return costs(c, s), residuals(c, s), append(refusals(c, s), remainder(e.Baseline, c, s)...)
+	part := attributed{
+		layers: costs(c, s, comparisons), residual: residuals(c, s), additivity: additivity(c, s),
+		warnings: append(refusals(c, s), remainder(c, s)...),
+	}
+	for _, test := range part.additivity {
+		for i := range part.layers {
+			part.layers[i].Additive = &test.Additive
+		}
+		for i := range part.residual {
+			part.residual[i].Additive = &test.Additive
+		}
+	}
+	return part
 }
 
 // designOf lists how often each arm that has trials crosses each layer.
@@ -65,26 +84,6 @@ func pathOrder(layer string) string {
 	return "9" + layer
 }
 
-func costs(c cells, s stats.Attribution) []Layer {
-	var layers []Layer
-	for i, cost := range s.Costs {
-		if !cost.Cost.Known {
-			continue
-		}
-		l := Layer{
-			Layer: cost.Term.Name, Workload: c.workload, Quantity: c.quantity,
-			Cost: cost.Cost.Value, Interval: interval(cost.Interval), Adds: []Contribution{},
-		}
-		for _, parts := range s.Arms {
-			if i < len(parts.Terms) && parts.Terms[i] != 0 && cost.Cost.Value != 0 {
-				l.Adds = append(l.Adds, Contribution{Arm: parts.Arm, Count: parts.Terms[i] / cost.Cost.Value, Adds: parts.Terms[i]})
-			}
-		}
-		layers = append(layers, l)
-	}
-	return layers
-}
-
 func residuals(c cells, s stats.Attribution) []Residual {
 	if s.Fullest < 0 || s.Reason != "" {
 		return nil
@@ -117,33 +116,40 @@ func refusals(c cells, s stats.Attribution) []Warning {
 	return warnings
 }
 
-// notableResidual is the smallest residual that is warned of, relative to the difference that is taken apart: with several
-// arms, one of their intervals misses 0 by chance more often than once in twenty.
-const notableResidual = 0.05
-
-// remainder warns where the costs of the layers do not add up to an arm: layers then act on each other, and the cost of one
-// depends on what else is there. The arm that is furthest off speaks for all.
-func remainder(baseline string, c cells, s stats.Attribution) []Warning {
-	var worst *stats.Parts
-	for i, p := range s.Arms {
-		if !p.Residual.Known || p.ByConstruction || !p.ResidualInterval.Known || p.ResidualInterval.Contains(0) {
-			continue
-		}
-		if math.Abs(p.Residual.Value) < notableResidual*math.Abs(p.Whole.Value) {
-			continue
-		}
-		if worst == nil || math.Abs(p.Residual.Value) > math.Abs(worst.Residual.Value) {
-			worst = &s.Arms[i]
-		}
-	}
-	if worst == nil {
+// additivity is the test of whether the layers add up, where there is one.
+func additivity(c cells, s stats.Attribution) []Additivity {
+	if !s.Additivity.PValue.Known {
 		return nil
 	}
-	scale := result.ScaleOf(c.quantity.Unit, worst.Residual.Value)
-	return []Warning{{
-		Code: "layers-do-not-add-up", Arm: worst.Arm, Workload: c.workload,
-		Message: fmt.Sprintf("the layers' costs leave %s [%s, %s] of the difference from %s (%s) unexplained: layers act on each other, and a cost is an average over these arms",
-			scale.With(scale.Signed(worst.Residual.Value)), scale.Signed(worst.ResidualInterval.Low), scale.Signed(worst.ResidualInterval.High),
-			baseline, result.SignedAmount(worst.Whole.Value, c.quantity.Unit)),
-	}}
+	test := Additivity{
+		Workload: c.workload, Quantity: c.quantity, PValue: s.Additivity.PValue.Value, Additive: !s.Additivity.Rejected(),
+		Blocks: s.Additivity.Blocks, Arms: []Deviation{},
+	}
+	for _, d := range s.Additivity.Arms {
+		test.Arms = append(test.Arms, Deviation{Arm: d.Arm, By: d.By})
+	}
+	return []Additivity{test}
+}
+
+// remainder warns where the costs of the layers do not add up: layers then act on each other, and the cost of one depends on what
+// else is there.
+func remainder(c cells, s stats.Attribution) []Warning {
+	test := s.Additivity
+	if !test.Rejected() || len(test.Arms) == 0 {
+		return nil
+	}
+	w := Warning{Code: "layers-do-not-add-up", Workload: c.workload}
+	var off []string
+	for _, d := range test.Arms {
+		off = append(off, d.Arm+" by "+result.SignedAmount(d.By, c.quantity.Unit))
+	}
+	which := "most of all " + off[0]
+	if len(test.Arms) == 1 {
+		w.Arm = test.Arms[0].Arm
+	} else {
+		which = "either " + strings.Join(off[:len(off)-1], ", ") + " or " + off[len(off)-1] + ", which these arms cannot tell apart"
+	}
+	w.Message = fmt.Sprintf("the arms' %s is not the sum of what the layers cost (p = %.2g over %d blocks): %s. "+
+		"Layers act on each other, and a cost is an average over these arms", c.quantity.Name(), test.PValue.Value, test.Blocks, which)
+	return []Warning{w}
 }

@@ -60,6 +60,9 @@ func fill(c *Comparison, s stats.Comparison) {
 		needed := s.BlocksNeeded
 		c.BlocksNeeded = &needed
 	}
+	if s.Serial.PValue.Known {
+		c.Dependence = &Dependence{PValue: s.Serial.PValue.Value, Correlation: s.Serial.Correlation, Counted: s.Serial.Counted}
+	}
 	c.Verdict = string(s.Verdict)
 	switch s.Reason {
 	case stats.ReasonNoPairs:

@@ -30,11 +30,14 @@ func Make(in Input) Answer {
 	}
 	a.Comparisons = comparisons(in.Experiment, tables)
 	for _, c := range tables {
-		layers, residual, warnings := attribute(in.Experiment, c)
-		a.Layers = append(a.Layers, layers...)
-		a.Residual = append(a.Residual, residual...)
-		a.Warnings = append(a.Warnings, warnings...)
+		part := attribute(in.Experiment, c, a.Comparisons)
+		a.Layers = append(a.Layers, part.layers...)
+		a.Residual = append(a.Residual, part.residual...)
+		a.Additivity = append(a.Additivity, part.additivity...)
+		a.Warnings = append(a.Warnings, part.warnings...)
 	}
+	judgeLayers(a.Layers)
+	a.Warnings = append(dependent(a.Comparisons), a.Warnings...)
 	a.Warnings = append(append([]Warning{}, runWarnings(in, a, tables)...), a.Warnings...) // never null in JSON
 	a.Warnings = append(a.Warnings, in.Warnings...)
 	a.Verdict = verdict(in.Experiment, a)

@@ -2,6 +2,7 @@ package answer
 
 import (
 	"fmt"
+	"math"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
@@ -59,17 +60,90 @@ func overBlocks(e *experiment.Experiment, c cells) []Warning {
 		}
 	}
 	level := stats.Summarize(baseline).Median.Value
-	effects := stats.BlockEffects(trials)
-	var warnings []Warning
-	if w, ok := stats.Drift(effects, level); ok {
-		warnings = append(warnings, Warning{Code: w.Code, Workload: c.workload, Message: fmt.Sprintf(
-			"%s changed by %s (%+.0f %%) from the first block to the last, in all arms; pairing within blocks takes it out of the differences",
-			c.quantity.Name(), result.SignedAmount(w.Facts["change"], c.quantity.Unit), 100*w.Facts["relative"])})
-	}
-	for _, w := range stats.OutlierBlocks(effects, level) {
+	warnings := drifts(e, c, trials)
+	for _, w := range stats.OutlierBlocks(stats.BlockEffects(trials), level) {
 		warnings = append(warnings, Warning{Code: w.Code, Workload: c.workload, Message: fmt.Sprintf(
 			"block %.0f lies %s (%+.0f %%) from the others in %s", w.Facts["block"],
 			result.SignedAmount(w.Facts["effect"], c.quantity.Unit), 100*w.Facts["relative"], c.quantity.Name())})
+	}
+	return warnings
+}
+
+// drifts warns of what the arms do together, which pairing takes out, and of differences that change during the run.
+func drifts(e *experiment.Experiment, c cells, trials []stats.Trial) []Warning {
+	var warnings []Warning
+	own := stats.FindArmDrifts(trials, e.Baseline)
+	if d, ok := stats.FindCommonDrift(trials); ok {
+		way, where, so := "rose", "all arms", "pairing within blocks takes it out of the differences"
+		if d.Last < d.First {
+			way = "fell"
+		}
+		if len(d.Others) > 0 {
+			where = list(d.Arms) + ", but not clearly in " + list(d.Others)
+		}
+		if len(d.Others)+len(own) > 0 {
+			so = "pairing within blocks takes out what the arms share"
+		}
+		warnings = append(warnings, Warning{Code: stats.CodeDrift, Workload: c.workload, Message: fmt.Sprintf(
+			"%s %s by %.0f %% from the first third of the blocks to the last, in %s; %s",
+			c.quantity.Name(), way, 100*math.Abs(d.Relative()), where, so)})
+	}
+	change := func(d stats.ArmDrift) string {
+		return fmt.Sprintf("from %s in the first third of the blocks to %s in the last",
+			result.SignedAmount(d.First, c.quantity.Unit), result.SignedAmount(d.Last, c.quantity.Unit))
+	}
+	if len(own) > 1 && len(own) == len(e.Arms)-1 {
+		var all []string
+		for _, d := range own {
+			all = append(all, d.Arm+" "+change(d))
+		}
+		return append(warnings, Warning{Code: stats.CodeArmDrift, Arm: e.Baseline, Workload: c.workload, Message: fmt.Sprintf(
+			"every difference from %s in %s changes during the run, and is an average over it: %s", e.Baseline, c.quantity.Name(), list(all))})
+	}
+	for _, d := range own {
+		warnings = append(warnings, Warning{Code: stats.CodeArmDrift, Arm: d.Arm, Workload: c.workload, Message: fmt.Sprintf(
+			"the difference from %s in %s changes during the run, and is an average over it: %s", e.Baseline, c.quantity.Name(), change(d))})
+	}
+	return warnings
+}
+
+// dependent warns of comparisons whose blocks depend on each other, where that is sure for the table: one warning for each
+// quantity. The rows say beside the interval what each one counts.
+func dependent(comparisons []Comparison) []Warning {
+	var tested []Comparison
+	var raw []float64
+	for _, c := range comparisons {
+		if c.Dependence != nil {
+			tested = append(tested, c)
+			raw = append(raw, c.Dependence.PValue)
+		}
+	}
+	var warnings []Warning
+	arms := map[string][]string{}
+	first := map[string]Comparison{}
+	var order []string
+	for i, p := range stats.Holm(raw) {
+		if p > stats.Alpha {
+			continue
+		}
+		c := tested[i]
+		key := c.Workload + "\x00" + c.Name()
+		if len(arms[key]) == 0 {
+			order = append(order, key)
+			first[key] = c
+		}
+		text := fmt.Sprintf("%s (rank correlation %.2f", c.Arm, c.Dependence.Correlation)
+		if c.Dependence.Counted < c.Blocks {
+			text += fmt.Sprintf(", %d blocks count as %d)", c.Blocks, c.Dependence.Counted)
+		} else {
+			text += fmt.Sprintf(", %d blocks are too few to allow for it: the interval is too narrow)", c.Blocks)
+		}
+		arms[key] = append(arms[key], text)
+	}
+	for _, key := range order {
+		c := first[key]
+		warnings = append(warnings, Warning{Code: stats.CodeBlocksDepend, Workload: c.Workload, Message: fmt.Sprintf(
+			"differences from %s in %s depend on those of the blocks before: %s", c.Baseline, c.Name(), list(arms[key]))})
 	}
 	return warnings
 }

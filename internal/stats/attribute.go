@@ -213,7 +213,7 @@ func tPValue(value, deviation float64, freedom int) float64 {
 	if value == 0 {
 		return 1
 	}
-	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(freedom)}.CDF(-math.Abs(value) / deviation)
+	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(freedom)}.CDF(-math.Abs(value)/deviation)
 }
 
 // tQuantile is how many standard errors a two-sided interval of the confidence Confidence reaches.

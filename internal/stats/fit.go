@@ -322,7 +322,7 @@ func (f *fit) onlyArm(column, base int) (arm int, part float64) {
 		case arm >= 0:
 			return -1, 0
 		default:
-			arm, part = i, e.costs[column]
+			arm, part = i, 1/(f.columns[column][i]-f.columns[column][base])
 		}
 	}
 	return arm, part

@@ -1,0 +1,92 @@
+package answer
+
+import (
+	"slices"
+
+	"nearfar/internal/stats"
+)
+
+// costs says what one of each layer adds. Where the design says no more of a layer than the difference of one arm from the
+// baseline, the layer has that comparison's figures: a second estimate of the same thing, with an interval of another kind, could
+// contradict it.
+func costs(c cells, s stats.Attribution, comparisons []Comparison) []Layer {
+	var layers []Layer
+	for i, cost := range s.Costs {
+		if !cost.Cost.Known {
+			continue
+		}
+		l := Layer{
+			Layer: cost.Term.Name, Workload: c.workload, Quantity: c.quantity, Cost: cost.Cost.Value, Mean: cost.Cost.Value,
+			Interval: interval(cost.Interval), PValue: pointer(cost.PValue), Adds: []Contribution{},
+		}
+		if s.Blocks < stats.MinBlocks(1, stats.Alpha) {
+			l.Verdict = NotComparable
+		}
+		for _, parts := range s.Arms {
+			if i < len(parts.Terms) && parts.Terms[i] != 0 && l.Mean != 0 {
+				l.Adds = append(l.Adds, Contribution{Arm: parts.Arm, Count: parts.Terms[i] / l.Mean, Adds: parts.Terms[i]})
+			}
+		}
+		of := func(p Comparison) bool {
+			return p.Arm == cost.Arm && p.Workload == c.workload && p.Quantity == c.quantity && p.Difference != nil
+		}
+		if at := slices.IndexFunc(comparisons, of); cost.Arm != "" && at >= 0 {
+			l.quote(comparisons[at], cost.Part)
+		}
+		layers = append(layers, l)
+	}
+	return layers
+}
+
+// quote takes over the figures of the comparison with the layer's one arm, of which one unit is a part.
+func (l *Layer) quote(c Comparison, part float64) {
+	l.Arm, l.Cost, l.PValue, l.Verdict, l.Interval = c.Arm, *c.Difference*part, c.PValue, c.Verdict, nil
+	if c.Interval != nil {
+		low, high := c.Interval[0]*part, c.Interval[1]*part
+		l.Interval = &[2]float64{min(low, high), max(low, high)}
+	}
+	if part < 0 {
+		switch c.Verdict {
+		case Higher:
+			l.Verdict = Lower
+		case Lower:
+			l.Verdict = Higher
+		}
+	}
+}
+
+// judgeLayers gives the layers that quote no comparison their verdicts, by the rule of the comparisons: p-values are corrected over
+// all of them together (Holm), and where that leaves no difference the interval reaches 0.
+func judgeLayers(layers []Layer) {
+	var raw []float64
+	var of []int
+	for i, l := range layers {
+		if l.Arm == "" && l.PValue != nil {
+			raw = append(raw, *l.PValue)
+			of = append(of, i)
+		}
+	}
+	for j, p := range stats.Holm(raw) {
+		l := &layers[of[j]]
+		l.PValue = &p
+		switch {
+		case l.Verdict != "": // too few blocks
+			continue
+		case p > stats.Alpha:
+			l.Verdict = NoDifference
+		case l.Cost > 0:
+			l.Verdict = Higher
+		default:
+			l.Verdict = Lower
+		}
+		if i := l.Interval; l.Verdict == NoDifference && i != nil && (i[0] > 0 || i[1] < 0) {
+			l.Interval = &[2]float64{min(i[0], 0), max(i[1], 0)}
+			l.Widened = true
+		}
+	}
+	for i := range layers {
+		if layers[i].Verdict == "" {
+			layers[i].Verdict = NotComparable
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package answer
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+)
+
+// change adds to the values of one arm, in seconds, what the block says.
+func change(trials []result.Trial, arm string, by func(block int) float64) []result.Trial {
+	for i, t := range trials {
+		if t.Arm == arm {
+			trials[i].Metrics[0].Value += by(t.Block)
+		}
+	}
+	return trials
+}
+
+func coded(warnings []Warning, code string) []Warning {
+	var found []Warning
+	for _, w := range warnings {
+		if w.Code == code {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// nearFar has one layer, which is one arm.
+func nearFar(blocks, routers int) *experiment.Experiment {
+	e := overlay(blocks)
+	e.Baseline = "near"
+	e.Arms = []experiment.Arm{{Name: "near"}, {Name: "far", Layers: map[string]int{"router": routers}}}
+	return e
+}
+
+// A layer that is one arm's difference has that comparison's figures, so that the two sections of an answer never contradict each other:
+// here the median sees no difference, and a t-interval of the mean would.
+func TestLayerThatIsOneArmQuotesItsComparison(t *testing.T) {
+	e := nearFar(10, 2)
+	a := Make(Input{Experiment: e, State: "complete", Trials: change(model(e, nil, 1e-9), "far", func(block int) float64 {
+		if block%5 < 2 {
+			return -1e-7
+		}
+		return 2e-6
+	})})
+	c, l := a.Comparisons[0], a.Layers[0]
+	if c.Verdict != NoDifference {
+		t.Fatalf("%+v", c)
+	}
+	if l.Arm != "far" || l.Verdict != NoDifference || l.Interval == nil || l.Interval[0] > 0 || *l.PValue != *c.PValue ||
+		math.Abs(l.Cost-*c.Difference/2) > 1e-15 || l.Interval[1] != c.Interval[1]/2 {
+		t.Errorf("layer %+v\nof %+v", l, c)
+	}
+	if r := a.Residual[0]; l.Mean == l.Cost || math.Abs(l.Adds[0].Adds-r.Whole) > 1e-15 || r.Additive != nil {
+		t.Errorf("what adds up is the mean: %+v, %+v", l, r)
+	}
+}
+
+// Layers have verdicts by the rule of comparisons: among 40 that cost nothing, some t-interval would exclude 0 alone.
+func TestLayersAreJudgedTogether(t *testing.T) {
+	a := []Layer{
+		{Cost: 2, Interval: &[2]float64{1, 3}, PValue: of(0.04)}, {Cost: -2, Interval: &[2]float64{-3, -1}, PValue: of(0.0001)},
+		{Cost: 1, Interval: &[2]float64{-1, 3}, PValue: of(0.4)}, {Cost: 5, PValue: of(0.6), Verdict: Higher, Arm: "far"}, {Cost: 1},
+		{Cost: 9, Interval: &[2]float64{8, 10}, PValue: of(0.0002), Verdict: NotComparable},
+	}
+	judgeLayers(a)
+	for i, want := range []string{NoDifference, Lower, NoDifference, Higher, NotComparable, NotComparable} {
+		if a[i].Verdict != want {
+			t.Errorf("layer %d: %+v, want %s", i, a[i], want)
+		}
+	}
+	if a[0].Interval[0] != 0 || !a[0].Widened || a[1].Interval[1] != -1 || *a[0].PValue != 0.08 || *a[3].PValue != 0.6 {
+		t.Errorf("%+v", a)
+	}
+}
+
+func of(v float64) *float64 { return &v }
+
+// One arm that costs 2 us more than its layers is found, though it is not the fullest one, and everything that rests on the sum is marked.
+func TestLayersThatDoNotAddUp(t *testing.T) {
+	e := overlay(12)
+	a := Make(Input{Experiment: e, State: "complete",
+		Trials: change(model(e, perLayer, 3e-7), "routed", func(int) float64 { return 2e-6 })})
+	got := coded(a.Warnings, "layers-do-not-add-up")
+	if len(got) != 1 || !strings.Contains(got[0].Message, "routed by +") || len(a.Additivity) != 1 || a.Additivity[0].Additive ||
+		a.Additivity[0].PValue > 0.05 || a.Additivity[0].Blocks != 12 {
+		t.Fatalf("%+v %+v", got, a.Additivity)
+	}
+	for _, l := range a.Layers {
+		if l.Additive == nil || *l.Additive {
+			t.Errorf("not marked: %+v", l)
+		}
+	}
+	if r := a.Residual[0]; r.Additive == nil || *r.Additive {
+		t.Errorf("the headline does not say it: %+v", r)
+	}
+}
+
+// Arms that are alike have nothing that could fail to add up, whatever their layers.
+func TestIdenticalArmsDoNotFailToAddUp(t *testing.T) {
+	for seed := range 30 {
+		e := overlay(12)
+		for i := range e.Arms {
+			e.Arms[i].Layers = map[string]int{"bridge": 1}
+		}
+		trials := model(e, nil, 5e-8)
+		change(trials, e.Arms[seed%5].Name, func(block int) float64 { return float64((block*7+seed)%5) * 3e-8 })
+		a := Make(Input{Experiment: e, Trials: trials, State: "complete"})
+		if got := coded(a.Warnings, "layers-do-not-add-up"); len(got) > 0 || len(a.Additivity) > 0 {
+			t.Fatalf("%+v %+v", got, a.Additivity)
+		}
+	}
+}
+
+// A drift of one arm is said of that arm, and of nothing else.
+func TestDriftIsSaidOfWhatDrifts(t *testing.T) {
+	drift := func(block int) float64 { return 8e-6 * 0.3 * float64(block) / 12 }
+	for _, blocks := range []int{12, 20} {
+		e := nearFar(blocks, 1)
+		a := Make(Input{Experiment: e, State: "complete", Trials: change(model(e, nil, 5e-8), "far", drift)})
+		if got := coded(a.Warnings, "drift"); len(got) > 0 {
+			t.Errorf("%+v", got)
+		}
+		got := coded(a.Warnings, "arm-drift")
+		if len(got) != 1 || got[0].Arm != "far" || !strings.Contains(got[0].Message, "the difference from near in rtt p50 changes during the run") {
+			t.Errorf("%+v", got)
+		}
+	}
+	// All together: said as such, without a word of a changing difference.
+	e := overlay(12)
+	trials := model(e, nil, 5e-8)
+	for _, arm := range e.Arms {
+		change(trials, arm.Name, drift)
+	}
+	a := Make(Input{Experiment: e, Trials: trials, State: "complete"})
+	if got := coded(a.Warnings, "drift"); len(got) != 1 || !strings.Contains(got[0].Message, "in all arms; pairing within blocks takes it out") {
+		t.Errorf("%+v", a.Warnings)
+	}
+	if got := coded(a.Warnings, "arm-drift"); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+	// All but the baseline: every difference changes, and pairing takes out nothing of that.
+	e = overlay(12)
+	trials = model(e, nil, 5e-8)
+	for _, arm := range e.Arms[1:] {
+		change(trials, arm.Name, drift)
+	}
+	a = Make(Input{Experiment: e, Trials: trials, State: "complete"})
+	got := coded(a.Warnings, "arm-drift")
+	if len(got) != 1 || got[0].Arm != "l2" || !strings.HasPrefix(got[0].Message, "every difference from l2 in rtt p50 changes") {
+		t.Errorf("%+v", a.Warnings)
+	}
+	for _, w := range coded(a.Warnings, "drift") {
+		if strings.Contains(w.Message, "takes it out") || !strings.Contains(w.Message, "not clearly in l2") {
+			t.Errorf("%+v", w)
+		}
+	}
+}
+
+// Blocks that stick in two states one after the other count as fewer, and the answer says so.
+func TestDependentBlocksAreSaid(t *testing.T) {
+	e := nearFar(20, 1)
+	a := Make(Input{Experiment: e, State: "complete", Trials: change(model(e, nil, 5e-8), "far", func(block int) float64 {
+		return 1e-6 * float64(block/5%2)
+	})})
+	c := a.Comparisons[0]
+	if c.Dependence == nil || c.Dependence.Counted >= 20 || c.Blocks != 20 || c.Dependence.PValue > 0.05 {
+		t.Fatalf("%+v", c.Dependence)
+	}
+	got := coded(a.Warnings, "blocks-depend")
+	if len(got) != 1 || !strings.Contains(got[0].Message, "20 blocks count as") {
+		t.Errorf("%+v", a.Warnings)
+	}
+	e = nearFar(20, 1)
+	a = Make(Input{Experiment: e, State: "complete", Trials: model(e, perLayer, 5e-8)})
+	if got := coded(a.Warnings, "blocks-depend"); len(got) > 0 || a.Comparisons[0].Dependence == nil {
+		t.Errorf("independent: %+v %+v", got, a.Comparisons[0].Dependence)
+	}
+}
