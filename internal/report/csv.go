@@ -9,7 +9,7 @@ import (
 	"nearfar/internal/answer"
 )
 
-// csvTable writes one row for each figure, comparison, layer, residual and quantile; the column kind says which. Values are in
+// csvTable writes one row for each figure, comparison, layer, test of additivity and arm, residual and quantile; the column kind says which. Values are in
 // base units. Empty cells are values that cannot be given.
 func csvTable(w io.Writer, a answer.Answer) error {
 	out := csv.NewWriter(w)
@@ -30,12 +30,18 @@ func csvTable(w io.Writer, a answer.Answer) error {
 	for _, l := range a.Layers {
 		low, high := ends(l.Interval)
 		rows = append(rows, []string{"layer", l.Workload, "", a.Baseline, l.Layer, l.Metric, l.Stat, l.Unit,
-			plain(l.Cost), low, high, "", "", "", "", "", l.Scope, "", ""})
+			plain(l.Cost), low, high, "", optional(l.PValue), l.Verdict, "", "", l.Scope, "", notAdditive(l.Additive)})
+	}
+	for _, t := range a.Additivity {
+		for _, d := range t.Arms {
+			rows = append(rows, []string{"additivity", t.Workload, d.Arm, a.Baseline, "", t.Metric, t.Stat, t.Unit,
+				plain(d.By), "", "", "", plain(t.PValue), "", "", strconv.Itoa(t.Blocks), t.Scope, "", notAdditive(&t.Additive)})
+		}
 	}
 	for _, r := range a.Residual {
 		low, high := ends(r.Interval)
 		rows = append(rows, []string{"residual", r.Workload, r.Arm, a.Baseline, "", r.Metric, r.Stat, r.Unit,
-			plain(r.Value), low, high, "", "", "", "", "", r.Scope, "", ""})
+			plain(r.Value), low, high, "", "", "", "", "", r.Scope, "", notAdditive(r.Additive)})
 	}
 	for _, d := range a.Distributions {
 		for _, q := range d.Quantiles {
@@ -53,6 +59,14 @@ func csvTable(w io.Writer, a answer.Answer) error {
 		}
 	}
 	return out.WriteAll(rows)
+}
+
+// notAdditive is the remark beside figures of layers that do not add up.
+func notAdditive(additive *bool) string {
+	if additive == nil || *additive {
+		return ""
+	}
+	return "the layers do not add up"
 }
 
 // pairsOrTrials counts the blocks, or where there are none the trials of the side that has fewer.

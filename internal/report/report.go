@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 
@@ -146,6 +145,7 @@ func comparisonSection(a answer.Answer) section {
 			verdict, reason := verdictText(c)
 			t.add(comparisonRow(c, s, verdict)...)
 			t.note(verdictColumn, ": ", reason)
+			t.note(intervalPlace, ": ", dependenceText(c))
 		}
 		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})
 	}
@@ -163,8 +163,19 @@ func recordedNote(a answer.Answer) string {
 	return ""
 }
 
-// verdictColumn is which column of a comparison's row holds the verdict, from 0.
-const verdictColumn = 5
+// intervalPlace and verdictColumn are which columns of a comparison's row hold the interval and the verdict, from 0.
+const (
+	intervalPlace = 2
+	verdictColumn = 5
+)
+
+// dependenceText says beside an interval that its blocks count as fewer.
+func dependenceText(c answer.Comparison) string {
+	if c.Dependence == nil || c.Dependence.Counted >= c.Blocks {
+		return ""
+	}
+	return fmt.Sprintf("neighbouring blocks are alike, and the %d count as %d", c.Blocks, c.Dependence.Counted)
+}
 
 func comparisonRow(c answer.Comparison, s result.Scale, verdict string) []string {
 	if c.Difference == nil {
@@ -214,62 +225,6 @@ func verdictText(c answer.Comparison) (verdict, reason string) {
 		return "none seen", ""
 	}
 	return c.Verdict, printable(c.Reason)
-}
-
-// severalColumn is which column of a layer's row says what several of it add, from 0.
-const severalColumn = 3
-
-func layerSection(a answer.Answer) section {
-	out := section{title: "Layers: what one of each adds, by least squares over all arms"}
-	for _, layers := range runsOf(a.Layers, func(l answer.Layer) string { return l.Workload + "\x00" + l.Name() }) {
-		var costs []float64
-		for _, l := range layers {
-			costs = append(costs, l.Cost)
-		}
-		first := layers[0]
-		s := result.ScaleOf(first.Unit, costs...)
-		t := table{
-			head:  []string{"layer", ">adds", intervalColumn, "in an arm with more than one"},
-			spare: []string{plotColumn}, zero: true, scale: s.Signed,
-		}
-		for _, l := range layers {
-			t.marks = append(t.marks, &mark{at: l.Cost, interval: l.Interval})
-			t.add(l.Layer, s.Signed(l.Cost), bounds(l.Interval, s.Signed), "")
-			t.note(severalColumn, " in ", several(l, s))
-		}
-		for _, r := range a.Residual {
-			if r.Workload == first.Workload && r.Quantity == first.Quantity {
-				t.marks = append(t.marks, &mark{at: r.Value, interval: r.Interval})
-				t.add("residual", s.Signed(r.Value), bounds(r.Interval, s.Signed), "")
-				t.note(severalColumn, " in ", wholeAndParts(r, s))
-			}
-		}
-		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})
-	}
-	return out
-}
-
-// several says what the layer adds to the arm that has the most of it more than the baseline, where that is not one.
-func several(l answer.Layer, s result.Scale) string {
-	var most answer.Contribution
-	for _, c := range l.Adds {
-		if math.Abs(c.Count) > math.Abs(most.Count) {
-			most = c
-		}
-	}
-	if math.Abs(most.Count) <= 1+1e-9 {
-		return ""
-	}
-	return fmt.Sprintf("%s: %+.3g x %s = %s", most.Arm, most.Count, s.Signed(l.Cost), s.Signed(most.Adds))
-}
-
-// wholeAndParts says what the residual is left of.
-func wholeAndParts(r answer.Residual, s result.Scale) string {
-	text := fmt.Sprintf("%s: whole %s = parts %s + residual", r.Arm, s.Signed(r.Whole), s.Signed(r.Parts))
-	if r.Saturated {
-		text += ", 0 by construction"
-	}
-	return text
 }
 
 func warningSection(a answer.Answer) section {

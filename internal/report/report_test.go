@@ -38,17 +38,22 @@ func sample() answer.Answer {
 				Better: "baseline", Detectable: pointer(1.2e-7), Blocks: 10, BlocksNeeded: pointer(0)},
 			{Arm: "same", Baseline: "l2", Workload: "rr-1k", Quantity: rtt, Difference: pointer(-2e-8), Interval: &[2]float64{-9e-8, 5e-8},
 				Confidence: .95, Relative: pointer(-.002), PValue: pointer(1.), Verdict: answer.NoDifference, Detectable: pointer(1.3e-7),
-				Blocks: 10, BlocksNeeded: pointer(140)},
+				Blocks: 10, BlocksNeeded: pointer(140), Dependence: &answer.Dependence{PValue: .012, Correlation: .41, Counted: 6}},
 			{Arm: "vxlan", Baseline: "l2", Workload: "bulk", Quantity: goodput, Verdict: answer.NotComparable,
 				Reason: "definition: rate against \x1b[31mnone", Confidence: .95},
 		},
 		Layers: []answer.Layer{
-			{Layer: "router", Workload: "rr-1k", Quantity: rtt, Cost: 1.5e-6, Interval: &[2]float64{1.4e-6, 1.6e-6},
+			{Layer: "router", Workload: "rr-1k", Quantity: rtt, Cost: 1.5e-6, Mean: 1.62e-6, Interval: &[2]float64{1.4e-6, 1.6e-6},
+				Arm: "routed", PValue: pointer(.0039), Verdict: answer.Higher, Additive: pointer(false),
 				Adds: []answer.Contribution{{Arm: "vxlan", Count: 1, Adds: 1.5e-6}}},
-			{Layer: "vtep", Workload: "rr-1k", Quantity: rtt, Cost: 2.3e-6, Interval: &[2]float64{2.2e-6, 2.4e-6},
+			{Layer: "vtep", Workload: "rr-1k", Quantity: rtt, Cost: 2.3e-6, Mean: 2.3e-6, Interval: &[2]float64{2.2e-6, 2.4e-6},
+				PValue: pointer(1e-5), Verdict: answer.Higher, Additive: pointer(false),
 				Adds: []answer.Contribution{{Arm: "vxlan", Count: 2, Adds: 4.6e-6}}},
 		},
-		Residual: []answer.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 6.21e-6, Parts: 6.1e-6, Value: .11e-6, Interval: &[2]float64{-.1e-6, .3e-6}}},
+		Residual: []answer.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 6.21e-6, Parts: 6.1e-6, Value: .11e-6, Interval: &[2]float64{-.1e-6, .3e-6},
+			Additive: pointer(false)}},
+		Additivity: []answer.Additivity{{Workload: "rr-1k", Quantity: rtt, PValue: .0117, Blocks: 10,
+			Arms: []answer.Deviation{{Arm: "routed", By: -2.1e-6}, {Arm: "vxlan", By: 2.1e-6}}}},
 		Warnings: []answer.Warning{
 			{Code: "failed-trials", Arm: "vxlan", Workload: "bulk", Message: "1 of 10 trials failed; the first: =cmd|' /C calc'!A0 <script>alert(1)</script> \x1b]0;owned\x07\r\nsecond line"},
 		},
@@ -124,7 +129,7 @@ func TestCSVHasOneWidth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rows) != 1+3+3+2+1 {
+	if len(rows) != 1+3+3+2+2+1 { // two arms are named by the test of additivity
 		t.Errorf("%d rows", len(rows))
 	}
 }

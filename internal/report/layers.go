@@ -1,0 +1,125 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/result"
+)
+
+// severalColumn is which column of a layer's row says what several of it add, from 0.
+const severalColumn = 4
+
+// The notes below the layers: how sure the figures are, and what is wrong with them where layers do not add up.
+const (
+	layersNote = "Intervals are 95 % each, one at a time. Verdicts hold for all layers together (Holm), and\nan interval reaches 0 where the " +
+		"verdict sees no difference. Costs are means over all\narms with t intervals: they can show what the medians of single arms do not."
+	notAdditiveNote = "* The layers do not add up, see the warning: a cost is an average over these arms, and its\ninterval is of that average, " +
+		"not of what the layer would add elsewhere."
+)
+
+func layerSection(a answer.Answer) section {
+	out := section{title: "Layers: what one of each adds, by least squares over all arms", note: layersNote}
+	marked := false
+	for _, layers := range runsOf(a.Layers, func(l answer.Layer) string { return l.Workload + "\x00" + l.Name() }) {
+		var costs []float64
+		for _, l := range layers {
+			costs = append(costs, l.Cost)
+		}
+		first := layers[0]
+		s := result.ScaleOf(first.Unit, costs...)
+		t := table{
+			head:  []string{"layer", ">adds", intervalColumn, "verdict", "in an arm with more than one"},
+			spare: []string{plotColumn}, zero: true, scale: s.Signed,
+		}
+		for _, l := range layers {
+			t.marks = append(t.marks, &mark{at: l.Cost, interval: l.Interval})
+			name := l.Layer
+			if l.Additive != nil && !*l.Additive {
+				name += " *"
+				marked = true
+			}
+			t.add(name, s.Signed(l.Cost), bounds(l.Interval, s.Signed), layerVerdict(l), "")
+			t.note(severalColumn, " in ", several(l, s))
+			t.note(severalColumn, ": ", quoted(l, s))
+		}
+		for _, r := range a.Residual {
+			if r.Workload == first.Workload && r.Quantity == first.Quantity {
+				t.marks = append(t.marks, &mark{at: r.Value, interval: r.Interval})
+				t.add("residual", s.Signed(r.Value), bounds(r.Interval, s.Signed), "", "")
+				t.note(severalColumn, " in ", wholeAndParts(r, s))
+				t.note(severalColumn, ": ", overAllArms(a, r))
+			}
+		}
+		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})
+	}
+	if marked {
+		out.note = notAdditiveNote + "\n" + layersNote
+	}
+	return out
+}
+
+// layerVerdict is a layer's verdict in the words of a comparison's.
+func layerVerdict(l answer.Layer) string {
+	switch l.Verdict {
+	case answer.NoDifference:
+		return "none seen"
+	case answer.NotComparable:
+		return "too few blocks"
+	}
+	return l.Verdict
+}
+
+// several says what the layer adds to the arm that has the most of it more than the baseline, where that is not one.
+func several(l answer.Layer, s result.Scale) string {
+	var most answer.Contribution
+	for _, c := range l.Adds {
+		if math.Abs(c.Count) > math.Abs(most.Count) {
+			most = c
+		}
+	}
+	if math.Abs(most.Count) <= 1+1e-9 {
+		return ""
+	}
+	return fmt.Sprintf("%s: %+.3g x %s = %s", most.Arm, most.Count, s.Signed(most.Adds/most.Count), s.Signed(most.Adds))
+}
+
+// quoted says whose difference a layer is, and the mean that adds up where it is another figure.
+func quoted(l answer.Layer, s result.Scale) string {
+	switch {
+	case l.Arm == "":
+		return ""
+	case s.Signed(l.Mean) == s.Signed(l.Cost):
+		return "the difference of " + l.Arm + " as above"
+	}
+	return fmt.Sprintf("the difference of %s as above, a median; its mean, which adds up, is %s", l.Arm, s.Signed(l.Mean))
+}
+
+// wholeAndParts says what the residual is left of.
+func wholeAndParts(r answer.Residual, s result.Scale) string {
+	text := fmt.Sprintf("%s: whole %s = parts %s + residual", r.Arm, s.Signed(r.Whole), s.Signed(r.Parts))
+	if r.Saturated {
+		text += ", 0 by construction"
+	}
+	return text
+}
+
+// overAllArms says whether the layers add up in all arms, which the residual of one arm does not show.
+func overAllArms(a answer.Answer, r answer.Residual) string {
+	i := slices.IndexFunc(a.Additivity, func(t answer.Additivity) bool { return t.Workload == r.Workload && t.Quantity == r.Quantity })
+	if i < 0 {
+		return ""
+	}
+	test := a.Additivity[i]
+	if test.Additive {
+		return fmt.Sprintf("no sign over all arms that the layers do not add up (p = %s)", pValue(&test.PValue))
+	}
+	var arms []string
+	for _, d := range test.Arms {
+		arms = append(arms, d.Arm)
+	}
+	return fmt.Sprintf("over all arms the layers do not add up (p = %s): %s", pValue(&test.PValue), strings.Join(arms, " or "))
+}
