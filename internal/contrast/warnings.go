@@ -226,7 +226,8 @@ func shape(s *Side, arm string, g group, q answer.Quantity) []answer.Warning {
 		return w
 	}
 	if f, ok := stats.Drift(values(g, q), stats.Summarize(all).Median.Value); ok {
-		say(f.Code, "%s changed by %s (%+.0f %%) from the first block to the last", q.Name(), result.SignedAmount(f.Facts["change"], q.Unit), 100*f.Facts["relative"])
+		say(f.Code, "%s changed from %s in the first third of the blocks to %s in the last", q.Name(),
+			result.Amount(f.Facts["first"], q.Unit), result.Amount(f.Facts["last"], q.Unit))
 	}
 	return w
 }

@@ -35,6 +35,8 @@ export interface Comparison extends Quantity {
   // How many trials of the arm and of the baseline there are, where they are not paired.
   trials?: [number, number];
   reason?: string;
+  // As how many independent blocks they count, where neighbours depend on each other.
+  dependence?: { p_value: number; correlation: number; counted: number };
 }
 
 export interface Layer extends Quantity {
@@ -42,6 +44,13 @@ export interface Layer extends Quantity {
   workload: string;
   cost: number;
   interval: Interval;
+  p_value: number | null;
+  verdict: string;
+  // The one arm whose difference the layer is: cost and interval are then that comparison's, and mean is what adds up.
+  arm?: string;
+  mean: number;
+  // False where the layers do not add up, null where that cannot be tested.
+  additive: boolean | null;
   adds: { arm: string; count: number; adds: number }[];
 }
 

@@ -41,7 +41,8 @@ export class Layers extends ChartSection {
       for (const l of own) {
         const adds = l.adds.find((a) => a.arm === residual.arm);
         if (!adds) continue;
-        const interval: [number, number] | null = l.interval ? [at + l.interval[0] * adds.count, at + l.interval[1] * adds.count] : null;
+        // The interval of a layer that is one arm belongs to a median, and the bar to a mean.
+        const interval: [number, number] | null = l.interval && !l.arm ? [at + l.interval[0] * adds.count, at + l.interval[1] * adds.count] : null;
         steps.push({ name: layerName(l.layer, adds.count), from: at, to: at + adds.adds, interval: interval && sortedPair(interval), kind: "layer" });
         at += adds.adds;
       }
@@ -58,10 +59,12 @@ export class Layers extends ChartSection {
       points: [{ x: s.to, y: row, from: s.from, low: s.interval?.[0], high: s.interval?.[1], ref: s }],
     }));
     const saturated = residual?.saturated ? " The residual is zero by construction: this design has just as many arms as it takes, so it proves nothing." : "";
+    const average = own.some((l) => l.additive === false) ? " The layers do not add up: a cost is an average over these arms." : "";
+    const sure = ` Intervals are 95 % each, one at a time.${average}`;
     return {
       lead: residual
-        ? `${quantity}: from ${oneLine(answer.baseline)} at zero to ${oneLine(residual.arm)}. Each bar is what a layer adds there, the residual is what the layers leave unexplained, and together they are the whole. All are means of differences within blocks, because medians do not add up.${saturated}`
-        : `${quantity}: what one of each layer adds, by least squares over all arms.`,
+        ? `${quantity}: from ${oneLine(answer.baseline)} at zero to ${oneLine(residual.arm)}. Each bar is what a layer adds there, the residual is what the layers leave unexplained, and together they are the whole. All are means of differences within blocks, because medians do not add up.${saturated}${sure}`
+        : `${quantity}: what one of each layer adds, by least squares over all arms.${sure}`,
       warnings: view.warningsOf("layers"),
       spec: {
         id: "layers",
@@ -86,7 +89,8 @@ export class Layers extends ChartSection {
         [
           ...own.map((l) => {
             const adds = l.adds.find((a) => a.arm === residual?.arm);
-            return { cells: [oneLine(l.layer), signed(l.cost, unit), signedBounds(l.interval, unit), adds ? String(Number(adds.count.toPrecision(3))) : "0", adds ? signed(adds.adds, unit) : "-"] };
+            const name = l.arm ? `${oneLine(l.layer)} (the median difference of ${oneLine(l.arm)})` : oneLine(l.layer);
+            return { cells: [name, signed(l.cost, unit), signedBounds(l.interval, unit), adds ? String(Number(adds.count.toPrecision(3))) : "0", adds ? signed(adds.adds, unit) : "-"] };
           }),
           ...(residual ? [
             { cells: ["residual", "", signedBounds(residual.interval, unit), "", signed(residual.value, unit)] },

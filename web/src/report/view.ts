@@ -97,6 +97,8 @@ export type Part = "arms" | "differences" | "layers" | "trials" | "hosts";
 export function partOf(code: string): Part {
   switch (code) {
     case "too-few-blocks":
+    case "arm-drift":
+    case "blocks-depend":
       return "differences";
     case "layers-not-separable":
     case "layers-do-not-add-up":
