@@ -6,9 +6,9 @@ import (
 	"nearfar/internal/stats"
 )
 
-// costs says what one of each layer adds. Where the design says no more of a layer than the difference of one arm from the
-// baseline, the layer has that comparison's figures: a second estimate of the same thing, with an interval of another kind, could
-// contradict it.
+// costs says what one of each layer adds. Where the design says no more of a layer than the difference of one arm from
+// the baseline, the layer has that comparison's figures: a second estimate of the same thing, with an interval of
+// another kind, could contradict it.
 func costs(c cells, s stats.Attribution, comparisons []Comparison) []Layer {
 	var layers []Layer
 	for i, cost := range s.Costs {
@@ -55,8 +55,8 @@ func (l *Layer) quote(c Comparison, part float64) {
 	}
 }
 
-// judgeLayers gives the layers that quote no comparison their verdicts, by the rule of the comparisons: p-values are corrected over
-// all of them together (Holm), and where that leaves no difference the interval reaches 0.
+// judgeLayers gives the layers that quote no comparison their verdicts, by the rule of the comparisons: p-values are
+// corrected over all of them together (Holm), and where that leaves no difference the interval reaches 0.
 func judgeLayers(layers []Layer) {
 	var raw []float64
 	var of []int

@@ -37,8 +37,8 @@ func nearFar(blocks, routers int) *experiment.Experiment {
 	return e
 }
 
-// A layer that is one arm's difference has that comparison's figures, so that the two sections of an answer never contradict each other:
-// here the median sees no difference, and a t-interval of the mean would.
+// A layer that is one arm's difference has that comparison's figures, so that the two sections of an answer never
+// contradict each other: here the median sees no difference, and a t-interval of the mean would.
 func TestLayerThatIsOneArmQuotesItsComparison(t *testing.T) {
 	e := nearFar(10, 2)
 	a := Make(Input{Experiment: e, State: "complete", Trials: change(model(e, nil, 1e-9), "far", func(block int) float64 {
@@ -80,7 +80,8 @@ func TestLayersAreJudgedTogether(t *testing.T) {
 
 func of(v float64) *float64 { return &v }
 
-// One arm that costs 2 us more than its layers is found, though it is not the fullest one, and everything that rests on the sum is marked.
+// One arm that costs 2 us more than its layers is found, though it is not the fullest one, and everything that rests on
+// the sum is marked.
 func TestLayersThatDoNotAddUp(t *testing.T) {
 	e := overlay(12)
 	a := Make(Input{Experiment: e, State: "complete",

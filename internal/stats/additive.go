@@ -10,15 +10,16 @@ import (
 
 // Additivity is the test of whether the costs of the layers add up to what the arms differ by.
 type Additivity struct {
-	// Freedom is in how many independent ways the arms could contradict the sum of layers: their number less 1 less the terms and
-	// refused layers that are held constant. With 0 nothing can be tested.
+	// Freedom is in how many independent ways the arms could contradict the sum of layers: their number less 1 less the
+	// terms and refused layers that are held constant. With 0 nothing can be tested.
 	Freedom int
 	// Blocks is what the test rests on.
 	Blocks int
-	// PValue is the probability of arms that contradict the sum at least so much where layers do add up. Unknown without terms,
-	// without Freedom, and with fewer than 6 blocks.
+	// PValue is the probability of arms that contradict the sum at least so much where layers do add up. Unknown
+	// without terms, without Freedom, and with fewer than 6 blocks.
 	PValue Quantity
-	// Arms are those that contradict the sum most, in the design's order: one, or several that the design cannot tell apart.
+	// Arms are those that contradict the sum most, in the design's order: one, or several that the design cannot tell
+	// apart.
 	Arms []Deviation
 }
 
@@ -31,7 +32,8 @@ type Deviation struct {
 // Rejected says that the layers do not add up, at the level Alpha.
 func (a Additivity) Rejected() bool { return a.PValue.Known && a.PValue.Value <= Alpha }
 
-// The blocks that a test needs at the least, so that it can reject; up to how many all signs are tried; how many are drawn beyond.
+// The blocks that a test needs at the least, so that it can reject; up to how many all signs are tried; how many are
+// drawn beyond.
 const (
 	minSignBlocks = 6
 	maxAllSigns   = 12
@@ -40,14 +42,15 @@ const (
 
 // additivity tests whether the arms' means lie in the space of block effects and columns.
 //
-// Each block has the contrasts of its arms that no block effect and no cost of a layer can reach. Where layers add up, their mean is
-// 0, whatever the noise of each arm. The statistic is Hotelling's: the squared sum of the contrasts over all blocks, weighted by the
-// inverse of their covariance. Its distribution comes from the signs of whole blocks: where noise is symmetric, a block's contrasts were
-// as likely with the other sign, so that the level holds exactly, with unequal variances, dependence within blocks and heavy tails
-// (Fisher, The Design of Experiments, 1935, section 21; Lehmann and Romano, Testing Statistical Hypotheses, 3rd ed. 2005,
-// section 15.2). The covariance is the one about 0, which no sign changes. It is pulled towards equal variances without correlation,
-// the more so the fewer the blocks, so that fewer blocks than contrasts suffice (Ledoit and Wolf, J. Multivariate Analysis 88, 2004,
-// have the target). TestLevelOfAdditivity and TestPowerOfAdditivity have what it does.
+// Each block has the contrasts of its arms that no block effect and no cost of a layer can reach. Where layers add up,
+// their mean is 0, whatever the noise of each arm. The statistic is Hotelling's: the squared sum of the contrasts over
+// all blocks, weighted by the inverse of their covariance. Its distribution comes from the signs of whole blocks: where
+// noise is symmetric, a block's contrasts were as likely with the other sign, so that the level holds exactly, with
+// unequal variances, dependence within blocks and heavy tails (Fisher, The Design of Experiments, 1935, section 21;
+// Lehmann and Romano, Testing Statistical Hypotheses, 3rd ed. 2005, section 15.2). The covariance is the one about 0,
+// which no sign changes. It is pulled towards equal variances without correlation, the more so the fewer the blocks, so
+// that fewer blocks than contrasts suffice (Ledoit and Wolf, J. Multivariate Analysis 88, 2004, have the target).
+// TestLevelOfAdditivity and TestPowerOfAdditivity have what it does.
 func (f *fit) additivity(all estimate) Additivity {
 	basis := f.residualSpace()
 	a := Additivity{Freedom: len(basis), Blocks: len(f.blocks)}
@@ -132,8 +135,8 @@ func (f *fit) residualSpace() [][]float64 {
 	return spanned[explained:]
 }
 
-// contrasts gives each block's residuals along the basis. An arm that is missing in a block has a residual of 0 there: it says
-// nothing.
+// contrasts gives each block's residuals along the basis. An arm that is missing in a block has a residual of 0 there:
+// it says nothing.
 func (f *fit) contrasts(basis [][]float64, e estimate) [][]float64 {
 	var all [][]float64
 	residuals := make([]float64, len(f.design.Arms))
@@ -164,8 +167,8 @@ func (f *fit) contrasts(basis [][]float64, e estimate) [][]float64 {
 	return all
 }
 
-// contrastFactor is Cholesky's factor of the contrasts' sum of squares about 0, of which the part q / (q + blocks) is taken from its
-// diagonal's mean; false where all contrasts are 0.
+// contrastFactor is Cholesky's factor of the contrasts' sum of squares about 0, of which the part q / (q + blocks) is
+// taken from its diagonal's mean; false where all contrasts are 0.
 func contrastFactor(contrasts [][]float64) ([]float64, bool) {
 	q, n := len(contrasts[0]), len(contrasts)
 	squares := make([]float64, q*q)
@@ -186,8 +189,8 @@ func contrastFactor(contrasts [][]float64) ([]float64, bool) {
 	return squares, trace > 0 && factorise(squares, q)
 }
 
-// signShare is the share of all ways to give each block a sign in which the squared length of the sum is at least observed. With many
-// blocks the ways are drawn, always the same ones.
+// signShare is the share of all ways to give each block a sign in which the squared length of the sum is at least
+// observed. With many blocks the ways are drawn, always the same ones.
 func signShare(blocks [][]float64, observed float64) float64 {
 	n := len(blocks)
 	bound := observed * (1 - separationTolerance)

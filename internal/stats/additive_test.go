@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// simulationRuns is how many runs a simulation has: few as a rule, more where NEARFAR_SIMULATION_RUNS says so. The figures of
-// docs/statistics.md come from 1000.
+// simulationRuns is how many runs a simulation has: few as a rule, more where NEARFAR_SIMULATION_RUNS says so. The
+// figures of docs/statistics.md come from 1000.
 func simulationRuns(t *testing.T, few int) int {
 	t.Helper()
 	if text := os.Getenv("NEARFAR_SIMULATION_RUNS"); text != "" {
@@ -72,7 +72,8 @@ func rejections(r *rand.Rand, d Design, runs, blocks, noise int, growth float64,
 	return rejected, named
 }
 
-// TestLevelOfAdditivity has layers that add up: equal variances, and noise that grows by a fifth of the baseline's with each arm.
+// TestLevelOfAdditivity has layers that add up: equal variances, and noise that grows by a fifth of the baseline's with
+// each arm.
 func TestLevelOfAdditivity(t *testing.T) {
 	runs := simulationRuns(t, 40)
 	for _, d := range additiveDesigns {
@@ -98,7 +99,8 @@ func TestLevelOfAdditivity(t *testing.T) {
 	}
 }
 
-// TestPowerOfAdditivity has one arm that is 2 above what its layers add up to, with noise of a spread near 1 in every arm.
+// TestPowerOfAdditivity has one arm that is 2 above what its layers add up to, with noise of a spread near 1 in every
+// arm.
 func TestPowerOfAdditivity(t *testing.T) {
 	runs := simulationRuns(t, 40)
 	for _, d := range additiveDesigns {
@@ -119,9 +121,9 @@ func TestPowerOfAdditivity(t *testing.T) {
 	}
 }
 
-// TestAdditivityNamesTheArm has noise as in the example of the README, 0.3 us in each arm, and one arm that costs 2 us more than its
-// layers: not the fullest one, whose residual says little of it. Four arms hold bridge, router and vtep in all combinations but one, and any
-// of three can be the one that deviates.
+// TestAdditivityNamesTheArm has noise as in the example of the README, 0.3 us in each arm, and one arm that costs 2 us
+// more than its layers: not the fullest one, whose residual says little of it. Four arms hold bridge, router and vtep
+// in all combinations but one, and any of three can be the one that deviates.
 func TestAdditivityNamesTheArm(t *testing.T) {
 	d := fullDesign()
 	r := rand.New(rand.NewPCG(32, 1))
@@ -143,8 +145,9 @@ func TestAdditivityNamesTheArm(t *testing.T) {
 	}
 }
 
-// TestAdditivityOfOneContrast: three arms of one layer have one contrast, a - 2b + c. With all signs of 8 blocks, the share in which the
-// sum is at least as large is worked out from that contrast alone. No arm can be told from the others.
+// TestAdditivityOfOneContrast: three arms of one layer have one contrast, a - 2b + c. With all signs of 8 blocks, the
+// share in which the sum is at least as large is worked out from that contrast alone. No arm can be told from the
+// others.
 func TestAdditivityOfOneContrast(t *testing.T) {
 	r := rand.New(rand.NewPCG(33, 1))
 	d := additiveDesigns[0].design

@@ -17,7 +17,8 @@ type trend struct {
 	p, first, last float64
 }
 
-// trendOf looks at the finite values in the order of their blocks; false where there are fewer than 8 or more than MaxBlocks.
+// trendOf looks at the finite values in the order of their blocks; false where there are fewer than 8 or more than
+// MaxBlocks.
 func trendOf(values []Value) (trend, bool) {
 	sorted := slices.DeleteFunc(inBlockOrder(values), func(v Value) bool { return !known(v.Value).Known })
 	n := len(sorted)
@@ -49,11 +50,12 @@ func medianOf(values []Value) float64 {
 	return median(numbers)
 }
 
-// Drift warns where values rise or fall over the blocks: the Mann-Kendall test (Mann, Econometrica 13, 1945; Kendall, Rank
-// Correlation Methods, 1948) rejects at 0.01, and the change from the first block to the last is at least 2 % of level, the
-// statistic's typical size. The change is the median slope between pairs (Sen, JASA 63, 1968) times the number of blocks between.
-// Facts: blocks, change (in the statistic's unit), relative (to level), p_value, first, last (medians of the first and the last third
-// of the values; a relative change is to be taken of these: that of level can be below -100 %).
+// Drift warns where values rise or fall over the blocks: the Mann-Kendall test (Mann, Econometrica 13, 1945; Kendall,
+// Rank Correlation Methods, 1948) rejects at 0.01, and the change from the first block to the last is at least 2 % of
+// level, the statistic's typical size. The change is the median slope between pairs (Sen, JASA 63, 1968) times the
+// number of blocks between. Facts: blocks, change (in the statistic's unit), relative (to level), p_value, first, last
+// (medians of the first and the last third of the values; a relative change is to be taken of these: that of level can
+// be below -100 %).
 func Drift(values []Value, level float64) (Warning, bool) {
 	t, ok := trendOf(values)
 	if !ok || t.p >= driftLevel {
@@ -81,9 +83,10 @@ type CommonDrift struct {
 // Relative is how far the last third of the blocks lies above the first, as a part of the first: never below -1.
 func (d CommonDrift) Relative() float64 { return d.Last/d.First - 1 }
 
-// FindCommonDrift looks for a drift of all arms together, in the median over the arms of a block's values, each as a part of its
-// arm's own median. It asks that the Mann-Kendall test rejects at 0.01, that the change is at least 2 %, and that more than half of
-// the arms move in the same direction by at least half as much; else it is not common. None where an arm's median is not above 0.
+// FindCommonDrift looks for a drift of all arms together, in the median over the arms of a block's values, each as a
+// part of its arm's own median. It asks that the Mann-Kendall test rejects at 0.01, that the change is at least 2 %,
+// and that more than half of the arms move in the same direction by at least half as much, and rejects at 0.05 for each
+// of them; else it is not common. None where an arm's median is not above 0.
 func FindCommonDrift(trials []Trial) (CommonDrift, bool) {
 	arms, byArm := trialsByArm(trials)
 	byBlock := make(map[int][]float64)
@@ -111,7 +114,7 @@ func FindCommonDrift(trials []Trial) (CommonDrift, bool) {
 	half := math.Log(t.last/t.first) / 2
 	for _, arm := range arms {
 		own, ok := trendOf(byArm[arm])
-		if change := math.Log(own.last / own.first); ok && change/half >= 1 {
+		if change := math.Log(own.last / own.first); ok && own.p < Alpha && change/half >= 1 {
 			d.Arms = append(d.Arms, arm)
 		} else {
 			d.Others = append(d.Others, arm)
@@ -123,14 +126,16 @@ func FindCommonDrift(trials []Trial) (CommonDrift, bool) {
 // ArmDrift is a drift of an arm's paired differences from the baseline: the difference itself changes during the run.
 type ArmDrift struct {
 	Arm string
-	// First and Last are the medians of the differences in the first and the last third of the blocks, in the statistic's unit.
+	// First and Last are the medians of the differences in the first and the last third of the blocks, in the
+	// statistic's unit.
 	First, Last float64
 	// PValue is corrected for the number of arms (Holm).
 	PValue float64
 }
 
-// FindArmDrifts looks for drift in each arm's paired differences: the Mann-Kendall test rejects at 0.01, corrected for the number of
-// arms, and the change is at least 2 % of the median of the arm or of the baseline, whichever is larger in size.
+// FindArmDrifts looks for drift in each arm's paired differences: the Mann-Kendall test rejects at 0.01, corrected for
+// the number of arms, and the change is at least 2 % of the median of the arm or of the baseline, whichever is larger
+// in size.
 func FindArmDrifts(trials []Trial, baseline string) []ArmDrift {
 	arms, byArm := trialsByArm(trials)
 	var tested []ArmDrift
@@ -189,12 +194,12 @@ func trialsByArm(trials []Trial) (arms []string, byArm map[string][]Value) {
 	return arms, byArm
 }
 
-// maxSloped is of how many values the slopes between all pairs are looked at: half a million. The slopes of MaxBlocks would take
-// 400 MB.
+// maxSloped is of how many values the slopes between all pairs are looked at: half a million. The slopes of MaxBlocks
+// would take 400 MB.
 const maxSloped = 1000
 
-// medianSlope is the median slope between pairs of values, NaN where all are of one block. Of more than maxSloped values it takes
-// some that are evenly spread.
+// medianSlope is the median slope between pairs of values, NaN where all are of one block. Of more than maxSloped
+// values it takes some that are evenly spread.
 func medianSlope(sorted []Value) float64 {
 	step := (len(sorted) + maxSloped - 1) / maxSloped
 	var slopes []float64
@@ -212,8 +217,8 @@ func medianSlope(sorted []Value) float64 {
 	return median(slopes)
 }
 
-// kendallP is the two-sided p-value of Mann-Kendall's S, from its normal approximation with the correction for continuity and
-// ties (Kendall, chapter 4). It is close from about 8 values on.
+// kendallP is the two-sided p-value of Mann-Kendall's S, from its normal approximation with the correction for
+// continuity and ties (Kendall, chapter 4). It is close from about 8 values on.
 func kendallP(s float64, values []Value) float64 {
 	part := func(n float64) float64 { return n * (n - 1) * (2*n + 5) }
 	variance := part(float64(len(values)))

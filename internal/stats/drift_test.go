@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// drifting draws arms at a level of 100 whose noise is 2, with the relative change of each from the first block to the last.
+// drifting draws arms at a level of 100 whose noise is 2, with the relative change of each from the first block to the
+// last.
 func drifting(r *rand.Rand, blocks int, changes ...float64) []Trial {
 	var trials []Trial
 	for block := range blocks {
@@ -92,7 +93,8 @@ func TestDriftFallsByLessThanAll(t *testing.T) {
 	}
 }
 
-// TestDriftFalseAlarms has arms without any trend: at most 1 in 100 tables of an arm-drift of any arm, and as few of a common drift.
+// TestDriftFalseAlarms has arms without any trend: at most 1 in 100 tables of an arm-drift of any arm, and as few of a
+// common drift.
 func TestDriftFalseAlarms(t *testing.T) {
 	runs := simulationRuns(t, 300)
 	for _, arms := range []int{2, 8} {

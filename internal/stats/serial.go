@@ -9,18 +9,18 @@ import (
 
 // Serial says whether the paired differences of a comparison depend on those of the blocks before.
 type Serial struct {
-	// PValue is that of the rank von Neumann test against positive dependence. Unknown with fewer than 10 blocks, or where all
-	// differences are equal.
+	// PValue is that of the rank von Neumann test against positive dependence. Unknown with fewer than 10 blocks, or
+	// where all differences are equal.
 	PValue Quantity
 	// Correlation is the rank correlation of neighbouring blocks, at least 0.
 	Correlation float64
-	// Counted is how many independent blocks the intervals, tests and the power of the comparison reckon with: all of them, or fewer
-	// where the test rejects at the level Alpha and there are at least 15.
+	// Counted is how many independent blocks the intervals, tests and the power of the comparison reckon with: all of
+	// them, or fewer where the test rejects at the level Alpha and there are at least 15.
 	Counted int
 }
 
-// The fewest blocks that are tested for dependence, those from which an interval allows for it, and what they count as at the least:
-// what an interval of one comparison takes.
+// The fewest blocks that are tested for dependence, those from which an interval allows for it, and what they count as
+// at the least: what an interval of one comparison takes.
 const (
 	minSerial     = 10
 	minCorrected  = 15
@@ -32,11 +32,12 @@ func (s Serial) Reduced(blocks int) bool { return s.Counted < blocks }
 
 // serialOf looks at differences in the order of their blocks.
 //
-// The test is Bartels's (The Rank Version of von Neumann's Ratio Test for Randomness, JASA 77, 1982): the squared steps from rank to
-// rank over the squared distances from the mean rank, with his approximation by a beta distribution. It assumes nothing of the
-// shape of the noise. Half the ratio is 1 less the rank correlation r of neighbours, here with a correction for the bias of few blocks.
-// n values whose correlation falls off by the factor r from block to block tell as much about their centre as
-// n (1-r) / (1+r) independent ones (Bayley and Hammersley, Suppl. J. Royal Statist. Soc. 8, 1946).
+// The test is Bartels's (The Rank Version of von Neumann's Ratio Test for Randomness, JASA 77, 1982): the squared steps
+// from rank to rank over the squared distances from the mean rank, with his approximation by a beta distribution. It
+// assumes nothing of the shape of the noise. Half the ratio is 1 less the rank correlation r of neighbours, here with a
+// correction for the bias of few blocks. n values whose correlation falls off by the factor r from block to block tell
+// as much about their centre as n (1-r) / (1+r) independent ones (Bayley and Hammersley, Suppl. J. Royal Statist. Soc.
+// 8, 1946).
 func serialOf(inOrder []float64) Serial {
 	n := len(inOrder)
 	s := Serial{Counted: n}
@@ -80,8 +81,8 @@ func midranks(values []float64) []float64 {
 	return ranks
 }
 
-// countedInterval is medianInterval where the values count as fewer independent ones: the same share of them is cut off on either
-// side as of so few.
+// countedInterval is medianInterval where the values count as fewer independent ones: the same share of them is cut off
+// on either side as of so few.
 func countedInterval(sorted []float64, counted int, confidence float64) Interval {
 	k := criticalCount(counted, 1-confidence)
 	if k < 0 {
