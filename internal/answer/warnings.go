@@ -30,7 +30,7 @@ func runWarnings(in Input, a Answer, tables []cells) []Warning {
 		}
 	}
 	warnings = append(warnings, waits(in)...)
-	warnings = append(warnings, thefts(in)...)
+	warnings = append(warnings, steal(in)...)
 	warnings = append(warnings, distances(in)...)
 	warnings = append(warnings, notes(in)...)
 	return append(warnings, trialWarnings(in.Experiment, tables)...)

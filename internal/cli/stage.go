@@ -9,6 +9,7 @@ import (
 
 	"nearfar/internal/answer"
 	"nearfar/internal/experiment"
+	"nearfar/internal/host"
 	"nearfar/internal/host/lab"
 	"nearfar/internal/runner"
 )
@@ -32,6 +33,10 @@ func (s labStage) Stolen(cpus []int) (time.Duration, bool) { return s.lab.Stolen
 
 func (s labStage) CoreToCore(client, server []int) (time.Duration, bool) {
 	return s.lab.CoreToCore(client, server)
+}
+
+func (s labStage) Watch(arm string, client, server []int) func() host.Ground {
+	return s.lab.Watch(arm, client, server)
 }
 
 // wiresOnlyShape says that no wire of the experiment delays or loses.

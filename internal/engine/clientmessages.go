@@ -133,7 +133,7 @@ func (c *client) messageResult(s *streamState, theirs report, facts map[string]s
 	if s.elapsed > 0 {
 		facts["sender_rate"] = strconv.FormatFloat(float64(s.sent)/s.elapsed.Seconds(), 'f', 0, 64)
 	}
-	addServerFacts(facts, theirs)
+	addClosingFacts(facts, theirs, s.waited)
 	r.Notes = append(r.Notes, busyPollNotes(facts)...)
 	return r, nil
 }

@@ -22,6 +22,7 @@ type streamState struct {
 	seconds  int
 	cpu      time.Duration
 	elapsed  time.Duration
+	waited   time.Duration
 	// first, last and begin are of what this side has received: at the begin of the window, and at the last interval.
 	first, last int64
 	start, at   int64
@@ -101,6 +102,9 @@ func (c *client) streamFrame(s *streamState, kind frameKind, payload []byte, fac
 		s.cpu, s.elapsed = s.account.elapsed()
 		if s.messages != nil {
 			s.sent = s.messages.sent.Load() - s.sent
+		}
+		s.waited = runDelay() // before the threads end
+		if s.messages != nil {
 			s.messages.stop()
 		}
 		for _, sender := range s.flows.senders[:min(1, len(s.flows.senders))] {
@@ -212,7 +216,7 @@ func (c *client) streamResult(s *streamState, theirs report, facts map[string]st
 	if sends, completed, copied, ok := s.flows.zeroCopyFacts(); ok {
 		zeroCopyFacts(facts, sends, completed, copied)
 	}
-	addServerFacts(facts, theirs)
+	addClosingFacts(facts, theirs, s.waited)
 	r.Notes = append(r.Notes, zeroCopyNotes(facts)...)
 	return r, nil
 }

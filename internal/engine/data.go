@@ -325,4 +325,8 @@ func (a account) elapsed() (cpu, elapsed time.Duration) {
 	return now - a.cpu, time.Duration(nanotime() - a.start)
 }
 
-func (a account) into(r *report) { r.CPU, r.Elapsed = a.elapsed() }
+// into writes them into the report, and how long the threads waited for a CPU, while these are still there.
+func (a account) into(r *report) {
+	r.CPU, r.Elapsed = a.elapsed()
+	r.Waited = runDelay()
+}

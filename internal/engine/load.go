@@ -286,7 +286,7 @@ func (c *client) loadResult(l *loader, theirs report, facts map[string]string) (
 	facts["offered"], facts["sent"] = strconv.FormatInt(offered, 10), strconv.FormatInt(t.sent, 10)
 	facts["answered"], facts["held_back"] = strconv.FormatInt(t.answered, 10), strconv.FormatInt(l.heldBack, 10)
 	facts["server.transactions"] = strconv.FormatInt(theirs.Transactions, 10)
-	addServerFacts(facts, theirs)
+	addClosingFacts(facts, theirs, l.waited)
 	r.Notes = append(r.Notes, busyPollNotes(facts)...)
 	return r, nil
 }

@@ -90,6 +90,7 @@ type loader struct {
 	account account
 	cpu     time.Duration
 	elapsed time.Duration
+	waited  time.Duration
 }
 
 // run sends the schedule and waits for the replies, until the drain is over.
@@ -109,6 +110,7 @@ func (l *loader) run() {
 	l.ended = nanotime()
 	// What came in the drain.
 	t.response.absorb(t.end, l.ended)
+	l.waited = runDelay() // by now no reply waits for it
 }
 
 // window runs the window, one interval after the other, and returns false when it failed.

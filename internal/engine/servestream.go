@@ -116,8 +116,9 @@ func (d *dataServer) window(m meter, stopped <-chan error) error {
 		}
 		last = now
 	}
-	account.into(&d.done)
+	d.done.CPU, d.done.Elapsed = account.elapsed()
 	d.done.Window = time.Duration(last - start)
 	m.end()
+	d.done.Waited = runDelay() // once nothing is counted any more
 	return d.frames.write(frameEnd, nil)
 }

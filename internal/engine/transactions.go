@@ -15,6 +15,7 @@ type window struct {
 	start, end int64
 	cpu        time.Duration
 	elapsed    time.Duration
+	waited     time.Duration
 	err        error
 }
 
@@ -107,6 +108,7 @@ func runWindow(t transactor, rec *recorder, p Params) (w window) {
 	if s, ok := t.(*stampedClient); ok && !s.finish() {
 		w.err = t.err()
 	}
+	w.waited = runDelay()
 	return w
 }
 
@@ -198,7 +200,7 @@ func (c *client) transactionResult(t transactor, rec *recorder, w window, theirs
 	if p.waiting() == WaitBusyPoll || p.waiting() == WaitEpoll {
 		include(facts, c.sockets[0].facts()) // the device's queue is known once something has come
 	}
-	addServerFacts(facts, theirs)
+	addClosingFacts(facts, theirs, w.waited)
 	r.Notes = append(r.Notes, busyPollNotes(facts)...)
 	return r, nil
 }
@@ -214,7 +216,14 @@ func cpuMetrics(cpu, elapsed time.Duration, theirs report) (m []result.Metric) {
 	return m
 }
 
-func addServerFacts(facts map[string]string, theirs report) {
+// addClosingFacts adds what is known once the measurement has ended.
+func addClosingFacts(facts map[string]string, theirs report, waited time.Duration) {
+	if waited > 0 {
+		facts[result.FactRunDelay] = waited.Round(time.Microsecond).String()
+	}
+	if theirs.Waited > 0 {
+		facts[result.FactServerRunDelay] = theirs.Waited.Round(time.Microsecond).String()
+	}
 	facts["server.version"] = printable(theirs.Version)
 	for k, v := range theirs.Facts {
 		facts["server."+printable(k)] = printable(v)

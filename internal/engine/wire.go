@@ -173,15 +173,17 @@ type report struct {
 	// Requests are what came of the requests of the window (rr over UDP).
 	Requests datagramReport `json:"requests,omitzero"`
 	// CPU time of the process over Elapsed; Elapsed is 0 where it is not known.
-	CPU     time.Duration     `json:"cpu"`
-	Elapsed time.Duration     `json:"elapsed"`
-	Facts   map[string]string `json:"facts"`
+	CPU     time.Duration `json:"cpu"`
+	Elapsed time.Duration `json:"elapsed"`
+	// Waited is how long the process's threads could have run and waited for a CPU since its start; 0 where it is not known.
+	Waited time.Duration     `json:"waited,omitempty"`
+	Facts  map[string]string `json:"facts"`
 }
 
 // check bounds what a server can make a client believe.
 func (r report) check() error {
 	const mostFacts = 50
-	if r.Transactions < 0 || r.Bytes < 0 || r.Window < 0 || r.CPU < 0 || r.Elapsed < 0 || !r.Requests.possible() || len(r.Facts) > mostFacts ||
+	if r.Transactions < 0 || r.Bytes < 0 || r.Window < 0 || r.CPU < 0 || r.Elapsed < 0 || r.Waited < 0 || !r.Requests.possible() || len(r.Facts) > mostFacts ||
 		r.Retransmits < 0 || !r.Messages.sound() {
 		return errors.New("the server's report makes no sense")
 	}

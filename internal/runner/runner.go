@@ -30,6 +30,9 @@ type Stage interface {
 	// CoreToCore is how long a cache line now takes from the client's CPUs to the server's and back; false where they share
 	// some, where either is nil, and where it is not known.
 	CoreToCore(client, server []int) (time.Duration, bool)
+	// Watch begins to look at what happens on the machine beside a trial of the arm on these CPUs (nil for any); the function
+	// that it returns ends it.
+	Watch(arm string, client, server []int) (end func() host.Ground)
 }
 
 // Pair is the two hosts of an arm.

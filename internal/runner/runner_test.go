@@ -141,6 +141,10 @@ func (s *scene) Stolen([]int) (time.Duration, bool) { return 0, false }
 
 func (s *scene) CoreToCore(client, server []int) (time.Duration, bool) { return 0, false }
 
+func (s *scene) Watch(string, []int, []int) func() host.Ground {
+	return func() host.Ground { return host.Ground{} }
+}
+
 // kept is a record in memory.
 type kept struct {
 	trials []result.Trial

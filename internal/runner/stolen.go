@@ -8,8 +8,9 @@ import (
 	"nearfar/internal/result"
 )
 
-// A theft is what a hypervisor keeps from the CPUs of a trial while it runs. What is measured waits for it, and no tool sees it.
-type theft struct {
+// A steal is the time that a hypervisor keeps from the CPUs of a trial while it runs (steal time). What is measured waits for it, and no
+// tool sees it.
+type steal struct {
 	stage   Stage
 	cpus    []int
 	started time.Time
@@ -17,24 +18,24 @@ type theft struct {
 	known   bool
 }
 
-func watchStolen(stage Stage, client, server []int) *theft {
-	t := &theft{stage: stage}
+func watchStolen(stage Stage, client, server []int) *steal {
+	s := &steal{stage: stage}
 	if len(client) > 0 && len(server) > 0 { // else some process may run on any CPU
-		t.cpus = slices.Concat(client, server)
-		slices.Sort(t.cpus)
-		t.cpus = slices.Compact(t.cpus)
+		s.cpus = slices.Concat(client, server)
+		slices.Sort(s.cpus)
+		s.cpus = slices.Compact(s.cpus)
 	}
-	t.before, t.known = stage.Stolen(t.cpus)
-	t.started = time.Now()
-	return t
+	s.before, s.known = stage.Stolen(s.cpus)
+	s.started = time.Now()
+	return s
 }
 
 // record writes which share of the time since it was, where that is known.
-func (t *theft) record(facts map[string]string) {
-	after, known := t.stage.Stolen(t.cpus)
-	elapsed := time.Since(t.started)
-	if !t.known || !known || after < t.before || elapsed <= 0 {
+func (s *steal) record(facts map[string]string) {
+	after, known := s.stage.Stolen(s.cpus)
+	elapsed := time.Since(s.started)
+	if !s.known || !known || after < s.before || elapsed <= 0 {
 		return
 	}
-	facts[result.FactStolen] = strconv.FormatFloat(float64(after-t.before)/float64(elapsed), 'f', 4, 64)
+	facts[result.FactStolen] = strconv.FormatFloat(float64(after-s.before)/float64(elapsed), 'f', 4, 64)
 }

@@ -35,13 +35,13 @@ func (r *robbed) Stolen(cpus []int) (time.Duration, bool) {
 
 func TestStolenTimeIsRecorded(t *testing.T) {
 	stage := &robbed{stolen: []time.Duration{3 * time.Second, 3*time.Second + 50*time.Millisecond}}
-	theft := watchStolen(stage, []int{3}, []int{1, 3})
+	steal := watchStolen(stage, []int{3}, []int{1, 3})
 	if !slices.Equal(stage.asked, []int{1, 3}) {
 		t.Errorf("asked for CPUs %v, want 1 and 3", stage.asked)
 	}
-	theft.started = theft.started.Add(-time.Second)
+	steal.started = steal.started.Add(-time.Second)
 	facts := map[string]string{}
-	theft.record(facts)
+	steal.record(facts)
 	share, err := strconv.ParseFloat(facts[result.FactStolen], 64)
 	if err != nil || share > 0.05 || share < 0.02 { // a second has passed, or somewhat more
 		t.Errorf("50 ms of a second are %q (%v)", facts[result.FactStolen], err)

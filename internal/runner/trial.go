@@ -47,7 +47,9 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 	out := newOutputs()
 	distance := watchDistance(r.stage, clientCPUs, serverCPUs)
 	stolen := watchStolen(r.stage, clientCPUs, serverCPUs)
+	watched := r.stage.Watch(slot.Arm, clientCPUs, serverCPUs)
 	runErr := r.limits.execute(ctx, job{plan, clientCPUs, serverCPUs, out}, behind, pair)
+	ground := watched()
 	seen := map[string]string{}
 	stolen.record(seen)
 	distance.record(seen)
@@ -55,6 +57,7 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 	trial.Record(m)
 	trial.Facts = withPlacement(trial.Facts, w.Placement.Kind, clientCPUs, serverCPUs)
 	maps.Copy(trial.Facts, seen)
+	groundFacts(ground, trial.Facts)
 	trial.Error = reason(runErr, parseErr, out)
 	files := out.files("")
 	if behind != nil {

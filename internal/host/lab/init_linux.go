@@ -115,6 +115,9 @@ func (s *initServer) serve(q request, files []*os.File) (reply, error) {
 		return reply{}, killNamespace(ns)
 	case opDrop:
 		return reply{}, s.dropArm(q.Arm)
+	case opLook:
+		seen, err := s.look(q.Arm)
+		return reply{Look: &seen}, err
 	case opObserve:
 		elements, err := s.observe(q.Arm)
 		return reply{Elements: elements}, err
@@ -128,6 +131,9 @@ func (s *initServer) prepare() error {
 	if err != nil {
 		return err
 	}
+	s.processes.mu.Lock()
+	s.processes.freshProc = fresh
+	s.processes.mu.Unlock()
 	priority := raisePriority()
 	features, probed, err := probeFeatures()
 	if err != nil {

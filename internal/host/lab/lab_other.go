@@ -42,6 +42,11 @@ func (l *Lab) Stolen([]int) (time.Duration, bool) { return 0, false }
 // CoreToCore is not known.
 func (l *Lab) CoreToCore(client, server []int) (time.Duration, bool) { return 0, false }
 
+// Watch sees nothing.
+func (l *Lab) Watch(arm string, client, server []int) (end func() host.Ground) {
+	return func() host.Ground { return host.Ground{} }
+}
+
 // Observe fails.
 func (l *Lab) Observe(context.Context, string) ([]ElementFacts, error) { return nil, unsupported() }
 

@@ -34,7 +34,11 @@ type Lab struct {
 	facts   Facts
 	arms    map[string]int // name to index of those that were built
 	open    map[string]int // hosts of an arm that are not closed
-	init    *os.Process
+	// softirqd are the kernel's threads for software interrupts, by CPU, and cgroup is the file with the pressure of our control
+	// group; nil and "" where they are not seen.
+	softirqd map[int]int
+	cgroup   string
+	init     *os.Process
 }
 
 // Open starts a lab: a process of this program, in namespaces of its own, that lives until Close, and no longer than the
@@ -47,6 +51,7 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 	l := &Lab{
 		options: o, ended: make(chan struct{}),
 		pending: map[uint64]chan reply{}, arms: map[string]int{}, open: map[string]int{},
+		softirqd: softirqThreads(), cgroup: cgroupPressure(),
 	}
 	inUserNamespace := o.UserNamespace || !privileged()
 	ours, theirs, err := socketPair()

@@ -31,6 +31,10 @@ type processTable struct {
 	last  uint64
 	byKey map[uint64]*process
 	byPID map[int]*process
+	// recent are those that have ended since takeEnded was last called.
+	recent []processUse
+	// freshProc says that /proc shows processes by the numbers that they have here.
+	freshProc bool
 }
 
 type process struct {
@@ -39,6 +43,11 @@ type process struct {
 	ended chan struct{}
 	// status is valid once ended is closed.
 	status unix.WaitStatus
+	// space and cpus are where it runs, for those that are accounted for; live is what it had used when it was asked to end.
+	space   string
+	cpus    []int
+	started time.Time
+	live    use
 }
 
 func newProcessTable() *processTable {
@@ -59,15 +68,26 @@ func (t *processTable) reap() {
 func (t *processTable) reapOne() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	pid := endedChild()
+	if pid == 0 {
+		return false
+	}
+	var leader use
+	if t.byPID[pid] != nil {
+		leader = t.leaderUse(pid)
+	}
 	var status unix.WaitStatus
-	pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil)
+	var spent unix.Rusage
+	pid, err := unix.Wait4(pid, &status, unix.WNOHANG, &spent)
 	if errors.Is(err, unix.EINTR) {
 		return true
 	}
 	if err != nil || pid <= 0 {
 		return false
 	}
-	if p := t.byPID[pid]; p != nil {
+	p := t.byPID[pid]
+	t.account(p, leader, &spent)
+	if p != nil {
 		delete(t.byPID, pid)
 		p.status = status
 		close(p.ended)
@@ -100,7 +120,8 @@ func (s *initServer) start(q request, files []*os.File) (reply, error) {
 			return reply{}, fmt.Errorf("there is no CPU %d", c)
 		}
 	}
-	p, err := s.processes.start(ns, path, q.Argv, append([]string{"TMPDIR=" + tempDir}, q.Env...), cpus, files)
+	p := &process{space: q.Space, cpus: q.CPUs}
+	err = s.processes.start(p, ns, path, q.Argv, append([]string{"TMPDIR=" + tempDir}, q.Env...), cpus, files)
 	if err != nil {
 		return reply{}, err
 	}
@@ -129,8 +150,8 @@ func lookPath(name string) (string, error) {
 
 // start forks from a thread that is in the namespace and on the CPUs, so that the process is there from its first
 // instruction.
-func (t *processTable) start(ns *namespace, path string, argv, env []string, cpus []int, files []*os.File) (*process, error) {
-	p := &process{ended: make(chan struct{})}
+func (t *processTable) start(p *process, ns *namespace, path string, argv, env []string, cpus []int, files []*os.File) error {
+	p.ended = make(chan struct{})
 	err := onThread(func() error {
 		if err := ns.enter(); err != nil {
 			return err
@@ -155,6 +176,7 @@ func (t *processTable) start(ns *namespace, path string, argv, env []string, cpu
 		if err != nil {
 			return fmt.Errorf("starting %s: %w", path, err)
 		}
+		p.started = time.Now()
 		t.byKey[p.key] = p
 		t.byPID[p.pid] = p
 		return nil
@@ -162,7 +184,7 @@ func (t *processTable) start(ns *namespace, path string, argv, env []string, cpu
 	if errors.Is(err, unix.ENOENT) {
 		err = fmt.Errorf("%w: %w", host.ErrNotFound, err)
 	}
-	return p, err
+	return err
 }
 
 // mergeEnv lets later settings of a variable replace earlier ones.
@@ -214,6 +236,9 @@ func (t *processTable) signal(key uint64, sig unix.Signal) error {
 	defer t.mu.Unlock()
 	if t.byPID[p.pid] != p {
 		return nil // ended already
+	}
+	if sig == unix.SIGTERM && t.freshProc {
+		p.live = liveUse(p.pid) // its threads end first, and what they used is forgotten
 	}
 	if err := unix.Kill(-p.pid, sig); err != nil && !errors.Is(err, unix.ESRCH) {
 		return os.NewSyscallError("kill", err)

@@ -32,6 +32,7 @@ const (
 	opClear   = "clear"   // kill everything in a namespace
 	opDrop    = "drop"    // free an arm
 	opObserve = "observe" // counters of an arm
+	opLook    = "look"    // what processes and wires did since the last look
 )
 
 type request struct {
@@ -60,6 +61,7 @@ type reply struct {
 
 	Facts    *Facts         `json:"facts,omitempty"`
 	Elements []ElementFacts `json:"elements,omitempty"`
+	Look     *look          `json:"look,omitempty"`
 	Process  uint64         `json:"process,omitempty"`
 	Code     int            `json:"code,omitempty"`
 	Signal   string         `json:"signal,omitempty"`

@@ -54,11 +54,13 @@ type wireConfig struct {
 
 const firstWireFD = 3
 
-// The lines that follow: statsLine is answered with a line of statistics, awakeLine with a CPU has that kept awake;
+// The lines that follow: statsLine is answered with a line of statistics since the start, recentLine with one since the recentLine
+// before, awakeLine with a CPU has that kept awake;
 // shareLine says that one more process that is measured runs on the wire's own CPU, unshareLine that one fewer does.
 // besideLine with a CPU says that all that is measured runs on that one, apartLine that it does not.
 const (
 	statsLine   = "stats"
+	recentLine  = "recent"
 	awakeLine   = "awake "
 	shareLine   = "share"
 	unshareLine = "unshare"
@@ -135,13 +137,15 @@ func RunWire(in io.Reader, out io.Writer) error {
 			case unshareLine:
 				cpus.sharing.Add(-1)
 				continue
-			case statsLine:
+			case statsLine, recentLine:
 			default:
 				return fmt.Errorf("unknown request %q", line)
 			}
 			stats := make([]WireStats, len(wires))
 			for i, w := range wires {
-				stats[i] = w.counts.stats()
+				if stats[i] = w.counts.stats(); line == recentLine {
+					stats[i] = w.counts.since()
+				}
 			}
 			if err := json.NewEncoder(out).Encode(stats); err != nil {
 				return err

@@ -23,6 +23,7 @@ type wireProcess struct {
 	replies  *bufio.Reader
 	output   *os.File
 	elements []int // of the path, in the order of the statistics
+	process  *process
 	// measured are the processes that run in the arm, with the CPUs that each is pinned to.
 	measured map[*process][]int
 }
@@ -81,8 +82,8 @@ func (s *initServer) startWires(a *builtArm) error {
 	// A thread more than spin, so that requests are answered meanwhile; and no signals that interrupt those that do.
 	env := []string{fmt.Sprintf("GOMAXPROCS=%d", 2+len(s.setup.CPUs)), "GODEBUG=asyncpreemptoff=1"}
 	files := append([]*os.File{childIn, childOut, os.Stderr}, sockets...)
-	_, err = s.processes.start(home, path, []string{host.Self, WireVerb}, env, []int{s.setup.ServiceCPU}, files)
-	if err != nil {
+	w.process = &process{}
+	if err := s.processes.start(w.process, home, path, []string{host.Self, WireVerb}, env, []int{s.setup.ServiceCPU}, files); err != nil {
 		return fmt.Errorf("starting the wires: %w", err)
 	}
 	if err := json.NewEncoder(requests).Encode(config); err != nil {
@@ -203,11 +204,26 @@ func (w *wireProcess) tell(line string) error {
 	return nil
 }
 
-// stats asks the process.
+// stats asks the process for the statistics of each wire since its start.
 func (w *wireProcess) stats() (map[int]*WireStats, error) {
+	stats, err := w.ask(statsLine)
+	if err != nil {
+		return nil, err
+	}
+	byElement := map[int]*WireStats{}
+	for i, e := range w.elements {
+		byElement[e] = &stats[i]
+	}
+	return byElement, nil
+}
+
+// recent asks for those since it was last called.
+func (w *wireProcess) recent() ([]WireStats, error) { return w.ask(recentLine) }
+
+func (w *wireProcess) ask(request string) ([]WireStats, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, err := w.requests.WriteString(statsLine + "\n"); err != nil {
+	if _, err := w.requests.WriteString(request + "\n"); err != nil {
 		return nil, fmt.Errorf("the wires do not run: %w", err)
 	}
 	line, err := w.replies.ReadBytes('\n')
@@ -218,11 +234,7 @@ func (w *wireProcess) stats() (map[int]*WireStats, error) {
 	if err := json.Unmarshal(line, &stats); err != nil || len(stats) != len(w.elements) {
 		return nil, fmt.Errorf("the wires answered %q", line)
 	}
-	byElement := map[int]*WireStats{}
-	for i, e := range w.elements {
-		byElement[e] = &stats[i]
-	}
-	return byElement, nil
+	return stats, nil
 }
 
 func (w *wireProcess) close() {

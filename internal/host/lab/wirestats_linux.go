@@ -9,8 +9,18 @@ import (
 // wireCounts is counted by the forwarding thread and read by another.
 type wireCounts struct {
 	packets, lost, dropped, rejected atomic.Uint64
-	max                              atomic.Int64
+	max, recentMax                   atomic.Int64
 	lateness                         [64 * subBuckets]atomic.Uint64
+
+	// mark is what since told of last; only the thread that answers uses it.
+	mark tally
+}
+
+// A tally is what was counted up to a moment.
+type tally struct {
+	packets, lost, dropped, rejected uint64
+	max                              int64
+	lateness                         [64 * subBuckets]uint64
 }
 
 // subBuckets divide each power of two of the lateness histogram, for a resolution of 6 %.
@@ -23,6 +33,18 @@ func (c *wireCounts) forwarded(late int64) {
 	if late > c.max.Load() {
 		c.max.Store(late)
 	}
+	if late > c.recentMax.Load() {
+		c.recentMax.Store(late)
+	}
+}
+
+// now reads what was counted so far.
+func (c *wireCounts) now() *tally {
+	t := &tally{packets: c.packets.Load(), lost: c.lost.Load(), dropped: c.dropped.Load(), rejected: c.rejected.Load(), max: c.max.Load()}
+	for i := range c.lateness {
+		t.lateness[i] = c.lateness[i].Load()
+	}
+	return t
 }
 
 // bucketOf gives the histogram's bucket of a value, bucketTop the highest value of a bucket.
@@ -42,20 +64,34 @@ func bucketTop(b int) uint64 {
 	return (uint64(b%subBuckets+subBuckets)+1)<<shift - 1
 }
 
-// stats summarises. Percentiles are upper bounds of their bucket.
-func (c *wireCounts) stats() WireStats {
+// stats summarises all that was counted. Percentiles are upper bounds of their bucket.
+func (c *wireCounts) stats() WireStats { return c.now().stats() }
+
+// since summarises what was counted since it was last called.
+func (c *wireCounts) since() WireStats {
+	now := c.now()
+	recent := tally{
+		packets: now.packets - c.mark.packets, lost: now.lost - c.mark.lost,
+		dropped: now.dropped - c.mark.dropped, rejected: now.rejected - c.mark.rejected,
+		max: c.recentMax.Swap(0), // a packet that leaves just now may be missed
+	}
+	for i, n := range now.lateness {
+		recent.lateness[i] = n - c.mark.lateness[i]
+	}
+	c.mark = *now
+	return recent.stats()
+}
+
+func (t *tally) stats() WireStats {
 	s := WireStats{
-		Base:    wireBase,
-		Packets: c.packets.Load(), Lost: c.lost.Load(), Dropped: c.dropped.Load(), Rejected: c.rejected.Load(),
-		LatenessMax: time.Duration(c.max.Load()),
+		Base: wireBase, Packets: t.packets, Lost: t.lost, Dropped: t.dropped, Rejected: t.rejected,
+		LatenessMax: time.Duration(t.max),
 	}
 	var total, sum uint64
-	counts := make([]uint64, len(c.lateness))
-	for i := range c.lateness {
-		counts[i] = c.lateness[i].Load()
-		total += counts[i]
+	for _, n := range t.lateness {
+		total += n
 	}
-	for i, n := range counts {
+	for i, n := range t.lateness {
 		if n == 0 {
 			continue
 		}

@@ -10,8 +10,8 @@ import (
 // worthTelling is the share of stolen CPU time, on average over a workload's trials, from which it is said.
 const worthTelling = 0.01
 
-// thefts warns of workloads from whose CPUs a hypervisor kept time for others: what was measured waited for it.
-func thefts(in Input) []Warning {
+// steal warns of workloads from whose CPUs a hypervisor kept time for others: what was measured waited for it.
+func steal(in Input) []Warning {
 	var warnings []Warning
 	for _, w := range in.Experiment.Workloads {
 		sum, most, n, worst := 0.0, 0.0, 0, 0

@@ -1,0 +1,229 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"nearfar/internal/host"
+)
+
+// The names of an arm's two hosts.
+const (
+	clientSpace = "client"
+	serverSpace = "server"
+)
+
+// Watch begins to look at what happens beside a trial of the arm whose sides run on these CPUs (nil for any), and the function that
+// it returns ends it. Both read a dozen small files, before the trial's first process and after its last; nothing is read between.
+// Where the lab or the kernel does not tell enough, the result says so.
+func (l *Lab) Watch(arm string, client, server []int) (end func() host.Ground) {
+	cpus := slices.Concat(client, server)
+	if len(client) == 0 || len(server) == 0 {
+		cpus = l.Facts().CPUs
+	}
+	slices.Sort(cpus)
+	cpus = slices.Compact(cpus)
+	threads, err := l.lookAt(arm)
+	if err != nil {
+		return func() host.Ground { return host.Ground{} }
+	}
+	before := l.readMachine(cpus)
+	return func() host.Ground {
+		after := l.readMachine(cpus)
+		seen, err := l.lookAt(arm)
+		if err != nil || before.err != nil || after.err != nil {
+			return host.Ground{}
+		}
+		w := watched{cpus: cpus, client: client, server: server, all: l.Facts().CPUs, fresh: l.Facts().FreshProc, before: before, after: after}
+		w.ended, w.wires = seen.Ended, seen.Wires
+		w.threads = threadsSince(threads.Threads, seen.Threads)
+		return w.ground()
+	}
+}
+
+// lookTimeout bounds a look; the init answers in a millisecond.
+const lookTimeout = 5 * time.Second
+
+func (l *Lab) lookAt(arm string) (look, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+	defer cancel()
+	r, err := l.call(ctx, request{Op: opLook, Arm: arm})
+	if err != nil {
+		return look{}, err
+	}
+	if r.Look == nil {
+		return look{}, errors.New("a look without its answer")
+	}
+	return *r.Look, nil
+}
+
+// threadsSince gives what the threads used between two looks. One that ended between them is not there.
+func threadsSince(before, after []threadUse) []threadUse {
+	for i := range after {
+		for _, b := range before {
+			if b.TID == after[i].TID && b.Ran <= after[i].Ran && b.Delay <= after[i].Delay {
+				after[i].Ran -= b.Ran
+				after[i].Delay -= b.Delay
+			}
+		}
+	}
+	return after
+}
+
+// A machine is what a machine says of its CPUs at a moment.
+type machine struct {
+	at   time.Time
+	cpus map[int]cpuTimes
+	// softirqd is how long the threads ran that carry out software interrupts, nil where they are not seen.
+	softirqd         map[int]time.Duration
+	pressure, cgroup *time.Duration
+	frequency        int
+	err              error
+}
+
+// cpuTimes are those of one CPU since the machine started, in steps of 10 ms.
+type cpuTimes struct{ idle, stolen, softirq time.Duration }
+
+func (l *Lab) readMachine(cpus []int) machine {
+	m := machine{at: time.Now()}
+	stat, err := os.ReadFile("/proc/stat")
+	if err == nil {
+		m.cpus, err = parseCPUTimes(stat)
+	}
+	m.err = err
+	for _, c := range cpus {
+		pid, ok := l.softirqd[c]
+		if !ok {
+			m.softirqd = nil
+			break
+		}
+		u, err := readUse(fmt.Sprintf("/proc/%d/schedstat", pid))
+		if err != nil {
+			m.softirqd = nil
+			break
+		}
+		if m.softirqd == nil {
+			m.softirqd = map[int]time.Duration{}
+		}
+		m.softirqd[c] = u.Ran
+	}
+	m.pressure = readPressure("/proc/pressure/cpu")
+	if l.cgroup != "" {
+		m.cgroup = readPressure(l.cgroup)
+	}
+	for _, c := range cpus {
+		kilohertz, err := readNumber(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/cpufreq/scaling_cur_freq", c))
+		if err == nil && (m.frequency == 0 || kilohertz/1000 < m.frequency) {
+			m.frequency = kilohertz / 1000
+		}
+	}
+	return m
+}
+
+// parseCPUTimes reads the lines "cpuN user nice system idle iowait irq softirq steal ..." of /proc/stat (proc(5)).
+func parseCPUTimes(stat []byte) (map[int]cpuTimes, error) {
+	const idle, iowait, softirq, steal = 4, 5, 7, 8
+	all := map[int]cpuTimes{}
+	for line := range bytes.Lines(stat) {
+		fields := strings.Fields(string(line))
+		if len(fields) <= steal || !strings.HasPrefix(fields[0], "cpu") {
+			continue
+		}
+		number, err := strconv.Atoi(fields[0][len("cpu"):])
+		if err != nil {
+			continue // "cpu" alone is the sum of all
+		}
+		var ticks [steal + 1]time.Duration
+		for i := idle; i <= steal; i++ {
+			n, err := strconv.ParseUint(fields[i], 10, 63)
+			if err != nil {
+				return nil, fmt.Errorf("/proc/stat: CPU %d: %w", number, err)
+			}
+			ticks[i] = time.Duration(n) * (time.Second / userHertz)
+		}
+		all[number] = cpuTimes{idle: ticks[idle] + ticks[iowait], stolen: ticks[steal], softirq: ticks[softirq]}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("/proc/stat: no CPU is there")
+	}
+	return all, nil
+}
+
+// readPressure reads for how long some process has waited for a CPU: "some avg10=0.00 avg60=0.00 avg300=0.00 total=120830218", in
+// microseconds. It is nil where the kernel does not say.
+func readPressure(file string) *time.Duration {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	total, _, ok := parsePressure(b)
+	if !ok {
+		return nil
+	}
+	return &total
+}
+
+func parsePressure(pressure []byte) (total time.Duration, avg10 float64, ok bool) {
+	for line := range bytes.Lines(pressure) {
+		fields := strings.Fields(string(line))
+		if len(fields) == 0 || fields[0] != "some" {
+			continue
+		}
+		for _, field := range fields[1:] {
+			name, value, _ := strings.Cut(field, "=")
+			switch name {
+			case "avg10":
+				percent, err := strconv.ParseFloat(value, 64)
+				if err != nil {
+					return 0, 0, false
+				}
+				avg10 = percent / 100
+			case "total":
+				n, err := strconv.ParseInt(value, 10, 64)
+				if err != nil {
+					return 0, 0, false
+				}
+				total, ok = time.Duration(n)*time.Microsecond, true
+			}
+		}
+	}
+	return total, avg10, ok
+}
+
+func readNumber(file string) (int, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(string(bytes.TrimSpace(b)))
+}
+
+// cgroupPressure finds the file with the pressure of this process's control group, version 2; "" where there is none, or it is that
+// of the whole machine.
+func cgroupPressure() string {
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return ""
+	}
+	for line := range bytes.Lines(groups) {
+		path, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "0::")
+		if !ok || path == "/" {
+			continue
+		}
+		for _, root := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
+			file := filepath.Join(root, path, "cpu.pressure")
+			if _, err := os.Stat(file); err == nil {
+				return file
+			}
+		}
+	}
+	return ""
+}
