@@ -3,6 +3,7 @@
 package answer
 
 import (
+	"encoding/json"
 	"strings"
 
 	"nearfar/internal/experiment"
@@ -34,6 +35,8 @@ type Answer struct {
 	// Additivity has the test of each quantity whose layers could fail to add up.
 	Additivity []Additivity `json:"additivity,omitempty"`
 	Warnings   []Warning    `json:"warnings"`
+	// Ground is what a run in a lab stood on.
+	Ground *Ground `json:"ground,omitempty"`
 	// Sources and Distributions are those of `compare`.
 	Sources       []Source       `json:"sources,omitempty"`
 	Distributions []Distribution `json:"distributions,omitempty"`
@@ -208,6 +211,8 @@ type Input struct {
 	Seed uint64
 	// Skipped are the workloads that could not run, with the reason.
 	Skipped map[string]string
+	// Hosts is what is known of the hosts, as the run directory has it.
+	Hosts json.RawMessage
 	// Warnings are those that whoever made the hosts has to give.
 	Warnings []Warning
 }

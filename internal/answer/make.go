@@ -40,6 +40,7 @@ func Make(in Input) Answer {
 	a.Warnings = append(dependent(a.Comparisons), a.Warnings...)
 	a.Warnings = append(append([]Warning{}, runWarnings(in, a, tables)...), a.Warnings...) // never null in JSON
 	a.Warnings = append(a.Warnings, in.Warnings...)
+	a.Ground = ground(in)
 	a.Verdict = verdict(in.Experiment, a)
 	return a
 }

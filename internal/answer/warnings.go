@@ -31,6 +31,9 @@ func runWarnings(in Input, a Answer, tables []cells) []Warning {
 	}
 	warnings = append(warnings, waits(in)...)
 	warnings = append(warnings, steal(in)...)
+	warnings = append(warnings, contention(in)...)
+	warnings = append(warnings, lateWires(in, a.Arms)...)
+	warnings = append(warnings, belowRate(in, a.Arms)...)
 	warnings = append(warnings, distances(in)...)
 	warnings = append(warnings, notes(in)...)
 	return append(warnings, trialWarnings(in.Experiment, tables)...)

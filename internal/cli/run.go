@@ -130,7 +130,7 @@ func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions)
 	}
 	dir, err := rundir.Create(o.out, rundir.Manifest{
 		Nearfar: "v1", Experiment: e, Seed: e.Schedule.Seed, Versions: s.versions(), Skipped: s.runner.Skipped(),
-		Hosts: labFacts(ctx, s.lab), Machine: machineName(), State: rundir.Running, Started: time.Now().UTC(),
+		Hosts: labFacts(ctx, s.lab, s.load), Machine: machineName(), State: rundir.Running, Started: time.Now().UTC(),
 	})
 	if err != nil {
 		return fmt.Errorf("the run directory cannot be made: %w", err)
@@ -189,17 +189,20 @@ type setup struct {
 	runner     *runner.Runner
 	progress   *progress
 	watch      *watcher // nil where nobody watches
+	// load is how busy the machine was before the lab was made; nil where that is not known.
+	load *lab.Load
 }
 
 func (a *app) setUp(ctx context.Context, e *experiment.Experiment, progress string) (*setup, error) {
 	tools := newTools(newSecret())
 	p := newProgress(a.stderr, e, progress)
+	load := machineLoad(ctx, p)
 	p.step("making the hosts of %d arms", len(e.Arms))
 	l, err := lab.Open(ctx, lab.Options{RateOnly: wiresOnlyShape(e)})
 	if err != nil {
 		return nil, err
 	}
-	s := &setup{experiment: e, lab: l, progress: p}
+	s := &setup{experiment: e, lab: l, progress: p, load: load}
 	s.runner = runner.New(e, tools, labStage{l}, runner.DefaultLimits(), s.event)
 	if err := s.runner.Prepare(ctx); err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -241,7 +244,7 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, done map[i
 	}
 	err := dir.Update(func(m *rundir.Manifest) {
 		m.State, m.Ended = state, time.Now().UTC()
-		m.Hosts = labFacts(context.WithoutCancel(ctx), s.lab)
+		m.Hosts = labFacts(context.WithoutCancel(ctx), s.lab, s.load)
 	})
 	err = errors.Join(err, dir.Close())
 	if err != nil {
@@ -288,7 +291,7 @@ func readAnswer(path string) (answer.Answer, error) {
 	m := dir.Manifest()
 	return answer.Make(answer.Input{
 		Experiment: m.Experiment, Trials: trials, Run: path, State: m.State, Seed: m.Seed, Skipped: m.Skipped,
-		Warnings: labWarnings(m.Hosts),
+		Hosts: m.Hosts, Warnings: labWarnings(m.Hosts, trials),
 	}), nil
 }
 

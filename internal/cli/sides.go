@@ -113,7 +113,7 @@ func readRunSide(source, path, arm, name string) (*contrast.Side, error) {
 	}
 	return &contrast.Side{
 		Name: name, Source: source, Kind: contrast.Run, ID: id, Experiment: m.Experiment, Arm: arm, State: m.State, Started: m.Started,
-		Versions: m.Versions, Machine: m.Machine, Hosts: m.Hosts, Trials: trials, Warnings: labWarnings(m.Hosts),
+		Versions: m.Versions, Machine: m.Machine, Hosts: m.Hosts, Trials: trials, Warnings: labWarnings(m.Hosts, trials),
 		// What a run directory names, and what it links to, stays inside.
 		Open: func(file string) (io.ReadCloser, error) { return os.OpenInRoot(path, file) },
 	}, nil

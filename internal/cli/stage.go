@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"nearfar/internal/answer"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/host/lab"
+	"nearfar/internal/result"
 	"nearfar/internal/runner"
 )
 
@@ -54,18 +56,19 @@ func wiresOnlyShape(e *experiment.Experiment) bool {
 	return true
 }
 
-// labRecord is what run.json says of the hosts: what the lab is made of, and what crossed each element.
+// labRecord is what run.json says of the hosts: what the lab is made of, what crossed each element, and how busy the machine was before.
 type labRecord struct {
 	Lab      lab.Facts                     `json:"lab"`
 	Elements map[string][]lab.ElementFacts `json:"elements"`
+	Before   *lab.Load                     `json:"before,omitempty"`
 }
 
 // observeTimeout bounds the reading of an arm's counters.
 const observeTimeout = 5 * time.Second
 
 // labFacts reads the lab's facts and counters. What cannot be read is left out: a run is not lost for it.
-func labFacts(ctx context.Context, l *lab.Lab) json.RawMessage {
-	record := labRecord{Lab: l.Facts(), Elements: map[string][]lab.ElementFacts{}}
+func labFacts(ctx context.Context, l *lab.Lab, before *lab.Load) json.RawMessage {
+	record := labRecord{Lab: l.Facts(), Elements: map[string][]lab.ElementFacts{}, Before: before}
 	for _, arm := range record.Lab.Arms {
 		ctx, cancel := context.WithTimeout(ctx, observeTimeout)
 		elements, err := l.Observe(ctx, arm.Arm)
@@ -81,13 +84,44 @@ func labFacts(ctx context.Context, l *lab.Lab) json.RawMessage {
 	return data
 }
 
-// labWarnings says how precise the wires were, where a process of ours played them.
-func labWarnings(hosts json.RawMessage) []answer.Warning {
+// busyBefore is the share of the CPUs' time from which a machine is said to be busy before a run, as internal/answer has it for the
+// trials themselves.
+const busyBefore = 0.10
+
+// machineLoad looks at how busy the machine is before a run, and says so where it is.
+func machineLoad(ctx context.Context, p *progress) *lab.Load {
+	load, ok := lab.ReadLoad(ctx)
+	if !ok {
+		return nil
+	}
+	if load.Busy >= busyBefore {
+		p.note("warning: %s", busyText(load))
+	}
+	return &load
+}
+
+func busyText(l lab.Load) string {
+	text := fmt.Sprintf("before the start other programs used %.0f %% of %d CPUs (load average %.1f", 100*l.Busy, l.CPUs, l.Average)
+	if l.Pressure > 0 {
+		text += fmt.Sprintf(", some waited for a CPU for %.0f %% of the time", 100*l.Pressure)
+	}
+	return text + "): expect wider intervals and longer tails"
+}
+
+// labWarnings says whether the machine was busy before the run, and, of a run whose trials do not say it themselves, how precise the wires
+// were, where a process of ours played them.
+func labWarnings(hosts json.RawMessage, trials []result.Trial) []answer.Warning {
 	var record labRecord
 	if len(hosts) == 0 || json.Unmarshal(hosts, &record) != nil {
 		return nil
 	}
 	var warnings []answer.Warning
+	if record.Before != nil && record.Before.Busy >= busyBefore {
+		warnings = append(warnings, answer.Warning{Code: "machine-busy", Message: busyText(*record.Before)})
+	}
+	if slices.ContainsFunc(trials, func(t result.Trial) bool { return t.Facts[result.FactWireLatenessP99] != "" }) {
+		return warnings // internal/answer judges them by the figures
+	}
 	for _, arm := range record.Lab.Arms {
 		for _, element := range record.Elements[arm.Arm] {
 			if w := element.Wire; w != nil && w.Packets > 0 {

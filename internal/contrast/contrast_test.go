@@ -274,7 +274,7 @@ func TestWarnings(t *testing.T) {
 	}
 	a := c.Answer()
 	for code, message := range map[string]string{
-		"hosts-differ": "the hosts differ: lab.kernel 6.9 against 6.1; machine two against one", "arm-differs": "{router:1} in B, {bridge:1} in A",
+		"hosts-differ": "machine one -> two", "arm-differs": "{router:1} in B, {bridge:1} in A",
 		"incomplete": "B is interrupted", "versions-differ": "version of nearfar: 1.1 in B, 1.0 in A",
 	} {
 		if w := warned(a, code); w == nil || !strings.Contains(w.Message, message) {

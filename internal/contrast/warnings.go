@@ -1,9 +1,7 @@
 package contrast
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -259,25 +257,9 @@ func (c *Contrast) hosts() []answer.Warning {
 		return nil
 	}
 	var w []answer.Warning
-	base, other := hostFacts(c.Base.Hosts), hostFacts(c.New.Hosts)
-	if c.Base.Machine != "" && c.New.Machine != "" {
-		base["machine"], other["machine"] = c.Base.Machine, c.New.Machine
-	}
-	if len(base) > 0 && len(other) > 0 {
-		var parts []string
-		keys := slices.Collect(maps.Keys(base))
-		for k := range other {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
-		for _, k := range slices.Compact(keys) {
-			if base[k] != other[k] && len(parts) < 20 {
-				parts = append(parts, fmt.Sprintf("%s %s against %s", k, shorten(or(other[k], "none")), shorten(or(base[k], "none"))))
-			}
-		}
-		if len(parts) > 0 {
-			w = append(w, answer.Warning{Code: "hosts-differ", Message: "the hosts differ: " + strings.Join(parts, "; ")})
-		}
+	base, other := answer.HostFacts(c.Base.Machine, c.Base.Hosts), answer.HostFacts(c.New.Machine, c.New.Hosts)
+	for _, line := range answer.DifferingFacts(base, other) {
+		w = append(w, answer.Warning{Code: "hosts-differ", Message: shorten(line)})
 	}
 	if b, n := c.Base.Versions["nearfar"], c.New.Versions["nearfar"]; b != n && b != "" && n != "" {
 		w = append(w, answer.Warning{Code: "versions-differ", Message: fmt.Sprintf("version of nearfar: %s in %s, %s in %s", n, c.New.Name, b, c.Base.Name)})
@@ -289,31 +271,6 @@ func (c *Contrast) hosts() []answer.Warning {
 		}
 	}
 	return w
-}
-
-// hostFacts flattens the facts of the hosts: "lab.kernel". Those of single arms are left out.
-func hostFacts(hosts json.RawMessage) map[string]string {
-	var tree map[string]any
-	facts := map[string]string{}
-	if json.Unmarshal(hosts, &tree) == nil {
-		flatten(facts, "", tree, 3)
-	}
-	return facts
-}
-
-func flatten(facts map[string]string, prefix string, tree map[string]any, depth int) {
-	for k, v := range tree {
-		if k == "arms" || len(facts) > 200 {
-			continue
-		}
-		if sub, ok := v.(map[string]any); ok {
-			if depth > 0 {
-				flatten(facts, prefix+k+".", sub, depth-1)
-			}
-			continue
-		}
-		facts[prefix+k] = written(v)
-	}
 }
 
 // unique drops what is said twice.

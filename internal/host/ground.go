@@ -13,6 +13,11 @@ type Ground struct {
 	Shared         bool
 	// Wire is the user-space wire of the trial's arm that was latest; nil where there is none.
 	Wire *GroundWire
+	// MachineOthers is the CPU time that other programs had on all CPUs that the host may use, MachineCPUs how many these are;
+	// MachineKnown is false where that cannot be told.
+	MachineOthers time.Duration
+	MachineCPUs   int
+	MachineKnown  bool
 	// Softirq is the time that the trial's CPUs spent in software interrupts, CPUs how many they are.
 	Softirq time.Duration
 	CPUs    int

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"nearfar/internal/answer"
 	"nearfar/internal/result"
 )
 
@@ -160,19 +161,8 @@ func scalar(v any) string {
 	return ""
 }
 
-// own says that a fact names the arm's own hosts or counts what crossed them, and so differs in any case.
-func own(name string) bool {
-	for word := range strings.SplitSeq(name, ".") {
-		switch word {
-		case "client", "server", "addresses", "namespaces", "namespace", "counters", "element", "kind", "elements":
-			return true
-		}
-	}
-	return false
-}
-
 func (c *collector) armFact(workload int, name string, values []string) ArmFact {
-	fact := ArmFact{Workload: workload, Name: name, Values: values, Own: workload < 0 && own(name)}
+	fact := ArmFact{Workload: workload, Name: name, Values: values, Own: workload < 0 && !answer.ArmFactMatters(name)}
 	for _, v := range values {
 		fact.Differs = fact.Differs || v != values[0]
 	}

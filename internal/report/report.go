@@ -65,7 +65,7 @@ type group struct {
 // sections lays the answer out.
 func sections(a answer.Answer) []section {
 	var all []section
-	for _, s := range []section{sourceSection(a), armSection(a), comparisonSection(a), distributionSection(a), layerSection(a), warningSection(a)} {
+	for _, s := range []section{sourceSection(a), armSection(a), comparisonSection(a), distributionSection(a), layerSection(a), limitSection(a), warningSection(a)} {
 		if len(s.groups)+len(s.said)+len(s.lines) > 0 {
 			all = append(all, s)
 		}
@@ -225,6 +225,17 @@ func verdictText(c answer.Comparison) (verdict, reason string) {
 		return "none seen", ""
 	}
 	return c.Verdict, printable(c.Reason)
+}
+
+// limitSection says what a lab cannot tell: no alarm, it is so of every lab.
+func limitSection(a answer.Answer) section {
+	s := section{title: "What a lab cannot tell"}
+	if a.Ground != nil {
+		for _, limit := range a.Ground.Limits {
+			s.said = append(s.said, printable(limit))
+		}
+	}
+	return s
 }
 
 func warningSection(a answer.Answer) section {

@@ -7,6 +7,8 @@ const (
 	FactWaited = "cpu_waited"
 	// FactOthers is the share of the time of the trial's CPUs that other programs used.
 	FactOthers = "cpu_others"
+	// FactMachineOthers is the same of all CPUs that the hosts may use.
+	FactMachineOthers = "machine_others"
 	// FactSoftirq is the share of the time of the trial's CPUs that was spent in software interrupts.
 	FactSoftirq = "cpu_softirq"
 	// FactPressure is the share of the trial's time in which some process of the machine waited for a CPU, FactCgroupPressure

@@ -32,6 +32,9 @@ func groundFacts(g host.Ground, facts map[string]string) {
 	if others, ok := g.Others(); ok {
 		set(result.FactOthers, float64(others)/float64(g.Window)/float64(g.CPUs))
 	}
+	if g.MachineKnown {
+		set(result.FactMachineOthers, float64(g.MachineOthers)/float64(g.Window)/float64(g.MachineCPUs))
+	}
 	set(result.FactSoftirq, float64(g.Softirq)/float64(g.Window)/float64(g.CPUs))
 	if g.Pressure != nil {
 		set(result.FactPressure, float64(*g.Pressure)/float64(g.Window))

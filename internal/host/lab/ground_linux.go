@@ -35,14 +35,15 @@ func (l *Lab) Watch(arm string, client, server []int) (end func() host.Ground) {
 	if err != nil {
 		return func() host.Ground { return host.Ground{} }
 	}
-	before := l.readMachine(cpus)
+	all := l.Facts().CPUs
+	before := l.readMachine(cpus, all)
 	return func() host.Ground {
-		after := l.readMachine(cpus)
+		after := l.readMachine(cpus, all)
 		seen, err := l.lookAt(arm)
 		if err != nil || before.err != nil || after.err != nil {
 			return host.Ground{}
 		}
-		w := watched{cpus: cpus, client: client, server: server, all: l.Facts().CPUs, fresh: l.Facts().FreshProc, before: before, after: after}
+		w := watched{cpus: cpus, client: client, server: server, all: all, fresh: l.Facts().FreshProc, before: before, after: after}
 		w.ended, w.wires = seen.Ended, seen.Wires
 		w.threads = threadsSince(threads.Threads, seen.Threads)
 		return w.ground()
@@ -92,14 +93,15 @@ type machine struct {
 // cpuTimes are those of one CPU since the machine started, in steps of 10 ms.
 type cpuTimes struct{ idle, stolen, softirq time.Duration }
 
-func (l *Lab) readMachine(cpus []int) machine {
+// readMachine looks at all CPUs of the lab; those of the trial are the ones whose frequency is read.
+func (l *Lab) readMachine(cpus, all []int) machine {
 	m := machine{at: time.Now()}
 	stat, err := os.ReadFile("/proc/stat")
 	if err == nil {
 		m.cpus, err = parseCPUTimes(stat)
 	}
 	m.err = err
-	for _, c := range cpus {
+	for _, c := range all {
 		pid, ok := l.softirqd[c]
 		if !ok {
 			m.softirqd = nil

@@ -34,6 +34,8 @@ func (w *watched) ground() host.Ground {
 		g.Client.Others, g.Client.OthersKnown = w.others(g.Window, w.client)
 		g.Server.Others, g.Server.OthersKnown = w.others(g.Window, w.server)
 	}
+	g.MachineOthers, g.MachineKnown = w.others(g.Window, w.all)
+	g.MachineCPUs = len(w.all)
 	for _, c := range w.cpus {
 		g.Softirq += w.after.cpus[c].softirq - w.before.cpus[c].softirq
 	}

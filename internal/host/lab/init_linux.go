@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -147,6 +148,9 @@ func (s *initServer) prepare() error {
 	s.facts = Facts{
 		UserNamespace: s.setup.UserNamespace,
 		Kernel:        unix.ByteSliceToString(uts.Release[:]),
+		CPUModel:      cpuModel(),
+		ClockSource:   readWord("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+		Congestion:    readWord("/proc/sys/net/ipv4/tcp_congestion_control"),
 		Wire:          WireUser,
 		CPUs:          s.setup.CPUs,
 		ServiceCPU:    s.setup.ServiceCPU,
@@ -162,6 +166,25 @@ func (s *initServer) prepare() error {
 		s.facts.Wire = WireBucket
 	}
 	return nil
+}
+
+// readWord reads a file of one word; "" where it cannot be read.
+func readWord(file string) string {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// cpuModel is the "model name" of the first CPU; "" where the kernel does not say.
+func cpuModel() string {
+	for line := range strings.Lines(readWord("/proc/cpuinfo")) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
 }
 
 // raisePriority puts the whole lab ahead of the machine's other work where it may: the lab is a session of its own, and

@@ -50,6 +50,11 @@ type Facts struct {
 	UserNamespace bool `json:"user_namespace"`
 	// Kernel is the release of the running kernel.
 	Kernel string `json:"kernel"`
+	// CPUModel is what the CPU calls itself, ClockSource the kernel's source of time, Congestion TCP's default congestion control in
+	// the lab; empty where the kernel does not say.
+	CPUModel    string `json:"cpu_model,omitempty"`
+	ClockSource string `json:"clock_source,omitempty"`
+	Congestion  string `json:"congestion,omitempty"`
 	// Wire is the implementation of all wires of the lab: WireKernel, WireBucket or WireUser.
 	Wire string `json:"wire"`
 	// CPUs are those that the lab may use; ServiceCPU is the one of them that its init and its wires run on.
@@ -86,6 +91,19 @@ type ArmFacts struct {
 	Namespaces []string `json:"namespaces"`
 	// Addresses are all addresses in the arm, as "namespace device prefix".
 	Addresses []string `json:"addresses"`
+}
+
+// Load says how busy a machine is.
+type Load struct {
+	// Average is the load average over a minute, Running how many threads could run at that moment, this program's among them,
+	// CPUs how many CPUs this program may use.
+	Average float64 `json:"average"`
+	Running int     `json:"running"`
+	CPUs    int     `json:"cpus"`
+	// Pressure is the share of the last ten seconds in which some process waited for a CPU; 0 where the kernel does not say.
+	Pressure float64 `json:"pressure"`
+	// Busy is the share of the CPUs' time that was used during a fifth of a second; 0 where nothing pointed to it.
+	Busy float64 `json:"busy"`
 }
 
 // ElementFacts are the counters of one element of an arm's path: proof that traffic really crosses it.

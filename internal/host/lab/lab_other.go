@@ -42,6 +42,9 @@ func (l *Lab) Stolen([]int) (time.Duration, bool) { return 0, false }
 // CoreToCore is not known.
 func (l *Lab) CoreToCore(client, server []int) (time.Duration, bool) { return 0, false }
 
+// ReadLoad does not know.
+func ReadLoad(context.Context) (Load, bool) { return Load{}, false }
+
 // Watch sees nothing.
 func (l *Lab) Watch(arm string, client, server []int) (end func() host.Ground) {
 	return func() host.Ground { return host.Ground{} }

@@ -1,0 +1,147 @@
+package answer
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+	"nearfar/internal/stats"
+)
+
+// worthOfFigure is the share of a figure from which a wire's lateness is said to spoil it: less is not told from other trials.
+const worthOfFigure = 0.05
+
+// lateWires warns of times that contain the lateness of a user-space wire: at the median twice that of a packet, because a round trip
+// crosses the wire twice, and at p99 once that of a packet, because it is rare that both are late.
+func lateWires(in Input, figures []Figure) []Warning {
+	var warnings []Warning
+	for _, f := range figures {
+		if f.Unit != result.Seconds || f.Scope != "" || !(f.Median > 0) {
+			continue
+		}
+		fact, crossings := result.FactWireLatenessP50, 2.0
+		if strings.HasPrefix(f.Stat, "p9") {
+			fact, crossings = result.FactWireLatenessP99, 1
+		}
+		trials := goodOf(in, f.Arm, f.Workload)
+		late, ok := medianDuration(trials, fact)
+		if !ok || crossings*late.Seconds() < worthOfFigure*f.Median {
+			continue
+		}
+		what := "half of all packets left it later"
+		if crossings == 1 {
+			what = "one packet in a hundred left it later"
+		}
+		warnings = append(warnings, Warning{Code: "user-space-wire", Arm: f.Arm, Workload: f.Workload, Message: fmt.Sprintf(
+			"%s of %s contains the wire's own lateness: %s than %v after its time (median over %d trials); a process plays the wire",
+			f.Name(), result.Amount(f.Median, f.Unit), what, late.Round(100*time.Nanosecond), len(trials))})
+	}
+	return warnings
+}
+
+// medianDuration is the median over trials of a fact that is a duration; false where fewer than half of them have it.
+func medianDuration(trials []result.Trial, fact string) (time.Duration, bool) {
+	var values []float64
+	for _, t := range trials {
+		if d, err := time.ParseDuration(t.Facts[fact]); err == nil && d >= 0 {
+			values = append(values, float64(d))
+		}
+	}
+	median := stats.Summarize(values).Median
+	if len(values) == 0 || 2*len(values) < len(trials) || !median.Known {
+		return 0, false
+	}
+	return time.Duration(median.Value), true
+}
+
+// What a wire's rate allows a stream.
+const (
+	// clearlyBelow is the share of the rate less headers under which it is said: TCP keeps a queue filled to 95 % and more.
+	clearlyBelow = 0.9
+	// belowOneIn: in one of so many trials it is said. Fewer do not move a median.
+	belowOneIn = 10
+	// fittingWindow is what one connection certainly has on its way with the kernel's default buffers, in bytes: the rest of a path's
+	// bandwidth times its round trip is waited for and not carried.
+	fittingWindow = 128 << 10
+	// ethernetBytes, vxlanBytes: see docs/lab.md; the IP and TCP headers have TCP's timestamps, which are on by default.
+	ethernetBytes = 14
+	vxlanBytes    = 50
+	tcp4Headers   = 20 + 32
+	tcp6Headers   = 40 + 32
+	udp4Headers   = 20 + 8
+	udp6Headers   = 40 + 8
+)
+
+// belowRate warns of streams that carried clearly less than the wires of their arm allow. Where a wire loses packets, or the window of a
+// connection does not fill the path, or something else runs beside, less is what is to be expected, and nothing is said.
+func belowRate(in Input, figures []Figure) []Warning {
+	var warnings []Warning
+	for _, f := range figures {
+		if f.Metric != result.Goodput || f.Scope != "" {
+			continue
+		}
+		arm, ok := in.Experiment.Arm(f.Arm)
+		w, known := in.Experiment.Workload(f.Workload)
+		if !ok || !known || arm.Lab == nil || w.Mode != experiment.Stream || w.Background != nil || w.Rate > 0 || w.SendBuffer > 0 || w.ReceiveBuffer > 0 {
+			continue
+		}
+		rate, allowed := allows(*arm.Lab, w)
+		trials := goodOf(in, f.Arm, f.Workload)
+		below, least := 0, f.Median
+		for _, t := range trials {
+			if v, ok := f.Of(t); ok && v < clearlyBelow*allowed {
+				below, least = below+1, min(least, v)
+			}
+		}
+		if allowed == 0 || below == 0 || belowOneIn*below < len(trials) {
+			continue
+		}
+		message := fmt.Sprintf("%d of %d trials carried clearly less than a wire of %s allows, which is %s without headers: the least %s, the median %s. "+
+			"Something else than the wire's rate limited them", below, len(trials), result.Amount(rate, result.BitsPerSecond),
+			result.Amount(allowed, result.BitsPerSecond), result.Amount(least, result.BitsPerSecond), result.Amount(f.Median, result.BitsPerSecond))
+		if late, ok := medianDuration(trials, result.FactWireLatenessP99); ok {
+			message += fmt.Sprintf("; a process plays the wire, and one packet in a hundred left it later than %v after its time", late.Round(100*time.Nanosecond))
+		}
+		warnings = append(warnings, Warning{Code: "wire-below-rate", Arm: f.Arm, Workload: f.Workload, Message: message})
+	}
+	return warnings
+}
+
+// allows gives the lowest rate of a path's wires, and what of it a stream can carry beside headers, in both directions together where it
+// flows both ways. It is 0 where nothing limits it, or where less is to be expected.
+func allows(l experiment.Lab, w experiment.Workload) (rate, allowed float64) {
+	var delay time.Duration
+	tunnels := 0
+	for _, element := range l.Path {
+		switch element.Kind {
+		case experiment.Wire:
+			if element.Loss > 0 {
+				return 0, 0
+			}
+			delay += element.Delay
+			if element.Rate > 0 && (rate == 0 || element.Rate < rate) {
+				rate = element.Rate
+			}
+		case experiment.VTEP:
+			tunnels = vxlanBytes
+		}
+	}
+	if rate == 0 || rate/8*2*delay.Seconds() > float64(fittingWindow*max(1, w.Connections)) {
+		return 0, 0
+	}
+	headers := map[string]int{"tcp4": tcp4Headers, "tcp6": tcp6Headers, "udp4": udp4Headers, "udp6": udp6Headers}[fmt.Sprint(w.Protocol, max(4, w.IP))]
+	payload := l.MTU - tunnels - headers
+	if headers == 0 || payload <= 0 {
+		return 0, 0
+	}
+	if w.Protocol == experiment.UDP && w.Message > 0 {
+		payload = min(payload, w.Message)
+	}
+	allowed = rate * float64(payload) / float64(payload+headers+tunnels+ethernetBytes)
+	if w.Direction == experiment.Both {
+		allowed *= 2
+	}
+	return rate, allowed
+}

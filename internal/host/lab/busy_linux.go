@@ -1,0 +1,95 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The shares from which it is looked twice, and how long for: the load average is an average over a minute, in which what kept
+// the machine busy may have ended.
+const (
+	suspiciousLoad     = 0.1
+	suspiciousPressure = 0.01
+	busySample         = 200 * time.Millisecond
+)
+
+// ReadLoad says how busy the machine's CPUs are with other programs. It takes 200 ms where the load average, or pressure, says that they
+// may be, and next to nothing else. It is false where the kernel does not say.
+func ReadLoad(ctx context.Context) (Load, bool) {
+	cpus, err := allowedCPUs()
+	if err != nil {
+		return Load{}, false
+	}
+	average, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return Load{}, false
+	}
+	load, ok := parseLoad(average)
+	if !ok {
+		return Load{}, false
+	}
+	load.CPUs = len(cpus)
+	if pressure, err := os.ReadFile("/proc/pressure/cpu"); err == nil {
+		_, load.Pressure, _ = parsePressure(pressure)
+	}
+	if load.Average < suspiciousLoad*float64(load.CPUs) && load.Pressure < suspiciousPressure && load.Running <= 1 {
+		return load, true
+	}
+	before, started, ok := idleTime(cpus)
+	if !ok {
+		return Load{}, false
+	}
+	timer := time.NewTimer(busySample)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return Load{}, false
+	case <-timer.C:
+	}
+	after, ended, ok := idleTime(cpus)
+	if !ok {
+		return Load{}, false
+	}
+	load.Busy = min(1, max(0, 1-float64(after-before)/float64(ended.Sub(started))/float64(len(cpus))))
+	return load, true
+}
+
+// idleTime adds up how long the CPUs had nothing to do since the machine started.
+func idleTime(cpus []int) (idle time.Duration, at time.Time, ok bool) {
+	stat, err := os.ReadFile("/proc/stat")
+	at = time.Now()
+	if err != nil {
+		return 0, at, false
+	}
+	all, err := parseCPUTimes(stat)
+	if err != nil {
+		return 0, at, false
+	}
+	for _, c := range cpus {
+		times, there := all[c]
+		if !there {
+			return 0, at, false
+		}
+		idle += times.idle + times.stolen
+	}
+	return idle, at, true
+}
+
+// parseLoad reads "0.44 1.21 0.67 2/317 26486" (proc(5)): the load average over a minute, and how many threads can run now.
+func parseLoad(loadavg []byte) (Load, bool) {
+	fields := bytes.Fields(loadavg)
+	if len(fields) < 4 {
+		return Load{}, false
+	}
+	average, err := strconv.ParseFloat(string(fields[0]), 64)
+	running, _, _ := strings.Cut(string(fields[3]), "/")
+	now, nowErr := strconv.Atoi(running)
+	if err != nil || nowErr != nil {
+		return Load{}, false
+	}
+	return Load{Average: average, Running: now}, true
+}
