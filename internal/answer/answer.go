@@ -55,6 +55,8 @@ type Figure struct {
 	Median   float64  `json:"median"`
 	Interval Interval `json:"interval"`
 	Trials   int      `json:"trials"`
+	// Caution says what spoiled the figure: a wire that was late, or did not carry its rate.
+	Caution string `json:"caution,omitempty"`
 }
 
 // Quantity is which number of a trial is meant.

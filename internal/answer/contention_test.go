@@ -99,7 +99,11 @@ func TestWireBelowRate(t *testing.T) {
 		"UDP at a rate":     {wire, experiment.Workload{Protocol: experiment.UDP, IP: 4, Rate: 20e6}, 20e6, 20e6, ""},
 		"beside background": {wire, experiment.Workload{Protocol: experiment.TCP, IP: 4, Background: &experiment.Workload{}}, 20e6, 20e6, ""},
 	} {
-		w := warned(rated(c.element, c.workload, c.carried, c.first, map[string]string{result.FactWireLatenessP99: "2.1ms"}), "wire-below-rate")
+		a := rated(c.element, c.workload, c.carried, c.first, map[string]string{result.FactWireLatenessP99: "2.1ms"})
+		w := warned(a, "wire-below-rate")
+		if cautious := a.Arms[0].Caution; (cautious != "") != (c.want != "") {
+			t.Errorf("%s: beside the figure stands %q", name, cautious)
+		}
 		if (w != nil) != (c.want != "") || w != nil && (!strings.Contains(w.Message, c.want) || !strings.Contains(w.Message, "2.1ms") || w.Arm != "a") {
 			t.Errorf("%s: %+v, want %q", name, w, c.want)
 		}

@@ -14,10 +14,11 @@ import (
 const worthOfFigure = 0.05
 
 // lateWires warns of times that contain the lateness of a user-space wire: at the median twice that of a packet, because a round trip
-// crosses the wire twice, and at p99 once that of a packet, because it is rare that both are late.
+// crosses the wire twice, and at p99 once that of a packet, because it is rare that both are late. It
+// leaves a caution at each such figure.
 func lateWires(in Input, figures []Figure) []Warning {
 	var warnings []Warning
-	for _, f := range figures {
+	for i, f := range figures {
 		if f.Unit != result.Seconds || f.Scope != "" || !(f.Median > 0) {
 			continue
 		}
@@ -34,6 +35,7 @@ func lateWires(in Input, figures []Figure) []Warning {
 		if crossings == 1 {
 			what = "one packet in a hundred left it later"
 		}
+		figures[i].Caution = fmt.Sprintf("contains the wire's lateness, %v", late.Round(100*time.Nanosecond))
 		warnings = append(warnings, Warning{Code: "user-space-wire", Arm: f.Arm, Workload: f.Workload, Message: fmt.Sprintf(
 			"%s of %s contains the wire's own lateness: %s than %v after its time (median over %d trials); a process plays the wire",
 			f.Name(), result.Amount(f.Median, f.Unit), what, late.Round(100*time.Nanosecond), len(trials))})
@@ -75,10 +77,11 @@ const (
 )
 
 // belowRate warns of streams that carried clearly less than the wires of their arm allow. Where a wire loses packets, or the window of a
-// connection does not fill the path, or something else runs beside, less is what is to be expected, and nothing is said.
+// connection does not fill the path, or something else runs beside, less is what is to be expected, and nothing is said. It leaves a caution
+// at each such figure.
 func belowRate(in Input, figures []Figure) []Warning {
 	var warnings []Warning
-	for _, f := range figures {
+	for i, f := range figures {
 		if f.Metric != result.Goodput || f.Scope != "" {
 			continue
 		}
@@ -104,6 +107,7 @@ func belowRate(in Input, figures []Figure) []Warning {
 		if late, ok := medianDuration(trials, result.FactWireLatenessP99); ok {
 			message += fmt.Sprintf("; a process plays the wire, and one packet in a hundred left it later than %v after its time", late.Round(100*time.Nanosecond))
 		}
+		figures[i].Caution = fmt.Sprintf("%d of %d trials below the wire's %s", below, len(trials), result.Amount(allowed, result.BitsPerSecond))
 		warnings = append(warnings, Warning{Code: "wire-below-rate", Arm: f.Arm, Workload: f.Workload, Message: message})
 	}
 	return warnings

@@ -93,6 +93,9 @@ func caption(workload string, q answer.Quantity, s result.Scale) string {
 	return text
 }
 
+// trialsColumn is which column of an arm's row holds its number of trials, from 0.
+const trialsColumn = 3
+
 func armSection(a answer.Answer) section {
 	out := section{title: "Arms: median over trials"}
 	for _, figures := range runsOf(a.Arms, func(f answer.Figure) string { return f.Workload + "\x00" + f.Name() }) {
@@ -106,6 +109,7 @@ func armSection(a answer.Answer) section {
 		for _, f := range figures {
 			t.marks = append(t.marks, &mark{at: f.Median, interval: f.Interval})
 			t.add(armLabel(f), s.Number(f.Median), bounds(f.Interval, s.Number), strconv.Itoa(f.Trials))
+			t.note(trialsColumn, ": ", printable(f.Caution))
 		}
 		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})
 	}
