@@ -71,6 +71,11 @@ func (s *stage) CoreToCore(client, server []int) (time.Duration, bool) {
 	return s.lab.CoreToCore(client, server)
 }
 
+// Watch looks at what happens beside a trial.
+func (s *stage) Watch(arm string, client, server []int) (end func() host.Ground) {
+	return s.lab.Watch(arm, client, server)
+}
+
 // newTools lists the programs that the rows need. Bulk transfers are metered.
 func newTools() *tool.Registry {
 	var secret [16]byte

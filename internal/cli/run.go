@@ -175,6 +175,7 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	if o.dryRun {
 		return errors.Join(a.printPlan(s), dir.Close())
 	}
+	s.load = loadBefore(m.Hosts, s.load, len(e.Slots())-len(done))
 	s.progress.before(trials)
 	if err := dir.Update(func(m *rundir.Manifest) { m.State = rundir.Running }); err != nil {
 		return errors.Join(err, dir.Close())

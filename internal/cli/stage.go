@@ -95,9 +95,21 @@ func machineLoad(ctx context.Context, p *progress) *lab.Load {
 		return nil
 	}
 	if load.Busy >= busyBefore {
-		p.note("warning: %s", busyText(load))
+		p.step("warning: %s", busyText(load)) // the answer says it too, whatever the mode
 	}
 	return &load
+}
+
+// loadBefore is the load that a resumed run keeps: that of its beginning where nothing is left to measure, else the busier of the two.
+func loadBefore(hosts json.RawMessage, now *lab.Load, left int) *lab.Load {
+	var record labRecord
+	if len(hosts) == 0 || json.Unmarshal(hosts, &record) != nil || record.Before == nil {
+		return now
+	}
+	if left <= 0 || now == nil || record.Before.Busy > now.Busy {
+		return record.Before
+	}
+	return now
 }
 
 func busyText(l lab.Load) string {
