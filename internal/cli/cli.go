@@ -43,6 +43,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := a.rootCommand()
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, args, err) })
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -72,16 +73,15 @@ func (a *app) rootCommand() *cobra.Command {
 by how much, how surely, and which layer it comes from.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          usageArgs(cobra.NoArgs),
+		Args:          suggestVerb,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
-	})
 	root.AddCommand(
+		a.initCommand(),
+		a.validateCommand(),
 		a.runCommand(),
 		a.reportCommand(),
 		a.compareCommand(),
@@ -96,5 +96,6 @@ by how much, how surely, and which layer it comes from.`,
 		a.absentCommand(),
 	)
 	root.AddCommand(a.labCommands()...)
+	a.complete(root)
 	return root
 }

@@ -37,7 +37,7 @@ func (a *app) engineCommand() *cobra.Command {
 
 Both must know a secret. By hand: 'serve' prints one, to be given to the client in the environment variable
 ` + secretVariable + `. It is never given on the command line, where others can see it.`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: suggestVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.engineServe(), a.engineRR(), a.engineCRR(), a.engineStream(), a.engineLoad(), a.engineSamples(), a.engineMessages())

@@ -1,0 +1,297 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"nearfar/internal/engine"
+	"nearfar/internal/experiment"
+	"nearfar/internal/export"
+	"nearfar/internal/gate"
+	"nearfar/internal/report"
+	"nearfar/internal/result"
+	"nearfar/internal/rundir"
+	"nearfar/internal/tool"
+)
+
+// What a shell offers at the Tab key. Completions never fail: where nothing can be read, nothing is offered.
+
+// maxCompleted bounds how many entries of a directory are looked at, and maxManifests how many runs are read for their names.
+const (
+	maxCompleted = 1000
+	maxManifests = 50
+)
+
+// complete says for all verbs what their flags and arguments can be.
+func (a *app) complete(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "engine" {
+			for _, mode := range cmd.Commands() {
+				completeFlags(mode, engineWords())
+				mode.ValidArgsFunction = cobra.NoFileCompletions
+			}
+		}
+		completeFlags(cmd, verbWords(cmd.Name()))
+		if arguments, ok := verbArguments()[cmd.Name()]; ok {
+			cmd.ValidArgsFunction = arguments
+		}
+	}
+}
+
+// completeFlags registers the words of those flags that the command has.
+func completeFlags(cmd *cobra.Command, words map[string]cobra.CompletionFunc) {
+	for name, complete := range words {
+		if cmd.Flags().Lookup(name) != nil {
+			// It fails where the flag is not there, or has its words already.
+			_ = cmd.RegisterFlagCompletionFunc(name, complete)
+		}
+	}
+}
+
+// fixed offers words, and no files.
+func fixed(words ...string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, begins string) ([]string, cobra.ShellCompDirective) {
+		var fit []string
+		for _, word := range words {
+			if strings.HasPrefix(word, begins) {
+				fit = append(fit, word)
+			}
+		}
+		return fit, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func directories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+func experimentFiles(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
+// formatWords are the forms that each verb can print.
+func formatWords() map[string][]string {
+	page := append(report.Formats(), formatHTML)
+	return map[string][]string{
+		"run": page, "report": append(slices.Clone(page), export.Formats()...), "import": page,
+		"compare": report.Formats(), "gate": gate.Formats(),
+		"history": report.HistoryFormats(), "validate": validateFormats(), "schema": {"json", "markdown"},
+	}
+}
+
+// verbWords are the words of a verb's flags.
+func verbWords(verb string) map[string]cobra.CompletionFunc {
+	words := map[string]cobra.CompletionFunc{
+		"format": fixed(formatWords()[verb]...), "progress": fixed(progressModes()...), "resume": runDirectories,
+		"out": directories, "tool": fixed(tool.Formats()...), "inconclusive": fixed("pass", "fail"),
+	}
+	if verb == "history" {
+		words["arm"] = declaredNames(func(e *experiment.Experiment) (names []string) {
+			for _, arm := range e.Arms {
+				names = append(names, arm.Name)
+			}
+			return names
+		})
+		words["workload"] = declaredNames(func(e *experiment.Experiment) (names []string) {
+			for _, w := range e.Workloads {
+				names = append(names, w.Name)
+			}
+			return names
+		})
+		words["experiment"] = declaredNames(func(e *experiment.Experiment) []string { return []string{e.Name} })
+		words["metric"] = fixed(metricWords()...)
+	}
+	return words
+}
+
+// metricWords are the metrics with the statistics that are asked for most.
+func metricWords() []string {
+	var words []string
+	for _, metric := range []string{"rtt", "response_time", "service_time", "connect_time"} {
+		for _, stat := range []string{"mean", "p50", "p90", "p99", "p99.9"} {
+			words = append(words, metric+"."+stat)
+		}
+	}
+	for _, metric := range []string{"goodput", "transaction_rate", "message_rate", "loss", "retransmits"} {
+		if _, known := result.UnitOf(metric); known {
+			words = append(words, metric)
+		}
+	}
+	return words
+}
+
+// engineWords are the words of the flags of the engine's modes.
+func engineWords() map[string]cobra.CompletionFunc {
+	return map[string]cobra.CompletionFunc{
+		"format": fixed("text", "json"), "protocol": fixed(engine.TCP, engine.UDP), "direction": fixed(engine.Upload, engine.Download, engine.Both),
+		"wait":     fixed(engine.WaitBlock, engine.WaitBusyPoll, engine.WaitEpoll, engine.WaitSpin),
+		"arrivals": fixed(experiment.ConstantArrivals, experiment.PoissonArrivals),
+	}
+}
+
+// verbArguments are what the arguments of a verb can be.
+func verbArguments() map[string]cobra.CompletionFunc {
+	return map[string]cobra.CompletionFunc{
+		"run": experimentFiles,
+		"validate": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+		"init":    templateArguments,
+		"report":  otherRuns,
+		"compare": sideArguments, "gate": sideArguments,
+		"serve": oneDirectory, "history": oneDirectory,
+		"schema": cobra.NoFileCompletions, "doctor": cobra.NoFileCompletions, "version": cobra.NoFileCompletions,
+	}
+}
+
+func oneDirectory(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+func templateArguments(cmd *cobra.Command, args []string, begins string) ([]string, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		var words []string
+		for _, t := range templateList() {
+			words = append(words, cobra.CompletionWithDesc(t.name, t.about))
+		}
+		return fixed(words...)(cmd, args, begins)
+	case 1:
+		return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// runDirectories offers the runs whose path begins as given; without any, directories in which runs may be.
+func runDirectories(_ *cobra.Command, _ []string, begins string) ([]string, cobra.ShellCompDirective) {
+	runs := runsThatBegin(begins)
+	if len(runs) == 0 {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	}
+	return runs, cobra.ShellCompDirectiveNoFileComp
+}
+
+// otherRuns offers the runs that are not among the arguments yet.
+func otherRuns(cmd *cobra.Command, args []string, begins string) ([]string, cobra.ShellCompDirective) {
+	runs, directive := runDirectories(cmd, args, begins)
+	return slices.DeleteFunc(runs, func(run string) bool { return slices.Contains(args, run) }), directive
+}
+
+// sideArguments offers runs. Where only one is left, its arms are offered beside it: RUN:ARM. Files are sides too, so the shell
+// offers those where no run begins so.
+func sideArguments(_ *cobra.Command, args []string, begins string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 1 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	run, arm, named := begins, "", false
+	if at := strings.LastIndex(begins, ":"); at >= 0 && isRun(begins[:at]) {
+		run, arm, named = begins[:at], begins[at+1:], true
+	}
+	runs := []string{run}
+	if !named {
+		runs = runsThatBegin(begins)
+	}
+	if len(runs) == 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	var words []string
+	if !named {
+		words = runs
+	}
+	if len(runs) == 1 {
+		if e := experimentOf(runs[0]); e != nil {
+			for _, known := range e.Arms {
+				if strings.HasPrefix(known.Name, arm) && plainWord(known.Name) {
+					words = append(words, runs[0]+":"+known.Name)
+				}
+			}
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+// runsThatBegin lists the run directories whose path begins as given. Where no directory is given, those in runs are meant too.
+func runsThatBegin(begins string) []string {
+	directory, name := filepath.Split(begins)
+	found := runsIn(directory, name)
+	if directory == "" {
+		inRuns := "runs" + string(filepath.Separator)
+		if strings.HasPrefix(inRuns, name) {
+			name = ""
+		}
+		found = append(found, runsIn(inRuns, name)...)
+	}
+	return found
+}
+
+// runsIn lists the run directories in a directory whose names begin as given, as they are written on a command line.
+func runsIn(directory, begins string) []string {
+	f, err := os.Open(filepath.Clean(directory))
+	if err != nil {
+		return nil
+	}
+	entries, _ := f.ReadDir(maxCompleted) // what there is suffices
+	_ = f.Close()                         // it was only read
+	var runs []string
+	for _, entry := range entries {
+		if path := directory + entry.Name(); strings.HasPrefix(entry.Name(), begins) && plainWord(path) && isRun(path) {
+			runs = append(runs, path)
+		}
+	}
+	slices.Sort(runs)
+	return runs
+}
+
+func isRun(path string) bool {
+	info, err := os.Stat(filepath.Join(path, "run.json"))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// declaredNames offers what the runs of the directory that history is asked about declare.
+func declaredNames(names func(*experiment.Experiment) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begins string) ([]string, cobra.ShellCompDirective) {
+		directory := "runs"
+		if len(args) > 0 {
+			directory = args[0]
+		}
+		runs := runsIn(strings.TrimRight(directory, `/\`)+string(filepath.Separator), "")
+		var words []string
+		for _, run := range runs[max(0, len(runs)-maxManifests):] { // their names begin with the time: the latest
+			e := experimentOf(run)
+			if e == nil {
+				continue
+			}
+			for _, name := range names(e) {
+				if plainWord(name) && !slices.Contains(words, name) {
+					words = append(words, name)
+				}
+			}
+		}
+		return fixed(words...)(cmd, args, begins)
+	}
+}
+
+// experimentOf reads what a run declares; nil where it cannot be read.
+func experimentOf(run string) *experiment.Experiment {
+	dir, err := rundir.Open(run)
+	if err != nil {
+		return nil
+	}
+	return dir.Manifest().Experiment
+}
+
+// plainWord says that a shell shows the word as it is: a tab would begin its description.
+func plainWord(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}

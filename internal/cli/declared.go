@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/runner"
+)
+
+// declared is what an experiment file declares, in short.
+type declared struct {
+	Name      string             `json:"name"`
+	Question  string             `json:"question"`
+	Baseline  string             `json:"baseline"`
+	Arms      []declaredArm      `json:"arms"`
+	Workloads []declaredWorkload `json:"workloads"`
+	Blocks    int                `json:"blocks"`
+	// Seed is 0 where it is drawn.
+	Seed uint64 `json:"seed"`
+	// Comparisons is how many pairs of an arm and a workload are compared with the baseline.
+	Comparisons int `json:"comparisons"`
+	Trials      int `json:"trials"`
+	// Seconds is about how long the trials take together.
+	Seconds float64 `json:"estimated_seconds"`
+}
+
+type declaredArm struct {
+	Name   string         `json:"name"`
+	Path   []string       `json:"path"`
+	Layers map[string]int `json:"layers"`
+}
+
+type declaredWorkload struct {
+	Name     string `json:"name"`
+	Tool     string `json:"tool"`
+	Mode     string `json:"mode"`
+	Protocol string `json:"protocol"`
+	Optional bool   `json:"optional"`
+	// Seconds is about how long one trial takes.
+	Seconds float64 `json:"estimated_seconds"`
+}
+
+// declare puts together what an experiment declares. The error says what the tools cannot do.
+func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
+	d := &declared{
+		Name: e.Name, Question: e.Question, Baseline: e.Baseline, Blocks: e.Schedule.Blocks, Seed: e.Schedule.Seed,
+		Comparisons: (len(e.Arms) - 1) * len(e.Workloads), Trials: len(e.Arms) * len(e.Workloads) * e.Schedule.Blocks,
+	}
+	for _, a := range e.Arms {
+		arm := declaredArm{Name: a.Name, Path: []string{}, Layers: a.Layers}
+		if a.Lab != nil {
+			for _, element := range a.Lab.Path {
+				arm.Path = append(arm.Path, elementText(element))
+			}
+		}
+		d.Arms = append(d.Arms, arm)
+	}
+	var mistakes []error
+	for _, w := range e.Workloads {
+		takes, err := runner.Takes(w, tools)
+		if err != nil {
+			mistakes = append(mistakes, fmt.Errorf("workload %s: %w", w.Name, err))
+			continue
+		}
+		d.Workloads = append(d.Workloads, declaredWorkload{w.Name, w.Tool, w.Mode, w.Protocol, w.Optional, takes.Seconds()})
+		d.Seconds += takes.Seconds() * float64(len(e.Arms)*e.Schedule.Blocks)
+	}
+	return d, errors.Join(mistakes...)
+}
+
+// elementText writes an element of a path as people say it: firewall with 100 rules.
+func elementText(e experiment.Element) string {
+	var with []string
+	if e.Kind == experiment.Firewall {
+		with = append(with, strconv.Itoa(e.Rules)+" rules")
+	}
+	if e.Delay > 0 {
+		with = append(with, e.Delay.String()+" each way")
+	}
+	if e.Rate > 0 {
+		with = append(with, strconv.FormatFloat(e.Rate/1e6, 'g', 6, 64)+" Mbit/s")
+	}
+	if e.Loss > 0 {
+		with = append(with, strconv.FormatFloat(100*e.Loss, 'g', 4, 64)+" % loss")
+	}
+	if len(with) == 0 {
+		return e.Kind
+	}
+	return e.Kind + " (" + strings.Join(with, ", ") + ")"
+}
+
+// text is the declaration for people.
+func (d *declared) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s is valid", d.Name)
+	if d.Question != "" {
+		fmt.Fprintf(&b, ": %s", strings.ReplaceAll(d.Question, "\n", " "))
+	}
+	b.WriteString("\n\nArms\n")
+	width := 0
+	for _, a := range d.Arms {
+		width = max(width, len(a.Name))
+	}
+	for _, w := range d.Workloads {
+		width = max(width, len(w.Name))
+	}
+	for _, a := range d.Arms {
+		line := strings.Join(a.Path, ", ")
+		if line == "" {
+			line = layersText(a.Layers)
+		}
+		if a.Name == d.Baseline && len(d.Arms) > 1 {
+			line += " (baseline)"
+		}
+		fmt.Fprintf(&b, "  %-*s  %s\n", width, a.Name, line)
+	}
+	b.WriteString("\nWorkloads\n")
+	for _, w := range d.Workloads {
+		optional := ""
+		if w.Optional {
+			optional = ", left out where the tool is missing"
+		}
+		fmt.Fprintf(&b, "  %-*s  %s %s %s, %v a trial%s\n", width, w.Name, w.Tool, w.Mode, w.Protocol, seconds(w.Seconds, time.Millisecond), optional)
+	}
+	fmt.Fprintf(&b, "\n%s x %s x %s = %s, about %v\n", counted(d.Blocks, "block"), counted(len(d.Arms), "arm"),
+		counted(len(d.Workloads), "workload"), counted(d.Trials, "trial"), seconds(d.Seconds, time.Second))
+	if d.Comparisons == 0 {
+		b.WriteString("One arm: it is measured, and compared with nothing.\n")
+	} else {
+		fmt.Fprintf(&b, "%s with %s\n", counted(d.Comparisons, "comparison"), d.Baseline)
+	}
+	return b.String()
+}
+
+// layersText lists the layers of an arm: 1 router, 2 vtep.
+func layersText(layers map[string]int) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(layers)) {
+		all = append(all, fmt.Sprintf("%d %s", layers[name], name))
+	}
+	return strings.Join(all, ", ")
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func seconds(s float64, to time.Duration) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(to)
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"bytes"
+	"path"
+	"strings"
+	"testing"
+
+	"nearfar/internal/experiment"
+)
+
+// Every template is a valid experiment whose name is the template's, says how to go on, and is listed.
+func TestTemplates(t *testing.T) {
+	files, err := templates.ReadDir("templates")
+	if err != nil || len(files) != len(templateList()) {
+		t.Errorf("%d files, %d templates (%v)", len(files), len(templateList()), err)
+	}
+	var help bytes.Buffer
+	if code := Main([]string{"init", "--help"}, strings.NewReader(""), &help, &help); code != exitDone {
+		t.Fatalf("exit code %d\n%s", code, help.String())
+	}
+	for _, template := range templateList() {
+		text, err := templateText(template.name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		e, err := experiment.Parse(path.Join("templates", template.name+".yaml"), text)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if e.Name != template.name {
+			t.Errorf("%s: the experiment is called %s", template.name, e.Name)
+		}
+		if !strings.HasPrefix(string(text), "# ") || !strings.Contains(string(text), "nearfar run FILE") || !strings.Contains(string(text), "nearfar validate FILE") {
+			t.Errorf("%s does not say how to go on", template.name)
+		}
+		if !strings.Contains(help.String(), template.about) {
+			t.Errorf("%s is not in the help", template.name)
+		}
+		d, err := declare(e, newTools(""))
+		if err != nil || d.Seconds < 10 || d.Seconds > 300 {
+			t.Errorf("%s takes %v s (%v), want some minutes at most", template.name, d.Seconds, err)
+		}
+	}
+}
+
+// What a template has in comments as another choice is right too: without the "# " it is read.
+func TestTemplateChoices(t *testing.T) {
+	for _, template := range templateList() {
+		text, err := templateText(template.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		choices := 0
+		var lines []string
+		for line := range strings.Lines(string(text)) {
+			uncommented, isChoice := strings.CutPrefix(line, "  # ")
+			if isChoice && (strings.HasPrefix(uncommented, "- {") || strings.Contains(uncommented, ": {lab:")) {
+				choices++
+				line = "  " + uncommented
+			}
+			lines = append(lines, line)
+		}
+		e, err := experiment.Parse(template.name, []byte(strings.Join(lines, "")))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if choices == 0 {
+			t.Errorf("%s offers no choice", template.name)
+		}
+		if _, err := declare(e, newTools("")); err != nil {
+			t.Errorf("%s: %v", template.name, err)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package runner
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+	"nearfar/internal/tool"
+)
+
+// Takes is about how long one trial of the workload takes, as far as that can be known without hosts. The error says what the
+// workload's tool cannot do.
+func Takes(w experiment.Workload, tools Tools) (time.Duration, error) {
+	// Plans need an address; these two are for documentation (RFC 5737, RFC 3849).
+	server := host.Endpoint{Name: "the server", Address: netip.AddrFrom4([4]byte{192, 0, 2, 1}), Address6: netip.MustParseAddr("2001:db8::1")}
+	t, ok := tools.Lookup(w.Tool)
+	if !ok {
+		return 0, fmt.Errorf("unknown tool %q", w.Tool)
+	}
+	plan, err := t.Plan(w, server)
+	if err != nil {
+		return 0, err
+	}
+	takes := plan.Expected + overhead
+	if w.Background == nil {
+		return takes, nil
+	}
+	beside, _ := tools.Lookup(w.Background.Tool)
+	companion, ok := beside.(tool.Companion)
+	if !ok {
+		return 0, fmt.Errorf("the background: %s cannot run beside another workload", w.Background.Tool)
+	}
+	limits := DefaultLimits()
+	behind, err := companion.PlanBackground(*w.Background, server, plan.Expected+limits.Patience+limits.Ready)
+	if err != nil {
+		return 0, fmt.Errorf("the background: %w", err)
+	}
+	return takes + behind.Expected + overhead, nil
+}
