@@ -1,32 +1,29 @@
 package history
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 )
 
-// Change points are found by binary segmentation with a rank test. For each place where a stretch of runs can be cut in two, the
-// rank sum of the first part is compared with what chance gives (Wilcoxon, Individual Comparisons by Ranking Methods,
-// Biometrics Bulletin 1, 1945); the cut with the largest standardised deviation is the candidate, as in Pettitt, A
-// Non-Parametric Approach to the Change-Point Problem, Applied Statistics 28, 1979. Its p-value comes from putting the runs into
-// random orders and looking for the best cut in each (Good, Permutation, Parametric and Bootstrap Tests of Hypotheses, 3rd ed.
-// 2005): it is exact whatever the distribution, with ties too, and it allows for the choice among all cuts. Where there is a
-// change, both parts are searched in the same way, each at half the level: so the levels of the stretches without a change
-// never add up to more than the whole one. A cut that was found while others were still unknown can stand a few runs beside its
-// place, which then looks like a change of its own; so each is looked for again between its neighbours, moved, or dropped.
+// Change points are found by segmentation with a rank test. For each place where a stretch of runs can be cut in two, and for
+// each segment that has runs on both sides, it is asked how far its rank sum deviates from what chance gives; the cut, or the
+// pair of cuts, that stands out most is the candidate (see scanner). Single cuts alone do not see what goes up and comes down
+// again: both halves then hold some of either level. The candidate's p-value comes from putting the runs into random orders and
+// looking for the best split in each (Good, Permutation, Parametric and Bootstrap Tests of Hypotheses, 3rd ed. 2005): it is exact
+// whatever the distribution, with ties too, and it allows for the choice among all cuts and all pairs. Where there is a change,
+// the parts are searched in the same way, the level divided among them: so the levels of the stretches without a change never add
+// up to more than the whole one. A cut that was found while others were still unknown can stand a few runs beside its place, which
+// then looks like a change of its own; so each is looked for again between its neighbours, moved, or dropped.
 
-const (
-	// permutations is how many random orders are looked at. With the series itself they make 2,000.
-	permutations = 1999
-	// minSegment is the fewest runs on either side of a change.
-	minSegment = 2
-)
+// permutations is how many random orders are looked at. With the series itself they make 2,000.
+const permutations = 1999
 
 // cut is where a series moves: before the value of that index.
 type cut struct {
 	at            int
 	pValue, level float64
+	// paired says that this cut and the next were found together, as the ends of a segment.
+	paired bool
 }
 
 // findCuts finds all changes of a series. The level is the probability of any false one. The result is always the same for
@@ -35,13 +32,16 @@ func findCuts(values []float64, level float64) []cut {
 	var cuts []cut
 	var search func(from, to int, level float64)
 	search = func(from, to int, level float64) {
-		c, ok := findCut(values, from, to, level)
-		if !ok {
-			return
+		found := findSplit(values, from, to, level, true)
+		share := level / float64(len(found)+1)
+		for _, c := range found {
+			search(from, c.at, share)
+			cuts = append(cuts, c)
+			from = c.at
 		}
-		search(from, c.at, level/2)
-		cuts = append(cuts, c)
-		search(c.at, to, level/2)
+		if len(found) > 0 {
+			search(from, to, share)
+		}
 	}
 	search(0, len(values), level)
 	return settle(values, cuts)
@@ -55,22 +55,12 @@ func settle(values []float64, cuts []cut) []cut {
 	for range maxRounds {
 		moved := false
 		for i := 0; i < len(cuts); i++ {
-			from, to := 0, len(values)
-			if i > 0 {
-				from = cuts[i-1].at
-			}
-			if i+1 < len(cuts) {
-				to = cuts[i+1].at
-			}
-			c, ok := findCut(values, from, to, cuts[i].level)
-			if !ok {
-				cuts = slices.Delete(cuts, i, i+1)
-				i--
+			again, of := settleOne(values, cuts, i)
+			if len(again) < of || again[0].at != cuts[i].at {
 				moved = true
-				continue
 			}
-			moved = moved || c.at != cuts[i].at
-			cuts[i] = c
+			cuts = slices.Replace(cuts, i, i+of, again...)
+			i += len(again) - 1
 		}
 		if !moved {
 			break
@@ -79,78 +69,73 @@ func settle(values []float64, cuts []cut) []cut {
 	return cuts
 }
 
-// findCut finds the change that stands out most in a stretch of the values, if its p-value is at most the level.
-func findCut(values []float64, from, to int, level float64) (cut, bool) {
+// settleOne looks for the cut of that index between its neighbours. A segment of a few runs may stand out from both sides
+// and from neither alone: then the pair is looked for again. It gives what takes the place of how many cuts.
+func settleOne(values []float64, cuts []cut, i int) (again []cut, of int) {
+	end := func(j int) int { // of the stretch before the cut of index j
+		if j < len(cuts) {
+			return cuts[j].at
+		}
+		return len(values)
+	}
+	from := 0
+	if i > 0 {
+		from = cuts[i-1].at
+	}
+	c := cuts[i]
+	if again = findSplit(values, from, end(i+1), c.level, false); len(again) > 0 {
+		again[0].paired = c.paired
+		return again, 1
+	}
+	if c.paired && i+1 < len(cuts) {
+		if again = findSplit(values, from, end(i+2), c.level, true); len(again) == 2 {
+			return again, 2
+		}
+	}
+	return nil, 1
+}
+
+// findSplit finds the change that stands out most in a stretch of the values, if its p-value is at most the level: one cut or,
+// where pairs are looked for too, the two ends of a segment. It gives none where there is no such change.
+func findSplit(values []float64, from, to int, level float64, pairs bool) []cut {
 	n := to - from
 	if n < fewestRuns(level) {
-		return cut{}, false
+		return nil
 	}
-	ranks := midranks(values[from:to])
-	at, observed := bestCut(ranks)
-	if observed == 0 {
-		return cut{}, false
+	scores := rankScores(values[from:to])
+	c := newScanner(n)
+	best := c.bestSingle
+	if pairs {
+		best = c.best
+	}
+	observed := best(scores)
+	if observed.score == 0 {
+		return nil
+	}
+	place := observed
+	if observed.second > 0 {
+		place = c.refine(observed)
 	}
 	// Beyond so many orders as good as this one, the p-value is above the level.
 	most := int(level*(permutations+1)) - 1
 	r := rand.New(rand.NewPCG(20261121, uint64(n)))
 	asGood := 0
 	for range permutations {
-		r.Shuffle(n, func(i, j int) { ranks[i], ranks[j] = ranks[j], ranks[i] })
-		// The order of additions differs, so that equal sums may differ in their last bits.
-		if _, z := bestCut(ranks); z >= observed*(1-1e-12) {
+		r.Shuffle(n, func(i, j int) { scores[i], scores[j] = scores[j], scores[i] })
+		if best(scores).score >= observed.score {
 			if asGood++; asGood > most {
-				return cut{}, false
+				return nil
 			}
 		}
 	}
 	p := float64(asGood+1) / (permutations + 1)
-	return cut{from + at, p, level}, p <= level
-}
-
-// bestCut gives the cut whose rank sum deviates most from what chance gives, in standard deviations.
-func bestCut(ranks []float64) (at int, best float64) {
-	n := float64(len(ranks))
-	sum := 0.0
-	for i, rank := range ranks[:len(ranks)-minSegment] {
-		sum += rank
-		k := float64(i + 1)
-		if i+1 < minSegment {
-			continue
-		}
-		if z := math.Abs(sum-k*(n+1)/2) / math.Sqrt(k*(n-k)*(n+1)/12); z > best {
-			at, best = i+1, z
-		}
+	if p > level {
+		return nil
 	}
-	return at, best
-}
-
-// midranks ranks values from 1; equal ones share the mean of their ranks.
-func midranks(values []float64) []float64 {
-	order := make([]int, len(values))
-	for i := range order {
-		order[i] = i
+	if place.second == 0 {
+		return []cut{{at: from + place.first, pValue: p, level: level}}
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		switch {
-		case values[a] < values[b]:
-			return -1
-		case values[a] > values[b]:
-			return 1
-		}
-		return 0
-	})
-	ranks := make([]float64, len(values))
-	for i := 0; i < len(order); {
-		j := i
-		for j < len(order) && values[order[j]] == values[order[i]] {
-			j++
-		}
-		for _, k := range order[i:j] {
-			ranks[k] = float64(i+1+j) / 2
-		}
-		i = j
-	}
-	return ranks
+	return []cut{{at: from + place.first, pValue: p, level: level, paired: true}, {at: from + place.second, pValue: p, level: level}}
 }
 
 // fewestRuns is how many runs it takes for a change to be found at all at the level: from there on, halves that do not

@@ -2,8 +2,11 @@ package history
 
 import (
 	"math"
+	"math/bits"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -41,7 +44,7 @@ func atMost(t *testing.T, what string, got, of int, p float64) {
 
 // TestFalseAlarms: runs of one level are marked in at most 5 of 100 series, however their noise is shaped.
 func TestFalseAlarms(t *testing.T) {
-	const series = 300
+	series := simulated(t, 300)
 	r := rand.New(rand.NewPCG(30, 1))
 	for _, noise := range noises {
 		for _, n := range []int{8, 10, 20, 50, 100} {
@@ -62,7 +65,7 @@ func TestFalseAlarms(t *testing.T) {
 
 // TestFalseAlarmsOfATable: with 24 series side by side, at most 5 of 100 tables hold any mark.
 func TestFalseAlarmsOfATable(t *testing.T) {
-	const tables = 200
+	tables := simulated(t, 200)
 	r := rand.New(rand.NewPCG(30, 2))
 	marked := 0
 	for range tables {
@@ -102,7 +105,7 @@ func TestShortSeriesCostNothing(t *testing.T) {
 // TestSpreadThatChanges: orders are no longer as likely as each other where runs scatter three times as much from the middle on,
 // around the same level. They are marked about twice as often.
 func TestSpreadThatChanges(t *testing.T) {
-	const series = 300
+	series := simulated(t, 300)
 	r := rand.New(rand.NewPCG(30, 5))
 	for _, n := range []int{20, 50} {
 		marked := 0
@@ -124,7 +127,7 @@ func TestSpreadThatChanges(t *testing.T) {
 
 // TestPower: a change of 2 or 3 standard deviations of the runs is found, and about where it is.
 func TestPower(t *testing.T) {
-	const series = 150
+	series := float64(simulated(t, 150))
 	r := rand.New(rand.NewPCG(30, 3))
 	for _, c := range []struct {
 		n, at       int
@@ -135,7 +138,7 @@ func TestPower(t *testing.T) {
 		{50, 45, 3, 0.95, 0.85}, {100, 50, 2, 0.95, 0.80}, {100, 95, 3, 0.90, 0.75},
 	} {
 		found, near := 0., 0.
-		for range series {
+		for range int(series) {
 			values := make([]float64, c.n)
 			for i := range values {
 				values[i] = r.NormFloat64()
@@ -160,10 +163,10 @@ func TestPower(t *testing.T) {
 
 // TestTwoChanges: a series may move and come back. Both changes are found where they are, and seldom anything else.
 func TestTwoChanges(t *testing.T) {
-	const series = 200
+	series := float64(simulated(t, 200))
 	r := rand.New(rand.NewPCG(30, 4))
 	right := 0.
-	for range series {
+	for range int(series) {
 		var values []float64
 		for i := range 60 {
 			v := 10 + 0.1*r.NormFloat64()
@@ -183,6 +186,128 @@ func TestTwoChanges(t *testing.T) {
 	t.Logf("exactly the two changes in %.2f", right/series)
 	if right/series < 0.88 {
 		t.Errorf("exactly the two changes in %.2f, want 0.88 or more", right/series)
+	}
+}
+
+// foundIn gives the share of series with any mark, and of those with marks at all these places and at most one run beside, and
+// nowhere else. The series have one level, but for a shift, in standard deviations, of the runs from on up to to.
+func foundIn(r *rand.Rand, series, n, from, to int, shift, level float64) (any, right float64) {
+	var want []int
+	for _, at := range []int{from, to} {
+		if at > 0 && at < n {
+			want = append(want, at)
+		}
+	}
+	for range series {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = r.NormFloat64()
+			if i >= from && i < to {
+				values[i] += shift
+			}
+		}
+		cuts := findCuts(values, level)
+		if len(cuts) > 0 {
+			any++
+		}
+		if slices.EqualFunc(cuts, want, func(c cut, at int) bool { return c.at >= at-1 && c.at <= at+1 }) {
+			right++
+		}
+	}
+	return any / float64(series), right / float64(series)
+}
+
+// simulated is how many series the tests of power look at. The figures in docs/history.md come from HISTORY_SERIES=1000.
+func simulated(t *testing.T, few int) int {
+	t.Helper()
+	if n, err := strconv.Atoi(os.Getenv("HISTORY_SERIES")); err == nil {
+		return n
+	}
+	return few
+}
+
+// TestUpAndDown: what goes up and comes down again is found, also where 14 series are looked at together.
+func TestUpAndDown(t *testing.T) {
+	r := rand.New(rand.NewPCG(30, 6))
+	for _, c := range []struct {
+		shift, together float64
+		from, to        int
+		least           float64 // how often it is found
+	}{
+		{2, 1, 20, 30, 0.70}, {3, 1, 20, 30, 0.95}, {10, 1, 20, 30, 0.99}, {30, 1, 20, 30, 0.99}, {10, 1, 30, 35, 0.99}, {10, 1, 30, 34, 0.99}, {10, 1, 30, 33, 0},
+		{2, 14, 20, 30, 0.35}, {3, 14, 20, 30, 0.90}, {10, 14, 20, 30, 0.99}, {30, 14, 20, 30, 0.99}, {10, 14, 30, 36, 0.95}, {10, 14, 30, 35, 0.80}, {10, 14, 30, 34, 0},
+	} {
+		series := simulated(t, 25)
+		any, right := foundIn(r, series, 60, c.from, c.to, c.shift, FamilyLevel/c.together)
+		t.Logf("%g series, runs %d to %d of 60 higher by %g: found in %.3f, both changes and nothing else in %.3f", c.together, c.from+1, c.to, c.shift, any, right)
+		if any < c.least {
+			t.Errorf("%g series, runs %d to %d of 60 higher by %g: found in %.3f, want %.2f", c.together, c.from+1, c.to, c.shift, any, c.least)
+		}
+	}
+}
+
+// TestLatestRuns: how many runs after a large change show it.
+func TestLatestRuns(t *testing.T) {
+	r := rand.New(rand.NewPCG(30, 7))
+	for _, c := range []struct {
+		together float64
+		n, after int
+		least    float64
+	}{
+		{1, 10, 3, 0}, {1, 20, 3, 0.95}, {1, 50, 3, 0.99}, {1, 100, 3, 0.99}, {1, 100, 2, 0},
+		{14, 20, 4, 0}, {14, 20, 5, 0}, {14, 30, 3, 0}, {14, 30, 4, 0.95}, {14, 50, 3, 0.80}, {14, 50, 4, 0.99}, {14, 100, 3, 0.97},
+	} {
+		series := simulated(t, 25)
+		any, right := foundIn(r, series, c.n, c.n-c.after, c.n, 10, FamilyLevel/c.together)
+		t.Logf("%g series of %d runs, %d of them after a change of 10: found in %.3f, the change and nothing else in %.3f", c.together, c.n, c.after, any, right)
+		if any < c.least {
+			t.Errorf("%g series of %d runs, %d of them after a change of 10: found in %.3f, want %.2f", c.together, c.n, c.after, any, c.least)
+		}
+	}
+}
+
+// TestSurprises: the probabilities of rank sums are those that counting all choices gives.
+func TestSurprises(t *testing.T) {
+	for _, n := range []int{4, 7, 10} {
+		for m := minSegment; m <= n/2; m++ {
+			atLeast := make([]float64, m*(n-m)+1)
+			all := 0.
+			for set := range 1 << n {
+				if bits.OnesCount(uint(set)) != m {
+					continue
+				}
+				all++
+				sum := 0
+				for i := range n {
+					if set>>i&1 == 1 {
+						sum += 2*i + 1 - n
+					}
+				}
+				for d := 0; d <= max(sum, -sum); d++ {
+					atLeast[d]++
+				}
+			}
+			got := surprises(n, m)
+			if len(got) != len(atLeast) {
+				t.Fatalf("%d of %d: %d values, want %d", m, n, len(got), len(atLeast))
+			}
+			for d := len(got) - 1; d >= 0; d -= 2 { // the others come with ties only
+				if want := -math.Log(atLeast[d] / all); math.Abs(got[d]-want) > 1e-9 {
+					t.Errorf("%d of %d, deviation %d: %g, want %g", m, n, d, got[d], want)
+				}
+			}
+		}
+	}
+	// From where on the normal distribution stands in, it is near.
+	exact, normal := surprises(100, fewRuns), newScanner(100)
+	for d := 0; d < 600; d += 100 {
+		z := float64(d) / math.Sqrt(fewRuns*float64(100-fewRuns)*101/3)
+		if math.Abs(exact[d]-normalSurprise(z)) > 0.1+0.1*exact[d] {
+			t.Errorf("deviation %d of %d: %g, normal %g", d, normal.n, exact[d], normalSurprise(z))
+		}
+	}
+	if a, b := normalSurprise(30), normalSurprise(30.001); math.Abs(b-a-0.03) > 0.01 || math.IsInf(normalSurprise(1e4), 0) {
+		t.Errorf("at 30 standard deviations %g, right behind %g", a, b)
 	}
 }
 
@@ -246,6 +371,35 @@ func BenchmarkFindCuts100(b *testing.B) {
 	values := make([]float64, 100)
 	for i := range values {
 		values[i] = r.NormFloat64() + float64(i/50)*3
+	}
+	for b.Loop() {
+		findCuts(values, FamilyLevel)
+	}
+}
+
+// BenchmarkMark24x200 is the largest table that is shown, each series with two changes.
+func BenchmarkMark24x200(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	all := make([]Series, MaxSeries)
+	for i := range all {
+		for k := range 200 {
+			all[i].Points = append(all[i].Points, Point{Median: r.NormFloat64() + float64(k/70%2)*5})
+		}
+	}
+	for b.Loop() {
+		for i := range all {
+			all[i].Changes = nil
+		}
+		mark(all)
+	}
+}
+
+// BenchmarkFindCuts10000 is the longest series.
+func BenchmarkFindCuts10000(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 3))
+	values := make([]float64, 10_000)
+	for i := range values {
+		values[i] = r.NormFloat64() + float64(i/5000)*3
 	}
 	for b.Loop() {
 		findCuts(values, FamilyLevel)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"nearfar/internal/answer"
 	"nearfar/internal/stats"
@@ -81,36 +82,41 @@ func mark(all []Series) {
 		}
 	}
 	level := FamilyLevel / float64(max(candidates, 1))
-	fewest := fewestRuns(level)
+	var wait sync.WaitGroup
 	for i := range all {
-		s := &all[i]
-		var values []float64
-		for _, p := range s.Points {
-			values = append(values, p.Median)
+		wait.Go(func() { markOne(&all[i], level, candidates) })
+	}
+	wait.Wait()
+}
+
+// markOne looks for changes in one of the series, of which so many are looked at together.
+func markOne(s *Series, level float64, together int) {
+	var values []float64
+	for _, p := range s.Points {
+		values = append(values, p.Median)
+	}
+	if fewest := fewestRuns(level); len(values) < fewest {
+		s.Reason = fmt.Sprintf("%s, too few to find a change in: it takes %d", runs(len(values)), fewest)
+		if together > 1 {
+			s.Reason += fmt.Sprintf(" where %d series are looked at together", together)
 		}
-		if len(values) < fewest {
-			s.Reason = fmt.Sprintf("%s, too few to find a change in: it takes %d", runs(len(values)), fewest)
-			if candidates > 1 {
-				s.Reason += fmt.Sprintf(" where %d series are looked at together", candidates)
-			}
-			continue
+		return
+	}
+	cuts := findCuts(values, level)
+	for n, c := range cuts {
+		from, to := 0, len(values)
+		if n > 0 {
+			from = cuts[n-1].at
 		}
-		cuts := findCuts(values, level)
-		for n, c := range cuts {
-			from, to := 0, len(values)
-			if n > 0 {
-				from = cuts[n-1].at
-			}
-			if n+1 < len(cuts) {
-				to = cuts[n+1].at
-			}
-			change := Change{Point: c.at, Run: s.Points[c.at].Run, Before: levelOf(values[from:c.at]), After: levelOf(values[c.at:to]), PValue: c.pValue}
-			if change.Before.Median > 0 {
-				relative := change.After.Median/change.Before.Median - 1
-				change.Relative = &relative
-			}
-			s.Changes = append(s.Changes, change)
+		if n+1 < len(cuts) {
+			to = cuts[n+1].at
 		}
+		change := Change{Point: c.at, Run: s.Points[c.at].Run, Before: levelOf(values[from:c.at]), After: levelOf(values[c.at:to]), PValue: c.pValue}
+		if change.Before.Median > 0 {
+			relative := change.After.Median/change.Before.Median - 1
+			change.Relative = &relative
+		}
+		s.Changes = append(s.Changes, change)
 	}
 }
 
