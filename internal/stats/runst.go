@@ -1,0 +1,250 @@
+package stats
+
+import (
+	"math"
+	"sort"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// changeOf is a change and its standard error, both of logarithms where logarithmic is set.
+type changeOf struct {
+	value, deviation   float64
+	logarithmic, known bool
+}
+
+// at is the change that lies so many standard errors away.
+func (c changeOf) at(errors float64) float64 {
+	v := c.value + errors*c.deviation
+	if c.logarithmic {
+		return math.Expm1(v)
+	}
+	return v
+}
+
+// runT is Student's t for the figures of runs.
+type runT struct {
+	m, n, least int
+	// freedom is 0 where there is no interval.
+	freedom               float64
+	absolute, logarithmic changeOf
+	// history says that the scatter is that of other runs; ofOne that there is one side only.
+	history, ofOne bool
+}
+
+func newRunT(s Samples, between Scatter) runT {
+	t := runT{m: len(s.Baseline), n: len(s.Arm), history: between.Runs > 0}
+	t.least = min(t.m, t.n)
+	if t.least == 0 {
+		return t
+	}
+	t.absolute = changeOf{value: meanOf(s.Arm) - meanOf(s.Baseline), known: true}
+	arm, okArm := logarithms(s.Arm)
+	baseline, okBaseline := logarithms(s.Baseline)
+	if okArm && okBaseline {
+		t.logarithmic = changeOf{value: meanOf(arm) - meanOf(baseline), known: true, logarithmic: true}
+	}
+	if t.history {
+		t.freedom = float64(between.Runs - 1)
+		t.absolute.deviation = between.SD
+		t.logarithmic.deviation = between.LogSD.Value
+		t.logarithmic.known = t.logarithmic.known && between.LogSD.Known
+		return t
+	}
+	freedom := 0.0
+	t.absolute.deviation, t.freedom = welch(s.Arm, s.Baseline)
+	if t.logarithmic.known {
+		if t.logarithmic.deviation, freedom = welch(arm, baseline); freedom > 0 {
+			t.freedom = math.Min(t.freedom, freedom)
+		}
+	}
+	return t
+}
+
+// welch gives the standard error of a difference of means, and its degrees of freedom (Satterthwaite): 0 where it is not known.
+// Against a single value the scatter is that of the other side, of at least 3 values. No scatter at all is not known either: then
+// figures are coarser than runs differ.
+func welch(a, b []float64) (deviation, freedom float64) {
+	part := func(values []float64) (v, n float64) {
+		s := Summarize(values)
+		return s.Stddev.Value * s.Stddev.Value, float64(s.Count)
+	}
+	va, na := part(a)
+	vb, nb := part(b)
+	switch {
+	case va+vb <= 0 || min(na, nb) < 1:
+		return 0, 0
+	case na > 1 && nb > 1:
+		sum := va/na + vb/nb
+		return math.Sqrt(sum), sum * sum / (va*va/(na*na*(na-1)) + vb*vb/(nb*nb*(nb-1)))
+	case max(na, nb) < fewestAgainstOne:
+		return 0, 0
+	}
+	n := max(na, nb)
+	return math.Sqrt((va + vb) * (1 + 1/n)), n - 1
+}
+
+// fewestAgainstOne is from how many runs one more is predicted.
+const fewestAgainstOne = 3
+
+// quantile is Student's for a two-sided level.
+func (t runT) quantile(level float64) float64 {
+	return distuv.StudentsT{Sigma: 1, Nu: t.freedom}.Quantile(1 - level/2)
+}
+
+func (t runT) interval(c changeOf, level float64) Interval {
+	if t.freedom == 0 || !c.known {
+		return Interval{}
+	}
+	q := t.quantile(level)
+	return knownInterval(c.at(-q), c.at(q))
+}
+
+// p is the two-sided p-value: the larger one of the two scales.
+func (t runT) p() Quantity {
+	if t.freedom == 0 {
+		return Quantity{}
+	}
+	p := 0.0
+	for _, c := range []changeOf{t.absolute, t.logarithmic} {
+		if c.known && c.deviation > 0 {
+			p = math.Max(p, 2*distuv.StudentsT{Sigma: 1, Nu: t.freedom}.CDF(-math.Abs(c.value)/c.deviation))
+		}
+	}
+	return known(p)
+}
+
+// comparison is what the runs of both sides say.
+func (t runT) comparison() SampleComparison {
+	c := SampleComparison{TrialsNeeded: -1}
+	if t.absolute.known {
+		c.Difference = known(t.absolute.value)
+	}
+	if t.logarithmic.known {
+		c.Relative = known(t.logarithmic.at(0))
+	}
+	c.Interval, c.RelativeInterval = t.interval(t.absolute, Alpha), t.interval(t.logarithmic, Alpha)
+	c.RawPValue = t.p()
+	return c
+}
+
+// widenComparison adds the scatter between runs to what the trials of two runs say.
+func (t runT) widenComparison(c *SampleComparison) {
+	if t.freedom == 0 || !c.Difference.Known {
+		return
+	}
+	// Around the same figure as that of the trials.
+	t.absolute.value = c.Difference.Value
+	if c.Relative.Known {
+		t.logarithmic.value = math.Log1p(c.Relative.Value)
+	}
+	c.Interval = union(c.Interval, t.interval(t.absolute, Alpha))
+	if c.Relative.Known {
+		c.RelativeInterval = union(c.RelativeInterval, t.interval(t.logarithmic, Alpha))
+	}
+	c.RawPValue = known(math.Max(t.p().Value, c.RawPValue.Value))
+}
+
+// union is the smallest interval that holds both; unknown ones hold nothing.
+func union(a, b Interval) Interval {
+	switch {
+	case !a.Known:
+		return b
+	case !b.Known:
+		return a
+	}
+	return Interval{Low: math.Min(a.Low, b.Low), High: math.Max(a.High, b.High), Known: true}
+}
+
+// estimate is a change as a check has it.
+func (t runT) estimate(c changeOf, level float64) Estimate {
+	if !c.known {
+		return Estimate{Trials: t.least}
+	}
+	value := c.at(0)
+	return Estimate{
+		Value: known(value), Interval: t.interval(c, level), Trials: t.least, missing: t.missing(),
+		needed: func(distance float64) int {
+			if c.logarithmic {
+				distance = math.Abs(math.Log1p(distance)) // about: a bound is near the figure where it is asked
+			}
+			return t.needed(distance, c, level)
+		},
+	}
+}
+
+// widen adds the scatter between runs to an estimate from the trials of two runs.
+func (t runT) widen(e Estimate, c changeOf, level float64) Estimate {
+	if !e.Value.Known || !c.known {
+		return e
+	}
+	c.value = e.Value.Value
+	if c.logarithmic {
+		c.value = math.Log1p(e.Value.Value)
+	}
+	e.Interval = union(e.Interval, t.interval(c, level))
+	e.needed = func(float64) int { return -1 } // more trials do not make runs more alike; more runs make another comparison
+	return e
+}
+
+// missing is how many more runs it takes on each side, or of one side alone, until there is an interval.
+func (t runT) missing() int { return max(1, 2-t.least) }
+
+// powered is how many standard errors a true change must have to be found with the probability Power.
+func powered(freedom, level float64) float64 {
+	t := distuv.StudentsT{Sigma: 1, Nu: freedom}
+	return t.Quantile(1-level/2) + t.Quantile(Power)
+}
+
+// detectable is the difference that is found with the probability Power.
+func (t runT) detectable(level float64) Quantity {
+	if t.freedom == 0 || t.absolute.deviation == 0 {
+		return Quantity{}
+	}
+	return known(powered(t.freedom, level) * t.absolute.deviation)
+}
+
+// needed is how many more runs on each side find a change of that size with the probability Power: -1 where that is not known, or
+// more than MaxBlocks. Where other runs tell the scatter, more runs make a comparison of runs, with their own degrees of freedom.
+func (t runT) needed(distance float64, c changeOf, level float64) int {
+	if t.freedom == 0 || !(c.deviation > 0) || !(distance > 0) {
+		return -1
+	}
+	size := func(more int) float64 {
+		m, n := float64(t.m+more), float64(t.n+more)
+		if t.ofOne {
+			return 1 / m
+		}
+		return 1/m + 1/n
+	}
+	now := size(0)
+	more := 1 + sort.Search(MaxBlocks, func(i int) bool {
+		more := i + 1
+		freedom := t.freedom + 2*float64(more)
+		if t.ofOne {
+			freedom = t.freedom + float64(more)
+		}
+		if t.history {
+			freedom = float64(t.m + t.n + 2*more - 2)
+		}
+		return powered(freedom, level)*c.deviation*math.Sqrt(size(more)/now) <= distance
+	})
+	if more > MaxBlocks {
+		return -1
+	}
+	return more
+}
+
+// logarithms gives those of values that are all above 0.
+func logarithms(values []float64) ([]float64, bool) {
+	logs := make([]float64, len(values))
+	for i, v := range values {
+		if !(v > 0) {
+			return nil, false
+		}
+		logs[i] = math.Log(v)
+	}
+	return logs, len(values) > 0
+}
+
+func sqrtOf(n int) float64 { return math.Sqrt(float64(n)) }
