@@ -37,6 +37,8 @@ type Answer struct {
 	Warnings   []Warning    `json:"warnings"`
 	// Ground is what a run in a lab stood on.
 	Ground *Ground `json:"ground,omitempty"`
+	// Objectives are those of the experiment file, where it has any.
+	Objectives []Objective `json:"objectives,omitempty"`
 	// Sources and Distributions are those of `compare`.
 	Sources       []Source       `json:"sources,omitempty"`
 	Distributions []Distribution `json:"distributions,omitempty"`
@@ -57,6 +59,8 @@ type Figure struct {
 	Trials   int      `json:"trials"`
 	// Caution says what spoiled the figure: a wire that was late, or did not carry its rate.
 	Caution string `json:"caution,omitempty"`
+	// Runs is how many runs Median and Interval are of, by their medians, where there are several.
+	Runs int `json:"runs,omitempty"`
 }
 
 // Quantity is which number of a trial is meant.
@@ -112,6 +116,15 @@ type Comparison struct {
 	// Trials counts those of the arm and of the baseline where they are not paired: Blocks is then 0, and BlocksNeeded is how
 	// many more trials on each side.
 	Trials *[2]int `json:"trials,omitempty"`
+	// About says of two sides that are not of one run what the comparison speaks of: "these-runs", the two that were measured, or
+	// "runs", where how much runs differ from each other is in the interval. BlocksNeeded then counts runs on each side.
+	About string `json:"about,omitempty"`
+	// Runs counts those of the arm and of the baseline, where it is about runs. ScatterRuns is how many other runs of the history
+	// tell how much runs scatter, where each side is one run.
+	Runs        *[2]int `json:"runs,omitempty"`
+	ScatterRuns int     `json:"scatter_runs,omitempty"`
+	// BaselineWorkload is the baseline's where two workloads are compared; Workload is the arm's.
+	BaselineWorkload string `json:"baseline_workload,omitempty"`
 	// Reason says why the two are not comparable, or why no interval can be given.
 	Reason string `json:"reason,omitempty"`
 	// Dependence says how far neighbouring blocks depend on each other; nil where they are too few to tell, and without blocks.

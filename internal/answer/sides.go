@@ -14,6 +14,8 @@ type Source struct {
 	// Source is what the user named, Kind is "run" or "file".
 	Source string `json:"source"`
 	Kind   string `json:"kind"`
+	// Runs are the sources of a side that has several.
+	Runs []string `json:"runs,omitempty"`
 	// Name is that of the experiment; empty for a file.
 	Name    string    `json:"name"`
 	State   string    `json:"state"`

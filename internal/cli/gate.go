@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,61 +19,94 @@ type gateError struct{ summary string }
 
 func (e *gateError) Error() string { return "the gate failed: " + e.summary }
 
+// errNoRule says what is missing where two sides have no rule.
+var errNoRule = errors.New("--fail-if is missing: say what must not be, for example --fail-if 'rr-1k rtt.p99 > +5%', or with --require what must hold")
+
 // gateOptions are the flags of gate.
 type gateOptions struct {
-	rules        []string
-	inconclusive string
-	report       reportOptions
+	rules, required []string
+	inconclusive    string
+	report          reportOptions
 }
 
 func (a *app) gateCommand() *cobra.Command {
 	var o gateOptions
+	var newSide *sideFlag
 	cmd := &cobra.Command{
-		Use:   "gate BASE NEW --fail-if RULE...",
-		Short: "Fail where a run is worse than another by more than rules allow",
+		Use:   "gate [RUN | BASE NEW | BASE... --new NEW...]",
+		Short: "Fail where a run is worse than another by more than rules allow, or misses its objectives",
 		Long: `Gate fails where NEW breaks a rule, and only where that is sure: the interval must lie wholly beyond the bound. Where it
-reaches over the bound, or the trials are too few for one, the answer is "inconclusive": neither worse nor not worse.
+reaches over the bound, or the trials are too few for one, the answer is "inconclusive": neither worse nor not worse. Each
+check says from which change on it would have failed.
 
-A rule is [ARM] WORKLOAD METRIC[.STAT] > BOUND, or < BOUND; * is every arm or workload, and so is no ARM.
+With one RUN its arms are held against its baseline arm, or against limits; without rules the objectives of its experiment
+file are judged. Without names the newest run in runs/ is judged, or with rules about a change the newest two. Several
+runs a side (3 or more) make the run the unit: what one run happens to differ from the next then fails nothing. With one
+run a side the gate speaks of these two runs, and a rule without a margin, such as "> +0%", cannot fail.
+
+A rule is [ARM] WORKLOAD METRIC[.STAT] > BOUND, or < BOUND; * is every arm or workload, and so is no ARM. --fail-if says
+what must not be, --require what must hold.
   +5%  -5%                relative change of NEW against BASE
   +20us  +1ms  -1Gbit/s   absolute change
-  500us  900Mbit/s  1%    NEW alone (% of a ratio such as loss)
+  500us  900Mbit/s  1%    NEW (or RUN) alone (% of a ratio such as loss)
 
 ` + sidesHelp + `
 
 Exit codes: 0 passed, or inconclusive (unless --inconclusive fail); 1 a rule names what is not there or cannot be
 compared; 2 wrong usage; 3 failed.`,
-		Example: `  nearfar gate runs/main runs/branch --fail-if 'rr-1k rtt.p99 > +5%'
+		Example: `  nearfar gate
+  nearfar gate runs/20261121T192200Z-overlay --require 'l2 rr-1k rtt.p99 < 200us'
+  nearfar gate runs/main-1 runs/main-2 runs/main-3 --new runs/branch-1 runs/branch-2 runs/branch-3 --fail-if 'rr-1k rtt.p50 > +5%'
+  nearfar gate runs/main runs/branch --fail-if 'rr-1k rtt.p99 > +5%'
   nearfar gate runs/main runs/branch --fail-if 'vxlan rr-1k rtt.p50 > +2us' --fail-if 'bulk goodput < -3%'
   nearfar gate runs/main runs/branch --fail-if '* rtt.p50 > 500us' --inconclusive fail -f junit -o gate.xml`,
-		Args: usageArgs(cobra.ExactArgs(2)),
-		RunE: func(_ *cobra.Command, args []string) error { return a.gate(args[0], args[1], o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			base, other, err := newSide.sides(args, "new")
+			if err != nil {
+				return err
+			}
+			return a.gate(cmd.Context(), base, other, o)
+		},
 	}
 	f := cmd.Flags()
+	newSide = newSideFlag(f, "new", "begins the new side: this `RUN` and all that follow, several runs a side")
 	f.StringArrayVar(&o.rules, "fail-if", nil, "what must not be, as a `RULE`; can be repeated")
-	f.StringVar(&o.inconclusive, "inconclusive", "pass", "what is inconclusive counts as: pass, fail")
+	f.StringArrayVar(&o.required, "require", nil, "what must hold, as a `RULE`; can be repeated")
+	f.StringVar(&o.inconclusive, "inconclusive", "pass", "what is inconclusive counts as: pass, or fail")
 	f.StringVarP(&o.report.format, "format", "f", "terminal", "form of the result: "+strings.Join(gate.Formats(), ", "))
 	f.StringVarP(&o.report.file, "output", "o", "", "write the result to this `FILE` instead of standard output")
 	return cmd
 }
 
-func (a *app) gate(base, other string, o gateOptions) error {
+func (a *app) gate(ctx context.Context, base, other []string, o gateOptions) error {
 	switch {
 	case !slices.Contains(gate.Formats(), o.report.format):
 		return &usageError{fmt.Errorf("--format %s: use one of %s", o.report.format, strings.Join(gate.Formats(), ", "))}
 	case o.inconclusive != "pass" && o.inconclusive != "fail":
 		return &usageError{fmt.Errorf("--inconclusive %s: use pass or fail", o.inconclusive)}
-	case len(o.rules) == 0:
-		return &usageError{errors.New("--fail-if is missing: say what must not be, for example --fail-if 'rr-1k rtt.p99 > +5%'")}
+	case len(other) > 0 && len(o.rules)+len(o.required) == 0:
+		return &usageError{errNoRule}
 	}
-	rules, err := gate.Parse(o.rules)
+	rules, err := gateRules(o)
 	if err != nil {
 		return &usageError{err}
 	}
-	c, err := a.contrast(base, "BASE", other, "NEW")
+	if len(base) == 0 {
+		if base, other, err = a.gated(rules); err != nil {
+			return err
+		}
+	}
+	var c *contrast.Contrast
+	done := func() {}
+	if len(other) == 0 {
+		c, rules, err = a.alone(base[0], rules)
+	} else {
+		c, done, err = a.contrast(ctx, base, "BASE", other, "NEW")
+	}
 	if err != nil {
 		return err
 	}
+	defer done()
 	r := gate.Evaluate(c, rules, o.inconclusive == "fail")
 	if err := a.writeGate(r, o.report); err != nil {
 		return err
@@ -90,6 +124,49 @@ func (a *app) gate(base, other string, o gateOptions) error {
 	case gate.Pass:
 	}
 	return nil
+}
+
+// gateRules reads the rules of both flags.
+func gateRules(o gateOptions) ([]gate.Rule, error) {
+	var written []gate.Written
+	for i, text := range o.rules {
+		written = append(written, gate.Written{Text: text, File: "--fail-if", Line: i + 1})
+	}
+	for i, text := range o.required {
+		written = append(written, gate.Written{Text: text, File: "--require", Line: i + 1, Required: true})
+	}
+	return gate.ParseAll(written)
+}
+
+// gated takes the newest run, or where a rule is about a change the newest two.
+func (a *app) gated(rules []gate.Rule) (base, other []string, err error) {
+	if !slices.ContainsFunc(rules, gate.Rule.NeedsBase) {
+		base, err = a.newest(1, "a run")
+		return base, nil, err
+	}
+	taken, err := a.newest(2, "a run, or two sides")
+	if err != nil {
+		return nil, nil, err
+	}
+	return taken[:1], taken[1:], nil
+}
+
+// alone reads one run, and where there are no rules its objectives.
+func (a *app) alone(source string, rules []gate.Rule) (*contrast.Contrast, []gate.Rule, error) {
+	run, err := a.readSide(source, "the run")
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(rules) == 0 {
+		if run.Experiment == nil || len(run.Experiment.Objectives) == 0 {
+			return nil, nil, &usageError{fmt.Errorf("no rule: %s has no objectives, so write --fail-if or --require, for example --require 'rr-1k rtt.p99 < 200us'",
+				cell(source))}
+		}
+		if rules, err = gate.Objectives(run.Experiment); err != nil {
+			return nil, nil, &usageError{&printableError{err}}
+		}
+	}
+	return contrast.Alone(run), rules, nil
 }
 
 func (a *app) writeGate(r gate.Result, o reportOptions) (err error) {

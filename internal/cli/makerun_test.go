@@ -37,6 +37,8 @@ type madeRun struct {
 	// A workload called bulk is a stream instead.
 	// text stands where hosts print: in a fact, a note, and the error of a failed trial.
 	text string
+	// day is how many days after the others the run began.
+	day int
 }
 
 // write makes the directory.
@@ -58,7 +60,7 @@ func (m madeRun) write(path string) error {
 		e.Workloads = append(e.Workloads, experiment.Workload{Name: w, Tool: "native", Mode: m.mode, Protocol: m.protocol, Request: m.bytes, Response: m.bytes,
 			Duration: time.Second, Placement: experiment.Placement{Kind: experiment.PlacementShared}})
 	}
-	started := time.Date(2026, 11, 21, 19, 22, 0, 0, time.UTC)
+	started := time.Date(2026, 11, 21+m.day, 19, 22, 0, 0, time.UTC)
 	manifest, err := json.Marshal(rundir.Manifest{Nearfar: "v1", Experiment: e, Seed: m.seed, State: rundir.Complete, Started: started, Versions: map[string]string{"native": "0.1.0"}})
 	if err != nil {
 		return err
@@ -151,6 +153,8 @@ func madeRunCommand(ts *testscript.TestScript, negated bool, args []string) {
 			m.protocol, err = value, nil
 		case "blocks":
 			m.blocks = int(number)
+		case "day":
+			m.day = int(number)
 		case "seed":
 			m.seed = uint64(number)
 		case "bytes":

@@ -43,15 +43,21 @@ func (o *reportOptions) check() error {
 func (a *app) reportCommand() *cobra.Command {
 	var o reportOptions
 	cmd := &cobra.Command{
-		Use:   "report RUN...",
+		Use:   "report [RUN...]",
 		Short: "Print the answer of a run again",
-		Example: `  nearfar report runs/20261121T192200Z-overlay
+		Long:  "Report prints the answer of each RUN; without a name that of the newest run in runs/.",
+		Example: `  nearfar report
+  nearfar report runs/20261121T192200Z-overlay
   nearfar report -f markdown -o answer.md runs/20261121T192200Z-overlay
   nearfar report -f html -o answer.html runs/20261121T192200Z-overlay
   nearfar report -f csv runs/20261121T192200Z-overlay
   nearfar report -f parquet -o trials.parquet runs/*`,
-		Args: usageArgs(cobra.MinimumNArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) (err error) {
+			if len(args) == 0 {
+				if args, err = a.newest(1, "a run"); err != nil {
+					return err
+				}
+			}
 			if slices.Contains(export.Formats(), o.format) {
 				return a.export(args, o)
 			}

@@ -14,8 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/contrast"
 	"nearfar/internal/engine"
 	"nearfar/internal/experiment"
+	"nearfar/internal/gate"
 	"nearfar/internal/host/lab"
 	"nearfar/internal/report"
 	"nearfar/internal/rundir"
@@ -112,6 +114,9 @@ func (a *app) readExperiment(file string) (*experiment.Experiment, error) {
 		return nil, &usageError{err}
 	}
 	e, err := experiment.Parse(file, data)
+	if err == nil {
+		_, err = gate.Objectives(e)
+	}
 	if err != nil {
 		return nil, &usageError{err}
 	}
@@ -290,10 +295,13 @@ func readAnswer(path string) (answer.Answer, error) {
 		return answer.Answer{}, err
 	}
 	m := dir.Manifest()
-	return answer.Make(answer.Input{
+	ans := answer.Make(answer.Input{
 		Experiment: m.Experiment, Trials: trials, Run: path, State: m.State, Seed: m.Seed, Skipped: m.Skipped,
 		Hosts: m.Hosts, Warnings: labWarnings(m.Hosts, trials),
-	}), nil
+	})
+	// Judged from what the run holds, so that a report says it again.
+	ans.Objectives, err = gate.Judge(&contrast.Side{Source: path, Kind: contrast.Run, ID: path, Experiment: m.Experiment, State: m.State, Trials: trials})
+	return ans, err
 }
 
 // writeReport prints the answer to where the options say.

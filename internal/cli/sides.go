@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"nearfar/internal/contrast"
 	"nearfar/internal/experiment"
@@ -15,27 +14,12 @@ import (
 )
 
 // sidesHelp says what compare and gate take.
-const sidesHelp = `A side is a RUN directory, RUN:ARM for one arm of it, or a FILE that sockperf, netperf, iperf3, ping, ntttcp or latte
+const sidesHelp = `A side is a RUN directory, RUN:ARM for one arm of it, RUN:ARM/WORKLOAD for one workload of that, or a FILE that sockperf, netperf, iperf3, ping, ntttcp or latte
 printed elsewhere ("-" reads standard input). Of two runs, arms and workloads of the same name belong together; what
 was printed elsewhere belongs to what measures the same: mode, protocol, message size and definition.`
 
 // maxSuggested bounds in how many names of a directory a misspelt run is looked for.
 const maxSuggested = 10_000
-
-// readSides reads both sides. Only one can be standard input.
-func (a *app) readSides(base, baseName, other, otherName string) (*contrast.Side, *contrast.Side, error) {
-	if base == "-" && other == "-" {
-		return nil, nil, &usageError{errors.New("only one side can be standard input")}
-	}
-	// Both at once: of long runs it is the reading that takes time.
-	var b, n *contrast.Side
-	var baseErr, otherErr error
-	var wait sync.WaitGroup
-	wait.Go(func() { b, baseErr = a.readSide(base, baseName) })
-	wait.Go(func() { n, otherErr = a.readSide(other, otherName) })
-	wait.Wait()
-	return b, n, errors.Join(baseErr, otherErr)
-}
 
 // readSide reads a run, an arm of a run, or a file.
 func (a *app) readSide(source, name string) (*contrast.Side, error) {
@@ -45,7 +29,7 @@ func (a *app) readSide(source, name string) (*contrast.Side, error) {
 	info, err := os.Stat(source)
 	switch {
 	case err == nil && info.IsDir():
-		return readRunSide(source, source, "", name)
+		return readRunSide(source, source, "", "", name)
 	case err == nil:
 		return a.readFileSide(source, name)
 	}
@@ -53,7 +37,8 @@ func (a *app) readSide(source, name string) (*contrast.Side, error) {
 	if at < 0 {
 		return nil, unknownSource(source)
 	}
-	run, arm := source[:at], source[at+1:]
+	run := source[:at]
+	arm, workload, _ := strings.Cut(source[at+1:], "/")
 	switch info, err := os.Stat(run); {
 	case err != nil:
 		return nil, unknownSource(run)
@@ -62,7 +47,7 @@ func (a *app) readSide(source, name string) (*contrast.Side, error) {
 	case arm == "":
 		return nil, &usageError{fmt.Errorf("%s names no arm: write %s for all of them, or RUN:ARM", cell(source), cell(run))}
 	}
-	return readRunSide(source, run, arm, name)
+	return readRunSide(source, run, arm, workload, name)
 }
 
 // unknownSource says which runs there are where a run was looked for.
@@ -85,7 +70,7 @@ func unknownSource(path string) error {
 }
 
 // readRunSide reads a run directory, and checks that it has the arm.
-func readRunSide(source, path, arm, name string) (*contrast.Side, error) {
+func readRunSide(source, path, arm, workload, name string) (*contrast.Side, error) {
 	dir, err := rundir.Open(path)
 	if err != nil {
 		return nil, &usageError{err}
@@ -112,7 +97,7 @@ func readRunSide(source, path, arm, name string) (*contrast.Side, error) {
 		id = real
 	}
 	return &contrast.Side{
-		Name: name, Source: source, Kind: contrast.Run, ID: id, Experiment: m.Experiment, Arm: arm, State: m.State, Started: m.Started,
+		Name: name, Source: source, Kind: contrast.Run, ID: id, Experiment: m.Experiment, Arm: arm, Workload: workload, State: m.State, Started: m.Started,
 		Versions: m.Versions, Machine: m.Machine, Hosts: m.Hosts, Trials: trials, Warnings: labWarnings(m.Hosts, trials),
 		// What a run directory names, and what it links to, stays inside.
 		Open: func(file string) (io.ReadCloser, error) { return os.OpenInRoot(path, file) },

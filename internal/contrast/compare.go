@@ -131,8 +131,11 @@ func (c *Contrast) figures(entries []entry) []answer.Figure {
 	seen := map[string]bool{}
 	add := func(side, arm, workload string, g group, q answer.Quantity) {
 		key := side + "\x00" + arm + "\x00" + workload + "\x00" + g.workload + "\x00" + q.Name()
-		if f, ok := answer.Summary(side, arm, workload, q, numbers(g, q)); ok && !seen[key] {
+		if f, ok := answer.Summary(side, arm, workload, q, units(g, q)); ok && !seen[key] {
 			seen[key] = true
+			if g.runs != nil {
+				f.Runs, f.Trials = f.Trials, len(numbers(g, q))
+			}
 			all = append(all, f)
 		}
 	}
@@ -140,7 +143,11 @@ func (c *Contrast) figures(entries []entry) []answer.Figure {
 		if e.pair.Refused != "" {
 			continue // side by side in one table they would be compared
 		}
-		add(c.Base.Name, e.pair.BaseArm, e.pair.Workload, e.pair.base, e.quantity)
+		of := e.pair.Workload
+		if c.otherWorkloads() {
+			of = e.pair.base.workload
+		}
+		add(c.Base.Name, e.pair.BaseArm, of, e.pair.base, e.quantity)
 		add(c.New.Name, e.pair.NewArm, e.pair.Workload, e.pair.new, e.quantity)
 	}
 	return all
@@ -149,12 +156,15 @@ func (c *Contrast) figures(entries []entry) []answer.Figure {
 func (c *Contrast) comparisons(entries []entry) []answer.Comparison {
 	all := make([]answer.Comparison, len(entries))
 	var pairs []stats.Pair
-	var samples []stats.Samples
+	var samples []stats.Runs
 	var ofPair, ofSamples []int
 	for i, e := range entries {
 		all[i] = answer.Comparison{
 			Arm: e.pair.NewArm, Baseline: e.pair.BaseArm, Workload: e.pair.Workload, Quantity: e.quantity,
 			Confidence: stats.Confidence, Verdict: answer.NotComparable, Reason: e.pair.Refused,
+		}
+		if c.otherWorkloads() {
+			all[i].BaselineWorkload = e.pair.base.workload
 		}
 		switch {
 		case e.pair.Refused != "":
@@ -163,14 +173,17 @@ func (c *Contrast) comparisons(entries []entry) []answer.Comparison {
 		case e.pair.Paired:
 			pairs, ofPair = append(pairs, e.pair.inBlocks(e.quantity)), append(ofPair, i)
 		default:
-			samples, ofSamples = append(samples, e.pair.apart(e.quantity)), append(ofSamples, i)
+			samples, ofSamples = append(samples, e.pair.ofRuns(e.quantity)), append(ofSamples, i)
 		}
 	}
 	for i, s := range stats.CompareAll(pairs) {
 		answer.FillPaired(&all[ofPair[i]], s)
 	}
-	for i, s := range stats.CompareSamples(samples) {
-		answer.FillUnpaired(&all[ofSamples[i]], s)
+	for i, s := range stats.CompareRuns(samples) {
+		answer.FillRuns(&all[ofSamples[i]], s)
+		if entries[ofSamples[i]].pair.oneRun {
+			all[ofSamples[i]].About = ""
+		}
 	}
 	return all
 }
@@ -253,20 +266,7 @@ func (g *group) figures() string {
 	return "there are " + list(names)
 }
 
-// Change is the change of New against Base, absolute and relative, as one of so many checks.
-func (p *Pair) Change(q answer.Quantity, checks int) (change, relative stats.Estimate) {
-	if p.Paired {
-		return stats.EstimatePaired(p.inBlocks(q), checks)
-	}
-	return stats.EstimateSamples(p.apart(q), checks)
-}
-
-// Level is the median of New's trials, as one of so many checks.
-func (p *Pair) Level(q answer.Quantity, checks int) stats.Estimate {
-	return stats.EstimateLevel(numbers(p.new, q), checks)
-}
-
 // Medians are those of both sides.
 func (p *Pair) Medians(q answer.Quantity) (base, other stats.Quantity) {
-	return stats.Summarize(numbers(p.base, q)).Median, stats.Summarize(numbers(p.new, q)).Median
+	return stats.Summarize(units(p.base, q)).Median, stats.Summarize(units(p.new, q)).Median
 }

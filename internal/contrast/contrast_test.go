@@ -124,7 +124,7 @@ func TestArmsOfTheSameNameAreCompared(t *testing.T) {
 	if w := warned(a, "two-runs"); w == nil || !strings.Contains(w.Message, "how much one run differs from the next is not in the intervals") {
 		t.Errorf("%+v", a.Warnings)
 	}
-	if want := "B against A, in rr rtt p50: vxlan +2."; !strings.HasPrefix(a.Verdict, want) || !strings.Contains(a.Verdict, "no difference seen in l2 (a difference of ") {
+	if want := "These two runs differ: B against A, in rr rtt p50: vxlan +2."; !strings.HasPrefix(a.Verdict, want) || !strings.Contains(a.Verdict, "no difference seen in l2 (a difference of ") {
 		t.Errorf("verdict %q", a.Verdict)
 	}
 	if len(a.Arms) != 8 || a.Arms[0].Side != "A" || a.Arms[1].Side != "B" || len(a.Sources) != 2 {

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/stats"
 )
 
 // ErrNothing says that nothing of the two sides can be set side by side.
@@ -23,6 +26,10 @@ type Pair struct {
 	// Paired says that the trials share blocks.
 	Paired    bool
 	base, new group
+	// oneRun says that both are of one run.
+	oneRun bool
+	// between says how much other runs scatter; nil where that is not asked.
+	between func(answer.Quantity) stats.Scatter
 }
 
 // Contrast is two sides, and what of them can be set side by side. Differences are those of New from Base.
@@ -30,11 +37,21 @@ type Contrast struct {
 	Base, New *Side
 	// Pairs are in the order of the workloads of New; those that only Base has come last.
 	Pairs []Pair
+	// alone says that the arms of one run are set against its baseline.
+	alone bool
 }
 
 // Match finds what can be compared. The error says what to write instead; it is ErrNothing where the two have no arm or no
 // workload in common.
 func Match(base, other *Side) (*Contrast, error) {
+	if len(base.parts)+len(other.parts) > 0 {
+		if err := distinctRuns(base, other); err != nil {
+			return nil, err
+		}
+	}
+	if err := shareWorkload(base, other); err != nil {
+		return nil, err
+	}
 	arms, err := matchArms(base, other)
 	if err != nil {
 		return nil, err
@@ -69,7 +86,7 @@ func matchArms(base, other *Side) ([]armPair, error) {
 	bases, others := base.arms(), other.arms()
 	chosen := func(s *Side) bool { return s.Arm != "" }
 	switch {
-	case same && base.Arm == other.Arm && base.Arm != "":
+	case same && base.Arm == other.Arm && base.Arm != "" && base.Workload == other.Workload:
 		return nil, fmt.Errorf("%s and %s are the same arm of the same run: name two", base.Name, other.Name)
 	case same && (!chosen(base) || !chosen(other)):
 		return nil, fmt.Errorf("%s and %s are the same run: name two of its arms, for example %s:%s %s:%s",
@@ -122,7 +139,9 @@ func counterpart(arm string, s *Side) (string, error) {
 }
 
 // place is the run without the arm.
-func (s *Side) place() string { return strings.TrimSuffix(s.Source, ":"+s.Arm) }
+func (s *Side) place() string {
+	return strings.TrimSuffix(strings.TrimSuffix(s.Source, "/"+s.Workload), ":"+s.Arm)
+}
 
 func first(s *Side) string { return s.Experiment.Arms[0].Name }
 func last(s *Side) string  { return s.Experiment.Arms[len(s.Experiment.Arms)-1].Name }
@@ -153,8 +172,13 @@ func matchWorkloads(base, other *Side, arms armPair) []Pair {
 		if other.Kind == File && base.Kind == Run {
 			name = b.workload
 		}
-		pairs = append(pairs, Pair{BaseArm: arms.base, NewArm: arms.new, Workload: name, base: b, new: n,
-			Paired: base.ID != "" && base.ID == other.ID && !base.Experiment.Unpaired()})
+		oneRun := base.ID != "" && base.ID == other.ID
+		pairs = append(pairs, Pair{BaseArm: arms.base, NewArm: arms.new, Workload: name, base: b, new: n, oneRun: oneRun,
+			Paired: oneRun && !base.Experiment.Unpaired()})
+	}
+	if base.Workload != "" && len(bases) == 1 && len(others) == 1 {
+		pair(bases[0], others[0])
+		return pairs
 	}
 	runs, declared := base.Kind == Run && other.Kind == Run, base.measuredHere() && other.measuredHere()
 	var left []group
@@ -231,7 +255,12 @@ func (c *Contrast) refuse() {
 		if p.Missing != "" {
 			continue
 		}
+		if c.otherWorkloads() {
+			p.Refused = otherDefinition(p.base.good, p.new.good)
+			continue
+		}
 		reasons := differences(p.base.good, p.new.good)
+		reasons = append(append(reasons, c.Base.otherwiseDeclared(p.base.workload)...), c.New.otherwiseDeclared(p.new.workload)...)
 		if b, ok := c.Base.declared(p.base.workload); ok {
 			if n, ok := c.New.declared(p.new.workload); ok {
 				reasons = append(reasons, otherWorkload(b, n)...)

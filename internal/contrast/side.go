@@ -31,8 +31,9 @@ type Side struct {
 	ID string
 	// Experiment is what was declared; nil for a file.
 	Experiment *experiment.Experiment
-	// Arm is the one that was asked for; empty for all.
+	// Arm and Workload are those that were asked for; empty for all.
 	Arm      string
+	Workload string
 	State    string
 	Started  time.Time
 	Versions map[string]string
@@ -45,6 +46,8 @@ type Side struct {
 	Warnings []answer.Warning
 	// Open opens a file of the run, such as a histogram; nil where there are none.
 	Open func(name string) (io.ReadCloser, error)
+	// parts are the runs of a side that has several.
+	parts []*Side
 }
 
 // arms are those that take part, in the order of the declaration.
@@ -67,10 +70,15 @@ type group struct {
 	good   []result.Trial
 	failed int
 	reason string
+	// runs are the good trials of each run, where the side has several.
+	runs [][]result.Trial
 }
 
 // groups sorts an arm's trials by workload, in the order of the declaration; those of a file by what they measure.
 func (s *Side) groups(arm string) []group {
+	if len(s.parts) > 0 {
+		return s.mergedGroups(arm)
+	}
 	var all []group
 	if s.Experiment != nil {
 		for _, w := range s.Experiment.Workloads {
@@ -102,7 +110,9 @@ func (s *Side) groups(arm string) []group {
 	for _, g := range all {
 		slices.SortStableFunc(g.good, func(a, b result.Trial) int { return a.Trial - b.Trial })
 	}
-	return slices.DeleteFunc(all, func(g group) bool { return len(g.good) == 0 && g.failed == 0 })
+	return slices.DeleteFunc(all, func(g group) bool {
+		return len(g.good) == 0 && g.failed == 0 || s.Workload != "" && g.workload != s.Workload
+	})
 }
 
 // describe says what a trial measures: "sockperf rr tcp 1400 B".
@@ -139,6 +149,9 @@ func (s *Side) source() answer.Source {
 	}
 	if s.Experiment != nil {
 		source.Name, source.Blocks = s.Experiment.Name, s.Experiment.Schedule.Blocks
+	}
+	for _, part := range s.parts {
+		source.Runs = append(source.Runs, part.Source)
 	}
 	for _, t := range s.Trials {
 		if s.Experiment != nil && !slices.Contains(source.Arms, t.Arm) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/stats"
 )
 
 // verdict is the answer in a sentence: what the arms differ by in the first quantity that could be compared.
@@ -53,7 +54,17 @@ func verdict(c *Contrast, a answer.Answer) string {
 	if len(refused) > 0 {
 		parts = append(parts, "not comparable: "+list(refused))
 	}
-	return fmt.Sprintf("%s against %s, in %s %s: %s.", c.New.Name, c.Base.Name, first.Workload, first.Name(), strings.Join(parts, "; "))
+	lead := ""
+	if first.About == string(stats.TheseRuns) && slices.ContainsFunc(a.Comparisons, func(one answer.Comparison) bool {
+		return one.Workload == first.Workload && one.Quantity == first.Quantity && (one.Verdict == answer.Higher || one.Verdict == answer.Lower)
+	}) {
+		lead = "These two runs differ: "
+	}
+	workload := first.Workload
+	if first.BaselineWorkload != "" {
+		workload += " against " + first.BaselineWorkload
+	}
+	return fmt.Sprintf("%s%s against %s, in %s %s: %s.", lead, c.New.Name, c.Base.Name, workload, first.Name(), strings.Join(parts, "; "))
 }
 
 // label names a comparison's arm, and the other one where it has another name.

@@ -23,7 +23,7 @@ func (c *Contrast) warnings(entries []entry) []answer.Warning {
 // Warnings says what must be known of the two sides, whatever is made of them.
 func (c *Contrast) Warnings() []answer.Warning {
 	w := c.apart()
-	for _, s := range []*Side{c.Base, c.New} {
+	for _, s := range c.sides() {
 		if s.State != "" && s.State != "complete" {
 			w = append(w, answer.Warning{Code: "incomplete", Message: fmt.Sprintf("%s is %s: not all of its trials are there", s.Name, s.State)})
 		}
@@ -64,12 +64,16 @@ func merged(all []answer.Warning) []answer.Warning {
 
 // apart says what no interval between two runs holds.
 func (c *Contrast) apart() []answer.Warning {
-	if c.Base.ID != "" && c.Base.ID == c.New.ID && !c.Base.Experiment.Unpaired() {
+	if c.alone && c.Base.Experiment == nil || c.several() || c.Base.ID != "" && c.Base.ID == c.New.ID && !c.Base.Experiment.Unpaired() {
 		return nil
 	}
 	if c.recorded() {
 		return []answer.Warning{{Code: "not-paired", Message: "the trials share no blocks: whatever else differed between the two (machine, " +
 			"time, neighbours) is in the differences and not in the intervals"}}
+	}
+	if runs := c.history(); runs > 0 {
+		return []answer.Warning{{Code: "two-runs", Message: fmt.Sprintf("the two ran at different times, on hosts that were set up anew: how much "+
+			"one run differs from the next is in the intervals as %d other runs of the history show it", runs)}}
 	}
 	return []answer.Warning{{Code: "two-runs", Message: "the two ran at different times, on hosts that were set up anew: what else changed " +
 		"between them is in the differences, and how much one run differs from the next is not in the intervals"}}
@@ -78,6 +82,9 @@ func (c *Contrast) apart() []answer.Warning {
 // oneSided lists what has no counterpart.
 func (c *Contrast) oneSided() []answer.Warning {
 	var w []answer.Warning
+	if c.alone {
+		return nil
+	}
 	for _, p := range c.Pairs {
 		if p.Missing == "" {
 			continue
@@ -101,7 +108,9 @@ func (c *Contrast) failures() []answer.Warning {
 		}
 	}
 	for _, p := range c.Pairs {
-		add(c.Base, p.BaseArm, p.base)
+		if !c.alone {
+			add(c.Base, p.BaseArm, p.base)
+		}
 		add(c.New, p.NewArm, p.new)
 	}
 	return unique(w)
@@ -116,6 +125,9 @@ func shorten(s string) string {
 
 // pairWarnings says in what two groups of trials differ without being another thing.
 func (c *Contrast) pairWarnings(p *Pair) []answer.Warning {
+	if c.otherWorkloads() {
+		return c.workloadWarnings(p)
+	}
 	var w []answer.Warning
 	say := func(code, format string, args ...any) {
 		w = append(w, answer.Warning{Code: code, Arm: p.NewArm, Workload: p.Workload, Message: fmt.Sprintf(format, args...)})
@@ -209,6 +221,9 @@ func (c *Contrast) Shapes(p *Pair, q answer.Quantity) []answer.Warning {
 
 func shape(s *Side, arm string, g group, q answer.Quantity) []answer.Warning {
 	var w []answer.Warning
+	if g.runs != nil {
+		return nil // of runs there are too few for a shape
+	}
 	say := func(code, format string, args ...any) {
 		w = append(w, answer.Warning{Code: code, Arm: arm, Workload: g.workload, Message: s.Name + ": " + fmt.Sprintf(format, args...)})
 	}
@@ -253,7 +268,7 @@ func (c *Contrast) notes() []answer.Warning {
 
 // hosts says in what the machines of two runs differ, as far as they are known.
 func (c *Contrast) hosts() []answer.Warning {
-	if c.Base.ID != "" && c.Base.ID == c.New.ID {
+	if !c.alone && c.Base.ID != "" && c.Base.ID == c.New.ID {
 		return nil
 	}
 	var w []answer.Warning
@@ -264,7 +279,7 @@ func (c *Contrast) hosts() []answer.Warning {
 	if b, n := c.Base.Versions["nearfar"], c.New.Versions["nearfar"]; b != n && b != "" && n != "" {
 		w = append(w, answer.Warning{Code: "versions-differ", Message: fmt.Sprintf("version of nearfar: %s in %s, %s in %s", n, c.New.Name, b, c.Base.Name)})
 	}
-	for _, s := range []*Side{c.Base, c.New} {
+	for _, s := range c.sides() {
 		for _, one := range s.Warnings {
 			one.Message = s.Name + ": " + one.Message
 			w = append(w, one)

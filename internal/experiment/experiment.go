@@ -13,6 +13,9 @@ type Experiment struct {
 	Arms      []Arm      `json:"arms"`
 	Workloads []Workload `json:"workloads"`
 	Schedule  Schedule   `json:"schedule"`
+	// Objectives say what must hold of a run, as rules: "rr rtt.p99 < 200us". ObjectivesAt is where they stand in the file.
+	Objectives   []string   `json:"objectives,omitempty"`
+	ObjectivesAt []Position `json:"-"`
 	// Imported says that the results were recorded elsewhere and read in; see Recorded.
 	Imported bool `json:"imported,omitempty"`
 	// Paired says of imported results that the order in which they were read is that of blocks: the first trial of each arm

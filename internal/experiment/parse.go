@@ -26,7 +26,7 @@ const (
 )
 
 func experimentKeys() []string {
-	return []string{"nearfar", "name", "question", "baseline", "arms", "workloads", "placement", "schedule"}
+	return []string{"nearfar", "name", "question", "baseline", "arms", "workloads", "placement", "schedule", "objectives"}
 }
 
 func scheduleKeys() []string { return []string{"blocks", "seed", "deployments"} }
@@ -62,6 +62,7 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 	e.Baseline = r.baseline(f)
 	e.Workloads = r.workloads(f, e.Arms)
 	e.Schedule = r.schedule(f, len(e.Arms), len(e.Workloads))
+	e.Objectives, e.ObjectivesAt = r.objectives(f)
 }
 
 // comparedArms reads the arms and finds their layers.

@@ -53,8 +53,18 @@ type Check struct {
 	// Paired says that the trials share blocks. Trials is how many there are: of the side with fewer, or of blocks with both.
 	Paired bool `json:"paired"`
 	Trials int  `json:"trials"`
-	// BlocksNeeded is how many more blocks, or trials on each side, would settle it if the figure is as estimated.
+	// BlocksNeeded is how many more blocks, trials on each side, or with several runs a side runs, would settle it if the figure is as
+	// estimated.
 	BlocksNeeded *int `json:"blocks_needed"`
+	// Required says that the rule says what must hold: it fails where the opposite is sure.
+	Required bool `json:"required,omitempty"`
+	// About is that of answer.Comparison: "these-runs", "runs", or empty for arms of one run.
+	About string `json:"about,omitempty"`
+	// WouldFailFrom is the smallest change, or value of the new side, that would have been called a failure with the noise that there
+	// is. Null where nothing would have been.
+	WouldFailFrom *float64 `json:"would_fail_from"`
+	// Runs counts those of the new side and of the base, where a side has several: then Trials counts runs, too.
+	Runs *[2]int `json:"runs,omitempty"`
 }
 
 // Result is what the gate says. Its JSON keys are stable.
@@ -71,6 +81,8 @@ type Result struct {
 	Warnings   []answer.Warning `json:"warnings"`
 	// InconclusiveFails says that what is inconclusive counts as failed.
 	InconclusiveFails bool `json:"inconclusive_fails"`
+	// Alone says that one run was judged: Base is its baseline arm.
+	Alone bool `json:"alone,omitempty"`
 }
 
 // Evaluate applies the rules. A rule stands for a check in each arm and workload that it names. The levels of all intervals are
@@ -81,6 +93,7 @@ func Evaluate(c *contrast.Contrast, rules []Rule, inconclusiveFails bool) Result
 		Nearfar: "v1", Confidence: stats.Confidence, Checks: []Check{}, Warnings: []answer.Warning{}, InconclusiveFails: inconclusiveFails,
 	}
 	r.Base, r.New = c.Sources()
+	r.Alone = c.Alone()
 	var todo []application
 	for _, rule := range rules {
 		todo = append(todo, apply(c, rule)...)
@@ -95,6 +108,7 @@ func Evaluate(c *contrast.Contrast, rules []Rule, inconclusiveFails bool) Result
 		r.Checks = append(r.Checks, t.check(checks))
 	}
 	r.Warnings = append(r.Warnings, c.Warnings()...)
+	r.Warnings = append(r.Warnings, coarse(r.Checks)...)
 	for _, t := range todo {
 		if t.wrong != "" {
 			continue
@@ -132,6 +146,8 @@ func apply(c *contrast.Contrast, rule Rule) []application {
 			a.wrong = p.Lacks(rule.Quantity, true)
 		case p.Missing != "" && (rule.Arm == Any || rule.Workload == Any) && len(named) > 1:
 			continue // new: there is nothing yet that it could be worse than; a warning says so
+		case p.Missing != "" && c.Alone():
+			a.wrong = "it is the baseline: there is nothing to compare it with. Write an absolute bound, or name another run"
 		case p.Missing != "":
 			a.wrong = fmt.Sprintf("%s has nothing of it to compare with", c.Base.Name)
 		case p.Refused != "":
@@ -193,16 +209,24 @@ func (a application) check(checks int) Check {
 		return c
 	}
 	var e stats.Estimate
+	var scope stats.Scope
 	if a.rule.Kind == Value {
-		e, c.Paired = a.pair.Level(a.rule.Quantity, checks), false
+		e, scope = a.pair.Level(a.rule.Quantity, checks)
+		c.Paired = false
 	} else {
-		change, relative := a.pair.Change(a.rule.Quantity, checks)
+		var change, relative stats.Estimate
+		change, relative, scope = a.pair.Change(a.rule.Quantity, checks)
 		if e = change; a.rule.Kind == Relative {
 			e = relative
 		}
 	}
+	c.About, c.Required = string(scope), a.rule.Required
 	c.Estimate, c.Interval, c.Trials = answer.PointerOf(e.Value), answer.IntervalOf(e.Interval), e.Trials
+	if other, base := a.pair.Runs(); max(other, base) > 1 && (a.rule.Kind != Value || other > 1) {
+		c.Runs = &[2]int{other, base}
+	}
 	c.judge(e)
+	c.wouldFail(e)
 	return c
 }
 
@@ -217,11 +241,15 @@ func (c *Check) judge(e stats.Estimate) {
 	case !e.Value.Known:
 		c.Verdict, c.Reason = Error, "no block has a good trial of both"
 		return
-	case e.Interval.Known && (c.Above && e.Interval.Low > c.Bound+hair || !c.Above && e.Interval.High < c.Bound-hair):
-		c.Verdict = Fail
-		return
 	case e.Interval.Known && (c.Above && e.Interval.High <= c.Bound+hair || !c.Above && e.Interval.Low >= c.Bound-hair):
 		c.Verdict = Pass
+		return
+	case c.needsMargin():
+		c.Verdict, c.Reason = Inconclusive, "one run a side, and a rule without a margin: how much runs differ is not known, and any two "+
+			"differ by something. Give several runs a side, or write a margin"
+		return
+	case e.Interval.Known && (c.Above && e.Interval.Low > c.Bound+hair || !c.Above && e.Interval.High < c.Bound-hair):
+		c.Verdict = Fail
 		return
 	}
 	c.Verdict = Inconclusive
@@ -246,6 +274,14 @@ func (c *Check) judge(e stats.Estimate) {
 // unit is what is counted: blocks, or trials.
 func (c *Check) unit(n int) string {
 	switch {
+	case c.Runs != nil && c.Kind != Value && n == 1:
+		return "run on each side"
+	case c.Runs != nil && c.Kind != Value:
+		return "runs on each side"
+	case c.Runs != nil && n == 1:
+		return "run"
+	case c.Runs != nil:
+		return "runs"
 	case c.Paired && n == 1:
 		return "block"
 	case c.Paired:

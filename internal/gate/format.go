@@ -76,7 +76,12 @@ func (c *Check) limit() string {
 		text = s.Signed(c.Bound)
 	}
 	operator := "<"
-	if c.Above {
+	switch {
+	case c.Required && c.Above:
+		operator = "must be <"
+	case c.Required:
+		operator = "must be >"
+	case c.Above:
 		operator = ">"
 	}
 	return operator + " " + s.With(text)
@@ -116,7 +121,11 @@ func (c *Check) said() string {
 	if c.Verdict == Error {
 		return c.Reason
 	}
-	text := fmt.Sprintf("%s (medians %s); it fails %s", c.found(), c.medians(), c.limit())
+	verb := "it fails"
+	if c.Required {
+		verb = "it"
+	}
+	text := fmt.Sprintf("%s (medians %s); %s %s; it %s", c.found(), c.medians(), verb, c.limit(), c.sees())
 	if c.Reason != "" {
 		text += ": " + c.Reason
 	}
@@ -164,14 +173,19 @@ func terminal(r Result, color bool) string {
 	line := func(text, indent string) { b.WriteString(wrapped(text, indent)) }
 	b.WriteString("Gate: " + paint(r.Verdict, r.title()) + "\n")
 	line(r.Summary, "  ")
-	line("BASE "+r.Base.Source, "  ")
-	line("NEW  "+r.New.Source, "  ")
+	if r.Alone {
+		line("RUN  "+r.New.Source, "  ")
+	} else {
+		line("BASE "+r.Base.Source, "  ")
+		line("NEW  "+r.New.Source, "  ")
+	}
 	b.WriteString("\n")
 	for _, c := range r.Checks {
 		b.WriteString("  " + paint(c.Verdict, c.label()) + strings.Repeat(" ", max(0, 14-len(c.label()))))
 		b.WriteString(strings.TrimLeft(wrapped(c.subject()+" "+c.limit(), deep), " "))
 		if c.Verdict != Error {
 			line(c.found()+", medians "+c.medians(), deep)
+			line(c.sees(), deep)
 		}
 		if c.Reason != "" {
 			line(c.Reason, deep)
@@ -207,14 +221,22 @@ func markdown(r Result) string {
 	text := report.MarkdownText
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Gate: %s\n\n%s\n\n", text(r.title()), text(r.Summary))
-	fmt.Fprintf(&b, "Base: %s. New: %s.\n\n", text(r.Base.Source), text(r.New.Source))
-	b.WriteString("| verdict | check | fails | change | medians | |\n|---|---|---|---:|---:|---|\n")
+	if r.Alone {
+		fmt.Fprintf(&b, "Run: %s.\n\n", text(r.New.Source))
+	} else {
+		fmt.Fprintf(&b, "Base: %s. New: %s.\n\n", text(r.Base.Source), text(r.New.Source))
+	}
+	b.WriteString("| verdict | check | fails | change | would have failed from | medians | |\n|---|---|---|---:|---:|---:|---|\n")
 	for _, c := range r.Checks {
 		label := text(c.label())
 		if c.Verdict != Pass {
 			label = "**" + label + "**"
 		}
-		cells := []string{c.subject(), c.limit(), c.found(), c.medians(), c.Reason}
+		from := "-"
+		if c.WouldFailFrom != nil {
+			from = c.from()
+		}
+		cells := []string{c.subject(), c.limit(), c.found(), from, c.medians(), c.Reason}
 		b.WriteString("| " + label + " |")
 		for _, cell := range cells {
 			b.WriteString(" " + text(cell) + " |")

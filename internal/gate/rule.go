@@ -38,7 +38,7 @@ const (
 // Any stands for every arm, or every workload.
 const Any = "*"
 
-// Rule is a line of --fail-if.
+// Rule is a line of --fail-if or --require, or an objective.
 type Rule struct {
 	// Text is the rule as it was written, without the space around it.
 	Text string
@@ -50,6 +50,8 @@ type Rule struct {
 	Kind  Kind
 	// Bound is a ratio, or in the base unit of the metric.
 	Bound float64
+	// Required says that the rule was written as what must hold: `< 200us` fails above.
+	Required bool
 }
 
 // The bounds of what is read.
@@ -60,6 +62,14 @@ const (
 
 const example = "write, for example, rr-1k rtt.p99 > +5%"
 
+// example is a rule of the kind that was meant.
+func (p *parser) example() string {
+	if p.Required {
+		return "write, for example, rr-1k rtt.p99 < 200us"
+	}
+	return example
+}
+
 // Parse reads rules. The error lists all mistakes, each with its place.
 func Parse(texts []string) ([]Rule, error) {
 	if len(texts) == 0 {
@@ -68,31 +78,29 @@ func Parse(texts []string) ([]Rule, error) {
 	if len(texts) > maxRules {
 		return nil, fmt.Errorf("there are %d rules; at most %d", len(texts), maxRules)
 	}
-	var rules []Rule
-	var mistakes experiment.Mistakes
+	var written []Written
 	for i, text := range texts {
-		p := parser{text: text, line: i + 1}
-		rules = append(rules, p.rule())
-		mistakes = append(mistakes, p.mistakes...)
+		written = append(written, Written{Text: text, File: "--fail-if", Line: i + 1})
 	}
-	if len(mistakes) > 0 {
-		return nil, &mistakes
-	}
-	return rules, nil
+	return ParseAll(written)
 }
 
 // parser reads one rule.
 type parser struct {
+	Written
 	text     string
-	line     int
 	mistakes experiment.Mistakes
 }
 
 // wrong notes a mistake at a byte of the text.
 func (p *parser) wrong(at int, hint, format string, args ...any) {
-	p.mistakes = append(p.mistakes, experiment.Mistake{
-		File: "--fail-if", Line: p.line, Column: utf8.RuneCountInString(p.text[:at]) + 1, Message: fmt.Sprintf(format, args...), Hint: hint, Source: p.text,
-	})
+	m := experiment.Mistake{
+		File: p.File, Line: p.Line, Column: utf8.RuneCountInString(p.text[:at]) + 1, Message: fmt.Sprintf(format, args...), Hint: hint, Source: p.text,
+	}
+	if p.Source != "" {
+		m.Column, m.Source = m.Column+p.Column-1, p.Source
+	}
+	p.mistakes = append(p.mistakes, m)
 }
 
 // word is a word of the text, and at which byte it begins.
@@ -121,7 +129,7 @@ func (p *parser) words(from, to int) []word {
 func isSpace(c byte) bool { return c == ' ' || c == '\t' }
 
 func (p *parser) rule() Rule {
-	r := Rule{Text: strings.TrimSpace(p.text), Arm: Any}
+	r := Rule{Text: strings.TrimSpace(p.text), Arm: Any, Required: p.Required}
 	if len(p.text) > maxRule {
 		p.text = strings.ToValidUTF8(p.text[:maxRule], "?")
 		p.wrong(0, fmt.Sprintf("at most %d", maxRule), "the rule is too long")
@@ -129,15 +137,15 @@ func (p *parser) rule() Rule {
 	}
 	if !utf8.ValidString(p.text) {
 		p.text = strings.ToValidUTF8(p.text, "?")
-		p.wrong(0, example, "the rule is no UTF-8")
+		p.wrong(0, p.example(), "the rule is no UTF-8")
 		return r
 	}
 	operator := strings.IndexAny(p.text, "<>")
 	if operator < 0 {
-		p.wrong(len(strings.TrimRight(p.text, " \t")), example, "the rule has no > or <")
+		p.wrong(len(strings.TrimRight(p.text, " \t")), p.example(), "the rule has no > or <")
 		return r
 	}
-	r.Above = p.text[operator] == '>'
+	r.Above = (p.text[operator] == '>') != p.Required
 	known := p.subject(&r, p.words(0, operator), operator)
 	p.bound(&r, operator+1, known)
 	return r
@@ -147,7 +155,7 @@ func (p *parser) rule() Rule {
 func (p *parser) subject(r *Rule, words []word, end int) bool {
 	switch {
 	case len(words) == 0:
-		p.wrong(0, example, "the rule names no workload and no metric")
+		p.wrong(0, p.example(), "the rule names no workload and no metric")
 		return false
 	case len(words) == 1:
 		p.wrong(words[0].at, "write WORKLOAD METRIC, for example rr-1k rtt.p99; * is every workload", "%s stands alone", quote(words[0].text))
@@ -157,9 +165,11 @@ func (p *parser) subject(r *Rule, words []word, end int) bool {
 		return false
 	case len(words) == 3:
 		r.Arm = words[0].text
+		p.known(words[0], "arm", p.Arms)
 		words = words[1:]
 	}
 	r.Workload = words[0].text
+	p.known(words[0], "workload", p.Workloads)
 	return p.metric(r, words[1])
 }
 

@@ -9,7 +9,8 @@ import (
 	"nearfar/internal/answer"
 )
 
-// csvTable writes one row for each figure, comparison, layer, test of additivity and arm, residual and quantile; the column kind says which. Values are in
+// csvTable writes one row for each figure, comparison, layer, test of additivity and arm, residual, quantile and objective; the
+// column kind says which. Values are in
 // base units. Empty cells are values that cannot be given.
 func csvTable(w io.Writer, a answer.Answer) error {
 	out := csv.NewWriter(w)
@@ -53,6 +54,7 @@ func csvTable(w io.Writer, a answer.Answer) error {
 				optional(q.Difference), low, high, optional(q.Relative), "", "", "", strconv.Itoa(min(d.Trials[0], d.Trials[1])), "", "", ""})
 		}
 	}
+	rows = append(rows, objectiveRows(a)...)
 	for _, row := range rows {
 		for i := range row {
 			row[i] = inert(row[i])

@@ -65,7 +65,10 @@ type group struct {
 // sections lays the answer out.
 func sections(a answer.Answer) []section {
 	var all []section
-	for _, s := range []section{sourceSection(a), armSection(a), comparisonSection(a), distributionSection(a), layerSection(a), limitSection(a), warningSection(a)} {
+	for _, s := range []section{
+		sourceSection(a), objectiveSection(a), armSection(a), comparisonSection(a), distributionSection(a), layerSection(a), limitSection(a),
+		warningSection(a),
+	} {
 		if len(s.groups)+len(s.said)+len(s.lines) > 0 {
 			all = append(all, s)
 		}

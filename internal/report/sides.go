@@ -15,6 +15,9 @@ func sourceSection(a answer.Answer) section {
 	out := section{title: "Sides"}
 	for _, s := range a.Sources {
 		parts := []string{plural(s.Trials, "trial")}
+		if len(s.Runs) > 0 {
+			parts[0] += " in " + plural(len(s.Runs), "run")
+		}
 		if s.Failed > 0 {
 			parts = append(parts, fmt.Sprintf("%d failed", s.Failed))
 		}
@@ -57,6 +60,16 @@ func sidesNote(a answer.Answer) string {
 		switch {
 		case c.Blocks > 0:
 			return pairedNote
+		case c.Interval != nil && c.ScatterRuns == 0 && c.Runs != nil:
+			return "The run is the unit: its figure is the median over its trials. p is corrected for all\n" +
+				"comparisons together (Holm). \"Could see\" is the smallest true difference that so many runs\n" +
+				"would have shown four times in five. \"+n\" is how many more runs on each side would settle\n" +
+				"the difference that was seen."
+		case c.Interval != nil && c.Runs != nil:
+			return fmt.Sprintf("A difference is the median of all differences between a trial of B and a trial of A; its interval\n"+
+				"holds how much runs scatter, from %d other runs. p is corrected for all comparisons together\n"+
+				"(Holm). \"Could see\" is the smallest true difference that would have been shown four times in\n"+
+				"five. \"+n\" is how many more runs on each side would settle the difference that was seen.", c.ScatterRuns)
 		case c.Interval != nil:
 			return "A difference is the median of all differences between a trial of B and a trial of A. p is\n" +
 				"corrected for all comparisons together (Holm). \"Could see\" is the smallest true difference\n" +

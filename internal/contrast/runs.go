@@ -1,0 +1,249 @@
+package contrast
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/result"
+	"nearfar/internal/stats"
+)
+
+// Merge makes one side of several runs of the same thing: the run is then the unit. The error says which do not go together.
+func Merge(name string, sides []*Side) (*Side, error) {
+	if len(sides) == 0 {
+		return nil, fmt.Errorf("%s names no run", name)
+	}
+	if len(sides) == 1 {
+		return sides[0], nil
+	}
+	first := sides[0]
+	merged := *first
+	merged.Name, merged.ID, merged.Open, merged.Hosts, merged.Trials, merged.Warnings = name, "", nil, nil, nil, nil
+	merged.parts = sides
+	var sources, machines []string
+	for _, s := range sides {
+		switch {
+		case s.Kind != first.Kind:
+			return nil, fmt.Errorf("%s is a %s and %s a %s: a side is of one kind", first.Source, first.Kind, s.Source, s.Kind)
+		case s.Kind == Run && (s.Arm != first.Arm || s.Workload != first.Workload):
+			return nil, fmt.Errorf("%s and %s name different arms: write the same :ARM behind each run of a side", first.Source, s.Source)
+		case s.measuredHere() != first.measuredHere():
+			return nil, fmt.Errorf("%s was imported and %s was not: measure and import apart", first.Source, s.Source)
+		}
+		sources = append(sources, s.Source)
+		if s.Machine != "" && !slices.Contains(machines, s.Machine) {
+			machines = append(machines, s.Machine)
+		}
+		merged.Trials = append(merged.Trials, s.Trials...)
+		if s.State != "complete" {
+			merged.State = s.State
+		}
+		for _, w := range s.Warnings {
+			if !slices.Contains(merged.Warnings, w) {
+				merged.Warnings = append(merged.Warnings, w)
+			}
+		}
+	}
+	merged.Source, merged.Machine = strings.Join(sources, ", "), strings.Join(machines, ", ")
+	return &merged, nil
+}
+
+// distinctRuns says that no run is named twice: what is one run cannot be two independent ones.
+func distinctRuns(base, other *Side) error {
+	var seen []string
+	for _, s := range append(base.each(), other.each()...) {
+		if s.ID == "" {
+			continue
+		}
+		if slices.Contains(seen, s.ID) {
+			return fmt.Errorf("%s is named twice: several runs a side are runs of their own", s.Source)
+		}
+		seen = append(seen, s.ID)
+	}
+	return nil
+}
+
+// each are the runs of a side.
+func (s *Side) each() []*Side {
+	if len(s.parts) > 0 {
+		return s.parts
+	}
+	return []*Side{s}
+}
+
+// several says that a side has more than one run: then the run is the unit.
+func (c *Contrast) several() bool { return len(c.Base.parts)+len(c.New.parts) > 0 }
+
+// apartInTime says that the sides are not of one run.
+func (c *Contrast) apartInTime() bool { return c.Base.ID == "" || c.Base.ID != c.New.ID }
+
+// mergedGroups puts the groups of one workload in all runs of a side together.
+func (s *Side) mergedGroups(arm string) []group {
+	var all []group
+	for i, part := range s.parts {
+		own := arm
+		if part.Kind == File {
+			own = part.Arm
+		}
+		for _, g := range part.groups(own) {
+			at := slices.IndexFunc(all, func(known group) bool { return known.workload == g.workload })
+			if at < 0 {
+				at = len(all)
+				all = append(all, group{workload: g.workload, runs: make([][]result.Trial, len(s.parts))})
+			}
+			known := &all[at]
+			known.runs[i] = g.good
+			known.good = append(known.good, g.good...)
+			if known.failed += g.failed; known.reason == "" {
+				known.reason = g.reason
+			}
+		}
+	}
+	return all
+}
+
+// perRun gives the values of a quantity, run by run.
+func perRun(g group, q answer.Quantity) [][]float64 {
+	if g.runs == nil {
+		return [][]float64{numbers(g, q)}
+	}
+	all := make([][]float64, len(g.runs))
+	for i, trials := range g.runs {
+		all[i] = numbers(group{good: trials}, q)
+	}
+	return all
+}
+
+// units gives the values of a quantity that are compared: those of the trials, or with several runs the medians of these.
+func units(g group, q answer.Quantity) []float64 {
+	if g.runs == nil {
+		return numbers(g, q)
+	}
+	var all []float64
+	for _, run := range perRun(g, q) {
+		if s := stats.Summarize(run); s.Median.Known {
+			all = append(all, s.Median.Value)
+		}
+	}
+	return all
+}
+
+// ofRuns are the values of both sides, run by run.
+func (p *Pair) ofRuns(q answer.Quantity) stats.Runs {
+	r := stats.Runs{Arm: perRun(p.new, q), Baseline: perRun(p.base, q)}
+	if p.between != nil {
+		r.Between = p.between(q)
+	}
+	return r
+}
+
+// ScatterOf says how much runs of an arm and workload of a side scatter in a quantity, as other runs show it.
+type ScatterOf func(s *Side, arm, workload string, q answer.Quantity) stats.Scatter
+
+// UseScatter has comparisons of one run a side hold how much runs scatter.
+func (c *Contrast) UseScatter(of ScatterOf) {
+	if c.several() || !c.apartInTime() || c.recorded() {
+		return
+	}
+	for i := range c.Pairs {
+		p := &c.Pairs[i]
+		if p.Missing != "" || p.Refused != "" {
+			continue
+		}
+		known := map[answer.Quantity]stats.Scatter{}
+		p.between = func(q answer.Quantity) stats.Scatter {
+			s, ok := known[q]
+			if !ok {
+				s = of(c.New, p.NewArm, p.new.workload, q).Add(of(c.Base, p.BaseArm, p.base.workload, q))
+				known[q] = s
+			}
+			return s
+		}
+	}
+}
+
+// Change is the change of New against Base, absolute and relative, as one of so many checks. The scope is empty for arms of one
+// run.
+func (p *Pair) Change(q answer.Quantity, checks int) (change, relative stats.Estimate, scope stats.Scope) {
+	switch {
+	case p.Paired:
+		change, relative = stats.EstimatePaired(p.inBlocks(q), checks)
+		return change, relative, ""
+	case p.oneRun:
+		change, relative = stats.EstimateSamples(p.apart(q), checks)
+		return change, relative, ""
+	}
+	return stats.EstimateRuns(p.ofRuns(q), checks)
+}
+
+// Level is that of New's trials, or with several runs of these, as one of so many checks.
+func (p *Pair) Level(q answer.Quantity, checks int) (stats.Estimate, stats.Scope) {
+	return stats.EstimateRunLevel(perRun(p.new, q), checks)
+}
+
+// Runs is how many runs of New and of Base have good trials.
+func (p *Pair) Runs() (other, base int) {
+	count := func(g group) int {
+		if g.runs == nil {
+			return 1
+		}
+		n := 0
+		for _, trials := range g.runs {
+			if len(trials) > 0 {
+				n++
+			}
+		}
+		return n
+	}
+	return count(p.new), count(p.base)
+}
+
+// otherwiseDeclared says in what runs of one side declare a workload differently: they are then no runs of the same thing.
+func (s *Side) otherwiseDeclared(workload string) []string {
+	first, ok := s.each()[0].declared(workload)
+	if !ok {
+		return nil
+	}
+	for _, part := range s.parts {
+		if w, ok := part.declared(workload); ok {
+			if reasons := otherWorkload(first, w); len(reasons) > 0 {
+				return []string{fmt.Sprintf("the runs of %s are not of the same workload: %s", s.Name, strings.Join(reasons, "; "))}
+			}
+		}
+	}
+	return nil
+}
+
+// Alone sets the arms of one run against its baseline, which itself stands against nothing.
+func Alone(s *Side) *Contrast {
+	base := *s
+	base.Name, s.Name = "the baseline", "the run"
+	c := &Contrast{Base: &base, New: s, alone: true}
+	if s.Experiment == nil {
+		for _, g := range s.groups(s.Arm) {
+			c.Pairs = append(c.Pairs, Pair{NewArm: s.Arm, Workload: g.workload, Missing: base.Name, new: g})
+		}
+		return c
+	}
+	base.Arm = s.Experiment.Baseline
+	baseline := base.groups(base.Arm)
+	for _, arm := range s.arms() {
+		for _, g := range s.groups(arm) {
+			p := Pair{NewArm: arm, Workload: g.workload, Missing: base.Name, new: g}
+			at := slices.IndexFunc(baseline, func(b group) bool { return b.workload == g.workload })
+			if arm != base.Arm && at >= 0 {
+				p.Missing, p.BaseArm, p.base = "", base.Arm, baseline[at]
+				p.Paired, p.oneRun = !s.Experiment.Unpaired(), true
+			}
+			c.Pairs = append(c.Pairs, p)
+		}
+	}
+	c.refuse()
+	c.sort()
+	return c
+}
+
+// Alone says that the arms of one run are set against its own baseline.
+func (c *Contrast) Alone() bool { return c.alone }

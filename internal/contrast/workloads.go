@@ -1,0 +1,106 @@
+package contrast
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+)
+
+// otherWorkloads says that two workloads of different names were asked for, such as TCP against UDP.
+func (c *Contrast) otherWorkloads() bool {
+	return !c.alone && c.Base.Workload != "" && c.New.Workload != "" && c.Base.Workload != c.New.Workload
+}
+
+// shareWorkload has a side that names no workload take that of the other. The error says which workloads there are.
+func shareWorkload(base, other *Side) error {
+	for _, s := range [][2]*Side{{base, other}, {other, base}} {
+		if s[0].Workload == "" {
+			s[0].Workload = s[1].Workload
+			for _, part := range s[0].parts {
+				part.Workload = s[1].Workload
+			}
+		}
+	}
+	for _, s := range []*Side{base, other} {
+		if s.Workload == "" || s.Experiment == nil {
+			continue
+		}
+		if _, ok := s.Experiment.Workload(s.Workload); !ok {
+			var names []string
+			for _, w := range s.Experiment.Workloads {
+				names = append(names, w.Name)
+			}
+			return fmt.Errorf("%s has no workload %q: %s", s.place(), s.Workload, experiment.Suggest(s.Workload, names))
+		}
+	}
+	return nil
+}
+
+// otherDefinition says why the numbers of two workloads are not of the same kind; empty where they are. Workloads that were asked
+// for by name differ in other things on purpose.
+func otherDefinition(base, other []result.Trial) string {
+	if len(base) == 0 || len(other) == 0 {
+		return "no good trials on one side"
+	}
+	if b, n := distinct(base, definition), distinct(other, definition); !slices.Equal(b, n) || len(b) > 1 {
+		return fmt.Sprintf("definition: %s against %s", list(n), list(b))
+	}
+	return ""
+}
+
+// workloadWarnings says in what two workloads differ that were set against each other: all of it is in the difference.
+func (c *Contrast) workloadWarnings(p *Pair) []answer.Warning {
+	reasons := differences(p.base.good, p.new.good)
+	if b, n := distinct(p.base.good, toolName), distinct(p.new.good, toolName); !slices.Equal(b, n) {
+		reasons = append(reasons, fmt.Sprintf("tool: %s against %s", list(n), list(b)))
+	}
+	if b, ok := c.Base.declared(p.base.workload); ok {
+		if n, ok := c.New.declared(p.new.workload); ok {
+			reasons = append(append(reasons, otherWorkload(b, n)...), measuredOtherwise(b, n)...)
+		}
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	return []answer.Warning{{Code: "workloads-differ", Arm: p.NewArm, Workload: p.Workload, Message: fmt.Sprintf(
+		"two workloads, %s against %s: all in which they differ is in the difference (%s)", p.new.workload, p.base.workload, strings.Join(reasons, "; "))}}
+}
+
+// sides are those of which something is to be said.
+func (c *Contrast) sides() []*Side {
+	if c.alone {
+		return []*Side{c.New}
+	}
+	return []*Side{c.Base, c.New}
+}
+
+// history is from how many other runs the scatter between runs is known, in the first quantity of every pair; 0 where it is not
+// known for one of them.
+func (c *Contrast) history() int {
+	least := 0
+	for i := range c.Pairs {
+		p := &c.Pairs[i]
+		if p.Missing != "" || p.Refused != "" {
+			continue
+		}
+		all := c.quantities(p)
+		if len(all) == 0 {
+			continue
+		}
+		if p.between == nil {
+			return 0
+		}
+		runs := p.between(all[0]).Runs
+		if runs == 0 {
+			return 0
+		}
+		if least == 0 || runs < least {
+			least = runs
+		}
+	}
+	return least
+}

@@ -1,0 +1,53 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// maxObjectives bounds how many objectives a file has.
+const maxObjectives = 100
+
+// Position is a place in a file, and the line there.
+type Position struct {
+	File string
+	// Line and Column count from 1; columns are characters.
+	Line, Column int
+	Source       string
+}
+
+// objectives reads what must hold of a run: texts, with their places. What they say is read where metrics are known
+// (internal/gate).
+func (r *reader) objectives(f fields) (texts []string, at []Position) {
+	v, ok := r.optional(f, "objectives")
+	const sample = `["rr rtt.p99 < 200us"]`
+	if !ok || !r.isSequence(v.value, "objectives", sample) {
+		return nil, nil
+	}
+	if n := len(v.value.Content); n > maxObjectives {
+		r.wrong(v.value, fmt.Sprintf("at most %d", maxObjectives), "there are %d objectives", n)
+		return nil, nil
+	}
+	for _, n := range v.value.Content {
+		text, ok := r.text(n, "an objective", `"rr rtt.p99 < 200us"`)
+		if ok {
+			texts, at = append(texts, text), append(at, r.position(n, text))
+		}
+	}
+	return texts, at
+}
+
+// position is where the text of a node begins: behind its quote, if it has one.
+func (r *reader) position(n *yaml.Node, text string) Position {
+	m := r.source.mistake(n.Line, n.Column, "", "")
+	p := Position{File: m.File, Line: m.Line, Column: m.Column, Source: m.Source}
+	line := []rune(m.Source)
+	rest := string(line[min(m.Column-1, len(line)):])
+	if i := strings.Index(rest, text); i >= 0 {
+		p.Column += utf8.RuneCountInString(rest[:i])
+	}
+	return p
+}

@@ -1,0 +1,93 @@
+package gate
+
+import (
+	"fmt"
+	"math"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/stats"
+)
+
+// needsMargin says that the rule cannot fail on these two runs: each side is one run, nothing tells how much runs differ, and the
+// rule allows no difference at all. Two runs of the same thing differ by something, and with enough trials that is always sure.
+func (c *Check) needsMargin() bool {
+	return c.Kind != Value && c.Bound == 0 && c.About == string(stats.TheseRuns)
+}
+
+// wouldFail says from which estimate on the check would have failed: where the new side, shifted or multiplied as a whole, has an
+// interval that lies wholly beyond the bound.
+func (c *Check) wouldFail(e stats.Estimate) {
+	if !e.Interval.Known || !e.Value.Known || c.needsMargin() {
+		return
+	}
+	near, value := e.Interval.Low, e.Value.Value // the end of the interval that must pass the bound
+	if !c.Above {
+		near = e.Interval.High
+	}
+	from := c.Bound + value - near
+	switch {
+	case c.Kind == Relative && near > -1:
+		from = (1+c.Bound)*(1+value)/(1+near) - 1
+	case c.Kind == Value && near > 0:
+		from = c.Bound * value / near
+	}
+	if math.IsNaN(from) || math.IsInf(from, 0) {
+		return
+	}
+	c.WouldFailFrom = &from
+}
+
+// coarseFactor is how many times the bound a check would have to see before it fails, for a warning.
+const coarseFactor = 3
+
+// coarse warns of checks that pass, or say nothing, whatever is likely to happen.
+func coarse(checks []Check) []answer.Warning {
+	var all []answer.Warning
+	for i := range checks {
+		c := &checks[i]
+		if c.Verdict == Fail || c.Verdict == Error || c.needsMargin() {
+			continue
+		}
+		message := ""
+		switch {
+		case c.WouldFailFrom == nil && c.Estimate != nil:
+			message = "it cannot fail with these figures"
+		case c.WouldFailFrom != nil && c.isCoarse():
+			message = fmt.Sprintf("it would have failed from %s only, more than %d times its bound", c.from(), coarseFactor)
+		default:
+			continue
+		}
+		all = append(all, answer.Warning{Code: "coarse-check", Arm: c.Arm, Workload: c.Workload,
+			Message: fmt.Sprintf("%s %s: %s. More trials, or more runs a side, make it finer", c.Name(), c.limit(), message)})
+	}
+	return all
+}
+
+// isCoarse says that the check fails only far beyond its bound. A bound of 0 has no multiples.
+func (c *Check) isCoarse() bool {
+	from, bound := math.Abs(*c.WouldFailFrom), math.Abs(c.Bound)
+	if c.Kind == Value && !c.Above {
+		return from < bound/coarseFactor
+	}
+	return bound > 0 && from > coarseFactor*bound
+}
+
+// from writes WouldFailFrom: "+19.2 %".
+func (c *Check) from() string {
+	s := c.scale()
+	if c.Kind == Value {
+		return s.With(s.Number(*c.WouldFailFrom))
+	}
+	return s.With(s.Signed(*c.WouldFailFrom))
+}
+
+// sees is a line of the report: from where on the check would have failed.
+func (c *Check) sees() string {
+	switch {
+	case c.Verdict == Error || c.Estimate == nil:
+		return ""
+	case c.WouldFailFrom == nil:
+		return "cannot fail with these figures"
+	}
+	return "would have failed from " + c.from()
+}
