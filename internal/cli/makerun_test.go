@@ -39,6 +39,8 @@ type madeRun struct {
 	text string
 	// day is how many days after the others the run began.
 	day int
+	// objectives are those of the experiment.
+	objectives []string
 }
 
 // write makes the directory.
@@ -52,7 +54,8 @@ func (m madeRun) write(path string) error {
 	if m.bytes == 0 {
 		m.bytes = 64
 	}
-	e := &experiment.Experiment{Name: "made", Question: "What was made up?", Baseline: m.arms[0], Schedule: experiment.Schedule{Blocks: m.blocks, Seed: m.seed}}
+	e := &experiment.Experiment{Name: "made", Question: "What was made up?", Baseline: m.arms[0], Schedule: experiment.Schedule{Blocks: m.blocks, Seed: m.seed},
+		Objectives: m.objectives}
 	for _, arm := range m.arms {
 		e.Arms = append(e.Arms, experiment.Arm{Name: arm, Layers: map[string]int{"bridge": 1}})
 	}
@@ -153,6 +156,8 @@ func madeRunCommand(ts *testscript.TestScript, negated bool, args []string) {
 			m.protocol, err = value, nil
 		case "blocks":
 			m.blocks = int(number)
+		case "objective":
+			m.objectives, err = append(m.objectives, value), nil
 		case "day":
 			m.day = int(number)
 		case "seed":

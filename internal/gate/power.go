@@ -14,7 +14,7 @@ func (c *Check) needsMargin() bool {
 	return c.Kind != Value && c.Bound == 0 && c.About == string(stats.TheseRuns)
 }
 
-// wouldFail says from which estimate on the check would have failed: where the new side, shifted or multiplied as a whole, has an
+// wouldFail says from about which estimate on the check would have failed: where the new side, shifted or multiplied as a whole, has an
 // interval that lies wholly beyond the bound.
 func (c *Check) wouldFail(e stats.Estimate) {
 	if !e.Interval.Known || !e.Value.Known || c.needsMargin() {
