@@ -201,8 +201,9 @@ func TestDocumentedSides(t *testing.T) {
 		t.Fatalf("%q", lines)
 	}
 	t.Chdir(t.TempDir())
-	m := madeRun{arms: []string{"l2", "routed", "vxlan"}, workloads: []string{"rr-1k", "bulk"}, blocks: 12, level: 1e-5, scatter: 0.01}
-	for i, run := range []string{"20261121T192200Z-overlay", "20261128T190000Z-overlay", "main", "branch"} {
+	m := madeRun{arms: []string{"l2", "routed", "vxlan"}, workloads: []string{"rr-1k", "rr-4k", "bulk"}, blocks: 12, level: 1e-5, scatter: 0.01}
+	for i, run := range []string{"20261121T192200Z-overlay", "20261128T190000Z-overlay", "main", "branch", "main-2", "main-3", "branch-2", "branch-3",
+		"old-1", "old-2", "old-3", "new-1", "new-2", "new-3"} {
 		m.seed = uint64(i + 1)
 		if err := m.write(filepath.Join("runs", run)); err != nil {
 			t.Fatal(err)

@@ -89,7 +89,8 @@ func playReadme(s *stage) {
 }
 
 func playCompare(s *stage) {
-	s.place(oneRun, anotherRun)
+	s.place(oneRun, anotherRun, "runs/old-1", "runs/old-2", "runs/old-3", "runs/new-1", "runs/new-2", "runs/new-3")
+	s.instead(oneRun+":l2/rr-4k", anotherRun+":l2/rr-1k") // the finished run has one workload
 	s.record("labs/zones/published/availability-set.txt", "before.txt")
 	s.record("labs/zones/published/across-zones.txt", "after.txt")
 	// The output alone does not tell the message size.
