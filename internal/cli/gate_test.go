@@ -32,8 +32,8 @@ func gateOf(t *testing.T, base, other madeRun, args ...string) (code int, stdout
 	return code, out.String()
 }
 
-// TestGateOnRunsThatAreAlike: of a hundred pairs of runs between which nothing differs, the gate fails at most five, though
-// it looks for any change at all in either direction, in two arms. It passes or says that it is not sure.
+// TestGateOnRunsThatAreAlike: of pairs of runs between which nothing differs, a gate that looks for any change at all, in either
+// direction and in two arms, fails none: its rules have no margin, and nothing tells how much single runs differ.
 func TestGateOnRunsThatAreAlike(t *testing.T) {
 	for _, blocks := range []int{7, 10, 20} {
 		const pairs = 200
@@ -50,7 +50,7 @@ func TestGateOnRunsThatAreAlike(t *testing.T) {
 			}
 		}
 		t.Logf("%d blocks: %v", blocks, counts)
-		if counts["Gate: FAILED"] > pairs*5/100 {
+		if counts["Gate: FAILED"] > 0 {
 			t.Errorf("%d blocks: failed in %d of %d pairs", blocks, counts["Gate: FAILED"], pairs)
 		}
 	}

@@ -237,7 +237,7 @@ func (m *runMethod) compare(c *RunComparison, level float64) {
 // decide gives the verdict, once the p-values are corrected.
 func (m *runMethod) decide(c *RunComparison, tests int) {
 	if m.ranks && (m.byRuns || m.between.Runs == 0) {
-		c.SampleComparison.decide(tests)
+		c.decide(tests)
 		if m.byRuns && c.Reason == ReasonTooFewTrials {
 			c.Reason = ReasonTooFewRuns
 		}
