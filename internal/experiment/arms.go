@@ -24,7 +24,7 @@ const (
 	maxCount     = 1000
 )
 
-func armKeys() []string { return append([]string{"lab", "layers"}, unbuiltHostKeys()...) }
+func armKeys() []string { return append([]string{"lab", "layers", "set"}, unbuiltHostKeys()...) }
 
 // unbuiltHostKeys are the ways to name or make hosts that this build knows but cannot do.
 func unbuiltHostKeys() []string { return []string{"client", "server", "kubernetes", "tofu"} }
@@ -49,6 +49,8 @@ type parsedArm struct {
 	Arm
 	// layerKeys are where the declared layers stand.
 	layerKeys map[string]*yaml.Node
+	// set is what the arm sets of the workloads; without a value where it sets nothing.
+	set field
 }
 
 // arms reads the arms in the order of the file.
@@ -99,6 +101,9 @@ func (r *reader) arm(key, value *yaml.Node) parsedArm {
 	if layers, ok := r.optional(f, "layers"); ok {
 		a.LayersDeclared = true
 		r.layers(&a, layers.value)
+	}
+	if set, ok := r.optional(f, "set"); ok {
+		a.set = set
 	}
 	return a
 }

@@ -35,6 +35,10 @@ type Arm struct {
 	Layers map[string]int `json:"layers"`
 	// LayersDeclared says that Layers was written in the file, and not derived from the path.
 	LayersDeclared bool `json:"layers_declared,omitempty"`
+	// Set is what the arm has otherwise than the workloads say, in the order of the file.
+	Set []Setting `json:"set,omitempty"`
+	// Workloads are those that Set changes, as the arm runs them; see Experiment.WorkloadIn.
+	Workloads []Workload `json:"workloads,omitempty"`
 }
 
 // Lab is a path between two hosts made from network namespaces.

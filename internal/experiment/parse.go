@@ -58,26 +58,38 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 	r.version(f)
 	e.Name = r.experimentName(f)
 	e.Question = r.question(f)
-	e.Arms = r.comparedArms(f)
+	arms := r.comparedArms(f)
 	e.Baseline = r.baseline(f)
-	e.Workloads = r.workloads(f, e.Arms)
+	common := r.placement(f)
+	workloads := r.workloads(f, common)
+	r.sets(arms, workloads, common)
+	for _, a := range arms {
+		e.Arms = append(e.Arms, a.Arm)
+	}
+	for _, w := range workloads {
+		e.Workloads = append(e.Workloads, w.Workload)
+	}
 	e.Schedule = r.schedule(f, len(e.Arms), len(e.Workloads))
 	e.Objectives, e.ObjectivesAt = r.objectives(f)
 }
 
 // comparedArms reads the arms and finds their layers.
-func (r *reader) comparedArms(f fields) []Arm {
+func (r *reader) comparedArms(f fields) []parsedArm {
 	before := len(r.mistakes)
 	parsed := r.arms(f)
+	if len(r.mistakes) > before { // layers need the paths
+		return parsed
+	}
 	arms := make([]Arm, len(parsed))
 	for i, p := range parsed {
 		arms[i] = p.Arm
 	}
-	if len(r.mistakes) == before { // layers need the paths
-		deriveLayers(arms)
-		r.separable(arms, parsed)
+	deriveLayers(arms)
+	r.separable(arms, parsed)
+	for i := range parsed {
+		parsed[i].Arm = arms[i]
 	}
-	return arms
+	return parsed
 }
 
 func (r *reader) version(f fields) {

@@ -16,11 +16,17 @@ import (
 type reader struct {
 	source   source
 	mistakes Mistakes
+	// moved is where mistakes belong of what an arm sets; nil for what the file says itself.
+	moved *moved
 }
 
 // wrong notes a mistake at a node.
 func (r *reader) wrong(n *yaml.Node, hint, format string, args ...any) {
-	r.mistakes = append(r.mistakes, r.source.mistake(n.Line, n.Column, fmt.Sprintf(format, args...), hint))
+	message := fmt.Sprintf(format, args...)
+	if r.moved != nil && !r.moved.own[n] {
+		n, message = r.moved.to, r.moved.what+": "+message
+	}
+	r.mistakes = append(r.mistakes, r.source.mistake(n.Line, n.Column, message, hint))
 }
 
 // field is a key of a mapping and its value.

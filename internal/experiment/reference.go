@@ -94,19 +94,25 @@ func (r *reference) object(title string, n *yaml.Node) {
 			standard = "must be given"
 		}
 		about := text(value, "description")
-		if about == "" {
-			about = text(r.resolve(value), "description")
+		for n := value; about == "" && definition(n) != ""; {
+			n = r.resolve(n)
+			about = text(n, "description")
 		}
 		fmt.Fprintf(&r.out, "| `%s` | %s | %s | %s |\n", key, r.value(key, value), standard, strings.ReplaceAll(about, "|", `\|`))
 	}
 }
 
-// resolve follows a reference to a definition.
+// resolve follows a reference to a definition, or to a part of one.
 func (r *reference) resolve(n *yaml.Node) *yaml.Node {
-	if name := definition(n); name != "" {
-		return member(member(r.root, "$defs"), name)
+	name := definition(n)
+	if name == "" {
+		return n
 	}
-	return n
+	target := member(r.root, "$defs")
+	for key := range strings.SplitSeq(name, "/") {
+		target = member(target, key)
+	}
+	return target
 }
 
 // definition is the name of the definition that a node refers to.

@@ -33,6 +33,8 @@ type capability struct {
 	interval    bool
 	// engine: the sockets can be used as Socket says.
 	engine bool
+	// congestion: the connections can have another congestion control than the host's.
+	congestion bool
 	// onlyIPv4: it does not speak IPv6.
 	onlyIPv4 bool
 	// warmup is what is usual, and maxWarmup the longest; 0 where there is none.
@@ -98,6 +100,12 @@ func protocolNames() []string {
 	return distinct(capabilities(), func(c capability) string { return c.protocol })
 }
 
+// protocolsOf lists the protocols of a tool in a mode.
+func protocolsOf(tool, mode string) []string {
+	all := slices.DeleteFunc(capabilities(), func(c capability) bool { return c.tool != tool || c.mode != mode })
+	return distinct(all, func(c capability) string { return c.protocol })
+}
+
 // findCapability finds the first that fits; an empty mode or protocol fits any.
 func findCapability(tool, mode, protocol string) (capability, bool) {
 	for _, c := range capabilities() {
@@ -119,6 +127,10 @@ func (c capability) String() string {
 // takes says whether a parameter of a workload means something here.
 func (c capability) takes(key string) bool {
 	switch key {
+	case "protocol":
+		return len(protocolsOf(c.tool, c.mode)) > 1
+	case "ip":
+		return !c.onlyIPv4
 	case "request":
 		return c.request.max > 0
 	case "response":
@@ -141,7 +153,9 @@ func (c capability) takes(key string) bool {
 		return len(c.waits()) > 1
 	case "dscp", "send_buffer", "receive_buffer":
 		return c.engine
-	case "congestion", "nodelay":
+	case "congestion":
+		return c.congestion || c.engine && c.protocol == TCP
+	case "nodelay":
 		return c.engine && c.protocol == TCP
 	case "background":
 		return c.mode == RR || c.mode == CRR || c.mode == Load

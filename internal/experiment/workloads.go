@@ -38,9 +38,8 @@ func parameterKeys() []string {
 }
 
 // workloads reads the workloads in the order of the file, each of which is measured in all arms.
-func (r *reader) workloads(f fields, arms []Arm) []Workload {
+func (r *reader) workloads(f fields, common *Placement) []parsedWorkload {
 	const example = "workloads: [{name: rr, tool: native}]"
-	common := r.placement(f)
 	v, ok := r.required(f, "workloads", example)
 	if !ok || !r.isSequence(v.value, "workloads", example) {
 		return nil
@@ -52,21 +51,21 @@ func (r *reader) workloads(f fields, arms []Arm) []Workload {
 		r.wrong(v.key, "at most "+strconv.Itoa(maxWorkloads), "there are %d workloads", n)
 		return nil
 	}
-	var workloads []Workload
+	var workloads []parsedWorkload
 	lines := make(map[string]int)
 	for _, n := range v.value.Content {
 		f, ok := r.fields(n, n, "the workload", workloadKeys())
 		if !ok {
 			continue
 		}
+		before := len(r.mistakes)
 		w := r.workload(f, common)
-		r.carried(w, f, arms)
 		if line, twice := lines[w.Name]; twice && w.Name != "" {
 			r.wrong(f.named["name"].value, "give each workload a name of its own",
 				"workload %s is here twice; the first is in line %d", quote(w.Name), line)
 		}
 		lines[w.Name] = n.Line
-		workloads = append(workloads, w)
+		workloads = append(workloads, parsedWorkload{w, f, len(r.mistakes) > before})
 	}
 	return workloads
 }

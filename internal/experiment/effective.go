@@ -1,0 +1,252 @@
+package experiment
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// notSet stands for the value of a key that is left to the host or to the tool.
+const notSet = "default"
+
+// WorkloadIn finds a workload as an arm runs it: with what the arm sets. The second result is false where there is no such
+// workload.
+func (e *Experiment) WorkloadIn(arm, name string) (Workload, bool) {
+	if a, ok := e.Arm(arm); ok {
+		for _, w := range a.Workloads {
+			if w.Name == name {
+				return w, true
+			}
+		}
+	}
+	return e.Workload(name)
+}
+
+// SetIn gives what an arm sets of a workload, by key; nil for nothing.
+func (e *Experiment) SetIn(arm, workload string) map[string]string {
+	a, _ := e.Arm(arm)
+	var set map[string]string
+	for _, s := range a.Set {
+		if slices.Contains(s.Workloads, workload) {
+			if set == nil {
+				set = map[string]string{}
+			}
+			set[s.Key] = s.Value
+		}
+	}
+	return set
+}
+
+// SetOtherwise lists the keys of a workload in which two arms differ because one of them, or both, set them: the treatment.
+// It is sorted.
+func (e *Experiment) SetOtherwise(arm, other, workload string) []string {
+	a, _ := e.WorkloadIn(arm, workload)
+	b, _ := e.WorkloadIn(other, workload)
+	keys := e.SetIn(arm, workload)
+	if keys == nil {
+		keys = map[string]string{}
+	}
+	maps.Copy(keys, e.SetIn(other, workload))
+	var differ []string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if a.Value(key) != b.Value(key) {
+			differ = append(differ, key)
+		}
+	}
+	return differ
+}
+
+// LayersIn counts the layers of an arm in a workload: those of its path, and one for each key that it has otherwise than the
+// baseline because one of the two sets it: "congestion=bbr". Declared layers stand in the place of both.
+func (e *Experiment) LayersIn(arm, workload string) map[string]int {
+	a, _ := e.Arm(arm)
+	differ := e.SetOtherwise(arm, e.Baseline, workload)
+	if a.LayersDeclared || len(differ) == 0 {
+		return a.Layers
+	}
+	layers := maps.Clone(a.Layers)
+	if layers == nil {
+		layers = map[string]int{}
+	}
+	w, _ := e.WorkloadIn(arm, workload)
+	for _, key := range differ {
+		layers[key+"="+w.Value(key)]++
+	}
+	return layers
+}
+
+// HostsOf names the arm whose hosts an arm uses: its own name, or that of an earlier one with the same lab, where the two differ
+// in what they set. Arms that differ in nothing keep hosts of their own.
+func (e *Experiment) HostsOf(arm string) string {
+	a, ok := e.Arm(arm)
+	if !ok || a.Lab == nil {
+		return arm
+	}
+	lab := written(a.Lab)
+	// The n-th arm of one lab and one set uses the n-th hosts of that lab.
+	n := 0
+	seen := map[string]int{}
+	for _, o := range e.Arms {
+		if o.Lab == nil || written(o.Lab) != lab {
+			continue
+		}
+		key := written(o.Set)
+		if o.Name == arm {
+			n = seen[key]
+			break
+		}
+		seen[key]++
+	}
+	clear(seen)
+	for _, o := range e.Arms {
+		if o.Lab == nil || written(o.Lab) != lab {
+			continue
+		}
+		key := written(o.Set)
+		if seen[key] == n {
+			return o.Name
+		}
+		seen[key]++
+	}
+	return arm
+}
+
+// written is a value as one text, to be compared.
+func written(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // plain data always has a text
+	}
+	return string(text)
+}
+
+// SettingsText writes what an arm sets, in one line: "congestion bbr, wait spin in rr". A setting that changes every workload
+// of the experiment does not name them. It is empty for an arm that sets nothing.
+func (e *Experiment) SettingsText(arm string) string {
+	a, _ := e.Arm(arm)
+	var parts []string
+	for _, s := range a.Set {
+		if len(s.Workloads) == len(e.Workloads) {
+			parts = append(parts, s.Key+" "+s.Value)
+		} else {
+			parts = append(parts, s.String())
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Value writes the value of a key that an arm can set, in one line: "bbr", "1024B", "true". What is left to the host or the tool
+// is "default". An unknown key has no value.
+func (w Workload) Value(key string) string {
+	switch key {
+	case "protocol":
+		return w.Protocol
+	case "ip":
+		return strconv.Itoa(cmp.Or(w.IP, IPv4))
+	case "request":
+		return sizeText(w.Request)
+	case "response":
+		return sizeText(w.Response)
+	case "message":
+		return sizeText(w.Message)
+	case "interval":
+		return FormatDuration(w.Interval)
+	case "connections":
+		return strconv.Itoa(w.Connections)
+	case "rate":
+		return w.rateText()
+	case "arrivals":
+		return w.Arrivals
+	case "batch":
+		return strconv.Itoa(w.Batch)
+	case "direction":
+		return w.Direction
+	case "zerocopy":
+		return strconv.FormatBool(w.ZeroCopy)
+	case "timestamps":
+		return strconv.FormatBool(w.Timestamps)
+	case "background":
+		return w.backgroundText()
+	case "placement":
+		return w.Placement.String()
+	}
+	return w.Socket.value(key)
+}
+
+func (s Socket) value(key string) string {
+	switch key {
+	case "wait":
+		return cmp.Or(s.Wait, notSet)
+	case "congestion":
+		return cmp.Or(s.Congestion, notSet)
+	case "nodelay":
+		if s.NoDelay != nil {
+			return strconv.FormatBool(*s.NoDelay)
+		}
+		return notSet
+	case "dscp":
+		return strconv.Itoa(s.DSCP)
+	case "send_buffer":
+		return sizeText(s.SendBuffer)
+	case "receive_buffer":
+		return sizeText(s.ReceiveBuffer)
+	}
+	return ""
+}
+
+func sizeText(bytes int) string {
+	if bytes == 0 {
+		return notSet
+	}
+	return FormatSize(bytes)
+}
+
+func (w Workload) rateText() string {
+	switch {
+	case w.OfferedRate > 0:
+		return FormatPerSecond(w.OfferedRate)
+	case w.Rate > 0:
+		return FormatRate(w.Rate)
+	case w.Mode == Messages:
+		return maxRateWord
+	}
+	return notSet
+}
+
+// backgroundText says what of the background is not usual: "stream, connections 2, congestion bbr".
+func (w Workload) backgroundText() string {
+	b := w.Background
+	if b == nil {
+		return "none"
+	}
+	usual := Workload{Connections: 1, Direction: Upload, Placement: Placement{Kind: PlacementSplit}}
+	parts := []string{Stream}
+	for _, key := range backgroundKeys() {
+		switch key {
+		case "tool", "mode", "protocol":
+			continue // there is one of each
+		}
+		if v := b.Value(key); v != usual.Value(key) {
+			parts = append(parts, key+" "+v)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// String writes the placement: "split", or "client 0 1, server 2".
+func (p Placement) String() string {
+	if p.Kind != PlacementExplicit {
+		return p.Kind
+	}
+	numbers := func(all []int) string {
+		var words []string
+		for _, n := range all {
+			words = append(words, strconv.Itoa(n))
+		}
+		return strings.Join(words, " ")
+	}
+	return "client " + numbers(p.Client) + ", server " + numbers(p.Server)
+}

@@ -1,0 +1,283 @@
+package experiment
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Setting is a key of workloads that an arm has otherwise than they say themselves.
+type Setting struct {
+	Key string `json:"key"`
+	// Value is the value in one line: what Workload.Value gives for it.
+	Value string `json:"value"`
+	// Workloads are those that it changes, in the order of the file. It is never empty.
+	Workloads []string `json:"workloads"`
+}
+
+// settableKeys are the keys of a workload that an arm can set. The others are the same in all arms: tool and mode say what is
+// measured, and times and steps how long.
+func settableKeys() []string {
+	return slices.DeleteFunc(workloadKeys(), func(key string) bool { return slices.Contains(fixedKeys(), key) })
+}
+
+func fixedKeys() []string {
+	return []string{"name", "tool", "mode", "duration", "warmup", "steps", "optional"}
+}
+
+// whyFixed says why an arm cannot set a key.
+func whyFixed(key string) string {
+	switch key {
+	case "name", "optional":
+		return "it is the workload's own"
+	case "tool", "mode":
+		return "arms are compared within one workload, whose figures come from one tool in one mode; write a second workload"
+	}
+	return "all arms are measured for as long; write a second workload"
+}
+
+// parsedWorkload is a workload and where it stands.
+type parsedWorkload struct {
+	Workload
+	fields fields
+	// wrong says that it has mistakes of its own.
+	wrong bool
+}
+
+// parsedSet is what an arm sets, as it stands in the file.
+type parsedSet struct {
+	// general are for every workload that takes the key, own are for the workload that is named.
+	general map[string]field
+	own     map[string]map[string]field
+}
+
+// sets reads what each arm sets, and works out its workloads.
+func (r *reader) sets(arms []parsedArm, workloads []parsedWorkload, common *Placement) {
+	wrong := slices.ContainsFunc(workloads, func(w parsedWorkload) bool { return w.wrong })
+	for i := range arms {
+		a := &arms[i]
+		if a.set.value != nil {
+			if set, ok := r.parsedSet(*a, workloads); ok && !wrong {
+				r.apply(a, set, workloads, common)
+			}
+		}
+		for _, w := range workloads {
+			if !slices.ContainsFunc(a.Workloads, func(own Workload) bool { return own.Name == w.Name }) {
+				r.carried(w.Workload, w.fields, []Arm{a.Arm})
+			}
+		}
+	}
+	samePlacement(arms, workloads, common)
+}
+
+// parsedSet sorts the keys of a set. The second result is false where some are wrong, which has been noted.
+func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, bool) {
+	set := parsedSet{general: map[string]field{}, own: map[string]map[string]field{}}
+	before := len(r.mistakes)
+	what := "set of arm " + quote(a.Name)
+	var names []string
+	for _, w := range workloads {
+		if w.Name != "" {
+			names = append(names, w.Name)
+		}
+	}
+	f, ok := r.fields(a.set.value, a.set.key, what, slices.Concat(settableKeys(), fixedKeys(), names))
+	if !ok {
+		return set, false
+	}
+	if len(a.set.value.Content) == 0 {
+		r.wrong(a.set.value, "write, for example, set: {congestion: bbr}, or leave it out", "%s is empty", what)
+	}
+	for key := range f.named {
+		v, ok := r.optional(f, key)
+		isKey := slices.Contains(workloadKeys(), key)
+		switch named := slices.Contains(names, key); {
+		case !ok:
+		case named && isKey:
+			r.wrong(v.key, "give the workload another name", "%s: %s is a key of workloads and the name of one", what, quote(key))
+		case named:
+			inner, ok := r.fields(v.value, v.key, what+" for workload "+quote(key), append(settableKeys(), fixedKeys()...))
+			if ok && len(v.value.Content) == 0 {
+				r.wrong(v.value, "write, for example, "+key+": {wait: spin}, or leave it out", "%s is empty", inner.what)
+			}
+			for name := range inner.named {
+				_, ok := r.optional(inner, name)
+				if ok && r.settable(inner, name) && set.own[key] == nil {
+					set.own[key] = map[string]field{}
+				}
+				if ok && set.own[key] != nil {
+					set.own[key][name] = inner.named[name]
+				}
+			}
+		default:
+			if r.settable(f, key) {
+				set.general[key] = v
+			}
+		}
+	}
+	return set, len(r.mistakes) == before
+}
+
+// settable notes a key that is the same in all arms.
+func (r *reader) settable(f fields, key string) bool {
+	if slices.Contains(fixedKeys(), key) {
+		r.wrong(f.named[key].key, whyFixed(key), "%s cannot change %s", f.what, key)
+		return false
+	}
+	return true
+}
+
+// apply works out the workloads of an arm: each is read anew with what the arm sets, and so checked like any other.
+func (r *reader) apply(a *parsedArm, set parsedSet, workloads []parsedWorkload, common *Placement) {
+	used := map[string]bool{}
+	var settings []Setting
+	where := map[string]field{} // by key and value, for their order
+	for _, w := range workloads {
+		taken := set.takenBy(w)
+		for key := range taken {
+			if taken[key] == set.general[key] {
+				used[key] = true
+			}
+		}
+		if len(taken) == 0 {
+			continue
+		}
+		effective, ok := r.overridden(a, w, taken, common)
+		if !ok {
+			continue
+		}
+		a.Workloads = append(a.Workloads, effective)
+		for _, key := range sortedByPlace(taken) {
+			value := effective.Value(key)
+			at := slices.IndexFunc(settings, func(s Setting) bool { return s.Key == key && s.Value == value })
+			if at < 0 {
+				at = len(settings)
+				settings = append(settings, Setting{Key: key, Value: value})
+				where[key+"\x00"+value] = taken[key]
+			}
+			settings[at].Workloads = append(settings[at].Workloads, w.Name)
+		}
+	}
+	for _, key := range sortedByPlace(set.general) {
+		if !used[key] {
+			r.wrong(set.general[key].key, "it is for "+whoTakes(key), "no workload takes the %s that arm %s sets", key, quote(a.Name))
+		}
+	}
+	slices.SortStableFunc(settings, func(x, y Setting) int {
+		return byPlace(where[x.Key+"\x00"+x.Value], where[y.Key+"\x00"+y.Value])
+	})
+	a.Set = settings
+}
+
+// takenBy gives what of a set changes a workload: all that names it, and of the rest the keys that it takes. Which these are
+// depends on the protocol, which can itself be set.
+func (s parsedSet) takenBy(w parsedWorkload) map[string]field {
+	taken := maps.Clone(s.own[w.Name])
+	if taken == nil {
+		taken = map[string]field{}
+	}
+	can, _ := findCapability(w.Tool, w.Mode, w.Protocol)
+	if v, ok := s.general["protocol"]; ok && can.takes("protocol") && taken["protocol"].key == nil {
+		taken["protocol"] = v
+	}
+	if v, ok := taken["protocol"]; ok {
+		if other, ok := findCapability(w.Tool, w.Mode, v.value.Value); ok {
+			can = other
+		}
+	}
+	for key, v := range s.general {
+		if _, own := taken[key]; !own && can.takes(key) {
+			taken[key] = v
+		}
+	}
+	return taken
+}
+
+// overridden reads a workload anew with what an arm sets. A mistake that is not at one of these values is reported at the first
+// of them, since without them there was none.
+func (r *reader) overridden(a *parsedArm, w parsedWorkload, taken map[string]field, common *Placement) (Workload, bool) {
+	merged := w.fields
+	merged.named = maps.Clone(w.fields.named)
+	maps.Copy(merged.named, taken)
+	own := map[*yaml.Node]bool{}
+	for _, v := range taken {
+		mark(v.key, own)
+		mark(v.value, own)
+	}
+	again := &reader{source: r.source, moved: &moved{
+		own: own, to: taken[sortedByPlace(taken)[0]].key, what: "arm " + quote(a.Name) + ", workload " + quote(w.Name),
+	}}
+	effective := again.workload(merged, common)
+	again.carried(effective, merged, []Arm{a.Arm})
+	for _, m := range again.mistakes {
+		if !slices.Contains(r.mistakes, m) { // of another workload that is wrong alike
+			r.mistakes = append(r.mistakes, m)
+		}
+	}
+	return effective, len(again.mistakes) == 0
+}
+
+// mark notes a node and all below it.
+func mark(n *yaml.Node, into map[*yaml.Node]bool) {
+	into[n] = true
+	for _, child := range n.Content {
+		mark(child, into)
+	}
+}
+
+// moved is where mistakes are reported of what was put together from two places of the file.
+type moved struct {
+	// own are the nodes that came from the arm; mistakes at others are reported at to, with what they are of.
+	own  map[*yaml.Node]bool
+	to   *yaml.Node
+	what string
+}
+
+func byPlace(a, b field) int {
+	return cmp.Or(cmp.Compare(a.key.Line, b.key.Line), cmp.Compare(a.key.Column, b.key.Column))
+}
+
+// sortedByPlace lists keys in the order of the file.
+func sortedByPlace(all map[string]field) []string {
+	keys := slices.Collect(maps.Keys(all))
+	slices.SortFunc(keys, func(a, b string) int { return byPlace(all[a], all[b]) })
+	return keys
+}
+
+// samePlacement has a workload placed alike in all arms where nobody says how. Its default follows from how it waits: an arm that
+// spins would also be the only one with two CPUs, and its difference that of both.
+func samePlacement(arms []parsedArm, workloads []parsedWorkload, common *Placement) {
+	if common != nil {
+		return
+	}
+	for i := range workloads {
+		w := &workloads[i]
+		if w.fields.named["placement"].key != nil {
+			continue
+		}
+		free := []*Workload{&w.Workload}
+		split := w.Placement.Kind == PlacementSplit
+		for j := range arms {
+			at := slices.IndexFunc(arms[j].Workloads, func(o Workload) bool { return o.Name == w.Name })
+			if at < 0 || slices.ContainsFunc(arms[j].Set, func(s Setting) bool { return s.Key == "placement" && slices.Contains(s.Workloads, w.Name) }) {
+				continue
+			}
+			free = append(free, &arms[j].Workloads[at])
+			split = split || arms[j].Workloads[at].Placement.Kind == PlacementSplit
+		}
+		if !split {
+			continue
+		}
+		for _, o := range free {
+			o.Placement = Placement{Kind: PlacementSplit}
+		}
+	}
+}
+
+// String writes the setting as reports have it: "congestion bbr", "wait spin in rr".
+func (s Setting) String() string {
+	return s.Key + " " + s.Value + " in " + strings.Join(s.Workloads, ", ")
+}

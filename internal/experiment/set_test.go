@@ -1,0 +1,169 @@
+package experiment
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func setExample(t *testing.T) *Experiment {
+	t.Helper()
+	data, err := os.ReadFile("testdata/valid/set.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := Parse("set.yaml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// What an arm sets changes the workloads that take it, in that arm alone, also once the declaration has been through run.json.
+func TestArmsSetKeysOfWorkloads(t *testing.T) {
+	e := setExample(t)
+	text, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := &Experiment{}
+	if err := json.Unmarshal(text, kept); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ arm, workload, key, want string }{
+		{"plain", "rr", "congestion", "default"},
+		{"bbr", "rr", "congestion", "bbr"},
+		{"bbr", "bulk", "congestion", "bbr"},
+		{"bbr", "udp", "congestion", "default"},
+		{"spin", "rr", "wait", "spin"},
+		{"spin", "udp", "wait", "block"},
+		{"plain", "rr", "placement", "split"}, // as in the arm that spins
+		{"spin", "rr", "placement", "split"},
+		{"spin", "udp", "placement", "shared"},
+		{"both", "rr", "dscp", "46"},
+		{"both", "bulk", "dscp", "10"},
+		{"both", "rr", "nodelay", "false"},
+		{"udp", "rr", "protocol", "udp"},
+		{"udp", "rr", "response", "1024B"}, // follows the request
+		{"udp", "sock", "protocol", "udp"},
+		{"udp", "bulk", "protocol", "tcp"}, // which has no other
+		{"v6", "rr", "ip", "6"},
+		{"v6", "sock", "ip", "4"}, // which cannot
+		{"busy", "rr", "background", "stream, connections 2, congestion cubic"},
+		{"busy", "bulk", "placement", "client 0, server 1"},
+		{"nobody", "rr", "wait", "block"},
+	} {
+		for _, from := range []*Experiment{e, kept} {
+			w, ok := from.WorkloadIn(c.arm, c.workload)
+			if got := w.Value(c.key); !ok || got != c.want {
+				t.Errorf("%s of %s in %s: %q, want %q", c.key, c.workload, c.arm, got, c.want)
+			}
+		}
+	}
+	if _, ok := e.WorkloadIn("bbr", "nothing"); ok {
+		t.Error("a workload was found that is not there")
+	}
+	for arm, want := range map[string]string{
+		"plain": "", "bbr": "congestion bbr in rr, bulk", "spin": "wait spin in rr",
+		"both": "dscp 10 in udp, bulk; dscp 46 in rr; nodelay false in rr",
+		"udp":  "protocol udp in rr, udp, sock; request 1024B in rr, udp, sock",
+		"busy": "background stream, connections 2, congestion cubic in rr; placement client 0, server 1",
+	} {
+		if got := e.SettingsText(arm); got != want {
+			t.Errorf("%s sets %q, want %q", arm, got, want)
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"dscp": "46", "nodelay": "false"}, e.SetIn("both", "rr")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Every key that can be set has a value, and none that cannot.
+func TestEverySettableKeyHasAValue(t *testing.T) {
+	on := true
+	w := Workload{Protocol: TCP, IP: 6, Request: 1, Response: 1, Message: 1, Interval: 1, Connections: 1, Rate: 1e6, Arrivals: PoissonArrivals,
+		Batch: 1, Direction: Upload, Socket: Socket{Wait: WaitSpin, NoDelay: &on}, Placement: Placement{Kind: PlacementFree}}
+	for _, key := range settableKeys() {
+		if w.Value(key) == "" {
+			t.Errorf("%s has no value", key)
+		}
+	}
+	for _, key := range fixedKeys() {
+		if v := w.Value(key); v != "" {
+			t.Errorf("%s has the value %s", key, v)
+		}
+	}
+}
+
+// What an arm has otherwise than the baseline is a layer of it, in the workloads that it changes.
+func TestWhatIsSetIsALayer(t *testing.T) {
+	e := setExample(t)
+	for _, c := range []struct {
+		arm, workload string
+		want          map[string]int
+	}{
+		{"plain", "rr", map[string]int{"bridge": 1}},
+		{"bbr", "rr", map[string]int{"bridge": 1, "congestion=bbr": 1}},
+		{"bbr", "udp", map[string]int{"bridge": 1}},
+		{"routed-bbr", "rr", map[string]int{"bridge": 2, "router": 1, "congestion=bbr": 1}},
+		{"spin", "rr", map[string]int{"bridge": 1, "wait=spin": 1}},
+		{"declared", "rr", map[string]int{}},
+	} {
+		if diff := cmp.Diff(c.want, e.LayersIn(c.arm, c.workload)); diff != "" {
+			t.Errorf("%s in %s (-want +got):\n%s", c.arm, c.workload, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"congestion"}, e.SetOtherwise("declared", "bbr", "rr")); diff != "" {
+		t.Error(diff)
+	}
+	if got := e.SetOtherwise("bbr", "routed-bbr", "rr"); got != nil {
+		t.Errorf("arms that set the same differ in %v", got)
+	}
+	// Relative to what the baseline sets, which has none of it.
+	e.Baseline = "bbr"
+	if diff := cmp.Diff(map[string]int{"bridge": 1, "congestion=default": 1}, e.LayersIn("plain", "rr")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]int{"bridge": 1}, e.LayersIn("bbr", "rr")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Arms of one lab that differ in what they set use the same hosts; arms that differ in nothing have their own.
+func TestArmsShareHosts(t *testing.T) {
+	e, err := Parse("x.yaml", []byte(`nearfar: v1
+name: x
+arms:
+  a:  {lab: {path: [bridge]}}
+  a2: {lab: {path: [bridge]}}
+  s:  {lab: {path: [bridge]}, set: {wait: spin}}
+  r:  {lab: {path: [router]}, set: {wait: spin}}
+  s2: {lab: {path: [bridge]}, set: {wait: spin}}
+  e:  {lab: {path: [bridge]}, set: {wait: epoll}}
+workloads: [{name: rr, tool: native}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arm, want := range map[string]string{"a": "a", "a2": "a2", "s": "a", "r": "r", "s2": "a2", "e": "a", "nobody": "nobody"} {
+		if got := e.HostsOf(arm); got != want {
+			t.Errorf("%s uses the hosts of %s, want %s", arm, got, want)
+		}
+	}
+}
+
+// An arm whose own version of IP the path carries is no reason to refuse the version that others have.
+func TestIPIsCheckedWhereItIsUsed(t *testing.T) {
+	_, err := Parse("x.yaml", []byte(`nearfar: v1
+name: x
+arms:
+  v6: {lab: {path: [bridge]}}
+  v4: {lab: {path: [bridge], mtu: 1000}, set: {ip: 4}}
+workloads: [{name: rr, tool: native, ip: 6}]
+`))
+	if err != nil {
+		t.Error(err)
+	}
+}
