@@ -76,7 +76,9 @@ type Trial struct {
 	Histogram string `json:"histogram"`
 	// Raw are the files that hold what was printed, relative to the run directory.
 	Raw []string `json:"raw"`
-	// Treatment holds the facts that prove the treatment.
+	// Set is what the arm has otherwise than the workload says, by key.
+	Set map[string]string `json:"set,omitempty"`
+	// Treatment holds, by key of the workload, the facts that prove what was asked of the kernel.
 	Treatment map[string]string `json:"treatment"`
 	// Facts are what the tool really used, by name.
 	Facts map[string]string `json:"facts,omitempty"`

@@ -2,16 +2,20 @@ package runner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // haveAddresses sees that every server has an address of the IP version that each workload is carried by.
 func (r *Runner) haveAddresses() error {
 	var missing []string
-	for _, w := range r.experiment.Workloads {
+	for _, plain := range r.experiment.Workloads {
 		for _, arm := range r.experiment.Arms {
+			w, _ := r.experiment.WorkloadIn(arm.Name, plain.Name)
 			if _, err := r.pairs[arm.Name].Server.Endpoint().AddressOf(w.IP); err != nil {
-				missing = append(missing, fmt.Sprintf("%s (needed by %s)", err, w.Name))
+				if line := fmt.Sprintf("%s (needed by %s)", err, w.Name); !slices.Contains(missing, line) { // of hosts that arms share
+					missing = append(missing, line)
+				}
 			}
 		}
 	}

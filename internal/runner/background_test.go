@@ -142,8 +142,8 @@ func TestBackgroundIsPlanned(t *testing.T) {
 	if len(plans) != 1 || strings.Join(plans[0].Commands, "; ") != "clockd; clock w; flowd; flow 21s" {
 		t.Errorf("planned %+v", plans)
 	}
-	if want := 10*time.Millisecond + 2*overhead; plans[0].Takes != want || r.expected("w") != 10*time.Millisecond+overhead {
-		t.Errorf("takes %v, want %v; %v", plans[0].Takes, want, r.expected("w"))
+	if want := 10*time.Millisecond + 2*overhead; plans[0].Takes != want || r.expected(experiment.Slot{Arm: "a", Workload: "w"}) != 10*time.Millisecond+overhead {
+		t.Errorf("takes %v, want %v; %v", plans[0].Takes, want, r.expected(experiment.Slot{Arm: "a", Workload: "w"}))
 	}
 }
 

@@ -12,38 +12,42 @@ const overhead = 150 * time.Millisecond
 
 // estimate says how long the rest of a run will take, from what the trials of each workload took so far.
 type estimate struct {
+	// cell names what takes equally long, and is the key of the maps.
+	cell    func(experiment.Slot) string
 	guess   map[string]time.Duration
 	waiting map[string]int
 	spent   map[string]time.Duration
 	ran     map[string]int
 }
 
-func newEstimate(slots []experiment.Slot, expected func(workload string) time.Duration) *estimate {
+func newEstimate(slots []experiment.Slot, cell func(experiment.Slot) string, expected func(experiment.Slot) time.Duration) *estimate {
 	e := &estimate{
-		guess: map[string]time.Duration{}, waiting: map[string]int{},
+		cell: cell, guess: map[string]time.Duration{}, waiting: map[string]int{},
 		spent: map[string]time.Duration{}, ran: map[string]int{},
 	}
 	for _, s := range slots {
-		if _, ok := e.guess[s.Workload]; !ok {
-			e.guess[s.Workload] = expected(s.Workload) + overhead
+		key := cell(s)
+		if _, ok := e.guess[key]; !ok {
+			e.guess[key] = expected(s) + overhead
 		}
-		e.waiting[s.Workload]++
+		e.waiting[key]++
 	}
 	return e
 }
 
 func (e *estimate) ended(s experiment.Slot, took time.Duration) {
-	e.waiting[s.Workload]--
-	e.ran[s.Workload]++
-	e.spent[s.Workload] += took
+	key := e.cell(s)
+	e.waiting[key]--
+	e.ran[key]++
+	e.spent[key] += took
 }
 
 func (e *estimate) left() time.Duration {
 	var sum time.Duration
-	for workload, n := range e.waiting {
-		each := e.guess[workload]
-		if e.ran[workload] > 0 {
-			each = e.spent[workload] / time.Duration(e.ran[workload])
+	for key, n := range e.waiting {
+		each := e.guess[key]
+		if e.ran[key] > 0 {
+			each = e.spent[key] / time.Duration(e.ran[key])
 		}
 		sum += time.Duration(n) * each
 	}

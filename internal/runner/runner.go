@@ -86,6 +86,10 @@ func New(e *experiment.Experiment, tools Tools, stage Stage, limits Limits, prog
 // anything is measured.
 func (r *Runner) Prepare(ctx context.Context) error {
 	for _, arm := range r.experiment.Arms {
+		if shared, ok := r.pairs[r.experiment.HostsOf(arm.Name)]; ok {
+			r.pairs[arm.Name] = shared
+			continue
+		}
 		pair, err := r.stage.Build(ctx, arm)
 		if err != nil {
 			return fmt.Errorf("arm %s: %w", arm.Name, err)
@@ -116,7 +120,7 @@ func (r *Runner) Run(ctx context.Context, record Record, done map[int]bool) erro
 		return err
 	}
 	total := len(slots) + len(done)
-	clock := newEstimate(slots, r.expected)
+	clock := newEstimate(slots, r.cell, r.expected)
 	for i, slot := range slots {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -153,11 +157,19 @@ func (r *Runner) remaining(done map[int]bool) ([]experiment.Slot, error) {
 	return slots, nil
 }
 
-// expected is about how long a trial of the workload takes beside the overhead.
-func (r *Runner) expected(workload string) time.Duration {
-	w, _ := r.experiment.Workload(workload)
+// cell names what takes equally long: a workload, and one as an arm has it that sets some of its keys.
+func (r *Runner) cell(slot experiment.Slot) string {
+	if r.experiment.SetIn(slot.Arm, slot.Workload) == nil {
+		return slot.Workload
+	}
+	return slot.Workload + "\x00" + slot.Arm
+}
+
+// expected is about how long a trial takes beside the overhead.
+func (r *Runner) expected(slot experiment.Slot) time.Duration {
+	w, _ := r.experiment.WorkloadIn(slot.Arm, slot.Workload)
 	if t, ok := r.tools.Lookup(w.Tool); ok {
-		server := r.pairs[r.experiment.Arms[0].Name].Server.Endpoint()
+		server := r.pairs[slot.Arm].Server.Endpoint()
 		plan, err := t.Plan(w, server)
 		if err == nil {
 			behind, _ := r.background(w, plan, server)
@@ -182,10 +194,11 @@ type Planned struct {
 func (r *Runner) Plans() ([]Planned, error) {
 	var all []Planned
 	for _, arm := range r.experiment.Arms {
-		for _, w := range r.experiment.Workloads {
-			if _, skipped := r.skipped[w.Name]; skipped {
+		for _, plain := range r.experiment.Workloads {
+			if _, skipped := r.skipped[plain.Name]; skipped {
 				continue
 			}
+			w, _ := r.experiment.WorkloadIn(arm.Name, plain.Name)
 			t, _ := r.tools.Lookup(w.Tool)
 			plan, err := t.Plan(w, r.pairs[arm.Name].Server.Endpoint())
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/tool"
 )
@@ -57,7 +58,7 @@ func (r *Runner) findTools(ctx context.Context) error {
 // probes gives the probe of each tool that a workload uses.
 func (r *Runner) probes() (map[string]tool.Probe, error) {
 	probes := map[string]tool.Probe{}
-	for _, w := range r.experiment.Workloads {
+	for _, w := range r.everyWorkload() {
 		t, ok := r.tools.Lookup(w.Tool)
 		if !ok {
 			return nil, fmt.Errorf("workload %s: nearfar cannot run %s", w.Name, w.Tool)
@@ -74,6 +75,26 @@ func (r *Runner) probes() (map[string]tool.Probe, error) {
 	return probes, nil
 }
 
+// everyWorkload lists the workloads as declared, and as the arms have them that set some of their keys.
+func (r *Runner) everyWorkload() []experiment.Workload {
+	all := slices.Clone(r.experiment.Workloads)
+	for _, arm := range r.experiment.Arms {
+		all = append(all, arm.Workloads...)
+	}
+	return all
+}
+
+// owners are the arms that have hosts of their own; the others use those of one of them.
+func (r *Runner) owners() []string {
+	var names []string
+	for _, arm := range r.experiment.Arms {
+		if r.experiment.HostsOf(arm.Name) == arm.Name {
+			names = append(names, arm.Name)
+		}
+	}
+	return names
+}
+
 // absentPrograms asks every host which programs it lacks, and says for each on which hosts.
 func (r *Runner) absentPrograms(ctx context.Context, probes map[string]tool.Probe) (map[string][]string, error) {
 	var programs []string
@@ -87,8 +108,8 @@ func (r *Runner) absentPrograms(ctx context.Context, probes map[string]tool.Prob
 	if len(programs) == 0 {
 		return absent, nil
 	}
-	for _, arm := range r.experiment.Arms {
-		pair := r.pairs[arm.Name]
+	for _, arm := range r.owners() {
+		pair := r.pairs[arm]
 		for _, h := range []host.Host{pair.Client, pair.Server} {
 			printed, err := capture(ctx, h, append([]string{host.Self, "absent"}, programs...))
 			if err != nil {
@@ -107,7 +128,7 @@ func (r *Runner) absence(probe tool.Probe, absent map[string][]string) string {
 	for _, program := range probe.Programs {
 		switch hosts := absent[program]; {
 		case len(hosts) == 0:
-		case len(hosts) == 2*len(r.experiment.Arms):
+		case len(hosts) == 2*len(r.owners()):
 			return program + " is not installed"
 		default:
 			return fmt.Sprintf("%s is not installed on %s", program, strings.Join(hosts, ", "))

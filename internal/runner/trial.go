@@ -15,12 +15,13 @@ import (
 // trial runs one execution of a workload in an arm and returns its record. What goes wrong with the measuring is in
 // the record; an error is returned only where the record's files cannot be kept.
 func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial, error) {
-	w, _ := r.experiment.Workload(slot.Workload)
+	w, _ := r.experiment.WorkloadIn(slot.Arm, slot.Workload)
 	trial := result.Trial{
 		Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload,
 		Tool: result.ToolVersion{Name: w.Tool, Version: r.versions[w.Tool]}, Mode: w.Mode, Protocol: w.Protocol,
 		Started: time.Now().UTC(), ReportedAs: result.DefinitionNone, Definition: result.DefinitionNone,
 		Metrics: []result.Metric{}, Raw: []string{}, Treatment: map[string]string{},
+		Set: r.experiment.SetIn(slot.Arm, slot.Workload),
 	}
 	t, ok := r.tools.Lookup(w.Tool)
 	if !ok {
@@ -66,6 +67,7 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 		}
 		files = append(files, behind.out.files("."+result.Background)...)
 	}
+	prove(&trial, w)
 	return trial, r.keep(&trial, files, m.Histogram)
 }
 
