@@ -14,6 +14,11 @@ func (a *app) printPlan(s *setup) error {
 	}
 	fmt.Fprintf(a.stdout, "Experiment %s: %d arms, %d workloads, %d blocks, seed %d\n", s.experiment.Name,
 		len(s.experiment.Arms), len(s.experiment.Workloads), s.experiment.Schedule.Blocks, s.experiment.Schedule.Seed)
+	for _, arm := range s.experiment.Arms {
+		if text := s.experiment.SettingsText(arm.Name); text != "" {
+			fmt.Fprintf(a.stdout, "  %s sets %s\n", arm.Name, text)
+		}
+	}
 	var total time.Duration
 	fmt.Fprintln(a.stdout, "\nCommands")
 	for _, p := range plans {

@@ -135,7 +135,7 @@ func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions)
 	}
 	dir, err := rundir.Create(o.out, rundir.Manifest{
 		Nearfar: "v1", Experiment: e, Seed: e.Schedule.Seed, Versions: s.versions(), Skipped: s.runner.Skipped(),
-		Hosts: labFacts(ctx, s.lab, s.load), Machine: machineName(), State: rundir.Running, Started: time.Now().UTC(),
+		Hosts: labFacts(ctx, e, s.lab, s.load), Machine: machineName(), State: rundir.Running, Started: time.Now().UTC(),
 	})
 	if err != nil {
 		return fmt.Errorf("the run directory cannot be made: %w", err)
@@ -250,7 +250,7 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, done map[i
 	}
 	err := dir.Update(func(m *rundir.Manifest) {
 		m.State, m.Ended = state, time.Now().UTC()
-		m.Hosts = labFacts(context.WithoutCancel(ctx), s.lab, s.load)
+		m.Hosts = labFacts(context.WithoutCancel(ctx), s.experiment, s.lab, s.load)
 	})
 	err = errors.Join(err, dir.Close())
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"nearfar/internal/answer"
@@ -66,8 +67,9 @@ type labRecord struct {
 // observeTimeout bounds the reading of an arm's counters.
 const observeTimeout = 5 * time.Second
 
-// labFacts reads the lab's facts and counters. What cannot be read is left out: a run is not lost for it.
-func labFacts(ctx context.Context, l *lab.Lab, before *lab.Load) json.RawMessage {
+// labFacts reads the lab's facts and counters. What cannot be read is left out: a run is not lost for it. Arms that share hosts
+// are listed each, with the same.
+func labFacts(ctx context.Context, e *experiment.Experiment, l *lab.Lab, before *lab.Load) json.RawMessage {
 	record := labRecord{Lab: l.Facts(), Elements: map[string][]lab.ElementFacts{}, Before: before}
 	for _, arm := range record.Lab.Arms {
 		ctx, cancel := context.WithTimeout(ctx, observeTimeout)
@@ -75,6 +77,19 @@ func labFacts(ctx context.Context, l *lab.Lab, before *lab.Load) json.RawMessage
 		cancel()
 		if err == nil {
 			record.Elements[arm.Arm] = elements
+		}
+	}
+	for _, arm := range e.Arms {
+		owner := e.HostsOf(arm.Name)
+		at := slices.IndexFunc(record.Lab.Arms, func(a lab.ArmFacts) bool { return a.Arm == owner })
+		if owner == arm.Name || at < 0 {
+			continue
+		}
+		shared := record.Lab.Arms[at]
+		shared.Arm, shared.HostsOf = arm.Name, owner
+		record.Lab.Arms = append(record.Lab.Arms, shared)
+		if elements, ok := record.Elements[owner]; ok {
+			record.Elements[arm.Name] = elements
 		}
 	}
 	data, err := json.Marshal(record)
@@ -134,12 +149,25 @@ func labWarnings(hosts json.RawMessage, trials []result.Trial) []answer.Warning 
 	if slices.ContainsFunc(trials, func(t result.Trial) bool { return t.Facts[result.FactWireLatenessP99] != "" }) {
 		return warnings // internal/answer judges them by the figures
 	}
+	users := map[string][]string{}
 	for _, arm := range record.Lab.Arms {
+		if arm.HostsOf != "" {
+			users[arm.HostsOf] = append(users[arm.HostsOf], arm.Arm)
+		}
+	}
+	for _, arm := range record.Lab.Arms {
+		if arm.HostsOf != "" {
+			continue
+		}
+		also := ""
+		if len(users[arm.Arm]) > 0 {
+			also = " (the same wire as in " + strings.Join(users[arm.Arm], ", ") + ")"
+		}
 		for _, element := range record.Elements[arm.Arm] {
 			if w := element.Wire; w != nil && w.Packets > 0 {
 				warnings = append(warnings, answer.Warning{Code: "user-space-wire", Arm: arm.Arm, Message: fmt.Sprintf(
-					"the kernel has no netem, so a process plays the wire: packets left it %v late at the median, %v at p99, %v at most; every wire adds %v each way",
-					w.LatenessP50, w.LatenessP99, w.LatenessMax, w.Base)})
+					"the kernel has no netem, so a process plays the wire: packets left it %v late at the median, %v at p99, %v at most; every wire adds %v each way%s",
+					w.LatenessP50, w.LatenessP99, w.LatenessMax, w.Base, also)})
 			}
 		}
 	}

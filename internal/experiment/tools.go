@@ -33,7 +33,8 @@ type capability struct {
 	interval    bool
 	// engine: the sockets can be used as Socket says.
 	engine bool
-	// congestion: the connections can have another congestion control than the host's.
+	// congestion: the connections can have another congestion control than the host's, and the tool says which they had. (netperf
+	// can set that of crr too, and does not say.)
 	congestion bool
 	// onlyIPv4: it does not speak IPv6.
 	onlyIPv4 bool
@@ -74,11 +75,12 @@ func capabilities() []capability {
 			sameResponse: true, onlyIPv4: true, step: s},
 		{tool: "sockperf", mode: RR, protocol: UDP, request: limits{14, maxDatagram}, response: limits{14, maxDatagram},
 			sameResponse: true, onlyIPv4: true, step: s},
-		{tool: "netperf", mode: RR, protocol: TCP, request: widest, response: widest, step: s},
+		{tool: "netperf", mode: RR, protocol: TCP, request: widest, response: widest, congestion: true, step: s},
 		{tool: "netperf", mode: RR, protocol: UDP, request: limits{1, maxDatagram}, response: limits{1, maxDatagram}, step: s},
 		{tool: "netperf", mode: CRR, protocol: TCP, request: widest, response: widest, step: s},
-		{tool: "netperf", mode: Stream, protocol: TCP, message: widest, step: s},
-		{tool: "iperf3", mode: Stream, protocol: TCP, message: limits{1, 1 << 20}, connections: 128, maxWarmup: omit, step: s},
+		{tool: "netperf", mode: Stream, protocol: TCP, message: widest, congestion: true, step: s},
+		{tool: "iperf3", mode: Stream, protocol: TCP, message: limits{1, 1 << 20}, connections: 128, congestion: true,
+			maxWarmup: omit, step: s},
 		{tool: "iperf3", mode: Stream, protocol: UDP, message: limits{16, maxDatagram}, connections: 128, rate: true,
 			maxWarmup: omit, step: s},
 		{tool: "ping", mode: Ping, protocol: ICMP, request: limits{16, maxDatagram}, interval: true, step: ms},

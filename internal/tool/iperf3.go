@@ -85,6 +85,9 @@ func (*Iperf3) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
 	if w.Message > 0 {
 		client = append(client, "-l", strconv.Itoa(w.Message))
 	}
+	if w.Congestion != "" {
+		client = append(client, "-C", w.Congestion)
+	}
 	if w.Protocol == experiment.UDP {
 		client = append(client, "-u")
 		if w.Rate > 0 {

@@ -78,7 +78,13 @@ func (*Netperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) 
 	case w.Message > 0:
 		client = append(client, "-m", strconv.Itoa(w.Message))
 	}
-	client = append(client, "-P", ","+strconv.Itoa(netperfData), "-k", netperfSelectors)
+	selectors := netperfSelectors
+	if w.Congestion != "" {
+		// netperf goes on without a word where the kernel refuses: what it had is asked for.
+		client = append(client, "-K", w.Congestion+","+w.Congestion)
+		selectors += ",LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL"
+	}
+	client = append(client, "-P", ","+strconv.Itoa(netperfData), "-k", selectors)
 	return Plan{
 		Server:   &Command{Argv: []string{"netserver", "-D", "-L", address + "," + family, "-p", strconv.Itoa(netperfPort)}},
 		Ready:    Ready{Protocol: experiment.TCP, Port: netperfPort},

@@ -181,7 +181,7 @@ func netperfField(name string) string {
 	case "throughput", "throughput_units", "elapsed_time", "protocol", "direction", "burst_size", "transaction_rate", "rt_latency",
 		"min_latency", "mean_latency", "max_latency", "stddev_latency", "request_size", "response_size", "local_send_size",
 		"remote_send_size", "local_transport_retrans", "remote_transport_retrans", "transport_mss", "local_cpu_util",
-		"local_cpu_count", "remote_cpu_util", "remote_cpu_count":
+		"local_cpu_count", "remote_cpu_util", "remote_cpu_count", "local_cong_control", "remote_cong_control":
 		return strings.ToUpper(name)
 	case "throughput units":
 		return "THROUGHPUT_UNITS"

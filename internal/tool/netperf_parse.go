@@ -146,6 +146,8 @@ func (run *netperfRun) measure(m *measured) {
 	if f := netperfFamily.FindStringSubmatch(run.whole); f != nil {
 		m.fact(factIP, cmp.Or(f[1], "4"))
 	}
+	m.fact("congestion_control", v["LOCAL_CONG_CONTROL"])
+	m.fact("server.congestion_control", v["REMOTE_CONG_CONTROL"])
 	if mss := integer(v["TRANSPORT_MSS"]); mss > 0 {
 		m.fact("mss", strconv.Itoa(mss))
 	}

@@ -37,6 +37,11 @@ func TestPlans(t *testing.T) {
 			"iperf3 -s -1 -B 10.0.0.2 -p 5201", "iperf3 -J -c 10.0.0.2 -p 5201 -t 1 --connect-timeout 5000 -O 1 -P 4", Ready{"tcp", 5201}, 2 * second},
 		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "udp", Duration: second, Message: 1200, Rate: 1e8, Connections: 2}, "10.0.0.2",
 			"iperf3 -s -1 -B 10.0.0.2 -p 5201", "iperf3 -J -c 10.0.0.2 -p 5201 -t 1 --connect-timeout 5000 -P 2 -l 1200 -u -b 50000000", Ready{"tcp", 5201}, second},
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second, Socket: experiment.Socket{Congestion: "bbr"}}, "10.0.0.2",
+			"iperf3 -s -1 -B 10.0.0.2 -p 5201", "iperf3 -J -c 10.0.0.2 -p 5201 -t 1 --connect-timeout 5000 -C bbr", Ready{"tcp", 5201}, second},
+		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second, Socket: experiment.Socket{Congestion: "bbr"}}, "10.0.0.2",
+			"netserver -D -L 10.0.0.2,4 -p 12865", "netperf -H 10.0.0.2,4 -p 12865 -t TCP_RR -l 1 -j -- -r 64,64 -K bbr,bbr -P ,12866 -k " + netperfSelectors +
+				",LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL", Ready{"tcp", 12865}, second},
 		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Duration: second, Interval: 10 * time.Millisecond}, "10.0.0.2",
 			"", "ping -n -c 100 -i 0.01 -s 56 -W 1 10.0.0.2", Ready{}, second},
 		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Duration: second, Interval: 10 * time.Millisecond, IP: 6}, "fd00::2",

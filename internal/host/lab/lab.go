@@ -78,9 +78,11 @@ const featureIPv6 = "ipv6"
 
 // ArmFacts says how an arm was built.
 type ArmFacts struct {
-	Arm    string `json:"arm"`
-	Client string `json:"client"`
-	Server string `json:"server"`
+	Arm string `json:"arm"`
+	// HostsOf is the arm that the hosts were made for, where another one uses them too; empty where it is this one.
+	HostsOf string `json:"hosts_of,omitempty"`
+	Client  string `json:"client"`
+	Server  string `json:"server"`
 	// Client6 and Server6 are the IPv6 addresses; empty where the kernel has no IPv6, or the MTU is too small for it.
 	Client6 string `json:"client6,omitempty"`
 	Server6 string `json:"server6,omitempty"`
