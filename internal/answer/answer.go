@@ -25,9 +25,11 @@ type Answer struct {
 	// Paired says of imported results that they are paired all the same, by the order in which they were read.
 	Paired bool `json:"paired,omitempty"`
 	// Blocks is how many were planned, Trials how many ran, Failed how many of these have no result.
-	Blocks      int          `json:"blocks"`
-	Trials      int          `json:"trials"`
-	Failed      int          `json:"failed"`
+	Blocks int `json:"blocks"`
+	Trials int `json:"trials"`
+	Failed int `json:"failed"`
+	// Settings are what arms have otherwise than the workloads say.
+	Settings    []Settings   `json:"settings,omitempty"`
 	Arms        []Figure     `json:"arms"`
 	Comparisons []Comparison `json:"comparisons"`
 	Layers      []Layer      `json:"layers"`
@@ -42,6 +44,14 @@ type Answer struct {
 	// Sources and Distributions are those of `compare`.
 	Sources       []Source       `json:"sources,omitempty"`
 	Distributions []Distribution `json:"distributions,omitempty"`
+}
+
+// Settings are what an arm sets.
+type Settings struct {
+	Arm string `json:"arm"`
+	// Text is all of it in a line: "congestion bbr".
+	Text string               `json:"text"`
+	Set  []experiment.Setting `json:"set"`
 }
 
 // Interval is a pair of bounds; it is null in JSON where none can be given.

@@ -53,7 +53,7 @@ func attribute(e *experiment.Experiment, c cells, comparisons []Comparison) attr
 func designOf(e *experiment.Experiment, c cells) stats.Design {
 	var d stats.Design
 	for _, arm := range e.Arms {
-		for name := range arm.Layers {
+		for name := range e.LayersIn(arm.Name, c.workload) {
 			if !slices.Contains(d.Layers, name) {
 				d.Layers = append(d.Layers, name)
 			}
@@ -65,8 +65,9 @@ func designOf(e *experiment.Experiment, c cells) stats.Design {
 			continue
 		}
 		counts := make([]float64, len(d.Layers))
+		crosses := e.LayersIn(arm.Name, c.workload)
 		for i, layer := range d.Layers {
-			counts[i] = float64(arm.Layers[layer])
+			counts[i] = float64(crosses[layer])
 		}
 		d.Arms = append(d.Arms, arm.Name)
 		d.Counts = append(d.Counts, counts)

@@ -28,7 +28,7 @@ func comparisons(e *experiment.Experiment, tables []cells) []Comparison {
 				Arm: arm.Name, Baseline: e.Baseline, Workload: c.workload, Quantity: c.quantity,
 				Confidence: stats.Confidence, Verdict: NotComparable,
 			}
-			entry.Reason = incomparable(c.byArm[arm.Name], c.byArm[e.Baseline])
+			entry.Reason = incomparable(c.byArm[arm.Name], c.byArm[e.Baseline], e.SetOtherwise(arm.Name, e.Baseline, c.workload))
 			switch {
 			case entry.Reason != "":
 			case e.Unpaired():
@@ -86,14 +86,16 @@ func (c *Comparison) judge() {
 	}
 }
 
-// incomparable says why the trials of two arms do not measure the same thing, or "".
-func incomparable(arm, baseline []result.Trial) string {
+// incomparable says why the trials of two arms do not measure the same thing, or "". What differs because the arms set the keys
+// otherwise is what is compared.
+func incomparable(arm, baseline []result.Trial, set []string) string {
 	if len(arm) == 0 || len(baseline) == 0 {
 		return "no good trials on one side"
 	}
 	for _, property := range Properties() {
 		a, b := distinct(arm, property.Of), distinct(baseline, property.Of)
-		if !slices.Equal(a, b) || len(a) > 1 {
+		treated := property.FollowsFrom(set) && len(a) == 1 && len(b) == 1
+		if !treated && (!slices.Equal(a, b) || len(a) > 1) {
 			return fmt.Sprintf("%s: %s against %s", property.Name, list(a), list(b))
 		}
 	}
@@ -104,23 +106,39 @@ func incomparable(arm, baseline []result.Trial) string {
 type Property struct {
 	Name string
 	Of   func(result.Trial) string
+	// keys are those of a workload that it follows from.
+	keys []string
+}
+
+// FollowsFrom says that the property is another one where one of the keys of a workload is.
+func (p Property) FollowsFrom(keys []string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(p.keys, key) })
 }
 
 // Properties lists them.
 func Properties() []Property {
 	return []Property{
-		{"definition", func(t result.Trial) string { return t.Definition }},
-		{"protocol", func(t result.Trial) string { return t.Protocol }},
-		{"tool", func(t result.Trial) string { return t.Tool.Name }},
-		{"mode", func(t result.Trial) string { return t.Mode }},
-		{"message size", func(t result.Trial) string {
+		{Name: "definition", Of: definition},
+		{Name: "protocol", Of: func(t result.Trial) string { return t.Protocol }, keys: []string{"protocol"}},
+		{Name: "tool", Of: func(t result.Trial) string { return t.Tool.Name }},
+		{Name: "mode", Of: func(t result.Trial) string { return t.Mode }},
+		{Name: "message size", Of: func(t result.Trial) string {
 			if t.MessageBytes == nil {
 				return "unknown"
 			}
 			return fmt.Sprintf("%d B", *t.MessageBytes)
-		}},
-		{"offered load", func(t result.Trial) string { return t.Facts["schedule"] }},
+		}, keys: []string{"request", "response", "message", "protocol"}}, // over TCP some tools do not say
+		{Name: "offered load", Of: func(t result.Trial) string { return t.Facts["schedule"] }, keys: []string{"rate", "arrivals"}},
 	}
+}
+
+// definition is what the numbers of a trial are. Those of a stream are rates: the kernel's smoothed round trip, which some
+// tools print beside over TCP, is not what is compared.
+func definition(t result.Trial) string {
+	if t.Mode == experiment.Stream {
+		return result.DefinitionRate
+	}
+	return t.Definition
 }
 
 func distinct(trials []result.Trial, of func(result.Trial) string) []string {

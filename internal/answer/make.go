@@ -21,6 +21,11 @@ func Make(in Input) Answer {
 			a.Failed++
 		}
 	}
+	for _, arm := range in.Experiment.Arms {
+		if text := in.Experiment.SettingsText(arm.Name); text != "" {
+			a.Settings = append(a.Settings, Settings{Arm: arm.Name, Text: text, Set: arm.Set})
+		}
+	}
 	var tables []cells
 	for _, w := range in.Experiment.Workloads {
 		tables = append(tables, workloadCells(in, w.Name)...)
@@ -172,7 +177,10 @@ func rate(metric string) Quantity { return Quantity{Metric: metric, Unit: result
 
 // smoothed says that the round trips are the kernel's smoothed ones: by-products of a stream, not what it measures.
 func smoothed(trials []result.Trial) bool {
-	return len(trials) > 0 && trials[0].Definition == result.DefinitionSmoothedRTT
+	return slices.ContainsFunc(trials, func(t result.Trial) bool {
+		// An arm's stream over UDP has none of the smoothed ones, and can come first.
+		return t.Definition == result.DefinitionSmoothedRTT && (t.Mode == experiment.Stream || trials[0].Definition == t.Definition)
+	})
 }
 
 // present keeps the quantities that most of the trials have. A percentile that only some long trials support would

@@ -20,7 +20,11 @@ func verdict(e *experiment.Experiment, a Answer) string {
 	}
 	if len(a.Comparisons) == 0 {
 		f := a.Arms[0]
-		return fmt.Sprintf("%s has a %s of %s in %s; there is no other arm to compare it with.", f.Arm, f.Name(), result.Amount(f.Median, f.Unit), f.Workload)
+		text := fmt.Sprintf("%s has a %s of %s in %s; there is no other arm to compare it with.", f.Arm, f.Name(), result.Amount(f.Median, f.Unit), f.Workload)
+		if len(e.Workloads) > 1 && !e.Imported {
+			text += " Workloads are never compared: where they are the question, make arms of them with set."
+		}
+		return text
 	}
 	first := a.Comparisons[0]
 	if i := slices.IndexFunc(a.Comparisons, func(c Comparison) bool { return c.Difference != nil }); a.Imported && i > 0 {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/experiment"
 	"nearfar/internal/result"
 )
 
@@ -24,11 +23,15 @@ func runWarnings(in Input, a Answer, tables []cells) []Warning {
 	warnings = append(warnings, recordedWarning(in.Experiment)...)
 	warnings = append(warnings, failures(in)...)
 	for _, w := range in.Experiment.Workloads {
-		if _, skipped := in.Skipped[w.Name]; !skipped && w.Placement.Kind == experiment.PlacementFree {
-			warnings = append(warnings, Warning{Code: "placement-free", Workload: w.Name,
+		if _, skipped := in.Skipped[w.Name]; skipped {
+			continue
+		}
+		for _, arm := range unpinned(in.Experiment, w.Name) {
+			warnings = append(warnings, Warning{Code: "placement-free", Arm: arm, Workload: w.Name,
 				Message: "client and server were not pinned: the same path can show two modes"})
 		}
 	}
+	warnings = append(warnings, unproved(in)...)
 	warnings = append(warnings, waits(in)...)
 	warnings = append(warnings, steal(in)...)
 	warnings = append(warnings, contention(in)...)
@@ -71,31 +74,38 @@ func failures(in Input) []Warning {
 func waits(in Input) []Warning {
 	var warnings []Warning
 	for _, w := range in.Experiment.Workloads {
-		var ways []string
-		arms := map[string][]string{}
-		for _, t := range in.Trials {
-			if t.Workload != w.Name || t.Error != "" || t.Facts["wait"] == "" && t.Facts["server.wait"] == "" {
-				continue
-			}
-			way := fmt.Sprintf("client %s, server %s", wait(t, "wait"), wait(t, "server.wait"))
-			if !slices.Contains(ways, way) {
-				ways = append(ways, way)
-			}
-			if !slices.Contains(arms[way], t.Arm) {
-				arms[way] = append(arms[way], t.Arm)
-			}
+		for _, alike := range alike(in.Experiment, w.Name, "wait") {
+			warnings = append(warnings, waitsOf(in.Trials, w.Name, alike)...)
 		}
-		if len(ways) < 2 {
-			continue
-		}
-		var parts []string
-		for _, way := range ways {
-			parts = append(parts, fmt.Sprintf("%s: %s", list(arms[way]), way))
-		}
-		warnings = append(warnings, Warning{Code: "waiting-differs", Workload: w.Name,
-			Message: "trials waited for messages in different ways, which alone makes a difference (" + strings.Join(parts, "; ") + ")"})
 	}
 	return warnings
+}
+
+// waitsOf warns of a workload's trials in arms that declare one way of waiting.
+func waitsOf(trials []result.Trial, workload string, of []string) []Warning {
+	var ways []string
+	arms := map[string][]string{}
+	for _, t := range trials {
+		if t.Workload != workload || !slices.Contains(of, t.Arm) || t.Error != "" || t.Facts["wait"] == "" && t.Facts["server.wait"] == "" {
+			continue
+		}
+		way := fmt.Sprintf("client %s, server %s", wait(t, "wait"), wait(t, "server.wait"))
+		if !slices.Contains(ways, way) {
+			ways = append(ways, way)
+		}
+		if !slices.Contains(arms[way], t.Arm) {
+			arms[way] = append(arms[way], t.Arm)
+		}
+	}
+	if len(ways) < 2 {
+		return nil
+	}
+	var parts []string
+	for _, way := range ways {
+		parts = append(parts, fmt.Sprintf("%s: %s", list(arms[way]), way))
+	}
+	return []Warning{{Code: "waiting-differs", Workload: workload,
+		Message: "trials waited for messages in different ways, which alone makes a difference (" + strings.Join(parts, "; ") + ")"}}
 }
 
 // wait is how one side of a trial waited, where it says.

@@ -1,0 +1,80 @@
+package answer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"nearfar/internal/experiment"
+)
+
+// alike groups the arms by the value that they have of a key of a workload, in the order of the file: within a group a difference
+// in it is none that was declared.
+func alike(e *experiment.Experiment, workload, key string) [][]string {
+	var groups [][]string
+	at := map[string]int{}
+	for _, arm := range e.Arms {
+		w, _ := e.WorkloadIn(arm.Name, workload)
+		value := w.Value(key)
+		if _, known := at[value]; !known {
+			at[value] = len(groups)
+			groups = append(groups, nil)
+		}
+		groups[at[value]] = append(groups[at[value]], arm.Name)
+	}
+	return groups
+}
+
+// unpinned lists the arms that leave a workload's placement to the kernel: one empty name where all do.
+func unpinned(e *experiment.Experiment, workload string) []string {
+	var arms []string
+	for _, arm := range e.Arms {
+		if w, _ := e.WorkloadIn(arm.Name, workload); w.Placement.Kind == experiment.PlacementFree {
+			arms = append(arms, arm.Name)
+		}
+	}
+	if len(arms) == len(e.Arms) && len(arms) > 0 {
+		return []string{""}
+	}
+	return arms
+}
+
+// decidedByHosts are the keys that are asked of the kernel, which may do something else. The others are what the tool itself sends.
+func decidedByHosts() []string {
+	return []string{"congestion", "dscp", "ip", "nodelay", "placement", "receive_buffer", "send_buffer", "wait", "zerocopy"}
+}
+
+// unproved warns of settings of which nothing in the good trials says that the hosts did as they were told.
+func unproved(in Input) []Warning {
+	var warnings []Warning
+	for _, arm := range in.Experiment.Arms {
+		for _, w := range in.Experiment.Workloads {
+			set := in.Experiment.SetIn(arm.Name, w.Name)
+			for _, key := range slices.Sorted(maps.Keys(set)) {
+				if !slices.Contains(decidedByHosts(), key) || isUsual(key, set[key]) {
+					continue
+				}
+				missing, good := 0, 0
+				for _, t := range in.Trials {
+					if t.Arm != arm.Name || t.Workload != w.Name || t.Error != "" {
+						continue
+					}
+					good++
+					if t.Treatment[key] == "" {
+						missing++
+					}
+				}
+				if missing > 0 {
+					warnings = append(warnings, Warning{Code: "setting-unproved", Arm: arm.Name, Workload: w.Name, Message: fmt.Sprintf(
+						"%s %s is set, and in %d of %d trials nothing shows that it was on", key, set[key], missing, good)})
+				}
+			}
+		}
+	}
+	return warnings
+}
+
+// isUsual says that a setting asks the kernel for nothing.
+func isUsual(key, value string) bool {
+	return key == "dscp" && value == "0" || key == "zerocopy" && value == "false" || key == "wait" && value == experiment.WaitBlock
+}
