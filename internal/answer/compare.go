@@ -118,7 +118,7 @@ func (p Property) FollowsFrom(keys []string) bool {
 // Properties lists them.
 func Properties() []Property {
 	return []Property{
-		{Name: "definition", Of: definition},
+		{Name: "definition", Of: DefinitionOf},
 		{Name: "protocol", Of: func(t result.Trial) string { return t.Protocol }, keys: []string{"protocol"}},
 		{Name: "tool", Of: func(t result.Trial) string { return t.Tool.Name }},
 		{Name: "mode", Of: func(t result.Trial) string { return t.Mode }},
@@ -132,9 +132,9 @@ func Properties() []Property {
 	}
 }
 
-// definition is what the numbers of a trial are. Those of a stream are rates: the kernel's smoothed round trip, which some
+// DefinitionOf is what the numbers of a trial are. Those of a stream are rates: the kernel's smoothed round trip, which some
 // tools print beside over TCP, is not what is compared.
-func definition(t result.Trial) string {
+func DefinitionOf(t result.Trial) string {
 	if t.Mode == experiment.Stream {
 		return result.DefinitionRate
 	}

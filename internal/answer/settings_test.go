@@ -38,7 +38,7 @@ func measured(e *experiment.Experiment, costs map[string]float64) []result.Trial
 	return trials
 }
 
-func warned(a Answer, code string) []Warning {
+func allWarned(a Answer, code string) []Warning {
 	return slices.DeleteFunc(slices.Clone(a.Warnings), func(w Warning) bool { return w.Code != code })
 }
 
@@ -161,7 +161,7 @@ schedule: {blocks: 12, seed: 1}
 			trials[i].Facts["server.wait"] = "block"
 		}
 	}
-	if w := warned(Make(Input{Experiment: e, Trials: trials, State: "complete"}), "waiting-differs"); len(w) != 1 || strings.Contains(w[0].Message, "client block") {
+	if w := allWarned(Make(Input{Experiment: e, Trials: trials, State: "complete"}), "waiting-differs"); len(w) != 1 || strings.Contains(w[0].Message, "client block") {
 		t.Errorf("%+v", w)
 	}
 }
@@ -177,16 +177,16 @@ schedule: {blocks: 12, seed: 1}
 `)
 	trials := measured(e, nil)
 	a := Make(Input{Experiment: e, Trials: trials, State: "complete"})
-	if w := warned(a, "placement-free"); len(w) != 1 || w[0].Arm != "free" {
+	if w := allWarned(a, "placement-free"); len(w) != 1 || w[0].Arm != "free" {
 		t.Errorf("%+v", w)
 	}
-	if w := warned(a, "setting-unproved"); len(w) > 0 {
+	if w := allWarned(a, "setting-unproved"); len(w) > 0 {
 		t.Errorf("%+v", w)
 	}
 	for i := range trials {
 		trials[i].Treatment = nil
 	}
-	w := warned(Make(Input{Experiment: e, Trials: trials, State: "complete"}), "setting-unproved")
+	w := allWarned(Make(Input{Experiment: e, Trials: trials, State: "complete"}), "setting-unproved")
 	if len(w) != 1 || w[0].Arm != "free" || w[0].Message != "placement free is set, and in 12 of 12 trials nothing shows that it was on" {
 		t.Errorf("%+v", w)
 	}

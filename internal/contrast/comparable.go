@@ -12,38 +12,29 @@ import (
 	"nearfar/internal/result"
 )
 
-// differences says in what two groups of trials do not measure the same thing. Tools may differ: that is warned of.
-func differences(base, other []result.Trial) []string {
+// differences says in what two groups of trials do not measure the same thing. Tools may differ: that is warned of. What follows
+// from the keys that the arms set otherwise is what is compared.
+func differences(base, other []result.Trial, set []string) []string {
 	if len(base) == 0 || len(other) == 0 {
 		return []string{"no good trials on one side"}
 	}
 	var reasons []string
 	for _, property := range append(answer.Properties(), answer.Property{Name: "waiting", Of: waiting}) {
-		of := property.Of
-		switch property.Name {
-		case "tool":
+		if property.Name == "tool" {
 			continue
-		case "definition":
-			of = definition
 		}
-		b, n := distinct(base, of), distinct(other, of)
-		if property.Name == "waiting" && (slices.Contains(b, "") || slices.Contains(n, "")) {
-			continue // some do not say
+		b, n := distinct(base, property.Of), distinct(other, property.Of)
+		switch {
+		case property.Name == "waiting" && (slices.Contains(b, "") || slices.Contains(n, "")): // some do not say
+			continue
+		case len(b) == 1 && len(n) == 1 && (property.FollowsFrom(set) || property.Name == "waiting" && slices.Contains(set, "wait")):
+			continue
 		}
 		if !slices.Equal(b, n) || len(b) > 1 {
 			reasons = append(reasons, fmt.Sprintf("%s: %s against %s", property.Name, list(n), list(b)))
 		}
 	}
 	return reasons
-}
-
-// definition is what the numbers of a trial are. Those of a stream are rates: the kernel's smoothed round trip, which some
-// tools print beside, is not what is compared.
-func definition(t result.Trial) string {
-	if t.Mode == experiment.Stream {
-		return result.DefinitionRate
-	}
-	return t.Definition
 }
 
 // waiting is how both ends of a trial waited for messages; empty where it does not say.
@@ -63,8 +54,8 @@ func or(s, other string) string {
 }
 
 // otherWorkload says in what two declarations of one name are not the same workload: what each transaction, or the load, is.
-// How long and with which sockets it was measured is warned of.
-func otherWorkload(base, other experiment.Workload) []string {
+// How long and with which sockets it was measured is warned of. What the arms set otherwise is what is compared.
+func otherWorkload(base, other experiment.Workload, set []string) []string {
 	var reasons []string
 	for _, p := range []struct {
 		name        string
@@ -85,7 +76,7 @@ func otherWorkload(base, other experiment.Workload) []string {
 		{"background", base.Background, other.Background},
 		{"timestamps", base.Timestamps, other.Timestamps}, // they cost time in each transaction
 	} {
-		if b, n := written(p.base), written(p.other); b != n {
+		if b, n := written(p.base), written(p.other); b != n && !isSet(p.name, set) {
 			reasons = append(reasons, fmt.Sprintf("%s: %s against %s", p.name, n, b))
 		}
 	}
@@ -93,7 +84,8 @@ func otherWorkload(base, other experiment.Workload) []string {
 }
 
 // measuredOtherwise says in what two declarations of one workload differ that may move its figures.
-func measuredOtherwise(base, other experiment.Workload) []string {
+func measuredOtherwise(base, other experiment.Workload, set []string) []string {
+	base.Socket, other.Socket = withoutSet(base.Socket, set), withoutSet(other.Socket, set)
 	var reasons []string
 	for _, p := range []struct {
 		name        string
@@ -106,11 +98,43 @@ func measuredOtherwise(base, other experiment.Workload) []string {
 		{"sockets", base.Socket, other.Socket},
 		{"placement", base.Placement, other.Placement},
 	} {
-		if b, n := written(p.base), written(p.other); b != n {
+		if b, n := written(p.base), written(p.other); b != n && !isSet(p.name, set) {
 			reasons = append(reasons, fmt.Sprintf("%s %s against %s", p.name, n, b))
 		}
 	}
 	return reasons
+}
+
+// isSet says whether what a message calls by the name follows from one of the keys.
+func isSet(name string, set []string) bool {
+	switch name {
+	case "offered rate":
+		name = "rate"
+	case "response":
+		return slices.Contains(set, "response") || slices.Contains(set, "request") // whose size it has by default
+	}
+	return slices.Contains(set, name)
+}
+
+// withoutSet leaves out of a socket's options those of the keys.
+func withoutSet(s experiment.Socket, set []string) experiment.Socket {
+	for _, key := range set {
+		switch key {
+		case "wait":
+			s.Wait = ""
+		case "congestion":
+			s.Congestion = ""
+		case "nodelay":
+			s.NoDelay = nil
+		case "dscp":
+			s.DSCP = 0
+		case "send_buffer":
+			s.SendBuffer = 0
+		case "receive_buffer":
+			s.ReceiveBuffer = 0
+		}
+	}
+	return s
 }
 
 // written is a value in one line, for a message and to be compared.

@@ -196,7 +196,7 @@ func matchWorkloads(base, other *Side, arms armPair) []Pair {
 		// What is nearest says why there is nothing to compare with.
 		nearest, fewest := -1, 0
 		for i, b := range bases {
-			if k := len(differences(b.good, n.good)); !declared && !used[i] && (nearest < 0 || k < fewest) {
+			if k := len(differences(b.good, n.good, nil)); !declared && !used[i] && (nearest < 0 || k < fewest) {
 				nearest, fewest = i, k
 			}
 		}
@@ -223,7 +223,7 @@ func candidates(n group, bases []group, runs, declared bool) []int {
 	}
 	var found, sameTool []int
 	for i, b := range bases {
-		if declared || len(differences(b.good, n.good)) > 0 {
+		if declared || len(differences(b.good, n.good, nil)) > 0 {
 			continue
 		}
 		found = append(found, i)
@@ -259,11 +259,12 @@ func (c *Contrast) refuse() {
 			p.Refused = otherDefinition(p.base.good, p.new.good)
 			continue
 		}
-		reasons := differences(p.base.good, p.new.good)
-		reasons = append(append(reasons, c.Base.otherwiseDeclared(p.base.workload)...), c.New.otherwiseDeclared(p.new.workload)...)
-		if b, ok := c.Base.declared(p.base.workload); ok {
-			if n, ok := c.New.declared(p.new.workload); ok {
-				reasons = append(reasons, otherWorkload(b, n)...)
+		set := c.setOtherwise(p)
+		reasons := differences(p.base.good, p.new.good, set)
+		reasons = append(append(reasons, c.Base.otherwiseDeclared(p.BaseArm, p.base.workload)...), c.New.otherwiseDeclared(p.NewArm, p.new.workload)...)
+		if b, ok := c.Base.declared(p.BaseArm, p.base.workload); ok {
+			if n, ok := c.New.declared(p.NewArm, p.new.workload); ok {
+				reasons = append(reasons, otherWorkload(b, n, set)...)
 			}
 		}
 		p.Refused = strings.Join(reasons, "; ")

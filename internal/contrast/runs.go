@@ -200,15 +200,15 @@ func (p *Pair) Runs() (other, base int) {
 	return count(p.new), count(p.base)
 }
 
-// otherwiseDeclared says in what runs of one side declare a workload differently: they are then no runs of the same thing.
-func (s *Side) otherwiseDeclared(workload string) []string {
-	first, ok := s.each()[0].declared(workload)
+// otherwiseDeclared says in what runs of one side declare an arm's workload differently: they are then no runs of the same thing.
+func (s *Side) otherwiseDeclared(arm, workload string) []string {
+	first, ok := s.each()[0].declared(arm, workload)
 	if !ok {
 		return nil
 	}
 	for _, part := range s.parts {
-		if w, ok := part.declared(workload); ok {
-			if reasons := otherWorkload(first, w); len(reasons) > 0 {
+		if w, ok := part.declared(arm, workload); ok {
+			if reasons := otherWorkload(first, w, nil); len(reasons) > 0 {
 				return []string{fmt.Sprintf("the runs of %s are not of the same workload: %s", s.Name, strings.Join(reasons, "; "))}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -134,12 +135,24 @@ func describe(t result.Trial) string {
 // measuredHere says that the side was declared and measured by nearfar, and not recorded elsewhere.
 func (s *Side) measuredHere() bool { return s.Experiment != nil && !s.Experiment.Imported }
 
-// declared finds a workload's declaration; results recorded elsewhere have none.
-func (s *Side) declared(workload string) (experiment.Workload, bool) {
+// declared finds a workload's declaration in an arm; results recorded elsewhere have none.
+func (s *Side) declared(arm, workload string) (experiment.Workload, bool) {
 	if !s.measuredHere() {
 		return experiment.Workload{}, false
 	}
-	return s.Experiment.Workload(workload)
+	return s.Experiment.WorkloadIn(arm, workload)
+}
+
+// setOtherwise lists the keys in which two arms differ because one of them, or both, set them.
+func (c *Contrast) setOtherwise(p *Pair) []string {
+	b, ok := c.Base.declared(p.BaseArm, p.base.workload)
+	n, both := c.New.declared(p.NewArm, p.new.workload)
+	if !ok || !both {
+		return nil
+	}
+	keys := slices.Sorted(maps.Keys(c.Base.Experiment.SetIn(p.BaseArm, p.base.workload)))
+	keys = slices.AppendSeq(keys, maps.Keys(c.New.Experiment.SetIn(p.NewArm, p.new.workload)))
+	return slices.DeleteFunc(keys, func(key string) bool { return b.Value(key) == n.Value(key) })
 }
 
 // source is the side as the answer has it.

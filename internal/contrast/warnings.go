@@ -2,6 +2,7 @@ package contrast
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -132,7 +133,11 @@ func (c *Contrast) pairWarnings(p *Pair) []answer.Warning {
 	say := func(code, format string, args ...any) {
 		w = append(w, answer.Warning{Code: code, Arm: p.NewArm, Workload: p.Workload, Message: fmt.Sprintf(format, args...)})
 	}
+	set := c.setOtherwise(p)
 	differs := func(code, what string, of func(result.Trial) string) {
+		if key := strings.TrimSuffix(strings.Replace(code, "waiting", "wait", 1), "-differs"); slices.Contains(set, key) {
+			return // which is what is compared
+		}
 		b, n := distinct(p.base.good, of), distinct(p.new.good, of)
 		if !slices.Equal(b, n) {
 			say(code, "%s: %s in %s, %s in %s", what, named(n), c.New.Name, named(b), c.Base.Name)
@@ -150,14 +155,14 @@ func (c *Contrast) pairWarnings(p *Pair) []answer.Warning {
 	}
 	differs("placement-differs", "placement on the CPUs", func(t result.Trial) string { return t.Facts["placement"] })
 	differs("io-differs", "how messages were sent and received", func(t result.Trial) string { return t.Facts["io"] })
-	if b, ok := c.Base.declared(p.base.workload); ok {
-		if n, ok := c.New.declared(p.new.workload); ok {
-			if reasons := measuredOtherwise(b, n); len(reasons) > 0 {
+	if b, ok := c.Base.declared(p.BaseArm, p.base.workload); ok {
+		if n, ok := c.New.declared(p.NewArm, p.new.workload); ok {
+			if reasons := measuredOtherwise(b, n, set); len(reasons) > 0 {
 				say("workload-differs", "declared otherwise in %s than in %s: %s", c.New.Name, c.Base.Name, strings.Join(reasons, "; "))
 			}
 		}
 	}
-	if b, n := c.Base.path(p.BaseArm), c.New.path(p.NewArm); p.BaseArm == p.NewArm && b != "" && n != "" && b != n {
+	if b, n := c.Base.path(p.BaseArm, p.base.workload), c.New.path(p.NewArm, p.new.workload); p.BaseArm == p.NewArm && b != "" && n != "" && b != n {
 		say("arm-differs", "the arm is another one: %s in %s, %s in %s", n, c.New.Name, b, c.Base.Name)
 	}
 	return w
@@ -188,8 +193,8 @@ func named(values []string) string {
 	return list(shown)
 }
 
-// path is how an arm's hosts are made, in one line.
-func (s *Side) path(arm string) string {
+// path is how an arm's hosts are made, and what it sets of a workload, in one line.
+func (s *Side) path(arm, workload string) string {
 	if !s.measuredHere() {
 		return ""
 	}
@@ -197,10 +202,15 @@ func (s *Side) path(arm string) string {
 	if !ok {
 		return ""
 	}
+	path := written(a.Layers)
 	if a.Lab != nil {
-		return written(a.Lab)
+		path = written(a.Lab)
 	}
-	return written(a.Layers)
+	set := s.Experiment.SetIn(arm, workload)
+	for i, key := range slices.Sorted(maps.Keys(set)) {
+		path += []string{" with ", ", "}[min(i, 1)] + key + " " + set[key]
+	}
+	return path
 }
 
 // shapes warns of what trials show in each workload's first quantity, so that one cause is said once.

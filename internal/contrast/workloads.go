@@ -46,7 +46,7 @@ func otherDefinition(base, other []result.Trial) string {
 	if len(base) == 0 || len(other) == 0 {
 		return "no good trials on one side"
 	}
-	if b, n := distinct(base, definition), distinct(other, definition); !slices.Equal(b, n) || len(b) > 1 {
+	if b, n := distinct(base, answer.DefinitionOf), distinct(other, answer.DefinitionOf); !slices.Equal(b, n) || len(b) > 1 {
 		return fmt.Sprintf("definition: %s against %s", list(n), list(b))
 	}
 	return ""
@@ -54,13 +54,13 @@ func otherDefinition(base, other []result.Trial) string {
 
 // workloadWarnings says in what two workloads differ that were set against each other: all of it is in the difference.
 func (c *Contrast) workloadWarnings(p *Pair) []answer.Warning {
-	reasons := differences(p.base.good, p.new.good)
+	reasons := differences(p.base.good, p.new.good, nil)
 	if b, n := distinct(p.base.good, toolName), distinct(p.new.good, toolName); !slices.Equal(b, n) {
 		reasons = append(reasons, fmt.Sprintf("tool: %s against %s", list(n), list(b)))
 	}
-	if b, ok := c.Base.declared(p.base.workload); ok {
-		if n, ok := c.New.declared(p.new.workload); ok {
-			reasons = append(append(reasons, otherWorkload(b, n)...), measuredOtherwise(b, n)...)
+	if b, ok := c.Base.declared(p.BaseArm, p.base.workload); ok {
+		if n, ok := c.New.declared(p.NewArm, p.new.workload); ok {
+			reasons = append(append(reasons, otherWorkload(b, n, nil)...), measuredOtherwise(b, n, nil)...)
 		}
 	}
 	if len(reasons) == 0 {
