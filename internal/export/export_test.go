@@ -74,7 +74,7 @@ func trialsOfAllKinds() []result.Trial {
 		{
 			Trial: 1, Block: 1, Arm: "l2", Workload: "rr-1k", Tool: result.ToolVersion{Name: "native", Version: "0.1.0"}, Mode: "rr", Protocol: "tcp",
 			MessageBytes: &bytes, Started: time.Date(2026, 11, 21, 19, 22, 1, 123456789, time.UTC), DurationSeconds: 2.000000123,
-			ReportedAs: "rtt", Definition: "rtt", Histogram: "raw/1.hdr",
+			ReportedAs: "rtt", Definition: "rtt", Histogram: "raw/1.hdr", Set: map[string]string{"wait": "spin", "congestion": "bbr"},
 			Metrics: []result.Metric{rtt("p50", 8.31e-6), rtt("p99", 1.0/3e4), {Name: "transaction_rate", Unit: "1/s", Value: 120000.5},
 				{Name: "cpu", Unit: "1", Value: 0.5, Scope: "client"}},
 		},
@@ -118,7 +118,7 @@ func TestDuckDBReadsTrials(t *testing.T) {
 		{"run", "VARCHAR"}, {"experiment", "VARCHAR"}, {"trial", "BIGINT"}, {"block", "BIGINT"}, {"arm", "VARCHAR"}, {"workload", "VARCHAR"},
 		{"tool", "VARCHAR"}, {"tool_version", "VARCHAR"}, {"mode", "VARCHAR"}, {"protocol", "VARCHAR"}, {"message_bytes", "BIGINT"},
 		{"started", "TIMESTAMP WITH TIME ZONE"}, {"duration_seconds", "DOUBLE"}, {"reported_as", "VARCHAR"}, {"definition", "VARCHAR"},
-		{"metric", "VARCHAR"}, {"stat", "VARCHAR"}, {"unit", "VARCHAR"}, {"scope", "VARCHAR"}, {"value", "DOUBLE"}, {"error", "VARCHAR"},
+		{"metric", "VARCHAR"}, {"stat", "VARCHAR"}, {"unit", "VARCHAR"}, {"scope", "VARCHAR"}, {"value", "DOUBLE"}, {"error", "VARCHAR"}, {"set", "VARCHAR"},
 	}
 	if diff := cmp.Diff(columns, read.Columns); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
@@ -150,10 +150,14 @@ func wantRows(run string, t result.Trial) (rows [][]any) {
 	if !t.Started.IsZero() {
 		started = float64(t.Started.UnixMicro())
 	}
+	set := ""
+	if t.Set != nil {
+		set = "congestion=bbr; wait=spin"
+	}
 	row := func(metric, stat, unit, scope string, value any) {
 		rows = append(rows, []any{
 			run, "overlay", float64(t.Trial), float64(t.Block), t.Arm, t.Workload, t.Tool.Name, t.Tool.Version, t.Mode, t.Protocol, size, started,
-			t.DurationSeconds, t.ReportedAs, t.Definition, metric, stat, unit, scope, value, t.Error,
+			t.DurationSeconds, t.ReportedAs, t.Definition, metric, stat, unit, scope, value, t.Error, set,
 		})
 	}
 	for _, m := range t.Metrics {

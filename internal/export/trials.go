@@ -2,6 +2,8 @@ package export
 
 import (
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"nearfar/internal/result"
@@ -35,6 +37,8 @@ type trialRow struct {
 	Scope           string   `parquet:"scope,dict"`
 	Value           *float64 `parquet:"value"`
 	Error           string   `parquet:"error,dict"`
+	// Set is what the arm had otherwise than the workload says: "congestion=bbr; wait=spin".
+	Set string `parquet:"set,dict"`
 }
 
 // Trials writes every number of every trial of the runs as a parquet file, in long form: a row for each trial, metric, stat
@@ -77,6 +81,9 @@ func rowOf(t result.Trial) trialRow {
 		Tool: t.Tool.Name, ToolVersion: t.Tool.Version, Mode: t.Mode, Protocol: t.Protocol,
 		Started: microseconds(t.Started), DurationSeconds: t.DurationSeconds,
 		ReportedAs: t.ReportedAs, Definition: t.Definition, Error: t.Error,
+	}
+	for i, key := range slices.Sorted(maps.Keys(t.Set)) {
+		row.Set += []string{"", "; "}[min(i, 1)] + key + "=" + t.Set[key]
 	}
 	if t.MessageBytes != nil {
 		bytes := int64(*t.MessageBytes)

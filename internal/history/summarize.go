@@ -220,6 +220,7 @@ func runConditions(m rundir.Manifest) []condition {
 		}
 	}
 	for _, arm := range m.Experiment.Arms {
+		arm.Workloads = nil // which follow from what it sets and from the workloads, each of which has a condition of its own
 		all = append(all, declared(armSubject(text(arm.Name)), arm))
 	}
 	for _, w := range m.Experiment.Workloads {

@@ -147,7 +147,7 @@ func listOf[T any](list []T) []T { return append([]T{}, list...) }
 func (c *collector) listArms() []Arm {
 	arms := []Arm{}
 	for _, arm := range c.experiment.Arms {
-		a := Arm{Name: arm.Name, Layers: arm.Layers}
+		a := Arm{Name: arm.Name, Layers: arm.Layers, Set: clip(c.experiment.SettingsText(arm.Name))}
 		if arm.Lab != nil {
 			var elements []string
 			for _, e := range arm.Lab.Path {

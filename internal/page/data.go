@@ -53,6 +53,8 @@ type Arm struct {
 	// Path is what a packet crosses, in words; empty where it is not known.
 	Path   string         `json:"path"`
 	Layers map[string]int `json:"layers"`
+	// Set is what the arm has otherwise than the workloads say, in words; empty for nothing.
+	Set string `json:"set,omitempty"`
 }
 
 // Workload is what was run in every arm.

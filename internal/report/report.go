@@ -66,8 +66,8 @@ type group struct {
 func sections(a answer.Answer) []section {
 	var all []section
 	for _, s := range []section{
-		sourceSection(a), objectiveSection(a), armSection(a), comparisonSection(a), distributionSection(a), layerSection(a), limitSection(a),
-		warningSection(a),
+		sourceSection(a), objectiveSection(a), settingSection(a), armSection(a), comparisonSection(a), distributionSection(a),
+		layerSection(a), limitSection(a), warningSection(a),
 	} {
 		if len(s.groups)+len(s.said)+len(s.lines) > 0 {
 			all = append(all, s)
@@ -98,6 +98,15 @@ func caption(workload string, q answer.Quantity, s result.Scale) string {
 
 // trialsColumn is which column of an arm's row holds its number of trials, from 0.
 const trialsColumn = 3
+
+// settingSection says what arms have otherwise than the workloads say.
+func settingSection(a answer.Answer) section {
+	out := section{title: "What the arms set"}
+	for _, s := range a.Settings {
+		out.said = append(out.said, printable(s.Arm+": "+s.Text))
+	}
+	return out
+}
 
 func armSection(a answer.Answer) section {
 	out := section{title: "Arms: median over trials"}

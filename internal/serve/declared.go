@@ -24,12 +24,12 @@ func newDeclarations() *declarations { return &declarations{} }
 
 // add says which series a run's workload in an arm belongs to, and what it declares otherwise than the first that was added.
 func (d *declarations) add(e *experiment.Experiment, workload, arm string) (series int, differs []string) {
-	w, _ := e.Workload(workload)
+	w, _ := e.WorkloadIn(arm, workload)
 	a, _ := e.Arm(arm)
 	mine := map[string]string{}
 	// What these say changes how surely a figure is known, and not what it is of.
 	flatten(mine, "workload", w, "name", "duration", "warmup", "optional")
-	flatten(mine, "arm", a, "name", "layers_declared")
+	flatten(mine, "arm", a, "name", "layers_declared", "set", "workloads") // what it sets is in its workload
 	for i, kind := range d.kinds {
 		if maps.Equal(kind, mine) {
 			return i, differences(d.kinds[0], mine)

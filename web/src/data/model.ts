@@ -112,7 +112,7 @@ export interface Data {
   ended: string;
   seed: number;
   versions: Record<string, string> | null;
-  arms: { name: string; path: string; layers: Record<string, number> | null }[];
+  arms: { name: string; path: string; set?: string; layers: Record<string, number> | null }[];
   workloads: { name: string; tool: string; mode: string; description: string; skipped: string }[];
   quantities: RunQuantity[];
   trials: string;

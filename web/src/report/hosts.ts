@@ -26,11 +26,12 @@ export class HostsSection implements Section {
     fill(this.element,
       el("header", {}, el("h2", { id: "hosts-title" }, "Hosts")),
       warnings,
-      table("Arms, and what a packet crosses in each", [{ title: "Arm" }, { title: "Path" }, { title: "Layers" }],
+      table("Arms, and what a packet crosses in each", [{ title: "Arm" }, { title: "Path" }, { title: "Layers" }, ...(d.arms.some((a) => a.set) ? [{ title: "Sets" }] : [])],
         arms.map((a) => {
           const arm = d.arms[a.i]!;
           const layers = Object.entries(arm.layers ?? {}).map(([name, n]) => (n === 1 ? oneLine(name) : `${n} \u00d7 ${oneLine(name)}`)).join(", ");
-          return { cells: [armCell(view, a.name), oneLine(arm.path) || "not known", layers || "none"] };
+          const set = d.arms.some((other) => other.set) ? [oneLine(arm.set ?? "") || "nothing"] : [];
+          return { cells: [armCell(view, a.name), oneLine(arm.path) || "not known", layers || "none", ...set] };
         })),
       differs.length > 0
         ? el("div", { id: "hosts-differ" },

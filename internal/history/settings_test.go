@@ -1,0 +1,36 @@
+package history
+
+import (
+	"testing"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/rundir"
+)
+
+// An arm that sets something else is declared otherwise; one whose workload alone changed is not.
+func TestSettingsAreTheArmsOwnCondition(t *testing.T) {
+	condition := func(congestion, duration string) string {
+		t.Helper()
+		e, err := experiment.Parse("x.yaml", []byte(`nearfar: v1
+name: x
+arms: {bbr: {lab: {path: [bridge]}, set: {congestion: `+congestion+`}}}
+workloads: [{name: rr, tool: native, duration: `+duration+`}]
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range runConditions(rundir.Manifest{Experiment: e}) {
+			if c.subject == armSubject("bbr") && c.name == declaration {
+				return c.value
+			}
+		}
+		t.Fatal("an arm has no condition")
+		return ""
+	}
+	if condition("bbr", "1s") != condition("bbr", "2s") {
+		t.Error("an arm is declared otherwise where only its workload is")
+	}
+	if condition("bbr", "1s") == condition("cubic", "1s") {
+		t.Error("an arm that sets something else is declared alike")
+	}
+}

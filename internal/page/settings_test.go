@@ -1,0 +1,25 @@
+package page
+
+import (
+	"testing"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/experiment"
+	"nearfar/internal/rundir"
+)
+
+// The page says what each arm sets.
+func TestArmsSayWhatTheySet(t *testing.T) {
+	e, err := experiment.Parse("x.yaml", []byte(`nearfar: v1
+name: x
+arms: {plain: {lab: {path: [bridge]}}, bbr: {lab: {path: [bridge]}, set: {congestion: bbr}}}
+workloads: [{name: rr, tool: native}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	arms := newCollector(rundir.Manifest{Experiment: e}, answer.Answer{}, nil, nil).listArms()
+	if len(arms) != 2 || arms[0].Set != "" || arms[1].Set != "congestion bbr" || arms[1].Path != "bridge" {
+		t.Errorf("%+v", arms)
+	}
+}

@@ -1,0 +1,26 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"nearfar/internal/answer"
+)
+
+// What arms set stands above their figures, harmless whatever it holds.
+func TestSettingsAreSaid(t *testing.T) {
+	a := sample()
+	a.Settings = []answer.Settings{{Arm: "bbr", Text: "congestion bbr in bulk"}, {Arm: "evil", Text: "wait \x1b[31mspin"}}
+	for format, title := range map[string]string{"terminal": "What the arms set\n", "markdown": "## What the arms set\n"} {
+		var b bytes.Buffer
+		if err := Write(&b, a, Options{Format: format}); err != nil {
+			t.Fatal(err)
+		}
+		text := b.String()
+		at, figures := strings.Index(text, title), strings.Index(text, "Arms: median over trials")
+		if at < 0 || at > figures || !strings.Contains(text[at:figures], "bbr: congestion bbr in bulk") || strings.Contains(text, "\x1b[31mspin") {
+			t.Errorf("%s:\n%s", format, text)
+		}
+	}
+}

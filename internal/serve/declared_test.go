@@ -1,0 +1,37 @@
+package serve
+
+import (
+	"slices"
+	"testing"
+
+	"nearfar/internal/experiment"
+)
+
+// What an arm sets makes another series of the workloads that it changes, and of no others.
+func TestSettingsMakeAnotherSeries(t *testing.T) {
+	declare := func(congestion string) *experiment.Experiment {
+		e, err := experiment.Parse("x.yaml", []byte(`nearfar: v1
+name: x
+arms: {bbr: {lab: {path: [bridge]}, set: {rr: {congestion: `+congestion+`}}}}
+workloads: [{name: rr, tool: native}, {name: ping, tool: ping}]
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	d := newDeclarations()
+	d.add(declare("bbr"), "rr", "bbr")
+	series, differs := d.add(declare("reno"), "rr", "bbr")
+	if series != 1 || !slices.Equal(differs, []string{`workload congestion: reno, in the newest run bbr`}) {
+		t.Errorf("series %d, %q", series, differs)
+	}
+	if series, differs = d.add(declare("bbr"), "rr", "bbr"); series != 0 || len(differs) > 0 {
+		t.Errorf("series %d, %q", series, differs)
+	}
+	d = newDeclarations()
+	d.add(declare("bbr"), "ping", "bbr")
+	if series, differs = d.add(declare("reno"), "ping", "bbr"); series != 0 || len(differs) > 0 {
+		t.Errorf("series %d, %q", series, differs)
+	}
+}
