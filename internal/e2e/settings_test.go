@@ -1,0 +1,171 @@
+//go:build linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/rundir"
+)
+
+// ofLab gives a lab's experiment with some of its text replaced, in pairs, so that it takes seconds and not minutes.
+func ofLab(t *testing.T, lab string, replaced ...string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "labs", lab, "experiment.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for i := 0; i < len(replaced); i += 2 {
+		if !strings.Contains(text, replaced[i]) {
+			t.Fatalf("labs/%s has no %q", lab, replaced[i])
+		}
+		text = strings.ReplaceAll(text, replaced[i], replaced[i+1])
+	}
+	return text
+}
+
+// hostsOf gives for each arm the addresses of its client and server.
+func hostsOf(t *testing.T, a answer.Answer) map[string]string {
+	t.Helper()
+	dir, err := rundir.Open(a.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var record struct {
+		Lab struct {
+			Arms []struct{ Arm, Client, Server string }
+		}
+	}
+	if err := json.Unmarshal(dir.Manifest().Hosts, &record); err != nil {
+		t.Fatal(err)
+	}
+	hosts := map[string]string{}
+	for _, arm := range record.Lab.Arms {
+		hosts[arm.Arm] = arm.Client + " " + arm.Server
+	}
+	return hosts
+}
+
+// BBR against CUBIC is one comparison, with its verdict. The kernel says for each trial which of the two it was.
+func TestCongestionLab(t *testing.T) {
+	available, err := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := "bbr"
+	if !slices.Contains(strings.Fields(string(available)), other) {
+		other = "reno" // the same question of what this kernel has
+	}
+	text := ofLab(t, "congestion", "duration: 2s, warmup: 500ms", "duration: 700ms, warmup: 200ms", "blocks: 10", "blocks: 6",
+		"  - {name: iperf3, tool: iperf3, duration: 2s, warmup: 1s, optional: true}\n", "",
+		"set: {congestion: bbr}", "set: {congestion: "+other+"}",
+		"  reno:  {lab: {path: [{wire: {delay: 5ms, rate: 100Mbit/s, loss: 1%}}]}, set: {congestion: reno}}\n", "")
+	a := measure(t, text)
+	wantNoFailures(t, a)
+	for _, trial := range trials(t, a) {
+		want := map[string]string{"cubic": "cubic", "bbr": other}[trial.Arm]
+		if trial.Set["congestion"] != want || trial.Facts["tcp_congestion"] != want || !strings.Contains(trial.Treatment["congestion"], want) {
+			t.Errorf("%s: set %v, treatment %v, fact %s", trial.Arm, trial.Set, trial.Treatment, trial.Facts["tcp_congestion"])
+		}
+	}
+	if len(a.Comparisons) != 1 || a.Comparisons[0].Difference == nil || a.Comparisons[0].Arm != "bbr" || a.Comparisons[0].Baseline != "cubic" {
+		t.Fatalf("%+v", a.Comparisons)
+	}
+	t.Log(a.Verdict)
+	if other == "bbr" && (a.Comparisons[0].Verdict != answer.Higher || !strings.HasPrefix(a.Verdict, "Against cubic, in bulk goodput: bbr +")) {
+		t.Errorf("%s: %+v", a.Verdict, a.Comparisons[0])
+	}
+	hosts := hostsOf(t, a)
+	if len(hosts) != 2 || hosts["cubic"] == "" || hosts["cubic"] != hosts["bbr"] {
+		t.Errorf("arms that differ in a setting alone do not share their hosts: %v", hosts)
+	}
+}
+
+// Each version of IP is measured in its arms, and counts as a layer beside the router.
+func TestIPVersionsLab(t *testing.T) {
+	a := measure(t, ofLab(t, "ip-versions", "duration: 500ms, warmup: 100ms", "duration: 150ms, warmup: 20ms", "blocks: 10", "blocks: 4",
+		"  - {name: netperf, tool: netperf, mode: rr, request: 64B, duration: 1s, optional: true}\n", ""))
+	wantNoFailures(t, a)
+	for _, trial := range trials(t, a) {
+		want := "4"
+		if strings.HasSuffix(trial.Arm, "v6") {
+			want = "6"
+		}
+		if trial.Facts["ip"] != want || trial.Facts["server.ip"] != want || want == "6" && trial.Set["ip"] != want {
+			t.Errorf("%s: set %v, facts %v", trial.Arm, trial.Set, trial.Facts)
+		}
+	}
+	var layers []string
+	for _, l := range a.Layers {
+		layers = append(layers, l.Layer)
+	}
+	if !slices.Contains(layers, "ip=6") || len(a.Residual) == 0 {
+		t.Errorf("layers %v, residual %+v, warnings %+v", layers, a.Residual, a.Warnings)
+	}
+	hosts := hostsOf(t, a)
+	if hosts["v4"] != hosts["v6"] || hosts["routed-v4"] != hosts["routed-v6"] || hosts["v4"] == hosts["routed-v4"] {
+		t.Errorf("%v", hosts)
+	}
+}
+
+// One CPU and two, asleep and spinning: each arm runs where and as it says, and nothing warns of what is the treatment.
+func TestCPUsLab(t *testing.T) {
+	a := measure(t, ofLab(t, "cpus", "duration: 500ms, warmup: 100ms", "duration: 150ms, warmup: 20ms", "blocks: 10", "blocks: 2"))
+	wantNoFailures(t, a)
+	for _, trial := range trials(t, a) {
+		client, server := trial.Facts["placement.client.cpus"], trial.Facts["placement.server.cpus"]
+		if one := trial.Arm == "one-cpu"; (client == server) != one {
+			t.Errorf("%s: client on CPU %s, server on CPU %s", trial.Arm, client, server)
+		}
+		want := map[bool]string{true: "spin", false: "block"}[trial.Arm == "spin"]
+		if trial.Facts["wait"] != want || trial.Facts["server.wait"] != want {
+			t.Errorf("%s waits %s and %s", trial.Arm, trial.Facts["wait"], trial.Facts["server.wait"])
+		}
+	}
+	for _, w := range a.Warnings {
+		if w.Code == "waiting-differs" || w.Code == "placement-differs" || w.Code == "setting-unproved" {
+			t.Errorf("%+v", w)
+		}
+	}
+}
+
+// The foreign tools are told the congestion control, and say which they had. One that the kernel does not have is no trial of its
+// arm: iperf3 says so, and netperf goes on with another.
+func TestCongestionOfForeignTools(t *testing.T) {
+	a := measure(t, `
+nearfar: v1
+name: foreign
+arms:
+  plain:   {lab: {path: [bridge]}, set: {congestion: cubic}}
+  reno:    {lab: {path: [bridge]}, set: {congestion: reno}}
+  unknown: {lab: {path: [bridge]}, set: {congestion: nosuch}}
+workloads:
+  - {name: iperf3,  tool: iperf3, duration: 1s}
+  - {name: netperf, tool: netperf, duration: 1s}
+  - {name: bulk,    tool: netperf, mode: stream, duration: 1s}
+  - {name: rr,      tool: native, duration: 100ms, warmup: 20ms}
+schedule: {blocks: 1, seed: 1}
+`)
+	for _, trial := range trials(t, a) {
+		switch trial.Arm {
+		case "unknown":
+			if trial.Error == "" {
+				t.Errorf("%s measured what this kernel does not have: %v", trial.Workload, trial.Facts)
+			}
+			if strings.HasPrefix(trial.Tool.Name, "netperf") && !strings.HasPrefix(trial.Error, "not what was declared: congestion nosuch was asked for") {
+				t.Errorf("%s: %s", trial.Workload, trial.Error)
+			}
+		case "reno":
+			if trial.Error != "" || !strings.Contains(trial.Treatment["congestion"], "reno") {
+				t.Errorf("%s: %s %v", trial.Workload, trial.Error, trial.Treatment)
+			}
+		}
+	}
+}
