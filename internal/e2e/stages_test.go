@@ -46,17 +46,20 @@ func finishedRun(t *testing.T) string {
 // and looks at what is left.
 func stages() map[string]func(*stage) {
 	return map[string]func(*stage){
-		"README.md":              playReadme,
-		"docs/compare.md":        playCompare,
-		"docs/engine.md":         playEngine,
-		"docs/export.md":         playExport,
-		"docs/first-run.md":      playFirstRun,
-		"docs/history.md":        playHistory,
-		"docs/import.md":         playImport,
-		"docs/report.md":         playReport,
-		"docs/serve.md":          playServe,
-		"labs/load/README.md":    playLoad,
-		"labs/overlay/README.md": playOverlay,
+		"README.md":                  playReadme,
+		"docs/compare.md":            playCompare,
+		"docs/engine.md":             playEngine,
+		"docs/export.md":             playExport,
+		"docs/first-run.md":          playFirstRun,
+		"docs/history.md":            playHistory,
+		"docs/import.md":             playImport,
+		"docs/report.md":             playReport,
+		"docs/serve.md":              playServe,
+		"labs/congestion/README.md":  playCongestion,
+		"labs/cpus/README.md":        playCPUs,
+		"labs/ip-versions/README.md": playIPVersions,
+		"labs/load/README.md":        playLoad,
+		"labs/overlay/README.md":     playOverlay,
 	}
 }
 
@@ -233,6 +236,28 @@ func playLoad(s *stage) {
 	s.shorten("labs/load/experiment.yaml", "duration: 1s, warmup: 300ms, background", "duration: 250ms, warmup: 50ms, background") // the least there is
 	s.shorten("labs/load/experiment.yaml", "duration: 1s, warmup: 300ms", "duration: 100ms, warmup: 20ms")
 	s.shorten("labs/load/experiment.yaml", "blocks: 10", "blocks: 1")
+	s.all()
+}
+
+func playCongestion(s *stage) {
+	s.record("labs/congestion/experiment.yaml", "labs/congestion/experiment.yaml")
+	s.shorten("labs/congestion/experiment.yaml", "duration: 2s, warmup: 500ms", "duration: 300ms, warmup: 50ms")
+	s.shorten("labs/congestion/experiment.yaml", "duration: 2s, warmup: 1s", "duration: 1s")
+	s.shorten("labs/congestion/experiment.yaml", "blocks: 10", "blocks: 1")
+	s.all()
+}
+
+func playCPUs(s *stage) {
+	s.record("labs/cpus/experiment.yaml", "labs/cpus/experiment.yaml")
+	s.shorten("labs/cpus/experiment.yaml", "duration: 500ms, warmup: 100ms", "duration: 100ms, warmup: 20ms")
+	s.shorten("labs/cpus/experiment.yaml", "blocks: 10", "blocks: 1")
+	s.all()
+}
+
+func playIPVersions(s *stage) {
+	s.record("labs/ip-versions/experiment.yaml", "labs/ip-versions/experiment.yaml")
+	s.shorten("labs/ip-versions/experiment.yaml", "duration: 500ms, warmup: 100ms", "duration: 100ms, warmup: 20ms")
+	s.shorten("labs/ip-versions/experiment.yaml", "blocks: 10", "blocks: 1")
 	s.all()
 }
 
