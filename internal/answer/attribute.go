@@ -52,22 +52,22 @@ func attribute(e *experiment.Experiment, c cells, comparisons []Comparison) attr
 // designOf lists how often each arm that has trials crosses each layer.
 func designOf(e *experiment.Experiment, c cells) stats.Design {
 	var d stats.Design
-	for _, arm := range e.Arms {
-		for name := range e.LayersIn(arm.Name, c.workload) {
+	crosses := e.LayersIn(c.workload)
+	for _, layers := range crosses {
+		for name := range layers {
 			if !slices.Contains(d.Layers, name) {
 				d.Layers = append(d.Layers, name)
 			}
 		}
 	}
 	slices.SortFunc(d.Layers, func(a, b string) int { return strings.Compare(pathOrder(a), pathOrder(b)) })
-	for _, arm := range e.Arms {
+	for k, arm := range e.Arms {
 		if len(c.byArm[arm.Name]) == 0 {
 			continue
 		}
 		counts := make([]float64, len(d.Layers))
-		crosses := e.LayersIn(arm.Name, c.workload)
 		for i, layer := range d.Layers {
-			counts[i] = float64(crosses[layer])
+			counts[i] = float64(crosses[k][layer])
 		}
 		d.Arms = append(d.Arms, arm.Name)
 		d.Counts = append(d.Counts, counts)

@@ -28,7 +28,8 @@ func measured(e *experiment.Experiment, costs map[string]float64) []result.Trial
 		bytes := w.Request
 		t.Protocol, t.MessageBytes, t.Set, t.Treatment = w.Protocol, &bytes, e.SetIn(t.Arm, t.Workload), map[string]string{}
 		t.Facts = map[string]string{"wait": w.Wait, "server.wait": w.Wait}
-		for layer, count := range e.LayersIn(t.Arm, t.Workload) {
+		at := slices.IndexFunc(e.Arms, func(a experiment.Arm) bool { return a.Name == t.Arm })
+		for layer, count := range e.LayersIn(t.Workload)[at] {
 			t.Metrics[0].Value += float64(count) * costs[layer]
 		}
 		for key := range t.Set {

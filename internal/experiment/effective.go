@@ -59,23 +59,41 @@ func (e *Experiment) SetOtherwise(arm, other, workload string) []string {
 	return differ
 }
 
-// LayersIn counts the layers of an arm in a workload: those of its path, and one for each key that it has otherwise than the
-// baseline because one of the two sets it: "congestion=bbr". Declared layers stand in the place of both.
-func (e *Experiment) LayersIn(arm, workload string) map[string]int {
-	a, _ := e.Arm(arm)
-	differ := e.SetOtherwise(arm, e.Baseline, workload)
-	if a.LayersDeclared || len(differ) == 0 {
-		return a.Layers
+// LayersIn counts the layers of each arm in a workload, in the order of Arms: those of its path, and those that it sets: one for
+// each key that it has otherwise than the baseline because one of the two sets it, "congestion=bbr". Keys that come together in the
+// same arms are one layer, "protocol=udp,rate=1Gbit/s", since nothing could tell them apart. Declared layers stand in the place of all.
+func (e *Experiment) LayersIn(workload string) []map[string]int {
+	all := make([]map[string]int, len(e.Arms))
+	set := make([][]string, len(e.Arms)) // what each arm sets
+	in := map[string]string{}            // in which arms
+	for i, a := range e.Arms {
+		all[i] = a.Layers
+		if a.LayersDeclared {
+			continue
+		}
+		w, _ := e.WorkloadIn(a.Name, workload)
+		for _, key := range e.SetOtherwise(a.Name, e.Baseline, workload) {
+			one := key + "=" + w.Value(key)
+			set[i] = append(set[i], one)
+			in[one] += a.Name + "\x00"
+		}
 	}
-	layers := maps.Clone(a.Layers)
-	if layers == nil {
-		layers = map[string]int{}
+	for i, ones := range set {
+		if len(ones) == 0 {
+			continue
+		}
+		layers := map[string]int{}
+		maps.Copy(layers, all[i])
+		together := map[string][]string{}
+		for _, one := range ones {
+			together[in[one]] = append(together[in[one]], one)
+		}
+		for _, names := range together {
+			layers[strings.Join(names, ",")]++
+		}
+		all[i] = layers
 	}
-	w, _ := e.WorkloadIn(arm, workload)
-	for _, key := range differ {
-		layers[key+"="+w.Value(key)]++
-	}
-	return layers
+	return all
 }
 
 // HostsOf names the arm whose hosts an arm uses: its own name, or that of an earlier one with the same lab, where the two differ

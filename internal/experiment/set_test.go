@@ -3,6 +3,7 @@ package experiment
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,6 +98,10 @@ func TestEverySettableKeyHasAValue(t *testing.T) {
 	}
 }
 
+func layersIn(e *Experiment, arm, workload string) map[string]int {
+	return e.LayersIn(workload)[slices.IndexFunc(e.Arms, func(a Arm) bool { return a.Name == arm })]
+}
+
 // What an arm has otherwise than the baseline is a layer of it, in the workloads that it changes.
 func TestWhatIsSetIsALayer(t *testing.T) {
 	e := setExample(t)
@@ -110,8 +115,9 @@ func TestWhatIsSetIsALayer(t *testing.T) {
 		{"routed-bbr", "rr", map[string]int{"bridge": 2, "router": 1, "congestion=bbr": 1}},
 		{"spin", "rr", map[string]int{"bridge": 1, "wait=spin": 1}},
 		{"declared", "rr", map[string]int{}},
+		{"udp", "rr", map[string]int{"bridge": 1, "protocol=udp,request=1024B": 1}}, // always together
 	} {
-		if diff := cmp.Diff(c.want, e.LayersIn(c.arm, c.workload)); diff != "" {
+		if diff := cmp.Diff(c.want, layersIn(e, c.arm, c.workload)); diff != "" {
 			t.Errorf("%s in %s (-want +got):\n%s", c.arm, c.workload, diff)
 		}
 	}
@@ -123,10 +129,10 @@ func TestWhatIsSetIsALayer(t *testing.T) {
 	}
 	// Relative to what the baseline sets, which has none of it.
 	e.Baseline = "bbr"
-	if diff := cmp.Diff(map[string]int{"bridge": 1, "congestion=default": 1}, e.LayersIn("plain", "rr")); diff != "" {
+	if diff := cmp.Diff(map[string]int{"bridge": 1, "congestion=default": 1}, layersIn(e, "plain", "rr")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string]int{"bridge": 1}, e.LayersIn("bbr", "rr")); diff != "" {
+	if diff := cmp.Diff(map[string]int{"bridge": 1}, layersIn(e, "bbr", "rr")); diff != "" {
 		t.Error(diff)
 	}
 }

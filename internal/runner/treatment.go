@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,6 +76,10 @@ func treatment(w experiment.Workload, facts map[string]string) (proof map[string
 			}
 		}
 	}
+	// No device queue takes part, so that the kernel slept as ever.
+	if w.Wait == experiment.WaitBusyPoll && (facts["napi_id"] == "0" || facts["server.napi_id"] == "0") {
+		delete(proof, "wait")
+	}
 	// Where data were copied all the same, the kernel did not what it was asked for.
 	if w.ZeroCopy && facts["zerocopy_copied"] == "0" && facts["zerocopy_sends"] != "0" {
 		proof["zerocopy"] = "zerocopy_copied 0"
@@ -86,24 +91,7 @@ func treatment(w experiment.Workload, facts map[string]string) (proof map[string
 // for an arm that it is not of.
 func prove(trial *result.Trial, w experiment.Workload) {
 	proof, refuted := treatment(w, trial.Facts)
-	if w.Background != nil && refuted == "" {
-		behind := map[string]string{}
-		for name, value := range trial.Facts {
-			if of, ok := strings.CutPrefix(name, result.Background+"."); ok {
-				behind[of] = value
-			}
-		}
-		more, wrong := treatment(*w.Background, behind)
-		for key, value := range more {
-			proof[result.Background+"."+key] = value
-		}
-		if wrong != "" {
-			refuted = "the background: " + wrong
-		}
-	}
-	for key, value := range proof {
-		trial.Treatment[key] = value
-	}
+	maps.Copy(trial.Treatment, proof)
 	if kind := trial.Facts["placement"]; kind != "" {
 		trial.Treatment["placement"] = fmt.Sprintf("%s: client on CPU %s, server on CPU %s", kind,
 			trial.Facts["placement.client.cpus"], trial.Facts["placement.server.cpus"])

@@ -199,6 +199,8 @@ func TestTreatment(t *testing.T) {
 		{"buffer", experiment.Workload{Socket: experiment.Socket{SendBuffer: 1 << 16, ReceiveBuffer: 1 << 16}},
 			map[string]string{"so_sndbuf": "131072", "so_rcvbuf": "4096"}, map[string]string{"send_buffer": "so_sndbuf 131072"},
 			"receive_buffer 64KiB was asked for, and the client had 4096 (so_rcvbuf)"},
+		{"no queue to poll", experiment.Workload{Mode: experiment.RR, Socket: experiment.Socket{Wait: experiment.WaitBusyPoll}},
+			map[string]string{"wait": "busy-poll", "napi_id": "0"}, nil, ""},
 		{"no copies", experiment.Workload{ZeroCopy: true}, map[string]string{"zerocopy_copied": "0", "zerocopy_sends": "9"},
 			map[string]string{"zerocopy": "zerocopy_copied 0"}, ""},
 		{"copies", experiment.Workload{ZeroCopy: true}, map[string]string{"zerocopy_copied": "9", "zerocopy_sends": "9"}, nil, ""},
@@ -210,11 +212,5 @@ func TestTreatment(t *testing.T) {
 		if diff := cmp.Diff(c.proof, proof); diff != "" || refuted != c.refuted {
 			t.Errorf("%s: %s\nrefuted %q, want %q", c.name, diff, refuted, c.refuted)
 		}
-	}
-	// What runs beside a workload is looked at, too.
-	trial := result.Trial{Facts: map[string]string{"background.tcp_congestion": "cubic"}, Treatment: map[string]string{}}
-	prove(&trial, experiment.Workload{Background: &experiment.Workload{Socket: experiment.Socket{Congestion: "bbr"}}})
-	if want := "not what was declared: the background: congestion bbr was asked for, and the client had cubic (tcp_congestion)"; trial.Error != want {
-		t.Errorf("%q, want %q", trial.Error, want)
 	}
 }
