@@ -86,8 +86,8 @@ func (c *Comparison) judge() {
 	}
 }
 
-// incomparable says why the trials of two arms do not measure the same thing, or "". What differs because the arms set the keys
-// otherwise is what is compared.
+// incomparable says why the trials of two arms do not measure the same thing, or "". What differs because the arms set
+// the keys otherwise is what is compared.
 func incomparable(arm, baseline []result.Trial, set []string) string {
 	if len(arm) == 0 || len(baseline) == 0 {
 		return "no good trials on one side"

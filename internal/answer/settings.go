@@ -8,8 +8,8 @@ import (
 	"nearfar/internal/experiment"
 )
 
-// alike groups the arms by the value that they have of a key of a workload, in the order of the file: within a group a difference
-// in it is none that was declared.
+// alike groups the arms by the value that they have of a key of a workload, in the order of the file: within a group a
+// difference in it is none that was declared.
 func alike(e *experiment.Experiment, workload, key string) [][]string {
 	var groups [][]string
 	at := map[string]int{}
@@ -39,7 +39,8 @@ func unpinned(e *experiment.Experiment, workload string) []string {
 	return arms
 }
 
-// decidedByHosts are the keys that are asked of the kernel, which may do something else. The others are what the tool itself sends.
+// decidedByHosts are the keys that are asked of the kernel, which may do something else. The others are what the tool
+// itself sends.
 func decidedByHosts() []string {
 	return []string{"congestion", "dscp", "ip", "nodelay", "placement", "receive_buffer", "send_buffer", "wait", "zerocopy"}
 }

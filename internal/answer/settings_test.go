@@ -111,7 +111,8 @@ func TestWhatIsSetIsCompared(t *testing.T) {
 	}
 }
 
-// A stream has its goodput over both protocols, also where the kernel's smoothed round trip is printed beside that of one.
+// A stream has its goodput over both protocols, also where the kernel's smoothed round trip is printed beside that of
+// one.
 func TestStreamsOfTwoProtocolsAreCompared(t *testing.T) {
 	e := parsed(t, `
 arms: {tcp: {lab: {path: [bridge]}}, udp: {lab: {path: [bridge]}, set: {protocol: udp, rate: 1Gbit/s}}}
@@ -167,7 +168,8 @@ schedule: {blocks: 12, seed: 1}
 	}
 }
 
-// A setting that the hosts decide on, and of which nothing shows that it was on, is said; so is an arm that is not pinned.
+// A setting that the hosts decide on, and of which nothing shows that it was on, is said; so is an arm that is not
+// pinned.
 func TestSettingsThatNothingProves(t *testing.T) {
 	e := parsed(t, `
 arms:

@@ -12,8 +12,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// differences says in what two groups of trials do not measure the same thing. Tools may differ: that is warned of. What follows
-// from the keys that the arms set otherwise is what is compared.
+// differences says in what two groups of trials do not measure the same thing. Tools may differ: that is warned of.
+// What follows from the keys that the arms set otherwise is what is compared.
 func differences(base, other []result.Trial, set []string) []string {
 	if len(base) == 0 || len(other) == 0 {
 		return []string{"no good trials on one side"}

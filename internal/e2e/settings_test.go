@@ -136,8 +136,8 @@ func TestCPUsLab(t *testing.T) {
 	}
 }
 
-// The foreign tools are told the congestion control, and say which they had. One that the kernel does not have is no trial of its
-// arm: iperf3 says so, and netperf goes on with another.
+// The foreign tools are told the congestion control, and say which they had. One that the kernel does not have is no
+// trial of its arm: iperf3 says so, and netperf goes on with another.
 func TestCongestionOfForeignTools(t *testing.T) {
 	a := measure(t, `
 nearfar: v1

@@ -18,8 +18,8 @@ type Setting struct {
 	Workloads []string `json:"workloads"`
 }
 
-// settableKeys are the keys of a workload that an arm can set. The others are the same in all arms: tool and mode say what is
-// measured, and times and steps how long.
+// settableKeys are the keys of a workload that an arm can set. The others are the same in all arms: tool and mode say
+// what is measured, and times and steps how long.
 func settableKeys() []string {
 	return slices.DeleteFunc(workloadKeys(), func(key string) bool { return slices.Contains(fixedKeys(), key) })
 }
@@ -172,8 +172,8 @@ func (r *reader) apply(a *parsedArm, set parsedSet, workloads []parsedWorkload, 
 	a.Set = settings
 }
 
-// takenBy gives what of a set changes a workload: all that names it, and of the rest the keys that it takes. Which these are
-// depends on the protocol, which can itself be set.
+// takenBy gives what of a set changes a workload: all that names it, and of the rest the keys that it takes. Which
+// these are depends on the protocol, which can itself be set.
 func (s parsedSet) takenBy(w parsedWorkload) map[string]field {
 	taken := maps.Clone(s.own[w.Name])
 	if taken == nil {
@@ -196,8 +196,8 @@ func (s parsedSet) takenBy(w parsedWorkload) map[string]field {
 	return taken
 }
 
-// overridden reads a workload anew with what an arm sets. A mistake that is not at one of these values is reported at the first
-// of them, since without them there was none.
+// overridden reads a workload anew with what an arm sets. A mistake that is not at one of these values is reported at
+// the first of them, since without them there was none.
 func (r *reader) overridden(a *parsedArm, w parsedWorkload, taken map[string]field, common *Placement) (Workload, bool) {
 	merged := w.fields
 	merged.named = maps.Clone(w.fields.named)
@@ -247,8 +247,8 @@ func sortedByPlace(all map[string]field) []string {
 	return keys
 }
 
-// samePlacement has a workload placed alike in all arms where nobody says how. Its default follows from how it waits: an arm that
-// spins would also be the only one with two CPUs, and its difference that of both.
+// samePlacement has a workload placed alike in all arms where nobody says how. Its default follows from how it waits:
+// an arm that spins would also be the only one with two CPUs, and its difference that of both.
 func samePlacement(arms []parsedArm, workloads []parsedWorkload, common *Placement) {
 	if common != nil {
 		return

@@ -22,7 +22,8 @@ func setExample(t *testing.T) *Experiment {
 	return e
 }
 
-// What an arm sets changes the workloads that take it, in that arm alone, also once the declaration has been through run.json.
+// What an arm sets changes the workloads that take it, in that arm alone, also once the declaration has been through
+// run.json.
 func TestArmsSetKeysOfWorkloads(t *testing.T) {
 	e := setExample(t)
 	text, err := json.Marshal(e)

@@ -33,8 +33,8 @@ type capability struct {
 	interval    bool
 	// engine: the sockets can be used as Socket says.
 	engine bool
-	// congestion: the connections can have another congestion control than the host's, and the tool says which they had. (netperf
-	// can set that of crr too, and does not say.)
+	// congestion: the connections can have another congestion control than the host's, and the tool says which they
+	// had. (netperf can set that of crr too, and does not say.)
 	congestion bool
 	// onlyIPv4: it does not speak IPv6.
 	onlyIPv4 bool

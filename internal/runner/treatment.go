@@ -54,8 +54,8 @@ func readbacks(w experiment.Workload) []readback {
 	return slices.DeleteFunc(all, func(r readback) bool { return r.asked == "" })
 }
 
-// treatment sets what was asked of the kernel beside what the trial's facts say that it did. The result is the proof by key; the
-// second is why the trial is not what it was to be, or "".
+// treatment sets what was asked of the kernel beside what the trial's facts say that it did. The result is the proof
+// by key; the second is why the trial is not what it was to be, or "".
 func treatment(w experiment.Workload, facts map[string]string) (proof map[string]string, refuted string) {
 	proof = map[string]string{}
 	for _, r := range readbacks(w) {
@@ -87,8 +87,8 @@ func treatment(w experiment.Workload, facts map[string]string) (proof map[string
 	return proof, ""
 }
 
-// prove keeps in the trial what was set and what proves it. A trial whose kernel did something else has failed: it would be counted
-// for an arm that it is not of.
+// prove keeps in the trial what was set and what proves it. A trial whose kernel did something else has failed: it
+// would be counted for an arm that it is not of.
 func prove(trial *result.Trial, w experiment.Workload) {
 	proof, refuted := treatment(w, trial.Facts)
 	maps.Copy(trial.Treatment, proof)

@@ -76,8 +76,8 @@ workloads: [{name: rr, tool: native, duration: 1s}]
 schedule: {blocks: 1, seed: 1}
 `
 
-// Each arm is measured with what it sets, on hosts that it shares where only that differs, and its trials say what was set and
-// what was read back. One whose kernel did something else has failed.
+// Each arm is measured with what it sets, on hosts that it shares where only that differs, and its trials say what was
+// set and what was read back. One whose kernel did something else has failed.
 func TestArmsAreMeasuredAsTheySet(t *testing.T) {
 	s := &counted{}
 	s.client = func(_ context.Context, argv []string, _ []byte, stdout, _ io.Writer) int {
