@@ -192,7 +192,7 @@ func (w Workload) Value(key string) string {
 	case "placement":
 		return w.Placement.String()
 	}
-	return w.Socket.value(key)
+	return w.value(key)
 }
 
 func (s Socket) value(key string) string {
