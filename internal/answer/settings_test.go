@@ -155,7 +155,7 @@ schedule: {blocks: 12, seed: 1}
 `)
 	trials := measured(e, map[string]float64{"wait=spin": -2e-6})
 	a := Make(Input{Experiment: e, Trials: trials, State: "complete"})
-	if w := append(warned(a, "waiting-differs"), warned(a, "setting-unproved")...); len(w) > 0 || a.Comparisons[0].Verdict != Lower {
+	if w := append(allWarned(a, "waiting-differs"), allWarned(a, "setting-unproved")...); len(w) > 0 || a.Comparisons[0].Verdict != Lower {
 		t.Errorf("%+v %+v", a.Comparisons, a.Warnings)
 	}
 	for i := range trials {
