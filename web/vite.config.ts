@@ -17,7 +17,7 @@ export default defineConfig(({ mode }) => ({
       output: { inlineDynamicImports: true },
     },
   },
-  test: { include: ["src/**/*.test.ts"], environment: "node" },
+  test: { include: ["src/**/*.test.ts"], environment: "node", css: true },
 }));
 
 // singleFile puts script and style into the page, and their hashes into its security policy: nothing else may run, and

@@ -143,44 +143,6 @@ func clipped(a answer.Answer) answer.Answer {
 // listOf copies a list; none becomes an empty one, which is no null in JSON.
 func listOf[T any](list []T) []T { return append([]T{}, list...) }
 
-// listArms describes the arms by their paths.
-func (c *collector) listArms() []Arm {
-	arms := []Arm{}
-	for _, arm := range c.experiment.Arms {
-		a := Arm{Name: arm.Name, Layers: arm.Layers, Set: clip(c.experiment.SettingsText(arm.Name))}
-		if arm.Lab != nil {
-			var elements []string
-			for _, e := range arm.Lab.Path {
-				elements = append(elements, element(e))
-			}
-			a.Path = strings.Join(elements, ", ")
-		}
-		arms = append(arms, a)
-	}
-	return arms
-}
-
-// element writes an element of a path with its parameters.
-func element(e experiment.Element) string {
-	var with []string
-	if e.Rules > 0 {
-		with = append(with, fmt.Sprintf("%d rules", e.Rules))
-	}
-	if e.Delay > 0 {
-		with = append(with, experiment.FormatDuration(e.Delay)+" each way")
-	}
-	if e.Rate > 0 {
-		with = append(with, experiment.FormatRate(e.Rate))
-	}
-	if e.Loss > 0 {
-		with = append(with, "loses "+experiment.FormatRatio(e.Loss))
-	}
-	if len(with) == 0 {
-		return e.Kind
-	}
-	return e.Kind + " (" + strings.Join(with, ", ") + ")"
-}
-
 func (c *collector) listWorkloads() []Workload {
 	workloads := []Workload{}
 	for _, w := range c.experiment.Workloads {

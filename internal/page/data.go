@@ -51,10 +51,19 @@ type Packed string
 type Arm struct {
 	Name string `json:"name"`
 	// Path is what a packet crosses, in words; empty where it is not known.
-	Path   string         `json:"path"`
+	Path string `json:"path"`
+	// Elements are those of the path, from the client to the server; none where it is not known.
+	Elements []Element `json:"elements"`
+	// Set is what the arm sets otherwise than the workloads, in words; none where it sets nothing.
+	Set    []string       `json:"set,omitempty"`
 	Layers map[string]int `json:"layers"`
-	// Set is what the arm has otherwise than the workloads say, in words; empty for nothing.
-	Set string `json:"set,omitempty"`
+}
+
+// Element is what a packet crosses.
+type Element struct {
+	Kind string `json:"kind"`
+	// With are its parameters in words: "200us each way, 1 Gbit/s".
+	With string `json:"with"`
 }
 
 // Workload is what was run in every arm.

@@ -1,6 +1,9 @@
 import { button, el, fill, svg } from "../ui/dom.ts";
+import { characterWidth, rowAxis, rule, xAxis, yAxis } from "./axes.ts";
+import { downloads } from "./download.ts";
+import { labelRoom, labels, type Area } from "./labels.ts";
 import { marks } from "./marks.ts";
-import { padded, scaleOf, type Scale, type Tick } from "./scale.ts";
+import { padded, scaleOf, type Scale } from "./scale.ts";
 import type { Axis, Point, Series, Spec } from "./spec.ts";
 
 // A Plot is a chart in SVG. It is drawn anew when it is given another spec, when its width changes and when it is zoomed.
@@ -19,7 +22,6 @@ interface Hit {
   y: number;
 }
 
-const characterWidth = 6.8;
 const leastWidth = 280;
 const reach = 48; // how far from the pointer a point may be, in pixels
 
@@ -37,12 +39,13 @@ export class Plot {
   private cursor: SVGGElement | undefined;
   private x: Scale | undefined;
   private y: Scale | undefined;
-  private area = { left: 0, top: 0, right: 0, bottom: 0 };
+  private area: Area = { left: 0, top: 0, right: 0, bottom: 0 };
   private dragFrom: [number, number] | undefined;
   private dragged: SVGRectElement | undefined;
 
   constructor() {
-    this.element = el("div", { class: "chart" }, this.frame, this.tip, this.reset);
+    const drawn = () => (this.canvas && this.spec ? { canvas: this.canvas, spec: this.spec } : undefined);
+    this.element = el("div", { class: "chart" }, this.frame, this.tip, this.reset, downloads(drawn));
     this.frame.addEventListener("pointermove", (e) => this.move(e));
     this.frame.addEventListener("pointerdown", (e) => this.press(e));
     this.frame.addEventListener("pointerup", (e) => this.release(e));
@@ -84,11 +87,17 @@ export class Plot {
     };
   }
 
-  // emphasize dims all series but the named one; undefined brings them back.
+  // emphasize dims all series but the named one, and shows its band; undefined brings them back.
   emphasize(name: string | undefined): void {
-    this.canvas?.querySelectorAll<SVGGElement>("g.series").forEach((g) => {
+    this.canvas?.querySelectorAll<SVGGElement>("g.series, g.label").forEach((g) => {
       g.classList.toggle("dim", name !== undefined && g.dataset.series !== name);
     });
+    this.band(name);
+  }
+
+  // band shows the band of one series: those of many hide each other.
+  private band(name: string | undefined): void {
+    this.canvas?.querySelectorAll<SVGGElement>("g.series").forEach((g) => g.classList.toggle("hot", g.dataset.series === name));
   }
 
   private draw(): void {
@@ -102,7 +111,8 @@ export class Plot {
     const xDomain = this.zoom.x ?? domainOf(spec.x, values(spec.series, "x", () => true));
     const yDomain = this.zoom.y ?? domainOf(spec.y, values(spec.series, "y", spec.y.kind === "rows" ? () => true : inX));
     const left = this.leftMargin(spec, yDomain);
-    this.area = { left, top: spec.y.kind === "rows" ? 8 : 24, right: this.width - 16, bottom: height - 42 };
+    const room = spec.labels ? labelRoom(spec.series, this.width, height - 66) : 0;
+    this.area = { left, top: spec.y.kind === "rows" ? 8 : 24, right: this.width - 16 - room, bottom: height - 42 };
     const { top, right, bottom } = this.area;
     const x = scaleOf(spec.x.kind, xDomain, [left, right], spec.x.write);
     const y = scaleOf(spec.y.kind, yDomain, spec.y.kind === "rows" ? [top, bottom] : [bottom, top], spec.y.write);
@@ -112,7 +122,7 @@ export class Plot {
     const clip = `clip-${spec.id}`;
     const many = spec.series.reduce((n, s) => n + s.points.length, 0);
     const at = { x, y, radius: many > 2000 ? 2 : many > 500 ? 2.6 : 3.6 };
-    const body = svg("g", { "clip-path": `url(#${clip})` });
+    const body = svg("g", { "clip-path": `url(#${clip})`, class: spec.series.length <= 2 ? "bands" : undefined });
     if (spec.rule) body.append(rule(spec.rule.axis === "x" ? x : y, spec.rule, this.area));
     for (const s of spec.series) body.append(marks(s, at));
     this.cursor = svg("g", { class: "cursor" });
@@ -120,7 +130,7 @@ export class Plot {
       svg("defs", {}, svg("clipPath", { id: clip }, svg("rect", { x: left, y: top - 6, width: right - left + 8, height: bottom - top + 12 }))),
       xAxis(x.ticks(spec.x.kind === "log" ? 46 : 62), x, spec.x.label, this.area),
       spec.y.kind === "rows" ? rowAxis(spec.y.rows ?? [], y, this.area) : yAxis(y.ticks(34), y, spec.y.label, this.area),
-      body, this.cursor);
+      body, room > 0 ? labels(spec.series, x, y, this.area, room) : null, this.cursor);
     fill(this.frame, this.canvas);
     this.reset.hidden = this.zoom.x === undefined && this.zoom.y === undefined;
     this.collect(spec, x, y);
@@ -247,8 +257,10 @@ export class Plot {
     if (!hit || !this.spec || !this.cursor) {
       this.tip.hidden = true;
       if (this.cursor) fill(this.cursor);
+      this.band(undefined);
       return;
     }
+    this.band(hit.series.name);
     const group = this.spec.shared ? this.besides(hit) : [hit];
     fill(this.cursor, ...group.map((h) => svg("circle", { class: `ring ${h.series.style.colour}`, cx: h.x, cy: h.y, r: h === hit ? 6.5 : 4.5 })));
     fill(this.tip, ...group.map((h) => this.text(h, h === hit)));
@@ -368,56 +380,4 @@ function values(series: Series[], axis: "x" | "y", inside: (p: Point) => boolean
     }
   }
   return all;
-}
-
-interface Area {
-  left: number;
-  top: number;
-  right: number;
-  bottom: number;
-}
-
-function xAxis(ticks: Tick[], scale: Scale, label: string, a: Area): SVGGElement {
-  const g = svg("g", { class: "axis" });
-  let grid = "";
-  for (const t of ticks) {
-    const x = scale.place(t.at);
-    if (!t.minor) grid += `M${x.toFixed(1)} ${a.top}V${a.bottom}`;
-    if (t.label) g.append(svg("text", { x: x.toFixed(1), y: a.bottom + 16, "text-anchor": "middle" }, t.label));
-  }
-  g.prepend(svg("path", { class: "grid", d: grid }), svg("path", { class: "base", d: `M${a.left} ${a.bottom}H${a.right}` }));
-  g.append(svg("text", { class: "title", x: a.right, y: a.bottom + 34, "text-anchor": "end" }, label));
-  return g;
-}
-
-function yAxis(ticks: Tick[], scale: Scale, label: string, a: Area): SVGGElement {
-  const g = svg("g", { class: "axis" });
-  let grid = "";
-  for (const t of ticks) {
-    const y = scale.place(t.at);
-    if (!t.minor) grid += `M${a.left} ${y.toFixed(1)}H${a.right}`;
-    if (t.label) g.append(svg("text", { x: a.left - 8, y: (y + 4).toFixed(1), "text-anchor": "end" }, t.label));
-  }
-  g.prepend(svg("path", { class: "grid", d: grid }));
-  g.append(svg("text", { class: "title", x: 2, y: 12 }, label));
-  return g;
-}
-
-function rowAxis(rows: string[], scale: Scale, a: Area): SVGGElement {
-  const g = svg("g", { class: "axis" });
-  const most = Math.max(6, Math.floor((a.left - 12) / characterWidth));
-  let grid = "";
-  rows.forEach((row, i) => {
-    const y = scale.place(i);
-    grid += `M${a.left} ${y.toFixed(1)}H${a.right}`;
-    const shown = row.length > most ? row.slice(0, most - 1) + "\u2026" : row;
-    g.append(svg("text", { class: "row", x: a.left - 8, y: (y + 4).toFixed(1), "text-anchor": "end" }, shown, svg("title", {}, row)));
-  });
-  g.prepend(svg("path", { class: "grid", d: grid }));
-  return g;
-}
-
-function rule(scale: Scale, r: { axis: "x" | "y"; at: number }, a: Area): SVGPathElement {
-  const at = scale.place(r.at).toFixed(1);
-  return svg("path", { class: "rule", d: r.axis === "x" ? `M${at} ${a.top - 6}V${a.bottom}` : `M${a.left} ${at}H${a.right}` });
 }

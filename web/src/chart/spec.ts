@@ -35,6 +35,8 @@ export interface Series {
 export interface Axis {
   kind: ScaleKind;
   label: string;
+  // What the values are, with their base unit, as a table names it: "rtt p50 (s)".
+  quantity?: string;
   write: (value: number) => string;
   // What counts as one on the axis, in base units: for where there is nothing but zeros.
   one?: number;
@@ -57,6 +59,8 @@ export interface Spec {
   // A line across the chart, such as that of no difference.
   rule?: { axis: "x" | "y"; at: number };
   height: number;
+  // Whether lines have their names where they end.
+  labels?: boolean;
   // Whether what is under the pointer is all series at one place of the x axis.
   shared?: boolean;
   // The lines of text for a point.

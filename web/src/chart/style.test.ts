@@ -1,13 +1,26 @@
+/// <reference types="vite/client" />
 import { expect, test } from "vitest";
-import { markerPath, styleOf } from "./style.ts";
+import css from "../palette.css?raw";
+import { colours, markerPath, styleOf } from "./style.ts";
 
-test("the baseline and 20 arms all look different, also without colour among those of one colour", () => {
-  const looks = new Set<string>();
-  for (let n = -1; n < 20; n++) {
-    const s = styleOf(n);
-    looks.add(`${s.colour} ${s.dash} ${s.marker} ${s.solid}`);
+test("no colour comes twice among the baseline and 24 arms", () => {
+  const used = new Set<string>();
+  for (let n = -1; n < colours; n++) used.add(styleOf(n).colour);
+  expect(colours).toBe(24);
+  expect(used.size).toBe(25);
+});
+
+test("every scheme of the palette gives each of them a value of its own", () => {
+  const blocks = [...css.matchAll(/\{\s*((?:--c\d+: #[0-9a-f]{6};\s*)+)\}/g)].map((m) => [...m[1]!.matchAll(/--(c\d+): (#[0-9a-f]{6})/g)]);
+  expect(blocks.length).toBe(4);
+  for (const block of blocks) {
+    expect(new Set(block.map((m) => m[1])).size).toBe(25);
+    expect(new Set(block.map((m) => m[2])).size).toBe(25);
   }
-  expect(looks.size).toBe(21);
+  for (let n = 0; n <= colours; n++) expect(css).toContain(`.c${n} { --c: var(--c${n}); }`);
+});
+
+test("without colour, arms that are seven apart still differ", () => {
   for (let n = 0; n < 7; n++) {
     const same = [styleOf(n), styleOf(n + 7), styleOf(n + 14)].map((s) => `${s.dash} ${s.marker} ${s.solid}`);
     expect(new Set(same).size).toBe(3);

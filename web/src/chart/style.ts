@@ -1,16 +1,19 @@
-// How the arms are told apart: colour, dash and marker together, so that none of them is needed alone. The colours
-// are those of Okabe and Ito, which most colour-blind people can tell apart; theme.css has them for light and dark.
+// How the arms are told apart: colour, dash and marker together, so that none of them is needed alone. palette.css has the
+// colours for light and dark.
 
 export type Marker = "circle" | "square" | "triangle" | "diamond" | "down" | "cross" | "plus";
 
 export interface Style {
-  // The class that sets the colour: c0 is the baseline's, c1 to c7 the others'.
+  // The class that sets the colour: c0 is the baseline's, c1 to c24 the others'.
   colour: string;
   dash: string;
   marker: Marker;
   // Whether the marker is filled.
   solid: boolean;
 }
+
+// How many colours there are beside the baseline's.
+export const colours = 24;
 
 const markers: Marker[] = ["circle", "square", "triangle", "diamond", "down", "cross", "plus"];
 const dashes = ["", "7 3", "2 3", "9 3 2 3", "1 4"];
@@ -20,7 +23,7 @@ export function styleOf(n: number): Style {
   if (n < 0) return { colour: "c0", dash: "", marker: "circle", solid: true };
   const round = Math.floor(n / 7);
   return {
-    colour: `c${(n % 7) + 1}`,
+    colour: `c${(n % colours) + 1}`,
     dash: dashes[round % dashes.length]!,
     marker: markers[(n + round) % markers.length]!,
     solid: round % 2 === 0,

@@ -103,6 +103,26 @@ export interface ArmFact {
   own: boolean;
 }
 
+// PathElement is what a packet crosses, with its parameters in words.
+export interface PathElement {
+  kind: string;
+  with: string;
+}
+
+export interface Arm {
+  name: string;
+  path: string;
+  elements: PathElement[];
+  // What the arm sets otherwise than the workloads, in words: "congestion bbr".
+  set?: string[];
+  layers: Record<string, number> | null;
+}
+
+// settingsOf lists what an arm sets.
+export function settingsOf(arm: Arm): string[] {
+  return arm.set ?? [];
+}
+
 export interface Data {
   nearfar: string;
   page: number;
@@ -112,7 +132,7 @@ export interface Data {
   ended: string;
   seed: number;
   versions: Record<string, string> | null;
-  arms: { name: string; path: string; set?: string; layers: Record<string, number> | null }[];
+  arms: Arm[];
   workloads: { name: string; tool: string; mode: string; description: string; skipped: string }[];
   quantities: RunQuantity[];
   trials: string;

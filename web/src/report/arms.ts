@@ -40,8 +40,8 @@ export class Arms extends ChartSection {
         label: `Median and interval of ${view.title} for each arm`,
         zoomKey: view.title,
         height: 60 + 30 * Math.max(1, figures.length),
-        x: { kind: "linear", label: withUnit(nameOf(q), unit).replace(/ (\S+)$/, unit.name ? " in $1" : " $1"), write: tick(unit) },
-        y: { kind: "rows", label: "", write: String, rows: figures.map((f) => oneLine(f.arm)) },
+        x: { kind: "linear", label: withUnit(nameOf(q), unit).replace(/ (\S+)$/, unit.name ? " in $1" : " $1"), quantity: `${nameOf(q)} (${q.unit})`, write: tick(unit) },
+        y: { kind: "rows", label: "", quantity: "arm", write: String, rows: figures.map((f) => oneLine(f.arm)) },
         series,
         tip: (_, p) => {
           const f = figures[p.y]!;

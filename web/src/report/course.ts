@@ -36,8 +36,9 @@ export class WithinTrial extends ChartSection {
         zoomKey: name,
         height: 300,
         shared: true,
+        labels: true,
         x: { kind: "linear", label: "seconds since the window began", write: (v) => String(v), zero: true },
-        y: { kind: wantsLog(shown.flatMap((c) => c.points.flatMap((p) => [p.l, p.h])), view.log) ? "log" : "linear", label: `${nameOf(like)}${unit.name ? " in " + unit.name : ""}, median over trials`, write: tick(unit) },
+        y: { kind: wantsLog(shown.flatMap((c) => c.points.flatMap((p) => [p.l, p.h])), view.log) ? "log" : "linear", label: `${nameOf(like)}${unit.name ? " in " + unit.name : ""}, median over trials`, quantity: `${nameOf(like)} (${like.unit})`, write: tick(unit) },
         series,
         tip: (_, p) => [
           [`at ${p.x.toFixed(1)} s`, withUnit(number(p.y, unit), unit)],

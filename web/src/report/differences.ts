@@ -1,6 +1,7 @@
 import type { Series } from "../chart/spec.ts";
 import { percent, probability, signed, number, unitFor, withUnit } from "../format/scale.ts";
-import { sameQuantity, type Comparison } from "../data/model.ts";
+import { nameOf, sameQuantity, type Comparison } from "../data/model.ts";
+import { kindOf, mood } from "../data/verdict.ts";
 import { oneLine } from "../format/visible.ts";
 import { button } from "../ui/dom.ts";
 import { table } from "../ui/table.ts";
@@ -11,22 +12,18 @@ import type { View } from "./view.ts";
 
 // Differences: each arm against the baseline, as a forest plot.
 export class Differences extends ChartSection {
-  private relative = false;
-  private view: View | undefined;
-  private readonly toggle = button("Relative", { "aria-pressed": "false" }, () => {
-    this.relative = !this.relative;
-    this.toggle.setAttribute("aria-pressed", String(this.relative));
-    if (this.view) this.update(this.view);
-  });
+  private readonly toggle: HTMLButtonElement;
 
-  constructor() {
+  // relative is called when the other way of showing them is asked for.
+  constructor(relative: () => void) {
     super("differences", "Differences from the baseline");
+    this.toggle = button("Relative", { "aria-pressed": "false" }, relative);
     this.tools.append(this.toggle);
     this.open();
   }
 
   protected make(view: View): ChartContent | undefined {
-    this.view = view;
+    this.toggle.setAttribute("aria-pressed", String(view.relative));
     const q = view.chosen;
     if (!q) return undefined;
     const all = view.data.answer.comparisons.filter((c) => c.workload === view.workloadName && sameQuantity(c, q));
@@ -34,9 +31,9 @@ export class Differences extends ChartSection {
     const rows = all.filter((c) => view.shown(c.arm));
     const unit = unitFor(q.unit, all.map((c) => c.difference ?? 0));
     const ratio = { factor: 0.01, name: "%" };
-    const shown = this.relative ? ratio : unit;
-    const value = (c: Comparison) => (this.relative ? c.relative : c.difference);
-    const range = (c: Comparison) => (this.relative ? c.relative_interval : c.interval);
+    const shown = view.relative ? ratio : unit;
+    const value = (c: Comparison) => (view.relative ? c.relative : c.difference);
+    const range = (c: Comparison) => (view.relative ? c.relative_interval : c.interval);
     const unpaired = all.some((c) => c.trials !== undefined);
     const bare = all.some((c) => c.difference !== null && c.interval === null);
     const series: Series[] = [];
@@ -46,20 +43,20 @@ export class Differences extends ChartSection {
       const i = range(c);
       series.push({
         name: c.arm, style: view.style(c.arm), kind: "interval", along: "x",
-        class: c.verdict === "higher" || c.verdict === "lower" ? "" : "unsure",
+        class: kindOf(c) === "found" ? "" : "unsure",
         points: [{ x: v, y: row, low: i?.[0], high: i?.[1], ref: c }],
       });
     });
     return {
-      lead: `Against ${oneLine(view.data.answer.baseline)}, ${view.title}: ${unpaired ? "the median of all differences between a trial of the arm and one of the baseline, for nothing says which belong together" : "the median of the differences within blocks"}, with its 95 % interval${bare ? " where there is one: without it, how far other trials would land from these is not known" : ""}. Hollow: no difference is shown. "Could see" is the smallest true difference that ${unpaired ? "these trials" : "this run"} would have shown four times in five.`,
+      lead: `Against ${oneLine(view.data.answer.baseline)}, ${view.title}: ${unpaired ? "the median of all differences between a trial of the arm and one of the baseline, for nothing says which belong together" : "the median of the differences within blocks"}, with its 95 % interval${bare ? " where there is one: without it, how far other trials would land from these is not known" : ""}. Hollow: no difference is shown. "Detectable" is the smallest true difference that ${unpaired ? "these trials" : "this run"} would have shown four times in five.`,
       warnings: view.warningsOf("differences"),
       spec: {
         id: "differences",
         label: `Differences from ${oneLine(view.data.answer.baseline)} in ${view.title}, with intervals`,
-        zoomKey: `${view.title} ${this.relative}`,
+        zoomKey: `${view.title} ${view.relative}`,
         height: 60 + 30 * Math.max(1, rows.length),
-        x: { kind: "linear", label: this.relative ? "relative difference in %" : `difference${unit.name ? " in " + unit.name : ""}`, write: tick(shown), zero: true, one: shown.factor },
-        y: { kind: "rows", label: "", write: String, rows: rows.map((c) => oneLine(c.arm)) },
+        x: { kind: "linear", label: view.relative ? "relative difference in %" : `difference${unit.name ? " in " + unit.name : ""}`, quantity: `difference in ${nameOf(q)} (${view.relative ? "ratio" : q.unit})`, write: tick(shown), zero: true, one: shown.factor },
+        y: { kind: "rows", label: "", quantity: "arm", write: String, rows: rows.map((c) => oneLine(c.arm)) },
         rule: { axis: "x", at: 0 },
         series,
         tip: (_, p) => {
@@ -75,9 +72,9 @@ export class Differences extends ChartSection {
       },
       table: () => table(`${view.title}: differences from ${oneLine(view.data.answer.baseline)}${unit.name ? " in " + unit.name : ""}`,
         [{ title: "Arm" }, { title: "Difference", numeric: true }, { title: "95 % interval", numeric: true }, { title: "Relative", numeric: true },
-          { title: "Relative interval", numeric: true }, { title: "p (Holm)", numeric: true }, { title: "Verdict" }, { title: "Could see", numeric: true }, { title: unpaired ? "Trials" : "Blocks", numeric: true }],
+          { title: "Relative interval", numeric: true }, { title: "p (Holm)", numeric: true }, { title: "Verdict" }, { title: "Detectable", numeric: true }, { title: unpaired ? "Trials" : "Blocks", numeric: true }],
         rows.map((c) => ({
-          class: c.better === "arm" ? "better" : c.better === "baseline" ? "worse" : undefined,
+          class: mood(c),
           cells: [
             armCell(view, c.arm),
             c.difference === null ? "-" : signed(c.difference, unit),

@@ -34,8 +34,8 @@ export class Goodput extends ChartSection {
         label: "Goodput of each arm, with intervals",
         zoomKey: String(figures.length),
         height: 60 + 28 * Math.max(1, figures.length),
-        x: { kind: "linear", label: `goodput in ${unit.name}`, write: tick(unit), zero: true, one: unit.factor },
-        y: { kind: "rows", label: "", write: String, rows: figures.map(name) },
+        x: { kind: "linear", label: `goodput in ${unit.name}`, quantity: "goodput (bit/s)", write: tick(unit), zero: true, one: unit.factor },
+        y: { kind: "rows", label: "", quantity: "arm", write: String, rows: figures.map(name) },
         rule: { axis: "x", at: 0 },
         series,
         tip: (_, p) => {

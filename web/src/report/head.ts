@@ -1,6 +1,6 @@
 import { count } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
-import { el, fill } from "../ui/dom.ts";
+import { button, el, fill } from "../ui/dom.ts";
 import type { Section } from "./section.ts";
 import type { View } from "./view.ts";
 
@@ -16,8 +16,10 @@ export class Head implements Section {
       ["baseline", a.baseline],
       ["blocks", a.blocks > 0 ? String(a.blocks) : ""],
       ["trials", a.failed > 0 ? `${count(a.trials)}, ${count(a.failed)} failed` : count(a.trials)],
-      ["started", when(d.started)],
-      ["ended", when(d.ended)],
+      // When results were brought in says nothing of when they were measured.
+      ["started", a.imported ? "" : when(d.started)],
+      ["ended", a.imported ? "" : when(d.ended)],
+      ["results", a.imported ? "recorded elsewhere" : ""],
       ["seed", d.seed > 0 ? String(d.seed) : ""],
       ["versions", Object.entries(d.versions ?? {}).map(([k, v]) => `${k} ${v}`).join(", ")],
       ["run", a.run],
@@ -26,10 +28,20 @@ export class Head implements Section {
     fill(this.element,
       el("p", { class: "name" }, oneLine(d.name), state),
       el("h1", {}, oneLine(a.question || d.name || "Report")),
-      el("p", { class: "verdict", id: "verdict" }, oneLine(a.verdict)),
+      inWords(oneLine(a.verdict), a.comparisons.length > 0, this.element.querySelector<HTMLDetailsElement>(".words")?.open ?? false),
       el("dl", { class: "meta" }, ...facts.filter(([, v]) => v !== "").map(([k, v]) => el("div", {}, el("dt", {}, k), el("dd", {}, oneLine(v))))),
-      a.warnings.length > 0 ? el("p", { class: "to-warnings" }, el("a", { href: "#warnings" }, a.warnings.length === 1 ? "1 warning" : `${a.warnings.length} warnings`), ", each also beside the numbers that it concerns") : null);
+      a.warnings.length > 0 ? el("p", { class: "to-warnings" }, button(a.warnings.length === 1 ? "1 warning" : `${a.warnings.length} warnings`, { class: "link" }, () => document.getElementById("warnings")?.scrollIntoView({ block: "start" })), ", each also beside the numbers that it concerns") : null);
   }
+}
+
+// long is from how many characters on a verdict is folded where rows say the same.
+const long = 220;
+
+// inWords is the verdict as a sentence.
+function inWords(verdict: string, rows: boolean, open: boolean): HTMLElement {
+  const sentence = el("p", { class: "verdict", id: "verdict" }, verdict);
+  if (!rows || verdict.length <= long) return sentence;
+  return el("details", { class: "words", "data-fold": "words", open }, el("summary", {}, "The verdict in words"), sentence);
 }
 
 function when(stamp: string): string {

@@ -71,8 +71,8 @@ export class Layers extends ChartSection {
         label: `What each layer adds in ${quantity}`,
         zoomKey: quantity,
         height: 60 + 32 * steps.length,
-        x: { kind: "linear", label: `difference from ${oneLine(answer.baseline)}${unit.name ? " in " + unit.name : ""}`, write: tick(unit), zero: true, one: unit.factor },
-        y: { kind: "rows", label: "", write: String, rows: steps.map((s) => `${s.name}  ${signed(s.to - s.from, unit)}`) },
+        x: { kind: "linear", label: `difference from ${oneLine(answer.baseline)}${unit.name ? " in " + unit.name : ""}`, quantity: `difference in ${first.metric} ${first.stat} (${first.unit})`, write: tick(unit), zero: true, one: unit.factor },
+        y: { kind: "rows", label: "", quantity: "layer", write: String, rows: steps.map((s) => `${s.name}  ${signed(s.to - s.from, unit)}`) },
         rule: { axis: "x", at: 0 },
         series,
         tip: (_, p) => {

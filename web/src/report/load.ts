@@ -51,8 +51,9 @@ export class LoadCurve extends ChartSection {
         zoomKey: `${this.index} ${stat}`,
         height: 320,
         shared: true,
+        labels: true,
         x: { kind: Math.max(...rates) / Math.min(...rates) > 20 ? "log" : "linear", label: "offered requests per second", write: (v) => count(v), zero: true },
-        y: { kind: wantsLog(medians, view.log) ? "log" : "linear", label: `response_time ${stat} in ${unit.name}, median over trials`, write: tick(unit) },
+        y: { kind: wantsLog(medians, view.log) ? "log" : "linear", label: `response_time ${stat} in ${unit.name}, median over trials`, quantity: `response_time ${stat} (s)`, write: tick(unit) },
         series,
         tip: (_, p) => {
           const at = p.ref as At;

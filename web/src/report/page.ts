@@ -1,6 +1,7 @@
 import { pageVersion, type Course, type Curve, type Data, type Trial } from "../data/model.ts";
 import { unpack } from "../data/unpack.ts";
 import { el, fill } from "../ui/dom.ts";
+import { none, parsed, written, type Choices } from "./address.ts";
 import { Arms } from "./arms.ts";
 import { Controls } from "./controls.ts";
 import { Differences } from "./differences.ts";
@@ -8,9 +9,12 @@ import { Glance } from "./glance.ts";
 import { Goodput } from "./goodput.ts";
 import { Head } from "./head.ts";
 import { helpDialog } from "./help.ts";
-import { CommandsSection, HostsSection } from "./hosts.ts";
+import { CommandsSection } from "./commands.ts";
+import { FindingsSection } from "./findings.ts";
+import { HostsSection } from "./hosts.ts";
 import { Layers } from "./layers.ts";
 import { LoadCurve } from "./load.ts";
+import { Paths } from "./paths.ts";
 import { Distribution, Percentiles } from "./percentiles.ts";
 import { RecordsSection } from "./records.ts";
 import { ChartSection, type Section } from "./section.ts";
@@ -28,6 +32,11 @@ export class Page {
   private view: View | undefined;
   private readonly sections: Section[];
   private readonly help = helpDialog();
+  private readonly main = el("main");
+  private readonly glance: Glance;
+  private readonly differences: Differences;
+  // What the address asks for, until the reader chooses something else.
+  private wanted: Choices | undefined = parsed(location.hash);
   // Counts what was shown, so that a slow unpacking does not overtake a newer one.
   private shows = 0;
   // When all was drawn, in milliseconds since the page was asked for.
@@ -46,19 +55,29 @@ export class Page {
       help: () => this.showHelp(),
     });
     const head = new Head();
-    const glance = new Glance((q) => this.change((v) => {
+    const choose = (q: number) => this.change((v) => {
       v.workload = v.data.quantities[q]!.workload;
       v.quantity = q;
-    }));
+    });
+    const findings = new FindingsSection(choose);
+    this.glance = new Glance(choose);
+    this.differences = new Differences(() => this.change((v) => (v.relative = !v.relative)));
     const parts: Section[] = [
-      glance, new Arms(), new Differences(), new Layers(), new Percentiles(), new Distribution(),
-      new Trials((trial) => void records.open(trial)), new WithinTrial(), new Goodput(),
+      this.glance, new Paths(), new Arms(), this.differences, new Layers(), new Percentiles(), new Distribution(),
+      new Trials((trial) => void records.open(trial), () => this.change((v) => (v.overTime = !v.overTime))), new WithinTrial(), new Goodput(),
       ...Array.from({ length: maxLoads }, (_, i) => new LoadCurve(i)),
       new HostsSection(), new CommandsSection(), records, new WarningsSection(),
     ];
-    this.sections = [head, this.controls, ...parts];
-    fill(root, head.element, this.controls.element, el("main", {}, ...parts.map((p) => p.element)),
+    this.sections = [head, findings, this.controls, ...parts];
+    fill(this.main, findings.element, this.controls.element, ...parts.map((p) => p.element));
+    fill(root, head.element, this.main,
       el("footer", {}, "Made by nearfar. The page holds all that it shows; how to read it is in docs/report.md."), this.help);
+    // These events do not bubble.
+    root.addEventListener("toggle", (e) => e.target instanceof HTMLElement && e.target.dataset.fold !== undefined && this.remember(), true);
+    window.addEventListener("hashchange", () => {
+      this.wanted = parsed(location.hash);
+      if (this.wanted && this.view) this.obey(this.view);
+    });
     document.addEventListener("keydown", (e) => this.key(e));
   }
 
@@ -71,7 +90,8 @@ export class Page {
     if (first) {
       // What needs no unpacking is seen at once.
       this.view = view;
-      this.draw();
+      this.arrange(view);
+      this.obey(view);
     }
     const [trials, curves, courses] = await Promise.all([unpack<Trial[]>(data.trials), unpack<Curve[]>(data.curves), unpack<Course[]>(data.courses)]);
     if (turn !== this.shows) return;
@@ -79,7 +99,7 @@ export class Page {
     const now = new View(data, this.view);
     Object.assign(now, { trials, curves, courses });
     this.view = now;
-    this.draw();
+    this.obey(now);
     this.shownAt = performance.now();
     // For whoever waits until all is drawn.
     document.documentElement.dataset.shown = String(turn);
@@ -100,8 +120,46 @@ export class Page {
 
   private change(how: (view: View) => unknown): void {
     if (!this.view) return;
+    this.wanted = undefined;
     how(this.view);
     this.draw();
+    this.remember();
+  }
+
+  // arrange puts the comparison first where there is only one.
+  private arrange(view: View): void {
+    if (new Set(view.data.answer.comparisons.map((c) => c.arm)).size === 1) this.glance.element.before(this.differences.element);
+  }
+
+  // obey draws what the address asks for.
+  private obey(view: View): void {
+    const wanted = this.wanted;
+    if (wanted) view.take(wanted);
+    this.draw();
+    if (!wanted) return;
+    for (const fold of this.folds()) {
+      const open = wanted.open.includes(fold.dataset.fold!) || (fold.dataset.rule === "open" && !wanted.closed.includes(fold.dataset.fold!));
+      if (fold.open !== open) fold.open = open;
+    }
+  }
+
+  // remember writes what is chosen into the address.
+  private remember(): void {
+    if (!this.view) return;
+    const folds = this.folds();
+    const choices: Choices = {
+      ...none(), ...this.view.choices(),
+      open: folds.filter((f) => f.open && f.dataset.rule !== "open").map((f) => f.dataset.fold!),
+      closed: folds.filter((f) => !f.open && f.dataset.rule === "open").map((f) => f.dataset.fold!),
+    };
+    const text = written(choices);
+    if (text !== location.hash.slice(1) && (text !== "" || parsed(location.hash))) {
+      history.replaceState(history.state, "", text === "" ? location.pathname + location.search : `#${text}`);
+    }
+  }
+
+  private folds(): HTMLDetailsElement[] {
+    return [...document.querySelectorAll<HTMLDetailsElement>("details[data-fold]")];
   }
 
   private draw(): void {
@@ -140,7 +198,7 @@ export class Page {
 
   // go moves to the next part of the page.
   private go(step: number): void {
-    const shown = this.sections.slice(2).map((s) => s.element).filter((s) => !s.hidden);
+    const shown = [...this.main.querySelectorAll<HTMLElement>(":scope > section")].filter((s) => !s.hidden);
     const top = this.controls.element.getBoundingClientRect().bottom;
     const places = shown.map((s) => s.getBoundingClientRect().top - top);
     const target = step > 0 ? shown[places.findIndex((p) => p > 24)] : shown[places.findLastIndex((p) => p < -8)];

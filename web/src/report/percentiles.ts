@@ -48,8 +48,9 @@ export class Percentiles extends ChartSection {
         zoomKey: view.workloadName,
         height: 340,
         shared: true,
+        labels: true,
         x: { kind: "percentile", label: "percentile", write: (v) => "p" + v, domain: [Math.min(50, ...shown.map((c) => inTail(c)[0]?.x ?? 50)), Math.max(90, ...shown.map((c) => c.points[c.points.length - 1]!.x))] },
-        y: { kind, label: `${first.metric.replace("_", " ")} in ${unit.name}, median over trials`, write: tick(unit), domain: bounded(shown.flatMap(inTail), kind) },
+        y: { kind, label: `${first.metric.replace("_", " ")} in ${unit.name}, median over trials`, quantity: `${first.metric} (${first.unit})`, write: tick(unit), domain: bounded(shown.flatMap(inTail), kind) },
         series,
         tip: (_, p) => [
           [percentileName(p.x), withUnit(number(p.y, unit), unit)],
@@ -109,7 +110,8 @@ export class Distribution extends ChartSection {
         label: `${view.workloadName}: cumulative distribution, a line for each arm`,
         zoomKey: view.workloadName,
         height: 320,
-        x: { kind, label: `${first.metric.replace("_", " ")} in ${unit.name}`, write: tick(unit), domain: bounded(measured.flatMap(body), kind) },
+        labels: true,
+        x: { kind, label: `${first.metric.replace("_", " ")} in ${unit.name}`, quantity: `${first.metric} (${first.unit})`, write: tick(unit), domain: bounded(measured.flatMap(body), kind) },
         y: { kind: "linear", label: "share of the observations in %", write: (v) => String(v), domain: [0, 100] },
         series: measured.map((c) => ({
           name: view.armName(c.arm), style: view.style(view.armName(c.arm)), kind: "line", band: true, along: "x",

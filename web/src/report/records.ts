@@ -58,6 +58,7 @@ class Group {
 
   set(view: View, r: { arm: number; count: number; trials: string }): void {
     const arm = view.armName(r.arm);
+    this.element.dataset.fold = `records ${arm}`;
     fill(this.summary, swatch(view.style(arm)), `${oneLine(arm)}: ${count(r.count)} trials`);
     this.packed = r.trials;
     void this.fill();

@@ -30,13 +30,12 @@ export abstract class ChartSection implements Section {
   private readonly lead = el("p", { class: "lead" });
   private readonly warnings = el("ul", { class: "warnings" });
   private readonly more = el("div", { class: "more" });
-  private readonly data = el("details", { class: "data" });
+  private readonly data: HTMLDetailsElement;
   private content: ChartContent | undefined;
   private stale = true;
 
   constructor(readonly id: string, title: string) {
-    const summary = el("summary", {}, "Table");
-    this.data.append(summary, el("div", { class: "held" }));
+    this.data = el("details", { class: "data", "data-fold": id }, el("summary", {}, "Table"), el("div", { class: "held" }));
     this.data.addEventListener("toggle", () => this.makeTable());
     this.element = el("section", { id, "aria-labelledby": `${id}-title`, hidden: true },
       el("header", {}, el("h2", { id: `${id}-title` }, title), this.tools),
@@ -62,6 +61,7 @@ export abstract class ChartSection implements Section {
   // open shows the table at once, for charts whose table is read as much as they are.
   protected open(): void {
     this.data.open = true;
+    this.data.dataset.rule = "open";
   }
 
   // makeTable makes the table when it is looked at.

@@ -11,22 +11,17 @@ import type { View } from "./view.ts";
 
 // Trials: every trial as a dot, block by block or over time, so that drift and modes are seen.
 export class Trials extends ChartSection {
-  private overTime = false;
-  private view: View | undefined;
-  private readonly toggle = button("Over time", { "aria-pressed": "false" }, () => {
-    this.overTime = !this.overTime;
-    this.toggle.setAttribute("aria-pressed", String(this.overTime));
-    if (this.view) this.update(this.view);
-  });
+  private readonly toggle: HTMLButtonElement;
 
-  // pick is called with the number of the trial that is chosen.
-  constructor(private readonly pick: (trial: number) => void) {
+  // pick is called with the number of the trial that is chosen, time when the other order is asked for.
+  constructor(private readonly pick: (trial: number) => void, time: () => void) {
     super("trials", "Trials");
+    this.toggle = button("Over time", { "aria-pressed": "false" }, time);
     this.tools.append(this.toggle);
   }
 
   protected make(view: View): ChartContent | undefined {
-    this.view = view;
+    this.toggle.setAttribute("aria-pressed", String(view.overTime));
     const q = view.chosen;
     const all = view.trials.filter((t) => t.w === view.workload);
     if (!q || all.length === 0) return undefined;
@@ -38,7 +33,7 @@ export class Trials extends ChartSection {
     const blocks = all.some((t) => t.b > 0);
     const times = all.some((t) => t.s >= 0);
     this.toggle.hidden = !times || !blocks;
-    const overTime = times && (this.overTime || !blocks);
+    const overTime = times && (view.overTime || !blocks);
     const arms = [...new Set(shown.map((t) => t.a))].sort((a, b) => a - b);
     const place = (t: Trial) => {
       if (overTime) return t.s;
@@ -62,10 +57,11 @@ export class Trials extends ChartSection {
         label: `${view.title}: every trial as a dot`,
         zoomKey: `${view.title} ${overTime}`,
         height: 340,
+        labels: true,
         x: overTime
           ? { kind: "linear", label: "seconds since the first trial", write: (v) => String(v) }
           : { kind: "linear", label: blocks ? "block" : "trial", write: (v) => (Number.isInteger(v) ? String(v) : ""), domain: blocks ? [0.4, last + 0.6] : undefined },
-        y: { kind: wantsLog(values, view.log) ? "log" : "linear", label: nameOf(q) + (unit.name ? " in " + unit.name : ""), write: tick(unit) },
+        y: { kind: wantsLog(values, view.log) ? "log" : "linear", label: nameOf(q) + (unit.name ? " in " + unit.name : ""), quantity: `${nameOf(q)} (${q.unit})`, write: tick(unit) },
         series,
         tip: (_, p) => {
           const t = p.ref as Trial;

@@ -1,6 +1,7 @@
 import type { Unit } from "../format/scale.ts";
 import { number, signed } from "../format/scale.ts";
 import type { Comparison, Interval } from "../data/model.ts";
+import { kindName, kindOf, moreNeeded } from "../data/verdict.ts";
 import { oneLine } from "../format/visible.ts";
 
 // bounds writes an interval: "[8.25, 8.40]", or "none".
@@ -10,20 +11,22 @@ export function bounds(interval: Interval, unit: Unit, write: (v: number, u: Uni
 
 export const signedBounds = (interval: Interval, unit: Unit) => bounds(interval, unit, signed);
 
-// verdictText is the verdict in words, as the terminal has it.
+// verdictText is the verdict in words, with what it would take where nothing is shown.
 export function verdictText(c: Comparison): string {
-  if (c.verdict === "higher" || c.verdict === "lower") {
-    if (c.better === "arm") return `${c.verdict} (better)`;
-    if (c.better === "baseline") return `${c.verdict} (worse)`;
-    return c.verdict;
+  const more = moreNeeded(c);
+  switch (kindOf(c)) {
+    case "found":
+      return kindName(c);
+    case "none":
+      return more ? `none seen (${more} would settle it)` : "none seen";
+    case "too-few":
+      return c.reason ? oneLine(c.reason) : more ? `${kindName(c)}: it takes ${more}` : kindName(c);
+    case "refused":
+      return c.reason ? `not comparable: ${oneLine(c.reason)}` : "not comparable";
   }
-  if (c.verdict === "no-difference") {
-    return c.blocks_needed !== null && c.blocks_needed > 0 ? `none seen (+${c.blocks_needed} ${c.trials ? "trials on each side" : "blocks"} would settle it)` : "none seen";
-  }
-  return c.reason ? `not comparable: ${oneLine(c.reason)}` : "not comparable";
 }
 
-// trimmed writes a tick: no more digits than it needs.
+// tick writes a tick: no more digits than it needs.
 export function tick(unit: Unit): (v: number) => string {
   return (v) => String(Number((v / unit.factor).toPrecision(6)));
 }

@@ -12,7 +12,7 @@ function data(workloads: string[], quantities: [number, string][]): Data {
       question: "", verdict: "", run: "", state: "complete", baseline: "b", blocks: 1, trials: 0, failed: 0, arms: [], comparisons: [], layers: [], residual: [],
       warnings: [{ code: "bimodal", message: "", arm: "a", workload: "one" }, { code: "incomplete", message: "", arm: "", workload: "" }],
     },
-    arms: ["a", "b", "c"].map((name) => ({ name, path: "", layers: {} })),
+    arms: ["a", "b", "c"].map((name) => ({ name, path: "", elements: [], layers: {} })),
     workloads: workloads.map((name) => ({ name, tool: "", mode: "", description: "", skipped: "" })),
     quantities: quantities.map(([workload, stat]) => ({ workload, metric: "rtt", stat, unit: "s", better: "lower", compared: true })),
     loads: [], hosts: { run: [], arms: [], trials: [], varying: [] }, commands: [], records: [], notes: [],
@@ -77,12 +77,13 @@ test("a band far off does not squeeze the medians", () => {
 });
 
 describe("verdictText", () => {
-  const c = (part: Partial<Comparison>) => ({ blocks_needed: null, ...part }) as Comparison;
+  const c = (part: Partial<Comparison>) => ({ blocks_needed: null, difference: null, ...part }) as Comparison;
   test.each([
     [c({ verdict: "higher", better: "baseline" }), "higher (worse)"],
     [c({ verdict: "lower", better: "arm" }), "lower (better)"],
-    [c({ verdict: "no-difference", blocks_needed: 140 }), "none seen (+140 blocks would settle it)"],
-    [c({ verdict: "no-difference", blocks_needed: 4, trials: [7, 8] }), "none seen (+4 trials on each side would settle it)"],
+    [c({ verdict: "no-difference", blocks_needed: 140 }), "none seen (140 more blocks would settle it)"],
+    [c({ verdict: "no-difference", blocks_needed: 4, trials: [7, 8] }), "none seen (4 more trials on each side would settle it)"],
+    [c({ verdict: "too-few-blocks", blocks_needed: 4 }), "too few blocks: it takes 4 more blocks"],
     [c({ verdict: "not-comparable", reason: "tool: a\x1b against b" }), "not comparable: tool: a\u241b against b"],
   ])("%#", (comparison, text) => {
     expect(verdictText(comparison)).toBe(text);

@@ -1,3 +1,4 @@
+import type { Choices } from "./address.ts";
 import { styleOf, type Style } from "../chart/style.ts";
 import { nameOf, sameQuantity, type Course, type Curve, type Data, type RunQuantity, type Trial, type Warning } from "../data/model.ts";
 
@@ -14,11 +15,16 @@ export class View {
   readonly hidden: Set<string>;
   // Whether axes of values are logarithmic; undefined leaves it to the values.
   log: boolean | undefined;
+  // Whether differences are relative, and trials over time.
+  relative: boolean;
+  overTime: boolean;
 
   constructor(data: Data, before?: View) {
     this.data = data;
     this.hidden = new Set(before?.hidden);
     this.log = before?.log;
+    this.relative = before?.relative ?? false;
+    this.overTime = before?.overTime ?? false;
     const keptWorkload = before ? data.workloads.findIndex((w) => w.name === before.workloadName) : -1;
     const kept = before?.chosen;
     this.choose(keptWorkload >= 0 && this.quantitiesOf(keptWorkload).length > 0 ? keptWorkload : (data.quantities[0]?.workload ?? 0));
@@ -35,6 +41,30 @@ export class View {
     const own = this.quantitiesOf(workload);
     const next = own.find((q) => before && sameQuantity(q, before)) ?? own[0];
     this.quantity = next ? this.data.quantities.indexOf(next) : -1;
+  }
+
+  // take chooses what an address asks for, as far as the data have it.
+  take(c: Choices): void {
+    this.hidden.clear();
+    for (const arm of this.data.arms) if (c.hidden.includes(arm.name)) this.hidden.add(arm.name);
+    this.log = c.log;
+    this.relative = c.relative;
+    this.overTime = c.overTime;
+    const workload = this.data.workloads.findIndex((w) => w.name === c.workload);
+    if (workload >= 0 && this.quantitiesOf(workload).length > 0) this.choose(workload);
+    const quantity = this.quantitiesOf(this.workload).find((q) => nameOf(q) === c.quantity);
+    if (quantity) this.quantity = this.data.quantities.indexOf(quantity);
+  }
+
+  // choices are those that are no default, for the address.
+  choices(): Omit<Choices, "open" | "closed"> {
+    const first = this.data.quantities[0];
+    const chosen = this.chosen;
+    const isFirst = chosen === undefined || chosen === first;
+    return {
+      workload: isFirst ? undefined : this.workloadName, quantity: isFirst ? undefined : nameOf(chosen),
+      hidden: [...this.hidden], log: this.log, relative: this.relative, overTime: this.overTime,
+    };
   }
 
   get chosen(): RunQuantity | undefined {

@@ -1,7 +1,7 @@
 import { el, type Child } from "./dom.ts";
 
 export interface Column {
-  title: string;
+  title: string | Node;
   // A column of numbers is set to the right.
   numeric?: boolean;
 }
@@ -29,9 +29,9 @@ export function table(caption: string, columns: Column[], rows: Row[]): HTMLElem
     el("table", {}, el("caption", {}, caption), el("thead", {}, head), body));
 }
 
-// folded puts a table under a chart, made when it is first opened.
-export function folded(summary: string, make: () => HTMLElement): HTMLDetailsElement {
-  const details = el("details", { class: "data" }, el("summary", {}, summary));
+// folded puts a table under a chart, made when it is first opened. The key names it among what is open.
+export function folded(summary: string, make: () => HTMLElement, key?: string): HTMLDetailsElement {
+  const details = el("details", { class: "data", "data-fold": key }, el("summary", {}, summary));
   let made = false;
   details.addEventListener("toggle", () => {
     if (details.open && !made) {

@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { labelRoom, spread } from "./labels.ts";
+import type { Series } from "./spec.ts";
+import { styleOf } from "./style.ts";
+
+test("names that would overlap are moved apart, in order, and stay inside", () => {
+  expect(spread([10, 100, 50], 13, 0, 200)).toEqual([10, 100, 50]);
+  expect(spread([10, 11, 12], 13, 0, 200)).toEqual([10, 23, 36]);
+  expect(spread([199, 199, 199], 13, 0, 200)).toEqual([174, 187, 200]);
+  expect(spread([-50, 500], 13, 0, 200)).toEqual([0, 200]);
+  const many = spread(Array.from({ length: 24 }, () => 150), 13, 24, 330);
+  for (let i = 1; i < many.length; i++) expect(many[i]! - many[i - 1]!).toBeGreaterThanOrEqual(13 - 1e-9);
+  expect(Math.max(...many)).toBeLessThanOrEqual(330);
+});
+
+test("there is no room for names on a narrow chart, nor need for that of one line", () => {
+  const line = (name: string): Series => ({ name, style: styleOf(0), kind: "line", points: [{ x: 1, y: 1 }] });
+  expect(labelRoom([line("a"), line("bbbb")], 900, 300)).toBeGreaterThan(30);
+  expect(labelRoom([line("a"), line("b")], 360, 300)).toBe(0);
+  expect(labelRoom([line("a")], 900, 300)).toBe(0);
+  expect(labelRoom(Array.from({ length: 40 }, (_, i) => line(String(i))), 900, 300)).toBe(0);
+});

@@ -1,0 +1,79 @@
+import { boxHeight, layout, wires, type Box } from "../chart/path.ts";
+import { diff } from "../data/diff.ts";
+import { settingsOf, type Arm, type PathElement } from "../data/model.ts";
+import { oneLine } from "../format/visible.ts";
+import { el, fill, svg } from "../ui/dom.ts";
+import { armCell } from "./armcell.ts";
+import type { Section } from "./section.ts";
+import type { View } from "./view.ts";
+
+// boxesOf is an arm's path from the client to the server, held against the baseline's.
+export function boxesOf(arm: Arm, baseline: Arm | undefined): Box[] {
+  const text = (e: PathElement) => ({ kind: oneLine(e.kind), with: oneLine(e.with) });
+  const end = (kind: string): Box => ({ kind, with: "", state: "end" });
+  const same = (a: PathElement, b: PathElement) => a.kind === b.kind && a.with === b.with;
+  const inner = baseline && baseline !== arm
+    ? diff(baseline.elements, arm.elements, same).map((s): Box => ({ ...text(s.value), state: s.kind }))
+    : arm.elements.map((e): Box => ({ ...text(e), state: "same" }));
+  return [end("client"), ...inner, end("server")];
+}
+
+// Paths draws what a packet crosses in each arm, with what the baseline does not have, or has more.
+export class Paths implements Section {
+  readonly element = el("section", { id: "paths", "aria-labelledby": "paths-title" });
+  private view: View | undefined;
+  private width = 0;
+
+  constructor() {
+    new ResizeObserver(() => {
+      const width = this.room();
+      if (width === 0 || width === this.width || !this.view) return;
+      this.update(this.view);
+    }).observe(this.element);
+  }
+
+  update(view: View): void {
+    this.view = view;
+    const arms = view.data.arms.filter((a) => view.shown(a.name));
+    const drawn = view.data.arms.some((a) => a.elements.length > 0 || settingsOf(a).length > 0);
+    this.element.hidden = !drawn;
+    if (!drawn) return;
+    this.width = this.room() || 900;
+    const baseline = view.data.arms.find((a) => a.name === view.data.answer.baseline);
+    const several = view.data.arms.length > 1 && baseline !== undefined;
+    fill(this.element,
+      el("header", {}, el("h2", { id: "paths-title" }, "Paths")),
+      el("p", { class: "lead" }, `What a packet crosses in each arm, from the client to the server.${several ? ` Filled: not in the path of ${oneLine(baseline.name)}. Dashed: only there.` : ""}`),
+      el("ul", { class: "paths" }, ...arms.map((arm) => this.row(view, arm, several ? baseline : undefined))));
+  }
+
+  // room is how wide a picture may be: beside the names of a wide page they take a part of it.
+  private room(): number {
+    const look = getComputedStyle(this.element);
+    const inner = this.element.clientWidth - parseFloat(look.paddingLeft) - parseFloat(look.paddingRight);
+    const named = matchMedia("(min-width: 60rem)").matches ? 16 * parseFloat(getComputedStyle(document.documentElement).fontSize) : 0;
+    return Math.max(0, Math.round(inner - named));
+  }
+
+  private row(view: View, arm: Arm, baseline: Arm | undefined): HTMLElement {
+    const layers = Object.entries(arm.layers ?? {}).map(([name, n]) => (n === 1 ? oneLine(name) : `${n} \u00d7 ${oneLine(name)}`)).join(", ");
+    const settings = settingsOf(arm).map((s) => el("li", { class: "setting" }, oneLine(s)));
+    return el("li", { "data-arm": arm.name },
+      el("div", { class: "of" }, armCell(view, arm.name),
+        settings.length > 0 ? el("ul", { class: "settings", "aria-label": `What is set in ${oneLine(arm.name)}` }, ...settings) : null,
+        layers ? el("span", { class: "note" }, `layers: ${layers}`) : null),
+      arm.elements.length > 0 ? picture(boxesOf(arm, baseline), this.width) : null);
+  }
+}
+
+// picture draws the boxes, and says them in words.
+function picture(boxes: Box[], width: number): SVGSVGElement {
+  const { placed, height } = layout(boxes, width);
+  const words = boxes.map((b) => `${b.kind}${b.with ? ` (${b.with})` : ""}${b.state === "added" ? ", not in the baseline" : b.state === "gone" ? ", only in the baseline" : ""}`);
+  return svg("svg", { class: "path", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": words.join("; ") },
+    svg("path", { class: "wires", d: wires(placed) }),
+    ...placed.map((b) => svg("g", { class: `box ${b.state}` },
+      svg("rect", { x: b.x, y: b.y, width: b.width, height: boxHeight, rx: b.state === "end" ? boxHeight / 2 : 5 }),
+      svg("text", { class: "kind", x: b.x + b.width / 2, y: b.y + (b.with ? 15 : 21.5), "text-anchor": "middle" }, b.kind),
+      b.with ? svg("text", { class: "with", x: b.x + b.width / 2, y: b.y + 27.5, "text-anchor": "middle" }, b.with) : null)));
+}
