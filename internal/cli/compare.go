@@ -33,6 +33,7 @@ compared where their numbers have the same definition. The exit code is 1 where 
   nearfar compare runs/20261121T192200Z-overlay:l2/tcp runs/20261121T192200Z-overlay:l2/udp
   nearfar compare runs/old-1 runs/old-2 runs/old-3 --with runs/new-1 runs/new-2 runs/new-3
   nearfar compare before.txt after.txt
+  nearfar compare -f html -o compare.html runs/20261121T192200Z-overlay runs/20261128T190000Z-overlay
   nearfar compare -f json sockperf.txt runs/20261121T192200Z-overlay:l2 | jq .comparisons`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
@@ -57,8 +58,11 @@ compared where their numbers have the same definition. The exit code is 1 where 
 				return err
 			}
 			defer done()
-			ans := c.Answer()
-			if err := a.writeReport(ans, o); err != nil {
+			write := a.writeReport
+			if o.format == formatHTML {
+				write = a.writeComparePage
+			}
+			if err := write(c.Answer(), o); err != nil {
 				return err
 			}
 			if !c.Comparable() {
@@ -69,6 +73,7 @@ compared where their numbers have the same definition. The exit code is 1 where 
 	}
 	o.flags(cmd.Flags())
 	with = newSideFlag(cmd.Flags(), "with", "begins side B: this `RUN` and all that follow, several runs a side")
+	o.pagesOfSides(cmd.Flags())
 	return cmd
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"nearfar/internal/contrast"
 	"nearfar/internal/gate"
+	"nearfar/internal/page"
 )
 
 // gateError says that the gate failed.
@@ -74,13 +75,16 @@ compared; 2 wrong usage; 3 failed.`,
 	f.StringArrayVar(&o.required, "require", nil, "what must hold, as a `RULE`; can be repeated")
 	f.StringVar(&o.inconclusive, "inconclusive", "pass", "what is inconclusive counts as: pass, or fail")
 	f.StringVarP(&o.report.format, "format", "f", "terminal", "form of the result: "+strings.Join(gate.Formats(), ", "))
+	o.report.pagesOfSides(f)
 	f.StringVarP(&o.report.file, "output", "o", "", "write the result to this `FILE` instead of standard output")
 	return cmd
 }
 
 func (a *app) gate(ctx context.Context, base, other []string, o gateOptions) error {
 	switch {
-	case !slices.Contains(gate.Formats(), o.report.format):
+	case o.report.format == formatHTML && page.Built() != nil:
+		return page.Built()
+	case o.report.format != formatHTML && !slices.Contains(gate.Formats(), o.report.format):
 		return &usageError{fmt.Errorf("--format %s: use one of %s", o.report.format, strings.Join(gate.Formats(), ", "))}
 	case o.inconclusive != "pass" && o.inconclusive != "fail":
 		return &usageError{fmt.Errorf("--inconclusive %s: use pass or fail", o.inconclusive)}
@@ -108,7 +112,12 @@ func (a *app) gate(ctx context.Context, base, other []string, o gateOptions) err
 	}
 	defer done()
 	r := gate.Evaluate(c, rules, o.inconclusive == "fail")
-	if err := a.writeGate(r, o.report); err != nil {
+	if o.report.format == formatHTML {
+		err = a.writeGatePage(r, c.Answer(), o.report)
+	} else {
+		err = a.writeGate(r, o.report)
+	}
+	if err != nil {
 		return err
 	}
 	switch r.Verdict {

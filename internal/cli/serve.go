@@ -18,7 +18,8 @@ func (a *app) serveCommand() *cobra.Command {
 		Use:   "serve [DIRECTORY]",
 		Short: "Browse all runs of a folder: search, reports, history of a figure",
 		Long: `Serve shows the run directories in and below DIRECTORY ("runs" by default) as pages in a browser on this machine: a list with
-search, the report of each run, and one figure over all runs of an experiment. New runs appear by themselves.
+search and verdicts, the report of each run, two runs set side by side, and one figure over all runs of an experiment.
+New runs appear by themselves.
 
 The address that it prints holds a token. Nothing is answered without it, and nothing to other machines. Ctrl-C ends it.`,
 		Example: `  nearfar serve
@@ -55,7 +56,9 @@ func (a *app) serve(ctx context.Context, dir, listen string) (err error) {
 	if err != nil {
 		return err
 	}
-	folder, err := serve.NewFolder(browse, live, dir, pageSource())
+	source := pageSource()
+	source.Compare = a.sidesDocument
+	folder, err := serve.NewFolder(browse, live, dir, source)
 	if err != nil {
 		return err
 	}

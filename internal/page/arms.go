@@ -1,11 +1,8 @@
 package page
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"nearfar/internal/experiment"
@@ -15,7 +12,7 @@ import (
 func (c *collector) listArms() []Arm {
 	arms := []Arm{}
 	for _, arm := range c.experiment.Arms {
-		a := Arm{Name: arm.Name, Layers: arm.Layers, Elements: []Element{}, Set: settings(arm)}
+		a := Arm{Name: arm.Name, Layers: arm.Layers, Elements: []Element{}, Set: c.settings(arm)}
 		if arm.Lab != nil {
 			var words []string
 			for _, e := range arm.Lab.Path {
@@ -51,36 +48,30 @@ func parameters(e experiment.Element) string {
 	return strings.Join(with, ", ")
 }
 
-// settings lists what an arm sets otherwise than the workloads: the key "set" of the arm as run.json has it, flat or by workload.
-func settings(arm experiment.Arm) []string {
+// settings lists what an arm sets otherwise than the workloads: the key "set" of the arm as run.json has it. What holds for some
+// workloads only names them.
+func (c *collector) settings(arm experiment.Arm) []string {
 	document, err := json.Marshal(arm)
 	if err != nil {
 		return nil
 	}
 	var own struct {
-		Set map[string]any `json:"set"`
+		Set []struct {
+			Key       string   `json:"key"`
+			Value     string   `json:"value"`
+			Workloads []string `json:"workloads"`
+		} `json:"set"`
 	}
-	d := json.NewDecoder(bytes.NewReader(document))
-	d.UseNumber()
-	if d.Decode(&own) != nil {
+	if json.Unmarshal(document, &own) != nil {
 		return nil
 	}
-	return setWords("", own.Set)
-}
-
-func setWords(prefix string, set map[string]any) []string {
 	var words []string
-	for _, key := range slices.Sorted(maps.Keys(set)) {
-		switch v := set[key].(type) {
-		case map[string]any:
-			words = append(words, setWords(prefix+key+": ", v)...)
-		case []any:
-			text, _ := listed(v)
-			words = append(words, clip(prefix+key+" "+text))
-		case nil:
-		default:
-			words = append(words, clip(prefix+key+" "+scalar(v)))
+	for _, s := range own.Set {
+		text := s.Key + " " + s.Value
+		if len(s.Workloads) < len(c.experiment.Workloads) {
+			text = strings.Join(s.Workloads, ", ") + ": " + text
 		}
+		words = append(words, clip(text))
 	}
 	return words
 }

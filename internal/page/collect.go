@@ -202,27 +202,12 @@ func describe(w experiment.Workload) string {
 	return strings.Join(words, ", ")
 }
 
-// quantities are those that the answer gives figures of, in its order.
+// quantities are those that the answer gives figures of.
 func (c *collector) quantities() []Quantity {
-	all := []Quantity{}
-	for _, f := range c.answer.Arms {
-		w, known := c.workloads[f.Workload]
-		if !known || slices.ContainsFunc(all, func(q Quantity) bool { return q.Workload == w && q.Quantity == f.Quantity }) {
-			continue
-		}
-		q := Quantity{Workload: w, Quantity: f.Quantity}
-		switch result.Better(f.Metric) {
-		case result.LowerIsBetter:
-			q.Better = "lower"
-		case result.HigherIsBetter:
-			q.Better = "higher"
-		}
-		q.Compared = slices.ContainsFunc(c.answer.Comparisons, func(k answer.Comparison) bool {
-			return k.Workload == f.Workload && k.Quantity == f.Quantity
-		})
-		all = append(all, q)
-	}
-	return all
+	return quantitiesOf(c.answer, func(workload string) (int, bool) {
+		i, known := c.workloads[workload]
+		return i, known
+	})
 }
 
 // listTrials gives the trials in short.

@@ -1,6 +1,8 @@
 package page
 
 import (
+	"encoding/json"
+
 	"nearfar/internal/answer"
 )
 
@@ -10,6 +12,10 @@ type Data struct {
 	// Nearfar is the version of nearfar's documents, Page that of this one.
 	Nearfar string `json:"nearfar"`
 	Page    int    `json:"page"`
+	// Kind is empty for a run, and Compare or Gate where two sides are set side by side.
+	Kind string `json:"kind,omitempty"`
+	// Gate is what `gate -f json` prints, for the page of a gate.
+	Gate json.RawMessage `json:"gate,omitempty"`
 	// Answer is what `-f json` prints: every figure that has an interval comes from here. Texts that came from hosts are
 	// clipped, figures never changed.
 	Answer answer.Answer `json:"answer"`

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,8 +163,42 @@ func scalar(v any) string {
 	return ""
 }
 
+// own says that a fact of the arm's hosts differs in any case, because it names them or counts what crossed them: by its name, or
+// because all of its values are addresses. Facts that tools found (of a workload) are told by their values alone.
+func own(workload int, name string, values []string) bool {
+	if workload < 0 && !answer.ArmFactMatters(name) {
+		return true
+	}
+	known := 0
+	for _, v := range values {
+		if v == "" {
+			continue
+		}
+		if !address(v) {
+			return false
+		}
+		known++
+	}
+	return known > 0
+}
+
+// address says that a text is an address of a host or an interface, with or without a port or the length of a prefix.
+func address(text string) bool {
+	if _, err := netip.ParseAddr(text); err == nil {
+		return true
+	}
+	if _, err := netip.ParseAddrPort(text); err == nil {
+		return true
+	}
+	if _, err := netip.ParsePrefix(text); err == nil {
+		return true
+	}
+	_, err := net.ParseMAC(text)
+	return err == nil
+}
+
 func (c *collector) armFact(workload int, name string, values []string) ArmFact {
-	fact := ArmFact{Workload: workload, Name: name, Values: values, Own: workload < 0 && !answer.ArmFactMatters(name)}
+	fact := ArmFact{Workload: workload, Name: name, Values: values, Own: own(workload, name, values)}
 	for _, v := range values {
 		fact.Differs = fact.Differs || v != values[0]
 	}
@@ -200,7 +236,7 @@ func (c *collector) trialFacts(h *Hosts) {
 				c.note("some facts of the trials are only in their records")
 				break
 			}
-			fact := ArmFact{Workload: w, Name: name, Values: values[name]}
+			fact := ArmFact{Workload: w, Name: name, Values: values[name], Own: own(w, name, values[name])}
 			first := slices.Index(ran, true)
 			for arm, v := range fact.Values {
 				fact.Differs = fact.Differs || ran[arm] && v != fact.Values[first]

@@ -13,6 +13,7 @@ import (
 	"html"
 	"io"
 	"io/fs"
+	"strings"
 )
 
 // ErrNotBuilt is what Write, Live and Browse return from a program that was built without the front end.
@@ -58,7 +59,7 @@ func Write(w io.Writer, d Data) error {
 	if title == "" {
 		title = "report"
 	}
-	summary := d.Answer.Question + " " + d.Answer.Verdict + " (This page draws its charts with JavaScript, which is off.)"
+	summary := strings.TrimSpace(d.Answer.Question+" "+d.Answer.Verdict) + " (This page draws its charts with JavaScript, which is off.)"
 	return fillIn(w, page, title+" - nearfar", summary, data)
 }
 

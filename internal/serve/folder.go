@@ -22,8 +22,8 @@ const (
 	keep = 8
 )
 
-// Folder is the pages of all runs of a folder: the list at "/" (its data at "/runs.json", "/history.json"), and for each run its
-// page at "/run/ID/". The folder is looked at again and again, so that new runs appear.
+// Folder is the pages of all runs of a folder: the list at "/" (its data at "/runs.json",
+// "/summaries.json" and "/history.json"), for each run its page at "/run/ID/", and for two of them "/compare/ID/ID/". The folder is looked at again and again, so that new runs appear.
 type Folder struct {
 	path   string
 	root   *os.Root
@@ -94,9 +94,16 @@ func (f *Folder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/history.json":
 		history, err := f.history(question(r))
 		f.writeDocument(w, r, history, err)
+	case "/summaries.json":
+		summaries, err := f.summaries(r)
+		f.writeDocument(w, r, summaries, err)
 	case "/events":
 		f.follow(w, r, "runs", func() string { return f.fingerprint() })
 	default:
+		if rest, ok := strings.CutPrefix(r.URL.Path, "/compare/"); ok {
+			f.serveComparison(w, r, rest)
+			return
+		}
 		id, what, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/run/"), "/")
 		k, ok := f.find(id)
 		if !ok || !strings.HasPrefix(r.URL.Path, "/run/"+id+"/") {

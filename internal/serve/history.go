@@ -79,11 +79,12 @@ type Point struct {
 	Versions string `json:"versions"`
 }
 
-// figures are those of a run, kept as long as its files stay the same.
+// figures are those of a run, with what the list says of its answer, kept as long as its files stay the same.
 type figures struct {
-	stamp stamp
-	all   []answer.Figure
-	err   error
+	stamp   stamp
+	all     []answer.Figure
+	summary Summary
+	err     error
 }
 
 // history gives the history of the figure that is asked of.
@@ -175,7 +176,7 @@ func (f *Folder) figuresOf(p place) figures {
 	if of.err == nil {
 		var a answer.Answer
 		a, of.err = f.source.Answer(filepathOf(f.path, p.path))
-		of.all = a.Arms
+		of.all, of.summary = a.Arms, summarize(a)
 	}
 	f.figures[p.id] = of
 	return of

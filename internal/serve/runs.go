@@ -35,6 +35,8 @@ type Run struct {
 	Ended   time.Time `json:"ended,omitzero"`
 	// Changed is when something was last written.
 	Changed time.Time `json:"changed,omitzero"`
+	// Imported says that the results were recorded elsewhere: Started is when they were brought in, and no trials were planned.
+	Imported bool `json:"imported,omitempty"`
 	// Trials is how many have ended, Planned how many there were to be.
 	Trials  int `json:"trials"`
 	Planned int `json:"planned"`
@@ -74,7 +76,7 @@ func describe(root *os.Root, folder string, p place) (Run, *rundir.Manifest) {
 	e := m.Experiment
 	r.Name, r.Question, r.Baseline = clip(e.Name), clip(e.Question), clip(e.Baseline)
 	r.State, r.Started, r.Ended = clip(m.State), m.Started, m.Ended
-	r.Planned = planned(e, m.Skipped)
+	r.Imported, r.Planned = e.Imported, planned(e, m.Skipped)
 	for _, arm := range e.Arms {
 		r.Arms = append(r.Arms, clip(arm.Name))
 	}
@@ -87,6 +89,9 @@ func describe(root *os.Root, folder string, p place) (Run, *rundir.Manifest) {
 // planned is how many trials a run is to have.
 func planned(e *experiment.Experiment, skipped map[string]string) int {
 	n := 0
+	if e.Imported {
+		return 0
+	}
 	for _, w := range e.Workloads {
 		if _, out := skipped[w.Name]; !out {
 			n += len(e.Arms) * e.Schedule.Blocks

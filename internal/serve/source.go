@@ -8,4 +8,6 @@ type Source struct {
 	Answer func(path string) (answer.Answer, error)
 	// Document makes the JSON document that the page of a run draws.
 	Document func(path string) ([]byte, error)
+	// Compare makes the JSON document that the page of two runs draws: other against base.
+	Compare func(base, other string) ([]byte, error)
 }

@@ -6,7 +6,7 @@ import { el } from "../ui/dom.ts";
 import { themeButton } from "../ui/theme.ts";
 import { HistoryView, query, settle, type Asked } from "./history.ts";
 import { RunList } from "./list.ts";
-import type { History, Listing } from "./model.ts";
+import type { History, Listing, Summary } from "./model.ts";
 import { experiments } from "./search.ts";
 
 // The page keeps what is chosen in the part of its address that never leaves the browser, so that it survives a reload.
@@ -19,7 +19,7 @@ const cut = el("p", { class: "notice", hidden: true });
 const list = new RunList((experiment) => {
   asked = { ...asked, experiment };
   void update().then(() => history.reach());
-});
+}, (ids) => read<Record<string, Summary>>(`summaries.json?${new URLSearchParams(ids.map((id) => ["id", id]))}`));
 const history = new HistoryView((next) => {
   asked = next;
   void update();
@@ -27,7 +27,7 @@ const history = new HistoryView((next) => {
 document.getElementById("page")!.append(
   el("header", { class: "top" }, el("h1", {}, "Runs of ", folder), themeButton()),
   notice, cut, list.element, history.element,
-  el("footer", {}, el("p", {}, "Press / to search, Tab to go on. In the chart the arrow keys go from run to run, and Enter opens one.")));
+  el("footer", {}, el("p", {}, "Press / to search, Tab to go on. Two runs that are chosen can be compared. In the chart the arrow keys go from run to run, and Enter opens one.")));
 
 async function read<T>(address: string): Promise<T> {
   const response = await fetch(address, { cache: "no-store" });

@@ -15,8 +15,17 @@ export interface Run {
   started?: string;
   ended?: string;
   changed?: string;
+  imported?: boolean;
   trials: number;
   planned: number;
+}
+
+// What the list says of a run's answer; it arrives after the list.
+export interface Summary {
+  verdict: string;
+  warnings: number;
+  objectives: Record<string, number> | null;
+  error?: string;
 }
 
 export interface Listing {

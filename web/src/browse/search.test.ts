@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Run } from "./model.ts";
-import { experiments, matches, moment, span, stateOf } from "./search.ts";
+import { begun, experiments, matches, moment, objectivesOf, span, stateOf, trialsOf } from "./search.ts";
 
 const run = (more: Partial<Run> = {}): Run => ({
   id: "1", path: "team/20261121T192200Z-overlay", name: "overlay", question: "How much does a Router add?", baseline: "l2",
@@ -37,4 +37,17 @@ test("times", () => {
   expect(moment(undefined)).toBe("-");
   expect(moment("soon")).toBe("-");
   expect([span(20 * 60_000), span(119.9 * 60_000), span(180 * 60_000), span(72 * 3_600_000)]).toEqual(["20 min", "119 min", "3 h", "3 days"]);
+});
+
+test("an import has no start and no planned trials", () => {
+  const imported = run({ imported: true, trials: 4, planned: 0 });
+  expect(begun(imported)).toBe("imported 2026-11-21 19:22");
+  expect(trialsOf(imported)).toBe("4");
+  expect(trialsOf(run({ trials: 3 }))).toBe("3 of 14");
+  expect(trialsOf(run())).toBe("14");
+});
+
+test("objectives: what is missed comes first", () => {
+  expect(objectivesOf({ met: 2, missed: 1 })).toBe("1 missed, 2 met");
+  expect(objectivesOf(null)).toBe("");
 });

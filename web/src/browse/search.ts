@@ -37,3 +37,21 @@ export function moment(time: string | undefined): string {
   const at = time === undefined ? NaN : Date.parse(time);
   return Number.isNaN(at) ? "-" : new Date(at).toISOString().slice(0, 16).replace("T", " ");
 }
+
+// begun says when a run began. Of results that were recorded elsewhere only is known when they were brought in.
+export function begun(run: Run): string {
+  return run.imported ? `imported ${moment(run.started)}` : moment(run.started);
+}
+
+// trialsOf says how many trials a run has, and of how many where it is not whole.
+export function trialsOf(run: Run): string {
+  return run.imported || run.planned === 0 || run.planned === run.trials ? String(run.trials) : `${run.trials} of ${run.planned}`;
+}
+
+// objectivesOf says how the objectives of a run stand: "2 missed, 1 met".
+export function objectivesOf(counts: Record<string, number> | null): string {
+  const order = ["missed", "error", "undecided", "met"];
+  const known = Object.entries(counts ?? {}).filter(([, n]) => n > 0);
+  known.sort(([a], [b]) => order.indexOf(a) - order.indexOf(b));
+  return known.map(([verdict, n]) => `${n} ${verdict}`).join(", ");
+}

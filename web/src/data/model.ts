@@ -15,6 +15,8 @@ export interface Figure extends Quantity {
   median: number;
   interval: Interval;
   trials: number;
+  // The side that the arm is of, where there are two.
+  side?: string;
 }
 
 export interface Comparison extends Quantity {
@@ -71,6 +73,64 @@ export interface Warning {
   workload: string;
 }
 
+// Source is one side of a comparison.
+export interface Source {
+  side: string;
+  source: string;
+  kind: string;
+  runs?: string[];
+  name: string;
+  state: string;
+  started?: string;
+  arms: string[] | null;
+  blocks: number;
+  trials: number;
+  failed: number;
+  versions?: Record<string, string>;
+}
+
+// Distribution sets all times of two arms side by side.
+export interface Distribution {
+  arm: string;
+  baseline: string;
+  workload: string;
+  metric: string;
+  unit: string;
+  quantiles: {
+    stat: string;
+    medians: [number, number] | null;
+    difference: number | null;
+    interval: Interval;
+    relative: number | null;
+    pooled: [number, number] | null;
+  }[];
+}
+
+// Check is a rule of a gate, or an objective of the experiment file, applied to an arm and a workload.
+export interface Check extends Quantity {
+  rule: string;
+  arm: string;
+  baseline?: string;
+  workload: string;
+  // relative, change or value: what bound, estimate and interval are.
+  kind: string;
+  fails_above: boolean;
+  bound: number;
+  estimate: number | null;
+  interval: Interval;
+  confidence: number;
+  verdict: string;
+  reason?: string;
+  would_fail_from?: number | null;
+}
+
+export interface GateResult {
+  verdict: string;
+  summary: string;
+  checks: Check[];
+  warnings: Warning[];
+}
+
 export interface Answer {
   question: string;
   verdict: string;
@@ -87,6 +147,11 @@ export interface Answer {
   layers: Layer[];
   residual: Residual[];
   warnings: Warning[];
+  // Those of the experiment file, where it has any.
+  objectives?: Check[];
+  // Those of a comparison.
+  sources?: Source[];
+  distributions?: Distribution[];
 }
 
 export interface RunQuantity extends Quantity {
@@ -126,6 +191,9 @@ export function settingsOf(arm: Arm): string[] {
 export interface Data {
   nearfar: string;
   page: number;
+  // Empty for a run; compare or gate where two sides are set side by side.
+  kind?: string;
+  gate?: GateResult;
   answer: Answer;
   name: string;
   started: string;

@@ -1,9 +1,11 @@
 import type { Series } from "../chart/spec.ts";
 import { number, unitFor, withUnit } from "../format/scale.ts";
-import { nameOf, sameQuantity } from "../data/model.ts";
+import { nameOf, sameQuantity, type Figure } from "../data/model.ts";
 import { oneLine } from "../format/visible.ts";
+import { styleOf } from "../chart/style.ts";
+import { el } from "../ui/dom.ts";
 import { table } from "../ui/table.ts";
-import { armCell } from "./armcell.ts";
+import { armCell, swatch } from "./armcell.ts";
 import { ChartSection, type ChartContent } from "./section.ts";
 import { bounds, tick } from "./values.ts";
 import type { View } from "./view.ts";
@@ -22,9 +24,13 @@ export class Arms extends ChartSection {
     const figures = all.filter((f) => view.shown(f.arm));
     if (all.length === 0) return undefined;
     const unit = unitFor(q.unit, all.map((f) => f.median));
+    // Of two sides, both may have the arm.
+    const named = (f: Figure) => (f.side ? `${f.side}: ${f.arm}` : f.arm);
+    const base = view.data.answer.sources?.[0]?.side;
+    const style = (f: Figure) => (f.side && f.side === base ? styleOf(-1) : view.style(f.arm));
     const series: Series[] = figures.map((f, row) => ({
-      name: f.arm,
-      style: view.style(f.arm),
+      name: named(f),
+      style: style(f),
       kind: "interval",
       along: "x",
       points: [{ x: f.median, y: row, low: f.interval?.[0], high: f.interval?.[1], ref: f }],
@@ -41,7 +47,7 @@ export class Arms extends ChartSection {
         zoomKey: view.title,
         height: 60 + 30 * Math.max(1, figures.length),
         x: { kind: "linear", label: withUnit(nameOf(q), unit).replace(/ (\S+)$/, unit.name ? " in $1" : " $1"), quantity: `${nameOf(q)} (${q.unit})`, write: tick(unit) },
-        y: { kind: "rows", label: "", quantity: "arm", write: String, rows: figures.map((f) => oneLine(f.arm)) },
+        y: { kind: "rows", label: "", quantity: "arm", write: String, rows: figures.map((f) => oneLine(named(f))) },
         series,
         tip: (_, p) => {
           const f = figures[p.y]!;
@@ -50,7 +56,7 @@ export class Arms extends ChartSection {
       },
       table: () => table(`${view.title}: median over trials${unit.name ? " in " + unit.name : ""}`,
         [{ title: "Arm" }, { title: "Median", numeric: true }, { title: "95 % interval", numeric: true }, { title: "Trials", numeric: true }],
-        figures.map((f) => ({ cells: [armCell(view, f.arm, codes(f.arm)), number(f.median, unit), bounds(f.interval, unit), String(f.trials)] }))),
+        figures.map((f) => ({ cells: [f.side ? el("span", { class: "arm" }, swatch(style(f)), oneLine(named(f))) : armCell(view, f.arm, codes(f.arm)), number(f.median, unit), bounds(f.interval, unit), String(f.trials)] }))),
     };
   }
 }

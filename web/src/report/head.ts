@@ -1,6 +1,7 @@
 import { count } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
 import { button, el, fill } from "../ui/dom.ts";
+import { tone } from "./checks.ts";
 import type { Section } from "./section.ts";
 import type { View } from "./view.ts";
 
@@ -26,9 +27,11 @@ export class Head implements Section {
     ];
     const state = a.state !== "" && a.state !== "complete" ? el("span", { class: `state ${a.state === "running" ? "running" : ""}` }, oneLine(a.state)) : null;
     fill(this.element,
-      el("p", { class: "name" }, oneLine(d.name), state),
+      el("p", { class: "name" }, d.kind === "gate" ? "gate" : d.kind === "compare" ? "comparison" : oneLine(d.name), state,
+        d.gate ? el("span", { class: `outcome ${tone(d.gate.verdict)}` }, oneLine(d.gate.verdict)) : null),
       el("h1", {}, oneLine(a.question || d.name || "Report")),
-      inWords(oneLine(a.verdict), a.comparisons.length > 0, this.element.querySelector<HTMLDetailsElement>(".words")?.open ?? false),
+      d.gate ? el("p", { class: "verdict", id: "gate" }, oneLine(d.gate.summary)) : null,
+      inWords(oneLine(a.verdict), a.comparisons.length > 0, d.gate !== undefined, this.element.querySelector<HTMLDetailsElement>(".words")?.open ?? false),
       el("dl", { class: "meta" }, ...facts.filter(([, v]) => v !== "").map(([k, v]) => el("div", {}, el("dt", {}, k), el("dd", {}, oneLine(v))))),
       a.warnings.length > 0 ? el("p", { class: "to-warnings" }, button(a.warnings.length === 1 ? "1 warning" : `${a.warnings.length} warnings`, { class: "link" }, () => document.getElementById("warnings")?.scrollIntoView({ block: "start" })), ", each also beside the numbers that it concerns") : null);
   }
@@ -37,10 +40,10 @@ export class Head implements Section {
 // long is from how many characters on a verdict is folded where rows say the same.
 const long = 220;
 
-// inWords is the verdict as a sentence.
-function inWords(verdict: string, rows: boolean, open: boolean): HTMLElement {
+// inWords is the verdict as a sentence. A gate's page has a verdict of its own.
+function inWords(verdict: string, rows: boolean, gated: boolean, open: boolean): HTMLElement {
   const sentence = el("p", { class: "verdict", id: "verdict" }, verdict);
-  if (!rows || verdict.length <= long) return sentence;
+  if (!rows || (verdict.length <= long && !gated)) return sentence;
   return el("details", { class: "words", "data-fold": "words", open }, el("summary", {}, "The verdict in words"), sentence);
 }
 

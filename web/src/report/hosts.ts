@@ -16,9 +16,9 @@ export class HostsSection implements Section {
     showWarnings(warnings, view.warningsOf("hosts"));
     const arms = d.arms.map((a, i) => ({ name: a.name, i })).filter((a) => view.shown(a.name));
     const tool = d.hosts.trials.filter((f) => f.workload === view.workload);
-    const differs = [...d.hosts.arms.filter((f) => f.differs && !f.own), ...tool.filter((f) => f.differs)];
-    const built = d.hosts.arms.filter((f) => f.own);
-    const alike = [...d.hosts.arms.filter((f) => !f.differs && !f.own), ...tool.filter((f) => !f.differs)];
+    const differs = [...d.hosts.arms.filter((f) => f.differs && !f.own), ...tool.filter((f) => f.differs && !f.own)];
+    const built = [...d.hosts.arms, ...tool].filter((f) => f.own);
+    const alike = [...d.hosts.arms.filter((f) => !f.differs && !f.own), ...tool.filter((f) => !f.differs && !f.own)];
     const facts = (caption: string, list: ArmFact[]) => table(caption,
       [{ title: "Fact" }, ...arms.map((a) => ({ title: armCell(view, a.name) }))],
       list.map((f) => ({ cells: [oneLine(f.name), ...arms.map((a) => oneLine(f.values[a.i] ?? "") || "-")] })));

@@ -3,6 +3,7 @@ import { unpack } from "../data/unpack.ts";
 import { el, fill } from "../ui/dom.ts";
 import { none, parsed, written, type Choices } from "./address.ts";
 import { Arms } from "./arms.ts";
+import { Checks } from "./checks.ts";
 import { Controls } from "./controls.ts";
 import { Differences } from "./differences.ts";
 import { Glance } from "./glance.ts";
@@ -18,6 +19,7 @@ import { Paths } from "./paths.ts";
 import { Distribution, Percentiles } from "./percentiles.ts";
 import { RecordsSection } from "./records.ts";
 import { ChartSection, type Section } from "./section.ts";
+import { Quantiles, Sides } from "./sides.ts";
 import { Trials } from "./trials.ts";
 import { View } from "./view.ts";
 import { WarningsSection } from "./warnings.ts";
@@ -66,10 +68,11 @@ export class Page {
       this.glance, new Paths(), new Arms(), this.differences, new Layers(), new Percentiles(), new Distribution(),
       new Trials((trial) => void records.open(trial), () => this.change((v) => (v.overTime = !v.overTime))), new WithinTrial(), new Goodput(),
       ...Array.from({ length: maxLoads }, (_, i) => new LoadCurve(i)),
-      new HostsSection(), new CommandsSection(), records, new WarningsSection(),
+      new Quantiles(), new Sides(), new HostsSection(), new CommandsSection(), records, new WarningsSection(),
     ];
-    this.sections = [head, findings, this.controls, ...parts];
-    fill(this.main, findings.element, this.controls.element, ...parts.map((p) => p.element));
+    const checks = new Checks();
+    this.sections = [head, checks, findings, this.controls, ...parts];
+    fill(this.main, checks.element, findings.element, this.controls.element, ...parts.map((p) => p.element));
     fill(root, head.element, this.main,
       el("footer", {}, "Made by nearfar. The page holds all that it shows; how to read it is in docs/report.md."), this.help);
     // These events do not bubble.

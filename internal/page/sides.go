@@ -1,0 +1,81 @@
+package page
+
+import (
+	"encoding/json"
+	"slices"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/result"
+)
+
+// The kinds of Data that set two sides side by side.
+const (
+	Compare = "compare"
+	Gate    = "gate"
+)
+
+// Sides makes the page's data of an answer that sets two sides side by side. With the result of a gate, as its JSON document, it is
+// the page of that gate. There are no trials, curves or records: they are in the reports of the runs.
+func Sides(a answer.Answer, gate json.RawMessage) (Data, error) {
+	d := Data{
+		Nearfar: "v1", Page: pageVersion, Kind: Compare, Answer: clipped(a), Gate: gate, Versions: map[string]string{},
+		Arms: []Arm{}, Workloads: []Workload{}, Loads: []Load{}, Commands: []Commands{}, Records: []Records{}, Notes: []string{},
+		Hosts: Hosts{Run: []Fact{}, Arms: []ArmFact{}, Trials: []ArmFact{}, Varying: []string{}},
+	}
+	if gate != nil {
+		d.Kind = Gate
+	}
+	if len(a.Sources) == 2 {
+		d.Name = clip(a.Sources[1].Source + " against " + a.Sources[0].Source)
+	}
+	for _, c := range a.Comparisons {
+		d.name(c.Arm, c.Workload)
+	}
+	for _, f := range a.Arms {
+		d.name(f.Arm, f.Workload)
+	}
+	d.Quantities = quantitiesOf(d.Answer, func(workload string) (int, bool) {
+		i := slices.IndexFunc(d.Workloads, func(w Workload) bool { return w.Name == workload })
+		return i, i >= 0
+	})
+	var err error
+	for _, part := range []*Packed{&d.Trials, &d.Curves, &d.Courses} {
+		if *part, err = pack([]int{}); err != nil {
+			return Data{}, err
+		}
+	}
+	return d, nil
+}
+
+// name adds an arm and a workload that are not there yet.
+func (d *Data) name(arm, workload string) {
+	if !slices.ContainsFunc(d.Arms, func(a Arm) bool { return a.Name == arm }) {
+		d.Arms = append(d.Arms, Arm{Name: arm, Elements: []Element{}})
+	}
+	if !slices.ContainsFunc(d.Workloads, func(w Workload) bool { return w.Name == workload }) {
+		d.Workloads = append(d.Workloads, Workload{Name: workload})
+	}
+}
+
+// quantitiesOf are those that an answer gives figures of, in its order. index finds a workload.
+func quantitiesOf(a answer.Answer, index func(workload string) (int, bool)) []Quantity {
+	all := []Quantity{}
+	for _, f := range a.Arms {
+		w, known := index(f.Workload)
+		if !known || slices.ContainsFunc(all, func(q Quantity) bool { return q.Workload == w && q.Quantity == f.Quantity }) {
+			continue
+		}
+		q := Quantity{Workload: w, Quantity: f.Quantity}
+		switch result.Better(f.Metric) {
+		case result.LowerIsBetter:
+			q.Better = "lower"
+		case result.HigherIsBetter:
+			q.Better = "higher"
+		}
+		q.Compared = slices.ContainsFunc(a.Comparisons, func(k answer.Comparison) bool {
+			return k.Workload == f.Workload && k.Quantity == f.Quantity
+		})
+		all = append(all, q)
+	}
+	return all
+}

@@ -1,0 +1,76 @@
+import type { Check, Quantity } from "../data/model.ts";
+import { nameOf } from "../data/model.ts";
+import { number, signed, unitFor, withUnit, type Unit } from "../format/scale.ts";
+import { oneLine } from "../format/visible.ts";
+import { el, fill, svg } from "../ui/dom.ts";
+import { table } from "../ui/table.ts";
+import { bounds, signedBounds } from "./values.ts";
+import type { Section } from "./section.ts";
+import type { View } from "./view.ts";
+
+// Checks are the rules of a gate, or the objectives of the experiment file: what each asks for, and what was found.
+export class Checks implements Section {
+  readonly element = el("section", { id: "checks", "aria-labelledby": "checks-title", hidden: true });
+
+  update(view: View): void {
+    const { gate, answer } = view.data;
+    const checks = gate?.checks ?? answer.objectives ?? [];
+    this.element.hidden = checks.length === 0;
+    if (this.element.hidden) return;
+    fill(this.element,
+      el("header", {}, el("h2", { id: "checks-title" }, gate ? "Checks of the gate" : "Objectives")),
+      el("p", { class: "lead" }, gate
+        ? "A check fails where its interval lies wholly beyond the bound, and passes where it lies wholly before it. The mark in the picture is the bound; what lies on the shaded side fails."
+        : "What the experiment file says must hold. An objective is met or missed where its interval lies wholly on one side of the bound, which is the mark in the picture; the shaded side misses it."),
+      table(gate ? "Checks" : "Objectives",
+        [{ title: "Verdict" }, { title: "Rule" }, { title: "Arm" }, { title: "Workload and quantity" }, { title: "Estimate", numeric: true },
+          { title: "Interval", numeric: true }, { title: "Bound", numeric: true }, { title: "Picture" }, { title: "Why" }],
+        checks.map((c) => row(c))));
+  }
+}
+
+function row(c: Check) {
+  const unit = unitOf(c);
+  const write = c.kind === "value" ? number : signed;
+  return {
+    class: tone(c.verdict),
+    cells: [
+      el("span", { class: `outcome ${tone(c.verdict)}` }, oneLine(c.verdict)), el("code", {}, oneLine(c.rule)), oneLine(c.arm), `${oneLine(c.workload)}, ${nameOf(c)}`,
+      c.estimate === null ? "-" : withUnit(write(c.estimate, unit), unit),
+      c.kind === "value" ? bounds(c.interval, unit) : signedBounds(c.interval, unit),
+      `${c.fails_above ? "at most" : "at least"} ${withUnit(write(c.bound, unit), unit)}`,
+      c.estimate === null ? "" : picture(c), oneLine(c.reason ?? ""),
+    ],
+  };
+}
+
+// unitOf is what a check's figures are written in.
+export function unitOf(c: Quantity & { kind: string; bound: number; estimate: number | null }): Unit {
+  return c.kind === "relative" ? { factor: 0.01, name: "%" } : unitFor(c.unit, [c.bound, c.estimate ?? 0]);
+}
+
+// tone is how a verdict is coloured.
+export function tone(verdict: string): string {
+  if (verdict === "pass" || verdict === "met") return "better";
+  if (verdict === "fail" || verdict === "missed" || verdict === "error") return "worse";
+  return "unsure";
+}
+
+const width = 120;
+const height = 16;
+
+// picture sets the interval beside the bound. The numbers beside it say the same.
+function picture(c: Check): SVGSVGElement {
+  const all = [c.bound, c.estimate!, ...(c.interval ?? [])];
+  const low = Math.min(...all);
+  const high = Math.max(...all);
+  const room = (high - low) * 0.12 || Math.abs(high) * 0.1 || 1;
+  const place = (v: number) => Math.round(10 * (((v - low + room) / (high - low + 2 * room)) * width)) / 10;
+  const at = place(c.bound);
+  const middle = height / 2;
+  return svg("svg", { class: `mini ${tone(c.verdict)}`, viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" },
+    svg("rect", { class: "beyond", x: c.fails_above ? at : 0, y: 0, width: c.fails_above ? width - at : at, height }),
+    svg("path", { class: "bound", d: `M${at} 0V${height}` }),
+    c.interval ? svg("path", { class: "range", d: `M${place(c.interval[0])} ${middle}H${place(c.interval[1])}M${place(c.interval[0])} ${middle - 3}v6M${place(c.interval[1])} ${middle - 3}v6` }) : null,
+    svg("circle", { class: "value", cx: place(c.estimate!), cy: middle, r: 3 }));
+}
