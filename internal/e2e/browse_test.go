@@ -229,7 +229,7 @@ func TestBrowse(t *testing.T) {
 	}
 	b.do(chromedp.KeyEvent("zones complete"))
 	b.until(rows + " === 1")
-	b.eval(`document.querySelector("#runs tbody td a").textContent`, &text)
+	b.eval(`document.querySelector("#runs tbody a").textContent`, &text)
 	if text != "zones" {
 		t.Errorf("found %q", text)
 	}
@@ -249,7 +249,7 @@ func TestBrowse(t *testing.T) {
 	b.until(`nearfar.drawn().series.length === 1 && nearfar.drawn().series[0].points.length === 1`)
 
 	// A report.
-	b.do(chromedp.Click(chromedp.CSS("#runs tbody td a"))) // the first: that of the broken run has none
+	b.do(chromedp.Click(chromedp.CSS("#runs tbody a"))) // the first: that of the broken run has none
 	b.do(chromedp.WaitReady(chromedp.CSS("html[data-shown]")))
 	b.eval(`location.href`, &text)
 	if !strings.HasPrefix(text, s.url+"run/") {

@@ -52,8 +52,8 @@ export class RunList {
     const focused = document.activeElement instanceof HTMLElement ? document.activeElement.id : "";
     fill(this.held,
       found.length === 0 ? null : table("Runs", [
-        { title: "experiment" }, { title: "started" }, { title: "verdict" }, { title: "warnings", numeric: true }, { title: "objectives" }, { title: "state" },
-        { title: "trials", numeric: true }, { title: "arms" }, { title: "compare" }, { title: "history" },
+        { title: "experiment" }, { title: "verdict" }, { title: "warnings", numeric: true }, { title: "objectives" }, { title: "state" },
+        { title: "trials", numeric: true }, { title: "started" }, { title: "arms" }, { title: "compare" }, { title: "history" },
       ], shown.map((r) => this.row(r, now))),
       found.length === shown.length ? null : button(`Show ${Math.min(page, found.length - shown.length)} more`, { class: "show-more" }, () => {
         this.most += page;
@@ -80,7 +80,7 @@ export class RunList {
   private row(r: Run, now: number): Row {
     const state = stateOf(r, now);
     if (r.error) {
-      return { class: "unreadable", cells: [el("span", { title: oneLine(r.path) }, oneLine(r.path)), moment(r.changed), oneLine(r.error), "", "", state, "", "", "", ""] };
+      return { class: "unreadable", cells: [el("span", { title: oneLine(r.path) }, oneLine(r.path)), oneLine(r.error), "", "", state, "", moment(r.changed), "", "", ""] };
     }
     const summary = this.summaries.get(key(r));
     return {
@@ -88,8 +88,8 @@ export class RunList {
       cells: [
         el("span", { class: "name" }, el("a", { href: `run/${encodeURIComponent(r.id)}/`, title: oneLine(r.path) }, oneLine(r.name)),
           r.question ? el("span", { class: "question small", title: oneLine(r.question) }, oneLine(r.question)) : null),
-        begun(r), verdictOf(summary), summary && !summary.error ? String(summary.warnings) : "",
-        summary ? el("span", { class: summary.objectives?.missed ? "worse" : "" }, objectivesOf(summary.objectives) || "-") : "", state, trialsOf(r), armsOf(r),
+        verdictOf(summary), summary && !summary.error ? String(summary.warnings) : "",
+        summary ? el("span", { class: summary.objectives?.missed ? "worse" : "" }, objectivesOf(summary.objectives) || "-") : "", state, trialsOf(r), begun(r), armsOf(r),
         this.choice(r), button("show", { "aria-label": `History of ${oneLine(r.name)}` }, () => this.pick(r.name)),
       ],
     };
