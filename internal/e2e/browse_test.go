@@ -248,6 +248,9 @@ func TestBrowse(t *testing.T) {
 	b.eval(`(() => { const e = document.getElementById("experiment"); e.value = "zones"; return e.dispatchEvent(new Event("change")); })()`, &done)
 	b.until(`nearfar.drawn().series.length === 1 && nearfar.drawn().series[0].points.length === 1`)
 
+	// Two runs side by side.
+	compareInBrowser(t, b, s.url)
+
 	// A report.
 	b.do(chromedp.Click(chromedp.CSS("#runs tbody a"))) // the first: that of the broken run has none
 	b.do(chromedp.WaitReady(chromedp.CSS("html[data-shown]")))
