@@ -545,6 +545,14 @@ func TestLargeRun(t *testing.T) {
 	b := pagetest.Open(t)
 	file := b.Show(t, page)
 	shown := b.State(t).ShownAt
+	for what, expression := range map[string]string{
+		"colours":           `new Set([...document.querySelectorAll("#trials g.series .marker")].map(m => getComputedStyle(m).stroke)).size`,
+		"names beside them": `document.querySelectorAll("#trials g.label").length`,
+	} {
+		if n := pagetest.Eval[int](t, b, expression); n != len(s.arms) {
+			t.Errorf("20 lines have %d %s", n, what)
+		}
+	}
 	filter := pagetest.Eval[float64](t, b, `(() => {
 		const times = [];
 		for (let i = 0; i < 5; i++) {

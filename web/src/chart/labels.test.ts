@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { labelRoom, spread } from "./labels.ts";
+import { heightFor, labelRoom, spread } from "./labels.ts";
 import type { Series } from "./spec.ts";
 import { styleOf } from "./style.ts";
 
@@ -19,4 +19,10 @@ test("there is no room for names on a narrow chart, nor need for that of one lin
   expect(labelRoom([line("a"), line("b")], 360, 300)).toBe(0);
   expect(labelRoom([line("a")], 900, 300)).toBe(0);
   expect(labelRoom(Array.from({ length: 40 }, (_, i) => line(String(i))), 900, 300)).toBe(0);
+});
+
+test("a chart of 25 lines is high enough for their names", () => {
+  const lines = Array.from({ length: 25 }, (_, i): Series => ({ name: String(i), style: styleOf(i - 1), kind: "line", points: [{ x: 1, y: 1 }] }));
+  expect(labelRoom(lines, 900, heightFor(25, 66) - 66)).toBeGreaterThan(0);
+  expect(heightFor(60, 66)).toBe(0);
 });

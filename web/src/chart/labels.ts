@@ -8,7 +8,8 @@ import { markerPath } from "./style.ts";
 const characterWidth = 6.4;
 const lineHeight = 13;
 const sample = 22; // the room of the line's sample before its name
-const leastWidth = 560; // narrower charts have no room for names: the chips above them say which line is whose
+const mostLines = 30; // more names than that are no help
+export const leastNamed = 560; // narrower charts have no room for names: the chips above them say which line is whose
 
 export interface Area {
   left: number;
@@ -17,10 +18,15 @@ export interface Area {
   bottom: number;
 }
 
+// heightFor is how high a chart must be for the names of so many lines to stand below each other, in pixels; axes are around it.
+export function heightFor(lines: number, axes: number): number {
+  return lines <= mostLines ? lines * lineHeight + axes : 0;
+}
+
 // labelRoom is how wide the names are, in pixels; 0 where there is no room for them, or nothing to tell apart.
 export function labelRoom(series: Series[], width: number, height: number): number {
   const lines = series.filter((s) => s.points.length > 0);
-  if (lines.length < 2 || width < leastWidth || lines.length * lineHeight > height) return 0;
+  if (lines.length < 2 || width < leastNamed || lines.length * lineHeight > height) return 0;
   return Math.min(Math.max(...lines.map((s) => s.name.length)) * characterWidth + sample + 10, width * 0.22);
 }
 

@@ -1,7 +1,7 @@
 import { button, el, fill, svg } from "../ui/dom.ts";
 import { characterWidth, rowAxis, rule, xAxis, yAxis } from "./axes.ts";
 import { downloads } from "./download.ts";
-import { labelRoom, labels, type Area } from "./labels.ts";
+import { heightFor, labelRoom, labels, leastNamed, type Area } from "./labels.ts";
 import { marks } from "./marks.ts";
 import { padded, scaleOf, type Scale } from "./scale.ts";
 import type { Axis, Point, Series, Spec } from "./spec.ts";
@@ -23,6 +23,7 @@ interface Hit {
 }
 
 const leastWidth = 280;
+const axesHeight = 66; // above and below the area of a chart with lines
 const reach = 48; // how far from the pointer a point may be, in pixels
 
 export class Plot {
@@ -105,13 +106,13 @@ export class Plot {
     if (!spec) return;
     // Asked once, for it lays the page out; later the observer tells.
     if (this.width === 0) this.width = Math.max(leastWidth, Math.round(this.frame.clientWidth) || 900);
-    const height = spec.height;
+    const height = spec.labels && this.width >= leastNamed ? Math.max(spec.height, heightFor(spec.series.length, axesHeight)) : spec.height;
     // What is outside of the x zoom does not stretch y.
     const inX = (p: Point) => !this.zoom.x || (p.x >= this.zoom.x[0] && p.x <= this.zoom.x[1]);
     const xDomain = this.zoom.x ?? domainOf(spec.x, values(spec.series, "x", () => true));
     const yDomain = this.zoom.y ?? domainOf(spec.y, values(spec.series, "y", spec.y.kind === "rows" ? () => true : inX));
     const left = this.leftMargin(spec, yDomain);
-    const room = spec.labels ? labelRoom(spec.series, this.width, height - 66) : 0;
+    const room = spec.labels ? labelRoom(spec.series, this.width, height - axesHeight) : 0;
     this.area = { left, top: spec.y.kind === "rows" ? 8 : 24, right: this.width - 16 - room, bottom: height - 42 };
     const { top, right, bottom } = this.area;
     const x = scaleOf(spec.x.kind, xDomain, [left, right], spec.x.write);

@@ -64,7 +64,7 @@ export function miniOf(c: Comparison): Mini {
 export function legend(comparisons: Comparison[]): HTMLElement | null {
   const kinds = new Set(comparisons.map(kindOf));
   const entries: [string, string][] = [];
-  if (kinds.has("none")) entries.push(["no difference seen", "the interval reaches over zero; a true difference of the detectable size would have been seen four times in five"]);
+  if (kinds.has("none")) entries.push(["no difference seen", "none is shown; a true difference of the detectable size would have been seen four times in five"]);
   if (kinds.has("too-few")) entries.push(["too few", "there are figures, and too few of them to show a difference of any size, or to rule one out"]);
   if (kinds.has("refused")) entries.push(["not comparable", "the two do not measure the same thing, or one side has nothing"]);
   if (entries.length === 0) return null;
