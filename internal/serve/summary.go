@@ -2,7 +2,6 @@ package serve
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -50,22 +49,13 @@ func summarize(a answer.Answer) Summary {
 	return Summary{Verdict: clip(a.Verdict), Warnings: len(a.Warnings), Objectives: objectives(a)}
 }
 
-// objectives counts the verdicts of the objectives in the answer's document, for answers that have any.
+// objectives counts those of an answer by their verdicts.
 func objectives(a answer.Answer) map[string]int {
-	document, err := json.Marshal(a)
-	if err != nil {
-		return nil
-	}
-	var has struct {
-		Objectives []struct {
-			Verdict string `json:"verdict"`
-		} `json:"objectives"`
-	}
-	if json.Unmarshal(document, &has) != nil || len(has.Objectives) == 0 {
+	if len(a.Objectives) == 0 {
 		return nil
 	}
 	counts := map[string]int{}
-	for _, o := range has.Objectives {
+	for _, o := range a.Objectives {
 		counts[o.Verdict]++
 	}
 	return counts

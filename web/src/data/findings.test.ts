@@ -55,6 +55,7 @@ describe("three kinds of nothing", () => {
   test("how many more", () => {
     expect(moreNeeded(c({ blocks_needed: 1 }))).toBe("1 more block");
     expect(moreNeeded(c({ blocks_needed: 4, trials: [2, 2] }))).toBe("4 more trials on each side");
+    expect(moreNeeded(c({ blocks_needed: 3, about: "runs", trials: [40, 40] }))).toBe("3 more runs on each side");
     expect(moreNeeded(c({ blocks_needed: 0 }))).toBe("");
   });
 });

@@ -17,6 +17,8 @@ export interface Figure extends Quantity {
   trials: number;
   // The side that the arm is of, where there are two.
   side?: string;
+  // What spoiled the figure, such as a wire that was late.
+  caution?: string;
 }
 
 export interface Comparison extends Quantity {
@@ -34,6 +36,8 @@ export interface Comparison extends Quantity {
   detectable: number | null;
   blocks: number;
   blocks_needed: number | null;
+  // Of two sides: "these-runs" or "runs". Of runs blocks_needed counts runs on each side.
+  about?: string;
   // How many trials of the arm and of the baseline there are, where they are not paired.
   trials?: [number, number];
   reason?: string;

@@ -36,13 +36,15 @@ export function kindName(c: Comparison): string {
 
 function tooFew(c: Comparison): string {
   if (c.verdict === "single-trial" || (c.trials && c.trials[0] === 1 && c.trials[1] === 1)) return "a single trial a side";
-  return c.trials ? "too few trials" : "too few blocks";
+  return c.about === "runs" ? "too few runs" : c.trials ? "too few trials" : "too few blocks";
 }
 
 // moreNeeded says how many more blocks or trials the answer asks for; empty where it does not.
 export function moreNeeded(c: Comparison): string {
   const n = c.blocks_needed;
   if (n === null || n <= 0) return "";
+  if (c.about === "runs") return `${n} more ${n === 1 ? "run" : "runs"} on each side`;
+  if (c.about === "runs") return `${n} more ${n === 1 ? "run" : "runs"} on each side`;
   return c.trials ? `${n} more ${n === 1 ? "trial" : "trials"} on each side` : `${n} more ${n === 1 ? "block" : "blocks"}`;
 }
 

@@ -41,6 +41,7 @@ export class Arms extends ChartSection {
     return {
       lead: `Median over trials of ${view.title}, with its 95 % interval${better}.${paired ? " Overlapping intervals do not mean that arms are alike: the differences below are paired within blocks." : ""}`,
       warnings: view.warningsOf("arms"),
+      more: cautions(all),
       spec: {
         id: "arms",
         label: `Median and interval of ${view.title} for each arm`,
@@ -51,12 +52,19 @@ export class Arms extends ChartSection {
         series,
         tip: (_, p) => {
           const f = figures[p.y]!;
-          return [["median", withUnit(number(f.median, unit), unit)], ["95 % interval", bounds(f.interval, unit)], ["trials", String(f.trials)]];
+          return [["median", withUnit(number(f.median, unit), unit)], ["95 % interval", bounds(f.interval, unit)], ["trials", String(f.trials)], ...(f.caution ? [["caution", oneLine(f.caution)] as [string, string]] : [])];
         },
       },
       table: () => table(`${view.title}: median over trials${unit.name ? " in " + unit.name : ""}`,
         [{ title: "Arm" }, { title: "Median", numeric: true }, { title: "95 % interval", numeric: true }, { title: "Trials", numeric: true }],
-        figures.map((f) => ({ cells: [f.side ? el("span", { class: "arm" }, swatch(style(f)), oneLine(named(f))) : armCell(view, f.arm, codes(f.arm)), number(f.median, unit), bounds(f.interval, unit), String(f.trials)] }))),
+        figures.map((f) => ({ cells: [f.side ? el("span", { class: "arm" }, swatch(style(f)), oneLine(named(f))) : armCell(view, f.arm, [...codes(f.arm), ...(f.caution ? ["caution"] : [])]), number(f.median, unit), bounds(f.interval, unit), String(f.trials)] }))),
     };
   }
+}
+
+// cautions say what spoiled figures, below the chart: a mark beside a number does not say enough.
+function cautions(figures: Figure[]): HTMLElement | undefined {
+  const spoiled = figures.filter((f) => f.caution);
+  if (spoiled.length === 0) return undefined;
+  return el("ul", { class: "notes" }, ...spoiled.map((f) => el("li", {}, `${oneLine(f.arm)}: ${oneLine(f.caution!)}`)));
 }
