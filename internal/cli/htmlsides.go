@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -53,11 +54,12 @@ func (a *app) writeSides(data page.Data, o reportOptions) error {
 }
 
 // sidesDocument makes the document of the page that sets two runs side by side.
-func (a *app) sidesDocument(base, other string) ([]byte, error) {
-	c, err := a.contrast(base, "A", other, "B")
+func (a *app) sidesDocument(ctx context.Context, base, other string) ([]byte, error) {
+	c, done, err := a.contrast(ctx, []string{base}, "A", []string{other}, "B")
 	if err != nil {
 		return nil, err
 	}
+	defer done()
 	data, err := page.Sides(c.Answer(), nil)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,10 @@ func Sides(a answer.Answer, gate json.RawMessage) (Data, error) {
 		d.Kind = Gate
 	}
 	if len(a.Sources) == 2 {
-		d.Name = clip(a.Sources[1].Source + " against " + a.Sources[0].Source)
+		base, other := a.Sources[0].Source, a.Sources[1].Source
+		if d.Name = clip(other); base != other {
+			d.Name = clip(other + " against " + base)
+		}
 	}
 	for _, c := range a.Comparisons {
 		d.name(c.Arm, c.Workload)

@@ -1,6 +1,10 @@
 package serve
 
-import "nearfar/internal/answer"
+import (
+	"context"
+
+	"nearfar/internal/answer"
+)
 
 // Source is where the content of the pages comes from. Paths are those of run directories.
 type Source struct {
@@ -9,5 +13,5 @@ type Source struct {
 	// Document makes the JSON document that the page of a run draws.
 	Document func(path string) ([]byte, error)
 	// Compare makes the JSON document that the page of two runs draws: other against base.
-	Compare func(base, other string) ([]byte, error)
+	Compare func(ctx context.Context, base, other string) ([]byte, error)
 }

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -78,7 +79,7 @@ func (f *Folder) serveComparison(w http.ResponseWriter, r *http.Request, rest st
 	case "":
 		f.live.write(w, r)
 	case "data.json":
-		made, err := f.comparison(base.place, other.place)
+		made, err := f.comparison(r.Context(), base.place, other.place)
 		writeJSON(w, r, made, err)
 	case "events": // what is compared is there: nothing more will come
 		w.WriteHeader(http.StatusNoContent)
@@ -88,7 +89,7 @@ func (f *Folder) serveComparison(w http.ResponseWriter, r *http.Request, rest st
 }
 
 // comparison sets two runs side by side.
-func (f *Folder) comparison(base, other place) ([]byte, error) {
+func (f *Folder) comparison(ctx context.Context, base, other place) ([]byte, error) {
 	f.work.Lock()
 	defer f.work.Unlock()
 	for _, p := range []place{base, other} {
@@ -96,5 +97,5 @@ func (f *Folder) comparison(base, other place) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return f.source.Compare(filepathOf(f.path, base.path), filepathOf(f.path, other.path))
+	return f.source.Compare(ctx, filepathOf(f.path, base.path), filepathOf(f.path, other.path))
 }

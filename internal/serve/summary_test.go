@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -40,7 +41,7 @@ func TestComparisonPages(t *testing.T) {
 		measured(t, dir, declared(fmt.Sprintf("run-%d", i)), begin.Add(1), seconds)
 	}
 	b := newBrowsing(t, dir)
-	b.source.Compare = func(base, other string) ([]byte, error) {
+	b.source.Compare = func(_ context.Context, base, other string) ([]byte, error) {
 		return fmt.Appendf(nil, "%q", filepath.Base(other)+" against "+filepath.Base(base)), nil
 	}
 	runs := b.listed(t)
