@@ -1,7 +1,6 @@
 package page
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -48,28 +47,13 @@ func parameters(e experiment.Element) string {
 	return strings.Join(with, ", ")
 }
 
-// settings lists what an arm sets otherwise than the workloads: the key "set" of the arm as run.json has it. What holds for some
-// workloads only names them.
+// settings lists what an arm sets otherwise than the workloads. What holds for some workloads only names them.
 func (c *collector) settings(arm experiment.Arm) []string {
-	document, err := json.Marshal(arm)
-	if err != nil {
-		return nil
-	}
-	var own struct {
-		Set []struct {
-			Key       string   `json:"key"`
-			Value     string   `json:"value"`
-			Workloads []string `json:"workloads"`
-		} `json:"set"`
-	}
-	if json.Unmarshal(document, &own) != nil {
-		return nil
-	}
 	var words []string
-	for _, s := range own.Set {
+	for _, s := range arm.Set {
 		text := s.Key + " " + s.Value
 		if len(s.Workloads) < len(c.experiment.Workloads) {
-			text = strings.Join(s.Workloads, ", ") + ": " + text
+			text = s.String()
 		}
 		words = append(words, clip(text))
 	}

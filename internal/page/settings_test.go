@@ -1,6 +1,7 @@
 package page
 
 import (
+	"slices"
 	"testing"
 
 	"nearfar/internal/answer"
@@ -19,7 +20,7 @@ workloads: [{name: rr, tool: native}]
 		t.Fatal(err)
 	}
 	arms := newCollector(rundir.Manifest{Experiment: e}, answer.Answer{}, nil, nil).listArms()
-	if len(arms) != 2 || arms[0].Set != "" || arms[1].Set != "congestion bbr" || arms[1].Path != "bridge" {
+	if len(arms) != 2 || len(arms[0].Set) != 0 || !slices.Equal(arms[1].Set, []string{"congestion bbr"}) || arms[1].Path != "bridge" {
 		t.Errorf("%+v", arms)
 	}
 }
