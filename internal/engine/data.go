@@ -26,6 +26,8 @@ type dataServer struct {
 	udp     *net.UDPConn     // until it is given to rr
 	number  int
 	threads []<-chan struct{}
+	// stops tell the hot loops to end that do not end with their sockets.
+	stops   []func()
 	sockets []*socket
 	done    report
 	stall   Stall
@@ -64,8 +66,20 @@ func openData(ctx context.Context, p Params, local netip.AddrPort, peer netip.Ad
 func (d *dataServer) port() int      { return d.number }
 func (d *dataServer) cookie() []byte { return d.secret[:] }
 
-// close frees what the session holds, and waits for its threads. It may be called twice.
+// run runs a hot loop of the session on a thread of its own; only is as onThread has it. stop, which may be nil, tells the
+// loop to end where an interrupt of its socket alone would not. close calls it, however the session ends.
+func (d *dataServer) run(only *socket, loop, stop func()) {
+	if stop != nil {
+		d.stops = append(d.stops, stop)
+	}
+	d.threads = append(d.threads, onThread(only, loop))
+}
+
+// close ends the hot loops, waits for their threads, and frees what the session holds. It may be called twice.
 func (d *dataServer) close() {
+	for _, stop := range d.stops {
+		stop()
+	}
 	if d.tcp != nil {
 		_ = d.tcp.Close()
 	}
@@ -79,7 +93,7 @@ func (d *dataServer) close() {
 	for _, s := range d.sockets {
 		s.close()
 	}
-	d.sockets = nil
+	d.sockets, d.stops = nil, nil // their descriptors may soon be others'
 }
 
 // serve serves the data until the client says stop, leaves, or ctx ends.
@@ -128,7 +142,7 @@ func (d *dataServer) serveRR() error {
 	s.stalling.stall = d.stall
 	d.done.Facts = serverFacts(sockets[0])
 	account := startAccount()
-	d.threads = append(d.threads, onThread(sockets[0], s.run))
+	d.run(sockets[0], s.run, nil)
 	if err := d.awaitStop(); err != nil {
 		return err
 	}
@@ -148,7 +162,7 @@ func (d *dataServer) serveCRR() error {
 	d.sockets = append(d.sockets, &a.listener)
 	d.done.Facts = serverFacts(&a.listener)
 	account := startAccount()
-	d.threads = append(d.threads, onThread(nil, s.run))
+	d.run(nil, s.run, nil)
 	if err := d.awaitStop(); err != nil {
 		return err
 	}
@@ -175,10 +189,9 @@ func (d *dataServer) serveUDP() error {
 		}
 	}
 	account := startAccount()
-	d.threads = append(d.threads, onThread(socket, s.run))
+	d.run(socket, s.run, s.stop)
 	err = d.awaitStop()
 	account.into(&d.done)
-	s.stop()
 	d.close()
 	d.done.Transactions, d.done.Requests = s.transactions.Load(), s.requests
 	if s.stamps != nil {

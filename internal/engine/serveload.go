@@ -26,13 +26,12 @@ func (d *dataServer) serveLoad() error {
 	}
 	d.done.Facts = serverFacts(d.sockets[0])
 	account := startAccount()
-	d.threads = append(d.threads, onThread(nil, s.run))
+	d.run(nil, s.run, s.stop)
 	if err := d.frames.write(frameBegin, nil); err != nil {
 		return err
 	}
 	err = d.awaitStop()
 	account.into(&d.done)
-	s.stop()
 	d.close()
 	s.into(&d.done)
 	return err

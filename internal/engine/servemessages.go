@@ -11,7 +11,7 @@ func (d *dataServer) serveMessages() error {
 	if d.params.Protocol == UDP {
 		run = r.runUDP
 	}
-	d.threads = append(d.threads, onThread(socket, run))
+	d.run(socket, run, r.stop)
 	stopped := make(chan error, 1)
 	go func() { stopped <- d.awaitStop() }()
 	// The client sends nothing but its opening until it hears that.
@@ -26,7 +26,6 @@ func (d *dataServer) serveMessages() error {
 		include(d.done.Facts, r.in.facts())
 	}
 	err = <-stopped
-	r.stop()
 	d.close()
 	if err == nil && r.failed {
 		err = connectionError(socket)

@@ -14,6 +14,7 @@ func (d *dataServer) serveStream() error {
 		return err
 	}
 	d.threads = append(d.threads, f.run()...)
+	d.stops = append(d.stops, f.stop)
 	if err := d.frames.expect(frameStart, nil); err != nil {
 		return err
 	}
@@ -29,7 +30,6 @@ func (d *dataServer) serveStream() error {
 	if err := <-stopped; err != nil {
 		return err
 	}
-	f.stop()
 	d.close()
 	if sends, completed, copied, ok := f.zeroCopyFacts(); ok {
 		zeroCopyFacts(d.done.Facts, sends, completed, copied)

@@ -65,6 +65,16 @@ func testServer(listen string) error {
 // startServer starts a server process that ends with the test, and returns its address and a way to kill it.
 func startServer(t testing.TB, listen string, dataPort int) (string, func()) {
 	t.Helper()
+	address, process, ended := startServerProcess(t, listen, dataPort)
+	return address, func() {
+		_ = process.Kill()
+		<-ended
+	}
+}
+
+// startServerProcess starts a server process that must end with the test when it is told to. ended is closed when it has.
+func startServerProcess(t testing.TB, listen string, dataPort int) (address string, process *os.Process, ended <-chan struct{}) {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = withPreemptionOff(append(os.Environ(), serverVariable+"="+listen, serverVariable+"_DATA_PORT="+strconv.Itoa(dataPort)))
 	cmd.Stderr = t.Output()
@@ -79,29 +89,26 @@ func startServer(t testing.TB, listen string, dataPort int) (string, func()) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
+	gone := make(chan struct{})
 	t.Cleanup(func() {
 		_ = stdin.Close()
 		select {
-		case <-ended:
+		case <-gone:
 		case <-time.After(10 * time.Second):
 			t.Error("the server does not end")
 			_ = cmd.Process.Kill()
-			<-ended
+			<-gone
 		}
 	})
-	address, err := bufio.NewReader(stdout).ReadString('\n')
+	address, err = bufio.NewReader(stdout).ReadString('\n')
 	go func() {
 		_ = cmd.Wait()
-		close(ended)
+		close(gone)
 	}()
 	if err != nil {
 		t.Fatalf("the server does not say where it listens: %v", err)
 	}
-	return strings.TrimSpace(address), func() {
-		_ = cmd.Process.Kill()
-		<-ended
-	}
+	return strings.TrimSpace(address), cmd.Process, gone
 }
 
 // collector is an Observer that keeps what it is told.

@@ -220,6 +220,9 @@ func (s *socket) facts() map[string]string {
 // need not. The thread must end with its work.
 func ownFiles() bool { return unix.Unshare(unix.CLONE_FILES) == nil }
 
+// onMainThread says whether the calling thread is the process's first.
+func onMainThread() bool { return unix.Gettid() == unix.Getpid() }
+
 // processCPU is the CPU time that this process has used, user and system.
 func processCPU() (time.Duration, bool) {
 	var u syscall.Rusage

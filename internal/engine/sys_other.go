@@ -149,6 +149,9 @@ func allowedCPUs() string                  { return "" }
 // ownFiles is known to help on Linux only.
 func ownFiles() bool { return false }
 
+// onMainThread matters only where threads have files of their own.
+func onMainThread() bool { return false }
+
 // A connector makes the connections of crr, one after the other.
 type connector struct {
 	dialer  net.Dialer

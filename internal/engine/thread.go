@@ -8,8 +8,15 @@ func onThread(only *socket, loop func()) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// Never unlocked: the runtime then ends the thread, and its table of files, with the goroutine.
 		runtime.LockOSThread()
+		if onMainThread() {
+			// The runtime never ends this one: its table of files would keep connections open that the process has closed. While
+			// it is locked here, the loop runs on another.
+			<-onThread(only, loop)
+			runtime.UnlockOSThread()
+			return
+		}
+		// Never unlocked: the runtime then ends the thread, and its table of files, with the goroutine.
 		own := only != nil && ownFiles()
 		loop()
 		if own {

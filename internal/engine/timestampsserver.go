@@ -149,7 +149,7 @@ func (d *dataServer) serveStamped(socket *socket) error {
 	}
 	d.done.Facts = serverFacts(socket)
 	account := startAccount()
-	d.threads = append(d.threads, onThread(socket, s.run))
+	d.run(socket, s.run, nil)
 	if err := d.awaitStop(); err != nil {
 		return err
 	}

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"nearfar/internal/engine/record"
+)
+
+// everyMode has the parameters of a session of each mode, with a window that no test waits for.
+func everyMode() map[string]RunOptions {
+	base := Params{Protocol: TCP, Connections: 1, Warmup: 10 * time.Millisecond, Duration: time.Minute}
+	with := func(change func(o *RunOptions)) RunOptions {
+		o := RunOptions{Params: base}
+		o.Params.Request, o.Params.Response = 64, 64
+		change(&o)
+		return o
+	}
+	oneWay := func(mode, protocol string, message, connections int) func(o *RunOptions) {
+		return func(o *RunOptions) {
+			o.Params.Mode, o.Params.Protocol, o.Params.Message, o.Params.Connections = mode, protocol, message, connections
+			o.Params.Request, o.Params.Response = 0, 0
+		}
+	}
+	modes := map[string]RunOptions{
+		"crr":          with(func(o *RunOptions) { o.Params.Mode = ModeCRR }),
+		"stream":       with(oneWay(ModeStream, TCP, 64<<10, 2)),
+		"messages tcp": with(oneWay(ModeMessages, TCP, 64, 1)),
+		"messages udp": with(oneWay(ModeMessages, UDP, 64, 1)),
+	}
+	for _, direction := range []string{Download, Both} {
+		modes["stream "+direction] = with(func(o *RunOptions) {
+			oneWay(ModeStream, TCP, 64<<10, 2)(o)
+			o.Params.Direction = direction
+		})
+	}
+	for _, protocol := range []string{TCP, UDP} {
+		modes["rr "+protocol] = with(func(o *RunOptions) { o.Params.Mode, o.Params.Protocol = ModeRR, protocol })
+		modes["rr with timestamps "+protocol] = with(func(o *RunOptions) {
+			o.Params.Mode, o.Params.Protocol, o.Params.Timestamps = ModeRR, protocol, true
+		})
+		modes["load "+protocol] = with(func(o *RunOptions) {
+			o.Params.Mode, o.Params.Protocol, o.Params.Connections = ModeLoad, protocol, 4
+			o.Load.Schedule = Schedule{Arrivals: ConstantArrivals, Steps: []Step{{Rate: 1000, Length: time.Minute}}}
+		})
+	}
+	return modes
+}
+
+// TestServerOutlivesItsClients loses a client in every mode and in every way: the server then takes the next session within
+// two seconds, rests while nobody is there, and ends when it is told to.
+func TestServerOutlivesItsClients(t *testing.T) {
+	for name, o := range everyMode() {
+		t.Run(name, func(t *testing.T) {
+			address, server, _ := startServerProcess(t, "127.0.0.1:0", 0)
+			o.Server, o.Secret = address, testSecret
+			for way, lose := range waysToLose() {
+				// The first attempt of each way shows that the client of the way before was not missed.
+				if err := onceFree(func() error { return lose(t, o) }); err != nil {
+					t.Fatalf("%s: %v", way, err)
+				}
+			}
+			if err := onceFree(func() error { return abandon(t, o, false) }); err != nil {
+				t.Fatal(err)
+			}
+			rests(t, server.Pid)
+		})
+	}
+}
+
+// onceFree attempts something again while the server is busy, for two seconds.
+func onceFree(attempt func() error) error {
+	for began := time.Now(); ; {
+		err := attempt()
+		if err == nil || !strings.Contains(err.Error(), "busy") || time.Since(began) > 2*time.Second {
+			return err
+		}
+	}
+}
+
+// waysToLose lists how a client can be lost. Each gives the error of a session that never came to be.
+func waysToLose() map[string]func(t *testing.T, o RunOptions) error {
+	during := func(moment time.Duration) func(t *testing.T, o RunOptions) error {
+		return func(t *testing.T, o RunOptions) error {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			o.Live = true
+			_, err := Run(ctx, o, &canceller{after: moment, cancel: cancel})
+			if errors.Is(err, context.Canceled) {
+				return nil
+			}
+			return fmt.Errorf("a run that was to be given up: %w", err)
+		}
+	}
+	return map[string]func(t *testing.T, o RunOptions) error{
+		"before the data": func(t *testing.T, o RunOptions) error { return abandon(t, o, false) },
+		"reset":           func(t *testing.T, o RunOptions) error { return abandon(t, o, true) },
+		"at the start":    during(0),
+		"in the window":   during(200 * time.Millisecond),
+	}
+}
+
+// abandon agrees on a session, and then closes its control connection with or without a reset.
+func abandon(t *testing.T, o RunOptions, reset bool) error {
+	t.Helper()
+	c, err := dial(t.Context(), o)
+	if err != nil {
+		return err
+	}
+	if reset {
+		if err := c.control.(*net.TCPConn).SetLinger(0); err != nil {
+			t.Error(err)
+		}
+	}
+	c.close()
+	return nil
+}
+
+// canceller is an observer that ends a run some time after its start.
+type canceller struct {
+	after  time.Duration
+	cancel context.CancelFunc
+}
+
+func (c *canceller) Start(record.Start) error {
+	time.AfterFunc(c.after, c.cancel)
+	return nil
+}
+
+func (c *canceller) Interval(record.Interval) error { return nil }
+
+// rests sees that a process uses next to no CPU time.
+func rests(t *testing.T, pid int) {
+	t.Helper()
+	const watched = 300 * time.Millisecond
+	before := cpuTime(t, pid)
+	<-time.After(watched) // what is measured is a length of time
+	if used := cpuTime(t, pid) - before; used > watched/3 {
+		t.Errorf("the server used %v of CPU time in %v without a client", used, watched)
+	}
+}
+
+// cpuTime is what a process has used, from /proc/PID/stat (proc_pid_stat(5)).
+func cpuTime(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The name may hold spaces; the fields count from behind its parenthesis.
+	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
+	var ticks int64
+	for _, field := range fields[11:13] { // utime, stime
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / 100
+}
+
+// TestHotLoopsLeaveTheMainThread: the runtime never ends the first thread of a process, so a table of files that a loop had
+// for itself there would keep the session's connections open for good.
+func TestHotLoopsLeaveTheMainThread(t *testing.T) {
+	for range 200 {
+		<-onThread(nil, func() {
+			if onMainThread() {
+				t.Error("a loop runs on the main thread")
+			}
+		})
+	}
+}
