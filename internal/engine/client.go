@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ type RunOptions struct {
 	Live bool
 	// Load is what ModeLoad offers.
 	Load Load
+	// patience takes the place of stallTime, for tests.
+	patience time.Duration
 	// Samples takes every observation, as docs/samples.md says, and Histograms the distributions of the intervals in
 	// HdrHistogram's log format (rr, crr, load); nil for neither.
 	Samples, Histograms io.Writer
@@ -37,6 +40,9 @@ type Observer interface {
 
 // stallTime is what the measuring may take beside its warm-up and window before it is given up.
 const stallTime = 10 * time.Second
+
+// limit is how long warm-up, window and what may come between take before the measurement is given up.
+func (o RunOptions) limit() time.Duration { return o.Params.length() + cmp.Or(o.patience, stallTime) }
 
 // Run measures once, and returns what the last line of the record holds. It takes no longer than warm-up, window and
 // half a minute, whatever the server does.
@@ -139,7 +145,7 @@ func (c *client) setUp() error {
 	copy(c.cookie[:], r.Cookie)
 	c.ready = r
 	c.server = netip.AddrPortFrom(remote.Addr(), uint16(r.Port))
-	return c.control.SetDeadline(time.Now().Add(c.options.Params.length() + stallTime + handshakeTime))
+	return c.control.SetDeadline(time.Now().Add(c.options.limit() + handshakeTime))
 }
 
 // said makes an error of what came instead of a frame.
@@ -163,11 +169,13 @@ func (c *client) measure(ctx context.Context, observer Observer) (record.Result,
 	case ModeMessages:
 		return c.messages(ctx, observer)
 	}
+	// The server is listened to before the first transaction: those that open a session could wait for ever otherwise.
+	server := c.listen(func(frameKind) bool { return false })
 	t, err := c.transactor(ctx)
 	if err != nil {
-		return record.Result{}, err
+		return record.Result{}, c.whyFailed(err, server)
 	}
-	return c.transactions(t, observer)
+	return c.transactions(t, server, observer)
 }
 
 // transactor opens the data connection, where there is one.
@@ -176,7 +184,7 @@ func (c *client) transactor(ctx context.Context) (transactor, error) {
 	switch {
 	case p.Mode == ModeCRR:
 		t := newCRRClient(newConnector(c.server, p), p.Request, p.Response)
-		c.own(&t.socket, t.socket.interrupt)
+		c.own(&t.socket, t.stop)
 		return t, nil
 	case p.Protocol == UDP:
 		u, err := c.udpTransactor(ctx)
@@ -265,6 +273,9 @@ func (c *client) own(s *socket, interrupt func()) {
 		c.sockets = append(c.sockets, s)
 	}
 	c.stop = append(c.stop, interrupt)
+	if c.lost != nil { // before there was anything to interrupt
+		interrupt()
+	}
 }
 
 // interrupt makes the hot threads return, for the given reason.
@@ -303,7 +314,7 @@ func (c *client) incoming(each func(frameKind, []byte) error) (report, error) {
 		kind, payload, err := c.frames.read()
 		switch {
 		case err != nil && isTimeout(err):
-			err = fmt.Errorf("no end after %v: the server or the network is stuck", c.options.Params.length()+stallTime)
+			err = fmt.Errorf("no end after %v: the server or the network is stuck", c.options.limit())
 		case err != nil:
 			err = c.said("measuring", err)
 		case kind == frameFailure:

@@ -17,6 +17,8 @@ const deferral = 10 * time.Minute
 // the client waits for that before it closes, so that the client's ports are free again at once and TIME_WAIT stays
 // with the server, which accepts a new connection over it.
 
+var errStopped = errors.New("the measurement was ended before its window was over")
+
 // crrClient is the client's side.
 type crrClient struct {
 	connector         *connector
@@ -29,10 +31,12 @@ type crrClient struct {
 	connected, ends moments
 	failed          bool // to connect
 	extra           bool // the server sent more than the response
+	// stopped tells the hot loop to begin no other transaction, and noticed says that it begins none, for whatever reason.
+	stopped, noticed atomic.Bool
 }
 
 func newCRRClient(c *connector, request, response int) *crrClient {
-	return &crrClient{connector: c, request: newBuffer(request), response: newBuffer(response), connects: NewHistogram(), clock: newClock()}
+	return &crrClient{connector: c, request: newBuffer(request), response: newBuffer(response), connects: NewHistogram(), socket: unopened(), clock: newClock()}
 }
 
 // run is the hot loop, as rrClient's. A transaction is: socket, socket options, connect, request, response, the server's
@@ -56,14 +60,20 @@ func (c *crrClient) run(h *Histogram, until int64) (start int64, ok bool) {
 //go:nosplit
 func (c *crrClient) transactions(last uint64) (ok, end bool) {
 	for {
+		if c.stopped.Load() {
+			c.noticed.Store(true)
+			return false, true
+		}
 		if !c.connector.connect(&c.socket) {
 			c.failed = true
+			c.noticed.Store(true)
 			return false, true
 		}
 		connected := c.clock.read()
 		ok = c.exchange()
-		c.socket.close()
+		c.socket.discard()
 		if !ok {
+			c.noticed.Store(true)
 			return false, true
 		}
 		now := c.clock.read()
@@ -111,12 +121,34 @@ func (c *crrClient) exchange() bool {
 	return n == 0
 }
 
+// stopTries and stopPause bound how long stop interrupts what the hot loop waits for.
+const (
+	stopTries = 200
+	stopPause = 10 * time.Millisecond
+)
+
+// stop ends the hot loop, from another thread. An interrupt ends only the connection at hand, which looks like the server's
+// close, and the loop may be about to open another one: it is interrupted until the loop has noticed.
+func (c *crrClient) stop() {
+	c.stopped.Store(true)
+	c.socket.interrupt()
+	go func() {
+		for try := 0; try < stopTries && !c.noticed.Load(); try++ {
+			time.Sleep(stopPause)
+			c.socket.interrupt()
+		}
+	}()
+}
+
 func (c *crrClient) err() error {
+	if c.stopped.Load() {
+		return errStopped
+	}
 	if c.failed {
 		return c.connector.err()
 	}
 	if c.extra {
-		return errors.New("the server sent more than the response")
+		return errSurplus
 	}
 	return connectionError(&c.socket)
 }

@@ -178,28 +178,22 @@ func (c *client) runLoad(l *loader, observer Observer) (report, error) {
 	if err := c.frames.write(frameStart, nil); err != nil {
 		return report{}, c.said("starting", err)
 	}
-	begun, reported := make(chan struct{}), make(chan struct{})
-	var theirs report
-	var theirErr error
-	go func() {
-		defer close(reported)
-		began := false
-		theirs, theirErr = c.incoming(func(kind frameKind, _ []byte) error {
-			if kind != frameBegin || began {
-				return fmt.Errorf("the server sent a frame of kind %d in the middle of %s", kind, ModeLoad)
-			}
-			began = true
-			close(begun)
-			return nil
-		})
-	}()
+	begun, began := make(chan struct{}), false
+	server := c.listen(func(kind frameKind) bool {
+		if kind != frameBegin || began {
+			return false
+		}
+		began = true
+		close(begun)
+		return true
+	})
 	select {
 	case <-begun:
-	case <-reported:
-		if theirErr == nil {
-			theirErr = errors.New("the server reported before anything was measured")
+	case <-server.done:
+		if server.err == nil {
+			server.err = errors.New("the server reported before anything was measured")
 		}
-		return report{}, theirErr
+		return report{}, server.err
 	}
 	done := onThread(nil, l.run)
 	if err := c.watch(done, l.tally.response, loadObserver{observer}); err != nil {
@@ -212,13 +206,13 @@ func (c *client) runLoad(l *loader, observer Observer) (report, error) {
 		if !l.stopped.Load() {
 			own = l.transport.err()
 		}
-		return report{}, c.whyFailed(own, reported, &theirErr)
+		return report{}, c.whyFailed(own, server)
 	}
 	if err := c.frames.write(frameStop, nil); err != nil {
 		return report{}, c.said("ending", err)
 	}
-	<-reported
-	return theirs, theirErr
+	<-server.done
+	return server.report, server.err
 }
 
 // loadObserver tells of intervals under the name of what a load measures.

@@ -18,6 +18,9 @@ type transactor interface {
 	err() error
 }
 
+// A finisher has something to do when the window is over; false when that shows that the session failed.
+type finisher interface{ finish() bool }
+
 // rrClient is the client's side.
 type rrClient struct {
 	socket            *socket
@@ -25,7 +28,11 @@ type rrClient struct {
 	clock             clock
 	loop              requester
 	ends              moments
+	extra             bool // the server sent more than the responses
 }
+
+// errSurplus is of rr and crr over TCP.
+var errSurplus = errors.New("the server sent more than the responses that were asked for: the round trips are not what they seem")
 
 func newRRClient(s *socket, request, response int) *rrClient {
 	c := &rrClient{socket: s, request: newBuffer(request), response: newBuffer(response), clock: newClock()}
@@ -92,7 +99,19 @@ const (
 	receiving
 )
 
-func (c *rrClient) err() error { return connectionError(c.socket) }
+// finish looks whether the server has sent more than the responses: what is left over would have been taken for the next
+// response, before it came.
+func (c *rrClient) finish() bool {
+	c.extra = c.socket.pending() > 0
+	return !c.extra
+}
+
+func (c *rrClient) err() error {
+	if c.extra {
+		return errSurplus
+	}
+	return connectionError(c.socket)
+}
 
 // rrServer answers each request with a response until the connection ends.
 type rrServer struct {

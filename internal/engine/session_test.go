@@ -3,6 +3,7 @@ package engine
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/netip"
@@ -34,8 +35,35 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if asked := os.Getenv(clientVariable); asked != "" {
+		if err := testClient(asked); err != nil {
+			fmt.Println(err)
+		}
+		return
+	}
 	Tune()
 	os.Exit(m.Run())
+}
+
+// clientVariable makes the test binary a client process that measures as the variable's JSON says, and prints its error.
+const clientVariable = "NEARFAR_TEST_ENGINE_CLIENT"
+
+// asked is what a client process is to do.
+type asked struct {
+	Server   string
+	Params   Params
+	Load     Load
+	Patience time.Duration
+}
+
+func testClient(text string) error {
+	Tune()
+	var a asked
+	if err := json.Unmarshal([]byte(text), &a); err != nil {
+		return err
+	}
+	_, err := Run(context.Background(), RunOptions{Server: a.Server, Secret: testSecret, Params: a.Params, Load: a.Load, patience: a.Patience}, &collector{})
+	return err
 }
 
 // testServer serves until standard input ends, and prints its address.

@@ -117,6 +117,30 @@ func (s *socket) close() {
 	}
 }
 
+// pending is how many bytes have come that nobody has read; 0 where the kernel does not say.
+func (s *socket) pending() int {
+	n, err := unix.IoctlGetInt(int(s.fd), unix.SIOCINQ)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// noDescriptor is the descriptor of no socket: 0 would be standard input's.
+const noDescriptor = ^uintptr(0)
+
+// unopened is a socket that nothing has been opened into yet; it may be interrupted and closed.
+func unopened() socket { return socket{fd: noDescriptor} }
+
+// discard closes a socket that interrupt may be called on: it then does nothing, where the descriptor may be another's.
+//
+//go:nosplit
+func (s *socket) discard() {
+	fd := s.fd
+	atomic.StoreUintptr(&s.fd, noDescriptor)
+	_, _, _ = syscall.RawSyscall(syscall.SYS_CLOSE, fd, 0, 0) // as close has it
+}
+
 // interrupt ends both directions: a thread that is blocked in read, write or accept on the socket returns.
 func (s *socket) interrupt() {
 	// ENOTCONN only says that there is nothing to end.
@@ -317,14 +341,14 @@ func (c *connector) connect(s *socket) bool {
 	for i := range c.options {
 		if errno = c.options[i].set(fd); errno != 0 {
 			c.failure, c.step = errno, stepOption // which one has been tried before (supported)
-			s.close()
+			s.discard()
 			return false
 		}
 	}
 	_, _, errno = syscall.RawSyscall(syscall.SYS_CONNECT, fd, uintptr(unsafe.Pointer(&c.address)), c.length)
 	if errno != 0 {
 		c.failure, c.step = errno, stepConnect
-		s.close()
+		s.discard()
 		return false
 	}
 	return true

@@ -83,6 +83,20 @@ func (s *socket) noBuffers() bool { return s.failure != nil && isNoRoom(s.failur
 
 func (s *socket) close() { s.interrupt() }
 
+// pending is whether something has come that nobody has read: 1 or 0.
+func (s *socket) pending() int {
+	if s.conn.SetReadDeadline(time.Now().Add(time.Millisecond)) != nil {
+		return 0
+	}
+	n, _ := s.conn.Read(make([]byte, 1)) // an error says that there is nothing
+	return n
+}
+
+func (s *socket) discard() { s.close() }
+
+// unopened is a socket that nothing has been opened into yet.
+func unopened() socket { return socket{} }
+
 // interrupt closes the connection: a thread that is blocked in read or write returns.
 func (s *socket) interrupt() {
 	if c := s.closer.Load(); c != nil {

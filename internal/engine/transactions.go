@@ -19,8 +19,31 @@ type window struct {
 	err        error
 }
 
+// listening is what the server says of a session of rr, crr or load: done is closed once report or err is there.
+type listening struct {
+	done   chan struct{}
+	report report
+	err    error
+}
+
+// listen reads what the server says until its report has come or the session is lost. The sockets are then interrupted.
+// expected says of each frame before the report whether it belongs there.
+func (c *client) listen(expected func(frameKind) bool) *listening {
+	l := &listening{done: make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		l.report, l.err = c.incoming(func(kind frameKind, _ []byte) error {
+			if expected(kind) {
+				return nil
+			}
+			return fmt.Errorf("the server sent a frame of kind %d in the middle of %s", kind, c.options.Params.Mode)
+		})
+	}()
+	return l
+}
+
 // transactions runs warm-up and window of rr or crr on a thread of its own, and makes the result.
-func (c *client) transactions(t transactor, observer Observer) (record.Result, error) {
+func (c *client) transactions(t transactor, server *listening, observer Observer) (record.Result, error) {
 	p := c.options.Params
 	rec := c.newRecorder()
 	facts := localFacts()
@@ -29,15 +52,6 @@ func (c *client) transactions(t transactor, observer Observer) (record.Result, e
 	} else {
 		include(facts, c.tried) // the connections of crr are all made alike
 	}
-	reported := make(chan struct{})
-	var theirs report
-	var theirErr error
-	go func() {
-		defer close(reported)
-		theirs, theirErr = c.incoming(func(kind frameKind, _ []byte) error {
-			return fmt.Errorf("the server sent a frame of kind %d in the middle of %s", kind, p.Mode)
-		})
-	}()
 	var w window
 	var only *socket
 	if len(c.sockets) == 1 && p.Mode == ModeRR {
@@ -50,31 +64,31 @@ func (c *client) transactions(t transactor, observer Observer) (record.Result, e
 		return record.Result{}, err
 	}
 	if w.err != nil {
-		return record.Result{}, c.whyFailed(w.err, reported, &theirErr)
+		return record.Result{}, c.whyFailed(w.err, server)
 	}
 	if err := c.frames.write(frameStop, nil); err != nil {
 		return record.Result{}, c.said("ending", err)
 	}
-	<-reported
-	if theirErr != nil {
-		return record.Result{}, theirErr
+	<-server.done
+	if server.err != nil {
+		return record.Result{}, server.err
 	}
-	return c.transactionResult(t, rec, w, theirs, facts)
+	return c.transactionResult(t, rec, w, server.report, facts)
 }
 
 // whyFailed finds the reason of a hot thread's failure: that for which it was interrupted, or what the server says within
 // a moment, or else the thread's own error.
-func (c *client) whyFailed(own error, reported <-chan struct{}, theirs *error) error {
+func (c *client) whyFailed(own error, server *listening) error {
 	if reason := c.reason(); reason != nil {
 		return reason
 	}
 	if err := c.control.SetReadDeadline(time.Now().Add(500 * time.Millisecond)); err != nil {
 		return own
 	}
-	<-reported
+	<-server.done
 	var said *peerError
-	if errors.As(*theirs, &said) {
-		return *theirs
+	if errors.As(server.err, &said) {
+		return server.err
 	}
 	return own
 }
@@ -105,7 +119,7 @@ func runWindow(t transactor, rec *recorder, p Params) (w window) {
 		w.end, from = end, end
 	}
 	w.cpu, w.elapsed = account.elapsed()
-	if s, ok := t.(*stampedClient); ok && !s.finish() {
+	if f, ok := t.(finisher); ok && !f.finish() {
 		w.err = t.err()
 	}
 	w.waited = runDelay()
