@@ -13,6 +13,12 @@ import (
 // handshakeTime bounds the handshake on both sides.
 const handshakeTime = 5 * time.Second
 
+// helloTime bounds how long the server waits for a hello, which a client sends at once.
+const helloTime = 2 * time.Second
+
+// ErrBusy says that the server had to make room for other connections before this one had proved itself.
+var ErrBusy = errors.New("the server is busy with many connections that say nothing: try again")
+
 // ErrRefused says that the other side closed the connection instead of greeting.
 var ErrRefused = errors.New("the server closed the connection without a word: the secret is wrong, or this is no nearfar engine")
 
@@ -27,6 +33,9 @@ func greetServer(conn net.Conn, secret []byte) (*frameConn, error) {
 	}
 	var b [challengeSize]byte
 	if n, err := io.ReadFull(conn, b[:]); err != nil {
+		if string(b[:n]) == busyNotice {
+			return nil, ErrBusy
+		}
 		if n == 0 && !isTimeout(err) {
 			return nil, ErrRefused
 		}
@@ -52,12 +61,15 @@ func greetServer(conn net.Conn, secret []byte) (*frameConn, error) {
 // greetClient does the server's part of the handshake. A stranger gets no byte: whatever is wrong is an error, and the
 // caller closes the connection.
 func greetClient(conn net.Conn, secret []byte, seen *nonceMemory) (*frameConn, error) {
-	if err := conn.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(helloTime)); err != nil {
 		return nil, err
 	}
 	var b [helloSize]byte
 	if _, err := io.ReadFull(conn, b[:]); err != nil {
 		return nil, fmt.Errorf("reading the hello: %w", err)
+	}
+	if err := conn.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
+		return nil, err
 	}
 	theirs, err := decodeGreeting(b[:], secret, labelHello, nil)
 	if err != nil {

@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -58,43 +60,78 @@ func TestStrangerHearsNothing(t *testing.T) {
 	}
 }
 
-// TestPendingIsBounded: silent strangers do not pile up, and do not keep a client out for longer than the handshake.
-func TestPendingIsBounded(t *testing.T) {
+// TestSilentConnectionsKeepNobodyOut: a client is served at once beside any number of silent connections from its own
+// address, of which only a few are kept; the others hear that the server is busy.
+func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	address, _ := startServer(t, "127.0.0.1:0", 0)
 	var strangers []net.Conn
-	for range maxPending {
+	for range 3 * maxPendingAddress {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer func() { _ = conn.Close() }()
 		strangers = append(strangers, conn)
 	}
-	// All places are taken: the next is closed at once, which is a reset or the end.
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
+	began := time.Now()
+	if _, _, err := run(t, address, rrParams(TCP)); err != nil {
+		t.Errorf("a client beside %d strangers: %v", len(strangers), err)
+	}
+	if took := time.Since(began); took > helloTime {
+		t.Errorf("a client beside %d strangers took %v", len(strangers), took)
+	}
+	first := strangers[0]
+	if err := first.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(handshakeTime / 2)); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := conn.Read(make([]byte, 1)); n != 0 || isTimeout(err) {
-		t.Errorf("one stranger too many: %d bytes, %v", n, err)
-	}
-	for _, s := range strangers {
-		_ = s.Close()
-	}
-	deadline := time.Now().Add(2 * handshakeTime)
-	for {
-		_, _, err := run(t, address, rrParams(TCP))
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("a client after the strangers: %v", err)
-		}
+	if heard, err := io.ReadAll(first); err != nil || string(heard) != busyNotice {
+		t.Errorf("the first stranger hears %q, %v", heard, err)
 	}
 }
+
+// TestPendingMakesRoom: too many connections of one address make room for those of others.
+func TestPendingMakesRoom(t *testing.T) {
+	var p greeted
+	at := func(address string) *greetedConn {
+		ours, theirs := net.Pipe()
+		t.Cleanup(func() { _, _ = ours.Close(), theirs.Close() })
+		return p.add(addressedConn{ours, net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))})
+	}
+	gone := func(c *greetedConn) bool {
+		select {
+		case <-c.gone:
+			return true
+		default:
+			return false
+		}
+	}
+	var many []*greetedConn
+	for i := range maxPendingAddress + 2 {
+		many = append(many, at(fmt.Sprintf("192.0.2.1:%d", 1000+i)))
+	}
+	for i, c := range many {
+		if gone(c) != (i < 2) {
+			t.Errorf("connection %d of one address: gone %v", i, gone(c))
+		}
+	}
+	for i := range 4 * maxPending { // each from an address of its own
+		c := at(fmt.Sprintf("198.51.%d.%d:1000", i/200, i%200))
+		if len(p.all) > maxPending || gone(c) {
+			t.Fatalf("connection %d: %d are kept, gone %v", i, len(p.all), gone(c))
+		}
+	}
+	if last := many[len(many)-1]; !gone(last) || p.remove(last) {
+		t.Error("the address with most connections did not make room")
+	}
+}
+
+// addressedConn has another address.
+type addressedConn struct {
+	net.Conn
+	from net.Addr
+}
+
+func (c addressedConn) RemoteAddr() net.Addr { return c.from }
 
 func TestOneSessionAtATime(t *testing.T) {
 	address, _ := startServer(t, "127.0.0.1:0", 0)

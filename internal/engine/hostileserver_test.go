@@ -134,7 +134,7 @@ func closing(t *testing.T, c io.Closer) { t.Cleanup(func() { _ = c.Close() }) }
 // within warm-up, window, the patience and the time for connecting.
 func TestNoServerKeepsItsClient(t *testing.T) {
 	var cases sync.WaitGroup
-	places := make(chan struct{}, 12)
+	places := make(chan struct{}, 24)
 	for mode, o := range everyMode() {
 		for kind, s := range hostileServers() {
 			for _, begins := range []bool{false, true} {

@@ -10,9 +10,6 @@ import (
 	"time"
 )
 
-// maxPending bounds the connections that have not proved that they know the secret.
-const maxPending = 16
-
 // sessionGrace is what a session may take beside its warm-up and window.
 const sessionGrace = 30 * time.Second
 
@@ -50,7 +47,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 		return fmt.Errorf("listening for sessions: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	s := &server{options: o, seen: newNonceMemory(), cancel: cancel, pending: make(chan struct{}, maxPending)}
+	s := &server{options: o, seen: newNonceMemory(), cancel: cancel}
 	defer s.connections.Wait()
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
@@ -72,7 +69,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 type server struct {
 	options     ServeOptions
 	seen        *nonceMemory
-	pending     chan struct{}
+	greeted     greeted
 	cancel      context.CancelFunc
 	idle        *time.Timer
 	connections sync.WaitGroup
@@ -101,23 +98,22 @@ func (s *server) accept(ctx context.Context, l net.Listener) error {
 			}
 			return fmt.Errorf("accepting a session: %w", err)
 		}
-		select {
-		case s.pending <- struct{}{}:
-		default:
-			_ = conn.Close()
-			continue
-		}
-		s.connections.Go(func() { s.handle(ctx, conn) })
+		c := s.greeted.add(conn)
+		s.connections.Go(func() { s.handle(ctx, c) })
 	}
 }
 
 // handle carries out one control connection.
-func (s *server) handle(ctx context.Context, conn net.Conn) {
+func (s *server) handle(ctx context.Context, c *greetedConn) {
+	conn := c.conn
 	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	frames, err := greetClient(conn, s.options.Secret, s.seen)
-	<-s.pending
+	if !s.greeted.remove(c) {
+		c.excuse()
+		return
+	}
 	if err != nil {
 		s.log("%v: turned away: %v", conn.RemoteAddr(), err)
 		return
