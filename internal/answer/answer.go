@@ -29,7 +29,9 @@ type Answer struct {
 	Trials int `json:"trials"`
 	Failed int `json:"failed"`
 	// Settings are what arms have otherwise than the workloads say.
-	Settings    []Settings   `json:"settings,omitempty"`
+	Settings []Settings `json:"settings,omitempty"`
+	// Averages says which average each kind of figure is.
+	Averages    Averages     `json:"averages"`
 	Arms        []Figure     `json:"arms"`
 	Comparisons []Comparison `json:"comparisons"`
 	Layers      []Layer      `json:"layers"`
@@ -54,8 +56,24 @@ type Settings struct {
 	Set  []experiment.Setting `json:"set"`
 }
 
-// Interval is a pair of bounds; it is null in JSON where none can be given.
-type Interval *[2]float64
+// Averages says what is averaged, and how: medians, which bear trials far off and those that lack a figure, and means where figures
+// have to add up.
+type Averages struct {
+	Arms        string `json:"arms"`
+	Comparisons string `json:"comparisons"`
+	Layers      string `json:"layers"`
+}
+
+// AveragesOf are those of an answer whose trials are paired within blocks, or not.
+func AveragesOf(paired bool) Averages {
+	a := Averages{
+		Arms: "median over trials", Comparisons: "median of paired differences", Layers: "mean, by least squares; that of the comparison where a layer names an arm",
+	}
+	if !paired {
+		a.Comparisons = "median of all differences between a trial of the one and a trial of the other"
+	}
+	return a
+}
 
 // Figure is the median over an arm's trials of one statistic of the trial.
 type Figure struct {
@@ -71,6 +89,10 @@ type Figure struct {
 	Caution string `json:"caution,omitempty"`
 	// Runs is how many runs Median and Interval are of, by their medians, where there are several.
 	Runs int `json:"runs,omitempty"`
+	// Unbounded says on which side the interval has no bound ("above", "below" or "both"), because of trials that are Missing.
+	Unbounded string `json:"unbounded,omitempty"`
+	// Missing is how many of the trials lack the figure. They count as worse than all others.
+	Missing int `json:"missing,omitempty"`
 }
 
 // Quantity is which number of a trial is meant.
@@ -96,9 +118,16 @@ func (q Quantity) Name() string {
 
 // The verdicts of a comparison, on the value of the metric and not on what is better.
 const (
-	Higher        = "higher"
-	Lower         = "lower"
-	NoDifference  = "no-difference"
+	Higher       = "higher"
+	Lower        = "lower"
+	NoDifference = "no-difference"
+	// FewBlocks, FewTrials and FewRuns: with so few no difference could be found. SingleTrial: there is one trial a side, and no interval can
+	// be given.
+	FewBlocks   = "too-few-blocks"
+	FewTrials   = "too-few-trials"
+	FewRuns     = "too-few-runs"
+	SingleTrial = "single-trial"
+	// NotComparable: the comparison is refused, for the reason given.
 	NotComparable = "not-comparable"
 )
 
@@ -113,12 +142,16 @@ type Comparison struct {
 	Confidence       float64  `json:"confidence"`
 	Relative         *float64 `json:"relative"`
 	RelativeInterval Interval `json:"relative_interval"`
+	// Unbounded says on which side both intervals have no bound ("above", "below" or "both"), because of trials that are Missing.
+	Unbounded string `json:"unbounded,omitempty"`
+	// Widened says that the intervals were extended to 0, because the table as a whole does not allow 0 to be excluded.
+	Widened bool `json:"widened"`
 	// PValue is corrected for the number of comparisons in the table (Holm).
 	PValue  *float64 `json:"p_value"`
 	Verdict string   `json:"verdict"`
 	// Better is "arm" or "baseline" where they differ and one side is better.
 	Better string `json:"better,omitempty"`
-	// Detectable is the smallest difference that this comparison could have seen.
+	// Detectable is the smallest true difference that this comparison would have found four times in five.
 	Detectable *float64 `json:"detectable"`
 	// Blocks is how many pairs there were; BlocksNeeded how many more would resolve the difference seen.
 	Blocks       int  `json:"blocks"`
@@ -135,6 +168,8 @@ type Comparison struct {
 	ScatterRuns int     `json:"scatter_runs,omitempty"`
 	// BaselineWorkload is the baseline's where two workloads are compared; Workload is the arm's.
 	BaselineWorkload string `json:"baseline_workload,omitempty"`
+	// Missing is how many good trials of the arm and of the baseline lack the quantity. They count as worse than all others.
+	Missing *[2]int `json:"missing,omitempty"`
 	// Reason says why the two are not comparable, or why no interval can be given.
 	Reason string `json:"reason,omitempty"`
 	// Dependence says how far neighbouring blocks depend on each other; nil where they are too few to tell, and without blocks.
@@ -161,9 +196,11 @@ type Layer struct {
 	// Interval is a 95 % interval of this cost alone. It is extended to 0 where Verdict sees no difference, and then Widened.
 	Interval Interval `json:"interval"`
 	Widened  bool     `json:"widened,omitempty"`
+	// Unbounded says on which side the interval of a comparison that the layer quotes has no bound.
+	Unbounded string `json:"unbounded,omitempty"`
 	// PValue is corrected for the number of layers in the answer (Holm), or that of the comparison with Arm.
 	PValue *float64 `json:"p_value"`
-	// Verdict is that of a comparison: higher, lower, no-difference, or not-comparable with too few blocks.
+	// Verdict is that of a comparison: higher, lower, no-difference, or too-few-blocks.
 	Verdict string `json:"verdict"`
 	// Arm is the one arm whose difference from the baseline is all that the design says of the layer.
 	Arm string `json:"arm,omitempty"`
@@ -173,6 +210,8 @@ type Layer struct {
 	Additive *bool `json:"additive"`
 	// Adds is what the layer adds to each arm that crosses it more often than the baseline does: count times Mean.
 	Adds []Contribution `json:"adds"`
+	// Missing is how many good trials lack the quantity, and are not in the cost.
+	Missing int `json:"missing,omitempty"`
 }
 
 // Contribution is a layer's part in the difference of an arm from the baseline.
@@ -197,6 +236,8 @@ type Residual struct {
 	Saturated bool `json:"saturated"`
 	// Additive is that of the layers, over all arms: another arm may deviate where this one does not.
 	Additive *bool `json:"additive"`
+	// Missing is how many good trials lack the quantity, and are not in these figures.
+	Missing int `json:"missing,omitempty"`
 }
 
 // Additivity is the test of whether the costs of layers add up to what the arms differ by.

@@ -46,6 +46,15 @@ func attribute(e *experiment.Experiment, c cells, comparisons []Comparison) attr
 			part.residual[i].Additive = &test.Additive
 		}
 	}
+	if left, n := layersLeaveOut(e, c); n > 0 && len(part.layers) > 0 {
+		part.warnings = append(part.warnings, left)
+		for i := range part.layers {
+			part.layers[i].Missing = n
+		}
+		for i := range part.residual {
+			part.residual[i].Missing = n
+		}
+	}
 	return part
 }
 

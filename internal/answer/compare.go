@@ -15,6 +15,7 @@ func comparisons(e *experiment.Experiment, tables []cells) []Comparison {
 	all := []Comparison{}
 	var pairs []stats.Pair
 	var samples []stats.Samples
+	var lacks [][2]Lack
 	var of []int // the comparison that each pair, or each two samples, belongs to
 	for _, c := range tables {
 		if c.beside {
@@ -28,14 +29,19 @@ func comparisons(e *experiment.Experiment, tables []cells) []Comparison {
 				Arm: arm.Name, Baseline: e.Baseline, Workload: c.workload, Quantity: c.quantity,
 				Confidence: stats.Confidence, Verdict: NotComparable,
 			}
-			entry.Reason = incomparable(c.byArm[arm.Name], c.byArm[e.Baseline], e.SetOtherwise(arm.Name, e.Baseline, c.workload))
+			both := [2]Lack{c.lack(arm.Name), c.lack(e.Baseline)}
+			lacks = append(lacks, both)
+			refused := entry.Lacks(both[0], both[1])
+			if reason := c.incomparable(arm.Name, e.Baseline, e.SetOtherwise(arm.Name, e.Baseline, c.workload)); reason != "" {
+				refused, entry.Reason = true, reason
+			}
 			switch {
-			case entry.Reason != "":
+			case refused:
 			case e.Unpaired():
-				samples = append(samples, stats.Samples{Arm: c.numbers(arm.Name), Baseline: c.numbers(e.Baseline)})
+				samples = append(samples, stats.Samples{Arm: numbers(c.ranked(arm.Name)), Baseline: numbers(c.ranked(e.Baseline))})
 				of = append(of, len(all))
 			default:
-				pairs = append(pairs, stats.Pair{Arm: c.values(arm.Name), Baseline: c.values(e.Baseline)})
+				pairs = append(pairs, stats.Pair{Arm: c.ranked(arm.Name), Baseline: c.ranked(e.Baseline)})
 				of = append(of, len(all))
 			}
 			all = append(all, entry)
@@ -47,6 +53,9 @@ func comparisons(e *experiment.Experiment, tables []cells) []Comparison {
 	for i, s := range stats.CompareSamples(samples) {
 		fillUnpaired(&all[of[i]], s)
 	}
+	for i := range all {
+		all[i].LostMedian(lacks[i][0], lacks[i][1])
+	}
 	return all
 }
 
@@ -54,6 +63,7 @@ func comparisons(e *experiment.Experiment, tables []cells) []Comparison {
 func fill(c *Comparison, s stats.Comparison) {
 	c.Difference, c.Interval = pointer(s.Difference), interval(s.Interval)
 	c.Relative, c.RelativeInterval = pointer(s.Relative), interval(s.RelativeInterval)
+	c.Unbounded, c.Widened = c.Interval.Unbounded(), s.Widened
 	c.PValue, c.Detectable = pointer(s.PValue), pointer(s.Detectable)
 	c.Blocks = s.Blocks
 	if s.BlocksNeeded >= 0 {
@@ -84,6 +94,28 @@ func (c *Comparison) judge() {
 	case c.Verdict == Higher && better == result.LowerIsBetter, c.Verdict == Lower && better == result.HigherIsBetter:
 		c.Better = "baseline"
 	}
+}
+
+// numbers gives values without their blocks.
+func numbers(values []stats.Value) []float64 {
+	var all []float64
+	for _, v := range values {
+		all = append(all, v.Value)
+	}
+	return all
+}
+
+// incomparable says why two arms do not measure the same thing, or "". Where all trials of an arm lack the quantity it is judged by
+// these.
+func (c cells) incomparable(arm, baseline string, set []string) string {
+	a, b := c.byArm[arm], c.byArm[baseline]
+	if len(a) == 0 && c.lack(arm).Missing > 0 {
+		a = c.good[arm]
+	}
+	if len(b) == 0 && c.lack(baseline).Missing > 0 {
+		b = c.good[baseline]
+	}
+	return incomparable(a, b, set)
 }
 
 // incomparable says why the trials of two arms do not measure the same thing, or "". What differs because the arms set

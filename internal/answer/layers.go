@@ -20,7 +20,7 @@ func costs(c cells, s stats.Attribution, comparisons []Comparison) []Layer {
 			Interval: interval(cost.Interval), PValue: pointer(cost.PValue), Adds: []Contribution{},
 		}
 		if s.Blocks < stats.MinBlocks(1, stats.Alpha) {
-			l.Verdict = NotComparable
+			l.Verdict = FewBlocks
 		}
 		for _, parts := range s.Arms {
 			if i < len(parts.Terms) && parts.Terms[i] != 0 && l.Mean != 0 {
@@ -43,7 +43,8 @@ func (l *Layer) quote(c Comparison, part float64) {
 	l.Arm, l.Cost, l.PValue, l.Verdict, l.Interval = c.Arm, *c.Difference*part, c.PValue, c.Verdict, nil
 	if c.Interval != nil {
 		low, high := c.Interval[0]*part, c.Interval[1]*part
-		l.Interval = &[2]float64{min(low, high), max(low, high)}
+		l.Interval = &Bounds{min(low, high), max(low, high)}
+		l.Unbounded = l.Interval.Unbounded()
 	}
 	if part < 0 {
 		switch c.Verdict {
@@ -80,7 +81,7 @@ func judgeLayers(layers []Layer) {
 			l.Verdict = Lower
 		}
 		if i := l.Interval; l.Verdict == NoDifference && i != nil && (i[0] > 0 || i[1] < 0) {
-			l.Interval = &[2]float64{min(i[0], 0), max(i[1], 0)}
+			l.Interval = &Bounds{min(i[0], 0), max(i[1], 0)}
 			l.Widened = true
 		}
 	}

@@ -63,9 +63,9 @@ func TestLayerThatIsOneArmQuotesItsComparison(t *testing.T) {
 // Layers have verdicts by the rule of comparisons: among 40 that cost nothing, some t-interval would exclude 0 alone.
 func TestLayersAreJudgedTogether(t *testing.T) {
 	a := []Layer{
-		{Cost: 2, Interval: &[2]float64{1, 3}, PValue: of(0.04)}, {Cost: -2, Interval: &[2]float64{-3, -1}, PValue: of(0.0001)},
-		{Cost: 1, Interval: &[2]float64{-1, 3}, PValue: of(0.4)}, {Cost: 5, PValue: of(0.6), Verdict: Higher, Arm: "far"}, {Cost: 1},
-		{Cost: 9, Interval: &[2]float64{8, 10}, PValue: of(0.0002), Verdict: NotComparable},
+		{Cost: 2, Interval: &Bounds{1, 3}, PValue: of(0.04)}, {Cost: -2, Interval: &Bounds{-3, -1}, PValue: of(0.0001)},
+		{Cost: 1, Interval: &Bounds{-1, 3}, PValue: of(0.4)}, {Cost: 5, PValue: of(0.6), Verdict: Higher, Arm: "far"}, {Cost: 1},
+		{Cost: 9, Interval: &Bounds{8, 10}, PValue: of(0.0002), Verdict: NotComparable},
 	}
 	judgeLayers(a)
 	for i, want := range []string{NoDifference, Lower, NoDifference, Higher, NotComparable, NotComparable} {

@@ -16,6 +16,7 @@ func Make(in Input) Answer {
 		Imported: in.Experiment.Imported, Paired: in.Experiment.Paired, Blocks: in.Experiment.Schedule.Blocks, Trials: len(in.Trials),
 		Arms: []Figure{}, Comparisons: []Comparison{}, Layers: []Layer{}, Residual: []Residual{}, Warnings: []Warning{},
 	}
+	a.Averages = AveragesOf(!in.Experiment.Unpaired())
 	for _, t := range in.Trials {
 		if t.Error != "" {
 			a.Failed++
@@ -55,6 +56,9 @@ type cells struct {
 	workload string
 	quantity Quantity
 	byArm    map[string][]result.Trial
+	// good are all good trials by arm, also those that lack the quantity; ranking says what these count for.
+	good    map[string][]result.Trial
+	ranking Ranking
 	// primary says that this is the workload's first quantity, the one that layers are reckoned for.
 	primary bool
 	// beside says that the quantity is reported and not compared.
@@ -76,14 +80,14 @@ func (c cells) values(arm string) []stats.Value {
 	return values
 }
 
-// numbers gives an arm's values alone.
-func (c cells) numbers(arm string) []float64 {
-	var numbers []float64
-	for _, t := range c.byArm[arm] {
-		numbers = append(numbers, c.value(t))
-	}
-	return numbers
+// ranked gives the values by which an arm is compared, those of trials that lack the quantity among them.
+func (c cells) ranked(arm string) []stats.Value {
+	values, _ := c.ranking.Values(c.good[arm])
+	return values
 }
+
+// lack is how many good trials of an arm lack the quantity.
+func (c cells) lack(arm string) Lack { return c.ranking.LackOf(arm, c.good[arm]) }
 
 // workloadCells sorts a workload's good trials by quantity and arm.
 func workloadCells(in Input, workload string) []cells {
@@ -94,9 +98,14 @@ func workloadCells(in Input, workload string) []cells {
 		}
 	}
 	slices.SortStableFunc(good, func(a, b result.Trial) int { return a.Trial - b.Trial })
+	byArm := map[string][]result.Trial{}
+	for _, t := range good {
+		byArm[t.Arm] = append(byArm[t.Arm], t)
+	}
 	var all []cells
 	add := func(q Quantity, c cells) {
 		c.workload, c.quantity, c.byArm = workload, q, map[string][]result.Trial{}
+		c.good, c.ranking = byArm, NewRanking(q, good)
 		for _, t := range good {
 			if _, ok := q.Of(t); ok {
 				c.byArm[t.Arm] = append(c.byArm[t.Arm], t)
@@ -183,17 +192,26 @@ func smoothed(trials []result.Trial) bool {
 	})
 }
 
-// present keeps the quantities that most of the trials have. A percentile that only some long trials support would
-// compare other trials in one arm than in another.
+// present keeps the quantities that most of the trials of some arm have. Where no arm has it the trials are too short for it.
+// Where one has it, the trials of another that lack it count as the worst (Ranking).
 func present(trials []result.Trial, candidates []Quantity) []Quantity {
+	of := map[string]int{}
+	for _, t := range trials {
+		of[t.Arm]++
+	}
 	return slices.DeleteFunc(candidates, func(q Quantity) bool {
-		n := 0
+		with := map[string]int{}
 		for _, t := range trials {
 			if _, ok := q.Of(t); ok {
-				n++
+				with[t.Arm]++
 			}
 		}
-		return n == 0 || 2*n < len(trials)
+		for arm, n := range with {
+			if 2*n >= of[arm] {
+				return false
+			}
+		}
+		return true
 	})
 }
 
@@ -201,27 +219,11 @@ func present(trials []result.Trial, candidates []Quantity) []Quantity {
 func figures(e *experiment.Experiment, c cells) []Figure {
 	var all []Figure
 	for _, arm := range e.Arms {
-		var values []float64
-		for _, v := range c.values(arm.Name) {
-			values = append(values, v.Value)
-		}
-		s := stats.Summarize(values)
-		if s.Median.Known {
-			all = append(all, Figure{
-				Arm: arm.Name, Workload: c.workload, Quantity: c.quantity,
-				Median: s.Median.Value, Interval: interval(s.Interval), Trials: s.Count,
-			})
+		if f, ok := Summary("", arm.Name, c.workload, c.ranking, c.good[arm.Name]); ok {
+			all = append(all, f)
 		}
 	}
 	return all
-}
-
-// interval makes what is unknown null.
-func interval(i stats.Interval) Interval {
-	if !i.Known {
-		return nil
-	}
-	return &[2]float64{i.Low, i.High}
 }
 
 func pointer(q stats.Quantity) *float64 {

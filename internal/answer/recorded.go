@@ -23,6 +23,7 @@ func quantities(e *experiment.Experiment, trials []result.Trial) []Quantity {
 func fillUnpaired(c *Comparison, s stats.SampleComparison) {
 	c.Difference, c.Interval = pointer(s.Difference), interval(s.Interval)
 	c.Relative, c.RelativeInterval = pointer(s.Relative), interval(s.RelativeInterval)
+	c.Unbounded, c.Widened = c.Interval.Unbounded(), s.Widened
 	c.PValue, c.Detectable = pointer(s.PValue), pointer(s.Detectable)
 	c.Trials = &[2]int{s.ArmTrials, s.BaselineTrials}
 	if s.TrialsNeeded >= 0 {
@@ -37,6 +38,8 @@ func fillUnpaired(c *Comparison, s stats.SampleComparison) {
 		c.Reason = fmt.Sprintf("too few trials (%d against %d): it takes %d more on each side", s.ArmTrials, s.BaselineTrials, s.TrialsNeeded)
 	case s.Reason == stats.ReasonNoTrials:
 		c.Reason = "no good trials on one side"
+	default:
+		c.Reason = s.Reason
 	}
 	c.judge()
 }

@@ -51,7 +51,7 @@ func TestOneRecordedTrialASide(t *testing.T) {
 	if c.Difference == nil || math.Abs(*c.Difference-40.274e-6) > 1e-12 || c.Relative == nil || math.Abs(*c.Relative-40.274/54.516) > 1e-9 {
 		t.Errorf("difference %v, relative %v", c.Difference, c.Relative)
 	}
-	if c.Interval != nil || c.RelativeInterval != nil || c.PValue != nil || c.Detectable != nil || c.Verdict != NotComparable || c.Better != "" || c.Blocks != 0 {
+	if c.Interval != nil || c.RelativeInterval != nil || c.PValue != nil || c.Detectable != nil || c.Verdict != SingleTrial || c.Better != "" || c.Blocks != 0 {
 		t.Errorf("more is said than one trial a side can say: %+v", c)
 	}
 	if want := "one trial a side: no interval can be given"; c.Reason != want {

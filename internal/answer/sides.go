@@ -54,6 +54,10 @@ type QuantileComparison struct {
 	Interval         Interval    `json:"interval"`
 	Relative         *float64    `json:"relative"`
 	RelativeInterval Interval    `json:"relative_interval"`
+	// Unbounded says on which side both intervals have no bound, because of trials that are Missing: how many of the arm and of the
+	// baseline are too short for the quantile.
+	Unbounded string  `json:"unbounded,omitempty"`
+	Missing   *[2]int `json:"missing,omitempty"`
 	// Pooled is the quantile of all observations of the arm and of the baseline together: a description, without an
 	// interval. Null where there are too few of them.
 	Pooled *[2]float64 `json:"pooled"`
@@ -74,12 +78,20 @@ func FillPaired(c *Comparison, s stats.Comparison) { fill(c, s) }
 // FillUnpaired takes over what the statistics say of two sides that share no blocks.
 func FillUnpaired(c *Comparison, s stats.SampleComparison) { fillUnpaired(c, s) }
 
-// Summary is the figure of an arm's trials.
-func Summary(side, arm, workload string, q Quantity, values []float64) (Figure, bool) {
-	s := stats.Summarize(values)
-	return Figure{
-		Side: side, Arm: arm, Workload: workload, Quantity: q, Median: s.Median.Value, Interval: interval(s.Interval), Trials: s.Count,
-	}, s.Median.Known
+// Summary is the figure of an arm's good trials; false where they have no median.
+func Summary(side, arm, workload string, r Ranking, trials []result.Trial) (Figure, bool) {
+	numbers, missing := r.Numbers(trials)
+	return SummaryOf(side, arm, workload, r.Quantity, numbers, missing)
+}
+
+// SummaryOf is the figure of values, of which some may be infinite for trials that lack the quantity.
+func SummaryOf(side, arm, workload string, q Quantity, numbers []float64, missing int) (Figure, bool) {
+	median, bounds, count := stats.Rank(numbers)
+	f := Figure{
+		Side: side, Arm: arm, Workload: workload, Quantity: q, Median: median.Value, Interval: interval(bounds), Trials: count, Missing: missing,
+	}
+	f.Unbounded = f.Interval.Unbounded()
+	return f, median.Known
 }
 
 // Present keeps the quantities that most of the trials have.

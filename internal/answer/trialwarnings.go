@@ -38,7 +38,7 @@ func fewestBlocks(e *experiment.Experiment, tables []cells) (blocks, comparisons
 			continue
 		}
 		for _, arm := range e.Arms {
-			if n := len(c.byArm[arm.Name]); n > 0 {
+			if n := len(c.ranked(arm.Name)); n > 0 {
 				blocks = min(blocks, n)
 			}
 		}

@@ -48,7 +48,7 @@ func verdict(e *experiment.Experiment, a Answer) string {
 			switch {
 			case c.Difference != nil && a.Imported:
 				differ = append(differ, fmt.Sprintf("%s %s (%s)", c.Arm, WithInterval(c), c.Reason))
-			case c.Difference != nil: // there are pairs, but not enough
+			case c.Verdict != NotComparable: // there are pairs, but not enough
 				tooFew = append(tooFew, c.Arm)
 			default:
 				refused = append(refused, c.Arm)
@@ -76,7 +76,7 @@ func WithInterval(c Comparison) string {
 	s := result.ScaleOf(c.Unit, *c.Difference)
 	text := s.With(s.Signed(*c.Difference))
 	if c.Interval != nil {
-		text += fmt.Sprintf(" [%s, %s]", s.Signed(c.Interval[0]), s.Signed(c.Interval[1]))
+		text += " " + c.Interval.Text(s.Signed)
 	}
 	return text
 }
@@ -85,7 +85,7 @@ func WithInterval(c Comparison) string {
 func NoneSeen(arms []string, smallest float64, unit string) string {
 	text := "no difference seen in " + list(arms)
 	if smallest > 0 {
-		text += fmt.Sprintf(" (a difference of %s would have been)", result.Amount(smallest, unit))
+		text += fmt.Sprintf(" (a difference of %s would have been seen four times in five)", result.Amount(smallest, unit))
 	}
 	return text
 }

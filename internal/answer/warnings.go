@@ -22,6 +22,9 @@ func runWarnings(in Input, a Answer, tables []cells) []Warning {
 	}
 	warnings = append(warnings, recordedWarning(in.Experiment)...)
 	warnings = append(warnings, failures(in)...)
+	for _, c := range tables {
+		warnings = append(warnings, missing(in.Experiment, c)...)
+	}
 	for _, w := range in.Experiment.Workloads {
 		if _, skipped := in.Skipped[w.Name]; skipped {
 			continue

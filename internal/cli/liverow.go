@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"nearfar/internal/answer"
 	"nearfar/internal/result"
 )
 
@@ -50,7 +51,7 @@ func (w liveWorkload) differences() []string {
 	for i, arm := range w.arms {
 		if c := arm.comparison; c != nil && c.Difference != nil && c.Interval != nil {
 			numbers[i] = s.Signed(*c.Difference)
-			intervals[i] = "[" + s.Signed(c.Interval[0]) + ", " + s.Signed(c.Interval[1]) + "]"
+			intervals[i] = c.Interval.Text(s.Signed)
 			widest, widestInterval = max(widest, len(numbers[i])), max(widestInterval, len(intervals[i]))
 		}
 	}
@@ -65,7 +66,7 @@ func (w liveWorkload) differences() []string {
 				strings.Repeat(" ", widestInterval-len(intervals[i])) + intervals[i]
 		case arm.figure == nil || c == nil || !w.hasBaseline():
 			out[i] = "-"
-		case c.Difference != nil:
+		case c.Verdict != answer.NotComparable:
 			out[i] = "too few blocks"
 		default:
 			out[i] = "not comparable"

@@ -26,6 +26,7 @@ func (c *Contrast) Answer() answer.Answer {
 		Arms: []answer.Figure{}, Comparisons: []answer.Comparison{}, Layers: []answer.Layer{}, Residual: []answer.Residual{},
 		Warnings: []answer.Warning{}, Sources: []answer.Source{c.Base.source(), c.New.source()},
 	}
+	a.Averages = answer.AveragesOf(slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.Paired }))
 	for _, s := range a.Sources {
 		a.Trials += s.Trials
 		a.Failed += s.Failed
@@ -100,7 +101,12 @@ func (c *Contrast) quantities(p *Pair) []answer.Quantity {
 	base, other := answer.Quantities(p.base.good), answer.Quantities(p.new.good)
 	var common []answer.Quantity
 	for _, q := range other {
-		if slices.Contains(base, q) {
+		if slices.Contains(base, q) || p.lost(q, p.base, p.new) {
+			common = append(common, q)
+		}
+	}
+	for _, q := range base {
+		if !slices.Contains(other, q) && p.lost(q, p.new, p.base) {
 			common = append(common, q)
 		}
 	}
@@ -129,13 +135,11 @@ func (c *Contrast) recorded() bool { return !c.Base.measuredHere() || !c.New.mea
 func (c *Contrast) figures(entries []entry) []answer.Figure {
 	all := []answer.Figure{}
 	seen := map[string]bool{}
-	add := func(side, arm, workload string, g group, q answer.Quantity) {
+	add := func(side, arm, workload string, g group, r answer.Ranking) {
+		q := r.Quantity
 		key := side + "\x00" + arm + "\x00" + workload + "\x00" + g.workload + "\x00" + q.Name()
-		if f, ok := answer.Summary(side, arm, workload, q, units(g, q)); ok && !seen[key] {
+		if f, ok := summary(side, arm, workload, g, r); ok && !seen[key] {
 			seen[key] = true
-			if g.runs != nil {
-				f.Runs, f.Trials = f.Trials, len(numbers(g, q))
-			}
 			all = append(all, f)
 		}
 	}
@@ -147,10 +151,21 @@ func (c *Contrast) figures(entries []entry) []answer.Figure {
 		if c.otherWorkloads() {
 			of = e.pair.base.workload
 		}
-		add(c.Base.Name, e.pair.BaseArm, of, e.pair.base, e.quantity)
-		add(c.New.Name, e.pair.NewArm, e.pair.Workload, e.pair.new, e.quantity)
+		add(c.Base.Name, e.pair.BaseArm, of, e.pair.base, e.pair.ranking(e.quantity))
+		add(c.New.Name, e.pair.NewArm, e.pair.Workload, e.pair.new, e.pair.ranking(e.quantity))
 	}
 	return all
+}
+
+// summary is the figure of a group: of its trials, or with several runs of the medians of these.
+func summary(side, arm, workload string, g group, r answer.Ranking) (answer.Figure, bool) {
+	if g.runs == nil {
+		return answer.Summary(side, arm, workload, r, g.good)
+	}
+	all, missing := r.Numbers(g.good)
+	f, ok := answer.SummaryOf(side, arm, workload, r.Quantity, units(g, r), missing)
+	f.Runs, f.Trials = f.Trials, len(all)
+	return f, ok
 }
 
 func (c *Contrast) comparisons(entries []entry) []answer.Comparison {
@@ -170,6 +185,7 @@ func (c *Contrast) comparisons(entries []entry) []answer.Comparison {
 		case e.pair.Refused != "":
 		case !slices.Contains(c.quantities(e.pair), e.quantity):
 			all[i].Reason = "the two have no " + e.quantity.Name() + " in common"
+		case all[i].Lacks(lacks(e)):
 		case e.pair.Paired:
 			pairs, ofPair = append(pairs, e.pair.inBlocks(e.quantity)), append(ofPair, i)
 		default:
@@ -185,16 +201,29 @@ func (c *Contrast) comparisons(entries []entry) []answer.Comparison {
 			all[ofSamples[i]].About = ""
 		}
 	}
+	for i, e := range entries {
+		all[i].LostMedian(lacks(e))
+	}
 	return all
+}
+
+// lacks is what the arm and the baseline of an entry lack.
+func lacks(e entry) (arm, baseline answer.Lack) {
+	baseline, arm = e.pair.LackOf(e.quantity)
+	return arm, baseline
 }
 
 // inBlocks gives the values of a quantity with their blocks, apart those without.
 func (p *Pair) inBlocks(q answer.Quantity) stats.Pair {
-	return stats.Pair{Arm: values(p.new, q), Baseline: values(p.base, q)}
+	arm, _ := p.ranking(q).Values(p.new.good)
+	baseline, _ := p.ranking(q).Values(p.base.good)
+	return stats.Pair{Arm: arm, Baseline: baseline}
 }
 
 func (p *Pair) apart(q answer.Quantity) stats.Samples {
-	return stats.Samples{Arm: numbers(p.new, q), Baseline: numbers(p.base, q)}
+	arm, _ := p.ranking(q).Numbers(p.new.good)
+	baseline, _ := p.ranking(q).Numbers(p.base.good)
+	return stats.Samples{Arm: arm, Baseline: baseline}
 }
 
 func values(g group, q answer.Quantity) []stats.Value {
@@ -229,18 +258,18 @@ func (p *Pair) Arm(c *Contrast) string {
 // Lacks says why a quantity of the pair cannot be judged, and what there is instead; empty where it can. newOnly leaves Base
 // aside.
 func (p *Pair) Lacks(q answer.Quantity, newOnly bool) string {
-	groups := []group{p.new, p.base}
+	groups, sides := []group{p.new, p.base}, []string{p.sides[1], p.sides[0]}
 	if newOnly {
 		groups = groups[:1]
 	}
-	for _, g := range groups {
+	for i, g := range groups {
 		switch {
 		case len(g.good) == 0 && g.failed > 0:
 			return fmt.Sprintf("all %d trials failed; the first: %s", g.failed, shorten(g.reason))
 		case len(g.good) == 0:
 			return "there are no trials"
 		case len(answer.Present(g.good, []answer.Quantity{q})) == 0:
-			return fmt.Sprintf("most trials have no %s: %s", q.Name(), g.figures())
+			return fmt.Sprintf("%d of %d trials of %s have no %s: %s", g.without(q), len(g.good), sides[i], q.Name(), g.figures())
 		}
 	}
 	if !newOnly && q.Unit == result.Seconds {
@@ -250,6 +279,17 @@ func (p *Pair) Lacks(q answer.Quantity, newOnly bool) string {
 		}
 	}
 	return ""
+}
+
+// without counts the good trials that lack a quantity.
+func (g *group) without(q answer.Quantity) int {
+	n := 0
+	for _, t := range g.good {
+		if _, ok := q.Of(t); !ok {
+			n++
+		}
+	}
+	return n
 }
 
 // figures lists what the trials of a group have, as rules write it.
@@ -268,5 +308,7 @@ func (g *group) figures() string {
 
 // Medians are those of both sides.
 func (p *Pair) Medians(q answer.Quantity) (base, other stats.Quantity) {
-	return stats.Summarize(units(p.base, q)).Median, stats.Summarize(units(p.new, q)).Median
+	base, _, _ = stats.Rank(units(p.base, p.ranking(q)))
+	other, _, _ = stats.Rank(units(p.new, p.ranking(q)))
+	return base, other
 }

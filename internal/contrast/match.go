@@ -30,6 +30,8 @@ type Pair struct {
 	oneRun bool
 	// between says how much other runs scatter; nil where that is not asked.
 	between func(answer.Quantity) stats.Scatter
+	// sides are the names of Base and New.
+	sides [2]string
 }
 
 // Contrast is two sides, and what of them can be set side by side. Differences are those of New from Base.
@@ -72,6 +74,9 @@ func Match(base, other *Side) (*Contrast, error) {
 	if !slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.Missing == "" }) {
 		return nil, fmt.Errorf("%w: no workload is in both\n%s has %s\n%s has %s", ErrNothing,
 			base.Name, workloads(base), other.Name, workloads(other))
+	}
+	for i := range c.Pairs {
+		c.Pairs[i].sides = [2]string{base.Name, other.Name}
 	}
 	c.refuse()
 	c.sort()

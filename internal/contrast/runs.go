@@ -105,34 +105,30 @@ func (s *Side) mergedGroups(arm string) []group {
 }
 
 // perRun gives the values of a quantity, run by run.
-func perRun(g group, q answer.Quantity) [][]float64 {
+func perRun(g group, r answer.Ranking) [][]float64 {
 	if g.runs == nil {
-		return [][]float64{numbers(g, q)}
+		all, _ := r.Numbers(g.good)
+		return [][]float64{all}
 	}
 	all := make([][]float64, len(g.runs))
 	for i, trials := range g.runs {
-		all[i] = numbers(group{good: trials}, q)
+		all[i], _ = r.Numbers(trials)
 	}
 	return all
 }
 
 // units gives the values of a quantity that are compared: those of the trials, or with several runs the medians of these.
-func units(g group, q answer.Quantity) []float64 {
+func units(g group, r answer.Ranking) []float64 {
+	all := perRun(g, r)
 	if g.runs == nil {
-		return numbers(g, q)
+		return all[0]
 	}
-	var all []float64
-	for _, run := range perRun(g, q) {
-		if s := stats.Summarize(run); s.Median.Known {
-			all = append(all, s.Median.Value)
-		}
-	}
-	return all
+	return stats.RunMedians(all)
 }
 
 // ofRuns are the values of both sides, run by run.
 func (p *Pair) ofRuns(q answer.Quantity) stats.Runs {
-	r := stats.Runs{Arm: perRun(p.new, q), Baseline: perRun(p.base, q)}
+	r := stats.Runs{Arm: perRun(p.new, p.ranking(q)), Baseline: perRun(p.base, p.ranking(q))}
 	if p.between != nil {
 		r.Between = p.between(q)
 	}
@@ -180,7 +176,7 @@ func (p *Pair) Change(q answer.Quantity, checks int) (change, relative stats.Est
 
 // Level is that of New's trials, or with several runs of these, as one of so many checks.
 func (p *Pair) Level(q answer.Quantity, checks int) (stats.Estimate, stats.Scope) {
-	return stats.EstimateRunLevel(perRun(p.new, q), checks)
+	return stats.EstimateRunLevel(perRun(p.new, p.ranking(q)), checks)
 }
 
 // Runs is how many runs of New and of Base have good trials.

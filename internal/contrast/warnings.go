@@ -17,6 +17,11 @@ const maxNotes = 50
 // warnings says what must be known beside the differences.
 func (c *Contrast) warnings(entries []entry) []answer.Warning {
 	w := c.Warnings()
+	for _, e := range entries {
+		if e.pair.Refused == "" {
+			w = append(w, e.pair.MissingWarnings(e.quantity)...)
+		}
+	}
 	w = append(w, c.shapes(entries)...)
 	return append(w, c.notes()...)
 }

@@ -32,7 +32,7 @@ func answered() Answered {
 		Answer: answer.Answer{
 			State: "complete", Baseline: "l2", Trials: 60, Failed: 1,
 			Arms: []answer.Figure{
-				{Arm: "l2", Workload: "rr-1k", Quantity: p50, Median: 8.31e-6, Interval: &[2]float64{8.25e-6, 8.4e-6}, Trials: 10},
+				{Arm: "l2", Workload: "rr-1k", Quantity: p50, Median: 8.31e-6, Interval: &answer.Bounds{8.25e-6, 8.4e-6}, Trials: 10},
 				{Arm: hostile, Workload: "rr-1k", Quantity: p50, Median: 14.52e-6, Trials: 3},
 				{Arm: "l2", Workload: "rr-1k", Quantity: p99, Median: 2e-5, Trials: 3},
 				{Arm: "l2", Workload: "rr-1k", Quantity: goodput, Median: 38.2e9, Trials: 3},
@@ -40,11 +40,11 @@ func answered() Answered {
 				{Arm: "l2", Workload: "udp", Quantity: answer.Quantity{Metric: result.MessageRate, Unit: result.PerSecond}, Median: 1e6, Trials: 3},
 			},
 			Comparisons: []answer.Comparison{
-				{Arm: "vxlan", Baseline: "l2", Workload: "rr-1k", Quantity: p50, Difference: pointer(6.21e-6), Interval: &[2]float64{6.1e-6, 6.35e-6},
+				{Arm: "vxlan", Baseline: "l2", Workload: "rr-1k", Quantity: p50, Difference: pointer(6.21e-6), Interval: &answer.Bounds{6.1e-6, 6.35e-6},
 					PValue: pointer(.0039), Verdict: answer.Higher},
 				{Arm: "vxlan", Baseline: "l2", Workload: "udp", Quantity: p50, Verdict: answer.NotComparable},
 			},
-			Layers: []answer.Layer{{Layer: "vtep", Workload: "rr-1k", Quantity: p50, Cost: 3.1e-6, Interval: &[2]float64{3e-6, 3.2e-6}}},
+			Layers: []answer.Layer{{Layer: "vtep", Workload: "rr-1k", Quantity: p50, Cost: 3.1e-6, Interval: &answer.Bounds{3e-6, 3.2e-6}}},
 		},
 	}
 }

@@ -42,6 +42,10 @@ type Check struct {
 	Bound    float64         `json:"bound"`
 	Estimate *float64        `json:"estimate"`
 	Interval answer.Interval `json:"interval"`
+	// Unbounded says on which side the interval has no bound ("above", "below" or "both"), because of trials that are Missing: how
+	// many good trials of the base and of the new side lack the figure. They count as worse than all others.
+	Unbounded string  `json:"unbounded,omitempty"`
+	Missing   *[2]int `json:"missing,omitempty"`
 	// Confidence is that of the interval: higher with more checks, so that 0.95 holds for all together.
 	Confidence float64 `json:"confidence"`
 	// Base and New are the medians of both sides.
@@ -113,7 +117,7 @@ func Evaluate(c *contrast.Contrast, rules []Rule, inconclusiveFails bool) Result
 		if t.wrong != "" {
 			continue
 		}
-		for _, w := range c.Shapes(t.pair, t.rule.Quantity) {
+		for _, w := range append(t.pair.MissingWarnings(t.rule.Quantity), c.Shapes(t.pair, t.rule.Quantity)...) {
 			if !slices.Contains(r.Warnings, w) {
 				r.Warnings = append(r.Warnings, w)
 			}
@@ -225,9 +229,31 @@ func (a application) check(checks int) Check {
 	if other, base := a.pair.Runs(); max(other, base) > 1 && (a.rule.Kind != Value || other > 1) {
 		c.Runs = &[2]int{other, base}
 	}
+	c.Unbounded = c.Interval.Unbounded()
 	c.judge(e)
+	a.missing(&c, e)
 	c.wouldFail(e)
 	return c
+}
+
+// missing notes how many trials lack the figure. Where there is no median for that the check is an error, and never a pass: nothing
+// shows how bad those trials were.
+func (a application) missing(c *Check, e stats.Estimate) {
+	base, other := a.pair.LackOf(a.rule.Quantity)
+	if a.rule.Kind == Value {
+		base = answer.Lack{}
+	}
+	if base.Missing+other.Missing > 0 {
+		c.Missing = &[2]int{base.Missing, other.Missing}
+	}
+	if !e.Lost {
+		return
+	}
+	c.Verdict, c.Reason = Error, fmt.Sprintf("%s is missing in %s", c.Name(), other)
+	if base.Missing > 0 {
+		c.Reason += fmt.Sprintf(" and in %s", base)
+	}
+	c.Reason += ": there is no median"
 }
 
 // judge gives the verdict.

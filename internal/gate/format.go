@@ -101,7 +101,7 @@ func (c *Check) found() string {
 	if c.Interval == nil {
 		return text + " (no interval)"
 	}
-	return fmt.Sprintf("%s [%s, %s]", text, write(c.Interval[0]), write(c.Interval[1]))
+	return text + " " + c.Interval.Text(write)
 }
 
 // medians are those of both sides.

@@ -132,7 +132,7 @@ func levelOf(values []float64) Level {
 	s := stats.Summarize(values)
 	l := Level{Median: s.Median.Value, Runs: s.Count}
 	if s.Interval.Known {
-		l.Interval = answer.Interval(&[2]float64{s.Interval.Low, s.Interval.High})
+		l.Interval = &answer.Bounds{s.Interval.Low, s.Interval.High}
 	}
 	return l
 }

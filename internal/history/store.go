@@ -417,5 +417,5 @@ func intervalOf(low, high sql.NullFloat64) answer.Interval {
 	if !low.Valid || !high.Valid {
 		return nil
 	}
-	return &[2]float64{low.Float64, high.Float64}
+	return &answer.Bounds{low.Float64, high.Float64}
 }

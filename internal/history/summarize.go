@@ -182,7 +182,7 @@ func figuresOf(workload string, trials []result.Trial) []figure {
 			quantity: answer.Quantity{Metric: text(k.quantity.Metric), Stat: text(k.quantity.Stat), Unit: text(k.quantity.Unit), Scope: text(k.quantity.Scope)},
 		}
 		if s.Interval.Known {
-			f.interval = &[2]float64{s.Interval.Low, s.Interval.High}
+			f.interval = &answer.Bounds{s.Interval.Low, s.Interval.High}
 		}
 		figures = append(figures, f)
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/csv"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -17,32 +18,35 @@ func csvTable(w io.Writer, a answer.Answer) error {
 	rows := [][]string{{
 		"kind", "workload", "arm", "baseline", "layer", "metric", "stat", "unit",
 		"value", "low", "high", "relative", "p_value", "verdict", "detectable", "count", "scope", "side", "reason",
+		"unbounded", "widened", "missing",
 	}}
 	for _, f := range a.Arms {
 		low, high := ends(f.Interval)
 		rows = append(rows, []string{"arm", f.Workload, f.Arm, "", "", f.Metric, f.Stat, f.Unit,
-			plain(f.Median), low, high, "", "", "", "", strconv.Itoa(f.Trials), f.Scope, f.Side, ""})
+			plain(f.Median), low, high, "", "", "", "", strconv.Itoa(f.Trials), f.Scope, f.Side, "", f.Unbounded, "", count(f.Missing)})
 	}
 	for _, c := range a.Comparisons {
 		low, high := ends(c.Interval)
 		rows = append(rows, []string{"comparison", c.Workload, c.Arm, c.Baseline, "", c.Metric, c.Stat, c.Unit,
-			optional(c.Difference), low, high, optional(c.Relative), optional(c.PValue), c.Verdict, optional(c.Detectable), strconv.Itoa(pairsOrTrials(c)), c.Scope, "", c.Reason})
+			optional(c.Difference), low, high, optional(c.Relative), optional(c.PValue), c.Verdict, optional(c.Detectable), strconv.Itoa(pairsOrTrials(c)), c.Scope, "", c.Reason,
+			c.Unbounded, widened(c), count(bothSides(c.Missing))})
 	}
 	for _, l := range a.Layers {
 		low, high := ends(l.Interval)
 		rows = append(rows, []string{"layer", l.Workload, "", a.Baseline, l.Layer, l.Metric, l.Stat, l.Unit,
-			plain(l.Cost), low, high, "", optional(l.PValue), l.Verdict, "", "", l.Scope, "", notAdditive(l.Additive)})
+			plain(l.Cost), low, high, "", optional(l.PValue), l.Verdict, "", "", l.Scope, "", notAdditive(l.Additive),
+			l.Interval.Unbounded(), layerWidened(l), count(l.Missing)})
 	}
 	for _, t := range a.Additivity {
 		for _, d := range t.Arms {
 			rows = append(rows, []string{"additivity", t.Workload, d.Arm, a.Baseline, "", t.Metric, t.Stat, t.Unit,
-				plain(d.By), "", "", "", plain(t.PValue), "", "", strconv.Itoa(t.Blocks), t.Scope, "", notAdditive(&t.Additive)})
+				plain(d.By), "", "", "", plain(t.PValue), "", "", strconv.Itoa(t.Blocks), t.Scope, "", notAdditive(&t.Additive), "", "", ""})
 		}
 	}
 	for _, r := range a.Residual {
 		low, high := ends(r.Interval)
 		rows = append(rows, []string{"residual", r.Workload, r.Arm, a.Baseline, "", r.Metric, r.Stat, r.Unit,
-			plain(r.Value), low, high, "", "", "", "", "", r.Scope, "", notAdditive(r.Additive)})
+			plain(r.Value), low, high, "", "", "", "", "", r.Scope, "", notAdditive(r.Additive), "", "", count(r.Missing)})
 	}
 	for _, d := range a.Distributions {
 		for _, q := range d.Quantiles {
@@ -51,7 +55,8 @@ func csvTable(w io.Writer, a answer.Answer) error {
 			}
 			low, high := ends(q.Interval)
 			rows = append(rows, []string{"quantile", d.Workload, d.Arm, d.Baseline, "", d.Metric, q.Stat, d.Unit,
-				optional(q.Difference), low, high, optional(q.Relative), "", "", "", strconv.Itoa(min(d.Trials[0], d.Trials[1])), "", "", ""})
+				optional(q.Difference), low, high, optional(q.Relative), "", "", "", strconv.Itoa(min(d.Trials[0], d.Trials[1])), "", "", "",
+				q.Unbounded, "", count(bothSides(q.Missing))})
 		}
 	}
 	rows = append(rows, objectiveRows(a)...)
@@ -112,5 +117,39 @@ func ends(i answer.Interval) (low, high string) {
 	if i == nil {
 		return "", ""
 	}
-	return plain(i[0]), plain(i[1])
+	for k, cell := range []*string{&low, &high} {
+		if !math.IsInf(i[k], 0) {
+			*cell = plain(i[k])
+		}
+	}
+	return low, high
+}
+
+// count writes how many there are, where there are any.
+func count(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func bothSides(counts *[2]int) int {
+	if counts == nil {
+		return 0
+	}
+	return counts[0] + counts[1]
+}
+
+func layerWidened(l answer.Layer) string {
+	if l.Widened {
+		return "true"
+	}
+	return ""
+}
+
+func widened(c answer.Comparison) string {
+	if c.Widened {
+		return "true"
+	}
+	return ""
 }

@@ -12,10 +12,7 @@ import (
 
 // bounds writes an interval with the scale's numbers; "none" where there is none.
 func bounds(i answer.Interval, write func(float64) string) string {
-	if i == nil {
-		return "none"
-	}
-	return "[" + write(i[0]) + ", " + write(i[1]) + "]"
+	return i.Text(write)
 }
 
 // percent writes a ratio as a signed percentage.

@@ -67,7 +67,7 @@ func layerVerdict(l answer.Layer) string {
 	switch l.Verdict {
 	case answer.NoDifference:
 		return "none seen"
-	case answer.NotComparable:
+	case answer.NotComparable, answer.FewBlocks:
 		return "too few blocks"
 	}
 	return l.Verdict

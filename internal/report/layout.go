@@ -217,8 +217,12 @@ func (l *layout) heads() [][]string {
 	return [][]string{first, last}
 }
 
-// halves divides a name at the space that makes both parts shortest.
+// halves divides a name at the space that makes both parts shortest. The one long word among the names is divided too: its column
+// is often all that keeps a plot off a terminal of 80 columns.
 func halves(name string) (first, last string) {
+	if name == detectableColumn {
+		return "detect-", "able"
+	}
 	last = name
 	for i, r := range name {
 		if r == ' ' && max(columns(name[:i]), columns(name[i+1:])) < max(columns(first), columns(last)) {

@@ -32,7 +32,11 @@ type axis struct {
 // axis reaches over all marks of the table, and over zero where they are differences.
 func (t *table) axis(width int) axis {
 	a := axis{low: math.Inf(1), high: math.Inf(-1), width: width, zero: t.zero}
-	reach := func(v float64) { a.low, a.high = min(a.low, v), max(a.high, v) }
+	reach := func(v float64) {
+		if !math.IsInf(v, 0) { // an interval without a bound ends at the edge
+			a.low, a.high = min(a.low, v), max(a.high, v)
+		}
+	}
 	if t.zero {
 		reach(0)
 	}
@@ -51,7 +55,7 @@ func (t *table) axis(width int) axis {
 
 // column is where a value stands, from 0.
 func (a axis) column(v float64) int {
-	part := (v - a.low) / (a.high - a.low)
+	part := (max(a.low, min(v, a.high)) - a.low) / (a.high - a.low)
 	if !(part >= 0) { // also where all values are the same
 		part = 0.5
 	}

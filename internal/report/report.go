@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -120,7 +121,7 @@ func armSection(a answer.Answer) section {
 		t := table{head: []string{"arm", ">median", intervalColumn, ">trials"}, spare: []string{plotColumn}, scale: s.Number}
 		for _, f := range figures {
 			t.marks = append(t.marks, &mark{at: f.Median, interval: f.Interval})
-			t.add(armLabel(f), s.Number(f.Median), bounds(f.Interval, s.Number), strconv.Itoa(f.Trials))
+			t.add(armLabel(f), s.Number(f.Median), bounds(f.Interval, s.Number), trialsText(f))
 			t.note(trialsColumn, ": ", printable(f.Caution))
 		}
 		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})
@@ -129,8 +130,22 @@ func armSection(a answer.Answer) section {
 }
 
 // pairedNote explains the columns of paired differences.
-const pairedNote = "p is corrected for all comparisons together (Holm). \"Could see\" is the smallest true\ndifference that this run would have shown " +
+const pairedNote = "p is corrected for all comparisons together (Holm). \"Detectable\" is the smallest true\ndifference that this run would have shown " +
 	"four times in five. \"+n\" is how many more\nblocks would settle the difference that was seen."
+
+// trialsText counts the trials of a figure, and those among them that lack it.
+func trialsText(f answer.Figure) string {
+	if f.Missing == 0 {
+		return strconv.Itoa(f.Trials)
+	}
+	return fmt.Sprintf("%d (%d missing)", f.Trials, f.Missing)
+}
+
+// widenedMark stands behind an interval that was extended to 0; widenedNote explains it.
+const (
+	widenedMark = "*"
+	widenedNote = "* extended to 0: this comparison alone would exclude 0, all of them together do not."
+)
 
 func comparisonSection(a answer.Answer) section {
 	out := section{
@@ -143,6 +158,9 @@ func comparisonSection(a answer.Answer) section {
 	if a.Imported && !a.Paired {
 		out.title, out.note = "Differences from "+a.Baseline+", not paired", recordedNote(a)
 	}
+	if slices.ContainsFunc(a.Comparisons, func(c answer.Comparison) bool { return c.Widened }) {
+		out.note = strings.TrimPrefix(out.note+"\n"+widenedNote, "\n")
+	}
 	for _, comparisons := range runsOf(a.Comparisons, func(c answer.Comparison) string { return c.Workload + "\x00" + c.Name() }) {
 		var sizes []float64
 		for _, c := range comparisons {
@@ -153,7 +171,7 @@ func comparisonSection(a answer.Answer) section {
 		first := comparisons[0]
 		s := result.ScaleOf(first.Unit, sizes...)
 		t := table{
-			head:  []string{"arm", ">difference", intervalColumn, ">relative", ">p", "verdict", ">could see"},
+			head:  []string{"arm", ">difference", intervalColumn, ">relative", ">p", "verdict", ">" + detectableColumn},
 			spare: []string{"p", plotColumn, "relative"}, zero: true, scale: s.Signed,
 		}
 		for _, c := range comparisons {
@@ -178,6 +196,9 @@ func recordedNote(a answer.Answer) string {
 	}
 	return ""
 }
+
+// detectableColumn names the column of the smallest difference that would have been found.
+const detectableColumn = "detectable"
 
 // intervalPlace and verdictColumn are which columns of a comparison's row hold the interval and the verdict, from 0.
 const (
@@ -204,7 +225,11 @@ func comparisonRow(c answer.Comparison, s result.Scale, verdict string) []string
 	if c.Detectable != nil {
 		detectable = s.Number(*c.Detectable)
 	}
-	return []string{c.Arm, s.Signed(*c.Difference), bounds(c.Interval, s.Signed), relative, pValue(c.PValue), verdict, detectable}
+	interval := bounds(c.Interval, s.Signed)
+	if c.Widened {
+		interval += widenedMark
+	}
+	return []string{c.Arm, s.Signed(*c.Difference), interval, relative, pValue(c.PValue), verdict, detectable}
 }
 
 // markOf is what the plot shows of a comparison; nil where there is no difference.
@@ -240,7 +265,7 @@ func verdictText(c answer.Comparison) (verdict, reason string) {
 		}
 		return "none seen", ""
 	}
-	return c.Verdict, printable(c.Reason)
+	return strings.ReplaceAll(c.Verdict, "-", " "), printable(c.Reason)
 }
 
 // limitSection says what a lab cannot tell: no alarm, it is so of every lab.

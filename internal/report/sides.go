@@ -72,7 +72,7 @@ func sidesNote(a answer.Answer) string {
 				"five. \"+n\" is how many more runs on each side would settle the difference that was seen.", c.ScatterRuns)
 		case c.Interval != nil:
 			return "A difference is the median of all differences between a trial of B and a trial of A. p is\n" +
-				"corrected for all comparisons together (Holm). \"Could see\" is the smallest true difference\n" +
+				"corrected for all comparisons together (Holm). \"Detectable\" is the smallest true difference\n" +
 				"that these trials would have shown four times in five. \"+n\" is how many more trials on each\n" +
 				"side would settle the difference that was seen."
 		}

@@ -28,14 +28,14 @@ func overlay() answer.Answer {
 	}
 	add := func(name string, median, low, high float64, c answer.Comparison) {
 		a.Arms = append(a.Arms, answer.Figure{Arm: name, Workload: "rr-1k", Quantity: rtt, Median: median * 1e-6,
-			Interval: &[2]float64{low * 1e-6, high * 1e-6}, Trials: 10})
+			Interval: &answer.Bounds{low * 1e-6, high * 1e-6}, Trials: 10})
 		if name != "l2" {
 			c.Arm, c.Baseline, c.Workload, c.Quantity, c.Confidence, c.Blocks = name, "l2", "rr-1k", rtt, .95, 10
 			a.Comparisons = append(a.Comparisons, c)
 		}
 	}
 	differs := func(difference, low, high, relative float64) answer.Comparison {
-		return answer.Comparison{Difference: pointer(difference * 1e-6), Interval: &[2]float64{low * 1e-6, high * 1e-6},
+		return answer.Comparison{Difference: pointer(difference * 1e-6), Interval: &answer.Bounds{low * 1e-6, high * 1e-6},
 			Relative: pointer(relative), PValue: pointer(.041), Verdict: answer.Higher, Better: "baseline", Detectable: pointer(.5e-6), BlocksNeeded: pointer(0)}
 	}
 	add("l2", 5.9, 5.81, 6.02, answer.Comparison{})
@@ -48,15 +48,15 @@ func overlay() answer.Answer {
 	faster := differs(-1.1, -1.3, -.9, -.19)
 	faster.Verdict, faster.Better = answer.Lower, "arm"
 	add("shortcut", 4.8, 4.7, 4.9, faster)
-	add("few", 6, 5.9, 6.2, answer.Comparison{Difference: pointer(.2e-6), Relative: pointer(.03), Verdict: answer.NotComparable,
+	add("few", 6, 5.9, 6.2, answer.Comparison{Difference: pointer(.2e-6), Relative: pointer(.03), Verdict: answer.FewBlocks,
 		Reason: "3 blocks are too few for a table of this size: it takes 4 more"})
 	add("other", 6, 5.9, 6.2, answer.Comparison{Verdict: answer.NotComparable, Reason: "definition: smoothed-rtt against rtt"})
 	for i, layer := range []string{"bridge", "router", "vtep"} {
 		cost := []float64{.1, 1.5, 2.3}[i] * 1e-6
 		a.Layers = append(a.Layers, answer.Layer{Layer: layer, Workload: "rr-1k", Quantity: rtt, Cost: cost, Mean: cost, Verdict: answer.Higher,
-			Interval: &[2]float64{cost - .2e-6, cost + .2e-6}, Adds: []answer.Contribution{{Arm: "vxlan", Count: float64(i), Adds: float64(i) * cost}}})
+			Interval: &answer.Bounds{cost - .2e-6, cost + .2e-6}, Adds: []answer.Contribution{{Arm: "vxlan", Count: float64(i), Adds: float64(i) * cost}}})
 	}
-	a.Residual = []answer.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 4.87e-6, Parts: 4.7e-6, Value: .17e-6, Interval: &[2]float64{-.1e-6, .3e-6}}}
+	a.Residual = []answer.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 4.87e-6, Parts: 4.7e-6, Value: .17e-6, Interval: &answer.Bounds{-.1e-6, .3e-6}}}
 	a.Warnings = []answer.Warning{{Code: "drift", Workload: "rr-1k", Message: "the values rise over the run: by 3.1 % from the first block to the last, which chance does in fewer than 1 of 100 runs"}}
 	return a
 }
@@ -184,7 +184,7 @@ func TestShortenKeepsNamesApart(t *testing.T) {
 
 func TestMarks(t *testing.T) {
 	table := &table{zero: true, scale: func(v float64) string { return fmt.Sprint(v) }}
-	interval := func(at, low, high float64) *mark { return &mark{at: at, interval: &[2]float64{low, high}} }
+	interval := func(at, low, high float64) *mark { return &mark{at: at, interval: &answer.Bounds{low, high}} }
 	table.marks = []*mark{interval(6, 4, 8), interval(0.5, -2, 2), interval(-2, -2, 0), {at: 3}, nil, interval(2, 2, 2), interval(4, 0, 8)}
 	a := table.axis(11) // from -2 to 8, a column each
 	for i, want := range []string{"  :   |-o-|", "|-+o|      ", "o-+        ", "  :  ?     ", "  :        ", "  : o      ", "  +---o---|"} {
@@ -207,7 +207,7 @@ func TestAxisOfEqualAndHugeValues(t *testing.T) {
 		for _, zero := range []bool{false, true} {
 			table := &table{zero: zero, scale: func(v float64) string { return fmt.Sprint(v) }}
 			for _, v := range values {
-				table.marks = append(table.marks, &mark{at: v, interval: &[2]float64{v, v}})
+				table.marks = append(table.marks, &mark{at: v, interval: &answer.Bounds{v, v}})
 			}
 			a := table.axis(9)
 			for _, m := range table.marks {

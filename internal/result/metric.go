@@ -4,7 +4,10 @@
 // directions is the one in docs/results.md.
 package result
 
-import "strconv"
+import (
+	"math"
+	"strconv"
+)
 
 // The canonical metric names.
 const (
@@ -112,6 +115,18 @@ func Better(name string) Direction {
 		return HigherIsBetter
 	}
 	return LowerIsBetter
+}
+
+// Worst is the value that ranks a trial without the metric behind all others: +Inf where lower is better, -Inf where higher is. False
+// for a metric that has no better side.
+func Worst(name string) (float64, bool) {
+	switch Better(name) {
+	case LowerIsBetter:
+		return math.Inf(1), true
+	case HigherIsBetter:
+		return math.Inf(-1), true
+	}
+	return 0, false
 }
 
 // PercentileStat writes a percentile as a stat: 99.9 becomes "p99.9".

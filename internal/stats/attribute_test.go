@@ -237,8 +237,13 @@ func TestNothingIsNaN(t *testing.T) {
 			values = append(values, pair.Arm[block].Value)
 		}
 		c := Compare(pair.Arm, pair.Baseline)
-		finite(t, "comparison", c.Difference.Value, c.Interval.Low, c.Interval.High, c.Relative.Value, c.RelativeInterval.Low,
-			c.RelativeInterval.High, c.RawPValue.Value, c.PValue.Value, c.Detectable.Value)
+		finite(t, "comparison", c.Difference.Value, c.Relative.Value, c.RawPValue.Value, c.PValue.Value, c.Detectable.Value)
+		// A bound is infinite where it is a lost value, and never on the wrong side.
+		for _, i := range []Interval{c.Interval, c.RelativeInterval} {
+			if math.IsNaN(i.Low) || math.IsNaN(i.High) || math.IsInf(i.Low, 1) || math.IsInf(i.High, -1) {
+				t.Fatalf("interval %v", i)
+			}
+		}
 		s := Summarize(values)
 		finite(t, "summary", s.Median.Value, s.Interval.Low, s.Interval.High, s.Mean.Value, s.Stddev.Value, s.Min.Value, s.Max.Value, s.Quantile(0.3).Value)
 		a := Attribute(d, d.Arms[0], trials)

@@ -12,8 +12,13 @@ type Value struct {
 	Value float64
 }
 
-// Pair is an arm and the baseline that it is compared with. A block counts where it has a finite value on both sides;
-// of several values of one side in one block the first counts.
+// Pair is an arm and the baseline that it is compared with. A block counts where it has a value on both sides; of several values
+// of one side in one block the first counts. NaN is no value.
+//
+// An infinite value is a lost one: the trial ran, and what happened in it left it without the statistic. +Inf ranks it above all
+// other trials, -Inf below all; the caller knows which of the two is worse. Two lost values of one side differ by 0. Medians, their
+// intervals and the sign test need no more than these ranks. (The worst rank for what could not be observed: Lachin, Controlled
+// Clinical Trials 20, 1999.)
 type Pair struct {
 	Arm, Baseline []Value
 }
@@ -23,9 +28,16 @@ type Verdict string
 
 // The verdicts. They are about the arm: Higher means that the arm's values are higher than the baseline's.
 const (
-	Higher        Verdict = "higher"
-	Lower         Verdict = "lower"
-	NoDifference  Verdict = "no-difference"
+	Higher       Verdict = "higher"
+	Lower        Verdict = "lower"
+	NoDifference Verdict = "no-difference"
+	// FewBlocks, FewTrials and FewRuns: with so few no result could be significant in the table. SingleTrial: there is one trial a
+	// side, and no interval can be given.
+	FewBlocks   Verdict = "too-few-blocks"
+	FewTrials   Verdict = "too-few-trials"
+	FewRuns     Verdict = "too-few-runs"
+	SingleTrial Verdict = "single-trial"
+	// NotComparable: the two were not compared at all.
 	NotComparable Verdict = "not-comparable"
 )
 
@@ -60,7 +72,7 @@ type Comparison struct {
 	// is not known, or more than MaxBlocks. With too few blocks it is the number up to the fewest that can resolve any.
 	BlocksNeeded int
 	Verdict      Verdict
-	// Reason says why a verdict is NotComparable: ReasonNoPairs or ReasonTooFewBlocks; empty otherwise.
+	// Reason says why there is no verdict on the difference: ReasonNoPairs, ReasonLost or ReasonTooFewBlocks; empty otherwise.
 	Reason string
 	// Noise is how the paired differences scatter: ask it for the blocks that another difference would take.
 	Noise Noise
@@ -68,9 +80,12 @@ type Comparison struct {
 	Serial Serial
 }
 
-// The reasons for NotComparable.
+// The reasons for the verdicts that say nothing about a difference.
 const (
-	ReasonNoPairs      = "no-pairs"
+	// ReasonNoPairs and ReasonLost make NotComparable. ReasonLost: so many values are lost that the difference has no median.
+	ReasonNoPairs = "no-pairs"
+	ReasonLost    = "lost"
+	// ReasonTooFewBlocks makes FewBlocks, or SingleTrial where there is one pair.
 	ReasonTooFewBlocks = "too-few-blocks"
 )
 
@@ -120,7 +135,9 @@ func compare(pair Pair) Comparison {
 	if c.Blocks == 0 {
 		return c
 	}
-	c.Difference = known(median(differences))
+	if c.Difference = known(median(differences)); !c.Difference.Known {
+		return c // half of the values or more are lost
+	}
 	c.Interval = countedInterval(differences, c.Serial.Counted, Confidence)
 	if len(ratios) == len(differences) {
 		c.Relative = known(median(ratios))
@@ -150,8 +167,14 @@ func (c *Comparison) decide(tests int) {
 		c.Verdict, c.Reason = NotComparable, ReasonNoPairs
 		c.BlocksNeeded = fewest
 		return
+	case !c.Difference.Known:
+		c.Verdict, c.Reason = NotComparable, ReasonLost
+		return
 	case c.Serial.Counted < fewest && !(c.PValue.Known && c.PValue.Value <= Alpha):
-		c.Verdict, c.Reason = NotComparable, ReasonTooFewBlocks
+		c.Verdict, c.Reason = FewBlocks, ReasonTooFewBlocks
+		if c.Blocks == 1 {
+			c.Verdict = SingleTrial
+		}
 		c.BlocksNeeded = c.Noise.measured(fewest - c.Serial.Counted)
 		return
 	}
@@ -183,19 +206,27 @@ func (c *Comparison) decide(tests int) {
 func (p Pair) differences() (differences, ratios []float64) {
 	baseline := make(map[int]float64, len(p.Baseline))
 	for _, v := range slices.Backward(p.Baseline) {
-		if known(v.Value).Known {
+		if !math.IsNaN(v.Value) {
 			baseline[v.Block] = v.Value
 		}
 	}
+	// A number that is too large for a float64 is no lost value.
+	overflown := func(result, a, b float64) bool {
+		return math.IsInf(result, 0) && !math.IsInf(a, 0) && !math.IsInf(b, 0)
+	}
 	for _, v := range inBlockOrder(p.Arm) {
 		b, ok := baseline[v.Block]
-		d := v.Value - b
-		if !ok || !known(d).Known {
+		d := difference(v.Value, b)
+		if !ok || math.IsNaN(d) || overflown(d, v.Value, b) {
 			continue
 		}
 		delete(baseline, v.Block)
 		differences = append(differences, d)
-		if r := d / b; b > 0 && known(r).Known {
+		r := d / b
+		if math.IsInf(d, 0) || d == 0 && math.IsInf(b, 0) {
+			r = d
+		}
+		if (b > 0 || math.IsInf(b, 0)) && !overflown(r, v.Value, b) {
 			ratios = append(ratios, r)
 		}
 	}

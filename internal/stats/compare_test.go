@@ -1,6 +1,7 @@
 package stats
 
 import (
+	stdcmp "cmp"
 	"math"
 	"testing"
 
@@ -108,20 +109,21 @@ func TestTableOfTwenty(t *testing.T) {
 
 func TestTooFew(t *testing.T) {
 	for _, test := range []struct {
-		name   string
-		pair   Pair
-		reason string
-		needed int
+		name    string
+		pair    Pair
+		verdict Verdict
+		reason  string
+		needed  int
 	}{
-		{"none", Pair{}, ReasonNoPairs, 6},
-		{"no block in common", Pair{[]Value{{1, 1}}, []Value{{2, 1}}}, ReasonNoPairs, 6},
-		{"only failures", Pair{[]Value{{1, math.NaN()}}, []Value{{1, 1}}}, ReasonNoPairs, 6},
-		{"one", pairOf(1), ReasonTooFewBlocks, 5},
-		{"five", pairOf(1, 2, 3, 4, 5), ReasonTooFewBlocks, 1},
+		{"none", Pair{}, NotComparable, ReasonNoPairs, 6},
+		{"no block in common", Pair{[]Value{{1, 1}}, []Value{{2, 1}}}, NotComparable, ReasonNoPairs, 6},
+		{"only failures", Pair{[]Value{{1, math.NaN()}}, []Value{{1, 1}}}, NotComparable, ReasonNoPairs, 6},
+		{"one", pairOf(1), SingleTrial, ReasonTooFewBlocks, 5},
+		{"five", pairOf(1, 2, 3, 4, 5), FewBlocks, ReasonTooFewBlocks, 1},
 	} {
 		c := Compare(test.pair.Arm, test.pair.Baseline)
-		if c.Verdict != NotComparable || c.Reason != test.reason || c.BlocksNeeded != test.needed {
-			t.Errorf("%s: %s (%s), %d needed; want %s, %d", test.name, c.Verdict, c.Reason, c.BlocksNeeded, test.reason, test.needed)
+		if c.Verdict != test.verdict || c.Reason != test.reason || c.BlocksNeeded != test.needed {
+			t.Errorf("%s: %s (%s), %d needed; want %s (%s), %d", test.name, c.Verdict, c.Reason, c.BlocksNeeded, test.verdict, test.reason, test.needed)
 		}
 		if c.Interval.Known || c.RawPValue.Known || c.Detectable.Known || c.Difference.Known != (c.Blocks > 0) {
 			t.Errorf("%s: claims to know %+v", test.name, c)
@@ -132,7 +134,7 @@ func TestTooFew(t *testing.T) {
 	for range 40 {
 		table = append(table, pairOf(1, -1, 2, -2, 3, -3, 4, -4, 5, -5))
 	}
-	if c := CompareAll(table)[0]; c.Verdict != NotComparable || c.Reason != ReasonTooFewBlocks || c.BlocksNeeded != 1 {
+	if c := CompareAll(table)[0]; c.Verdict != FewBlocks || c.Reason != ReasonTooFewBlocks || c.BlocksNeeded != 1 {
 		t.Errorf("table of 40 with 10 blocks: %+v", c)
 	}
 }
@@ -158,7 +160,7 @@ func TestDifferencesOfZero(t *testing.T) {
 func TestFailedTrialsLeaveThePair(t *testing.T) {
 	p := pairOf(1, 2, 3, 4, 5, 6, 7, 8)
 	p.Arm = append(p.Arm[:2], p.Arm[3:]...)
-	p.Baseline[5].Value = math.Inf(1)
+	p.Baseline[5].Value = math.NaN()
 	p.Arm = append(p.Arm, Value{0, 99})
 	c := Compare(p.Arm, p.Baseline)
 	if c.Blocks != 6 || c.Difference.Value != 4.5 {
@@ -224,8 +226,8 @@ func TestScaleAndSign(t *testing.T) {
 			t.Fatalf("scaled by 1/8:\n%+v\n%+v", c, scaled)
 		}
 		swapped := Compare(p.Baseline, p.Arm)
-		opposite := map[Verdict]Verdict{Higher: Lower, Lower: Higher, NoDifference: NoDifference, NotComparable: NotComparable}
-		if swapped.Verdict != opposite[c.Verdict] || swapped.PValue != c.PValue || !near(swapped.Difference.Value, -c.Difference.Value) ||
+		opposite := map[Verdict]Verdict{Higher: Lower, Lower: Higher}
+		if swapped.Verdict != stdcmp.Or(opposite[c.Verdict], c.Verdict) || swapped.PValue != c.PValue || !near(swapped.Difference.Value, -c.Difference.Value) ||
 			!near(swapped.Interval.Low, -c.Interval.High) || !near(swapped.Detectable.Value, c.Detectable.Value) {
 			t.Fatalf("swapped:\n%+v\n%+v", c, swapped)
 		}
@@ -268,8 +270,8 @@ func TestVerdictAndIntervalAgree(t *testing.T) {
 				if significant || excludes || c.BlocksNeeded == 0 {
 					t.Fatalf("%+v", c)
 				}
-			case NotComparable:
-				if significant || c.Reason == "" {
+			case NotComparable, FewBlocks, SingleTrial:
+				if significant || c.Reason == "" || (c.Verdict == NotComparable) != (c.Blocks == 0) || (c.Verdict == SingleTrial) != (c.Blocks == 1) {
 					t.Fatalf("%+v", c)
 				}
 			default:

@@ -14,6 +14,8 @@ type Estimate struct {
 	Interval Interval
 	// Trials is how many there are: of the side that has fewer, or of blocks with both.
 	Trials int
+	// Lost says that so many values are lost (see Pair) that there is no median: Value and Interval are then unknown.
+	Lost bool
 	// missing is how many more it takes until there is an interval.
 	missing int
 	needed  func(distance float64) int
@@ -39,9 +41,9 @@ func (e Estimate) Needed(bound float64) int {
 // Level is the level of one of so many checks.
 func Level(checks int) float64 { return Alpha / float64(max(checks, 1)) }
 
-// EstimateLevel is the median of a side's own trials.
+// EstimateLevel is the median of a side's own trials; infinite values are lost ones, as in a Pair.
 func EstimateLevel(values []float64, checks int) Estimate {
-	sorted := Summarize(values).sorted
+	sorted := ranks(values)
 	return estimateMedian(sorted, len(sorted), checks)
 }
 
@@ -61,8 +63,12 @@ func EstimatePaired(p Pair, checks int) (change, relative Estimate) {
 // CompareSamples has it.
 func EstimateSamples(s Samples, checks int) (change, relative Estimate) {
 	t, level := newTwoSample(s), Level(checks)
-	if t.pairs() == 0 {
+	switch {
+	case t.pairs() == 0:
 		return Estimate{}, Estimate{}
+	case !known(t.centre).Known:
+		lost := Estimate{Trials: min(t.m, t.n), Lost: true}
+		return lost, lost
 	}
 	of := func(s shift, centre float64) Estimate {
 		return Estimate{
@@ -79,8 +85,11 @@ func EstimateSamples(s Samples, checks int) (change, relative Estimate) {
 
 // estimateMedian is the median of sorted values, which count as so many independent ones, with its exact interval.
 func estimateMedian(sorted []float64, counted, checks int) Estimate {
-	if len(sorted) == 0 {
+	switch {
+	case len(sorted) == 0:
 		return Estimate{}
+	case !known(median(sorted)).Known:
+		return Estimate{Trials: len(sorted), Lost: true}
 	}
 	noise := newNoise(slices.Clone(sorted)).counting(counted)
 	noise.tests = max(checks, 1)

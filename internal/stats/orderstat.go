@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"slices"
 	"sort"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -21,7 +22,8 @@ func known(v float64) Quantity {
 	return Quantity{Value: v, Known: true}
 }
 
-// Interval is a confidence interval, both ends included. Where it is not Known there is none, and Low and High are 0.
+// Interval is a confidence interval, both ends included. Where it is not Known there is none, and Low and High are 0. Low may be
+// -Inf and High +Inf: the order statistic at that end is a lost value (see Pair), so that the interval has no bound there.
 type Interval struct {
 	Low, High float64
 	Known     bool
@@ -72,5 +74,39 @@ func medianInterval(sorted []float64, confidence float64) Interval {
 	if k < 0 {
 		return Interval{}
 	}
-	return knownInterval(sorted[k], sorted[len(sorted)-1-k])
+	return Interval{Low: sorted[k], High: sorted[len(sorted)-1-k], Known: true}
+}
+
+// difference is a less b. Two infinities of one sign are two lost values, which rank alike: their difference is 0.
+func difference(a, b float64) float64 {
+	if a == b {
+		return 0
+	}
+	return a - b
+}
+
+// ratio is the difference of a from b relative to b, in the same order as difference where a or b is a lost value. NaN where b is
+// 0 or less.
+func ratio(a, b float64) float64 {
+	switch {
+	case math.IsInf(a, 0) || math.IsInf(b, 0):
+		return difference(a, b)
+	case b <= 0:
+		return math.NaN()
+	}
+	return a/b - 1
+}
+
+// ranks sorts values. Lost ones (infinities) stay, NaN is left out.
+func ranks(values []float64) []float64 {
+	sorted := slices.DeleteFunc(slices.Clone(values), math.IsNaN)
+	slices.Sort(sorted)
+	return sorted
+}
+
+// finite is the part of sorted values without the lost ones at its ends.
+func finite(sorted []float64) []float64 {
+	from := sort.Search(len(sorted), func(i int) bool { return !math.IsInf(sorted[i], -1) })
+	to := sort.Search(len(sorted), func(i int) bool { return math.IsInf(sorted[i], 1) })
+	return sorted[from:max(from, to)]
 }

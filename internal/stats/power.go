@@ -37,13 +37,23 @@ func newNoise(sorted []float64) Noise {
 		return noise
 	}
 	centre, sum := median(sorted), 0.0
+	if !known(centre).Known {
+		return noise
+	}
 	deviations := make([]float64, len(sorted))
 	for i, v := range sorted {
 		deviations[i] = v - centre
-		sum += math.Abs(deviations[i])
+	}
+	// A lost value is noise that takes any difference for its own sign: it stays among the deviations, and out of their scale.
+	rest := finite(deviations)
+	if len(rest) < 2 {
+		return noise
+	}
+	for _, d := range rest {
+		sum += math.Abs(d)
 	}
 	// A normal distribution's standard deviation is sqrt(pi/2) times its mean absolute deviation.
-	scale := math.Sqrt(math.Pi/2) * sum / float64(len(sorted)-1)
+	scale := math.Sqrt(math.Pi/2) * sum / float64(len(rest)-1)
 	bandwidth := bandwidthFactor * scale * math.Pow(float64(len(sorted)), -0.2)
 	if known(bandwidth).Known && bandwidth > 0 {
 		noise.deviations, noise.bandwidth = deviations, bandwidth
@@ -80,7 +90,9 @@ func (n Noise) Detectable() Quantity {
 	q := distuv.Beta{Alpha: float64(k + 1), Beta: float64(n.blocks - k)}.Quantile(1 - Power)
 	low, high := 0.0, n.bandwidth
 	for n.wrongSign(high) > q {
-		high *= 2
+		if high *= 2; math.IsInf(high, 1) {
+			return Quantity{} // more values are lost than the test can bear
+		}
 	}
 	for range 40 {
 		if middle := low + (high-low)/2; n.wrongSign(middle) > q {

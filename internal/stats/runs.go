@@ -6,8 +6,8 @@ import (
 
 // Runs is a figure of two sides, each of one or more runs. A run's figure is the median over its trials.
 type Runs struct {
-	// Arm and Baseline hold the values of the trials, run by run. Values that are no finite numbers are left out, and so are runs
-	// without any.
+	// Arm and Baseline hold the values of the trials, run by run. NaN is left out, and so are runs without any
+	// value; infinite values are lost ones, as in a Pair.
 	Arm, Baseline [][]float64
 	// Between is how much runs of either side scatter, as other runs show it. It is used where both sides are one run.
 	Between Scatter
@@ -73,7 +73,7 @@ type RunComparison struct {
 	History int
 }
 
-// ReasonTooFewRuns is the reason for NotComparable where the unit is the run.
+// ReasonTooFewRuns makes FewRuns, where the unit is the run.
 const ReasonTooFewRuns = "too-few-runs"
 
 // CompareRuns compares the entries of a table, and corrects their p-values for each other as CompareAll does.
@@ -149,6 +149,9 @@ func EstimateRunLevel(runs [][]float64, checks int) (Estimate, Scope) {
 		return EstimateLevel(medians, checks), OfRuns
 	}
 	s := Summarize(medians)
+	if s.Count < len(medians) {
+		return Estimate{Trials: len(medians), Lost: true}, OfRuns // a mean cannot hold a lost run
+	}
 	t := runT{absolute: changeOf{value: s.Mean.Value}, ofOne: true, least: len(medians), m: len(medians)}
 	if s.Count > 1 && s.Stddev.Value > 0 {
 		t.freedom = float64(s.Count - 1)
@@ -239,7 +242,7 @@ func (m *runMethod) decide(c *RunComparison, tests int) {
 	if m.ranks && (m.byRuns || m.between.Runs == 0) {
 		c.decide(tests)
 		if m.byRuns && c.Reason == ReasonTooFewTrials {
-			c.Reason = ReasonTooFewRuns
+			c.Verdict, c.Reason = FewRuns, ReasonTooFewRuns
 		}
 		return
 	}
@@ -248,8 +251,12 @@ func (m *runMethod) decide(c *RunComparison, tests int) {
 	case m.medians.n() == 0 || m.medians.m() == 0:
 		c.Verdict, c.Reason, c.TrialsNeeded = NotComparable, ReasonNoTrials, -1
 		return
+	case m.t.lost:
+		c.SampleComparison = SampleComparison{ArmTrials: c.ArmTrials, BaselineTrials: c.BaselineTrials, TrialsNeeded: -1}
+		c.Verdict, c.Reason = NotComparable, ReasonLost
+		return
 	case !c.PValue.Known:
-		c.Verdict, c.Reason = NotComparable, ReasonTooFewRuns
+		c.Verdict, c.Reason = FewRuns, ReasonTooFewRuns
 		c.TrialsNeeded = m.t.missing()
 		return
 	}
@@ -276,14 +283,24 @@ func (m *runMethod) decide(c *RunComparison, tests int) {
 	}
 }
 
-// runMedians gives the median of each run that has values, and all values together.
+// runMedians gives the median of each run that has values, and all values together. The median of a run of which half of the values or
+// more are lost is a lost one.
 func runMedians(runs [][]float64) (medians, trials []float64) {
 	for _, run := range runs {
-		s := Summarize(run)
-		trials = append(trials, s.sorted...)
-		if s.Median.Known {
-			medians = append(medians, s.Median.Value)
+		sorted := ranks(run)
+		trials = append(trials, sorted...)
+		if len(sorted) == 0 {
+			continue
+		}
+		if m := median(sorted); !math.IsNaN(m) {
+			medians = append(medians, m)
 		}
 	}
 	return medians, trials
+}
+
+// RunMedians gives the median of each run that has values: what is compared where the run is the unit.
+func RunMedians(runs [][]float64) []float64 {
+	medians, _ := runMedians(runs)
+	return medians
 }

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"slices"
 	"sort"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -30,12 +31,20 @@ type runT struct {
 	absolute, logarithmic changeOf
 	// history says that the scatter is that of other runs; ofOne that there is one side only.
 	history, ofOne bool
+	// lost says that the figure of a run is a lost value, which no mean can hold: nothing is known then.
+	lost bool
 }
 
 func newRunT(s Samples, between Scatter) runT {
 	t := runT{m: len(s.Baseline), n: len(s.Arm), history: between.Runs > 0}
 	t.least = min(t.m, t.n)
 	if t.least == 0 {
+		return t
+	}
+	for _, v := range slices.Concat(s.Arm, s.Baseline) {
+		t.lost = t.lost || math.IsInf(v, 0)
+	}
+	if t.lost {
 		return t
 	}
 	t.absolute = changeOf{value: meanOf(s.Arm) - meanOf(s.Baseline), known: true}
@@ -159,7 +168,7 @@ func union(a, b Interval) Interval {
 // estimate is a change as a check has it.
 func (t runT) estimate(c changeOf, level float64) Estimate {
 	if !c.known {
-		return Estimate{Trials: t.least}
+		return Estimate{Trials: t.least, Lost: t.lost}
 	}
 	value := c.at(0)
 	return Estimate{
@@ -175,6 +184,9 @@ func (t runT) estimate(c changeOf, level float64) Estimate {
 
 // widen adds the scatter between runs to an estimate from the trials of two runs.
 func (t runT) widen(e Estimate, c changeOf, level float64) Estimate {
+	if t.lost {
+		return Estimate{Trials: e.Trials, Lost: true}
+	}
 	if !e.Value.Known || !c.known {
 		return e
 	}

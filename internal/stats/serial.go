@@ -89,7 +89,7 @@ func countedInterval(sorted []float64, counted int, confidence float64) Interval
 		return Interval{}
 	}
 	k = (k+1)*len(sorted)/counted - 1
-	return knownInterval(sorted[k], sorted[len(sorted)-1-k])
+	return Interval{Low: sorted[k], High: sorted[len(sorted)-1-k], Known: true}
 }
 
 // countedSignP is signP where n differences count as fewer. It rejects exactly where countedInterval excludes 0.

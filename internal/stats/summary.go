@@ -20,6 +20,13 @@ type Summary struct {
 	sorted   []float64
 }
 
+// Rank gives the median of trials and its interval, as Summarize does, with lost trials among them: infinite values, as in a Pair.
+// There is neither where the median is a lost value. Trials counts all but NaN.
+func Rank(values []float64) (median Quantity, interval Interval, trials int) {
+	e := EstimateLevel(values, 1)
+	return e.Value, e.Interval, e.Trials
+}
+
 // Summarize describes values. Those that are no finite numbers are left out.
 func Summarize(values []float64) Summary {
 	sorted := make([]float64, 0, len(values))

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Samples are the trials of an arm and of a baseline that share no blocks: of two runs, or recorded elsewhere. Values that are no
-// finite numbers are left out.
+// Samples are the trials of an arm and of a baseline that share no blocks: of two runs, or recorded elsewhere. NaN is left out, and
+// infinite values are lost ones, as in a Pair.
 type Samples struct {
 	Arm, Baseline []float64
 }
@@ -38,12 +38,12 @@ type SampleComparison struct {
 	// that is not known or more than MaxBlocks. With too few trials it is the number up to the fewest that can resolve any.
 	TrialsNeeded int
 	Verdict      Verdict
-	// Reason says why a verdict is NotComparable: ReasonNoTrials or ReasonTooFewTrials; empty otherwise.
+	// Reason says why there is no verdict on the difference: ReasonNoTrials, ReasonLost or ReasonTooFewTrials; empty otherwise.
 	Reason string
 	sample twoSample
 }
 
-// ReasonTooFewTrials is the reason for NotComparable where there are no blocks to be too few.
+// ReasonTooFewTrials makes FewTrials, or SingleTrial where there is one a side.
 const ReasonTooFewTrials = "too-few-trials"
 
 // CompareSamples compares every pair of samples of a table, in the same order, and corrects their p-values for each other. The
@@ -83,7 +83,10 @@ func compareSamples(s Samples) SampleComparison {
 	if t.pairs() == 0 {
 		return c
 	}
-	c.Difference, c.Interval = known(t.centre), t.interval(t.differences, Alpha)
+	if c.Difference = known(t.centre); !c.Difference.Known {
+		return c // half of the differences or more are lost
+	}
+	c.Interval = t.interval(t.differences, Alpha)
 	if t.ratios.pairs() > 0 {
 		c.Relative, c.RelativeInterval = known(t.ratios.median()), t.interval(t.ratios, Alpha)
 	}
@@ -104,8 +107,14 @@ func (c *SampleComparison) decide(tests int) {
 		c.Verdict, c.Reason = NotComparable, ReasonNoTrials
 		c.TrialsNeeded = MinTrials(tests, Alpha)
 		return
+	case !c.Difference.Known:
+		c.Verdict, c.Reason = NotComparable, ReasonLost
+		return
 	case c.sample.cut(level) < 0 && !significant:
-		c.Verdict, c.Reason = NotComparable, ReasonTooFewTrials
+		c.Verdict, c.Reason = FewTrials, ReasonTooFewTrials
+		if max(c.ArmTrials, c.BaselineTrials) == 1 {
+			c.Verdict = SingleTrial
+		}
 		c.TrialsNeeded = c.sample.missing(level)
 		return
 	}
@@ -145,17 +154,19 @@ type twoSample struct {
 }
 
 func newTwoSample(s Samples) twoSample {
-	arm, baseline := Summarize(s.Arm).sorted, Summarize(s.Baseline).sorted
+	arm, baseline := ranks(s.Arm), ranks(s.Baseline)
 	t := twoSample{m: len(baseline), n: len(arm), cuts: map[float64]int{}}
 	if t.m == 0 || t.n == 0 {
 		return t
 	}
 	t.null = newRankCount(t.m, t.n)
-	t.differences = shift{arm, baseline, func(a, b float64) float64 { return a - b }}
-	if baseline[0] > 0 && arm[0] >= 0 {
-		t.ratios = shift{arm, baseline, func(a, b float64) float64 { return a/b - 1 }}
+	t.differences = shift{arm, baseline, difference}
+	if t.centre = t.differences.median(); !known(t.centre).Known {
+		return t // half of the differences or more are lost: nothing more can be said
 	}
-	t.centre = t.differences.median()
+	if a, b := finite(arm), finite(baseline); len(a) > 0 && len(b) > 0 && b[0] > 0 && a[0] >= 0 {
+		t.ratios = shift{arm, baseline, ratio}
+	}
 	if deviation, freedom, ok := t.differences.deviation(t.centre); ok {
 		t.deviation, t.freedom = deviation, freedom
 	}
@@ -210,7 +221,7 @@ func (t twoSample) interval(s shift, alpha float64) Interval {
 	if k < 0 {
 		return Interval{}
 	}
-	return knownInterval(s.at(k+1), s.at(s.pairs()-k))
+	return Interval{Low: s.at(k + 1), High: s.at(s.pairs() - k), Known: true}
 }
 
 // missing is how many trials more it takes on each side until any difference can be found at the level.
@@ -226,10 +237,13 @@ func (t twoSample) detectable(alpha float64) Quantity {
 		return Quantity{}
 	}
 	allowed := allowedShare((float64(k)+0.5)/float64(t.pairs()), t.deviation)
-	low, high := 0.0, t.differences.of(t.differences.above[t.n-1], t.differences.below[0])-
-		t.differences.of(t.differences.above[0], t.differences.below[t.m-1])
-	if !known(high).Known {
+	above, below := finite(t.differences.above), finite(t.differences.below)
+	if len(above) == 0 || len(below) == 0 {
 		return Quantity{}
+	}
+	low, high := 0.0, above[len(above)-1]-below[0]-(above[0]-below[len(below)-1])
+	if !known(high).Known || t.differences.wrong(t.centre, 2*high) > allowed {
+		return Quantity{} // more trials are lost than the test can bear
 	}
 	for range 60 {
 		if middle := low + (high-low)/2; t.differences.wrong(t.centre, middle) > allowed {

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	stdcmp "cmp"
 	"math"
 	"slices"
 	"testing"
@@ -110,20 +111,21 @@ func TestSamplesTooFew(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		samples Samples
+		verdict Verdict
 		reason  string
 		needed  int
 	}{
-		{"none", Samples{}, ReasonNoTrials, 6},
-		{"one side", Samples{Arm: []float64{1, 2}}, ReasonNoTrials, 6},
-		{"no numbers", Samples{Arm: []float64{math.NaN()}, Baseline: []float64{math.Inf(1)}}, ReasonNoTrials, 6},
-		{"one each", Samples{Arm: []float64{3}, Baseline: []float64{2}}, ReasonTooFewTrials, 5},
-		{"one against many", Samples{Arm: []float64{3}, Baseline: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}, ReasonTooFewTrials, 5},
-		{"two against many, far apart", Samples{Arm: []float64{30, 30.1}, Baseline: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}, ReasonTooFewTrials, 4},
-		{"three each", Samples{Arm: []float64{3, 4, 5}, Baseline: []float64{1, 2, 2.5}}, ReasonTooFewTrials, 3},
+		{"none", Samples{}, NotComparable, ReasonNoTrials, 6},
+		{"one side", Samples{Arm: []float64{1, 2}}, NotComparable, ReasonNoTrials, 6},
+		{"no numbers", Samples{Arm: []float64{math.NaN()}, Baseline: []float64{math.NaN()}}, NotComparable, ReasonNoTrials, 6},
+		{"one each", Samples{Arm: []float64{3}, Baseline: []float64{2}}, SingleTrial, ReasonTooFewTrials, 5},
+		{"one against many", Samples{Arm: []float64{3}, Baseline: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}, FewTrials, ReasonTooFewTrials, 5},
+		{"two against many, far apart", Samples{Arm: []float64{30, 30.1}, Baseline: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}, FewTrials, ReasonTooFewTrials, 4},
+		{"three each", Samples{Arm: []float64{3, 4, 5}, Baseline: []float64{1, 2, 2.5}}, FewTrials, ReasonTooFewTrials, 3},
 	} {
 		c := CompareSamples([]Samples{test.samples})[0]
-		if c.Verdict != NotComparable || c.Reason != test.reason || c.TrialsNeeded != test.needed {
-			t.Errorf("%s: %s (%s), %d needed; want %s, %d", test.name, c.Verdict, c.Reason, c.TrialsNeeded, test.reason, test.needed)
+		if c.Verdict != test.verdict || c.Reason != test.reason || c.TrialsNeeded != test.needed {
+			t.Errorf("%s: %s (%s), %d needed; want %s (%s), %d", test.name, c.Verdict, c.Reason, c.TrialsNeeded, test.verdict, test.reason, test.needed)
 		}
 		if c.Interval.Known || c.RawPValue.Known || c.Detectable.Known || c.Difference.Known != (test.reason == ReasonTooFewTrials) {
 			t.Errorf("%s: claims to know %+v", test.name, c)
@@ -177,8 +179,8 @@ func TestSampleVerdictAndIntervalAgree(t *testing.T) {
 				if significant || excludes || c.TrialsNeeded == 0 {
 					t.Fatalf("%+v", c)
 				}
-			case NotComparable:
-				if significant || c.Reason != ReasonTooFewTrials || c.TrialsNeeded < 1 {
+			case FewTrials, SingleTrial:
+				if significant || (c.Verdict == SingleTrial) != (max(c.ArmTrials, c.BaselineTrials) == 1) || c.Reason != ReasonTooFewTrials || c.TrialsNeeded < 1 {
 					t.Fatalf("%+v", c)
 				}
 			}
@@ -190,7 +192,7 @@ func TestSampleVerdictAndIntervalAgree(t *testing.T) {
 }
 
 func TestSamplesScaleSignAndOrder(t *testing.T) {
-	opposite := map[Verdict]Verdict{Higher: Lower, Lower: Higher, NoDifference: NoDifference, NotComparable: NotComparable}
+	opposite := map[Verdict]Verdict{Higher: Lower, Lower: Higher}
 	rapid.Check(t, func(t *rapid.T) {
 		s := Samples{drawSide(t, "arm"), drawSide(t, "baseline")}
 		c := CompareSamples([]Samples{s})[0]
@@ -199,7 +201,7 @@ func TestSamplesScaleSignAndOrder(t *testing.T) {
 			t.Fatal(diff)
 		}
 		swapped := CompareSamples([]Samples{{s.Baseline, s.Arm}})[0]
-		if swapped.Verdict != opposite[c.Verdict] || !near(swapped.Difference.Value, -c.Difference.Value) || !near(swapped.Interval.Low, -c.Interval.High) {
+		if swapped.Verdict != stdcmp.Or(opposite[c.Verdict], c.Verdict) || !near(swapped.Difference.Value, -c.Difference.Value) || !near(swapped.Interval.Low, -c.Interval.High) {
 			t.Fatalf("swapped:\n%+v\n%+v", c, swapped)
 		}
 		for i := range s.Arm {

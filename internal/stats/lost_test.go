@@ -1,0 +1,129 @@
+package stats
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+var lost = math.Inf(1)
+
+// stalledPair is 20 blocks in which an arm is 7 % faster than its baseline, but for the blocks that lost their value.
+func stalledPair(armLost, baselineLost int) Pair {
+	var p Pair
+	for block := range 20 {
+		b := 15e-6 + 1e-8*float64(block%7)
+		a := b - 1e-6 - 1e-8*float64(block%5)
+		if block < armLost {
+			a = lost
+		}
+		if block >= 20-baselineLost {
+			b = lost
+		}
+		p.Arm, p.Baseline = append(p.Arm, Value{block, a}), append(p.Baseline, Value{block, b})
+	}
+	return p
+}
+
+func samplesOf(p Pair) Samples {
+	var s Samples
+	for i := range p.Arm {
+		s.Arm, s.Baseline = append(s.Arm, p.Arm[i].Value), append(s.Baseline, p.Baseline[i].Value)
+	}
+	return s
+}
+
+// TestLostTrialsCount: trials without their tail rank as the worst, so that an arm that stalls is not the faster one.
+func TestLostTrialsCount(t *testing.T) {
+	for _, test := range []struct {
+		name                  string
+		armLost, baselineLost int
+		paired, apart         Verdict
+		low, high             bool // whether the interval has the bound
+	}{
+		{"none", 0, 0, Lower, Lower, true, true},
+		{"one of 20", 1, 0, Lower, Lower, true, true},
+		{"9 of 20", 9, 0, NoDifference, NoDifference, true, false},
+		{"half", 10, 0, NotComparable, NotComparable, false, false},
+		{"15 of 20", 15, 0, NotComparable, NotComparable, false, false},
+		{"9 of 20 of the baseline", 0, 9, Lower, Lower, false, true},
+	} {
+		p := stalledPair(test.armLost, test.baselineLost)
+		c := Compare(p.Arm, p.Baseline)
+		if c.Verdict != test.paired || c.Blocks != 20 {
+			t.Errorf("%s: %+v", test.name, c)
+		}
+		if c.Verdict != NotComparable && (!c.Interval.Known || math.IsInf(c.Interval.Low, 0) == test.low || math.IsInf(c.Interval.High, 0) == test.high) {
+			t.Errorf("%s: interval %v", test.name, c.Interval)
+		}
+		if c.Verdict == NotComparable && (c.Reason != ReasonLost || c.Interval.Known || c.PValue.Known || c.BlocksNeeded != -1) {
+			t.Errorf("%s: %+v", test.name, c)
+		}
+		s := CompareSamples([]Samples{samplesOf(p)})[0]
+		if s.Verdict != test.apart || s.ArmTrials != 20 || (s.Verdict == NotComparable) != (s.Reason == ReasonLost) {
+			t.Errorf("%s, without blocks: %+v", test.name, s)
+		}
+		change, relative := EstimatePaired(p, 1)
+		if change.Lost != (c.Verdict == NotComparable) || relative.Lost != change.Lost || change.Value != c.Difference || change.Interval != c.Interval {
+			t.Errorf("%s: estimates %+v, %+v, and the comparison %+v", test.name, change, relative, c)
+		}
+	}
+	if m, i, n := Rank([]float64{1, 2, 3, 4, lost, lost, lost, math.NaN()}); m.Value != 4 || n != 7 || i.Low != 1 || i.High != lost {
+		t.Errorf("median %v %v of %d", m, i, n)
+	}
+	if m, i, n := Rank([]float64{1, lost, 2, lost}); m.Known || i.Known || n != 4 {
+		t.Errorf("median %v %v of %d", m, i, n)
+	}
+}
+
+// TestLostRanksAsHuge: a lost value says the same of verdict, p-value and finite bounds as a value above all others.
+func TestLostRanksAsHuge(t *testing.T) {
+	const huge = 1e6
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.Custom(func(t *rapid.T) float64 {
+			if rapid.IntRange(0, 5).Draw(t, "lost") == 0 {
+				return lost
+			}
+			return rapid.Float64Range(1, 1000).Draw(t, "value")
+		})
+		var p, h Pair
+		for block := range rapid.IntRange(1, 25).Draw(t, "blocks") {
+			a, b := value.Draw(t, "arm"), value.Draw(t, "baseline")
+			p.Arm, p.Baseline = append(p.Arm, Value{block, a}), append(p.Baseline, Value{block, b})
+			h.Arm, h.Baseline = append(h.Arm, Value{block, min(a, huge)}), append(h.Baseline, Value{block, min(b, huge)})
+		}
+		same := func(what string, got, want Interval) {
+			bound := func(v, w float64) bool { return v == w || math.IsInf(v, 0) && math.Abs(w) > 500 }
+			if got.Known != want.Known || !bound(got.Low, want.Low) || !bound(got.High, want.High) {
+				t.Fatalf("%s: %v, want %v", what, got, want)
+			}
+		}
+		c, d := Compare(p.Arm, p.Baseline), Compare(h.Arm, h.Baseline)
+		differences, _ := p.differences()
+		slices.Sort(differences)
+		n := len(differences)
+		refused := math.IsInf(differences[(n-1)/2], 0) || math.IsInf(differences[n/2], 0)
+		if refused != (c.Reason == ReasonLost) {
+			t.Fatalf("%+v of %v", c, differences)
+		}
+		if !refused {
+			if c.Verdict != d.Verdict || c.RawPValue != d.RawPValue || c.Difference != d.Difference {
+				t.Fatalf("%+v, want %+v", c, d)
+			}
+			same("paired", c.Interval, d.Interval)
+			if c.Detectable.Known && (math.IsInf(c.Detectable.Value, 0) || c.Detectable.Value <= 0) {
+				t.Fatalf("detectable %v", c.Detectable)
+			}
+		}
+		u, v := compareSamples(samplesOf(p)), compareSamples(samplesOf(h))
+		if !u.Difference.Known {
+			return
+		}
+		if u.Difference != v.Difference {
+			t.Fatalf("%+v, want %+v", u, v)
+		}
+		same("without blocks", u.Interval, v.Interval)
+	})
+}
