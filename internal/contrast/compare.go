@@ -101,12 +101,12 @@ func (c *Contrast) quantities(p *Pair) []answer.Quantity {
 	base, other := answer.Quantities(p.base.good), answer.Quantities(p.new.good)
 	var common []answer.Quantity
 	for _, q := range other {
-		if slices.Contains(base, q) || p.lost(q, p.base, p.new) {
+		if slices.Contains(base, q) || c.lost(p, q, p.base, p.new) {
 			common = append(common, q)
 		}
 	}
 	for _, q := range base {
-		if !slices.Contains(other, q) && p.lost(q, p.new, p.base) {
+		if !slices.Contains(other, q) && c.lost(p, q, p.new, p.base) {
 			common = append(common, q)
 		}
 	}
@@ -269,7 +269,11 @@ func (p *Pair) Lacks(q answer.Quantity, newOnly bool) string {
 		case len(g.good) == 0:
 			return "there are no trials"
 		case len(answer.Present(g.good, []answer.Quantity{q})) == 0:
-			return fmt.Sprintf("%d of %d trials of %s have no %s: %s", g.without(q), len(g.good), sides[i], q.Name(), g.figures())
+			reason := fmt.Sprintf("most trials have no %s: %s", q.Name(), g.figures())
+			if l := p.ranking(q).LackOf(sides[i], g.good); l.Missing > 0 {
+				reason += fmt.Sprintf("; it is missing in %s", l)
+			}
+			return reason
 		}
 	}
 	if !newOnly && q.Unit == result.Seconds {
@@ -279,17 +283,6 @@ func (p *Pair) Lacks(q answer.Quantity, newOnly bool) string {
 		}
 	}
 	return ""
-}
-
-// without counts the good trials that lack a quantity.
-func (g *group) without(q answer.Quantity) int {
-	n := 0
-	for _, t := range g.good {
-		if _, ok := q.Of(t); !ok {
-			n++
-		}
-	}
-	return n
 }
 
 // figures lists what the trials of a group have, as rules write it.

@@ -173,7 +173,7 @@ func TestOneTrialASide(t *testing.T) {
 	if c.Difference == nil || math.Abs(*c.Difference-4e-6) > 1e-12 || math.Abs(*c.Relative-0.2) > 1e-12 || c.Interval != nil || c.PValue != nil {
 		t.Errorf("%+v", c)
 	}
-	if c.Verdict != answer.NotComparable || !strings.Contains(c.Reason, "no interval can be given") || !strings.Contains(a.Verdict, "no interval can be given") {
+	if c.Verdict != answer.SingleTrial || !strings.Contains(c.Reason, "no interval can be given") || !strings.Contains(a.Verdict, "no interval can be given") {
 		t.Errorf("%+v, verdict %q", c, a.Verdict)
 	}
 }

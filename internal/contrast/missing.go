@@ -26,12 +26,12 @@ func (p *Pair) MissingWarnings(q answer.Quantity) []answer.Warning {
 	return []answer.Warning{answer.MissingWarning(q, []answer.Lack{other, base}, p.NewArm, p.Workload)}
 }
 
-// lost says that a side's trials lack a quantity because of what happened in them: their tool gives it, and they are no shorter than
-// those that have it.
-func (p *Pair) lost(q answer.Quantity, side, from group) bool {
+// lost says that a side's trials lack a quantity because of what happened in them: their tool gives it in others of theirs, or in
+// all of the other side, and they were measured here and are no shorter than those.
+func (c *Contrast) lost(p *Pair, q answer.Quantity, side, other group) bool {
 	l := p.ranking(q).LackOf("", side.good)
 	const alike = 0.9
-	return l.Missing > 0 && (l.Missing < l.Trials || length(side.good) >= alike*length(from.good))
+	return l.Missing > 0 && (l.Missing < l.Trials || !c.recorded() && length(side.good) >= alike*length(other.good))
 }
 
 // length is how long the trials of a group are, in seconds: their median. 0 where they do not say.

@@ -36,9 +36,9 @@ func verdict(c *Contrast, a answer.Answer) string {
 			if one.Detectable != nil {
 				smallest = math.Max(smallest, *one.Detectable)
 			}
-		case one.Verdict == answer.NotComparable && one.Difference == nil:
-			refused = append(refused, arm)
 		case one.Verdict == answer.NotComparable:
+			refused = append(refused, arm)
+		case one.Verdict != answer.Higher && one.Verdict != answer.Lower:
 			told = append(told, fmt.Sprintf("%s %s (%s)", arm, answer.WithInterval(one), one.Reason))
 		default:
 			told = append(told, arm+" "+answer.WithInterval(one))
