@@ -128,7 +128,7 @@ func checkPublished(t *testing.T, args []string, want map[string]float64) {
 		if !ok || c.Difference == nil || math.Abs(*c.Difference-difference) > 1e-9*math.Max(1, math.Abs(difference)) {
 			t.Errorf("%s: %v, want %g", key, c.Difference, difference)
 		}
-		if c.Interval != nil || c.PValue != nil || c.Verdict != answer.NotComparable || c.Reason != "one trial a side: no interval can be given" {
+		if c.Interval != nil || c.PValue != nil || c.Verdict != answer.SingleTrial || c.Reason != "one trial a side: no interval can be given" {
 			t.Errorf("%s: one trial a side cannot say so much: %+v", key, c)
 		}
 	}

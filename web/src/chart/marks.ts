@@ -68,19 +68,24 @@ function band(s: Series, at: Places): string {
   return `M${edge("low").join("L")}L${edge("high").reverse().join("L")}z`;
 }
 
+// end is where an interval ends: at the edge where it has no bound.
+function end(scale: Scale, v: number): number {
+  return scale.place(Number.isFinite(v) ? v : scale.domain[v < 0 ? 0 : 1]);
+}
+
 function intervals(s: Series, at: Places): string {
   let d = "";
   for (const p of s.points) {
     if (p.low === undefined || p.high === undefined) continue;
     if (s.along === "x") {
       const y = at.y.place(p.y);
-      const low = at.x.place(p.low);
-      const high = at.x.place(p.high);
+      const low = end(at.x, p.low);
+      const high = end(at.x, p.high);
       d += `M${f(low)} ${f(y)}H${f(high)}M${f(low)} ${f(y - 4)}v8M${f(high)} ${f(y - 4)}v8`;
     } else {
       const x = at.x.place(p.x);
-      const low = at.y.place(p.low);
-      const high = at.y.place(p.high);
+      const low = end(at.y, p.low);
+      const high = end(at.y, p.high);
       d += `M${f(x)} ${f(low)}V${f(high)}M${f(x - 4)} ${f(low)}h8M${f(x - 4)} ${f(high)}h8`;
     }
   }

@@ -375,8 +375,8 @@ function values(series: Series[], axis: "x" | "y", inside: (p: Point) => boolean
     for (const p of s.points) {
       if (!inside(p)) continue;
       all.push(p[axis]);
-      if (own && p.low !== undefined) all.push(p.low);
-      if (own && p.high !== undefined) all.push(p.high);
+      if (own && p.low !== undefined && Number.isFinite(p.low)) all.push(p.low);
+      if (own && p.high !== undefined && Number.isFinite(p.high)) all.push(p.high);
       if (axis === "x" && p.from !== undefined) all.push(p.from);
     }
   }

@@ -7,6 +7,7 @@ export interface Quantity {
   scope?: string;
 }
 
+// A bound is infinite where so many trials lack the figure that there is none; the document has null for it (openIntervals).
 export type Interval = [number, number] | null;
 
 export interface Figure extends Quantity {
@@ -30,6 +31,8 @@ export interface Comparison extends Quantity {
   confidence: number;
   relative: number | null;
   relative_interval: Interval;
+  // The intervals were extended to 0, because all comparisons together do not allow it to be excluded.
+  widened?: boolean;
   p_value: number | null;
   verdict: string;
   better?: string;
@@ -279,6 +282,19 @@ export interface TrialRecord {
 
 // pageVersion is that of the documents that this page draws.
 export const pageVersion = 1;
+
+// openIntervals makes bounds that the document has as null infinite, wherever there are intervals.
+export function openIntervals(of: unknown): void {
+  if (typeof of !== "object" || of === null) return;
+  for (const [key, value] of Object.entries(of)) {
+    if ((key === "interval" || key === "relative_interval") && Array.isArray(value)) {
+      value[0] ??= -Infinity;
+      value[1] ??= Infinity;
+    } else {
+      openIntervals(value);
+    }
+  }
+}
 
 // nameOf names a quantity: "rtt p50", "goodput of the background".
 export function nameOf(q: Quantity): string {

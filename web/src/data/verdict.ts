@@ -14,6 +14,7 @@ export function kindOf(c: Comparison): Kind {
       return "none";
     case "too-few-blocks":
     case "too-few-trials":
+    case "too-few-runs":
     case "single-trial":
       return "too-few";
   }

@@ -61,11 +61,12 @@ const height = 16;
 
 // picture sets the interval beside the bound. The numbers beside it say the same.
 function picture(c: Check): SVGSVGElement {
-  const all = [c.bound, c.estimate!, ...(c.interval ?? [])];
+  const all = [c.bound, c.estimate!, ...(c.interval ?? [])].filter(Number.isFinite);
   const low = Math.min(...all);
   const high = Math.max(...all);
   const room = (high - low) * 0.12 || Math.abs(high) * 0.1 || 1;
-  const place = (v: number) => Math.round(10 * (((v - low + room) / (high - low + 2 * room)) * width)) / 10;
+  const edge = (v: number) => Math.min(high + room, Math.max(low - room, v)); // also where an interval has no bound
+  const place = (v: number) => Math.round(10 * (((edge(v) - low + room) / (high - low + 2 * room)) * width)) / 10;
   const at = place(c.bound);
   const middle = height / 2;
   return svg("svg", { class: `mini ${tone(c.verdict)}`, viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" },

@@ -7,7 +7,7 @@ import { button } from "../ui/dom.ts";
 import { table } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { ChartSection, type ChartContent } from "./section.ts";
-import { signedBounds, tick, verdictText } from "./values.ts";
+import { bounds, signedBounds, tick, verdictText } from "./values.ts";
 import type { View } from "./view.ts";
 
 // Differences: each arm against the baseline, as a forest plot.
@@ -78,9 +78,9 @@ export class Differences extends ChartSection {
           cells: [
             armCell(view, c.arm),
             c.difference === null ? "-" : signed(c.difference, unit),
-            c.difference === null ? "-" : signedBounds(c.interval, unit),
+            c.difference === null ? "-" : signedBounds(c.interval, unit) + (c.widened ? " (extended to 0)" : ""),
             c.relative === null ? "-" : percent(c.relative),
-            c.relative_interval ? `[${percent(c.relative_interval[0])}, ${percent(c.relative_interval[1])}]` : "-",
+            c.relative_interval ? bounds(c.relative_interval, ratio, (v) => percent(v)) : "-",
             probability(c.p_value),
             verdictText(c),
             c.detectable === null ? "-" : number(c.detectable, unit),

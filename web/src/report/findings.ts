@@ -8,6 +8,7 @@ import { mini, miniScale, type Mini } from "../ui/mini.ts";
 import { folded, table } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { legend } from "./glance.ts";
+import { signedBounds } from "./values.ts";
 import type { Section } from "./section.ts";
 import type { View } from "./view.ts";
 
@@ -57,7 +58,7 @@ export class FindingsSection implements Section {
           cells: [
             armCell(view, c.arm), ...(several ? [this.pick(view, c)] : []),
             c.difference === null ? "-" : el("strong", { class: mood(c) }, withUnit(signed(c.difference, unit), unit)),
-            c.interval ? `[${signed(c.interval[0], unit)}, ${signed(c.interval[1], unit)}]` : "none",
+            signedBounds(c.interval, unit),
             c.relative === null ? "-" : el("span", { class: mood(c) }, percent(c.relative)),
             c.difference === null ? "" : mini(small(c), shared ? scale : miniScale([small(c)])),
             finding(c),

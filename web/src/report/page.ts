@@ -1,4 +1,4 @@
-import { pageVersion, type Course, type Curve, type Data, type Trial } from "../data/model.ts";
+import { openIntervals, pageVersion, type Course, type Curve, type Data, type Trial } from "../data/model.ts";
 import { unpack } from "../data/unpack.ts";
 import { el, fill } from "../ui/dom.ts";
 import { none, parsed, written, type Choices } from "./address.ts";
@@ -87,6 +87,7 @@ export class Page {
   // show draws the data, with what was chosen before.
   async show(data: Data): Promise<void> {
     if (data.nearfar !== "v1" || data.page !== pageVersion) throw new Error(`this page draws version ${pageVersion} of its data, and this is version ${data.page}`);
+    openIntervals(data);
     const turn = ++this.shows;
     const first = this.view === undefined;
     const view = new View(data, this.view);

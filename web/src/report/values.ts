@@ -6,7 +6,7 @@ import { oneLine } from "../format/visible.ts";
 
 // bounds writes an interval: "[8.25, 8.40]", or "none".
 export function bounds(interval: Interval, unit: Unit, write: (v: number, u: Unit) => string = number): string {
-  return interval ? `[${write(interval[0], unit)}, ${write(interval[1], unit)}]` : "none";
+  return interval ? `[${interval.map((v) => (Number.isFinite(v) ? write(v, unit) : "unbounded")).join(", ")}]` : "none";
 }
 
 export const signedBounds = (interval: Interval, unit: Unit) => bounds(interval, unit, signed);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Comparison, Data } from "../data/model.ts";
+import { openIntervals, type Answer, type Comparison, type Data } from "../data/model.ts";
 import { next } from "./page.ts";
 import { bounded } from "./percentiles.ts";
-import { verdictText, wantsLog } from "./values.ts";
+import { bounds, signedBounds, verdictText, wantsLog } from "./values.ts";
 import { View } from "./view.ts";
 
 function data(workloads: string[], quantities: [number, string][]): Data {
@@ -84,8 +84,17 @@ describe("verdictText", () => {
     [c({ verdict: "no-difference", blocks_needed: 140 }), "none seen (140 more blocks would settle it)"],
     [c({ verdict: "no-difference", blocks_needed: 4, trials: [7, 8] }), "none seen (4 more trials on each side would settle it)"],
     [c({ verdict: "too-few-blocks", blocks_needed: 4 }), "too few blocks: it takes 4 more blocks"],
+    [c({ verdict: "single-trial", reason: "one trial a side" }), "one trial a side"],
     [c({ verdict: "not-comparable", reason: "tool: a\x1b against b" }), "not comparable: tool: a\u241b against b"],
   ])("%#", (comparison, text) => {
     expect(verdictText(comparison)).toBe(text);
   });
+});
+
+test("an interval without a bound says so", () => {
+  const answer = { arms: [{ interval: [7.4e-6, null] }, { interval: null }], comparisons: [{ interval: [null, 2e-6], relative_interval: [null, 0.2] }] } as unknown as Answer;
+  openIntervals(answer);
+  const unit = { factor: 1e-6, name: "us" };
+  expect(answer.arms.map((f) => bounds(f.interval, unit))).toEqual(["[7.40, unbounded]", "none"]);
+  expect(answer.comparisons.map((k) => signedBounds(k.interval, unit))).toEqual(["[unbounded, +2.00]"]);
 });

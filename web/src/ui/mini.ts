@@ -22,7 +22,8 @@ export function miniScale(all: Mini[]): [number, number] {
 
 // mini draws one. It repeats what the numbers beside it say, so nothing reads it out.
 export function mini(m: Mini, scale: [number, number]): SVGSVGElement {
-  const place = (v: number) => 5 + ((v - scale[0]) / (scale[1] - scale[0])) * (width - 10);
+  // An interval without a bound ends at the edge.
+  const place = (v: number) => 5 + ((Math.min(scale[1], Math.max(scale[0], v)) - scale[0]) / (scale[1] - scale[0])) * (width - 10);
   const f = (v: number) => place(v).toFixed(1);
   const middle = height / 2;
   const range = m.interval ? `M${f(m.interval[0])} ${middle}H${f(m.interval[1])}M${f(m.interval[0])} ${middle - 3}v6M${f(m.interval[1])} ${middle - 3}v6` : "";
