@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -126,4 +127,82 @@ func TestLostRanksAsHuge(t *testing.T) {
 		}
 		same("without blocks", u.Interval, v.Interval)
 	})
+}
+
+// stalledRun draws blocks of a baseline and of an arm whose trials have a tail that is lower by gain. Each trial of either stalls with
+// the given probability, and then has none.
+func stalledRun(r *rand.Rand, blocks int, gain, armStalls, baselineStalls float64) Pair {
+	var p Pair
+	draw := func(level, stalls float64) float64 {
+		v := level * math.Exp(0.03*r.NormFloat64())
+		if r.Float64() < stalls {
+			return lost
+		}
+		return v
+	}
+	for block := range blocks {
+		level := math.Exp(0.1 * r.NormFloat64())
+		p.Arm = append(p.Arm, Value{block, draw(level*(1-gain), armStalls)})
+		p.Baseline = append(p.Baseline, Value{block, draw(level, baselineStalls)})
+	}
+	return p
+}
+
+// dropped is the pair as if lost trials had not been.
+func dropped(p Pair) Pair {
+	drop := func(values []Value) (kept []Value) {
+		for _, v := range values {
+			if !math.IsInf(v.Value, 0) {
+				kept = append(kept, v)
+			}
+		}
+		return kept
+	}
+	return Pair{drop(p.Arm), drop(p.Baseline)}
+}
+
+// TestStalledArmsAreNotBetter: how often an arm is called lower whose trials stall now and then, with lost trials dropped and with
+// lost trials as the worst. docs/statistics.md has the figures.
+func TestStalledArmsAreNotBetter(t *testing.T) {
+	const runs = 500
+	r := rand.New(rand.NewPCG(17, 4))
+	share := func(blocks int, gain, armStalls, baselineStalls float64) (before, now [2]float64) {
+		count := func(into *[2]float64, c Comparison) {
+			switch c.Verdict {
+			case Lower:
+				into[0] += 1.0 / runs
+			case Higher:
+				into[1] += 1.0 / runs
+			}
+		}
+		for range runs {
+			p := stalledRun(r, blocks, gain, armStalls, baselineStalls)
+			d := dropped(p)
+			count(&before, Compare(d.Arm, d.Baseline))
+			count(&now, Compare(p.Arm, p.Baseline))
+		}
+		return before, now
+	}
+	for _, blocks := range []int{10, 20} {
+		for _, stalls := range []float64{0, 0.05, 0.25, 0.45, 0.65} {
+			before, now := share(blocks, 0.07, stalls, 0)
+			t.Logf("%d blocks, %2.0f %% of the arm's trials stall: called lower in %.3f before, %.3f now", blocks, 100*stalls, before[0], now[0])
+			if stalls >= 0.45 && now[0] > 0.05 {
+				t.Errorf("%d blocks, %2.0f %% stall: called lower in %.3f of runs", blocks, 100*stalls, now[0])
+			}
+			if blocks == 20 && stalls <= 0.05 && now[0] < before[0]-0.05 {
+				t.Errorf("%d blocks, %2.0f %% stall: found in %.3f, and in %.3f without those trials", blocks, 100*stalls, now[0], before[0])
+			}
+		}
+		for _, stalls := range []float64{0.05, 0.25, 0.4} {
+			_, now := share(blocks, 0, stalls, stalls)
+			alarms := now[1]
+			_, again := share(blocks, 0, stalls, stalls)
+			alarms = (alarms + again[1]) / 2
+			t.Logf("%d blocks, %2.0f %% of the trials of both stall, no difference: called higher in %.3f", blocks, 100*stalls, alarms)
+			if alarms > 0.04 {
+				t.Errorf("%d blocks, %2.0f %% of the trials of both stall: called higher in %.3f of runs", blocks, 100*stalls, alarms)
+			}
+		}
+	}
 }
