@@ -93,6 +93,9 @@ type Figure struct {
 	Unbounded string `json:"unbounded,omitempty"`
 	// Missing is how many of the trials lack the figure. They count as worse than all others.
 	Missing int `json:"missing,omitempty"`
+	// Pooled is the same percentile of all observations of the trials together, from their histograms: a description, without an
+	// interval. A stall that fills one trial moves it, and not the median over trials.
+	Pooled *float64 `json:"pooled,omitempty"`
 }
 
 // Quantity is which number of a trial is meant.

@@ -68,7 +68,7 @@ func (a *app) reportCommand() *cobra.Command {
 				return &usageError{fmt.Errorf("%d runs with -f json, -f html or -o: give one run at a time", len(args))}
 			}
 			for i, path := range args {
-				ans, err := readAnswer(path)
+				ans, err := readReport(path)
 				if err != nil {
 					return &usageError{err}
 				}

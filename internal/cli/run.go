@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"nearfar/internal/gate"
 	"nearfar/internal/host/lab"
 	"nearfar/internal/report"
+	"nearfar/internal/result"
 	"nearfar/internal/rundir"
 	"nearfar/internal/runner"
 )
@@ -259,7 +261,7 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, done map[i
 	if runErr != nil && !errors.Is(runErr, context.Canceled) {
 		return fmt.Errorf("%w\nWhat was measured is in %s; go on with: nearfar run --resume %s", runErr, dir.Path, dir.Path)
 	}
-	ans, err := readAnswer(dir.Path)
+	ans, err := readReport(dir.Path)
 	if err != nil {
 		return err
 	}
@@ -294,12 +296,36 @@ func readAnswer(path string) (answer.Answer, error) {
 	if err != nil {
 		return answer.Answer{}, err
 	}
+	return answerOf(dir, path, trials)
+}
+
+// readReport makes the answer of a run directory with the pooled quantiles, for which all histograms are read.
+func readReport(path string) (answer.Answer, error) {
+	dir, err := rundir.Open(path)
+	if err != nil {
+		return answer.Answer{}, err
+	}
+	trials, err := dir.Trials()
+	if err != nil {
+		return answer.Answer{}, err
+	}
+	ans, err := answerOf(dir, path, trials)
+	if err != nil {
+		return answer.Answer{}, err
+	}
+	// What a run directory names, and what it links to, stays inside.
+	contrast.Pool(&ans, trials, func(name string) (io.ReadCloser, error) { return os.OpenInRoot(path, name) })
+	return ans, nil
+}
+
+func answerOf(dir *rundir.Dir, path string, trials []result.Trial) (answer.Answer, error) {
 	m := dir.Manifest()
 	ans := answer.Make(answer.Input{
 		Experiment: m.Experiment, Trials: trials, Run: path, State: m.State, Seed: m.Seed, Skipped: m.Skipped,
 		Hosts: m.Hosts, Warnings: labWarnings(m.Hosts, trials),
 	})
 	// Judged from what the run holds, so that a report says it again.
+	var err error
 	ans.Objectives, err = gate.Judge(&contrast.Side{Source: path, Kind: contrast.Run, ID: path, Experiment: m.Experiment, State: m.State, Trials: trials})
 	return ans, err
 }

@@ -70,3 +70,18 @@ func TestIntervalsWithoutABound(t *testing.T) {
 		t.Errorf("%v", cells)
 	}
 }
+
+// TestPooledBesideTheMedian: the column is there only where a figure has it.
+func TestPooledBesideTheMedian(t *testing.T) {
+	a := overlay()
+	if text := written(t, a, Options{Format: "markdown"}); strings.Contains(text, "pooled") {
+		t.Errorf("nothing is pooled:\n%s", text)
+	}
+	a.Arms[0].Pooled = pointer(6.5e-6)
+	text := written(t, a, Options{Format: "markdown"})
+	for _, want := range []string{"| arm | median | 95 % interval | trials | pooled |", "| l2 | 5.90 | \\[5.81, 6.02\\] | 10 | 6.50 |", "| switched | 6.00 | \\[5.85, 6.11\\] | 10 | - |", `"Pooled" is the same percentile`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}

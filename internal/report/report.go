@@ -109,6 +109,10 @@ func settingSection(a answer.Answer) section {
 	return out
 }
 
+// pooledNote says what the column of pooled figures is.
+const pooledNote = "\"Pooled\" is the same percentile of all observations of an arm together: a description, which a\n" +
+	"stall in one trial can move. What is compared is the median over trials."
+
 func armSection(a answer.Answer) section {
 	out := section{title: "Arms: median over trials"}
 	for _, figures := range runsOf(a.Arms, func(f answer.Figure) string { return f.Workload + "\x00" + f.Name() }) {
@@ -119,9 +123,20 @@ func armSection(a answer.Answer) section {
 		first := figures[0]
 		s := result.ScaleOf(first.Unit, medians...)
 		t := table{head: []string{"arm", ">median", intervalColumn, ">trials"}, spare: []string{plotColumn}, scale: s.Number}
+		pooled := slices.ContainsFunc(figures, func(f answer.Figure) bool { return f.Pooled != nil })
+		if pooled {
+			t.head, out.note = append(t.head, ">pooled"), pooledNote
+			t.spare = []string{plotColumn, "pooled"}
+		}
 		for _, f := range figures {
 			t.marks = append(t.marks, &mark{at: f.Median, interval: f.Interval})
-			t.add(armLabel(f), s.Number(f.Median), bounds(f.Interval, s.Number), trialsText(f))
+			row := []string{armLabel(f), s.Number(f.Median), bounds(f.Interval, s.Number), trialsText(f)}
+			if pooled && f.Pooled == nil {
+				row = append(row, "-")
+			} else if pooled {
+				row = append(row, s.Number(*f.Pooled))
+			}
+			t.add(row...)
 			t.note(trialsColumn, ": ", printable(f.Caution))
 		}
 		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})
