@@ -30,7 +30,7 @@ type Attribution struct {
 	// Additivity tests whether the costs add up to what the arms differ by.
 	Additivity Additivity
 	// Trials and Blocks are what the costs rest on: blocks with at least two arms. Freedom is the degrees of freedom of
-	// the intervals of the costs: Blocks - 1.
+	// the intervals of the costs where no trial is missing: Blocks - 1.
 	Trials, Blocks, Freedom int
 	// Reason says why there are no costs: ReasonNoTrials, ReasonNoTerms or ReasonUnbalanced; empty where there are.
 	Reason string
@@ -57,6 +57,9 @@ type Cost struct {
 	// Part times that difference. Empty otherwise.
 	Arm  string
 	Part float64
+	// Freedom is the degrees of freedom of Interval: one less than the blocks in which arms differ in the term. Where trials are
+	// missing these can be fewer than all: an arm that alone has a layer says nothing of it where it is absent.
+	Freedom int
 }
 
 // Parts takes apart the difference of one arm from the baseline: Whole is the sum of Terms, Unseparated and Residual.
@@ -117,15 +120,16 @@ func Attribute(d Design, baseline string, trials []Trial) Attribution {
 		cost := Cost{Term: term}
 		if all.costs != nil {
 			cost.Cost = known(all.costs[i])
+			cost.Freedom = max(f.informing(i)-1, 0)
 			of := func(e estimate) float64 {
 				if e.costs == nil {
 					return math.NaN()
 				}
 				return e.costs[i]
 			}
-			cost.Interval = jackknife(all.costs[i], a.Freedom, without, of)
+			cost.Interval = jackknife(all.costs[i], cost.Freedom, without, of)
 			if cost.Interval.Known {
-				cost.PValue = known(tPValue(all.costs[i], standardError(without, of), a.Freedom))
+				cost.PValue = known(tPValue(all.costs[i], standardError(without, of), cost.Freedom))
 			}
 			if arm, part := f.onlyArm(i, base); arm >= 0 {
 				cost.Arm, cost.Part = f.design.Arms[arm], part
@@ -160,7 +164,14 @@ func (f *fit) parts(arm, base int, all estimate, without []estimate, a Attributi
 	p := Parts{Arm: f.design.Arms[arm], Pairs: f.pairs(arm, base)}
 	whole := func(e estimate) float64 { return e.whole[arm] }
 	p.Whole = known(all.whole[arm])
-	p.WholeInterval = jackknife(all.whole[arm], p.Pairs-1, without, whole)
+	// The blocks without a pair say nothing of the whole. Without them this is the t-interval of the mean of the pairs.
+	var paired []estimate
+	for i, block := range f.blocks {
+		if !math.IsNaN(block[arm] - block[base]) {
+			paired = append(paired, without[i])
+		}
+	}
+	p.WholeInterval = jackknife(all.whole[arm], p.Pairs-1, paired, whole)
 	if all.costs == nil {
 		return p
 	}

@@ -145,6 +145,23 @@ func (f *fit) pairs(arm, base int) int {
 	return n
 }
 
+// informing is how many blocks have arms that differ in a column.
+func (f *fit) informing(column int) int {
+	n := 0
+	for _, block := range f.blocks {
+		low, high := math.Inf(1), math.Inf(-1)
+		for arm, v := range block {
+			if !math.IsNaN(v) {
+				low, high = math.Min(low, f.columns[column][arm]), math.Max(high, f.columns[column][arm])
+			}
+		}
+		if high > low {
+			n++
+		}
+	}
+	return n
+}
+
 // sums is what one block, or several, contribute to the estimates: the normal equations, and the paired differences of each
 // arm from the baseline.
 type sums struct {
