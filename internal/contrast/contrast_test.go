@@ -438,6 +438,19 @@ func TestDistributions(t *testing.T) {
 	if math.Abs(d.Distance.Share+0.68) > 0.05 || math.Abs(d.Distance.At-20.5e-6) > 3e-7 {
 		t.Errorf("%+v", d.Distance)
 	}
+	// A trial that stalled has too few observations for a p90: it counts as the slowest.
+	whole := other.Open
+	other.Open = func(name string) (io.ReadCloser, error) {
+		if name == other.Trials[0].Histogram {
+			return io.NopCloser(bytes.NewReader(encoded(t, 1, 100_000_000_000, 3, slices.Repeat([]int64{19_000}, 60)...))), nil
+		}
+		return whole(name)
+	}
+	if q := c.remade(t).Answer().Distributions[0].Quantiles[1]; q.Stat != result.P90 || q.Missing == nil || *q.Missing != [2]int{1, 0} || q.Difference == nil ||
+		*q.Difference < *d.Quantiles[1].Difference {
+		t.Errorf("%+v, and without a stall %+v", q, d.Quantiles[1])
+	}
+	other.Open = whole
 	// One trial without a histogram, and nothing is compared; one that cannot be read is said.
 	other.Trials[3].Histogram = "raw/gone.hdr"
 	if a := c.remade(t).Answer(); len(a.Distributions) != 0 || warned(a, "histogram-unread") == nil {

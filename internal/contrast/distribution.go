@@ -3,6 +3,7 @@ package contrast
 import (
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"sync"
 
@@ -61,9 +62,11 @@ func (c *Contrast) histograms(p *Pair) (metric string, ok bool) {
 
 // measured is what the histograms of a group say.
 type measured struct {
-	// values has the quantiles of each trial, in seconds, as far as it supports them: by percentile, with the trial's block.
-	values map[float64][]stats.Value
-	pool   pool
+	// values has the quantiles of each trial, in seconds, by percentile and with the trial's block. Those of a trial that does not
+	// support the quantile are infinite, which ranks it as the slowest; missing counts these.
+	values  map[float64][]stats.Value
+	missing map[float64]int
+	pool    pool
 }
 
 // readAll reads the histograms of a group, on all CPUs.
@@ -98,7 +101,7 @@ func readAll(s *Side, trials []result.Trial) (*measured, error) {
 		})
 	}
 	wait.Wait()
-	m := &measured{values: map[float64][]stats.Value{}}
+	m := &measured{values: map[float64][]stats.Value{}, missing: map[float64]int{}}
 	for w := range workers {
 		if failures[w] != nil {
 			return nil, failures[w]
@@ -106,8 +109,13 @@ func readAll(s *Side, trials []result.Trial) (*measured, error) {
 		m.pool.add(parts[w].slots())
 	}
 	for i, quantiles := range found {
-		for k, v := range quantiles {
-			p := percentiles()[k]
+		for k, p := range percentiles() {
+			v := math.Inf(1)
+			if k < len(quantiles) {
+				v = quantiles[k]
+			} else {
+				m.missing[p]++
+			}
 			m.values[p] = append(m.values[p], stats.Value{Block: trials[i].Block, Value: v})
 		}
 	}
@@ -141,8 +149,8 @@ func readFile(s *Side, name string, buffer []byte) (data []byte, err error) {
 	}
 }
 
-// contrastOf compares two groups quantile by quantile. A quantile is compared only where every trial supports it: else longer
-// trials would be compared on one side than on the other.
+// contrastOf compares two groups quantile by quantile. A quantile is compared where most trials of both sides support it. The others
+// count as the slowest: it is what happened in them, such as a stall, that left them with few observations.
 func contrastOf(p *Pair, metric string, base, other *measured) answer.Distribution {
 	arm, baseline := other.pool.slots(), base.pool.slots()
 	d := answer.Distribution{
@@ -154,9 +162,11 @@ func contrastOf(p *Pair, metric string, base, other *measured) answer.Distributi
 		if result.SupportsPercentile(min(arm.total, baseline.total), percentile) {
 			q.Pooled = &[2]float64{float64(arm.quantile(percentile)) * nanosecond, float64(baseline.quantile(percentile)) * nanosecond}
 		}
-		a, b := other.values[percentile], base.values[percentile]
-		if len(a) == len(p.new.good) && len(b) == len(p.base.good) {
-			fillQuantile(&q, p, a, b)
+		if lack := [2]int{other.missing[percentile], base.missing[percentile]}; 2*lack[0] < len(p.new.good) && 2*lack[1] < len(p.base.good) {
+			if lack != [2]int{} {
+				q.Missing = &lack
+			}
+			fillQuantile(&q, p, other.values[percentile], base.values[percentile])
 		}
 		if q.Pooled != nil || q.Difference != nil {
 			d.Quantiles = append(d.Quantiles, q)
@@ -180,7 +190,11 @@ func fillQuantile(q *answer.QuantileComparison, p *Pair, arm, baseline []stats.V
 	} else {
 		change, relative = stats.EstimateSamples(stats.Samples{Arm: numbers(arm), Baseline: numbers(baseline)}, 1)
 	}
-	q.Medians = &[2]float64{stats.Summarize(numbers(arm)).Median.Value, stats.Summarize(numbers(baseline)).Median.Value}
+	// Fewer than half of either side are missing: both have a median.
+	ofArm, _, _ := stats.Rank(numbers(arm))
+	ofBaseline, _, _ := stats.Rank(numbers(baseline))
+	q.Medians = &[2]float64{ofArm.Value, ofBaseline.Value}
 	q.Difference, q.Interval = answer.PointerOf(change.Value), answer.IntervalOf(change.Interval)
 	q.Relative, q.RelativeInterval = answer.PointerOf(relative.Value), answer.IntervalOf(relative.Interval)
+	q.Unbounded = q.Interval.Unbounded()
 }

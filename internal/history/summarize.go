@@ -172,17 +172,23 @@ func figuresOf(workload string, trials []result.Trial) []figure {
 		if 2*len(values[k]) < counts[k.cell] {
 			continue
 		}
-		s := stats.Summarize(values[k])
-		if !s.Median.Known {
+		// As in the answer: a trial that lacks the figure counts as worse than all others.
+		if worst, ok := result.Worst(k.quantity.Metric); ok {
+			for len(values[k]) < counts[k.cell] {
+				values[k] = append(values[k], worst)
+			}
+		}
+		median, interval, trials := stats.Rank(values[k])
+		if !median.Known {
 			continue
 		}
 		f := figure{
 			workload: text(workload), arm: k.cell.arm, definition: k.cell.definition, tool: k.cell.tool, mode: k.cell.mode,
-			protocol: k.cell.protocol, load: k.cell.load, bytes: k.cell.bytes, rank: ranks[k.quantity], median: s.Median.Value, trials: s.Count,
+			protocol: k.cell.protocol, load: k.cell.load, bytes: k.cell.bytes, rank: ranks[k.quantity], median: median.Value, trials: trials,
 			quantity: answer.Quantity{Metric: text(k.quantity.Metric), Stat: text(k.quantity.Stat), Unit: text(k.quantity.Unit), Scope: text(k.quantity.Scope)},
 		}
-		if s.Interval.Known {
-			f.interval = &answer.Bounds{s.Interval.Low, s.Interval.High}
+		if f.interval = answer.IntervalOf(interval); f.interval.Unbounded() != "" {
+			f.interval = nil // the index has no place for half an interval
 		}
 		figures = append(figures, f)
 	}
