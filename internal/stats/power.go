@@ -89,10 +89,11 @@ func (n Noise) Detectable() Quantity {
 	}
 	q := distuv.Beta{Alpha: float64(k + 1), Beta: float64(n.blocks - k)}.Quantile(1 - Power)
 	low, high := 0.0, n.bandwidth
+	if n.wrongSign(math.MaxFloat64/2) > q {
+		return Quantity{} // more values are lost than the test can bear
+	}
 	for n.wrongSign(high) > q {
-		if high *= 2; math.IsInf(high, 1) {
-			return Quantity{} // more values are lost than the test can bear
-		}
+		high *= 2
 	}
 	for range 40 {
 		if middle := low + (high-low)/2; n.wrongSign(middle) > q {

@@ -92,7 +92,7 @@ describe("verdictText", () => {
 });
 
 test("an interval without a bound says so", () => {
-  const answer = { arms: [{ interval: [7.4e-6, null] }, { interval: null }], comparisons: [{ interval: [null, 2e-6], relative_interval: [null, 0.2] }] } as unknown as Answer;
+  const answer = { arms: [{ interval: [7.4e-6, null] }, { interval: null }], comparisons: [{ interval: [null, 2e-6], relative_interval: [null, 0.2] }], layers: [] } as unknown as Answer;
   openIntervals(answer);
   const unit = { factor: 1e-6, name: "us" };
   expect(answer.arms.map((f) => bounds(f.interval, unit))).toEqual(["[7.40, unbounded]", "none"]);
