@@ -207,3 +207,51 @@ func TestStalledArmsAreNotBetter(t *testing.T) {
 		}
 	}
 }
+
+// TestLostRuns: a run of which most trials are lost is a lost run. Ranks can hold it, and means cannot.
+func TestLostRuns(t *testing.T) {
+	run := func(level float64, lostTrials int) []float64 {
+		var values []float64
+		for i := range 8 {
+			v := level * (1 + 0.001*float64(i*3%8))
+			if i < lostTrials {
+				v = lost
+			}
+			values = append(values, v)
+		}
+		return values
+	}
+	side := func(runs int, level float64, lostTrials int) (all [][]float64) {
+		for i := range runs {
+			n := 0
+			if i == 0 {
+				n = lostTrials
+			}
+			all = append(all, run(level*(1+0.01*float64(i*5%7)), n))
+		}
+		return all
+	}
+	for _, test := range []struct {
+		runs, lostTrials int
+		want             Verdict
+	}{{4, 0, Lower}, {4, 3, Lower}, {4, 6, NotComparable}, {12, 6, Lower}} {
+		r := Runs{Arm: side(test.runs, 8, test.lostTrials), Baseline: side(test.runs, 10, 0)}
+		c := CompareRuns([]Runs{r})[0]
+		if c.Verdict != test.want || (c.Reason == ReasonLost) != (test.want == NotComparable) || c.Verdict == NotComparable && (c.PValue.Known || c.Interval.Known) {
+			t.Errorf("%d runs, %d trials of one lost: %+v", test.runs, test.lostTrials, c.SampleComparison)
+		}
+		change, relative, _ := EstimateRuns(r, 1)
+		level, _ := EstimateRunLevel(r.Arm, 1)
+		if refused := test.want == NotComparable; change.Lost != refused || relative.Lost != refused || level.Lost != refused {
+			t.Errorf("%d runs, %d trials of one lost: %+v, %+v, %+v", test.runs, test.lostTrials, change, relative, level)
+		}
+	}
+	// One run a side, with the scatter of other runs: half of the arm's trials are lost.
+	r := Runs{Arm: [][]float64{run(8, 4)}, Baseline: [][]float64{run(10, 0)}, Between: Scatter{SD: 0.1, LogSD: known(0.01), Runs: 9}}
+	if c := CompareRuns([]Runs{r})[0]; c.Verdict != NotComparable || c.Reason != ReasonLost {
+		t.Errorf("%+v", c.SampleComparison)
+	}
+	if change, _, _ := EstimateRuns(r, 1); !change.Lost {
+		t.Errorf("%+v", change)
+	}
+}
