@@ -171,3 +171,19 @@ func TestCostsSayWhatTheyLeaveOut(t *testing.T) {
 		t.Errorf("%+v, %+v", a.Layers, a.Residual)
 	}
 }
+
+// TestWhatIsNeverGivenIsNotMissing: arms may measure in different ways, and TCP counts no loss.
+func TestWhatIsNeverGivenIsNotMissing(t *testing.T) {
+	e, trials := stalling(0, 0)
+	for i := range trials {
+		trials[i].Mode, trials[i].Definition = "stream", result.DefinitionRate
+		trials[i].Metrics = []result.Metric{{Name: result.Goodput, Unit: result.BitsPerSecond, Value: 1e9 + float64(i)}}
+		if trials[i].Arm == "fast" {
+			trials[i].Protocol = "udp"
+			trials[i].Metrics = append(trials[i].Metrics, result.Metric{Name: result.Loss, Unit: result.One})
+		}
+	}
+	if a := Make(Input{Experiment: e, Trials: trials, State: "complete"}); len(warningsOf(a, CodeMissing)) > 0 {
+		t.Errorf("%+v", a.Warnings)
+	}
+}
