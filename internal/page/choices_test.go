@@ -249,7 +249,7 @@ func TestSidesInABrowser(t *testing.T) {
 	estimate := 0.5
 	check := gate.Check{
 		Rule: "rr-1k rtt.p50 > +5%", Arm: "routed", Workload: "rr-1k", Quantity: a.Comparisons[0].Quantity, Kind: gate.Relative, Above: true, Bound: 0.05,
-		Estimate: &estimate, Interval: &[2]float64{0.4, 0.6}, Verdict: gate.Fail,
+		Estimate: &estimate, Interval: &answer.Bounds{0.4, 0.6}, Verdict: gate.Fail,
 	}
 	r := gate.Result{Nearfar: "v1", Verdict: gate.Fail, Summary: "1 of 1 checks failed.", Checks: []gate.Check{check}}
 	document, err := json.Marshal(r)
