@@ -65,7 +65,7 @@ func waitedForOthers(g host.Ground) (waited, ran time.Duration, ok bool) {
 	ran = g.Client.Ran + g.Server.Ran
 	if g.Shared {
 		known := g.Client.DelayKnown && g.Server.DelayKnown
-		if !known && !(g.Client.Pinned && g.Server.Pinned) || !g.Client.OthersKnown {
+		if !known && (!g.Client.Pinned || !g.Server.Pinned) || !g.Client.OthersKnown {
 			return 0, 0, false // with any CPU to run on, they need not have waited for what others ran
 		}
 		waited = min(g.Client.Others, left(g.Client.Lived, g.CPUs, ran))
