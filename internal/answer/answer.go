@@ -15,11 +15,13 @@ import (
 type Answer struct {
 	Nearfar  string `json:"nearfar"`
 	Question string `json:"question"`
-	// Verdict is the answer in a sentence.
-	Verdict  string `json:"verdict"`
-	Run      string `json:"run"`
-	State    string `json:"state"`
-	Baseline string `json:"baseline"`
+	// Verdict is the answer in a sentence: the first of Findings.
+	Verdict string `json:"verdict"`
+	// Findings is all that the answer says of layers and arms, the strongest first.
+	Findings []Finding `json:"findings"`
+	Run      string    `json:"run"`
+	State    string    `json:"state"`
+	Baseline string    `json:"baseline"`
 	// Imported says that the results were recorded elsewhere: unless Paired, the trials belong to no block.
 	Imported bool `json:"imported,omitempty"`
 	// Paired says of imported results that they are paired all the same, by the order in which they were read.

@@ -77,7 +77,7 @@ func TestLayersAndDifferencesAreFound(t *testing.T) {
 	if len(a.Warnings) != 0 {
 		t.Errorf("warnings %+v", a.Warnings)
 	}
-	if want := "Against l2, in rr rtt p50: switched +"; !strings.HasPrefix(a.Verdict, want) {
+	if want := "Per layer, in rr rtt p50: vtep +2.0"; !strings.HasPrefix(a.Verdict, want) || !strings.HasSuffix(a.Verdict, "; 4 more differences below.") {
 		t.Errorf("verdict %q", a.Verdict)
 	}
 }

@@ -47,6 +47,7 @@ func Make(in Input) Answer {
 	a.Warnings = append(append([]Warning{}, runWarnings(in, a, tables)...), a.Warnings...) // never null in JSON
 	a.Warnings = append(a.Warnings, in.Warnings...)
 	a.Ground = ground(in)
+	a.Findings = Rank(a)
 	a.Verdict = verdict(in.Experiment, a)
 	return a
 }

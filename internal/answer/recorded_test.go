@@ -57,7 +57,7 @@ func TestOneRecordedTrialASide(t *testing.T) {
 	if want := "one trial a side: no interval can be given"; c.Reason != want {
 		t.Errorf("reason %q, want %q", c.Reason, want)
 	}
-	want := "Against set, in sockperf-rr-tcp-1400B rtt mean: zones +40.27 us (one trial a side: no interval can be given)."
+	want := "Against set, in sockperf-rr-tcp-1400B rtt mean: zones +40.27 us (one trial a side: no interval can be given); 2 more below."
 	if a.Verdict != want {
 		t.Errorf("verdict %q, want %q", a.Verdict, want)
 	}

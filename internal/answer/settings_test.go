@@ -69,7 +69,7 @@ func TestSettingsAreTakenApartFromPaths(t *testing.T) {
 	if len(a.Residual) != 1 || a.Residual[0].Arm != "both" || math.Abs(a.Residual[0].Whole-3e-6) > 1e-7 || math.Abs(a.Residual[0].Value) > 1e-7 {
 		t.Errorf("residual %+v", a.Residual)
 	}
-	if !strings.Contains(a.Verdict, "bbr +") || !strings.HasPrefix(a.Verdict, "Against plain, in rr rtt p50") {
+	if !strings.Contains(a.Verdict, "congestion=bbr +") || !strings.HasPrefix(a.Verdict, "Per layer, in rr rtt p50: router +") {
 		t.Error(a.Verdict)
 	}
 	var texts []string

@@ -2,15 +2,12 @@ package answer
 
 import (
 	"fmt"
-	"math"
-	"slices"
-	"strings"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
 )
 
-// verdict is the answer in a sentence: what each arm adds to or takes from the first workload's first quantity.
+// verdict is the answer in a sentence: the strongest findings, or why there is none.
 func verdict(e *experiment.Experiment, a Answer) string {
 	if len(a.Arms) == 0 {
 		if a.Trials > 0 && a.Failed == a.Trials {
@@ -26,66 +23,19 @@ func verdict(e *experiment.Experiment, a Answer) string {
 		}
 		return text
 	}
-	first := a.Comparisons[0]
-	if i := slices.IndexFunc(a.Comparisons, func(c Comparison) bool { return c.Difference != nil }); a.Imported && i > 0 {
-		first = a.Comparisons[i] // what was recorded of one arm only says nothing here
-	}
-	var differ, same, tooFew, refused []string
-	smallest := 0.0
-	for _, c := range a.Comparisons {
-		if c.Workload != first.Workload || c.Quantity != first.Quantity {
-			continue
-		}
-		switch c.Verdict {
-		case Higher, Lower:
-			differ = append(differ, c.Arm+" "+WithInterval(c))
-		case NoDifference:
-			same = append(same, c.Arm)
-			if c.Detectable != nil {
-				smallest = math.Max(smallest, *c.Detectable)
-			}
-		default:
-			switch {
-			case c.Difference != nil && a.Imported:
-				differ = append(differ, fmt.Sprintf("%s %s (%s)", c.Arm, WithInterval(c), c.Reason))
-			case c.Verdict != NotComparable: // there are pairs, but not enough
-				tooFew = append(tooFew, c.Arm)
-			default:
-				refused = append(refused, c.Arm)
-			}
-		}
-	}
-	var parts []string
-	if len(differ) > 0 {
-		parts = append(parts, strings.Join(differ, ", "))
-	}
-	if len(same) > 0 {
-		parts = append(parts, NoneSeen(same, smallest, first.Unit))
-	}
-	if len(tooFew) > 0 {
-		parts = append(parts, "too few blocks to tell for "+list(tooFew))
-	}
-	if len(refused) > 0 {
-		parts = append(parts, "not comparable: "+list(refused))
-	}
-	return fmt.Sprintf("Against %s, in %s %s: %s.", e.Baseline, first.Workload, first.Name(), strings.Join(parts, "; "))
+	return Sentence(a.Findings, Wording{Against: "Against " + e.Baseline}) + apart(a)
 }
 
-// WithInterval writes a difference and its interval in one unit: "+1.66 us [+1.47, +2.13]".
-func WithInterval(c Comparison) string {
-	s := result.ScaleOf(c.Unit, *c.Difference)
-	text := s.With(s.Signed(*c.Difference))
-	if c.Interval != nil {
-		text += " " + c.Interval.Text(s.Signed)
+// apart says where layers would lead, and do not because they do not add up.
+func apart(a Answer) string {
+	var where []string
+	for _, test := range a.Additivity {
+		if !test.Additive && layersTell(a, test.Workload, test.Quantity) {
+			where = append(where, test.Workload+" "+test.Name())
+		}
 	}
-	return text
-}
-
-// NoneSeen says in which arms no difference was seen, and the smallest that would have been; 0 where that is not known.
-func NoneSeen(arms []string, smallest float64, unit string) string {
-	text := "no difference seen in " + list(arms)
-	if smallest > 0 {
-		text += fmt.Sprintf(" (a difference of %s would have been seen four times in five)", result.Amount(smallest, unit))
+	if len(where) == 0 {
+		return ""
 	}
-	return text
+	return " In " + list(where) + " the layers do not add up."
 }

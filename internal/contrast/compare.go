@@ -37,6 +37,7 @@ func (c *Contrast) Answer() answer.Answer {
 	distributions, unread := c.distributions()
 	a.Distributions = distributions
 	a.Warnings = append(c.warnings(entries), unread...)
+	a.Findings = answer.Rank(a)
 	a.Verdict = verdict(c, a)
 	return a
 }

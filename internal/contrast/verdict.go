@@ -2,7 +2,6 @@ package contrast
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -10,10 +9,9 @@ import (
 	"nearfar/internal/stats"
 )
 
-// verdict is the answer in a sentence: what the arms differ by in the first quantity that could be compared.
+// verdict is the answer in a sentence: the strongest findings, or why nothing could be compared.
 func verdict(c *Contrast, a answer.Answer) string {
-	at := slices.IndexFunc(a.Comparisons, func(c answer.Comparison) bool { return c.Difference != nil })
-	if at < 0 {
+	if !slices.ContainsFunc(a.Comparisons, func(c answer.Comparison) bool { return c.Difference != nil }) {
 		var reasons []string
 		for _, c := range a.Comparisons {
 			if !slices.Contains(reasons, c.Reason) {
@@ -22,55 +20,18 @@ func verdict(c *Contrast, a answer.Answer) string {
 		}
 		return fmt.Sprintf("%s and %s cannot be compared: %s.", c.New.Name, c.Base.Name, strings.Join(reasons, "; "))
 	}
-	first := a.Comparisons[at]
-	var told, same, refused []string
-	smallest := 0.0
-	for _, one := range a.Comparisons {
-		if one.Workload != first.Workload || one.Quantity != first.Quantity {
-			continue
-		}
-		arm := label(one)
-		switch {
-		case one.Verdict == answer.NoDifference:
-			same = append(same, arm)
-			if one.Detectable != nil {
-				smallest = math.Max(smallest, *one.Detectable)
-			}
-		case one.Verdict == answer.NotComparable:
-			refused = append(refused, arm)
-		case one.Verdict != answer.Higher && one.Verdict != answer.Lower:
-			told = append(told, fmt.Sprintf("%s %s (%s)", arm, answer.WithInterval(one), one.Reason))
-		default:
-			told = append(told, arm+" "+answer.WithInterval(one))
-		}
+	w := answer.Wording{Against: c.New.Name + " against " + c.Base.Name, Name: label}
+	ofTheseRuns := func(f answer.Finding) bool { return f.Differs() && f.About == string(stats.TheseRuns) }
+	if slices.ContainsFunc(a.Findings, ofTheseRuns) {
+		w.Against = "These two runs differ: " + w.Against
 	}
-	var parts []string
-	if len(told) > 0 {
-		parts = append(parts, strings.Join(told, ", "))
-	}
-	if len(same) > 0 {
-		parts = append(parts, answer.NoneSeen(same, smallest, first.Unit))
-	}
-	if len(refused) > 0 {
-		parts = append(parts, "not comparable: "+list(refused))
-	}
-	lead := ""
-	if first.About == string(stats.TheseRuns) && slices.ContainsFunc(a.Comparisons, func(one answer.Comparison) bool {
-		return one.Workload == first.Workload && one.Quantity == first.Quantity && (one.Verdict == answer.Higher || one.Verdict == answer.Lower)
-	}) {
-		lead = "These two runs differ: "
-	}
-	workload := first.Workload
-	if first.BaselineWorkload != "" {
-		workload += " against " + first.BaselineWorkload
-	}
-	return fmt.Sprintf("%s%s against %s, in %s %s: %s.", lead, c.New.Name, c.Base.Name, workload, first.Name(), strings.Join(parts, "; "))
+	return answer.Sentence(a.Findings, w)
 }
 
-// label names a comparison's arm, and the other one where it has another name.
-func label(c answer.Comparison) string {
-	if c.Arm == c.Baseline {
-		return c.Arm
+// label names the arm, and the other one where it has another name.
+func label(f answer.Finding) string {
+	if f.Name == f.Baseline {
+		return f.Name
 	}
-	return c.Arm + " against " + c.Baseline
+	return f.Name + " against " + f.Baseline
 }

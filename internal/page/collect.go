@@ -133,6 +133,10 @@ func clipped(a answer.Answer) answer.Answer {
 	for i := range a.Warnings {
 		a.Warnings[i].Message = clip(a.Warnings[i].Message)
 	}
+	a.Findings = listOf(a.Findings)
+	for i := range a.Findings {
+		a.Findings[i].Reason, a.Findings[i].Text = clip(a.Findings[i].Reason), clip(a.Findings[i].Text)
+	}
 	a.Comparisons = listOf(a.Comparisons)
 	for i := range a.Comparisons {
 		a.Comparisons[i].Reason = clip(a.Comparisons[i].Reason)

@@ -103,7 +103,9 @@ func (t *table) fit(width int, s screen) layout {
 		}
 	}
 	hasPlot, l.plot = false, 0
-	l.shorten(max(leastName, width-(l.width()-l.widths()[0])), s.ellipsis())
+	for column := t.named; column >= 0; column-- {
+		l.shortenColumn(column, max(leastName, width-(l.width()-l.widths()[column])), s.ellipsis())
+	}
 	return l
 }
 
@@ -163,13 +165,15 @@ func (l *layout) cut(column int) {
 }
 
 // shorten cuts the names in the first column to so many columns.
-func (l *layout) shorten(most int, ellipsis string) {
+func (l *layout) shorten(most int, ellipsis string) { l.shortenColumn(0, most, ellipsis) }
+
+func (l *layout) shortenColumn(column, most int, ellipsis string) {
 	var names []string
 	for _, row := range l.rows {
-		names = append(names, row[0])
+		names = append(names, row[column])
 	}
 	for i, name := range Shorten(names, most, ellipsis) {
-		l.rows[i][0] = name
+		l.rows[i][column] = name
 	}
 }
 

@@ -67,7 +67,7 @@ type group struct {
 func sections(a answer.Answer) []section {
 	var all []section
 	for _, s := range []section{
-		sourceSection(a), objectiveSection(a), settingSection(a), armSection(a), comparisonSection(a), distributionSection(a),
+		findingSection(a), sourceSection(a), objectiveSection(a), settingSection(a), armSection(a), comparisonSection(a), distributionSection(a),
 		layerSection(a), limitSection(a), warningSection(a),
 	} {
 		if len(s.groups)+len(s.said)+len(s.lines) > 0 {

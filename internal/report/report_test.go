@@ -24,9 +24,9 @@ func pointer[T any](v T) *T { return &v }
 func sample() answer.Answer {
 	rtt := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
 	goodput := answer.Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond}
-	return answer.Answer{
+	return withFindings(answer.Answer{
 		Nearfar: "v1", Question: "How much does VXLAN <add>?", Run: "runs/20261121T192200Z-overlay", State: "complete", Baseline: "l2",
-		Verdict: "Against l2, in rr-1k rtt p50: vxlan +6.21 us [+6.10 us, +6.35 us].", Blocks: 10, Trials: 60, Failed: 1,
+		Blocks: 10, Trials: 60, Failed: 1,
 		Arms: []answer.Figure{
 			{Arm: "l2", Workload: "rr-1k", Quantity: rtt, Median: 8.31e-6, Interval: &answer.Bounds{8.25e-6, 8.4e-6}, Trials: 10},
 			{Arm: "vxlan", Workload: "rr-1k", Quantity: rtt, Median: 14.52e-6, Trials: 3},
@@ -57,7 +57,14 @@ func sample() answer.Answer {
 		Warnings: []answer.Warning{
 			{Code: "failed-trials", Arm: "vxlan", Workload: "bulk", Message: "1 of 10 trials failed; the first: =cmd|' /C calc'!A0 <script>alert(1)</script> \x1b]0;owned\x07\r\nsecond line"},
 		},
-	}
+	}, "Against l2")
+}
+
+// withFindings ranks what an answer says, and words it.
+func withFindings(a answer.Answer, against string) answer.Answer {
+	a.Findings = answer.Rank(a)
+	a.Verdict = answer.Sentence(a.Findings, answer.Wording{Against: against})
+	return a
 }
 
 func TestGolden(t *testing.T) {

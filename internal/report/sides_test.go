@@ -17,8 +17,8 @@ import (
 func twoSides() answer.Answer {
 	rtt := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
 	hostile := "=far\x1b[31m<script>\r\n"
-	return answer.Answer{
-		Nearfar: "v1", Baseline: "A", Verdict: "B against A, in rr rtt p50: vxlan +1.00 us [+0.80, +1.20].", Trials: 41, Failed: 1,
+	return withFindings(answer.Answer{
+		Nearfar: "v1", Baseline: "A", Trials: 41, Failed: 1,
 		Sources: []answer.Source{
 			{Side: "A", Source: "runs/base", Kind: "run", Name: "overlay", State: "complete", Started: time.Date(2026, 11, 21, 19, 22, 0, 0, time.UTC),
 				Arms: []string{"vxlan", "l2"}, Blocks: 10, Trials: 40, Failed: 1},
@@ -49,7 +49,7 @@ func twoSides() answer.Answer {
 			Distance: &answer.Distance{Share: -.45, At: 10.4e-6},
 		}},
 		Warnings: []answer.Warning{{Code: "two-runs", Message: "the two ran at different times"}},
-	}
+	}, "B against A")
 }
 
 func TestGoldenOfSides(t *testing.T) {

@@ -23,6 +23,8 @@ type table struct {
 	scale func(float64) string
 	// spare lists what a terminal that is too narrow leaves out, in this order: names of columns, or plotColumn.
 	spare []string
+	// named is how many columns after the first hold names, which are cut too where the width is not enough.
+	named int
 	// below holds what a row has to say that is too long for its column: markdown writes it there, a terminal below the table.
 	below []note
 }

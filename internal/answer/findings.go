@@ -1,0 +1,314 @@
+package answer
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"nearfar/internal/result"
+	"nearfar/internal/stats"
+)
+
+// The kinds of a finding.
+const (
+	// OfLayer is what one of a layer adds, OfArm how an arm differs from its baseline.
+	OfLayer = "layer"
+	OfArm   = "arm"
+)
+
+// Finding is one thing that the answer says, with its place among all of them.
+type Finding struct {
+	// Rank counts from 1, the strongest finding.
+	Rank int `json:"rank"`
+	// Kind is "layer" or "arm", and Name that of the layer or the arm.
+	Kind     string `json:"kind"`
+	Name     string `json:"name"`
+	Baseline string `json:"baseline"`
+	Workload string `json:"workload"`
+	// BaselineWorkload and About are those of the comparison.
+	BaselineWorkload string `json:"baseline_workload,omitempty"`
+	About            string `json:"about,omitempty"`
+	Quantity
+	// Difference, Interval, Verdict and what else a comparison has are those of the comparison, or of the layer's cost.
+	Difference *float64 `json:"difference"`
+	Interval   Interval `json:"interval"`
+	// Unbounded and Missing are those of a comparison, Widened also that of a layer.
+	Unbounded string  `json:"unbounded,omitempty"`
+	Widened   bool    `json:"widened,omitempty"`
+	Missing   *[2]int `json:"missing,omitempty"`
+	// Relative is the comparison's, and for a layer its cost over the baseline's median, without an interval.
+	Relative         *float64 `json:"relative"`
+	RelativeInterval Interval `json:"relative_interval"`
+	Detectable       *float64 `json:"detectable"`
+	// Trials is that of a comparison which is not paired.
+	Trials  *[2]int `json:"trials,omitempty"`
+	Verdict string  `json:"verdict"`
+	// Better is "arm" (which has the layer) or "baseline" where they differ and one side is better.
+	Better string `json:"better,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Caution says what spoiled the figure of the arm or of the baseline.
+	Caution string `json:"caution,omitempty"`
+	// Text is the finding in words.
+	Text string `json:"text"`
+}
+
+// certainty is how much a finding says; the lowest stands first.
+type certainty int
+
+const (
+	sure    certainty = iota // they differ
+	unsure                   // there is a difference, and too little to tell whether it is more than chance
+	none                     // no difference was seen
+	refused                  // the two do not measure the same
+)
+
+// Differs says that the difference is sure.
+func (f Finding) Differs() bool { return f.certainty() == sure }
+
+func (f Finding) certainty() certainty {
+	switch {
+	case f.Verdict == Higher || f.Verdict == Lower:
+		return sure
+	case f.Verdict == NoDifference:
+		return none
+	case f.Verdict == NotComparable:
+		return refused
+	}
+	return unsure
+}
+
+// place is what findings must share for one clause to speak of them.
+type place struct {
+	kind, workload string
+	quantity       Quantity
+}
+
+func (f Finding) place() place { return place{f.Kind, f.workloads(), f.Quantity} }
+
+// ranked is a finding with what it is ranked by.
+type ranked struct {
+	Finding
+	// secondary says that the quantity is not the first of its workload.
+	secondary bool
+	strength  float64
+}
+
+// Rank lists what the answer says, the strongest finding first: what surely differs, then differences that may be
+// chance, then where none was seen, then what could not be compared.
+//
+// Sure findings are sorted: layers where they lead, then the first quantity of each workload, then the others.
+// Within these the quantity with the strongest finding comes first, and in a quantity the strongest. How strong a
+// finding is, is the end of its relative interval that is nearer to 0: a difference that is large and hardly known
+// does not pass one that is well known. What is not sure keeps the order of the file, because its sizes may be
+// chance.
+func Rank(a Answer) []Finding {
+	var all []ranked
+	for _, l := range leading(a) {
+		all = append(all, ofLayer(a, l))
+	}
+	first := map[string]Quantity{}
+	for _, c := range a.Comparisons {
+		if _, known := first[c.Workload]; !known {
+			first[c.Workload] = c.Quantity
+		}
+		f := ranked{Finding: Finding{
+			Kind: OfArm, Name: c.Arm, Baseline: c.Baseline, Workload: c.Workload, Quantity: c.Quantity,
+			BaselineWorkload: c.BaselineWorkload, About: c.About, Unbounded: c.Unbounded, Widened: c.Widened, Missing: c.Missing,
+			Difference: c.Difference, Interval: c.Interval, Relative: c.Relative, RelativeInterval: c.RelativeInterval,
+			Detectable: c.Detectable, Trials: c.Trials, Verdict: c.Verdict, Better: c.Better, Reason: c.Reason,
+		}}
+		f.Caution = cautions(a, c)
+		f.secondary = c.Quantity != first[c.Workload]
+		f.strength = strength(c.Relative, c.RelativeInterval)
+		all = append(all, f)
+	}
+	sortFindings(all)
+	findings := make([]Finding, len(all))
+	for i, f := range all {
+		findings[i] = f.Finding
+		findings[i].Rank = i + 1
+		findings[i].Text = findings[i].text()
+	}
+	return findings
+}
+
+// cautions gathers what spoiled the two figures of a comparison.
+func cautions(a Answer, c Comparison) string {
+	var all []string
+	for _, f := range a.Arms {
+		of := f.Arm == c.Arm || f.Arm == c.Baseline
+		if of && f.Workload == c.Workload && f.Quantity == c.Quantity && f.Caution != "" {
+			all = append(all, f.Arm+" "+f.Caution)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+func sortFindings(all []ranked) {
+	strongest := map[place]float64{}
+	at := map[place]int{}
+	for i, f := range all {
+		if _, known := at[f.place()]; !known {
+			at[f.place()] = i
+		}
+		if f.Differs() {
+			strongest[f.place()] = max(strongest[f.place()], f.strength)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y ranked) int {
+		if d := int(x.certainty()) - int(y.certainty()); d != 0 || !x.Differs() {
+			return d
+		}
+		switch p, q := x.place(), y.place(); {
+		case x.Kind != y.Kind:
+			return before(x.Kind == OfLayer)
+		case x.secondary != y.secondary:
+			return before(!x.secondary)
+		case p == q && x.strength != y.strength:
+			return before(x.strength > y.strength)
+		case p != q && strongest[p] != strongest[q]:
+			return before(strongest[p] > strongest[q])
+		case p != q:
+			return at[p] - at[q]
+		}
+		return 0
+	})
+}
+
+func before(yes bool) int {
+	if yes {
+		return -1
+	}
+	return 1
+}
+
+// strength is how large a change surely is, relative to the baseline. Against a baseline of 0 any change is beyond
+// all others.
+func strength(relative *float64, i Interval) float64 {
+	switch {
+	case relative == nil:
+		return math.Inf(1)
+	case i == nil:
+		return math.Abs(*relative)
+	case i[0] <= 0 && i[1] >= 0:
+		return 0
+	}
+	return min(math.Abs(i[0]), math.Abs(i[1]))
+}
+
+// leading lists the layers that the answer begins with: those of a quantity in which layers say more than the arms
+// do, where at least one is sure, and which add up as far as that can be tested.
+func leading(a Answer) []Layer {
+	return slices.DeleteFunc(slices.Clone(a.Layers), func(l Layer) bool {
+		found := func(other Layer) bool {
+			sure := other.Verdict == Higher || other.Verdict == Lower
+			return sure && other.Workload == l.Workload && other.Quantity == l.Quantity
+		}
+		refuted := l.Additive != nil && !*l.Additive
+		return refuted || !layersTell(a, l.Workload, l.Quantity) || !slices.ContainsFunc(a.Layers, found)
+	})
+}
+
+// layersTell says that a quantity has at least two layers, of which at least one is more than the difference of
+// one arm.
+func layersTell(a Answer, workload string, q Quantity) bool {
+	layers, beyond := 0, false
+	for _, l := range a.Layers {
+		if l.Workload == workload && l.Quantity == q {
+			layers++
+			beyond = beyond || l.Arm == ""
+		}
+	}
+	return layers > 1 && beyond
+}
+
+// ofLayer makes a finding of what a layer costs.
+func ofLayer(a Answer, l Layer) ranked {
+	f := ranked{Finding: Finding{
+		Kind: OfLayer, Name: l.Layer, Baseline: a.Baseline, Workload: l.Workload, Quantity: l.Quantity,
+		Difference: &l.Cost, Interval: l.Interval, Verdict: l.Verdict, Widened: l.Widened,
+	}}
+	judged := Comparison{Quantity: l.Quantity, Verdict: l.Verdict}
+	judged.judge()
+	f.Better = judged.Better
+	base := slices.IndexFunc(a.Arms, func(b Figure) bool {
+		return b.Arm == a.Baseline && b.Workload == l.Workload && b.Quantity == l.Quantity
+	})
+	if base >= 0 && a.Arms[base].Median > 0 {
+		relative := l.Cost / a.Arms[base].Median
+		f.Relative = &relative
+	}
+	f.strength = strength(f.Relative, nil)
+	if i := l.Interval; i != nil && f.Relative != nil {
+		f.strength = min(math.Abs(i[0]), math.Abs(i[1])) / a.Arms[base].Median
+	}
+	return f
+}
+
+// text is the finding in words.
+func (f Finding) text() string {
+	text := f.Name
+	if f.Kind == OfLayer {
+		text = "layer " + text
+	}
+	text += ": " + f.Where() + " "
+	switch f.certainty() {
+	case sure:
+		text += f.amount()
+		switch f.Better {
+		case "arm":
+			text += ", better"
+		case "baseline":
+			text += ", worse"
+		}
+		if f.About == string(stats.TheseRuns) {
+			text += " (in these two runs)"
+		}
+		return text
+	case none:
+		text += "no difference seen"
+		if f.Detectable != nil {
+			text += wouldHaveBeen(*f.Detectable, f.Unit)
+		}
+		return text
+	case refused:
+		return text + "not comparable" + reasons(f.Reason)
+	}
+	return text + f.amount() + reasons(f.Reason)
+}
+
+// Where names the workload and the quantity.
+func (f Finding) Where() string { return f.workloads() + " " + f.Quantity.Name() }
+
+// workloads names the workload, and the baseline's where that is another.
+func (f Finding) workloads() string {
+	if f.BaselineWorkload == "" {
+		return f.Workload
+	}
+	return f.Workload + " against " + f.BaselineWorkload
+}
+
+// amount writes the difference with its interval, or the verdict where there is none.
+func (f Finding) amount() string {
+	if f.Difference == nil {
+		return f.Verdict
+	}
+	return WithInterval(Comparison{Quantity: f.Quantity, Difference: f.Difference, Interval: f.Interval})
+}
+
+// WithInterval writes a difference and its interval in one unit: "+1.66 us [+1.47, +2.13]".
+func WithInterval(c Comparison) string {
+	s := result.ScaleOf(c.Unit, *c.Difference)
+	text := s.With(s.Signed(*c.Difference))
+	if c.Interval != nil {
+		text += " " + c.Interval.Text(s.Signed)
+	}
+	return text
+}
+
+func reasons(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return " (" + reason + ")"
+}
