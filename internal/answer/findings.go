@@ -66,12 +66,12 @@ const (
 func (f Finding) Differs() bool { return f.certainty() == sure }
 
 func (f Finding) certainty() certainty {
-	switch {
-	case f.Verdict == Higher || f.Verdict == Lower:
+	switch f.Verdict {
+	case Higher, Lower:
 		return sure
-	case f.Verdict == NoDifference:
+	case NoDifference:
 		return none
-	case f.Verdict == NotComparable:
+	case NotComparable:
 		return refused
 	}
 	return unsure
