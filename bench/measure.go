@@ -189,11 +189,11 @@ func (b *bench) keep(t result.Trial) error {
 }
 
 // otherBlocks lists the trials that are not in the block, for the runner to leave out.
-func otherBlocks(e *experiment.Experiment, block int) map[int]bool {
-	done := map[int]bool{}
+func otherBlocks(e *experiment.Experiment, block int) []result.Trial {
+	var done []result.Trial
 	for _, slot := range e.Slots() {
 		if slot.Block != block {
-			done[slot.Trial] = true
+			done = append(done, result.Trial{Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload})
 		}
 	}
 	return done

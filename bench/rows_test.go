@@ -109,7 +109,10 @@ func TestOtherBlocks(t *testing.T) {
 	b := &bench{options: options{blocks: 4, seed: 1}}
 	e := b.design(ratios(1)[0].Workloads, 4, 7)
 	left := map[string]int{}
-	done := otherBlocks(e, 3)
+	done := map[int]bool{}
+	for _, t := range otherBlocks(e, 3) {
+		done[t.Trial] = true
+	}
 	for _, slot := range e.Slots() {
 		if !done[slot.Trial] {
 			left[slot.Workload]++

@@ -42,11 +42,11 @@ func (m moves) String() string {
 
 // A schedule can be carried out, but for the trials that are done: a runner.
 type schedule interface {
-	Run(ctx context.Context, record runner.Record, done map[int]bool) error
+	Run(ctx context.Context, record runner.Record, done []result.Trial) error
 }
 
 // measure carries out one group in one block, whose trials are those that are not done, and keeps them.
-func (b *bench) measure(ctx context.Context, s schedule, g group, done map[int]bool) error {
+func (b *bench) measure(ctx context.Context, s schedule, g group, done []result.Trial) error {
 	for n := 1; ; n++ {
 		t := &take{record: b.record}
 		err := s.Run(ctx, t, done)

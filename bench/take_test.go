@@ -22,7 +22,7 @@ type takes struct {
 	err   error
 }
 
-func (s *takes) Run(_ context.Context, record runner.Record, _ map[int]bool) error {
+func (s *takes) Run(_ context.Context, record runner.Record, _ []result.Trial) error {
 	apart := s.apart[min(s.n, len(s.apart)-1)]
 	s.n++
 	for i, name := range []string{"ours", "theirs"} {

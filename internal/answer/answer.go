@@ -30,6 +30,8 @@ type Answer struct {
 	Blocks int `json:"blocks"`
 	Trials int `json:"trials"`
 	Failed int `json:"failed"`
+	// Replaced is how many of the failed trials a good one of the same block stands for.
+	Replaced int `json:"replaced,omitempty"`
 	// Settings are what arms have otherwise than the workloads say.
 	Settings []Settings `json:"settings,omitempty"`
 	// Averages says which average each kind of figure is.
@@ -151,7 +153,7 @@ type Comparison struct {
 	Unbounded string `json:"unbounded,omitempty"`
 	// Widened says that the intervals were extended to 0, because the table as a whole does not allow 0 to be excluded.
 	Widened bool `json:"widened"`
-	// PValue is corrected for the number of comparisons in the table (Holm).
+	// PValue is corrected for the number of comparisons in the family (Holm).
 	PValue  *float64 `json:"p_value"`
 	Verdict string   `json:"verdict"`
 	// Better is "arm" or "baseline" where they differ and one side is better.
@@ -175,6 +177,12 @@ type Comparison struct {
 	BaselineWorkload string `json:"baseline_workload,omitempty"`
 	// Missing is how many good trials of the arm and of the baseline lack the quantity. They count as worse than all others.
 	Missing *[2]int `json:"missing,omitempty"`
+	// Family is how many comparisons PValue is corrected for: those of this workload and quantity.
+	Family int `json:"family,omitempty"`
+	// OneBlock says that one block decides the verdict; null elsewhere.
+	OneBlock *OneBlock `json:"one_block_decides,omitempty"`
+	// Resolve says how many blocks find the difference that was asked about.
+	Resolve *Resolution `json:"resolve,omitempty"`
 	// Reason says why the two are not comparable, or why no interval can be given.
 	Reason string `json:"reason,omitempty"`
 	// Dependence says how far neighbouring blocks depend on each other; nil where they are too few to tell, and without blocks.
@@ -189,6 +197,12 @@ type Dependence struct {
 	Correlation float64 `json:"correlation"`
 	// Counted is how many independent blocks the interval, the p-value and what could be seen reckon with.
 	Counted int `json:"counted"`
+}
+
+// OneBlock says that a verdict hangs on one block: without one that agrees there would be no difference, or with one
+// fewer that contradicts there would be one. BlocksMore is how many further blocks end that, if they agree with most.
+type OneBlock struct {
+	BlocksMore int `json:"blocks_more"`
 }
 
 // Layer is what one layer costs.
@@ -284,6 +298,8 @@ type Input struct {
 	Skipped map[string]string
 	// Hosts is what is known of the hosts, as the run directory has it.
 	Hosts json.RawMessage
+	// Resolve is the difference that somebody asks about; nil for none.
+	Resolve *Aim
 	// Warnings are those that whoever made the hosts has to give.
 	Warnings []Warning
 }

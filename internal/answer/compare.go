@@ -9,51 +9,60 @@ import (
 	"nearfar/internal/stats"
 )
 
-// comparisons sets every arm against the baseline in every quantity, as one table: the p-values are corrected over all
-// of it.
-func comparisons(e *experiment.Experiment, tables []cells) []Comparison {
+// comparisons sets every arm against the baseline in every quantity.
+func comparisons(in Input, tables []cells) []Comparison {
+	all := []Comparison{}
+	for _, c := range tables {
+		if !c.beside {
+			all = append(all, family(in, c)...)
+		}
+	}
+	return all
+}
+
+// family sets every arm against the baseline in one quantity of one workload. That is one question, so the p-values are
+// corrected for all of its arms, and not for other workloads and quantities.
+func family(in Input, c cells) []Comparison {
+	e := in.Experiment
 	all := []Comparison{}
 	var pairs []stats.Pair
 	var samples []stats.Samples
 	var lacks [][2]Lack
 	var of []int // the comparison that each pair, or each two samples, belongs to
-	for _, c := range tables {
-		if c.beside {
+	for _, arm := range e.Arms {
+		if arm.Name == e.Baseline {
 			continue
 		}
-		for _, arm := range e.Arms {
-			if arm.Name == e.Baseline {
-				continue
-			}
-			entry := Comparison{
-				Arm: arm.Name, Baseline: e.Baseline, Workload: c.workload, Quantity: c.quantity,
-				Confidence: stats.Confidence, Verdict: NotComparable,
-			}
-			both := [2]Lack{c.lack(arm.Name), c.lack(e.Baseline)}
-			lacks = append(lacks, both)
-			refused := entry.Lacks(both[0], both[1])
-			if reason := c.incomparable(arm.Name, e.Baseline, e.SetOtherwise(arm.Name, e.Baseline, c.workload)); reason != "" {
-				refused, entry.Reason = true, reason
-			}
-			switch {
-			case refused:
-			case e.Unpaired():
-				samples = append(samples, stats.Samples{Arm: numbers(c.ranked(arm.Name)), Baseline: numbers(c.ranked(e.Baseline))})
-				of = append(of, len(all))
-			default:
-				pairs = append(pairs, stats.Pair{Arm: c.ranked(arm.Name), Baseline: c.ranked(e.Baseline)})
-				of = append(of, len(all))
-			}
-			all = append(all, entry)
+		entry := Comparison{
+			Arm: arm.Name, Baseline: e.Baseline, Workload: c.workload, Quantity: c.quantity,
+			Confidence: stats.Confidence, Verdict: NotComparable,
 		}
+		both := [2]Lack{c.lack(arm.Name), c.lack(e.Baseline)}
+		lacks = append(lacks, both)
+		refused := entry.Lacks(both[0], both[1])
+		if reason := c.incomparable(arm.Name, e.Baseline, e.SetOtherwise(arm.Name, e.Baseline, c.workload)); reason != "" {
+			refused, entry.Reason = true, reason
+		}
+		switch {
+		case refused:
+		case e.Unpaired():
+			samples = append(samples, stats.Samples{Arm: numbers(c.ranked(arm.Name)), Baseline: numbers(c.ranked(e.Baseline))})
+			of = append(of, len(all))
+		default:
+			pairs = append(pairs, stats.Pair{Arm: c.ranked(arm.Name), Baseline: c.ranked(e.Baseline)})
+			of = append(of, len(all))
+		}
+		all = append(all, entry)
 	}
 	for i, s := range stats.CompareAll(pairs) {
 		fill(&all[of[i]], s)
+		all[of[i]].Resolve = in.Resolve.blocks(all[of[i]].Quantity, pairs[i].Baseline, s)
 	}
 	for i, s := range stats.CompareSamples(samples) {
 		fillUnpaired(&all[of[i]], s)
 	}
 	for i := range all {
+		all[i].Family = len(of)
 		all[i].LostMedian(lacks[i][0], lacks[i][1])
 	}
 	return all
@@ -81,6 +90,9 @@ func fill(c *Comparison, s stats.Comparison) {
 		c.Reason = fmt.Sprintf("%d blocks are too few for a table of this size: it takes %d more", s.Blocks, s.BlocksNeeded)
 	default:
 		c.Reason = s.Reason
+	}
+	if s.Hinge.Decides {
+		c.OneBlock = &OneBlock{BlocksMore: s.Hinge.More}
 	}
 	c.judge()
 }

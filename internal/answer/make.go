@@ -17,9 +17,13 @@ func Make(in Input) Answer {
 		Arms: []Figure{}, Comparisons: []Comparison{}, Layers: []Layer{}, Residual: []Residual{}, Warnings: []Warning{},
 	}
 	a.Averages = AveragesOf(!in.Experiment.Unpaired())
+	replaced := replacedPlaces(in.Trials)
 	for _, t := range in.Trials {
 		if t.Error != "" {
 			a.Failed++
+			if replaced[scheduledOf(t)] {
+				a.Replaced++
+			}
 		}
 	}
 	for _, arm := range in.Experiment.Arms {
@@ -34,7 +38,7 @@ func Make(in Input) Answer {
 	for _, c := range tables {
 		a.Arms = append(a.Arms, figures(in.Experiment, c)...)
 	}
-	a.Comparisons = comparisons(in.Experiment, tables)
+	a.Comparisons = comparisons(in, tables)
 	for _, c := range tables {
 		part := attribute(in.Experiment, c, a.Comparisons)
 		a.Layers = append(a.Layers, part.layers...)
@@ -72,13 +76,13 @@ func (c cells) value(t result.Trial) float64 {
 	return v
 }
 
-// values gives an arm's values with their blocks, in the order of execution.
+// values gives an arm's values with their blocks, one for each block, in the order of the blocks.
 func (c cells) values(arm string) []stats.Value {
 	var values []stats.Value
 	for _, t := range c.byArm[arm] {
 		values = append(values, stats.Value{Block: t.Block, Value: c.value(t)})
 	}
-	return values
+	return stats.PerBlock(values)
 }
 
 // ranked gives the values by which an arm is compared, those of trials that lack the quantity among them.
@@ -98,7 +102,7 @@ func workloadCells(in Input, workload string) []cells {
 			good = append(good, t)
 		}
 	}
-	slices.SortStableFunc(good, func(a, b result.Trial) int { return a.Trial - b.Trial })
+	slices.SortStableFunc(good, inOrder)
 	byArm := map[string][]result.Trial{}
 	for _, t := range good {
 		byArm[t.Arm] = append(byArm[t.Arm], t)

@@ -35,9 +35,21 @@ func NewRanking(q Quantity, groups ...[]result.Trial) Ranking {
 // wayOf is what decides which quantities a trial can have: TCP counts no loss.
 func wayOf(t result.Trial) string { return t.Tool.Name + " " + t.Mode + " " + t.Protocol }
 
-// Values gives the trials' values with their blocks, and how many trials lack the quantity. The value of such a trial is infinite, on
-// the worse side; it has none where the metric has no better side.
+// Values gives the values of one run's trials, one for each block, and how many trials lack the quantity. The value of such a
+// trial is infinite, on the worse side; it has none where the metric has no better side.
 func (r Ranking) Values(trials []result.Trial) (values []stats.Value, missing int) {
+	values, missing = r.each(trials)
+	return stats.PerBlock(values), missing
+}
+
+// Count is how many trials have a value.
+func (r Ranking) Count(trials []result.Trial) int {
+	values, _ := r.each(trials)
+	return len(values)
+}
+
+// each gives the value of each trial with its block.
+func (r Ranking) each(trials []result.Trial) (values []stats.Value, missing int) {
 	for _, t := range trials {
 		v, ok := r.Of(t)
 		if !ok {

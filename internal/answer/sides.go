@@ -81,7 +81,9 @@ func FillUnpaired(c *Comparison, s stats.SampleComparison) { fillUnpaired(c, s) 
 // Summary is the figure of an arm's good trials; false where they have no median.
 func Summary(side, arm, workload string, r Ranking, trials []result.Trial) (Figure, bool) {
 	numbers, missing := r.Numbers(trials)
-	return SummaryOf(side, arm, workload, r.Quantity, numbers, missing)
+	f, ok := SummaryOf(side, arm, workload, r.Quantity, numbers, missing)
+	f.Trials = r.Count(trials)
+	return f, ok
 }
 
 // SummaryOf is the figure of values, of which some may be infinite for trials that lack the quantity.

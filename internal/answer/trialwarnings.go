@@ -15,7 +15,7 @@ func trialWarnings(e *experiment.Experiment, tables []cells) []Warning {
 	var warnings []Warning
 	if w, ok := stats.TooFewBlocks(fewestBlocks(e, tables)); ok && len(e.Arms) > 1 && len(tables) > 0 && !e.Unpaired() {
 		warnings = append(warnings, Warning{Code: w.Code, Message: fmt.Sprintf(
-			"with %.0f blocks no difference can be found in a table of %.0f comparisons; it takes %.0f",
+			"with %.0f blocks no difference can be found in a family of %.0f comparisons; it takes %.0f",
 			w.Facts["blocks"], w.Facts["comparisons"], w.Facts["needed"])})
 	}
 	for _, c := range tables {
@@ -30,7 +30,7 @@ func trialWarnings(e *experiment.Experiment, tables []cells) []Warning {
 	return warnings
 }
 
-// fewestBlocks gives the smallest number of pairs of any comparison, and how many comparisons there are.
+// fewestBlocks gives the smallest number of pairs of any comparison, and how many comparisons make a family.
 func fewestBlocks(e *experiment.Experiment, tables []cells) (blocks, comparisons int) {
 	blocks = e.Schedule.Blocks
 	for _, c := range tables {
@@ -42,7 +42,7 @@ func fewestBlocks(e *experiment.Experiment, tables []cells) (blocks, comparisons
 				blocks = min(blocks, n)
 			}
 		}
-		comparisons += len(e.Arms) - 1
+		comparisons = len(e.Arms) - 1
 	}
 	return blocks, comparisons
 }

@@ -12,8 +12,14 @@ import (
 func runWarnings(in Input, a Answer, tables []cells) []Warning {
 	var warnings []Warning
 	if in.State != "complete" && in.State != "" {
-		planned := len(in.Experiment.Arms) * (len(in.Experiment.Workloads) - len(in.Skipped)) * in.Experiment.Schedule.Blocks
-		warnings = append(warnings, Warning{Code: "incomplete", Message: fmt.Sprintf("the run is %s: %d of %d trials are there", in.State, a.Trials, planned)})
+		scheduled := 0
+		for _, t := range in.Trials {
+			if t.Replaces == 0 {
+				scheduled++
+			}
+		}
+		warnings = append(warnings, Warning{Code: "incomplete", Message: fmt.Sprintf("the run is %s: %d of %d trials are there",
+			in.State, scheduled, in.Experiment.Planned(in.Skipped))})
 	}
 	for _, w := range in.Experiment.Workloads {
 		if reason, ok := in.Skipped[w.Name]; ok {
@@ -42,15 +48,17 @@ func runWarnings(in Input, a Answer, tables []cells) []Warning {
 	warnings = append(warnings, belowRate(in, a.Arms)...)
 	warnings = append(warnings, distances(in)...)
 	warnings = append(warnings, notes(in)...)
-	return append(warnings, trialWarnings(in.Experiment, tables)...)
+	warnings = append(warnings, trialWarnings(in.Experiment, tables)...)
+	return append(warnings, oneBlock(a)...)
 }
 
 // failures counts the failed trials of each workload in each arm, with the first reason.
 func failures(in Input) []Warning {
 	var warnings []Warning
+	replaced := replacedPlaces(in.Trials)
 	for _, arm := range in.Experiment.Arms {
 		for _, w := range in.Experiment.Workloads {
-			failed, ran, reason := 0, 0, ""
+			failed, again, ran, reason := 0, 0, 0, ""
 			for _, t := range in.Trials {
 				if t.Arm != arm.Name || t.Workload != w.Name {
 					continue
@@ -58,6 +66,9 @@ func failures(in Input) []Warning {
 				ran++
 				if t.Error != "" {
 					failed++
+					if replaced[scheduledOf(t)] {
+						again++
+					}
 					if reason == "" {
 						reason = t.Error
 					}
@@ -65,7 +76,7 @@ func failures(in Input) []Warning {
 			}
 			if failed > 0 {
 				warnings = append(warnings, Warning{Code: "failed-trials", Arm: arm.Name, Workload: w.Name,
-					Message: fmt.Sprintf("%d of %d trials failed; the first: %s", failed, ran, reason)})
+					Message: fmt.Sprintf("%d of %d trials failed%s; the first: %s", failed, ran, replacements(failed, again), reason)})
 			}
 		}
 	}

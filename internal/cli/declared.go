@@ -21,6 +21,8 @@ type declared struct {
 	Arms      []declaredArm      `json:"arms"`
 	Workloads []declaredWorkload `json:"workloads"`
 	Blocks    int                `json:"blocks"`
+	// Repeats is how many times each block runs the baseline.
+	Repeats int `json:"baseline_repeats"`
 	// Seed is 0 where it is drawn.
 	Seed uint64 `json:"seed"`
 	// Comparisons is how many pairs of an arm and a workload are compared with the baseline.
@@ -49,8 +51,8 @@ type declaredWorkload struct {
 // declare puts together what an experiment declares. The error says what the tools cannot do.
 func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
 	d := &declared{
-		Name: e.Name, Question: e.Question, Baseline: e.Baseline, Blocks: e.Schedule.Blocks, Seed: e.Schedule.Seed,
-		Comparisons: (len(e.Arms) - 1) * len(e.Workloads), Trials: len(e.Arms) * len(e.Workloads) * e.Schedule.Blocks,
+		Name: e.Name, Question: e.Question, Baseline: e.Baseline, Blocks: e.Schedule.Blocks, Repeats: e.Schedule.Repeats(), Seed: e.Schedule.Seed,
+		Comparisons: (len(e.Arms) - 1) * len(e.Workloads), Trials: e.Planned(nil),
 	}
 	for _, a := range e.Arms {
 		arm := declaredArm{Name: a.Name, Path: []string{}, Layers: a.Layers}
@@ -69,7 +71,7 @@ func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
 			continue
 		}
 		d.Workloads = append(d.Workloads, declaredWorkload{w.Name, w.Tool, w.Mode, w.Protocol, w.Optional, takes.Seconds()})
-		d.Seconds += takes.Seconds() * float64(len(e.Arms)*e.Schedule.Blocks)
+		d.Seconds += takes.Seconds() * float64(e.Planned(nil)) / float64(len(e.Workloads))
 	}
 	return d, errors.Join(mistakes...)
 }
@@ -128,7 +130,11 @@ func (d *declared) text() string {
 		}
 		fmt.Fprintf(&b, "  %-*s  %s %s %s, %v a trial%s\n", width, w.Name, w.Tool, w.Mode, w.Protocol, seconds(w.Seconds, time.Millisecond), optional)
 	}
-	fmt.Fprintf(&b, "\n%s x %s x %s = %s, about %v\n", counted(d.Blocks, "block"), counted(len(d.Arms), "arm"),
+	arms := counted(len(d.Arms), "arm")
+	if d.Repeats > 1 {
+		arms += fmt.Sprintf(" (the baseline %d times)", d.Repeats)
+	}
+	fmt.Fprintf(&b, "\n%s x %s x %s = %s, about %v\n", counted(d.Blocks, "block"), arms,
 		counted(len(d.Workloads), "workload"), counted(d.Trials, "trial"), seconds(d.Seconds, time.Second))
 	if d.Comparisons == 0 {
 		b.WriteString("One arm: it is measured, and compared with nothing.\n")

@@ -8,6 +8,7 @@ import (
 	"nearfar/internal/answer"
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
+	"nearfar/internal/stats"
 )
 
 // figuresShare is the part of the time that may go into figures for the live view: 5 %. With few trials they are made
@@ -74,8 +75,9 @@ func newLiveFigures(e *experiment.Experiment, trials []result.Trial) *liveFigure
 	a := answer.Make(answer.Input{Experiment: e, Trials: trials, Seed: e.Schedule.Seed})
 	out := &liveFigures{trials: len(trials), failed: a.Failed}
 	for _, w := range a.Warnings {
-		// The table says which trials failed, and that blocks are few. Layers are reckoned when the trials are there.
-		if w.Code != "too-few-blocks" && w.Code != "failed-trials" && !strings.HasPrefix(w.Code, "layers-") {
+		// The table says which trials failed, and that blocks are few, so that one decides. Layers are reckoned when
+		// the trials are there.
+		if w.Code != "too-few-blocks" && w.Code != "one-block-decides" && w.Code != "failed-trials" && !strings.HasPrefix(w.Code, "layers-") {
 			out.warnings = append(out.warnings, w)
 		}
 	}
@@ -118,6 +120,7 @@ func newLiveWorkload(e *experiment.Experiment, name string, a answer.Answer, tri
 
 // series gives the quantity of each block, and how many trials failed.
 func series(trials []result.Trial, arm, workload string, q answer.Quantity) (values []float64, failed int) {
+	var good []stats.Value
 	for _, t := range trials {
 		if t.Arm != arm || t.Workload != workload || t.Block < 1 || t.Block > experiment.MaxBlocks {
 			continue
@@ -128,8 +131,11 @@ func series(trials []result.Trial, arm, workload string, q answer.Quantity) (val
 		if t.Error != "" {
 			failed++
 		} else if v, ok := q.Of(t); ok {
-			values[t.Block-1] = v
+			good = append(good, stats.Value{Block: t.Block, Value: v})
 		}
+	}
+	for _, v := range stats.PerBlock(good) {
+		values[v.Block-1] = v.Value
 	}
 	return values, failed
 }

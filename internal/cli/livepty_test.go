@@ -319,7 +319,7 @@ func TestPlainLinesOnATerminal(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPTY(t, 80, 24)
 			var stdout bytes.Buffer
-			cmd := p.start(liveDir(t, 1), &stdout, c.env, append([]string{"run", "-f", "json"}, c.flags...)...)
+			cmd := p.start(liveDir(t, 1), &stdout, c.env, append([]string{"run", "--force", "-f", "json"}, c.flags...)...)
 			if code := p.exit(cmd); code != 0 {
 				t.Fatalf("exit code %d: %s", code, p.text())
 			}

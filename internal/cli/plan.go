@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"nearfar/internal/answer"
 )
 
 // printPlan prints what a run would do: each command line, the order, and how long it will take.
-func (a *app) printPlan(s *setup) error {
+func (a *app) printPlan(s *setup, aim *answer.Aim, expected foresight) error {
 	plans, err := s.runner.Plans()
 	if err != nil {
 		return err
@@ -26,7 +28,7 @@ func (a *app) printPlan(s *setup) error {
 		for _, line := range p.Commands {
 			fmt.Fprintf(a.stdout, "    %s\n", line)
 		}
-		total += p.Takes * time.Duration(s.experiment.Schedule.Blocks)
+		total += p.Takes * time.Duration(p.Trials)
 	}
 	fmt.Fprintln(a.stdout, "\nOrder")
 	block := 0
@@ -45,6 +47,7 @@ func (a *app) printPlan(s *setup) error {
 		}
 	}
 	fmt.Fprintln(a.stdout, line.String())
+	printForesight(a.stdout, s.experiment, aim, expected)
 	fmt.Fprintf(a.stdout, "\nIt will take about %v.\n", total.Round(time.Second))
 	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"nearfar/internal/answer"
 	"nearfar/internal/export"
 	"nearfar/internal/page"
 	"nearfar/internal/report"
@@ -17,6 +19,9 @@ import (
 type reportOptions struct {
 	format string
 	file   string
+	// resolve is the difference that --resolve asks about, aim the same as it was read.
+	resolve string
+	aim     *answer.Aim
 	// html says that formatHTML is one of the formats.
 	html bool
 }
@@ -51,6 +56,7 @@ func (a *app) reportCommand() *cobra.Command {
   nearfar report -f markdown -o answer.md runs/20261121T192200Z-overlay
   nearfar report -f html -o answer.html runs/20261121T192200Z-overlay
   nearfar report -f csv runs/20261121T192200Z-overlay
+  nearfar report --resolve 5% runs/20261121T192200Z-overlay
   nearfar report -f parquet -o trials.parquet runs/*`,
 		RunE: func(_ *cobra.Command, args []string) (err error) {
 			if len(args) == 0 {
@@ -61,14 +67,14 @@ func (a *app) reportCommand() *cobra.Command {
 			if slices.Contains(export.Formats(), o.format) {
 				return a.export(args, o)
 			}
-			if err := o.check(); err != nil {
+			if err := errors.Join(o.check(), o.readAim()); err != nil {
 				return err
 			}
 			if len(args) > 1 && (o.format == "json" || o.format == formatHTML || o.file != "") {
 				return &usageError{fmt.Errorf("%d runs with -f json, -f html or -o: give one run at a time", len(args))}
 			}
 			for i, path := range args {
-				ans, err := readReport(path)
+				ans, err := readReport(path, o.aim)
 				if err != nil {
 					return &usageError{err}
 				}
@@ -83,6 +89,7 @@ func (a *app) reportCommand() *cobra.Command {
 		},
 	}
 	o.flags(cmd.Flags())
+	o.resolveFlag(cmd.Flags())
 	o.pages(cmd.Flags())
 	cmd.Flags().Lookup("format").Usage += "; for other programs: " + strings.Join(export.Formats(), ", ")
 	return cmd

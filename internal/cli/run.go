@@ -33,6 +33,10 @@ type runOptions struct {
 	out    string
 	resume string
 	dryRun bool
+	// force measures also where no difference could be shown; from is the run by whose scatter it is said what can be
+	// found.
+	force  bool
+	from   string
 	report reportOptions
 	watch  *watcher
 	// progress is one of progressModes.
@@ -52,12 +56,13 @@ Without FILE it takes experiment.yaml in the current directory.`,
   nearfar run --dry-run experiment.yaml
   nearfar run --blocks 20 --seed 7 --out /tmp/runs experiment.yaml
   nearfar run --resume runs/20261121T192200Z-overlay
+  nearfar run --dry-run --resolve 5% --from runs/20261121T192200Z-overlay experiment.yaml
   nearfar run --progress plain experiment.yaml
   nearfar run --watch experiment.yaml
   nearfar run -f json experiment.yaml | jq .comparisons`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := o.report.check(); err != nil {
+			if err := errors.Join(o.report.check(), o.report.readAim()); err != nil {
 				return err
 			}
 			if o.progress, err = progressMode(a.stderr, o.progress); err != nil {
@@ -93,6 +98,9 @@ Without FILE it takes experiment.yaml in the current directory.`,
 			if e.Schedule.Seed == 0 {
 				e.Schedule.Seed = drawSeed()
 			}
+			if err := refuseDoomed(e, o); err != nil {
+				return err
+			}
 			return a.start(cmd.Context(), e, o)
 		},
 	}
@@ -102,8 +110,11 @@ Without FILE it takes experiment.yaml in the current directory.`,
 	f.StringVar(&o.out, "out", "runs", "directory in which the run directory is made")
 	f.StringVar(&o.resume, "resume", "", "go on with the run in this `DIRECTORY`")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the schedule, each command line and how long it will take; measure nothing")
+	f.BoolVar(&o.force, "force", false, "measure also where the blocks are too few to show any difference")
+	f.StringVar(&o.from, "from", "", "the earlier `RUN` by whose scatter to say what can be found (default: the newest of this experiment in --out)")
 	f.StringVar(&o.progress, "progress", progressAuto, "how to tell how far the run is: "+strings.Join(progressModes(), ", "))
 	o.report.flags(f)
+	o.report.resolveFlag(f)
 	o.report.pages(f)
 	o.watch.flags(f)
 	return cmd
@@ -127,14 +138,19 @@ func (a *app) readExperiment(file string) (*experiment.Experiment, error) {
 
 // start makes a new run.
 func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions) error {
+	expected, err := foresee(e, o)
+	if err != nil {
+		return err
+	}
 	s, err := a.setUp(ctx, e, o.progress)
 	if err != nil {
 		return err
 	}
 	defer s.close(a.stderr)
 	if o.dryRun {
-		return a.printPlan(s)
+		return a.printPlan(s, o.report.aim, expected)
 	}
+	s.progress.expect(e, expected)
 	dir, err := rundir.Create(o.out, rundir.Manifest{
 		Nearfar: "v1", Experiment: e, Seed: e.Schedule.Seed, Versions: s.versions(), Skipped: s.runner.Skipped(),
 		Hosts: labFacts(ctx, e, s.lab, s.load), Machine: machineName(), State: rundir.Running, Started: time.Now().UTC(),
@@ -142,7 +158,7 @@ func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions)
 	if err != nil {
 		return fmt.Errorf("the run directory cannot be made: %w", err)
 	}
-	return a.measure(ctx, s, dir, map[int]bool{}, o)
+	return a.measure(ctx, s, dir, nil, o)
 }
 
 // machineName is what the machine calls itself, "" where it has no name.
@@ -170,24 +186,20 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return errors.Join(err, dir.Close())
 	}
-	done := map[int]bool{}
-	for _, t := range trials {
-		done[t.Trial] = true
-	}
 	s, err := a.setUp(ctx, e, o.progress)
 	if err != nil {
 		return errors.Join(err, dir.Close())
 	}
 	defer s.close(a.stderr)
 	if o.dryRun {
-		return errors.Join(a.printPlan(s), dir.Close())
+		return errors.Join(a.printPlan(s, nil, foresight{}), dir.Close())
 	}
-	s.load = loadBefore(m.Hosts, s.load, len(e.Slots())-len(done))
+	s.load = loadBefore(m.Hosts, s.load, max(len(e.Slots())-len(trials), 0))
 	s.progress.before(trials)
 	if err := dir.Update(func(m *rundir.Manifest) { m.State = rundir.Running }); err != nil {
 		return errors.Join(err, dir.Close())
 	}
-	return a.measure(ctx, s, dir, done, o)
+	return a.measure(ctx, s, dir, trials, o)
 }
 
 // setup is what a run needs: the lab and the runner, with the hosts made and the tools found.
@@ -240,11 +252,11 @@ func (s *setup) versions() map[string]string {
 }
 
 // measure runs what is left of the schedule, closes the run and prints the answer, also after an interrupt.
-func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, done map[int]bool, o runOptions) error {
-	o.watch.begin(s, dir, len(done))
+func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []result.Trial, o runOptions) error {
+	o.watch.begin(s, dir, len(before))
 	defer o.watch.end(ctx, a.stderr, dir)
 	defer s.progress.end() // after a panic too
-	runErr := s.runner.Run(ctx, dir, done)
+	runErr := s.runner.Run(ctx, dir, before)
 	s.progress.end()
 	state := rundir.Complete
 	if runErr != nil {
@@ -261,7 +273,7 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, done map[i
 	if runErr != nil && !errors.Is(runErr, context.Canceled) {
 		return fmt.Errorf("%w\nWhat was measured is in %s; go on with: nearfar run --resume %s", runErr, dir.Path, dir.Path)
 	}
-	ans, err := readReport(dir.Path)
+	ans, err := readReport(dir.Path, o.report.aim)
 	if err != nil {
 		return err
 	}
@@ -296,11 +308,12 @@ func readAnswer(path string) (answer.Answer, error) {
 	if err != nil {
 		return answer.Answer{}, err
 	}
-	return answerOf(dir, path, trials)
+	return answerOf(dir, path, trials, nil)
 }
 
-// readReport makes the answer of a run directory with the pooled quantiles, for which all histograms are read.
-func readReport(path string) (answer.Answer, error) {
+// readReport makes the answer of a run directory with the pooled quantiles, for which all histograms are read. It says also how
+// many blocks find the difference that aim names; nil for none.
+func readReport(path string, aim *answer.Aim) (answer.Answer, error) {
 	dir, err := rundir.Open(path)
 	if err != nil {
 		return answer.Answer{}, err
@@ -309,7 +322,7 @@ func readReport(path string) (answer.Answer, error) {
 	if err != nil {
 		return answer.Answer{}, err
 	}
-	ans, err := answerOf(dir, path, trials)
+	ans, err := answerOf(dir, path, trials, aim)
 	if err != nil {
 		return answer.Answer{}, err
 	}
@@ -318,11 +331,11 @@ func readReport(path string) (answer.Answer, error) {
 	return ans, nil
 }
 
-func answerOf(dir *rundir.Dir, path string, trials []result.Trial) (answer.Answer, error) {
+func answerOf(dir *rundir.Dir, path string, trials []result.Trial, aim *answer.Aim) (answer.Answer, error) {
 	m := dir.Manifest()
 	ans := answer.Make(answer.Input{
 		Experiment: m.Experiment, Trials: trials, Run: path, State: m.State, Seed: m.Seed, Skipped: m.Skipped,
-		Hosts: m.Hosts, Warnings: labWarnings(m.Hosts, trials),
+		Hosts: m.Hosts, Warnings: labWarnings(m.Hosts, trials), Resolve: aim,
 	})
 	// Judged from what the run holds, so that a report says it again.
 	var err error

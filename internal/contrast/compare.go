@@ -163,9 +163,9 @@ func summary(side, arm, workload string, g group, r answer.Ranking) (answer.Figu
 	if g.runs == nil {
 		return answer.Summary(side, arm, workload, r, g.good)
 	}
-	all, missing := r.Numbers(g.good)
+	_, missing := r.Numbers(g.good)
 	f, ok := answer.SummaryOf(side, arm, workload, r.Quantity, units(g, r), missing)
-	f.Runs, f.Trials = f.Trials, len(all)
+	f.Runs, f.Trials = f.Trials, r.Count(g.good)
 	return f, ok
 }
 
@@ -227,14 +227,21 @@ func (p *Pair) apart(q answer.Quantity) stats.Samples {
 	return stats.Samples{Arm: arm, Baseline: baseline}
 }
 
+// values gives the quantity of a group, one value for each block of each run.
 func values(g group, q answer.Quantity) []stats.Value {
 	var all []stats.Value
+	if g.runs != nil {
+		for _, trials := range g.runs {
+			all = append(all, values(group{good: trials}, q)...)
+		}
+		return all
+	}
 	for _, t := range g.good {
 		if v, ok := q.Of(t); ok {
 			all = append(all, stats.Value{Block: t.Block, Value: v})
 		}
 	}
-	return all
+	return stats.PerBlock(all)
 }
 
 func numbers(g group, q answer.Quantity) []float64 {

@@ -166,7 +166,11 @@ func contrastOf(p *Pair, metric string, base, other *measured) answer.Distributi
 			if lack != [2]int{} {
 				q.Missing = &lack
 			}
-			fillQuantile(&q, p, other.values[percentile], base.values[percentile])
+			a, b := other.values[percentile], base.values[percentile]
+			if p.new.runs == nil && p.base.runs == nil { // else blocks of several runs have the same numbers
+				a, b = stats.PerBlock(a), stats.PerBlock(b)
+			}
+			fillQuantile(&q, p, a, b)
 		}
 		if q.Pooled != nil || q.Difference != nil {
 			d.Quantiles = append(d.Quantiles, q)

@@ -57,7 +57,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			before := traces(t, "")
 			dir := workspace(t)
 			name := write(t, dir, killed)
-			cmd := exec.Command(program, "run", name)
+			cmd := exec.Command(program, "run", "--force", name)
 			cmd.Dir = dir
 			mark := mark(t, cmd)
 			if err := cmd.Start(); err != nil {
@@ -207,7 +207,7 @@ func added(before, now map[string][]string) map[string][]string {
 func TestInterrupt(t *testing.T) {
 	before := traces(t, "")
 	dir := workspace(t)
-	cmd := exec.Command(program, "run", "-f", "json", write(t, dir, killed))
+	cmd := exec.Command(program, "run", "--force", "-f", "json", write(t, dir, killed))
 	cmd.Dir = dir
 	mark := mark(t, cmd)
 	var stdout bytes.Buffer

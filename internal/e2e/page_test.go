@@ -24,7 +24,7 @@ func TestReportOfTheOverlayLab(t *testing.T) {
 		t.Fatal(err)
 	}
 	var a answer.Answer
-	if err := json.Unmarshal(nearfar(t, dir, nil, "run", "--blocks", "2", "-f", "json", lab), &a); err != nil {
+	if err := json.Unmarshal(nearfar(t, dir, nil, "run", "--blocks", "2", "--force", "-f", "json", lab), &a); err != nil {
 		t.Fatal(err)
 	}
 	nearfar(t, dir, nil, "report", "-f", "html", "-o", "report.html", a.Run)

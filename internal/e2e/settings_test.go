@@ -63,7 +63,7 @@ func TestCongestionLab(t *testing.T) {
 	if !slices.Contains(strings.Fields(string(available)), other) {
 		other = "reno" // the same question of what this kernel has
 	}
-	text := ofLab(t, "congestion", "duration: 2s, warmup: 500ms", "duration: 700ms, warmup: 200ms", "blocks: 10", "blocks: 6",
+	text := ofLab(t, "congestion", "duration: 2s, warmup: 500ms", "duration: 700ms, warmup: 200ms", "blocks: 12", "blocks: 6",
 		"  - {name: iperf3, tool: iperf3, duration: 2s, warmup: 1s, optional: true}\n", "",
 		"set: {congestion: bbr}", "set: {congestion: "+other+"}",
 		"  reno:  {lab: {path: [{wire: {delay: 5ms, rate: 100Mbit/s, loss: 1%}}]}, set: {congestion: reno}}\n", "")
@@ -90,8 +90,8 @@ func TestCongestionLab(t *testing.T) {
 
 // Each version of IP is measured in its arms, and counts as a layer beside the router.
 func TestIPVersionsLab(t *testing.T) {
-	a := measure(t, ofLab(t, "ip-versions", "duration: 500ms, warmup: 100ms", "duration: 150ms, warmup: 20ms", "blocks: 10", "blocks: 4",
-		"  - {name: netperf, tool: netperf, mode: rr, request: 64B, duration: 1s, optional: true}\n", ""))
+	a := measure(t, ofLab(t, "ip-versions", "duration: 500ms, warmup: 100ms", "duration: 150ms, warmup: 20ms", "blocks: 12", "blocks: 4",
+		"  - {name: netperf, tool: netperf, mode: rr, request: 64B, duration: 1s, optional: true}\n", ""), "--force")
 	wantNoFailures(t, a)
 	for _, trial := range trials(t, a) {
 		want := "4"
@@ -117,7 +117,7 @@ func TestIPVersionsLab(t *testing.T) {
 
 // One CPU and two, asleep and spinning: each arm runs where and as it says, and nothing warns of what is the treatment.
 func TestCPUsLab(t *testing.T) {
-	a := measure(t, ofLab(t, "cpus", "duration: 500ms, warmup: 100ms", "duration: 150ms, warmup: 20ms", "blocks: 10", "blocks: 2"))
+	a := measure(t, ofLab(t, "cpus", "duration: 500ms, warmup: 100ms", "duration: 150ms, warmup: 20ms", "blocks: 12", "blocks: 2"), "--force")
 	wantNoFailures(t, a)
 	for _, trial := range trials(t, a) {
 		client, server := trial.Facts["placement.client.cpus"], trial.Facts["placement.server.cpus"]

@@ -73,7 +73,9 @@ func playReadme(s *stage) {
 	// Short: the shortest that iperf3 knows, once.
 	s.instead("duration: 500ms", "duration: 100ms, warmup: 20ms")
 	s.instead("duration: 2s", "duration: 1s")
-	s.instead("blocks: 10", "blocks: 1")
+	s.instead("blocks: 12", "blocks: 1")
+	s.instead("nearfar run firewall.yaml", "nearfar run --force firewall.yaml")
+	s.instead("--watch firewall.yaml", "--watch --force firewall.yaml")
 	s.place("runs/A", "runs/B", "runs/killed")
 	s.kill("runs/killed")
 	s.instead("runs/...", "runs/killed")
@@ -141,7 +143,7 @@ func playExport(s *stage) {
 func playFirstRun(s *stage) {
 	// Short, and the least that gives intervals.
 	s.instead("duration: 500ms, warmup: 200ms", "duration: 100ms, warmup: 20ms")
-	s.instead("blocks: 8", "blocks: 6")
+	s.instead("blocks: 12", "blocks: 6")
 	s.all()
 	if text := s.saved("answer.json"); !strings.Contains(text, `"layer": "router"`) {
 		s.t.Errorf("the answer says nothing of the router:\n%s", text)
@@ -196,11 +198,13 @@ func playImport(s *stage) {
 func playReport(s *stage) {
 	s.place(oneRun)
 	s.save("experiment.yaml", briefly(overlay))
+	s.instead("nearfar run ", "nearfar run --force ")
 	s.all()
 }
 
 func playServe(s *stage) {
 	s.save("experiment.yaml", briefly(overlay))
+	s.instead("nearfar run --watch", "nearfar run --watch --force")
 	s.next("nearfar: watch the run at http://127.0.0.1:")
 	// The command that ssh starts on the other machine.
 	s.instead("ssh -L 8080:127.0.0.1:8080 lab nearfar", "nearfar")
@@ -235,7 +239,8 @@ func playLoad(s *stage) {
 	s.record("labs/load/experiment.yaml", "labs/load/experiment.yaml")
 	s.shorten("labs/load/experiment.yaml", "duration: 1s, warmup: 300ms, background", "duration: 250ms, warmup: 50ms, background") // the least there is
 	s.shorten("labs/load/experiment.yaml", "duration: 1s, warmup: 300ms", "duration: 100ms, warmup: 20ms")
-	s.shorten("labs/load/experiment.yaml", "blocks: 10", "blocks: 1")
+	s.shorten("labs/load/experiment.yaml", "blocks: 12", "blocks: 1")
+	s.instead("nearfar run ", "nearfar run --force ")
 	s.all()
 }
 
@@ -243,21 +248,24 @@ func playCongestion(s *stage) {
 	s.record("labs/congestion/experiment.yaml", "labs/congestion/experiment.yaml")
 	s.shorten("labs/congestion/experiment.yaml", "duration: 2s, warmup: 500ms", "duration: 300ms, warmup: 50ms")
 	s.shorten("labs/congestion/experiment.yaml", "duration: 2s, warmup: 1s", "duration: 1s")
-	s.shorten("labs/congestion/experiment.yaml", "blocks: 10", "blocks: 1")
+	s.shorten("labs/congestion/experiment.yaml", "blocks: 12", "blocks: 1")
+	s.instead("nearfar run ", "nearfar run --force ")
 	s.all()
 }
 
 func playCPUs(s *stage) {
 	s.record("labs/cpus/experiment.yaml", "labs/cpus/experiment.yaml")
 	s.shorten("labs/cpus/experiment.yaml", "duration: 500ms, warmup: 100ms", "duration: 100ms, warmup: 20ms")
-	s.shorten("labs/cpus/experiment.yaml", "blocks: 10", "blocks: 1")
+	s.shorten("labs/cpus/experiment.yaml", "blocks: 12", "blocks: 1")
+	s.instead("nearfar run ", "nearfar run --force ")
 	s.all()
 }
 
 func playIPVersions(s *stage) {
 	s.record("labs/ip-versions/experiment.yaml", "labs/ip-versions/experiment.yaml")
 	s.shorten("labs/ip-versions/experiment.yaml", "duration: 500ms, warmup: 100ms", "duration: 100ms, warmup: 20ms")
-	s.shorten("labs/ip-versions/experiment.yaml", "blocks: 10", "blocks: 1")
+	s.shorten("labs/ip-versions/experiment.yaml", "blocks: 12", "blocks: 1")
+	s.instead("nearfar run ", "nearfar run --force ")
 	s.all()
 }
 
@@ -265,8 +273,9 @@ func playOverlay(s *stage) {
 	s.record("labs/overlay/experiment.yaml", "labs/overlay/experiment.yaml")
 	// netperf measures for a second at least: the workload is optional, and here it is left out.
 	s.shorten("labs/overlay/experiment.yaml", "  - {name: netperf-1k, tool: netperf, mode: rr, protocol: tcp, request: 1024B, response: 1024B, duration: 1s, optional: true}\n", "")
-	s.shorten("labs/overlay/experiment.yaml", "duration: 400ms, warmup: 100ms", "duration: 100ms, warmup: 20ms")
-	s.shorten("labs/overlay/experiment.yaml", "blocks: 10", "blocks: 1")
+	s.shorten("labs/overlay/experiment.yaml", "duration: 200ms, warmup: 50ms", "duration: 100ms, warmup: 20ms")
+	s.shorten("labs/overlay/experiment.yaml", "blocks: 12", "blocks: 1")
+	s.instead("nearfar run ", "nearfar run --force ")
 	s.all()
 }
 

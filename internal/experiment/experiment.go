@@ -218,6 +218,10 @@ type Placement struct {
 type Schedule struct {
 	// Blocks is how many times every (arm, workload) is run.
 	Blocks int `json:"blocks"`
+	// BaselineRepeats is how many times each block runs the baseline in each workload: an odd number; 0 is 1.
+	BaselineRepeats int `json:"baseline_repeats,omitempty"`
+	// Retries is how many times a failed trial is run again within its block.
+	Retries int `json:"retries,omitempty"`
 	// Seed draws the order.
 	Seed uint64 `json:"seed"`
 }

@@ -3,6 +3,7 @@ package experiment
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +30,9 @@ func experimentKeys() []string {
 	return []string{"nearfar", "name", "question", "baseline", "arms", "workloads", "placement", "schedule", "objectives"}
 }
 
-func scheduleKeys() []string { return []string{"blocks", "seed", "deployments"} }
+func scheduleKeys() []string {
+	return []string{"blocks", "baseline_repeats", "retries", "seed", "deployments"}
+}
 
 // Parse reads an experiment file, checks it and fills in the defaults. The name of the file is for messages only.
 // The error is a *Mistakes with everything that is wrong in the file, in the order of the positions.
@@ -157,7 +160,7 @@ func (r *reader) baseline(f fields) string {
 
 // schedule reads how often everything is run.
 func (r *reader) schedule(f fields, arms, workloads int) Schedule {
-	s := Schedule{Blocks: 10}
+	s := Schedule{Blocks: DefaultBlocks(arms), BaselineRepeats: DefaultBaselineRepeats(arms), Retries: DefaultRetries}
 	at := f.at
 	if v, ok := r.optional(f, "schedule"); ok {
 		at = v.key
@@ -171,6 +174,7 @@ func (r *reader) schedule(f fields, arms, workloads int) Schedule {
 				s.Blocks = int(n)
 			}
 		}
+		r.repetitions(inner, &s)
 		if b, ok := r.optional(inner, "seed"); ok {
 			s.Seed = r.seed(b.value)
 		}
@@ -178,11 +182,29 @@ func (r *reader) schedule(f fields, arms, workloads int) Schedule {
 			r.deployments(d.value)
 		}
 	}
-	if trials := arms * workloads * s.Blocks; trials > maxTrials {
+	if trials := s.trials(arms, workloads); trials > maxTrials {
 		r.wrong(at, "at most "+strconv.Itoa(maxTrials), "%d arms, %d workloads and %d blocks make %d trials",
 			arms, workloads, s.Blocks, trials)
 	}
 	return s
+}
+
+// repetitions reads how often a block holds the baseline, and how often a failed trial is run again.
+func (r *reader) repetitions(schedule fields, s *Schedule) {
+	if b, ok := r.optional(schedule, "baseline_repeats"); ok {
+		switch n, ok := r.integer(b.value, "baseline_repeats", 1, maxBaselineRepeats); {
+		case ok && n%2 == 0:
+			r.wrong(b.value, fmt.Sprintf("write %d or %d", n-1, n+1),
+				"baseline_repeats %d is even: the median of a block needs an odd number", n)
+		case ok:
+			s.BaselineRepeats = int(n)
+		}
+	}
+	if b, ok := r.optional(schedule, "retries"); ok {
+		if n, ok := r.integer(b.value, "retries", 0, maxRetries); ok {
+			s.Retries = int(n)
+		}
+	}
 }
 
 func (r *reader) seed(n *yaml.Node) uint64 {

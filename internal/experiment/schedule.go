@@ -1,26 +1,108 @@
 package experiment
 
-import "math/rand/v2"
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// The bounds of what a schedule repeats.
+const (
+	maxBaselineRepeats = 9
+	maxRetries         = 5
+)
+
+// DefaultRetries is how many times a failed trial is run again in its block, where the file does not say.
+const DefaultRetries = 2
+
+// manyArms is from how many arms on a block runs the baseline three times, where the file does not say: every
+// comparison rests on the baseline, and its median of three is hardly ever an outlier (TestRepeatsPay of the package
+// stats).
+const manyArms = 5
+
+// leastBlocks is how many blocks a run has at least, where the file does not say.
+const leastBlocks = 12
+
+// DefaultBaselineRepeats is how many times a block runs the baseline, where the file does not say.
+func DefaultBaselineRepeats(arms int) int {
+	if arms >= manyArms {
+		return 3
+	}
+	return 1
+}
+
+// DefaultBlocks is how many blocks a run has where the file does not say, at least 12: the fewest with which a
+// difference is found although two of them contradict it; one, where a block runs the baseline three times. All arms
+// but the baseline are compared in each quantity, so the sign test of one comparison has to reject at the level 5 % /
+// (arms - 1).
+func DefaultBlocks(arms int) int {
+	level := 0.05 / float64(max(arms-1, 1))
+	for n := leastBlocks; ; n++ {
+		// How many of the 2^n outcomes of n fair coins show the rarer side once at most, or twice.
+		few := 1 + float64(n)
+		if arms < manyArms {
+			few += float64(n*(n-1)) / 2
+		}
+		if 2*few <= level*math.Exp2(float64(n)) {
+			return n
+		}
+	}
+}
+
+// Repeats is how many times a block runs the baseline in each workload.
+func (s Schedule) Repeats() int { return max(s.BaselineRepeats, 1) }
+
+// trials is how many trials the schedule has, without replacements of failed ones.
+func (s Schedule) trials(arms, workloads int) int {
+	if arms == 0 {
+		return 0
+	}
+	return s.Blocks * workloads * (arms - 1 + s.Repeats())
+}
+
+// TrialsOf is how many trials the schedule has of each workload in an arm.
+func (e *Experiment) TrialsOf(arm string) int {
+	if arm == e.Baseline {
+		return e.Schedule.Blocks * e.Schedule.Repeats()
+	}
+	return e.Schedule.Blocks
+}
+
+// Planned is how many trials the schedule has without those of the workloads that are skipped, and without replacements
+// of failed trials.
+func (e *Experiment) Planned(skipped map[string]string) int {
+	workloads := 0
+	for _, w := range e.Workloads {
+		if _, out := skipped[w.Name]; !out {
+			workloads++
+		}
+	}
+	return e.Schedule.trials(len(e.Arms), workloads)
+}
 
 // Slot is one trial to be run.
 type Slot struct {
-	// Trial counts from 1 in the order of execution, Block from 1.
+	// Trial counts from 1 in the order of execution, Block from 1. A replacement has a number after all trials of the
+	// schedule.
 	Trial, Block  int
 	Arm, Workload string
+	// Repeat counts the trials of the baseline in one block and workload from 1; 0 where there is one only.
+	Repeat int
+	// Replaces is the trial of the schedule that failed and is run again; 0 for those of the schedule themselves.
+	Replaces int
 }
 
 // Slots gives all trials in the order in which they run: randomised complete blocks, each with every arm and workload
-// once.
+// once, and the baseline as often as the schedule says.
 //
 // The order within a block depends only on Schedule.Seed, the block's number and the arms and workloads, so that an
 // experiment with more blocks begins with the same ones. Every order of a block is equally likely (Fisher-Yates).
 func (e *Experiment) Slots() []Slot {
-	slots := make([]Slot, 0, e.Schedule.Blocks*len(e.Arms)*len(e.Workloads))
+	slots := make([]Slot, 0, e.Schedule.trials(len(e.Arms), len(e.Workloads)))
 	for block := 1; block <= e.Schedule.Blocks; block++ {
 		start := len(slots)
 		for _, a := range e.Arms {
 			for _, w := range e.Workloads {
-				slots = append(slots, Slot{Block: block, Arm: a.Name, Workload: w.Name})
+				slots = append(slots, e.repeated(Slot{Block: block, Arm: a.Name, Workload: w.Name})...)
 			}
 		}
 		order := rand.New(rand.NewPCG(e.Schedule.Seed, uint64(block)))
@@ -32,4 +114,18 @@ func (e *Experiment) Slots() []Slot {
 		}
 	}
 	return slots
+}
+
+// repeated gives the trials of one arm and workload in a block.
+func (e *Experiment) repeated(s Slot) []Slot {
+	n := e.Schedule.Repeats()
+	if s.Arm != e.Baseline || n == 1 {
+		return []Slot{s}
+	}
+	all := make([]Slot, n)
+	for i := range all {
+		all[i] = s
+		all[i].Repeat = i + 1
+	}
+	return all
 }

@@ -131,3 +131,37 @@ func TestBlocksAreIndependent(t *testing.T) {
 		t.Errorf("chi-square %.1f over %g; counts %v", statistic, limit, counts)
 	}
 }
+
+func TestDefaultSchedule(t *testing.T) {
+	for _, c := range []struct{ arms, blocks, repeats int }{
+		{0, 12, 1}, {1, 12, 1}, {2, 12, 1}, {3, 13, 1}, {4, 14, 1}, {5, 12, 3}, {8, 12, 3}, {9, 13, 3}, {15, 13, 3}, {16, 14, 3}, {28, 14, 3}, {100, 17, 3},
+	} {
+		if blocks, repeats := DefaultBlocks(c.arms), DefaultBaselineRepeats(c.arms); blocks != c.blocks || repeats != c.repeats {
+			t.Errorf("%d arms: %d blocks with the baseline %d times, want %d and %d", c.arms, blocks, repeats, c.blocks, c.repeats)
+		}
+	}
+}
+
+// A block holds the baseline as often as the schedule says, each trial with a number of its own, and every other arm
+// once.
+func TestBaselineRepeats(t *testing.T) {
+	e := scheduled(3, 2, 4, 9)
+	e.Baseline = e.Arms[1].Name
+	e.Schedule.BaselineRepeats = 3
+	counts, numbers := map[Slot]int{}, map[int]bool{}
+	slots := e.Slots()
+	for _, s := range slots {
+		numbers[s.Trial] = true
+		s.Trial = 0
+		counts[s]++
+		if (s.Repeat > 0) != (s.Arm == e.Baseline) || s.Repeat > 3 {
+			t.Errorf("%+v", s)
+		}
+	}
+	if want := 4 * 2 * 5; len(slots) != want || len(counts) != want || len(numbers) != want || e.Planned(nil) != want {
+		t.Errorf("%d trials, %d of them different, %d numbers, %d planned; want %d", len(slots), len(counts), len(numbers), e.Planned(nil), want)
+	}
+	if got := e.Planned(map[string]string{e.Workloads[0].Name: "absent"}); got != 20 {
+		t.Errorf("%d planned without a workload, want 20", got)
+	}
+}

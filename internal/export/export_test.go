@@ -72,7 +72,7 @@ func trialsOfAllKinds() []result.Trial {
 	bytes := 1024
 	return []result.Trial{
 		{
-			Trial: 1, Block: 1, Arm: "l2", Workload: "rr-1k", Tool: result.ToolVersion{Name: "native", Version: "0.1.0"}, Mode: "rr", Protocol: "tcp",
+			Trial: 1, Block: 1, Arm: "l2", Workload: "rr-1k", Repeat: 2, Replaces: 7, Tool: result.ToolVersion{Name: "native", Version: "0.1.0"}, Mode: "rr", Protocol: "tcp",
 			MessageBytes: &bytes, Started: time.Date(2026, 11, 21, 19, 22, 1, 123456789, time.UTC), DurationSeconds: 2.000000123,
 			ReportedAs: "rtt", Definition: "rtt", Histogram: "raw/1.hdr", Set: map[string]string{"wait": "spin", "congestion": "bbr"},
 			Metrics: []result.Metric{rtt("p50", 8.31e-6), rtt("p99", 1.0/3e4), {Name: "transaction_rate", Unit: "1/s", Value: 120000.5},
@@ -119,6 +119,7 @@ func TestDuckDBReadsTrials(t *testing.T) {
 		{"tool", "VARCHAR"}, {"tool_version", "VARCHAR"}, {"mode", "VARCHAR"}, {"protocol", "VARCHAR"}, {"message_bytes", "BIGINT"},
 		{"started", "TIMESTAMP WITH TIME ZONE"}, {"duration_seconds", "DOUBLE"}, {"reported_as", "VARCHAR"}, {"definition", "VARCHAR"},
 		{"metric", "VARCHAR"}, {"stat", "VARCHAR"}, {"unit", "VARCHAR"}, {"scope", "VARCHAR"}, {"value", "DOUBLE"}, {"error", "VARCHAR"}, {"set", "VARCHAR"},
+		{"repeat", "BIGINT"}, {"replaces", "BIGINT"},
 	}
 	if diff := cmp.Diff(columns, read.Columns); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
@@ -158,6 +159,7 @@ func wantRows(run string, t result.Trial) (rows [][]any) {
 		rows = append(rows, []any{
 			run, "overlay", float64(t.Trial), float64(t.Block), t.Arm, t.Workload, t.Tool.Name, t.Tool.Version, t.Mode, t.Protocol, size, started,
 			t.DurationSeconds, t.ReportedAs, t.Definition, metric, stat, unit, scope, value, t.Error, set,
+			float64(t.Repeat), float64(t.Replaces),
 		})
 	}
 	for _, m := range t.Metrics {

@@ -39,6 +39,10 @@ type trialRow struct {
 	Error           string   `parquet:"error,dict"`
 	// Set is what the arm had otherwise than the workload says: "congestion=bbr; wait=spin".
 	Set string `parquet:"set,dict"`
+	// Repeat counts the trials of the baseline in one block where there are several, Replaces is the failed trial that
+	// this one stands for; 0 for none.
+	Repeat   int64 `parquet:"repeat"`
+	Replaces int64 `parquet:"replaces"`
 }
 
 // Trials writes every number of every trial of the runs as a parquet file, in long form: a row for each trial, metric, stat
@@ -81,6 +85,7 @@ func rowOf(t result.Trial) trialRow {
 		Tool: t.Tool.Name, ToolVersion: t.Tool.Version, Mode: t.Mode, Protocol: t.Protocol,
 		Started: microseconds(t.Started), DurationSeconds: t.DurationSeconds,
 		ReportedAs: t.ReportedAs, Definition: t.Definition, Error: t.Error,
+		Repeat: int64(t.Repeat), Replaces: int64(t.Replaces),
 	}
 	for i, key := range slices.Sorted(maps.Keys(t.Set)) {
 		row.Set += []string{"", "; "}[min(i, 1)] + key + "=" + t.Set[key]

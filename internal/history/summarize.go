@@ -146,7 +146,7 @@ func figuresOf(workload string, trials []result.Trial) []figure {
 		cell     cellOf
 		quantity answer.Quantity
 	}
-	values, counts := map[key][]float64{}, map[cellOf]int{}
+	values, counts := map[key][]stats.Value{}, map[cellOf]int{}
 	var order []key
 	for _, t := range trials {
 		cell := cellOf{arm: text(t.Arm), definition: text(t.Definition), tool: text(t.Tool.Name), mode: text(t.Mode), protocol: text(t.Protocol),
@@ -163,7 +163,7 @@ func figuresOf(workload string, trials []result.Trial) []figure {
 			if _, seen := values[k]; !seen {
 				order = append(order, k)
 			}
-			values[k] = append(values[k], m.Value)
+			values[k] = append(values[k], stats.Value{Block: t.Block, Value: m.Value})
 		}
 	}
 	var figures []figure
@@ -175,16 +175,16 @@ func figuresOf(workload string, trials []result.Trial) []figure {
 		// As in the answer: a trial that lacks the figure counts as worse than all others.
 		if worst, ok := result.Worst(k.quantity.Metric); ok {
 			for len(values[k]) < counts[k.cell] {
-				values[k] = append(values[k], worst)
+				values[k] = append(values[k], stats.Value{Value: worst})
 			}
 		}
-		median, interval, trials := stats.Rank(values[k])
+		median, interval, _ := stats.Rank(perBlock(values[k]))
 		if !median.Known {
 			continue
 		}
 		f := figure{
 			workload: text(workload), arm: k.cell.arm, definition: k.cell.definition, tool: k.cell.tool, mode: k.cell.mode,
-			protocol: k.cell.protocol, load: k.cell.load, bytes: k.cell.bytes, rank: ranks[k.quantity], median: median.Value, trials: trials,
+			protocol: k.cell.protocol, load: k.cell.load, bytes: k.cell.bytes, rank: ranks[k.quantity], median: median.Value, trials: len(values[k]),
 			quantity: answer.Quantity{Metric: text(k.quantity.Metric), Stat: text(k.quantity.Stat), Unit: text(k.quantity.Unit), Scope: text(k.quantity.Scope)},
 		}
 		if f.interval = answer.IntervalOf(interval); f.interval.Unbounded() != "" {
@@ -193,6 +193,15 @@ func figuresOf(workload string, trials []result.Trial) []figure {
 		figures = append(figures, f)
 	}
 	return figures
+}
+
+// perBlock gives one number for each block: the trials of a block are alike and would make the interval too narrow.
+func perBlock(values []stats.Value) []float64 {
+	var numbers []float64
+	for _, v := range stats.PerBlock(values) {
+		numbers = append(numbers, v.Value)
+	}
+	return numbers
 }
 
 // isPart says that a scope is one stream or thread of many, which nobody follows over runs.

@@ -67,8 +67,8 @@ type group struct {
 func sections(a answer.Answer) []section {
 	var all []section
 	for _, s := range []section{
-		findingSection(a), sourceSection(a), objectiveSection(a), settingSection(a), armSection(a), comparisonSection(a), distributionSection(a),
-		layerSection(a), limitSection(a), warningSection(a),
+		findingSection(a), sourceSection(a), objectiveSection(a), settingSection(a), armSection(a), comparisonSection(a),
+		resolveSection(a), distributionSection(a), layerSection(a), limitSection(a), warningSection(a),
 	} {
 		if len(s.groups)+len(s.said)+len(s.lines) > 0 {
 			all = append(all, s)
@@ -144,9 +144,15 @@ func armSection(a answer.Answer) section {
 	return out
 }
 
+// eachTable and allTogether are what p is corrected for: a run asks one question in each table, two sides one in all.
+const (
+	eachTable   = "the arms of each table"
+	allTogether = "all comparisons together"
+)
+
 // pairedNote explains the columns of paired differences.
-const pairedNote = "p is corrected for all comparisons together (Holm). \"Detectable\" is the smallest true\ndifference that this run would have shown " +
-	"four times in five. \"+n\" is how many more\nblocks would settle the difference that was seen."
+const pairedNote = "p is corrected for " + eachTable + " (Holm). \"Detectable\" is the smallest true\ndifference that this run would have shown " +
+	"four times in five. \"+n\" is how many more\nblocks find a difference of the size that was seen, if there is one, as often."
 
 // trialsText counts the trials of a figure, and those among them that lack it.
 func trialsText(f answer.Figure) string {
@@ -262,7 +268,7 @@ func markOf(c answer.Comparison) *mark {
 	return m
 }
 
-// verdictText is the verdict with what it means for the user, and how many more blocks would settle it; and why the two cannot
+// verdictText is the verdict with what it means for the user, and how many more blocks find a difference of that size; and why the two cannot
 // be compared.
 func verdictText(c answer.Comparison) (verdict, reason string) {
 	switch c.Verdict {

@@ -59,22 +59,22 @@ func sidesNote(a answer.Answer) string {
 	for _, c := range a.Comparisons {
 		switch {
 		case c.Blocks > 0:
-			return pairedNote
+			return strings.Replace(pairedNote, eachTable, allTogether, 1)
 		case c.Interval != nil && c.ScatterRuns == 0 && c.Runs != nil:
 			return "The run is the unit: its figure is the median over its trials. p is corrected for all\n" +
 				"comparisons together (Holm). \"Could see\" is the smallest true difference that so many runs\n" +
-				"would have shown four times in five. \"+n\" is how many more runs on each side would settle\n" +
-				"the difference that was seen."
+				"would have shown four times in five. \"+n\" is how many more runs on each side find\n" +
+				"a difference of the size that was seen, if there is one."
 		case c.Interval != nil && c.Runs != nil:
 			return fmt.Sprintf("A difference is the median of all differences between a trial of B and a trial of A; its interval\n"+
 				"holds how much runs scatter, from %d other runs. p is corrected for all comparisons together\n"+
 				"(Holm). \"Could see\" is the smallest true difference that would have been shown four times in\n"+
-				"five. \"+n\" is how many more runs on each side would settle the difference that was seen.", c.ScatterRuns)
+				"five. \"+n\" is how many more runs on each side find a difference of that size.", c.ScatterRuns)
 		case c.Interval != nil:
 			return "A difference is the median of all differences between a trial of B and a trial of A. p is\n" +
 				"corrected for all comparisons together (Holm). \"Detectable\" is the smallest true difference\n" +
 				"that these trials would have shown four times in five. \"+n\" is how many more trials on each\n" +
-				"side would settle the difference that was seen."
+				"side find a difference of the size that was seen, if there is one, as often."
 		}
 	}
 	return recordedNote(a)

@@ -56,11 +56,15 @@ const FactStolen = "cpu_stolen"
 
 // Trial is the record of one execution of one workload in one arm: a line of trials.jsonl.
 type Trial struct {
-	// Trial counts from 1 in the order of execution.
-	Trial    int         `json:"trial"`
-	Block    int         `json:"block"`
-	Arm      string      `json:"arm"`
-	Workload string      `json:"workload"`
+	// Trial counts from 1 in the order of execution; replacements of failed trials come after all of the schedule.
+	Trial    int    `json:"trial"`
+	Block    int    `json:"block"`
+	Arm      string `json:"arm"`
+	Workload string `json:"workload"`
+	// Repeat counts from 1 where a block runs the arm several times in the workload.
+	Repeat int `json:"repeat,omitempty"`
+	// Replaces is the trial of the schedule that failed and that this one stands for; 0 for none.
+	Replaces int         `json:"replaces,omitempty"`
 	Tool     ToolVersion `json:"tool"`
 	Mode     string      `json:"mode,omitempty"`
 	Protocol string      `json:"protocol"`

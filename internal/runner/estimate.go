@@ -26,13 +26,18 @@ func newEstimate(slots []experiment.Slot, cell func(experiment.Slot) string, exp
 		spent: map[string]time.Duration{}, ran: map[string]int{},
 	}
 	for _, s := range slots {
-		key := cell(s)
-		if _, ok := e.guess[key]; !ok {
-			e.guess[key] = expected(s) + overhead
-		}
-		e.waiting[key]++
+		e.added(s, expected)
 	}
 	return e
+}
+
+// added counts a trial that waits.
+func (e *estimate) added(s experiment.Slot, expected func(experiment.Slot) time.Duration) {
+	key := e.cell(s)
+	if _, ok := e.guess[key]; !ok {
+		e.guess[key] = expected(s) + overhead
+	}
+	e.waiting[key]++
 }
 
 func (e *estimate) ended(s experiment.Slot, took time.Duration) {

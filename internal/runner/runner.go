@@ -46,7 +46,8 @@ type Record interface {
 
 // Event is what happened, for progress.
 type Event struct {
-	// Slot is the trial that starts or has ended; Total is how many the run has.
+	// Slot is the trial that starts or has ended; Total is how many the run has, with the replacements of failed trials
+	// so far.
 	Slot  experiment.Slot
 	Total int
 	// Done counts the trials of the run that have ended, also before a resume.
@@ -111,21 +112,32 @@ func (r *Runner) Skipped() map[string]string { return r.skipped }
 // Pairs gives the hosts of each arm.
 func (r *Runner) Pairs() map[string]Pair { return r.pairs }
 
-// Run measures what of the schedule is not done yet and keeps it in the record. A failed trial is recorded with its
-// reason and does not end the run. When ctx ends, the trial in flight is given up and ctx's error returned.
-func (r *Runner) Run(ctx context.Context, record Record, done map[int]bool) error {
+// Run measures what of the schedule is not done yet and keeps it in the record; before are the trials that the record
+// has, in the order in which they ran. A failed trial is recorded with its reason and does not end the run; it is run
+// again at the end of its block as often as the schedule says. When ctx ends, the trial in flight is given up and ctx's
+// error returned.
+func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) error {
 	r.record = record
-	slots, err := r.remaining(done)
-	if err != nil {
-		return err
+	plan := newSchedule(r.experiment, r.skipped, before)
+	left := plan.left()
+	if len(left) == 0 && len(before) == 0 {
+		return errors.New("nothing to measure: every workload was skipped")
 	}
-	total := len(slots) + len(done)
-	clock := newEstimate(slots, r.cell, r.expected)
-	for i, slot := range slots {
+	done, total := len(before), len(before)+len(left)
+	clock := newEstimate(left, r.cell, r.expected)
+	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r.progress(Event{Slot: slot, Total: total, Done: len(done) + i, Left: clock.left()})
+		slot, more := plan.next()
+		if !more {
+			return nil
+		}
+		if slot.Replaces > 0 {
+			total++
+			clock.added(slot, r.expected)
+		}
+		r.progress(Event{Slot: slot, Total: total, Done: done, Left: clock.left()})
 		started := time.Now()
 		trial, err := r.trial(ctx, slot)
 		if ctx.Err() != nil {
@@ -137,24 +149,11 @@ func (r *Runner) Run(ctx context.Context, record Record, done map[int]bool) erro
 		if err := record.Append(trial); err != nil {
 			return fmt.Errorf("trial %d cannot be kept: %w", slot.Trial, err)
 		}
+		done++
+		plan.ended(slot, trial.Error != "")
 		clock.ended(slot, time.Since(started))
-		r.progress(Event{Slot: slot, Total: total, Done: len(done) + i + 1, Trial: &trial, Left: clock.left()})
+		r.progress(Event{Slot: slot, Total: total, Done: done, Trial: &trial, Left: clock.left()})
 	}
-	return nil
-}
-
-// remaining lists the slots to run: those not done, without workloads that were skipped.
-func (r *Runner) remaining(done map[int]bool) ([]experiment.Slot, error) {
-	var slots []experiment.Slot
-	for _, slot := range r.experiment.Slots() {
-		if _, skipped := r.skipped[slot.Workload]; !skipped && !done[slot.Trial] {
-			slots = append(slots, slot)
-		}
-	}
-	if len(slots) == 0 && len(done) == 0 {
-		return nil, errors.New("nothing to measure: every workload was skipped")
-	}
-	return slots, nil
 }
 
 // cell names what takes equally long: a workload, and one as an arm has it that sets some of its keys.
@@ -186,8 +185,9 @@ type Planned struct {
 	Commands []string
 	// ClientCPUs and ServerCPUs are lists of CPU numbers, or "any".
 	ClientCPUs, ServerCPUs string
-	// Takes is about how long one trial takes.
-	Takes time.Duration
+	// Takes is about how long one trial takes; Trials is how many of them the schedule has.
+	Takes  time.Duration
+	Trials int
 }
 
 // Plans lists what each trial would run, without running it. Prepare comes before it.
@@ -215,6 +215,7 @@ func (r *Runner) Plans() ([]Planned, error) {
 			all = append(all, Planned{
 				Arm: arm.Name, Workload: w.Name, Commands: commandLines(plan, behind),
 				ClientCPUs: cpuList(client), ServerCPUs: cpuList(server), Takes: plan.Expected + behind.adds() + overhead,
+				Trials: r.experiment.TrialsOf(arm.Name),
 			})
 		}
 	}

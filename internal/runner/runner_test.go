@@ -180,14 +180,14 @@ func prints(text string) fake.Program {
 	}
 }
 
-func run(t *testing.T, ctx context.Context, s *scene, e *experiment.Experiment, limits Limits, k *kept, done map[int]bool) (*Runner, error) {
+func run(t *testing.T, ctx context.Context, s *scene, e *experiment.Experiment, limits Limits, k *kept, before []result.Trial) (*Runner, error) {
 	t.Helper()
 	k.raw = map[string]string{}
 	r := New(e, tools{clocked{}, flowing{}}, s, limits, nil)
 	if err := r.Prepare(ctx); err != nil {
 		t.Fatal(err)
 	}
-	return r, r.Run(ctx, k, done)
+	return r, r.Run(ctx, k, before)
 }
 
 func TestOrderOfPhases(t *testing.T) {
@@ -234,8 +234,14 @@ func TestResumeRunsTheRest(t *testing.T) {
 	e := twoArms(4)
 	slots := e.Slots()
 	done := map[int]bool{slots[0].Trial: true, slots[1].Trial: true, slots[4].Trial: true}
+	var before []result.Trial
+	for _, slot := range slots {
+		if done[slot.Trial] {
+			before = append(before, result.Trial{Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload})
+		}
+	}
 	k := &kept{}
-	if _, err := run(t, context.Background(), &scene{client: prints("1")}, e, DefaultLimits(), k, done); err != nil {
+	if _, err := run(t, context.Background(), &scene{client: prints("1")}, e, DefaultLimits(), k, before); err != nil {
 		t.Fatal(err)
 	}
 	var want []int

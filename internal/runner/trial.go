@@ -17,7 +17,7 @@ import (
 func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial, error) {
 	w, _ := r.experiment.WorkloadIn(slot.Arm, slot.Workload)
 	trial := result.Trial{
-		Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload,
+		Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload, Repeat: slot.Repeat, Replaces: slot.Replaces,
 		Tool: result.ToolVersion{Name: w.Tool, Version: r.versions[w.Tool]}, Mode: w.Mode, Protocol: w.Protocol,
 		Started: time.Now().UTC(), ReportedAs: result.DefinitionNone, Definition: result.DefinitionNone,
 		Metrics: []result.Metric{}, Raw: []string{}, Treatment: map[string]string{},

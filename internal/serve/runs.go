@@ -9,7 +9,6 @@ import (
 	"path"
 	"time"
 
-	"nearfar/internal/experiment"
 	"nearfar/internal/rundir"
 )
 
@@ -37,7 +36,8 @@ type Run struct {
 	Changed time.Time `json:"changed,omitzero"`
 	// Imported says that the results were recorded elsewhere: Started is when they were brought in, and no trials were planned.
 	Imported bool `json:"imported,omitempty"`
-	// Trials is how many have ended, Planned how many there were to be.
+	// Trials is how many have ended, Planned how many there were to be: those of the schedule, or Trials where
+	// replacements of failed ones make these more.
 	Trials  int `json:"trials"`
 	Planned int `json:"planned"`
 }
@@ -76,7 +76,10 @@ func describe(root *os.Root, folder string, p place) (Run, *rundir.Manifest) {
 	e := m.Experiment
 	r.Name, r.Question, r.Baseline = clip(e.Name), clip(e.Question), clip(e.Baseline)
 	r.State, r.Started, r.Ended = clip(m.State), m.Started, m.Ended
-	r.Imported, r.Planned = e.Imported, planned(e, m.Skipped)
+	r.Imported = e.Imported
+	if !e.Imported {
+		r.Planned = max(e.Planned(m.Skipped), r.Trials)
+	}
 	for _, arm := range e.Arms {
 		r.Arms = append(r.Arms, clip(arm.Name))
 	}
@@ -84,20 +87,6 @@ func describe(root *os.Root, folder string, p place) (Run, *rundir.Manifest) {
 		r.Workloads = append(r.Workloads, clip(w.Name))
 	}
 	return r, &m
-}
-
-// planned is how many trials a run is to have.
-func planned(e *experiment.Experiment, skipped map[string]string) int {
-	n := 0
-	if e.Imported {
-		return 0
-	}
-	for _, w := range e.Workloads {
-		if _, out := skipped[w.Name]; !out {
-			n += len(e.Arms) * e.Schedule.Blocks
-		}
-	}
-	return n
 }
 
 // countLines counts whole lines; a file that is not there has none.

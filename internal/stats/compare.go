@@ -74,6 +74,10 @@ type Comparison struct {
 	Verdict      Verdict
 	// Reason says why there is no verdict on the difference: ReasonNoPairs, ReasonLost or ReasonTooFewBlocks; empty otherwise.
 	Reason string
+	// Hinge says whether one block decides the verdict.
+	Hinge Hinge
+	// Against is how many blocks contradict the others: have the rarer sign, or no difference.
+	Against int
 	// Noise is how the paired differences scatter: ask it for the blocks that another difference would take.
 	Noise Noise
 	// Serial is how far the blocks depend on each other. Where they do, they count as fewer in all of the above but Blocks.
@@ -122,6 +126,7 @@ func CompareAll(pairs []Pair) []Comparison {
 		}
 		c.decide(max(tests, 1))
 	}
+	hinge(table)
 	return table
 }
 
@@ -153,7 +158,8 @@ func compare(pair Pair) Comparison {
 				notBelow++
 			}
 		}
-		c.RawPValue = known(countedSignP(c.Blocks, c.Serial.Counted, min(notAbove, notBelow)))
+		c.Against = min(notAbove, notBelow)
+		c.RawPValue = known(countedSignP(c.Blocks, c.Serial.Counted, c.Against))
 	}
 	return c
 }

@@ -149,6 +149,8 @@ export interface Answer {
   blocks: number;
   trials: number;
   failed: number;
+  // How many of the failed trials a good one of the same block stands for.
+  replaced?: number;
   arms: Figure[];
   comparisons: Comparison[];
   layers: Layer[];

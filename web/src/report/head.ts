@@ -16,7 +16,7 @@ export class Head implements Section {
     const facts: [string, string][] = [
       ["baseline", a.baseline],
       ["blocks", a.blocks > 0 ? String(a.blocks) : ""],
-      ["trials", a.failed > 0 ? `${count(a.trials)}, ${count(a.failed)} failed` : count(a.trials)],
+      ["trials", a.failed > 0 ? `${count(a.trials)}, ${count(a.failed)} failed${a.replaced ? `, ${count(a.replaced)} of them replaced` : ""}` : count(a.trials)],
       // When results were brought in says nothing of when they were measured.
       ["started", a.imported ? "" : when(d.started)],
       ["ended", a.imported ? "" : when(d.ended)],

@@ -81,8 +81,8 @@ describe("verdictText", () => {
   test.each([
     [c({ verdict: "higher", better: "baseline" }), "higher (worse)"],
     [c({ verdict: "lower", better: "arm" }), "lower (better)"],
-    [c({ verdict: "no-difference", blocks_needed: 140 }), "none seen (140 more blocks would settle it)"],
-    [c({ verdict: "no-difference", blocks_needed: 4, trials: [7, 8] }), "none seen (4 more trials on each side would settle it)"],
+    [c({ verdict: "no-difference", blocks_needed: 140 }), "none seen (140 more blocks for the size seen)"],
+    [c({ verdict: "no-difference", blocks_needed: 4, trials: [7, 8] }), "none seen (4 more trials on each side for the size seen)"],
     [c({ verdict: "too-few-blocks", blocks_needed: 4 }), "too few blocks: it takes 4 more blocks"],
     [c({ verdict: "single-trial", reason: "one trial a side" }), "one trial a side"],
     [c({ verdict: "not-comparable", reason: "tool: a\x1b against b" }), "not comparable: tool: a\u241b against b"],

@@ -1,0 +1,155 @@
+package answer
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+	"nearfar/internal/stats"
+)
+
+// Aim is a difference about which somebody asks how many blocks find it.
+type Aim struct {
+	// Text is the difference as it was written.
+	Text string
+	// Value is in Unit, or a share of the baseline where Unit is result.One.
+	Value float64
+	Unit  string
+}
+
+// ParseAim reads a difference: 5%, 2us, 10Mbit/s or 100/s.
+func ParseAim(text string) (*Aim, error) {
+	text = strings.TrimSpace(text)
+	aim := &Aim{Text: text}
+	var err error
+	switch {
+	case strings.HasSuffix(text, "%"):
+		aim.Unit = result.One
+		aim.Value, err = strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(text, "%")), 64)
+		aim.Value /= 100
+	case strings.HasSuffix(text, "bit/s"):
+		aim.Unit = result.BitsPerSecond
+		aim.Value, err = experiment.ParseRate(text)
+	case strings.HasSuffix(text, "/s"):
+		aim.Unit = result.PerSecond
+		aim.Value, err = experiment.ParsePerSecond(text)
+	default:
+		aim.Unit = result.Seconds
+		d, parseErr := experiment.ParseDuration(text)
+		aim.Value, err = d.Seconds(), parseErr
+	}
+	if err != nil || !(aim.Value > 0) || aim.Value > 1e18 {
+		return nil, fmt.Errorf("%q is no difference: write 5%%, 2us, 10Mbit/s or 100/s", text)
+	}
+	return aim, nil
+}
+
+// Resolution says how many blocks find a true difference with a probability of 80 %, if these scatter as those of the
+// run.
+type Resolution struct {
+	// Difference is the one asked about, in the unit of the quantity.
+	Difference float64 `json:"difference"`
+	// Blocks is how many blocks that takes in all, BlocksNeeded how many more than there are; null where the run does
+	// not say.
+	Blocks       *int `json:"blocks"`
+	BlocksNeeded *int `json:"blocks_needed"`
+}
+
+// leastScatter is from how many pairs on the scatter is taken from a run: as many as an interval needs.
+const leastScatter = 6
+
+// difference is the aim in the unit of a quantity whose baseline is at level; false where the aim is of another unit.
+func (a *Aim) difference(q Quantity, level float64) (float64, bool) {
+	switch {
+	case a == nil:
+		return 0, false
+	case a.Unit == result.One:
+		d := a.Value * level
+		return d, d > 0
+	}
+	return a.Value, a.Unit == q.Unit
+}
+
+// blocks answers for one comparison; nil where the aim does not concern its quantity.
+func (a *Aim) blocks(q Quantity, baseline []stats.Value, c stats.Comparison) *Resolution {
+	return a.resolution(q, level(baseline), c.Noise, c.Blocks, c.Blocks)
+}
+
+// resolution answers for a scatter that was seen in so many pairs, and a run of so many blocks.
+func (a *Aim) resolution(q Quantity, level float64, noise stats.Noise, pairs, blocks int) *Resolution {
+	difference, ok := a.difference(q, level)
+	if !ok {
+		return nil
+	}
+	r := &Resolution{Difference: difference}
+	if pairs < leastScatter {
+		return r
+	}
+	if all := noise.Blocks(difference); all >= 0 {
+		more := max(all-blocks, 0)
+		r.Blocks, r.BlocksNeeded = &all, &more
+	}
+	return r
+}
+
+// level is the median of a baseline's values.
+func level(baseline []stats.Value) float64 {
+	var values []float64
+	for _, v := range baseline {
+		values = append(values, v.Value)
+	}
+	return stats.Summarize(values).Median.Value
+}
+
+// Forecast says what a planned run can be expected to find in one comparison, by the scatter of an earlier run.
+type Forecast struct {
+	Arm, Workload string
+	Quantity      Quantity
+	// Level is the baseline's median in the earlier run, in the unit of the quantity.
+	Level float64
+	// Detectable is the smallest true difference that the plan finds with a probability of 80 %; nil where its blocks
+	// are too few.
+	Detectable *float64
+	// Resolve answers for the difference asked about; nil where none was, or of another unit.
+	Resolve *Resolution
+}
+
+// Foresee says what a plan can be expected to find, by the scatter of an earlier run of the same arms and workloads.
+// Comparisons of which the earlier run says nothing are left out.
+func Foresee(earlier Input, plan *experiment.Experiment, aim *Aim) []Forecast {
+	if earlier.Experiment.Unpaired() {
+		return nil
+	}
+	var all []Forecast
+	for _, w := range plan.Workloads {
+		for _, c := range workloadCells(earlier, w.Name) {
+			if !c.beside {
+				all = append(all, foresee(c, plan, aim)...)
+			}
+		}
+	}
+	return all
+}
+
+func foresee(c cells, plan *experiment.Experiment, aim *Aim) []Forecast {
+	var all []Forecast
+	baseline := c.values(plan.Baseline)
+	for _, arm := range plan.Arms {
+		if arm.Name == plan.Baseline {
+			continue
+		}
+		seen := stats.Compare(c.values(arm.Name), baseline)
+		if seen.Blocks < leastScatter || !seen.Noise.Known() {
+			continue
+		}
+		blocks := plan.Schedule.Blocks
+		noise := seen.Noise.In(blocks, len(plan.Arms)-1)
+		all = append(all, Forecast{
+			Arm: arm.Name, Workload: c.workload, Quantity: c.quantity, Level: level(baseline),
+			Detectable: pointer(noise.Detectable()), Resolve: aim.resolution(c.quantity, level(baseline), noise, seen.Blocks, blocks),
+		})
+	}
+	return all
+}

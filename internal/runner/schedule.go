@@ -1,0 +1,123 @@
+package runner
+
+import (
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+)
+
+// The bounds of how many failed trials are run again.
+const (
+	// replacedShare: at most one replacement is run for so many trials of the schedule, and leastReplaced in any case.
+	replacedShare = 10
+	leastReplaced = 2
+	// lostAfter: an (arm, workload) of which so many trials in a row have failed is not run again until a trial of the
+	// schedule succeeds. Its failures do not pass.
+	lostAfter = 3
+)
+
+// schedule says which trial comes next: those of the experiment in their order, and at the end of a block those again
+// that failed in it.
+//
+// It depends only on the experiment and on how each trial ended, so that a run which was killed goes on as it would have.
+type schedule struct {
+	slots   []experiment.Slot
+	retries int
+	// done are the trials that have ended.
+	done map[int]bool
+	// block is that of the trial that ended last.
+	block int
+	// failed are the places of that block without a good trial, in the order in which they failed.
+	failed []*place
+	// lost counts the failures in a row of each (arm, workload).
+	lost map[string]int
+	// replaced is how many replacements have ended, most how many there may be; number is the highest trial number
+	// given out.
+	replaced, most, number int
+}
+
+// place is a trial of the schedule that failed, and how many times it was run again.
+type place struct {
+	slot  experiment.Slot
+	tries int
+}
+
+// newSchedule plans a run without the workloads that are skipped; before are the trials that it has, in the order in
+// which they ran.
+func newSchedule(e *experiment.Experiment, skipped map[string]string, before []result.Trial) *schedule {
+	s := &schedule{retries: e.Schedule.Retries, done: map[int]bool{}, lost: map[string]int{}}
+	for _, slot := range e.Slots() {
+		s.number = slot.Trial
+		if _, out := skipped[slot.Workload]; !out {
+			s.slots = append(s.slots, slot)
+		}
+	}
+	s.most = max(len(s.slots)/replacedShare, leastReplaced)
+	for _, t := range before {
+		s.ended(experiment.Slot{
+			Trial: t.Trial, Block: t.Block, Arm: t.Arm, Workload: t.Workload, Repeat: t.Repeat, Replaces: t.Replaces,
+		}, t.Error != "")
+	}
+	return s
+}
+
+// next gives the trial to run; false at the end of the run.
+func (s *schedule) next() (experiment.Slot, bool) {
+	for len(s.slots) > 0 && s.done[s.slots[0].Trial] {
+		s.slots = s.slots[1:]
+	}
+	if len(s.slots) > 0 && (s.slots[0].Block <= s.block || s.block == 0) {
+		return s.slots[0], true
+	}
+	for _, p := range s.failed {
+		if p.tries < s.retries && s.replaced < s.most && s.lost[cell(p.slot)] < lostAfter {
+			again := p.slot
+			again.Trial, again.Replaces = s.number+1, p.slot.Trial
+			return again, true
+		}
+	}
+	if len(s.slots) > 0 {
+		return s.slots[0], true
+	}
+	return experiment.Slot{}, false
+}
+
+// ended takes in how a trial ended.
+func (s *schedule) ended(slot experiment.Slot, failed bool) {
+	if slot.Block != s.block {
+		s.block, s.failed = slot.Block, nil
+	}
+	s.done[slot.Trial] = true
+	s.number = max(s.number, slot.Trial)
+	if s.lost[cell(slot)]++; !failed {
+		s.lost[cell(slot)] = 0
+	}
+	if slot.Replaces == 0 {
+		if failed {
+			s.failed = append(s.failed, &place{slot: slot})
+		}
+		return
+	}
+	s.replaced++
+	for i, p := range s.failed {
+		if p.slot.Trial != slot.Replaces {
+			continue
+		}
+		if p.tries++; !failed {
+			s.failed = append(s.failed[:i], s.failed[i+1:]...)
+		}
+		return
+	}
+}
+
+// left lists the trials of the schedule that have not ended.
+func (s *schedule) left() []experiment.Slot {
+	var left []experiment.Slot
+	for _, slot := range s.slots {
+		if !s.done[slot.Trial] {
+			left = append(left, slot)
+		}
+	}
+	return left
+}
+
+func cell(s experiment.Slot) string { return s.Arm + "\x00" + s.Workload }

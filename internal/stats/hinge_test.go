@@ -1,0 +1,129 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// against makes a pair of so many blocks of which some contradict the others, in an order that no test takes for
+// dependence.
+func against(blocks, contrary int) Pair {
+	for seed := uint64(0); ; seed++ {
+		var p Pair
+		for i, at := range rand.New(rand.NewPCG(27, seed)).Perm(blocks) {
+			d := 1 + float64(at)/100
+			if at < contrary {
+				d = -d
+			}
+			p.Arm = append(p.Arm, Value{i + 1, 100 + d})
+			p.Baseline = append(p.Baseline, Value{i + 1, 100})
+		}
+		if c := compare(p); !c.Serial.Reduced(c.Blocks) {
+			return p
+		}
+	}
+}
+
+func TestOneBlockDecides(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		table   []Pair
+		verdict Verdict
+		decides bool
+		more    int
+		against int
+	}{
+		{"the fewest blocks, all agree", []Pair{against(6, 0)}, Higher, true, 1, 0},
+		{"one block to spare", []Pair{against(7, 0)}, Higher, false, 0, 0},
+		{"one contradicts and may not", []Pair{against(7, 1)}, NoDifference, true, 2, 1},
+		{"one contradicts, with none to spare", []Pair{against(9, 1)}, Higher, true, 1, 1},
+		{"two contradict, and one still would", []Pair{against(7, 2)}, NoDifference, false, 0, 2},
+		{"half contradict", []Pair{against(12, 6)}, NoDifference, false, 0, 6},
+		// Ten blocks and 14 comparisons that all have to agree: one block that contradicts hides every difference.
+		{"a family of 14", []Pair{against(10, 1), against(10, 1), against(10, 1), against(10, 1), against(10, 1), against(10, 1), against(10, 1),
+			against(10, 1), against(10, 1), against(10, 1), against(10, 1), against(10, 1), against(10, 1), against(10, 1)}, NoDifference, true, 3, 1},
+	} {
+		got := CompareAll(c.table)[0]
+		if got.Verdict != c.verdict || got.Hinge != (Hinge{c.decides, c.more}) || got.Against != c.against {
+			t.Errorf("%s: %s, %+v, %d against; want %s, decided by one block %v with %d more to settle it", c.name,
+				got.Verdict, got.Hinge, got.Against, c.verdict, c.decides, c.more)
+		}
+	}
+}
+
+// Where no verdict hangs on one block, any one of them can be left out of a comparison without a change of its verdict;
+// and the further blocks that are said to end it do.
+func TestHingeIsWhatItSays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(1, 9).Draw(t, "size")
+		blocks := rapid.IntRange(6, 18).Draw(t, "blocks")
+		counts := make([]int, size)
+		table := make([]Pair, size)
+		for i := range table {
+			counts[i] = rapid.IntRange(0, 3).Draw(t, "against")
+			table[i] = against(blocks, counts[i])
+		}
+		got := CompareAll(table)[0]
+		without := append([]Pair{against(blocks-1, counts[0])}, table[1:]...)
+		// As many comparisons have to be tested as before, so one that cannot be is no case for this.
+		smaller := CompareAll(without)[0]
+		if !smaller.PValue.Known {
+			t.Skip()
+		}
+		if got.Verdict == Higher && (smaller.PValue.Value > Alpha) != got.Hinge.Decides {
+			t.Fatalf("p %v without a block, and the hinge is %+v", smaller.PValue.Value, got.Hinge)
+		}
+		if !got.Hinge.Decides {
+			return
+		}
+		more := blocks + got.Hinge.More
+		if got.Verdict == Higher {
+			more--
+		}
+		with := append([]Pair{against(more, counts[0])}, table[1:]...)
+		if p := CompareAll(with)[0].PValue; !p.Known || p.Value > Alpha {
+			t.Fatalf("with %d blocks p is %v, and that should settle %+v", more, p, got.Hinge)
+		}
+	})
+}
+
+func TestPerBlock(t *testing.T) {
+	got := PerBlock([]Value{{2, 5}, {1, 9}, {1, 1}, {1, 4}, {0, 7}, {0, 8}, {2, 6}, {3, 1}, {3, math.Inf(1)}, {3, 2}})
+	want := []Value{{2, 5}, {1, 4}, {0, 7}, {0, 8}, {3, 2}}
+	if len(got) != len(want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+}
+
+// TestResolveGivesTheSameAsBlocksNeeded holds both ways of asking for blocks to each other, also where nothing differs.
+func TestResolveGivesTheSameAsBlocksNeeded(t *testing.T) {
+	p := Pair{}
+	for block := 1; block <= 10; block++ {
+		p.Arm = append(p.Arm, Value{block, 100 + float64(block%5) - 2})
+		p.Baseline = append(p.Baseline, Value{block, 100})
+	}
+	c := Compare(p.Arm, p.Baseline)
+	if c.Verdict != NoDifference || c.BlocksNeeded != -1 {
+		t.Fatalf("%+v: want no difference, and no number of blocks that would find it", c)
+	}
+	for _, difference := range []float64{1, 2, 3} {
+		all := c.Noise.Blocks(difference)
+		if more := c.Noise.BlocksNeeded(difference); all < 6 || more > 0 && more != all-10 || more == 0 && all > 10 {
+			t.Errorf("a difference of %v takes %d blocks, and %d more than 10", difference, all, more)
+		}
+	}
+	if d := c.Noise.In(40, 7).Detectable(); !d.Known || d.Value >= c.Detectable.Value {
+		t.Errorf("40 blocks find %+v, 10 find %+v", d, c.Detectable)
+	}
+	if d := c.Noise.In(5, 1).Detectable(); d.Known {
+		t.Errorf("5 blocks find %+v", d)
+	}
+}
