@@ -1,0 +1,131 @@
+// Package plain makes text from hosts, files and arguments safe to show on a terminal.
+//
+// A terminal acts on some characters instead of showing them: they move the cursor, clear the screen, set the window's
+// title, answer as if the user had typed, or put the rest of a line into another order. Others take no room, so that two
+// different names look the same. Each such character is written as an escape, \u and four hexadecimal digits, which JSON
+// reads back as the same character. These characters are escaped:
+//
+//   - the control characters of ASCII and ISO 6429: C0 (U+0000 to U+001F), DEL (U+007F) and C1 (U+0080 to U+009F);
+//   - format characters (general category Cf): the marks, embeddings, overrides and isolates of the bidirectional
+//     algorithm, zero-width space, joiners and word joiner, soft hyphen, byte order mark, and tags (U+E0000 to U+E007F);
+//   - line and paragraph separator (U+2028, U+2029), and all spaces but U+0020;
+//   - what Unicode lists as ignorable by default although it is a letter or a mark: Hangul fillers, combining grapheme
+//     joiner, variation selectors;
+//   - what has no agreed meaning: surrogates, private use, and code points that are not assigned;
+//   - the replacement character (U+FFFD). A byte that is no UTF-8 is written as \x and two digits.
+//
+// Emoji that are joined or coloured by such characters fall apart into their parts, and Persian words lose their
+// non-joiners. That is the price of names that cannot be taken for others.
+//
+// Line and Quote are for a text that becomes part of a line. Writer stands before the terminal and catches what was
+// forgotten.
+package plain
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Shown says whether a terminal shows the character and does nothing else: see the package's documentation.
+func Shown(r rune) bool {
+	if r < utf8.RuneSelf {
+		return ' ' <= r && r < 0x7f
+	}
+	return r != utf8.RuneError && unicode.IsPrint(r) &&
+		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// Rune gives a character that is Shown as it is, and any other as an escape.
+func Rune(r rune) string {
+	switch {
+	case Shown(r):
+		return string(r)
+	case r > 0xffff:
+		high, low := utf16.EncodeRune(r)
+		return fmt.Sprintf(`\u%04x\u%04x`, high, low)
+	}
+	return fmt.Sprintf(`\u%04x`, r)
+}
+
+// Line gives the text as one line: a newline and a tab become a space, other characters that are not Shown become
+// escapes.
+func Line(s string) string {
+	if isPlain(s, "") {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return ' '
+		}
+		return r
+	}, Lines(s))
+}
+
+// Lines keeps newlines and tabs. Other characters that are not Shown become escapes.
+func Lines(s string) string { return string(escape([]byte(s), false)) }
+
+// Painted does the same as Lines, and keeps the Colours.
+func Painted(s string) string { return string(escape([]byte(s), true)) }
+
+// longestQuote is how many characters of a text Quote shows.
+const longestQuote = 60
+
+// Quote quotes the text with Go's syntax for a message, cut where it is longer than 60 characters.
+func Quote(s string) string {
+	cut := Cut(s, longestQuote)
+	quoted := Line(strconv.Quote(cut))
+	if len(cut) < len(s) {
+		quoted += "…"
+	}
+	return quoted
+}
+
+// Cut gives at most so many characters from the beginning of the text. A byte that is no UTF-8 counts as one.
+func Cut(s string, most int) string {
+	for i := range s {
+		if most == 0 {
+			return s[:i]
+		}
+		most--
+	}
+	return s
+}
+
+// isPlain says whether the text holds nothing but printable ASCII and the characters of also.
+func isPlain[T string | []byte](s T, also string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < ' ' || c >= 0x7f) && strings.IndexByte(also, c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// escape does what Lines and Painted promise.
+func escape(p []byte, colours bool) []byte {
+	if isPlain(p, "\n\t") {
+		return p
+	}
+	out := make([]byte, 0, len(p)+len(p)/8)
+	for len(p) > 0 {
+		if colour := colourAt(p); colours && colour != "" {
+			out, p = append(out, colour...), p[len(colour):]
+			continue
+		}
+		r, size := utf8.DecodeRune(p)
+		switch {
+		case r == '\n' || r == '\t' || Shown(r):
+			out = append(out, p[:size]...)
+		case r == utf8.RuneError && size == 1:
+			out = fmt.Appendf(out, `\x%02x`, p[0])
+		default:
+			out = append(out, Rune(r)...)
+		}
+		p = p[size:]
+	}
+	return out
+}
