@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"nearfar/internal/clean"
 )
 
 // The exit codes.
@@ -22,7 +24,9 @@ const (
 	exitInterrupted = 130
 )
 
-// app holds what the verbs share: the standard streams.
+// app holds what the verbs share: the standard streams. What is written to stdout and stderr is text for people, and Main
+// has them made clean: names, messages and output of tools come from files and hosts that nobody has to trust. What
+// programs read goes to data.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -39,7 +43,28 @@ var errInterrupted = errors.New("interrupted")
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	out, problems := cleaned(stdout), cleaned(stderr)
+	code := mainClean(args, &app{stdin: stdin, stdout: out, stderr: problems})
+	if out.Flush() != nil && code == exitDone {
+		code = exitFailed
+	}
+	_ = problems.Flush() // there is nowhere left to say that it failed
+	return code
+}
+
+// cleaned makes a writer before which no text can act on a terminal. Colours pass where we write them.
+func cleaned(w io.Writer) *clean.Writer { return clean.NewWriter(w, wantsColor(w)) }
+
+// data is standard output for what programs read. It is passed on byte for byte, but not to a terminal: what JSON, CSV and
+// HTML hold acts on one like any other text.
+func (a *app) data() io.Writer {
+	if w, ok := a.stdout.(*clean.Writer); ok && !isTerminal(w) {
+		return w.Unwrap()
+	}
+	return a.stdout
+}
+
+func mainClean(args []string, a *app) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := a.rootCommand()
@@ -50,10 +75,10 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitDone
 	}
 	if errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		fmt.Fprintln(stderr, "nearfar: interrupted")
+		fmt.Fprintln(a.stderr, "nearfar: interrupted")
 		return exitInterrupted
 	}
-	fmt.Fprintln(stderr, "nearfar:", err)
+	fmt.Fprintln(a.stderr, "nearfar:", err)
 	var usage *usageError
 	var gate *gateError
 	switch {

@@ -288,7 +288,7 @@ func (c *engineRun) measure(ctx context.Context, o engine.RunOptions) error {
 
 // json prints the record, each line when it is known; a failure is the last.
 func (c *engineRun) json(ctx context.Context, o engine.RunOptions) error {
-	w := record.NewWriter(c.app.stdout)
+	w := record.NewWriter(c.app.data())
 	r, err := engine.Run(ctx, o, w)
 	if err != nil {
 		return errors.Join(err, w.Failure(err.Error()))

@@ -235,7 +235,7 @@ func (l *loadFlags) open(o *engine.RunOptions) (func() error, error) {
 func (c *engineRun) sweep(ctx context.Context, o engine.RunOptions) error {
 	options := c.load.options(o)
 	if c.format == "json" {
-		w := record.NewWriter(c.app.stdout)
+		w := record.NewWriter(c.app.data())
 		s, err := engine.Sweep(ctx, options, w.Point)
 		if err != nil {
 			return errors.Join(err, w.Failure(err.Error()))
@@ -317,7 +317,7 @@ func (a *app) engineSamples() *cobra.Command {
 				return err
 			}
 			defer func() { _ = f.Close() }()
-			dropped, err := samples.WriteCSV(a.stdout, bufio.NewReader(f))
+			dropped, err := samples.WriteCSV(a.data(), bufio.NewReader(f))
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}

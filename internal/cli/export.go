@@ -6,8 +6,6 @@ import (
 	"io"
 	"os"
 
-	"golang.org/x/term"
-
 	"nearfar/internal/engine"
 	"nearfar/internal/export"
 	"nearfar/internal/rundir"
@@ -31,7 +29,7 @@ func (a *app) export(paths []string, o reportOptions) error {
 		return err
 	}
 	if o.file == "" {
-		return write(a.stdout)
+		return write(a.data())
 	}
 	return writeWhole(o.file, write)
 }
@@ -76,6 +74,6 @@ func writeWhole(name string, write func(io.Writer) error) error {
 
 // isTerminal says whether somebody looks at what is written.
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	_, ok := terminalFile(w)
+	return ok
 }

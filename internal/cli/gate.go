@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nearfar/internal/clean"
 	"nearfar/internal/contrast"
 	"nearfar/internal/gate"
 	"nearfar/internal/page"
@@ -179,7 +180,7 @@ func (a *app) alone(source string, rules []gate.Rule) (*contrast.Contrast, []gat
 }
 
 func (a *app) writeGate(r gate.Result, o reportOptions) (err error) {
-	w := a.stdout
+	w := a.data()
 	if o.file != "" {
 		f, createErr := os.Create(o.file)
 		if createErr != nil {
@@ -195,11 +196,7 @@ func (a *app) writeGate(r gate.Result, o reportOptions) (err error) {
 type printableError struct{ err error }
 
 func (e *printableError) Error() string {
-	lines := strings.Split(e.err.Error(), "\n")
-	for i := range lines {
-		lines[i] = cell(lines[i])
-	}
-	return strings.Join(lines, "\n")
+	return clean.Lines(e.err.Error())
 }
 
 func (e *printableError) Unwrap() error { return e.err }

@@ -194,7 +194,7 @@ func (a *app) answerHistory(ctx context.Context, index *history.Index, o history
 	if err != nil {
 		return err
 	}
-	w := a.stdout
+	w := a.data()
 	if o.file != "" {
 		f, createErr := os.Create(o.file)
 		if createErr != nil {

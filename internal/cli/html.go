@@ -43,5 +43,5 @@ func (a *app) writePage(ans answer.Answer, o reportOptions) error {
 		_, err := fmt.Fprintln(a.stdout, name)
 		return err
 	}
-	return write(a.stdout)
+	return write(a.data())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nearfar/internal/clean"
 	"nearfar/internal/result"
 	"nearfar/internal/tool"
 )
@@ -127,7 +128,7 @@ func knownFormat(name string) bool {
 
 func (a *app) printTrials(trials []result.Trial, asJSON bool) error {
 	if asJSON {
-		encoder := json.NewEncoder(a.stdout)
+		encoder := json.NewEncoder(a.data())
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(map[string]any{"trials": trials})
 	}
@@ -174,16 +175,10 @@ func (a *app) printNotes(trials []result.Trial) error {
 	return nil
 }
 
-// cell makes text that a host printed fit for a terminal and a table: no control characters, "-" for nothing.
+// cell makes text from elsewhere fit for a cell of a table, or a part of a line: "-" for nothing.
 func cell(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
-			return '?'
-		}
-		return r
-	}, s)
 	if s == "" {
 		return "-"
 	}
-	return s
+	return clean.Line(s)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"nearfar/internal/clean"
 	"nearfar/internal/experiment"
 	"nearfar/internal/report"
 )
@@ -33,11 +34,11 @@ const pageTime = 6 * time.Second
 
 // Colours say nothing that the words do not.
 const (
-	liveBold   = "\x1b[1m"
-	liveGreen  = "\x1b[32m"
-	liveYellow = "\x1b[33m"
-	liveCyan   = "\x1b[36m"
-	livePlain  = "\x1b[0m"
+	liveBold   = clean.Bold
+	liveGreen  = clean.Green
+	liveYellow = clean.Yellow
+	liveCyan   = clean.Cyan
+	livePlain  = clean.Reset
 )
 
 func (k look) paint(color, text string) string {
@@ -76,7 +77,8 @@ func (s liveState) view(width, height int, now time.Time, k look) string {
 	for i, line := range lines {
 		lines[i] = ansi.Truncate(line, width, k.ellipsis())
 	}
-	return strings.Join(lines[:min(len(lines), room)], "\n")
+	// The picture goes to the terminal past the writer that cleans all other text.
+	return clean.Text(strings.Join(lines[:min(len(lines), room)], "\n"), k.color)
 }
 
 // head says how far the run is. On a low terminal it is the status alone.
@@ -196,7 +198,7 @@ func oneLine(s string) string {
 	if len(s) > oneLineLength {
 		s = s[:oneLineLength]
 	}
-	return cell(strings.ToValidUTF8(s, "?"))
+	return clean.Line(s)
 }
 
 // pages divides the tables into pages of so many lines.

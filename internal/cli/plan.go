@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/clean"
 )
 
 // printPlan prints what a run would do: each command line, the order, and how long it will take.
@@ -26,7 +27,7 @@ func (a *app) printPlan(s *setup, aim *answer.Aim, expected foresight) error {
 	for _, p := range plans {
 		fmt.Fprintf(a.stdout, "  %s %s, %v, client on CPU %s, server on CPU %s\n", p.Arm, p.Workload, p.Takes.Round(time.Millisecond), p.ClientCPUs, p.ServerCPUs)
 		for _, line := range p.Commands {
-			fmt.Fprintf(a.stdout, "    %s\n", line)
+			fmt.Fprintf(a.stdout, "    %s\n", clean.Line(line))
 		}
 		total += p.Takes * time.Duration(p.Trials)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/clean"
 	"nearfar/internal/contrast"
 	"nearfar/internal/engine"
 	"nearfar/internal/experiment"
@@ -295,7 +296,7 @@ func firstFailure(dir *rundir.Dir) string {
 	if err != nil || len(trials) == 0 {
 		return "unknown"
 	}
-	return trials[0].Error
+	return clean.Line(trials[0].Error)
 }
 
 // readAnswer makes the answer of a run directory.
@@ -348,7 +349,7 @@ func (a *app) writeReport(ans answer.Answer, o reportOptions) (err error) {
 	if o.format == formatHTML {
 		return a.writePage(ans, o)
 	}
-	w := a.stdout
+	w := a.data()
 	if o.file != "" {
 		f, createErr := os.Create(o.file)
 		if createErr != nil {

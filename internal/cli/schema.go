@@ -26,7 +26,7 @@ func (a *app) schemaCommand() *cobra.Command {
 			default:
 				return &usageError{fmt.Errorf("--format %s: use one of json, markdown", format)}
 			}
-			_, err := a.stdout.Write(page)
+			_, err := a.data().Write(page)
 			return err
 		},
 	}

@@ -7,11 +7,15 @@ import (
 
 	"golang.org/x/term"
 
+	"nearfar/internal/clean"
 	"nearfar/internal/report"
 )
 
 // terminalFile gives the terminal that w writes to, where it is one.
 func terminalFile(w io.Writer) (f *os.File, ok bool) {
+	if c, wrapped := w.(*clean.Writer); wrapped {
+		w = c.Unwrap()
+	}
 	f, ok = w.(*os.File)
 	return f, ok && term.IsTerminal(int(f.Fd()))
 }

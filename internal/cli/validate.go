@@ -97,7 +97,7 @@ func (a *app) validate(files []string, format string) error {
 		all.Files = append(all.Files, f)
 	}
 	if format == "json" {
-		e := json.NewEncoder(a.stdout)
+		e := json.NewEncoder(a.data())
 		e.SetIndent("", "  ")
 		if err := e.Encode(all); err != nil {
 			return err

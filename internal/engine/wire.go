@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"nearfar/internal/clean"
 )
 
 // The messages on the wire, as docs/wire-protocol.md describes them. Everything that comes from the other side is
@@ -342,18 +344,8 @@ func decodeFailure(payload []byte) error {
 	return &peerError{message: printable(f.Message)}
 }
 
-// printable keeps what a terminal may show, bounded.
+// printable is a text of the other side as one line of a message, bounded.
 func printable(s string) string {
-	const most = 500
-	out := make([]rune, 0, min(len(s), most))
-	for _, r := range s {
-		if len(out) == most {
-			break
-		}
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			r = '?'
-		}
-		out = append(out, r)
-	}
-	return string(out)
+	const most = 500 // characters
+	return clean.Line(clean.Cut(s, most))
 }

@@ -5,7 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"nearfar/internal/clean"
 )
 
 // Mistake is one thing that is wrong in an experiment file.
@@ -45,9 +46,9 @@ func (m *Mistakes) Error() string {
 
 // String writes the mistake as file:line:column: message: hint, and below it the line with a caret under the column.
 func (m Mistake) String() string {
-	head := fmt.Sprintf("%s:%d:%d: %s", printable(m.File), m.Line, m.Column, m.Message)
+	head := fmt.Sprintf("%s:%d:%d: %s", clean.Line(m.File), m.Line, m.Column, clean.Line(m.Message))
 	if m.Hint != "" {
-		head += ": " + m.Hint
+		head += ": " + clean.Line(m.Hint)
 	}
 	if strings.TrimSpace(m.Source) == "" {
 		return head
@@ -113,8 +114,8 @@ func cell(r rune) (text string, width int) {
 	switch {
 	case r == '\t':
 		return strings.Repeat(" ", tabWidth), tabWidth
-	case r == utf8.RuneError || !unicode.IsPrint(r) && r != ' ':
-		text = escaped(r)
+	case !clean.Shown(r):
+		text = clean.Rune(r)
 		return text, len(text)
 	case unicode.In(r, unicode.Mn, unicode.Me):
 		return string(r), 0
@@ -143,32 +144,5 @@ func isWide(r rune) bool {
 	return false
 }
 
-// escaped writes a character as Go does: \x1b, \u202e.
-func escaped(r rune) string {
-	if r == utf8.RuneError {
-		return `\ufffd`
-	}
-	return strings.Trim(strconv.QuoteRuneToASCII(r), "'")
-}
-
-// printable escapes what a terminal would act upon.
-func printable(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if r != utf8.RuneError && unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(escaped(r))
-		}
-	}
-	return b.String()
-}
-
-// quote quotes a text from the file for a message, escaped, and cut where it is long.
-func quote(s string) string {
-	const longest = 60
-	if runes := []rune(s); len(runes) > longest {
-		return strconv.Quote(string(runes[:longest])) + "…"
-	}
-	return strconv.Quote(s)
-}
+// quote quotes a text from the file for a message.
+func quote(s string) string { return clean.Quote(s) }

@@ -181,7 +181,7 @@ func TestMistakeIsDrawn(t *testing.T) {
 		{"tab", Mistake{"f", 1, 3, "bad", "", "\ta\tb"}, "f:1:3: bad\n  1 |     a    b\n    |      ^"},
 		{"wide", Mistake{"f", 1, 3, "bad", "", "名前x"}, "f:1:3: bad\n  1 | 名前x\n    |     ^"},
 		{"combining", Mistake{"f", 1, 3, "bad", "", "e\u0301x"}, "f:1:3: bad\n  1 | e\u0301x\n    |  ^"},
-		{"control", Mistake{"\x1b[2Jf", 1, 2, "bad", "", "\x1bx\u202e"}, "\\x1b[2Jf:1:2: bad\n  1 | \\x1bx\\u202e\n    |     ^"},
+		{"control", Mistake{"\x1b[2Jf", 1, 2, "bad", "", "\x1bx\u202e"}, "\\u001b[2Jf:1:2: bad\n  1 | \\u001bx\\u202e\n    |       ^"},
 		{"no UTF-8", Mistake{"f", 1, 2, "bad", "", "\xffx"}, "f:1:2: bad\n  1 | \\ufffdx\n    |       ^"},
 		{"long", Mistake{"f", 1, 201, "bad", "", strings.Repeat("a", 200) + "B" + strings.Repeat("c", 200)},
 			"f:1:201: bad\n  1 | …" + strings.Repeat("a", 80) + "B" + strings.Repeat("c", 39) + "…\n    |  " + strings.Repeat(" ", 80) + "^"},

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"nearfar/internal/clean"
 )
 
 // maxFile is the largest experiment file, in bytes.
@@ -80,7 +82,7 @@ func (r *reader) isText(data []byte) bool {
 				return false
 			}
 			if c < ' ' && c != '\t' || 0x7f <= c && c < 0xa0 || c == 0xfeff || c == 0xfffe || c == 0xffff {
-				r.add(i+1, column, fmt.Sprintf("control character %s", escaped(c)), "remove it")
+				r.add(i+1, column, fmt.Sprintf("control character %s", clean.Rune(c)), "remove it")
 				return false
 			}
 			column++
@@ -93,12 +95,12 @@ func (r *reader) isText(data []byte) bool {
 func (r *reader) syntaxError(err error) {
 	var load *yaml.LoadError
 	if !errors.As(err, &load) {
-		r.add(1, 1, "this is no YAML: "+printable(err.Error()), "")
+		r.add(1, 1, "this is no YAML: "+clean.Line(err.Error()), "")
 		return
 	}
-	message := "this is no YAML: " + printable(load.Message)
+	message := "this is no YAML: " + clean.Line(load.Message)
 	if load.ContextMsg != "" {
-		message += " " + printable(load.ContextMsg)
+		message += " " + clean.Line(load.ContextMsg)
 	}
 	hint := ""
 	switch {
@@ -119,7 +121,7 @@ func (r *reader) refuseReferences(n *yaml.Node) {
 	const hint = "write out what it stands for"
 	switch {
 	case n.Kind == yaml.AliasNode:
-		r.wrong(n, hint, "YAML aliases such as *%s are not read here", printable(n.Value))
+		r.wrong(n, hint, "YAML aliases such as *%s are not read here", clean.Line(n.Value))
 	case isMerge(n):
 		r.wrong(n, hint, "YAML merge keys are not read here")
 	case strings.HasPrefix(n.Tag, "!") && !slices.Contains(plainTags(), n.ShortTag()):

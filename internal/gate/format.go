@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"nearfar/internal/clean"
 	"nearfar/internal/report"
 	"nearfar/internal/result"
 )
@@ -34,7 +35,8 @@ func Write(w io.Writer, r Result, format string, color bool) error {
 	default:
 		return fmt.Errorf("unknown format %q: use one of %s", format, strings.Join(Formats(), ", "))
 	}
-	_, err := io.WriteString(w, text)
+	// Each text is printable where it is laid out. This is for the field that is forgotten there.
+	_, err := io.WriteString(w, clean.Text(text, color))
 	return err
 }
 
@@ -163,11 +165,11 @@ const (
 // terminal lays the result out for people; it can be read without colour.
 func terminal(r Result, color bool) string {
 	paint := func(v Verdict, s string) string {
-		codes := map[Verdict]string{Pass: "32", Fail: "31;1", Error: "31;1", Inconclusive: "33;1"}
+		colours := map[Verdict]string{Pass: clean.Green, Fail: clean.BoldRed, Error: clean.BoldRed, Inconclusive: clean.BoldYellow}
 		if !color {
 			return s
 		}
-		return "\x1b[" + codes[v] + "m" + s + "\x1b[0m"
+		return colours[v] + s + clean.Reset
 	}
 	var b strings.Builder
 	line := func(text, indent string) { b.WriteString(wrapped(text, indent)) }

@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/clean"
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
 )
@@ -330,5 +331,5 @@ func statistics() []string {
 	return []string{result.Mean, result.Stddev, result.Min, result.Max, result.P50, result.P99}
 }
 
-// quote quotes a word of a rule for a message. A rule is short.
-func quote(s string) string { return strconv.QuoteToGraphic(s) }
+// quote quotes a word of a rule for a message.
+func quote(s string) string { return clean.Quote(s) }

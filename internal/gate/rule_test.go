@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/clean"
 	"nearfar/internal/result"
 )
 
@@ -138,4 +139,24 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q: %+v, and again %+v, %v", text, r, again, err)
 		}
 	})
+}
+
+// TestMessagesArePrintable: neither a mistake's message nor its hint carries what a terminal would act on, wherever it
+// stands in the rule.
+func TestMessagesArePrintable(t *testing.T) {
+	const canary = "\x00\x1b[2J\u009b\u202e\u3164\r"
+	rule := "arm rr rtt.p99 > +5%"
+	texts := []string{"<+ \x00", ">+ " + canary, "rr goodput > - " + canary + "1%"}
+	for at := 0; at <= len(rule); at++ {
+		texts = append(texts, rule[:at]+canary+rule[at:])
+	}
+	for _, text := range texts {
+		_, err := Parse([]string{text})
+		if err == nil {
+			continue
+		}
+		if strings.ContainsFunc(err.Error(), func(r rune) bool { return r != '\n' && !clean.Shown(r) }) {
+			t.Errorf("%q: %q", text, err)
+		}
+	}
 }

@@ -1,6 +1,6 @@
 package report
 
-// Printable makes text that came from a host or a file harmless: what a terminal would act on is written as an escape.
+// Printable makes text that came from a host or a file harmless.
 func Printable(s string) string { return printable(s) }
 
 // Wrap breaks text into lines of a terminal's width, each behind the indent, the further ones a little deeper.

@@ -1,13 +1,12 @@
 package report
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/clean"
 )
 
 // bounds writes an interval with the scale's numbers; "none" where there is none.
@@ -42,18 +41,5 @@ func pValue(p *float64) string {
 	return strconv.FormatFloat(*p, 'f', 4, 64)
 }
 
-// printable makes text that came from a host or a file harmless: what a terminal would act on is written as an escape.
-func printable(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || r == '\t':
-			b.WriteRune(' ')
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			fmt.Fprintf(&b, "\\u%04x", r)
-		}
-	}
-	return b.String()
-}
+// printable makes text that came from a host or a file harmless.
+func printable(s string) string { return clean.Line(s) }

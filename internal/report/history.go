@@ -18,23 +18,19 @@ func HistoryFormats() []string { return []string{"terminal", "markdown", "csv", 
 
 // WriteHistory prints figures over runs. An unknown format is an error that names the known ones.
 func WriteHistory(w io.Writer, d history.Document, o Options) error {
-	var text string
 	switch o.Format {
 	case "", "terminal":
-		text = historyTerminal(d, o.screen())
+		return writeText(w, historyTerminal(d, o.screen()), o.Color)
 	case "markdown":
-		text = historyMarkdown(d)
+		return writeText(w, historyMarkdown(d), false)
 	case "csv":
 		return historyCSV(w, d)
 	case "json":
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		return e.Encode(d)
-	default:
-		return fmt.Errorf("unknown format %q: use one of %s", o.Format, strings.Join(HistoryFormats(), ", "))
 	}
-	_, err := io.WriteString(w, text)
-	return err
+	return fmt.Errorf("unknown format %q: use one of %s", o.Format, strings.Join(HistoryFormats(), ", "))
 }
 
 func historyTerminal(d history.Document, s screen) string {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/clean"
 	"nearfar/internal/result"
 )
 
@@ -32,11 +33,9 @@ type Options struct {
 func Write(w io.Writer, a answer.Answer, o Options) error {
 	switch o.Format {
 	case "", "terminal":
-		_, err := io.WriteString(w, terminal(a, o.screen()))
-		return err
+		return writeText(w, terminal(a, o.screen()), o.Color)
 	case "markdown":
-		_, err := io.WriteString(w, markdown(a))
-		return err
+		return writeText(w, markdown(a), false)
 	case "csv":
 		return csvTable(w, a)
 	case "json":
@@ -45,6 +44,13 @@ func Write(w io.Writer, a answer.Answer, o Options) error {
 		return e.Encode(a)
 	}
 	return fmt.Errorf("unknown format %q: use one of %s", o.Format, strings.Join(Formats(), ", "))
+}
+
+// writeText writes a report for people. Whatever field of an answer a text came from, nothing in it reaches a terminal that
+// acts on it, with colours or without.
+func writeText(w io.Writer, text string, colours bool) error {
+	_, err := io.WriteString(w, clean.Text(text, colours))
+	return err
 }
 
 // section is a titled list of tables, or of lines: what terminal and markdown share.
@@ -71,6 +77,7 @@ func sections(a answer.Answer) []section {
 		resolveSection(a), distributionSection(a), layerSection(a), limitSection(a), warningSection(a),
 	} {
 		if len(s.groups)+len(s.said)+len(s.lines) > 0 {
+			s.title = printable(s.title)
 			all = append(all, s)
 		}
 	}

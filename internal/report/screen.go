@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"nearfar/internal/clean"
 )
 
 // screen is what a terminal can show.
@@ -23,10 +25,10 @@ func (o Options) screen() screen {
 
 // The sequences for what is shown in colour where the terminal has it. Words always say the same.
 const (
-	bold    = "\x1b[1m"
-	better  = "\x1b[32m" // green
-	worse   = "\x1b[33m" // yellow: who cannot tell red from green can tell this from it
-	noPaint = "\x1b[0m"
+	bold    = clean.Bold
+	better  = clean.Green
+	worse   = clean.Yellow // who cannot tell red from green can tell yellow from green
+	noPaint = clean.Reset
 )
 
 // paint puts text into a colour.

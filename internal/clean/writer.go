@@ -1,4 +1,4 @@
-package plain
+package clean
 
 import (
 	"bytes"
@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// The escape sequences for colours (ECMA-48, SGR) that reports use. Painted and a Writer with colours let these through
-// and no other sequence.
+// The escape sequences for colours (ECMA-48, SGR) that reports use. Text and a Writer with colours let these through and
+// no other sequence.
 const (
 	Reset      = "\x1b[0m"
 	Bold       = "\x1b[1m"
@@ -19,7 +19,7 @@ const (
 	BoldYellow = "\x1b[33;1m"
 )
 
-// Colours lists the escape sequences that Painted and a Writer with colours let through.
+// Colours lists the escape sequences that Text and a Writer with colours let through.
 func Colours() []string { return []string{Reset, Bold, Green, Yellow, Cyan, BoldRed, BoldYellow} }
 
 // colourAt gives the colour that the text begins with; "" for none.
@@ -35,7 +35,7 @@ func colourAt(p []byte) string {
 	return ""
 }
 
-// Writer passes text on as Lines gives it, or as Painted does. It may be used by several goroutines; each Write is
+// Writer passes text on as Text gives it. It may be used by several goroutines; each Write is
 // passed on in one. A colour must be written in one Write. The bytes of a character may come in several.
 type Writer struct {
 	colours bool

@@ -1,4 +1,4 @@
-package plain
+package clean
 
 import (
 	"bytes"
@@ -46,8 +46,8 @@ func TestEscapes(t *testing.T) {
 	if got := Line("a\n\tb\r\n"); got != "a  b\\u000d " {
 		t.Errorf("Line: %q", got)
 	}
-	if got, want := Painted("\x1b[32mup\x1b[0m \x1b[31mx\x1b[2J\x1b[33;1m"), "\x1b[32mup\x1b[0m \\u001b[31mx\\u001b[2J\x1b[33;1m"; got != want {
-		t.Errorf("Painted: %q, want %q", got, want)
+	if got, want := Text("\x1b[32mup\x1b[0m \x1b[31mx\x1b[2J\x1b[33;1m", true), "\x1b[32mup\x1b[0m \\u001b[31mx\\u001b[2J\x1b[33;1m"; got != want {
+		t.Errorf("Text: %q, want %q", got, want)
 	}
 }
 

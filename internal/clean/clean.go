@@ -1,4 +1,4 @@
-// Package plain makes text from hosts, files and arguments safe to show on a terminal.
+// Package clean makes text from hosts, files and arguments safe to show on a terminal.
 //
 // A terminal acts on some characters instead of showing them: they move the cursor, clear the screen, set the window's
 // title, answer as if the user had typed, or put the rest of a line into another order. Others take no room, so that two
@@ -19,7 +19,7 @@
 //
 // Line and Quote are for a text that becomes part of a line. Writer stands before the terminal and catches what was
 // forgotten.
-package plain
+package clean
 
 import (
 	"fmt"
@@ -54,7 +54,7 @@ func Rune(r rune) string {
 // Line gives the text as one line: a newline and a tab become a space, other characters that are not Shown become
 // escapes.
 func Line(s string) string {
-	if isPlain(s, "") {
+	if isClean(s, "") {
 		return s
 	}
 	return strings.Map(func(r rune) rune {
@@ -66,10 +66,10 @@ func Line(s string) string {
 }
 
 // Lines keeps newlines and tabs. Other characters that are not Shown become escapes.
-func Lines(s string) string { return string(escape([]byte(s), false)) }
+func Lines(s string) string { return Text(s, false) }
 
-// Painted does the same as Lines, and keeps the Colours.
-func Painted(s string) string { return string(escape([]byte(s), true)) }
+// Text does the same as Lines, and with colours keeps the Colours.
+func Text(s string, colours bool) string { return string(escape([]byte(s), colours)) }
 
 // longestQuote is how many characters of a text Quote shows.
 const longestQuote = 60
@@ -95,8 +95,8 @@ func Cut(s string, most int) string {
 	return s
 }
 
-// isPlain says whether the text holds nothing but printable ASCII and the characters of also.
-func isPlain[T string | []byte](s T, also string) bool {
+// isClean says whether the text holds nothing but printable ASCII and the characters of also.
+func isClean[T string | []byte](s T, also string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < ' ' || c >= 0x7f) && strings.IndexByte(also, c) < 0 {
 			return false
@@ -105,9 +105,9 @@ func isPlain[T string | []byte](s T, also string) bool {
 	return true
 }
 
-// escape does what Lines and Painted promise.
+// escape does what Text promises.
 func escape(p []byte, colours bool) []byte {
-	if isPlain(p, "\n\t") {
+	if isClean(p, "\n\t") {
 		return p
 	}
 	out := make([]byte, 0, len(p)+len(p)/8)
