@@ -26,9 +26,6 @@ import (
 // input.
 const secretVariable = "NEARFAR_ENGINE_SECRET" //nolint:gosec // a name, no secret
 
-// maxSecret bounds the line that a secret is read from.
-const maxSecret = 1024
-
 func (a *app) engineCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "engine",
@@ -321,7 +318,7 @@ func engineProcess() error {
 func (a *app) engineSecret(fromStdin bool) ([]byte, error) {
 	secret := os.Getenv(secretVariable)
 	if fromStdin {
-		line, err := bufio.NewReader(io.LimitReader(a.stdin, maxSecret)).ReadString('\n')
+		line, err := bufio.NewReader(io.LimitReader(a.stdin, engine.MaxSecret+2)).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("reading the secret from standard input: %w", err)
 		}
@@ -331,6 +328,13 @@ func (a *app) engineSecret(fromStdin bool) ([]byte, error) {
 	}
 	if secret == "" {
 		return nil, nil
+	}
+	if err := engine.CheckSecret([]byte(secret)); err != nil {
+		from := secretVariable
+		if fromStdin {
+			from = "--secret-stdin"
+		}
+		return nil, &usageError{fmt.Errorf("%s: %w", from, err)}
 	}
 	return []byte(secret), nil
 }

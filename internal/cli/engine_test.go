@@ -17,6 +17,10 @@ func TestEngineUsage(t *testing.T) {
 		{"engine rr somewhere", "", "HOST:PORT"},
 		{"engine rr 127.0.0.1:1", "", secretVariable},
 		{"engine rr 127.0.0.1:1 --secret-stdin", "\n", "first line"},
+		{"engine rr 127.0.0.1:1 --secret-stdin", "x\n", "--secret-stdin: the secret has 1 character, and at least 8"},
+		{"engine rr 127.0.0.1:1 --secret-stdin", "sieben7", "openssl rand"},
+		{"engine serve --listen 127.0.0.1:0 --secret-stdin", "sieben7\r\n", "the secret has 7 characters, and at least 8"},
+		{"engine serve --listen 127.0.0.1:0 --secret-stdin", strings.Repeat("long", 257), "longer than 1024 bytes"},
 		{"engine rr 127.0.0.1:1 --request 5parsecs", "", "--request"},
 		{"engine rr 127.0.0.1:1 --protocol udp --request 64B --response 65B", "", "amplifies"},
 		{"engine rr 127.0.0.1:1 --duration 0s", "", "duration"},
@@ -48,6 +52,21 @@ func TestEngineUsage(t *testing.T) {
 	}
 }
 
+// TestEngineSecretFromEnvironment: what is too short is refused before anything listens or is connected, by the variable's
+// name and without the secret.
+func TestEngineSecretFromEnvironment(t *testing.T) {
+	t.Setenv(secretVariable, "geheim")
+	for _, args := range []string{"engine serve --listen 127.0.0.1:0", "engine rr 127.0.0.1:1", "engine load 127.0.0.1:1 --rate 10/s"} {
+		var stdout, stderr bytes.Buffer
+		if code := Main(strings.Fields(args), strings.NewReader(""), &stdout, &stderr); code != exitUsage {
+			t.Errorf("%s: exit code %d", args, code)
+		}
+		if said := stderr.String(); !strings.Contains(said, secretVariable+": the secret has 6 characters") || strings.Contains(said, "geheim") {
+			t.Errorf("%s: %q", args, said)
+		}
+	}
+}
+
 // TestEngineRefused: nothing listens. The last JSON line says so, and the exit code is 1.
 func TestEngineRefused(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,7 +78,7 @@ func TestEngineRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
-	code := Main([]string{"engine", "rr", address, "-f", "json", "--secret-stdin"}, strings.NewReader("secret\n"), &stdout, &stderr)
+	code := Main([]string{"engine", "rr", address, "-f", "json", "--secret-stdin"}, strings.NewReader("open sesame\n"), &stdout, &stderr)
 	if code != exitFailed || !strings.Contains(stderr.String(), "refused") {
 		t.Errorf("exit code %d, %q", code, &stderr)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 func TestEngineLoadUsage(t *testing.T) {
-	t.Setenv(secretVariable, "secret")
+	t.Setenv(secretVariable, "open sesame")
 	for _, c := range []struct{ args, want string }{
 		{"load 127.0.0.1:1", "--rate"},
 		{"load 127.0.0.1:1 --rate 10/s --steps 1/s:1s", "one of"},
@@ -54,12 +54,12 @@ func TestEngineLoadUsage(t *testing.T) {
 func serveLoads(t *testing.T) string {
 	t.Helper()
 	engine.Tune()
-	t.Setenv(secretVariable, "secret")
+	t.Setenv(secretVariable, "open sesame")
 	at := make(chan netip.AddrPort, 1)
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		ended <- engine.Serve(ctx, engine.ServeOptions{Listen: "127.0.0.1:0", Secret: []byte("secret"), Listening: func(a netip.AddrPort) { at <- a }})
+		ended <- engine.Serve(ctx, engine.ServeOptions{Listen: "127.0.0.1:0", Secret: []byte("open sesame"), Listening: func(a netip.AddrPort) { at <- a }})
 	}()
 	t.Cleanup(func() {
 		cancel()

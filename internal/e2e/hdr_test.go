@@ -25,7 +25,7 @@ import (
 func serveOnce(t *testing.T) string {
 	t.Helper()
 	server := exec.Command(program, "engine", "serve", "--listen", "127.0.0.1:0", "--once", "--secret-stdin")
-	server.Stdin = strings.NewReader("secret\n")
+	server.Stdin = strings.NewReader("open sesame\n")
 	printed, err := server.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestOthersReadHistograms(t *testing.T) {
 	dir := workspace(t)
 	log, whole := filepath.Join(dir, "log.hlog"), filepath.Join(dir, "whole.hdr")
 	client := exec.Command(program, "engine", "rr", serveOnce(t), "-f", "json", "--secret-stdin", "--duration", "1500ms", "--warmup", "100ms", "--histogram", log)
-	client.Stdin = strings.NewReader("secret\n")
+	client.Stdin = strings.NewReader("open sesame\n")
 	var stdout, stderr bytes.Buffer
 	client.Stdout, client.Stderr = &stdout, &stderr
 	if err := client.Run(); err != nil {

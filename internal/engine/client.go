@@ -50,6 +50,9 @@ func Run(ctx context.Context, o RunOptions, observer Observer) (record.Result, e
 	if len(o.Secret) == 0 {
 		return record.Result{}, errors.New("measuring needs the server's secret")
 	}
+	if err := CheckSecret(o.Secret); err != nil {
+		return record.Result{}, err
+	}
 	if err := o.Params.Validate(); err != nil {
 		return record.Result{}, err
 	}

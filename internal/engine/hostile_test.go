@@ -14,7 +14,7 @@ import (
 
 func TestWrongSecret(t *testing.T) {
 	address, _ := startServer(t, "127.0.0.1:0", 0)
-	_, err := Run(t.Context(), RunOptions{Server: address, Secret: []byte("wrong"), Params: rrParams(TCP)}, &collector{})
+	_, err := Run(t.Context(), RunOptions{Server: address, Secret: []byte("the wrong one"), Params: rrParams(TCP)}, &collector{})
 	if !errors.Is(err, ErrRefused) {
 		t.Errorf("a wrong secret: %v", err)
 	}

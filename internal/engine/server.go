@@ -19,7 +19,7 @@ type ServeOptions struct {
 	Listen string
 	// DataPort is the port for the data of a session; 0 for any free one.
 	DataPort int
-	// Secret is what a client must know.
+	// Secret is what a client must know. CheckSecret says which will do.
 	Secret []byte
 	// Once ends serving after one session.
 	Once bool
@@ -37,6 +37,9 @@ type ServeOptions struct {
 func Serve(ctx context.Context, o ServeOptions) error {
 	if len(o.Secret) == 0 {
 		return errors.New("serving needs a secret")
+	}
+	if err := CheckSecret(o.Secret); err != nil {
+		return err
 	}
 	if err := o.Stall.Validate(); err != nil {
 		return err
