@@ -1,13 +1,14 @@
 // Package clean makes text from hosts, files and arguments safe to show on a terminal.
 //
-// A terminal acts on some characters instead of showing them: they move the cursor, clear the screen, set the window's
-// title, answer as if the user had typed, or put the rest of a line into another order. Others take no room, so that two
-// different names look the same. Each such character is written as an escape, \u and four hexadecimal digits, which JSON
-// reads back as the same character. These characters are escaped:
+// A terminal acts on some characters instead of showing them: they move the cursor, clear the screen, set the
+// window's title, answer as if the user had typed, or put the rest of a line into another order. Others take no room,
+// so that two different names look the same. Each such character is written as an escape, \u and four hexadecimal
+// digits, which JSON reads back as the same character. These characters are escaped:
 //
 //   - the control characters of ASCII and ISO 6429: C0 (U+0000 to U+001F), DEL (U+007F) and C1 (U+0080 to U+009F);
 //   - format characters (general category Cf): the marks, embeddings, overrides and isolates of the bidirectional
-//     algorithm, zero-width space, joiners and word joiner, soft hyphen, byte order mark, and tags (U+E0000 to U+E007F);
+//     algorithm, zero-width space, joiners and word joiner, soft hyphen, byte order mark, and tags (U+E0000 to
+//     U+E007F);
 //   - line and paragraph separator (U+2028, U+2029), and all spaces but U+0020;
 //   - what Unicode lists as ignorable by default although it is a letter or a mark: Hangul fillers, combining grapheme
 //     joiner, variation selectors;

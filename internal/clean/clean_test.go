@@ -46,7 +46,8 @@ func TestEscapes(t *testing.T) {
 	if got := Line("a\n\tb\r\n"); got != "a  b\\u000d " {
 		t.Errorf("Line: %q", got)
 	}
-	if got, want := Text("\x1b[32mup\x1b[0m \x1b[31mx\x1b[2J\x1b[33;1m", true), "\x1b[32mup\x1b[0m \\u001b[31mx\\u001b[2J\x1b[33;1m"; got != want {
+	want := "\x1b[32mup\x1b[0m \\u001b[31mx\\u001b[2J\x1b[33;1m"
+	if got := Text("\x1b[32mup\x1b[0m \x1b[31mx\x1b[2J\x1b[33;1m", true); got != want {
 		t.Errorf("Text: %q, want %q", got, want)
 	}
 }
@@ -155,7 +156,8 @@ func FuzzLines(f *testing.F) {
 		if want := Lines(string(data)); got != want && utf8.Valid(data) {
 			t.Fatalf("%q, and in one piece %q", got, want)
 		}
-		if !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return r != '\n' && r != '\t' && !Shown(r) }) {
+		acted := func(r rune) bool { return r != '\n' && r != '\t' && !Shown(r) }
+		if !utf8.ValidString(got) || strings.ContainsFunc(got, acted) {
 			t.Fatalf("left: %q", got)
 		}
 		if Lines(got) != got {

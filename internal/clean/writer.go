@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// The escape sequences for colours (ECMA-48, SGR) that reports use. Text and a Writer with colours let these through and
-// no other sequence.
+// The escape sequences for colours (ECMA-48, SGR) that reports use. Text and a Writer with colours let these through
+// and no other sequence.
 const (
 	Reset      = "\x1b[0m"
 	Bold       = "\x1b[1m"

@@ -29,8 +29,8 @@ func nearfarSays(t *testing.T, what string, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	Main(args, strings.NewReader(""), &stdout, &stderr)
-	wantPlain(t, what+", nearfar "+strings.Join(args[:min(len(args), 2)], " ")+", standard output", stdout.String())
-	wantPlain(t, what+", nearfar "+strings.Join(args[:min(len(args), 2)], " ")+", standard error", stderr.String())
+	wantPlain(t, fmt.Sprintf("%s, nearfar %.300q, standard output", what, args), stdout.String())
+	wantPlain(t, fmt.Sprintf("%s, nearfar %.300q, standard error", what, args), stderr.String())
 	return stdout.String() + stderr.String()
 }
 
@@ -84,8 +84,8 @@ func fieldsOf(typ reflect.Type, at field, seen []reflect.Type) []field {
 	return []field{at}
 }
 
-// with sets the value at the field, and gives the document; what is missing on the way is made. A map gets the value as a
-// key too.
+// with sets the value at the field, and gives the document; what is missing on the way is made. A map gets the value
+// as a key too.
 func (at field) with(document any, value string) any {
 	if len(at) == 0 {
 		return value
@@ -194,13 +194,13 @@ func renamed(document any, old, name string) any {
 
 // canaryRun is a run whose texts a test replaces; its figures differ, and one trial failed.
 func canaryRun() madeRun {
-	return madeRun{arms: []string{"l2", "vxlan"}, workloads: []string{"rr"}, blocks: 7, seed: 3, level: 1e-5, scatter: 0.01,
-		factor: map[string]float64{"vxlan": 1.2}, text: "said", objectives: []string{"rr rtt.p99 < 1ms"}}
+	return madeRun{arms: []string{"l2", "vxlan"}, workloads: []string{"rr"}, blocks: 7, seed: 3, level: 1e-5,
+		scatter: 0.01, factor: map[string]float64{"vxlan": 1.2}, text: "said", objectives: []string{"rr rtt.p99 < 1ms"}}
 }
 
-// TestCanaryInRuns puts the canary into every field of a run, each by itself, whatever its type. Fields are taken from
-// the types, so that a new one is tried too. Names are also changed everywhere at once, as a run directory from elsewhere
-// could have them.
+// TestCanaryInRuns puts the canary into every field of a run, each by itself, whatever its type. Fields are taken
+// from the types, so that a new one is tried too. Names are also changed everywhere at once, as a run directory from
+// elsewhere could have them.
 func TestCanaryInRuns(t *testing.T) {
 	base := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(base, "cache"))
@@ -230,7 +230,8 @@ func TestCanaryInRuns(t *testing.T) {
 	few := [][]string{{"report", "RUN"}, {"report", "-f", "csv", "RUN"}}
 	all := append(slices.Clone(few), []string{"report", "-f", "markdown", "RUN"},
 		[]string{"compare", good, "RUN"}, []string{"compare", "RUN:" + canary, "RUN:l2"}, []string{"gate", "RUN"},
-		[]string{"gate", good, "RUN", "--fail-if", "rr rtt.p50 > +5%"}, []string{"gate", "RUN", "-f", "github"}, []string{"gate", "RUN", "-f", "markdown"})
+		[]string{"gate", good, "RUN", "--fail-if", "rr rtt.p50 > +5%"}, []string{"gate", "RUN", "-f", "github"},
+		[]string{"gate", "RUN", "-f", "markdown"})
 	for _, at := range fieldsOf(reflect.TypeFor[rundir.Manifest](), nil, nil) {
 		h := readHostile(t, good)
 		at.with(h.manifest, text)
@@ -248,8 +249,8 @@ func TestCanaryInRuns(t *testing.T) {
 		}
 		try(fmt.Sprint("trials.jsonl ", at), h, few...)
 	}
-	for _, old := range []string{"made", "What was made up?", "l2", "vxlan", "rr", "native", "0.1.0", "tcp", "rtt", "p50", "s", "said", "shared", "bridge",
-		"rr rtt.p99 < 1ms", "complete"} {
+	for _, old := range []string{"made", "What was made up?", "l2", "vxlan", "rr", "native", "0.1.0", "tcp", "rtt", "p50", "s",
+		"said", "shared", "bridge", "rr rtt.p99 < 1ms", "complete"} {
 		h := readHostile(t, good)
 		renamed(h.manifest, old, old+text)
 		renamed(h.trials, old, old+text)

@@ -34,9 +34,12 @@ func TestCanaryOnATerminal(t *testing.T) {
 	h.write(t, run)
 	painted := false
 	for _, args := range [][]string{
-		{"report", run}, {"report", "-f", "json", run}, {"report", "-f", "csv", run}, {"report", "-f", "markdown", run}, {"report", "-f", "openmetrics", run},
-		{"report", "-f", "html", run}, {"gate", run}, {"gate", "-f", "json", run}, {"gate", "-f", "junit", run}, {"compare", run, run},
-		{"compare", "-f", "json", run, run}, {"history", filepath.Dir(run)}, {"history", "-f", "json", filepath.Dir(run)}, {"report", canary},
+		{"report", run}, {"report", "-f", "json", run}, {"report", "-f", "csv", run},
+		{"report", "-f", "markdown", run}, {"report", "-f", "openmetrics", run},
+		{"report", "-f", "html", run}, {"gate", run}, {"gate", "-f", "json", run}, {"gate", "-f", "junit", run},
+		{"compare", run, run},
+		{"compare", "-f", "json", run, run}, {"history", filepath.Dir(run)},
+		{"history", "-f", "json", filepath.Dir(run)}, {"report", canary},
 	} {
 		p := newPTY(t, 100, 24)
 		Main(args, strings.NewReader(""), p.slave, p.slave)
@@ -79,11 +82,13 @@ func TestCanaryFromTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	file := strings.Replace(fmt.Sprintf(liveFile, 1), "tool: native, mode: rr, duration: 300ms, warmup: 20ms", "tool: ping, mode: ping, duration: 300ms", 1)
+	file := strings.Replace(fmt.Sprintf(liveFile, 1), "tool: native, mode: rr, duration: 300ms, warmup: 20ms",
+		"tool: ping, mode: ping, duration: 300ms", 1)
 	if err := os.WriteFile(filepath.Join(dir, "e.yaml"), []byte(file), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	said := processSays(t, "tool", "run", "--progress", "plain", "--out", filepath.Join(dir, "runs"), filepath.Join(dir, "e.yaml"))
+	said := processSays(t, "tool", "run", "--progress", "plain", "--out",
+		filepath.Join(dir, "runs"), filepath.Join(dir, "e.yaml"))
 	if !strings.Contains(said, "every trial failed; the first: ") || !strings.Contains(said, "bad") {
 		t.Errorf("what the tool said is not in the message: %s", said)
 	}

@@ -34,7 +34,8 @@ func TestCanaryInArguments(t *testing.T) {
 		}
 	}
 	walk((&app{}).rootCommand(), nil)
-	for _, words := range [][]string{{"report", ""}, {"compare", "", ""}, {"history", "--arm", ""}, {"run", ""}, {text, ""}} {
+	for _, words := range [][]string{{"report", ""}, {"compare", "", ""}, {"history", "--arm", ""}, {"run", ""},
+		{text, ""}} {
 		nearfarSays(t, "completion", append([]string{cobra.ShellCompRequestCmd}, words...)...)
 		nearfarSays(t, "completion", append([]string{cobra.ShellCompRequestCmd, words[0]}, text)...)
 	}
@@ -70,13 +71,20 @@ func TestCanaryInFileNames(t *testing.T) {
 	}
 	run := filepath.Join("runs", evil)
 	for _, args := range [][]string{
-		{"report"}, {"report", run}, {"report", run, run}, {"report", "-f", "markdown", run}, {"report", "-f", "csv", run}, {"report", run + "broken"},
-		{"compare"}, {"compare", run, run + "2"}, {"compare", run + ":l2", run + ":vxlan"}, {"compare", run + ":none", run}, {"compare", run, evil + ".txt"},
-		{"gate"}, {"gate", run}, {"gate", run, run + "2", "--fail-if", "rr rtt.p50 > +5%"}, {"history"}, {"history", run}, {"serve", evil + ".txt"},
-		{"validate", evil + ".yaml"}, {"validate", evil + ".yaml", evil + ".none"}, {"run", evil + ".yaml"}, {"run", "--resume", run + "broken"},
-		{"import", evil + ".txt"}, {"import", evil + ".none"}, {"import", "--run", "x", "--arm", "a=" + evil + ".txt", "--arm", "b=" + evil + ".none"},
-		{"import", "--run", "x", "--out", evil, "--arm", "a=" + evil + ".txt"}, {"init", "paths", evil + "new.yaml"}, {"init", "paths", evil + "new.yaml"},
-		{"report", "-o", filepath.Join(evil+"gone", "x"), run}, {"report", "-f", "html", "-o", filepath.Join(evil+"gone", "x"), run},
+		{"report"}, {"report", run}, {"report", run, run}, {"report", "-f", "markdown", run},
+		{"report", "-f", "csv", run}, {"report", run + "broken"},
+		{"compare"}, {"compare", run, run + "2"}, {"compare", run + ":l2", run + ":vxlan"},
+		{"compare", run + ":none", run}, {"compare", run, evil + ".txt"},
+		{"gate"}, {"gate", run}, {"gate", run, run + "2", "--fail-if", "rr rtt.p50 > +5%"}, {"history"},
+		{"history", run}, {"serve", evil + ".txt"},
+		{"validate", evil + ".yaml"}, {"validate", evil + ".yaml", evil + ".none"}, {"run", evil + ".yaml"},
+		{"run", "--resume", run + "broken"},
+		{"import", evil + ".txt"}, {"import", evil + ".none"},
+		{"import", "--run", "x", "--arm", "a=" + evil + ".txt", "--arm", "b=" + evil + ".none"},
+		{"import", "--run", "x", "--out", evil, "--arm", "a=" + evil + ".txt"},
+		{"init", "paths", evil + "new.yaml"}, {"init", "paths", evil + "new.yaml"},
+		{"report", "-o", filepath.Join(evil+"gone", "x"), run},
+		{"report", "-f", "html", "-o", filepath.Join(evil+"gone", "x"), run},
 	} {
 		nearfarSays(t, "file names", args...)
 	}
@@ -116,8 +124,8 @@ func recordedOutputs(t *testing.T) []string {
 	return names
 }
 
-// TestCanaryInExperimentFiles puts the canary into each value, each key and each line of the templates: escaped in quotes,
-// so that YAML makes the characters, and as it is.
+// TestCanaryInExperimentFiles puts the canary into each value, each key and each line of the templates: escaped in
+// quotes, so that YAML makes the characters, and as it is.
 func TestCanaryInExperimentFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const quoted = `"\e]0;owned\a\e[2J\x9b2J\r\u202E\u2066\u2028\u200B\x7F"`
@@ -141,7 +149,8 @@ func TestCanaryInExperimentFiles(t *testing.T) {
 			if m == nil {
 				continue
 			}
-			for _, other := range []string{m[1] + m[2] + ": " + quoted, m[1] + quoted + ":" + m[3], m[1] + m[2] + ": [" + quoted + "]", line + canary,
+			for _, other := range []string{m[1] + m[2] + ": " + quoted, m[1] + quoted + ":" + m[3], m[1] + m[2] + ": [" + quoted + "]",
+				line + canary,
 				line + " " + canary + "\x9b", canary + line} {
 				changed := slices.Clone(lines)
 				changed[i] = other
@@ -181,14 +190,16 @@ func TestCanaryInImports(t *testing.T) {
 			changed[i] = changed[i][:middle] + canary + changed[i][middle:]
 			try(fmt.Sprintf("%s, line %d", filepath.Base(name), i+1), strings.Join(changed, ""))
 		}
-		try(filepath.Base(name)+", words", word.ReplaceAllStringFunc(string(data), func(s string) string { return s + canary }))
+		marked := func(s string) string { return s + canary }
+		try(filepath.Base(name)+", words", word.ReplaceAllStringFunc(string(data), marked))
 		for _, format := range []string{"iperf3", "sockperf", "netperf", "ping", "native"} {
 			nearfarSays(t, filepath.Base(name)+" as "+format, "import", "--tool", format, "out")
 		}
 	}
 }
 
-// TestCanaryInRules puts the canary into a rule at each place, as a rule of the command line and as an objective of a run.
+// TestCanaryInRules puts the canary into a rule at each place, as a rule of the command line and as an objective of a
+// run.
 func TestCanaryInRules(t *testing.T) {
 	run := made(t, "run", canaryRun())
 	rule := "vxlan rr rtt.p99 > +5%"

@@ -24,9 +24,9 @@ const (
 	exitInterrupted = 130
 )
 
-// app holds what the verbs share: the standard streams. What is written to stdout and stderr is text for people, and Main
-// has them made clean: names, messages and output of tools come from files and hosts that nobody has to trust. What
-// programs read goes to data.
+// app holds what the verbs share: the standard streams. What is written to stdout and stderr is text for people. Main
+// wraps both in a clean.Writer, because names, messages and output of tools come from files and hosts that may be
+// hostile. What programs read goes to data.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -52,11 +52,11 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return code
 }
 
-// cleaned makes a writer before which no text can act on a terminal. Colours pass where we write them.
+// cleaned makes the writer that all text of the command line passes. Colours pass only where reports write them.
 func cleaned(w io.Writer) *clean.Writer { return clean.NewWriter(w, wantsColor(w)) }
 
-// data is standard output for what programs read. It is passed on byte for byte, but not to a terminal: what JSON, CSV and
-// HTML hold acts on one like any other text.
+// data is standard output for what programs read. It is passed on byte for byte, except to a terminal, which would act
+// on the texts in JSON, CSV and HTML as on any other.
 func (a *app) data() io.Writer {
 	if w, ok := a.stdout.(*clean.Writer); ok && !isTerminal(w) {
 		return w.Unwrap()

@@ -121,7 +121,7 @@ func TestExpect(t *testing.T) {
 		}
 	}
 	var p *peerError
-	if err := server.expect(frameStop, nil); !errors.As(err, &p) || p.Error() != "no?[31m" {
+	if err := server.expect(frameStop, nil); !errors.As(err, &p) || p.Error() != `no\u001b[31m` {
 		t.Errorf("a failure: %v", err)
 	}
 	if err := server.expect(frameStop, nil); err == nil || errors.As(err, &p) {
