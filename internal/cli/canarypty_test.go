@@ -87,7 +87,7 @@ func TestCanaryFromTools(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "e.yaml"), []byte(file), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	said := processSays(t, "tool", "run", "--progress", "plain", "--out",
+	said := processSays(t, "tool", "run", "--force", "--progress", "plain", "--out",
 		filepath.Join(dir, "runs"), filepath.Join(dir, "e.yaml"))
 	if !strings.Contains(said, "every trial failed; the first: ") || !strings.Contains(said, "bad") {
 		t.Errorf("what the tool said is not in the message: %s", said)
@@ -100,7 +100,7 @@ func TestCanaryInPlans(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "e.yaml"), fmt.Appendf(nil, liveFile, 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	processSays(t, "run", "run", "--out", filepath.Join(dir, "runs"), filepath.Join(dir, "e.yaml"))
+	processSays(t, "run", "run", "--force", "--out", filepath.Join(dir, "runs"), filepath.Join(dir, "e.yaml"))
 	runs, err := filepath.Glob(filepath.Join(dir, "runs", "*"))
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("%v, %v", runs, err)

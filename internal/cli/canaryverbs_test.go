@@ -167,7 +167,7 @@ func TestCanaryInExperimentFiles(t *testing.T) {
 func TestCanaryInImports(t *testing.T) {
 	names := recordedOutputs(t)
 	t.Chdir(t.TempDir())
-	const lines = 6 // of each file
+	const lines = 3 // of each file
 	word := regexp.MustCompile(`[A-Za-z][A-Za-z_]+`)
 	try := func(what, text string) {
 		if err := os.WriteFile("out", []byte(text), 0o644); err != nil {
