@@ -42,22 +42,34 @@ func TestWhatAReaderDoes(t *testing.T) {
 	b.Silent(t)
 }
 
-// checkFindings: the rows of the verdict have the differences of the first quantity, the strongest first.
+// checkFindings: the rows are the answer's sure findings in its order, and the others are folded and counted.
 func checkFindings(t *testing.T, b *pagetest.Tab, a answer.Answer) {
-	rows := pagetest.Eval[[][]string](t, b, `[...document.querySelectorAll("#findings > .scroll tbody tr")].map(r => [...r.cells].map(c => c.textContent))`)
-	var arms []string
-	for _, r := range rows {
-		arms = append(arms, r[0])
-	}
-	if !slices.Equal(arms, []string{"full", "vxlan", "routed"}) {
-		t.Fatalf("the findings are of %v: %q", arms, rows)
-	}
-	for i, r := range rows {
-		at := slices.IndexFunc(a.Comparisons, func(c answer.Comparison) bool { return c.Arm == arms[i] })
-		if want := answer.WithInterval(a.Comparisons[at]); r[1]+" "+r[2] != want || !strings.HasPrefix(r[5], a.Comparisons[at].Verdict) {
-			t.Errorf("the row is %q, want %q", r, want)
+	var sure []answer.Finding
+	for _, f := range a.Findings {
+		if f.Differs() {
+			sure = append(sure, f)
 		}
 	}
+	rows := findingRows(t, b)
+	if len(sure) < 5 || len(rows) != min(len(sure), 12) {
+		t.Fatalf("%d rows, %d sure findings: %q", len(rows), len(sure), rows)
+	}
+	for i, r := range rows {
+		f := sure[i]
+		want := answer.WithInterval(answer.Comparison{Quantity: f.Quantity, Difference: f.Difference, Interval: f.Interval})
+		if r[0] != f.Name || r[1] != f.Workload+", "+f.Quantity.Name() || r[2]+" "+r[3] != want || !strings.HasPrefix(r[6], f.Verdict) {
+			t.Errorf("row %d is %q, want %s: %s", i+1, r, f.Text, want)
+		}
+	}
+	if got, want := pagetest.Eval[string](t, b, `document.querySelector("#findings summary").textContent`), fmt.Sprintf("All others: %d (", len(a.Findings)-len(rows)); !strings.HasPrefix(got, want) {
+		t.Errorf("the fold says %q, want %q", got, want)
+	}
+}
+
+// findingRows are the rows of the findings that are not folded.
+func findingRows(t *testing.T, b *pagetest.Tab) [][]string {
+	t.Helper()
+	return pagetest.Eval[[][]string](t, b, `[...document.querySelectorAll("#findings > .scroll tbody tr")].map(r => [...r.cells].map(c => c.textContent))`)
 }
 
 // checkPaths: each arm's path is drawn, with what the baseline does not have, and what is set.
@@ -246,6 +258,7 @@ func TestSidesInABrowser(t *testing.T) {
 	a.Question, a.Baseline = "", "A"
 	a.Sources = []answer.Source{{Side: "A", Source: "runs/a", Kind: "run", Trials: 80}, {Side: "B", Source: "runs/b", Kind: "run", Trials: 80}}
 	a.Comparisons[0].Verdict, a.Comparisons[1].Verdict = "too-few-blocks", answer.NoDifference
+	a.Findings = answer.Rank(a)
 	estimate := 0.5
 	check := gate.Check{
 		Rule: "rr-1k rtt.p50 > +5%", Arm: "routed", Workload: "rr-1k", Quantity: a.Comparisons[0].Quantity, Kind: gate.Relative, Above: true, Bound: 0.05,

@@ -129,19 +129,51 @@ func clipTo(s string, most int) string {
 func clipped(a answer.Answer) answer.Answer {
 	a.Question, a.Verdict = clip(a.Question), clip(a.Verdict)
 	a.Arms, a.Layers, a.Residual = listOf(a.Arms), listOf(a.Layers), listOf(a.Residual)
+	for i := range a.Arms {
+		a.Arms[i].Caution = clip(a.Arms[i].Caution)
+	}
 	a.Warnings = listOf(a.Warnings)
 	for i := range a.Warnings {
 		a.Warnings[i].Message = clip(a.Warnings[i].Message)
 	}
 	a.Findings = listOf(a.Findings)
 	for i := range a.Findings {
-		a.Findings[i].Reason, a.Findings[i].Text = clip(a.Findings[i].Reason), clip(a.Findings[i].Text)
+		f := &a.Findings[i]
+		f.Reason, f.Caution, f.Text = clip(f.Reason), clip(f.Caution), clip(f.Text)
 	}
 	a.Comparisons = listOf(a.Comparisons)
 	for i := range a.Comparisons {
 		a.Comparisons[i].Reason = clip(a.Comparisons[i].Reason)
 	}
+	a.Objectives = listOf(a.Objectives)
+	for i := range a.Objectives {
+		o := &a.Objectives[i]
+		o.Rule, o.Reason, o.Said = clip(o.Rule), clip(o.Reason), clip(o.Said)
+	}
+	a.Settings = listOf(a.Settings)
+	for i := range a.Settings {
+		a.Settings[i].Text, a.Settings[i].Set = clip(a.Settings[i].Text), listOf(a.Settings[i].Set)
+		for k := range a.Settings[i].Set {
+			s := &a.Settings[i].Set[k]
+			s.Value = clip(s.Value)
+		}
+	}
+	a.Ground = clippedGround(a.Ground)
 	return a
+}
+
+// clippedGround bounds what the hosts say of themselves; nil stays nil.
+func clippedGround(g *answer.Ground) *answer.Ground {
+	if g == nil {
+		return nil
+	}
+	c := *g
+	c.Kernel, c.CPU, c.Wire, c.Congestion = clip(g.Kernel), clip(g.CPU), clip(g.Wire), clip(g.Congestion)
+	c.Limits = listOf(g.Limits)
+	for i := range c.Limits {
+		c.Limits[i] = clip(c.Limits[i])
+	}
+	return &c
 }
 
 // listOf copies a list; none becomes an empty one, which is no null in JSON.

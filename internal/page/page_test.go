@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"io"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/experiment"
 	"nearfar/internal/result"
 )
 
@@ -139,17 +141,25 @@ func TestNotBuilt(t *testing.T) {
 
 // The texts of hosts are clipped, the figures are untouched.
 func TestClippedAnswer(t *testing.T) {
+	long := strings.Repeat("x", 10<<20)
 	a := answer.Answer{
 		Verdict:     "v",
-		Arms:        []answer.Figure{{Median: 1}},
-		Warnings:    []answer.Warning{{Message: strings.Repeat("x", 10<<20)}},
+		Arms:        []answer.Figure{{Median: 1, Caution: long}},
+		Findings:    []answer.Finding{{Reason: long, Caution: long, Text: long}},
+		Objectives:  []answer.Objective{{Rule: long, Reason: long, Said: long}},
+		Settings:    []answer.Settings{{Text: long, Set: []experiment.Setting{{Value: long}}}},
+		Ground:      &answer.Ground{Kernel: long, CPU: long, CPUs: 2, Wire: long, Congestion: long, Limits: []string{long}},
+		Warnings:    []answer.Warning{{Message: long}},
 		Comparisons: []answer.Comparison{{Reason: strings.Repeat("\xff", 10<<20)}},
 	}
 	c := clipped(a)
 	if len(c.Warnings[0].Message) > maxText+50 || len(c.Comparisons[0].Reason) > 3*maxText+50 || c.Arms[0].Median != 1 {
 		t.Errorf("%d and %d bytes", len(c.Warnings[0].Message), len(c.Comparisons[0].Reason))
 	}
-	if len(a.Warnings[0].Message) != 10<<20 {
+	if all, err := json.Marshal(c); err != nil || len(all) > 20*(maxText+50) || c.Ground.CPUs != 2 {
+		t.Errorf("%d bytes: %v", len(all), err)
+	}
+	if len(a.Warnings[0].Message) != 10<<20 || a.Ground.Kernel != long || a.Findings[0].Text != long || a.Settings[0].Set[0].Value != long {
 		t.Error("the answer itself was changed")
 	}
 }

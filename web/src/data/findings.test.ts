@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { findings, ranked, strength } from "./findings.ts";
-import type { Answer, Comparison } from "./model.ts";
+import { comparisonOf, counted, findings, needed } from "./findings.ts";
+import type { Answer, Comparison, Finding } from "./model.ts";
 import { kindName, kindOf, moreNeeded, mood } from "./verdict.ts";
 
 const c = (part: Partial<Comparison>): Comparison => ({
@@ -8,34 +8,57 @@ const c = (part: Partial<Comparison>): Comparison => ({
   relative: 0.1, relative_interval: [0.05, 0.2], p_value: 0.01, verdict: "higher", better: "baseline", detectable: null, blocks: 10, blocks_needed: null, ...part,
 });
 
-describe("ranked", () => {
-  test("the surest large difference is first, then the kinds of nothing", () => {
-    const wide = c({ arm: "wide", relative: 0.5, relative_interval: [0.01, 1] });
-    const firm = c({ arm: "firm", relative: -0.3, relative_interval: [-0.32, -0.28], verdict: "lower", better: "arm" });
-    const none = c({ arm: "none", verdict: "no-difference", relative: 0.9, relative_interval: [-0.1, 1.9], better: undefined });
-    const few = c({ arm: "few", verdict: "too-few-blocks", relative: 2, relative_interval: null, interval: null });
-    const refused = c({ arm: "refused", verdict: "not-comparable", difference: null, interval: null, relative: null, relative_interval: null });
-    expect(ranked([refused, few, none, wide, firm]).map((r) => r.arm)).toEqual(["firm", "wide", "none", "few", "refused"]);
+const f = (part: Partial<Finding>): Finding => {
+  const { arm, ...rest } = c({});
+  return { ...rest, kind: "arm", name: arm, ...part };
+};
+const few: Partial<Finding> = { verdict: "too-few-blocks", better: undefined };
+const none: Partial<Finding> = { verdict: "no-difference", better: undefined };
+const answer = (all: Finding[], comparisons: Comparison[] = []) => ({ findings: all, comparisons }) as unknown as Answer;
+const names = (all: Finding[]) => all.map((x) => x.name);
+
+describe("findings", () => {
+  test("keep the answer's order, whatever their sizes, and what is not sure is folded", () => {
+    const all = [f({ kind: "layer", name: "vtep", relative: 0.1 }), f({ name: "small", relative: 0.01 }), f({ name: "large", relative: 3 }), f({ name: "few", ...few }), f({ name: "none", ...none })];
+    const { shown, folded } = findings(answer(all));
+    expect(names(shown)).toEqual(["vtep", "small", "large"]);
+    expect(names(folded)).toEqual(["few", "none"]);
+    expect(counted(folded)).toBe("1 too few blocks, 1 no difference seen");
   });
-  test("without relative figures the absolute ones count", () => {
-    expect(strength(c({ relative: null, relative_interval: null }))).toBe(5e-7);
-    expect(strength(c({ relative: 0.4, relative_interval: null, interval: null }))).toBe(0.4);
-    expect(strength(c({ relative_interval: [-0.1, 0.2] }))).toBe(0);
+  test("of many sure ones the last are folded", () => {
+    const all = Array.from({ length: 14 }, (_, i) => f({ name: `a${i}` }));
+    const { shown, folded } = findings(answer(all));
+    expect(names(shown)).toEqual(names(all).slice(0, 12));
+    expect(counted(folded)).toBe("2 sure");
+  });
+  test("where nothing is sure, few rows with too few blocks are shown beside the others", () => {
+    const all = [...Array.from({ length: 9 }, (_, i) => f({ name: `few${i}`, ...few })), f({ name: "none", ...none })];
+    const { shown, folded } = findings(answer(all));
+    expect(names(shown)).toEqual(["few0", "few1", "few2", "few3", "none"]);
+    expect(names(folded)).toEqual(["few4", "few5", "few6", "few7", "few8"]);
+  });
+  test("an answer without them has its comparisons, in their order", () => {
+    const older = { comparisons: [c({ arm: "few", verdict: "too-few-blocks" }), c({ arm: "x", relative: 0.1 }), c({ arm: "y", relative: 2 })] } as unknown as Answer;
+    const { shown, folded } = findings(older);
+    expect(names(shown)).toEqual(["x", "y"]);
+    expect(names(folded)).toEqual(["few"]);
+    expect(findings({ comparisons: [] } as unknown as Answer)).toEqual({ shown: [], folded: [] });
   });
 });
 
-describe("findings", () => {
-  const answer = (comparisons: Comparison[], imported = false) => ({ comparisons, imported }) as Answer;
-  test("of several arms the first quantity leads", () => {
-    const f = findings(answer([c({ arm: "x" }), c({ arm: "y", relative_interval: [0.4, 0.5] }), c({ arm: "x", stat: "p99" })]));
-    expect(f.lead.map((r) => r.arm)).toEqual(["y", "x"]);
-    expect(f.rest.map((r) => r.stat)).toEqual(["p99"]);
+describe("what it takes", () => {
+  const comparisons = [c({ arm: "a", stat: "p99", blocks_needed: 9 }), c({ arm: "a", blocks_needed: 3 }), c({ arm: "other" })];
+  test("is the comparison's, of the same workload and quantity", () => {
+    const own = f({ ...few, reason: "7 blocks are too few" });
+    expect(comparisonOf(answer([own], comparisons), own)).toBe(comparisons[1]);
+    expect(needed(answer([own], comparisons), own)).toBe("it takes 3 more blocks");
   });
-  test("of one arm all lead, and an import begins where there is a figure", () => {
-    expect(findings(answer([c({}), c({ stat: "p99" })])).lead.length).toBe(2);
-    const f = findings(answer([c({ arm: "x", difference: null, verdict: "not-comparable" }), c({ arm: "y", stat: "mean" })], true));
-    expect(f.lead.map((r) => r.arm)).toEqual(["y"]);
-    expect(findings(answer([]))).toEqual({ lead: [], rest: [] });
+  test("is the reason where the answer does not say how many", () => {
+    const own = f({ ...few, name: "other", reason: "the trials lack it" });
+    expect(needed(answer([own], comparisons), own)).toBe("the trials lack it");
+    const layer = f({ ...few, kind: "layer" });
+    expect(comparisonOf(answer([layer], comparisons), layer)).toBeUndefined();
+    expect(needed(answer([layer], comparisons), layer)).toBe("");
   });
 });
 

@@ -1,41 +1,54 @@
-import { sameQuantity, type Answer, type Comparison } from "./model.ts";
-import { kindOf, type Kind } from "./verdict.ts";
+import { sameQuantity, type Answer, type Comparison, type Finding } from "./model.ts";
+import { kindName, kindOf, moreNeeded } from "./verdict.ts";
 
-// The findings of an answer as ranked rows. All of the page that ranks is here.
+// The findings of an answer, in the answer's order: nothing is ranked here.
 
-const order: Kind[] = ["found", "none", "too-few", "refused"];
+// How many rows are shown before the others are folded, and how many of these may have too few blocks: they say little.
+const most = 12;
+const mostUnsure = 4;
 
-// strength is how large a difference surely is: the end of its interval that is nearer to zero, relative to the baseline where
-// that is known.
-export function strength(c: Comparison): number {
-  const range = c.relative_interval ?? (c.relative === null ? c.interval : null);
-  const value = c.relative ?? c.difference ?? 0;
-  if (!range) return Math.abs(value);
-  if (range[0] <= 0 && range[1] >= 0) return 0;
-  return Math.min(Math.abs(range[0]), Math.abs(range[1]));
-}
-
-// ranked orders comparisons: differences first, the strongest of them at the top, then the three kinds of nothing.
-export function ranked(comparisons: Comparison[]): Comparison[] {
-  return comparisons
-    .map((c, i) => ({ c, i, kind: order.indexOf(kindOf(c)), strength: strength(c) }))
-    .sort((a, b) => a.kind - b.kind || b.strength - a.strength || a.i - b.i)
-    .map((r) => r.c);
-}
-
-// Findings are the rows that say the verdict, and all the others.
+// Findings are the rows that are shown, and the others.
 export interface Findings {
-  lead: Comparison[];
-  rest: Comparison[];
+  shown: Finding[];
+  folded: Finding[];
 }
 
-// findings takes the rows that the verdict is about: of several arms those in the first workload's first quantity, of one arm
-// all of its comparisons.
+// findings shows what surely differs. Where nothing does, it shows the others, and few of those that have too few blocks.
 export function findings(answer: Answer): Findings {
-  const all = answer.comparisons;
-  const first = (answer.imported ? all.find((c) => c.difference !== null) : undefined) ?? all[0];
-  if (!first) return { lead: [], rest: [] };
-  const one = new Set(all.map((c) => c.arm)).size === 1;
-  const leads = (c: Comparison) => one || (c.workload === first.workload && sameQuantity(c, first));
-  return { lead: ranked(all.filter(leads)), rest: ranked(all.filter((c) => !leads(c))) };
+  const all = listed(answer);
+  const sure = all.filter((f) => kindOf(f) === "found");
+  let unsure = 0;
+  const others = all.filter((f) => kindOf(f) !== "too-few" || ++unsure <= mostUnsure);
+  const shown = new Set((sure.length > 0 ? sure : others).slice(0, most));
+  return { shown: [...shown], folded: all.filter((f) => !shown.has(f)) };
+}
+
+// listed are the answer's findings. Of an answer that has none they are its comparisons in their order.
+function listed(answer: Answer): Finding[] {
+  if (answer.findings && answer.findings.length > 0) return answer.findings;
+  return answer.comparisons.map((c) => ({ ...c, kind: "arm", name: c.arm }));
+}
+
+// comparisonOf is the comparison that a finding is of; a layer's finding is of none.
+export function comparisonOf(answer: Answer, f: Finding): Comparison | undefined {
+  if (f.kind !== "arm") return undefined;
+  return answer.comparisons.find((c) => c.arm === f.name && c.baseline === f.baseline && c.workload === f.workload
+    && (c.baseline_workload ?? "") === (f.baseline_workload ?? "") && sameQuantity(c, f));
+}
+
+// needed says what it takes to tell where there is too little; empty where that is not known.
+export function needed(answer: Answer, f: Finding): string {
+  const c = comparisonOf(answer, f);
+  const more = c ? moreNeeded(c) : "";
+  return more ? `it takes ${more}` : (f.reason ?? "");
+}
+
+// counted says how many there are of each kind: "1 sure, 21 too few blocks, 6 no difference seen".
+export function counted(all: Finding[]): string {
+  const counts = new Map<string, number>();
+  for (const f of all) {
+    const name = kindOf(f) === "found" ? "sure" : kindName(f);
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return [...counts].map(([name, n]) => `${n} ${name}`).join(", ");
 }

@@ -20,12 +20,16 @@ export interface Figure extends Quantity {
   side?: string;
   // What spoiled the figure, such as a wire that was late.
   caution?: string;
+  // The same percentile of all observations of the trials together; it has no interval.
+  pooled?: number;
 }
 
 export interface Comparison extends Quantity {
   arm: string;
   baseline: string;
   workload: string;
+  // The baseline's workload where it is another.
+  baseline_workload?: string;
   difference: number | null;
   interval: Interval;
   confidence: number;
@@ -46,6 +50,39 @@ export interface Comparison extends Quantity {
   reason?: string;
   // As how many independent blocks they count, where neighbours depend on each other.
   dependence?: { p_value: number; correlation: number; counted: number };
+}
+
+// Finding is what the answer says of an arm or a layer.
+export interface Finding extends Quantity {
+  // "layer" or "arm", and its name.
+  kind: string;
+  name: string;
+  baseline: string;
+  workload: string;
+  baseline_workload?: string;
+  about?: string;
+  difference: number | null;
+  interval: Interval;
+  relative: number | null;
+  // None for a layer.
+  relative_interval: Interval;
+  detectable: number | null;
+  trials?: [number, number];
+  verdict: string;
+  better?: string;
+  reason?: string;
+  // What spoiled the figure of the arm or of the baseline.
+  caution?: string;
+}
+
+// Ground is what a run in a lab stood on, and what a lab cannot tell.
+export interface Ground {
+  kernel: string;
+  cpu?: string;
+  cpus: number;
+  wire?: string;
+  congestion?: string;
+  limits: string[] | null;
 }
 
 export interface Layer extends Quantity {
@@ -141,6 +178,8 @@ export interface GateResult {
 export interface Answer {
   question: string;
   verdict: string;
+  // All that the answer says, in its order; older answers have none.
+  findings?: Finding[];
   run: string;
   state: string;
   baseline: string;
@@ -156,6 +195,8 @@ export interface Answer {
   layers: Layer[];
   residual: Residual[];
   warnings: Warning[];
+  // That of a run in a lab.
+  ground?: Ground;
   // Those of the experiment file, where it has any.
   objectives?: Check[];
   // Those of a comparison.

@@ -37,9 +37,10 @@ export class Arms extends ChartSection {
     }));
     const codes = (arm: string) => [...new Set(view.data.answer.warnings.filter((w) => w.arm === arm && (w.workload === "" || w.workload === view.workloadName)).map((w) => w.code))];
     const paired = view.data.answer.comparisons.some((c) => c.blocks > 0);
+    const pooled = all.some((f) => f.pooled !== undefined);
     const better = q.better ? `; ${q.better} is better` : "";
     return {
-      lead: `Median over trials of ${view.title}, with its 95 % interval${better}.${paired ? " Overlapping intervals do not mean that arms are alike: the differences below are paired within blocks." : ""}`,
+      lead: `Median over trials of ${view.title}, with its 95 % interval${better}.${paired ? " Overlapping intervals do not mean that arms are alike: the differences below are paired within blocks." : ""}${pooled ? " Pooled: the same percentile of all observations together, which has no interval." : ""}`,
       warnings: view.warningsOf("arms"),
       more: cautions(all),
       spec: {
@@ -56,8 +57,9 @@ export class Arms extends ChartSection {
         },
       },
       table: () => table(`${view.title}: median over trials${unit.name ? " in " + unit.name : ""}`,
-        [{ title: "Arm" }, { title: "Median", numeric: true }, { title: "95 % interval", numeric: true }, { title: "Trials", numeric: true }],
-        figures.map((f) => ({ cells: [f.side ? el("span", { class: "arm" }, swatch(style(f)), oneLine(named(f))) : armCell(view, f.arm, [...codes(f.arm), ...(f.caution ? ["caution"] : [])]), number(f.median, unit), bounds(f.interval, unit), String(f.trials)] }))),
+        [{ title: "Arm" }, { title: "Median", numeric: true }, { title: "95 % interval", numeric: true }, { title: "Trials", numeric: true }, ...(pooled ? [{ title: "Pooled", numeric: true }] : [])],
+        figures.map((f) => ({ cells: [f.side ? el("span", { class: "arm" }, swatch(style(f)), oneLine(named(f))) : armCell(view, f.arm, [...codes(f.arm), ...(f.caution ? ["caution"] : [])]), number(f.median, unit), bounds(f.interval, unit), String(f.trials),
+          ...(pooled ? [f.pooled === undefined ? "-" : number(f.pooled, unit)] : [])] }))),
     };
   }
 }

@@ -1,6 +1,6 @@
-import { findings } from "../data/findings.ts";
-import { nameOf, sameQuantity, type Comparison } from "../data/model.ts";
-import { kindName, kindOf, moreNeeded, mood } from "../data/verdict.ts";
+import { counted, findings, needed } from "../data/findings.ts";
+import { nameOf, sameQuantity, type Finding } from "../data/model.ts";
+import { kindName, kindOf, mood } from "../data/verdict.ts";
 import { number, percent, signed, unitFor, withUnit } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
 import { button, el, fill, type Child } from "../ui/dom.ts";
@@ -12,85 +12,92 @@ import { signedBounds } from "./values.ts";
 import type { Section } from "./section.ts";
 import type { View } from "./view.ts";
 
-// How many rows are shown before the others are folded.
-const most = 12;
-
-// FindingsSection says the verdict in rows, the strongest difference first.
+// FindingsSection says the verdict in rows, in the order of the answer's findings.
 export class FindingsSection implements Section {
   readonly element = el("section", { id: "findings", "aria-labelledby": "findings-title" });
   private drawn: unknown;
 
-  // choose is called with the quantity whose row is chosen.
-  constructor(private readonly choose: (quantity: number) => void) {}
+  // choose is called with the quantity whose row is chosen, and with the section that draws it where it is not the chosen arm's.
+  constructor(private readonly choose: (quantity: number, section?: string) => void) {}
 
   update(view: View): void {
     if (this.drawn === view.data) return; // nothing that is chosen changes it
     this.drawn = view.data;
-    const { lead, rest } = findings(view.data.answer);
-    this.element.hidden = lead.length === 0;
+    const { shown, folded: others } = findings(view.data.answer);
+    this.element.hidden = shown.length === 0;
     if (this.element.hidden) return;
-    const shown = lead.slice(0, most);
-    const others = [...lead.slice(most), ...rest];
     fill(this.element,
       el("header", {}, el("h2", { id: "findings-title" }, "Findings")),
-      el("p", { class: "lead" }, leadText(view, lead)),
-      this.rows(view, "Findings, the strongest difference first", shown),
-      others.length > 0 ? folded(`All others: ${others.length}`, () => this.rows(view, "The other findings, the strongest difference first", others), "others") : null,
-      legend(view.data.answer.comparisons));
+      el("p", { class: "lead" }, leadText(view, shown)),
+      this.rows(view, "Findings, in the order of the verdict", shown),
+      others.length > 0 ? folded(`All others: ${others.length} (${counted(others)})`, () => this.rows(view, "The other findings", others), "others") : null,
+      legend([...shown, ...others]));
   }
 
-  private rows(view: View, caption: string, rows: Comparison[]): HTMLElement {
-    const relative = rows.every((c) => c.difference === null || c.relative !== null);
-    const small = (c: Comparison): Mini => (relative
-      ? { value: c.relative ?? 0, interval: c.relative_interval, kind: mood(c) }
-      : { value: c.difference ?? 0, interval: c.interval, kind: mood(c) });
+  private rows(view: View, caption: string, rows: Finding[]): HTMLElement {
+    // A layer has no relative interval: the picture is then in the unit of the quantity.
+    const relative = rows.every((f) => f.difference === null || (f.relative !== null && (f.relative_interval !== null || f.interval === null)));
+    const small = (f: Finding): Mini => (relative
+      ? { value: f.relative ?? 0, interval: f.relative_interval, kind: mood(f) }
+      : { value: f.difference ?? 0, interval: f.interval, kind: mood(f) });
     // One quantity shares a scale; figures of several units can only share the relative one.
-    const shared = relative || new Set(rows.map((c) => c.unit)).size === 1;
-    const scale = miniScale(rows.filter((c) => c.difference !== null).map(small));
-    const several = new Set(rows.map((c) => `${c.workload}\u0000${nameOf(c)}`)).size > 1;
+    const shared = relative || new Set(rows.map((f) => f.unit)).size === 1;
+    const scale = miniScale(rows.filter((f) => f.difference !== null).map(small));
+    const layers = rows.some((f) => f.kind === "layer");
+    const linked = layers || new Set(rows.map(where)).size > 1;
     return table(caption,
-      [{ title: "Arm" }, ...(several ? [{ title: "Workload and quantity" }] : []), { title: "Difference", numeric: true }, { title: "95 % interval", numeric: true },
+      [{ title: layers ? "Layer or arm" : "Arm" }, ...(linked ? [{ title: "Workload and quantity" }] : []), { title: "Difference", numeric: true }, { title: "95 % interval", numeric: true },
         { title: "Relative", numeric: true }, { title: relative ? "Relative, with its interval" : "Interval" }, { title: "Finding" }],
-      rows.map((c) => {
-        const unit = unitFor(c.unit, [c.difference ?? 0]);
+      rows.map((f) => {
+        const unit = unitFor(f.unit, [f.difference ?? 0]);
         return {
-          class: mood(c),
+          class: mood(f),
           cells: [
-            armCell(view, c.arm), ...(several ? [this.pick(view, c)] : []),
-            c.difference === null ? "-" : el("strong", { class: mood(c) }, withUnit(signed(c.difference, unit), unit)),
-            signedBounds(c.interval, unit),
-            c.relative === null ? "-" : el("span", { class: mood(c) }, percent(c.relative)),
-            c.difference === null ? "" : mini(small(c), shared ? scale : miniScale([small(c)])),
-            finding(c),
+            nameCell(view, f), ...(linked ? [this.pick(view, f)] : []),
+            f.difference === null ? "-" : el("strong", { class: mood(f) }, withUnit(signed(f.difference, unit), unit)),
+            f.difference === null ? "-" : signedBounds(f.interval, unit),
+            f.relative === null ? "-" : el("span", { class: mood(f) }, percent(f.relative)),
+            f.difference === null ? "" : mini(small(f), shared ? scale : miniScale([small(f)])),
+            finding(view, f),
           ],
         };
       }));
   }
 
-  // pick is the name of a row's figures, which shows them below.
-  private pick(view: View, c: Comparison): Child {
-    const name = `${oneLine(c.workload)}, ${nameOf(c)}`;
-    const q = view.data.quantities.findIndex((k) => sameQuantity(k, c) && view.data.workloads[k.workload]?.name === c.workload);
-    return q < 0 ? name : button(name, { class: "link" }, () => this.choose(q));
+  // pick is the name of a row's figures, which shows them below: those of a layer in the section of the layers.
+  private pick(view: View, f: Finding): Child {
+    const q = view.data.quantities.findIndex((k) => sameQuantity(k, f) && view.data.workloads[k.workload]?.name === f.workload);
+    return q < 0 ? where(f) : button(where(f), { class: "link" }, () => this.choose(q, f.kind === "layer" ? "layers" : undefined));
   }
 }
 
-function leadText(view: View, lead: Comparison[]): string {
-  const quantities = [...new Set(lead.map((c) => `${oneLine(c.workload)}, ${nameOf(c)}`))];
-  const arms = new Set(lead.map((c) => c.arm));
-  const of = quantities.length === 1 ? ` in ${quantities[0]}` : arms.size === 1 ? `: ${oneLine(lead[0]!.arm)} against ${oneLine(lead[0]!.baseline)}` : "";
-  return `${quantities.length === 1 ? `Against ${oneLine(view.data.answer.baseline)}` : "Differences"}${of}. The strongest is first: the one whose interval lies furthest from zero, relative to the baseline.`;
+function nameCell(view: View, f: Finding): Child {
+  return f.kind === "layer" ? el("span", { class: "arm" }, `layer ${oneLine(f.name)}`) : armCell(view, f.name);
 }
 
-// finding says what the row shows, and what it would take where it shows nothing.
-function finding(c: Comparison): Child {
-  const unit = unitFor(c.unit, [c.detectable ?? 0]);
-  const more = moreNeeded(c);
+// where names the workload, or both where the baseline's is another, and the quantity.
+function where(f: Finding): string {
+  const workload = f.baseline_workload ? `${f.workload} against ${f.baseline_workload}` : f.workload;
+  return `${oneLine(workload)}, ${nameOf(f)}`;
+}
+
+function leadText(view: View, shown: Finding[]): string {
+  const places = new Set(shown.map(where));
+  const of = `Against ${oneLine(view.data.answer.baseline)}${places.size === 1 ? ` in ${[...places][0]}` : ""}. `;
+  if (kindOf(shown[0]!) !== "found") return `${of}Nothing surely differs.`;
+  const layers = shown[0]!.kind === "layer" ? "What one of each layer adds stands before the arms. " : "";
+  return `${of}${layers}The strongest is first: the one whose interval lies furthest from zero, relative to the baseline. Rows of one quantity stay together.`;
+}
+
+// finding says what the row shows, what it would take where it shows nothing, and what spoiled its figures.
+function finding(view: View, f: Finding): Child {
+  const unit = unitFor(f.unit, [f.detectable ?? 0]);
   const text = {
     found: "",
-    none: c.detectable === null ? "" : `detectable: ${withUnit(number(c.detectable, unit), unit)}`,
-    "too-few": more && `it takes ${more}`,
-    refused: c.reason ? oneLine(c.reason) : "",
-  }[kindOf(c)];
-  return el("span", {}, el("span", { class: `finding ${mood(c)}` }, kindName(c)), text ? el("span", { class: "small" }, `: ${text}`) : null);
+    none: f.detectable === null ? "" : `detectable: ${withUnit(number(f.detectable, unit), unit)}`,
+    "too-few": oneLine(needed(view.data.answer, f)),
+    refused: oneLine(f.reason ?? ""),
+  }[kindOf(f)];
+  return el("span", {}, el("span", { class: `finding ${mood(f)}` }, kindName(f)), text ? el("span", { class: "small" }, `: ${text}`) : null,
+    f.caution ? el("span", { class: "small caution" }, ` Caution: ${oneLine(f.caution)}`) : null);
 }

@@ -1,6 +1,6 @@
 import { number, percent, signed, unitFor, withUnit } from "../format/scale.ts";
 import { nameOf, sameQuantity, type Comparison, type RunQuantity } from "../data/model.ts";
-import { kindName, kindOf, mood } from "../data/verdict.ts";
+import { kindName, kindOf, mood, type Judged } from "../data/verdict.ts";
 import { oneLine } from "../format/visible.ts";
 import { button, el, fill, type Child } from "../ui/dom.ts";
 import { mini, miniScale, type Mini } from "../ui/mini.ts";
@@ -61,8 +61,8 @@ export function miniOf(c: Comparison): Mini {
 }
 
 // legend says what the kinds of nothing mean that there are.
-export function legend(comparisons: Comparison[]): HTMLElement | null {
-  const kinds = new Set(comparisons.map(kindOf));
+export function legend(all: Judged[]): HTMLElement | null {
+  const kinds = new Set(all.map(kindOf));
   const entries: [string, string][] = [];
   if (kinds.has("none")) entries.push(["no difference seen", "none is shown; a true difference of the detectable size would have been seen four times in five"]);
   if (kinds.has("too-few")) entries.push(["too few", "there are figures, and too few of them to show a difference of any size, or to rule one out"]);

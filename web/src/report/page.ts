@@ -57,10 +57,13 @@ export class Page {
       help: () => this.showHelp(),
     });
     const head = new Head();
-    const choose = (q: number) => this.change((v) => {
-      v.workload = v.data.quantities[q]!.workload;
-      v.quantity = q;
-    });
+    const choose = (q: number, section?: string) => {
+      this.change((v) => {
+        v.workload = v.data.quantities[q]!.workload;
+        v.quantity = q;
+      });
+      if (section) document.getElementById(section)?.scrollIntoView({ block: "start" });
+    };
     const findings = new FindingsSection(choose);
     this.glance = new Glance(choose);
     this.differences = new Differences(() => this.change((v) => (v.relative = !v.relative)));

@@ -18,7 +18,7 @@ export function verdictText(c: Comparison): string {
     case "found":
       return kindName(c);
     case "none":
-      return more ? `none seen (${more} for the size seen)` : "none seen";
+      return more ? `none seen (${more} would show a difference of this size four times in five)` : "none seen";
     case "too-few":
       return c.reason ? oneLine(c.reason) : more ? `${kindName(c)}: it takes ${more}` : kindName(c);
     case "refused":

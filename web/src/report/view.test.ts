@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { openIntervals, type Answer, type Comparison, type Data } from "../data/model.ts";
+import { groundText } from "./head.ts";
 import { next } from "./page.ts";
 import { bounded } from "./percentiles.ts";
 import { bounds, signedBounds, verdictText, wantsLog } from "./values.ts";
@@ -81,8 +82,8 @@ describe("verdictText", () => {
   test.each([
     [c({ verdict: "higher", better: "baseline" }), "higher (worse)"],
     [c({ verdict: "lower", better: "arm" }), "lower (better)"],
-    [c({ verdict: "no-difference", blocks_needed: 140 }), "none seen (140 more blocks for the size seen)"],
-    [c({ verdict: "no-difference", blocks_needed: 4, trials: [7, 8] }), "none seen (4 more trials on each side for the size seen)"],
+    [c({ verdict: "no-difference", blocks_needed: 140 }), "none seen (140 more blocks would show a difference of this size four times in five)"],
+    [c({ verdict: "no-difference", blocks_needed: 4, trials: [7, 8] }), "none seen (4 more trials on each side would show a difference of this size four times in five)"],
     [c({ verdict: "too-few-blocks", blocks_needed: 4 }), "too few blocks: it takes 4 more blocks"],
     [c({ verdict: "single-trial", reason: "one trial a side" }), "one trial a side"],
     [c({ verdict: "not-comparable", reason: "tool: a\x1b against b" }), "not comparable: tool: a\u241b against b"],
@@ -97,4 +98,9 @@ test("an interval without a bound says so", () => {
   const unit = { factor: 1e-6, name: "us" };
   expect(answer.arms.map((f) => bounds(f.interval, unit))).toEqual(["[7.40, unbounded]", "none"]);
   expect(answer.comparisons.map((k) => signedBounds(k.interval, unit))).toEqual(["[unbounded, +2.00]"]);
+});
+
+test("the ground in a line", () => {
+  expect(groundText({ kernel: "6.18", cpu: "AMD\x1b EPYC", cpus: 2, congestion: "bbr", limits: [] })).toBe("A lab on one machine: Linux 6.18, 2 CPUs (AMD\u241b EPYC), TCP bbr by default");
+  expect(groundText({ kernel: "6.18", cpus: 1, wire: "user space", limits: null })).toBe("A lab on one machine: Linux 6.18, 1 CPU, wires: user space");
 });
