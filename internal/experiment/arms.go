@@ -182,8 +182,9 @@ func (r *reader) path(n *yaml.Node) []Element {
 		}
 	}
 	if len(path) == len(n.Content) {
-		r.firewalls(path, n.Content)
-		r.vteps(path, n.Content)
+		for _, m := range misplaced(path) {
+			r.wrong(n.Content[m.at], m.hint, "%s", m.text)
+		}
 	}
 	return path
 }
@@ -263,35 +264,38 @@ func (r *reader) parameters(e *Element, element field) {
 	}
 }
 
-// firewalls checks that each firewall stands at a host's port.
-func (r *reader) firewalls(path []Element, nodes []*yaml.Node) {
-	for i, e := range path {
-		if e.Kind == Firewall && i != 0 && i != len(path)-1 {
-			r.wrong(nodes[i], "put it first (the client's) or last (the server's)",
-				"a firewall stands at a host's port, not in the middle of the path")
-		}
-	}
+// misplacement is an element that stands where it cannot: what is wrong, and what would be right.
+type misplacement struct {
+	at         int
+	hint, text string
 }
 
-// vteps checks that VTEPs come in pairs, and that logical routers stand between a host and its VTEP.
-func (r *reader) vteps(path []Element, nodes []*yaml.Node) {
+// misplaced finds the elements that stand where they cannot: firewalls stand at a host's port, VTEPs come in pairs, and
+// logical routers stand between a host and its VTEP.
+func misplaced(path []Element) []misplacement {
+	var wrong []misplacement
 	var vteps []int
 	for i, e := range path {
 		if e.Kind == VTEP {
 			vteps = append(vteps, i)
 		}
+		if e.Kind == Firewall && i != 0 && i != len(path)-1 {
+			wrong = append(wrong, misplacement{i, "put it first (the client's) or last (the server's)",
+				"a firewall stands at a host's port, not in the middle of the path"})
+		}
 	}
 	if len(vteps)%2 == 1 {
-		r.wrong(nodes[vteps[len(vteps)-1]], "one encapsulates and another takes out again, for example [vtep, bridge, vtep]",
-			"VTEPs come in pairs, and this one has no partner")
-		return // which VTEP is a router's own cannot be said
+		// Which VTEP is a router's own cannot be said then.
+		return append(wrong, misplacement{vteps[len(vteps)-1], "one encapsulates and another takes out again, for example [vtep, bridge, vtep]",
+			"VTEPs come in pairs, and this one has no partner"})
 	}
 	for i, e := range path {
 		if e.Kind == DLR && !insideHypervisor(vteps, i) {
-			r.wrong(nodes[i], "put it right beside a VTEP on the host's side, for example [dlr, vtep, bridge, vtep]",
-				"a dlr routes inside a hypervisor, between a host and its VTEP")
+			wrong = append(wrong, misplacement{i, "put it right beside a VTEP on the host's side, for example [dlr, vtep, bridge, vtep]",
+				"a dlr routes inside a hypervisor, between a host and its VTEP"})
 		}
 	}
+	return wrong
 }
 
 // insideHypervisor says whether element i stands directly beside a VTEP, on the side of its host: before one that

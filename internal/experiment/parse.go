@@ -12,8 +12,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// MaxBlocks is the greatest number of blocks.
-const MaxBlocks = 10_000
+// MaxBlocks is the greatest number of blocks, MaxTrials that of trials.
+const (
+	MaxBlocks = 10_000
+	MaxTrials = 100_000
+)
 
 // Version is the value of the key nearfar: in the files that this build reads.
 const Version = "v1"
@@ -22,7 +25,6 @@ const Version = "v1"
 const (
 	maxArms      = 100
 	maxWorkloads = 100
-	maxTrials    = 100_000
 	maxQuestion  = 1000 // characters
 )
 
@@ -182,8 +184,8 @@ func (r *reader) schedule(f fields, arms, workloads int) Schedule {
 			r.deployments(d.value)
 		}
 	}
-	if trials := s.trials(arms, workloads); trials > maxTrials {
-		r.wrong(at, "at most "+strconv.Itoa(maxTrials), "%d arms, %d workloads and %d blocks make %d trials",
+	if trials := s.trials(arms, workloads); trials > MaxTrials {
+		r.wrong(at, "at most "+strconv.Itoa(MaxTrials), "%d arms, %d workloads and %d blocks make %d trials",
 			arms, workloads, s.Blocks, trials)
 	}
 	return s

@@ -252,6 +252,9 @@ func FuzzParse(f *testing.F) {
 		if _, ok := e.Arm(e.Baseline); !ok || len(e.Workloads) == 0 || e.Schedule.Blocks < 1 {
 			t.Errorf("no complete experiment: %+v", e)
 		}
+		if err := e.CheckRunnable(); err != nil {
+			t.Errorf("Parse takes what CheckRunnable refuses: %v", err)
+		}
 		for _, a := range e.Arms {
 			if a.Lab == nil || len(a.Lab.Path) == 0 {
 				t.Errorf("arm %q has no path", a.Name)

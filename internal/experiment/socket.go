@@ -62,13 +62,18 @@ func (r *reader) congestion(v field) string {
 	if !ok {
 		return ""
 	}
-	good := name != "" && len(name) <= maxCongestion
-	for _, c := range name {
-		good = good && ('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_' || c == '-')
-	}
-	if !good {
+	if !isCongestion(name) {
 		r.wrong(v.value, "write, for example, cubic, reno or bbr", "%s is no name of a congestion control", quote(name))
 		return ""
 	}
 	return name
+}
+
+// isCongestion says whether a text can name a congestion control.
+func isCongestion(name string) bool {
+	good := name != "" && len(name) <= maxCongestion
+	for _, c := range name {
+		good = good && ('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_' || c == '-')
+	}
+	return good
 }

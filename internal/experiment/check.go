@@ -1,0 +1,219 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// Check says what of an experiment is out of bounds, of names and of counts: what everybody who reads a run relies on. An
+// experiment that Parse or Recorded made passes; one that was read from a run directory can hold anything.
+func (e *Experiment) Check() error {
+	switch {
+	case !IsName(e.Name):
+		return fmt.Errorf("%s is no name of an experiment: %s", quote(e.Name), nameRule())
+	case utf8.RuneCountInString(e.Question) > maxQuestion:
+		return fmt.Errorf("the question has more than %d characters", maxQuestion)
+	case len(e.Arms) == 0:
+		return errors.New("there are no arms")
+	case len(e.Arms) > maxArms:
+		return fmt.Errorf("there are %d arms; at most %d", len(e.Arms), maxArms)
+	case len(e.Workloads) > maxWorkloads:
+		return fmt.Errorf("there are %d workloads; at most %d", len(e.Workloads), maxWorkloads)
+	case len(e.Objectives) > maxObjectives:
+		return fmt.Errorf("there are %d objectives; at most %d", len(e.Objectives), maxObjectives)
+	case e.Schedule.Blocks < 0 || e.Schedule.Blocks > e.maxBlocks():
+		return fmt.Errorf("there are %d blocks; 0 to %d", e.Schedule.Blocks, e.maxBlocks())
+	}
+	if s := e.Schedule; s.BaselineRepeats < 0 || s.BaselineRepeats > maxBaselineRepeats || s.Retries < 0 || s.Retries > maxRetries {
+		return fmt.Errorf("%d repeats of the baseline and %d of a failed trial; 0 to %d, and 0 to %d",
+			s.BaselineRepeats, s.Retries, maxBaselineRepeats, maxRetries)
+	}
+	if trials := e.Schedule.trials(len(e.Arms), len(e.Workloads)); trials > MaxTrials && !e.Imported {
+		return fmt.Errorf("%d arms, %d workloads and %d blocks make %d trials; at most %d",
+			len(e.Arms), len(e.Workloads), e.Schedule.Blocks, trials, MaxTrials)
+	}
+	workloads, err := e.checkWorkloads()
+	if err != nil {
+		return err
+	}
+	arms, err := e.checkArms(workloads)
+	if err != nil {
+		return err
+	}
+	if e.Baseline != "" && !arms[e.Baseline] {
+		return fmt.Errorf("the baseline %s is no arm", quote(e.Baseline))
+	}
+	return nil
+}
+
+// maxBlocks is the greatest number of blocks: of imported results, as many as there can be trials.
+func (e *Experiment) maxBlocks() int {
+	if e.Imported {
+		return MaxTrials
+	}
+	return MaxBlocks
+}
+
+func (e *Experiment) checkWorkloads() (names map[string]bool, err error) {
+	names = map[string]bool{}
+	for _, w := range e.Workloads {
+		switch {
+		case !IsName(w.Name):
+			return nil, fmt.Errorf("%s is no name of a workload: %s", quote(w.Name), nameRule())
+		case names[w.Name]:
+			return nil, fmt.Errorf("workload %s is there twice", quote(w.Name))
+		}
+		names[w.Name] = true
+		if err := w.check(); err != nil {
+			return nil, fmt.Errorf("workload %s: %w", w.Name, err)
+		}
+	}
+	return names, nil
+}
+
+// check sees that a workload's lists are bounded.
+func (w Workload) check() error {
+	switch {
+	case len(w.Steps) > maxSteps:
+		return fmt.Errorf("there are %d steps; at most %d", len(w.Steps), maxSteps)
+	case max(len(w.Placement.Client), len(w.Placement.Server)) > maxCPU+1:
+		return fmt.Errorf("a side names more than %d CPUs", maxCPU+1)
+	case w.Background != nil && w.Background.Background != nil:
+		return errors.New("its background has a background")
+	case w.Background != nil:
+		return w.Background.check()
+	}
+	return nil
+}
+
+func (e *Experiment) checkArms(workloads map[string]bool) (names map[string]bool, err error) {
+	names = map[string]bool{}
+	layers := map[string]bool{}
+	for _, a := range e.Arms {
+		switch {
+		case !IsName(a.Name):
+			return nil, fmt.Errorf("%s is no name of an arm: %s", quote(a.Name), nameRule())
+		case names[a.Name]:
+			return nil, fmt.Errorf("arm %s is there twice", quote(a.Name))
+		}
+		names[a.Name] = true
+		for name, n := range a.Layers {
+			if layers[name] = true; n < 0 || n > maxCount || len(layers) > maxLayers || len(name) > maxLayerName {
+				return nil, fmt.Errorf("arm %s: layer %s, %d times: an experiment has at most %d layers, and an arm at most %d of each",
+					a.Name, quote(name), n, maxLayers, maxCount)
+			}
+		}
+		if err := a.check(workloads); err != nil {
+			return nil, fmt.Errorf("arm %s: %w", a.Name, err)
+		}
+	}
+	return names, nil
+}
+
+// maxLayerName bounds the name of a layer in bytes: one that comes from what an arm sets names a key and its value.
+const maxLayerName = 1000
+
+// check sees that what an arm sets is bounded, and is of the workloads.
+func (a Arm) check(workloads map[string]bool) error {
+	if a.Lab != nil && len(a.Lab.Path) > maxPath {
+		return fmt.Errorf("the path has %d elements; at most %d", len(a.Lab.Path), maxPath)
+	}
+	if most := maxWorkloads * len(settableKeys()); len(a.Set) > most || len(a.Workloads) > maxWorkloads {
+		return fmt.Errorf("it sets %d values in %d workloads; at most %d in %d", len(a.Set), len(a.Workloads), most, maxWorkloads)
+	}
+	for _, s := range a.Set {
+		for _, w := range s.Workloads {
+			if !workloads[w] {
+				return fmt.Errorf("it sets %s in %s, which is no workload", quote(s.Key), quote(w))
+			}
+		}
+	}
+	for _, w := range a.Workloads {
+		if !workloads[w.Name] {
+			return fmt.Errorf("it sets something in %s, which is no workload", quote(w.Name))
+		}
+		if err := w.check(); err != nil {
+			return fmt.Errorf("workload %s: %w", w.Name, err)
+		}
+	}
+	return nil
+}
+
+// CheckRunnable says why an experiment cannot be carried out: what Parse would refuse in a file, of an experiment that was
+// read from a run directory. Its values become command lines, file names and network devices.
+func (e *Experiment) CheckRunnable() error {
+	if err := e.Check(); err != nil {
+		return err
+	}
+	switch {
+	case e.Imported:
+		return errors.New("its results were recorded elsewhere")
+	case e.Schedule.Blocks < 1:
+		return errors.New("there are no blocks")
+	case len(e.Workloads) == 0:
+		return errors.New("there are no workloads")
+	}
+	for _, w := range e.Workloads {
+		if err := w.checkRunnable(); err != nil {
+			return fmt.Errorf("workload %s: %w", w.Name, err)
+		}
+	}
+	for _, a := range e.Arms {
+		if a.Lab == nil {
+			return fmt.Errorf("arm %s has no hosts", a.Name)
+		}
+		if err := a.Lab.check(); err != nil {
+			return fmt.Errorf("arm %s: %w", a.Name, err)
+		}
+		for _, w := range a.Workloads {
+			if err := w.checkRunnable(); err != nil {
+				return fmt.Errorf("arm %s, workload %s: %w", a.Name, w.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// check sees that a lab can be made.
+func (l *Lab) check() error {
+	if len(l.Path) == 0 {
+		return errors.New("the path is empty")
+	}
+	for _, e := range l.Path {
+		if err := e.check(); err != nil {
+			return err
+		}
+	}
+	for _, m := range misplaced(l.Path) {
+		return errors.New(m.text)
+	}
+	least := minMTU
+	if l.has(VTEP) {
+		least += vxlanBytes
+	}
+	if l.MTU < least || l.MTU > maxMTU {
+		return fmt.Errorf("an mtu of %d; %d to %d", l.MTU, least, maxMTU)
+	}
+	return nil
+}
+
+// check sees that an element is known, and has only the parameters of its kind, within their bounds.
+func (e Element) check() error {
+	if !slices.Contains(elementKinds(), e.Kind) {
+		return fmt.Errorf("unknown kind of path element %s", quote(e.Kind))
+	}
+	firewall, wire := e.Kind == Firewall, e.Kind == Wire
+	switch {
+	case firewall && (e.Rules < 1 || e.Rules > maxRules), !firewall && e.Rules != 0:
+		return fmt.Errorf("a %s cannot have %d rules", e.Kind, e.Rules)
+	case e.Delay < 0 || e.Delay > maxDelay, !wire && e.Delay != 0:
+		return fmt.Errorf("a %s cannot have a delay of %v", e.Kind, e.Delay)
+	case e.Rate != 0 && !(wire && e.Rate >= minWireRate && e.Rate <= maxWireRate):
+		return fmt.Errorf("a %s cannot have a rate of %v bit/s", e.Kind, e.Rate)
+	case e.Loss != 0 && !(wire && e.Loss > 0 && e.Loss < 1):
+		return fmt.Errorf("a %s cannot have a loss of %v", e.Kind, e.Loss)
+	}
+	return nil
+}

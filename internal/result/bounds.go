@@ -1,0 +1,113 @@
+package result
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// The bounds of a trial's record. They are the same where a record is made, written and read, so that what was written can
+// be read again.
+const (
+	// MaxEntries is how many metrics a trial has at most, and how many facts, notes, commands and files.
+	MaxEntries = 10_000
+	// MaxText is how many characters one text of a tool has at most: a version, a note, a fact, a reason.
+	MaxText = 1000
+	// MaxTexts bounds all texts of a trial together, in bytes.
+	MaxTexts = 2 << 20
+	// MaxLine bounds the record as a line of JSON, in bytes. Every record within the other bounds fits: JSON writes a byte
+	// of text as six at most, and a metric without its texts in about 150.
+	MaxLine = 16 << 20
+)
+
+// Check says which bound a record exceeds; nil for none.
+func (t *Trial) Check() error {
+	for _, list := range []struct {
+		of string
+		n  int
+	}{
+		{"metrics", len(t.Metrics)}, {"facts", len(t.Facts)}, {"facts of the treatment", len(t.Treatment)},
+		{"notes", len(t.Notes)}, {"commands", len(t.Commands)}, {"files", len(t.Raw)},
+	} {
+		if list.n > MaxEntries {
+			return fmt.Errorf("%d %s; a trial can have %d", list.n, list.of, MaxEntries)
+		}
+	}
+	if n := t.textBytes(); n > MaxTexts {
+		return fmt.Errorf("%d bytes of text; a trial can have %d", n, MaxTexts)
+	}
+	return nil
+}
+
+// textBytes counts the bytes of all texts.
+func (t *Trial) textBytes() int {
+	n := 0
+	for _, s := range []string{t.Arm, t.Workload, t.Tool.Name, t.Tool.Version, t.Mode, t.Protocol, t.ReportedAs, t.Definition, t.Histogram, t.Error} {
+		n += len(s)
+	}
+	for _, m := range t.Metrics {
+		n += len(m.Name) + len(m.Stat) + len(m.Unit) + len(m.Scope)
+	}
+	for _, texts := range [][]string{t.Raw, t.Notes, t.Commands} {
+		for _, s := range texts {
+			n += len(s)
+		}
+	}
+	for _, facts := range []map[string]string{t.Facts, t.Treatment} {
+		for k, v := range facts {
+			n += len(k) + len(v)
+		}
+	}
+	return n
+}
+
+// Shorten cuts each text that came from a tool to MaxText characters. What it cuts ends in "...".
+func (t *Trial) Shorten() {
+	for _, text := range []*string{&t.Tool.Name, &t.Tool.Version, &t.Mode, &t.Protocol, &t.Error} {
+		*text = shortened(*text)
+	}
+	for i := range t.Metrics {
+		t.Metrics[i].Scope = shortened(t.Metrics[i].Scope)
+	}
+	for i := range t.Notes {
+		t.Notes[i] = shortened(t.Notes[i])
+	}
+	for _, facts := range []map[string]string{t.Facts, t.Treatment} {
+		for k, v := range facts {
+			facts[k] = shortened(v)
+		}
+	}
+}
+
+// Bound makes a record keep the bounds: its texts are cut, and where it still exceeds one, the trial has failed, with the
+// reason. It then has no figures, since some of them would pass for all. What the tool printed is in the files.
+func (t *Trial) Bound() {
+	t.Shorten()
+	err := t.Check()
+	if err == nil {
+		return
+	}
+	t.Metrics, t.Facts, t.Treatment, t.Notes = []Metric{}, nil, map[string]string{}, nil
+	t.Definition, t.ReportedAs = DefinitionNone, DefinitionNone
+	reason := fmt.Sprintf("its output holds %v", err)
+	if t.Error != "" {
+		reason = t.Error + "; " + reason
+	}
+	t.Error = shortened(reason)
+	if t.Check() != nil { // the command lines, which came from no tool
+		t.Commands = nil
+	}
+}
+
+func shortened(s string) string {
+	if len(s) <= MaxText || utf8.RuneCountInString(s) <= MaxText {
+		return s
+	}
+	n := 0
+	for i := range s {
+		if n == MaxText {
+			return s[:i] + "..."
+		}
+		n++
+	}
+	return s
+}
