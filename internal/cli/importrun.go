@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"nearfar/internal/engine"
 	"nearfar/internal/experiment"
@@ -21,9 +20,7 @@ import (
 // The bounds of an imported run. What is longer is no recording of measurements.
 const (
 	maxImported       = 256 << 20 // bytes, of all files together: they are copied into the run directory
-	maxImportedTrials = 100_000
-	maxTrialEntries   = 10_000 // of metrics, facts or notes, in one trial
-	maxTrialText      = 1000   // characters of one text in a trial
+	maxImportedTrials = experiment.MaxTrials
 )
 
 // importRunOptions are the flags of import that make a run.
@@ -64,7 +61,7 @@ func (a *app) importRun(ctx context.Context, named []recording, arms []string, t
 		}
 	}
 	now := time.Now().UTC()
-	path, err := rundir.CreateWhole(o.out, rundir.Manifest{
+	path, err := rundir.CreateWhole(ctx, o.out, rundir.Manifest{
 		Nearfar: "v1", Experiment: e, Versions: importVersions(trials), State: rundir.Complete, Started: now, Ended: now,
 	}, trials, raw)
 	if err != nil {
@@ -115,31 +112,13 @@ func (a *app) readForRun(ctx context.Context, named []recording, toolName string
 	return all, errors.Join(failed...)
 }
 
-// boundTrial cuts what a file made too long, and refuses what no tool prints.
+// boundTrial cuts texts that are too long, and refuses what no tool prints: what could not be read again.
 func boundTrial(t *result.Trial) error {
-	if n := max(len(t.Metrics), len(t.Facts), len(t.Notes)); n > maxTrialEntries {
-		return fmt.Errorf("one run of %s has %d figures; at most %d", t.Tool.Name, n, maxTrialEntries)
-	}
-	for _, text := range []*string{&t.Tool.Version, &t.Mode, &t.Protocol, &t.Error} {
-		*text = cut(*text)
-	}
-	for i := range t.Metrics {
-		t.Metrics[i].Scope = cut(t.Metrics[i].Scope)
-	}
-	for i := range t.Notes {
-		t.Notes[i] = cut(t.Notes[i])
-	}
-	for key, value := range t.Facts {
-		t.Facts[key] = cut(value)
+	t.Shorten()
+	if err := t.Check(); err != nil {
+		return fmt.Errorf("one run of %s has %w", t.Tool.Name, err)
 	}
 	return nil
-}
-
-func cut(s string) string {
-	if utf8.RuneCountInString(s) <= maxTrialText {
-		return s
-	}
-	return string([]rune(s)[:maxTrialText]) + "..."
 }
 
 // collect counts the trials, gives each the workload that it belongs to, and names the copies of the files.

@@ -266,7 +266,7 @@ func checkHarmlessRun(t *testing.T, run string) {
 
 // TestBoundTrial: texts are cut, and what no tool prints is refused.
 func TestBoundTrial(t *testing.T) {
-	long := strings.Repeat("ä", maxTrialText+1)
+	long := strings.Repeat("ä", result.MaxText+1)
 	trial := result.Trial{
 		Tool: result.ToolVersion{Name: "iperf3", Version: long}, Mode: long, Protocol: long, Error: long, Notes: []string{long},
 		Facts: map[string]string{"mss": long}, Metrics: []result.Metric{{Name: result.Goodput, Scope: long}},
@@ -275,12 +275,12 @@ func TestBoundTrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{trial.Tool.Version, trial.Mode, trial.Protocol, trial.Error, trial.Notes[0], trial.Facts["mss"], trial.Metrics[0].Scope} {
-		if n := utf8.RuneCountInString(text); n != maxTrialText+3 {
+		if n := utf8.RuneCountInString(text); n != result.MaxText+3 {
 			t.Errorf("%d characters are left", n)
 		}
 	}
-	trial.Metrics = make([]result.Metric, maxTrialEntries+1)
-	if err := boundTrial(&trial); err == nil || !strings.Contains(err.Error(), "10001 figures") {
+	trial.Metrics = make([]result.Metric, result.MaxEntries+1)
+	if err := boundTrial(&trial); err == nil || !strings.Contains(err.Error(), "10001 metrics") {
 		t.Errorf("%v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"nearfar/internal/contrast"
 	"nearfar/internal/experiment"
+	"nearfar/internal/hdr"
 	"nearfar/internal/rundir"
 )
 
@@ -99,8 +100,7 @@ func readRunSide(source, path, arm, workload, name string) (*contrast.Side, erro
 	return &contrast.Side{
 		Name: name, Source: source, Kind: contrast.Run, ID: id, Experiment: m.Experiment, Arm: arm, Workload: workload, State: m.State, Started: m.Started,
 		Versions: m.Versions, Machine: m.Machine, Hosts: m.Hosts, Trials: trials, Warnings: labWarnings(m.Hosts, trials),
-		// What a run directory names, and what it links to, stays inside.
-		Open: func(file string) (io.ReadCloser, error) { return os.OpenInRoot(path, file) },
+		Open: func(file string) (io.ReadCloser, error) { return dir.OpenFile(file, hdr.MaxFile) },
 	}, nil
 }
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
+
 	"nearfar/internal/answer"
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
@@ -470,4 +472,20 @@ func (c *Contrast) remade(t *testing.T) *Contrast {
 		t.Fatal(err)
 	}
 	return again
+}
+
+// encoded is a histogram as HdrHistogram's own library writes it.
+func encoded(t testing.TB, lowest, highest int64, digits int, values ...int64) []byte {
+	t.Helper()
+	h := hdrhistogram.New(lowest, highest, digits)
+	for _, v := range values {
+		if err := h.RecordValue(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

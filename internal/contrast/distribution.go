@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/hdr"
 	"nearfar/internal/result"
 	"nearfar/internal/stats"
 )
@@ -37,7 +38,7 @@ func (c *Contrast) distributions() ([]answer.Distribution, []answer.Warning) {
 				Message: "the distributions are not compared: " + shorten(err.Error())})
 			continue
 		}
-		if base.pool.total > 0 && other.pool.total > 0 {
+		if base.pool.Histogram().Total() > 0 && other.pool.Histogram().Total() > 0 {
 			all = append(all, contrastOf(p, metric, base, other))
 		}
 	}
@@ -66,36 +67,38 @@ type measured struct {
 	// support the quantile are infinite, which ranks it as the slowest; missing counts these.
 	values  map[float64][]stats.Value
 	missing map[float64]int
-	pool    pool
+	pool    hdr.Pool
 }
 
 // readAll reads the histograms of a group, on all CPUs.
 func readAll(s *Side, trials []result.Trial) (*measured, error) {
 	workers := min(runtime.GOMAXPROCS(0), len(trials))
 	found := make([][]float64, len(trials)) // by trial and percentile, as far as they go
-	parts := make([]pool, workers)
+	parts := make([]hdr.Pool, workers)
 	failures := make([]error, workers)
 	var wait sync.WaitGroup
 	for w := range workers {
 		wait.Go(func() {
-			var d decoder
-			var h slots
+			var d hdr.Decoder
+			var h hdr.Histogram
 			buffer := make([]byte, 0, 1<<16)
 			for i := w; i < len(trials) && failures[w] == nil; i += workers {
 				var err error
 				if buffer, err = readFile(s, trials[i].Histogram, buffer[:0]); err == nil {
-					err = d.decode(buffer, &h)
+					err = d.Decode(buffer, &h)
+				}
+				if err == nil {
+					err = parts[w].Add(&h)
 				}
 				if err != nil {
 					failures[w] = fmt.Errorf("%s, trial %d: %w", s.Name, trials[i].Trial, err)
 					return
 				}
-				parts[w].add(&h)
 				for _, p := range percentiles() {
-					if !result.SupportsPercentile(h.total, p) {
+					if !result.SupportsPercentile(h.Total(), p) {
 						break
 					}
-					found[i] = append(found[i], float64(h.quantile(p))*nanosecond)
+					found[i] = append(found[i], float64(h.Quantile(p))*nanosecond)
 				}
 			}
 		})
@@ -106,7 +109,9 @@ func readAll(s *Side, trials []result.Trial) (*measured, error) {
 		if failures[w] != nil {
 			return nil, failures[w]
 		}
-		m.pool.add(parts[w].slots())
+		if err := m.pool.Add(parts[w].Histogram()); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
+		}
 	}
 	for i, quantiles := range found {
 		for k, p := range percentiles() {
@@ -143,8 +148,8 @@ func readFile(s *Side, name string, buffer []byte) (data []byte, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(buffer) > maxHistogramFile {
-			return nil, fmt.Errorf("%s: longer than the %d bytes that are read of a histogram", name, maxHistogramFile)
+		if len(buffer) > hdr.MaxFile {
+			return nil, fmt.Errorf("%s: longer than the %d bytes that are read of a histogram", name, hdr.MaxFile)
 		}
 	}
 }
@@ -152,15 +157,15 @@ func readFile(s *Side, name string, buffer []byte) (data []byte, err error) {
 // contrastOf compares two groups quantile by quantile. A quantile is compared where most trials of both sides support it. The others
 // count as the slowest: it is what happened in them, such as a stall, that left them with few observations.
 func contrastOf(p *Pair, metric string, base, other *measured) answer.Distribution {
-	arm, baseline := other.pool.slots(), base.pool.slots()
+	arm, baseline := other.pool.Histogram(), base.pool.Histogram()
 	d := answer.Distribution{
 		Arm: p.NewArm, Baseline: p.BaseArm, Workload: p.Workload, Metric: metric, Unit: result.Seconds,
-		Trials: [2]int{len(p.new.good), len(p.base.good)}, Observations: [2]int64{arm.total, baseline.total},
+		Trials: [2]int{len(p.new.good), len(p.base.good)}, Observations: [2]int64{arm.Total(), baseline.Total()},
 	}
 	for _, percentile := range percentiles() {
 		q := answer.QuantileComparison{Stat: result.PercentileStat(percentile)}
-		if result.SupportsPercentile(min(arm.total, baseline.total), percentile) {
-			q.Pooled = &[2]float64{float64(arm.quantile(percentile)) * nanosecond, float64(baseline.quantile(percentile)) * nanosecond}
+		if result.SupportsPercentile(min(arm.Total(), baseline.Total()), percentile) {
+			q.Pooled = &[2]float64{float64(arm.Quantile(percentile)) * nanosecond, float64(baseline.Quantile(percentile)) * nanosecond}
 		}
 		if lack := [2]int{other.missing[percentile], base.missing[percentile]}; 2*lack[0] < len(p.new.good) && 2*lack[1] < len(p.base.good) {
 			if lack != [2]int{} {
@@ -176,7 +181,7 @@ func contrastOf(p *Pair, metric string, base, other *measured) answer.Distributi
 			d.Quantiles = append(d.Quantiles, q)
 		}
 	}
-	share, at := farthest(arm, baseline)
+	share, at := hdr.Farthest(arm, baseline)
 	d.Distance = &answer.Distance{Share: share, At: float64(at) * nanosecond}
 	return d
 }

@@ -1,20 +1,19 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"unicode/utf8"
 )
 
-// Check says what of an experiment is out of bounds, of names and of counts: what everybody who reads a run relies on. An
-// experiment that Parse or Recorded made passes; one that was read from a run directory can hold anything.
+// Check says which counts of an experiment are out of bounds, and which of its names are there twice or belong to
+// nothing: what everybody who reads a run relies on. An experiment that Parse or Recorded made passes; one that was
+// read from a run directory can hold anything. Its texts can still be anything of a bounded length: who shows them,
+// escapes them.
 func (e *Experiment) Check() error {
 	switch {
-	case !IsName(e.Name):
-		return fmt.Errorf("%s is no name of an experiment: %s", quote(e.Name), nameRule())
-	case utf8.RuneCountInString(e.Question) > maxQuestion:
-		return fmt.Errorf("the question has more than %d characters", maxQuestion)
 	case len(e.Arms) == 0:
 		return errors.New("there are no arms")
 	case len(e.Arms) > maxArms:
@@ -59,15 +58,12 @@ func (e *Experiment) maxBlocks() int {
 func (e *Experiment) checkWorkloads() (names map[string]bool, err error) {
 	names = map[string]bool{}
 	for _, w := range e.Workloads {
-		switch {
-		case !IsName(w.Name):
-			return nil, fmt.Errorf("%s is no name of a workload: %s", quote(w.Name), nameRule())
-		case names[w.Name]:
+		if names[w.Name] {
 			return nil, fmt.Errorf("workload %s is there twice", quote(w.Name))
 		}
 		names[w.Name] = true
 		if err := w.check(); err != nil {
-			return nil, fmt.Errorf("workload %s: %w", w.Name, err)
+			return nil, fmt.Errorf("workload %s: %w", quote(w.Name), err)
 		}
 	}
 	return names, nil
@@ -92,21 +88,18 @@ func (e *Experiment) checkArms(workloads map[string]bool) (names map[string]bool
 	names = map[string]bool{}
 	layers := map[string]bool{}
 	for _, a := range e.Arms {
-		switch {
-		case !IsName(a.Name):
-			return nil, fmt.Errorf("%s is no name of an arm: %s", quote(a.Name), nameRule())
-		case names[a.Name]:
+		if names[a.Name] {
 			return nil, fmt.Errorf("arm %s is there twice", quote(a.Name))
 		}
 		names[a.Name] = true
 		for name, n := range a.Layers {
 			if layers[name] = true; n < 0 || n > maxCount || len(layers) > maxLayers || len(name) > maxLayerName {
 				return nil, fmt.Errorf("arm %s: layer %s, %d times: an experiment has at most %d layers, and an arm at most %d of each",
-					a.Name, quote(name), n, maxLayers, maxCount)
+					quote(a.Name), quote(name), n, maxLayers, maxCount)
 			}
 		}
 		if err := a.check(workloads); err != nil {
-			return nil, fmt.Errorf("arm %s: %w", a.Name, err)
+			return nil, fmt.Errorf("arm %s: %w", quote(a.Name), err)
 		}
 	}
 	return names, nil
@@ -135,16 +128,16 @@ func (a Arm) check(workloads map[string]bool) error {
 			return fmt.Errorf("it sets something in %s, which is no workload", quote(w.Name))
 		}
 		if err := w.check(); err != nil {
-			return fmt.Errorf("workload %s: %w", w.Name, err)
+			return fmt.Errorf("workload %s: %w", quote(w.Name), err)
 		}
 	}
 	return nil
 }
 
-// CheckRunnable says why an experiment cannot be carried out: what Parse would refuse in a file, of an experiment that was
-// read from a run directory. Its values become command lines, file names and network devices.
+// CheckRunnable says why an experiment cannot be carried out: what Parse would refuse in a file, of an experiment that
+// was read from a run directory. Its values become command lines, file names and network devices.
 func (e *Experiment) CheckRunnable() error {
-	if err := e.Check(); err != nil {
+	if err := cmp.Or(e.Check(), e.checkNames()); err != nil {
 		return err
 	}
 	switch {
@@ -157,7 +150,7 @@ func (e *Experiment) CheckRunnable() error {
 	}
 	for _, w := range e.Workloads {
 		if err := w.checkRunnable(); err != nil {
-			return fmt.Errorf("workload %s: %w", w.Name, err)
+			return fmt.Errorf("workload %s: %w", quote(w.Name), err)
 		}
 	}
 	for _, a := range e.Arms {
@@ -165,13 +158,34 @@ func (e *Experiment) CheckRunnable() error {
 			return fmt.Errorf("arm %s has no hosts", a.Name)
 		}
 		if err := a.Lab.check(); err != nil {
-			return fmt.Errorf("arm %s: %w", a.Name, err)
+			return fmt.Errorf("arm %s: %w", quote(a.Name), err)
 		}
 		for _, w := range a.Workloads {
 			if err := w.checkRunnable(); err != nil {
 				return fmt.Errorf("arm %s, workload %s: %w", a.Name, w.Name, err)
 			}
 		}
+	}
+	return nil
+}
+
+// checkNames sees that what becomes part of the names of files can be one.
+func (e *Experiment) checkNames() error {
+	if !IsName(e.Name) {
+		return fmt.Errorf("%s is no name of an experiment: %s", quote(e.Name), nameRule())
+	}
+	for _, a := range e.Arms {
+		if !IsName(a.Name) {
+			return fmt.Errorf("%s is no name of an arm: %s", quote(a.Name), nameRule())
+		}
+	}
+	for _, w := range e.Workloads {
+		if !IsName(w.Name) {
+			return fmt.Errorf("%s is no name of a workload: %s", quote(w.Name), nameRule())
+		}
+	}
+	if utf8.RuneCountInString(e.Question) > maxQuestion {
+		return fmt.Errorf("the question has more than %d characters", maxQuestion)
 	}
 	return nil
 }

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestParsedPassesChecks: what Parse makes passes both checks, also after it was written to a run directory and read again.
+// TestParsedPassesChecks: what Parse makes passes both checks, also after it was written to a run directory and read
+// again.
 func TestParsedPassesChecks(t *testing.T) {
 	all := examples(t, "valid", 6)
 	labs, err := filepath.Glob(filepath.Join("..", "..", "labs", "*", "*.yaml"))
@@ -73,11 +74,11 @@ func TestCheckRefuses(t *testing.T) {
 		// runs says that the run can be read, and not gone on with.
 		runs bool
 	}{
-		"a name that leads elsewhere": {func(e *Experiment) { e.Name = "../x" }, "no name of an experiment", false},
-		"an arm that leads elsewhere": {func(e *Experiment) { e.Arms[0].Name = "/../../../../x" }, "no name of an arm", false},
-		"an arm without a name":       {func(e *Experiment) { e.Arms[0].Name = "" }, "no name of an arm", false},
+		"a name that leads elsewhere": {func(e *Experiment) { e.Name = "../x" }, "no name of an experiment", true},
+		"an arm that leads elsewhere": {func(e *Experiment) { e.Arms[1].Name = "/../../../../x" }, "no name of an arm", true},
+		"an arm without a name":       {func(e *Experiment) { e.Arms[1].Name = "" }, "no name of an arm", true},
 		"an arm twice":                {func(e *Experiment) { e.Arms[1].Name = "near" }, "twice", false},
-		"a workload with a slash":     {func(e *Experiment) { e.Workloads[0].Name = "a/b" }, "no name of a workload", false},
+		"a workload with a slash":     {func(e *Experiment) { e.Workloads[2].Name = "a/b" }, "no name of a workload", true},
 		"a workload twice":            {func(e *Experiment) { e.Workloads[1].Name = "rr" }, "twice", false},
 		"no arms":                     {func(e *Experiment) { e.Arms = nil }, "no arms", false},
 		"too many arms":               {func(e *Experiment) { e.Arms = make([]Arm, 101) }, "101 arms", false},
@@ -87,7 +88,7 @@ func TestCheckRefuses(t *testing.T) {
 		"huge blocks":                 {func(e *Experiment) { e.Schedule.Blocks = 1 << 62 }, "blocks", false},
 		"endless repeats":             {func(e *Experiment) { e.Schedule.BaselineRepeats = 1 << 40 }, "repeats", false},
 		"endless retries":             {func(e *Experiment) { e.Schedule.Retries = 1 << 40 }, "repeats", false},
-		"a long question":             {func(e *Experiment) { e.Question = strings.Repeat("x", 1001) }, "question", false},
+		"a long question":             {func(e *Experiment) { e.Question = strings.Repeat("x", 1001) }, "question", true},
 		"another baseline":            {func(e *Experiment) { e.Baseline = "gone" }, "baseline", false},
 		"many layers":                 {func(e *Experiment) { e.Arms[0].Layers = map[string]int{"x": -1} }, "layer", false},
 		"a setting of nothing":        {func(e *Experiment) { e.Arms[1].Set[0].Workloads[0] = "gone" }, "no workload", false},

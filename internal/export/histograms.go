@@ -1,24 +1,15 @@
 package export
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
-	"math"
-	"math/bits"
 	"os"
-	"path/filepath"
 
-	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
-
+	"nearfar/internal/hdr"
 	"nearfar/internal/result"
 	"nearfar/internal/rundir"
 )
-
-// maxHistogram bounds the file of a histogram, in bytes. The engine's are some kilobytes.
-const maxHistogram = 4 << 20
 
 // bucketRow is a bucket of a trial's histogram that holds something.
 type bucketRow struct {
@@ -69,7 +60,7 @@ func histogramsOf(run *rundir.Dir, name string, out *parquetWriter[bucketRow]) (
 			return fmt.Errorf("%s: the histogram of trial %d: %w", run.Path, t.Trial, err)
 		}
 		row := bucketRow{Run: name, Experiment: experiment, Trial: int64(t.Trial), Block: int64(t.Block), Arm: t.Arm, Workload: t.Workload, Definition: t.Definition}
-		for b := range buckets(h) {
+		for b := range h.Buckets() {
 			row.LowerSeconds, row.UpperSeconds, row.Count = float64(b.From)/1e9, float64(b.To)/1e9, b.Count
 			if err := out.add(row); err != nil {
 				return err
@@ -80,54 +71,18 @@ func histogramsOf(run *rundir.Dir, name string, out *parquetWriter[bucketRow]) (
 }
 
 // readHistogram reads a file in HdrHistogram's compressed V2 encoding, in nanoseconds.
-func readHistogram(root *os.Root, name string) (h *hdrhistogram.Histogram, err error) {
-	name = filepath.FromSlash(name)
-	// What is no file, such as a pipe, might never end.
-	info, err := root.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no file", name)
-	}
-	f, err := root.Open(name)
+func readHistogram(root *os.Root, name string) (h *hdr.Histogram, err error) {
+	f, err := rundir.OpenRegular(root, name, hdr.MaxFile)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	data, err := io.ReadAll(io.LimitReader(f, maxHistogram+1))
+	data, err := io.ReadAll(io.LimitReader(f, hdr.MaxFile+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > maxHistogram {
-		return nil, fmt.Errorf("%s: longer than the %d MiB that are read", name, maxHistogram>>20)
-	}
-	if h, err = hdrhistogram.Decode(bytes.TrimSpace(data)); err != nil {
+	if h, err = hdr.Decode(data); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return h, nil
-}
-
-// buckets gives the buckets that hold something, from the shortest time on. It is hdrhistogram-go's Distribution, which makes a list
-// of all buckets and takes longer than all the rest of the export. The layout is HdrHistogram's: the first 2^(half+1) buckets are 2^unit wide, and of
-// those that follow each 2^half are twice as wide as the 2^half before.
-func buckets(h *hdrhistogram.Histogram) iter.Seq[hdrhistogram.Bar] {
-	unit := bits.Len64(uint64(h.LowestTrackableValue())) - 1
-	half := bits.Len64(uint64(2*math.Pow10(int(h.SignificantFigures())))-1) - 1
-	return func(yield func(hdrhistogram.Bar) bool) {
-		for i, count := range h.Export().Counts {
-			if count == 0 {
-				continue
-			}
-			double, place := i>>half-1, i&(1<<half-1)|1<<half
-			if double < 0 {
-				double, place = 0, i
-			}
-			width := unit + double
-			low := int64(place) << width
-			if !yield(hdrhistogram.Bar{From: low, To: low + 1<<width - 1, Count: count}) {
-				return
-			}
-		}
-	}
 }

@@ -54,12 +54,16 @@ func (s sampleRun) write(t testing.TB, parent string) string {
 	}
 	version := or(s.version, "0.1.0")
 	arms := []string{"l2", or(s.arm, "vxlan")}
+	bridge := &experiment.Lab{Path: []experiment.Element{{Kind: experiment.Bridge}}, MTU: 1500}
 	d, err := rundir.Create(parent, rundir.Manifest{
 		Nearfar: "v1", Seed: 1, State: or(s.state, rundir.Complete), Started: s.started, Machine: s.machine,
 		Versions: map[string]string{"nearfar": version},
 		Hosts:    json.RawMessage(fmt.Sprintf(`{"lab":{"kernel":%q,"cpus":[0,1],"arms":[{"arm":"l2"}]},"elements":{}}`, or(s.kernel, "6.18"))),
-		Experiment: &experiment.Experiment{Name: "overlay", Baseline: "l2", Arms: []experiment.Arm{{Name: arms[0]}, {Name: arms[1]}},
-			Workloads: []experiment.Workload{{Name: "rr", Tool: "native", Mode: "rr", Protocol: "tcp"}}, Schedule: experiment.Schedule{Blocks: s.blocks, Seed: 1}},
+		Experiment: &experiment.Experiment{Name: "overlay", Baseline: "l2", Arms: []experiment.Arm{{Name: arms[0], Lab: bridge}, {Name: arms[1], Lab: bridge}},
+			Workloads: []experiment.Workload{{
+				Name: "rr", Tool: "native", Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: 2 * time.Second,
+				Placement: experiment.Placement{Kind: experiment.PlacementShared},
+			}}, Schedule: experiment.Schedule{Blocks: s.blocks, Seed: 1}},
 	})
 	if err != nil {
 		t.Fatal(err)

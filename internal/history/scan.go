@@ -34,12 +34,15 @@ func scan(dir string) ([]found, error) {
 	for _, entry := range entries {
 		path := filepath.Join(dir, entry.Name())
 		manifest, err := stampOf(filepath.Join(path, "run.json"))
-		if err != nil || manifest == "" {
+		if err == nil && manifest == "" || err != nil && !entry.IsDir() {
 			continue // no run directory
+		}
+		if err != nil {
+			manifest = err.Error() // as below
 		}
 		trials, err := stampOf(filepath.Join(path, "trials.jsonl"))
 		if err != nil {
-			return nil, err
+			trials = err.Error() // reading it will say so, of this run alone
 		}
 		if len(all) == maxRuns {
 			return nil, fmt.Errorf("%s holds more than %d runs: move some of them elsewhere", dir, maxRuns)

@@ -9,6 +9,7 @@ import (
 
 	"nearfar/internal/answer"
 	"nearfar/internal/experiment"
+	"nearfar/internal/hdr"
 	"nearfar/internal/result"
 	"nearfar/internal/rundir"
 )
@@ -30,6 +31,9 @@ type collector struct {
 	workloads map[string]int
 	files     *files
 	notes     []string
+	// decoder reads histograms one after the other into decoded.
+	decoder hdr.Decoder
+	decoded hdr.Histogram
 }
 
 // Collect reads what the page draws beside the answer: trials, histograms, intervals and outputs, each bounded in size. A file

@@ -1,23 +1,19 @@
 package page
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
-	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
-
+	"nearfar/internal/hdr"
 	"nearfar/internal/result"
 	"nearfar/internal/stats"
 )
 
-// maxHistogram bounds a file with a histogram, in bytes.
-const maxHistogram = 1 << 20
-
-// percentiles are those that curves are drawn through: each hundredth, and on into the tail as HdrHistogram's axis has it.
+// percentiles are those that curves are drawn through: each hundredth, and on into the tail as HdrHistogram's axis has
+// it.
 func percentiles() []float64 {
 	var all []float64
 	for p := 1; p < 100; p++ {
@@ -43,14 +39,14 @@ func (c *collector) curves() []Curve {
 	var why error
 	for w := range c.experiment.Workloads {
 		for arm := range c.experiment.Arms {
-			var histograms []*hdrhistogram.Histogram
+			var histograms []distribution
 			trials := c.good(w, arm)
 			metric := distributed(trials)
 			for _, t := range trials {
 				if t.Histogram == "" {
 					continue
 				}
-				h, err := c.histogram(t.Histogram)
+				h, err := c.distribution(t.Histogram, grid)
 				if err != nil {
 					unreadable, why = unreadable+1, err
 					continue
@@ -94,42 +90,54 @@ func distributed(trials []result.Trial) string {
 	return result.RTT
 }
 
-func (c *collector) histogram(name string) (*hdrhistogram.Histogram, error) {
-	data, size, err := c.files.read(name, maxHistogram+1)
+// distribution is what a curve needs of a trial's histogram.
+type distribution struct {
+	total int64
+	// values are at the percentiles of the grid, in seconds.
+	values []float64
+}
+
+// distribution reads a histogram. It keeps what the curves are drawn through alone: all histograms of a run at a time
+// could take gigabytes.
+func (c *collector) distribution(name string, grid []float64) (distribution, error) {
+	data, size, err := c.files.read(name, hdr.MaxFile+1)
 	if err != nil {
-		return nil, err
+		return distribution{}, err
 	}
-	if size > maxHistogram {
-		return nil, fmt.Errorf("%s: longer than %d bytes", name, maxHistogram)
+	if size > hdr.MaxFile {
+		return distribution{}, fmt.Errorf("%s: longer than %d bytes", name, hdr.MaxFile)
 	}
-	h, err := hdrhistogram.Decode(bytes.TrimSpace(data))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if err := c.decoder.Decode(data, &c.decoded); err != nil {
+		return distribution{}, fmt.Errorf("%s: %w", name, err)
 	}
-	if h.TotalCount() == 0 {
-		return nil, fmt.Errorf("%s: empty", name)
+	d := distribution{total: c.decoded.Total()}
+	if d.total == 0 {
+		return distribution{}, fmt.Errorf("%s: empty", name)
 	}
-	return h, nil
+	for _, v := range c.decoded.Quantiles(grid) {
+		d.values = append(d.values, float64(v)/1e9)
+	}
+	return d, nil
 }
 
 // histogramPoints gives the spread over the histograms at each percentile that all of them support.
-func histogramPoints(histograms []*hdrhistogram.Histogram, grid []float64) ([]Spread, float64) {
+func histogramPoints(histograms []distribution, grid []float64) ([]Spread, float64) {
 	fewest := int64(math.MaxInt64)
 	for _, h := range histograms {
-		fewest = min(fewest, h.TotalCount())
-	}
-	grid = slices.DeleteFunc(slices.Clone(grid), func(p float64) bool { return !result.SupportsPercentile(fewest, p) })
-	at := make([][]float64, len(grid))
-	for _, h := range histograms {
-		for i, v := range h.ValueAtPercentilesSlice(grid) {
-			at[i] = append(at[i], float64(v)/1e9)
-		}
+		fewest = min(fewest, h.total)
 	}
 	var points []Spread
 	inner := 1.
 	for i, p := range grid {
+		if !result.SupportsPercentile(fewest, p) {
+			continue
+		}
+		var at []float64
+		for _, h := range histograms {
+			at = append(at, h.values[i])
+		}
 		var s Spread
-		s, inner = spread(p, at[i])
+		s, inner = spread(p, at)
 		points = append(points, s)
 	}
 	return points, inner

@@ -1,11 +1,13 @@
 package page
 
 import (
-	"fmt"
+	"errors"
 	"io"
+	"math"
 	"os"
-	"path/filepath"
 	"strings"
+
+	"nearfar/internal/rundir"
 )
 
 // files reads the files of a run directory, and nothing outside of it: their names come from trials.jsonl, which may have
@@ -14,17 +16,13 @@ type files struct{ root *os.Root }
 
 // open opens a regular file and gives its size.
 func (f *files) open(name string) (*os.File, int64, error) {
-	name = filepath.FromSlash(name)
-	info, err := f.root.Stat(name) // before opening, which could hang on a pipe
+	file, err := rundir.OpenRegular(f.root, name, math.MaxInt64)
 	if err != nil {
 		return nil, 0, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("%s is no regular file", name)
-	}
-	file, err := f.root.Open(name)
+	info, err := file.Stat()
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, errors.Join(err, file.Close())
 	}
 	return file, info.Size(), nil
 }

@@ -79,7 +79,7 @@ func TestWriteHostileData(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := dir.Append(result.Trial{
-		Trial: 9999, Block: 1, Arm: "l2", Workload: "rr-1k", Tool: result.ToolVersion{Name: evil}, Error: evil + strings.Repeat("x", 10<<20),
+		Trial: 9999, Block: 1, Arm: "l2", Workload: "rr-1k", Tool: result.ToolVersion{Name: evil}, Error: evil + strings.Repeat("x", 1<<20),
 		Notes: []string{evil}, Facts: map[string]string{evil: evil}, Commands: []string{evil}, Raw: []string{raw, evil},
 	}); err != nil {
 		t.Fatal(err)

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of a trial's record. They are the same where a record is made, written and read, so that what was written can
-// be read again.
+// The bounds of a trial's record. They are the same where a record is made, written and read, so that what was written
+// can be read again.
 const (
 	// MaxEntries is how many metrics a trial has at most, and how many facts, notes, commands and files.
 	MaxEntries = 10_000
@@ -14,8 +14,8 @@ const (
 	MaxText = 1000
 	// MaxTexts bounds all texts of a trial together, in bytes.
 	MaxTexts = 2 << 20
-	// MaxLine bounds the record as a line of JSON, in bytes. Every record within the other bounds fits: JSON writes a byte
-	// of text as six at most, and a metric without its texts in about 150.
+	// MaxLine bounds the record as a line of JSON, in bytes. Every record within the other bounds fits: JSON writes a
+	// byte of text as six at most, and a metric without its texts in about 150.
 	MaxLine = 16 << 20
 )
 
@@ -78,8 +78,8 @@ func (t *Trial) Shorten() {
 	}
 }
 
-// Bound makes a record keep the bounds: its texts are cut, and where it still exceeds one, the trial has failed, with the
-// reason. It then has no figures, since some of them would pass for all. What the tool printed is in the files.
+// Bound makes a record keep the bounds: its texts are cut, and where it still exceeds one, the trial has failed, with
+// the reason. It then has no figures, since some of them would pass for all. What the tool printed is in the files.
 func (t *Trial) Bound() {
 	t.Shorten()
 	err := t.Check()

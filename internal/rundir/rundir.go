@@ -9,6 +9,7 @@ package rundir
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,17 +55,25 @@ type Dir struct {
 	// Path is where it is.
 	Path     string
 	manifest Manifest
-	trials   *os.File // open for appending, and locked, while a run goes on; nil for reading
+	// root and trials are open while a run goes on, and nil for reading; trials is locked.
+	root   *os.Root
+	trials *os.File
 }
 
 const (
 	manifestName = "run.json"
 	trialsName   = "trials.jsonl"
 	rawName      = "raw"
-	// maxLine bounds a line of trials.jsonl.
-	maxLine = 16 << 20
+	nextName     = ".next"
 	// maxSame bounds how many runs of one name can start within a second.
 	maxSame = 1000
+	// maxManifestValues and maxTrialValues bound how many values run.json and a line of trials.jsonl have: a manifest
+	// of a hundred arms that each set a hundred workloads, and a trial with as many entries as result.MaxEntries
+	// allows.
+	maxManifestValues = 300_000
+	maxTrialValues    = 200_000
+	// maxLines bounds the lines of trials.jsonl: some more than there can be trials.
+	maxLines = experiment.MaxTrials * 5 / 4
 )
 
 // stem is the path of a run, but for what tells it from others of the same second.
@@ -90,25 +99,30 @@ func Create(parent string, m Manifest) (*Dir, error) {
 		}
 		path = fmt.Sprintf("%s-%d", stem, n)
 	}
-	if err := os.Mkdir(filepath.Join(path, rawName), 0o755); err != nil {
-		return nil, err
-	}
 	d := &Dir{Path: path, manifest: m}
-	if err := d.writeManifest(); err != nil {
+	if err := d.openForWriting(); err != nil {
 		return nil, err
 	}
-	if err := d.openTrials(); err != nil {
-		return nil, err
+	if err := cmp.Or(d.writeManifest(), d.openTrials()); err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
-// Open opens a run directory for reading. A run that goes on, or that was killed, can be read.
+// Open opens a run directory for reading. A run that goes on, or that was killed, can be read. It may have come from
+// anywhere: what it holds is bounded and checked, and nothing outside of it is read.
 func Open(path string) (*Dir, error) {
 	name := filepath.Join(path, manifestName)
-	data, err := os.ReadFile(name)
+	root, err := openRoot(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s is no run directory: %w", path, err)
+	}
+	data, err := readRegular(root, manifestName, MaxManifest)
+	if err = errors.Join(err, root.Close()); err != nil {
+		return nil, fmt.Errorf("%s is no run directory: %w", path, err)
+	}
+	if n := structure(data); n > maxManifestValues {
+		return nil, fmt.Errorf("%s: it has %d values; at most %d are read", name, n, maxManifestValues)
 	}
 	d := &Dir{Path: path}
 	if err := json.Unmarshal(data, &d.manifest); err != nil {
@@ -120,26 +134,56 @@ func Open(path string) (*Dir, error) {
 	if d.manifest.Experiment == nil {
 		return nil, fmt.Errorf("%s: holds no experiment", name)
 	}
+	if err := d.manifest.Experiment.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	return d, nil
 }
 
-// Resume opens a run directory to go on with it. A last line that a crash left torn is cut off: its trial runs again.
+// Resume opens a run directory to go on with it. What it declares is checked as an experiment file is: it decides what
+// is run, and where files are written. A last line that a crash left torn is cut off: its trial runs again.
 func Resume(path string) (*Dir, error) {
 	d, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.openTrials(); err != nil {
+	if err := d.manifest.Experiment.CheckRunnable(); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(path, manifestName), err)
+	}
+	if err := d.openForWriting(); err != nil {
 		return nil, err
 	}
+	if err := d.openTrials(); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
 	if err := d.cutTornLine(); err != nil {
-		return nil, errors.Join(err, d.trials.Close())
+		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
+// openForWriting opens the directory itself, and sees that the folder of the outputs is one.
+func (d *Dir) openForWriting() error {
+	root, err := openRoot(d.Path)
+	if err != nil {
+		return err
+	}
+	info, err := root.Lstat(rawName)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no folder", filepath.Join(d.Path, rawName))
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		err = root.Mkdir(rawName, 0o755)
+	}
+	if err != nil {
+		return errors.Join(err, root.Close())
+	}
+	d.root = root
+	return nil
+}
+
 func (d *Dir) openTrials() error {
-	f, err := os.OpenFile(filepath.Join(d.Path, trialsName), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	f, err := openRegular(d.root, trialsName, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
 	}
@@ -147,19 +191,30 @@ func (d *Dir) openTrials() error {
 		return errors.Join(fmt.Errorf("%s: another nearfar is writing this run", d.Path), f.Close())
 	}
 	d.trials = f
-	return syncDir(d.Path)
+	return syncDir(d.root, ".")
 }
 
+// cutTornLine looks from the end for where the last whole line ends. A torn line is at most as long as one that is
+// written.
 func (d *Dir) cutTornLine() error {
-	data, err := io.ReadAll(d.trials)
+	info, err := d.trials.Stat()
 	if err != nil {
 		return err
 	}
-	end := bytes.LastIndexByte(data, '\n') + 1
-	if end == len(data) {
+	size := info.Size()
+	from := max(0, size-result.MaxLine)
+	tail, err := io.ReadAll(io.NewSectionReader(d.trials, from, size-from))
+	if err != nil {
+		return err
+	}
+	end := int64(bytes.LastIndexByte(tail, '\n') + 1)
+	switch {
+	case end == 0 && from > 0:
+		return fmt.Errorf("%s: the last line has more than %d bytes", filepath.Join(d.Path, trialsName), result.MaxLine)
+	case from+end == size:
 		return nil
 	}
-	return d.trials.Truncate(int64(end))
+	return d.trials.Truncate(from + end)
 }
 
 // Manifest gives the content of run.json.
@@ -179,30 +234,54 @@ func (d *Dir) writeManifest() error {
 	return d.replace(manifestName, append(data, '\n'))
 }
 
-// Append adds a finished trial and returns when it is on the disk.
+// Append adds a finished trial and returns when it is on the disk. A trial that exceeds the bounds of reading is
+// refused: see result.Trial.Bound.
 func (d *Dir) Append(t result.Trial) error {
-	line, err := json.Marshal(t)
+	line, err := lineOf(t)
 	if err != nil {
 		return err
 	}
-	if _, err := d.trials.Write(append(line, '\n')); err != nil {
+	if _, err := d.trials.Write(line); err != nil {
 		return err
 	}
 	return d.trials.Sync()
 }
 
-// WriteRaw keeps what a trial printed, and returns its name relative to the run directory.
+// lineOf writes a trial as a line that can be read again.
+func lineOf(t result.Trial) ([]byte, error) {
+	if err := t.Check(); err != nil {
+		return nil, fmt.Errorf("the record of trial %d: %w", t.Trial, err)
+	}
+	line, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	return append(line, '\n'), nil
+}
+
+// WriteRaw keeps what a trial printed, and returns its name relative to the run directory. The name is that of a file,
+// without folders.
 func (d *Dir) WriteRaw(name string, data []byte) (string, error) {
-	rel := filepath.ToSlash(filepath.Join(rawName, name))
+	if !filepath.IsLocal(name) || filepath.Base(name) != name {
+		return "", fmt.Errorf("%q is no name of a file", name)
+	}
+	rel := RawName(name)
 	return rel, d.replace(rel, data)
 }
 
 // replace writes a file beside its place, syncs it and renames it, so that no reader sees half of it. The name of the
-// new file is fixed, so that a crash leaves at most one, which the next write takes.
+// new file is fixed, so that a crash leaves at most one, which the next write takes away. A link there is taken away
+// and not written through, and so is one in the file's place.
 func (d *Dir) replace(name string, data []byte) error {
-	path := filepath.Join(d.Path, filepath.FromSlash(name))
-	next := filepath.Join(d.Path, ".next")
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	name = filepath.FromSlash(name)
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	f, err := d.root.OpenFile(nextName, flags, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		if err := d.root.Remove(nextName); err != nil {
+			return err
+		}
+		f, err = d.root.OpenFile(nextName, flags, 0o644)
+	}
 	if err != nil {
 		return err
 	}
@@ -213,10 +292,10 @@ func (d *Dir) replace(name string, data []byte) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(next, path); err != nil {
+	if err := d.root.Rename(nextName, name); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return syncDir(d.root, filepath.Dir(name))
 }
 
 // Trials reads all finished trials, as Each does.
@@ -229,35 +308,36 @@ func (d *Dir) Trials() (trials []result.Trial, err error) {
 }
 
 // Each reads the finished trials one after the other, in the order in which they ended, and stops at the first error of
-// visit. A torn last line (a run that goes on, or was killed) is passed over; a broken line anywhere else is an error with
-// its place.
+// visit. A torn last line (a run that goes on, or was killed) is passed over; a broken line anywhere else is an error
+// with its place, and so is one that exceeds the bounds of a trial.
 func (d *Dir) Each(visit func(result.Trial) error) (err error) {
 	name := filepath.Join(d.Path, trialsName)
-	f, err := os.Open(name)
+	f, err := d.OpenFile(trialsName, MaxTrials)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", d.Path, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	r := bufio.NewReaderSize(io.LimitReader(f, 1<<32), 1<<16)
+	r := bufio.NewReaderSize(io.LimitReader(f, MaxTrials), 1<<16)
+	var line []byte
 	for n := 1; ; n++ {
-		line, err := r.ReadBytes('\n')
+		line, err = readLine(r, line[:0])
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return err
-		}
-		if len(line) > maxLine {
-			return fmt.Errorf("%s:%d: a line of %d bytes; at most %d are read", name, n, len(line), maxLine)
+			return fmt.Errorf("%s:%d: %w", name, n, err)
 		}
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		var t result.Trial
-		if err := json.Unmarshal(line, &t); err != nil {
+		if n > maxLines {
+			return fmt.Errorf("%s: more than %d lines", name, maxLines)
+		}
+		t, err := readTrial(line)
+		if err != nil {
 			return fmt.Errorf("%s:%d: %w", name, n, err)
 		}
 		if err := visit(t); err != nil {
@@ -266,12 +346,41 @@ func (d *Dir) Each(visit func(result.Trial) error) (err error) {
 	}
 }
 
+// readLine reads a line into a buffer, as long as it is no longer than a trial can be.
+func readLine(r *bufio.Reader, line []byte) ([]byte, error) {
+	for {
+		piece, err := r.ReadSlice('\n')
+		if len(line)+len(piece) > result.MaxLine {
+			return line, fmt.Errorf("a line of more than %d bytes, which is the most that a trial has", result.MaxLine)
+		}
+		line = append(line, piece...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// readTrial reads a trial from its line.
+func readTrial(line []byte) (t result.Trial, err error) {
+	// Shorter lines hold too little to count.
+	if len(line) > maxTrialValues && structure(line) > maxTrialValues {
+		return t, fmt.Errorf("more than %d values, which is the most that a trial has", maxTrialValues)
+	}
+	if err := json.Unmarshal(line, &t); err != nil {
+		return t, err
+	}
+	return t, t.Check()
+}
+
 // Close gives the run up for others to resume.
 func (d *Dir) Close() error {
-	if d.trials == nil {
-		return nil
+	var errs []error
+	if d.trials != nil {
+		errs = append(errs, d.trials.Close())
 	}
-	f := d.trials
-	d.trials = nil
-	return f.Close()
+	if d.root != nil {
+		errs = append(errs, d.root.Close())
+	}
+	d.trials, d.root = nil, nil
+	return errors.Join(errs...)
 }

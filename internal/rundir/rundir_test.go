@@ -17,9 +17,23 @@ import (
 func manifest() Manifest {
 	return Manifest{
 		Nearfar: "v1", Seed: 7, State: Running, Versions: map[string]string{"nearfar": "test"},
-		Experiment: &experiment.Experiment{Name: "overlay", Schedule: experiment.Schedule{Blocks: 2}},
+		Experiment: declared(),
 		Started:    time.Date(2026, 11, 21, 19, 22, 0, 0, time.UTC),
 	}
+}
+
+// declared is an experiment that a run can have.
+func declared() *experiment.Experiment {
+	e, err := experiment.Parse("overlay.yaml", []byte(`nearfar: v1
+name: overlay
+arms: {l2: {lab: {path: [bridge]}}, l3: {lab: {path: [bridge, router, bridge]}}}
+workloads: [{name: rr, tool: native}]
+schedule: {blocks: 2, seed: 7}
+`))
+	if err != nil {
+		panic(err) // it is a constant
+	}
+	return e
 }
 
 func trial(n int) result.Trial {

@@ -2,11 +2,14 @@ package rundir
 
 import (
 	"bytes"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"nearfar/internal/result"
 )
@@ -20,41 +23,52 @@ type RawFile struct {
 // RawName gives the name of a raw output relative to the run directory.
 func RawName(base string) string { return rawName + "/" + base }
 
-// CreateWhole makes a run directory of a run that is over, below parent, and returns its path. It is made under a hidden
-// name, synced, and renamed: it appears whole, or not at all.
-func CreateWhole(parent string, m Manifest, trials []result.Trial, raw []RawFile) (path string, err error) {
+// hiddenPrefix begins the names under which runs are made that are over.
+const hiddenPrefix = ".new-"
+
+// CreateWhole makes a run directory of a run that is over, below parent, and returns its path. It is made under a
+// hidden name, synced, and renamed: it appears whole, or not at all, also where ctx ends. What a killed process left
+// under such a name is taken away.
+func CreateWhole(ctx context.Context, parent string, m Manifest, trials []result.Trial, raw []RawFile) (path string, err error) {
 	var lines bytes.Buffer
 	for _, t := range trials {
-		line, err := json.Marshal(t)
+		line, err := lineOf(t)
 		if err != nil {
 			return "", err
 		}
-		if len(line) >= maxLine {
-			return "", fmt.Errorf("the record of trial %d has %d bytes; at most %d can be read again", t.Trial, len(line), maxLine)
-		}
 		lines.Write(line)
-		lines.WriteByte('\n')
 	}
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", err
 	}
-	hidden, err := os.MkdirTemp(parent, ".new-")
+	removeAbandoned(parent)
+	hidden, err := os.MkdirTemp(parent, hiddenPrefix)
 	if err != nil {
 		return "", err
 	}
+	d := &Dir{Path: hidden, manifest: m}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(hidden))
+			err = errors.Join(err, d.Close(), os.RemoveAll(hidden))
 		}
 	}()
 	if err := os.Chmod(hidden, 0o755); err != nil {
 		return "", err
 	}
-	d := &Dir{Path: hidden, manifest: m}
-	if err := os.Mkdir(filepath.Join(hidden, rawName), 0o755); err != nil {
+	held, err := hold(hidden)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return "", err
+	}
+	if held != nil {
+		defer func() { err = errors.Join(err, held.Close()) }()
+	}
+	if err := d.openForWriting(); err != nil {
 		return "", err
 	}
 	for _, f := range raw {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
 		if err := d.replace(f.Name, f.Data); err != nil {
 			return "", err
 		}
@@ -66,7 +80,49 @@ func CreateWhole(parent string, m Manifest, trials []result.Trial, raw []RawFile
 	if err := d.writeManifest(); err != nil {
 		return "", err
 	}
+	if err := d.Close(); err != nil {
+		return "", err
+	}
 	return publish(hidden, stem(parent, m))
+}
+
+// removeAbandoned removes what processes that were killed left of runs that they were making. Each process holds a lock
+// on what it makes until it ends, however that happens; where a system has no such locks, nothing is removed. What
+// cannot be removed is in nobody's way.
+func removeAbandoned(parent string) {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		if !entry.IsDir() || !strings.HasPrefix(entry.Name(), hiddenPrefix) {
+			continue
+		}
+		path := filepath.Join(parent, entry.Name())
+		held, err := hold(path)
+		if err != nil {
+			continue
+		}
+		// One that is new and empty is about to be locked.
+		inside, err := os.ReadDir(path)
+		if info, statErr := entry.Info(); err == nil && statErr == nil && (len(inside) > 0 || time.Since(info.ModTime()) > aboutToLock) {
+			_ = os.RemoveAll(path)
+		}
+		_ = held.Close()
+	}
+}
+
+// aboutToLock is how long a process may take from making a directory to locking it.
+const aboutToLock = time.Minute
+
+// hold locks a directory for this process, until what it returns is closed or the process ends.
+func hold(path string) (io.Closer, error) {
+	root, err := openRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	held, err := lockDir(root)
+	return held, errors.Join(err, root.Close())
 }
 
 // publish gives a directory the first free name.
@@ -83,6 +139,15 @@ func publish(hidden, stem string) (string, error) {
 		if err := os.Rename(hidden, path); err != nil {
 			return "", err
 		}
-		return path, syncDir(filepath.Dir(path))
+		return path, syncParent(path)
 	}
+}
+
+// syncParent makes the name of a path durable.
+func syncParent(path string) error {
+	root, err := openRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncDir(root, "."), root.Close())
 }

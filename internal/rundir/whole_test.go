@@ -1,6 +1,8 @@
 package rundir
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +20,7 @@ func TestWholeRoundTrip(t *testing.T) {
 	want := manifest()
 	want.State = Complete
 	for _, name := range []string{"20261121T192200Z-overlay", "20261121T192200Z-overlay-2"} {
-		path, err := CreateWhole(parent, want, trials, raw)
+		path, err := CreateWhole(t.Context(), parent, want, trials, raw)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,18 +64,18 @@ func TestWholeRoundTrip(t *testing.T) {
 // Whatever goes wrong, nothing is left behind.
 func TestWholeOrNotAtAll(t *testing.T) {
 	long := trial(1)
-	long.Error = strings.Repeat("x", maxLine)
+	long.Error = strings.Repeat("x", result.MaxTexts)
 	for name, c := range map[string]struct {
 		trials []result.Trial
 		raw    []RawFile
 		says   string
 	}{
 		"a raw file that cannot be written": {[]result.Trial{trial(1)}, []RawFile{{RawName("a"), nil}, {"raw/no/such/directory", nil}}, "no such file"},
-		"a trial that is too long":          {[]result.Trial{long}, nil, "at most"},
+		"a trial that is too long":          {[]result.Trial{long}, nil, "bytes of text"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := t.TempDir()
-			path, err := CreateWhole(parent, manifest(), c.trials, c.raw)
+			path, err := CreateWhole(t.Context(), parent, manifest(), c.trials, c.raw)
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%q, %v", path, err)
 			}
@@ -82,5 +84,56 @@ func TestWholeOrNotAtAll(t *testing.T) {
 				t.Errorf("left behind: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// TestAbandonedDirectoriesAreRemoved: what a process that was killed left is gone after the next run was made, and what
+// another one is making is not.
+func TestAbandonedDirectoriesAreRemoved(t *testing.T) {
+	parent := t.TempDir()
+	for _, name := range []string{hiddenPrefix + "1/raw", hiddenPrefix + "2/raw", hiddenPrefix + "3", ".newer"} {
+		if err := os.MkdirAll(filepath.Join(parent, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, err := hold(filepath.Join(parent, hiddenPrefix+"2"))
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("directories cannot be locked here")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := CreateWhole(t.Context(), parent, manifest(), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	// The third has just been made, and its maker may be about to lock it.
+	if want := []string{hiddenPrefix + "2", hiddenPrefix + "3", ".newer", filepath.Base(path)}; !cmp.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+	if err := held.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestInterruptedWhole: an interrupt leaves nothing behind.
+func TestInterruptedWhole(t *testing.T) {
+	parent := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := CreateWhole(ctx, parent, manifest(), []result.Trial{trial(1)}, []RawFile{{RawName("a"), []byte("printed")}})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(parent); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

@@ -68,6 +68,8 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 		files = append(files, behind.out.files("."+result.Background)...)
 	}
 	prove(&trial, w)
+	// What exceeds the bounds of reading would make the whole run unreadable. The outputs are kept in any case.
+	trial.Bound()
 	return trial, r.keep(&trial, files, m.Histogram)
 }
 

@@ -205,7 +205,7 @@ func TestBrokenRuns(t *testing.T) {
 		"version": {func(run string) error {
 			return os.WriteFile(filepath.Join(run, "run.json"), []byte(`{"nearfar":"v9"}`), 0o644)
 		}, "this program reads v1"},
-		"too-long": {func(run string) error { return os.Truncate(filepath.Join(run, "run.json"), maxManifest+1) }, "at most"},
+		"too-long": {func(run string) error { return os.Truncate(filepath.Join(run, "run.json"), rundir.MaxManifest+1) }, "at most"},
 		"a-folder": {func(run string) error {
 			return replaced(run, "run.json", func(p string) error { return os.Mkdir(p, 0o755) })
 		}, "no plain file"},

@@ -91,7 +91,7 @@ func describe(root *os.Root, folder string, p place) (Run, *rundir.Manifest) {
 
 // countLines counts whole lines; a file that is not there has none.
 func countLines(root *os.Root, name string) (lines int, err error) {
-	f, err := root.Open(name)
+	f, err := rundir.OpenRegular(root, name, rundir.MaxTrials)
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, nil
 	}
@@ -99,7 +99,7 @@ func countLines(root *os.Root, name string) (lines int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	r := bufio.NewReaderSize(io.LimitReader(f, maxTrials), 1<<16)
+	r := bufio.NewReaderSize(io.LimitReader(f, rundir.MaxTrials), 1<<16)
 	for {
 		piece, err := r.ReadSlice('\n')
 		lines += bytes.Count(piece, []byte{'\n'})

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"nearfar/internal/rundir"
 )
 
 // The bounds of a folder. What lies beyond them is said to be left out.
@@ -20,9 +22,6 @@ const (
 	maxDepth   = 5      // levels of folders below the one that is served
 	maxEntries = 50_000 // entries of all folders together
 	maxRuns    = 5000
-	// maxManifest and maxTrials bound the files of a run, in bytes.
-	maxManifest = 32 << 20
-	maxTrials   = 512 << 20
 )
 
 const (
@@ -120,13 +119,13 @@ func list(root *os.Root, dir string, most int) (entries []fs.DirEntry, more bool
 func look(root *os.Root, dir string) place {
 	sum := sha256.Sum256([]byte(dir))
 	p := place{id: hex.EncodeToString(sum[:8]), path: dir}
-	manifest, err := regular(root, path.Join(dir, manifestName), maxManifest)
+	manifest, err := regular(root, path.Join(dir, manifestName), rundir.MaxManifest)
 	if err != nil {
 		p.broken = err
 		return p
 	}
 	p.stamp.manifestSize, p.stamp.manifest = manifest.Size(), manifest.ModTime()
-	trials, err := regular(root, path.Join(dir, trialsName), maxTrials)
+	trials, err := regular(root, path.Join(dir, trialsName), rundir.MaxTrials)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // nothing has been measured yet
 	case err != nil:

@@ -11,8 +11,7 @@ import (
 	"io"
 	"math"
 
-	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
-
+	"nearfar/internal/hdr"
 	"nearfar/internal/result"
 )
 
@@ -319,11 +318,11 @@ func (r Result) check() error {
 
 // checkHistogram decodes a histogram as a reader of the record will.
 func checkHistogram(encoded string) error {
-	h, err := hdrhistogram.Decode([]byte(encoded))
+	h, err := hdr.Decode([]byte(encoded))
 	if err != nil {
 		return err
 	}
-	if h.TotalCount() == 0 {
+	if h.Total() == 0 {
 		return errors.New("empty")
 	}
 	return nil

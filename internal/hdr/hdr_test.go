@@ -1,15 +1,20 @@
-package contrast
+package hdr
 
 import (
 	"bytes"
 	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
+	"math"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
+	"pgregory.net/rapid"
 )
 
 // encoded is a histogram as HdrHistogram's own library writes it.
@@ -30,12 +35,12 @@ func encoded(t testing.TB, lowest, highest int64, digits int, values ...int64) [
 
 // TestDecodeAgreesWithTheLibrary: count and quantiles are those of HdrHistogram's own library, in other geometries too.
 func TestDecodeAgreesWithTheLibrary(t *testing.T) {
-	var d decoder
-	var s slots
+	var d Decoder
+	var s Histogram
 	for _, geometry := range []struct {
 		lowest, highest int64
 		digits          int
-	}{{1, 100_000_000_000, 3}, {1, 100_000_000_000, 2}, {1000, 3_600_000_000_000, 4}, {16, 1 << 40, 1}} {
+	}{{1, 100_000_000_000, 3}, {1, 100_000_000_000, 2}, {1000, 3_600_000_000_000, 4}, {16, 1 << 40, 1}, {1, 1 << 45, 5}} {
 		r := rand.New(rand.NewPCG(40, uint64(geometry.digits)))
 		var values []int64
 		for range 5000 {
@@ -46,20 +51,101 @@ func TestDecodeAgreesWithTheLibrary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.decode(append(data, '\n'), &s); err != nil {
+		if err := d.Decode(append(data, '\n'), &s); err != nil {
 			t.Fatalf("%+v: %v", geometry, err)
 		}
 		if s.total != library.TotalCount() {
 			t.Errorf("%+v: %d values, want %d", geometry, s.total, library.TotalCount())
 		}
 		for _, p := range []float64{1, 50, 90, 99, 99.9, 100} {
-			if got, want := s.quantile(p), library.ValueAtPercentile(p); got != want {
+			if got, want := s.Quantile(p), library.ValueAtPercentile(p); got != want {
 				t.Errorf("%+v: p%g is %d, want %d", geometry, p, got, want)
 			}
 		}
 		for i, slot := range s.at {
 			if back := s.slot(s.highest(int(slot))); back != int(slot) {
 				t.Fatalf("%+v: slot %d holds up to %d, which belongs to slot %d", geometry, s.at[i], s.highest(int(slot)), back)
+			}
+		}
+	}
+}
+
+// TestBuckets: they are those of hdrhistogram-go, whatever the histogram's range and precision.
+func TestBuckets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lowest, digits := rapid.Int64Range(1, 5000).Draw(t, "lowest"), rapid.IntRange(1, 5).Draw(t, "digits")
+		highest := rapid.Int64Range(2*lowest, 1<<45).Draw(t, "highest")
+		h := hdrhistogram.New(lowest, highest, digits)
+		for _, v := range rapid.SliceOfN(rapid.Int64Range(0, highest), 0, 50).Draw(t, "values") {
+			if err := h.RecordValue(v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		data, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := Decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []Bucket
+		for _, b := range h.Distribution() {
+			if b.Count > 0 {
+				want = append(want, Bucket{b.From, b.To, b.Count})
+			}
+		}
+		if got := slices.Collect(read.Buckets()); !slices.Equal(got, want) {
+			t.Fatalf("lowest %d, %d digits: %v, want %v", lowest, digits, got, want)
+		}
+	})
+}
+
+// TestMemoryIsBounded: a file takes memory for what it holds, and not for what it could hold.
+func TestMemoryIsBounded(t *testing.T) {
+	wide := encoded(t, 1, 1<<45, 5, 1<<44)
+	many := packed(append(header(2*maxFilled, 0, 5, 1), bytes.Repeat(counts(1, 0), maxFilled)...))
+	for name, data := range map[string][]byte{"far apart": wide, "full": many} {
+		before := new(runtime.MemStats)
+		runtime.ReadMemStats(before)
+		var d Decoder
+		var h Histogram
+		for range 10 {
+			if err := d.Decode(data, &h); err != nil {
+				t.Fatal(err)
+			}
+		}
+		after := new(runtime.MemStats)
+		runtime.ReadMemStats(after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 40<<20 {
+			t.Errorf("%s: %d bytes, for a file of %d", name, took, len(data))
+		}
+	}
+}
+
+// TestPoolOfTwoGeometries: what is added in another layout keeps its number of values and, within a slot, its
+// quantiles.
+func TestPoolOfTwoGeometries(t *testing.T) {
+	fine, err := Decode(encoded(t, 1, 1<<40, 4, 1000, 2000, 3000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	coarse, err := Decode(encoded(t, 1, 1<<40, 2, 1000, 2001, 2002, 500_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, both := range map[string][2]*Histogram{"fine first": {fine, coarse}, "coarse first": {coarse, fine}} {
+		var p Pool
+		if err := errors.Join(p.Add(both[0]), p.Add(both[1])); err != nil {
+			t.Fatal(err)
+		}
+		all := p.Histogram()
+		if all.Total() != 7 {
+			t.Errorf("%s: %d values", name, all.Total())
+		}
+		for percentile, want := range map[float64]float64{10: 1000, 50: 2000, 100: 500_000} {
+			if got := float64(all.Quantile(percentile)); math.Abs(got-want) > want/64 {
+				t.Errorf("%s: p%g is %g, want about %g", name, percentile, got, want)
 			}
 		}
 	}
@@ -115,15 +201,18 @@ func TestDecodeRefuses(t *testing.T) {
 		"too many zeros":   {with(counts(-1 << 40)), "out of bounds"},
 		"too far":          {with(append(counts(-60_000), counts(1, 1)...)), "out of bounds"},
 		"too many":         {with(counts(1<<52, 1<<52, 1)), "out of bounds"},
-		"a bomb":           {packed(make([]byte, maxHistogramPlain+1)), "more than"},
+		"a bomb":           {packed(make([]byte, maxPlain+1)), "more than"},
+		"many slots":       {with(bytes.Repeat(counts(1), maxFilled+1)), "out of bounds"},
+		"many slots, fine": {packed(append(header(maxFilled+1, 0, 5, 1), bytes.Repeat(counts(1), maxFilled+1)...)), "more than"},
+		"a long file":      {bytes.Repeat([]byte("A"), MaxFile+1), "at most"},
 	} {
-		var d decoder
-		var s slots
-		if err := d.decode(test.data, &s); err == nil || !strings.Contains(err.Error(), test.want) {
+		var d Decoder
+		var s Histogram
+		if err := d.Decode(test.data, &s); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 		// It reads the next one all the same.
-		if err := d.decode(encoded(t, 1, 100_000_000_000, 3, 1000), &s); err != nil || s.total != 1 {
+		if err := d.Decode(encoded(t, 1, 100_000_000_000, 3, 1000), &s); err != nil || s.total != 1 {
 			t.Errorf("after %s: %v", name, err)
 		}
 	}
@@ -133,9 +222,9 @@ func FuzzDecode(f *testing.F) {
 	f.Add(encoded(f, 1, 100_000_000_000, 3, 1, 1000, 1000, 5_000_000))
 	f.Add(packed(append(header(4, 0, 3, 1), counts(-5, 3, 2)...)))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var d decoder
-		var s slots
-		if len(data) > 1<<16 || d.decode(data, &s) != nil {
+		var d Decoder
+		var s Histogram
+		if len(data) > 1<<16 || d.Decode(data, &s) != nil {
 			return
 		}
 		var total int64
@@ -147,33 +236,34 @@ func FuzzDecode(f *testing.F) {
 		if total != s.total {
 			t.Fatalf("%d values, and %d in the slots", s.total, total)
 		}
-		var p pool
-		p.add(&s)
-		p.add(&s)
-		if all := p.slots(); all.total != 2*s.total || s.total > 0 && all.quantile(50) != s.quantile(50) {
+		var p Pool
+		if err := errors.Join(p.Add(&s), p.Add(&s)); err != nil {
+			t.Fatal(err)
+		}
+		if all := p.Histogram(); all.total != 2*s.total || s.total > 0 && all.Quantile(50) != s.Quantile(50) {
 			t.Fatalf("twice the same: %d of %d", all.total, s.total)
 		}
 	})
 }
 
 func TestFarthest(t *testing.T) {
-	read := func(values ...int64) *slots {
-		var d decoder
-		s := &slots{}
-		if err := d.decode(encoded(t, 1, 100_000_000_000, 3, values...), s); err != nil {
+	read := func(values ...int64) *Histogram {
+		var d Decoder
+		s := &Histogram{}
+		if err := d.Decode(encoded(t, 1, 100_000_000_000, 3, values...), s); err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
 	a, b := read(10, 20, 30, 40), read(10, 20, 50, 60)
 	// Of a, all four are at most 40; of b two.
-	if share, at := farthest(a, b); share != 0.5 || at != 40 {
+	if share, at := Farthest(a, b); share != 0.5 || at != 40 {
 		t.Errorf("%v at %d, want 0.5 at 40", share, at)
 	}
-	if share, at := farthest(b, a); share != -0.5 || at != 40 {
+	if share, at := Farthest(b, a); share != -0.5 || at != 40 {
 		t.Errorf("%v at %d, want -0.5 at 40", share, at)
 	}
-	if share, _ := farthest(a, a); share != 0 {
+	if share, _ := Farthest(a, a); share != 0 {
 		t.Errorf("from itself: %v", share)
 	}
 }

@@ -1,0 +1,134 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// The bounds of the files of a run directory that are read whole, in bytes.
+const (
+	MaxManifest = 32 << 20
+	MaxTrials   = 512 << 20
+)
+
+// OpenRegular opens a file below root for reading. It must be a regular one, of at most so many bytes: a pipe might
+// never say anything, a device never end, and a link lead anywhere. Nothing of the file is read before that is known.
+func OpenRegular(root *os.Root, name string, most int64) (*os.File, error) {
+	f, err := openRegular(root, name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Size() > most {
+		err = fmt.Errorf("%s has %d bytes; at most %d are read", filepath.Base(name), info.Size(), most)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// openRegular opens a regular file below root. With O_CREATE, it is made where there is none.
+func openRegular(root *os.Root, name string, flags int, mode fs.FileMode) (*os.File, error) {
+	name = filepath.FromSlash(name)
+	before, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && flags&os.O_CREATE != 0:
+		return root.OpenFile(name, flags|os.O_EXCL, mode)
+	case err != nil:
+		return nil, err
+	case !before.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", filepath.ToSlash(name))
+	}
+	// It may have become something else meanwhile: to open a pipe would wait for its other end.
+	f, err := root.OpenFile(name, flags&^os.O_CREATE|dontWait, mode)
+	if err != nil {
+		return nil, err
+	}
+	after, err := f.Stat()
+	if err == nil && !os.SameFile(before, after) {
+		err = fmt.Errorf("%s was replaced while it was opened", filepath.ToSlash(name))
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// readRegular reads a file below root as a whole.
+func readRegular(root *os.Root, name string, most int64) (data []byte, err error) {
+	f, err := OpenRegular(root, name, most)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	data = make([]byte, 0, min(info.Size(), most)+1)
+	for {
+		n, err := f.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return data, nil
+		case err != nil:
+			return nil, err
+		case int64(len(data)) > most:
+			return nil, fmt.Errorf("%s has more than %d bytes", filepath.Base(name), most)
+		case len(data) == cap(data): // it grows
+			data = append(data, 0)[:len(data)]
+		}
+	}
+}
+
+// openRoot opens a directory, so that names which lead out of it are refused.
+func openRoot(path string) (*os.Root, error) {
+	// A pipe would be waited for.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is no directory", path)
+	}
+	return os.OpenRoot(path)
+}
+
+// Root opens the run directory, so that names which lead out of it are refused. The caller closes it.
+func (d *Dir) Root() (*os.Root, error) { return openRoot(d.Path) }
+
+// OpenFile opens a regular file of the run directory of at most so many bytes for reading: an output or a histogram, by
+// the name that a trial gives it. That name is anybody's, and so is what lies there.
+func (d *Dir) OpenFile(name string, most int64) (f *os.File, err error) {
+	root, err := d.Root()
+	if err != nil {
+		return nil, err
+	}
+	f, err = OpenRegular(root, name, most)
+	return f, errors.Join(err, root.Close())
+}
+
+// structure counts the values of a JSON text, or more: what is outside of strings and opens or divides something.
+// Decoding takes memory for each of them, "{}" up to a hundred times its own size.
+func structure(text []byte) int {
+	n := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case ',', '{', '[':
+			n++
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,54 @@
+//go:build unix
+
+package rundir
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestPipes: a pipe in the place of any file of a run directory is an error, and nobody waits for its other end.
+func TestPipes(t *testing.T) {
+	for _, name := range []string{manifestName, trialsName, rawName, nextName} {
+		t.Run(name, func(t *testing.T) {
+			path := closed(t)
+			pipe := filepath.Join(path, name)
+			if err := os.RemoveAll(pipe); err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.Mkfifo(pipe, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			d, err := Open(path)
+			if err == nil && name == trialsName {
+				_, err = d.Trials()
+			}
+			if reads := name == manifestName || name == trialsName; reads != (err != nil) || reads && !strings.Contains(err.Error(), "no regular file") {
+				t.Errorf("reading: %v", err)
+			}
+			d, err = Resume(path)
+			if goesOn := name == nextName; goesOn != (err == nil) {
+				t.Errorf("going on: %v", err)
+			}
+			if err == nil {
+				if _, err := d.WriteRaw("a", nil); err != nil {
+					t.Error(err)
+				}
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(pipe); err == nil {
+		t.Error("a pipe is a run directory")
+	}
+}
