@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -24,12 +21,14 @@ const (
 	exitInterrupted = 130
 )
 
-// app holds what the verbs share: the standard streams. What is written to stdout and stderr is text for people. Main
-// wraps both in a clean.Writer, because names, messages and output of tools come from files and hosts that may be
-// hostile. What programs read goes to data.
+// app holds what the verbs share: the standard streams, and what is closed by an interrupt. What is written to stdout and
+// stderr is text for people. Main wraps both in a clean.Writer, because names, messages and output of tools come from files
+// and hosts that may be hostile. What programs read goes to data.
 type app struct {
-	stdin          io.Reader
+	// stdin gives an error as soon as there is an interrupt; plain does not: it is for what ends when its parent does.
+	stdin, plain   io.Reader
 	stdout, stderr io.Writer
+	done           <-chan struct{}
 }
 
 // usageError is wrong usage or a wrong experiment file.
@@ -44,7 +43,7 @@ var errInterrupted = errors.New("interrupted")
 // Main runs the command line and returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	out, problems := cleaned(stdout), cleaned(stderr)
-	code := mainClean(args, &app{stdin: stdin, stdout: out, stderr: problems})
+	code := mainClean(args, stdin, out, problems)
 	if out.Flush() != nil && code == exitDone {
 		code = exitFailed
 	}
@@ -64,9 +63,10 @@ func (a *app) data() io.Writer {
 	return a.stdout
 }
 
-func mainClean(args []string, a *app) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+func mainClean(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := untilInterrupted(keepTerminal(stderr))
 	defer stop()
+	a := &app{stdin: &interruptible{ctx: ctx, r: stdin}, plain: stdin, stdout: stdout, stderr: stderr, done: ctx.Done()}
 	root := a.rootCommand()
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, args, err) })
 	root.SetArgs(args)
@@ -106,14 +106,14 @@ by how much, how surely, and which layer it comes from.`,
 	root.SetErr(a.stderr)
 	root.AddCommand(
 		a.initCommand(),
-		a.validateCommand(),
+		readsOnly(a.validateCommand()),
 		a.runCommand(),
-		a.reportCommand(),
-		a.compareCommand(),
-		a.gateCommand(),
+		readsOnly(a.reportCommand()),
+		readsOnly(a.compareCommand()),
+		readsOnly(a.gateCommand()),
 		a.serveCommand(),
-		a.importCommand(),
-		a.historyCommand(),
+		readsOnly(a.importCommand()),
+		readsOnly(a.historyCommand()),
 		a.engineCommand(),
 		a.schemaCommand(),
 		a.doctorCommand(),

@@ -31,7 +31,7 @@ func (a *app) export(paths []string, o reportOptions) error {
 	if o.file == "" {
 		return write(a.data())
 	}
-	return writeWhole(o.file, write)
+	return a.writeWhole(o.file, write)
 }
 
 // exporter gives what writes the runs in the format.
@@ -58,14 +58,15 @@ func exporter(runs []*rundir.Dir, format string) (func(io.Writer) error, error) 
 	return func(w io.Writer) error { return export.OpenMetrics(w, answered) }, nil
 }
 
-// writeWhole writes a file. One that could not be written whole is removed: a program would take the part for all.
-func writeWhole(name string, write func(io.Writer) error) error {
+// writeWhole writes a file. One that could not be written whole, also for an interrupt, is removed: a program would take the
+// part for all.
+func (a *app) writeWhole(name string, write func(io.Writer) error) error {
 	f, err := os.Create(name)
 	if err != nil {
 		return err
 	}
 	info, statErr := f.Stat()
-	err = errors.Join(write(f), f.Close())
+	err = errors.Join(write(untilDone{f, a.done}), f.Close())
 	if err != nil && statErr == nil && info.Mode().IsRegular() {
 		err = errors.Join(err, os.Remove(name))
 	}

@@ -34,10 +34,10 @@ func (a *app) writePage(ans answer.Answer, o reportOptions) error {
 	write := func(w io.Writer) error { return page.Write(w, data) }
 	switch {
 	case o.file != "":
-		return writeWhole(o.file, write)
+		return a.writeWhole(o.file, write)
 	case isTerminal(a.stdout):
 		name := filepath.Join(ans.Run, "report.html")
-		if err := writeWhole(name, write); err != nil {
+		if err := a.writeWhole(name, write); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintln(a.stdout, name)

@@ -18,7 +18,7 @@ func (a *app) labCommands() []*cobra.Command {
 	}
 	wire := &cobra.Command{
 		Use: lab.WireVerb, Short: "be the wires of an arm of a lab", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return lab.RunWire(a.stdin, a.data()) },
+		RunE: func(*cobra.Command, []string) error { return lab.RunWire(a.plain, a.data()) },
 	}
 	var timeout time.Duration
 	waitPort := &cobra.Command{

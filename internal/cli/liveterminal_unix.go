@@ -3,10 +3,13 @@
 package cli
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,6 +31,37 @@ func silence(f *os.File) (restore func()) {
 		if t, err := unix.IoctlGetTermios(fd, getTermios); err == nil && foreground(f) {
 			t.Lflag |= unix.ECHO
 			_ = unix.IoctlSetTermios(fd, setTermios, t) // there is nothing else that could be done
+		}
+	}
+}
+
+// keepTerminal remembers how the terminal of w is. The function that it returns makes it so again, as far as a live view
+// changes it: it is for a process that ends at once.
+func keepTerminal(w io.Writer) (restore func()) {
+	f, ok := terminalFile(w)
+	if !ok {
+		return func() {}
+	}
+	fd := int(f.Fd())
+	before, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return func() {}
+	}
+	return func() {
+		t, err := unix.IoctlGetTermios(fd, getTermios)
+		if err != nil || !foreground(f) || t.Lflag&unix.ECHO == before.Lflag&unix.ECHO {
+			return
+		}
+		t.Lflag = t.Lflag&^unix.ECHO | before.Lflag&unix.ECHO
+		_ = unix.IoctlSetTermios(fd, setTermios, t) // there is nothing else that could be done
+		shown := make(chan struct{})
+		go func() { // a halted terminal takes nothing
+			fmt.Fprint(f, "\x1b[?25h\r\n") // the cursor, which the view hides (DECTCEM)
+			close(shown)
+		}()
+		select {
+		case <-shown:
+		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }

@@ -83,8 +83,12 @@ Without FILE it takes experiment.yaml in the current directory.`,
 			if len(args) > 0 {
 				file = args[0]
 			}
-			e, err := a.readExperiment(file)
-			if err != nil {
+			var e *experiment.Experiment
+			// To open a pipe waits for its other end.
+			if err := abandon(cmd.Context(), 0, func() (err error) {
+				e, err = a.readExperiment(file)
+				return err
+			}); err != nil {
 				return err
 			}
 			if cmd.Flags().Changed("blocks") {
@@ -198,7 +202,7 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	s.load = loadBefore(m.Hosts, s.load, max(len(e.Slots())-len(trials), 0))
 	s.progress.before(trials)
 	if err := dir.Update(func(m *rundir.Manifest) { m.State = rundir.Running }); err != nil {
-		return errors.Join(err, dir.Close())
+		return goOn(dir, errors.Join(err, dir.Close()))
 	}
 	return a.measure(ctx, s, dir, trials, o)
 }
@@ -269,10 +273,10 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []r
 	})
 	err = errors.Join(err, dir.Close())
 	if err != nil {
-		return errors.Join(runErr, err)
+		return goOn(dir, errors.Join(runErr, err))
 	}
 	if runErr != nil && !errors.Is(runErr, context.Canceled) {
-		return fmt.Errorf("%w\nWhat was measured is in %s; go on with: nearfar run --resume %s", runErr, dir.Path, dir.Path)
+		return goOn(dir, runErr)
 	}
 	ans, err := readReport(dir.Path, o.report.aim)
 	if err != nil {
@@ -289,6 +293,11 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []r
 		return fmt.Errorf("every trial failed; the first: %s", firstFailure(dir))
 	}
 	return nil
+}
+
+// goOn adds to why a run ended how to go on with it.
+func goOn(dir *rundir.Dir, err error) error {
+	return fmt.Errorf("%w\nWhat was measured is in %s; go on with: nearfar run --resume %s", err, cell(dir.Path), cell(dir.Path))
 }
 
 func firstFailure(dir *rundir.Dir) string {

@@ -1,0 +1,137 @@
+//go:build linux
+
+package cli
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// started runs the program with a pipe as its standard input, of which it has read something when this returns: by then
+// it hears signals.
+func started(t *testing.T, ctx context.Context, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	cmd := exec.CommandContext(ctx, "nearfar", args...)
+	cmd.Dir, cmd.Stdin = dir, r
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.WriteString("x"); err != nil {
+		t.Fatal(err)
+	}
+	for left := 1; left > 0; {
+		if left, err = unix.IoctlGetInt(int(r.Fd()), unix.TIOCINQ); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// startedAtPipe runs the program, and returns when it has opened a named pipe that says nothing.
+func startedAtPipe(t *testing.T, ctx context.Context, dir, pipe string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(ctx, "nearfar", args...)
+	cmd.Dir = dir
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w, err := os.OpenFile(filepath.Join(dir, pipe), os.O_WRONLY, 0) // waits for the reader
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	return cmd
+}
+
+// TestInterruptEndsWhatWaits: the first Ctrl-C ends whatever waits for input.
+func TestInterruptEndsWhatWaits(t *testing.T) {
+	dir := t.TempDir()
+	if err := (madeRun{arms: []string{"a", "b"}, workloads: []string{"w"}, blocks: 2, level: 1e-5}).write(filepath.Join(dir, "sound")); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"import", "-"}, {"import", "--run", "x", "--arm", "a=-"}, {"run", "-"}, {"validate", "-"}, {"compare", "-", "sound"},
+		{"gate", "sound", "-", "--fail-if", "* rtt.p50 > 1s"}, {"import", "pipe"}, {"run", "pipe"}, {"compare", "pipe", "sound"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), hostileWait)
+			defer cancel()
+			var cmd *exec.Cmd
+			if slices.Contains(args, "pipe") {
+				cmd = startedAtPipe(t, ctx, dir, "pipe", args...)
+			} else {
+				cmd = started(t, ctx, dir, args...)
+			}
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // the exit code is looked at
+			if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+				t.Errorf("ends with %d (%v)", code, ctx.Err())
+			}
+			if left, err := filepath.Glob(filepath.Join(dir, "runs", "*")); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// TestSecondInterruptEndsEverything: what hears no first one ends with the second. The verb waits for a pipe that
+// nobody writes to, and is none of those that are given up.
+func TestSecondInterruptEndsEverything(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, second := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		ctx, cancel := context.WithTimeout(t.Context(), hostileWait)
+		defer cancel()
+		cmd := startedAtPipe(t, ctx, dir, "pipe", "engine", "samples", "pipe", "--csv")
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		// Two of a kind that come at once are one to the kernel: the first one must have been taken.
+		for pending := true; pending; {
+			status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "status"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, after, _ := strings.Cut(string(status), "\nShdPnd:\t")
+			pending = strings.Trim(after[:16], "0") != ""
+		}
+		if err := cmd.Process.Signal(second); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-ended:
+		case <-time.After(hostileWait):
+			t.Fatal("it hangs")
+		}
+		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+			t.Errorf("ends with %d (%v)", code, ctx.Err())
+		}
+	}
+}
