@@ -45,7 +45,7 @@ func (a *app) writeGatePage(r gate.Result, ans answer.Answer, o reportOptions) e
 func (a *app) writeSides(data page.Data, o reportOptions) error {
 	write := func(w io.Writer) error { return page.Write(w, data) }
 	if o.file != "" {
-		return writeWhole(o.file, write)
+		return a.writeWhole(o.file, write)
 	}
 	if isTerminal(a.stdout) {
 		return &usageError{errors.New("-f html: name the file for the page, for example -o answer.html")}

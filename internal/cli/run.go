@@ -20,6 +20,7 @@ import (
 	"nearfar/internal/engine"
 	"nearfar/internal/experiment"
 	"nearfar/internal/gate"
+	"nearfar/internal/hdr"
 	"nearfar/internal/host/lab"
 	"nearfar/internal/report"
 	"nearfar/internal/result"
@@ -336,8 +337,7 @@ func readReport(path string, aim *answer.Aim) (answer.Answer, error) {
 	if err != nil {
 		return answer.Answer{}, err
 	}
-	// What a run directory names, and what it links to, stays inside.
-	contrast.Pool(&ans, trials, func(name string) (io.ReadCloser, error) { return os.OpenInRoot(path, name) })
+	contrast.Pool(&ans, trials, func(name string) (io.ReadCloser, error) { return dir.OpenFile(name, hdr.MaxFile) })
 	return ans, nil
 }
 

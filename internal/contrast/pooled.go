@@ -41,13 +41,13 @@ func Pool(a *answer.Answer, trials []result.Trial, open func(name string) (io.Re
 				Message: "there are no pooled quantiles: " + shorten(err.Error())})
 			continue
 		}
-		all := read.pool.slots()
+		all := read.pool.Histogram()
 		for i := range a.Arms {
 			f := &a.Arms[i]
 			percentile, ok := percentileOf(f.Stat)
 			if f.Arm == first.Arm && f.Workload == first.Workload && f.Metric == good[0].Definition && f.Scope == "" && ok &&
-				result.SupportsPercentile(all.total, percentile) {
-				v := float64(all.quantile(percentile)) * nanosecond
+				result.SupportsPercentile(all.Total(), percentile) {
+				v := float64(all.Quantile(percentile)) * nanosecond
 				f.Pooled = &v
 			}
 		}
