@@ -76,6 +76,9 @@ func (s *stage) Watch(arm string, client, server []int) (end func() host.Ground)
 	return s.lab.Watch(arm, client, server)
 }
 
+// Lost says why the lab is gone.
+func (s *stage) Lost() error { return s.lab.Lost() }
+
 // newTools lists the programs that the rows need. Bulk transfers are metered.
 func newTools() *tool.Registry {
 	var secret [16]byte

@@ -21,6 +21,7 @@ import (
 	"nearfar/internal/experiment"
 	"nearfar/internal/gate"
 	"nearfar/internal/hdr"
+	"nearfar/internal/host"
 	"nearfar/internal/host/lab"
 	"nearfar/internal/report"
 	"nearfar/internal/result"
@@ -270,7 +271,9 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []r
 	}
 	err := dir.Update(func(m *rundir.Manifest) {
 		m.State, m.Ended = state, time.Now().UTC()
-		m.Hosts = labFacts(context.WithoutCancel(ctx), s.experiment, s.lab, s.load)
+		if !errors.Is(runErr, host.ErrLost) { // of a lab that is gone only what it said before is known
+			m.Hosts = labFacts(context.WithoutCancel(ctx), s.experiment, s.lab, s.load)
+		}
 	})
 	err = errors.Join(err, dir.Close())
 	if err != nil {

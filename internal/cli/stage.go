@@ -42,6 +42,8 @@ func (s labStage) Watch(arm string, client, server []int) func() host.Ground {
 	return s.lab.Watch(arm, client, server)
 }
 
+func (s labStage) Lost() error { return s.lab.Lost() }
+
 // wiresOnlyShape says that no wire of the experiment delays or loses.
 func wiresOnlyShape(e *experiment.Experiment) bool {
 	for _, arm := range e.Arms {

@@ -18,6 +18,9 @@ import (
 const Self = "nearfar"
 
 // A Host is a machine, pod or namespace in which processes can be started.
+//
+// Every call returns within a time that the kind of host bounds, whatever happens to the host. A host that is gone, or that did not
+// answer within that time, is lost: this call, every later one and Wait of its processes return an error that wraps ErrLost.
 type Host interface {
 	// Start starts a process. When ctx ends, the process and all that it started are killed.
 	// An error says which host and which command.
@@ -26,7 +29,7 @@ type Host interface {
 	Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error
 	// Endpoint gives the name and the address under which others reach the host.
 	Endpoint() Endpoint
-	// Close ends all processes of the host and frees what it holds. It may be called twice.
+	// Close ends all processes of the host and frees what it holds. It may be called twice, and of a lost host too.
 	Close() error
 }
 

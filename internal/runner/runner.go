@@ -20,7 +20,7 @@ type Tools interface {
 
 // Stage makes the hosts of the arms.
 type Stage interface {
-	// Build makes the two hosts of an arm. Arms stand side by side.
+	// Build makes the two hosts of an arm, or fails, within a time that the kind of hosts bounds. Arms stand side by side.
 	Build(ctx context.Context, arm experiment.Arm) (Pair, error)
 	// CPUs says on which CPUs client and server run; nil for any.
 	CPUs(p experiment.Placement) (client, server []int, err error)
@@ -33,6 +33,8 @@ type Stage interface {
 	// Watch begins to look at what happens on the machine beside a trial of the arm on these CPUs (nil for any); the function
 	// that it returns ends it.
 	Watch(arm string, client, server []int) (end func() host.Ground)
+	// Lost says what of the ground that the hosts stand on has died or hangs: an error that wraps host.ErrLost; nil while all is there.
+	Lost() error
 }
 
 // Pair is the two hosts of an arm.
@@ -115,7 +117,8 @@ func (r *Runner) Pairs() map[string]Pair { return r.pairs }
 // Run measures what of the schedule is not done yet and keeps it in the record; before are the trials that the record
 // has, in the order in which they ran. A failed trial is recorded with its reason and does not end the run; it is run
 // again at the end of its block as often as the schedule says. When ctx ends, the trial in flight is given up and ctx's
-// error returned.
+// error returned. When a host is lost, the trial in flight is given up too, and the error wraps host.ErrLost: what was
+// measured without the host means nothing.
 func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) error {
 	r.record = record
 	plan := newSchedule(r.experiment, r.skipped, before)
@@ -142,6 +145,9 @@ func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) 
 		trial, err := r.trial(ctx, slot)
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if errors.Is(err, host.ErrLost) {
+			return fmt.Errorf("trial %d (%s, %s) was given up: %w", slot.Trial, slot.Arm, slot.Workload, err)
 		}
 		if err != nil {
 			return err

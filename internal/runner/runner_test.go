@@ -71,6 +71,8 @@ type scene struct {
 	serving chan struct{}
 	// flow plays the client of a background.
 	flow fake.Program
+	// lost is why the hosts are gone; nil while they are there.
+	lost error
 	// deadPort is one on which no server is ever seen.
 	deadPort string
 }
@@ -143,6 +145,12 @@ func (s *scene) CoreToCore(client, server []int) (time.Duration, bool) { return 
 
 func (s *scene) Watch(string, []int, []int) func() host.Ground {
 	return func() host.Ground { return host.Ground{} }
+}
+
+func (s *scene) Lost() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost
 }
 
 // kept is a record in memory.

@@ -2,18 +2,20 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
 	"time"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/host"
 	"nearfar/internal/result"
 	"nearfar/internal/tool"
 )
 
 // trial runs one execution of a workload in an arm and returns its record. What goes wrong with the measuring is in
-// the record; an error is returned only where the record's files cannot be kept.
+// the record; an error is returned only where a host is lost, or the record's files cannot be kept.
 func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial, error) {
 	w, _ := r.experiment.WorkloadIn(slot.Arm, slot.Workload)
 	trial := result.Trial{
@@ -51,6 +53,9 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 	watched := r.stage.Watch(slot.Arm, clientCPUs, serverCPUs)
 	runErr := r.limits.execute(ctx, job{plan, clientCPUs, serverCPUs, out}, behind, pair)
 	ground := watched()
+	if err := r.lost(runErr); err != nil {
+		return trial, err
+	}
 	seen := map[string]string{}
 	stolen.record(seen)
 	distance.record(seen)
@@ -71,6 +76,17 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 	// What exceeds the bounds of reading would make the whole run unreadable. The outputs are kept in any case.
 	trial.Bound()
 	return trial, r.keep(&trial, files, m.Histogram)
+}
+
+// lost says why the hosts are not there any more, as far as the stage or the trial's own error tells; nil while they are.
+func (r *Runner) lost(runErr error) error {
+	if err := r.stage.Lost(); err != nil {
+		return err
+	}
+	if errors.Is(runErr, host.ErrLost) {
+		return runErr
+	}
+	return nil
 }
 
 // commandLines writes the exact command lines, server first; those of the background follow.

@@ -242,6 +242,9 @@ func (p *port) segment(h *netlink.Handle) error {
 
 // free kills what runs in the arm and lets go of its namespaces; the kernel frees them with the last process.
 func (a *builtArm) free() {
+	if a.wires != nil {
+		a.wires.closing.Store(true)
+	}
 	for _, ns := range a.namespaces {
 		if err := killNamespace(ns); err != nil {
 			fmt.Fprintln(os.Stderr, "lab:", err)

@@ -50,13 +50,8 @@ func (l *Lab) Watch(arm string, client, server []int) (end func() host.Ground) {
 	}
 }
 
-// lookTimeout bounds a look; the init answers in a millisecond.
-const lookTimeout = 5 * time.Second
-
 func (l *Lab) lookAt(arm string) (look, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
-	defer cancel()
-	r, err := l.call(ctx, request{Op: opLook, Arm: arm})
+	r, err := l.call(context.Background(), request{Op: opLook, Arm: arm})
 	if err != nil {
 		return look{}, err
 	}

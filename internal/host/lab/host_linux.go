@@ -79,8 +79,7 @@ func (h *labHost) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 			p.mu.Lock()
 			p.canceled = ctx.Err()
 			p.mu.Unlock()
-			// It fails where the lab has ended, which ended the process as well.
-			_ = p.kill()
+			_ = p.kill() // it fails only where the lab is gone, and Wait says so
 		case <-p.done:
 		}
 	}()
@@ -131,6 +130,9 @@ func (h *labHost) Close() error {
 	_, err := h.lab.call(context.Background(), request{Op: opClear, Arm: h.arm, Space: h.space})
 	if errors.Is(err, ErrClosed) {
 		return nil
+	}
+	if errors.Is(err, host.ErrLost) {
+		return h.lab.awaitEnd() // it was killed, and all that ran in it
 	}
 	h.lab.mu.Lock()
 	h.lab.open[h.arm]--
@@ -335,9 +337,16 @@ func (p *labProcess) Stop(grace time.Duration) error {
 	return err
 }
 
+// kill kills the process and what it started. Where that cannot be done the lab is given up: nobody would see the process end.
 func (p *labProcess) kill() error {
-	if _, err := p.host.lab.call(context.Background(), request{Op: opKill, Process: p.key}); err != nil {
-		return p.host.fail(p.argv, err)
+	_, err := p.host.lab.call(context.Background(), request{Op: opKill, Process: p.key})
+	if err == nil {
+		return nil
 	}
-	return nil
+	select {
+	case <-p.host.lab.lost:
+	default:
+		p.host.lab.lose(p.host.lab.gone(err.Error(), nil))
+	}
+	return p.host.fail(p.argv, err)
 }

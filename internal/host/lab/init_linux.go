@@ -68,8 +68,16 @@ func (s *initServer) reply(q request, files []*os.File) {
 		r.Error = err.Error()
 		r.NotFound = errors.Is(err, host.ErrNotFound)
 		r.Unsupported = r.Unsupported || errors.Is(err, ErrUnsupported)
+		if errors.Is(err, errNoWires) && q.Op != opBuild {
+			r.Lost = fmt.Sprintf("arm %s: %v", q.Arm, err)
+		}
 	}
-	if err := s.conn.send(r); err != nil {
+	s.send(r)
+}
+
+// send sends a reply, as late as nearfar takes it: it may have been stopped.
+func (s *initServer) send(r reply) {
+	if err := s.conn.send(0, r); err != nil {
 		fmt.Fprintln(os.Stderr, "lab:", err)
 		os.Exit(1)
 	}
@@ -234,6 +242,9 @@ func (s *initServer) buildArm(p *plan) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.arms[p.Arm] = a
+	if a.wires != nil {
+		go s.watchWires(a)
+	}
 	return nil
 }
 

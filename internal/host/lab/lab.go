@@ -32,6 +32,19 @@ type Options struct {
 	RateOnly bool
 	// UserNamespace makes the lab in a user namespace also where the caller has the privileges to do without.
 	UserNamespace bool
+	// Answer bounds how long the lab may take to answer, beside what it is asked for takes; 0 is DefaultAnswer. A lab that takes
+	// longer is lost.
+	Answer time.Duration
+}
+
+// DefaultAnswer is long beside the milliseconds that an answer takes: on a machine that is far too busy a run shall go on.
+const DefaultAnswer = 20 * time.Second
+
+func (o Options) answer() time.Duration {
+	if o.Answer > 0 {
+		return o.Answer
+	}
+	return DefaultAnswer
 }
 
 // The implementations of a wire.

@@ -53,6 +53,9 @@ func (l *Lab) Watch(arm string, client, server []int) (end func() host.Ground) {
 // Observe fails.
 func (l *Lab) Observe(context.Context, string) ([]ElementFacts, error) { return nil, unsupported() }
 
+// Lost says that there is none.
+func (l *Lab) Lost() error { return unsupported() }
+
 // Facts are empty.
 func (l *Lab) Facts() Facts { return Facts{} }
 

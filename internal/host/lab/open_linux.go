@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,14 +22,16 @@ import (
 type Lab struct {
 	options Options
 	conn    *messageConn
-	// ended is closed when the init has ended and cannot answer any more.
-	ended chan struct{}
+	// lost is closed when the lab cannot be used any more, ended when its init has ended.
+	lost, ended chan struct{}
+	// stderr is the end of what the init and the wires said.
+	stderr *tail
 
 	mu      sync.Mutex
 	closing bool
 	lastID  uint64
 	pending map[uint64]chan reply
-	why     error // why the lab ended
+	why     error // why the lab cannot be used any more, valid once lost is closed
 	facts   Facts
 	arms    map[string]int // name to index of those that were built
 	open    map[string]int // hosts of an arm that are not closed
@@ -49,7 +50,7 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 		return nil, err
 	}
 	l := &Lab{
-		options: o, ended: make(chan struct{}),
+		options: o, lost: make(chan struct{}), ended: make(chan struct{}), stderr: &tail{max: 8 << 10},
 		pending: map[uint64]chan reply{}, arms: map[string]int{}, open: map[string]int{},
 		softirqd: softirqThreads(), cgroup: cgroupPressure(),
 	}
@@ -58,8 +59,7 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 	if err != nil {
 		return nil, errorf("%w", err)
 	}
-	stderr := &tail{max: 8 << 10}
-	if err := l.spawn(theirs, stderr, inUserNamespace, cpus[0]); err != nil {
+	if err := l.spawn(theirs, inUserNamespace, cpus[0]); err != nil {
 		_ = ours.Close()
 		_ = theirs.Close()
 		return nil, forbidden(err, inUserNamespace)
@@ -72,6 +72,7 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 	go l.receive()
 	r, err := l.call(ctx, request{Op: opSetup, Setup: &setup{
 		UserNamespace: inUserNamespace, UserWire: o.UserWire, RateOnly: o.RateOnly, CPUs: cpus, ServiceCPU: cpus[0],
+		WiresAnswer: o.answer() / 2,
 	}})
 	if err == nil && r.Facts == nil {
 		err = errors.New("the init gave no facts")
@@ -89,14 +90,14 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 
 // spawn starts the init from a thread that lives as long as it: the kernel sends the parent-death signal when the
 // thread that forked ends, not the process. The thread's CPU, and so the init's, is the service CPU.
-func (l *Lab) spawn(control *os.File, stderr *tail, userNamespace bool, cpu int) error {
+func (l *Lab) spawn(control *os.File, userNamespace bool, cpu int) error {
 	exe, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	// Of no context but its own: it lives until Close.
 	cmd := exec.CommandContext(context.Background(), exe, InitVerb)
-	cmd.Stderr = stderr
+	cmd.Stderr = l.stderr
 	cmd.ExtraFiles = []*os.File{control}
 	// The output pipe may be held open by what the init started; all of that dies with it.
 	cmd.WaitDelay = time.Second
@@ -124,20 +125,14 @@ func (l *Lab) spawn(control *os.File, stderr *tail, userNamespace bool, cpu int)
 			return
 		}
 		err = cmd.Wait()
-		l.finish(fmt.Errorf("the lab's init ended (%w): %s", errOr(err, "exit status 0"), bytes.TrimSpace(stderr.bytes())))
+		l.setWhy(l.gone("the lab's init ended", err))
+		close(l.ended)
 	}()
 	if err := <-started; err != nil {
 		return err
 	}
 	l.init = cmd.Process
 	return nil
-}
-
-func errOr(err error, text string) error {
-	if err == nil {
-		return errors.New(text)
-	}
-	return err
 }
 
 // receive hands replies to those who wait for them.
@@ -153,6 +148,10 @@ func (l *Lab) receive() {
 			return
 		}
 		closeAll(files)
+		if r.Lost != "" {
+			l.lose(l.gone(r.Lost, nil))
+			continue
+		}
 		l.mu.Lock()
 		c := l.pending[r.ID]
 		delete(l.pending, r.ID)
@@ -160,48 +159,6 @@ func (l *Lab) receive() {
 		if c != nil {
 			c <- r
 		}
-	}
-}
-
-// call sends a request and waits for its reply.
-func (l *Lab) call(ctx context.Context, q request, files ...*os.File) (reply, error) {
-	c := make(chan reply, 1)
-	l.mu.Lock()
-	if l.closing {
-		l.mu.Unlock()
-		return reply{}, ErrClosed
-	}
-	l.lastID++
-	q.ID = l.lastID
-	l.pending[q.ID] = c
-	l.mu.Unlock()
-	forget := func() {
-		l.mu.Lock()
-		delete(l.pending, q.ID)
-		l.mu.Unlock()
-	}
-	if err := l.conn.send(q, files...); err != nil {
-		forget()
-		if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, os.ErrClosed) {
-			// The init is gone; why is known in a moment.
-			<-l.ended
-			return reply{}, l.reason()
-		}
-		return reply{}, err
-	}
-	select {
-	case r := <-c:
-		return r, r.err()
-	case <-l.ended:
-		select {
-		case r := <-c: // the last word
-			return r, r.err()
-		default:
-		}
-		return reply{}, l.reason()
-	case <-ctx.Done():
-		forget()
-		return reply{}, ctx.Err()
 	}
 }
 
@@ -213,42 +170,6 @@ func (r reply) err() error {
 		return errors.New(r.Error)
 	}
 	return nil
-}
-
-func (l *Lab) finish(why error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closing {
-		why = ErrClosed
-	}
-	l.why = why
-	close(l.ended)
-}
-
-func (l *Lab) reason() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.why
-}
-
-func (l *Lab) kill() {
-	// It fails only where the init has ended already.
-	_ = l.init.Kill()
-}
-
-// Close ends every process of the lab and frees all that it holds. It returns when they are gone, and may be called
-// twice.
-func (l *Lab) Close() error {
-	l.mu.Lock()
-	twice := l.closing
-	l.closing = true
-	l.mu.Unlock()
-	l.kill()
-	<-l.ended
-	if twice {
-		return nil
-	}
-	return l.conn.conn.Close()
 }
 
 // Facts says what the lab is made of.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,6 +59,8 @@ type reply struct {
 	Error       string `json:"error,omitempty"`
 	NotFound    bool   `json:"not_found,omitempty"`
 	Unsupported bool   `json:"unsupported,omitempty"`
+	// Lost is why the lab cannot be used any more. It also comes in a message without an ID, which nobody asked for.
+	Lost string `json:"lost,omitempty"`
 
 	Facts    *Facts         `json:"facts,omitempty"`
 	Elements []ElementFacts `json:"elements,omitempty"`
@@ -74,6 +77,8 @@ type setup struct {
 	RateOnly      bool  `json:"rate_only"`
 	CPUs          []int `json:"cpus"`
 	ServiceCPU    int   `json:"service_cpu"`
+	// WiresAnswer bounds how long the init waits for its user-space wires.
+	WiresAnswer time.Duration `json:"wires_answer"`
 }
 
 // A wireConn sends and receives messages.
@@ -107,7 +112,8 @@ func newMessageConn(f *os.File) (*messageConn, error) {
 	return &messageConn{conn: u, buf: make([]byte, maxMessage+1)}, nil
 }
 
-func (c *messageConn) send(message any, files ...*os.File) error {
+// send writes one message; limit bounds how long, 0 for no bound.
+func (c *messageConn) send(limit time.Duration, message any, files ...*os.File) error {
 	b, err := json.Marshal(message)
 	if err != nil {
 		return err
@@ -125,6 +131,13 @@ func (c *messageConn) send(message any, files ...*os.File) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	var deadline time.Time
+	if limit > 0 {
+		deadline = time.Now().Add(limit)
+	}
+	if err := c.conn.SetWriteDeadline(deadline); err != nil {
+		return err
+	}
 	_, _, err = c.conn.WriteMsgUnix(b, oob, nil)
 	return err
 }

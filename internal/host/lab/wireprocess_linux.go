@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -24,8 +26,22 @@ type wireProcess struct {
 	output   *os.File
 	elements []int // of the path, in the order of the statistics
 	process  *process
+	// answer bounds how long the process may take to read a line or to answer; closing says that it ends because the arm does.
+	answer  time.Duration
+	closing atomic.Bool
 	// measured are the processes that run in the arm, with the CPUs that each is pinned to.
 	measured map[*process][]int
+}
+
+// errNoWires says that the user-space wires of an arm do not forward any more, or do not answer.
+var errNoWires = errors.New("the process that plays the wires does not answer")
+
+// watchWires tells nearfar when the wires of an arm end before the arm.
+func (s *initServer) watchWires(a *builtArm) {
+	<-a.wires.process.ended
+	if !a.wires.closing.Load() {
+		s.send(reply{Lost: fmt.Sprintf("arm %s: the process that plays the wires ended (%s)", a.plan.Arm, endOf(a.wires.process.status))})
+	}
 }
 
 // startWires starts the arm's user-space wires, if it has any: one process for all of them, on the service CPU.
@@ -37,7 +53,7 @@ func (s *initServer) startWires(a *builtArm) error {
 	var sockets []*os.File
 	var home *namespace
 	defer func() { closeAll(sockets) }()
-	w := &wireProcess{measured: map[*process][]int{}}
+	w := &wireProcess{answer: s.setup.WiresAnswer, measured: map[*process][]int{}}
 	for i := range a.plan.Spaces {
 		sp := &a.plan.Spaces[i]
 		if sp.Wire == nil {
@@ -198,10 +214,29 @@ func (w *wireProcess) seat(change func()) error {
 func (w *wireProcess) tell(line string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, err := w.requests.WriteString(line + "\n"); err != nil {
-		return fmt.Errorf("the wires do not run: %w", err)
+	return w.write(line)
+}
+
+// write writes a line; the lock is held.
+func (w *wireProcess) write(line string) error {
+	err := w.requests.SetWriteDeadline(time.Now().Add(w.answer))
+	if err == nil {
+		_, err = w.requests.WriteString(line + "\n")
 	}
-	return nil
+	return w.failed(err)
+}
+
+// failed says why the wires could not be told or asked: they are gone, or hang.
+func (w *wireProcess) failed(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("%w: %w", errNoWires, err)
+	case stopped(w.process.pid):
+		return fmt.Errorf("%w: it is stopped (SIGSTOP)", errNoWires)
+	}
+	return fmt.Errorf("%w: nothing within %v", errNoWires, w.answer)
 }
 
 // stats asks the process for the statistics of each wire since its start.
@@ -223,12 +258,15 @@ func (w *wireProcess) recent() ([]WireStats, error) { return w.ask(recentLine) }
 func (w *wireProcess) ask(request string) ([]WireStats, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, err := w.requests.WriteString(request + "\n"); err != nil {
-		return nil, fmt.Errorf("the wires do not run: %w", err)
+	if err := w.write(request); err != nil {
+		return nil, err
+	}
+	if err := w.output.SetReadDeadline(time.Now().Add(w.answer)); err != nil {
+		return nil, w.failed(err)
 	}
 	line, err := w.replies.ReadBytes('\n')
 	if err != nil {
-		return nil, fmt.Errorf("the wires do not run: %w", err)
+		return nil, w.failed(err)
 	}
 	var stats []WireStats
 	if err := json.Unmarshal(line, &stats); err != nil || len(stats) != len(w.elements) {

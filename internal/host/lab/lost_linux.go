@@ -1,0 +1,205 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nearfar/internal/host"
+)
+
+// answerSteps divide the time that an answer may take. Each step begins when the one before has ended, so that this process itself can
+// be stopped and go on, and the time in which it could not listen counts as one step at most.
+const answerSteps = 4
+
+// The times that the lab takes beside answering.
+const (
+	// killTime bounds the ending of processes that were killed.
+	killTime = 10 * time.Second
+	// makeTime is what making and freeing namespaces may take on a busy machine.
+	makeTime = 10 * time.Second
+)
+
+// limit is how long the answer to a request may take; 0 for no limit.
+func (q request) limit(answer time.Duration) time.Duration {
+	switch q.Op {
+	case opWait:
+		return 0 // as long as the process lives, which Stop and the context of Start bound
+	case opSetup, opDrop:
+		return answer + makeTime
+	case opBuild:
+		return answer + makeTime + 2*(verifyTime+4*q.Plan.wireTime())
+	case opKill, opClear:
+		return answer + killTime
+	}
+	return answer
+}
+
+// call sends a request and waits for its reply.
+func (l *Lab) call(ctx context.Context, q request, files ...*os.File) (reply, error) {
+	c := make(chan reply, 1)
+	l.mu.Lock()
+	if l.closing {
+		l.mu.Unlock()
+		return reply{}, ErrClosed
+	}
+	l.lastID++
+	q.ID = l.lastID
+	l.pending[q.ID] = c
+	l.mu.Unlock()
+	forget := func() {
+		l.mu.Lock()
+		delete(l.pending, q.ID)
+		l.mu.Unlock()
+	}
+	limit := q.limit(l.options.answer())
+	if err := l.conn.send(l.options.answer(), q, files...); err != nil {
+		forget()
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return reply{}, l.silent(q.Op, l.options.answer())
+		case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET), errors.Is(err, os.ErrClosed):
+			limit = l.options.answer() // the init is gone; why is known in a moment
+		default:
+			return reply{}, err
+		}
+	}
+	var late <-chan time.Time
+	var timer *time.Timer
+	if limit > 0 {
+		timer = time.NewTimer(limit / answerSteps)
+		defer timer.Stop()
+		late = timer.C
+	}
+	for step := 1; ; {
+		select {
+		case r := <-c:
+			return r, r.err()
+		case <-l.lost:
+			select {
+			case r := <-c: // the last word
+				return r, r.err()
+			default:
+			}
+			return reply{}, l.Lost()
+		case <-ctx.Done():
+			forget()
+			return reply{}, ctx.Err()
+		case <-late:
+			if step++; step > answerSteps {
+				return reply{}, l.silent(q.Op, limit)
+			}
+			timer.Reset(limit / answerSteps)
+		}
+	}
+}
+
+// silent gives the lab up because its init did not answer.
+func (l *Lab) silent(op string, limit time.Duration) error {
+	why := fmt.Sprintf("the lab's init did not answer within %v (%s)", limit, op)
+	if stopped(l.init.Pid) {
+		why += "; it is stopped (SIGSTOP)"
+	}
+	l.lose(l.gone(why, nil))
+	return l.Lost()
+}
+
+// stopped says whether a process does not run because a signal stopped it.
+func stopped(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, after, found := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(") "))
+	return found && len(after) > 0 && after[0] == 'T'
+}
+
+// gone makes the error of a lab that is lost: why, how the process ended, and the last that it said.
+func (l *Lab) gone(why string, ended error) error {
+	var exit interface{ Sys() any }
+	if errors.As(ended, &exit) {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok {
+			why += " (" + endOf(unix.WaitStatus(status)) + ")"
+		}
+	}
+	if said := bytes.TrimSpace(l.stderr.bytes()); len(said) > 0 {
+		why += "; its last words: " + string(said)
+	}
+	return host.Lost("the lab", why)
+}
+
+// endOf says how a process ended.
+func endOf(status unix.WaitStatus) string {
+	switch {
+	case status.Signaled() && status.Signal() == unix.SIGKILL:
+		return "killed; the kernel does that where memory runs out"
+	case status.Signaled():
+		return unix.SignalName(status.Signal())
+	}
+	return fmt.Sprintf("exit status %d", status.ExitStatus())
+}
+
+// Lost says why the lab cannot be used any more: the error wraps host.ErrLost, or is ErrClosed. It is nil while it can.
+func (l *Lab) Lost() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing {
+		return ErrClosed
+	}
+	return l.why
+}
+
+// lose gives the lab up: whoever waits for it hears why, and the init is killed, with all that runs in the lab.
+func (l *Lab) lose(why error) {
+	l.setWhy(why)
+	l.kill()
+}
+
+// setWhy ends the lab's use. The first reason is kept.
+func (l *Lab) setWhy(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.why == nil {
+		l.why = why
+		close(l.lost)
+	}
+}
+
+func (l *Lab) kill() {
+	// It fails only where the init has ended already.
+	_ = l.init.Kill()
+}
+
+// Close ends every process of the lab and frees all that it holds. It returns when they are gone, and may be called
+// twice.
+func (l *Lab) Close() error {
+	l.mu.Lock()
+	twice := l.closing
+	l.closing = true
+	l.mu.Unlock()
+	l.kill()
+	err := l.awaitEnd()
+	l.setWhy(ErrClosed)
+	if twice {
+		return err
+	}
+	return errors.Join(err, l.conn.conn.Close())
+}
+
+// awaitEnd waits until the init, which was killed, has ended, and with it all that ran in the lab.
+func (l *Lab) awaitEnd() error {
+	timer := time.NewTimer(l.options.answer() + killTime)
+	defer timer.Stop()
+	select {
+	case <-l.ended:
+		return nil
+	case <-timer.C:
+		return errorf("its processes do not end, though killed")
+	}
+}
