@@ -77,6 +77,7 @@ func (l *Lab) call(ctx context.Context, q request, files ...*os.File) (reply, er
 		defer timer.Stop()
 		late = timer.C
 	}
+	halted := false
 	for step := 1; ; {
 		select {
 		case r := <-c:
@@ -92,8 +93,11 @@ func (l *Lab) call(ctx context.Context, q request, files ...*os.File) (reply, er
 			forget()
 			return reply{}, ctx.Err()
 		case <-late:
-			if step++; step > answerSteps {
-				return reply{}, l.silent(q.Op, limit)
+			// An init that is found stopped twice will not go on by itself.
+			before := halted
+			halted = stopped(l.init.Pid)
+			if step++; step > answerSteps || halted && before {
+				return reply{}, l.silent(q.Op, limit*time.Duration(step-1)/answerSteps)
 			}
 			timer.Reset(limit / answerSteps)
 		}
