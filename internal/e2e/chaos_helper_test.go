@@ -1,0 +1,266 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/experiment"
+)
+
+// The victims of a round: nearfar, the lab's first process, a process that plays wires, a trial's server and its client.
+const (
+	victimMain   = "main"
+	victimInit   = "init"
+	victimWire   = "wire"
+	victimServer = "server"
+	victimClient = "client"
+)
+
+var chaosVictims = []string{victimMain, victimInit, victimWire, victimServer, victimClient}
+
+// What experiments are drawn from: small trials of every kind that the engine has, and of one other tool.
+var (
+	chaosArms = []string{
+		"l2: {lab: {path: [bridge]}}", "vxlan: {lab: {path: [vtep, bridge, vtep]}}", "routed: {lab: {path: [bridge, router, bridge]}}",
+		"wired: {lab: {path: [{wire: {delay: 10us}}]}}", "far: {lab: {path: [bridge, {wire: {delay: 200us, rate: 100Mbit/s}}]}}",
+	}
+	chaosWorkloads = []string{
+		"{name: rr, tool: native, mode: rr, duration: 80ms, warmup: 20ms}",
+		"{name: udp, tool: native, mode: rr, protocol: udp, duration: 80ms, warmup: 20ms}",
+		"{name: crr, tool: native, mode: crr, duration: 80ms, warmup: 20ms}",
+		"{name: bulk, tool: native, mode: stream, duration: 100ms, warmup: 50ms}",
+		"{name: load, tool: native, mode: load, rate: 1000/s, connections: 4, duration: 100ms, warmup: 50ms}",
+		"{name: messages, tool: native, mode: messages, protocol: udp, rate: 5000/s, duration: 100ms, warmup: 50ms}",
+		"{name: iperf, tool: iperf3, duration: 1s}",
+	}
+)
+
+// A chaosPlan is an experiment with its schedule, and about how long a run of it takes.
+type chaosPlan struct {
+	text  string
+	slots []experiment.Slot
+	takes time.Duration
+}
+
+func drawPlan(t *testing.T, random *rand.Rand) chaosPlan {
+	t.Helper()
+	some := func(all []string, most int) []string {
+		var drawn []string
+		for _, i := range random.Perm(len(all))[:1+random.IntN(most)] {
+			drawn = append(drawn, all[i])
+		}
+		return drawn
+	}
+	arms, workloads := some(chaosArms, 3), some(chaosWorkloads, 2)
+	baseline, _, _ := strings.Cut(arms[0], ":")
+	text := fmt.Sprintf("nearfar: v1\nname: chaos\nbaseline: %s\narms:\n  %s\nworkloads:\n  - %s\nschedule: {blocks: %d, seed: %d}\n",
+		baseline, strings.Join(arms, "\n  "), strings.Join(workloads, "\n  - "), 1+random.IntN(3), 1+random.IntN(1000))
+	e, err := experiment.Parse("chaos", []byte(text))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	p := chaosPlan{text: text, slots: e.Slots(), takes: 500*time.Millisecond + time.Duration(len(arms))*100*time.Millisecond}
+	for _, slot := range p.slots {
+		p.takes += 250 * time.Millisecond
+		if slot.Workload == "iperf" {
+			p.takes += time.Second
+		}
+	}
+	return p
+}
+
+// forced are the flags with which so few blocks are measured.
+var forced = sync.OnceValue(func() []string {
+	help, err := exec.Command(program, "run", "--help").Output()
+	if err == nil && bytes.Contains(help, []byte("--force")) {
+		return []string{"--force"}
+	}
+	return nil
+})
+
+// errEnded says that the run ended before anything happened to it.
+var errEnded = errors.New("the run had ended")
+
+// strike waits for the moment and for the victim, and does to it what the round says. It says what it did; the error is that of the run,
+// or errEnded, where that has ended meanwhile.
+func (c *chaos) strike(t *testing.T, main int, mark string, ended <-chan error) (did string, err error) {
+	t.Helper()
+	ending := func(err error) (string, error) {
+		if err == nil {
+			err = errEnded
+		}
+		return "nothing happened to " + c.victim, err
+	}
+	select {
+	case err := <-ended:
+		return ending(err)
+	case <-time.After(c.after):
+	}
+	pid := 0
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for pid == 0 {
+		if pid = c.find(t, main, mark); pid != 0 {
+			break
+		}
+		select {
+		case err := <-ended:
+			return ending(err)
+		case <-look.C:
+		}
+	}
+	did = fmt.Sprintf("%s (process %d) got %v after %v", c.victim, pid, c.signal, c.after)
+	// A signal to a thread stops or ends all of its process; that is part of what is tried.
+	thread := pid
+	if threads := threadsOf(pid); len(threads) > 0 {
+		thread = threads[c.random.IntN(len(threads))]
+	}
+	if err := tgkill(pid, thread, c.signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+		t.Fatalf("%s: %v", did, err)
+	}
+	if c.pause == 0 {
+		return did, nil
+	}
+	did += fmt.Sprintf(", and went on after %v", c.pause)
+	var early error
+	over := false
+	select {
+	case early = <-ended:
+		over = true
+	case <-time.After(c.pause):
+	}
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil && !errors.Is(err, syscall.ESRCH) {
+		t.Fatalf("%s: %v", did, err)
+	}
+	if over && early == nil {
+		early = errEnded
+	}
+	return did, early
+}
+
+// find looks for the victim; 0 where there is none now.
+func (c *chaos) find(t *testing.T, main int, mark string) int {
+	t.Helper()
+	if c.victim == victimMain {
+		return main
+	}
+	var found []int
+	for _, p := range marked(t, mark) {
+		if p.pid != main && kindOf(p.line) == c.victim {
+			found = append(found, p.pid)
+		}
+	}
+	if len(found) == 0 {
+		return 0
+	}
+	return found[c.random.IntN(len(found))]
+}
+
+// kindOf tells by its command line which victim a process of a run is; "" for none.
+func kindOf(line string) string {
+	switch {
+	case strings.Contains(line, " lab-init"):
+		return victimInit
+	case strings.Contains(line, " lab-wire"):
+		return victimWire
+	case strings.Contains(line, " engine serve"), strings.HasPrefix(line, "iperf3 -s"), strings.Contains(line, "iperf3 --server"):
+		return victimServer
+	case strings.Contains(line, " engine "), strings.HasPrefix(line, "iperf3 "):
+		return victimClient
+	}
+	return ""
+}
+
+func threadsOf(pid int) (threads []int) {
+	names, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
+	if err != nil {
+		return nil
+	}
+	for _, name := range names {
+		if n, err := strconv.Atoi(filepath.Base(name)); err == nil {
+			threads = append(threads, n)
+		}
+	}
+	return threads
+}
+
+// tgkill sends a signal to a thread. One that has ended meanwhile is no error of a test.
+func tgkill(pid, thread int, signal syscall.Signal) error {
+	_, _, errno := syscall.Syscall(syscall.SYS_TGKILL, uintptr(pid), uintptr(thread), uintptr(signal))
+	if errno == syscall.ESRCH {
+		return syscall.Kill(pid, signal)
+	}
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// A keptTrial is a line of trials.jsonl.
+type keptTrial struct {
+	Trial     int      `json:"trial"`
+	Block     int      `json:"block"`
+	Arm       string   `json:"arm"`
+	Workload  string   `json:"workload"`
+	Error     string   `json:"error"`
+	Raw       []string `json:"raw"`
+	Histogram string   `json:"histogram"`
+	// Replaces is the failed trial that this one stands for; 0 for those of the schedule.
+	Replaces int `json:"replaces"`
+}
+
+// kept reads the lines of a run; each must be whole, but for one torn at the end.
+func (c *chaos) kept(t *testing.T, run string) (trials []keptTrial) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(run, "trials.jsonl"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	lines := bytes.Split(data, []byte("\n"))
+	for _, line := range lines[:len(lines)-1] {
+		var trial keptTrial
+		if err := json.Unmarshal(line, &trial); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+		trials = append(trials, trial)
+	}
+	return trials
+}
+
+// sameTrials sees that a completed run holds the trials of its schedule once each and in their order, and beside them only such as
+// stand for failed ones.
+func (c *chaos) sameTrials(t *testing.T, run string, a answer.Answer) {
+	t.Helper()
+	all := c.kept(t, run)
+	var scheduled []experiment.Slot
+	for _, trial := range all {
+		slot := experiment.Slot{Trial: trial.Trial, Block: trial.Block, Arm: trial.Arm, Workload: trial.Workload}
+		if trial.Replaces == 0 {
+			scheduled = append(scheduled, slot)
+			continue
+		}
+		place := c.plan.slots[trial.Replaces-1]
+		if place.Block != slot.Block || place.Arm != slot.Arm || place.Workload != slot.Workload || trial.Trial <= len(c.plan.slots) {
+			t.Errorf("trial %+v stands for %+v", slot, place)
+		}
+	}
+	if fmt.Sprint(scheduled) != fmt.Sprint(c.plan.slots) {
+		t.Errorf("the trials are %v\nthose of an undisturbed run %v", scheduled, c.plan.slots)
+	}
+	if a.Trials != len(all) {
+		t.Errorf("the answer speaks of %d trials, and there are %d", a.Trials, len(all))
+	}
+}

@@ -1,0 +1,214 @@
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"nearfar/internal/rundir"
+)
+
+// The environment variables of TestChaos. `make chaos` sets the first.
+const (
+	// chaosTime is how long new rounds begin: a duration such as 1h; chaosDefault where it is not set.
+	chaosTime    = "NEARFAR_CHAOS_TIME"
+	chaosDefault = 40 * time.Second
+	// chaosSeed repeats the rounds of an earlier run, chaosRound only that one of them.
+	chaosSeed  = "NEARFAR_CHAOS_SEED"
+	chaosRound = "NEARFAR_CHAOS_ROUND"
+)
+
+// chaosHang is how long a run may go on after its victim was hit: longer than a lab that hangs takes to be given up.
+const chaosHang = 3 * time.Minute
+
+// Whatever of a run is killed or stopped at whatever moment: nothing is left behind, the directory is whole, a resume completes the run,
+// and the trials are those of a run that nobody disturbed.
+func TestChaos(t *testing.T) {
+	seed, most := chaosNumber(t, chaosSeed, uint64(time.Now().UnixNano())), chaosDefault
+	if text := os.Getenv(chaosTime); text != "" {
+		var err error
+		if most, err = time.ParseDuration(text); err != nil {
+			t.Fatalf("%s: %v", chaosTime, err)
+		}
+	}
+	t.Logf("%s=%d", chaosSeed, seed)
+	if only := chaosNumber(t, chaosRound, 0); only > 0 {
+		newChaos(t, seed, only).round(t)
+		return
+	}
+	ends := map[string]int{}
+	rounds := uint64(0)
+	for until := time.Now().Add(most); time.Now().Before(until) && !t.Failed(); {
+		rounds++
+		t.Run(fmt.Sprint(rounds), func(t *testing.T) {
+			c := newChaos(t, seed, rounds)
+			defer func() {
+				if t.Failed() {
+					t.Logf("again: %s=%d %s=%d", chaosSeed, seed, chaosRound, rounds)
+				}
+			}()
+			ends[c.round(t)]++
+		})
+	}
+	t.Logf("%d rounds, by victim and end: %v", rounds, ends)
+}
+
+func chaosNumber(t *testing.T, variable string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return n
+}
+
+// A chaos is one round: an experiment, a victim, what happens to it, and when.
+type chaos struct {
+	random *rand.Rand
+	plan   chaosPlan
+	victim string
+	// after is the moment, from the start of the run; signal is what the victim gets, and pause after how long it may go on; 0: never.
+	after  time.Duration
+	signal syscall.Signal
+	pause  time.Duration
+}
+
+func newChaos(t *testing.T, seed, round uint64) *chaos {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, round))
+	c := &chaos{random: random, plan: drawPlan(t, random)}
+	c.victim = chaosVictims[random.IntN(len(chaosVictims))]
+	if c.victim == victimWire && !strings.Contains(c.plan.text, "wire:") {
+		c.victim = victimInit
+	}
+	c.after = time.Duration(random.Int64N(int64(c.plan.takes)))
+	switch n := random.IntN(10); {
+	case n < 6:
+		c.signal = syscall.SIGKILL
+	case n < 9 || c.victim != victimMain:
+		c.signal, c.pause = syscall.SIGSTOP, time.Millisecond+time.Duration(random.Int64N(int64(1500*time.Millisecond)))
+	default:
+		c.signal = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}[random.IntN(3)]
+	}
+	return c
+}
+
+// round carries it out, and says in a word who was hit and how the run ended.
+func (c *chaos) round(t *testing.T) string {
+	before := traces(t, "")
+	dir := workspace(t)
+	cmd := exec.Command(program, append([]string{"run", "--progress", "plain"}, append(forced(), write(t, dir, c.plan.text))...)...)
+	cmd.Dir = dir
+	mark := mark(t, cmd)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	defer func() { _ = cmd.Process.Kill() }() // where the test gives up
+	victim, err := c.strike(t, cmd.Process.Pid, mark, ended)
+	if err == nil {
+		select {
+		case err = <-ended:
+		case <-time.After(chaosHang):
+			t.Fatalf("%s: the run hangs for %v after it\n%s\n%s", victim, chaosHang, said.Bytes(), c.plan.text)
+		}
+	}
+	if errors.Is(err, errEnded) {
+		err = nil
+	}
+	t.Logf("%s; the run ended with %d (%v)", victim, cmd.ProcessState.ExitCode(), err)
+	c.nothingLeft(t, mark, before)
+	end := c.whole(t, dir, cmd.ProcessState.ExitCode())
+	if end != "" {
+		c.resumes(t, dir, mark, before)
+	}
+	if t.Failed() {
+		t.Logf("%s\n%s", said.Bytes(), c.plan.text)
+	}
+	return fmt.Sprintf("%s, %s", c.victim, cmp.Or(end, "nothing"))
+}
+
+// whole reads what the run left: a manifest that says how it ended, whole lines, and the files that they name. It gives the state;
+// "" where the run was killed before there was anything to keep.
+func (c *chaos) whole(t *testing.T, dir string, code int) string {
+	t.Helper()
+	runs := glob(t, dir+"/runs/*")
+	if len(runs) == 0 || !exists(runs[0]+"/run.json") && !exists(runs[0]+"/trials.jsonl") {
+		return ""
+	}
+	for _, trial := range c.kept(t, runs[0]) {
+		for _, name := range append(trial.Raw, trial.Histogram) {
+			if name != "" && !exists(runs[0]+"/"+name) {
+				t.Errorf("trial %d names %s, which is not there", trial.Trial, name)
+			}
+		}
+		if trial.Error == "" {
+			continue
+		}
+		t.Logf("trial %d (%s, %s): %s", trial.Trial, trial.Arm, trial.Workload, trial.Error)
+		if c.signal == syscall.SIGKILL && (c.victim == victimMain || c.victim == victimInit || c.victim == victimWire) {
+			t.Errorf("trial %d was not tried, and is kept: %s", trial.Trial, trial.Error)
+		}
+	}
+	run, err := rundir.Open(runs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := run.Manifest().State
+	wants := map[int]string{0: rundir.Complete, 130: rundir.Interrupted, -1: rundir.Running}
+	if want := wants[code]; want != "" && state != want && !(code == -1 && state == rundir.Complete) {
+		t.Errorf("a run that ended with %d is %s", code, state)
+	}
+	return state
+}
+
+// resumes goes on with the run until all its trials are there, and compares them with the schedule.
+func (c *chaos) resumes(t *testing.T, dir, mark string, before map[string][]string) {
+	t.Helper()
+	run := onlyRun(t, dir)
+	cmd := exec.Command(program, "run", "-f", "json", "--resume", run)
+	cmd.Env = append(os.Environ(), mark)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 && stdout.Len() > 0 {
+		err = nil // so many of its few trials failed
+	}
+	if err != nil {
+		t.Fatalf("the resume: %v\n%s", err, stderr.Bytes())
+	}
+	a := answerOf(t, stdout.Bytes(), "")
+	if a.State != rundir.Complete {
+		t.Errorf("after the resume the run is %s\n%s", a.State, stderr.Bytes())
+	}
+	c.sameTrials(t, run, a)
+	c.nothingLeft(t, mark, before)
+}
+
+// nothingLeft waits until the machine is as before.
+func (c *chaos) nothingLeft(t *testing.T, mark string, before map[string][]string) {
+	t.Helper()
+	waitForTraces(t, mark, before)
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
