@@ -89,6 +89,60 @@ func TestStoppedGroundStopsTheRun(t *testing.T) {
 	waitForTraces(t, mark, before)
 }
 
+// A closed terminal or login ends a run as Ctrl-C does.
+func TestHangup(t *testing.T) {
+	before := traces(t, "")
+	dir := workspace(t)
+	cmd := exec.Command(program, "run", "--progress", "plain", write(t, dir, ground))
+	cmd.Dir = dir
+	mark := mark(t, cmd)
+	said := runUntil(t, cmd, "trial 3/12", func() {
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(said, "nearfar run --resume") {
+		t.Errorf("exit code %d, want 130\n%s", code, said)
+	}
+	if state, failed := stateOf(t, onlyRun(t, dir)); state != rundir.Interrupted || failed > 0 {
+		t.Errorf("the run is %s, and %d trials failed", state, failed)
+	}
+	waitForTraces(t, mark, before)
+}
+
+// A run that was started to outlive its terminal does.
+func TestHangupIgnored(t *testing.T) {
+	dir := workspace(t)
+	cmd := exec.Command("nohup", program, "run", "--progress", "plain", write(t, dir, ground))
+	cmd.Dir = dir
+	said := runUntil(t, cmd, "trial 3/12", func() {
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if code := cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("exit code %d, want 0\n%s", code, said)
+	}
+}
+
+// Too few file descriptors are said to be that, whenever they run out, and blamed on no container.
+func TestFewFiles(t *testing.T) {
+	dir := workspace(t)
+	name := write(t, dir, ground)
+	for _, files := range []int{8, 10, 12, 14, 16, 18, 20, 22} {
+		cmd := exec.Command("sh", "-c", "ulimit -n "+strconv.Itoa(files)+`; exec "$0" "$@"`, program, "run", "--blocks", "1", name)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			t.Logf("%d files are enough", files)
+			continue
+		}
+		if !bytes.Contains(out, []byte("too many open files")) || !bytes.Contains(out, []byte("ulimit -n")) || bytes.Contains(out, []byte("container")) {
+			t.Errorf("%d files: %s", files, out)
+		}
+	}
+}
+
 // runUntil starts a run, does something once it has printed a text, and gives all that it said on standard error when it has ended.
 func runUntil(t *testing.T, cmd *exec.Cmd, text string, do func()) (said string) {
 	t.Helper()

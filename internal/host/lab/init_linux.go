@@ -66,6 +66,9 @@ func (s *initServer) reply(q request, files []*os.File) {
 	r.ID = q.ID
 	if err != nil {
 		r.Error = err.Error()
+		if advice := scarce(err); advice != "" {
+			r.Error += "; " + advice
+		}
 		r.NotFound = errors.Is(err, host.ErrNotFound)
 		r.Unsupported = r.Unsupported || errors.Is(err, ErrUnsupported)
 		if errors.Is(err, errNoWires) && q.Op != opBuild {
@@ -92,7 +95,7 @@ func (s *initServer) serve(q request, files []*os.File) (reply, error) {
 		s.setup = *q.Setup
 		if err := s.prepare(); err != nil {
 			// Whatever fails here is about what this machine allows.
-			return reply{Unsupported: true}, err
+			return reply{Unsupported: scarce(err) == ""}, err
 		}
 		return reply{Facts: &s.facts}, nil
 	case opBuild:

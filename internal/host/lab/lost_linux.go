@@ -115,13 +115,18 @@ func (l *Lab) silent(op string, limit time.Duration) error {
 }
 
 // stopped says whether a process does not run because a signal stopped it.
-func stopped(pid int) bool {
+func stopped(pid int) bool { return stateOf(pid) == "T" }
+
+// stateOf is the letter under which /proc shows the state of a process (proc(5)); "" for one that is gone.
+func stateOf(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return false
+		return ""
 	}
-	_, after, found := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(") "))
-	return found && len(after) > 0 && after[0] == 'T'
+	if fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]); len(fields) > 0 {
+		return string(fields[0])
+	}
+	return ""
 }
 
 // gone makes the error of a lab that is lost: why, how the process ended, and the last that it said.
@@ -198,12 +203,13 @@ func (l *Lab) Close() error {
 
 // awaitEnd waits until the init, which was killed, has ended, and with it all that ran in the lab.
 func (l *Lab) awaitEnd() error {
-	timer := time.NewTimer(l.options.answer() + killTime)
+	limit := l.options.answer() + killTime
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case <-l.ended:
 		return nil
 	case <-timer.C:
-		return errorf("its processes do not end, though killed")
+		return errorf("its processes do not end within %v, though killed; the state of its init is %q", limit, stateOf(l.init.Pid))
 	}
 }

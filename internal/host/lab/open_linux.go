@@ -57,7 +57,7 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 	inUserNamespace := o.UserNamespace || !privileged()
 	ours, theirs, err := socketPair()
 	if err != nil {
-		return nil, errorf("%w", err)
+		return nil, forbidden(err, inUserNamespace)
 	}
 	if err := l.spawn(theirs, inUserNamespace, cpus[0]); err != nil {
 		_ = ours.Close()

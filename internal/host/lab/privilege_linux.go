@@ -40,8 +40,27 @@ func restrictions() []restriction {
 	}
 }
 
-// forbidden turns a failure to open a lab into one message that names the setting which forbids it.
+// scarce says which limit of this process or machine a failure comes from, and how to raise it; "" for another failure.
+func scarce(err error) string {
+	switch {
+	case errors.Is(err, unix.EMFILE):
+		return "this program may not have more files open; raise the limit (ulimit -n)"
+	case errors.Is(err, unix.ENFILE):
+		return "this machine may not have more files open; raise sysctl fs.file-max"
+	case errors.Is(err, unix.EAGAIN):
+		return "no more processes are allowed; raise the limit (ulimit -u, or pids.max of the control group)"
+	case errors.Is(err, unix.ENOMEM):
+		return "there is too little memory"
+	}
+	return ""
+}
+
+// forbidden turns a failure to open a lab into one message that names the setting which forbids it. What is merely scarce forbids
+// nothing.
 func forbidden(err error, userNamespace bool) error {
+	if advice := scarce(err); advice != "" {
+		return errorf("%w; %s", err, advice)
+	}
 	return fmt.Errorf("%w: %w; %s", ErrUnsupported, err, explain(err, userNamespace, os.ReadFile))
 }
 

@@ -80,6 +80,18 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// What is merely scarce forbids no lab, and no container is blamed for it.
+func TestScarceIsNotForbidden(t *testing.T) {
+	for err, want := range map[error]string{
+		unix.EMFILE: "ulimit -n", unix.ENFILE: "fs.file-max", unix.EAGAIN: "ulimit -u", unix.ENOMEM: "too little memory",
+	} {
+		got := forbidden(fmt.Errorf("pipe2: %w", err), false)
+		if errors.Is(got, ErrUnsupported) || !errors.Is(got, err) || !strings.Contains(got.Error(), want) || strings.Contains(got.Error(), "container") {
+			t.Errorf("%v becomes %q, want one that names %s", err, got, want)
+		}
+	}
+}
+
 func TestMergeEnv(t *testing.T) {
 	got := mergeEnv([]string{"A=1", "B=2"}, []string{"B=3", "C=4=5", "C=6"})
 	if want := []string{"A=1", "B=3", "C=6"}; !slices.Equal(got, want) {
