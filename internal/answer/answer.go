@@ -32,6 +32,8 @@ type Answer struct {
 	Failed int `json:"failed"`
 	// Replaced is how many of the failed trials a good one of the same block stands for.
 	Replaced int `json:"replaced,omitempty"`
+	// Failing says in sentences that more than half of the trials failed, or all of an arm. A run says so with exit code 1.
+	Failing string `json:"failing,omitempty"`
 	// Settings are what arms have otherwise than the workloads say.
 	Settings []Settings `json:"settings,omitempty"`
 	// Averages says which average each kind of figure is.

@@ -53,6 +53,9 @@ func Make(in Input) Answer {
 	a.Ground = ground(in)
 	a.Findings = Rank(a)
 	a.Verdict = verdict(in.Experiment, a)
+	if a.Failing = failing(in.Experiment, in.Trials); a.Failing != "" && a.Failed < a.Trials {
+		a.Verdict = a.Failing + " " + a.Verdict
+	}
 	return a
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -296,6 +297,9 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []r
 	if ans.Trials > 0 && ans.Failed == ans.Trials {
 		return fmt.Errorf("every trial failed; the first: %s", firstFailure(dir))
 	}
+	if ans.Failing != "" {
+		return fmt.Errorf("%s The first: %s", ans.Failing, firstFailure(dir))
+	}
 	return nil
 }
 
@@ -306,10 +310,10 @@ func goOn(dir *rundir.Dir, err error) error {
 
 func firstFailure(dir *rundir.Dir) string {
 	trials, err := dir.Trials()
-	if err != nil || len(trials) == 0 {
-		return "unknown"
+	if i := slices.IndexFunc(trials, func(t result.Trial) bool { return t.Error != "" }); err == nil && i >= 0 {
+		return clean.Line(trials[i].Error)
 	}
-	return clean.Line(trials[0].Error)
+	return "unknown"
 }
 
 // readAnswer makes the answer of a run directory.

@@ -1,0 +1,42 @@
+package answer
+
+import (
+	"fmt"
+	"strings"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+)
+
+// failing says in sentences that more than half of the trials failed, or all of an arm; "" where neither is so. A failed trial for
+// which a good one stands does not count.
+func failing(e *experiment.Experiment, trials []result.Trial) string {
+	good, arms := map[int]bool{}, map[int]string{}
+	for _, t := range trials {
+		arms[t.Trial] = t.Arm
+		good[t.Trial] = good[t.Trial] || t.Error == ""
+	}
+	all, failed := map[string]int{}, map[string]int{}
+	failures := 0
+	for n, arm := range arms {
+		all[arm]++
+		if !good[n] {
+			failed[arm]++
+			failures++
+		}
+	}
+	var sentences []string
+	if 2*failures > len(arms) {
+		sentences = append(sentences, fmt.Sprintf("%d of %d trials failed.", failures, len(arms)))
+	}
+	var lost []string
+	for _, arm := range e.Arms {
+		if n := all[arm.Name]; n > 0 && failed[arm.Name] == n {
+			lost = append(lost, arm.Name)
+		}
+	}
+	if len(lost) > 0 && failures < len(arms) {
+		sentences = append(sentences, fmt.Sprintf("All trials of %s failed.", list(lost)))
+	}
+	return strings.Join(sentences, " ")
+}
