@@ -4,11 +4,12 @@ GO    ?= go
 BIN   := bin/nearfar
 LINT  := bin/golangci-lint
 FUZZ  ?= 30s
+CHAOS ?= 1h
 # The HTML pages that the program embeds, and what they are made of.
 PAGES := internal/page/dist/report.html
 WEB   := $(shell find web -name node_modules -prune -o -type f -print) scripts/pages.sh
 
-.PHONY: build dist demo test unit lint fuzz bench clean
+.PHONY: build dist demo test unit lint fuzz chaos bench clean
 
 ## build: the program, with its HTML pages where npm (Node 20.19 or later) is there, and without them elsewhere.
 build: $(PAGES)
@@ -49,6 +50,11 @@ $(LINT): tools/go.mod tools/go.sum
 ## fuzz: every fuzz target in turn, FUZZ=30s each.
 fuzz:
 	./scripts/fuzz.sh $(FUZZ)
+
+## chaos: kills and stops parts of random small runs for CHAOS=1h. What a failed round was is printed, with how to repeat it.
+chaos: $(PAGES)
+	./scripts/install-tools.sh test
+	NEARFAR_CHAOS_TIME=$(CHAOS) $(GO) test -count=1 -timeout 0 -run '^TestChaos$$' -v ./internal/e2e
 
 ## bench: the native engine against sockperf, netperf, iperf3 and the shortest C loop, as ratios, and the proofs of what it
 ## promises, measured in one run; and the hot path, with allocations counted. Writes bench/RESULTS.md. About eleven minutes;

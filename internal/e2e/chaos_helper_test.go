@@ -74,7 +74,7 @@ func drawPlan(t *testing.T, random *rand.Rand) chaosPlan {
 	}
 	p := chaosPlan{text: text, slots: e.Slots(), takes: 500*time.Millisecond + time.Duration(len(arms))*100*time.Millisecond}
 	for _, slot := range p.slots {
-		p.takes += 250 * time.Millisecond
+		p.takes += 200 * time.Millisecond
 		if slot.Workload == "iperf" {
 			p.takes += time.Second
 		}
@@ -122,6 +122,7 @@ func (c *chaos) strike(t *testing.T, main int, mark string, ended <-chan error) 
 		case <-look.C:
 		}
 	}
+	c.struck = true
 	did = fmt.Sprintf("%s (process %d) got %v after %v", c.victim, pid, c.signal, c.after)
 	// A signal to a thread stops or ends all of its process; that is part of what is tried.
 	thread := pid

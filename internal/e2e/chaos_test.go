@@ -84,6 +84,8 @@ type chaos struct {
 	after  time.Duration
 	signal syscall.Signal
 	pause  time.Duration
+	// struck says that the victim was there at the moment.
+	struck bool
 }
 
 func newChaos(t *testing.T, seed, round uint64) *chaos {
@@ -141,7 +143,10 @@ func (c *chaos) round(t *testing.T) string {
 	if t.Failed() {
 		t.Logf("%s\n%s", said.Bytes(), c.plan.text)
 	}
-	return fmt.Sprintf("%s, %s", c.victim, cmp.Or(end, "nothing"))
+	if !c.struck {
+		return "nobody"
+	}
+	return fmt.Sprintf("%s %s: %s", c.victim, map[bool]string{true: "stopped", false: "ended"}[c.pause > 0], cmp.Or(end, "nothing"))
 }
 
 // whole reads what the run left: a manifest that says how it ended, whole lines, and the files that they name. It gives the state;
