@@ -106,6 +106,9 @@ func (b *background) endedEarly(ctx context.Context, waitErr error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if errors.Is(waitErr, host.ErrLost) {
+		return waitErr
+	}
 	reason := "it does not say why"
 	if _, err := b.tool.ParseBackground(b.out.parsable(&b.workload, waitErr), 0, b.out.stdout.Len()); err != nil {
 		reason = err.Error()

@@ -108,8 +108,8 @@ func (l Limits) awaitReady(ctx context.Context, h host.Host, plan tool.Plan, ser
 		cancel() // nothing left to wait for
 	}()
 	watchErr := watcher.Wait()
-	if watchErr == nil {
-		return nil
+	if watchErr == nil || errors.Is(watchErr, host.ErrLost) {
+		return watchErr
 	}
 	failed := &host.Error{Host: h.Endpoint().Name, Argv: plan.Server.Argv}
 	select {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
+	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/host/fake"
 	"nearfar/internal/result"
@@ -50,6 +52,61 @@ func TestLostHostsEndTheRun(t *testing.T) {
 	}
 	if len(k.trials) != 10 {
 		t.Errorf("%d trials after the resume, want 10", len(k.trials))
+	}
+}
+
+// losing is a stage whose hosts lose the process of one command: a word of its command line. Nothing but that process tells.
+type losing struct {
+	*scene
+	word string
+}
+
+type losingHost struct {
+	host.Host
+	word string
+}
+
+type lostProcess struct{ host.Process }
+
+func (p lostProcess) Wait() error {
+	return errors.Join(host.Lost("the machine", "it was switched off"), p.Stop(0))
+}
+
+func (l losing) Build(ctx context.Context, arm experiment.Arm) (Pair, error) {
+	pair, err := l.scene.Build(ctx, arm)
+	return Pair{Client: losingHost{pair.Client, l.word}, Server: losingHost{pair.Server, l.word}}, err
+}
+
+func (h losingHost) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
+	p, err := h.Host.Start(ctx, c)
+	if err == nil && slices.Contains(c.Argv, h.word) && !slices.Contains(c.Argv, "--version") && !slices.Contains(c.Argv, "absent") {
+		p = lostProcess{p}
+	}
+	return p, err
+}
+
+// Whichever process of a trial finds that its host is lost, the run ends.
+func TestLostProcessEndsTheRun(t *testing.T) {
+	for _, word := range []string{"clock", "wait-port", "flow"} {
+		e := twoArms(2)
+		if word == "flow" {
+			e = withBackground(2)
+		}
+		s := &scene{client: prints("1"), flow: newBeats().program}
+		if word == "flow" {
+			s.client = func(ctx context.Context, _ []string, _ []byte, _, _ io.Writer) int {
+				<-ctx.Done() // until the background has ended
+				return 1
+			}
+		}
+		r := New(e, tools{clocked{}, flowing{}}, losing{s, word}, DefaultLimits(), nil)
+		if err := r.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		k := &kept{raw: map[string]string{}}
+		if err := r.Run(t.Context(), k, nil); !errors.Is(err, host.ErrLost) || len(k.trials) > 0 {
+			t.Errorf("%s: the run ended with %v and %d trials", word, err, len(k.trials))
+		}
 	}
 }
 
