@@ -8,7 +8,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// trialsOf makes trials from letters, in the order of their numbers: a and b are good ones of these arms, A and B failed ones.
+// trialsOf makes trials from letters, in the order of their numbers: a and b are good ones of these arms, A and B
+// failed ones.
 func trialsOf(letters string) (trials []result.Trial) {
 	for i, letter := range letters {
 		t := result.Trial{Trial: i + 1, Block: i/2 + 1, Workload: "w", Arm: strings.ToLower(string(letter))}

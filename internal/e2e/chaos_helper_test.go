@@ -20,7 +20,8 @@ import (
 	"nearfar/internal/experiment"
 )
 
-// The victims of a round: nearfar, the lab's first process, a process that plays wires, a trial's server and its client.
+// The victims of a round: nearfar, the lab's first process, a process that plays wires, a trial's server and its
+// client.
 const (
 	victimMain   = "main"
 	victimInit   = "init"
@@ -94,8 +95,8 @@ var forced = sync.OnceValue(func() []string {
 // errEnded says that the run ended before anything happened to it.
 var errEnded = errors.New("the run had ended")
 
-// strike waits for the moment and for the victim, and does to it what the round says. It says what it did; the error is that of the run,
-// or errEnded, where that has ended meanwhile.
+// strike waits for the moment and for the victim, and does to it what the round says. It says what it did; the error
+// is that of the run, or errEnded, where that has ended meanwhile.
 func (c *chaos) strike(t *testing.T, main int, mark string, ended <-chan error) (did string, err error) {
 	t.Helper()
 	ending := func(err error) (string, error) {
@@ -241,8 +242,8 @@ func (c *chaos) kept(t *testing.T, run string) (trials []keptTrial) {
 	return trials
 }
 
-// sameTrials sees that a completed run holds the trials of its schedule once each and in their order, and beside them only such as
-// stand for failed ones.
+// sameTrials sees that a completed run holds the trials of its schedule once each and in their order, and beside
+// them only such as stand for failed ones.
 func (c *chaos) sameTrials(t *testing.T, run string, a answer.Answer) {
 	t.Helper()
 	all := c.kept(t, run)

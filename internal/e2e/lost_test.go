@@ -143,7 +143,8 @@ func TestFewFiles(t *testing.T) {
 	}
 }
 
-// runUntil starts a run, does something once it has printed a text, and gives all that it said on standard error when it has ended.
+// runUntil starts a run, does something once it has printed a text, and gives all that it said on standard error
+// when it has ended.
 func runUntil(t *testing.T, cmd *exec.Cmd, text string, do func()) (said string) {
 	t.Helper()
 	stderr, err := cmd.StderrPipe()

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrLost is wrapped by the error of every call to a host that is gone for good, or that did not answer in time. The message says what
-// ended or hangs. What ran there was not measured.
+// ErrLost is wrapped by the error of every call to a host that is gone for good, or that did not answer in time. The
+// message says what ended or hangs. What ran there was not measured.
 var ErrLost = errors.New("lost")
 
 // Lost makes an error that wraps ErrLost: what was lost ("the lab"), and why.

@@ -55,7 +55,8 @@ func TestLostHostsEndTheRun(t *testing.T) {
 	}
 }
 
-// losing is a stage whose hosts lose the process of one command: a word of its command line. Nothing but that process tells.
+// losing is a stage whose hosts lose the process of one command: a word of its command line. Nothing but that
+// process tells.
 type losing struct {
 	*scene
 	word string

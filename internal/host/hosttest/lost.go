@@ -19,8 +19,8 @@ type Losable struct {
 	Within time.Duration
 }
 
-// RunLost tries what a kind of host promises of hosts that are lost: every call returns in time, and says that they are. hosts makes a
-// fresh pair for each way of using them. The ways run side by side: they only wait.
+// RunLost tries what a kind of host promises of hosts that are lost: every call returns in time, and says that they
+// are. hosts makes a fresh pair for each way of using them. The ways run side by side: they only wait.
 func RunLost(t *testing.T, hosts func(t *testing.T) Losable) {
 	t.Helper()
 	t.Run("calls", func(t *testing.T) {

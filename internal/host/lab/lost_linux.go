@@ -14,8 +14,8 @@ import (
 	"nearfar/internal/host"
 )
 
-// answerSteps divide the time that an answer may take. Each step begins when the one before has ended, so that this process itself can
-// be stopped and go on, and the time in which it could not listen counts as one step at most.
+// answerSteps divide the time that an answer may take. Each step begins when the one before has ended, so that this
+// process itself can be stopped and go on, and the time in which it could not listen counts as one step at most.
 const answerSteps = 4
 
 // The times that the lab takes beside answering.
@@ -154,7 +154,8 @@ func endOf(status unix.WaitStatus) string {
 	return fmt.Sprintf("exit status %d", status.ExitStatus())
 }
 
-// Lost says why the lab cannot be used any more: the error wraps host.ErrLost, or is ErrClosed. It is nil while it can.
+// Lost says why the lab cannot be used any more: the error wraps host.ErrLost, or is ErrClosed. It is nil while it
+// can.
 func (l *Lab) Lost() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
