@@ -13,8 +13,9 @@ import (
 func failing(e *experiment.Experiment, trials []result.Trial) string {
 	good, arms := map[int]bool{}, map[int]string{}
 	for _, t := range trials {
-		arms[t.Trial] = t.Arm
-		good[t.Trial] = good[t.Trial] || t.Error == ""
+		place := scheduledOf(t)
+		arms[place] = t.Arm
+		good[place] = good[place] || t.Error == ""
 	}
 	all, failed := map[string]int{}, map[string]int{}
 	failures := 0

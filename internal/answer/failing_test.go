@@ -44,3 +44,17 @@ func TestManyFailedTrialsAreSaid(t *testing.T) {
 		}
 	}
 }
+
+// A failed trial that was repeated with success does not count; one whose repetition failed counts once.
+func TestReplacedTrialsDoNotFail(t *testing.T) {
+	e := &experiment.Experiment{Baseline: "a", Arms: []experiment.Arm{{Name: "a"}, {Name: "b"}}, Workloads: []experiment.Workload{{Name: "w"}}}
+	again := func(trial, replaces int, reason string) result.Trial {
+		return result.Trial{Trial: trial, Block: 1, Arm: "b", Workload: "w", Replaces: replaces, Error: reason}
+	}
+	if got := failing(e, append(trialsOf("aB"), again(3, 2, ""))); got != "" {
+		t.Errorf("with a good repetition: %q", got)
+	}
+	if got := failing(e, append(trialsOf("aB"), again(3, 2, "it failed"))); got != "All trials of b failed." {
+		t.Errorf("with a failed repetition: %q", got)
+	}
+}

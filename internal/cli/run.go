@@ -37,6 +37,8 @@ type runOptions struct {
 	out    string
 	resume string
 	dryRun bool
+	// retryFailed repeats the failed trials of a run that is resumed.
+	retryFailed bool
 	// force measures also where no difference could be shown; from is the run by whose scatter it is said what can be
 	// found.
 	force  bool
@@ -60,6 +62,7 @@ Without FILE it takes experiment.yaml in the current directory.`,
   nearfar run --dry-run experiment.yaml
   nearfar run --blocks 20 --seed 7 --out /tmp/runs experiment.yaml
   nearfar run --resume runs/20261121T192200Z-overlay
+  nearfar run --resume runs/20261121T192200Z-overlay --retry-failed
   nearfar run --dry-run --resolve 5% --from runs/20261121T192200Z-overlay experiment.yaml
   nearfar run --progress plain experiment.yaml
   nearfar run --watch experiment.yaml
@@ -81,6 +84,9 @@ Without FILE it takes experiment.yaml in the current directory.`,
 					return &usageError{errors.New("--resume goes on with the run as it was declared: give it no FILE, --blocks, --seed or --out")}
 				}
 				return a.resume(cmd.Context(), o)
+			}
+			if o.retryFailed {
+				return &usageError{errors.New("--retry-failed goes with --resume: it repeats trials of a run that there is")}
 			}
 			file := "experiment.yaml"
 			if len(args) > 0 {
@@ -117,6 +123,7 @@ Without FILE it takes experiment.yaml in the current directory.`,
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the order; 0 draws one (default: as the file says)")
 	f.StringVar(&o.out, "out", "runs", "directory in which the run directory is made")
 	f.StringVar(&o.resume, "resume", "", "go on with the run in this `DIRECTORY`")
+	f.BoolVar(&o.retryFailed, "retry-failed", false, "with --resume: repeat the trials that failed, once each, after all others")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the schedule, each command line and how long it will take; measure nothing")
 	f.BoolVar(&o.force, "force", false, "measure also where the blocks are too few to show any difference")
 	f.StringVar(&o.from, "from", "", "the earlier `RUN` by whose scatter to say what can be found (default: the newest of this experiment in --out)")
@@ -204,6 +211,9 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	}
 	s.load = loadBefore(m.Hosts, s.load, max(len(e.Slots())-len(trials), 0))
 	s.progress.before(trials)
+	if o.retryFailed {
+		s.runner.RetryFailed()
+	}
 	if err := dir.Update(func(m *rundir.Manifest) { m.State = rundir.Running }); err != nil {
 		return goOn(dir, errors.Join(err, dir.Close()))
 	}
@@ -298,7 +308,8 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []r
 		return fmt.Errorf("every trial failed; the first: %s", firstFailure(dir))
 	}
 	if ans.Failing != "" {
-		return fmt.Errorf("%s The first: %s", ans.Failing, firstFailure(dir))
+		return fmt.Errorf("%s The first: %s\nRepeat those that failed with: nearfar run --resume %s --retry-failed",
+			ans.Failing, firstFailure(dir), dir.Path)
 	}
 	return nil
 }

@@ -7,17 +7,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"nearfar/internal/answer"
 	"nearfar/internal/experiment"
+	"nearfar/internal/result"
 )
 
 // The victims of a round: nearfar, the lab's first process, a process that plays wires, a trial's server and its
@@ -82,15 +81,6 @@ func drawPlan(t *testing.T, random *rand.Rand) chaosPlan {
 	}
 	return p
 }
-
-// forced are the flags with which so few blocks are measured.
-var forced = sync.OnceValue(func() []string {
-	help, err := exec.Command(program, "run", "--help").Output()
-	if err == nil && bytes.Contains(help, []byte("--force")) {
-		return []string{"--force"}
-	}
-	return nil
-})
 
 // errEnded says that the run ended before anything happened to it.
 var errEnded = errors.New("the run had ended")
@@ -211,21 +201,8 @@ func tgkill(pid, thread int, signal syscall.Signal) error {
 	return nil
 }
 
-// A keptTrial is a line of trials.jsonl.
-type keptTrial struct {
-	Trial     int      `json:"trial"`
-	Block     int      `json:"block"`
-	Arm       string   `json:"arm"`
-	Workload  string   `json:"workload"`
-	Error     string   `json:"error"`
-	Raw       []string `json:"raw"`
-	Histogram string   `json:"histogram"`
-	// Replaces is the failed trial that this one stands for; 0 for those of the schedule.
-	Replaces int `json:"replaces"`
-}
-
 // kept reads the lines of a run; each must be whole, but for one torn at the end.
-func (c *chaos) kept(t *testing.T, run string) (trials []keptTrial) {
+func (c *chaos) kept(t *testing.T, run string) (trials []result.Trial) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(run, "trials.jsonl"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -233,7 +210,7 @@ func (c *chaos) kept(t *testing.T, run string) (trials []keptTrial) {
 	}
 	lines := bytes.Split(data, []byte("\n"))
 	for _, line := range lines[:len(lines)-1] {
-		var trial keptTrial
+		var trial result.Trial
 		if err := json.Unmarshal(line, &trial); err != nil {
 			t.Fatalf("%v in %q", err, line)
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"nearfar/internal/answer"
 	"nearfar/internal/rundir"
 )
 
@@ -113,7 +114,7 @@ func newChaos(t *testing.T, seed, round uint64) *chaos {
 func (c *chaos) round(t *testing.T) string {
 	before := traces(t, "")
 	dir := workspace(t)
-	cmd := exec.Command(program, append([]string{"run", "--progress", "plain"}, append(forced(), write(t, dir, c.plan.text))...)...)
+	cmd := exec.Command(program, "run", "--force", "--progress", "plain", write(t, dir, c.plan.text))
 	cmd.Dir = dir
 	mark := mark(t, cmd)
 	var said bytes.Buffer
@@ -187,11 +188,28 @@ func (c *chaos) whole(t *testing.T, dir string, code int) string {
 	return state
 }
 
-// resumes goes on with the run until all its trials are there, and compares them with the schedule.
+// resumes goes on with the run until all its trials are there, repeats those that failed, and compares them with the
+// schedule.
 func (c *chaos) resumes(t *testing.T, dir, mark string, before map[string][]string) {
 	t.Helper()
 	run := onlyRun(t, dir)
-	cmd := exec.Command(program, "run", "-f", "json", "--resume", run)
+	a := c.resume(t, mark, run)
+	if a.State == rundir.Complete && a.Failed > a.Replaced {
+		a = c.resume(t, mark, run, "--retry-failed")
+		if a.Failed > a.Replaced {
+			t.Errorf("trials fail also when nobody disturbs them: %d failed, %d replaced", a.Failed, a.Replaced)
+		}
+	}
+	if a.State != rundir.Complete {
+		t.Errorf("after the resume the run is %s", a.State)
+	}
+	c.sameTrials(t, run, a)
+	c.nothingLeft(t, mark, before)
+}
+
+func (c *chaos) resume(t *testing.T, mark, run string, flags ...string) answer.Answer {
+	t.Helper()
+	cmd := exec.Command(program, append([]string{"run", "-f", "json", "--resume", run}, flags...)...)
 	cmd.Env = append(os.Environ(), mark)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -203,12 +221,7 @@ func (c *chaos) resumes(t *testing.T, dir, mark string, before map[string][]stri
 	if err != nil {
 		t.Fatalf("the resume: %v\n%s", err, stderr.Bytes())
 	}
-	a := answerOf(t, stdout.Bytes(), "")
-	if a.State != rundir.Complete {
-		t.Errorf("after the resume the run is %s\n%s", a.State, stderr.Bytes())
-	}
-	c.sameTrials(t, run, a)
-	c.nothingLeft(t, mark, before)
+	return answerOf(t, stdout.Bytes(), "")
 }
 
 // nothingLeft waits until the machine is as before.

@@ -43,10 +43,10 @@ func brokenIperf3(t *testing.T, dir string) string {
 	return "PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")
 }
 
-// A run of which an arm failed says so with its exit code and in its first sentence.
+// A run of which an arm failed says so with its exit code and in its first sentence, and a resume repeats what failed.
 func TestFailingRunSaysSo(t *testing.T) {
 	dir := workspace(t)
-	cmd := exec.Command(program, append(append([]string{"run", "-f", "json"}, forced()...), write(t, dir, halfBroken))...)
+	cmd := exec.Command(program, "run", "--force", "-f", "json", write(t, dir, halfBroken))
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), brokenIperf3(t, dir))
 	var stdout, stderr bytes.Buffer
@@ -65,5 +65,11 @@ func TestFailingRunSaysSo(t *testing.T) {
 	}
 	if !strings.Contains(stderr.String(), "All trials of bad failed. The first: ") {
 		t.Errorf("standard error: %s", stderr.Bytes())
+	}
+	// Without the broken program.
+	again := answerOf(t, nearfar(t, dir, nil, "run", "-f", "json", "--resume", a.Run, "--retry-failed"), "")
+	if again.Failing != "" || again.Failed != again.Replaced || again.Failed != a.Failed || again.Trials != a.Trials+1 {
+		t.Errorf("after the repetition %d of %d trials failed, %d replaced; the verdict is %q",
+			again.Failed, again.Trials, again.Replaced, again.Verdict)
 	}
 }

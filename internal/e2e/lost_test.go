@@ -35,7 +35,7 @@ func TestLostGroundStopsTheRun(t *testing.T) {
 		t.Run(c.verb, func(t *testing.T) {
 			before := traces(t, "")
 			dir := workspace(t)
-			cmd := exec.Command(program, "run", "--progress", "plain", write(t, dir, ground))
+			cmd := exec.Command(program, "run", "--force", "--progress", "plain", write(t, dir, ground))
 			cmd.Dir = dir
 			mark := mark(t, cmd)
 			said := runUntil(t, cmd, "trial 3/12", func() {
@@ -72,7 +72,7 @@ func TestLostGroundStopsTheRun(t *testing.T) {
 func TestStoppedGroundStopsTheRun(t *testing.T) {
 	before := traces(t, "")
 	dir := workspace(t)
-	cmd := exec.Command(program, "run", "--progress", "plain", write(t, dir, ground))
+	cmd := exec.Command(program, "run", "--force", "--progress", "plain", write(t, dir, ground))
 	cmd.Dir = dir
 	mark := mark(t, cmd)
 	said := runUntil(t, cmd, "trial 3/12", func() {
@@ -93,7 +93,7 @@ func TestStoppedGroundStopsTheRun(t *testing.T) {
 func TestHangup(t *testing.T) {
 	before := traces(t, "")
 	dir := workspace(t)
-	cmd := exec.Command(program, "run", "--progress", "plain", write(t, dir, ground))
+	cmd := exec.Command(program, "run", "--force", "--progress", "plain", write(t, dir, ground))
 	cmd.Dir = dir
 	mark := mark(t, cmd)
 	said := runUntil(t, cmd, "trial 3/12", func() {
@@ -113,7 +113,7 @@ func TestHangup(t *testing.T) {
 // A run that was started to outlive its terminal does.
 func TestHangupIgnored(t *testing.T) {
 	dir := workspace(t)
-	cmd := exec.Command("nohup", program, "run", "--progress", "plain", write(t, dir, ground))
+	cmd := exec.Command("nohup", program, "run", "--force", "--progress", "plain", write(t, dir, ground))
 	cmd.Dir = dir
 	said := runUntil(t, cmd, "trial 3/12", func() {
 		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
@@ -130,7 +130,7 @@ func TestFewFiles(t *testing.T) {
 	dir := workspace(t)
 	name := write(t, dir, ground)
 	for _, files := range []int{8, 10, 12, 14, 16, 18, 20, 22} {
-		cmd := exec.Command("sh", "-c", "ulimit -n "+strconv.Itoa(files)+`; exec "$0" "$@"`, program, "run", "--blocks", "1", name)
+		cmd := exec.Command("sh", "-c", "ulimit -n "+strconv.Itoa(files)+`; exec "$0" "$@"`, program, "run", "--force", "--blocks", "1", name)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		if err == nil {

@@ -72,6 +72,8 @@ type Runner struct {
 	pairs    map[string]Pair
 	versions map[string]string
 	skipped  map[string]string
+	// retryFailed says that failed trials of before are run again.
+	retryFailed bool
 }
 
 // New makes a runner. progress is called in order, from one goroutine, and may be nil.
@@ -114,6 +116,10 @@ func (r *Runner) Skipped() map[string]string { return r.skipped }
 // Pairs gives the hosts of each arm.
 func (r *Runner) Pairs() map[string]Pair { return r.pairs }
 
+// RetryFailed makes Run repeat the trials of before that failed, once each and after all others, unless a good one
+// stands for them already.
+func (r *Runner) RetryFailed() { r.retryFailed = true }
+
 // Run measures what of the schedule is not done yet and keeps it in the record; before are the trials that the record
 // has, in the order in which they ran. A failed trial is recorded with its reason and does not end the run; it is run
 // again at the end of its block as often as the schedule says. When ctx ends, the trial in flight is given up and ctx's
@@ -122,6 +128,9 @@ func (r *Runner) Pairs() map[string]Pair { return r.pairs }
 func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) error {
 	r.record = record
 	plan := newSchedule(r.experiment, r.skipped, before)
+	if r.retryFailed {
+		plan.retryFailed(before)
+	}
 	left := plan.left()
 	if len(left) == 0 && len(before) == 0 {
 		return errors.New("nothing to measure: every workload was skipped")

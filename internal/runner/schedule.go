@@ -1,6 +1,9 @@
 package runner
 
 import (
+	"cmp"
+	"slices"
+
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
 )
@@ -33,6 +36,8 @@ type schedule struct {
 	// replaced is how many replacements have ended, most how many there may be; number is the highest trial number
 	// given out.
 	replaced, most, number int
+	// again are the places to run once more after all others, because the user asked for it.
+	again []experiment.Slot
 }
 
 // place is a trial of the schedule that failed, and how many times it was run again.
@@ -78,7 +83,31 @@ func (s *schedule) next() (experiment.Slot, bool) {
 	if len(s.slots) > 0 {
 		return s.slots[0], true
 	}
+	if len(s.again) > 0 {
+		again := s.again[0]
+		s.again = s.again[1:]
+		again.Trial, again.Replaces = s.number+1, again.Trial
+		return again, true
+	}
 	return experiment.Slot{}, false
+}
+
+// retryFailed plans one trial more, after all others, for each place that has trials and no good one; before are the
+// trials so far.
+func (s *schedule) retryFailed(before []result.Trial) {
+	failed := map[int]bool{}
+	for _, t := range before {
+		if number := cmp.Or(t.Replaces, t.Trial); t.Error == "" {
+			failed[number] = false
+		} else if _, known := failed[number]; !known {
+			failed[number] = true
+		}
+	}
+	for _, slot := range s.slots {
+		if failed[slot.Trial] {
+			s.again = append(s.again, slot)
+		}
+	}
 }
 
 // ended takes in how a trial ended.
@@ -98,6 +127,9 @@ func (s *schedule) ended(slot experiment.Slot, failed bool) {
 		return
 	}
 	s.replaced++
+	if !failed {
+		s.again = slices.DeleteFunc(s.again, func(p experiment.Slot) bool { return p.Trial == slot.Replaces })
+	}
 	for i, p := range s.failed {
 		if p.slot.Trial != slot.Replaces {
 			continue

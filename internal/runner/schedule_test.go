@@ -167,3 +167,48 @@ func TestProgressCountsReplacements(t *testing.T) {
 		t.Errorf("%d trials, the last event is %+v; want 8 of 8 and no time left", len(k.trials), last)
 	}
 }
+
+// A run in which trials failed for good repeats them when the user asks for it, once each and after all others.
+func TestRetryFailed(t *testing.T) {
+	e := twoArms(2)
+	for _, c := range []struct {
+		name   string
+		before []result.Trial
+		client fake.Program
+		want   string
+	}{
+		{"a complete run", failedOnes(e, 4, 2, 3), failing(2), "[1:1 2:1! 3:2! 4:2 5:1<2 6:2<3!]"},
+		{"an interrupted run", failedOnes(e, 2, 1), failing(), "[1:1! 2:1 3:2 4:2 5:1<1]"},
+		{"nothing failed", failedOnes(e, 4), failing(), "[1:1 2:1 3:2 4:2]"},
+	} {
+		k := &kept{raw: map[string]string{}, trials: slices.Clone(c.before)}
+		r := New(e, tools{clocked{}, flowing{}}, &scene{client: c.client}, DefaultLimits(), nil)
+		r.RetryFailed()
+		if err := r.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Run(t.Context(), k, c.before); err != nil {
+			t.Fatal(err)
+		}
+		if got := planOf(k.trials); got != c.want {
+			t.Errorf("%s: ran %s, want %s", c.name, got, c.want)
+		}
+		for _, again := range k.trials {
+			if first := e.Slots()[max(again.Replaces, 1)-1]; again.Replaces > 0 && (again.Arm != first.Arm || again.Workload != first.Workload) {
+				t.Errorf("%s: trial %d of %s stands for one of %s", c.name, again.Trial, again.Arm, first.Arm)
+			}
+		}
+	}
+}
+
+// failedOnes are the first trials of a schedule without replacements, of which these failed.
+func failedOnes(e *experiment.Experiment, n int, failed ...int) (trials []result.Trial) {
+	for _, slot := range e.Slots()[:n] {
+		t := result.Trial{Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload}
+		if slices.Contains(failed, slot.Trial) {
+			t.Error = "it failed"
+		}
+		trials = append(trials, t)
+	}
+	return trials
+}
