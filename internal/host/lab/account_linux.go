@@ -50,9 +50,6 @@ type look struct {
 // maxEnded bounds how many ended processes are kept for a look that may never come.
 const maxEnded = 64
 
-// known is which share of a process's CPU time must be that of the threads whose delay was read.
-const known = 0.9
-
 // look tells what was seen since the look before, of the arm's wires too.
 func (s *initServer) look(arm string) (look, error) {
 	a, err := s.arm(arm)
@@ -183,16 +180,15 @@ func (t *processTable) leaderUse(pid int) use {
 
 // account keeps what a child used that has just been reaped; p is nil for one that a process of the lab left behind. The lock is
 // held.
-func (t *processTable) account(p *process, leader use, spent *unix.Rusage) {
-	u := processUse{use: use{Ran: time.Duration(spent.Utime.Nano() + spent.Stime.Nano())}}
+func (t *processTable) account(p *process, leader use) {
+	var u processUse
 	if p != nil {
 		u.Space, u.CPUs, u.Lived = p.space, p.cpus, time.Since(p.started)
 		seen := leader
 		if p.live.Ran > leader.Ran {
 			seen = p.live
 		}
-		u.Delay = seen.Delay
-		u.Known = float64(seen.Ran) >= known*float64(u.Ran)
+		u.use = seen // of the threads that could still be read; Known stays false, since others may have ended before
 	}
 	t.recent = append(t.recent, u)
 	if over := len(t.recent) - maxEnded; over > 0 {

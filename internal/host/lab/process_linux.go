@@ -77,8 +77,8 @@ func (t *processTable) reapOne() bool {
 		leader = t.leaderUse(pid)
 	}
 	var status unix.WaitStatus
-	var spent unix.Rusage
-	pid, err := unix.Wait4(pid, &status, unix.WNOHANG, &spent)
+	// Without resource usage: on some kernels asking for it holds the call up, here until another process of the lab ended.
+	pid, err := unix.Wait4(pid, &status, unix.WNOHANG, nil)
 	if errors.Is(err, unix.EINTR) {
 		return true
 	}
@@ -86,7 +86,7 @@ func (t *processTable) reapOne() bool {
 		return false
 	}
 	p := t.byPID[pid]
-	t.account(p, leader, &spent)
+	t.account(p, leader)
 	if p != nil {
 		delete(t.byPID, pid)
 		p.status = status
