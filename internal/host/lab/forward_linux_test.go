@@ -14,7 +14,7 @@ func TestWiresTakeTheirSeat(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closeAll([]*os.File{in, out})
-	w := &wireProcess{requests: in, measured: map[*process][]int{}}
+	w := &wireProcess{answer: time.Minute, requests: in, measured: map[*process][]int{}}
 	lines := bufio.NewReader(out)
 	client, server := &process{}, &process{}
 	for _, step := range []struct {
