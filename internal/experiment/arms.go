@@ -270,18 +270,14 @@ type misplacement struct {
 	hint, text string
 }
 
-// misplaced finds the elements that stand where they cannot: firewalls stand at a host's port, VTEPs come in pairs, and
-// logical routers stand between a host and its VTEP.
+// misplaced finds the elements that stand where they cannot: firewalls stand where packets pass an IP stack, VTEPs come
+// in pairs, and logical routers stand between a host and its VTEP.
 func misplaced(path []Element) []misplacement {
 	var wrong []misplacement
 	var vteps []int
 	for i, e := range path {
 		if e.Kind == VTEP {
 			vteps = append(vteps, i)
-		}
-		if e.Kind == Firewall && i != 0 && i != len(path)-1 {
-			wrong = append(wrong, misplacement{i, "put it first (the client's) or last (the server's)",
-				"a firewall stands at a host's port, not in the middle of the path"})
 		}
 	}
 	if len(vteps)%2 == 1 {
@@ -290,6 +286,10 @@ func misplaced(path []Element) []misplacement {
 			"VTEPs come in pairs, and this one has no partner"})
 	}
 	for i, e := range path {
+		if _, ok := FirewallAt(path, i); e.Kind == Firewall && !ok {
+			wrong = append(wrong, misplacement{i, "put it first or last (at a host), or beside a router or a dlr, for example [bridge, firewall, router, bridge]",
+				"a firewall filters IP packets, and neither of its neighbours handles any"})
+		}
 		if e.Kind == DLR && !insideHypervisor(vteps, i) {
 			wrong = append(wrong, misplacement{i, "put it right beside a VTEP on the host's side, for example [dlr, vtep, bridge, vtep]",
 				"a dlr routes inside a hypervisor, between a host and its VTEP"})

@@ -55,7 +55,7 @@ const (
 	Router   = "router"   // a layer 3 hop
 	VTEP     = "vtep"     // a hypervisor that encapsulates in kernel VXLAN; VTEPs come in pairs
 	DLR      = "dlr"      // routing between logical segments inside the hypervisor, on the host's side of its VTEP
-	Firewall = "firewall" // stateful nftables rules at the host's port
+	Firewall = "firewall" // stateful nftables rules at a host or on a routed hop
 	Wire     = "wire"     // a cable with delay, rate and loss
 )
 

@@ -18,7 +18,8 @@ const maxLayers = 100
 //
 // A layer is a kind of element. Where elements of one kind differ in their parameters, the least of them counts as the
 // kind alone, and each other one as the kind and a layer of its own that is named by what differs: a wire with a delay
-// of 50us counts as wire and as wire(delay=50us), so that the second is the cost of the delay.
+// of 50us counts as wire and as wire(delay=50us), so that the second is the cost of the delay. A firewall's place counts
+// as a parameter: where some stand at hosts, one on a router counts as firewall and as firewall(at=router).
 func deriveLayers(arms []Arm) {
 	least := leastElements(arms)
 	for i := range arms {
@@ -26,7 +27,7 @@ func deriveLayers(arms []Arm) {
 			continue
 		}
 		arms[i].Layers = make(map[string]int)
-		for _, e := range arms[i].Lab.Path {
+		for _, e := range placedElements(arms[i].Lab.Path) {
 			arms[i].Layers[e.Kind]++
 			if more := difference(least[e.Kind], e); more != "" {
 				arms[i].Layers[e.Kind+"("+more+")"]++
@@ -35,14 +36,41 @@ func deriveLayers(arms []Arm) {
 	}
 }
 
+// A placedElement is an element of a path with what depends on its neighbours.
+type placedElement struct {
+	Element
+	// at is where a firewall filters packets: router, dlr, vtep, underlay-router; "" at a host, and for other kinds.
+	at string
+}
+
+func placedElements(path []Element) []placedElement {
+	placed := make([]placedElement, len(path))
+	underlay := false
+	for i, e := range path {
+		placed[i].Element = e
+		if e.Kind == VTEP {
+			underlay = !underlay
+		}
+		at, ok := FirewallAt(path, i)
+		if e.Kind != Firewall || !ok || at < 0 || at == len(path) {
+			continue
+		}
+		placed[i].at = path[at].Kind
+		if underlay && path[at].Kind == Router { // there no packet is of a known connection: each passes all rules
+			placed[i].at = "underlay-router"
+		}
+	}
+	return placed
+}
+
 // leastElements finds the least element of each kind.
-func leastElements(arms []Arm) map[string]Element {
-	least := make(map[string]Element)
+func leastElements(arms []Arm) map[string]placedElement {
+	least := make(map[string]placedElement)
 	for _, a := range arms {
 		if a.LayersDeclared || a.Lab == nil {
 			continue
 		}
-		for _, e := range a.Lab.Path {
+		for _, e := range placedElements(a.Lab.Path) {
 			if old, ok := least[e.Kind]; !ok || compareElements(e, old) < 0 {
 				least[e.Kind] = e
 			}
@@ -52,10 +80,11 @@ func leastElements(arms []Arm) map[string]Element {
 }
 
 // compareElements orders elements of one kind by how little they do to a packet: fewer rules, less delay, a higher
-// rate (none is the highest), less loss.
-func compareElements(a, b Element) int {
+// rate (none is the highest), less loss. Of two firewalls with as many rules, one at a host comes first.
+func compareElements(a, b placedElement) int {
 	return cmp.Or(
 		cmp.Compare(a.Rules, b.Rules),
+		cmp.Compare(a.at, b.at),
 		cmp.Compare(a.Delay, b.Delay),
 		cmp.Compare(secondsPerBit(a.Rate), secondsPerBit(b.Rate)),
 		cmp.Compare(a.Loss, b.Loss),
@@ -70,10 +99,17 @@ func secondsPerBit(rate float64) float64 {
 }
 
 // difference names what an element has other than the base of its kind: "delay=50us,rate=1Gbit/s"; "" for nothing.
-func difference(base, e Element) string {
+func difference(base, e placedElement) string {
 	var parts []string
 	if e.Rules != base.Rules {
 		parts = append(parts, "rules="+strconv.Itoa(e.Rules))
+	}
+	if e.at != base.at {
+		at := e.at
+		if at == "" {
+			at = "host"
+		}
+		parts = append(parts, "at="+at)
 	}
 	if e.Delay != base.Delay {
 		parts = append(parts, "delay="+FormatDuration(e.Delay))

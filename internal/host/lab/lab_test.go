@@ -115,7 +115,9 @@ func TestPaths(t *testing.T) {
 		{[]string{dlr, vtep, router, vtep, dlr}, 62, 1450},
 		{[]string{firewall, dlr, vtep, wire, vtep, bridge, firewall}, 63, 1450},
 		{[]string{vtep, firewall, vtep, router, vtep, bridge, vtep}, 63, 1450},
-		{[]string{wire, firewall, wire}, 64, 1500},
+		{[]string{bridge, firewall, router, bridge}, 63, 1500},
+		{[]string{wire, router, firewall, firewall, wire, router, firewall}, 62, 1500},
+		{[]string{bridge, firewall, dlr, vtep, bridge, firewall, router, bridge, vtep}, 63, 1450},
 		{[]string{wire, router, wire, bridge, wire}, 63, 1500},
 	} {
 		name := strings.Join(c.path, " ")
@@ -141,16 +143,21 @@ func TestPaths(t *testing.T) {
 				}
 				// Enough for super-packets, both ways; the bytes are compared.
 				do(t, client, "transfer", to, "300000")
+				underlay := false
 				for i, e := range c.path {
-					crosses(t, l, name, i, e, earlier[i])
+					if e == vtep {
+						underlay = !underlay
+					}
+					crosses(t, l, name, i, e, underlay, earlier[i])
 				}
 			}
 		})
 	}
 }
 
-// crosses checks by its counters that what was transferred crossed an element.
-func crosses(t *testing.T, l *Lab, arm string, i int, kind string, earlier ElementFacts) {
+// crosses checks by its counters that what was transferred crossed an element. underlay says that the element stands
+// inside a tunnel, or opens one.
+func crosses(t *testing.T, l *Lab, arm string, i int, kind string, underlay bool, earlier ElementFacts) {
 	t.Helper()
 	now := observe(t, l, arm, i)
 	if now.Kind != kind {
@@ -161,8 +168,8 @@ func crosses(t *testing.T, l *Lab, arm string, i int, kind string, earlier Eleme
 	switch kind {
 	case experiment.Firewall:
 		must = []string{"established"}
-		if strings.HasSuffix(now.Namespace, experiment.VTEP) {
-			must = []string{"new"} // in the underlay the two directions of a tunnel are flows of their own, without answer
+		if underlay {
+			must = []string{"new"} // the two directions of a tunnel are flows of their own, without answer
 		}
 		if now.Counters["rules"] != 100 {
 			t.Errorf("element %d has %d rules", i, now.Counters["rules"])
@@ -186,18 +193,41 @@ func crosses(t *testing.T, l *Lab, arm string, i int, kind string, earlier Eleme
 	}
 }
 
+// A firewall, at a host or on a router between hosts, lets each packet pass its rules once and obeys them.
 func TestFirewall(t *testing.T) {
 	l := openLab(t, Options{})
-	client, server := build(t, l, "fw", experiment.Lab{Path: []experiment.Element{{Kind: experiment.Firewall, Rules: 1000}, {Kind: experiment.Bridge}}})
+	firewall, bridge, router := experiment.Element{Kind: experiment.Firewall, Rules: 1000},
+		experiment.Element{Kind: experiment.Bridge}, experiment.Element{Kind: experiment.Router}
+	for _, c := range []struct {
+		arm     string
+		path    []experiment.Element
+		element int
+		space   string // the namespace that holds the rules
+	}{
+		{"host", []experiment.Element{firewall, bridge}, 0, "client"},
+		{"towards the client", []experiment.Element{bridge, firewall, router, bridge}, 1, "2-router"},
+		{"towards the server", []experiment.Element{bridge, router, firewall, bridge, router, bridge}, 2, "1-router"},
+	} {
+		t.Run(c.arm, func(t *testing.T) {
+			client, server := build(t, l, c.arm, experiment.Lab{Path: c.path})
+			rules := &labHost{lab: l, arm: c.arm, space: c.space}
+			firewallFilters(t, l, client, server, rules, c.arm, c.element)
+		})
+	}
+}
+
+// firewallFilters checks what connections from the client to the server pass; rules is the namespace with the rules.
+func firewallFilters(t *testing.T, l *Lab, client, server, rules host.Host, arm string, element int) {
+	t.Helper()
 	serve(t, server, "echo", "tcp", streamPort)
 	addresses := []string{server.Endpoint().Address.String(), server.Endpoint().Address6.String()}
 	for _, address := range addresses {
-		before := observe(t, l, "fw", 0).Counters
+		before := observe(t, l, arm, element).Counters
 		if before["rules"] != 1000 {
 			t.Errorf("%s: %d rules, want 1000", address, before["rules"])
 		}
 		do(t, client, "transfer", address, "10000")
-		after := observe(t, l, "fw", 0).Counters
+		after := observe(t, l, arm, element).Counters
 		if n := after["new"] - before["new"]; n != 1 {
 			t.Errorf("%s: one connection matched the last rule %d times", address, n)
 		}
@@ -206,7 +236,7 @@ func TestFirewall(t *testing.T) {
 		}
 	}
 	// A rule that fits is obeyed: packets really pass the rules.
-	do(t, client, "reject", "0", strconv.Itoa(streamPort))
+	do(t, rules, "reject", strconv.Itoa(element), strconv.Itoa(streamPort))
 	for _, address := range addresses {
 		if out, err := try(t, client, "transfer", address, "10"); err == nil || !strings.Contains(out, "timeout") {
 			t.Errorf("%s: a connection that the firewall drops: %v %s", address, err, out)

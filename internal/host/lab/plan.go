@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,10 +126,11 @@ const (
 	// vxlanOverhead is what RFC 7348 adds to a frame over IPv4, as seen by the MTU: outer IPv4 header 20, UDP 8,
 	// VXLAN 8, inner Ethernet header 14.
 	vxlanOverhead = 50
-	minMTU        = 576 + vxlanOverhead
-	// minMTU6 is the least that a link must carry to have IPv6 (RFC 8200, section 5).
+	// minMTU is the smallest MTU of hosts: what every IPv4 host accepts (RFC 791).
+	minMTU = 576
+	// minMTU6 is the smallest MTU of a link that carries IPv6 (RFC 8200, section 5).
 	minMTU6     = 1280
-	maxMTU      = 65535
+	maxMTU      = 9216
 	maxArms     = 250
 	maxElements = 64
 	maxRules    = 100_000
@@ -139,14 +141,18 @@ const (
 	slowRate = 64 << 10 * 8 * 1000 // bit/s
 )
 
+// Check says why a lab cannot make the path. It does no I/O: whether this machine's kernel has what the path needs, it does
+// not know.
+func Check(spec experiment.Lab) error {
+	_, err := newPlan("arm", 1, spec, true)
+	return err
+}
+
 // newPlan lays out an arm's path. The index, from 1, separates the addresses of arms. ipv6 says that the kernel has IPv6.
 func newPlan(arm string, index int, spec experiment.Lab, ipv6 bool) (*plan, error) {
 	mtu := spec.MTU
 	if mtu == 0 {
 		mtu = defaultMTU
-	}
-	if mtu < minMTU || mtu > maxMTU {
-		return nil, fmt.Errorf("MTU %d: it must lie between %d and %d", mtu, minMTU, maxMTU)
 	}
 	if index < 1 || index > maxArms {
 		return nil, fmt.Errorf("a lab holds at most %d arms", maxArms)
@@ -159,8 +165,13 @@ func newPlan(arm string, index int, spec experiment.Lab, ipv6 bool) (*plan, erro
 	if err != nil {
 		return nil, err
 	}
+	least := minMTU
 	if len(opens) > 0 {
 		p.HostMTU -= vxlanOverhead
+		least += vxlanOverhead
+	}
+	if mtu < least || mtu > maxMTU {
+		return nil, fmt.Errorf("MTU %d: it must lie between %d and %d", mtu, least, maxMTU)
 	}
 	p.IPv6 = ipv6 && p.HostMTU >= minMTU6
 	if err := p.placeElements(spec.Path, opens); err != nil {
@@ -199,7 +210,6 @@ func pairVTEPs(path []experiment.Element) (map[int]bool, error) {
 // which lives at a device of another.
 func (p *plan) placeElements(path []experiment.Element, opens map[int]bool) error {
 	p.Spaces = append(p.Spaces, space{Name: "client", Right: port{Name: hostDevice}})
-	firewalls := map[int][]firewall{} // by the index of the space that they stand behind
 	for i := 0; i < len(path); i++ {
 		e := path[i]
 		s := space{
@@ -224,20 +234,17 @@ func (p *plan) placeElements(path []experiment.Element, opens map[int]bool) erro
 			}
 			i = s.Elements[len(s.Elements)-1]
 		case experiment.Firewall:
-			if e.Rules < 0 || e.Rules > maxRules {
-				return fmt.Errorf("element %d: a firewall of %d rules: it must have between 0 and %d", i, e.Rules, maxRules)
+			if e.Rules < 1 || e.Rules > maxRules {
+				return fmt.Errorf("element %d: a firewall of %d rules: it must have between 1 and %d", i, e.Rules, maxRules)
 			}
-			behind := len(p.Spaces) - 1
-			firewalls[behind] = append(firewalls[behind], firewall{Element: i, Rules: e.Rules})
-			continue
+			continue // see placeFirewalls
 		default:
 			return fmt.Errorf("element %d: unknown kind %q", i, e.Kind)
 		}
 		p.Spaces = append(p.Spaces, s)
 	}
 	p.Spaces = append(p.Spaces, space{Name: "server", Left: port{Name: hostDevice}})
-	p.placeFirewalls(firewalls)
-	return nil
+	return p.placeFirewalls(path)
 }
 
 func checkWire(e experiment.Element) error {
@@ -295,64 +302,43 @@ func (s *space) underlayPort() string {
 	return leftPort
 }
 
-// placeFirewalls puts each firewall at the nearest place where its packets pass an IP stack: the interface of a host
-// (or of a VTEP in the underlay), or the port of a router or DLR. Of two equally near, a host's is taken, for a firewall
-// guards a host's port; then the one towards the client. firewalls are by the index of the space that they stand behind.
-func (p *plan) placeFirewalls(firewalls map[int][]firewall) {
-	for behind := range p.Spaces {
-		for _, fw := range firewalls[behind] {
-			left, right := p.stackLeftOf(behind), p.stackRightOf(behind+1)
-			at := left
-			if right.distance < left.distance || right.distance == left.distance && left.forwards && !right.forwards {
-				at = right
-			}
-			fw.Device, fw.Forwarded = at.device, at.forwards
-			s := &p.Spaces[at.space]
-			s.Firewalls = append(s.Firewalls, fw)
-			s.Elements = append(s.Elements, fw.Element)
-			s.Kinds = append(s.Kinds, experiment.Firewall)
+// placeFirewalls puts each firewall at the port of the neighbour that experiment.FirewallAt names.
+func (p *plan) placeFirewalls(path []experiment.Element) error {
+	for i, e := range path {
+		if e.Kind != experiment.Firewall {
+			continue
 		}
+		neighbour, ok := experiment.FirewallAt(path, i)
+		if !ok {
+			return fmt.Errorf("element %d: a firewall must stand beside a host, a router, a dlr or a VTEP's underlay", i)
+		}
+		s := p.spaceOf(neighbour)
+		portName := s.Right.Name
+		if neighbour > i {
+			portName = s.Left.Name
+		}
+		device, forwards, ok := s.stackBehind(portName)
+		if !ok {
+			return fmt.Errorf("element %d: no IP packet passes %s of %s", i, portName, s.Name)
+		}
+		s.Firewalls = append(s.Firewalls, firewall{Element: i, Device: device, Forwarded: forwards, Rules: e.Rules})
+		s.Elements = append(s.Elements, i)
+		s.Kinds = append(s.Kinds, experiment.Firewall)
 	}
+	return nil
 }
 
-// A stack is where packets on a link pass an IP stack.
-type stack struct {
-	space, distance int
-	device          string
-	forwards        bool
-}
-
-// stackLeftOf finds the nearest stack from the right port of a space towards the client. The client is one.
-func (p *plan) stackLeftOf(from int) stack {
-	i := from
-	for {
-		s := &p.Spaces[i]
-		if device, forwards, ok := s.stackBehind(s.Right.Name); ok {
-			return stack{space: i, distance: from - i, device: device, forwards: forwards}
-		}
-		if s.Tunnel != nil {
-			// A VTEP seen from its hosts' side: the segment goes on beyond the other end of its tunnel.
-			for i--; p.Spaces[i].Tunnel == nil; i-- {
-			}
-		}
-		i--
+// spaceOf finds the namespace of an element that is no firewall: the client's for -1, the server's for one beyond the end.
+func (p *plan) spaceOf(element int) *space {
+	if element < 0 {
+		return &p.Spaces[0]
 	}
-}
-
-// stackRightOf finds the nearest stack from the left port of a space towards the server. The server is one.
-func (p *plan) stackRightOf(from int) stack {
-	i := from
-	for {
-		s := &p.Spaces[i]
-		if device, forwards, ok := s.stackBehind(s.Left.Name); ok {
-			return stack{space: i, distance: i - from, device: device, forwards: forwards}
+	for i := range p.Spaces {
+		if slices.Contains(p.Spaces[i].Elements, element) {
+			return &p.Spaces[i]
 		}
-		if s.Tunnel != nil {
-			for i++; p.Spaces[i].Tunnel == nil; i++ {
-			}
-		}
-		i++
 	}
+	return &p.Spaces[len(p.Spaces)-1]
 }
 
 // stackBehind says whether what crosses the port passes an IP stack of the namespace, and on which device.

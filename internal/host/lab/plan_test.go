@@ -47,7 +47,11 @@ func (p *plan) describe() string {
 func elements(kinds string) []experiment.Element {
 	var path []experiment.Element
 	for k := range strings.FieldsSeq(kinds) {
-		path = append(path, experiment.Element{Kind: k})
+		e := experiment.Element{Kind: k}
+		if k == experiment.Firewall {
+			e.Rules = 100
+		}
+		path = append(path, e)
 	}
 	return path
 }
@@ -81,6 +85,14 @@ client: eth0=10.3.0.1/24 10.3.1.0/24 via 10.3.0.2 mtu 1450 1450
 1-vtep-dlr: br0[vxlan0] br1[right] vni 769 10.3.2.2>10.3.2.1 br0=10.3.0.2/24 br1=10.3.1.1/24 left=10.3.2.2/24 mtu 1500 1450
 3-bridge: br0[left right] mtu 1450 1450
 server: eth0=10.3.1.2/24 10.3.0.0/24 via 10.3.1.1 firewall 4 at eth0 mtu 1450 1450
+`},
+		{"bridge router firewall firewall wire router firewall", `
+client: eth0=10.3.0.1/24 10.3.1.0/24 via 10.3.0.2 10.3.2.0/24 via 10.3.0.2 mtu 1500 1500
+0-bridge: br0[left right] mtu 1500 1500
+1-router: left=10.3.0.2/24 right=10.3.1.1/24 10.3.2.0/24 via 10.3.1.2 firewall 2 at right firewall 3 at right mtu 1500 1500
+4-wire: mtu 1500 1500
+5-router: left=10.3.1.2/24 right=10.3.2.1/24 10.3.0.0/24 via 10.3.1.1 mtu 1500 1500
+server: eth0=10.3.2.2/24 10.3.0.0/24 via 10.3.2.1 10.3.1.0/24 via 10.3.2.1 firewall 6 at eth0 mtu 1500 1500
 `},
 		{"bridge firewall router", `
 client: eth0=10.3.0.1/24 10.3.1.0/24 via 10.3.0.2 mtu 1500 1500
@@ -147,7 +159,11 @@ func TestPlanRefuses(t *testing.T) {
 		{experiment.Lab{Path: elements("dlr bridge")}, 1, "element 0: a dlr must stand directly beside its vtep"},
 		{experiment.Lab{Path: elements("vtep dlr vtep")}, 1, "element 1: a dlr must stand"},
 		{experiment.Lab{Path: elements("bridge hub")}, 1, `element 1: unknown kind "hub"`},
-		{experiment.Lab{Path: elements("bridge"), MTU: 100}, 1, "MTU 100: it must lie between"},
+		{experiment.Lab{Path: elements("bridge firewall bridge")}, 1, "element 1: a firewall must stand beside"},
+		{experiment.Lab{Path: elements("firewall vtep firewall vtep firewall wire")}, 1, "element 4: a firewall must stand beside"},
+		{experiment.Lab{Path: elements("bridge"), MTU: 575}, 1, "MTU 575: it must lie between 576 and 9216"},
+		{experiment.Lab{Path: elements("bridge"), MTU: 9217}, 1, "MTU 9217: it must lie between"},
+		{experiment.Lab{Path: elements("vtep vtep"), MTU: 625}, 1, "MTU 625: it must lie between 626 and 9216"},
 		{experiment.Lab{Path: elements("bridge")}, 251, "at most 250 arms"},
 		{experiment.Lab{Path: []experiment.Element{{Kind: experiment.Firewall, Rules: -1}}}, 1, "a firewall of -1 rules"},
 		{wire(experiment.Element{Delay: -1}), 1, "a wire's delay of -1ns"},
@@ -159,10 +175,16 @@ func TestPlanRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: got %v, want %q", c.lab, err, c.want)
 		}
+		if err := Check(c.lab); c.index == 1 && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("Check of %+v: got %v, want %q", c.lab, err, c.want)
+		}
+	}
+	if err := Check(experiment.Lab{Path: elements("bridge"), MTU: 576}); err != nil {
+		t.Error(err)
 	}
 }
 
-// drawPath draws a path in which VTEPs come in pairs and DLRs stand where they may.
+// drawPath draws a path in which VTEPs come in pairs, and DLRs and firewalls stand where they may.
 func drawPath(t *rapid.T) []experiment.Element {
 	flat := func(label string) string {
 		return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"bridge", "router", "wire", "firewall"}), 0, 4).Draw(t, label), " ")
@@ -179,7 +201,14 @@ func drawPath(t *rapid.T) []experiment.Element {
 		}
 		kinds += flat(label + " behind")
 	}
-	return elements(kinds)
+	all := elements(kinds)
+	var path []experiment.Element
+	for i, e := range all {
+		if _, ok := experiment.FirewallAt(all, i); ok || e.Kind != experiment.Firewall {
+			path = append(path, e)
+		}
+	}
+	return path
 }
 
 func TestPlanHoldsTogether(t *testing.T) {
