@@ -17,7 +17,7 @@ func lock(f *os.File) error {
 }
 
 // lockDir is not possible here: a directory cannot be locked.
-func lockDir(*os.Root) (io.Closer, error) { return nil, errors.ErrUnsupported }
+func lockDir(*os.Root, bool) (io.Closer, error) { return nil, errors.ErrUnsupported }
 
 // syncDir does nothing: Windows has no such call.
 func syncDir(*os.Root, string) error { return nil }

@@ -9,7 +9,6 @@ package rundir
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,28 +81,18 @@ func stem(parent string, m Manifest) string {
 }
 
 // Create makes a new run directory below parent, named after the start and the experiment. It never reuses one: a
-// second run within the same second gets a suffix.
+// second run within the same second gets a suffix. The directory appears with its run.json, so that a process that is
+// killed meanwhile leaves either nothing that looks like a run, or a run that can be resumed.
 func Create(parent string, m Manifest) (*Dir, error) {
-	if err := os.MkdirAll(parent, 0o755); err != nil {
+	path, err := makeWhole(parent, m, func(*Dir) error { return nil })
+	if err != nil {
 		return nil, err
-	}
-	stem := stem(parent, m)
-	path := stem
-	for n := 2; ; n++ {
-		err := os.Mkdir(path, 0o755)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, os.ErrExist) || n > maxSame {
-			return nil, err
-		}
-		path = fmt.Sprintf("%s-%d", stem, n)
 	}
 	d := &Dir{Path: path, manifest: m}
 	if err := d.openForWriting(); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(d.writeManifest(), d.openTrials()); err != nil {
+	if err := d.openTrials(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil

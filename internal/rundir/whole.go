@@ -3,6 +3,7 @@ package rundir
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ type RawFile struct {
 // RawName gives the name of a raw output relative to the run directory.
 func RawName(base string) string { return rawName + "/" + base }
 
-// hiddenPrefix begins the names under which runs are made that are over.
+// hiddenPrefix begins the names under which run directories are made.
 const hiddenPrefix = ".new-"
 
 // CreateWhole makes a run directory of a run that is over, below parent, and returns its path. It is made under a
@@ -38,12 +39,28 @@ func CreateWhole(ctx context.Context, parent string, m Manifest, trials []result
 		}
 		lines.Write(line)
 	}
+	return makeWhole(parent, m, func(d *Dir) error {
+		for _, f := range raw {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := d.replace(f.Name, f.Data); err != nil {
+				return err
+			}
+		}
+		return d.replace(trialsName, lines.Bytes())
+	})
+}
+
+// makeWhole makes a run directory under a hidden name, lets fill write what it holds beside the manifest, and renames
+// it. If anything fails, nothing is left.
+func makeWhole(parent string, m Manifest, fill func(d *Dir) error) (path string, err error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", err
 	}
 	removeAbandoned(parent)
-	hidden, err := os.MkdirTemp(parent, hiddenPrefix)
-	if err != nil {
+	hidden := filepath.Join(parent, hiddenPrefix+rand.Text())
+	if err := os.Mkdir(hidden, 0o755); err != nil {
 		return "", err
 	}
 	d := &Dir{Path: hidden, manifest: m}
@@ -52,10 +69,7 @@ func CreateWhole(ctx context.Context, parent string, m Manifest, trials []result
 			err = errors.Join(err, d.Close(), os.RemoveAll(hidden))
 		}
 	}()
-	if err := os.Chmod(hidden, 0o755); err != nil {
-		return "", err
-	}
-	held, err := hold(hidden)
+	held, err := hold(hidden, true) // who looks for abandoned directories has the lock for a moment
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return "", err
 	}
@@ -65,15 +79,7 @@ func CreateWhole(ctx context.Context, parent string, m Manifest, trials []result
 	if err := d.openForWriting(); err != nil {
 		return "", err
 	}
-	for _, f := range raw {
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
-		if err := d.replace(f.Name, f.Data); err != nil {
-			return "", err
-		}
-	}
-	if err := d.replace(trialsName, lines.Bytes()); err != nil {
+	if err := fill(d); err != nil {
 		return "", err
 	}
 	// The manifest comes last: what a crash leaves under the hidden name is no run directory.
@@ -99,7 +105,7 @@ func removeAbandoned(parent string) {
 			continue
 		}
 		path := filepath.Join(parent, entry.Name())
-		held, err := hold(path)
+		held, err := hold(path, false)
 		if err != nil {
 			continue
 		}
@@ -115,13 +121,14 @@ func removeAbandoned(parent string) {
 // aboutToLock is how long a process may take from making a directory to locking it.
 const aboutToLock = time.Minute
 
-// hold locks a directory for this process, until what it returns is closed or the process ends.
-func hold(path string) (io.Closer, error) {
+// hold locks a directory for this process, until what it returns is closed or the process ends. If another process has
+// the lock, hold waits for it, or returns an error.
+func hold(path string, wait bool) (io.Closer, error) {
 	root, err := openRoot(path)
 	if err != nil {
 		return nil, err
 	}
-	held, err := lockDir(root)
+	held, err := lockDir(root, wait)
 	return held, errors.Join(err, root.Close())
 }
 
@@ -136,7 +143,11 @@ func publish(hidden, stem string) (string, error) {
 			path = fmt.Sprintf("%s-%d", stem, n)
 			continue
 		}
-		if err := os.Rename(hidden, path); err != nil {
+		err := os.Rename(hidden, path)
+		if errors.Is(err, os.ErrExist) {
+			continue // another process has just taken the name
+		}
+		if err != nil {
 			return "", err
 		}
 		return path, syncParent(path)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,6 +89,44 @@ func TestWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
+// A run whose first file cannot be written leaves no directory that looks like a run.
+func TestCreateWholeOrNotAtAll(t *testing.T) {
+	parent := t.TempDir()
+	m := manifest()
+	m.Hosts = []byte("{") // no JSON: run.json cannot be written
+	if d, err := Create(parent, m); err == nil {
+		t.Errorf("made %s", d.Path)
+	}
+	if left, err := os.ReadDir(parent); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// Runs that begin at the same time get names of their own.
+func TestCreateAtTheSameTime(t *testing.T) {
+	parent := t.TempDir()
+	var all sync.WaitGroup
+	paths := make([]string, 16)
+	for i := range paths {
+		all.Go(func() {
+			d, err := Create(parent, manifest())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			paths[i] = d.Path
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	slices.Sort(paths)
+	if names := slices.Compact(paths); len(names) != 16 {
+		t.Errorf("16 runs have the names %q", names)
+	}
+}
+
 // TestAbandonedDirectoriesAreRemoved: what a process that was killed left is gone after the next run was made, and what
 // another one is making is not.
 func TestAbandonedDirectoriesAreRemoved(t *testing.T) {
@@ -96,7 +136,7 @@ func TestAbandonedDirectoriesAreRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	held, err := hold(filepath.Join(parent, hiddenPrefix+"2"))
+	held, err := hold(filepath.Join(parent, hiddenPrefix+"2"), false)
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip("directories cannot be locked here")
 	}
