@@ -72,7 +72,7 @@ func (s *stage) CoreToCore(client, server []int) (time.Duration, bool) {
 }
 
 // Watch looks at what happens beside a trial.
-func (s *stage) Watch(arm string, client, server []int) (end func() host.Ground) {
+func (s *stage) Watch(arm string, client, server []int) (end func() host.Contention) {
 	return s.lab.Watch(arm, client, server)
 }
 

@@ -38,7 +38,7 @@ func (s labStage) CoreToCore(client, server []int) (time.Duration, bool) {
 	return s.lab.CoreToCore(client, server)
 }
 
-func (s labStage) Watch(arm string, client, server []int) func() host.Ground {
+func (s labStage) Watch(arm string, client, server []int) func() host.Contention {
 	return s.lab.Watch(arm, client, server)
 }
 

@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// haveAddresses sees that every server has an address of the IP version that each workload is carried by.
+// haveAddresses checks that every server has an address of the IP version that each workload uses.
 func (r *Runner) haveAddresses() error {
 	var missing []string
 	for _, plain := range r.experiment.Workloads {
 		for _, arm := range r.experiment.Arms {
 			w, _ := r.experiment.WorkloadIn(arm.Name, plain.Name)
 			if _, err := r.pairs[arm.Name].Server.Endpoint().AddressOf(w.IP); err != nil {
-				if line := fmt.Sprintf("%s (needed by %s)", err, w.Name); !slices.Contains(missing, line) { // of hosts that arms share
+				line := fmt.Sprintf("%s (needed by %s)", err, w.Name)
+				if !slices.Contains(missing, line) { // arms may share hosts
 					missing = append(missing, line)
 				}
 			}
@@ -22,6 +23,6 @@ func (r *Runner) haveAddresses() error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("addresses are missing, and nothing was measured:\n  %s\nA lab has IPv6 where this machine's kernel has it; `nearfar doctor` says whether it does",
-		strings.Join(missing, "\n  "))
+	return fmt.Errorf("addresses are missing, and nothing was measured:\n  %s\n"+
+		"A lab has IPv6 where this machine's kernel has it; `nearfar doctor` says whether it does", strings.Join(missing, "\n  "))
 }

@@ -13,18 +13,19 @@ import (
 	"nearfar/internal/tool"
 )
 
-// background is a workload that runs beside another, between the same hosts, from before its warm-up until after its end.
+// background is a workload that runs between the same hosts as another workload, from before its warm-up until after its
+// end.
 type background struct {
 	workload experiment.Workload
 	tool     tool.Companion
 	job
-	// from and until bound what the client printed while the workload's client ran.
+	// The client printed the bytes from..until of its output while the workload's client ran.
 	from, until int
-	// failed is why it did not do what it should; nil for a good one.
+	// failed says why the background did not run as it should; nil if it did.
 	failed error
 }
 
-// background plans what runs beside a workload; nil where nothing does. work is the plan of the workload itself.
+// background plans the background of a workload; nil if it has none. work is the plan of the workload itself.
 func (r *Runner) background(w experiment.Workload, work tool.Plan, server host.Endpoint) (*background, error) {
 	if w.Background == nil {
 		return nil, nil
@@ -43,10 +44,12 @@ func (r *Runner) background(w experiment.Workload, work tool.Plan, server host.E
 	if err != nil {
 		return nil, fmt.Errorf("the background: %w", err)
 	}
-	return &background{workload: *w.Background, tool: companion, job: job{plan, clientCPUs, serverCPUs, newOutputs()}}, nil
+	return &background{
+		workload: *w.Background, tool: companion, job: job{plan, clientCPUs, serverCPUs, newOutputs()},
+	}, nil
 }
 
-// adds is what the background adds to the time of its workload.
+// adds is how much longer a trial takes because of its background.
 func (b *background) adds() time.Duration {
 	if b == nil {
 		return 0
@@ -54,9 +57,11 @@ func (b *background) adds() time.Duration {
 	return b.plan.Expected + overhead
 }
 
-// beside runs the workload's client while the background flows, and then ends the background. A background that ends of its
-// own accord ends the workload too: what it measured is not what was asked for.
-func (b *background) beside(ctx context.Context, l Limits, pair Pair, work func(context.Context) error) (err error) {
+// beside starts the background, runs the workload's client once its data flows, and then ends the background. If the
+// background ends by itself, the workload is ended too: it would measure something else than was declared.
+func (b *background) beside(
+	ctx context.Context, l Limits, pair Pair, work func(context.Context) error,
+) (err error) {
 	endServer, err := l.serve(ctx, b.job, pair.Server)
 	if err != nil {
 		b.failed = fmt.Errorf("the background: %w", err)
@@ -101,7 +106,7 @@ func (b *background) beside(ctx context.Context, l Limits, pair Pair, work func(
 	return errors.Join(err, client.Stop(l.Grace))
 }
 
-// endedEarly says why a client ended that should have gone on.
+// endedEarly says why the background's client ended before it was told to.
 func (b *background) endedEarly(ctx context.Context, waitErr error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -118,7 +123,8 @@ func (b *background) endedEarly(ctx context.Context, waitErr error) error {
 	return fmt.Errorf("the background ended before the workload: %s", reason)
 }
 
-// record adds the background's figures, facts and notes to its workload's trial, and gives the reason where there are none.
+// record adds the background's figures, facts and notes to its workload's trial. The result says why there are none; "" if
+// there are.
 func (b *background) record(trial *result.Trial) string {
 	facts := withPlacement(nil, b.workload.Placement.Kind, b.clientCPUs, b.serverCPUs)
 	defer func() {

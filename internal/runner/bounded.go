@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// bounded is a buffer that several goroutines may write to. It keeps at most limit bytes: a host that prints without
-// end costs no memory.
+// bounded is a buffer that several goroutines may write to. It keeps at most limit bytes, so that a program that prints
+// without end does not use up the memory.
 type bounded struct {
 	mu    sync.Mutex
 	buf   []byte
@@ -16,7 +16,7 @@ type bounded struct {
 
 func newBounded(limit int) *bounded { return &bounded{limit: limit} }
 
-// Write never fails: the process that prints must not be held up or ended by a full buffer.
+// Write never fails: a full buffer must neither block nor end the process that prints.
 func (b *bounded) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -26,28 +26,28 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Bytes gives what was kept.
+// Bytes copies what was kept.
 func (b *bounded) Bytes() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]byte(nil), b.buf...)
 }
 
-// Len is how many bytes were kept so far.
+// Len is the number of bytes kept so far.
 func (b *bounded) Len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.buf)
 }
 
-// tail gives the end of what was kept, for a message.
+// tail is the end of what was kept, for a message.
 func (b *bounded) tail() []byte {
 	const last = 400
 	kept := b.Bytes()
 	return kept[max(0, len(kept)-last):]
 }
 
-// cut says how much was thrown away, or "".
+// cut says how much was discarded; "" for nothing.
 func (b *bounded) cut() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,11 +57,11 @@ func (b *bounded) cut() string {
 	return fmt.Sprintf("printed %d bytes more than the %d that are kept", b.lost, b.limit)
 }
 
-// watched passes on what is printed, until something in it has been seen.
+// watched is a buffer that tells when sees finds something in what was printed.
 type watched struct {
 	*bounded
 	sees func(printed []byte) bool
-	// seen is closed then.
+	// seen is closed when sees has returned true.
 	seen chan struct{}
 	done bool
 }
@@ -70,7 +70,8 @@ func newWatched(b *bounded, sees func([]byte) bool) *watched {
 	return &watched{bounded: b, sees: sees, seen: make(chan struct{})}
 }
 
-// Write keeps and looks. A process has one writer for each of its streams, so calls do not overlap.
+// Write keeps the bytes and looks at all of them. A process has one writer for each of its streams, so calls do not
+// overlap.
 func (w *watched) Write(p []byte) (int, error) {
 	n, err := w.bounded.Write(p)
 	if !w.done && w.sees(w.Bytes()) {

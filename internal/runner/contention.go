@@ -8,45 +8,46 @@ import (
 	"nearfar/internal/result"
 )
 
-// groundFacts writes what was seen of the machine during a trial into its facts. A tool that says itself how long it waited
-// (result.FactRunDelay) is believed where the host does not know.
-func groundFacts(g host.Ground, facts map[string]string) {
-	if g.Window <= 0 {
+// contentionFacts writes into a trial's facts who else used its CPUs. If the host does not know how long a side waited for
+// a CPU, what the tool itself reports (result.FactRunDelay) is used.
+func contentionFacts(c host.Contention, facts map[string]string) {
+	if c.Window <= 0 {
 		return
 	}
 	set := func(name string, share float64) { facts[name] = strconv.FormatFloat(share, 'f', 4, 64) }
-	for fact, side := range map[string]*host.GroundSide{result.FactRunDelay: &g.Client, result.FactServerRunDelay: &g.Server} {
+	sides := map[string]*host.ContentionSide{result.FactRunDelay: &c.Client, result.FactServerRunDelay: &c.Server}
+	for fact, side := range sides {
 		if own, err := time.ParseDuration(facts[fact]); err == nil && own >= 0 && !side.DelayKnown {
 			side.Delay, side.DelayKnown = own, true
 		}
 	}
-	if g.Client.DelayKnown {
-		facts[result.FactRunDelay] = rounded(g.Client.Delay)
+	if c.Client.DelayKnown {
+		facts[result.FactRunDelay] = rounded(c.Client.Delay)
 	}
-	if g.Server.DelayKnown {
-		facts[result.FactServerRunDelay] = rounded(g.Server.Delay)
+	if c.Server.DelayKnown {
+		facts[result.FactServerRunDelay] = rounded(c.Server.Delay)
 	}
-	if waited, ran, ok := waitedForOthers(g); ok && waited+ran > 0 {
+	if waited, ran, ok := waitedForOthers(c); ok && waited+ran > 0 {
 		set(result.FactWaited, float64(waited)/float64(waited+ran))
 	}
-	if others, ok := g.Others(); ok {
-		set(result.FactOthers, float64(others)/float64(g.Window)/float64(g.CPUs))
+	if others, ok := c.Others(); ok {
+		set(result.FactOthers, float64(others)/float64(c.Window)/float64(c.CPUs))
 	}
-	if g.MachineKnown {
-		set(result.FactMachineOthers, float64(g.MachineOthers)/float64(g.Window)/float64(g.MachineCPUs))
+	if c.MachineKnown {
+		set(result.FactMachineOthers, float64(c.MachineOthers)/float64(c.Window)/float64(c.MachineCPUs))
 	}
-	set(result.FactSoftirq, float64(g.Softirq)/float64(g.Window)/float64(g.CPUs))
-	if g.Pressure != nil {
-		set(result.FactPressure, float64(*g.Pressure)/float64(g.Window))
+	set(result.FactSoftirq, float64(c.Softirq)/float64(c.Window)/float64(c.CPUs))
+	if c.Pressure != nil {
+		set(result.FactPressure, float64(*c.Pressure)/float64(c.Window))
 	}
-	if g.CgroupPressure != nil {
-		set(result.FactCgroupPressure, float64(*g.CgroupPressure)/float64(g.Window))
+	if c.CgroupPressure != nil {
+		set(result.FactCgroupPressure, float64(*c.CgroupPressure)/float64(c.Window))
 	}
-	if g.FrequencyBefore > 0 && g.FrequencyAfter > 0 {
-		facts[result.FactFrequencyBefore] = strconv.Itoa(g.FrequencyBefore)
-		facts[result.FactFrequencyAfter] = strconv.Itoa(g.FrequencyAfter)
+	if c.FrequencyBefore > 0 && c.FrequencyAfter > 0 {
+		facts[result.FactFrequencyBefore] = strconv.Itoa(c.FrequencyBefore)
+		facts[result.FactFrequencyAfter] = strconv.Itoa(c.FrequencyAfter)
 	}
-	if w := g.Wire; w != nil {
+	if w := c.Wire; w != nil {
 		facts[result.FactWirePackets] = strconv.FormatUint(w.Packets, 10)
 		facts[result.FactWireLatenessP50] = w.LatenessP50.String()
 		facts[result.FactWireLatenessP99] = w.LatenessP99.String()
@@ -55,30 +56,34 @@ func groundFacts(g host.Ground, facts map[string]string) {
 	}
 }
 
-// waitedForOthers gives how long the trial's processes waited for a CPU while other programs had it, and how long they ran.
+// waitedForOthers estimates how long the trial's processes waited for a CPU while other programs had it (waited), and gives
+// how long they ran. ok is false if too little is known.
 //
-// It is the smallest of three bounds. The time that they waited has their waiting for each other too: two that share a CPU do so on
-// purpose. The time that others had the CPUs has what these did while the trial's processes slept, or were not there. And while one
-// of them ran on a CPU, none waited for others there: so it is not more than what their run time leaves of the client's life. Sides
-// with CPUs of their own are reckoned apart.
-func waitedForOthers(g host.Ground) (waited, ran time.Duration, ok bool) {
-	ran = g.Client.Ran + g.Server.Ran
-	if g.Shared {
-		known := g.Client.DelayKnown && g.Server.DelayKnown
-		if !known && (!g.Client.Pinned || !g.Server.Pinned) || !g.Client.OthersKnown {
-			return 0, 0, false // with any CPU to run on, they need not have waited for what others ran
+// waited is the smallest of three upper bounds:
+//   - the run delay of the trial's processes. It includes waiting for each other, which two processes on one CPU do by design;
+//   - the CPU time of other programs on the trial's CPUs. It includes the time in which the trial's processes slept;
+//   - the client's lifetime on those CPUs less the run time of the trial's processes: while one of them runs on a CPU, none
+//     waits for others there.
+//
+// Sides with CPUs of their own are estimated separately and added.
+func waitedForOthers(c host.Contention) (waited, ran time.Duration, ok bool) {
+	ran = c.Client.Ran + c.Server.Ran
+	if c.Shared {
+		known := c.Client.DelayKnown && c.Server.DelayKnown
+		if !known && (!c.Client.Pinned || !c.Server.Pinned) || !c.Client.OthersKnown {
+			return 0, 0, false // unpinned processes can move to another CPU instead of waiting
 		}
-		waited = min(g.Client.Others, left(g.Client.Lived, g.CPUs, ran))
+		waited = min(c.Client.Others, left(c.Client.Lived, c.CPUs, ran))
 		if known {
-			waited = min(waited, g.Client.Delay+g.Server.Delay)
+			waited = min(waited, c.Client.Delay+c.Server.Delay)
 		}
 		return waited, ran, true
 	}
-	for _, side := range []host.GroundSide{g.Client, g.Server} {
+	for _, side := range []host.ContentionSide{c.Client, c.Server} {
 		if !side.OthersKnown {
 			return 0, 0, false
 		}
-		bound := min(side.Others, left(g.Client.Lived, side.CPUs, side.Ran))
+		bound := min(side.Others, left(c.Client.Lived, side.CPUs, side.Ran))
 		if side.DelayKnown {
 			bound = min(bound, side.Delay)
 		}
@@ -87,7 +92,7 @@ func waitedForOthers(g host.Ground) (waited, ran time.Duration, ok bool) {
 	return waited, ran, true
 }
 
-// left is what processes that ran so long leave of so many CPUs.
+// left is the CPU time that remains of a lifetime on some CPUs after processes have run there.
 func left(lived time.Duration, cpus int, ran time.Duration) time.Duration {
 	return max(0, time.Duration(cpus)*lived-ran)
 }

@@ -12,19 +12,19 @@ import (
 // does not want the CPU is none either.
 func TestWaitingForOthers(t *testing.T) {
 	const ms = time.Millisecond
-	side := func(ran, delay, others time.Duration) host.GroundSide {
-		return host.GroundSide{Ran: ran, Lived: 1000 * ms, Delay: delay, DelayKnown: true, Pinned: true, CPUs: 1, Others: others, OthersKnown: true}
+	side := func(ran, delay, others time.Duration) host.ContentionSide {
+		return host.ContentionSide{Ran: ran, Lived: 1000 * ms, Delay: delay, DelayKnown: true, Pinned: true, CPUs: 1, Others: others, OthersKnown: true}
 	}
-	unknown := func(s host.GroundSide) host.GroundSide {
+	unknown := func(s host.ContentionSide) host.ContentionSide {
 		s.Delay, s.DelayKnown = 0, false
 		return s
 	}
-	free := func(s host.GroundSide) host.GroundSide {
+	free := func(s host.ContentionSide) host.ContentionSide {
 		s.Pinned = false
 		return s
 	}
 	for name, c := range map[string]struct {
-		client, server host.GroundSide
+		client, server host.ContentionSide
 		shared         bool
 		facts          map[string]string
 		want           string
@@ -45,13 +45,13 @@ func TestWaitingForOthers(t *testing.T) {
 		for k, v := range c.facts {
 			facts[k] = v
 		}
-		groundFacts(host.Ground{Window: 1100 * ms, CPUs: 1, Client: c.client, Server: c.server, Shared: c.shared}, facts)
+		contentionFacts(host.Contention{Window: 1100 * ms, CPUs: 1, Client: c.client, Server: c.server, Shared: c.shared}, facts)
 		if facts[result.FactWaited] != c.want {
 			t.Errorf("%s: waited %q, want %q (%v)", name, facts[result.FactWaited], c.want, facts)
 		}
 	}
 	facts := map[string]string{}
-	if groundFacts(host.Ground{}, facts); len(facts) != 0 {
+	if contentionFacts(host.Contention{}, facts); len(facts) != 0 {
 		t.Errorf("nothing is known, and %v is said", facts)
 	}
 }

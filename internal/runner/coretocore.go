@@ -6,27 +6,28 @@ import (
 	"nearfar/internal/result"
 )
 
-// A distance is how far apart the CPUs of client and server are, where each has its own. A hypervisor may move them in the
-// course of a run, and all that the two share then costs several times as much, or as little.
-type distance struct {
+// A coreToCore measures the core-to-core latency between the CPUs of client and server before and after a trial, if each
+// side has CPUs of its own. A hypervisor may move virtual CPUs during a run; everything that passes between the two sides
+// then takes several times as long, or as short.
+type coreToCore struct {
 	stage          Stage
 	client, server []int
 	before         time.Duration
 	known          bool
 }
 
-func watchDistance(stage Stage, client, server []int) *distance {
-	d := &distance{stage: stage, client: client, server: server}
-	d.before, d.known = stage.CoreToCore(client, server)
-	return d
+func watchCoreToCore(stage Stage, client, server []int) *coreToCore {
+	c := &coreToCore{stage: stage, client: client, server: server}
+	c.before, c.known = stage.CoreToCore(client, server)
+	return c
 }
 
-// record writes what it was before and what it is now, where both are known.
-func (d *distance) record(facts map[string]string) {
-	if !d.known {
+// record measures again and writes both latencies, if both are known.
+func (c *coreToCore) record(facts map[string]string) {
+	if !c.known {
 		return
 	}
-	if after, known := d.stage.CoreToCore(d.client, d.server); known {
-		facts[result.FactCoreToCoreBefore], facts[result.FactCoreToCoreAfter] = d.before.String(), after.String()
+	if after, known := c.stage.CoreToCore(c.client, c.server); known {
+		facts[result.FactCoreToCoreBefore], facts[result.FactCoreToCoreAfter] = c.before.String(), after.String()
 	}
 }

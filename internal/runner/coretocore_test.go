@@ -31,7 +31,7 @@ func TestDistanceIsRecorded(t *testing.T) {
 		"never":       {nil, map[string]string{}},
 	} {
 		stage, facts := &moved{trips: c.trips}, map[string]string{}
-		watchDistance(stage, []int{3}, []int{1}).record(facts)
+		watchCoreToCore(stage, []int{3}, []int{1}).record(facts)
 		if !maps.Equal(facts, c.want) {
 			t.Errorf("%s: %v", name, facts)
 		}

@@ -6,13 +6,13 @@ import (
 	"nearfar/internal/experiment"
 )
 
-// overhead is what a trial takes beside its client's run: starting the server and seeing it ready. It is only the first
-// guess; the estimate then goes by what trials took.
+// overhead is how much longer than its client a trial takes: the server is started and awaited. It is only the first
+// guess; once trials have ended, the estimate uses their durations.
 const overhead = 150 * time.Millisecond
 
-// estimate says how long the rest of a run will take, from what the trials of each workload took so far.
+// estimate says how long the rest of a run will take, from the durations of the trials so far.
 type estimate struct {
-	// cell names what takes equally long, and is the key of the maps.
+	// cell is the key of the maps: trials of one cell take about equally long.
 	cell    func(experiment.Slot) string
 	guess   map[string]time.Duration
 	waiting map[string]int
@@ -20,7 +20,9 @@ type estimate struct {
 	ran     map[string]int
 }
 
-func newEstimate(slots []experiment.Slot, cell func(experiment.Slot) string, expected func(experiment.Slot) time.Duration) *estimate {
+func newEstimate(
+	slots []experiment.Slot, cell func(experiment.Slot) string, expected func(experiment.Slot) time.Duration,
+) *estimate {
 	e := &estimate{
 		cell: cell, guess: map[string]time.Duration{}, waiting: map[string]int{},
 		spent: map[string]time.Duration{}, ran: map[string]int{},
@@ -31,7 +33,7 @@ func newEstimate(slots []experiment.Slot, cell func(experiment.Slot) string, exp
 	return e
 }
 
-// added counts a trial that waits.
+// added counts a trial that is yet to run.
 func (e *estimate) added(s experiment.Slot, expected func(experiment.Slot) time.Duration) {
 	key := e.cell(s)
 	if _, ok := e.guess[key]; !ok {

@@ -12,34 +12,35 @@ import (
 	"nearfar/internal/tool"
 )
 
-// outputLimit is how much of each stream of a tool is kept.
+// outputLimit is how many bytes of each stream of a tool are kept.
 const outputLimit = 64 << 20
 
-// Limits bound what is waited for.
+// Limits bound how long the runner waits.
 type Limits struct {
-	// Ready is how long a server may take until it serves.
+	// Ready is how long a server may take until its socket is open.
 	Ready time.Duration
-	// Grace is how long a server may take to end when asked to.
+	// Grace is how long a server may take to end after SIGTERM.
 	Grace time.Duration
-	// Patience is how much longer than planned a client may take before it is killed: a slow start on a busy machine is
-	// normal, hanging is not.
+	// Patience is how much longer than planned a client may take before it is killed. A slow start on a busy machine is
+	// normal.
 	Patience time.Duration
 }
 
-// DefaultLimits are good for machines that are slow or busy.
+// DefaultLimits suit slow and busy machines too.
 func DefaultLimits() Limits {
 	return Limits{Ready: 15 * time.Second, Grace: 2 * time.Second, Patience: 15 * time.Second}
 }
 
-// job is a plan with where it runs and where its output goes.
+// job is a plan with its CPUs and its output.
 type job struct {
 	plan                   tool.Plan
 	clientCPUs, serverCPUs []int
 	out                    *outputs
 }
 
-// execute runs a workload: server started, seen ready, client run, server ended; with a background, the client runs while
-// that flows. What they print is in the outputs when it returns, also beside an error.
+// execute runs a workload: it starts the server, waits until that is ready, runs the client and ends the server. With a
+// background, the client runs while the background's data flows. Their output is in job.out when execute returns, after an
+// error too.
 func (l Limits) execute(ctx context.Context, work job, behind *background, pair Pair) (err error) {
 	end, err := l.serve(ctx, work, pair.Server)
 	if err != nil {
@@ -52,7 +53,7 @@ func (l Limits) execute(ctx context.Context, work job, behind *background, pair 
 	return behind.beside(ctx, l, pair, func(ctx context.Context) error { return l.runClient(ctx, work, pair.Client) })
 }
 
-// serve starts the server and sees it ready; the function that it returns ends it. On an error it has ended.
+// serve starts the server and waits until it is ready; end ends it. After an error no server runs.
 func (l Limits) serve(ctx context.Context, j job, h host.Host) (end func() error, err error) {
 	if j.plan.Server == nil {
 		return func() error { return nil }, nil
@@ -91,12 +92,14 @@ func command(c tool.Command, cpus []int, stdout, stderr *bounded) host.Cmd {
 	return host.Cmd{Argv: c.Argv, Env: c.Env, Stdin: c.Stdin, CPUs: cpus, Stdout: stdout, Stderr: stderr}
 }
 
-// awaitReady waits until the server holds its socket. It looks at the kernel's table of sockets in the server's
-// namespace, because a connection to try would be a client to some servers. A server that ends instead is an error.
+// awaitReady waits until the server has opened its socket. It reads the kernel's table of sockets on the server's host:
+// some servers would take a trial connection for their client. A server that ends instead is an error.
 func (l Limits) awaitReady(ctx context.Context, h host.Host, plan tool.Plan, server host.Process, out *outputs) error {
 	ctx, cancel := context.WithTimeout(ctx, l.Ready+5*time.Second)
 	defer cancel()
-	watch := []string{host.Self, "wait-port", plan.Ready.Protocol, strconv.Itoa(plan.Ready.Port), "--timeout", l.Ready.String()}
+	watch := []string{
+		host.Self, "wait-port", plan.Ready.Protocol, strconv.Itoa(plan.Ready.Port), "--timeout", l.Ready.String(),
+	}
 	printed := newBounded(4096)
 	watcher, err := h.Start(ctx, host.Cmd{Argv: watch, Stdout: printed, Stderr: printed})
 	if err != nil {
@@ -129,14 +132,14 @@ func (l Limits) awaitReady(ctx context.Context, h host.Host, plan tool.Plan, ser
 	return failed
 }
 
-// outputs is what client and server of one trial print.
+// outputs is what the client and the server of one trial print.
 type outputs struct{ stdout, stderr, serverStdout, serverStderr *bounded }
 
 func newOutputs() *outputs {
 	return &outputs{newBounded(outputLimit), newBounded(outputLimit), newBounded(outputLimit), newBounded(outputLimit)}
 }
 
-// parsable is what a tool's parser gets.
+// parsable is the input of a tool's parser.
 func (o *outputs) parsable(w *experiment.Workload, runErr error) tool.Output {
 	out := tool.Output{
 		Workload: w, Stdout: o.stdout.Bytes(), Stderr: o.stderr.Bytes(),
@@ -156,15 +159,15 @@ type file struct {
 	data   []byte
 }
 
-// files are what is kept, by what follows a trial's name; of names what it is the output of: "", or ".background".
-func (o *outputs) files(of string) []file {
+// files are the outputs with the end of their file's name, which follows the trial's. prefix is "" or ".background".
+func (o *outputs) files(prefix string) []file {
 	return []file{
-		{of + ".client.out", o.stdout.Bytes()}, {of + ".client.err", o.stderr.Bytes()},
-		{of + ".server.out", o.serverStdout.Bytes()}, {of + ".server.err", o.serverStderr.Bytes()},
+		{prefix + ".client.out", o.stdout.Bytes()}, {prefix + ".client.err", o.stderr.Bytes()},
+		{prefix + ".server.out", o.serverStdout.Bytes()}, {prefix + ".server.err", o.serverStderr.Bytes()},
 	}
 }
 
-// cut says which output was longer than what is kept, or "".
+// cut says that an output was too long to be kept whole; "" if none was.
 func (o *outputs) cut() string {
 	for _, b := range []*bounded{o.stdout, o.stderr, o.serverStdout, o.serverStderr} {
 		if cut := b.cut(); cut != "" {

@@ -13,50 +13,49 @@ import (
 	"nearfar/internal/tool"
 )
 
-// Tools finds a measuring program by the name that the experiment gives it.
+// Tools finds a measuring program by its name in the experiment.
 type Tools interface {
 	Lookup(name string) (tool.Tool, bool)
 }
 
 // Stage makes the hosts of the arms.
 type Stage interface {
-	// Build makes the two hosts of an arm, or fails, within a time that the kind of hosts bounds. Arms stand side by side.
+	// Build makes the two hosts of an arm, or fails, within a time that the kind of hosts bounds. The hosts of all arms exist
+	// at the same time.
 	Build(ctx context.Context, arm experiment.Arm) (Pair, error)
-	// CPUs says on which CPUs client and server run; nil for any.
+	// CPUs resolves a placement to the CPUs of client and server; nil for any.
 	CPUs(p experiment.Placement) (client, server []int, err error)
-	// Stolen is how long a hypervisor has kept each of the CPUs (nil for any) from their machine so far, on average; false
-	// where that is not known.
+	// Stolen is the steal time of the CPUs (nil for all) since their machine started, averaged over them; false if it is not
+	// known.
 	Stolen(cpus []int) (time.Duration, bool)
-	// CoreToCore is how long a cache line now takes from the client's CPUs to the server's and back; false where they share
-	// some, where either is nil, and where it is not known.
+	// CoreToCore measures how long a cache line takes from the client's CPUs to the server's and back; false if they overlap,
+	// if either is nil, or if it cannot be measured.
 	CoreToCore(client, server []int) (time.Duration, bool)
-	// Watch begins to look at what happens on the machine beside a trial of the arm on these CPUs (nil for any); the function
-	// that it returns ends it.
-	Watch(arm string, client, server []int) (end func() host.Ground)
-	// Lost says what of the ground that the hosts stand on has died or hangs: an error that wraps host.ErrLost; nil while all is there.
+	// Watch begins to observe who uses the CPUs (nil for any) during a trial of the arm; end ends that and gives the result.
+	Watch(arm string, client, server []int) (end func() host.Contention)
+	// Lost says what the hosts depend on and has died or hangs, in an error that wraps host.ErrLost; nil if nothing has.
 	Lost() error
 }
 
 // Pair is the two hosts of an arm.
 type Pair struct{ Client, Server host.Host }
 
-// Record keeps what was measured.
+// Record stores what was measured.
 type Record interface {
 	Append(result.Trial) error
 	WriteRaw(name string, data []byte) (string, error)
 }
 
-// Event is what happened, for progress.
+// Event tells of a trial that starts or has ended.
 type Event struct {
-	// Slot is the trial that starts or has ended; Total is how many the run has, with the replacements of failed trials
-	// so far.
+	// Slot is the trial. Total is the number of trials of the run, with the replacements of failed trials so far.
 	Slot  experiment.Slot
 	Total int
-	// Done counts the trials of the run that have ended, also before a resume.
+	// Done counts the trials of the run that have ended, including those before a resume.
 	Done int
-	// Trial is the record, nil when the trial starts.
+	// Trial is the record; nil when the trial starts.
 	Trial *result.Trial
-	// Left is about how long the rest of the run will take.
+	// Left estimates how long the rest of the run will take.
 	Left time.Duration
 }
 
@@ -72,7 +71,7 @@ type Runner struct {
 	pairs    map[string]Pair
 	versions map[string]string
 	skipped  map[string]string
-	// retryFailed says that failed trials of before are run again.
+	// retryFailed says that trials that failed before this run are run again.
 	retryFailed bool
 }
 
@@ -87,8 +86,7 @@ func New(e *experiment.Experiment, tools Tools, stage Stage, limits Limits, prog
 	}
 }
 
-// Prepare makes the hosts of all arms, and sees that they have the addresses that the workloads need and every tool, before
-// anything is measured.
+// Prepare makes the hosts of all arms, and checks that they have the addresses and the tools that the workloads need.
 func (r *Runner) Prepare(ctx context.Context) error {
 	for _, arm := range r.experiment.Arms {
 		if shared, ok := r.pairs[r.experiment.HostsOf(arm.Name)]; ok {
@@ -107,24 +105,23 @@ func (r *Runner) Prepare(ctx context.Context) error {
 	return r.findTools(ctx)
 }
 
-// Versions gives the version of each tool that Prepare found.
+// Versions are the versions of the tools that Prepare found.
 func (r *Runner) Versions() map[string]string { return r.versions }
 
-// Skipped gives the optional workloads that cannot run, with the reason.
+// Skipped are the optional workloads that cannot run, with the reason.
 func (r *Runner) Skipped() map[string]string { return r.skipped }
 
-// Pairs gives the hosts of each arm.
+// Pairs are the hosts of each arm.
 func (r *Runner) Pairs() map[string]Pair { return r.pairs }
 
-// RetryFailed makes Run repeat the trials of before that failed, once each and after all others, unless a good one
-// stands for them already.
+// RetryFailed makes Run repeat the trials that failed before, once each and after all others. Those that have a successful
+// replacement are not repeated.
 func (r *Runner) RetryFailed() { r.retryFailed = true }
 
-// Run measures what of the schedule is not done yet and keeps it in the record; before are the trials that the record
-// has, in the order in which they ran. A failed trial is recorded with its reason and does not end the run; it is run
-// again at the end of its block as often as the schedule says. When ctx ends, the trial in flight is given up and ctx's
-// error returned. When a host is lost, the trial in flight is given up too, and the error wraps host.ErrLost: what was
-// measured without the host means nothing.
+// Run carries out the rest of the schedule and stores each trial in the record. before are the trials that the record has,
+// in the order in which they ran. A failed trial is recorded with its reason and does not end the run; it is run again at
+// the end of its block as often as the schedule says. When ctx ends, Run gives up the running trial and returns ctx's
+// error. When a host is lost, Run gives up the running trial too, and the error wraps host.ErrLost.
 func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) error {
 	r.record = record
 	plan := newSchedule(r.experiment, r.skipped, before)
@@ -171,7 +168,8 @@ func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) 
 	}
 }
 
-// cell names what takes equally long: a workload, and one as an arm has it that sets some of its keys.
+// cell names the trials that take about equally long: those of a workload, or of a workload in an arm that sets some of
+// its keys.
 func (r *Runner) cell(slot experiment.Slot) string {
 	if r.experiment.SetIn(slot.Arm, slot.Workload) == nil {
 		return slot.Workload
@@ -179,7 +177,7 @@ func (r *Runner) cell(slot experiment.Slot) string {
 	return slot.Workload + "\x00" + slot.Arm
 }
 
-// expected is about how long a trial takes beside the overhead.
+// expected estimates how long a trial takes, without the overhead.
 func (r *Runner) expected(slot experiment.Slot) time.Duration {
 	w, _ := r.experiment.WorkloadIn(slot.Arm, slot.Workload)
 	if t, ok := r.tools.Lookup(w.Tool); ok {
@@ -193,19 +191,19 @@ func (r *Runner) expected(slot experiment.Slot) time.Duration {
 	return w.Duration
 }
 
-// Planned is what would be run for a workload in an arm.
+// Planned says what would run for a workload in an arm.
 type Planned struct {
 	Arm, Workload string
 	// Commands are the command lines, server first; those of the background follow.
 	Commands []string
 	// ClientCPUs and ServerCPUs are lists of CPU numbers, or "any".
 	ClientCPUs, ServerCPUs string
-	// Takes is about how long one trial takes; Trials is how many of them the schedule has.
+	// Takes estimates how long one trial takes; Trials is how many of them the schedule has.
 	Takes  time.Duration
 	Trials int
 }
 
-// Plans lists what each trial would run, without running it. Prepare comes before it.
+// Plans lists what each trial would run. It runs nothing, and needs a Prepare before it.
 func (r *Runner) Plans() ([]Planned, error) {
 	var all []Planned
 	for _, arm := range r.experiment.Arms {

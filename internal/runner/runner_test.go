@@ -143,8 +143,8 @@ func (s *scene) Stolen([]int) (time.Duration, bool) { return 0, false }
 
 func (s *scene) CoreToCore(client, server []int) (time.Duration, bool) { return 0, false }
 
-func (s *scene) Watch(string, []int, []int) func() host.Ground {
-	return func() host.Ground { return host.Ground{} }
+func (s *scene) Watch(string, []int, []int) func() host.Contention {
+	return func() host.Contention { return host.Contention{} }
 }
 
 func (s *scene) Lost() error {

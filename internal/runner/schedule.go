@@ -8,46 +8,46 @@ import (
 	"nearfar/internal/result"
 )
 
-// The bounds of how many failed trials are run again.
+// Bounds on how many failed trials are run again.
 const (
-	// replacedShare: at most one replacement is run for so many trials of the schedule, and leastReplaced in any case.
+	// There is at most one replacement for every replacedShare trials of the schedule, but leastReplaced are always allowed.
 	replacedShare = 10
 	leastReplaced = 2
-	// lostAfter: an (arm, workload) of which so many trials in a row have failed is not run again until a trial of the
-	// schedule succeeds. Its failures do not pass.
+	// After so many failures in a row, an (arm, workload) is not run again until a trial of the schedule succeeds: its
+	// failures are not transient.
 	lostAfter = 3
 )
 
-// schedule says which trial comes next: those of the experiment in their order, and at the end of a block those again
-// that failed in it.
+// schedule says which trial comes next: the experiment's trials in their order, and at the end of each block replacements
+// of the trials that failed in it.
 //
-// It depends only on the experiment and on how each trial ended, so that a run which was killed goes on as it would have.
+// It depends only on the experiment and on how each trial ended, so that a resumed run goes on as if it had not been
+// interrupted.
 type schedule struct {
 	slots   []experiment.Slot
 	retries int
 	// done are the trials that have ended.
 	done map[int]bool
-	// block is that of the trial that ended last.
+	// block is the block of the trial that ended last.
 	block int
-	// failed are the places of that block without a good trial, in the order in which they failed.
+	// failed are the places of that block without a successful trial, in the order in which they failed.
 	failed []*place
 	// lost counts the failures in a row of each (arm, workload).
 	lost map[string]int
-	// replaced is how many replacements have ended, most how many there may be; number is the highest trial number
-	// given out.
+	// replaced is how many replacements have ended, most how many there may be. number is the highest trial number so far.
 	replaced, most, number int
-	// again are the places to run once more after all others, because the user asked for it.
+	// again are the trials that the user asked to repeat, after all others.
 	again []experiment.Slot
 }
 
-// place is a trial of the schedule that failed, and how many times it was run again.
+// place is a trial of the schedule that failed, with the number of its replacements.
 type place struct {
 	slot  experiment.Slot
 	tries int
 }
 
-// newSchedule plans a run without the workloads that are skipped; before are the trials that it has, in the order in
-// which they ran.
+// newSchedule plans a run without the skipped workloads. before are the trials that the run has, in the order in which they
+// ran.
 func newSchedule(e *experiment.Experiment, skipped map[string]string, before []result.Trial) *schedule {
 	s := &schedule{retries: e.Schedule.Retries, done: map[int]bool{}, lost: map[string]int{}}
 	for _, slot := range e.Slots() {
@@ -65,7 +65,7 @@ func newSchedule(e *experiment.Experiment, skipped map[string]string, before []r
 	return s
 }
 
-// next gives the trial to run; false at the end of the run.
+// next is the trial to run; false at the end of the run.
 func (s *schedule) next() (experiment.Slot, bool) {
 	for len(s.slots) > 0 && s.done[s.slots[0].Trial] {
 		s.slots = s.slots[1:]
@@ -92,8 +92,7 @@ func (s *schedule) next() (experiment.Slot, bool) {
 	return experiment.Slot{}, false
 }
 
-// retryFailed plans one trial more, after all others, for each place that has trials and no good one; before are the
-// trials so far.
+// retryFailed plans one more trial, after all others, for each place whose trials all failed. before are the trials so far.
 func (s *schedule) retryFailed(before []result.Trial) {
 	failed := map[int]bool{}
 	for _, t := range before {
@@ -110,7 +109,7 @@ func (s *schedule) retryFailed(before []result.Trial) {
 	}
 }
 
-// ended takes in how a trial ended.
+// ended records how a trial ended.
 func (s *schedule) ended(slot experiment.Slot, failed bool) {
 	if slot.Block != s.block {
 		s.block, s.failed = slot.Block, nil
@@ -141,7 +140,7 @@ func (s *schedule) ended(slot experiment.Slot, failed bool) {
 	}
 }
 
-// left lists the trials of the schedule that have not ended.
+// left lists the trials of the schedule that are yet to run.
 func (s *schedule) left() []experiment.Slot {
 	var left []experiment.Slot
 	for _, slot := range s.slots {

@@ -8,9 +8,9 @@ import (
 	"nearfar/internal/result"
 )
 
-// A steal is the time that a hypervisor keeps from the CPUs of a trial while it runs (steal time). What is measured waits for it, and no
-// tool sees it.
-type steal struct {
+// A stealTime measures the steal time of a trial's CPUs: the time in which the hypervisor did not run them. The measured
+// processes wait in that time, and no tool reports it.
+type stealTime struct {
 	stage   Stage
 	cpus    []int
 	started time.Time
@@ -18,9 +18,9 @@ type steal struct {
 	known   bool
 }
 
-func watchStolen(stage Stage, client, server []int) *steal {
-	s := &steal{stage: stage}
-	if len(client) > 0 && len(server) > 0 { // else some process may run on any CPU
+func watchSteal(stage Stage, client, server []int) *stealTime {
+	s := &stealTime{stage: stage}
+	if len(client) > 0 && len(server) > 0 { // otherwise a process may run on any CPU
 		s.cpus = slices.Concat(client, server)
 		slices.Sort(s.cpus)
 		s.cpus = slices.Compact(s.cpus)
@@ -30,8 +30,8 @@ func watchStolen(stage Stage, client, server []int) *steal {
 	return s
 }
 
-// record writes which share of the time since it was, where that is known.
-func (s *steal) record(facts map[string]string) {
+// record writes the steal time since the start as a share of the elapsed time, if it is known.
+func (s *stealTime) record(facts map[string]string) {
 	after, known := s.stage.Stolen(s.cpus)
 	elapsed := time.Since(s.started)
 	if !s.known || !known || after < s.before || elapsed <= 0 {

@@ -35,7 +35,7 @@ func (r *robbed) Stolen(cpus []int) (time.Duration, bool) {
 
 func TestStolenTimeIsRecorded(t *testing.T) {
 	stage := &robbed{stolen: []time.Duration{3 * time.Second, 3*time.Second + 50*time.Millisecond}}
-	steal := watchStolen(stage, []int{3}, []int{1, 3})
+	steal := watchSteal(stage, []int{3}, []int{1, 3})
 	if !slices.Equal(stage.asked, []int{1, 3}) {
 		t.Errorf("asked for CPUs %v, want 1 and 3", stage.asked)
 	}
@@ -52,7 +52,7 @@ func TestStolenTimeThatIsNotKnown(t *testing.T) {
 	for name, stolen := range map[string][]time.Duration{"never": nil, "only before": {time.Second}, "less than before": {time.Second, 0}} {
 		stage := &robbed{stolen: stolen}
 		facts := map[string]string{}
-		watchStolen(stage, nil, []int{1}).record(facts)
+		watchSteal(stage, nil, []int{1}).record(facts)
 		if len(facts) > 0 || stage.asked != nil {
 			t.Errorf("%s: %v, of CPUs %v", name, facts, stage.asked)
 		}

@@ -13,12 +13,12 @@ import (
 	"nearfar/internal/tool"
 )
 
-// probeTimeout bounds the asking of a host for its programs.
+// probeTimeout bounds how long a host may take to list its missing programs, or a tool to print its version.
 const probeTimeout = 20 * time.Second
 
-// MissingTools says which programs are not there, all at once.
+// MissingTools lists all programs that are missing.
 type MissingTools struct {
-	// Missing has a line for each: which program, on which hosts, which workloads need it.
+	// Missing has a line for each program: its name, the hosts that lack it, and the workloads that need it.
 	Missing []string
 }
 
@@ -27,8 +27,8 @@ func (m *MissingTools) Error() string {
 		"\nInstall them, or mark the workload `optional: true` to go on without it."
 }
 
-// findTools sees that each tool is on the hosts of every arm, and in which version. Optional workloads whose tool is
-// missing are skipped; the others are an error that names all that is missing.
+// findTools checks that the hosts of every arm have each tool, and finds its version. Optional workloads whose tool is
+// missing are skipped; for others the error names everything that is missing.
 func (r *Runner) findTools(ctx context.Context) error {
 	probes, err := r.probes()
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *Runner) findTools(ctx context.Context) error {
 	return nil
 }
 
-// probes gives the probe of each tool that a workload uses.
+// probes lists the probes of the tools that the workloads use, by tool.
 func (r *Runner) probes() (map[string]tool.Probe, error) {
 	probes := map[string]tool.Probe{}
 	for _, w := range r.everyWorkload() {
@@ -75,7 +75,7 @@ func (r *Runner) probes() (map[string]tool.Probe, error) {
 	return probes, nil
 }
 
-// everyWorkload lists the workloads as declared, and as the arms have them that set some of their keys.
+// everyWorkload lists the workloads as declared, and those that arms change by setting keys.
 func (r *Runner) everyWorkload() []experiment.Workload {
 	all := slices.Clone(r.experiment.Workloads)
 	for _, arm := range r.experiment.Arms {
@@ -84,7 +84,7 @@ func (r *Runner) everyWorkload() []experiment.Workload {
 	return all
 }
 
-// owners are the arms that have hosts of their own; the others use those of one of them.
+// owners are the arms that have hosts of their own. Each other arm uses the hosts of one of them.
 func (r *Runner) owners() []string {
 	var names []string
 	for _, arm := range r.experiment.Arms {
@@ -95,7 +95,7 @@ func (r *Runner) owners() []string {
 	return names
 }
 
-// absentPrograms asks every host which programs it lacks, and says for each on which hosts.
+// absentPrograms lists the hosts that lack each program.
 func (r *Runner) absentPrograms(ctx context.Context, probes map[string]tool.Probe) (map[string][]string, error) {
 	var programs []string
 	for _, probe := range probes {
@@ -123,7 +123,7 @@ func (r *Runner) absentPrograms(ctx context.Context, probes map[string]tool.Prob
 	return absent, nil
 }
 
-// absence says what of a tool is absent and where, or "".
+// absence says which program of a tool is missing and where; "" if none is.
 func (r *Runner) absence(probe tool.Probe, absent map[string][]string) string {
 	for _, program := range probe.Programs {
 		switch hosts := absent[program]; {
@@ -137,7 +137,7 @@ func (r *Runner) absence(probe tool.Probe, absent map[string][]string) string {
 	return ""
 }
 
-// skipOrRefuse skips the optional workloads whose tool is absent and refuses the run where others need one.
+// skipOrRefuse skips the optional workloads whose tool is missing, and refuses the run if other workloads need it.
 func (r *Runner) skipOrRefuse(probes map[string]tool.Probe, absent map[string][]string) error {
 	needed := map[string][]string{}
 	for _, w := range r.experiment.Workloads {
@@ -161,8 +161,8 @@ func (r *Runner) skipOrRefuse(probes map[string]tool.Probe, absent map[string][]
 	return refusal
 }
 
-// capture runs a command and returns what it prints. Its exit status says nothing: some tools print their version and
-// exit with 1.
+// capture runs a command and returns what it prints. It ignores the exit status: some tools print their version and exit
+// with 1.
 func capture(ctx context.Context, h host.Host, argv []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -11,18 +11,18 @@ import (
 	"nearfar/internal/result"
 )
 
-// A readback says where a trial's facts show what was made of a key whose effect the kernel or the host decides.
+// A readback says which of a trial's facts show the effect of a key that the kernel or the host may ignore.
 type readback struct {
 	key string
-	// asked is the value that was asked for; empty where none was.
+	// asked is the value in the experiment; empty if there is none.
 	asked string
-	// facts are the names of the facts that show it, each also with "server." before it.
+	// facts are the names of the facts that show it. Each may also stand with the prefix "server.".
 	facts []string
-	// holds says whether a fact's value is what was asked for; nil where it must be equal.
+	// holds says whether a fact's value satisfies what was asked for; nil if the two must be equal.
 	holds func(fact string) bool
 }
 
-// readbacks lists what a workload asks the kernel for.
+// readbacks lists the keys of a workload that the kernel or the host may ignore.
 func readbacks(w experiment.Workload) []readback {
 	all := []readback{
 		{key: "congestion", asked: w.Congestion, facts: []string{"tcp_congestion", "congestion_control"}},
@@ -36,7 +36,7 @@ func readbacks(w experiment.Workload) []readback {
 	if w.DSCP != 0 {
 		all = append(all, readback{key: "dscp", asked: strconv.Itoa(w.DSCP), facts: []string{"dscp"}})
 	}
-	// A load waits in epoll for its many sockets also where it is told to block.
+	// A load has many sockets: it waits in epoll even if it is told to block.
 	if w.Wait != "" && (w.Mode != experiment.Load || w.Wait != experiment.WaitBlock) {
 		all = append(all, readback{key: "wait", asked: w.Wait, facts: []string{"wait"}})
 	}
@@ -45,17 +45,19 @@ func readbacks(w experiment.Workload) []readback {
 		bytes     int
 	}{{"send_buffer", "so_sndbuf", w.SendBuffer}, {"receive_buffer", "so_rcvbuf", w.ReceiveBuffer}} {
 		if b.bytes > 0 {
-			all = append(all, readback{key: b.key, asked: experiment.FormatSize(b.bytes), facts: []string{b.fact}, holds: func(fact string) bool {
+			holds := func(fact string) bool {
 				got, err := strconv.Atoi(fact)
-				return err == nil && got >= b.bytes // Linux gives twice as much, for its own use
-			}})
+				return err == nil && got >= b.bytes // Linux doubles the size, for its own bookkeeping
+			}
+			asked := experiment.FormatSize(b.bytes)
+			all = append(all, readback{key: b.key, asked: asked, facts: []string{b.fact}, holds: holds})
 		}
 	}
 	return slices.DeleteFunc(all, func(r readback) bool { return r.asked == "" })
 }
 
-// treatment sets what was asked of the kernel beside what the trial's facts say that it did. The result is the proof
-// by key; the second is why the trial is not what it was to be, or "".
+// treatment compares what a workload asks the kernel for with the trial's facts. proof names the facts by key. refuted
+// says which fact contradicts the workload; "" if none does.
 func treatment(w experiment.Workload, facts map[string]string) (proof map[string]string, refuted string) {
 	proof = map[string]string{}
 	for _, r := range readbacks(w) {
@@ -76,19 +78,18 @@ func treatment(w experiment.Workload, facts map[string]string) (proof map[string
 			}
 		}
 	}
-	// No device queue takes part, so that the kernel slept as ever.
+	// Without a device queue (NAPI) the kernel did not poll: it slept as usual.
 	if w.Wait == experiment.WaitBusyPoll && (facts["napi_id"] == "0" || facts["server.napi_id"] == "0") {
 		delete(proof, "wait")
 	}
-	// Where data were copied all the same, the kernel did not what it was asked for.
+	// The kernel may copy the data despite the request. These facts prove that it did not.
 	if w.ZeroCopy && facts["zerocopy_copied"] == "0" && facts["zerocopy_sends"] != "0" {
 		proof["zerocopy"] = "zerocopy_copied 0"
 	}
 	return proof, ""
 }
 
-// prove keeps in the trial what was set and what proves it. A trial whose kernel did something else has failed: it
-// would be counted for an arm that it is not of.
+// prove writes the proofs into the trial. A trial that they refute has failed: it did not measure its arm.
 func prove(trial *result.Trial, w experiment.Workload) {
 	proof, refuted := treatment(w, trial.Facts)
 	maps.Copy(trial.Treatment, proof)

@@ -14,8 +14,8 @@ import (
 	"nearfar/internal/tool"
 )
 
-// trial runs one execution of a workload in an arm and returns its record. What goes wrong with the measuring is in
-// the record; an error is returned only where a host is lost, or the record's files cannot be kept.
+// trial runs a workload once in an arm and returns its record. A failed measurement is part of the record. An error says
+// that a host is lost, or that the record's files cannot be written.
 func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial, error) {
 	w, _ := r.experiment.WorkloadIn(slot.Arm, slot.Workload)
 	trial := result.Trial{
@@ -48,22 +48,22 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 	}
 	trial.Commands = commandLines(plan, behind)
 	out := newOutputs()
-	distance := watchDistance(r.stage, clientCPUs, serverCPUs)
-	stolen := watchStolen(r.stage, clientCPUs, serverCPUs)
+	latency := watchCoreToCore(r.stage, clientCPUs, serverCPUs)
+	stolen := watchSteal(r.stage, clientCPUs, serverCPUs)
 	watched := r.stage.Watch(slot.Arm, clientCPUs, serverCPUs)
 	runErr := r.limits.execute(ctx, job{plan, clientCPUs, serverCPUs, out}, behind, pair)
-	ground := watched()
+	contention := watched()
 	if err := r.lost(runErr); err != nil {
 		return trial, err
 	}
 	seen := map[string]string{}
 	stolen.record(seen)
-	distance.record(seen)
+	latency.record(seen)
 	m, parseErr := t.Parse(out.parsable(&w, runErr))
 	trial.Record(m)
 	trial.Facts = withPlacement(trial.Facts, w.Placement.Kind, clientCPUs, serverCPUs)
 	maps.Copy(trial.Facts, seen)
-	groundFacts(ground, trial.Facts)
+	contentionFacts(contention, trial.Facts)
 	trial.Error = reason(runErr, parseErr, out)
 	files := out.files("")
 	if behind != nil {
@@ -73,12 +73,12 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 		files = append(files, behind.out.files("."+result.Background)...)
 	}
 	prove(&trial, w)
-	// What exceeds the bounds of reading would make the whole run unreadable. The outputs are kept in any case.
+	// A record beyond the bounds of reading would make the whole run unreadable. The outputs are kept in any case.
 	trial.Bound()
 	return trial, r.keep(&trial, files, m.Histogram)
 }
 
-// lost says why the hosts are not there any more, as far as the stage or the trial's own error tells; nil while they are.
+// lost says why the hosts are gone, from the stage or from the trial's error; nil if they are not.
 func (r *Runner) lost(runErr error) error {
 	if err := r.stage.Lost(); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (r *Runner) lost(runErr error) error {
 	return nil
 }
 
-// commandLines writes the exact command lines, server first; those of the background follow.
+// commandLines are the exact command lines, server first, followed by those of the background.
 func commandLines(p tool.Plan, behind *background) []string {
 	var lines []string
 	if p.Server != nil {
@@ -102,7 +102,7 @@ func commandLines(p tool.Plan, behind *background) []string {
 	return lines
 }
 
-// commandLine writes a command as one would type it.
+// commandLine is a command as one would type it in a shell.
 func commandLine(c tool.Command) string {
 	words := append(append([]string(nil), c.Env...), c.Argv...)
 	for i, word := range words {
@@ -113,7 +113,7 @@ func commandLine(c tool.Command) string {
 	return strings.Join(words, " ")
 }
 
-// withPlacement adds to the facts on which CPUs client and server were let run.
+// withPlacement adds to the facts the CPUs that client and server were allowed to use.
 func withPlacement(facts map[string]string, kind string, client, server []int) map[string]string {
 	if facts == nil {
 		facts = map[string]string{}
@@ -131,7 +131,8 @@ func cpuList(cpus []int) string {
 	return strings.Trim(fmt.Sprint(cpus), "[]")
 }
 
-// reason says in one line why a trial failed, or "". What the tool's output says is worth more than an exit status.
+// reason says in one line why a trial failed; "" if it did not. The parser's error comes first: it says more than an exit
+// status.
 func reason(runErr, parseErr error, out *outputs) string {
 	switch {
 	case parseErr != nil && runErr != nil:
@@ -144,7 +145,7 @@ func reason(runErr, parseErr error, out *outputs) string {
 	return out.cut()
 }
 
-// keep writes what the trial left into the run directory.
+// keep writes the trial's outputs and its histogram into the run directory.
 func (r *Runner) keep(trial *result.Trial, files []file, histogram []byte) error {
 	stem := fmt.Sprintf("%05d-%s-%s", trial.Trial, trial.Arm, trial.Workload)
 	for _, file := range files {

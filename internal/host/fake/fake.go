@@ -1,5 +1,4 @@
-// Package fake is a kind of host for tests of what uses hosts: each process is a Go function, and what was started is
-// recorded.
+// Package fake is a kind of host for tests: each process is a Go function, and the host records what was started.
 package fake
 
 import (
@@ -15,7 +14,7 @@ import (
 	"nearfar/internal/host"
 )
 
-// Program plays a program on the host. It returns the exit status; ctx ends when the process is to end.
+// Program is a program of the host. It returns the exit status; ctx ends when the process is to end.
 type Program func(ctx context.Context, argv []string, stdin []byte, stdout, stderr io.Writer) int
 
 // Host is a fake host.
@@ -30,7 +29,7 @@ type Host struct {
 	closed  bool
 }
 
-// New makes a fake host which has the given programs, by their names.
+// New makes a fake host that has the given programs, by their names.
 func New(name string, programs map[string]Program) *Host {
 	return &Host{
 		endpoint: host.Endpoint{
@@ -75,16 +74,16 @@ func (h *Host) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 	return p, nil
 }
 
-// Put reads the file and forgets it: no program here would look for it.
+// Put reads the file and discards it: no program here looks for it.
 func (h *Host) Put(_ context.Context, _ string, _ fs.FileMode, r io.Reader) error {
 	_, err := io.Copy(io.Discard, r)
 	return err
 }
 
-// Endpoint gives the host's name and addresses of the documentation ranges.
+// Endpoint is the host's name, with addresses that are reserved for documentation (RFC 5737, RFC 3849).
 func (h *Host) Endpoint() host.Endpoint { return h.endpoint }
 
-// Started lists what was started, in order.
+// Started lists the commands that were started, in order.
 func (h *Host) Started() []host.Cmd {
 	h.mu.Lock()
 	defer h.mu.Unlock()

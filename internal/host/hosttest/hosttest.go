@@ -1,7 +1,7 @@
-// Package hosttest is the conformance suite for kinds of hosts: what host.Host promises, tried on real ones.
+// Package hosttest is the conformance suite for kinds of hosts: it tests what host.Host promises on real hosts.
 //
-// A kind of host joins with a test that calls Run, and with its test binary as the program that the suite starts: see
-// Verb, or Program where processes are functions.
+// A test of each kind of host calls Run. The suite starts the test binary of that package on the hosts: see Verb, or
+// Program for a kind of host whose processes are functions.
 package hosttest
 
 import (
@@ -18,10 +18,10 @@ import (
 	"nearfar/internal/host"
 )
 
-// patience is how long the suite waits for what must happen at once, on however busy a machine.
+// patience is how long the suite waits for what should happen at once. It is long, so that a busy machine passes.
 const patience = 30 * time.Second
 
-// Run runs the suite. hosts makes a fresh pair of hosts, and frees what Close does not when the test ends.
+// Run runs the suite. hosts makes a new pair of hosts, and frees what Close does not free when the test ends.
 func Run(t *testing.T, hosts func(t *testing.T) (client, server host.Host)) {
 	s := suite{hosts: hosts}
 	t.Run("endpoints", s.endpoints)
@@ -47,7 +47,7 @@ type suite struct {
 	hosts func(t *testing.T) (client, server host.Host)
 }
 
-// client makes a pair and gives one of it.
+// client makes a pair of hosts and returns the client.
 func (s suite) client(t *testing.T) host.Host {
 	t.Helper()
 	c, _ := s.pair(t)
@@ -67,7 +67,7 @@ func (s suite) pair(t *testing.T) (client, server host.Host) {
 	return client, server
 }
 
-// A ran is a process that has been run to its end.
+// A ran is a process that has ended.
 type ran struct {
 	stdout, stderr string
 	err            error
@@ -98,7 +98,7 @@ func (r ran) want(t *testing.T, stdout, stderr string) {
 	}
 }
 
-// started is a process that has printed that it is ready.
+// started is a process that has printed its first line.
 type started struct {
 	host.Process
 	stdout *lineWriter
@@ -122,7 +122,7 @@ func start(ctx context.Context, t *testing.T, h host.Host, c host.Cmd) (started,
 	panic("unreachable")
 }
 
-// lineWriter keeps what is written, and tells of the first line.
+// lineWriter keeps what is written, and sends the first line to a channel.
 type lineWriter struct {
 	mu    sync.Mutex
 	b     bytes.Buffer
@@ -170,15 +170,15 @@ func (s suite) endpoints(t *testing.T) {
 		}
 		e := h.Endpoint()
 		if e.Address6.IsValid() && (!e.Address6.Is6() || e.Address6.Is4In6() || e.Address6.IsUnspecified() || !e.Address.Is4()) {
-			t.Errorf("endpoint %+v: the IPv6 address is to stand beside one of IPv4", e)
+			t.Errorf("endpoint %+v: Address6 is only for hosts whose Address is IPv4", e)
 		}
 		for version, has := range map[int]bool{4: e.Address.Is4(), 6: e.Address.Is6() || e.Address6.IsValid()} {
 			if a, err := e.AddressOf(version); (err == nil) != has || has && a.Is4() != (version == 4) {
-				t.Errorf("endpoint %+v: of IPv%d it gives %v, %v", e, version, a, err)
+				t.Errorf("endpoint %+v: its IPv%d address is %v, %v", e, version, a, err)
 			}
 		}
 		if a, err := e.AddressOf(0); err != nil || a != e.Address {
-			t.Errorf("endpoint %+v: of any IP it gives %v, %v", e, a, err)
+			t.Errorf("endpoint %+v: its address of any IP version is %v, %v", e, a, err)
 		}
 	}
 	if c.Endpoint().Name == sv.Endpoint().Name {
@@ -214,7 +214,7 @@ func (s suite) stdin(t *testing.T) {
 	big := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // more than any pipe holds
 	cat.Stdin = big
 	run(t, c, cat).want(t, string(big), "")
-	// Who does not read it all is not held up.
+	// A process that does not read all of it is not blocked.
 	unread := self("exit", "0")
 	unread.Stdin = big
 	run(t, c, unread).want(t, "", "")
@@ -387,7 +387,7 @@ func (s suite) close(t *testing.T) {
 	if _, err := c.Start(t.Context(), self("exit", "0")); err == nil {
 		t.Error("a process was started on a closed host")
 	}
-	run(t, sv, self("print", "here")).want(t, "here", "4") // the other is not touched
+	run(t, sv, self("print", "here")).want(t, "here", "4") // the other host still works
 	if err := other.Stop(patience); err != nil {
 		t.Error(err)
 	}

@@ -10,17 +10,17 @@ import (
 	"nearfar/internal/host"
 )
 
-// Losable is a pair of hosts with a way to lose them, as a dead machine or a hanging one is lost.
+// Losable is a pair of hosts that a test can lose, as if their machine had died or hung.
 type Losable struct {
 	Client, Server host.Host
-	// Lose ends or stops what the hosts stand on. It returns at once, and nothing tells the hosts.
+	// Lose ends or stops what the hosts depend on. It returns at once, and does not tell the hosts.
 	Lose func()
-	// Within is how long a call may take after that.
+	// Within is how long a call may take after Lose.
 	Within time.Duration
 }
 
-// RunLost tries what a kind of host promises of hosts that are lost: every call returns in time, and says that they
-// are. hosts makes a fresh pair for each way of using them. The ways run side by side: they only wait.
+// RunLost tests what a kind of host promises for lost hosts: every call returns in time with host.ErrLost. hosts makes a
+// new pair for each test. The tests run in parallel, because they only wait.
 func RunLost(t *testing.T, hosts func(t *testing.T) Losable) {
 	t.Helper()
 	t.Run("calls", func(t *testing.T) {
@@ -53,7 +53,7 @@ func RunLost(t *testing.T, hosts func(t *testing.T) Losable) {
 	}
 }
 
-// wantLost sees that a call returns in time and says that the host is lost.
+// wantLost checks that a call returns in time and says that the host is lost.
 func (l Losable) wantLost(t *testing.T, name string, call func() error) {
 	t.Helper()
 	if err := l.inTime(t, name, call); !errors.Is(err, host.ErrLost) {

@@ -12,8 +12,7 @@ import (
 	"nearfar/internal/host"
 )
 
-// processes tries what only processes of an operating system have. A kind of host whose processes are functions has no
-// such thing, and nothing of it is promised there.
+// processes tests what only operating system processes have. It skips kinds of hosts whose processes are functions.
 func (s suite) processes(t *testing.T) {
 	if r := run(t, s.client(t), self("kind")); r.err != nil || r.stdout != "process" {
 		if r.stdout == "function" && r.err == nil {
@@ -25,7 +24,7 @@ func (s suite) processes(t *testing.T) {
 	t.Run("CPUs", s.cpus)
 	t.Run("put", s.put)
 	t.Run("signal", s.signal)
-	t.Run("stop what does not listen", s.stopStubborn)
+	t.Run("stop what ignores SIGTERM", s.stopStubborn)
 	t.Run("cancel a tree", s.cancelTree)
 	t.Run("output held open", s.heldOpen)
 	t.Run("close kills all", s.closeKills)
@@ -38,7 +37,7 @@ func (s suite) environment(t *testing.T) {
 	cmd.Env = []string{"HOSTTEST=a b=c;'d'"}
 	run(t, c, cmd).want(t, "a b=c;'d'", "")
 	cmd = self("env", "PATH")
-	cmd.Env = []string{"HOSTTEST=1"} // is added, and does not replace the rest
+	cmd.Env = []string{"HOSTTEST=1"} // added to the environment, which stays
 	if r := run(t, c, cmd); r.err != nil || r.stdout == "" {
 		t.Errorf("PATH is %q (%v)", r.stdout, r.err)
 	}
@@ -78,7 +77,7 @@ func (s suite) put(t *testing.T) {
 }
 
 func (s suite) signal(t *testing.T) {
-	r := run(t, s.client(t), self("suicide"))
+	r := run(t, s.client(t), self("kill-self"))
 	var exit *host.ExitError
 	if !errors.As(r.err, &exit) || exit.Code != -1 || !strings.Contains(strings.ToLower(exit.Signal), "kill") {
 		t.Errorf("a process that a signal ended gives %v", r.err)
@@ -88,7 +87,7 @@ func (s suite) signal(t *testing.T) {
 func (s suite) stopStubborn(t *testing.T) {
 	c := s.client(t)
 	p, child := start(t.Context(), t, c, self("tree"))
-	// The child ignores SIGTERM and is in a session of its own; the parent heeds it as little.
+	// Parent and child ignore SIGTERM, and the child is in a session of its own.
 	within(t, "stopping", func() {
 		if err := p.Stop(10 * time.Millisecond); err != nil {
 			t.Error(err)
@@ -109,7 +108,7 @@ func (s suite) cancelTree(t *testing.T) {
 	cancel()
 	within(t, "ending with the context", func() {
 		if err := p.Wait(); err == nil {
-			t.Error("a killed process ended well")
+			t.Error("a killed process ended without an error")
 		}
 	})
 	gone(t, c, child)
@@ -145,7 +144,7 @@ func (s suite) closeKills(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Hosts that share their process numbers can tell of each other's.
+	// The server can look for the child, because both hosts see the same process numbers.
 	gone(t, sv, child)
 }
 
@@ -162,7 +161,7 @@ func isAlive(t *testing.T, h host.Host, pid string) bool {
 	return false
 }
 
-// gone fails the test where a process does not end; a zombie may take a moment to go.
+// gone waits until a process is gone; a zombie may stay for a moment.
 func gone(t *testing.T, h host.Host, pid string) {
 	t.Helper()
 	deadline := time.Now().Add(patience)

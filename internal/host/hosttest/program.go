@@ -16,8 +16,8 @@ import (
 	"nearfar/internal/host"
 )
 
-// Verb is the first argument with which the suite starts this program (host.Self) on a host. The test binary of a kind
-// of host that runs processes hands over to Main when it is its first argument:
+// Verb is the first argument with which the suite starts this program (host.Self) on a host. The test binary of a kind of
+// host that runs processes calls Main if Verb is its first argument:
 //
 //	func TestMain(m *testing.M) {
 //		if len(os.Args) > 1 && os.Args[1] == hosttest.Verb {
@@ -27,7 +27,7 @@ import (
 //	}
 const Verb = "hosttest"
 
-// maxFlood bounds what the flood prints, in bytes.
+// maxFlood bounds the output of flood, in bytes.
 const maxFlood = 1 << 26
 
 // Main is the suite's program as a process of its own. args begins with Verb.
@@ -38,8 +38,8 @@ func Main(args []string) int {
 	return p.run(args[1:])
 }
 
-// Program is the suite's program as a function, for a kind of host whose processes are functions: it is what host.Self
-// must be there. argv is the whole command line. It ends when ctx does, where a process would end by SIGTERM.
+// Program is the suite's program as a function: host.Self for a kind of host whose processes are functions. argv is the
+// whole command line. Program ends when ctx does, as a process ends after SIGTERM.
 func Program(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &program{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
 	if len(argv) < 2 || argv[1] != Verb {
@@ -52,17 +52,17 @@ type program struct {
 	ctx            context.Context
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	// process says that it is one of the host's operating system.
+	// process says that it runs as a process of the host's operating system.
 	process bool
 }
 
 func (p *program) fail(err error) int {
-	// Where even that cannot be printed, the status tells.
+	// If even that cannot be printed, the exit status tells.
 	_, _ = fmt.Fprintln(p.stderr, "hosttest:", err)
 	return 99
 }
 
-// run does what the words say, and gives the exit status.
+// run does what the words say, and returns the exit status.
 func (p *program) run(words []string) int {
 	if len(words) == 0 {
 		return p.fail(errors.New("nothing to do"))
@@ -100,7 +100,7 @@ func (p *program) run(words []string) int {
 			<-p.ctx.Done()
 			_, err = fmt.Fprintln(p.stdout, "asked to end")
 		}
-	case "stubborn": // it is asked to end in vain
+	case "stubborn": // it ignores SIGTERM
 		if _, err = fmt.Fprintln(p.stdout, "ready"); err == nil {
 			select {}
 		}
@@ -111,12 +111,12 @@ func (p *program) run(words []string) int {
 				select {}
 			}
 		}
-	case "orphan": // leaves a child that holds its streams open
+	case "orphan": // leaves a child that keeps its streams open
 		var child int
 		if child, err = p.child(); err == nil {
 			_, err = fmt.Fprintln(p.stdout, child)
 		}
-	case "suicide":
+	case "kill-self":
 		var self *os.Process
 		if self, err = os.FindProcess(os.Getpid()); err == nil {
 			if err = self.Signal(syscall.SIGKILL); err == nil {
@@ -141,7 +141,7 @@ func (p *program) kind() string {
 	return "function"
 }
 
-// flood prints so many bytes on both streams, the second ones in capitals.
+// flood prints the given number of bytes on each stream, in capitals on standard error.
 func (p *program) flood(argument string) error {
 	n, err := strconv.Atoi(argument)
 	if err != nil || n < 0 || n > maxFlood {
@@ -174,7 +174,8 @@ func (p *program) cpus() error {
 	return errors.New("no Cpus_allowed_list in /proc/self/status")
 }
 
-// child starts a stubborn child on the same streams, in a session of its own, and returns when it has begun.
+// child starts a child that ignores SIGTERM, on the same streams and in a session of its own. It returns when the child
+// runs.
 func (p *program) child() (int, error) {
 	if !p.process {
 		return 0, errors.New("a function has no children")
@@ -184,7 +185,7 @@ func (p *program) child() (int, error) {
 		return 0, err
 	}
 	defer func() { _ = begun.Close() }()
-	// This very program; its path may not be visible here.
+	// This program: its path may not be visible here.
 	cmd := exec.CommandContext(context.Background(), "/proc/self/exe", Verb, "stubborn")
 	cmd.Stdout, cmd.Stderr = begins, p.stderr
 	cmd.ExtraFiles = []*os.File{os.Stdout}
@@ -200,7 +201,7 @@ func (p *program) child() (int, error) {
 	return cmd.Process.Pid, nil
 }
 
-// alive exits with 0 where a process of that number lives, and else with 1.
+// alive returns the exit status 0 if a process with that number exists, and otherwise 1.
 func (p *program) alive(argument string) int {
 	pid, err := strconv.Atoi(argument)
 	if err != nil || pid <= 1 {

@@ -24,7 +24,7 @@ const (
 // Watch begins to look at what happens beside a trial of the arm whose sides run on these CPUs (nil for any), and the function that
 // it returns ends it. Both read a dozen small files, before the trial's first process and after its last; nothing is read between.
 // Where the lab or the kernel does not tell enough, the result says so.
-func (l *Lab) Watch(arm string, client, server []int) (end func() host.Ground) {
+func (l *Lab) Watch(arm string, client, server []int) (end func() host.Contention) {
 	cpus := slices.Concat(client, server)
 	if len(client) == 0 || len(server) == 0 {
 		cpus = l.Facts().CPUs
@@ -33,20 +33,20 @@ func (l *Lab) Watch(arm string, client, server []int) (end func() host.Ground) {
 	cpus = slices.Compact(cpus)
 	threads, err := l.lookAt(arm)
 	if err != nil {
-		return func() host.Ground { return host.Ground{} }
+		return func() host.Contention { return host.Contention{} }
 	}
 	all := l.Facts().CPUs
 	before := l.readMachine(cpus, all)
-	return func() host.Ground {
+	return func() host.Contention {
 		after := l.readMachine(cpus, all)
 		seen, err := l.lookAt(arm)
 		if err != nil || before.err != nil || after.err != nil {
-			return host.Ground{}
+			return host.Contention{}
 		}
 		w := watched{cpus: cpus, client: client, server: server, all: all, fresh: l.Facts().FreshProc, before: before, after: after}
 		w.ended, w.wires = seen.Ended, seen.Wires
 		w.threads = threadsSince(threads.Threads, seen.Threads)
-		return w.ground()
+		return w.contention()
 	}
 }
 

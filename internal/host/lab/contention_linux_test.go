@@ -8,7 +8,7 @@ import (
 	"nearfar/internal/host"
 )
 
-func TestParseGround(t *testing.T) {
+func TestParseContention(t *testing.T) {
 	if u, err := parseUse([]byte("438002713 289641833 156\n")); err != nil || u.Ran != 438002713 || u.Delay != 289641833 {
 		t.Errorf("%+v, %v", u, err)
 	}
@@ -51,7 +51,7 @@ func TestOthersOnTheCPUs(t *testing.T) {
 		wires:   []WireStats{{Packets: 5, LatenessP99: ms}, {Packets: 9, LatenessP99: 2 * ms}, {LatenessP99: time.Second}},
 		threads: []threadUse{{use: use{Ran: 150 * ms, Delay: 3 * ms}, CPUs: []int{1}}, {use: use{Ran: 40 * ms, Delay: 4 * ms}, CPUs: []int{0}}},
 	}
-	g := w.ground()
+	g := w.contention()
 	// 1000 - 200 idle - 50 stolen - 20 in interrupts - 300 of the processes - 150 of the wires.
 	if !g.Shared || g.Client.Others != 280*ms || !g.Client.OthersKnown {
 		t.Errorf("%+v", g)
@@ -67,12 +67,12 @@ func TestOthersOnTheCPUs(t *testing.T) {
 	}
 	// In a container those threads are not seen: all time in interrupts may be the trial's.
 	w.before.softirqd = nil
-	if g := w.ground(); g.Client.Others != 0 {
+	if g := w.contention(); g.Client.Others != 0 {
 		t.Errorf("%+v", g)
 	}
 	// Where the wires' threads cannot be read, they are not taken for others.
 	w.fresh = false
-	if g := w.ground(); g.Client.OthersKnown || g.Client.DelayKnown {
+	if g := w.contention(); g.Client.OthersKnown || g.Client.DelayKnown {
 		t.Errorf("%+v", g)
 	}
 }

@@ -20,10 +20,10 @@ type watched struct {
 }
 
 // ground reckons who had the CPUs.
-func (w *watched) ground() host.Ground {
-	g := host.Ground{Window: w.after.at.Sub(w.before.at), CPUs: len(w.cpus), FrequencyBefore: w.before.frequency, FrequencyAfter: w.after.frequency}
+func (w *watched) contention() host.Contention {
+	g := host.Contention{Window: w.after.at.Sub(w.before.at), CPUs: len(w.cpus), FrequencyBefore: w.before.frequency, FrequencyAfter: w.after.frequency}
 	if g.Window <= 0 {
-		return host.Ground{}
+		return host.Contention{}
 	}
 	g.Client, g.Server = w.side(clientSpace, w.client), w.side(serverSpace, w.server)
 	g.Shared = !g.Client.Pinned || !g.Server.Pinned || slices.ContainsFunc(w.client, func(c int) bool { return slices.Contains(w.server, c) })
@@ -55,8 +55,8 @@ func between(before, after *time.Duration) *time.Duration {
 
 // side adds up the processes of one side that have ended. Those that were free to run anywhere beside pinned ones are nearfar's own
 // helpers, and do not count.
-func (w *watched) side(space string, cpus []int) host.GroundSide {
-	s := host.GroundSide{Pinned: len(cpus) > 0, CPUs: len(cpus), DelayKnown: w.fresh}
+func (w *watched) side(space string, cpus []int) host.ContentionSide {
+	s := host.ContentionSide{Pinned: len(cpus) > 0, CPUs: len(cpus), DelayKnown: w.fresh}
 	if !s.Pinned {
 		s.CPUs = len(w.all)
 	}
@@ -112,11 +112,11 @@ func (w *watched) others(window time.Duration, cpus []int) (time.Duration, bool)
 }
 
 // wire gives the user-space wire that was latest, nil where nothing crossed one.
-func (w *watched) wire() *host.GroundWire {
-	var latest *host.GroundWire
+func (w *watched) wire() *host.ContentionWire {
+	var latest *host.ContentionWire
 	for _, s := range w.wires {
 		if s.Packets > 0 && (latest == nil || s.LatenessP99 > latest.LatenessP99) {
-			latest = &host.GroundWire{Packets: s.Packets, LatenessP50: s.LatenessP50, LatenessP99: s.LatenessP99, LatenessMax: s.LatenessMax}
+			latest = &host.ContentionWire{Packets: s.Packets, LatenessP50: s.LatenessP50, LatenessP99: s.LatenessP99, LatenessMax: s.LatenessMax}
 		}
 	}
 	if latest != nil {

@@ -30,7 +30,7 @@ func (l *Lab) CoreToCore(client, server []int) (time.Duration, bool) {
 }
 
 // A ball is a number that two threads raise in turn, on cache lines of its own.
-type ball struct {
+type exchange struct {
 	over atomic.Bool
 	_    [128]byte
 	n    atomic.Int64
@@ -38,7 +38,7 @@ type ball struct {
 }
 
 func coreToCore(here, there int) (time.Duration, bool) {
-	b := new(ball)
+	b := new(exchange)
 	ready, quickest := make(chan bool, 1), make(chan time.Duration, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with its affinity
@@ -55,14 +55,14 @@ func coreToCore(here, there int) (time.Duration, bool) {
 			b.over.Store(true)
 			return
 		}
-		quickest <- b.play()
+		quickest <- b.measure()
 	}()
 	trip := <-quickest
 	return trip, trip > 0
 }
 
 // answer raises every odd number, until the game is over.
-func (b *ball) answer() {
+func (b *exchange) answer() {
 	for !b.over.Load() {
 		if n := b.n.Load(); n%2 == 1 {
 			b.n.Store(n + 1)
@@ -72,7 +72,7 @@ func (b *ball) answer() {
 
 // play raises every even number and waits for the answer. It gives the mean time of the quickest batch, 0 where none was
 // completed in time, and ends the game.
-func (b *ball) play() (quickest time.Duration) {
+func (b *exchange) measure() (quickest time.Duration) {
 	defer b.over.Store(true)
 	begun := time.Now()
 	for range coreBatches {

@@ -31,10 +31,10 @@ func TestCoreToCore(t *testing.T) {
 	}
 }
 
-// TestBallIsGivenUp: where nothing answers, play ends by itself and gives nothing.
-func TestBallIsGivenUp(t *testing.T) {
-	b := new(ball)
-	if trip := b.play(); trip != 0 || !b.over.Load() {
+// TestCoreToCoreGivesUp: where nothing answers, play ends by itself and gives nothing.
+func TestCoreToCoreGivesUp(t *testing.T) {
+	b := new(exchange)
+	if trip := b.measure(); trip != 0 || !b.over.Load() {
 		t.Errorf("%v, over: %v", trip, b.over.Load())
 	}
 }

@@ -24,19 +24,19 @@ const apart = -1
 
 // A seat is where the wires' thread is to run: it is told by one thread and asked by another. A thread that sleeps until a
 // frame comes asks when one has come.
-type seat struct{ wanted atomic.Int64 }
+type wireCPU struct{ wanted atomic.Int64 }
 
-func newSeat() *seat {
-	s := &seat{}
+func newWireCPU() *wireCPU {
+	s := &wireCPU{}
 	s.wanted.Store(apart)
 	return s
 }
 
-func (s *seat) take(cpu int) { s.wanted.Store(int64(cpu)) }
+func (s *wireCPU) set(cpu int) { s.wanted.Store(int64(cpu)) }
 
 // forward runs the wires, on one thread at a time: each seat has its own, because an ordinary user cannot leave the lowest
 // class again.
-func forward(wires []*runningWire, cpus *awake, s *seat) error {
+func forward(wires []*runningWire, cpus *awake, where *wireCPU) error {
 	var all []*direction
 	var polled []unix.PollFd
 	for _, w := range wires {
@@ -46,14 +46,14 @@ func forward(wires []*runningWire, cpus *awake, s *seat) error {
 		}
 	}
 	for {
-		cpu := s.wanted.Load()
+		cpu := where.wanted.Load()
 		for _, d := range all {
 			d.sent, d.late = 0, 0
 		}
 		ended := make(chan error)
 		go func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with its seat
-			f := &forwarder{all: all, polled: polled, cpus: cpus, seat: s, cpu: cpu}
+			f := &forwarder{all: all, polled: polled, cpus: cpus, where: where, cpu: cpu}
 			ended <- f.run()
 		}()
 		if err := <-ended; err != nil {
@@ -67,7 +67,7 @@ type forwarder struct {
 	all    []*direction
 	polled []unix.PollFd
 	cpus   *awake
-	seat   *seat
+	where  *wireCPU
 	cpu    int64
 }
 
@@ -82,7 +82,7 @@ func (f *forwarder) run() error {
 	if beside {
 		// In another class it would take the CPU from what is measured there; then rather apart.
 		if setAffinity([]int{int(f.cpu)}) != nil || setIdleClass() != nil {
-			f.seat.wanted.CompareAndSwap(f.cpu, apart)
+			f.where.wanted.CompareAndSwap(f.cpu, apart)
 			return nil
 		}
 	} else {
@@ -91,7 +91,7 @@ func (f *forwarder) run() error {
 	}
 	f.cpus.use(false)
 	last := time.Now().UnixNano()
-	for f.seat.wanted.Load() == f.cpu {
+	for f.where.wanted.Load() == f.cpu {
 		next := int64(math.MaxInt64)
 		now := time.Now().UnixNano()
 		for _, d := range f.all {
@@ -108,7 +108,7 @@ func (f *forwarder) run() error {
 			next = min(next, d.send())
 		}
 		if beside && f.starved() {
-			f.seat.wanted.CompareAndSwap(f.cpu, apart)
+			f.where.wanted.CompareAndSwap(f.cpu, apart)
 			break
 		}
 		sleep, wanted := f.sleep(next, now, last)

@@ -8,7 +8,7 @@ import (
 )
 
 // The wires run beside what is measured where that is on one CPU, and apart from it where it is not.
-func TestWiresTakeTheirSeat(t *testing.T) {
+func TestWhereWiresRun(t *testing.T) {
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestWiresTakeTheirSeat(t *testing.T) {
 		{"its client on several", func() { w.measured[client] = []int{1, 2} }, "apart\n"},
 		{"the server alone again", func() { delete(w.measured, client) }, "beside 1\n"},
 	} {
-		if err := w.seat(step.change); err != nil {
+		if err := w.place(step.change); err != nil {
 			t.Fatalf("%s: %v", step.what, err)
 		}
 		if got, err := lines.ReadString('\n'); err != nil || got != step.want {
@@ -37,10 +37,10 @@ func TestWiresTakeTheirSeat(t *testing.T) {
 		}
 	}
 	// Nothing measured: nothing is said, and what comes next is the answer to the next change.
-	if err := w.seat(func() { clear(w.measured) }); err != nil {
+	if err := w.place(func() { clear(w.measured) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.seat(func() { w.measured[server] = []int{3} }); err != nil {
+	if err := w.place(func() { w.measured[server] = []int{3} }); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := lines.ReadString('\n'); got != "beside 3\n" {

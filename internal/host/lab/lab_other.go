@@ -46,8 +46,8 @@ func (l *Lab) CoreToCore(client, server []int) (time.Duration, bool) { return 0,
 func ReadLoad(context.Context) (Load, bool) { return Load{}, false }
 
 // Watch sees nothing.
-func (l *Lab) Watch(arm string, client, server []int) (end func() host.Ground) {
-	return func() host.Ground { return host.Ground{} }
+func (l *Lab) Watch(arm string, client, server []int) (end func() host.Contention) {
+	return func() host.Contention { return host.Contention{} }
 }
 
 // Observe fails.

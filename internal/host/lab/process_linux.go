@@ -126,7 +126,7 @@ func (s *initServer) start(q request, files []*os.File) (reply, error) {
 		return reply{}, err
 	}
 	if a, err := s.arm(q.Arm); err == nil && a.wires != nil {
-		if err := a.wires.minds(p, q.CPUs, s.setup.ServiceCPU); err != nil {
+		if err := a.wires.follow(p, q.CPUs, s.setup.ServiceCPU); err != nil {
 			return reply{}, errors.Join(err, s.processes.killTree(p.key))
 		}
 	}

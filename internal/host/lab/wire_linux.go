@@ -90,8 +90,8 @@ func RunWire(in io.Reader, out io.Writer) error {
 	}
 	failed := make(chan error, 1)
 	cpus := newAwake()
-	seat := newSeat()
-	go func() { failed <- forward(wires, cpus, seat) }()
+	where := newWireCPU()
+	go func() { failed <- forward(wires, cpus, where) }()
 	asked := make(chan string)
 	go func() {
 		defer close(asked)
@@ -124,12 +124,12 @@ func RunWire(in io.Reader, out io.Writer) error {
 				if err != nil || cpu < 0 || cpu >= maxCPU {
 					return fmt.Errorf("there is no CPU %q to run on", number)
 				}
-				seat.take(cpu)
+				where.set(cpu)
 				continue
 			}
 			switch line {
 			case apartLine:
-				seat.take(apart)
+				where.set(apart)
 				continue
 			case shareLine:
 				cpus.sharing.Add(1)

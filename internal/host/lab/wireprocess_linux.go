@@ -162,7 +162,7 @@ func networkOrder(v uint16) uint16 {
 
 // minds takes heed of a process that has just been started on the given CPUs, none where it is not pinned; service is the
 // wires' own CPU.
-func (w *wireProcess) minds(p *process, cpus []int, service int) error {
+func (w *wireProcess) follow(p *process, cpus []int, service int) error {
 	shares := slices.Contains(cpus, service)
 	if shares {
 		if err := w.tell(shareLine); err != nil {
@@ -175,7 +175,7 @@ func (w *wireProcess) minds(p *process, cpus []int, service int) error {
 			return err
 		}
 	}
-	if err := w.seat(func() { w.measured[p] = cpus }); err != nil {
+	if err := w.place(func() { w.measured[p] = cpus }); err != nil {
 		return err
 	}
 	go func() {
@@ -184,13 +184,13 @@ func (w *wireProcess) minds(p *process, cpus []int, service int) error {
 		if shares {
 			_ = w.tell(unshareLine)
 		}
-		_ = w.seat(func() { delete(w.measured, p) })
+		_ = w.place(func() { delete(w.measured, p) })
 	}()
 	return nil
 }
 
 // seat changes what is measured, and says to the wires where to run then. With nothing measured they stay where they are.
-func (w *wireProcess) seat(change func()) error {
+func (w *wireProcess) place(change func()) error {
 	w.mu.Lock()
 	change()
 	cpu, some := apart, false
