@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -54,45 +56,76 @@ func newProcessTable() *processTable {
 	return &processTable{byKey: map[uint64]*process{}, byPID: map[int]*process{}}
 }
 
-// reap collects ended children for ever.
+// reapGrace is the time from the end of a process to its reaping: see docs/adr/0040-reaping.md.
+const reapGrace = 20 * time.Millisecond
+
+// reap notices children that end, and reaps them after reapGrace. It does not return.
 func (t *processTable) reap() {
-	children := make(chan os.Signal, 1)
+	children, reaped := make(chan os.Signal, 1), make(chan int)
 	signal.Notify(children, unix.SIGCHLD)
+	unreaped := map[int]bool{}
 	for {
-		for t.reapOne() {
+		for _, pid := range t.noticeEnds(unreaped) {
+			unreaped[pid] = true
+			time.AfterFunc(reapGrace, func() {
+				// Without the lock, because the call may take long. It fails only if the child is gone.
+				_, err := unix.Wait4(pid, nil, 0, nil)
+				for errors.Is(err, unix.EINTR) {
+					_, err = unix.Wait4(pid, nil, 0, nil)
+				}
+				reaped <- pid
+			})
 		}
-		<-children
+		select {
+		case <-children:
+		case pid := <-reaped:
+			delete(unreaped, pid)
+		}
 	}
 }
 
-func (t *processTable) reapOne() bool {
+// noticeEnds ends the entries of processes that have ended, and returns their numbers and those of orphans that have.
+func (t *processTable) noticeEnds(unreaped map[int]bool) (pids []int) {
+	for _, pid := range t.running() {
+		if end, ok := endOfChild(unix.P_PID, pid); ok {
+			t.ended(end)
+			pids = append(pids, pid)
+		}
+	}
+	// Any other child is an orphan that was handed to the init. The kernel shows one child after the other: the next one
+	// when this one has been reaped.
+	if end, ok := endOfChild(unix.P_ALL, 0); ok && !unreaped[end.pid] && !slices.Contains(pids, end.pid) {
+		t.ended(end)
+		pids = append(pids, end.pid)
+	}
+	return pids
+}
+
+// ended accounts for a child that has ended, and tells those who wait for it.
+func (t *processTable) ended(end childEnd) {
+	used := t.readEnded(end.pid)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	pid := endedChild()
-	if pid == 0 {
-		return false
-	}
-	var leader use
-	if t.byPID[pid] != nil {
-		leader = t.leaderUse(pid)
-	}
-	var status unix.WaitStatus
-	// Without resource usage: on some kernels asking for it holds the call up, here until another process of the lab ended.
-	pid, err := unix.Wait4(pid, &status, unix.WNOHANG, nil)
-	if errors.Is(err, unix.EINTR) {
-		return true
-	}
-	if err != nil || pid <= 0 {
-		return false
-	}
-	p := t.byPID[pid]
-	t.account(p, leader)
+	p := t.byPID[end.pid]
+	t.account(p, used)
 	if p != nil {
-		delete(t.byPID, pid)
-		p.status = status
+		delete(t.byPID, end.pid)
+		p.status = end.status
 		close(p.ended)
 	}
-	return true
+}
+
+// running lists the numbers of the processes that have not ended, as far as it was noticed.
+func (t *processTable) running() []int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.byPID))
+}
+
+func (t *processTable) hasFreshProc() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.freshProc
 }
 
 // start starts a process of the host in the namespace, on the given CPUs; files are its standard streams.
