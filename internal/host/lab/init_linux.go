@@ -146,7 +146,6 @@ func (s *initServer) prepare() error {
 	s.processes.mu.Lock()
 	s.processes.freshProc = fresh
 	s.processes.mu.Unlock()
-	priority := raisePriority()
 	features, probed, err := probeFeatures()
 	if err != nil {
 		return err
@@ -166,7 +165,6 @@ func (s *initServer) prepare() error {
 		CPUs:          s.setup.CPUs,
 		ServiceCPU:    s.setup.ServiceCPU,
 		FreshProc:     fresh,
-		Priority:      priority,
 		Features:      features,
 	}
 	switch {
@@ -196,13 +194,6 @@ func cpuModel() string {
 		}
 	}
 	return ""
-}
-
-// raisePriority puts the whole lab ahead of the machine's other work where it may: the lab is a session of its own, and
-// the kernel shares CPUs out between sessions (autogroups) before it looks at single processes. It reports whether that
-// was allowed; an ordinary user may not.
-func raisePriority() bool {
-	return os.WriteFile("/proc/self/autogroup", []byte("-20"), 0) == nil
 }
 
 // arm finds an arm that is built and not dropped.

@@ -75,8 +75,6 @@ type Facts struct {
 	ServiceCPU int   `json:"service_cpu"`
 	// FreshProc says that /proc in the lab shows the lab's own processes.
 	FreshProc bool `json:"fresh_proc"`
-	// Priority says that the lab's processes come before the machine's other work.
-	Priority bool `json:"priority"`
 	// Features says what of the kernel was probed and is there: bridge, vxlan, nftables, netem, tbf, ipv6.
 	Features map[string]bool `json:"features"`
 	// Arms are those that were built, in that order.
