@@ -1,25 +1,25 @@
 // Package clean makes text from hosts, files and arguments safe to show on a terminal.
 //
 // A terminal acts on some characters instead of showing them: they move the cursor, clear the screen, set the
-// window's title, answer as if the user had typed, or put the rest of a line into another order. Others take no room,
-// so that two different names look the same. Each such character is written as an escape, \u and four hexadecimal
-// digits, which JSON reads back as the same character. These characters are escaped:
+// window's title, make the terminal send input as if the user had typed it, or reorder the rest of a line. Other
+// characters are invisible, so that two different names look the same. Each such character is written as an escape,
+// \u and four hexadecimal digits, which a JSON reader turns back into the same character. These characters are escaped:
 //
 //   - the control characters of ASCII and ISO 6429: C0 (U+0000 to U+001F), DEL (U+007F) and C1 (U+0080 to U+009F);
 //   - format characters (general category Cf): the marks, embeddings, overrides and isolates of the bidirectional
 //     algorithm, zero-width space, joiners and word joiner, soft hyphen, byte order mark, and tags (U+E0000 to
 //     U+E007F);
-//   - line and paragraph separator (U+2028, U+2029), and all spaces but U+0020;
-//   - what Unicode lists as ignorable by default although it is a letter or a mark: Hangul fillers, combining grapheme
-//     joiner, variation selectors;
-//   - what has no agreed meaning: surrogates, private use, and code points that are not assigned;
-//   - the replacement character (U+FFFD). A byte that is no UTF-8 is written as \x and two digits.
+//   - line and paragraph separator (U+2028, U+2029), and all spaces except U+0020;
+//   - letters and marks that Unicode lists as ignorable by default: Hangul fillers, combining grapheme joiner,
+//     variation selectors;
+//   - code points without an agreed meaning: surrogates, private use, unassigned;
+//   - the replacement character (U+FFFD). A byte that is not valid UTF-8 is written as \x and two digits.
 //
 // Emoji that are joined or coloured by such characters fall apart into their parts, and Persian words lose their
-// non-joiners. That is the price of names that cannot be taken for others.
+// non-joiners. In return, no name can be mistaken for another.
 //
-// Line and Quote are for a text that becomes part of a line. Writer stands before the terminal and catches what was
-// forgotten.
+// Use Line and Quote for a text that becomes part of a line. A Writer in front of the terminal catches the texts for
+// which this was forgotten.
 package clean
 
 import (
@@ -31,7 +31,7 @@ import (
 	"unicode/utf8"
 )
 
-// Shown says whether a terminal shows the character and does nothing else: see the package's documentation.
+// Shown reports whether a terminal only shows the character: see the package's documentation.
 func Shown(r rune) bool {
 	if r < utf8.RuneSelf {
 		return ' ' <= r && r < 0x7f
@@ -40,7 +40,7 @@ func Shown(r rune) bool {
 		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// Rune gives a character that is Shown as it is, and any other as an escape.
+// Rune returns a character that is Shown unchanged, and any other as an escape.
 func Rune(r rune) string {
 	switch {
 	case Shown(r):
@@ -52,8 +52,8 @@ func Rune(r rune) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-// Line gives the text as one line: a newline and a tab become a space, other characters that are not Shown become
-// escapes.
+// Line returns the text as one line: each newline and each tab becomes a space, other characters that are not Shown
+// become escapes.
 func Line(s string) string {
 	if isClean(s, "") {
 		return s
@@ -69,13 +69,13 @@ func Line(s string) string {
 // Lines keeps newlines and tabs. Other characters that are not Shown become escapes.
 func Lines(s string) string { return Text(s, false) }
 
-// Text does the same as Lines, and with colours keeps the Colours.
+// Text does the same as Lines. If colours is true, it also keeps the Colours.
 func Text(s string, colours bool) string { return string(escape([]byte(s), colours)) }
 
 // longestQuote is how many characters of a text Quote shows.
 const longestQuote = 60
 
-// Quote quotes the text with Go's syntax for a message, cut where it is longer than 60 characters.
+// Quote quotes the text for a message, in Go's syntax. A text of more than 60 characters is cut.
 func Quote(s string) string {
 	cut := Cut(s, longestQuote)
 	quoted := Line(strconv.Quote(cut))
@@ -85,7 +85,7 @@ func Quote(s string) string {
 	return quoted
 }
 
-// Cut gives at most so many characters from the beginning of the text. A byte that is no UTF-8 counts as one.
+// Cut returns at most the first most characters of the text. A byte that is not valid UTF-8 counts as a character.
 func Cut(s string, most int) string {
 	for i := range s {
 		if most == 0 {
@@ -96,7 +96,7 @@ func Cut(s string, most int) string {
 	return s
 }
 
-// isClean says whether the text holds nothing but printable ASCII and the characters of also.
+// isClean reports whether the text consists of printable ASCII and the characters of also.
 func isClean[T string | []byte](s T, also string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < ' ' || c >= 0x7f) && strings.IndexByte(also, c) < 0 {
@@ -106,7 +106,7 @@ func isClean[T string | []byte](s T, also string) bool {
 	return true
 }
 
-// escape does what Text promises.
+// escape implements Text.
 func escape(p []byte, colours bool) []byte {
 	if isClean(p, "\n\t") {
 		return p

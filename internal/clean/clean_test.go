@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestEscapes has a character of each kind that a terminal does not merely show.
+// TestEscapes has a character of each kind that is escaped.
 func TestEscapes(t *testing.T) {
 	for text, want := range map[string]string{
 		"l2, größe 42 µs, 距離, ▁▃█ … ⠿ 😀": "l2, größe 42 µs, 距離, ▁▃█ … ⠿ 😀",
@@ -52,7 +52,7 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// TestQuote: what is quoted stays in its quotes, and short.
+// TestQuote: a text cannot end its quotes, and long ones are cut.
 func TestQuote(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                        `""`,
@@ -85,7 +85,7 @@ func TestJSONStays(t *testing.T) {
 	}
 }
 
-// TestWriterPieces: however a text is cut into writes, what arrives is what Lines gives.
+// TestWriterPieces: the output is the same as of Lines, however a text is divided into writes.
 func TestWriterPieces(t *testing.T) {
 	text := "größe 距離 😀\n\xe8\xb7 \xf0\x9f\x98 \x9b\x1b[2J \u202e\xf0\x9f"
 	for size := 1; size <= len(text); size++ {
@@ -111,7 +111,7 @@ type broken struct{ err error }
 
 func (b broken) Write([]byte) (int, error) { return 0, b.err }
 
-// TestWriterFails: an error of the terminal is the writer's.
+// TestWriterFails: Write returns the error of the terminal.
 func TestWriterFails(t *testing.T) {
 	gone := errors.New("gone")
 	if n, err := NewWriter(broken{gone}, false).Write([]byte("x")); n != 0 || !errors.Is(err, gone) {
@@ -137,7 +137,7 @@ func TestWriterTogether(t *testing.T) {
 	}
 }
 
-// FuzzLines: nothing that a terminal acts on is left, and a text without such characters stays.
+// FuzzLines: no character that a terminal acts on is left, and a text without such characters stays unchanged.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("a\x1b[2J\u202e\xff"), 3)
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// The escape sequences for colours (ECMA-48, SGR) that reports use. Text and a Writer with colours let these through
-// and no other sequence.
+// The escape sequences for colours (ECMA-48, SGR) that reports use. Text and a Writer with colours pass these on, and
+// escape all other sequences.
 const (
 	Reset      = "\x1b[0m"
 	Bold       = "\x1b[1m"
@@ -19,10 +19,10 @@ const (
 	BoldYellow = "\x1b[33;1m"
 )
 
-// Colours lists the escape sequences that Text and a Writer with colours let through.
+// Colours lists the escape sequences that Text and a Writer with colours pass on.
 func Colours() []string { return []string{Reset, Bold, Green, Yellow, Cyan, BoldRed, BoldYellow} }
 
-// colourAt gives the colour that the text begins with; "" for none.
+// colourAt returns the escape sequence of a colour that the text begins with, or "".
 func colourAt(p []byte) string {
 	if len(p) == 0 || p[0] != 0x1b {
 		return ""
@@ -35,23 +35,23 @@ func colourAt(p []byte) string {
 	return ""
 }
 
-// Writer passes text on as Text gives it. It may be used by several goroutines; each Write is
-// passed on in one. A colour must be written in one Write. The bytes of a character may come in several.
+// Writer passes text on as Text returns it. Several goroutines may use it. Each Write is passed on in one call. The
+// escape sequence of a colour must be written in one Write; the bytes of a character may come in several.
 type Writer struct {
 	colours bool
 
 	mu   sync.Mutex
 	w    io.Writer
-	rest []byte // the beginning of a character whose end has not come yet
+	rest []byte // the first bytes of a character whose other bytes have not been written yet
 }
 
-// NewWriter makes a writer that passes text on to w.
+// NewWriter returns a writer that passes text on to w.
 func NewWriter(w io.Writer, colours bool) *Writer { return &Writer{colours: colours, w: w} }
 
-// Unwrap gives the writer that the text is passed on to.
+// Unwrap returns the writer that the text is passed on to.
 func (w *Writer) Unwrap() io.Writer { return w.w }
 
-// Write passes p on. The count is of p, not of what was written for it; where an error occurred it is 0.
+// Write passes p on. The count refers to p, not to the escaped text; after an error it is 0.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,7 +71,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush passes on the beginning of a character whose end never came.
+// Flush passes on the first bytes of a character that was never completed, as escapes.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,7 +84,7 @@ func (w *Writer) Flush() error {
 	return err
 }
 
-// unfinished is how many bytes at the end can be the beginning of a character.
+// unfinished returns how many bytes at the end may be the beginning of a character.
 func unfinished(p []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(p); n++ {
 		if tail := p[len(p)-n:]; utf8.RuneStart(tail[0]) {
