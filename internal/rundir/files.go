@@ -15,8 +15,8 @@ const (
 	MaxTrials   = 512 << 20
 )
 
-// OpenRegular opens a file below root for reading. It must be a regular one, of at most so many bytes: a pipe might
-// never say anything, a device never end, and a link lead anywhere. Nothing of the file is read before that is known.
+// OpenRegular opens a file below root for reading. It must be a regular file of at most most bytes: a pipe might never
+// deliver anything, a device never end, and a link lead anywhere. This is checked before anything is read.
 func OpenRegular(root *os.Root, name string, most int64) (*os.File, error) {
 	f, err := openRegular(root, name, os.O_RDONLY, 0)
 	if err != nil {
@@ -32,7 +32,7 @@ func OpenRegular(root *os.Root, name string, most int64) (*os.File, error) {
 	return f, nil
 }
 
-// openRegular opens a regular file below root. With O_CREATE, it is made where there is none.
+// openRegular opens a regular file below root. With O_CREATE, it creates the file if it does not exist.
 func openRegular(root *os.Root, name string, flags int, mode fs.FileMode) (*os.File, error) {
 	name = filepath.FromSlash(name)
 	before, err := root.Lstat(name)
@@ -42,9 +42,9 @@ func openRegular(root *os.Root, name string, flags int, mode fs.FileMode) (*os.F
 	case err != nil:
 		return nil, err
 	case !before.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", filepath.ToSlash(name))
+		return nil, fmt.Errorf("%s is not a regular file", filepath.ToSlash(name))
 	}
-	// It may have become something else meanwhile: to open a pipe would wait for its other end.
+	// It may have been replaced since: opening a pipe would block until its other end is opened.
 	f, err := root.OpenFile(name, flags&^os.O_CREATE|dontWait, mode)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func openRegular(root *os.Root, name string, flags int, mode fs.FileMode) (*os.F
 	return f, nil
 }
 
-// readRegular reads a file below root as a whole.
+// readRegular reads a whole file below root.
 func readRegular(root *os.Root, name string, most int64) (data []byte, err error) {
 	f, err := OpenRegular(root, name, most)
 	if err != nil {
@@ -81,30 +81,30 @@ func readRegular(root *os.Root, name string, most int64) (data []byte, err error
 			return nil, err
 		case int64(len(data)) > most:
 			return nil, fmt.Errorf("%s has more than %d bytes", filepath.Base(name), most)
-		case len(data) == cap(data): // it grows
+		case len(data) == cap(data): // the file has grown
 			data = append(data, 0)[:len(data)]
 		}
 	}
 }
 
-// openRoot opens a directory, so that names which lead out of it are refused.
+// openRoot opens a directory as a root, which refuses names that lead out of it.
 func openRoot(path string) (*os.Root, error) {
-	// A pipe would be waited for.
+	// Opening a pipe would block.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is no directory", path)
+		return nil, fmt.Errorf("%s is not a directory", path)
 	}
 	return os.OpenRoot(path)
 }
 
-// Root opens the run directory, so that names which lead out of it are refused. The caller closes it.
+// Root opens the run directory as a root, which refuses names that lead out of it. The caller closes it.
 func (d *Dir) Root() (*os.Root, error) { return openRoot(d.Path) }
 
-// OpenFile opens a regular file of the run directory of at most so many bytes for reading: an output or a histogram, by
-// the name that a trial gives it. That name is anybody's, and so is what lies there.
+// OpenFile opens a regular file of the run directory, of at most most bytes, for reading: an output or a histogram, by
+// the name in a trial's record. Neither the name nor the file can be trusted.
 func (d *Dir) OpenFile(name string, most int64) (f *os.File, err error) {
 	root, err := d.Root()
 	if err != nil {
@@ -114,8 +114,8 @@ func (d *Dir) OpenFile(name string, most int64) (f *os.File, err error) {
 	return f, errors.Join(err, root.Close())
 }
 
-// structure counts the values of a JSON text, or more: what is outside of strings and opens or divides something.
-// Decoding takes memory for each of them, "{}" up to a hundred times its own size.
+// structure returns an upper bound of the number of values in a JSON text: it counts the commas and the opening
+// brackets and braces outside strings. Decoding needs memory for each value; for "{}" up to a hundred times its size.
 func structure(text []byte) int {
 	n := 0
 	for i := 0; i < len(text); i++ {

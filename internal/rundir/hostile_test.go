@@ -11,7 +11,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// outside is a directory with a file that nobody may touch, and what sees that nobody did.
+// outside makes a directory with a file. untouched fails the test if either was changed.
 func outside(t *testing.T) (file string, untouched func()) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "precious")
@@ -29,7 +29,7 @@ func outside(t *testing.T) (file string, untouched func()) {
 	}
 }
 
-// closed gives a run directory that nobody has open.
+// closed makes a run directory with one trial and closes it.
 func closed(t *testing.T) string {
 	t.Helper()
 	d := create(t)
@@ -53,8 +53,8 @@ func replaceWithLink(t *testing.T, target, name string) {
 	}
 }
 
-// TestLinksAreNotWrittenThrough: whatever lies in a run directory, nothing outside of it is written.
-func TestLinksAreNotWrittenThrough(t *testing.T) {
+// TestLinksAreNotFollowedForWriting: nothing outside a run directory is written, whatever links it contains.
+func TestLinksAreNotFollowedForWriting(t *testing.T) {
 	for _, name := range []string{nextName, rawName, trialsName, manifestName} {
 		t.Run(name, func(t *testing.T) {
 			file, untouched := outside(t)
@@ -67,7 +67,7 @@ func TestLinksAreNotWrittenThrough(t *testing.T) {
 			d, err := Resume(path)
 			if name != nextName {
 				if err == nil {
-					t.Error("it can be gone on with")
+					t.Error("it can be resumed")
 				}
 				untouched()
 				return
@@ -89,8 +89,8 @@ func TestLinksAreNotWrittenThrough(t *testing.T) {
 	}
 }
 
-// TestLinkMadeMeanwhile: a folder that becomes a link while a run goes on is not followed out of the run directory.
-func TestLinkMadeMeanwhile(t *testing.T) {
+// TestLinkMadeDuringARun: a directory that is replaced with a link during a run is not followed.
+func TestLinkMadeDuringARun(t *testing.T) {
 	file, untouched := outside(t)
 	d := create(t)
 	replaceWithLink(t, filepath.Dir(file), filepath.Join(d.Path, rawName))
@@ -109,18 +109,20 @@ func TestRawNames(t *testing.T) {
 	}
 }
 
-// TestResumeChecksTheExperiment: what can be read cannot always be gone on with.
+// TestResumeChecksTheExperiment: Resume refuses experiments that Open accepts but that cannot be measured.
 func TestResumeChecksTheExperiment(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*experiment.Experiment)
 		says   string
 	}{
-		"an arm that leads elsewhere": {func(e *experiment.Experiment) { e.Arms[1].Name = "/../../../../x" }, "no name of an arm"},
-		"negative blocks":             {func(e *experiment.Experiment) { e.Schedule.Blocks = -1 }, "blocks"},
-		"huge blocks":                 {func(e *experiment.Experiment) { e.Schedule.Blocks = 1 << 60 }, "blocks"},
-		"no arms":                     {func(e *experiment.Experiment) { e.Arms = nil }, "no arms"},
-		"no hosts":                    {func(e *experiment.Experiment) { e.Arms[0].Lab = nil }, "no hosts"},
-		"an endless trial":            {func(e *experiment.Experiment) { e.Workloads[0].Duration = 1 << 62 }, "duration"},
+		"a path as an arm's name": {
+			func(e *experiment.Experiment) { e.Arms[1].Name = "/../../../../x" }, "no name of an arm",
+		},
+		"negative blocks":  {func(e *experiment.Experiment) { e.Schedule.Blocks = -1 }, "blocks"},
+		"huge blocks":      {func(e *experiment.Experiment) { e.Schedule.Blocks = 1 << 60 }, "blocks"},
+		"no arms":          {func(e *experiment.Experiment) { e.Arms = nil }, "no arms"},
+		"no hosts":         {func(e *experiment.Experiment) { e.Arms[0].Lab = nil }, "no hosts"},
+		"an endless trial": {func(e *experiment.Experiment) { e.Workloads[0].Duration = 1 << 62 }, "duration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := create(t)
@@ -137,12 +139,12 @@ func TestResumeChecksTheExperiment(t *testing.T) {
 	}
 }
 
-// TestHugeContents: what would take more memory than a run can need is an error before it does.
+// TestHugeContents: files that would need more memory than any run are refused before they are decoded.
 func TestHugeContents(t *testing.T) {
 	many := func(text string, n int) string { return strings.Repeat(text+",", n) + text }
 	manifests := map[string]string{
-		"workloads": fmt.Sprintf(`{"nearfar":"v1","experiment":{"name":"x","workloads":[%s]}}`, many("{}", maxManifestValues)),
-		"hosts":     fmt.Sprintf(`{"nearfar":"v1","hosts":[%s]}`, many("0", maxManifestValues)),
+		"workloads": `{"nearfar":"v1","experiment":{"name":"x","workloads":[` + many("{}", maxManifestValues) + `]}}`,
+		"hosts":     `{"nearfar":"v1","hosts":[` + many("0", maxManifestValues) + `]}`,
 	}
 	for name, content := range manifests {
 		path := closed(t)
@@ -156,7 +158,7 @@ func TestHugeContents(t *testing.T) {
 	lines := map[string]struct{ line, says string }{
 		"metrics": {fmt.Sprintf(`{"trial":1,"metrics":[%s]}`, many("{}", result.MaxEntries)), "10001 metrics"},
 		"braces":  {fmt.Sprintf(`{"trial":1,"metrics":[%s]}`, many("{}", maxTrialValues)), "more than 200000 values"},
-		"nested":  {fmt.Sprintf(`{"trial":1,"other":%s}`, strings.Repeat("[", maxTrialValues+1)), "more than 200000 values"},
+		"nested":  {`{"trial":1,"other":` + strings.Repeat("[", maxTrialValues+1) + `}`, "more than 200000 values"},
 		"text":    {fmt.Sprintf(`{"trial":1,"error":"%s"}`, strings.Repeat("x", result.MaxTexts+1)), "bytes of text"},
 		"line":    {strings.Repeat(" ", result.MaxLine+1), "a line of more than"},
 	}
@@ -169,13 +171,14 @@ func TestHugeContents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Trials(); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "trials.jsonl:1: ") {
+		_, err = d.Trials()
+		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "trials.jsonl:1: ") {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 	}
 }
 
-// TestStructure: what is inside of strings does not count.
+// TestStructure: characters inside strings do not count.
 func TestStructure(t *testing.T) {
 	for text, want := range map[string]int{
 		"": 0, `{}`: 1, `{"a":[1,2,{}]}`: 5, `"{[,"`: 0, `"\"{","a"`: 1, `"\\",{`: 2, `"torn {`: 0, `"torn\`: 0,
@@ -186,8 +189,8 @@ func TestStructure(t *testing.T) {
 	}
 }
 
-// TestTooMuchIsRefusedWhereItIsWritten: a record that could not be read again is not written.
-func TestTooMuchIsRefusedWhereItIsWritten(t *testing.T) {
+// TestAppendRefusesTooLargeTrials: a record that could not be read again is not written.
+func TestAppendRefusesTooLargeTrials(t *testing.T) {
 	d := create(t)
 	long := trial(1)
 	long.Metrics = make([]result.Metric, 1_560_000)
@@ -204,7 +207,7 @@ func TestTooMuchIsRefusedWhereItIsWritten(t *testing.T) {
 	}
 }
 
-// TestLongLastLine: a torn line that no trial can have left is not searched through without end.
+// TestLongLastLine: an incomplete line that is longer than any trial is refused, and only its end is read.
 func TestLongLastLine(t *testing.T) {
 	path := closed(t)
 	if err := os.Truncate(filepath.Join(path, trialsName), 3<<30); err != nil {

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dontWait has an open return at once, whatever is opened.
+// dontWait keeps an open from blocking, and from following a link.
 const dontWait = unix.O_NONBLOCK | unix.O_NOFOLLOW
 
-// lock takes the file for this process; the kernel gives it back when the process ends, however it ends.
+// lock locks the file for this process. The kernel releases the lock when the process ends, however it ends.
 func lock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 
-// lockDir takes a directory for this process, as long as what it returns is open. If another process has it, lockDir
-// waits for it, or returns an error.
+// lockDir locks a directory for this process until the returned closer is closed. If another process has the lock,
+// lockDir waits for it, or fails at once.
 func lockDir(root *os.Root, wait bool) (io.Closer, error) {
 	f, err := root.Open(".")
 	if err != nil {
@@ -36,7 +36,7 @@ func lockDir(root *os.Root, wait bool) (io.Closer, error) {
 	return f, nil
 }
 
-// syncDir makes the names in a directory below root durable.
+// syncDir writes the entries of a directory below root to the disk.
 func syncDir(root *os.Root, name string) error {
 	f, err := root.Open(name)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestPipes: a pipe in the place of any file of a run directory is an error, and nobody waits for its other end.
+// TestPipes: a pipe in place of any file of a run directory is an error, and opening it does not block.
 func TestPipes(t *testing.T) {
 	for _, name := range []string{manifestName, trialsName, rawName, nextName} {
 		t.Run(name, func(t *testing.T) {
@@ -27,12 +27,13 @@ func TestPipes(t *testing.T) {
 			if err == nil && name == trialsName {
 				_, err = d.Trials()
 			}
-			if reads := name == manifestName || name == trialsName; reads != (err != nil) || reads && !strings.Contains(err.Error(), "no regular file") {
+			fails := name == manifestName || name == trialsName
+			if fails != (err != nil) || fails && !strings.Contains(err.Error(), "is not a regular file") {
 				t.Errorf("reading: %v", err)
 			}
 			d, err = Resume(path)
-			if goesOn := name == nextName; goesOn != (err == nil) {
-				t.Errorf("going on: %v", err)
+			if resumes := name == nextName; resumes != (err == nil) {
+				t.Errorf("resuming: %v", err)
 			}
 			if err == nil {
 				if _, err := d.WriteRaw("a", nil); err != nil {

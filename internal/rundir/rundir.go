@@ -1,9 +1,9 @@
 // Package rundir keeps a run on disk, so that a run killed at any instant loses at most the trial in flight.
 //
 //	runs/20261121T192200Z-overlay/
-//	  run.json        the experiment as resolved, seed, versions, facts of the hosts, state
+//	  run.json        the experiment with all defaults filled in, seed, versions, facts of the hosts, state
 //	  trials.jsonl    a line for each finished trial, synced as it is written; never rewritten
-//	  raw/            what each tool printed, and the engine's histograms
+//	  raw/            the output of each tool, and the engine's histograms
 package rundir
 
 import (
@@ -23,7 +23,7 @@ import (
 
 // The states of a run.
 const (
-	// Running is also what a run that was killed says: nobody was left to write more.
+	// Running is also the state of a run that was killed, because it could not write another state.
 	Running     = "running"
 	Complete    = "complete"
 	Interrupted = "interrupted"
@@ -34,15 +34,15 @@ type Manifest struct {
 	// Nearfar is the version of the format: "v1".
 	Nearfar    string                 `json:"nearfar"`
 	Experiment *experiment.Experiment `json:"experiment"`
-	// Seed is the one that the order was drawn from, also where the experiment left it open.
+	// Seed is the seed of the order of trials, also if the experiment file does not set one.
 	Seed uint64 `json:"seed"`
-	// Versions are those of nearfar and of the tools, by name.
+	// Versions has the versions of nearfar and of the tools, by name.
 	Versions map[string]string `json:"versions"`
-	// Skipped are optional workloads that could not run, with the reason.
+	// Skipped has the optional workloads that could not run, with the reason.
 	Skipped map[string]string `json:"skipped,omitempty"`
-	// Hosts are the facts of the hosts and of the lab, as whoever made them tells.
+	// Hosts are the facts of the hosts and of the lab. Their format is the caller's.
 	Hosts json.RawMessage `json:"hosts,omitempty"`
-	// Machine is the name of the machine that measured; empty where nobody wrote it down.
+	// Machine is the name of the machine that measured; empty if unknown.
 	Machine string    `json:"machine,omitempty"`
 	State   string    `json:"state"`
 	Started time.Time `json:"started"`
@@ -51,10 +51,9 @@ type Manifest struct {
 
 // Dir is a run directory.
 type Dir struct {
-	// Path is where it is.
 	Path     string
 	manifest Manifest
-	// root and trials are open while a run goes on, and nil for reading; trials is locked.
+	// root and trials are open for writing, and nil if the directory was opened for reading. trials is locked.
 	root   *os.Root
 	trials *os.File
 }
@@ -66,23 +65,23 @@ const (
 	nextName     = ".next"
 	// maxSame bounds how many runs of one name can start within a second.
 	maxSame = 1000
-	// maxManifestValues and maxTrialValues bound how many values run.json and a line of trials.jsonl have: a manifest
-	// of a hundred arms that each set a hundred workloads, and a trial with as many entries as result.MaxEntries
-	// allows.
+	// maxManifestValues and maxTrialValues bound how many values run.json and a line of trials.jsonl have. There is
+	// room for a hundred arms that each set a hundred workloads, and for a trial with result.MaxEntries entries of each
+	// kind.
 	maxManifestValues = 300_000
 	maxTrialValues    = 200_000
-	// maxLines bounds the lines of trials.jsonl: some more than there can be trials.
+	// maxLines bounds the lines of trials.jsonl. It is greater than the number of trials that a run can have.
 	maxLines = experiment.MaxTrials * 5 / 4
 )
 
-// stem is the path of a run, but for what tells it from others of the same second.
+// stem returns the path of a run without the suffix that distinguishes runs of the same second.
 func stem(parent string, m Manifest) string {
 	return filepath.Join(parent, m.Started.UTC().Format("20060102T150405Z")+"-"+m.Experiment.Name)
 }
 
-// Create makes a new run directory below parent, named after the start and the experiment. It never reuses one: a
-// second run within the same second gets a suffix. The directory appears with its run.json, so that a process that is
-// killed meanwhile leaves either nothing that looks like a run, or a run that can be resumed.
+// Create makes a new run directory below parent, named after the start and the experiment. It never reuses a directory:
+// a second run within the same second gets a suffix. The directory appears together with its run.json, so that a killed
+// process leaves either no run directory, or one that can be resumed.
 func Create(parent string, m Manifest) (*Dir, error) {
 	path, err := makeWhole(parent, m, func(*Dir) error { return nil })
 	if err != nil {
@@ -98,20 +97,20 @@ func Create(parent string, m Manifest) (*Dir, error) {
 	return d, nil
 }
 
-// Open opens a run directory for reading. A run that goes on, or that was killed, can be read. It may have come from
-// anywhere: what it holds is bounded and checked, and nothing outside of it is read.
+// Open opens a run directory for reading, also of a run that is being measured or was killed. The directory may come
+// from an untrusted source: its content is bounded and checked, and nothing outside it is read.
 func Open(path string) (*Dir, error) {
 	name := filepath.Join(path, manifestName)
 	root, err := openRoot(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no run directory: %w", path, err)
+		return nil, fmt.Errorf("%s is not a run directory: %w", path, err)
 	}
 	data, err := readRegular(root, manifestName, MaxManifest)
 	if err = errors.Join(err, root.Close()); err != nil {
-		return nil, fmt.Errorf("%s is no run directory: %w", path, err)
+		return nil, fmt.Errorf("%s is not a run directory: %w", path, err)
 	}
 	if n := structure(data); n > maxManifestValues {
-		return nil, fmt.Errorf("%s: it has %d values; at most %d are read", name, n, maxManifestValues)
+		return nil, fmt.Errorf("%s has %d values; at most %d are read", name, n, maxManifestValues)
 	}
 	d := &Dir{Path: path}
 	if err := json.Unmarshal(data, &d.manifest); err != nil {
@@ -121,7 +120,7 @@ func Open(path string) (*Dir, error) {
 		return nil, fmt.Errorf("%s: version %q, and this program reads v1", name, d.manifest.Nearfar)
 	}
 	if d.manifest.Experiment == nil {
-		return nil, fmt.Errorf("%s: holds no experiment", name)
+		return nil, fmt.Errorf("%s has no experiment", name)
 	}
 	if err := d.manifest.Experiment.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -129,8 +128,9 @@ func Open(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Resume opens a run directory to go on with it. What it declares is checked as an experiment file is: it decides what
-// is run, and where files are written. A last line that a crash left torn is cut off: its trial runs again.
+// Resume opens a run directory to continue the run. It checks the experiment as strictly as an experiment file, because
+// the experiment decides which programs run and where files are written. It removes an incomplete last line of
+// trials.jsonl, which a crash may leave; that trial runs again.
 func Resume(path string) (*Dir, error) {
 	d, err := Open(path)
 	if err != nil {
@@ -151,7 +151,7 @@ func Resume(path string) (*Dir, error) {
 	return d, nil
 }
 
-// openForWriting opens the directory itself, and sees that the folder of the outputs is one.
+// openForWriting opens the directory, and creates its folder of raw outputs if it does not exist.
 func (d *Dir) openForWriting() error {
 	root, err := openRoot(d.Path)
 	if err != nil {
@@ -159,7 +159,7 @@ func (d *Dir) openForWriting() error {
 	}
 	info, err := root.Lstat(rawName)
 	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no folder", filepath.Join(d.Path, rawName))
+		err = fmt.Errorf("%s is not a directory", filepath.Join(d.Path, rawName))
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		err = root.Mkdir(rawName, 0o755)
@@ -183,8 +183,8 @@ func (d *Dir) openTrials() error {
 	return syncDir(d.root, ".")
 }
 
-// cutTornLine looks from the end for where the last whole line ends. A torn line is at most as long as one that is
-// written.
+// cutTornLine removes an incomplete last line. It looks for the end of the last complete line in the last
+// result.MaxLine bytes, because no longer line is ever written.
 func (d *Dir) cutTornLine() error {
 	info, err := d.trials.Stat()
 	if err != nil {
@@ -206,10 +206,10 @@ func (d *Dir) cutTornLine() error {
 	return d.trials.Truncate(from + end)
 }
 
-// Manifest gives the content of run.json.
+// Manifest returns the content of run.json.
 func (d *Dir) Manifest() Manifest { return d.manifest }
 
-// Update rewrites run.json, whole or not at all.
+// Update changes the manifest and replaces run.json atomically.
 func (d *Dir) Update(change func(*Manifest)) error {
 	change(&d.manifest)
 	return d.writeManifest()
@@ -223,8 +223,8 @@ func (d *Dir) writeManifest() error {
 	return d.replace(manifestName, append(data, '\n'))
 }
 
-// Append adds a finished trial and returns when it is on the disk. A trial that exceeds the bounds of reading is
-// refused: see result.Trial.Bound.
+// Append adds a finished trial and returns when it is on the disk. It refuses a trial that exceeds the bounds for
+// reading: see result.Trial.Bound.
 func (d *Dir) Append(t result.Trial) error {
 	line, err := lineOf(t)
 	if err != nil {
@@ -236,7 +236,7 @@ func (d *Dir) Append(t result.Trial) error {
 	return d.trials.Sync()
 }
 
-// lineOf writes a trial as a line that can be read again.
+// lineOf encodes a trial as a line. It refuses a trial that could not be read again.
 func lineOf(t result.Trial) ([]byte, error) {
 	if err := t.Check(); err != nil {
 		return nil, fmt.Errorf("the record of trial %d: %w", t.Trial, err)
@@ -248,19 +248,19 @@ func lineOf(t result.Trial) ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// WriteRaw keeps what a trial printed, and returns its name relative to the run directory. The name is that of a file,
-// without folders.
+// WriteRaw stores an output of a trial, and returns its name relative to the run directory. The given name must be
+// a file name without directories.
 func (d *Dir) WriteRaw(name string, data []byte) (string, error) {
 	if !filepath.IsLocal(name) || filepath.Base(name) != name {
-		return "", fmt.Errorf("%q is no name of a file", name)
+		return "", fmt.Errorf("%q is not a file name", name)
 	}
 	rel := RawName(name)
 	return rel, d.replace(rel, data)
 }
 
-// replace writes a file beside its place, syncs it and renames it, so that no reader sees half of it. The name of the
-// new file is fixed, so that a crash leaves at most one, which the next write takes away. A link there is taken away
-// and not written through, and so is one in the file's place.
+// replace writes a temporary file, syncs it and renames it, so that readers see the old content or the new one. The
+// temporary name is fixed, so that a crash leaves at most one such file, which the next write removes. Links under
+// either name are replaced and never followed.
 func (d *Dir) replace(name string, data []byte) error {
 	name = filepath.FromSlash(name)
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
@@ -297,8 +297,8 @@ func (d *Dir) Trials() (trials []result.Trial, err error) {
 }
 
 // Each reads the finished trials one after the other, in the order in which they ended, and stops at the first error of
-// visit. A torn last line (a run that goes on, or was killed) is passed over; a broken line anywhere else is an error
-// with its place, and so is one that exceeds the bounds of a trial.
+// visit. It ignores an incomplete last line, which a run that is being measured or was killed may have. Any other
+// invalid line, and a trial that exceeds the bounds, is an error with file and line.
 func (d *Dir) Each(visit func(result.Trial) error) (err error) {
 	name := filepath.Join(d.Path, trialsName)
 	f, err := d.OpenFile(trialsName, MaxTrials)
@@ -335,7 +335,7 @@ func (d *Dir) Each(visit func(result.Trial) error) (err error) {
 	}
 }
 
-// readLine reads a line into a buffer, as long as it is no longer than a trial can be.
+// readLine reads a line into a buffer, and fails if it is longer than result.MaxLine.
 func readLine(r *bufio.Reader, line []byte) ([]byte, error) {
 	for {
 		piece, err := r.ReadSlice('\n')
@@ -351,7 +351,7 @@ func readLine(r *bufio.Reader, line []byte) ([]byte, error) {
 
 // readTrial reads a trial from its line.
 func readTrial(line []byte) (t result.Trial, err error) {
-	// Shorter lines hold too little to count.
+	// A shorter line cannot have as many values.
 	if len(line) > maxTrialValues && structure(line) > maxTrialValues {
 		return t, fmt.Errorf("more than %d values, which is the most that a trial has", maxTrialValues)
 	}
@@ -361,7 +361,7 @@ func readTrial(line []byte) (t result.Trial, err error) {
 	return t, t.Check()
 }
 
-// Close gives the run up for others to resume.
+// Close closes the run directory and releases its lock.
 func (d *Dir) Close() error {
 	var errs []error
 	if d.trials != nil {

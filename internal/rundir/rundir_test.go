@@ -22,7 +22,7 @@ func manifest() Manifest {
 	}
 }
 
-// declared is an experiment that a run can have.
+// declared returns a valid experiment.
 func declared() *experiment.Experiment {
 	e, err := experiment.Parse("overlay.yaml", []byte(`nearfar: v1
 name: overlay
@@ -38,7 +38,8 @@ schedule: {blocks: 2, seed: 7}
 
 func trial(n int) result.Trial {
 	return result.Trial{
-		Trial: n, Block: 1, Arm: "l2", Workload: "rr", Definition: result.DefinitionRTT, ReportedAs: result.DefinitionRTT,
+		Trial: n, Block: 1, Arm: "l2", Workload: "rr",
+		Definition: result.DefinitionRTT, ReportedAs: result.DefinitionRTT,
 		Metrics: []result.Metric{{Name: result.RTT, Stat: result.P50, Unit: result.Seconds, Value: 8.3e-6}},
 		Raw:     []string{}, Treatment: map[string]string{},
 	}
@@ -116,7 +117,7 @@ func TestTwoRunsInOneSecond(t *testing.T) {
 	}
 }
 
-// A run killed while it wrote a line loses that trial and nothing else.
+// A run that was killed while it wrote a line loses only that trial.
 func TestTornLine(t *testing.T) {
 	d := create(t)
 	if err := d.Append(trial(1)); err != nil {
@@ -172,7 +173,7 @@ func TestBrokenLineIsNamed(t *testing.T) {
 	}
 }
 
-// TestEachStops: the first error of who reads ends the reading, and is given back.
+// TestEachStops: Each stops at the first error of its function and returns it.
 func TestEachStops(t *testing.T) {
 	d := create(t)
 	for n := range 3 {
@@ -213,10 +214,11 @@ func TestOneWriterAtATime(t *testing.T) {
 
 func TestNoRunDirectory(t *testing.T) {
 	empty := t.TempDir()
-	if _, err := Open(empty); err == nil || !strings.Contains(err.Error(), "is no run directory") {
+	if _, err := Open(empty); err == nil || !strings.Contains(err.Error(), "is not a run directory") {
 		t.Errorf("an empty directory gave %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(empty, manifestName), []byte(`{"nearfar":"v9","experiment":{}}`), 0o644); err != nil {
+	manifest := []byte(`{"nearfar":"v9","experiment":{}}`)
+	if err := os.WriteFile(filepath.Join(empty, manifestName), manifest, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(empty); err == nil || !strings.Contains(err.Error(), `version "v9"`) {

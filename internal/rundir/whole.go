@@ -15,22 +15,24 @@ import (
 	"nearfar/internal/result"
 )
 
-// RawFile is something that a tool printed, under its name in the run directory: "raw/0001-near.txt".
+// RawFile is an output of a tool, with its name in the run directory, such as "raw/0001-near.txt".
 type RawFile struct {
 	Name string
 	Data []byte
 }
 
-// RawName gives the name of a raw output relative to the run directory.
+// RawName returns the name of a raw output relative to the run directory.
 func RawName(base string) string { return rawName + "/" + base }
 
-// hiddenPrefix begins the names under which run directories are made.
+// hiddenPrefix is the prefix of the temporary names under which run directories are made.
 const hiddenPrefix = ".new-"
 
-// CreateWhole makes a run directory of a run that is over, below parent, and returns its path. It is made under a
-// hidden name, synced, and renamed: it appears whole, or not at all, also where ctx ends. What a killed process left
-// under such a name is taken away.
-func CreateWhole(ctx context.Context, parent string, m Manifest, trials []result.Trial, raw []RawFile) (path string, err error) {
+// CreateWhole makes the run directory of a finished run below parent, and returns its path. It writes the directory
+// under a hidden name, syncs it and renames it: it appears complete, or not at all, also if ctx ends. It removes
+// directories with such a name that killed processes left.
+func CreateWhole(
+	ctx context.Context, parent string, m Manifest, trials []result.Trial, raw []RawFile,
+) (path string, err error) {
 	var lines bytes.Buffer
 	for _, t := range trials {
 		line, err := lineOf(t)
@@ -52,8 +54,8 @@ func CreateWhole(ctx context.Context, parent string, m Manifest, trials []result
 	})
 }
 
-// makeWhole makes a run directory under a hidden name, lets fill write what it holds beside the manifest, and renames
-// it. If anything fails, nothing is left.
+// makeWhole makes a run directory under a hidden name, calls fill to write all files but the manifest, writes the
+// manifest, and renames the directory. After an error nothing is left.
 func makeWhole(parent string, m Manifest, fill func(d *Dir) error) (path string, err error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", err
@@ -69,7 +71,7 @@ func makeWhole(parent string, m Manifest, fill func(d *Dir) error) (path string,
 			err = errors.Join(err, d.Close(), os.RemoveAll(hidden))
 		}
 	}()
-	held, err := hold(hidden, true) // who looks for abandoned directories has the lock for a moment
+	held, err := hold(hidden, true) // a removeAbandoned of another process may have the lock for a moment
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return "", err
 	}
@@ -82,7 +84,7 @@ func makeWhole(parent string, m Manifest, fill func(d *Dir) error) (path string,
 	if err := fill(d); err != nil {
 		return "", err
 	}
-	// The manifest comes last: what a crash leaves under the hidden name is no run directory.
+	// The manifest comes last, so that a directory left by a crash is not a run directory.
 	if err := d.writeManifest(); err != nil {
 		return "", err
 	}
@@ -92,9 +94,9 @@ func makeWhole(parent string, m Manifest, fill func(d *Dir) error) (path string,
 	return publish(hidden, stem(parent, m))
 }
 
-// removeAbandoned removes what processes that were killed left of runs that they were making. Each process holds a lock
-// on what it makes until it ends, however that happens; where a system has no such locks, nothing is removed. What
-// cannot be removed is in nobody's way.
+// removeAbandoned removes the hidden directories that killed processes left. A process locks the directory that it is
+// making until it ends, however it ends. On systems without such locks nothing is removed. Errors are ignored, because
+// a directory that stays disturbs nothing.
 func removeAbandoned(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -109,20 +111,21 @@ func removeAbandoned(parent string) {
 		if err != nil {
 			continue
 		}
-		// One that is new and empty is about to be locked.
+		// A new, empty directory is about to be locked by the process that made it.
 		inside, err := os.ReadDir(path)
-		if info, statErr := entry.Info(); err == nil && statErr == nil && (len(inside) > 0 || time.Since(info.ModTime()) > aboutToLock) {
+		info, statErr := entry.Info()
+		if err == nil && statErr == nil && (len(inside) > 0 || time.Since(info.ModTime()) > aboutToLock) {
 			_ = os.RemoveAll(path)
 		}
 		_ = held.Close()
 	}
 }
 
-// aboutToLock is how long a process may take from making a directory to locking it.
+// aboutToLock is the longest time assumed between the creation of a directory and its locking.
 const aboutToLock = time.Minute
 
-// hold locks a directory for this process, until what it returns is closed or the process ends. If another process has
-// the lock, hold waits for it, or returns an error.
+// hold locks a directory for this process, until the returned closer is closed or the process ends. If another process
+// has the lock, hold waits for it, or fails at once.
 func hold(path string, wait bool) (io.Closer, error) {
 	root, err := openRoot(path)
 	if err != nil {
@@ -132,7 +135,7 @@ func hold(path string, wait bool) (io.Closer, error) {
 	return held, errors.Join(err, root.Close())
 }
 
-// publish gives a directory the first free name.
+// publish renames a directory to the first free name that begins with stem.
 func publish(hidden, stem string) (string, error) {
 	path := stem
 	for n := 2; ; n++ {
@@ -154,7 +157,7 @@ func publish(hidden, stem string) (string, error) {
 	}
 }
 
-// syncParent makes the name of a path durable.
+// syncParent writes the directory entry of a path to the disk.
 func syncParent(path string) error {
 	root, err := openRoot(filepath.Dir(path))
 	if err != nil {

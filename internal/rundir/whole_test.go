@@ -43,14 +43,15 @@ func TestWholeRoundTrip(t *testing.T) {
 		if diff := cmp.Diff(trials, got); diff != "" {
 			t.Errorf("trials.jsonl (-want +got):\n%s", diff)
 		}
-		if printed, err := os.ReadFile(filepath.Join(path, "raw", "00001-near-ping.txt")); err != nil || string(printed) != "printed\n" {
+		printed, err := os.ReadFile(filepath.Join(path, "raw", "00001-near-ping.txt"))
+		if err != nil || string(printed) != "printed\n" {
 			t.Errorf("raw output: %q, %v", printed, err)
 		}
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o755 {
 			t.Errorf("mode %v, %v", info.Mode(), err)
 		}
 	}
-	// A run that is measured within the same second gets a name of its own, too.
+	// A measured run of the same second gets another name, too.
 	d, err := Create(parent, manifest())
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +64,7 @@ func TestWholeRoundTrip(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong, nothing is left behind.
+// After an error nothing is left behind.
 func TestWholeOrNotAtAll(t *testing.T) {
 	long := trial(1)
 	long.Error = strings.Repeat("x", result.MaxTexts)
@@ -72,8 +73,10 @@ func TestWholeOrNotAtAll(t *testing.T) {
 		raw    []RawFile
 		says   string
 	}{
-		"a raw file that cannot be written": {[]result.Trial{trial(1)}, []RawFile{{RawName("a"), nil}, {"raw/no/such/directory", nil}}, "no such file"},
-		"a trial that is too long":          {[]result.Trial{long}, nil, "bytes of text"},
+		"a raw file that cannot be written": {
+			[]result.Trial{trial(1)}, []RawFile{{RawName("a"), nil}, {"raw/no/such/directory", nil}}, "no such file",
+		},
+		"a trial that is too long": {[]result.Trial{long}, nil, "bytes of text"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := t.TempDir()
@@ -127,8 +130,8 @@ func TestCreateAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestAbandonedDirectoriesAreRemoved: what a process that was killed left is gone after the next run was made, and what
-// another one is making is not.
+// TestAbandonedDirectoriesAreRemoved: the next CreateWhole removes the directories of killed processes, and keeps the
+// directories that other processes are making.
 func TestAbandonedDirectoriesAreRemoved(t *testing.T) {
 	parent := t.TempDir()
 	for _, name := range []string{hiddenPrefix + "1/raw", hiddenPrefix + "2/raw", hiddenPrefix + "3", ".newer"} {
@@ -155,8 +158,9 @@ func TestAbandonedDirectoriesAreRemoved(t *testing.T) {
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}
-	// The third has just been made, and its maker may be about to lock it.
-	if want := []string{hiddenPrefix + "2", hiddenPrefix + "3", ".newer", filepath.Base(path)}; !cmp.Equal(names, want) {
+	// The third is new, so that the process that made it may be about to lock it.
+	want := []string{hiddenPrefix + "2", hiddenPrefix + "3", ".newer", filepath.Base(path)}
+	if !cmp.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}
 	if err := held.Close(); err != nil {
@@ -169,7 +173,8 @@ func TestInterruptedWhole(t *testing.T) {
 	parent := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := CreateWhole(ctx, parent, manifest(), []result.Trial{trial(1)}, []RawFile{{RawName("a"), []byte("printed")}})
+	raw := []RawFile{{RawName("a"), []byte("printed")}}
+	_, err := CreateWhole(ctx, parent, manifest(), []result.Trial{trial(1)}, raw)
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
