@@ -13,23 +13,24 @@ import (
 // maxDiffers is how many differences of a declaration are named.
 const maxDiffers = 8
 
-// declarations tell runs apart that give the same names to different things: a figure of 64-byte requests is no point in
-// the history of one of 1024.
+// declarations tells runs apart that use the same names for different things. For example, a figure of 64-byte requests
+// does not belong into the history of a figure of 1024-byte requests.
 type declarations struct {
-	// kinds are the declarations met so far, the newest run's first.
+	// kinds are the declarations added so far, the newest run's first.
 	kinds []map[string]string
 }
 
 func newDeclarations() *declarations { return &declarations{} }
 
-// add says which series a run's workload in an arm belongs to, and what it declares otherwise than the first that was added.
+// add returns the series that a run's workload in an arm belongs to, and its differences from the declaration that was
+// added first.
 func (d *declarations) add(e *experiment.Experiment, workload, arm string) (series int, differs []string) {
 	w, _ := e.WorkloadIn(arm, workload)
 	a, _ := e.Arm(arm)
 	mine := map[string]string{}
-	// What these say changes how surely a figure is known, and not what it is of.
+	// The keys left out change the precision of a figure, not its meaning.
 	flatten(mine, "workload", w, "name", "duration", "warmup", "optional")
-	flatten(mine, "arm", a, "name", "layers_declared", "set", "workloads") // what it sets is in its workload
+	flatten(mine, "arm", a, "name", "layers_declared", "set", "workloads") // w already has what the arm sets
 	for i, kind := range d.kinds {
 		if maps.Equal(kind, mine) {
 			return i, differences(d.kinds[0], mine)
@@ -39,7 +40,7 @@ func (d *declarations) add(e *experiment.Experiment, workload, arm string) (seri
 	return len(d.kinds) - 1, differences(d.kinds[0], mine)
 }
 
-// flatten writes what a declaration says as key and value.
+// flatten adds the keys and values of a declaration to a map, except the keys in without.
 func flatten(into map[string]string, prefix string, v any, without ...string) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -56,7 +57,7 @@ func flatten(into map[string]string, prefix string, v any, without ...string) {
 	}
 }
 
-// differences says what is declared otherwise than in the newest run.
+// differences lists how a declaration differs from the newest run's.
 func differences(newest, mine map[string]string) []string {
 	differs := []string{}
 	keys := slices.Collect(maps.Keys(newest))
@@ -73,12 +74,13 @@ func differences(newest, mine map[string]string) []string {
 		if len(differs) == maxDiffers {
 			return append(differs, "and more")
 		}
-		differs = append(differs, fmt.Sprintf("%s: %s, in the newest run %s", key, said(mine[key]), said(newest[key])))
+		text := fmt.Sprintf("%s: %s, in the newest run %s", key, shown(mine[key]), shown(newest[key]))
+		differs = append(differs, text)
 	}
 	return differs
 }
 
-func said(value string) string {
+func shown(value string) string {
 	if value == "" {
 		return "not given"
 	}

@@ -7,7 +7,7 @@ import (
 	"nearfar/internal/experiment"
 )
 
-// What an arm sets makes another series of the workloads that it changes, and of no others.
+// Another setting of an arm starts a new series for the workloads that it changes, and only for these.
 func TestSettingsMakeAnotherSeries(t *testing.T) {
 	declare := func(congestion string) *experiment.Experiment {
 		e, err := experiment.Parse("x.yaml", []byte(`nearfar: v1

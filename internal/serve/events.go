@@ -10,22 +10,21 @@ import (
 )
 
 const (
-	// maxListeners is how many pages may listen at once.
+	// maxListeners is how many pages may receive events at the same time.
 	maxListeners = 16
-	// beat is how often a silent stream shows that it is alive, so that a client that has gone is noticed.
-	beat = 20 * time.Second
-	// comeBack is after how many milliseconds a page that lost the stream tries again.
-	comeBack = 3000
+	// keepAlive is how often a stream without events sends a comment, so that a closed connection is noticed.
+	keepAlive = 20 * time.Second
+	// retryAfter is after how many milliseconds a page that lost the stream connects again.
+	retryAfter = 3000
 )
 
-// event is what a page is told: that something has changed, and how far the run is. The figures it fetches itself.
+// event tells a page that something has changed, and the run's progress. The page then fetches the figures.
 type event struct {
 	name string
 	data any
 }
 
-// hub tells pages that something has changed. It never waits for one of them: what a page has not taken is replaced by
-// what is newer.
+// hub sends events to pages. It never waits for a page: a newer event replaces one that the page has not received yet.
 type hub struct {
 	mu        sync.Mutex
 	listeners map[chan event]struct{}
@@ -34,7 +33,8 @@ type hub struct {
 
 func newHub() *hub { return &hub{listeners: map[chan event]struct{}{}} }
 
-// listen yields the events from now on, until the hub is closed or leave is called. It refuses where there are too many.
+// listen returns a channel of the events from now on, until the hub is closed or leave is called. ok is false if the
+// hub is closed or has maxListeners already.
 func (h *hub) listen() (events <-chan event, leave func(), ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -50,27 +50,27 @@ func (h *hub) listen() (events <-chan event, leave func(), ok bool) {
 	}, true
 }
 
-// publish hands the event to every listener and returns at once, whether anyone reads or not.
+// publish passes the event to every listener. It does not block.
 func (h *hub) publish(e event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for c := range h.listeners {
 		select {
-		case <-c: // older than this one
+		case <-c: // an older event
 		default:
 		}
-		c <- e // there is room: only this function fills it, and one at a time
+		c <- e // does not block: only this function sends, and it holds the mutex
 	}
 }
 
-// count is how many listen.
+// count returns the number of listeners.
 func (h *hub) count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.listeners)
 }
 
-// close ends every listener's stream after what it has not taken yet.
+// close ends every listener's stream. Events that are waiting are still delivered.
 func (h *hub) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,11 +84,11 @@ func (h *hub) close() {
 	}
 }
 
-// stream sends events to one page as server-sent events, until the page goes, the events end or the server ends.
-// [WHATWG HTML, section 9.2]
+// stream sends events to one page as server-sent events (WHATWG HTML, section 9.2), until the page is closed, the
+// events end or the server ends.
 func stream(w http.ResponseWriter, r *http.Request, events <-chan event) {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Time{}) // the request has been read; from here on silence is normal
+	_ = control.SetReadDeadline(time.Time{}) // the request has been read; the client sends nothing more
 	w.Header().Set("Content-Type", "text/event-stream")
 	send := func(text []byte) bool {
 		_ = control.SetWriteDeadline(time.Now().Add(pieceTime))
@@ -97,10 +97,10 @@ func stream(w http.ResponseWriter, r *http.Request, events <-chan event) {
 		}
 		return control.Flush() == nil
 	}
-	if !send(fmt.Appendf(nil, "retry: %d\n\n", comeBack)) {
+	if !send(fmt.Appendf(nil, "retry: %d\n\n", retryAfter)) {
 		return
 	}
-	alive := time.NewTicker(beat)
+	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
 	for {
 		var text []byte
@@ -121,7 +121,7 @@ func stream(w http.ResponseWriter, r *http.Request, events <-chan event) {
 	}
 }
 
-// text writes the event as it goes over the wire. JSON holds no line ends, so it is one line of data.
+// text encodes the event. JSON from Marshal has no line ends, so that it fits into one data line.
 func (e event) text() []byte {
 	data, err := json.Marshal(e.data)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// listening follows a stream of events until the test ends.
+// listening reads a stream of events until the test ends.
 type listening struct {
 	t     *testing.T
 	lines chan string
@@ -44,7 +44,7 @@ func listenTo(t *testing.T, address string) *listening {
 	return l
 }
 
-// next gives the next event's name and data; ok is false where the stream has ended.
+// next returns the next event's name and data. ok is false if the stream has ended.
 func (l *listening) next() (name, data string, ok bool) {
 	l.t.Helper()
 	timeout := time.After(patience)
@@ -61,23 +61,23 @@ func (l *listening) next() (name, data string, ok bool) {
 				return name, rest, true
 			}
 		case <-timeout:
-			l.t.Fatal("no event comes")
+			l.t.Fatal("no event has arrived")
 		}
 	}
 }
 
-// Publishing returns though nobody reads, and who reads late gets the newest only.
+// publish returns although no listener reads, and a late reader gets only the newest event.
 func TestHubNeverWaits(t *testing.T) {
 	h := newHub()
 	events, leave, ok := h.listen()
 	if !ok {
-		t.Fatal("nobody may listen")
+		t.Fatal("the first listener is refused")
 	}
 	for i := range 1000 {
 		h.publish(event{"trial", i})
 	}
 	if e := <-events; e.data != 999 {
-		t.Errorf("who reads late gets %v", e.data)
+		t.Errorf("a late reader gets %v", e.data)
 	}
 	select {
 	case e := <-events:
@@ -86,7 +86,7 @@ func TestHubNeverWaits(t *testing.T) {
 	}
 	leave()
 	if h.count() != 0 {
-		t.Error("who has left is still counted")
+		t.Error("a listener that has left is still counted")
 	}
 	h.publish(event{"trial", 0})
 }
@@ -95,20 +95,20 @@ func TestHubIsBounded(t *testing.T) {
 	h := newHub()
 	for range maxListeners {
 		if _, _, ok := h.listen(); !ok {
-			t.Fatal("refused below the bound")
+			t.Fatal("refused below the limit")
 		}
 	}
 	if _, _, ok := h.listen(); ok {
-		t.Errorf("more than %d listen", maxListeners)
+		t.Errorf("more than %d listeners", maxListeners)
 	}
 	h.close()
 	h.close()
 	if _, _, ok := h.listen(); ok {
-		t.Error("somebody listens to what is closed")
+		t.Error("a closed hub accepts a listener")
 	}
 }
 
-// What was published before the hub was closed still arrives, and then the stream ends.
+// An event that was published before the hub was closed still arrives. Then the stream ends.
 func TestHubClosesAfterTheLast(t *testing.T) {
 	h := newHub()
 	events, leave, _ := h.listen()
@@ -123,7 +123,7 @@ func TestHubClosesAfterTheLast(t *testing.T) {
 	}
 }
 
-// An event is one line of data, whatever it holds.
+// An event has one line of data, whatever its content.
 func TestEventText(t *testing.T) {
 	got := string(event{"trial", map[string]string{"x": "a\nevent: b\r\n\ndata: c\u2028"}}.text())
 	if want := "event: trial\ndata: {\"x\":\"a\\nevent: b\\r\\n\\ndata: c\\u2028\"}\n\n"; got != want {
@@ -151,13 +151,13 @@ func stuck(t *testing.T, s *Server) {
 	}
 }
 
-// waitFor waits until something has become true.
+// waitFor waits until is returns true.
 func waitFor(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for !is() {
 		if time.Now().After(deadline) {
-			t.Fatal("it does not come to be that " + what)
+			t.Fatal("waited in vain until " + what)
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -16,14 +16,16 @@ import (
 )
 
 const (
-	// fresh is how long a look at the folder is good for, and how often it is looked at for a page that listens.
+	// fresh is how long a listing of the folder is used, and how often the folder is read for a page that receives
+	// events.
 	fresh = time.Second
-	// keep is how many contents of pages are held in memory.
-	keep = 8
+	// maxContents is how many documents of pages are kept in memory.
+	maxContents = 8
 )
 
-// Folder is the pages of all runs of a folder: the list at "/" (its data at "/runs.json",
-// "/summaries.json" and "/history.json"), for each run its page at "/run/ID/", and for two of them "/compare/ID/ID/". The folder is looked at again and again, so that new runs appear.
+// Folder serves the pages of all runs of a folder: the list at "/" (its data at "/runs.json", "/summaries.json" and
+// "/history.json"), the page of each run at "/run/ID/", and of two runs at "/compare/ID/ID/". The folder is read again
+// whenever a listing is older than a second, so that new runs appear.
 type Folder struct {
 	path   string
 	root   *os.Root
@@ -32,33 +34,34 @@ type Folder struct {
 	live   document
 	every  time.Duration
 
-	mu      sync.Mutex // of the list
-	looked  time.Time
+	mu      sync.Mutex // protects the listing and runs
+	listed  time.Time  // when the folder was read
 	listing Listing
-	// runs holds what is known of each run directory, by id.
+	// runs has the run directories by id.
 	runs map[string]*known
 
-	// work is held while an answer or a document is made: one at a time is enough for one user.
+	// work is held while an answer or a document is made: one at a time is enough for one user. It protects contents
+	// and figures.
 	work     sync.Mutex
 	contents []content
 	figures  map[string]figures
 }
 
-// known is a run directory with what the list says of it.
+// known is a run directory with its line in the list. manifest is nil if the run cannot be read.
 type known struct {
 	place    place
 	run      Run
 	manifest *rundir.Manifest
 }
 
-// content is what the page of a run draws.
+// content is the document that the page of a run draws.
 type content struct {
 	id    string
 	stamp stamp
 	json  []byte
 }
 
-// NewFolder shows the runs in and below the folder with the pages that page.Browse and page.Live give.
+// NewFolder serves the runs in and below the folder with the pages that page.Browse and page.Live return.
 func NewFolder(browse, live []byte, folder string, source Source) (*Folder, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -74,10 +77,10 @@ func NewFolder(browse, live []byte, folder string, source Source) (*Folder, erro
 	return f, nil
 }
 
-// Close gives the folder up.
+// Close closes the folder.
 func (f *Folder) Close() error { return f.root.Close() }
 
-// Runs is how many run directories there are.
+// Runs returns the number of run directories.
 func (f *Folder) Runs() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,7 +95,7 @@ func (f *Folder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		listing, err := f.list()
 		f.writeDocument(w, r, listing, err)
 	case "/history.json":
-		history, err := f.history(question(r))
+		history, err := f.history(readHistoryQuery(r))
 		f.writeDocument(w, r, history, err)
 	case "/summaries.json":
 		summaries, err := f.summaries(r)
@@ -122,7 +125,7 @@ func (f *Folder) serveRun(w http.ResponseWriter, r *http.Request, k known, what 
 		made, err := f.content(k.place)
 		writeJSON(w, r, made, err)
 	case "events":
-		if k.run.State != rundir.Running { // nothing more will come: a page that is told so does not ask again
+		if k.run.State != rundir.Running { // after this status the page does not connect again
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
@@ -140,10 +143,10 @@ func (f *Folder) writeDocument(w http.ResponseWriter, r *http.Request, v any, er
 	writeJSON(w, r, data, err)
 }
 
-// follow tells one page whenever what is watched has changed.
+// follow sends one page an event whenever the state has changed.
 func (f *Folder) follow(w http.ResponseWriter, r *http.Request, name string, state func() string) {
 	events := make(chan event, 1)
-	last := state() // before the page knows that the stream is there, and fetches
+	last := state() // before the stream begins: the page fetches its data once it has begun
 	go func() {
 		tick := time.NewTicker(f.every)
 		defer tick.Stop()
@@ -160,18 +163,18 @@ func (f *Folder) follow(w http.ResponseWriter, r *http.Request, name string, sta
 			last = now
 			select {
 			case events <- event{name, nil}:
-			default: // one that says the same waits already
+			default: // the same event is waiting already
 			}
 		}
 	}()
 	stream(w, r, events)
 }
 
-// list gives the runs, newest first. It looks at the folder again where the last look is older than fresh.
+// list returns the runs, newest first. It reads the folder again if the last listing is older than f.every.
 func (f *Folder) list() (Listing, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if time.Since(f.looked) < f.every {
+	if time.Since(f.listed) < f.every {
 		return f.listing, nil
 	}
 	places, cut, err := scan(f.root)
@@ -190,11 +193,11 @@ func (f *Folder) list() (Listing, error) {
 		listing.Runs = append(listing.Runs, k.run)
 	}
 	slices.SortStableFunc(listing.Runs, func(a, b Run) int { return b.when().Compare(a.when()) })
-	f.looked, f.listing, f.runs = time.Now(), listing, runs
+	f.listed, f.listing, f.runs = time.Now(), listing, runs
 	return listing, nil
 }
 
-// when is what the list is sorted by.
+// when returns the time by which the list is sorted.
 func (r Run) when() time.Time {
 	if r.Started.IsZero() {
 		return r.Changed
@@ -215,7 +218,7 @@ func (f *Folder) fingerprint() string {
 	return b.String()
 }
 
-// find looks a run up by its id; one that is new may not have been listed yet.
+// find returns the run with the id. It updates the listing first, because the run may be new.
 func (f *Folder) find(id string) (known, bool) {
 	if _, err := f.list(); err != nil {
 		return known{}, false
@@ -229,11 +232,11 @@ func (f *Folder) find(id string) (known, bool) {
 	return *k, true
 }
 
-// content makes what the page of a run draws, or gives what was made of the same files.
+// content returns the document that the page of a run draws. It makes a new one only if the run's files have changed.
 func (f *Folder) content(p place) ([]byte, error) {
 	f.work.Lock()
 	defer f.work.Unlock()
-	now := look(f.root, p.path) // before reading: what is written meanwhile makes it old
+	now := look(f.root, p.path) // before reading, so that a change during the reading is noticed next time
 	if now.broken != nil {
 		return nil, now.broken
 	}
@@ -251,12 +254,12 @@ func (f *Folder) content(p place) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(f.contents) == keep {
+	if len(f.contents) == maxContents {
 		f.contents = slices.Delete(f.contents, 0, 1)
 	}
 	f.contents = append(f.contents, content{p.id, now.stamp, made})
 	return made, nil
 }
 
-// filepathOf is the path of a run for the system's calls.
+// filepathOf returns the path of a run for system calls.
 func filepathOf(folder, run string) string { return filepath.Join(folder, filepath.FromSlash(run)) }

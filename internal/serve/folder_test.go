@@ -19,7 +19,7 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// browsePage carries no policy: it then gets the strictest.
+// browsePage has no content security policy, so that it gets the strictest.
 const browsePage = `<!doctype html><title>browse</title>`
 
 // begin is when the first run of a test began.
@@ -37,16 +37,19 @@ func declared(name string) *experiment.Experiment {
 	}
 	return &experiment.Experiment{
 		Name: name, Question: "How much does a router add?", Baseline: "l2",
-		Arms: []experiment.Arm{arm("l2", experiment.Bridge), arm("routed", experiment.Bridge, experiment.Router, experiment.Bridge)},
+		Arms: []experiment.Arm{
+			arm("l2", experiment.Bridge), arm("routed", experiment.Bridge, experiment.Router, experiment.Bridge),
+		},
 		Workloads: []experiment.Workload{{
-			Name: "rr", Tool: "native", Mode: experiment.RR, Protocol: experiment.TCP, Request: 64, Response: 64, Duration: time.Second,
-			Placement: experiment.Placement{Kind: experiment.PlacementShared},
+			Name: "rr", Tool: "native", Mode: experiment.RR, Protocol: experiment.TCP, Request: 64, Response: 64,
+			Duration: time.Second, Placement: experiment.Placement{Kind: experiment.PlacementShared},
 		}},
 		Schedule: experiment.Schedule{Blocks: 7, Seed: 1},
 	}
 }
 
-// measured leaves a run directory whose trials take so many seconds in l2, and a microsecond more in routed.
+// measured makes a run directory. The round-trip time is about the given number of seconds in l2, and a microsecond
+// more in routed.
 func measured(t *testing.T, parent string, e *experiment.Experiment, started time.Time, seconds float64) *rundir.Dir {
 	t.Helper()
 	dir, err := rundir.Create(parent, rundir.Manifest{
@@ -71,9 +74,11 @@ func measured(t *testing.T, parent string, e *experiment.Experiment, started tim
 func add(t *testing.T, dir *rundir.Dir, number int, slot experiment.Slot, value float64) {
 	t.Helper()
 	err := dir.Append(result.Trial{
-		Trial: number, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload, Tool: result.ToolVersion{Name: "native"},
-		Mode: "rr", Protocol: "tcp", Definition: result.DefinitionRTT, ReportedAs: result.DefinitionRTT, Raw: []string{},
-		Metrics: []result.Metric{{Name: result.RTT, Stat: result.P50, Unit: result.Seconds, Value: value}}, Treatment: map[string]string{},
+		Trial: number, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload,
+		Tool: result.ToolVersion{Name: "native"}, Mode: "rr", Protocol: "tcp",
+		Definition: result.DefinitionRTT, ReportedAs: result.DefinitionRTT,
+		Metrics: []result.Metric{{Name: result.RTT, Stat: result.P50, Unit: result.Seconds, Value: value}},
+		Raw:     []string{}, Treatment: map[string]string{},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -82,12 +87,13 @@ func add(t *testing.T, dir *rundir.Dir, number int, slot experiment.Slot, value 
 
 func end(t *testing.T, dir *rundir.Dir, state string) {
 	t.Helper()
-	if err := dir.Update(func(m *rundir.Manifest) { m.State, m.Ended = state, m.Started.Add(time.Minute) }); err != nil {
+	err := dir.Update(func(m *rundir.Manifest) { m.State, m.Ended = state, m.Started.Add(time.Minute) })
+	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// realSource makes answers as the command line does.
+// realSource makes answers in the same way as the command line.
 func realSource() Source {
 	answerOf := func(path string) (answer.Answer, error) {
 		dir, err := rundir.Open(path)
@@ -99,7 +105,8 @@ func realSource() Source {
 			return answer.Answer{}, err
 		}
 		m := dir.Manifest()
-		return answer.Make(answer.Input{Experiment: m.Experiment, Trials: trials, Run: path, State: m.State, Seed: m.Seed}), nil
+		in := answer.Input{Experiment: m.Experiment, Trials: trials, Run: path, State: m.State, Seed: m.Seed}
+		return answer.Make(in), nil
 	}
 	return Source{Answer: answerOf, Document: func(path string) ([]byte, error) {
 		a, err := answerOf(path)
@@ -110,7 +117,7 @@ func realSource() Source {
 	}}
 }
 
-// browsing is a folder that is served.
+// browsing is a Folder and its server.
 type browsing struct {
 	*Folder
 	server *Server
@@ -132,7 +139,7 @@ func newBrowsing(t *testing.T, dir string) *browsing {
 	return b
 }
 
-// read asks for a JSON document.
+// read fetches a JSON document.
 func (b *browsing) read(t *testing.T, address string, into any) {
 	t.Helper()
 	response, body := get(t, b.server.URL()+address, nil)
@@ -144,11 +151,11 @@ func (b *browsing) read(t *testing.T, address string, into any) {
 	}
 }
 
-// listed asks for the list when the last look at the folder is too old to be good.
-func (b *browsing) listed(t *testing.T) []Run {
+// runs fetches the list of runs. The folder is read again for it.
+func (b *browsing) runs(t *testing.T) []Run {
 	t.Helper()
 	b.mu.Lock()
-	b.looked = time.Time{}
+	b.listed = time.Time{}
 	b.mu.Unlock()
 	var l Listing
 	b.read(t, "runs.json", &l)
@@ -177,18 +184,19 @@ func TestList(t *testing.T) {
 	got := l.Runs[2]
 	got.Changed = time.Time{}
 	if diff := cmp.Diff(Run{
-		ID: got.ID, Path: "20261101T120000Z-overlay", Name: "overlay", Question: "How much does a router add?", Baseline: "l2",
-		Arms: []string{"l2", "routed"}, Workloads: []string{"rr"}, State: "complete", Started: begin, Ended: begin.Add(time.Minute),
-		Trials: 14, Planned: 14,
+		ID: got.ID, Path: "20261101T120000Z-overlay", Name: "overlay", Question: "How much does a router add?",
+		Baseline: "l2", Arms: []string{"l2", "routed"}, Workloads: []string{"rr"},
+		State: "complete", Started: begin, Ended: begin.Add(time.Minute), Trials: 14, Planned: 14,
 	}, got); diff != "" {
 		t.Errorf("a run (-want +got):\n%s", diff)
 	}
-	if response, body := get(t, b.server.URL(), nil); body != browsePage || response.Header.Get("Content-Security-Policy") != nothing {
+	response, body := get(t, b.server.URL(), nil)
+	if body != browsePage || response.Header.Get("Content-Security-Policy") != denyAll {
 		t.Errorf("the page is %q with %v", body, response.Header)
 	}
 }
 
-// A run directory that cannot be read is listed with the reason, and the others are not worse for it.
+// A run directory that cannot be read is listed with the reason, and does not affect the others.
 func TestBrokenRuns(t *testing.T) {
 	dir := t.TempDir()
 	measured(t, dir, declared("good"), begin, 8e-6)
@@ -200,22 +208,30 @@ func TestBrokenRuns(t *testing.T) {
 		make func(run string) error
 		want string
 	}{
-		"no-manifest": {func(run string) error { return os.Remove(filepath.Join(run, "run.json")) }, "run.json is not there"},
-		"no-json":     {func(run string) error { return os.WriteFile(filepath.Join(run, "run.json"), []byte("<b>"), 0o644) }, "invalid character"},
+		"no-manifest": {func(run string) error {
+			return os.Remove(filepath.Join(run, "run.json"))
+		}, "there is no run.json"},
+		"no-json": {func(run string) error {
+			return os.WriteFile(filepath.Join(run, "run.json"), []byte("<b>"), 0o644)
+		}, "invalid character"},
 		"version": {func(run string) error {
 			return os.WriteFile(filepath.Join(run, "run.json"), []byte(`{"nearfar":"v9"}`), 0o644)
 		}, "this program reads v1"},
-		"too-long": {func(run string) error { return os.Truncate(filepath.Join(run, "run.json"), rundir.MaxManifest+1) }, "at most"},
+		"too-long": {func(run string) error {
+			return os.Truncate(filepath.Join(run, "run.json"), rundir.MaxManifest+1)
+		}, "at most"},
 		"a-folder": {func(run string) error {
 			return replaced(run, "run.json", func(p string) error { return os.Mkdir(p, 0o755) })
-		}, "no plain file"},
+		}, "run.json is not a regular file"},
 		"linked": {func(run string) error {
 			return replaced(run, "run.json", func(p string) error { return os.Symlink(outside, p) })
-		}, "no plain file"},
+		}, "run.json is not a regular file"},
 		"linked-lines": {func(run string) error {
 			return replaced(run, "trials.jsonl", func(p string) error { return os.Symlink(outside, p) })
-		}, "no plain file"},
-		"linked-raw": {func(run string) error { return os.Symlink(outside, filepath.Join(run, "raw", "x.out")) }, "raw/x.out is a link"},
+		}, "trials.jsonl is not a regular file"},
+		"linked-raw": {func(run string) error {
+			return os.Symlink(outside, filepath.Join(run, "raw", "x.out"))
+		}, "raw/x.out is not a regular file"},
 	} {
 		run := filepath.Join(dir, name)
 		if err := os.Rename(measured(t, dir, declared(name), begin, 8e-6).Path, run); err != nil {
@@ -226,7 +242,7 @@ func TestBrokenRuns(t *testing.T) {
 		}
 		b := newBrowsing(t, dir)
 		found := false
-		for _, r := range b.listed(t) {
+		for _, r := range b.runs(t) {
 			if r.Path == "20261101T120000Z-good" && r.Error != "" {
 				t.Errorf("%s: the good run has %q", name, r.Error)
 			}
@@ -237,7 +253,8 @@ func TestBrokenRuns(t *testing.T) {
 			if !strings.Contains(r.Error, c.want) {
 				t.Errorf("%s: listed with %q, want %q", name, r.Error, c.want)
 			}
-			if response, body := get(t, b.server.URL()+"run/"+r.ID+"/data.json", nil); response.StatusCode != 500 || strings.Contains(body, "figures") {
+			response, body := get(t, b.server.URL()+"run/"+r.ID+"/data.json", nil)
+			if response.StatusCode != 500 || strings.Contains(body, "figures") {
 				t.Errorf("%s: its data is answered with %d: %s", name, response.StatusCode, body)
 			}
 		}
@@ -247,7 +264,7 @@ func TestBrokenRuns(t *testing.T) {
 	}
 }
 
-// replaced puts something else in the place of a file.
+// replaced removes a file and calls with to put something else in its place.
 func replaced(run, name string, with func(path string) error) error {
 	path := filepath.Join(run, name)
 	if err := os.Remove(path); err != nil {
@@ -256,32 +273,35 @@ func replaced(run, name string, with func(path string) error) error {
 	return with(path)
 }
 
-// Links that lead to run directories are not followed, whether they lead out of the folder or not; what is hidden is not shown.
+// Links to run directories are not followed, no matter whether they lead out of the folder. Hidden folders are not
+// listed.
 func TestLinksAreNotFollowed(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	inside := measured(t, dir, declared("inside"), begin, 8e-6)
 	outside := measured(t, elsewhere, declared("outside"), begin, 8e-6)
 	hidden := measured(t, filepath.Join(dir, ".new-1"), declared("hidden"), begin, 8e-6)
-	for name, target := range map[string]string{"a": outside.Path, "b": inside.Path, "c": elsewhere, "d": "..", "e": hidden.Path} {
+	for name, target := range map[string]string{
+		"a": outside.Path, "b": inside.Path, "c": elsewhere, "d": "..", "e": hidden.Path,
+	} {
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	runs := newBrowsing(t, dir).listed(t)
+	runs := newBrowsing(t, dir).runs(t)
 	if len(runs) != 1 || runs[0].Name != "inside" {
 		t.Errorf("listed: %+v", runs)
 	}
 }
 
-// A run directory that turns into a link after it was listed is not read.
-func TestRunTurnsIntoLink(t *testing.T) {
+// A run directory that is replaced with a link after it was listed is not read.
+func TestRunReplacedWithLink(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	inside := measured(t, dir, declared("inside"), begin, 8e-6)
 	outside := measured(t, elsewhere, declared("outside"), begin, 8e-6)
 	b := newBrowsing(t, dir)
-	id := b.listed(t)[0].ID
+	id := b.runs(t)[0].ID
 	b.mu.Lock()
-	b.every = time.Hour // the list stays as it was
+	b.every = time.Hour // the list is not updated
 	b.mu.Unlock()
 	if err := os.RemoveAll(inside.Path); err != nil {
 		t.Fatal(err)
@@ -299,7 +319,7 @@ func TestRunPages(t *testing.T) {
 	dir := t.TempDir()
 	measured(t, dir, declared("overlay"), begin, 8e-6)
 	b := newBrowsing(t, dir)
-	at := "run/" + b.listed(t)[0].ID + "/"
+	at := "run/" + b.runs(t)[0].ID + "/"
 	if response, body := get(t, b.server.URL()+at, nil); response.StatusCode != 200 || body != livePage {
 		t.Errorf("the page: %d %s", response.StatusCode, body)
 	}
@@ -308,13 +328,15 @@ func TestRunPages(t *testing.T) {
 	if a.Trials != 14 || a.State != "complete" || len(a.Arms) != 2 {
 		t.Errorf("the data: %+v", a)
 	}
-	// Of a run that is over no events come: a page that is told so does not ask again.
+	// A finished run has no events. After this status the page does not connect again.
 	if response, _ := get(t, b.server.URL()+at+"events", nil); response.StatusCode != http.StatusNoContent {
-		t.Errorf("events of a run that is over: %d", response.StatusCode)
+		t.Errorf("events of a finished run: %d", response.StatusCode)
 	}
 	for _, address := range []string{
-		"run/", "run", at + "run.json", at + "raw/x", "run/../runs.json/", "run/0000000000000000/", "run/0000000000000000/data.json", "run/" + url.PathEscape("../../etc") + "/data.json",
-		"run/20261101T120000Z-overlay/", "20261101T120000Z-overlay/run.json", strings.TrimSuffix(at, "/"), at + "/data.json", "x" + at,
+		"run/", "run", at + "run.json", at + "raw/x", "run/../runs.json/",
+		"run/0000000000000000/", "run/0000000000000000/data.json", "run/" + url.PathEscape("../../etc") + "/data.json",
+		"run/20261101T120000Z-overlay/", "20261101T120000Z-overlay/run.json",
+		strings.TrimSuffix(at, "/"), at + "/data.json", "x" + at,
 	} {
 		if response, body := get(t, b.server.URL()+address, nil); response.StatusCode != http.StatusNotFound {
 			t.Errorf("%s is answered with %d: %s", address, response.StatusCode, body)
@@ -325,7 +347,7 @@ func TestRunPages(t *testing.T) {
 // The folder itself may be the run directory.
 func TestFolderIsTheRun(t *testing.T) {
 	b := newBrowsing(t, measured(t, t.TempDir(), declared("overlay"), begin, 8e-6).Path)
-	runs := b.listed(t)
+	runs := b.runs(t)
 	if len(runs) != 1 || runs[0].Path != "." || runs[0].Name != "overlay" {
 		t.Fatalf("listed: %+v", runs)
 	}
@@ -336,11 +358,11 @@ func TestFolderIsTheRun(t *testing.T) {
 	}
 }
 
-// New runs appear, running ones grow, and pages that listen are told.
+// New runs appear in the list, the number of trials of a running run grows, and pages get events.
 func TestFolderFollows(t *testing.T) {
 	dir := t.TempDir()
 	b := newBrowsing(t, dir)
-	if runs := b.listed(t); len(runs) != 0 {
+	if runs := b.runs(t); len(runs) != 0 {
 		t.Fatalf("listed: %+v", runs)
 	}
 	l := listenTo(t, b.server.URL()+"events")
@@ -350,31 +372,31 @@ func TestFolderFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = run.Close() }()
-	waitFor(t, "the run is listed", func() bool { return len(b.listed(t)) == 1 })
+	waitFor(t, "the run is listed", func() bool { return len(b.runs(t)) == 1 })
 	if name, _, ok := l.next(); !ok || name != "runs" {
 		t.Errorf("event %s", name)
 	}
-	at := b.server.URL() + "run/" + b.listed(t)[0].ID + "/"
-	of := listenTo(t, at+"events")
+	at := b.server.URL() + "run/" + b.runs(t)[0].ID + "/"
+	trials := listenTo(t, at+"events")
 	for i, slot := range e.Slots() {
 		add(t, run, i+1, slot, 8e-6)
 	}
-	if name, _, ok := of.next(); !ok || name != "trial" {
+	if name, _, ok := trials.next(); !ok || name != "trial" {
 		t.Errorf("event %s", name)
 	}
-	if runs := b.listed(t); runs[0].Trials != 14 || runs[0].State != rundir.Running {
+	if runs := b.runs(t); runs[0].Trials != 14 || runs[0].State != rundir.Running {
 		t.Errorf("listed: %+v", runs)
 	}
 	end(t, run, rundir.Complete)
-	waitFor(t, "the end is told", func() bool {
-		_, _, ok := of.next()
-		return ok && b.listed(t)[0].State == rundir.Complete
+	waitFor(t, "the list shows the end", func() bool {
+		_, _, ok := trials.next()
+		return ok && b.runs(t)[0].State == rundir.Complete
 	})
 }
 
 func TestFolderIsMissing(t *testing.T) {
 	if _, err := NewFolder(nil, nil, filepath.Join(t.TempDir(), "nowhere"), Source{}); err == nil {
-		t.Error("a folder that is not there is served")
+		t.Error("a missing folder is served")
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
@@ -385,7 +407,7 @@ func TestFolderIsMissing(t *testing.T) {
 	}
 }
 
-// What is deeper than the bound is said to be left out.
+// The list says that folders below the greatest depth were left out.
 func TestDepthIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	deep := dir
@@ -405,7 +427,7 @@ func TestTextsAreClipped(t *testing.T) {
 	e.Question = strings.Repeat("ä", 10*maxText)
 	dir := t.TempDir()
 	measured(t, dir, e, begin, 8e-6)
-	if got, want := newBrowsing(t, dir).listed(t)[0].Question, strings.Repeat("ä", maxText)+"..."; got != want {
+	if got, want := newBrowsing(t, dir).runs(t)[0].Question, strings.Repeat("ä", maxText)+"..."; got != want {
 		t.Errorf("listed with a question of %d bytes", len(got))
 	}
 }

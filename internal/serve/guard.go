@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// guard refuses what does not come from a page of ours on this machine, and takes the token off the path of the rest.
+// guard refuses requests that do not come from this server's pages. It removes the token from the path of the others.
 type guard struct {
-	// hosts are the names under which the server may be asked. A foreign name that leads here is a page elsewhere that tries to
-	// read ours (DNS rebinding).
+	// hosts are the accepted values of the Host header. Another name that resolves to this address is a foreign site
+	// that tries to read these pages (DNS rebinding).
 	hosts []string
-	// token is hashed, so that the comparison takes the same time whatever is compared, length included.
+	// token is the token's hash, so that the time of a comparison says nothing about the token, not even its length.
 	token [sha256.Size]byte
 	site  http.Handler
 }
 
-// hostsOf gives the values of the Host header that mean the address.
+// hostsOf returns the values of the Host header that stand for the address.
 func hostsOf(address string) []string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return []string{address}
 	}
 	hosts := []string{address, net.JoinHostPort("localhost", port)}
-	if port == "80" { // browsers leave it out
+	if port == "80" { // browsers omit this port
 		if strings.Contains(host, ":") {
 			host = "[" + host + "]"
 		}
@@ -60,7 +60,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, "only a page of this address may ask")
 		return
 	}
-	if !whole { // the pages' own addresses are relative to a folder
+	if !whole { // the links in the pages are relative to "/TOKEN/"
 		http.Redirect(w, r, "/"+token+"/", http.StatusPermanentRedirect)
 		return
 	}
@@ -71,22 +71,24 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.site.ServeHTTP(w, &inner)
 }
 
-// ours says whether the request comes from a page of this server, or from the address bar, as far as the browser tells.
+// ours reports whether the request comes from a page of this server or from the address bar, as far as the browser
+// says where it comes from.
 func (g *guard) ours(r *http.Request) bool {
-	if origin := r.Header.Get("Origin"); origin != "" && !slices.Contains(g.hosts, strings.TrimPrefix(strings.ToLower(origin), "http://")) {
+	if origin := strings.ToLower(r.Header.Get("Origin")); origin != "" &&
+		!slices.Contains(g.hosts, strings.TrimPrefix(origin, "http://")) {
 		return false
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
 		return true
 	}
-	// A link that was followed opens a page; nothing else may come from elsewhere.
+	// Other sites may link to a page, but not load anything.
 	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
-// secure sets what every answer carries, refusals included.
+// secure sets the headers of every response, refusals included.
 func secure(h http.Header) {
-	h.Set("Content-Security-Policy", nothing)
+	h.Set("Content-Security-Policy", denyAll)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")

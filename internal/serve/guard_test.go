@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// patience bounds every wait of these tests. It only ever passes where something is broken.
+// patience bounds every wait of these tests. A test that reaches it fails.
 const patience = 30 * time.Second
 
 // started serves the site until the test ends.
@@ -34,7 +34,7 @@ func started(t *testing.T, site http.Handler) *Server {
 	return s
 }
 
-// get asks for an address; change may change the request.
+// get fetches an address. change may modify the request; nil for no change.
 func get(t *testing.T, address string, change func(*http.Request)) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
@@ -44,7 +44,8 @@ func get(t *testing.T, address string, change func(*http.Request)) (*http.Respon
 	if change != nil {
 		change(r)
 	}
-	client := http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client := http.Client{Timeout: patience, CheckRedirect: noRedirect}
 	defer client.CloseIdleConnections()
 	response, err := client.Do(r)
 	if err != nil {
@@ -58,7 +59,7 @@ func get(t *testing.T, address string, change func(*http.Request)) (*http.Respon
 	return response, string(body)
 }
 
-// secret is a site whose content must never be seen by whoever is refused.
+// secret is a site whose content must not appear in a refusal.
 type secret struct{}
 
 func (secret) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -82,6 +83,10 @@ func TestRefusals(t *testing.T) {
 	}
 	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
 	method := func(name string) func(*http.Request) { return func(r *http.Request) { r.Method = name } }
+	foreign := func(mode, destination string) func(*http.Request) {
+		return header("Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", mode, "Sec-Fetch-Dest", destination)
+	}
+	body := func(r *http.Request) { r.Body, r.ContentLength = io.NopCloser(strings.NewReader("x")), 1 }
 	for name, c := range map[string]struct {
 		address string
 		change  func(*http.Request)
@@ -112,9 +117,9 @@ func TestRefusals(t *testing.T) {
 		"no origin":                 {s.URL() + "data.json", header("Origin", "null"), 403},
 		"another site":              {s.URL() + "data.json", header("Sec-Fetch-Site", "cross-site"), 403},
 		"another port's page":       {s.URL() + "data.json", header("Sec-Fetch-Site", "same-site"), 403},
-		"in a frame of another":     {s.URL(), header("Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"), 403},
-		"a script of another":       {s.URL(), header("Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "script"), 403},
-		"with a body":               {s.URL(), func(r *http.Request) { r.Body, r.ContentLength = io.NopCloser(strings.NewReader("x")), 1 }, 400},
+		"in a frame of another":     {s.URL(), foreign("navigate", "iframe"), 403},
+		"a script of another":       {s.URL(), foreign("no-cors", "script"), 403},
+		"with a body":               {s.URL(), body, 400},
 		"a header that is too long": {s.URL(), header("X-Long", strings.Repeat("x", 2*maxHeader)), 431},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +128,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("answered with %d, want %d: %s", response.StatusCode, c.code, body)
 			}
 			if strings.Contains(body, "figures") || strings.Contains(body, token) {
-				t.Errorf("gives away: %s", body)
+				t.Errorf("discloses the content or the token: %s", body)
 			}
 			if response.Header.Get("Access-Control-Allow-Origin") != "" {
 				t.Error("lets other origins read")
@@ -157,15 +162,16 @@ func TestAllowed(t *testing.T) {
 			t.Errorf("%s: %d %s", name, response.StatusCode, body)
 		}
 		for key, want := range map[string]string{
-			"Content-Security-Policy": nothing, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
-			"Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin", "Access-Control-Allow-Origin": "",
+			"Content-Security-Policy": denyAll, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer",
+			"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+			"Cross-Origin-Resource-Policy": "same-origin", "Access-Control-Allow-Origin": "",
 		} {
 			if got := response.Header.Get(key); got != want {
 				t.Errorf("%s: %s is %q, want %q", name, key, got, want)
 			}
 		}
 	}
-	// Without the last slash the page's own addresses would lead nowhere.
+	// Without the last slash the page's relative links would be wrong.
 	response, _ := get(t, strings.TrimSuffix(s.URL(), "/"), nil)
 	if response.StatusCode != http.StatusPermanentRedirect || response.Header.Get("Location") != address.Path {
 		t.Errorf("without the slash: %d to %q", response.StatusCode, response.Header.Get("Location"))
@@ -200,11 +206,11 @@ func TestListensOnLoopbackOnly(t *testing.T) {
 	}
 	_, err = Listen(t.Context(), s.listener.Addr().String())
 	if err == nil || !strings.Contains(err.Error(), "the pages cannot be served: ") {
-		t.Errorf("an address that is taken: %v", err)
+		t.Errorf("an address in use: %v", err)
 	}
 }
 
-// Connections beyond the bound are closed; when others end there is room again.
+// Connections above the limit are closed. When others have ended, new ones are accepted.
 func TestConnectionsAreBounded(t *testing.T) {
 	s := started(t, secret{})
 	address, _ := url.Parse(s.URL())
@@ -247,7 +253,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("no connection is answered after the others have gone")
+			t.Fatal("no connection is answered after the others have been closed")
 		}
 	}
 }

@@ -12,37 +12,37 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// maxPoints is how many runs a history goes back.
+// maxPoints is how many runs a history has at most.
 const maxPoints = 500
 
-// asked is which figure a history is asked of.
-type asked struct {
+// historyQuery says which figure a history is about.
+type historyQuery struct {
 	experiment, workload, arm string
 	metric, stat, scope       string
 }
 
-func question(r *http.Request) asked {
+func readHistoryQuery(r *http.Request) historyQuery {
 	q := r.URL.Query()
-	return asked{
+	return historyQuery{
 		experiment: q.Get("experiment"), workload: q.Get("workload"), arm: q.Get("arm"),
 		metric: q.Get("metric"), stat: q.Get("stat"), scope: q.Get("scope"),
 	}
 }
 
-// of says whether the figure is the one that is asked of.
-func (a asked) of(f answer.Figure) bool {
-	return f.Workload == a.workload && f.Arm == a.arm && f.Metric == a.metric && f.Stat == a.stat && f.Scope == a.scope
+// matches reports whether the query is about the figure.
+func (q historyQuery) matches(f answer.Figure) bool {
+	return f.Workload == q.workload && f.Arm == q.arm && f.Metric == q.metric && f.Stat == q.stat && f.Scope == q.scope
 }
 
-// History is one figure over the runs of an experiment, oldest first, with what else could be asked.
+// History is one figure over the runs of an experiment, oldest first, with the figures that can be queried.
 type History struct {
 	Nearfar    string `json:"nearfar"`
 	Experiment string `json:"experiment"`
 	// Choices are the figures that the runs have.
 	Choices []Choice `json:"choices"`
-	// Points are of the figure that was asked of; empty where none was.
+	// Points are the values of the figure; empty if the query names none.
 	Points []Point `json:"points"`
-	// Broken are the runs that have no figures for an error, OlderLeftOut how many runs are further back than the history goes.
+	// Broken are the runs that have no figures because of an error. OlderLeftOut is how many older runs were left out.
 	Broken       []BrokenRun `json:"broken"`
 	OlderLeftOut int         `json:"older_left_out"`
 }
@@ -61,7 +61,7 @@ type BrokenRun struct {
 	Error string `json:"error"`
 }
 
-// Point is the figure in one run.
+// Point is the value of the figure in one run.
 type Point struct {
 	ID       string          `json:"id"`
 	Path     string          `json:"path"`
@@ -71,15 +71,15 @@ type Point struct {
 	Median   float64         `json:"median"`
 	Interval answer.Interval `json:"interval"`
 	Trials   int             `json:"trials"`
-	// Series is the same for runs that declare workload and arm alike: only these may be set beside each other. 0 is that of the
-	// newest run; Differs says what another declares otherwise.
+	// Series is the same for runs with equal declarations of the workload and the arm: only these are comparable. The
+	// newest run is in series 0. Differs lists how another series differs from it.
 	Series  int      `json:"series"`
 	Differs []string `json:"differs"`
-	// Versions are those of nearfar and of the workload's tool.
+	// Versions names the versions of nearfar and of the workload's tool.
 	Versions string `json:"versions"`
 }
 
-// figures are those of a run, with what the list says of its answer, kept as long as its files stay the same.
+// figures are the figures of a run and the summary of its answer. They are kept until the run's files change.
 type figures struct {
 	stamp   stamp
 	all     []answer.Figure
@@ -87,10 +87,10 @@ type figures struct {
 	err     error
 }
 
-// history gives the history of the figure that is asked of.
-func (f *Folder) history(a asked) (History, error) {
-	h := History{Nearfar: "v1", Experiment: a.experiment, Choices: []Choice{}, Points: []Point{}, Broken: []BrokenRun{}}
-	runs, err := f.ofExperiment(a.experiment)
+// history returns the history that the query asks for.
+func (f *Folder) history(q historyQuery) (History, error) {
+	h := History{Nearfar: "v1", Experiment: q.experiment, Choices: []Choice{}, Points: []Point{}, Broken: []BrokenRun{}}
+	runs, err := f.ofExperiment(q.experiment)
 	if err != nil {
 		return h, err
 	}
@@ -98,25 +98,25 @@ func (f *Folder) history(a asked) (History, error) {
 		h.OlderLeftOut = len(runs) - maxPoints
 		runs = runs[h.OlderLeftOut:]
 	}
-	f.forget()
+	f.forgetRemoved()
 	declared := newDeclarations()
-	for _, k := range slices.Backward(runs) { // the newest first: the others are set against it
+	for _, k := range slices.Backward(runs) { // the newest first: the others are compared with it
 		of := f.figuresOf(k.place)
 		if of.err != nil {
 			h.Broken = append(h.Broken, BrokenRun{ID: k.place.id, Path: k.place.path, Error: clip(of.err.Error())})
 			continue
 		}
 		for _, figure := range of.all {
-			h.choose(figure)
-			if !a.of(figure) {
+			h.addChoice(figure)
+			if !q.matches(figure) {
 				continue
 			}
 			p := Point{
 				ID: k.place.id, Path: k.place.path, Started: k.manifest.Started, State: clip(k.manifest.State),
 				Unit: figure.Unit, Median: figure.Median, Interval: figure.Interval, Trials: figure.Trials,
-				Versions: versions(k.manifest, a.workload),
+				Versions: versions(k.manifest, q.workload),
 			}
-			p.Series, p.Differs = declared.add(k.manifest.Experiment, a.workload, a.arm)
+			p.Series, p.Differs = declared.add(k.manifest.Experiment, q.workload, q.arm)
 			h.Points = append(h.Points, p)
 		}
 	}
@@ -124,9 +124,10 @@ func (f *Folder) history(a asked) (History, error) {
 	return h, nil
 }
 
-// choose adds what the figure is of to the choices.
-func (h *History) choose(f answer.Figure) {
-	i := slices.IndexFunc(h.Choices, func(c Choice) bool { return c.Workload == f.Workload && c.Quantity == f.Quantity })
+// addChoice adds the figure's workload, quantity and arm to the choices.
+func (h *History) addChoice(f answer.Figure) {
+	same := func(c Choice) bool { return c.Workload == f.Workload && c.Quantity == f.Quantity }
+	i := slices.IndexFunc(h.Choices, same)
 	if i < 0 {
 		h.Choices = append(h.Choices, Choice{Workload: f.Workload, Quantity: f.Quantity, Arms: []string{}})
 		i = len(h.Choices) - 1
@@ -136,7 +137,7 @@ func (h *History) choose(f answer.Figure) {
 	}
 }
 
-// ofExperiment gives the runs of that name that can be read, oldest first.
+// ofExperiment returns the readable runs of an experiment, oldest first.
 func (f *Folder) ofExperiment(name string) ([]known, error) {
 	if _, err := f.list(); err != nil {
 		return nil, err
@@ -155,8 +156,8 @@ func (f *Folder) ofExperiment(name string) ([]known, error) {
 	return runs, nil
 }
 
-// forget drops the figures of runs that are there no more.
-func (f *Folder) forget() {
+// forgetRemoved drops the figures of runs that no longer exist.
+func (f *Folder) forgetRemoved() {
 	f.work.Lock()
 	defer f.work.Unlock()
 	f.mu.Lock()
@@ -164,7 +165,7 @@ func (f *Folder) forget() {
 	maps.DeleteFunc(f.figures, func(id string, _ figures) bool { return f.runs[id] == nil })
 }
 
-// figuresOf makes the figures of a run, or gives those that were made of the same files.
+// figuresOf returns the figures of a run. It makes them anew only if the run's files have changed.
 func (f *Folder) figuresOf(p place) figures {
 	f.work.Lock()
 	defer f.work.Unlock()
@@ -182,7 +183,7 @@ func (f *Folder) figuresOf(p place) figures {
 	return of
 }
 
-// versions says what measured: nearfar and the workload's tool.
+// versions names the versions of nearfar and of the workload's tool.
 func versions(m *rundir.Manifest, workload string) string {
 	text := "nearfar " + cmp.Or(m.Versions["nearfar"], "unknown")
 	if w, ok := m.Experiment.Workload(workload); ok && w.Tool != "native" {

@@ -14,8 +14,8 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// asking is the address of a history.
-func asking(experiment, arm string) string {
+// historyOf returns the address of a history.
+func historyOf(experiment, arm string) string {
 	return "history.json?" + url.Values{
 		"experiment": {experiment}, "workload": {"rr"}, "metric": {"rtt"}, "stat": {"p50"}, "arm": {arm},
 	}.Encode()
@@ -32,23 +32,26 @@ func TestHistory(t *testing.T) {
 	var h History
 	b.read(t, "history.json?experiment=overlay", &h)
 	rtt := answer.Quantity{Metric: "rtt", Stat: "p50", Unit: "s"}
-	if diff := cmp.Diff([]Choice{{Workload: "rr", Quantity: rtt, Arms: []string{"l2", "routed"}}}, h.Choices); diff != "" || len(h.Points) != 0 {
-		t.Errorf("nothing chosen yet (-want +got):\n%s%+v", diff, h.Points)
+	choices := []Choice{{Workload: "rr", Quantity: rtt, Arms: []string{"l2", "routed"}}}
+	if diff := cmp.Diff(choices, h.Choices); diff != "" || len(h.Points) != 0 {
+		t.Errorf("no figure chosen yet (-want +got):\n%s%+v", diff, h.Points)
 	}
-	b.read(t, asking("overlay", "routed"), &h)
+	b.read(t, historyOf("overlay", "routed"), &h)
 	if len(h.Points) != len(seconds) || len(h.Broken) != 0 || h.OlderLeftOut != 0 {
 		t.Fatalf("history: %+v", h)
 	}
 	for i, p := range h.Points {
-		// The figures are those of the answer, to the last digit.
+		// The figures are equal to the answer's.
 		a, err := realSource().Answer(filepath.Join(dir, p.Path))
 		if err != nil {
 			t.Fatal(err)
 		}
 		at := slices.IndexFunc(a.Arms, func(f answer.Figure) bool { return f.Arm == "routed" })
+		started := begin.Add(time.Duration(i) * time.Hour)
 		want := Point{
-			ID: p.ID, Path: begin.Add(time.Duration(i)*time.Hour).Format("20060102T150405Z") + "-overlay", Started: begin.Add(time.Duration(i) * time.Hour),
-			State: "complete", Unit: "s", Median: a.Arms[at].Median, Interval: a.Arms[at].Interval, Trials: 7, Differs: []string{}, Versions: "nearfar v1.2.3",
+			ID: p.ID, Path: started.Format("20060102T150405Z") + "-overlay", Started: started, State: "complete",
+			Unit: "s", Median: a.Arms[at].Median, Interval: a.Arms[at].Interval, Trials: 7,
+			Differs: []string{}, Versions: "nearfar v1.2.3",
 		}
 		if diff := cmp.Diff(want, p); diff != "" {
 			t.Errorf("point %d (-want +got):\n%s", i, diff)
@@ -57,14 +60,16 @@ func TestHistory(t *testing.T) {
 			t.Errorf("point %d: %v in %v", i, p.Median, p.Interval)
 		}
 	}
-	// A run that is added later is there.
+	// A run that is added later appears.
 	measured(t, dir, declared("overlay"), begin.Add(100*time.Hour), 20e-6)
-	b.listed(t)
-	b.read(t, asking("overlay", "routed"), &h)
+	b.runs(t)
+	b.read(t, historyOf("overlay", "routed"), &h)
 	if len(h.Points) != 4 {
 		t.Errorf("%d points after a run more", len(h.Points))
 	}
-	for _, other := range []string{asking("overlay", "nowhere"), asking("nothing", "l2"), "history.json", "history.json?experiment=%00"} {
+	for _, other := range []string{
+		historyOf("overlay", "nowhere"), historyOf("nothing", "l2"), "history.json", "history.json?experiment=%00",
+	} {
 		h = History{}
 		if b.read(t, other, &h); len(h.Points) != 0 || h.Points == nil || h.Choices == nil || h.Broken == nil {
 			t.Errorf("%s: %+v", other, h)
@@ -72,19 +77,19 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// Runs that mean something else by the same names are points of another series, and say what differs.
-func TestHistoryTellsMeaningsApart(t *testing.T) {
+// Runs whose declarations differ under the same names are in different series, and list the differences.
+func TestHistorySeparatesDeclarations(t *testing.T) {
 	dir := t.TempDir()
 	at := func(hours int) time.Time { return begin.Add(time.Duration(hours) * time.Hour) }
 	smaller := declared("overlay")
 	smaller.Workloads[0].Request = 1
 	measured(t, dir, smaller, at(0), 7e-6)
-	longer := declared("overlay") // the same question, asked for longer
+	longer := declared("overlay") // the same figure, measured for longer
 	longer.Workloads[0].Duration, longer.Schedule.Blocks, longer.Question = 9*time.Second, 8, "How much?"
 	measured(t, dir, longer, at(1), 8e-6)
 	measured(t, dir, declared("overlay"), at(2), 8e-6)
 	var h History
-	newBrowsing(t, dir).read(t, asking("overlay", "routed"), &h)
+	newBrowsing(t, dir).read(t, historyOf("overlay", "routed"), &h)
 	if len(h.Points) != 3 {
 		t.Fatalf("history: %+v", h)
 	}
@@ -101,7 +106,7 @@ func TestHistoryTellsMeaningsApart(t *testing.T) {
 	}
 }
 
-// A run whose figures cannot be made is named, and the others are there.
+// A run whose figures cannot be made is named, and the others have points.
 func TestHistoryOfBrokenRuns(t *testing.T) {
 	dir := t.TempDir()
 	measured(t, dir, declared("overlay"), begin, 8e-6)
@@ -110,14 +115,17 @@ func TestHistoryOfBrokenRuns(t *testing.T) {
 	if err := os.WriteFile(lines, []byte("{]\n{}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	empty, err := rundir.Create(dir, rundir.Manifest{Nearfar: "v1", Experiment: declared("overlay"), State: rundir.Running, Started: begin.Add(2 * time.Hour)})
+	empty, err := rundir.Create(dir, rundir.Manifest{
+		Nearfar: "v1", Experiment: declared("overlay"), State: rundir.Running, Started: begin.Add(2 * time.Hour),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = empty.Close() }()
 	var h History
-	newBrowsing(t, dir).read(t, asking("overlay", "l2"), &h)
-	if len(h.Points) != 1 || len(h.Broken) != 1 || h.Broken[0].Path != filepath.Base(broken.Path) || h.Broken[0].Error == "" {
+	newBrowsing(t, dir).read(t, historyOf("overlay", "l2"), &h)
+	if len(h.Points) != 1 || len(h.Broken) != 1 ||
+		h.Broken[0].Path != filepath.Base(broken.Path) || h.Broken[0].Error == "" {
 		t.Errorf("history: %+v", h)
 	}
 }

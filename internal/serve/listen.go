@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// DefaultAddress is the loopback address with a port that the system picks.
+// DefaultAddress is the loopback address with a port that the system chooses.
 const DefaultAddress = "127.0.0.1:0"
 
-// CheckAddress says whether the text is an address to listen on: a loopback address with a port, such as 127.0.0.1:8080,
-// [::1]:8080 or localhost:8080. Port 0 lets the system pick one.
+// CheckAddress returns an error if the text is not a loopback address with a port, such as 127.0.0.1:8080, [::1]:8080
+// or localhost:8080. With port 0 the system chooses one.
 func CheckAddress(text string) error {
 	_, err := loopback(text)
 	return err
 }
 
-// loopback reads the address to listen on. No name is looked up: what "localhost" means is not for a file to say.
+// loopback reads the address to listen on. It does not resolve names: "localhost" is always 127.0.0.1.
 func loopback(text string) (netip.AddrPort, error) {
 	i := strings.LastIndexByte(text, ':')
 	if i < 0 {
@@ -29,7 +29,8 @@ func loopback(text string) (netip.AddrPort, error) {
 		return netip.AddrPort{}, fmt.Errorf("%q: the port must be a number from 0 to 65535, as in 127.0.0.1:8080", text)
 	}
 	if host == "" {
-		return netip.AddrPort{}, fmt.Errorf("%q would listen on every network of this machine; the pages are for this machine only: write 127.0.0.1:%d", text, port)
+		return netip.AddrPort{}, fmt.Errorf("%q would listen on every network of this machine; "+
+			"the pages are for this machine only: write 127.0.0.1:%d", text, port)
 	}
 	if host == "localhost" {
 		host = "127.0.0.1"
@@ -41,10 +42,11 @@ func loopback(text string) (netip.AddrPort, error) {
 	}
 	address, err := netip.ParseAddr(host)
 	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("%q: %q is no loopback address: write 127.0.0.1:%d", text, host, port)
+		return netip.AddrPort{}, fmt.Errorf("%q: %q is not a loopback address: write 127.0.0.1:%d", text, host, port)
 	}
 	if address = address.Unmap(); !address.IsLoopback() || address.Zone() != "" {
-		return netip.AddrPort{}, fmt.Errorf("%q can be reached from other machines; the pages are for this machine only: write 127.0.0.1:%d, and from elsewhere come through ssh -L", text, port)
+		return netip.AddrPort{}, fmt.Errorf("%q can be reached from other machines; "+
+			"the pages are for this machine only: write 127.0.0.1:%d, and use ssh -L from another machine", text, port)
 	}
 	return netip.AddrPortFrom(address, uint16(port)), nil
 }

@@ -32,9 +32,9 @@ func TestAddresses(t *testing.T) {
 		"[::ffff:10.0.0.1]:1": "can be reached from other machines",
 		"[::1%eth0]:8080":     "can be reached from other machines",
 		"::1:8080":            "goes in brackets",
-		"example.org:8080":    "no loopback address",
-		"localhost.evil:80":   "no loopback address",
-		"0177.0.0.1:80":       "no loopback address",
+		"example.org:8080":    "not a loopback address",
+		"localhost.evil:80":   "not a loopback address",
+		"0177.0.0.1:80":       "not a loopback address",
 	} {
 		err := CheckAddress(text)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -43,9 +43,11 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// Whatever is accepted is a loopback address.
+// Every accepted address is a loopback address.
 func FuzzLoopback(f *testing.F) {
-	for _, seed := range []string{"127.0.0.1:0", "[::1]:80", "localhost:1", ":1", "0.0.0.0:1", "[::ffff:127.0.0.1]:1", "[fe80::1%lo]:1"} {
+	for _, seed := range []string{
+		"127.0.0.1:0", "[::1]:80", "localhost:1", ":1", "0.0.0.0:1", "[::ffff:127.0.0.1]:1", "[fe80::1%lo]:1",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -55,7 +57,7 @@ func FuzzLoopback(f *testing.F) {
 		}
 		ip := net.ParseIP(address.Addr().String())
 		if ip == nil || !ip.IsLoopback() {
-			t.Errorf("%q is taken for %s", text, address)
+			t.Errorf("%q is read as %s", text, address)
 		}
 	})
 }

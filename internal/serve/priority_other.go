@@ -2,5 +2,5 @@
 
 package serve
 
-// lowerPriority does nothing: elsewhere a thread's priority is not a thread's own, or not ours to set.
+// lowerPriority does nothing: other systems have no priority for each thread, or no portable way to set it.
 func lowerPriority() {}

@@ -5,7 +5,7 @@ import (
 	"runtime"
 )
 
-// quiet does work on one thread of the lowest priority, one piece after the other, so that it takes only the time that the
+// quiet runs functions one after the other on a thread of the lowest priority, so that they use only CPU time that the
 // measuring programs leave.
 type quiet struct{ work chan func() }
 
@@ -15,9 +15,9 @@ func newQuiet() *quiet {
 	return q
 }
 
-// serve never returns: its thread cannot be given back to the Go scheduler, because nobody may raise its priority again, and
-// must not end, because the kernel kills the processes that a thread has started with it where they asked for that, as the
-// lab's do.
+// serve never returns. Its thread cannot go back to the Go scheduler, because an ordinary user may not raise its
+// priority again. It must not end either: the kernel would kill the processes that were started by this thread and
+// asked for a signal at its end (PR_SET_PDEATHSIG), such as the lab's.
 func (q *quiet) serve() {
 	runtime.LockOSThread()
 	lowerPriority()
@@ -26,7 +26,7 @@ func (q *quiet) serve() {
 	}
 }
 
-// do waits until f has been done. What makes f panic is an error: a page is not worth a run.
+// do runs f and waits for its end. A panic of f becomes an error, so that a page cannot end a run.
 func (q *quiet) do(f func()) error {
 	ended := make(chan error, 1)
 	q.work <- func() {

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The work is done at the lowest priority, again and again, and nothing else of the process is.
+// Every function runs at the lowest priority, and the rest of the process keeps its own.
 func TestQuietIsOfLowestPriority(t *testing.T) {
 	q := newQuiet()
-	// The call yields 20 - nice.
+	// The call returns 20 - nice.
 	mine, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +20,7 @@ func TestQuietIsOfLowestPriority(t *testing.T) {
 			t.Fatal(failed, err)
 		}
 		if nice := 20 - at; nice != lowest {
-			t.Errorf("the work is done at nice %d", nice)
+			t.Errorf("the function ran at nice %d", nice)
 		}
 		if now, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err != nil || now != mine {
 			t.Errorf("this test is at nice %d, was at %d, %v", 20-now, 20-mine, err)

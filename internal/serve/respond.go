@@ -8,18 +8,19 @@ import (
 	"nearfar/internal/page"
 )
 
-// nothing is the content security policy of what is no page.
-const nothing = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// denyAll is the content security policy of responses that are not pages.
+const denyAll = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// document is an HTML page that was built with the program, with its policy.
+// document is an HTML page that is embedded in the program, with its content security policy.
 type document struct {
 	html   []byte
 	policy string
 }
 
-// newDocument takes the policy that the page carries, and adds what a page cannot say of itself: nobody may frame it.
+// newDocument takes the policy from the page's meta element, and adds frame-ancestors, which is ignored in a meta
+// element.
 func newDocument(html []byte) document {
-	policy := nothing
+	policy := denyAll
 	if own := page.Policy(html); own != "" {
 		policy = own + "; frame-ancestors 'none'"
 	}
@@ -31,7 +32,7 @@ func (p document) write(w http.ResponseWriter, r *http.Request) {
 	write(w, r, "text/html; charset=utf-8", p.html)
 }
 
-// writeJSON answers with a document, or says in plain text why there is none.
+// writeJSON responds with the document, or with the error as plain text.
 func writeJSON(w http.ResponseWriter, r *http.Request, document []byte, err error) {
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err.Error())
@@ -40,7 +41,7 @@ func writeJSON(w http.ResponseWriter, r *http.Request, document []byte, err erro
 	write(w, r, "application/json", document)
 }
 
-// write answers whole, and gives a client that does not take it up after answerTime.
+// write sends a whole response. The connection ends if the client does not receive it within answerTime.
 func write(w http.ResponseWriter, r *http.Request, kind string, body []byte) {
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -48,5 +49,5 @@ func write(w http.ResponseWriter, r *http.Request, kind string, body []byte) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	_, _ = w.Write(body) // a client that has gone needs no answer
+	_, _ = w.Write(body) // an error means that the client has closed the connection
 }

@@ -12,32 +12,32 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// maxText is how many characters of a text from a run are listed.
+// maxText is how many characters of a text from a run are shown in the list.
 const maxText = 500
 
 // Run is a line of the list of runs.
 type Run struct {
 	// ID names the run in addresses: "run/ID/" is its page.
 	ID string `json:"id"`
-	// Path is below the folder.
+	// Path is relative to the folder.
 	Path string `json:"path"`
-	// Error is why the run cannot be read; the rest is then empty.
+	// Error says why the run cannot be read; the other fields are then empty.
 	Error     string   `json:"error,omitempty"`
 	Name      string   `json:"name"`
 	Question  string   `json:"question"`
 	Baseline  string   `json:"baseline"`
 	Arms      []string `json:"arms"`
 	Workloads []string `json:"workloads"`
-	// State is running, complete or interrupted; running is also what a run that was killed says.
+	// State is running, complete or interrupted. A run that was killed stays in the state running.
 	State   string    `json:"state"`
 	Started time.Time `json:"started,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	// Changed is when something was last written.
+	// Changed is when one of its files was last written.
 	Changed time.Time `json:"changed,omitzero"`
-	// Imported says that the results were recorded elsewhere: Started is when they were brought in, and no trials were planned.
+	// Imported says that the results were recorded elsewhere. Started is then the time of the import, and Planned is 0.
 	Imported bool `json:"imported,omitempty"`
-	// Trials is how many have ended, Planned how many there were to be: those of the schedule, or Trials where
-	// replacements of failed ones make these more.
+	// Trials is how many trials have ended. Planned is how many the schedule has, or Trials if repeated trials make
+	// that more.
 	Trials  int `json:"trials"`
 	Planned int `json:"planned"`
 }
@@ -45,14 +45,14 @@ type Run struct {
 // Listing is the list of runs, newest first.
 type Listing struct {
 	Nearfar string `json:"nearfar"`
-	// Folder is what the program was told to serve.
+	// Folder is the folder as it was given to the program.
 	Folder string `json:"folder"`
 	Runs   []Run  `json:"runs"`
-	// Cut says what was left out; empty where the list is whole.
+	// Cut says what was left out; empty if the list is complete.
 	Cut string `json:"cut,omitempty"`
 }
 
-// describe reads what the list says of a run.
+// describe makes a run's line of the list. The manifest is nil if the run cannot be read.
 func describe(root *os.Root, folder string, p place) (Run, *rundir.Manifest) {
 	r := Run{ID: p.id, Path: p.path, Arms: []string{}, Workloads: []string{}, Changed: p.stamp.changed()}
 	failed := func(err error) (Run, *rundir.Manifest) {
@@ -89,7 +89,7 @@ func describe(root *os.Root, folder string, p place) (Run, *rundir.Manifest) {
 	return r, &m
 }
 
-// countLines counts whole lines; a file that is not there has none.
+// countLines counts the complete lines of a file, 0 if there is no such file.
 func countLines(root *os.Root, name string) (lines int, err error) {
 	f, err := rundir.OpenRegular(root, name, rundir.MaxTrials)
 	if errors.Is(err, os.ErrNotExist) {
@@ -112,7 +112,7 @@ func countLines(root *os.Root, name string) (lines int, err error) {
 	}
 }
 
-// clip bounds a text.
+// clip shortens a text to maxText characters.
 func clip(s string) string {
 	n := 0
 	for i := range s {

@@ -17,7 +17,7 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// The bounds of a folder. What lies beyond them is said to be left out.
+// The bounds of a folder. The list says what was left out because of them.
 const (
 	maxDepth   = 5      // levels of folders below the one that is served
 	maxEntries = 50_000 // entries of all folders together
@@ -29,14 +29,14 @@ const (
 	trialsName   = "trials.jsonl"
 )
 
-// place is where a run directory is and what its files were like when it was looked at.
+// place is where a run directory is, and the stamp of its files when the folder was read.
 type place struct {
-	// id names the run in addresses, so that no path is ever taken from one.
+	// id names the run in addresses, so that no path is ever taken from an address.
 	id string
-	// path is below the folder, with slashes; "." is the folder itself.
+	// path is relative to the folder, with slashes; "." is the folder itself.
 	path  string
 	stamp stamp
-	// broken says why it cannot be read; nil for one that looks well.
+	// broken says why the run cannot be read; nil if no reason is known.
 	broken error
 }
 
@@ -46,7 +46,7 @@ type stamp struct {
 	manifest, trials         time.Time
 }
 
-// changed is when something was last written.
+// changed returns when one of the files was last written.
 func (s stamp) changed() time.Time {
 	if s.trials.After(s.manifest) {
 		return s.trials
@@ -54,8 +54,8 @@ func (s stamp) changed() time.Time {
 	return s.manifest
 }
 
-// scan finds the run directories in and below the folder. Symbolic links are not followed, nor is anything looked for inside
-// a run directory. cut says what was left out, or "".
+// scan finds the run directories in and below the folder. It follows no symbolic links and does not look inside a run
+// directory. cut says what was left out, or "".
 func scan(root *os.Root) (places []place, cut string, err error) {
 	entries := 0
 	var visit func(dir string, depth int) error
@@ -65,13 +65,14 @@ func scan(root *os.Root) (places []place, cut string, err error) {
 			if dir == "." {
 				return err
 			}
-			return nil // it has gone meanwhile, or is somebody else's
+			return nil // it was removed meanwhile, or may not be read
 		}
 		entries += len(names)
 		if more {
 			cut = fmt.Sprintf("only the first %d files and folders were looked at", maxEntries)
 		}
-		if slices.ContainsFunc(names, func(e fs.DirEntry) bool { return e.Name() == manifestName || e.Name() == trialsName }) {
+		isRun := func(e fs.DirEntry) bool { return e.Name() == manifestName || e.Name() == trialsName }
+		if slices.ContainsFunc(names, isRun) {
 			if len(places) >= maxRuns {
 				cut = fmt.Sprintf("only %d runs are listed", maxRuns)
 				return nil
@@ -97,7 +98,7 @@ func scan(root *os.Root) (places []place, cut string, err error) {
 	return places, cut, err
 }
 
-// list gives at most so many entries of a folder, by name, and says whether there are more.
+// list returns at most most entries of a folder, sorted by name, and whether there are more.
 func list(root *os.Root, dir string, most int) (entries []fs.DirEntry, more bool, err error) {
 	f, err := root.Open(dir)
 	if err != nil {
@@ -115,7 +116,7 @@ func list(root *os.Root, dir string, most int) (entries []fs.DirEntry, more bool
 	return entries, more, nil
 }
 
-// look takes the stamp of a run directory.
+// look reads the stamp of a run directory.
 func look(root *os.Root, dir string) place {
 	sum := sha256.Sum256([]byte(dir))
 	p := place{id: hex.EncodeToString(sum[:8]), path: dir}
@@ -136,24 +137,25 @@ func look(root *os.Root, dir string) place {
 	return p
 }
 
-// regular refuses what is no plain file of a bounded size: a link may lead anywhere, and a pipe may never end.
+// regular returns an error unless name is a regular file of at most most bytes: a link may lead anywhere, and a pipe
+// may never end.
 func regular(root *os.Root, name string, most int64) (fs.FileInfo, error) {
 	info, err := root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s is not there: %w", path.Base(name), fs.ErrNotExist)
+		return nil, fmt.Errorf("there is no %s: %w", path.Base(name), fs.ErrNotExist)
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no plain file", path.Base(name))
+		return nil, fmt.Errorf("%s is not a regular file", path.Base(name))
 	case info.Size() > most:
 		return nil, fmt.Errorf("%s has %d bytes; at most %d are read", path.Base(name), info.Size(), most)
 	}
 	return info, nil
 }
 
-// safe refuses a run directory through which something outside the folder could be read: every folder on the way, and
-// everything in it, must be what it seems.
+// safe returns an error if reading the run directory could read something outside the folder: the directories on its
+// path must be directories, and it may only contain directories and regular files.
 func safe(root *os.Root, dir string) error {
 	for parent := dir; parent != "."; parent = path.Dir(parent) {
 		info, err := root.Lstat(parent)
@@ -161,7 +163,7 @@ func safe(root *os.Root, dir string) error {
 			return err
 		}
 		if !info.IsDir() {
-			return fmt.Errorf("%s is no folder", parent)
+			return fmt.Errorf("%s is not a directory", parent)
 		}
 	}
 	entries := 0
@@ -180,7 +182,8 @@ func safe(root *os.Root, dir string) error {
 			if e.IsDir() {
 				err = visit(name, depth+1)
 			} else if !e.Type().IsRegular() {
-				err = fmt.Errorf("%s is a link, or no plain file: a run directory that holds one is not opened", strings.TrimPrefix(name, dir+"/"))
+				err = fmt.Errorf("%s is not a regular file: "+
+					"a run directory with a link, a pipe or a device is not opened", strings.TrimPrefix(name, dir+"/"))
 			}
 			if err != nil {
 				return err

@@ -13,17 +13,17 @@ import (
 // maxSummaries is how many runs one request may ask about.
 const maxSummaries = 50
 
-// Summary is what the list says of a run's answer. It is made when the list asks for it, for it takes longer than the rest.
+// Summary is what the list shows of a run's answer. The page requests it separately, because it takes longer to make.
 type Summary struct {
 	Verdict  string `json:"verdict"`
 	Warnings int    `json:"warnings"`
-	// Objectives counts those of the experiment file by their verdict; null where the file has none.
+	// Objectives counts the objectives of the experiment file by verdict; null if the file has none.
 	Objectives map[string]int `json:"objectives"`
-	// Error is why there is no answer.
+	// Error says why there is no answer.
 	Error string `json:"error,omitempty"`
 }
 
-// summaries answers for the runs that the request names, as id=ID&id=ID: those that there are, by their ids.
+// summaries returns the summaries of the runs that the request names (id=ID&id=ID), by id. Unknown ids are left out.
 func (f *Folder) summaries(r *http.Request) (map[string]Summary, error) {
 	ids := r.URL.Query()["id"]
 	if len(ids) > maxSummaries {
@@ -45,12 +45,12 @@ func (f *Folder) summaries(r *http.Request) (map[string]Summary, error) {
 	return all, nil
 }
 
-// summarize takes from an answer what the list shows of it.
+// summarize makes the summary of an answer.
 func summarize(a answer.Answer) Summary {
 	return Summary{Verdict: clip(a.Verdict), Warnings: len(a.Warnings), Objectives: objectives(a)}
 }
 
-// objectives counts those of an answer by their verdicts.
+// objectives counts the objectives of an answer by verdict.
 func objectives(a answer.Answer) map[string]int {
 	if len(a.Objectives) == 0 {
 		return nil
@@ -62,7 +62,7 @@ func objectives(a answer.Answer) map[string]int {
 	return counts
 }
 
-// serveComparison serves "/compare/ID/ID/": the page that sets two runs side by side, and what it draws.
+// serveComparison serves "/compare/ID/ID/": the page that compares two runs, and its document.
 func (f *Folder) serveComparison(w http.ResponseWriter, r *http.Request, rest string) {
 	parts := strings.Split(rest, "/")
 	if len(parts) != 3 || f.source.Compare == nil {
@@ -81,14 +81,14 @@ func (f *Folder) serveComparison(w http.ResponseWriter, r *http.Request, rest st
 	case "data.json":
 		made, err := f.comparison(r.Context(), base.place, other.place)
 		writeJSON(w, r, made, err)
-	case "events": // what is compared is there: nothing more will come
+	case "events": // a comparison does not change
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		refuse(w, http.StatusNotFound, "there is no such page")
 	}
 }
 
-// comparison sets two runs side by side.
+// comparison makes the document of the page that compares two runs.
 func (f *Folder) comparison(ctx context.Context, base, other place) ([]byte, error) {
 	f.work.Lock()
 	defer f.work.Unlock()

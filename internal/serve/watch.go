@@ -11,52 +11,54 @@ import (
 const (
 	// leastGap is the least time between two updates of the pages.
 	leastGap = time.Second
-	// share is how much longer the pages rest after an update than it took to make: the work takes a twentieth of one CPU at most.
+	// share is the ratio of the pause after an update to the time that the update took: updates use at most a twentieth
+	// of one CPU.
 	share = 20
 )
 
-// Progress is how far a run is: the data of the events.
+// Progress says how far a run is. It is the data of the events.
 type Progress struct {
 	// Done and Total count trials.
 	Done  int `json:"done"`
 	Total int `json:"total"`
 	// LeftSeconds is about how long the rest will take.
 	LeftSeconds float64 `json:"left_seconds"`
-	// State is that of the run directory; anything but "running" is the last event there is.
+	// State is the state of the run directory. An event with another state than "running" is the last one.
 	State string `json:"state"`
 }
 
-// Watch is the live page of one run that goes on: "/", "/data.json" and the events at "/events".
+// Watch serves the live page of one run that is being measured: "/", "/data.json" and the events at "/events".
 //
-// Nothing is done for it while nobody watches. The page is told of a change only when a trial has ended, so that its work and
-// the browser's fall into the pause before the next trial's window, and not more than once in leastGap. What it draws is made
-// by a thread of the lowest priority.
+// It uses no CPU time while no page is open. It sends an event only when a trial has ended, so that its own work and
+// the browser's fall into the pause before the next trial, and at most once in leastGap. A thread of the lowest
+// priority makes the document.
 type Watch struct {
 	page     document
 	document func() ([]byte, error)
 	hub      *hub
 	quiet    *quiet
 
-	// version counts what has been published.
+	// version counts the calls of Publish and End.
 	version atomic.Int64
 	over    atomic.Bool
-	// asked says that somebody has fetched the document: a page that listens, and not only a program.
-	asked atomic.Bool
-	// rest is until when the pages are left alone, in nanoseconds since 1970.
+	// fetchedOnce says that the document has been fetched: a page is open, and not only a program that reads the
+	// events.
+	fetchedOnce atomic.Bool
+	// rest is the time until which no event is sent, in nanoseconds since 1970.
 	rest atomic.Int64
 
-	mu sync.Mutex // held while the document is made: whoever also wants it waits for the same one
-	// made is the version that the content shows; due is when it may be made again.
+	mu sync.Mutex // held while the document is made: other requests wait for the same one
+	// made is the version that the content shows. due is when it may be made again.
 	made    int64
 	due     time.Time
 	content []byte
 
 	gap time.Duration
-	// fetched is signalled when an answer with the last document has gone out.
+	// fetched receives a value for each response with the last document that was sent.
 	fetched chan struct{}
 }
 
-// NewWatch shows the run directory with a page that page.Live gives.
+// NewWatch serves the run directory with the page that page.Live returns.
 func NewWatch(live []byte, path string, source Source) *Watch {
 	return &Watch{
 		page: newDocument(live), document: func() ([]byte, error) { return source.Document(path) },
@@ -64,24 +66,24 @@ func NewWatch(live []byte, path string, source Source) *Watch {
 	}
 }
 
-// Publish says that a trial has ended and is in the run directory. It returns at once, whatever the pages do.
+// Publish tells the pages that a trial has ended and is in the run directory. It does not wait for them.
 func (w *Watch) Publish(p Progress) {
 	w.version.Add(1)
 	now := time.Now()
 	if now.UnixNano() < w.rest.Load() {
-		return // the end of a later trial tells the pages
+		return // the pages get an event at the end of a later trial
 	}
 	w.leaveAlone(now.Add(w.gap))
 	w.hub.publish(event{"trial", p})
 }
 
-// End says that the run has ended and that its directory says so. Pages that are open get what they need to show the end: it
-// waits for them until ctx ends, and not at all where there are none.
+// End tells the pages that the run has ended and that the run directory is up to date. It waits until the open pages
+// have fetched the last document, or until ctx ends.
 func (w *Watch) End(ctx context.Context, p Progress) {
 	w.version.Add(1)
 	w.over.Store(true)
 	open := w.hub.count()
-	if !w.asked.Load() {
+	if !w.fetchedOnce.Load() {
 		open = 0
 	}
 	w.hub.publish(event{"state", p})
@@ -94,7 +96,7 @@ func (w *Watch) End(ctx context.Context, p Progress) {
 	w.hub.close()
 }
 
-// leaveAlone puts off the next update until then, unless it is put off for longer already.
+// leaveAlone postpones the next event, unless it is postponed for longer already.
 func (w *Watch) leaveAlone(until time.Time) {
 	for {
 		old := w.rest.Load()
@@ -109,7 +111,7 @@ func (w *Watch) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	case "/":
 		w.page.write(rw, r)
 	case "/data.json":
-		w.asked.Store(true)
+		w.fetchedOnce.Store(true)
 		over := w.over.Load()
 		document, err := w.data()
 		writeJSON(rw, r, document, err)
@@ -136,7 +138,7 @@ func (w *Watch) events(rw http.ResponseWriter, r *http.Request) {
 	stream(rw, r, events)
 }
 
-// data gives the document, made anew where something has changed and the last one is old enough.
+// data returns the document. It makes a new one if something has changed and the last one is old enough.
 func (w *Watch) data() ([]byte, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,6 +157,6 @@ func (w *Watch) data() ([]byte, error) {
 	}
 	now := time.Now()
 	w.content, w.made, w.due = content, version, now.Add(share*now.Sub(started))
-	w.leaveAlone(w.due) // so a page that is told finds it due
+	w.leaveAlone(w.due) // so that a page fetches a new document after the next event
 	return content, nil
 }

@@ -13,14 +13,15 @@ import (
 
 const (
 	livePolicy = "default-src 'none'; script-src 'sha256-x'; connect-src 'self'"
-	livePage   = `<!doctype html><title>live</title><meta http-equiv="Content-Security-Policy" content="` + livePolicy + `">`
+	livePage   = `<!doctype html><title>live</title>` +
+		`<meta http-equiv="Content-Security-Policy" content="` + livePolicy + `">`
 )
 
-// watching is a page of a run whose document is a number that the test sets.
+// watching is the live page of a run. Its document is a number that the test sets.
 type watching struct {
 	*Watch
 	server *Server
-	// shown is what the document says, made how often it was made.
+	// shown is the number in the document. made is how many times the document was made.
 	shown, made atomic.Int64
 }
 
@@ -36,13 +37,13 @@ func newWatching(t *testing.T, gap time.Duration) *watching {
 	return w
 }
 
-// trial is the end of a trial.
+// trial ends a trial.
 func (w *watching) trial(n int64) {
 	w.shown.Store(n)
 	w.Publish(Progress{Done: int(n), Total: 100, LeftSeconds: 1.5, State: "running"})
 }
 
-// data asks for the document.
+// data fetches the document.
 func (w *watching) data(t *testing.T) string {
 	t.Helper()
 	response, body := get(t, w.server.URL()+"data.json", nil)
@@ -62,14 +63,16 @@ func TestWatchPage(t *testing.T) {
 	if policy != livePolicy+"; frame-ancestors 'none'" {
 		t.Errorf("the policy is %q", policy)
 	}
-	for _, address := range []string{"nothing", "run.json", "raw/00001.client.out", "../data.json", "%2e%2e/data.json", "data.json/"} {
+	for _, address := range []string{
+		"nothing", "run.json", "raw/00001.client.out", "../data.json", "%2e%2e/data.json", "data.json/",
+	} {
 		if response, _ := get(t, w.server.URL()+address, nil); response.StatusCode == 200 {
 			t.Errorf("%s is answered", address)
 		}
 	}
 }
 
-// Trials that end reach a page that listens: an event, and the document as it is after it.
+// When a trial ends, an open page gets an event and then fetches a document with the trial.
 func TestFiguresAppearAsTrialsEnd(t *testing.T) {
 	w := newWatching(t, 0)
 	l := listenTo(t, w.server.URL()+"events")
@@ -80,7 +83,8 @@ func TestFiguresAppearAsTrialsEnd(t *testing.T) {
 		waitFor(t, "the last update is old enough", func() bool { return time.Now().UnixNano() >= w.rest.Load() })
 		w.trial(n)
 		name, data, ok := l.next()
-		if want := fmt.Sprintf(`{"done":%d,"total":100,"left_seconds":1.5,"state":"running"}`, n); !ok || name != "trial" || data != want {
+		want := fmt.Sprintf(`{"done":%d,"total":100,"left_seconds":1.5,"state":"running"}`, n)
+		if !ok || name != "trial" || data != want {
 			t.Errorf("event %s %s, want %s", name, data, want)
 		}
 		if got, want := w.data(t), fmt.Sprintf(`{"run":"runs/x","trials":%d}`, n); got != want {
@@ -89,14 +93,14 @@ func TestFiguresAppearAsTrialsEnd(t *testing.T) {
 	}
 }
 
-// While nobody asks, nothing is made; who asks twice for the same gets the same; and many trials are one update.
+// The document is made only on request and only once for each state, and many trials cause one event.
 func TestUpdatesAreCoalesced(t *testing.T) {
 	w := newWatching(t, time.Hour)
 	for n := range int64(1000) {
 		w.trial(n)
 	}
 	if n := w.made.Load(); n != 0 {
-		t.Errorf("the document was made %d times for nobody", n)
+		t.Errorf("the document was made %d times without a request", n)
 	}
 	for range 5 {
 		w.data(t)
@@ -105,7 +109,7 @@ func TestUpdatesAreCoalesced(t *testing.T) {
 		t.Errorf("the document was made %d times for one state", n)
 	}
 	l := listenTo(t, w.server.URL()+"events")
-	waitFor(t, "the page listens", func() bool { return w.hub.count() == 1 })
+	waitFor(t, "the page has connected", func() bool { return w.hub.count() == 1 })
 	for n := range int64(1000) {
 		w.trial(n)
 	}
@@ -113,37 +117,37 @@ func TestUpdatesAreCoalesced(t *testing.T) {
 	cancel()
 	w.End(ctx, Progress{State: "complete"})
 	if name, data, ok := l.next(); !ok || name != "state" {
-		t.Errorf("within an hour after the last update comes %s %s", name, data)
+		t.Errorf("less than an hour after the last event, %s %s was sent", name, data)
 	}
 }
 
-// The document rests for many times as long as it took to make.
-func TestSlowDocumentsRest(t *testing.T) {
+// After a document was made, no other is made for 20 times as long as that took.
+func TestSlowDocumentsAreMadeLessOften(t *testing.T) {
 	w := newWatching(t, 0)
 	w.document = func() ([]byte, error) {
-		for started := time.Now(); time.Since(started) < 20*time.Millisecond; { // hard work
+		for started := time.Now(); time.Since(started) < 20*time.Millisecond; { // uses the CPU
 		}
 		return fmt.Appendf(nil, "%d", w.made.Add(1)), nil
 	}
 	before := time.Now()
 	w.data(t)
 	if rest := time.Unix(0, w.rest.Load()).Sub(before); rest < share*20*time.Millisecond {
-		t.Errorf("rests for %v only", rest)
+		t.Errorf("the pause is only %v", rest)
 	}
-	w.due = time.Now().Add(time.Hour) // a machine that stood still would make it due
+	w.due = time.Now().Add(time.Hour) // on a machine that stands still, the pause could end before the next request
 	w.trial(1)
 	if got := w.data(t); got != "1" {
 		t.Errorf("made again before it was due: %s", got)
 	}
 }
 
-// A page that never reads, or that has gone, costs the measuring side nothing: publishing returns.
+// Publish does not wait for pages that never read.
 func TestStuckPages(t *testing.T) {
 	w := newWatching(t, 0)
 	for range 3 {
 		stuck(t, w.server)
 	}
-	waitFor(t, "all listen", func() bool { return w.hub.count() == 3 })
+	waitFor(t, "all pages have connected", func() bool { return w.hub.count() == 3 })
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -154,15 +158,15 @@ func TestStuckPages(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(patience):
-		t.Fatal("publishing waits for pages that do not read")
+		t.Fatal("Publish waits for pages that do not read")
 	}
 }
 
-// The end reaches pages that are open, with the last document; nobody waits longer than allowed for one that is stuck.
+// Open pages get the event of the end and the last document. End waits for them.
 func TestEnd(t *testing.T) {
 	w := newWatching(t, time.Hour)
 	l := listenTo(t, w.server.URL()+"events")
-	waitFor(t, "the page listens", func() bool { return w.hub.count() == 1 })
+	waitFor(t, "the page has connected", func() bool { return w.hub.count() == 1 })
 	w.data(t)
 	w.shown.Store(100)
 	ended := make(chan struct{})
@@ -176,7 +180,7 @@ func TestEnd(t *testing.T) {
 	}
 	select {
 	case <-ended:
-		t.Error("did not wait for the page to fetch the end")
+		t.Error("End did not wait until the page fetched the last document")
 	default:
 	}
 	if got, want := w.data(t), `{"run":"runs/x","trials":100}`; got != want {
@@ -185,37 +189,38 @@ func TestEnd(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(patience):
-		t.Fatal("waits though the page has what it needs")
+		t.Fatal("End waits although the page has the last document")
 	}
 	if _, _, more := l.next(); more {
-		t.Error("the stream goes on")
+		t.Error("the stream has not ended")
 	}
 	if response, _ := get(t, w.server.URL()+"events", nil); response.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("after the end somebody may listen: %d", response.StatusCode)
+		t.Errorf("after the end a page may connect: %d", response.StatusCode)
 	}
 }
 
-func TestEndWaitsForNobody(t *testing.T) {
-	// What waits here waits until the test's own end.
+// End does not wait if no page is open, and not longer than its context for a page that never reads.
+func TestEndDoesNotWait(t *testing.T) {
+	// The test's context ends with the test: End would block if it waited.
 	newWatching(t, 0).End(t.Context(), Progress{State: "complete"})
-	program := newWatching(t, 0) // it follows the events, and never fetches what a page draws
+	program := newWatching(t, 0) // receives the events, and never fetches the document
 	stuck(t, program.server)
-	waitFor(t, "it listens", func() bool { return program.hub.count() == 1 })
+	waitFor(t, "the program has connected", func() bool { return program.hub.count() == 1 })
 	program.End(t.Context(), Progress{State: "complete"})
 
 	w := newWatching(t, 0)
 	w.data(t)
 	stuck(t, w.server)
-	waitFor(t, "it listens", func() bool { return w.hub.count() == 1 })
+	waitFor(t, "the page has connected", func() bool { return w.hub.count() == 1 })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	w.End(ctx, Progress{State: "complete"})
 	if ctx.Err() == nil {
-		t.Error("the end did not give a page that is stuck its time")
+		t.Error("End returned before its context ended")
 	}
 }
 
-// What goes wrong with the document is the page's trouble.
+// An error or a panic while the document is made becomes an error response.
 func TestDocumentFails(t *testing.T) {
 	w := newWatching(t, 0)
 	for want, document := range map[string]func() ([]byte, error){

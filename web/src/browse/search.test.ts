@@ -16,7 +16,7 @@ test("a search finds runs by name, question, arms, workloads, state and path, wh
 });
 
 test("runs that cannot be read are found by their error", () => {
-  const broken = run({ error: "run.json is no plain file", name: "", state: "" });
+  const broken = run({ error: "run.json is not a regular file", name: "", state: "" });
   expect(matches(broken, "broken plain")).toBe(true);
   expect(stateOf(broken, 0)).toBe("cannot be read");
 });
