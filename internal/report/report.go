@@ -314,7 +314,7 @@ func warningSection(a answer.Answer) section {
 		if where != "" {
 			where = " (" + where + ")"
 		}
-		s.lines = append(s.lines, printable(w.Code+where+": "+w.Message))
+		s.lines = append(s.lines, printable(shorten(w.Code+where+": "+w.Message, maxText)))
 	}
 	return s
 }
