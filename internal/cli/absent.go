@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// absentCommand prints those of the named programs that are not on this host's PATH. The runner asks it on each host.
+// absentCommand prints which of the named programs are not on this host's PATH. The runner starts it on each host.
 func (a *app) absentCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "absent PROGRAM...",

@@ -17,14 +17,15 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// canary is what no text from elsewhere may do to a terminal: set the title, clear the screen, colour, go back to the
-// beginning of the line, turn the text around, hide parts of it.
+// canary has escape sequences and characters that must not reach a terminal: they set the title, clear the screen, set
+// a colour, return to the beginning of the line, reverse the text, or are invisible.
 const canary = "\x1b]0;owned\x07\x1b[2J\x1b[31m\u009b2J\r\u202e\u2066\u2028\u200b\U000e0041\x7f"
 
-// brokenByte stands in JSON for the byte 0x9b, which is CSI to a terminal that takes 8-bit characters, and no UTF-8.
+// brokenByte stands in JSON for the byte 0x9b. It is not valid UTF-8, and an 8-bit terminal reads it as CSI.
 const brokenByte = "BROKEN-BYTE"
 
-// nearfarSays runs the command line and fails the test where a character comes out that a terminal does not just show.
+// nearfarSays runs the command line and returns its output. It fails the test if the output has a character that
+// a terminal acts on.
 func nearfarSays(t *testing.T, what string, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -34,7 +35,7 @@ func nearfarSays(t *testing.T, what string, args ...string) string {
 	return stdout.String() + stderr.String()
 }
 
-// wantPlain fails the test where the text holds a character that a terminal acts on.
+// wantPlain fails the test if the text has a character that a terminal acts on.
 func wantPlain(t *testing.T, what, text string) {
 	t.Helper()
 	for i, r := range text {
@@ -45,10 +46,11 @@ func wantPlain(t *testing.T, what, text string) {
 	}
 }
 
-// field is a way to a value in a JSON document: keys, "[]" for the first element of a list, and "{}" for each of a map.
+// field is the path of a value in a JSON document: keys, "[]" for the first element of a list, "{}" for every element
+// of a map.
 type field []string
 
-// fieldsOf lists the values that a type can have in JSON, down to numbers and texts.
+// fieldsOf lists the paths of all numbers and texts that a type can have in JSON.
 func fieldsOf(typ reflect.Type, at field, seen []reflect.Type) []field {
 	if slices.Contains(seen, typ) {
 		return nil // a background has no background
@@ -84,8 +86,8 @@ func fieldsOf(typ reflect.Type, at field, seen []reflect.Type) []field {
 	return []field{at}
 }
 
-// with sets the value at the field, and gives the document; what is missing on the way is made. A map gets the value
-// as a key too.
+// with sets the value at the field, and returns the document. It creates missing objects and lists on the path. A map
+// gets the value as a key too.
 func (at field) with(document any, value string) any {
 	if len(at) == 0 {
 		return value
@@ -113,7 +115,7 @@ func (at field) with(document any, value string) any {
 	return object
 }
 
-// hostile are documents of a run: run.json and the lines of trials.jsonl.
+// hostile has the documents of a run: run.json and the lines of trials.jsonl.
 type hostile struct {
 	manifest map[string]any
 	trials   []any
@@ -143,7 +145,7 @@ func readHostile(t *testing.T, run string) hostile {
 	return h
 }
 
-// write makes a run directory of the documents.
+// write makes a run directory from the documents.
 func (h hostile) write(t *testing.T, run string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(run, "raw"), 0o755); err != nil {
@@ -169,7 +171,7 @@ func (h hostile) write(t *testing.T, run string) {
 	}
 }
 
-// renamed puts the new text wherever the old one stands alone, as a value or as a key.
+// renamed replaces every value and every key that is equal to old.
 func renamed(document any, old, name string) any {
 	switch d := document.(type) {
 	case string:
@@ -192,15 +194,15 @@ func renamed(document any, old, name string) any {
 	return document
 }
 
-// canaryRun is a run whose texts a test replaces; its figures differ, and one trial failed.
+// canaryRun is a run whose texts a test replaces. Its arms differ, and the trials of its first block failed.
 func canaryRun() madeRun {
 	return madeRun{arms: []string{"l2", "vxlan"}, workloads: []string{"rr"}, blocks: 7, seed: 3, level: 1e-5,
 		scatter: 0.01, factor: map[string]float64{"vxlan": 1.2}, text: "said", objectives: []string{"rr rtt.p99 < 1ms"}}
 }
 
-// TestCanaryInRuns puts the canary into every field of a run, each by itself, whatever its type. Fields are taken
-// from the types, so that a new one is tried too. Names are also changed everywhere at once, as a run directory from
-// elsewhere could have them.
+// TestCanaryInRuns puts the canary into every field of a run, one at a time, whatever the field's type. The fields come
+// from the types, so that new fields are tested too. Names are also changed in all places at once, as in a consistent
+// run directory from an untrusted source.
 func TestCanaryInRuns(t *testing.T) {
 	base := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(base, "cache"))
@@ -249,8 +251,10 @@ func TestCanaryInRuns(t *testing.T) {
 		}
 		try(fmt.Sprint("trials.jsonl ", at), h, few...)
 	}
-	for _, old := range []string{"made", "What was made up?", "l2", "vxlan", "rr", "native", "0.1.0", "tcp", "rtt", "p50", "s",
-		"said", "shared", "bridge", "rr rtt.p99 < 1ms", "complete"} {
+	for _, old := range []string{
+		"made", "What was made up?", "l2", "vxlan", "rr", "native", "0.1.0", "tcp", "rtt", "p50", "s",
+		"said", "shared", "bridge", "rr rtt.p99 < 1ms", "complete",
+	} {
 		h := readHostile(t, good)
 		renamed(h.manifest, old, old+text)
 		renamed(h.trials, old, old+text)
@@ -261,7 +265,7 @@ func TestCanaryInRuns(t *testing.T) {
 	}
 	nearfarSays(t, "all runs", "history", "--arm", canary, filepath.Join(base, "runs"))
 	if shown < 20 {
-		t.Errorf("the canary was seen, escaped, in %d outputs only: it did not get far", shown)
+		t.Errorf("only %d outputs have the escaped canary: too few to show that it is escaped", shown)
 	}
-	t.Logf("%d runs; the canary was seen, escaped, in %d outputs", n, shown)
+	t.Logf("%d runs; %d outputs have the escaped canary", n, shown)
 }

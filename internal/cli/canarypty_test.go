@@ -16,8 +16,8 @@ import (
 	"nearfar/internal/clean"
 )
 
-// TestCanaryOnATerminal prints a run with hostile texts to a real terminal, in the formats for programs too. Only the
-// report's own colours come through.
+// TestCanaryOnATerminal prints a run with hostile texts to a pseudo-terminal, in the formats for programs too. The only
+// escape sequences in the output are the report's colours.
 func TestCanaryOnATerminal(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("TERM", "xterm")
@@ -57,7 +57,7 @@ func TestCanaryOnATerminal(t *testing.T) {
 	}
 }
 
-// processSays is nearfarSays with a process of its own, as the lab needs it.
+// processSays is nearfarSays in a process of its own, which the lab needs.
 func processSays(t *testing.T, what string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -74,8 +74,9 @@ func processSays(t *testing.T, what string, args ...string) string {
 	return stdout.String() + stderr.String()
 }
 
-// TestCanaryFromTools: what a tool prints is in the failures of its trials, and in the last message.
+// TestCanaryFromTools: the output of a tool appears, escaped, in the errors of its trials and in the last message.
 func TestCanaryFromTools(t *testing.T) {
+	skipMeasuring(t)
 	dir := t.TempDir()
 	script := "#!/bin/sh\nprintf '" + `\033]0;owned\007\033[2J\302\233\233\r\342\200\256bad` + "' >&2\nexit 1\n"
 	if err := os.WriteFile(filepath.Join(dir, "ping"), []byte(script), 0o755); err != nil {
@@ -94,8 +95,10 @@ func TestCanaryFromTools(t *testing.T) {
 	}
 }
 
-// TestCanaryInPlans: the plan of a run that goes on names arms, workloads and commands.
+// TestCanaryInPlans: the plan of a resumed run shows the names in run.json escaped.
 func TestCanaryInPlans(t *testing.T) {
+	skipMeasuring(t)
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "e.yaml"), fmt.Appendf(nil, liveFile, 1), 0o644); err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ func TestCanaryInArguments(t *testing.T) {
 	}
 }
 
-// TestCanaryInFileNames has run directories, experiment files and recorded outputs whose names hold the canary.
+// TestCanaryInFileNames has run directories, experiment files and recorded outputs whose names contain the canary.
 func TestCanaryInFileNames(t *testing.T) {
 	ping, err := os.ReadFile(recordedOutput(t, "ping"))
 	if err != nil {
@@ -90,7 +90,7 @@ func TestCanaryInFileNames(t *testing.T) {
 	}
 }
 
-// recordedOutput names a recorded output of a tool.
+// recordedOutput returns the path of a recorded output of a tool.
 func recordedOutput(t *testing.T, tool string) string {
 	t.Helper()
 	names := recordedOutputs(t)
@@ -103,8 +103,8 @@ func recordedOutput(t *testing.T, tool string) string {
 	return names[i]
 }
 
-// recordedOutputs lists the recorded outputs that the tests of the tools read, by absolute path. It is called in the
-// directory of the package.
+// recordedOutputs lists the recorded outputs that the tests of the tools read, as absolute paths. The working directory
+// must be the package's.
 func recordedOutputs(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -124,8 +124,8 @@ func recordedOutputs(t *testing.T) []string {
 	return names
 }
 
-// TestCanaryInExperimentFiles puts the canary into each value, each key and each line of the templates: escaped in
-// quotes, so that YAML makes the characters, and as it is.
+// TestCanaryInExperimentFiles puts the canary into each value, each key and each line of the templates: as escapes in
+// YAML quotes, and unescaped.
 func TestCanaryInExperimentFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const quoted = `"\e]0;owned\a\e[2J\x9b2J\r\u202E\u2066\u2028\u200B\x7F"`
@@ -149,9 +149,10 @@ func TestCanaryInExperimentFiles(t *testing.T) {
 			if m == nil {
 				continue
 			}
-			for _, other := range []string{m[1] + m[2] + ": " + quoted, m[1] + quoted + ":" + m[3], m[1] + m[2] + ": [" + quoted + "]",
-				line + canary,
-				line + " " + canary + "\x9b", canary + line} {
+			for _, other := range []string{
+				m[1] + m[2] + ": " + quoted, m[1] + quoted + ":" + m[3], m[1] + m[2] + ": [" + quoted + "]",
+				line + canary, line + " " + canary + "\x9b", canary + line,
+			} {
 				changed := slices.Clone(lines)
 				changed[i] = other
 				try(changed)
@@ -163,7 +164,7 @@ func TestCanaryInExperimentFiles(t *testing.T) {
 	}
 }
 
-// TestCanaryInImports puts the canary into the lines and the words of what tools print.
+// TestCanaryInImports puts the canary into the lines and the words of recorded outputs.
 func TestCanaryInImports(t *testing.T) {
 	names := recordedOutputs(t)
 	t.Chdir(t.TempDir())
@@ -198,8 +199,7 @@ func TestCanaryInImports(t *testing.T) {
 	}
 }
 
-// TestCanaryInRules puts the canary into a rule at each place, as a rule of the command line and as an objective of a
-// run.
+// TestCanaryInRules inserts the canary at each position of a rule, on the command line and in the objectives of a run.
 func TestCanaryInRules(t *testing.T) {
 	run := made(t, "run", canaryRun())
 	rule := "vxlan rr rtt.p99 > +5%"

@@ -1,4 +1,4 @@
-// Package cli is the command line: one file for each verb, and the mapping of errors to exit codes.
+// Package cli is the command line: one file for each verb, and the mapping from errors to exit codes.
 package cli
 
 import (
@@ -21,23 +21,26 @@ const (
 	exitInterrupted = 130
 )
 
-// app holds what the verbs share: the standard streams, and what is closed by an interrupt. What is written to stdout and
-// stderr is text for people. Main wraps both in a clean.Writer, because names, messages and output of tools come from files
-// and hosts that may be hostile. What programs read goes to data.
+// app holds the standard streams and other state that the verbs share. stdout and stderr are for text that people read.
+// Main wraps both in a clean.Writer, because names, messages and outputs of tools come from files and hosts that may be
+// hostile. Output for programs goes to data.
 type app struct {
-	// stdin gives an error as soon as there is an interrupt; plain does not: it is for what ends when its parent does.
+	// Reading stdin fails after an interrupt. Reading plain does not: it is for processes that end with their parent.
 	stdin, plain   io.Reader
 	stdout, stderr io.Writer
-	done           <-chan struct{}
+	done           <-chan struct{} // closed by an interrupt
 }
 
-// usageError is wrong usage or a wrong experiment file.
+// usageError is wrong usage or a mistake in an experiment file.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// errInterrupted says that the user ended the command; what was measured is kept.
+// usagef returns a usageError with the message of fmt.Errorf.
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// errInterrupted says that the user ended the command.
 var errInterrupted = errors.New("interrupted")
 
 // Main runs the command line and returns the exit code.
@@ -47,15 +50,15 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if out.Flush() != nil && code == exitDone {
 		code = exitFailed
 	}
-	_ = problems.Flush() // there is nowhere left to say that it failed
+	_ = problems.Flush() // an error of standard error cannot be reported
 	return code
 }
 
-// cleaned makes the writer that all text of the command line passes. Colours pass only where reports write them.
+// cleaned wraps a standard stream. Only a terminal that shows colours gets the escape sequences of colours.
 func cleaned(w io.Writer) *clean.Writer { return clean.NewWriter(w, wantsColor(w)) }
 
-// data is standard output for what programs read. It is passed on byte for byte, except to a terminal, which would act
-// on the texts in JSON, CSV and HTML as on any other.
+// data returns standard output for data that programs read. The data are passed on byte for byte, except to a terminal,
+// because the texts in JSON, CSV and HTML can be hostile too.
 func (a *app) data() io.Writer {
 	if w, ok := a.stdout.(*clean.Writer); ok && !isTerminal(w) {
 		return w.Unwrap()
@@ -66,7 +69,9 @@ func (a *app) data() io.Writer {
 func mainClean(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := untilInterrupted(keepTerminal(stderr))
 	defer stop()
-	a := &app{stdin: &interruptible{ctx: ctx, r: stdin}, plain: stdin, stdout: stdout, stderr: stderr, done: ctx.Done()}
+	a := &app{
+		stdin: &interruptible{ctx: ctx, r: stdin}, plain: stdin, stdout: stdout, stderr: stderr, done: ctx.Done(),
+	}
 	root := a.rootCommand()
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, args, err) })
 	root.SetArgs(args)
@@ -94,8 +99,8 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "nearfar",
 		Short: "How much does this placement, this network feature, this hop cost between two machines?",
-		Long: `nearfar stands competing network configurations up side by side, measures them interleaved, and says what differs,
-by how much, how surely, and which layer it comes from.`,
+		Long: `nearfar sets up competing network configurations side by side and measures them in turn. It says what
+differs, by how much, with which certainty, and which layer causes the difference.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          suggestVerb,

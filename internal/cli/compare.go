@@ -1,10 +1,7 @@
 package cli
 
 import (
-	"context"
 	"errors"
-	"slices"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -16,17 +13,22 @@ func (a *app) compareCommand() *cobra.Command {
 	var with *sideFlag
 	cmd := &cobra.Command{
 		Use:   "compare [A... --with B...]",
-		Short: "Say what two runs, arms of runs, or recorded results differ by",
-		Long: `Compare sets B against A: every difference is B less A. Without names it takes the newest two runs of an experiment in runs/.
+		Short: "Compare two runs, two arms of runs, or two recorded results",
+		Long: `Compare shows by how much B differs from A: every difference is B minus A. Without names it takes the
+newest two runs of an experiment in runs/.
 
 ` + sidesHelp + `
 
-Arms of one run are paired within its blocks, as report does. Two runs share no blocks: the interval is then that of the
-median difference between a trial of the one and a trial of the other. How much one run differs from the next is in it
-only where other runs show it: give several runs a side with --with (3 or more), or keep 5 or more other runs of the same
-experiment in the same folder. Otherwise the answer is about these two runs. With one trial a side there is a difference
-and no interval. What does not measure the same thing is refused, with the reason; two workloads that are named are
-compared where their numbers have the same definition. The exit code is 1 where nothing at all is comparable.`,
+Arms of one run are paired within its blocks, as in a report. Two runs share no blocks: their interval is the interval
+of the median difference between a trial of one run and a trial of the other. It includes the variation from run to run
+only if other runs show it: give several runs a side with --with (3 or more), or keep 5 or more other runs of the same
+experiment in the same folder. Otherwise the answer is about these two runs only. With one trial a side there is a
+difference and no interval.
+
+Figures that do not measure the same thing are not compared, and the reason is printed. Two workloads that are named
+with RUN:ARM/WORKLOAD are compared if their figures have the same definition.
+
+Exit codes: 0 compared; 1 nothing is comparable, or a failure; 2 wrong usage.`,
 		Example: `  nearfar compare
   nearfar compare runs/20261121T192200Z-overlay runs/20261128T190000Z-overlay
   nearfar compare runs/20261121T192200Z-overlay:l2 runs/20261121T192200Z-overlay:vxlan
@@ -51,7 +53,7 @@ compared where their numbers have the same definition. The exit code is 1 where 
 				base, other = taken[:1], taken[1:]
 			}
 			if len(other) == 0 {
-				return &usageError{errors.New("one side: name another one, or none for the newest two runs\nSee 'nearfar compare --help'")}
+				return seeHelp(cmd, errors.New("only one side is named: name another, or none for the newest two runs"))
 			}
 			c, done, err := a.contrast(cmd.Context(), base, "A", other, "B")
 			if err != nil {
@@ -72,48 +74,7 @@ compared where their numbers have the same definition. The exit code is 1 where 
 		},
 	}
 	o.flags(cmd.Flags())
-	with = newSideFlag(cmd.Flags(), "with", "begins side B: this `RUN` and all that follow, several runs a side")
+	with = newSideFlag(cmd.Flags(), "with", "side B is this `RUN` and all names after it; for several runs a side")
 	o.pagesOfSides(cmd.Flags())
 	return cmd
-}
-
-// contrast reads two sides and finds what of them belongs together. Each may have several runs. What it gives must be ended.
-func (a *app) contrast(ctx context.Context, base []string, baseName string, other []string, otherName string) (c *contrast.Contrast, done func(), err error) {
-	b, n, err := a.readSides(base, baseName, other, otherName)
-	if err != nil {
-		return nil, nil, err
-	}
-	if c, err = contrast.Match(b, n); err != nil {
-		return nil, nil, harmless(err)
-	}
-	of, done := scatterFrom(ctx, c)
-	if of != nil {
-		c.UseScatter(of)
-	}
-	return c, done, nil
-}
-
-// readSides reads both sides. Only one can be standard input.
-func (a *app) readSides(base []string, baseName string, other []string, otherName string) (*contrast.Side, *contrast.Side, error) {
-	if inputs := slices.Concat(base, other); slices.Index(inputs, "-") >= 0 && slices.Contains(inputs[slices.Index(inputs, "-")+1:], "-") {
-		return nil, nil, &usageError{errors.New("only one side can be standard input")}
-	}
-	// All at once: of long runs it is the reading that takes time.
-	read := func(wait *sync.WaitGroup, sources []string, name string) ([]*contrast.Side, []error) {
-		sides, failures := make([]*contrast.Side, len(sources)), make([]error, len(sources))
-		for i, source := range sources {
-			wait.Go(func() { sides[i], failures[i] = a.readSide(source, name) })
-		}
-		return sides, failures
-	}
-	var wait sync.WaitGroup
-	bases, baseErrors := read(&wait, base, baseName)
-	others, otherErrors := read(&wait, other, otherName)
-	wait.Wait()
-	if err := errors.Join(append(baseErrors, otherErrors...)...); err != nil {
-		return nil, nil, err
-	}
-	b, baseErr := contrast.Merge(baseName, bases)
-	n, otherErr := contrast.Merge(otherName, others)
-	return b, n, harmless(errors.Join(baseErr, otherErr))
 }

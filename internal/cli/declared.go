@@ -9,11 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"nearfar/internal/answer"
 	"nearfar/internal/experiment"
 	"nearfar/internal/runner"
 )
 
-// declared is what an experiment file declares, in short.
+// declared is a summary of what an experiment file declares.
 type declared struct {
 	Name      string             `json:"name"`
 	Question  string             `json:"question"`
@@ -21,15 +22,20 @@ type declared struct {
 	Arms      []declaredArm      `json:"arms"`
 	Workloads []declaredWorkload `json:"workloads"`
 	Blocks    int                `json:"blocks"`
+	// MinBlocks is how many blocks the comparisons need to show any difference; 0 without comparisons.
+	MinBlocks int `json:"min_blocks"`
 	// Repeats is how many times each block runs the baseline.
 	Repeats int `json:"baseline_repeats"`
-	// Seed is 0 where it is drawn.
+	// Seed is 0 if each run draws its own.
 	Seed uint64 `json:"seed"`
 	// Comparisons is how many pairs of an arm and a workload are compared with the baseline.
 	Comparisons int `json:"comparisons"`
 	Trials      int `json:"trials"`
-	// Seconds is about how long the trials take together.
+	// Seconds is about how long all trials take.
 	Seconds float64 `json:"estimated_seconds"`
+
+	// needed has the lines of blocksNeeded.
+	needed []string
 }
 
 type declaredArm struct {
@@ -48,11 +54,12 @@ type declaredWorkload struct {
 	Seconds float64 `json:"estimated_seconds"`
 }
 
-// declare puts together what an experiment declares. The error says what the tools cannot do.
+// declare makes the summary of an experiment. It fails if a tool cannot run its workload.
 func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
 	d := &declared{
-		Name: e.Name, Question: e.Question, Baseline: e.Baseline, Blocks: e.Schedule.Blocks, Repeats: e.Schedule.Repeats(), Seed: e.Schedule.Seed,
-		Comparisons: (len(e.Arms) - 1) * len(e.Workloads), Trials: e.Planned(nil),
+		Name: e.Name, Question: e.Question, Baseline: e.Baseline,
+		Blocks: e.Schedule.Blocks, MinBlocks: answer.MinBlocks(e), Repeats: e.Schedule.Repeats(), Seed: e.Schedule.Seed,
+		Comparisons: (len(e.Arms) - 1) * len(e.Workloads), Trials: e.Planned(nil), needed: blocksNeeded(e),
 	}
 	for _, a := range e.Arms {
 		arm := declaredArm{Name: a.Name, Path: []string{}, Layers: a.Layers}
@@ -70,13 +77,14 @@ func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
 			mistakes = append(mistakes, fmt.Errorf("workload %s: %w", w.Name, err))
 			continue
 		}
-		d.Workloads = append(d.Workloads, declaredWorkload{w.Name, w.Tool, w.Mode, w.Protocol, w.Optional, takes.Seconds()})
+		d.Workloads = append(d.Workloads,
+			declaredWorkload{w.Name, w.Tool, w.Mode, w.Protocol, w.Optional, takes.Seconds()})
 		d.Seconds += takes.Seconds() * float64(e.Planned(nil)) / float64(len(e.Workloads))
 	}
 	return d, errors.Join(mistakes...)
 }
 
-// elementText writes an element of a path as people say it: firewall with 100 rules.
+// elementText describes an element of a path for people: "firewall (100 rules)".
 func elementText(e experiment.Element) string {
 	var with []string
 	if e.Kind == experiment.Firewall {
@@ -97,7 +105,7 @@ func elementText(e experiment.Element) string {
 	return e.Kind + " (" + strings.Join(with, ", ") + ")"
 }
 
-// text is the declaration for people.
+// text returns the summary for people.
 func (d *declared) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is valid", d.Name)
@@ -126,9 +134,10 @@ func (d *declared) text() string {
 	for _, w := range d.Workloads {
 		optional := ""
 		if w.Optional {
-			optional = ", left out where the tool is missing"
+			optional = ", left out if the tool is not installed"
 		}
-		fmt.Fprintf(&b, "  %-*s  %s %s %s, %v a trial%s\n", width, w.Name, w.Tool, w.Mode, w.Protocol, seconds(w.Seconds, time.Millisecond), optional)
+		fmt.Fprintf(&b, "  %-*s  %s %s %s, %v a trial%s\n", width, w.Name, w.Tool, w.Mode, w.Protocol,
+			seconds(w.Seconds, time.Millisecond), optional)
 	}
 	arms := counted(len(d.Arms), "arm")
 	if d.Repeats > 1 {
@@ -137,9 +146,12 @@ func (d *declared) text() string {
 	fmt.Fprintf(&b, "\n%s x %s x %s = %s, about %v\n", counted(d.Blocks, "block"), arms,
 		counted(len(d.Workloads), "workload"), counted(d.Trials, "trial"), seconds(d.Seconds, time.Second))
 	if d.Comparisons == 0 {
-		b.WriteString("One arm: it is measured, and compared with nothing.\n")
+		b.WriteString("One arm: it is measured, and there is nothing to compare it with.\n")
 	} else {
 		fmt.Fprintf(&b, "%s with %s\n", counted(d.Comparisons, "comparison"), d.Baseline)
+	}
+	if d.Blocks < d.MinBlocks {
+		fmt.Fprintln(&b, strings.Join(d.needed, "\n"))
 	}
 	return b.String()
 }

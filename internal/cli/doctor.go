@@ -14,15 +14,22 @@ import (
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what this machine can do: labs, measuring programs",
-		Args:  usageArgs(cobra.NoArgs),
+		Short: "Check what this machine can do: labs, measuring programs",
+		Long: `Doctor says whether labs can be made on this machine, as root or as an ordinary user, and which of the
+programs that nearfar can run are installed.
+
+Exit codes: 0 labs can be made; 1 they cannot.`,
+		Example: `  nearfar doctor
+  nearfar doctor && nearfar run experiment.yaml`,
+		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			facts, err := lab.Doctor(cmd.Context())
 			switch {
 			case err != nil:
 				fmt.Fprintf(a.stdout, "lab        no: %v\n", err)
 			case facts.UserNamespace:
-				fmt.Fprintf(a.stdout, "lab        yes, in a user namespace; wires: %s; %s\n", facts.Wire, ipVersions(facts))
+				fmt.Fprintf(a.stdout, "lab        yes, in a user namespace; wires: %s; %s\n",
+					facts.Wire, ipVersions(facts))
 			default:
 				fmt.Fprintf(a.stdout, "lab        yes, as root; wires: %s; %s\n", facts.Wire, ipVersions(facts))
 			}
@@ -48,7 +55,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	}
 }
 
-// ipVersions says which versions of IP the hosts of a lab have.
+// ipVersions names the versions of IP that the hosts of a lab have.
 func ipVersions(f lab.Facts) string {
 	if f.HasIPv6() {
 		return "IPv4 and IPv6"

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -11,10 +10,10 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// export writes runs for other programs, all into one file or to standard output.
+// export writes runs in a format for other programs, all into one file or to standard output.
 func (a *app) export(paths []string, o reportOptions) error {
 	if o.file == "" && export.IsBinary(o.format) && isTerminal(a.stdout) {
-		return &usageError{fmt.Errorf("-f %s is nothing for a terminal: give it a file with -o, or a pipe", o.format)}
+		return usagef("-f %s is not for a terminal: name a file with -o, or use a pipe", o.format)
 	}
 	var runs []*rundir.Dir
 	for _, path := range paths {
@@ -34,7 +33,7 @@ func (a *app) export(paths []string, o reportOptions) error {
 	return a.writeWhole(o.file, write)
 }
 
-// exporter gives what writes the runs in the format.
+// exporter returns a function that writes the runs in the format.
 func exporter(runs []*rundir.Dir, format string) (func(io.Writer) error, error) {
 	switch format {
 	case export.ParquetTrials:
@@ -53,13 +52,15 @@ func exporter(runs []*rundir.Dir, format string) (func(io.Writer) error, error) 
 		if err != nil {
 			return nil, err
 		}
-		answered = append(answered, export.Answered{Run: name, Experiment: m.Experiment.Name, Started: m.Started, Answer: ans})
+		answered = append(answered, export.Answered{
+			Run: name, Experiment: m.Experiment.Name, Started: m.Started, Answer: ans,
+		})
 	}
 	return func(w io.Writer) error { return export.OpenMetrics(w, answered) }, nil
 }
 
-// writeWhole writes a file. One that could not be written whole, also for an interrupt, is removed: a program would take the
-// part for all.
+// writeWhole writes a file. It removes the file after an error or an interrupt, so that no program reads an incomplete
+// one.
 func (a *app) writeWhole(name string, write func(io.Writer) error) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -73,7 +74,7 @@ func (a *app) writeWhole(name string, write func(io.Writer) error) error {
 	return err
 }
 
-// isTerminal says whether somebody looks at what is written.
+// isTerminal reports whether w writes to a terminal.
 func isTerminal(w io.Writer) bool {
 	_, ok := terminalFile(w)
 	return ok

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxInput bounds what is read from a file or standard input.
+// maxInput bounds how many bytes are read from a file or standard input.
 const maxInput = 64 << 20
 
 // readFile reads a file, or standard input for "-", up to maxInput bytes.
@@ -26,7 +26,7 @@ func (a *app) readFile(name string) (data []byte, err error) {
 	}
 	var into bytes.Buffer
 	if f, ok := r.(*os.File); ok {
-		// Room for all of it from the start: a buffer that grows takes several times as much.
+		// Allocate the whole size first: a buffer that grows needs several times as much memory.
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 			into.Grow(int(min(info.Size(), maxInput)) + bytes.MinRead)
 		}
@@ -37,7 +37,7 @@ func (a *app) readFile(name string) (data []byte, err error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(data) > maxInput {
-		return nil, fmt.Errorf("%s: longer than the %d MiB that are read", name, maxInput>>20)
+		return nil, fmt.Errorf("%s: larger than %d MiB, the most that is read", name, maxInput>>20)
 	}
 	return data, nil
 }
@@ -46,7 +46,7 @@ func (a *app) readFile(name string) (data []byte, err error) {
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return &usageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
+			return seeHelp(cmd, err)
 		}
 		return nil
 	}

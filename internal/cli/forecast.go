@@ -13,117 +13,122 @@ import (
 	"github.com/spf13/pflag"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/clean"
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
 	"nearfar/internal/rundir"
 )
 
-// resolveFlag is for whatever says how many blocks find a difference.
+// resolveFlag adds the flag --resolve.
 func (o *reportOptions) resolveFlag(f *pflag.FlagSet) {
-	f.StringVar(&o.resolve, "resolve", "", "say for each comparison how many blocks find this `DIFFERENCE`: 5%, 2us, 10Mbit/s or 100/s")
+	f.StringVar(&o.resolve, "resolve", "",
+		"say for each comparison how many blocks find this `DIFFERENCE`: 5%, 2us, 10Mbit/s or 100/s")
 }
 
-// readAim reads the flag --resolve; nil where it is not given.
+// readAim reads the flag --resolve into aim, which stays nil without it.
 func (o *reportOptions) readAim() (err error) {
 	if o.resolve == "" {
 		return nil
 	}
 	if o.aim, err = answer.ParseAim(o.resolve); err != nil {
-		return &usageError{fmt.Errorf("--resolve: %w", err)}
+		return usagef("--resolve: %w", err)
 	}
 	return nil
 }
 
-// foresight is what an earlier run lets a planned one expect.
-type foresight struct {
-	// run is the earlier run; empty where there is none.
-	run       string
-	forecasts []answer.Forecast
+// forecast says which differences a planned run can find, estimated from the scatter of an earlier run.
+type forecast struct {
+	// run is the earlier run; empty if there is none.
+	run         string
+	comparisons []answer.Forecast
 }
 
-// mostLooked bounds how many earlier runs are opened in search of one of the same experiment.
-const mostLooked = 20
+// maxOpened bounds how many earlier runs are opened in search of a run of the same experiment.
+const maxOpened = 20
 
-// foresee reads the run that --from names, or the newest one of the same experiment in the folder of runs.
-func foresee(e *experiment.Experiment, o runOptions) (foresight, error) {
+// makeForecast uses the run that --from names, or the newest run of the same experiment in the folder of runs. It
+// returns an empty forecast if there is no such run.
+func makeForecast(e *experiment.Experiment, o runOptions) (forecast, error) {
 	if o.from != "" {
-		f, err := foreseeBy(o.from, e, o.report.aim)
+		f, err := forecastFrom(o.from, e, o.report.aim)
 		if err != nil {
-			return foresight{}, &usageError{fmt.Errorf("--from: %w", err)}
+			return forecast{}, usagef("--from: %w", err)
 		}
-		if len(f.forecasts) == 0 {
-			return foresight{}, &usageError{fmt.Errorf("--from %s: that run compares nothing that this experiment compares, in 6 blocks or more", o.from)}
+		if len(f.comparisons) == 0 {
+			return forecast{}, usagef(
+				"--from %s: that run has no comparison of this experiment with 6 or more blocks", clean.Line(o.from))
 		}
 		return f, nil
 	}
 	entries, err := os.ReadDir(o.out)
 	if err != nil {
-		return foresight{}, nil // there is no earlier run
+		return forecast{}, nil // there is no earlier run
 	}
 	slices.Reverse(entries) // names begin with the time
-	looked := 0
+	opened := 0
 	for _, entry := range entries {
 		if !entry.IsDir() || !strings.Contains(entry.Name(), e.Name) {
 			continue
 		}
-		if looked++; looked > mostLooked {
+		if opened++; opened > maxOpened {
 			break
 		}
-		// A folder that is no run, or a run that cannot be read, is passed over: nobody asked for it.
-		if f, err := foreseeBy(filepath.Join(o.out, entry.Name()), e, o.report.aim); err == nil && len(f.forecasts) > 0 {
+		// Skip folders that are not readable runs: the user did not name them.
+		f, err := forecastFrom(filepath.Join(o.out, entry.Name()), e, o.report.aim)
+		if err == nil && len(f.comparisons) > 0 {
 			return f, nil
 		}
 	}
-	return foresight{}, nil
+	return forecast{}, nil
 }
 
-// foreseeBy goes by one run. A run of another experiment is an error.
-func foreseeBy(path string, e *experiment.Experiment, aim *answer.Aim) (foresight, error) {
+// forecastFrom makes the forecast from one run. It fails for a run of another experiment.
+func forecastFrom(path string, e *experiment.Experiment, aim *answer.Aim) (forecast, error) {
 	dir, err := rundir.Open(path)
 	if err != nil {
-		return foresight{}, err
+		return forecast{}, err
 	}
 	m := dir.Manifest()
 	if m.Experiment.Name != e.Name {
-		return foresight{}, fmt.Errorf("%s is a run of %s, and this is %s", path, m.Experiment.Name, e.Name)
+		return forecast{}, fmt.Errorf("%s is a run of %s, and this is %s", path, m.Experiment.Name, e.Name)
 	}
 	trials, err := dir.Trials()
 	if err != nil {
-		return foresight{}, err
+		return forecast{}, err
 	}
 	in := answer.Input{Experiment: m.Experiment, Trials: trials, Skipped: m.Skipped, Seed: m.Seed}
-	return foresight{run: path, forecasts: answer.Foresee(in, e, aim)}, nil
+	return forecast{run: path, comparisons: answer.Foresee(in, e, aim)}, nil
 }
 
-// refuseDoomed refuses to measure what can show nothing, unless it is forced.
-func refuseDoomed(e *experiment.Experiment, o runOptions) error {
+// refuseTooFewBlocks refuses to measure a schedule that cannot show any difference, except with --force.
+func refuseTooFewBlocks(e *experiment.Experiment, o runOptions) error {
 	ok, text := answer.Enough(e)
 	if ok || o.dryRun || o.force {
 		return nil
 	}
 	return &usageError{errors.New(text + ": no difference could be shown, whatever its size\n" +
-		"Give it more (schedule: {blocks: N}, or --blocks N), or measure all the same with --force")}
+		"Give it more blocks (schedule: {blocks: N}, or --blocks N), or measure anyway with --force")}
 }
 
-// expect says before a run what it can find.
-func (p *progress) expect(e *experiment.Experiment, f foresight) {
+// expect says before a run which differences it can find.
+func (p *progress) expect(e *experiment.Experiment, f forecast) {
 	if ok, text := answer.Enough(e); !ok {
 		p.step("%s: no difference will be shown, whatever its size", text)
 	}
-	for _, line := range smallest(f) {
+	for _, line := range detectable(f) {
 		p.step("%s", line)
 	}
 }
 
-// smallest says in a line for each workload and quantity what the plan finds in all of its arms.
-func smallest(f foresight) []string {
+// detectable has a line for each workload and quantity, with the smallest difference that the plan finds in every arm.
+func detectable(f forecast) []string {
 	type key struct {
 		workload string
 		quantity answer.Quantity
 	}
 	var keys []key
 	largest, share := map[key]float64{}, map[key]float64{}
-	for _, c := range f.forecasts {
+	for _, c := range f.comparisons {
 		if c.Detectable == nil {
 			continue
 		}
@@ -137,36 +142,56 @@ func smallest(f foresight) []string {
 	}
 	var lines []string
 	for _, k := range keys {
-		lines = append(lines, fmt.Sprintf("in %s %s a difference from %s (%.2g %%) on is found four times in five, if trials scatter as in %s",
+		lines = append(lines, fmt.Sprintf(
+			"in %s %s, differences of %s (%.2g %%) and more are found four times in five, if trials scatter as in %s",
 			k.workload, k.quantity.Name(), result.Amount(largest[k], k.quantity.Unit), 100*share[k], f.run))
 	}
 	return lines
 }
 
-// printForesight writes what a planned run can find, for the dry run.
-func printForesight(w io.Writer, e *experiment.Experiment, aim *answer.Aim, f foresight) {
+// blocksNeeded says in lines how many blocks the experiment needs and has, and whether that is too few to show any
+// difference. An experiment of one arm compares nothing and has no lines.
+func blocksNeeded(e *experiment.Experiment) []string {
 	ok, text := answer.Enough(e)
-	if text == "" {
+	switch {
+	case text == "":
+		return nil
+	case ok:
+		return []string{text + ", in each workload and quantity."}
+	}
+	return []string{
+		text + ", in each workload and quantity.",
+		"No difference can be shown, whatever its size: `nearfar run` measures this only with --force.",
+	}
+}
+
+// printForecast writes for the dry run which differences the planned run can find.
+func printForecast(w io.Writer, e *experiment.Experiment, aim *answer.Aim, f forecast) {
+	lines := blocksNeeded(e)
+	if len(lines) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nWhat it can show\n  %s, in each workload and quantity.\n", text)
-	switch {
-	case !ok:
-		fmt.Fprintln(w, "  No difference can be shown, whatever its size: `nearfar run` measures this with --force only.")
-		if aim == nil {
-			return
-		}
-	case len(f.forecasts) == 0 && aim != nil:
-		fmt.Fprintf(w, "  No earlier run says how trials scatter, so the blocks that find %s are not known: name one with --from RUN.\n", aim.Text)
+	fmt.Fprintln(w, "\nWhat it can show")
+	for _, line := range lines {
+		fmt.Fprintf(w, "  %s\n", line)
 	}
-	if len(f.forecasts) == 0 {
+	ok, _ := answer.Enough(e)
+	switch {
+	case !ok && aim == nil:
+		return
+	case ok && len(f.comparisons) == 0 && aim != nil:
+		fmt.Fprintf(w, "  No earlier run says how trials scatter, so the blocks that find %s are not known: "+
+			"name one with --from RUN.\n", aim.Text)
+	}
+	if len(f.comparisons) == 0 {
 		return
 	}
 	fmt.Fprintf(w, "  With a probability of 80 %%, if trials scatter as in %s:\n", f.run)
-	for _, c := range f.forecasts {
+	for _, c := range f.comparisons {
 		line := fmt.Sprintf("  %s, %s %s:", c.Arm, c.Workload, c.Quantity.Name())
 		if c.Detectable != nil {
-			line += fmt.Sprintf(" a difference of %s (%.2g %%)", result.Amount(*c.Detectable, c.Quantity.Unit), 100**c.Detectable/math.Abs(c.Level))
+			line += fmt.Sprintf(" a difference of %s (%.2g %%)",
+				result.Amount(*c.Detectable, c.Quantity.Unit), 100**c.Detectable/math.Abs(c.Level))
 		}
 		if r := c.Resolve; r != nil {
 			if c.Detectable != nil {
@@ -183,7 +208,7 @@ func printForesight(w io.Writer, e *experiment.Experiment, aim *answer.Aim, f fo
 // blocksOf says how many blocks find a difference.
 func blocksOf(r *answer.Resolution) string {
 	if r.Blocks == nil {
-		return "a number of blocks that is not known"
+		return "an unknown number of blocks"
 	}
 	return fmt.Sprintf("%d blocks", *r.Blocks)
 }

@@ -21,8 +21,9 @@ type gateError struct{ summary string }
 
 func (e *gateError) Error() string { return "the gate failed: " + e.summary }
 
-// errNoRule says what is missing where two sides have no rule.
-var errNoRule = errors.New("--fail-if is missing: say what must not be, for example --fail-if 'rr-1k rtt.p99 > +5%', or with --require what must hold")
+// errNoRule is the error for two sides without a rule.
+var errNoRule = errors.New("--fail-if is missing: say what must not be, for example " +
+	"--fail-if 'rr-1k rtt.p99 > +5%', or with --require what must hold")
 
 // gateOptions are the flags of gate.
 type gateOptions struct {
@@ -36,29 +37,32 @@ func (a *app) gateCommand() *cobra.Command {
 	var newSide *sideFlag
 	cmd := &cobra.Command{
 		Use:   "gate [RUN | BASE NEW | BASE... --new NEW...]",
-		Short: "Fail where a run is worse than another by more than rules allow, or misses its objectives",
-		Long: `Gate fails where NEW breaks a rule, and only where that is sure: the interval must lie wholly beyond the bound. Where it
-reaches over the bound, or the trials are too few for one, the answer is "inconclusive": neither worse nor not worse. Each
-check says from which change on it would have failed.
+		Short: "Fail if a run breaks rules about changes and limits, or misses its objectives",
+		Long: `Gate fails if NEW breaks a rule with certainty: the whole interval must lie beyond the bound. If the
+interval contains the bound, or if there are too few trials for an interval, the check is inconclusive. Each check says
+from which change on it would have failed.
 
-With one RUN its arms are held against its baseline arm, or against limits; without rules the objectives of its experiment
-file are judged. Without names the newest run in runs/ is judged, or with rules about a change the newest two. Several
-runs a side (3 or more) make the run the unit: what one run happens to differ from the next then fails nothing. With one
-run a side the gate speaks of these two runs, and a rule without a margin, such as "> +0%", cannot fail.
+With one RUN, its arms are compared with its baseline arm, or with limits. Without rules, the objectives of its
+experiment file are judged. Without names, the newest run in runs/ is judged, or the newest two if a rule is about a
+change.
 
-A rule is [ARM] WORKLOAD METRIC[.STAT] > BOUND, or < BOUND; * is every arm or workload, and so is no ARM. --fail-if says
-what must not be, --require what must hold.
+With several runs a side (3 or more), the run is the unit, so that ordinary variation from run to run fails nothing.
+With one run a side, the verdict is about these two runs only, and a rule without a margin, such as "> +0%", cannot
+fail.
+
+A rule is [ARM] WORKLOAD METRIC[.STAT] > BOUND, or < BOUND. * stands for every arm or every workload; without ARM, every
+arm is checked. --fail-if says what must not be, --require what must hold. A BOUND is one of these:
   +5%  -5%                relative change of NEW against BASE
   +20us  +1ms  -1Gbit/s   absolute change
-  500us  900Mbit/s  1%    NEW (or RUN) alone (% of a ratio such as loss)
+  500us  900Mbit/s  1%    limit for NEW (or RUN) alone (% for a ratio such as loss)
 
 ` + sidesHelp + `
 
-Exit codes: 0 passed, or inconclusive (unless --inconclusive fail); 1 a rule names what is not there or cannot be
-compared; 2 wrong usage; 3 failed.`,
+Exit codes: 0 passed, or inconclusive (unless --inconclusive fail); 1 a rule names something that does not exist or
+cannot be compared, or a failure; 2 wrong usage; 3 failed.`,
 		Example: `  nearfar gate
   nearfar gate runs/20261121T192200Z-overlay --require 'l2 rr-1k rtt.p99 < 200us'
-  nearfar gate runs/main-1 runs/main-2 runs/main-3 --new runs/branch-1 runs/branch-2 runs/branch-3 --fail-if 'rr-1k rtt.p50 > +5%'
+  nearfar gate runs/old-1 runs/old-2 runs/old-3 --new runs/new-1 runs/new-2 runs/new-3 --fail-if 'rr-1k rtt.p50 > +5%'
   nearfar gate runs/main runs/branch --fail-if 'rr-1k rtt.p99 > +5%'
   nearfar gate runs/main runs/branch --fail-if 'vxlan rr-1k rtt.p50 > +2us' --fail-if 'bulk goodput < -3%'
   nearfar gate runs/main runs/branch --fail-if '* rtt.p50 > 500us' --inconclusive fail -f junit -o gate.xml`,
@@ -71,10 +75,10 @@ compared; 2 wrong usage; 3 failed.`,
 		},
 	}
 	f := cmd.Flags()
-	newSide = newSideFlag(f, "new", "begins the new side: this `RUN` and all that follow, several runs a side")
+	newSide = newSideFlag(f, "new", "the new side is this `RUN` and all names after it; for several runs a side")
 	f.StringArrayVar(&o.rules, "fail-if", nil, "what must not be, as a `RULE`; can be repeated")
 	f.StringArrayVar(&o.required, "require", nil, "what must hold, as a `RULE`; can be repeated")
-	f.StringVar(&o.inconclusive, "inconclusive", "pass", "what is inconclusive counts as: pass, or fail")
+	f.StringVar(&o.inconclusive, "inconclusive", "pass", "what an inconclusive check counts as: pass, fail")
 	f.StringVarP(&o.report.format, "format", "f", "terminal", "form of the result: "+strings.Join(gate.Formats(), ", "))
 	o.report.pagesOfSides(f)
 	f.StringVarP(&o.report.file, "output", "o", "", "write the result to this `FILE` instead of standard output")
@@ -86,9 +90,9 @@ func (a *app) gate(ctx context.Context, base, other []string, o gateOptions) err
 	case o.report.format == formatHTML && page.Built() != nil:
 		return page.Built()
 	case o.report.format != formatHTML && !slices.Contains(gate.Formats(), o.report.format):
-		return &usageError{fmt.Errorf("--format %s: use one of %s", o.report.format, strings.Join(gate.Formats(), ", "))}
+		return usagef("--format %s: use one of %s", o.report.format, strings.Join(gate.Formats(), ", "))
 	case o.inconclusive != "pass" && o.inconclusive != "fail":
-		return &usageError{fmt.Errorf("--inconclusive %s: use pass or fail", o.inconclusive)}
+		return usagef("--inconclusive %s: use pass or fail", o.inconclusive)
 	case len(other) > 0 && len(o.rules)+len(o.required) == 0:
 		return &usageError{errNoRule}
 	}
@@ -97,14 +101,14 @@ func (a *app) gate(ctx context.Context, base, other []string, o gateOptions) err
 		return &usageError{err}
 	}
 	if len(base) == 0 {
-		if base, other, err = a.gated(rules); err != nil {
+		if base, other, err = a.newestForGate(rules); err != nil {
 			return err
 		}
 	}
 	var c *contrast.Contrast
 	done := func() {}
 	if len(other) == 0 {
-		c, rules, err = a.alone(base[0], rules)
+		c, rules, err = a.oneRun(base[0], rules)
 	} else {
 		c, done, err = a.contrast(ctx, base, "BASE", other, "NEW")
 	}
@@ -148,8 +152,8 @@ func gateRules(o gateOptions) ([]gate.Rule, error) {
 	return gate.ParseAll(written)
 }
 
-// gated takes the newest run, or where a rule is about a change the newest two.
-func (a *app) gated(rules []gate.Rule) (base, other []string, err error) {
+// newestForGate takes the newest run, or the newest two if a rule is about a change.
+func (a *app) newestForGate(rules []gate.Rule) (base, other []string, err error) {
 	if !slices.ContainsFunc(rules, gate.Rule.NeedsBase) {
 		base, err = a.newest(1, "a run")
 		return base, nil, err
@@ -161,19 +165,19 @@ func (a *app) gated(rules []gate.Rule) (base, other []string, err error) {
 	return taken[:1], taken[1:], nil
 }
 
-// alone reads one run, and where there are no rules its objectives.
-func (a *app) alone(source string, rules []gate.Rule) (*contrast.Contrast, []gate.Rule, error) {
+// oneRun reads one run. If there are no rules, it takes the objectives of the run's experiment file.
+func (a *app) oneRun(source string, rules []gate.Rule) (*contrast.Contrast, []gate.Rule, error) {
 	run, err := a.readSide(source, "the run")
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(rules) == 0 {
 		if run.Experiment == nil || len(run.Experiment.Objectives) == 0 {
-			return nil, nil, &usageError{fmt.Errorf("no rule: %s has no objectives, so write --fail-if or --require, for example --require 'rr-1k rtt.p99 < 200us'",
-				cell(source))}
+			return nil, nil, usagef("no rule: %s has no objectives, so write --fail-if or --require, "+
+				"for example --require 'rr-1k rtt.p99 < 200us'", clean.Line(source))
 		}
 		if rules, err = gate.Objectives(run.Experiment); err != nil {
-			return nil, nil, &usageError{&printableError{err}}
+			return nil, nil, &usageError{err}
 		}
 	}
 	return contrast.Alone(run), rules, nil
@@ -190,24 +194,4 @@ func (a *app) writeGate(r gate.Result, o reportOptions) (err error) {
 		w = f
 	}
 	return gate.Write(w, r, o.format, o.file == "" && wantsColor(a.stdout))
-}
-
-// printableError writes an error that quotes names from runs without what a terminal would act on.
-type printableError struct{ err error }
-
-func (e *printableError) Error() string {
-	return clean.Lines(e.err.Error())
-}
-
-func (e *printableError) Unwrap() error { return e.err }
-
-// harmless makes an error printable, and one that is about the arguments a usage error.
-func harmless(err error) error {
-	if err == nil {
-		return nil
-	}
-	if err = (&printableError{err}); errors.Is(err, contrast.ErrNothing) {
-		return err
-	}
-	return &usageError{err}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nearfar/internal/clean"
 	"nearfar/internal/history"
 	"nearfar/internal/report"
 	"nearfar/internal/result"
@@ -28,7 +29,7 @@ type historyOptions struct {
 }
 
 const (
-	// defaultRuns is how many of the latest runs are shown; maxHistory is how many can be.
+	// defaultRuns and maxHistory are the default and the greatest value of --limit.
 	defaultRuns = 100
 	maxHistory  = 10_000
 )
@@ -37,16 +38,17 @@ func (a *app) historyCommand() *cobra.Command {
 	var o historyOptions
 	cmd := &cobra.Command{
 		Use:   "history [DIR]",
-		Short: "Follow a figure over all runs of a directory, with changes marked",
-		Long: `History prints one figure of each run, the oldest first, and marks where its level moved. Without --metric it is the figure that
-a report shows first of each workload. Only runs that mean the same are in one series: same machine, tool, mode, protocol,
-message size and definition. What else was not as in the run before, such as a tool's version, is listed beside.
+		Short: "Show a figure over all runs of a directory, with changes marked",
+		Long: `History prints one figure of each run, the oldest first, and marks changes of its level. Without --metric
+it takes the figure that a report shows first for each workload. A series contains only comparable runs: same machine,
+tool, mode, protocol, message size and definition. Other differences from the previous run, such as a tool's version,
+are listed.
 
-Without DIR it takes runs in the current directory. An index of the runs is kept in your cache directory. It is brought up to
-date each time and can be made anew with --rebuild.
+Without DIR it takes the directory runs in the current directory. It keeps an index of the runs in your cache directory,
+and updates it each time. --rebuild makes the index anew.
 
-With --db the runs are in a team's PostgreSQL database: --push copies those of DIR into it. The password comes from
-PGPASSWORD, ~/.pgpass or a service file, as with psql.`,
+With --db the runs come from a team's PostgreSQL database; --push copies the runs of DIR into it first. The password
+comes from PGPASSWORD, ~/.pgpass or a service file, as with psql.`,
 		Example: `  nearfar history
   nearfar history --workload rr-1k --arm vxlan --metric rtt.p99 runs
   nearfar history --since 2026-11-01 -f csv -o history.csv
@@ -60,13 +62,14 @@ PGPASSWORD, ~/.pgpass or a service file, as with psql.`,
 			}
 			switch {
 			case o.push && o.database == "":
-				return &usageError{errors.New("--push goes with --db, which says where to")}
+				return usagef("--push needs --db, which names the database")
 			case o.database != "" && !o.push && len(args) > 0:
-				return &usageError{fmt.Errorf("with --db the runs come from the database: leave %s away, or copy its runs with --push", args[0])}
+				return usagef("with --db the runs come from the database: omit %s, or copy its runs with --push",
+					clean.Line(args[0]))
 			case o.database != "" && !o.push && o.rebuild:
-				return &usageError{errors.New("--rebuild is about the index of a directory; with --db there is none")}
+				return usagef("--rebuild is for the index of a directory; with --db there is none")
 			}
-			dir := "runs"
+			dir := runsFolder
 			if len(args) > 0 {
 				dir = args[0]
 			}
@@ -74,34 +77,38 @@ PGPASSWORD, ~/.pgpass or a service file, as with psql.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.metric, "metric", "", "the `METRIC.STAT` to follow, such as rtt.p99 or goodput (default: what a report shows first)")
+	f.StringVar(&o.metric, "metric", "",
+		"the figure, as `METRIC.STAT` such as rtt.p99 or goodput (default: the one that a report shows first)")
 	f.StringVar(&o.workload, "workload", "", "only this `WORKLOAD`")
 	f.StringVar(&o.arm, "arm", "", "only this `ARM`")
 	f.StringVar(&o.experiment, "experiment", "", "only the experiment of this `NAME`")
 	f.StringVar(&o.machine, "machine", "", "only runs that this `MACHINE` measured")
-	f.StringVar(&o.since, "since", "", "only runs that began on this `DATE` or later (2026-11-21, or 2026-11-21T19:22:00Z)")
-	f.IntVar(&o.limit, "limit", defaultRuns, "how many of the latest runs")
-	f.BoolVar(&o.rebuild, "rebuild", false, "read every run again")
-	f.StringVar(&o.database, "db", "", "a team's database: `postgres://USER@HOST/DATABASE`")
+	f.StringVar(&o.since, "since", "",
+		"only runs that began on this `DATE` or later (2026-11-21, or 2026-11-21T19:22:00Z)")
+	f.IntVar(&o.limit, "limit", defaultRuns, "how many of the latest runs to show")
+	f.BoolVar(&o.rebuild, "rebuild", false, "make the index anew: read every run again")
+	f.StringVar(&o.database, "db", "", "take the runs from this database: `postgres://USER@HOST/DATABASE`")
 	f.BoolVar(&o.push, "push", false, "copy the runs of DIR into the database first")
-	f.StringVarP(&o.format, "format", "f", "terminal", "form of the answer: "+strings.Join(report.HistoryFormats(), ", "))
+	f.StringVarP(&o.format, "format", "f", "terminal",
+		"form of the answer: "+strings.Join(report.HistoryFormats(), ", "))
 	f.StringVarP(&o.file, "output", "o", "", "write the answer to this `FILE` instead of standard output")
 	return cmd
 }
 
-// query checks the flags and gives what they ask for.
-func (o *historyOptions) query() (history.Query, error) {
+// query checks the flags and makes the query of them.
+func (o *historyOptions) query() (q history.Query, err error) {
 	if !slices.Contains(report.HistoryFormats(), o.format) {
-		return history.Query{}, fmt.Errorf("--format %s: use one of %s", o.format, strings.Join(report.HistoryFormats(), ", "))
+		return q, fmt.Errorf("--format %s: use one of %s", o.format, strings.Join(report.HistoryFormats(), ", "))
 	}
 	if o.limit < 1 || o.limit > maxHistory {
-		return history.Query{}, fmt.Errorf("--limit %d: must be from 1 to %d", o.limit, maxHistory)
+		return q, fmt.Errorf("--limit %d: must be from 1 to %d", o.limit, maxHistory)
 	}
-	q := history.Query{Machine: o.machine, Experiment: o.experiment, Workload: o.workload, Arm: o.arm, Limit: o.limit}
+	q = history.Query{Machine: o.machine, Experiment: o.experiment, Workload: o.workload, Arm: o.arm, Limit: o.limit}
 	if o.metric != "" {
 		q.Metric, q.Stat, _ = strings.Cut(o.metric, ".")
 		if _, known := result.UnitOf(q.Metric); !known {
-			return history.Query{}, fmt.Errorf("--metric %q: write a metric, and its statistic if it has any: rtt.p50, response_time.p99, goodput, loss", o.metric)
+			return q, fmt.Errorf("--metric %q: write a metric, and its statistic if it has any: "+
+				"rtt.p50, response_time.p99, goodput, loss", o.metric)
 		}
 	}
 	if o.since != "" {
@@ -110,14 +117,15 @@ func (o *historyOptions) query() (history.Query, error) {
 			since, err = time.Parse(time.RFC3339, o.since)
 		}
 		if err != nil {
-			return history.Query{}, fmt.Errorf("--since %q: write a date such as 2026-11-21, or a time such as 2026-11-21T19:22:00Z", o.since)
+			return q, fmt.Errorf("--since %q: write a date such as 2026-11-21, or a time such as 2026-11-21T19:22:00Z",
+				o.since)
 		}
 		q.Since = since
 	}
 	return q, nil
 }
 
-// history answers from a directory's index or from a database.
+// history prints the answer from a directory's index or from a database.
 func (a *app) history(ctx context.Context, dir string, o historyOptions, q history.Query) (err error) {
 	if o.database == "" {
 		index, err := openHistory(ctx, dir, o.rebuild)
@@ -146,9 +154,9 @@ func (a *app) history(ctx context.Context, dir string, o historyOptions, q histo
 // openHistory opens the index of a directory of runs.
 func openHistory(ctx context.Context, dir string, rebuild bool) (*history.Index, error) {
 	if info, err := os.Stat(dir); err != nil {
-		return nil, &usageError{fmt.Errorf("no directory of runs: %w", err)}
+		return nil, usagef("no directory of runs: %w", err)
 	} else if !info.IsDir() {
-		return nil, &usageError{fmt.Errorf("%s is no directory of runs", dir)}
+		return nil, usagef("%s is not a directory: name the one that contains the runs", clean.Line(dir))
 	}
 	// Without a cache directory, as in some containers, every run is read each time.
 	cache, err := history.CachePath(dir)
@@ -171,20 +179,20 @@ func (a *app) pushHistory(ctx context.Context, dir string, rebuild bool, databas
 	defer func() { err = errors.Join(err, index.Close()) }()
 	machine, err := os.Hostname()
 	if err != nil {
-		return fmt.Errorf("this machine has no name to keep the runs under: %w", err)
+		return fmt.Errorf("the runs are stored under the machine's name, which cannot be read: %w", err)
 	}
 	copied, all, err := index.Push(ctx, database, machine)
 	if err != nil {
 		return err
 	}
 	for _, warning := range index.Warnings() {
-		fmt.Fprintln(a.stderr, "nearfar:", cell(warning))
+		fmt.Fprintln(a.stderr, "nearfar:", clean.Line(warning))
 	}
-	fmt.Fprintf(a.stderr, "nearfar: copied %d of %d runs; the others were there\n", copied, all)
+	fmt.Fprintf(a.stderr, "nearfar: copied %d of %d runs; the database has the others already\n", copied, all)
 	return nil
 }
 
-// answerHistory asks and prints.
+// answerHistory queries the index and prints the answer.
 func (a *app) answerHistory(ctx context.Context, index *history.Index, o historyOptions, q history.Query) (err error) {
 	d, err := index.Ask(ctx, q)
 	var nothing *history.NothingError

@@ -11,7 +11,8 @@ import (
 	"nearfar/internal/history/postgrestest"
 )
 
-// TestHistoryOfATeam: runs are pushed into a real PostgreSQL and asked for there; nothing that is printed holds the password.
+// TestHistoryOfATeam pushes runs into a real PostgreSQL server and reads the history from there. No output contains the
+// password.
 func TestHistoryOfATeam(t *testing.T) {
 	writeHistory(t)
 	address := postgrestest.Start(t)
@@ -23,7 +24,8 @@ func TestHistoryOfATeam(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Series) != 1 || len(d.Series[0].Points) != 14 || len(d.Series[0].Changes) != 1 || d.Series[0].Machine != "bench-1" {
+	if len(d.Series) != 1 || len(d.Series[0].Points) != 14 || len(d.Series[0].Changes) != 1 ||
+		d.Series[0].Machine != "bench-1" {
 		t.Errorf("%+v", d.Series)
 	}
 	_, again := command(t, exitDone, "history", "--db", address, "--push", "runs")

@@ -18,7 +18,7 @@ import (
 
 var updateHistory = flag.Bool("update-history", false, "rewrite the golden files of history")
 
-// writeHistory makes a fortnight of runs in a directory called runs; an arm's name does harm where it can.
+// writeHistory makes the runs of two weeks in the directory runs of a new working directory. An arm has a hostile name.
 func writeHistory(t *testing.T) (parent string) {
 	t.Helper()
 	parent = t.TempDir()
@@ -29,7 +29,7 @@ func writeHistory(t *testing.T) (parent string) {
 	return parent
 }
 
-// command runs the command line and gives what it printed.
+// command runs the command line and returns its output.
 func command(t *testing.T, wantCode int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, errors bytes.Buffer
@@ -39,7 +39,7 @@ func command(t *testing.T, wantCode int, args ...string) (stdout, stderr string)
 	return out.String(), errors.String()
 }
 
-// TestHistoryGolden: each form, with a change, a version that differs and a hostile name.
+// TestHistoryGolden: each format, with a change, another version of a tool and a hostile name.
 func TestHistoryGolden(t *testing.T) {
 	golden, err := filepath.Abs(filepath.Join("testdata", "history"))
 	if err != nil {
@@ -66,7 +66,7 @@ func TestHistoryGolden(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if strings.Contains(got, "\x1b") {
-				t.Error("a terminal would act on it")
+				t.Error("the output has an escape character")
 			}
 			if format == "terminal" {
 				for line := range strings.Lines(got) {
@@ -79,18 +79,20 @@ func TestHistoryGolden(t *testing.T) {
 	}
 }
 
-// TestHistoryForms: the JSON has the change where it is, and the spreadsheet form has a row for each run and no formula.
-func TestHistoryForms(t *testing.T) {
+// TestHistoryFormats: the JSON has the change at its position. The CSV has a row for each run and no formula.
+func TestHistoryFormats(t *testing.T) {
 	writeHistory(t)
 	out, _ := command(t, exitDone, "history", "--arm", "l2", "-f", "json", "runs")
 	var d history.Document
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Series) != 1 || len(d.Series[0].Points) != 14 || len(d.Series[0].Changes) != 1 || d.Series[0].Changes[0].Point != 8 || d.Series[0].Machine != "bench-1" {
+	if len(d.Series) != 1 || len(d.Series[0].Points) != 14 || len(d.Series[0].Changes) != 1 ||
+		d.Series[0].Changes[0].Point != 8 || d.Series[0].Machine != "bench-1" {
 		t.Errorf("%+v", d)
 	}
-	if differs := d.Series[0].Points[8].Differs; len(differs) != 1 || differs[0] != "tool: native 0.2.0, was native 0.1.0" {
+	differs := d.Series[0].Points[8].Differs
+	if len(differs) != 1 || differs[0] != "tool: native 0.2.0, was native 0.1.0" {
 		t.Errorf("differs %q", differs)
 	}
 	out, _ = command(t, exitDone, "history", "-f", "csv", "--since", "2026-11-05", "--limit", "3")
@@ -101,7 +103,7 @@ func TestHistoryForms(t *testing.T) {
 	for _, row := range rows {
 		for _, cell := range row {
 			if strings.HasPrefix(cell, "=") {
-				t.Errorf("a spreadsheet would calculate %q", cell)
+				t.Errorf("%q is a formula", cell)
 			}
 		}
 	}
@@ -111,7 +113,7 @@ func TestHistoryForms(t *testing.T) {
 	}
 }
 
-// TestHistoryUsage: each mistake says what would be right.
+// TestHistoryUsage: the message of each mistake says what would be right.
 func TestHistoryUsage(t *testing.T) {
 	parent := writeHistory(t)
 	entries, err := os.ReadDir("runs")
@@ -130,8 +132,8 @@ func TestHistoryUsage(t *testing.T) {
 		{`there are "=cmd`, []string{"--arm", "l3"}},
 		{"write a metric, and its statistic", []string{"--metric", "p99"}},
 		{`there are "rtt.p50"`, []string{"--metric", "rtt.p99"}},
-		{"--push goes with --db", []string{"--push"}},
-		{"leave runs away", []string{"--db", "postgres://x/y", "runs"}},
+		{"--push needs --db", []string{"--push"}},
+		{"omit runs", []string{"--db", "postgres://x/y", "runs"}},
 		{"holds a password", []string{"--db", "postgres://me:geheim@x/y"}},
 		{"accepts at most 1 arg", []string{"a", "b"}},
 	} {
@@ -140,14 +142,14 @@ func TestHistoryUsage(t *testing.T) {
 			t.Errorf("%v: %s", c.args, stderr)
 		}
 	}
-	// A server that is not there is no wrong usage.
+	// A missing server is a failure, not wrong usage.
 	_, stderr := command(t, exitFailed, "history", "--db", "postgres://me@/db?host="+parent)
 	if !strings.Contains(stderr, "postgres://me@") {
 		t.Error(stderr)
 	}
 }
 
-// TestHistoryWithoutACache: nothing is left behind in the directory of runs, which may be read-only, nor elsewhere.
+// TestHistoryWithoutACache: without a cache directory, no file is written into the directory of runs.
 func TestHistoryWithoutACache(t *testing.T) {
 	writeHistory(t)
 	t.Setenv("XDG_CACHE_HOME", "")
@@ -162,7 +164,7 @@ func TestHistoryWithoutACache(t *testing.T) {
 	}
 }
 
-// TestReportForOtherPrograms: the exports come out of report, several runs in one file, and are whole or not there.
+// TestReportForOtherPrograms: report exports several runs into one file, and leaves no incomplete file.
 func TestReportForOtherPrograms(t *testing.T) {
 	writeHistory(t)
 	runs, err := filepath.Glob(filepath.Join("runs", "*"))
@@ -170,15 +172,17 @@ func TestReportForOtherPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	command(t, exitDone, append([]string{"report", "-f", "parquet", "-o", "x.parquet"}, runs...)...)
-	if data, err := os.ReadFile("x.parquet"); err != nil || !bytes.HasPrefix(data, []byte("PAR1")) || !bytes.HasSuffix(data, []byte("PAR1")) {
-		t.Errorf("x.parquet is no parquet file: %v", err)
+	data, err := os.ReadFile("x.parquet")
+	if magic := []byte("PAR1"); err != nil || !bytes.HasPrefix(data, magic) || !bytes.HasSuffix(data, magic) {
+		t.Errorf("x.parquet is not a parquet file: %v", err)
 	}
-	// A pipe takes the same.
+	// The same is written to a pipe.
 	if out, _ := command(t, exitDone, "report", "-f", "parquet", runs[0]); !strings.HasPrefix(out, "PAR1") {
 		t.Errorf("%.20q", out)
 	}
 	out, _ := command(t, exitDone, append([]string{"report", "-f", "openmetrics"}, runs...)...)
-	if strings.Count(out, "\nnearfar_run_info{") != len(runs) || !strings.HasSuffix(out, "# EOF\n") || strings.Contains(out, "\x1b") {
+	if strings.Count(out, "\nnearfar_run_info{") != len(runs) ||
+		!strings.HasSuffix(out, "# EOF\n") || strings.Contains(out, "\x1b") {
 		t.Error(out)
 	}
 	name := filepath.Join(runs[0], "trials.jsonl")
@@ -190,7 +194,7 @@ func TestReportForOtherPrograms(t *testing.T) {
 		t.Error(stderr)
 	}
 	if _, err := os.Stat("broken.parquet"); !os.IsNotExist(err) {
-		t.Errorf("half a file was left: %v", err)
+		t.Errorf("an incomplete file was left: %v", err)
 	}
 	command(t, exitUsage, "report", "-f", "parquet", "-o", "x.parquet", "nowhere")
 	_, stderr = command(t, exitUsage, "run", "-f", "parquet", "x.yaml")

@@ -12,16 +12,17 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// formatHTML is the answer as a page, with all that the run directory holds. Only what has a run directory has it.
+// formatHTML is the format of an answer as an HTML page. Not every verb has it.
 const formatHTML = "html"
 
-// pages allows formatHTML beside the formats of an answer.
+// pages adds formatHTML to the formats of an answer about a run.
 func (o *reportOptions) pages(f *pflag.FlagSet) {
 	o.html = true
 	f.Lookup("format").Usage += "; " + formatHTML + ": a page of charts in one file"
 }
 
-// writePage writes the page of a run. A terminal gets the name of the file, which is then in the run directory.
+// writePage writes the page of a run. If standard output is a terminal, it writes the page into the run directory and
+// prints the file's name.
 func (a *app) writePage(ans answer.Answer, o reportOptions) error {
 	dir, err := rundir.Open(ans.Run)
 	if err != nil {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 
 	"github.com/spf13/pflag"
@@ -13,7 +12,7 @@ import (
 	"nearfar/internal/page"
 )
 
-// pagesOfSides allows formatHTML beside the formats of what sets two sides side by side.
+// pagesOfSides adds formatHTML to the formats of an answer about two sides.
 func (o *reportOptions) pagesOfSides(f *pflag.FlagSet) {
 	o.html = true
 	f.Lookup("format").Usage += "; " + formatHTML + ": a page in one file"
@@ -28,7 +27,7 @@ func (a *app) writeComparePage(ans answer.Answer, o reportOptions) error {
 	return a.writeSides(data, o)
 }
 
-// writeGatePage writes the page of a gate: its checks, and the answer about the two sides.
+// writeGatePage writes the page of a gate with its checks and the answer about the two sides.
 func (a *app) writeGatePage(r gate.Result, ans answer.Answer, o reportOptions) error {
 	result, err := json.Marshal(r)
 	if err != nil {
@@ -41,19 +40,19 @@ func (a *app) writeGatePage(r gate.Result, ans answer.Answer, o reportOptions) e
 	return a.writeSides(data, o)
 }
 
-// writeSides writes the page to the file, or to standard output. A terminal is no place for it.
+// writeSides writes the page to the file, or to standard output if that is not a terminal.
 func (a *app) writeSides(data page.Data, o reportOptions) error {
 	write := func(w io.Writer) error { return page.Write(w, data) }
 	if o.file != "" {
 		return a.writeWhole(o.file, write)
 	}
 	if isTerminal(a.stdout) {
-		return &usageError{errors.New("-f html: name the file for the page, for example -o answer.html")}
+		return usagef("-f html is not for a terminal: name a file, for example -o answer.html")
 	}
 	return write(a.stdout)
 }
 
-// sidesDocument makes the document of the page that sets two runs side by side.
+// sidesDocument makes the document of the page that compares two runs.
 func (a *app) sidesDocument(ctx context.Context, base, other string) ([]byte, error) {
 	c, done, err := a.contrast(ctx, []string{base}, "A", []string{other}, "B")
 	if err != nil {

@@ -11,9 +11,10 @@ import (
 	"nearfar/internal/result"
 )
 
-const pingOutput = "20 packets transmitted, 20 received, 0% packet loss, time 19235ms\nrtt min/avg/max/mdev = 0.718/0.969/2.137/0.299 ms\n"
+const pingOutput = "20 packets transmitted, 20 received, 0% packet loss, time 19235ms\n" +
+	"rtt min/avg/max/mdev = 0.718/0.969/2.137/0.299 ms\n"
 
-// runImport runs the verb with the given standard input.
+// runImport runs import with the given standard input.
 func runImport(stdin string, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	code = Main(append([]string{"import"}, args...), strings.NewReader(stdin), &out, &errs)
@@ -45,7 +46,8 @@ func TestImportJSON(t *testing.T) {
 		t.Fatalf("%+v", trials)
 	}
 	for i, trial := range trials {
-		if trial.Trial != i+1 || trial.Arm != "near" || trial.Tool.Name != "ping" || trial.ReportedAs != "rtt" || trial.Error != "" || trial.MessageBytes != nil {
+		if trial.Trial != i+1 || trial.Arm != "near" || trial.Tool.Name != "ping" || trial.ReportedAs != "rtt" ||
+			trial.Error != "" || trial.MessageBytes != nil {
 			t.Errorf("%+v", trial)
 		}
 		if mean, ok := trial.Value(result.RTT, result.Mean); !ok || mean != 969e-6 {
@@ -54,16 +56,18 @@ func TestImportJSON(t *testing.T) {
 	}
 }
 
-// TestImportFailedRun: a run that failed is a trial with its reason, and has been read; exit 0.
+// TestImportFailedRun: a failed run becomes a trial with an error. The exit code is 0, because the file was read.
 func TestImportFailedRun(t *testing.T) {
-	code, stdout, stderr := runImport("iperf3: error - unable to connect to server: Connection refused\n", "--json", "-")
+	const refused = "iperf3: error - unable to connect to server: Connection refused\n"
+	code, stdout, stderr := runImport(refused, "--json", "-")
 	trials := importedTrials(t, stdout)
-	if code != exitDone || len(trials) != 1 || !strings.Contains(trials[0].Error, "unable to connect") || len(trials[0].Metrics) != 0 {
+	if code != exitDone || len(trials) != 1 || !strings.Contains(trials[0].Error, "unable to connect") ||
+		len(trials[0].Metrics) != 0 {
 		t.Errorf("exit %d, %+v, %s", code, trials, stderr)
 	}
 }
 
-// TestImportUnreadable: what can be read is printed, the rest is named, and the exit code says so.
+// TestImportUnreadable: import prints the trials of readable files and names the other files. The exit code is 1.
 func TestImportUnreadable(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing.txt")
 	code, stdout, stderr := runImport(pingOutput, "--json", missing, "-")
@@ -71,7 +75,8 @@ func TestImportUnreadable(t *testing.T) {
 		t.Errorf("exit %d, %s, %s", code, stdout, stderr)
 	}
 	code, stdout, stderr = runImport("a letter", "--json", "-")
-	if code != exitFailed || len(importedTrials(t, stdout)) != 0 || !strings.Contains(stderr, "-: no output of sockperf") {
+	if code != exitFailed || len(importedTrials(t, stdout)) != 0 ||
+		!strings.Contains(stderr, "-: no output of sockperf") {
 		t.Errorf("exit %d, %s, %s", code, stdout, stderr)
 	}
 }
@@ -84,12 +89,17 @@ func TestImportUsage(t *testing.T) {
 	}
 }
 
-// TestImportTable: the table is for a terminal, so nothing that a file holds may steer it.
+// TestImportTable: the table has no control characters from the file, because it is for a terminal.
 func TestImportTable(t *testing.T) {
 	hostile := "iperf3: error - \x1b]0;title\x07 \x1b[31mred \u202e \x00\x08 end\nPING6(56=40+8+8 bytes)\n" + pingOutput
 	code, stdout, _ := runImport(hostile, "-", "--arm", "a\x1b[2J\nb")
-	if code != exitDone || !strings.Contains(stdout, "rtt.mean") || !strings.Contains(stdout, "0.000969") || !strings.Contains(stdout, "failed: ") {
+	if code != exitDone {
 		t.Errorf("exit %d\n%s", code, stdout)
+	}
+	for _, want := range []string{"rtt.mean", "0.000969", "failed: "} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the table lacks %q\n%s", want, stdout)
+		}
 	}
 	for _, r := range stdout {
 		if r < ' ' && r != '\n' || r == 0x7f || r == 0x202e {

@@ -9,15 +9,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"nearfar/internal/clean"
 )
 
-// recording is a file that is to be read, and the arm that it belongs to.
+// recording is a file to read, and the arm that it belongs to.
 type recording struct{ arm, file string }
 
 // armFlag is one --arm: NAME for the FILE arguments, or NAME=FILE.
 type armFlag struct{ name, path string }
 
-// parseArmFlag reads NAME or NAME=FILE. What follows the first "=" is the path, whatever it holds.
+// parseArmFlag reads NAME or NAME=FILE. The path is everything after the first "=".
 func parseArmFlag(text string) (armFlag, error) {
 	name, path, with := strings.Cut(text, "=")
 	switch {
@@ -29,7 +31,7 @@ func parseArmFlag(text string) (armFlag, error) {
 	return armFlag{name, path}, nil
 }
 
-// parseArms reads the --arm flags. An arm is there once, so that a slip of the hand does not make one arm of two.
+// parseArms reads the --arm flags. Each arm may be named only once, so that a typing mistake does not merge two arms.
 func parseArms(texts []string) ([]armFlag, error) {
 	var arms []armFlag
 	for _, text := range texts {
@@ -38,15 +40,16 @@ func parseArms(texts []string) ([]armFlag, error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(arms, func(a armFlag) bool { return a.name == arm.name }) {
-			return nil, fmt.Errorf("--arm %q is there twice: put the files of an arm into one directory, and write --arm NAME=DIRECTORY", arm.name)
+			return nil, fmt.Errorf("--arm %q is given twice: put the files of an arm into one directory, "+
+				"and write --arm NAME=DIRECTORY", arm.name)
 		}
 		arms = append(arms, arm)
 	}
 	return arms, nil
 }
 
-// sources puts together what the FILE arguments and the arms name: the FILE arguments are those of the arm without a path.
-// Paths may be directories.
+// sources lists the files of the FILE arguments and the --arm flags. The FILE arguments belong to the arm without a
+// path. Paths may be directories.
 func sources(arms []armFlag, files []string) ([]recording, error) {
 	var all []recording
 	plain := -1
@@ -55,7 +58,8 @@ func sources(arms []armFlag, files []string) ([]recording, error) {
 		case arm.path != "":
 			all = append(all, recording{arm.name, arm.path})
 		case plain >= 0:
-			return nil, fmt.Errorf("the FILE arguments cannot be those of two arms, %q and %q: write --arm NAME=FILE", arms[plain].name, arm.name)
+			return nil, fmt.Errorf("the FILE arguments cannot belong to two arms, %q and %q: write --arm NAME=FILE",
+				arms[plain].name, arm.name)
 		case len(files) == 0:
 			return nil, fmt.Errorf("--arm %q has no file: write --arm NAME=FILE, or name a FILE", arm.name)
 		default:
@@ -67,7 +71,8 @@ func sources(arms []armFlag, files []string) ([]recording, error) {
 		all = append(all, ofArm("", files)...)
 	}
 	if len(all) == 0 {
-		return nil, errors.New("no file is named: write nearfar import FILE..., or --arm NAME=FILE\nSee 'nearfar import --help'")
+		return nil, errors.New("no file is named: write nearfar import FILE..., or --arm NAME=FILE\n" +
+			"See 'nearfar import --help'")
 	}
 	return all, nil
 }
@@ -80,19 +85,19 @@ func ofArm(arm string, files []string) []recording {
 	return all
 }
 
-// expand puts the files of a directory in its place: all plain files that are not hidden, by name, numbers by their value.
+// expand replaces each directory with its files: all regular files that are not hidden, sorted by name.
 func expand(named []recording) ([]recording, []error) {
 	var all []recording
 	var failed []error
 	for _, r := range named {
 		info, err := os.Stat(r.file)
 		if r.file == "-" || err != nil || !info.IsDir() {
-			all = append(all, r) // that it is not there is said by whoever reads it
+			all = append(all, r) // reading a missing file fails later
 			continue
 		}
 		files, err := plainFiles(r.file)
 		if err == nil && len(files) == 0 {
-			err = fmt.Errorf("%s: the directory holds no file", r.file)
+			err = fmt.Errorf("%s: the directory contains no files", clean.Line(r.file))
 		}
 		if err != nil {
 			failed = append(failed, err)
@@ -111,7 +116,7 @@ func plainFiles(directory string) ([]string, error) {
 	for _, entry := range entries {
 		path := filepath.Join(directory, entry.Name())
 		info, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) { // gone meanwhile, or a link to nothing
+		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile, or a dangling link
 			continue
 		}
 		if err != nil {
@@ -125,7 +130,7 @@ func plainFiles(directory string) ([]string, error) {
 	return files, nil
 }
 
-// compareNumbered orders names as a reader would: run-9 before run-10.
+// compareNumbered orders names with numbers in numeric order: run-9 before run-10.
 func compareNumbered(a, b string) int {
 	for a != "" && b != "" {
 		x, y := leadingDigits(a), leadingDigits(b)

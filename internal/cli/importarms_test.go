@@ -20,8 +20,8 @@ func TestParseArms(t *testing.T) {
 	for says, texts := range map[string][]string{
 		`"=a.txt" names no arm`: {"=a.txt"},
 		`"near=" names no file`: {"near="},
-		`"near" is there twice`: {"near=a.txt", "far=b.txt", "near=c.txt"},
-		`"far" is there twice`:  {"far", "far=b.txt"},
+		`"near" is given twice`: {"near=a.txt", "far=b.txt", "near=c.txt"},
+		`"far" is given twice`:  {"far", "far=b.txt"},
 	} {
 		if _, err := parseArms(texts); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v: %v, want it to say %s", texts, err, says)
@@ -40,7 +40,7 @@ func TestSources(t *testing.T) {
 		"arms with files":   {[]armFlag{{"far", "x"}, {"near", "y"}}, nil, "[{far x} {near y}]"},
 		"both":              {[]armFlag{{"far", "x"}, {"near", ""}}, []string{"a"}, "[{far x} {near a}]"},
 		"files of none":     {[]armFlag{{"far", "x"}}, []string{"a"}, "[{far x} { a}]"},
-		"two plain arms":    {[]armFlag{{"far", ""}, {"near", ""}}, []string{"a"}, "cannot be those of two arms"},
+		"two plain arms":    {[]armFlag{{"far", ""}, {"near", ""}}, []string{"a"}, "cannot belong to two arms"},
 		"an arm of no file": {[]armFlag{{"far", ""}}, nil, `"far" has no file`},
 		"nothing":           {nil, nil, "no file is named"},
 	} {
@@ -51,7 +51,8 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// A directory stands for its plain files, by name; hidden ones, directories in it and links to nothing are passed over.
+// A directory stands for its regular files, sorted by name. Hidden files, subdirectories and dangling links are
+// ignored.
 func TestExpand(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"b.txt", "a.txt", ".hidden"} {
@@ -72,13 +73,14 @@ func TestExpand(t *testing.T) {
 	}
 	got, failed := expand([]recording{{"near", dir}, {"far", "-"}, {"far", filepath.Join(dir, "nowhere")}})
 	want := fmt.Sprint([]recording{
-		{"near", filepath.Join(dir, "a.txt")}, {"near", filepath.Join(dir, "b.txt")}, {"near", filepath.Join(dir, "c.txt")},
-		{"far", "-"}, {"far", filepath.Join(dir, "nowhere")},
+		{"near", filepath.Join(dir, "a.txt")}, {"near", filepath.Join(dir, "b.txt")},
+		{"near", filepath.Join(dir, "c.txt")}, {"far", "-"}, {"far", filepath.Join(dir, "nowhere")},
 	})
 	if diff := cmp.Diff(want, fmt.Sprint(got)); diff != "" || len(failed) != 0 {
 		t.Errorf("%v\n%s", failed, diff)
 	}
-	if _, failed := expand([]recording{{"near", filepath.Join(dir, "empty")}}); len(failed) != 1 || !strings.Contains(failed[0].Error(), "holds no file") {
+	_, failed = expand([]recording{{"near", filepath.Join(dir, "empty")}})
+	if len(failed) != 1 || !strings.Contains(failed[0].Error(), "contains no files") {
 		t.Errorf("an empty directory: %v", failed)
 	}
 }

@@ -12,20 +12,21 @@ import (
 	"nearfar/internal/answer"
 )
 
-// turns writes as many files into a directory as there are means, run-1.txt first.
+// turns writes a recorded output for each mean into a new directory: run-1.txt, run-2.txt, and so on.
 func turns(t *testing.T, means ...float64) string {
 	t.Helper()
 	dir := t.TempDir()
 	for i, mean := range means {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("run-%d.txt", i+1)), []byte(pingOf(mean)), 0o600); err != nil {
+		name := filepath.Join(dir, fmt.Sprintf("run-%d.txt", i+1))
+		if err := os.WriteFile(name, []byte(pingOf(mean)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return dir
 }
 
-// TestImportPaired has an arm that is 5 us slower than the other in each of twelve turns, while both drift by a factor of two:
-// paired by the order of the files, run-2 before run-10, the difference is sure; unpaired it is not.
+// TestImportPaired has an arm that is 5 us slower than the other in each of twelve turns, while both drift by a factor
+// of two: paired by the order of the files, run-2 before run-10, the difference is sure; unpaired it is not.
 func TestImportPaired(t *testing.T) {
 	var near, far []float64
 	for i := range 12 {
@@ -46,7 +47,8 @@ func TestImportPaired(t *testing.T) {
 	}
 	paired := ask("--paired")
 	c := paired.Comparisons[0]
-	if !paired.Paired || paired.Blocks != 12 || c.Blocks != 12 || c.Verdict != answer.Higher || c.Interval == nil || c.Interval[1]-c.Interval[0] > 3e-6 {
+	if !paired.Paired || paired.Blocks != 12 || c.Blocks != 12 || c.Verdict != answer.Higher ||
+		c.Interval == nil || c.Interval[1]-c.Interval[0] > 3e-6 {
 		t.Errorf("paired: %d blocks, %+v", paired.Blocks, c)
 	}
 	if c := ask().Comparisons[0]; c.Verdict != answer.NoDifference || c.Blocks != 0 {
@@ -54,12 +56,15 @@ func TestImportPaired(t *testing.T) {
 	}
 }
 
-func TestImportPairedRefusesWhatDoesNotPair(t *testing.T) {
-	code, _, stderr, run := importedRun(t, "--paired", "--arm", "near="+turns(t, 1, 2), "--arm", "far="+turns(t, 1, 2, 3))
-	if code != exitUsage || run != "" || !strings.Contains(stderr, "arm near has 2 trials of ping-icmp and arm far has 3") {
+func TestImportPairedWithUnequalNumbers(t *testing.T) {
+	code, _, stderr, run := importedRun(t,
+		"--paired", "--arm", "near="+turns(t, 1, 2), "--arm", "far="+turns(t, 1, 2, 3))
+	const want = "arm near has 2 trials of ping-icmp and arm far has 3"
+	if code != exitUsage || run != "" || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d, %q, %s", code, run, stderr)
 	}
-	if code, _, stderr := runImport("", "--paired", put(t, "x", pingOf(1))); code != exitUsage || !strings.Contains(stderr, "--paired goes with --run") {
+	code, _, stderr = runImport("", "--paired", put(t, "x", pingOf(1)))
+	if code != exitUsage || !strings.Contains(stderr, "--paired goes with --run") {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 }
@@ -70,7 +75,8 @@ func TestImportNative(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, _, stderr, run := importedRun(t, "--arm", "near="+put(t, "near.json", string(printed)), "--arm", "far="+put(t, "far.json", pingOf(1)))
+	code, _, stderr, run := importedRun(t,
+		"--arm", "near="+put(t, "near.json", string(printed)), "--arm", "far="+put(t, "far.json", pingOf(1)))
 	if code != exitDone {
 		t.Fatalf("exit %d, %s", code, stderr)
 	}
@@ -79,7 +85,8 @@ func TestImportNative(t *testing.T) {
 		t.Fatalf("%v, %v", histograms, err)
 	}
 	var out, errs bytes.Buffer
-	if code := Main([]string{"report", run, "-f", "parquet-histograms", "-o", filepath.Join(run, "h.parquet")}, nil, &out, &errs); code != exitDone {
+	args := []string{"report", run, "-f", "parquet-histograms", "-o", filepath.Join(run, "h.parquet")}
+	if code := Main(args, nil, &out, &errs); code != exitDone {
 		t.Errorf("exit %d: %s", code, errs.String())
 	}
 }

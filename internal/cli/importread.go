@@ -5,28 +5,29 @@ import (
 	"errors"
 	"fmt"
 
+	"nearfar/internal/clean"
 	"nearfar/internal/result"
 	"nearfar/internal/tool"
 )
 
-// recorded is a file that was read, and the trials that it holds.
+// recorded is the content of a file and the trials in it.
 type recorded struct {
 	recording
 	data   []byte
 	trials []result.Trial
-	// histograms has one entry for each trial, empty where the output holds none.
+	// histograms has an entry for each trial, empty if the output has no histogram.
 	histograms [][]byte
 }
 
-// readRecording reads one file. The trials are not counted yet.
+// readRecording reads one file. Its trials have no numbers yet.
 func (a *app) readRecording(r recording, toolName string) (recorded, error) {
 	data, err := a.readFile(r.file)
 	if err != nil {
-		return recorded{}, errors.New(cell(err.Error())) // names of files in a directory are anybody's
+		return recorded{}, errors.New(clean.Line(err.Error())) // the file's name may contain newlines
 	}
 	found, err := tool.Import(data, toolName)
 	if err != nil {
-		return recorded{}, fmt.Errorf("%s: %w", cell(r.file), err)
+		return recorded{}, fmt.Errorf("%s: %w", clean.Line(r.file), err)
 	}
 	read := recorded{recording: r, data: data}
 	for _, f := range found {
@@ -41,7 +42,8 @@ func (a *app) readRecording(r recording, toolName string) (recorded, error) {
 	return read, nil
 }
 
-// importFiles reads the files into trials, counted over all of them, and says which files it could not read.
+// importFiles reads the trials of all files, and numbers them. It also returns the errors of files that it could not
+// read.
 func (a *app) importFiles(ctx context.Context, named []recording, toolName string) ([]result.Trial, []error) {
 	files, failed := expand(named)
 	trials := []result.Trial{}

@@ -46,12 +46,14 @@ func importedRun(t *testing.T, args ...string) (code int, stdout, stderr, run st
 }
 
 func pingOf(mean float64) string {
-	return fmt.Sprintf("20 packets transmitted, 20 received, 0%% packet loss, time 19235ms\nrtt min/avg/max/mdev = 0.718/%.3f/2.137/0.299 ms\n", mean)
+	return fmt.Sprintf("20 packets transmitted, 20 received, 0%% packet loss, time 19235ms\n"+
+		"rtt min/avg/max/mdev = 0.718/%.3f/2.137/0.299 ms\n", mean)
 }
 
 func TestImportRun(t *testing.T) {
 	near, far := put(t, "near.txt", pingOf(0.969)), put(t, "far.txt", pingOf(1.902)+"\n"+pingOf(1.904))
-	code, stdout, stderr, run := importedRun(t, "--arm", "near="+near, "--arm", "far="+far, "--question", "How far?", "-f", "json")
+	code, stdout, stderr, run := importedRun(t,
+		"--arm", "near="+near, "--arm", "far="+far, "--question", "How far?", "-f", "json")
 	if code != exitDone || stderr != "" {
 		t.Fatalf("exit %d, %s", code, stderr)
 	}
@@ -59,7 +61,8 @@ func TestImportRun(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &a); err != nil {
 		t.Fatal(err)
 	}
-	if a.Run != run || !a.Imported || a.Baseline != "near" || a.Question != "How far?" || a.Trials != 3 || a.State != rundir.Complete {
+	if a.Run != run || !a.Imported || a.Baseline != "near" || a.Question != "How far?" || a.Trials != 3 ||
+		a.State != rundir.Complete {
 		t.Errorf("%+v", a)
 	}
 	if len(a.Comparisons) != 1 || a.Comparisons[0].Difference == nil || a.Comparisons[0].Workload != "ping-icmp" {
@@ -72,7 +75,8 @@ func TestImportRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := d.Manifest(); !m.Experiment.Imported || m.Experiment.Name != "try" || m.State != rundir.Complete || m.Started.IsZero() || m.Versions["nearfar"] == "" {
+	if m := d.Manifest(); !m.Experiment.Imported || m.Experiment.Name != "try" || m.State != rundir.Complete ||
+		m.Started.IsZero() || m.Versions["nearfar"] == "" {
 		t.Errorf("%+v", m)
 	}
 	trials, err := d.Trials()
@@ -81,18 +85,19 @@ func TestImportRun(t *testing.T) {
 	}
 	for i, want := range []struct{ arm, raw string }{{"near", near}, {"far", far}, {"far", far}} {
 		trial := trials[i]
-		if trial.Trial != i+1 || trial.Block != 0 || trial.Arm != want.arm || trial.Workload != "ping-icmp" || len(trial.Raw) != 1 {
+		if trial.Trial != i+1 || trial.Block != 0 || trial.Arm != want.arm || trial.Workload != "ping-icmp" ||
+			len(trial.Raw) != 1 {
 			t.Errorf("%+v", trial)
 		}
 		copied, err := os.ReadFile(filepath.Join(run, trial.Raw[0]))
 		original, _ := os.ReadFile(want.raw)
 		if err != nil || !bytes.Equal(copied, original) {
-			t.Errorf("trial %d: %s is no copy: %v", trial.Trial, trial.Raw[0], err)
+			t.Errorf("trial %d: %s is not a copy: %v", trial.Trial, trial.Raw[0], err)
 		}
 	}
 }
 
-// TestImportRunWrong: whatever is wrong, it is said, and no run directory is there.
+// TestImportRunWrong: every mistake has a message, and no run directory is made.
 func TestImportRunWrong(t *testing.T) {
 	ping, letter := put(t, "ping.txt", pingOf(1)), put(t, "letter.txt", "Dear all,\n")
 	missing := filepath.Join(t.TempDir(), "missing.txt")
@@ -102,20 +107,31 @@ func TestImportRunWrong(t *testing.T) {
 		code int
 		says string
 	}{
-		"missing file":       {[]string{"--arm", "near=" + ping, "--arm", "far=" + missing}, exitFailed, missing},
-		"unrecognised":       {[]string{"--arm", "near=" + ping, "--arm", "far=" + letter}, exitFailed, letter + ": no output of sockperf"},
-		"empty directory":    {[]string{"--arm", "near=" + empty}, exitFailed, "holds no file"},
-		"arm twice":          {[]string{"--arm", "near=" + ping, "--arm", "near=" + ping}, exitUsage, `"near" is there twice`},
-		"no baseline":        {[]string{"--arm", "near=" + ping, "--baseline", "far"}, exitUsage, `the baseline "far" is no arm: the arms are near`},
-		"no arm":             {[]string{ping}, exitUsage, "belongs to no arm"},
-		"no arm at all":      {nil, exitUsage, "no file is named"},
-		"name of the run":    {[]string{"--run", "../x", "--arm", "near=" + ping}, exitUsage, `"../x" is no name of a run`},
+		"missing file": {[]string{"--arm", "near=" + ping, "--arm", "far=" + missing}, exitFailed, missing},
+		"unrecognised": {
+			[]string{"--arm", "near=" + ping, "--arm", "far=" + letter}, exitFailed, letter + ": no output of sockperf",
+		},
+		"empty directory": {[]string{"--arm", "near=" + empty}, exitFailed, "contains no files"},
+		"arm twice": {
+			[]string{"--arm", "near=" + ping, "--arm", "near=" + ping}, exitUsage, `"near" is given twice`,
+		},
+		"no baseline": {
+			[]string{"--arm", "near=" + ping, "--baseline", "far"}, exitUsage,
+			`the baseline "far" is no arm: the arms are near`,
+		},
+		"no arm":        {[]string{ping}, exitUsage, "belongs to no arm"},
+		"no arm at all": {nil, exitUsage, "no file is named"},
+		"name of the run": {
+			[]string{"--run", "../x", "--arm", "near=" + ping}, exitUsage, `"../x" is no name of a run`,
+		},
 		"name of an arm":     {[]string{"--arm", "a b=" + ping}, exitUsage, `"a b" is no name of an arm`},
 		"name of a workload": {[]string{"--workload", "=cmd()", "--arm", "near=" + ping}, exitUsage, "--workload"},
 		"no name":            {[]string{"--run", "", "--arm", "near=" + ping}, exitUsage, "--run needs a name"},
 		"both forms":         {[]string{"--json", "--arm", "near=" + ping}, exitUsage, "-f json"},
 		"format":             {[]string{"-f", "pdf", "--arm", "near=" + ping}, exitUsage, "--format pdf"},
-		"tool":               {[]string{"--tool", "perf", "--arm", "near=" + ping}, exitUsage, `--tool "perf" is not known`},
+		"tool": {
+			[]string{"--tool", "perf", "--arm", "near=" + ping}, exitUsage, `--tool "perf": use one of `,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr, run := importedRun(t, c.args...)
@@ -124,14 +140,17 @@ func TestImportRunWrong(t *testing.T) {
 			}
 		})
 	}
-	for _, flag := range []string{"--baseline=near", "--question=x", "--workload=x", "--out=x", "--format=json", "--output=x"} {
-		if code, _, stderr := runImport("", flag, ping); code != exitUsage || !strings.Contains(stderr, "goes with --run") {
+	for _, flag := range []string{
+		"--baseline=near", "--question=x", "--workload=x", "--out=x", "--format=json", "--output=x",
+	} {
+		code, _, stderr := runImport("", flag, ping)
+		if code != exitUsage || !strings.Contains(stderr, "goes with --run") {
 			t.Errorf("%s without --run: exit %d, %s", flag, code, stderr)
 		}
 	}
 }
 
-// TestImportRunInterrupted: who ends the command finds nothing half done.
+// TestImportRunInterrupted: an interrupt leaves no run directory.
 func TestImportRunInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -143,24 +162,26 @@ func TestImportRunInterrupted(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%s is there: %v", out, err)
+		t.Errorf("%s exists: %v", out, err)
 	}
 }
 
-// TestImportNamesHostileFiles: the names in a directory are anybody's, and messages tell them.
+// TestImportNamesHostileFiles: messages escape the names of files in a directory, which may be hostile.
 func TestImportNamesHostileFiles(t *testing.T) {
 	dir := filepath.Dir(put(t, "a\x1b[2J\u202e.txt", "Dear all,\n"))
 	code, _, stderr, _ := importedRun(t, "--arm", "near="+dir)
-	if code != exitFailed || !strings.Contains(stderr, "no output of sockperf") || strings.ContainsAny(stderr, "\x1b\u202e") {
+	if code != exitFailed || !strings.Contains(stderr, "no output of sockperf") ||
+		strings.ContainsAny(stderr, "\x1b\u202e") {
 		t.Errorf("exit %d, %q", code, stderr)
 	}
 }
 
-// TestImportRunFailed: runs that failed are in the record, and if nothing else is, the exit code says so.
+// TestImportRunFailed: failed runs become trials with an error. The exit code is 1 if every trial failed.
 func TestImportRunFailed(t *testing.T) {
 	refused := put(t, "refused.txt", "iperf3: error - unable to connect to server: Connection refused\n")
 	code, stdout, stderr, run := importedRun(t, "--arm", "near="+refused)
-	if code != exitFailed || run == "" || !strings.Contains(stderr, "every trial failed; the first: iperf3: unable to connect") || !strings.Contains(stdout, "No answer") {
+	const want = "every trial failed; the first: iperf3: unable to connect"
+	if code != exitFailed || run == "" || !strings.Contains(stderr, want) || !strings.Contains(stdout, "No answer") {
 		t.Errorf("exit %d, run %q\n%s\n%s", code, run, stdout, stderr)
 	}
 	code, stdout, _, _ = importedRun(t, "--arm", "near="+refused, "--arm", "far="+put(t, "ping.txt", pingOf(1)))
@@ -169,20 +190,21 @@ func TestImportRunFailed(t *testing.T) {
 	}
 }
 
-// TestImportRunRefuses: an imported run follows the same rules as any other, also where one name is given to all.
+// TestImportRunRefuses: an imported run follows the same rules as a measured one, also with one name for all workloads.
 func TestImportRunRefuses(t *testing.T) {
 	ping := put(t, "ping.txt", pingOf(1))
 	sockperf := put(t, "sockperf.txt", "sockperf: == version #3.7-no.git ==\n[ 0] IP = 10.0.0.1 PORT = 11111 # TCP\n"+
 		"sockperf: [Total Run] RunTime=1.000 sec; Warm up time=400 msec; SentMessages=9; ReceivedMessages=9\n"+
 		"sockperf: ====> avg-rtt=94.790 (std-dev=9.300)\nsockperf: Summary: Round trip is 94.790 usec\n")
 	for _, args := range [][]string{nil, {"--workload", "latency"}} {
-		code, stdout, stderr, run := importedRun(t, append(args, "--arm", "near="+ping, "--arm", "far="+sockperf, "-f", "json")...)
+		args = append(args, "--arm", "near="+ping, "--arm", "far="+sockperf, "-f", "json")
+		code, stdout, stderr, run := importedRun(t, args...)
 		var a answer.Answer
 		if err := json.Unmarshal([]byte(stdout), &a); err != nil || code != exitDone || run == "" {
 			t.Fatalf("exit %d, %v, %s", code, err, stderr)
 		}
 		if len(a.Comparisons) == 0 {
-			t.Error("nothing is said")
+			t.Error("no comparison is listed")
 		}
 		for _, c := range a.Comparisons {
 			if c.Difference != nil || c.Verdict != answer.NotComparable {
@@ -192,12 +214,17 @@ func TestImportRunRefuses(t *testing.T) {
 	}
 }
 
-// TestImportRunHostile: what a file holds steers nothing: no terminal, no page, no spreadsheet, no file name, and no memory.
+// TestImportRunHostile: the content of a file cannot control a terminal, a page, a spreadsheet or a file name, and
+// cannot use much memory.
 func TestImportRunHostile(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("<script>alert(1)</script>\x1b[2J", 400_000) // 12 MB of one line
-	hostile := "iperf3: error - \x1b]0;title\x07\x1b[31mred <script>alert(1)</script> \u202e \x00\x08 end\n" + long + "\n" +
-		"Protocol TCP\x1b[2J=cmd()<script>\nMsgSize(byte) 4\nIterations 65000\nLatency(usec) 88.80\nCPU(%) =cmd()\nSO_SNDBUF <script>x</script>\n" +
-		"sockperf: == version #" + strings.Repeat("9", 9000) + "\nsockperf: ERROR: =cmd|' /C calc'!A0 \x1b[31m" + long[:8000] + "\n\x00\x00" + pingOf(1)
+	hostile := "iperf3: error - \x1b]0;title\x07\x1b[31mred <script>alert(1)</script> \u202e \x00\x08 end\n" +
+		long + "\n" +
+		"Protocol TCP\x1b[2J=cmd()<script>\nMsgSize(byte) 4\nIterations 65000\nLatency(usec) 88.80\nCPU(%) =cmd()\n" +
+		"SO_SNDBUF <script>x</script>\n" +
+		"sockperf: == version #" + strings.Repeat("9", 9000) + "\n" +
+		"sockperf: ERROR: =cmd|' /C calc'!A0 \x1b[31m" + long[:8000] + "\n\x00\x00" + pingOf(1)
 	file := put(t, "=cmd()\x1b[2J<script>.txt", hostile)
 	code, stdout, stderr, run := importedRun(t, "--arm", "near="+file, "--arm", "far="+put(t, "far.txt", hostile))
 	if code != exitDone || run == "" {
@@ -214,7 +241,7 @@ func TestImportRunHostile(t *testing.T) {
 	checkHarmlessRun(t, run)
 }
 
-// checkHarmless sees that what is printed is short, and that no reader of the format acts upon it.
+// checkHarmless checks that the output is short, and has nothing that a reader of the format executes.
 func checkHarmless(t *testing.T, format, printed string) {
 	t.Helper()
 	if len(printed) > 64<<10 {
@@ -237,14 +264,16 @@ func checkHarmless(t *testing.T, format, printed string) {
 	}
 	for _, row := range rows {
 		for _, field := range row {
-			if _, err := strconv.ParseFloat(field, 64); err != nil && strings.ContainsAny(field[:min(1, len(field))], "=+-@\t\r") {
+			_, err := strconv.ParseFloat(field, 64)
+			if err != nil && strings.ContainsAny(field[:min(1, len(field))], "=+-@\t\r") {
 				t.Errorf("a formula: %q", field)
 			}
 		}
 	}
 }
 
-// checkHarmlessRun sees that the names in a run directory are plain, and its record small.
+// checkHarmlessRun checks that the file names in a run directory have only safe characters, and that its files are
+// small.
 func checkHarmlessRun(t *testing.T, run string) {
 	t.Helper()
 	raw, err := os.ReadDir(filepath.Join(run, "raw"))
@@ -264,17 +293,21 @@ func checkHarmlessRun(t *testing.T, run string) {
 	}
 }
 
-// TestBoundTrial: texts are cut, and what no tool prints is refused.
+// TestBoundTrial: long texts are shortened, and a trial with too many metrics is refused.
 func TestBoundTrial(t *testing.T) {
 	long := strings.Repeat("ä", result.MaxText+1)
 	trial := result.Trial{
-		Tool: result.ToolVersion{Name: "iperf3", Version: long}, Mode: long, Protocol: long, Error: long, Notes: []string{long},
-		Facts: map[string]string{"mss": long}, Metrics: []result.Metric{{Name: result.Goodput, Scope: long}},
+		Tool: result.ToolVersion{Name: "iperf3", Version: long}, Mode: long, Protocol: long, Error: long,
+		Notes: []string{long}, Facts: map[string]string{"mss": long},
+		Metrics: []result.Metric{{Name: result.Goodput, Scope: long}},
 	}
 	if err := boundTrial(&trial); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{trial.Tool.Version, trial.Mode, trial.Protocol, trial.Error, trial.Notes[0], trial.Facts["mss"], trial.Metrics[0].Scope} {
+	for _, text := range []string{
+		trial.Tool.Version, trial.Mode, trial.Protocol, trial.Error, trial.Notes[0], trial.Facts["mss"],
+		trial.Metrics[0].Scope,
+	} {
 		if n := utf8.RuneCountInString(text); n != result.MaxText+3 {
 			t.Errorf("%d characters are left", n)
 		}
@@ -286,22 +319,35 @@ func TestBoundTrial(t *testing.T) {
 }
 
 func TestWorkloadName(t *testing.T) {
-	bytes := func(n int) *int { return &n }
-	streams := func(n int) (metrics []result.Metric) {
-		for i := range n {
-			metrics = append(metrics, result.Metric{Name: result.Goodput, Scope: fmt.Sprint("stream ", i)}, result.Metric{Name: result.Retransmits, Scope: fmt.Sprint("stream ", i)})
-		}
-		return metrics
+	trialOf := func(tool, mode, protocol string) result.Trial {
+		return result.Trial{Tool: result.ToolVersion{Name: tool}, Mode: mode, Protocol: protocol}
 	}
+	withBytes := func(t result.Trial, n int) result.Trial {
+		t.MessageBytes = &n
+		return t
+	}
+	withStreams := func(t result.Trial, n int) result.Trial {
+		for i := range n {
+			scope := fmt.Sprint("stream ", i)
+			t.Metrics = append(t.Metrics, result.Metric{Name: result.Goodput, Scope: scope})
+			t.Metrics = append(t.Metrics, result.Metric{Name: result.Retransmits, Scope: scope})
+		}
+		return t
+	}
+	withConnections := func(t result.Trial, n string) result.Trial {
+		t.Facts = map[string]string{"connections": n}
+		return t
+	}
+	stream := trialOf("iperf3", "stream", "tcp")
 	for want, trial := range map[string]result.Trial{
-		"sockperf-rr-tcp-1400B":           {Tool: result.ToolVersion{Name: "sockperf"}, Mode: "rr", Protocol: "tcp", MessageBytes: bytes(1400)},
-		"ping-icmp-56B":                   {Tool: result.ToolVersion{Name: "ping"}, Mode: "ping", Protocol: "icmp", MessageBytes: bytes(56)},
-		"iperf3-stream-tcp":               {Tool: result.ToolVersion{Name: "iperf3"}, Mode: "stream", Protocol: "tcp", Metrics: streams(1), Facts: map[string]string{"connections": "1"}},
-		"iperf3-stream-tcp-4-connections": {Tool: result.ToolVersion{Name: "iperf3"}, Mode: "stream", Protocol: "tcp", Metrics: streams(4)},
-		"iperf3-stream-tcp-8-connections": {Tool: result.ToolVersion{Name: "iperf3"}, Mode: "stream", Protocol: "tcp", Facts: map[string]string{"connections": "8"}},
-		"iperf3":                          {Tool: result.ToolVersion{Name: "iperf3"}},
-		"latte-rr-_script_-4B":            {Tool: result.ToolVersion{Name: "latte"}, Mode: "rr", Protocol: "<script>", MessageBytes: bytes(4)},
-		"x-" + strings.Repeat("y", 62):    {Tool: result.ToolVersion{Name: "x"}, Mode: strings.Repeat("y", 99)},
+		"sockperf-rr-tcp-1400B":           withBytes(trialOf("sockperf", "rr", "tcp"), 1400),
+		"ping-icmp-56B":                   withBytes(trialOf("ping", "ping", "icmp"), 56),
+		"iperf3-stream-tcp":               withConnections(withStreams(stream, 1), "1"),
+		"iperf3-stream-tcp-4-connections": withStreams(stream, 4),
+		"iperf3-stream-tcp-8-connections": withConnections(stream, "8"),
+		"iperf3":                          trialOf("iperf3", "", ""),
+		"latte-rr-_script_-4B":            withBytes(trialOf("latte", "rr", "<script>"), 4),
+		"x-" + strings.Repeat("y", 62):    trialOf("x", strings.Repeat("y", 99), ""),
 	} {
 		if got := workloadName(trial); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -309,20 +355,23 @@ func TestWorkloadName(t *testing.T) {
 	}
 }
 
-// TestOneWorkload: one name for trials of one and of eight connections would compare them.
+// TestOneWorkload: trials with one connection and with eight cannot have the same workload name.
 func TestOneWorkload(t *testing.T) {
 	trials := []result.Trial{{}, {Facts: map[string]string{"connections": "8"}}}
-	if err := oneWorkload(trials, "bulk"); err == nil || !strings.Contains(err.Error(), "trials of 1 and of 8 connections") {
+	err := oneWorkload(trials, "bulk")
+	if err == nil || !strings.Contains(err.Error(), "trials with 1 and with 8 connections") {
 		t.Errorf("%v", err)
 	}
-	for _, err := range []error{oneWorkload(trials, ""), oneWorkload(trials[:1], "bulk"), oneWorkload(trials[1:], "bulk")} {
+	for _, err := range []error{
+		oneWorkload(trials, ""), oneWorkload(trials[:1], "bulk"), oneWorkload(trials[1:], "bulk"),
+	} {
 		if err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-// The names of all tools make workload names.
+// Every tool's name can be used in a workload name.
 func TestWorkloadNamesOfAllTools(t *testing.T) {
 	for _, name := range tool.Formats() {
 		if got := workloadName(result.Trial{Tool: result.ToolVersion{Name: name}}); got != name {

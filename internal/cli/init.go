@@ -11,20 +11,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nearfar/internal/clean"
 	"nearfar/internal/experiment"
 )
 
 //go:embed templates
 var templates embed.FS
 
-// template is a commented experiment file to begin with.
+// template is a commented experiment file for users to start from.
 type template struct{ name, about string }
 
-// templateList gives the templates, the default first.
+// templateList lists the templates, the default first.
 func templateList() []template {
 	return []template{
-		{"paths", "paths of a lab against each other: what a router, VXLAN and a firewall add"},
-		{"knobs", "one path, and what the options of a socket do on it"},
+		{"paths", "several paths of a lab: what a router, VXLAN and a firewall add"},
+		{"knobs", "one path: the effect of socket options"},
 		{"load", "requests at given rates: response times, and a gate for CI"},
 	}
 }
@@ -37,7 +38,7 @@ func templateNames() []string {
 	return names
 }
 
-// templateText gives the experiment file of that name.
+// templateText returns the experiment file of a template.
 func templateText(name string) ([]byte, error) {
 	return templates.ReadFile("templates/" + name + ".yaml")
 }
@@ -50,12 +51,12 @@ func (a *app) initCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "init [TEMPLATE] [FILE]",
-		Short: "Write a commented experiment file to begin with",
-		Long: `Init writes an experiment file with comments that say what can be changed, from one of these templates:
+		Short: "Write a commented experiment file to start from",
+		Long: `Init writes an experiment file with comments that say what can be changed. The templates are:
 ` + list.String() + `
 
-Without TEMPLATE it takes the first, without FILE it writes experiment.yaml in the current directory; "-" writes to standard
-output. A file that is there already is left as it is, unless --force is given.`,
+Without TEMPLATE it takes the first. Without FILE it writes experiment.yaml in the current directory; "-" writes to
+standard output. It overwrites an existing file only with --force.`,
 		Example: `  nearfar init
   nearfar init load
   nearfar init knobs sockets.yaml
@@ -77,17 +78,19 @@ output. A file that is there already is left as it is, unless --force is given.`
 			if err := createFile(file, text, force); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.stdout, "Wrote %s. Measure with: nearfar run %s\n", cell(file), cell(file))
+			file = clean.Line(file)
+			_, err = fmt.Fprintf(a.stdout, "Wrote %s. Measure with: nearfar run %s\n", file, file)
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "overwrite a file that is there already")
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite an existing file")
 	return cmd
 }
 
-// initArguments says which template is meant, and which file. A single argument that can only be a file is one.
+// initArguments reads the template's name and the file's name. A single argument that is "-" or ends in .yaml or .yml
+// is the file.
 func initArguments(args []string) (name, file string, err error) {
-	name, file = templateNames()[0], "experiment.yaml"
+	name, file = templateNames()[0], defaultExperiment
 	switch {
 	case len(args) == 2:
 		name, file = args[0], args[1]
@@ -104,7 +107,7 @@ func initArguments(args []string) (name, file string, err error) {
 	return "", "", fmt.Errorf("there is no template %q: %s", name, experiment.Suggest(name, templateNames()))
 }
 
-// createFile writes a file that is not there yet, or with force any.
+// createFile writes a file. It overwrites an existing file only with force.
 func createFile(name string, data []byte, force bool) (err error) {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if force {
@@ -112,7 +115,8 @@ func createFile(name string, data []byte, force bool) (err error) {
 	}
 	f, err := os.OpenFile(name, flags, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return &usageError{fmt.Errorf("%s is there already: choose another name, or overwrite it with --force", cell(name))}
+		return usagef("%s exists already: choose another name, or overwrite it with --force",
+			clean.Line(name))
 	}
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"nearfar/internal/experiment"
 )
 
-// Every template is a valid experiment whose name is the template's, says how to go on, and is listed.
+// Every template is a valid experiment with the template's name, names the verbs to use next, and is in the help.
 func TestTemplates(t *testing.T) {
 	files, err := templates.ReadDir("templates")
 	if err != nil || len(files) != len(templateList()) {
@@ -33,8 +33,9 @@ func TestTemplates(t *testing.T) {
 		if e.Name != template.name {
 			t.Errorf("%s: the experiment is called %s", template.name, e.Name)
 		}
-		if !strings.HasPrefix(string(text), "# ") || !strings.Contains(string(text), "nearfar run FILE") || !strings.Contains(string(text), "nearfar validate FILE") {
-			t.Errorf("%s does not say how to go on", template.name)
+		if !strings.HasPrefix(string(text), "# ") || !strings.Contains(string(text), "nearfar run FILE") ||
+			!strings.Contains(string(text), "nearfar validate FILE") {
+			t.Errorf("%s does not name the verbs to use next", template.name)
 		}
 		if !strings.Contains(help.String(), template.about) {
 			t.Errorf("%s is not in the help", template.name)
@@ -46,7 +47,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// What a template has in comments as another choice is right too: without the "# " it is read.
+// The alternatives that a template has in comments are valid too: the file can be read without their "# ".
 func TestTemplateChoices(t *testing.T) {
 	for _, template := range templateList() {
 		text, err := templateText(template.name)

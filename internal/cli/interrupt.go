@@ -10,13 +10,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// abandonAfter is how long a verb that only reads may take to end by itself after an interrupt.
+// abandonAfter is how long a verb that measures nothing may take to end by itself after an interrupt.
 const abandonAfter = 2 * time.Second
 
-// untilInterrupted gives a context that the first Ctrl-C or TERM ends, so that verbs can end in order. The second one
-// ends the process at once with the exit code 130, whatever it waits for; restore is called right before. What a killed
-// process leaves, a lab's processes end and a run directory survives. The function that it returns gives the signals
-// up.
+// untilInterrupted returns a context that ends with the first signal of endSignals, so that verbs can end in order. The
+// second signal calls restore and ends the process at once with exit code 130. That is safe: the lab's processes end
+// with this process, and a run directory stays valid. stop restores the signals' default handling.
 func untilInterrupted(restore func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -43,8 +42,8 @@ func untilInterrupted(restore func()) (ctx context.Context, stop func()) {
 	}
 }
 
-// readsOnly has a verb that measures nothing end soon after an interrupt, whatever it does: it can wait in the opening
-// of a pipe, or work on a large run. What it then still does is given up with the process.
+// readsOnly makes a verb that measures nothing return soon after an interrupt, even if it is blocked in the opening of
+// a pipe or works on a large run. Its work then ends with the process.
 func readsOnly(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -53,8 +52,8 @@ func readsOnly(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// abandon calls work, and returns without waiting for its end where it goes on for longer than patience after ctx has
-// ended. Work that fails after that was interrupted, whatever it says.
+// abandon calls work. After ctx has ended, it waits for work only for patience. Every error after the end of ctx
+// becomes errInterrupted.
 func abandon(ctx context.Context, patience time.Duration, work func() error) error {
 	ended := make(chan error, 1)
 	go func() { ended <- work() }()
@@ -79,23 +78,23 @@ func abandon(ctx context.Context, patience time.Duration, work func() error) err
 	}
 }
 
-// interruptible reads like r until ctx ends, and then gives ctx's error, also to a Read that waits.
+// interruptible reads from r until ctx ends. Then Read returns the error of ctx, also a Read that is blocked.
 type interruptible struct {
 	ctx context.Context
 	r   io.Reader
-	// rest is what was read and not asked for yet; waiting has the Read that goes on, nil for none.
+	// rest was read and not returned yet. waiting receives the result of the Read of r in progress; nil for none.
 	rest    []byte
 	err     error
 	waiting chan piece
 }
 
-// piece is what one Read gave.
+// piece is the result of one Read.
 type piece struct {
 	data []byte
 	err  error
 }
 
-// Read is not for several goroutines at a time.
+// Read must not be called by several goroutines at the same time.
 func (i *interruptible) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -104,7 +103,7 @@ func (i *interruptible) Read(p []byte) (int, error) {
 		if i.waiting == nil {
 			i.waiting = make(chan piece, 1)
 			go func(into chan<- piece, size int) {
-				// The caller's own buffer is gone where it no longer waits.
+				// Not the caller's buffer: the caller may have returned meanwhile.
 				buffer := make([]byte, size)
 				n, err := i.r.Read(buffer)
 				into <- piece{buffer[:n], err}
@@ -124,8 +123,7 @@ func (i *interruptible) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// untilDone writes like w until done is closed: what is written to a file then ends with an error, and the file is
-// removed.
+// untilDone is a writer that fails after done has been closed.
 type untilDone struct {
 	io.Writer
 	done <-chan struct{}

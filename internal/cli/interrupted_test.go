@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// started runs the program with a pipe as its standard input, of which it has read something when this returns: by then
-// it hears signals.
+// started runs the program with a pipe as its standard input. It returns after the program has read from the pipe,
+// because the program then handles signals.
 func started(t *testing.T, ctx context.Context, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -45,7 +45,7 @@ func started(t *testing.T, ctx context.Context, dir string, args ...string) *exe
 	return cmd
 }
 
-// startedAtPipe runs the program, and returns when it has opened a named pipe that says nothing.
+// startedAtPipe runs the program, and returns when it has opened the named pipe, which never delivers anything.
 func startedAtPipe(t *testing.T, ctx context.Context, dir, pipe string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, "nearfar", args...)
@@ -53,7 +53,7 @@ func startedAtPipe(t *testing.T, ctx context.Context, dir, pipe string, args ...
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	w, err := os.OpenFile(filepath.Join(dir, pipe), os.O_WRONLY, 0) // waits for the reader
+	w, err := os.OpenFile(filepath.Join(dir, pipe), os.O_WRONLY, 0) // blocks until the reader opens the pipe
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,18 +61,20 @@ func startedAtPipe(t *testing.T, ctx context.Context, dir, pipe string, args ...
 	return cmd
 }
 
-// TestInterruptEndsWhatWaits: the first Ctrl-C ends whatever waits for input.
-func TestInterruptEndsWhatWaits(t *testing.T) {
+// TestInterruptDuringInput: the first Ctrl-C ends every verb that is waiting for input.
+func TestInterruptDuringInput(t *testing.T) {
 	dir := t.TempDir()
-	if err := (madeRun{arms: []string{"a", "b"}, workloads: []string{"w"}, blocks: 2, level: 1e-5}).write(filepath.Join(dir, "sound")); err != nil {
+	m := madeRun{arms: []string{"a", "b"}, workloads: []string{"w"}, blocks: 2, level: 1e-5}
+	if err := m.write(filepath.Join(dir, "sound")); err != nil {
 		t.Fatal(err)
 	}
 	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"import", "-"}, {"import", "--run", "x", "--arm", "a=-"}, {"run", "-"}, {"validate", "-"}, {"compare", "-", "sound"},
-		{"gate", "sound", "-", "--fail-if", "* rtt.p50 > 1s"}, {"import", "pipe"}, {"run", "pipe"}, {"compare", "pipe", "sound"},
+		{"import", "-"}, {"import", "--run", "x", "--arm", "a=-"}, {"run", "-"}, {"validate", "-"},
+		{"compare", "-", "sound"}, {"gate", "sound", "-", "--fail-if", "* rtt.p50 > 1s"},
+		{"import", "pipe"}, {"run", "pipe"}, {"compare", "pipe", "sound"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), hostileWait)
@@ -86,7 +88,7 @@ func TestInterruptEndsWhatWaits(t *testing.T) {
 			if err := cmd.Process.Signal(os.Interrupt); err != nil {
 				t.Fatal(err)
 			}
-			_ = cmd.Wait() // the exit code is looked at
+			_ = cmd.Wait() // the exit code is checked below
 			if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
 				t.Errorf("ends with %d (%v)", code, ctx.Err())
 			}
@@ -97,8 +99,8 @@ func TestInterruptEndsWhatWaits(t *testing.T) {
 	}
 }
 
-// TestSecondInterruptEndsEverything: what hears no first one ends with the second. The verb waits for a pipe that
-// nobody writes to, and is none of those that are given up.
+// TestSecondInterruptEndsEverything: a verb that does not react to the first signal ends with the second. The verb here
+// waits for a pipe that nobody writes to, and is not one of those that readsOnly abandons.
 func TestSecondInterruptEndsEverything(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
@@ -110,13 +112,13 @@ func TestSecondInterruptEndsEverything(t *testing.T) {
 		cmd := startedAtPipe(t, ctx, dir, "pipe", "engine", "samples", "pipe", "--csv")
 		ended := make(chan struct{})
 		go func() {
-			_ = cmd.Wait() // the state of the process says how it ended
+			_ = cmd.Wait() // the exit code is checked below
 			close(ended)
 		}()
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
-		// Two of a kind that come at once are one to the kernel: the first one must have been taken.
+		// The kernel merges a signal with a pending one of the same kind: wait until the first one was delivered.
 		for pending := true; pending; {
 			status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "status"))
 			if err != nil {
@@ -131,7 +133,7 @@ func TestSecondInterruptEndsEverything(t *testing.T) {
 		select {
 		case <-ended:
 		case <-time.After(hostileWait):
-			t.Fatal("it hangs")
+			t.Fatal("the program has not ended")
 		}
 		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
 			t.Errorf("ends with %d (%v)", code, ctx.Err())

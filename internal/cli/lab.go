@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
@@ -10,33 +9,33 @@ import (
 	"nearfar/internal/host/lab"
 )
 
-// labCommands are the hidden verbs under which this program runs inside a lab.
+// labCommands returns the hidden verbs with which the lab starts this program on its hosts.
 func (a *app) labCommands() []*cobra.Command {
 	initCommand := &cobra.Command{
-		Use: lab.InitVerb, Short: "be the first process of a lab", Hidden: true, Args: cobra.NoArgs,
+		Use: lab.InitVerb, Short: "Run as the first process of a lab", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return lab.RunInit() },
 	}
 	wire := &cobra.Command{
-		Use: lab.WireVerb, Short: "be the wires of an arm of a lab", Hidden: true, Args: cobra.NoArgs,
+		Use: lab.WireVerb, Short: "Simulate the wires of an arm of a lab", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return lab.RunWire(a.plain, a.data()) },
 	}
 	var timeout time.Duration
 	waitPort := &cobra.Command{
-		Use: lab.WaitPortVerb + " tcp|udp PORT", Short: "wait until a server's socket is there", Hidden: true,
+		Use: lab.WaitPortVerb + " tcp|udp PORT", Short: "Wait until a server listens on a port", Hidden: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return &usageError{fmt.Errorf("%s takes a protocol, tcp or udp, and a port", lab.WaitPortVerb)}
+				return usagef("%s takes a protocol, tcp or udp, and a port", lab.WaitPortVerb)
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			port, err := strconv.Atoi(args[1])
 			if err != nil {
-				return &usageError{fmt.Errorf("port %q: it must be a number", args[1])}
+				return usagef("port %q: it must be a number", args[1])
 			}
 			return lab.WaitPort(cmd.Context(), args[0], port, timeout)
 		},
 	}
-	waitPort.Flags().DurationVar(&timeout, "timeout", 10*time.Second, "how long to wait at most")
+	waitPort.Flags().DurationVar(&timeout, "timeout", 10*time.Second, "longest time to wait")
 	return []*cobra.Command{initCommand, wire, waitPort}
 }

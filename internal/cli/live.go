@@ -14,20 +14,20 @@ import (
 	"golang.org/x/term"
 )
 
-// leastLiveWidth and leastLiveHeight are the smallest terminal that the live view is drawn on.
+// leastLiveWidth and leastLiveHeight are the size of the smallest terminal for the live view.
 const (
 	leastLiveWidth  = 20
 	leastLiveHeight = 4
 )
 
-// liveEndPatience is how long the end of the view is waited for: a terminal that was halted (Ctrl-S) takes nothing.
+// liveEndPatience is how long the view may take to end: a terminal that was stopped with Ctrl-S accepts no output.
 const liveEndPatience = 2 * time.Second
 
-// liveObstacle says why no live view can be shown on w, or "".
+// liveObstacle says why a live view cannot be shown on w. It returns "" if it can be shown.
 func liveObstacle(w io.Writer) string {
 	f, ok := terminalFile(w)
 	if !ok {
-		return "standard error is no terminal"
+		return "standard error is not a terminal"
 	}
 	switch name := os.Getenv("TERM"); {
 	case name == "dumb":
@@ -35,7 +35,8 @@ func liveObstacle(w io.Writer) string {
 	case name == "" && runtime.GOOS != "windows":
 		return "TERM does not say what the terminal can do"
 	}
-	if width, height, err := term.GetSize(int(f.Fd())); err != nil || width < leastLiveWidth || height < leastLiveHeight {
+	width, height, err := term.GetSize(int(f.Fd()))
+	if err != nil || width < leastLiveWidth || height < leastLiveHeight {
 		return fmt.Sprintf("the terminal is smaller than %d columns and %d lines", leastLiveWidth, leastLiveHeight)
 	}
 	if !foreground(f) {
@@ -44,26 +45,26 @@ func liveObstacle(w io.Writer) string {
 	return ""
 }
 
-// live draws a view of the run on a terminal. It reads no keys and leaves Ctrl-C to the terminal, so that nothing that goes
-// wrong here can keep a run from being interrupted.
+// live draws a view of the run on a terminal. It reads no keys and leaves Ctrl-C to the terminal, so that a fault in
+// the view cannot prevent an interrupt.
 type live struct {
 	terminal *os.File
 	look     look
 
 	mu    sync.Mutex
 	state liveState
-	// program is nil while nothing is drawn; done is closed when it has ended, for whatever reason.
+	// program is nil while nothing is drawn. done is closed when the program has ended, for whatever reason.
 	program *tea.Program
 	done    chan struct{}
 	restore func()
-	// failed is why a program ended that nobody had ended. After that nothing is drawn any more.
+	// failed is the error with which a program ended by itself. After an error nothing is drawn any more.
 	failed error
-	// suspended says that Ctrl-Z is stopping nearfar; stopJobs ends the following of that.
+	// suspended says that Ctrl-Z is stopping nearfar. stopJobs ends the handling of Ctrl-Z.
 	suspended bool
 	stopJobs  func()
 }
 
-// newLive makes a view of the state. w is a terminal.
+// newLive makes a view of the state. w must be a terminal.
 func newLive(w io.Writer, s liveState) *live {
 	f, _ := terminalFile(w)
 	return &live{terminal: f, state: s, look: look{unicode: unicodeLocale(os.Getenv), color: wantsColor(w)}}
@@ -75,8 +76,8 @@ func (l *live) begin() {
 	l.stopJobs = followJobs(l)
 }
 
-// show gives the view another state, and draws again where nearfar came back from the background. It never waits for the
-// terminal.
+// show sets the state of the view, and starts to draw again if nearfar has returned from the background. It does not
+// wait for the terminal.
 func (l *live) show(s liveState) {
 	l.mu.Lock()
 	l.state = s
@@ -90,7 +91,7 @@ func (l *live) latest() liveState {
 	return l.state
 }
 
-// drawing says whether the view stands on the terminal.
+// drawing reports whether the view is on the terminal.
 func (l *live) drawing() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +106,7 @@ func (l *live) drawing() bool {
 	}
 }
 
-// resume draws, unless it does already or cannot: in the background the terminal belongs to others.
+// resume starts to draw, unless the view is drawn already or cannot be drawn, as in the background.
 func (l *live) resume() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,16 +122,17 @@ func (l *live) resume() {
 	if l.look.color {
 		profile = colorprofile.ANSI
 	}
-	// The first picture is made by the program, when it learns the size: it survives a panic there.
+	// The program draws the first picture, when it gets the size, because it recovers from a panic.
 	model := liveModel{read: l.latest, state: l.state, now: time.Now(), look: l.look, width: width, height: height}
-	l.restore = silence(l.terminal)
+	l.restore = disableEcho(l.terminal)
 	l.program = tea.NewProgram(model,
-		tea.WithOutput(l.terminal), tea.WithInput(nil), tea.WithoutSignalHandler(), tea.WithColorProfile(profile), tea.WithFPS(liveFPS))
+		tea.WithOutput(l.terminal), tea.WithInput(nil), tea.WithoutSignalHandler(),
+		tea.WithColorProfile(profile), tea.WithFPS(liveFPS))
 	l.done = make(chan struct{})
 	go l.run(l.program, l.done)
 }
 
-// run draws until the program ends, and takes the picture away.
+// run draws until the program ends, and erases the picture.
 func (l *live) run(p *tea.Program, done chan struct{}) {
 	defer close(done)
 	last, err := p.Run()
@@ -148,10 +150,10 @@ func (l *live) run(p *tea.Program, done chan struct{}) {
 	fmt.Fprint(l.terminal, "\r"+up+"\x1b[J")
 }
 
-// liveFPS is how often a second the renderer looks whether the picture has changed. It changes once a second.
+// liveFPS is how often a second the renderer checks whether the picture has changed. It changes once a second.
 const liveFPS = 2
 
-// suspend takes the picture away, calls stop, and draws again.
+// suspend erases the picture, calls stop, and draws again.
 func (l *live) suspend(stop func()) {
 	l.setSuspended(true)
 	l.pause()
@@ -166,7 +168,7 @@ func (l *live) setSuspended(suspended bool) {
 	l.suspended = suspended
 }
 
-// pause takes the picture away and leaves the terminal as it was.
+// pause erases the picture and restores the terminal's settings.
 func (l *live) pause() {
 	l.mu.Lock()
 	program, done, restore := l.program, l.done, l.restore
@@ -175,7 +177,7 @@ func (l *live) pause() {
 	if program == nil {
 		return
 	}
-	go program.Send(liveEndMsg{}) // a halted terminal blocks it
+	go program.Send(liveEndMsg{}) // blocks if the terminal is stopped
 	select {
 	case <-done:
 	case <-time.After(liveEndPatience):
@@ -184,7 +186,7 @@ func (l *live) pause() {
 	restore()
 }
 
-// end takes the view away for good. The error says why it ended before, if it did.
+// end erases the view and stops handling Ctrl-Z. It returns the error with which the view ended earlier, if any.
 func (l *live) end() error {
 	if l.stopJobs != nil {
 		l.stopJobs()

@@ -24,7 +24,8 @@ var updateLive = flag.Bool("update-live", false, "rewrite the golden files of th
 // liveExperiment has two workloads in four arms.
 func liveExperiment() *experiment.Experiment {
 	e := &experiment.Experiment{
-		Name: "overlay", Question: "How much round-trip time do routing, VXLAN and a distributed firewall add between two VMs?", Baseline: "l2",
+		Name: "overlay", Baseline: "l2",
+		Question: "How much round-trip time do routing, VXLAN and a distributed firewall add between two VMs?",
 		Workloads: []experiment.Workload{
 			{Name: "rr-1k", Tool: "native", Placement: experiment.Placement{Kind: experiment.PlacementShared}},
 			{Name: "bulk", Tool: "iperf3", Placement: experiment.Placement{Kind: experiment.PlacementSplit}},
@@ -37,7 +38,7 @@ func liveExperiment() *experiment.Experiment {
 	return e
 }
 
-// liveTrials are the first n trials of the experiment; those of the arm fails fail.
+// liveTrials returns the first n trials of the experiment. The trials of the arm fails have failed.
 func liveTrials(e *experiment.Experiment, n int, fails string) []result.Trial {
 	var trials []result.Trial
 	for i, slot := range e.Slots()[:n] {
@@ -50,32 +51,35 @@ func liveTrials(e *experiment.Experiment, n int, fails string) []result.Trial {
 		}
 		noise := float64((slot.Block*7+len(slot.Arm)*3)%5) / 50
 		t.Tool.Name, t.Definition, t.Mode = "native", result.DefinitionRTT, "rr"
-		t.Metrics = []result.Metric{{Name: result.RTT, Stat: result.P50, Unit: result.Seconds, Value: (8 + 1.5*step + noise) * 1e-6}}
+		rtt := (8 + 1.5*step + noise) * 1e-6
+		t.Metrics = []result.Metric{{Name: result.RTT, Stat: result.P50, Unit: result.Seconds, Value: rtt}}
 		if slot.Workload == "bulk" {
 			t.Tool.Name, t.Definition, t.Mode = "iperf3", result.DefinitionNone, "stream"
-			t.Metrics = []result.Metric{{Name: result.Goodput, Unit: result.BitsPerSecond, Value: (38 - 2*step + noise) * 1e9}}
+			goodput := (38 - 2*step + noise) * 1e9
+			t.Metrics = []result.Metric{{Name: result.Goodput, Unit: result.BitsPerSecond, Value: goodput}}
 		}
 		if slot.Arm == fails {
-			t.Metrics, t.Error = nil, "the server did not serve tcp port 5201 within 15s: \x1b[31mno route\x1b[0m to host"
+			t.Metrics = nil
+			t.Error = "the server did not serve tcp port 5201 within 15s: \x1b[31mno route\x1b[0m to host"
 		}
 		trials = append(trials, t)
 	}
 	return trials
 }
 
-// at is a fixed time.
+// at returns a fixed time.
 func at(second int) time.Time { return time.Date(2026, 11, 21, 19, 22, second, 0, time.UTC) }
 
-// liveAfter is the state while trial n+1 runs.
+// liveAfter returns the state while the trial after the given ones is running.
 func liveAfter(e *experiment.Experiment, trials []result.Trial) liveState {
 	slots := e.Slots()
 	return liveState{
-		experiment: e, slot: slots[len(trials)], running: true, done: len(trials), total: len(slots), left: 72 * time.Second,
-		at: at(0), begun: at(0), figures: newLiveFigures(e, trials),
+		experiment: e, slot: slots[len(trials)], running: true, done: len(trials), total: len(slots),
+		left: 72 * time.Second, at: at(0), begun: at(0), figures: newLiveFigures(e, trials),
 	}
 }
 
-// model is a model that shows the state on a terminal of this size after a tick.
+// model returns a model that shows the state on a terminal of the given size, after a tick.
 func model(s liveState, width, height int, k look) tea.Model {
 	var m tea.Model = liveModel{read: func() liveState { return s }, state: s, now: at(0), look: k}
 	m, _ = m.Update(tea.WindowSizeMsg{Width: width, Height: height})
@@ -122,8 +126,9 @@ func TestLiveGolden(t *testing.T) {
 	}
 }
 
-// On every terminal the view stays inside, and each difference has its interval.
+// The view fits terminals of every size, and every difference has its interval.
 func TestLiveFitsEveryTerminal(t *testing.T) {
+	t.Parallel()
 	e := liveExperiment()
 	for i := range e.Arms[1:] {
 		e.Arms[i+1].Name = strings.Repeat("long-name-", 5) + e.Arms[i+1].Name
@@ -142,8 +147,9 @@ func TestLiveFitsEveryTerminal(t *testing.T) {
 						if ansi.StringWidth(line) > width {
 							t.Fatalf("%dx%d: %s", width, height, line)
 						}
-						if before, after, ok := strings.Cut(line, "+"); ok && !strings.Contains(after, "[") && !strings.HasPrefix(line, "!") {
-							t.Fatalf("%dx%d: a difference without its interval: %q %q", width, height, before, after)
+						_, after, ok := strings.Cut(line, "+")
+						if ok && !strings.Contains(after, "[") && !strings.HasPrefix(line, "!") {
+							t.Fatalf("%dx%d: a difference without its interval: %q", width, height, line)
 						}
 					}
 				}
@@ -172,7 +178,7 @@ func TestLivePagesShowEverything(t *testing.T) {
 	}
 }
 
-func TestLiveClockGoesOn(t *testing.T) {
+func TestLiveClock(t *testing.T) {
 	e := liveExperiment()
 	s := liveAfter(e, liveTrials(e, 10, ""))
 	m := model(s, 80, 24, look{})
@@ -182,7 +188,7 @@ func TestLiveClockGoesOn(t *testing.T) {
 	m, _ = m.Update(liveTickMsg{at(59), s})
 	m, _ = m.Update(liveTickMsg{at(59).Add(time.Minute), s})
 	if text := m.View().Content; !strings.Contains(text, " 0s left") {
-		t.Errorf("after the estimate has gone by:\n%s", text)
+		t.Errorf("after the estimated time:\n%s", text)
 	}
 }
 
@@ -200,7 +206,7 @@ func TestLiveEnd(t *testing.T) {
 	}
 }
 
-// The picture does not get lower while the terminal stays as it is.
+// The picture keeps its number of lines while the terminal keeps its size.
 func TestLivePictureKeepsItsHeight(t *testing.T) {
 	e := liveExperiment()
 	m := model(liveAfter(e, liveTrials(e, 60, "vxlan")), 80, 30, look{})
@@ -224,15 +230,16 @@ func TestLiveClearsOnlyWhenSmaller(t *testing.T) {
 	}
 	m, cmd = m.Update(tea.WindowSizeMsg{Width: 50, Height: 30})
 	if cmd == nil {
-		t.Error("a narrower terminal keeps what its wrapping made of the picture")
+		t.Error("a narrower terminal is not cleared: it keeps wrapped lines of the picture")
 	}
 	if _, cmd = m.Update(tea.WindowSizeMsg{Width: 50, Height: 10}); cmd == nil {
-		t.Error("a lower terminal keeps what its scrolling made of the picture")
+		t.Error("a terminal with fewer lines is not cleared: it keeps scrolled lines of the picture")
 	}
 }
 
-// Text from files and hosts does no harm: no escape sequence, no line of 10 MB.
+// Hostile text from files and hosts causes no escape sequences and no long output.
 func TestLiveIsHarmless(t *testing.T) {
+	t.Parallel()
 	hostile := "\x1b]0;owned\x07\x1b[2J<script>alert(1)</script>\r\n\u202e\u0085" + canary + strings.Repeat("A", 10<<20)
 	e := liveExperiment()
 	e.Name, e.Question = "x\x1b[31m", hostile
@@ -279,28 +286,28 @@ func TestSparkline(t *testing.T) {
 	}
 }
 
-// Figures are made after each trial while that costs little, and at the end.
+// Figures are made after each trial if that takes little time, and always at the end.
 func TestFiguresAreMadeWithinTheirShare(t *testing.T) {
 	e := liveExperiment()
 	trials := liveTrials(e, 20, "")
 	f := newFigures(e)
 	f.update(trials[:1], at(0), false)
 	if f.latest.trials != 1 {
-		t.Fatal("the first trial shows nothing")
+		t.Fatal("there are no figures after the first trial")
 	}
 	f.cost = time.Second
 	f.update(trials[:2], at(19), false)
 	if f.latest.trials != 1 {
-		t.Error("a second's work was done again after 19 s")
+		t.Error("figures that take a second were made again after 19 s")
 	}
 	f.update(trials[:3], at(20), false)
 	if f.latest.trials != 3 {
-		t.Error("it was not done again after 20 s")
+		t.Error("figures that take a second were not made again after 20 s")
 	}
 	f.cost = time.Hour
 	f.update(trials, at(21), true)
 	if f.latest.trials != 20 {
-		t.Error("the last trial is not shown")
+		t.Error("the figures at the end lack the last trial")
 	}
 }
 
@@ -311,7 +318,9 @@ func TestSparklineOfHugeValues(t *testing.T) {
 }
 
 func TestRoughly(t *testing.T) {
-	for d, want := range map[time.Duration]string{0: "0s", 72 * time.Second: "1m12s", 3*time.Hour + 4*time.Minute + 40*time.Second: "3h05m"} {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 72 * time.Second: "1m12s", 3*time.Hour + 4*time.Minute + 40*time.Second: "3h05m",
+	} {
 		if got := roughly(d); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}
@@ -323,8 +332,9 @@ func TestUnicodeLocale(t *testing.T) {
 		env  string
 		want bool
 	}{
-		{"", false}, {"LANG=C", false}, {"LANG=de_DE.UTF-8", true}, {"LANG=C.utf8", true}, {"LC_ALL=C LANG=de_DE.UTF-8", false},
-		{"LC_CTYPE=en_US.UTF-8 LANG=C", true}, {"LC_ALL= LANG=C.UTF-8", true}, {"WT_SESSION=1", true},
+		{"", false}, {"LANG=C", false}, {"LANG=de_DE.UTF-8", true}, {"LANG=C.utf8", true},
+		{"LC_ALL=C LANG=de_DE.UTF-8", false}, {"LC_CTYPE=en_US.UTF-8 LANG=C", true},
+		{"LC_ALL= LANG=C.UTF-8", true}, {"WT_SESSION=1", true},
 	} {
 		env := map[string]string{}
 		for _, pair := range strings.Fields(c.env) {
@@ -348,15 +358,17 @@ func TestProgressModes(t *testing.T) {
 		_, err := progressMode(&w, wrong)
 		var usage *usageError
 		if !errors.As(err, &usage) {
-			t.Errorf("%q: %v is no usage error", wrong, err)
+			t.Errorf("%q: %v is not a usage error", wrong, err)
 		}
 	}
 }
 
-// largeExperiment is 20 arms in 3 workloads over 30 blocks.
+// largeExperiment has 20 arms, 3 workloads and 30 blocks.
 func largeExperiment() *experiment.Experiment {
 	e := liveExperiment()
-	e.Workloads = append(e.Workloads, experiment.Workload{Name: "rr-2", Tool: "native", Placement: experiment.Placement{Kind: experiment.PlacementShared}})
+	e.Workloads = append(e.Workloads, experiment.Workload{
+		Name: "rr-2", Tool: "native", Placement: experiment.Placement{Kind: experiment.PlacementShared},
+	})
 	for i := len(e.Arms); i < 20; i++ {
 		e.Arms = append(e.Arms, experiment.Arm{Name: fmt.Sprintf("arm-%d", i), Layers: map[string]int{}})
 	}
@@ -364,7 +376,7 @@ func largeExperiment() *experiment.Experiment {
 	return e
 }
 
-// What a second of the view costs beside the renderer.
+// BenchmarkLivePicture measures one drawing of the view, which is done every second, without the renderer.
 func BenchmarkLivePicture(b *testing.B) {
 	e := liveExperiment()
 	s := liveAfter(e, liveTrials(e, 60, ""))
@@ -373,7 +385,7 @@ func BenchmarkLivePicture(b *testing.B) {
 	}
 }
 
-// What is done between two trials.
+// BenchmarkLiveFigures measures the figures that are made between two trials.
 func BenchmarkLiveFigures(b *testing.B) {
 	for name, e := range map[string]*experiment.Experiment{"4x2x10": liveExperiment(), "20x3x30": largeExperiment()} {
 		trials := liveTrials(e, len(e.Slots())-1, "")

@@ -11,15 +11,15 @@ import (
 	"nearfar/internal/stats"
 )
 
-// figuresShare is the part of the time that may go into figures for the live view: 5 %. With few trials they are made
-// after each; with thousands, less often.
+// figuresShare is the least ratio of time to the time spent on figures for the live view: at most 5 % is spent. With
+// few trials the figures are made after each trial, with thousands less often.
 const figuresShare = 20
 
-// figures makes what the live view shows of the trials.
+// figures makes the figures that the live view shows.
 type figures struct {
 	experiment *experiment.Experiment
 	latest     *liveFigures
-	// last is when latest was made, cost how long that took.
+	// last is when latest was made. cost is how long that took.
 	last time.Time
 	cost time.Duration
 }
@@ -28,7 +28,7 @@ func newFigures(e *experiment.Experiment) *figures {
 	return &figures{experiment: e, latest: &liveFigures{}}
 }
 
-// update makes the figures anew, unless that was done a short while ago. force does it anyway.
+// update makes the figures anew, unless they were made a short time ago and force is false.
 func (f *figures) update(trials []result.Trial, now time.Time, force bool) {
 	if !force && now.Sub(f.last) < figuresShare*f.cost || len(trials) == f.latest.trials {
 		return
@@ -38,17 +38,17 @@ func (f *figures) update(trials []result.Trial, now time.Time, force bool) {
 	f.cost, f.last = time.Since(begin), now
 }
 
-// liveFigures are what is known after some of the trials. They are not changed once made.
+// liveFigures are the figures of the trials so far. They are immutable.
 type liveFigures struct {
 	trials    int
 	workloads []liveWorkload
-	// failures are the last failed trials, the latest first; failed is how many there are.
+	// failures are the last failed trials, the latest first. failed counts all failed trials.
 	failures []result.Trial
 	failed   int
 	warnings []answer.Warning
 }
 
-// liveWorkload is a workload with the quantity that is shown of it: its most telling one.
+// liveWorkload is a workload with the quantity that is shown: the one that a report shows first.
 type liveWorkload struct {
 	name     string
 	quantity answer.Quantity
@@ -59,25 +59,28 @@ type liveWorkload struct {
 type liveArm struct {
 	name     string
 	baseline bool
-	// series has a value for each block up to the last that ran; NaN where there is none.
+	// series has a value for each block up to the last that ran, NaN for a block without a value.
 	series []float64
-	// figure is nil before the first good trial, comparison for the baseline and where nothing can be compared.
+	// figure is nil before the first successful trial. comparison is nil for the baseline, and if nothing can be
+	// compared.
 	figure     *answer.Figure
 	comparison *answer.Comparison
 	failed     int
 }
 
-// maxFailuresKept is how many failed trials the view knows.
+// maxFailuresKept is how many failed trials the view shows.
 const maxFailuresKept = 3
 
-// newLiveFigures makes the figures as the report would if the run ended now.
+// newLiveFigures makes the figures that the report would have if the run ended now.
 func newLiveFigures(e *experiment.Experiment, trials []result.Trial) *liveFigures {
 	a := answer.Make(answer.Input{Experiment: e, Trials: trials, Seed: e.Schedule.Seed})
 	out := &liveFigures{trials: len(trials), failed: a.Failed}
 	for _, w := range a.Warnings {
-		// The table says which trials failed, and that blocks are few, so that one decides. Layers are reckoned when
-		// the trials are there.
-		if w.Code != "too-few-blocks" && w.Code != "one-block-decides" && w.Code != "failed-trials" && !strings.HasPrefix(w.Code, "layers-") {
+		// The table shows already that trials failed and that there are few blocks. Layers are computed at the end.
+		switch {
+		case w.Code == "too-few-blocks", w.Code == "one-block-decides", w.Code == "failed-trials":
+		case strings.HasPrefix(w.Code, "layers-"):
+		default:
 			out.warnings = append(out.warnings, w)
 		}
 	}
@@ -118,7 +121,7 @@ func newLiveWorkload(e *experiment.Experiment, name string, a answer.Answer, tri
 	return w
 }
 
-// series gives the quantity of each block, and how many trials failed.
+// series returns the value of the quantity in each block, and the number of failed trials.
 func series(trials []result.Trial, arm, workload string, q answer.Quantity) (values []float64, failed int) {
 	var good []stats.Value
 	for _, t := range trials {

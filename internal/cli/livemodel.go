@@ -7,39 +7,39 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// liveTick is how often the view is drawn at most, and how often while nothing ends: the clock in it goes by seconds.
+// liveTick is the interval between two drawings of the view. Its clock shows seconds.
 const liveTick = time.Second
 
-// liveModel is the live view for Bubble Tea: what it shows depends only on the messages that it got.
+// liveModel is the live view as a model for Bubble Tea. Its content depends only on the messages that it received.
 type liveModel struct {
-	// read gives the latest state; only the tick calls it.
+	// read returns the latest state. Only the tick calls it.
 	read          func() liveState
 	state         liveState
 	now           time.Time
 	width, height int
 	look          look
-	// picture is what stands on the terminal. It never gets lower while the terminal stays as large: the renderer would lose
-	// count of its lines (Bubble Tea 2.0.10, inline) and leave some behind.
+	// picture is the text on the terminal. Its number of lines never decreases while the terminal keeps its size:
+	// otherwise the inline renderer of Bubble Tea 2.0.10 loses count of its lines and leaves some on the terminal.
 	picture string
 }
 
-// liveTickMsg is a second that has gone by, with the state at its end.
+// liveTickMsg is sent every second, with the current state.
 type liveTickMsg struct {
 	now   time.Time
 	state liveState
 }
 
-// liveEndMsg ends the view. Its picture stays until live.run takes it away.
+// liveEndMsg ends the view. Its picture stays until live.run erases it.
 type liveEndMsg struct{}
 
-// Init begins the ticks.
+// Init starts the ticks.
 func (m liveModel) Init() tea.Cmd { return m.tick() }
 
 func (m liveModel) tick() tea.Cmd {
 	return tea.Tick(liveTick, func(now time.Time) tea.Msg { return liveTickMsg{now, m.read()} })
 }
 
-// Update takes over what a message says.
+// Update handles a message.
 func (m liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case liveTickMsg:
@@ -49,8 +49,8 @@ func (m liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		smaller := msg.Width < m.width || msg.Height < m.height
 		m.width, m.height = msg.Width, msg.Height
 		if smaller {
-			// Most terminals wrap the lines that are now too long, and scroll what is now too high: where the picture began
-			// can no longer be known.
+			// Most terminals wrap lines that are now too long, and scroll if there are now too many lines. The position
+			// of the picture is then unknown, so that the whole terminal is cleared.
 			return m.draw(0), tea.Sequence(tea.Raw(clearTerminal), tea.ClearScreen)
 		}
 		return m.draw(m.lines()), nil
@@ -60,18 +60,18 @@ func (m liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// clearTerminal clears what is to be seen of the terminal (ECMA-48: CUP, ED).
+// clearTerminal clears the visible part of the terminal (ECMA-48: CUP, ED).
 const clearTerminal = "\x1b[H\x1b[2J"
 
-// draw makes the picture anew, with so many lines at least.
+// draw makes the picture anew, with at least least lines.
 func (m liveModel) draw(least int) liveModel {
-	// The last column stays free: terminals differ in where the cursor stands after it.
+	// The last column stays empty: terminals differ in the position of the cursor after a character there.
 	m.picture = m.state.view(m.width-1, m.height, m.now, m.look)
 	m.picture += strings.Repeat("\n", max(0, least-m.lines()))
 	return m
 }
 
-// lines is how many lines the picture has.
+// lines returns the number of lines of the picture.
 func (m liveModel) lines() int {
 	if m.picture == "" {
 		return 0
@@ -79,10 +79,10 @@ func (m liveModel) lines() int {
 	return strings.Count(m.picture, "\n") + 1
 }
 
-// View gives the picture.
+// View returns the picture.
 func (m liveModel) View() tea.View {
 	var v tea.View
-	v.DisableBracketedPasteMode = true // nobody reads what is pasted
+	v.DisableBracketedPasteMode = true // no input is read
 	v.SetContent(m.picture)
 	return v
 }

@@ -20,10 +20,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience bounds what a test waits for.
+// patience bounds every wait of a test.
 const patience = 60 * time.Second
 
-// pty is a pseudo-terminal on which the test plays the user.
+// pty is a pseudo-terminal. The test acts as its user.
 type pty struct {
 	t      *testing.T
 	master *os.File
@@ -71,7 +71,7 @@ func (p *pty) resize(width, height int) {
 	}
 }
 
-// read takes what is shown until the terminal is closed.
+// read collects the output until the terminal is closed.
 func (p *pty) read() {
 	defer close(p.closed)
 	buffer := make([]byte, 4096)
@@ -96,7 +96,7 @@ func (p *pty) text() string {
 	return p.shown.String()
 }
 
-// await waits until the text is shown after position from, and says where it ends.
+// await waits until the text appears in the output after position from, and returns the position of its end.
 func (p *pty) await(text string, from int) int {
 	p.t.Helper()
 	end := 0
@@ -108,7 +108,7 @@ func (p *pty) await(text string, from int) int {
 	return end
 }
 
-// until waits until what was shown is as the test wants it.
+// until waits until done returns true for the output.
 func (p *pty) until(otherwise string, done func(shown string) bool) {
 	p.t.Helper()
 	limit := time.After(patience)
@@ -141,7 +141,8 @@ func (p *pty) settings() unix.Termios {
 	return *s
 }
 
-// start runs nearfar with the terminal as its controlling one; standard output is the file, or the terminal for nil.
+// start runs nearfar with the pty as its controlling terminal. Standard output is the given writer, or the terminal for
+// nil.
 func (p *pty) start(dir string, stdout io.Writer, env []string, args ...string) *exec.Cmd {
 	p.t.Helper()
 	cmd := exec.Command("nearfar", args...)
@@ -158,7 +159,7 @@ func (p *pty) start(dir string, stdout io.Writer, env []string, args ...string) 
 	return cmd
 }
 
-// exit waits for the command and gives its exit code.
+// exit waits for the command and returns its exit code.
 func (p *pty) exit(cmd *exec.Cmd) int {
 	p.t.Helper()
 	ended := make(chan error, 1)
@@ -177,7 +178,7 @@ func (p *pty) exit(cmd *exec.Cmd) int {
 	return -1
 }
 
-// liveFile is an experiment that takes its time.
+// liveFile is an experiment with short trials. %d is the number of blocks.
 const liveFile = `nearfar: v1
 name: try
 question: How much does a bridge add?
@@ -201,7 +202,8 @@ func liveDir(t *testing.T, blocks int) string {
 
 var colorful = []string{"TERM=xterm-256color", "LC_ALL=C.UTF-8", "NO_COLOR="}
 
-// wantClean fails the test if the terminal is not as it was before the command.
+// wantClean fails the test if the terminal's settings have changed, the cursor is hidden, or unexpected sequences were
+// sent.
 func (p *pty) wantClean(before unix.Termios) {
 	p.t.Helper()
 	if after := p.settings(); after != before {
@@ -212,21 +214,25 @@ func (p *pty) wantClean(before unix.Termios) {
 	})
 	shown := p.text()
 	if strings.Contains(shown, "\x1b[?1049h") || strings.Contains(shown, "\x1b[?2004h") {
-		p.t.Error("the terminal was asked for modes that nothing needs")
+		p.t.Error("unnecessary terminal modes were set")
 	}
-	if queries := strings.Count(shown, "\x1b[c") + strings.Count(shown, "$p") + strings.Count(shown, "\x1b[?u"); queries > 0 {
-		p.t.Error("the terminal was asked something that nobody reads")
+	for _, query := range []string{"\x1b[c", "$p", "\x1b[?u"} {
+		if strings.Contains(shown, query) {
+			p.t.Errorf("the terminal was sent the query %q, whose reply would not be read", query)
+		}
 	}
 }
 
-// Ctrl-C on the live view is what SIGINT is: the answer so far is printed, the exit code is 130, the terminal is as it was.
+// Ctrl-C on the live view has the effect of SIGINT: the answer so far is printed, the exit code is 130, and the
+// terminal is restored.
 func TestCtrlCOnTheLiveView(t *testing.T) {
+	t.Parallel()
 	p := newPTY(t, 80, 24)
 	before := p.settings()
 	cmd := p.start(liveDir(t, 5000), nil, colorful, "run")
 	at := p.await("block 1/5000", 0)
 	if p.settings().Lflag&unix.ECHO != 0 {
-		t.Error("keys are shown in the middle of the view")
+		t.Error("typed keys appear in the view")
 	}
 	at = p.await("too few blocks", at) // a figure
 	p.press("q\r\x1b[A")               // keys that do nothing
@@ -243,8 +249,11 @@ func TestCtrlCOnTheLiveView(t *testing.T) {
 	p.wantClean(before)
 }
 
-// A run to its end: the view goes, and what it stood for comes out whole, with standard output elsewhere.
+// At the end of a run the view is erased, and the whole answer is printed to standard output, which is not the
+// terminal.
 func TestLiveViewToTheEnd(t *testing.T) {
+	skipMeasuring(t)
+	t.Parallel()
 	p := newPTY(t, 80, 24)
 	before := p.settings()
 	var stdout bytes.Buffer
@@ -257,16 +266,17 @@ func TestLiveViewToTheEnd(t *testing.T) {
 		t.Errorf("standard output: %s", stdout.Bytes())
 	}
 	if strings.Contains(stdout.String(), "\x1b") {
-		t.Error("the view went to standard output")
+		t.Error("the view was written to standard output")
 	}
 	if shown := p.text(); regexp.MustCompile(`\x1b\[[0-9;]*m`).MatchString(shown) {
-		t.Errorf("colour in spite of NO_COLOR: %q", shown)
+		t.Errorf("colours despite NO_COLOR: %q", shown)
 	}
 	p.wantClean(before)
 }
 
-// SIGTERM and wrong ends leave the terminal as it was too.
+// SIGTERM restores the terminal too.
 func TestSIGTERMOnTheLiveView(t *testing.T) {
+	t.Parallel()
 	p := newPTY(t, 80, 24)
 	before := p.settings()
 	cmd := p.start(liveDir(t, 5000), nil, colorful, "run")
@@ -280,8 +290,9 @@ func TestSIGTERMOnTheLiveView(t *testing.T) {
 	p.wantClean(before)
 }
 
-// Ctrl-Z gives the terminal back, and the view comes again when the run goes on.
+// Ctrl-Z restores the terminal, and the view is drawn again when the run continues.
 func TestCtrlZOnTheLiveView(t *testing.T) {
+	t.Parallel()
 	p := newPTY(t, 80, 24)
 	before := p.settings()
 	cmd := p.start(liveDir(t, 5000), nil, colorful, "run")
@@ -304,8 +315,10 @@ func TestCtrlZOnTheLiveView(t *testing.T) {
 	p.wantClean(before)
 }
 
-// Where a picture cannot be drawn, or is not wanted, there are plain lines or nothing.
+// If the view cannot be drawn or is not wanted, there are plain lines or no progress at all.
 func TestPlainLinesOnATerminal(t *testing.T) {
+	skipMeasuring(t)
+	t.Parallel()
 	for _, c := range []struct {
 		name       string
 		env, flags []string
@@ -317,9 +330,11 @@ func TestPlainLinesOnATerminal(t *testing.T) {
 		{"--progress none", []string{"TERM=xterm"}, []string{"--progress", "none"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			p := newPTY(t, 80, 24)
 			var stdout bytes.Buffer
-			cmd := p.start(liveDir(t, 1), &stdout, c.env, append([]string{"run", "--force", "-f", "json"}, c.flags...)...)
+			args := append([]string{"run", "--force", "-f", "json"}, c.flags...)
+			cmd := p.start(liveDir(t, 1), &stdout, c.env, args...)
 			if code := p.exit(cmd); code != 0 {
 				t.Fatalf("exit code %d: %s", code, p.text())
 			}
@@ -337,7 +352,7 @@ func TestPlainLinesOnATerminal(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong in drawing, the run goes on: the view says why it ended, and the terminal is as it was.
+// A panic while the view is drawn does not end the run. The view returns the error, and the terminal is restored.
 func TestAPanicInTheLiveView(t *testing.T) {
 	p := newPTY(t, 80, 24)
 	before := p.settings()
@@ -358,8 +373,8 @@ func TestAPanicInTheLiveView(t *testing.T) {
 	p.wantClean(before)
 }
 
-// A terminal that takes nothing (Ctrl-S) holds nothing up: not the run, and not its end.
-func TestAHaltedTerminal(t *testing.T) {
+// A terminal that was stopped with Ctrl-S blocks neither the run nor its end.
+func TestAStoppedTerminal(t *testing.T) {
 	p := newPTY(t, 80, 24)
 	e := liveExperiment()
 	s := liveAfter(e, liveTrials(e, 40, ""))

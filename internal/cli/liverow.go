@@ -9,7 +9,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// scale is the one that all numbers of the workload are written in.
+// scale returns the scale of all numbers of the workload.
 func (w liveWorkload) scale() result.Scale {
 	var medians []float64
 	for _, arm := range w.arms {
@@ -20,7 +20,7 @@ func (w liveWorkload) scale() result.Scale {
 	return result.ScaleOf(w.quantity.Unit, medians...)
 }
 
-// good is how many values there are.
+// good returns the number of blocks with a value.
 func (a liveArm) good() int {
 	n := 0
 	for _, v := range a.series {
@@ -38,12 +38,13 @@ func (a liveArm) median(s result.Scale) string {
 	return s.Number(a.figure.Median)
 }
 
-// hasBaseline says whether the baseline has a figure yet.
+// hasBaseline reports whether the baseline has a figure yet.
 func (w liveWorkload) hasBaseline() bool {
 	return slices.ContainsFunc(w.arms, func(arm liveArm) bool { return arm.baseline && arm.figure != nil })
 }
 
-// differences writes for each arm its difference from the baseline with the interval, or why there is none to show.
+// differences returns for each arm the text of its difference from the baseline with the interval, or the reason why
+// there is none.
 func (w liveWorkload) differences() []string {
 	s := w.scale()
 	numbers, intervals := make([]string, len(w.arms)), make([]string, len(w.arms))

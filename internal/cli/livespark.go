@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// leastSpread is how much of the values a sparkline's height spans at least. Without it, noise of a thousandth would fill
-// the height and look like drift.
+// leastSpread is the least range that a sparkline's height stands for, as a share of the values. Without it, noise of
+// a thousandth would fill the height and look like drift.
 const leastSpread = 0.05
 
-// sparkline draws the last values in so many columns: the lowest at the bottom, a gap where there is none.
+// sparkline draws the last width values in a column each: the least at the bottom, a gap for NaN.
 func sparkline(values []float64, width int, unicode bool) string {
 	levels := []rune("_.:-=+*#")
 	if unicode {

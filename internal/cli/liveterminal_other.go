@@ -7,14 +7,14 @@ import (
 	"os"
 )
 
-// silence does nothing here: keys are shown where the cursor stands.
-func silence(*os.File) (restore func()) { return func() {} }
+// disableEcho does nothing on this system: typed keys appear at the cursor.
+func disableEcho(*os.File) (restore func()) { return func() {} }
 
-// keepTerminal does nothing here: the live view changes nothing of the terminal.
+// keepTerminal does nothing on this system: the live view does not change the terminal's settings.
 func keepTerminal(io.Writer) (restore func()) { return func() {} }
 
-// foreground is always true where there are no background jobs.
+// foreground is always true on this system, which has no background jobs.
 func foreground(*os.File) bool { return true }
 
-// followJobs does nothing where there are none.
+// followJobs does nothing on this system, which has no background jobs.
 func followJobs(*live) (end func()) { return func() {} }

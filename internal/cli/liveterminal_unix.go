@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// silence keeps keys from being shown in the middle of the picture. Nothing else of the terminal is changed: Ctrl-C stays a
-// signal. The function that it returns undoes it.
-func silence(f *os.File) (restore func()) {
+// disableEcho turns the terminal's echo off, so that typed keys do not appear in the picture. Ctrl-C stays a signal.
+// restore turns the echo on again.
+func disableEcho(f *os.File) (restore func()) {
 	fd := int(f.Fd())
 	t, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil || t.Lflag&unix.ECHO == 0 {
@@ -27,16 +27,16 @@ func silence(f *os.File) (restore func()) {
 		return func() {}
 	}
 	return func() {
-		// Read anew: only the echo is ours to change. In the background the terminal is somebody else's.
+		// Read the settings again, and change only the echo. A background job must not change them.
 		if t, err := unix.IoctlGetTermios(fd, getTermios); err == nil && foreground(f) {
 			t.Lflag |= unix.ECHO
-			_ = unix.IoctlSetTermios(fd, setTermios, t) // there is nothing else that could be done
+			_ = unix.IoctlSetTermios(fd, setTermios, t) // an error cannot be handled
 		}
 	}
 }
 
-// keepTerminal remembers how the terminal of w is. The function that it returns makes it so again, as far as a live view
-// changes it: it is for a process that ends at once.
+// keepTerminal records the settings of the terminal of w. restore sets those again that a live view changes. It is
+// called by a process that ends at once, without ending the view.
 func keepTerminal(w io.Writer) (restore func()) {
 	f, ok := terminalFile(w)
 	if !ok {
@@ -53,10 +53,10 @@ func keepTerminal(w io.Writer) (restore func()) {
 			return
 		}
 		t.Lflag = t.Lflag&^unix.ECHO | before.Lflag&unix.ECHO
-		_ = unix.IoctlSetTermios(fd, setTermios, t) // there is nothing else that could be done
+		_ = unix.IoctlSetTermios(fd, setTermios, t) // an error cannot be handled
 		shown := make(chan struct{})
-		go func() { // a halted terminal takes nothing
-			fmt.Fprint(f, "\x1b[?25h\r\n") // the cursor, which the view hides (DECTCEM)
+		go func() { // blocks if the terminal is stopped
+			fmt.Fprint(f, "\x1b[?25h\r\n") // shows the cursor, which the view hides (DECTCEM)
 			close(shown)
 		}()
 		select {
@@ -66,19 +66,19 @@ func keepTerminal(w io.Writer) (restore func()) {
 	}
 }
 
-// foreground says whether the terminal is ours to draw on: a shell's background job may not change it. A terminal that
-// controls nobody is.
+// foreground reports whether this process may draw on the terminal. A shell's background job may not. Any process may
+// draw on a terminal that is not a controlling terminal.
 func foreground(f *os.File) bool {
 	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()
 }
 
-// followJobs takes the view away when Ctrl-Z stops nearfar, and shows it again when it goes on in the foreground. The
-// function that it returns ends that.
+// followJobs erases the view when Ctrl-Z stops nearfar, and shows it again when nearfar continues in the foreground.
+// end stops the handling of Ctrl-Z.
 func followJobs(l *live) (end func()) {
-	stops, goesOn := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	stops, continues := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(stops, syscall.SIGTSTP)
-	signal.Notify(goesOn, syscall.SIGCONT)
+	signal.Notify(continues, syscall.SIGCONT)
 	quit := make(chan struct{})
 	var ended sync.WaitGroup
 	ended.Go(func() {
@@ -89,19 +89,19 @@ func followJobs(l *live) (end func()) {
 			case <-stops:
 				l.suspend(func() {
 					_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // a process can always stop itself
-					// The call may return before all threads stand still.
+					// The call may return before all threads have stopped.
 					select {
-					case <-goesOn:
+					case <-continues:
 					case <-quit:
 					}
 				})
-			case <-goesOn: // after a stop that was none of ours
+			case <-continues: // after a stop by another signal, such as SIGSTOP
 			}
 		}
 	})
 	return func() {
 		signal.Stop(stops)
-		signal.Stop(goesOn)
+		signal.Stop(continues)
 		close(quit)
 		ended.Wait()
 	}

@@ -13,26 +13,26 @@ import (
 	"nearfar/internal/report"
 )
 
-// liveState is all that the live view shows. It is made between trials and not changed afterwards.
+// liveState has everything that the live view shows. It is immutable.
 type liveState struct {
 	experiment *experiment.Experiment
-	// slot is the trial that runs, or ended last where none does. done of total have ended.
+	// slot is the running trial, or the last one if none is running. done of total trials have ended.
 	slot        experiment.Slot
 	running     bool
 	done, total int
-	// left is how long the rest would take from the time at on. begun is when the first trial began.
+	// left is the remaining time at the time at. begun is when the first trial began.
 	left      time.Duration
 	at, begun time.Time
 	figures   *liveFigures
 }
 
-// look is what the terminal can show.
+// look says what the terminal can show.
 type look struct{ unicode, color bool }
 
-// pageTime is for how long each page stands where the terminal is too low for everything.
+// pageTime is how long each page is shown if the terminal has too few lines for everything.
 const pageTime = 6 * time.Second
 
-// Colours say nothing that the words do not.
+// The colours of the view. They repeat what the text says.
 const (
 	liveBold   = clean.Bold
 	liveGreen  = clean.Green
@@ -55,7 +55,7 @@ func (k look) ellipsis() string {
 	return "~"
 }
 
-// view draws the state in at most height-1 lines of at most width columns: the last line of the terminal stays free.
+// view draws the state in at most height-1 lines of at most width columns. The last line of the terminal stays free.
 func (s liveState) view(width, height int, now time.Time, k look) string {
 	width, height = max(width, 1), max(height, 2)
 	room := height - 1
@@ -66,7 +66,7 @@ func (s liveState) view(width, height int, now time.Time, k look) string {
 	if len(pages) > 1 {
 		page = int(max(now.Sub(s.begun), 0)/pageTime) % len(pages)
 		head = s.head(width, room, fmt.Sprintf("page %d/%d", page+1, len(pages)), now, k)
-		pages = s.pages(width, room-len(head)-len(foot), k) // the head may have grown by a line
+		pages = s.pages(width, room-len(head)-len(foot), k) // the page number may need another line in the head
 		page = min(page, len(pages)-1)
 	}
 	lines := head
@@ -77,11 +77,11 @@ func (s liveState) view(width, height int, now time.Time, k look) string {
 	for i, line := range lines {
 		lines[i] = ansi.Truncate(line, width, k.ellipsis())
 	}
-	// The picture goes to the terminal past the writer that cleans all other text.
+	// The renderer writes directly to the terminal, not through the clean.Writer of the other output.
 	return clean.Text(strings.Join(lines[:min(len(lines), room)], "\n"), k.color)
 }
 
-// head says how far the run is. On a low terminal it is the status alone.
+// head has the question and the run's progress. On a terminal with few lines it has only the progress.
 func (s liveState) head(width, room int, page string, now time.Time, k look) []string {
 	var lines []string
 	if room >= 12 {
@@ -89,11 +89,11 @@ func (s liveState) head(width, room int, page string, now time.Time, k look) []s
 		if s.experiment.Question != "" {
 			title += ": " + s.experiment.Question
 		}
-		lines = append(lines, k.paint(liveBold, ansi.Truncate(oneLine(title), width, k.ellipsis())))
+		lines = append(lines, k.paint(liveBold, ansi.Truncate(shortLine(title), width, k.ellipsis())))
 	}
 	lines = append(lines, s.status(width, page, now, k)...)
 	if room >= 4 {
-		lines = append(lines, oneLine(s.current(now)))
+		lines = append(lines, shortLine(s.current(now)))
 	}
 	if room >= 12 {
 		lines = append(lines, "")
@@ -101,14 +101,15 @@ func (s liveState) head(width, room int, page string, now time.Time, k look) []s
 	return lines
 }
 
-// status is a bar, and how much is done and left.
+// status has a progress bar, the number of blocks and trials, and the remaining time.
 func (s liveState) status(width int, page string, now time.Time, k look) []string {
 	trial := s.done
 	if s.running {
 		trial++
 	}
 	items := []string{
-		fmt.Sprintf("block %d/%d", s.slot.Block, s.experiment.Schedule.Blocks), fmt.Sprintf("trial %d/%d", trial, s.total),
+		fmt.Sprintf("block %d/%d", s.slot.Block, s.experiment.Schedule.Blocks),
+		fmt.Sprintf("trial %d/%d", trial, s.total),
 		roughly(max(0, s.left-now.Sub(s.at))) + " left",
 	}
 	if s.figures.failed > 0 {
@@ -152,7 +153,7 @@ func (s liveState) current(now time.Time) string {
 	return fmt.Sprintf("now: %s %s, for %s", s.slot.Arm, s.slot.Workload, roughly(max(0, now.Sub(s.at))))
 }
 
-// roughly writes a time as people say it.
+// roughly writes a time to the second, from an hour on to the minute.
 func roughly(d time.Duration) string {
 	if d >= time.Hour {
 		d = d.Round(time.Minute)
@@ -161,28 +162,28 @@ func roughly(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// foot says what went wrong, in so many lines at most.
+// foot lists failed trials and warnings, in at most most lines.
 func (s liveState) foot(most, width int, k look) []string {
 	var lines []string
 	for _, t := range s.figures.failures {
-		lines = append(lines, fmt.Sprintf("! failed: %s %s, block %d: %s", t.Arm, t.Workload, t.Block, oneLine(t.Error)))
+		lines = append(lines, fmt.Sprintf("! failed: %s %s, block %d: %s", t.Arm, t.Workload, t.Block, t.Error))
 	}
 	if more := s.figures.failed - len(s.figures.failures); more > 0 && len(lines) > 0 {
-		lines[len(lines)-1] = fmt.Sprintf("! and %d more that failed", more+1)
+		lines[len(lines)-1] = fmt.Sprintf("! and %d more failed trials", more+1)
 	}
 	for _, w := range s.figures.warnings {
 		where := strings.TrimSpace(w.Arm + " " + w.Workload)
 		if where != "" {
 			where = " (" + where + ")"
 		}
-		lines = append(lines, fmt.Sprintf("! %s%s: %s", w.Code, where, oneLine(w.Message)))
+		lines = append(lines, fmt.Sprintf("! %s%s: %s", w.Code, where, w.Message))
 	}
 	if len(lines) > most && most > 0 {
 		lines = append(lines[:most-1], fmt.Sprintf("! and %d more warnings, in the report", len(lines)-most+1))
 	}
 	lines = lines[:min(len(lines), most)]
 	for i := range lines {
-		lines[i] = k.paint(liveYellow, ansi.Truncate(oneLine(lines[i]), width, k.ellipsis()))
+		lines[i] = k.paint(liveYellow, ansi.Truncate(shortLine(lines[i]), width, k.ellipsis()))
 	}
 	if len(lines) > 0 && len(lines) < most {
 		lines = append([]string{""}, lines...)
@@ -190,25 +191,20 @@ func (s liveState) foot(most, width int, k look) []string {
 	return lines
 }
 
-// oneLineLength is how much of a text that came from elsewhere is looked at, in bytes: more than any terminal is wide.
-const oneLineLength = 2000
+// maxLiveText is how many characters of a text are prepared for a line: more than the width of any terminal.
+const maxLiveText = 2000
 
-// oneLine makes text that came from a file or a host fit for one line of a terminal.
-func oneLine(s string) string {
-	if len(s) > oneLineLength {
-		s = s[:oneLineLength]
-	}
-	return clean.Line(s)
-}
+// shortLine returns the beginning of a text as one line. The bound keeps the time short that a long text takes.
+func shortLine(s string) string { return clean.Line(clean.Cut(s, maxLiveText)) }
 
-// pages divides the tables into pages of so many lines.
+// pages divides the tables into pages of at most room lines.
 func (s liveState) pages(width, room int, k look) [][]string {
 	if room < 1 {
 		return nil
 	}
 	var pages [][]string
 	var page []string
-	turn := func() {
+	endPage := func() {
 		if len(page) > 0 {
 			pages = append(pages, page)
 		}
@@ -220,7 +216,7 @@ func (s liveState) pages(width, room int, k look) [][]string {
 			t.head = nil
 		}
 		if len(page) > 0 && len(page)+1+len(t.head)+len(t.rows) > room {
-			turn()
+			endPage()
 		}
 		if len(page) > 0 {
 			page = append(page, "")
@@ -230,37 +226,37 @@ func (s liveState) pages(width, room int, k look) [][]string {
 			n := min(len(t.rows), room-len(page))
 			page = append(page, t.rows[:n]...)
 			if t.rows = t.rows[n:]; len(t.rows) > 0 {
-				turn()
+				endPage()
 			}
 		}
 	}
-	turn()
+	endPage()
 	return pages
 }
 
-// liveTable is the lines of a workload.
+// liveTable has the lines of a workload's table.
 type liveTable struct{ head, rows []string }
 
-// liveShape says which columns there are, and how wide.
-type liveShape struct {
+// liveLayout says which columns a table has. name and spark are the widths of the names and sparklines.
+type liveLayout struct {
 	name, spark        int
 	trials, difference bool
 }
 
-// liveShapes are the shapes of a table, the widest first. A difference is shown with its interval or not at all.
-func liveShapes() []liveShape {
-	return []liveShape{
+// liveLayouts are the layouts of a table, the widest first. A difference is never shown without its interval.
+func liveLayouts() []liveLayout {
+	return []liveLayout{
 		{24, 20, true, true}, {20, 12, true, true}, {16, 8, true, true}, {12, 8, true, true}, {12, 0, true, true},
 		{10, 0, false, true}, {12, 0, false, false}, {8, 0, false, false},
 	}
 }
 
-// table lays a workload out for the width.
+// table makes a workload's table in the first layout that fits the width.
 func (w liveWorkload) table(width, blocks int, k look) liveTable {
 	var lines []string
-	for _, shape := range liveShapes() {
-		shape.spark = min(shape.spark, blocks)
-		lines = w.lines(shape, k)
+	for _, layout := range liveLayouts() {
+		layout.spark = min(layout.spark, blocks)
+		lines = w.lines(layout, k)
 		if fitsWidth(lines, width) {
 			break
 		}
@@ -286,25 +282,25 @@ func (w liveWorkload) caption() string {
 	if unit := w.scale().Unit; unit != "" {
 		text += " in " + unit
 	}
-	return oneLine(text)
+	return shortLine(text)
 }
 
-// liveColumn is a column of a table: its head and a cell for each arm.
+// liveColumn is a column of a table: the head and a cell for each arm.
 type liveColumn struct {
 	cells []string
 	right bool
 	color string
 }
 
-// lines writes the head and a line for each arm.
-func (w liveWorkload) lines(shape liveShape, k look) []string {
+// lines returns the head and a line for each arm.
+func (w liveWorkload) lines(layout liveLayout, k look) []string {
 	var names []string
 	failed := false
 	for _, arm := range w.arms {
-		names = append(names, oneLine(arm.name))
+		names = append(names, shortLine(arm.name))
 		failed = failed || arm.failed > 0
 	}
-	columns := []liveColumn{{cells: append([]string{"arm"}, report.Shorten(names, shape.name, k.ellipsis())...)}}
+	columns := []liveColumn{{cells: append([]string{"arm"}, report.Shorten(names, layout.name, k.ellipsis())...)}}
 	add := func(c liveColumn, head string, of func(arm liveArm) string) {
 		c.cells = []string{head}
 		for _, arm := range w.arms {
@@ -312,23 +308,25 @@ func (w liveWorkload) lines(shape liveShape, k look) []string {
 		}
 		columns = append(columns, c)
 	}
-	if shape.trials {
+	if layout.trials {
 		add(liveColumn{right: true}, "n", func(arm liveArm) string { return strconv.Itoa(arm.good()) })
 	}
-	if shape.trials && failed {
+	if layout.trials && failed {
 		add(liveColumn{right: true}, "failed", func(arm liveArm) string { return strconv.Itoa(arm.failed) })
 	}
-	if shape.spark > 0 {
-		add(liveColumn{color: liveCyan}, "blocks", func(arm liveArm) string { return sparkline(arm.series, shape.spark, k.unicode) })
+	if layout.spark > 0 {
+		add(liveColumn{color: liveCyan}, "blocks", func(arm liveArm) string {
+			return sparkline(arm.series, layout.spark, k.unicode)
+		})
 	}
 	add(liveColumn{right: true}, "median", func(arm liveArm) string { return arm.median(w.scale()) })
-	if shape.difference {
+	if layout.difference {
 		columns = append(columns, liveColumn{cells: append([]string{"difference [95 %]"}, w.differences()...)})
 	}
 	return joinColumns(columns, k)
 }
 
-// joinColumns writes columns side by side.
+// joinColumns joins the columns into lines.
 func joinColumns(columns []liveColumn, k look) []string {
 	lines := make([]string, len(columns[0].cells))
 	for c, column := range columns {

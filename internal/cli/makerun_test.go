@@ -19,27 +19,26 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// madeRun is a run directory that a test makes up: as nearfar run leaves one, but with figures drawn from a seed.
+// madeRun describes a run directory like one of nearfar run, with random figures. A workload called bulk is a stream.
 type madeRun struct {
 	arms      []string
 	workloads []string
 	blocks    int
 	seed      uint64
-	// level is the median round trip in seconds, scatter the standard deviation between trials as a part of it.
+	// level is the median round trip in seconds. scatter is the standard deviation between trials, relative to level.
 	level, scatter float64
-	// factor is what the level of an arm is multiplied with, where it is there.
+	// factor multiplies the level of an arm; without an entry it is 1.
 	factor map[string]float64
 	// observations is how many each trial's histogram has; 0 for no histograms.
 	observations int
-	// mode, protocol and bytes are those of the workloads; empty for rr over tcp with 64 bytes.
+	// mode, protocol and bytes apply to all workloads but bulk; empty for rr over tcp with 64 bytes.
 	mode, protocol string
 	bytes          int
-	// A workload called bulk is a stream instead.
-	// text stands where hosts print: in a fact, a note, and the error of a failed trial.
+	// text is put where texts of hosts appear: in a fact, a note, and the error of a failed trial.
 	text string
-	// day is how many days after the others the run began.
+	// day is the number of days that the run began after 21 November.
 	day int
-	// objectives are those of the experiment.
+	// objectives are the experiment's objectives.
 	objectives []string
 }
 
@@ -54,17 +53,24 @@ func (m madeRun) write(path string) error {
 	if m.bytes == 0 {
 		m.bytes = 64
 	}
-	e := &experiment.Experiment{Name: "made", Question: "What was made up?", Baseline: m.arms[0], Schedule: experiment.Schedule{Blocks: m.blocks, Seed: m.seed},
-		Objectives: m.objectives}
+	e := &experiment.Experiment{
+		Name: "made", Question: "What was made up?", Baseline: m.arms[0],
+		Schedule: experiment.Schedule{Blocks: m.blocks, Seed: m.seed}, Objectives: m.objectives,
+	}
 	for _, arm := range m.arms {
 		e.Arms = append(e.Arms, experiment.Arm{Name: arm, Layers: map[string]int{"bridge": 1}})
 	}
 	for _, w := range m.workloads {
-		e.Workloads = append(e.Workloads, experiment.Workload{Name: w, Tool: "native", Mode: m.mode, Protocol: m.protocol, Request: m.bytes, Response: m.bytes,
-			Duration: time.Second, Placement: experiment.Placement{Kind: experiment.PlacementShared}})
+		e.Workloads = append(e.Workloads, experiment.Workload{
+			Name: w, Tool: "native", Mode: m.mode, Protocol: m.protocol, Request: m.bytes, Response: m.bytes,
+			Duration: time.Second, Placement: experiment.Placement{Kind: experiment.PlacementShared},
+		})
 	}
 	started := time.Date(2026, 11, 21+m.day, 19, 22, 0, 0, time.UTC)
-	manifest, err := json.Marshal(rundir.Manifest{Nearfar: "v1", Experiment: e, Seed: m.seed, State: rundir.Complete, Started: started, Versions: map[string]string{"native": "0.1.0"}})
+	manifest, err := json.Marshal(rundir.Manifest{
+		Nearfar: "v1", Experiment: e, Seed: m.seed, State: rundir.Complete, Started: started,
+		Versions: map[string]string{"native": "0.1.0"},
+	})
 	if err != nil {
 		return err
 	}
@@ -102,9 +108,12 @@ func (m madeRun) trial(slot experiment.Slot, random *rand.Rand) result.Trial {
 	}
 	level *= 1 + m.scatter*random.NormFloat64()
 	t := result.Trial{
-		Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload, Tool: result.ToolVersion{Name: "native", Version: "0.1.0"},
-		Mode: m.mode, Protocol: m.protocol, MessageBytes: &m.bytes, DurationSeconds: 1, ReportedAs: result.DefinitionRTT, Definition: result.DefinitionRTT,
-		Raw: []string{}, Treatment: map[string]string{}, Facts: map[string]string{"placement": "shared", "path_mtu": "1500"},
+		Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload,
+		Tool: result.ToolVersion{Name: "native", Version: "0.1.0"},
+		Mode: m.mode, Protocol: m.protocol, MessageBytes: &m.bytes, DurationSeconds: 1,
+		ReportedAs: result.DefinitionRTT, Definition: result.DefinitionRTT,
+		Raw: []string{}, Treatment: map[string]string{},
+		Facts: map[string]string{"placement": "shared", "path_mtu": "1500"},
 	}
 	if slot.Workload == "bulk" {
 		t.Mode, t.ReportedAs, t.Definition = experiment.Stream, result.DefinitionRate, result.DefinitionRate
@@ -112,7 +121,8 @@ func (m madeRun) trial(slot experiment.Slot, random *rand.Rand) result.Trial {
 		return t
 	}
 	for i, stat := range []string{result.Mean, result.P50, result.P90, result.P99, result.P999, result.Max} {
-		t.Metrics = append(t.Metrics, result.Metric{Name: result.RTT, Stat: stat, Unit: result.Seconds, Value: level * (1 + 0.2*float64(i))})
+		value := level * (1 + 0.2*float64(i))
+		t.Metrics = append(t.Metrics, result.Metric{Name: result.RTT, Stat: stat, Unit: result.Seconds, Value: value})
 	}
 	if m.text != "" {
 		t.Facts["said"], t.Notes = m.text, []string{m.text}
@@ -143,7 +153,10 @@ func madeRunCommand(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) < 1 {
 		ts.Fatalf("usage: makerun DIR [KEY=VALUE...]")
 	}
-	m := madeRun{arms: []string{"l2"}, workloads: []string{"rr"}, blocks: 10, seed: 1, level: 10e-6, scatter: 0.01, factor: map[string]float64{}}
+	m := madeRun{
+		arms: []string{"l2"}, workloads: []string{"rr"}, blocks: 10, seed: 1, level: 10e-6, scatter: 0.01,
+		factor: map[string]float64{},
+	}
 	for _, arg := range args[1:] {
 		key, value, _ := strings.Cut(arg, "=")
 		number, err := strconv.ParseFloat(value, 64)
@@ -174,7 +187,7 @@ func madeRunCommand(ts *testscript.TestScript, negated bool, args []string) {
 	ts.Check(m.write(ts.MkAbs(args[0])))
 }
 
-// made makes a run directory below the test's own.
+// made makes a run directory in a temporary directory of the test.
 func made(t testing.TB, name string, m madeRun) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

@@ -9,10 +9,11 @@ import (
 	"slices"
 	"time"
 
+	"nearfar/internal/clean"
 	"nearfar/internal/rundir"
 )
 
-// runsFolder is where runs are looked for that nobody named.
+// runsFolder is the default folder of run directories.
 const runsFolder = "runs"
 
 // namedRun is a run of a folder.
@@ -21,7 +22,7 @@ type namedRun struct {
 	started                 time.Time
 }
 
-// runsByAge lists the runs of a folder, the newest first. What cannot be read is no run.
+// runsByAge lists the readable runs of a folder, the newest first.
 func runsByAge(folder string) ([]namedRun, error) {
 	directory, err := os.Open(folder)
 	if err != nil {
@@ -45,19 +46,22 @@ func runsByAge(folder string) ([]namedRun, error) {
 		m := dir.Manifest()
 		all = append(all, namedRun{path, m.Experiment.Name, m.State, m.Started})
 	}
-	slices.SortFunc(all, func(a, b namedRun) int { return cmp.Or(b.started.Compare(a.started), cmp.Compare(b.path, a.path)) })
+	slices.SortFunc(all, func(a, b namedRun) int {
+		return cmp.Or(b.started.Compare(a.started), cmp.Compare(b.path, a.path))
+	})
 	return all, nil
 }
 
-// newest gives the newest run of the folder runs, or the newest two of its experiment with the older one first, and says on
-// standard error which these are. A run that still goes on is no side of a comparison.
+// newest returns the newest run of the folder runs (count 1), or the newest two runs of one experiment, the older one
+// first (count 2). It names them on standard error. A run that is being measured is not compared.
 func (a *app) newest(count int, what string) ([]string, error) {
 	all, err := runsByAge(runsFolder)
 	if err != nil || len(all) == 0 {
-		return nil, &usageError{fmt.Errorf("name %s: there are no runs in %s/ to take the newest of", what, runsFolder)}
+		return nil, usagef("name %s: without a name the newest is taken, and there are no runs in %s/",
+			what, runsFolder)
 	}
 	if count == 1 {
-		fmt.Fprintln(a.stderr, "nearfar: the newest run:", cell(all[0].path))
+		fmt.Fprintln(a.stderr, "nearfar: the newest run:", clean.Line(all[0].path))
 		return []string{all[0].path}, nil
 	}
 	var taken []string
@@ -69,9 +73,14 @@ func (a *app) newest(count int, what string) ([]string, error) {
 		experiment = r.experiment
 		if taken = append(taken, r.path); len(taken) == count {
 			slices.Reverse(taken)
-			fmt.Fprintf(a.stderr, "nearfar: the newest two runs of %s: %s and then %s\n", cell(experiment), cell(taken[0]), cell(taken[1]))
+			fmt.Fprintf(a.stderr, "nearfar: the newest two runs of %s: %s and then %s\n",
+				clean.Line(experiment), clean.Line(taken[0]), clean.Line(taken[1]))
 			return taken, nil
 		}
 	}
-	return nil, &usageError{fmt.Errorf("name %s: in %s/ there is one run of %s, and it takes two", what, runsFolder, cell(experiment))}
+	if experiment == "" {
+		return nil, usagef("name %s: no run in %s/ has ended", what, runsFolder)
+	}
+	return nil, usagef("name %s: %s/ has only one run of %s, and two are needed",
+		what, runsFolder, clean.Line(experiment))
 }

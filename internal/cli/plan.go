@@ -9,8 +9,8 @@ import (
 	"nearfar/internal/clean"
 )
 
-// printPlan prints what a run would do: each command line, the order, and how long it will take.
-func (a *app) printPlan(s *setup, aim *answer.Aim, expected foresight) error {
+// printPlan prints what a run would do: each command line, the order of trials, the forecast and the duration.
+func (a *app) printPlan(s *setup, aim *answer.Aim, expected forecast) error {
 	plans, err := s.runner.Plans()
 	if err != nil {
 		return err
@@ -25,7 +25,8 @@ func (a *app) printPlan(s *setup, aim *answer.Aim, expected foresight) error {
 	var total time.Duration
 	fmt.Fprintln(a.stdout, "\nCommands")
 	for _, p := range plans {
-		fmt.Fprintf(a.stdout, "  %s %s, %v, client on CPU %s, server on CPU %s\n", p.Arm, p.Workload, p.Takes.Round(time.Millisecond), p.ClientCPUs, p.ServerCPUs)
+		fmt.Fprintf(a.stdout, "  %s %s, %v, client on CPU %s, server on CPU %s\n",
+			p.Arm, p.Workload, p.Takes.Round(time.Millisecond), p.ClientCPUs, p.ServerCPUs)
 		for _, line := range p.Commands {
 			fmt.Fprintf(a.stdout, "    %s\n", clean.Line(line))
 		}
@@ -48,7 +49,7 @@ func (a *app) printPlan(s *setup, aim *answer.Aim, expected foresight) error {
 		}
 	}
 	fmt.Fprintln(a.stdout, line.String())
-	printForesight(a.stdout, s.experiment, aim, expected)
+	printForecast(a.stdout, s.experiment, aim, expected)
 	fmt.Fprintf(a.stdout, "\nIt will take about %v.\n", total.Round(time.Second))
 	return nil
 }

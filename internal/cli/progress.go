@@ -13,11 +13,11 @@ import (
 	"nearfar/internal/runner"
 )
 
-// The ways to tell how far a run is.
+// The values of --progress.
 const (
 	progressAuto  = "auto"  // live on a terminal, plain elsewhere
 	progressPlain = "plain" // a line for each trial
-	progressLive  = "live"  // a view that is drawn again and again
+	progressLive  = "live"  // a view that is updated
 	progressNone  = "none"
 )
 
@@ -25,61 +25,62 @@ func progressModes() []string {
 	return []string{progressAuto, progressPlain, progressLive, progressNone}
 }
 
-// maxFailureLines is how many failed trials are listed after a live view; the report counts all.
+// maxFailureLines is how many failed trials are listed after a live view. The report counts all.
 const maxFailureLines = 20
 
-// progress tells how far a run is, on standard error.
+// progress shows on standard error how far a run is.
 type progress struct {
 	w          io.Writer
 	mode       string
 	experiment *experiment.Experiment
-	// trials are those so far, for the figures of the live view.
+	// trials are the trials so far, for the figures of the live view.
 	trials []result.Trial
-	// view is there from the first trial on, where the mode is live. figures are what it shows of the trials.
+	// view is set from the first trial on in the mode live. figures makes the figures that it shows.
 	view    *live
 	figures *figures
-	// later are the lines that wait for the end of the view; failed counts the failed trials, ran all that this process ran.
+	// later are the lines to print after the end of the view. ran counts the trials of this process, failed those of
+	// them that failed.
 	later       []string
 	failed, ran int
 	started     time.Time
 }
 
-// progressMode makes auto what w can show, and refuses what is none of progressModes or cannot be shown.
+// progressMode replaces auto with the mode that w can show. It refuses unknown modes, and live if w cannot show it.
 func progressMode(w io.Writer, choice string) (string, error) {
 	obstacle := liveObstacle(w)
 	switch {
 	case !slices.Contains(progressModes(), choice):
-		return "", &usageError{fmt.Errorf("--progress %s: use one of %s", choice, strings.Join(progressModes(), ", "))}
+		return "", usagef("--progress %s: use one of %s", choice, strings.Join(progressModes(), ", "))
 	case choice == progressAuto && obstacle == "":
 		return progressLive, nil
 	case choice == progressAuto:
 		return progressPlain, nil
 	case choice == progressLive && obstacle != "":
-		return "", &usageError{fmt.Errorf("--progress live: %s; use plain", obstacle)}
+		return "", usagef("--progress live: %s; use plain", obstacle)
 	}
 	return choice, nil
 }
 
-// newProgress follows a run of e; progressMode made the mode.
+// newProgress shows the progress of a run of e. progressMode returned the mode.
 func newProgress(w io.Writer, e *experiment.Experiment, mode string) *progress {
 	return &progress{w: w, mode: mode, experiment: e, figures: newFigures(e)}
 }
 
-// before takes in the trials that were there before this process.
+// before adds the trials of earlier processes of a resumed run.
 func (p *progress) before(trials []result.Trial) {
 	if p.mode == progressLive {
 		p.trials = append(p.trials, trials...)
 	}
 }
 
-// step says what is being done.
+// step prints what is being done, except in the mode none.
 func (p *progress) step(format string, args ...any) {
 	if p.mode != progressNone {
 		p.note(format, args...)
 	}
 }
 
-// note prints what must be known, whatever the mode; while the live view stands, after its end.
+// note prints a line in every mode. While the live view is drawn, the line waits for its end.
 func (p *progress) note(format string, args ...any) {
 	line := fmt.Sprintf("nearfar: "+format+"\n", args...)
 	if p.view != nil && p.view.drawing() {
@@ -89,7 +90,8 @@ func (p *progress) note(format string, args ...any) {
 	fmt.Fprint(p.w, line)
 }
 
-// event follows the runner. It is called between trials, when nothing measures: here is the time to reckon.
+// event receives the runner's events. It is called between trials, when nothing is measured, so that computing figures
+// disturbs no trial.
 func (p *progress) event(e runner.Event) {
 	if p.started.IsZero() {
 		p.started = time.Now()
@@ -108,7 +110,7 @@ func (p *progress) event(e runner.Event) {
 	}
 }
 
-// line prints a line for a trial that has ended.
+// line prints a line if the event is the end of a trial.
 func (p *progress) line(e runner.Event) {
 	if e.Trial != nil {
 		fmt.Fprintf(p.w, "nearfar: %s\n", p.trialLine(e))
@@ -116,15 +118,16 @@ func (p *progress) line(e runner.Event) {
 }
 
 func (p *progress) trialLine(e runner.Event) string {
-	return fmt.Sprintf("block %d/%d  trial %d/%d  %s %s: %s  %v left", e.Slot.Block, p.experiment.Schedule.Blocks, e.Done, e.Total,
-		e.Slot.Arm, e.Slot.Workload, report.Headline(*e.Trial), e.Left.Round(time.Second))
+	return fmt.Sprintf("block %d/%d  trial %d/%d  %s %s: %s  %v left",
+		e.Slot.Block, p.experiment.Schedule.Blocks, e.Done, e.Total, e.Slot.Arm, e.Slot.Workload,
+		report.Headline(*e.Trial), e.Left.Round(time.Second))
 }
 
-// live brings the view up to date; the first event begins it. While there is none, for it broke or nearfar runs in
-// the background, lines are printed.
+// live updates the view; the first event starts it. While the view is not drawn, because it failed or nearfar runs in
+// the background, it prints lines.
 func (p *progress) live(e runner.Event) {
 	if e.Trial != nil {
-		p.trials = append(p.trials, lean(*e.Trial))
+		p.trials = append(p.trials, forFigures(*e.Trial))
 		if e.Trial.Error != "" && p.failed <= maxFailureLines {
 			p.later = append(p.later, "nearfar: "+p.trialLine(e)+"\n")
 		}
@@ -132,8 +135,8 @@ func (p *progress) live(e runner.Event) {
 	now := time.Now()
 	p.figures.update(p.trials, now, e.Done == e.Total)
 	s := liveState{
-		experiment: p.experiment, slot: e.Slot, running: e.Trial == nil, done: e.Done, total: e.Total, left: e.Left, at: now, begun: p.started,
-		figures: p.figures.latest,
+		experiment: p.experiment, slot: e.Slot, running: e.Trial == nil, done: e.Done, total: e.Total,
+		left: e.Left, at: now, begun: p.started, figures: p.figures.latest,
 	}
 	if p.view == nil {
 		p.view = newLive(p.w, s)
@@ -146,7 +149,7 @@ func (p *progress) live(e runner.Event) {
 	}
 }
 
-// end takes the live view away, and prints what waited for that. It may be called again.
+// end erases the live view, and prints the lines that waited for it. Further calls do nothing.
 func (p *progress) end() {
 	if p.view == nil {
 		return
@@ -160,7 +163,7 @@ func (p *progress) end() {
 	}
 	p.later = nil
 	if p.failed > maxFailureLines {
-		fmt.Fprintf(p.w, "nearfar: and %d more that failed\n", p.failed-maxFailureLines)
+		fmt.Fprintf(p.w, "nearfar: and %d more failed trials\n", p.failed-maxFailureLines)
 	}
 	failed := ""
 	if p.failed > 0 {
@@ -169,8 +172,8 @@ func (p *progress) end() {
 	fmt.Fprintf(p.w, "nearfar: %d trials in %v%s\n", p.ran, time.Since(p.started).Round(time.Second), failed)
 }
 
-// lean is a trial without what no figure is made from.
-func lean(t result.Trial) result.Trial {
+// forFigures returns the trial without the fields that no figure is made from, to save memory.
+func forFigures(t result.Trial) result.Trial {
 	t.Commands, t.Raw, t.Treatment, t.Histogram = nil, nil, nil, ""
 	return t
 }

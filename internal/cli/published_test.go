@@ -27,8 +27,8 @@ var (
 	runTime      = regexp.MustCompile(`\d{8}T\d{6}Z`)
 )
 
-// publishedLabs are those that hold results which somebody published, with the differences that the articles' own figures give:
-// the arm's figure less the baseline's, in base units.
+// publishedLabs returns the labs that contain published results, with the differences that follow from the articles'
+// figures: the arm's figure minus the baseline's, in base units.
 func publishedLabs() map[string]map[string]float64 {
 	return map[string]map[string]float64{
 		"proximity": {"proximity-accelerated latte-rr-tcp-4B rtt mean": 88.80e-6 - 774.51e-6},
@@ -49,7 +49,7 @@ func publishedLabs() map[string]map[string]float64 {
 	}
 }
 
-// inRepository makes a working directory in which labs is the project's, and runs are made outside the project.
+// inRepository makes a working directory outside the repository with a link to the repository's labs.
 func inRepository(t *testing.T) (labs string) {
 	t.Helper()
 	labs, err := filepath.Abs(filepath.Join("..", "..", "labs"))
@@ -64,21 +64,23 @@ func inRepository(t *testing.T) (labs string) {
 	return labs
 }
 
-// readmeCommand gives the lab's import command as a shell splits it, without the program, and the output that its README shows.
+// readmeCommand returns the arguments of a lab's import command, split by a shell, and the output in its README.
 func readmeCommand(t *testing.T, readme []byte) (args []string, shown string) {
 	t.Helper()
 	found := readmeImport.FindAllSubmatch(readme, -1)
 	if len(found) != 1 {
-		t.Fatalf("%d import commands with an output below", len(found))
+		t.Fatalf("%d import commands with an output below, want 1", len(found))
 	}
-	words, err := exec.Command("sh", "-c", `printf '%s\n' `+strings.TrimPrefix(string(found[0][1]), "nearfar ")).Output()
+	arguments := strings.TrimPrefix(string(found[0][1]), "nearfar ")
+	words, err := exec.Command("sh", "-c", `printf '%s\n' `+arguments).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return strings.Split(strings.TrimSuffix(string(words), "\n"), "\n"), string(found[0][2])
 }
 
-// TestPublished runs the very command of each lab's README: it prints what the README shows, and gives the article's figures.
+// TestPublished runs the import command of each lab's README. It prints the README's output, and has the differences of
+// the article's figures.
 func TestPublished(t *testing.T) {
 	for name, want := range publishedLabs() {
 		t.Run(name, func(t *testing.T) {
@@ -101,14 +103,15 @@ func TestPublished(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else if diff := cmp.Diff(shown, printed); diff != "" {
-				t.Errorf("the README shows something else; go test ./internal/cli -run TestPublished -update-readmes writes what is printed (-shown +printed):\n%s", diff)
+				t.Errorf("the README shows another output; update it with go test ./internal/cli -run TestPublished "+
+					"-update-readmes (-shown +printed):\n%s", diff)
 			}
 			checkPublished(t, append(args, "-f", "json"), want)
 		})
 	}
 }
 
-// checkPublished compares the differences with the articles', and sees that none is said to be sure.
+// checkPublished compares the differences with the articles', and checks that none has an interval or a verdict.
 func checkPublished(t *testing.T, args []string, want map[string]float64) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -125,17 +128,20 @@ func checkPublished(t *testing.T, args []string, want map[string]float64) {
 	for _, c := range a.Comparisons {
 		key := fmt.Sprint(c.Arm, " ", c.Workload, " ", c.Name())
 		difference, ok := want[key]
-		if !ok || c.Difference == nil || math.Abs(*c.Difference-difference) > 1e-9*math.Max(1, math.Abs(difference)) {
+		tolerance := 1e-9 * math.Max(1, math.Abs(difference))
+		if !ok || c.Difference == nil || math.Abs(*c.Difference-difference) > tolerance {
 			t.Errorf("%s: %v, want %g", key, c.Difference, difference)
 		}
-		if c.Interval != nil || c.PValue != nil || c.Verdict != answer.SingleTrial || c.Reason != "one trial a side: no interval can be given" {
-			t.Errorf("%s: one trial a side cannot say so much: %+v", key, c)
+		if c.Interval != nil || c.PValue != nil || c.Verdict != answer.SingleTrial ||
+			c.Reason != "one trial a side: no interval can be given" {
+			t.Errorf("%s: has more than the difference of one trial a side: %+v", key, c)
 		}
 	}
 }
 
-// TestPublishedLabsDryRun makes the hosts of each lab's experiment, and plans what it measures.
+// TestPublishedLabsDryRun makes the hosts of each lab's experiment, and prints the plan.
 func TestPublishedLabsDryRun(t *testing.T) {
+	skipMeasuring(t)
 	labs, err := filepath.Abs(filepath.Join("..", "..", "labs"))
 	if err != nil {
 		t.Fatal(err)

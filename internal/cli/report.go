@@ -15,14 +15,14 @@ import (
 	"nearfar/internal/report"
 )
 
-// reportOptions are the flags of whatever prints an answer.
+// reportOptions are the flags of verbs that print an answer.
 type reportOptions struct {
 	format string
 	file   string
-	// resolve is the difference that --resolve asks about, aim the same as it was read.
+	// resolve is the text of --resolve. aim is its value.
 	resolve string
 	aim     *answer.Aim
-	// html says that formatHTML is one of the formats.
+	// html says that the verb has formatHTML.
 	html bool
 }
 
@@ -37,10 +37,10 @@ func (o *reportOptions) check() error {
 		return page.Built()
 	}
 	if slices.Contains(export.Formats(), o.format) {
-		return &usageError{fmt.Errorf("--format %s: it is what `nearfar report` writes of a run that is there, see `nearfar report --help`", o.format)}
+		return usagef("--format %s: only `nearfar report` has it, see `nearfar report --help`", o.format)
 	}
 	if !slices.Contains(report.Formats(), o.format) {
-		return &usageError{fmt.Errorf("--format %s: use one of %s", o.format, strings.Join(report.Formats(), ", "))}
+		return usagef("--format %s: use one of %s", o.format, strings.Join(report.Formats(), ", "))
 	}
 	return nil
 }
@@ -50,7 +50,9 @@ func (a *app) reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [RUN...]",
 		Short: "Print the answer of a run again",
-		Long:  "Report prints the answer of each RUN; without a name that of the newest run in runs/.",
+		Long: `Report prints the answer of each RUN, a run directory. Without RUN it takes the newest run in runs/.
+
+Exit codes: 0 printed; 1 a failure; 2 wrong usage, or RUN is not a run directory.`,
 		Example: `  nearfar report
   nearfar report runs/20261121T192200Z-overlay
   nearfar report -f markdown -o answer.md runs/20261121T192200Z-overlay
@@ -71,7 +73,7 @@ func (a *app) reportCommand() *cobra.Command {
 				return err
 			}
 			if len(args) > 1 && (o.format == "json" || o.format == formatHTML || o.file != "") {
-				return &usageError{fmt.Errorf("%d runs with -f json, -f html or -o: give one run at a time", len(args))}
+				return usagef("%d runs with -f json, -f html or -o: give one run at a time", len(args))
 			}
 			for i, path := range args {
 				ans, err := readReport(path, o.aim)

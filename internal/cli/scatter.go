@@ -13,14 +13,14 @@ import (
 	"nearfar/internal/stats"
 )
 
-// scatterFrom gives how much runs scatter from the histories of the folders that the sides' runs are in, and what ends it. It gives
-// nil where there are too few runs beside those that are compared, or no history can be made: then nothing is known, as the answer
-// says.
+// scatterFrom returns a function that says how much runs scatter, from the histories of the folders that contain the
+// compared runs. It returns nil if there are too few other runs or if no history can be made. done closes the
+// histories.
 func scatterFrom(ctx context.Context, c *contrast.Contrast) (of contrast.ScatterOf, done func()) {
 	histories := map[string]*history.Index{}
 	done = func() {
 		for _, index := range histories {
-			_ = index.Close() // it was only read
+			_ = index.Close() // was only read
 		}
 	}
 	for _, s := range []*contrast.Side{c.Base, c.New} {
@@ -43,19 +43,20 @@ func scatterFrom(ctx context.Context, c *contrast.Contrast) (of contrast.Scatter
 	compared := []string{filepath.Base(c.Base.ID), filepath.Base(c.New.ID)}
 	return func(s *contrast.Side, arm, workload string, q answer.Quantity) stats.Scatter {
 		return scatterIn(ctx, histories[filepath.Dir(s.ID)], filepath.Base(s.ID), compared, history.Query{
-			Experiment: s.Experiment.Name, Machine: s.Machine, Arm: arm, Workload: workload, Metric: q.Metric, Stat: q.Stat,
+			Experiment: s.Experiment.Name, Machine: s.Machine, Arm: arm, Workload: workload,
+			Metric: q.Metric, Stat: q.Stat,
 		})
 	}, done
 }
 
-// countRuns says how many runs there are in a folder.
+// countRuns counts the runs in a folder.
 func countRuns(folder string) int {
 	directory, err := os.Open(folder)
 	if err != nil {
 		return 0
 	}
-	entries, _ := directory.ReadDir(maxSuggested) // what there is suffices
-	_ = directory.Close()                         // it was only read
+	entries, _ := directory.ReadDir(maxSuggested) // after an error, the entries so far are counted
+	_ = directory.Close()                         // was only read
 	n := 0
 	for _, entry := range entries {
 		if _, err := os.Stat(filepath.Join(folder, entry.Name(), "run.json")); err == nil {
@@ -65,9 +66,11 @@ func countRuns(folder string) int {
 	return n
 }
 
-// scatterIn finds the series that a run is in, and takes the scatter of the other runs since its last change. Runs with more
-// trials than the compared ones scatter less, and do not count.
-func scatterIn(ctx context.Context, index *history.Index, run string, compared []string, q history.Query) stats.Scatter {
+// scatterIn finds the series that contains a run, and returns the scatter of the other runs since the last change of
+// the series. Runs with many more trials than the given run scatter less and are ignored.
+func scatterIn(
+	ctx context.Context, index *history.Index, run string, compared []string, q history.Query,
+) stats.Scatter {
 	d, err := index.Ask(ctx, q)
 	if err != nil {
 		return stats.Scatter{}
@@ -83,7 +86,8 @@ func scatterIn(ctx context.Context, index *history.Index, run string, compared [
 		}
 		var values []float64
 		for _, p := range s.Points[from:] {
-			if !slices.Contains(compared, p.Run) && 4*p.Trials <= 5*s.Points[at].Trials+4 && !strings.EqualFold(p.State, "running") {
+			alike := 4*p.Trials <= 5*s.Points[at].Trials+4 // at most a quarter more trials, and one
+			if alike && !slices.Contains(compared, p.Run) && !strings.EqualFold(p.State, "running") {
 				values = append(values, p.Median)
 			}
 		}

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"nearfar/internal/experiment"
@@ -12,7 +10,9 @@ func (a *app) schemaCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "schema",
-		Short: "Print the JSON Schema of the experiment file, for editors",
+		Short: "Print the JSON Schema or the reference of the experiment file",
+		Long: `Schema prints the JSON Schema of the experiment file, with which editors complete and check it. With -f
+markdown it prints the reference of all keys.`,
 		Example: `  nearfar schema > nearfar.schema.json
   nearfar schema -f markdown | less`,
 		Args: usageArgs(cobra.NoArgs),
@@ -24,12 +24,12 @@ func (a *app) schemaCommand() *cobra.Command {
 			case "markdown":
 				page = experiment.Reference()
 			default:
-				return &usageError{fmt.Errorf("--format %s: use one of json, markdown", format)}
+				return usagef("--format %s: use one of json, markdown", format)
 			}
 			_, err := a.data().Write(page)
 			return err
 		},
 	}
-	cmd.Flags().StringVarP(&format, "format", "f", "json", "json for editors, markdown for readers")
+	cmd.Flags().StringVarP(&format, "format", "f", "json", "form of the schema: json for editors, markdown for readers")
 	return cmd
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The scripts run the command line as users do. The program is this test binary under the name nearfar.
+// The scripts run the command line as users do. The program nearfar is this test binary.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"nearfar": func() {
@@ -21,18 +21,26 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// peakVariable names a file into which the program puts what the kernel says of it at its end, for tests of its memory.
+// peakVariable names a file to which the program writes its status at its end, for tests of its memory.
 const peakVariable = "NEARFAR_TEST_PEAK"
 
-// notePeak copies the process's status (proc_pid_status(5)). The peak there is the program's own; that in the resource
-// usage of a child begins with what its parent had.
+// notePeak copies the process's status (proc_pid_status(5)). Its peak of memory is the program's own. The peak in
+// a child's resource usage is not: it starts with the memory of the parent.
 func notePeak() {
 	file := os.Getenv(peakVariable)
 	if file == "" {
 		return
 	}
 	if status, err := os.ReadFile("/proc/self/status"); err == nil {
-		_ = os.WriteFile(file, status, 0o600) // a test that reads it says that it is not there
+		_ = os.WriteFile(file, status, 0o600) // after an error, the test fails to read the file
+	}
+}
+
+// skipMeasuring skips a test that makes labs or measures, with -short.
+func skipMeasuring(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("makes labs")
 	}
 }
 

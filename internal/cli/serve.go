@@ -17,20 +17,21 @@ func (a *app) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [DIRECTORY]",
 		Short: "Browse all runs of a folder: search, reports, history of a figure",
-		Long: `Serve shows the run directories in and below DIRECTORY ("runs" by default) as pages in a browser on this machine: a list with
-search and verdicts, the report of each run, two runs set side by side, and one figure over all runs of an experiment.
-New runs appear by themselves.
+		Long: `Serve shows the run directories in and below DIRECTORY ("runs" by default) in a browser on this machine:
+a list with search and verdicts, the report of each run, the comparison of two runs, and one figure over all runs of an
+experiment. New runs appear by themselves.
 
-The address that it prints holds a token. Nothing is answered without it, and nothing to other machines. Ctrl-C ends it.`,
+The address that it prints contains a token. Requests without the token and from other machines are refused. Ctrl-C
+ends it.`,
 		Example: `  nearfar serve
   nearfar serve --listen 127.0.0.1:8080 /srv/nearfar/runs
   ssh -L 8080:127.0.0.1:8080 lab nearfar serve --listen 127.0.0.1:8080`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := serve.CheckAddress(listen); err != nil {
-				return &usageError{fmt.Errorf("--listen %w", err)}
+				return usagef("--listen %w", err)
 			}
-			dir := "runs"
+			dir := runsFolder
 			if len(args) > 0 {
 				dir = args[0]
 			}
@@ -41,12 +42,12 @@ The address that it prints holds a token. Nothing is answered without it, and no
 	return cmd
 }
 
-// serve shows the folder until ctx ends: for a server that is the way to end well.
+// serve serves the folder until ctx ends, which is not an error.
 func (a *app) serve(ctx context.Context, dir, listen string) (err error) {
 	if info, err := os.Stat(dir); err != nil {
-		return &usageError{fmt.Errorf("%w: name the folder that holds the run directories", err)}
+		return usagef("%w: name the folder that contains the run directories", err)
 	} else if !info.IsDir() {
-		return &usageError{fmt.Errorf("%s is no folder: name the one that holds the run directories", dir)}
+		return usagef("%s is not a directory: name the folder that contains the run directories", dir)
 	}
 	browse, err := page.Browse()
 	if err != nil {
@@ -74,7 +75,7 @@ func (a *app) serve(ctx context.Context, dir, listen string) (err error) {
 	case ended := <-server.Ended():
 		return fmt.Errorf("the pages are no longer served: %w", ended)
 	}
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), hurried)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), interruptPatience)
 	defer cancel()
 	return endServing(closing, server)
 }

@@ -1,16 +1,15 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/pflag"
 )
 
-// sideFlag begins the second side: its value and all names behind it belong to that side.
+// sideFlag is a flag that starts the second side: its value and all names after it belong to that side.
 type sideFlag struct {
 	flags *pflag.FlagSet
-	// named are the values, before how many names came before the first; -1 where the flag was not given.
+	// named are the flag's values. before is how many names came before the first of them; -1 without the flag.
 	named  []string
 	before int
 }
@@ -26,7 +25,7 @@ func (s *sideFlag) String() string { return strings.Join(s.named, " ") }
 // Type names the value in the help.
 func (s *sideFlag) Type() string { return "side" }
 
-// Set takes one value, and remembers where it stood.
+// Set adds a value, and records the position of the first one.
 func (s *sideFlag) Set(value string) error {
 	if s.before < 0 {
 		s.before = s.flags.NArg()
@@ -35,19 +34,20 @@ func (s *sideFlag) Set(value string) error {
 	return nil
 }
 
-// sides parts the names into two sides: at the flag, or of two names one each. Both are empty where there are no names; the
-// second is where there is one.
+// sides divides the names into two sides. The flag starts the second side; without it each of two names is a side. Both
+// sides are empty without names, and the second is empty if there is only one name.
 func (s *sideFlag) sides(args []string, flag string) (base, other []string, err error) {
 	switch {
 	case s.before >= 0:
 		base = args[:s.before]
 		other = append(append([]string{}, s.named...), args[s.before:]...)
 		if len(base) == 0 {
-			return nil, nil, &usageError{fmt.Errorf("nothing stands before --%s: name the other side first", flag)}
+			return nil, nil, usagef("no name comes before --%s: name the first side there", flag)
 		}
 		return base, other, nil
 	case len(args) > 2:
-		return nil, nil, &usageError{fmt.Errorf("%d names and two sides: write --%s before those of the second side", len(args), flag)}
+		return nil, nil, usagef("%d names and two sides: write --%s before the names of the second side",
+			len(args), flag)
 	case len(args) == 2:
 		return args[:1], args[1:], nil
 	}

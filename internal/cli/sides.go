@@ -8,18 +8,20 @@ import (
 	"path/filepath"
 	"strings"
 
+	"nearfar/internal/clean"
 	"nearfar/internal/contrast"
 	"nearfar/internal/experiment"
 	"nearfar/internal/hdr"
 	"nearfar/internal/rundir"
 )
 
-// sidesHelp says what compare and gate take.
-const sidesHelp = `A side is a RUN directory, RUN:ARM for one arm of it, RUN:ARM/WORKLOAD for one workload of that, or a FILE that sockperf, netperf, iperf3, ping, ntttcp or latte
-printed elsewhere ("-" reads standard input). Of two runs, arms and workloads of the same name belong together; what
-was printed elsewhere belongs to what measures the same: mode, protocol, message size and definition.`
+// sidesHelp explains the arguments of compare and gate.
+const sidesHelp = `A side is a RUN directory, RUN:ARM for one of its arms, RUN:ARM/WORKLOAD for one workload of that
+arm, or a FILE with the recorded output of sockperf, netperf, iperf3, ping, ntttcp or latte ("-" reads standard input).
+Arms and workloads of two runs are matched by name. Recorded outputs are matched with workloads of the same mode,
+protocol, message size and definition.`
 
-// maxSuggested bounds in how many names of a directory a misspelt run is looked for.
+// maxSuggested bounds how many names in a directory are searched for one that is like a misspelt run.
 const maxSuggested = 10_000
 
 // readSide reads a run, an arm of a run, or a file.
@@ -44,33 +46,35 @@ func (a *app) readSide(source, name string) (*contrast.Side, error) {
 	case err != nil:
 		return nil, unknownSource(run)
 	case !info.IsDir():
-		return nil, &usageError{fmt.Errorf("%s is no run directory: what was printed elsewhere is one arm, without a name", cell(run))}
+		return nil, usagef("%s is not a run directory: a recorded output is one arm, without a name",
+			clean.Line(run))
 	case arm == "":
-		return nil, &usageError{fmt.Errorf("%s names no arm: write %s for all of them, or RUN:ARM", cell(source), cell(run))}
+		return nil, usagef("%s names no arm: write %s for all arms, or RUN:ARM",
+			clean.Line(source), clean.Line(run))
 	}
 	return readRunSide(source, run, arm, workload, name)
 }
 
-// unknownSource says which runs there are where a run was looked for.
+// unknownSource is the error for a missing run or file. It lists the runs in the same directory.
 func unknownSource(path string) error {
 	var names []string
 	if directory, err := os.Open(filepath.Dir(path)); err == nil {
-		entries, _ := directory.ReadDir(maxSuggested) // what there is suffices
+		entries, _ := directory.ReadDir(maxSuggested) // after an error, the entries so far are used
 		for _, entry := range entries {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(path), entry.Name(), "run.json")); err == nil {
-				names = append(names, cell(entry.Name()))
+				names = append(names, clean.Line(entry.Name()))
 			}
 		}
-		_ = directory.Close() // it was only read
+		_ = directory.Close() // was only read
 	}
-	message := fmt.Sprintf("%s: no such run or file", cell(path))
+	message := fmt.Sprintf("%s: no such run or file", clean.Line(path))
 	if len(names) > 0 && len(names) <= 20 {
 		message += ": " + experiment.Suggest(filepath.Base(path), names)
 	}
 	return &usageError{errors.New(message)}
 }
 
-// readRunSide reads a run directory, and checks that it has the arm.
+// readRunSide reads a run directory, and checks that it has the arm, unless that is "".
 func readRunSide(source, path, arm, workload, name string) (*contrast.Side, error) {
 	dir, err := rundir.Open(path)
 	if err != nil {
@@ -85,9 +89,10 @@ func readRunSide(source, path, arm, workload, name string) (*contrast.Side, erro
 		if _, ok := m.Experiment.Arm(arm); !ok {
 			var arms []string
 			for _, known := range m.Experiment.Arms {
-				arms = append(arms, cell(known.Name))
+				arms = append(arms, clean.Line(known.Name))
 			}
-			return nil, &usageError{fmt.Errorf("%s has no arm %q: %s", cell(path), arm, experiment.Suggest(arm, arms))}
+			return nil, usagef("%s has no arm %q: %s",
+				clean.Line(path), arm, experiment.Suggest(arm, arms))
 		}
 	}
 	id := path
@@ -98,13 +103,14 @@ func readRunSide(source, path, arm, workload, name string) (*contrast.Side, erro
 		id = real
 	}
 	return &contrast.Side{
-		Name: name, Source: source, Kind: contrast.Run, ID: id, Experiment: m.Experiment, Arm: arm, Workload: workload, State: m.State, Started: m.Started,
-		Versions: m.Versions, Machine: m.Machine, Hosts: m.Hosts, Trials: trials, Warnings: labWarnings(m.Hosts, trials),
+		Name: name, Source: source, Kind: contrast.Run, ID: id, Experiment: m.Experiment, Arm: arm, Workload: workload,
+		State: m.State, Started: m.Started, Versions: m.Versions, Machine: m.Machine, Hosts: m.Hosts,
+		Trials: trials, Warnings: labWarnings(m.Hosts, trials),
 		Open: func(file string) (io.ReadCloser, error) { return dir.OpenFile(file, hdr.MaxFile) },
 	}, nil
 }
 
-// readFileSide reads what was printed elsewhere.
+// readFileSide reads a recorded output.
 func (a *app) readFileSide(file, name string) (*contrast.Side, error) {
 	arm := filepath.Base(file)
 	if file == "-" {
@@ -117,7 +123,7 @@ func (a *app) readFileSide(file, name string) (*contrast.Side, error) {
 	s := &contrast.Side{Name: name, Source: file, Kind: contrast.File, Arm: arm}
 	for i, t := range read.trials {
 		if err := boundTrial(&t); err != nil {
-			return nil, fmt.Errorf("%s: %w", cell(file), err)
+			return nil, fmt.Errorf("%s: %w", clean.Line(file), err)
 		}
 		t.Trial = i + 1
 		s.Trials = append(s.Trials, t)

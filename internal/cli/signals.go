@@ -6,9 +6,8 @@ import (
 	"syscall"
 )
 
-// endSignals are those upon which a command ends in order: a run keeps what it measured and says how to go on. The
-// hangup comes when a terminal or a login is closed; a program that was started to outlive that (nohup) ignores it,
-// and goes on doing so.
+// endSignals are the signals that end a command in order: a run keeps its trials and says how to continue it. A hangup
+// is sent when a terminal or a login is closed. A program that was started with nohup ignores it, and stays so.
 func endSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

@@ -9,10 +9,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"nearfar/internal/clean"
 	"nearfar/internal/experiment"
 )
 
-// suggestVerb refuses an argument where only verbs are known, and says which verb is meant.
+// suggestVerb refuses arguments of a command that takes only verbs, and suggests a verb.
 func suggestVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -27,24 +28,24 @@ func unknownVerb(cmd *cobra.Command, verb string) error {
 			known = append(known, c.Name())
 		}
 	}
-	message := fmt.Sprintf("unknown command %q for %q", cell(verb), cmd.CommandPath())
+	message := fmt.Sprintf("unknown command %s for %q", clean.Quote(verb), cmd.CommandPath())
 	if near := experiment.Nearest(verb, known); near != "" {
 		message += fmt.Sprintf(": did you mean %q?", cmd.CommandPath()+" "+near)
 	}
 	return seeHelp(cmd, errors.New(message))
 }
 
-// flagError explains a flag that cannot be read. args are all arguments of the program.
+// flagError explains the error of a flag. args are all arguments of the program.
 func flagError(cmd *cobra.Command, args []string, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return seeHelp(cmd, err)
 	}
-	// What comes behind a misspelt verb are flags of that verb, which here nobody knows.
-	if verb := verbBehind(cmd, args); verb != "" {
+	// The flags after a misspelt verb are unknown too, but the verb is the mistake.
+	if verb := verbAfter(cmd, args); verb != "" {
 		return unknownVerb(cmd, verb)
 	}
-	// A long flag with one dash is read as letters.
+	// A long flag with only one dash was read as a sequence of one-letter flags.
 	name := unknown.GetSpecifiedName()
 	if letters := unknown.GetSpecifiedShortnames(); letters != "" {
 		name, _, _ = strings.Cut(letters, "=")
@@ -61,9 +62,9 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 	return seeHelp(cmd, err)
 }
 
-// verbBehind is the word that stands where a command expects a verb; empty where the command has no verbs, or a flag stands
-// there, whose value the next word may be.
-func verbBehind(cmd *cobra.Command, args []string) string {
+// verbAfter returns the word at the position where the command expects a verb. It returns "" if the command has no
+// verbs, or if there is a flag at this position, because the next word may be the flag's value.
+func verbAfter(cmd *cobra.Command, args []string) string {
 	if !cmd.HasAvailableSubCommands() {
 		return ""
 	}
@@ -82,5 +83,5 @@ func verbBehind(cmd *cobra.Command, args []string) string {
 }
 
 func seeHelp(cmd *cobra.Command, err error) error {
-	return &usageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
+	return usagef("%w\nSee '%s --help'", err, cmd.CommandPath())
 }

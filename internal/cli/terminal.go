@@ -11,7 +11,7 @@ import (
 	"nearfar/internal/report"
 )
 
-// terminalFile gives the terminal that w writes to, where it is one.
+// terminalFile returns the terminal that w writes to. ok is false if w is not a terminal.
 func terminalFile(w io.Writer) (f *os.File, ok bool) {
 	if c, wrapped := w.(*clean.Writer); wrapped {
 		w = c.Unwrap()
@@ -20,14 +20,14 @@ func terminalFile(w io.Writer) (f *os.File, ok bool) {
 	return f, ok && term.IsTerminal(int(f.Fd()))
 }
 
-// wantsColor says whether to write colour: to a terminal, unless NO_COLOR is set.
+// wantsColor reports whether to write colours: to a terminal, unless NO_COLOR is set or TERM is dumb.
 func wantsColor(w io.Writer) bool {
 	_, ok := terminalFile(w)
 	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// unicodeLocale says whether the locale of this environment shows characters beyond ASCII: LC_ALL, else LC_CTYPE, else LANG
-// (POSIX, Base Definitions, 8.2). Windows has none of these; its newer terminal says that it is there.
+// unicodeLocale reports whether the locale can show characters beyond ASCII. It reads LC_ALL, else LC_CTYPE, else LANG
+// (POSIX, Base Definitions, 8.2). Windows has none of these; Windows Terminal sets WT_SESSION.
 func unicodeLocale(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if value := strings.ToLower(getenv(name)); value != "" {
@@ -37,7 +37,7 @@ func unicodeLocale(getenv func(string) string) bool {
 	return getenv("WT_SESSION") != ""
 }
 
-// reportScreen says how to write a report to w: as wide as the terminal is, 80 columns elsewhere.
+// reportScreen returns the options for a report to w: the terminal's width, or the default width elsewhere.
 func reportScreen(format string, w io.Writer) report.Options {
 	o := report.Options{Format: format, Color: wantsColor(w), Unicode: unicodeLocale(os.Getenv)}
 	if f, ok := terminalFile(w); ok {

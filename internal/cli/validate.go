@@ -9,23 +9,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nearfar/internal/clean"
 	"nearfar/internal/experiment"
 )
 
-// validateFormats lists the forms of what validate says, the default first.
+// validateFormats lists the formats of validate, the default first.
 func validateFormats() []string { return []string{"terminal", "json"} }
 
 func (a *app) validateCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "validate [FILE...]",
-		Short: "Check experiment files without hosts, and say what they declare",
-		Long: `Validate reads experiment files and reports everything that is wrong in them, each mistake with its place. Of a file that is
-right it says what it declares: arms, workloads, comparisons, trials, and about how long they take. It needs no hosts, no lab and
-none of the measuring programs, and works on every system.
+		Short: "Check experiment files, and say what they declare",
+		Long: `Validate reads experiment files and reports all mistakes in them, with their places. For a valid file it
+prints what the file declares: arms, workloads, comparisons, trials and their approximate duration. It warns if the
+schedule has too few blocks to show any difference. It needs no lab and none of the measuring programs, and works on
+every system.
 
-Without FILE it takes experiment.yaml in the current directory; "-" reads standard input. The exit code is 2 where a file is
-wrong.`,
+Without FILE it takes experiment.yaml in the current directory; "-" reads standard input.
+
+Exit codes: 0 all files are valid; 2 a file has mistakes, or wrong usage.`,
 		Example: `  nearfar validate experiment.yaml
   nearfar validate labs/*/experiment.yaml
   nearfar init load - | nearfar validate -
@@ -33,15 +36,16 @@ wrong.`,
 		Args: usageArgs(cobra.ArbitraryArgs),
 		RunE: func(_ *cobra.Command, files []string) error {
 			if !slices.Contains(validateFormats(), format) {
-				return &usageError{fmt.Errorf("--format %s: use one of %s", format, strings.Join(validateFormats(), ", "))}
+				return usagef("--format %s: use one of %s", format, strings.Join(validateFormats(), ", "))
 			}
 			if len(files) == 0 {
-				files = []string{"experiment.yaml"}
+				files = []string{defaultExperiment}
 			}
 			return a.validate(files, format)
 		},
 	}
-	cmd.Flags().StringVarP(&format, "format", "f", "terminal", "form of the result: "+strings.Join(validateFormats(), ", "))
+	cmd.Flags().StringVarP(&format, "format", "f", "terminal",
+		"form of the result: "+strings.Join(validateFormats(), ", "))
 	return cmd
 }
 
@@ -55,13 +59,13 @@ type validated struct {
 type validatedFile struct {
 	File  string `json:"file"`
 	Valid bool   `json:"valid"`
-	// Mistakes are all that is wrong; empty where the file is valid.
+	// Mistakes are all mistakes in the file; empty if it is valid.
 	Mistakes []validateMistake `json:"mistakes"`
-	// Experiment is nil where the file is not valid.
+	// Experiment is nil if the file is not valid.
 	Experiment *declared `json:"experiment"`
 }
 
-// validateMistake has no line and column (0) where the file could not be read, and where a tool refuses a workload.
+// validateMistake has line and column 0 if the file cannot be read, or if a tool refuses a workload.
 type validateMistake struct {
 	Line    int    `json:"line"`
 	Column  int    `json:"column"`
@@ -69,7 +73,7 @@ type validateMistake struct {
 	Hint    string `json:"hint"`
 }
 
-// validate checks the files and prints what each declares. All mistakes of all files are in the error.
+// validate checks the files and prints what each declares. The error has the mistakes of all files.
 func (a *app) validate(files []string, format string) error {
 	all := validated{Nearfar: "v1", Valid: true, Files: []validatedFile{}}
 	var mistakes []error
@@ -78,7 +82,7 @@ func (a *app) validate(files []string, format string) error {
 		f := validatedFile{File: file, Mistakes: []validateMistake{}}
 		var err error
 		if file == "-" && read {
-			err = errors.New("standard input can be read once only")
+			err = errors.New("standard input can be read only once")
 		} else {
 			f.Experiment, err = a.declared(file)
 		}
@@ -90,7 +94,7 @@ func (a *app) validate(files []string, format string) error {
 			mistakes = append(mistakes, err)
 		} else if format != "json" {
 			if len(files) > 1 {
-				fmt.Fprintf(a.stdout, "%s\n", cell(file))
+				fmt.Fprintf(a.stdout, "%s\n", clean.Line(file))
 			}
 			fmt.Fprint(a.stdout, f.Experiment.text())
 		}
@@ -109,7 +113,7 @@ func (a *app) validate(files []string, format string) error {
 	return nil
 }
 
-// declared reads an experiment file and says what it declares. The error holds everything that is wrong.
+// declared reads an experiment file and makes its summary. The error has all mistakes of the file.
 func (a *app) declared(file string) (*declared, error) {
 	e, err := a.readExperiment(file)
 	if err != nil {
@@ -117,12 +121,12 @@ func (a *app) declared(file string) (*declared, error) {
 	}
 	d, err := declare(e, newTools(""))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", cell(file), err)
+		return nil, fmt.Errorf("%s: %w", clean.Line(file), err)
 	}
 	return d, nil
 }
 
-// mistakesOf gives the places of mistakes where there are any.
+// mistakesOf lists the mistakes in an error, with their places if they have any.
 func mistakesOf(err error) []validateMistake {
 	var in *experiment.Mistakes
 	if !errors.As(err, &in) {

@@ -11,11 +11,14 @@ import (
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  usageArgs(cobra.NoArgs),
+		Use:     "version",
+		Short:   "Print the version",
+		Long:    "Version prints nearfar's version, the system and architecture, and the version of Go.",
+		Example: "  nearfar version",
+		Args:    usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.stdout, "nearfar %s %s/%s %s\n", engine.Version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+			_, err := fmt.Fprintf(a.stdout, "nearfar %s %s/%s %s\n",
+				engine.Version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 			return err
 		},
 	}

@@ -17,14 +17,14 @@ import (
 	"nearfar/internal/serve"
 )
 
-// lingering is how long pages that are open may take to fetch what they need to show the end, where the run ended by itself;
-// hurried is how long where the user ended it.
+// endPatience is how long open pages may take to fetch the last document after the run has ended by itself.
+// interruptPatience is how long they may take after the user has ended it.
 const (
-	lingering = 10 * time.Second
-	hurried   = 2 * time.Second
+	endPatience       = 10 * time.Second
+	interruptPatience = 2 * time.Second
 )
 
-// watcher serves the live page of a run that goes on, where --watch asks for it.
+// watcher serves the live page of a run (--watch).
 type watcher struct {
 	on     bool
 	listen string
@@ -40,23 +40,23 @@ func (w *watcher) flags(f *pflag.FlagSet) {
 	listenFlag(f, &w.listen)
 }
 
-// listenFlag is the flag of whatever serves pages.
+// listenFlag adds the flag --listen of a verb that serves pages.
 func listenFlag(f *pflag.FlagSet, listen *string) {
-	f.StringVar(listen, "listen", serve.DefaultAddress, "loopback `ADDRESS` and port to serve the pages at; port 0 picks one")
+	f.StringVar(listen, "listen", serve.DefaultAddress,
+		"loopback `ADDRESS` and port to serve the pages at; port 0 chooses a free one")
 }
 
-// open sees before anything is made that the pages are there and the address is free. Where --watch was not given it does nothing.
-func (w *watcher) open(ctx context.Context, f *pflag.FlagSet, dryRun bool) error {
+// open checks that the program contains the pages, and opens the address, before any host is made. Without --watch it
+// does nothing.
+func (w *watcher) open(ctx context.Context, dryRun bool) error {
 	switch {
-	case !w.on && f.Changed("listen"):
-		return &usageError{errors.New("--listen says where --watch serves its page: give both")}
 	case !w.on:
 		return nil
 	case dryRun:
-		return &usageError{errors.New("--dry-run measures nothing that --watch could show: give one of them")}
+		return usagef("--dry-run measures nothing that --watch could show: give only one of them")
 	}
 	if err := serve.CheckAddress(w.listen); err != nil {
-		return &usageError{fmt.Errorf("--listen %w", err)}
+		return usagef("--listen %w", err)
 	}
 	var err error
 	if w.live, err = page.Live(); err != nil {
@@ -66,7 +66,7 @@ func (w *watcher) open(ctx context.Context, f *pflag.FlagSet, dryRun bool) error
 	return err
 }
 
-// begin serves the run directory and says where.
+// begin serves the run directory and prints the address.
 func (w *watcher) begin(s *setup, dir *rundir.Dir, done int) {
 	if w.server == nil {
 		return
@@ -78,7 +78,7 @@ func (w *watcher) begin(s *setup, dir *rundir.Dir, done int) {
 	s.progress.note("watch the run at %s", w.server.URL())
 }
 
-// event follows the runner. It only says that there is something new: the pages fetch it when they like.
+// event receives the runner's events. It only notifies the pages, which then fetch the document.
 func (w *watcher) event(e runner.Event) {
 	if w == nil || e.Trial == nil {
 		return
@@ -87,15 +87,15 @@ func (w *watcher) event(e runner.Event) {
 	w.pages.Publish(w.last)
 }
 
-// end tells the pages how the run has ended, lets them take it, and gives the address up. What goes wrong with it is said and
-// changes nothing: the run is over.
+// end tells the pages that the run has ended, waits until they have fetched the last document, and closes the address.
+// It only prints errors, because the run itself has ended.
 func (w *watcher) end(ctx context.Context, stderr io.Writer, dir *rundir.Dir) {
 	if w.pages == nil {
 		return
 	}
-	wait := lingering
+	wait := endPatience
 	if ctx.Err() != nil {
-		ctx, wait = context.WithoutCancel(ctx), hurried
+		ctx, wait = context.WithoutCancel(ctx), interruptPatience
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -106,7 +106,7 @@ func (w *watcher) end(ctx context.Context, stderr io.Writer, dir *rundir.Dir) {
 	}
 }
 
-// close gives the address up where no run has begun.
+// close closes the address if no run has begun.
 func (w *watcher) close() error {
 	if w.server == nil || w.pages != nil {
 		return nil
@@ -114,7 +114,7 @@ func (w *watcher) close() error {
 	return w.server.Close(context.Background())
 }
 
-// endServing closes the server, and says so where it had ended by itself before.
+// endServing closes the server. The error also says if the server had ended by itself before.
 func endServing(ctx context.Context, s *serve.Server) error {
 	err := s.Close(ctx)
 	if ended := <-s.Ended(); !errors.Is(ended, http.ErrServerClosed) {
@@ -123,7 +123,7 @@ func endServing(ctx context.Context, s *serve.Server) error {
 	return err
 }
 
-// pageSource is where the pages get their content: the run directories.
+// pageSource makes the content of pages from run directories.
 func pageSource() serve.Source { return serve.Source{Answer: readAnswer, Document: pageDocument} }
 
 // pageDocument makes the document that the page of a run draws.

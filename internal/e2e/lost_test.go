@@ -52,7 +52,7 @@ func TestLostGroundStopsTheRun(t *testing.T) {
 			if code := cmd.ProcessState.ExitCode(); code != 1 {
 				t.Errorf("exit code %d, want 1", code)
 			}
-			for _, text := range []string{"the lab is lost: ", c.says, "was given up", "go on with: nearfar run --resume"} {
+			for _, text := range []string{"the lab is lost: ", c.says, "was given up", "continue with: nearfar run --resume"} {
 				if !strings.Contains(said, text) {
 					t.Errorf("does not say %q:\n%s", text, said)
 				}

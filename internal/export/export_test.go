@@ -279,7 +279,7 @@ func TestHistogramsThatCannotBeRead(t *testing.T) {
 		"missing": {"raw/none.hdr", "", "no such file"},
 		"outside": {"../../../../../../etc/passwd", "", "escapes"},
 		"no HDR":  {"raw/x.hdr", "not a histogram", "raw/x.hdr"},
-		"folder":  {"raw", "", "is no regular file"},
+		"folder":  {"raw", "", "is not a regular file"},
 		"large":   {"raw/x.hdr", strings.Repeat("A", hdr.MaxFile+1), "at most"},
 	} {
 		t.Run(name, func(t *testing.T) {

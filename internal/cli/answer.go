@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/contrast"
+	"nearfar/internal/gate"
+	"nearfar/internal/hdr"
+	"nearfar/internal/report"
+	"nearfar/internal/result"
+	"nearfar/internal/rundir"
+)
+
+// readAnswer makes the answer of a run directory.
+func readAnswer(path string) (answer.Answer, error) {
+	dir, err := rundir.Open(path)
+	if err != nil {
+		return answer.Answer{}, err
+	}
+	trials, err := dir.Trials()
+	if err != nil {
+		return answer.Answer{}, err
+	}
+	return answerOf(dir, path, trials, nil)
+}
+
+// readReport makes the answer of a run directory with the pooled quantiles, for which it reads all histograms. If aim
+// is not nil, the answer also says how many blocks find that difference.
+func readReport(path string, aim *answer.Aim) (answer.Answer, error) {
+	dir, err := rundir.Open(path)
+	if err != nil {
+		return answer.Answer{}, err
+	}
+	trials, err := dir.Trials()
+	if err != nil {
+		return answer.Answer{}, err
+	}
+	ans, err := answerOf(dir, path, trials, aim)
+	if err != nil {
+		return answer.Answer{}, err
+	}
+	open := func(name string) (io.ReadCloser, error) { return dir.OpenFile(name, hdr.MaxFile) }
+	contrast.Pool(&ans, trials, open)
+	return ans, nil
+}
+
+func answerOf(dir *rundir.Dir, path string, trials []result.Trial, aim *answer.Aim) (answer.Answer, error) {
+	m := dir.Manifest()
+	ans := answer.Make(answer.Input{
+		Experiment: m.Experiment, Trials: trials, Run: path, State: m.State, Seed: m.Seed, Skipped: m.Skipped,
+		Hosts: m.Hosts, Warnings: labWarnings(m.Hosts, trials), Resolve: aim,
+	})
+	// The objectives are judged from the run directory, so that every later report has the same verdicts.
+	side := &contrast.Side{
+		Source: path, Kind: contrast.Run, ID: path, Experiment: m.Experiment, State: m.State, Trials: trials,
+	}
+	var err error
+	ans.Objectives, err = gate.Judge(side)
+	return ans, err
+}
+
+// writeReport writes the answer to the file in the options, or to standard output.
+func (a *app) writeReport(ans answer.Answer, o reportOptions) (err error) {
+	if o.format == formatHTML {
+		return a.writePage(ans, o)
+	}
+	w := a.data()
+	if o.file != "" {
+		f, createErr := os.Create(o.file)
+		if createErr != nil {
+			return createErr
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		w = f
+	}
+	return report.Write(w, ans, reportScreen(o.format, w))
+}

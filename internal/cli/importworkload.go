@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+)
+
+// workloadName names the workload of a trial by tool, mode, protocol, message size, and number of connections if there
+// are several: "sockperf-rr-tcp-1400B". Trials with the same name are compared with each other.
+func workloadName(t result.Trial) string {
+	parts := []string{t.Tool.Name}
+	if t.Mode != t.Tool.Name {
+		parts = append(parts, t.Mode)
+	}
+	parts = append(parts, t.Protocol)
+	if t.MessageBytes != nil {
+		parts = append(parts, fmt.Sprintf("%dB", *t.MessageBytes))
+	}
+	if n := connections(t); n != "" {
+		parts = append(parts, n+"-connections")
+	}
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	return experiment.ToName(strings.Join(parts, "-"))
+}
+
+// connections returns how many connections a trial had in parallel; "" for one, and if the number is unknown.
+func connections(t result.Trial) string {
+	if n := t.Facts["connections"]; n != "1" && n != "0" && n != "" {
+		return n
+	}
+	streams := map[string]bool{}
+	for _, m := range t.Metrics {
+		if at := strings.Index(m.Scope, "stream "); at >= 0 {
+			streams[m.Scope[at:]] = true
+		}
+	}
+	if len(streams) > 1 {
+		return fmt.Sprint(len(streams))
+	}
+	return ""
+}
+
+// oneWorkload refuses to give one name to trials with different numbers of parallel connections, because the comparison
+// does not check that number. The comparison checks the other properties that trials of one workload must share.
+func oneWorkload(trials []result.Trial, workload string) error {
+	if workload == "" {
+		return nil
+	}
+	for _, t := range trials {
+		if first, n := connections(trials[0]), connections(t); n != first {
+			return fmt.Errorf("--workload %s would give one name to trials with %s and with %s connections in "+
+				"parallel: leave it out", workload, cmp.Or(first, "1"), cmp.Or(n, "1"))
+		}
+	}
+	return nil
+}
+
+// workloadsOf lists the workloads of the trials, in the order of their first trials.
+func workloadsOf(trials []result.Trial) []experiment.Workload {
+	var all []experiment.Workload
+	for _, t := range trials {
+		at := slices.IndexFunc(all, func(w experiment.Workload) bool { return w.Name == t.Workload })
+		if at < 0 {
+			all = append(all, experiment.Workload{
+				Name: t.Workload, Tool: t.Tool.Name, Mode: t.Mode, Protocol: t.Protocol,
+			})
+			continue
+		}
+		// A property in which trials of the workload differ is left empty.
+		w := &all[at]
+		for _, property := range []struct {
+			of   *string
+			here string
+		}{{&w.Tool, t.Tool.Name}, {&w.Mode, t.Mode}, {&w.Protocol, t.Protocol}} {
+			if *property.of != property.here {
+				*property.of = ""
+			}
+		}
+	}
+	return all
+}
+
+// pairUp assigns block n to the nth trial of each workload in each arm. All arms that have trials of a workload must
+// have the same number of them: otherwise trials that did not run together would become a pair.
+func pairUp(e *experiment.Experiment, trials []result.Trial) error {
+	counts := map[[2]string]int{}
+	for i := range trials {
+		t := &trials[i]
+		counts[[2]string{t.Arm, t.Workload}]++
+		t.Block = counts[[2]string{t.Arm, t.Workload}]
+		e.Schedule.Blocks = max(e.Schedule.Blocks, t.Block)
+	}
+	for _, w := range e.Workloads {
+		first, n := "", 0
+		for _, arm := range e.Arms {
+			count := counts[[2]string{arm.Name, w.Name}]
+			switch {
+			case count == 0 || count == n:
+			case first == "":
+				first, n = arm.Name, count
+			default:
+				return fmt.Errorf("--paired: arm %s has %d trials of %s and arm %s has %d: with --paired the first "+
+					"trials of all arms are a pair, then the second ones, and so on", first, n, w.Name, arm.Name, count)
+			}
+		}
+	}
+	e.Paired = true
+	return nil
+}
