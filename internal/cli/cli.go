@@ -101,6 +101,9 @@ func (a *app) rootCommand() *cobra.Command {
 		Short: "How much does this placement, this network feature, this hop cost between two machines?",
 		Long: `nearfar sets up competing network configurations side by side and measures them in turn. It says what
 differs, by how much, with which certainty, and which layer causes the difference.`,
+		Example: `  nearfar init
+  nearfar run experiment.yaml
+  nearfar report`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          suggestVerb,

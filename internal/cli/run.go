@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -154,6 +155,9 @@ const defaultExperiment = "experiment.yaml"
 // readExperiment reads and checks an experiment file; "-" is standard input.
 func (a *app) readExperiment(file string) (*experiment.Experiment, error) {
 	data, err := a.readFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usagef("%w: name an experiment file, or write one with `nearfar init`", err)
+	}
 	if err != nil {
 		return nil, &usageError{err}
 	}
