@@ -12,12 +12,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completed gives what the shell is offered after these words; the last one is being written. The directive says what it does
-// besides, such as offering files.
+// completed returns the words that the shell is offered after the given words, of which the last is incomplete. The
+// directive says what else the shell does, such as offering files.
 func completed(t *testing.T, words ...string) (offered []string, directive string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := Main(append([]string{cobra.ShellCompNoDescRequestCmd}, words...), strings.NewReader(""), &stdout, &stderr); code != exitDone {
+	args := append([]string{cobra.ShellCompNoDescRequestCmd}, words...)
+	if code := Main(args, strings.NewReader(""), &stdout, &stderr); code != exitDone {
 		t.Fatalf("%q: exit code %d\n%s", words, code, stderr.String())
 	}
 	lines := strings.Split(strings.TrimSuffix(stdout.String(), "\n"), "\n")
@@ -70,7 +71,9 @@ func TestCompletionOfWords(t *testing.T) {
 // Runs, their arms and workloads come from the directory runs, or from where the words say.
 func TestCompletionOfRuns(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, m := range []struct{ path, workload string }{{"runs/a1", "rr"}, {"runs/a2", "rr"}, {"runs/b", "bulk"}, {"other/c", "rr"}} {
+	for _, m := range []struct{ path, workload string }{
+		{"runs/a1", "rr"}, {"runs/a2", "rr"}, {"runs/b", "bulk"}, {"other/c", "rr"},
+	} {
 		if err := os.MkdirAll(filepath.Dir(m.path), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +120,8 @@ func TestCompletionOfRuns(t *testing.T) {
 func TestCompletionKnowsEveryFormat(t *testing.T) {
 	named := regexp.MustCompile(`use one of ([a-z, -]+)`)
 	for verb, arguments := range map[string][]string{
-		"run": {}, "report": {"x"}, "compare": {"x", "y"}, "gate": {"x", "y", "--fail-if", "rr rtt.p50 > +5%"}, "history": {}, "validate": {}, "schema": {},
+		"run": {}, "report": {"x"}, "compare": {"x", "y"}, "gate": {"x", "y", "--fail-if", "rr rtt.p50 > +5%"},
+		"history": {}, "validate": {}, "schema": {},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := Main(append([]string{verb, "-f", "nonsense"}, arguments...), strings.NewReader(""), &stdout, &stderr)

@@ -19,7 +19,10 @@ func TestEngineUsage(t *testing.T) {
 		{"engine rr 127.0.0.1:1 --secret-stdin", "\n", "first line"},
 		{"engine rr 127.0.0.1:1 --secret-stdin", "x\n", "--secret-stdin: the secret has 1 character, and at least 8"},
 		{"engine rr 127.0.0.1:1 --secret-stdin", "sieben7", "openssl rand"},
-		{"engine serve --listen 127.0.0.1:0 --secret-stdin", "sieben7\r\n", "the secret has 7 characters, and at least 8"},
+		{
+			"engine serve --listen 127.0.0.1:0 --secret-stdin", "sieben7\r\n",
+			"the secret has 7 characters, and at least 8",
+		},
 		{"engine serve --listen 127.0.0.1:0 --secret-stdin", strings.Repeat("long", 257), "longer than 1024 bytes"},
 		{"engine rr 127.0.0.1:1 --request 5parsecs", "", "--request"},
 		{"engine rr 127.0.0.1:1 --protocol udp --request 64B --response 65B", "", "amplifies"},
@@ -52,16 +55,19 @@ func TestEngineUsage(t *testing.T) {
 	}
 }
 
-// TestEngineSecretFromEnvironment: what is too short is refused before anything listens or is connected, by the variable's
+// TestEngineSecretFromEnvironment: a short secret is refused before anything listens or is connected, by the variable's
 // name and without the secret.
 func TestEngineSecretFromEnvironment(t *testing.T) {
 	t.Setenv(secretVariable, "geheim")
-	for _, args := range []string{"engine serve --listen 127.0.0.1:0", "engine rr 127.0.0.1:1", "engine load 127.0.0.1:1 --rate 10/s"} {
+	for _, args := range []string{
+		"engine serve --listen 127.0.0.1:0", "engine rr 127.0.0.1:1", "engine load 127.0.0.1:1 --rate 10/s",
+	} {
 		var stdout, stderr bytes.Buffer
 		if code := Main(strings.Fields(args), strings.NewReader(""), &stdout, &stderr); code != exitUsage {
 			t.Errorf("%s: exit code %d", args, code)
 		}
-		if said := stderr.String(); !strings.Contains(said, secretVariable+": the secret has 6 characters") || strings.Contains(said, "geheim") {
+		said := stderr.String()
+		if !strings.Contains(said, secretVariable+": the secret has 6 characters") || strings.Contains(said, "geheim") {
 			t.Errorf("%s: %q", args, said)
 		}
 	}
@@ -78,12 +84,14 @@ func TestEngineRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
-	code := Main([]string{"engine", "rr", address, "-f", "json", "--secret-stdin"}, strings.NewReader("open sesame\n"), &stdout, &stderr)
+	args := []string{"engine", "rr", address, "-f", "json", "--secret-stdin"}
+	code := Main(args, strings.NewReader("open sesame\n"), &stdout, &stderr)
 	if code != exitFailed || !strings.Contains(stderr.String(), "refused") {
 		t.Errorf("exit code %d, %q", code, &stderr)
 	}
 	var last struct{ Type, Message string }
-	if err := json.Unmarshal(stdout.Bytes(), &last); err != nil || last.Type != "error" || !strings.Contains(last.Message, "refused") {
+	err = json.Unmarshal(stdout.Bytes(), &last)
+	if err != nil || last.Type != "error" || !strings.Contains(last.Message, "refused") {
 		t.Errorf("%v: %q", err, &stdout)
 	}
 }

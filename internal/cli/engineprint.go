@@ -34,7 +34,8 @@ func (p enginePrinter) Start(s record.Start) error {
 	if s.Wait != "" {
 		what += ", wait: " + s.Wait
 	}
-	_, err := fmt.Fprintf(p.out, "%s %s with %s: %s; warm-up %gs, window %gs\n", s.Protocol, s.Mode, s.Server, what, s.Warmup, s.Duration)
+	_, err := fmt.Fprintf(p.out, "%s %s with %s: %s; warm-up %gs, window %gs\n",
+		s.Protocol, s.Mode, s.Server, what, s.Warmup, s.Duration)
 	return err
 }
 
@@ -44,26 +45,29 @@ func (p enginePrinter) Interval(i record.Interval) error {
 	switch {
 	case i.Response != nil:
 		t := i.Response
-		_, err = fmt.Fprintf(p.out, "%6.1fs  %10.0f/s  response p50 %s  p99 %s  max %s\n", i.End, i.Rate, micros(t.P50), micros(t.P99), micros(t.Max))
+		_, err = fmt.Fprintf(p.out, "%6.1fs  %10.0f/s  response p50 %s  p99 %s  max %s\n",
+			i.End, i.Rate, micros(t.P50), micros(t.P99), micros(t.Max))
 	case i.Messages > 0:
 		_, err = fmt.Fprintf(p.out, "%6.1fs  %10.0f/s  %s\n", i.End, i.MessageRate, bits(i.Goodput))
 	case i.Bytes > 0:
 		_, err = fmt.Fprintf(p.out, "%6.1fs  %s%s\n", i.End, bits(i.Goodput), streamDetails(i))
 	case i.Count > 0:
-		_, err = fmt.Fprintf(p.out, "%6.1fs  %10.0f/s  p50 %s  p99 %s  max %s\n", i.End, i.Rate, micros(i.P50), micros(i.P99), micros(i.Max))
+		_, err = fmt.Fprintf(p.out, "%6.1fs  %10.0f/s  p50 %s  p99 %s  max %s\n",
+			i.End, i.Rate, micros(i.P50), micros(i.P99), micros(i.Max))
 	default:
 		_, err = fmt.Fprintf(p.out, "%6.1fs  nothing\n", i.End)
 	}
 	return err
 }
 
-// streamDetails are what is known of a stream beside its goodput.
+// streamDetails has the figures of a stream except its goodput.
 func streamDetails(i record.Interval) (s string) {
 	if i.Upload > 0 || i.Download > 0 {
 		s += fmt.Sprintf("  up %s  down %s", bits(i.Upload), bits(i.Download))
 	}
 	if i.CongestionWindow > 0 {
-		s += fmt.Sprintf("  retransmits %d  cwnd %d B  srtt %s", i.Retransmits, i.CongestionWindow, micros(i.SmoothedRTT))
+		s += fmt.Sprintf("  retransmits %d  cwnd %d B  srtt %s",
+			i.Retransmits, i.CongestionWindow, micros(i.SmoothedRTT))
 	}
 	return s
 }
