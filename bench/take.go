@@ -54,7 +54,7 @@ func (b *bench) measure(ctx context.Context, s schedule, g group, done []result.
 		if len(g.Rows) > 0 {
 			cpus = result.CoreToCoreOf(t.held)
 		}
-		moved := cpus.Far > 0
+		moved := cpus.Slow > 0
 		if err == nil && moved && n < mostTakes {
 			b.moves.Again++
 			b.progress("the CPUs were moved between the trials of %s: measured again", g.Workloads[0].Name)

@@ -11,7 +11,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// model makes trials of an experiment whose layers cost what the test says, in seconds.
+// model makes trials of an experiment. The test gives the costs of the layers, in seconds.
 func model(e *experiment.Experiment, costs map[string]float64, noise float64) []result.Trial {
 	random := rand.New(rand.NewPCG(1, 2))
 	var trials []result.Trial
@@ -23,7 +23,8 @@ func model(e *experiment.Experiment, costs map[string]float64, noise float64) []
 		}
 		value += noise * random.NormFloat64()
 		trials = append(trials, result.Trial{
-			Trial: i + 1, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload, Tool: result.ToolVersion{Name: "native"},
+			Trial: i + 1, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload,
+			Tool: result.ToolVersion{Name: "native"},
 			Mode: "rr", Protocol: "tcp", Definition: result.DefinitionRTT, ReportedAs: result.DefinitionRTT,
 			Metrics: []result.Metric{{Name: result.RTT, Stat: result.P50, Unit: result.Seconds, Value: value}},
 		})
@@ -44,8 +45,9 @@ func overlay(blocks int) *experiment.Experiment {
 			arm("vxlan", map[string]int{"bridge": 2, "router": 1, "vtep": 2}),
 			arm("flat", map[string]int{"bridge": 1, "vtep": 2}),
 		},
-		Workloads: []experiment.Workload{{Name: "rr", Tool: "native", Placement: experiment.Placement{Kind: experiment.PlacementShared}}},
-		Schedule:  experiment.Schedule{Blocks: blocks, Seed: 5},
+		Workloads: []experiment.Workload{{Name: "rr", Tool: "native",
+			Placement: experiment.Placement{Kind: experiment.PlacementShared}}},
+		Schedule: experiment.Schedule{Blocks: blocks, Seed: 5},
 	}
 }
 
@@ -77,7 +79,8 @@ func TestLayersAndDifferencesAreFound(t *testing.T) {
 	if len(a.Warnings) != 0 {
 		t.Errorf("warnings %+v", a.Warnings)
 	}
-	if want := "Per layer, in rr rtt p50: vtep +2.0"; !strings.HasPrefix(a.Verdict, want) || !strings.HasSuffix(a.Verdict, "; 4 more differences below.") {
+	if want := "Per layer, in rr rtt p50: vtep +2.0"; !strings.HasPrefix(a.Verdict, want) ||
+		!strings.HasSuffix(a.Verdict, "; 4 more differences below.") {
 		t.Errorf("verdict %q", a.Verdict)
 	}
 }
@@ -105,7 +108,8 @@ func TestDifferentDefinitionsAreRefused(t *testing.T) {
 	}
 	for _, c := range Make(Input{Experiment: e, Trials: trials, State: "complete"}).Comparisons {
 		if c.Arm == "vxlan" {
-			if c.Verdict != NotComparable || !strings.Contains(c.Reason, "definition: smoothed-rtt against rtt") || c.Difference != nil {
+			if c.Verdict != NotComparable || !strings.Contains(c.Reason, "definition: smoothed-rtt against rtt") ||
+				c.Difference != nil {
 				t.Errorf("%+v", c)
 			}
 		} else if c.Verdict != Higher {
@@ -148,12 +152,13 @@ func TestFailedTrialsAreLeftOutAndSaid(t *testing.T) {
 			t.Errorf("%s rests on %d blocks, want %d", c.Arm, c.Blocks, want)
 		}
 	}
-	if len(a.Warnings) == 0 || a.Warnings[0].Code != "failed-trials" || !strings.Contains(a.Warnings[0].Message, "2 of 12 trials failed; the first: connection refused") {
+	if len(a.Warnings) == 0 || a.Warnings[0].Code != "failed-trials" ||
+		!strings.Contains(a.Warnings[0].Message, "2 of 12 trials failed; the first: connection refused") {
 		t.Errorf("warnings %+v", a.Warnings)
 	}
 }
 
-// An interrupted run, down to nothing, still gives an answer that says what it lacks.
+// An interrupted run, even without trials, still gives an answer that says what is missing.
 func TestEveryPrefixOfARunHasAnAnswer(t *testing.T) {
 	e := overlay(3)
 	trials := model(e, perLayer, 5e-8)
@@ -165,7 +170,8 @@ func TestEveryPrefixOfARunHasAnAnswer(t *testing.T) {
 		if len(a.Warnings) == 0 || a.Warnings[0].Code != "incomplete" {
 			t.Errorf("%d trials: warnings %+v", n, a.Warnings)
 		}
-		if n == len(trials) && !strings.Contains(a.Verdict, "too few blocks to tell for switched, routed, vxlan, flat") {
+		if n == len(trials) && !strings.Contains(a.Verdict,
+			"too few blocks to tell for switched, routed, vxlan, flat") {
 			t.Errorf("verdict %q", a.Verdict)
 		}
 		for _, c := range a.Comparisons {
@@ -197,19 +203,28 @@ func TestQuantities(t *testing.T) {
 		trials       []result.Trial
 		want, beside string
 	}{
-		{"rr", metrics("native", "rr", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50), rtt(result.P99), transactions), "rtt p50, rtt p99", ""},
-		{"netperf", metrics("netperf", "rr", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50), rtt(result.P99)), "rtt mean", ""},
+		{"rr", metrics("native", "rr", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50), rtt(result.P99),
+			transactions), "rtt p50, rtt p99", ""},
+		{"netperf", metrics("netperf", "rr", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50), rtt(result.P99)),
+			"rtt mean", ""},
 		{"ping with few probes", metrics("ping", "ping", result.DefinitionRTT, rtt(result.Mean)), "rtt mean", ""},
-		{"a stream with smoothed round trips", metrics("iperf3", "stream", result.DefinitionSmoothedRTT, rtt(result.Mean), goodput), "goodput", ""},
-		{"a load", metrics("native", "load", result.DefinitionResponseTime, loaded...), "response_time p50, response_time p99", "transaction_rate"},
-		{"a load with few requests", metrics("native", "load", result.DefinitionResponseTime, seconds(result.ResponseTime, result.Mean), transactions),
+		{"a stream with smoothed round trips",
+			metrics("iperf3", "stream", result.DefinitionSmoothedRTT, rtt(result.Mean), goodput), "goodput", ""},
+		{"a load", metrics("native", "load", result.DefinitionResponseTime, loaded...),
+			"response_time p50, response_time p99", "transaction_rate"},
+		{"a load with few requests", metrics("native", "load", result.DefinitionResponseTime,
+			seconds(result.ResponseTime, result.Mean), transactions),
 			"response_time mean", "transaction_rate"},
 		{"sockperf's load", metrics("sockperf", "load", result.DefinitionRTT, rtt(result.P50)), "rtt p50", ""},
-		{"messages", metrics("native", "messages", result.DefinitionRate, result.Metric{Name: result.MessageRate, Unit: result.PerSecond}, goodput, loss), "message_rate", "loss"},
-		{"rr beside a stream", metrics("native", "rr", result.DefinitionRTT, rtt(result.P50), behind), "rtt p50", "goodput of the background"},
-		{"rr beside a stream both ways", metrics("native", "rr", result.DefinitionRTT, rtt(result.P50), behindUp, behindDown), "rtt p50",
+		{"messages", metrics("native", "messages", result.DefinitionRate,
+			result.Metric{Name: result.MessageRate, Unit: result.PerSecond}, goodput, loss), "message_rate", "loss"},
+		{"rr beside a stream", metrics("native", "rr", result.DefinitionRTT, rtt(result.P50), behind), "rtt p50",
+			"goodput of the background"},
+		{"rr beside a stream both ways", metrics("native", "rr", result.DefinitionRTT, rtt(result.P50),
+			behindUp, behindDown), "rtt p50",
 			"goodput of the background upload, goodput of the background download"},
-		{"a background does not make a stream", metrics("native", "rr", result.DefinitionRTT, behind), "", "goodput of the background"},
+		{"a background does not make a stream", metrics("native", "rr", result.DefinitionRTT, behind), "",
+			"goodput of the background"},
 		{"nothing", nil, "", ""},
 	} {
 		names := func(of []Quantity) string {
@@ -228,15 +243,16 @@ func TestQuantities(t *testing.T) {
 	}
 }
 
-// A background's goodput is among the figures, and in no comparison: neither is it what was asked, nor does it make the others
-// harder to prove.
+// A background's goodput is among the figures, but not compared: nobody asked about it, and it would make the other
+// differences harder to prove.
 func TestBackgroundIsReportedAndNotCompared(t *testing.T) {
 	e := overlay(12)
 	trials := model(e, perLayer, 5e-8)
 	plain := Make(Input{Experiment: e, Trials: trials, State: "complete"})
 	for i := range trials {
 		trials[i].Metrics = append(trials[i].Metrics,
-			result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: 9e7 + float64(i), Scope: result.Background})
+			result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: 9e7 + float64(i),
+				Scope: result.Background})
 	}
 	a := Make(Input{Experiment: e, Trials: trials, State: "complete"})
 	figures := 0
@@ -251,7 +267,8 @@ func TestBackgroundIsReportedAndNotCompared(t *testing.T) {
 	if figures != len(e.Arms) {
 		t.Errorf("%d figures of the background, want one for each arm", figures)
 	}
-	if len(a.Comparisons) != len(plain.Comparisons) || *a.Comparisons[0].PValue != *plain.Comparisons[0].PValue || a.Verdict != plain.Verdict {
+	if len(a.Comparisons) != len(plain.Comparisons) || *a.Comparisons[0].PValue != *plain.Comparisons[0].PValue ||
+		a.Verdict != plain.Verdict {
 		t.Errorf("the background changed the comparisons: %+v, without it %+v", a.Comparisons, plain.Comparisons)
 	}
 }

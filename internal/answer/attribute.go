@@ -10,15 +10,16 @@ import (
 	"nearfar/internal/stats"
 )
 
-// attributed is what one quantity's layers say.
+// attributed is the result for the layers of one quantity.
 type attributed struct {
 	layers     []Layer
+	estimates  []stats.Cost // of the layers
 	residual   []Residual
 	additivity []Additivity
 	warnings   []Warning
 }
 
-// attribute says what each layer adds. Only times are taken apart: what layers do to a rate does not add up.
+// attribute estimates what each layer adds. It handles times only: the effects of layers on a rate do not add up.
 func attribute(e *experiment.Experiment, c cells, comparisons []Comparison) attributed {
 	if !c.primary || c.quantity.Unit != result.Seconds || len(e.Arms) < 2 {
 		return attributed{}
@@ -35,9 +36,10 @@ func attribute(e *experiment.Experiment, c cells, comparisons []Comparison) attr
 	}
 	s := stats.Attribute(design, e.Baseline, trials)
 	part := attributed{
-		layers: costs(c, s, comparisons), residual: residuals(c, s), additivity: additivity(c, s),
+		residual: residuals(c, s), additivity: additivity(c, s),
 		warnings: append(refusals(c, s), remainder(c, s)...),
 	}
+	part.layers, part.estimates = costs(c, s, comparisons)
 	for _, test := range part.additivity {
 		for i := range part.layers {
 			part.layers[i].Additive = &test.Additive
@@ -58,7 +60,7 @@ func attribute(e *experiment.Experiment, c cells, comparisons []Comparison) attr
 	return part
 }
 
-// designOf lists how often each arm that has trials crosses each layer.
+// designOf lists how often each arm with trials crosses each layer.
 func designOf(e *experiment.Experiment, c cells) stats.Design {
 	var d stats.Design
 	crosses := e.LayersIn(c.workload)
@@ -84,9 +86,10 @@ func designOf(e *experiment.Experiment, c cells) stats.Design {
 	return d
 }
 
-// pathOrder sorts layers from the plainest element to the most elaborate, and others by name after them.
+// pathOrder gives a sort key: from the simplest element to the most complex, then other layers by name.
 func pathOrder(layer string) string {
-	order := []string{experiment.Wire, experiment.Bridge, experiment.Router, experiment.VTEP, experiment.DLR, experiment.Firewall}
+	order := []string{experiment.Wire, experiment.Bridge, experiment.Router, experiment.VTEP,
+		experiment.DLR, experiment.Firewall}
 	kind, _, _ := strings.Cut(layer, "(")
 	if i := slices.Index(order, kind); i >= 0 {
 		return fmt.Sprintf("%d%s", i, layer)
@@ -109,13 +112,14 @@ func residuals(c cells, s stats.Attribution) []Residual {
 	}}
 }
 
-// refusals says what the design cannot tell apart, and which arm is missing.
+// refusals warns of layers that the design cannot tell apart, and names the missing arm.
 func refusals(c cells, s stats.Attribution) []Warning {
 	var warnings []Warning
 	for _, set := range s.Separation.Inseparable {
 		warnings = append(warnings, Warning{
 			Code: "layers-not-separable", Workload: c.workload,
-			Message: fmt.Sprintf("these arms cannot tell %s apart; missing: %s", strings.Join(set.Layers, " and "), set.Missing),
+			Message: fmt.Sprintf("these arms cannot tell %s apart; missing: %s",
+				strings.Join(set.Layers, " and "), set.Missing),
 		})
 	}
 	switch s.Reason {
@@ -126,14 +130,15 @@ func refusals(c cells, s stats.Attribution) []Warning {
 	return warnings
 }
 
-// additivity is the test of whether the layers add up, where there is one.
+// additivity is the test of whether the layers add up; empty if there is none.
 func additivity(c cells, s stats.Attribution) []Additivity {
 	if !s.Additivity.PValue.Known {
 		return nil
 	}
 	test := Additivity{
-		Workload: c.workload, Quantity: c.quantity, PValue: s.Additivity.PValue.Value, Additive: !s.Additivity.Rejected(),
-		Blocks: s.Additivity.Blocks, Arms: []Deviation{},
+		Workload: c.workload, Quantity: c.quantity, PValue: s.Additivity.PValue.Value,
+		Additive: !s.Additivity.Rejected(),
+		Blocks:   s.Additivity.Blocks, Arms: []Deviation{},
 	}
 	for _, d := range s.Additivity.Arms {
 		test.Arms = append(test.Arms, Deviation{Arm: d.Arm, By: d.By})
@@ -141,8 +146,8 @@ func additivity(c cells, s stats.Attribution) []Additivity {
 	return []Additivity{test}
 }
 
-// remainder warns where the costs of the layers do not add up: layers then act on each other, and the cost of one depends on what
-// else is there.
+// remainder warns if the costs of the layers do not add up: layers then influence each other, and the cost of a layer
+// depends on the others.
 func remainder(c cells, s stats.Attribution) []Warning {
 	test := s.Additivity
 	if !test.Rejected() || len(test.Arms) == 0 {
@@ -157,9 +162,11 @@ func remainder(c cells, s stats.Attribution) []Warning {
 	if len(test.Arms) == 1 {
 		w.Arm = test.Arms[0].Arm
 	} else {
-		which = "either " + strings.Join(off[:len(off)-1], ", ") + " or " + off[len(off)-1] + ", which these arms cannot tell apart"
+		which = "either " + strings.Join(off[:len(off)-1], ", ") + " or " + off[len(off)-1] +
+			", which these arms cannot tell apart"
 	}
 	w.Message = fmt.Sprintf("the arms' %s is not the sum of what the layers cost (p = %.2g over %d blocks): %s. "+
-		"Layers act on each other, and a cost is an average over these arms", c.quantity.Name(), test.PValue.Value, test.Blocks, which)
+		"Layers influence each other, and a cost is an average over these arms", c.quantity.Name(),
+		test.PValue.Value, test.Blocks, which)
 	return []Warning{w}
 }

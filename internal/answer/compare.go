@@ -9,26 +9,26 @@ import (
 	"nearfar/internal/stats"
 )
 
-// comparisons sets every arm against the baseline in every quantity.
+// comparisons compares every arm with the baseline in every quantity.
 func comparisons(in Input, tables []cells) []Comparison {
 	all := []Comparison{}
 	for _, c := range tables {
-		if !c.beside {
+		if !c.reportOnly {
 			all = append(all, family(in, c)...)
 		}
 	}
 	return all
 }
 
-// family sets every arm against the baseline in one quantity of one workload. That is one question, so the p-values are
-// corrected for all of its arms, and not for other workloads and quantities.
+// family compares every arm with the baseline in one quantity of one workload. That is one question, so the p-values
+// are corrected for all of its arms, but not for other workloads and quantities.
 func family(in Input, c cells) []Comparison {
 	e := in.Experiment
 	all := []Comparison{}
 	var pairs []stats.Pair
 	var samples []stats.Samples
 	var lacks [][2]Lack
-	var of []int // the comparison that each pair, or each two samples, belongs to
+	var of []int // the index in all of each entry of pairs or samples
 	for _, arm := range e.Arms {
 		if arm.Name == e.Baseline {
 			continue
@@ -40,13 +40,15 @@ func family(in Input, c cells) []Comparison {
 		both := [2]Lack{c.lack(arm.Name), c.lack(e.Baseline)}
 		lacks = append(lacks, both)
 		refused := entry.Lacks(both[0], both[1])
-		if reason := c.incomparable(arm.Name, e.Baseline, e.SetOtherwise(arm.Name, e.Baseline, c.workload)); reason != "" {
+		if reason := c.incomparable(arm.Name, e.Baseline,
+			e.SetOtherwise(arm.Name, e.Baseline, c.workload)); reason != "" {
 			refused, entry.Reason = true, reason
 		}
 		switch {
 		case refused:
 		case e.Unpaired():
-			samples = append(samples, stats.Samples{Arm: numbers(c.ranked(arm.Name)), Baseline: numbers(c.ranked(e.Baseline))})
+			samples = append(samples, stats.Samples{Arm: numbers(c.ranked(arm.Name)),
+				Baseline: numbers(c.ranked(e.Baseline))})
 			of = append(of, len(all))
 		default:
 			pairs = append(pairs, stats.Pair{Arm: c.ranked(arm.Name), Baseline: c.ranked(e.Baseline)})
@@ -68,7 +70,7 @@ func family(in Input, c cells) []Comparison {
 	return all
 }
 
-// fill takes over what the statistics say.
+// fill copies the result of a paired comparison.
 func fill(c *Comparison, s stats.Comparison) {
 	c.Difference, c.Interval = pointer(s.Difference), interval(s.Interval)
 	c.Relative, c.RelativeInterval = pointer(s.Relative), interval(s.RelativeInterval)
@@ -80,24 +82,26 @@ func fill(c *Comparison, s stats.Comparison) {
 		c.BlocksNeeded = &needed
 	}
 	if s.Serial.PValue.Known {
-		c.Dependence = &Dependence{PValue: s.Serial.PValue.Value, Correlation: s.Serial.Correlation, Counted: s.Serial.Counted}
+		c.Dependence = &Dependence{PValue: s.Serial.PValue.Value, Correlation: s.Serial.Correlation,
+			Counted: s.Serial.Counted}
 	}
 	c.Verdict = string(s.Verdict)
 	switch s.Reason {
 	case stats.ReasonNoPairs:
-		c.Reason = "no block has a good trial of both"
+		c.Reason = "no block has a good trial on both sides"
 	case stats.ReasonTooFewBlocks:
-		c.Reason = fmt.Sprintf("%d blocks are too few for a table of this size: it takes %d more", s.Blocks, s.BlocksNeeded)
+		c.Reason = fmt.Sprintf("%d blocks are too few for a table of this size: it takes %d more",
+			s.Blocks, s.BlocksNeeded)
 	default:
 		c.Reason = s.Reason
 	}
-	if s.Hinge.Decides {
-		c.OneBlock = &OneBlock{BlocksMore: s.Hinge.More}
+	if s.OneBlock.Decides {
+		c.OneBlock = &OneBlock{BlocksMore: s.OneBlock.More}
 	}
 	c.judge()
 }
 
-// judge says which side is better, where they differ and the metric has a better side.
+// judge sets Better if the two differ and the metric has a better side.
 func (c *Comparison) judge() {
 	better := result.Better(c.Metric)
 	switch {
@@ -117,8 +121,8 @@ func numbers(values []stats.Value) []float64 {
 	return all
 }
 
-// incomparable says why two arms do not measure the same thing, or "". Where all trials of an arm lack the quantity it is judged by
-// these.
+// incomparable says why two arms do not measure the same thing, or "". If all trials of an arm lack the quantity, all
+// of its good trials are checked.
 func (c cells) incomparable(arm, baseline string, set []string) string {
 	a, b := c.byArm[arm], c.byArm[baseline]
 	if len(a) == 0 && c.lack(arm).Missing > 0 {
@@ -130,36 +134,36 @@ func (c cells) incomparable(arm, baseline string, set []string) string {
 	return incomparable(a, b, set)
 }
 
-// incomparable says why the trials of two arms do not measure the same thing, or "". What differs because the arms set
-// the keys otherwise is what is compared.
+// incomparable says why the trials of two arms do not measure the same thing, or "". set lists the keys in which the
+// arms differ on purpose: properties that follow from them may differ.
 func incomparable(arm, baseline []result.Trial, set []string) string {
 	if len(arm) == 0 || len(baseline) == 0 {
 		return "no good trials on one side"
 	}
 	for _, property := range Properties() {
 		a, b := distinct(arm, property.Of), distinct(baseline, property.Of)
-		treated := property.FollowsFrom(set) && len(a) == 1 && len(b) == 1
-		if !treated && (!slices.Equal(a, b) || len(a) > 1) {
+		intended := property.FollowsFrom(set) && len(a) == 1 && len(b) == 1
+		if !intended && (!slices.Equal(a, b) || len(a) > 1) {
 			return fmt.Sprintf("%s: %s against %s", property.Name, list(a), list(b))
 		}
 	}
 	return ""
 }
 
-// Property is one that trials must share for their numbers to be of the same thing.
+// Property is a property that trials must share for their numbers to be comparable.
 type Property struct {
 	Name string
 	Of   func(result.Trial) string
-	// keys are those of a workload that it follows from.
+	// keys are the keys of a workload that determine the property.
 	keys []string
 }
 
-// FollowsFrom says that the property is another one where one of the keys of a workload is.
+// FollowsFrom says whether one of the keys of a workload determines the property.
 func (p Property) FollowsFrom(keys []string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(p.keys, key) })
 }
 
-// Properties lists them.
+// Properties lists the properties.
 func Properties() []Property {
 	return []Property{
 		{Name: "definition", Of: DefinitionOf},
@@ -172,12 +176,13 @@ func Properties() []Property {
 			}
 			return fmt.Sprintf("%d B", *t.MessageBytes)
 		}, keys: []string{"request", "response", "message", "protocol"}}, // over TCP some tools do not say
-		{Name: "offered load", Of: func(t result.Trial) string { return t.Facts["schedule"] }, keys: []string{"rate", "arrivals"}},
+		{Name: "offered load", Of: func(t result.Trial) string { return t.Facts["schedule"] },
+			keys: []string{"rate", "arrivals"}},
 	}
 }
 
-// DefinitionOf is what the numbers of a trial are. Those of a stream are rates: the kernel's smoothed round trip, which some
-// tools print beside over TCP, is not what is compared.
+// DefinitionOf is the definition of a trial's numbers. For a stream it is a rate: the kernel's smoothed round-trip
+// time, which some tools also print for TCP, is not compared.
 func DefinitionOf(t result.Trial) string {
 	if t.Mode == experiment.Stream {
 		return result.DefinitionRate

@@ -9,19 +9,22 @@ import (
 	"nearfar/internal/result"
 )
 
-// The shares from which it is said that other programs were in the way, on average over a workload's trials. docs/statistics.md says why.
+// The smallest shares that cause a warning, on average over a workload's trials. docs/statistics.md gives the
+// reasons.
 const (
-	// contendedRate is for rates: what is kept of a CPU is missing from the rate, and 5 % is what people ask about.
+	// contendedRate is for rates. The rate is lower by the share of CPU time that the trial lacks, and users ask
+	// about differences of 5 %.
 	contendedRate = 0.05
-	// contendedTail is for times, of which p99 is compared: what happens to one in a hundred decides it. Shares as small as that
-	// are believed only where others used their CPUs to contendedOthers at least.
+	// contendedTail is for times. p99 is compared, and it is decided by one observation in a hundred. Such small
+	// shares are only believed if other programs used at least contendedOthers of the trials' CPUs.
 	contendedTail   = 0.01
 	contendedOthers = 0.05
-	// busyMachine is of all CPUs: other programs share caches, memory and a hypervisor's time with the trials.
+	// busyMachine is for all CPUs: other programs share caches, memory and a hypervisor's time with the trials.
 	busyMachine = 0.10
 )
 
-// contention warns of workloads whose trials waited for a CPU that other programs had, and of a machine that others kept busy.
+// contention warns of workloads whose trials waited for a CPU that other programs used, and of a machine that other
+// programs kept busy.
 func contention(in Input) []Warning {
 	var warnings []Warning
 	for _, w := range in.Experiment.Workloads {
@@ -33,24 +36,26 @@ func contention(in Input) []Warning {
 		}
 		if waited.n > 0 && waited.mean >= least {
 			warnings = append(warnings, Warning{Code: "cpu-contended", Workload: w.Name, Message: fmt.Sprintf(
-				"other programs had the trials' CPUs for up to %.1f %% of the time in which these wanted to run (%.0f %% in trial %d): "+
-					"rates are too low and tails too long by it", 100*waited.mean, 100*waited.most, waited.worst)})
+				"the trials waited up to %.1f %% of their runnable time for CPUs that other programs used (%.0f %% "+
+					"in trial %d): "+
+					"rates are too low and tails too long", 100*waited.mean, 100*waited.most, waited.worst)})
 		}
 	}
 	if all := sharesOf(in.Trials, "", result.FactMachineOthers); all.n > 0 && all.mean >= busyMachine {
 		warnings = append(warnings, Warning{Code: "machine-busy", Message: fmt.Sprintf(
-			"other programs used %.0f %% of all CPUs during the trials (%.0f %% in trial %d): expect wider intervals and longer tails",
+			"other programs used %.0f %% of all CPUs during the trials (%.0f %% in trial %d): expect wider "+
+				"intervals and longer tails",
 			100*all.mean, 100*all.most, all.worst)})
 	}
 	return warnings
 }
 
-// isTime says that a workload measures times, with their tails.
+// isTime says whether a workload measures times, which have tails.
 func isTime(w experiment.Workload) bool {
 	return w.Mode != experiment.Stream && w.Mode != experiment.Messages
 }
 
-// shares are what the good trials of a workload say of one fact that is a share.
+// shares summarizes a fact that is a share, over the good trials of a workload.
 type shares struct {
 	n          int
 	mean, most float64
@@ -58,7 +63,8 @@ type shares struct {
 	worst int
 }
 
-// sharesOf reads a fact; of all workloads where none is named. What is no share does not count.
+// sharesOf reads a fact of the trials of a workload, or of all workloads if none is named. Values outside 0 to 1 do
+// not count.
 func sharesOf(trials []result.Trial, workload, fact string) (s shares) {
 	for _, t := range trials {
 		share, err := strconv.ParseFloat(t.Facts[fact], 64)

@@ -10,7 +10,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// eight is an experiment of eight arms with the schedule that a file without one has.
+// eight is an experiment of eight arms with the default schedule.
 func eight(t *testing.T) *experiment.Experiment {
 	t.Helper()
 	var arms strings.Builder
@@ -36,10 +36,12 @@ func rounds(e *experiment.Experiment, effect float64) []result.Trial {
 			level *= 1 + effect
 		}
 		metric := func(stat string, of float64) result.Metric {
-			return result.Metric{Name: result.RTT, Stat: stat, Unit: result.Seconds, Value: of * level * (1 + 0.03*random.NormFloat64())}
+			return result.Metric{Name: result.RTT, Stat: stat, Unit: result.Seconds,
+				Value: of * level * (1 + 0.03*random.NormFloat64())}
 		}
 		trials = append(trials, result.Trial{
-			Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload, Repeat: slot.Repeat, Tool: result.ToolVersion{Name: "native"},
+			Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload, Repeat: slot.Repeat,
+			Tool: result.ToolVersion{Name: "native"},
 			Mode: "rr", Protocol: "tcp", Definition: result.DefinitionRTT, ReportedAs: result.DefinitionRTT,
 			Metrics: []result.Metric{metric(result.P50, 1), metric(result.P99, 2)},
 		})
@@ -47,7 +49,7 @@ func rounds(e *experiment.Experiment, effect float64) []result.Trial {
 	return trials
 }
 
-// spoil makes the first trial of the baseline something else.
+// spoil replaces the first trial of the baseline.
 func spoil(e *experiment.Experiment, trials []result.Trial, with func(*result.Trial)) []result.Trial {
 	for i := range trials {
 		if trials[i].Arm == e.Baseline {
@@ -66,7 +68,7 @@ func stalls(t *result.Trial) {
 	}
 }
 
-// One bad trial of the baseline, that all comparisons share, leaves all of them as they are.
+// One bad trial of the baseline, which all comparisons share, changes none of their verdicts.
 func TestOneBadTrialOfTheBaselineChangesNoVerdict(t *testing.T) {
 	for name, with := range map[string]func(*result.Trial){"it stalls": stalls, "it fails": fails} {
 		for _, repeats := range []int{3, 1} {
@@ -78,19 +80,21 @@ func TestOneBadTrialOfTheBaselineChangesNoVerdict(t *testing.T) {
 			}
 			for _, c := range a.Comparisons {
 				if c.Verdict != Higher || c.Family != 7 {
-					t.Errorf("%s, the baseline %d times a block: %s %s is %s in a family of %d", name, repeats, c.Arm, c.Name(), c.Verdict, c.Family)
+					t.Errorf("%s, the baseline %d times a block: %s %s is %s in a family of %d", name, repeats, c.Arm,
+						c.Name(), c.Verdict, c.Family)
 				}
 			}
 		}
 	}
 }
 
-// A block of three baseline trials gives one value; the arm's line still counts all trials.
+// A block with three baseline trials gives one value; the arm's row still counts all trials.
 func TestRepeatsMakeOneValueABlock(t *testing.T) {
 	e := eight(t)
 	a := Make(Input{Experiment: e, Trials: rounds(e, 0), State: "complete"})
 	if a.Arms[0].Trials != 36 || a.Arms[1].Trials != 12 || a.Comparisons[0].Blocks != 12 {
-		t.Errorf("%d and %d trials, %d blocks; want 36, 12 and 12", a.Arms[0].Trials, a.Arms[1].Trials, a.Comparisons[0].Blocks)
+		t.Errorf("%d and %d trials, %d blocks; want 36, 12 and 12", a.Arms[0].Trials, a.Arms[1].Trials,
+			a.Comparisons[0].Blocks)
 	}
 	for _, w := range a.Warnings {
 		if w.Code == "incomplete" || w.Code == "too-few-blocks" {
@@ -124,10 +128,12 @@ func TestReplacedTrialsAreCounted(t *testing.T) {
 	second.Trial, second.Repeat, second.Replaces = 122, failed.Repeat, failed.Trial
 	a := Make(Input{Experiment: e, Trials: append(trials, again, second), State: "complete"})
 	if a.Trials != 122 || a.Failed != 2 || a.Replaced != 2 || a.Arms[0].Trials != 36 {
-		t.Errorf("%d trials, %d failed, %d replaced, %d good of the baseline; want 122, 2, 2, 36", a.Trials, a.Failed, a.Replaced, a.Arms[0].Trials)
+		t.Errorf("%d trials, %d failed, %d replaced, %d good of the baseline; want 122, 2, 2, 36", a.Trials, a.Failed,
+			a.Replaced, a.Arms[0].Trials)
 	}
 	for _, w := range a.Warnings {
-		if w.Code == "failed-trials" && !strings.HasPrefix(w.Message, "2 of 38 trials failed, and good trials of the same block replace them") {
+		if w.Code == "failed-trials" && !strings.HasPrefix(w.Message,
+			"2 of 38 trials failed, and good trials of the same block replace them") {
 			t.Errorf("warning %q", w.Message)
 		}
 	}
@@ -144,8 +150,9 @@ func TestVerdictThatHangsOnOneBlock(t *testing.T) {
 			said = append(said, w.Message)
 		}
 	}
-	if want := "rtt p50: no difference is found for arm1, and one would be if one block fewer contradicted the others; " +
-		"2 blocks more would settle it, if they agree with most"; len(said) != 2 || said[0] != want {
+	if want := "rtt p50: no difference is found for arm1, but one would be found if one block fewer contradicted " +
+		"the others; " +
+		"2 blocks more would settle it, if they agree with the majority"; len(said) != 2 || said[0] != want {
 		t.Errorf("warnings %q, want %q first", said, want)
 	}
 	if c := a.Comparisons[0]; c.Verdict != NoDifference || c.OneBlock == nil || c.OneBlock.BlocksMore != 2 {
@@ -153,7 +160,7 @@ func TestVerdictThatHangsOnOneBlock(t *testing.T) {
 	}
 }
 
-// Arms that are alike: how many blocks find the difference that was seen means nothing, how many find 5 % does.
+// For arms that are alike, the number of blocks for the observed difference has no meaning; the number for 5 % has.
 func TestResolveAnswersForAlikeArms(t *testing.T) {
 	e := eight(t)
 	e.Schedule.Blocks = 10
@@ -171,10 +178,12 @@ func TestResolveAnswersForAlikeArms(t *testing.T) {
 		small.Difference < 0.95e-6 || small.Difference > 1.05e-6 {
 		t.Errorf("5 %%: %+v", small)
 	}
-	if large == nil || large.Blocks == nil || *large.Blocks != 9 || *large.BlocksNeeded != 0 || large.Difference != 10e-6 {
+	if large == nil || large.Blocks == nil || *large.Blocks != 9 || *large.BlocksNeeded != 0 ||
+		large.Difference != 10e-6 {
 		t.Errorf("10 us: %+v, want the 9 blocks that seven comparisons take", large)
 	}
-	if r := Make(Input{Experiment: e, Trials: trials, State: "complete", Resolve: aim("10Mbit/s")}).Comparisons[0].Resolve; r != nil {
+	if r := Make(Input{Experiment: e, Trials: trials, State: "complete",
+		Resolve: aim("10Mbit/s")}).Comparisons[0].Resolve; r != nil {
 		t.Errorf("a rate is resolved in a time: %+v", r)
 	}
 	for _, text := range []string{"", "5", "-5%", "0%", "NaN%", "0us", "x"} {

@@ -8,8 +8,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// failing says in sentences that more than half of the trials failed, or all of an arm; "" where neither is so. A
-// failed trial for which a good one stands does not count.
+// failing says in sentences that more than half of the trials failed, or all trials of an arm; "" if neither is true.
+// A failed trial that was replaced by a good one does not count.
 func failing(e *experiment.Experiment, trials []result.Trial) string {
 	good, arms := map[int]bool{}, map[int]string{}
 	for _, t := range trials {

@@ -8,7 +8,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// trialsOf makes trials from letters, in the order of their numbers: a and b are good ones of these arms, A and B
+// trialsOf makes trials from letters, in the order of their numbers: a and b are good trials of these arms, A and B
 // failed ones.
 func trialsOf(letters string) (trials []result.Trial) {
 	for i, letter := range letters {
@@ -22,7 +22,8 @@ func trialsOf(letters string) (trials []result.Trial) {
 }
 
 func TestManyFailedTrialsAreSaid(t *testing.T) {
-	e := &experiment.Experiment{Baseline: "a", Arms: []experiment.Arm{{Name: "a"}, {Name: "b"}}, Workloads: []experiment.Workload{{Name: "w"}}}
+	e := &experiment.Experiment{Baseline: "a", Arms: []experiment.Arm{{Name: "a"}, {Name: "b"}},
+		Workloads: []experiment.Workload{{Name: "w"}}}
 	for letters, want := range map[string]string{
 		"abab":   "",
 		"ABab":   "",
@@ -37,7 +38,8 @@ func TestManyFailedTrialsAreSaid(t *testing.T) {
 			t.Errorf("%s: %q, want %q", letters, got, want)
 		}
 	}
-	for letters, want := range map[string]string{"aBaB": "All trials of b failed. ", "ABAB": "No answer: all 4 trials failed."} {
+	for letters, want := range map[string]string{"aBaB": "All trials of b failed. ",
+		"ABAB": "No answer: all 4 trials failed."} {
 		a := Make(Input{Experiment: e, Trials: trialsOf(letters), State: "complete"})
 		if !strings.HasPrefix(a.Verdict, want) || a.Failing == "" {
 			t.Errorf("%s: the verdict is %q", letters, a.Verdict)
@@ -45,9 +47,10 @@ func TestManyFailedTrialsAreSaid(t *testing.T) {
 	}
 }
 
-// A failed trial that was repeated with success does not count; one whose repetition failed counts once.
+// A failed trial that was replaced by a good one does not count; one whose replacement failed counts once.
 func TestReplacedTrialsDoNotFail(t *testing.T) {
-	e := &experiment.Experiment{Baseline: "a", Arms: []experiment.Arm{{Name: "a"}, {Name: "b"}}, Workloads: []experiment.Workload{{Name: "w"}}}
+	e := &experiment.Experiment{Baseline: "a", Arms: []experiment.Arm{{Name: "a"}, {Name: "b"}},
+		Workloads: []experiment.Workload{{Name: "w"}}}
 	again := func(trial, replaces int, reason string) result.Trial {
 		return result.Trial{Trial: trial, Block: 1, Arm: "b", Workload: "w", Replaces: replaces, Error: reason}
 	}

@@ -16,53 +16,55 @@ const (
 	OfArm   = "arm"
 )
 
-// Finding is one thing that the answer says, with its place among all of them.
+// Finding is one statement of the answer, with its rank among all of them.
 type Finding struct {
 	// Rank counts from 1, the strongest finding.
 	Rank int `json:"rank"`
-	// Kind is "layer" or "arm", and Name that of the layer or the arm.
+	// Kind is "layer" or "arm"; Name is the name of the layer or the arm.
 	Kind     string `json:"kind"`
 	Name     string `json:"name"`
 	Baseline string `json:"baseline"`
 	Workload string `json:"workload"`
-	// BaselineWorkload and About are those of the comparison.
+	// BaselineWorkload and About are copied from the comparison.
 	BaselineWorkload string `json:"baseline_workload,omitempty"`
 	About            string `json:"about,omitempty"`
 	Quantity
-	// Difference, Interval, Verdict and what else a comparison has are those of the comparison, or of the layer's cost.
+	// Difference, Interval, Verdict and the other fields of a comparison are copied from the comparison, or describe
+	// the layer's cost.
 	Difference *float64 `json:"difference"`
 	Interval   Interval `json:"interval"`
-	// Unbounded and Missing are those of a comparison, Widened also that of a layer.
+	// Unbounded and Missing are copied from a comparison, Widened also from a layer.
 	Unbounded string  `json:"unbounded,omitempty"`
 	Widened   bool    `json:"widened,omitempty"`
 	Missing   *[2]int `json:"missing,omitempty"`
-	// Relative is the comparison's, and for a layer its cost over the baseline's median, without an interval.
+	// Relative is copied from the comparison. For a layer it is its cost divided by the baseline's median, without an
+	// interval.
 	Relative         *float64 `json:"relative"`
 	RelativeInterval Interval `json:"relative_interval"`
 	Detectable       *float64 `json:"detectable"`
-	// Trials is that of a comparison which is not paired.
+	// Trials is copied from an unpaired comparison.
 	Trials  *[2]int `json:"trials,omitempty"`
 	Verdict string  `json:"verdict"`
-	// Better is "arm" (which has the layer) or "baseline" where they differ and one side is better.
+	// Better is "arm" (with the layer) or "baseline" if they differ and the metric has a better side.
 	Better string `json:"better,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Caution says what spoiled the figure of the arm or of the baseline.
+	// Caution says what distorts the figure of the arm or of the baseline.
 	Caution string `json:"caution,omitempty"`
 	// Text is the finding in words.
 	Text string `json:"text"`
 }
 
-// certainty is how much a finding says; the lowest stands first.
+// certainty classifies findings; the lowest is listed first.
 type certainty int
 
 const (
-	sure    certainty = iota // they differ
-	unsure                   // there is a difference, and too little to tell whether it is more than chance
+	sure    certainty = iota // the two differ
+	unsure                   // a difference was seen, with too little data to tell whether it is chance
 	none                     // no difference was seen
-	refused                  // the two do not measure the same
+	refused                  // the two do not measure the same thing
 )
 
-// Differs says that the difference is sure.
+// Differs says whether the finding is a difference.
 func (f Finding) Differs() bool { return f.certainty() == sure }
 
 func (f Finding) certainty() certainty {
@@ -77,7 +79,7 @@ func (f Finding) certainty() certainty {
 	return unsure
 }
 
-// place is what findings must share for one clause to speak of them.
+// place identifies findings that one clause of a sentence can combine.
 type place struct {
 	kind, workload string
 	quantity       Quantity
@@ -85,7 +87,7 @@ type place struct {
 
 func (f Finding) place() place { return place{f.Kind, f.workloads(), f.Quantity} }
 
-// ranked is a finding with what it is ranked by.
+// ranked is a finding with its sort keys.
 type ranked struct {
 	Finding
 	// secondary says that the quantity is not the first of its workload.
@@ -93,14 +95,14 @@ type ranked struct {
 	strength  float64
 }
 
-// Rank lists what the answer says, the strongest finding first: what surely differs, then differences that may be
-// chance, then where none was seen, then what could not be compared.
+// Rank lists the findings, the strongest first: differences, then differences that may be chance, then findings
+// without a difference, then refused comparisons.
 //
-// Sure findings are sorted: layers where they lead, then the first quantity of each workload, then the others.
-// Within these the quantity with the strongest finding comes first, and in a quantity the strongest. How strong a
-// finding is, is the end of its relative interval that is nearer to 0: a difference that is large and hardly known
-// does not pass one that is well known. What is not sure keeps the order of the file, because its sizes may be
-// chance.
+// Differences are sorted: first layers if they lead, then the first quantity of each workload, then the other
+// quantities. Within each of these, the quantity with the strongest finding comes first, and within a quantity the
+// strongest finding. The strength of a finding is the end of its relative interval that is nearer to 0, so a large
+// but uncertain difference does not precede a well-known one. Findings that are not differences keep the order of the
+// file, because their sizes may be chance.
 func Rank(a Answer) []Finding {
 	var all []ranked
 	for _, l := range leading(a) {
@@ -113,7 +115,8 @@ func Rank(a Answer) []Finding {
 		}
 		f := ranked{Finding: Finding{
 			Kind: OfArm, Name: c.Arm, Baseline: c.Baseline, Workload: c.Workload, Quantity: c.Quantity,
-			BaselineWorkload: c.BaselineWorkload, About: c.About, Unbounded: c.Unbounded, Widened: c.Widened, Missing: c.Missing,
+			BaselineWorkload: c.BaselineWorkload, About: c.About, Unbounded: c.Unbounded,
+			Widened: c.Widened, Missing: c.Missing,
 			Difference: c.Difference, Interval: c.Interval, Relative: c.Relative, RelativeInterval: c.RelativeInterval,
 			Detectable: c.Detectable, Trials: c.Trials, Verdict: c.Verdict, Better: c.Better, Reason: c.Reason,
 		}}
@@ -132,7 +135,7 @@ func Rank(a Answer) []Finding {
 	return findings
 }
 
-// cautions gathers what spoiled the two figures of a comparison.
+// cautions joins the cautions of the two figures of a comparison.
 func cautions(a Answer, c Comparison) string {
 	var all []string
 	for _, f := range a.Arms {
@@ -182,8 +185,8 @@ func before(yes bool) int {
 	return 1
 }
 
-// strength is how large a change surely is, relative to the baseline. Against a baseline of 0 any change is beyond
-// all others.
+// strength is the smallest change that the interval allows, relative to the baseline. Against a baseline of 0 every
+// change is infinitely strong.
 func strength(relative *float64, i Interval) float64 {
 	switch {
 	case relative == nil:
@@ -196,8 +199,8 @@ func strength(relative *float64, i Interval) float64 {
 	return min(math.Abs(i[0]), math.Abs(i[1]))
 }
 
-// leading lists the layers that the answer begins with: those of a quantity in which layers say more than the arms
-// do, where at least one is sure, and which add up as far as that can be tested.
+// leading lists the layers that the answer begins with. They belong to a quantity whose layers say more than the
+// arms, with at least one difference, and which is not known to fail to add up.
 func leading(a Answer) []Layer {
 	return slices.DeleteFunc(slices.Clone(a.Layers), func(l Layer) bool {
 		found := func(other Layer) bool {
@@ -209,8 +212,8 @@ func leading(a Answer) []Layer {
 	})
 }
 
-// layersTell says that a quantity has at least two layers, of which at least one is more than the difference of
-// one arm.
+// layersTell says whether a quantity has at least two layers, one of which depends on more than the difference of one
+// arm.
 func layersTell(a Answer, workload string, q Quantity) bool {
 	layers, beyond := 0, false
 	for _, l := range a.Layers {
@@ -222,11 +225,11 @@ func layersTell(a Answer, workload string, q Quantity) bool {
 	return layers > 1 && beyond
 }
 
-// ofLayer makes a finding of what a layer costs.
+// ofLayer makes a finding from the cost of a layer.
 func ofLayer(a Answer, l Layer) ranked {
 	f := ranked{Finding: Finding{
 		Kind: OfLayer, Name: l.Layer, Baseline: a.Baseline, Workload: l.Workload, Quantity: l.Quantity,
-		Difference: &l.Cost, Interval: l.Interval, Verdict: l.Verdict, Widened: l.Widened,
+		Difference: &l.Cost, Interval: l.Interval, Verdict: l.Verdict, Widened: l.Widened, Detectable: l.Detectable,
 	}}
 	judged := Comparison{Quantity: l.Quantity, Verdict: l.Verdict}
 	judged.judge()
@@ -280,7 +283,7 @@ func (f Finding) text() string {
 // Where names the workload and the quantity.
 func (f Finding) Where() string { return f.workloads() + " " + f.Quantity.Name() }
 
-// workloads names the workload, and the baseline's where that is another.
+// workloads names the workload, and the baseline's workload if it is another one.
 func (f Finding) workloads() string {
 	if f.BaselineWorkload == "" {
 		return f.Workload
@@ -288,7 +291,7 @@ func (f Finding) workloads() string {
 	return f.Workload + " against " + f.BaselineWorkload
 }
 
-// amount writes the difference with its interval, or the verdict where there is none.
+// amount writes the difference with its interval, or the verdict if there is no difference.
 func (f Finding) amount() string {
 	if f.Difference == nil {
 		return f.Verdict

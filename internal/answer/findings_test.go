@@ -20,8 +20,8 @@ var (
 	goodput = Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond}
 )
 
-// found is a sure comparison with l2: a relative change with an interval of 2 points around it, of a baseline of
-// 10 us or 1 Gbit/s.
+// found is a comparison with l2 that found a relative change, with an interval of +- 2 points. The baseline is 10 us
+// or 1 Gbit/s.
 func found(arm, workload string, q Quantity, relative float64) Comparison {
 	base := 10e-6
 	if q == goodput {
@@ -76,7 +76,8 @@ func TestTheStrongestFindingIsFirst(t *testing.T) {
 		found("far", "bulk", goodput, -.5),
 	)
 	want := []string{
-		"arm far bulk goodput", "arm far rr rtt p50", "arm wide rr rtt p50", "arm near rr rtt p50", "arm far rr rtt p99",
+		"arm far bulk goodput", "arm far rr rtt p50", "arm wide rr rtt p50",
+		"arm near rr rtt p50", "arm far rr rtt p99",
 		"arm same rr rtt p50", "arm near rr rtt p99", "arm udp rr rtt p50",
 	}
 	if diff := cmp.Diff(want, short(all)); diff != "" {
@@ -117,7 +118,7 @@ func TestContradictionsAreNamed(t *testing.T) {
 	if want := " Mixed results: full: rr rtt p50 worse, bulk goodput better."; !strings.HasSuffix(sentence, want) {
 		t.Errorf("%q does not end with %q", sentence, want)
 	}
-	// What was not seen contradicts nothing, and one arm does not contradict another.
+	// A finding without a difference contradicts nothing, and one arm does not contradict another.
 	if sentence, _ = told(full, near, unseen("full", "bulk", goodput, 1e8)); strings.Contains(sentence, "Mixed") {
 		t.Errorf("%q", sentence)
 	}
@@ -128,7 +129,8 @@ func TestContradictionsAreNamed(t *testing.T) {
 	}
 	var many []Comparison
 	for i := range 5 {
-		many = append(many, found(fmt.Sprint("arm", i), "rr", p50, .3), found(fmt.Sprint("arm", i), "bulk", goodput, .3))
+		many = append(many, found(fmt.Sprint("arm", i), "rr", p50, .3),
+			found(fmt.Sprint("arm", i), "bulk", goodput, .3))
 	}
 	sentence, _ = told(many...)
 	if strings.Count(sentence, "worse, bulk") != 3 || !strings.HasSuffix(sentence, "; and 2 more.") {
@@ -140,7 +142,8 @@ func TestNothingSeen(t *testing.T) {
 	sentence, all := told(
 		unseen("a", "rr", p50, .3e-6), unseen("b", "rr", p50, .5e-6),
 		unseen("a", "rr", p99, 3e-6), unseen("b", "rr", p99, 4e-6))
-	want := "Against l2, in rr rtt p50: no difference seen in a, b (a difference of 0.500 us would have been seen four times in five); " +
+	want := "Against l2, in rr rtt p50: no difference seen in a, b (a difference of 0.500 us would have been seen " +
+		"four times in five); " +
 		"2 more below without a difference."
 	if sentence != want {
 		t.Errorf("got  %q\nwant %q", sentence, want)
@@ -167,7 +170,8 @@ func TestRefusedAndTooFew(t *testing.T) {
 	few := found("few", "rr", p50, .9)
 	few.Verdict, few.Better, few.Interval, few.RelativeInterval = FewBlocks, "", nil, nil
 	few.Reason = "3 blocks are too few: it takes 4 more"
-	sentence, all := told(refusedOne("a", "rr", p50), unseen("same", "rr", p50, .3e-6), few, found("far", "rr", p50, .1))
+	sentence, all := told(refusedOne("a", "rr", p50), unseen("same", "rr", p50, .3e-6), few,
+		found("far", "rr", p50, .1))
 	order := []string{"arm far rr rtt p50", "arm few rr rtt p50", "arm same rr rtt p50", "arm a rr rtt p50"}
 	if diff := cmp.Diff(order, short(all)); diff != "" {
 		t.Error(diff)
@@ -179,7 +183,7 @@ func TestRefusedAndTooFew(t *testing.T) {
 	}
 }
 
-// Differences that may be chance are not sorted by their size: that would show chance first.
+// Differences that may be chance are not sorted by size: that would list chance first.
 func TestWhatIsNotSureKeepsItsOrder(t *testing.T) {
 	single := func(arm string, relative float64) Comparison {
 		c := found(arm, "rr", p50, relative)
@@ -198,7 +202,7 @@ func TestWhatIsNotSureKeepsItsOrder(t *testing.T) {
 	}
 }
 
-// Layers lead where they say more than the arms, and not where each of them is one arm, or where they do not add up.
+// Layers lead if they say more than the arms, but not if each layer is one arm, or if they do not add up.
 func TestWhereLayersLead(t *testing.T) {
 	make := func(arms ...string) (Answer, *experiment.Experiment, []result.Trial) {
 		e := overlay(12)
@@ -222,11 +226,11 @@ func TestWhereLayersLead(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 
-	// A chain: what the VTEPs add is the difference of two arms, of which neither is the baseline.
+	// A chain: the cost of the VTEPs is the difference of two arms, neither of which is the baseline.
 	if a, _, _ := make("l2", "routed", "vxlan"); !strings.HasPrefix(a.Verdict, "Per layer, in rr rtt p50: ") {
 		t.Errorf("chain: %q", a.Verdict)
 	}
-	// A star: each layer is an arm.
+	// A star: each layer is one arm.
 	a, _, _ = make("l2", "switched", "flat")
 	if !strings.HasPrefix(a.Verdict, "Against l2, in rr rtt p50: flat +") || a.Findings[0].Kind != OfArm {
 		t.Errorf("star: %q", a.Verdict)
@@ -235,7 +239,7 @@ func TestWhereLayersLead(t *testing.T) {
 	if a, _, _ := make("l2", "switched"); !strings.HasPrefix(a.Verdict, "Against l2, in rr rtt p50: switched +") {
 		t.Errorf("one layer: %q", a.Verdict)
 	}
-	// Layers that act on each other: their costs are averages, and the arms' differences are not.
+	// Layers that influence each other: their costs are averages, the arms' differences are not.
 	for i := range trials {
 		if trials[i].Arm == "vxlan" {
 			trials[i].Metrics[0].Value += 3e-6
@@ -249,7 +253,7 @@ func TestWhereLayersLead(t *testing.T) {
 	}
 }
 
-// What is said of one quantity stands together.
+// Clauses about one quantity are together.
 func TestAClauseOfEachQuantity(t *testing.T) {
 	sentence, _ := told(
 		found("far", "rr", p50, .3), unseen("same", "rr", p50, .3e-6),
@@ -262,7 +266,7 @@ func TestAClauseOfEachQuantity(t *testing.T) {
 	}
 }
 
-// What the layers say comes first, then what the arms of another workload say.
+// Layers come first, then the arms of another workload.
 func TestLayersOfOneWorkloadAndArmsOfAnother(t *testing.T) {
 	layer := func(name string, cost, half float64, verdict string) Layer {
 		around := &Bounds{cost - half, cost + half}
@@ -289,8 +293,7 @@ func TestLayersOfOneWorkloadAndArmsOfAnother(t *testing.T) {
 	}
 }
 
-// What a comparison of two runs speaks of, the workload of the other side and what spoiled a figure stand in the
-// finding.
+// A finding contains the scope of a comparison of two runs, the other side's workload, and what distorts a figure.
 func TestFindingsKeepWhatQualifiesThem(t *testing.T) {
 	c := found("far", "tcp", p50, .3)
 	c.About, c.BaselineWorkload = "these-runs", "udp"
@@ -312,16 +315,18 @@ func TestFindingsKeepWhatQualifiesThem(t *testing.T) {
 	}
 }
 
-// An interval without a bound is as strong as its other end.
+// The strength of an interval with one bound is that bound.
 func TestAFindingWithoutABound(t *testing.T) {
 	c := found("stalls", "rr", p99, .9)
-	c.Interval[1], c.RelativeInterval[0], c.RelativeInterval[1], c.Unbounded = math.Inf(1), .1, math.Inf(1), UnboundedAbove
+	c.Interval[1], c.RelativeInterval[0], c.RelativeInterval[1], c.Unbounded = math.Inf(1), .1,
+		math.Inf(1), UnboundedAbove
 	c.Missing = &[2]int{9, 0}
 	sentence, all := told(c, found("far", "bulk", goodput, .3))
 	if all[0].Name != "far" || all[1].Unbounded != UnboundedAbove || all[1].Missing == nil {
 		t.Errorf("%+v", all)
 	}
-	want := "Against l2, in bulk goodput: far +300.0 Mbit/s [+290.0, +310.0]; in rr rtt p99: stalls +9.00 us [+8.90, unbounded]."
+	want := "Against l2, in bulk goodput: far +300.0 Mbit/s [+290.0, +310.0]; in rr rtt p99: stalls +9.00 us " +
+		"[+8.90, unbounded]."
 	if sentence != want {
 		t.Errorf("got  %q\nwant %q", sentence, want)
 	}

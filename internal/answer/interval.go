@@ -7,14 +7,14 @@ import (
 	"nearfar/internal/stats"
 )
 
-// Bounds are the ends of an interval. One may be infinite: so many trials lack the figure (see Missing) that the interval has no
-// bound on that side. JSON has null for it.
+// Bounds are the ends of an interval. An end is infinite if so many trials lack the figure (see Missing) that the
+// interval has no bound on that side; it is null in JSON.
 type Bounds [2]float64
 
-// Interval is a pair of bounds; it is null in JSON where none can be given.
+// Interval is a pair of bounds; null in JSON if there is none.
 type Interval = *Bounds
 
-// The values of a key "unbounded": on which side an interval has no bound.
+// The values of the key "unbounded": on which side an interval has no bound.
 const (
 	UnboundedAbove = "above"
 	UnboundedBelow = "below"
@@ -47,7 +47,7 @@ func (b *Bounds) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Unbounded says on which side the interval has no bound; empty where it has both, or there is no interval.
+// Unbounded says on which side the interval has no bound; empty if it has both, or if there is no interval.
 func (b *Bounds) Unbounded() string {
 	switch {
 	case b == nil:
@@ -76,7 +76,7 @@ func (b *Bounds) Text(write func(float64) string) string {
 	return "[" + ends[0] + ", " + ends[1] + "]"
 }
 
-// interval makes what is unknown null.
+// interval converts an interval; an unknown one becomes null.
 func interval(i stats.Interval) Interval {
 	if !i.Known {
 		return nil

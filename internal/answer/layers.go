@@ -1,22 +1,23 @@
 package answer
 
 import (
+	"math"
 	"slices"
 
 	"nearfar/internal/stats"
 )
 
-// costs says what one of each layer adds. Where the design says no more of a layer than the difference of one arm from
-// the baseline, the layer has that comparison's figures: a second estimate of the same thing, with an interval of
-// another kind, could contradict it.
-func costs(c cells, s stats.Attribution, comparisons []Comparison) []Layer {
-	var layers []Layer
+// costs gives the cost of each layer, and the estimate that it comes from. If the cost depends only on the difference
+// of one arm from the baseline, the layer takes that comparison's figures. A second estimate of the same thing, with
+// another kind of interval, could contradict the comparison.
+func costs(c cells, s stats.Attribution, comparisons []Comparison) (layers []Layer, estimates []stats.Cost) {
 	for i, cost := range s.Costs {
 		if !cost.Cost.Known {
 			continue
 		}
 		l := Layer{
-			Layer: cost.Term.Name, Workload: c.workload, Quantity: c.quantity, Cost: cost.Cost.Value, Mean: cost.Cost.Value,
+			Layer: cost.Term.Name, Workload: c.workload, Quantity: c.quantity,
+			Cost: cost.Cost.Value, Mean: cost.Cost.Value,
 			Interval: interval(cost.Interval), PValue: pointer(cost.PValue), Adds: []Contribution{},
 		}
 		if s.Blocks < stats.MinBlocks(1, stats.Alpha) {
@@ -24,7 +25,8 @@ func costs(c cells, s stats.Attribution, comparisons []Comparison) []Layer {
 		}
 		for _, parts := range s.Arms {
 			if i < len(parts.Terms) && parts.Terms[i] != 0 && l.Mean != 0 {
-				l.Adds = append(l.Adds, Contribution{Arm: parts.Arm, Count: parts.Terms[i] / l.Mean, Adds: parts.Terms[i]})
+				l.Adds = append(l.Adds, Contribution{Arm: parts.Arm,
+					Count: parts.Terms[i] / l.Mean, Adds: parts.Terms[i]})
 			}
 		}
 		of := func(p Comparison) bool {
@@ -33,14 +35,18 @@ func costs(c cells, s stats.Attribution, comparisons []Comparison) []Layer {
 		if at := slices.IndexFunc(comparisons, of); cost.Arm != "" && at >= 0 {
 			l.quote(comparisons[at], cost.Part)
 		}
-		layers = append(layers, l)
+		layers, estimates = append(layers, l), append(estimates, cost)
 	}
-	return layers
+	return layers, estimates
 }
 
-// quote takes over the figures of the comparison with the layer's one arm, of which one unit is a part.
+// quote copies the figures of the comparison with the layer's only arm; cost = part * difference.
 func (l *Layer) quote(c Comparison, part float64) {
 	l.Arm, l.Cost, l.PValue, l.Verdict, l.Interval = c.Arm, *c.Difference*part, c.PValue, c.Verdict, nil
+	if c.Detectable != nil {
+		detectable := math.Abs(*c.Detectable * part)
+		l.Detectable = &detectable
+	}
 	if c.Interval != nil {
 		low, high := c.Interval[0]*part, c.Interval[1]*part
 		l.Interval = &Bounds{min(low, high), max(low, high)}
@@ -56,9 +62,10 @@ func (l *Layer) quote(c Comparison, part float64) {
 	}
 }
 
-// judgeLayers gives the layers that quote no comparison their verdicts, by the rule of the comparisons: p-values are
-// corrected over all of them together (Holm), and where that leaves no difference the interval reaches 0.
-func judgeLayers(layers []Layer) {
+// judgeLayers sets the verdicts of the layers that quote no comparison, by the rule of comparisons: p-values are
+// corrected over all of them (Holm), and an interval is extended to 0 if there is no difference. estimates are those
+// of the layers.
+func judgeLayers(layers []Layer, estimates []stats.Cost) {
 	var raw []float64
 	var of []int
 	for i, l := range layers {
@@ -70,6 +77,9 @@ func judgeLayers(layers []Layer) {
 	for j, p := range stats.Holm(raw) {
 		l := &layers[of[j]]
 		l.PValue = &p
+		if l.Verdict == "" { // else there are too few blocks
+			l.Detectable = pointer(estimates[of[j]].Detectable(len(raw)))
+		}
 		switch {
 		case l.Verdict != "": // too few blocks
 			continue

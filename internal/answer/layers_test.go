@@ -7,9 +7,10 @@ import (
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
+	"nearfar/internal/stats"
 )
 
-// change adds to the values of one arm, in seconds, what the block says.
+// change adds an amount that depends on the block to the values of one arm, in seconds.
 func change(trials []result.Trial, arm string, by func(block int) float64) []result.Trial {
 	for i, t := range trials {
 		if t.Arm == arm {
@@ -29,7 +30,7 @@ func coded(warnings []Warning, code string) []Warning {
 	return found
 }
 
-// nearFar has one layer, which is one arm.
+// nearFar has one layer, which only one arm has.
 func nearFar(blocks, routers int) *experiment.Experiment {
 	e := overlay(blocks)
 	e.Baseline = "near"
@@ -38,20 +39,22 @@ func nearFar(blocks, routers int) *experiment.Experiment {
 }
 
 // A layer that is one arm's difference has that comparison's figures, so that the two sections of an answer never
-// contradict each other: here the median sees no difference, and a t-interval of the mean would.
+// contradict each other. Here the median shows no difference, but a t-interval of the mean would.
 func TestLayerThatIsOneArmQuotesItsComparison(t *testing.T) {
 	e := nearFar(10, 2)
-	a := Make(Input{Experiment: e, State: "complete", Trials: change(model(e, nil, 1e-9), "far", func(block int) float64 {
-		if block%5 < 2 {
-			return -1e-7
-		}
-		return 2e-6
-	})})
+	a := Make(Input{Experiment: e, State: "complete",
+		Trials: change(model(e, nil, 1e-9), "far", func(block int) float64 {
+			if block%5 < 2 {
+				return -1e-7
+			}
+			return 2e-6
+		})})
 	c, l := a.Comparisons[0], a.Layers[0]
 	if c.Verdict != NoDifference {
 		t.Fatalf("%+v", c)
 	}
-	if l.Arm != "far" || l.Verdict != NoDifference || l.Interval == nil || l.Interval[0] > 0 || *l.PValue != *c.PValue ||
+	if l.Arm != "far" || l.Verdict != NoDifference || l.Interval == nil || l.Interval[0] > 0 ||
+		*l.PValue != *c.PValue ||
 		math.Abs(l.Cost-*c.Difference/2) > 1e-15 || l.Interval[1] != c.Interval[1]/2 {
 		t.Errorf("layer %+v\nof %+v", l, c)
 	}
@@ -60,14 +63,16 @@ func TestLayerThatIsOneArmQuotesItsComparison(t *testing.T) {
 	}
 }
 
-// Layers have verdicts by the rule of comparisons: among 40 that cost nothing, some t-interval would exclude 0 alone.
+// Layers get verdicts by the rule of comparisons: among 40 layers without a cost, some t-interval alone would exclude
+// 0.
 func TestLayersAreJudgedTogether(t *testing.T) {
 	a := []Layer{
 		{Cost: 2, Interval: &Bounds{1, 3}, PValue: of(0.04)}, {Cost: -2, Interval: &Bounds{-3, -1}, PValue: of(0.0001)},
-		{Cost: 1, Interval: &Bounds{-1, 3}, PValue: of(0.4)}, {Cost: 5, PValue: of(0.6), Verdict: Higher, Arm: "far"}, {Cost: 1},
+		{Cost: 1, Interval: &Bounds{-1, 3}, PValue: of(0.4)},
+		{Cost: 5, PValue: of(0.6), Verdict: Higher, Arm: "far"}, {Cost: 1},
 		{Cost: 9, Interval: &Bounds{8, 10}, PValue: of(0.0002), Verdict: NotComparable},
 	}
-	judgeLayers(a)
+	judgeLayers(a, make([]stats.Cost, len(a)))
 	for i, want := range []string{NoDifference, Lower, NoDifference, Higher, NotComparable, NotComparable} {
 		if a[i].Verdict != want {
 			t.Errorf("layer %d: %+v, want %s", i, a[i], want)
@@ -80,14 +85,15 @@ func TestLayersAreJudgedTogether(t *testing.T) {
 
 func of(v float64) *float64 { return &v }
 
-// One arm that costs 2 us more than its layers is found, though it is not the fullest one, and everything that rests on
-// the sum is marked.
+// One arm costs 2 us more than its layers. It is found although it is not the fullest arm, and all results that
+// depend on the sum are marked.
 func TestLayersThatDoNotAddUp(t *testing.T) {
 	e := overlay(12)
 	a := Make(Input{Experiment: e, State: "complete",
 		Trials: change(model(e, perLayer, 3e-7), "routed", func(int) float64 { return 2e-6 })})
 	got := coded(a.Warnings, "layers-do-not-add-up")
-	if len(got) != 1 || !strings.Contains(got[0].Message, "routed by +") || len(a.Additivity) != 1 || a.Additivity[0].Additive ||
+	if len(got) != 1 || !strings.Contains(got[0].Message, "routed by +") || len(a.Additivity) != 1 ||
+		a.Additivity[0].Additive ||
 		a.Additivity[0].PValue > 0.05 || a.Additivity[0].Blocks != 12 {
 		t.Fatalf("%+v %+v", got, a.Additivity)
 	}
@@ -101,7 +107,7 @@ func TestLayersThatDoNotAddUp(t *testing.T) {
 	}
 }
 
-// Arms that are alike have nothing that could fail to add up, whatever their layers.
+// Arms that are alike have no sum of layers to test.
 func TestIdenticalArmsDoNotFailToAddUp(t *testing.T) {
 	for seed := range 30 {
 		e := overlay(12)
@@ -117,7 +123,7 @@ func TestIdenticalArmsDoNotFailToAddUp(t *testing.T) {
 	}
 }
 
-// A drift of one arm is said of that arm, and of nothing else.
+// A drift of one arm gives a warning about that arm only.
 func TestDriftIsSaidOfWhatDrifts(t *testing.T) {
 	drift := func(block int) float64 { return 8e-6 * 0.3 * float64(block) / 12 }
 	for _, blocks := range []int{12, 20} {
@@ -127,24 +133,26 @@ func TestDriftIsSaidOfWhatDrifts(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		got := coded(a.Warnings, "arm-drift")
-		if len(got) != 1 || got[0].Arm != "far" || !strings.Contains(got[0].Message, "the difference from near in rtt p50 changes during the run") {
+		if len(got) != 1 || got[0].Arm != "far" ||
+			!strings.Contains(got[0].Message, "the difference from near in rtt p50 changes during the run") {
 			t.Errorf("%+v", got)
 		}
 	}
-	// All together: said as such, without a word of a changing difference.
+	// All arms: one common warning, and none of a changing difference.
 	e := overlay(12)
 	trials := model(e, nil, 5e-8)
 	for _, arm := range e.Arms {
 		change(trials, arm.Name, drift)
 	}
 	a := Make(Input{Experiment: e, Trials: trials, State: "complete"})
-	if got := coded(a.Warnings, "drift"); len(got) != 1 || !strings.Contains(got[0].Message, "in all arms; pairing within blocks takes it out") {
+	if got := coded(a.Warnings, "drift"); len(got) != 1 ||
+		!strings.Contains(got[0].Message, "in all arms; pairing within blocks takes it out") {
 		t.Errorf("%+v", a.Warnings)
 	}
 	if got := coded(a.Warnings, "arm-drift"); len(got) > 0 {
 		t.Errorf("%+v", got)
 	}
-	// All but the baseline: every difference changes, and pairing takes out nothing of that.
+	// All arms but the baseline: every difference changes, and pairing does not remove that.
 	e = overlay(12)
 	trials = model(e, nil, 5e-8)
 	for _, arm := range e.Arms[1:] {
@@ -152,7 +160,8 @@ func TestDriftIsSaidOfWhatDrifts(t *testing.T) {
 	}
 	a = Make(Input{Experiment: e, Trials: trials, State: "complete"})
 	got := coded(a.Warnings, "arm-drift")
-	if len(got) != 1 || got[0].Arm != "l2" || !strings.HasPrefix(got[0].Message, "every difference from l2 in rtt p50 changes") {
+	if len(got) != 1 || got[0].Arm != "l2" ||
+		!strings.HasPrefix(got[0].Message, "every difference from l2 in rtt p50 changes") {
 		t.Errorf("%+v", a.Warnings)
 	}
 	for _, w := range coded(a.Warnings, "drift") {
@@ -162,12 +171,13 @@ func TestDriftIsSaidOfWhatDrifts(t *testing.T) {
 	}
 }
 
-// Blocks that stick in two states one after the other count as fewer, and the answer says so.
+// Blocks in two long states have a smaller effective number, and the answer says so.
 func TestDependentBlocksAreSaid(t *testing.T) {
 	e := nearFar(20, 1)
-	a := Make(Input{Experiment: e, State: "complete", Trials: change(model(e, nil, 5e-8), "far", func(block int) float64 {
-		return 1e-6 * float64(block/5%2)
-	})})
+	a := Make(Input{Experiment: e, State: "complete",
+		Trials: change(model(e, nil, 5e-8), "far", func(block int) float64 {
+			return 1e-6 * float64(block/5%2)
+		})})
 	c := a.Comparisons[0]
 	if c.Dependence == nil || c.Dependence.Counted >= 20 || c.Blocks != 20 || c.Dependence.PValue > 0.05 {
 		t.Fatalf("%+v", c.Dependence)

@@ -7,9 +7,9 @@ import (
 	"nearfar/internal/stats"
 )
 
-// Enough says whether a schedule has the blocks that its largest family of comparisons takes to show any difference,
-// whatever its size; text says what it takes and what there is. An experiment of one arm compares nothing, and has an
-// empty text.
+// Enough says whether a schedule has the fewest blocks with which its largest family of comparisons can show any
+// difference. text compares that number with the schedule. It is empty for an experiment of one arm, which compares
+// nothing.
 func Enough(e *experiment.Experiment) (ok bool, text string) {
 	comparisons := len(e.Arms) - 1
 	if comparisons < 1 {

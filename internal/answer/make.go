@@ -9,11 +9,12 @@ import (
 	"nearfar/internal/stats"
 )
 
-// Make answers the experiment's question from the trials there are, also where some failed or are still missing.
+// Make answers the experiment's question from the existing trials; some may have failed or be missing.
 func Make(in Input) Answer {
 	a := Answer{
 		Nearfar: "v1", Question: in.Experiment.Question, Run: in.Run, State: in.State, Baseline: in.Experiment.Baseline,
-		Imported: in.Experiment.Imported, Paired: in.Experiment.Paired, Blocks: in.Experiment.Schedule.Blocks, Trials: len(in.Trials),
+		Imported: in.Experiment.Imported, Paired: in.Experiment.Paired,
+		Blocks: in.Experiment.Schedule.Blocks, Trials: len(in.Trials),
 		Arms: []Figure{}, Comparisons: []Comparison{}, Layers: []Layer{}, Residual: []Residual{}, Warnings: []Warning{},
 	}
 	a.Averages = AveragesOf(!in.Experiment.Unpaired())
@@ -39,18 +40,19 @@ func Make(in Input) Answer {
 		a.Arms = append(a.Arms, figures(in.Experiment, c)...)
 	}
 	a.Comparisons = comparisons(in, tables)
+	var estimates []stats.Cost
 	for _, c := range tables {
 		part := attribute(in.Experiment, c, a.Comparisons)
-		a.Layers = append(a.Layers, part.layers...)
+		a.Layers, estimates = append(a.Layers, part.layers...), append(estimates, part.estimates...)
 		a.Residual = append(a.Residual, part.residual...)
 		a.Additivity = append(a.Additivity, part.additivity...)
 		a.Warnings = append(a.Warnings, part.warnings...)
 	}
-	judgeLayers(a.Layers)
+	judgeLayers(a.Layers, estimates)
 	a.Warnings = append(dependent(a.Comparisons), a.Warnings...)
 	a.Warnings = append(append([]Warning{}, runWarnings(in, a, tables)...), a.Warnings...) // never null in JSON
 	a.Warnings = append(a.Warnings, in.Warnings...)
-	a.Ground = ground(in)
+	a.Environment = environment(in)
 	a.Findings = Rank(a)
 	a.Verdict = verdict(in.Experiment, a)
 	if a.Failing = failing(in.Experiment, in.Trials); a.Failing != "" && a.Failed < a.Trials {
@@ -64,13 +66,13 @@ type cells struct {
 	workload string
 	quantity Quantity
 	byArm    map[string][]result.Trial
-	// good are all good trials by arm, also those that lack the quantity; ranking says what these count for.
+	// good are all good trials by arm, including those that lack the quantity; ranking says how these count.
 	good    map[string][]result.Trial
 	ranking Ranking
-	// primary says that this is the workload's first quantity, the one that layers are reckoned for.
+	// primary says that this is the workload's first quantity, for which layers are estimated.
 	primary bool
-	// beside says that the quantity is reported and not compared.
-	beside bool
+	// reportOnly says that the quantity is reported but not compared.
+	reportOnly bool
 }
 
 // value is the trial's value of the quantity.
@@ -79,7 +81,7 @@ func (c cells) value(t result.Trial) float64 {
 	return v
 }
 
-// values gives an arm's values with their blocks, one for each block, in the order of the blocks.
+// values gives an arm's values, one for each block, in the order of the blocks.
 func (c cells) values(arm string) []stats.Value {
 	var values []stats.Value
 	for _, t := range c.byArm[arm] {
@@ -88,7 +90,7 @@ func (c cells) values(arm string) []stats.Value {
 	return stats.PerBlock(values)
 }
 
-// ranked gives the values by which an arm is compared, those of trials that lack the quantity among them.
+// ranked gives the values for comparisons of an arm, including trials that lack the quantity.
 func (c cells) ranked(arm string) []stats.Value {
 	values, _ := c.ranking.Values(c.good[arm])
 	return values
@@ -97,7 +99,7 @@ func (c cells) ranked(arm string) []stats.Value {
 // lack is how many good trials of an arm lack the quantity.
 func (c cells) lack(arm string) Lack { return c.ranking.LackOf(arm, c.good[arm]) }
 
-// workloadCells sorts a workload's good trials by quantity and arm.
+// workloadCells groups a workload's good trials by quantity and arm.
 func workloadCells(in Input, workload string) []cells {
 	var good []result.Trial
 	for _, t := range in.Trials {
@@ -125,17 +127,17 @@ func workloadCells(in Input, workload string) []cells {
 		add(q, cells{primary: i == 0})
 	}
 	for _, q := range Beside(good) {
-		add(q, cells{beside: true})
+		add(q, cells{reportOnly: true})
 	}
 	return all
 }
 
-// Quantities says which numbers of a workload's trials are reported and compared, the most telling first: few, because
-// each one more makes every difference harder to prove.
+// Quantities lists the numbers of a workload's trials that are reported and compared, the most informative first.
+// They are few, because each further one makes every difference harder to prove.
 //
-// netperf gives the mean, from its transaction rate: its percentiles are whole microseconds and would hide what a
-// layer costs. A load has its response time, which counts the time that a request waited to be sent; one-way messages
-// have the rate at which they arrive. A stream has its goodput; over UDP also its loss.
+// netperf has the mean, from its transaction rate: its percentiles are whole microseconds and would hide the cost of
+// a layer. A load has its response time, which includes the time that a request waited to be sent. One-way messages
+// have the rate at which they arrive. A stream has its goodput, and over UDP also its loss.
 func Quantities(trials []result.Trial) []Quantity {
 	if len(trials) == 0 {
 		return nil
@@ -171,8 +173,8 @@ func Quantities(trials []result.Trial) []Quantity {
 	})
 }
 
-// Beside says which further numbers are reported and not compared: without them the others cannot be judged. A load has the
-// rate that it achieved, messages over UDP have their loss, and what ran in the background has its goodput.
+// Beside lists further numbers that are reported but not compared, because the others cannot be judged without them.
+// A load has the achieved rate, messages over UDP have their loss, and a background has its goodput.
 func Beside(trials []result.Trial) []Quantity {
 	if len(trials) == 0 {
 		return nil
@@ -184,7 +186,8 @@ func Beside(trials []result.Trial) []Quantity {
 	case trials[0].Mode == experiment.Messages:
 		all = append(all, Quantity{Metric: result.Loss, Unit: result.One})
 	}
-	for _, scope := range []string{result.Background, result.Background + " " + experiment.Upload, result.Background + " " + experiment.Download} {
+	for _, scope := range []string{result.Background, result.Background + " " + experiment.Upload, result.Background +
+		" " + experiment.Download} {
 		all = append(all, Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond, Scope: scope})
 	}
 	return present(trials, all)
@@ -192,16 +195,18 @@ func Beside(trials []result.Trial) []Quantity {
 
 func rate(metric string) Quantity { return Quantity{Metric: metric, Unit: result.PerSecond} }
 
-// smoothed says that the round trips are the kernel's smoothed ones: by-products of a stream, not what it measures.
+// smoothed says whether the round-trip times are the kernel's smoothed ones. A stream produces them as a by-product
+// and does not measure them.
 func smoothed(trials []result.Trial) bool {
 	return slices.ContainsFunc(trials, func(t result.Trial) bool {
-		// An arm's stream over UDP has none of the smoothed ones, and can come first.
-		return t.Definition == result.DefinitionSmoothedRTT && (t.Mode == experiment.Stream || trials[0].Definition == t.Definition)
+		// A stream over UDP has no smoothed times, and can be the first trial.
+		return t.Definition == result.DefinitionSmoothedRTT &&
+			(t.Mode == experiment.Stream || trials[0].Definition == t.Definition)
 	})
 }
 
-// present keeps the quantities that most of the trials of some arm have. Where no arm has it the trials are too short for it.
-// Where one has it, the trials of another that lack it count as the worst (Ranking).
+// present keeps the quantities that at least half of the trials of some arm have. If no arm has it, the trials are
+// too short for it. If one has it, trials of another arm that lack it count as the worst (Ranking).
 func present(trials []result.Trial, candidates []Quantity) []Quantity {
 	of := map[string]int{}
 	for _, t := range trials {

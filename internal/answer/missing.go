@@ -9,17 +9,19 @@ import (
 	"nearfar/internal/stats"
 )
 
-// A good trial can lack a quantity because of what happened in it: one that stalls makes so few observations that it has no p99.
-// Left out, the trials that remain would be the arm's best ones. So it counts, as worse than all others.
+// A good trial can lack a quantity because of something that happened in it: a trial that stalls makes too few
+// observations for a p99. If it were left out, only the arm's best trials would remain. So it counts as worse than
+// all others.
 
-// Ranking says by which values the trials of a workload are compared in a quantity.
+// Ranking gives the values for comparing the trials of a workload in a quantity.
 type Ranking struct {
 	Quantity
-	// ways of measuring have the quantity in some trial: what one never gives is not missing in its trials.
+	// ways are the ways of measuring that give the quantity in at least one trial. If a way never gives it, it is not
+	// missing from its trials.
 	ways map[string]bool
 }
 
-// NewRanking looks at all good trials that are compared.
+// NewRanking uses all good trials that are compared.
 func NewRanking(q Quantity, groups ...[]result.Trial) Ranking {
 	r := Ranking{q, map[string]bool{}}
 	for _, trials := range groups {
@@ -32,11 +34,11 @@ func NewRanking(q Quantity, groups ...[]result.Trial) Ranking {
 	return r
 }
 
-// wayOf is what decides which quantities a trial can have: TCP counts no loss.
+// wayOf is what determines which quantities a trial can have: TCP counts no loss, for example.
 func wayOf(t result.Trial) string { return t.Tool.Name + " " + t.Mode + " " + t.Protocol }
 
-// Values gives the values of one run's trials, one for each block, and how many trials lack the quantity. The value of such a
-// trial is infinite, on the worse side; it has none where the metric has no better side.
+// Values gives the values of one run's trials, one for each block, and how many trials lack the quantity. The value
+// of such a trial is infinite, on the worse side; if the metric has no better side, the trial is left out.
 func (r Ranking) Values(trials []result.Trial) (values []stats.Value, missing int) {
 	values, missing = r.each(trials)
 	return stats.PerBlock(values), missing
@@ -66,7 +68,7 @@ func (r Ranking) each(trials []result.Trial) (values []stats.Value, missing int)
 	return values, missing
 }
 
-// Numbers gives the values of Values alone.
+// Numbers is Values without the blocks.
 func (r Ranking) Numbers(trials []result.Trial) (numbers []float64, missing int) {
 	values, missing := r.Values(trials)
 	for _, v := range values {
@@ -81,13 +83,13 @@ type Lack struct {
 	Missing, Trials int
 }
 
-// LackOf counts what a side lacks.
+// LackOf counts the trials of a side that lack the quantity.
 func (r Ranking) LackOf(name string, trials []result.Trial) Lack {
 	_, missing := r.Values(trials)
 	return Lack{name, missing, len(trials)}
 }
 
-// most says that more than half of the trials lack the quantity: they have no median.
+// most says whether more than half of the trials lack the quantity, so that there is no median.
 func (l Lack) most() bool { return 2*l.Missing > l.Trials }
 
 // String writes "9 of 20 trials of vxlan".
@@ -95,8 +97,8 @@ func (l Lack) String() string {
 	return fmt.Sprintf("%d of %d trials of %s", l.Missing, l.Trials, l.Name)
 }
 
-// Lacks notes how many good trials of the arm and of the baseline lack the quantity. Where most of a side do, the comparison is
-// refused, with the reason, and Lacks says so.
+// Lacks records how many good trials of the arm and of the baseline lack the quantity. If more than half of a side
+// do, it refuses the comparison with a reason, and returns true.
 func (c *Comparison) Lacks(arm, baseline Lack) (refused bool) {
 	if arm.Missing+baseline.Missing > 0 {
 		c.Missing = &[2]int{arm.Missing, baseline.Missing}
@@ -108,19 +110,20 @@ func (c *Comparison) Lacks(arm, baseline Lack) (refused bool) {
 	return false
 }
 
-// LostMedian replaces the reason of a comparison whose difference has no median, though either side has one, by one with counts.
+// LostMedian replaces the reason of a comparison whose difference has no median, although both sides have one, by a
+// reason with counts.
 func (c *Comparison) LostMedian(arm, baseline Lack) {
 	if c.Verdict == NotComparable && c.Reason == stats.ReasonLost {
 		c.Reason = noMedian(c.Quantity, arm, baseline)
 	}
 }
 
-// noMedian is the reason for a comparison that is refused because trials lack its quantity.
+// noMedian is the reason for refusing a comparison whose trials lack the quantity.
 func noMedian(q Quantity, arm, baseline Lack) string {
 	return fmt.Sprintf("%s is missing in %s and in %s: there is no median to compare", q.Name(), arm, baseline)
 }
 
-// missing warns of trials that lack a quantity that others of their workload have.
+// missing warns of trials that lack a quantity that other trials of their workload have.
 func missing(e *experiment.Experiment, c cells) []Warning {
 	var lacks []Lack
 	lacking, of := 0, ""
@@ -142,7 +145,7 @@ func missing(e *experiment.Experiment, c cells) []Warning {
 // CodeMissing is the code of the warning of trials that lack a quantity.
 const CodeMissing = "trials-without-figure"
 
-// MissingWarning says which trials lack a quantity, and what is made of them.
+// MissingWarning says which trials lack a quantity, and how they count.
 func MissingWarning(q Quantity, lacks []Lack, arm, workload string) Warning {
 	var parts []string
 	for _, l := range lacks {
@@ -154,12 +157,13 @@ func MissingWarning(q Quantity, lacks []Lack, arm, workload string) Warning {
 	}
 	why := ""
 	if strings.HasPrefix(q.Stat, "p") {
-		why = " (a percentile takes ten observations beyond it, and a trial that stalls has few)"
+		why = " (a percentile needs ten observations beyond it, and a trial that stalls has few)"
 	}
-	return Warning{Code: CodeMissing, Arm: arm, Workload: workload, Message: fmt.Sprintf("%s is missing in %s%s%s", q.Name(), list(parts), why, means)}
+	return Warning{Code: CodeMissing, Arm: arm, Workload: workload,
+		Message: fmt.Sprintf("%s is missing in %s%s%s", q.Name(), list(parts), why, means)}
 }
 
-// layersLeaveOut warns where costs, which are means, rest on fewer trials than there are.
+// layersLeaveOut warns if costs, which are means, leave out trials.
 func layersLeaveOut(e *experiment.Experiment, c cells) (Warning, int) {
 	var parts []string
 	total := 0
@@ -170,5 +174,6 @@ func layersLeaveOut(e *experiment.Experiment, c cells) (Warning, int) {
 		}
 	}
 	return Warning{Code: "layers-leave-trials-out", Workload: c.workload, Message: fmt.Sprintf(
-		"costs and wholes are means, and leave out %s: %s is missing there, so that a cost can be too small", list(parts), c.quantity.Name())}, total
+		"costs and wholes are means and leave out %s, in which %s is missing: a cost can be too small", list(parts),
+		c.quantity.Name())}, total
 }

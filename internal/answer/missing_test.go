@@ -12,8 +12,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// stalling makes 20 blocks of a baseline and an arm that is 7 % faster, but for as many trials as given of either that stalled: these
-// made too few observations for a p99.
+// stalling makes 20 blocks of a baseline and an arm that is 7 % faster. The given numbers of their trials stalled:
+// these made too few observations for a p99.
 func stalling(armStalls, baselineStalls int) (*experiment.Experiment, []result.Trial) {
 	e := overlay(20)
 	e.Arms = []experiment.Arm{{Name: "l2"}, {Name: "fast"}}
@@ -26,12 +26,14 @@ func stalling(armStalls, baselineStalls int) (*experiment.Experiment, []result.T
 		}
 		p50 := level * (1 + 0.01*r.NormFloat64())
 		t := result.Trial{
-			Trial: i + 1, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload, Tool: result.ToolVersion{Name: "native"},
+			Trial: i + 1, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload,
+			Tool: result.ToolVersion{Name: "native"},
 			Mode: "rr", Protocol: "tcp", Definition: result.DefinitionRTT, ReportedAs: result.DefinitionRTT,
 			Metrics: []result.Metric{{Name: result.RTT, Stat: result.P50, Unit: result.Seconds, Value: p50}},
 		}
 		if !stalled {
-			t.Metrics = append(t.Metrics, result.Metric{Name: result.RTT, Stat: result.P99, Unit: result.Seconds, Value: 1.4 * p50})
+			t.Metrics = append(t.Metrics, result.Metric{Name: result.RTT, Stat: result.P99,
+				Unit: result.Seconds, Value: 1.4 * p50})
 		}
 		trials = append(trials, t)
 	}
@@ -47,7 +49,7 @@ func comparisonOf(a Answer, stat string) *Comparison {
 	return nil
 }
 
-// warningsOf are those of a code.
+// warningsOf finds the warnings with a code.
 func warningsOf(a Answer, code string) (found []Warning) {
 	for _, w := range a.Warnings {
 		if w.Code == code {
@@ -57,7 +59,7 @@ func warningsOf(a Answer, code string) (found []Warning) {
 	return found
 }
 
-// TestStalledTrialsCountAgainstTheirArm: an arm of which 9 of 20 trials stall is not the better one in p99.
+// TestStalledTrialsCountAgainstTheirArm: an arm with 9 of 20 stalled trials is not better in p99.
 func TestStalledTrialsCountAgainstTheirArm(t *testing.T) {
 	e, trials := stalling(9, 0)
 	a := Make(Input{Experiment: e, Trials: trials, State: "complete"})
@@ -75,12 +77,14 @@ func TestStalledTrialsCountAgainstTheirArm(t *testing.T) {
 		t.Errorf("p50: %+v", c)
 	}
 	for _, f := range a.Arms {
-		if want := map[bool]int{true: 9}[f.Arm == "fast" && f.Stat == result.P99]; f.Trials != 20 || f.Missing != want || (f.Unbounded != "") != (want > 0) {
+		if want := map[bool]int{true: 9}[f.Arm == "fast" && f.Stat == result.P99]; f.Trials != 20 ||
+			f.Missing != want || (f.Unbounded != "") != (want > 0) {
 			t.Errorf("%+v", f)
 		}
 	}
 	w := warningsOf(a, CodeMissing)
-	if len(w) != 1 || w[0].Arm != "fast" || !strings.Contains(w[0].Message, "rtt p99 is missing in 0 of 20 trials of l2, 9 of 20 trials of fast") {
+	if len(w) != 1 || w[0].Arm != "fast" ||
+		!strings.Contains(w[0].Message, "rtt p99 is missing in 0 of 20 trials of l2, 9 of 20 trials of fast") {
 		t.Errorf("%+v", a.Warnings)
 	}
 	text, err := json.Marshal(a)
@@ -89,8 +93,8 @@ func TestStalledTrialsCountAgainstTheirArm(t *testing.T) {
 	}
 }
 
-// TestMissingFigures: one stalled trial costs little, most of an arm refuse the comparison, and where no arm has the quantity the
-// trials are too short for it.
+// TestMissingFigures: one stalled trial matters little, and with most trials stalled the comparison is refused. If no
+// arm has the quantity, the trials are too short for it.
 func TestMissingFigures(t *testing.T) {
 	for _, test := range []struct {
 		arm, baseline int
@@ -102,10 +106,14 @@ func TestMissingFigures(t *testing.T) {
 		{1, 0, Lower, "arm", ""},
 		{0, 9, Lower, "arm", ""},
 		{9, 9, NoDifference, "", ""},
-		{10, 0, NotComparable, "", "rtt p99 is missing in 10 of 20 trials of fast and in 0 of 20 trials of l2: there is no median to compare"},
-		{15, 0, NotComparable, "", "rtt p99 is missing in 15 of 20 trials of fast and in 0 of 20 trials of l2: there is no median to compare"},
-		{20, 0, NotComparable, "", "rtt p99 is missing in 20 of 20 trials of fast and in 0 of 20 trials of l2: there is no median to compare"},
-		{0, 15, NotComparable, "", "rtt p99 is missing in 0 of 20 trials of fast and in 15 of 20 trials of l2: there is no median to compare"},
+		{10, 0, NotComparable, "", "rtt p99 is missing in 10 of 20 trials of fast and in 0 of 20 trials of l2: " +
+			"there is no median to compare"},
+		{15, 0, NotComparable, "", "rtt p99 is missing in 15 of 20 trials of fast and in 0 of 20 trials of l2: " +
+			"there is no median to compare"},
+		{20, 0, NotComparable, "", "rtt p99 is missing in 20 of 20 trials of fast and in 0 of 20 trials of l2: " +
+			"there is no median to compare"},
+		{0, 15, NotComparable, "", "rtt p99 is missing in 0 of 20 trials of fast and in 15 of 20 trials of l2: " +
+			"there is no median to compare"},
 	} {
 		t.Run(fmt.Sprintf("%d and %d", test.arm, test.baseline), func(t *testing.T) {
 			e, trials := stalling(test.arm, test.baseline)
@@ -114,26 +122,30 @@ func TestMissingFigures(t *testing.T) {
 			if c == nil || c.Verdict != test.verdict || c.Better != test.better || c.Reason != test.reason {
 				t.Errorf("%+v", c)
 			}
-			if (c.Missing != nil) != (test.arm+test.baseline > 0) || len(warningsOf(a, CodeMissing)) > 0 != (c.Missing != nil) {
+			if (c.Missing != nil) != (test.arm+test.baseline > 0) ||
+				len(warningsOf(a, CodeMissing)) > 0 != (c.Missing != nil) {
 				t.Errorf("missing %v, warnings %+v", c.Missing, a.Warnings)
 			}
 		})
 	}
 	e, trials := stalling(20, 20)
-	if a := Make(Input{Experiment: e, Trials: trials, State: "complete"}); comparisonOf(a, result.P99) != nil || len(warningsOf(a, CodeMissing)) > 0 {
+	if a := Make(Input{Experiment: e, Trials: trials, State: "complete"}); comparisonOf(a, result.P99) != nil ||
+		len(warningsOf(a, CodeMissing)) > 0 {
 		t.Errorf("too short for a p99 everywhere: %+v, %+v", a.Comparisons, a.Warnings)
 	}
-	// A foreign tool prints percentiles whatever their count: nothing is missing.
+	// A foreign tool prints percentiles for any number of observations: nothing is missing.
 	e, trials = stalling(0, 0)
 	for i := range trials {
 		trials[i].Tool.Name = "sockperf"
 	}
-	if a := Make(Input{Experiment: e, Trials: trials, State: "complete"}); comparisonOf(a, result.P99).Verdict != Lower || len(warningsOf(a, CodeMissing)) > 0 {
+	if a := Make(Input{Experiment: e, Trials: trials, State: "complete"}); comparisonOf(a,
+		result.P99).Verdict != Lower || len(warningsOf(a, CodeMissing)) > 0 {
 		t.Errorf("%+v, %+v", a.Comparisons, a.Warnings)
 	}
 }
 
-// TestMissingWhereMoreIsBetter: a trial without goodput is worse than all others, also on the side where more is better.
+// TestMissingWhereMoreIsBetter: a trial without goodput is worse than all others, also in a metric for which more is
+// better.
 func TestMissingWhereMoreIsBetter(t *testing.T) {
 	e, trials := stalling(9, 0)
 	for i := range trials {
@@ -148,12 +160,13 @@ func TestMissingWhereMoreIsBetter(t *testing.T) {
 		t.Fatalf("%+v", a.Comparisons)
 	}
 	c := a.Comparisons[0]
-	if c.Verdict != NoDifference || c.Better != "" || c.Unbounded != UnboundedBelow || c.Interval[1] <= 0 || *c.Missing != [2]int{9, 0} {
+	if c.Verdict != NoDifference || c.Better != "" || c.Unbounded != UnboundedBelow || c.Interval[1] <= 0 ||
+		*c.Missing != [2]int{9, 0} {
 		t.Errorf("%+v, %v", c, c.Interval)
 	}
 }
 
-// TestCostsSayWhatTheyLeaveOut: costs are means, and a trial without the quantity is in none.
+// TestCostsSayWhatTheyLeaveOut: costs are means, and leave out trials without the quantity.
 func TestCostsSayWhatTheyLeaveOut(t *testing.T) {
 	e := overlay(12)
 	trials := model(e, perLayer, 5e-8)

@@ -2,15 +2,16 @@ package answer
 
 // The verdicts of an objective.
 const (
-	// Met and Missed: it surely holds, or surely does not. Undecided: the interval reaches over the bound, or there is none.
+	// Met: the interval is on the good side of the bound. Missed: it is beyond the bound. Undecided: it contains the
+	// bound, or there is no interval.
 	Met       = "met"
 	Missed    = "missed"
 	Undecided = "undecided"
-	// ObjectiveError: what it is about is not there.
+	// ObjectiveError: the arm, workload or figure does not exist.
 	ObjectiveError = "error"
 )
 
-// Objective says whether something holds that the experiment file says must hold of a run.
+// Objective is the result of an objective of the experiment file.
 type Objective struct {
 	// Rule is the objective as it was written.
 	Rule     string `json:"rule"`
@@ -18,9 +19,10 @@ type Objective struct {
 	Baseline string `json:"baseline,omitempty"`
 	Workload string `json:"workload"`
 	Quantity
-	// Kind is "value" for a limit, or "relative" or "change" against the baseline; Bound, Estimate and Interval are of that kind.
+	// Kind is "value" for a limit, or "relative" or "change" for a change against the baseline. Bound, Estimate and
+	// Interval are of that kind.
 	Kind string `json:"kind"`
-	// FailsAbove says that more than Bound misses the objective; else less does.
+	// FailsAbove says that values above Bound miss the objective; otherwise values below do.
 	FailsAbove bool     `json:"fails_above"`
 	Bound      float64  `json:"bound"`
 	Estimate   *float64 `json:"estimate"`
@@ -28,8 +30,8 @@ type Objective struct {
 	Confidence float64  `json:"confidence"`
 	Verdict    string   `json:"verdict"`
 	Reason     string   `json:"reason,omitempty"`
-	// WouldFailFrom is the smallest figure that would have been called missed with the noise that there is.
+	// WouldFailFrom is the smallest figure that would miss the objective with the observed noise.
 	WouldFailFrom *float64 `json:"would_fail_from"`
-	// Said is all of it in a line.
+	// Said is the result in a line.
 	Said string `json:"said"`
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// oneBlock warns of verdicts that a single block decides, once for each workload and quantity.
+// oneBlock warns of verdicts that a single block decides, with one warning for each workload and quantity.
 func oneBlock(a Answer) []Warning {
 	var warnings []Warning
 	type key struct {
@@ -22,10 +22,11 @@ func oneBlock(a Answer) []Warning {
 		if len(texts[k]) == 0 {
 			keys = append(keys, k)
 		}
-		text := "a difference is found for %s, and would not be without one of the blocks that agree; %s end that, if they agree too"
+		text := "a difference is found for %s, but not without one of the blocks that agree; " +
+			"%s settle it, if they agree too"
 		if c.Verdict == NoDifference {
-			text = "no difference is found for %s, and one would be if one block fewer contradicted the others; " +
-				"%s settle it, if they agree with most"
+			text = "no difference is found for %s, but one would be found if one block fewer contradicted the " +
+				"others; %s settle it, if they agree with the majority"
 		}
 		texts[k] = append(texts[k], fmt.Sprintf(text, c.Arm, moreBlocks(c.OneBlock.BlocksMore)))
 	}

@@ -8,8 +8,8 @@ import (
 	"nearfar/internal/stats"
 )
 
-// quantities says which numbers of a workload's trials are reported and compared. Of results that were recorded elsewhere
-// the mean comes first: it is what their authors quote, and all that some tools print.
+// quantities lists the numbers of a workload's trials that are reported and compared. For imported results the mean
+// comes first: their authors quote it, and some tools print nothing else.
 func quantities(e *experiment.Experiment, trials []result.Trial) []Quantity {
 	all := Quantities(trials)
 	if !e.Imported || len(all) == 0 || all[0].Metric != result.RTT || all[0].Stat == result.Mean {
@@ -18,8 +18,8 @@ func quantities(e *experiment.Experiment, trials []result.Trial) []Quantity {
 	return append(present(trials, []Quantity{{Metric: result.RTT, Stat: result.Mean, Unit: result.Seconds}}), all...)
 }
 
-// fillUnpaired takes over what the statistics say of trials that belong to no block. Pairing them by the order in which they
-// were read would make an interval out of nothing.
+// fillUnpaired copies the result of an unpaired comparison. Pairing such trials by the order in which they were read
+// would give an interval without meaning.
 func fillUnpaired(c *Comparison, s stats.SampleComparison) {
 	c.Difference, c.Interval = pointer(s.Difference), interval(s.Interval)
 	c.Relative, c.RelativeInterval = pointer(s.Relative), interval(s.RelativeInterval)
@@ -35,7 +35,8 @@ func fillUnpaired(c *Comparison, s stats.SampleComparison) {
 	case s.Reason == stats.ReasonTooFewTrials && s.ArmTrials == 1 && s.BaselineTrials == 1:
 		c.Reason = "one trial a side: no interval can be given"
 	case s.Reason == stats.ReasonTooFewTrials:
-		c.Reason = fmt.Sprintf("too few trials (%d against %d): it takes %d more on each side", s.ArmTrials, s.BaselineTrials, s.TrialsNeeded)
+		c.Reason = fmt.Sprintf("too few trials (%d against %d): it takes %d more on each side", s.ArmTrials,
+			s.BaselineTrials, s.TrialsNeeded)
 	case s.Reason == stats.ReasonNoTrials:
 		c.Reason = "no good trials on one side"
 	default:
@@ -44,15 +45,17 @@ func fillUnpaired(c *Comparison, s stats.SampleComparison) {
 	c.judge()
 }
 
-// recordedWarning says what nobody can know of results that were recorded elsewhere.
+// recordedWarning says what is unknown about imported results.
 func recordedWarning(e *experiment.Experiment) []Warning {
 	if !e.Imported {
 		return nil
 	}
 	if e.Paired {
-		return []Warning{{Code: "imported", Message: "the results were recorded elsewhere and are paired by the order of their files, as " +
-			"was asked: what else differed between the arms is not in them"}}
+		return []Warning{{Code: "imported", Message: "the results were recorded elsewhere and are paired by the " +
+			"order of their files, as " +
+			"requested: other differences between the arms are unknown"}}
 	}
-	return []Warning{{Code: "imported", Message: "the results were recorded elsewhere: in which order the trials ran, and what else " +
-		"differed between the arms, is not in them"}}
+	return []Warning{{Code: "imported", Message: "the results were recorded elsewhere: the order of the trials, and " +
+		"other differences " +
+		"between the arms, are unknown"}}
 }

@@ -12,16 +12,18 @@ import (
 	"nearfar/internal/result"
 )
 
-// recordedTrial is one of sockperf over TCP, with a mean and percentiles, as import makes it.
+// recordedTrial is a trial of sockperf over TCP as import makes it, with a mean and percentiles.
 func recordedTrial(n int, arm string, seconds float64) result.Trial {
 	metric := func(stat string, value float64) result.Metric {
 		return result.Metric{Name: result.RTT, Stat: stat, Unit: result.Seconds, Value: value}
 	}
 	bytes := 1400
 	return result.Trial{
-		Trial: n, Arm: arm, Workload: "sockperf-rr-tcp-1400B", Tool: result.ToolVersion{Name: "sockperf"}, Mode: "rr", Protocol: "tcp",
+		Trial: n, Arm: arm, Workload: "sockperf-rr-tcp-1400B", Tool: result.ToolVersion{Name: "sockperf"},
+		Mode: "rr", Protocol: "tcp",
 		MessageBytes: &bytes, Definition: result.DefinitionRTT, ReportedAs: result.DefinitionRTT,
-		Metrics: []result.Metric{metric(result.Mean, seconds), metric(result.P50, 0.9*seconds), metric(result.P99, 2*seconds)},
+		Metrics: []result.Metric{metric(result.Mean, seconds), metric(result.P50, 0.9*seconds),
+			metric(result.P99, 2*seconds)},
 	}
 }
 
@@ -40,7 +42,7 @@ func recordedExperiment(t *testing.T, trials []result.Trial) *experiment.Experim
 	return e
 }
 
-// One trial a side: the difference is there, of the mean first, and that there is no interval is said.
+// With one trial on each side, the answer has the difference, of the mean first, and says that there is no interval.
 func TestOneRecordedTrialASide(t *testing.T) {
 	trials := []result.Trial{recordedTrial(1, "zones", 94.790e-6), recordedTrial(2, "set", 54.516e-6)}
 	a := Make(Input{Experiment: recordedExperiment(t, trials), Trials: trials, State: "complete"})
@@ -48,16 +50,19 @@ func TestOneRecordedTrialASide(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	c := a.Comparisons[0]
-	if c.Difference == nil || math.Abs(*c.Difference-40.274e-6) > 1e-12 || c.Relative == nil || math.Abs(*c.Relative-40.274/54.516) > 1e-9 {
+	if c.Difference == nil || math.Abs(*c.Difference-40.274e-6) > 1e-12 || c.Relative == nil ||
+		math.Abs(*c.Relative-40.274/54.516) > 1e-9 {
 		t.Errorf("difference %v, relative %v", c.Difference, c.Relative)
 	}
-	if c.Interval != nil || c.RelativeInterval != nil || c.PValue != nil || c.Detectable != nil || c.Verdict != SingleTrial || c.Better != "" || c.Blocks != 0 {
+	if c.Interval != nil || c.RelativeInterval != nil || c.PValue != nil || c.Detectable != nil ||
+		c.Verdict != SingleTrial || c.Better != "" || c.Blocks != 0 {
 		t.Errorf("more is said than one trial a side can say: %+v", c)
 	}
 	if want := "one trial a side: no interval can be given"; c.Reason != want {
 		t.Errorf("reason %q, want %q", c.Reason, want)
 	}
-	want := "Against set, in sockperf-rr-tcp-1400B rtt mean: zones +40.27 us (one trial a side: no interval can be given); 2 more below."
+	want := "Against set, in sockperf-rr-tcp-1400B rtt mean: zones +40.27 us (one trial a side: no interval can be " +
+		"given); 2 more below."
 	if a.Verdict != want {
 		t.Errorf("verdict %q, want %q", a.Verdict, want)
 	}
@@ -69,8 +74,8 @@ func TestOneRecordedTrialASide(t *testing.T) {
 	}
 }
 
-// Trials that were read one after the other are not paired: here the difference of every pair of equal number is exactly 1 us,
-// which would be a sure thing; but each side scatters by more than that, and in another order.
+// Trials are not paired by the order of reading. Here the differences of equal numbers are all exactly 1 us, which
+// pairing would call certain. But each side scatters by more than that.
 func TestRecordedTrialsAreNotPaired(t *testing.T) {
 	var trials []result.Trial
 	for i := range 8 {
@@ -93,7 +98,7 @@ func TestRecordedTrialsAreNotPaired(t *testing.T) {
 	}
 }
 
-// Enough trials of a difference that is far larger than their scatter show it, with an interval.
+// Enough trials show a difference far larger than their scatter, with an interval.
 func TestRecordedTrialsShowADifference(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var trials []result.Trial
@@ -114,7 +119,7 @@ func TestRecordedTrialsShowADifference(t *testing.T) {
 	}
 }
 
-// What does not measure the same is refused, whatever it is called.
+// Different measurements are refused, whatever their names.
 func TestRecordedTrialsThatMeasureDifferently(t *testing.T) {
 	for reason, change := range map[string]func(*result.Trial){
 		"tool: ping against sockperf":          func(t *result.Trial) { t.Tool.Name = "ping" },
@@ -141,7 +146,7 @@ func TestRecordedTrialsThatMeasureDifferently(t *testing.T) {
 	}
 }
 
-// A workload that one arm lacks does not hide what both have.
+// A workload that one arm lacks does not hide those that both have.
 func TestTheVerdictIsOfWhatBothArmsHave(t *testing.T) {
 	one := recordedTrial(1, "zones", 1e-3)
 	one.Workload, one.Tool.Name, one.Protocol, one.Mode = "ping-icmp", "ping", "icmp", "ping"
@@ -155,12 +160,13 @@ func TestTheVerdictIsOfWhatBothArmsHave(t *testing.T) {
 	}
 }
 
-// Of netperf there is the mean alone, and of a stream its goodput: the mean is not added twice, nor to what has none.
+// netperf has only the mean, a stream its goodput: the mean is not added twice, and not to trials without one.
 func TestQuantitiesOfRecordedTrials(t *testing.T) {
 	e := &experiment.Experiment{Imported: true}
 	names := func(tool, definition string, metrics ...result.Metric) string {
 		var all []string
-		for _, q := range quantities(e, []result.Trial{{Tool: result.ToolVersion{Name: tool}, Definition: definition, Metrics: metrics}}) {
+		for _, q := range quantities(e, []result.Trial{{Tool: result.ToolVersion{Name: tool},
+			Definition: definition, Metrics: metrics}}) {
 			all = append(all, q.Name())
 		}
 		return fmt.Sprint(all)
@@ -170,13 +176,14 @@ func TestQuantitiesOfRecordedTrials(t *testing.T) {
 	}
 	goodput := result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: 1}
 	for got, want := range map[string]string{
-		names("sockperf", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50), rtt(result.P99)): "[rtt mean rtt p50 rtt p99]",
-		names("sockperf", result.DefinitionRTT, rtt(result.P50)):                                    "[rtt p50]",
-		names("netperf", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50)):                   "[rtt mean]",
-		names("latte", result.DefinitionRTT, rtt(result.Mean)):                                      "[rtt mean]",
-		names("iperf3", result.DefinitionSmoothedRTT, rtt(result.Mean), goodput):                    "[goodput]",
-		names("iperf3", result.DefinitionRate, goodput):                                             "[goodput]",
-		names("iperf3", result.DefinitionNone):                                                      "[]",
+		names("sockperf", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50),
+			rtt(result.P99)): "[rtt mean rtt p50 rtt p99]",
+		names("sockperf", result.DefinitionRTT, rtt(result.P50)):                  "[rtt p50]",
+		names("netperf", result.DefinitionRTT, rtt(result.Mean), rtt(result.P50)): "[rtt mean]",
+		names("latte", result.DefinitionRTT, rtt(result.Mean)):                    "[rtt mean]",
+		names("iperf3", result.DefinitionSmoothedRTT, rtt(result.Mean), goodput):  "[goodput]",
+		names("iperf3", result.DefinitionRate, goodput):                           "[goodput]",
+		names("iperf3", result.DefinitionNone):                                    "[]",
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)

@@ -7,7 +7,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// scheduledOf is the trial of the schedule that a trial is, or stands for.
+// scheduledOf is the number of the scheduled trial that a trial is, or replaces.
 func scheduledOf(t result.Trial) int {
 	if t.Replaces > 0 {
 		return t.Replaces
@@ -15,7 +15,7 @@ func scheduledOf(t result.Trial) int {
 	return t.Trial
 }
 
-// replacedPlaces lists the trials of the schedule that failed and for which another one stands that did not.
+// replacedPlaces lists the scheduled trials that failed and were replaced by a good one.
 func replacedPlaces(trials []result.Trial) map[int]bool {
 	replaced := map[int]bool{}
 	for _, t := range trials {
@@ -37,8 +37,8 @@ func replacements(failed, replaced int) string {
 	return fmt.Sprintf(", and good trials of the same block replace %d of them", replaced)
 }
 
-// inOrder sorts trials by block, and within a block by number: a replacement has a number after all trials of the
-// schedule. Results recorded elsewhere have no blocks.
+// inOrder sorts trials by block, and within a block by number: a replacement has a higher number than all scheduled
+// trials. Imported results have no blocks.
 func inOrder(a, b result.Trial) int {
 	return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.Trial, b.Trial))
 }

@@ -10,11 +10,11 @@ import (
 	"nearfar/internal/stats"
 )
 
-// Aim is a difference about which somebody asks how many blocks find it.
+// Aim is a difference for which the user asks how many blocks find it.
 type Aim struct {
 	// Text is the difference as it was written.
 	Text string
-	// Value is in Unit, or a share of the baseline where Unit is result.One.
+	// Value is in Unit, or a share of the baseline if Unit is result.One.
 	Value float64
 	Unit  string
 }
@@ -41,26 +41,26 @@ func ParseAim(text string) (*Aim, error) {
 		aim.Value, err = d.Seconds(), parseErr
 	}
 	if err != nil || !(aim.Value > 0) || aim.Value > 1e18 {
-		return nil, fmt.Errorf("%q is no difference: write 5%%, 2us, 10Mbit/s or 100/s", text)
+		return nil, fmt.Errorf("%q is not a difference: write 5%%, 2us, 10Mbit/s or 100/s", text)
 	}
 	return aim, nil
 }
 
-// Resolution says how many blocks find a true difference with a probability of 80 %, if these scatter as those of the
-// run.
+// Resolution says how many blocks find a true difference with a probability of 80 %, if they scatter like those of
+// the run.
 type Resolution struct {
-	// Difference is the one asked about, in the unit of the quantity.
+	// Difference is the requested difference, in the unit of the quantity.
 	Difference float64 `json:"difference"`
-	// Blocks is how many blocks that takes in all, BlocksNeeded how many more than there are; null where the run does
-	// not say.
+	// Blocks is the total number of blocks needed, BlocksNeeded how many more than there are; null if the run does
+	// not determine it.
 	Blocks       *int `json:"blocks"`
 	BlocksNeeded *int `json:"blocks_needed"`
 }
 
-// leastScatter is from how many pairs on the scatter is taken from a run: as many as an interval needs.
+// leastScatter is the fewest pairs from which the scatter is taken: as many as an interval needs.
 const leastScatter = 6
 
-// difference is the aim in the unit of a quantity whose baseline is at level; false where the aim is of another unit.
+// difference is the aim in the unit of a quantity with this baseline level; false if the aim has another unit.
 func (a *Aim) difference(q Quantity, level float64) (float64, bool) {
 	switch {
 	case a == nil:
@@ -72,12 +72,12 @@ func (a *Aim) difference(q Quantity, level float64) (float64, bool) {
 	return a.Value, a.Unit == q.Unit
 }
 
-// blocks answers for one comparison; nil where the aim does not concern its quantity.
+// blocks computes the resolution of one comparison; nil if the aim has another unit.
 func (a *Aim) blocks(q Quantity, baseline []stats.Value, c stats.Comparison) *Resolution {
 	return a.resolution(q, level(baseline), c.Noise, c.Blocks, c.Blocks)
 }
 
-// resolution answers for a scatter that was seen in so many pairs, and a run of so many blocks.
+// resolution computes the resolution from a scatter that was seen in this many pairs, for a run of this many blocks.
 func (a *Aim) resolution(q Quantity, level float64, noise stats.Noise, pairs, blocks int) *Resolution {
 	difference, ok := a.difference(q, level)
 	if !ok {
@@ -103,21 +103,21 @@ func level(baseline []stats.Value) float64 {
 	return stats.Summarize(values).Median.Value
 }
 
-// Forecast says what a planned run can be expected to find in one comparison, by the scatter of an earlier run.
+// Forecast says what a planned run is expected to find in one comparison, from the scatter of an earlier run.
 type Forecast struct {
 	Arm, Workload string
 	Quantity      Quantity
 	// Level is the baseline's median in the earlier run, in the unit of the quantity.
 	Level float64
-	// Detectable is the smallest true difference that the plan finds with a probability of 80 %; nil where its blocks
+	// Detectable is the smallest true difference that the plan finds with a probability of 80 %; nil if its blocks
 	// are too few.
 	Detectable *float64
-	// Resolve answers for the difference asked about; nil where none was, or of another unit.
+	// Resolve is the resolution of the requested difference; nil if there is none, or if its unit is another.
 	Resolve *Resolution
 }
 
-// Foresee says what a plan can be expected to find, by the scatter of an earlier run of the same arms and workloads.
-// Comparisons of which the earlier run says nothing are left out.
+// Foresee says what a plan is expected to find, from the scatter of an earlier run of the same arms and workloads. It
+// leaves out comparisons that the earlier run does not have.
 func Foresee(earlier Input, plan *experiment.Experiment, aim *Aim) []Forecast {
 	if earlier.Experiment.Unpaired() {
 		return nil
@@ -125,7 +125,7 @@ func Foresee(earlier Input, plan *experiment.Experiment, aim *Aim) []Forecast {
 	var all []Forecast
 	for _, w := range plan.Workloads {
 		for _, c := range workloadCells(earlier, w.Name) {
-			if !c.beside {
+			if !c.reportOnly {
 				all = append(all, foresee(c, plan, aim)...)
 			}
 		}
@@ -148,7 +148,8 @@ func foresee(c cells, plan *experiment.Experiment, aim *Aim) []Forecast {
 		noise := seen.Noise.In(blocks, len(plan.Arms)-1)
 		all = append(all, Forecast{
 			Arm: arm.Name, Workload: c.workload, Quantity: c.quantity, Level: level(baseline),
-			Detectable: pointer(noise.Detectable()), Resolve: aim.resolution(c.quantity, level(baseline), noise, seen.Blocks, blocks),
+			Detectable: pointer(noise.Detectable()),
+			Resolve:    aim.resolution(c.quantity, level(baseline), noise, seen.Blocks, blocks),
 		})
 	}
 	return all

@@ -6,7 +6,7 @@ import (
 	"nearfar/internal/stats"
 )
 
-// FillRuns takes over what the statistics say of two sides of one or more runs.
+// FillRuns copies the result of a comparison of two sides of one or more runs.
 func FillRuns(c *Comparison, s stats.RunComparison) {
 	fillUnpaired(c, s.SampleComparison)
 	c.About, c.ScatterRuns = string(s.Scope), s.History

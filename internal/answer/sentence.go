@@ -9,21 +9,21 @@ import (
 	"nearfar/internal/result"
 )
 
-// mostSaid is how many findings a sentence says, mostNamed how many names one of them lists; what is more is counted.
+// mostSaid is how many findings a sentence contains, mostNamed how many names a clause lists. The others are counted.
 const (
 	mostSaid  = 3
 	mostNamed = 4
 )
 
-// Wording is how a sentence names what it speaks of.
+// Wording gives the names in a sentence.
 type Wording struct {
-	// Against opens what is said of arms: "Against l2".
+	// Against opens a clause about arms: "Against l2".
 	Against string
 	// Name names the arm of a finding.
 	Name func(Finding) string
 }
 
-// Sentence says the first three findings in words, what contradicts itself, and how many more there are.
+// Sentence describes the first three findings, contradictions between findings, and the number of others.
 func Sentence(all []Finding, w Wording) string {
 	if len(all) == 0 {
 		return ""
@@ -56,20 +56,20 @@ func Sentence(all []Finding, w Wording) string {
 	return text
 }
 
-// telling is a sentence in the making.
+// telling builds a sentence.
 type telling struct {
 	w    Wording
 	all  []Finding
 	said []saying
-	// done are the findings that are said, by index.
+	// done are the indexes of the findings that the sentence contains.
 	done []int
 }
 
-// saying is what a sentence says of one finding, or of several at once.
+// saying is the text for one finding, or for several at once.
 type saying struct {
 	place place
 	text  string
-	// link joins it to the saying before, where both are of one place.
+	// link joins the text to the one before, if both have the same place.
 	link string
 }
 
@@ -96,7 +96,7 @@ func (t *telling) alike(i int) []int {
 	return these
 }
 
-// once says in one what is alike. A sentence does so for one place alone: the others are counted.
+// once combines similar findings. A sentence does so for one place only; others are counted.
 func (t *telling) once(i int, text func([]int) string) {
 	for _, k := range t.done {
 		if t.all[k].certainty() == t.all[i].certainty() {
@@ -108,7 +108,7 @@ func (t *telling) once(i int, text func([]int) string) {
 	t.done = append(t.done, these[1:]...)
 }
 
-// unsure says a difference that may be chance. That of arms that share blocks is only named: a few blocks more
+// unsure describes a difference that may be chance. If the arms share blocks, they are only named: a few more blocks
 // will tell.
 func (t *telling) unsure(i int) {
 	f := t.all[i]
@@ -119,8 +119,8 @@ func (t *telling) unsure(i int) {
 	t.once(i, func(these []int) string { return "too few blocks to tell for " + t.names(these) })
 }
 
-// noneSeen says where no difference was seen, and the smallest that would have been in all of them. Layers have an
-// interval instead.
+// noneSeen lists findings without a difference, and the smallest difference that would have been seen in all of them.
+// For layers it gives the intervals as well.
 func (t *telling) noneSeen(these []int) string {
 	text := "no difference seen in "
 	if t.all[these[0]].Kind == OfLayer {
@@ -128,9 +128,10 @@ func (t *telling) noneSeen(these []int) string {
 		for _, i := range these[:min(len(these), mostNamed)] {
 			each = append(each, t.all[i].Name+" ("+t.all[i].amount()+")")
 		}
-		return text + more(each, len(these))
+		text += more(each, len(these))
+	} else {
+		text += t.names(these)
 	}
-	text += t.names(these)
 	smallest := 0.0
 	for _, i := range these {
 		if d := t.all[i].Detectable; d != nil {
@@ -147,7 +148,7 @@ func wouldHaveBeen(detectable float64, unit string) string {
 	return fmt.Sprintf(" (a difference of %s would have been seen four times in five)", result.Amount(detectable, unit))
 }
 
-// names lists the names of findings, and counts what is too many.
+// names lists the names of findings, and counts those beyond the limit.
 func (t *telling) names(these []int) string {
 	var names []string
 	for _, i := range these[:min(len(these), mostNamed)] {
@@ -164,7 +165,7 @@ func more(names []string, of int) string {
 	return text
 }
 
-// shared is the reason of all these findings; empty where they have several.
+// shared is the common reason of these findings; empty if they have several.
 func (t *telling) shared(these []int) string {
 	reason := t.all[these[0]].Reason
 	for _, i := range these {
@@ -175,7 +176,7 @@ func (t *telling) shared(these []int) string {
 	return reason
 }
 
-// gather puts what is said of one place together, behind what was said of it first.
+// gather moves texts of one place together, after the first of them.
 func (t *telling) gather() {
 	first := map[place]int{}
 	for i, s := range t.said {
@@ -186,7 +187,7 @@ func (t *telling) gather() {
 	slices.SortStableFunc(t.said, func(a, b saying) int { return first[a.place] - first[b.place] })
 }
 
-// clauses joins what is said. What is said of one place follows its name once.
+// clauses joins the texts. The name of a place is written once.
 func (t *telling) clauses() string {
 	var b strings.Builder
 	for i, s := range t.said {
@@ -211,7 +212,7 @@ func (t *telling) clauses() string {
 	return b.String()
 }
 
-// uncapital begins the fixed words that open a clause with a small letter; names keep theirs.
+// uncapital writes the fixed words that open a clause in lower case; names stay unchanged.
 func uncapital(s string) string {
 	for _, word := range []string{"Against ", "Per "} {
 		if strings.HasPrefix(s, word) {
@@ -221,7 +222,7 @@ func uncapital(s string) string {
 	return s
 }
 
-// rest counts the findings that are not said.
+// rest counts the findings that the sentence does not contain.
 func (t *telling) rest() string {
 	left, differ, nothing := 0, 0, 0
 	for i, f := range t.all {
@@ -253,7 +254,8 @@ func (t *telling) rest() string {
 	return fmt.Sprintf("; %d more below", left)
 }
 
-// contradictions names what is surely better in one place and surely worse in another: of each its strongest finding.
+// contradictions names arms and layers that are better in one place and worse in another, with the strongest finding
+// of each kind.
 func contradictions(all []Finding, name func(Finding) string) string {
 	type subject struct{ kind, name, baseline string }
 	type sides struct{ better, worse *Finding }

@@ -8,8 +8,8 @@ import (
 	"nearfar/internal/experiment"
 )
 
-// alike groups the arms by the value that they have of a key of a workload, in the order of the file: within a group a
-// difference in it is none that was declared.
+// alike groups the arms by their value of a workload's key, in the order of the file. A difference in that key within
+// a group was not declared.
 func alike(e *experiment.Experiment, workload, key string) [][]string {
 	var groups [][]string
 	at := map[string]int{}
@@ -25,7 +25,7 @@ func alike(e *experiment.Experiment, workload, key string) [][]string {
 	return groups
 }
 
-// unpinned lists the arms that leave a workload's placement to the kernel: one empty name where all do.
+// unpinned lists the arms that leave a workload's placement to the kernel; one empty name if all do.
 func unpinned(e *experiment.Experiment, workload string) []string {
 	var arms []string
 	for _, arm := range e.Arms {
@@ -39,13 +39,14 @@ func unpinned(e *experiment.Experiment, workload string) []string {
 	return arms
 }
 
-// decidedByHosts are the keys that are asked of the kernel, which may do something else. The others are what the tool
-// itself sends.
+// decidedByHosts lists the keys that are requests to the kernel, which may do something else. The tool itself applies
+// the others.
 func decidedByHosts() []string {
-	return []string{"congestion", "dscp", "ip", "nodelay", "placement", "receive_buffer", "send_buffer", "wait", "zerocopy"}
+	return []string{"congestion", "dscp", "ip", "nodelay", "placement", "receive_buffer",
+		"send_buffer", "wait", "zerocopy"}
 }
 
-// unproved warns of settings of which nothing in the good trials says that the hosts did as they were told.
+// unproved warns of settings for which the good trials contain no proof that the hosts applied them.
 func unproved(in Input) []Warning {
 	var warnings []Warning
 	for _, arm := range in.Experiment.Arms {
@@ -66,8 +67,10 @@ func unproved(in Input) []Warning {
 					}
 				}
 				if missing > 0 {
-					warnings = append(warnings, Warning{Code: "setting-unproved", Arm: arm.Name, Workload: w.Name, Message: fmt.Sprintf(
-						"%s %s is set, and in %d of %d trials nothing shows that it was on", key, set[key], missing, good)})
+					warnings = append(warnings, Warning{Code: "setting-unproved", Arm: arm.Name,
+						Workload: w.Name, Message: fmt.Sprintf(
+							"%s %s is set, and in %d of %d trials nothing shows that it was on", key,
+							set[key], missing, good)})
 				}
 			}
 		}
@@ -75,7 +78,8 @@ func unproved(in Input) []Warning {
 	return warnings
 }
 
-// isUsual says that a setting asks the kernel for nothing.
+// isUsual says whether a setting requests nothing from the kernel.
 func isUsual(key, value string) bool {
-	return key == "dscp" && value == "0" || key == "zerocopy" && value == "false" || key == "wait" && value == experiment.WaitBlock
+	return key == "dscp" && value == "0" || key == "zerocopy" && value == "false" || key == "wait" &&
+		value == experiment.WaitBlock
 }

@@ -19,14 +19,15 @@ func parsed(t *testing.T, text string) *experiment.Experiment {
 	return e
 }
 
-// measured makes trials as the arms declare them: each takes 8 us, and what the test says for its layers.
+// measured makes trials as the arms declare them: 8 us plus the costs of the layers that the test gives.
 func measured(e *experiment.Experiment, costs map[string]float64) []result.Trial {
 	trials := model(e, nil, 5e-8)
 	for i := range trials {
 		t := &trials[i]
 		w, _ := e.WorkloadIn(t.Arm, t.Workload)
 		bytes := w.Request
-		t.Protocol, t.MessageBytes, t.Set, t.Treatment = w.Protocol, &bytes, e.SetIn(t.Arm, t.Workload), map[string]string{}
+		t.Protocol, t.MessageBytes, t.Set, t.Treatment = w.Protocol, &bytes,
+			e.SetIn(t.Arm, t.Workload), map[string]string{}
 		t.Facts = map[string]string{"wait": w.Wait, "server.wait": w.Wait}
 		at := slices.IndexFunc(e.Arms, func(a experiment.Arm) bool { return a.Name == t.Arm })
 		for layer, count := range e.LayersIn(t.Workload)[at] {
@@ -53,7 +54,7 @@ workloads: [{name: rr, tool: native}]
 schedule: {blocks: 20, seed: 1}
 `
 
-// A setting crossed with a path is a layer beside those of the path, and what is left is the residual.
+// A setting combined with a path is a layer beside the path's layers; the rest is the residual.
 func TestSettingsAreTakenApartFromPaths(t *testing.T) {
 	e := parsed(t, twoByTwo)
 	costs := map[string]float64{"router": 2e-6, "congestion=bbr": 1e-6}
@@ -66,24 +67,28 @@ func TestSettingsAreTakenApartFromPaths(t *testing.T) {
 			t.Errorf("%+v, want %g", l, costs[l.Layer])
 		}
 	}
-	if len(a.Residual) != 1 || a.Residual[0].Arm != "both" || math.Abs(a.Residual[0].Whole-3e-6) > 1e-7 || math.Abs(a.Residual[0].Value) > 1e-7 {
+	if len(a.Residual) != 1 || a.Residual[0].Arm != "both" || math.Abs(a.Residual[0].Whole-3e-6) > 1e-7 ||
+		math.Abs(a.Residual[0].Value) > 1e-7 {
 		t.Errorf("residual %+v", a.Residual)
 	}
-	if !strings.Contains(a.Verdict, "congestion=bbr +") || !strings.HasPrefix(a.Verdict, "Per layer, in rr rtt p50: router +") {
+	if !strings.Contains(a.Verdict, "congestion=bbr +") ||
+		!strings.HasPrefix(a.Verdict, "Per layer, in rr rtt p50: router +") {
 		t.Error(a.Verdict)
 	}
 	var texts []string
 	for _, s := range a.Settings {
 		texts = append(texts, s.Arm+": "+s.Text)
 	}
-	if got := strings.Join(texts, "; "); got != "plain: congestion cubic; routed: congestion cubic; bbr: congestion bbr; both: congestion bbr" {
+	if got := strings.Join(texts, "; "); got != "plain: congestion cubic; routed: congestion cubic; bbr: congestion "+
+		"bbr; both: congestion bbr" {
 		t.Error(got)
 	}
 }
 
-// What the arms set is what is compared; the same difference that nobody declared is refused.
+// Keys that the arms set are compared; the same difference without a declaration is refused.
 func TestWhatIsSetIsCompared(t *testing.T) {
-	const arms = "arms: {a: {lab: {path: [bridge]}}, b: {lab: {path: [bridge]}%s}}\nworkloads: [{name: rr, tool: native%s}]\nschedule: {blocks: 12, seed: 1}\n"
+	const arms = "arms: {a: {lab: {path: [bridge]}}, b: {lab: {path: [bridge]}%s}}\nworkloads: [{name: rr, tool: " +
+		"native%s}]\nschedule: {blocks: 12, seed: 1}\n"
 	for _, c := range []struct {
 		set, workload, reason string
 	}{
@@ -91,28 +96,32 @@ func TestWhatIsSetIsCompared(t *testing.T) {
 		{"request: 1KiB", "", "message size: 1024 B against 64 B"},
 	} {
 		e := parsed(t, strings.Replace(strings.Replace(arms, "%s", ", set: {"+c.set+"}", 1), "%s", c.workload, 1))
-		trials := measured(e, map[string]float64{strings.ReplaceAll(strings.ReplaceAll(c.set, ": ", "="), "1KiB", "1024B"): 2e-6})
-		if got := Make(Input{Experiment: e, Trials: trials, State: "complete"}).Comparisons[0]; got.Verdict != Higher || got.Reason != "" {
+		trials := measured(e, map[string]float64{strings.ReplaceAll(strings.ReplaceAll(c.set, ": ", "="),
+			"1KiB", "1024B"): 2e-6})
+		if got := Make(Input{Experiment: e, Trials: trials,
+			State: "complete"}).Comparisons[0]; got.Verdict != Higher || got.Reason != "" {
 			t.Errorf("%s is not compared: %+v", c.set, got)
 		}
 		undeclared := parsed(t, strings.Replace(strings.Replace(arms, "%s", "", 1), "%s", c.workload, 1))
-		if got := Make(Input{Experiment: undeclared, Trials: trials, State: "complete"}).Comparisons[0]; got.Verdict != NotComparable || got.Reason != c.reason {
+		if got := Make(Input{Experiment: undeclared, Trials: trials,
+			State: "complete"}).Comparisons[0]; got.Verdict != NotComparable || got.Reason != c.reason {
 			t.Errorf("%s is compared though nobody set it: %+v", c.set, got)
 		}
-		// Numbers of another definition are refused whatever was set.
+		// Numbers with another definition are refused, whatever was set.
 		for i := range trials {
 			if trials[i].Arm == "b" {
 				trials[i].Definition = result.DefinitionHalfRTT
 			}
 		}
-		if got := Make(Input{Experiment: e, Trials: trials, State: "complete"}).Comparisons; len(got) == 0 || got[0].Verdict != NotComparable {
+		if got := Make(Input{Experiment: e, Trials: trials, State: "complete"}).Comparisons; len(got) == 0 ||
+			got[0].Verdict != NotComparable {
 			t.Errorf("%s: another definition is compared: %+v", c.set, got[0])
 		}
 	}
 }
 
-// A stream has its goodput over both protocols, also where the kernel's smoothed round trip is printed beside that of
-// one.
+// A stream has its goodput over both protocols, even if the kernel's smoothed round-trip time is printed for one of
+// them.
 func TestStreamsOfTwoProtocolsAreCompared(t *testing.T) {
 	e := parsed(t, `
 arms: {tcp: {lab: {path: [bridge]}}, udp: {lab: {path: [bridge]}, set: {protocol: udp, rate: 1Gbit/s}}}
@@ -128,12 +137,15 @@ schedule: {blocks: 12, seed: 1}
 			}
 			for _, arm := range arms {
 				w, _ := e.WorkloadIn(arm, "bulk")
-				trial := result.Trial{Trial: len(trials) + 1, Block: block, Arm: arm, Workload: "bulk", Tool: result.ToolVersion{Name: "iperf3"},
+				trial := result.Trial{Trial: len(trials) + 1, Block: block, Arm: arm, Workload: "bulk",
+					Tool: result.ToolVersion{Name: "iperf3"},
 					Mode: w.Mode, Protocol: w.Protocol, Set: e.SetIn(arm, "bulk"), Definition: result.DefinitionRate,
-					Metrics: []result.Metric{{Name: result.Goodput, Unit: result.BitsPerSecond, Value: 1e9 + float64(block%3)}}}
+					Metrics: []result.Metric{{Name: result.Goodput, Unit: result.BitsPerSecond,
+						Value: 1e9 + float64(block%3)}}}
 				if arm == "tcp" {
 					trial.Definition = result.DefinitionSmoothedRTT
-					trial.Metrics = append(trial.Metrics, result.Metric{Name: result.RTT, Stat: result.Mean, Unit: result.Seconds, Value: 1e-4})
+					trial.Metrics = append(trial.Metrics,
+						result.Metric{Name: result.RTT, Stat: result.Mean, Unit: result.Seconds, Value: 1e-4})
 					trial.Metrics[0].Value *= 2
 				}
 				trials = append(trials, trial)
@@ -146,7 +158,7 @@ schedule: {blocks: 12, seed: 1}
 	}
 }
 
-// Waiting that an arm sets is no warning, and waiting that differs within what one arm declares is.
+// Waiting that an arm sets gives no warning; waiting that differs within one declaration does.
 func TestWaitingThatIsSet(t *testing.T) {
 	e := parsed(t, `
 arms: {block: {lab: {path: [bridge]}}, spin: {lab: {path: [bridge]}, set: {wait: spin}}}
@@ -155,7 +167,8 @@ schedule: {blocks: 12, seed: 1}
 `)
 	trials := measured(e, map[string]float64{"wait=spin": -2e-6})
 	a := Make(Input{Experiment: e, Trials: trials, State: "complete"})
-	if w := append(allWarned(a, "waiting-differs"), allWarned(a, "setting-unproved")...); len(w) > 0 || a.Comparisons[0].Verdict != Lower {
+	if w := append(allWarned(a, "waiting-differs"), allWarned(a, "setting-unproved")...); len(w) > 0 ||
+		a.Comparisons[0].Verdict != Lower {
 		t.Errorf("%+v %+v", a.Comparisons, a.Warnings)
 	}
 	for i := range trials {
@@ -163,13 +176,13 @@ schedule: {blocks: 12, seed: 1}
 			trials[i].Facts["server.wait"] = "block"
 		}
 	}
-	if w := allWarned(Make(Input{Experiment: e, Trials: trials, State: "complete"}), "waiting-differs"); len(w) != 1 || strings.Contains(w[0].Message, "client block") {
+	if w := allWarned(Make(Input{Experiment: e, Trials: trials, State: "complete"}), "waiting-differs"); len(w) != 1 ||
+		strings.Contains(w[0].Message, "client block") {
 		t.Errorf("%+v", w)
 	}
 }
 
-// A setting that the hosts decide on, and of which nothing shows that it was on, is said; so is an arm that is not
-// pinned.
+// A setting that the hosts apply gives a warning if nothing shows that it was on; so does an arm that is not pinned.
 func TestSettingsThatNothingProves(t *testing.T) {
 	e := parsed(t, `
 arms:
@@ -190,24 +203,27 @@ schedule: {blocks: 12, seed: 1}
 		trials[i].Treatment = nil
 	}
 	w := allWarned(Make(Input{Experiment: e, Trials: trials, State: "complete"}), "setting-unproved")
-	if len(w) != 1 || w[0].Arm != "free" || w[0].Message != "placement free is set, and in 12 of 12 trials nothing shows that it was on" {
+	if len(w) != 1 || w[0].Arm != "free" ||
+		w[0].Message != "placement free is set, and in 12 of 12 trials nothing shows that it was on" {
 		t.Errorf("%+v", w)
 	}
 }
 
-// Who wrote two workloads to compare them is told how to.
+// Users who wrote two workloads to compare them are told how to.
 func TestWorkloadsThatWereMeantAsArms(t *testing.T) {
 	e := parsed(t, `
 arms: {only: {lab: {path: [bridge]}}}
 workloads: [{name: cubic, tool: native, congestion: cubic}, {name: bbr, tool: native, congestion: bbr}]
 schedule: {blocks: 3, seed: 1}
 `)
-	const hint = "Workloads are never compared: where they are the question, make arms of them with set."
-	if a := Make(Input{Experiment: e, Trials: measured(e, nil), State: "complete"}); !strings.HasSuffix(a.Verdict, hint) {
+	const hint = "Workloads are never compared: to compare them, make arms of them with set."
+	if a := Make(Input{Experiment: e, Trials: measured(e, nil), State: "complete"}); !strings.HasSuffix(a.Verdict,
+		hint) {
 		t.Error(a.Verdict)
 	}
 	e.Workloads = e.Workloads[:1]
-	if a := Make(Input{Experiment: e, Trials: measured(e, nil), State: "complete"}); strings.Contains(a.Verdict, "never compared") {
+	if a := Make(Input{Experiment: e, Trials: measured(e, nil), State: "complete"}); strings.Contains(a.Verdict,
+		"never compared") {
 		t.Error(a.Verdict)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"nearfar/internal/result"
 )
 
-// TestStolenTimeIsSaid: what a hypervisor kept is said of a workload where it was 1 % and more on average, with the worst trial;
-// failed trials, and what cannot be read, do not count.
-func TestStolenTimeIsSaid(t *testing.T) {
+// TestStealTimeIsSaid: there is a warning for steal time of at least 1 % on average over a workload, with the worst
+// trial. Failed trials and unreadable values do not count.
+func TestStealTimeIsSaid(t *testing.T) {
 	e := overlay(12)
 	find := func(share func(trial int) string) *Warning {
 		trials := model(e, perLayer, 5e-8)
@@ -29,7 +29,8 @@ func TestStolenTimeIsSaid(t *testing.T) {
 	}
 	always := func(share string) func(int) string { return func(int) string { return share } }
 	for name, share := range map[string]func(int) string{
-		"none": always("0.0000"), "unknown": always(""), "little": always("0.0099"), "nonsense": always("NaN"), "hostile": always("1e300"),
+		"none": always("0.0000"), "unknown": always(""), "little": always("0.0099"), "nonsense": always("NaN"),
+		"hostile": always("1e300"),
 		"failed": func(i int) string {
 			if i == 3 {
 				return "0.9999"
@@ -47,7 +48,8 @@ func TestStolenTimeIsSaid(t *testing.T) {
 		}
 		return "0.0300"
 	})
-	if w == nil || w.Workload != "rr" || !strings.Contains(w.Message, "25 % in trial 5") || !strings.Contains(w.Message, "kept 3.") {
+	if w == nil || w.Workload != "rr" || !strings.Contains(w.Message, "25 % in trial 5") ||
+		!strings.Contains(w.Message, "took 3.") {
 		t.Errorf("%+v", w)
 	}
 }

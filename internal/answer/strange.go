@@ -6,7 +6,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// strange warns of trials that no run leaves: a run directory can have been edited, or put together from several.
+// strange warns of trials that no run can produce: a run directory can have been edited, or combined from several.
 func strange(in Input) []Warning {
 	var warnings []Warning
 	arms, workloads, seen := map[string]bool{}, map[string]bool{}, map[int]bool{}
@@ -32,17 +32,21 @@ func strange(in Input) []Warning {
 	if len(unknown) > 0 {
 		t := unknown[0]
 		warnings = append(warnings, Warning{Code: "unknown-arm", Message: fmt.Sprintf(
-			"%s an arm or a workload that the experiment does not have, and count nowhere; the first: %s in arm %s (trial %d)",
+			"%s an arm or a workload that the experiment does not have, and count nowhere; the first: %s in arm %s "+
+				"(trial %d)",
 			belong(len(unknown)), t.Workload, t.Arm, t.Trial)})
 	}
 	if len(twice) > 0 {
 		warnings = append(warnings, Warning{Code: "trial-twice", Message: fmt.Sprintf(
-			"%d trials have the number of an earlier one, and all of them count; the first: trial %d", len(twice), twice[0].Trial)})
+			"%d trials have the number of an earlier one, and all of them count; the first: trial %d",
+			len(twice), twice[0].Trial)})
 	}
 	if len(negative) > 0 {
 		t := negative[0]
-		warnings = append(warnings, Warning{Code: "negative-value", Arm: t.Arm, Workload: t.Workload, Message: fmt.Sprintf(
-			"%d trials hold a value below zero, which cannot be; the first: %s of trial %d", len(negative), below(t), t.Trial)})
+		warnings = append(warnings, Warning{Code: "negative-value", Arm: t.Arm,
+			Workload: t.Workload, Message: fmt.Sprintf(
+				"%d trials have a value below zero, which is impossible; the first: %s of trial %d",
+				len(negative), below(t), t.Trial)})
 	}
 	return warnings
 }
@@ -54,7 +58,7 @@ func belong(n int) string {
 	return fmt.Sprintf("%d trials belong to", n)
 }
 
-// below names the first metric of a good trial that is below zero, which none can be; "" for none.
+// below names the first metric of a good trial that is below zero, which is impossible; "" if there is none.
 func below(t result.Trial) string {
 	if t.Error != "" {
 		return ""

@@ -8,11 +8,12 @@ import (
 	"nearfar/internal/result"
 )
 
-// TestStrangeTrials: what no run leaves in its directory is warned of, and a sound run is not.
+// TestStrangeTrials: trials that no run can produce give warnings, and a sound run does not.
 func TestStrangeTrials(t *testing.T) {
 	e := &experiment.Experiment{Arms: []experiment.Arm{{Name: "a"}}, Workloads: []experiment.Workload{{Name: "w"}}}
 	trial := func(n int, arm, workload string, value float64) result.Trial {
-		return result.Trial{Trial: n, Arm: arm, Workload: workload, Metrics: []result.Metric{{Name: result.RTT, Stat: result.P50, Unit: result.Seconds, Value: value}}}
+		return result.Trial{Trial: n, Arm: arm, Workload: workload,
+			Metrics: []result.Metric{{Name: result.RTT, Stat: result.P50, Unit: result.Seconds, Value: value}}}
 	}
 	sound := []result.Trial{trial(1, "a", "w", 1e-6), trial(2, "a", "w", 0)}
 	if all := strange(Input{Experiment: e, Trials: sound}); len(all) > 0 {

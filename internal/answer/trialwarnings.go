@@ -9,8 +9,8 @@ import (
 	"nearfar/internal/stats"
 )
 
-// trialWarnings says what the trials themselves show: too few blocks, drift, blocks that stand out, arms with two modes.
-// Shape and drift are judged on each workload's first quantity, so that one cause is said once.
+// trialWarnings warns of what the trials show: too few blocks, drift, outlier blocks, arms with two modes. Only each
+// workload's first quantity is checked for modes and drift, so that one cause gives one warning.
 func trialWarnings(e *experiment.Experiment, tables []cells) []Warning {
 	var warnings []Warning
 	if w, ok := stats.TooFewBlocks(fewestBlocks(e, tables)); ok && len(e.Arms) > 1 && len(tables) > 0 && !e.Unpaired() {
@@ -22,19 +22,19 @@ func trialWarnings(e *experiment.Experiment, tables []cells) []Warning {
 		if !c.primary {
 			continue
 		}
-		if !e.Unpaired() { // else there are no blocks
+		if !e.Unpaired() { // unpaired trials have no blocks
 			warnings = append(warnings, overBlocks(e, c)...)
 		}
-		warnings = append(warnings, shapes(e, c)...)
+		warnings = append(warnings, modes(e, c)...)
 	}
 	return warnings
 }
 
-// fewestBlocks gives the smallest number of pairs of any comparison, and how many comparisons make a family.
+// fewestBlocks gives the smallest number of pairs in any comparison, and the number of comparisons in a family.
 func fewestBlocks(e *experiment.Experiment, tables []cells) (blocks, comparisons int) {
 	blocks = e.Schedule.Blocks
 	for _, c := range tables {
-		if c.beside {
+		if c.reportOnly {
 			continue
 		}
 		for _, arm := range e.Arms {
@@ -47,7 +47,7 @@ func fewestBlocks(e *experiment.Experiment, tables []cells) (blocks, comparisons
 	return blocks, comparisons
 }
 
-// overBlocks warns of drift and of single blocks that lie apart.
+// overBlocks warns of drift and of outlier blocks.
 func overBlocks(e *experiment.Experiment, c cells) []Warning {
 	var trials []stats.Trial
 	var baseline []float64
@@ -69,7 +69,7 @@ func overBlocks(e *experiment.Experiment, c cells) []Warning {
 	return warnings
 }
 
-// drifts warns of what the arms do together, which pairing takes out, and of differences that change during the run.
+// drifts warns of a drift that the arms share, which pairing removes, and of differences that change during the run.
 func drifts(e *experiment.Experiment, c cells, trials []stats.Trial) []Warning {
 	var warnings []Warning
 	own := stats.FindArmDrifts(trials, e.Baseline)
@@ -97,18 +97,22 @@ func drifts(e *experiment.Experiment, c cells, trials []stats.Trial) []Warning {
 		for _, d := range own {
 			all = append(all, d.Arm+" "+change(d))
 		}
-		return append(warnings, Warning{Code: stats.CodeArmDrift, Arm: e.Baseline, Workload: c.workload, Message: fmt.Sprintf(
-			"every difference from %s in %s changes during the run, and is an average over it: %s", e.Baseline, c.quantity.Name(), list(all))})
+		return append(warnings, Warning{Code: stats.CodeArmDrift, Arm: e.Baseline,
+			Workload: c.workload, Message: fmt.Sprintf(
+				"every difference from %s in %s changes during the run, and is an average over it: %s", e.Baseline,
+				c.quantity.Name(), list(all))})
 	}
 	for _, d := range own {
-		warnings = append(warnings, Warning{Code: stats.CodeArmDrift, Arm: d.Arm, Workload: c.workload, Message: fmt.Sprintf(
-			"the difference from %s in %s changes during the run, and is an average over it: %s", e.Baseline, c.quantity.Name(), change(d))})
+		warnings = append(warnings, Warning{Code: stats.CodeArmDrift, Arm: d.Arm,
+			Workload: c.workload, Message: fmt.Sprintf(
+				"the difference from %s in %s changes during the run, and is an average over it: %s", e.Baseline,
+				c.quantity.Name(), change(d))})
 	}
 	return warnings
 }
 
-// dependent warns of comparisons whose blocks depend on each other, where that is sure for the table: one warning for each
-// quantity. The rows say beside the interval what each one counts.
+// dependent warns of comparisons whose blocks depend on each other, significantly for the whole table: one warning
+// for each quantity. Each row shows the effective number of blocks beside its interval.
 func dependent(comparisons []Comparison) []Warning {
 	var tested []Comparison
 	var raw []float64
@@ -143,13 +147,14 @@ func dependent(comparisons []Comparison) []Warning {
 	for _, key := range order {
 		c := first[key]
 		warnings = append(warnings, Warning{Code: stats.CodeBlocksDepend, Workload: c.Workload, Message: fmt.Sprintf(
-			"differences from %s in %s depend on those of the blocks before: %s", c.Baseline, c.Name(), list(arms[key]))})
+			"differences from %s in %s depend on those of the blocks before: %s", c.Baseline,
+			c.Name(), list(arms[key]))})
 	}
 	return warnings
 }
 
-// shapes warns of arms whose trials fall into two groups, or do not vary at all.
-func shapes(e *experiment.Experiment, c cells) []Warning {
+// modes warns of arms whose trials fall into two groups, or do not vary at all.
+func modes(e *experiment.Experiment, c cells) []Warning {
 	var warnings []Warning
 	for _, arm := range e.Arms {
 		var values []float64
@@ -159,11 +164,13 @@ func shapes(e *experiment.Experiment, c cells) []Warning {
 		if w, ok := stats.Bimodal(values); ok {
 			warnings = append(warnings, Warning{Code: w.Code, Arm: arm.Name, Workload: c.workload, Message: fmt.Sprintf(
 				"the trials fall into two groups: %.0f around %s and %.0f around %s", w.Facts["below"],
-				result.Amount(w.Facts["low"], c.quantity.Unit), w.Facts["above"], result.Amount(w.Facts["high"], c.quantity.Unit))})
+				result.Amount(w.Facts["low"], c.quantity.Unit), w.Facts["above"],
+				result.Amount(w.Facts["high"], c.quantity.Unit))})
 		}
 		if w, ok := stats.ZeroSpread(values); ok {
 			warnings = append(warnings, Warning{Code: w.Code, Arm: arm.Name, Workload: c.workload, Message: fmt.Sprintf(
-				"all %.0f trials gave the same %s: the tool rounds more coarsely than the trials differ", w.Facts["trials"], c.quantity.Name())})
+				"all %.0f trials gave the same %s: the tool rounds more coarsely than the trials differ",
+				w.Facts["trials"], c.quantity.Name())})
 		}
 	}
 	return warnings

@@ -17,16 +17,17 @@ func verdict(e *experiment.Experiment, a Answer) string {
 	}
 	if len(a.Comparisons) == 0 {
 		f := a.Arms[0]
-		text := fmt.Sprintf("%s has a %s of %s in %s; there is no other arm to compare it with.", f.Arm, f.Name(), result.Amount(f.Median, f.Unit), f.Workload)
+		text := fmt.Sprintf("%s has a %s of %s in %s; there is no other arm to compare it with.", f.Arm, f.Name(),
+			result.Amount(f.Median, f.Unit), f.Workload)
 		if len(e.Workloads) > 1 && !e.Imported {
-			text += " Workloads are never compared: where they are the question, make arms of them with set."
+			text += " Workloads are never compared: to compare them, make arms of them with set."
 		}
 		return text
 	}
 	return Sentence(a.Findings, Wording{Against: "Against " + e.Baseline}) + apart(a)
 }
 
-// apart says where layers would lead, and do not because they do not add up.
+// apart names the quantities whose layers would lead the answer, but do not add up.
 func apart(a Answer) string {
 	var where []string
 	for _, test := range a.Additivity {

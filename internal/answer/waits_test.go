@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWaitingDiffers: trials that waited in different ways are not compared without a word; trials that waited alike, failed
-// ones, and tools that say nothing give no warning.
+// TestWaitingDiffers: trials that waited in different ways give a warning. Trials that waited alike, failed ones, and
+// tools that do not say give none.
 func TestWaitingDiffers(t *testing.T) {
 	e := overlay(12)
 	find := func(change func(trial int, arm string) (client, server, failure string)) *Warning {
@@ -45,7 +45,8 @@ func TestWaitingDiffers(t *testing.T) {
 		}
 		return "block", "block", ""
 	})
-	if w == nil || w.Workload != "rr" || !strings.Contains(w.Message, "vxlan: client block, server spin") || !strings.Contains(w.Message, "client block, server block") {
+	if w == nil || w.Workload != "rr" || !strings.Contains(w.Message, "vxlan: client block, server spin") ||
+		!strings.Contains(w.Message, "client block, server block") {
 		t.Errorf("%+v", w)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// runWarnings says what must be known of the run as a whole.
+// runWarnings gives the warnings about the run as a whole.
 func runWarnings(in Input, a Answer, tables []cells) []Warning {
 	var warnings []Warning
 	if in.State != "complete" && in.State != "" {
@@ -18,8 +18,9 @@ func runWarnings(in Input, a Answer, tables []cells) []Warning {
 				scheduled++
 			}
 		}
-		warnings = append(warnings, Warning{Code: "incomplete", Message: fmt.Sprintf("the run is %s: %d of %d trials are there",
-			in.State, scheduled, in.Experiment.Planned(in.Skipped))})
+		warnings = append(warnings, Warning{Code: "incomplete",
+			Message: fmt.Sprintf("the run is %s: %d of %d trials are there",
+				in.State, scheduled, in.Experiment.Planned(in.Skipped))})
 	}
 	for _, w := range in.Experiment.Workloads {
 		if reason, ok := in.Skipped[w.Name]; ok {
@@ -47,13 +48,13 @@ func runWarnings(in Input, a Answer, tables []cells) []Warning {
 	warnings = append(warnings, contention(in)...)
 	warnings = append(warnings, lateWires(in, a.Arms)...)
 	warnings = append(warnings, belowRate(in, a.Arms)...)
-	warnings = append(warnings, distances(in)...)
+	warnings = append(warnings, coreToCore(in)...)
 	warnings = append(warnings, notes(in)...)
 	warnings = append(warnings, trialWarnings(in.Experiment, tables)...)
 	return append(warnings, oneBlock(a)...)
 }
 
-// failures counts the failed trials of each workload in each arm, with the first reason.
+// failures counts the failed trials of each workload in each arm, and gives the first reason.
 func failures(in Input) []Warning {
 	var warnings []Warning
 	replaced := replacedPlaces(in.Trials)
@@ -77,15 +78,16 @@ func failures(in Input) []Warning {
 			}
 			if failed > 0 {
 				warnings = append(warnings, Warning{Code: "failed-trials", Arm: arm.Name, Workload: w.Name,
-					Message: fmt.Sprintf("%d of %d trials failed%s; the first: %s", failed, ran, replacements(failed, again), reason)})
+					Message: fmt.Sprintf("%d of %d trials failed%s; the first: %s", failed, ran,
+						replacements(failed, again), reason)})
 			}
 		}
 	}
 	return warnings
 }
 
-// waits warns of a workload whose good trials did not all wait for messages in the same way: one that spins is faster for
-// that alone, whatever its path.
+// waits warns of a workload whose good trials did not all wait for messages in the same way: spinning is faster,
+// whatever the path.
 func waits(in Input) []Warning {
 	var warnings []Warning
 	for _, w := range in.Experiment.Workloads {
@@ -96,12 +98,13 @@ func waits(in Input) []Warning {
 	return warnings
 }
 
-// waitsOf warns of a workload's trials in arms that declare one way of waiting.
+// waitsOf checks a workload's trials in arms that declare one way of waiting.
 func waitsOf(trials []result.Trial, workload string, of []string) []Warning {
 	var ways []string
 	arms := map[string][]string{}
 	for _, t := range trials {
-		if t.Workload != workload || !slices.Contains(of, t.Arm) || t.Error != "" || t.Facts["wait"] == "" && t.Facts["server.wait"] == "" {
+		if t.Workload != workload || !slices.Contains(of, t.Arm) || t.Error != "" ||
+			t.Facts["wait"] == "" && t.Facts["server.wait"] == "" {
 			continue
 		}
 		way := fmt.Sprintf("client %s, server %s", wait(t, "wait"), wait(t, "server.wait"))
@@ -120,10 +123,11 @@ func waitsOf(trials []result.Trial, workload string, of []string) []Warning {
 		parts = append(parts, fmt.Sprintf("%s: %s", list(arms[way]), way))
 	}
 	return []Warning{{Code: "waiting-differs", Workload: workload,
-		Message: "trials waited for messages in different ways, which alone makes a difference (" + strings.Join(parts, "; ") + ")"}}
+		Message: "trials waited for messages in different ways, which alone makes a difference (" +
+			strings.Join(parts, "; ") + ")"}}
 }
 
-// wait is how one side of a trial waited, where it says.
+// wait is how one side of a trial waited, if it says so.
 func wait(t result.Trial, fact string) string {
 	if way := t.Facts[fact]; way != "" {
 		return way
@@ -131,7 +135,7 @@ func wait(t result.Trial, fact string) string {
 	return "unknown"
 }
 
-// notes passes on, once each, what the tools' outputs said of themselves.
+// notes repeats the notes of the tools' outputs, once each.
 func notes(in Input) []Warning {
 	var warnings []Warning
 	var seen []string

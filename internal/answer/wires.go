@@ -10,12 +10,13 @@ import (
 	"nearfar/internal/stats"
 )
 
-// worthOfFigure is the share of a figure from which a wire's lateness is said to spoil it: less is not told from other trials.
-const worthOfFigure = 0.05
+// notableLateness is the smallest wire lateness that causes a warning, as a share of the figure: less cannot be told
+// from the scatter of trials.
+const notableLateness = 0.05
 
-// lateWires warns of times that contain the lateness of a user-space wire: at the median twice that of a packet, because a round trip
-// crosses the wire twice, and at p99 once that of a packet, because it is rare that both are late. It
-// leaves a caution at each such figure.
+// lateWires warns of times that include the lateness of a user-space wire. At the median it counts twice, because a
+// round trip crosses the wire twice. At p99 it counts once, because two late packets in one round trip are rare. Each
+// such figure gets a caution.
 func lateWires(in Input, figures []Figure) []Warning {
 	var warnings []Warning
 	for i, f := range figures {
@@ -28,22 +29,24 @@ func lateWires(in Input, figures []Figure) []Warning {
 		}
 		trials := goodOf(in, f.Arm, f.Workload)
 		late, ok := medianDuration(trials, fact)
-		if !ok || crossings*late.Seconds() < worthOfFigure*f.Median {
+		if !ok || crossings*late.Seconds() < notableLateness*f.Median {
 			continue
 		}
-		what := "half of all packets left it later"
+		what := "half of all packets left it"
 		if crossings == 1 {
-			what = "one packet in a hundred left it later"
+			what = "one packet in a hundred left it"
 		}
-		figures[i].Caution = fmt.Sprintf("contains the wire's lateness, %v", late.Round(100*time.Nanosecond))
-		warnings = append(warnings, Warning{Code: "user-space-wire", Arm: f.Arm, Workload: f.Workload, Message: fmt.Sprintf(
-			"%s of %s contains the wire's own lateness: %s than %v after its time (median over %d trials); a process plays the wire",
-			f.Name(), result.Amount(f.Median, f.Unit), what, late.Round(100*time.Nanosecond), len(trials))})
+		figures[i].Caution = fmt.Sprintf("includes the wire's lateness, %v", late.Round(100*time.Nanosecond))
+		warnings = append(warnings, Warning{Code: "user-space-wire", Arm: f.Arm,
+			Workload: f.Workload, Message: fmt.Sprintf(
+				"%s of %s includes the wire's own lateness: %s more than %v late "+
+					"(median over %d trials); the wire is a process",
+				f.Name(), result.Amount(f.Median, f.Unit), what, late.Round(100*time.Nanosecond), len(trials))})
 	}
 	return warnings
 }
 
-// medianDuration is the median over trials of a fact that is a duration; false where fewer than half of them have it.
+// medianDuration is the median over trials of a fact that is a duration; false if fewer than half of them have it.
 func medianDuration(trials []result.Trial, fact string) (time.Duration, bool) {
 	var values []float64
 	for _, t := range trials {
@@ -58,16 +61,18 @@ func medianDuration(trials []result.Trial, fact string) (time.Duration, bool) {
 	return time.Duration(median.Value), true
 }
 
-// What a wire's rate allows a stream.
+// Constants for the goodput that a wire's rate allows.
 const (
-	// clearlyBelow is the share of the rate less headers under which it is said: TCP keeps a queue filled to 95 % and more.
+	// clearlyBelow is the share of the rate without headers below which a warning is given: TCP keeps a queue filled
+	// to at least 95 %.
 	clearlyBelow = 0.9
-	// belowOneIn: in one of so many trials it is said. Fewer do not move a median.
+	// belowOneIn: a warning is given if at least one in this many trials is below. Fewer do not move a median.
 	belowOneIn = 10
-	// fittingWindow is what one connection certainly has on its way with the kernel's default buffers, in bytes: the rest of a path's
-	// bandwidth times its round trip is waited for and not carried.
+	// fittingWindow is the number of bytes that one connection can have in flight with the kernel's default buffers.
+	// If a path's bandwidth times its round-trip time is larger, the window limits the rate.
 	fittingWindow = 128 << 10
-	// ethernetBytes, vxlanBytes: see docs/lab.md; the IP and TCP headers have TCP's timestamps, which are on by default.
+	// ethernetBytes, vxlanBytes: see docs/lab.md. The IP and TCP headers include TCP's timestamps, which are on by
+	// default.
 	ethernetBytes = 14
 	vxlanBytes    = 50
 	tcp4Headers   = 20 + 32
@@ -76,9 +81,9 @@ const (
 	udp6Headers   = 40 + 8
 )
 
-// belowRate warns of streams that carried clearly less than the wires of their arm allow. Where a wire loses packets, or the window of a
-// connection does not fill the path, or something else runs beside, less is what is to be expected, and nothing is said. It leaves a caution
-// at each such figure.
+// belowRate warns of streams that carried clearly less than the wires of their arm allow. It does not judge arms
+// whose wires lose packets, connections whose window does not fill the path, or workloads with a background: less is
+// expected there. Each such figure gets a caution.
 func belowRate(in Input, figures []Figure) []Warning {
 	var warnings []Warning
 	for i, f := range figures {
@@ -87,7 +92,8 @@ func belowRate(in Input, figures []Figure) []Warning {
 		}
 		arm, ok := in.Experiment.Arm(f.Arm)
 		w, known := in.Experiment.Workload(f.Workload)
-		if !ok || !known || arm.Lab == nil || w.Mode != experiment.Stream || w.Background != nil || w.Rate > 0 || w.SendBuffer > 0 || w.ReceiveBuffer > 0 {
+		if !ok || !known || arm.Lab == nil || w.Mode != experiment.Stream || w.Background != nil || w.Rate > 0 ||
+			w.SendBuffer > 0 || w.ReceiveBuffer > 0 {
 			continue
 		}
 		rate, allowed := allows(*arm.Lab, w)
@@ -101,20 +107,26 @@ func belowRate(in Input, figures []Figure) []Warning {
 		if allowed == 0 || below == 0 || belowOneIn*below < len(trials) {
 			continue
 		}
-		message := fmt.Sprintf("%d of %d trials carried clearly less than a wire of %s allows, which is %s without headers: the least %s, the median %s. "+
-			"Something else than the wire's rate limited them", below, len(trials), result.Amount(rate, result.BitsPerSecond),
-			result.Amount(allowed, result.BitsPerSecond), result.Amount(least, result.BitsPerSecond), result.Amount(f.Median, result.BitsPerSecond))
+		message := fmt.Sprintf("%d of %d trials carried clearly less than a wire of %s allows, which is %s without "+
+			"headers: the least %s, the median %s. "+
+			"Something other than the wire's rate limited them", below, len(trials),
+			result.Amount(rate, result.BitsPerSecond),
+			result.Amount(allowed, result.BitsPerSecond), result.Amount(least, result.BitsPerSecond),
+			result.Amount(f.Median, result.BitsPerSecond))
 		if late, ok := medianDuration(trials, result.FactWireLatenessP99); ok {
-			message += fmt.Sprintf("; a process plays the wire, and one packet in a hundred left it later than %v after its time", late.Round(100*time.Nanosecond))
+			message += fmt.Sprintf("; the wire is a process, and one packet in a hundred left it more than %v late",
+				late.Round(100*time.Nanosecond))
 		}
-		figures[i].Caution = fmt.Sprintf("%d of %d trials below the wire's %s", below, len(trials), result.Amount(allowed, result.BitsPerSecond))
-		warnings = append(warnings, Warning{Code: "wire-below-rate", Arm: f.Arm, Workload: f.Workload, Message: message})
+		figures[i].Caution = fmt.Sprintf("%d of %d trials below the wire's %s", below, len(trials),
+			result.Amount(allowed, result.BitsPerSecond))
+		warnings = append(warnings, Warning{Code: "wire-below-rate", Arm: f.Arm,
+			Workload: f.Workload, Message: message})
 	}
 	return warnings
 }
 
-// allows gives the lowest rate of a path's wires, and what of it a stream can carry beside headers, in both directions together where it
-// flows both ways. It is 0 where nothing limits it, or where less is to be expected.
+// allows gives the lowest rate of a path's wires, and the goodput that it allows a stream, for both directions
+// together if the stream uses both. It is 0 if nothing limits the rate, or if less is expected.
 func allows(l experiment.Lab, w experiment.Workload) (rate, allowed float64) {
 	var delay time.Duration
 	tunnels := 0
@@ -135,7 +147,8 @@ func allows(l experiment.Lab, w experiment.Workload) (rate, allowed float64) {
 	if rate == 0 || rate/8*2*delay.Seconds() > float64(fittingWindow*max(1, w.Connections)) {
 		return 0, 0
 	}
-	headers := map[string]int{"tcp4": tcp4Headers, "tcp6": tcp6Headers, "udp4": udp4Headers, "udp6": udp6Headers}[fmt.Sprint(w.Protocol, max(4, w.IP))]
+	headers := map[string]int{"tcp4": tcp4Headers, "tcp6": tcp6Headers, "udp4": udp4Headers,
+		"udp6": udp6Headers}[fmt.Sprint(w.Protocol, max(4, w.IP))]
 	payload := l.MTU - tunnels - headers
 	if headers == 0 || payload <= 0 {
 		return 0, 0

@@ -12,8 +12,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// differences says in what two groups of trials do not measure the same thing. Tools may differ: that is warned of.
-// What follows from the keys that the arms set otherwise is what is compared.
+// differences says how two groups of trials do not measure the same thing. Tools may differ, which gives a warning.
+// Properties that follow from keys that the arms set are allowed to differ: they are compared.
 func differences(base, other []result.Trial, set []string) []string {
 	if len(base) == 0 || len(other) == 0 {
 		return []string{"no good trials on one side"}
@@ -25,9 +25,10 @@ func differences(base, other []result.Trial, set []string) []string {
 		}
 		b, n := distinct(base, property.Of), distinct(other, property.Of)
 		switch {
-		case property.Name == "waiting" && (slices.Contains(b, "") || slices.Contains(n, "")): // some do not say
+		case property.Name == "waiting" && (slices.Contains(b, "") || slices.Contains(n, "")): // some trials do not say
 			continue
-		case len(b) == 1 && len(n) == 1 && (property.FollowsFrom(set) || property.Name == "waiting" && slices.Contains(set, "wait")):
+		case len(b) == 1 && len(n) == 1 && (property.FollowsFrom(set) ||
+			property.Name == "waiting" && slices.Contains(set, "wait")):
 			continue
 		}
 		if !slices.Equal(b, n) || len(b) > 1 {
@@ -37,7 +38,7 @@ func differences(base, other []result.Trial, set []string) []string {
 	return reasons
 }
 
-// waiting is how both ends of a trial waited for messages; empty where it does not say.
+// waiting is how both ends of a trial waited for messages; empty if it does not say.
 func waiting(t result.Trial) string {
 	client, server := t.Facts["wait"], t.Facts["server.wait"]
 	if client == "" && server == "" {
@@ -53,15 +54,15 @@ func or(s, other string) string {
 	return s
 }
 
-// otherWorkload says in what two declarations of one name are not the same workload: what each transaction, or the load, is.
-// How long and with which sockets it was measured is warned of. What the arms set otherwise is what is compared.
+// otherWorkload says how two declarations of one name are not the same workload: in what a transaction or the load
+// is. Differences in duration and sockets only give a warning. Keys that the arms set may differ: they are compared.
 func otherWorkload(base, other experiment.Workload, set []string) []string {
 	var reasons []string
 	for _, p := range []struct {
 		name        string
 		base, other any
 	}{
-		// A run of before there was a choice says none: it was IPv4.
+		// Old runs without a choice used IPv4.
 		{"ip", cmp.Or(base.IP, experiment.IPv4), cmp.Or(other.IP, experiment.IPv4)},
 		{"request", base.Request, other.Request},
 		{"response", base.Response, other.Response},
@@ -83,7 +84,7 @@ func otherWorkload(base, other experiment.Workload, set []string) []string {
 	return reasons
 }
 
-// measuredOtherwise says in what two declarations of one workload differ that may move its figures.
+// measuredOtherwise says how two declarations of one workload differ in ways that can influence its figures.
 func measuredOtherwise(base, other experiment.Workload, set []string) []string {
 	base.Socket, other.Socket = withoutSet(base.Socket, set), withoutSet(other.Socket, set)
 	var reasons []string
@@ -105,18 +106,18 @@ func measuredOtherwise(base, other experiment.Workload, set []string) []string {
 	return reasons
 }
 
-// isSet says whether what a message calls by the name follows from one of the keys.
+// isSet says whether the property with this name in messages follows from one of the keys.
 func isSet(name string, set []string) bool {
 	switch name {
 	case "offered rate":
 		name = "rate"
 	case "response":
-		return slices.Contains(set, "response") || slices.Contains(set, "request") // whose size it has by default
+		return slices.Contains(set, "response") || slices.Contains(set, "request") // its default size
 	}
 	return slices.Contains(set, name)
 }
 
-// withoutSet leaves out of a socket's options those of the keys.
+// withoutSet resets the socket options that the keys set.
 func withoutSet(s experiment.Socket, set []string) experiment.Socket {
 	for _, key := range set {
 		switch key {
@@ -137,7 +138,7 @@ func withoutSet(s experiment.Socket, set []string) experiment.Socket {
 	return s
 }
 
-// written is a value in one line, for a message and to be compared.
+// written is a value in one line, for messages and comparisons.
 func written(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -163,7 +164,7 @@ func distinct(trials []result.Trial, of func(result.Trial) string) []string {
 	return slices.Compact(values)
 }
 
-// list joins names with commas, the first of many.
+// list joins names with commas, and counts those after the first 20.
 func list(names []string) string {
 	const most = 20
 	if len(names) > most {

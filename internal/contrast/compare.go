@@ -18,12 +18,13 @@ type entry struct {
 	primary bool
 }
 
-// Answer compares all that can be, as one table: the p-values are corrected over all of it. The difference is that of New from
-// Base.
+// Answer compares everything that is comparable, as one table: the p-values are corrected over all of it. Differences
+// are New minus Base.
 func (c *Contrast) Answer() answer.Answer {
 	a := answer.Answer{
 		Nearfar: "v1", Baseline: c.Base.Name,
-		Arms: []answer.Figure{}, Comparisons: []answer.Comparison{}, Layers: []answer.Layer{}, Residual: []answer.Residual{},
+		Arms: []answer.Figure{}, Comparisons: []answer.Comparison{}, Layers: []answer.Layer{},
+		Residual: []answer.Residual{},
 		Warnings: []answer.Warning{}, Sources: []answer.Source{c.Base.source(), c.New.source()},
 	}
 	a.Averages = answer.AveragesOf(slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.Paired }))
@@ -42,12 +43,14 @@ func (c *Contrast) Answer() answer.Answer {
 	return a
 }
 
-// Comparable says whether anything at all could be set side by side.
+// Comparable says whether anything can be compared.
 func (c *Contrast) Comparable() bool {
-	return slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.Missing == "" && p.Refused == "" && len(c.quantities(&p)) > 0 })
+	return slices.ContainsFunc(c.Pairs, func(p Pair) bool {
+		return p.Missing == "" && p.Refused == "" && len(c.quantities(&p)) > 0
+	})
 }
 
-// entries lists the pairs by workload, quantity and arm. A pair that is refused has one entry without a quantity of its own.
+// entries lists the pairs by workload, quantity and arm. A refused pair has one entry, for the first quantity only.
 func (c *Contrast) entries() []entry {
 	var all []entry
 	for i := 0; i < len(c.Pairs); {
@@ -72,7 +75,7 @@ func (c *Contrast) entries() []entry {
 		for k, q := range quantities {
 			for _, p := range pairs {
 				if p.Refused != "" && k > 0 {
-					continue // said once
+					continue // one entry is enough
 				}
 				all = append(all, entry{p, q, k == 0})
 			}
@@ -81,7 +84,7 @@ func (c *Contrast) entries() []entry {
 	return all
 }
 
-// stated is what a workload is said to be of where no pair can be compared.
+// stated is the quantity that represents a workload of which no pair can be compared.
 func stated(pairs []*Pair) []answer.Quantity {
 	for _, p := range pairs {
 		for _, g := range []group{p.new, p.base} {
@@ -93,8 +96,8 @@ func stated(pairs []*Pair) []answer.Quantity {
 	return []answer.Quantity{{Metric: result.RTT, Unit: result.Seconds}}
 }
 
-// quantities says which numbers of a pair are compared: those that are for both sides. Tools that have none of them in common,
-// and results that were recorded elsewhere, are compared by the mean.
+// quantities lists the numbers of a pair that are compared: those that both sides have. Tools without a common
+// quantity, and imported results, are compared by the mean.
 func (c *Contrast) quantities(p *Pair) []answer.Quantity {
 	if p.Missing != "" || p.Refused != "" {
 		return nil
@@ -112,7 +115,8 @@ func (c *Contrast) quantities(p *Pair) []answer.Quantity {
 		}
 	}
 	both := func(q answer.Quantity) bool {
-		return len(answer.Present(p.base.good, []answer.Quantity{q})) > 0 && len(answer.Present(p.new.good, []answer.Quantity{q})) > 0
+		return len(answer.Present(p.base.good, []answer.Quantity{q})) > 0 &&
+			len(answer.Present(p.new.good, []answer.Quantity{q})) > 0
 	}
 	mean := answer.Quantity{Metric: result.RTT, Stat: result.Mean, Unit: result.Seconds}
 	times := len(base) > 0 && len(other) > 0 && base[0].Metric == result.RTT && other[0].Metric == result.RTT
@@ -130,7 +134,7 @@ func (c *Contrast) quantities(p *Pair) []answer.Quantity {
 	return nil
 }
 
-// recorded says that a side was recorded elsewhere.
+// recorded says whether a side was measured by another program.
 func (c *Contrast) recorded() bool { return !c.Base.measuredHere() || !c.New.measuredHere() }
 
 func (c *Contrast) figures(entries []entry) []answer.Figure {
@@ -146,7 +150,7 @@ func (c *Contrast) figures(entries []entry) []answer.Figure {
 	}
 	for _, e := range entries {
 		if e.pair.Refused != "" {
-			continue // side by side in one table they would be compared
+			continue // readers would compare figures in one table
 		}
 		of := e.pair.Workload
 		if c.otherWorkloads() {
@@ -158,7 +162,7 @@ func (c *Contrast) figures(entries []entry) []answer.Figure {
 	return all
 }
 
-// summary is the figure of a group: of its trials, or with several runs of the medians of these.
+// summary is the figure of a group: the median of its trials, or with several runs of the runs' medians.
 func summary(side, arm, workload string, g group, r answer.Ranking) (answer.Figure, bool) {
 	if g.runs == nil {
 		return answer.Summary(side, arm, workload, r, g.good)
@@ -208,13 +212,13 @@ func (c *Contrast) comparisons(entries []entry) []answer.Comparison {
 	return all
 }
 
-// lacks is what the arm and the baseline of an entry lack.
+// lacks counts the trials of the arm and of the baseline that lack an entry's quantity.
 func lacks(e entry) (arm, baseline answer.Lack) {
 	baseline, arm = e.pair.LackOf(e.quantity)
 	return arm, baseline
 }
 
-// inBlocks gives the values of a quantity with their blocks, apart those without.
+// inBlocks gives the values of a quantity with their blocks; apart gives them without blocks.
 func (p *Pair) inBlocks(q answer.Quantity) stats.Pair {
 	arm, _ := p.ranking(q).Values(p.new.good)
 	baseline, _ := p.ranking(q).Values(p.base.good)
@@ -252,10 +256,10 @@ func numbers(g group, q answer.Quantity) []float64 {
 	return all
 }
 
-// Sources are the two sides as answers have them.
+// Sources describes the two sides for an answer.
 func (c *Contrast) Sources() (base, other answer.Source) { return c.Base.source(), c.New.source() }
 
-// Arm names the pair as rules do: by the arm of New, or by that of Base where New has none.
+// Arm is the name of the pair in rules: the arm of New, or the arm of Base if New has none.
 func (p *Pair) Arm(c *Contrast) string {
 	if p.Missing == c.New.Name {
 		return p.BaseArm
@@ -263,8 +267,8 @@ func (p *Pair) Arm(c *Contrast) string {
 	return p.NewArm
 }
 
-// Lacks says why a quantity of the pair cannot be judged, and what there is instead; empty where it can. newOnly leaves Base
-// aside.
+// Lacks says why a quantity of the pair cannot be judged, and which figures exist instead; empty if it can. newOnly
+// ignores Base.
 func (p *Pair) Lacks(q answer.Quantity, newOnly bool) string {
 	groups, sides := []group{p.new, p.base}, []string{p.sides[1], p.sides[0]}
 	if newOnly {
@@ -293,7 +297,7 @@ func (p *Pair) Lacks(q answer.Quantity, newOnly bool) string {
 	return ""
 }
 
-// figures lists what the trials of a group have, as rules write it.
+// figures lists the figures of a group's trials, as rules write them.
 func (g *group) figures() string {
 	var names []string
 	for _, m := range g.good[0].Metrics {
@@ -307,7 +311,7 @@ func (g *group) figures() string {
 	return "there are " + list(names)
 }
 
-// Medians are those of both sides.
+// Medians are the medians of both sides.
 func (p *Pair) Medians(q answer.Quantity) (base, other stats.Quantity) {
 	base, _, _ = stats.Rank(units(p.base, p.ranking(q)))
 	other, _, _ = stats.Rank(units(p.new, p.ranking(q)))

@@ -18,14 +18,14 @@ import (
 	"nearfar/internal/result"
 )
 
-// model is a run that a test makes up.
+// model is an invented run.
 type model struct {
 	side   string
 	id     string
 	arms   []string
 	blocks int
 	seed   uint64
-	// level is the median round trip of an arm in seconds, noise the standard deviation between trials.
+	// level is the median round-trip time of an arm in seconds, noise the standard deviation between trials.
 	level func(arm string) float64
 	noise float64
 	// change is called on each trial.
@@ -35,11 +35,13 @@ type model struct {
 }
 
 func (m model) make() *Side {
-	w := experiment.Workload{Name: "rr", Tool: "native", Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Placement: experiment.Placement{Kind: "shared"}}
+	w := experiment.Workload{Name: "rr", Tool: "native", Mode: "rr", Protocol: "tcp", Request: 64, Response: 64,
+		Placement: experiment.Placement{Kind: "shared"}}
 	if m.workload != nil {
 		m.workload(&w)
 	}
-	e := &experiment.Experiment{Name: "model", Workloads: []experiment.Workload{w}, Schedule: experiment.Schedule{Blocks: m.blocks}}
+	e := &experiment.Experiment{Name: "model", Workloads: []experiment.Workload{w},
+		Schedule: experiment.Schedule{Blocks: m.blocks}}
 	r := rand.New(rand.NewPCG(m.seed, 50))
 	s := &Side{Name: m.side, Source: "runs/" + m.side, Kind: Run, ID: m.id, Experiment: e, State: "complete"}
 	if m.id == "" {
@@ -56,11 +58,14 @@ func (m model) make() *Side {
 			}
 			bytes := 64
 			t := result.Trial{
-				Trial: len(s.Trials) + 1, Block: block, Arm: arm, Workload: "rr", Tool: result.ToolVersion{Name: "native", Version: "1"},
-				Mode: "rr", Protocol: "tcp", MessageBytes: &bytes, Definition: result.DefinitionRTT, ReportedAs: result.DefinitionRTT,
+				Trial: len(s.Trials) + 1, Block: block, Arm: arm, Workload: "rr",
+				Tool: result.ToolVersion{Name: "native", Version: "1"},
+				Mode: "rr", Protocol: "tcp", MessageBytes: &bytes, Definition: result.DefinitionRTT,
+				ReportedAs: result.DefinitionRTT,
 			}
 			for i, stat := range []string{result.Mean, result.P50, result.P99} {
-				t.Metrics = append(t.Metrics, result.Metric{Name: result.RTT, Stat: stat, Unit: result.Seconds, Value: float64(i+1)*level + m.noise*r.NormFloat64()})
+				t.Metrics = append(t.Metrics, result.Metric{Name: result.RTT, Stat: stat, Unit: result.Seconds,
+					Value: float64(i+1)*level + m.noise*r.NormFloat64()})
 			}
 			if m.change != nil {
 				m.change(&t)
@@ -92,12 +97,13 @@ func warned(a answer.Answer, code string) *answer.Warning {
 
 func TestArmsOfTheSameNameAreCompared(t *testing.T) {
 	base := model{arms: []string{"l2", "vxlan", "old"}, blocks: 10, seed: 1, noise: 1e-7}
-	other := model{arms: []string{"new", "l2", "vxlan"}, blocks: 12, seed: 2, noise: 1e-7, level: func(arm string) float64 {
-		if arm == "vxlan" {
-			return 11e-6
-		}
-		return 10e-6
-	}}
+	other := model{arms: []string{"new", "l2", "vxlan"}, blocks: 12, seed: 2, noise: 1e-7,
+		level: func(arm string) float64 {
+			if arm == "vxlan" {
+				return 11e-6
+			}
+			return 10e-6
+		}}
 	a := contrastOfModels(t, base, other).Answer()
 	if len(a.Comparisons) != 4 { // two arms, p50 and p99
 		t.Fatalf("%d comparisons: %+v", len(a.Comparisons), a.Comparisons)
@@ -110,7 +116,8 @@ func TestArmsOfTheSameNameAreCompared(t *testing.T) {
 		if c.Verdict != want || c.Blocks != 0 || c.Trials == nil || *c.Trials != [2]int{12, 10} || c.Interval == nil {
 			t.Errorf("%s %s: %+v", c.Arm, c.Name(), c)
 		}
-		if c.Arm == "vxlan" && c.Stat == result.P50 && (math.Abs(*c.Difference-2e-6) > 2e-7 || math.Abs(*c.Relative-0.1) > 0.01 || c.Better != "baseline") {
+		if c.Arm == "vxlan" && c.Stat == result.P50 &&
+			(math.Abs(*c.Difference-2e-6) > 2e-7 || math.Abs(*c.Relative-0.1) > 0.01 || c.Better != "baseline") {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -120,13 +127,16 @@ func TestArmsOfTheSameNameAreCompared(t *testing.T) {
 			only = append(only, w.Arm+" "+w.Message)
 		}
 	}
-	if !slices.Equal(only, []string{"new only in B; A has nothing to compare it with", "old only in A; B has nothing to compare it with"}) {
+	if !slices.Equal(only, []string{"new only in B; A has nothing to compare it with",
+		"old only in A; B has nothing to compare it with"}) {
 		t.Errorf("%q", only)
 	}
-	if w := warned(a, "two-runs"); w == nil || !strings.Contains(w.Message, "how much one run differs from the next is not in the intervals") {
+	if w := warned(a, "two-runs"); w == nil ||
+		!strings.Contains(w.Message, "the intervals do not include the scatter between runs") {
 		t.Errorf("%+v", a.Warnings)
 	}
-	if want := "These two runs differ: B against A, in rr rtt p50: vxlan +2."; !strings.HasPrefix(a.Verdict, want) || !strings.Contains(a.Verdict, "no difference seen in l2 (a difference of ") {
+	if want := "These two runs differ: B against A, in rr rtt p50: vxlan +2."; !strings.HasPrefix(a.Verdict, want) ||
+		!strings.Contains(a.Verdict, "no difference seen in l2 (a difference of ") {
 		t.Errorf("verdict %q", a.Verdict)
 	}
 	if len(a.Arms) != 8 || a.Arms[0].Side != "A" || a.Arms[1].Side != "B" || len(a.Sources) != 2 {
@@ -153,34 +163,39 @@ func TestArmsOfOneRunArePaired(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := c.Answer()
-	if got := a.Comparisons[0]; got.Blocks != 8 || got.Trials != nil || got.Verdict != answer.Higher || math.Abs(*got.Difference-1e-8) > 1e-12 {
+	if got := a.Comparisons[0]; got.Blocks != 8 || got.Trials != nil || got.Verdict != answer.Higher ||
+		math.Abs(*got.Difference-1e-8) > 1e-12 {
 		t.Errorf("%+v", got)
 	}
 	if warned(a, "two-runs") != nil {
 		t.Errorf("%+v", a.Warnings)
 	}
-	// What was recorded elsewhere has no blocks.
+	// Imported results have no blocks.
 	b.Experiment.Imported, n.Experiment.Imported = true, true
 	if c, err = Match(b, n); err != nil {
 		t.Fatal(err)
 	}
-	if a = c.Answer(); a.Comparisons[0].Blocks != 0 || a.Comparisons[0].Verdict == answer.Higher || warned(a, "not-paired") == nil {
+	if a = c.Answer(); a.Comparisons[0].Blocks != 0 || a.Comparisons[0].Verdict == answer.Higher ||
+		warned(a, "not-paired") == nil {
 		t.Errorf("%+v", a.Comparisons[0])
 	}
 }
 
 func TestOneTrialASide(t *testing.T) {
-	a := contrastOfModels(t, model{arms: []string{"x"}, blocks: 1}, model{arms: []string{"x"}, blocks: 1, level: func(string) float64 { return 12e-6 }}).Answer()
+	a := contrastOfModels(t, model{arms: []string{"x"}, blocks: 1},
+		model{arms: []string{"x"}, blocks: 1, level: func(string) float64 { return 12e-6 }}).Answer()
 	c := a.Comparisons[0]
-	if c.Difference == nil || math.Abs(*c.Difference-4e-6) > 1e-12 || math.Abs(*c.Relative-0.2) > 1e-12 || c.Interval != nil || c.PValue != nil {
+	if c.Difference == nil || math.Abs(*c.Difference-4e-6) > 1e-12 || math.Abs(*c.Relative-0.2) > 1e-12 ||
+		c.Interval != nil || c.PValue != nil {
 		t.Errorf("%+v", c)
 	}
-	if c.Verdict != answer.SingleTrial || !strings.Contains(c.Reason, "no interval can be given") || !strings.Contains(a.Verdict, "no interval can be given") {
+	if c.Verdict != answer.SingleTrial || !strings.Contains(c.Reason, "no interval can be given") ||
+		!strings.Contains(a.Verdict, "no interval can be given") {
 		t.Errorf("%+v, verdict %q", c, a.Verdict)
 	}
 }
 
-// TestRefusals: what does not measure the same thing is refused, with the reason.
+// TestRefusals: different measurements are refused, with the reason.
 func TestRefusals(t *testing.T) {
 	of := func(change func(*result.Trial)) model {
 		return model{arms: []string{"x"}, blocks: 8, noise: 1e-8, change: change}
@@ -194,10 +209,14 @@ func TestRefusals(t *testing.T) {
 		other  model
 		reason string
 	}{
-		{"half RTT", of(func(t *result.Trial) { t.Definition = result.DefinitionHalfRTT }), "definition: half-rtt against rtt"},
-		{"smoothed", of(func(t *result.Trial) { t.Definition = result.DefinitionSmoothedRTT }), "definition: smoothed-rtt against rtt"},
-		{"response time", of(func(t *result.Trial) { t.Definition = result.DefinitionResponseTime }), "definition: response_time against rtt"},
-		{"ICMP", of(func(t *result.Trial) { t.Protocol, t.Mode = "icmp", "ping" }), "protocol: icmp against tcp; mode: ping against rr"},
+		{"half RTT", of(func(t *result.Trial) { t.Definition = result.DefinitionHalfRTT }),
+			"definition: half-rtt against rtt"},
+		{"smoothed", of(func(t *result.Trial) { t.Definition = result.DefinitionSmoothedRTT }),
+			"definition: smoothed-rtt against rtt"},
+		{"response time", of(func(t *result.Trial) { t.Definition = result.DefinitionResponseTime }),
+			"definition: response_time against rtt"},
+		{"ICMP", of(func(t *result.Trial) { t.Protocol, t.Mode = "icmp", "ping" }),
+			"protocol: icmp against tcp; mode: ping against rr"},
 		{"UDP", of(func(t *result.Trial) { t.Protocol = "udp" }), "protocol: udp against tcp"},
 		{"crr", of(func(t *result.Trial) { t.Mode = "crr" }), "mode: crr against rr"},
 		{"other size", of(func(t *result.Trial) { t.MessageBytes = &bytes }), "message size: 1024 B against 64 B"},
@@ -207,30 +226,36 @@ func TestRefusals(t *testing.T) {
 				t.MessageBytes = &bytes
 			}
 		}), "message size: 1024 B, 64 B against 64 B"},
-		{"other load", of(func(t *result.Trial) { t.Facts = map[string]string{"schedule": "10000/s"} }), "offered load: 10000/s against "},
+		{"other load", of(func(t *result.Trial) { t.Facts = map[string]string{"schedule": "10000/s"} }),
+			"offered load: 10000/s against "},
 		{"all failed", of(func(t *result.Trial) { t.Error = "refused" }), "no good trials on one side"},
 		{"other IP", declared(func(w *experiment.Workload) { w.IP = experiment.IPv6 }), "ip: 6 against 4"},
 		{"other response", declared(func(w *experiment.Workload) { w.Response = 65536 }), "response: 65536 against 64"},
-		{"timestamps", declared(func(w *experiment.Workload) { w.Timestamps = true }), "timestamps: true against false"},
+		{"timestamps", declared(func(w *experiment.Workload) { w.Timestamps = true }),
+			"timestamps: true against false"},
 		{"other connections", declared(func(w *experiment.Workload) { w.Connections = 8 }), "connections: 8 against 0"},
-		{"background", declared(func(w *experiment.Workload) { w.Background = &experiment.Workload{Tool: "iperf3"} }), "background: "},
+		{"background", declared(func(w *experiment.Workload) { w.Background = &experiment.Workload{Tool: "iperf3"} }),
+			"background: "},
 	} {
 		c := contrastOfModels(t, of(nil), test.other)
 		a := c.Answer()
-		if len(a.Comparisons) != 1 || a.Comparisons[0].Verdict != answer.NotComparable || a.Comparisons[0].Difference != nil ||
-			!strings.Contains(a.Comparisons[0].Reason, test.reason) || !strings.Contains(a.Verdict, test.reason) || c.Comparable() || len(a.Arms) != 0 {
+		if len(a.Comparisons) != 1 || a.Comparisons[0].Verdict != answer.NotComparable ||
+			a.Comparisons[0].Difference != nil ||
+			!strings.Contains(a.Comparisons[0].Reason, test.reason) || !strings.Contains(a.Verdict, test.reason) ||
+			c.Comparable() || len(a.Arms) != 0 {
 			t.Errorf("%s: %+v, verdict %q", test.name, a.Comparisons, a.Verdict)
 		}
 	}
 	spin := func(way string) model {
 		return of(func(t *result.Trial) { t.Facts = map[string]string{"wait": way, "server.wait": "block"} })
 	}
-	if a := contrastOfModels(t, spin("block"), spin("spin")).Answer(); !strings.Contains(a.Comparisons[0].Reason, "waiting: client spin, server block against client block, server block") {
+	if a := contrastOfModels(t, spin("block"), spin("spin")).Answer(); !strings.Contains(a.Comparisons[0].Reason,
+		"waiting: client spin, server block against client block, server block") {
 		t.Errorf("waiting: %+v", a.Comparisons[0])
 	}
 }
 
-// TestWarnings: what may move figures, and is no other thing, is compared and said.
+// TestWarnings: differences that can influence figures, but still allow a comparison, give warnings.
 func TestWarnings(t *testing.T) {
 	of := func(change func(*result.Trial)) model {
 		return model{arms: []string{"x"}, blocks: 8, noise: 1e-8, change: change}
@@ -239,33 +264,41 @@ func TestWarnings(t *testing.T) {
 		other   model
 		message string
 	}{
-		"tools-differ":        {of(func(t *result.Trial) { t.Tool.Name = "sockperf" }), "B was measured with sockperf, A with native"},
-		"versions-differ":     {of(func(t *result.Trial) { t.Tool.Version = "2" }), "2 in B, 1 in A"},
-		"reported-as-differs": {of(func(t *result.Trial) { t.ReportedAs = result.DefinitionHalfRTT }), "half-rtt in B, rtt in A"},
-		"waiting-differs":     {of(func(t *result.Trial) { t.Facts = map[string]string{"wait": "spin"} }), "client spin, server unknown in B, unknown in A"},
-		"placement-differs":   {of(func(t *result.Trial) { t.Facts = map[string]string{"placement": "free"} }), "free in B, unknown in A"},
+		"tools-differ": {of(func(t *result.Trial) { t.Tool.Name = "sockperf" }),
+			"B was measured with sockperf, A with native"},
+		"versions-differ": {of(func(t *result.Trial) { t.Tool.Version = "2" }), "2 in B, 1 in A"},
+		"reported-as-differs": {of(func(t *result.Trial) { t.ReportedAs = result.DefinitionHalfRTT }),
+			"half-rtt in B, rtt in A"},
+		"waiting-differs": {of(func(t *result.Trial) { t.Facts = map[string]string{"wait": "spin"} }),
+			"client spin, server unknown in B, unknown in A"},
+		"placement-differs": {of(func(t *result.Trial) { t.Facts = map[string]string{"placement": "free"} }),
+			"free in B, unknown in A"},
 		"failed-trials": {of(func(t *result.Trial) {
 			if t.Block == 3 {
 				t.Error = "timeout"
 			}
 		}), "1 of 8 trials of B failed; the first: timeout"},
-		"note":             {of(func(t *result.Trial) { t.Notes = []string{"Halved."} }), "B: Halved."},
-		"zero-spread":      {of(func(t *result.Trial) { t.Metrics[1].Value = 2e-5 }), "B: all 8 trials gave the same rtt p50"},
-		"workload-differs": {model{arms: []string{"x"}, blocks: 8, noise: 1e-8, workload: func(w *experiment.Workload) { w.Warmup = 5e9 }}, "warm-up 5s against 0s"},
+		"note": {of(func(t *result.Trial) { t.Notes = []string{"Halved."} }), "B: Halved."},
+		"zero-spread": {of(func(t *result.Trial) { t.Metrics[1].Value = 2e-5 }),
+			"B: all 8 trials gave the same rtt p50"},
+		"workload-differs": {model{arms: []string{"x"}, blocks: 8, noise: 1e-8,
+			workload: func(w *experiment.Workload) { w.Warmup = 5e9 }}, "warm-up 5s against 0s"},
 	} {
 		a := contrastOfModels(t, of(nil), test.other).Answer()
-		if w := warned(a, code); w == nil || !strings.Contains(w.Message, test.message) || a.Comparisons[0].Interval == nil {
+		if w := warned(a, code); w == nil || !strings.Contains(w.Message, test.message) ||
+			a.Comparisons[0].Interval == nil {
 			t.Errorf("%s: %+v, want %q; %+v", code, a.Warnings, test.message, a.Comparisons[0])
 		}
 	}
-	// Nothing but that there were two runs is said of two that are alike.
+	// Two runs that are alike have only the warning that they are two.
 	if a := contrastOfModels(t, of(nil), of(nil)).Answer(); len(a.Warnings) != 1 || a.Warnings[0].Code != "two-runs" {
 		t.Errorf("alike: %+v", a.Warnings)
 	}
 	base, other := of(nil), of(nil)
 	base.side, other.side = "A", "B"
 	b, n := base.make(), other.make()
-	b.Hosts, n.Hosts = []byte(`{"lab":{"kernel":"6.1","cpus":[0,1],"arms":[1]}}`), []byte(`{"lab":{"kernel":"6.9","cpus":[0,1],"arms":[2]}}`)
+	b.Hosts, n.Hosts = []byte(`{"lab":{"kernel":"6.1","cpus":[0,1],"arms":[1]}}`),
+		[]byte(`{"lab":{"kernel":"6.9","cpus":[0,1],"arms":[2]}}`)
 	n.Experiment.Arms[0].Layers = map[string]int{"router": 1}
 	n.State = "interrupted"
 	b.Machine, n.Machine = "one", "two"
@@ -285,11 +318,12 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// fileSide is what a tool printed elsewhere.
+// fileSide is the output of a tool, recorded elsewhere.
 func fileSide(name, tool, mode, protocol string, bytes int, values ...float64) *Side {
 	s := &Side{Name: name, Source: tool + ".txt", Kind: File, Arm: tool + ".txt"}
 	for _, v := range values {
-		t := result.Trial{Tool: result.ToolVersion{Name: tool}, Mode: mode, Protocol: protocol, Definition: result.DefinitionRTT, ReportedAs: result.DefinitionRTT,
+		t := result.Trial{Tool: result.ToolVersion{Name: tool}, Mode: mode, Protocol: protocol,
+			Definition: result.DefinitionRTT, ReportedAs: result.DefinitionRTT,
 			Metrics: []result.Metric{{Name: result.RTT, Stat: result.Mean, Unit: result.Seconds, Value: v}}}
 		if bytes > 0 {
 			t.MessageBytes = &bytes
@@ -306,11 +340,12 @@ func TestFilesMatchByWhatTheyMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := c.Answer()
-	if got := a.Comparisons[0]; got.Workload != "rr" || got.Stat != result.Mean || got.Difference == nil || got.Baseline != "l2" || got.Arm != "sockperf.txt" ||
+	if got := a.Comparisons[0]; got.Workload != "rr" || got.Stat != result.Mean || got.Difference == nil ||
+		got.Baseline != "l2" || got.Arm != "sockperf.txt" ||
 		math.Abs(*got.Difference-2e-6) > 1e-7 || warned(a, "tools-differ") == nil {
 		t.Errorf("%+v", a)
 	}
-	// An imported run names its workloads itself.
+	// An imported run has its own names of workloads.
 	imported := model{side: "B", arms: []string{"l2"}, blocks: 8, noise: 1e-8}.make()
 	imported.Experiment.Imported, imported.Experiment.Workloads[0].Name = true, "native-rr-tcp-64B"
 	for i := range imported.Trials {
@@ -322,19 +357,20 @@ func TestFilesMatchByWhatTheyMeasure(t *testing.T) {
 	if a = c.Answer(); len(a.Comparisons) != 3 || a.Comparisons[0].Difference == nil {
 		t.Errorf("imported: %+v", a.Comparisons)
 	}
-	// The nearest that there is says why nothing matches.
+	// The nearest group explains why nothing matches.
 	if c, err = Match(run, fileSide("B", "ping", "ping", "icmp", 0, 12e-6)); err != nil {
 		t.Fatal(err)
 	}
 	if a = c.Answer(); c.Comparable() || !strings.Contains(a.Comparisons[0].Reason, "protocol: icmp against tcp") {
 		t.Errorf("%+v", a.Comparisons)
 	}
-	// With several arms it must be said which.
+	// With several arms the user must name one.
 	several := model{side: "A", arms: []string{"l2", "vxlan"}, blocks: 2}.make()
-	if _, err := Match(several, fileSide("B", "sockperf", "rr", "tcp", 64, 1)); err == nil || !strings.Contains(err.Error(), "runs/A has 2 arms: say which one, for example runs/A:l2") {
+	if _, err := Match(several, fileSide("B", "sockperf", "rr", "tcp", 64, 1)); err == nil ||
+		!strings.Contains(err.Error(), "runs/A has 2 arms: say which one, for example runs/A:l2") {
 		t.Errorf("%v", err)
 	}
-	// Of two workloads that measure the same, the one of the same tool is taken.
+	// If two workloads measure the same, the one of the same tool is used.
 	two := model{side: "A", arms: []string{"l2"}, blocks: 8, noise: 1e-8}.make()
 	two.Experiment.Workloads = append(two.Experiment.Workloads, experiment.Workload{Name: "sp", Tool: "sockperf"})
 	for _, trial := range slices.Clone(two.Trials) {
@@ -358,7 +394,8 @@ func TestNothingInCommon(t *testing.T) {
 		want        string
 	}{
 		{"arms", side("A", "a", "b"), side("B", "c", "d"), true, "no arm is in both. A has a, b, B has c, d"},
-		{"one run", side("A", "a", "b"), side("A", "a", "b"), false, "are the same run: name two of its arms, for example runs/A:a runs/A:b"},
+		{"one run", side("A", "a", "b"), side("A", "a", "b"), false,
+			"are the same run: name two of its arms, for example runs/A:a runs/A:b"},
 	} {
 		_, err := Match(test.base, test.other)
 		if err == nil || errors.Is(err, ErrNothing) != test.nothing || !strings.Contains(err.Error(), test.want) {
@@ -370,7 +407,8 @@ func TestNothingInCommon(t *testing.T) {
 	for i := range other.Trials {
 		other.Trials[i].Workload = "bulk"
 	}
-	if _, err := Match(side("A", "a"), other); !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "A has rr") || !strings.Contains(err.Error(), "B has bulk") {
+	if _, err := Match(side("A", "a"), other); !errors.Is(err, ErrNothing) ||
+		!strings.Contains(err.Error(), "A has rr") || !strings.Contains(err.Error(), "B has bulk") {
 		t.Errorf("%v", err)
 	}
 	one := side("A", "a", "b")
@@ -407,7 +445,8 @@ func histogramFiles(t *testing.T, s *Side, count int) {
 
 func TestDistributions(t *testing.T) {
 	base := model{side: "A", arms: []string{"x"}, blocks: 8, seed: 1, noise: 1e-7}.make()
-	other := model{side: "B", arms: []string{"x"}, blocks: 8, seed: 2, noise: 1e-7, level: func(string) float64 { return 10.5e-6 }}.make()
+	other := model{side: "B", arms: []string{"x"}, blocks: 8, seed: 2, noise: 1e-7,
+		level: func(string) float64 { return 10.5e-6 }}.make()
 	histogramFiles(t, base, 500)
 	histogramFiles(t, other, 500)
 	c, err := Match(base, other)
@@ -426,7 +465,8 @@ func TestDistributions(t *testing.T) {
 	var stats []string
 	for _, q := range d.Quantiles {
 		stats = append(stats, q.Stat)
-		if (q.Difference != nil) != (q.Stat != result.P99) || (q.Interval != nil) != (q.Difference != nil) || q.Pooled == nil {
+		if (q.Difference != nil) != (q.Stat != result.P99) ||
+			(q.Interval != nil) != (q.Difference != nil) || q.Pooled == nil {
 			t.Errorf("%+v", q)
 		}
 	}
@@ -436,24 +476,26 @@ func TestDistributions(t *testing.T) {
 	if q := d.Quantiles[0]; math.Abs(*q.Difference-1e-6) > 2e-7 || q.Interval[0] > 1e-6 || q.Interval[1] < 1e-6 {
 		t.Errorf("%+v", q)
 	}
-	// A shift of two standard deviations parts the distributions by 68 points of 100 about halfway.
+	// A shift of two standard deviations separates the distributions by 68 % about halfway.
 	if math.Abs(d.Distance.Share+0.68) > 0.05 || math.Abs(d.Distance.At-20.5e-6) > 3e-7 {
 		t.Errorf("%+v", d.Distance)
 	}
-	// A trial that stalled has too few observations for a p90: it counts as the slowest.
+	// A stalled trial has too few observations for a p90: it counts as the slowest.
 	whole := other.Open
 	other.Open = func(name string) (io.ReadCloser, error) {
 		if name == other.Trials[0].Histogram {
-			return io.NopCloser(bytes.NewReader(encoded(t, 1, 100_000_000_000, 3, slices.Repeat([]int64{19_000}, 60)...))), nil
+			return io.NopCloser(bytes.NewReader(encoded(t, 1, 100_000_000_000, 3,
+				slices.Repeat([]int64{19_000}, 60)...))), nil
 		}
 		return whole(name)
 	}
-	if q := c.remade(t).Answer().Distributions[0].Quantiles[1]; q.Stat != result.P90 || q.Missing == nil || *q.Missing != [2]int{1, 0} || q.Difference == nil ||
+	if q := c.remade(t).Answer().Distributions[0].Quantiles[1]; q.Stat != result.P90 || q.Missing == nil ||
+		*q.Missing != [2]int{1, 0} || q.Difference == nil ||
 		*q.Difference < *d.Quantiles[1].Difference {
 		t.Errorf("%+v, and without a stall %+v", q, d.Quantiles[1])
 	}
 	other.Open = whole
-	// One trial without a histogram, and nothing is compared; one that cannot be read is said.
+	// If one trial has no histogram, nothing is compared; an unreadable one gives a warning.
 	other.Trials[3].Histogram = "raw/gone.hdr"
 	if a := c.remade(t).Answer(); len(a.Distributions) != 0 || warned(a, "histogram-unread") == nil {
 		t.Errorf("%+v", a.Warnings)
@@ -474,7 +516,7 @@ func (c *Contrast) remade(t *testing.T) *Contrast {
 	return again
 }
 
-// encoded is a histogram as HdrHistogram's own library writes it.
+// encoded writes a histogram as HdrHistogram's own library does.
 func encoded(t testing.TB, lowest, highest int64, digits int, values ...int64) []byte {
 	t.Helper()
 	h := hdrhistogram.New(lowest, highest, digits)

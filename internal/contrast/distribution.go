@@ -13,12 +13,12 @@ import (
 	"nearfar/internal/stats"
 )
 
-// percentiles are those at which distributions are compared.
+// percentiles are the percentiles at which distributions are compared.
 func percentiles() []float64 { return []float64{50, 90, 99, 99.9, 99.99, 99.999} }
 
 const nanosecond = 1e-9
 
-// distributions compares the pairs whose trials all have a histogram. What could not be read is a warning.
+// distributions compares the pairs whose trials all have a histogram. Unreadable histograms give warnings.
 func (c *Contrast) distributions() ([]answer.Distribution, []answer.Warning) {
 	var all []answer.Distribution
 	var unread []answer.Warning
@@ -45,7 +45,7 @@ func (c *Contrast) distributions() ([]answer.Distribution, []answer.Warning) {
 	return all, unread
 }
 
-// histograms says whether all good trials of both sides have one, and of what.
+// histograms says whether all good trials of both sides have a histogram, and of which metric.
 func (c *Contrast) histograms(p *Pair) (metric string, ok bool) {
 	if p.Missing != "" || p.Refused != "" || c.Base.Open == nil || c.New.Open == nil {
 		return "", false
@@ -61,10 +61,10 @@ func (c *Contrast) histograms(p *Pair) (metric string, ok bool) {
 	return metric, metric == result.DefinitionRTT || metric == result.DefinitionResponseTime
 }
 
-// measured is what the histograms of a group say.
+// measured holds the quantiles of a group's histograms.
 type measured struct {
-	// values has the quantiles of each trial, in seconds, by percentile and with the trial's block. Those of a trial that does not
-	// support the quantile are infinite, which ranks it as the slowest; missing counts these.
+	// values has the quantiles of each trial, in seconds with the trial's block, by percentile. If a trial does not
+	// support the quantile, its value is infinite, which ranks it as the slowest; missing counts these.
 	values  map[float64][]stats.Value
 	missing map[float64]int
 	pool    hdr.Pool
@@ -73,7 +73,7 @@ type measured struct {
 // readAll reads the histograms of a group, on all CPUs.
 func readAll(s *Side, trials []result.Trial) (*measured, error) {
 	workers := min(runtime.GOMAXPROCS(0), len(trials))
-	found := make([][]float64, len(trials)) // by trial and percentile, as far as they go
+	found := make([][]float64, len(trials)) // by trial and percentile, up to the last supported one
 	parts := make([]hdr.Pool, workers)
 	failures := make([]error, workers)
 	var wait sync.WaitGroup
@@ -154,8 +154,9 @@ func readFile(s *Side, name string, buffer []byte) (data []byte, err error) {
 	}
 }
 
-// contrastOf compares two groups quantile by quantile. A quantile is compared where most trials of both sides support it. The others
-// count as the slowest: it is what happened in them, such as a stall, that left them with few observations.
+// contrastOf compares two groups quantile by quantile. A quantile is compared if most trials of both sides support
+// it. The others count as the slowest: something that happened in them, such as a stall, left them with few
+// observations.
 func contrastOf(p *Pair, metric string, base, other *measured) answer.Distribution {
 	arm, baseline := other.pool.Histogram(), base.pool.Histogram()
 	d := answer.Distribution{
@@ -165,14 +166,16 @@ func contrastOf(p *Pair, metric string, base, other *measured) answer.Distributi
 	for _, percentile := range percentiles() {
 		q := answer.QuantileComparison{Stat: result.PercentileStat(percentile)}
 		if result.SupportsPercentile(min(arm.Total(), baseline.Total()), percentile) {
-			q.Pooled = &[2]float64{float64(arm.Quantile(percentile)) * nanosecond, float64(baseline.Quantile(percentile)) * nanosecond}
+			q.Pooled = &[2]float64{float64(arm.Quantile(percentile)) * nanosecond,
+				float64(baseline.Quantile(percentile)) * nanosecond}
 		}
-		if lack := [2]int{other.missing[percentile], base.missing[percentile]}; 2*lack[0] < len(p.new.good) && 2*lack[1] < len(p.base.good) {
+		if lack := [2]int{other.missing[percentile], base.missing[percentile]}; 2*lack[0] < len(p.new.good) &&
+			2*lack[1] < len(p.base.good) {
 			if lack != [2]int{} {
 				q.Missing = &lack
 			}
 			a, b := other.values[percentile], base.values[percentile]
-			if p.new.runs == nil && p.base.runs == nil { // else blocks of several runs have the same numbers
+			if p.new.runs == nil && p.base.runs == nil { // the blocks of several runs have the same numbers
 				a, b = stats.PerBlock(a), stats.PerBlock(b)
 			}
 			fillQuantile(&q, p, a, b)
@@ -199,7 +202,7 @@ func fillQuantile(q *answer.QuantileComparison, p *Pair, arm, baseline []stats.V
 	} else {
 		change, relative = stats.EstimateSamples(stats.Samples{Arm: numbers(arm), Baseline: numbers(baseline)}, 1)
 	}
-	// Fewer than half of either side are missing: both have a median.
+	// Fewer than half of each side are missing: both sides have a median.
 	ofArm, _, _ := stats.Rank(numbers(arm))
 	ofBaseline, _, _ := stats.Rank(numbers(baseline))
 	q.Medians = &[2]float64{ofArm.Value, ofBaseline.Value}

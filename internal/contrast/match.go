@@ -10,41 +10,41 @@ import (
 	"nearfar/internal/stats"
 )
 
-// ErrNothing says that nothing of the two sides can be set side by side.
+// ErrNothing means that the two sides have nothing to compare.
 var ErrNothing = errors.New("nothing is comparable")
 
-// Pair is an arm of the one side and an arm of the other in one workload.
+// Pair is an arm of Base and an arm of New in one workload.
 type Pair struct {
-	// BaseArm and NewArm name the arms. Where Missing names a side, there is nothing on it.
+	// BaseArm and NewArm name the arms. If Missing names a side, that side has no trials.
 	BaseArm, NewArm string
-	// Workload is what reports call it: the name where both sides share one.
+	// Workload is the name in reports: the common name if both sides share one.
 	Workload string
-	// Missing is the Name of the side that has nothing to compare with; empty for none.
+	// Missing is the Name of the side without a counterpart; empty if both sides have one.
 	Missing string
-	// Refused says why the two do not measure the same thing; empty where they do.
+	// Refused says why the two do not measure the same thing; empty if they do.
 	Refused string
 	// Paired says that the trials share blocks.
 	Paired    bool
 	base, new group
-	// oneRun says that both are of one run.
+	// oneRun says that both sides are from one run.
 	oneRun bool
-	// between says how much other runs scatter; nil where that is not asked.
+	// between gives the scatter of other runs; nil if it is not used.
 	between func(answer.Quantity) stats.Scatter
 	// sides are the names of Base and New.
 	sides [2]string
 }
 
-// Contrast is two sides, and what of them can be set side by side. Differences are those of New from Base.
+// Contrast is two sides and their comparable pairs. Differences are New minus Base.
 type Contrast struct {
 	Base, New *Side
-	// Pairs are in the order of the workloads of New; those that only Base has come last.
+	// Pairs are in the order of New's workloads; pairs that only Base has come last.
 	Pairs []Pair
-	// alone says that the arms of one run are set against its baseline.
+	// alone says that the arms of one run are compared with its baseline.
 	alone bool
 }
 
-// Match finds what can be compared. The error says what to write instead; it is ErrNothing where the two have no arm or no
-// workload in common.
+// Match finds the comparable pairs. The error says what to write instead; it wraps ErrNothing if the two have no arm
+// or no workload in common.
 func Match(base, other *Side) (*Contrast, error) {
 	if len(base.parts)+len(other.parts) > 0 {
 		if err := distinctRuns(base, other); err != nil {
@@ -83,7 +83,7 @@ func Match(base, other *Side) (*Contrast, error) {
 	return c, nil
 }
 
-// armPair is an arm of each side; missing names the side that has none of that name.
+// armPair is an arm of each side; missing names the side that lacks the arm.
 type armPair struct{ base, new, missing string }
 
 func matchArms(base, other *Side) ([]armPair, error) {
@@ -130,7 +130,7 @@ func matchArms(base, other *Side) ([]armPair, error) {
 	return pairs, nil
 }
 
-// counterpart is the arm of a side that another side's only arm is compared with.
+// counterpart is the arm of a side to compare with another side's only arm.
 func counterpart(arm string, s *Side) (string, error) {
 	arms := s.arms()
 	switch {
@@ -139,7 +139,8 @@ func counterpart(arm string, s *Side) (string, error) {
 	case len(arms) == 1:
 		return arms[0], nil
 	}
-	return "", fmt.Errorf("%s has %d arms: say which one, for example %s:%s (there are %s)", s.Source, len(arms), s.place(), arms[0],
+	return "", fmt.Errorf("%s has %d arms: say which one, for example %s:%s (there are %s)", s.Source,
+		len(arms), s.place(), arms[0],
 		list(arms))
 }
 
@@ -166,8 +167,8 @@ func workloads(s *Side) string {
 	return list(names)
 }
 
-// matchWorkloads pairs the workloads of two arms of runs by name. Where a side was recorded elsewhere, and so named by somebody
-// else, those are paired by what they measure that have no namesake.
+// matchWorkloads pairs the workloads of two arms of runs by name. If a side was recorded elsewhere, its names have
+// another origin: workloads without a namesake are then paired by what they measure.
 func matchWorkloads(base, other *Side, arms armPair) []Pair {
 	bases, others := base.groups(arms.base), other.groups(arms.new)
 	var pairs []Pair
@@ -178,7 +179,8 @@ func matchWorkloads(base, other *Side, arms armPair) []Pair {
 			name = b.workload
 		}
 		oneRun := base.ID != "" && base.ID == other.ID
-		pairs = append(pairs, Pair{BaseArm: arms.base, NewArm: arms.new, Workload: name, base: b, new: n, oneRun: oneRun,
+		pairs = append(pairs, Pair{BaseArm: arms.base, NewArm: arms.new, Workload: name,
+			base: b, new: n, oneRun: oneRun,
 			Paired: oneRun && !base.Experiment.Unpaired()})
 	}
 	if base.Workload != "" && len(bases) == 1 && len(others) == 1 {
@@ -198,7 +200,7 @@ func matchWorkloads(base, other *Side, arms armPair) []Pair {
 		}
 	}
 	for _, n := range left {
-		// What is nearest says why there is nothing to compare with.
+		// Pair it with the nearest one, which explains why nothing matches.
 		nearest, fewest := -1, 0
 		for i, b := range bases {
 			if k := len(differences(b.good, n.good, nil)); !declared && !used[i] && (nearest < 0 || k < fewest) {
@@ -210,18 +212,20 @@ func matchWorkloads(base, other *Side, arms armPair) []Pair {
 			pair(bases[nearest], n)
 			continue
 		}
-		pairs = append(pairs, Pair{NewArm: arms.new, BaseArm: arms.base, Workload: n.workload, new: n, Missing: base.Name})
+		pairs = append(pairs, Pair{NewArm: arms.new, BaseArm: arms.base, Workload: n.workload,
+			new: n, Missing: base.Name})
 	}
 	for i, b := range bases {
 		if !used[i] {
-			pairs = append(pairs, Pair{NewArm: arms.new, BaseArm: arms.base, Workload: b.workload, base: b, Missing: other.Name})
+			pairs = append(pairs, Pair{NewArm: arms.new, BaseArm: arms.base, Workload: b.workload,
+				base: b, Missing: other.Name})
 		}
 	}
 	return pairs
 }
 
-// candidates finds the groups that belong to n: that of the same name among runs, else, where not both were declared, those that
-// measure the same; where one of the same tool is to be had only these.
+// candidates finds the groups to compare with n: the group of the same name among runs; otherwise, unless both sides
+// were declared, the groups that measure the same thing. If some of these used the same tool, only those.
 func candidates(n group, bases []group, runs, declared bool) []int {
 	if i := slices.IndexFunc(bases, func(b group) bool { return b.workload == n.workload }); runs && i >= 0 {
 		return []int{i}
@@ -242,7 +246,7 @@ func candidates(n group, bases []group, runs, declared bool) []int {
 	return found
 }
 
-// single lists what one side alone has.
+// single lists the pairs that only one side has.
 func single(groups []group, missing string, set func(*Pair, group)) []Pair {
 	var pairs []Pair
 	for _, g := range groups {
@@ -266,7 +270,8 @@ func (c *Contrast) refuse() {
 		}
 		set := c.setOtherwise(p)
 		reasons := differences(p.base.good, p.new.good, set)
-		reasons = append(append(reasons, c.Base.otherwiseDeclared(p.BaseArm, p.base.workload)...), c.New.otherwiseDeclared(p.NewArm, p.new.workload)...)
+		reasons = append(append(reasons, c.Base.otherwiseDeclared(p.BaseArm, p.base.workload)...),
+			c.New.otherwiseDeclared(p.NewArm, p.new.workload)...)
 		if b, ok := c.Base.declared(p.BaseArm, p.base.workload); ok {
 			if n, ok := c.New.declared(p.NewArm, p.new.workload); ok {
 				reasons = append(reasons, otherWorkload(b, n, set)...)
@@ -276,7 +281,7 @@ func (c *Contrast) refuse() {
 	}
 }
 
-// sort puts the pairs of one workload side by side, as tables have them.
+// sort groups the pairs by workload, as tables show them.
 func (c *Contrast) sort() {
 	var order []string
 	for _, p := range c.Pairs {
@@ -284,5 +289,7 @@ func (c *Contrast) sort() {
 			order = append(order, p.Workload)
 		}
 	}
-	slices.SortStableFunc(c.Pairs, func(a, b Pair) int { return slices.Index(order, a.Workload) - slices.Index(order, b.Workload) })
+	slices.SortStableFunc(c.Pairs, func(a, b Pair) int {
+		return slices.Index(order, a.Workload) - slices.Index(order, b.Workload)
+	})
 }

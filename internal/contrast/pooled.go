@@ -10,18 +10,19 @@ import (
 	"nearfar/internal/result"
 )
 
-// maxPooled bounds how many histograms are read for the pooled quantiles of one answer.
+// maxPooled bounds the number of histograms that are read for the pooled quantiles of one answer.
 const maxPooled = 10_000
 
-// Pool sets the pooled quantile beside each figure of an answer that is a percentile of the trials' main metric: that of all
-// observations of the arm's good trials together. All of these must have a histogram, which open gives. A warning says where one cannot
-// be read.
+// Pool sets the pooled quantile of each figure of an answer that is a percentile of the trials' main metric: the
+// quantile of all observations of the arm's good trials together. All of these must have a histogram, which open
+// gives. If one cannot be read, there is a warning.
 func Pool(a *answer.Answer, trials []result.Trial, open func(name string) (io.ReadCloser, error)) {
 	budget := maxPooled
 	for from := 0; from < len(a.Arms); from++ {
 		first := a.Arms[from]
-		if slices.ContainsFunc(a.Arms[:from], func(f answer.Figure) bool { return f.Arm == first.Arm && f.Workload == first.Workload }) {
-			continue // with the first of the arm in this workload
+		if slices.ContainsFunc(a.Arms[:from],
+			func(f answer.Figure) bool { return f.Arm == first.Arm && f.Workload == first.Workload }) {
+			continue // done with the arm's first figure in this workload
 		}
 		var good []result.Trial
 		for _, t := range trials {
@@ -37,15 +38,17 @@ func Pool(a *answer.Answer, trials []result.Trial, open func(name string) (io.Re
 		budget -= len(good)
 		read, err := readAll(&Side{Name: first.Arm, Open: open}, good)
 		if err != nil {
-			a.Warnings = append(a.Warnings, answer.Warning{Code: "histogram-unread", Arm: first.Arm, Workload: first.Workload,
-				Message: "there are no pooled quantiles: " + shorten(err.Error())})
+			a.Warnings = append(a.Warnings, answer.Warning{Code: "histogram-unread", Arm: first.Arm,
+				Workload: first.Workload,
+				Message:  "there are no pooled quantiles: " + shorten(err.Error())})
 			continue
 		}
 		all := read.pool.Histogram()
 		for i := range a.Arms {
 			f := &a.Arms[i]
 			percentile, ok := percentileOf(f.Stat)
-			if f.Arm == first.Arm && f.Workload == first.Workload && f.Metric == good[0].Definition && f.Scope == "" && ok &&
+			if f.Arm == first.Arm && f.Workload == first.Workload &&
+				f.Metric == good[0].Definition && f.Scope == "" && ok &&
 				result.SupportsPercentile(all.Total(), percentile) {
 				v := float64(all.Quantile(percentile)) * nanosecond
 				f.Pooled = &v

@@ -15,12 +15,13 @@ import (
 func figuresOf(arm string) answer.Answer {
 	var a answer.Answer
 	for _, stat := range []string{result.P50, result.P99, result.Mean} {
-		a.Arms = append(a.Arms, answer.Figure{Arm: arm, Workload: "rr", Quantity: answer.Quantity{Metric: result.RTT, Stat: stat, Unit: result.Seconds}})
+		a.Arms = append(a.Arms, answer.Figure{Arm: arm, Workload: "rr",
+			Quantity: answer.Quantity{Metric: result.RTT, Stat: stat, Unit: result.Seconds}})
 	}
 	return a
 }
 
-// TestPool: the pooled p99 is of all observations, so that one trial that stalls is in it.
+// TestPool: the pooled p99 is computed from all observations, including a trial that stalls.
 func TestPool(t *testing.T) {
 	side := model{side: "A", arms: []string{"x"}, blocks: 10, noise: 1e-7}.make()
 	files := map[string][]byte{}
@@ -50,7 +51,8 @@ func TestPool(t *testing.T) {
 	files["c"] = []byte("nothing")
 	a = figuresOf("x")
 	Pool(&a, side.Trials, open)
-	if a.Arms[1].Pooled != nil || len(a.Warnings) != 1 || a.Warnings[0].Code != "histogram-unread" || !strings.Contains(a.Warnings[0].Message, "trial 3") {
+	if a.Arms[1].Pooled != nil || len(a.Warnings) != 1 || a.Warnings[0].Code != "histogram-unread" ||
+		!strings.Contains(a.Warnings[0].Message, "trial 3") {
 		t.Errorf("%+v, %+v", a.Arms, a.Warnings)
 	}
 	side.Trials[4].Histogram = ""
@@ -70,7 +72,8 @@ func BenchmarkPool(b *testing.B) {
 	file := encoded(b, 1, 100_000_000_000, 3, values...)
 	trials := make([]result.Trial, 10_000)
 	for i := range trials {
-		trials[i] = result.Trial{Trial: i + 1, Arm: "x", Workload: "rr", Definition: result.DefinitionRTT, Histogram: "h"}
+		trials[i] = result.Trial{Trial: i + 1, Arm: "x", Workload: "rr",
+			Definition: result.DefinitionRTT, Histogram: "h"}
 	}
 	for b.Loop() {
 		a := figuresOf("x")

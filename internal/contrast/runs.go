@@ -10,7 +10,8 @@ import (
 	"nearfar/internal/stats"
 )
 
-// Merge makes one side of several runs of the same thing: the run is then the unit. The error says which do not go together.
+// Merge makes one side of several runs of the same thing: the run is then the unit. The error says which runs do not
+// fit together.
 func Merge(name string, sides []*Side) (*Side, error) {
 	if len(sides) == 0 {
 		return nil, fmt.Errorf("%s names no run", name)
@@ -26,9 +27,11 @@ func Merge(name string, sides []*Side) (*Side, error) {
 	for _, s := range sides {
 		switch {
 		case s.Kind != first.Kind:
-			return nil, fmt.Errorf("%s is a %s and %s a %s: a side is of one kind", first.Source, first.Kind, s.Source, s.Kind)
+			return nil, fmt.Errorf("%s is a %s and %s a %s: a side is of one kind", first.Source,
+				first.Kind, s.Source, s.Kind)
 		case s.Kind == Run && (s.Arm != first.Arm || s.Workload != first.Workload):
-			return nil, fmt.Errorf("%s and %s name different arms: write the same :ARM behind each run of a side", first.Source, s.Source)
+			return nil, fmt.Errorf("%s and %s name different arms: write the same :ARM behind each run of a side",
+				first.Source, s.Source)
 		case s.measuredHere() != first.measuredHere():
 			return nil, fmt.Errorf("%s was imported and %s was not: measure and import apart", first.Source, s.Source)
 		}
@@ -50,7 +53,7 @@ func Merge(name string, sides []*Side) (*Side, error) {
 	return &merged, nil
 }
 
-// distinctRuns says that no run is named twice: what is one run cannot be two independent ones.
+// distinctRuns fails if a run is named twice: one run cannot count as two independent runs.
 func distinctRuns(base, other *Side) error {
 	var seen []string
 	for _, s := range append(base.each(), other.each()...) {
@@ -65,7 +68,7 @@ func distinctRuns(base, other *Side) error {
 	return nil
 }
 
-// each are the runs of a side.
+// each returns the runs of a side.
 func (s *Side) each() []*Side {
 	if len(s.parts) > 0 {
 		return s.parts
@@ -73,13 +76,13 @@ func (s *Side) each() []*Side {
 	return []*Side{s}
 }
 
-// several says that a side has more than one run: then the run is the unit.
+// several says whether a side has more than one run, so that the run is the unit.
 func (c *Contrast) several() bool { return len(c.Base.parts)+len(c.New.parts) > 0 }
 
-// apartInTime says that the sides are not of one run.
+// apartInTime says whether the sides are from different runs.
 func (c *Contrast) apartInTime() bool { return c.Base.ID == "" || c.Base.ID != c.New.ID }
 
-// mergedGroups puts the groups of one workload in all runs of a side together.
+// mergedGroups merges the groups of one workload over all runs of a side.
 func (s *Side) mergedGroups(arm string) []group {
 	var all []group
 	for i, part := range s.parts {
@@ -117,7 +120,8 @@ func perRun(g group, r answer.Ranking) [][]float64 {
 	return all
 }
 
-// units gives the values of a quantity that are compared: those of the trials, or with several runs the medians of these.
+// units gives the values of a quantity that are compared: those of the trials, or with several runs the runs'
+// medians.
 func units(g group, r answer.Ranking) []float64 {
 	all := perRun(g, r)
 	if g.runs == nil {
@@ -126,7 +130,7 @@ func units(g group, r answer.Ranking) []float64 {
 	return stats.RunMedians(all)
 }
 
-// ofRuns are the values of both sides, run by run.
+// ofRuns gives the values of both sides, run by run.
 func (p *Pair) ofRuns(q answer.Quantity) stats.Runs {
 	r := stats.Runs{Arm: perRun(p.new, p.ranking(q)), Baseline: perRun(p.base, p.ranking(q))}
 	if p.between != nil {
@@ -135,10 +139,10 @@ func (p *Pair) ofRuns(q answer.Quantity) stats.Runs {
 	return r
 }
 
-// ScatterOf says how much runs of an arm and workload of a side scatter in a quantity, as other runs show it.
+// ScatterOf estimates the scatter between runs of an arm and workload in a quantity, from other runs.
 type ScatterOf func(s *Side, arm, workload string, q answer.Quantity) stats.Scatter
 
-// UseScatter has comparisons of one run a side hold how much runs scatter.
+// UseScatter makes comparisons of one run a side include the scatter between runs.
 func (c *Contrast) UseScatter(of ScatterOf) {
 	if c.several() || !c.apartInTime() || c.recorded() {
 		return
@@ -160,8 +164,8 @@ func (c *Contrast) UseScatter(of ScatterOf) {
 	}
 }
 
-// Change is the change of New against Base, absolute and relative, as one of so many checks. The scope is empty for arms of one
-// run.
+// Change is the change of New against Base, absolute and relative, for one of several checks. The scope is empty for
+// arms of one run.
 func (p *Pair) Change(q answer.Quantity, checks int) (change, relative stats.Estimate, scope stats.Scope) {
 	switch {
 	case p.Paired:
@@ -174,7 +178,7 @@ func (p *Pair) Change(q answer.Quantity, checks int) (change, relative stats.Est
 	return stats.EstimateRuns(p.ofRuns(q), checks)
 }
 
-// Level is that of New's trials, or with several runs of these, as one of so many checks.
+// Level is the figure of New's trials, or with several runs of the runs, for one of several checks.
 func (p *Pair) Level(q answer.Quantity, checks int) (stats.Estimate, stats.Scope) {
 	return stats.EstimateRunLevel(perRun(p.new, p.ranking(q)), checks)
 }
@@ -196,7 +200,8 @@ func (p *Pair) Runs() (other, base int) {
 	return count(p.new), count(p.base)
 }
 
-// otherwiseDeclared says in what runs of one side declare an arm's workload differently: they are then no runs of the same thing.
+// otherwiseDeclared says how runs of one side declare an arm's workload differently, so that they are not runs of the
+// same thing.
 func (s *Side) otherwiseDeclared(arm, workload string) []string {
 	first, ok := s.each()[0].declared(arm, workload)
 	if !ok {
@@ -205,14 +210,15 @@ func (s *Side) otherwiseDeclared(arm, workload string) []string {
 	for _, part := range s.parts {
 		if w, ok := part.declared(arm, workload); ok {
 			if reasons := otherWorkload(first, w, nil); len(reasons) > 0 {
-				return []string{fmt.Sprintf("the runs of %s are not of the same workload: %s", s.Name, strings.Join(reasons, "; "))}
+				return []string{fmt.Sprintf("the runs of %s are not of the same workload: %s", s.Name,
+					strings.Join(reasons, "; "))}
 			}
 		}
 	}
 	return nil
 }
 
-// Alone sets the arms of one run against its baseline, which itself stands against nothing.
+// Alone compares the arms of one run with its baseline. The baseline itself has no counterpart.
 func Alone(s *Side) *Contrast {
 	base := *s
 	base.Name, s.Name = "the baseline", "the run"
@@ -241,5 +247,5 @@ func Alone(s *Side) *Contrast {
 	return c
 }
 
-// Alone says that the arms of one run are set against its own baseline.
+// Alone says whether the arms of one run are compared with its own baseline.
 func (c *Contrast) Alone() bool { return c.alone }

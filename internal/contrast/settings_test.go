@@ -8,7 +8,7 @@ import (
 	"nearfar/internal/experiment"
 )
 
-// setting has the arm "other" of a model set keys of its workload, and its trials show it where shown is true.
+// setting makes the arm "other" of a model set keys of its workload; its trials show it if shown is true.
 func setting(m model, shown bool, set map[string]string, change func(*experiment.Workload)) *Side {
 	s := m.make()
 	w := s.Experiment.Workloads[0]
@@ -34,15 +34,17 @@ func setting(m model, shown bool, set map[string]string, change func(*experiment
 	return s
 }
 
-// Arms of one run, and of two, that differ in what they set are compared, without a warning of what is the treatment.
+// Arms of one run, and of two, that differ in what they set are compared, without a warning about the setting.
 func TestArmsThatSetDifferently(t *testing.T) {
 	set := map[string]string{"protocol": "udp", "request": "128B", "wait": "spin", "placement": "split"}
 	change := func(w *experiment.Workload) {
 		w.Protocol, w.Request, w.Response, w.Wait, w.Placement.Kind = "udp", 128, 128, "spin", "split"
 	}
 	for _, id := range []string{"/same", ""} {
-		base := setting(model{side: "A", id: id, arms: []string{"plain", "other"}, blocks: 12, seed: 1, noise: 1e-8}, true, set, change)
-		other := setting(model{side: "B", id: id, arms: []string{"plain", "other"}, blocks: 12, seed: 1, noise: 1e-8}, true, set, change)
+		base := setting(model{side: "A", id: id, arms: []string{"plain", "other"}, blocks: 12, seed: 1, noise: 1e-8},
+			true, set, change)
+		other := setting(model{side: "B", id: id, arms: []string{"plain", "other"}, blocks: 12, seed: 1, noise: 1e-8},
+			true, set, change)
 		base.Arm, other.Arm = "plain", "other"
 		c, err := Match(base, other)
 		if err != nil {
@@ -62,10 +64,14 @@ func TestArmsThatSetDifferently(t *testing.T) {
 	}
 }
 
-// What nobody set is refused and warned of as ever.
+// Differences that were not set are refused or give warnings.
 func TestArmsThatDifferInWhatNobodySet(t *testing.T) {
-	base := setting(model{side: "A", id: "/same", arms: []string{"plain", "other"}, blocks: 12, seed: 1, noise: 1e-8}, true,
-		map[string]string{"wait": "spin"}, func(w *experiment.Workload) { w.Protocol, w.Wait, w.Connections = "udp", "spin", 3 })
+	base := setting(model{side: "A", id: "/same", arms: []string{"plain", "other"}, blocks: 12, seed: 1, noise: 1e-8},
+		true,
+		map[string]string{"wait": "spin"}, func(w *experiment.Workload) {
+			w.Protocol, w.Wait,
+				w.Connections = "udp", "spin", 3
+		})
 	other := *base
 	other.Name = "B"
 	base.Arm, other.Arm = "plain", "other"
@@ -78,7 +84,7 @@ func TestArmsThatDifferInWhatNobodySet(t *testing.T) {
 	}
 }
 
-// An arm of one name that sets something else in the other run is another arm: it is compared, and that is said.
+// An arm that sets something else in the other run is another arm: it is compared, with a warning.
 func TestArmOfTwoRunsThatSetsSomethingElse(t *testing.T) {
 	side := func(name, congestion string, seed uint64) *Side {
 		return setting(model{side: name, arms: []string{"other"}, blocks: 12, seed: seed, noise: 1e-8}, false,
@@ -90,7 +96,8 @@ func TestArmOfTwoRunsThatSetsSomethingElse(t *testing.T) {
 	}
 	a := c.Answer()
 	w := warned(a, "arm-differs")
-	if w == nil || !strings.Contains(w.Message, "with congestion bbr in B") || !strings.Contains(w.Message, "with congestion cubic in A") {
+	if w == nil || !strings.Contains(w.Message, "with congestion bbr in B") ||
+		!strings.Contains(w.Message, "with congestion cubic in A") {
 		t.Errorf("%+v", w)
 	}
 	if a.Comparisons[0].Difference == nil {

@@ -1,5 +1,5 @@
-// Package contrast sets two sources side by side: two runs, arms of runs, or results recorded elsewhere. It finds what
-// measures the same thing on both sides, refuses what does not, and gives the differences.
+// Package contrast compares two sources: two runs, arms of runs, or imported results. It finds pairs that measure the
+// same thing on both sides, refuses others, and computes the differences.
 package contrast
 
 import (
@@ -24,34 +24,34 @@ const (
 
 // Side is one of two sources.
 type Side struct {
-	// Name is what messages call it, Source what the user named.
+	// Name is the name in messages, Source what the user wrote.
 	Name, Source string
 	// Kind is Run or File.
 	Kind string
-	// ID is the place of the run: two sides with the same one are arms of one run.
+	// ID is the path of the run: two sides with the same one are arms of one run.
 	ID string
-	// Experiment is what was declared; nil for a file.
+	// Experiment is the declaration; nil for a file.
 	Experiment *experiment.Experiment
-	// Arm and Workload are those that were asked for; empty for all.
+	// Arm and Workload are the requested ones; empty for all.
 	Arm      string
 	Workload string
 	State    string
 	Started  time.Time
 	Versions map[string]string
-	// Machine names the machine that measured, where that is known.
+	// Machine names the machine that measured, if known.
 	Machine string
-	// Hosts are the facts of the hosts, as run.json has them.
+	// Hosts holds the facts of the hosts, as in run.json.
 	Hosts  json.RawMessage
 	Trials []result.Trial
-	// Warnings are those that whoever made the hosts has to give.
+	// Warnings come from the code that made the hosts.
 	Warnings []answer.Warning
-	// Open opens a file of the run, such as a histogram; nil where there are none.
+	// Open opens a file of the run, such as a histogram; nil if there are none.
 	Open func(name string) (io.ReadCloser, error)
-	// parts are the runs of a side that has several.
+	// parts are the runs of a side with several runs.
 	parts []*Side
 }
 
-// arms are those that take part, in the order of the declaration.
+// arms are the arms to compare, in the order of the declaration.
 func (s *Side) arms() []string {
 	if s.Arm != "" || s.Experiment == nil {
 		return []string{s.Arm}
@@ -66,16 +66,17 @@ func (s *Side) arms() []string {
 // group is the trials of one workload in one arm.
 type group struct {
 	workload string
-	// good are the trials that have a result, in the order of execution; failed is how many others there are, and reason why
-	// the first of them failed.
+	// good are the trials with a result, in the order of execution. failed is the number of others, and reason the
+	// first one's error.
 	good   []result.Trial
 	failed int
 	reason string
-	// runs are the good trials of each run, where the side has several.
+	// runs are the good trials of each run, if the side has several.
 	runs [][]result.Trial
 }
 
-// groups sorts an arm's trials by workload, in the order of the declaration; those of a file by what they measure.
+// groups groups an arm's trials by workload, in the order of the declaration. Trials of a file are grouped by what
+// they measure.
 func (s *Side) groups(arm string) []group {
 	if len(s.parts) > 0 {
 		return s.mergedGroups(arm)
@@ -97,7 +98,7 @@ func (s *Side) groups(arm string) []group {
 		at := slices.IndexFunc(all, func(g group) bool { return g.workload == name })
 		switch {
 		case at < 0 && s.Experiment != nil:
-			continue // of no workload that was declared
+			continue // of an undeclared workload
 		case at < 0:
 			at = len(all)
 			all = append(all, group{workload: name})
@@ -132,10 +133,10 @@ func describe(t result.Trial) string {
 	return strings.Join(parts, " ")
 }
 
-// measuredHere says that the side was declared and measured by nearfar, and not recorded elsewhere.
+// measuredHere says whether nearfar declared and measured the side; otherwise it was recorded by another program.
 func (s *Side) measuredHere() bool { return s.Experiment != nil && !s.Experiment.Imported }
 
-// declared finds a workload's declaration in an arm; results recorded elsewhere have none.
+// declared finds a workload's declaration in an arm; imported results have none.
 func (s *Side) declared(arm, workload string) (experiment.Workload, bool) {
 	if !s.measuredHere() {
 		return experiment.Workload{}, false
@@ -143,7 +144,7 @@ func (s *Side) declared(arm, workload string) (experiment.Workload, bool) {
 	return s.Experiment.WorkloadIn(arm, workload)
 }
 
-// setOtherwise lists the keys in which two arms differ because one of them, or both, set them.
+// setOtherwise lists the keys in which two arms differ because at least one of them sets them.
 func (c *Contrast) setOtherwise(p *Pair) []string {
 	b, ok := c.Base.declared(p.BaseArm, p.base.workload)
 	n, both := c.New.declared(p.NewArm, p.new.workload)
@@ -155,10 +156,11 @@ func (c *Contrast) setOtherwise(p *Pair) []string {
 	return slices.DeleteFunc(keys, func(key string) bool { return b.Value(key) == n.Value(key) })
 }
 
-// source is the side as the answer has it.
+// source describes the side for an answer.
 func (s *Side) source() answer.Source {
 	source := answer.Source{
-		Side: s.Name, Source: s.Source, Kind: s.Kind, State: s.State, Started: s.Started, Arms: s.arms(), Versions: s.Versions,
+		Side: s.Name, Source: s.Source, Kind: s.Kind, State: s.State, Started: s.Started,
+		Arms: s.arms(), Versions: s.Versions,
 	}
 	if s.Experiment != nil {
 		source.Name, source.Blocks = s.Experiment.Name, s.Experiment.Schedule.Blocks

@@ -28,7 +28,7 @@ func verdict(c *Contrast, a answer.Answer) string {
 	return answer.Sentence(a.Findings, w)
 }
 
-// label names the arm, and the other one where it has another name.
+// label names the arm, and the baseline if it has another name.
 func label(f answer.Finding) string {
 	if f.Name == f.Baseline {
 		return f.Name

@@ -11,10 +11,10 @@ import (
 	"nearfar/internal/stats"
 )
 
-// maxNotes bounds how many notes of the tools are passed on.
+// maxNotes bounds the number of tool notes in an answer.
 const maxNotes = 50
 
-// warnings says what must be known beside the differences.
+// warnings gives all warnings of a comparison.
 func (c *Contrast) warnings(entries []entry) []answer.Warning {
 	w := c.Warnings()
 	for _, e := range entries {
@@ -22,16 +22,17 @@ func (c *Contrast) warnings(entries []entry) []answer.Warning {
 			w = append(w, e.pair.MissingWarnings(e.quantity)...)
 		}
 	}
-	w = append(w, c.shapes(entries)...)
+	w = append(w, c.modes(entries)...)
 	return append(w, c.notes()...)
 }
 
-// Warnings says what must be known of the two sides, whatever is made of them.
+// Warnings gives the warnings about the two sides that do not depend on the quantity.
 func (c *Contrast) Warnings() []answer.Warning {
 	w := c.apart()
 	for _, s := range c.sides() {
 		if s.State != "" && s.State != "complete" {
-			w = append(w, answer.Warning{Code: "incomplete", Message: fmt.Sprintf("%s is %s: not all of its trials are there", s.Name, s.State)})
+			w = append(w, answer.Warning{Code: "incomplete",
+				Message: fmt.Sprintf("%s is %s: not all of its trials are there", s.Name, s.State)})
 		}
 	}
 	w = append(w, c.oneSided()...)
@@ -44,7 +45,7 @@ func (c *Contrast) Warnings() []answer.Warning {
 	return append(merged(w), c.hosts()...)
 }
 
-// merged says once what is true of several arms.
+// merged merges equal warnings of several arms into one.
 func merged(all []answer.Warning) []answer.Warning {
 	arms := map[answer.Warning][]string{}
 	without := func(w answer.Warning) answer.Warning {
@@ -68,24 +69,29 @@ func merged(all []answer.Warning) []answer.Warning {
 	return kept
 }
 
-// apart says what no interval between two runs holds.
+// apart warns of differences between the sides that no interval includes.
 func (c *Contrast) apart() []answer.Warning {
-	if c.alone && c.Base.Experiment == nil || c.several() || c.Base.ID != "" && c.Base.ID == c.New.ID && !c.Base.Experiment.Unpaired() {
+	if c.alone && c.Base.Experiment == nil || c.several() ||
+		c.Base.ID != "" && c.Base.ID == c.New.ID && !c.Base.Experiment.Unpaired() {
 		return nil
 	}
 	if c.recorded() {
-		return []answer.Warning{{Code: "not-paired", Message: "the trials share no blocks: whatever else differed between the two (machine, " +
-			"time, neighbours) is in the differences and not in the intervals"}}
+		return []answer.Warning{{Code: "not-paired",
+			Message: "the trials share no blocks: other differences between the two (machine, " +
+				"time, neighbours) are part of the differences, but not of the intervals"}}
 	}
 	if runs := c.history(); runs > 0 {
-		return []answer.Warning{{Code: "two-runs", Message: fmt.Sprintf("the two ran at different times, on hosts that were set up anew: how much "+
-			"one run differs from the next is in the intervals as %d other runs of the history show it", runs)}}
+		return []answer.Warning{{Code: "two-runs",
+			Message: fmt.Sprintf("the two runs were made at different times, on hosts that were set up again: the "+
+				"intervals include the scatter between runs, as estimated from %d other runs of the history", runs)}}
 	}
-	return []answer.Warning{{Code: "two-runs", Message: "the two ran at different times, on hosts that were set up anew: what else changed " +
-		"between them is in the differences, and how much one run differs from the next is not in the intervals"}}
+	return []answer.Warning{{Code: "two-runs",
+		Message: "the two runs were made at different times, on hosts that were set up again: other " +
+			"changes between them are part of the differences, and the intervals do not include the scatter between " +
+			"runs"}}
 }
 
-// oneSided lists what has no counterpart.
+// oneSided warns of arms and workloads without a counterpart.
 func (c *Contrast) oneSided() []answer.Warning {
 	var w []answer.Warning
 	if c.alone {
@@ -100,7 +106,8 @@ func (c *Contrast) oneSided() []answer.Warning {
 		if p.Missing == c.New.Name {
 			arm, has = p.BaseArm, c.Base.Name
 		}
-		w = append(w, answer.Warning{Code: "one-side-only", Arm: arm, Workload: p.Workload, Message: fmt.Sprintf("only in %s; %s has nothing to compare it with", has, p.Missing)})
+		w = append(w, answer.Warning{Code: "one-side-only", Arm: arm, Workload: p.Workload,
+			Message: fmt.Sprintf("only in %s; %s has nothing to compare it with", has, p.Missing)})
 	}
 	return w
 }
@@ -110,7 +117,8 @@ func (c *Contrast) failures() []answer.Warning {
 	add := func(s *Side, arm string, g group) {
 		if g.failed > 0 {
 			w = append(w, answer.Warning{Code: "failed-trials", Arm: arm, Workload: g.workload, Message: fmt.Sprintf(
-				"%d of %d trials of %s failed; the first: %s", g.failed, g.failed+len(g.good), s.Name, shorten(g.reason))})
+				"%d of %d trials of %s failed; the first: %s", g.failed, g.failed+len(g.good),
+				s.Name, shorten(g.reason))})
 		}
 	}
 	for _, p := range c.Pairs {
@@ -129,19 +137,21 @@ func shorten(s string) string {
 	return s
 }
 
-// pairWarnings says in what two groups of trials differ without being another thing.
+// pairWarnings warns of differences between two groups of trials that still measure the same thing.
 func (c *Contrast) pairWarnings(p *Pair) []answer.Warning {
 	if c.otherWorkloads() {
 		return c.workloadWarnings(p)
 	}
 	var w []answer.Warning
 	say := func(code, format string, args ...any) {
-		w = append(w, answer.Warning{Code: code, Arm: p.NewArm, Workload: p.Workload, Message: fmt.Sprintf(format, args...)})
+		w = append(w, answer.Warning{Code: code, Arm: p.NewArm, Workload: p.Workload,
+			Message: fmt.Sprintf(format, args...)})
 	}
 	set := c.setOtherwise(p)
 	differs := func(code, what string, of func(result.Trial) string) {
-		if key := strings.TrimSuffix(strings.Replace(code, "waiting", "wait", 1), "-differs"); slices.Contains(set, key) {
-			return // which is what is compared
+		if key := strings.TrimSuffix(strings.Replace(code, "waiting", "wait", 1),
+			"-differs"); slices.Contains(set, key) {
+			return // the arms set it: it is compared
 		}
 		b, n := distinct(p.base.good, of), distinct(p.new.good, of)
 		if !slices.Equal(b, n) {
@@ -149,11 +159,13 @@ func (c *Contrast) pairWarnings(p *Pair) []answer.Warning {
 		}
 	}
 	if b, n := distinct(p.base.good, toolName), distinct(p.new.good, toolName); !slices.Equal(b, n) {
-		say("tools-differ", "%s was measured with %s, %s with %s: part of the difference is theirs", c.New.Name, list(n), c.Base.Name, list(b))
+		say("tools-differ", "%s was measured with %s, %s with %s: part of the difference comes from the tools",
+			c.New.Name, list(n), c.Base.Name, list(b))
 	} else {
 		differs("versions-differ", "version of "+list(b), func(t result.Trial) string { return t.Tool.Version })
 	}
-	differs("reported-as-differs", "what the tool printed, all of it full round trips or rates here", func(t result.Trial) string { return t.ReportedAs })
+	differs("reported-as-differs", "what the tool printed, all of it full round trips or rates here",
+		func(t result.Trial) string { return t.ReportedAs })
 	differs("waiting-differs", "how client and server waited for messages", waiting)
 	if distinct(p.new.good, size)[0] == "" {
 		say("size-unknown", "neither side says how long the messages were")
@@ -163,11 +175,13 @@ func (c *Contrast) pairWarnings(p *Pair) []answer.Warning {
 	if b, ok := c.Base.declared(p.BaseArm, p.base.workload); ok {
 		if n, ok := c.New.declared(p.NewArm, p.new.workload); ok {
 			if reasons := measuredOtherwise(b, n, set); len(reasons) > 0 {
-				say("workload-differs", "declared otherwise in %s than in %s: %s", c.New.Name, c.Base.Name, strings.Join(reasons, "; "))
+				say("workload-differs", "declared otherwise in %s than in %s: %s", c.New.Name, c.Base.Name,
+					strings.Join(reasons, "; "))
 			}
 		}
 	}
-	if b, n := c.Base.path(p.BaseArm, p.base.workload), c.New.path(p.NewArm, p.new.workload); p.BaseArm == p.NewArm && b != "" && n != "" && b != n {
+	if b, n := c.Base.path(p.BaseArm, p.base.workload), c.New.path(p.NewArm, p.new.workload); p.BaseArm == p.NewArm &&
+		b != "" && n != "" && b != n {
 		say("arm-differs", "the arm is another one: %s in %s, %s in %s", n, c.New.Name, b, c.Base.Name)
 	}
 	return w
@@ -175,7 +189,7 @@ func (c *Contrast) pairWarnings(p *Pair) []answer.Warning {
 
 func toolName(t result.Trial) string { return t.Tool.Name }
 
-// size is the message size; empty where it is not known, or means nothing.
+// size is the message size; empty if unknown, "none" if it has no meaning.
 func size(t result.Trial) string {
 	if t.MessageBytes != nil {
 		return fmt.Sprint(*t.MessageBytes)
@@ -186,7 +200,7 @@ func size(t result.Trial) string {
 	return "none"
 }
 
-// named writes values for a message; empty ones are unknown.
+// named lists values for a message; empty ones are unknown.
 func named(values []string) string {
 	shown := slices.Clone(values)
 	for i := range shown {
@@ -198,7 +212,7 @@ func named(values []string) string {
 	return list(shown)
 }
 
-// path is how an arm's hosts are made, and what it sets of a workload, in one line.
+// path describes how an arm's hosts are made, and what it sets of a workload, in one line.
 func (s *Side) path(arm, workload string) string {
 	if !s.measuredHere() {
 		return ""
@@ -218,37 +232,40 @@ func (s *Side) path(arm, workload string) string {
 	return path
 }
 
-// shapes warns of what trials show in each workload's first quantity, so that one cause is said once.
-func (c *Contrast) shapes(entries []entry) []answer.Warning {
+// modes warns of modes and drift in each workload's first quantity, so that one cause gives one warning.
+func (c *Contrast) modes(entries []entry) []answer.Warning {
 	var w []answer.Warning
 	for _, e := range entries {
 		if e.primary && e.pair.Refused == "" {
-			w = append(w, c.Shapes(e.pair, e.quantity)...)
+			w = append(w, c.Modes(e.pair, e.quantity)...)
 		}
 	}
 	return unique(w)
 }
 
-// Shapes warns of trials that fall into two groups, of all trials alike, and of drift.
-func (c *Contrast) Shapes(p *Pair, q answer.Quantity) []answer.Warning {
-	return append(shape(c.Base, p.BaseArm, p.base, q), shape(c.New, p.NewArm, p.new, q)...)
+// Modes warns of trials that fall into two groups, of trials that are all equal, and of drift.
+func (c *Contrast) Modes(p *Pair, q answer.Quantity) []answer.Warning {
+	return append(modesOf(c.Base, p.BaseArm, p.base, q), modesOf(c.New, p.NewArm, p.new, q)...)
 }
 
-func shape(s *Side, arm string, g group, q answer.Quantity) []answer.Warning {
+func modesOf(s *Side, arm string, g group, q answer.Quantity) []answer.Warning {
 	var w []answer.Warning
 	if g.runs != nil {
-		return nil // of runs there are too few for a shape
+		return nil // there are too few runs to judge
 	}
 	say := func(code, format string, args ...any) {
-		w = append(w, answer.Warning{Code: code, Arm: arm, Workload: g.workload, Message: s.Name + ": " + fmt.Sprintf(format, args...)})
+		w = append(w, answer.Warning{Code: code, Arm: arm, Workload: g.workload, Message: s.Name + ": " +
+			fmt.Sprintf(format, args...)})
 	}
 	all := numbers(g, q)
 	if f, ok := stats.Bimodal(all); ok {
-		say(f.Code, "the trials fall into two groups in %s: %.0f around %s and %.0f around %s", q.Name(), f.Facts["below"],
+		say(f.Code, "the trials fall into two groups in %s: %.0f around %s and %.0f around %s",
+			q.Name(), f.Facts["below"],
 			result.Amount(f.Facts["low"], q.Unit), f.Facts["above"], result.Amount(f.Facts["high"], q.Unit))
 	}
 	if f, ok := stats.ZeroSpread(all); ok {
-		say(f.Code, "all %.0f trials gave the same %s: the tool rounds more coarsely than the trials differ", f.Facts["trials"], q.Name())
+		say(f.Code, "all %.0f trials gave the same %s: the tool rounds more coarsely than the trials differ",
+			f.Facts["trials"], q.Name())
 	}
 	if !s.measuredHere() {
 		return w
@@ -260,7 +277,7 @@ func shape(s *Side, arm string, g group, q answer.Quantity) []answer.Warning {
 	return w
 }
 
-// notes passes on, once each, what the tools' outputs said of themselves.
+// notes repeats the notes of the tools' outputs, once each.
 func (c *Contrast) notes() []answer.Warning {
 	var w []answer.Warning
 	for _, p := range c.Pairs {
@@ -270,7 +287,8 @@ func (c *Contrast) notes() []answer.Warning {
 		}{{c.Base.Name, p.base}, {c.New.Name, p.new}} {
 			for _, t := range side.of.good {
 				for _, note := range t.Notes {
-					one := answer.Warning{Code: "note", Workload: side.of.workload, Message: side.name + ": " + shorten(note)}
+					one := answer.Warning{Code: "note", Workload: side.of.workload, Message: side.name + ": " +
+						shorten(note)}
 					if len(w) < maxNotes && !slices.Contains(w, one) {
 						w = append(w, one)
 					}
@@ -281,7 +299,7 @@ func (c *Contrast) notes() []answer.Warning {
 	return w
 }
 
-// hosts says in what the machines of two runs differ, as far as they are known.
+// hosts warns of known differences between the machines of two runs.
 func (c *Contrast) hosts() []answer.Warning {
 	if !c.alone && c.Base.ID != "" && c.Base.ID == c.New.ID {
 		return nil
@@ -292,7 +310,8 @@ func (c *Contrast) hosts() []answer.Warning {
 		w = append(w, answer.Warning{Code: "hosts-differ", Message: shorten(line)})
 	}
 	if b, n := c.Base.Versions["nearfar"], c.New.Versions["nearfar"]; b != n && b != "" && n != "" {
-		w = append(w, answer.Warning{Code: "versions-differ", Message: fmt.Sprintf("version of nearfar: %s in %s, %s in %s", n, c.New.Name, b, c.Base.Name)})
+		w = append(w, answer.Warning{Code: "versions-differ",
+			Message: fmt.Sprintf("version of nearfar: %s in %s, %s in %s", n, c.New.Name, b, c.Base.Name)})
 	}
 	for _, s := range c.sides() {
 		for _, one := range s.Warnings {
@@ -303,7 +322,7 @@ func (c *Contrast) hosts() []answer.Warning {
 	return w
 }
 
-// unique drops what is said twice.
+// unique drops repeated warnings.
 func unique(all []answer.Warning) []answer.Warning {
 	var kept []answer.Warning
 	for _, w := range all {

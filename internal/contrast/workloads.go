@@ -10,12 +10,12 @@ import (
 	"nearfar/internal/result"
 )
 
-// otherWorkloads says that two workloads of different names were asked for, such as TCP against UDP.
+// otherWorkloads says whether two workloads of different names were requested, such as TCP against UDP.
 func (c *Contrast) otherWorkloads() bool {
 	return !c.alone && c.Base.Workload != "" && c.New.Workload != "" && c.Base.Workload != c.New.Workload
 }
 
-// shareWorkload has a side that names no workload take that of the other. The error says which workloads there are.
+// shareWorkload makes a side that names no workload take the other side's. The error says which workloads exist.
 func shareWorkload(base, other *Side) error {
 	for _, s := range [][2]*Side{{base, other}, {other, base}} {
 		if s[0].Workload == "" {
@@ -40,19 +40,21 @@ func shareWorkload(base, other *Side) error {
 	return nil
 }
 
-// otherDefinition says why the numbers of two workloads are not of the same kind; empty where they are. Workloads that were asked
-// for by name differ in other things on purpose.
+// otherDefinition says why the numbers of two workloads are not of the same kind; empty if they are. Workloads that
+// were requested by name may differ in everything else.
 func otherDefinition(base, other []result.Trial) string {
 	if len(base) == 0 || len(other) == 0 {
 		return "no good trials on one side"
 	}
-	if b, n := distinct(base, answer.DefinitionOf), distinct(other, answer.DefinitionOf); !slices.Equal(b, n) || len(b) > 1 {
+	if b, n := distinct(base, answer.DefinitionOf), distinct(other, answer.DefinitionOf); !slices.Equal(b, n) ||
+		len(b) > 1 {
 		return fmt.Sprintf("definition: %s against %s", list(n), list(b))
 	}
 	return ""
 }
 
-// workloadWarnings says in what two workloads differ that were set against each other: all of it is in the difference.
+// workloadWarnings lists the differences between two workloads that are compared: all of them influence the
+// difference.
 func (c *Contrast) workloadWarnings(p *Pair) []answer.Warning {
 	reasons := differences(p.base.good, p.new.good, nil)
 	if b, n := distinct(p.base.good, toolName), distinct(p.new.good, toolName); !slices.Equal(b, n) {
@@ -67,10 +69,11 @@ func (c *Contrast) workloadWarnings(p *Pair) []answer.Warning {
 		return nil
 	}
 	return []answer.Warning{{Code: "workloads-differ", Arm: p.NewArm, Workload: p.Workload, Message: fmt.Sprintf(
-		"two workloads, %s against %s: all in which they differ is in the difference (%s)", p.new.workload, p.base.workload, strings.Join(reasons, "; "))}}
+		"two workloads, %s against %s: all of their differences are part of the result (%s)", p.new.workload,
+		p.base.workload, strings.Join(reasons, "; "))}}
 }
 
-// sides are those of which something is to be said.
+// sides are the sides that warnings are about.
 func (c *Contrast) sides() []*Side {
 	if c.alone {
 		return []*Side{c.New}
@@ -78,8 +81,8 @@ func (c *Contrast) sides() []*Side {
 	return []*Side{c.Base, c.New}
 }
 
-// history is from how many other runs the scatter between runs is known, in the first quantity of every pair; 0 where it is not
-// known for one of them.
+// history is the number of other runs from which the scatter between runs was estimated, for the first quantity of
+// every pair; 0 if it is unknown for one of them.
 func (c *Contrast) history() int {
 	least := 0
 	for i := range c.Pairs {

@@ -40,8 +40,8 @@ func TestReportOfTheOverlayLab(t *testing.T) {
 	if got := pagetest.Eval[string](t, b, `document.querySelector("#verdict").textContent`); got != a.Verdict {
 		t.Errorf("the verdict is %q, want %q", got, a.Verdict)
 	}
-	if got := pagetest.Eval[string](t, b, `document.querySelector(".ground p").textContent`); got != a.Ground.String() {
-		t.Errorf("the ground is %q, want %q", got, a.Ground)
+	if got := pagetest.Eval[string](t, b, `document.querySelector(".ground p").textContent`); got != a.Environment.String() {
+		t.Errorf("the ground is %q, want %q", got, a.Environment)
 	}
 	compared := 0
 	for range 2 { // workloads

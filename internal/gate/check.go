@@ -14,18 +14,18 @@ import (
 	"nearfar/internal/stats"
 )
 
-// Verdict is what a check, or all of them, say.
+// Verdict is the result of a check, or of all checks.
 type Verdict string
 
 // The verdicts.
 const (
-	// Pass: the interval lies wholly on the good side of the bound.
+	// Pass: the whole interval is on the good side of the bound.
 	Pass Verdict = "pass"
-	// Fail: it lies wholly beyond.
+	// Fail: the whole interval is beyond the bound.
 	Fail Verdict = "fail"
-	// Inconclusive: it reaches over the bound, or there are too few trials for one.
+	// Inconclusive: the interval contains the bound, or there are too few trials for an interval.
 	Inconclusive Verdict = "inconclusive"
-	// Error: what the rule is about is not there, or cannot be compared.
+	// Error: the rule's arm, workload or figure does not exist or cannot be compared.
 	Error Verdict = "error"
 )
 
@@ -36,17 +36,20 @@ type Check struct {
 	Baseline string `json:"baseline"`
 	Workload string `json:"workload"`
 	answer.Quantity
-	// Kind says what Bound, Estimate and Interval are: a relative change, a change in the unit, or the value of the new side.
+	// Kind says what Bound, Estimate and Interval are: a relative change, a change in the unit, or the value of the
+	// new side.
 	Kind     Kind            `json:"kind"`
 	Above    bool            `json:"fails_above"`
 	Bound    float64         `json:"bound"`
 	Estimate *float64        `json:"estimate"`
 	Interval answer.Interval `json:"interval"`
-	// Unbounded says on which side the interval has no bound ("above", "below" or "both"), because of trials that are Missing: how
-	// many good trials of the base and of the new side lack the figure. They count as worse than all others.
+	// Unbounded says on which side the interval has no bound ("above", "below" or "both"), because trials are
+	// Missing: how many good trials of the base and of the new side lack the figure. They count as worse than all
+	// others.
 	Unbounded string  `json:"unbounded,omitempty"`
 	Missing   *[2]int `json:"missing,omitempty"`
-	// Confidence is that of the interval: higher with more checks, so that 0.95 holds for all together.
+	// Confidence is the confidence of the interval: higher with more checks, so that all intervals together have
+	// 0.95.
 	Confidence float64 `json:"confidence"`
 	// Base and New are the medians of both sides.
 	Base    *float64 `json:"base"`
@@ -54,24 +57,25 @@ type Check struct {
 	Verdict Verdict  `json:"verdict"`
 	// Reason says why a check is inconclusive, or an error.
 	Reason string `json:"reason,omitempty"`
-	// Paired says that the trials share blocks. Trials is how many there are: of the side with fewer, or of blocks with both.
+	// Paired says that the trials share blocks. Trials is the number of trials of the side with fewer, or of blocks
+	// with both sides.
 	Paired bool `json:"paired"`
 	Trials int  `json:"trials"`
-	// BlocksNeeded is how many more blocks, trials on each side, or with several runs a side runs, would settle it if the figure is as
-	// estimated.
+	// BlocksNeeded is how many more blocks, trials on each side, or runs on each side would settle the check if the
+	// figure is as estimated.
 	BlocksNeeded *int `json:"blocks_needed"`
-	// Required says that the rule says what must hold: it fails where the opposite is sure.
+	// Required says that the rule states what must hold; it fails if the opposite is certain.
 	Required bool `json:"required,omitempty"`
-	// About is that of answer.Comparison: "these-runs", "runs", or empty for arms of one run.
+	// About is as in answer.Comparison: "these-runs", "runs", or empty for arms of one run.
 	About string `json:"about,omitempty"`
-	// WouldFailFrom is the smallest change, or value of the new side, that would have been called a failure with the noise that there
-	// is. Null where nothing would have been.
+	// WouldFailFrom is the smallest change, or value of the new side, that would fail with the observed noise. Null
+	// if none would.
 	WouldFailFrom *float64 `json:"would_fail_from"`
-	// Runs counts those of the new side and of the base, where a side has several: then Trials counts runs, too.
+	// Runs counts the runs of the new side and of the base, if a side has several. Trials then counts runs, too.
 	Runs *[2]int `json:"runs,omitempty"`
 }
 
-// Result is what the gate says. Its JSON keys are stable.
+// Result is the result of the gate. Its JSON keys are stable.
 type Result struct {
 	Nearfar string  `json:"nearfar"`
 	Verdict Verdict `json:"verdict"`
@@ -79,22 +83,23 @@ type Result struct {
 	Summary string        `json:"summary"`
 	Base    answer.Source `json:"base"`
 	New     answer.Source `json:"new"`
-	// Confidence is that of all intervals together.
+	// Confidence is the confidence of all intervals together.
 	Confidence float64          `json:"confidence"`
 	Checks     []Check          `json:"checks"`
 	Warnings   []answer.Warning `json:"warnings"`
-	// InconclusiveFails says that what is inconclusive counts as failed.
+	// InconclusiveFails says that inconclusive checks count as failed.
 	InconclusiveFails bool `json:"inconclusive_fails"`
 	// Alone says that one run was judged: Base is its baseline arm.
 	Alone bool `json:"alone,omitempty"`
 }
 
-// Evaluate applies the rules. A rule stands for a check in each arm and workload that it names. The levels of all intervals are
-// such that they hold all at once with the confidence of 95 % (Bonferroni): neither a fail nor a pass is an accident of many
-// checks.
+// Evaluate applies the rules. A rule gives a check for each arm and workload that it names. Each interval has the
+// level 5 % / checks, so that all hold at once with 95 % (Bonferroni): neither a fail nor a pass is an accident of
+// many checks.
 func Evaluate(c *contrast.Contrast, rules []Rule, inconclusiveFails bool) Result {
 	r := Result{
-		Nearfar: "v1", Confidence: stats.Confidence, Checks: []Check{}, Warnings: []answer.Warning{}, InconclusiveFails: inconclusiveFails,
+		Nearfar: "v1", Confidence: stats.Confidence, Checks: []Check{}, Warnings: []answer.Warning{},
+		InconclusiveFails: inconclusiveFails,
 	}
 	r.Base, r.New = c.Sources()
 	r.Alone = c.Alone()
@@ -117,7 +122,7 @@ func Evaluate(c *contrast.Contrast, rules []Rule, inconclusiveFails bool) Result
 		if t.wrong != "" {
 			continue
 		}
-		for _, w := range append(t.pair.MissingWarnings(t.rule.Quantity), c.Shapes(t.pair, t.rule.Quantity)...) {
+		for _, w := range append(t.pair.MissingWarnings(t.rule.Quantity), c.Modes(t.pair, t.rule.Quantity)...) {
 			if !slices.Contains(r.Warnings, w) {
 				r.Warnings = append(r.Warnings, w)
 			}
@@ -127,14 +132,14 @@ func Evaluate(c *contrast.Contrast, rules []Rule, inconclusiveFails bool) Result
 	return r
 }
 
-// application is a rule and a pair that it is about, or why there is none.
+// application is a rule and a pair to which it applies, or why there is none.
 type application struct {
 	rule  Rule
 	pair  *contrast.Pair
 	wrong string
 }
 
-// apply finds what a rule is about.
+// apply finds the pairs to which a rule applies.
 func apply(c *contrast.Contrast, rule Rule) []application {
 	var all []application
 	named, wrong := named(c, rule)
@@ -145,15 +150,16 @@ func apply(c *contrast.Contrast, rule Rule) []application {
 		a := application{rule: rule, pair: p}
 		switch {
 		case p.Missing == c.New.Name:
-			a.wrong = fmt.Sprintf("%s has nothing of it, and %s has", c.New.Name, c.Base.Name)
+			a.wrong = fmt.Sprintf("%s has no such trials, and %s has", c.New.Name, c.Base.Name)
 		case rule.Kind == Value:
 			a.wrong = p.Lacks(rule.Quantity, true)
 		case p.Missing != "" && (rule.Arm == Any || rule.Workload == Any) && len(named) > 1:
-			continue // new: there is nothing yet that it could be worse than; a warning says so
+			continue // new, with nothing to compare it with; a warning says so
 		case p.Missing != "" && c.Alone():
-			a.wrong = "it is the baseline: there is nothing to compare it with. Write an absolute bound, or name another run"
+			a.wrong = "it is the baseline: there is nothing to compare it with. Write an absolute bound, or name " +
+				"another run"
 		case p.Missing != "":
-			a.wrong = fmt.Sprintf("%s has nothing of it to compare with", c.Base.Name)
+			a.wrong = fmt.Sprintf("%s has no such trials to compare with", c.Base.Name)
 		case p.Refused != "":
 			a.wrong = "not comparable: " + p.Refused
 		default:
@@ -162,12 +168,12 @@ func apply(c *contrast.Contrast, rule Rule) []application {
 		all = append(all, a)
 	}
 	if len(all) == 0 {
-		all = append(all, application{rule: rule, wrong: "nothing of it is on both sides"})
+		all = append(all, application{rule: rule, wrong: "no such arm and workload is on both sides"})
 	}
 	return all
 }
 
-// named finds the pairs that a rule names, or says which names there are.
+// named finds the pairs that a rule names; wrong lists the existing names if there are none.
 func named(c *contrast.Contrast, rule Rule) (found []*contrast.Pair, wrong string) {
 	var arms, workloads []string
 	for i := range c.Pairs {
@@ -179,16 +185,18 @@ func named(c *contrast.Contrast, rule Rule) (found []*contrast.Pair, wrong strin
 	}
 	switch {
 	case rule.Arm != Any && !slices.Contains(arms, rule.Arm):
-		return nil, fmt.Sprintf("no arm %s: %s", quote(rule.Arm), experiment.Suggest(rule.Arm, arms[:min(len(arms), maxSuggested)]))
+		return nil, fmt.Sprintf("no arm %s: %s", quote(rule.Arm),
+			experiment.Suggest(rule.Arm, arms[:min(len(arms), maxSuggested)]))
 	case rule.Workload != Any && !slices.Contains(workloads, rule.Workload):
-		return nil, fmt.Sprintf("no workload %s: %s", quote(rule.Workload), experiment.Suggest(rule.Workload, workloads[:min(len(workloads), maxSuggested)]))
+		return nil, fmt.Sprintf("no workload %s: %s", quote(rule.Workload),
+			experiment.Suggest(rule.Workload, workloads[:min(len(workloads), maxSuggested)]))
 	case len(found) == 0:
 		return nil, fmt.Sprintf("arm %s has no workload %s", quote(rule.Arm), quote(rule.Workload))
 	}
 	return found, ""
 }
 
-// maxSuggested bounds among how many names a misspelt one is looked for.
+// maxSuggested bounds the number of names that are compared with a misspelt one.
 const maxSuggested = 50
 
 func add(names []string, name string) []string {
@@ -198,14 +206,16 @@ func add(names []string, name string) []string {
 	return append(names, name)
 }
 
-// check judges one application, as one of so many.
+// check evaluates one application; checks is the number of all checks.
 func (a application) check(checks int) Check {
 	c := Check{
-		Rule: a.rule.Text, Arm: a.rule.Arm, Workload: a.rule.Workload, Quantity: a.rule.Quantity, Kind: a.rule.Kind, Above: a.rule.Above,
+		Rule: a.rule.Text, Arm: a.rule.Arm, Workload: a.rule.Workload, Quantity: a.rule.Quantity,
+		Kind: a.rule.Kind, Above: a.rule.Above,
 		Bound: a.rule.Bound, Confidence: 1 - stats.Level(checks), Verdict: Error, Reason: a.wrong,
 	}
 	if a.pair != nil {
-		c.Arm, c.Baseline, c.Workload, c.Paired = cmp.Or(a.pair.NewArm, a.pair.BaseArm), a.pair.BaseArm, a.pair.Workload, a.pair.Paired
+		c.Arm, c.Baseline, c.Workload, c.Paired = cmp.Or(a.pair.NewArm, a.pair.BaseArm), a.pair.BaseArm,
+			a.pair.Workload, a.pair.Paired
 		base, other := a.pair.Medians(a.rule.Quantity)
 		c.Base, c.New = answer.PointerOf(base), answer.PointerOf(other)
 	}
@@ -236,8 +246,8 @@ func (a application) check(checks int) Check {
 	return c
 }
 
-// missing notes how many trials lack the figure. Where there is no median for that the check is an error, and never a pass: nothing
-// shows how bad those trials were.
+// missing records how many trials lack the figure. If there is no median because of that, the check is an error and
+// never a pass: nothing shows how bad those trials were.
 func (a application) missing(c *Check, e stats.Estimate) {
 	base, other := a.pair.LackOf(a.rule.Quantity)
 	if a.rule.Kind == Value {
@@ -256,36 +266,41 @@ func (a application) missing(c *Check, e stats.Estimate) {
 	c.Reason += ": there is no median"
 }
 
-// judge gives the verdict.
+// judge sets the verdict.
 func (c *Check) judge(e stats.Estimate) {
-	// What is written with the same digits is the same: tools round, and 12 us less 11 us is a hair more than 1 us.
-	hair := 1e-9 * math.Abs(c.Bound)
+	// Values that print with the same digits count as equal: tools round, and 12 us - 11 us is slightly more than 1
+	// us in floating point.
+	tolerance := 1e-9 * math.Abs(c.Bound)
 	switch {
 	case !e.Value.Known && c.Kind == Relative:
 		c.Verdict, c.Reason = Inconclusive, "there is no relative change against a base of 0"
 		return
 	case !e.Value.Known:
-		c.Verdict, c.Reason = Error, "no block has a good trial of both"
+		c.Verdict, c.Reason = Error, "no block has a good trial on both sides"
 		return
-	case e.Interval.Known && (c.Above && e.Interval.High <= c.Bound+hair || !c.Above && e.Interval.Low >= c.Bound-hair):
+	case e.Interval.Known && (c.Above && e.Interval.High <= c.Bound+tolerance ||
+		!c.Above && e.Interval.Low >= c.Bound-tolerance):
 		c.Verdict = Pass
 		return
 	case c.needsMargin():
-		c.Verdict, c.Reason = Inconclusive, "one run a side, and a rule without a margin: how much runs differ is not known, and any two "+
-			"differ by something. Give several runs a side, or write a margin"
+		c.Verdict, c.Reason = Inconclusive, "one run a side, and a rule without a margin: the scatter between runs "+
+			"is unknown, and any two "+
+			"runs differ. Give several runs a side, or write a margin"
 		return
-	case e.Interval.Known && (c.Above && e.Interval.Low > c.Bound+hair || !c.Above && e.Interval.High < c.Bound-hair):
+	case e.Interval.Known && (c.Above && e.Interval.Low > c.Bound+tolerance ||
+		!c.Above && e.Interval.High < c.Bound-tolerance):
 		c.Verdict = Fail
 		return
 	}
 	c.Verdict = Inconclusive
-	c.Reason = "the interval reaches over the bound"
+	c.Reason = "the interval contains the bound"
 	if !e.Interval.Known {
 		verb := "are"
 		if e.Trials == 1 {
 			verb = "is"
 		}
-		c.Reason = fmt.Sprintf("%d %s %s too few for an interval of this confidence", e.Trials, strings.Replace(c.unit(e.Trials), "each", "one", 1), verb)
+		c.Reason = fmt.Sprintf("%d %s %s too few for an interval of this confidence", e.Trials,
+			strings.Replace(c.unit(e.Trials), "each", "one", 1), verb)
 	}
 	if n := e.Needed(c.Bound); n >= 0 {
 		c.BlocksNeeded = &n
@@ -297,7 +312,7 @@ func (c *Check) judge(e stats.Estimate) {
 	}
 }
 
-// unit is what is counted: blocks, or trials.
+// unit is the unit that is counted: blocks, trials or runs.
 func (c *Check) unit(n int) string {
 	switch {
 	case c.Runs != nil && c.Kind != Value && n == 1:
@@ -358,14 +373,15 @@ func (r *Result) overall() (Verdict, string) {
 	case counts[Error] > 0:
 		return Error, summary
 	case counts[Inconclusive] > 0 && r.InconclusiveFails:
-		return Inconclusive, summary + " What is inconclusive counts as failed."
+		return Inconclusive, summary + " Inconclusive checks count as failed."
 	case counts[Inconclusive] > 0:
-		return Inconclusive, summary + " What is inconclusive does not fail: nothing shows that it is worse, or that it is not."
+		return Inconclusive, summary + " Inconclusive checks do not fail the gate: they show neither a regression " +
+			"nor its absence."
 	}
 	return Pass, summary
 }
 
-// scale is in what the figures of a check are written.
+// scale is the scale of a check's figures.
 func (c *Check) scale() result.Scale {
 	if c.Kind == Relative {
 		return result.Scale{Factor: 0.01, Unit: "%"}

@@ -20,10 +20,13 @@ import (
 	"nearfar/internal/stats"
 )
 
-// side makes a run up: the round trips of its arms are levels, in microseconds, with noise of one part in a hundred.
+// side makes an invented run: the round-trip times of its arms are levels in microseconds, with 1 % of noise.
 func side(name string, blocks int, seed uint64, levels map[string]float64, change func(*result.Trial)) *contrast.Side {
-	e := &experiment.Experiment{Name: "model", Workloads: []experiment.Workload{{Name: "rr", Tool: "native", Mode: "rr"}, {Name: "bulk", Tool: "native", Mode: "stream"}}}
-	s := &contrast.Side{Name: name, Source: "runs/" + strings.ToLower(name), Kind: contrast.Run, ID: "/" + name, Experiment: e, State: "complete"}
+	e := &experiment.Experiment{Name: "model",
+		Workloads: []experiment.Workload{{Name: "rr", Tool: "native", Mode: "rr"},
+			{Name: "bulk", Tool: "native", Mode: "stream"}}}
+	s := &contrast.Side{Name: name, Source: "runs/" + strings.ToLower(name), Kind: contrast.Run, ID: "/" + name,
+		Experiment: e, State: "complete"}
 	r := rand.New(rand.NewPCG(seed, 70))
 	var arms []string
 	for arm := range levels {
@@ -35,14 +38,16 @@ func side(name string, blocks int, seed uint64, levels map[string]float64, chang
 		for block := 1; block <= blocks; block++ {
 			for _, w := range e.Workloads {
 				t := result.Trial{
-					Trial: len(s.Trials) + 1, Block: block, Arm: arm, Workload: w.Name, Tool: result.ToolVersion{Name: "native"}, Mode: w.Mode, Protocol: "tcp",
+					Trial: len(s.Trials) + 1, Block: block, Arm: arm, Workload: w.Name,
+					Tool: result.ToolVersion{Name: "native"}, Mode: w.Mode, Protocol: "tcp",
 					Definition: result.DefinitionRTT, ReportedAs: result.DefinitionRTT,
 				}
 				bytes := 64
 				t.MessageBytes = &bytes
 				value := levels[arm] * (1 + 0.01*r.NormFloat64())
 				if w.Name == "rr" {
-					t.Metrics = []result.Metric{{Name: result.RTT, Stat: result.P50, Unit: result.Seconds, Value: value * 1e-6}}
+					t.Metrics = []result.Metric{{Name: result.RTT, Stat: result.P50,
+						Unit: result.Seconds, Value: value * 1e-6}}
 				} else {
 					t.Definition, t.ReportedAs = result.DefinitionRate, result.DefinitionRate
 					t.Metrics = []result.Metric{{Name: result.Goodput, Unit: result.BitsPerSecond, Value: 1e10 / value}}
@@ -102,14 +107,16 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%s: %v, want %v: %+v", test.rule, got, test.want, r.Checks)
 		}
 	}
-	// With more checks each interval is wider, and says its confidence.
-	one, all := evaluate(t, base, worse, false, "l2 rr rtt.p50 > +5%").Checks[0], evaluate(t, base, worse, false, "* rtt.p50 > +5%", "rr rtt.p50 > +5%", "bulk goodput < -5%")
-	if math.Abs(one.Confidence-0.95) > 1e-12 || math.Abs(all.Checks[0].Confidence-(1-0.05/6)) > 1e-12 && len(all.Checks) == 6 {
+	// With more checks each interval is wider, with a higher confidence.
+	one, all := evaluate(t, base, worse, false, "l2 rr rtt.p50 > +5%").Checks[0],
+		evaluate(t, base, worse, false, "* rtt.p50 > +5%", "rr rtt.p50 > +5%", "bulk goodput < -5%")
+	if math.Abs(one.Confidence-0.95) > 1e-12 ||
+		math.Abs(all.Checks[0].Confidence-(1-0.05/6)) > 1e-12 && len(all.Checks) == 6 {
 		t.Errorf("confidence %v, of %d checks %v", one.Confidence, len(all.Checks), all.Checks[0].Confidence)
 	}
 }
 
-// TestWhatIsNotThereIsNoPass: a rule that finds nothing is an error, with the names that there are.
+// TestWhatIsNotThereIsNoPass: a rule that finds nothing is an error that lists the existing names.
 func TestWhatIsNotThereIsNoPass(t *testing.T) {
 	base := side("BASE", 8, 1, map[string]float64{"l2": 10, "old": 20}, nil)
 	other := side("NEW", 8, 2, map[string]float64{"l2": 10, "fresh": 22}, nil)
@@ -122,9 +129,10 @@ func TestWhatIsNotThereIsNoPass(t *testing.T) {
 		{"l2 rr rtt.p99 > +5%", "most trials have no rtt p99: there are rtt.p50", []Verdict{Error}},
 		{"l2 rr goodput < -5%", "most trials have no goodput: there are rtt.p50", []Verdict{Error}},
 		{"l2 * rtt.p50 > +50%", "most trials have no rtt p50: there are goodput", []Verdict{Pass, Error}},
-		{"rr rtt.p50 > +50%", "NEW has nothing of it, and BASE has", []Verdict{Pass, Error}}, // fresh is new, old is gone
-		{"fresh rr rtt.p50 > +5%", "BASE has nothing of it to compare with", []Verdict{Error}},
-		{"old rr rtt.p50 > 5us", "NEW has nothing of it", []Verdict{Error}},
+		// fresh is new, old is gone
+		{"rr rtt.p50 > +50%", "NEW has no such trials, and BASE has", []Verdict{Pass, Error}},
+		{"fresh rr rtt.p50 > +5%", "BASE has no such trials to compare with", []Verdict{Error}},
+		{"old rr rtt.p50 > 5us", "NEW has no such trials", []Verdict{Error}},
 	} {
 		r := evaluate(t, base, other, false, test.rule)
 		var got []Verdict
@@ -137,38 +145,45 @@ func TestWhatIsNotThereIsNoPass(t *testing.T) {
 			t.Errorf("%s: %v %q, want %q", test.rule, got, reasons, test.want)
 		}
 	}
-	// A new arm can be held against a limit.
+	// A new arm can be compared with a limit.
 	if r := evaluate(t, base, other, false, "fresh rr rtt.p50 > 15us"); r.Verdict != Fail {
 		t.Errorf("%+v", r)
 	}
 	udp := side("NEW", 8, 2, map[string]float64{"l2": 10}, func(t *result.Trial) { t.Protocol = "udp" })
-	if r := evaluate(t, base, udp, false, "l2 rr rtt.p50 > +5%"); r.Verdict != Error || !strings.Contains(r.Checks[0].Reason, "not comparable: protocol: udp against tcp") {
+	if r := evaluate(t, base, udp, false, "l2 rr rtt.p50 > +5%"); r.Verdict != Error ||
+		!strings.Contains(r.Checks[0].Reason, "not comparable: protocol: udp against tcp") {
 		t.Errorf("%+v", r)
 	}
 	failed := side("NEW", 8, 2, map[string]float64{"l2": 10}, func(t *result.Trial) { t.Error = "timeout" })
-	if r := evaluate(t, base, failed, false, "l2 rr rtt.p50 > 5us"); r.Verdict != Error || !strings.Contains(r.Checks[0].Reason, "all 8 trials failed; the first: timeout") {
+	if r := evaluate(t, base, failed, false, "l2 rr rtt.p50 > 5us"); r.Verdict != Error ||
+		!strings.Contains(r.Checks[0].Reason, "all 8 trials failed; the first: timeout") {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestTooFewAreInconclusive(t *testing.T) {
-	base, other := side("BASE", 3, 1, map[string]float64{"l2": 10}, nil), side("NEW", 3, 2, map[string]float64{"l2": 30}, nil)
+	base, other := side("BASE", 3, 1, map[string]float64{"l2": 10}, nil),
+		side("NEW", 3, 2, map[string]float64{"l2": 30}, nil)
 	r := evaluate(t, base, other, false, "rr rtt.p50 > +5%")
-	if c := r.Checks[0]; r.Verdict != Inconclusive || c.Interval != nil || c.Estimate == nil || c.BlocksNeeded == nil || *c.BlocksNeeded != 3 ||
-		c.Reason != "3 trials on one side are too few for an interval of this confidence; 3 more trials on each side are the fewest that can settle it" {
+	if c := r.Checks[0]; r.Verdict != Inconclusive || c.Interval != nil || c.Estimate == nil ||
+		c.BlocksNeeded == nil || *c.BlocksNeeded != 3 ||
+		c.Reason != "3 trials on one side are too few for an interval of this confidence; 3 more trials on each "+
+			"side are the fewest that can settle it" {
 		t.Errorf("%+v", c)
 	}
-	if r := evaluate(t, base, other, false, "rr rtt.p50 > 5us"); !strings.Contains(r.Checks[0].Reason, "3 trials are too few") {
+	if r := evaluate(t, base, other, false, "rr rtt.p50 > 5us"); !strings.Contains(r.Checks[0].Reason,
+		"3 trials are too few") {
 		t.Errorf("%+v", r.Checks[0])
 	}
 	zero := side("BASE", 8, 1, map[string]float64{"l2": 0}, nil)
-	if r := evaluate(t, zero, side("NEW", 8, 1, map[string]float64{"l2": 1}, nil), false, "rr rtt.p50 > +5%"); r.Checks[0].Verdict != Inconclusive ||
+	if r := evaluate(t, zero, side("NEW", 8, 1, map[string]float64{"l2": 1}, nil), false,
+		"rr rtt.p50 > +5%"); r.Checks[0].Verdict != Inconclusive ||
 		!strings.Contains(r.Checks[0].Reason, "against a base of 0") {
 		t.Errorf("%+v", r.Checks[0])
 	}
 }
 
-// TestArmsOfOneRun are paired within blocks, also where a drift is far larger than what they differ by.
+// TestArmsOfOneRun: arms of one run are paired within blocks, also if a drift is far larger than their difference.
 func TestArmsOfOneRun(t *testing.T) {
 	drift := func(t *result.Trial) {
 		t.Metrics[0].Value = float64(t.Block) * map[string]float64{"l2": 1e-6, "vxlan": 1.1e-6}[t.Arm]
@@ -182,19 +197,21 @@ func TestArmsOfOneRun(t *testing.T) {
 	}
 }
 
-// TestRoundedFigures: 12 us less 11 us are no more than 1 us.
+// TestRoundedFigures: 12 us - 11 us is not more than 1 us.
 func TestRoundedFigures(t *testing.T) {
 	whole := func(us float64) func(*result.Trial) { return func(t *result.Trial) { t.Metrics[0].Value = us * 1e-6 } }
-	r := evaluate(t, side("BASE", 8, 1, map[string]float64{"l2": 1}, whole(11)), side("NEW", 8, 1, map[string]float64{"l2": 1}, whole(12)), false, "rr rtt.p50 > +1us")
+	r := evaluate(t, side("BASE", 8, 1, map[string]float64{"l2": 1}, whole(11)),
+		side("NEW", 8, 1, map[string]float64{"l2": 1}, whole(12)), false, "rr rtt.p50 > +1us")
 	if r.Checks[0].Verdict != Pass {
 		t.Errorf("%+v", r.Checks[0])
 	}
-	if !slices.ContainsFunc(r.warningLines(), func(s string) bool { return strings.Contains(s, "rounds more coarsely") }) {
+	if !slices.ContainsFunc(r.warningLines(),
+		func(s string) bool { return strings.Contains(s, "rounds more coarsely") }) {
 		t.Errorf("%q", r.warningLines())
 	}
 }
 
-// hostile has every verdict, and text that a terminal, a page, an XML reader or a CI system would act upon.
+// hostile has every verdict, and texts that a terminal, a page, an XML reader or a CI system would interpret.
 func hostile(t *testing.T, inconclusiveFails bool) Result {
 	t.Helper()
 	name := "evil\x1b[31m<script>alert(1)</script>::error::%0A,|`*\r\n::set-output name=x::y"
@@ -241,11 +258,13 @@ func TestGolden(t *testing.T) {
 			}
 		}
 	}
-	if err := Write(io.Discard, Result{}, "pdf", false); err == nil || !strings.Contains(err.Error(), "terminal, markdown, json, junit, github") {
+	err := Write(io.Discard, Result{}, "pdf", false)
+	if err == nil || !strings.Contains(err.Error(), "terminal, markdown, json, junit, github") {
 		t.Errorf("unknown format: %v", err)
 	}
 	var color bytes.Buffer
-	if err := Write(&color, hostile(t, false), "terminal", true); err != nil || !strings.Contains(color.String(), "\x1b[31;1mFAIL\x1b[0m") {
+	err = Write(&color, hostile(t, false), "terminal", true)
+	if err != nil || !strings.Contains(color.String(), "\x1b[31;1mFAIL\x1b[0m") {
 		t.Errorf("%v, %s", err, color.String())
 	}
 }
@@ -265,7 +284,7 @@ func TestJSONIsComplete(t *testing.T) {
 	}
 }
 
-// TestGitHubCommands: each line is one workflow command, whatever the names hold.
+// TestGitHubCommands: each line is one workflow command, whatever the names contain.
 func TestGitHubCommands(t *testing.T) {
 	var out bytes.Buffer
 	if err := Write(&out, hostile(t, false), "github", false); err != nil {
@@ -274,7 +293,8 @@ func TestGitHubCommands(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		head, rest, ok := strings.Cut(strings.TrimPrefix(line, "::"), " title=")
 		title, _, parted := strings.Cut(rest, "::")
-		if !strings.HasPrefix(line, "::") || !ok || !parted || !slices.Contains([]string{"error", "warning", "notice"}, head) || strings.ContainsAny(title, ":,\r\n") {
+		level := slices.Contains([]string{"error", "warning", "notice"}, head)
+		if !strings.HasPrefix(line, "::") || !ok || !parted || !level || strings.ContainsAny(title, ":,\r\n") {
 			t.Errorf("%q", line)
 		}
 	}
@@ -286,8 +306,9 @@ func TestGitHubCommands(t *testing.T) {
 	}
 }
 
-// TestJUnitHasOnlyWhatReadersKnow walks the document: elements and attributes are those of the schema that Jenkins' xUnit plugin
-// publishes (and that GitLab and GitHub's reporters read), each in its place, and the numbers are those of the elements.
+// TestJUnitHasOnlyWhatReadersKnow walks the document. Elements and attributes are those of the schema that Jenkins'
+// xUnit plugin publishes (and that GitLab and GitHub's reporters read), each in its place. The numbers match the
+// elements.
 func TestJUnitHasOnlyWhatReadersKnow(t *testing.T) {
 	known := map[string]struct {
 		parents    []string
@@ -342,15 +363,17 @@ func TestJUnitHasOnlyWhatReadersKnow(t *testing.T) {
 		if fails {
 			failures, skipped = failures+skipped, 0
 		}
-		if counts["testcase"] != len(r.Checks) || counts["failure"] != failures || counts["error"] != r.Count(Error) || counts["skipped"] != skipped ||
+		if counts["testcase"] != len(r.Checks) || counts["failure"] != failures ||
+			counts["error"] != r.Count(Error) || counts["skipped"] != skipped ||
 			failures == 0 || r.Count(Error) == 0 || r.Count(Inconclusive) == 0 || r.Count(Pass) == 0 {
 			t.Errorf("%v, and the checks %s", counts, r.Summary)
 		}
 	}
 }
 
-// TestAllIntervalsHoldAtOnce simulates a gate of ten checks on two sides that differ by nothing: how often any of the ten intervals
-// misses the truth, and so any check could be wrong in either direction.
+// TestAllIntervalsHoldAtOnce simulates a gate of ten checks on two sides without a difference: how often does any of
+// the ten intervals miss the truth, so that a check could be wrong in either direction? A build in which that happens
+// in 1 % of runs fails with a probability of 3e-4, one with 7 % passes with 0.5 %.
 func TestAllIntervalsHoldAtOnce(t *testing.T) {
 	const runs = 300
 	r := rand.New(rand.NewPCG(71, 1))
@@ -370,7 +393,7 @@ func TestAllIntervalsHoldAtOnce(t *testing.T) {
 		}
 	}
 	t.Logf("any of ten missed in %d of %d", missed, runs)
-	if missed > runs*8/100 {
+	if missed > 10 {
 		t.Errorf("any of ten intervals missed the truth in %d of %d runs", missed, runs)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// Formats lists what Write knows, the default first.
+// Formats lists the formats of Write, the default first.
 func Formats() []string { return []string{"terminal", "markdown", "json", "junit", "github"} }
 
 // Write prints the result in a format of Formats.
@@ -35,7 +35,7 @@ func Write(w io.Writer, r Result, format string, color bool) error {
 	default:
 		return fmt.Errorf("unknown format %q: use one of %s", format, strings.Join(Formats(), ", "))
 	}
-	// Each text is printable where it is laid out. This is for the field that is forgotten there.
+	// Each format makes its texts printable. This catches a field that was forgotten there.
 	_, err := io.WriteString(w, clean.Text(text, color))
 	return err
 }
@@ -53,7 +53,7 @@ func (r *Result) title() string {
 	return "passed"
 }
 
-// label is the verdict of a check, as tables have it.
+// label is the verdict of a check in tables.
 func (c *Check) label() string {
 	if c.Verdict == Pass {
 		return "pass"
@@ -61,7 +61,7 @@ func (c *Check) label() string {
 	return strings.ToUpper(string(c.Verdict))
 }
 
-// subject names what a check is about: "vxlan rr-1k rtt p99".
+// subject names the subject of a check: "vxlan rr-1k rtt p99".
 func (c *Check) subject() string {
 	arm := c.Arm
 	if c.Baseline != "" && c.Baseline != c.Arm {
@@ -106,7 +106,7 @@ func (c *Check) found() string {
 	return text + " " + c.Interval.Text(write)
 }
 
-// medians are those of both sides.
+// medians are the medians of both sides.
 func (c *Check) medians() string {
 	if c.New == nil {
 		return "-"
@@ -118,7 +118,7 @@ func (c *Check) medians() string {
 	return s.Number(*c.Base) + " -> " + s.With(s.Number(*c.New))
 }
 
-// said is all of a check in a sentence.
+// said is a check in a sentence.
 func (c *Check) said() string {
 	if c.Verdict == Error {
 		return c.Reason
@@ -134,11 +134,12 @@ func (c *Check) said() string {
 	return text
 }
 
-// confidences says what the intervals hold.
+// confidences states the confidence of the intervals.
 func (r *Result) confidences() string {
 	for _, c := range r.Checks {
 		if c.Verdict != Error {
-			return fmt.Sprintf("Each interval has %.4g %% confidence, so that all of them hold at once with %.4g %%.", 100*c.Confidence, 100*r.Confidence)
+			return fmt.Sprintf("Each interval has %.4g %% confidence, so that all of them hold at once with %.4g %%.",
+				100*c.Confidence, 100*r.Confidence)
 		}
 	}
 	return ""
@@ -156,16 +157,17 @@ func (r *Result) warningLines() []string {
 	return lines
 }
 
-// width is how many columns of a terminal are used, and deep the indent of what belongs to a check.
+// width is the number of terminal columns used, and deep the indent of a check's details.
 const (
 	width = 80
 	deep  = "                "
 )
 
-// terminal lays the result out for people; it can be read without colour.
+// terminal formats the result for people; it can be read without colour.
 func terminal(r Result, color bool) string {
 	paint := func(v Verdict, s string) string {
-		colours := map[Verdict]string{Pass: clean.Green, Fail: clean.BoldRed, Error: clean.BoldRed, Inconclusive: clean.BoldYellow}
+		colours := map[Verdict]string{Pass: clean.Green, Fail: clean.BoldRed, Error: clean.BoldRed,
+			Inconclusive: clean.BoldYellow}
 		if !color {
 			return s
 		}
@@ -206,8 +208,8 @@ func terminal(r Result, color bool) string {
 	return b.String()
 }
 
-// wrapped breaks text into lines. None begins as a workflow command: a CI system that reads along would carry it out, also behind
-// spaces.
+// wrapped breaks text into lines. No line begins like a workflow command, also after spaces: a CI system that reads
+// the output would execute it.
 func wrapped(text, indent string) string {
 	lines := strings.SplitAfter(report.Wrap(report.Printable(text), indent, width), "\n")
 	for i, line := range lines {
@@ -218,7 +220,7 @@ func wrapped(text, indent string) string {
 	return strings.Join(lines, "")
 }
 
-// markdown lays the result out for a page, a ticket or the summary of a CI job.
+// markdown formats the result for a page, a ticket or the summary of a CI job.
 func markdown(r Result) string {
 	text := report.MarkdownText
 	var b strings.Builder
@@ -228,7 +230,8 @@ func markdown(r Result) string {
 	} else {
 		fmt.Fprintf(&b, "Base: %s. New: %s.\n\n", text(r.Base.Source), text(r.New.Source))
 	}
-	b.WriteString("| verdict | check | fails | change | would have failed from | medians | |\n|---|---|---|---:|---:|---:|---|\n")
+	b.WriteString("| verdict | check | fails | change | would have failed from | medians | " +
+		"|\n|---|---|---|---:|---:|---:|---|\n")
 	for _, c := range r.Checks {
 		label := text(c.label())
 		if c.Verdict != Pass {
@@ -257,12 +260,13 @@ func markdown(r Result) string {
 	return b.String()
 }
 
-// github writes workflow commands, which GitHub shows as annotations: an error for what fails the gate, a warning for what is
-// inconclusive, a notice for the rest. (GitHub Docs, Workflow commands for GitHub Actions.)
+// github writes workflow commands, which GitHub shows as annotations: errors for checks that fail the gate, warnings
+// for inconclusive ones, notices for the rest. (GitHub Docs, Workflow commands for GitHub Actions.)
 func github(r Result) string {
 	var b strings.Builder
 	annotate := func(level, title, message string) {
-		fmt.Fprintf(&b, "::%s title=%s::%s\n", level, property(report.Printable(title)), data(report.Printable(message)))
+		fmt.Fprintf(&b, "::%s title=%s::%s\n", level, property(report.Printable(title)),
+			data(report.Printable(message)))
 	}
 	for _, c := range r.Checks {
 		switch c.Verdict {
@@ -288,7 +292,7 @@ func github(r Result) string {
 	return b.String()
 }
 
-// data escapes what stands behind the second "::" of a workflow command; property what stands in one of its properties.
+// data escapes the part after the second "::" of a workflow command; property escapes a property of the command.
 func data(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
 }
@@ -297,7 +301,7 @@ func property(s string) string {
 	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(data(s))
 }
 
-// The elements of JUnit's report that CI systems read, as in the schema of Jenkins' xUnit plugin.
+// The elements of a JUnit report that CI systems read, as in the schema of Jenkins' xUnit plugin.
 type (
 	junitSuites struct {
 		XMLName  xml.Name     `xml:"testsuites"`
@@ -308,16 +312,16 @@ type (
 		Suites   []junitSuite `xml:"testsuite"`
 	}
 	junitSuite struct {
-		Name       string        `xml:"name,attr"`
-		Tests      int           `xml:"tests,attr"`
-		Failures   int           `xml:"failures,attr"`
-		Errors     int           `xml:"errors,attr"`
-		Skipped    int           `xml:"skipped,attr"`
-		Properties []junitSaying `xml:"properties>property"`
-		Cases      []junitCase   `xml:"testcase"`
-		Out        string        `xml:"system-out,omitempty"`
+		Name       string          `xml:"name,attr"`
+		Tests      int             `xml:"tests,attr"`
+		Failures   int             `xml:"failures,attr"`
+		Errors     int             `xml:"errors,attr"`
+		Skipped    int             `xml:"skipped,attr"`
+		Properties []junitProperty `xml:"properties>property"`
+		Cases      []junitCase     `xml:"testcase"`
+		Out        string          `xml:"system-out,omitempty"`
 	}
-	junitSaying struct {
+	junitProperty struct {
 		Name  string `xml:"name,attr"`
 		Value string `xml:"value,attr"`
 	}
@@ -336,13 +340,15 @@ type (
 	}
 )
 
-// junit writes a suite with a case for each check. What is inconclusive is a skipped case, or a failed one where it counts as
-// such.
+// junit writes a suite with a case for each check. An inconclusive check is a skipped case, or a failed one if it
+// counts as failed.
 func junit(w io.Writer, r Result) error {
 	suite := junitSuite{
-		Name: "nearfar gate", Tests: len(r.Checks), Failures: r.Count(Fail), Errors: r.Count(Error), Skipped: r.Count(Inconclusive),
-		Properties: []junitSaying{
-			{"base", report.Printable(r.Base.Source)}, {"new", report.Printable(r.New.Source)}, {"verdict", string(r.Verdict)},
+		Name: "nearfar gate", Tests: len(r.Checks), Failures: r.Count(Fail), Errors: r.Count(Error),
+		Skipped: r.Count(Inconclusive),
+		Properties: []junitProperty{
+			{"base", report.Printable(r.Base.Source)}, {"new", report.Printable(r.New.Source)},
+			{"verdict", string(r.Verdict)},
 			{"summary", report.Printable(r.Summary)},
 		},
 	}
@@ -351,7 +357,8 @@ func junit(w io.Writer, r Result) error {
 	}
 	for _, c := range r.Checks {
 		one := junitCase{Class: report.Printable(c.Workload), Name: report.Printable(c.subject() + " " + c.limit())}
-		trace := &junitTrace{Message: report.Printable(c.said()), Type: string(c.Verdict), Text: report.Printable(c.Rule)}
+		trace := &junitTrace{Message: report.Printable(c.said()), Type: string(c.Verdict),
+			Text: report.Printable(c.Rule)}
 		switch {
 		case c.Verdict == Fail, c.Verdict == Inconclusive && r.InconclusiveFails:
 			one.Failure = trace
@@ -369,7 +376,8 @@ func junit(w io.Writer, r Result) error {
 		lines[i] = report.Printable(lines[i])
 	}
 	suite.Out = strings.Join(slices.Compact(lines), "\n")
-	suites := junitSuites{Name: suite.Name, Tests: suite.Tests, Failures: suite.Failures, Errors: suite.Errors, Suites: []junitSuite{suite}}
+	suites := junitSuites{Name: suite.Name, Tests: suite.Tests, Failures: suite.Failures, Errors: suite.Errors,
+		Suites: []junitSuite{suite}}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}

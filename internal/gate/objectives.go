@@ -5,7 +5,7 @@ import (
 	"nearfar/internal/contrast"
 )
 
-// Judge says which of a run's objectives are met. It gives none where the experiment has none.
+// Judge evaluates a run's objectives. It returns none if the experiment has none.
 func Judge(run *contrast.Side) ([]answer.Objective, error) {
 	rules, err := Objectives(run.Experiment)
 	if err != nil || len(rules) == 0 {
@@ -18,16 +18,19 @@ func Judge(run *contrast.Side) ([]answer.Objective, error) {
 	return all, nil
 }
 
-// objective is a check as an answer has it.
+// objective converts a check for an answer.
 func (c *Check) objective() answer.Objective {
 	o := answer.Objective{
-		Rule: c.Rule, Arm: c.Arm, Baseline: c.Baseline, Workload: c.Workload, Quantity: c.Quantity, Kind: string(c.Kind), FailsAbove: c.Above,
-		Bound: c.Bound, Estimate: c.Estimate, Interval: c.Interval, Confidence: c.Confidence, Reason: c.Reason, WouldFailFrom: c.WouldFailFrom,
+		Rule: c.Rule, Arm: c.Arm, Baseline: c.Baseline, Workload: c.Workload, Quantity: c.Quantity,
+		Kind: string(c.Kind), FailsAbove: c.Above,
+		Bound: c.Bound, Estimate: c.Estimate, Interval: c.Interval, Confidence: c.Confidence, Reason: c.Reason,
+		WouldFailFrom: c.WouldFailFrom,
 	}
 	if c.Kind == Value {
 		o.Baseline = ""
 	}
-	o.Verdict = map[Verdict]string{Pass: answer.Met, Fail: answer.Missed, Inconclusive: answer.Undecided, Error: answer.ObjectiveError}[c.Verdict]
+	o.Verdict = map[Verdict]string{Pass: answer.Met, Fail: answer.Missed, Inconclusive: answer.Undecided,
+		Error: answer.ObjectiveError}[c.Verdict]
 	o.Said = c.subject() + " " + c.limit()
 	if c.Verdict != Error {
 		o.Said += ": " + c.found()

@@ -8,19 +8,20 @@ import (
 	"nearfar/internal/stats"
 )
 
-// needsMargin says that the rule cannot fail on these two runs: each side is one run, nothing tells how much runs differ, and the
-// rule allows no difference at all. Two runs of the same thing differ by something, and with enough trials that is always sure.
+// needsMargin says that the rule must not fail for these two runs: each side is one run, the scatter between runs is
+// unknown, and the rule allows no difference. Two runs of the same thing always differ by something, and with enough
+// trials that becomes significant.
 func (c *Check) needsMargin() bool {
 	return c.Kind != Value && c.Bound == 0 && c.About == string(stats.TheseRuns)
 }
 
-// wouldFail says from about which estimate on the check would have failed: where the new side, shifted or multiplied as a whole, has an
-// interval that lies wholly beyond the bound.
+// wouldFail computes approximately from which estimate on the check would have failed: the new side is shifted or
+// scaled as a whole until its interval is entirely beyond the bound.
 func (c *Check) wouldFail(e stats.Estimate) {
 	if !e.Interval.Known || !e.Value.Known || c.needsMargin() {
 		return
 	}
-	near, value := e.Interval.Low, e.Value.Value // the end of the interval that must pass the bound
+	near, value := e.Interval.Low, e.Value.Value // the end of the interval that must be beyond the bound
 	if !c.Above {
 		near = e.Interval.High
 	}
@@ -37,10 +38,10 @@ func (c *Check) wouldFail(e stats.Estimate) {
 	c.WouldFailFrom = &from
 }
 
-// coarseFactor is how many times the bound a check would have to see before it fails, for a warning.
+// coarseFactor: a check gives a warning if it only fails beyond this many times its bound.
 const coarseFactor = 3
 
-// coarse warns of checks that pass, or say nothing, whatever is likely to happen.
+// coarse warns of checks that cannot realistically fail.
 func coarse(checks []Check) []answer.Warning {
 	var all []answer.Warning
 	for i := range checks {
@@ -53,17 +54,19 @@ func coarse(checks []Check) []answer.Warning {
 		case c.WouldFailFrom == nil && c.Estimate != nil:
 			message = "it cannot fail with these figures"
 		case c.WouldFailFrom != nil && c.isCoarse():
-			message = fmt.Sprintf("it would have failed from %s only, more than %d times its bound", c.from(), coarseFactor)
+			message = fmt.Sprintf("it would only have failed from %s, more than %d times its bound", c.from(),
+				coarseFactor)
 		default:
 			continue
 		}
 		all = append(all, answer.Warning{Code: "coarse-check", Arm: c.Arm, Workload: c.Workload,
-			Message: fmt.Sprintf("%s %s: %s. More trials, or more runs a side, make it finer", c.Name(), c.limit(), message)})
+			Message: fmt.Sprintf("%s %s: %s. More trials, or more runs a side, make it finer",
+				c.Name(), c.limit(), message)})
 	}
 	return all
 }
 
-// isCoarse says that the check fails only far beyond its bound. A bound of 0 has no multiples.
+// isCoarse says whether the check fails only far beyond its bound. A bound of 0 has no multiples.
 func (c *Check) isCoarse() bool {
 	from, bound := math.Abs(*c.WouldFailFrom), math.Abs(c.Bound)
 	if c.Kind == Value && !c.Above {
@@ -81,7 +84,7 @@ func (c *Check) from() string {
 	return s.With(s.Signed(*c.WouldFailFrom))
 }
 
-// sees is a line of the report: from where on the check would have failed.
+// sees is a line of the report: from which value on the check would have failed.
 func (c *Check) sees() string {
 	switch {
 	case c.Verdict == Error || c.Estimate == nil:

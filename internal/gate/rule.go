@@ -1,4 +1,4 @@
-// Package gate says whether a run is worse than another by more than rules allow.
+// Package gate decides whether a run is worse than another by more than rules allow.
 //
 // A rule is a line such as
 //
@@ -6,7 +6,7 @@
 //	vxlan rr-1k rtt.p50 > +2us
 //	bulk goodput < 900Mbit/s
 //
-// It names what must not be: the check fails only where the interval of the figure lies wholly beyond the bound.
+// It states what must not happen: the check fails only if the whole interval of the figure is beyond the bound.
 package gate
 
 import (
@@ -23,7 +23,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// Kind is what a bound bounds.
+// Kind is the kind of figure that a bound limits.
 type Kind string
 
 // The kinds of bounds.
@@ -46,16 +46,16 @@ type Rule struct {
 	// Arm and Workload are names, or Any.
 	Arm, Workload string
 	Quantity      answer.Quantity
-	// Above says that what lies above the bound fails; else what lies below.
+	// Above says that values above the bound fail; otherwise values below do.
 	Above bool
 	Kind  Kind
 	// Bound is a ratio, or in the base unit of the metric.
 	Bound float64
-	// Required says that the rule was written as what must hold: `< 200us` fails above.
+	// Required says that the rule states what must hold: `< 200us` fails above.
 	Required bool
 }
 
-// The bounds of what is read.
+// The limits of the input.
 const (
 	maxRule  = 500 // bytes
 	maxRules = 1000
@@ -63,7 +63,7 @@ const (
 
 const example = "write, for example, rr-1k rtt.p99 > +5%"
 
-// example is a rule of the kind that was meant.
+// example is an example of the kind of rule that was meant.
 func (p *parser) example() string {
 	if p.Required {
 		return "write, for example, rr-1k rtt.p99 < 200us"
@@ -93,10 +93,11 @@ type parser struct {
 	mistakes experiment.Mistakes
 }
 
-// wrong notes a mistake at a byte of the text.
+// wrong records a mistake at a byte offset of the text.
 func (p *parser) wrong(at int, hint, format string, args ...any) {
 	m := experiment.Mistake{
-		File: p.File, Line: p.Line, Column: utf8.RuneCountInString(p.text[:at]) + 1, Message: fmt.Sprintf(format, args...), Hint: hint, Source: p.text,
+		File: p.File, Line: p.Line, Column: utf8.RuneCountInString(p.text[:at]) + 1,
+		Message: fmt.Sprintf(format, args...), Hint: hint, Source: p.text,
 	}
 	if p.Source != "" {
 		m.Column, m.Source = m.Column+p.Column-1, p.Source
@@ -104,7 +105,7 @@ func (p *parser) wrong(at int, hint, format string, args ...any) {
 	p.mistakes = append(p.mistakes, m)
 }
 
-// word is a word of the text, and at which byte it begins.
+// word is a word of the text and its byte offset.
 type word struct {
 	text string
 	at   int
@@ -138,7 +139,7 @@ func (p *parser) rule() Rule {
 	}
 	if !utf8.ValidString(p.text) {
 		p.text = strings.ToValidUTF8(p.text, "?")
-		p.wrong(0, p.example(), "the rule is no UTF-8")
+		p.wrong(0, p.example(), "the rule is not UTF-8")
 		return r
 	}
 	operator := strings.IndexAny(p.text, "<>")
@@ -152,17 +153,19 @@ func (p *parser) rule() Rule {
 	return r
 }
 
-// subject reads arm, workload and metric. It says whether the metric is known, so that the bound's unit is.
+// subject reads arm, workload and metric. It returns whether the metric, and thus the bound's unit, is known.
 func (p *parser) subject(r *Rule, words []word, end int) bool {
 	switch {
 	case len(words) == 0:
 		p.wrong(0, p.example(), "the rule names no workload and no metric")
 		return false
 	case len(words) == 1:
-		p.wrong(words[0].at, "write WORKLOAD METRIC, for example rr-1k rtt.p99; * is every workload", "%s stands alone", quote(words[0].text))
+		p.wrong(words[0].at, "write WORKLOAD METRIC, for example rr-1k rtt.p99; * is every workload",
+			"%s is a single word", quote(words[0].text))
 		return false
 	case len(words) > 3:
-		p.wrong(words[3].at, "write [ARM] WORKLOAD METRIC before the "+p.text[end:end+1], "%s is one word too many", quote(words[3].text))
+		p.wrong(words[3].at, "write [ARM] WORKLOAD METRIC before the "+p.text[end:end+1],
+			"%s is one word too many", quote(words[3].text))
 		return false
 	case len(words) == 3:
 		r.Arm = words[0].text
@@ -195,7 +198,7 @@ func (p *parser) metric(r *Rule, w word) bool {
 	return true
 }
 
-// stat checks the statistic, and writes a percentile as results do.
+// stat checks the statistic, and writes a percentile as in results.
 func (p *parser) stat(r *Rule) bool {
 	if slices.Contains(statistics(), r.Quantity.Stat) {
 		return true
@@ -209,7 +212,7 @@ func (p *parser) stat(r *Rule) bool {
 	return true
 }
 
-// bound reads what stands right of the operator.
+// bound reads the part after the operator.
 func (p *parser) bound(r *Rule, from int, known bool) {
 	words := p.words(from, len(p.text))
 	if len(words) == 0 {
@@ -219,7 +222,7 @@ func (p *parser) bound(r *Rule, from int, known bool) {
 	at := words[0].at
 	text := strings.TrimRight(p.text[at:], " \t")
 	if strings.HasPrefix(text, "=") || strings.HasPrefix(text, ">") || strings.HasPrefix(text, "<") {
-		p.wrong(at, "write > or <", "%s is no comparison", quote(strings.TrimSpace(p.text[from-1:at+1])))
+		p.wrong(at, "write > or <", "%s is not an operator", quote(strings.TrimSpace(p.text[from-1:at+1])))
 		return
 	}
 	sign := 0.0
@@ -232,7 +235,7 @@ func (p *parser) bound(r *Rule, from int, known bool) {
 	if sign != 0 {
 		text = text[1:]
 		if rest := strings.TrimLeft(text, " \t"); len(rest) < len(text) {
-			p.wrong(at, "write "+p.text[at:at+1]+rest, "the sign stands apart")
+			p.wrong(at, "write "+p.text[at:at+1]+rest, "there is a space after the sign")
 			return
 		}
 		at++
@@ -245,15 +248,16 @@ func (p *parser) bound(r *Rule, from int, known bool) {
 	ratio, ok := decimal(strings.TrimRight(number, " "))
 	switch {
 	case !ok:
-		p.wrong(at, "write, for example, +5%", "%s is no percentage", quote(text))
+		p.wrong(at, "write, for example, +5%", "%s is not a percentage", quote(text))
 	case sign == 0 && r.Quantity.Unit == result.One:
 		r.Kind, r.Bound = Value, ratio/100
 	case sign == 0:
-		p.wrong(at, fmt.Sprintf("write +%s for a rise, or -%s for a fall, against the base", text, text), "%s has no sign", quote(text))
+		p.wrong(at, fmt.Sprintf("write +%s for a rise, or -%s for a fall, against the base", text, text),
+			"%s has no sign", quote(text))
 	case sign < 0 && ratio >= 100:
 		p.wrong(at-1, "a fall is less than 100%", "%s: nothing falls by so much", quote("-"+text))
 	case ratio > 1e6:
-		p.wrong(at-1, "at most 1000000%", "%s is no change to look for", quote(text))
+		p.wrong(at-1, "at most 1000000%", "%s is too large a change", quote(text))
 	default:
 		r.Kind, r.Bound = Relative, sign*ratio/100
 	}
@@ -262,10 +266,11 @@ func (p *parser) bound(r *Rule, from int, known bool) {
 // absolute reads a bound in the unit of the metric.
 func (p *parser) absolute(r *Rule, text string, at int, sign float64, known bool) {
 	if !known {
-		return // of what unit it should be is not known
+		return // its unit is unknown
 	}
 	if _, bare := decimal(text); bare && sign != 0 && r.Quantity.Unit != result.One {
-		p.wrong(at, "write "+p.text[at-1:at]+text+"% for a relative change, or a unit behind the number", "%s has no unit", quote(text))
+		p.wrong(at, "write "+p.text[at-1:at]+text+"% for a relative change, or a unit behind the number",
+			"%s has no unit", quote(text))
 		return
 	}
 	value, err := quantity(text, r.Quantity.Unit)
@@ -284,7 +289,7 @@ func (p *parser) absolute(r *Rule, text string, at int, sign float64, known bool
 	}
 }
 
-// quantity reads a number in the unit of a metric, and gives it in the base unit.
+// quantity reads a number in the unit of a metric and converts it to the base unit.
 func quantity(text, unit string) (float64, error) {
 	switch unit {
 	case result.Seconds:
@@ -299,15 +304,17 @@ func quantity(text, unit string) (float64, error) {
 		if value, ok := decimal(strings.TrimRight(number, " ")); found && ok {
 			return value * 1e-9, nil
 		}
-		return 0, &experiment.QuantityError{Message: quote(text) + " is no CPU time for each bit", Hint: "write, for example, 0.5s/Gbit"}
+		return 0, &experiment.QuantityError{Message: quote(text) + " is not a CPU time per bit",
+			Hint: "write, for example, 0.5s/Gbit"}
 	}
 	if value, ok := decimal(text); ok {
 		return value, nil
 	}
-	return 0, &experiment.QuantityError{Message: quote(text) + " is no number", Hint: "write, for example, 10 or 0.01"}
+	return 0, &experiment.QuantityError{Message: quote(text) + " is not a number",
+		Hint: "write, for example, 10 or 0.01"}
 }
 
-// decimal reads a number as people write it: digits, and a point between them.
+// decimal reads a plain decimal number: digits, with an optional point between them.
 func decimal(text string) (float64, bool) {
 	whole, fraction, point := strings.Cut(text, ".")
 	if whole == "" || point && fraction == "" || len(text) > 40 || strings.Trim(whole+fraction, "0123456789") != "" {
@@ -317,16 +324,19 @@ func decimal(text string) (float64, bool) {
 	return v, err == nil
 }
 
-// metrics lists the names that rules know.
+// metrics lists the metric names of rules.
 func metrics() []string {
 	return []string{
-		result.RTT, result.ResponseTime, result.ServiceTime, result.ConnectTime, result.TransactionRate, result.MessageRate,
-		result.Goodput, result.Loss, result.Retransmits, result.IPDV, result.SendLateness, result.OfferedRate, result.Unanswered,
-		result.Sent, result.Received, result.Duplicates, result.OutOfOrder, result.Lost, result.Late, result.CPU, result.CPUPerBit,
+		result.RTT, result.ResponseTime, result.ServiceTime, result.ConnectTime,
+		result.TransactionRate, result.MessageRate,
+		result.Goodput, result.Loss, result.Retransmits, result.IPDV, result.SendLateness,
+		result.OfferedRate, result.Unanswered,
+		result.Sent, result.Received, result.Duplicates, result.OutOfOrder, result.Lost, result.Late,
+		result.CPU, result.CPUPerBit,
 	}
 }
 
-// statistics lists the statistics but for percentiles, of which two stand for all.
+// statistics lists the statistics, with two of the percentiles.
 func statistics() []string {
 	return []string{result.Mean, result.Stddev, result.Min, result.Max, result.P50, result.P99}
 }

@@ -42,16 +42,23 @@ func TestRules(t *testing.T) {
 	goodput := answer.Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond}
 	loss := answer.Quantity{Metric: result.Loss, Unit: result.One}
 	for text, want := range map[string]Rule{
-		"rr-1k rtt.p99 > +5%":           {Arm: Any, Workload: "rr-1k", Quantity: rtt(result.P99), Above: true, Kind: Relative, Bound: 0.05},
-		"  rr-1k\trtt.p99>+5 % ":        {Arm: Any, Workload: "rr-1k", Quantity: rtt(result.P99), Above: true, Kind: Relative, Bound: 0.05},
-		"vxlan rr-1k rtt.p99.9 > +20us": {Arm: "vxlan", Workload: "rr-1k", Quantity: rtt(result.P999), Above: true, Kind: Change, Bound: 20e-6},
-		"* * rtt.p50.0 > 1.5 ms":        {Arm: Any, Workload: Any, Quantity: rtt(result.P50), Above: true, Kind: Value, Bound: 1.5e-3},
-		"rr rtt.mean < -5%":             {Arm: Any, Workload: "rr", Quantity: rtt(result.Mean), Kind: Relative, Bound: -0.05},
-		"rr rtt.p75 > +0%":              {Arm: Any, Workload: "rr", Quantity: rtt("p75"), Above: true, Kind: Relative},
-		"bulk goodput < -1Gbit/s":       {Arm: Any, Workload: "bulk", Quantity: goodput, Kind: Change, Bound: -1e9},
-		"bulk goodput < 900 Mbit/s":     {Arm: Any, Workload: "bulk", Quantity: goodput, Kind: Value, Bound: 9e8},
-		"udp loss > 1%":                 {Arm: Any, Workload: "udp", Quantity: loss, Above: true, Kind: Value, Bound: 0.01},
-		"udp loss > +0.02":              {Arm: Any, Workload: "udp", Quantity: loss, Above: true, Kind: Change, Bound: 0.02},
+		"rr-1k rtt.p99 > +5%": {Arm: Any, Workload: "rr-1k", Quantity: rtt(result.P99), Above: true,
+			Kind: Relative, Bound: 0.05},
+		"  rr-1k\trtt.p99>+5 % ": {Arm: Any, Workload: "rr-1k", Quantity: rtt(result.P99), Above: true,
+			Kind: Relative, Bound: 0.05},
+		"vxlan rr-1k rtt.p99.9 > +20us": {Arm: "vxlan", Workload: "rr-1k", Quantity: rtt(result.P999), Above: true,
+			Kind: Change, Bound: 20e-6},
+		"* * rtt.p50.0 > 1.5 ms": {Arm: Any, Workload: Any, Quantity: rtt(result.P50), Above: true,
+			Kind: Value, Bound: 1.5e-3},
+		"rr rtt.mean < -5%": {Arm: Any, Workload: "rr", Quantity: rtt(result.Mean),
+			Kind: Relative, Bound: -0.05},
+		"rr rtt.p75 > +0%":          {Arm: Any, Workload: "rr", Quantity: rtt("p75"), Above: true, Kind: Relative},
+		"bulk goodput < -1Gbit/s":   {Arm: Any, Workload: "bulk", Quantity: goodput, Kind: Change, Bound: -1e9},
+		"bulk goodput < 900 Mbit/s": {Arm: Any, Workload: "bulk", Quantity: goodput, Kind: Value, Bound: 9e8},
+		"udp loss > 1%": {Arm: Any, Workload: "udp", Quantity: loss, Above: true,
+			Kind: Value, Bound: 0.01},
+		"udp loss > +0.02": {Arm: Any, Workload: "udp", Quantity: loss, Above: true,
+			Kind: Change, Bound: 0.02},
 		"msg message_rate < 100000/s": {Arm: Any, Workload: "msg", Kind: Value, Bound: 1e5,
 			Quantity: answer.Quantity{Metric: result.MessageRate, Unit: result.PerSecond}},
 		"b cpu_per_bit > +0.5s/Gbit": {Arm: Any, Workload: "b", Above: true, Kind: Change, Bound: 5e-10,
@@ -69,7 +76,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestMistakes has every mistake with its place and what would be right, all at once.
+// TestMistakes has every mistake with its position and a correction, all at once.
 func TestMistakes(t *testing.T) {
 	_, err := Parse([]string{
 		"rr-1k rtt.p99 > +5%", // is right
@@ -115,9 +122,11 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever is written, a rule is read or the mistake's place lies in it; what is read can be read again.
+// FuzzParse: for any input, a rule is read or the mistake's position is inside it; a rule that was read can be read
+// again.
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{"rr-1k rtt.p99 > +5%", "* * goodput < -1Gbit/s", "a b loss > 1%", "x rtt.p50 > 500us", "é rtt.p9 >= +", ">", "a b c d < %"} {
+	for _, text := range []string{"rr-1k rtt.p99 > +5%", "* * goodput < -1Gbit/s", "a b loss > 1%",
+		"x rtt.p50 > 500us", "é rtt.p9 >= +", ">", "a b c d < %"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -131,7 +140,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		r := rules[0]
-		if math.IsNaN(r.Bound) || math.IsInf(r.Bound, 0) || r.Arm == "" || r.Workload == "" || r.Quantity.Unit == "" || r.Kind == "" {
+		if math.IsNaN(r.Bound) || math.IsInf(r.Bound, 0) || r.Arm == "" || r.Workload == "" ||
+			r.Quantity.Unit == "" || r.Kind == "" {
 			t.Fatalf("%q: %+v", text, r)
 		}
 		again, err := Parse([]string{r.Text})
@@ -141,8 +151,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestMessagesArePrintable: neither a mistake's message nor its hint carries what a terminal would act on, wherever it
-// stands in the rule.
+// TestMessagesArePrintable: neither a mistake's message nor its hint contains terminal controls, wherever they are in
+// the rule.
 func TestMessagesArePrintable(t *testing.T) {
 	const canary = "\x00\x1b[2J\u009b\u202e\u3164\r"
 	rule := "arm rr rtt.p99 > +5%"

@@ -7,21 +7,21 @@ import (
 	"nearfar/internal/experiment"
 )
 
-// Written is a rule as it was written, and where.
+// Written is the text of a rule and its position.
 type Written struct {
 	Text string
-	// File and Line are where it stands, in a file or as the how manieth of a flag. Where it stands in a line of a file, Source is that
-	// line and Column where the rule begins in it, in characters from 1.
+	// File and Line are its position in a file, or the name of a flag and the number of its use. For a line of a
+	// file, Source is that line and Column the position of the rule in it, in characters from 1.
 	File         string
 	Line, Column int
 	Source       string
-	// Required says that the rule says what must hold, and not what must not.
+	// Required says that the rule states what must hold, not what must not.
 	Required bool
-	// Arms and Workloads are the names that there are; nil where they are not known yet.
+	// Arms and Workloads are the existing names; nil if they are not known yet.
 	Arms, Workloads []string
 }
 
-// ParseAll reads rules. The error lists all mistakes, each with its place.
+// ParseAll reads rules. The error lists all mistakes with their positions.
 func ParseAll(written []Written) ([]Rule, error) {
 	if len(written) > maxRules {
 		return nil, fmt.Errorf("there are %d rules; at most %d", len(written), maxRules)
@@ -39,14 +39,15 @@ func ParseAll(written []Written) ([]Rule, error) {
 	return rules, nil
 }
 
-// known checks a name where the names are known.
+// known checks a name, if the names are known.
 func (p *parser) known(w word, what string, names []string) {
 	if names != nil && w.text != Any && !slices.Contains(names, w.text) {
 		p.wrong(w.at, experiment.Suggest(w.text, names), "no %s %s", what, quote(w.text))
 	}
 }
 
-// Objectives reads those of an experiment: what must hold of a run. The error lists all mistakes, each with its place in the file.
+// Objectives reads the objectives of an experiment: what must hold for a run. The error lists all mistakes with their
+// positions in the file.
 func Objectives(e *experiment.Experiment) ([]Rule, error) {
 	var written []Written
 	var arms, workloads []string
@@ -67,5 +68,5 @@ func Objectives(e *experiment.Experiment) ([]Rule, error) {
 	return ParseAll(written)
 }
 
-// NeedsBase says that a rule is about a change: it takes two sides, or a run with arms besides its baseline.
+// NeedsBase says whether a rule is about a change: it needs two sides, or a run with arms besides its baseline.
 func (r Rule) NeedsBase() bool { return r.Kind != Value }

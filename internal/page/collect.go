@@ -162,12 +162,12 @@ func clipped(a answer.Answer) answer.Answer {
 			s.Value = clip(s.Value)
 		}
 	}
-	a.Ground = clippedGround(a.Ground)
+	a.Environment = clippedEnvironment(a.Environment)
 	return a
 }
 
-// clippedGround bounds what the hosts say of themselves; nil stays nil.
-func clippedGround(g *answer.Ground) *answer.Ground {
+// clippedEnvironment bounds the texts about the hosts; nil stays nil.
+func clippedEnvironment(g *answer.Environment) *answer.Environment {
 	if g == nil {
 		return nil
 	}

@@ -148,7 +148,7 @@ func TestClippedAnswer(t *testing.T) {
 		Findings:    []answer.Finding{{Reason: long, Caution: long, Text: long}},
 		Objectives:  []answer.Objective{{Rule: long, Reason: long, Said: long}},
 		Settings:    []answer.Settings{{Text: long, Set: []experiment.Setting{{Value: long}}}},
-		Ground:      &answer.Ground{Kernel: long, CPU: long, CPUs: 2, Wire: long, Congestion: long, Limits: []string{long}},
+		Environment: &answer.Environment{Kernel: long, CPU: long, CPUs: 2, Wire: long, Congestion: long, Limits: []string{long}},
 		Warnings:    []answer.Warning{{Message: long}},
 		Comparisons: []answer.Comparison{{Reason: strings.Repeat("\xff", 10<<20)}},
 	}
@@ -156,10 +156,10 @@ func TestClippedAnswer(t *testing.T) {
 	if len(c.Warnings[0].Message) > maxText+50 || len(c.Comparisons[0].Reason) > 3*maxText+50 || c.Arms[0].Median != 1 {
 		t.Errorf("%d and %d bytes", len(c.Warnings[0].Message), len(c.Comparisons[0].Reason))
 	}
-	if all, err := json.Marshal(c); err != nil || len(all) > 20*(maxText+50) || c.Ground.CPUs != 2 {
+	if all, err := json.Marshal(c); err != nil || len(all) > 20*(maxText+50) || c.Environment.CPUs != 2 {
 		t.Errorf("%d bytes: %v", len(all), err)
 	}
-	if len(a.Warnings[0].Message) != 10<<20 || a.Ground.Kernel != long || a.Findings[0].Text != long || a.Settings[0].Set[0].Value != long {
+	if len(a.Warnings[0].Message) != 10<<20 || a.Environment.Kernel != long || a.Findings[0].Text != long || a.Settings[0].Set[0].Value != long {
 		t.Error("the answer itself was changed")
 	}
 }

@@ -57,12 +57,12 @@ func TestVerdictInABrowser(t *testing.T) {
 	b.Show(t, written(t, d))
 
 	text := pagetest.Eval[string](t, b, `document.querySelector(".ground p").textContent`)
-	if text != a.Ground.String() {
-		t.Errorf("the ground is %q, want %q", text, a.Ground)
+	if text != a.Environment.String() {
+		t.Errorf("the ground is %q, want %q", text, a.Environment)
 	}
 	limits := pagetest.Eval[[]string](t, b, `[...document.querySelectorAll(".ground details:not([open]) li")].map(l => l.textContent)`)
-	if !slices.Equal(limits, a.Ground.Limits) {
-		t.Errorf("the limits are %q, want %q, folded", limits, a.Ground.Limits)
+	if !slices.Equal(limits, a.Environment.Limits) {
+		t.Errorf("the limits are %q, want %q, folded", limits, a.Environment.Limits)
 	}
 
 	sections := pagetest.Eval[[]string](t, b, `[...document.querySelectorAll("main > section:not([hidden])")].map(s => s.id)`)

@@ -34,7 +34,7 @@ func csvTable(w io.Writer, a answer.Answer) error {
 	for _, l := range a.Layers {
 		low, high := ends(l.Interval)
 		rows = append(rows, []string{"layer", l.Workload, "", a.Baseline, l.Layer, l.Metric, l.Stat, l.Unit,
-			plain(l.Cost), low, high, "", optional(l.PValue), l.Verdict, "", "", l.Scope, "", notAdditive(l.Additive),
+			plain(l.Cost), low, high, "", optional(l.PValue), l.Verdict, optional(l.Detectable), "", l.Scope, "", notAdditive(l.Additive),
 			l.Interval.Unbounded(), layerWidened(l), count(l.Missing)})
 	}
 	for _, t := range a.Additivity {

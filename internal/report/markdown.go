@@ -13,8 +13,8 @@ func markdown(a answer.Answer) string {
 		b.WriteString("# " + markdownText(printable(a.Question)) + "\n\n")
 	}
 	b.WriteString("**" + markdownText(printable(a.Verdict)) + "**\n")
-	if a.Ground != nil {
-		b.WriteString("\n" + markdownText(printable(a.Ground.String())) + "\n")
+	if a.Environment != nil {
+		b.WriteString("\n" + markdownText(printable(a.Environment.String())) + "\n")
 	}
 	for _, s := range sections(a) {
 		b.WriteString("\n## " + MarkdownText(s.title) + "\n\n")

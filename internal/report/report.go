@@ -299,8 +299,8 @@ func verdictText(c answer.Comparison) (verdict, reason string) {
 // limitSection says what a lab cannot tell: no alarm, it is so of every lab.
 func limitSection(a answer.Answer) section {
 	s := section{title: "What a lab cannot tell"}
-	if a.Ground != nil {
-		for _, limit := range a.Ground.Limits {
+	if a.Environment != nil {
+		for _, limit := range a.Environment.Limits {
 			s.said = append(s.said, printable(limit))
 		}
 	}

@@ -14,8 +14,8 @@ func terminal(a answer.Answer, s screen) string {
 		b.WriteString(s.title(printable(a.Question)) + "\n")
 	}
 	b.WriteString(wrap(printable(a.Verdict), "  ", s.width))
-	if a.Ground != nil {
-		b.WriteString(wrap(printable(a.Ground.String()), "  ", s.width))
+	if a.Environment != nil {
+		b.WriteString(wrap(printable(a.Environment.String()), "  ", s.width))
 	}
 	for _, section := range sections(a) {
 		b.WriteString("\n" + s.title(section.title) + section.text(s))

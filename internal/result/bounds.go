@@ -5,21 +5,21 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of a trial's record. They are the same where a record is made, written and read, so that what was written
-// can be read again.
+// The bounds of a trial's record. They are the same for making, writing and reading a record, so that every written
+// record can be read.
 const (
-	// MaxEntries is how many metrics a trial has at most, and how many facts, notes, commands and files.
+	// MaxEntries is the largest number of metrics of a trial, and of facts, notes, commands and files.
 	MaxEntries = 10_000
-	// MaxText is how many characters one text of a tool has at most: a version, a note, a fact, a reason.
+	// MaxText is the largest number of characters in one text of a tool: a version, a note, a fact, a reason.
 	MaxText = 1000
 	// MaxTexts bounds all texts of a trial together, in bytes.
 	MaxTexts = 2 << 20
 	// MaxLine bounds the record as a line of JSON, in bytes. Every record within the other bounds fits: JSON writes a
-	// byte of text as six at most, and a metric without its texts in about 150.
+	// byte of text as at most six, and a metric without its texts as about 150.
 	MaxLine = 16 << 20
 )
 
-// Check says which bound a record exceeds; nil for none.
+// Check returns an error that names the bound which a record exceeds; nil for none.
 func (t *Trial) Check() error {
 	for _, list := range []struct {
 		of string
@@ -41,7 +41,8 @@ func (t *Trial) Check() error {
 // textBytes counts the bytes of all texts.
 func (t *Trial) textBytes() int {
 	n := 0
-	for _, s := range []string{t.Arm, t.Workload, t.Tool.Name, t.Tool.Version, t.Mode, t.Protocol, t.ReportedAs, t.Definition, t.Histogram, t.Error} {
+	for _, s := range []string{t.Arm, t.Workload, t.Tool.Name, t.Tool.Version, t.Mode, t.Protocol, t.ReportedAs,
+		t.Definition, t.Histogram, t.Error} {
 		n += len(s)
 	}
 	for _, m := range t.Metrics {
@@ -78,8 +79,9 @@ func (t *Trial) Shorten() {
 	}
 }
 
-// Bound makes a record keep the bounds: its texts are cut, and where it still exceeds one, the trial has failed, with
-// the reason. It then has no figures, since some of them would pass for all. What the tool printed is in the files.
+// Bound makes a record fit the bounds. It cuts its texts. If the record still exceeds a bound, the trial becomes a
+// failed one with the reason, and has no figures, because a part of them could be taken for all. The files still hold
+// the tool's output.
 func (t *Trial) Bound() {
 	t.Shorten()
 	err := t.Check()
@@ -93,7 +95,7 @@ func (t *Trial) Bound() {
 		reason = t.Error + "; " + reason
 	}
 	t.Error = shortened(reason)
-	if t.Check() != nil { // the command lines, which came from no tool
+	if t.Check() != nil { // the command lines, which do not come from a tool
 		t.Commands = nil
 	}
 }

@@ -7,11 +7,13 @@ import (
 	"testing"
 )
 
-// full is a record that has as much of everything as the bounds allow, of what JSON takes the most bytes for.
+// full is a record with as many entries and texts as the bounds allow, of the characters that take most bytes in
+// JSON.
 func full() Trial {
 	t := Trial{Trial: 1, Error: "\x01", Facts: map[string]string{}, Treatment: map[string]string{}}
 	for i := range MaxEntries {
-		t.Metrics = append(t.Metrics, Metric{Name: RTT, Stat: P99999, Unit: Seconds, Value: -1.2345678901234567e-300, Scope: "\x01\x01"})
+		t.Metrics = append(t.Metrics, Metric{Name: RTT, Stat: P99999, Unit: Seconds,
+			Value: -1.2345678901234567e-300, Scope: "\x01\x01"})
 		t.Notes = append(t.Notes, "\x01")
 		t.Facts[fmt.Sprint(i)] = "\x01"
 	}
@@ -21,7 +23,7 @@ func full() Trial {
 	return t
 }
 
-// TestWhatIsBoundFitsALine: what keeps the bounds of entries and texts keeps that of the line.
+// TestWhatIsBoundFitsALine: a record within the bounds of entries and texts is within the bound of the line.
 func TestWhatIsBoundFitsALine(t *testing.T) {
 	trial := full()
 	if err := trial.Check(); err != nil {
@@ -45,9 +47,12 @@ func TestBound(t *testing.T) {
 		change func(*Trial)
 		says   string
 	}{
-		"metrics":  {func(t *Trial) { t.Metrics = make([]Metric, MaxEntries+1) }, "10001 metrics"},
-		"notes":    {func(t *Trial) { t.Notes = make([]string, 1_500_000) }, "1500000 notes"},
-		"texts":    {func(t *Trial) { t.Notes = strings.Split(strings.Repeat(strings.Repeat("x", MaxText)+" ", 2200), " ") }, "bytes of text"},
+		"metrics": {func(t *Trial) { t.Metrics = make([]Metric, MaxEntries+1) }, "10001 metrics"},
+		"notes":   {func(t *Trial) { t.Notes = make([]string, 1_500_000) }, "1500000 notes"},
+		"texts": {func(t *Trial) {
+			t.Notes = strings.Split(strings.Repeat(strings.Repeat("x", MaxText)+" ", 2200),
+				" ")
+		}, "bytes of text"},
 		"commands": {func(t *Trial) { t.Commands = []string{strings.Repeat("x", MaxTexts)} }, "bytes of text"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +65,8 @@ func TestBound(t *testing.T) {
 			if err := trial.Check(); err != nil {
 				t.Errorf("still: %v", err)
 			}
-			if !strings.HasPrefix(trial.Error, "it broke; its output holds ") || !strings.Contains(trial.Error, c.says) || len(trial.Metrics) > 0 {
+			if !strings.HasPrefix(trial.Error, "it broke; its output holds ") ||
+				!strings.Contains(trial.Error, c.says) || len(trial.Metrics) > 0 {
 				t.Errorf("%q, %d metrics", trial.Error, len(trial.Metrics))
 			}
 			if len(trial.Raw) != 1 {

@@ -1,7 +1,7 @@
-// Package result holds what measuring yields: metrics under their canonical names, and the records of trials.
+// Package result defines the results of measurements: metrics under their canonical names, and the records of trials.
 //
-// Every value is in base units: seconds, bits per second, plain ratios and counts. The table of names, units and
-// directions is the one in docs/results.md.
+// Every value is in base units: seconds, bits per second, plain ratios and counts. docs/results.md lists names, units
+// and directions.
 package result
 
 import (
@@ -17,8 +17,8 @@ const (
 	ConnectTime     = "connect_time"
 	TransactionRate = "transaction_rate"
 	MessageRate     = "message_rate"
-	// OfferedRate is at which rate requests were to leave, SendLateness by how much they left later, and Unanswered how many
-	// had no reply when the waiting ended: of open-loop load.
+	// OfferedRate, SendLateness and Unanswered are of open-loop load: the rate at which requests were due, how long
+	// after their due time they left, and how many had no reply when waiting ended.
 	OfferedRate  = "offered_rate"
 	SendLateness = "send_lateness"
 	Unanswered   = "unanswered"
@@ -51,8 +51,7 @@ const (
 	P99999 = "p99.999"
 )
 
-// Background is the scope of what belongs to a workload's background, in a trial's metrics; in its facts and files it marks
-// the names.
+// Background is the scope of the metrics of a workload's background. It also marks the names of its facts and files.
 const Background = "background"
 
 // The units.
@@ -64,22 +63,22 @@ const (
 	One           = "1"
 )
 
-// Metric is one value that a trial yielded.
+// Metric is one value of a trial.
 type Metric struct {
 	// Name is one of the canonical names above.
 	Name string `json:"name"`
-	// Stat is which statistic of the observations this is; empty for counts and rates.
+	// Stat is the statistic of the observations; empty for counts and rates.
 	Stat string `json:"stat"`
 	// Unit is a base unit: s, 1/s, bit/s, s/bit or 1.
 	Unit string `json:"unit"`
 	// Value is the value in Unit.
 	Value float64 `json:"value"`
-	// Scope says which part of the trial the value belongs to where it is not the whole: "client", "server",
-	// "sender", "receiver", "stream 5", "thread 0", "background", "background upload". Empty for the trial as a whole.
+	// Scope is the part of the trial that the value belongs to: "client", "server", "sender", "receiver", "stream 5",
+	// "thread 0", "background", "background upload". Empty for the trial as a whole.
 	Scope string `json:"scope,omitempty"`
 }
 
-// Direction says which way a metric is better.
+// Direction is the better direction of a metric.
 type Direction int
 
 // The directions. Neither is for counts that have no better side, such as sent.
@@ -89,7 +88,7 @@ const (
 	HigherIsBetter
 )
 
-// UnitOf gives the base unit of a canonical metric name, and false for a name that is none.
+// UnitOf gives the base unit of a canonical metric name, and false for other names.
 func UnitOf(name string) (string, bool) {
 	switch name {
 	case RTT, ResponseTime, ServiceTime, ConnectTime, IPDV, SendLateness:
@@ -106,7 +105,7 @@ func UnitOf(name string) (string, bool) {
 	return "", false
 }
 
-// Better says which way the metric of the given name is better.
+// Better is the better direction of the metric with the given name.
 func Better(name string) Direction {
 	switch name {
 	case Sent, Received, OfferedRate:
@@ -117,8 +116,8 @@ func Better(name string) Direction {
 	return LowerIsBetter
 }
 
-// Worst is the value that ranks a trial without the metric behind all others: +Inf where lower is better, -Inf where higher is. False
-// for a metric that has no better side.
+// Worst is the value that ranks a trial without the metric behind all others: +Inf if lower is better, -Inf if higher
+// is better. It is false for a metric that has no better side.
 func Worst(name string) (float64, bool) {
 	switch Better(name) {
 	case LowerIsBetter:
@@ -134,11 +133,12 @@ func PercentileStat(percentile float64) string {
 	return "p" + strconv.FormatFloat(percentile, 'f', -1, 64)
 }
 
-// MinBeyond is how many observations must lie beyond a percentile for it to be printed.
+// MinBeyond is the fewest observations that must be beyond a percentile for it to be printed.
 const MinBeyond = 10
 
-// SupportsPercentile says whether count observations support the percentile: at least MinBeyond of them lie beyond it.
+// SupportsPercentile says whether count observations support the percentile: at least MinBeyond of them are beyond
+// it.
 func SupportsPercentile(count int64, percentile float64) bool {
-	// The 1e-9 keeps 1000 observations enough for p99, in spite of binary fractions.
+	// The 1e-9 makes 1000 observations enough for p99 in spite of rounding.
 	return float64(count)*(100-percentile)/100+1e-9 >= MinBeyond
 }

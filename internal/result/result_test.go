@@ -68,11 +68,13 @@ func TestUnitOf(t *testing.T) {
 func TestRecordKeepsWhatAMeasurementDoesNotSay(t *testing.T) {
 	trial := Trial{Tool: ToolVersion{Name: "netperf", Version: "2.7.0"}, Mode: "rr", Protocol: "tcp"}
 	trial.Record(Measurement{})
-	if trial.Tool.Version != "2.7.0" || trial.Mode != "rr" || trial.Protocol != "tcp" || trial.Definition != DefinitionNone || trial.Metrics == nil {
+	if trial.Tool.Version != "2.7.0" || trial.Mode != "rr" || trial.Protocol != "tcp" ||
+		trial.Definition != DefinitionNone || trial.Metrics == nil {
 		t.Errorf("%+v", trial)
 	}
 	trial.Record(Measurement{Protocol: "udp", MessageBytes: 64, Definition: DefinitionRTT})
-	if trial.Protocol != "udp" || trial.MessageBytes == nil || *trial.MessageBytes != 64 || trial.Definition != DefinitionRTT {
+	if trial.Protocol != "udp" || trial.MessageBytes == nil || *trial.MessageBytes != 64 ||
+		trial.Definition != DefinitionRTT {
 		t.Errorf("%+v", trial)
 	}
 }

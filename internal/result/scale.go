@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Scale is how a value in a base unit is written for people.
+// Scale is the unit in which a value is written for people.
 type Scale struct {
-	// Factor is how many base units one Unit is.
+	// Factor is one Unit in base units.
 	Factor float64
 	Unit   string
 }
 
-// ScaleOf picks the scale in which the largest of the values has one to three digits before the point. For times
-// without any size it is microseconds.
+// ScaleOf picks the scale in which the largest of the values has one to three digits before the point. For times that
+// are all 0 it is microseconds.
 func ScaleOf(unit string, values ...float64) Scale {
 	largest := 0.0
 	for _, v := range values {
@@ -30,7 +30,7 @@ func ScaleOf(unit string, values ...float64) Scale {
 	case BitsPerSecond:
 		steps = []Scale{{1, "bit/s"}, {1e3, "kbit/s"}, {1e6, "Mbit/s"}, {1e9, "Gbit/s"}}
 	case SecondsPerBit:
-		// A millisecond for each 1e9 bits is 1e-12 s/bit.
+		// A millisecond per 1e9 bits is 1e-12 s/bit.
 		steps = []Scale{{1e-12, "ms/Gbit"}, {1e-9, "s/Gbit"}}
 	case PerSecond:
 		steps = []Scale{{1, "/s"}}
@@ -39,8 +39,8 @@ func ScaleOf(unit string, values ...float64) Scale {
 	}
 	chosen := steps[0]
 	for _, s := range steps[1:] {
-		// 0.9995: what rounds to 1000 of the smaller unit is written in the larger. Microseconds begin at a tenth: most
-		// differences are some of them, and are read side by side.
+		// 0.9995: values that round to 1000 of the smaller unit are written in the larger one. Microseconds begin at
+		// a tenth, because most differences are microseconds and are read side by side.
 		if largest >= 0.9995*s.Factor || s.Unit == "us" && largest >= 0.1*s.Factor {
 			chosen = s
 		}
@@ -67,7 +67,7 @@ func (s Scale) Number(v float64) string {
 	return text
 }
 
-// Signed is Number with a plus sign before what is not negative.
+// Signed is Number with a plus sign unless the value is negative.
 func (s Scale) Signed(v float64) string {
 	text := s.Number(v)
 	if !strings.HasPrefix(text, "-") {
@@ -76,7 +76,7 @@ func (s Scale) Signed(v float64) string {
 	return text
 }
 
-// With adds the unit to what Number or Signed wrote.
+// With adds the unit to the result of Number or Signed.
 func (s Scale) With(number string) string { return strings.TrimSpace(number + " " + s.Unit) }
 
 // Amount writes a value with a unit that fits its size: "14.52 us".
@@ -85,7 +85,7 @@ func Amount(v float64, unit string) string {
 	return s.With(s.Number(v))
 }
 
-// SignedAmount is Amount with a plus sign before what is not negative.
+// SignedAmount is Amount with a plus sign unless the value is negative.
 func SignedAmount(v float64, unit string) string {
 	s := ScaleOf(unit, v)
 	return s.With(s.Signed(v))

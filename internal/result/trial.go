@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// The definitions: what a number is after normalisation, and as the tool reported it.
+// The definitions of numbers: after normalisation, and as the tool reported them.
 const (
-	// DefinitionRTT is the full round trip of a request and its reply, on the application's clock.
+	// DefinitionRTT is the full round-trip time of a request and its reply, on the application's clock.
 	DefinitionRTT = "rtt"
-	// DefinitionHalfRTT is half of it, as sockperf prints unless told otherwise.
+	// DefinitionHalfRTT is half of DefinitionRTT, the default of sockperf.
 	DefinitionHalfRTT = "half-rtt"
 	// DefinitionSmoothedRTT is the kernel's smoothed TCP round-trip time, sampled under load.
 	DefinitionSmoothedRTT = "smoothed-rtt"
-	// DefinitionResponseTime is the time from when a request was to leave until its reply: open-loop load.
+	// DefinitionResponseTime is the time from when a request was due until its reply, for open-loop load.
 	DefinitionResponseTime = "response_time"
 	// DefinitionRate is a rate: of transactions, messages or bits.
 	DefinitionRate = "rate"
@@ -27,75 +27,75 @@ type ToolVersion struct {
 	Version string `json:"version"`
 }
 
-// Measurement is what one execution of a tool yielded, normalised.
+// Measurement is the normalised result of one execution of a tool.
 type Measurement struct {
 	Tool ToolVersion
-	// Mode is rr, crr, stream, load or ping; empty where the output does not say.
+	// Mode is rr, crr, stream, load or ping; empty if the output does not say.
 	Mode string
-	// Protocol is tcp, udp, icmp or another the output names, in lower case; empty where it does not say.
+	// Protocol is tcp, udp, icmp or another name in the output, in lower case; empty if the output does not say.
 	Protocol string
-	// MessageBytes is the application message size in bytes; 0 where the output does not say.
+	// MessageBytes is the application message size in bytes; 0 if the output does not say.
 	MessageBytes int
-	// Duration is the length of the measurement window; 0 where the output does not say.
+	// Duration is the length of the measurement window; 0 if the output does not say.
 	Duration time.Duration
 	// ReportedAs says what the tool printed, Definition what the metrics are after normalisation.
 	ReportedAs, Definition string
 	Metrics                []Metric
 	// Histogram is the distribution of the observations in the HDR compressed V2 encoding (base64), in nanoseconds,
-	// where the tool gives one.
+	// if the tool gives one.
 	Histogram []byte
-	// Facts are what the tool really used: read-back socket options, placement, MSS. Keys are stable.
+	// Facts are the actual settings of the tool: read-back socket options, placement, MSS. Keys are stable.
 	Facts map[string]string
-	// Notes are what a reader of the numbers must know, one sentence each.
+	// Notes tell a reader of the numbers what to know, one sentence each.
 	Notes []string
 }
 
-// FactStolen is the fact of a trial that a runner records itself: which share of the CPUs' time a hypervisor kept from their machine
-// while the trial ran, 0 to 1. It is left out where the kernel does not say.
+// FactStolen is a fact that a runner records: the steal time, as a share of the CPU time of the machine during the
+// trial, 0 to 1. It is left out if the kernel does not report it.
 const FactStolen = "cpu_stolen"
 
 // Trial is the record of one execution of one workload in one arm: a line of trials.jsonl.
 type Trial struct {
-	// Trial counts from 1 in the order of execution; replacements of failed trials come after all of the schedule.
+	// Trial counts from 1 in the order of execution; replacements of failed trials come after all scheduled trials.
 	Trial    int    `json:"trial"`
 	Block    int    `json:"block"`
 	Arm      string `json:"arm"`
 	Workload string `json:"workload"`
-	// Repeat counts from 1 where a block runs the arm several times in the workload.
+	// Repeat counts from 1 if a block runs the arm several times in the workload.
 	Repeat int `json:"repeat,omitempty"`
-	// Replaces is the trial of the schedule that failed and that this one stands for; 0 for none.
+	// Replaces is the scheduled trial that failed and that this one replaces; 0 for none.
 	Replaces int         `json:"replaces,omitempty"`
 	Tool     ToolVersion `json:"tool"`
 	Mode     string      `json:"mode,omitempty"`
 	Protocol string      `json:"protocol"`
-	// MessageBytes is null where it is not known.
+	// MessageBytes is null if unknown.
 	MessageBytes *int `json:"message_bytes"`
-	// Started is the zero time for an imported result that does not say.
+	// Started is the zero time for an imported result without a time.
 	Started         time.Time `json:"started,omitzero"`
 	DurationSeconds float64   `json:"duration_seconds"`
 	ReportedAs      string    `json:"reported_as"`
 	Definition      string    `json:"definition"`
 	Metrics         []Metric  `json:"metrics"`
-	// Histogram is the file that holds the distribution, relative to the run directory; empty where there is none.
+	// Histogram is the file with the distribution, relative to the run directory; empty if there is none.
 	Histogram string `json:"histogram"`
-	// Raw are the files that hold what was printed, relative to the run directory.
+	// Raw lists the files with the tools' output, relative to the run directory.
 	Raw []string `json:"raw"`
-	// Set is what the arm has otherwise than the workload says, by key.
+	// Set holds the keys that the arm sets differently from the workload.
 	Set map[string]string `json:"set,omitempty"`
-	// Treatment holds, by key of the workload, the facts that prove what was asked of the kernel.
+	// Treatment holds, by key of the workload, the facts that prove that the kernel applied the setting.
 	Treatment map[string]string `json:"treatment"`
-	// Facts are what the tool really used, by name.
+	// Facts are the actual settings of the tool, by name.
 	Facts map[string]string `json:"facts,omitempty"`
 	// Commands are the exact command lines, server first.
 	Commands []string `json:"commands,omitempty"`
-	// Notes are what a reader of the numbers must know.
+	// Notes tell a reader of the numbers what to know.
 	Notes []string `json:"notes,omitempty"`
-	// Error is why the trial has no result; empty for a good one.
+	// Error is the reason why the trial has no result; empty for a good one.
 	Error string `json:"error"`
 }
 
-// Record copies a measurement into the trial: tool, definitions, metrics, facts and notes. What the measurement does not
-// say stays as it is.
+// Record copies a measurement into the trial: tool, definitions, metrics, facts and notes. Fields that the
+// measurement leaves empty stay unchanged.
 func (t *Trial) Record(m Measurement) {
 	if m.Tool.Name != "" {
 		t.Tool.Name = m.Tool.Name

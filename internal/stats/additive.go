@@ -8,22 +8,23 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Additivity is the test of whether the costs of the layers add up to what the arms differ by.
+// Additivity is a test of whether the costs of the layers add up to the differences between arms.
 type Additivity struct {
-	// Freedom is in how many independent ways the arms could contradict the sum of layers: their number less 1 less the
-	// terms and refused layers that are held constant. With 0 nothing can be tested.
+	// Freedom is the number of independent contrasts that can contradict the sum of layers: arms - 1 - columns, where
+	// columns are the terms and the refused layers held constant. With 0 nothing can be tested.
 	Freedom int
-	// Blocks is what the test rests on.
+	// Blocks is how many blocks the test uses.
 	Blocks int
-	// PValue is the probability of arms that contradict the sum at least so much where layers do add up. Unknown
-	// without terms, without Freedom, and with fewer than 6 blocks.
+	// PValue is the probability of a contradiction at least this large if the layers add up. It is unknown without
+	// terms, with Freedom 0, and with fewer than 6 blocks.
 	PValue Quantity
-	// Arms are those that contradict the sum most, in the design's order: one, or several that the design cannot tell
-	// apart.
+	// Arms are the arms that contradict the sum most, in the design's order: one, or several that the design cannot
+	// tell apart.
 	Arms []Deviation
 }
 
-// Deviation is how far an arm lies above what its layers add up to, in the statistic's unit, if it alone deviates.
+// Deviation says how far an arm lies above the sum of its layers, in the statistic's unit, assuming that only this
+// arm deviates.
 type Deviation struct {
 	Arm string
 	By  float64
@@ -32,8 +33,8 @@ type Deviation struct {
 // Rejected says that the layers do not add up, at the level Alpha.
 func (a Additivity) Rejected() bool { return a.PValue.Known && a.PValue.Value <= Alpha }
 
-// The blocks that a test needs at the least, so that it can reject; up to how many all signs are tried; how many are
-// drawn beyond.
+// The sign test on blocks. With fewer than minSignBlocks it cannot reject. All sign assignments are tried up to
+// maxAllSigns blocks; with more blocks, drawnSigns assignments are drawn.
 const (
 	minSignBlocks = 6
 	maxAllSigns   = 12
@@ -42,15 +43,15 @@ const (
 
 // additivity tests whether the arms' means lie in the space of block effects and columns.
 //
-// Each block has the contrasts of its arms that no block effect and no cost of a layer can reach. Where layers add up,
-// their mean is 0, whatever the noise of each arm. The statistic is Hotelling's: the squared sum of the contrasts over
-// all blocks, weighted by the inverse of their covariance. Its distribution comes from the signs of whole blocks: where
-// noise is symmetric, a block's contrasts were as likely with the other sign, so that the level holds exactly, with
-// unequal variances, dependence within blocks and heavy tails (Fisher, The Design of Experiments, 1935, section 21;
-// Lehmann and Romano, Testing Statistical Hypotheses, 3rd ed. 2005, section 15.2). The covariance is the one about 0,
-// which no sign changes. It is pulled towards equal variances without correlation, the more so the fewer the blocks, so
-// that fewer blocks than contrasts suffice (Ledoit and Wolf, J. Multivariate Analysis 88, 2004, have the target).
-// TestLevelOfAdditivity and TestPowerOfAdditivity have what it does.
+// Each block gives contrasts of its arms that no block effect and no layer cost can influence. If the layers add up,
+// their mean is 0, whatever the noise of each arm. The statistic is Hotelling's: T = s' C^-1 s, where s is the sum of
+// the contrasts over all blocks and C is their sum of squares about 0. Its distribution comes from flipping the signs
+// of whole blocks. If the noise is symmetric, both signs of a block's contrasts are equally likely, so the level is
+// exact with unequal variances, dependence within blocks and heavy tails (Fisher, The Design of Experiments, 1935,
+// section 21; Lehmann and Romano, Testing Statistical Hypotheses, 3rd ed. 2005, section 15.2). C is taken about 0
+// because sign flips do not change it then. It is shrunk towards equal variances without correlation, more strongly
+// with fewer blocks, so that fewer blocks than contrasts suffice (this target: Ledoit and Wolf, J. Multivariate
+// Analysis 88, 2004). TestLevelOfAdditivity and TestPowerOfAdditivity measure its level and power.
 func (f *fit) additivity(all estimate) Additivity {
 	basis := f.residualSpace()
 	a := Additivity{Freedom: len(basis), Blocks: len(f.blocks)}
@@ -59,7 +60,7 @@ func (f *fit) additivity(all estimate) Additivity {
 	}
 	contrasts := f.contrasts(basis, all)
 	factor, ok := contrastFactor(contrasts)
-	if !ok { // every block agrees with the layers to the last digit
+	if !ok { // every block fits the layers exactly
 		a.PValue = known(1)
 		return a
 	}
@@ -72,7 +73,7 @@ func (f *fit) additivity(all estimate) Additivity {
 	}
 	a.PValue = known(signShare(whitened, floats.Dot(sum, sum)))
 
-	// For each arm the best linear test against a deviation of this arm alone.
+	// The best linear test for each arm against the alternative that only this arm deviates.
 	var most float64
 	statistics, deviations := make([]float64, len(f.design.Arms)), make([]float64, len(f.design.Arms))
 	for arm := range f.design.Arms {
@@ -97,7 +98,7 @@ func (f *fit) additivity(all estimate) Additivity {
 	return a
 }
 
-// residualSpace is an orthonormal basis of what the arms' means can be beside a common level and the columns.
+// residualSpace is an orthonormal basis of the arm means that a common level and the columns cannot explain.
 func (f *fit) residualSpace() [][]float64 {
 	arms := len(f.design.Arms)
 	var spanned [][]float64
@@ -135,8 +136,8 @@ func (f *fit) residualSpace() [][]float64 {
 	return spanned[explained:]
 }
 
-// contrasts gives each block's residuals along the basis. An arm that is missing in a block has a residual of 0 there:
-// it says nothing.
+// contrasts gives each block's residuals along the basis. An arm that is missing in a block has the residual 0 there
+// and adds nothing.
 func (f *fit) contrasts(basis [][]float64, e estimate) [][]float64 {
 	var all [][]float64
 	residuals := make([]float64, len(f.design.Arms))
@@ -167,8 +168,8 @@ func (f *fit) contrasts(basis [][]float64, e estimate) [][]float64 {
 	return all
 }
 
-// contrastFactor is Cholesky's factor of the contrasts' sum of squares about 0, of which the part q / (q + blocks) is
-// taken from its diagonal's mean; false where all contrasts are 0.
+// contrastFactor is the Cholesky factor of (1-w) S + w mean(diag S) I, where S is the contrasts' sum of squares about
+// 0, w = q / (q + blocks), and q is the number of contrasts. It is false if all contrasts are 0.
 func contrastFactor(contrasts [][]float64) ([]float64, bool) {
 	q, n := len(contrasts[0]), len(contrasts)
 	squares := make([]float64, q*q)
@@ -189,13 +190,13 @@ func contrastFactor(contrasts [][]float64) ([]float64, bool) {
 	return squares, trace > 0 && factorise(squares, q)
 }
 
-// signShare is the share of all ways to give each block a sign in which the squared length of the sum is at least
-// observed. With many blocks the ways are drawn, always the same ones.
+// signShare is the share of sign assignments to blocks for which the squared length of the sum is at least observed.
+// With many blocks the assignments are drawn from a fixed seed.
 func signShare(blocks [][]float64, observed float64) float64 {
 	n := len(blocks)
 	bound := observed * (1 - separationTolerance)
 	sum := make([]float64, len(blocks[0]))
-	// add adds up to 64 blocks, each with the sign of a bit.
+	// add adds up to 64 blocks; bit i of bits is the sign of block i.
 	add := func(blocks [][]float64, bits uint64) {
 		for _, block := range blocks {
 			sign := float64(int(bits&1)*2 - 1)
@@ -209,7 +210,7 @@ func signShare(blocks [][]float64, observed float64) float64 {
 	if n <= maxAllSigns {
 		ways := 1 << (n - 1)
 		for way := range ways {
-			copy(sum, blocks[n-1]) // the other half of all ways has the same lengths
+			copy(sum, blocks[n-1]) // flipping all signs keeps the length, so half of the assignments suffice
 			add(blocks[:n-1], uint64(way))
 			if floats.Dot(sum, sum) >= bound {
 				count++

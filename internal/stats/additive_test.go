@@ -4,27 +4,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 )
 
-// simulationRuns is how many runs a simulation has: few as a rule, more where NEARFAR_SIMULATION_RUNS says so. The
-// figures of docs/statistics.md come from 1000.
-func simulationRuns(t *testing.T, few int) int {
-	t.Helper()
-	if text := os.Getenv("NEARFAR_SIMULATION_RUNS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	return few
-}
-
-// additiveDesigns have 3 to 8 arms, and 1, 1, 2 and 6 ways to contradict the sum of layers.
+// additiveDesigns have 3 to 8 arms, and 1, 1, 2 and 6 contrasts that can contradict the sum of layers.
 var additiveDesigns = []struct {
 	name   string
 	design Design
@@ -38,7 +22,7 @@ var additiveDesigns = []struct {
 	}},
 }
 
-// fullDesign is that of labs/overlay.
+// fullDesign is the design of labs/overlay.
 func fullDesign() Design {
 	return Design{
 		Arms:   []string{"l2", "switched", "routed", "vxlan-flat", "vxlan", "dlr", "firewall", "full"},
@@ -50,84 +34,76 @@ func fullDesign() Design {
 	}
 }
 
-// rejections counts how often the test of additivity rejects, and how often it then names the arm that deviates.
-func rejections(r *rand.Rand, d Design, runs, blocks, noise int, growth float64, deviating int, deviation float64) (rejected, named int) {
-	for range runs {
-		trials := drawOverlay(r, d, make([]float64, len(d.Layers)), blocks, growth, noises[noise].mean, noises[noise].draw)
-		for i := range trials {
-			if trials[i].Arm == d.Arms[deviating] {
-				trials[i].Value += deviation
-			}
-		}
-		f := newFit(d, trials)
-		f.setColumns(f.design.Separate())
-		all, _ := f.estimates(0)
-		if a := f.additivity(all); a.PValue.Known && a.PValue.Value <= Alpha {
-			rejected++
-			if slices.ContainsFunc(a.Arms, func(v Deviation) bool { return v.Arm == d.Arms[deviating] }) {
-				named++
-			}
+// tested draws a run in which one arm deviates from the sum of its layers, and returns whether the test of additivity
+// rejects, and whether it then names that arm.
+func tested(r *rand.Rand, d Design, blocks int, noise noise, growth float64, arm int,
+	by float64) (rejected, named bool) {
+	trials := drawOverlay(r, d, make([]float64, len(d.Layers)), blocks, growth, noise)
+	for i := range trials {
+		if trials[i].Arm == d.Arms[arm] {
+			trials[i].Value += by
 		}
 	}
-	return rejected, named
+	f := newFit(d, trials)
+	f.setColumns(f.design.Separate())
+	all, _ := f.estimates(0)
+	a := f.additivity(all)
+	rejected = a.Rejected()
+	return rejected, rejected && slices.ContainsFunc(a.Arms, func(v Deviation) bool { return v.Arm == d.Arms[arm] })
 }
 
-// TestLevelOfAdditivity has layers that add up: equal variances, and noise that grows by a fifth of the baseline's with
-// each arm.
+// additiveNoises are normal, log-normal, Student t and two modes.
+func additiveNoises() []noise { return []noise{noises[0], noises[1], noises[3], noises[4]} }
+
+// TestLevelOfAdditivity: how often the test rejects although layers add up. Half of the draws have equal variances; in
+// the others the noise grows by a fifth of the baseline's with each arm. The draws take turns with the noises.
 func TestLevelOfAdditivity(t *testing.T) {
-	runs := simulationRuns(t, 40)
+	t.Parallel()
 	for _, d := range additiveDesigns {
 		for _, blocks := range []int{6, 8, 10, 20, 40} {
-			alarms, total, line := 0, 0, ""
-			for _, noise := range []int{0, 1, 3, 4} {
-				r := rand.New(rand.NewPCG(30, uint64(1000*noise+blocks)))
-				here := 0
-				for _, growth := range []float64{0, 0.2} {
-					n, _ := rejections(r, d.design, runs, blocks, noise, growth, 0, 0)
-					here += n
+			r := rand.New(rand.NewPCG(30, uint64(blocks)))
+			s := newSimulation(t)
+			alarm := s.rate(fmt.Sprintf("%s, %d blocks", d.name, blocks), 0.06, 0.10)
+			s.run(func() {
+				for _, noise := range additiveNoises() {
+					for _, growth := range []float64{0, 0.2} {
+						rejected, _ := tested(r, d.design, blocks, noise, growth, 0, 0)
+						alarm.add(rejected)
+					}
 				}
-				line += fmt.Sprintf(" %s %.3f", noises[noise].name, float64(here)/float64(2*runs))
-				alarms += here
-				total += 2 * runs
-			}
-			t.Logf("%s, %d blocks:%s", d.name, blocks, line)
-			// 0.07 and three standard errors.
-			if bound := 0.07 + 3*math.Sqrt(0.05*0.95/float64(total)); float64(alarms) > bound*float64(total) {
-				t.Errorf("%s, %d blocks: rejected in %d of %d runs in which layers add up", d.name, blocks, alarms, total)
-			}
+			})
 		}
 	}
 }
 
-// TestPowerOfAdditivity has one arm that is 2 above what its layers add up to, with noise of a spread near 1 in every
-// arm.
+// TestPowerOfAdditivity: how often the test rejects, and names the arm, if one arm is 2 above the sum of its layers and
+// the noise has a spread near 1 in every arm.
 func TestPowerOfAdditivity(t *testing.T) {
-	runs := simulationRuns(t, 40)
+	t.Parallel()
 	for _, d := range additiveDesigns {
-		for _, blocks := range []int{6, 8, 10, 20, 40} {
-			found, total, line := 0, 0, ""
-			for _, noise := range []int{0, 1, 3, 4} {
-				r := rand.New(rand.NewPCG(31, uint64(1000*noise+blocks)))
-				n, named := rejections(r, d.design, runs, blocks, noise, 0, len(d.design.Arms)/2, 2)
-				line += fmt.Sprintf(" %s %.2f (%.2f)", noises[noise].name, float64(n)/float64(runs), float64(named)/float64(runs))
-				found += n
-				total += runs
-			}
-			t.Logf("%s, %d blocks: found (and named)%s", d.name, blocks, line)
-			if blocks >= 20 && found < total*8/10 {
-				t.Errorf("%s, %d blocks: found in %d of %d", d.name, blocks, found, total)
-			}
+		for _, blocks := range []int{20, 40} {
+			r := rand.New(rand.NewPCG(31, uint64(blocks)))
+			s := newSimulation(t)
+			found := s.rate(fmt.Sprintf("%s, %d blocks: found", d.name, blocks), 0.85, 0.75)
+			named := s.rate(fmt.Sprintf("%s, %d blocks: named", d.name, blocks), 0.80, 0.70)
+			s.run(func() {
+				for _, noise := range additiveNoises() {
+					rejected, right := tested(r, d.design, blocks, noise, 0, len(d.design.Arms)/2, 2)
+					found.add(rejected)
+					named.add(right)
+				}
+			})
 		}
 	}
 }
 
 // TestAdditivityNamesTheArm has noise as in the example of the README, 0.3 us in each arm, and one arm that costs 2 us
-// more than its layers: not the fullest one, whose residual says little of it. Four arms hold bridge, router and vtep
-// in all combinations but one, and any of three can be the one that deviates.
+// more than its layers. It is not the fullest arm, whose residual would say little about it. Four arms have bridge,
+// router and vtep in all combinations but one, so the deviating arm can be any of three.
 func TestAdditivityNamesTheArm(t *testing.T) {
 	d := fullDesign()
 	r := rand.New(rand.NewPCG(32, 1))
-	trials := drawOverlay(r, d, []float64{3, 3, 5, 2, 2}, 10, 0, 0, noises[0].draw)
+	trials := drawOverlay(r, d, []float64{3, 3, 5, 2, 2}, 10, 0, noises[0])
 	for i := range trials {
 		trials[i].Value *= 0.3
 		if trials[i].Arm == "vxlan" {
@@ -145,9 +121,9 @@ func TestAdditivityNamesTheArm(t *testing.T) {
 	}
 }
 
-// TestAdditivityOfOneContrast: three arms of one layer have one contrast, a - 2b + c. With all signs of 8 blocks, the
-// share in which the sum is at least as large is worked out from that contrast alone. No arm can be told from the
-// others.
+// TestAdditivityOfOneContrast: three arms of one layer have one contrast, a - 2b + c. The expected p-value is the share
+// of all sign assignments to 8 blocks in which the sum of that contrast is at least as large. The arms cannot be told
+// apart.
 func TestAdditivityOfOneContrast(t *testing.T) {
 	r := rand.New(rand.NewPCG(33, 1))
 	d := additiveDesigns[0].design
@@ -183,11 +159,12 @@ func TestAdditivityOfOneContrast(t *testing.T) {
 	}
 }
 
-// TestAdditivityIsNotAsked has nothing that could fail to add up, or too little to tell.
+// TestAdditivityIsNotAsked has no sum of layers to test, or too few blocks.
 func TestAdditivityIsNotAsked(t *testing.T) {
 	r := rand.New(rand.NewPCG(34, 1))
 	draw := func(d Design, blocks int) Additivity {
-		return Attribute(d, d.Arms[0], drawOverlay(r, d, make([]float64, len(d.Layers)), blocks, 0, 0, noises[0].draw)).Additivity
+		return Attribute(d, d.Arms[0], drawOverlay(r, d, make([]float64, len(d.Layers)), blocks,
+			0, noises[0])).Additivity
 	}
 	alike := Design{Arms: []string{"a", "b", "c"}, Layers: []string{"bridge"}, Counts: [][]float64{{1}, {1}, {1}}}
 	saturated := Design{Arms: []string{"a", "b"}, Layers: []string{"bridge"}, Counts: [][]float64{{1}, {2}}}
@@ -198,7 +175,7 @@ func TestAdditivityIsNotAsked(t *testing.T) {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
-	// Exactly additive figures.
+	// Values that are exactly additive.
 	var trials []Trial
 	d := additiveDesigns[0].design
 	for block := range 8 {
@@ -213,48 +190,46 @@ func TestAdditivityIsNotAsked(t *testing.T) {
 
 // TestAdditivityWithMissingTrials leaves out one trial in ten.
 func TestAdditivityWithMissingTrials(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(35, 1))
-	runs := simulationRuns(t, 100)
 	d := fullDesign()
-	var rejected, found int
-	for range runs {
+	s := newSimulation(t)
+	rejected := s.rate("rejected although layers add up", 0.06, 0.10)
+	found := s.rate("found", 0.80, 0.70)
+	s.run(func() {
 		for _, deviation := range []float64{0, 2} {
-			trials := drawOverlay(r, d, []float64{3, 3, 5, 2, 2}, 20, 0.1, 0, noises[0].draw)
+			trials := drawOverlay(r, d, []float64{3, 3, 5, 2, 2}, 20, 0.1, noises[0])
 			trials = slices.DeleteFunc(trials, func(Trial) bool { return r.IntN(10) == 0 })
 			for i := range trials {
 				if trials[i].Arm == "vxlan" {
 					trials[i].Value += deviation
 				}
 			}
-			if Attribute(d, "l2", trials).Additivity.Rejected() {
-				if deviation == 0 {
-					rejected++
-				} else {
-					found++
-				}
+			rate := found
+			if deviation == 0 {
+				rate = rejected
 			}
+			rate.add(Attribute(d, "l2", trials).Additivity.Rejected())
 		}
-	}
-	t.Logf("rejected %d, found %d of %d", rejected, found, runs)
-	if float64(rejected) > (0.07+3*math.Sqrt(0.0475/float64(runs)))*float64(runs) || found < runs*6/10 {
-		t.Errorf("rejected %d, found %d of %d", rejected, found, runs)
-	}
+	})
 }
 
-// TestCostOfOneArm: a cost that is one arm's difference says so; one that several arms speak of does not.
+// TestCostOfOneArm: a cost names its arm exactly if it depends on the difference of one arm only.
 func TestCostOfOneArm(t *testing.T) {
 	r := rand.New(rand.NewPCG(36, 1))
 	d := Design{Arms: []string{"near", "far"}, Layers: []string{"router"}, Counts: [][]float64{{0}, {2}}}
-	c := Attribute(d, "near", drawOverlay(r, d, []float64{3}, 10, 0, 0, noises[0].draw)).Costs[0]
+	c := Attribute(d, "near", drawOverlay(r, d, []float64{3}, 10, 0, noises[0])).Costs[0]
 	if c.Arm != "far" || math.Abs(c.Part-0.5) > 1e-12 || !c.PValue.Known {
 		t.Errorf("%+v", c)
 	}
-	d = Design{Arms: []string{"l2", "routed", "both"}, Layers: []string{"router", "firewall"}, Counts: [][]float64{{0, 0}, {1, 0}, {1, 1}}}
-	costs := Attribute(d, "l2", drawOverlay(r, d, []float64{3, 2}, 10, 0, 0, noises[0].draw)).Costs
+	d = Design{Arms: []string{"l2", "routed", "both"}, Layers: []string{"router", "firewall"},
+		Counts: [][]float64{{0, 0}, {1, 0}, {1, 1}}}
+	costs := Attribute(d, "l2", drawOverlay(r, d, []float64{3, 2}, 10, 0, noises[0])).Costs
 	if costs[0].Arm != "routed" || math.Abs(costs[0].Part-1) > 1e-12 || costs[1].Arm != "" {
 		t.Errorf("%+v", costs)
 	}
-	for _, c := range Attribute(fullDesign(), "l2", drawOverlay(r, fullDesign(), make([]float64, 5), 10, 0, 0, noises[0].draw)).Costs {
+	for _, c := range Attribute(fullDesign(), "l2",
+		drawOverlay(r, fullDesign(), make([]float64, 5), 10, 0, noises[0])).Costs {
 		if c.Arm != "" {
 			t.Errorf("%+v", c)
 		}

@@ -14,7 +14,7 @@ type Trial struct {
 	Value float64
 }
 
-// Attribution says what each layer costs, and how far the costs add up to what the arms differ by.
+// Attribution is the estimated cost of each layer, and how well the costs add up to the differences between arms.
 type Attribution struct {
 	// Separation is what the design can estimate from the arms that have trials.
 	Separation Separation
@@ -22,17 +22,19 @@ type Attribution struct {
 	Costs []Cost
 	// Arms has one entry for each arm but the baseline that has trials, in the design's order.
 	Arms []Parts
-	// Fullest is the index in Arms of the arm that crosses the most layers in total, the first of several; -1 where there is none.
+	// Fullest is the index in Arms of the arm that crosses the most layers in total; the first one if there are
+	// several, -1 if there is none.
 	Fullest int
-	// Saturated says that the terms and refused layers can fit any figures of the arms exactly, so that a residual of 0 proves
-	// nothing. It takes more arms than that to check whether layers add up.
+	// Saturated is true if the terms and refused layers fit any values of the arms exactly. A residual of 0 then
+	// proves nothing: testing whether layers add up takes more arms.
 	Saturated bool
 	// Additivity tests whether the costs add up to what the arms differ by.
 	Additivity Additivity
-	// Trials and Blocks are what the costs rest on: blocks with at least two arms. Freedom is the degrees of freedom of
-	// the intervals of the costs where no trial is missing: Blocks - 1.
+	// Trials and Blocks count the data used: blocks with at least two arms. Freedom is Blocks - 1, the degrees of
+	// freedom of the costs' intervals if no trial is missing.
 	Trials, Blocks, Freedom int
-	// Reason says why there are no costs: ReasonNoTrials, ReasonNoTerms or ReasonUnbalanced; empty where there are.
+	// Reason says why there are no costs: ReasonNoTrials, ReasonNoTerms or ReasonUnbalanced. It is empty if there are
+	// costs.
 	Reason string
 }
 
@@ -42,7 +44,7 @@ const (
 	ReasonNoTrials = "no-trials"
 	// ReasonNoTerms: no layer can be separated.
 	ReasonNoTerms = "no-terms"
-	// ReasonUnbalanced: so many trials failed that what the design separates is not separable within blocks.
+	// ReasonUnbalanced: so many trials failed that the terms cannot be separated within blocks.
 	ReasonUnbalanced = "unbalanced"
 )
 
@@ -51,46 +53,59 @@ type Cost struct {
 	Term     Term
 	Cost     Quantity
 	Interval Interval
-	// PValue is that of the t-test which rejects exactly where Interval excludes 0. It is of this cost alone.
+	// PValue is from the t-test that rejects exactly if Interval excludes 0. It is not corrected for other costs.
 	PValue Quantity
-	// Arm is the one arm whose difference from the baseline is all that the cost rests on, where the design is so; then the cost is
-	// Part times that difference. Empty otherwise.
+	// Arm is set if the cost depends only on this arm's difference from the baseline: cost = Part * difference. It is
+	// empty otherwise.
 	Arm  string
 	Part float64
-	// Freedom is the degrees of freedom of Interval: one less than the blocks in which arms differ in the term. Where trials are
-	// missing these can be fewer than all: an arm that alone has a layer says nothing of it where it is absent.
+	// Freedom is the degrees of freedom of Interval: the number of blocks in which arms differ in the term, minus 1.
+	// Missing trials can lower it: a block without the only arm that has a layer says nothing about that layer.
 	Freedom int
 }
 
-// Parts takes apart the difference of one arm from the baseline: Whole is the sum of Terms, Unseparated and Residual.
+// Detectable is the smallest true cost that is found with probability Power in a table of this many tests, at the level
+// of the first step of Holm's procedure: (t(1 - level/2) + t(Power)) * SE, where SE is the cost's standard error.
+// Unknown without an interval, or if the estimates from the blocks do not vary.
+func (c Cost) Detectable(tests int) Quantity {
+	if !c.Interval.Known || c.Interval.Low == c.Interval.High {
+		return Quantity{}
+	}
+	deviation := (c.Interval.High - c.Interval.Low) / 2 / tQuantile(c.Freedom)
+	return known(powered(float64(c.Freedom), Level(tests)) * deviation)
+}
+
+// Parts splits the difference of one arm from the baseline: Whole = sum of Terms + Unseparated + Residual.
 type Parts struct {
 	Arm string
 	// Pairs is how many blocks have both the arm and the baseline.
 	Pairs int
-	// Whole is the difference as observed: the mean of the paired differences. (A mean, because parts must add up.)
+	// Whole is the observed difference: the mean of the paired differences. It is a mean because parts must add up.
 	Whole         Quantity
 	WholeInterval Interval
-	// Terms is what each term contributes: its cost times the difference in count, in the order of Costs.
+	// Terms is the contribution of each term, in the order of Costs: cost * difference in count.
 	Terms []float64
-	// Unseparated is what the refused layers contribute together.
+	// Unseparated is the contribution of all refused layers together.
 	Unseparated float64
-	// Residual is what the sum of layers leaves unexplained.
+	// Residual is the part that the sum of layers does not explain.
 	Residual         Quantity
 	ResidualInterval Interval
-	// ByConstruction says that the least squares fit meets this arm's difference whatever the trials say, so that a residual of 0
-	// proves nothing. The residual then has no interval, unless trials are missing: it is what these leave. Always so where the
-	// attribution is Saturated; otherwise look for layers that do not add up in the residuals of the other arms.
+	// ByConstruction is true if least squares fits this arm's difference exactly for any data, so that a residual of
+	// 0 proves nothing. The residual then has no interval; only if trials are missing can it differ from 0. It is
+	// always true if the attribution is Saturated. Otherwise, look at the residuals of the other arms for layers that
+	// do not add up.
 	ByConstruction bool
 }
 
-// Attribute estimates what each term of the design costs: ordinary least squares of the trial statistic on the counts of
-// the terms, with an effect for each block. Trials of unknown arms, without a finite value, or with one beyond 1e100 are left out; of several
-// trials of one arm in one block the first counts.
+// Attribute estimates the cost of each term of the design by ordinary least squares of the trial statistic on the
+// counts of the terms, with an effect for each block. It ignores trials of unknown arms and values that are not
+// finite or exceed 1e100 in size. If an arm has several trials in a block, the first counts.
 //
-// Intervals are t-intervals on the jackknife over blocks (Efron and Stein, The Jackknife Estimate of Variance, Ann. Statist.
-// 9, 1981; the cluster-robust CV3 of MacKinnon, Nielsen and Webb, Cluster-robust Inference, J. Econometrics 232, 2023). They
-// allow arms to differ in noise and the trials of a block to depend on each other. Where no trial is missing, a cost is the
-// mean of what each block says for itself, and its interval the t-interval of that mean.
+// Intervals are t-intervals with the standard error of the jackknife over blocks (Efron and Stein, The Jackknife
+// Estimate of Variance, Ann. Statist. 9, 1981; the cluster-robust CV3 of MacKinnon, Nielsen and Webb, Cluster-robust
+// Inference, J. Econometrics 232, 2023). They allow arms to differ in noise, and trials of a block to depend on each
+// other. If no trial is missing, a cost is the mean of the per-block estimates, and its interval is the t-interval of
+// that mean.
 func Attribute(d Design, baseline string, trials []Trial) Attribution {
 	f := newFit(d, trials)
 	a := Attribution{
@@ -141,7 +156,7 @@ func Attribute(d Design, baseline string, trials []Trial) Attribution {
 	var most float64
 	a.Additivity = f.additivity(all)
 	if len(a.Separation.Terms) == 0 {
-		a.Additivity.PValue = Quantity{} // nothing is said that could fail to add up
+		a.Additivity.PValue = Quantity{} // without terms there is no sum to test
 	}
 	for arm := range f.design.Arms {
 		if arm == base {
@@ -159,12 +174,13 @@ func Attribute(d Design, baseline string, trials []Trial) Attribution {
 	return a
 }
 
-// parts takes one arm's difference from the baseline apart.
+// parts splits one arm's difference from the baseline.
 func (f *fit) parts(arm, base int, all estimate, without []estimate, a Attribution) Parts {
 	p := Parts{Arm: f.design.Arms[arm], Pairs: f.pairs(arm, base)}
 	whole := func(e estimate) float64 { return e.whole[arm] }
 	p.Whole = known(all.whole[arm])
-	// The blocks without a pair say nothing of the whole. Without them this is the t-interval of the mean of the pairs.
+	// Blocks without a pair do not contribute to the difference. Without them this is the t-interval of the pairs'
+	// mean.
 	var paired []estimate
 	for i, block := range f.blocks {
 		if !math.IsNaN(block[arm] - block[base]) {
@@ -186,7 +202,7 @@ func (f *fit) parts(arm, base int, all estimate, without []estimate, a Attributi
 	residual := func(e estimate) float64 { return f.residual(e, arm, base) }
 	p.ByConstruction = f.fitsAlways(arm, base)
 	if p.ByConstruction && f.complete() {
-		// What arithmetic leaves over is rounding.
+		// Any remainder is rounding.
 		p.Residual = known(0)
 		return p
 	}
@@ -195,7 +211,8 @@ func (f *fit) parts(arm, base int, all estimate, without []estimate, a Attributi
 	return p
 }
 
-// jackknife gives the t-interval of an estimate from what it is without each block in turn. Unknown where one of those is.
+// jackknife gives the t-interval of an estimate from its leave-one-block-out replicates. It is unknown if one of the
+// replicates is unknown.
 func jackknife(value float64, freedom int, without []estimate, of func(estimate) float64) Interval {
 	if freedom < 1 || len(without) < 2 {
 		return Interval{}
@@ -204,22 +221,17 @@ func jackknife(value float64, freedom int, without []estimate, of func(estimate)
 	return knownInterval(value-half, value+half)
 }
 
-// standardError is the jackknife's, of two blocks or more; NaN where an estimate without some block is unknown.
+// standardError is the jackknife's standard error from at least two blocks; NaN if a replicate is unknown.
 func standardError(without []estimate, of func(estimate) float64) float64 {
 	n := float64(len(without))
 	replicates := make([]float64, len(without))
 	for i, e := range without {
 		replicates[i] = of(e)
 	}
-	mean := meanOf(replicates)
-	var squares float64
-	for _, r := range replicates {
-		squares += (r - mean) * (r - mean)
-	}
-	return math.Sqrt((n - 1) / n * squares)
+	return math.Sqrt((n - 1) / n * sumSquares(replicates))
 }
 
-// tPValue is the two-sided p-value of an estimate with such a standard error.
+// tPValue is the two-sided p-value of value with the standard error deviation.
 func tPValue(value, deviation float64, freedom int) float64 {
 	if value == 0 {
 		return 1
@@ -227,7 +239,7 @@ func tPValue(value, deviation float64, freedom int) float64 {
 	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(freedom)}.CDF(-math.Abs(value)/deviation)
 }
 
-// tQuantile is how many standard errors a two-sided interval of the confidence Confidence reaches.
+// tQuantile is the half-width of a two-sided interval with confidence Confidence, in standard errors.
 func tQuantile(freedom int) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(freedom)}.Quantile(1 - Alpha/2)
 }

@@ -29,13 +29,14 @@ func TestAttributeByHand(t *testing.T) {
 	if a.Reason != "" || a.Trials != 9 || a.Blocks != 3 || a.Freedom != 2 || !a.Saturated {
 		t.Errorf("%+v", a)
 	}
-	// bridge+router: 5, 6, 4; mean 5, standard deviation 1. VTEPs: 8, 7, 7 for two; mean 11/3 for one, standard deviation
-	// 1/sqrt(12). The t quantile for 2 degrees of freedom is 4.302652729911275.
+	// bridge+router: 5, 6, 4; mean 5, standard deviation 1. VTEPs: 8, 7, 7 for two; mean 11/3 for one, standard
+	// deviation 1/sqrt(12). The t quantile for 2 degrees of freedom is 4.302652729911275.
 	half := 4.302652729911275 / math.Sqrt(3)
 	wantCost(t, a.Costs[0], "bridge+router", 5, half)
 	wantCost(t, a.Costs[1], "vtep", 11.0/3, half/math.Sqrt(12))
 	full := a.Arms[a.Fullest]
-	if full.Arm != "vxlan" || full.Pairs != 3 || !near(full.Whole.Value, 37.0/3) || full.Residual != (Quantity{0, true}) ||
+	if full.Arm != "vxlan" || full.Pairs != 3 || !near(full.Whole.Value, 37.0/3) ||
+		full.Residual != (Quantity{0, true}) ||
 		full.ResidualInterval.Known || !full.ByConstruction || !near(full.Terms[0], 5) || !near(full.Terms[1], 22.0/3) {
 		t.Errorf("%+v", full)
 	}
@@ -47,14 +48,15 @@ func TestAttributeByHand(t *testing.T) {
 
 func wantCost(t *testing.T, c Cost, name string, cost, half float64) {
 	t.Helper()
-	if c.Term.Name != name || !near(c.Cost.Value, cost) || !near(c.Interval.Low, cost-half) || !near(c.Interval.High, cost+half) {
+	if c.Term.Name != name || !near(c.Cost.Value, cost) ||
+		!near(c.Interval.Low, cost-half) || !near(c.Interval.High, cost+half) {
 		t.Errorf("%s %v %v, want %s %v +- %v", c.Term.Name, c.Cost, c.Interval, name, cost, half)
 	}
 }
 
-// TestAttributeAgainstReference has two failed trials. The costs are the last two parameters of statsmodels 0.15's
-// OLS(y, [block dummies, counts]).fit(); the intervals are cost +- t(0.975, 4) sqrt(4/5 sum (cost without block b - their mean)^2),
-// with the same OLS for each block left out.
+// TestAttributeAgainstReference has two failed trials. The expected costs are the last two parameters of statsmodels
+// 0.15's OLS(y, [block dummies, counts]).fit(). The expected intervals are cost +- t(0.975, 4) sqrt(4/5 sum (cost
+// without block b - mean of these)^2), with the same OLS for each block left out.
 func TestAttributeAgainstReference(t *testing.T) {
 	d := Design{
 		Arms:   []string{"l2", "routed", "vxlan", "encapsulated"},
@@ -63,7 +65,11 @@ func TestAttributeAgainstReference(t *testing.T) {
 	}
 	var trials []Trial
 	for block, row := range [][]float64{
-		{10.1, 15.2, 22.9, 17.4}, {11.0, 15.7, 24.1, math.NaN()}, {9.6, 14.9, 22.0, 16.8}, {10.4, 15.1, 23.8, 18.1}, {10.9, math.NaN(), 23.5, 17.6},
+		{10.1, 15.2, 22.9, 17.4},
+		{11.0, 15.7, 24.1, math.NaN()},
+		{9.6, 14.9, 22.0, 16.8},
+		{10.4, 15.1, 23.8, 18.1},
+		{10.9, math.NaN(), 23.5, 17.6},
 	} {
 		for arm, v := range row {
 			trials = append(trials, Trial{d.Arms[arm], block, v})
@@ -72,7 +78,8 @@ func TestAttributeAgainstReference(t *testing.T) {
 	a := Attribute(d, "l2", trials)
 	for i, want := range [][3]float64{{5.25727273, 5.04156599, 5.47297946}, {3.80136364, 3.45262953, 4.15009774}} {
 		c := a.Costs[i]
-		if math.Abs(c.Cost.Value-want[0]) > 1e-8 || math.Abs(c.Interval.Low-want[1]) > 1e-8 || math.Abs(c.Interval.High-want[2]) > 1e-8 {
+		got := [3]float64{c.Cost.Value, c.Interval.Low, c.Interval.High}
+		if !cmp.Equal(got, want, cmpopts.EquateApprox(0, 1e-8)) {
 			t.Errorf("%s: %v %v, want %v", c.Term.Name, c.Cost, c.Interval, want)
 		}
 	}
@@ -81,12 +88,13 @@ func TestAttributeAgainstReference(t *testing.T) {
 	}
 	full := a.Arms[a.Fullest]
 	// scipy.stats.t.interval(0.95, 4, ...) of the paired differences.
-	if full.Arm != "vxlan" || math.Abs(full.WholeInterval.Low-12.366448322319954) > 1e-9 || !near(full.Whole.Value, 12.86) {
+	if full.Arm != "vxlan" || math.Abs(full.WholeInterval.Low-12.366448322319954) > 1e-9 ||
+		!near(full.Whole.Value, 12.86) {
 		t.Errorf("%+v", full)
 	}
 }
 
-// TestRefusedLayersDoNotLeak: x, y and z depend on each other and are refused; w must not take over what they cost.
+// TestRefusedLayersDoNotLeak: x, y and z depend on each other and are refused; their costs must not shift to w.
 func TestRefusedLayersDoNotLeak(t *testing.T) {
 	d := Design{
 		Arms:   []string{"a", "b", "c", "d"},
@@ -109,7 +117,7 @@ func TestRefusedLayersDoNotLeak(t *testing.T) {
 	}
 }
 
-// TestInteractionShowsInResiduals: two layers that cost more together than apart.
+// TestInteractionShowsInResiduals: two layers cost more together than the sum of their separate costs.
 func TestInteractionShowsInResiduals(t *testing.T) {
 	d := Design{
 		Arms:   []string{"plain", "a", "b", "aa", "both"},
@@ -136,7 +144,7 @@ func TestAttributeWithoutAnswer(t *testing.T) {
 	oneBlock := []Trial{{"l2", 0, 1}, {"routed", 0, 2}, {"vxlan", 0, 4}}
 	same := threeArms()
 	same.Counts = [][]float64{{1, 0, 0}, {1, 0, 0}, {1, 0, 0}}
-	// Two separable layers, but their arms never share a block with the others.
+	// Two separable layers, but arms that never share a block with the others.
 	islands := []Trial{{"l2", 0, 1}, {"routed", 0, 2}, {"vxlan", 1, 4}, {"vxlan2", 1, 5}}
 	four := threeArms()
 	four.Arms = append(four.Arms, "vxlan2")
@@ -201,7 +209,7 @@ func TestPartsAddUp(t *testing.T) {
 		}
 		var scaled []Trial
 		for _, trial := range trials {
-			// Another effect for each block must not matter, nor a larger unit.
+			// Neither an effect for each block nor a larger unit may change the result.
 			scaled = append(scaled, Trial{trial.Arm, trial.Block, 4*trial.Value + 1000*float64(trial.Block)})
 		}
 		b := Attribute(d, d.Arms[0], scaled)
@@ -213,9 +221,11 @@ func TestPartsAddUp(t *testing.T) {
 	})
 }
 
-// TestNothingIsNaN feeds what a broken tool could yield.
+// TestNothingIsNaN uses values that a broken tool could print.
 func TestNothingIsNaN(t *testing.T) {
-	wild := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -math.MaxFloat64, 5e-324}))
+	wild := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{
+		0, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -math.MaxFloat64, 5e-324,
+	}))
 	finite := func(t *rapid.T, what string, values ...float64) {
 		for _, v := range values {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -237,21 +247,25 @@ func TestNothingIsNaN(t *testing.T) {
 			values = append(values, pair.Arm[block].Value)
 		}
 		c := Compare(pair.Arm, pair.Baseline)
-		finite(t, "comparison", c.Difference.Value, c.Relative.Value, c.RawPValue.Value, c.PValue.Value, c.Detectable.Value)
-		// A bound is infinite where it is a lost value, and never on the wrong side.
+		finite(t, "comparison",
+			c.Difference.Value, c.Relative.Value, c.RawPValue.Value, c.PValue.Value, c.Detectable.Value)
+		// A bound may be infinite only if it is a lost value, and only on its own side.
 		for _, i := range []Interval{c.Interval, c.RelativeInterval} {
 			if math.IsNaN(i.Low) || math.IsNaN(i.High) || math.IsInf(i.Low, 1) || math.IsInf(i.High, -1) {
 				t.Fatalf("interval %v", i)
 			}
 		}
 		s := Summarize(values)
-		finite(t, "summary", s.Median.Value, s.Interval.Low, s.Interval.High, s.Mean.Value, s.Stddev.Value, s.Min.Value, s.Max.Value, s.Quantile(0.3).Value)
+		finite(t, "summary", s.Median.Value, s.Interval.Low, s.Interval.High, s.Mean.Value, s.Stddev.Value,
+			s.Min.Value, s.Max.Value, s.Quantile(0.3).Value)
 		a := Attribute(d, d.Arms[0], trials)
 		for _, cost := range a.Costs {
 			finite(t, "cost", cost.Cost.Value, cost.Interval.Low, cost.Interval.High)
 		}
 		for _, p := range a.Arms {
-			finite(t, "parts", append(slices.Clone(p.Terms), p.Whole.Value, p.WholeInterval.Low, p.WholeInterval.High, p.Unseparated, p.Residual.Value, p.ResidualInterval.Low)...)
+			finite(t, "terms", p.Terms...)
+			finite(t, "parts", p.Whole.Value, p.WholeInterval.Low, p.WholeInterval.High, p.Unseparated,
+				p.Residual.Value, p.ResidualInterval.Low)
 		}
 		effects := BlockEffects(trials)
 		var warnings []Warning

@@ -12,18 +12,18 @@ type Value struct {
 	Value float64
 }
 
-// Pair is an arm and the baseline that it is compared with. A block counts where it has a value on both sides; of several values
-// of one side in one block the first counts. NaN is no value.
+// Pair is an arm and its baseline. A block counts if both sides have a value in it. If a side has several values in a
+// block, the first counts. NaN is no value.
 //
-// An infinite value is a lost one: the trial ran, and what happened in it left it without the statistic. +Inf ranks it above all
-// other trials, -Inf below all; the caller knows which of the two is worse. Two lost values of one side differ by 0. Medians, their
-// intervals and the sign test need no more than these ranks. (The worst rank for what could not be observed: Lachin, Controlled
-// Clinical Trials 20, 1999.)
+// An infinite value is a lost value: the trial ran, but something in it prevented the statistic. +Inf ranks above all
+// other trials, -Inf below all; the caller knows which is worse. Two lost values with the same sign differ by 0.
+// Medians, their intervals and the sign test need only these ranks. (Giving the worst rank to what could not be
+// observed: Lachin, Controlled Clinical Trials 20, 1999.)
 type Pair struct {
 	Arm, Baseline []Value
 }
 
-// Verdict is what a comparison says.
+// Verdict is the outcome of a comparison.
 type Verdict string
 
 // The verdicts. They are about the arm: Higher means that the arm's values are higher than the baseline's.
@@ -31,17 +31,17 @@ const (
 	Higher       Verdict = "higher"
 	Lower        Verdict = "lower"
 	NoDifference Verdict = "no-difference"
-	// FewBlocks, FewTrials and FewRuns: with so few no result could be significant in the table. SingleTrial: there is one trial a
-	// side, and no interval can be given.
+	// FewBlocks, FewTrials and FewRuns: too few for any result to be significant in the table. SingleTrial: each side
+	// has one trial, so there is no interval.
 	FewBlocks   Verdict = "too-few-blocks"
 	FewTrials   Verdict = "too-few-trials"
 	FewRuns     Verdict = "too-few-runs"
 	SingleTrial Verdict = "single-trial"
-	// NotComparable: the two were not compared at all.
+	// NotComparable: the two sides were not compared.
 	NotComparable Verdict = "not-comparable"
 )
 
-// The level that a table of comparisons is tested at, and the confidence of its intervals.
+// Alpha is the level of a table of comparisons, Confidence the confidence of their intervals.
 const (
 	Alpha      = 0.05
 	Confidence = 1 - Alpha
@@ -53,43 +53,47 @@ type Comparison struct {
 	Blocks int
 	// Difference is the sample median of the paired differences, arm minus baseline. Known from one block on.
 	Difference Quantity
-	// Interval holds the median of the differences' distribution with the confidence Confidence or more, whatever that
-	// distribution. Known from 6 blocks on.
+	// Interval contains the median of the differences' distribution with at least Confidence, for any distribution.
+	// Known from 6 blocks on.
 	Interval Interval
-	// Relative is the sample median of the paired differences, each divided by its block's baseline; RelativeInterval is its
-	// interval. Unknown unless every baseline value is above 0.
+	// Relative is the sample median of the paired differences, each divided by the baseline of its block;
+	// RelativeInterval is its interval. Unknown unless every baseline value is above 0.
 	Relative         Quantity
 	RelativeInterval Interval
-	// Widened says that the intervals were extended to 0, because the table as a whole does not allow 0 to be excluded.
+	// Widened says that the intervals were extended to 0 because the correction for the whole table does not exclude
+	// 0.
 	Widened bool
-	// RawPValue is the two-sided p-value of the exact sign test; PValue is the same after Holm's correction for
-	// the table. Known from 6 blocks on: with fewer no result could be significant.
+	// RawPValue is the two-sided p-value of the exact sign test; PValue is RawPValue after Holm's correction for the
+	// table. Known from 6 blocks on: with fewer no result could be significant.
 	RawPValue, PValue Quantity
-	// Detectable is the smallest true difference that this comparison would have found with a probability of Power; see
-	// Noise.Detectable. Unknown where the blocks are too few, or where the differences do not vary at all.
+	// Detectable is the smallest true difference that this comparison finds with probability Power; see
+	// Noise.Detectable. Unknown with too few blocks, or if the differences do not vary.
 	Detectable Quantity
-	// BlocksNeeded is how many more blocks would resolve the difference as observed: 0 where it is resolved, -1 where that
-	// is not known, or more than MaxBlocks. With too few blocks it is the number up to the fewest that can resolve any.
+	// BlocksNeeded is how many more blocks would resolve the observed difference: 0 if it is resolved, -1 if unknown
+	// or more than MaxBlocks. With too few blocks, it counts up to the fewest that can resolve any difference.
 	BlocksNeeded int
 	Verdict      Verdict
-	// Reason says why there is no verdict on the difference: ReasonNoPairs, ReasonLost or ReasonTooFewBlocks; empty otherwise.
+	// Reason says why there is no verdict on the difference: ReasonNoPairs, ReasonLost or ReasonTooFewBlocks; empty
+	// otherwise.
 	Reason string
-	// Hinge says whether one block decides the verdict.
-	Hinge Hinge
-	// Against is how many blocks contradict the others: have the rarer sign, or no difference.
+	// OneBlock says whether one block decides the verdict.
+	OneBlock OneBlock
+	// Against is how many blocks contradict the majority: those with the rarer sign, or with no difference.
 	Against int
-	// Noise is how the paired differences scatter: ask it for the blocks that another difference would take.
+	// Noise is the scatter of the paired differences. It gives the number of blocks needed for other differences.
 	Noise Noise
-	// Serial is how far the blocks depend on each other. Where they do, they count as fewer in all of the above but Blocks.
+	// Serial describes the dependence between blocks. If they depend on each other, everything above except Blocks
+	// uses the smaller effective number Serial.Counted.
 	Serial Serial
 }
 
-// The reasons for the verdicts that say nothing about a difference.
+// The reasons for verdicts other than Higher, Lower and NoDifference.
 const (
-	// ReasonNoPairs and ReasonLost make NotComparable. ReasonLost: so many values are lost that the difference has no median.
+	// ReasonNoPairs and ReasonLost go with NotComparable. ReasonLost: so many values are lost that the difference has
+	// no median.
 	ReasonNoPairs = "no-pairs"
 	ReasonLost    = "lost"
-	// ReasonTooFewBlocks makes FewBlocks, or SingleTrial where there is one pair.
+	// ReasonTooFewBlocks goes with FewBlocks, or with SingleTrial if there is one pair.
 	ReasonTooFewBlocks = "too-few-blocks"
 )
 
@@ -98,15 +102,17 @@ func Compare(arm, baseline []Value) Comparison {
 	return CompareAll([]Pair{{Arm: arm, Baseline: baseline}})[0]
 }
 
-// CompareAll compares every pair of a table, in the same order, and corrects their p-values for each other.
+// CompareAll compares every pair of a table, in the same order, and corrects their p-values for the size of the
+// table.
 //
-// Estimate, interval and test are one method: the median of the paired differences, its interval from order statistics and
-// the sign test, which rejects exactly where the interval of its level excludes 0. It assumes nothing about the shape of the
-// noise (Conover, sections 3.2 and 3.4). A difference of exactly 0 counts against both signs.
+// Estimate, interval and test are one method: the median of the paired differences, its interval from order
+// statistics, and the sign test, which rejects exactly if the interval of its level excludes 0. It assumes nothing
+// about the distribution of the noise (Conover, sections 3.2 and 3.4). A difference of exactly 0 counts against both
+// signs.
 //
-// A verdict is Higher or Lower where the corrected p-value is at most Alpha. Its 95 % interval then excludes 0. The converse
-// does not hold in a table, so the intervals of a comparison without a difference are extended to 0 where they exclude it:
-// never smaller than the interval of this comparison alone, and never at odds with the verdict.
+// A verdict is Higher or Lower if the corrected p-value is at most Alpha. The 95 % interval then excludes 0. The
+// converse is not true in a table, so intervals that exclude 0 are extended to 0 if the verdict is NoDifference. An
+// interval is never smaller than the interval of this comparison alone, and never contradicts the verdict.
 func CompareAll(pairs []Pair) []Comparison {
 	table := make([]Comparison, len(pairs))
 	var raw []float64
@@ -126,11 +132,11 @@ func CompareAll(pairs []Pair) []Comparison {
 		}
 		c.decide(max(tests, 1))
 	}
-	hinge(table)
+	oneBlock(table)
 	return table
 }
 
-// compare does what depends on one pair alone.
+// compare computes everything that depends on one pair alone.
 func compare(pair Pair) Comparison {
 	differences, ratios := pair.differences()
 	c := Comparison{Blocks: len(differences), BlocksNeeded: -1, Serial: serialOf(differences)}
@@ -164,7 +170,7 @@ func compare(pair Pair) Comparison {
 	return c
 }
 
-// decide gives the verdict and what depends on the size of the table.
+// decide sets the verdict and the fields that depend on the size of the table.
 func (c *Comparison) decide(tests int) {
 	c.Noise.tests = tests
 	fewest := MinBlocks(tests, Alpha)
@@ -196,7 +202,8 @@ func (c *Comparison) decide(tests int) {
 	c.Verdict = NoDifference
 	c.BlocksNeeded = c.Noise.BlocksNeeded(c.Difference.Value)
 	if c.BlocksNeeded == 0 {
-		// These blocks should have sufficed and did not: bad luck, which another one may end. 0 would say that it is resolved.
+		// By this estimate the blocks there are suffice, but they found nothing. At least one more is needed; 0 would
+		// mean that the difference is resolved.
 		c.BlocksNeeded = 1
 	}
 	for _, interval := range []*Interval{&c.Interval, &c.RelativeInterval} {
@@ -207,8 +214,8 @@ func (c *Comparison) decide(tests int) {
 	}
 }
 
-// differences gives the paired differences in the order of their blocks, and those relative to the baseline, without the ones whose
-// baseline is not above 0.
+// differences gives the paired differences in the order of their blocks, and the same relative to the baseline. The
+// relative ones leave out blocks whose baseline is not above 0.
 func (p Pair) differences() (differences, ratios []float64) {
 	baseline := make(map[int]float64, len(p.Baseline))
 	for _, v := range slices.Backward(p.Baseline) {
@@ -216,14 +223,14 @@ func (p Pair) differences() (differences, ratios []float64) {
 			baseline[v.Block] = v.Value
 		}
 	}
-	// A number that is too large for a float64 is no lost value.
-	overflown := func(result, a, b float64) bool {
+	// Overflow of a float64 is not a lost value.
+	overflowed := func(result, a, b float64) bool {
 		return math.IsInf(result, 0) && !math.IsInf(a, 0) && !math.IsInf(b, 0)
 	}
 	for _, v := range inBlockOrder(p.Arm) {
 		b, ok := baseline[v.Block]
 		d := difference(v.Value, b)
-		if !ok || math.IsNaN(d) || overflown(d, v.Value, b) {
+		if !ok || math.IsNaN(d) || overflowed(d, v.Value, b) {
 			continue
 		}
 		delete(baseline, v.Block)
@@ -232,7 +239,7 @@ func (p Pair) differences() (differences, ratios []float64) {
 		if math.IsInf(d, 0) || d == 0 && math.IsInf(b, 0) {
 			r = d
 		}
-		if (b > 0 || math.IsInf(b, 0)) && !overflown(r, v.Value, b) {
+		if (b > 0 || math.IsInf(b, 0)) && !overflowed(r, v.Value, b) {
 			ratios = append(ratios, r)
 		}
 	}
@@ -246,8 +253,8 @@ func inBlockOrder(values []Value) []Value {
 	return sorted
 }
 
-// Holm corrects p-values for having been looked at together, so that the probability of any false alarm stays below
-// the level (Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scand. J. Statist. 6, 1979). The order is kept.
+// Holm corrects p-values of one table, so that the probability of any false alarm in it stays below the level (Holm,
+// A Simple Sequentially Rejective Multiple Test Procedure, Scand. J. Statist. 6, 1979). The order is kept.
 func Holm(p []float64) []float64 {
 	order := make([]int, len(p))
 	for i := range order {
@@ -263,14 +270,15 @@ func Holm(p []float64) []float64 {
 	return corrected
 }
 
-// MinBlocks is the smallest number of blocks with which a difference can be found at level alpha in a table of so many
-// comparisons: with fewer, the p-value is too large even where every block agrees. 6 for one comparison at 0.05, 10 for 20.
+// MinBlocks is the smallest number of blocks that can show a difference at level alpha in a table of this many
+// comparisons. With fewer, the p-value is too large even if every block agrees. It is 6 for one comparison at 0.05,
+// and 10 for 20.
 func MinBlocks(comparisons int, alpha float64) int {
 	level := alpha / float64(max(comparisons, 1))
 	if !(level > 0) {
 		return MaxBlocks
 	}
-	// All of n blocks agree with probability 2 / 2^n.
+	// P(all n blocks agree) = 2 / 2^n.
 	n := 1
 	for n < MaxBlocks && 2*math.Pow(0.5, float64(n)) > level {
 		n++

@@ -22,8 +22,8 @@ func pairOf(differences ...float64) Pair {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*(1+math.Abs(b)) }
 
-// TestCompareAgainstReference has the figures of scipy 1.17: numpy.median, stats.quantile_test(d, p=0.5)
-// .confidence_interval(0.95) and stats.binomtest(2, 10).pvalue for the same ten differences.
+// TestCompareAgainstReference compares with scipy 1.17: numpy.median, stats.quantile_test(d,
+// p=0.5).confidence_interval(0.95) and stats.binomtest(2, 10).pvalue of the same ten differences.
 func TestCompareAgainstReference(t *testing.T) {
 	p := pairOf(1.2, -0.3, 2.5, 0.8, 1.9, 0.4, 3.1, 1.1, -0.1, 2.2)
 	c := Compare(p.Arm, p.Baseline)
@@ -41,14 +41,15 @@ func TestCompareAgainstReference(t *testing.T) {
 	}
 }
 
-// TestCriticalCounts has the largest k with 2 scipy.stats.binom.cdf(k, n, 0.5) <= alpha.
+// TestCriticalCounts: the largest k with 2 scipy.stats.binom.cdf(k, n, 0.5) <= alpha.
 func TestCriticalCounts(t *testing.T) {
 	for _, test := range []struct {
 		n     int
 		alpha float64
 		want  int
 	}{
-		{5, 0.05, -1}, {6, 0.05, 0}, {10, 0.05, 1}, {10, 0.0025, 0}, {9, 0.0025, -1}, {20, 0.05, 5}, {100, 0.05, 39}, {1000, 0.05, 468},
+		{5, 0.05, -1}, {6, 0.05, 0}, {10, 0.05, 1}, {10, 0.0025, 0}, {9, 0.0025, -1},
+		{20, 0.05, 5}, {100, 0.05, 39}, {1000, 0.05, 468},
 	} {
 		if got := criticalCount(test.n, test.alpha); got != test.want {
 			t.Errorf("criticalCount(%d, %v) = %d, want %d", test.n, test.alpha, got, test.want)
@@ -56,7 +57,7 @@ func TestCriticalCounts(t *testing.T) {
 	}
 }
 
-// TestHolm has the figures of statsmodels' multipletests(..., method="holm").
+// TestHolm compares with statsmodels' multipletests(..., method="holm").
 func TestHolm(t *testing.T) {
 	got := Holm([]float64{0.01, 0.04, 0.03, 0.005, 0.2})
 	want := []float64{0.04, 0.09, 0.09, 0.025, 0.2}
@@ -89,20 +90,24 @@ func TestTableOfTwenty(t *testing.T) {
 	}
 	pairs[7] = pairOf(1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9)
 	pairs[8] = pairOf(-1, -1.1, -1.2, -1.3, -1.4, -1.5, -1.6, -1.7, -1.8, -1.9)
-	// One block of the other sign: the interval of this comparison alone excludes 0, the table does not allow that.
+	// One block has the other sign: the interval of this comparison alone excludes 0, but the table does not allow
+	// that.
 	pairs[9] = pairOf(-0.1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9)
 	table := CompareAll(pairs)
-	if c := table[7]; c.Verdict != Higher || !near(c.PValue.Value, 20*2.0/1024) || c.BlocksNeeded != 0 || c.Interval.Low != 1.0999999999999996 {
+	if c := table[7]; c.Verdict != Higher || !near(c.PValue.Value, 20*2.0/1024) || c.BlocksNeeded != 0 ||
+		c.Interval.Low != 1.0999999999999996 {
 		t.Errorf("all higher: %+v", c)
 	}
 	if c := table[8]; c.Verdict != Lower {
 		t.Errorf("all lower: %+v", c)
 	}
 	c := table[9]
-	if c.Verdict != NoDifference || !c.Widened || c.Interval.Low != 0 || c.RelativeInterval.Low != 0 || c.BlocksNeeded < 1 {
+	if c.Verdict != NoDifference || !c.Widened || c.Interval.Low != 0 || c.RelativeInterval.Low != 0 ||
+		c.BlocksNeeded < 1 {
 		t.Errorf("one of the other sign: %+v", c)
 	}
-	if alone := Compare(pairs[9].Arm, pairs[9].Baseline); alone.Verdict != Higher || alone.Widened || alone.Interval.Low <= 0 {
+	if alone := Compare(pairs[9].Arm, pairs[9].Baseline); alone.Verdict != Higher || alone.Widened ||
+		alone.Interval.Low <= 0 {
 		t.Errorf("the same alone: %+v", alone)
 	}
 }
@@ -123,13 +128,14 @@ func TestTooFew(t *testing.T) {
 	} {
 		c := Compare(test.pair.Arm, test.pair.Baseline)
 		if c.Verdict != test.verdict || c.Reason != test.reason || c.BlocksNeeded != test.needed {
-			t.Errorf("%s: %s (%s), %d needed; want %s (%s), %d", test.name, c.Verdict, c.Reason, c.BlocksNeeded, test.verdict, test.reason, test.needed)
+			t.Errorf("%s: %s (%s), %d needed; want %s (%s), %d",
+				test.name, c.Verdict, c.Reason, c.BlocksNeeded, test.verdict, test.reason, test.needed)
 		}
 		if c.Interval.Known || c.RawPValue.Known || c.Detectable.Known || c.Difference.Known != (c.Blocks > 0) {
 			t.Errorf("%s: claims to know %+v", test.name, c)
 		}
 	}
-	// Ten blocks are too few where the table holds 40 comparisons, whatever they say.
+	// Ten blocks are too few for a table of 40 comparisons, whatever the data.
 	var table []Pair
 	for range 40 {
 		table = append(table, pairOf(1, -1, 2, -2, 3, -3, 4, -4, 5, -5))
@@ -142,11 +148,13 @@ func TestTooFew(t *testing.T) {
 func TestDifferencesOfZero(t *testing.T) {
 	p := pairOf(0, 0, 0, 0, 0, 0, 0, 0)
 	c := Compare(p.Arm, p.Baseline)
-	if c.Verdict != NoDifference || c.RawPValue.Value != 1 || c.Detectable.Known || c.BlocksNeeded != -1 || !c.Interval.Contains(0) {
+	if c.Verdict != NoDifference || c.RawPValue.Value != 1 || c.Detectable.Known || c.BlocksNeeded != -1 ||
+		!c.Interval.Contains(0) {
 		t.Errorf("%+v", c)
 	}
 	p = pairOf(2, 2, 2, 2, 2, 2)
-	if c := Compare(p.Arm, p.Baseline); c.Verdict != Higher || c.Detectable.Known || c.Interval != (Interval{2, 2, true}) {
+	if c := Compare(p.Arm, p.Baseline); c.Verdict != Higher || c.Detectable.Known ||
+		c.Interval != (Interval{2, 2, true}) {
 		t.Errorf("%+v", c)
 	}
 	for i := range p.Baseline {
@@ -168,8 +176,8 @@ func TestFailedTrialsLeaveThePair(t *testing.T) {
 	}
 }
 
-// TestDetectableByHand: for two differences that are mirror images the kernel estimate is a plain mixture, and the share of it beyond
-// the answer is the beta quantile that scipy.stats.beta.ppf(0.2, 2, 9) gives for 10 blocks.
+// TestDetectableByHand: the differences are symmetric about 0, so the kernel estimate is a plain mixture. The share
+// of it beyond the result is the beta quantile for 10 blocks, scipy.stats.beta.ppf(0.2, 2, 9).
 func TestDetectableByHand(t *testing.T) {
 	n := newNoise([]float64{-5, -4, -3, -2, -1, 1, 2, 3, 4, 5})
 	d := n.Detectable().Value
@@ -187,7 +195,8 @@ func TestDetectableByHand(t *testing.T) {
 	if more := n.BlocksNeeded(d * 1.0001); more != 0 {
 		t.Errorf("the detectable difference needs %d more blocks", more)
 	}
-	if n.BlocksNeeded(d/3) < 10 || n.BlocksNeeded(d/1e6) != -1 || n.BlocksNeeded(0) != -1 || n.BlocksNeeded(math.NaN()) != -1 {
+	if n.BlocksNeeded(d/3) < 10 || n.BlocksNeeded(d/1e6) != -1 || n.BlocksNeeded(0) != -1 ||
+		n.BlocksNeeded(math.NaN()) != -1 {
 		t.Errorf("needed: %d, %d, %d", n.BlocksNeeded(d/3), n.BlocksNeeded(d/1e6), n.BlocksNeeded(0))
 	}
 }
@@ -208,7 +217,8 @@ func TestOrderOfBlocksDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPairs(t)
 		shuffled := Pair{rapid.Permutation(p.Arm).Draw(t, "arm"), rapid.Permutation(p.Baseline).Draw(t, "baseline")}
-		if diff := cmp.Diff(Compare(p.Arm, p.Baseline), Compare(shuffled.Arm, shuffled.Baseline), compareOptions); diff != "" {
+		if diff := cmp.Diff(Compare(p.Arm, p.Baseline), Compare(shuffled.Arm, shuffled.Baseline),
+			compareOptions); diff != "" {
 			t.Fatal(diff)
 		}
 	})
@@ -227,7 +237,8 @@ func TestScaleAndSign(t *testing.T) {
 		}
 		swapped := Compare(p.Baseline, p.Arm)
 		opposite := map[Verdict]Verdict{Higher: Lower, Lower: Higher}
-		if swapped.Verdict != stdcmp.Or(opposite[c.Verdict], c.Verdict) || swapped.PValue != c.PValue || !near(swapped.Difference.Value, -c.Difference.Value) ||
+		if swapped.Verdict != stdcmp.Or(opposite[c.Verdict], c.Verdict) || swapped.PValue != c.PValue ||
+			!near(swapped.Difference.Value, -c.Difference.Value) ||
 			!near(swapped.Interval.Low, -c.Interval.High) || !near(swapped.Detectable.Value, c.Detectable.Value) {
 			t.Fatalf("swapped:\n%+v\n%+v", c, swapped)
 		}
@@ -242,7 +253,7 @@ func times(values []Value, factor float64) []Value {
 	return scaled
 }
 
-// TestVerdictAndIntervalAgree holds for tables of any size and blocks of any number.
+// TestVerdictAndIntervalAgree draws tables of any size with any number of blocks.
 func TestVerdictAndIntervalAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pairs := make([]Pair, rapid.IntRange(1, 12).Draw(t, "comparisons"))
@@ -259,11 +270,13 @@ func TestVerdictAndIntervalAgree(t *testing.T) {
 			excludes := c.Interval.Known && !c.Interval.Contains(0)
 			switch c.Verdict {
 			case Higher:
-				if !significant || !excludes || c.Interval.Low <= 0 || c.RelativeInterval.Low <= 0 || c.Difference.Value <= 0 {
+				if !significant || !excludes || c.Interval.Low <= 0 || c.RelativeInterval.Low <= 0 ||
+					c.Difference.Value <= 0 {
 					t.Fatalf("%+v", c)
 				}
 			case Lower:
-				if !significant || !excludes || c.Interval.High >= 0 || c.RelativeInterval.High >= 0 || c.Difference.Value >= 0 {
+				if !significant || !excludes || c.Interval.High >= 0 || c.RelativeInterval.High >= 0 ||
+					c.Difference.Value >= 0 {
 					t.Fatalf("%+v", c)
 				}
 			case NoDifference:
@@ -271,14 +284,15 @@ func TestVerdictAndIntervalAgree(t *testing.T) {
 					t.Fatalf("%+v", c)
 				}
 			case NotComparable, FewBlocks, SingleTrial:
-				if significant || c.Reason == "" || (c.Verdict == NotComparable) != (c.Blocks == 0) || (c.Verdict == SingleTrial) != (c.Blocks == 1) {
+				if significant || c.Reason == "" || (c.Verdict == NotComparable) != (c.Blocks == 0) ||
+					(c.Verdict == SingleTrial) != (c.Blocks == 1) {
 					t.Fatalf("%+v", c)
 				}
 			default:
 				t.Fatalf("verdict %q", c.Verdict)
 			}
 			if c.Interval.Known && !c.Interval.Contains(c.Difference.Value) {
-				t.Fatalf("the interval does not hold the difference: %+v", c)
+				t.Fatalf("the interval does not contain the difference: %+v", c)
 			}
 		}
 	})

@@ -8,58 +8,61 @@ import (
 	"strings"
 )
 
-// Design is which layers each arm crosses: Counts[arm][layer]. A row that is too short, or a count that is no finite
-// number, counts as zero.
+// Design says how often each arm crosses each layer: Counts[arm][layer]. Missing entries and counts that are not
+// finite are zero.
 type Design struct {
 	Arms   []string
 	Layers []string
 	Counts [][]float64
 }
 
-// Term is what can be estimated: one layer, or layers that change only together.
+// Term is a cost that can be estimated: one layer, or layers that change only together.
 type Term struct {
-	// Name is the layer's name. Layers that change together are joined by a plus sign, with their number where one unit
-	// of the term holds more than one: "bridge+router", "2 vtep+dlr". Where some go as others come it is
-	// "bridge instead of router".
+	// Name is the layer's name. Layers that change together are joined by a plus sign, with their number if one unit
+	// of the term holds more than one: "bridge+router", "2 vtep+dlr". If one layer replaces another, it is "bridge
+	// instead of router".
 	Name string
 	// Layers are the layers of the term, in the design's order.
 	Layers []string
-	// Per is how many of each of Layers one unit of the term holds; negative for those that go as the first one comes.
+	// Per is how many of each of Layers one unit of the term holds; negative for layers that disappear as the first
+	// one appears.
 	Per []float64
-	// Counts is how many units of the term each arm holds, in the design's order of arms. For a single layer these are the
-	// layer's own counts; for joined layers they are counted from the arm that has the fewest.
+	// Counts is how many units of the term each arm holds, in the design's order of arms. For a single layer these
+	// are the layer's own counts. For joined layers they are counted from the arm that has the fewest.
 	Counts []float64
 }
 
-// Inseparable is a minimal set of layers that the arms cannot tell apart: without any one of them, the rest could be.
+// Inseparable is a minimal set of layers whose costs the arms cannot tell apart. Without any one of them, the costs
+// of the others could be estimated.
 type Inseparable struct {
 	Layers []string
 	// Missing names an arm that would tell them apart.
 	Missing string
-	// MissingCounts is how often that arm crosses each layer of the design. Adding the arms of all the Inseparables of
-	// a Separation makes every layer separable that differs between arms.
+	// MissingCounts is how often the missing arm crosses each layer of the design. Adding the missing arms of all the
+	// Inseparables of a Separation makes every layer separable that differs between arms.
 	MissingCounts map[string]float64
 }
 
 // Separation is what a design can estimate and what it cannot.
 type Separation struct {
-	// Constant are the layers that every arm crosses equally often. They are part of the baseline.
+	// Constant lists the layers that every arm crosses equally often. They are part of the baseline.
 	Constant []string
-	// Terms are what can be estimated.
+	// Terms lists what can be estimated.
 	Terms []Term
-	// Inseparable are the sets of layers that cannot be told apart. A set of two that change in proportion is still
-	// estimated as one joined Term, unless that term in turn depends on others.
+	// Inseparable lists the sets of layers that cannot be told apart. Two layers that change in proportion are still
+	// estimated as one joined Term, unless that term depends on others.
 	Inseparable []Inseparable
 }
 
-// separationTolerance is the relative size below which a difference of counts is rounding.
+// separationTolerance is the relative difference of counts below which they are equal up to rounding.
 const separationTolerance = 1e-9
 
 // Separate says what the design can estimate, given that every arm also has an unknown cost in common (the intercept).
 //
-// A layer's cost is estimable exactly when its column is no linear combination of the others and the intercept (Searle,
-// Linear Models, 1971, section 5.4). Taking the first arm's counts from all of them removes the intercept; the null space
-// of what remains, from its reduced row echelon form, has one minimal dependent set for each column without a pivot.
+// A layer's cost is estimable exactly if its column is not a linear combination of the other columns and the
+// intercept (Searle, Linear Models, 1971, section 5.4). Subtracting the first arm's counts from all of them removes
+// the intercept. The null space of the rest, from its reduced row echelon form, has one minimal dependent set for
+// each column without a pivot.
 func (d Design) Separate() Separation {
 	var s Separation
 	varying := make([]int, 0, len(d.Layers))
@@ -72,7 +75,7 @@ func (d Design) Separate() Separation {
 	}
 
 	groups := d.proportional(varying)
-	// The last layer of a group stands for it.
+	// The last layer of a group represents it.
 	heads := make([]int, len(groups))
 	for i, group := range groups {
 		head := group[len(group)-1]
@@ -122,7 +125,7 @@ func (d Design) column(layer int) []float64 {
 	return column
 }
 
-// span is the difference between a layer's largest and smallest count; 0 where the arms are alike.
+// span is the difference between a layer's largest and smallest count; 0 if all arms have the same count.
 func (d Design) span(layer int) float64 {
 	column := d.column(layer)
 	if len(column) == 0 {
@@ -135,9 +138,9 @@ func (d Design) span(layer int) float64 {
 	return high - low
 }
 
-// shape gives a layer's counts less those of the first arm, scaled to a span of 1. Layers in proportion have the same
-// shape, up to the sign.
-func (d Design) shape(layer int) []float64 {
+// normalized gives a layer's counts minus those of the first arm, scaled to a span of 1. Layers in proportion have
+// the same normalized counts, up to the sign.
+func (d Design) normalized(layer int) []float64 {
 	column, span := d.column(layer), d.span(layer)
 	first := column[0]
 	for i := range column {
@@ -146,9 +149,9 @@ func (d Design) shape(layer int) []float64 {
 	return column
 }
 
-// sign says how the shapes of two layers are related: 1 for the same, -1 for opposite, 0 for neither.
+// sign compares the normalized counts of two layers: 1 if equal, -1 if opposite, 0 otherwise.
 func (d Design) sign(a, b int) float64 {
-	x, y := d.shape(a), d.shape(b)
+	x, y := d.normalized(a), d.normalized(b)
 	same, opposite := true, true
 	for i := range x {
 		same = same && math.Abs(x[i]-y[i]) <= separationTolerance
@@ -179,20 +182,20 @@ next:
 	return groups
 }
 
-// A circuit is a minimal dependent set of columns; free is the one that the others of it determine.
+// circuit is a minimal dependent set of columns; free is the column that the others determine.
 type circuit struct {
 	columns []int
 	free    int
 }
 
-// circuits finds the dependencies between the shapes of the layers. The free columns are in one circuit each.
+// circuits finds the dependencies between the normalized counts of the layers. Each free column is in one circuit.
 func (d Design) circuits(layers []int) []circuit {
 	rows := make([][]float64, len(d.Arms))
 	for arm := range rows {
 		rows[arm] = make([]float64, len(layers))
 	}
 	for j, layer := range layers {
-		for arm, v := range d.shape(layer) {
+		for arm, v := range d.normalized(layer) {
 			rows[arm][j] = v
 		}
 	}
@@ -240,7 +243,8 @@ func (d Design) circuits(layers []int) []circuit {
 func (d Design) term(group []int) Term {
 	first := group[0]
 	if len(group) == 1 {
-		return Term{Name: d.Layers[first], Layers: []string{d.Layers[first]}, Per: []float64{1}, Counts: d.column(first)}
+		name := d.Layers[first]
+		return Term{Name: name, Layers: []string{name}, Per: []float64{1}, Counts: d.column(first)}
 	}
 
 	spans := make([]float64, len(group))
@@ -274,8 +278,9 @@ func (d Design) term(group []int) Term {
 	return t
 }
 
-// inseparable describes a minimal dependent set, and the arm that resolves it: an existing arm with more of one layer.
-// The layers of the set satisfy one linear relation in every arm; changing a single one of them breaks it.
+// inseparable describes a minimal dependent set, and the arm that resolves it: an existing arm with more of one
+// layer. The layers of the set satisfy one linear relation in every arm, and changing only one of them breaks the
+// relation.
 func (d Design) inseparable(set []int, more int) Inseparable {
 	slices.Sort(set)
 	in := Inseparable{MissingCounts: make(map[string]float64, len(d.Layers))}
@@ -283,7 +288,8 @@ func (d Design) inseparable(set []int, more int) Inseparable {
 		in.Layers = append(in.Layers, d.Layers[layer])
 	}
 
-	// The plainest arm to start from has the least of the set's other layers, and then the least altogether.
+	// Start from the simplest arm: the one with the fewest of the set's other layers, then the fewest layers in
+	// total.
 	base, least, leastAll := 0, math.Inf(1), math.Inf(1)
 	for arm := range d.Arms {
 		var others, all float64
@@ -303,7 +309,7 @@ func (d Design) inseparable(set []int, more int) Inseparable {
 		in.MissingCounts[name] = d.count(base, layer)
 	}
 
-	// One step is the smallest that the design itself takes: layers such as VTEPs come in pairs.
+	// Use the smallest step that occurs in the design, because layers such as VTEPs come in pairs.
 	first := d.count(0, more)
 	var steps []float64
 	for arm := range d.Arms {
@@ -333,7 +339,7 @@ func (d Design) inseparable(set []int, more int) Inseparable {
 	return in
 }
 
-// commonUnit is the greatest common divisor of whole numbers, and the smallest of other ones.
+// commonUnit is the greatest common divisor if all values are whole numbers, and else the smallest value.
 func commonUnit(values []float64) float64 {
 	unit := slices.Min(values)
 	for _, v := range values {

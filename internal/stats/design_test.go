@@ -70,7 +70,8 @@ func TestSeparate(t *testing.T) {
 				Counts: [][]float64{{1, 0}, {0, 1}},
 			},
 			want: Separation{
-				Terms: []Term{{"bridge instead of router", []string{"bridge", "router"}, []float64{1, -1}, []float64{1, 0}}},
+				Terms: []Term{{"bridge instead of router", []string{"bridge", "router"}, []float64{1, -1},
+					[]float64{1, 0}}},
 				Inseparable: []Inseparable{{
 					Layers:        []string{"bridge", "router"},
 					Missing:       "an arm like switched, but with one more bridge and no router",
@@ -167,7 +168,8 @@ func TestMissingArmSeparates(t *testing.T) {
 					t.Fatalf("%v is not minimal: without one there is still %v", in.Layers, got.Inseparable)
 				}
 			}
-			if got := d.with(in).only(in.Layers).Separate(); len(got.Inseparable) > 0 || len(got.Terms) != len(in.Layers) {
+			if got := d.with(in).only(in.Layers).Separate(); len(got.Inseparable) > 0 ||
+				len(got.Terms) != len(in.Layers) {
 				t.Fatalf("%v are not separable with %s %v: %+v", in.Layers, in.Missing, in.MissingCounts, got)
 			}
 			all = all.with(in)
@@ -181,7 +183,9 @@ func TestMissingArmSeparates(t *testing.T) {
 // varying are the layers that differ between arms.
 func varying(d Design) []string {
 	constant := d.Separate().Constant
-	return slices.DeleteFunc(slices.Clone(d.Layers), func(layer string) bool { return slices.Contains(constant, layer) })
+	return slices.DeleteFunc(slices.Clone(d.Layers), func(layer string) bool {
+		return slices.Contains(constant, layer)
+	})
 }
 
 // TestSeparateAccounts checks that every layer is in one place, and that a term's counts and Per give back the layer's.
@@ -211,7 +215,9 @@ func TestSeparateAccounts(t *testing.T) {
 			}
 		}
 		for _, layer := range d.Layers {
-			refused := slices.ContainsFunc(s.Inseparable, func(in Inseparable) bool { return slices.Contains(in.Layers, layer) })
+			refused := slices.ContainsFunc(s.Inseparable, func(in Inseparable) bool {
+				return slices.Contains(in.Layers, layer)
+			})
 			if places[layer] == 0 && !refused {
 				t.Fatalf("%s is neither estimated nor refused", layer)
 			}

@@ -7,17 +7,18 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// driftLevel is the level at which drift is looked for, over all arms of a workload together.
+// driftLevel is the level of the tests for drift, for all arms of a workload together.
 const driftLevel = 0.01
 
-// trend is how a series rises or falls over the blocks.
+// trend describes how a series rises or falls over the blocks.
 type trend struct {
 	sorted []Value
-	// p is that of the Mann-Kendall test; first and last are the medians of the first and the last third of the values.
+	// p is the p-value of the Mann-Kendall test; first and last are the medians of the first and the last third of
+	// the values.
 	p, first, last float64
 }
 
-// trendOf looks at the finite values in the order of their blocks; false where there are fewer than 8 or more than
+// trendOf tests the finite values in the order of their blocks. It is false with fewer than 8 values or more than
 // MaxBlocks.
 func trendOf(values []Value) (trend, bool) {
 	sorted := slices.DeleteFunc(inBlockOrder(values), func(v Value) bool { return !known(v.Value).Known })
@@ -50,12 +51,14 @@ func medianOf(values []Value) float64 {
 	return median(numbers)
 }
 
-// Drift warns where values rise or fall over the blocks: the Mann-Kendall test (Mann, Econometrica 13, 1945; Kendall,
+// Drift warns if values rise or fall over the blocks: the Mann-Kendall test (Mann, Econometrica 13, 1945; Kendall,
 // Rank Correlation Methods, 1948) rejects at 0.01, and the change from the first block to the last is at least 2 % of
-// level, the statistic's typical size. The change is the median slope between pairs (Sen, JASA 63, 1968) times the
-// number of blocks between. Facts: blocks, change (in the statistic's unit), relative (to level), p_value, first, last
-// (medians of the first and the last third of the values; a relative change is to be taken of these: that of level can
-// be below -100 %).
+// level, the statistic's typical size. change = median slope between pairs (Sen, JASA 63, 1968) * (last block - first
+// block).
+//
+// Facts: blocks, change (in the statistic's unit), relative (to level), p_value, first, last (medians of the first
+// and the last third of the values). Use first and last for a relative change in messages: relative can be below -100
+// %.
 func Drift(values []Value, level float64) (Warning, bool) {
 	t, ok := trendOf(values)
 	if !ok || t.p >= driftLevel {
@@ -67,26 +70,28 @@ func Drift(values []Value, level float64) (Warning, bool) {
 		return Warning{}, false
 	}
 	return Warning{CodeDrift, map[string]float64{
-		"blocks": float64(len(t.sorted)), "change": change, "relative": relative, "p_value": t.p, "first": t.first, "last": t.last,
+		"blocks": float64(len(t.sorted)), "change": change, "relative": relative,
+		"p_value": t.p, "first": t.first, "last": t.last,
 	}}, true
 }
 
-// CommonDrift is a drift that most arms share. Pairing within blocks takes what they share out of the differences.
+// CommonDrift is a drift that most arms share. Pairing within blocks removes it from the differences.
 type CommonDrift struct {
-	// First and Last are the medians of the first and the last third of the blocks, as parts of each arm's own median.
+	// First and Last are the medians of the first and the last third of the blocks, relative to each arm's own
+	// median.
 	First, Last float64
 	PValue      float64
 	// Arms share the drift; Others do not, or not clearly.
 	Arms, Others []string
 }
 
-// Relative is how far the last third of the blocks lies above the first, as a part of the first: never below -1.
+// Relative = Last/First - 1, at least -1.
 func (d CommonDrift) Relative() float64 { return d.Last/d.First - 1 }
 
-// FindCommonDrift looks for a drift of all arms together, in the median over the arms of a block's values, each as a
-// part of its arm's own median. It asks that the Mann-Kendall test rejects at 0.01, that the change is at least 2 %,
-// and that more than half of the arms move in the same direction by at least half as much, and rejects at 0.05 for each
-// of them; else it is not common. None where an arm's median is not above 0.
+// FindCommonDrift looks for a drift of all arms together. It takes each value relative to its arm's median, and the
+// median over the arms in each block. A common drift requires that the Mann-Kendall test rejects at 0.01 and that the
+// change is at least 2 %. In more than half of the arms, the arm's own test must also reject at 0.05, with a change
+// in the same direction of at least half the size. Nothing is found if an arm's median is not above 0.
 func FindCommonDrift(trials []Trial) (CommonDrift, bool) {
 	arms, byArm := trialsByArm(trials)
 	byBlock := make(map[int][]float64)
@@ -123,7 +128,7 @@ func FindCommonDrift(trials []Trial) (CommonDrift, bool) {
 	return d, len(d.Arms) > len(d.Others)
 }
 
-// ArmDrift is a drift of an arm's paired differences from the baseline: the difference itself changes during the run.
+// ArmDrift is a drift of an arm's paired differences from the baseline: the difference changes during the run.
 type ArmDrift struct {
 	Arm string
 	// First and Last are the medians of the differences in the first and the last third of the blocks, in the
@@ -133,9 +138,9 @@ type ArmDrift struct {
 	PValue float64
 }
 
-// FindArmDrifts looks for drift in each arm's paired differences: the Mann-Kendall test rejects at 0.01, corrected for
-// the number of arms, and the change is at least 2 % of the median of the arm or of the baseline, whichever is larger
-// in size.
+// FindArmDrifts looks for drift in each arm's paired differences. The Mann-Kendall test must reject at 0.01,
+// corrected for the number of arms, and the change must be at least 2 % of the median of the arm or of the baseline,
+// whichever is larger in size.
 func FindArmDrifts(trials []Trial, baseline string) []ArmDrift {
 	arms, byArm := trialsByArm(trials)
 	var tested []ArmDrift
@@ -179,7 +184,7 @@ func (p Pair) inOrder() []Value {
 	return differences
 }
 
-// trialsByArm sorts the finite values by arm; the arms are in the order of their first trials.
+// trialsByArm groups the finite values by arm; the arms are in the order of their first trials.
 func trialsByArm(trials []Trial) (arms []string, byArm map[string][]Value) {
 	byArm = make(map[string][]Value)
 	for _, t := range trials {
@@ -194,12 +199,12 @@ func trialsByArm(trials []Trial) (arms []string, byArm map[string][]Value) {
 	return arms, byArm
 }
 
-// maxSloped is of how many values the slopes between all pairs are looked at: half a million. The slopes of MaxBlocks
-// would take 400 MB.
+// maxSloped is the largest number of values of which all pairs are compared: half a million slopes. All slopes of
+// MaxBlocks values would take 400 MB.
 const maxSloped = 1000
 
-// medianSlope is the median slope between pairs of values, NaN where all are of one block. Of more than maxSloped
-// values it takes some that are evenly spread.
+// medianSlope is the median slope between pairs of values; NaN if all are in one block. With more than maxSloped
+// values it uses an evenly spaced subset.
 func medianSlope(sorted []Value) float64 {
 	step := (len(sorted) + maxSloped - 1) / maxSloped
 	var slopes []float64
@@ -217,8 +222,8 @@ func medianSlope(sorted []Value) float64 {
 	return median(slopes)
 }
 
-// kendallP is the two-sided p-value of Mann-Kendall's S, from its normal approximation with the correction for
-// continuity and ties (Kendall, chapter 4). It is close from about 8 values on.
+// kendallP is the two-sided p-value of Mann-Kendall's S, from the normal approximation with corrections for
+// continuity and ties (Kendall, chapter 4). The approximation is close from about 8 values on.
 func kendallP(s float64, values []Value) float64 {
 	part := func(n float64) float64 { return n * (n - 1) * (2*n + 5) }
 	variance := part(float64(len(values)))

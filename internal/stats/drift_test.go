@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// drifting draws arms at a level of 100 whose noise is 2, with the relative change of each from the first block to the
-// last.
+// drifting draws arms at a level of 100 with a noise of 2. changes are their relative changes from the first block to
+// the last.
 func drifting(r *rand.Rand, blocks int, changes ...float64) []Trial {
 	var trials []Trial
 	for block := range blocks {
@@ -22,7 +22,7 @@ func drifting(r *rand.Rand, blocks int, changes ...float64) []Trial {
 	return trials
 }
 
-// TestDriftOfOneArm: what one arm does alone is that arm's, however many others there are, and nothing that all share.
+// TestDriftOfOneArm: a drift of one arm is reported for that arm only, however many others there are.
 func TestDriftOfOneArm(t *testing.T) {
 	r := rand.New(rand.NewPCG(40, 1))
 	for _, arms := range []int{2, 3, 8} {
@@ -34,14 +34,15 @@ func TestDriftOfOneArm(t *testing.T) {
 				t.Errorf("%d arms: arm %d drifts alone, and is said to be common: %+v", arms, alone, d)
 			}
 			found := FindArmDrifts(trials, "arm0")
-			if len(found) != 1 || found[0].Arm != fmt.Sprintf("arm%d", alone) || math.Abs(found[0].Last-found[0].First-20) > 8 {
+			if len(found) != 1 || found[0].Arm != fmt.Sprintf("arm%d", alone) ||
+				math.Abs(found[0].Last-found[0].First-20) > 8 {
 				t.Errorf("%d arms: arm %d drifts by 30, found %+v", arms, alone, found)
 			}
 		}
 	}
 }
 
-// TestDriftOfTheBaseline: what the baseline does alone changes every difference.
+// TestDriftOfTheBaseline: a drift of the baseline alone changes every difference.
 func TestDriftOfTheBaseline(t *testing.T) {
 	trials := drifting(rand.New(rand.NewPCG(40, 2)), 12, 0.3, 0, 0, 0)
 	if d, ok := FindCommonDrift(trials); ok {
@@ -53,7 +54,7 @@ func TestDriftOfTheBaseline(t *testing.T) {
 	}
 }
 
-// TestDriftOfAllArms is what pairing takes out; of most arms it says which.
+// TestDriftOfAllArms: pairing removes a common drift. If most arms drift, they are named.
 func TestDriftOfAllArms(t *testing.T) {
 	r := rand.New(rand.NewPCG(40, 3))
 	trials := drifting(r, 12, 0.3, 0.3, 0.3, 0.3)
@@ -74,7 +75,7 @@ func TestDriftOfAllArms(t *testing.T) {
 	}
 }
 
-// TestDriftFallsByLessThanAll: a fall from 30 to 3 is one by 90 %, and not by 270 % of the median.
+// TestDriftFallsByLessThanAll: a fall from 30 to 3 is reported as 90 %, not as 270 % of the median.
 func TestDriftFallsByLessThanAll(t *testing.T) {
 	var trials []Trial
 	var own []Value
@@ -93,33 +94,26 @@ func TestDriftFallsByLessThanAll(t *testing.T) {
 	}
 }
 
-// TestDriftFalseAlarms has arms without any trend: at most 1 in 100 tables of an arm-drift of any arm, and as few of a
-// common drift.
+// TestDriftFalseAlarms: how often drift is reported in runs without a trend, and how often a drift of one arm by 10 %
+// is found in 20 blocks.
 func TestDriftFalseAlarms(t *testing.T) {
-	runs := simulationRuns(t, 300)
+	t.Parallel()
 	for _, arms := range []int{2, 8} {
 		for _, n := range []int{10, 20} {
 			r := rand.New(rand.NewPCG(41, uint64(100*arms+n)))
-			common, own, found := 0, 0, 0
-			for range runs {
+			s := newSimulation(t)
+			what := fmt.Sprintf("%d arms, %d blocks: ", arms, n)
+			common, own := s.rate(what+"common", 0.015, 0.04), s.rate(what+"of an arm", 0.015, 0.04)
+			found := s.rate(what+"a drift of one arm by 10 % found", 0.5, math.NaN())
+			s.run(func() {
 				trials := drifting(r, n, make([]float64, arms)...)
-				if _, ok := FindCommonDrift(trials); ok {
-					common++
-				}
-				if len(FindArmDrifts(trials, "arm0")) > 0 {
-					own++
-				}
+				_, ok := FindCommonDrift(trials)
+				common.add(ok)
+				own.add(len(FindArmDrifts(trials, "arm0")) > 0)
 				changes := make([]float64, arms)
 				changes[1] = 0.1
-				if len(FindArmDrifts(drifting(r, n, changes...), "arm0")) > 0 {
-					found++
-				}
-			}
-			t.Logf("%d arms, %d blocks: common %.3f, of an arm %.3f; a drift of one arm by 10 %% found %.2f", arms, n,
-				float64(common)/float64(runs), float64(own)/float64(runs), float64(found)/float64(runs))
-			if bound := 0.01 + 3*math.Sqrt(0.01/float64(runs)); float64(common) > bound*float64(runs) || float64(own) > bound*float64(runs) {
-				t.Errorf("%d arms, %d blocks: common %d, of an arm %d of %d", arms, n, common, own, runs)
-			}
+				found.add(len(FindArmDrifts(drifting(r, n, changes...), "arm0")) > 0)
+			})
 		}
 	}
 }
@@ -135,10 +129,11 @@ func TestDriftNeedsEnough(t *testing.T) {
 	}
 	var zero []Trial
 	for block := range 12 {
-		zero = append(zero, Trial{"a", block, 0}, Trial{"b", block, float64(block)}, Trial{"b", block, math.NaN()}, Trial{"c", block, math.Inf(1)})
+		zero = append(zero, Trial{"a", block, 0}, Trial{"b", block, float64(block)}, Trial{"b", block, math.NaN()},
+			Trial{"c", block, math.Inf(1)})
 	}
 	if d, ok := FindCommonDrift(zero); ok {
-		t.Errorf("no part of a median of 0 can be given: %+v", d)
+		t.Errorf("a share of a median of 0 is undefined: %+v", d)
 	}
 	if found := FindArmDrifts(zero, "a"); len(found) != 1 || found[0].First != 1.5 || found[0].Last != 9.5 {
 		t.Errorf("%+v", found)

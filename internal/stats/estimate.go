@@ -5,25 +5,27 @@ import (
 	"slices"
 )
 
-// Estimate is a figure with an interval at the level that a set of checks asks for: with so many checks, each interval has the
-// confidence 1 - Alpha / checks, so that with the confidence Confidence all of them hold at once (Bonferroni).
+// Estimate is a figure with an interval at the level required by a set of checks. With n checks, each interval has
+// the confidence 1 - Alpha / n, so that all of them hold at once with the confidence Confidence (Bonferroni).
 type Estimate struct {
-	// Value is the figure. Unknown without values, or where there is no such figure: no ratio to a baseline of 0.
+	// Value is the figure. Unknown without values, or if it is undefined, such as a ratio to a baseline of 0.
 	Value Quantity
-	// Interval holds the truth with the confidence of the level; unknown where there are too few trials for that.
+	// Interval contains the true figure with the confidence of the level; unknown if there are too few trials for
+	// that.
 	Interval Interval
-	// Trials is how many there are: of the side that has fewer, or of blocks with both.
+	// Trials is the number of trials of the side that has fewer, or the number of blocks with both sides.
 	Trials int
-	// Lost says that so many values are lost (see Pair) that there is no median: Value and Interval are then unknown.
+	// Lost says that so many values are lost (see Pair) that there is no median. Value and Interval are then unknown.
 	Lost bool
-	// missing is how many more it takes until there is an interval.
+	// missing is how many more trials or blocks it takes to have an interval. needed is how many more it takes to
+	// detect a difference of this size.
 	missing int
-	needed  func(distance float64) int
+	needed  func(difference float64) int
 }
 
-// Needed is how many more trials (on each side), or blocks, would tell the true figure apart from the bound with the probability
-// Power, if it is as estimated: -1 where that is not known or more than MaxBlocks. It is at least 1: it is asked where these have not
-// sufficed.
+// Needed is how many more trials on each side, or blocks, would distinguish the true figure from the bound with
+// probability Power, if the figure is as estimated. It is -1 if unknown or more than MaxBlocks, and at least 1: it is
+// called if the trials were not enough.
 func (e Estimate) Needed(bound float64) int {
 	switch {
 	case !e.Value.Known:
@@ -38,16 +40,17 @@ func (e Estimate) Needed(bound float64) int {
 	return max(1, n)
 }
 
-// Level is the level of one of so many checks.
+// Level is the level of one of several checks: Alpha / checks.
 func Level(checks int) float64 { return Alpha / float64(max(checks, 1)) }
 
-// EstimateLevel is the median of a side's own trials; infinite values are lost ones, as in a Pair.
+// EstimateLevel is the median of one side's trials; infinite values are lost values, as in a Pair.
 func EstimateLevel(values []float64, checks int) Estimate {
 	sorted := ranks(values)
 	return estimateMedian(sorted, len(sorted), checks)
 }
 
-// EstimatePaired is the change of an arm against the baseline of the same block, absolute and relative, as Compare has it.
+// EstimatePaired is the change of an arm against the baseline of the same block, absolute and relative, computed as
+// in Compare.
 func EstimatePaired(p Pair, checks int) (change, relative Estimate) {
 	differences, ratios := p.differences()
 	counted := serialOf(differences).Counted
@@ -59,8 +62,8 @@ func EstimatePaired(p Pair, checks int) (change, relative Estimate) {
 	return estimateMedian(differences, counted, checks), estimateMedian(ratios, counted, checks)
 }
 
-// EstimateSamples is the change of an arm against a baseline with which it shares no blocks, absolute and relative, as
-// CompareSamples has it.
+// EstimateSamples is the change of an arm against a baseline with which it shares no blocks, absolute and relative,
+// computed as in CompareSamples.
 func EstimateSamples(s Samples, checks int) (change, relative Estimate) {
 	t, level := newTwoSample(s), Level(checks)
 	switch {
@@ -73,7 +76,7 @@ func EstimateSamples(s Samples, checks int) (change, relative Estimate) {
 	of := func(s shift, centre float64) Estimate {
 		return Estimate{
 			Value: known(centre), Interval: t.interval(s, level), Trials: min(t.m, t.n), missing: t.missing(level),
-			needed: func(distance float64) int { return t.needed(s, distance, level) },
+			needed: func(difference float64) int { return t.needed(s, difference, level) },
 		}
 	}
 	change = of(t.differences, t.centre)
@@ -83,7 +86,7 @@ func EstimateSamples(s Samples, checks int) (change, relative Estimate) {
 	return change, relative
 }
 
-// estimateMedian is the median of sorted values, which count as so many independent ones, with its exact interval.
+// estimateMedian is the median of sorted values with its exact interval; counted is the effective number of values.
 func estimateMedian(sorted []float64, counted, checks int) Estimate {
 	switch {
 	case len(sorted) == 0:

@@ -7,11 +7,11 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// singularPivot is the share of a column's squares that must be left once the columns before it have explained theirs;
-// with less, the normal equations count as singular.
+// singularPivot is the smallest share of a column's sum of squares that the columns before it may leave unexplained.
+// Below it the normal equations count as singular.
 const singularPivot = 1e-10
 
-// maxValue bounds the values that are fitted, so that no product of them overflows.
+// maxValue bounds the values that are fitted, so that products do not overflow.
 const maxValue = 1e100
 
 // fit is the least squares problem: trials by block, and the columns that explain them.
@@ -21,19 +21,19 @@ type fit struct {
 	// blocks holds each block's value of each arm, NaN where it is missing. Every block has at least two.
 	blocks [][]float64
 	trials int
-	// columns holds the counts in each arm: first of the terms, then of as many refused layers as it takes to hold all
-	// the others constant. Leaving these out would shift their cost to the terms.
+	// columns holds the counts in each arm: first those of the terms, then those of enough refused layers to hold all
+	// others constant. Without the latter, their cost would shift to the terms.
 	columns [][]float64
 	spans   []float64
 }
 
-// estimate is what the trials say, or all trials but one block's: costs for each column (nil where they are not determined)
-// and whole, the mean paired difference of each arm from the baseline (NaN where there is none).
+// estimate is the result of all trials, or of all blocks but one: the cost of each column (nil if not determined) and
+// whole, the mean paired difference of each arm from the baseline (NaN if there is none).
 type estimate struct {
 	costs, whole []float64
 }
 
-// newFit sorts the trials into blocks. Blocks with one arm say nothing about differences and are left out.
+// newFit groups the trials by block. Blocks with one arm contain no difference and are left out.
 func newFit(d Design, trials []Trial) *fit {
 	arms := make(map[string]int, len(d.Arms))
 	for i, name := range d.Arms {
@@ -105,13 +105,13 @@ func newFit(d Design, trials []Trial) *fit {
 	return f
 }
 
-// setColumns chooses the columns: the terms, and refused layers that are independent of what is there already.
+// setColumns chooses the columns: the terms, and refused layers that are independent of the columns chosen before.
 func (f *fit) setColumns(s Separation) {
 	var taken []int
 	inTerm := make(map[string]bool)
 	for _, t := range s.Terms {
 		f.columns = append(f.columns, t.Counts)
-		// Layers of one term are in proportion: any of them stands for it.
+		// Layers of one term are in proportion: any of them represents it.
 		taken = append(taken, slices.Index(f.design.Layers, t.Layers[0]))
 		for _, layer := range t.Layers {
 			inTerm[layer] = true
@@ -162,18 +162,18 @@ func (f *fit) informing(column int) int {
 	return n
 }
 
-// sums is what one block, or several, contribute to the estimates: the normal equations, and the paired differences of each
-// arm from the baseline.
+// sums is the contribution of one or more blocks to the estimates: the normal equations, and the sum and number of
+// the paired differences of each arm from the baseline.
 type sums struct {
 	normal, right, whole, pairs []float64
 }
 
-// newSums makes sums of nothing, for p columns and a number of arms.
+// newSums makes zero sums for p columns and a number of arms.
 func newSums(p, arms int) sums {
 	return sums{make([]float64, p*p), make([]float64, p), make([]float64, arms), make([]float64, arms)}
 }
 
-// add adds other, sign times.
+// add adds sign * other.
 func (s sums) add(other sums, sign float64) {
 	add := func(to, from []float64) {
 		for i, v := range from {
@@ -204,8 +204,8 @@ func (f *fit) estimates(base int) (all estimate, without []estimate) {
 	return f.solve(total), without
 }
 
-// blockSums is one block's contribution. Taking the block's mean from its values and counts removes the block effect (Frisch
-// and Waugh, Econometrica 1, 1933).
+// blockSums is one block's contribution. Subtracting the block's mean from its values and counts removes the block
+// effect (Frisch and Waugh, Econometrica 1, 1933).
 func (f *fit) blockSums(block []float64, base int) sums {
 	p := len(f.columns)
 	s := newSums(p, len(block))
@@ -245,7 +245,7 @@ func (f *fit) blockSums(block []float64, base int) sums {
 	return s
 }
 
-// solve gives the estimate that follows from sums.
+// solve computes the estimate from sums.
 func (f *fit) solve(s sums) estimate {
 	e := estimate{whole: make([]float64, len(s.whole))}
 	for arm := range e.whole {
@@ -268,8 +268,9 @@ func (f *fit) solve(s sums) estimate {
 	return e
 }
 
-// solvePositive solves a symmetric positive definite system by Cholesky's factorisation. a holds the matrix by rows; false where it is
-// singular. A jackknife solves one small system for each block, which is why this is not left to a general library.
+// solvePositive solves a symmetric positive definite system by Cholesky factorisation; a holds the matrix by rows. It
+// is false if the matrix is singular. It is written here and not taken from a general library because a jackknife
+// solves one small system for each block.
 func solvePositive(a, b []float64) ([]float64, bool) {
 	p := len(b)
 	factor := slices.Clone(a)
@@ -287,8 +288,8 @@ func solvePositive(a, b []float64) ([]float64, bool) {
 	return x, true
 }
 
-// factorise puts Cholesky's factor of a symmetric matrix of p rows into its lower half (Golub and Van Loan, Matrix Computations, 4th ed.
-// 2013, section 4.2); false where it is singular.
+// factorise overwrites the lower half of a symmetric matrix of p rows with its Cholesky factor (Golub and Van Loan,
+// Matrix Computations, 4th ed. 2013, section 4.2). It is false if the matrix is singular.
 func factorise(a []float64, p int) bool {
 	for i := range p {
 		diagonal := a[i*p+i]
@@ -310,7 +311,7 @@ func factorise(a []float64, p int) bool {
 	return true
 }
 
-// forward replaces b by the solution of the system of the factor's lower half.
+// forward overwrites b with the solution x of L x = b, where L is the factor's lower half.
 func forward(factor, b []float64) {
 	p := len(b)
 	for i := range p {
@@ -321,8 +322,8 @@ func forward(factor, b []float64) {
 	}
 }
 
-// onlyArm says which arm's difference from the baseline is all that the cost of a column rests on in a complete block, and
-// the cost as a part of that difference; -1 where it rests on more.
+// onlyArm returns the arm if the cost of a column depends only on this arm's difference from the baseline in a
+// complete block: cost = part * difference. The arm is -1 if the cost depends on more.
 func (f *fit) onlyArm(column, base int) (arm int, part float64) {
 	arm = -1
 	for i := range f.design.Arms {
@@ -345,7 +346,8 @@ func (f *fit) onlyArm(column, base int) (arm int, part float64) {
 	return arm, part
 }
 
-// residual is what an estimate leaves unexplained of an arm's difference from the baseline; NaN where it has no costs.
+// residual is the part of an arm's difference from the baseline that the estimate does not explain; NaN without
+// costs.
 func (f *fit) residual(e estimate, arm, base int) float64 {
 	if e.costs == nil {
 		return math.NaN()
@@ -357,9 +359,9 @@ func (f *fit) residual(e estimate, arm, base int) float64 {
 	return rest
 }
 
-// fitsAlways says whether the residual of an arm's difference is 0 in a complete block whatever the values. The residual is linear
-// in the values, with the contrast's projection off the columns as weights; for the contrast itself as the values it is
-// the squared length of that projection.
+// fitsAlways says whether the residual of an arm's difference is 0 in a complete block for any values. The residual
+// is linear in the values; its weights are the projection of the contrast off the columns. With the contrast itself
+// as the values, the residual is the squared length of that projection.
 func (f *fit) fitsAlways(arm, base int) bool {
 	contrast := make([]float64, len(f.design.Arms))
 	contrast[arm], contrast[base] = 1, -1

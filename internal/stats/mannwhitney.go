@@ -7,20 +7,22 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// exactPairs is up to how many pairs the distribution of a Mann-Whitney count is reckoned exactly. Beyond, its normal
-// approximation with correction for continuity is as good, and errs on the side of too large p-values in the tails.
+// exactPairs is the largest number of pairs for which the distribution of the Mann-Whitney count is computed exactly.
+// Beyond it the normal approximation with continuity correction is used. It is then as good, and its errors in the
+// tails make p-values too large.
 const exactPairs = 400
 
-// rankCount is the distribution, where both samples come from one population, of the number of pairs in which the value of
-// the one sample lies below that of the other (Mann and Whitney, Annals of Mathematical Statistics 18, 1947).
+// rankCount is the distribution of the Mann-Whitney count if both samples come from one population: the number of
+// pairs in which the value of the first sample is below the value of the second (Mann and Whitney, Annals of
+// Mathematical Statistics 18, 1947).
 type rankCount struct {
 	m, n int
-	// below has the probability that the count is at most c, for c up to half of the pairs; nil where it is approximated.
+	// below[c] is P(count <= c), for c up to half of the pairs; nil if it is approximated.
 	below []float64
 }
 
-// newRankCount reckons the distribution by their recurrence: the largest of all values belongs to the one sample or to the
-// other, with the odds of their sizes.
+// newRankCount computes the distribution by the recurrence of Mann and Whitney: the largest of all i+j values belongs
+// to the sample of size i with probability i/(i+j).
 func newRankCount(m, n int) rankCount {
 	r := rankCount{m: m, n: n}
 	if m < 1 || n < 1 || m*n > exactPairs {
@@ -29,7 +31,7 @@ func newRankCount(m, n int) rankCount {
 	half := m * n / 2
 	before := make([][]float64, n+1)
 	for j := range before {
-		before[j] = []float64{1} // of no values of the one sample, none lies above
+		before[j] = []float64{1} // with no values in the first sample, the count is 0
 	}
 	for i := 1; i <= m; i++ {
 		row := make([][]float64, n+1)
@@ -38,7 +40,7 @@ func newRankCount(m, n int) rankCount {
 			row[j] = make([]float64, min(i*j, half)+1)
 			share := float64(i) / float64(i+j)
 			for u := range row[j] {
-				// The largest is of the one sample and lies above all j of the other, or it is of the other.
+				// The largest value is in the first sample and above all j of the second, or it is in the second.
 				if u >= j && u-j < len(before[j]) {
 					row[j][u] = share * before[j][u-j]
 				}
@@ -56,7 +58,7 @@ func newRankCount(m, n int) rankCount {
 	return r
 }
 
-// p is the two-sided p-value of a count of c or fewer, or of as many that are missing.
+// p is the two-sided p-value of a count of at most c, or at least m*n - c.
 func (r rankCount) p(c int) float64 {
 	switch {
 	case c < 0:
@@ -71,12 +73,12 @@ func (r rankCount) p(c int) float64 {
 	return math.Min(1, 2*distuv.UnitNormal.CDF((float64(c)+0.5-pairs/2)/deviation))
 }
 
-// MinTrials is the smallest number of trials on each side with which a difference can as a rule be found at level alpha in a
-// table of so many unpaired comparisons: with fewer, the p-value is too large even where all trials of one side lie above all of
-// the other. 6 for one comparison at 0.05, 11 for 20.
+// MinTrials is the smallest number of trials on each side that can, as a rule, show a difference at level alpha in a
+// table of this many unpaired comparisons. With fewer, the p-value is too large even if all trials of one side are
+// above all of the other. It is 6 for one comparison at 0.05, and 11 for 20.
 //
-// It depends on how the trials scatter. What is assumed is a tenth more than of sides whose trials take turns, once their
-// difference is taken out: nine of ten draws of normal noise have less.
+// The exact number depends on the scatter of the trials. The assumed standard error is 1.1 times the error of two
+// sides whose trials alternate once their difference is subtracted. Nine of ten draws of normal noise have less.
 func MinTrials(comparisons int, alpha float64) int {
 	level := alpha / float64(max(comparisons, 1))
 	if !(level > 0) {

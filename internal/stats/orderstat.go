@@ -14,7 +14,7 @@ type Quantity struct {
 	Known bool
 }
 
-// known makes a Quantity, which is unknown where the value is no finite number.
+// known makes a Quantity, which is unknown if the value is not finite.
 func known(v float64) Quantity {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Quantity{}
@@ -22,14 +22,14 @@ func known(v float64) Quantity {
 	return Quantity{Value: v, Known: true}
 }
 
-// Interval is a confidence interval, both ends included. Where it is not Known there is none, and Low and High are 0. Low may be
-// -Inf and High +Inf: the order statistic at that end is a lost value (see Pair), so that the interval has no bound there.
+// Interval is a confidence interval, both ends included. If it is not Known, Low and High are 0. Low may be -Inf and
+// High +Inf if the order statistic at that end is a lost value (see Pair): the interval then has no bound there.
 type Interval struct {
 	Low, High float64
 	Known     bool
 }
 
-// knownInterval makes an Interval, which is unknown where an end is no finite number.
+// knownInterval makes an Interval, which is unknown if an end is not finite.
 func knownInterval(low, high float64) Interval {
 	if !known(low).Known || !known(high).Known {
 		return Interval{}
@@ -37,38 +37,39 @@ func knownInterval(low, high float64) Interval {
 	return Interval{Low: low, High: high, Known: true}
 }
 
-// Contains says whether v lies in the interval; false where there is none.
+// Contains says whether v is in the interval; false if the interval is unknown.
 func (i Interval) Contains(v float64) bool { return i.Known && i.Low <= v && v <= i.High }
 
-// extend makes the interval reach to v.
+// extend extends the interval to v.
 func (i Interval) extend(v float64) Interval {
 	return Interval{Low: math.Min(i.Low, v), High: math.Max(i.High, v), Known: i.Known}
 }
 
-// median is the sample median of sorted values: the middle one, or the mean of the two in the middle.
+// median is the sample median of sorted values: the middle value, or the mean of the two middle values.
 func median(sorted []float64) float64 {
 	n := len(sorted)
 	if n%2 == 1 {
 		return sorted[n/2]
 	}
-	// Halving first keeps the largest numbers from overflowing.
+	// Halving first avoids overflow.
 	return sorted[n/2-1]/2 + sorted[n/2]/2
 }
 
-// criticalCount is the largest k for which 2 P(K <= k) <= alpha, K binomial with n tosses of a fair coin; -1 where
-// even k = 0 is too likely.
+// criticalCount is the largest k for which 2 P(K <= k) <= alpha, where K is binomial with n tosses of a fair coin; -1
+// if even k = 0 is too likely.
 func criticalCount(n int, alpha float64) int {
 	return sort.Search(n/2+1, func(k int) bool { return signP(n, k) > alpha }) - 1
 }
 
-// signP is the two-sided p-value of a sign test: of n differences, k have the rarer sign or none.
+// signP is the two-sided p-value of a sign test: k of n differences have the rarer sign or are 0.
 func signP(n, k int) float64 {
 	return math.Min(1, 2*distuv.Binomial{N: float64(n), P: 0.5}.CDF(float64(k)))
 }
 
-// medianInterval is the exact interval of a median from order statistics: it goes from the (k+1)th smallest value to the
-// (k+1)th largest, and holds the distribution's median with at least the given confidence whatever the distribution, ties
-// included (Conover, Practical Nonparametric Statistics, 3rd ed. 1999, section 3.2). Unknown where the values are too few.
+// medianInterval is the exact interval of a median from order statistics: [x(k+1), x(n-k)], where x is sorted and k =
+// criticalCount(n, 1 - confidence). It contains the distribution's median with at least the given confidence for any
+// distribution, ties included (Conover, Practical Nonparametric Statistics, 3rd ed. 1999, section 3.2). It is unknown
+// with too few values.
 func medianInterval(sorted []float64, confidence float64) Interval {
 	k := criticalCount(len(sorted), 1-confidence)
 	if k < 0 {
@@ -77,7 +78,7 @@ func medianInterval(sorted []float64, confidence float64) Interval {
 	return Interval{Low: sorted[k], High: sorted[len(sorted)-1-k], Known: true}
 }
 
-// difference is a less b. Two infinities of one sign are two lost values, which rank alike: their difference is 0.
+// difference is a - b. Two infinities of one sign are lost values with the same rank: their difference is 0.
 func difference(a, b float64) float64 {
 	if a == b {
 		return 0
@@ -85,8 +86,7 @@ func difference(a, b float64) float64 {
 	return a - b
 }
 
-// ratio is the difference of a from b relative to b, in the same order as difference where a or b is a lost value. NaN where b is
-// 0 or less.
+// ratio is a/b - 1. If a or b is a lost value, it is ordered as difference is. NaN if b is 0 or less.
 func ratio(a, b float64) float64 {
 	switch {
 	case math.IsInf(a, 0) || math.IsInf(b, 0):
@@ -97,14 +97,14 @@ func ratio(a, b float64) float64 {
 	return a/b - 1
 }
 
-// ranks sorts values. Lost ones (infinities) stay, NaN is left out.
+// ranks sorts values. Lost values (infinities) stay; NaN is left out.
 func ranks(values []float64) []float64 {
 	sorted := slices.DeleteFunc(slices.Clone(values), math.IsNaN)
 	slices.Sort(sorted)
 	return sorted
 }
 
-// finite is the part of sorted values without the lost ones at its ends.
+// finite is sorted values without the lost values at both ends.
 func finite(sorted []float64) []float64 {
 	from := sort.Search(len(sorted), func(i int) bool { return !math.IsInf(sorted[i], -1) })
 	to := sort.Search(len(sorted), func(i int) bool { return math.IsInf(sorted[i], 1) })

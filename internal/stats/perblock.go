@@ -2,14 +2,15 @@ package stats
 
 import "slices"
 
-// PerBlock combines the values of one arm to one for each block: their median. Blocks keep the order in which they
+// PerBlock reduces the values of one arm to one value per block: the median. Blocks keep the order in which they
 // first occur.
 //
-// Of an even number of values, as where one trial of three is missing, the last is left out. The median of an odd number lies
-// above a further trial of the same kind as often as below, whatever the noise: the ranks of trials that are alike are equally
-// likely. The mean of two does not where the noise is skewed, and the sign test on it would raise false alarms.
+// If a block has an even number of values, for example because one trial of three is missing, the last one is left
+// out. The median of an odd number of values lies above a further trial of the same kind as often as below, for any
+// noise, because the ranks of identically distributed trials are equally likely. The mean of two does not if the
+// noise is skewed, and a sign test on it would raise false alarms.
 //
-// Values of block 0 are of no block and stay as they are.
+// Values of block 0 belong to no block and are kept unchanged.
 func PerBlock(values []Value) []Value {
 	var combined []Value
 	of := map[int][]float64{}

@@ -7,30 +7,32 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Power is the probability with which a detectable difference is found.
+// Power is the probability of finding a detectable difference.
 const Power = 0.8
 
-// MaxBlocks bounds how many blocks are thought of.
+// MaxBlocks is the largest number of blocks that a search considers.
 const MaxBlocks = 10000
 
-// Noise is how the paired differences of a comparison scatter, and the table that it stands in: all that it takes to say which
-// differences could have been found.
+// Noise is the scatter of the paired differences of a comparison, and the size of its table: everything needed to say
+// which differences can be found.
 //
-// The scatter is a kernel estimate: normal bumps on the deviations of the differences from their median and on the
-// mirror images of these, so that the assumed noise is symmetric but of any other shape, with two modes or heavy tails. With few
-// blocks the bumps are wide, and the estimate is close to a normal distribution.
+// The scatter is a kernel density estimate with normal kernels at the deviations of the differences from their median
+// and at their mirror images. The assumed noise is thus symmetric, but can have several modes or heavy tails. With
+// few blocks the kernels are wide, and the estimate is close to a normal distribution.
 type Noise struct {
-	// blocks is what the blocks count as, measuredBlocks how many there are: more, where they depend on each other.
+	// blocks is the effective number of blocks, measuredBlocks the actual number, which is larger if blocks depend on
+	// each other.
 	blocks, measuredBlocks, tests int
 	deviations                    []float64
 	bandwidth                     float64
 }
 
-// bandwidthFactor stands before scale * n^(-1/5) in the kernel's bandwidth. Silverman's 1.06 makes the detectable difference
-// too large; with this one the power at it is closest to Power (TestPowerAtDetectable).
+// bandwidthFactor is c in the kernel's bandwidth, h = c * scale * n^(-1/5). Silverman's 1.06 makes the detectable
+// difference too large. With 0.8 the power at it is closest to Power (TestPowerAtDetectable).
 const bandwidthFactor = 0.8
 
-// newNoise estimates the scatter of sorted differences. With fewer than 2, or where all are equal, nothing is known of it.
+// newNoise estimates the scatter of sorted differences. It is unknown with fewer than 2 differences, or if all are
+// equal.
 func newNoise(sorted []float64) Noise {
 	noise := Noise{blocks: len(sorted), measuredBlocks: len(sorted), tests: 1}
 	if len(sorted) < 2 || sorted[0] == sorted[len(sorted)-1] {
@@ -44,7 +46,8 @@ func newNoise(sorted []float64) Noise {
 	for i, v := range sorted {
 		deviations[i] = v - centre
 	}
-	// A lost value is noise that takes any difference for its own sign: it stays among the deviations, and out of their scale.
+	// A lost value can outweigh any difference with its own sign. It stays among the deviations, but does not count
+	// for their scale.
 	rest := finite(deviations)
 	if len(rest) < 2 {
 		return noise
@@ -52,7 +55,7 @@ func newNoise(sorted []float64) Noise {
 	for _, d := range rest {
 		sum += math.Abs(d)
 	}
-	// A normal distribution's standard deviation is sqrt(pi/2) times its mean absolute deviation.
+	// For a normal distribution, standard deviation = sqrt(pi/2) * mean absolute deviation.
 	scale := math.Sqrt(math.Pi/2) * sum / float64(len(rest)-1)
 	bandwidth := bandwidthFactor * scale * math.Pow(float64(len(sorted)), -0.2)
 	if known(bandwidth).Known && bandwidth > 0 {
@@ -61,13 +64,13 @@ func newNoise(sorted []float64) Noise {
 	return noise
 }
 
-// counting gives the noise where the blocks count as so many independent ones.
+// counting sets the effective number of blocks.
 func (n Noise) counting(blocks int) Noise {
 	n.blocks = blocks
 	return n
 }
 
-// measured is how many more blocks must be measured for so many more that count.
+// measured converts a number of additional effective blocks to blocks that must be measured.
 func (n Noise) measured(more int) int {
 	if n.blocks == 0 || n.blocks == n.measuredBlocks {
 		return more
@@ -75,13 +78,13 @@ func (n Noise) measured(more int) int {
 	return int(math.Ceil(float64(more) * float64(n.measuredBlocks) / float64(n.blocks)))
 }
 
-// Detectable is the smallest true difference that these blocks find with the probability Power at the level of one
-// comparison of the table: Alpha divided by the number of comparisons, what Holm's procedure asks of the first. Unknown
-// where the blocks are too few, or where the differences do not vary at all.
+// Detectable is the smallest true difference that these blocks find with probability Power at the level of one
+// comparison of the table: Alpha divided by the number of comparisons, the level of the first step of Holm's
+// procedure. Unknown with too few blocks, or if the differences do not vary.
 //
-// The sign test rejects where at most k of the blocks have the wrong sign, k the critical count of its level. The probability
-// of that is Power where each block has the wrong sign with probability q, a quantile of the beta distribution; the answer is
-// the shift that leaves the share q of the noise on the wrong side of 0.
+// The sign test rejects if at most k blocks have the wrong sign, where k is the critical count of its level. Its
+// power is Power if each block has the wrong sign with probability q, where q is the (1 - Power) quantile of
+// Beta(k+1, n-k). The result is the shift that leaves the share q of the noise on the wrong side of 0.
 func (n Noise) Detectable() Quantity {
 	k := criticalCount(n.blocks, n.level())
 	if k < 0 || n.bandwidth == 0 {
@@ -90,7 +93,7 @@ func (n Noise) Detectable() Quantity {
 	q := distuv.Beta{Alpha: float64(k + 1), Beta: float64(n.blocks - k)}.Quantile(1 - Power)
 	low, high := 0.0, n.bandwidth
 	if n.wrongSign(math.MaxFloat64/2) > q {
-		return Quantity{} // more values are lost than the test can bear
+		return Quantity{} // with this many lost values the test never reaches Power
 	}
 	for n.wrongSign(high) > q {
 		high *= 2
@@ -105,8 +108,8 @@ func (n Noise) Detectable() Quantity {
 	return known(high)
 }
 
-// BlocksNeeded is how many more blocks find a true difference of this size with the probability Power: 0 where these
-// ones already do, -1 where that is not known or more than MaxBlocks.
+// BlocksNeeded is how many more blocks find a true difference of this size with probability Power: 0 if the present
+// ones do, -1 if unknown or more than MaxBlocks.
 func (n Noise) BlocksNeeded(difference float64) int {
 	difference = math.Abs(difference)
 	if n.bandwidth == 0 || !known(difference).Known || difference == 0 {
@@ -121,8 +124,8 @@ func (n Noise) BlocksNeeded(difference float64) int {
 	if enough(0) {
 		return 0
 	}
-	// Power dips slightly now and then as blocks are added, because the critical count is a whole number. What the search finds is
-	// enough in any case; it may miss an earlier peak.
+	// Power is not monotonic in the number of blocks, because the critical count is a whole number. The search finds
+	// a number that is enough; a smaller one can be enough too.
 	more := n.measured(sort.Search(MaxBlocks+1, enough))
 	if more > MaxBlocks {
 		return -1
@@ -132,7 +135,7 @@ func (n Noise) BlocksNeeded(difference float64) int {
 
 func (n Noise) level() float64 { return Alpha / float64(max(n.tests, 1)) }
 
-// wrongSign is the probability that one block has the wrong sign where the true difference is shift.
+// wrongSign is the probability that one block has the wrong sign if the true difference is shift.
 func (n Noise) wrongSign(shift float64) float64 {
 	var sum float64
 	for _, d := range n.deviations {

@@ -1,8 +1,8 @@
 package stats
 
-// In is the same scatter in a run of so many blocks, of which so many comparisons are made in a family: Detectable then
-// says what such a run finds, and BlocksNeeded how many blocks it lacks. Where the blocks depend on each other, those
-// of the other run count as fewer to the same degree.
+// In gives the same scatter for a run with this many blocks and comparisons in its table: Detectable then says what
+// such a run finds, and BlocksNeeded how many blocks it lacks. If blocks depend on each other, the effective number
+// of blocks shrinks by the same factor.
 func (n Noise) In(blocks, comparisons int) Noise {
 	blocks = max(blocks, 0)
 	counted := blocks
@@ -13,12 +13,11 @@ func (n Noise) In(blocks, comparisons int) Noise {
 	return n
 }
 
-// Known says whether anything is known of the scatter: not with fewer than 2 blocks, nor where all differences are
-// equal.
+// Known says whether the scatter is known: not with fewer than 2 blocks, and not if all differences are equal.
 func (n Noise) Known() bool { return n.bandwidth > 0 }
 
-// Blocks is how many blocks in all find a true difference of this size with the probability Power, in the family of the
-// comparison; -1 where that is not known or more than MaxBlocks.
+// Blocks is the total number of blocks that find a true difference of this size with probability Power in this table;
+// -1 if unknown or more than MaxBlocks.
 func (n Noise) Blocks(difference float64) int {
 	none := n
 	none.blocks, none.measuredBlocks = 0, 0

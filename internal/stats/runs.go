@@ -1,32 +1,32 @@
 package stats
 
-import (
-	"math"
-)
+import "math"
 
-// Runs is a figure of two sides, each of one or more runs. A run's figure is the median over its trials.
+// Runs holds the values of two sides, each of one or more runs. A run's figure is the median over its trials.
 type Runs struct {
-	// Arm and Baseline hold the values of the trials, run by run. NaN is left out, and so are runs without any
-	// value; infinite values are lost ones, as in a Pair.
+	// Arm and Baseline hold the values of the trials, run by run. NaN is ignored, and so are runs without any value.
+	// Infinite values are lost values, as in a Pair.
 	Arm, Baseline [][]float64
-	// Between is how much runs of either side scatter, as other runs show it. It is used where both sides are one run.
+	// Between is the scatter between runs, estimated from other runs. It is used if both sides are one run.
 	Between Scatter
 }
 
 // Scatter is how much runs of the same thing differ from each other.
 type Scatter struct {
-	// SD is the standard deviation of the runs' figures; of the difference of two runs where Add made it.
+	// SD is the standard deviation of the runs' figures. After Add it is the standard deviation of the difference
+	// between two runs.
 	SD float64
-	// LogSD is that of their logarithms: unknown where a figure is 0 or less.
+	// LogSD is the standard deviation of the logarithms of the figures: unknown if a figure is 0 or less.
 	LogSD Quantity
-	// Runs is how many runs it was estimated from; 0 for none.
+	// Runs is the number of runs in the estimate; 0 if there is no estimate.
 	Runs int
 }
 
-// FewestRuns is from how many runs a scatter is estimated. With fewer, Student's t is so large that nothing could be found.
+// FewestRuns is the smallest number of runs from which a scatter is estimated. With fewer, Student's t is so large
+// that nothing could be found.
 const FewestRuns = 5
 
-// ScatterOf estimates the scatter of runs that were all of the same level. It is zero where there are fewer than FewestRuns.
+// ScatterOf estimates the scatter of runs that all had the same true figure. It is zero with fewer than FewestRuns.
 func ScatterOf(values []float64) Scatter {
 	s := Summarize(values)
 	if s.Count < FewestRuns || !s.Stddev.Known || s.Stddev.Value <= 0 {
@@ -39,8 +39,8 @@ func ScatterOf(values []float64) Scatter {
 	return scatter
 }
 
-// Add gives the scatter of the difference between a run of the one and a run of the other. The degrees of freedom are those of
-// the side with fewer runs: both may have been estimated from the same runs.
+// Add gives the scatter of the difference between a run with scatter s and a run with scatter o. The degrees of
+// freedom are those of the side with fewer runs, because both sides may have been estimated from the same runs.
 func (s Scatter) Add(o Scatter) Scatter {
 	if s.Runs == 0 || o.Runs == 0 {
 		return Scatter{}
@@ -52,14 +52,14 @@ func (s Scatter) Add(o Scatter) Scatter {
 	return sum
 }
 
-// Scope is what a comparison of two sides speaks of.
+// Scope says what a comparison of two sides applies to.
 type Scope string
 
 // The scopes.
 const (
-	// TheseRuns: the two runs that were measured. How much one run differs from the next is in no interval.
+	// TheseRuns: only the two runs that were measured. The intervals do not include the scatter between runs.
 	TheseRuns Scope = "these-runs"
-	// OfRuns: runs of these two sides. How much one run differs from the next is in the interval.
+	// OfRuns: any runs of these two sides. The intervals include the scatter between runs.
 	OfRuns Scope = "runs"
 )
 
@@ -67,25 +67,29 @@ const (
 type RunComparison struct {
 	SampleComparison
 	Scope Scope
-	// ArmRuns and BaselineRuns are how many runs have a value. Where more than one run is on a side, TrialsNeeded counts runs.
+	// ArmRuns and BaselineRuns are how many runs have a value. If a side has more than one run, TrialsNeeded counts
+	// runs.
 	ArmRuns, BaselineRuns int
-	// History is how many other runs the scatter between runs was estimated from; 0 where it comes from the sides.
+	// History is how many other runs the scatter between runs was estimated from; 0 if it was estimated from the two
+	// sides.
 	History int
 }
 
-// ReasonTooFewRuns makes FewRuns, where the unit is the run.
+// ReasonTooFewRuns goes with FewRuns, if the run is the unit.
 const ReasonTooFewRuns = "too-few-runs"
 
-// CompareRuns compares the entries of a table, and corrects their p-values for each other as CompareAll does.
+// CompareRuns compares the entries of a table, and corrects their p-values as CompareAll does.
 //
-// Where a side has several runs, the run is the unit: its value is the median over its trials. From 10 runs a side on, their ranks
-// are compared as CompareSamples compares trials. With fewer, the difference is that of the means of
-// the runs' medians, with Welch's t interval (Welch, Biometrika 34, 1947); against a single run, with the interval that predicts
-// one more run from the scatter of the other side (3 runs at least). The relative change is that of the geometric means, from
-// the same interval of logarithms. Where one interval excludes 0 and the other does not, the larger p-value counts.
+// If a side has several runs, the run is the unit: its value is the median over its trials. With at least 10 runs on
+// each side, their ranks are compared as CompareSamples compares trials. With fewer, the difference is the difference
+// of the means of the runs' medians, with Welch's t interval (Welch, Biometrika 34, 1947). Against a single run, it
+// is the prediction interval for one more run, with the scatter of the other side, which must have at least 3 runs.
+// The relative change is the ratio of the geometric means minus 1, with the same interval on logarithms. If only one
+// of the two intervals excludes 0, the larger p-value counts.
 //
-// Where both sides are one run, trials are compared as in CompareSamples, and the answer is about these runs. Between widens it to
-// runs: the interval then also holds the difference less and plus t times the scatter of other runs, and the p-value is the larger one.
+// If both sides are one run, trials are compared as in CompareSamples, and the result applies to these runs. With
+// Between, it applies to runs: the interval then also contains difference +- t * (standard deviation from Between),
+// and the p-value is the larger one.
 func CompareRuns(table []Runs) []RunComparison {
 	compared := make([]RunComparison, len(table))
 	methods := make([]runMethod, len(table))
@@ -116,7 +120,7 @@ func CompareRuns(table []Runs) []RunComparison {
 	return compared
 }
 
-// EstimateRuns is the change of an arm against a baseline, absolute and relative, as one of so many checks.
+// EstimateRuns is the change of an arm against a baseline, absolute and relative, for one of several checks.
 func EstimateRuns(r Runs, checks int) (change, relative Estimate, scope Scope) {
 	c, m := newRunMethod(r)
 	level := Level(checks)
@@ -137,8 +141,8 @@ func EstimateRuns(r Runs, checks int) (change, relative Estimate, scope Scope) {
 	return change, relative, c.Scope
 }
 
-// EstimateRunLevel is the level of one side's runs: with one run the median over its trials, else over the medians of the runs, or
-// with few runs their mean with Student's t interval.
+// EstimateRunLevel is the figure of one side. With one run it is the median over its trials. With more runs it is the
+// median of the runs' medians, or, if the runs are too few for an interval, their mean with Student's t interval.
 func EstimateRunLevel(runs [][]float64, checks int) (Estimate, Scope) {
 	medians, trials := runMedians(runs)
 	level := Level(checks)
@@ -161,11 +165,13 @@ func EstimateRunLevel(runs [][]float64, checks int) (Estimate, Scope) {
 	return t.estimate(t.absolute, level), OfRuns
 }
 
-// fewestRanked is from how many runs a side their ranks are compared. With fewer, ranks that allow each side a scatter of its own
-// find less than Student's t does, and with fewer than 6 nothing; docs/adr/0027-runs.md has the figures.
+// fewestRanked is the smallest number of runs on each side for a comparison by ranks. With fewer, ranks that allow
+// each side its own scatter find less than Student's t, and with fewer than 6 they find nothing.
+// docs/adr/0027-runs.md has the measured power.
 const fewestRanked = 10
 
-// ranked says whether the ranks of runs are compared at a level: there are many, and they can reject.
+// ranked says whether runs are compared by ranks at this level: there must be enough runs, and the test must be able
+// to reject.
 func ranked(s sized, level float64) bool {
 	least := min(s.n(), s.m())
 	return least >= fewestRanked && least >= MinTrials(1, level)
@@ -179,7 +185,8 @@ func (s sized) m() int { return len(s.Baseline) }
 
 // runMethod is how an entry of a table is compared.
 type runMethod struct {
-	// byRuns says that the run is the unit; units are what is compared, runs or trials, medians those of the runs.
+	// byRuns says that the run is the unit. units are the values compared, of runs or trials; medians are the runs'
+	// medians.
 	byRuns         bool
 	units, medians sized
 	between        Scatter
@@ -204,8 +211,8 @@ func newRunMethod(r Runs) (RunComparison, runMethod) {
 	return c, m
 }
 
-// testable says whether the entry can have a p-value at all. It looks at counts and at whether figures vary, not at the
-// difference.
+// testable says whether the entry can have a p-value. It depends on the counts and on whether the values vary, not on
+// the difference.
 func (m *runMethod) testable() bool {
 	if m.byRuns {
 		return newRunT(m.units.Samples, Scatter{}).freedom > 0
@@ -217,7 +224,7 @@ func (m *runMethod) testable() bool {
 	return t.cut(Alpha) >= 0
 }
 
-// compare does all but the correction for the table.
+// compare computes everything except the correction for the table.
 func (m *runMethod) compare(c *RunComparison, level float64) {
 	armTrials, baselineTrials := c.ArmTrials, c.BaselineTrials
 	m.ranks = !m.byRuns || ranked(m.units, level)
@@ -237,7 +244,7 @@ func (m *runMethod) compare(c *RunComparison, level float64) {
 	c.ArmTrials, c.BaselineTrials = armTrials, baselineTrials
 }
 
-// decide gives the verdict, once the p-values are corrected.
+// decide sets the verdict after the p-values are corrected.
 func (m *runMethod) decide(c *RunComparison, tests int) {
 	if m.ranks && (m.byRuns || m.between.Runs == 0) {
 		c.decide(tests)
@@ -252,7 +259,9 @@ func (m *runMethod) decide(c *RunComparison, tests int) {
 		c.Verdict, c.Reason, c.TrialsNeeded = NotComparable, ReasonNoTrials, -1
 		return
 	case m.t.lost:
-		c.SampleComparison = SampleComparison{ArmTrials: c.ArmTrials, BaselineTrials: c.BaselineTrials, TrialsNeeded: -1}
+		c.SampleComparison = SampleComparison{
+			ArmTrials: c.ArmTrials, BaselineTrials: c.BaselineTrials, TrialsNeeded: -1,
+		}
 		c.Verdict, c.Reason = NotComparable, ReasonLost
 		return
 	case !c.PValue.Known:
@@ -261,7 +270,7 @@ func (m *runMethod) decide(c *RunComparison, tests int) {
 		return
 	}
 	detectable := m.t.detectable(level)
-	if m.ranks { // both what the trials hide and what the runs do
+	if m.ranks { // limited by the scatter of trials and of runs
 		if d := c.sample.detectable(level); d.Known {
 			detectable = known(math.Max(detectable.Value, d.Value))
 		}
@@ -283,8 +292,8 @@ func (m *runMethod) decide(c *RunComparison, tests int) {
 	}
 }
 
-// runMedians gives the median of each run that has values, and all values together. The median of a run of which half of the values or
-// more are lost is a lost one.
+// runMedians gives the median of each run that has values, and all values together. If half of a run's values or more
+// are lost, its median is a lost value.
 func runMedians(runs [][]float64) (medians, trials []float64) {
 	for _, run := range runs {
 		sorted := ranks(run)
@@ -299,7 +308,7 @@ func runMedians(runs [][]float64) (medians, trials []float64) {
 	return medians, trials
 }
 
-// RunMedians gives the median of each run that has values: what is compared where the run is the unit.
+// RunMedians gives the median of each run that has values: the values compared if the run is the unit.
 func RunMedians(runs [][]float64) []float64 {
 	medians, _ := runMedians(runs)
 	return medians

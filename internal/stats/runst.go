@@ -8,13 +8,13 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// changeOf is a change and its standard error, both of logarithms where logarithmic is set.
+// changeOf is a change and its standard error, both of logarithms if logarithmic is set.
 type changeOf struct {
 	value, deviation   float64
 	logarithmic, known bool
 }
 
-// at is the change that lies so many standard errors away.
+// at is the change plus this many standard errors.
 func (c changeOf) at(errors float64) float64 {
 	v := c.value + errors*c.deviation
 	if c.logarithmic {
@@ -23,15 +23,15 @@ func (c changeOf) at(errors float64) float64 {
 	return v
 }
 
-// runT is Student's t for the figures of runs.
+// runT compares the figures of runs with Student's t.
 type runT struct {
 	m, n, least int
-	// freedom is 0 where there is no interval.
+	// freedom is the degrees of freedom; 0 if there is no interval.
 	freedom               float64
 	absolute, logarithmic changeOf
-	// history says that the scatter is that of other runs; ofOne that there is one side only.
+	// history says that the scatter is estimated from other runs; ofOne that there is only one side.
 	history, ofOne bool
-	// lost says that the figure of a run is a lost value, which no mean can hold: nothing is known then.
+	// lost says that a run's figure is a lost value. Means are undefined then, and nothing is known.
 	lost bool
 }
 
@@ -70,9 +70,10 @@ func newRunT(s Samples, between Scatter) runT {
 	return t
 }
 
-// welch gives the standard error of a difference of means, and its degrees of freedom (Satterthwaite): 0 where it is not known.
-// Against a single value the scatter is that of the other side, of at least 3 values. No scatter at all is not known either: then
-// figures are coarser than runs differ.
+// welch gives the standard error of a difference of means, and its degrees of freedom (Satterthwaite); both are 0 if
+// unknown. If one side is a single value, the scatter is taken from the other side, which must have at least 3
+// values. If no value varies, the error is unknown too: the figures are then coarser than the differences between
+// runs.
 func welch(a, b []float64) (deviation, freedom float64) {
 	part := func(values []float64) (v, n float64) {
 		s := Summarize(values)
@@ -93,10 +94,10 @@ func welch(a, b []float64) (deviation, freedom float64) {
 	return math.Sqrt((va + vb) * (1 + 1/n)), n - 1
 }
 
-// fewestAgainstOne is from how many runs one more is predicted.
+// fewestAgainstOne is the smallest number of runs from which one more run is predicted.
 const fewestAgainstOne = 3
 
-// quantile is Student's for a two-sided level.
+// quantile is Student's t quantile for a two-sided level.
 func (t runT) quantile(level float64) float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: t.freedom}.Quantile(1 - level/2)
 }
@@ -109,7 +110,7 @@ func (t runT) interval(c changeOf, level float64) Interval {
 	return knownInterval(c.at(-q), c.at(q))
 }
 
-// p is the two-sided p-value: the larger one of the two scales.
+// p is the two-sided p-value: the larger of the absolute and the logarithmic one.
 func (t runT) p() Quantity {
 	if t.freedom == 0 {
 		return Quantity{}
@@ -123,7 +124,7 @@ func (t runT) p() Quantity {
 	return known(p)
 }
 
-// comparison is what the runs of both sides say.
+// comparison compares the runs of both sides.
 func (t runT) comparison() SampleComparison {
 	c := SampleComparison{TrialsNeeded: -1}
 	if t.absolute.known {
@@ -137,12 +138,12 @@ func (t runT) comparison() SampleComparison {
 	return c
 }
 
-// widenComparison adds the scatter between runs to what the trials of two runs say.
+// widenComparison adds the scatter between runs to a comparison of the trials of two runs.
 func (t runT) widenComparison(c *SampleComparison) {
 	if t.freedom == 0 || !c.Difference.Known {
 		return
 	}
-	// Around the same figure as that of the trials.
+	// Use the same centre as the comparison of trials.
 	t.absolute.value = c.Difference.Value
 	if c.Relative.Known {
 		t.logarithmic.value = math.Log1p(c.Relative.Value)
@@ -154,7 +155,7 @@ func (t runT) widenComparison(c *SampleComparison) {
 	c.RawPValue = known(math.Max(t.p().Value, c.RawPValue.Value))
 }
 
-// union is the smallest interval that holds both; unknown ones hold nothing.
+// union is the smallest interval that contains both; an unknown interval is empty.
 func union(a, b Interval) Interval {
 	switch {
 	case !a.Known:
@@ -165,7 +166,7 @@ func union(a, b Interval) Interval {
 	return Interval{Low: math.Min(a.Low, b.Low), High: math.Max(a.High, b.High), Known: true}
 }
 
-// estimate is a change as a check has it.
+// estimate converts a change to an Estimate for a check.
 func (t runT) estimate(c changeOf, level float64) Estimate {
 	if !c.known {
 		return Estimate{Trials: t.least, Lost: t.lost}
@@ -173,11 +174,11 @@ func (t runT) estimate(c changeOf, level float64) Estimate {
 	value := c.at(0)
 	return Estimate{
 		Value: known(value), Interval: t.interval(c, level), Trials: t.least, missing: t.missing(),
-		needed: func(distance float64) int {
+		needed: func(difference float64) int {
 			if c.logarithmic {
-				distance = math.Abs(math.Log1p(distance)) // about: a bound is near the figure where it is asked
+				difference = math.Abs(math.Log1p(difference)) // an approximation: the bound is near the figure
 			}
-			return t.needed(distance, c, level)
+			return t.needed(difference, c, level)
 		},
 	}
 }
@@ -195,20 +196,21 @@ func (t runT) widen(e Estimate, c changeOf, level float64) Estimate {
 		c.value = math.Log1p(e.Value.Value)
 	}
 	e.Interval = union(e.Interval, t.interval(c, level))
-	e.needed = func(float64) int { return -1 } // more trials do not make runs more alike; more runs make another comparison
+	// More trials do not reduce the scatter between runs, and more runs make another kind of comparison.
+	e.needed = func(float64) int { return -1 }
 	return e
 }
 
-// missing is how many more runs it takes on each side, or of one side alone, until there is an interval.
+// missing is how many more runs each side needs to have an interval (or the only side).
 func (t runT) missing() int { return max(1, 2-t.least) }
 
-// powered is how many standard errors a true change must have to be found with the probability Power.
+// powered is the true change, in standard errors, that is found with probability Power.
 func powered(freedom, level float64) float64 {
 	t := distuv.StudentsT{Sigma: 1, Nu: freedom}
 	return t.Quantile(1-level/2) + t.Quantile(Power)
 }
 
-// detectable is the difference that is found with the probability Power.
+// detectable is the difference that is found with probability Power.
 func (t runT) detectable(level float64) Quantity {
 	if t.freedom == 0 || t.absolute.deviation == 0 {
 		return Quantity{}
@@ -216,10 +218,11 @@ func (t runT) detectable(level float64) Quantity {
 	return known(powered(t.freedom, level) * t.absolute.deviation)
 }
 
-// needed is how many more runs on each side find a change of that size with the probability Power: -1 where that is not known, or
-// more than MaxBlocks. Where other runs tell the scatter, more runs make a comparison of runs, with their own degrees of freedom.
-func (t runT) needed(distance float64, c changeOf, level float64) int {
-	if t.freedom == 0 || !(c.deviation > 0) || !(distance > 0) {
+// needed is how many more runs on each side find a change of this size with probability Power: -1 if unknown or more
+// than MaxBlocks. If the scatter came from other runs, more runs make a comparison of runs with its own degrees of
+// freedom.
+func (t runT) needed(difference float64, c changeOf, level float64) int {
+	if t.freedom == 0 || !(c.deviation > 0) || !(difference > 0) {
 		return -1
 	}
 	size := func(more int) float64 {
@@ -239,7 +242,7 @@ func (t runT) needed(distance float64, c changeOf, level float64) int {
 		if t.history {
 			freedom = float64(t.m + t.n + 2*more - 2)
 		}
-		return powered(freedom, level)*c.deviation*math.Sqrt(size(more)/now) <= distance
+		return powered(freedom, level)*c.deviation*math.Sqrt(size(more)/now) <= difference
 	})
 	if more > MaxBlocks {
 		return -1
@@ -247,7 +250,7 @@ func (t runT) needed(distance float64, c changeOf, level float64) int {
 	return more
 }
 
-// logarithms gives those of values that are all above 0.
+// logarithms gives the logarithms of values; false unless all are above 0.
 func logarithms(values []float64) ([]float64, bool) {
 	logs := make([]float64, len(values))
 	for i, v := range values {

@@ -7,37 +7,37 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Serial says whether the paired differences of a comparison depend on those of the blocks before.
+// Serial describes whether the paired differences of a comparison depend on those of earlier blocks.
 type Serial struct {
-	// PValue is that of the rank von Neumann test against positive dependence. Unknown with fewer than 10 blocks, or
-	// where all differences are equal.
+	// PValue is the p-value of the rank von Neumann test against positive dependence. Unknown with fewer than 10
+	// blocks, or if all differences are equal.
 	PValue Quantity
 	// Correlation is the rank correlation of neighbouring blocks, at least 0.
 	Correlation float64
-	// Counted is how many independent blocks the intervals, tests and the power of the comparison reckon with: all of
-	// them, or fewer where the test rejects at the level Alpha and there are at least 15.
+	// Counted is the effective number of blocks, which the intervals, tests and power of the comparison use. It is
+	// the number of blocks, or less if the test rejects at the level Alpha and there are at least 15.
 	Counted int
 }
 
-// The fewest blocks that are tested for dependence, those from which an interval allows for it, and what they count as
-// at the least: what an interval of one comparison takes.
+// minSerial is the fewest blocks that are tested for dependence, minCorrected the fewest for which the interval is
+// corrected, and fewestCounted the smallest effective number: as many as an interval of one comparison needs.
 const (
 	minSerial     = 10
 	minCorrected  = 15
 	fewestCounted = 6
 )
 
-// Reduced says that the intervals of so many blocks count them as fewer.
+// Reduced says that the effective number is below the number of blocks.
 func (s Serial) Reduced(blocks int) bool { return s.Counted < blocks }
 
-// serialOf looks at differences in the order of their blocks.
+// serialOf tests differences in the order of their blocks.
 //
-// The test is Bartels's (The Rank Version of von Neumann's Ratio Test for Randomness, JASA 77, 1982): the squared steps
-// from rank to rank over the squared distances from the mean rank, with his approximation by a beta distribution. It
-// assumes nothing of the shape of the noise. Half the ratio is 1 less the rank correlation r of neighbours, here with a
-// correction for the bias of few blocks. n values whose correlation falls off by the factor r from block to block tell
-// as much about their centre as n (1-r) / (1+r) independent ones (Bayley and Hammersley, Suppl. J. Royal Statist. Soc.
-// 8, 1946).
+// The test is Bartels's (The Rank Version of von Neumann's Ratio Test for Randomness, JASA 77, 1982), with his
+// approximation by a beta distribution. The statistic is RVN = sum (R(i) - R(i-1))^2 / sum (R(i) - mean R)^2, where R
+// are ranks, so the test assumes nothing about the distribution of the noise. The rank correlation of neighbours is r
+// = 1 - RVN/2, here multiplied by 1 + 4/n to correct the bias with few blocks. The effective number of blocks is n
+// (1-r) / (1+r), for a correlation that falls by the factor r from block to block (Bayley and Hammersley, Suppl. J.
+// Royal Statist. Soc. 8, 1946).
 func serialOf(inOrder []float64) Serial {
 	n := len(inOrder)
 	s := Serial{Counted: n}
@@ -66,7 +66,7 @@ func serialOf(inOrder []float64) Serial {
 	return s
 }
 
-// midranks gives each value its rank from 1; equal values share the mean of theirs.
+// midranks gives each value its rank, counted from 1; equal values share their mean rank.
 func midranks(values []float64) []float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	ranks := make([]float64, len(values))
@@ -81,8 +81,8 @@ func midranks(values []float64) []float64 {
 	return ranks
 }
 
-// countedInterval is medianInterval where the values count as fewer independent ones: the same share of them is cut off
-// on either side as of so few.
+// countedInterval is medianInterval for an effective number of values below len(sorted): it cuts off the same share
+// of values on each side as for counted values.
 func countedInterval(sorted []float64, counted int, confidence float64) Interval {
 	k := criticalCount(counted, 1-confidence)
 	if k < 0 {
@@ -92,7 +92,8 @@ func countedInterval(sorted []float64, counted int, confidence float64) Interval
 	return Interval{Low: sorted[k], High: sorted[len(sorted)-1-k], Known: true}
 }
 
-// countedSignP is signP where n differences count as fewer. It rejects exactly where countedInterval excludes 0.
+// countedSignP is signP for n differences with the effective number counted. It rejects exactly if countedInterval
+// excludes 0.
 func countedSignP(n, counted, k int) float64 {
 	return signP(counted, ((k+1)*counted+n-1)/n-1)
 }

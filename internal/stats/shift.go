@@ -5,19 +5,20 @@ import (
 	"sort"
 )
 
-// shift is how the values of one sample lie above those of another: all differences between a value of the one and a value
-// of the other. There are too many of them to write down, and no need to: of sorted samples they can be counted.
+// shift is the set of all differences between a value of one sample and a value of the other. They are never stored:
+// with sorted samples they can be counted.
 type shift struct {
 	// above and below are sorted.
 	above, below []float64
-	// of is the difference between a value of above and one of below. It rises with the first and falls with the second.
+	// of is the difference between a value of above and one of below. It increases with the first and decreases with
+	// the second.
 	of func(above, below float64) float64
 }
 
 // pairs is how many differences there are.
 func (s shift) pairs() int { return len(s.above) * len(s.below) }
 
-// count says how many differences are smaller than v, or also those equal to it.
+// count is the number of differences below v, or at most v if orEqual is set.
 func (s shift) count(v float64, orEqual bool) int {
 	total, from := 0, 0
 	for _, a := range s.above {
@@ -45,11 +46,11 @@ func (s shift) at(k int) float64 {
 			low = middle + 1
 		}
 	}
-	return unordered(low) + 0 // never a negative zero
+	return unordered(low) + 0 // turns a negative zero into 0
 }
 
-// median is the median of all differences: for plain differences the estimate of Hodges and Lehmann (Annals of Mathematical
-// Statistics 34, 1963).
+// median is the median of all differences: for plain differences, the estimate of Hodges and Lehmann (Annals of
+// Mathematical Statistics 34, 1963).
 func (s shift) median() float64 {
 	pairs := s.pairs()
 	low := s.at((pairs + 1) / 2)
@@ -59,16 +60,16 @@ func (s shift) median() float64 {
 	return low/2 + s.at(pairs/2+1)/2
 }
 
-// wrong is the share of pairs that would have the other sign if the true difference were distance: the differences around
-// their median and the mirror images of these, so that the noise is symmetric.
-func (s shift) wrong(centre, distance float64) float64 {
-	beyond := s.count(centre-distance, true) + s.pairs() - s.count(centre+distance, false)
+// wrong is the share of pairs that would have the wrong sign if the true difference were the given one. The noise is
+// the differences around their median and their mirror images, so it is symmetric.
+func (s shift) wrong(centre, difference float64) float64 {
+	beyond := s.count(centre-difference, true) + s.pairs() - s.count(centre+difference, false)
 	return float64(beyond) / float64(2*s.pairs())
 }
 
-// deviation is the standard error of the share of pairs whose difference lies above the given one, and its degrees of
-// freedom. It lets each sample have a scatter and a shape of its own (Brunner and Munzel, Biometrical Journal 42, 2000;
-// DeLong, DeLong and Clarke-Pearson, Biometrics 44, 1988). Unknown where a sample has one value.
+// deviation is the standard error of the share of pairs whose difference is above the given value, and its degrees of
+// freedom. It allows each sample its own scatter and distribution (Brunner and Munzel, Biometrical Journal 42, 2000;
+// DeLong, DeLong and Clarke-Pearson, Biometrics 44, 1988). Unknown if a sample has one value.
 func (s shift) deviation(at float64) (deviation, freedom float64, known bool) {
 	m, n := len(s.below), len(s.above)
 	if m < 2 || n < 2 {
@@ -97,7 +98,7 @@ func (s shift) deviation(at float64) (deviation, freedom float64, known bool) {
 	return math.Sqrt(variance), freedom, true
 }
 
-// ordered maps numbers to integers that are in the same order; unordered maps them back.
+// ordered maps numbers to integers in the same order; unordered is its inverse.
 func ordered(v float64) uint64 {
 	b := math.Float64bits(v)
 	if b>>63 == 1 {

@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// The simulations draw trials from a model of known truth and count how often the intervals hold it. What they print with -v is
-// the table in docs/statistics.md.
-
-// noises are what a trial adds to its arm's level: all of a spread near 1.
-var noises = []struct {
+// noise is what a trial adds to its arm's level.
+type noise struct {
 	name string
 	mean float64
 	draw func(r *rand.Rand) float64
-}{
+}
+
+// noises all have a spread near 1.
+var noises = []noise{
 	{"normal", 0, func(r *rand.Rand) float64 { return r.NormFloat64() }},
 	{"log-normal", math.Exp(0.32) - 1, func(r *rand.Rand) float64 { return math.Exp(0.8*r.NormFloat64()) - 1 }},
 	{"Laplace", 0, func(r *rand.Rand) float64 { return r.ExpFloat64() - r.ExpFloat64() }},
@@ -28,6 +28,7 @@ var noises = []struct {
 	{"two modes, 50:50", 1, func(r *rand.Rand) float64 { return 0.2*r.NormFloat64() + mode(r, 0.5) }},
 }
 
+// mode is 2 with the given probability, and else 0.
 func mode(r *rand.Rand, share float64) float64 {
 	if r.Float64() < share {
 		return 2
@@ -37,15 +38,16 @@ func mode(r *rand.Rand, share float64) float64 {
 
 var blockCounts = []int{6, 8, 10, 12, 20, 40, 100}
 
-// drawPair draws one block's arm and baseline: the baseline at 100, the arm 3 higher and with 1.5 times the noise, so that
-// skewed noise gives skewed differences, and a block effect that is much larger than the noise.
+// drawPair draws one block: the baseline at 100, the arm 3 higher, and a block effect that is much larger than the
+// noise. The arm has 1.5 times the noise, so that skewed noise gives skewed differences.
 func drawPair(r *rand.Rand, draw func(*rand.Rand) float64) (arm, baseline float64) {
 	block := 5 * r.NormFloat64()
 	return 103 + block + 1.5*draw(r), 100 + block + draw(r)
 }
 
+// TestCoverageOfComparison: how often the interval of a paired comparison contains the truth.
 func TestCoverageOfComparison(t *testing.T) {
-	const runs = 1000
+	t.Parallel()
 	r := rand.New(rand.NewPCG(20, 1))
 	for _, noise := range noises {
 		// The true medians have no formula for most noises.
@@ -59,8 +61,10 @@ func TestCoverageOfComparison(t *testing.T) {
 		slices.Sort(ratios)
 		trueDifference, trueRatio := median(differences), median(ratios)
 		for _, n := range blockCounts {
-			held, heldRelative := 0, 0
-			for range runs {
+			s := newSimulation(t)
+			difference := s.rate(fmt.Sprintf("difference, %s, %d blocks", noise.name, n), 0.945, 0.91)
+			relative := s.rate(fmt.Sprintf("relative, %s, %d blocks", noise.name, n), 0.945, 0.91)
+			s.run(func() {
 				p := Pair{}
 				for block := range n {
 					arm, baseline := drawPair(r, noise.draw)
@@ -68,21 +72,16 @@ func TestCoverageOfComparison(t *testing.T) {
 					p.Baseline = append(p.Baseline, Value{block, baseline})
 				}
 				c := compare(p)
-				if c.Interval.Contains(trueDifference) {
-					held++
-				}
-				if c.RelativeInterval.Contains(trueRatio) {
-					heldRelative++
-				}
-			}
-			wantCoverage(t, fmt.Sprintf("difference, %s, %d blocks", noise.name, n), held, runs)
-			wantCoverage(t, fmt.Sprintf("relative, %s, %d blocks", noise.name, n), heldRelative, runs)
+				difference.add(c.Interval.Contains(trueDifference))
+				relative.add(c.RelativeInterval.Contains(trueRatio))
+			})
 		}
 	}
 }
 
+// TestCoverageOfSummary: how often the interval of an arm's median contains the truth.
 func TestCoverageOfSummary(t *testing.T) {
-	const runs = 1000
+	t.Parallel()
 	r := rand.New(rand.NewPCG(20, 2))
 	for _, noise := range noises {
 		const large = 100_001
@@ -93,53 +92,49 @@ func TestCoverageOfSummary(t *testing.T) {
 		slices.Sort(values)
 		truth := median(values)
 		for _, n := range blockCounts {
-			held := 0
-			for range runs {
+			s := newSimulation(t)
+			held := s.rate(fmt.Sprintf("median, %s, %d trials", noise.name, n), 0.945, 0.91)
+			s.run(func() {
 				sample := make([]float64, n)
 				for i := range sample {
 					sample[i] = noise.draw(r)
 				}
-				if Summarize(sample).Interval.Contains(truth) {
-					held++
-				}
-			}
-			wantCoverage(t, fmt.Sprintf("median, %s, %d trials", noise.name, n), held, runs)
+				held.add(Summarize(sample).Interval.Contains(truth))
+			})
 		}
 	}
 }
 
+// TestCoverageOfAttribution: how often the intervals of costs, wholes and residuals contain the truth. The four costs
+// of a draw count as four draws, although they are not quite independent.
 func TestCoverageOfAttribution(t *testing.T) {
+	t.Parallel()
 	d := overlayDesign()
 	costs := []float64{4, 10, 6, 14}
 	for i, noise := range noises {
 		for _, n := range blockCounts {
 			r := rand.New(rand.NewPCG(20, uint64(1000*i+n)))
-			const runs = 500
-			held, heldWhole, heldResidual := 0, 0, 0
-			for range runs {
-				a := Attribute(d, "l2", drawOverlay(r, d, costs, n, 0.1, noise.mean, noise.draw))
+			s := newSimulation(t)
+			cost := s.rate(fmt.Sprintf("costs, %s, %d blocks", noise.name, n), 0.94, 0.91)
+			whole := s.rate(fmt.Sprintf("whole, %s, %d blocks", noise.name, n), 0.935, 0.895)
+			residual := s.rate(fmt.Sprintf("residual, %s, %d blocks", noise.name, n), 0.935, 0.895)
+			s.run(func() {
+				a := Attribute(d, "l2", drawOverlay(r, d, costs, n, 0.1, noise))
 				for i, c := range a.Costs {
-					if c.Interval.Contains(costs[i]) {
-						held++
-					}
+					cost.add(c.Interval.Contains(costs[i]))
 				}
-				if a.Arms[a.Fullest].WholeInterval.Contains(costs[0] + costs[1] + 2*costs[2] + costs[3]) {
-					heldWhole++
-				}
-				// The fullest arm's residual is 0 by construction in this design; that of the vxlan arm is not.
-				if a.Arms[2].ResidualInterval.Contains(0) {
-					heldResidual++
-				}
-			}
-			// The four costs are alike in what could go wrong; together they keep the simulation's own error small.
-			wantCoverage(t, fmt.Sprintf("costs, %s, %d blocks", noise.name, n), held, runs*len(costs))
-			wantCoverage(t, fmt.Sprintf("whole, %s, %d blocks", noise.name, n), heldWhole, runs)
-			wantCoverage(t, fmt.Sprintf("residual, %s, %d blocks", noise.name, n), heldResidual, runs)
+				whole.add(a.Arms[a.Fullest].WholeInterval.Contains(fullestWhole(costs)))
+				// In this design the fullest arm's residual is always 0; the vxlan arm's is not.
+				residual.add(a.Arms[2].ResidualInterval.Contains(0))
+			})
 		}
 	}
 }
 
-// overlayDesign has more arms than it takes, so that there is a residual.
+// fullestWhole is the true difference of the fullest arm of overlayDesign from its baseline.
+func fullestWhole(costs []float64) float64 { return costs[0] + costs[1] + 2*costs[2] + costs[3] }
+
+// overlayDesign has more arms than unknowns, so that there is a residual.
 func overlayDesign() Design {
 	return Design{
 		Arms:   []string{"l2", "switched", "routed", "vxlan", "firewalled", "full"},
@@ -148,43 +143,62 @@ func overlayDesign() Design {
 	}
 }
 
-// TestCoverageUnderSevereSkew has noise that is skewed and 2.5 times as large in the longest arm as in the baseline. The interval
-// of a mean of few skewed differences is then somewhat too narrow, as docs/statistics.md says: this pins down how much.
+// TestCoverageUnderSevereSkew has noise that is skewed and 2.5 times as large in the longest arm as in the baseline.
+// The interval of a mean of few skewed differences is then slightly too narrow (docs/statistics.md). This test says
+// how much.
 func TestCoverageUnderSevereSkew(t *testing.T) {
+	t.Parallel()
 	d := overlayDesign()
 	costs := []float64{4, 10, 6, 14}
 	for _, i := range []int{1, 4} {
 		for _, n := range []int{6, 10, 20} {
 			r := rand.New(rand.NewPCG(24, uint64(1000*i+n)))
-			const runs = 1000
-			held, heldWhole := 0, 0
-			for range runs {
-				a := Attribute(d, "l2", drawOverlay(r, d, costs, n, 0.3, noises[i].mean, noises[i].draw))
+			s := newSimulation(t)
+			cost := s.rate(fmt.Sprintf("costs, %s, %d blocks", noises[i].name, n), 0.94, 0.91)
+			whole := s.rate(fmt.Sprintf("whole, %s, %d blocks", noises[i].name, n), 0.885, 0.84)
+			s.run(func() {
+				a := Attribute(d, "l2", drawOverlay(r, d, costs, n, 0.3, noises[i]))
 				for j, c := range a.Costs {
-					if c.Interval.Contains(costs[j]) {
-						held++
-					}
+					cost.add(c.Interval.Contains(costs[j]))
 				}
-				if a.Arms[a.Fullest].WholeInterval.Contains(costs[0] + costs[1] + 2*costs[2] + costs[3]) {
-					heldWhole++
-				}
-			}
-			t.Logf("%s, %d blocks: costs %.3f, whole %.3f", noises[i].name, n, float64(held)/(runs*4), float64(heldWhole)/runs)
-			if held < runs*4*93/100 || heldWhole < runs*88/100 {
-				t.Errorf("%s, %d blocks: costs held in %d of %d, whole in %d of %d", noises[i].name, n, held, runs*4, heldWhole, runs)
-			}
+				whole.add(a.Arms[a.Fullest].WholeInterval.Contains(fullestWhole(costs)))
+			})
 		}
 	}
 }
 
-// drawOverlay draws trials whose noise grows by the given share with each arm. The noise has a mean of 0, because a cost is
-// a mean.
-func drawOverlay(r *rand.Rand, d Design, costs []float64, blocks int, growth, mean float64, draw func(*rand.Rand) float64) []Trial {
+// TestPowerAtDetectableCost draws a run and takes the detectable cost of a layer that it states. It then draws a run
+// with that cost, and counts how often it is found. 0.8 would be exact; few blocks give a scattered standard error.
+func TestPowerAtDetectableCost(t *testing.T) {
+	t.Parallel()
+	d := overlayDesign()
+	for _, tests := range []int{1, 4} {
+		for _, n := range []int{6, 12, 40} {
+			r := rand.New(rand.NewPCG(37, uint64(100*tests+n)))
+			s := newSimulation(t)
+			found := s.between(fmt.Sprintf("%d blocks, %d tests", n, tests),
+				[2]float64{0.68, 0.60}, [2]float64{0.85, 0.91})
+			s.run(func() {
+				detectable := Attribute(d, "l2", drawOverlay(r, d, make([]float64, 4), n, 0.1,
+					noises[0])).Costs[2].Detectable(tests)
+				costs := []float64{0, 0, detectable.Value, 0}
+				c := Attribute(d, "l2", drawOverlay(r, d, costs, n, 0.1, noises[0])).Costs[2]
+				for _, rate := range found {
+					rate.add(c.PValue.Value <= Level(tests) && c.Cost.Value > 0)
+				}
+			})
+		}
+	}
+}
+
+// drawOverlay draws trials whose noise grows by the given share with each arm. The noise is shifted to a mean of 0,
+// because a cost is a mean.
+func drawOverlay(r *rand.Rand, d Design, costs []float64, blocks int, growth float64, noise noise) []Trial {
 	var trials []Trial
 	for block := range blocks {
 		effect := 5 * r.NormFloat64()
 		for arm, name := range d.Arms {
-			value := 100 + effect + (1+growth*float64(arm))*(draw(r)-mean)
+			value := 100 + effect + (1+growth*float64(arm))*(noise.draw(r)-noise.mean)
 			for layer, cost := range costs {
 				value += cost * d.Counts[arm][layer]
 			}
@@ -194,39 +208,22 @@ func drawOverlay(r *rand.Rand, d Design, costs []float64, blocks int, growth, me
 	return trials
 }
 
-// wantCoverage fails where an interval held the truth in less than 93 % of the runs.
-func wantCoverage(t *testing.T, what string, held, runs int) {
-	t.Helper()
-	coverage := float64(held) / float64(runs)
-	t.Logf("%s: %.3f", what, coverage)
-	if coverage < 0.93 {
-		t.Errorf("%s: the interval held the truth in %.3f of %d runs, want at least 0.93", what, coverage, runs)
-	}
-}
-
-// TestFalseAlarms compares arms that are alike. The noises share a count, so that the simulation's own error stays small.
+// TestFalseAlarms: how often a table of identical arms shows a difference. The draws take turns with the noises.
 func TestFalseAlarms(t *testing.T) {
+	t.Parallel()
 	for _, comparisons := range []int{1, 5, 20} {
 		for _, n := range []int{6, 8, 10, 12, 20, 40, 100} {
 			r := rand.New(rand.NewPCG(21, uint64(1000*comparisons+n)))
-			runs, alarms := max(60, 300/comparisons)*20/max(n, 20), 0
-			for _, noise := range noises {
-				for range runs {
-					if falseAlarm(r, n, comparisons, noise.draw) {
-						alarms++
-					}
-				}
-			}
-			rate := float64(alarms) / float64(runs*len(noises))
-			t.Logf("%d blocks, %d comparisons: %.3f of %d", n, comparisons, rate, runs*len(noises))
-			if rate > 0.06 {
-				t.Errorf("%d blocks, table of %d: false alarms in %.3f of the runs, want at most 0.06", n, comparisons, rate)
-			}
+			s := newSimulation(t)
+			alarm := s.rate(fmt.Sprintf("%d blocks, %d comparisons", n, comparisons), 0.05, 0.09)
+			s.run(func() {
+				alarm.add(falseAlarm(r, n, comparisons, noises[alarm.draws%len(noises)].draw))
+			})
 		}
 	}
 }
 
-// falseAlarm draws a table of comparisons with one baseline and no difference, and says whether any comparison sees one.
+// falseAlarm draws a table of comparisons with one baseline and no difference, and says whether a difference is found.
 func falseAlarm(r *rand.Rand, blocks, comparisons int, draw func(*rand.Rand) float64) bool {
 	pairs := make([]Pair, comparisons)
 	for block := range blocks {
@@ -237,8 +234,8 @@ func falseAlarm(r *rand.Rand, blocks, comparisons int, draw func(*rand.Rand) flo
 			pairs[i].Arm = append(pairs[i].Arm, Value{block, 100 + effect + draw(r)})
 		}
 	}
-	// TestVerdictAndIntervalAgree shows that a verdict is Higher or Lower exactly where the corrected p-value is at most Alpha;
-	// going by the p-values leaves out the power of each comparison, which takes most of the time.
+	// A verdict is Higher or Lower exactly if the corrected p-value is at most Alpha (TestVerdictAndIntervalAgree).
+	// Using the p-values avoids computing the power of each comparison, which takes most of the time.
 	raw := make([]float64, comparisons)
 	for i, pair := range pairs {
 		if c := compare(pair); c.RawPValue.Known {
@@ -250,43 +247,41 @@ func falseAlarm(r *rand.Rand, blocks, comparisons int, draw func(*rand.Rand) flo
 	return slices.Min(Holm(raw)) <= Alpha
 }
 
-// TestPowerAtDetectable draws blocks without a difference, takes the detectable difference that they state, and counts how
-// often a second draw that does differ by so much is told apart at the level of the table.
+// TestPowerAtDetectable draws blocks without a difference and takes the detectable difference that they state. It then
+// draws blocks with that difference, and counts how often it is found at the level of the table. 0.8 would be exact.
 func TestPowerAtDetectable(t *testing.T) {
+	t.Parallel()
 	for _, noise := range noises[:4] {
 		for _, tests := range []int{1, 20} {
-			var total, rejected int
+			r := rand.New(rand.NewPCG(22, uint64(tests)))
+			s := newSimulation(t)
+			all := s.between(fmt.Sprintf("%s, %d comparisons, all counts", noise.name, tests),
+				[2]float64{0.76, 0.71}, [2]float64{0.86, 0.90})
+			var counts []int
+			var each [][2]*rate
 			for _, n := range []int{6, 8, 10, 12, 20, 40} {
-				k := criticalCount(n, Alpha/float64(tests))
-				if k < 0 {
-					continue
+				if criticalCount(n, Alpha/float64(tests)) >= 0 {
+					counts = append(counts, n)
+					each = append(each, s.between(fmt.Sprintf("%s, %d comparisons, %d blocks", noise.name, tests, n),
+						[2]float64{0.66, 0.56}, [2]float64{0.89, 0.95}))
 				}
-				r := rand.New(rand.NewPCG(22, uint64(1000*tests+n)))
-				const runs = 300
-				here := 0
-				for range runs {
+			}
+			s.run(func() {
+				for i, n := range counts {
 					noisy := newNoise(drawDifferences(r, n, 0, noise.draw))
 					noisy.tests = tests
 					shifted := drawDifferences(r, n, noisy.Detectable().Value, noise.draw)
-					if shifted[k] > 0 {
-						here++
+					found := shifted[criticalCount(n, Alpha/float64(tests))] > 0
+					for _, rate := range append(all[:], each[i][:]...) {
+						rate.add(found)
 					}
 				}
-				t.Logf("%s, %d blocks, %d comparisons: power %.3f", noise.name, n, tests, float64(here)/runs)
-				if power := float64(here) / runs; power < 0.62 || power > 0.93 {
-					t.Errorf("%s, %d blocks, table of %d: power %.3f at the detectable difference", noise.name, n, tests, power)
-				}
-				total += runs
-				rejected += here
-			}
-			if power := float64(rejected) / float64(total); power < 0.75 || power > 0.90 {
-				t.Errorf("%s, table of %d: power %.3f at the detectable difference over all counts, want 0.75 to 0.90", noise.name, tests, power)
-			}
+			})
 		}
 	}
 }
 
-// drawDifferences draws paired differences in order, with the given true difference.
+// drawDifferences draws sorted paired differences with the given true difference.
 func drawDifferences(r *rand.Rand, n int, shift float64, draw func(*rand.Rand) float64) []float64 {
 	differences := make([]float64, n)
 	for i := range differences {
@@ -296,62 +291,48 @@ func drawDifferences(r *rand.Rand, n int, shift float64, draw func(*rand.Rand) f
 	return differences
 }
 
-// TestPowerAtBlocksNeeded adds the blocks that a comparison asks for and counts how often they find the difference.
+// TestPowerAtBlocksNeeded adds the blocks that a comparison asks for, and counts how often they find the difference.
 func TestPowerAtBlocksNeeded(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(22, 9))
-	const runs, difference = 400, 1.2
-	found, unknown := 0, 0
-	for range runs {
+	const difference = 1.2
+	s := newSimulation(t)
+	found := s.between("found with the blocks needed", [2]float64{0.76, 0.69}, [2]float64{0.87, 0.93})
+	s.run(func() {
 		more := newNoise(drawDifferences(r, 10, 0, noises[0].draw)).BlocksNeeded(difference)
 		if more < 0 {
-			unknown++
-			continue
+			t.Fatal("the blocks needed are unknown")
 		}
 		differences := drawDifferences(r, 10+more, difference, noises[0].draw)
-		if differences[criticalCount(10+more, Alpha)] > 0 {
-			found++
+		for _, rate := range found {
+			rate.add(differences[criticalCount(10+more, Alpha)] > 0)
 		}
-	}
-	power := float64(found) / runs
-	t.Logf("power %.3f", power)
-	if unknown > 0 || power < 0.72 || power > 0.92 {
-		t.Errorf("power %.3f with the blocks needed, %d times unknown", power, unknown)
-	}
+	})
 }
 
-// TestDetectorFalseAlarms runs the detectors on stationary noise with one mode.
+// TestDetectorFalseAlarms: how often the warnings are given for stationary noise with one mode.
 func TestDetectorFalseAlarms(t *testing.T) {
-	const runs = 1000
-	for i, noise := range append(noises[:4:4], struct {
-		name string
-		mean float64
-		draw func(*rand.Rand) float64
-	}{"uniform", 0, func(r *rand.Rand) float64 { return r.Float64() }}) {
+	t.Parallel()
+	uniform := noise{"uniform", 0, func(r *rand.Rand) float64 { return r.Float64() }}
+	for i, noise := range append(noises[:4:4], uniform) {
 		for _, n := range []int{8, 10, 12, 20, 40} {
 			r := rand.New(rand.NewPCG(23, uint64(1000*i+n)))
-			bimodal, drift := 0, 0
-			for range runs {
+			s := newSimulation(t)
+			bimodal := s.rate(fmt.Sprintf("bimodal, %s, %d trials", noise.name, n), 0.015, 0.035)
+			drift := s.rate(fmt.Sprintf("drift, %s, %d blocks", noise.name, n), 0.015, 0.035)
+			s.run(func() {
 				values := make([]float64, n)
 				series := make([]Value, n)
 				for j := range values {
-					// A level of 1 makes every effect large enough to be warned of.
+					// At a level of 1 every effect is large enough for a warning.
 					values[j] = 1 + noise.draw(r)
 					series[j] = Value{j, values[j]}
 				}
-				if _, ok := Bimodal(values); ok {
-					bimodal++
-				}
-				if _, ok := Drift(series, 1); ok {
-					drift++
-				}
-			}
-			t.Logf("%s, %d: bimodal %.4f, drift %.4f", noise.name, n, float64(bimodal)/runs, float64(drift)/runs)
-			if bimodal > runs*2/100 {
-				t.Errorf("%s, %d trials: called bimodal %d times of %d", noise.name, n, bimodal, runs)
-			}
-			if drift > runs*2/100 {
-				t.Errorf("%s, %d blocks: called drifting %d times of %d", noise.name, n, drift, runs)
-			}
+				_, ok := Bimodal(values)
+				bimodal.add(ok)
+				_, ok = Drift(series, 1)
+				drift.add(ok)
+			})
 		}
 	}
 }

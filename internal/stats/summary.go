@@ -7,27 +7,27 @@ import (
 
 // Summary describes the trials of one arm.
 type Summary struct {
-	// Count is how many finite values there are.
+	// Count is the number of finite values.
 	Count int
-	// Median is the sample median. Interval holds the median of the distribution of trials with the confidence Confidence or more,
-	// from order statistics; unknown with fewer than 6 trials.
+	// Median is the sample median. Interval contains the median of the distribution of trials with at least
+	// Confidence, from order statistics; unknown with fewer than 6 trials.
 	Median   Quantity
 	Interval Interval
 	Mean     Quantity
-	// Stddev is the sample standard deviation, with Count-1 below the line; unknown with fewer than 2 trials.
+	// Stddev is the sample standard deviation with divisor Count - 1; unknown with fewer than 2 trials.
 	Stddev   Quantity
 	Min, Max Quantity
 	sorted   []float64
 }
 
-// Rank gives the median of trials and its interval, as Summarize does, with lost trials among them: infinite values, as in a Pair.
-// There is neither where the median is a lost value. Trials counts all but NaN.
+// Rank gives the median of trials and its interval, as Summarize does, but includes lost trials: infinite values, as
+// in a Pair. Both are unknown if the median is a lost value. trials counts all values but NaN.
 func Rank(values []float64) (median Quantity, interval Interval, trials int) {
 	e := EstimateLevel(values, 1)
 	return e.Value, e.Interval, e.Trials
 }
 
-// Summarize describes values. Those that are no finite numbers are left out.
+// Summarize describes values. It ignores values that are not finite.
 func Summarize(values []float64) Summary {
 	sorted := make([]float64, 0, len(values))
 	for _, v := range values {
@@ -43,20 +43,15 @@ func Summarize(values []float64) Summary {
 	s.Median = known(median(sorted))
 	s.Interval = medianInterval(sorted, Confidence)
 	s.Min, s.Max = known(sorted[0]), known(sorted[s.Count-1])
-	mean := meanOf(sorted)
-	s.Mean = known(mean)
+	s.Mean = known(meanOf(sorted))
 	if s.Count > 1 {
-		var squares float64
-		for _, v := range sorted {
-			squares += (v - mean) * (v - mean)
-		}
-		s.Stddev = known(math.Sqrt(squares / float64(s.Count-1)))
+		s.Stddev = known(math.Sqrt(sumSquares(sorted) / float64(s.Count-1)))
 	}
 	return s
 }
 
-// Quantile is the p-quantile of the trials, p from 0 to 1, linear between neighbours (type 7 of Hyndman and Fan, Sample
-// Quantiles in Statistical Packages, The American Statistician 50, 1996). Unknown without trials.
+// Quantile is the p-quantile of the trials, p from 0 to 1, linear between neighbours (type 7 of Hyndman and Fan,
+// Sample Quantiles in Statistical Packages, The American Statistician 50, 1996). Unknown without trials.
 func (s Summary) Quantile(p float64) Quantity {
 	if s.Count == 0 || !(p >= 0 && p <= 1) {
 		return Quantity{}
@@ -75,4 +70,13 @@ func meanOf(values []float64) float64 {
 		sum += v
 	}
 	return sum / float64(len(values))
+}
+
+// sumSquares is the sum of squared deviations from the mean.
+func sumSquares(values []float64) float64 {
+	mean, sum := meanOf(values), 0.0
+	for _, v := range values {
+		sum += (v - mean) * (v - mean)
+	}
+	return sum
 }

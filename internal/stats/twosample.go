@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Samples are the trials of an arm and of a baseline that share no blocks: of two runs, or recorded elsewhere. NaN is left out, and
-// infinite values are lost ones, as in a Pair.
+// Samples are the trials of an arm and of a baseline that share no blocks: trials of two runs, or recorded elsewhere.
+// NaN is ignored, and infinite values are lost values, as in a Pair.
 type Samples struct {
 	Arm, Baseline []float64
 }
@@ -17,43 +17,47 @@ type Samples struct {
 type SampleComparison struct {
 	// ArmTrials and BaselineTrials are how many trials have a value.
 	ArmTrials, BaselineTrials int
-	// Difference is the median of all differences between a trial of the arm and a trial of the baseline (Hodges and Lehmann).
-	// Known from one trial a side on.
+	// Difference is the median of all differences between a trial of the arm and a trial of the baseline (Hodges and
+	// Lehmann). Known from one trial a side on.
 	Difference Quantity
-	// Interval holds the median of the difference between two such trials drawn at random, with the confidence Confidence.
+	// Interval contains the median of the difference between two such trials drawn at random, with confidence
+	// Confidence.
 	Interval Interval
-	// Relative is the median of all ratios of a trial of the arm and a trial of the baseline, less 1; RelativeInterval is its
-	// interval. Unknown unless every baseline value is above 0 and no arm value below it.
+	// Relative is the median of all ratios of a trial of the arm to a trial of the baseline, minus 1;
+	// RelativeInterval is its interval. Unknown unless every baseline value is above 0 and no arm value is below 0.
 	Relative         Quantity
 	RelativeInterval Interval
-	// Widened says that the intervals were extended to 0, because the table as a whole does not allow 0 to be excluded.
+	// Widened says that the intervals were extended to 0 because the correction for the whole table does not exclude
+	// 0.
 	Widened bool
-	// RawPValue is the two-sided p-value, PValue the same after Holm's correction for the table. Known where any outcome could
-	// have been significant.
+	// RawPValue is the two-sided p-value; PValue is RawPValue after Holm's correction for the table. Known if any
+	// outcome could have been significant.
 	RawPValue, PValue Quantity
-	// Detectable is about the smallest true difference that this comparison would have found with a probability of Power.
-	// Unknown where the trials are too few, or do not vary at all.
+	// Detectable is approximately the smallest true difference that this comparison finds with probability Power.
+	// Unknown with too few trials, or if they do not vary.
 	Detectable Quantity
-	// TrialsNeeded is how many more trials on each side would resolve the difference as observed: 0 where it is resolved, -1 where
-	// that is not known or more than MaxBlocks. With too few trials it is the number up to the fewest that can resolve any.
+	// TrialsNeeded is how many more trials on each side would resolve the observed difference: 0 if it is resolved,
+	// -1 if unknown or more than MaxBlocks. With too few trials, it counts up to the fewest that can resolve any
+	// difference.
 	TrialsNeeded int
 	Verdict      Verdict
-	// Reason says why there is no verdict on the difference: ReasonNoTrials, ReasonLost or ReasonTooFewTrials; empty otherwise.
+	// Reason says why there is no verdict on the difference: ReasonNoTrials, ReasonLost or ReasonTooFewTrials; empty
+	// otherwise.
 	Reason string
 	sample twoSample
 }
 
-// ReasonTooFewTrials makes FewTrials, or SingleTrial where there is one a side.
+// ReasonTooFewTrials goes with FewTrials, or with SingleTrial if each side has one trial.
 const ReasonTooFewTrials = "too-few-trials"
 
-// CompareSamples compares every pair of samples of a table, in the same order, and corrects their p-values for each other. The
-// verdicts are those of CompareAll, and the intervals agree with them in the same way.
+// CompareSamples compares every pair of samples of a table, in the same order, and corrects their p-values for the
+// size of the table. Verdicts and intervals follow the rules of CompareAll.
 //
-// Both ends of an interval are differences between two trials: the (k+1)th smallest and the (k+1)th largest of all. k is the
-// smaller one of two: that of the exact Mann-Whitney test, which holds where both sides scatter alike (Hollander, Wolfe and Chicken,
-// Nonparametric Statistical Methods, 3rd ed. 2014, section 4.3), and that of a test which lets each side have a scatter and a
-// shape of its own (shift.deviation). The p-value is the larger one of the two, and excludes 0 exactly where the interval of
-// its level does.
+// The interval is [d(k+1), d(mn-k)], where d are the sorted differences between all m n pairs of trials, and k =
+// min(k1, k2). k1 is the critical count of the exact Mann-Whitney test, which requires that both sides scatter alike
+// (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed. 2014, section 4.3). k2 is the critical
+// count of a test that allows each side its own scatter and distribution (shift.deviation). The p-value is the larger
+// of the two tests' p-values. It is at most the level exactly if the interval of that level excludes 0.
 func CompareSamples(table []Samples) []SampleComparison {
 	compared := make([]SampleComparison, len(table))
 	var raw []float64
@@ -76,7 +80,7 @@ func CompareSamples(table []Samples) []SampleComparison {
 	return compared
 }
 
-// compareSamples does what depends on one pair of samples alone.
+// compareSamples computes everything that depends on one pair of samples alone.
 func compareSamples(s Samples) SampleComparison {
 	t := newTwoSample(s)
 	c := SampleComparison{ArmTrials: t.n, BaselineTrials: t.m, TrialsNeeded: -1, sample: t}
@@ -98,7 +102,7 @@ func compareSamples(s Samples) SampleComparison {
 	return c
 }
 
-// decide gives the verdict and what depends on the size of the table.
+// decide sets the verdict and the fields that depend on the size of the table.
 func (c *SampleComparison) decide(tests int) {
 	level := Alpha / float64(tests)
 	significant := c.PValue.Known && c.PValue.Value <= Alpha
@@ -130,7 +134,7 @@ func (c *SampleComparison) decide(tests int) {
 	c.Verdict = NoDifference
 	c.TrialsNeeded = c.sample.needed(c.sample.differences, c.Difference.Value, level)
 	if c.TrialsNeeded == 0 {
-		c.TrialsNeeded = 1 // as with blocks: these should have sufficed and did not
+		c.TrialsNeeded = 1 // as in Comparison.decide: 0 would mean that it is resolved
 	}
 	for _, interval := range []*Interval{&c.Interval, &c.RelativeInterval} {
 		if interval.Known && !interval.Contains(0) {
@@ -140,16 +144,16 @@ func (c *SampleComparison) decide(tests int) {
 	}
 }
 
-// twoSample is what two samples say at any level.
+// twoSample holds what a comparison of two samples needs at any level.
 type twoSample struct {
-	// m and n are how many values the baseline and the arm have.
+	// m and n are the number of values of the baseline and of the arm.
 	m, n                int
 	differences, ratios shift
 	null                rankCount
-	// cuts remembers cut, by level.
+	// cuts caches cut by level.
 	cuts map[float64]int
-	// centre is the median of the differences. deviation is the standard error of the share of pairs that lie above it, and
-	// freedom its degrees of freedom, 0 where it is not known.
+	// centre is the median of the differences. deviation is the standard error of the share of pairs above it, and
+	// freedom its degrees of freedom, 0 if unknown.
 	centre, deviation, freedom float64
 }
 
@@ -170,7 +174,8 @@ func newTwoSample(s Samples) twoSample {
 	if deviation, freedom, ok := t.differences.deviation(t.centre); ok {
 		t.deviation, t.freedom = deviation, freedom
 	}
-	// One count cuts both lists, so that the difference and the ratio never contradict each other: the larger error of the two.
+	// Use one count for differences and ratios, with the larger error of the two, so that their intervals never
+	// contradict each other.
 	if t.ratios.pairs() > 0 {
 		if deviation, freedom, ok := t.ratios.deviation(t.ratios.median()); ok && deviation > t.deviation {
 			t.deviation, t.freedom = deviation, freedom
@@ -181,7 +186,7 @@ func newTwoSample(s Samples) twoSample {
 
 func (t twoSample) pairs() int { return t.m * t.n }
 
-// p is the two-sided p-value where c of the pairs have the rarer sign or none.
+// p is the two-sided p-value if c of the pairs have the rarer sign or are 0.
 func (t twoSample) p(c int) float64 {
 	if t.freedom == 0 {
 		return 1
@@ -198,11 +203,12 @@ func (t twoSample) p(c int) float64 {
 	return p
 }
 
-// leastSide is how many trials there must be on each side. Of fewer, those draws have an interval in which the trials of the side
-// happen to lie close together, and it holds the truth in half of them only, where that side scatters more than the other.
+// leastSide is the fewest trials on each side. With fewer, the test can reject only in draws in which one side's
+// trials happen to lie close together. If that side scatters more than the other, only half of the intervals of these
+// draws contain the truth.
 const leastSide = 6
 
-// cut is the largest count whose p-value is at most alpha; -1 where even 0 is too likely, or a side has too few trials.
+// cut is the largest count whose p-value is at most alpha; -1 if even 0 is too likely, or a side has too few trials.
 func (t twoSample) cut(alpha float64) int {
 	if min(t.m, t.n) < leastSide {
 		return -1
@@ -215,7 +221,7 @@ func (t twoSample) cut(alpha float64) int {
 	return k
 }
 
-// interval is that of the median of all differences with the confidence 1 - alpha.
+// interval is the interval of the median of all differences with confidence 1 - alpha.
 func (t twoSample) interval(s shift, alpha float64) Interval {
 	k := t.cut(alpha)
 	if k < 0 {
@@ -224,13 +230,13 @@ func (t twoSample) interval(s shift, alpha float64) Interval {
 	return Interval{Low: s.at(k + 1), High: s.at(s.pairs() - k), Known: true}
 }
 
-// missing is how many trials more it takes on each side until any difference can be found at the level.
+// missing is how many more trials each side needs until any difference can be found at the level.
 func (t twoSample) missing(level float64) int {
 	return max(1, MinTrials(1, level)-min(t.m, t.n))
 }
 
-// detectable is the difference that is found with the probability Power: so large that the share of pairs with the wrong sign
-// stays below the count that the level allows (Noether, JASA 82, 1987).
+// detectable is the difference that is found with probability Power: the smallest for which the share of pairs with
+// the wrong sign stays below the count that the level allows (Noether, JASA 82, 1987).
 func (t twoSample) detectable(alpha float64) Quantity {
 	k := t.cut(alpha)
 	if k < 0 || t.deviation == 0 {
@@ -243,7 +249,7 @@ func (t twoSample) detectable(alpha float64) Quantity {
 	}
 	low, high := 0.0, above[len(above)-1]-below[0]-(above[0]-below[len(below)-1])
 	if !known(high).Known || t.differences.wrong(t.centre, 2*high) > allowed {
-		return Quantity{} // more trials are lost than the test can bear
+		return Quantity{} // with this many lost trials the test never reaches Power
 	}
 	for range 60 {
 		if middle := low + (high-low)/2; t.differences.wrong(t.centre, middle) > allowed {
@@ -255,8 +261,9 @@ func (t twoSample) detectable(alpha float64) Quantity {
 	return known(high)
 }
 
-// allowedShare is how likely the wrong sign of a pair may be, so that the share found is at most limit with the probability
-// Power. The error of the share is deviation where one sign is as likely as the other, and less where one is rare.
+// allowedShare is the largest probability q of the wrong sign for which the observed share is at most limit with
+// probability Power: q + z(Power) * deviation * 2 sqrt(q (1-q)) = limit. The last factor scales the share's standard
+// error, which is deviation at q = 1/2 and smaller if one sign is rare.
 func allowedShare(limit, deviation float64) float64 {
 	z := distuv.UnitNormal.Quantile(Power)
 	low, high := 0.0, limit
@@ -270,8 +277,8 @@ func allowedShare(limit, deviation float64) float64 {
 	return low
 }
 
-// needed is how many more trials on each side find a true difference of this size with the probability Power at level alpha:
-// 0 where these ones do, -1 where that is not known or more than MaxBlocks.
+// needed is how many more trials on each side find a true difference of this size with probability Power at level
+// alpha: 0 if the present ones do, -1 if unknown or more than MaxBlocks.
 func (t twoSample) needed(s shift, difference, alpha float64) int {
 	difference = math.Abs(difference)
 	if t.deviation == 0 || s.pairs() == 0 || !known(difference).Known {

@@ -13,11 +13,12 @@ import (
 
 func sqrt(n int) float64 { return math.Sqrt(float64(n)) }
 
-// TestRankCounts has the critical values at 0.05, two-sided, of the tables of the Mann-Whitney test (Conover, table A7, and any
-// textbook), and what all counts add up to.
+// TestRankCounts compares with the critical values at 0.05, two-sided, in tables of the Mann-Whitney test (Conover,
+// table A7), and checks the sum of all counts.
 func TestRankCounts(t *testing.T) {
 	for _, test := range []struct{ m, n, want int }{
-		{3, 3, -1}, {4, 4, 0}, {5, 5, 2}, {6, 6, 5}, {7, 7, 8}, {10, 10, 23}, {20, 20, 127}, {8, 15, 29}, {5, 20, 20}, {2, 8, 0},
+		{3, 3, -1}, {4, 4, 0}, {5, 5, 2}, {6, 6, 5}, {7, 7, 8}, {10, 10, 23}, {20, 20, 127},
+		{8, 15, 29}, {5, 20, 20}, {2, 8, 0},
 	} {
 		r := newRankCount(test.m, test.n)
 		k := -1
@@ -28,11 +29,11 @@ func TestRankCounts(t *testing.T) {
 			t.Errorf("%d and %d: %d, want %d", test.m, test.n, k, test.want)
 		}
 	}
-	// All of one side above the other: 2 / (m+n choose m).
+	// P(all of one side above the other), two-sided: 2 / (m+n choose m).
 	if got, want := newRankCount(5, 5).p(0), 2.0/252; !near(got, want) {
 		t.Errorf("5 and 5: %v, want %v", got, want)
 	}
-	// The approximation takes over without a step.
+	// The approximation is close to the exact values where it takes over.
 	exact, approximate := newRankCount(20, 20), rankCount{m: 20, n: 20}
 	for _, c := range []int{60, 100, 127, 150, 199} {
 		if a, b := exact.p(c), approximate.p(c); math.Abs(a-b) > 0.003 || a < 0.01 && b < 0.8*a {
@@ -53,11 +54,12 @@ func TestMinTrials(t *testing.T) {
 }
 
 func drawSide(t *rapid.T, name string) []float64 {
-	// Few different values, so that many are equal.
-	return rapid.SliceOfN(rapid.Map(rapid.IntRange(1, 40), func(i int) float64 { return float64(i) / 4 }), 1, 25).Draw(t, name)
+	// Few different values, so that there are many ties.
+	value := rapid.Map(rapid.IntRange(1, 40), func(i int) float64 { return float64(i) / 4 })
+	return rapid.SliceOfN(value, 1, 25).Draw(t, name)
 }
 
-// TestShiftCountsAllPairs: the counted differences are those that one gets by writing them all down.
+// TestShiftCountsAllPairs: counting gives the same differences as listing all of them.
 func TestShiftCountsAllPairs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		arm, baseline := drawSide(t, "arm"), drawSide(t, "baseline")
@@ -87,15 +89,16 @@ func TestShiftCountsAllPairs(t *testing.T) {
 				}
 			}
 			below, atMost := s.count(centre, false), s.count(centre, true)
-			if share := 1 - (float64(below)+float64(atMost))/2/float64(len(all)); !near(share, above/float64(len(all))) {
-				t.Fatalf("share above %v, want %v", share, above/float64(len(all)))
+			share, want := 1-(float64(below)+float64(atMost))/2/float64(len(all)), above/float64(len(all))
+			if !near(share, want) {
+				t.Fatalf("share above %v, want %v", share, want)
 			}
 		}
 	})
 }
 
-// TestDeviationByHand has two samples of three whose shares can be counted on the fingers: of the baseline's 1, 2, 6 the
-// shares of 3, 4, 5 above them are 1, 1, 0; of 3, 4, 5 the shares of the baseline below are 2/3 each.
+// TestDeviationByHand has two samples of three. For the baseline's 1, 2 and 6 the shares of 3, 4, 5 above them are 1,
+// 1 and 0. For 3, 4 and 5 the share of the baseline below is 2/3 each.
 func TestDeviationByHand(t *testing.T) {
 	s := newTwoSample(Samples{Arm: []float64{3, 4, 5}, Baseline: []float64{1, 2, 6}}).differences
 	deviation, freedom, ok := s.deviation(0)
@@ -108,6 +111,7 @@ func TestDeviationByHand(t *testing.T) {
 }
 
 func TestSamplesTooFew(t *testing.T) {
+	ten := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	for _, test := range []struct {
 		name    string
 		samples Samples
@@ -117,21 +121,27 @@ func TestSamplesTooFew(t *testing.T) {
 	}{
 		{"none", Samples{}, NotComparable, ReasonNoTrials, 6},
 		{"one side", Samples{Arm: []float64{1, 2}}, NotComparable, ReasonNoTrials, 6},
-		{"no numbers", Samples{Arm: []float64{math.NaN()}, Baseline: []float64{math.NaN()}}, NotComparable, ReasonNoTrials, 6},
+		{"no numbers", Samples{Arm: []float64{math.NaN()}, Baseline: []float64{math.NaN()}}, NotComparable,
+			ReasonNoTrials, 6},
 		{"one each", Samples{Arm: []float64{3}, Baseline: []float64{2}}, SingleTrial, ReasonTooFewTrials, 5},
-		{"one against many", Samples{Arm: []float64{3}, Baseline: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}, FewTrials, ReasonTooFewTrials, 5},
-		{"two against many, far apart", Samples{Arm: []float64{30, 30.1}, Baseline: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}, FewTrials, ReasonTooFewTrials, 4},
-		{"three each", Samples{Arm: []float64{3, 4, 5}, Baseline: []float64{1, 2, 2.5}}, FewTrials, ReasonTooFewTrials, 3},
+		{"one against many", Samples{Arm: []float64{3}, Baseline: ten}, FewTrials, ReasonTooFewTrials, 5},
+		{"two against many, far apart", Samples{Arm: []float64{30, 30.1}, Baseline: ten}, FewTrials,
+			ReasonTooFewTrials, 4},
+		{"three each", Samples{Arm: []float64{3, 4, 5}, Baseline: []float64{1, 2, 2.5}}, FewTrials,
+			ReasonTooFewTrials, 3},
 	} {
 		c := CompareSamples([]Samples{test.samples})[0]
 		if c.Verdict != test.verdict || c.Reason != test.reason || c.TrialsNeeded != test.needed {
-			t.Errorf("%s: %s (%s), %d needed; want %s (%s), %d", test.name, c.Verdict, c.Reason, c.TrialsNeeded, test.verdict, test.reason, test.needed)
+			t.Errorf("%s: %s (%s), %d needed; want %s (%s), %d",
+				test.name, c.Verdict, c.Reason, c.TrialsNeeded, test.verdict, test.reason, test.needed)
 		}
-		if c.Interval.Known || c.RawPValue.Known || c.Detectable.Known || c.Difference.Known != (test.reason == ReasonTooFewTrials) {
+		if c.Interval.Known || c.RawPValue.Known || c.Detectable.Known ||
+			c.Difference.Known != (test.reason == ReasonTooFewTrials) {
 			t.Errorf("%s: claims to know %+v", test.name, c)
 		}
 	}
-	if c := CompareSamples([]Samples{{Arm: []float64{3}, Baseline: []float64{2}}})[0]; c.Difference.Value != 1 || c.Relative.Value != 0.5 {
+	if c := CompareSamples([]Samples{{Arm: []float64{3}, Baseline: []float64{2}}})[0]; c.Difference.Value != 1 ||
+		c.Relative.Value != 0.5 {
 		t.Errorf("one each: %+v", c)
 	}
 }
@@ -139,7 +149,8 @@ func TestSamplesTooFew(t *testing.T) {
 func TestSamplesWithoutSpread(t *testing.T) {
 	same := []float64{2, 2, 2, 2, 2, 2, 2}
 	c := CompareSamples([]Samples{{same, same}})[0]
-	if c.Verdict != NoDifference || c.Interval != (Interval{0, 0, true}) || c.RawPValue.Value != 1 || c.Detectable.Known || c.TrialsNeeded != -1 {
+	if c.Verdict != NoDifference || c.Interval != (Interval{0, 0, true}) || c.RawPValue.Value != 1 ||
+		c.Detectable.Known || c.TrialsNeeded != -1 {
 		t.Errorf("alike: %+v", c)
 	}
 	c = CompareSamples([]Samples{{[]float64{3, 3, 3, 3, 3, 3, 3}, same}})[0]
@@ -152,7 +163,7 @@ func TestSamplesWithoutSpread(t *testing.T) {
 	}
 }
 
-// TestSampleVerdictAndIntervalAgree holds for tables of any size, any counts and many equal values.
+// TestSampleVerdictAndIntervalAgree draws tables of any size with any counts and many ties.
 func TestSampleVerdictAndIntervalAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := make([]Samples, rapid.IntRange(1, 8).Draw(t, "comparisons"))
@@ -168,7 +179,8 @@ func TestSampleVerdictAndIntervalAgree(t *testing.T) {
 			excludes := c.Interval.Known && !c.Interval.Contains(0)
 			switch c.Verdict {
 			case Higher:
-				if !significant || c.Interval.Low <= 0 || c.RelativeInterval.Low <= 0 || c.Difference.Value <= 0 || c.TrialsNeeded != 0 {
+				if !significant || c.Interval.Low <= 0 || c.RelativeInterval.Low <= 0 || c.Difference.Value <= 0 ||
+					c.TrialsNeeded != 0 {
 					t.Fatalf("%+v", c)
 				}
 			case Lower:
@@ -180,12 +192,14 @@ func TestSampleVerdictAndIntervalAgree(t *testing.T) {
 					t.Fatalf("%+v", c)
 				}
 			case FewTrials, SingleTrial:
-				if significant || (c.Verdict == SingleTrial) != (max(c.ArmTrials, c.BaselineTrials) == 1) || c.Reason != ReasonTooFewTrials || c.TrialsNeeded < 1 {
+				single := max(c.ArmTrials, c.BaselineTrials) == 1
+				if significant || (c.Verdict == SingleTrial) != single || c.Reason != ReasonTooFewTrials ||
+					c.TrialsNeeded < 1 {
 					t.Fatalf("%+v", c)
 				}
 			}
 			if c.Interval.Known && !c.Interval.Contains(c.Difference.Value) {
-				t.Fatalf("the interval does not hold the difference: %+v", c)
+				t.Fatalf("the interval does not contain the difference: %+v", c)
 			}
 		}
 	})
@@ -196,12 +210,15 @@ func TestSamplesScaleSignAndOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Samples{drawSide(t, "arm"), drawSide(t, "baseline")}
 		c := CompareSamples([]Samples{s})[0]
-		shuffled := CompareSamples([]Samples{{rapid.Permutation(s.Arm).Draw(t, "a"), rapid.Permutation(s.Baseline).Draw(t, "b")}})[0]
+		shuffled := CompareSamples([]Samples{{
+			Arm: rapid.Permutation(s.Arm).Draw(t, "a"), Baseline: rapid.Permutation(s.Baseline).Draw(t, "b"),
+		}})[0]
 		if diff := cmp.Diff(c, shuffled, cmpopts.IgnoreUnexported(SampleComparison{})); diff != "" {
 			t.Fatal(diff)
 		}
 		swapped := CompareSamples([]Samples{{s.Baseline, s.Arm}})[0]
-		if swapped.Verdict != stdcmp.Or(opposite[c.Verdict], c.Verdict) || !near(swapped.Difference.Value, -c.Difference.Value) || !near(swapped.Interval.Low, -c.Interval.High) {
+		if swapped.Verdict != stdcmp.Or(opposite[c.Verdict], c.Verdict) ||
+			!near(swapped.Difference.Value, -c.Difference.Value) || !near(swapped.Interval.Low, -c.Interval.High) {
 			t.Fatalf("swapped:\n%+v\n%+v", c, swapped)
 		}
 		for i := range s.Arm {
@@ -211,23 +228,26 @@ func TestSamplesScaleSignAndOrder(t *testing.T) {
 			s.Baseline[i] *= 1024
 		}
 		scaled := CompareSamples([]Samples{s})[0]
-		if scaled.Verdict != c.Verdict || scaled.PValue != c.PValue || scaled.Interval.Low != 1024*c.Interval.Low || scaled.RelativeInterval != c.RelativeInterval {
+		if scaled.Verdict != c.Verdict || scaled.PValue != c.PValue || scaled.Interval.Low != 1024*c.Interval.Low ||
+			scaled.RelativeInterval != c.RelativeInterval {
 			t.Fatalf("scaled:\n%+v\n%+v", c, scaled)
 		}
 	})
 }
 
-// TestEstimates: the estimates of a gate are those of a comparison where there is one check, and wider with more.
+// TestEstimates: with one check, a gate's estimates equal the comparison's; with more checks the intervals are wider.
 func TestEstimates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Samples{drawSide(t, "arm"), drawSide(t, "baseline")}
 		c := compareSamples(s)
 		change, relative := EstimateSamples(s, 1)
-		if change.Value != c.Difference || change.Interval != c.Interval || relative.Value != c.Relative || relative.Interval != c.RelativeInterval {
+		if change.Value != c.Difference || change.Interval != c.Interval ||
+			relative.Value != c.Relative || relative.Interval != c.RelativeInterval {
 			t.Fatalf("one check: %+v, %+v, and the comparison %+v", change, relative, c)
 		}
 		many, _ := EstimateSamples(s, 20)
-		if many.Interval.Known && (many.Interval.Low > change.Interval.Low || many.Interval.High < change.Interval.High) {
+		if many.Interval.Known && (many.Interval.Low > change.Interval.Low ||
+			many.Interval.High < change.Interval.High) {
 			t.Fatalf("20 checks: %v, one: %v", many.Interval, change.Interval)
 		}
 		for _, e := range []Estimate{change, relative, many} {
@@ -239,13 +259,15 @@ func TestEstimates(t *testing.T) {
 	pair := pairOf(1.2, -0.3, 2.5, 0.8, 1.9, 0.4, 3.1, 1.1, -0.1, 2.2)
 	c := Compare(pair.Arm, pair.Baseline)
 	change, relative := EstimatePaired(pair, 1)
-	if change.Value != c.Difference || change.Interval != c.Interval || relative.Value != c.Relative || relative.Interval != c.RelativeInterval || change.Trials != 10 {
+	if change.Value != c.Difference || change.Interval != c.Interval ||
+		relative.Value != c.Relative || relative.Interval != c.RelativeInterval || change.Trials != 10 {
 		t.Errorf("paired: %+v, %+v, and the comparison %+v", change, relative, c)
 	}
 	if change, _ := EstimatePaired(pair, 40); change.Interval.Known || change.Needed(0) != 1 {
 		t.Errorf("10 blocks and 40 checks: %+v, %d needed", change.Interval, change.Needed(0))
 	}
-	if e := EstimateLevel([]float64{5, 1, 3, 2, 4, 6}, 1); e.Value.Value != 3.5 || e.Interval != (Interval{1, 6, true}) || e.Needed(3) < 1 {
+	e := EstimateLevel([]float64{5, 1, 3, 2, 4, 6}, 1)
+	if e.Value.Value != 3.5 || e.Interval != (Interval{1, 6, true}) || e.Needed(3) < 1 {
 		t.Errorf("level: %+v", e)
 	}
 	if e := EstimateLevel(nil, 1); e.Value.Known || e.Needed(1) != -1 {

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Warning is something that a reader of the numbers must know. Facts are by name; their meaning stands at the detector.
+// Warning is something that a reader of the numbers must know. The function that returns a warning documents its
+// Facts.
 type Warning struct {
 	Code  string
 	Facts map[string]float64
@@ -22,13 +23,13 @@ const (
 	CodeZeroSpread   = "zero-spread"
 )
 
-// minSeries is how many values it takes to say anything of their trend or shape.
+// minSeries is the fewest values from which a trend or a distribution is judged.
 const minSeries = 8
 
-// notable is the smallest effect that is warned of, relative to the level of the statistic.
+// notable is the smallest effect that causes a warning, relative to the level of the statistic.
 const notable = 0.02
 
-// TooFewBlocks warns where no difference could be found in a table of so many comparisons. Facts: blocks, comparisons,
+// TooFewBlocks warns if no difference could be found in a table of this many comparisons. Facts: blocks, comparisons,
 // needed (MinBlocks).
 func TooFewBlocks(blocks, comparisons int) (Warning, bool) {
 	needed := MinBlocks(comparisons, Alpha)
@@ -40,8 +41,8 @@ func TooFewBlocks(blocks, comparisons int) (Warning, bool) {
 	}}, true
 }
 
-// ZeroSpread warns where two or more trials gave exactly the same value: the clock or the tool's rounding is coarser than
-// what is measured. Facts: trials, value.
+// ZeroSpread warns if two or more trials gave exactly the same value: the clock or the tool's rounding is coarser
+// than the differences between trials. Facts: trials, value.
 func ZeroSpread(values []float64) (Warning, bool) {
 	s := Summarize(values)
 	if s.Count < 2 || s.Min.Value != s.Max.Value {
@@ -50,8 +51,8 @@ func ZeroSpread(values []float64) (Warning, bool) {
 	return Warning{CodeZeroSpread, map[string]float64{"trials": float64(s.Count), "value": s.Min.Value}}, true
 }
 
-// BlockEffects says how far each block lies above or below the others: the median over its arms of the value less the arm's
-// own median, in the order of blocks. OutlierBlocks reads it.
+// BlockEffects gives the offset of each block, in the order of blocks: the median over its arms of value - (median of
+// the arm). OutlierBlocks reads it.
 func BlockEffects(trials []Trial) []Value {
 	byArm := make(map[string][]float64)
 	for _, t := range trials {
@@ -75,12 +76,14 @@ func BlockEffects(trials []Trial) []Value {
 	return effects
 }
 
-// outlierDistance: outlier blocks lie further from the median of the block effects than this many robust standard deviations.
-const outlierDistance = 6
+// outlierThreshold is how many robust standard deviations an outlier block differs from the median of the block
+// effects, at least.
+const outlierThreshold = 6
 
-// OutlierBlocks warns of single blocks that lie far from all the others: by more than 6 robust standard deviations (1.4826
-// times the median absolute deviation) and by at least 2 % of level. One warning for each, in the order given.
-// Facts: block, effect (in the statistic's unit), relative (to level), distance (in robust standard deviations).
+// OutlierBlocks warns of single blocks that differ from the median block by more than 6 robust standard deviations
+// (1.4826 times the median absolute deviation) and by at least 2 % of level. There is one warning for each block, in
+// the order given. Facts: block, effect (in the statistic's unit), relative (to level), distance (in robust standard
+// deviations).
 func OutlierBlocks(effects []Value, level float64) []Warning {
 	var values []float64
 	for _, e := range effects {
@@ -90,11 +93,11 @@ func OutlierBlocks(effects []Value, level float64) []Warning {
 	if s.Count < minSeries {
 		return nil
 	}
-	var distances []float64
+	var deviations []float64
 	for _, v := range s.sorted {
-		distances = append(distances, math.Abs(v-s.Median.Value))
+		deviations = append(deviations, math.Abs(v-s.Median.Value))
 	}
-	spread := 1.4826 * Summarize(distances).Median.Value
+	spread := 1.4826 * Summarize(deviations).Median.Value
 	if spread == 0 {
 		return nil
 	}
@@ -102,7 +105,7 @@ func OutlierBlocks(effects []Value, level float64) []Warning {
 	for _, e := range effects {
 		off := e.Value - s.Median.Value
 		relative := off / math.Abs(level)
-		if math.Abs(off) > outlierDistance*spread && known(relative).Known && known(off/spread).Known &&
+		if math.Abs(off) > outlierThreshold*spread && known(relative).Known && known(off/spread).Known &&
 			math.Abs(relative) >= notable {
 			warnings = append(warnings, Warning{CodeOutlierBlock, map[string]float64{
 				"block": float64(e.Block), "effect": off, "relative": relative, "distance": off / spread,
@@ -112,10 +115,11 @@ func OutlierBlocks(effects []Value, level float64) []Warning {
 	return warnings
 }
 
-// Bimodal warns where an arm's trials fall into two groups: the widest gap between neighbours, with at least a fifth of the
-// trials and no fewer than 3 on either side, is wider than bimodalGap times the spread inside the groups, and at least 2 % of the
-// median. TestBimodalFalseAlarms has how seldom noise with one mode does that.
-// Facts: trials, below, above (how many on either side), low, high (the groups' medians), gap.
+// Bimodal warns if an arm's trials fall into two groups. It takes the widest gap between neighbours that leaves at
+// least a fifth of the trials, and at least 3, on each side. The gap must be wider than bimodalGap times the standard
+// deviation inside the groups, and at least 2 % of the median. TestBimodalFalseAlarms measures how often noise with
+// one mode triggers it.
+// Facts: trials, below, above (how many are on each side), low, high (the groups' medians), gap.
 func Bimodal(values []float64) (Warning, bool) {
 	s := Summarize(values)
 	if s.Count < minSeries {
@@ -131,8 +135,8 @@ func Bimodal(values []float64) (Warning, bool) {
 	}}, true
 }
 
-// widestGap finds the widest gap that leaves enough values on both sides: how many lie below it, its width, and that width
-// over the pooled standard deviation inside the two groups.
+// widestGap finds the widest gap that leaves enough values on both sides. It returns how many values are below it,
+// its width, and the width divided by the pooled standard deviation inside the two groups.
 func widestGap(sorted []float64) (below int, gap, ratio float64) {
 	n := len(sorted)
 	side := max(3, (n+4)/5)
@@ -151,15 +155,7 @@ func widestGap(sorted []float64) (below int, gap, ratio float64) {
 	return below, gap, gap / math.Sqrt(squares/float64(n-2))
 }
 
-// sumSquares is the sum of squared distances from the mean.
-func sumSquares(values []float64) float64 {
-	mean, sum := meanOf(values), 0.0
-	for _, v := range values {
-		sum += (v - mean) * (v - mean)
-	}
-	return sum
-}
-
-// bimodalGap is the widest gap, in units of the spread inside the groups, that n trials with one mode show in at least 98 of 100
-// cases: the gaps of few trials are wide. It is fitted to simulations of normal, uniform, log-normal and heavy-tailed noise.
+// bimodalGap is the limit for the widest gap, in standard deviations inside the groups. n trials with one mode stay
+// below it in at least 98 of 100 cases. It is larger for few trials, whose gaps are wide. It is fitted to simulations
+// of normal, uniform, log-normal and heavy-tailed noise.
 func bimodalGap(n int) float64 { return math.Max(2, 50/float64(n)) }

@@ -16,7 +16,8 @@ func series(values ...float64) []Value {
 
 func TestWarnTooFewBlocks(t *testing.T) {
 	w, ok := TooFewBlocks(9, 20)
-	if !ok || w.Code != CodeTooFewBlocks || w.Facts["needed"] != 10 || w.Facts["blocks"] != 9 || w.Facts["comparisons"] != 20 {
+	if !ok || w.Code != CodeTooFewBlocks || w.Facts["needed"] != 10 || w.Facts["blocks"] != 9 ||
+		w.Facts["comparisons"] != 20 {
 		t.Errorf("%v %+v", ok, w)
 	}
 	if _, ok := TooFewBlocks(10, 20); ok {
@@ -35,19 +36,20 @@ func TestWarnZeroSpread(t *testing.T) {
 	}
 }
 
-// TestWarnDrift: S = 41, and p = 2 Phi(-(41-1)/sqrt(10*9*25/18)) = 0.000346619... (scipy.stats.norm); the median slope is that of
-// scipy.stats.theilslopes, 0.5 per block.
+// TestWarnDrift: S = 41, and p = 2 Phi(-(41-1)/sqrt(10*9*25/18)) = 0.000346619... (scipy.stats.norm). The median
+// slope is 0.5 per block (scipy.stats.theilslopes).
 func TestWarnDrift(t *testing.T) {
 	rising := series(1, 2.2, 2.1, 3, 3.5, 4.1, 3.9, 5, 5.2, 6)
 	w, ok := Drift(rising, 100)
-	if !ok || math.Abs(w.Facts["p_value"]-0.0003466193511346668) > 1e-12 || !near(w.Facts["change"], 4.5) || !near(w.Facts["relative"], 0.045) {
+	if !ok || math.Abs(w.Facts["p_value"]-0.0003466193511346668) > 1e-12 ||
+		!near(w.Facts["change"], 4.5) || !near(w.Facts["relative"], 0.045) {
 		t.Errorf("%v %+v", ok, w)
 	}
 	if _, ok := Drift(rising, 1000); ok {
 		t.Error("0.45 % does not matter")
 	}
 	if _, ok := Drift(rising, 0); ok {
-		t.Error("relative to a level of 0 nothing can be said")
+		t.Error("a change relative to a level of 0 is undefined")
 	}
 	if _, ok := Drift(rising[:7], 100); ok {
 		t.Error("seven blocks are too few")
@@ -64,7 +66,7 @@ func TestWarnDrift(t *testing.T) {
 	}
 }
 
-// TestDriftOfManyBlocks: of thousands of blocks only some pairs are looked at, and the change is found to be the same.
+// TestDriftOfManyBlocks: with thousands of blocks only some pairs are compared, and the change comes out the same.
 func TestDriftOfManyBlocks(t *testing.T) {
 	var values []float64
 	for i := range 2500 {
@@ -74,7 +76,7 @@ func TestDriftOfManyBlocks(t *testing.T) {
 	if !ok || math.Abs(w.Facts["change"]-24.99) > 0.3 || w.Facts["blocks"] != 2500 {
 		t.Errorf("%v %+v", ok, w)
 	}
-	// All of one block have no slope.
+	// Values of one block have no slope.
 	same := make([]Value, 20)
 	for i := range same {
 		same[i] = Value{1, float64(i)}
@@ -86,7 +88,8 @@ func TestDriftOfManyBlocks(t *testing.T) {
 
 func TestWarnBimodal(t *testing.T) {
 	w, ok := Bimodal([]float64{10.1, 14.9, 10.2, 15.1, 10, 10.3, 15, 14.8, 10.1, 10.2})
-	if !ok || w.Facts["below"] != 6 || w.Facts["above"] != 4 || !near(w.Facts["low"], 10.15) || !near(w.Facts["high"], 14.95) || !near(w.Facts["gap"], 4.5) {
+	if !ok || w.Facts["below"] != 6 || w.Facts["above"] != 4 ||
+		!near(w.Facts["low"], 10.15) || !near(w.Facts["high"], 14.95) || !near(w.Facts["gap"], 4.5) {
 		t.Errorf("%v %+v", ok, w)
 	}
 	if _, ok := Bimodal([]float64{10, 10, 10, 10, 15, 15, 15, 15}); !ok {
@@ -112,7 +115,8 @@ func TestWarnOutlierBlocks(t *testing.T) {
 		if block == 6 {
 			effect = 40
 		}
-		trials = append(trials, Trial{"a", block, 100 + effect}, Trial{"b", block, 200 + effect}, Trial{"c", block, 300 + effect})
+		trials = append(trials, Trial{"a", block, 100 + effect}, Trial{"b", block, 200 + effect},
+			Trial{"c", block, 300 + effect})
 	}
 	// A failed trial is left out.
 	trials[0].Value = math.NaN()
@@ -121,7 +125,8 @@ func TestWarnOutlierBlocks(t *testing.T) {
 		t.Fatalf("%+v", effects)
 	}
 	warnings := OutlierBlocks(effects, 200)
-	if len(warnings) != 1 || warnings[0].Facts["block"] != 6 || warnings[0].Facts["relative"] < 0.19 || warnings[0].Facts["distance"] < 6 {
+	if len(warnings) != 1 || warnings[0].Facts["block"] != 6 || warnings[0].Facts["relative"] < 0.19 ||
+		warnings[0].Facts["distance"] < 6 {
 		t.Errorf("%+v", warnings)
 	}
 	if warnings := OutlierBlocks(effects, 1e6); len(warnings) != 0 {

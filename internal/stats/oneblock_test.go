@@ -3,13 +3,14 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-// against makes a pair of so many blocks of which some contradict the others, in an order that no test takes for
-// dependence.
+// against makes a pair with this many blocks, of which some contradict the others. The order of the blocks passes the
+// test for dependence.
 func against(blocks, contrary int) Pair {
 	for seed := uint64(0); ; seed++ {
 		var p Pair
@@ -38,25 +39,25 @@ func TestOneBlockDecides(t *testing.T) {
 	}{
 		{"the fewest blocks, all agree", []Pair{against(6, 0)}, Higher, true, 1, 0},
 		{"one block to spare", []Pair{against(7, 0)}, Higher, false, 0, 0},
-		{"one contradicts and may not", []Pair{against(7, 1)}, NoDifference, true, 2, 1},
-		{"one contradicts, with none to spare", []Pair{against(9, 1)}, Higher, true, 1, 1},
-		{"two contradict, and one still would", []Pair{against(7, 2)}, NoDifference, false, 0, 2},
+		{"one contradicts, and none is allowed to", []Pair{against(7, 1)}, NoDifference, true, 2, 1},
+		{"one contradicts, and only one is allowed to", []Pair{against(9, 1)}, Higher, true, 1, 1},
+		{"two contradict, and with one there is no difference either", []Pair{against(7, 2)}, NoDifference, false, 0,
+			2},
 		{"half contradict", []Pair{against(12, 6)}, NoDifference, false, 0, 6},
-		// Ten blocks and 14 comparisons that all have to agree: one block that contradicts hides every difference.
-		{"a family of 14", []Pair{against(10, 1), against(10, 1), against(10, 1), against(10, 1), against(10, 1), against(10, 1), against(10, 1),
-			against(10, 1), against(10, 1), against(10, 1), against(10, 1), against(10, 1), against(10, 1), against(10, 1)}, NoDifference, true, 3, 1},
+		// With ten blocks and 14 comparisons all blocks must agree: one that contradicts hides every difference.
+		{"a family of 14", slices.Repeat([]Pair{against(10, 1)}, 14), NoDifference, true, 3, 1},
 	} {
 		got := CompareAll(c.table)[0]
-		if got.Verdict != c.verdict || got.Hinge != (Hinge{c.decides, c.more}) || got.Against != c.against {
-			t.Errorf("%s: %s, %+v, %d against; want %s, decided by one block %v with %d more to settle it", c.name,
-				got.Verdict, got.Hinge, got.Against, c.verdict, c.decides, c.more)
+		if got.Verdict != c.verdict || got.OneBlock != (OneBlock{c.decides, c.more}) || got.Against != c.against {
+			t.Errorf("%s: %s, %+v, %d against; want %s, one block decides %v, %d more blocks end that", c.name,
+				got.Verdict, got.OneBlock, got.Against, c.verdict, c.decides, c.more)
 		}
 	}
 }
 
-// Where no verdict hangs on one block, any one of them can be left out of a comparison without a change of its verdict;
-// and the further blocks that are said to end it do.
-func TestHingeIsWhatItSays(t *testing.T) {
+// TestOneBlockIsConsistent: if no single block decides, any block can be left out without changing the verdict. If
+// one does, the stated number of further blocks ends that.
+func TestOneBlockIsConsistent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 9).Draw(t, "size")
 		blocks := rapid.IntRange(6, 18).Draw(t, "blocks")
@@ -68,24 +69,24 @@ func TestHingeIsWhatItSays(t *testing.T) {
 		}
 		got := CompareAll(table)[0]
 		without := append([]Pair{against(blocks-1, counts[0])}, table[1:]...)
-		// As many comparisons have to be tested as before, so one that cannot be is no case for this.
+		// The table must keep its size, so skip if the smaller comparison cannot be tested.
 		smaller := CompareAll(without)[0]
 		if !smaller.PValue.Known {
 			t.Skip()
 		}
-		if got.Verdict == Higher && (smaller.PValue.Value > Alpha) != got.Hinge.Decides {
-			t.Fatalf("p %v without a block, and the hinge is %+v", smaller.PValue.Value, got.Hinge)
+		if got.Verdict == Higher && (smaller.PValue.Value > Alpha) != got.OneBlock.Decides {
+			t.Fatalf("p %v without a block, and got %+v", smaller.PValue.Value, got.OneBlock)
 		}
-		if !got.Hinge.Decides {
+		if !got.OneBlock.Decides {
 			return
 		}
-		more := blocks + got.Hinge.More
+		more := blocks + got.OneBlock.More
 		if got.Verdict == Higher {
 			more--
 		}
 		with := append([]Pair{against(more, counts[0])}, table[1:]...)
 		if p := CompareAll(with)[0].PValue; !p.Known || p.Value > Alpha {
-			t.Fatalf("with %d blocks p is %v, and that should settle %+v", more, p, got.Hinge)
+			t.Fatalf("with %d blocks p is %v, which should be at most 0.05: %+v", more, p, got.OneBlock)
 		}
 	})
 }
@@ -103,7 +104,8 @@ func TestPerBlock(t *testing.T) {
 	}
 }
 
-// TestResolveGivesTheSameAsBlocksNeeded holds both ways of asking for blocks to each other, also where nothing differs.
+// TestResolveGivesTheSameAsBlocksNeeded compares the two ways to compute blocks, including the case without a
+// difference.
 func TestResolveGivesTheSameAsBlocksNeeded(t *testing.T) {
 	p := Pair{}
 	for block := 1; block <= 10; block++ {

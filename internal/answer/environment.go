@@ -9,35 +9,36 @@ import (
 	"nearfar/internal/experiment"
 )
 
-// Ground is what a run in a lab stood on, and what a lab cannot tell.
-type Ground struct {
-	// Kernel is the release, CPU the model, CPUs how many the lab could use; empty and 0 where it was not recorded.
+// Environment describes the machine of a run in a lab, and the limits of what a lab can show.
+type Environment struct {
+	// Kernel is the release, CPU the model, CPUs the number that the lab could use; empty and 0 if not recorded.
 	Kernel string `json:"kernel"`
 	CPU    string `json:"cpu,omitempty"`
 	CPUs   int    `json:"cpus"`
-	// Wire is the implementation of the wires, empty where the run has none; Congestion is TCP's default.
+	// Wire is the implementation of the wires, empty if the run has none; Congestion is TCP's default congestion
+	// control.
 	Wire       string `json:"wire,omitempty"`
 	Congestion string `json:"congestion,omitempty"`
-	// Limits are what the lab cannot tell of this run's workloads, a sentence each.
+	// Limits lists what the lab cannot show about this run's workloads, a sentence each.
 	Limits []string `json:"limits"`
 }
 
-// String is the ground in a line.
-func (g *Ground) String() string {
-	parts := []string{"Linux " + g.Kernel}
-	cpus := fmt.Sprintf("%d CPUs", g.CPUs)
-	if g.CPUs == 1 {
+// String is the environment in a line.
+func (e *Environment) String() string {
+	parts := []string{"Linux " + e.Kernel}
+	cpus := fmt.Sprintf("%d CPUs", e.CPUs)
+	if e.CPUs == 1 {
 		cpus = "1 CPU"
 	}
-	if g.CPU != "" {
-		cpus += " (" + g.CPU + ")"
+	if e.CPU != "" {
+		cpus += " (" + e.CPU + ")"
 	}
 	parts = append(parts, cpus)
-	if g.Congestion != "" {
-		parts = append(parts, "TCP "+g.Congestion+" by default")
+	if e.Congestion != "" {
+		parts = append(parts, "TCP "+e.Congestion+" by default")
 	}
-	if g.Wire != "" {
-		parts = append(parts, "wires: "+g.Wire)
+	if e.Wire != "" {
+		parts = append(parts, "wires: "+e.Wire)
 	}
 	return "A lab on one machine: " + strings.Join(parts, ", ")
 }
@@ -63,18 +64,19 @@ type labArm struct {
 	HostMTU     int    `json:"host_mtu"`
 }
 
-// ground reads what the run says of its hosts; nil where these are not a lab's.
-func ground(in Input) *Ground {
+// environment reads the description of the hosts; nil if they are not a lab's.
+func environment(in Input) *Environment {
 	var hosts labHosts
 	if json.Unmarshal(in.Hosts, &hosts) != nil || hosts.Lab.Kernel == "" {
 		return nil
 	}
 	l := hosts.Lab
-	g := &Ground{Kernel: l.Kernel, CPU: l.CPUModel, CPUs: len(l.CPUs), Congestion: l.Congestion, Limits: []string{
-		"Client and server share this machine's CPUs, memory and caches; between two machines neither is in the other's way.",
-	}}
+	env := &Environment{Kernel: l.Kernel, CPU: l.CPUModel, CPUs: len(l.CPUs),
+		Congestion: l.Congestion, Limits: []string{
+			"Client and server share this machine's CPUs, memory and caches; between two machines they do not compete.",
+		}}
 	if hasWire(in.Experiment) {
-		g.Wire = l.Wire
+		env.Wire = l.Wire
 	}
 	var bulk []string
 	for _, w := range in.Experiment.Workloads {
@@ -83,25 +85,28 @@ func ground(in Input) *Ground {
 		}
 	}
 	if len(bulk) > 0 {
-		g.Limits = append(g.Limits, fmt.Sprintf("TCP crosses the lab in super-packets of up to 64 KiB (segmentation offload): what each packet costs, "+
+		env.Limits = append(env.Limits, fmt.Sprintf("TCP crosses the lab in super-packets of up to 64 KiB "+
+			"(segmentation offload): what each packet costs, "+
 			"and so what the MTU does, is hidden in %s.", list(bulk)))
 	}
-	return g
+	return env
 }
 
 func hasWire(e *experiment.Experiment) bool {
 	return slices.ContainsFunc(e.Arms, func(a experiment.Arm) bool {
-		return a.Lab != nil && slices.ContainsFunc(a.Lab.Path, func(element experiment.Element) bool { return element.Kind == experiment.Wire })
+		return a.Lab != nil && slices.ContainsFunc(a.Lab.Path, func(element experiment.Element) bool {
+			return element.Kind == experiment.Wire
+		})
 	})
 }
 
-// HostFact is one that can move figures: a name for people and a value.
+// HostFact is a fact that can influence figures: a name for people and a value.
 type HostFact struct{ Name, Value string }
 
-// HostFacts lists the facts of a run's hosts that can move figures, in a fixed order: machine, kernel, CPU model and count, clock source,
-// kind of wires, default congestion control, versions of IP, user namespace, the MTUs of each arm. Whatever else is recorded
-// (counters, addresses, names of devices, processes) differs between any two runs and is none of them. What was not recorded has
-// no entry.
+// HostFacts lists the facts of a run's hosts that can influence figures, in a fixed order: machine, kernel, CPU model
+// and count, clock source, kind of wires, default congestion control, IP versions, user namespace, the MTUs of each
+// arm. Everything else that is recorded (counters, addresses, device names, processes) differs between any two runs
+// and is left out. A fact that was not recorded has no entry.
 func HostFacts(machine string, hosts json.RawMessage) []HostFact {
 	var facts []HostFact
 	add := func(name, value string) {
@@ -147,8 +152,8 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// DifferingFacts says in what two hosts differ, a line each: "kernel 6.9 -> 6.1". A fact that only one of them has makes no line: whether
-// they differ in it is not known.
+// DifferingFacts lists the differences of two hosts, a line each: "kernel 6.9 -> 6.1". A fact that only one of them
+// has is left out, because the other value is unknown.
 func DifferingFacts(base, other []HostFact) []string {
 	var lines []string
 	for _, b := range base {
@@ -160,8 +165,8 @@ func DifferingFacts(base, other []HostFact) []string {
 	return lines
 }
 
-// ArmFactMatters says whether a recorded fact of an arm's hosts can move figures, as HostFacts has it; name is its path in the record,
-// such as "lab.arms.host_mtu". The others tell one arm from the next in any case.
+// ArmFactMatters says whether a recorded fact of an arm's hosts can influence figures (see HostFacts). name is its
+// path in the record, such as "lab.arms.host_mtu". The other facts always differ between arms.
 func ArmFactMatters(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	return last == "host_mtu" || last == "underlay_mtu"

@@ -7,8 +7,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// TestMovedCPUsAreSaid: that CPUs were now near and now far is said of a workload where two trials and a twentieth of them were far;
-// failed trials, and what makes no sense, do not count.
+// TestMovedCPUsAreSaid: there is a warning if the core-to-core latency was high in at least two trials of a workload
+// and a twentieth of them. Failed trials and impossible values do not count.
 func TestMovedCPUsAreSaid(t *testing.T) {
 	e := overlay(12)
 	find := func(trips func(trial int) (before, after string)) *Warning {
@@ -38,8 +38,10 @@ func TestMovedCPUsAreSaid(t *testing.T) {
 	}
 	all := len(model(e, perLayer, 5e-8))
 	for name, trips := range map[string]func(int) (string, string){
-		"near": first(0, "", ""), "always far": first(all, "440ns", "440ns"), "one trial": first(1, "90ns", "440ns"), "less than double": first(all/2, "90ns", "179ns"),
-		"unknown": first(all, "", ""), "only after": first(all/2, "", "440ns"), "nonsense": first(all/2, "-5ns", "far"), "hostile": first(all/2, "1ns", "100h"),
+		"near": first(0, "", ""), "always far": first(all, "440ns", "440ns"), "one trial": first(1, "90ns", "440ns"),
+		"less than double": first(all/2, "90ns", "179ns"),
+		"unknown":          first(all, "", ""), "only after": first(all/2, "", "440ns"),
+		"nonsense": first(all/2, "-5ns", "far"), "hostile": first(all/2, "1ns", "100h"),
 		"failed": first(all/2, "broken", "440ns"), "fewer than a twentieth": first(2, "440ns", "440ns"),
 	} {
 		if w := find(trips); w != nil {
@@ -47,7 +49,8 @@ func TestMovedCPUsAreSaid(t *testing.T) {
 		}
 	}
 	w := find(first(all/2, "90ns", "440ns"))
-	if w == nil || w.Workload != "rr" || !strings.Contains(w.Message, "up to 440ns") || !strings.Contains(w.Message, "90ns at best") {
+	if w == nil || w.Workload != "rr" || !strings.Contains(w.Message, "up to 440ns") ||
+		!strings.Contains(w.Message, "90ns at best") {
 		t.Errorf("%+v", w)
 	}
 }
