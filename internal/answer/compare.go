@@ -47,8 +47,8 @@ func family(in Input, c cells) []Comparison {
 		switch {
 		case refused:
 		case e.Unpaired():
-			samples = append(samples, stats.Samples{Arm: numbers(c.ranked(arm.Name)),
-				Baseline: numbers(c.ranked(e.Baseline))})
+			samples = append(samples, stats.Samples{Arm: stats.Numbers(c.ranked(arm.Name)),
+				Baseline: stats.Numbers(c.ranked(e.Baseline))})
 			of = append(of, len(all))
 		default:
 			pairs = append(pairs, stats.Pair{Arm: c.ranked(arm.Name), Baseline: c.ranked(e.Baseline)})
@@ -112,15 +112,6 @@ func (c *Comparison) judge() {
 	}
 }
 
-// numbers gives values without their blocks.
-func numbers(values []stats.Value) []float64 {
-	var all []float64
-	for _, v := range values {
-		all = append(all, v.Value)
-	}
-	return all
-}
-
 // incomparable says why two arms do not measure the same thing, or "". If all trials of an arm lack the quantity, all
 // of its good trials are checked.
 func (c cells) incomparable(arm, baseline string, set []string) string {
@@ -141,7 +132,7 @@ func incomparable(arm, baseline []result.Trial, set []string) string {
 		return "no good trials on one side"
 	}
 	for _, property := range Properties() {
-		a, b := distinct(arm, property.Of), distinct(baseline, property.Of)
+		a, b := Distinct(arm, property.Of), Distinct(baseline, property.Of)
 		intended := property.FollowsFrom(set) && len(a) == 1 && len(b) == 1
 		if !intended && (!slices.Equal(a, b) || len(a) > 1) {
 			return fmt.Sprintf("%s: %s against %s", property.Name, list(a), list(b))
@@ -190,7 +181,8 @@ func DefinitionOf(t result.Trial) string {
 	return t.Definition
 }
 
-func distinct(trials []result.Trial, of func(result.Trial) string) []string {
+// Distinct lists the distinct values of a property of trials, sorted.
+func Distinct(trials []result.Trial, of func(result.Trial) string) []string {
 	var values []string
 	for _, t := range trials {
 		values = append(values, of(t))

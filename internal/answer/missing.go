@@ -71,10 +71,7 @@ func (r Ranking) each(trials []result.Trial) (values []stats.Value, missing int)
 // Numbers is Values without the blocks.
 func (r Ranking) Numbers(trials []result.Trial) (numbers []float64, missing int) {
 	values, missing := r.Values(trials)
-	for _, v := range values {
-		numbers = append(numbers, v.Value)
-	}
-	return numbers, missing
+	return stats.Numbers(values), missing
 }
 
 // Lack is how many of a side's good trials lack a quantity.

@@ -96,11 +96,7 @@ func (a *Aim) resolution(q Quantity, level float64, noise stats.Noise, pairs, bl
 
 // level is the median of a baseline's values.
 func level(baseline []stats.Value) float64 {
-	var values []float64
-	for _, v := range baseline {
-		values = append(values, v.Value)
-	}
-	return stats.Summarize(values).Median.Value
+	return stats.Summarize(stats.Numbers(baseline)).Median.Value
 }
 
 // Forecast says what a planned run is expected to find in one comparison, from the scatter of an earlier run.

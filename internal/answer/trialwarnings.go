@@ -157,10 +157,7 @@ func dependent(comparisons []Comparison) []Warning {
 func modes(e *experiment.Experiment, c cells) []Warning {
 	var warnings []Warning
 	for _, arm := range e.Arms {
-		var values []float64
-		for _, v := range c.values(arm.Name) {
-			values = append(values, v.Value)
-		}
+		values := stats.Numbers(c.values(arm.Name))
 		if w, ok := stats.Bimodal(values); ok {
 			warnings = append(warnings, Warning{Code: w.Code, Arm: arm.Name, Workload: c.workload, Message: fmt.Sprintf(
 				"the trials fall into two groups: %.0f around %s and %.0f around %s", w.Facts["below"],

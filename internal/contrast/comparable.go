@@ -23,7 +23,7 @@ func differences(base, other []result.Trial, set []string) []string {
 		if property.Name == "tool" {
 			continue
 		}
-		b, n := distinct(base, property.Of), distinct(other, property.Of)
+		b, n := answer.Distinct(base, property.Of), answer.Distinct(other, property.Of)
 		switch {
 		case property.Name == "waiting" && (slices.Contains(b, "") || slices.Contains(n, "")): // some trials do not say
 			continue
@@ -153,15 +153,6 @@ func written(v any) string {
 		return fmt.Sprint(v)
 	}
 	return strings.ReplaceAll(string(text), `"`, "")
-}
-
-func distinct(trials []result.Trial, of func(result.Trial) string) []string {
-	var values []string
-	for _, t := range trials {
-		values = append(values, of(t))
-	}
-	slices.Sort(values)
-	return slices.Compact(values)
 }
 
 // list joins names with commas, and counts those after the first 20.

@@ -248,14 +248,6 @@ func values(g group, q answer.Quantity) []stats.Value {
 	return stats.PerBlock(all)
 }
 
-func numbers(g group, q answer.Quantity) []float64 {
-	var all []float64
-	for _, v := range values(g, q) {
-		all = append(all, v.Value)
-	}
-	return all
-}
-
 // Sources describes the two sides for an answer.
 func (c *Contrast) Sources() (base, other answer.Source) { return c.Base.source(), c.New.source() }
 
@@ -290,7 +282,7 @@ func (p *Pair) Lacks(q answer.Quantity, newOnly bool) string {
 	}
 	if !newOnly && q.Unit == result.Seconds {
 		plain := func(t result.Trial) string { return t.Definition }
-		if b, n := distinct(p.base.good, plain), distinct(p.new.good, plain); !slices.Equal(b, n) {
+		if b, n := answer.Distinct(p.base.good, plain), answer.Distinct(p.new.good, plain); !slices.Equal(b, n) {
 			return fmt.Sprintf("not comparable: definition: %s against %s", list(n), list(b))
 		}
 	}

@@ -190,21 +190,16 @@ func contrastOf(p *Pair, metric string, base, other *measured) answer.Distributi
 }
 
 func fillQuantile(q *answer.QuantileComparison, p *Pair, arm, baseline []stats.Value) {
-	numbers := func(values []stats.Value) (all []float64) {
-		for _, v := range values {
-			all = append(all, v.Value)
-		}
-		return all
-	}
 	var change, relative stats.Estimate
 	if p.Paired {
 		change, relative = stats.EstimatePaired(stats.Pair{Arm: arm, Baseline: baseline}, 1)
 	} else {
-		change, relative = stats.EstimateSamples(stats.Samples{Arm: numbers(arm), Baseline: numbers(baseline)}, 1)
+		samples := stats.Samples{Arm: stats.Numbers(arm), Baseline: stats.Numbers(baseline)}
+		change, relative = stats.EstimateSamples(samples, 1)
 	}
 	// Fewer than half of each side are missing: both sides have a median.
-	ofArm, _, _ := stats.Rank(numbers(arm))
-	ofBaseline, _, _ := stats.Rank(numbers(baseline))
+	ofArm, _, _ := stats.Rank(stats.Numbers(arm))
+	ofBaseline, _, _ := stats.Rank(stats.Numbers(baseline))
 	q.Medians = &[2]float64{ofArm.Value, ofBaseline.Value}
 	q.Difference, q.Interval = answer.PointerOf(change.Value), answer.IntervalOf(change.Interval)
 	q.Relative, q.RelativeInterval = answer.PointerOf(relative.Value), answer.IntervalOf(relative.Interval)

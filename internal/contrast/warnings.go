@@ -153,12 +153,12 @@ func (c *Contrast) pairWarnings(p *Pair) []answer.Warning {
 			"-differs"); slices.Contains(set, key) {
 			return // the arms set it: it is compared
 		}
-		b, n := distinct(p.base.good, of), distinct(p.new.good, of)
+		b, n := answer.Distinct(p.base.good, of), answer.Distinct(p.new.good, of)
 		if !slices.Equal(b, n) {
 			say(code, "%s: %s in %s, %s in %s", what, named(n), c.New.Name, named(b), c.Base.Name)
 		}
 	}
-	if b, n := distinct(p.base.good, toolName), distinct(p.new.good, toolName); !slices.Equal(b, n) {
+	if b, n := answer.Distinct(p.base.good, toolName), answer.Distinct(p.new.good, toolName); !slices.Equal(b, n) {
 		say("tools-differ", "%s was measured with %s, %s with %s: part of the difference comes from the tools",
 			c.New.Name, list(n), c.Base.Name, list(b))
 	} else {
@@ -167,7 +167,7 @@ func (c *Contrast) pairWarnings(p *Pair) []answer.Warning {
 	differs("reported-as-differs", "what the tool printed, all of it full round trips or rates here",
 		func(t result.Trial) string { return t.ReportedAs })
 	differs("waiting-differs", "how client and server waited for messages", waiting)
-	if distinct(p.new.good, size)[0] == "" {
+	if answer.Distinct(p.new.good, size)[0] == "" {
 		say("size-unknown", "neither side says how long the messages were")
 	}
 	differs("placement-differs", "placement on the CPUs", func(t result.Trial) string { return t.Facts["placement"] })
@@ -257,7 +257,7 @@ func modesOf(s *Side, arm string, g group, q answer.Quantity) []answer.Warning {
 		w = append(w, answer.Warning{Code: code, Arm: arm, Workload: g.workload, Message: s.Name + ": " +
 			fmt.Sprintf(format, args...)})
 	}
-	all := numbers(g, q)
+	all := stats.Numbers(values(g, q))
 	if f, ok := stats.Bimodal(all); ok {
 		say(f.Code, "the trials fall into two groups in %s: %.0f around %s and %.0f around %s",
 			q.Name(), f.Facts["below"],

@@ -46,8 +46,8 @@ func otherDefinition(base, other []result.Trial) string {
 	if len(base) == 0 || len(other) == 0 {
 		return "no good trials on one side"
 	}
-	if b, n := distinct(base, answer.DefinitionOf), distinct(other, answer.DefinitionOf); !slices.Equal(b, n) ||
-		len(b) > 1 {
+	b, n := answer.Distinct(base, answer.DefinitionOf), answer.Distinct(other, answer.DefinitionOf)
+	if !slices.Equal(b, n) || len(b) > 1 {
 		return fmt.Sprintf("definition: %s against %s", list(n), list(b))
 	}
 	return ""
@@ -57,7 +57,7 @@ func otherDefinition(base, other []result.Trial) string {
 // difference.
 func (c *Contrast) workloadWarnings(p *Pair) []answer.Warning {
 	reasons := differences(p.base.good, p.new.good, nil)
-	if b, n := distinct(p.base.good, toolName), distinct(p.new.good, toolName); !slices.Equal(b, n) {
+	if b, n := answer.Distinct(p.base.good, toolName), answer.Distinct(p.new.good, toolName); !slices.Equal(b, n) {
 		reasons = append(reasons, fmt.Sprintf("tool: %s against %s", list(n), list(b)))
 	}
 	if b, ok := c.Base.declared(p.BaseArm, p.base.workload); ok {

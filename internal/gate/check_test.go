@@ -375,6 +375,7 @@ func TestJUnitHasOnlyWhatReadersKnow(t *testing.T) {
 // the ten intervals miss the truth, so that a check could be wrong in either direction? A build in which that happens
 // in 1 % of runs fails with a probability of 3e-4, one with 7 % passes with 0.5 %.
 func TestAllIntervalsHoldAtOnce(t *testing.T) {
+	t.Parallel()
 	const runs = 300
 	r := rand.New(rand.NewPCG(71, 1))
 	missed := 0

@@ -57,6 +57,7 @@ func TestWouldFailFrom(t *testing.T) {
 // inconclusive. Each check says from where on it would have failed, and warns. If 98 % of the pairs are inconclusive,
 // the test fails with a probability of 2e-4; if 75 % are, it passes with 0.4 %.
 func TestCoarseChecksSaySo(t *testing.T) {
+	t.Parallel()
 	const pairs = 60
 	inconclusive, told, warned := 0, 0, 0
 	for i := range uint64(pairs) {
@@ -101,6 +102,7 @@ func merged(t *testing.T, name string, seed uint64, runs int, factor float64) *c
 // fail without a margin. A right build fails with a probability of 2e-4; a build that fails in 13 % of draws without
 // a difference passes with 0.9 %, and one that finds 88 % passes with 0.1 %.
 func TestRunsAreTheUnit(t *testing.T) {
+	t.Parallel()
 	const draws = 200
 	failed, found, single := 0, 0, 0
 	for i := range uint64(draws) {

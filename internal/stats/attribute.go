@@ -142,7 +142,7 @@ func Attribute(d Design, baseline string, trials []Trial) Attribution {
 				}
 				return e.costs[i]
 			}
-			cost.Interval = jackknife(all.costs[i], cost.Freedom, without, of)
+			cost.Interval = f.jackknife(all.costs[i], cost.Freedom, without, of)
 			if cost.Interval.Known {
 				cost.PValue = known(tPValue(all.costs[i], standardError(without, of), cost.Freedom))
 			}
@@ -187,7 +187,7 @@ func (f *fit) parts(arm, base int, all estimate, without []estimate, a Attributi
 			paired = append(paired, without[i])
 		}
 	}
-	p.WholeInterval = jackknife(all.whole[arm], p.Pairs-1, paired, whole)
+	p.WholeInterval = f.jackknife(all.whole[arm], p.Pairs-1, paired, whole)
 	if all.costs == nil {
 		return p
 	}
@@ -207,17 +207,22 @@ func (f *fit) parts(arm, base int, all estimate, without []estimate, a Attributi
 		return p
 	}
 	p.Residual = known(residual(all))
-	p.ResidualInterval = jackknife(residual(all), p.Pairs-1, without, residual)
+	p.ResidualInterval = f.jackknife(residual(all), p.Pairs-1, without, residual)
 	return p
 }
 
 // jackknife gives the t-interval of an estimate from its leave-one-block-out replicates. It is unknown if one of the
 // replicates is unknown.
-func jackknife(value float64, freedom int, without []estimate, of func(estimate) float64) Interval {
+func (f *fit) jackknife(value float64, freedom int, without []estimate, of func(estimate) float64) Interval {
 	if freedom < 1 || len(without) < 2 {
 		return Interval{}
 	}
-	half := tQuantile(freedom) * standardError(without, of)
+	quantile, ok := f.quantiles[freedom]
+	if !ok {
+		quantile = tQuantile(freedom)
+		f.quantiles[freedom] = quantile
+	}
+	half := quantile * standardError(without, of)
 	return knownInterval(value-half, value+half)
 }
 

@@ -12,6 +12,15 @@ type Value struct {
 	Value float64
 }
 
+// Numbers gives values without their blocks.
+func Numbers(values []Value) []float64 {
+	var all []float64
+	for _, v := range values {
+		all = append(all, v.Value)
+	}
+	return all
+}
+
 // Pair is an arm and its baseline. A block counts if both sides have a value in it. If a side has several values in a
 // block, the first counts. NaN is no value.
 //
@@ -115,22 +124,15 @@ func Compare(arm, baseline []Value) Comparison {
 // interval is never smaller than the interval of this comparison alone, and never contradicts the verdict.
 func CompareAll(pairs []Pair) []Comparison {
 	table := make([]Comparison, len(pairs))
-	var raw []float64
+	raw := make([]Quantity, len(pairs))
 	for i, pair := range pairs {
 		table[i] = compare(pair)
-		if table[i].RawPValue.Known {
-			raw = append(raw, table[i].RawPValue.Value)
-		}
+		raw[i] = table[i].RawPValue
 	}
-	corrected := Holm(raw)
-	tests := len(corrected)
+	corrected, tests := correct(raw)
 	for i := range table {
-		c := &table[i]
-		if c.RawPValue.Known {
-			c.PValue = known(corrected[0])
-			corrected = corrected[1:]
-		}
-		c.decide(max(tests, 1))
+		table[i].PValue = corrected[i]
+		table[i].decide(tests)
 	}
 	oneBlock(table)
 	return table
@@ -206,12 +208,7 @@ func (c *Comparison) decide(tests int) {
 		// mean that the difference is resolved.
 		c.BlocksNeeded = 1
 	}
-	for _, interval := range []*Interval{&c.Interval, &c.RelativeInterval} {
-		if interval.Known && !interval.Contains(0) {
-			*interval = interval.extend(0)
-			c.Widened = true
-		}
-	}
+	c.Widened = reachZero(&c.Interval, &c.RelativeInterval)
 }
 
 // differences gives the paired differences in the order of their blocks, and the same relative to the baseline. The
@@ -268,6 +265,25 @@ func Holm(p []float64) []float64 {
 		corrected[i] = largest
 	}
 	return corrected
+}
+
+// correct corrects the known p-values of a table (Holm). tests is their number, but at least 1.
+func correct(raw []Quantity) (corrected []Quantity, tests int) {
+	var values []float64
+	for _, p := range raw {
+		if p.Known {
+			values = append(values, p.Value)
+		}
+	}
+	tests = max(len(values), 1)
+	values = Holm(values)
+	corrected = make([]Quantity, len(raw))
+	for i, p := range raw {
+		if p.Known {
+			corrected[i], values = known(values[0]), values[1:]
+		}
+	}
+	return corrected, tests
 }
 
 // MinBlocks is the smallest number of blocks that can show a difference at level alpha in a table of this many

@@ -43,10 +43,7 @@ func trendOf(values []Value) (trend, bool) {
 }
 
 func medianOf(values []Value) float64 {
-	numbers := make([]float64, len(values))
-	for i, v := range values {
-		numbers[i] = v.Value
-	}
+	numbers := Numbers(values)
 	slices.Sort(numbers)
 	return median(numbers)
 }

@@ -25,6 +25,8 @@ type fit struct {
 	// others constant. Without the latter, their cost would shift to the terms.
 	columns [][]float64
 	spans   []float64
+	// quantiles caches tQuantile, which takes longer than all the rest of an interval.
+	quantiles map[int]float64
 }
 
 // estimate is the result of all trials, or of all blocks but one: the cost of each column (nil if not determined) and
@@ -63,7 +65,7 @@ func newFit(d Design, trials []Trial) *fit {
 	}
 	slices.Sort(order)
 
-	f := &fit{design: Design{Layers: d.Layers}}
+	f := &fit{design: Design{Layers: d.Layers}, quantiles: map[int]float64{}}
 	seen := make([]bool, len(d.Arms))
 	var rows [][]float64
 	for _, block := range order {

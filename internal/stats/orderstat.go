@@ -45,6 +45,16 @@ func (i Interval) extend(v float64) Interval {
 	return Interval{Low: math.Min(i.Low, v), High: math.Max(i.High, v), Known: i.Known}
 }
 
+// reachZero extends intervals that exclude 0 to it, and says whether there is one.
+func reachZero(intervals ...*Interval) (widened bool) {
+	for _, i := range intervals {
+		if i.Known && !i.Contains(0) {
+			*i, widened = i.extend(0), true
+		}
+	}
+	return widened
+}
+
 // median is the sample median of sorted values: the middle value, or the mean of the two middle values.
 func median(sorted []float64) float64 {
 	n := len(sorted)

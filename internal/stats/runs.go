@@ -101,21 +101,15 @@ func CompareRuns(table []Runs) []RunComparison {
 		}
 	}
 	level := Level(tests)
-	var raw []float64
+	raw := make([]Quantity, len(table))
 	for i := range compared {
 		methods[i].compare(&compared[i], level)
-		if compared[i].RawPValue.Known {
-			raw = append(raw, compared[i].RawPValue.Value)
-		}
+		raw[i] = compared[i].RawPValue
 	}
-	corrected := Holm(raw)
+	corrected, _ := correct(raw)
 	for i := range compared {
-		c := &compared[i]
-		if c.RawPValue.Known {
-			c.PValue = known(corrected[0])
-			corrected = corrected[1:]
-		}
-		methods[i].decide(c, max(tests, 1))
+		compared[i].PValue = corrected[i]
+		methods[i].decide(&compared[i], max(tests, 1))
 	}
 	return compared
 }
@@ -284,12 +278,7 @@ func (m *runMethod) decide(c *RunComparison, tests int) {
 		return
 	}
 	c.Verdict, c.TrialsNeeded = NoDifference, m.t.needed(math.Abs(c.Difference.Value), m.t.absolute, level)
-	for _, interval := range []*Interval{&c.Interval, &c.RelativeInterval} {
-		if interval.Known && !interval.Contains(0) {
-			*interval = interval.extend(0)
-			c.Widened = true
-		}
-	}
+	c.Widened = reachZero(&c.Interval, &c.RelativeInterval)
 }
 
 // runMedians gives the median of each run that has values, and all values together. If half of a run's values or more

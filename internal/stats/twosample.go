@@ -60,22 +60,15 @@ const ReasonTooFewTrials = "too-few-trials"
 // of the two tests' p-values. It is at most the level exactly if the interval of that level excludes 0.
 func CompareSamples(table []Samples) []SampleComparison {
 	compared := make([]SampleComparison, len(table))
-	var raw []float64
+	raw := make([]Quantity, len(table))
 	for i, s := range table {
 		compared[i] = compareSamples(s)
-		if compared[i].RawPValue.Known {
-			raw = append(raw, compared[i].RawPValue.Value)
-		}
+		raw[i] = compared[i].RawPValue
 	}
-	corrected := Holm(raw)
-	tests := max(len(corrected), 1)
+	corrected, tests := correct(raw)
 	for i := range compared {
-		c := &compared[i]
-		if c.RawPValue.Known {
-			c.PValue = known(corrected[0])
-			corrected = corrected[1:]
-		}
-		c.decide(tests)
+		compared[i].PValue = corrected[i]
+		compared[i].decide(tests)
 	}
 	return compared
 }
@@ -136,12 +129,7 @@ func (c *SampleComparison) decide(tests int) {
 	if c.TrialsNeeded == 0 {
 		c.TrialsNeeded = 1 // as in Comparison.decide: 0 would mean that it is resolved
 	}
-	for _, interval := range []*Interval{&c.Interval, &c.RelativeInterval} {
-		if interval.Known && !interval.Contains(0) {
-			*interval = interval.extend(0)
-			c.Widened = true
-		}
-	}
+	c.Widened = reachZero(&c.Interval, &c.RelativeInterval)
 }
 
 // twoSample holds what a comparison of two samples needs at any level.

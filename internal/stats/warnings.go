@@ -85,11 +85,7 @@ const outlierThreshold = 6
 // the order given. Facts: block, effect (in the statistic's unit), relative (to level), distance (in robust standard
 // deviations).
 func OutlierBlocks(effects []Value, level float64) []Warning {
-	var values []float64
-	for _, e := range effects {
-		values = append(values, e.Value)
-	}
-	s := Summarize(values)
+	s := Summarize(Numbers(effects))
 	if s.Count < minSeries {
 		return nil
 	}
