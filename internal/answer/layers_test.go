@@ -192,3 +192,43 @@ func TestDependentBlocksAreSaid(t *testing.T) {
 		t.Errorf("independent: %+v %+v", got, a.Comparisons[0].Dependence)
 	}
 }
+
+// TestLayersHaveADetectableCost: a layer without a cost says which cost would have been found, in its finding and in the
+// sentence. A layer that is one arm has the comparison's figure, for one unit of the layer.
+func TestLayersHaveADetectableCost(t *testing.T) {
+	e := overlay(12)
+	a := Make(Input{Experiment: e, Trials: model(e, map[string]float64{"vtep": 2e-6}, 5e-8), State: "complete"})
+	unseen := 0
+	for _, l := range a.Layers {
+		if l.Detectable == nil || !(*l.Detectable > 1e-8 && *l.Detectable < 2e-7) {
+			t.Errorf("layer %s: detectable %v", l.Layer, l.Detectable)
+		}
+		if l.Verdict == NoDifference {
+			unseen++
+		}
+	}
+	said := 0
+	for _, f := range a.Findings {
+		if f.Kind == OfLayer && f.Verdict == NoDifference &&
+			strings.Contains(f.Text, "would have been seen four times in five") {
+			said++
+		}
+	}
+	if unseen != 2 || said != unseen {
+		t.Errorf("%d layers without a difference, and %d findings say what would have been seen", unseen, said)
+	}
+
+	far := nearFar(12, 2)
+	a = Make(Input{Experiment: far, Trials: model(far, nil, 5e-8), State: "complete"})
+	l, c := a.Layers[0], a.Comparisons[0]
+	if c.Detectable == nil || l.Detectable == nil || math.Abs(*l.Detectable-*c.Detectable/2) > 1e-15 {
+		t.Errorf("layer %+v, comparison %+v", l.Detectable, c.Detectable)
+	}
+
+	few := overlay(5)
+	for _, l := range Make(Input{Experiment: few, Trials: model(few, nil, 5e-8), State: "complete"}).Layers {
+		if l.Detectable != nil {
+			t.Errorf("5 blocks: layer %s: detectable %v", l.Layer, *l.Detectable)
+		}
+	}
+}

@@ -11,8 +11,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func sqrt(n int) float64 { return math.Sqrt(float64(n)) }
-
 // TestRankCounts compares with the critical values at 0.05, two-sided, in tables of the Mann-Whitney test (Conover,
 // table A7), and checks the sum of all counts.
 func TestRankCounts(t *testing.T) {
