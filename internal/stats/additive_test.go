@@ -55,6 +55,15 @@ func tested(r *rand.Rand, d Design, blocks int, noise noise, growth float64, arm
 // additiveNoises are normal, log-normal, Student t and two modes.
 func additiveNoises() []noise { return []noise{noises[0], noises[1], noises[3], noises[4]} }
 
+// perNoise adds a rate for each of additiveNoises, which is only reported.
+func (s *simulation) perNoise(what string) []*rate {
+	var each []*rate
+	for _, noise := range additiveNoises() {
+		each = append(each, s.rate(what+", "+noise.name, 0.5, math.NaN()))
+	}
+	return each
+}
+
 // TestLevelOfAdditivity: how often the test rejects although layers add up. Half of the draws have equal variances; in
 // the others the noise grows by a fifth of the baseline's with each arm. The draws take turns with the noises.
 func TestLevelOfAdditivity(t *testing.T) {
@@ -64,11 +73,13 @@ func TestLevelOfAdditivity(t *testing.T) {
 			r := rand.New(rand.NewPCG(30, uint64(blocks)))
 			s := newSimulation(t)
 			alarm := s.rate(fmt.Sprintf("%s, %d blocks", d.name, blocks), 0.06, 0.10)
+			each := s.perNoise(fmt.Sprintf("%s, %d blocks", d.name, blocks))
 			s.run(func() {
-				for _, noise := range additiveNoises() {
+				for i, noise := range additiveNoises() {
 					for _, growth := range []float64{0, 0.2} {
 						rejected, _ := tested(r, d.design, blocks, noise, growth, 0, 0)
 						alarm.add(rejected)
+						each[i].add(rejected)
 					}
 				}
 			})
@@ -81,15 +92,21 @@ func TestLevelOfAdditivity(t *testing.T) {
 func TestPowerOfAdditivity(t *testing.T) {
 	t.Parallel()
 	for _, d := range additiveDesigns {
-		for _, blocks := range []int{20, 40} {
+		for _, blocks := range []int{6, 8, 10, 20, 40} {
 			r := rand.New(rand.NewPCG(31, uint64(blocks)))
 			s := newSimulation(t)
-			found := s.rate(fmt.Sprintf("%s, %d blocks: found", d.name, blocks), 0.85, 0.75)
-			named := s.rate(fmt.Sprintf("%s, %d blocks: named", d.name, blocks), 0.80, 0.70)
+			wrongFound, wrongNamed := 0.75, 0.70
+			if blocks < 20 {
+				wrongFound, wrongNamed = math.NaN(), math.NaN() // only reported
+			}
+			found := s.rate(fmt.Sprintf("%s, %d blocks: found", d.name, blocks), 0.85, wrongFound)
+			named := s.rate(fmt.Sprintf("%s, %d blocks: named", d.name, blocks), 0.80, wrongNamed)
+			each := s.perNoise(fmt.Sprintf("%s, %d blocks: found", d.name, blocks))
 			s.run(func() {
-				for _, noise := range additiveNoises() {
+				for i, noise := range additiveNoises() {
 					rejected, right := tested(r, d.design, blocks, noise, 0, len(d.design.Arms)/2, 2)
 					found.add(rejected)
+					each[i].add(rejected)
 					named.add(right)
 				}
 			})
