@@ -134,7 +134,7 @@ func TestLayersThatCannotBeSeparatedAreRefused(t *testing.T) {
 	}
 }
 
-func TestFailedTrialsAreLeftOutAndSaid(t *testing.T) {
+func TestFailedTrialsAreLeftOutAndReported(t *testing.T) {
 	e := overlay(12)
 	trials := model(e, perLayer, 5e-8)
 	for i := range trials {

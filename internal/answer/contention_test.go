@@ -30,10 +30,10 @@ func answerWith(e *experiment.Experiment, facts map[string]string) Answer {
 	return Make(Input{Experiment: e, Trials: trials, State: "complete"})
 }
 
-// TestContentionIsSaid: warnings of trials that waited for CPUs used by others, and of a machine that others kept
+// TestContentionWarning: warnings of trials that waited for CPUs used by others, and of a machine that others kept
 // busy. For times a smaller share is enough, but only if others really used the CPUs: a few clock ticks on a quiet
 // machine are not contention.
-func TestContentionIsSaid(t *testing.T) {
+func TestContentionWarning(t *testing.T) {
 	facts := func(waited, others, machine string) map[string]string {
 		return map[string]string{result.FactWaited: waited, result.FactOthers: others,
 			result.FactMachineOthers: machine}
@@ -121,9 +121,9 @@ func TestWireBelowRate(t *testing.T) {
 	}
 }
 
-// TestLateWireIsSaidOfTheFigure: the warning is about each figure that includes the lateness, not about an arm as a
+// TestLateWireWarnsOfTheFigure: the warning is about each figure that includes the lateness, not about an arm as a
 // whole.
-func TestLateWireIsSaidOfTheFigure(t *testing.T) {
+func TestLateWireWarnsOfTheFigure(t *testing.T) {
 	e := overlay(12)
 	late := func(p50, p99 time.Duration) (said []string) {
 		a := answerWith(e, map[string]string{result.FactWireLatenessP50: p50.String(),

@@ -7,9 +7,9 @@ import (
 	"nearfar/internal/result"
 )
 
-// TestMovedCPUsAreSaid: there is a warning if the core-to-core latency was high in at least two trials of a workload
+// TestMovedCPUsWarning: there is a warning if the core-to-core latency was high in at least two trials of a workload
 // and a twentieth of them. Failed trials and impossible values do not count.
-func TestMovedCPUsAreSaid(t *testing.T) {
+func TestMovedCPUsWarning(t *testing.T) {
 	e := overlay(12)
 	find := func(trips func(trial int) (before, after string)) *Warning {
 		trials := model(e, perLayer, 5e-8)

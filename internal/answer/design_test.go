@@ -139,7 +139,7 @@ func TestReplacedTrialsAreCounted(t *testing.T) {
 	}
 }
 
-func TestVerdictThatHangsOnOneBlock(t *testing.T) {
+func TestVerdictThatOneBlockDecides(t *testing.T) {
 	e := eight(t)
 	e.Arms = e.Arms[:2]
 	e.Schedule.Blocks, e.Schedule.BaselineRepeats = 7, 1

@@ -21,7 +21,7 @@ func trialsOf(letters string) (trials []result.Trial) {
 	return trials
 }
 
-func TestManyFailedTrialsAreSaid(t *testing.T) {
+func TestManyFailedTrialsAreReported(t *testing.T) {
 	e := &experiment.Experiment{Baseline: "a", Arms: []experiment.Arm{{Name: "a"}, {Name: "b"}},
 		Workloads: []experiment.Workload{{Name: "w"}}}
 	for letters, want := range map[string]string{

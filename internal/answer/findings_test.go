@@ -184,7 +184,7 @@ func TestRefusedAndTooFew(t *testing.T) {
 }
 
 // Differences that may be chance are not sorted by size: that would list chance first.
-func TestWhatIsNotSureKeepsItsOrder(t *testing.T) {
+func TestUncertainFindingsKeepTheirOrder(t *testing.T) {
 	single := func(arm string, relative float64) Comparison {
 		c := found(arm, "rr", p50, relative)
 		c.Verdict, c.Better, c.Interval, c.RelativeInterval = SingleTrial, "", nil, nil

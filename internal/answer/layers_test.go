@@ -124,7 +124,7 @@ func TestIdenticalArmsDoNotFailToAddUp(t *testing.T) {
 }
 
 // A drift of one arm gives a warning about that arm only.
-func TestDriftIsSaidOfWhatDrifts(t *testing.T) {
+func TestDriftWarnsOfTheArmThatDrifts(t *testing.T) {
 	drift := func(block int) float64 { return 8e-6 * 0.3 * float64(block) / 12 }
 	for _, blocks := range []int{12, 20} {
 		e := nearFar(blocks, 1)
@@ -172,7 +172,7 @@ func TestDriftIsSaidOfWhatDrifts(t *testing.T) {
 }
 
 // Blocks in two long states have a smaller effective number, and the answer says so.
-func TestDependentBlocksAreSaid(t *testing.T) {
+func TestDependentBlocksWarning(t *testing.T) {
 	e := nearFar(20, 1)
 	a := Make(Input{Experiment: e, State: "complete",
 		Trials: change(model(e, nil, 5e-8), "far", func(block int) float64 {
@@ -193,8 +193,8 @@ func TestDependentBlocksAreSaid(t *testing.T) {
 	}
 }
 
-// TestLayersHaveADetectableCost: a layer without a cost says which cost would have been found, in its finding and in the
-// sentence. A layer that is one arm has the comparison's figure, for one unit of the layer.
+// TestLayersHaveADetectableCost: a layer without a cost says which cost would have been found, in its finding and in
+// the sentence. A layer that is one arm has the comparison's figure, for one unit of the layer.
 func TestLayersHaveADetectableCost(t *testing.T) {
 	e := overlay(12)
 	a := Make(Input{Experiment: e, Trials: model(e, map[string]float64{"vtep": 2e-6}, 5e-8), State: "complete"})

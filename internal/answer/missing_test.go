@@ -185,8 +185,8 @@ func TestCostsSayWhatTheyLeaveOut(t *testing.T) {
 	}
 }
 
-// TestWhatIsNeverGivenIsNotMissing: arms may measure in different ways, and TCP counts no loss.
-func TestWhatIsNeverGivenIsNotMissing(t *testing.T) {
+// TestFiguresThatAToolNeverGivesAreNotMissing: arms may measure in different ways, and TCP counts no loss.
+func TestFiguresThatAToolNeverGivesAreNotMissing(t *testing.T) {
 	e, trials := stalling(0, 0)
 	for i := range trials {
 		trials[i].Mode, trials[i].Definition = "stream", result.DefinitionRate

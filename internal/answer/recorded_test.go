@@ -147,7 +147,7 @@ func TestRecordedTrialsThatMeasureDifferently(t *testing.T) {
 }
 
 // A workload that one arm lacks does not hide those that both have.
-func TestTheVerdictIsOfWhatBothArmsHave(t *testing.T) {
+func TestVerdictUsesWorkloadsOfBothArms(t *testing.T) {
 	one := recordedTrial(1, "zones", 1e-3)
 	one.Workload, one.Tool.Name, one.Protocol, one.Mode = "ping-icmp", "ping", "icmp", "ping"
 	trials := []result.Trial{one, recordedTrial(2, "zones", 94e-6), recordedTrial(3, "set", 54e-6)}

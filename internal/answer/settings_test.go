@@ -55,7 +55,7 @@ schedule: {blocks: 20, seed: 1}
 `
 
 // A setting combined with a path is a layer beside the path's layers; the rest is the residual.
-func TestSettingsAreTakenApartFromPaths(t *testing.T) {
+func TestSettingsAreLayersBesidePaths(t *testing.T) {
 	e := parsed(t, twoByTwo)
 	costs := map[string]float64{"router": 2e-6, "congestion=bbr": 1e-6}
 	a := Make(Input{Experiment: e, Trials: measured(e, costs), State: "complete"})

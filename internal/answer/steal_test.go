@@ -7,9 +7,9 @@ import (
 	"nearfar/internal/result"
 )
 
-// TestStealTimeIsSaid: there is a warning for steal time of at least 1 % on average over a workload, with the worst
+// TestStealTimeWarning: there is a warning for steal time of at least 1 % on average over a workload, with the worst
 // trial. Failed trials and unreadable values do not count.
-func TestStealTimeIsSaid(t *testing.T) {
+func TestStealTimeWarning(t *testing.T) {
 	e := overlay(12)
 	find := func(share func(trial int) string) *Warning {
 		trials := model(e, perLayer, 5e-8)

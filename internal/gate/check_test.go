@@ -116,8 +116,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotThereIsNoPass: a rule that finds nothing is an error that lists the existing names.
-func TestWhatIsNotThereIsNoPass(t *testing.T) {
+// TestMissingSubjectIsAnError: a rule that finds nothing is an error that lists the existing names.
+func TestMissingSubjectIsAnError(t *testing.T) {
 	base := side("BASE", 8, 1, map[string]float64{"l2": 10, "old": 20}, nil)
 	other := side("NEW", 8, 2, map[string]float64{"l2": 10, "fresh": 22}, nil)
 	for _, test := range []struct {

@@ -53,10 +53,10 @@ func TestWouldFailFrom(t *testing.T) {
 	}
 }
 
-// TestCoarseChecksSaySo: for pairs of identical runs whose figures scatter widely, a gate for 5 % is almost always
+// TestCoarseChecksWarn: for pairs of identical runs whose figures scatter widely, a gate for 5 % is almost always
 // inconclusive. Each check says from where on it would have failed, and warns. If 98 % of the pairs are inconclusive,
 // the test fails with a probability of 2e-4; if 75 % are, it passes with 0.4 %.
-func TestCoarseChecksSaySo(t *testing.T) {
+func TestCoarseChecksWarn(t *testing.T) {
 	t.Parallel()
 	const pairs = 60
 	inconclusive, told, warned := 0, 0, 0

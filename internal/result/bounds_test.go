@@ -23,8 +23,8 @@ func full() Trial {
 	return t
 }
 
-// TestWhatIsBoundFitsALine: a record within the bounds of entries and texts is within the bound of the line.
-func TestWhatIsBoundFitsALine(t *testing.T) {
+// TestBoundedRecordFitsALine: a record within the bounds of entries and texts is within the bound of the line.
+func TestBoundedRecordFitsALine(t *testing.T) {
 	trial := full()
 	if err := trial.Check(); err != nil {
 		t.Fatal(err)

@@ -65,7 +65,7 @@ func TestUnitOf(t *testing.T) {
 	}
 }
 
-func TestRecordKeepsWhatAMeasurementDoesNotSay(t *testing.T) {
+func TestRecordKeepsFieldsThatAMeasurementLacks(t *testing.T) {
 	trial := Trial{Tool: ToolVersion{Name: "netperf", Version: "2.7.0"}, Mode: "rr", Protocol: "tcp"}
 	trial.Record(Measurement{})
 	if trial.Tool.Version != "2.7.0" || trial.Mode != "rr" || trial.Protocol != "tcp" ||

@@ -176,8 +176,8 @@ func TestAdditivityOfOneContrast(t *testing.T) {
 	}
 }
 
-// TestAdditivityIsNotAsked has no sum of layers to test, or too few blocks.
-func TestAdditivityIsNotAsked(t *testing.T) {
+// TestAdditivityWithoutATest has no sum of layers to test, or too few blocks.
+func TestAdditivityWithoutATest(t *testing.T) {
 	r := rand.New(rand.NewPCG(34, 1))
 	draw := func(d Design, blocks int) Additivity {
 		return Attribute(d, d.Arms[0], drawOverlay(r, d, make([]float64, len(d.Layers)), blocks,
