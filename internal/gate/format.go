@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"nearfar/internal/clean"
-	"nearfar/internal/report"
+	"nearfar/internal/prose"
 	"nearfar/internal/result"
 )
 
@@ -211,7 +211,7 @@ func terminal(r Result, color bool) string {
 // wrapped breaks text into lines. No line begins like a workflow command, also after spaces: a CI system that reads
 // the output would execute it.
 func wrapped(text, indent string) string {
-	lines := strings.SplitAfter(report.Wrap(report.Printable(text), indent, width), "\n")
+	lines := strings.SplitAfter(prose.Wrap(clean.Line(text), indent, width), "\n")
 	for i, line := range lines {
 		if at := len(line) - len(strings.TrimLeft(line, " ")); strings.HasPrefix(line[at:], "::") {
 			lines[i] = line[:at] + `\u003a` + line[at+1:]
@@ -222,7 +222,7 @@ func wrapped(text, indent string) string {
 
 // markdown formats the result for a page, a ticket or the summary of a CI job.
 func markdown(r Result) string {
-	text := report.MarkdownText
+	text := func(s string) string { return prose.Markdown(clean.Line(s)) }
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Gate: %s\n\n%s\n\n", text(r.title()), text(r.Summary))
 	if r.Alone {
@@ -265,8 +265,8 @@ func markdown(r Result) string {
 func github(r Result) string {
 	var b strings.Builder
 	annotate := func(level, title, message string) {
-		fmt.Fprintf(&b, "::%s title=%s::%s\n", level, property(report.Printable(title)),
-			data(report.Printable(message)))
+		fmt.Fprintf(&b, "::%s title=%s::%s\n", level, property(clean.Line(title)),
+			data(clean.Line(message)))
 	}
 	for _, c := range r.Checks {
 		switch c.Verdict {
@@ -347,18 +347,18 @@ func junit(w io.Writer, r Result) error {
 		Name: "nearfar gate", Tests: len(r.Checks), Failures: r.Count(Fail), Errors: r.Count(Error),
 		Skipped: r.Count(Inconclusive),
 		Properties: []junitProperty{
-			{"base", report.Printable(r.Base.Source)}, {"new", report.Printable(r.New.Source)},
+			{"base", clean.Line(r.Base.Source)}, {"new", clean.Line(r.New.Source)},
 			{"verdict", string(r.Verdict)},
-			{"summary", report.Printable(r.Summary)},
+			{"summary", clean.Line(r.Summary)},
 		},
 	}
 	if r.InconclusiveFails {
 		suite.Failures, suite.Skipped = suite.Failures+suite.Skipped, 0
 	}
 	for _, c := range r.Checks {
-		one := junitCase{Class: report.Printable(c.Workload), Name: report.Printable(c.subject() + " " + c.limit())}
-		trace := &junitTrace{Message: report.Printable(c.said()), Type: string(c.Verdict),
-			Text: report.Printable(c.Rule)}
+		one := junitCase{Class: clean.Line(c.Workload), Name: clean.Line(c.subject() + " " + c.limit())}
+		trace := &junitTrace{Message: clean.Line(c.said()), Type: string(c.Verdict),
+			Text: clean.Line(c.Rule)}
 		switch {
 		case c.Verdict == Fail, c.Verdict == Inconclusive && r.InconclusiveFails:
 			one.Failure = trace
@@ -367,13 +367,13 @@ func junit(w io.Writer, r Result) error {
 		case c.Verdict == Inconclusive:
 			one.Skipped = &junitTrace{Message: trace.Message}
 		default:
-			one.Out = report.Printable(c.said())
+			one.Out = clean.Line(c.said())
 		}
 		suite.Cases = append(suite.Cases, one)
 	}
 	lines := r.warningLines()
 	for i := range lines {
-		lines[i] = report.Printable(lines[i])
+		lines[i] = clean.Line(lines[i])
 	}
 	suite.Out = strings.Join(slices.Compact(lines), "\n")
 	suites := junitSuites{Name: suite.Name, Tests: suite.Tests, Failures: suite.Failures, Errors: suite.Errors,

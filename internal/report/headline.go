@@ -2,13 +2,14 @@ package report
 
 import (
 	"nearfar/internal/answer"
+	"nearfar/internal/prose"
 	"nearfar/internal/result"
 )
 
 // Headline is a trial in a few words: its first figure, or why it failed.
 func Headline(t result.Trial) string {
 	if t.Error != "" {
-		return "failed: " + printable(shorten(t.Error, 300))
+		return "failed: " + printable(prose.Shorten(t.Error, 300))
 	}
 	for _, q := range answer.Quantities([]result.Trial{t}) {
 		if v, ok := q.Of(t); ok {
@@ -16,11 +17,4 @@ func Headline(t result.Trial) string {
 		}
 	}
 	return "no figure"
-}
-
-func shorten(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "..."
-	}
-	return s
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nearfar/internal/history"
+	"nearfar/internal/prose"
 	"nearfar/internal/result"
 )
 
@@ -36,14 +37,14 @@ func WriteHistory(w io.Writer, d history.Document, o Options) error {
 func historyTerminal(d history.Document, s screen) string {
 	var b strings.Builder
 	for _, part := range historySections(d) {
-		for line := range strings.Lines(wrap(part.title, "", s.width)) {
+		for line := range strings.Lines(prose.Wrap(part.title, "", s.width)) {
 			b.WriteString(s.paint(bold, strings.TrimSuffix(line, "\n")) + "\n")
 		}
 		b.WriteString(part.text(s) + "\n")
 	}
-	b.WriteString(wrap(historyNote(d), "", s.width))
+	b.WriteString(prose.Wrap(historyNote(d), "", s.width))
 	for _, warning := range d.Warnings {
-		b.WriteString(wrap("! "+printable(warning), "", s.width))
+		b.WriteString(prose.Wrap("! "+printable(warning), "", s.width))
 	}
 	return b.String()
 }
@@ -51,14 +52,14 @@ func historyTerminal(d history.Document, s screen) string {
 func historyMarkdown(d history.Document) string {
 	var b strings.Builder
 	for _, part := range historySections(d) {
-		b.WriteString("## " + markdownText(part.title) + "\n\n")
+		b.WriteString("## " + prose.Markdown(part.title) + "\n\n")
 		for _, g := range part.groups {
-			b.WriteString(markdownText(g.caption) + ":\n\n" + g.table.markdown() + "\n")
+			b.WriteString(prose.Markdown(g.caption) + ":\n\n" + g.table.markdown() + "\n")
 		}
 	}
-	b.WriteString(markdownText(historyNote(d)) + "\n")
+	b.WriteString(prose.Markdown(historyNote(d)) + "\n")
 	for _, warning := range d.Warnings {
-		b.WriteString("- " + markdownText(printable(warning)) + "\n")
+		b.WriteString("- " + prose.Markdown(printable(warning)) + "\n")
 	}
 	return b.String()
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"nearfar/internal/prose"
 )
 
 // The widths of a terminal, in columns.
@@ -66,7 +68,7 @@ func (t *table) text(indent string, s screen) (text string, left []string) {
 		line(cells, plot)
 	}
 	for _, remark := range t.remarks() {
-		b.WriteString(wrap(remark, indent, s.width))
+		b.WriteString(prose.Wrap(remark, indent, s.width))
 	}
 	return b.String(), l.left
 }

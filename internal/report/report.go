@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/prose"
 	"nearfar/internal/clean"
 	"nearfar/internal/result"
 )
@@ -314,7 +315,7 @@ func warningSection(a answer.Answer) section {
 		if where != "" {
 			where = " (" + where + ")"
 		}
-		s.lines = append(s.lines, printable(shorten(w.Code+where+": "+w.Message, maxText)))
+		s.lines = append(s.lines, printable(prose.Shorten(w.Code+where+": "+w.Message, prose.Longest)))
 	}
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/prose"
 	"nearfar/internal/result"
 )
 
@@ -30,7 +31,7 @@ func sourceSection(a answer.Answer) section {
 		if !s.Started.IsZero() {
 			parts = append(parts, "begun "+s.Started.UTC().Format(time.RFC3339))
 		}
-		out.said = append(out.said, printable(s.Side+": "+shorten(s.Source, 300)+" ("+strings.Join(parts, ", ")+")"))
+		out.said = append(out.said, printable(s.Side+": "+prose.Shorten(s.Source, 300)+" ("+strings.Join(parts, ", ")+")"))
 	}
 	return out
 }

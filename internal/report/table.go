@@ -2,6 +2,8 @@ package report
 
 import (
 	"strings"
+
+	"nearfar/internal/prose"
 )
 
 // intervalColumn is the name of the column that holds intervals, which belong to the numbers before them.
@@ -74,7 +76,7 @@ func (t *table) markdown() string {
 	row := func(cells []string) {
 		b.WriteString("|")
 		for _, cell := range cells {
-			b.WriteString(" " + MarkdownText(cell) + " |")
+			b.WriteString(" " + prose.Markdown(printable(cell)) + " |")
 		}
 		b.WriteString("\n")
 	}
@@ -92,10 +94,4 @@ func (t *table) markdown() string {
 		row(cells)
 	}
 	return b.String()
-}
-
-// markdownText keeps text from being read as markup.
-func markdownText(s string) string {
-	return strings.NewReplacer("\\", "\\\\", "|", "\\|", "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", "\\*", "_", "\\_",
-		"`", "\\`", "[", "\\[", "]", "\\]").Replace(s)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/prose"
 )
 
 // terminal lays the answer out for people at a terminal; it can be read without colour.
@@ -13,9 +14,9 @@ func terminal(a answer.Answer, s screen) string {
 	if a.Question != "" {
 		b.WriteString(s.title(printable(a.Question)) + "\n")
 	}
-	b.WriteString(wrap(printable(a.Verdict), "  ", s.width))
+	b.WriteString(prose.Wrap(printable(a.Verdict), "  ", s.width))
 	if a.Environment != nil {
-		b.WriteString(wrap(printable(a.Environment.String()), "  ", s.width))
+		b.WriteString(prose.Wrap(printable(a.Environment.String()), "  ", s.width))
 	}
 	for _, section := range sections(a) {
 		b.WriteString("\n" + s.title(section.title) + section.text(s))
@@ -34,7 +35,7 @@ func (part section) text(s screen) string {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString(wrap(printable(g.caption), "  ", s.width))
+		b.WriteString(prose.Wrap(printable(g.caption), "  ", s.width))
 		text, without := g.table.text("  ", s)
 		b.WriteString(text)
 		for _, name := range without {
@@ -44,16 +45,16 @@ func (part section) text(s screen) string {
 		}
 	}
 	for _, line := range part.said {
-		b.WriteString(wrap(line, "  ", s.width))
+		b.WriteString(prose.Wrap(line, "  ", s.width))
 	}
 	for _, line := range part.lines {
-		b.WriteString(wrap("! "+line, "  ", s.width))
+		b.WriteString(prose.Wrap("! "+line, "  ", s.width))
 	}
 	if part.note != "" {
-		b.WriteString(wrap(part.note, "  ", s.width))
+		b.WriteString(prose.Wrap(part.note, "  ", s.width))
 	}
 	if len(left) > 0 {
-		b.WriteString(wrap("Not shown for lack of width: "+strings.Join(left, ", ")+". -f markdown shows all.", "  ", s.width))
+		b.WriteString(prose.Wrap("Not shown for lack of width: "+strings.Join(left, ", ")+". -f markdown shows all.", "  ", s.width))
 	}
 	return b.String()
 }

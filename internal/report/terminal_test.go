@@ -233,16 +233,3 @@ func TestALongLineDoesNotFloodTheTerminal(t *testing.T) {
 		t.Error("an escape sequence got through")
 	}
 }
-
-func TestWrap(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"one two three", "  one two\n    three\n"},
-		{"", "\n"},
-		{"abcdefghijklmnop", "  abcdefgh\n    ijklmn\n    op\n"},
-		{"a bcdefghijklmnop", "  a\n    bcdefg\n    hijklm\n    nop\n"},
-	} {
-		if got := wrap(c.text, "  ", 10); got != c.want {
-			t.Errorf("wrap(%q) = %q, want %q", c.text, got, c.want)
-		}
-	}
-}
