@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 	_ "unsafe" // for go:linkname
@@ -20,8 +21,8 @@ import (
 
 const clockName = "clock-alone"
 
-// clockAlone is a thread that only reads the clock: how late it sees the moments of a schedule is what the machine itself
-// allows a sender that has to keep them. It is this program, so the engine's probe is its own.
+// clockAlone is a thread that only reads the clock. How late it sees the due times of a schedule is a bound on what any
+// sender can do on this machine. It uses the engine's code, so the engine's probe gives its version.
 type clockAlone struct{ tool.Tool }
 
 // Name is what the workloads call it.
@@ -30,29 +31,32 @@ func (clockAlone) Name() string { return clockName }
 // Plan gives the command line. There is no server.
 func (clockAlone) Plan(w experiment.Workload, _ host.Endpoint) (tool.Plan, error) {
 	if w.Mode != experiment.Load || w.Arrivals != experiment.ConstantArrivals || len(w.Steps) > 0 {
-		return tool.Plan{}, fmt.Errorf("workload %s: the clock alone has the moments of load at one rate, with constant arrivals", w.Name)
+		return tool.Plan{}, fmt.Errorf("workload %s: the clock alone takes load at one rate with constant arrivals",
+			w.Name)
 	}
 	rate := strconv.FormatFloat(w.OfferedRate, 'f', -1, 64)
 	return tool.Plan{
 		Client: tool.Command{
-			Argv: []string{host.Self, clockVerb, rate, w.Warmup.String(), w.Duration.String()},
+			Argv: []string{helperPath, clockVerb, rate, w.Warmup.String(), w.Duration.String()},
 			Env:  []string{engine.Environment()},
 		},
 		Expected: w.Warmup + w.Duration + 100*time.Millisecond,
 	}, nil
 }
 
-var clockLine = regexp.MustCompile(`(?m)^` + clockName + `: moments=(\d{1,12}) window_ns=(\d{1,15}) p50_ns=(\d{1,12}) p99_ns=(\d{1,12}) p99\.9_ns=(\d{1,12})$`)
+var clockLine = regexp.MustCompile(`(?m)^` + clockName + `: due=(\d{1,12}) window_ns=(\d{1,15}) ` +
+	`p50_ns=(\d{1,12}) p99_ns=(\d{1,12}) p99\.9_ns=(\d{1,12})$`)
 
-// clockPercentiles are those of the line, in its order.
+// clockPercentiles are the percentiles of the line, in its order.
 func clockPercentiles() []float64 { return []float64{50, 99, 99.9} }
 
-// Parse reads the line that the verb printed. What the moments are too few for is left out.
+// Parse reads the line that the verb printed. It leaves out percentiles for which there are too few due times.
 func (clockAlone) Parse(out tool.Output) (result.Measurement, error) {
 	m := result.Measurement{Tool: result.ToolVersion{Name: clockName, Version: engine.Version()}}
 	found := clockLine.FindSubmatch(out.Stdout)
 	if out.ExitCode != 0 || found == nil {
-		return m, fmt.Errorf("the clock alone printed no result and ended with exit status %d: %s", out.ExitCode, end(out.Stderr))
+		return m, fmt.Errorf("the clock alone printed no result and ended with exit status %d: %s", out.ExitCode,
+			end(out.Stderr))
 	}
 	var v [5]int64
 	for i := range v {
@@ -62,16 +66,19 @@ func (clockAlone) Parse(out tool.Output) (result.Measurement, error) {
 		}
 		v[i] = n
 	}
-	moments, window, late := v[0], v[1], v[2:]
-	if moments == 0 || window == 0 || late[0] > late[1] || late[1] > late[2] {
-		return m, fmt.Errorf("the clock alone printed a figure that cannot be: %s", found[0])
+	due, window, late := v[0], v[1], v[2:]
+	if due == 0 || window == 0 || late[0] > late[1] || late[1] > late[2] {
+		return m, fmt.Errorf("the clock alone printed an impossible figure: %s", found[0])
 	}
 	m.Mode, m.Duration = experiment.Load, time.Duration(window)
 	m.ReportedAs, m.Definition = result.DefinitionNone, result.DefinitionNone // nothing is sent
-	m.Metrics = []result.Metric{{Name: result.OfferedRate, Unit: result.PerSecond, Value: float64(moments) / float64(window) * 1e9}}
+	m.Metrics = []result.Metric{
+		{Name: result.OfferedRate, Unit: result.PerSecond, Value: float64(due) / float64(window) * 1e9},
+	}
 	for i, p := range clockPercentiles() {
-		if result.SupportsPercentile(moments, p) {
-			m.Metrics = append(m.Metrics, result.Metric{Name: result.SendLateness, Stat: result.PercentileStat(p), Unit: result.Seconds, Value: float64(late[i]) / 1e9})
+		if result.SupportsPercentile(due, p) {
+			m.Metrics = append(m.Metrics, result.Metric{Name: result.SendLateness, Stat: result.PercentileStat(p),
+				Unit: result.Seconds, Value: float64(late[i]) / 1e9})
 		}
 	}
 	return m, nil
@@ -80,9 +87,10 @@ func (clockAlone) Parse(out tool.Output) (result.Measurement, error) {
 // clockVerb is the verb under which this program is the clock alone.
 const clockVerb = "bench-clock"
 
-// readClock watches the moments of a schedule and prints how late it saw them: RATE WARMUP DURATION.
+// readClock waits for the due times of a schedule and prints how late it saw them. The arguments are RATE, in 1/s,
+// WARMUP and DURATION.
 func readClock(args []string, stdout, stderr io.Writer) int {
-	schedule, warmup, err := readMoments(args)
+	schedule, warmup, err := readSchedule(args)
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", clockVerb, err)
 		return 2
@@ -91,8 +99,8 @@ func readClock(args []string, stdout, stderr io.Writer) int {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	watchMoments(nanotime, &pacer, int64(warmup), late)
-	fmt.Fprintf(stdout, "%s: moments=%d window_ns=%d", clockName, late.Count(), int64(schedule.Length()-warmup))
+	recordLateness(nanotime, &pacer, int64(warmup), late)
+	fmt.Fprintf(stdout, "%s: due=%d window_ns=%d", clockName, late.Count(), int64(schedule.Length()-warmup))
 	for _, p := range clockPercentiles() {
 		fmt.Fprintf(stdout, " %s_ns=%d", result.PercentileStat(p), late.Percentile(p))
 	}
@@ -100,8 +108,8 @@ func readClock(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// readMoments gives the schedule, warm-up and window.
-func readMoments(args []string) (s engine.Schedule, warmup time.Duration, err error) {
+// readSchedule parses the arguments. The schedule includes the warm-up.
+func readSchedule(args []string) (s engine.Schedule, warmup time.Duration, err error) {
 	if len(args) != 3 {
 		return s, 0, errors.New("want RATE WARMUP DURATION")
 	}
@@ -113,19 +121,19 @@ func readMoments(args []string) (s engine.Schedule, warmup time.Duration, err er
 	}
 	s = engine.Schedule{Arrivals: engine.ConstantArrivals, Steps: []engine.Step{{Rate: rate, Length: window}}}
 	if warmup != 0 {
-		s.Steps = append([]engine.Step{{Rate: rate, Length: warmup}}, s.Steps...)
+		s.Steps = slices.Insert(s.Steps, 0, engine.Step{Rate: rate, Length: warmup})
 	}
 	return s, warmup, s.Validate()
 }
 
-// watchMoments reads the clock until the last moment has passed, and records by how much the first reading after each of
-// them is later than it, from the given time of the schedule on. After a hold-up every moment that passed meanwhile counts
-// with its own lateness.
+// recordLateness reads the clock until the last due time has passed. For each due time at or after from, in nanoseconds
+// since the start of the schedule, it records by how much the next reading is later. If the thread is held up, every
+// due time that passed meanwhile counts with its own lateness.
 //
-// Nothing that it calls checks the stack, where the scheduler may step in.
+// Nothing that it calls checks the stack, because Go's scheduler may interrupt at such a check.
 //
 //go:nosplit
-func watchMoments(clock func() int64, p *engine.Pacer, from int64, late *engine.Histogram) {
+func recordLateness(clock func() int64, p *engine.Pacer, from int64, late *engine.Histogram) {
 	zero := clock()
 	due, more := p.Next()
 	for more {

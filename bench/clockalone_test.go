@@ -16,7 +16,7 @@ import (
 	"nearfar/internal/tool"
 )
 
-// Every moment of the window is seen, and none of the warm-up; what is printed is read.
+// Every due time of the window is counted and none of the warm-up, and Parse reads what is printed.
 func TestClockVerb(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	began := time.Now()
@@ -24,10 +24,10 @@ func TestClockVerb(t *testing.T) {
 		t.Fatalf("exit %d, %s", code, &stderr)
 	}
 	took := time.Since(began)
-	if !strings.HasPrefix(stdout.String(), "clock-alone: moments=1500 window_ns=50000000 ") {
-		t.Errorf("30,000 moments/s for 50 ms gave %s", &stdout)
+	if !strings.HasPrefix(stdout.String(), "clock-alone: due=1500 window_ns=50000000 ") {
+		t.Errorf("30,000 due times/s for 50 ms gave %s", &stdout)
 	}
-	// The last moment is one interval before the end.
+	// The last due time is one interval before the end.
 	if least := 70*time.Millisecond - time.Second/30000; took < least {
 		t.Errorf("it took %v, want at least %v", took, least)
 	}
@@ -43,14 +43,15 @@ func TestClockVerb(t *testing.T) {
 		t.Errorf("rate %v, p50 %v, p99 %v in %v: %s", rate, p50, p99, took, &stdout)
 	}
 	if v, ok := trial.Value(result.SendLateness, result.P999); ok {
-		t.Errorf("1500 moments have a p99.9 of %v", v)
+		t.Errorf("1500 due times have a p99.9 of %v", v)
 	}
 }
 
 func TestClockVerbRefuses(t *testing.T) {
 	for args, want := range map[string]string{
-		"": "RATE WARMUP DURATION", "10000 0s": "RATE WARMUP DURATION", "fast 0s 50ms": "invalid syntax", "0 0s 50ms": "a rate of 0",
-		"NaN 0s 50ms": "a rate of NaN", "10000 soon 50ms": "invalid duration", "10000 -1s 50ms": "a step of -1s", "10000 1s 0s": "a step of 0s",
+		"": "RATE WARMUP DURATION", "10000 0s": "RATE WARMUP DURATION", "fast 0s 50ms": "invalid syntax",
+		"0 0s 50ms": "a rate of 0", "NaN 0s 50ms": "a rate of NaN", "10000 soon 50ms": "invalid duration",
+		"10000 -1s 50ms": "a step of -1s", "10000 1s 0s": "a step of 0s",
 	} {
 		var stdout, stderr bytes.Buffer
 		code := start(append([]string{clockVerb}, strings.Fields(args)...), nil, &stdout, &stderr)
@@ -60,10 +61,12 @@ func TestClockVerbRefuses(t *testing.T) {
 	}
 }
 
-// Every moment that passes in a hold-up counts with its own lateness, and those of the warm-up do not.
-func TestMomentsOfAHoldUp(t *testing.T) {
-	schedule := engine.Schedule{Arrivals: engine.ConstantArrivals, Steps: []engine.Step{{Rate: 10_000, Length: time.Millisecond}}}
-	// The first reading is where the schedule starts; the clock is held up from 250 to 650 us.
+// Every due time that passes while the thread is held up counts with its own lateness. Those of the warm-up do not
+// count.
+func TestLatenessOfAHeldUpThread(t *testing.T) {
+	schedule := engine.Schedule{Arrivals: engine.ConstantArrivals,
+		Steps: []engine.Step{{Rate: 10_000, Length: time.Millisecond}}}
+	// The schedule starts at the first reading. The thread is held up from 250 to 650 us.
 	readings := []int64{7_000, 7_000, 107_000, 257_000, 657_000, 707_040, 806_999, 807_000, 907_500, 2_007_000}
 	clock := func() int64 {
 		now := readings[0]
@@ -71,8 +74,8 @@ func TestMomentsOfAHoldUp(t *testing.T) {
 		return now
 	}
 	pacer, late := schedule.Pacer(), engine.NewHistogram()
-	watchMoments(clock, &pacer, 200_000, late)
-	// In the order of their moments, from 200 us on: 50 350 250 150 50 0.040 0 0.500 us.
+	recordLateness(clock, &pacer, 200_000, late)
+	// In the order of the due times, from 200 us on: 50 350 250 150 50 0.040 0 0.500 us.
 	for rank, want := range []int64{0, 40, 500, 50_000, 50_000, 150_000, 250_000, 350_000} {
 		// A histogram has three significant digits.
 		if got := late.Percentile(float64(rank+1) / 8 * 100); got < want || got > want+want/1000 {
@@ -80,14 +83,15 @@ func TestMomentsOfAHoldUp(t *testing.T) {
 		}
 	}
 	if late.Count() != 8 || len(readings) != 1 {
-		t.Errorf("%d moments were counted, want 8; %d readings are left, want 1", late.Count(), len(readings))
+		t.Errorf("%d due times were counted, want 8; %d readings are left, want 1", late.Count(), len(readings))
 	}
 }
 
 func TestClockPlan(t *testing.T) {
-	w := pacingProofs(time.Second).Workloads[2]
+	w := pacing(time.Second).Workloads[2]
 	p, err := clockAlone{}.Plan(w, host.Endpoint{Address: netip.MustParseAddr("10.1.0.2")})
-	if err != nil || p.Server != nil || !slices.Equal(p.Client.Argv, []string{host.Self, clockVerb, "10000", "400ms", "1s"}) ||
+	want := []string{helperPath, clockVerb, "10000", "400ms", "1s"}
+	if err != nil || p.Server != nil || !slices.Equal(p.Client.Argv, want) ||
 		!slices.Equal(p.Client.Env, []string{engine.Environment()}) || p.Expected < 1400*time.Millisecond {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -105,9 +109,10 @@ func TestClockPlan(t *testing.T) {
 }
 
 func TestClockParse(t *testing.T) {
-	const good = "clock-alone: moments=10000 window_ns=1000000000 p50_ns=20 p99_ns=30000 p99.9_ns=80000\n"
+	const good = "clock-alone: due=10000 window_ns=1000000000 p50_ns=20 p99_ns=30000 p99.9_ns=80000\n"
 	m, err := clockAlone{}.Parse(tool.Output{Stdout: []byte(good)})
-	if err != nil || m.Tool.Name != clockName || m.Tool.Version != engine.Version() || m.Definition != result.DefinitionNone {
+	if err != nil || m.Tool.Name != clockName || m.Tool.Version != engine.Version() ||
+		m.Definition != result.DefinitionNone {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	for i, want := range []result.Metric{
@@ -122,12 +127,12 @@ func TestClockParse(t *testing.T) {
 	}
 	for name, bad := range map[string]string{
 		"nothing":       "",
-		"no moments":    strings.Replace(good, "moments=10000", "moments=0", 1),
+		"none due":      strings.Replace(good, "due=10000", "due=0", 1),
 		"no window":     strings.Replace(good, "window_ns=1000000000", "window_ns=0", 1),
 		"p50 over p99":  strings.Replace(good, "p50_ns=20", "p50_ns=30001", 1),
 		"p99 over p999": strings.Replace(good, "p99.9_ns=80000", "p99.9_ns=29999", 1),
 		"negative":      strings.Replace(good, "p50_ns=20", "p50_ns=-20", 1),
-		"too long":      strings.Replace(good, "moments=10000", "moments=1000000000000000", 1),
+		"too long":      strings.Replace(good, "due=10000", "due=1000000000000000", 1),
 		"no p99":        strings.Replace(good, " p99_ns=30000", "", 1),
 		"another p":     strings.Replace(good, "p99.9", "p9999", 1),
 		"words after":   strings.Replace(good, "80000", "80000 or so", 1),
@@ -142,40 +147,47 @@ func TestClockParse(t *testing.T) {
 	}
 }
 
-// A shortfall of pacing says where the clock alone is beyond the bound too, and stays a shortfall.
+// If the clock alone is beyond the bound too, a shortfall of pacing says so. It remains a shortfall.
 func TestShortfallOfTheMachine(t *testing.T) {
 	late := func(p99 ...float64) map[int]result.Trial {
 		of := map[int]result.Trial{}
 		for i, v := range p99 {
-			of[i+1] = result.Trial{Metrics: []result.Metric{{Name: result.SendLateness, Stat: result.P99, Unit: result.Seconds, Value: v}}}
+			m := result.Metric{Name: result.SendLateness, Stat: result.P99, Unit: result.Seconds, Value: v}
+			of[i+1] = result.Trial{Metrics: []result.Metric{m}}
 		}
 		return of
 	}
 	again := func(v float64) []float64 { return slices.Repeat([]float64{v}, fewestBlocks()) }
-	pacing := pacingProofs(time.Second).Proofs[0]
-	const what = "10,000 requests/s: p99 of actual minus intended send, with native load: short (31.00 us [31.00 us, 31.00 us], bound at most 20.00 us"
+	pacing := pacing(time.Second).Checks[0]
+	const (
+		check = "10,000 requests/s: p99 of actual minus intended send, with native load: "
+		what  = check + "short (31.00 us [31.00 us, 31.00 us], bound at most 20.00 us"
+		clock = "; the clock alone: 35.00 us [35.00 us, 35.00 us]; this machine does not allow it"
+	)
 	for _, c := range []struct {
 		name        string
 		ours, alone []float64
 		want        []string
 	}{
-		{"the machine holds it up", again(31e-6), again(35e-6), []string{what + "; the clock alone: 35.00 us [35.00 us, 35.00 us]; this machine does not allow it)"}},
+		{"the machine holds it up", again(31e-6), again(35e-6), []string{what + clock + ")"}},
 		{"the machine allows it", again(31e-6), again(20e-6), []string{what + ")"}},
 		{"too few blocks of the clock", again(31e-6), again(35e-6)[1:], []string{what + ")"}},
-		{"too few blocks", again(31e-6)[1:], again(35e-6), []string{"10,000 requests/s: p99 of actual minus intended send, with native load: cannot tell (31.00 us, bound at most 20.00 us)"}},
+		{"too few blocks", again(31e-6)[1:], again(35e-6),
+			[]string{check + "cannot tell (31.00 us, bound at most 20.00 us)"}},
 		{"no clock", again(31e-6), nil, []string{what + ")"}},
 		{"kept in spite of it", again(19e-6), again(35e-6), nil},
 	} {
-		r := report{Proofs: []proven{prove(pacing, trials{"pacing": late(c.ours...), "pacing-clock": late(c.alone...)})}}
+		measured := trials{"pacing": late(c.ours...), "pacing-clock": late(c.alone...)}
+		r := report{Checks: []checked{evaluate(pacing, measured)}}
 		if got := r.shortfalls(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
 }
 
-// A proof is never measured without what it is limited by.
+// A check is never measured without its limit.
 func TestOnlyKeepsTheLimit(t *testing.T) {
-	kept := only(groups(1, true), regexp.MustCompile("intended send with native load$"))
+	kept := only(groups(1), regexp.MustCompile("intended send with native load$"))
 	var names []string
 	for _, g := range kept {
 		for _, w := range g.Workloads {
@@ -188,7 +200,7 @@ func TestOnlyKeepsTheLimit(t *testing.T) {
 }
 
 func TestPacingSpins(t *testing.T) {
-	w := pacingProofs(time.Second).Workloads[1]
+	w := pacing(time.Second).Workloads[1]
 	p, err := tool.NewNative("secret").Plan(w, host.Endpoint{Address: netip.MustParseAddr("10.1.0.2")})
 	if err != nil || w.Name != "pacing-spin" || !strings.Contains(strings.Join(p.Client.Argv, " "), "--wait spin") {
 		t.Errorf("%s: %q, %v", w.Name, p.Client.Argv, err)

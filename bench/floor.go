@@ -20,17 +20,17 @@ import (
 
 const (
 	floorName = "floor"
-	// floorPath is where the program is put on the lab's hosts.
+	// floorPath is the program's path on the lab's hosts.
 	floorPath = "/tmp/floor"
 	floorPort = 7778
 )
 
-// floorSource lies in a folder of its own: Go takes no C file beside its own.
+// floorSource has a folder of its own, because Go does not allow C files beside its own without cgo.
 //
 //go:embed floor/floor.c
 var floorSource []byte
 
-// buildFloor builds the C program below dir, and returns where it is.
+// buildFloor builds the C program in dir, and returns its path.
 func buildFloor(ctx context.Context, dir string) (string, error) {
 	cc, err := exec.LookPath("cc")
 	if err != nil {
@@ -40,7 +40,8 @@ func buildFloor(ctx context.Context, dir string) (string, error) {
 	if err := os.WriteFile(source, floorSource, 0o644); err != nil {
 		return "", err
 	}
-	if out, err := exec.CommandContext(ctx, cc, "-O2", "-Wall", "-Wextra", "-o", program, source).CombinedOutput(); err != nil {
+	build := exec.CommandContext(ctx, cc, "-O2", "-Wall", "-Wextra", "-o", program, source)
+	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the floor: %w: %s", err, out)
 	}
 	return program, nil
@@ -52,34 +53,38 @@ type floor struct{}
 // Name is what the workloads call it.
 func (floor) Name() string { return floorName }
 
-// Probe asks which compiler built it.
+// Probe asks for the version of the compiler that built it.
 func (floor) Probe() tool.Probe {
-	return tool.Probe{Programs: []string{floorPath}, Argv: []string{floorPath, "version"}, Version: func(printed []byte) string {
+	version := func(printed []byte) string {
 		if m := floorVersion.FindSubmatch(printed); m != nil {
 			return string(m[1])
 		}
 		return ""
-	}}
+	}
+	return tool.Probe{Programs: []string{floorPath}, Argv: []string{floorPath, "version"}, Version: version}
 }
 
 // Plan gives the command lines.
 func (floor) Plan(w experiment.Workload, server host.Endpoint) (tool.Plan, error) {
 	if w.Mode != experiment.RR || w.Protocol != experiment.TCP || w.Request != w.Response {
-		return tool.Plan{}, fmt.Errorf("workload %s: the floor is request/response over tcp, with messages of one size", w.Name)
+		return tool.Plan{}, fmt.Errorf("workload %s: the floor is request/response over tcp, with messages of one size",
+			w.Name)
 	}
 	to := []string{server.Address.String(), strconv.Itoa(floorPort), strconv.Itoa(w.Request)}
 	milliseconds := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+	run := append(append([]string{floorPath, "run"}, to...), milliseconds(w.Warmup), milliseconds(w.Duration))
 	return tool.Plan{
 		Server:   &tool.Command{Argv: append([]string{floorPath, "serve"}, to...)},
 		Ready:    tool.Ready{Protocol: experiment.TCP, Port: floorPort},
-		Client:   tool.Command{Argv: append(append([]string{floorPath, "run"}, to...), milliseconds(w.Warmup), milliseconds(w.Duration))},
+		Client:   tool.Command{Argv: run},
 		Expected: w.Warmup + w.Duration + 100*time.Millisecond,
 	}, nil
 }
 
 var (
 	floorVersion = regexp.MustCompile(`(?m)^floor, built with (.{1,100})$`)
-	floorLine    = regexp.MustCompile(`(?m)^floor: transactions=(\d{1,12}) window_ns=(\d{1,15}) p50_ns=(\d{1,10}) p99_ns=(\d{1,10})$`)
+	floorLine    = regexp.MustCompile(`(?m)^floor: transactions=(\d{1,12}) window_ns=(\d{1,15}) ` +
+		`p50_ns=(\d{1,10}) p99_ns=(\d{1,10})$`)
 )
 
 // Parse reads the line that the client printed.
@@ -87,13 +92,14 @@ func (floor) Parse(out tool.Output) (result.Measurement, error) {
 	m := result.Measurement{Tool: result.ToolVersion{Name: floorName}}
 	found := floorLine.FindSubmatch(out.Stdout)
 	if out.ExitCode != 0 || found == nil {
-		return m, fmt.Errorf("the floor printed no result and ended with exit status %d: %s", out.ExitCode, end(out.Stderr))
+		return m, fmt.Errorf("the floor printed no result and ended with exit status %d: %s", out.ExitCode,
+			end(out.Stderr))
 	}
 	var v [4]float64
 	for i := range v {
 		n, err := strconv.ParseUint(string(found[i+1]), 10, 64)
 		if err != nil || n == 0 {
-			return m, fmt.Errorf("the floor printed a figure that cannot be: %s", found[0])
+			return m, fmt.Errorf("the floor printed an impossible figure: %s", found[0])
 		}
 		v[i] = float64(n)
 	}
@@ -108,7 +114,7 @@ func (floor) Parse(out tool.Output) (result.Measurement, error) {
 	return m, nil
 }
 
-// end is the end of what was printed, for a message.
+// end is the end of an output, for a message.
 func end(printed []byte) string {
 	const most = 300
 	return fmt.Sprintf("%q", printed[max(0, len(printed)-most):])

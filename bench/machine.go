@@ -16,7 +16,7 @@ import (
 	"nearfar/internal/host/lab"
 )
 
-// machine is what the figures were measured on.
+// machine describes the machine that measured, and its state.
 type machine struct {
 	Date     time.Time
 	Kernel   string
@@ -24,19 +24,19 @@ type machine struct {
 	CPUs     int
 	System   string
 	Versions map[string]string
-	// Load is the load average of the minute before the run, and of its last minute.
+	// LoadBefore is the load average of the minute before the run, LoadAfter the one of its last minute.
 	LoadBefore, LoadAfter string
-	// Placement says which CPUs the placements came to.
+	// Placement says which CPUs each kind of placement means.
 	Placement string
-	// Moves is how often the CPUs of a placement were moved in between.
+	// Moves counts how often the distance between the CPUs changed within a group.
 	Moves moves
 }
 
-// readMachine gathers what is known before the run.
+// readMachine collects what is known before the run.
 func readMachine(l *lab.Lab) machine {
 	return machine{
-		Date: time.Now().UTC(), Kernel: l.Facts().Kernel, CPU: cpuModel(readText("/proc/cpuinfo")), CPUs: runtime.NumCPU(),
-		System:     runtime.GOOS + "/" + runtime.GOARCH,
+		Date: time.Now().UTC(), Kernel: l.Facts().Kernel,
+		CPU: cpuModel(readText("/proc/cpuinfo")), CPUs: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH,
 		LoadBefore: loadAverage(readText("/proc/loadavg")), Placement: placements(l),
 	}
 }
@@ -62,17 +62,18 @@ func numbers(cpus []int) string {
 	return strings.Join(words, ",")
 }
 
-// busy says that the machine had other work before the run, or "": interleaving spreads it over both sides of a row, but
-// the intervals grow.
+// busy says that the machine had other work before the run; "" if it had none. Interleaving spreads such work over both
+// sides of a row, but the intervals grow.
 func (m machine) busy() string {
 	load, err := strconv.ParseFloat(m.LoadBefore, 64)
 	if err != nil || load <= float64(m.CPUs)/2 {
 		return ""
 	}
-	return fmt.Sprintf("The machine was busy with other work: a load average of %s on %d CPUs before the run. Measure again on an idle one.", m.LoadBefore, m.CPUs)
+	return fmt.Sprintf("The machine was busy with other work: a load average of %s on %d CPUs before the run. "+
+		"Measure again on an idle machine.", m.LoadBefore, m.CPUs)
 }
 
-// facts lists what there is to know, by name.
+// facts lists the facts of the run, each with its name.
 func (m machine) facts(o options) [][2]string {
 	facts := [][2]string{
 		{"date", m.Date.Format(time.RFC3339)},
@@ -89,7 +90,7 @@ func (m machine) facts(o options) [][2]string {
 	return facts
 }
 
-// readText reads a file of /proc; what is not there is unknown.
+// readText reads a file of /proc; "" if it cannot be read.
 func readText(path string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -98,7 +99,7 @@ func readText(path string) string {
 	return string(b)
 }
 
-// cpuModel finds the first model name in /proc/cpuinfo.
+// cpuModel returns the first model name in /proc/cpuinfo.
 func cpuModel(cpuinfo string) string {
 	lines := bufio.NewScanner(strings.NewReader(cpuinfo))
 	for lines.Scan() {

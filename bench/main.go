@@ -1,5 +1,5 @@
-// Bench measures the native engine against the field's tools and against the shortest C loop, in one run inside a lab,
-// and writes what the ratios came to: `go run ./bench`, or `make bench`.
+// Bench measures the native engine against sockperf, netperf, iperf3 and the shortest C loop, in one run inside a lab,
+// and writes the ratios: `go run ./bench`, or `make bench`.
 package main
 
 import (
@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"nearfar/internal/cli"
 	"nearfar/internal/engine"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host/lab"
@@ -32,28 +31,19 @@ type options struct {
 	seconds int
 	seed    uint64
 	only    string
-	// long says that what takes minutes is measured too.
-	long    bool
 	out     string
 	results string
 }
 
 func main() { os.Exit(start(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// start tells what this process is: the benchmark, or one that the benchmark started on a host of its lab.
+// start runs the benchmark, or one of the verbs under which the benchmark starts this program on a host of its lab.
 func start(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch {
 	case len(args) > 0 && args[0] == watchVerb:
 		return watch(args[1:], stdin, stdout, stderr)
-	case len(args) > 0 && args[0] == stallVerb:
-		return stall(args[1:], stdin, stdout, stderr)
-	case len(args) > 0 && args[0] == peakVerb:
-		return peak(args[1:], stdin, stdout, stderr)
 	case len(args) > 0 && args[0] == clockVerb:
 		return readClock(args[1:], stdout, stderr)
-	case len(args) > 0 && !strings.HasPrefix(args[0], "-"):
-		// The lab and the engine start this program again under nearfar's own verbs.
-		return cli.Main(args, stdin, stdout, stderr)
 	}
 	o, match, err := readOptions(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -65,7 +55,7 @@ func start(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := carryOut(ctx, o, match, stdout, stderr); err != nil {
+	if err := measureAll(ctx, o, match, stdout, stderr); err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
 		return 1
 	}
@@ -76,13 +66,14 @@ func readOptions(args []string, stderr io.Writer) (options, *regexp.Regexp, erro
 	var o options
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.IntVar(&o.blocks, "blocks", 10, fmt.Sprintf("how many times each side of each row is measured; an interval, and the results file, need %d", fewestBlocks()))
+	f.IntVar(&o.blocks, "blocks", 10,
+		fmt.Sprintf("how many times each row is measured; an interval, and the results file, need %d", fewestBlocks()))
 	f.IntVar(&o.seconds, "seconds", 1, "length of each trial in whole `seconds`: the tools take no others")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the order")
-	f.StringVar(&o.only, "only", "", "measure only the rows and proofs whose words match this `REGEX`; the results file is then left as it is")
-	f.BoolVar(&o.long, "long", true, "measure also what takes a minute by itself: the memory of a long run")
-	f.StringVar(&o.out, "out", "bench/out", "`directory` that keeps every trial's record and raw output")
-	f.StringVar(&o.results, "results", "bench/RESULTS.md", "`file` that the results are written to")
+	f.StringVar(&o.only, "only", "",
+		"measure only the rows and checks whose words match this `REGEX`, and leave the results file unchanged")
+	f.StringVar(&o.out, "out", "bench/out", "`directory` for the records and the raw output of all trials")
+	f.StringVar(&o.results, "results", "bench/RESULTS.md", "`file` to which the results are written")
 	if err := f.Parse(args); err != nil {
 		return o, nil, err
 	}
@@ -100,36 +91,48 @@ func readOptions(args []string, stderr io.Writer) (options, *regexp.Regexp, erro
 	return o, match, nil
 }
 
-// carryOut measures, prints the table and writes the results. An error says what could not be measured.
-func carryOut(ctx context.Context, o options, match *regexp.Regexp, stdout, stderr io.Writer) (err error) {
+// measureAll measures, prints the tables and writes the results. An error says what could not be measured.
+func measureAll(ctx context.Context, o options, match *regexp.Regexp, stdout, stderr io.Writer) (err error) {
 	progress := func(format string, args ...any) { fmt.Fprintf(stderr, "bench: "+format+"\n", args...) }
-	rows := only(groups(o.seconds, o.long), match)
+	rows := only(groups(o.seconds), match)
 	if len(rows) == 0 {
 		return fmt.Errorf("--only %s: matches no row", o.only)
 	}
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
-	program, floorErr := buildFloor(ctx, o.out)
+	nearfar, err := buildNearfar(ctx, o.out)
+	if err != nil {
+		return err
+	}
+	helper, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	floor, floorErr := buildFloor(ctx, o.out)
 	if floorErr != nil {
 		progress("the rows against the C loop are left out: %v", floorErr)
 		rows = withoutFloor(rows, floorErr)
 	}
-	l, err := lab.Open(ctx, lab.Options{})
+	l, err := lab.Open(ctx, lab.Options{Program: nearfar})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	b := &bench{options: o, groups: rows, progress: progress}
 	r := report{Machine: readMachine(l), Options: o, Command: command(o)}
-	if err := b.prepare(ctx, &stage{lab: l, floor: program}); err != nil {
+	programs := map[string]string{nearfarPath: nearfar, helperPath: helper}
+	if floor != "" {
+		programs[floorPath] = floor
+	}
+	if err := b.prepare(ctx, &stage{lab: l, programs: programs}); err != nil {
 		return err
 	}
 	b.versions["nearfar"] = engine.Version()
-	dir, err := rundir.Create(o.out, rundir.Manifest{Nearfar: "v1", Experiment: b.all(), Seed: o.seed, Versions: b.versions,
-		State: rundir.Running, Started: time.Now().UTC()})
+	dir, err := rundir.Create(o.out, rundir.Manifest{Nearfar: "v1", Experiment: b.all(), Seed: o.seed,
+		Versions: b.versions, State: rundir.Running, Started: time.Now().UTC()})
 	if err != nil {
-		return fmt.Errorf("the trials cannot be kept: %w", err)
+		return fmt.Errorf("the trials cannot be recorded: %w", err)
 	}
 	b.record = &record{Dir: dir, trials: trials{}}
 	runErr := b.run(ctx)
@@ -141,20 +144,20 @@ func carryOut(ctx context.Context, o options, match *regexp.Regexp, stdout, stde
 	if err = errors.Join(runErr, err, dir.Close()); err != nil {
 		return err
 	}
-	r.Machine.LoadAfter, r.Machine.Versions, r.Failed = loadAverage(readText("/proc/loadavg")), b.versions, b.record.failed
-	r.Machine.Moves = b.moves
+	r.Machine.LoadAfter, r.Machine.Versions = loadAverage(readText("/proc/loadavg")), b.versions
+	r.Machine.Moves, r.Failed = b.moves, b.record.failed
 	for _, g := range rows {
 		for _, one := range g.Rows {
 			r.Outcomes = append(r.Outcomes, judge(one, b.record.trials))
 		}
-		for _, one := range g.Proofs {
-			r.Proofs = append(r.Proofs, prove(one, b.record.trials))
+		for _, one := range g.Checks {
+			r.Checks = append(r.Checks, evaluate(one, b.record.trials))
 		}
 	}
 	return present(r, dir.Path, stdout, progress)
 }
 
-// present prints the table and writes the results file.
+// present prints the tables and writes the results file.
 func present(r report, dir string, stdout io.Writer, progress func(string, ...any)) error {
 	fmt.Fprint(stdout, r.tables())
 	if list := r.shortfalls(); len(list) > 0 {
@@ -166,12 +169,14 @@ func present(r report, dir string, stdout io.Writer, progress func(string, ...an
 	if busy := r.Machine.busy(); busy != "" {
 		fmt.Fprintf(stdout, "\n%s\n", busy)
 	}
-	progress("every trial's output is in %s", dir)
+	progress("the output of every trial is in %s", dir)
 	if list := r.unmeasured(); len(list) > 0 {
-		return fmt.Errorf("not measured, so %s is left as it was: %s", r.Options.results, strings.Join(list, "; "))
+		return fmt.Errorf("%s is unchanged, because these were not measured: %s", r.Options.results,
+			strings.Join(list, "; "))
 	}
-	if r.Options.only != "" || !r.Options.long || r.Options.blocks < fewestBlocks() {
-		progress("%s is left as it was: it is written from all rows and proofs, and at least %d blocks", r.Options.results, fewestBlocks())
+	if r.Options.only != "" || r.Options.blocks < fewestBlocks() {
+		progress("%s is unchanged: it takes all rows and checks, and at least %d blocks", r.Options.results,
+			fewestBlocks())
 		return nil
 	}
 	if err := replaceFile(r.Options.results, r.markdown()); err != nil {
@@ -200,7 +205,7 @@ func withoutFloor(all []group, reason error) []group {
 	return all
 }
 
-// command is how to measure the same again.
+// command is the command line that repeats the run.
 func command(o options) string {
 	return fmt.Sprintf("go run ./bench --blocks %d --seconds %d --seed %d", o.blocks, o.seconds, o.seed)
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"maps"
 	mathrand "math/rand/v2"
-	"os"
-	"slices"
 	"time"
 
 	"nearfar/internal/experiment"
@@ -22,15 +20,15 @@ import (
 
 const armName = "bridge"
 
-// stage makes the one arm of the benchmark, once for all groups.
+// stage makes the only arm of the benchmark, once for all groups.
 type stage struct {
 	lab *lab.Lab
-	// floor is the C program on this machine; empty where there is none.
-	floor string
-	pair  runner.Pair
+	// programs are the files on this machine that are put on both hosts, by their path there.
+	programs map[string]string
+	pair     runner.Pair
 }
 
-// Build makes the two hosts at the first call, and gives the same ones at every other.
+// Build makes the two hosts at the first call, and returns the same two at every other.
 func (s *stage) Build(ctx context.Context, arm experiment.Arm) (runner.Pair, error) {
 	if s.pair.Client != nil {
 		return s.pair, nil
@@ -39,56 +37,46 @@ func (s *stage) Build(ctx context.Context, arm experiment.Arm) (runner.Pair, err
 	if err != nil {
 		return runner.Pair{}, err
 	}
-	s.pair = runner.Pair{Client: client, Server: server}
-	if s.floor == "" {
-		return s.pair, nil
-	}
 	for _, h := range []host.Host{client, server} {
-		if err := put(ctx, h, s.floor); err != nil {
-			return runner.Pair{}, err
+		for path, program := range s.programs {
+			if err := put(ctx, h, program, path); err != nil {
+				return runner.Pair{}, err
+			}
 		}
 	}
+	s.pair = runner.Pair{Client: client, Server: server}
 	return s.pair, nil
 }
 
-func put(ctx context.Context, h host.Host, program string) error {
-	f, err := os.Open(program)
-	if err != nil {
-		return err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	return h.Put(ctx, floorPath, 0o755, f)
-}
-
-// CPUs says on which CPUs client and server run.
+// CPUs returns the CPUs of client and server.
 func (s *stage) CPUs(p experiment.Placement) (client, server []int, err error) { return s.lab.CPUs(p) }
 
-// Stolen is how long the hypervisor has kept each of the CPUs so far.
+// Stolen is for how long the hypervisor has so far kept each of the CPUs.
 func (s *stage) Stolen(cpus []int) (time.Duration, bool) { return s.lab.Stolen(cpus) }
 
-// CoreToCore is how long a cache line now takes between the two sides' CPUs.
+// CoreToCore is the current latency of a cache line between the CPUs of the two sides.
 func (s *stage) CoreToCore(client, server []int) (time.Duration, bool) {
 	return s.lab.CoreToCore(client, server)
 }
 
-// Watch looks at what happens beside a trial.
+// Watch observes what else runs on the machine during a trial.
 func (s *stage) Watch(arm string, client, server []int) (end func() host.Contention) {
 	return s.lab.Watch(arm, client, server)
 }
 
-// Lost says why the lab is gone.
+// Lost says why the lab cannot be used any more; nil if it can.
 func (s *stage) Lost() error { return s.lab.Lost() }
 
-// newTools lists the programs that the rows need. Bulk transfers are metered.
+// newTools lists the programs that the rows need. For bulk transfers their CPU time is measured too.
 func newTools() *tool.Registry {
 	var secret [16]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	native := tool.NewNative(hex.EncodeToString(secret[:]))
 	return tool.New(metered{native}, tool.NewSockperf(), bare{tool.NewNetperf()}, metered{tool.NewIperf3()}, floor{},
-		throughput{tool.NewSockperf()}, stalledServer{native}, underLoad{tool.NewSockperf()}, peaked{native}, clockAlone{native})
+		throughput{tool.NewSockperf()}, clockAlone{native})
 }
 
-// A bench carries the groups out, block after block.
+// A bench measures the groups, block after block.
 type bench struct {
 	options  options
 	groups   []group
@@ -100,7 +88,7 @@ type bench struct {
 	progress func(format string, args ...any)
 }
 
-// record keeps the trials of all groups in one run directory, numbered in the order of execution.
+// record writes the trials of all groups to one run directory, numbered in the order of execution.
 type record struct {
 	*rundir.Dir
 	trials trials
@@ -108,7 +96,7 @@ type record struct {
 	failed []string
 }
 
-// Append keeps a trial on the disk and in memory.
+// Append writes a trial to disk and keeps it in memory.
 func (r *record) Append(t result.Trial) error {
 	r.count++
 	t.Trial = r.count
@@ -122,13 +110,13 @@ func (r *record) Append(t result.Trial) error {
 	return r.Dir.Append(t)
 }
 
-// prepare makes the hosts and finds the tools for every group, before anything is measured. A group is an experiment of
-// its own, so that its workloads follow one another within a block.
+// prepare makes the hosts and finds the tools for every group, before anything is measured. Each group is an experiment
+// of its own, so that its workloads run one after the other within a block.
 func (b *bench) prepare(ctx context.Context, s *stage) error {
 	seeds := mathrand.New(mathrand.NewPCG(b.options.seed, 0))
 	b.versions = map[string]string{}
 	for _, g := range b.groups {
-		design := b.design(g.Workloads, g.blocks(b.options.blocks), seeds.Uint64())
+		design := b.design(g.Workloads, b.options.blocks, seeds.Uint64())
 		r := runner.New(design, newTools(), s, runner.DefaultLimits(), nil)
 		if err := r.Prepare(ctx); err != nil {
 			return err
@@ -144,8 +132,8 @@ func (b *bench) design(workloads []experiment.Workload, blocks int, seed uint64)
 	return &experiment.Experiment{
 		Name: "bench", Question: "How does the native engine compare with the field's tools?", Baseline: armName,
 		Arms: []experiment.Arm{{
-			Name: armName, Lab: &experiment.Lab{Path: []experiment.Element{{Kind: experiment.Bridge}}, MTU: 1500},
-			Layers: map[string]int{experiment.Bridge: 1},
+			Name: armName, Layers: map[string]int{experiment.Bridge: 1},
+			Lab: &experiment.Lab{Path: []experiment.Element{{Kind: experiment.Bridge}}, MTU: 1500},
 		}},
 		Workloads: workloads, Schedule: experiment.Schedule{Blocks: blocks, Seed: seed},
 	}
@@ -165,15 +153,6 @@ func (b *bench) run(ctx context.Context) error {
 	for block := 1; block <= b.options.blocks; block++ {
 		order := mathrand.New(mathrand.NewPCG(b.options.seed, uint64(block))).Perm(len(b.groups))
 		for _, i := range order {
-			if block > b.groups[i].blocks(b.options.blocks) {
-				continue
-			}
-			if l := b.groups[i].Local; l != nil {
-				if err := b.keep(localTrial(*l, block)); err != nil {
-					return err
-				}
-				continue
-			}
 			if err := b.measure(ctx, b.runners[i], b.groups[i], otherBlocks(b.designs[i], block)); err != nil {
 				return err
 			}
@@ -182,7 +161,7 @@ func (b *bench) run(ctx context.Context) error {
 	return nil
 }
 
-// keep records a trial, and says what came of it.
+// keep records a trial and prints its result.
 func (b *bench) keep(t result.Trial) error {
 	if err := b.record.Append(t); err != nil {
 		return err
@@ -191,35 +170,33 @@ func (b *bench) keep(t result.Trial) error {
 	return nil
 }
 
-// otherBlocks lists the trials that are not in the block, for the runner to leave out.
+// otherBlocks lists the trials of all other blocks, so that the runner leaves them out.
 func otherBlocks(e *experiment.Experiment, block int) []result.Trial {
 	var done []result.Trial
 	for _, slot := range e.Slots() {
 		if slot.Block != block {
-			done = append(done, result.Trial{Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload})
+			done = append(done,
+				result.Trial{Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload})
 		}
 	}
 	return done
 }
 
-// tell says what came of a trial.
+// tell prints the result of a trial.
 func (b *bench) tell(t result.Trial) {
-	b.progress("block %d/%d  trial %d/%d  %s: %s", t.Block, b.options.blocks, b.record.count, b.total(), t.Workload, headline(b.groups, t))
+	b.progress("block %d/%d  trial %d/%d  %s: %s", t.Block, b.options.blocks, b.record.count, b.total(), t.Workload,
+		headline(b.groups, t))
 }
 
 // total is how many trials the run has.
 func (b *bench) total() (n int) {
 	for _, g := range b.groups {
-		each := len(g.Workloads)
-		if g.Local != nil {
-			each++
-		}
-		n += each * g.blocks(b.options.blocks)
+		n += len(g.Workloads) * b.options.blocks
 	}
 	return n
 }
 
-// headline writes the figures of a trial that rows and proofs are about.
+// headline writes the figures of a trial that appear in rows and checks.
 func headline(groups []group, t result.Trial) string {
 	if t.Error != "" {
 		return "failed: " + t.Error
@@ -235,14 +212,11 @@ func headline(groups []group, t result.Trial) string {
 			seen[key] = true
 			text += fmt.Sprintf("  %s %s", r.Stat, r.figure(v))
 		}
-		for _, p := range g.Proofs {
-			if v, ok := p.Value(map[string]result.Trial{t.Workload: t}); ok && slices.Contains(p.Workloads, t.Workload) {
-				text += "  " + p.figure(v)
+		for _, c := range g.Checks {
+			if v, ok := c.Value(t); ok && c.Workload == t.Workload {
+				text += "  " + c.figure(v)
 			}
 		}
-	}
-	if text == "" { // its figure takes another trial too
-		return "done"
 	}
 	return text
 }

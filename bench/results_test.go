@@ -16,24 +16,30 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func sample() report {
-	missing := row{Work: "UDP 64 B one-way: delivered per second", Against: "sockperf throughput --mps=max", Theirs: "theirs",
-		Metric: result.MessageRate, Unit: result.PerSecond, Bound: atLeast(1.5), Missing: "there is no C compiler"}
+	missing := row{Work: "UDP 64 B one-way: delivered per second", Against: "sockperf throughput --mps=max",
+		Theirs: "theirs", Metric: result.MessageRate, Unit: result.PerSecond, Bound: atLeast(1.5),
+		Missing: "there is no C compiler"}
 	fast := made([]float64{9e-6, 9.1e-6, 9.2e-6, 9e-6, 9.1e-6, 9.2e-6}, []float64{1e-5, 1e-5, 1e-5, 1e-5, 1e-5, 1e-5})
 	slow := made([]float64{11e-6, 11.1e-6, 9.2e-6, 11e-6, 11.1e-6, 0}, []float64{1e-5, 1e-5, 1e-5, 1e-5, 1e-5, 1e-5})
 	slow["ours"][6] = slow["ours"][1]
-	held, alone := proofOf(upTo(1e-6)), proofOf(nil)
+	held, alone := checkOf(upTo(1e-6)), checkOf(nil)
 	held.What, alone.With = "the p50 that the machine holds up", "the clock alone"
 	held.Limit = &alone
 	information := rttRow(nil)
 	information.Work = "TCP rr, two CPUs"
 	return report{
-		Machine: machine{Date: time.Date(2026, 11, 21, 22, 10, 0, 0, time.UTC), Kernel: "6.18.0", CPU: "A Processor", CPUs: 2, System: "linux/amd64",
+		Machine: machine{Date: time.Date(2026, 11, 21, 22, 10, 0, 0, time.UTC), Kernel: "6.18.0",
+			CPU: "A Processor", CPUs: 2, System: "linux/amd64",
 			Versions: map[string]string{"sockperf": "3.7", "nearfar": "0.1"}, LoadBefore: "0.10", LoadAfter: "1.20",
 			Placement: "shared: client on CPU 1, server on CPU 1"},
-		Options: options{blocks: 6, seconds: 1, seed: 7, long: true}, Command: "go run ./bench --blocks 6",
-		Outcomes: []outcome{judge(rttRow(atMost(1)), fast), judge(rttRow(atMost(1.02)), slow), judge(information, fast), judge(missing, fast)},
-		Proofs: []proven{
-			prove(proofOf(near(1.03e-5, 0.05)), fast), prove(proofOf(upTo(1e-6)), fast), prove(proofOf(nil), fast), prove(held, fast),
+		Options: options{blocks: 6, seconds: 1, seed: 7}, Command: "go run ./bench --blocks 6",
+		Outcomes: []outcome{
+			judge(rttRow(atMost(1)), fast), judge(rttRow(atMost(1.02)), slow), judge(information, fast),
+			judge(missing, fast),
+		},
+		Checks: []checked{
+			evaluate(checkOf(near(1.03e-5, 0.05)), fast), evaluate(checkOf(upTo(1e-6)), fast),
+			evaluate(checkOf(nil), fast), evaluate(held, fast),
 		},
 		Failed: []string{"block 3, rr-64: it broke"},
 	}
@@ -82,7 +88,7 @@ func TestReplaceFile(t *testing.T) {
 	}
 }
 
-// What could not be measured is an error, and the file of an earlier run stays.
+// If something could not be measured, that is an error, and the results file is unchanged.
 func TestPresentKeepsTheFile(t *testing.T) {
 	dir := t.TempDir()
 	quiet := func(string, ...any) {}
@@ -92,7 +98,8 @@ func TestPresentKeepsTheFile(t *testing.T) {
 	if err := present(r, dir, &out, quiet); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"What falls short:\n- TCP rr against other: short (1.100", "- the p50, with other: short (10.00 us", "not measured: there is no C", "block 3, rr-64: it broke"} {
+	for _, want := range []string{"What falls short:\n- TCP rr against other: short (1.100",
+		"- the p50, with other: short (10.00 us", "not measured: there is no C", "block 3, rr-64: it broke"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
@@ -101,7 +108,7 @@ func TestPresentKeepsTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []options{{blocks: fewestBlocks() - 1, long: true}, {blocks: fewestBlocks(), long: true, only: "rr"}, {blocks: fewestBlocks()}} {
+	for _, part := range []options{{blocks: fewestBlocks() - 1}, {blocks: fewestBlocks(), only: "rr"}} {
 		p := r
 		p.Command, part.results = "another", r.Options.results
 		p.Options = part
@@ -110,9 +117,10 @@ func TestPresentKeepsTheFile(t *testing.T) {
 		}
 	}
 	without := r
-	without.Proofs = append(without.Proofs[:len(r.Proofs):len(r.Proofs)], prove(proofOf(upTo(1)), trials{}))
-	if err := present(without, dir, &out, quiet); err == nil || !strings.Contains(err.Error(), "not measured") || !strings.Contains(err.Error(), "the p50") {
-		t.Errorf("a proof without figures: %v", err)
+	without.Checks = append(without.Checks[:len(r.Checks):len(r.Checks)], evaluate(checkOf(upTo(1)), trials{}))
+	err = present(without, dir, &out, quiet)
+	if err == nil || !strings.Contains(err.Error(), "not measured") || !strings.Contains(err.Error(), "the p50") {
+		t.Errorf("a check without figures: %v", err)
 	}
 	r.Outcomes = append(r.Outcomes, judge(rttRow(atMost(1)), trials{}))
 	if err := present(r, dir, &out, quiet); err == nil || !strings.Contains(err.Error(), "not measured") {

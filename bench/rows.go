@@ -10,30 +10,30 @@ import (
 	"nearfar/internal/result"
 )
 
-// sockperfCut is what sockperf leaves out of its whole seconds: 400 ms of warm-up, and 50 ms at the end.
+// sockperfCut is the part of its whole seconds that sockperf leaves out: 400 ms of warm-up, and 50 ms at the end.
 const (
 	sockperfCut    = sockperfWarmup + 50*time.Millisecond
 	sockperfWarmup = 400 * time.Millisecond
 )
 
-// A row is one line of the table: one figure of ours against the same figure of another tool.
+// A row is one line of the first table: a figure of the native engine against the same figure of another tool.
 type row struct {
-	// Work and Against are what the table calls them.
+	// Work and Against describe the two sides in the table.
 	Work, Against string
 	// Ours and Theirs name the workloads.
 	Ours, Theirs string
-	// Metric and Stat are the figure, in Unit.
+	// Metric and Stat name the figure, which is in Unit.
 	Metric, Stat, Unit string
-	// Bound is what the ratio ours/theirs has to reach; nil where the row is only for information.
+	// Bound is what the ratio ours/theirs has to reach; nil if the row is only for information.
 	Bound *bound
-	// Missing says why the row cannot be measured; empty for one that is.
+	// Missing says why the row cannot be measured; empty if it can.
 	Missing string
 }
 
 // A bound is what a ratio has to reach.
 type bound struct {
 	Value float64
-	// Least says that the ratio has to be at least Value; at most otherwise.
+	// Least: the ratio has to be at least Value. Otherwise at most.
 	Least bool
 }
 
@@ -55,38 +55,31 @@ func (b bound) String() string {
 	return fmt.Sprintf("%s %.2f", word, b.Value)
 }
 
-// A group is workloads that are measured side by side, one right after the other, in every block.
+// A group is workloads that are measured one right after the other in every block.
 type group struct {
 	Workloads []experiment.Workload
 	Rows      []row
-	Proofs    []proof
-	// Local is what is measured in this process instead of workloads; nil for nothing.
-	Local *local
-	// Blocks is in how many of the blocks the group is measured; 0 for all.
-	Blocks int
+	Checks    []check
 }
 
-// blocks is in how many of so many blocks the group is measured.
-func (g group) blocks(all int) int {
-	if g.Blocks == 0 {
-		return all
-	}
-	return min(g.Blocks, all)
-}
-
-// The rows' placements: one CPU for both where one request is in flight, one for each where both work at a time.
+// The placements: client and server on one CPU while one request is in flight, a CPU each when both work at once.
 var (
 	shared = experiment.Placement{Kind: experiment.PlacementShared}
 	split  = experiment.Placement{Kind: experiment.PlacementSplit}
 )
 
-// groups is all that is measured: the table of ratios, then the proofs.
-func groups(seconds int, long bool) []group {
-	return append(ratios(seconds), proofs(seconds, long)...)
+// groups is everything that is measured: the table of ratios, then the checks.
+func groups(seconds int) []group {
+	return append(ratios(seconds), checks(seconds)...)
 }
 
-// ratios is the table of ratios. Each workload runs for the given whole seconds, start-up excluded. Where a tool discards a warm-up
-// of its own, all in its group do the same; where it has none, none does.
+// checks is the second table.
+func checks(seconds int) []group {
+	return []group{pacing(time.Duration(seconds) * time.Second)}
+}
+
+// ratios is the first table. Each workload runs for the given whole seconds, without its start-up. If a tool discards a
+// warm-up of its own, all workloads of its group do the same.
 func ratios(seconds int) []group {
 	whole := time.Duration(seconds) * time.Second
 	return []group{
@@ -123,12 +116,15 @@ func (m measure) row(work, against, ours, theirs string) row {
 	if m.stat != "" {
 		words = m.stat + " " + words
 	}
-	return row{Work: work + ": " + words, Against: against, Ours: ours, Theirs: theirs, Metric: m.metric, Stat: m.stat, Unit: unit, Bound: m.bound}
+	return row{Work: work + ": " + words, Against: against, Ours: ours, Theirs: theirs,
+		Metric: m.metric, Stat: m.stat, Unit: unit, Bound: m.bound}
 }
 
-func rrAgainstSockperf(name, work, protocol string, p experiment.Placement, whole time.Duration, measures ...measure) group {
-	w := experiment.Workload{Name: name, Tool: "native", Mode: experiment.RR, Protocol: protocol, Request: 64, Response: 64,
-		Warmup: sockperfWarmup, Duration: whole - sockperfCut, Placement: p}
+func rrAgainstSockperf(
+	name, work, protocol string, p experiment.Placement, whole time.Duration, measures ...measure,
+) group {
+	w := experiment.Workload{Name: name, Tool: "native", Mode: experiment.RR, Protocol: protocol,
+		Request: 64, Response: 64, Warmup: sockperfWarmup, Duration: whole - sockperfCut, Placement: p}
 	g := group{Workloads: []experiment.Workload{w, as(w, "sockperf")}}
 	for _, m := range measures {
 		g.Rows = append(g.Rows, m.row(work, "sockperf ping-pong", w.Name, g.Workloads[1].Name))
@@ -146,13 +142,14 @@ func (g group) withFloor() group {
 }
 
 func transactionsAgainstNetperf(name, work, mode string, size int, whole time.Duration) group {
-	w := experiment.Workload{Name: name, Tool: "native", Mode: mode, Protocol: experiment.TCP, Request: size, Response: size,
-		Duration: whole, Placement: shared}
+	w := experiment.Workload{Name: name, Tool: "native", Mode: mode, Protocol: experiment.TCP,
+		Request: size, Response: size, Duration: whole, Placement: shared}
 	theirs := as(w, "netperf")
+	test := map[string]string{experiment.RR: "TCP_RR", experiment.CRR: "TCP_CRR"}[mode]
 	m := measure{result.TransactionRate, "", atLeast(1.00)}
 	return group{
 		Workloads: []experiment.Workload{w, theirs},
-		Rows:      []row{m.row(work, "netperf TCP_"+map[string]string{experiment.RR: "RR", experiment.CRR: "CRR"}[mode], w.Name, theirs.Name)},
+		Rows:      []row{m.row(work, "netperf "+test, w.Name, theirs.Name)},
 	}
 }
 
@@ -170,13 +167,16 @@ func streamAgainstIperf3(name, work string, connections int, whole time.Duration
 // messageBatch is how many messages the native engine hands to the kernel at once: its default in experiment files.
 const messageBatch = 32
 
-// messagesAgainstSockperf is one-way messages as fast as they go. What counts is what arrived.
+// messagesAgainstSockperf is one-way messages at the highest rate. The messages that arrived are counted.
 func messagesAgainstSockperf(whole time.Duration) group {
 	w := experiment.Workload{Name: "messages-64", Tool: "native", Mode: experiment.Messages, Protocol: experiment.UDP,
 		Message: 64, Batch: messageBatch, Duration: whole, Placement: split}
 	theirs := as(w, throughputName)
 	m := measure{result.MessageRate, "", atLeast(1.5)}
-	return group{Workloads: []experiment.Workload{w, theirs}, Rows: []row{m.row("UDP 64 B one-way", "sockperf throughput --mps=max", w.Name, theirs.Name)}}
+	return group{
+		Workloads: []experiment.Workload{w, theirs},
+		Rows:      []row{m.row("UDP 64 B one-way", "sockperf throughput --mps=max", w.Name, theirs.Name)},
+	}
 }
 
 // as is the same workload for another tool.
@@ -185,11 +185,11 @@ func as(w experiment.Workload, tool string) experiment.Workload {
 	return w
 }
 
-// only keeps the rows and proofs whose description matches, and the workloads that they need.
+// only keeps the rows and checks whose description matches, and the workloads that they need.
 func only(all []group, match *regexp.Regexp) []group {
 	var kept []group
 	for _, g := range all {
-		k := group{Blocks: g.Blocks}
+		var k group
 		needed := map[string]bool{}
 		for _, r := range g.Rows {
 			if match.MatchString(r.Work + " against " + r.Against) {
@@ -197,10 +197,10 @@ func only(all []group, match *regexp.Regexp) []group {
 				needed[r.Ours], needed[r.Theirs] = true, true
 			}
 		}
-		for _, p := range g.Proofs {
-			if match.MatchString(p.What + " with " + p.With) {
-				k.Proofs = append(k.Proofs, p)
-				for _, name := range p.needs() {
+		for _, c := range g.Checks {
+			if match.MatchString(c.What + " with " + c.With) {
+				k.Checks = append(k.Checks, c)
+				for _, name := range c.needs() {
 					needed[name] = true
 				}
 			}
@@ -210,10 +210,7 @@ func only(all []group, match *regexp.Regexp) []group {
 				k.Workloads = append(k.Workloads, w)
 			}
 		}
-		if g.Local != nil && needed[g.Local.Name] {
-			k.Local = g.Local
-		}
-		if len(k.Rows)+len(k.Proofs) > 0 {
+		if len(k.Rows)+len(k.Checks) > 0 {
 			kept = append(kept, k)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"nearfar/internal/tool"
 )
 
-// Every row's workloads are there, run on the same CPUs, and can be planned by their tools.
+// The workloads of every row exist, run on the same CPUs, and their tools can plan them.
 func TestRowsAreComplete(t *testing.T) {
 	tools := newTools()
 	server := host.Endpoint{Name: "bridge/server", Address: netip.MustParseAddr("10.1.0.2")}
@@ -40,8 +40,9 @@ func TestRowsAreComplete(t *testing.T) {
 				t.Errorf("%s: no workload %q or %q", r.Work, r.Ours, r.Theirs)
 				continue
 			}
-			if have && (ours.Placement.Kind != theirs.Placement.Kind || ours.Warmup != theirs.Warmup || ours.Duration != theirs.Duration) {
-				t.Errorf("%s: the two sides are not run alike: %+v, %+v", r.Work, ours, theirs)
+			if have && (ours.Placement.Kind != theirs.Placement.Kind || ours.Warmup != theirs.Warmup ||
+				ours.Duration != theirs.Duration) {
+				t.Errorf("%s: the two sides run differently: %+v, %+v", r.Work, ours, theirs)
 			}
 			if have && ours.Tool != "native" || theirs.Tool == "native" {
 				t.Errorf("%s: ours is %s and theirs %s", r.Work, ours.Tool, theirs.Tool)
@@ -53,7 +54,7 @@ func TestRowsAreComplete(t *testing.T) {
 	}
 }
 
-// sockperf's whole seconds minus what it cuts are the window that the native engine gets.
+// The native engine's window is as long as sockperf's whole seconds without the part that sockperf leaves out.
 func TestWindowsAreEqual(t *testing.T) {
 	g := ratios(2)[0]
 	if got := g.Workloads[0].Duration + sockperfCut; got != 2*time.Second {
@@ -70,8 +71,8 @@ func TestOnly(t *testing.T) {
 	if len(kept) != 1 || len(kept[0].Rows) != 1 || len(kept[0].Workloads) != 2 {
 		t.Errorf("%+v", kept)
 	}
-	if all := only(groups(1, true), regexp.MustCompile("")); len(all) != len(groups(1, true)) {
-		t.Errorf("an empty expression keeps %d of %d groups", len(all), len(groups(1, true)))
+	if all := only(groups(1), regexp.MustCompile("")); len(all) != len(groups(1)) {
+		t.Errorf("an empty expression keeps %d of %d groups", len(all), len(groups(1)))
 	}
 }
 
@@ -90,7 +91,7 @@ func TestWithoutFloor(t *testing.T) {
 	}
 }
 
-// netperf is run without statistics of latency; where the tool's command line changes, that is seen.
+// netperf runs without latency statistics. The test fails if the tool's command line changes.
 func TestBareNetperf(t *testing.T) {
 	w := ratios(1)[3].Workloads[1]
 	one, _ := newTools().Lookup(w.Tool)

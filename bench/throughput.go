@@ -18,14 +18,14 @@ const (
 	throughputPort = 11112
 )
 
-// throughput is sockperf's one-way mode at the highest rate. What it prints is what was sent; what was delivered is
-// counted on the server's host.
+// throughput is sockperf's one-way mode at the highest rate. sockperf prints how many messages it sent. How many were
+// delivered is counted on the server's host.
 type throughput struct{ *tool.Sockperf }
 
 // Name is what the workloads call it.
 func (throughput) Name() string { return throughputName }
 
-// Plan gives the command lines. The server is watched for what it receives.
+// Plan gives the command lines. The server runs under watch, which counts what it receives.
 func (throughput) Plan(w experiment.Workload, server host.Endpoint) (tool.Plan, error) {
 	if w.Mode != experiment.Messages || w.Protocol != experiment.UDP || w.Duration%time.Second != 0 || w.Duration == 0 {
 		return tool.Plan{}, fmt.Errorf("workload %s: it is messages over udp, for whole seconds", w.Name)
@@ -44,12 +44,13 @@ func (throughput) Plan(w experiment.Workload, server host.Endpoint) (tool.Plan, 
 
 var throughputTotal = regexp.MustCompile(`Total of (\d{1,15}) messages sent in (\d{1,6}\.\d{1,9}) sec`)
 
-// Parse gives the messages delivered within a second, of which the record calls the rate the message rate.
+// Parse gives the message rate: messages delivered per second.
 func (throughput) Parse(out tool.Output) (result.Measurement, error) {
 	m := result.Measurement{Tool: result.ToolVersion{Name: throughputName}}
 	total := throughputTotal.FindSubmatch(out.Stdout)
 	if out.ExitCode != 0 || total == nil {
-		return m, fmt.Errorf("sockperf throughput printed no total and ended with exit status %d: %s%s", out.ExitCode, end(out.Stdout), end(out.Stderr))
+		return m, fmt.Errorf("sockperf throughput printed no total and ended with exit status %d: %s%s", out.ExitCode,
+			end(out.Stdout), end(out.Stderr))
 	}
 	server, _, err := readWatched(out.ServerStderr)
 	if err != nil {

@@ -7,20 +7,21 @@ import (
 	"nearfar/internal/stats"
 )
 
-// An outcome is what a row came to.
+// An outcome is the result of a row.
 type outcome struct {
 	Row row
-	// Blocks is how many blocks have a figure on both sides.
+	// Blocks counts the blocks that have a figure on both sides.
 	Blocks int
-	// Ours and Theirs are the medians over the trials, Ratio that of the blocks' ratios ours/theirs, with its exact interval.
+	// Ours and Theirs are medians over the trials. Ratio is the median of the ratios ours/theirs within blocks, with
+	// its exact interval.
 	Ours, Theirs stats.Quantity
 	Ratio        stats.Summary
 }
 
-// trials holds the records of a run: by workload, then by block.
+// trials holds the records of a run by workload, then by block.
 type trials map[string]map[int]result.Trial
 
-// values gives a workload's figure of each block that has one.
+// values gives a workload's figure in each block that has one.
 func (t trials) values(workload string, r row) map[int]float64 {
 	values := map[int]float64{}
 	for block, trial := range t[workload] {
@@ -55,7 +56,7 @@ func medianOf(values map[int]float64) stats.Quantity {
 	return stats.Summarize(all).Median
 }
 
-// unmeasured says why there is no ratio, or "".
+// unmeasured says why there is no ratio; "" if there is one.
 func (o outcome) unmeasured() string {
 	switch {
 	case o.Row.Missing != "":
@@ -66,7 +67,7 @@ func (o outcome) unmeasured() string {
 	return ""
 }
 
-// The verdicts beside unmeasured.
+// The verdicts, beside the texts of unmeasured.
 const (
 	reached    = "reached"
 	short      = "short"
@@ -74,7 +75,7 @@ const (
 	noBound    = ""
 )
 
-// verdict says whether the median ratio keeps the bound. With too few blocks for an interval nothing can be told.
+// verdict says whether the median ratio keeps the bound. With too few blocks for an interval there is no verdict.
 func (o outcome) verdict() string {
 	switch {
 	case o.unmeasured() != "":
@@ -89,7 +90,7 @@ func (o outcome) verdict() string {
 	return short
 }
 
-// within says how the interval lies to the bound.
+// within says where the interval lies relative to the bound.
 func (o outcome) within() string {
 	if o.Row.Bound == nil || o.unmeasured() != "" || !o.Ratio.Interval.Known {
 		return ""

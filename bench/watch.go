@@ -22,8 +22,8 @@ import (
 	"nearfar/internal/tool"
 )
 
-// watchVerb is the verb under which this program runs another and tells, on the last line of standard error, what it
-// used: so CPU time and deliveries are measured in the same way for every tool, from outside.
+// watchVerb is the verb under which this program runs another one, and prints what it used on the last line of standard
+// error. CPU time and deliveries are thus measured in the same way for every tool, from outside.
 const watchVerb = "bench-watch"
 
 // watchMark begins the line.
@@ -31,10 +31,10 @@ const watchMark = "bench-watch: "
 
 // watched is what the watched process used.
 type watched struct {
-	// CPU is the user and system time of the process and of the children that it waited for, in seconds: all its life,
-	// also before and after the window. What kernel threads (ksoftirqd) do for it is not in it, for no tool.
+	// CPU is the user and system time of the process and of the children that it waited for, in seconds, over its whole
+	// life, also before and after the window. The time of kernel threads (ksoftirqd) is not included, for any tool.
 	CPU float64 `json:"cpu_seconds"`
-	// Datagrams is how many UDP datagrams applications read in the host's network namespace meanwhile.
+	// Datagrams is how many UDP datagrams applications in the host's network namespace read during that time.
 	Datagrams int64 `json:"udp_datagrams"`
 }
 
@@ -44,13 +44,13 @@ func watch(argv []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, watchMark+"want a command line")
 		return 2
 	}
-	// A server is ended by a signal to its process group; this process has to see its end.
+	// A server is stopped by a signal to its process group. This process must outlive it.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	defer signal.Stop(signals)
 	path := argv[0]
 	if path == host.Self {
-		path = "/proc/self/exe"
+		path = nearfarPath
 	}
 	cmd := exec.CommandContext(context.Background(), path, argv[1:]...)
 	cmd.Args[0] = argv[0]
@@ -70,7 +70,8 @@ func watch(argv []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return 1
 	}
 	state := cmd.ProcessState
-	line, err := json.Marshal(watched{CPU: (state.UserTime() + state.SystemTime()).Seconds(), Datagrams: after - before})
+	used := watched{CPU: (state.UserTime() + state.SystemTime()).Seconds(), Datagrams: after - before}
+	line, err := json.Marshal(used)
 	if err != nil {
 		fmt.Fprintf(stderr, "%s%v\n", watchMark, err)
 		return 1
@@ -79,17 +80,7 @@ func watch(argv []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitStatus(state)
 }
 
-// ending waits for a process that was started; the channel is closed when it has ended. Its exit status is in its state.
-func ending(cmd *exec.Cmd) <-chan struct{} {
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = cmd.Wait()
-	}()
-	return ended
-}
-
-// exitStatus is the exit status to pass on: a process's own, or 128 where a signal ended it.
+// exitStatus is the exit status of the process, or 128 if a signal ended it.
 func exitStatus(state *os.ProcessState) int {
 	if code := state.ExitCode(); code >= 0 {
 		return code
@@ -97,7 +88,7 @@ func exitStatus(state *os.ProcessState) int {
 	return 128
 }
 
-// datagrams reads how many UDP datagrams applications have read in this network namespace.
+// datagrams returns how many UDP datagrams applications have read in this network namespace.
 func datagrams() (int64, error) {
 	b, err := os.ReadFile("/proc/thread-self/net/snmp")
 	if err != nil {
@@ -127,15 +118,15 @@ func parseDatagrams(snmp string) (int64, error) {
 	return 0, errors.New("no InDatagrams of Udp in /proc/net/snmp")
 }
 
-// watching puts a command under watch.
+// watching makes the command run under watch.
 func watching(c tool.Command) tool.Command {
-	c.Argv = append([]string{host.Self, watchVerb}, c.Argv...)
+	c.Argv = append([]string{helperPath, watchVerb}, c.Argv...)
 	return c
 }
 
 var watchLine = regexp.MustCompile(`(?m)^` + watchMark + `(\{.{1,200}\})\n?`)
 
-// readWatched takes the line out of what a process printed on standard error.
+// readWatched finds the line in the standard error of a process, and returns the rest without it.
 func readWatched(stderr []byte) (w watched, rest []byte, err error) {
 	all := watchLine.FindAllSubmatchIndex(stderr, -1)
 	if len(all) == 0 {
@@ -151,17 +142,17 @@ func readWatched(stderr []byte) (w watched, rest []byte, err error) {
 	return w, bytes.TrimSuffix(stderr[:at[0]], []byte("\n")), nil
 }
 
-// cpuPerGigabit is the metric of bulk transfers that this benchmark adds: the CPU seconds of both sides together for
-// each 10^9 bits delivered.
+// cpuPerGigabit is a metric of bulk transfers that this benchmark adds: the CPU seconds of both sides together per 10^9
+// bits delivered.
 const (
 	cpuPerGigabit     = "cpu_per_gigabit"
 	secondsPerGigabit = "s/Gbit"
 )
 
-// metered is a tool whose bulk transfers are watched on both sides.
+// metered is a tool whose bulk transfers run under watch on both sides.
 type metered struct{ tool.Tool }
 
-// Plan puts both processes under watch.
+// Plan makes both processes run under watch.
 func (t metered) Plan(w experiment.Workload, server host.Endpoint) (tool.Plan, error) {
 	p, err := t.Tool.Plan(w, server)
 	if err != nil || w.Mode != experiment.Stream {
@@ -175,8 +166,8 @@ func (t metered) Plan(w experiment.Workload, server host.Endpoint) (tool.Plan, e
 	return p, nil
 }
 
-// Parse adds the CPU time for each gigabit. The window is without warm-up, so that what the processes used in all their
-// lives belongs to what was delivered in the window, start and end included.
+// Parse adds the CPU time per gigabit. There is no warm-up, so that the CPU time of the processes, start and end
+// included, belongs to the bits that were delivered in the window.
 func (t metered) Parse(out tool.Output) (result.Measurement, error) {
 	if out.Workload == nil || out.Workload.Mode != experiment.Stream {
 		return t.Tool.Parse(out)
@@ -192,8 +183,10 @@ func (t metered) Parse(out tool.Output) (result.Measurement, error) {
 	for _, got := range m.Metrics {
 		if got.Name == result.Goodput && got.Scope == "" && got.Value > 0 && m.Duration > 0 {
 			gigabits := got.Value * m.Duration.Seconds() / 1e9
-			m.Metrics = append(m.Metrics, result.Metric{Name: cpuPerGigabit, Unit: secondsPerGigabit, Value: (client.CPU + server.CPU) / gigabits})
-			m.Notes = append(m.Notes, fmt.Sprintf("CPU: client %v, server %v.", seconds(client.CPU), seconds(server.CPU)))
+			m.Metrics = append(m.Metrics, result.Metric{Name: cpuPerGigabit, Unit: secondsPerGigabit,
+				Value: (client.CPU + server.CPU) / gigabits})
+			note := fmt.Sprintf("CPU: client %v, server %v.", seconds(client.CPU), seconds(server.CPU))
+			m.Notes = append(m.Notes, note)
 			return m, nil
 		}
 	}

@@ -35,6 +35,9 @@ type Options struct {
 	// Answer bounds how long the lab may take to answer, beside what it is asked for takes; 0 is DefaultAnswer. A lab that takes
 	// longer is lost.
 	Answer time.Duration
+	// Program is the nearfar program that the lab runs, as its first process and as host.Self on its hosts; empty for
+	// the calling program.
+	Program string
 }
 
 // DefaultAnswer is long beside the milliseconds that an answer takes: on a machine that is far too busy a run shall go on.

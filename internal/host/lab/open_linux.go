@@ -42,7 +42,7 @@ type Lab struct {
 	init     *os.Process
 }
 
-// Open starts a lab: a process of this program, in namespaces of its own, that lives until Close, and no longer than the
+// Open starts a lab: a process of Options.Program, in namespaces of its own, that lives until Close, and no longer than the
 // calling process. The error wraps ErrUnsupported where the machine forbids it, and names the setting.
 func Open(ctx context.Context, o Options) (*Lab, error) {
 	cpus, err := allowedCPUs()
@@ -91,9 +91,12 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 // spawn starts the init from a thread that lives as long as it: the kernel sends the parent-death signal when the
 // thread that forked ends, not the process. The thread's CPU, and so the init's, is the service CPU.
 func (l *Lab) spawn(control *os.File, userNamespace bool, cpu int) error {
-	exe, err := os.Executable()
-	if err != nil {
-		return err
+	exe := l.options.Program
+	if exe == "" {
+		var err error
+		if exe, err = os.Executable(); err != nil {
+			return err
+		}
 	}
 	// Of no context but its own: it lives until Close.
 	cmd := exec.CommandContext(context.Background(), exe, InitVerb)
