@@ -47,6 +47,7 @@ func finishedRun(t *testing.T) string {
 func stages() map[string]func(*stage) {
 	return map[string]func(*stage){
 		"README.md":                  playReadme,
+		"docs/blocks.md":             playBlocks,
 		"docs/compare.md":            playCompare,
 		"docs/engine.md":             playEngine,
 		"docs/export.md":             playExport,
@@ -103,6 +104,19 @@ func playCompare(s *stage) {
 	s.next()
 	s.next("B against A, in", "Differences: B less A, paired within blocks", "  rr-1k, rtt p50 in us\n",
 		"Distributions: quantiles, median over trials", "  rr-1k, routed, rtt in us\n", "relative  pooled  pooled\n")
+}
+
+func playBlocks(s *stage) {
+	s.record("labs/overlay/experiment.yaml", "labs/overlay/experiment.yaml")
+	s.next()
+	s.next("What it can show\n  7 comparisons need 9 blocks, the schedule has 12, in each workload and quantity.\n")
+	s.place("runs/20261122T201453Z-overlay")
+	s.next()
+	if want := "if trials scatter as in runs/20261122T201453Z-overlay:\n"; !strings.Contains(s.printed, want) ||
+		!strings.Contains(s.printed, "; 5% takes ") {
+		s.t.Errorf("the dry run does not say what the plan can find:\n%s", s.printed)
+	}
+	s.next()
 }
 
 func playEngine(s *stage) {

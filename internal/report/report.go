@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"nearfar/internal/answer"
-	"nearfar/internal/prose"
 	"nearfar/internal/clean"
+	"nearfar/internal/prose"
 	"nearfar/internal/result"
 )
 
