@@ -158,6 +158,10 @@ func playFirstRun(s *stage) {
 	// Short, and the least that gives intervals.
 	s.instead("duration: 500ms, warmup: 200ms", "duration: 100ms, warmup: 20ms")
 	s.instead("blocks: 12", "blocks: 6")
+	s.next("first is valid: What does a router add to a round trip?\n\nArms\n  near  bridge (baseline)\n  far   bridge, router\n",
+		"\n1 comparison with near\n")
+	s.next("Experiment first: 2 arms, 1 workloads, ", "\nOrder\n  block 1: far/rr near/rr\n  block 2: far/rr near/rr\n",
+		"\nWhat it can show\n  1 comparison needs 6 blocks, the schedule has ")
 	s.all()
 	if text := s.saved("answer.json"); !strings.Contains(text, `"layer": "router"`) {
 		s.t.Errorf("the answer says nothing of the router:\n%s", text)
