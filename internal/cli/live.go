@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -55,6 +56,8 @@ type live struct {
 	state liveState
 	// program is nil while nothing is drawn. done is closed when the program has ended, for whatever reason.
 	program *tea.Program
+	// kill ends the program without its last picture.
+	kill    context.CancelFunc
 	done    chan struct{}
 	restore func()
 	// failed is the error with which a program ended by itself. After an error nothing is drawn any more.
@@ -125,7 +128,9 @@ func (l *live) resume() {
 	// The program draws the first picture, when it gets the size, because it recovers from a panic.
 	model := liveModel{read: l.latest, state: l.state, now: time.Now(), look: l.look, width: width, height: height}
 	l.restore = disableEcho(l.terminal)
-	l.program = tea.NewProgram(model,
+	ctx, kill := context.WithCancel(context.Background())
+	l.kill = kill
+	l.program = tea.NewProgram(model, tea.WithContext(ctx),
 		tea.WithOutput(l.terminal), tea.WithInput(nil), tea.WithoutSignalHandler(),
 		tea.WithColorProfile(profile), tea.WithFPS(liveFPS))
 	l.done = make(chan struct{})
@@ -171,8 +176,8 @@ func (l *live) setSuspended(suspended bool) {
 // pause erases the picture and restores the terminal's settings.
 func (l *live) pause() {
 	l.mu.Lock()
-	program, done, restore := l.program, l.done, l.restore
-	l.program, l.restore = nil, nil
+	program, done, restore, kill := l.program, l.done, l.restore, l.kill
+	l.program, l.restore, l.kill = nil, nil, nil
 	l.mu.Unlock()
 	if program == nil {
 		return
@@ -181,8 +186,8 @@ func (l *live) pause() {
 	select {
 	case <-done:
 	case <-time.After(liveEndPatience):
-		go program.Kill()
 	}
+	kill() // not program.Kill, which panics if the program has not started yet
 	restore()
 }
 
