@@ -17,9 +17,9 @@ import (
 	"nearfar/internal/rundir"
 )
 
-const ground = `
+const bridgeAndWire = `
 nearfar: v1
-name: ground
+name: bridge-and-wire
 baseline: l2
 arms:
   l2: {lab: {path: [bridge]}}
@@ -29,7 +29,7 @@ schedule: {blocks: 6, seed: 5}
 `
 
 // A run whose lab dies under it stops at once, keeps no trial that was not tried, says what died, and can be resumed.
-func TestLostGroundStopsTheRun(t *testing.T) {
+func TestLostLabStopsTheRun(t *testing.T) {
 	for _, c := range []struct{ verb, says string }{
 		{"lab-init", "the lab's init ended (killed"},
 		{"lab-wire", "arm wired: the process that plays the wires"},
@@ -37,7 +37,7 @@ func TestLostGroundStopsTheRun(t *testing.T) {
 		t.Run(c.verb, func(t *testing.T) {
 			before := traces(t, "")
 			dir := workspace(t)
-			cmd := exec.Command(program, "run", "--force", "--progress", "plain", write(t, dir, ground))
+			cmd := exec.Command(program, "run", "--force", "--progress", "plain", write(t, dir, bridgeAndWire))
 			cmd.Dir = dir
 			mark := mark(t, cmd)
 			said := runUntil(t, cmd, "trial 3/12", func() {
@@ -71,10 +71,10 @@ func TestLostGroundStopsTheRun(t *testing.T) {
 }
 
 // A lab that hangs holds a run up for a bounded time.
-func TestStoppedGroundStopsTheRun(t *testing.T) {
+func TestStoppedLabStopsTheRun(t *testing.T) {
 	before := traces(t, "")
 	dir := workspace(t)
-	cmd := exec.Command(program, "run", "--force", "--progress", "plain", write(t, dir, ground))
+	cmd := exec.Command(program, "run", "--force", "--progress", "plain", write(t, dir, bridgeAndWire))
 	cmd.Dir = dir
 	mark := mark(t, cmd)
 	said := runUntil(t, cmd, "trial 3/12", func() {
@@ -95,7 +95,7 @@ func TestStoppedGroundStopsTheRun(t *testing.T) {
 func TestHangup(t *testing.T) {
 	before := traces(t, "")
 	dir := workspace(t)
-	cmd := exec.Command(program, "run", "--force", "--progress", "plain", write(t, dir, ground))
+	cmd := exec.Command(program, "run", "--force", "--progress", "plain", write(t, dir, bridgeAndWire))
 	cmd.Dir = dir
 	mark := mark(t, cmd)
 	said := runUntil(t, cmd, "trial 3/12", func() {
@@ -115,7 +115,7 @@ func TestHangup(t *testing.T) {
 // A run that was started to outlive its terminal does.
 func TestHangupIgnored(t *testing.T) {
 	dir := workspace(t)
-	cmd := exec.Command("nohup", program, "run", "--force", "--progress", "plain", write(t, dir, ground))
+	cmd := exec.Command("nohup", program, "run", "--force", "--progress", "plain", write(t, dir, bridgeAndWire))
 	cmd.Dir = dir
 	said := runUntil(t, cmd, "trial 3/12", func() {
 		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
@@ -130,7 +130,7 @@ func TestHangupIgnored(t *testing.T) {
 // Too few file descriptors are said to be that, whenever they run out, and blamed on no container.
 func TestFewFiles(t *testing.T) {
 	dir := workspace(t)
-	name := write(t, dir, ground)
+	name := write(t, dir, bridgeAndWire)
 	for _, files := range []int{8, 10, 12, 14, 16, 18, 20, 22} {
 		cmd := exec.Command("sh", "-c", "ulimit -n "+strconv.Itoa(files)+`; exec "$0" "$@"`, program, "run", "--force", "--blocks", "1", name)
 		cmd.Dir = dir

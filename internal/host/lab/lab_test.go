@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -209,6 +210,7 @@ func TestFirewall(t *testing.T) {
 		{"towards the server", []experiment.Element{bridge, router, firewall, bridge, router, bridge}, 2, "1-router"},
 	} {
 		t.Run(c.arm, func(t *testing.T) {
+			t.Parallel() // dropped connections take their time
 			client, server := build(t, l, c.arm, experiment.Lab{Path: c.path})
 			rules := &labHost{lab: l, arm: c.arm, space: c.space}
 			firewallFilters(t, l, client, server, rules, c.arm, c.element)
@@ -237,11 +239,15 @@ func firewallFilters(t *testing.T, l *Lab, client, server, rules host.Host, arm 
 	}
 	// A rule that fits is obeyed: packets really pass the rules.
 	do(t, rules, "reject", strconv.Itoa(element), strconv.Itoa(streamPort))
+	var dropped sync.WaitGroup
 	for _, address := range addresses {
-		if out, err := try(t, client, "transfer", address, "10"); err == nil || !strings.Contains(out, "timeout") {
-			t.Errorf("%s: a connection that the firewall drops: %v %s", address, err, out)
-		}
+		dropped.Go(func() {
+			if out, err := try(t, client, "transfer", address, "10"); err == nil || !strings.Contains(out, "timeout") {
+				t.Errorf("%s: a connection that the firewall drops: %v %s", address, err, out)
+			}
+		})
 	}
+	dropped.Wait()
 }
 
 // quietFor is how long a lab is listened to: longer than the kernel waits before it repeats what it announces (1 s) or looks
