@@ -33,6 +33,7 @@ func TestAsUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the other tests run as an ordinary user already")
 	}
+	t.Parallel()
 	// The test's own folder is for root alone.
 	dir, err := os.MkdirTemp("", "nearfar-lab-test")
 	if err != nil {
@@ -51,7 +52,8 @@ func TestAsUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	const nobody = 65534
-	cmd := exec.CommandContext(t.Context(), program, "-test.run=^(TestConformance|TestPaths|TestFirewall|TestQuiet|TestWire.*|TestNothingLeft|TestFacts)$", "-test.v")
+	cmd := exec.CommandContext(t.Context(), program, "-test.v", "-test.parallel=4",
+		"-test.run=^(TestConformance|TestPaths|TestFirewall|TestQuiet|TestWire.*|TestNothingLeft|TestFacts)$")
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := cmd.CombinedOutput()
@@ -64,6 +66,7 @@ func TestAsUser(t *testing.T) {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	l := openLab(t, Options{})
 	arms := 0
 	hosttest.Run(t, func(t *testing.T) (client, server host.Host) {
@@ -89,6 +92,7 @@ func TestFacts(t *testing.T) {
 }
 
 func TestPaths(t *testing.T) {
+	t.Parallel()
 	const (
 		bridge, router, vtep, dlr = experiment.Bridge, experiment.Router, experiment.VTEP, experiment.DLR
 		firewall, wire            = experiment.Firewall, experiment.Wire
@@ -196,6 +200,7 @@ func crosses(t *testing.T, l *Lab, arm string, i int, kind string, underlay bool
 
 // A firewall, at a host or on a router between hosts, lets each packet pass its rules once and obeys them.
 func TestFirewall(t *testing.T) {
+	t.Parallel()
 	l := openLab(t, Options{})
 	firewall, bridge, router := experiment.Element{Kind: experiment.Firewall, Rules: 1000},
 		experiment.Element{Kind: experiment.Bridge}, experiment.Element{Kind: experiment.Router}
@@ -256,6 +261,7 @@ const quietFor = 6 * time.Second
 
 // TestQuiet: where nobody sends, nothing is sent. What verifying the arms sent has arrived when they are given out.
 func TestQuiet(t *testing.T) {
+	t.Parallel() // it only waits
 	l := openLab(t, Options{})
 	arms := map[string]experiment.Lab{
 		"overlay": path(experiment.Firewall, experiment.DLR, experiment.VTEP, experiment.Bridge, experiment.Router, experiment.VTEP, experiment.Bridge),
@@ -357,6 +363,7 @@ func TestWireLoss(t *testing.T) {
 
 // TestNothingLeft kills nearfar as it holds a lab, and looks for what is left.
 func TestNothingLeft(t *testing.T) {
+	t.Parallel()
 	for _, end := range []string{"killed", "closed"} {
 		t.Run(end, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "hold")

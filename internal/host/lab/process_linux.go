@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -307,12 +306,12 @@ func killAll(match func(pid int) bool) error {
 	deadline := time.Now().Add(10 * time.Second)
 	for {
 		found := 0
-		entries, err := filepath.Glob("/proc/[0-9]*")
+		entries, err := os.ReadDir("/proc")
 		if err != nil {
-			return err
+			return err // without it no process would be found, and none killed
 		}
 		for _, e := range entries {
-			seen, err := strconv.Atoi(filepath.Base(e))
+			seen, err := strconv.Atoi(e.Name())
 			if err != nil || !match(seen) {
 				continue
 			}

@@ -165,7 +165,7 @@ func TestOnWire(t *testing.T) {
 // TestQueue fills a direction's queue with frames of all lengths and takes them out: none overlaps another.
 func TestQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := newDirection(wire{}, -1, -1, 0, &wireCounts{})
+		d := newDirection(wire{Rate: minRate}, -1, -1, 0, &wireCounts{}) // with the smallest arena
 		for range rapid.IntRange(1, 400).Draw(t, "steps") {
 			if rapid.IntRange(0, 2).Draw(t, "step") == 0 && d.n > 0 {
 				d.head = (d.head + 1) % len(d.frames)
