@@ -52,7 +52,9 @@ func TestLostLabStopsTheRun(t *testing.T) {
 			if code := cmd.ProcessState.ExitCode(); code != 1 {
 				t.Errorf("exit code %d, want 1", code)
 			}
-			for _, text := range []string{"the lab is lost: ", c.says, "was given up", "continue with: nearfar run --resume"} {
+			for _, text := range []string{
+				"the lab is lost: ", c.says, "was given up", "continue with: nearfar run --resume",
+			} {
 				if !strings.Contains(said, text) {
 					t.Errorf("does not say %q:\n%s", text, said)
 				}
@@ -64,7 +66,8 @@ func TestLostLabStopsTheRun(t *testing.T) {
 			}
 			a := answerOf(t, nearfar(t, dir, nil, "run", "-f", "json", "--resume", run), "")
 			if a.State != rundir.Complete || a.Trials != 12 || a.Failed > 0 {
-				t.Errorf("after the resume the run is %s with %d trials, of which %d failed", a.State, a.Trials, a.Failed)
+				t.Errorf("after the resume the run is %s with %d trials, of which %d failed", a.State, a.Trials,
+					a.Failed)
 			}
 		})
 	}
@@ -132,14 +135,16 @@ func TestFewFiles(t *testing.T) {
 	dir := workspace(t)
 	name := write(t, dir, bridgeAndWire)
 	for _, files := range []int{8, 10, 12, 14, 16, 18, 20, 22} {
-		cmd := exec.Command("sh", "-c", "ulimit -n "+strconv.Itoa(files)+`; exec "$0" "$@"`, program, "run", "--force", "--blocks", "1", name)
+		script := "ulimit -n " + strconv.Itoa(files) + `; exec "$0" "$@"`
+		cmd := exec.Command("sh", "-c", script, program, "run", "--force", "--blocks", "1", name)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		if err == nil {
 			t.Logf("%d files are enough", files)
 			continue
 		}
-		if !bytes.Contains(out, []byte("too many open files")) || !bytes.Contains(out, []byte("ulimit -n")) || bytes.Contains(out, []byte("container")) {
+		if !bytes.Contains(out, []byte("too many open files")) || !bytes.Contains(out, []byte("ulimit -n")) ||
+			bytes.Contains(out, []byte("container")) {
 			t.Errorf("%d files: %s", files, out)
 		}
 	}

@@ -49,7 +49,8 @@ func TestFullDisk(t *testing.T) {
 	if strings.Contains(said, "mount: ") {
 		t.Skipf("no file system can be mounted here: %s", said)
 	}
-	for _, text := range []string{"no space left on device", "go on with: nearfar run --resume " + disk, "exit code 1\n"} {
+	for _, text := range []string{"no space left on device", "continue with: nearfar run --resume " + disk,
+		"exit code 1\n"} {
 		if !strings.Contains(said, text) {
 			t.Errorf("does not say %q:\n%s", text, said)
 		}
@@ -104,7 +105,8 @@ func TestOutOfMemory(t *testing.T) {
 		t.Errorf("exit code %d, want 1", code)
 	}
 	for _, text := range []string{
-		"the lab is lost: ", "the lab's init ended (killed; the kernel does that where memory runs out", "go on with: nearfar run --resume",
+		"the lab is lost: ", "the lab's init ended (killed; the kernel does that where memory runs out",
+		"continue with: nearfar run --resume",
 	} {
 		if !strings.Contains(said, text) {
 			t.Errorf("does not say %q:\n%s", text, said)
@@ -116,7 +118,8 @@ func TestOutOfMemory(t *testing.T) {
 	}
 	a := answerOf(t, nearfar(t, dir, nil, "run", "-f", "json", "--resume", run), "")
 	if a.State != rundir.Complete || a.Trials-a.Replaced != 12 {
-		t.Errorf("after the resume the run is %s with %d trials, of which %d are replacements", a.State, a.Trials, a.Replaced)
+		t.Errorf("after the resume the run is %s with %d trials, of which %d are replacements", a.State, a.Trials,
+			a.Replaced)
 	}
 }
 

@@ -18,8 +18,8 @@ const maxLayers = 100
 //
 // A layer is a kind of element. Where elements of one kind differ in their parameters, the least of them counts as the
 // kind alone, and each other one as the kind and a layer of its own that is named by what differs: a wire with a delay
-// of 50us counts as wire and as wire(delay=50us), so that the second is the cost of the delay. A firewall's place counts
-// as a parameter: where some stand at hosts, one on a router counts as firewall and as firewall(at=router).
+// of 50us counts as wire and as wire(delay=50us), so that the second is the cost of the delay. A firewall's place
+// counts as a parameter: where some stand at hosts, one on a router counts as firewall and as firewall(at=router).
 func deriveLayers(arms []Arm) {
 	least := leastElements(arms)
 	for i := range arms {
@@ -170,7 +170,8 @@ func (r *reader) separable(arms []Arm, parsed []parsedArm) {
 			if i < 0 {
 				continue
 			}
-			r.wrong(p.layerKeys[set.Layers[i]], "add "+set.Missing, "the arms cannot tell the layers %s apart", strings.Join(set.Layers, ", "))
+			r.wrong(p.layerKeys[set.Layers[i]], "add "+set.Missing, "the arms cannot tell the layers %s apart",
+				strings.Join(set.Layers, ", "))
 			break
 		}
 	}

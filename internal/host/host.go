@@ -19,9 +19,9 @@ const Self = "nearfar"
 
 // A Host is a machine, pod or namespace in which processes can be started.
 //
-// Every call returns within a time that the kind of host bounds, whatever happens to the host. A host that is gone, or that
-// did not answer within that time, is lost: this call, all later ones and Wait of its processes return an error that wraps
-// ErrLost.
+// Every call returns within a time that the kind of host bounds, whatever happens to the host. A host that is gone, or
+// that did not answer within that time, is lost: this call, all later ones and Wait of its processes return an error
+// that wraps ErrLost.
 type Host interface {
 	// Start starts a process. When ctx ends, the process and all that it started are killed. The error is an *Error.
 	Start(ctx context.Context, c Cmd) (Process, error)
@@ -64,18 +64,19 @@ type Cmd struct {
 	Stdin []byte
 	// CPUs are the CPUs that the process may run on; empty for any.
 	CPUs []int
-	// Stdout and Stderr receive what the process prints; nil discards it. They may be the same writer if that is safe for
-	// concurrent use.
+	// Stdout and Stderr receive what the process prints; nil discards it. They may be the same writer if that is safe
+	// for concurrent use.
 	Stdout, Stderr io.Writer
 }
 
 // A Process is a process that was started on a host.
 type Process interface {
-	// Wait waits for the end of the process. It returns nil for exit status 0, an *ExitError for another end, or the reason
-	// why the end is not known. All output has been written when it returns. It may be called from several goroutines.
+	// Wait waits for the end of the process. It returns nil for exit status 0, an *ExitError for another end, or the
+	// reason why the end is not known. All output has been written when it returns. It may be called from several
+	// goroutines.
 	Wait() error
-	// Stop sends SIGTERM to the process, kills it and all that it started after the grace time, and returns when the process
-	// has ended. Stopping an ended process is no error.
+	// Stop sends SIGTERM to the process, kills it and all that it started after the grace time, and returns when the
+	// process has ended. Stopping an ended process is no error.
 	Stop(grace time.Duration) error
 }
 

@@ -24,5 +24,6 @@ func (r *Runner) haveAddresses() error {
 		return nil
 	}
 	return fmt.Errorf("addresses are missing, and nothing was measured:\n  %s\n"+
-		"A lab has IPv6 where this machine's kernel has it; `nearfar doctor` says whether it does", strings.Join(missing, "\n  "))
+		"A lab has IPv6 where this machine's kernel has it; `nearfar doctor` says whether it does",
+		strings.Join(missing, "\n  "))
 }

@@ -41,12 +41,14 @@ func TestMissingAddresses(t *testing.T) {
 	if err == nil {
 		t.Fatal("a server without an IPv6 address will do")
 	}
-	for _, want := range []string{"nothing was measured", "old/server has no IPv6 address (needed by six)", "old/server has no IPv6 address (needed by six-too)", "nearfar doctor"} {
+	for _, want := range []string{"nothing was measured", "old/server has no IPv6 address (needed by six)",
+		"old/server has no IPv6 address (needed by six-too)", "nearfar doctor"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
 	}
-	if strings.Contains(err.Error(), "new/server") || strings.Contains(err.Error(), "needed by four") || strings.Contains(err.Error(), "needed by any") {
+	if strings.Contains(err.Error(), "new/server") || strings.Contains(err.Error(), "needed by four") ||
+		strings.Contains(err.Error(), "needed by any") {
 		t.Error(err)
 	}
 	e.Workloads = e.Workloads[:1]

@@ -13,8 +13,8 @@ import (
 	"nearfar/internal/tool"
 )
 
-// background is a workload that runs between the same hosts as another workload, from before its warm-up until after its
-// end.
+// background is a workload that runs between the same hosts as another workload, from before its warm-up until after
+// its end.
 type background struct {
 	workload experiment.Workload
 	tool     tool.Companion
@@ -123,8 +123,8 @@ func (b *background) endedEarly(ctx context.Context, waitErr error) error {
 	return fmt.Errorf("the background ended before the workload: %s", reason)
 }
 
-// record adds the background's figures, facts and notes to its workload's trial. The result says why there are none; "" if
-// there are.
+// record adds the background's figures, facts and notes to its workload's trial. The result says why there are none; ""
+// if there are.
 func (b *background) record(trial *result.Trial) string {
 	facts := withPlacement(nil, b.workload.Placement.Kind, b.clientCPUs, b.serverCPUs)
 	defer func() {

@@ -23,7 +23,8 @@ type flowing struct{ clocked }
 func (flowing) Name() string { return "flowing" }
 
 func (flowing) Probe() tool.Probe {
-	return tool.Probe{Programs: []string{host.Self}, Argv: []string{host.Self, "version"}, Version: func([]byte) string { return "7" }}
+	return tool.Probe{Programs: []string{host.Self}, Argv: []string{host.Self, "version"},
+		Version: func([]byte) string { return "7" }}
 }
 
 func (flowing) PlanBackground(_ experiment.Workload, _ host.Endpoint, longest time.Duration) (tool.Plan, error) {
@@ -40,15 +41,17 @@ func (flowing) ParseBackground(out tool.Output, from, until int) (result.Measure
 		return result.Measurement{}, errors.New(strings.TrimSpace(string(out.Stdout[i:])))
 	}
 	return result.Measurement{
-		Metrics: []result.Metric{{Name: result.Goodput, Unit: result.BitsPerSecond, Value: float64(bytes.Count(out.Stdout[from:until], []byte("bit\n")))}},
-		Facts:   map[string]string{"pipes": "2"}, Notes: []string{"It leaks."},
+		Metrics: []result.Metric{{Name: result.Goodput, Unit: result.BitsPerSecond,
+			Value: float64(bytes.Count(out.Stdout[from:until], []byte("bit\n")))}},
+		Facts: map[string]string{"pipes": "2"}, Notes: []string{"It leaks."},
 	}, nil
 }
 
 func withBackground(blocks int) *experiment.Experiment {
 	e := twoArms(blocks)
 	e.Arms = e.Arms[:1]
-	e.Workloads[0].Background = &experiment.Workload{Name: "background", Tool: "flowing", Mode: experiment.Stream, Placement: experiment.Placement{Kind: experiment.PlacementSplit}}
+	e.Workloads[0].Background = &experiment.Workload{Name: "background", Tool: "flowing", Mode: experiment.Stream,
+		Placement: experiment.Placement{Kind: experiment.PlacementSplit}}
 	return e
 }
 
@@ -89,7 +92,8 @@ func TestBackgroundRunsFromBeforeUntilAfter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	phases := []string{"server a", "ready? tcp 7", "background server a", "ready? tcp 8", "background client a", "client a",
+	phases := []string{"server a", "ready? tcp 7", "background server a", "ready? tcp 8", "background client a",
+		"client a",
 		"background client a ends", "background server a ends", "server a ends"}
 	if want := strings.Join(append(phases, phases...), "\n"); strings.Join(s.log, "\n") != want {
 		t.Errorf("phases:\n%s\nwant:\n%s", strings.Join(s.log, "\n"), want)
@@ -106,13 +110,15 @@ func TestBackgroundRunsFromBeforeUntilAfter(t *testing.T) {
 		}
 		last := tr.Metrics[len(tr.Metrics)-1]
 		// The bits before and after the workload's client do not count.
-		if want := (result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: 3, Scope: "background"}); last != want {
+		if want := (result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: 3,
+			Scope: "background"}); last != want {
 			t.Errorf("the background's metric is %+v, want %+v", last, want)
 		}
 		if len(tr.Commands) != 4 || tr.Commands[2] != "flowd" || !strings.HasPrefix(tr.Commands[3], "flow ") {
 			t.Errorf("commands %q", tr.Commands)
 		}
-		if tr.Facts["background.pipes"] != "2" || tr.Facts["background.placement"] != "split" || tr.Facts["background.placement.client.cpus"] != "1" {
+		if tr.Facts["background.pipes"] != "2" || tr.Facts["background.placement"] != "split" ||
+			tr.Facts["background.placement.client.cpus"] != "1" {
 			t.Errorf("facts %v", tr.Facts)
 		}
 		if len(tr.Notes) != 1 || tr.Notes[0] != "The background: It leaks." {
@@ -131,7 +137,8 @@ func TestBackgroundRunsFromBeforeUntilAfter(t *testing.T) {
 func TestBackgroundIsPlanned(t *testing.T) {
 	b := newBeats()
 	limits := Limits{Ready: time.Second, Grace: time.Second, Patience: 20 * time.Second}
-	r, err := run(t, context.Background(), &scene{client: b.client, flow: b.program}, withBackground(1), limits, &kept{}, nil)
+	r, err := run(t, context.Background(), &scene{client: b.client, flow: b.program}, withBackground(1), limits,
+		&kept{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +149,8 @@ func TestBackgroundIsPlanned(t *testing.T) {
 	if len(plans) != 1 || strings.Join(plans[0].Commands, "; ") != "clockd; clock w; flowd; flow 21s" {
 		t.Errorf("planned %+v", plans)
 	}
-	if want := 10*time.Millisecond + 2*overhead; plans[0].Takes != want || r.expected(experiment.Slot{Arm: "a", Workload: "w"}) != 10*time.Millisecond+overhead {
+	if want := 10*time.Millisecond + 2*overhead; plans[0].Takes != want ||
+		r.expected(experiment.Slot{Arm: "a", Workload: "w"}) != 10*time.Millisecond+overhead {
 		t.Errorf("takes %v, want %v; %v", plans[0].Takes, want, r.expected(experiment.Slot{Arm: "a", Workload: "w"}))
 	}
 }
@@ -158,18 +166,22 @@ func TestBackgroundThatFailsFailsTheTrial(t *testing.T) {
 		client, flow fake.Program
 		dead, want   string
 	}{
-		{name: "at once", client: prints("1"), flow: func(_ context.Context, _ []string, _ []byte, stdout, _ io.Writer) int {
+		{name: "at once", client: prints("1"), flow: func(_ context.Context, _ []string, _ []byte, stdout,
+			_ io.Writer) int {
 			fmt.Fprintln(stdout, "broken: refused")
 			return 1
 		}, want: "the background ended before the workload: broken: refused"},
-		{name: "midway", client: untilEnded, flow: func(_ context.Context, _ []string, _ []byte, stdout, _ io.Writer) int {
+		{name: "midway", client: untilEnded, flow: func(_ context.Context, _ []string, _ []byte, stdout,
+			_ io.Writer) int {
 			fmt.Fprintln(stdout, "bit")
 			fmt.Fprintln(stdout, "broken: reset")
 			return 1
 		}, want: "the background ended before the workload: broken: reset"},
-		{name: "in good order but early", client: untilEnded, flow: prints("bit"), want: "the background ended before the workload: it does not say why"},
+		{name: "in good order but early", client: untilEnded, flow: prints("bit"),
+			want: "the background ended before the workload: it does not say why"},
 		{name: "silent", client: prints("1"), flow: untilEnded, want: "the background: nothing arrived within 110ms"},
-		{name: "no server", client: prints("1"), flow: b.program, dead: "8", want: "the background: a/server: flowd: the server did not serve tcp port 8 within 15s: "},
+		{name: "no server", client: prints("1"), flow: b.program, dead: "8",
+			want: "the background: a/server: flowd: the server did not serve tcp port 8 within 15s: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			limits := DefaultLimits()
@@ -196,7 +208,8 @@ func TestBackgroundThatFailsFailsTheTrial(t *testing.T) {
 func TestWorkloadThatFailsBesideABackground(t *testing.T) {
 	b := newBeats()
 	k := &kept{}
-	if _, err := run(t, context.Background(), &scene{client: prints("none"), flow: b.program}, withBackground(1), DefaultLimits(), k, nil); err != nil {
+	if _, err := run(t, context.Background(), &scene{client: prints("none"), flow: b.program}, withBackground(1),
+		DefaultLimits(), k, nil); err != nil {
 		t.Fatal(err)
 	}
 	if len(k.trials) != 1 || !strings.Contains(k.trials[0].Error, `no number in "none\n"`) {
@@ -226,7 +239,8 @@ func TestBackgroundNeedsACompanion(t *testing.T) {
 	if _, err := run(t, context.Background(), &scene{client: prints("1")}, e, DefaultLimits(), k, nil); err != nil {
 		t.Fatal(err)
 	}
-	if want := "the background: clocked cannot run beside another workload"; len(k.trials) != 1 || k.trials[0].Error != want {
+	if want := "the background: clocked cannot run beside another workload"; len(k.trials) != 1 ||
+		k.trials[0].Error != want {
 		t.Errorf("trials %+v, want one that failed with %q", k.trials, want)
 	}
 }

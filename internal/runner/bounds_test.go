@@ -14,7 +14,8 @@ type chatty struct{ clocked }
 
 func (chatty) Parse(tool.Output) (result.Measurement, error) {
 	return result.Measurement{
-		Metrics: make([]result.Metric, 1_560_000), Notes: []string{strings.Repeat("x", 5000)}, Definition: result.DefinitionRTT,
+		Metrics: make([]result.Metric, 1_560_000), Notes: []string{strings.Repeat("x", 5000)},
+		Definition: result.DefinitionRTT,
 	}, nil
 }
 
@@ -34,7 +35,8 @@ func TestTooMuchFailsTheTrial(t *testing.T) {
 		t.Fatalf("%d trials", len(k.trials))
 	}
 	for _, trial := range k.trials {
-		if want := "its output holds 1560000 metrics; a trial can have 10000"; trial.Error != want || len(trial.Metrics) > 0 {
+		if want := "its output holds 1560000 metrics; a trial can have 10000"; trial.Error != want ||
+			len(trial.Metrics) > 0 {
 			t.Errorf("%q with %d metrics, want %q", trial.Error, len(trial.Metrics), want)
 		}
 		if err := trial.Check(); err != nil {

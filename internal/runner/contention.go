@@ -8,8 +8,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// contentionFacts writes into a trial's facts who else used its CPUs. If the host does not know how long a side waited for
-// a CPU, what the tool itself reports (result.FactRunDelay) is used.
+// contentionFacts writes into a trial's facts who else used its CPUs. If the host does not know how long a side waited
+// for a CPU, what the tool itself reports (result.FactRunDelay) is used.
 func contentionFacts(c host.Contention, facts map[string]string) {
 	if c.Window <= 0 {
 		return
@@ -56,14 +56,15 @@ func contentionFacts(c host.Contention, facts map[string]string) {
 	}
 }
 
-// waitedForOthers estimates how long the trial's processes waited for a CPU while other programs had it (waited), and gives
-// how long they ran. ok is false if too little is known.
+// waitedForOthers estimates how long the trial's processes waited for a CPU while other programs had it (waited), and
+// gives how long they ran. ok is false if too little is known.
 //
 // waited is the smallest of three upper bounds:
-//   - the run delay of the trial's processes. It includes waiting for each other, which two processes on one CPU do by design;
+//   - the run delay of the trial's processes. It includes waiting for each other, which two processes on one CPU do by
+//     design;
 //   - the CPU time of other programs on the trial's CPUs. It includes the time in which the trial's processes slept;
-//   - the client's lifetime on those CPUs less the run time of the trial's processes: while one of them runs on a CPU, none
-//     waits for others there.
+//   - the client's lifetime on those CPUs less the run time of the trial's processes: while one of them runs on a CPU,
+//     none waits for others there.
 //
 // Sides with CPUs of their own are estimated separately and added.
 func waitedForOthers(c host.Contention) (waited, ran time.Duration, ok bool) {

@@ -8,12 +8,13 @@ import (
 	"nearfar/internal/result"
 )
 
-// TestWaitingForOthers: what the two sides of a trial do to each other on purpose is no contention, and what others do while the trial
-// does not want the CPU is none either.
+// TestWaitingForOthers: what the two sides of a trial do to each other on purpose is no contention, and what others do
+// while the trial does not want the CPU is none either.
 func TestWaitingForOthers(t *testing.T) {
 	const ms = time.Millisecond
 	side := func(ran, delay, others time.Duration) host.ContentionSide {
-		return host.ContentionSide{Ran: ran, Lived: 1000 * ms, Delay: delay, DelayKnown: true, Pinned: true, CPUs: 1, Others: others, OthersKnown: true}
+		return host.ContentionSide{Ran: ran, Lived: 1000 * ms, Delay: delay, DelayKnown: true, Pinned: true, CPUs: 1,
+			Others: others, OthersKnown: true}
 	}
 	unknown := func(s host.ContentionSide) host.ContentionSide {
 		s.Delay, s.DelayKnown = 0, false
@@ -35,7 +36,8 @@ func TestWaitingForOthers(t *testing.T) {
 		"a CPU each, one contended":   {side(700*ms, 300*ms, 300*ms), side(900*ms, 5*ms, 90*ms), false, nil, "0.1601"},
 		"others while it slept":       {side(100*ms, 10*ms, 400*ms), side(100*ms, 10*ms, 400*ms), false, nil, "0.0909"},
 		"delay not known, pinned":     {unknown(side(600*ms, 0, 300*ms)), side(900*ms, 0, 0), false, nil, "0.1667"},
-		"delay not known, free":       {free(unknown(side(600*ms, 0, 300*ms))), free(side(900*ms, 0, 0)), true, nil, ""},
+		"delay not known, free": {free(unknown(side(600*ms, 0, 300*ms))), free(side(900*ms, 0, 0)), true, nil,
+			""},
 		"the tool says it": {free(unknown(side(600*ms, 0, 300*ms))), free(side(300*ms, 0, 0)), true,
 			map[string]string{result.FactRunDelay: "100ms"}, "0.1000"},
 		"the tool talks nonsense": {free(unknown(side(600*ms, 0, 300*ms))), free(side(300*ms, 0, 0)), true,
@@ -45,7 +47,8 @@ func TestWaitingForOthers(t *testing.T) {
 		for k, v := range c.facts {
 			facts[k] = v
 		}
-		contentionFacts(host.Contention{Window: 1100 * ms, CPUs: 1, Client: c.client, Server: c.server, Shared: c.shared}, facts)
+		contentionFacts(host.Contention{Window: 1100 * ms, CPUs: 1, Client: c.client, Server: c.server,
+			Shared: c.shared}, facts)
 		if facts[result.FactWaited] != c.want {
 			t.Errorf("%s: waited %q, want %q (%v)", name, facts[result.FactWaited], c.want, facts)
 		}

@@ -6,9 +6,9 @@ import (
 	"nearfar/internal/result"
 )
 
-// A coreToCore measures the core-to-core latency between the CPUs of client and server before and after a trial, if each
-// side has CPUs of its own. A hypervisor may move virtual CPUs during a run; everything that passes between the two sides
-// then takes several times as long, or as short.
+// A coreToCore measures the core-to-core latency between the CPUs of client and server before and after a trial, if
+// each side has CPUs of its own. A hypervisor may move virtual CPUs during a run; everything that passes between the
+// two sides then takes several times as long, or as short.
 type coreToCore struct {
 	stage          Stage
 	client, server []int

@@ -26,7 +26,8 @@ func TestDistanceIsRecorded(t *testing.T) {
 		trips []time.Duration
 		want  map[string]string
 	}{
-		"both":        {[]time.Duration{90, 440}, map[string]string{result.FactCoreToCoreBefore: "90ns", result.FactCoreToCoreAfter: "440ns"}},
+		"both": {[]time.Duration{90, 440}, map[string]string{result.FactCoreToCoreBefore: "90ns",
+			result.FactCoreToCoreAfter: "440ns"}},
 		"only before": {[]time.Duration{90}, map[string]string{}},
 		"never":       {nil, map[string]string{}},
 	} {

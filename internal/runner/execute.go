@@ -39,8 +39,8 @@ type job struct {
 }
 
 // execute runs a workload: it starts the server, waits until that is ready, runs the client and ends the server. With a
-// background, the client runs while the background's data flows. Their output is in job.out when execute returns, after an
-// error too.
+// background, the client runs while the background's data flows. Their output is in job.out when execute returns, after
+// an error too.
 func (l Limits) execute(ctx context.Context, work job, behind *background, pair Pair) (err error) {
 	end, err := l.serve(ctx, work, pair.Server)
 	if err != nil {

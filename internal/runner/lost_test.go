@@ -34,7 +34,8 @@ func TestLostHostsEndTheRun(t *testing.T) {
 	s.client = dies(s, 3)
 	k := &kept{}
 	_, err := run(t, context.Background(), s, e, DefaultLimits(), k, nil)
-	if !errors.Is(err, host.ErrLost) || !strings.Contains(err.Error(), "its first process ended") || !strings.Contains(err.Error(), "trial 4 ") {
+	if !errors.Is(err, host.ErrLost) || !strings.Contains(err.Error(), "its first process ended") ||
+		!strings.Contains(err.Error(), "trial 4 ") {
 		t.Errorf("the run ended with %v", err)
 	}
 	if len(k.trials) != 3 {
@@ -79,7 +80,8 @@ func (l losing) Build(ctx context.Context, arm experiment.Arm) (Pair, error) {
 
 func (h losingHost) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 	p, err := h.Host.Start(ctx, c)
-	if err == nil && slices.Contains(c.Argv, h.word) && !slices.Contains(c.Argv, "--version") && !slices.Contains(c.Argv, "absent") {
+	if err == nil && slices.Contains(c.Argv, h.word) && !slices.Contains(c.Argv, "--version") &&
+		!slices.Contains(c.Argv, "absent") {
 		p = lostProcess{p}
 	}
 	return p, err

@@ -20,20 +20,22 @@ type Tools interface {
 
 // Stage makes the hosts of the arms.
 type Stage interface {
-	// Build makes the two hosts of an arm, or fails, within a time that the kind of hosts bounds. The hosts of all arms exist
-	// at the same time.
+	// Build makes the two hosts of an arm, or fails, within a time that the kind of hosts bounds. The hosts of all arms
+	// exist at the same time.
 	Build(ctx context.Context, arm experiment.Arm) (Pair, error)
 	// CPUs resolves a placement to the CPUs of client and server; nil for any.
 	CPUs(p experiment.Placement) (client, server []int, err error)
-	// Stolen is the steal time of the CPUs (nil for all) since their machine started, averaged over them; false if it is not
-	// known.
+	// Stolen is the steal time of the CPUs (nil for all) since their machine started, averaged over them; false if it
+	// is not known.
 	Stolen(cpus []int) (time.Duration, bool)
-	// CoreToCore measures how long a cache line takes from the client's CPUs to the server's and back; false if they overlap,
-	// if either is nil, or if it cannot be measured.
+	// CoreToCore measures how long a cache line takes from the client's CPUs to the server's and back; false if they
+	// overlap, if either is nil, or if it cannot be measured.
 	CoreToCore(client, server []int) (time.Duration, bool)
-	// Watch begins to observe who uses the CPUs (nil for any) during a trial of the arm; end ends that and gives the result.
+	// Watch begins to observe who uses the CPUs (nil for any) during a trial of the arm; end ends that and gives the
+	// result.
 	Watch(arm string, client, server []int) (end func() host.Contention)
-	// Lost says what the hosts depend on and has died or hangs, in an error that wraps host.ErrLost; nil if nothing has.
+	// Lost says what the hosts depend on and has died or hangs, in an error that wraps host.ErrLost; nil if nothing
+	// has.
 	Lost() error
 }
 
@@ -114,14 +116,14 @@ func (r *Runner) Skipped() map[string]string { return r.skipped }
 // Pairs are the hosts of each arm.
 func (r *Runner) Pairs() map[string]Pair { return r.pairs }
 
-// RetryFailed makes Run repeat the trials that failed before, once each and after all others. Those that have a successful
-// replacement are not repeated.
+// RetryFailed makes Run repeat the trials that failed before, once each and after all others. Those that have a
+// successful replacement are not repeated.
 func (r *Runner) RetryFailed() { r.retryFailed = true }
 
-// Run carries out the rest of the schedule and stores each trial in the record. before are the trials that the record has,
-// in the order in which they ran. A failed trial is recorded with its reason and does not end the run; it is run again at
-// the end of its block as often as the schedule says. When ctx ends, Run gives up the running trial and returns ctx's
-// error. When a host is lost, Run gives up the running trial too, and the error wraps host.ErrLost.
+// Run carries out the rest of the schedule and stores each trial in the record. before are the trials that the record
+// has, in the order in which they ran. A failed trial is recorded with its reason and does not end the run; it is run
+// again at the end of its block as often as the schedule says. When ctx ends, Run gives up the running trial and
+// returns ctx's error. When a host is lost, Run gives up the running trial too, and the error wraps host.ErrLost.
 func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) error {
 	r.record = record
 	plan := newSchedule(r.experiment, r.skipped, before)
@@ -227,7 +229,8 @@ func (r *Runner) Plans() ([]Planned, error) {
 			}
 			all = append(all, Planned{
 				Arm: arm.Name, Workload: w.Name, Commands: commandLines(plan, behind),
-				ClientCPUs: cpuList(client), ServerCPUs: cpuList(server), Takes: plan.Expected + behind.adds() + overhead,
+				ClientCPUs: cpuList(client), ServerCPUs: cpuList(server),
+				Takes:  plan.Expected + behind.adds() + overhead,
 				Trials: r.experiment.TrialsOf(arm.Name),
 			})
 		}

@@ -103,35 +103,37 @@ func (s *scene) Build(_ context.Context, arm experiment.Arm) (Pair, error) {
 		}
 		return 0
 	}
-	client := fake.New(arm.Name+"/client", map[string]fake.Program{host.Self: self, "clock": func(ctx context.Context, argv []string, in []byte, out, err io.Writer) int {
-		if argv[1] == "--version" {
-			fmt.Fprintln(out, "9.1")
-			return 1 // some tools do
-		}
-		s.note("client %s", arm.Name)
-		return s.client(ctx, argv, in, out, err)
-	}, "flow": func(ctx context.Context, argv []string, in []byte, out, err io.Writer) int {
-		s.note("background client %s", arm.Name)
-		defer s.note("background client %s ends", arm.Name)
-		return s.flow(ctx, argv, in, out, err)
-	}})
-	server := fake.New(arm.Name+"/server", map[string]fake.Program{host.Self: self, "clockd": func(ctx context.Context, argv []string, in []byte, out, err io.Writer) int {
-		s.note("server %s", arm.Name)
-		s.serving <- struct{}{}
-		if s.server != nil {
-			return s.server(ctx, argv, in, out, err)
-		}
-		fmt.Fprintln(out, "serving")
-		<-ctx.Done()
-		s.note("server %s ends", arm.Name)
-		return 0
-	}, "flowd": func(ctx context.Context, argv []string, in []byte, out, err io.Writer) int {
-		s.note("background server %s", arm.Name)
-		s.serving <- struct{}{}
-		<-ctx.Done()
-		s.note("background server %s ends", arm.Name)
-		return 0
-	}})
+	client := fake.New(arm.Name+"/client", map[string]fake.Program{host.Self: self,
+		"clock": func(ctx context.Context, argv []string, in []byte, out, err io.Writer) int {
+			if argv[1] == "--version" {
+				fmt.Fprintln(out, "9.1")
+				return 1 // some tools do
+			}
+			s.note("client %s", arm.Name)
+			return s.client(ctx, argv, in, out, err)
+		}, "flow": func(ctx context.Context, argv []string, in []byte, out, err io.Writer) int {
+			s.note("background client %s", arm.Name)
+			defer s.note("background client %s ends", arm.Name)
+			return s.flow(ctx, argv, in, out, err)
+		}})
+	server := fake.New(arm.Name+"/server", map[string]fake.Program{host.Self: self,
+		"clockd": func(ctx context.Context, argv []string, in []byte, out, err io.Writer) int {
+			s.note("server %s", arm.Name)
+			s.serving <- struct{}{}
+			if s.server != nil {
+				return s.server(ctx, argv, in, out, err)
+			}
+			fmt.Fprintln(out, "serving")
+			<-ctx.Done()
+			s.note("server %s ends", arm.Name)
+			return 0
+		}, "flowd": func(ctx context.Context, argv []string, in []byte, out, err io.Writer) int {
+			s.note("background server %s", arm.Name)
+			s.serving <- struct{}{}
+			<-ctx.Done()
+			s.note("background server %s ends", arm.Name)
+			return 0
+		}})
 	return Pair{Client: client, Server: server}, nil
 }
 
@@ -188,7 +190,8 @@ func prints(text string) fake.Program {
 	}
 }
 
-func run(t *testing.T, ctx context.Context, s *scene, e *experiment.Experiment, limits Limits, k *kept, before []result.Trial) (*Runner, error) {
+func run(t *testing.T, ctx context.Context, s *scene, e *experiment.Experiment, limits Limits, k *kept,
+	before []result.Trial) (*Runner, error) {
 	t.Helper()
 	k.raw = map[string]string{}
 	r := New(e, tools{clocked{}, flowing{}}, s, limits, nil)
@@ -245,7 +248,8 @@ func TestResumeRunsTheRest(t *testing.T) {
 	var before []result.Trial
 	for _, slot := range slots {
 		if done[slot.Trial] {
-			before = append(before, result.Trial{Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload})
+			before = append(before, result.Trial{Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm,
+				Workload: slot.Workload})
 		}
 	}
 	k := &kept{}
@@ -285,7 +289,8 @@ func TestFailuresAreRecordedAndDoNotEndTheRun(t *testing.T) {
 			<-ctx.Done()
 			return 1
 		}, want: "did not end within 20ms and was killed"},
-		{name: "server ends", client: prints("1"), ready: 1, server: func(_ context.Context, _ []string, _ []byte, _, stderr io.Writer) int {
+		{name: "server ends", client: prints("1"), ready: 1, server: func(_ context.Context, _ []string, _ []byte, _,
+			stderr io.Writer) int {
 			fmt.Fprintln(stderr, "address in use")
 			return 2
 		}, want: "the server "},

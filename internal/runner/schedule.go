@@ -10,7 +10,8 @@ import (
 
 // Bounds on how many failed trials are run again.
 const (
-	// There is at most one replacement for every replacedShare trials of the schedule, but leastReplaced are always allowed.
+	// There is at most one replacement for every replacedShare trials of the schedule, but leastReplaced are always
+	// allowed.
 	replacedShare = 10
 	leastReplaced = 2
 	// After so many failures in a row, an (arm, workload) is not run again until a trial of the schedule succeeds: its
@@ -18,8 +19,8 @@ const (
 	lostAfter = 3
 )
 
-// schedule says which trial comes next: the experiment's trials in their order, and at the end of each block replacements
-// of the trials that failed in it.
+// schedule says which trial comes next: the experiment's trials in their order, and at the end of each block
+// replacements of the trials that failed in it.
 //
 // It depends only on the experiment and on how each trial ended, so that a resumed run goes on as if it had not been
 // interrupted.
@@ -34,7 +35,8 @@ type schedule struct {
 	failed []*place
 	// lost counts the failures in a row of each (arm, workload).
 	lost map[string]int
-	// replaced is how many replacements have ended, most how many there may be. number is the highest trial number so far.
+	// replaced is how many replacements have ended, most how many there may be. number is the highest trial number so
+	// far.
 	replaced, most, number int
 	// again are the trials that the user asked to repeat, after all others.
 	again []experiment.Slot
@@ -46,8 +48,8 @@ type place struct {
 	tries int
 }
 
-// newSchedule plans a run without the skipped workloads. before are the trials that the run has, in the order in which they
-// ran.
+// newSchedule plans a run without the skipped workloads. before are the trials that the run has, in the order in which
+// they ran.
 func newSchedule(e *experiment.Experiment, skipped map[string]string, before []result.Trial) *schedule {
 	s := &schedule{retries: e.Schedule.Retries, done: map[int]bool{}, lost: map[string]int{}}
 	for _, slot := range e.Slots() {
@@ -92,7 +94,8 @@ func (s *schedule) next() (experiment.Slot, bool) {
 	return experiment.Slot{}, false
 }
 
-// retryFailed plans one more trial, after all others, for each place whose trials all failed. before are the trials so far.
+// retryFailed plans one more trial, after all others, for each place whose trials all failed. before are the trials so
+// far.
 func (s *schedule) retryFailed(before []result.Trial) {
 	failed := map[int]bool{}
 	for _, t := range before {

@@ -64,8 +64,10 @@ func TestFailedTrialsAreReplacedInTheirBlock(t *testing.T) {
 		}
 		for _, again := range k.trials {
 			for _, first := range k.trials {
-				if again.Replaces == first.Trial && (again.Arm != first.Arm || again.Workload != first.Workload || again.Block != first.Block) {
-					t.Errorf("%s: trial %d of %s stands for trial %d of %s", c.name, again.Trial, again.Arm, first.Trial, first.Arm)
+				if again.Replaces == first.Trial && (again.Arm != first.Arm || again.Workload != first.Workload ||
+					again.Block != first.Block) {
+					t.Errorf("%s: trial %d of %s stands for trial %d of %s", c.name, again.Trial, again.Arm,
+						first.Trial, first.Arm)
 				}
 			}
 		}
@@ -117,7 +119,8 @@ func TestResumedRunCompletesTheSamePlan(t *testing.T) {
 			if !more {
 				break
 			}
-			trial := result.Trial{Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload, Repeat: slot.Repeat, Replaces: slot.Replaces}
+			trial := result.Trial{Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload,
+				Repeat: slot.Repeat, Replaces: slot.Replaces}
 			if failed[slot.Trial] {
 				trial.Error = "failed"
 			}
@@ -194,7 +197,8 @@ func TestRetryFailed(t *testing.T) {
 			t.Errorf("%s: ran %s, want %s", c.name, got, c.want)
 		}
 		for _, again := range k.trials {
-			if first := e.Slots()[max(again.Replaces, 1)-1]; again.Replaces > 0 && (again.Arm != first.Arm || again.Workload != first.Workload) {
+			if first := e.Slots()[max(again.Replaces, 1)-1]; again.Replaces > 0 &&
+				(again.Arm != first.Arm || again.Workload != first.Workload) {
 				t.Errorf("%s: trial %d of %s stands for one of %s", c.name, again.Trial, again.Arm, first.Arm)
 			}
 		}

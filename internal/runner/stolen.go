@@ -8,8 +8,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// A stealTime measures the steal time of a trial's CPUs: the time in which the hypervisor did not run them. The measured
-// processes wait in that time, and no tool reports it.
+// A stealTime measures the steal time of a trial's CPUs: the time in which the hypervisor did not run them. The
+// measured processes wait in that time, and no tool reports it.
 type stealTime struct {
 	stage   Stage
 	cpus    []int

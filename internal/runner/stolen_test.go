@@ -49,7 +49,8 @@ func TestStolenTimeIsRecorded(t *testing.T) {
 }
 
 func TestStolenTimeThatIsNotKnown(t *testing.T) {
-	for name, stolen := range map[string][]time.Duration{"never": nil, "only before": {time.Second}, "less than before": {time.Second, 0}} {
+	for name, stolen := range map[string][]time.Duration{"never": nil, "only before": {time.Second},
+		"less than before": {time.Second, 0}} {
 		stage := &robbed{stolen: stolen}
 		facts := map[string]string{}
 		watchSteal(stage, nil, []int{1}).record(facts)

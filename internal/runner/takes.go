@@ -10,12 +10,13 @@ import (
 	"nearfar/internal/tool"
 )
 
-// Takes estimates without hosts how long one trial of the workload takes. The error says what the workload's tool cannot
-// do.
+// Takes estimates without hosts how long one trial of the workload takes. The error says what the workload's tool
+// cannot do.
 func Takes(w experiment.Workload, tools Tools) (time.Duration, error) {
 	// Plans need an address; these two are reserved for documentation (RFC 5737, RFC 3849).
 	server := host.Endpoint{
-		Name: "the server", Address: netip.AddrFrom4([4]byte{192, 0, 2, 1}), Address6: netip.MustParseAddr("2001:db8::1"),
+		Name: "the server", Address: netip.AddrFrom4([4]byte{192, 0, 2, 1}),
+		Address6: netip.MustParseAddr("2001:db8::1"),
 	}
 	t, ok := tools.Lookup(w.Tool)
 	if !ok {

@@ -155,14 +155,15 @@ func (r *Runner) skipOrRefuse(probes map[string]tool.Probe, absent map[string][]
 	}
 	refusal := &MissingTools{}
 	for reason, workloads := range needed {
-		refusal.Missing = append(refusal.Missing, fmt.Sprintf("%s (needed by %s)", reason, strings.Join(workloads, ", ")))
+		refusal.Missing = append(refusal.Missing, fmt.Sprintf("%s (needed by %s)", reason,
+			strings.Join(workloads, ", ")))
 	}
 	slices.Sort(refusal.Missing)
 	return refusal
 }
 
-// capture runs a command and returns what it prints. It ignores the exit status: some tools print their version and exit
-// with 1.
+// capture runs a command and returns what it prints. It ignores the exit status: some tools print their version and
+// exit with 1.
 func capture(ctx context.Context, h host.Host, argv []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -31,7 +31,8 @@ func readbacks(w experiment.Workload) []readback {
 		all = append(all, readback{key: "ip", asked: strconv.Itoa(w.IP), facts: []string{"ip"}})
 	}
 	if w.NoDelay != nil {
-		all = append(all, readback{key: "nodelay", asked: strconv.FormatBool(*w.NoDelay), facts: []string{"tcp_nodelay"}})
+		all = append(all, readback{key: "nodelay", asked: strconv.FormatBool(*w.NoDelay),
+			facts: []string{"tcp_nodelay"}})
 	}
 	if w.DSCP != 0 {
 		all = append(all, readback{key: "dscp", asked: strconv.Itoa(w.DSCP), facts: []string{"dscp"}})
@@ -71,7 +72,8 @@ func treatment(w experiment.Workload, facts map[string]string) (proof map[string
 					if side != "" {
 						who = "the server"
 					}
-					return proof, fmt.Sprintf("%s %s was asked for, and %s had %s (%s)", r.key, r.asked, who, got, side+name)
+					return proof, fmt.Sprintf("%s %s was asked for, and %s had %s (%s)", r.key, r.asked, who, got,
+						side+name)
 				default:
 					proof[r.key] = strings.TrimPrefix(proof[r.key]+", "+side+name+" "+got, ", ")
 				}

@@ -14,13 +14,14 @@ import (
 	"nearfar/internal/tool"
 )
 
-// trial runs a workload once in an arm and returns its record. A failed measurement is part of the record. An error says
-// that a host is lost, or that the record's files cannot be written.
+// trial runs a workload once in an arm and returns its record. A failed measurement is part of the record. An error
+// says that a host is lost, or that the record's files cannot be written.
 func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial, error) {
 	w, _ := r.experiment.WorkloadIn(slot.Arm, slot.Workload)
 	trial := result.Trial{
-		Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload, Repeat: slot.Repeat, Replaces: slot.Replaces,
-		Tool: result.ToolVersion{Name: w.Tool, Version: r.versions[w.Tool]}, Mode: w.Mode, Protocol: w.Protocol,
+		Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload, Repeat: slot.Repeat,
+		Replaces: slot.Replaces,
+		Tool:     result.ToolVersion{Name: w.Tool, Version: r.versions[w.Tool]}, Mode: w.Mode, Protocol: w.Protocol,
 		Started: time.Now().UTC(), ReportedAs: result.DefinitionNone, Definition: result.DefinitionNone,
 		Metrics: []result.Metric{}, Raw: []string{}, Treatment: map[string]string{},
 		Set: r.experiment.SetIn(slot.Arm, slot.Workload),
@@ -131,8 +132,8 @@ func cpuList(cpus []int) string {
 	return strings.Trim(fmt.Sprint(cpus), "[]")
 }
 
-// reason says in one line why a trial failed; "" if it did not. The parser's error comes first: it says more than an exit
-// status.
+// reason says in one line why a trial failed; "" if it did not. The parser's error comes first: it says more than an
+// exit status.
 func reason(runErr, parseErr error, out *outputs) string {
 	switch {
 	case parseErr != nil && runErr != nil:

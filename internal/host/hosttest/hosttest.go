@@ -169,7 +169,8 @@ func (s suite) endpoints(t *testing.T) {
 			t.Errorf("endpoint %+v", e)
 		}
 		e := h.Endpoint()
-		if e.Address6.IsValid() && (!e.Address6.Is6() || e.Address6.Is4In6() || e.Address6.IsUnspecified() || !e.Address.Is4()) {
+		if e.Address6.IsValid() && (!e.Address6.Is6() || e.Address6.Is4In6() || e.Address6.IsUnspecified() ||
+			!e.Address.Is4()) {
 			t.Errorf("endpoint %+v: Address6 is only for hosts whose Address is IPv4", e)
 		}
 		for version, has := range map[int]bool{4: e.Address.Is4(), 6: e.Address.Is6() || e.Address6.IsValid()} {

@@ -19,8 +19,8 @@ type Losable struct {
 	Within time.Duration
 }
 
-// RunLost tests what a kind of host promises for lost hosts: every call returns in time with host.ErrLost. hosts makes a
-// new pair for each test. The tests run in parallel, because they only wait.
+// RunLost tests what a kind of host promises for lost hosts: every call returns in time with host.ErrLost. hosts makes
+// a new pair for each test. The tests run in parallel, because they only wait.
 func RunLost(t *testing.T, hosts func(t *testing.T) Losable) {
 	t.Helper()
 	t.Run("calls", func(t *testing.T) {

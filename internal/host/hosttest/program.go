@@ -16,8 +16,8 @@ import (
 	"nearfar/internal/host"
 )
 
-// Verb is the first argument with which the suite starts this program (host.Self) on a host. The test binary of a kind of
-// host that runs processes calls Main if Verb is its first argument:
+// Verb is the first argument with which the suite starts this program (host.Self) on a host. The test binary of a kind
+// of host that runs processes calls Main if Verb is its first argument:
 //
 //	func TestMain(m *testing.M) {
 //		if len(os.Args) > 1 && os.Args[1] == hosttest.Verb {

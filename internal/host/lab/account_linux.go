@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A use is what threads had of the CPUs: how long they ran, and how long they could have run and waited (proc(5), schedstat).
+// A use is how long threads ran, and how long they were runnable and waited for a CPU (run delay; proc(5), schedstat).
 type use struct {
 	Ran   time.Duration `json:"ran"`
 	Delay time.Duration `json:"delay"`
@@ -23,35 +23,36 @@ type use struct {
 // A processUse is what a process used that has ended. Ran includes the children for which it waited.
 type processUse struct {
 	use
-	// Space is the namespace that it ran in, empty for what another process left behind; CPUs are those that it was bound to, none
-	// where it could run on any.
+	// Space is the namespace that it ran in, empty for an orphan; CPUs are those to which it was bound, empty for any.
 	Space string `json:"space"`
 	CPUs  []int  `json:"cpus,omitempty"`
-	// Lived is how long the process was there.
+	// Lived is the lifetime of the process.
 	Lived time.Duration `json:"lived"`
-	// Known says that Delay covers the threads that ran: the kernel forgets that of a thread as it ends.
+	// Known says that Delay covers the threads that used most of the CPU time. The kernel forgets a thread's delay when
+	// the thread ends.
 	Known bool `json:"known"`
 }
 
-// A threadUse is that of a live thread of the wires.
+// A threadUse is the use of a live thread of the wires.
 type threadUse struct {
 	use
 	TID  int   `json:"tid"`
 	CPUs []int `json:"cpus"`
 }
 
-// A look is what the init saw since the look before it.
+// A look is what happened in the lab since the previous look.
 type look struct {
 	Ended []processUse `json:"ended,omitempty"`
-	// Wires are the user-space wires of the arm since the look before, Threads those of their process since its start.
+	// Wires are the arm's user-space wires since the previous look, Threads the threads of their process since its
+	// start.
 	Wires   []WireStats `json:"wires,omitempty"`
 	Threads []threadUse `json:"threads,omitempty"`
 }
 
-// maxEnded bounds how many ended processes are kept for a look that may never come.
+// maxEnded bounds how many ended processes are kept for the next look, which may never come.
 const maxEnded = 64
 
-// look tells what was seen since the look before, of the arm's wires too.
+// look says what happened since the previous look, with the arm's wires.
 func (s *initServer) look(arm string) (look, error) {
 	a, err := s.arm(arm)
 	if err != nil {
@@ -68,7 +69,7 @@ func (s *initServer) look(arm string) (look, error) {
 	return seen, nil
 }
 
-// threadUses reads the threads of a process. One that ends meanwhile is left out.
+// threadUses reads the threads of a process. A thread that ends meanwhile is left out.
 func threadUses(pid int) []threadUse {
 	var all []threadUse
 	for _, tid := range tasks(pid) {
@@ -106,7 +107,7 @@ func tasks(pid int) []int {
 	return all
 }
 
-// liveUse adds up the threads that a process has now.
+// liveUse adds up the current threads of a process.
 func liveUse(pid int) use {
 	var sum use
 	for _, tid := range tasks(pid) {
@@ -181,8 +182,8 @@ func endOfChild(idType, id int) (childEnd, bool) {
 type endedUse struct {
 	// leader is the last thread that is left. The kernel forgets the run delay of the others as they end.
 	leader use
-	// total is the CPU time of all threads, also of those that ended before, and of the children that the process waited
-	// for. It is known if the process could be read.
+	// total is the CPU time of all threads, also of those that ended before, and of the children that the process
+	// waited for. It is known if the process could be read.
 	total time.Duration
 	known bool
 }
@@ -256,7 +257,7 @@ func (t *processTable) account(p *process, ended endedUse) {
 	}
 }
 
-// takeEnded gives the processes that have ended since it was last called.
+// takeEnded returns the processes that have ended since it was last called.
 func (t *processTable) takeEnded() []processUse {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -265,8 +266,8 @@ func (t *processTable) takeEnded() []processUse {
 	return ended
 }
 
-// softirqThreads finds the kernel's threads that carry out software interrupts, by CPU. It is nil where they cannot be seen: in a
-// container.
+// softirqThreads finds the kernel's threads that carry out software interrupts, by CPU; nil if they are not visible, as
+// in a container.
 func softirqThreads() map[int]int {
 	files, err := filepath.Glob("/proc/[0-9]*/comm")
 	if err != nil {
@@ -285,8 +286,8 @@ func softirqThreads() map[int]int {
 		cpu, err := strconv.Atoi(string(number))
 		pid, pidErr := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		line, lineErr := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
-		if err != nil || pidErr != nil || lineErr != nil || len(line) > 0 { // any process may take the name; those of the kernel have no arguments
-			continue
+		if err != nil || pidErr != nil || lineErr != nil || len(line) > 0 {
+			continue // any process may take the name, but only the kernel's threads have no command line
 		}
 		if threads == nil {
 			threads = map[int]int{}

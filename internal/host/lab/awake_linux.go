@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awake keeps CPUs from going to sleep while a wire is in use. A CPU that has nothing to do while a packet is on the
-// wire needs the longer to come back the longer that takes; with it, a wire of 50 us would seem to cost 20 us more than
-// it does. A thread of the lowest scheduling class (SCHED_IDLE) runs on each, and makes way for any other at once.
+// awake keeps CPUs from going to sleep while a wire is in use. A CPU that sleeps while a packet is on the wire takes
+// longer to wake up the longer it slept: a wire of 50 us would seem to cost 20 us more than it does. A thread of the
+// lowest scheduling class (SCHED_IDLE) runs on each CPU; any other thread preempts it at once.
 type awake struct {
 	inUse atomic.Bool
-	// sharing counts the processes that are measured on the wire's own CPU.
+	// sharing counts the measured processes on the wire's own CPU.
 	sharing atomic.Int64
 
 	mu   sync.Mutex
@@ -47,7 +47,7 @@ func (a *awake) keep(cpu int) {
 	a.cpus[cpu] = true
 	go func() {
 		runtime.LockOSThread() // never unlocked
-		// Without the class it would be in the way of what is measured; then rather not at all.
+		// In another class the thread would take the CPU from the measured processes.
 		if setAffinity([]int{cpu}) != nil || setIdleClass() != nil {
 			return
 		}

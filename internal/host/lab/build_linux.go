@@ -16,16 +16,16 @@ type builtArm struct {
 	wires      *wireProcess // nil where the arm has no user-space wire
 }
 
-// Interface numbers for the left ends of links: far from those that the kernel gives to the right ends. Where the two
-// ends of a veth pair have the same number, each in its namespace, the kernel takes a second to notice that the link is
-// up (the events of such a device are not urgent to it).
+// firstLinkIndex is the first interface number of the left ends of links, far from the numbers that the kernel gives to
+// the right ends. If both ends of a veth pair have the same number, each in its namespace, the kernel takes a second to
+// notice that the link is up, because events of such devices are not urgent to it.
 const firstLinkIndex = 1000
 
 // vxlanPort is the UDP port of VXLAN, RFC 7348.
 const vxlanPort = 4789
 
-// buildArm makes the namespaces of a plan, joins them and configures them. The arm is returned also beside an error, so
-// that it can be freed.
+// buildArm makes, joins and configures the namespaces of a plan. It returns the arm with an error too, so that it can
+// be freed.
 func buildArm(p *plan, wireKind string) (*builtArm, error) {
 	a := &builtArm{plan: p}
 	for _, s := range p.Spaces {
@@ -66,7 +66,8 @@ func (a *builtArm) join(i int) error {
 	})
 }
 
-// configure makes the namespace what its elements are. Devices come up last, so that nothing is sent before all is set.
+// configure configures the namespace for its elements. It brings the devices up last, so that nothing is sent before
+// everything is configured.
 func (s *space) configure(h *netlink.Handle, wireKind string) error {
 	if s.Forward {
 		if err := sysctl("ipv4/ip_forward", "1"); err != nil {
@@ -89,7 +90,8 @@ func (s *space) configure(h *netlink.Handle, wireKind string) error {
 		}
 	}
 	if s.Forward && s.hasIPv6() {
-		// After the addresses: a device that forwards joins the group of all routers, where it has multicast.
+		// After the addresses, which turn multicast off: a forwarding device with multicast joins the group of all
+		// routers.
 		if err := sysctl("ipv6/conf/all/forwarding", "1"); err != nil {
 			return err
 		}
@@ -129,7 +131,7 @@ func (s *space) configure(h *netlink.Handle, wireKind string) error {
 	return nil
 }
 
-// devices are those of the namespace, ports first.
+// devices are the devices of the namespace, ports first.
 func (s *space) devices() []string {
 	var names []string
 	for _, p := range []port{s.Left, s.Right} {
@@ -146,7 +148,7 @@ func (s *space) devices() []string {
 	return names
 }
 
-// add makes a VXLAN device with one fixed remote end. The outer UDP checksum is 0, as RFC 7348 recommends.
+// add makes a VXLAN device with one fixed remote end. The outer UDP checksum is 0 (RFC 7348).
 func (t *tunnel) add(h *netlink.Handle) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = t.Name, t.MTU
@@ -155,7 +157,7 @@ func (t *tunnel) add(h *netlink.Handle) error {
 	})
 }
 
-// add makes a bridge that says nothing by itself: no spanning tree, no multicast snooping with its queries.
+// add makes a bridge that sends nothing by itself: no spanning tree, no multicast snooping with its queries.
 func (b *bridge) add(h *netlink.Handle) error {
 	snooping := false
 	attrs := netlink.NewLinkAttrs()
@@ -197,7 +199,7 @@ func (a *address) add(h *netlink.Handle) error {
 	return nil
 }
 
-// addNeighbour enters the segment's other end for good, so that neither an ARP request nor a neighbour solicitation ever
+// addNeighbour makes the segment's other end a permanent neighbour, so that no ARP request or neighbour solicitation
 // delays a packet.
 func (a *address) addNeighbour(h *netlink.Handle) error {
 	l, err := h.LinkByName(a.Device)
@@ -226,9 +228,9 @@ func (r *route) add(h *netlink.Handle) error {
 	return h.RouteAdd(&netlink.Route{Dst: ipNet(r.To), Gw: ip(r.Via)})
 }
 
-// segment makes the kernel cut what it sends through the port into packets of the MTU, and not leave that to the other
-// end. A wire that loses packets must lose single ones, not super-packets of 44; on a slow one, and in its queue, so many
-// at once would be a burst that no real wire sees; and a packet socket cannot describe a super-packet inside a tunnel.
+// segment makes the kernel cut super-packets that leave through the port into packets of the MTU. A wire must lose
+// single packets and not super-packets of 44. On a slow wire a super-packet would be a burst that no real wire sees.
+// And a packet socket cannot describe a super-packet inside a tunnel.
 func (p *port) segment(h *netlink.Handle) error {
 	l, err := h.LinkByName(p.Name)
 	if err != nil {
@@ -240,7 +242,7 @@ func (p *port) segment(h *netlink.Handle) error {
 	return nil
 }
 
-// free kills what runs in the arm and lets go of its namespaces; the kernel frees them with the last process.
+// free kills the arm's processes and closes its namespaces. The kernel frees a namespace with its last process.
 func (a *builtArm) free() {
 	if a.wires != nil {
 		a.wires.closing.Store(true)

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// The shares from which it is looked twice, and how long for: the load average is an average over a minute, in which what kept
-// the machine busy may have ended.
+// From these values of load average and pressure on, ReadLoad measures the CPUs for busySample: the load average covers
+// the last minute, and what kept the machine busy may have ended.
 const (
 	suspiciousLoad     = 0.1
 	suspiciousPressure = 0.01
 	busySample         = 200 * time.Millisecond
 )
 
-// ReadLoad says how busy the machine's CPUs are with other programs. It takes 200 ms where the load average, or pressure, says that they
-// may be, and next to nothing else. It is false where the kernel does not say.
+// ReadLoad says how busy other programs keep the machine's CPUs. It takes 200 ms if load average or pressure suggest
+// that they do, and almost no time otherwise. It is false if the kernel does not say.
 func ReadLoad(ctx context.Context) (Load, bool) {
 	cpus, err := allowedCPUs()
 	if err != nil {
@@ -79,7 +79,8 @@ func idleTime(cpus []int) (idle time.Duration, at time.Time, ok bool) {
 	return idle, at, true
 }
 
-// parseLoad reads "0.44 1.21 0.67 2/317 26486" (proc(5)): the load average over a minute, and how many threads can run now.
+// parseLoad reads "0.44 1.21 0.67 2/317 26486" (proc(5)): the load average over a minute, and the number of runnable
+// threads.
 func parseLoad(loadavg []byte) (Load, bool) {
 	fields := bytes.Fields(loadavg)
 	if len(fields) < 4 {

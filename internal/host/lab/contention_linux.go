@@ -21,9 +21,9 @@ const (
 	serverSpace = "server"
 )
 
-// Watch begins to look at what happens beside a trial of the arm whose sides run on these CPUs (nil for any), and the function that
-// it returns ends it. Both read a dozen small files, before the trial's first process and after its last; nothing is read between.
-// Where the lab or the kernel does not tell enough, the result says so.
+// Watch begins to observe who uses the CPUs (nil for any) during a trial of the arm; end ends that and gives the
+// result. Both read a dozen small files, before the trial's first process and after its last one; nothing is read in
+// between. The result says what the lab and the kernel do not tell.
 func (l *Lab) Watch(arm string, client, server []int) (end func() host.Contention) {
 	cpus := slices.Concat(client, server)
 	if len(client) == 0 || len(server) == 0 {
@@ -43,9 +43,11 @@ func (l *Lab) Watch(arm string, client, server []int) (end func() host.Contentio
 		if err != nil || before.err != nil || after.err != nil {
 			return host.Contention{}
 		}
-		w := watched{cpus: cpus, client: client, server: server, all: all, fresh: l.Facts().FreshProc, before: before, after: after}
-		w.ended, w.wires = seen.Ended, seen.Wires
-		w.threads = threadsSince(threads.Threads, seen.Threads)
+		w := watched{
+			cpus: cpus, client: client, server: server, all: all, fresh: l.Facts().FreshProc, before: before,
+			after: after,
+			ended: seen.Ended, wires: seen.Wires, threads: threadsSince(threads.Threads, seen.Threads),
+		}
 		return w.contention()
 	}
 }
@@ -61,7 +63,7 @@ func (l *Lab) lookAt(arm string) (look, error) {
 	return *r.Look, nil
 }
 
-// threadsSince gives what the threads used between two looks. One that ended between them is not there.
+// threadsSince is what the threads used between two looks, without threads that ended in between.
 func threadsSince(before, after []threadUse) []threadUse {
 	for i := range after {
 		for _, b := range before {
@@ -74,21 +76,21 @@ func threadsSince(before, after []threadUse) []threadUse {
 	return after
 }
 
-// A machine is what a machine says of its CPUs at a moment.
+// A machine is the state of the machine's CPUs at a moment.
 type machine struct {
 	at   time.Time
 	cpus map[int]cpuTimes
-	// softirqd is how long the threads ran that carry out software interrupts, nil where they are not seen.
+	// softirqd is how long the threads ran that carry out software interrupts; nil if they are not visible.
 	softirqd         map[int]time.Duration
 	pressure, cgroup *time.Duration
 	frequency        int
 	err              error
 }
 
-// cpuTimes are those of one CPU since the machine started, in steps of 10 ms.
+// cpuTimes are the times of one CPU since the machine started, in steps of 10 ms.
 type cpuTimes struct{ idle, stolen, softirq time.Duration }
 
-// readMachine looks at all CPUs of the lab; those of the trial are the ones whose frequency is read.
+// readMachine reads the times of all the lab's CPUs, and the frequency of the trial's CPUs.
 func (l *Lab) readMachine(cpus, all []int) machine {
 	m := machine{at: time.Now()}
 	stat, err := os.ReadFile("/proc/stat")
@@ -136,7 +138,7 @@ func parseCPUTimes(stat []byte) (map[int]cpuTimes, error) {
 		}
 		number, err := strconv.Atoi(fields[0][len("cpu"):])
 		if err != nil {
-			continue // "cpu" alone is the sum of all
+			continue // "cpu" alone is the sum of all CPUs
 		}
 		var ticks [steal + 1]time.Duration
 		for i := idle; i <= steal; i++ {
@@ -154,8 +156,8 @@ func parseCPUTimes(stat []byte) (map[int]cpuTimes, error) {
 	return all, nil
 }
 
-// readPressure reads for how long some process has waited for a CPU: "some avg10=0.00 avg60=0.00 avg300=0.00 total=120830218", in
-// microseconds. It is nil where the kernel does not say.
+// readPressure reads how long some process has waited for a CPU, in microseconds; nil if the kernel does not say. The
+// file has a line "some avg10=0.00 avg60=0.00 avg300=0.00 total=120830218".
 func readPressure(file string) *time.Duration {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -203,8 +205,8 @@ func readNumber(file string) (int, error) {
 	return strconv.Atoi(string(bytes.TrimSpace(b)))
 }
 
-// cgroupPressure finds the file with the pressure of this process's control group, version 2; "" where there is none, or it is that
-// of the whole machine.
+// cgroupPressure finds the file with the pressure of this process's control group (version 2); "" if there is none, or
+// if the group is the whole machine.
 func cgroupPressure() string {
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {

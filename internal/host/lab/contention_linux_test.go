@@ -9,7 +9,8 @@ import (
 )
 
 func TestParseContention(t *testing.T) {
-	if u, err := parseUse([]byte("438002713 289641833 156\n")); err != nil || u.Ran != 438002713 || u.Delay != 289641833 {
+	if u, err := parseUse([]byte("438002713 289641833 156\n")); err != nil || u.Ran != 438002713 ||
+		u.Delay != 289641833 {
 		t.Errorf("%+v, %v", u, err)
 	}
 	for _, wrong := range []string{"", "1 2", "x 2 3", "1 x 3"} {
@@ -33,30 +34,35 @@ func TestParseContention(t *testing.T) {
 	}
 }
 
-// TestOthersOnTheCPUs: what the trial's processes, the wires' threads and software interrupts used is nobody else's, and neither is what a
-// hypervisor kept.
+// TestOthersOnTheCPUs: what the trial's processes, the wires' threads and software interrupts used is nobody else's,
+// and neither is what a hypervisor kept.
 func TestOthersOnTheCPUs(t *testing.T) {
 	const ms = time.Millisecond
 	start := time.Now()
 	w := &watched{
 		cpus: []int{1}, client: []int{1}, server: []int{1}, all: []int{0, 1}, fresh: true,
-		before: machine{at: start, cpus: map[int]cpuTimes{0: {}, 1: {idle: 100 * ms, stolen: 10 * ms}}, softirqd: map[int]time.Duration{0: 0, 1: 5 * ms}},
-		after: machine{at: start.Add(1000 * ms), cpus: map[int]cpuTimes{0: {idle: 900 * ms}, 1: {idle: 300 * ms, stolen: 60 * ms, softirq: 500 * ms}},
+		before: machine{at: start, cpus: map[int]cpuTimes{0: {}, 1: {idle: 100 * ms, stolen: 10 * ms}},
+			softirqd: map[int]time.Duration{0: 0, 1: 5 * ms}},
+		after: machine{at: start.Add(1000 * ms), cpus: map[int]cpuTimes{0: {idle: 900 * ms},
+			1: {idle: 300 * ms, stolen: 60 * ms, softirq: 500 * ms}},
 			softirqd: map[int]time.Duration{0: 0, 1: 25 * ms}},
 		ended: []processUse{
 			{use: use{Ran: 200 * ms, Delay: 90 * ms}, Space: clientSpace, CPUs: []int{1}, Known: true, Lived: 800 * ms},
 			{use: use{Ran: 100 * ms, Delay: 30 * ms}, Space: serverSpace, CPUs: []int{1}, Known: true, Lived: 900 * ms},
 			{use: use{Ran: 7 * ms}, Space: serverSpace}, // a helper that was bound to no CPU
 		},
-		wires:   []WireStats{{Packets: 5, LatenessP99: ms}, {Packets: 9, LatenessP99: 2 * ms}, {LatenessP99: time.Second}},
-		threads: []threadUse{{use: use{Ran: 150 * ms, Delay: 3 * ms}, CPUs: []int{1}}, {use: use{Ran: 40 * ms, Delay: 4 * ms}, CPUs: []int{0}}},
+		wires: []WireStats{{Packets: 5, LatenessP99: ms}, {Packets: 9, LatenessP99: 2 * ms},
+			{LatenessP99: time.Second}},
+		threads: []threadUse{{use: use{Ran: 150 * ms, Delay: 3 * ms}, CPUs: []int{1}},
+			{use: use{Ran: 40 * ms, Delay: 4 * ms}, CPUs: []int{0}}},
 	}
 	g := w.contention()
 	// 1000 - 200 idle - 50 stolen - 20 in interrupts - 300 of the processes - 150 of the wires.
 	if !g.Shared || g.Client.Others != 280*ms || !g.Client.OthersKnown {
 		t.Errorf("%+v", g)
 	}
-	if g.Client.Ran != 200*ms || g.Client.Delay != 90*ms || g.Client.Lived != 800*ms || g.Server.Delay != 30*ms || !g.Server.DelayKnown {
+	if g.Client.Ran != 200*ms || g.Client.Delay != 90*ms || g.Client.Lived != 800*ms || g.Server.Delay != 30*ms ||
+		!g.Server.DelayKnown {
 		t.Errorf("%+v", g)
 	}
 	if g.MachineOthers != 280*ms+100*ms-7*ms-40*ms || g.Softirq != 500*ms {
@@ -98,8 +104,8 @@ func TestRecentWireStats(t *testing.T) {
 	}
 }
 
-// TestWatch: a process that has ended is still accounted for, with what it used and how long it waited, and a look takes a few
-// milliseconds at most.
+// TestWatch: a process that has ended is still accounted for, with what it used and how long it waited, and a look
+// takes a few milliseconds at most.
 func TestWatch(t *testing.T) {
 	l := openLab(t, Options{})
 	client, server := build(t, l, "a", path("bridge"))
@@ -127,7 +133,8 @@ func TestWatch(t *testing.T) {
 // doOn runs a shell that counts, bound to the CPUs, to its end.
 func doOn(t *testing.T, h host.Host, cpus []int) {
 	t.Helper()
-	p, err := h.Start(t.Context(), host.Cmd{Argv: []string{"sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"}, CPUs: cpus})
+	p, err := h.Start(t.Context(), host.Cmd{Argv: []string{"sh", "-c",
+		"i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"}, CPUs: cpus})
 	if err != nil {
 		t.Fatal(err)
 	}

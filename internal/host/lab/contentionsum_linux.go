@@ -7,11 +7,11 @@ import (
 	"nearfar/internal/host"
 )
 
-// watched is all that was read of a trial.
+// watched is everything that was read about a trial.
 type watched struct {
-	// cpus are those of both sides; client and server are empty where they may run on all.
+	// cpus are the CPUs of both sides; client and server are empty for any.
 	cpus, client, server, all []int
-	// fresh says that the lab's own threads could be read.
+	// fresh says that /proc shows the lab's own threads.
 	fresh         bool
 	before, after machine
 	ended         []processUse
@@ -19,14 +19,18 @@ type watched struct {
 	threads       []threadUse
 }
 
-// ground reckons who had the CPUs.
+// contention computes who used the CPUs.
 func (w *watched) contention() host.Contention {
-	g := host.Contention{Window: w.after.at.Sub(w.before.at), CPUs: len(w.cpus), FrequencyBefore: w.before.frequency, FrequencyAfter: w.after.frequency}
+	g := host.Contention{
+		Window: w.after.at.Sub(w.before.at), CPUs: len(w.cpus),
+		FrequencyBefore: w.before.frequency, FrequencyAfter: w.after.frequency,
+	}
 	if g.Window <= 0 {
 		return host.Contention{}
 	}
 	g.Client, g.Server = w.side(clientSpace, w.client), w.side(serverSpace, w.server)
-	g.Shared = !g.Client.Pinned || !g.Server.Pinned || slices.ContainsFunc(w.client, func(c int) bool { return slices.Contains(w.server, c) })
+	overlap := slices.ContainsFunc(w.client, func(c int) bool { return slices.Contains(w.server, c) })
+	g.Shared = !g.Client.Pinned || !g.Server.Pinned || overlap
 	if g.Shared {
 		g.Client.Others, g.Client.OthersKnown = w.others(g.Window, w.cpus)
 		g.Client.CPUs = len(w.cpus)
@@ -53,8 +57,8 @@ func between(before, after *time.Duration) *time.Duration {
 	return &d
 }
 
-// side adds up the processes of one side that have ended. Those that were free to run anywhere beside pinned ones are nearfar's own
-// helpers, and do not count.
+// side adds up the ended processes of one side. If the side is pinned, unpinned processes are nearfar's own helpers and
+// do not count.
 func (w *watched) side(space string, cpus []int) host.ContentionSide {
 	s := host.ContentionSide{Pinned: len(cpus) > 0, CPUs: len(cpus), DelayKnown: w.fresh}
 	if !s.Pinned {
@@ -72,13 +76,16 @@ func (w *watched) side(space string, cpus []int) host.ContentionSide {
 	return s
 }
 
-// others is how long programs that are not of the trial had the CPUs: the time that these were not idle, nor kept by a hypervisor, less
-// that of the trial's processes and of the wires' threads, and less that of software interrupts, which carry the trial's packets. That is
-// the time of the threads that carry them out where these are seen. Else it is all the time in software interrupts, some of which is
-// in that of the trial's processes already: then too little is found, never too much.
+// others is the CPU time of programs other than the trial's. From the time in which the CPUs were neither idle nor
+// stolen by a hypervisor it subtracts the time of the trial's processes, of the wires' threads, and of software
+// interrupts, which carry the trial's packets.
+//
+// The time of software interrupts is the time of the kernel's threads for them, if these are visible. Otherwise it is
+// all time in software interrupts. Some of that is part of the processes' time too, so that the result is then too
+// small, never too large.
 func (w *watched) others(window time.Duration, cpus []int) (time.Duration, bool) {
 	if len(w.wires) > 0 && !w.fresh {
-		return 0, false // the wires' threads are taken for others
+		return 0, false // the wires' threads would count as other programs
 	}
 	var rest time.Duration
 	for _, c := range cpus {
@@ -111,12 +118,14 @@ func (w *watched) others(window time.Duration, cpus []int) (time.Duration, bool)
 	return max(0, rest), true
 }
 
-// wire gives the user-space wire that was latest, nil where nothing crossed one.
+// wire is the latest user-space wire; nil if nothing crossed one.
 func (w *watched) wire() *host.ContentionWire {
 	var latest *host.ContentionWire
 	for _, s := range w.wires {
 		if s.Packets > 0 && (latest == nil || s.LatenessP99 > latest.LatenessP99) {
-			latest = &host.ContentionWire{Packets: s.Packets, LatenessP50: s.LatenessP50, LatenessP99: s.LatenessP99, LatenessMax: s.LatenessMax}
+			latest = &host.ContentionWire{
+				Packets: s.Packets, LatenessP50: s.LatenessP50, LatenessP99: s.LatenessP99, LatenessMax: s.LatenessMax,
+			}
 		}
 	}
 	if latest != nil {

@@ -7,29 +7,30 @@ import (
 	"time"
 )
 
-// The size of a measurement of CoreToCore: the quickest of some batches, so that what interrupts one of them does not count.
+// CoreToCore takes the fastest of several batches, so that an interrupt during one of them does not count.
 const (
 	coreBatches = 8
 	coreTrips   = 200
-	// coreLimit is when to give up: some 50 times of what is normal between sockets.
+	// coreLimit is when to give up: about 50 times the normal duration between sockets.
 	coreLimit = 50 * time.Millisecond
 )
 
-// CoreToCore measures how long a cache line takes from the first of the client's CPUs to the first of the server's and back,
-// in about a millisecond in which both are busy. Cores that share a cache take tens of nanoseconds, others hundreds; under a
-// hypervisor that moves virtual CPUs about, the same two are now the one and now the other. It is false where the two
-// may run on the same CPU, or do not both come to run.
+// CoreToCore measures the core-to-core latency: how long a cache line takes from the client's first CPU to the server's
+// first CPU and back. It keeps both busy for about a millisecond. Cores that share a cache take tens of nanoseconds,
+// others hundreds; a hypervisor that moves virtual CPUs changes which of the two holds. It is false if the sides share
+// CPUs, or if the two threads do not run at the same time.
 func (l *Lab) CoreToCore(client, server []int) (time.Duration, bool) {
-	if len(client) == 0 || len(server) == 0 || slices.Contains(server, client[0]) || slices.Contains(client, server[0]) {
+	if len(client) == 0 || len(server) == 0 ||
+		slices.Contains(server, client[0]) || slices.Contains(client, server[0]) {
 		return 0, false
 	}
-	if runtime.GOMAXPROCS(0) < 2 { // both must run at a time
+	if runtime.GOMAXPROCS(0) < 2 { // both threads must run at the same time
 		return 0, false
 	}
 	return coreToCore(client[0], server[0])
 }
 
-// A ball is a number that two threads raise in turn, on cache lines of its own.
+// An exchange is a number on a cache line of its own. Two threads increment it in turn.
 type exchange struct {
 	over atomic.Bool
 	_    [128]byte
@@ -61,7 +62,7 @@ func coreToCore(here, there int) (time.Duration, bool) {
 	return trip, trip > 0
 }
 
-// answer raises every odd number, until the game is over.
+// answer increments odd numbers, until the exchange is over.
 func (b *exchange) answer() {
 	for !b.over.Load() {
 		if n := b.n.Load(); n%2 == 1 {
@@ -70,8 +71,8 @@ func (b *exchange) answer() {
 	}
 }
 
-// play raises every even number and waits for the answer. It gives the mean time of the quickest batch, 0 where none was
-// completed in time, and ends the game.
+// measure increments even numbers, waits for each answer, and ends the exchange. The result is the mean duration of a
+// round trip in the fastest batch; 0 if no batch was completed in time.
 func (b *exchange) measure() (quickest time.Duration) {
 	defer b.over.Store(true)
 	begun := time.Now()

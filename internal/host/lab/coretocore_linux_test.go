@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestCoreToCore: between two CPUs a cache line takes a time that light and caches allow; on one there is nothing to measure.
+// TestCoreToCore: the latency between two CPUs is plausible; with one CPU there is nothing to measure.
 func TestCoreToCore(t *testing.T) {
 	l := openLab(t, Options{})
 	cpus := l.Facts().CPUs
@@ -20,7 +20,7 @@ func TestCoreToCore(t *testing.T) {
 		t.Skip("this machine lets us use one CPU only")
 	}
 	trip, ok := l.CoreToCore(cpus[1:2], cpus[:1])
-	for tries := 1; !ok && tries < 20; tries++ { // a busy CPU may keep one of the two waiting for too long
+	for tries := 1; !ok && tries < 20; tries++ { // on a busy CPU one of the two threads may wait too long
 		trip, ok = l.CoreToCore(cpus[1:2], cpus[:1])
 	}
 	if !ok || trip < 5*time.Nanosecond || trip > 20*time.Microsecond {
@@ -31,7 +31,7 @@ func TestCoreToCore(t *testing.T) {
 	}
 }
 
-// TestCoreToCoreGivesUp: where nothing answers, play ends by itself and gives nothing.
+// TestCoreToCoreGivesUp: without answers, measure ends by itself and gives nothing.
 func TestCoreToCoreGivesUp(t *testing.T) {
 	b := new(exchange)
 	if trip := b.measure(); trip != 0 || !b.over.Load() {

@@ -12,7 +12,7 @@ import (
 // maxCPU bounds CPU numbers by what an affinity mask can hold.
 const maxCPU = 1024
 
-// allowedCPUs are those that this process may run on, in ascending order.
+// allowedCPUs are the CPUs that this process may run on, in ascending order.
 func allowedCPUs() ([]int, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -43,7 +43,7 @@ func setAffinity(cpus []int) error {
 }
 
 // CPUs resolves a placement to CPU numbers of this machine: shared is the highest-numbered allowed CPU for both, split
-// the highest and the next one, free none in particular. The lab's own work and its user-space wires are on the lowest.
+// the highest and the next one, free any (nil). The lab's own work and its user-space wires run on the lowest.
 func (l *Lab) CPUs(p experiment.Placement) (client, server []int, err error) {
 	return placeOn(l.Facts().CPUs, p)
 }

@@ -13,10 +13,10 @@ import (
 // rulesPerBatch keeps the acknowledgements of a batch of rules within a netlink socket's buffer.
 const rulesPerBatch = 64
 
-// add makes a stateful firewall at a device of the calling thread's namespace, as a distributed firewall has at a VM's
-// port: packets of known connections are accepted from the connection table; the first packet of a new one is matched
-// against Rules rules, none of which fits, and accepted by the last. IPv4 and IPv6 have each a table of their own, so that
-// no packet passes what belongs to the other.
+// add makes a stateful firewall at a device of the calling thread's namespace, like a distributed firewall at a VM's
+// port. It accepts packets of known connections from the connection table. The first packet of a new connection is
+// matched against Rules rules, none of which fits, and accepted by a last one. IPv4 and IPv6 have separate tables, so
+// that a packet passes only the rules of its own version.
 func (fw *firewall) add() error {
 	c, err := nftables.New(nftables.AsLasting())
 	if err != nil {
@@ -31,7 +31,7 @@ func (fw *firewall) add() error {
 	return nil
 }
 
-// families are those whose packets pass the firewall.
+// families are the IP versions whose packets pass the firewall.
 func (fw *firewall) families() []nftables.TableFamily {
 	if fw.IPv6 {
 		return []nftables.TableFamily{nftables.TableFamilyIPv4, nftables.TableFamilyIPv6}
@@ -54,7 +54,7 @@ func (fw *firewall) addFamily(c *nftables.Conn, family nftables.TableFamily) err
 	c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: []expr.Any{
 		&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictAccept},
 	}})
-	// What packets pass first, made last: the first of them finds all rules.
+	// The hooks come last, so that the first packet finds all rules.
 	if fw.Forwarded {
 		fw.hook(c, table, nftables.ChainHookForward, expr.MetaKeyIIFNAME, expr.MetaKeyOIFNAME)
 	} else {
@@ -64,7 +64,7 @@ func (fw *firewall) addFamily(c *nftables.Conn, family nftables.TableFamily) err
 	return c.Flush()
 }
 
-// hook sends what passes the hook through the device to the rules.
+// hook sends the packets that pass the hook on the device to the rules.
 func (fw *firewall) hook(c *nftables.Conn, table *nftables.Table, hook *nftables.ChainHook, sides ...expr.MetaKey) {
 	base := c.AddChain(&nftables.Chain{
 		Name: fmt.Sprintf("hook%d", *hook), Table: table, Type: nftables.ChainTypeFilter,
@@ -103,22 +103,24 @@ func established() []expr.Any {
 	}
 }
 
-// miss is a rule of its own that no packet of a lab fits: its source is in 198.18.0.0/15 (RFC 2544) or 2001:2::/48
-// (RFC 5180), which are set aside for benchmarks.
+// miss is the i-th rule that matches no packet of a lab: its source address is in 198.18.0.0/15 (RFC 2544) or
+// 2001:2::/48 (RFC 5180), which are reserved for benchmarks.
 func miss(family nftables.TableFamily, i int) []expr.Any {
 	source, offset := binary.BigEndian.AppendUint32(nil, 198<<24|18<<16|uint32(i)), uint32(12)
 	if family == nftables.TableFamilyIPv6 {
 		source, offset = binary.BigEndian.AppendUint32([]byte{0x20, 0x01, 0, 2, 11: 0}, uint32(i)), 8
 	}
+	length := uint32(len(source))
 	return []expr.Any{
-		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: uint32(len(source))}, // source address
+		// source address
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: length},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: source},
 		&expr.Verdict{Kind: expr.VerdictDrop},
 	}
 }
 
-// counters reads how many packets, of IPv4 and of IPv6 together, the firewall accepted from its connection table and by its
-// last rule, and how many rules it has between the two.
+// counters reads how many IPv4 and IPv6 packets the firewall accepted from its connection table and by its last rule,
+// and how many rules are between the two.
 func (fw *firewall) counters() (map[string]uint64, error) {
 	c, err := nftables.New()
 	if err != nil {

@@ -10,20 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where the wires' thread runs depends on where what is measured does.
+// The CPU of the wires' thread depends on the CPUs of the measured processes.
 //
-// Apart from it, on the service CPU, it is never in its way. But to wake a process on another CPU takes an interrupt to
-// that CPU, which on a virtual machine keeps both for 15 us and more, and the longer the more the host has to do.
+// On the service CPU the thread takes no time from them. But to wake a process on another CPU takes an interrupt to
+// that CPU, which on a virtual machine costs 15 us and more, depending on the load of the machine below.
 //
-// Where all that is measured runs on one CPU, the wires run beside it on the same, in the lowest scheduling class
-// (SCHED_IDLE): what a frame wakes takes the CPU at once and without an interrupt, and a CPU on which a wire waits for a
-// frame's time does not go to sleep.
+// If all measured processes run on one CPU, the wires run on it too, in the lowest scheduling class (SCHED_IDLE). A
+// process that a frame wakes takes the CPU at once and without an interrupt, and the CPU does not go to sleep while a
+// wire waits until a frame is due.
 
-// apart is the seat on the service CPU; the others are the numbers of CPUs.
+// apart stands for the service CPU, in place of a CPU's number.
 const apart = -1
 
-// A seat is where the wires' thread is to run: it is told by one thread and asked by another. A thread that sleeps until a
-// frame comes asks when one has come.
+// A wireCPU is where the wires' thread is to run: the number of a CPU, or apart. One thread sets it and another reads
+// it. A thread that sleeps until a frame comes reads it when one has come.
 type wireCPU struct{ wanted atomic.Int64 }
 
 func newWireCPU() *wireCPU {
@@ -34,8 +34,8 @@ func newWireCPU() *wireCPU {
 
 func (s *wireCPU) set(cpu int) { s.wanted.Store(int64(cpu)) }
 
-// forward runs the wires, on one thread at a time: each seat has its own, because an ordinary user cannot leave the lowest
-// class again.
+// forward runs the wires, on one thread at a time. It starts a new thread for each CPU, because an ordinary user's
+// thread cannot leave the lowest class again.
 func forward(wires []*runningWire, cpus *awake, where *wireCPU) error {
 	var all []*direction
 	var polled []unix.PollFd
@@ -52,7 +52,7 @@ func forward(wires []*runningWire, cpus *awake, where *wireCPU) error {
 		}
 		ended := make(chan error)
 		go func() {
-			runtime.LockOSThread() // never unlocked: the thread ends with its seat
+			runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 			f := &forwarder{all: all, polled: polled, cpus: cpus, where: where, cpu: cpu}
 			ended <- f.run()
 		}()
@@ -62,7 +62,7 @@ func forward(wires []*runningWire, cpus *awake, where *wireCPU) error {
 	}
 }
 
-// A forwarder is the wires' thread in one seat.
+// A forwarder is the wires' thread on one CPU.
 type forwarder struct {
 	all    []*direction
 	polled []unix.PollFd
@@ -71,22 +71,22 @@ type forwarder struct {
 	cpu    int64
 }
 
-// run forwards until another seat is wanted. It spins while frames are on their way or were seen lately, and else sleeps in
-// poll, so that a wire without traffic costs nothing.
+// run forwards until another CPU is wanted. It spins while frames are on their way and for a while after the last one,
+// and otherwise sleeps in poll, so that a wire without traffic costs nothing.
 func (f *forwarder) run() error {
-	// Timers of ordinary threads may be 50 us late.
+	// By default, timers may be 50 us late.
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("prctl PR_SET_TIMERSLACK", err)
 	}
 	beside := f.cpu != apart
 	if beside {
-		// In another class it would take the CPU from what is measured there; then rather apart.
+		// In another class it would take the CPU from the measured processes. Then the service CPU is better.
 		if setAffinity([]int{int(f.cpu)}) != nil || setIdleClass() != nil {
 			f.where.wanted.CompareAndSwap(f.cpu, apart)
 			return nil
 		}
 	} else {
-		// To be ahead of others on its CPU helps; an ordinary user may not ask for it.
+		// A high priority helps; an ordinary user may not have it.
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20)
 	}
 	f.cpus.use(false)
@@ -125,12 +125,12 @@ func (f *forwarder) run() error {
 	return nil
 }
 
-// sleep says whether to sleep, and for how long; below 0, until something comes. next is when the next frame is due, last
-// when one came.
+// sleep says whether to sleep, and for how long; below 0 stands for until a frame comes. next is when the next frame is
+// due, last when the last one came.
 func (f *forwarder) sleep(next, now, last int64) (time.Duration, bool) {
 	switch {
 	case f.cpus.sharing.Load() > 0 && f.cpu == apart && next-now > int64(shareMargin):
-		// A spinning wire would take the CPU from what is measured on it. Late is better than that.
+		// A spinning wire would take the CPU from the measured processes. Late frames are better than that.
 		if next == math.MaxInt64 {
 			return -1, true
 		}
@@ -143,8 +143,9 @@ func (f *forwarder) sleep(next, now, last int64) (time.Duration, bool) {
 	return 0, false
 }
 
-// What is measured may keep its CPU so busy that wires in the lowest class hardly get it: a stream does. They are starved
-// when of so many frames more than a quarter left so late. Request and response never come to that.
+// Measured processes may keep their CPU so busy that wires in the lowest class hardly run; streams do. Wires count as
+// starved if more than a quarter of starvedFrames frames left later than starvedLate. Request/response never reaches
+// that.
 const (
 	starvedFrames = 400
 	starvedLate   = 100 * time.Microsecond
@@ -164,7 +165,7 @@ func (f *forwarder) starved() bool {
 	return 4*late > sent
 }
 
-// note counts a frame that has left so many nanoseconds late.
+// note counts a frame that left late, in nanoseconds.
 func (d *direction) note(late int64) {
 	d.sent++
 	if late > int64(starvedLate) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The wires run beside what is measured where that is on one CPU, and apart from it where it is not.
+// The wires run on the CPU of the measured processes if these have one in common, and otherwise on the service CPU.
 func TestWhereWiresRun(t *testing.T) {
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -36,7 +36,7 @@ func TestWhereWiresRun(t *testing.T) {
 			t.Errorf("%s: the wires are told %q (%v), want %q", step.what, got, err, step.want)
 		}
 	}
-	// Nothing measured: nothing is said, and what comes next is the answer to the next change.
+	// With nothing measured nothing is said: the next line is about the next change.
 	if err := w.place(func() { clear(w.measured) }); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestWhereWiresRun(t *testing.T) {
 	}
 }
 
-// Wires that hardly get their CPU notice it, and do not for a few late frames.
+// Wires that hardly run notice it. A few late frames are not enough.
 func TestStarvedWires(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -34,8 +34,8 @@ const (
 	streamPort = 7001
 )
 
-// reflectPackets answers each UDP packet, of IPv4 and of IPv6, with the TTL (or hop limit) and the length that it arrived
-// with.
+// reflectPackets answers each UDP packet, of IPv4 and of IPv6, with the TTL (or hop limit) and the length that it
+// arrived with.
 func reflectPackets([]string) error {
 	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -229,6 +229,12 @@ func path(kinds ...string) experiment.Lab {
 		l.Path = append(l.Path, e)
 	}
 	return l
+}
+
+// oneWire makes a path of a wire.
+func oneWire(e experiment.Element) experiment.Lab {
+	e.Kind = experiment.Wire
+	return experiment.Lab{Path: []experiment.Element{e}}
 }
 
 // openLab opens a lab that is closed with the test.

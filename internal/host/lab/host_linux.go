@@ -34,7 +34,7 @@ func (l *Lab) newHost(p *plan, i int) *labHost {
 	}}
 }
 
-// Endpoint gives "arm/client" or "arm/server", and the address.
+// Endpoint has the name "arm/client" or "arm/server".
 func (h *labHost) Endpoint() host.Endpoint { return h.endpoint }
 
 func (h *labHost) fail(argv []string, err error) error {
@@ -63,7 +63,7 @@ func (h *labHost) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 		return nil, h.fail(c.Argv, err)
 	}
 	defer closeAll(streams.theirs[:])
-	// The start itself is not given up half-way: the process would be nobody's.
+	// The start does not end with ctx: nobody would know of the process.
 	r, err := h.lab.call(context.Background(), request{
 		Op: opStart, Arm: h.arm, Space: h.space, Argv: c.Argv, Env: c.Env, CPUs: c.CPUs,
 	}, streams.theirs[:]...)
@@ -86,8 +86,8 @@ func (h *labHost) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 	return p, nil
 }
 
-// Put writes a file in the lab. A relative path is below /tmp. Only where files are the lab's own can one be put: it
-// would outlive the lab elsewhere.
+// Put writes a file in the lab. A relative path is below /tmp. It accepts only directories whose files are the lab's
+// own: elsewhere the file would outlive the lab.
 func (h *labHost) Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
 	fail := func(err error) error { return h.fail([]string{"put", path}, err) }
 	if h.isClosed() {
@@ -100,7 +100,7 @@ func (h *labHost) Put(ctx context.Context, path string, mode fs.FileMode, r io.R
 	if !inPrivateDir(path) {
 		return fail(fmt.Errorf("a file there would outlive the lab; put it below one of %v", privateDirs()))
 	}
-	// All of it is read before the lab sees any.
+	// The file is read whole before the lab gets any of it.
 	fd, err := unix.MemfdCreate("put", unix.MFD_CLOEXEC)
 	if err != nil {
 		return fail(os.NewSyscallError("memfd_create", err))
@@ -147,11 +147,11 @@ func (h *labHost) Close() error {
 	return nil
 }
 
-// streams are the two ends of a process's standard streams.
+// streams are the ends of a process's standard streams.
 type streams struct {
 	theirs         [3]*os.File
-	stdin          *os.File // what we write to; nil where there is nothing to write
-	stdout, stderr *os.File // what we read from; nil where it is discarded
+	stdin          *os.File // nearfar writes to it; nil without input
+	stdout, stderr *os.File // nearfar reads from them; nil if the output is discarded
 }
 
 func openStreams(c host.Cmd) (*streams, error) {
@@ -199,7 +199,7 @@ func (s *streams) closeOurs() {
 	}
 }
 
-// labProcess is a process of the lab, as its starter sees it.
+// labProcess is nearfar's view of a process in the lab.
 type labProcess struct {
 	host *labHost
 	argv []string
@@ -211,7 +211,7 @@ type labProcess struct {
 	canceled error // why its context ended
 }
 
-// outputGrace is how long output is read on after the process has ended: what it started may hold the pipe open.
+// outputGrace is how long output is read after the process has ended: its children may hold the pipe open.
 const outputGrace = 200 * time.Millisecond
 
 // run feeds the process, copies its output and waits for its end.
@@ -230,7 +230,7 @@ func (p *labProcess) run(s *streams, c host.Cmd) {
 	}
 	if s.stdin != nil {
 		copying.Go(func() {
-			// A process need not read all that it is given.
+			// A process need not read all of its input.
 			_, _ = s.stdin.Write(c.Stdin)
 			_ = s.stdin.Close()
 		})
@@ -259,8 +259,8 @@ func (p *labProcess) run(s *streams, c host.Cmd) {
 	}
 }
 
-// copyOutput copies until the end, or until the deadline set on the pipe and what is in it by then. Where the writer
-// fails, the rest is read all the same, so that the process does not block.
+// copyOutput copies until the end of the pipe, or until the pipe's deadline, and then what the pipe holds. If the
+// writer fails, the rest is still read, so that the process does not block.
 func copyOutput(to io.Writer, from *os.File) error {
 	b := make([]byte, 64<<10)
 	var failed error
@@ -313,7 +313,7 @@ func (p *labProcess) Wait() error {
 	return p.err
 }
 
-// Stop asks the process to end, and kills it and what is left of what it started after the grace time.
+// Stop sends SIGTERM to the process, and after the grace time kills it and what is left of its children.
 func (p *labProcess) Stop(grace time.Duration) error {
 	select {
 	case <-p.done:
@@ -337,7 +337,8 @@ func (p *labProcess) Stop(grace time.Duration) error {
 	return err
 }
 
-// kill kills the process and what it started. Where that cannot be done the lab is given up: nobody would see the process end.
+// kill kills the process and what it started. If that fails the lab is given up, because nobody would see the process
+// end.
 func (p *labProcess) kill() error {
 	_, err := p.host.lab.call(context.Background(), request{Op: opKill, Process: p.key})
 	if err == nil {

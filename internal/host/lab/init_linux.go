@@ -16,7 +16,7 @@ import (
 	"nearfar/internal/host"
 )
 
-// An initServer is the lab's init at work: it owns all namespaces and processes.
+// An initServer is the lab's init: it owns all namespaces and processes.
 type initServer struct {
 	conn      *messageConn
 	setup     setup
@@ -28,7 +28,7 @@ type initServer struct {
 	arms map[string]*builtArm
 }
 
-// RunInit is the lab's init. It serves the lab on the inherited control connection, until the other end closes it.
+// RunInit is the lab's init. It serves requests on the inherited control connection until the other end closes that.
 func RunInit() error {
 	if os.Getpid() != 1 {
 		return errors.New("the lab's init is started by nearfar itself")
@@ -43,7 +43,7 @@ func RunInit() error {
 		var q request
 		files, err := conn.receive(&q)
 		if errors.Is(err, io.EOF) {
-			return nil // nearfar is gone; as process 1 ends, so does everything else
+			return nil // nearfar is gone; the end of process 1 ends all others
 		}
 		if err != nil {
 			return err
@@ -59,7 +59,7 @@ func RunInit() error {
 	}
 }
 
-// reply carries a request out and answers it.
+// reply executes a request and answers it.
 func (s *initServer) reply(q request, files []*os.File) {
 	r, err := s.serve(q, files)
 	closeAll(files)
@@ -78,7 +78,7 @@ func (s *initServer) reply(q request, files []*os.File) {
 	s.send(r)
 }
 
-// send sends a reply, as late as nearfar takes it: it may have been stopped.
+// send sends a reply. It has no limit, because nearfar may be stopped.
 func (s *initServer) send(r reply) {
 	if err := s.conn.send(0, r); err != nil {
 		fmt.Fprintln(os.Stderr, "lab:", err)
@@ -94,7 +94,7 @@ func (s *initServer) serve(q request, files []*os.File) (reply, error) {
 		}
 		s.setup = *q.Setup
 		if err := s.prepare(); err != nil {
-			// Whatever fails here is about what this machine allows.
+			// A failure here says what this machine forbids.
 			return reply{Unsupported: scarce(err) == ""}, err
 		}
 		return reply{Facts: &s.facts}, nil
@@ -137,7 +137,7 @@ func (s *initServer) serve(q request, files []*os.File) (reply, error) {
 	return reply{}, fmt.Errorf("unknown operation %q", q.Op)
 }
 
-// prepare makes the mount namespace private and finds out what the kernel has.
+// prepare makes the mount namespace private and probes the kernel.
 func (s *initServer) prepare() error {
 	fresh, err := privateMounts()
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *initServer) prepare() error {
 	return nil
 }
 
-// readWord reads a file of one word; "" where it cannot be read.
+// readWord reads a file without the white space around its content; "" if it cannot be read.
 func readWord(file string) string {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -186,7 +186,7 @@ func readWord(file string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// cpuModel is the "model name" of the first CPU; "" where the kernel does not say.
+// cpuModel is the "model name" of the first CPU; "" if the kernel does not say.
 func cpuModel() string {
 	for line := range strings.Lines(readWord("/proc/cpuinfo")) {
 		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
@@ -196,7 +196,7 @@ func cpuModel() string {
 	return ""
 }
 
-// arm finds an arm that is built and not dropped.
+// arm finds an arm that exists.
 func (s *initServer) arm(name string) (*builtArm, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -253,7 +253,7 @@ func (s *initServer) dropArm(name string) error {
 	return nil
 }
 
-// putFile writes a file beside its place and renames it, so that it is there whole or not at all.
+// putFile writes a temporary file in the same directory and renames it, so that the file is whole or absent.
 func putFile(path string, mode fs.FileMode, content io.Reader) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// addIPv6 gives a device, which is down, an IPv6 address, and has it say nothing of its own accord. Of what IPv6 would send
-// without being asked, routers' solicitations and the trying out of addresses (DAD) fall away with the address that the
-// device would make itself (see quiet), and with the flag of this one. What is left are the reports of the multicast
-// groups that an address and a router join (MLD): a device that looks for no neighbours (NOARP) and has no multicast
-// joins none. It needs neither, for its one neighbour is entered for good.
+// addIPv6 gives a device, which is down, an IPv6 address, and keeps it from sending anything by itself:
+//   - it sends no router solicitations, because it has no link-local address (see quiet);
+//   - it tests no addresses for duplicates (DAD), because of the address's flag;
+//   - it reports no multicast groups (MLD), because it joins none: neighbour discovery (NOARP) and multicast are off.
+//     It needs neither, because its only neighbour is a permanent entry.
 func addIPv6(h *netlink.Handle, l netlink.Link, prefix netip.Prefix) error {
 	name := l.Attrs().Name
 	if err := h.LinkSetARPOff(l); err != nil {

@@ -13,17 +13,18 @@ import (
 	"nearfar/internal/host"
 )
 
-// Lab is an open lab; there is none on this system.
+// Lab is an open lab. This system has none.
 type Lab struct{}
 
 func unsupported() error {
-	return fmt.Errorf("%w: a lab is made of Linux namespaces, and this is %s; run nearfar on Linux", ErrUnsupported, runtime.GOOS)
+	return fmt.Errorf("%w: a lab is made of Linux namespaces, and this is %s; run nearfar on Linux",
+		ErrUnsupported, runtime.GOOS)
 }
 
-// Open fails: labs are made of what only Linux has.
+// Open fails: labs need Linux.
 func Open(context.Context, Options) (*Lab, error) { return nil, unsupported() }
 
-// Doctor fails, and says why.
+// Doctor fails and says why.
 func Doctor(context.Context) (Facts, error) { return Facts{}, unsupported() }
 
 // Build fails.
@@ -68,7 +69,7 @@ func RunInit() error { return unsupported() }
 // RunWire fails.
 func RunWire(io.Reader, io.Writer) error { return unsupported() }
 
-// WaitPort fails: it looks where only Linux shows sockets.
+// WaitPort fails: it reads a table that only Linux has.
 func WaitPort(context.Context, string, int, time.Duration) error {
 	return fmt.Errorf("%s works on Linux only", WaitPortVerb)
 }

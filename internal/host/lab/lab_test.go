@@ -79,13 +79,16 @@ func TestFacts(t *testing.T) {
 	l := openLab(t, Options{})
 	build(t, l, "one", path(experiment.VTEP, experiment.VTEP))
 	f := l.Facts()
-	if f.UserNamespace != !privileged() || f.Kernel == "" || len(f.CPUs) == 0 || f.ServiceCPU != f.CPUs[0] || f.Wire == "" {
+	if f.UserNamespace != !privileged() || f.Kernel == "" || len(f.CPUs) == 0 || f.ServiceCPU != f.CPUs[0] ||
+		f.Wire == "" {
 		t.Errorf("facts: %+v", f)
 	}
-	if !f.Features[featureIPv6] || f.Arms[0].Client6 != "fd6e:6561:7266:100::1" || f.Arms[0].Server6 != "fd6e:6561:7266:100::2" {
+	if !f.Features[featureIPv6] || f.Arms[0].Client6 != "fd6e:6561:7266:100::1" ||
+		f.Arms[0].Server6 != "fd6e:6561:7266:100::2" {
 		t.Errorf("no IPv6: %+v", f)
 	}
-	if len(f.Arms) != 1 || f.Arms[0].HostMTU != 1450 || f.Arms[0].UnderlayMTU != 1500 || f.Arms[0].Client != "10.1.0.1" {
+	if len(f.Arms) != 1 || f.Arms[0].HostMTU != 1450 || f.Arms[0].UnderlayMTU != 1500 ||
+		f.Arms[0].Client != "10.1.0.1" {
 		t.Errorf("arms: %+v", f.Arms)
 	}
 	t.Logf("user namespace %v, wires %s, features %v", f.UserNamespace, f.Wire, f.Features)
@@ -134,12 +137,14 @@ func TestPaths(t *testing.T) {
 			defer func() { _ = server.Close() }()
 			serve(t, server, "reflect", "udp", packetPort)
 			serve(t, server, "echo", "tcp", streamPort)
-			for address, headers := range map[netip.Addr]int{server.Endpoint().Address: udpHeaders, server.Endpoint().Address6: udpHeaders6} {
+			for address, headers := range map[netip.Addr]int{server.Endpoint().Address: udpHeaders,
+				server.Endpoint().Address6: udpHeaders6} {
 				to, full := address.String(), strconv.Itoa(c.mtu-headers)
 				if got, want := do(t, client, "bounce", to, full), fmt.Sprintf("%d %s", c.ttl, full); got != want {
 					t.Errorf("%s: TTL and length %q arrived, want %q", to, got, want)
 				}
-				if out, err := try(t, client, "bounce", to, strconv.Itoa(c.mtu-headers+1)); err == nil || !strings.Contains(out, "too long") {
+				if out, err := try(t, client, "bounce", to, strconv.Itoa(c.mtu-headers+1)); err == nil ||
+					!strings.Contains(out, "too long") {
 					t.Errorf("%s: a packet over the MTU: %v %s", to, err, out)
 				}
 				earlier, err := l.Observe(t.Context(), name)
@@ -239,7 +244,8 @@ func firewallFilters(t *testing.T, l *Lab, client, server, rules host.Host, arm 
 			t.Errorf("%s: one connection matched the last rule %d times", address, n)
 		}
 		if after["established"]-before["established"] < 4 {
-			t.Errorf("%s: of one connection only %d packets were of a known one", address, after["established"]-before["established"])
+			t.Errorf("%s: of one connection only %d packets were of a known one", address,
+				after["established"]-before["established"])
 		}
 	}
 	// A rule that fits is obeyed: packets really pass the rules.
@@ -255,8 +261,8 @@ func firewallFilters(t *testing.T, l *Lab, client, server, rules host.Host, arm 
 	dropped.Wait()
 }
 
-// quietFor is how long a lab is listened to: longer than the kernel waits before it repeats what it announces (1 s) or looks
-// for routers (4 s).
+// quietFor is how long a lab is listened to: longer than the kernel waits before it repeats what it announces (1 s) or
+// looks for routers (4 s).
 const quietFor = 6 * time.Second
 
 // TestQuiet: where nobody sends, nothing is sent. What verifying the arms sent has arrived when they are given out.
@@ -264,8 +270,9 @@ func TestQuiet(t *testing.T) {
 	t.Parallel() // it only waits
 	l := openLab(t, Options{})
 	arms := map[string]experiment.Lab{
-		"overlay": path(experiment.Firewall, experiment.DLR, experiment.VTEP, experiment.Bridge, experiment.Router, experiment.VTEP, experiment.Bridge),
-		"routed":  path(experiment.Router, experiment.Wire, experiment.Router),
+		"overlay": path(experiment.Firewall, experiment.DLR, experiment.VTEP, experiment.Bridge, experiment.Router,
+			experiment.VTEP, experiment.Bridge),
+		"routed": path(experiment.Router, experiment.Wire, experiment.Router),
 	}
 	counters := func() map[string]map[string]uint64 {
 		all := map[string]map[string]uint64{}
@@ -293,7 +300,7 @@ func TestQuiet(t *testing.T) {
 func TestWireDelay(t *testing.T) {
 	l := openLab(t, Options{})
 	const delay = 30 * time.Millisecond
-	client, server := build(t, l, "wire", experiment.Lab{Path: []experiment.Element{{Kind: experiment.Wire, Delay: delay}}})
+	client, server := build(t, l, "wire", oneWire(experiment.Element{Delay: delay}))
 	serve(t, server, "echo", "tcp", streamPort)
 	took, err := strconv.ParseFloat(do(t, client, "transfer", server.Endpoint().Address.String(), "1"), 64)
 	if err != nil {
@@ -309,13 +316,15 @@ func TestWireDelay(t *testing.T) {
 
 // A rate holds in each implementation of a wire that this kernel can make.
 func TestWireRate(t *testing.T) {
-	for name, options := range map[string]Options{"user-space": {UserWire: true}, "as the kernel can": {}, "rate only": {RateOnly: true}} {
+	for name, options := range map[string]Options{"user-space": {UserWire: true}, "as the kernel can": {},
+		"rate only": {RateOnly: true}} {
 		t.Run(name, func(t *testing.T) {
 			l := openLab(t, options)
 			const rate, length = 50e6, 2_000_000
-			client, server := build(t, l, "wire", experiment.Lab{Path: []experiment.Element{{Kind: experiment.Wire, Rate: rate}}})
+			client, server := build(t, l, "wire", oneWire(experiment.Element{Rate: rate}))
 			serve(t, server, "echo", "tcp", streamPort)
-			took, err := strconv.ParseFloat(do(t, client, "transfer", server.Endpoint().Address.String(), strconv.Itoa(length)), 64)
+			took, err := strconv.ParseFloat(do(t, client, "transfer", server.Endpoint().Address.String(),
+				strconv.Itoa(length)), 64)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -348,7 +357,7 @@ func TestRateOnlyRefusesDelay(t *testing.T) {
 
 func TestWireLoss(t *testing.T) {
 	l := openLab(t, Options{})
-	client, server := build(t, l, "wire", experiment.Lab{Path: []experiment.Element{{Kind: experiment.Wire, Loss: 0.05}}})
+	client, server := build(t, l, "wire", oneWire(experiment.Element{Loss: 0.05}))
 	serve(t, server, "echo", "tcp", streamPort)
 	do(t, client, "transfer", server.Endpoint().Address.String(), "1000000") // some 1400 packets, cut before the wire
 	f := observe(t, l, "wire", 0)
@@ -391,14 +400,16 @@ func TestNothingLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, i := range interfaces {
-				if strings.HasPrefix(i.HardwareAddr.String(), "02:6e:66:") || slices.Contains([]string{leftPort, rightPort, bridgeDevice, tunnelDevice}, i.Name) {
+				if strings.HasPrefix(i.HardwareAddr.String(), "02:6e:66:") ||
+					slices.Contains([]string{leftPort, rightPort, bridgeDevice, tunnelDevice}, i.Name) {
 					t.Errorf("the lab's interface %s is in the machine's own namespace", i.Name)
 				}
 			}
 			ns := pidNamespace(inits[0])
 			signal := syscall.SIGKILL
 			if end == "closed" {
-				signal = syscall.SIGTERM // ends the program without its cleaning up; the control connection tells the init
+				// ends the program without its cleaning up; the control connection tells the init
+				signal = syscall.SIGTERM
 			}
 			if err := cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)
@@ -478,7 +489,8 @@ func TestManyArms(t *testing.T) {
 	l := openLab(t, Options{})
 	start := time.Now()
 	for i := range 12 {
-		build(t, l, fmt.Sprint("arm", i), path(experiment.VTEP, experiment.Bridge, experiment.Router, experiment.Bridge, experiment.VTEP))
+		build(t, l, fmt.Sprint("arm", i), path(experiment.VTEP, experiment.Bridge, experiment.Router, experiment.Bridge,
+			experiment.VTEP))
 	}
 	t.Logf("12 arms of 7 namespaces each in %v", time.Since(start))
 }

@@ -14,11 +14,11 @@ import (
 	"nearfar/internal/host"
 )
 
-// answerSteps divide the time that an answer may take. Each step begins when the one before has ended, so that this
-// process itself can be stopped and go on, and the time in which it could not listen counts as one step at most.
+// answerSteps divide the time that an answer may take. Each step begins when the previous one has ended. If nearfar
+// itself is stopped and continued, the time in between counts as one step at most.
 const answerSteps = 4
 
-// The times that the lab takes beside answering.
+// The times that some requests take on top of the answer.
 const (
 	// killTime bounds the ending of processes that were killed.
 	killTime = 10 * time.Second
@@ -30,7 +30,7 @@ const (
 func (q request) limit(answer time.Duration) time.Duration {
 	switch q.Op {
 	case opWait:
-		return 0 // as long as the process lives, which Stop and the context of Start bound
+		return 0 // the process may live long; Stop and Start's context bound that
 	case opSetup, opDrop:
 		return answer + makeTime
 	case opBuild:
@@ -65,7 +65,7 @@ func (l *Lab) call(ctx context.Context, q request, files ...*os.File) (reply, er
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return reply{}, l.silent(q.Op, l.options.answer())
 		case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET), errors.Is(err, os.ErrClosed):
-			limit = l.options.answer() // the init is gone; why is known in a moment
+			limit = l.options.answer() // the init is gone; the reason follows in a moment
 		default:
 			return reply{}, err
 		}
@@ -84,7 +84,7 @@ func (l *Lab) call(ctx context.Context, q request, files ...*os.File) (reply, er
 			return r, r.err()
 		case <-l.lost:
 			select {
-			case r := <-c: // the last word
+			case r := <-c: // it was answered before the lab was lost
 				return r, r.err()
 			default:
 			}
@@ -93,7 +93,7 @@ func (l *Lab) call(ctx context.Context, q request, files ...*os.File) (reply, er
 			forget()
 			return reply{}, ctx.Err()
 		case <-late:
-			// An init that is found stopped twice will not go on by itself.
+			// An init that is found stopped twice does not continue by itself.
 			before := halted
 			halted = stopped(l.init.Pid)
 			if step++; step > answerSteps || halted && before {
@@ -117,7 +117,7 @@ func (l *Lab) silent(op string, limit time.Duration) error {
 // stopped says whether a process does not run because a signal stopped it.
 func stopped(pid int) bool { return stateOf(pid) == "T" }
 
-// stateOf is the letter under which /proc shows the state of a process (proc(5)); "" for one that is gone.
+// stateOf is the letter of a process's state in /proc (proc(5)); "" if it is gone.
 func stateOf(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -129,7 +129,7 @@ func stateOf(pid int) string {
 	return ""
 }
 
-// gone makes the error of a lab that is lost: why, how the process ended, and the last that it said.
+// gone makes the error of a lost lab: the reason, how the process ended, and the end of its standard error.
 func (l *Lab) gone(why string, ended error) error {
 	var exit interface{ Sys() any }
 	if errors.As(ended, &exit) {
@@ -154,8 +154,8 @@ func endOf(status unix.WaitStatus) string {
 	return fmt.Sprintf("exit status %d", status.ExitStatus())
 }
 
-// Lost says why the lab cannot be used any more: the error wraps host.ErrLost, or is ErrClosed. It is nil while it
-// can.
+// Lost says why the lab can no longer be used: the error wraps host.ErrLost, or is ErrClosed. It is nil if the lab is
+// usable.
 func (l *Lab) Lost() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,7 +165,7 @@ func (l *Lab) Lost() error {
 	return l.why
 }
 
-// lose gives the lab up: whoever waits for it hears why, and the init is killed, with all that runs in the lab.
+// lose gives the lab up: all calls return the reason, and the init is killed with everything that runs in the lab.
 func (l *Lab) lose(why error) {
 	l.setWhy(why)
 	l.kill()
@@ -182,12 +182,11 @@ func (l *Lab) setWhy(why error) {
 }
 
 func (l *Lab) kill() {
-	// It fails only where the init has ended already.
+	// It fails only if the init has ended already.
 	_ = l.init.Kill()
 }
 
-// Close ends every process of the lab and frees all that it holds. It returns when they are gone, and may be called
-// twice.
+// Close ends every process of the lab and frees its resources. It returns when that is done, and may be called twice.
 func (l *Lab) Close() error {
 	l.mu.Lock()
 	twice := l.closing
@@ -202,7 +201,7 @@ func (l *Lab) Close() error {
 	return errors.Join(err, l.conn.conn.Close())
 }
 
-// awaitEnd waits until the init, which was killed, has ended, and with it all that ran in the lab.
+// awaitEnd waits until the killed init has ended, and with it everything that ran in the lab.
 func (l *Lab) awaitEnd() error {
 	limit := l.options.answer() + killTime
 	timer := time.NewTimer(limit)
@@ -211,6 +210,7 @@ func (l *Lab) awaitEnd() error {
 	case <-l.ended:
 		return nil
 	case <-timer.C:
-		return errorf("its processes do not end within %v, though killed; the state of its init is %q", limit, stateOf(l.init.Pid))
+		return errorf("its processes do not end within %v, though killed; the state of its init is %q",
+			limit, stateOf(l.init.Pid))
 	}
 }

@@ -81,7 +81,7 @@ func TestStoppedLabDoesNotBuildForEver(t *testing.T) {
 	}
 }
 
-// The process that plays the wires is part of the ground: without it no packet arrives.
+// A lab that loses the process that plays its wires is lost: no packet arrives any more.
 func TestLostWires(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -112,7 +112,8 @@ func TestLostWires(t *testing.T) {
 			if err := l.Lost(); !errors.Is(err, host.ErrLost) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("the lab says %v", err)
 			}
-			if _, err := client.Start(t.Context(), host.Cmd{Argv: []string{host.Self, "echo"}}); !errors.Is(err, host.ErrLost) {
+			_, err := client.Start(t.Context(), host.Cmd{Argv: []string{host.Self, "echo"}})
+			if !errors.Is(err, host.ErrLost) {
 				t.Errorf("starting in it: %v", err)
 			}
 		})

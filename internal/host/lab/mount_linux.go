@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// privateDirs are those that hold files of the lab alone, in memory, and gone with it.
+// privateDirs hold files of the lab alone, in memory. They end with the lab.
 func privateDirs() []string { return []string{"/tmp", "/var/tmp", "/run", "/dev/shm"} }
 
 // tempDir is where tools write temporary files.
@@ -22,8 +22,8 @@ func inPrivateDir(path string) bool {
 	return slices.ContainsFunc(privateDirs(), func(dir string) bool { return strings.HasPrefix(path, dir+"/") })
 }
 
-// privateMounts cuts the lab's mounts off from the machine's, and mounts what must be the lab's own. It reports whether
-// /proc could be mounted anew: a container that hides parts of its own /proc does not allow it.
+// privateMounts separates the lab's mounts from the machine's, and mounts the lab's own directories. It reports whether
+// /proc could be mounted anew: a container that hides parts of its own /proc does not allow that.
 func privateMounts() (freshProc bool, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return false, fmt.Errorf("making mounts private: %w", err)
@@ -44,7 +44,7 @@ func privateMounts() (freshProc bool, err error) {
 	}()
 	for _, dir := range privateDirs() {
 		if real, err := filepath.EvalSymlinks(dir); err != nil || real != dir {
-			continue // it is not there, or is another name of one that is
+			continue // it does not exist, or is a link
 		}
 		mode := "mode=1777"
 		if dir == "/run" {
@@ -65,7 +65,7 @@ func privateMounts() (freshProc bool, err error) {
 	return freshProc, nil
 }
 
-// openPrograms opens the directories on PATH that a private one would hide.
+// openPrograms opens the directories on PATH that a private directory would hide.
 func openPrograms() (map[string]int, error) {
 	kept := map[string]int{}
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {

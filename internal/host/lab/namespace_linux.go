@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A namespace is a network namespace, held by a file alone: it has no name.
+// A namespace is a network namespace. An open file holds it; it has no name in the file system.
 type namespace struct {
 	name string
 	file *os.File
@@ -19,7 +19,7 @@ type namespace struct {
 	inode uint64
 }
 
-// onThread runs f on a thread of its own, which ends with it: f may leave the thread in any namespace.
+// onThread runs f on a new thread, which ends with f: f may leave the thread in any namespace.
 func onThread(f func() error) error {
 	done := make(chan error)
 	go func() {
@@ -29,7 +29,7 @@ func onThread(f func() error) error {
 	return <-done
 }
 
-// newNamespace makes a network namespace in which nothing talks of its own accord.
+// newNamespace makes a network namespace in which nothing is sent unasked.
 func newNamespace(name string) (*namespace, error) {
 	ns := &namespace{name: name}
 	err := onThread(func() error {
@@ -54,21 +54,21 @@ func newNamespace(name string) (*namespace, error) {
 	return ns, nil
 }
 
-// quiet configures the calling thread's new namespace: no IPv6 but on loopback (see ipv6_linux.go for the devices that have
-// it), no memory of earlier connections, and the loopback interface up.
+// quiet configures the calling thread's new namespace: IPv6 only on loopback (see addIPv6 for other devices), no memory
+// of earlier connections, and the loopback interface up.
 func quiet() error {
 	for _, s := range []struct{ path, value string }{
 		{"ipv6/conf/all/disable_ipv6", "1"},
 		{"ipv6/conf/default/disable_ipv6", "1"},
 		// Programs look for [::1] to find out whether there is IPv6 at all.
 		{"ipv6/conf/lo/disable_ipv6", "0"},
-		// No device makes itself an address of its own, which it would try out and announce.
+		// No device makes a link-local address, which it would test and announce.
 		{"ipv6/conf/default/addr_gen_mode", "1"},
 		{"ipv6/conf/default/accept_dad", "0"},
 		{"ipv6/conf/default/accept_ra", "0"},
 		{"ipv4/conf/all/rp_filter", "0"},
 		{"ipv4/conf/default/rp_filter", "0"},
-		// Else what one trial learned of the path (ssthresh, RTT) would steer the next one's start.
+		// Otherwise what one trial learned of the path (ssthresh, RTT) would change the next trial's start.
 		{"ipv4/tcp_no_metrics_save", "1"},
 	} {
 		// A kernel without IPv6 has no such file, and needs none.
@@ -83,7 +83,8 @@ func quiet() error {
 	return netlink.LinkSetUp(lo)
 }
 
-// sysctl writes a network setting of the calling thread's namespace: /proc/sys/net shows that of whoever opens it.
+// sysctl writes a network setting of the calling thread's namespace: /proc/sys/net belongs to the namespace of the
+// thread that opens it.
 func sysctl(path, value string) error {
 	return os.WriteFile("/proc/sys/net/"+path, []byte(value), 0)
 }
@@ -107,7 +108,7 @@ func (ns *namespace) do(f func(h *netlink.Handle) error) error {
 	return nil
 }
 
-// enter moves the calling thread, which must be locked and is not to be used again, into the namespace.
+// enter moves the calling thread into the namespace. The goroutine must be locked to the thread and never unlock it.
 func (ns *namespace) enter() error {
 	if err := unix.Setns(int(ns.file.Fd()), unix.CLONE_NEWNET); err != nil {
 		return os.NewSyscallError("setns", err)

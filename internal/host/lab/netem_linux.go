@@ -11,12 +11,12 @@ import (
 // queueTime is how long a packet may wait at a wire that has a rate, before the next ones are dropped.
 const queueTime = 10 * time.Millisecond
 
-// burstTime is how much traffic a token bucket lets through at once, in time at its rate. It is short, so that a packet
-// behind others waits as it would on a cable (the kernel cuts super-packets that are longer), and long enough that a
-// timer that is late on a busy machine does not cost rate.
+// burstTime is how much traffic a token bucket lets through at once, as time at its rate. It is short, so that packets
+// wait for each other as on a cable (the kernel cuts longer super-packets), but long enough that a late timer on a busy
+// machine does not cost rate.
 const burstTime = 500 * time.Microsecond
 
-// burst is what a token bucket of a rate in bits per second lets through at once, in bytes: at least two frames.
+// burst is how many bytes a token bucket lets through at once, at a rate in bits per second: at least two frames.
 func burst(rate float64, mtu int) int64 {
 	return max(int64(rate/8*burstTime.Seconds()), int64(2*(mtu+ethernetLen)))
 }
@@ -24,7 +24,8 @@ func burst(rate float64, mtu int) int64 {
 // addKernel makes the wire a bridge, with netem, a token bucket, or both on its two ports.
 func (w *wire) addKernel(h *netlink.Handle, kind string) error {
 	if kind == WireBucket && (w.Delay > 0 || w.Loss > 0) {
-		return errors.New("the wire delays or loses, and the lab was opened for wires that have a rate and nothing else")
+		return errors.New(
+			"the wire delays or loses, and the lab was opened for wires that have a rate and nothing else")
 	}
 	b := bridge{Name: bridgeDevice, Ports: []string{leftPort, rightPort}}
 	l, err := h.LinkByName(leftPort)
@@ -56,7 +57,7 @@ func (w *wire) addKernel(h *netlink.Handle, kind string) error {
 	return nil
 }
 
-// shape puts netem, and below it a token bucket where the wire has a rate, on what leaves through a port.
+// shape puts netem on a port's outgoing packets, and below it a token bucket if the wire has a rate.
 func (w *wire) shape(h *netlink.Handle, l netlink.Link) error {
 	root := netlink.MakeHandle(1, 0)
 	netem := netlink.NewNetem(
@@ -91,8 +92,8 @@ func addTBF(h *netlink.Handle, l netlink.Link, parent uint32, rate float64) erro
 	return nil
 }
 
-// queueBytes is how much may wait at a wire of a rate in bits per second: what it sends in queueTime, and two
-// super-packets at least.
+// queueBytes is how many bytes may wait at a wire with a rate in bits per second: what it sends in queueTime, but at
+// least two super-packets.
 func queueBytes(rate float64) int64 {
 	return max(int64(rate/8*queueTime.Seconds()), 2*superPacket)
 }

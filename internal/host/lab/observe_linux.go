@@ -34,7 +34,9 @@ func (s *initServer) observe(arm string) ([]ElementFacts, error) {
 				if err != nil {
 					return err
 				}
-				byElement[e] = ElementFacts{Element: e, Kind: sp.Kinds[j], Namespace: sp.Name, Counters: counters, Wire: wires[e]}
+				byElement[e] = ElementFacts{
+					Element: e, Kind: sp.Kinds[j], Namespace: sp.Name, Counters: counters, Wire: wires[e],
+				}
 			}
 			return nil
 		})
@@ -49,7 +51,7 @@ func (s *initServer) observe(arm string) ([]ElementFacts, error) {
 	return elements, nil
 }
 
-// elementCounters reads what tells of one element: the ports of its namespace, and what only its kind has.
+// elementCounters reads the counters of one element: its namespace's ports, and those of its kind.
 func (s *space) elementCounters(h *netlink.Handle, element int, kind string) (map[string]uint64, error) {
 	for i := range s.Firewalls {
 		if s.Firewalls[i].Element == element {
@@ -102,7 +104,7 @@ func deviceCounters(h *netlink.Handle, device string, counters map[string]uint64
 	return nil
 }
 
-// forwardedPackets reads how many IP packets the calling thread's namespace has forwarded, of IPv4 and of IPv6 together.
+// forwardedPackets reads how many IPv4 and IPv6 packets the calling thread's namespace has forwarded.
 func forwardedPackets() (uint64, error) {
 	b, err := os.ReadFile("/proc/thread-self/net/snmp")
 	if err != nil {
@@ -123,7 +125,7 @@ func forwardedPackets() (uint64, error) {
 	return forwarded + forwarded6, err
 }
 
-// parseForwarded6 finds Ip6OutForwDatagrams in /proc/net/snmp6: a line for each counter, its name and its value.
+// parseForwarded6 finds Ip6OutForwDatagrams in /proc/net/snmp6, which has a line with name and value for each counter.
 func parseForwarded6(snmp6 string) (uint64, error) {
 	for line := range strings.Lines(snmp6) {
 		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == "Ip6OutForwDatagrams" {
@@ -133,7 +135,8 @@ func parseForwarded6(snmp6 string) (uint64, error) {
 	return 0, errors.New("no Ip6OutForwDatagrams in /proc/net/snmp6")
 }
 
-// parseForwarded finds ForwDatagrams in /proc/net/snmp: a line of names and a line of values, both beginning with "Ip:".
+// parseForwarded finds ForwDatagrams in /proc/net/snmp, which has a line of names and a line of values, both with "Ip:"
+// first.
 func parseForwarded(snmp string) (uint64, error) {
 	var names []string
 	for line := range strings.Lines(snmp) {

@@ -24,26 +24,26 @@ type Lab struct {
 	conn    *messageConn
 	// lost is closed when the lab cannot be used any more, ended when its init has ended.
 	lost, ended chan struct{}
-	// stderr is the end of what the init and the wires said.
+	// stderr is the end of the standard error of the init and the wires.
 	stderr *tail
 
 	mu      sync.Mutex
 	closing bool
 	lastID  uint64
 	pending map[uint64]chan reply
-	why     error // why the lab cannot be used any more, valid once lost is closed
+	why     error // why the lab can no longer be used, valid once lost is closed
 	facts   Facts
-	arms    map[string]int // name to index of those that were built
-	open    map[string]int // hosts of an arm that are not closed
-	// softirqd are the kernel's threads for software interrupts, by CPU, and cgroup is the file with the pressure of our control
-	// group; nil and "" where they are not seen.
+	arms    map[string]int // the index of each arm that was built
+	open    map[string]int // how many hosts of an arm are not closed
+	// softirqd are the kernel's threads for software interrupts, by CPU; nil if they are not visible. cgroup is the
+	// file with the pressure of nearfar's control group; "" if there is none.
 	softirqd map[int]int
 	cgroup   string
 	init     *os.Process
 }
 
-// Open starts a lab: a process of Options.Program, in namespaces of its own, that lives until Close, and no longer than the
-// calling process. The error wraps ErrUnsupported where the machine forbids it, and names the setting.
+// Open starts a lab: a process of Options.Program, in its own namespaces, that lives until Close or until the calling
+// process ends. If the machine forbids it, the error wraps ErrUnsupported and names the setting.
 func Open(ctx context.Context, o Options) (*Lab, error) {
 	cpus, err := allowedCPUs()
 	if err != nil {
@@ -88,8 +88,8 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 	return l, nil
 }
 
-// spawn starts the init from a thread that lives as long as it: the kernel sends the parent-death signal when the
-// thread that forked ends, not the process. The thread's CPU, and so the init's, is the service CPU.
+// spawn starts the init from a thread that lives as long as the init: the kernel sends the parent-death signal when the
+// forking thread ends, not when its process ends. The thread runs on the service CPU, and so does the init.
 func (l *Lab) spawn(control *os.File, userNamespace bool, cpu int) error {
 	exe := l.options.Program
 	if exe == "" {
@@ -98,16 +98,16 @@ func (l *Lab) spawn(control *os.File, userNamespace bool, cpu int) error {
 			return err
 		}
 	}
-	// Of no context but its own: it lives until Close.
+	// It lives until Close, whatever happens to the caller's context.
 	cmd := exec.CommandContext(context.Background(), exe, InitVerb)
 	cmd.Stderr = l.stderr
 	cmd.ExtraFiles = []*os.File{control}
-	// The output pipe may be held open by what the init started; all of that dies with it.
+	// The init's children may keep the output pipe open; they end with the init.
 	cmd.WaitDelay = time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
 		Pdeathsig:  syscall.SIGKILL,
-		// Not in the caller's session: a Ctrl-C on the terminal is for nearfar alone, which ends processes in order.
+		// A session of its own: a Ctrl-C on the terminal reaches only nearfar, which ends the processes in order.
 		Setsid: true,
 	}
 	if userNamespace {
@@ -117,7 +117,7 @@ func (l *Lab) spawn(control *os.File, userNamespace bool, cpu int) error {
 	}
 	started := make(chan error)
 	go func() {
-		// Never unlocked: the thread has a CPU of its own and ends with the goroutine.
+		// Never unlocked: the thread is bound to a CPU and ends with the goroutine.
 		runtime.LockOSThread()
 		err := setAffinity([]int{cpu})
 		if err == nil {
@@ -138,13 +138,13 @@ func (l *Lab) spawn(control *os.File, userNamespace bool, cpu int) error {
 	return nil
 }
 
-// receive hands replies to those who wait for them.
+// receive hands each reply to the call that waits for it.
 func (l *Lab) receive() {
 	for {
 		var r reply
 		files, err := l.conn.receive(&r)
 		if err != nil {
-			// The reason is better known from the init's end, which follows.
+			// The init's end, which follows, tells the reason better.
 			if !errors.Is(err, io.EOF) {
 				l.kill()
 			}
@@ -185,8 +185,8 @@ func (l *Lab) Facts() Facts {
 	return f
 }
 
-// Build makes an arm: its two hosts and the path between them. It has carried full-size packets both ways when Build
-// returns; the error says where it stopped carrying them.
+// Build makes an arm: its two hosts and the path between them. When Build returns, the path has carried full-size
+// packets both ways. The error says where they stopped.
 func (l *Lab) Build(ctx context.Context, arm string, spec experiment.Lab) (client, server host.Host, err error) {
 	l.mu.Lock()
 	if _, twice := l.arms[arm]; twice {
@@ -220,7 +220,7 @@ func (l *Lab) Observe(ctx context.Context, arm string) ([]ElementFacts, error) {
 	return r.Elements, nil
 }
 
-// Doctor tries whether a lab can be made here, and gives the facts of one. The error says what forbids it.
+// Doctor makes a lab and returns its facts. The error says what forbids labs here.
 func Doctor(ctx context.Context) (Facts, error) {
 	l, err := Open(ctx, Options{})
 	if err != nil {
@@ -229,7 +229,7 @@ func Doctor(ctx context.Context) (Facts, error) {
 	return l.Facts(), l.Close()
 }
 
-// tail keeps the last bytes that were written to it.
+// tail keeps the last bytes written to it.
 type tail struct {
 	mu  sync.Mutex
 	b   []byte

@@ -10,24 +10,24 @@ import (
 	"nearfar/internal/experiment"
 )
 
-// A plan is an arm's path as namespaces, links and what is configured in each: everything that building needs to know.
+// A plan is an arm's path as namespaces and links with their configuration: everything that building needs.
 type plan struct {
 	Arm   string `json:"arm"`
 	Index int    `json:"index"`
-	// MTU is that of the underlay, HostMTU that of the hosts.
+	// MTU is the underlay's, HostMTU the hosts'.
 	MTU     int `json:"mtu"`
 	HostMTU int `json:"host_mtu"`
-	// IPv6 says that hosts and routers have IPv6 addresses beside those of IPv4.
+	// IPv6 says that hosts and routers have IPv6 addresses as well as IPv4 addresses.
 	IPv6 bool `json:"ipv6"`
-	// Spaces stand in the order of the path, from client to server. The right port of each is joined with the left
-	// port of the next.
+	// Spaces are in the order of the path, from client to server. The right port of each is joined with the left port
+	// of the next.
 	Spaces []space `json:"spaces"`
 }
 
 // A space is a network namespace: a host, or one or more elements of the path.
 type space struct {
 	Name string `json:"name"`
-	// Elements are the indexes in the path of what this namespace holds, Kinds their kinds.
+	// Elements are the indexes in the path of the elements in this namespace, Kinds their kinds.
 	Elements []int    `json:"elements"`
 	Kinds    []string `json:"kinds"`
 	// Left and Right are the ports towards the client and towards the server; empty at the ends.
@@ -37,9 +37,9 @@ type space struct {
 	Forward bool     `json:"forward"`
 	Bridges []bridge `json:"bridges"`
 	Tunnel  *tunnel  `json:"tunnel"`
-	// Opens says that the tunnel's underlay lies to the right.
+	// Opens says that the tunnel's underlay is to the right.
 	Opens bool `json:"opens"`
-	// Addresses and Routes are worked out from the rest (see plan.address), and do not travel.
+	// Addresses and Routes follow from the rest (see plan.address), and are not sent to the init.
 	Addresses []address  `json:"-"`
 	Routes    []route    `json:"-"`
 	Firewalls []firewall `json:"firewalls"`
@@ -50,8 +50,8 @@ type space struct {
 type port struct {
 	Name string `json:"name"`
 	MTU  int    `json:"mtu"`
-	// Tunnelled says that a wire lies beyond the port, on which encapsulated packets travel, Single that it has to see
-	// packets one by one. See segment in build_linux.go.
+	// Tunnelled says that the port leads to a wire with encapsulated packets, Single that it leads to a wire that must
+	// see single packets. See segment in build_linux.go.
 	Tunnelled bool `json:"tunnelled"`
 	Single    bool `json:"single"`
 }
@@ -72,14 +72,14 @@ type tunnel struct {
 	Remote netip.Addr `json:"remote"`
 }
 
-// An address is a layer 3 interface on a segment, together with the one neighbour that the segment has.
+// An address is a layer 3 interface on a segment, with its only neighbour there.
 type address struct {
 	Device  string
 	Prefix  netip.Prefix
 	MAC     string
 	Peer    netip.Addr
 	PeerMAC string
-	// Prefix6 and Peer6 are those of IPv6; the zero values where there is none.
+	// Prefix6 and Peer6 are the same for IPv6; the zero values without it.
 	Prefix6 netip.Prefix
 	Peer6   netip.Addr
 }
@@ -90,18 +90,18 @@ type route struct {
 	Via netip.Addr
 }
 
-// A firewall is what IP packets pass at a device, in both directions.
+// A firewall filters the IP packets at a device, in both directions.
 type firewall struct {
 	Element int    `json:"element"`
 	Device  string `json:"device"`
-	// Forwarded says that the packets are routed there; else they begin or end there.
+	// Forwarded says that the namespace routes the packets. Otherwise they begin or end there.
 	Forwarded bool `json:"forwarded"`
 	Rules     int  `json:"rules"`
-	// IPv6 says that packets of IPv6 pass as well.
+	// IPv6 says that IPv6 packets pass too.
 	IPv6 bool `json:"ipv6"`
 }
 
-// A wire is what happens between the two ports of its namespace.
+// A wire delays, limits and loses packets between the two ports of its namespace.
 type wire struct {
 	Element int           `json:"element"`
 	Delay   time.Duration `json:"delay"`
@@ -111,7 +111,7 @@ type wire struct {
 	Seed uint64 `json:"seed"`
 }
 
-// Devices, the same in every namespace that has them.
+// The names of devices, the same in every namespace.
 const (
 	hostDevice    = "eth0"
 	leftPort      = "left"
@@ -141,14 +141,14 @@ const (
 	slowRate = 64 << 10 * 8 * 1000 // bit/s
 )
 
-// Check says why a lab cannot make the path. It does no I/O: whether this machine's kernel has what the path needs, it does
-// not know.
+// Check says why a lab cannot make the path. It does no I/O: whether this machine's kernel has what the path needs, it
+// does not know.
 func Check(spec experiment.Lab) error {
 	_, err := newPlan("arm", 1, spec, true)
 	return err
 }
 
-// newPlan lays out an arm's path. The index, from 1, separates the addresses of arms. ipv6 says that the kernel has IPv6.
+// newPlan plans an arm's path. The index, from 1, separates the addresses of arms. ipv6 says that the kernel has IPv6.
 func newPlan(arm string, index int, spec experiment.Lab, ipv6 bool) (*plan, error) {
 	mtu := spec.MTU
 	if mtu == 0 {
@@ -183,14 +183,14 @@ func newPlan(arm string, index int, spec experiment.Lab, ipv6 bool) (*plan, erro
 	}
 	for i := range p.Spaces {
 		s := &p.Spaces[i]
-		for j := range s.Firewalls { // none passes where the device has no address, as in an underlay
+		for j := range s.Firewalls { // no IPv6 packet passes a device without an IPv6 address, as in an underlay
 			s.Firewalls[j].IPv6 = s.address6Of(s.Firewalls[j].Device).IsValid()
 		}
 	}
 	return p, nil
 }
 
-// pairVTEPs finds for each VTEP whether it opens a tunnel (true) or closes one.
+// pairVTEPs says for each VTEP whether it opens a tunnel or closes one (false).
 func pairVTEPs(path []experiment.Element) (map[int]bool, error) {
 	opens := map[int]bool{}
 	open := false
@@ -206,8 +206,8 @@ func pairVTEPs(path []experiment.Element) (map[int]bool, error) {
 	return opens, nil
 }
 
-// placeElements gives every element a namespace: its own, but for a DLR, which lives in its VTEP's, and a firewall,
-// which lives at a device of another.
+// placeElements gives every element a namespace of its own, except for DLRs, which share their VTEP's, and firewalls,
+// which are at a device of another element.
 func (p *plan) placeElements(path []experiment.Element, opens map[int]bool) error {
 	p.Spaces = append(p.Spaces, space{Name: "client", Right: port{Name: hostDevice}})
 	for i := 0; i < len(path); i++ {
@@ -226,7 +226,8 @@ func (p *plan) placeElements(path []experiment.Element, opens map[int]bool) erro
 			if err := checkWire(e); err != nil {
 				return fmt.Errorf("element %d: %w", i, err)
 			}
-			s.Wire = &wire{Element: i, Delay: e.Delay, Rate: e.Rate, Loss: e.Loss, Seed: uint64(p.Index)<<16 + uint64(i)}
+			seed := uint64(p.Index)<<16 + uint64(i)
+			s.Wire = &wire{Element: i, Delay: e.Delay, Rate: e.Rate, Loss: e.Loss, Seed: seed}
 		case experiment.DLR, experiment.VTEP:
 			var err error
 			if s, err = tunnelEnd(path, i, opens); err != nil {
@@ -235,7 +236,8 @@ func (p *plan) placeElements(path []experiment.Element, opens map[int]bool) erro
 			i = s.Elements[len(s.Elements)-1]
 		case experiment.Firewall:
 			if e.Rules < 1 || e.Rules > maxRules {
-				return fmt.Errorf("element %d: a firewall of %d rules: it must have between 1 and %d", i, e.Rules, maxRules)
+				return fmt.Errorf("element %d: a firewall of %d rules: it must have between 1 and %d", i, e.Rules,
+					maxRules)
 			}
 			continue // see placeFirewalls
 		default:
@@ -252,7 +254,8 @@ func checkWire(e experiment.Element) error {
 	case e.Delay < 0 || e.Delay > maxDelay:
 		return fmt.Errorf("a wire's delay of %v: it must lie between 0 and %v", e.Delay, maxDelay)
 	case e.Rate != 0 && !(e.Rate >= minRate && e.Rate <= maxRate):
-		return fmt.Errorf("a wire's rate of %g bit/s: it must lie between %g and %g, or be left out", e.Rate, minRate, maxRate)
+		return fmt.Errorf("a wire's rate of %g bit/s: it must lie between %g and %g, or be left out",
+			e.Rate, minRate, maxRate)
 	case !(e.Loss >= 0 && e.Loss < 1):
 		return fmt.Errorf("a wire's loss of %g: it is a probability, at least 0 and less than 1", e.Loss)
 	}
@@ -265,7 +268,8 @@ func tunnelEnd(path []experiment.Element, i int, opens map[int]bool) (space, err
 	first, last, dlr := i, i, false
 	if path[i].Kind == experiment.DLR {
 		if i+1 == len(path) || path[i+1].Kind != experiment.VTEP || !opens[i+1] {
-			return space{}, fmt.Errorf("element %d: a dlr must stand directly beside its vtep, on the host's side of it", i)
+			return space{},
+				fmt.Errorf("element %d: a dlr must stand directly beside its vtep, on the host's side of it", i)
 		}
 		last, dlr = i+1, true
 	} else if !opens[i] && i+1 < len(path) && path[i+1].Kind == experiment.DLR {
@@ -280,14 +284,16 @@ func tunnelEnd(path []experiment.Element, i int, opens map[int]bool) (space, err
 	s.Name = fmt.Sprintf("%d-%s", first, strings.Join(s.Kinds, "-"))
 	if dlr {
 		s.Forward = true
-		s.Bridges = []bridge{{Name: bridgeDevice, Ports: []string{tunnelDevice}}, {Name: gatewayBridge, Ports: []string{s.hostPort()}}}
+		s.Bridges = []bridge{
+			{Name: bridgeDevice, Ports: []string{tunnelDevice}}, {Name: gatewayBridge, Ports: []string{s.hostPort()}},
+		}
 	} else {
 		s.Bridges = []bridge{{Name: bridgeDevice, Ports: []string{s.hostPort(), tunnelDevice}}}
 	}
 	return s, nil
 }
 
-// hostPort is the port of a hypervisor on the hosts' side, underlayPort the other.
+// hostPort is a hypervisor's port on the host's side.
 func (s *space) hostPort() string {
 	if s.Opens {
 		return leftPort
@@ -295,6 +301,7 @@ func (s *space) hostPort() string {
 	return rightPort
 }
 
+// underlayPort is a hypervisor's port in the underlay.
 func (s *space) underlayPort() string {
 	if s.Opens {
 		return rightPort
@@ -310,7 +317,8 @@ func (p *plan) placeFirewalls(path []experiment.Element) error {
 		}
 		neighbour, ok := experiment.FirewallAt(path, i)
 		if !ok {
-			return fmt.Errorf("element %d: a firewall must stand beside a host, a router, a dlr or a VTEP's underlay", i)
+			return fmt.Errorf("element %d: a firewall must stand beside a host, a router, a dlr or a VTEP's underlay",
+				i)
 		}
 		s := p.spaceOf(neighbour)
 		portName := s.Right.Name
@@ -328,7 +336,8 @@ func (p *plan) placeFirewalls(path []experiment.Element) error {
 	return nil
 }
 
-// spaceOf finds the namespace of an element that is no firewall: the client's for -1, the server's for one beyond the end.
+// spaceOf finds the namespace of an element that is no firewall: the client's for -1, the server's for one beyond the
+// end.
 func (p *plan) spaceOf(element int) *space {
 	if element < 0 {
 		return &p.Spaces[0]
@@ -341,7 +350,8 @@ func (p *plan) spaceOf(element int) *space {
 	return &p.Spaces[len(p.Spaces)-1]
 }
 
-// stackBehind says whether what crosses the port passes an IP stack of the namespace, and on which device.
+// stackBehind says whether packets that cross the port pass an IP stack of the namespace, on which device, and whether
+// that forwards them.
 func (s *space) stackBehind(portName string) (device string, forwards, ok bool) {
 	switch {
 	case portName == hostDevice:
@@ -356,14 +366,14 @@ func (s *space) stackBehind(portName string) (device string, forwards, ok bool) 
 	return "", false, false
 }
 
-// link joins neighbouring namespaces, and gives every device the MTU of where it is.
+// link gives every device its MTU, and says which ports lead to which kind of wire.
 func (p *plan) link() {
 	mtu := p.HostMTU
 	for i := range p.Spaces {
 		s := &p.Spaces[i]
 		s.Left.MTU = mtu
 		if s.Tunnel != nil {
-			// Entering a tunnel's underlay, or leaving it.
+			// The path enters a tunnel's underlay, or leaves it.
 			mtu = p.HostMTU
 			if s.Opens {
 				mtu = p.MTU

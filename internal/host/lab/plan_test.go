@@ -112,8 +112,8 @@ server: eth0=10.3.1.2/24 10.3.0.0/24 via 10.3.1.1 mtu 1500 1500
 	}
 }
 
-// Over IPv6 hosts and what routes between them have the same addresses and routes; underlays have none, and neither has an arm
-// whose links are too small for it.
+// Over IPv6 hosts and what routes between them have the same addresses and routes; underlays have none, and neither has
+// an arm whose links are too small for it.
 func TestPlanOfIPv6(t *testing.T) {
 	p, err := newPlan("arm", 3, experiment.Lab{Path: elements("firewall dlr vtep firewall router vtep")}, true)
 	if err != nil {
@@ -130,7 +130,8 @@ server: eth0=10.3.1.2/24+fd6e:6561:7266:301::2/64 10.3.0.0/24 via 10.3.1.1 fd6e:
 		t.Errorf("got%swant%s", got, want)
 	}
 	f := p.facts()
-	if f.Client6 != "fd6e:6561:7266:300::1" || f.Server6 != "fd6e:6561:7266:301::2" || !slices.Contains(f.Addresses, "server eth0 fd6e:6561:7266:301::2/64") {
+	if f.Client6 != "fd6e:6561:7266:300::1" || f.Server6 != "fd6e:6561:7266:301::2" ||
+		!slices.Contains(f.Addresses, "server eth0 fd6e:6561:7266:301::2/64") {
 		t.Errorf("%+v", f)
 	}
 	for mtu, has := range map[int]bool{1329: false, 1330: true} {
@@ -160,12 +161,14 @@ func TestPlanRefuses(t *testing.T) {
 		{experiment.Lab{Path: elements("vtep dlr vtep")}, 1, "element 1: a dlr must stand"},
 		{experiment.Lab{Path: elements("bridge hub")}, 1, `element 1: unknown kind "hub"`},
 		{experiment.Lab{Path: elements("bridge firewall bridge")}, 1, "element 1: a firewall must stand beside"},
-		{experiment.Lab{Path: elements("firewall vtep firewall vtep firewall wire")}, 1, "element 4: a firewall must stand beside"},
+		{experiment.Lab{Path: elements("firewall vtep firewall vtep firewall wire")}, 1,
+			"element 4: a firewall must stand beside"},
 		{experiment.Lab{Path: elements("bridge"), MTU: 575}, 1, "MTU 575: it must lie between 576 and 9216"},
 		{experiment.Lab{Path: elements("bridge"), MTU: 9217}, 1, "MTU 9217: it must lie between"},
 		{experiment.Lab{Path: elements("vtep vtep"), MTU: 625}, 1, "MTU 625: it must lie between 626 and 9216"},
 		{experiment.Lab{Path: elements("bridge")}, 251, "at most 250 arms"},
-		{experiment.Lab{Path: []experiment.Element{{Kind: experiment.Firewall, Rules: -1}}}, 1, "a firewall of -1 rules"},
+		{experiment.Lab{Path: []experiment.Element{{Kind: experiment.Firewall, Rules: -1}}}, 1,
+			"a firewall of -1 rules"},
 		{wire(experiment.Element{Delay: -1}), 1, "a wire's delay of -1ns"},
 		{wire(experiment.Element{Delay: time.Minute}), 1, "a wire's delay of 1m0s"},
 		{wire(experiment.Element{Rate: 1}), 1, "a wire's rate of 1 bit/s"},
@@ -187,7 +190,8 @@ func TestPlanRefuses(t *testing.T) {
 // drawPath draws a path in which VTEPs come in pairs, and DLRs and firewalls stand where they may.
 func drawPath(t *rapid.T) []experiment.Element {
 	flat := func(label string) string {
-		return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"bridge", "router", "wire", "firewall"}), 0, 4).Draw(t, label), " ")
+		kinds := rapid.SampledFrom([]string{"bridge", "router", "wire", "firewall"})
+		return strings.Join(rapid.SliceOfN(kinds, 0, 4).Draw(t, label), " ")
 	}
 	kinds := "bridge " + flat("before")
 	for i := range rapid.IntRange(0, 2).Draw(t, "tunnels") {
@@ -247,13 +251,15 @@ func TestPlanHoldsTogether(t *testing.T) {
 		// Neighbours know each other, and are on one network.
 		for _, a := range byAddress {
 			peer, ok := byAddress[a.Peer]
-			if !ok || peer.Peer != a.Prefix.Addr() || a.PeerMAC != peer.MAC || a.Prefix.Masked() != peer.Prefix.Masked() {
+			if !ok || peer.Peer != a.Prefix.Addr() || a.PeerMAC != peer.MAC ||
+				a.Prefix.Masked() != peer.Prefix.Masked() {
 				t.Fatalf("%+v and %+v are no neighbours", a, peer)
 			}
 		}
 		for _, a := range byAddress6 {
 			peer, ok := byAddress6[a.Peer6]
-			if !ok || peer.Peer6 != a.Prefix6.Addr() || peer.Peer != a.Prefix.Addr() || a.Prefix6.Masked() != peer.Prefix6.Masked() {
+			if !ok || peer.Peer6 != a.Prefix6.Addr() || peer.Peer != a.Prefix.Addr() ||
+				a.Prefix6.Masked() != peer.Prefix6.Masked() {
 				t.Fatalf("%+v and %+v are no neighbours over IPv6", a, peer)
 			}
 		}
@@ -263,7 +269,8 @@ func TestPlanHoldsTogether(t *testing.T) {
 		// Every route leads over a neighbour, and both ends of each link agree on its MTU.
 		for i, s := range p.Spaces {
 			for _, r := range s.Routes {
-				if !slices.ContainsFunc(s.Addresses, func(a address) bool { return r.Via.IsValid() && (a.Peer == r.Via || a.Peer6 == r.Via) }) {
+				isPeer := func(a address) bool { return a.Peer == r.Via || a.Peer6 == r.Via }
+				if !r.Via.IsValid() || !slices.ContainsFunc(s.Addresses, isPeer) {
 					t.Fatalf("%s: the route to %s is over %s, which is no neighbour", s.Name, r.To, r.Via)
 				}
 			}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// privileged says whether this process may make namespaces and configure networks without a user namespace.
+// privileged says whether this process can make namespaces and configure networks without a user namespace.
 func privileged() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -33,14 +33,20 @@ type restriction struct {
 
 func restrictions() []restriction {
 	return []restriction{
-		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=0 forbids user namespaces to ordinary users; set it to 1, or run nearfar as root"},
-		{"/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=0 forbids user namespaces; set it to 10000, say"},
-		{"/proc/sys/user/max_net_namespaces", "0", "sysctl user.max_net_namespaces=0 forbids network namespaces; set it to 10000, say"},
-		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "sysctl kernel.apparmor_restrict_unprivileged_userns=1 takes all rights from an ordinary user's namespaces; set it to 0, or give this program an AppArmor profile that allows userns, or run it as root"},
+		{"/proc/sys/kernel/unprivileged_userns_clone", "0",
+			"sysctl kernel.unprivileged_userns_clone=0 forbids user namespaces to ordinary users; " +
+				"set it to 1, or run nearfar as root"},
+		{"/proc/sys/user/max_user_namespaces", "0",
+			"sysctl user.max_user_namespaces=0 forbids user namespaces; set it to 10000, say"},
+		{"/proc/sys/user/max_net_namespaces", "0",
+			"sysctl user.max_net_namespaces=0 forbids network namespaces; set it to 10000, say"},
+		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
+			"sysctl kernel.apparmor_restrict_unprivileged_userns=1 takes all rights from an ordinary user's namespaces; " +
+				"set it to 0, or give this program an AppArmor profile that allows userns, or run it as root"},
 	}
 }
 
-// scarce says which limit of this process or machine a failure comes from, and how to raise it; "" for another failure.
+// scarce says which limit of the process or machine caused a failure, and how to raise it; "" for other causes.
 func scarce(err error) string {
 	switch {
 	case errors.Is(err, unix.EMFILE):
@@ -55,8 +61,8 @@ func scarce(err error) string {
 	return ""
 }
 
-// forbidden turns a failure to open a lab into one message that names the setting which forbids it. What is merely scarce forbids
-// nothing.
+// forbidden turns a failure to open a lab into one message that names the setting which forbids it. A resource that ran
+// out forbids nothing.
 func forbidden(err error, userNamespace bool) error {
 	if advice := scarce(err); advice != "" {
 		return errorf("%w; %s", err, advice)
@@ -64,7 +70,7 @@ func forbidden(err error, userNamespace bool) error {
 	return fmt.Errorf("%w: %w; %s", ErrUnsupported, err, explain(err, userNamespace, os.ReadFile))
 }
 
-// explain finds out what forbids a lab, from the settings that readFile shows.
+// explain says what forbids a lab. readFile reads the settings.
 func explain(err error, userNamespace bool, readFile func(string) ([]byte, error)) string {
 	if userNamespace || errors.Is(err, unix.ENOSPC) {
 		for _, r := range restrictions() {

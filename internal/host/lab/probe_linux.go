@@ -18,9 +18,9 @@ const (
 	featureTBF      = "tbf"
 )
 
-// probeFeatures tries each feature in a namespace of its own. That is kept until the lab ends: to free it takes the
-// kernel's network lock, for up to a second, from the building of arms. An error says that not even a namespace can be
-// made.
+// probeFeatures tries each feature in a new namespace. The namespace is kept until the lab ends, because freeing it
+// takes the kernel's network lock for up to a second, and building arms needs that lock. An error says that no
+// namespace can be made.
 func probeFeatures() (map[string]bool, *namespace, error) {
 	ns, err := newNamespace("probe")
 	if err != nil {
@@ -55,7 +55,8 @@ func probeFeatures() (map[string]bool, *namespace, error) {
 		features[featureTBF] = addTBF(h, right, netlink.HANDLE_ROOT, 1e9) == nil
 		features[featureIPv6] = addIPv6(h, right, (&plan{}).segment6(0, 1)) == nil
 		if features[featureIPv6] && features[featureFirewall] {
-			// The same experiment has the same addresses with a firewall and without.
+			// Without nftables for IPv6 no arm has IPv6, so that arms with and without a firewall have the same
+			// addresses.
 			both := firewall{Element: 1, Device: rightPort, IPv6: true}
 			features[featureIPv6] = both.add() == nil
 		}

@@ -20,21 +20,21 @@ import (
 	"nearfar/internal/host"
 )
 
-// marker is the environment variable by which everything that a process started is known as its, even where it went to
-// the background in a session of its own.
+// marker is the environment variable that marks a process and everything that it starts, even if that moves to a
+// session of its own.
 const marker = "NEARFAR_LAB_PROCESS"
 
-// A processTable holds the processes that were started, by a key that is never used again, and reaps every child of the
-// init, also those that were handed to it as orphans.
+// A processTable holds the started processes by a key that is never reused. It reaps every child of the init, with the
+// orphans that the kernel handed to it.
 type processTable struct {
-	// mu is held over a fork and its entry here, so that no end is seen before its beginning.
+	// mu is held over a fork and its entry here, so that no process ends before it is entered.
 	mu    sync.Mutex
 	last  uint64
 	byKey map[uint64]*process
 	byPID map[int]*process
-	// recent are those that have ended since takeEnded was last called.
+	// recent are the processes that have ended since takeEnded was last called.
 	recent []processUse
-	// freshProc says that /proc shows processes by the numbers that they have here.
+	// freshProc says that /proc shows processes under the numbers that they have in the lab.
 	freshProc bool
 }
 
@@ -44,7 +44,7 @@ type process struct {
 	ended chan struct{}
 	// status is valid once ended is closed.
 	status unix.WaitStatus
-	// space and cpus are where it runs, for those that are accounted for; live is what it had used when it was asked to end.
+	// space and cpus are where it runs; empty for the wires. live is what it had used when it was asked to end.
 	space   string
 	cpus    []int
 	started time.Time
@@ -91,8 +91,8 @@ func (t *processTable) noticeEnds(unreaped map[int]bool) (pids []int) {
 			pids = append(pids, pid)
 		}
 	}
-	// Any other child is an orphan that was handed to the init. The kernel shows one child after the other: the next one
-	// when this one has been reaped.
+	// Any other child is an orphan that was handed to the init. The kernel shows one child after the other: the next
+	// one when this one has been reaped.
 	if end, ok := endOfChild(unix.P_ALL, 0); ok && !unreaped[end.pid] && !slices.Contains(pids, end.pid) {
 		t.ended(end)
 		pids = append(pids, end.pid)
@@ -165,7 +165,7 @@ func (s *initServer) start(q request, files []*os.File) (reply, error) {
 	return reply{Process: p.key}, nil
 }
 
-// lookPath finds a program; the host's PATH is that of nearfar itself.
+// lookPath finds a program on nearfar's own PATH, which is the host's too.
 func lookPath(name string) (string, error) {
 	if name == host.Self {
 		return "/proc/self/exe", nil // of the child, which is this program until it executes
@@ -180,9 +180,10 @@ func lookPath(name string) (string, error) {
 	return path, nil
 }
 
-// start forks from a thread that is in the namespace and on the CPUs, so that the process is there from its first
-// instruction.
-func (t *processTable) start(p *process, ns *namespace, path string, argv, env []string, cpus []int, files []*os.File) error {
+// start forks from a thread in the namespace and on the CPUs, so that the process is there from its first instruction.
+func (t *processTable) start(
+	p *process, ns *namespace, path string, argv, env []string, cpus []int, files []*os.File,
+) error {
 	p.ended = make(chan struct{})
 	err := onThread(func() error {
 		if err := ns.enter(); err != nil {
@@ -245,7 +246,7 @@ func (t *processTable) get(key uint64) (*process, error) {
 	return p, nil
 }
 
-// wait answers when the process has ended. The table keeps the entry, since signals may still come for what it left.
+// wait returns when the process has ended. The table keeps the entry, because signals may still come for its children.
 func (t *processTable) wait(key uint64) (reply, error) {
 	p, err := t.get(key)
 	if err != nil {
@@ -270,7 +271,7 @@ func (t *processTable) signal(key uint64, sig unix.Signal) error {
 		return nil // ended already
 	}
 	if sig == unix.SIGTERM && t.freshProc {
-		p.live = liveUse(p.pid) // its threads end first, and what they used is forgotten
+		p.live = liveUse(p.pid) // its threads end before the process, and the kernel forgets their use
 	}
 	if err := unix.Kill(-p.pid, sig); err != nil && !errors.Is(err, unix.ESRCH) {
 		return os.NewSyscallError("kill", err)
@@ -301,7 +302,7 @@ func killNamespace(ns *namespace) error {
 	})
 }
 
-// killAll kills the processes of the lab that match, and those that they start meanwhile, until none is left.
+// killAll kills the processes of the lab that match, until none is left.
 func killAll(match func(pid int) bool) error {
 	deadline := time.Now().Add(10 * time.Second)
 	for {
@@ -334,8 +335,8 @@ func killAll(match func(pid int) bool) error {
 	}
 }
 
-// ownPID gives the number that a process of the lab has in the lab, by the one under which /proc shows it: another one
-// where /proc could not be mounted anew. 0: it is gone.
+// ownPID converts the number under which /proc shows a process to its number in the lab. The two differ if /proc could
+// not be mounted anew. 0 says that the process is gone.
 func ownPID(seen int) int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", seen))
 	if err != nil {
@@ -357,7 +358,7 @@ func ownPID(seen int) int {
 	return 0
 }
 
-// hasEnv says whether a process was started with the setting in its environment. A zombie has no environment left.
+// hasEnv says whether a process was started with the setting in its environment. A zombie has no environment.
 func hasEnv(pid int, setting []byte) bool {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The lab and its init speak over a socket pair that keeps message boundaries: JSON, at most maxMessage bytes, with the
-// files that belong to it attached. Every request has one reply of the same id; a wait's may come much later.
+// The lab and its init exchange messages over a socket pair that keeps message boundaries: JSON of at most maxMessage
+// bytes, with attached files. Every request has one reply with the same id. The reply to opWait may come much later.
 const (
 	maxMessage = 128 << 10
 	maxFiles   = 3
@@ -23,17 +23,17 @@ const (
 
 // The operations.
 const (
-	opSetup   = "setup"   // the first: what the lab is made on
+	opSetup   = "setup"   // the first request: prepare the lab
 	opBuild   = "build"   // make an arm
 	opStart   = "start"   // start a process; its standard streams are attached
-	opWait    = "wait"    // answered when the process has ended
+	opWait    = "wait"    // wait until a process has ended
 	opSignal  = "signal"  // send a signal to the process group
-	opKill    = "kill"    // kill a process and all that it started; answered when they are gone
+	opKill    = "kill"    // kill a process and everything that it started; answered when they are gone
 	opPut     = "put"     // write the attached file to a path
 	opClear   = "clear"   // kill everything in a namespace
 	opDrop    = "drop"    // free an arm
 	opObserve = "observe" // counters of an arm
-	opLook    = "look"    // what processes and wires did since the last look
+	opLook    = "look"    // what processes and wires did since the previous look
 )
 
 type request struct {
@@ -70,7 +70,7 @@ type reply struct {
 	Signal   string         `json:"signal,omitempty"`
 }
 
-// setup is what the init needs to know before anything else.
+// setup is the configuration of the init.
 type setup struct {
 	UserNamespace bool  `json:"user_namespace"`
 	UserWire      bool  `json:"user_wire"`
@@ -81,14 +81,14 @@ type setup struct {
 	WiresAnswer time.Duration `json:"wires_answer"`
 }
 
-// A wireConn sends and receives messages.
+// A messageConn sends and receives messages.
 type messageConn struct {
-	mu   sync.Mutex // one message at a time is written
+	mu   sync.Mutex // held while a message is written
 	conn *net.UnixConn
 	buf  []byte
 }
 
-// socketPair makes the two ends of a control connection. Both are closed on exec.
+// socketPair makes both ends of a control connection. They are closed on exec.
 func socketPair() (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -97,7 +97,7 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "lab control"), os.NewFile(uintptr(fds[1]), "lab control"), nil
 }
 
-// newMessageConn takes the file over.
+// newMessageConn makes a connection of the file, and closes the file.
 func newMessageConn(f *os.File) (*messageConn, error) {
 	defer func() { _ = f.Close() }()
 	c, err := net.FileConn(f)
@@ -112,7 +112,7 @@ func newMessageConn(f *os.File) (*messageConn, error) {
 	return &messageConn{conn: u, buf: make([]byte, maxMessage+1)}, nil
 }
 
-// send writes one message; limit bounds how long, 0 for no bound.
+// send writes one message within the limit; 0 for no limit.
 func (c *messageConn) send(limit time.Duration, message any, files ...*os.File) error {
 	b, err := json.Marshal(message)
 	if err != nil {
@@ -142,7 +142,7 @@ func (c *messageConn) send(limit time.Duration, message any, files ...*os.File) 
 	return err
 }
 
-// receive reads one message; it is called from one goroutine only. io.EOF says that the other end is gone.
+// receive reads one message. Only one goroutine may call it. io.EOF says that the other end is gone.
 func (c *messageConn) receive(message any) ([]*os.File, error) {
 	oob := make([]byte, unix.CmsgSpace(4*maxFiles))
 	n, oobn, flags, _, err := c.conn.ReadMsgUnix(c.buf, oob)

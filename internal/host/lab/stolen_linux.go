@@ -13,8 +13,9 @@ import (
 // userHertz is the unit of /proc/stat, USER_HZ: 100 a second wherever Linux runs that this program is built for.
 const userHertz = 100
 
-// Stolen reads how long the hypervisor has kept each of the CPUs (nil for all that are allowed) from this machine since it
-// started, on average: the steal time of /proc/stat (proc(5)), in steps of 10 ms. It is false where the kernel does not say.
+// Stolen reads the steal time of the CPUs (nil for all allowed) since the machine started, averaged over them: the time
+// in which the hypervisor did not run them (/proc/stat, proc(5)), in steps of 10 ms. It is false if the kernel does not
+// say.
 func (l *Lab) Stolen(cpus []int) (time.Duration, bool) {
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -39,7 +40,7 @@ func parseStolen(stat []byte, cpus []int) (time.Duration, error) {
 		}
 		number, err := strconv.Atoi(fields[0][len("cpu"):])
 		if err != nil || !slices.Contains(cpus, number) {
-			continue // "cpu" alone is the sum of all
+			continue // "cpu" alone is the sum of all CPUs
 		}
 		n, err := strconv.ParseUint(fields[steal], 10, 64)
 		if err != nil {

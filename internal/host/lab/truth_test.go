@@ -31,10 +31,11 @@ func TestGroundTruthDelay(t *testing.T) {
 	var clients []host.Host
 	var addresses []string
 	for _, d := range delays {
-		client, server := build(t, l, d.String(), experiment.Lab{Path: []experiment.Element{{Kind: experiment.Wire, Delay: d}}})
+		client, server := build(t, l, d.String(), oneWire(experiment.Element{Delay: d}))
 		address := server.Endpoint().Address.String()
 		clients, addresses = append(clients, client), append(addresses, address)
-		if _, err := server.Start(t.Context(), host.Cmd{Argv: []string{"sockperf", "server", "--tcp", "-i", address}, CPUs: cpus}); err != nil {
+		if _, err := server.Start(t.Context(), host.Cmd{Argv: []string{"sockperf", "server", "--tcp", "-i", address},
+			CPUs: cpus}); err != nil {
 			t.Fatal(err)
 		}
 		do(t, server, WaitPortVerb, "tcp", "11111", patience.String())
@@ -43,7 +44,8 @@ func TestGroundTruthDelay(t *testing.T) {
 	rtts := make([][]float64, len(delays)) // in microseconds
 	for range truthRounds {
 		for i := range delays {
-			out := tool(t, clients[i], cpus, "sockperf", "ping-pong", "--tcp", "--full-rtt", "-t", "2", "-i", addresses[i])
+			out := tool(t, clients[i], cpus, "sockperf", "ping-pong", "--tcp", "--full-rtt", "-t", "2", "-i",
+				addresses[i])
 			rtts[i] = append(rtts[i], number(t, median, out))
 		}
 	}
@@ -71,14 +73,15 @@ func groundTruthRate(t *testing.T, placement string) {
 	goodput := regexp.MustCompile(`"sum_received":\s*{[^}]*"bits_per_second":\s*([0-9.e+]+)`)
 	for _, rate := range []float64{1e8, 1e9} {
 		arm := fmt.Sprint(rate)
-		client, server := build(t, l, arm, experiment.Lab{Path: []experiment.Element{{Kind: experiment.Wire, Rate: rate}}})
+		client, server := build(t, l, arm, oneWire(experiment.Element{Rate: rate}))
 		if _, err := server.Start(t.Context(), host.Cmd{Argv: []string{"iperf3", "-s"}, CPUs: serverCPUs}); err != nil {
 			t.Fatal(err)
 		}
 		do(t, server, WaitPortVerb, "tcp", "5201", patience.String())
 		var got []float64
 		for range truthRounds {
-			got = append(got, number(t, goodput, tool(t, client, cpus, "iperf3", "-J", "-O", "1", "-t", "4", "-c", server.Endpoint().Address.String())))
+			got = append(got, number(t, goodput, tool(t, client, cpus, "iperf3", "-J", "-O", "1", "-t", "4", "-c",
+				server.Endpoint().Address.String())))
 		}
 		want := rate * 1448 / 1514
 		t.Logf("goodput %v bit/s, want %.4g; %+v", got, want, *observe(t, l, arm, 0).Wire)

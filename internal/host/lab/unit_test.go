@@ -31,8 +31,10 @@ func TestPlacement(t *testing.T) {
 		{[]int{0, 1, 5}, experiment.Placement{Kind: experiment.PlacementSplit}, []int{5}, []int{1}, ""},
 		{[]int{3}, experiment.Placement{Kind: experiment.PlacementSplit}, nil, nil, "split needs two CPUs"},
 		{[]int{0, 1}, experiment.Placement{Kind: experiment.PlacementFree}, nil, nil, ""},
-		{[]int{0, 1}, experiment.Placement{Kind: experiment.PlacementExplicit, Client: []int{0, 1}, Server: []int{1}}, []int{0, 1}, []int{1}, ""},
-		{[]int{0, 1}, experiment.Placement{Kind: experiment.PlacementExplicit, Client: []int{0}, Server: []int{2}}, nil, nil, "names CPU 2; allowed are [0 1]"},
+		{[]int{0, 1}, experiment.Placement{Kind: experiment.PlacementExplicit, Client: []int{0, 1}, Server: []int{1}},
+			[]int{0, 1}, []int{1}, ""},
+		{[]int{0, 1}, experiment.Placement{Kind: experiment.PlacementExplicit, Client: []int{0}, Server: []int{2}}, nil,
+			nil, "names CPU 2; allowed are [0 1]"},
 		{[]int{0, 1}, experiment.Placement{Kind: "wide"}, nil, nil, `unknown placement "wide"`},
 	} {
 		client, server, err := placeOn(c.allowed, c.placement)
@@ -63,13 +65,17 @@ func TestExplain(t *testing.T) {
 		setting map[string]string
 		want    string
 	}{
-		{unix.EPERM, true, map[string]string{"/proc/sys/kernel/unprivileged_userns_clone": "0\n"}, "kernel.unprivileged_userns_clone=0"},
+		{unix.EPERM, true, map[string]string{"/proc/sys/kernel/unprivileged_userns_clone": "0\n"},
+			"kernel.unprivileged_userns_clone=0"},
 		{unix.EPERM, true, map[string]string{"/proc/sys/kernel/unprivileged_userns_clone": "1\n"}, "seccomp"},
-		{unix.ENOSPC, true, map[string]string{"/proc/sys/user/max_user_namespaces": "0\n"}, "user.max_user_namespaces=0"},
+		{unix.ENOSPC, true, map[string]string{"/proc/sys/user/max_user_namespaces": "0\n"},
+			"user.max_user_namespaces=0"},
 		{unix.ENOSPC, true, map[string]string{"/proc/sys/user/max_user_namespaces": "5\n"}, "limit on the number"},
-		{unix.EACCES, true, map[string]string{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"}, "AppArmor profile"},
+		{unix.EACCES, true, map[string]string{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"},
+			"AppArmor profile"},
 		{unix.EINVAL, true, nil, "CONFIG_USER_NS"},
-		{unix.EPERM, false, map[string]string{"/proc/sys/kernel/unprivileged_userns_clone": "0\n"}, "running as root did not help"},
+		{unix.EPERM, false, map[string]string{"/proc/sys/kernel/unprivileged_userns_clone": "0\n"},
+			"running as root did not help"},
 	} {
 		if got := explain(fmt.Errorf("clone: %w", c.err), c.user, files(c.setting)); !strings.Contains(got, c.want) {
 			t.Errorf("%v with %v: %q, want %q", c.err, c.setting, got, c.want)
@@ -83,10 +89,12 @@ func TestExplain(t *testing.T) {
 // What is merely scarce forbids no lab, and no container is blamed for it.
 func TestScarceIsNotForbidden(t *testing.T) {
 	for err, want := range map[error]string{
-		unix.EMFILE: "ulimit -n", unix.ENFILE: "fs.file-max", unix.EAGAIN: "ulimit -u", unix.ENOMEM: "too little memory",
+		unix.EMFILE: "ulimit -n", unix.ENFILE: "fs.file-max", unix.EAGAIN: "ulimit -u",
+		unix.ENOMEM: "too little memory",
 	} {
 		got := forbidden(fmt.Errorf("pipe2: %w", err), false)
-		if errors.Is(got, ErrUnsupported) || !errors.Is(got, err) || !strings.Contains(got.Error(), want) || strings.Contains(got.Error(), "container") {
+		if errors.Is(got, ErrUnsupported) || !errors.Is(got, err) || !strings.Contains(got.Error(), want) ||
+			strings.Contains(got.Error(), "container") {
 			t.Errorf("%v becomes %q, want one that names %s", err, got, want)
 		}
 	}
@@ -100,7 +108,8 @@ func TestMergeEnv(t *testing.T) {
 }
 
 func TestPrivateDirs(t *testing.T) {
-	for path, want := range map[string]bool{"/tmp/x": true, "/run/a/b": true, "/tmp": false, "/tmpx/y": false, "/etc/passwd": false} {
+	for path, want := range map[string]bool{"/tmp/x": true, "/run/a/b": true, "/tmp": false, "/tmpx/y": false,
+		"/etc/passwd": false} {
 		if inPrivateDir(path) != want {
 			t.Errorf("%s: want %v", path, want)
 		}
@@ -256,7 +265,8 @@ func TestHasSocket(t *testing.T) {
 func FuzzHasSocket(f *testing.F) {
 	f.Add(sockets, 8080)
 	f.Fuzz(func(t *testing.T, table string, port int) {
-		if hasSocket(table, stateListening, port) && (port < 0 || port > 65535 || !strings.Contains(table, stateListening)) {
+		if hasSocket(table, stateListening, port) && (port < 0 || port > 65535 ||
+			!strings.Contains(table, stateListening)) {
 			t.Errorf("port %d", port)
 		}
 	})

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// verifyTime bounds the exchange, beside what the arm's wires take.
+	// verifyTime bounds the exchange, without the time that the arm's wires take.
 	verifyTime = 5 * time.Second
-	// firstTry is how long the first try waits for its answer; each next one waits longer.
+	// firstTry is how long the first try waits for its answer; later tries wait longer.
 	firstTry = 5 * time.Millisecond
 	// udpHeaders are the IPv4 and the UDP header, udpHeaders6 the IPv6 and the UDP header.
 	udpHeaders  = 28
 	udpHeaders6 = 48
 )
 
-// verify carries a full-size packet that must not be fragmented from the client to the server and back, of IPv4 and of IPv6
-// where the arm has it. Where that fails, the error names where packets stopped.
+// verify sends a full-size packet that must not be fragmented from the client to the server and back, over IPv4 and, if
+// the arm has it, over IPv6. The error says where packets stopped.
 func (a *builtArm) verify(ctx context.Context) error {
 	last := len(a.namespaces) - 1
 	from, to := a.plan.Spaces[0].addressOf(hostDevice), a.plan.Spaces[last].addressOf(hostDevice)
@@ -37,7 +37,7 @@ func (a *builtArm) verify(ctx context.Context) error {
 	return nil
 }
 
-// verifyBetween does so between an address of the client and one of the server, which are of one family.
+// verifyBetween does so between an address of the client and an address of the server, of the same IP version.
 func (a *builtArm) verifyBetween(ctx context.Context, clientAddress, serverAddress netip.Addr) error {
 	last := len(a.namespaces) - 1
 	server, err := a.namespaces[last].udpSocket(serverAddress)
@@ -61,7 +61,7 @@ func (a *builtArm) verifyBetween(ctx context.Context, clientAddress, serverAddre
 	slow := a.plan.wireTime()
 	deadline := time.Now().Add(verifyTime + 4*slow)
 	wait := firstTry + 2*slow
-	// Of a wire that loses nearly everything, many tries.
+	// A wire that loses nearly everything takes many tries.
 	for try := byte(0); ; try++ {
 		err := a.exchange(client, server, to, length, try, wait)
 		if err == nil {
@@ -71,11 +71,12 @@ func (a *builtArm) verifyBetween(ctx context.Context, clientAddress, serverAddre
 			return err
 		}
 		if time.Now().After(deadline) || ctx.Err() != nil {
-			where := "those of IPv4 did"
+			where := "packets over IPv4 did"
 			if serverAddress.Is4() {
 				where = a.whereItStops()
 			}
-			return fmt.Errorf("no packet of %d bytes made the way from client to server and back: %s", a.plan.HostMTU, where)
+			return fmt.Errorf("no packet of %d bytes made the way from client to server and back: %s",
+				a.plan.HostMTU, where)
 		}
 		if wait < 200*time.Millisecond {
 			wait += wait / 2
@@ -97,7 +98,7 @@ func (p *plan) wireTime() time.Duration {
 	return t
 }
 
-// udpSocket opens a socket that does not fragment, at an address of the namespace.
+// udpSocket opens a socket at an address of the namespace. Its packets must not be fragmented.
 func (ns *namespace) udpSocket(at netip.Addr) (int, error) {
 	family, level, option, value := unix.AF_INET, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO
 	var address unix.Sockaddr
@@ -124,7 +125,7 @@ func (ns *namespace) udpSocket(at netip.Addr) (int, error) {
 	return fd, err
 }
 
-// exchange sends one packet with so much data there and the same back. An answer to an earlier try does as well.
+// exchange sends one packet with length bytes of data to the server and back. An answer to an earlier try counts too.
 func (a *builtArm) exchange(client, server int, to unix.Sockaddr, length int, try byte, wait time.Duration) error {
 	packet := make([]byte, length)
 	packet[0] = try
@@ -143,7 +144,7 @@ func (a *builtArm) exchange(client, server int, to unix.Sockaddr, length int, tr
 	return err
 }
 
-// receiveBy receives one packet of the length; os.ErrDeadlineExceeded says that none came in time.
+// receiveBy receives one packet of the length. os.ErrDeadlineExceeded says that none came in time.
 func receiveBy(fd, length int, deadline time.Time) (unix.Sockaddr, error) {
 	b := make([]byte, length+1)
 	for {
@@ -168,7 +169,7 @@ func receiveBy(fd, length int, deadline time.Time) (unix.Sockaddr, error) {
 	}
 }
 
-// whereItStops finds the last namespace that packets reached, by the counters of the ports.
+// whereItStops finds the last namespace that packets reached, from the ports' counters.
 func (a *builtArm) whereItStops() string {
 	for i := range a.plan.Spaces {
 		s := &a.plan.Spaces[i]

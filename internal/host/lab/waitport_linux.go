@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// States of sockets in /proc/net, include/net/tcp_states.h: a bound UDP socket is in that of a closed connection.
+// States of sockets in /proc/net (include/net/tcp_states.h). A bound UDP socket has the state of a closed connection.
 const (
 	stateUnconnected = "07"
 	stateListening   = "0A"
 )
 
-// waitInterval is the time between two looks for a socket: an end by a server's own choice, which nothing announces.
+// waitInterval is the time between two looks for a socket. Nothing announces that a server opens its socket.
 const waitInterval = 2 * time.Millisecond
 
 // WaitPort returns when a socket of the protocol, tcp or udp, listens (tcp) or is bound (udp) on the port in the
@@ -62,8 +62,8 @@ func WaitPort(ctx context.Context, protocol string, port int, timeout time.Durat
 	}
 }
 
-// hasSocket looks for a socket in a state on a local port, in a table of /proc/net: "sl local remote st ...", local being
-// address:port in hexadecimal.
+// hasSocket looks for a socket in a state on a local port. The table is that of /proc/net: lines "sl local remote st
+// ...", with local as address:port in hexadecimal.
 func hasSocket(table, state string, port int) bool {
 	for line := range strings.Lines(table) {
 		fields := strings.Fields(line)

@@ -19,45 +19,46 @@ import (
 )
 
 // A user-space wire forwards frames between two packet sockets, one on each port of its namespace. The sockets hand
-// over super-packets and unfinished checksums as they are (PACKET_VNET_HDR), and when each frame arrived. It leaves at
-// arrival + serialisation at the wire's rate + delay + wireBase.
+// over super-packets and unfinished checksums as they are (PACKET_VNET_HDR), and the time at which each frame arrived.
+// A frame leaves at arrival + serialisation at the wire's rate + delay + wireBase.
 const (
-	// wireBase is what every wire adds to its delay, in each direction. It is more than forwarding itself takes, so that
-	// a frame leaves neither earlier nor later whatever the delay: two wires differ by the difference of their delays.
+	// wireBase is what every wire adds to its delay, in each direction. It is longer than forwarding takes, so that
+	// frames leave on time with any delay: two wires differ by the difference of their delays.
 	wireBase = 40 * time.Microsecond
 	// spinTime is how long a wire without traffic keeps looking for more before it sleeps.
 	spinTime = 2 * time.Millisecond
 	// wakeMargin is how long before a frame is due the wire wakes.
 	wakeMargin = time.Millisecond
-	// shareMargin takes its place where what is measured runs on the wire's own CPU.
+	// shareMargin replaces wakeMargin if measured processes run on the wire's own CPU.
 	shareMargin = 20 * time.Microsecond
 	// maxFrame is the longest frame with its virtio header: 64 KiB of IP packet, Ethernet and VLAN headers.
 	maxFrame = vnetHeaderLen + 18 + 65536
 	// vnetHeaderLen is the length of struct virtio_net_hdr.
 	vnetHeaderLen = 10
 	ethernetLen   = 14
-	// maxQueuedPackets and the arena bound what is on its way in one direction.
+	// maxQueuedPackets and the size of the arena bound the queue of one direction.
 	maxQueuedPackets = 16384
 	minArena         = 4 << 20
 	maxArena         = 64 << 20
-	// unlimitedRate is what a wire without a rate is taken to carry as its queue is sized, in bits per second.
+	// unlimitedRate sizes the queue of a wire without a rate, in bits per second.
 	unlimitedRate = 20e9
-	// receiveBatch is how many frames are taken from a socket before what is due is sent.
+	// receiveBatch is how many frames are received from a socket before due frames are sent.
 	receiveBatch = 4
 )
 
-// wireConfig is what the process is told of each wire, in one line of JSON on standard input. Its sockets are the open
-// files from firstWireFD on, left and right of each wire.
+// wireConfig is the first line on the process's standard input, as JSON. The wires' sockets are the open files from
+// firstWireFD on, left and right of each wire.
 type wireConfig struct {
 	Wires []wire `json:"wires"`
 }
 
 const firstWireFD = 3
 
-// The lines that follow: statsLine is answered with a line of statistics since the start, recentLine with one since the recentLine
-// before, awakeLine with a CPU has that kept awake;
-// shareLine says that one more process that is measured runs on the wire's own CPU, unshareLine that one fewer does.
-// besideLine with a CPU says that all that is measured runs on that one, apartLine that it does not.
+// The lines that follow on standard input:
+//   - statsLine is answered with a line of statistics since the start, recentLine with one since the last recentLine;
+//   - awakeLine with a CPU keeps that CPU awake;
+//   - shareLine says that one more measured process runs on the wire's own CPU, unshareLine that one fewer does;
+//   - besideLine with a CPU says that all measured processes run on that CPU, apartLine that they do not.
 const (
 	statsLine   = "stats"
 	recentLine  = "recent"
@@ -68,8 +69,8 @@ const (
 	apartLine   = "apart"
 )
 
-// RunWire is the user-space wires of one arm: it reads their configuration from in, does as further lines of it say, and
-// forwards until in ends.
+// RunWire runs the user-space wires of one arm: it reads their configuration and then requests from in, and forwards
+// until in ends.
 func RunWire(in io.Reader, out io.Writer) error {
 	lines := bufio.NewReader(in)
 	first, err := lines.ReadBytes('\n')
@@ -167,7 +168,7 @@ func newRunningWire(w wire, fd int) *runningWire {
 	return r
 }
 
-// A direction is one half of a wire: what came in on one socket, in order, until it is due on the other.
+// A direction is one half of a wire: it queues frames from one socket until they are due on the other.
 type direction struct {
 	in, out int
 	delay   int64   // with the base, ns
@@ -179,11 +180,11 @@ type direction struct {
 
 	free int64 // when the last frame has been serialised, ns since 1970
 
-	// sent and late count frames since the seat was taken, for starved.
+	// sent and late count frames since the thread moved to its CPU, for starved.
 	sent, late int
 
-	arena   []byte // frames lie here one behind another, each whole; the oldest first
-	tail    int    // where the next is put
+	arena   []byte // the frames, each in one piece, the oldest first
+	tail    int    // where the next frame is put
 	frames  []frame
 	head, n int // of frames, which is a ring
 
@@ -217,7 +218,7 @@ func newDirection(w wire, in, out int, stream uint64, counts *wireCounts) *direc
 	return d
 }
 
-// poll waits for a frame on any socket, for at most the timeout; below 0, for ever.
+// poll waits for a frame on any socket until the timeout; without limit if that is below 0.
 func poll(fds []unix.PollFd, timeout time.Duration) error {
 	var ts *unix.Timespec
 	if timeout >= 0 {
@@ -230,10 +231,10 @@ func poll(fds []unix.PollFd, timeout time.Duration) error {
 	return nil
 }
 
-// receive takes one frame from the socket into the queue, or drops it. It reports whether there was one.
+// receive moves one frame from the socket to the queue, or drops it. It reports whether there was a frame.
 func (d *direction) receive(now int64) (bool, error) {
 	room := d.n < len(d.frames) && d.makeRoom()
-	// A full queue drops: the frame is received to where it is overwritten, or not at all.
+	// A full queue drops the frame.
 	if !room {
 		if d.n == 0 {
 			return false, errors.New("the queue has no room though it is empty")
@@ -243,7 +244,8 @@ func (d *direction) receive(now int64) (bool, error) {
 	d.vector.Base = &d.arena[d.tail]
 	d.vector.SetLen(maxFrame)
 	d.message.SetControllen(len(d.control))
-	n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(d.in), uintptr(unsafe.Pointer(&d.message)), unix.MSG_DONTWAIT)
+	n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(d.in), uintptr(unsafe.Pointer(&d.message)),
+		unix.MSG_DONTWAIT)
 	if errno != 0 {
 		return false, receiveError(errno)
 	}
@@ -272,7 +274,7 @@ func (d *direction) receive(now int64) (bool, error) {
 	return true, nil
 }
 
-// makeRoom finds room for the longest frame in the arena, behind the youngest frame or at the beginning.
+// makeRoom finds room for the longest frame in the arena, behind the newest frame or at the beginning.
 func (d *direction) makeRoom() bool {
 	if d.n == 0 {
 		d.tail = 0
@@ -292,10 +294,11 @@ func (d *direction) makeRoom() bool {
 	return d.tail+maxFrame <= oldest
 }
 
-// discard takes a frame from the socket and forgets it.
+// discard receives a frame from the socket and drops it.
 func (d *direction) discard() bool {
 	var b [1]byte
-	_, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(d.in), uintptr(unsafe.Pointer(&b[0])), 1, unix.MSG_DONTWAIT|unix.MSG_TRUNC, 0, 0)
+	const flags = unix.MSG_DONTWAIT | unix.MSG_TRUNC
+	_, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(d.in), uintptr(unsafe.Pointer(&b[0])), 1, flags, 0, 0)
 	if errno != 0 {
 		return false
 	}
@@ -313,8 +316,8 @@ func receiveError(errno unix.Errno) error {
 	return os.NewSyscallError("recvmsg", errno)
 }
 
-// arrival is when the kernel received the frame (SO_TIMESTAMPNS). Where it does not say, or the clock was set
-// meanwhile, it is now.
+// arrival is when the kernel received the frame (SO_TIMESTAMPNS); now if the kernel does not say, or if the clock was
+// set meanwhile.
 func (d *direction) arrival(now int64) int64 {
 	const header = unix.SizeofCmsghdr
 	if d.message.Controllen < header+uint64(unsafe.Sizeof(unix.Timespec{})) {
@@ -332,10 +335,11 @@ func (d *direction) arrival(now int64) int64 {
 	return t
 }
 
-// onWire is how many bytes a frame is on the wire, without preamble and checksum: a super-packet is cut into segments
-// that each have the headers.
+// onWire is how many bytes a frame takes on the wire, without preamble and checksum. A super-packet counts as its
+// segments, each with headers.
 func onWire(b []byte) int {
-	// struct virtio_net_hdr: flags, gso_type (u8); hdr_len, gso_size, csum_start, csum_offset (u16, this machine's order).
+	// struct virtio_net_hdr: flags, gso_type (u8); hdr_len, gso_size, csum_start, csum_offset (u16, this machine's
+	// order).
 	length := len(b) - vnetHeaderLen
 	if b[1] == unix.VIRTIO_NET_HDR_GSO_NONE {
 		return length
@@ -350,7 +354,7 @@ func onWire(b []byte) int {
 	return payload + segments*headers
 }
 
-// send sends what is due, and tells when the next frame is, or the end of time.
+// send sends the frames that are due. The result is when the next frame is due, math.MaxInt64 for none.
 func (d *direction) send() int64 {
 	for d.n > 0 {
 		f := d.frames[d.head]
@@ -358,9 +362,10 @@ func (d *direction) send() int64 {
 		if f.due > now {
 			return f.due
 		}
-		_, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(d.out), uintptr(unsafe.Pointer(&d.arena[f.offset])), uintptr(f.length))
+		_, _, errno := unix.RawSyscall(unix.SYS_WRITE,
+			uintptr(d.out), uintptr(unsafe.Pointer(&d.arena[f.offset])), uintptr(f.length))
 		if errno == unix.EAGAIN || errno == unix.EINTR {
-			return now // the next namespace is behind; nothing is lost yet
+			return now // try again later; nothing is lost
 		}
 		if errno != 0 {
 			d.counts.rejected.Add(1)

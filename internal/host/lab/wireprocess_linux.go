@@ -18,7 +18,7 @@ import (
 	"nearfar/internal/host"
 )
 
-// A wireProcess is the process that runs the user-space wires of an arm, as the init sees it.
+// A wireProcess is the init's view of the process that runs the user-space wires of an arm.
 type wireProcess struct {
 	mu       sync.Mutex
 	requests *os.File
@@ -26,25 +26,27 @@ type wireProcess struct {
 	output   *os.File
 	elements []int // of the path, in the order of the statistics
 	process  *process
-	// answer bounds how long the process may take to read a line or to answer; closing says that it ends because the arm does.
+	// answer bounds how long the process may take to read a line or to answer. closing says that the arm is being
+	// freed.
 	answer  time.Duration
 	closing atomic.Bool
-	// measured are the processes that run in the arm, with the CPUs that each is pinned to.
+	// measured are the processes that run in the arm, with the CPUs to which each is pinned.
 	measured map[*process][]int
 }
 
-// errNoWires says that the user-space wires of an arm do not forward any more, or do not answer.
+// errNoWires says that the user-space wires of an arm no longer forward, or do not answer.
 var errNoWires = errors.New("the process that plays the wires does not answer")
 
 // watchWires tells nearfar when the wires of an arm end before the arm.
 func (s *initServer) watchWires(a *builtArm) {
 	<-a.wires.process.ended
 	if !a.wires.closing.Load() {
-		s.send(reply{Lost: fmt.Sprintf("arm %s: the process that plays the wires ended (%s)", a.plan.Arm, endOf(a.wires.process.status))})
+		s.send(reply{Lost: fmt.Sprintf("arm %s: the process that plays the wires ended (%s)", a.plan.Arm,
+			endOf(a.wires.process.status))})
 	}
 }
 
-// startWires starts the arm's user-space wires, if it has any: one process for all of them, on the service CPU.
+// startWires starts the arm's user-space wires, if it has any, in one process on the service CPU.
 func (s *initServer) startWires(a *builtArm) error {
 	if s.facts.Wire != WireUser {
 		return nil
@@ -95,24 +97,27 @@ func (s *initServer) startWires(a *builtArm) error {
 	if err != nil {
 		return err
 	}
-	// A thread more than spin, so that requests are answered meanwhile; and no signals that interrupt those that do.
+	// One thread more than can spin, so that requests are answered meanwhile. Signals would interrupt the spinning
+	// threads.
 	env := []string{fmt.Sprintf("GOMAXPROCS=%d", 2+len(s.setup.CPUs)), "GODEBUG=asyncpreemptoff=1"}
 	files := append([]*os.File{childIn, childOut, os.Stderr}, sockets...)
 	w.process = &process{}
-	if err := s.processes.start(w.process, home, path, []string{host.Self, WireVerb}, env, []int{s.setup.ServiceCPU}, files); err != nil {
+	argv, cpus := []string{host.Self, WireVerb}, []int{s.setup.ServiceCPU}
+	if err := s.processes.start(w.process, home, path, argv, env, cpus, files); err != nil {
 		return fmt.Errorf("starting the wires: %w", err)
 	}
 	if err := json.NewEncoder(requests).Encode(config); err != nil {
 		return fmt.Errorf("configuring the wires: %w", err)
 	}
-	_, err = w.stats() // it answers: it runs
+	_, err = w.stats() // an answer proves that it runs
 	return err
 }
 
-// socketBuffer is asked for on both sides of a packet socket; an ordinary user gets what the machine's limit allows.
+// socketBuffer is the size of both buffers of a packet socket, in bytes. An ordinary user gets at most the machine's
+// limit.
 const socketBuffer = 32 << 20
 
-// packetSocket opens a wire's end on a device of the calling thread's namespace.
+// packetSocket opens an end of a wire on a device of the calling thread's namespace.
 func packetSocket(h *netlink.Handle, device string) (*os.File, error) {
 	l, err := h.LinkByName(device)
 	if err != nil {
@@ -154,14 +159,14 @@ func packetSocket(h *netlink.Handle, device string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "wire "+device), nil
 }
 
-// networkOrder swaps to the order of the network on the little-endian machines, and keeps on the others.
+// networkOrder converts to network byte order.
 func networkOrder(v uint16) uint16 {
 	b := [2]byte{byte(v >> 8), byte(v)}
 	return binary.NativeEndian.Uint16(b[:])
 }
 
-// minds takes heed of a process that has just been started on the given CPUs, none where it is not pinned; service is the
-// wires' own CPU.
+// follow tells the wires about a process that has just been started, and about its end. cpus are those to which it is
+// pinned; service is the wires' own CPU.
 func (w *wireProcess) follow(p *process, cpus []int, service int) error {
 	shares := slices.Contains(cpus, service)
 	if shares {
@@ -169,7 +174,7 @@ func (w *wireProcess) follow(p *process, cpus []int, service int) error {
 			return err
 		}
 	}
-	// So that the CPU does not sleep between two packets.
+	// The CPU must not sleep between two packets.
 	for _, c := range cpus {
 		if err := w.tell(fmt.Sprint(awakeLine, c)); err != nil {
 			return err
@@ -180,7 +185,7 @@ func (w *wireProcess) follow(p *process, cpus []int, service int) error {
 	}
 	go func() {
 		<-p.ended
-		// These fail only where the wires have ended as well.
+		// These fail only if the wires have ended too.
 		if shares {
 			_ = w.tell(unshareLine)
 		}
@@ -189,7 +194,7 @@ func (w *wireProcess) follow(p *process, cpus []int, service int) error {
 	return nil
 }
 
-// seat changes what is measured, and says to the wires where to run then. With nothing measured they stay where they are.
+// place changes the set of measured processes, and tells the wires where to run. If the set is empty, they stay.
 func (w *wireProcess) place(change func()) error {
 	w.mu.Lock()
 	change()
@@ -226,7 +231,7 @@ func (w *wireProcess) write(line string) error {
 	return w.failed(err)
 }
 
-// failed says why the wires could not be told or asked: they are gone, or hang.
+// failed says why a request to the wires failed: they are gone, or hang.
 func (w *wireProcess) failed(err error) error {
 	switch {
 	case err == nil:
@@ -239,7 +244,7 @@ func (w *wireProcess) failed(err error) error {
 	return fmt.Errorf("%w: nothing within %v", errNoWires, w.answer)
 }
 
-// stats asks the process for the statistics of each wire since its start.
+// stats asks for the statistics of each wire since its start, by element.
 func (w *wireProcess) stats() (map[int]*WireStats, error) {
 	stats, err := w.ask(statsLine)
 	if err != nil {
@@ -252,7 +257,7 @@ func (w *wireProcess) stats() (map[int]*WireStats, error) {
 	return byElement, nil
 }
 
-// recent asks for those since it was last called.
+// recent asks for the statistics of each wire since recent was last called.
 func (w *wireProcess) recent() ([]WireStats, error) { return w.ask(recentLine) }
 
 func (w *wireProcess) ask(request string) ([]WireStats, error) {

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// wireCounts is counted by the forwarding thread and read by another.
+// wireCounts is written by the forwarding thread and read by another.
 type wireCounts struct {
 	packets, lost, dropped, rejected atomic.Uint64
 	max, recentMax                   atomic.Int64
 	lateness                         [64 * subBuckets]atomic.Uint64
 
-	// mark is what since told of last; only the thread that answers uses it.
+	// mark is the state at the last call of since; only the thread that answers requests uses it.
 	mark tally
 }
 
-// A tally is what was counted up to a moment.
+// A tally is a copy of the counters.
 type tally struct {
 	packets, lost, dropped, rejected uint64
 	max                              int64
@@ -26,7 +26,7 @@ type tally struct {
 // subBuckets divide each power of two of the lateness histogram, for a resolution of 6 %.
 const subBuckets = 16
 
-// forwarded counts a frame that left so many nanoseconds after it was due.
+// forwarded counts a frame that left late, in nanoseconds.
 func (c *wireCounts) forwarded(late int64) {
 	c.packets.Add(1)
 	c.lateness[bucketOf(uint64(max(late, 0)))].Add(1)
@@ -38,16 +38,19 @@ func (c *wireCounts) forwarded(late int64) {
 	}
 }
 
-// now reads what was counted so far.
+// now reads the counters.
 func (c *wireCounts) now() *tally {
-	t := &tally{packets: c.packets.Load(), lost: c.lost.Load(), dropped: c.dropped.Load(), rejected: c.rejected.Load(), max: c.max.Load()}
+	t := &tally{
+		packets: c.packets.Load(), lost: c.lost.Load(), dropped: c.dropped.Load(), rejected: c.rejected.Load(),
+		max: c.max.Load(),
+	}
 	for i := range c.lateness {
 		t.lateness[i] = c.lateness[i].Load()
 	}
 	return t
 }
 
-// bucketOf gives the histogram's bucket of a value, bucketTop the highest value of a bucket.
+// bucketOf is the histogram's bucket of a value, bucketTop the highest value of a bucket.
 func bucketOf(v uint64) int {
 	if v < subBuckets {
 		return int(v)
@@ -64,16 +67,16 @@ func bucketTop(b int) uint64 {
 	return (uint64(b%subBuckets+subBuckets)+1)<<shift - 1
 }
 
-// stats summarises all that was counted. Percentiles are upper bounds of their bucket.
+// stats summarises the counts since the start. Percentiles are upper bounds of their buckets.
 func (c *wireCounts) stats() WireStats { return c.now().stats() }
 
-// since summarises what was counted since it was last called.
+// since summarises the counts since it was last called.
 func (c *wireCounts) since() WireStats {
 	now := c.now()
 	recent := tally{
 		packets: now.packets - c.mark.packets, lost: now.lost - c.mark.lost,
 		dropped: now.dropped - c.mark.dropped, rejected: now.rejected - c.mark.rejected,
-		max: c.recentMax.Swap(0), // a packet that leaves just now may be missed
+		max: c.recentMax.Swap(0), // may miss a packet that leaves at this moment
 	}
 	for i, n := range now.lateness {
 		recent.lateness[i] = n - c.mark.lateness[i]
