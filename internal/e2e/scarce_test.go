@@ -92,7 +92,7 @@ func TestOutOfMemory(t *testing.T) {
 	mark := mark(t, cmd)
 	said := runUntil(t, cmd, "trial 3/12", func() {
 		victim := strconv.Itoa(processesOf(t, mark, "lab-init")[0])
-		// Of the processes in the group the kernel kills this one first.
+		// The kernel kills this process of the group first.
 		put(t, "/proc/"+victim+"/oom_score_adj", "1000")
 		put(t, filepath.Join(group, "cgroup.procs"), victim)
 		hog := exec.Command("sh", "-c", `echo $$ > "$0"; head -c 100m /dev/zero | tail -c 90m > /dev/null`, group+"/cgroup.procs")

@@ -9,7 +9,7 @@ import (
 	"nearfar/internal/host"
 )
 
-// bare is a host that has an IPv4 address alone.
+// bare is a host that has only an IPv4 address.
 type bare struct{ host.Host }
 
 func (h bare) Endpoint() host.Endpoint {
@@ -28,7 +28,7 @@ func (s *bareScene) Build(ctx context.Context, arm experiment.Arm) (Pair, error)
 	return p, err
 }
 
-// What cannot be reached over the version of IP that is asked for is said before anything is measured, all at once.
+// All missing addresses are reported together, before anything is measured.
 func TestMissingAddresses(t *testing.T) {
 	e := &experiment.Experiment{
 		Arms: []experiment.Arm{{Name: "new"}, {Name: "old"}},

@@ -17,7 +17,7 @@ import (
 	"nearfar/internal/tool"
 )
 
-// flowing is a tool that can run beside others: its client prints a line for each bit that arrives.
+// flowing is a tool that can be a background: its client prints a line for each bit that arrives.
 type flowing struct{ clocked }
 
 func (flowing) Name() string { return "flowing" }
@@ -55,7 +55,7 @@ func withBackground(blocks int) *experiment.Experiment {
 	return e
 }
 
-// beats is a background that prints a bit when it starts, one for each beat, and one when it is ended.
+// beats is a background's client that prints a bit when it starts, for each beat, and when it is ended.
 type beats struct{ asked, printed chan struct{} }
 
 func newBeats() beats { return beats{make(chan struct{}), make(chan struct{})} }
@@ -133,7 +133,7 @@ func TestBackgroundRunsFromBeforeUntilAfter(t *testing.T) {
 	}
 }
 
-// The background can go on for longer than the workload may take, and its time is in the plan.
+// The background can run longer than the workload may take, and the plan includes its time.
 func TestBackgroundIsPlanned(t *testing.T) {
 	b := newBeats()
 	limits := Limits{Ready: time.Second, Grace: time.Second, Patience: 20 * time.Second}
@@ -204,7 +204,7 @@ func TestBackgroundThatFailsFailsTheTrial(t *testing.T) {
 	}
 }
 
-// A workload that fails beside a good background says its own reason.
+// A workload that fails with a working background reports its own reason.
 func TestWorkloadThatFailsBesideABackground(t *testing.T) {
 	b := newBeats()
 	k := &kept{}

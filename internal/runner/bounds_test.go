@@ -19,7 +19,7 @@ func (chatty) Parse(tool.Output) (result.Measurement, error) {
 	}, nil
 }
 
-// TestTooMuchFailsTheTrial: what a record cannot hold fails its trial with a reason, and the output is kept.
+// TestTooMuchFailsTheTrial: a trial whose record would be too large fails with a reason, and its output is kept.
 func TestTooMuchFailsTheTrial(t *testing.T) {
 	k := &kept{raw: map[string]string{}}
 	e := twoArms(1)

@@ -8,8 +8,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// TestWaitingForOthers: what the two sides of a trial do to each other on purpose is no contention, and what others do
-// while the trial does not want the CPU is none either.
+// TestWaitingForOthers: the two sides' waiting for each other does not count as contention, and neither does what other
+// programs do while the trial does not need the CPU.
 func TestWaitingForOthers(t *testing.T) {
 	const ms = time.Millisecond
 	side := func(ran, delay, others time.Duration) host.ContentionSide {

@@ -9,7 +9,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// moved has its CPUs so far apart at one look after the other.
+// moved is a stage with a given core-to-core latency for each measurement.
 type moved struct {
 	*scene
 	trips looks

@@ -13,7 +13,7 @@ import (
 	"nearfar/internal/host/fake"
 )
 
-// dies is a client that works so many times; the hosts are lost during the next.
+// dies is a client that works a number of times; during the next one the hosts are lost.
 func dies(s *scene, after int) fake.Program {
 	n := 0
 	return func(ctx context.Context, argv []string, in []byte, stdout, stderr io.Writer) int {
@@ -27,7 +27,7 @@ func dies(s *scene, after int) fake.Program {
 	}
 }
 
-// A run whose hosts are gone ends, keeps no trial that was not tried, and goes on with a resume.
+// A run whose hosts are gone ends, records no trial that did not run, and can be resumed.
 func TestLostHostsEndTheRun(t *testing.T) {
 	e := twoArms(5)
 	s := &scene{}
@@ -55,8 +55,7 @@ func TestLostHostsEndTheRun(t *testing.T) {
 	}
 }
 
-// losing is a stage whose hosts lose the process of one command: a word of its command line. Nothing but that
-// process tells.
+// losing is a stage whose hosts lose the process with a given word in its command line. Only that process reports it.
 type losing struct {
 	*scene
 	word string

@@ -17,7 +17,7 @@ import (
 	"nearfar/internal/tool"
 )
 
-// clocked is a tool whose output is one number: its round trip in seconds.
+// clocked is a tool whose output is one number: a round-trip time in seconds.
 type clocked struct{ expected time.Duration }
 
 func (clocked) Name() string { return "clocked" }
@@ -59,7 +59,7 @@ func (t tools) Lookup(name string) (tool.Tool, bool) {
 	return nil, false
 }
 
-// scene is a stage of fake hosts which logs what happens in order.
+// scene is a stage of fake hosts that logs what happens, in order.
 type scene struct {
 	mu     sync.Mutex
 	log    []string
@@ -67,13 +67,13 @@ type scene struct {
 	server fake.Program
 	absent string
 	ready  int
-	// serving has an entry for each server that has started and was not seen ready yet.
+	// serving has an entry for each server that has started and is not known to be ready yet.
 	serving chan struct{}
-	// flow plays the client of a background.
+	// flow is the client of a background.
 	flow fake.Program
-	// lost is why the hosts are gone; nil while they are there.
+	// lost is why the hosts are gone; nil if they are not.
 	lost error
-	// deadPort is one on which no server is ever seen.
+	// deadPort is a port on which no server ever becomes ready.
 	deadPort string
 }
 

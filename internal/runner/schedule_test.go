@@ -12,7 +12,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// failing is a client that fails in the runs that the list names, counted from 1.
+// failing is a client that fails in the listed runs, counted from 1.
 func failing(runs ...int) fake.Program {
 	n := 0
 	return func(_ context.Context, _ []string, _ []byte, stdout, stderr io.Writer) int {
@@ -25,7 +25,7 @@ func failing(runs ...int) fake.Program {
 	}
 }
 
-// plan says what ran: the number of each trial, its block, and which it replaces.
+// plan describes what ran: the number of each trial, its block, and the trial that it replaces.
 func planOf(trials []result.Trial) string {
 	var text []string
 	for _, t := range trials {
@@ -74,7 +74,7 @@ func TestFailedTrialsAreReplacedInTheirBlock(t *testing.T) {
 	}
 }
 
-// An arm that never works costs two trials more, and one that fails now and then a tenth of the run at most.
+// An arm that never works adds two trials. An arm that sometimes fails adds at most a tenth of the run.
 func TestReplacementsAreBounded(t *testing.T) {
 	ran := func(e *experiment.Experiment, fails func(s experiment.Slot, n int) bool) (n, replaced int) {
 		s := newSchedule(e, nil, nil)
@@ -106,7 +106,7 @@ func TestReplacementsAreBounded(t *testing.T) {
 	}
 }
 
-// A run that is killed after any of its trials and resumed runs the same trials as one that is not.
+// A run that is killed after any of its trials and resumed has the same trials as a run that is not killed.
 func TestResumedRunCompletesTheSamePlan(t *testing.T) {
 	e := twoArms(6)
 	e.Schedule.Retries, e.Schedule.BaselineRepeats = 2, 3
@@ -171,7 +171,7 @@ func TestProgressCountsReplacements(t *testing.T) {
 	}
 }
 
-// A run in which trials failed for good repeats them when the user asks for it, once each and after all others.
+// If the user asks for it, a run repeats the trials that failed for good, once each and after all others.
 func TestRetryFailed(t *testing.T) {
 	e := twoArms(2)
 	for _, c := range []struct {
@@ -205,7 +205,7 @@ func TestRetryFailed(t *testing.T) {
 	}
 }
 
-// failedOnes are the first trials of a schedule without replacements, of which these failed.
+// failedOnes are the first trials of a schedule without replacements. The given trials failed.
 func failedOnes(e *experiment.Experiment, n int, failed ...int) (trials []result.Trial) {
 	for _, slot := range e.Slots()[:n] {
 		t := result.Trial{Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload}

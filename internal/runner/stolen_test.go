@@ -9,7 +9,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// looks is what one look after the other finds; nothing once all are gone.
+// looks are the results of successive calls; nothing when they are used up.
 type looks []time.Duration
 
 func (l *looks) next() (time.Duration, bool) {
@@ -21,20 +21,20 @@ func (l *looks) next() (time.Duration, bool) {
 	return now, true
 }
 
-// robbed has so much stolen of its CPUs at one look after the other.
-type robbed struct {
+// stealing is a stage with a given steal time for each call.
+type stealing struct {
 	*scene
 	stolen looks
 	asked  []int
 }
 
-func (r *robbed) Stolen(cpus []int) (time.Duration, bool) {
+func (r *stealing) Stolen(cpus []int) (time.Duration, bool) {
 	r.asked = cpus
 	return r.stolen.next()
 }
 
 func TestStolenTimeIsRecorded(t *testing.T) {
-	stage := &robbed{stolen: []time.Duration{3 * time.Second, 3*time.Second + 50*time.Millisecond}}
+	stage := &stealing{stolen: []time.Duration{3 * time.Second, 3*time.Second + 50*time.Millisecond}}
 	steal := watchSteal(stage, []int{3}, []int{1, 3})
 	if !slices.Equal(stage.asked, []int{1, 3}) {
 		t.Errorf("asked for CPUs %v, want 1 and 3", stage.asked)
@@ -51,7 +51,7 @@ func TestStolenTimeIsRecorded(t *testing.T) {
 func TestStolenTimeThatIsNotKnown(t *testing.T) {
 	for name, stolen := range map[string][]time.Duration{"never": nil, "only before": {time.Second},
 		"less than before": {time.Second, 0}} {
-		stage := &robbed{stolen: stolen}
+		stage := &stealing{stolen: stolen}
 		facts := map[string]string{}
 		watchSteal(stage, nil, []int{1}).record(facts)
 		if len(facts) > 0 || stage.asked != nil {

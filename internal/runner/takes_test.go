@@ -9,7 +9,7 @@ import (
 	"nearfar/internal/tool"
 )
 
-// Without hosts the time of a trial is what its plan says, with its background; what the tool cannot do is an error.
+// Without hosts the duration of a trial comes from its plan and its background's. What the tool cannot do is an error.
 func TestTakes(t *testing.T) {
 	tools := tool.New(append([]tool.Tool{tool.NewNative("")}, tool.Foreign()...)...)
 	w := experiment.Workload{Tool: "native", Mode: experiment.RR, Protocol: experiment.TCP, IP: 6, Request: 64,

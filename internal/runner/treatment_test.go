@@ -76,8 +76,8 @@ workloads: [{name: rr, tool: native, duration: 1s}]
 schedule: {blocks: 1, seed: 1}
 `
 
-// Each arm is measured with what it sets, on hosts that it shares where only that differs, and its trials say what was
-// set and what was read back. One whose kernel did something else has failed.
+// Each arm is measured with its settings. Arms that differ only in settings share hosts. Trials record what was set and
+// what was read back; a trial whose kernel did something else has failed.
 func TestArmsAreMeasuredAsTheySet(t *testing.T) {
 	s := &counted{}
 	s.client = func(_ context.Context, argv []string, _ []byte, stdout, _ io.Writer) int {
@@ -131,7 +131,7 @@ func TestArmsAreMeasuredAsTheySet(t *testing.T) {
 	}
 }
 
-// Where hosts are shared, what they lack is said once, and a program that is nowhere is not installed.
+// What shared hosts lack is reported once. A program that no host has is reported as not installed.
 func TestSharedHostsLackOnce(t *testing.T) {
 	e := parsed(t, congestions)
 	s := &counted{scene: scene{absent: "clock"}}
@@ -141,7 +141,7 @@ func TestSharedHostsLackOnce(t *testing.T) {
 	}
 }
 
-// An address is needed where an arm sets the version of IP.
+// An arm that sets the IP version needs an address of that version.
 func TestAddressesOfWhatIsSet(t *testing.T) {
 	e := parsed(t, `nearfar: v1
 name: x
@@ -154,7 +154,7 @@ workloads: [{name: rr, tool: native}]
 	}
 }
 
-// What takes longer because an arm sets it is reckoned apart.
+// A workload that takes longer because of an arm's settings is estimated separately.
 func TestEstimateOfWhatIsSet(t *testing.T) {
 	e := parsed(t, `nearfar: v1
 name: x

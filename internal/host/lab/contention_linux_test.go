@@ -34,8 +34,8 @@ func TestParseContention(t *testing.T) {
 	}
 }
 
-// TestOthersOnTheCPUs: what the trial's processes, the wires' threads and software interrupts used is nobody else's,
-// and neither is what a hypervisor kept.
+// TestOthersOnTheCPUs: CPU time of the trial's processes, of the wires' threads and of software interrupts does not
+// count as other programs', and neither does steal time.
 func TestOthersOnTheCPUs(t *testing.T) {
 	const ms = time.Millisecond
 	start := time.Now()
@@ -71,19 +71,19 @@ func TestOthersOnTheCPUs(t *testing.T) {
 	if g.Wire == nil || g.Wire.Packets != 9 || g.Wire.Delay != 7*ms {
 		t.Errorf("%+v", g.Wire)
 	}
-	// In a container those threads are not seen: all time in interrupts may be the trial's.
+	// A container does not show the kernel's threads: all time in interrupts may be the trial's.
 	w.before.softirqd = nil
 	if g := w.contention(); g.Client.Others != 0 {
 		t.Errorf("%+v", g)
 	}
-	// Where the wires' threads cannot be read, they are not taken for others.
+	// If the wires' threads cannot be read, the other programs' time is not known.
 	w.fresh = false
 	if g := w.contention(); g.Client.OthersKnown || g.Client.DelayKnown {
 		t.Errorf("%+v", g)
 	}
 }
 
-// TestRecentWireStats: a trial's lateness is its own and not that of the trials before.
+// TestRecentWireStats: a trial's lateness does not include earlier trials.
 func TestRecentWireStats(t *testing.T) {
 	var c wireCounts
 	c.forwarded(1_000_000)
@@ -104,8 +104,7 @@ func TestRecentWireStats(t *testing.T) {
 	}
 }
 
-// TestWatch: a process that has ended is still accounted for, with what it used and how long it waited, and a look
-// takes a few milliseconds at most.
+// TestWatch: a process that has ended is accounted for once, with its CPU time and its run delay.
 func TestWatch(t *testing.T) {
 	l := openLab(t, Options{})
 	client, server := build(t, l, "a", path("bridge"))
@@ -130,7 +129,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// doOn runs a shell that counts, bound to the CPUs, to its end.
+// doOn runs a shell on the CPUs that counts and ends.
 func doOn(t *testing.T, h host.Host, cpus []int) {
 	t.Helper()
 	p, err := h.Start(t.Context(), host.Cmd{Argv: []string{"sh", "-c",

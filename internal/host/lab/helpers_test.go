@@ -25,17 +25,16 @@ import (
 	"nearfar/internal/host"
 )
 
-// patience is how long tests wait for what must happen, on however busy a machine.
+// patience is how long tests wait for what must happen. It is long, so that a busy machine passes.
 const patience = 30 * time.Second
 
-// packetPort and streamPort are where the helpers' servers are.
+// packetPort and streamPort are the ports of the helpers' servers.
 const (
 	packetPort = 7000
 	streamPort = 7001
 )
 
-// reflectPackets answers each UDP packet, of IPv4 and of IPv6, with the TTL (or hop limit) and the length that it
-// arrived with.
+// reflectPackets answers each UDP packet with its TTL (or hop limit) and its length on arrival.
 func reflectPackets([]string) error {
 	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -59,7 +58,7 @@ func reflectPackets([]string) error {
 		if err != nil {
 			return err
 		}
-		// A packet of IPv4 on a socket of IPv6 brings a hop limit that means nothing beside its TTL.
+		// For an IPv4 packet on an IPv6 socket there is a meaningless hop limit too.
 		ttl := uint32(0)
 		for _, m := range messages {
 			if len(m.Data) >= 4 && (ttl == 0 || m.Header.Level == unix.IPPROTO_IP) {
@@ -75,8 +74,8 @@ func reflectPackets([]string) error {
 	}
 }
 
-// bounce sends UDP packets of a length, which must not be fragmented, to a reflector, and prints what it says, until
-// one answer came: ADDRESS LENGTH.
+// bounce sends UDP packets that must not be fragmented to a reflector until one is answered, and prints the answer:
+// ADDRESS LENGTH.
 func bounce(args []string) error {
 	length, err := strconv.Atoi(args[1])
 	if err != nil {
@@ -114,7 +113,7 @@ func bounce(args []string) error {
 	return errors.New("no answer")
 }
 
-// echoServer sends back what it receives, on one TCP connection after another.
+// echoServer sends back what it receives on TCP connections.
 func echoServer([]string) error {
 	l, err := net.Listen("tcp", fmt.Sprintf(":%d", streamPort))
 	if err != nil {
@@ -171,8 +170,7 @@ func transfer(args []string) error {
 	return nil
 }
 
-// reject puts a rule before all others of a firewall of the namespace, which drops new TCP connections to a port:
-// ELEMENT PORT.
+// reject adds a first rule to a firewall of the namespace, which drops TCP packets to a port: ELEMENT PORT.
 func reject(args []string) error {
 	element, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -200,7 +198,7 @@ func reject(args []string) error {
 	return c.Flush()
 }
 
-// hold opens a lab with processes in it, prints that it is ready, and lives on.
+// hold opens a lab with processes in it, prints that it is ready, and does not end.
 func hold([]string) error {
 	ctx := context.Background()
 	l, err := Open(ctx, Options{})
@@ -261,7 +259,7 @@ func build(t *testing.T, l *Lab, arm string, spec experiment.Lab) (client, serve
 	return client, server
 }
 
-// do runs this program on a host and gives what it printed; its failure fails the test.
+// do runs this program on a host and returns its output; a failure fails the test.
 func do(t *testing.T, h host.Host, words ...string) string {
 	t.Helper()
 	out, err := try(t, h, words...)
@@ -295,7 +293,7 @@ func serve(t *testing.T, h host.Host, helper, protocol string, port int) {
 	do(t, h, WaitPortVerb, protocol, strconv.Itoa(port), patience.String())
 }
 
-// observe gives the counters of an element.
+// observe reads the counters of an element.
 func observe(t *testing.T, l *Lab, arm string, element int) ElementFacts {
 	t.Helper()
 	elements, err := l.Observe(t.Context(), arm)

@@ -34,7 +34,7 @@ func TestAsUser(t *testing.T) {
 		t.Skip("the other tests run as an ordinary user already")
 	}
 	t.Parallel()
-	// The test's own folder is for root alone.
+	// Only root can read the test's own folder.
 	dir, err := os.MkdirTemp("", "nearfar-lab-test")
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +248,7 @@ func firewallFilters(t *testing.T, l *Lab, client, server, rules host.Host, arm 
 				after["established"]-before["established"])
 		}
 	}
-	// A rule that fits is obeyed: packets really pass the rules.
+	// A rule that matches is obeyed: packets really pass the rules.
 	do(t, rules, "reject", strconv.Itoa(element), strconv.Itoa(streamPort))
 	var dropped sync.WaitGroup
 	for _, address := range addresses {
@@ -261,11 +261,11 @@ func firewallFilters(t *testing.T, l *Lab, client, server, rules host.Host, arm 
 	dropped.Wait()
 }
 
-// quietFor is how long a lab is listened to: longer than the kernel waits before it repeats what it announces (1 s) or
-// looks for routers (4 s).
+// quietFor is how long TestQuiet counts packets: longer than the intervals after which the kernel repeats announcements
+// (1 s) or looks for routers (4 s).
 const quietFor = 6 * time.Second
 
-// TestQuiet: where nobody sends, nothing is sent. What verifying the arms sent has arrived when they are given out.
+// TestQuiet: nothing is sent while nobody sends. The packets of the arms' verification have arrived when Build returns.
 func TestQuiet(t *testing.T) {
 	t.Parallel() // it only waits
 	l := openLab(t, Options{})
@@ -314,7 +314,7 @@ func TestWireDelay(t *testing.T) {
 	}
 }
 
-// A rate holds in each implementation of a wire that this kernel can make.
+// Every implementation of a wire that this kernel has keeps a rate.
 func TestWireRate(t *testing.T) {
 	for name, options := range map[string]Options{"user-space": {UserWire: true}, "as the kernel can": {},
 		"rate only": {RateOnly: true}} {
@@ -328,7 +328,7 @@ func TestWireRate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// It cannot be faster than the wire, but for what a token bucket lets through at once.
+			// It cannot be faster than the wire, except for the burst of a token bucket.
 			if least := (length - superPacket) * 8 / float64(rate); took < least {
 				t.Errorf("%d bytes in %g s, over a wire that needs %g s", length, took, least)
 			}
@@ -341,7 +341,7 @@ func TestWireRate(t *testing.T) {
 	}
 }
 
-// A lab that was opened for rates refuses what a token bucket cannot do.
+// A lab that was opened for rates alone refuses a delay.
 func TestRateOnlyRefusesDelay(t *testing.T) {
 	l := openLab(t, Options{RateOnly: true})
 	if l.Facts().Wire != WireBucket {
@@ -370,7 +370,7 @@ func TestWireLoss(t *testing.T) {
 	}
 }
 
-// TestNothingLeft kills nearfar as it holds a lab, and looks for what is left.
+// TestNothingLeft kills nearfar while it holds a lab, and looks for processes and interfaces that are left.
 func TestNothingLeft(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{"killed", "closed"} {
@@ -408,7 +408,7 @@ func TestNothingLeft(t *testing.T) {
 			ns := pidNamespace(inits[0])
 			signal := syscall.SIGKILL
 			if end == "closed" {
-				// ends the program without its cleaning up; the control connection tells the init
+				// It ends the program without cleaning up. The end of the control connection tells the init.
 				signal = syscall.SIGTERM
 			}
 			if err := cmd.Process.Signal(signal); err != nil {

@@ -19,7 +19,7 @@ import (
 // shortAnswer is how long a lab may take to answer in these tests.
 const shortAnswer = 3 * time.Second
 
-// A lab whose first process was killed or stopped is lost: nothing hangs, and every call says so.
+// A lab whose init was killed or stopped is lost: nothing hangs, and every call says so.
 func TestLostLab(t *testing.T) {
 	for name, signal := range map[string]unix.Signal{"killed": unix.SIGKILL, "stopped": unix.SIGSTOP} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestLostLab(t *testing.T) {
 	}
 }
 
-// That the first process of a lab has ended is noticed while nobody asks it anything, and ends what waits.
+// The end of a lab's init is noticed without a request, and ends the calls that wait.
 func TestKilledLabTellsAtOnce(t *testing.T) {
 	l := openLab(t, Options{})
 	_, server := build(t, l, "arm", path(experiment.Bridge))
@@ -120,7 +120,7 @@ func TestLostWires(t *testing.T) {
 	}
 }
 
-// An arm that is closed takes its wires along, and nothing is lost by that.
+// Closing an arm ends its wires, and the lab is not lost by that.
 func TestClosedArmIsNotLost(t *testing.T) {
 	l := openLab(t, Options{UserWire: true})
 	client, server := build(t, l, "closed", path(experiment.Wire))

@@ -13,7 +13,7 @@ import (
 	"nearfar/internal/host/hosttest"
 )
 
-// TestMain lets the test binary be what this program is inside a lab.
+// TestMain lets the test binary run as nearfar does inside a lab.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		if verb, ok := testVerbs()[os.Args[1]]; ok {
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	if os.Getenv("GORACE") == "" {
-		// Under the race detector every program else waits a second before it ends; the tests start hundreds.
+		// Otherwise every program under the race detector waits a second before it ends; the tests start hundreds.
 		if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 			panic(err)
 		}

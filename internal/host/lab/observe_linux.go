@@ -51,7 +51,7 @@ func (s *initServer) observe(arm string) ([]ElementFacts, error) {
 	return elements, nil
 }
 
-// elementCounters reads the counters of one element: its namespace's ports, and those of its kind.
+// elementCounters reads the counters of one element: of its namespace's ports and of its kind.
 func (s *space) elementCounters(h *netlink.Handle, element int, kind string) (map[string]uint64, error) {
 	for i := range s.Firewalls {
 		if s.Firewalls[i].Element == element {

@@ -112,8 +112,8 @@ server: eth0=10.3.1.2/24 10.3.0.0/24 via 10.3.1.1 mtu 1500 1500
 	}
 }
 
-// Over IPv6 hosts and what routes between them have the same addresses and routes; underlays have none, and neither has
-// an arm whose links are too small for it.
+// Hosts and routers have IPv6 addresses and routes like those of IPv4. Underlays have none, and neither have arms whose
+// MTU is too small for IPv6.
 func TestPlanOfIPv6(t *testing.T) {
 	p, err := newPlan("arm", 3, experiment.Lab{Path: elements("firewall dlr vtep firewall router vtep")}, true)
 	if err != nil {
@@ -223,7 +223,7 @@ func TestPlanHoldsTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Every element is somewhere, once.
+		// Every element is in one namespace.
 		var placed []int
 		byAddress, byAddress6 := map[netip.Addr]address{}, map[netip.Addr]address{}
 		for _, s := range p.Spaces {

@@ -83,7 +83,8 @@ func (t *processTable) reap() {
 	}
 }
 
-// noticeEnds ends the entries of processes that have ended, and returns their numbers and those of orphans that have.
+// noticeEnds looks for children that have ended, with orphans, tells those who wait for them, and returns their
+// numbers.
 func (t *processTable) noticeEnds(unreaped map[int]bool) (pids []int) {
 	for _, pid := range t.running() {
 		if end, ok := endOfChild(unix.P_PID, pid); ok {

@@ -15,7 +15,7 @@ import (
 	"nearfar/internal/host"
 )
 
-// The ground truth of wires, by foreign tools: it needs sockperf, iperf3, and a machine with little else to do.
+// These tests check wires with other tools. They need sockperf, iperf3 and a machine with little other work.
 //
 //	go test -tags groundtruth -run TestGroundTruth -v ./internal/host/lab
 

@@ -86,7 +86,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// What is merely scarce forbids no lab, and no container is blamed for it.
+// A resource that ran out does not count as forbidden, and no container is blamed for it.
 func TestScarceIsNotForbidden(t *testing.T) {
 	for err, want := range map[error]string{
 		unix.EMFILE: "ulimit -n", unix.ENFILE: "fs.file-max", unix.EAGAIN: "ulimit -u",
@@ -171,7 +171,7 @@ func TestOnWire(t *testing.T) {
 	}
 }
 
-// TestQueue fills a direction's queue with frames of all lengths and takes them out: none overlaps another.
+// TestQueue puts frames of all lengths into a direction's queue and takes them out: none overlaps another.
 func TestQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newDirection(wire{Rate: minRate}, -1, -1, 0, &wireCounts{}) // with the smallest arena
@@ -210,7 +210,7 @@ func TestQueueBytes(t *testing.T) {
 	}
 }
 
-// The longest path fits into one message, and the other end works out the same addresses.
+// The longest path fits into one message, and the other end computes the same addresses.
 func TestPlanTravels(t *testing.T) {
 	path := elements(strings.TrimSpace(strings.Repeat("router ", maxElements)))
 	p, err := newPlan("arm", 250, experiment.Lab{Path: path}, true)

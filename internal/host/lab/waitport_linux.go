@@ -62,8 +62,8 @@ func WaitPort(ctx context.Context, protocol string, port int, timeout time.Durat
 	}
 }
 
-// hasSocket looks for a socket in a state on a local port. The table is that of /proc/net: lines "sl local remote st
-// ...", with local as address:port in hexadecimal.
+// hasSocket looks for a socket in a state on a local port. The table is from /proc/net and has lines "sl local remote
+// st ...", with local as address:port in hexadecimal.
 func hasSocket(table, state string, port int) bool {
 	for line := range strings.Lines(table) {
 		fields := strings.Fields(line)
