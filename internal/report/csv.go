@@ -10,11 +10,10 @@ import (
 	"nearfar/internal/answer"
 )
 
-// csvTable writes one row for each figure, comparison, layer, test of additivity and arm, residual, quantile and objective; the
-// column kind says which. Values are in
-// base units. Empty cells are values that cannot be given.
+// csvTable writes a row for each figure, comparison, layer, residual, quantile and objective, and for each arm that a
+// test of additivity names. The column kind says which of them a row is. Values are in base units; an empty cell is a
+// value that is not known.
 func csvTable(w io.Writer, a answer.Answer) error {
-	out := csv.NewWriter(w)
 	rows := [][]string{{
 		"kind", "workload", "arm", "baseline", "layer", "metric", "stat", "unit",
 		"value", "low", "high", "relative", "p_value", "verdict", "detectable", "count", "scope", "side", "reason",
@@ -23,30 +22,35 @@ func csvTable(w io.Writer, a answer.Answer) error {
 	for _, f := range a.Arms {
 		low, high := ends(f.Interval)
 		rows = append(rows, []string{"arm", f.Workload, f.Arm, "", "", f.Metric, f.Stat, f.Unit,
-			plain(f.Median), low, high, "", "", "", "", strconv.Itoa(f.Trials), f.Scope, f.Side, "", f.Unbounded, "", count(f.Missing)})
+			plain(f.Median), low, high, "", "", "", "", strconv.Itoa(f.Trials), f.Scope, f.Side, "", f.Unbounded, "",
+			count(f.Missing)})
 	}
 	for _, c := range a.Comparisons {
 		low, high := ends(c.Interval)
 		rows = append(rows, []string{"comparison", c.Workload, c.Arm, c.Baseline, "", c.Metric, c.Stat, c.Unit,
-			optional(c.Difference), low, high, optional(c.Relative), optional(c.PValue), c.Verdict, optional(c.Detectable), strconv.Itoa(pairsOrTrials(c)), c.Scope, "", c.Reason,
-			c.Unbounded, widened(c), count(bothSides(c.Missing))})
+			optional(c.Difference), low, high, optional(c.Relative), optional(c.PValue), c.Verdict,
+			optional(c.Detectable),
+			strconv.Itoa(pairsOrTrials(c)), c.Scope, "", c.Reason,
+			c.Unbounded, trueOrEmpty(c.Widened), count(bothSides(c.Missing))})
 	}
 	for _, l := range a.Layers {
 		low, high := ends(l.Interval)
 		rows = append(rows, []string{"layer", l.Workload, "", a.Baseline, l.Layer, l.Metric, l.Stat, l.Unit,
-			plain(l.Cost), low, high, "", optional(l.PValue), l.Verdict, optional(l.Detectable), "", l.Scope, "", notAdditive(l.Additive),
-			l.Interval.Unbounded(), layerWidened(l), count(l.Missing)})
+			plain(l.Cost), low, high, "", optional(l.PValue), l.Verdict, optional(l.Detectable), "", l.Scope, "",
+			notAdditive(l.Additive), l.Interval.Unbounded(), trueOrEmpty(l.Widened), count(l.Missing)})
 	}
 	for _, t := range a.Additivity {
 		for _, d := range t.Arms {
 			rows = append(rows, []string{"additivity", t.Workload, d.Arm, a.Baseline, "", t.Metric, t.Stat, t.Unit,
-				plain(d.By), "", "", "", plain(t.PValue), "", "", strconv.Itoa(t.Blocks), t.Scope, "", notAdditive(&t.Additive), "", "", ""})
+				plain(d.By), "", "", "", plain(t.PValue), "", "", strconv.Itoa(t.Blocks), t.Scope, "",
+				notAdditive(&t.Additive), "", "", ""})
 		}
 	}
 	for _, r := range a.Residual {
 		low, high := ends(r.Interval)
 		rows = append(rows, []string{"residual", r.Workload, r.Arm, a.Baseline, "", r.Metric, r.Stat, r.Unit,
-			plain(r.Value), low, high, "", "", "", "", "", r.Scope, "", notAdditive(r.Additive), "", "", count(r.Missing)})
+			plain(r.Value), low, high, "", "", "", "", "", r.Scope, "", notAdditive(r.Additive), "", "",
+			count(r.Missing)})
 	}
 	for _, d := range a.Distributions {
 		for _, q := range d.Quantiles {
@@ -55,20 +59,25 @@ func csvTable(w io.Writer, a answer.Answer) error {
 			}
 			low, high := ends(q.Interval)
 			rows = append(rows, []string{"quantile", d.Workload, d.Arm, d.Baseline, "", d.Metric, q.Stat, d.Unit,
-				optional(q.Difference), low, high, optional(q.Relative), "", "", "", strconv.Itoa(min(d.Trials[0], d.Trials[1])), "", "", "",
-				q.Unbounded, "", count(bothSides(q.Missing))})
+				optional(q.Difference), low, high, optional(q.Relative), "", "", "",
+				strconv.Itoa(min(d.Trials[0], d.Trials[1])), "", "", "", q.Unbounded, "", count(bothSides(q.Missing))})
 		}
 	}
 	rows = append(rows, objectiveRows(a)...)
+	return writeCSV(w, rows)
+}
+
+// writeCSV writes rows whose cells neither a spreadsheet nor a terminal acts on.
+func writeCSV(w io.Writer, rows [][]string) error {
 	for _, row := range rows {
 		for i := range row {
 			row[i] = inert(row[i])
 		}
 	}
-	return out.WriteAll(rows)
+	return csv.NewWriter(w).WriteAll(rows)
 }
 
-// notAdditive is the remark beside figures of layers that do not add up.
+// notAdditive is the remark on figures of layers that do not add up.
 func notAdditive(additive *bool) string {
 	if additive == nil || *additive {
 		return ""
@@ -76,7 +85,7 @@ func notAdditive(additive *bool) string {
 	return "the layers do not add up"
 }
 
-// pairsOrTrials counts the blocks, or where there are none the trials of the side that has fewer.
+// pairsOrTrials counts the blocks of a paired comparison; otherwise the trials of the side that has fewer.
 func pairsOrTrials(c answer.Comparison) int {
 	if c.Trials != nil {
 		return min(c.Trials[0], c.Trials[1])
@@ -84,8 +93,8 @@ func pairsOrTrials(c answer.Comparison) int {
 	return c.Blocks
 }
 
-// inert keeps a spreadsheet from taking text for a formula, also behind spaces, and a terminal from acting on it. Numbers stay
-// as they are.
+// inert escapes a cell: a spreadsheet must not take it for a formula, also not after spaces, and a terminal must not
+// act on it. Numbers stay as they are.
 func inert(s string) string {
 	if s = printable(s); !strings.ContainsAny(firstOf(strings.TrimLeft(s, " ")), "=+-@") {
 		return s
@@ -96,7 +105,7 @@ func inert(s string) string {
 	return "'" + s
 }
 
-// firstOf is the first character, or nothing.
+// firstOf is the first byte of a text; empty for an empty text.
 func firstOf(s string) string {
 	if s == "" {
 		return ""
@@ -125,7 +134,7 @@ func ends(i answer.Interval) (low, high string) {
 	return low, high
 }
 
-// count writes how many there are, where there are any.
+// count writes a number, and nothing for 0.
 func count(n int) string {
 	if n == 0 {
 		return ""
@@ -140,15 +149,9 @@ func bothSides(counts *[2]int) int {
 	return counts[0] + counts[1]
 }
 
-func layerWidened(l answer.Layer) string {
-	if l.Widened {
-		return "true"
-	}
-	return ""
-}
-
-func widened(c answer.Comparison) string {
-	if c.Widened {
+// trueOrEmpty writes "true", and nothing for false.
+func trueOrEmpty(set bool) string {
+	if set {
 		return "true"
 	}
 	return ""

@@ -5,17 +5,18 @@ import (
 	"nearfar/internal/result"
 )
 
-// mostFindings is how many findings the table has; fewFindings are said by the verdict.
+// mostFindings is the largest number of rows in the table. Up to fewFindings findings need no table: the verdict
+// sentence names them.
 const (
 	mostFindings = 8
 	fewFindings  = 2
 )
 
-// whereColumn is which column of a finding's row names workload and quantity, from 0.
+// whereColumn is the index of the column that names workload and quantity.
 const whereColumn = 1
 
-// findingSection lists what surely differs, the strongest first, over all workloads. Where all of it is in one table of
-// differences, that table says it.
+// findingSection lists the sure differences of all workloads, the strongest first. It is empty if one table of
+// differences shows all of them.
 func findingSection(a answer.Answer) section {
 	var differ []answer.Finding
 	tables := map[string]bool{}
@@ -42,7 +43,7 @@ func findingSection(a answer.Answer) section {
 	}
 	out := section{title: "What differs most", groups: []group{{"the strongest first, " + against, t}}}
 	if n := len(differ) - mostFindings; n > 0 {
-		out.said = []string{plural(n, "more difference") + " below."}
+		out.lines = []string{plural(n, "more difference") + " below."}
 	}
 	return out
 }
@@ -66,7 +67,7 @@ func findingRow(f answer.Finding, sides bool) []string {
 	}
 }
 
-// betterOrWorse says what a difference means for the user; its sign says the rest.
+// betterOrWorse says whether a difference is good or bad for the user. Its sign already shows the direction.
 func betterOrWorse(f answer.Finding) string {
 	switch f.Better {
 	case "arm":

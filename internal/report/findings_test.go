@@ -9,7 +9,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// manyFindings is an answer of two arms and several workloads in which everything differs.
+// manyFindings is an answer with two arms and several workloads, in which every comparison shows a difference.
 func manyFindings(workloads int, name string) answer.Answer {
 	rtt := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
 	a := answer.Answer{Baseline: "near"}
@@ -18,7 +18,8 @@ func manyFindings(workloads int, name string) answer.Answer {
 		a.Comparisons = append(a.Comparisons, answer.Comparison{
 			Arm: name, Baseline: "near", Workload: workload, Quantity: rtt, Difference: pointer(relative * 1e-5),
 			Interval: &answer.Bounds{relative * .9e-5, relative * 1.1e-5}, Confidence: .95, Relative: pointer(relative),
-			RelativeInterval: &answer.Bounds{relative * .9, relative * 1.1}, Verdict: answer.Higher, Better: "baseline", Blocks: 10,
+			RelativeInterval: &answer.Bounds{relative * .9, relative * 1.1}, Verdict: answer.Higher, Better: "baseline",
+			Blocks: 10,
 		})
 	}
 	return withFindings(a, "Against near")
@@ -45,7 +46,7 @@ func TestWhatDiffersMost(t *testing.T) {
 	if text := written(t, spoiled, Options{Width: 80}); !strings.Contains(text, said) {
 		t.Errorf("no caution below the table:\n%s", text)
 	}
-	// Two findings are said by the sentence, and those of one table by that table.
+	// There is no table if the verdict names all findings, or if one table of differences has all of them.
 	for _, a := range []answer.Answer{manyFindings(2, "far"), twoSides()} {
 		if text := written(t, a, Options{Width: 80}); strings.Contains(text, "What differs most") {
 			t.Errorf("a table of two findings:\n%s", text)

@@ -9,7 +9,7 @@ import (
 	"nearfar/internal/clean"
 )
 
-// bounds writes an interval with the scale's numbers; "none" where there is none.
+// bounds writes an interval with the scale's numbers, or "none" if there is none.
 func bounds(i answer.Interval, write func(float64) string) string {
 	return i.Text(write)
 }
@@ -41,5 +41,5 @@ func pValue(p *float64) string {
 	return strconv.FormatFloat(*p, 'f', 4, 64)
 }
 
-// printable makes text that came from a host or a file harmless.
+// printable escapes control characters in text from a host or a file.
 func printable(s string) string { return clean.Line(s) }

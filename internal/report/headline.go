@@ -6,7 +6,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// Headline is a trial in a few words: its first figure, or why it failed.
+// Headline describes a trial in a few words: its first figure, or why it failed.
 func Headline(t result.Trial) string {
 	if t.Error != "" {
 		return "failed: " + printable(prose.Shorten(t.Error, 300))

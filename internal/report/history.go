@@ -1,8 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -14,33 +12,23 @@ import (
 	"nearfar/internal/result"
 )
 
-// HistoryFormats lists what WriteHistory knows, the default first.
-func HistoryFormats() []string { return []string{"terminal", "markdown", "csv", "json"} }
+// HistoryFormats lists the formats that WriteHistory accepts, the default first.
+func HistoryFormats() []string { return Formats() }
 
 // WriteHistory prints figures over runs. An unknown format is an error that names the known ones.
 func WriteHistory(w io.Writer, d history.Document, o Options) error {
-	switch o.Format {
-	case "", "terminal":
-		return writeText(w, historyTerminal(d, o.screen()), o.Color)
-	case "markdown":
-		return writeText(w, historyMarkdown(d), false)
-	case "csv":
-		return historyCSV(w, d)
-	case "json":
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(d)
-	}
-	return fmt.Errorf("unknown format %q: use one of %s", o.Format, strings.Join(HistoryFormats(), ", "))
+	return writers{
+		terminal: func(s screen) string { return historyTerminal(d, s) },
+		markdown: func() string { return historyMarkdown(d) },
+		csv:      func() error { return historyCSV(w, d) },
+		document: d,
+	}.write(w, o)
 }
 
 func historyTerminal(d history.Document, s screen) string {
 	var b strings.Builder
 	for _, part := range historySections(d) {
-		for line := range strings.Lines(prose.Wrap(part.title, "", s.width)) {
-			b.WriteString(s.paint(bold, strings.TrimSuffix(line, "\n")) + "\n")
-		}
-		b.WriteString(part.text(s) + "\n")
+		b.WriteString(s.title(part.title) + part.text(s) + "\n")
 	}
 	b.WriteString(prose.Wrap(historyNote(d), "", s.width))
 	for _, warning := range d.Warnings {
@@ -64,10 +52,11 @@ func historyMarkdown(d history.Document) string {
 	return b.String()
 }
 
-// historySections puts the series of one experiment on one machine together.
+// historySections makes one section for each experiment and machine.
 func historySections(d history.Document) []section {
 	var all []section
-	for _, series := range runsOf(d.Series, func(s history.Series) string { return s.Experiment + "\x00" + s.Machine }) {
+	origin := func(s history.Series) string { return s.Experiment + "\x00" + s.Machine }
+	for _, series := range runsOf(d.Series, origin) {
 		part := section{title: printable(series[0].Experiment)}
 		if series[0].Machine != "" {
 			part.title += printable(", on " + series[0].Machine)
@@ -80,21 +69,26 @@ func historySections(d history.Document) []section {
 	return all
 }
 
-// changeColumn is which column says where the level moved, from 0.
+// changeColumn is the index of the column for a change of the level.
 const changeColumn = 4
 
-// seriesGroup lays out a figure over runs.
-func seriesGroup(series history.Series) group {
-	sizes := make([]float64, 0, len(series.Points))
-	for _, p := range series.Points {
-		sizes = append(sizes, p.Median)
-	}
-	s := result.ScaleOf(series.Unit, sizes...)
-	t := table{head: []string{"started (UTC)", ">median", intervalColumn, ">trials", ">change", "run"}, spare: []string{"run", "trials", plotColumn}, scale: s.Number}
+// changesByPoint gives the changes of a series by the index of the first run after them.
+func changesByPoint(series history.Series) map[int]history.Change {
 	changes := map[int]history.Change{}
 	for _, c := range series.Changes {
 		changes[c.Point] = c
 	}
+	return changes
+}
+
+// seriesGroup makes the table of one figure over runs.
+func seriesGroup(series history.Series) group {
+	s := scaleOf(series.Points, series.Unit, func(p history.Point) *float64 { return &p.Median })
+	t := table{
+		head:  []string{"started (UTC)", ">median", intervalColumn, ">trials", ">change", "run"},
+		spare: []string{"run", "trials", plotColumn}, scale: s.Number,
+	}
+	changes := changesByPoint(series)
 	for i, p := range series.Points {
 		m := &mark{at: p.Median, interval: p.Interval}
 		moved, detail := "", ""
@@ -106,7 +100,8 @@ func seriesGroup(series history.Series) group {
 			m.color = changeColor(series, c)
 		}
 		t.marks = append(t.marks, m)
-		t.add(p.Started.UTC().Format("2006-01-02 15:04"), s.Number(p.Median), bounds(p.Interval, s.Number), strconv.Itoa(p.Trials), moved, printable(p.Run))
+		t.add(p.Started.UTC().Format("2006-01-02 15:04"), s.Number(p.Median), bounds(p.Interval, s.Number),
+			strconv.Itoa(p.Trials), moved, printable(p.Run))
 		t.note(changeColumn, ": ", detail)
 		if p.State != "complete" {
 			t.note(changeColumn, ": ", "the run is "+p.State)
@@ -116,9 +111,10 @@ func seriesGroup(series history.Series) group {
 	return group{printable(seriesCaption(series, s)), t}
 }
 
-// changeText says from where to where the level moved.
+// changeText writes the level before and after a change, and its p-value.
 func changeText(c history.Change, s result.Scale) string {
-	return fmt.Sprintf("the level moved from %s to %s, p %s", levelText(c.Before, s), levelText(c.After, s), pValue(&c.PValue))
+	return fmt.Sprintf("the level moved from %s to %s, p %s",
+		levelText(c.Before, s), levelText(c.After, s), pValue(&c.PValue))
 }
 
 func levelText(l history.Level, s result.Scale) string {
@@ -146,7 +142,8 @@ func changeColor(series history.Series, c history.Change) string {
 	return ""
 }
 
-// seriesCaption says what a series is of, in which unit, what all its runs have in common, and whether a change was seen.
+// seriesCaption names the figure of a series and its unit, what all of its runs have in common, and whether a change
+// was seen.
 func seriesCaption(series history.Series, s result.Scale) string {
 	what := []string{strings.TrimSpace(strings.Join([]string{series.Tool, series.Mode, series.Protocol}, " "))}
 	if series.MessageBytes >= 0 {
@@ -168,37 +165,41 @@ func seriesCaption(series history.Series, s result.Scale) string {
 	return text
 }
 
-// historyNote says what the marks mean, and what is not shown.
+// historyNote explains the marked changes, and says how many series are not shown.
 func historyNote(d history.Document) string {
-	note := fmt.Sprintf("Each figure is the median over the trials of one run. A change is marked where a rank test over the runs finds one; "+
-		"a mark in any of these series without a change has a probability of at most %g %%.", 100*d.Level)
+	note := fmt.Sprintf("Each figure is the median over the trials of one run. A change is marked where a rank test over "+
+		"the runs finds one; if no series has a change, any is marked with a probability of at most %g %%.",
+		100*d.Level)
 	if d.LeftOut > 0 {
-		note += fmt.Sprintf(" %d further series are not shown: ask for fewer with --experiment, --workload, --arm or --metric.", d.LeftOut)
+		note += fmt.Sprintf(" %d further series are not shown: ask for fewer with --experiment, --workload, --arm or "+
+			"--metric.", d.LeftOut)
 	}
 	return note
 }
 
-// historyCSV writes a row for each figure of each run. Values are in base units; empty cells are values that cannot be given.
+// historyCSV writes a row for each figure of each run. Values are in base units; an empty cell is a value that is not
+// known.
 func historyCSV(w io.Writer, d history.Document) error {
 	rows := [][]string{{
-		"machine", "experiment", "workload", "arm", "metric", "stat", "scope", "unit", "definition", "tool", "mode", "protocol", "message_bytes", "offered",
-		"run", "started", "state", "median", "low", "high", "trials", "level_before", "level_after", "p_value", "differs",
+		"machine", "experiment", "workload", "arm", "metric", "stat", "scope", "unit", "definition",
+		"tool", "mode", "protocol", "message_bytes", "offered",
+		"run", "started", "state", "median", "low", "high", "trials", "level_before", "level_after", "p_value",
+		"differs",
 	}}
 	for _, series := range d.Series {
 		bytes := ""
 		if series.MessageBytes >= 0 {
 			bytes = strconv.Itoa(series.MessageBytes)
 		}
-		changes := map[int]history.Change{}
-		for _, c := range series.Changes {
-			changes[c.Point] = c
-		}
+		changes := changesByPoint(series)
 		for i, p := range series.Points {
 			low, high := ends(p.Interval)
 			row := []string{
-				series.Machine, series.Experiment, series.Workload, series.Arm, series.Metric, series.Stat, series.Scope, series.Unit, series.Definition,
+				series.Machine, series.Experiment, series.Workload, series.Arm,
+				series.Metric, series.Stat, series.Scope, series.Unit, series.Definition,
 				series.Tool, series.Mode, series.Protocol, bytes, series.Offered,
-				p.Run, p.Started.UTC().Format(time.RFC3339), p.State, plain(p.Median), low, high, strconv.Itoa(p.Trials), "", "", "", strings.Join(p.Differs, "; "),
+				p.Run, p.Started.UTC().Format(time.RFC3339), p.State,
+				plain(p.Median), low, high, strconv.Itoa(p.Trials), "", "", "", strings.Join(p.Differs, "; "),
 			}
 			if c, ok := changes[i]; ok {
 				row[21], row[22], row[23] = plain(c.Before.Median), plain(c.After.Median), plain(c.PValue)
@@ -206,10 +207,5 @@ func historyCSV(w io.Writer, d history.Document) error {
 			rows = append(rows, row)
 		}
 	}
-	for _, row := range rows {
-		for i := range row {
-			row[i] = inert(row[i])
-		}
-	}
-	return csv.NewWriter(w).WriteAll(rows)
+	return writeCSV(w, rows)
 }

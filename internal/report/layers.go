@@ -10,27 +10,24 @@ import (
 	"nearfar/internal/result"
 )
 
-// severalColumn is which column of a layer's row says what several of it add, from 0.
+// severalColumn is the index of the column for arms that have a layer more than once.
 const severalColumn = 4
 
-// The notes below the layers: how sure the figures are, and what is wrong with them where layers do not add up.
+// layersNote explains the figures of all layers, notAdditiveNote those of layers that do not add up.
 const (
-	layersNote = "Intervals are 95 % each, one at a time. Verdicts hold for all layers together (Holm), and\nan interval reaches 0 where the " +
-		"verdict sees no difference. Costs are means over all\narms with t intervals: they can show what the medians of single arms do not."
-	notAdditiveNote = "* The layers do not add up, see the warning: a cost is an average over these arms, and its\ninterval is of that average, " +
-		"not of what the layer would add elsewhere."
+	layersNote = "Each interval has 95 % confidence by itself. Verdicts hold for all layers together (Holm), and\n" +
+		"an interval reaches 0 where the verdict sees no difference. Costs are means over all\n" +
+		"arms with t intervals: they can show what the medians of single arms do not."
+	notAdditiveNote = "* The layers do not add up, see the warning: a cost is an average over these arms, and its\n" +
+		"interval is for that average, not for what the layer would add elsewhere."
 )
 
 func layerSection(a answer.Answer) section {
 	out := section{title: "Layers: what one of each adds, by least squares over all arms", note: layersNote}
 	marked := false
 	for _, layers := range runsOf(a.Layers, func(l answer.Layer) string { return l.Workload + "\x00" + l.Name() }) {
-		var costs []float64
-		for _, l := range layers {
-			costs = append(costs, l.Cost)
-		}
 		first := layers[0]
-		s := result.ScaleOf(first.Unit, costs...)
+		s := scaleOf(layers, first.Unit, func(l answer.Layer) *float64 { return &l.Cost })
 		t := table{
 			head:  []string{"layer", ">adds", intervalColumn, "verdict", "in an arm with more than one"},
 			spare: []string{plotColumn}, zero: true, scale: s.Signed,
@@ -62,7 +59,7 @@ func layerSection(a answer.Answer) section {
 	return out
 }
 
-// layerVerdict is a layer's verdict in the words of a comparison's.
+// layerVerdict writes a layer's verdict in the same words as a comparison's.
 func layerVerdict(l answer.Layer) string {
 	switch l.Verdict {
 	case answer.NoDifference:
@@ -73,7 +70,8 @@ func layerVerdict(l answer.Layer) string {
 	return l.Verdict
 }
 
-// several says what the layer adds to the arm that has the most of it more than the baseline, where that is not one.
+// several writes what the layer adds to the arm whose count of it differs most from the baseline's. It is empty if no
+// count differs by more than 1.
 func several(l answer.Layer, s result.Scale) string {
 	var most answer.Contribution
 	for _, c := range l.Adds {
@@ -87,7 +85,7 @@ func several(l answer.Layer, s result.Scale) string {
 	return fmt.Sprintf("%s: %+.3g x %s = %s", most.Arm, most.Count, s.Signed(most.Adds/most.Count), s.Signed(most.Adds))
 }
 
-// quoted says whose difference a layer is, and the mean that adds up where it is another figure.
+// quoted names the arm whose difference is also the layer's cost, and gives the mean if it differs from that median.
 func quoted(l answer.Layer, s result.Scale) string {
 	switch {
 	case l.Arm == "":
@@ -95,10 +93,11 @@ func quoted(l answer.Layer, s result.Scale) string {
 	case s.Signed(l.Mean) == s.Signed(l.Cost):
 		return "the difference of " + l.Arm + " as above"
 	}
-	return fmt.Sprintf("the difference of %s as above, a median; its mean, which adds up, is %s", l.Arm, s.Signed(l.Mean))
+	return fmt.Sprintf("the difference of %s as above, a median; its mean, which adds up, is %s", l.Arm,
+		s.Signed(l.Mean))
 }
 
-// wholeAndParts says what the residual is left of.
+// wholeAndParts writes the subtraction that gives the residual.
 func wholeAndParts(r answer.Residual, s result.Scale) string {
 	text := fmt.Sprintf("%s: whole %s = parts %s + residual", r.Arm, s.Signed(r.Whole), s.Signed(r.Parts))
 	if r.Saturated {
@@ -107,9 +106,11 @@ func wholeAndParts(r answer.Residual, s result.Scale) string {
 	return text
 }
 
-// overAllArms says whether the layers add up in all arms, which the residual of one arm does not show.
+// overAllArms says whether the layers add up over all arms. The residual of one arm does not show this.
 func overAllArms(a answer.Answer, r answer.Residual) string {
-	i := slices.IndexFunc(a.Additivity, func(t answer.Additivity) bool { return t.Workload == r.Workload && t.Quantity == r.Quantity })
+	i := slices.IndexFunc(a.Additivity, func(t answer.Additivity) bool {
+		return t.Workload == r.Workload && t.Quantity == r.Quantity
+	})
 	if i < 0 {
 		return ""
 	}
@@ -121,5 +122,6 @@ func overAllArms(a answer.Answer, r answer.Residual) string {
 	for _, d := range test.Arms {
 		arms = append(arms, d.Arm)
 	}
-	return fmt.Sprintf("over all arms the layers do not add up (p = %s): %s", pValue(&test.PValue), strings.Join(arms, " or "))
+	return fmt.Sprintf("over all arms the layers do not add up (p = %s): %s", pValue(&test.PValue),
+		strings.Join(arms, " or "))
 }

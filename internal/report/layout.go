@@ -12,35 +12,36 @@ import (
 
 // The widths of a terminal, in columns.
 const (
-	// defaultWidth is that of a terminal which does not say.
+	// defaultWidth is used if the terminal's width is not known.
 	defaultWidth = 80
-	// leastWidth is the narrowest that tables are laid out for; on a narrower terminal their lines wrap.
+	// leastWidth is the smallest width that tables fit. On a narrower terminal their lines wrap.
 	leastWidth = 60
-	// shortName is how long names are at most where room is wanted for a plot; leastName is the shortest that any gets.
+	// shortName is the length to which names are cut to make room for a plot; leastName is the shortest that names
+	// are ever cut to.
 	shortName = 16
 	leastName = 6
 )
 
-// between stands between two columns.
+// between separates two columns.
 const between = "  "
 
-// columns is how many columns of a terminal a text takes.
+// columns is how many columns of a terminal a text takes. This is not its number of bytes or characters.
 func columns(s string) int { return ansi.StringWidth(s) }
 
-// layout is a table as a terminal shows it.
+// layout is a table as it is printed on a terminal.
 type layout struct {
 	names []string
 	right []bool
 	rows  [][]string
-	// plot is how wide the plot is; 0 for none.
+	// plot is the width of the plot; 0 for none.
 	plot int
-	// tall allows heads of two lines.
+	// tall allows column names in two lines.
 	tall bool
 	// left lists the columns that were left out.
 	left []string
 }
 
-// text writes the table for a terminal, each line after the indent, and says which columns were left out.
+// text writes the table for a terminal, each line with the indent, and says which columns were left out.
 func (t *table) text(indent string, s screen) (text string, left []string) {
 	l := t.fit(s.width-columns(indent), s)
 	widths := l.widths()
@@ -73,7 +74,7 @@ func (t *table) text(indent string, s screen) (text string, left []string) {
 	return b.String(), l.left
 }
 
-// fit leaves out and shortens as little as it must, until the table has the width.
+// fit leaves out and shortens as little as possible until the table fits the width.
 func (t *table) fit(width int, s screen) layout {
 	l := t.joined()
 	hasPlot := slices.ContainsFunc(t.marks, func(m *mark) bool { return m != nil })
@@ -111,7 +112,7 @@ func (t *table) fit(width int, s screen) layout {
 	return l
 }
 
-// joined puts each interval behind its number, in one column.
+// joined puts each number and its interval into one column.
 func (t *table) joined() layout {
 	names, right := t.columns()
 	l := layout{rows: make([][]string, len(t.rows))}
@@ -141,7 +142,7 @@ func (t *table) joined() layout {
 			l.rows[r] = append(l.rows[r], cells[r])
 		}
 	}
-	// A column of which nothing is left, since its texts stand below, is none.
+	// Drop columns whose texts were all moved below the table.
 	for i := len(l.names) - 1; i > 0; i-- {
 		if !slices.ContainsFunc(l.rows, func(row []string) bool { return row[i] != "" }) {
 			l.cut(i)
@@ -150,7 +151,7 @@ func (t *table) joined() layout {
 	return l
 }
 
-// leaveOut takes the column of this name away.
+// leaveOut removes the column of this name, and records that.
 func (l *layout) leaveOut(name string) {
 	if i := slices.Index(l.names, name); i > 0 {
 		l.cut(i)
@@ -166,7 +167,7 @@ func (l *layout) cut(column int) {
 	}
 }
 
-// shorten cuts the names in the first column to so many columns.
+// shorten cuts the names in the first column to at most this width.
 func (l *layout) shorten(most int, ellipsis string) { l.shortenColumn(0, most, ellipsis) }
 
 func (l *layout) shortenColumn(column, most int, ellipsis string) {
@@ -179,11 +180,12 @@ func (l *layout) shortenColumn(column, most int, ellipsis string) {
 	}
 }
 
-// Shorten cuts names to at most so many columns of a terminal, at least 4, in the middle. Those that then look alike are numbered.
+// Shorten cuts names in the middle, to at most this many columns of a terminal (at least 4). Names that would look
+// alike get a number.
 func Shorten(names []string, most int, ellipsis string) []string {
 	most = max(most, 4)
 	short := make([]string, len(names))
-	taken := map[string]string{} // what is shown, and for which name
+	taken := map[string]string{} // from what is shown to the name that it stands for
 	for i, name := range names {
 		short[i] = shortenOne(name, most, ellipsis)
 		for n := 2; taken[short[i]] != "" && taken[short[i]] != name; n++ {
@@ -200,13 +202,13 @@ func shortenOne(name string, most int, ellipsis string) string {
 	if width <= most {
 		return name
 	}
-	// What tells names apart is often at their end.
+	// Names often differ at their end only.
 	room := most - columns(ellipsis)
 	tail := room / 2
 	return ansi.Truncate(name, room-tail, "") + ellipsis + ansi.TruncateLeft(name, width-tail, "")
 }
 
-// heads gives the lines of the head; a name of one word stands in the last.
+// heads gives the lines of the head. If there are two, a name of one word is in the second.
 func (l *layout) heads() [][]string {
 	first, last := make([]string, len(l.names)), make([]string, len(l.names))
 	two := false
@@ -223,8 +225,8 @@ func (l *layout) heads() [][]string {
 	return [][]string{first, last}
 }
 
-// halves divides a name at the space that makes both parts shortest. The one long word among the names is divided too: its column
-// is often all that keeps a plot off a terminal of 80 columns.
+// halves divides a name at the space that makes both parts shortest. "detectable" is divided too: without that, many
+// tables with a plot do not fit into 80 columns.
 func halves(name string) (first, last string) {
 	if name == detectableColumn {
 		return "detect-", "able"
@@ -246,7 +248,7 @@ func (l *layout) widestCell(column int) int {
 	return most
 }
 
-// widths is how wide each column is.
+// widths gives the width of each column.
 func (l *layout) widths() []int {
 	widths := make([]int, len(l.names))
 	for i := range l.names {
@@ -258,7 +260,7 @@ func (l *layout) widths() []int {
 	return widths
 }
 
-// width is that of the table without its plot.
+// width is the width of the table without its plot.
 func (l *layout) width() int {
 	sum := len(between) * (len(l.names) - 1)
 	for _, w := range l.widths() {
@@ -267,7 +269,7 @@ func (l *layout) width() int {
 	return sum
 }
 
-// padded fills the cells of a line up to the widths of their columns.
+// padded pads the cells of a line to the widths of their columns.
 func (l *layout) padded(cells []string, widths []int) []string {
 	padded := make([]string, len(cells))
 	for i, cell := range cells {
@@ -292,7 +294,7 @@ func widest(cells []string) int {
 	return most
 }
 
-// remarks gives the notes as lines below the table; rows that say the same share one.
+// remarks gives the notes as lines below the table. Rows with the same note share a line.
 func (t *table) remarks() []string {
 	var lines []string
 	done := map[int]bool{}

@@ -7,7 +7,7 @@ import (
 	"nearfar/internal/prose"
 )
 
-// markdown lays the answer out for a page or a ticket.
+// markdown writes the answer as markdown, for a page or a ticket.
 func markdown(a answer.Answer) string {
 	var b strings.Builder
 	if a.Question != "" {
@@ -26,10 +26,10 @@ func markdown(a answer.Answer) string {
 			b.WriteString(prose.Markdown(printable(g.caption)) + ":\n\n")
 			b.WriteString(g.table.markdown())
 		}
-		if len(s.groups) > 0 && len(s.said) > 0 {
+		if len(s.groups) > 0 && len(s.lines) > 0 {
 			b.WriteString("\n")
 		}
-		for _, line := range append(s.said, s.lines...) {
+		for _, line := range append(s.lines, s.warnings...) {
 			b.WriteString("- " + prose.Markdown(line) + "\n")
 		}
 		if s.note != "" {

@@ -12,13 +12,15 @@ import (
 	"nearfar/internal/answer"
 )
 
-// unbounded is an answer in which 9 of 20 trials of an arm lack the figure, and one interval was extended to 0.
+// unbounded is an answer with an interval without an upper bound, because 9 of an arm's 20 trials lack the figure, and
+// with an interval that was extended to 0.
 func unbounded() answer.Answer {
 	a := overlay()
 	f := &a.Arms[2]
 	f.Interval, f.Unbounded, f.Trials, f.Missing = &answer.Bounds{7.4e-6, math.Inf(1)}, answer.UnboundedAbove, 20, 9
 	c := &a.Comparisons[1]
-	c.Interval, c.RelativeInterval, c.Unbounded = &answer.Bounds{-1.2e-6, math.Inf(1)}, &answer.Bounds{-.07, math.Inf(1)}, answer.UnboundedAbove
+	c.Interval, c.RelativeInterval, c.Unbounded = &answer.Bounds{-1.2e-6, math.Inf(1)},
+		&answer.Bounds{-.07, math.Inf(1)}, answer.UnboundedAbove
 	c.Missing, c.Verdict, c.Better = &[2]int{9, 0}, answer.NoDifference, ""
 	a.Comparisons[0].Interval, a.Comparisons[0].Widened = &answer.Bounds{0, .21e-6}, true
 	a.Comparisons[0].Difference = pointer(.1e-6)
@@ -28,7 +30,8 @@ func unbounded() answer.Answer {
 func TestIntervalsWithoutABound(t *testing.T) {
 	for _, width := range []int{60, 80, 120} {
 		text := strings.Join(strings.Fields(written(t, unbounded(), Options{Width: width})), " ")
-		for _, want := range []string{"[7.40, unbounded]", "20 (9 missing)", "[-1.20, unbounded]", "[+0.00, +0.210]*", "* extended to 0:"} {
+		for _, want := range []string{"[7.40, unbounded]", "20 (9 missing)", "[-1.20, unbounded]", "[+0.00, +0.210]*",
+			"* extended to 0:"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%d columns: no %q in\n%s", width, want, text)
 			}
@@ -54,7 +57,8 @@ func TestIntervalsWithoutABound(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := raw.Comparisons[1]
-	if diff := cmp.Diff([]any{[]any{-1.2e-6, nil}, "above", []any{9., 0.}, false}, []any{c["interval"], c["unbounded"], c["missing"], c["widened"]}); diff != "" {
+	if diff := cmp.Diff([]any{[]any{-1.2e-6, nil}, "above", []any{9., 0.}, false},
+		[]any{c["interval"], c["unbounded"], c["missing"], c["widened"]}); diff != "" {
 		t.Error(diff)
 	}
 
@@ -66,12 +70,13 @@ func TestIntervalsWithoutABound(t *testing.T) {
 	for i, name := range rows[0] {
 		cells[name] = rows[10][i]
 	}
-	if cells["arm"] != "routed" || cells["low"] != "-1.2e-06" || cells["high"] != "" || cells["unbounded"] != "above" || cells["missing"] != "9" {
+	if cells["arm"] != "routed" || cells["low"] != "-1.2e-06" || cells["high"] != "" || cells["unbounded"] != "above" ||
+		cells["missing"] != "9" {
 		t.Errorf("%v", cells)
 	}
 }
 
-// TestPooledBesideTheMedian: the column is there only where a figure has it.
+// The column for pooled percentiles is there only if a figure has one.
 func TestPooledBesideTheMedian(t *testing.T) {
 	a := overlay()
 	if text := written(t, a, Options{Format: "markdown"}); strings.Contains(text, "pooled") {
@@ -79,7 +84,9 @@ func TestPooledBesideTheMedian(t *testing.T) {
 	}
 	a.Arms[0].Pooled = pointer(6.5e-6)
 	text := written(t, a, Options{Format: "markdown"})
-	for _, want := range []string{"| arm | median | 95 % interval | trials | pooled |", "| l2 | 5.90 | \\[5.81, 6.02\\] | 10 | 6.50 |", "| switched | 6.00 | \\[5.85, 6.11\\] | 10 | - |", `"Pooled" is the same percentile`} {
+	for _, want := range []string{"| arm | median | 95 % interval | trials | pooled |",
+		"| l2 | 5.90 | \\[5.81, 6.02\\] | 10 | 6.50 |", "| switched | 6.00 | \\[5.85, 6.11\\] | 10 | - |",
+		`"Pooled" is the same percentile`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -7,33 +7,34 @@ import (
 	"nearfar/internal/answer"
 )
 
-// The widths of a plot. With fewer columns an interval cannot be told from a point.
+// The smallest and the largest width of a plot. In fewer columns, intervals look like points.
 const (
 	leastPlot = 8
 	mostPlot  = 40
 )
 
-// mark is what a plot shows of one row: an estimate and its interval.
+// mark is one row of a plot: an estimate and its interval.
 type mark struct {
 	at       float64
 	interval answer.Interval
-	// color is the sequence that it is painted with, or "".
+	// color is the escape sequence of the mark's colour, or "".
 	color string
 }
 
 // axis is the scale that the marks of one table share.
 type axis struct {
 	low, high float64
-	width     int
+	// width is the number of terminal columns.
+	width int
 	// zero says that zero is marked.
 	zero bool
 }
 
-// axis reaches over all marks of the table, and over zero where they are differences.
+// axis makes a scale that covers all marks of the table, and zero if they are differences.
 func (t *table) axis(width int) axis {
 	a := axis{low: math.Inf(1), high: math.Inf(-1), width: width, zero: t.zero}
 	reach := func(v float64) {
-		if !math.IsInf(v, 0) { // an interval without a bound ends at the edge
+		if !math.IsInf(v, 0) { // an unbounded interval ends at the edge
 			a.low, a.high = min(a.low, v), max(a.high, v)
 		}
 	}
@@ -53,17 +54,17 @@ func (t *table) axis(width int) axis {
 	return a
 }
 
-// column is where a value stands, from 0.
+// column is the column of a value, from 0.
 func (a axis) column(v float64) int {
 	part := (max(a.low, min(v, a.high)) - a.low) / (a.high - a.low)
-	if !(part >= 0) { // also where all values are the same
+	if !(part >= 0) { // NaN if all values are equal
 		part = 0.5
 	}
 	return int(math.Round(min(part, 1) * float64(a.width-1)))
 }
 
-// draw writes a mark: |--o--|, or ├──●──┤. One without an interval is hollow, or a question mark. Zero is a line through all rows,
-// also through an interval that holds it.
+// draw writes a mark: |--o--|, or ├──●──┤. A mark without an interval is a question mark, or a hollow circle. The line
+// at zero runs through all rows, also through intervals that include zero.
 func (a axis) draw(m *mark, s screen) string {
 	const ends, line, point, lone, zero, crossing = 0, 1, 2, 3, 4, 5
 	signs := []rune("|-o?:+")
@@ -89,7 +90,7 @@ func (a axis) draw(m *mark, s screen) string {
 		if at >= from && at <= to {
 			cells[at] = signs[crossing]
 		}
-		// Zero on an end stays to be seen: it is where the interval touches it that matters.
+		// If zero is at an end of the interval, show zero: that they touch is what matters.
 		if from != at {
 			cells[from] = signs[ends]
 		}
@@ -104,7 +105,7 @@ func (a axis) draw(m *mark, s screen) string {
 	return a.painted(cells, m, s)
 }
 
-// painted puts the mark, and not the line of zero, into its colour.
+// painted colours the mark, but not the line at zero.
 func (a axis) painted(cells []rune, m *mark, s screen) string {
 	if !s.color || m.color == "" {
 		return string(cells)
@@ -116,7 +117,7 @@ func (a axis) painted(cells []rune, m *mark, s screen) string {
 	return string(cells[:from]) + s.paint(m.color, string(cells[from:to+1])) + string(cells[to+1:])
 }
 
-// head writes the ends of the scale, and zero where it is marked and there is room.
+// head writes the ends of the scale, and zero if it is marked. A number for which there is no room is left out.
 func (a axis) head(number func(float64) string) string {
 	cells := []rune(strings.Repeat(" ", a.width))
 	free := func(from, to int) bool {

@@ -15,7 +15,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// Formats lists what Write knows, the default first.
+// Formats lists the formats that Write accepts, the default first.
 func Formats() []string { return []string{"terminal", "markdown", "csv", "json"} }
 
 // Options say how to print.
@@ -24,60 +24,80 @@ type Options struct {
 	Format string
 	// Color allows escape sequences for bold and colour (terminal only).
 	Color bool
-	// Unicode allows characters beyond ASCII in plots and for what is cut (terminal only).
+	// Unicode allows characters beyond ASCII in plots and as the mark of a cut name (terminal only).
 	Unicode bool
-	// Width is how many columns there are; 0 for 80 (terminal only).
+	// Width is the terminal's width in columns; 0 means 80 (terminal only).
 	Width int
 }
 
 // Write prints the answer. An unknown format is an error that names the known ones.
 func Write(w io.Writer, a answer.Answer, o Options) error {
+	return writers{
+		terminal: func(s screen) string { return terminal(a, s) },
+		markdown: func() string { return markdown(a) },
+		csv:      func() error { return csvTable(w, a) },
+		document: a,
+	}.write(w, o)
+}
+
+// writers hold what a report prints in each of the formats.
+type writers struct {
+	terminal func(screen) string
+	markdown func() string
+	csv      func() error
+	// document is printed as JSON.
+	document any
+}
+
+func (p writers) write(w io.Writer, o Options) error {
 	switch o.Format {
 	case "", "terminal":
-		return writeText(w, terminal(a, o.screen()), o.Color)
+		return writeText(w, p.terminal(o.screen()), o.Color)
 	case "markdown":
-		return writeText(w, markdown(a), false)
+		return writeText(w, p.markdown(), false)
 	case "csv":
-		return csvTable(w, a)
+		return p.csv()
 	case "json":
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
-		return e.Encode(a)
+		return e.Encode(p.document)
 	}
 	return fmt.Errorf("unknown format %q: use one of %s", o.Format, strings.Join(Formats(), ", "))
 }
 
-// writeText writes a report for people. Whatever field of an answer a text came from, nothing in it reaches a terminal that
-// acts on it, with colours or without.
+// writeText writes a report for people. It escapes control characters in the whole text, whichever field they came
+// from; colours says whether the sequences for bold and colour may stay.
 func writeText(w io.Writer, text string, colours bool) error {
 	_, err := io.WriteString(w, clean.Text(text, colours))
 	return err
 }
 
-// section is a titled list of tables, or of lines: what terminal and markdown share.
+// section is one part of a report: a title above tables, plain lines and warnings. Terminal and markdown print the same
+// sections.
 type section struct {
-	title  string
-	groups []group
-	// said are plain lines, lines warnings.
-	said, lines []string
-	// note stands below.
+	title    string
+	groups   []group
+	lines    []string
+	warnings []string
+	// note is printed below all of it.
 	note string
 }
 
-// group is the rows of one workload and quantity. All are written in the unit that the caption names.
+// group is the rows of one workload and quantity, all in the unit that the caption names.
 type group struct {
 	caption string
 	table   table
 }
 
-// sections lays the answer out.
+// sections gives the parts of the report in their order, without empty ones.
 func sections(a answer.Answer) []section {
 	var all []section
 	for _, s := range []section{
-		findingSection(a), sourceSection(a), objectiveSection(a), settingSection(a), armSection(a), comparisonSection(a),
+		findingSection(a), sourceSection(a), objectiveSection(a), settingSection(a), armSection(a),
+		comparisonSection(a),
 		resolveSection(a), distributionSection(a), layerSection(a), limitSection(a), warningSection(a),
 	} {
-		if len(s.groups)+len(s.said)+len(s.lines) > 0 {
+		if len(s.groups)+len(s.lines)+len(s.warnings) > 0 {
 			s.title = printable(s.title)
 			all = append(all, s)
 		}
@@ -85,7 +105,7 @@ func sections(a answer.Answer) []section {
 	return all
 }
 
-// runsOf cuts a list where the key changes.
+// runsOf splits a list into stretches of neighbours with the same key.
 func runsOf[T any](items []T, key func(T) string) [][]T {
 	var runs [][]T
 	for i, item := range items {
@@ -97,6 +117,17 @@ func runsOf[T any](items []T, key func(T) string) [][]T {
 	return runs
 }
 
+// scaleOf picks the unit in which all values of one table are written. Items without a value (nil) do not count.
+func scaleOf[T any](items []T, unit string, value func(T) *float64) result.Scale {
+	var values []float64
+	for _, item := range items {
+		if v := value(item); v != nil {
+			values = append(values, *v)
+		}
+	}
+	return result.ScaleOf(unit, values...)
+}
+
 func caption(workload string, q answer.Quantity, s result.Scale) string {
 	text := workload + ", " + q.Name()
 	if s.Unit != "" {
@@ -105,32 +136,31 @@ func caption(workload string, q answer.Quantity, s result.Scale) string {
 	return text
 }
 
-// trialsColumn is which column of an arm's row holds its number of trials, from 0.
+// trialsColumn is the index of the column for an arm's number of trials.
 const trialsColumn = 3
 
-// settingSection says what arms have otherwise than the workloads say.
+// settingSection lists what the arms set differently from the workloads.
 func settingSection(a answer.Answer) section {
 	out := section{title: "What the arms set"}
 	for _, s := range a.Settings {
-		out.said = append(out.said, printable(s.Arm+": "+s.Text))
+		out.lines = append(out.lines, printable(s.Arm+": "+s.Text))
 	}
 	return out
 }
 
-// pooledNote says what the column of pooled figures is.
-const pooledNote = "\"Pooled\" is the same percentile of all observations of an arm together: a description, which a\n" +
-	"stall in one trial can move. What is compared is the median over trials."
+// pooledNote explains the column of pooled figures.
+const pooledNote = "\"Pooled\" is the same percentile of all observations of an arm together. It is a description: a\n" +
+	"stall in one trial can move it. Comparisons use the median over trials."
 
 func armSection(a answer.Answer) section {
 	out := section{title: "Arms: median over trials"}
 	for _, figures := range runsOf(a.Arms, func(f answer.Figure) string { return f.Workload + "\x00" + f.Name() }) {
-		var medians []float64
-		for _, f := range figures {
-			medians = append(medians, f.Median)
-		}
 		first := figures[0]
-		s := result.ScaleOf(first.Unit, medians...)
-		t := table{head: []string{"arm", ">median", intervalColumn, ">trials"}, spare: []string{plotColumn}, scale: s.Number}
+		s := scaleOf(figures, first.Unit, func(f answer.Figure) *float64 { return &f.Median })
+		t := table{
+			head:  []string{"arm", ">median", intervalColumn, ">trials"},
+			spare: []string{plotColumn}, scale: s.Number,
+		}
 		pooled := slices.ContainsFunc(figures, func(f answer.Figure) bool { return f.Pooled != nil })
 		if pooled {
 			t.head, out.note = append(t.head, ">pooled"), pooledNote
@@ -152,17 +182,18 @@ func armSection(a answer.Answer) section {
 	return out
 }
 
-// eachTable and allTogether are what p is corrected for: a run asks one question in each table, two sides one in all.
+// The comparisons that p is corrected for: each table of a run asks one question; two sides ask one question in all.
 const (
 	eachTable   = "the arms of each table"
 	allTogether = "all comparisons together"
 )
 
 // pairedNote explains the columns of paired differences.
-const pairedNote = "p is corrected for " + eachTable + " (Holm). \"Detectable\" is the smallest true\ndifference that this run would have shown " +
-	"four times in five. \"+n\" is how many more\nblocks find a difference of the size that was seen, if there is one, as often."
+const pairedNote = "p is corrected for " + eachTable + " (Holm). \"Detectable\" is the smallest true\n" +
+	"difference that this run would have shown four times in five. \"+n\" is how many more\n" +
+	"blocks find a difference of the size that was seen, if there is one, as often."
 
-// trialsText counts the trials of a figure, and those among them that lack it.
+// trialsText writes how many trials a figure has, and how many of them lack it.
 func trialsText(f answer.Figure) string {
 	if f.Missing == 0 {
 		return strconv.Itoa(f.Trials)
@@ -170,10 +201,10 @@ func trialsText(f answer.Figure) string {
 	return fmt.Sprintf("%d (%d missing)", f.Trials, f.Missing)
 }
 
-// widenedMark stands behind an interval that was extended to 0; widenedNote explains it.
+// widenedMark follows an interval that was extended to 0; widenedNote explains it.
 const (
 	widenedMark = "*"
-	widenedNote = "* extended to 0: this comparison alone would exclude 0, all of them together do not."
+	widenedNote = "* extended to 0: alone, this comparison would exclude 0; corrected for all comparisons, it does not."
 )
 
 func comparisonSection(a answer.Answer) section {
@@ -190,15 +221,9 @@ func comparisonSection(a answer.Answer) section {
 	if slices.ContainsFunc(a.Comparisons, func(c answer.Comparison) bool { return c.Widened }) {
 		out.note = strings.TrimPrefix(out.note+"\n"+widenedNote, "\n")
 	}
-	for _, comparisons := range runsOf(a.Comparisons, func(c answer.Comparison) string { return c.Workload + "\x00" + c.Name() }) {
-		var sizes []float64
-		for _, c := range comparisons {
-			if c.Difference != nil {
-				sizes = append(sizes, *c.Difference)
-			}
-		}
+	for _, comparisons := range runsOf(a.Comparisons, quantityOf) {
 		first := comparisons[0]
-		s := result.ScaleOf(first.Unit, sizes...)
+		s := scaleOf(comparisons, first.Unit, func(c answer.Comparison) *float64 { return c.Difference })
 		t := table{
 			head:  []string{"arm", ">difference", intervalColumn, ">relative", ">p", "verdict", ">" + detectableColumn},
 			spare: []string{"p", plotColumn, "relative"}, zero: true, scale: s.Signed,
@@ -208,34 +233,37 @@ func comparisonSection(a answer.Answer) section {
 			verdict, reason := verdictText(c)
 			t.add(comparisonRow(c, s, verdict)...)
 			t.note(verdictColumn, ": ", reason)
-			t.note(intervalPlace, ": ", dependenceText(c))
+			t.note(boundsColumn, ": ", dependenceText(c))
 		}
 		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})
 	}
 	return out
 }
 
-// recordedNote says what is missing below the differences of results that were recorded elsewhere.
+// quantityOf is the same for all comparisons of one workload and quantity.
+func quantityOf(c answer.Comparison) string { return c.Workload + "\x00" + c.Name() }
+
+// recordedNote explains differences that have no interval, in results that were recorded elsewhere.
 func recordedNote(a answer.Answer) string {
 	for _, c := range a.Comparisons {
 		if c.Difference != nil && c.Interval == nil {
-			return "A difference without an interval is what these trials differ by. How far others would\n" +
-				"land from them is not known, nor whether the arms differ at all."
+			return "A difference without an interval holds for these trials only. It is not known how much\n" +
+				"further trials would vary, nor whether the arms differ at all."
 		}
 	}
 	return ""
 }
 
-// detectableColumn names the column of the smallest difference that would have been found.
+// detectableColumn is the name of the column for the smallest true difference that would have been found.
 const detectableColumn = "detectable"
 
-// intervalPlace and verdictColumn are which columns of a comparison's row hold the interval and the verdict, from 0.
+// The indices of a comparison's columns for the interval and the verdict.
 const (
-	intervalPlace = 2
+	boundsColumn  = 2
 	verdictColumn = 5
 )
 
-// dependenceText says beside an interval that its blocks count as fewer.
+// dependenceText says that the blocks depend on each other, so that fewer of them count.
 func dependenceText(c answer.Comparison) string {
 	if c.Dependence == nil || c.Dependence.Counted >= c.Blocks {
 		return ""
@@ -261,7 +289,7 @@ func comparisonRow(c answer.Comparison, s result.Scale, verdict string) []string
 	return []string{c.Arm, s.Signed(*c.Difference), interval, relative, pValue(c.PValue), verdict, detectable}
 }
 
-// markOf is what the plot shows of a comparison; nil where there is no difference.
+// markOf gives the mark of a comparison in the plot; nil if it has no difference.
 func markOf(c answer.Comparison) *mark {
 	if c.Difference == nil {
 		return nil
@@ -276,8 +304,8 @@ func markOf(c answer.Comparison) *mark {
 	return m
 }
 
-// verdictText is the verdict with what it means for the user, and how many more blocks find a difference of that size; and why the two cannot
-// be compared.
+// verdictText writes the verdict, whether it is better or worse, and how many more blocks would find a difference of
+// that size. The reason is empty unless the two cannot be compared, or too little was measured.
 func verdictText(c answer.Comparison) (verdict, reason string) {
 	switch c.Verdict {
 	case answer.Higher, answer.Lower:
@@ -297,12 +325,12 @@ func verdictText(c answer.Comparison) (verdict, reason string) {
 	return strings.ReplaceAll(c.Verdict, "-", " "), printable(c.Reason)
 }
 
-// limitSection says what a lab cannot tell: no alarm, it is so of every lab.
+// limitSection lists what a lab cannot tell. These are not warnings, because they hold for every lab.
 func limitSection(a answer.Answer) section {
 	s := section{title: "What a lab cannot tell"}
 	if a.Environment != nil {
 		for _, limit := range a.Environment.Limits {
-			s.said = append(s.said, printable(limit))
+			s.lines = append(s.lines, printable(limit))
 		}
 	}
 	return s
@@ -315,7 +343,7 @@ func warningSection(a answer.Answer) section {
 		if where != "" {
 			where = " (" + where + ")"
 		}
-		s.lines = append(s.lines, printable(prose.Shorten(w.Code+where+": "+w.Message, prose.Longest)))
+		s.warnings = append(s.warnings, printable(prose.Shorten(w.Code+where+": "+w.Message, prose.Longest)))
 	}
 	return s
 }

@@ -20,37 +20,89 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 func pointer[T any](v T) *T { return &v }
 
-// sample has a line of every kind, and text that a terminal, a spreadsheet or a page would act on.
+// golden compares a text with a file in testdata, or writes the file with -update.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// written gives the report of an answer.
+func written(t *testing.T, a answer.Answer, o Options) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := Write(&out, a, o); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// checkHarmless fails if a report has a control character, or a tag in markdown.
+func checkHarmless(t *testing.T, format, text string) {
+	t.Helper()
+	for _, r := range text {
+		if r < ' ' && r != '\n' {
+			t.Errorf("%s holds the control character %q", format, r)
+		}
+	}
+	if format == "markdown" && strings.Contains(text, "<script>") {
+		t.Error("markdown holds a tag")
+	}
+}
+
+// sample has rows of every kind, and text that a terminal, a spreadsheet or a browser would act on.
 func sample() answer.Answer {
 	rtt := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
 	goodput := answer.Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond}
 	return withFindings(answer.Answer{
-		Nearfar: "v1", Question: "How much does VXLAN <add>?", Run: "runs/20261121T192200Z-overlay", State: "complete", Baseline: "l2",
-		Blocks: 10, Trials: 60, Failed: 1,
+		Nearfar: "v1", Question: "How much does VXLAN <add>?", Run: "runs/20261121T192200Z-overlay", State: "complete",
+		Baseline: "l2",
+		Blocks:   10, Trials: 60, Failed: 1,
 		Arms: []answer.Figure{
-			{Arm: "l2", Workload: "rr-1k", Quantity: rtt, Median: 8.31e-6, Interval: &answer.Bounds{8.25e-6, 8.4e-6}, Trials: 10},
+			{Arm: "l2", Workload: "rr-1k", Quantity: rtt, Median: 8.31e-6, Interval: &answer.Bounds{8.25e-6, 8.4e-6},
+				Trials: 10},
 			{Arm: "vxlan", Workload: "rr-1k", Quantity: rtt, Median: 14.52e-6, Trials: 3},
-			{Arm: "l2", Workload: "bulk", Quantity: goodput, Median: 38.2e9, Interval: &answer.Bounds{37e9, 39e9}, Trials: 10},
+			{Arm: "l2", Workload: "bulk", Quantity: goodput, Median: 38.2e9, Interval: &answer.Bounds{37e9, 39e9},
+				Trials: 10},
 		},
 		Comparisons: []answer.Comparison{
-			{Arm: "vxlan", Baseline: "l2", Workload: "rr-1k", Quantity: rtt, Difference: pointer(6.21e-6), Interval: &answer.Bounds{6.1e-6, 6.35e-6},
-				Confidence: .95, Relative: pointer(.747), RelativeInterval: &answer.Bounds{.73, .76}, PValue: pointer(.0039), Verdict: answer.Higher,
+			{Arm: "vxlan", Baseline: "l2", Workload: "rr-1k", Quantity: rtt, Difference: pointer(6.21e-6),
+				Interval:   &answer.Bounds{6.1e-6, 6.35e-6},
+				Confidence: .95, Relative: pointer(.747), RelativeInterval: &answer.Bounds{.73, .76},
+				PValue: pointer(.0039), Verdict: answer.Higher,
 				Better: "baseline", Detectable: pointer(1.2e-7), Blocks: 10, BlocksNeeded: pointer(0)},
-			{Arm: "same", Baseline: "l2", Workload: "rr-1k", Quantity: rtt, Difference: pointer(-2e-8), Interval: &answer.Bounds{-9e-8, 5e-8},
-				Confidence: .95, Relative: pointer(-.002), PValue: pointer(1.), Verdict: answer.NoDifference, Detectable: pointer(1.3e-7),
-				Blocks: 10, BlocksNeeded: pointer(140), Dependence: &answer.Dependence{PValue: .012, Correlation: .41, Counted: 6}},
+			{Arm: "same", Baseline: "l2", Workload: "rr-1k", Quantity: rtt, Difference: pointer(-2e-8),
+				Interval:   &answer.Bounds{-9e-8, 5e-8},
+				Confidence: .95, Relative: pointer(-.002), PValue: pointer(1.), Verdict: answer.NoDifference,
+				Detectable: pointer(1.3e-7),
+				Blocks:     10, BlocksNeeded: pointer(140),
+				Dependence: &answer.Dependence{PValue: .012, Correlation: .41, Counted: 6}},
 			{Arm: "vxlan", Baseline: "l2", Workload: "bulk", Quantity: goodput, Verdict: answer.NotComparable,
 				Reason: "definition: rate against \x1b[31mnone", Confidence: .95},
 		},
 		Layers: []answer.Layer{
-			{Layer: "router", Workload: "rr-1k", Quantity: rtt, Cost: 1.5e-6, Mean: 1.62e-6, Interval: &answer.Bounds{1.4e-6, 1.6e-6},
-				Arm: "routed", PValue: pointer(.0039), Verdict: answer.Higher, Additive: pointer(false),
+			{Layer: "router", Workload: "rr-1k", Quantity: rtt, Cost: 1.5e-6, Mean: 1.62e-6,
+				Interval: &answer.Bounds{1.4e-6, 1.6e-6},
+				Arm:      "routed", PValue: pointer(.0039), Verdict: answer.Higher, Additive: pointer(false),
 				Adds: []answer.Contribution{{Arm: "vxlan", Count: 1, Adds: 1.5e-6}}},
-			{Layer: "vtep", Workload: "rr-1k", Quantity: rtt, Cost: 2.3e-6, Mean: 2.3e-6, Interval: &answer.Bounds{2.2e-6, 2.4e-6},
-				PValue: pointer(1e-5), Verdict: answer.Higher, Additive: pointer(false),
+			{Layer: "vtep", Workload: "rr-1k", Quantity: rtt, Cost: 2.3e-6, Mean: 2.3e-6,
+				Interval: &answer.Bounds{2.2e-6, 2.4e-6},
+				PValue:   pointer(1e-5), Verdict: answer.Higher, Additive: pointer(false),
 				Adds: []answer.Contribution{{Arm: "vxlan", Count: 2, Adds: 4.6e-6}}},
 		},
-		Residual: []answer.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 6.21e-6, Parts: 6.1e-6, Value: .11e-6, Interval: &answer.Bounds{-.1e-6, .3e-6},
+		Residual: []answer.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 6.21e-6, Parts: 6.1e-6,
+			Value: .11e-6, Interval: &answer.Bounds{-.1e-6, .3e-6},
 			Additive: pointer(false)}},
 		Additivity: []answer.Additivity{{Workload: "rr-1k", Quantity: rtt, PValue: .0117, Blocks: 10,
 			Arms: []answer.Deviation{{Arm: "routed", By: -2.1e-6}, {Arm: "vxlan", By: 2.1e-6}}}},
@@ -60,7 +112,7 @@ func sample() answer.Answer {
 	}, "Against l2")
 }
 
-// withFindings ranks what an answer says, and words it.
+// withFindings adds the ranked findings to an answer, and the verdict.
 func withFindings(a answer.Answer, against string) answer.Answer {
 	a.Findings = answer.Rank(a)
 	a.Verdict = answer.Sentence(a.Findings, answer.Wording{Against: against})
@@ -69,44 +121,18 @@ func withFindings(a answer.Answer, against string) answer.Answer {
 
 func TestGolden(t *testing.T) {
 	for _, format := range Formats() {
-		t.Run(format, func(t *testing.T) {
-			var out bytes.Buffer
-			if err := Write(&out, sample(), Options{Format: format}); err != nil {
-				t.Fatal(err)
-			}
-			name := filepath.Join("testdata", format+".golden")
-			if *update {
-				if err := os.WriteFile(name, out.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), out.String()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
+		t.Run(format, func(t *testing.T) { golden(t, format, written(t, sample(), Options{Format: format})) })
 	}
 }
 
 func TestHostileTextIsHarmless(t *testing.T) {
 	for _, format := range []string{"terminal", "markdown", "csv"} {
-		var out bytes.Buffer
-		if err := Write(&out, sample(), Options{Format: format}); err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range out.String() {
-			if r < ' ' && r != '\n' {
-				t.Errorf("%s holds the control character %q", format, r)
-			}
-		}
-		if format == "markdown" && strings.Contains(out.String(), "<script>") {
-			t.Error("markdown holds a tag")
-		}
+		checkHarmless(t, format, written(t, sample(), Options{Format: format}))
 	}
-	for cell, want := range map[string]string{"=1+1": "'=1+1", "@x": "'@x", "-1.5": "-1.5", "+2": "+2", "-cmd": "'-cmd", "l2": "l2", "": ""} {
+	for cell, want := range map[string]string{
+		"=1+1": "'=1+1", "@x": "'@x", "-1.5": "-1.5", "+2": "+2", "-cmd": "'-cmd", "l2": "l2", "": "",
+		"\t=1+1": "' =1+1", "  @x": "'  @x", "\r-cmd": "\\u000d-cmd", "a=b": "a=b", " ": " ",
+	} {
 		if got := inert(cell); got != want {
 			t.Errorf("inert(%q) = %q, want %q", cell, got, want)
 		}
@@ -114,12 +140,8 @@ func TestHostileTextIsHarmless(t *testing.T) {
 }
 
 func TestJSONIsComplete(t *testing.T) {
-	var out bytes.Buffer
-	if err := Write(&out, sample(), Options{Format: "json"}); err != nil {
-		t.Fatal(err)
-	}
 	var got answer.Answer
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+	if err := json.Unmarshal([]byte(written(t, sample(), Options{Format: "json"})), &got); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(sample(), got); diff != "" {
@@ -127,16 +149,18 @@ func TestJSONIsComplete(t *testing.T) {
 	}
 }
 
+// All rows of the CSV have the same number of cells, whatever their kind.
 func TestCSVHasOneWidth(t *testing.T) {
-	var out bytes.Buffer
-	if err := Write(&out, sample(), Options{Format: "csv"}); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(&out).ReadAll() // refuses rows of differing length
+	a := sample()
+	a.Objectives = []answer.Objective{{
+		Rule: "rr-1k rtt.p50 < 10us", Arm: "l2", Workload: "rr-1k", Quantity: a.Arms[0].Quantity,
+		Estimate: pointer(8.31e-6), Interval: &answer.Bounds{8.25e-6, 8.4e-6}, Verdict: answer.Met,
+	}}
+	rows, err := csv.NewReader(strings.NewReader(written(t, a, Options{Format: "csv"}))).ReadAll() // an error if not
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rows) != 1+3+3+2+2+1 { // two arms are named by the test of additivity
+	if len(rows) != 1+3+3+2+2+1+1 { // the test of additivity names two arms
 		t.Errorf("%d rows", len(rows))
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// resolveSection says for each comparison how many blocks find the difference that was asked about.
+// resolveSection lists, for each comparison, how many blocks find the difference that the user asked about (--resolve).
 func resolveSection(a answer.Answer) section {
 	out := section{title: "Blocks that find a given difference"}
 	asked := make([]answer.Comparison, 0, len(a.Comparisons))
@@ -16,22 +16,24 @@ func resolveSection(a answer.Answer) section {
 			asked = append(asked, c)
 		}
 	}
-	for _, comparisons := range runsOf(asked, func(c answer.Comparison) string { return c.Workload + "\x00" + c.Name() }) {
+	for _, comparisons := range runsOf(asked, quantityOf) {
 		first := comparisons[0]
 		s := result.ScaleOf(first.Unit, first.Resolve.Difference)
-		t := table{head: []string{"arm", ">difference", ">blocks", ">more than there are"}}
+		t := table{head: []string{"arm", ">difference", ">blocks", ">blocks to add"}}
 		for _, c := range comparisons {
-			t.add(c.Arm, s.Number(c.Resolve.Difference), blocksText(c.Resolve.Blocks), blocksText(c.Resolve.BlocksNeeded))
+			r := c.Resolve
+			t.add(c.Arm, s.Number(r.Difference), blocksText(r.Blocks), blocksText(r.BlocksNeeded))
 		}
 		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})
 	}
 	if len(out.groups) > 0 {
-		out.note = "A true difference of this size is found four times in five with so many blocks, if further\nblocks scatter as these do."
+		out.note = "With this many blocks, a true difference of this size is found four times in five, if further\n" +
+			"blocks vary as much as the blocks of this run."
 	}
 	return out
 }
 
-// blocksText writes a number of blocks that may not be known.
+// blocksText writes a number of blocks, or "-" if it is not known.
 func blocksText(n *int) string {
 	if n == nil {
 		return "-"

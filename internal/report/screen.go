@@ -7,13 +7,13 @@ import (
 	"nearfar/internal/prose"
 )
 
-// screen is what a terminal can show.
+// screen is what a terminal can show. The width is in columns.
 type screen struct {
 	width          int
 	unicode, color bool
 }
 
-// screen says for what the options ask to lay out.
+// screen gives the terminal that the options describe.
 func (o Options) screen() screen {
 	width := o.Width
 	if width <= 0 {
@@ -22,15 +22,15 @@ func (o Options) screen() screen {
 	return screen{max(width, leastWidth), o.Unicode, o.Color}
 }
 
-// The sequences for what is shown in colour where the terminal has it. Words always say the same.
+// Escape sequences for colours. Colour never says more than the words do.
 const (
 	bold    = clean.Bold
 	better  = clean.Green
-	worse   = clean.Yellow // who cannot tell red from green can tell yellow from green
+	worse   = clean.Yellow // not red: many people cannot tell red from green
 	noPaint = clean.Reset
 )
 
-// paint puts text into a colour.
+// paint colours text, if the terminal has colours.
 func (s screen) paint(color, text string) string {
 	if !s.color || color == "" || text == "" {
 		return text
@@ -38,7 +38,7 @@ func (s screen) paint(color, text string) string {
 	return color + text + noPaint
 }
 
-// title writes a text in bold, in lines of the width.
+// title writes text in bold, wrapped to the width.
 func (s screen) title(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(prose.Wrap(text, "", s.width)) {
@@ -47,7 +47,7 @@ func (s screen) title(text string) string {
 	return b.String()
 }
 
-// ellipsis stands for what was cut.
+// ellipsis marks where a name was cut.
 func (s screen) ellipsis() string {
 	if s.unicode {
 		return "…"

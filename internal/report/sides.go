@@ -11,7 +11,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// sourceSection says what two sides are.
+// sourceSection describes the two sides of a comparison.
 func sourceSection(a answer.Answer) section {
 	out := section{title: "Sides"}
 	for _, s := range a.Sources {
@@ -29,9 +29,9 @@ func sourceSection(a answer.Answer) section {
 			parts = append(parts, s.State)
 		}
 		if !s.Started.IsZero() {
-			parts = append(parts, "begun "+s.Started.UTC().Format(time.RFC3339))
+			parts = append(parts, "started "+s.Started.UTC().Format(time.RFC3339))
 		}
-		out.said = append(out.said, printable(s.Side+": "+prose.Shorten(s.Source, 300)+" ("+strings.Join(parts, ", ")+")"))
+		out.lines = append(out.lines, printable(s.Side+": "+prose.Shorten(s.Source, 300)+" ("+strings.Join(parts, ", ")+")"))
 	}
 	return out
 }
@@ -43,10 +43,10 @@ func plural(n int, what string) string {
 	return strconv.Itoa(n) + " " + what
 }
 
-// armLabel names an arm, with the side that it is of where there are two.
+// armLabel names an arm, with its side if there are two.
 func armLabel(f answer.Figure) string { return strings.TrimSpace(f.Side + " " + f.Arm) }
 
-// sidesTitle and sidesNote stand above and below the differences of two sides.
+// sidesTitle is the title above the differences of two sides.
 func sidesTitle(a answer.Answer) string {
 	for _, c := range a.Comparisons {
 		if c.Blocks > 0 {
@@ -56,21 +56,24 @@ func sidesTitle(a answer.Answer) string {
 	return "Differences: B less A, not paired"
 }
 
+// sidesNote is the note below the differences of two sides. It explains the columns, which depend on the unit of
+// comparison: blocks, runs or trials.
 func sidesNote(a answer.Answer) string {
 	for _, c := range a.Comparisons {
 		switch {
 		case c.Blocks > 0:
 			return strings.Replace(pairedNote, eachTable, allTogether, 1)
 		case c.Interval != nil && c.ScatterRuns == 0 && c.Runs != nil:
-			return "The run is the unit: its figure is the median over its trials. p is corrected for all\n" +
-				"comparisons together (Holm). \"Could see\" is the smallest true difference that so many runs\n" +
-				"would have shown four times in five. \"+n\" is how many more runs on each side find\n" +
-				"a difference of the size that was seen, if there is one."
+			return "The figure of a run is the median over its trials, and the comparison is between runs. p is\n" +
+				"corrected for all comparisons together (Holm). \"Detectable\" is the smallest true difference\n" +
+				"that this many runs would have shown four times in five. \"+n\" is how many more runs on each\n" +
+				"side find a difference of the size that was seen, if there is one."
 		case c.Interval != nil && c.Runs != nil:
-			return fmt.Sprintf("A difference is the median of all differences between a trial of B and a trial of A; its interval\n"+
-				"holds how much runs scatter, from %d other runs. p is corrected for all comparisons together\n"+
-				"(Holm). \"Could see\" is the smallest true difference that would have been shown four times in\n"+
-				"five. \"+n\" is how many more runs on each side find a difference of that size.", c.ScatterRuns)
+			return fmt.Sprintf("A difference is the median of all differences between a trial of B and a trial of A. Its\n"+
+				"interval includes how much runs vary, taken from %d other runs. p is corrected for all\n"+
+				"comparisons together (Holm). \"Detectable\" is the smallest true difference that would have been\n"+
+				"shown four times in five. \"+n\" is how many more runs on each side find a difference of the\n"+
+				"size that was seen, if there is one.", c.ScatterRuns)
 		case c.Interval != nil:
 			return "A difference is the median of all differences between a trial of B and a trial of A. p is\n" +
 				"corrected for all comparisons together (Holm). \"Detectable\" is the smallest true difference\n" +
@@ -81,19 +84,20 @@ func sidesNote(a answer.Answer) string {
 	return recordedNote(a)
 }
 
-// distributionSection sets distributions side by side, quantile by quantile.
+// distributionSection compares the distributions of two sides, quantile by quantile.
 func distributionSection(a answer.Answer) section {
 	out := section{title: "Distributions: quantiles, median over trials"}
 	for _, d := range a.Distributions {
-		var sizes []float64
+		var medians []float64
 		for _, q := range d.Quantiles {
 			if q.Medians != nil && q.Stat == result.P50 {
-				sizes = append(sizes, q.Medians[0], q.Medians[1])
+				medians = append(medians, q.Medians[0], q.Medians[1])
 			}
 		}
-		s := result.ScaleOf(d.Unit, sizes...)
+		s := result.ScaleOf(d.Unit, medians...)
 		t := table{
-			head:  []string{"quantile", ">A", ">B", ">difference", intervalColumn, ">relative", ">A pooled", ">B pooled"},
+			head: []string{"quantile", ">A", ">B", ">difference", intervalColumn, ">relative", ">A pooled",
+				">B pooled"},
 			spare: []string{"A pooled", "B pooled", "relative"},
 		}
 		for _, q := range d.Quantiles {
@@ -101,11 +105,11 @@ func distributionSection(a answer.Answer) section {
 		}
 		out.groups = append(out.groups, group{fmt.Sprintf("%s, %s, %s in %s", d.Workload, d.Arm, d.Metric, s.Unit), t})
 		if d.Distance != nil {
-			out.said = append(out.said, distanceText(d))
+			out.lines = append(out.lines, distanceText(d))
 		}
 	}
-	out.note = "Each interval is that of one comparison, not corrected for how many there are. Pooled quantiles\n" +
-		"and distances take all observations together: they describe, and prove nothing."
+	out.note = "Each interval is for one comparison, not corrected for their number. Pooled quantiles and\n" +
+		"distances use all observations together. They describe the samples and prove nothing."
 	return out
 }
 
@@ -126,16 +130,18 @@ func quantileRow(q answer.QuantileComparison, s result.Scale) []string {
 	return row
 }
 
-// distanceText says where two distributions lie farthest apart.
+// distanceText says at which value the cumulative distributions of the two sides differ most, and by how much.
 func distanceText(d answer.Distribution) string {
 	if d.Distance.Share == 0 {
-		return printable(fmt.Sprintf("%s, %s: all observations together have the same distribution in A and B.", d.Workload, d.Arm))
+		return printable(fmt.Sprintf("%s, %s: all observations together have the same distribution in A and B.",
+			d.Workload, d.Arm))
 	}
 	more, fewer, share := "B", "A", d.Distance.Share
 	if share < 0 {
 		more, fewer, share = "A", "B", -share
 	}
-	return printable(fmt.Sprintf("%s, %s: all observations together lie farthest apart at %s: the share of them at most that is %s points of 100 larger in %s than "+
-		"in %s (a description; %d observations in A, %d in B).", d.Workload, d.Arm, result.Amount(d.Distance.At, d.Unit),
-		strconv.FormatFloat(100*share, 'f', 1, 64), more, fewer, d.Observations[1], d.Observations[0]))
+	return printable(fmt.Sprintf("%s, %s: the distributions of all observations differ most at %s: the share of "+
+		"observations up to this value is larger in %s than in %s by %s percentage points (a description; "+
+		"%d observations in A, %d in B).", d.Workload, d.Arm, result.Amount(d.Distance.At, d.Unit), more, fewer,
+		strconv.FormatFloat(100*share, 'f', 1, 64), d.Observations[1], d.Observations[0]))
 }

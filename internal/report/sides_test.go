@@ -1,48 +1,56 @@
 package report
 
 import (
-	"bytes"
-	"os"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/answer"
 	"nearfar/internal/result"
 )
 
-// twoSides has a line of every kind that two sides have, and text that something would act on.
+// twoSides has rows of every kind that a comparison of two sides can have, and text that a terminal, a spreadsheet or a
+// browser would act on.
 func twoSides() answer.Answer {
 	rtt := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
 	hostile := "=far\x1b[31m<script>\r\n"
 	return withFindings(answer.Answer{
 		Nearfar: "v1", Baseline: "A", Trials: 41, Failed: 1,
 		Sources: []answer.Source{
-			{Side: "A", Source: "runs/base", Kind: "run", Name: "overlay", State: "complete", Started: time.Date(2026, 11, 21, 19, 22, 0, 0, time.UTC),
-				Arms: []string{"vxlan", "l2"}, Blocks: 10, Trials: 40, Failed: 1},
+			{Side: "A", Source: "runs/base", Kind: "run", Name: "overlay", State: "complete",
+				Started: time.Date(2026, 11, 21, 19, 22, 0, 0, time.UTC),
+				Arms:    []string{"vxlan", "l2"}, Blocks: 10, Trials: 40, Failed: 1},
 			{Side: "B", Source: hostile, Kind: "file", Arms: []string{hostile}, Trials: 1},
 		},
 		Arms: []answer.Figure{
-			{Side: "A", Arm: "vxlan", Workload: "rr", Quantity: rtt, Median: 10e-6, Interval: &answer.Bounds{9.9e-6, 10.1e-6}, Trials: 10},
+			{Side: "A", Arm: "vxlan", Workload: "rr", Quantity: rtt, Median: 10e-6,
+				Interval: &answer.Bounds{9.9e-6, 10.1e-6}, Trials: 10},
 			{Side: "B", Arm: hostile, Workload: "rr", Quantity: rtt, Median: 11e-6, Trials: 10},
 		},
 		Comparisons: []answer.Comparison{
-			{Arm: "vxlan", Baseline: "vxlan", Workload: "rr", Quantity: rtt, Difference: pointer(1e-6), Interval: &answer.Bounds{0.8e-6, 1.2e-6}, Confidence: .95,
-				Relative: pointer(.1), RelativeInterval: &answer.Bounds{.08, .12}, PValue: pointer(.001), Verdict: answer.Higher, Better: "baseline",
+			{Arm: "vxlan", Baseline: "vxlan", Workload: "rr", Quantity: rtt, Difference: pointer(1e-6),
+				Interval: &answer.Bounds{0.8e-6, 1.2e-6}, Confidence: .95,
+				Relative: pointer(.1), RelativeInterval: &answer.Bounds{.08, .12}, PValue: pointer(.001),
+				Verdict: answer.Higher, Better: "baseline",
 				Detectable: pointer(.3e-6), Trials: &[2]int{12, 10}, BlocksNeeded: pointer(0)},
-			{Arm: "l2", Baseline: "l2", Workload: "rr", Quantity: rtt, Difference: pointer(.1e-6), Interval: &answer.Bounds{-.2e-6, .3e-6}, Confidence: .95,
-				Relative: pointer(.01), PValue: pointer(.5), Verdict: answer.NoDifference, Detectable: pointer(.3e-6), Trials: &[2]int{12, 10}, BlocksNeeded: pointer(50)},
-			{Arm: hostile, Baseline: "l2", Workload: "rr", Quantity: rtt, Difference: pointer(2e-6), Confidence: .95, Relative: pointer(.2),
-				Verdict: answer.SingleTrial, Trials: &[2]int{1, 1}, BlocksNeeded: pointer(5), Reason: "one trial a side: no interval can be given"},
-			{Arm: "udp", Baseline: "l2", Workload: "rr", Quantity: rtt, Confidence: .95, Verdict: answer.NotComparable, Reason: "protocol: icmp against tcp\x07"},
+			{Arm: "l2", Baseline: "l2", Workload: "rr", Quantity: rtt, Difference: pointer(.1e-6),
+				Interval: &answer.Bounds{-.2e-6, .3e-6}, Confidence: .95,
+				Relative: pointer(.01), PValue: pointer(.5), Verdict: answer.NoDifference, Detectable: pointer(.3e-6),
+				Trials: &[2]int{12, 10}, BlocksNeeded: pointer(50)},
+			{Arm: hostile, Baseline: "l2", Workload: "rr", Quantity: rtt, Difference: pointer(2e-6), Confidence: .95,
+				Relative: pointer(.2),
+				Verdict:  answer.SingleTrial, Trials: &[2]int{1, 1}, BlocksNeeded: pointer(5),
+				Reason: "one trial a side: no interval can be given"},
+			{Arm: "udp", Baseline: "l2", Workload: "rr", Quantity: rtt, Confidence: .95, Verdict: answer.NotComparable,
+				Reason: "protocol: icmp against tcp\x07"},
 		},
 		Layers: []answer.Layer{}, Residual: []answer.Residual{},
 		Distributions: []answer.Distribution{{
-			Arm: "vxlan", Baseline: "vxlan", Workload: "rr", Metric: result.RTT, Unit: result.Seconds, Trials: [2]int{12, 10}, Observations: [2]int64{12000, 10000},
+			Arm: "vxlan", Baseline: "vxlan", Workload: "rr", Metric: result.RTT, Unit: result.Seconds,
+			Trials: [2]int{12, 10}, Observations: [2]int64{12000, 10000},
 			Quantiles: []answer.QuantileComparison{
-				{Stat: result.P50, Medians: &[2]float64{11e-6, 10e-6}, Difference: pointer(1e-6), Interval: &answer.Bounds{.8e-6, 1.2e-6}, Relative: pointer(.1),
+				{Stat: result.P50, Medians: &[2]float64{11e-6, 10e-6}, Difference: pointer(1e-6),
+					Interval: &answer.Bounds{.8e-6, 1.2e-6}, Relative: pointer(.1),
 					Pooled: &[2]float64{11.1e-6, 10.1e-6}},
 				{Stat: result.P99, Pooled: &[2]float64{15e-6, 14e-6}},
 			},
@@ -54,35 +62,24 @@ func twoSides() answer.Answer {
 
 func TestGoldenOfSides(t *testing.T) {
 	for _, format := range Formats() {
-		var out bytes.Buffer
-		if err := Write(&out, twoSides(), Options{Format: format}); err != nil {
-			t.Fatal(err)
-		}
-		name := "testdata/sides." + format + ".golden"
-		if *update {
-			if err := os.WriteFile(name, out.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), out.String()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-		for _, r := range out.String() {
-			if r < ' ' && r != '\n' {
-				t.Errorf("%s holds the control character %q", format, r)
-			}
-		}
-		if format == "markdown" && strings.Contains(out.String(), "<script>") {
-			t.Error("markdown holds a tag")
-		}
+		text := written(t, twoSides(), Options{Format: format})
+		golden(t, "sides."+format, text)
+		checkHarmless(t, format, text)
 	}
-	for cell, want := range map[string]string{"\t=1+1": "' =1+1", "  @x": "'  @x", "\r-cmd": "\\u000d-cmd", "a=b": "a=b", " ": " "} {
-		if got := inert(cell); got != want {
-			t.Errorf("inert(%q) = %q, want %q", cell, got, want)
+}
+
+// The note below the differences of two sides explains the columns for each unit of comparison.
+func TestNotesOfSidesSayDetectable(t *testing.T) {
+	for name, change := range map[string]func(*answer.Comparison){
+		"blocks":         func(c *answer.Comparison) { c.Blocks = 10 },
+		"trials":         func(*answer.Comparison) {},
+		"runs":           func(c *answer.Comparison) { c.Runs = &[2]int{3, 3} },
+		"one run a side": func(c *answer.Comparison) { c.Runs, c.ScatterRuns = &[2]int{1, 1}, 8 },
+	} {
+		a := twoSides()
+		change(&a.Comparisons[0])
+		if note := sidesNote(a); !strings.Contains(note, `"Detectable" is`) || !strings.Contains(note, "(Holm)") {
+			t.Errorf("%s: the note is %q", name, note)
 		}
 	}
 }

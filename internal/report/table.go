@@ -6,48 +6,49 @@ import (
 	"nearfar/internal/prose"
 )
 
-// intervalColumn is the name of the column that holds intervals, which belong to the numbers before them.
+// intervalColumn is the name of the column of intervals. Each interval belongs to the number before it.
 const intervalColumn = ">95 % interval"
 
-// plotColumn stands in table.spare for the plots, which have no name.
+// plotColumn stands for the plot in table.spare. The plot has no name of its own.
 const plotColumn = "\x00plot"
 
-// table is rows under a head; the columns whose name starts with ">" are written to the right. What is not in head and rows
-// is for terminals, which are narrow and cannot scroll sideways.
+// table has a head and rows. Columns whose name starts with ">" are aligned right. All other fields are for terminals,
+// which are narrow and cannot scroll sideways.
 type table struct {
 	head []string
 	rows [][]string
-	// marks are what the plot shows, one for each row, nil for a row without; empty for a table without a plot.
+	// marks has one entry per row, nil for a row without a mark. It is empty for a table without a plot.
 	marks []*mark
-	// zero says that the plot shows differences, so that zero is on its scale.
+	// zero says that the plot shows differences, so that its scale includes zero.
 	zero bool
 	// scale writes the ends of the plot's scale.
 	scale func(float64) string
-	// spare lists what a terminal that is too narrow leaves out, in this order: names of columns, or plotColumn.
+	// spare lists the columns that a narrow terminal leaves out, the first to go first: names, or plotColumn.
 	spare []string
-	// named is how many columns after the first hold names, which are cut too where the width is not enough.
+	// named is how many columns after the first hold names. Names may be shortened to fit the width.
 	named int
-	// below holds what a row has to say that is too long for its column: markdown writes it there, a terminal below the table.
+	// below holds texts that are too long for their column. Markdown writes them into the cell, a terminal below the
+	// table.
 	below []note
 }
 
 // note is a text that belongs to a cell.
 type note struct {
 	row, column int
-	// link joins the row's name and the text below a table: "vxlan" + " in " + ...
+	// link joins the row's name and the text below a table: "vxlan" + " in " + text.
 	link, text string
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// note adds text to a cell of the row added last.
+// note adds a text to a cell of the row that was added last.
 func (t *table) note(column int, link, text string) {
 	if text != "" {
 		t.below = append(t.below, note{len(t.rows) - 1, column, link, text})
 	}
 }
 
-// columns gives the names without their marks, and which columns are written to the right.
+// columns gives the names without ">", and says which columns are aligned right.
 func (t *table) columns() (names []string, right []bool) {
 	for _, name := range t.head {
 		right = append(right, strings.HasPrefix(name, ">"))
@@ -56,7 +57,7 @@ func (t *table) columns() (names []string, right []bool) {
 	return names, right
 }
 
-// whole gives the rows with their notes in the cells.
+// whole gives the rows, with the notes in their cells.
 func (t *table) whole() [][]string {
 	rows := make([][]string, len(t.rows))
 	for i, row := range t.rows {
@@ -69,7 +70,7 @@ func (t *table) whole() [][]string {
 	return rows
 }
 
-// markdown writes the table in the pipe form.
+// markdown writes the table as a markdown table.
 func (t *table) markdown() string {
 	names, right := t.columns()
 	var b strings.Builder

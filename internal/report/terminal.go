@@ -8,7 +8,7 @@ import (
 	"nearfar/internal/prose"
 )
 
-// terminal lays the answer out for people at a terminal; it can be read without colour.
+// terminal writes the answer as text for a terminal. It can be read without colour.
 func terminal(a answer.Answer, s screen) string {
 	var b strings.Builder
 	if a.Question != "" {
@@ -27,7 +27,7 @@ func terminal(a answer.Answer, s screen) string {
 	return b.String()
 }
 
-// text writes what stands below a section's title.
+// text writes a section without its title.
 func (part section) text(s screen) string {
 	var b strings.Builder
 	var left []string
@@ -44,17 +44,18 @@ func (part section) text(s screen) string {
 			}
 		}
 	}
-	for _, line := range part.said {
+	for _, line := range part.lines {
 		b.WriteString(prose.Wrap(line, "  ", s.width))
 	}
-	for _, line := range part.lines {
-		b.WriteString(prose.Wrap("! "+line, "  ", s.width))
+	for _, warning := range part.warnings {
+		b.WriteString(prose.Wrap("! "+warning, "  ", s.width))
 	}
 	if part.note != "" {
 		b.WriteString(prose.Wrap(part.note, "  ", s.width))
 	}
 	if len(left) > 0 {
-		b.WriteString(prose.Wrap("Not shown for lack of width: "+strings.Join(left, ", ")+". -f markdown shows all.", "  ", s.width))
+		text := "Not shown for lack of width: " + strings.Join(left, ", ") + ". -f markdown shows all."
+		b.WriteString(prose.Wrap(text, "  ", s.width))
 	}
 	return b.String()
 }

@@ -1,10 +1,7 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,12 +13,14 @@ import (
 	"nearfar/internal/result"
 )
 
-// overlay is an answer of the usual size: eight arms with layers, one difference that was not seen, one arm too few blocks for
-// its verdict, one that cannot be compared.
+// overlay is an answer of the usual size: eight arms with layers, among them one without a difference, one with too few
+// blocks, and one that cannot be compared.
 func overlay() answer.Answer {
 	rtt := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
 	a := answer.Answer{
-		Nearfar: "v1", Question: "How much round-trip time do routing, VXLAN, distributed routing and a distributed firewall add between two VMs?",
+		Nearfar: "v1",
+		Question: "How much round-trip time do routing, VXLAN, distributed routing and a distributed firewall add " +
+			"between two VMs?",
 		Run: "runs/20261121T192200Z-overlay", State: "complete", Baseline: "l2", Blocks: 10, Trials: 80,
 	}
 	add := func(name string, median, low, high float64, c answer.Comparison) {
@@ -33,8 +32,10 @@ func overlay() answer.Answer {
 		}
 	}
 	differs := func(difference, low, high, relative float64) answer.Comparison {
-		return answer.Comparison{Difference: pointer(difference * 1e-6), Interval: &answer.Bounds{low * 1e-6, high * 1e-6},
-			Relative: pointer(relative), PValue: pointer(.041), Verdict: answer.Higher, Better: "baseline", Detectable: pointer(.5e-6), BlocksNeeded: pointer(0)}
+		return answer.Comparison{Difference: pointer(difference * 1e-6),
+			Interval: &answer.Bounds{low * 1e-6, high * 1e-6},
+			Relative: pointer(relative), PValue: pointer(.041), Verdict: answer.Higher, Better: "baseline",
+			Detectable: pointer(.5e-6), BlocksNeeded: pointer(0)}
 	}
 	add("l2", 5.9, 5.81, 6.02, answer.Comparison{})
 	none := differs(.1, -.07, .21, .017)
@@ -46,32 +47,29 @@ func overlay() answer.Answer {
 	faster := differs(-1.1, -1.3, -.9, -.19)
 	faster.Verdict, faster.Better = answer.Lower, "arm"
 	add("shortcut", 4.8, 4.7, 4.9, faster)
-	add("few", 6, 5.9, 6.2, answer.Comparison{Difference: pointer(.2e-6), Relative: pointer(.03), Verdict: answer.FewBlocks,
-		Reason: "3 blocks are too few for a table of this size: it takes 4 more"})
-	add("other", 6, 5.9, 6.2, answer.Comparison{Verdict: answer.NotComparable, Reason: "definition: smoothed-rtt against rtt"})
+	add("few", 6, 5.9, 6.2, answer.Comparison{Difference: pointer(.2e-6), Relative: pointer(.03),
+		Verdict: answer.FewBlocks,
+		Reason:  "3 blocks are too few for a table of this size: it takes 4 more"})
+	add("other", 6, 5.9, 6.2, answer.Comparison{Verdict: answer.NotComparable,
+		Reason: "definition: smoothed-rtt against rtt"})
 	for i, layer := range []string{"bridge", "router", "vtep"} {
 		cost := []float64{.1, 1.5, 2.3}[i] * 1e-6
 		verdict := []string{answer.NoDifference, answer.Higher, answer.Higher}[i]
-		a.Layers = append(a.Layers, answer.Layer{Layer: layer, Workload: "rr-1k", Quantity: rtt, Cost: cost, Mean: cost, Verdict: verdict,
-			Interval: &answer.Bounds{cost - .2e-6, cost + .2e-6}, Adds: []answer.Contribution{{Arm: "vxlan", Count: float64(i), Adds: float64(i) * cost}}})
+		a.Layers = append(a.Layers, answer.Layer{Layer: layer, Workload: "rr-1k", Quantity: rtt, Cost: cost, Mean: cost,
+			Verdict:  verdict,
+			Interval: &answer.Bounds{cost - .2e-6, cost + .2e-6},
+			Adds:     []answer.Contribution{{Arm: "vxlan", Count: float64(i), Adds: float64(i) * cost}}})
 	}
-	a.Residual = []answer.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 4.87e-6, Parts: 4.7e-6, Value: .17e-6, Interval: &answer.Bounds{-.1e-6, .3e-6}}}
+	a.Residual = []answer.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 4.87e-6, Parts: 4.7e-6,
+		Value: .17e-6, Interval: &answer.Bounds{-.1e-6, .3e-6}}}
 	a.Warnings = []answer.Warning{{Code: "drift", Workload: "rr-1k", Message: "the values rise over the run: by 3.1 % from the first block to the last, which chance does in fewer than 1 of 100 runs"}}
 	return withFindings(a, "Against l2")
 }
 
-func written(t *testing.T, a answer.Answer, o Options) string {
-	t.Helper()
-	var out bytes.Buffer
-	if err := Write(&out, a, o); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
-}
-
 func TestTerminalGolden(t *testing.T) {
 	for _, o := range []Options{
-		{Width: 60}, {Width: 80}, {Width: 120}, {Width: 60, Unicode: true}, {Width: 80, Unicode: true}, {Width: 120, Unicode: true},
+		{Width: 60}, {Width: 80}, {Width: 120}, {Width: 60, Unicode: true}, {Width: 80, Unicode: true},
+		{Width: 120, Unicode: true},
 		{Width: 80, Unicode: true, Color: true},
 	} {
 		name := fmt.Sprintf("terminal-%d", o.Width)
@@ -81,22 +79,7 @@ func TestTerminalGolden(t *testing.T) {
 		if o.Color {
 			name += "-color"
 		}
-		t.Run(name, func(t *testing.T) {
-			got := written(t, overlay(), o)
-			file := filepath.Join("testdata", name+".golden")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, func(t *testing.T) { golden(t, name, written(t, overlay(), o)) })
 	}
 }
 
@@ -104,7 +87,7 @@ func TestColorSaysNothingThatWordsDoNot(t *testing.T) {
 	for _, unicode := range []bool{false, true} {
 		colored := written(t, overlay(), Options{Unicode: unicode, Color: true})
 		if got, want := ansi.Strip(colored), written(t, overlay(), Options{Unicode: unicode}); got != want {
-			t.Errorf("without its colour the report is another:\n%s", cmp.Diff(want, got))
+			t.Errorf("the text of the report depends on colour:\n%s", cmp.Diff(want, got))
 		}
 		if !strings.Contains(colored, worse) || !strings.Contains(colored, better) {
 			t.Error("nothing is coloured")
@@ -120,7 +103,8 @@ func TestASCIIWhereTheLocaleHasNoMore(t *testing.T) {
 	}
 }
 
-// Names of every length, in terminals of every width: no line is longer, and the arms can be told apart.
+// With names of any length, in terminals of any width, no line is wider than the terminal and no two arms have the same
+// shortened name.
 func TestLinesFitAndNamesStayDistinct(t *testing.T) {
 	for width := leastWidth; width <= 200; width += 7 {
 		for _, length := range []int{1, 9, 17, 30, 64} {
@@ -147,7 +131,8 @@ func TestLinesFitAndNamesStayDistinct(t *testing.T) {
 						inArms = true
 					case line == "":
 						inArms = false
-					case inArms && strings.HasPrefix(line, "  ") && len(fields) > 3 && fields[0] != "arm" && fields[0] != "median," && fields[0] != "rr-1k,":
+					case inArms && strings.HasPrefix(line, "  ") && len(fields) > 3 && fields[0] != "arm" &&
+						fields[0] != "median," && fields[0] != "rr-1k,":
 						if seen[fields[0]] {
 							t.Fatalf("width %d: two arms are called %s", width, fields[0])
 						}
@@ -155,7 +140,8 @@ func TestLinesFitAndNamesStayDistinct(t *testing.T) {
 					}
 				}
 				if len(seen) != len(a.Arms) {
-					t.Fatalf("width %d, names of %d: %d arms are shown of %d:\n%s", width, length, len(seen), len(a.Arms), text)
+					t.Fatalf("width %d, names of %d: %d arms are shown of %d:\n%s", width, length, len(seen),
+						len(a.Arms), text)
 				}
 			}
 		}
@@ -185,9 +171,11 @@ func TestShortenKeepsNamesApart(t *testing.T) {
 func TestMarks(t *testing.T) {
 	table := &table{zero: true, scale: func(v float64) string { return fmt.Sprint(v) }}
 	interval := func(at, low, high float64) *mark { return &mark{at: at, interval: &answer.Bounds{low, high}} }
-	table.marks = []*mark{interval(6, 4, 8), interval(0.5, -2, 2), interval(-2, -2, 0), {at: 3}, nil, interval(2, 2, 2), interval(4, 0, 8)}
-	a := table.axis(11) // from -2 to 8, a column each
-	for i, want := range []string{"  :   |-o-|", "|-+o|      ", "o-+        ", "  :  ?     ", "  :        ", "  : o      ", "  +---o---|"} {
+	table.marks = []*mark{interval(6, 4, 8), interval(0.5, -2, 2), interval(-2, -2, 0), {at: 3}, nil, interval(2, 2, 2),
+		interval(4, 0, 8)}
+	a := table.axis(11) // from -2 to 8, one column per unit
+	for i, want := range []string{"  :   |-o-|", "|-+o|      ", "o-+        ", "  :  ?     ", "  :        ",
+		"  : o      ", "  +---o---|"} {
 		if got := a.draw(table.marks[i], screen{}); got != want {
 			t.Errorf("mark %d is %q, want %q", i, got, want)
 		}
@@ -197,7 +185,7 @@ func TestMarks(t *testing.T) {
 			t.Errorf("mark %d is %q, want %q", i, got, want)
 		}
 	}
-	if got, want := a.head(table.scale), "  0       8"; got != want { // the other end has no room beside zero
+	if got, want := a.head(table.scale), "  0       8"; got != want { // no room for -2 beside zero
 		t.Errorf("head %q, want %q", got, want)
 	}
 }
