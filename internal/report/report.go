@@ -149,8 +149,8 @@ func settingSection(a answer.Answer) section {
 }
 
 // pooledNote explains the column of pooled figures.
-const pooledNote = "\"Pooled\" is the same percentile of all observations of an arm together. It is a description: a\n" +
-	"stall in one trial can move it. Comparisons use the median over trials."
+const pooledNote = "\"Pooled\" is the same percentile of all observations of an arm together. It is a description:\n" +
+	"a stall in one trial can move it. Comparisons use the median over trials."
 
 func armSection(a answer.Answer) section {
 	out := section{title: "Arms: median over trials"}

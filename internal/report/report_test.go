@@ -107,7 +107,8 @@ func sample() answer.Answer {
 		Additivity: []answer.Additivity{{Workload: "rr-1k", Quantity: rtt, PValue: .0117, Blocks: 10,
 			Arms: []answer.Deviation{{Arm: "routed", By: -2.1e-6}, {Arm: "vxlan", By: 2.1e-6}}}},
 		Warnings: []answer.Warning{
-			{Code: "failed-trials", Arm: "vxlan", Workload: "bulk", Message: "1 of 10 trials failed; the first: =cmd|' /C calc'!A0 <script>alert(1)</script> \x1b]0;owned\x07\r\nsecond line"},
+			{Code: "failed-trials", Arm: "vxlan", Workload: "bulk", Message: "1 of 10 trials failed; the first: " +
+				"=cmd|' /C calc'!A0 <script>alert(1)</script> \x1b]0;owned\x07\r\nsecond line"},
 		},
 	}, "Against l2")
 }

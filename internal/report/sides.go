@@ -69,8 +69,8 @@ func sidesNote(a answer.Answer) string {
 				"that this many runs would have shown four times in five. \"+n\" is how many more runs on each\n" +
 				"side find a difference of the size that was seen, if there is one."
 		case c.Interval != nil && c.Runs != nil:
-			return fmt.Sprintf("A difference is the median of all differences between a trial of B and a trial of A. Its\n"+
-				"interval includes how much runs vary, taken from %d other runs. p is corrected for all\n"+
+			return fmt.Sprintf("A difference is the median of all differences between a trial of B and a trial of A.\n"+
+				"Its interval includes how much runs vary, taken from %d other runs. p is corrected for all\n"+
 				"comparisons together (Holm). \"Detectable\" is the smallest true difference that would have been\n"+
 				"shown four times in five. \"+n\" is how many more runs on each side find a difference of the\n"+
 				"size that was seen, if there is one.", c.ScatterRuns)

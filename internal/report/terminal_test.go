@@ -62,7 +62,8 @@ func overlay() answer.Answer {
 	}
 	a.Residual = []answer.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 4.87e-6, Parts: 4.7e-6,
 		Value: .17e-6, Interval: &answer.Bounds{-.1e-6, .3e-6}}}
-	a.Warnings = []answer.Warning{{Code: "drift", Workload: "rr-1k", Message: "the values rise over the run: by 3.1 % from the first block to the last, which chance does in fewer than 1 of 100 runs"}}
+	a.Warnings = []answer.Warning{{Code: "drift", Workload: "rr-1k", Message: "the values rise over the run: " +
+		"by 3.1 % from the first block to the last, which chance does in fewer than 1 of 100 runs"}}
 	return withFindings(a, "Against l2")
 }
 
