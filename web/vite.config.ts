@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { defineConfig, type Plugin } from "vite";
 
-// A page is built by itself (`--mode report`, `--mode browse`), so that it ends as one file without any import.
+// Each page has a build of its own (`--mode report`, `--mode browse`), so that it becomes one file without imports.
 export default defineConfig(({ mode }) => ({
   plugins: [singleFile()],
   build: {
@@ -20,8 +20,8 @@ export default defineConfig(({ mode }) => ({
   test: { include: ["src/**/*.test.ts"], environment: "node", css: true },
 }));
 
-// singleFile puts script and style into the page, and their hashes into its security policy: nothing else may run, and
-// nothing may be fetched. The program replaces "connect-src 'none'" where a page talks to the server that it came from.
+// singleFile puts script and style into the page, and their hashes into its security policy: the page runs no other script
+// and makes no requests. For a page that talks to its own server, the program replaces "connect-src 'none'".
 function singleFile(): Plugin {
   return {
     name: "single-file",
@@ -38,7 +38,7 @@ function singleFile(): Plugin {
           delete bundle[name];
         }
       }
-      // What would end the element is written so that it means the same and does not.
+      // Escape text in the script that would end the script element.
       script = script.trim().replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
       style = style.trim();
       const policy = [

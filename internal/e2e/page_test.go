@@ -35,13 +35,13 @@ func TestReportOfTheOverlayLab(t *testing.T) {
 	if len(html) > 1_500_000 {
 		t.Errorf("the file has %d bytes", len(html))
 	}
-	b := pagetest.Open(t)
+	b := pagetest.Start(t).Open(t)
 	file := b.Show(t, html)
 	if got := pagetest.Eval[string](t, b, `document.querySelector("#verdict").textContent`); got != a.Verdict {
 		t.Errorf("the verdict is %q, want %q", got, a.Verdict)
 	}
-	if got := pagetest.Eval[string](t, b, `document.querySelector(".ground p").textContent`); got != a.Environment.String() {
-		t.Errorf("the ground is %q, want %q", got, a.Environment)
+	if got := pagetest.Eval[string](t, b, `document.querySelector(".lab p").textContent`); got != a.Environment.String() {
+		t.Errorf("the lab is %q, want %q", got, a.Environment)
 	}
 	compared := 0
 	for range 2 { // workloads
@@ -78,5 +78,5 @@ func TestReportOfTheOverlayLab(t *testing.T) {
 	if compared < len(a.Arms) {
 		t.Errorf("%d figures were compared, the answer has %d", compared, len(a.Arms))
 	}
-	b.Quiet(t, file)
+	b.NoRequests(t, file)
 }

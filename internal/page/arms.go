@@ -7,7 +7,7 @@ import (
 	"nearfar/internal/experiment"
 )
 
-// listArms describes the arms by their paths, and by what they set.
+// listArms describes the arms: their paths, and what they set.
 func (c *collector) listArms() []Arm {
 	arms := []Arm{}
 	for _, arm := range c.experiment.Arms {
@@ -29,7 +29,7 @@ func (c *collector) listArms() []Arm {
 	return arms
 }
 
-// parameters writes those of an element of a path.
+// parameters writes the parameters of an element of a path: "200us each way, 1Gbit/s".
 func parameters(e experiment.Element) string {
 	var with []string
 	if e.Rules > 0 {
@@ -47,7 +47,8 @@ func parameters(e experiment.Element) string {
 	return strings.Join(with, ", ")
 }
 
-// settings lists what an arm sets otherwise than the workloads. What holds for some workloads only names them.
+// settings lists what an arm sets differently from the workloads. A setting that does not hold for all workloads names
+// those for which it does.
 func (c *collector) settings(arm experiment.Arm) []string {
 	var words []string
 	for _, s := range arm.Set {

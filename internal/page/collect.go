@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -14,30 +15,32 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// maxText bounds a text that came from a host or a file, maxReason why a trial failed where it is one of a list; in bytes.
+// Limits on texts from hosts and files, in bytes.
 const (
-	maxText   = 4000
+	maxText = 4000
+	// maxReason is the limit for the reason why a trial failed, in the list of all trials.
 	maxReason = 300
 )
 
-// collector is what the parts of the page are made from.
+// collector holds what the parts of the page are made from.
 type collector struct {
 	experiment *experiment.Experiment
 	manifest   rundir.Manifest
 	answer     answer.Answer
-	// trials are those whose arm and workload the experiment knows, in the order of execution.
+	// trials are the trials whose arm and workload the experiment declares, in the order of execution.
 	trials    []result.Trial
 	arms      map[string]int
 	workloads map[string]int
 	files     *files
 	notes     []string
-	// decoder reads histograms one after the other into decoded.
+	// decoder reads histograms into decoded, one at a time.
 	decoder hdr.Decoder
 	decoded hdr.Histogram
 }
 
-// Collect reads what the page draws beside the answer: trials, histograms, intervals and outputs, each bounded in size. A file
-// that cannot be read costs what it would have shown, with a note, and not the page.
+// Collect makes the page's data from a run directory and its answer. Trials, histograms, intervals and outputs are
+// bounded in size. If a file cannot be read, its part of the page is missing and a note says so. The error is that of
+// reading the trials or the directory.
 func Collect(dir *rundir.Dir, a answer.Answer) (Data, error) {
 	trials, err := dir.Trials()
 	if err != nil {
@@ -47,31 +50,34 @@ func Collect(dir *rundir.Dir, a answer.Answer) (Data, error) {
 	if err != nil {
 		return Data{}, err
 	}
-	defer func() { _ = root.Close() }() // opened for reading
+	defer func() { _ = root.Close() }() // only read from
 	c := newCollector(dir.Manifest(), a, trials, &files{root: root})
 	return c.data()
 }
 
 func newCollector(m rundir.Manifest, a answer.Answer, trials []result.Trial, f *files) *collector {
-	c := &collector{experiment: m.Experiment, manifest: m, answer: a, files: f, arms: map[string]int{}, workloads: map[string]int{}}
+	c := &collector{
+		experiment: m.Experiment, manifest: m, answer: a, files: f,
+		arms: map[string]int{}, workloads: map[string]int{},
+	}
 	for i, arm := range m.Experiment.Arms {
 		c.arms[arm.Name] = i
 	}
 	for i, w := range m.Experiment.Workloads {
 		c.workloads[w.Name] = i
 	}
-	strange := 0
+	undeclared := 0
 	for _, t := range trials {
 		_, arm := c.arms[t.Arm]
 		_, workload := c.workloads[t.Workload]
 		if !arm || !workload {
-			strange++
+			undeclared++
 			continue
 		}
 		c.trials = append(c.trials, t)
 	}
-	if strange > 0 {
-		c.note("%d trials belong to an arm or a workload that the experiment does not have", strange)
+	if undeclared > 0 {
+		c.note("%d trials belong to an arm or a workload that the experiment does not have", undeclared)
 	}
 	slices.SortStableFunc(c.trials, func(a, b result.Trial) int { return a.Trial - b.Trial })
 	return c
@@ -111,7 +117,7 @@ func (c *collector) data() (Data, error) {
 	return d, nil
 }
 
-// stamp writes a time; the zero time is empty.
+// stamp writes a time in RFC 3339; the zero time is empty.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -119,7 +125,7 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// clip bounds a text.
+// clip cuts a text to maxText.
 func clip(s string) string { return clipTo(s, maxText) }
 
 func clipTo(s string, most int) string {
@@ -129,7 +135,7 @@ func clipTo(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "\uFFFD") + fmt.Sprintf(" ... (%d bytes more)", len(s)-most)
 }
 
-// clipped bounds the texts of an answer.
+// clipped gives a copy of an answer in which no text is longer than maxText.
 func clipped(a answer.Answer) answer.Answer {
 	a.Question, a.Verdict = clip(a.Question), clip(a.Verdict)
 	a.Arms, a.Layers, a.Residual = listOf(a.Arms), listOf(a.Layers), listOf(a.Residual)
@@ -166,7 +172,7 @@ func clipped(a answer.Answer) answer.Answer {
 	return a
 }
 
-// clippedEnvironment bounds the texts about the hosts; nil stays nil.
+// clippedEnvironment is clipped for the description of the hosts; nil stays nil.
 func clippedEnvironment(g *answer.Environment) *answer.Environment {
 	if g == nil {
 		return nil
@@ -180,69 +186,51 @@ func clippedEnvironment(g *answer.Environment) *answer.Environment {
 	return &c
 }
 
-// listOf copies a list; none becomes an empty one, which is no null in JSON.
+// listOf copies a list. A nil list becomes an empty one, so that JSON has [] and not null.
 func listOf[T any](list []T) []T { return append([]T{}, list...) }
 
 func (c *collector) listWorkloads() []Workload {
 	workloads := []Workload{}
 	for _, w := range c.experiment.Workloads {
-		description := describe(w)
-		if b := w.Background; b != nil {
-			description += "; beside it " + describe(*b)
-		}
 		workloads = append(workloads, Workload{
-			Name: w.Name, Tool: w.Tool, Mode: w.Mode, Description: description, Skipped: clip(c.manifest.Skipped[w.Name]),
+			Name: w.Name, Tool: w.Tool, Mode: w.Mode, Description: describe(w),
+			Skipped: clip(c.manifest.Skipped[w.Name]),
 		})
 	}
 	return workloads
 }
 
-// describe writes a workload in words.
+// describe writes a workload in words, with the background that runs beside it.
 func describe(w experiment.Workload) string {
 	words := []string{strings.TrimSpace(strings.Join([]string{w.Tool, w.Mode, w.Protocol}, " "))}
-	if w.Request > 0 {
-		words = append(words, "request "+experiment.FormatSize(w.Request))
+	add := func(given bool, text string) {
+		if given {
+			words = append(words, text)
+		}
 	}
-	if w.Response > 0 {
-		words = append(words, "response "+experiment.FormatSize(w.Response))
-	}
-	if w.Message > 0 {
-		words = append(words, "messages of "+experiment.FormatSize(w.Message))
-	}
-	if w.OfferedRate > 0 {
-		words = append(words, "offered "+experiment.FormatPerSecond(w.OfferedRate))
-	}
-	if w.Rate > 0 {
-		words = append(words, "offered "+experiment.FormatRate(w.Rate))
-	}
+	add(w.Request > 0, "request "+experiment.FormatSize(w.Request))
+	add(w.Response > 0, "response "+experiment.FormatSize(w.Response))
+	add(w.Message > 0, "messages of "+experiment.FormatSize(w.Message))
+	add(w.OfferedRate > 0, "offered "+experiment.FormatPerSecond(w.OfferedRate))
+	add(w.Rate > 0, "offered "+experiment.FormatRate(w.Rate))
 	for _, s := range w.Steps {
 		words = append(words, s.String())
 	}
-	if w.Arrivals != "" {
-		words = append(words, w.Arrivals+" arrivals")
+	add(w.Arrivals != "", w.Arrivals+" arrivals")
+	add(w.Connections > 1, fmt.Sprintf("%d connections", w.Connections))
+	add(w.Direction != "", w.Direction)
+	add(w.Wait != "", "wait "+w.Wait)
+	add(w.Duration > 0, experiment.FormatDuration(w.Duration)+" a trial")
+	add(w.Warmup > 0, experiment.FormatDuration(w.Warmup)+" warm-up")
+	add(w.Placement.Kind != "", "placement "+w.Placement.Kind)
+	text := strings.Join(words, ", ")
+	if w.Background != nil {
+		text += "; beside it " + describe(*w.Background)
 	}
-	if w.Connections > 1 {
-		words = append(words, fmt.Sprintf("%d connections", w.Connections))
-	}
-	if w.Direction != "" {
-		words = append(words, w.Direction)
-	}
-	if w.Wait != "" {
-		words = append(words, "wait "+w.Wait)
-	}
-	if w.Duration > 0 {
-		words = append(words, experiment.FormatDuration(w.Duration)+" a trial")
-	}
-	if w.Warmup > 0 {
-		words = append(words, experiment.FormatDuration(w.Warmup)+" warm-up")
-	}
-	if w.Placement.Kind != "" {
-		words = append(words, "placement "+w.Placement.Kind)
-	}
-	return strings.Join(words, ", ")
+	return text
 }
 
-// quantities are those that the answer gives figures of.
+// quantities lists the quantities for which the answer has figures.
 func (c *collector) quantities() []Quantity {
 	return quantitiesOf(c.answer, func(workload string) (int, bool) {
 		i, known := c.workloads[workload]
@@ -250,7 +238,7 @@ func (c *collector) quantities() []Quantity {
 	})
 }
 
-// listTrials gives the trials in short.
+// listTrials gives the trials in short form.
 func (c *collector) listTrials(quantities []Quantity) []Trial {
 	var first time.Time
 	for _, t := range c.trials {
@@ -260,7 +248,10 @@ func (c *collector) listTrials(quantities []Quantity) []Trial {
 	}
 	all := []Trial{}
 	for _, t := range c.trials {
-		short := Trial{Trial: t.Trial, Block: t.Block, Arm: c.arms[t.Arm], Workload: c.workloads[t.Workload], Values: []*float64{}, Started: -1}
+		short := Trial{
+			Trial: t.Trial, Block: t.Block, Arm: c.arms[t.Arm], Workload: c.workloads[t.Workload],
+			Values: []*float64{}, Started: -1,
+		}
 		if !t.Started.IsZero() {
 			short.Started = t.Started.Sub(first).Seconds()
 		}
@@ -282,7 +273,7 @@ func (c *collector) listTrials(quantities []Quantity) []Trial {
 	return all
 }
 
-// loads finds the workloads that differ in the offered rate alone.
+// loads finds the workloads that differ only in the offered rate.
 func (c *collector) loads() []Load {
 	byRest := map[string]*Load{}
 	var order []*Load
@@ -294,9 +285,6 @@ func (c *collector) loads() []Load {
 		rest := w
 		rest.Name, rest.OfferedRate, rest.Optional = "", 0, false
 		description := describe(rest)
-		if rest.Background != nil {
-			description += "; beside it " + describe(*rest.Background)
-		}
 		load, known := byRest[description]
 		if !known {
 			load = &Load{Description: description}
@@ -307,15 +295,7 @@ func (c *collector) loads() []Load {
 	}
 	loads := []Load{}
 	for _, load := range order {
-		slices.SortStableFunc(load.Rates, func(a, b LoadPoint) int {
-			switch {
-			case a.Offered < b.Offered:
-				return -1
-			case a.Offered > b.Offered:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(load.Rates, func(a, b LoadPoint) int { return cmp.Compare(a.Offered, b.Offered) })
 		if len(load.Rates) > 1 && load.Rates[0].Offered < load.Rates[len(load.Rates)-1].Offered {
 			loads = append(loads, *load)
 		}

@@ -18,7 +18,7 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// unpack is the page's side of pack.
+// unpack reverses pack.
 func unpack[T any](t testing.TB, p Packed) T {
 	t.Helper()
 	data, err := base64.StdEncoding.DecodeString(string(p))
@@ -36,7 +36,7 @@ func unpack[T any](t testing.TB, p Packed) T {
 	return v
 }
 
-// Every good trial is on the page with the values that trials.jsonl has, and the failed one with its reason.
+// Each trial is on the page, with its values from trials.jsonl or the reason why it failed.
 func TestTrials(t *testing.T) {
 	s := small()
 	dir := s.write(t)
@@ -52,7 +52,8 @@ func TestTrials(t *testing.T) {
 	checked := 0
 	for i, short := range trials {
 		whole := records[i]
-		if short.Trial != whole.Trial || s.arms[short.Arm] != whole.Arm || d.Workloads[short.Workload].Name != whole.Workload || short.Error != whole.Error {
+		if short.Trial != whole.Trial || s.arms[short.Arm] != whole.Arm ||
+			d.Workloads[short.Workload].Name != whole.Workload || short.Error != whole.Error {
 			t.Fatalf("%+v is not %+v", short, whole)
 		}
 		n := 0
@@ -73,7 +74,7 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// A curve's value at a percentile that the answer gives is the answer's: both are medians over the trials of one number.
+// A curve has the same value as the answer at each percentile in the answer, because both are medians over the trials.
 func TestCurvesAgreeWithTheAnswer(t *testing.T) {
 	dir := small().write(t)
 	d, a := collected(t, dir)
@@ -98,7 +99,8 @@ func TestCurvesAgreeWithTheAnswer(t *testing.T) {
 					t.Errorf("%s %s %s: the curve has %g, the answer %g", f.Arm, f.Workload, f.Stat, p.Median, f.Median)
 				}
 				if p.Low > p.Median || p.High < p.Median {
-					t.Errorf("%s %s: the band %g to %g is beside the median %g", f.Arm, f.Workload, p.Low, p.High, p.Median)
+					t.Errorf("%s %s: the band %g to %g is beside the median %g", f.Arm, f.Workload, p.Low, p.High,
+						p.Median)
 				}
 			}
 		}
@@ -108,11 +110,12 @@ func TestCurvesAgreeWithTheAnswer(t *testing.T) {
 	}
 }
 
-// What a tool printed makes a curve where there is no histogram.
+// Without histograms, a curve has the percentiles that the tool printed.
 func TestPrintedPercentiles(t *testing.T) {
 	trial := func(p50, p99 float64) result.Trial {
 		return result.Trial{Metrics: []result.Metric{
-			{Name: result.RTT, Stat: "p50", Value: p50}, {Name: result.RTT, Stat: "p99", Value: p99}, {Name: result.RTT, Stat: "mean", Value: 1},
+			{Name: result.RTT, Stat: "p50", Value: p50}, {Name: result.RTT, Stat: "p99", Value: p99},
+			{Name: result.RTT, Stat: "mean", Value: 1},
 			{Name: result.RTT, Stat: "p90", Value: 1, Scope: "client"},
 		}}
 	}
@@ -154,7 +157,7 @@ func TestCourses(t *testing.T) {
 	}
 }
 
-// A percentile of few observations is none, in an interval as elsewhere; what follows a broken line is read.
+// Percentiles of too few observations are left out. Invalid lines are skipped, and the lines after them are read.
 func TestIntervalsOfTheEngine(t *testing.T) {
 	parts := nativeParts([]byte(`{"type":"interval","start_seconds":0,"end_seconds":1,"count":500,"rtt_p50":1e-6,"rtt_p99":2e-6}
 {"type":"interval","start_seconds":1,
@@ -188,11 +191,12 @@ func TestHosts(t *testing.T) {
 		}
 		return list[i]
 	}
-	if f := find(d.Hosts.Arms, "lab.arms.host_mtu"); !f.Differs || f.Own || strings.Join(f.Values, " ") != "1500 1450 1500 1450" {
+	if f := find(d.Hosts.Arms, "lab.arms.host_mtu"); !f.Differs || f.Own ||
+		strings.Join(f.Values, " ") != "1500 1450 1500 1450" {
 		t.Errorf("%+v", f)
 	}
 	if f := find(d.Hosts.Arms, "lab.arms.client"); !f.Own {
-		t.Errorf("an address counts as a difference beside the treatment: %+v", f)
+		t.Errorf("an address counts as a difference between arms: %+v", f)
 	}
 	if f := find(d.Hosts.Arms, "lab.arms.underlay_mtu"); f.Differs {
 		t.Errorf("%+v", f)
@@ -206,8 +210,8 @@ func TestHosts(t *testing.T) {
 	if !slices.Equal(d.Hosts.Varying, []string{"server.transactions"}) {
 		t.Errorf("varying: %v", d.Hosts.Varying)
 	}
-	// An arm that is called like a key elsewhere takes nothing of it.
-	if i := slices.IndexFunc(d.Hosts.Run, func(f Fact) bool { return f == Fact{"lab.features.vxlan", "true"} }); i < 0 {
+	// "vxlan" is also the name of an arm, but this fact is not about the arm.
+	if !slices.Contains(d.Hosts.Run, Fact{"lab.features.vxlan", "true"}) {
 		t.Errorf("%+v", d.Hosts.Run)
 	}
 }
@@ -222,12 +226,13 @@ func TestRecords(t *testing.T) {
 		t.Fatalf("%d records", len(records))
 	}
 	o := records[0].Outputs[0]
-	if !strings.HasPrefix(o.Head, `{"type":"start"`) || !strings.Contains(o.Head, `characters: see the .hdr file)"`) || o.Cut != 0 {
+	if !strings.HasPrefix(o.Head, `{"type":"start"`) || !strings.Contains(o.Head, `characters: see the .hdr file)"`) ||
+		o.Cut != 0 {
 		t.Errorf("%+v", o)
 	}
 }
 
-// Whatever a trial's files are, they cost no more than what they would have shown.
+// If a trial's files are missing or outside of the run directory, only they are missing on the page.
 func TestFilesThatAreNotThere(t *testing.T) {
 	dir := small().write(t)
 	outside := filepath.Join(t.TempDir(), "secret")
@@ -238,9 +243,10 @@ func TestFilesThatAreNotThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	trial := result.Trial{
-		Trial: 9999, Block: 1, Arm: "l2", Workload: "rr-1k", Tool: result.ToolVersion{Name: "native"}, Definition: result.RTT,
-		Metrics:   []result.Metric{{Name: result.RTT, Stat: "p50", Unit: "s", Value: 1e-5}},
-		Histogram: "raw/gone.hdr", Raw: []string{"raw/gone.client.out", "../secret", outside, "raw/link", "raw"},
+		Trial: 9999, Block: 1, Arm: "l2", Workload: "rr-1k", Tool: result.ToolVersion{Name: "native"},
+		Definition: result.RTT,
+		Metrics:    []result.Metric{{Name: result.RTT, Stat: "p50", Unit: "s", Value: 1e-5}},
+		Histogram:  "raw/gone.hdr", Raw: []string{"raw/gone.client.out", "../secret", outside, "raw/link", "raw"},
 	}
 	if err := dir.Append(trial); err != nil {
 		t.Fatal(err)
@@ -261,12 +267,14 @@ func TestFilesThatAreNotThere(t *testing.T) {
 	}
 }
 
-// What is cut from an output is counted.
+// Long outputs are cut in the middle, and the number of bytes left out is known.
 func TestOutputsAreBounded(t *testing.T) {
 	dir := small().write(t)
 	for _, c := range []struct {
 		size, head, tail int
-	}{{100, 100, 0}, {20 << 10, 20 << 10, 0}, {30 << 10, 16 << 10, 4 << 10}, {10 << 20, 16 << 10, 4 << 10}} {
+	}{
+		{100, 100, 0}, {20 << 10, 20 << 10, 0}, {30 << 10, 16 << 10, 4 << 10}, {10 << 20, 16 << 10, 4 << 10},
+	} {
 		data := bytes.Repeat([]byte("x"), c.size)
 		data[len(data)-1] = 'y'
 		name, err := dir.WriteRaw("long", data)
@@ -278,7 +286,8 @@ func TestOutputsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := (&collector{files: &files{root: root}}).output(name, steps()[0])
-		if len(o.Head) != c.head || len(o.Tail) != c.tail || o.Bytes != int64(c.size) || o.Cut != int64(c.size-c.head-c.tail) || !strings.HasSuffix(o.Head+o.Tail, "y") {
+		if len(o.Head) != c.head || len(o.Tail) != c.tail || o.Bytes != int64(c.size) ||
+			o.Cut != int64(c.size-c.head-c.tail) || !strings.HasSuffix(o.Head+o.Tail, "y") {
 			t.Errorf("of %d bytes: %d, %d cut, %d", c.size, len(o.Head), o.Cut, len(o.Tail))
 		}
 		if err := root.Close(); err != nil {
@@ -287,7 +296,12 @@ func TestOutputsAreBounded(t *testing.T) {
 	}
 }
 
-// An interrupted run, down to no trial at all, has a page.
+// firstLines gives the first n lines of a text.
+func firstLines(text []byte, n int) []byte {
+	return bytes.Join(bytes.SplitAfterN(text, []byte("\n"), n+1)[:n], nil)
+}
+
+// An interrupted run has a page, also without any trial.
 func TestEveryPrefixOfARunHasAPage(t *testing.T) {
 	dir := small().write(t)
 	name := filepath.Join(dir.Path, "trials.jsonl")
@@ -296,8 +310,7 @@ func TestEveryPrefixOfARunHasAPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []int{0, 1, 2, 5, 30} {
-		part := bytes.Join(bytes.SplitAfterN(lines, []byte("\n"), n+1)[:n], nil)
-		if err := os.WriteFile(name, part, 0o644); err != nil {
+		if err := os.WriteFile(name, firstLines(lines, n), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		d, _ := collected(t, dir)
@@ -310,7 +323,8 @@ func TestEveryPrefixOfARunHasAPage(t *testing.T) {
 	}
 }
 
-// Where the outputs are too many, those of failed trials are kept, of others as many as fit, and the page says so.
+// If the outputs are too large for the page, those of failed trials are kept, and as many others as fit. A note says
+// so.
 func TestOutputsOfManyTrials(t *testing.T) {
 	s := sample{arms: []string{"l2", "routed"}, blocks: 40, rounds: 50, plain: true}
 	dir := s.write(t)
@@ -343,7 +357,7 @@ func TestOutputsOfManyTrials(t *testing.T) {
 		t.Errorf("notes %q", d.Notes)
 	}
 
-	// The same with a bound on the trials: the failed one is among them.
+	// With a limit on the number of trials, the failed trial is among those that are kept.
 	root, err := os.OpenRoot(dir.Path)
 	if err != nil {
 		t.Fatal(err)
@@ -385,7 +399,7 @@ func FuzzIntervals(f *testing.F) {
 				}
 			}
 			for _, what := range statistics([][]part{parts, parts}) {
-				if _, err := json.Marshal(over([][]part{parts, parts}, what)); err != nil {
+				if _, err := json.Marshal(courseOf([][]part{parts, parts}, what)); err != nil {
 					t.Error(err)
 				}
 			}

@@ -10,22 +10,22 @@ import (
 	"nearfar/internal/result"
 )
 
-// maxIntervals and maxIntervalFile bound what is read of one trial's intervals.
+// Limits on the intervals that are read for one trial.
 const (
 	maxIntervals    = 3600
-	maxIntervalFile = 8 << 20
+	maxIntervalFile = 8 << 20 // bytes
 )
 
-// part is what a tool said of one interval of a trial.
+// part is what a tool printed about one interval of a trial. Start and end are in seconds since the window began.
 type part struct {
 	start, end float64
 	values     map[course]float64
 }
 
-// course names a statistic within a trial.
+// course names a statistic that a tool prints at intervals.
 type course struct{ metric, stat, unit string }
 
-// courses gives what happened within the trials, where the tool printed it as it went.
+// courses gives statistics over the time within trials, for tools that print them at intervals.
 func (c *collector) courses() []Course {
 	all := []Course{}
 	for w := range c.experiment.Workloads {
@@ -37,7 +37,7 @@ func (c *collector) courses() []Course {
 				}
 			}
 			for _, what := range statistics(trials) {
-				if k := over(trials, what); len(k.Points) > 1 {
+				if k := courseOf(trials, what); len(k.Points) > 1 {
 					k.Workload, k.Arm = w, arm
 					all = append(all, k)
 				}
@@ -47,7 +47,7 @@ func (c *collector) courses() []Course {
 	return all
 }
 
-// statistics lists what the intervals have, in a fixed order.
+// statistics lists the statistics of the intervals, in a fixed order.
 func statistics(trials [][]part) []course {
 	seen := map[course]bool{}
 	for _, parts := range trials {
@@ -67,8 +67,8 @@ func statistics(trials [][]part) []course {
 	return all
 }
 
-// over gives a statistic's spread over the trials for each interval that at least half of them have.
-func over(trials [][]part, what course) Course {
+// courseOf gives a statistic's spread over the trials, for each interval that at least half of the trials have.
+func courseOf(trials [][]part, what course) Course {
 	k := Course{Metric: what.metric, Stat: what.stat, Unit: what.unit, Trials: len(trials), Inner: 1}
 	for i := range maxIntervals {
 		var values, middles []float64
@@ -93,17 +93,18 @@ func over(trials [][]part, what course) Course {
 	return k
 }
 
-// parts reads the intervals of a trial; none where its tool does not print them.
+// parts reads the intervals of a trial. It gives none if the tool does not print intervals.
 func (c *collector) parts(t result.Trial) []part {
+	const output = ".client.out"
 	i := slices.IndexFunc(t.Raw, func(name string) bool {
-		return strings.HasSuffix(name, ".client.out") && !strings.HasSuffix(name, "."+result.Background+".client.out")
+		return strings.HasSuffix(name, output) && !strings.HasSuffix(name, "."+result.Background+output)
 	})
 	if i < 0 || t.Tool.Name != "native" && t.Tool.Name != "iperf3" {
 		return nil
 	}
 	data, size, err := c.files.read(t.Raw[i], maxIntervalFile)
 	if err != nil {
-		return nil // the trial's record says so
+		return nil // the trial's record on the page has the error
 	}
 	if t.Tool.Name == "iperf3" {
 		if size > maxIntervalFile {
@@ -127,7 +128,7 @@ func nativeParts(data []byte) []part {
 			Count int64   `json:"count"`
 			P50   float64 `json:"rtt_p50"`
 			P99   float64 `json:"rtt_p99"`
-			// Response are the response times of a load.
+			// Response has the response times of an open-loop load.
 			Response *struct {
 				P50 float64 `json:"p50"`
 				P99 float64 `json:"p99"`
@@ -156,7 +157,7 @@ func nativeParts(data []byte) []part {
 	return parts
 }
 
-// times adds the percentiles of times that their count supports.
+// times adds the percentiles for which there are enough observations.
 func (p part) times(metric string, count int64, p50, p99 float64) {
 	if result.SupportsPercentile(count, 50) {
 		p.values[course{metric, result.P50, result.Seconds}] = p50
@@ -166,8 +167,8 @@ func (p part) times(metric string, count int64, p50, p99 float64) {
 	}
 }
 
-// addTo adds the part where it is sound and goes on where the others end. A last interval of less than half the length of
-// the first is left out: what little it holds is noise beside the others.
+// addTo adds the part, unless its times are invalid or not in order. An interval of less than half the length of the
+// first is left out too: it is the rest of the window, and has too few observations.
 func (p part) addTo(parts []part) []part {
 	if !(p.start >= 0 && p.end > p.start) || math.IsInf(p.end, 0) {
 		return parts

@@ -12,8 +12,8 @@ import (
 	"nearfar/internal/stats"
 )
 
-// percentiles are those that curves are drawn through: each hundredth, and on into the tail as HdrHistogram's axis has
-// it.
+// percentiles are the points of a curve: p1 to p99 in steps of 1, then finer and finer towards p100, as on
+// HdrHistogram's percentile axis.
 func percentiles() []float64 {
 	var all []float64
 	for p := 1; p < 100; p++ {
@@ -22,7 +22,7 @@ func percentiles() []float64 {
 	for nines := 1; nines < 7; nines++ {
 		rest := 100 / math.Pow(10, float64(nines))
 		for _, part := range []float64{0.8, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1} {
-			// Nine digits, so that p99.9 is written so.
+			// Rounded to nine digits, so that p99.9 is written as 99.9.
 			p, _ := strconv.ParseFloat(strconv.FormatFloat(100-rest*part, 'f', 9, 64), 64)
 			all = append(all, p)
 		}
@@ -31,7 +31,7 @@ func percentiles() []float64 {
 	return slices.Compact(all)
 }
 
-// curves are the distributions of all workloads in all arms that have any.
+// curves gives the distribution of each workload in each arm, where a histogram or percentiles are known.
 func (c *collector) curves() []Curve {
 	curves := []Curve{}
 	grid := percentiles()
@@ -71,7 +71,7 @@ func (c *collector) curves() []Curve {
 	return curves
 }
 
-// good gives the trials of a workload in an arm that have a result.
+// good gives the trials of a workload in an arm that did not fail.
 func (c *collector) good(workload, arm int) []result.Trial {
 	var all []result.Trial
 	for _, t := range c.trials {
@@ -82,7 +82,7 @@ func (c *collector) good(workload, arm int) []result.Trial {
 	return all
 }
 
-// distributed is the metric whose distribution the trials have.
+// distributed is the metric of the trials' histograms.
 func distributed(trials []result.Trial) string {
 	if len(trials) > 0 && trials[0].Definition == result.DefinitionResponseTime {
 		return result.ResponseTime
@@ -90,15 +90,16 @@ func distributed(trials []result.Trial) string {
 	return result.RTT
 }
 
-// distribution is what a curve needs of a trial's histogram.
+// distribution is what a curve needs from the histogram of one trial.
 type distribution struct {
+	// total is the number of observations.
 	total int64
-	// values are at the percentiles of the grid, in seconds.
+	// values are the values at the percentiles of the grid, in seconds.
 	values []float64
 }
 
-// distribution reads a histogram. It keeps what the curves are drawn through alone: all histograms of a run at a time
-// could take gigabytes.
+// distribution reads a histogram, and keeps only its values at the percentiles of the grid. All histograms of a run
+// together could take gigabytes.
 func (c *collector) distribution(name string, grid []float64) (distribution, error) {
 	data, size, err := c.files.read(name, hdr.MaxFile+1)
 	if err != nil {
@@ -120,7 +121,8 @@ func (c *collector) distribution(name string, grid []float64) (distribution, err
 	return d, nil
 }
 
-// histogramPoints gives the spread over the histograms at each percentile that all of them support.
+// histogramPoints gives the spread over the histograms at each percentile for which all of them have enough
+// observations, and the part of the histograms that the bands hold.
 func histogramPoints(histograms []distribution, grid []float64) ([]Spread, float64) {
 	fewest := int64(math.MaxInt64)
 	for _, h := range histograms {
@@ -143,7 +145,8 @@ func histogramPoints(histograms []distribution, grid []float64) ([]Spread, float
 	return points, inner
 }
 
-// printedPoints gives the spread over the trials at each percentile that a tool printed in all of them.
+// printedPoints gives the spread over the trials at each percentile that the tool printed in all of them, the part of
+// the trials that the bands hold, and the number of trials.
 func printedPoints(trials []result.Trial, metric string) ([]Spread, float64, int) {
 	at := map[float64][]float64{}
 	for _, t := range trials {
@@ -170,10 +173,11 @@ func printedPoints(trials []result.Trial, metric string) ([]Spread, float64, int
 	return points, inner, len(trials)
 }
 
-// manyTrials is from how many trials on the band leaves out the outermost tenth on either side.
+// manyTrials is the number of trials from which on the band leaves out the lowest and the highest tenth.
 const manyTrials = 10
 
-// spread is the median of values, and the band that holds most of them; it says which part.
+// spread gives the median of the values and a band around it, and the part of the values that the band holds: all, or
+// 0.8 from manyTrials on.
 func spread(at float64, values []float64) (Spread, float64) {
 	s := stats.Summarize(values)
 	low, high, inner := s.Min, s.Max, 1.
@@ -183,7 +187,7 @@ func spread(at float64, values []float64) (Spread, float64) {
 	return Spread{At: at, Median: rounded(s.Median.Value), Low: rounded(low.Value), High: rounded(high.Value)}, inner
 }
 
-// rounded keeps six digits: more than a histogram has, and less to write.
+// rounded keeps six digits: more than the precision of a histogram, and fewer bytes on the page.
 func rounded(v float64) float64 {
 	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
 	if err != nil {

@@ -6,20 +6,20 @@ import (
 	"nearfar/internal/answer"
 )
 
-// Data is the JSON document that the page draws. Keys are stable within a version, additions allowed. Values are in base
-// units. Arms and workloads are named by their index in Arms and Workloads where there are many of them.
+// Data is the JSON document that the page draws. Within a version, keys are stable and new ones may be added. Values
+// are in base units. Most lists refer to an arm or a workload by its index in Arms or Workloads.
 type Data struct {
-	// Nearfar is the version of nearfar's documents, Page that of this one.
+	// Nearfar is the version of nearfar's documents, Page the version of this document.
 	Nearfar string `json:"nearfar"`
 	Page    int    `json:"page"`
-	// Kind is empty for a run, and Compare or Gate where two sides are set side by side.
+	// Kind is empty for a run, and Compare or Gate for a comparison of two sides.
 	Kind string `json:"kind,omitempty"`
 	// Gate is what `gate -f json` prints, for the page of a gate.
 	Gate json.RawMessage `json:"gate,omitempty"`
-	// Answer is what `-f json` prints: every figure that has an interval comes from here. Texts that came from hosts are
-	// clipped, figures never changed.
+	// Answer is what `-f json` prints. All figures with intervals come from here. Long texts are cut; figures are never
+	// changed.
 	Answer answer.Answer `json:"answer"`
-	// Name is that of the experiment, Started and Ended when it ran (RFC 3339, UTC; empty where not known).
+	// Name is the name of the experiment. Started and Ended say when it ran (RFC 3339, UTC; empty if not known).
 	Name     string            `json:"name"`
 	Started  string            `json:"started"`
 	Ended    string            `json:"ended"`
@@ -29,25 +29,25 @@ type Data struct {
 	Arms       []Arm      `json:"arms"`
 	Workloads  []Workload `json:"workloads"`
 	Quantities []Quantity `json:"quantities"`
-	// Trials are those of the run, in the order of execution: []Trial.
+	// Trials are the trials of the run, in the order of execution: []Trial.
 	Trials Packed `json:"trials"`
 	// Curves are the distributions within the trials: []Curve.
 	Curves Packed `json:"curves"`
-	// Courses are how the trials went from their beginning to their end: []Course.
+	// Courses are statistics over the time within the trials: []Course.
 	Courses Packed `json:"courses"`
-	// Loads are the workloads that differ in nothing but the offered rate.
+	// Loads groups workloads that differ only in the offered rate.
 	Loads []Load `json:"loads"`
-	// Hosts is what the hosts were.
+	// Hosts has the facts about the hosts.
 	Hosts Hosts `json:"hosts"`
 	// Commands are the exact command lines.
 	Commands []Commands `json:"commands"`
-	// Records are the trials in full, with what was printed, by workload and arm.
+	// Records are the trials in full, with the outputs of the programs, by workload and arm.
 	Records []Records `json:"records"`
-	// Notes say what of the run is not on the page.
+	// Notes say what is missing on the page.
 	Notes []string `json:"notes"`
 }
 
-// pageVersion is that of Data.
+// pageVersion is the version of Data.
 const pageVersion = 1
 
 // Packed is JSON, compressed with gzip, in base64. The page unpacks it when it needs it.
@@ -56,75 +56,74 @@ type Packed string
 // Arm is a configuration under comparison.
 type Arm struct {
 	Name string `json:"name"`
-	// Path is what a packet crosses, in words; empty where it is not known.
+	// Path is the network path in words; empty if it is not known.
 	Path string `json:"path"`
-	// Elements are those of the path, from the client to the server; none where it is not known.
+	// Elements are the elements of the path, from the client to the server; none if it is not known.
 	Elements []Element `json:"elements"`
-	// Set is what the arm sets otherwise than the workloads, in words; none where it sets nothing.
+	// Set is what the arm sets differently from the workloads, in words; none if it sets nothing.
 	Set    []string       `json:"set,omitempty"`
 	Layers map[string]int `json:"layers"`
 }
 
-// Element is what a packet crosses.
+// Element is a network element on the path of an arm.
 type Element struct {
 	Kind string `json:"kind"`
-	// With are its parameters in words: "200us each way, 1 Gbit/s".
+	// With has its parameters in words: "200us each way, 1Gbit/s".
 	With string `json:"with"`
 }
 
-// Workload is what was run in every arm.
+// Workload is a workload of the experiment.
 type Workload struct {
 	Name string `json:"name"`
 	Tool string `json:"tool"`
 	Mode string `json:"mode"`
 	// Description is the workload in words.
 	Description string `json:"description"`
-	// Skipped is why it did not run; empty if it did.
+	// Skipped says why it did not run; empty if it ran.
 	Skipped string `json:"skipped"`
 }
 
-// Quantity is a number that trials of a workload have and that the answer reports.
+// Quantity is a number that the answer reports for a workload.
 type Quantity struct {
 	Workload int `json:"workload"`
 	answer.Quantity
-	// Better is "lower", "higher", or empty where neither is better.
+	// Better is "lower", "higher", or empty if neither is better.
 	Better string `json:"better"`
-	// Compared says that the arms are compared by it.
+	// Compared says that the answer compares the arms in this quantity.
 	Compared bool `json:"compared"`
 }
 
-// Trial is a trial in short.
+// Trial is a trial in short form.
 type Trial struct {
 	Trial    int `json:"t"`
 	Block    int `json:"b"`
 	Arm      int `json:"a"`
 	Workload int `json:"w"`
-	// Values are those of the quantities of the workload, in the order of Data.Quantities; null where it has none.
+	// Values has one value for each quantity of the workload, in the order of Data.Quantities; null if there is none.
 	Values []*float64 `json:"v"`
-	// Error is why it failed; empty for a good one.
+	// Error says why the trial failed; empty if it did not.
 	Error string `json:"e,omitempty"`
-	// Started is in seconds since the run's first trial; -1 where it is not known.
+	// Started is in seconds since the run's first trial; -1 if it is not known.
 	Started float64 `json:"s"`
 }
 
-// Curve is the distribution of the observations within the trials of an arm: for each percentile the median over the trials,
-// and how far the trials lie apart.
+// Curve is the distribution of the observations within the trials of an arm: for each percentile the median over the
+// trials, and a band that shows how much the trials differ.
 type Curve struct {
 	Workload int `json:"workload"`
 	Arm      int `json:"arm"`
-	// Metric is what is distributed.
+	// Metric is the metric of the observations.
 	Metric string `json:"metric"`
 	Unit   string `json:"unit"`
-	// Trials is how many it is of. Printed says that the percentiles are those that the tool printed, and not from a
-	// histogram.
+	// Trials is the number of trials. Printed says that the tool printed the percentiles, and there are no histograms.
 	Trials  int  `json:"trials"`
 	Printed bool `json:"printed"`
-	// Inner is the part of the trials that the band holds: 0.8, or 1 for all where they are few.
+	// Inner is the part of the trials that the band holds: 0.8, or 1 if there are fewer than 10 trials.
 	Inner  float64  `json:"inner"`
 	Points []Spread `json:"points"`
 }
 
-// Course is a statistic within the trials of an arm, from their beginning to their end.
+// Course is a statistic over the time within the trials of an arm.
 type Course struct {
 	Workload int     `json:"workload"`
 	Arm      int     `json:"arm"`
@@ -133,11 +132,11 @@ type Course struct {
 	Unit     string  `json:"unit"`
 	Trials   int     `json:"trials"`
 	Inner    float64 `json:"inner"`
-	// Points are at the middle of each interval, in seconds since the window's beginning.
+	// Points are at the middle of each interval, in seconds since the window began.
 	Points []Spread `json:"points"`
 }
 
-// Spread is a value over trials: median, and the bounds of the band.
+// Spread is the median of a value over trials, and the bounds of the band.
 type Spread struct {
 	// At is the percentile, or the time in seconds.
 	At     float64 `json:"x"`
@@ -146,9 +145,9 @@ type Spread struct {
 	High   float64 `json:"h"`
 }
 
-// Load is a row of workloads that differ in the offered rate alone, by rising rate.
+// Load is a list of workloads that differ only in the offered rate, in the order of the rate.
 type Load struct {
-	// Description says what they have in common.
+	// Description describes what the workloads have in common.
 	Description string      `json:"description"`
 	Rates       []LoadPoint `json:"rates"`
 }
@@ -160,15 +159,15 @@ type LoadPoint struct {
 	Offered float64 `json:"offered"`
 }
 
-// Hosts is what is known of the hosts.
+// Hosts has the facts about the hosts.
 type Hosts struct {
-	// Run are facts of the whole run, in the order in which they were found.
+	// Run has facts about the whole run, in the order of run.json.
 	Run []Fact `json:"run"`
-	// Arms are facts of the hosts of single arms.
+	// Arms has facts about the hosts of single arms.
 	Arms []ArmFact `json:"arms"`
-	// Trials are what the tools found on the hosts, by workload, where it is the same in all trials of an arm.
+	// Trials has the facts that the tools found, by workload, if they are equal in all trials of an arm.
 	Trials []ArmFact `json:"trials"`
-	// Varying are the names of facts that differ from trial to trial of one arm: they are in the trials' records.
+	// Varying names the facts that differ between trials of one arm. The trials' records have them.
 	Varying []string `json:"varying"`
 }
 
@@ -178,15 +177,15 @@ type Fact struct {
 	Value string `json:"value"`
 }
 
-// ArmFact is a fact with its value in each arm, in the order of Data.Arms; empty where it has none.
+// ArmFact is a fact with its value in each arm, in the order of Data.Arms; empty if an arm has none.
 type ArmFact struct {
-	// Workload is the index, or -1 for a fact of the hosts.
+	// Workload is the index of the workload, or -1 for a fact about the hosts.
 	Workload int      `json:"workload"`
 	Name     string   `json:"name"`
 	Values   []string `json:"values"`
 	// Differs says that the arms have different values.
 	Differs bool `json:"differs"`
-	// Own says that the fact differs in any case, because it names the arm's own hosts: addresses, names.
+	// Own says that the values of two arms always differ, such as the addresses and counters of the arm's own hosts.
 	Own bool `json:"own"`
 }
 
@@ -194,9 +193,9 @@ type ArmFact struct {
 type Commands struct {
 	Workload int `json:"workload"`
 	Arm      int `json:"arm"`
-	// Lines are the server's and the client's, and those of the background.
+	// Lines has the server's and the client's command line, and those of the background.
 	Lines []string `json:"lines"`
-	// Variants is how many different sets of lines the trials had. The others are in the trials' records.
+	// Variants is how many different sets of lines the trials had. The trials' records have the others.
 	Variants int `json:"variants"`
 }
 
@@ -236,10 +235,10 @@ type Number struct {
 // Output is what a program printed: all of it, or its beginning and its end.
 type Output struct {
 	Name string `json:"name"`
-	// Bytes is the size of the file; -1 where it cannot be read, and Head then says why.
+	// Bytes is the size of the file; -1 if it cannot be read, and Head then says why.
 	Bytes int64  `json:"bytes"`
 	Head  string `json:"head"`
-	// Cut is how many bytes are left out between Head and Tail.
+	// Cut is how many bytes between Head and Tail are left out.
 	Cut  int64  `json:"cut"`
 	Tail string `json:"tail"`
 }

@@ -10,11 +10,11 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// files reads the files of a run directory, and nothing outside of it: their names come from trials.jsonl, which may have
-// come from anywhere.
+// files reads files of a run directory. It reads nothing outside of the directory: the names come from trials.jsonl,
+// which may be from an untrusted source.
 type files struct{ root *os.Root }
 
-// open opens a regular file and gives its size.
+// open opens a regular file and gives its size in bytes.
 func (f *files) open(name string) (*os.File, int64, error) {
 	file, err := rundir.OpenRegular(f.root, name, math.MaxInt64)
 	if err != nil {
@@ -27,7 +27,7 @@ func (f *files) open(name string) (*os.File, int64, error) {
 	return file, info.Size(), nil
 }
 
-// read gives the beginning of a file, up to most bytes, and its size.
+// read gives the beginning of a file, up to most bytes, and the size of the whole file.
 func (f *files) read(name string, most int64) ([]byte, int64, error) {
 	file, size, err := f.open(name)
 	if err != nil {
@@ -38,7 +38,8 @@ func (f *files) read(name string, most int64) ([]byte, int64, error) {
 	return data, max(size, int64(len(data))), err
 }
 
-// ends gives the beginning and the end of a file, and its size. What both would hold is in the beginning only.
+// ends gives the first bytes and the last bytes of a file, and its size. They never overlap: in a short file, the tail
+// has only what the head does not.
 func (f *files) ends(name string, first, last int64) (head, tail []byte, size int64, err error) {
 	file, size, err := f.open(name)
 	if err != nil {
@@ -59,5 +60,5 @@ func (f *files) ends(name string, first, last int64) (head, tail []byte, size in
 	return head, tail, size, nil
 }
 
-// valid makes bytes into text that JSON can hold.
+// valid makes valid UTF-8 from bytes, as JSON needs it.
 func valid(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }

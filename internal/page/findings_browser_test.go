@@ -16,8 +16,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// leading is a run whose layers lead its answer, in a lab, with objectives: no arm alone has a bridge or a router more,
-// and what they add adds up.
+// leading makes a run in a lab, with objectives, whose answer begins with layers: no single arm differs from the
+// baseline by one bridge or one router only, and the layers add up.
 func leading(t *testing.T) (Data, answer.Answer) {
 	t.Helper()
 	dir := sample{arms: []string{"l2", "one", "two", "three"}, blocks: 12, rounds: 300, plain: true}.write(t)
@@ -30,8 +30,10 @@ func leading(t *testing.T) (Data, answer.Answer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := answer.Make(answer.Input{Experiment: m.Experiment, Trials: trials, State: m.State, Seed: m.Seed, Hosts: m.Hosts})
-	a.Objectives, err = gate.Judge(&contrast.Side{Kind: contrast.Run, Experiment: m.Experiment, State: m.State, Trials: trials})
+	a := answer.Make(answer.Input{Experiment: m.Experiment, Trials: trials, State: m.State, Seed: m.Seed,
+		Hosts: m.Hosts})
+	a.Objectives, err = gate.Judge(&contrast.Side{Kind: contrast.Run, Experiment: m.Experiment, State: m.State,
+		Trials: trials})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,30 +44,29 @@ func leading(t *testing.T) (Data, answer.Answer) {
 	return d, a
 }
 
-// The head says the ground, the objectives stand before the findings, and the rows follow the answer: layers lead, and
-// the row of one shows the figures of its workload in the section of the layers.
-func TestVerdictInABrowser(t *testing.T) {
+// The head describes the lab, the objectives stand before the findings, and the findings have the answer's order. Here
+// layers come first, and choosing a layer's row shows its workload in the section of the layers.
+func testVerdict(t *testing.T, b *pagetest.Tab) {
 	d, a := leading(t)
 	if len(a.Findings) == 0 || a.Findings[0].Kind != answer.OfLayer || !a.Findings[0].Differs() {
 		t.Fatalf("no layer leads: %+v", a.Findings)
 	}
-	// What the terminal says of a spoiled figure, and of all observations together, the page says too.
+	// Like the terminal, the page shows the caution on a figure and the pooled percentile.
 	d.Answer.Findings[0].Caution = "its wire was late\x1b"
 	pooled := 2 * d.Answer.Arms[0].Median
 	d.Answer.Arms[0].Pooled = &pooled
-	b := pagetest.Open(t)
 	b.Show(t, written(t, d))
 
-	text := pagetest.Eval[string](t, b, `document.querySelector(".ground p").textContent`)
-	if text != a.Environment.String() {
-		t.Errorf("the ground is %q, want %q", text, a.Environment)
+	if got := texts(t, b, ".lab p"); !slices.Equal(got, []string{a.Environment.String()}) {
+		t.Errorf("the lab is %q, want %q", got, a.Environment)
 	}
-	limits := pagetest.Eval[[]string](t, b, `[...document.querySelectorAll(".ground details:not([open]) li")].map(l => l.textContent)`)
+	limits := texts(t, b, ".lab details:not([open]) li")
 	if !slices.Equal(limits, a.Environment.Limits) {
 		t.Errorf("the limits are %q, want %q, folded", limits, a.Environment.Limits)
 	}
 
-	sections := pagetest.Eval[[]string](t, b, `[...document.querySelectorAll("main > section:not([hidden])")].map(s => s.id)`)
+	sections := pagetest.Eval[[]string](t, b,
+		`[...document.querySelectorAll("main > section:not([hidden])")].map(s => s.id)`)
 	if !slices.Equal(sections[:2], []string{"checks", "findings"}) {
 		t.Errorf("the sections are %v", sections)
 	}
@@ -73,7 +74,8 @@ func TestVerdictInABrowser(t *testing.T) {
 	for _, o := range a.Objectives {
 		objectives = append(objectives, o.Verdict+" "+o.Arm)
 	}
-	got := pagetest.Eval[[]string](t, b, `[...document.querySelectorAll("#checks tbody tr")].map(r => r.cells[0].textContent + " " + r.cells[2].textContent)`)
+	got := pagetest.Eval[[]string](t, b, `[...document.querySelectorAll("#checks tbody tr")]
+		.map(r => r.cells[0].textContent + " " + r.cells[2].textContent)`)
 	if !slices.Equal(got, objectives) || !slices.Contains(got, "met l2") || !slices.Contains(got, "missed l2") {
 		t.Errorf("the objectives are %q, want %q", got, objectives)
 	}
@@ -93,27 +95,29 @@ func TestVerdictInABrowser(t *testing.T) {
 		t.Errorf("the first finding is %q", last)
 	}
 	arms := b.Rows(t, "arms")
-	if want := result.ScaleOf(a.Arms[0].Unit, a.Arms[0].Median).Number(pooled); arms[0][4] != want || arms[1][4] != "-" {
+	want := result.ScaleOf(a.Arms[0].Unit, a.Arms[0].Median).Number(pooled)
+	if arms[0][4] != want || arms[1][4] != "-" {
 		t.Errorf("pooled is %q and %q, want %q and none", arms[0][4], arms[1][4], want)
 	}
 
-	// Another quantity is chosen first.
+	// Choose another quantity first, so that choosing the row has an effect.
 	b.Do(t, chromedp.KeyEvent("m"))
 	if b.State(t).Quantity.Stat == a.Findings[0].Stat {
-		t.Fatal("the quantity is still that of the first finding")
+		t.Fatal("the quantity of the first finding is still chosen")
 	}
 	b.Do(t, chromedp.Click(chromedp.CSS("#findings tbody button")))
 	if s := b.State(t); s.Workload != a.Findings[0].Workload || s.Quantity.Stat != a.Findings[0].Stat {
 		t.Errorf("the row shows %s %v", s.Workload, s.Quantity)
 	}
-	if top := pagetest.Eval[float64](t, b, `document.querySelector("#layers").getBoundingClientRect().top / innerHeight`); top < 0 || top > 1 {
-		t.Errorf("the layers are %.1f windows from the window's top", top)
+	top := pagetest.Eval[float64](t, b, `document.querySelector("#layers").getBoundingClientRect().top / innerHeight`)
+	if top < 0 || top > 1 {
+		t.Errorf("the layers are not visible: they begin at %.1f times the window's height", top)
 	}
-	b.Silent(t)
+	b.NoMessages(t)
 }
 
-// An answer without findings, as older versions print it, has its comparisons as rows.
-func TestAnswerWithoutFindingsInABrowser(t *testing.T) {
+// Answers of older versions have no findings. The page then shows the comparisons as rows.
+func testAnswerWithoutFindings(t *testing.T, b *pagetest.Tab) {
 	d, a := collected(t, sample{arms: []string{"l2", "routed", "vxlan"}, blocks: 12, rounds: 300, plain: true}.write(t))
 	d.Answer.Findings = nil
 	var want []string
@@ -122,7 +126,6 @@ func TestAnswerWithoutFindingsInABrowser(t *testing.T) {
 			want = append(want, c.Arm)
 		}
 	}
-	b := pagetest.Open(t)
 	b.Show(t, written(t, d))
 	var got []string
 	for _, r := range findingRows(t, b) {
@@ -131,8 +134,51 @@ func TestAnswerWithoutFindingsInABrowser(t *testing.T) {
 	if len(want) == 0 || !slices.Equal(got, want) {
 		t.Errorf("the rows are of %v, want %v", got, want)
 	}
-	if n := pagetest.Eval[int](t, b, `document.querySelectorAll(".ground").length`); n != 0 {
-		t.Error("a ground is shown that the answer does not have")
+	if n := pagetest.Eval[int](t, b, `document.querySelectorAll(".lab").length`); n != 0 {
+		t.Error("the page describes a lab, and the answer has none")
 	}
-	b.Silent(t)
+	b.NoMessages(t)
+}
+
+// The page shows how many blocks find a given difference, and which verdicts depend on one block, as the terminal does.
+func testBlocks(t *testing.T, b *pagetest.Tab) {
+	d, _ := collected(t, sample{arms: []string{"l2", "routed", "vxlan"}, blocks: 12, rounds: 300, plain: true}.write(t))
+	for i := range d.Answer.Comparisons {
+		c := &d.Answer.Comparisons[i]
+		if c.Stat != result.P50 {
+			continue
+		}
+		c.Resolve = &answer.Resolution{Difference: 5e-7}
+		if c.Arm == "routed" {
+			c.OneBlock = &answer.OneBlock{BlocksMore: 2}
+			blocks, more := 34, 22
+			c.Resolve.Blocks, c.Resolve.BlocksNeeded = &blocks, &more
+		}
+	}
+	d.Answer.Warnings = append(d.Answer.Warnings,
+		answer.Warning{Code: "one-block-decides", Workload: "rr-1k", Message: "rtt p50: 2 blocks more would end that"})
+	b.Show(t, written(t, d))
+	rows := pagetest.Eval[[][]string](t, b,
+		`[...document.querySelectorAll("#blocks tbody tr")].map(r => [...r.cells].map(c => c.textContent))`)
+	want := [][]string{{"routed", "0.500", "34", "22"}, {"vxlan", "0.500", "-", "-"}}
+	if !slices.EqualFunc(rows, want, slices.Equal[[]string]) {
+		t.Errorf("the blocks are %q, want %q", rows, want)
+	}
+	differences := b.Rows(t, "differences")
+	if verdict := differences[0][6]; !strings.HasSuffix(verdict, "; one block decides; 2 more blocks would settle it") {
+		t.Errorf("the verdict of routed is %q", verdict)
+	}
+	if verdict := differences[1][6]; strings.Contains(verdict, "one block") {
+		t.Errorf("the verdict of vxlan is %q", verdict)
+	}
+	warnings := texts(t, b, "#differences .warnings li")
+	if len(warnings) == 0 || !strings.HasPrefix(warnings[len(warnings)-1], "one-block-decides (rr-1k): ") {
+		t.Errorf("the warnings beside the differences are %q", warnings)
+	}
+	// Another quantity was not asked about.
+	b.Do(t, chromedp.KeyEvent("m"))
+	if !pagetest.Eval[bool](t, b, `document.querySelector("#blocks").hidden`) {
+		t.Error("the section of blocks is shown for another quantity")
+	}
+	b.NoMessages(t)
 }

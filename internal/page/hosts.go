@@ -14,10 +14,10 @@ import (
 	"nearfar/internal/result"
 )
 
-// maxFacts bounds the facts of the hosts that are shown.
+// maxFacts is the largest number of facts on the page.
 const maxFacts = 2000
 
-// hosts sorts what is known of the hosts: of the run, of single arms, and what the tools found.
+// hosts collects the facts about the hosts: of the run, of single arms, and those that the tools found.
 func (c *collector) hosts() Hosts {
 	f := &facts{collector: c, arms: map[string][]string{}}
 	if len(c.manifest.Hosts) > 0 {
@@ -42,9 +42,9 @@ func (c *collector) hosts() Hosts {
 	return h
 }
 
-// facts walks through what the maker of the hosts recorded, whatever kind of host it was: objects become names with
-// dots. An object that names its arm is of that arm, and so is each entry of an object whose keys are
-// all names of arms.
+// facts flattens the JSON that the host kind recorded in run.json, whatever its keys are: nested objects become names
+// with dots. An object with a key "arm" holds facts of that arm. If all keys of an object are names of arms, each entry
+// holds facts of the arm that is its key.
 type facts struct {
 	collector *collector
 	run       []Fact
@@ -101,7 +101,7 @@ func (f *facts) walk(name string, v any, arm, depth int) {
 	}
 }
 
-// allArms says that every key of an object is the name of an arm.
+// allArms says whether every key of an object is the name of an arm.
 func (f *facts) allArms(v map[string]any) bool {
 	for key := range v {
 		if _, known := f.collector.arms[key]; !known {
@@ -138,7 +138,7 @@ func join(name, inner string) string {
 	return name + "." + inner
 }
 
-// listed writes a list of plain values in a line.
+// listed joins a list of plain values; false if the list holds objects or lists.
 func listed(items []any) (string, bool) {
 	var words []string
 	for _, item := range items {
@@ -163,8 +163,9 @@ func scalar(v any) string {
 	return ""
 }
 
-// own says that a fact of the arm's hosts differs in any case, because it names them or counts what crossed them: by its name, or
-// because all of its values are addresses. Facts that tools found (of a workload) are told by their values alone.
+// own says whether a fact differs between any two arms, because it identifies the arm's own hosts or counts their
+// packets. Its name shows this, or that all of its values are addresses. For facts that tools found (of a workload),
+// only the values count.
 func own(workload int, name string, values []string) bool {
 	if workload < 0 && !answer.ArmFactMatters(name) {
 		return true
@@ -182,7 +183,7 @@ func own(workload int, name string, values []string) bool {
 	return known > 0
 }
 
-// address says that a text is an address of a host or an interface, with or without a port or the length of a prefix.
+// address says whether a text is an IP or MAC address. An IP address may have a port or a prefix length.
 func address(text string) bool {
 	if _, err := netip.ParseAddr(text); err == nil {
 		return true
@@ -205,8 +206,8 @@ func (c *collector) armFact(workload int, name string, values []string) ArmFact 
 	return fact
 }
 
-// trialFacts gathers what the tools found in each trial: facts that are the same in all trials of an arm. Where an arm has
-// no good trials of a workload, its place stays empty and makes no difference.
+// trialFacts collects the facts that the tools found, if they are equal in all trials of an arm. If all trials of an
+// arm failed, its value stays empty and does not count as a difference.
 func (c *collector) trialFacts(h *Hosts) {
 	varying := map[string]bool{}
 	for w := range c.experiment.Workloads {
@@ -244,12 +245,12 @@ func (c *collector) trialFacts(h *Hosts) {
 			h.Trials = append(h.Trials, fact)
 		}
 	}
-	// A fact that varies in one workload is left out of all.
+	// A fact that varies in one workload is left out for all workloads.
 	h.Trials = slices.DeleteFunc(h.Trials, func(f ArmFact) bool { return varying[f.Name] })
 	h.Varying = append(h.Varying, slices.Sorted(maps.Keys(varying))...)
 }
 
-// withTreatment gives the facts of a trial, with those that prove its treatment.
+// withTreatment gives the facts of a trial together with the facts that prove its treatment.
 func withTreatment(t result.Trial) map[string]string {
 	if len(t.Treatment) == 0 {
 		return t.Facts

@@ -2,7 +2,7 @@ package page
 
 import "testing"
 
-// Addresses and counters differ between arms in any case; what names a treatment or the machine does not.
+// Addresses and counters always differ between arms. Names of treatments and facts about the machine do not.
 func TestOwnFacts(t *testing.T) {
 	for _, c := range []struct {
 		workload int

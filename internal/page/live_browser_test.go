@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -18,23 +19,24 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// watchTexts has the page remember everything that it ever says of the run that it follows.
-const watchTexts = `(() => {
+// recordStatus makes the page record each text that it shows as the state of the run.
+const recordStatus = `(() => {
 	globalThis.said = [];
 	const live = document.querySelector(".live");
-	new MutationObserver(() => globalThis.said.push(live.textContent)).observe(live, { childList: true, characterData: true, subtree: true });
+	new MutationObserver(() => globalThis.said.push(live.textContent))
+		.observe(live, { childList: true, characterData: true, subtree: true });
 	return true;
 })()`
 
-// A run that ends takes its server with it: the stream closes before the last figures are there. The page never says that nobody
-// answers, and in the end that the run is complete. A run whose server goes away in the middle is another matter.
-func TestFinishedRunInABrowser(t *testing.T) {
+// When a run ends, its server ends too, and the stream of events closes before the page has the last figures. The page
+// must not report that the server does not answer, and must then report that the run is complete. If the server ends
+// during the run, the page must report that.
+func testFinishedRun(t *testing.T, b *pagetest.Tab) {
 	d, _ := collected(t, sample{arms: []string{"l2", "routed"}, blocks: 3, rounds: 300, plain: true}.write(t))
 	page, err := Live()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := pagetest.Open(t)
 	for _, c := range []struct {
 		name, last, want string
 	}{
@@ -49,7 +51,9 @@ func TestFinishedRunInABrowser(t *testing.T) {
 				w.Header().Set("Content-Type", "text/html; charset=utf-8")
 				_, _ = w.Write(page)
 			})
-			mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+			mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusNoContent)
+			})
 			mux.HandleFunc("GET /data.json", func(w http.ResponseWriter, r *http.Request) {
 				now := d
 				now.Answer.State = rundir.Running
@@ -64,7 +68,7 @@ func TestFinishedRunInABrowser(t *testing.T) {
 			})
 			mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
 				if over.Load() {
-					panic(http.ErrAbortHandler) // nobody is there any more
+					panic(http.ErrAbortHandler) // the server has ended
 				}
 				w.Header().Set("Content-Type", "text/event-stream")
 				_, _ = fmt.Fprint(w, "retry: 10\n\n")
@@ -83,15 +87,82 @@ func TestFinishedRunInABrowser(t *testing.T) {
 			defer server.Close()
 			defer server.CloseClientConnections()
 			b.Do(t, chromedp.Navigate(server.URL+"/"), chromedp.WaitReady(chromedp.CSS("html[data-shown]")))
-			pagetest.Eval[bool](t, b, watchTexts)
+			pagetest.Eval[bool](t, b, recordStatus)
 			close(end)
-			if _, err := chromedp.Run(b.Ctx, chromedp.Poll[bool](fmt.Sprintf(`document.querySelector(".live").textContent === %q`, c.want))); err != nil {
-				t.Fatal(err)
-			}
+			b.Until(t, fmt.Sprintf(`document.querySelector(".live").textContent === %q`, c.want))
 			said := pagetest.Eval[[]string](t, b, `said`)
-			if c.last != "" && slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, "not answer") }) {
-				t.Errorf("on the way the page said %q", said)
+			gone := func(s string) bool { return strings.Contains(s, "not answer") }
+			if c.last != "" && slices.ContainsFunc(said, gone) {
+				t.Errorf("before the end the page showed %q", said)
 			}
 		})
 	}
+}
+
+// The live page fetches its data again after each event, and keeps the reader's choices.
+func testLivePage(t *testing.T, b *pagetest.Tab) {
+	s := small()
+	d, _ := collected(t, s.write(t))
+	d.Answer.State = rundir.Running
+	page, err := Live()
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := make(chan string)
+	var mu sync.Mutex
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /token/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", Policy(page))
+		_, _ = w.Write(page)
+	})
+	mux.HandleFunc("GET /token/data.json", func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		_ = json.NewEncoder(w).Encode(d)
+	})
+	mux.HandleFunc("GET /token/events", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for {
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case name := <-events:
+				_, _ = fmt.Fprintf(w, "event: %s\ndata: {}\n\n", name)
+			case <-r.Context().Done():
+				return
+			}
+		}
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	defer server.CloseClientConnections()
+
+	b.Do(t, chromedp.Navigate(server.URL+"/token/"), chromedp.WaitReady(chromedp.CSS("html[data-shown]")),
+		chromedp.KeyEvent("m"), chromedp.KeyEvent("2"))
+	mu.Lock()
+	d.Answer.Verdict = "another verdict"
+	d.Answer.Arms = slices.Clone(d.Answer.Arms)
+	for i := range d.Answer.Arms {
+		d.Answer.Arms[i].Median *= 2
+	}
+	mu.Unlock()
+	send := func(name string) {
+		select {
+		case events <- name:
+		case <-b.Ctx.Done():
+			t.Fatal("the page does not listen to the events")
+		}
+	}
+	send("trial")
+	b.Until(t, `document.querySelector("#verdict").textContent === "another verdict"`)
+	got := b.State(t)
+	if got.Quantity.Stat != "p99" || !slices.Equal(got.Hidden, []string{s.arms[1]}) {
+		t.Errorf("the choice was lost: %+v, %v", got.Quantity, got.Hidden)
+	}
+	mu.Lock()
+	d.Answer.State = rundir.Complete
+	mu.Unlock()
+	send("state")
+	b.Until(t, `document.querySelector(".live").textContent === "the run is complete"`)
+	b.NoMessages(t)
 }

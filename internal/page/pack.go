@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// pack makes a value into compressed JSON.
+// pack encodes a value as JSON, compressed with gzip, in base64.
 func pack(v any) (Packed, error) {
 	data, err := json.Marshal(v)
 	if err != nil {

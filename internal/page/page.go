@@ -1,7 +1,7 @@
-// Package page makes the HTML report: one self-contained file that draws a run, and the same page for a run that goes on.
+// Package page makes the HTML report, which is one self-contained file, and the same page for a run in progress.
 //
-// The page itself is built from web/ (TypeScript) and embedded; this package gives it its data. It runs without a
-// network: everything is in the file, and its security policy allows nothing else.
+// The page itself is built from web/ (TypeScript) and embedded; this package provides its data. The page needs no
+// network: the file holds everything, and its content security policy forbids requests.
 package page
 
 import (
@@ -16,10 +16,11 @@ import (
 	"strings"
 )
 
-// ErrNotBuilt is what Write, Live and Browse return from a program that was built without the front end.
-var ErrNotBuilt = errors.New("this nearfar was built without its HTML pages: build it with `make build` where npm with Node 20.19 or later is installed")
+// ErrNotBuilt is what Write, Live and Browse return if the program was built without the pages.
+var ErrNotBuilt = errors.New("this nearfar was built without its HTML pages: build it with `make build` " +
+	"where npm with Node 20.19 or later is installed")
 
-// dist holds the built pages; a fresh clone has a placeholder there.
+// dist holds the built pages. A fresh clone has only a README there.
 //
 //go:embed all:dist
 var dist embed.FS
@@ -30,14 +31,17 @@ const (
 	browsePage = "browse.html"
 )
 
-// What the built report leaves open, in the order in which it comes.
+// The placeholders in the built report, in their order.
 const (
-	holeTitle   = "%TITLE%"
-	holeSummary = "%SUMMARY%"
-	holeData    = "%DATA%"
+	placeTitle   = "%TITLE%"
+	placeSummary = "%SUMMARY%"
+	placeData    = "%DATA%"
 )
 
-// The policy of a page that stands alone, and of one that talks to the server that it came from.
+// noScript is shown by a browser that does not run JavaScript.
+const noScript = "This page draws its charts with JavaScript, which is off."
+
+// The part of the content security policy about requests: none for a file, and only its own server for a served page.
 const (
 	connectNone = "connect-src 'none'"
 	connectSelf = "connect-src 'self'"
@@ -49,8 +53,8 @@ func Write(w io.Writer, d Data) error {
 	if err != nil {
 		return err
 	}
-	// Marshal writes <, > and & and the separators of lines and paragraphs as escapes, so that nothing in the data can
-	// end the element that it is in.
+	// Marshal escapes <, >, & and the separators of lines and paragraphs, so that nothing in the data can close the
+	// element around it.
 	data, err := json.Marshal(d)
 	if err != nil {
 		return fmt.Errorf("the page's data: %w", err)
@@ -59,13 +63,13 @@ func Write(w io.Writer, d Data) error {
 	if title == "" {
 		title = "report"
 	}
-	summary := strings.TrimSpace(d.Answer.Question+" "+d.Answer.Verdict) + " (This page draws its charts with JavaScript, which is off.)"
+	summary := strings.TrimSpace(d.Answer.Question+" "+d.Answer.Verdict) + " (" + noScript + ")"
 	return fillIn(w, page, title+" - nearfar", summary, data)
 }
 
-// Live gives the same page for a run that goes on. It fetches its data, a Data as JSON, from "data.json" and listens to the
-// server-sent events at "events", both relative to its own address; each event "trial" or "state" makes it fetch the data
-// again.
+// Live gives the same page for a run in progress. It fetches its data, a Data as JSON, from "data.json", and listens to
+// the server-sent events at "events", both relative to its own address. Each event "trial" or "state" makes it fetch
+// the data again.
 func Live() ([]byte, error) {
 	page, err := read(reportPage)
 	if err != nil {
@@ -73,13 +77,13 @@ func Live() ([]byte, error) {
 	}
 	var out bytes.Buffer
 	page = bytes.Replace(page, []byte(connectNone), []byte(connectSelf), 1)
-	if err := fillIn(&out, page, "nearfar", "This page draws its charts with JavaScript, which is off.", nil); err != nil {
+	if err := fillIn(&out, page, "nearfar", noScript, nil); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
 }
 
-// Browse gives the page that lists runs. It may talk to the server that it came from.
+// Browse gives the page that lists runs. Its policy allows requests to its own server.
 func Browse() ([]byte, error) {
 	page, err := read(browsePage)
 	if err != nil {
@@ -88,14 +92,14 @@ func Browse() ([]byte, error) {
 	return bytes.Replace(page, []byte(connectNone), []byte(connectSelf), 1), nil
 }
 
-// Policy finds the content security policy that a page carries, for a server that sends it as a header too.
+// Policy gives the content security policy in a page, so that a server can send it as a header too.
 func Policy(page []byte) string {
 	_, rest, _ := bytes.Cut(page, []byte(`http-equiv="Content-Security-Policy" content="`))
 	policy, _, _ := bytes.Cut(rest, []byte(`"`))
 	return string(policy)
 }
 
-// Built says whether the pages are there: ErrNotBuilt if not.
+// Built returns ErrNotBuilt if the program was built without the pages.
 func Built() error {
 	_, err := read(reportPage)
 	return err
@@ -111,19 +115,20 @@ func readFrom(built fs.FS, name string) ([]byte, error) {
 	return page, nil
 }
 
-// fillIn writes the page with what it left open. title and summary are text, data is JSON that is safe within HTML.
+// fillIn writes the page with its placeholders replaced. title and summary are text; data is JSON that is safe within
+// HTML.
 func fillIn(w io.Writer, page []byte, title, summary string, data []byte) error {
 	for _, part := range []struct {
-		hole string
-		text []byte
+		placeholder string
+		text        []byte
 	}{
-		{holeTitle, []byte(html.EscapeString(title))},
-		{holeSummary, []byte(html.EscapeString(summary))},
-		{holeData, data},
+		{placeTitle, []byte(html.EscapeString(title))},
+		{placeSummary, []byte(html.EscapeString(summary))},
+		{placeData, data},
 	} {
-		before, after, found := bytes.Cut(page, []byte(part.hole))
+		before, after, found := bytes.Cut(page, []byte(part.placeholder))
 		if !found {
-			return fmt.Errorf("the built page lacks %s: build it again with `make build`", part.hole)
+			return fmt.Errorf("the built page lacks %s: build it again with `make build`", part.placeholder)
 		}
 		if _, err := w.Write(before); err != nil {
 			return err

@@ -17,7 +17,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// maxFile is what a report may be long, in bytes.
+// maxFile is the largest size of a report, in bytes.
 const maxFile = 1_500_000
 
 func written(t testing.TB, d Data) []byte {
@@ -35,7 +35,8 @@ var (
 	reference    = regexp.MustCompile(`(?i)(src|href|action|xlink:href)\s*=\s*["']?\s*(https?:|//|/|file:)`)
 )
 
-// The file is one whole: its policy allows its own script and style by their hashes, and nothing else.
+// The file refers to nothing outside of it: its policy allows its own script and style by their hashes, and forbids the
+// rest.
 func TestWrite(t *testing.T) {
 	d, _ := collected(t, small().write(t))
 	page := written(t, d)
@@ -51,26 +52,29 @@ func TestWrite(t *testing.T) {
 	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") {
 		t.Errorf("the policy %q is too open", policy)
 	}
-	for name, found := range map[string][][]byte{"script-src": inlineScript.FindSubmatch(page), "style-src": inlineStyle.FindSubmatch(page)} {
+	for name, found := range map[string][][]byte{
+		"script-src": inlineScript.FindSubmatch(page), "style-src": inlineStyle.FindSubmatch(page),
+	} {
 		if len(found) != 2 {
 			t.Fatalf("no inline element for %s", name)
 		}
 		sum := sha256.Sum256(found[1])
-		if want := name + " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(policy, want) {
+		want := name + " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+		if !strings.Contains(policy, want) {
 			t.Errorf("the policy %q lacks %s", policy, want)
 		}
 	}
 	if m := reference.Find(page); m != nil {
 		t.Errorf("the page refers to %q", m)
 	}
-	for _, hole := range []string{holeTitle, holeSummary, holeData} {
-		if bytes.Contains(page, []byte(hole)) {
-			t.Errorf("%s is still open", hole)
+	for _, placeholder := range []string{placeTitle, placeSummary, placeData} {
+		if bytes.Contains(page, []byte(placeholder)) {
+			t.Errorf("%s was not replaced", placeholder)
 		}
 	}
 }
 
-// Whatever is in the data, it stays data: it opens no element, ends none, and stays small.
+// Hostile data cannot begin or end an element of the page, and does not make the file large.
 func TestWriteHostileData(t *testing.T) {
 	evil := "</script><script>alert(1)</script><!--\u2028\u2029\x1b[31m\x00 %DATA% %TITLE%"
 	dir := small().write(t)
@@ -79,8 +83,9 @@ func TestWriteHostileData(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := dir.Append(result.Trial{
-		Trial: 9999, Block: 1, Arm: "l2", Workload: "rr-1k", Tool: result.ToolVersion{Name: evil}, Error: evil + strings.Repeat("x", 1<<20),
-		Notes: []string{evil}, Facts: map[string]string{evil: evil}, Commands: []string{evil}, Raw: []string{raw, evil},
+		Trial: 9999, Block: 1, Arm: "l2", Workload: "rr-1k", Tool: result.ToolVersion{Name: evil},
+		Error: evil + strings.Repeat("x", 1<<20), Notes: []string{evil}, Facts: map[string]string{evil: evil},
+		Commands: []string{evil}, Raw: []string{raw, evil},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +110,7 @@ func TestWriteHostileData(t *testing.T) {
 	}
 }
 
-// The page of a run that goes on may talk to its server, and holds no data.
+// The page of a run in progress may send requests to its server, and holds no data.
 func TestLiveAndBrowse(t *testing.T) {
 	live, err := Live()
 	if err != nil {
@@ -126,12 +131,13 @@ func TestLiveAndBrowse(t *testing.T) {
 	}
 }
 
-// A program without the pages says what to do; one with pages of another time, too.
+// If the pages are missing or were built from other sources, the error says how to build them.
 func TestNotBuilt(t *testing.T) {
 	if _, err := readFrom(fstest.MapFS{"dist/README": {}}, reportPage); !errors.Is(err, ErrNotBuilt) {
 		t.Errorf("%v", err)
 	}
-	if err := fillIn(io.Discard, []byte("<html>"+holeTitle), "", "", nil); err == nil || !strings.Contains(err.Error(), "make build") {
+	err := fillIn(io.Discard, []byte("<html>"+placeTitle), "", "", nil)
+	if err == nil || !strings.Contains(err.Error(), "make build") {
 		t.Errorf("%v", err)
 	}
 	if err := Built(); err != nil {
@@ -139,27 +145,33 @@ func TestNotBuilt(t *testing.T) {
 	}
 }
 
-// The texts of hosts are clipped, the figures are untouched.
+// Long texts from hosts are cut; figures stay the same.
 func TestClippedAnswer(t *testing.T) {
 	long := strings.Repeat("x", 10<<20)
 	a := answer.Answer{
-		Verdict:     "v",
-		Arms:        []answer.Figure{{Median: 1, Caution: long}},
-		Findings:    []answer.Finding{{Reason: long, Caution: long, Text: long}},
-		Objectives:  []answer.Objective{{Rule: long, Reason: long, Said: long}},
-		Settings:    []answer.Settings{{Text: long, Set: []experiment.Setting{{Value: long}}}},
-		Environment: &answer.Environment{Kernel: long, CPU: long, CPUs: 2, Wire: long, Congestion: long, Limits: []string{long}},
+		Verdict:    "v",
+		Arms:       []answer.Figure{{Median: 1, Caution: long}},
+		Findings:   []answer.Finding{{Reason: long, Caution: long, Text: long}},
+		Objectives: []answer.Objective{{Rule: long, Reason: long, Said: long}},
+		Settings:   []answer.Settings{{Text: long, Set: []experiment.Setting{{Value: long}}}},
+		Environment: &answer.Environment{Kernel: long, CPU: long, CPUs: 2, Wire: long, Congestion: long,
+			Limits: []string{long}},
 		Warnings:    []answer.Warning{{Message: long}},
 		Comparisons: []answer.Comparison{{Reason: strings.Repeat("\xff", 10<<20)}},
 	}
 	c := clipped(a)
-	if len(c.Warnings[0].Message) > maxText+50 || len(c.Comparisons[0].Reason) > 3*maxText+50 || c.Arms[0].Median != 1 {
-		t.Errorf("%d and %d bytes", len(c.Warnings[0].Message), len(c.Comparisons[0].Reason))
+	message, reason := len(c.Warnings[0].Message), len(c.Comparisons[0].Reason)
+	if message > maxText+50 || reason > 3*maxText+50 || c.Arms[0].Median != 1 {
+		t.Errorf("%d and %d bytes", message, reason)
 	}
 	if all, err := json.Marshal(c); err != nil || len(all) > 20*(maxText+50) || c.Environment.CPUs != 2 {
 		t.Errorf("%d bytes: %v", len(all), err)
 	}
-	if len(a.Warnings[0].Message) != 10<<20 || a.Environment.Kernel != long || a.Findings[0].Text != long || a.Settings[0].Set[0].Value != long {
-		t.Error("the answer itself was changed")
+	for _, text := range []string{
+		a.Warnings[0].Message, a.Environment.Kernel, a.Findings[0].Text, a.Settings[0].Set[0].Value,
+	} {
+		if len(text) != len(long) {
+			t.Error("the answer itself was changed")
+		}
 	}
 }

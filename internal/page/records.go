@@ -12,45 +12,50 @@ import (
 	"nearfar/internal/result"
 )
 
-// How much of what was printed the page holds.
+// Limits on the trials' records on the page.
 const (
-	// recordBudget bounds the records of all trials together, packed, in bytes.
+	// recordBudget is the largest size of all records together, packed, in bytes.
 	recordBudget = 900 << 10
-	// maxUnpacked bounds them before they are packed, so that a great run does not take long.
+	// maxUnpacked is the largest size of the outputs before packing, in bytes. It bounds the time for a large run.
 	maxUnpacked = 24 << 20
-	// maxOutputs bounds the files of one trial.
+	// maxOutputs is the largest number of outputs of one trial.
 	maxOutputs = 16
 )
 
-// bounds are how much of each output is kept: its beginning and its end, in bytes, and of how many trials of a workload in
-// an arm; those that failed are kept before others.
+// bounds say how much of the outputs is kept: the first and the last bytes of each, for at most this many trials of a
+// workload in an arm. Failed trials are kept before others.
 type bounds struct{ first, last, trials int }
 
-// allTrials is for bounds that hold the outputs of all trials.
+// allTrials keeps the outputs of all trials.
 const allTrials = math.MaxInt
 
-// steps are the bounds that are tried, the most generous first, until everything fits.
+// steps are the bounds to try, the largest first, until all records fit.
 func steps() []bounds {
-	return []bounds{{16 << 10, 4 << 10, allTrials}, {4 << 10, 1 << 10, allTrials}, {1 << 10, 512, allTrials}, {4 << 10, 1 << 10, 10}, {1 << 10, 512, 3}, {0, 0, 0}}
+	return []bounds{
+		{16 << 10, 4 << 10, allTrials}, {4 << 10, 1 << 10, allTrials}, {1 << 10, 512, allTrials},
+		{4 << 10, 1 << 10, 10}, {1 << 10, 512, 3}, {0, 0, 0},
+	}
 }
 
-// manyRecords is from how many trials on the outputs of all of them are not tried.
+// manyRecords is the number of trials from which on bounds with allTrials are not tried.
 const manyRecords = 3000
 
-// note says what the bounds leave out; nothing for the most generous ones.
+// note says what the bounds leave out; it is empty for the largest bounds.
 func (b bounds) note() string {
 	switch {
 	case b == steps()[0]:
 		return ""
 	case b.trials == allTrials:
-		return fmt.Sprintf("to keep the page small, each output is shortened to its first %d and last %d bytes: the run directory has all of it", b.first, b.last)
+		return fmt.Sprintf("to keep the page small, each output is shortened to its first %d and last %d bytes: "+
+			"the run directory has all of it", b.first, b.last)
 	case b.trials > 0:
-		return fmt.Sprintf("to keep the page small, it has the outputs of %d trials of each workload and arm only: the run directory has all of them", b.trials)
+		return fmt.Sprintf("to keep the page small, it has the outputs of only %d trials of each workload and arm: "+
+			"the run directory has all of them", b.trials)
 	}
 	return "to keep the page small, it has no outputs: the run directory has them"
 }
 
-// records gives the trials in full, with as much of what was printed as fits.
+// records gives the trials in full, with as much of their outputs as fits.
 func (c *collector) records() ([]Records, error) {
 	for _, b := range steps() {
 		if b.trials == allTrials && len(c.trials) > manyRecords {
@@ -67,11 +72,12 @@ func (c *collector) records() ([]Records, error) {
 			return records, nil
 		}
 	}
-	c.note("the trials' records are too many for the page: the run directory has them")
+	c.note("there are too many records of trials for the page: the run directory has them")
 	return []Records{}, nil
 }
 
-// recordsWithin packs the records with outputs of the given bounds, and gives their size. It stops where they are too many.
+// recordsWithin packs the records with outputs within the bounds, and gives their size in bytes. It stops early once
+// they are too large.
 func (c *collector) recordsWithin(b bounds) ([]Records, int, error) {
 	groups := []Records{}
 	packed, plain := 0, 0
@@ -152,13 +158,14 @@ func (c *collector) record(t result.Trial, b bounds) Record {
 	return r
 }
 
-// wholeOutput is up to what size an output is read whole.
+// wholeOutput is the largest size, in bytes, of an output that is read as a whole.
 const wholeOutput = 64 << 10
 
-// encodedHistogram is the engine's histogram in its output: the run directory has it as a file of its own.
+// encodedHistogram matches the engine's histogram in its output. The page leaves it out, because the run directory has
+// it as a separate file.
 var encodedHistogram = regexp.MustCompile(`"histogram":"[A-Za-z0-9+/=]{64,}"`)
 
-// output reads what was printed, within the bounds.
+// output reads the output of a program, within the bounds.
 func (c *collector) output(name string, b bounds) Output {
 	o := Output{Name: clip(name)}
 	head, tail, size, err := c.files.ends(name, wholeOutput, int64(b.last))
@@ -169,7 +176,8 @@ func (c *collector) output(name string, b bounds) Output {
 	read := len(head) + len(tail)
 	if bytes.Contains(head, []byte(`"histogram":"`)) {
 		head = encodedHistogram.ReplaceAllFunc(head, func(found []byte) []byte {
-			return []byte(`"histogram":"(` + strconv.Itoa(len(found)-len(`"histogram":""`)) + ` characters: see the .hdr file)"`)
+			return []byte(`"histogram":"(` + strconv.Itoa(len(found)-len(`"histogram":""`)) +
+				` characters: see the .hdr file)"`)
 		})
 	}
 	if size <= wholeOutput && len(head) <= b.first+b.last {
@@ -177,7 +185,7 @@ func (c *collector) output(name string, b bounds) Output {
 		return o
 	}
 	first := min(len(head), b.first)
-	if size <= wholeOutput { // the tail is in what was read
+	if size <= wholeOutput { // head is the whole output
 		last := min(len(head)-first, b.last)
 		o.Tail = valid(head[len(head)-last:])
 		o.Cut = int64(len(head) - first - last)
@@ -189,7 +197,7 @@ func (c *collector) output(name string, b bounds) Output {
 	return o
 }
 
-// commands gives the exact command lines of each workload in each arm: those of its first trial.
+// commands gives the exact command lines of each workload in each arm, taken from the first trial.
 func (c *collector) commands() []Commands {
 	all := []Commands{}
 	for w := range c.experiment.Workloads {
@@ -215,7 +223,7 @@ func (c *collector) commands() []Commands {
 	return all
 }
 
-// clipAll bounds texts, and how many there are.
+// clipAll limits the number of texts and the length of each.
 func clipAll(texts []string) []string {
 	const most = 50
 	all := []string{}
@@ -225,7 +233,7 @@ func clipAll(texts []string) []string {
 	return all
 }
 
-// clipValues bounds facts, and how many there are.
+// clipValues limits the number of facts and the length of each.
 func clipValues(values map[string]string) map[string]string {
 	const most = 300
 	all := map[string]string{}

@@ -19,14 +19,14 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// sample is a run that has everything that the page shows: request/response with histograms and intervals, a stream, a row of
-// loads, a background, a failed trial.
+// sample describes a run that has everything that the page shows: request/response with histograms and intervals, a
+// stream, a series of loads, and a failed trial.
 type sample struct {
 	arms   []string
 	blocks int
-	// rounds is how many observations a trial has.
+	// rounds is the number of observations in a trial.
 	rounds int
-	// plain leaves only the request/response workload.
+	// plain leaves out all workloads but request/response.
 	plain bool
 }
 
@@ -34,7 +34,7 @@ func small() sample {
 	return sample{arms: []string{"l2", "routed", "vxlan", "full"}, blocks: 8, rounds: 2000}
 }
 
-// experiment declares it.
+// experiment gives the run's experiment.
 func (s sample) experiment() *experiment.Experiment {
 	e := &experiment.Experiment{
 		Name: "sample", Question: "How much do routing & VXLAN <add> between two VMs?", Baseline: s.arms[0],
@@ -55,34 +55,40 @@ func (s sample) experiment() *experiment.Experiment {
 	}
 	shared := experiment.Placement{Kind: experiment.PlacementShared}
 	e.Workloads = []experiment.Workload{
-		{Name: "rr-1k", Tool: "native", Mode: experiment.RR, Protocol: experiment.TCP, Request: 1024, Response: 1024, Duration: 3 * time.Second, Placement: shared},
+		{Name: "rr-1k", Tool: "native", Mode: experiment.RR, Protocol: experiment.TCP, Request: 1024, Response: 1024,
+			Duration: 3 * time.Second, Placement: shared},
 	}
 	if s.plain {
 		return e
 	}
 	for _, rate := range []float64{1000, 5000, 10000} {
 		e.Workloads = append(e.Workloads, experiment.Workload{
-			Name: fmt.Sprintf("load-%.0f", rate), Tool: "native", Mode: experiment.Load, Protocol: experiment.TCP, Request: 64, Response: 64,
-			OfferedRate: rate, Arrivals: experiment.PoissonArrivals, Connections: 10, Duration: 3 * time.Second, Placement: shared,
+			Name: fmt.Sprintf("load-%.0f", rate), Tool: "native", Mode: experiment.Load, Protocol: experiment.TCP,
+			Request: 64, Response: 64,
+			OfferedRate: rate, Arrivals: experiment.PoissonArrivals, Connections: 10, Duration: 3 * time.Second,
+			Placement: shared,
 		})
 	}
-	e.Workloads = append(e.Workloads, experiment.Workload{Name: "bulk", Tool: "iperf3", Mode: experiment.Stream, Protocol: experiment.TCP, Duration: 3 * time.Second, Placement: shared})
+	e.Workloads = append(e.Workloads, experiment.Workload{Name: "bulk", Tool: "iperf3", Mode: experiment.Stream,
+		Protocol: experiment.TCP, Duration: 3 * time.Second, Placement: shared})
 	return e
 }
 
-// write makes the run directory.
+// write makes the run directory. Its trials are the same each time.
 func (s sample) write(t testing.TB) *rundir.Dir {
 	t.Helper()
 	e := s.experiment()
 	hosts, err := json.Marshal(map[string]any{
-		"lab": map[string]any{"kernel": "6.18", "features": map[string]bool{"vxlan": true, "bridge": true}, "cpus": []int{0, 1}, "arms": hostFacts(s.arms)},
+		"lab": map[string]any{"kernel": "6.18", "features": map[string]bool{"vxlan": true, "bridge": true},
+			"cpus": []int{0, 1}, "arms": hostFacts(s.arms)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir, err := rundir.Create(t.TempDir(), rundir.Manifest{
 		Nearfar: "v1", Experiment: e, Seed: 7, Versions: map[string]string{"nearfar": "test"}, State: rundir.Complete,
-		Hosts: hosts, Started: time.Date(2026, 11, 21, 19, 22, 0, 0, time.UTC), Ended: time.Date(2026, 11, 21, 19, 32, 0, 0, time.UTC),
+		Hosts: hosts, Started: time.Date(2026, 11, 21, 19, 22, 0, 0, time.UTC),
+		Ended: time.Date(2026, 11, 21, 19, 32, 0, 0, time.UTC),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +111,7 @@ func (s sample) write(t testing.TB) *rundir.Dir {
 	return dir
 }
 
-// writeRaw does what rundir does, without waiting for the disk each time.
+// writeRaw is rundir.Dir.WriteRaw without waiting for the disk.
 func writeRaw(t testing.TB, dir *rundir.Dir, name string, data []byte) string {
 	t.Helper()
 	name = "raw/" + name
@@ -118,13 +124,15 @@ func writeRaw(t testing.TB, dir *rundir.Dir, name string, data []byte) string {
 func hostFacts(arms []string) []map[string]any {
 	var all []map[string]any
 	for i, name := range arms {
-		all = append(all, map[string]any{"arm": name, "client": fmt.Sprintf("10.%d.0.1", i), "host_mtu": 1500 - 50*(i%2), "underlay_mtu": 1500})
+		all = append(all, map[string]any{"arm": name, "client": fmt.Sprintf("10.%d.0.1", i),
+			"host_mtu": 1500 - 50*(i%2), "underlay_mtu": 1500})
 	}
 	return all
 }
 
-// trial is one of the run, with its files.
-func (s sample) trial(t testing.TB, dir *rundir.Dir, e *experiment.Experiment, slot experiment.Slot, random *rand.Rand) result.Trial {
+// trial makes one trial of the run, and writes its files.
+func (s sample) trial(t testing.TB, dir *rundir.Dir, e *experiment.Experiment, slot experiment.Slot,
+	random *rand.Rand) result.Trial {
 	t.Helper()
 	w, _ := e.Workload(slot.Workload)
 	arm := 0
@@ -134,9 +142,12 @@ func (s sample) trial(t testing.TB, dir *rundir.Dir, e *experiment.Experiment, s
 		}
 	}
 	trial := result.Trial{
-		Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload, Tool: result.ToolVersion{Name: w.Tool, Version: "1"},
-		Mode: w.Mode, Protocol: w.Protocol, Started: time.Date(2026, 11, 21, 19, 22, slot.Trial, 0, time.UTC), DurationSeconds: 3,
-		Treatment: map[string]string{}, Facts: map[string]string{"tcp_mss": fmt.Sprint(1448 - 50*(arm%2)), "tcp_congestion": "cubic", "server.transactions": fmt.Sprint(slot.Trial)},
+		Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload,
+		Tool: result.ToolVersion{Name: w.Tool, Version: "1"},
+		Mode: w.Mode, Protocol: w.Protocol, Started: time.Date(2026, 11, 21, 19, 22, slot.Trial, 0, time.UTC),
+		DurationSeconds: 3,
+		Treatment:       map[string]string{}, Facts: map[string]string{"tcp_mss": fmt.Sprint(1448 - 50*(arm%2)),
+			"tcp_congestion": "cubic", "server.transactions": fmt.Sprint(slot.Trial)},
 		Commands: []string{"server --listen " + slot.Arm, "client --to " + slot.Arm + " --workload " + slot.Workload},
 	}
 	stem := fmt.Sprintf("%05d-%s-%s", slot.Trial, slot.Arm, slot.Workload)
@@ -145,7 +156,8 @@ func (s sample) trial(t testing.TB, dir *rundir.Dir, e *experiment.Experiment, s
 		trial.Definition, trial.ReportedAs = result.DefinitionRate, result.DefinitionRate
 		goodput := 9e9 - 1e9*float64(arm%5) + 1e8*random.NormFloat64()
 		trial.Metrics = []result.Metric{{Name: result.Goodput, Unit: result.BitsPerSecond, Value: goodput}}
-		printed = []byte(fmt.Sprintf(`{"intervals":[{"sum":{"start":0,"end":1,"bits_per_second":%g}},{"sum":{"start":1,"end":2,"bits_per_second":%g}}]}`, goodput*0.9, goodput*1.1))
+		interval := `{"sum":{"start":%d,"end":%d,"bits_per_second":%g}}`
+		printed = fmt.Appendf(nil, `{"intervals":[`+interval+`,`+interval+`]}`, 0, 1, goodput*0.9, 1, 2, goodput*1.1)
 	} else {
 		metric := result.RTT
 		base := 8e-6 + 3e-6*float64(arm)
@@ -162,10 +174,14 @@ func (s sample) trial(t testing.TB, dir *rundir.Dir, e *experiment.Experiment, s
 			}
 		}
 		for _, p := range []float64{50, 90, 99} {
-			trial.Metrics = append(trial.Metrics, result.Metric{Name: metric, Stat: result.PercentileStat(p), Unit: result.Seconds, Value: float64(h.ValueAtPercentile(p)) / 1e9})
+			trial.Metrics = append(trial.Metrics, result.Metric{
+				Name: metric, Stat: result.PercentileStat(p), Unit: result.Seconds,
+				Value: float64(h.ValueAtPercentile(p)) / 1e9,
+			})
 		}
 		if w.Mode == experiment.Load {
-			trial.Metrics = append(trial.Metrics, result.Metric{Name: result.TransactionRate, Unit: result.PerSecond, Value: w.OfferedRate})
+			trial.Metrics = append(trial.Metrics,
+				result.Metric{Name: result.TransactionRate, Unit: result.PerSecond, Value: w.OfferedRate})
 			trial.Facts["schedule"] = fmt.Sprintf("poisson %g/s", w.OfferedRate)
 		}
 		encoded, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
@@ -179,23 +195,24 @@ func (s sample) trial(t testing.TB, dir *rundir.Dir, e *experiment.Experiment, s
 	return trial
 }
 
-// nativeOutput is what the engine prints, with three intervals.
+// nativeOutput gives an output of the engine, with three intervals.
 func nativeOutput(metric string, base float64, histogram []byte) []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"type":"start","version":"1"}` + "\n")
 	for i := range 3 {
 		value := base * (1 + 0.1*float64(i))
+		times := `"response_time":{"p50":%g,"p99":%g}`
 		if metric == result.RTT {
-			fmt.Fprintf(&b, `{"type":"interval","second":%d,"start_seconds":%d,"end_seconds":%d,"count":5000,"rtt_p50":%g,"rtt_p99":%g}`+"\n", i+1, i, i+1, value, 2*value)
-		} else {
-			fmt.Fprintf(&b, `{"type":"interval","second":%d,"start_seconds":%d,"end_seconds":%d,"count":5000,"response_time":{"p50":%g,"p99":%g}}`+"\n", i+1, i, i+1, value, 2*value)
+			times = `"rtt_p50":%g,"rtt_p99":%g`
 		}
+		fmt.Fprintf(&b, `{"type":"interval","second":%d,"start_seconds":%d,"end_seconds":%d,"count":5000,`+times+"}\n",
+			i+1, i, i+1, value, 2*value)
 	}
 	fmt.Fprintf(&b, `{"type":"result","histogram":"%s","duration_seconds":3}`+"\n", histogram)
 	return b.Bytes()
 }
 
-// collected is the page's data of a run directory, and its answer.
+// collected gives the page's data of a run directory, and its answer.
 func collected(t testing.TB, dir *rundir.Dir) (Data, answer.Answer) {
 	t.Helper()
 	trials, err := dir.Trials()
@@ -203,7 +220,8 @@ func collected(t testing.TB, dir *rundir.Dir) (Data, answer.Answer) {
 		t.Fatal(err)
 	}
 	m := dir.Manifest()
-	a := answer.Make(answer.Input{Experiment: m.Experiment, Trials: trials, Run: "runs/sample", State: m.State, Seed: m.Seed})
+	a := answer.Make(answer.Input{Experiment: m.Experiment, Trials: trials, Run: "runs/sample", State: m.State,
+		Seed: m.Seed})
 	d, err := Collect(dir, a)
 	if err != nil {
 		t.Fatal(err)

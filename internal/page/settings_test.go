@@ -9,7 +9,7 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// The page says what each arm sets.
+// The page lists what each arm sets.
 func TestArmsSayWhatTheySet(t *testing.T) {
 	e, err := experiment.Parse("x.yaml", []byte(`nearfar: v1
 name: x
@@ -20,7 +20,8 @@ workloads: [{name: rr, tool: native}]
 		t.Fatal(err)
 	}
 	arms := newCollector(rundir.Manifest{Experiment: e}, answer.Answer{}, nil, nil).listArms()
-	if len(arms) != 2 || len(arms[0].Set) != 0 || !slices.Equal(arms[1].Set, []string{"congestion bbr"}) || arms[1].Path != "bridge" {
+	if len(arms) != 2 || len(arms[0].Set) != 0 || !slices.Equal(arms[1].Set, []string{"congestion bbr"}) ||
+		arms[1].Path != "bridge" {
 		t.Errorf("%+v", arms)
 	}
 }

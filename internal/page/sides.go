@@ -8,18 +8,20 @@ import (
 	"nearfar/internal/result"
 )
 
-// The kinds of Data that set two sides side by side.
+// The kinds of Data that compare two sides.
 const (
 	Compare = "compare"
 	Gate    = "gate"
 )
 
-// Sides makes the page's data of an answer that sets two sides side by side. With the result of a gate, as its JSON document, it is
-// the page of that gate. There are no trials, curves or records: they are in the reports of the runs.
+// Sides makes the page's data from an answer that compares two sides. If gate holds the JSON document of a gate's
+// result, the data are for the page of that gate. There are no trials, curves or records; the reports of the runs have
+// them.
 func Sides(a answer.Answer, gate json.RawMessage) (Data, error) {
 	d := Data{
 		Nearfar: "v1", Page: pageVersion, Kind: Compare, Answer: clipped(a), Gate: gate, Versions: map[string]string{},
-		Arms: []Arm{}, Workloads: []Workload{}, Loads: []Load{}, Commands: []Commands{}, Records: []Records{}, Notes: []string{},
+		Arms: []Arm{}, Workloads: []Workload{}, Loads: []Load{}, Commands: []Commands{}, Records: []Records{},
+		Notes: []string{},
 		Hosts: Hosts{Run: []Fact{}, Arms: []ArmFact{}, Trials: []ArmFact{}, Varying: []string{}},
 	}
 	if gate != nil {
@@ -50,7 +52,7 @@ func Sides(a answer.Answer, gate json.RawMessage) (Data, error) {
 	return d, nil
 }
 
-// name adds an arm and a workload that are not there yet.
+// name adds an arm and a workload, unless the data have them already.
 func (d *Data) name(arm, workload string) {
 	if !slices.ContainsFunc(d.Arms, func(a Arm) bool { return a.Name == arm }) {
 		d.Arms = append(d.Arms, Arm{Name: arm, Elements: []Element{}})
@@ -60,12 +62,14 @@ func (d *Data) name(arm, workload string) {
 	}
 }
 
-// quantitiesOf are those that an answer gives figures of, in its order. index finds a workload.
+// quantitiesOf lists the quantities for which an answer has figures, in the answer's order. index gives the index of a
+// workload.
 func quantitiesOf(a answer.Answer, index func(workload string) (int, bool)) []Quantity {
 	all := []Quantity{}
 	for _, f := range a.Arms {
 		w, known := index(f.Workload)
-		if !known || slices.ContainsFunc(all, func(q Quantity) bool { return q.Workload == w && q.Quantity == f.Quantity }) {
+		same := func(q Quantity) bool { return q.Workload == w && q.Quantity == f.Quantity }
+		if !known || slices.ContainsFunc(all, same) {
 			continue
 		}
 		q := Quantity{Workload: w, Quantity: f.Quantity}

@@ -24,38 +24,56 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience bounds everything that waits for the browser; a busy machine takes its time.
+// patience bounds all waiting for the browser, also on a busy machine.
 const patience = 3 * time.Minute
 
-// Tab is a browser with one page, and what went on in it.
-type Tab struct {
-	// Ctx is that of the page, for actions of chromedp. It ends with the test.
-	Ctx context.Context
-	mu  sync.Mutex
-	// complaints are what the console got: errors, warnings, exceptions, violations of the policy.
-	complaints []string
-	requests   []string
-}
+// Browser is a running browser. Its tabs share nothing but the process, so that tests can use them in parallel.
+type Browser struct{ ctx context.Context }
 
-// Open starts a browser. The test fails where there is none.
-func Open(t *testing.T) *Tab {
+// Start starts a browser, which ends with the test. The test fails if no browser is installed, and is skipped with
+// -short.
+func Start(t *testing.T) *Browser {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("no browser with -short")
+	}
 	program, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Fatalf("chromium is needed: install the package chromium, or run scripts/install-tools.sh test")
 	}
-	profile := t.TempDir()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(profile),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(patience))
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.WSURLReadTimeout(patience))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	b := &Tab{Ctx: ctx}
-	if err := chromedp.Listen(ctx, b.hear); err != nil {
+	if err := chromedp.Do(ctx); err != nil { // the first use of the context starts the browser
+		t.Fatal(err)
+	}
+	return &Browser{ctx}
+}
+
+// Tab is a page in a browser. It records the messages on its console and its requests.
+type Tab struct {
+	// Ctx is the context for actions of chromedp on this tab. It ends with the test.
+	Ctx context.Context
+	mu  sync.Mutex
+	// messages are those on the console: errors, warnings, exceptions, violations of the security policy.
+	messages []string
+	requests []string
+}
+
+// Open opens an empty tab with a profile of its own. It closes with the test.
+func (b *Browser) Open(t *testing.T) *Tab {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	tab := &Tab{Ctx: ctx}
+	if err := chromedp.Listen(ctx, tab.record); err != nil {
 		t.Fatal(err)
 	}
 	for _, enable := range []func() error{
@@ -68,18 +86,18 @@ func Open(t *testing.T) *Tab {
 			t.Fatal(err)
 		}
 	}
-	return b
+	return tab
 }
 
-// media has the system wish for what the features say, and for no motion: the page else scrolls smoothly, and a pointer that
-// goes where something was misses it.
+// media sets what the system prefers: the features, and no motion. With motion the page scrolls smoothly, and a click
+// would miss an element that is still moving.
 func media(ctx context.Context, features ...*emulation.MediaFeature) error {
 	features = append(features, &emulation.MediaFeature{Name: "prefers-reduced-motion", Value: "reduce"})
 	_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
 	return err
 }
 
-// Scheme has the system wish for "light" or "dark".
+// Scheme sets which colour scheme the system prefers: "light" or "dark".
 func (b *Tab) Scheme(t *testing.T, scheme string) {
 	t.Helper()
 	if err := media(b.Ctx, &emulation.MediaFeature{Name: "prefers-color-scheme", Value: scheme}); err != nil {
@@ -87,27 +105,27 @@ func (b *Tab) Scheme(t *testing.T, scheme string) {
 	}
 }
 
-// hear takes down what the browser says.
-func (b *Tab) hear(event any) {
+// record keeps messages and requests from the browser's events.
+func (b *Tab) record(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
-		b.complaints = append(b.complaints, fmt.Sprintf("console %s", e.Type))
+		b.messages = append(b.messages, fmt.Sprintf("console %s", e.Type))
 	case *runtime.EventExceptionThrown:
 		text := e.ExceptionDetails.Text
 		if e.ExceptionDetails.Exception != nil {
 			text += " " + e.ExceptionDetails.Exception.Description
 		}
-		b.complaints = append(b.complaints, text)
+		b.messages = append(b.messages, text)
 	case *cdplog.EventEntryAdded:
-		b.complaints = append(b.complaints, fmt.Sprintf("%s: %s", e.Entry.Level, e.Entry.Text))
+		b.messages = append(b.messages, fmt.Sprintf("%s: %s", e.Entry.Level, e.Entry.Text))
 	case *network.EventRequestWillBeSent:
 		b.requests = append(b.requests, e.Request.URL)
 	}
 }
 
-// Show writes a page to a file, opens that from disk, and waits until all is drawn. It gives the address.
+// Show writes a page to a file, opens the file, and waits until the page is drawn. It gives the file's address.
 func (b *Tab) Show(t *testing.T, page []byte) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "report.html")
@@ -118,7 +136,7 @@ func (b *Tab) Show(t *testing.T, page []byte) string {
 	return "file://" + name
 }
 
-// Do carries out steps, and fails the test where one does not work.
+// Do runs actions. The test fails if one of them fails.
 func (b *Tab) Do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	if err := chromedp.Do(b.Ctx, steps...); err != nil {
@@ -126,7 +144,7 @@ func (b *Tab) Do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Eval gives the value of an expression in the page.
+// Eval gives the value of a JavaScript expression in the page.
 func Eval[T any](t *testing.T, b *Tab, expression string) T {
 	t.Helper()
 	v, err := chromedp.Run(b.Ctx, chromedp.Evaluate[T](expression))
@@ -136,38 +154,47 @@ func Eval[T any](t *testing.T, b *Tab, expression string) T {
 	return v
 }
 
-// Quiet fails the test where the console has anything, or anything was asked for beside the file.
-func (b *Tab) Quiet(t *testing.T, file string) {
+// NoRequests fails the test if there was a message on the console, or any request but the one for the file.
+func (b *Tab) NoRequests(t *testing.T, file string) {
 	t.Helper()
-	b.Silent(t)
-	_, requests := b.Heard()
+	b.NoMessages(t)
+	_, requests := b.Recorded()
 	for _, r := range requests {
 		if r != file && !strings.HasPrefix(r, "data:") {
-			t.Errorf("the page asked for %s", r)
+			t.Errorf("the page requested %s", r)
 		}
 	}
 	if len(requests) == 0 {
-		t.Error("no request was seen, not even that of the file")
+		t.Error("no request was recorded, not even the one for the file")
 	}
 }
 
-// Silent fails the test where the console has anything: messages, exceptions, violations of the security policy.
-func (b *Tab) Silent(t *testing.T) {
+// NoMessages fails the test if there was a message on the console: errors, exceptions, violations of the security
+// policy.
+func (b *Tab) NoMessages(t *testing.T) {
 	t.Helper()
-	complaints, _ := b.Heard()
-	for _, c := range complaints {
-		t.Errorf("the console has: %s", c)
+	messages, _ := b.Recorded()
+	for _, m := range messages {
+		t.Errorf("the console has: %s", m)
 	}
 }
 
-// Heard gives what the console has, and what was asked for.
-func (b *Tab) Heard() (complaints, requests []string) {
+// Recorded gives the messages on the console, and the addresses of all requests.
+func (b *Tab) Recorded() (messages, requests []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.complaints), slices.Clone(b.requests)
+	return slices.Clone(b.messages), slices.Clone(b.requests)
 }
 
-// State is what the page says that it has drawn.
+// Until waits until a JavaScript expression in the page is true.
+func (b *Tab) Until(t *testing.T, expression string) {
+	t.Helper()
+	if _, err := chromedp.Run(b.Ctx, chromedp.Poll[bool](expression)); err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+}
+
+// State is what the page reports that it has drawn.
 type State struct {
 	Workload string
 	Quantity struct{ Metric, Stat string }
@@ -188,7 +215,7 @@ type State struct {
 	}
 }
 
-// State reads it.
+// State gives the page's state.
 func (b *Tab) State(t *testing.T) State {
 	t.Helper()
 	var s State
@@ -198,14 +225,13 @@ func (b *Tab) State(t *testing.T) State {
 	return s
 }
 
-// Rows are the texts of a section's table, opened if it is not.
+// Rows opens a section's table and gives the texts of its cells, row by row.
 func (b *Tab) Rows(t *testing.T, section string) [][]string {
 	t.Helper()
 	b.Do(t, chromedp.WaitReady(chromedp.CSS("#"+section)))
-	Eval[bool](t, b, fmt.Sprintf(`(document.querySelector("#%s details.data").open = true)`, section))
-	// The table is made in the event that follows.
-	if _, err := chromedp.Run(b.Ctx, chromedp.Poll[bool](fmt.Sprintf(`document.querySelector("#%s details.data table") !== null`, section))); err != nil {
-		t.Fatal(err)
-	}
-	return Eval[[][]string](t, b, fmt.Sprintf(`[...document.querySelectorAll("#%s details.data tbody tr")].map(r => [...r.cells].map(c => c.textContent))`, section))
+	data := "#" + section + " details.data"
+	Eval[bool](t, b, fmt.Sprintf(`(document.querySelector(%q).open = true)`, data))
+	b.Until(t, fmt.Sprintf(`document.querySelector(%q) !== null`, data+" table")) // made by the event "toggle"
+	return Eval[[][]string](t, b, fmt.Sprintf(
+		`[...document.querySelectorAll(%q)].map(r => [...r.cells].map(c => c.textContent))`, data+" tbody tr"))
 }

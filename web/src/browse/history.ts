@@ -2,7 +2,7 @@ import { Plot } from "../chart/plot.ts";
 import type { Point, Series, Spec } from "../chart/spec.ts";
 import { markerPath, styleOf } from "../chart/style.ts";
 import { nameOf } from "../data/model.ts";
-import { number, unitFor, withUnit, type Unit } from "../format/scale.ts";
+import { inUnit, number, unitFor, withUnit, type Unit } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
 import { bounds, tick } from "../report/values.ts";
 import { el, fill, svg } from "../ui/dom.ts";
@@ -10,34 +10,38 @@ import { table } from "../ui/table.ts";
 import type { Choice, History, HistoryPoint } from "./model.ts";
 import { moment } from "./search.ts";
 
-// What is asked for: an experiment, one of its figures, and an arm.
+// Asked is the reader's choice: an experiment, one of its figures, and an arm.
 export interface Asked {
   experiment: string;
   figure: string;
   arm: string;
 }
 
-// figureKey names a figure among the choices: workload, metric, stat, scope.
+// figureKey makes a key from the workload, metric, stat and scope of a figure.
 export function figureKey(c: Choice): string {
   return JSON.stringify([c.workload, c.metric, c.stat, c.scope ?? ""]);
 }
 
-// query is the address of the data for what is asked for.
+// query gives the address of the data for a choice.
 export function query(asked: Asked, choices: Choice[]): string {
   const q = new URLSearchParams({ experiment: asked.experiment });
   const c = choices.find((choice) => figureKey(choice) === asked.figure);
-  if (c) for (const [key, value] of Object.entries({ workload: c.workload, metric: c.metric, stat: c.stat, scope: c.scope ?? "", arm: asked.arm })) q.set(key, value);
+  if (c) {
+    const figure = { workload: c.workload, metric: c.metric, stat: c.stat, scope: c.scope ?? "", arm: asked.arm };
+    for (const [key, value] of Object.entries(figure)) q.set(key, value);
+  }
   return `history.json?${q}`;
 }
 
-// settle makes what is asked for one of the choices: what was chosen before where it is still there, else the first.
+// settle replaces a choice that is not available: the first available figure or arm takes its place.
 export function settle(asked: Asked, choices: Choice[]): Asked {
   const chosen = choices.find((c) => figureKey(c) === asked.figure) ?? choices[0];
   if (!chosen) return { ...asked, figure: "", arm: "" };
-  return { ...asked, figure: figureKey(chosen), arm: chosen.arms.includes(asked.arm) ? asked.arm : (chosen.arms[0] ?? "") };
+  const arm = chosen.arms.includes(asked.arm) ? asked.arm : (chosen.arms[0] ?? "");
+  return { ...asked, figure: figureKey(chosen), arm };
 }
 
-// HistoryView is one figure over the runs of an experiment: what to choose, chart and table.
+// HistoryView shows one figure over the runs of an experiment: the controls, a chart and a table.
 export class HistoryView {
   readonly element: HTMLElement;
   readonly plot = new Plot();
@@ -51,9 +55,10 @@ export class HistoryView {
   private readonly broken = el("ul", { class: "warnings" });
   private asked: Asked = { experiment: "", figure: "", arm: "" };
 
-  // change is called when something else is asked for.
+  // change is called when the reader chooses something else.
   constructor(change: (asked: Asked) => void) {
-    const choose = (select: HTMLSelectElement, key: keyof Asked) => select.addEventListener("change", () => change({ ...this.asked, [key]: select.value }));
+    const choose = (select: HTMLSelectElement, key: keyof Asked) =>
+      select.addEventListener("change", () => change({ ...this.asked, [key]: select.value }));
     choose(this.experiment, "experiment");
     choose(this.figure, "figure");
     choose(this.arm, "arm");
@@ -61,11 +66,12 @@ export class HistoryView {
     fill(this.chart, this.legend, this.plot.element);
     this.element = el("section", { id: "history", "aria-labelledby": "history-title", hidden: true },
       el("header", {}, el("h2", { id: "history-title", tabindex: -1 }, "History of a figure"),
-        el("div", { class: "tools" }, labelled("experiment", this.experiment), labelled("figure", this.figure), labelled("arm", this.arm))),
+        el("div", { class: "tools" }, labelled("experiment", this.experiment), labelled("figure", this.figure),
+          labelled("arm", this.arm))),
       this.lead, this.broken, this.chart, this.held);
   }
 
-  // reach brings the section into sight.
+  // reach scrolls to the section and focuses its heading.
   reach(): void {
     this.element.scrollIntoView({ block: "start" });
     this.element.querySelector("h2")!.focus({ preventScroll: true });
@@ -75,7 +81,8 @@ export class HistoryView {
     this.asked = asked;
     this.element.hidden = experiments.length === 0;
     options(this.experiment, experiments.map((e) => [e, oneLine(e)]), asked.experiment);
-    options(this.figure, h.choices.map((c) => [figureKey(c), oneLine(`${c.workload}, ${nameOf(c)}`)]), asked.figure);
+    const figures = h.choices.map((c): [string, string] => [figureKey(c), oneLine(`${c.workload}, ${nameOf(c)}`)]);
+    options(this.figure, figures, asked.figure);
     const chosen = h.choices.find((c) => figureKey(c) === asked.figure);
     options(this.arm, (chosen?.arms ?? []).map((a) => [a, oneLine(a)]), asked.arm);
     this.broken.hidden = h.broken.length === 0;
@@ -92,33 +99,37 @@ export class HistoryView {
     const kinds = kindsOf(h.points);
     this.legend.hidden = kinds.length < 2;
     fill(this.legend, ...kinds.map((kind) => el("li", {}, swatch(kind), seriesName(kind))));
-    this.plot.show(specOf(h.points, unit, title, JSON.stringify(asked), (id) => location.assign(`run/${encodeURIComponent(id)}/`)));
+    const open = (id: string) => location.assign(`run/${encodeURIComponent(id)}/`);
+    this.plot.show(specOf(h.points, unit, title, JSON.stringify(asked), open));
     fill(this.held, tableOf(h.points, unit, title));
   }
 }
 
-// leadOf says how to read the chart.
+// leadOf explains how to read the chart.
 function leadOf(h: History): string {
   const others = h.points.filter((p) => p.series > 0).length;
-  return "Each point is the median over the trials of one run, with its 95 % interval, from the oldest run to the newest." +
-    " Runs are not paired with each other: what changed on the machines between them is in a difference too, and in no interval." +
-    (others > 0 ? ` ${others} of the runs declare the workload or the arm otherwise than the newest: they stand apart, and are not to be compared with it.` : "") +
+  return "Each point is the median over the trials of one run, with its 95 % interval, from the oldest run to the " +
+    "newest. Runs are not paired with each other. A change of the machines between two runs is part of their " +
+    "difference, but not of an interval." +
+    (others > 0 ? ` ${others} of the runs declare the workload or the arm differently from the newest run. They are ` +
+      "shown separately, because they are not comparable with it." : "") +
     (h.older_left_out > 0 ? ` ${h.older_left_out} older runs are left out.` : "");
 }
 
-// seriesName names the runs that declare the same.
+// seriesName names the runs with the same declaration.
 export function seriesName(series: number): string {
-  return series === 0 ? "as the newest run declares it" : `declared otherwise (${series})`;
+  return series === 0 ? "declared as in the newest run" : `declared differently (${series})`;
 }
 
-// kindsOf lists the series that there are.
+// kindsOf lists the series of the points.
 function kindsOf(points: HistoryPoint[]): number[] {
   return [...new Set(points.map((p) => p.series))].sort((a, b) => a - b);
 }
 
 function swatch(kind: number): SVGSVGElement {
   const style = styleOf(kind);
-  return svg("svg", { class: `swatch ${style.colour}`, width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" },
+  return svg("svg", { class: `swatch ${style.colour}`, width: 14, height: 14, viewBox: "0 0 14 14",
+    "aria-hidden": "true" },
     svg("path", { class: style.solid ? "marker" : "marker open", d: markerPath(style.marker, 7, 7, 4) }));
 }
 
@@ -155,20 +166,21 @@ function tipOf(p: HistoryPoint, unit: Unit): [string, string][] {
 }
 
 function tableOf(points: HistoryPoint[], unit: Unit, title: string): HTMLElement {
-  const of = unit.name ? ` in ${unit.name}` : "";
-  return table(title + of, [
-    { title: "started" }, { title: "run" }, { title: "median", numeric: true }, { title: "95 % interval", numeric: true }, { title: "trials", numeric: true },
-    { title: "state" }, { title: "measured with" }, { title: "declared otherwise" },
+  return table(title + inUnit(unit), [
+    { title: "started" }, { title: "run" }, { title: "median", numeric: true },
+    { title: "95 % interval", numeric: true }, { title: "trials", numeric: true }, { title: "state" },
+    { title: "measured with" }, { title: "declared differently" },
   ], points.toReversed().map((p) => ({
     class: p.series > 0 ? "other" : undefined,
     cells: [
-      moment(p.started), el("a", { href: `run/${encodeURIComponent(p.id)}/` }, oneLine(p.path)), number(p.median, unit), bounds(p.interval, unit),
-      String(p.trials), oneLine(p.state), oneLine(p.versions), oneLine(p.differs.join("; ")),
+      moment(p.started), el("a", { href: `run/${encodeURIComponent(p.id)}/` }, oneLine(p.path)),
+      number(p.median, unit), bounds(p.interval, unit), String(p.trials), oneLine(p.state), oneLine(p.versions),
+        oneLine(p.differs.join("; ")),
     ],
   })));
 }
 
-// options sets what a select offers, and leaves it alone where nothing has changed: it may be open.
+// options sets the options of a select, but only if they have changed, because the select may be open.
 function options(select: HTMLSelectElement, entries: [string, string][], chosen: string): void {
   const now = [...select.options].map((o) => o.value);
   if (JSON.stringify(now) !== JSON.stringify(entries.map(([value]) => value))) {

@@ -9,9 +9,10 @@ import { RunList } from "./list.ts";
 import type { History, Listing, Summary } from "./model.ts";
 import { experiments } from "./search.ts";
 
-// The page keeps what is chosen in the part of its address that never leaves the browser, so that it survives a reload.
+// The choices are in the fragment of the address (after #), so that they survive a reload.
 const remembered = new URLSearchParams(location.hash.slice(1));
-let asked: Asked = { experiment: remembered.get("experiment") ?? "", figure: remembered.get("figure") ?? "", arm: remembered.get("arm") ?? "" };
+const chosen = (key: string) => remembered.get(key) ?? "";
+let asked: Asked = { experiment: chosen("experiment"), figure: chosen("figure"), arm: chosen("arm") };
 
 const folder = el("span", { class: "folder" });
 const notice = el("p", { class: "notice", role: "alert", hidden: true });
@@ -27,7 +28,8 @@ const history = new HistoryView((next) => {
 document.getElementById("page")!.append(
   el("header", { class: "top" }, el("h1", {}, "Runs of ", folder), themeButton()),
   notice, cut, list.element, history.element,
-  el("footer", {}, el("p", {}, "Press / to search, Tab to go on. Two runs that are chosen can be compared. In the chart the arrow keys go from run to run, and Enter opens one.")));
+  el("footer", {}, el("p", {}, "Press / to search. Choose two runs to compare them. In the chart, the arrow keys go "
+    + "from run to run, and Enter opens a run.")));
 
 async function read<T>(address: string): Promise<T> {
   const response = await fetch(address, { cache: "no-store" });
@@ -35,7 +37,7 @@ async function read<T>(address: string): Promise<T> {
   return (await response.json()) as T;
 }
 
-// update fetches what is shown. While one update is under way, any number of others become one more.
+// update fetches the data. Calls during an update cause one more update after it.
 let running: Promise<void> | undefined;
 let again = false;
 function update(): Promise<void> {
@@ -61,7 +63,7 @@ function update(): Promise<void> {
 async function fetchAndShow(): Promise<void> {
   const listing = await read<Listing>("runs.json");
   folder.textContent = oneLine(listing.folder);
-  cut.textContent = listing.cut ? `This list is not whole: ${oneLine(listing.cut)}.` : "";
+  cut.textContent = listing.cut ? `This list is not complete: ${oneLine(listing.cut)}.` : "";
   cut.hidden = !listing.cut;
   list.show(listing.runs);
   const names = experiments(listing.runs);
@@ -88,11 +90,11 @@ document.addEventListener("keydown", (e) => {
 });
 
 const events = new EventSource("events");
-// The stream begins anew after it was lost: what changed meanwhile is fetched then.
+// "open" comes again after the connection was lost, and runs may have changed meanwhile.
 events.addEventListener("open", () => void update());
 events.addEventListener("runs", () => void update());
-events.addEventListener("error", () => say("nearfar no longer answers: what is shown is what it said last."));
+events.addEventListener("error", () => say("nearfar no longer answers. The page keeps the last state."));
 void update();
 
-// What is drawn, for tests.
+// The drawn points, for tests.
 Object.assign(window, { nearfar: { drawn: () => history.plot.drawn() } });

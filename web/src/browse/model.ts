@@ -1,4 +1,4 @@
-// The documents that the server gives: internal/serve/runs.go and history.go say what each key is.
+// The documents of the server. internal/serve/runs.go and history.go explain each key.
 
 import type { Interval, Quantity } from "../data/model.ts";
 
@@ -20,7 +20,7 @@ export interface Run {
   planned: number;
 }
 
-// What the list says of a run's answer; it arrives after the list.
+// Summary is what the list shows of a run's answer. It is fetched after the list.
 export interface Summary {
   verdict: string;
   warnings: number;

@@ -1,22 +1,23 @@
 import type { Run } from "./model.ts";
 
-// matches says whether a run has every word of the search in its name, question, arms, workloads, state, path or error.
+// matches says whether each word of the search is in the run's name, question, arms, workloads, state, path or error.
 export function matches(run: Run, search: string): boolean {
   const words = search.toLowerCase().split(/\s+/).filter((w) => w !== "");
   if (words.length === 0) return true;
-  const text = [run.name, run.question, ...run.arms, ...run.workloads, run.state, run.path, run.error ?? "", run.error ? "broken" : ""]
+  const error = run.error ? [run.error, "broken"] : [];
+  const text = [run.name, run.question, ...run.arms, ...run.workloads, run.state, run.path, ...error]
     .join("\n").toLowerCase();
   return words.every((w) => text.includes(w));
 }
 
-// experiments lists the names of experiments that can be read, those with the newest runs first. The runs are newest first.
+// experiments lists the names of the experiments of readable runs. It keeps the order of the runs: the newest first.
 export function experiments(runs: Run[]): string[] {
   return [...new Set(runs.filter((r) => !r.error).map((r) => r.name))];
 }
 
 const silence = 15 * 60_000;
 
-// stateOf says in words how a run stands. One that was killed still says that it runs: nobody was left to write more.
+// stateOf writes the state of a run. The directory of a killed run still says "running", but does not change any more.
 export function stateOf(run: Run, now: number): string {
   if (run.error) return "cannot be read";
   if (run.state !== "running" || !run.changed) return run.state;
@@ -38,17 +39,18 @@ export function moment(time: string | undefined): string {
   return Number.isNaN(at) ? "-" : new Date(at).toISOString().slice(0, 16).replace("T", " ");
 }
 
-// begun says when a run began. Of results that were recorded elsewhere only is known when they were brought in.
+// begun writes when a run began. For results that were recorded elsewhere, only the time of the import is known.
 export function begun(run: Run): string {
   return run.imported ? `imported ${moment(run.started)}` : moment(run.started);
 }
 
-// trialsOf says how many trials a run has, and of how many where it is not whole.
+// trialsOf writes the number of trials of a run, and how many are planned if some are missing.
 export function trialsOf(run: Run): string {
-  return run.imported || run.planned === 0 || run.planned === run.trials ? String(run.trials) : `${run.trials} of ${run.planned}`;
+  const whole = run.imported || run.planned === 0 || run.planned === run.trials;
+  return whole ? String(run.trials) : `${run.trials} of ${run.planned}`;
 }
 
-// objectivesOf says how the objectives of a run stand: "2 missed, 1 met".
+// objectivesOf counts the objectives of a run by verdict: "2 missed, 1 met".
 export function objectivesOf(counts: Record<string, number> | null): string {
   const order = ["missed", "error", "undecided", "met"];
   const known = Object.entries(counts ?? {}).filter(([, n]) => n > 0);

@@ -4,7 +4,7 @@ import type { Scale, Tick } from "./scale.ts";
 
 // The axes of a chart: grid, ticks and titles.
 
-// characterWidth is about how wide a character of a tick is, in pixels.
+// characterWidth is the approximate width of a character of a tick, in pixels.
 export const characterWidth = 6.8;
 
 export function xAxis(ticks: Tick[], scale: Scale, label: string, a: Area): SVGGElement {
@@ -15,7 +15,8 @@ export function xAxis(ticks: Tick[], scale: Scale, label: string, a: Area): SVGG
     if (!t.minor) grid += `M${x.toFixed(1)} ${a.top}V${a.bottom}`;
     if (t.label) g.append(svg("text", { x: x.toFixed(1), y: a.bottom + 16, "text-anchor": "middle" }, t.label));
   }
-  g.prepend(svg("path", { class: "grid", d: grid }), svg("path", { class: "base", d: `M${a.left} ${a.bottom}H${a.right}` }));
+  const base = svg("path", { class: "base", d: `M${a.left} ${a.bottom}H${a.right}` });
+  g.prepend(svg("path", { class: "grid", d: grid }), base);
   g.append(svg("text", { class: "title", x: a.right, y: a.bottom + 34, "text-anchor": "end" }, label));
   return g;
 }
@@ -41,7 +42,8 @@ export function rowAxis(rows: string[], scale: Scale, a: Area): SVGGElement {
     const y = scale.place(i);
     grid += `M${a.left} ${y.toFixed(1)}H${a.right}`;
     const shown = row.length > most ? row.slice(0, most - 1) + "\u2026" : row;
-    g.append(svg("text", { class: "row", x: a.left - 8, y: (y + 4).toFixed(1), "text-anchor": "end" }, shown, svg("title", {}, row)));
+    const at = { x: a.left - 8, y: (y + 4).toFixed(1), "text-anchor": "end" };
+    g.append(svg("text", { class: "row", ...at }, shown, svg("title", {}, row)));
   });
   g.prepend(svg("path", { class: "grid", d: grid }));
   return g;
@@ -49,5 +51,6 @@ export function rowAxis(rows: string[], scale: Scale, a: Area): SVGGElement {
 
 export function rule(scale: Scale, r: { axis: "x" | "y"; at: number }, a: Area): SVGPathElement {
   const at = scale.place(r.at).toFixed(1);
-  return svg("path", { class: "rule", d: r.axis === "x" ? `M${at} ${a.top - 6}V${a.bottom}` : `M${a.left} ${at}H${a.right}` });
+  const d = r.axis === "x" ? `M${at} ${a.top - 6}V${a.bottom}` : `M${a.left} ${at}H${a.right}`;
+  return svg("path", { class: "rule", d });
 }

@@ -10,10 +10,13 @@ const spec = (more: Partial<Spec>): Spec => ({
   series: [], ...more,
 });
 
-test("a table has base units, names of rows, and bounds where there are some", () => {
+test("a table has base units, names of rows, and bounds if there are any", () => {
   const text = csvText(spec({
     series: [
-      { name: "near", style: styleOf(0), kind: "interval", along: "x", points: [{ x: 8.5e-6, y: 0, low: 8e-6, high: 9e-6 }] },
+      {
+        name: "near", style: styleOf(0), kind: "interval", along: "x",
+        points: [{ x: 8.5e-6, y: 0, low: 8e-6, high: 9e-6 }],
+      },
       { name: "=far", style: styleOf(1), kind: "interval", along: "x", points: [{ x: 1e-5, y: 1 }] },
     ],
   }));
@@ -25,7 +28,7 @@ test("a table has base units, names of rows, and bounds where there are some", (
   ]);
 });
 
-test("names of files are plain", () => {
+test("names of files have letters, digits and dashes only", () => {
   expect(fileName("Über/../run 1", "load-2", "svg")).toBe("ber-run-1-load-2.svg");
   expect(fileName("", "arms", "csv")).toBe("arms.csv");
 });

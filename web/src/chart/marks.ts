@@ -1,14 +1,14 @@
 import { svg } from "../ui/dom.ts";
 import type { Scale } from "./scale.ts";
 import type { Point, Series } from "./spec.ts";
-import { markerPath } from "./style.ts";
+import { markerClass, markerPath } from "./style.ts";
 
-// The marks of one series. However many points it has, it is a few elements.
+// Draws one series with a few SVG elements, whatever its number of points.
 
 export interface Places {
   x: Scale;
   y: Scale;
-  // The size of a marker.
+  // Half the width of a marker, in pixels.
   radius: number;
 }
 
@@ -18,7 +18,8 @@ export function marks(s: Series, at: Places): SVGGElement {
   switch (s.kind) {
     case "line":
       if (s.band) g.append(svg("path", { class: "band", d: band(s, at) }));
-      g.append(svg("path", { class: "line", d: polyline(s.points, at), "stroke-dasharray": s.style.dash || undefined }));
+      g.append(svg("path", { class: "line", d: polyline(s.points, at), "stroke-dasharray": s.style.dash
+        || undefined }));
       if (s.whiskers) g.append(svg("path", { class: "interval", d: intervals(s, at) }));
       if (s.markers) g.append(dots(s, at));
       break;
@@ -38,9 +39,8 @@ export function marks(s: Series, at: Places): SVGGElement {
 const f = (n: number) => n.toFixed(1);
 
 function dots(s: Series, at: Places): SVGPathElement {
-  const open = !s.style.solid || s.style.marker === "cross" || s.style.marker === "plus";
   const d = s.points.map((p) => markerPath(s.style.marker, at.x.place(p.x), at.y.place(p.y), at.radius)).join("");
-  return svg("path", { class: open ? "marker open" : "marker", d });
+  return svg("path", { class: markerClass(s.style), d });
 }
 
 function polyline(points: Point[], at: Places): string {
@@ -63,12 +63,12 @@ function polyline(points: Point[], at: Places): string {
 function band(s: Series, at: Places): string {
   const known = s.points.filter((p) => p.low !== undefined && p.high !== undefined);
   if (known.length < 2) return "";
-  const edge = (end: "low" | "high") =>
-    known.map((p) => (s.along === "x" ? `${f(at.x.place(p[end]!))} ${f(at.y.place(p.y))}` : `${f(at.x.place(p.x))} ${f(at.y.place(p[end]!))}`));
+  const edge = (end: "low" | "high") => known.map((p) => (s.along === "x"
+    ? `${f(at.x.place(p[end]!))} ${f(at.y.place(p.y))}` : `${f(at.x.place(p.x))} ${f(at.y.place(p[end]!))}`));
   return `M${edge("low").join("L")}L${edge("high").reverse().join("L")}z`;
 }
 
-// end is where an interval ends: at the edge where it has no bound.
+// end gives the place of an end of an interval: the edge of the chart if it has no bound.
 function end(scale: Scale, v: number): number {
   return scale.place(Number.isFinite(v) ? v : scale.domain[v < 0 ? 0 : 1]);
 }
@@ -99,7 +99,7 @@ function bars(s: Series, at: Places): string {
     const half = Math.min(11, Math.abs(at.y.place(p.y + 0.36) - y));
     const from = at.x.place(p.from ?? 0);
     const to = at.x.place(p.x);
-    // A bar of nothing is still seen.
+    // A bar of length 0 stays visible.
     const wide = Math.abs(to - from) < 1.5 ? 1.5 : Math.abs(to - from);
     d += `M${f(Math.min(from, to))} ${f(y - half)}h${f(wide)}v${f(2 * half)}h${f(-wide)}z`;
   }

@@ -6,15 +6,15 @@ import { marks } from "./marks.ts";
 import { padded, scaleOf, type Scale } from "./scale.ts";
 import type { Axis, Point, Series, Spec } from "./spec.ts";
 
-// A Plot is a chart in SVG. It is drawn anew when it is given another spec, when its width changes and when it is zoomed.
-// The pointer shows the nearest point, a drag zooms; the arrow keys go from point to point, + and - zoom, Escape zooms out.
+// Plot is a chart in SVG. It is drawn again when its spec, its width or its zoom changes. The pointer shows the nearest
+// point, and dragging zooms in. The arrow keys go from point to point, + and - zoom, Escape zooms out.
 
 interface Zoom {
   x?: [number, number];
   y?: [number, number];
 }
 
-// A place where a point was drawn.
+// Hit is a drawn point with its place in pixels.
 interface Hit {
   series: Series;
   point: Point;
@@ -23,8 +23,8 @@ interface Hit {
 }
 
 const leastWidth = 280;
-const axesHeight = 66; // above and below the area of a chart with lines
-const reach = 48; // how far from the pointer a point may be, in pixels
+const axesHeight = 66; // the height above and below the area of a chart with lines, in pixels
+const reach = 48; // the largest distance between the pointer and the point that it shows, in pixels
 
 export class Plot {
   readonly element: HTMLElement;
@@ -71,7 +71,7 @@ export class Plot {
     this.draw();
   }
 
-  // drawn is what is on the chart, as values and as places in pixels: for tests.
+  // drawn gives the points on the chart, as values and as places in pixels, for tests.
   drawn(): unknown {
     return {
       id: this.spec?.id,
@@ -88,7 +88,7 @@ export class Plot {
     };
   }
 
-  // emphasize dims all series but the named one, and shows its band; undefined brings them back.
+  // emphasize dims all series but one, and shows its band; with undefined, all are shown again.
   emphasize(name: string | undefined): void {
     this.canvas?.querySelectorAll<SVGGElement>("g.series, g.label").forEach((g) => {
       g.classList.toggle("dim", name !== undefined && g.dataset.series !== name);
@@ -96,41 +96,46 @@ export class Plot {
     this.band(name);
   }
 
-  // band shows the band of one series: those of many hide each other.
+  // band shows the band of one series. Several bands would hide each other.
   private band(name: string | undefined): void {
-    this.canvas?.querySelectorAll<SVGGElement>("g.series").forEach((g) => g.classList.toggle("hot", g.dataset.series === name));
+    this.canvas?.querySelectorAll<SVGGElement>("g.series").forEach((g) => {
+      g.classList.toggle("hot", g.dataset.series === name);
+    });
   }
 
   private draw(): void {
     const spec = this.spec;
     if (!spec) return;
-    // Asked once, for it lays the page out; later the observer tells.
+    // Read clientWidth only once, because it makes the browser lay out the page. The observer reports later changes.
     if (this.width === 0) this.width = Math.max(leastWidth, Math.round(this.frame.clientWidth) || 900);
-    const height = spec.labels && this.width >= leastNamed ? Math.max(spec.height, heightFor(spec.series.length, axesHeight)) : spec.height;
-    // What is outside of the x zoom does not stretch y.
+    const named = spec.labels && this.width >= leastNamed;
+    const height = named ? Math.max(spec.height, heightFor(spec.series.length, axesHeight)) : spec.height;
+    // The y axis covers only the points within the zoom of the x axis.
     const inX = (p: Point) => !this.zoom.x || (p.x >= this.zoom.x[0] && p.x <= this.zoom.x[1]);
     const xDomain = this.zoom.x ?? domainOf(spec.x, values(spec.series, "x", () => true));
-    const yDomain = this.zoom.y ?? domainOf(spec.y, values(spec.series, "y", spec.y.kind === "rows" ? () => true : inX));
+    const rows = spec.y.kind === "rows";
+    const yDomain = this.zoom.y ?? domainOf(spec.y, values(spec.series, "y", rows ? () => true : inX));
     const left = this.leftMargin(spec, yDomain);
     const room = spec.labels ? labelRoom(spec.series, this.width, height - axesHeight) : 0;
-    this.area = { left, top: spec.y.kind === "rows" ? 8 : 24, right: this.width - 16 - room, bottom: height - 42 };
+    this.area = { left, top: rows ? 8 : 24, right: this.width - 16 - room, bottom: height - 42 };
     const { top, right, bottom } = this.area;
     const x = scaleOf(spec.x.kind, xDomain, [left, right], spec.x.write);
-    const y = scaleOf(spec.y.kind, yDomain, spec.y.kind === "rows" ? [top, bottom] : [bottom, top], spec.y.write);
+    const y = scaleOf(spec.y.kind, yDomain, rows ? [top, bottom] : [bottom, top], spec.y.write);
     this.x = x;
     this.y = y;
 
     const clip = `clip-${spec.id}`;
     const many = spec.series.reduce((n, s) => n + s.points.length, 0);
     const at = { x, y, radius: many > 2000 ? 2 : many > 500 ? 2.6 : 3.6 };
+    const inside = { x: left, y: top - 6, width: right - left + 8, height: bottom - top + 12 };
     const body = svg("g", { "clip-path": `url(#${clip})`, class: spec.series.length <= 2 ? "bands" : undefined });
     if (spec.rule) body.append(rule(spec.rule.axis === "x" ? x : y, spec.rule, this.area));
     for (const s of spec.series) body.append(marks(s, at));
     this.cursor = svg("g", { class: "cursor" });
     this.canvas = svg("svg", { viewBox: `0 0 ${this.width} ${height}`, "aria-hidden": "true" },
-      svg("defs", {}, svg("clipPath", { id: clip }, svg("rect", { x: left, y: top - 6, width: right - left + 8, height: bottom - top + 12 }))),
+      svg("defs", {}, svg("clipPath", { id: clip }, svg("rect", inside))),
       xAxis(x.ticks(spec.x.kind === "log" ? 46 : 62), x, spec.x.label, this.area),
-      spec.y.kind === "rows" ? rowAxis(spec.y.rows ?? [], y, this.area) : yAxis(y.ticks(34), y, spec.y.label, this.area),
+      rows ? rowAxis(spec.y.rows ?? [], y, this.area) : yAxis(y.ticks(34), y, spec.y.label, this.area),
       body, room > 0 ? labels(spec.series, x, y, this.area, room) : null, this.cursor);
     fill(this.frame, this.canvas);
     this.reset.hidden = this.zoom.x === undefined && this.zoom.y === undefined;
@@ -145,7 +150,8 @@ export class Plot {
     for (const series of spec.series) {
       for (const point of series.points) {
         const hit = { series, point, x: x.place(point.x), y: y.place(point.y) };
-        if (hit.x >= left - 1 && hit.x <= right + 1 && hit.y >= top - 7 && hit.y <= bottom + 7) this.hits.push(hit);
+        const inX = hit.x >= left - 1 && hit.x <= right + 1;
+        if (inX && hit.y >= top - 7 && hit.y <= bottom + 7) this.hits.push(hit);
       }
     }
   }
@@ -159,7 +165,7 @@ export class Plot {
     return Math.max(0, ...ticks.map((t) => t.label.length)) * characterWidth + 16;
   }
 
-  // zoomTo shows a part of the chart.
+  // zoomTo shows a part of the chart; the whole for {}.
   private zoomTo(zoom: Zoom): void {
     this.zoom = zoom;
     this.draw();
@@ -182,7 +188,7 @@ export class Plot {
     let best = reach * reach;
     this.hits.forEach((h, i) => {
       const dy = h.y - py;
-      // Rows are told apart by their height, shared charts first by the place on the x axis.
+      // In rows, the distance along y counts most; if the tip shows all series at one x, the distance along x.
       const dx = (h.x - px) * (this.spec!.y.kind === "rows" ? 0.15 : 1);
       const d = dx * dx + dy * dy * (this.spec!.shared ? 0.3 : 1);
       if (d < best) {
@@ -211,11 +217,12 @@ export class Plot {
       this.dragged = svg("rect", { class: "drag" });
       this.canvas!.append(this.dragged);
     }
-    for (const [name, v] of Object.entries({ x: x0, y: y0, width: x1 - x0, height: y1 - y0 })) this.dragged.setAttribute(name, String(v));
+    const box = { x: x0, y: y0, width: x1 - x0, height: y1 - y0 };
+    for (const [name, v] of Object.entries(box)) this.dragged.setAttribute(name, String(v));
     this.dragged.setAttribute("visibility", wide || high ? "visible" : "hidden");
   }
 
-  // spanOf says along which axes a drag is long enough to mean something.
+  // spanOf says along which axes a drag is long enough for a zoom.
   private spanOf(dx: number, dy: number): [boolean, boolean] {
     return [Math.abs(dx) > 10, Math.abs(dy) > 24 && this.spec!.y.kind !== "rows"];
   }
@@ -251,7 +258,7 @@ export class Plot {
     if (hit && this.spec?.pick) this.spec.pick(hit.series, hit.point);
   }
 
-  // point marks a hit and shows what it says; -1 for none.
+  // point marks a point and shows its tip; -1 for none.
   private point(index: number): void {
     this.current = index;
     const hit = this.hits[index];
@@ -263,13 +270,14 @@ export class Plot {
     }
     this.band(hit.series.name);
     const group = this.spec.shared ? this.besides(hit) : [hit];
-    fill(this.cursor, ...group.map((h) => svg("circle", { class: `ring ${h.series.style.colour}`, cx: h.x, cy: h.y, r: h === hit ? 6.5 : 4.5 })));
+    fill(this.cursor, ...group.map((h) =>
+      svg("circle", { class: `ring ${h.series.style.colour}`, cx: h.x, cy: h.y, r: h === hit ? 6.5 : 4.5 })));
     fill(this.tip, ...group.map((h) => this.text(h, h === hit)));
     this.tip.hidden = false;
     this.putTip(hit);
   }
 
-  // besides finds the points of the other series at the same place of the x axis, at most a dozen, the given one first.
+  // besides gives the point, and the points of up to 11 other series at the same place of the x axis.
   private besides(hit: Hit): Hit[] {
     const others = this.hits.filter((h) => h !== hit && h.series !== hit.series && Math.abs(h.x - hit.x) < 0.75);
     others.sort((a, b) => a.y - b.y);
@@ -289,7 +297,7 @@ export class Plot {
     const x = hit.x * k;
     const y = hit.y * k;
     const right = x > this.frame.clientWidth * 0.6;
-    // Through the style object: the page's policy allows no style attributes.
+    // The page's security policy forbids style attributes, but not the style object.
     this.tip.style.left = right ? "" : `${x + 16}px`;
     this.tip.style.right = right ? `${this.frame.clientWidth - x + 16}px` : "";
     this.tip.style.top = `${Math.max(0, y - 24)}px`;
@@ -321,7 +329,7 @@ export class Plot {
     else if (this.spec!.y.kind === "rows") this.across(step);
   }
 
-  // across goes to the next series, at the place that is nearest on the x axis.
+  // across goes to the next series, to its point that is nearest on the x axis.
   private across(step: number): void {
     const now = this.hits[this.current];
     if (!now) {
@@ -331,8 +339,9 @@ export class Plot {
     const all = [...new Set(this.hits.map((h) => h.series))];
     const next = all[(all.indexOf(now.series) + step + all.length) % all.length];
     let best = -1;
+    const away = (i: number) => Math.abs(this.hits[i]!.x - now.x);
     this.hits.forEach((h, i) => {
-      if (h.series === next && (best < 0 || Math.abs(h.x - now.x) < Math.abs(this.hits[best]!.x - now.x))) best = i;
+      if (h.series === next && (best < 0 || away(i) < away(best))) best = i;
     });
     this.point(best);
   }
@@ -367,7 +376,7 @@ function domainOf(axis: Axis, found: number[]): [number, number] {
   return padded(found, axis.kind, axis.zero, axis.one);
 }
 
-// values lists what the series have on an axis, intervals included.
+// values lists the values of the series on an axis, with the ends of intervals.
 function values(series: Series[], axis: "x" | "y", inside: (p: Point) => boolean): number[] {
   const all: number[] = [];
   for (const s of series) {

@@ -11,12 +11,12 @@ describe("ticks", () => {
     expect(linearTicks(domain as [number, number], most)).toEqual(want);
   });
 
-  test("are within the domain and increase, whatever the domain", () => {
+  test("are within any domain, and increase", () => {
     for (let n = 0; n < 500; n++) {
       const low = (n - 250) * 10 ** ((n % 13) - 9);
       const high = low + (1 + (n % 7)) * 10 ** ((n % 11) - 8);
       const ticks = linearTicks([low, high], 2 + (n % 9));
-      const room = Math.max((high - low) * 1e-6, Math.abs(low) * 1e-11); // what twelve digits leave
+      const room = Math.max((high - low) * 1e-6, Math.abs(low) * 1e-11); // the error of twelve digits
       ticks.forEach((t, i) => {
         expect(t).toBeGreaterThanOrEqual(low - room);
         expect(t).toBeLessThanOrEqual(high + room);
@@ -27,13 +27,15 @@ describe("ticks", () => {
   });
 
   test("of a logarithmic axis name the powers", () => {
-    const labels = scaleOf("log", [1e-6, 1e-2], [0, 400], (v) => v.toExponential()).ticks(80).filter((t) => t.label).map((t) => t.at);
+    const scale = scaleOf("log", [1e-6, 1e-2], [0, 400], (v) => v.toExponential());
+    const labels = scale.ticks(80).filter((t) => t.label).map((t) => t.at);
     expect(labels).toContain(1e-5);
     expect(labels).toContain(1e-3);
   });
 
-  test("of percentiles are those that people name", () => {
-    expect(scaleOf("percentile", [10, 99.95], [0, 800], String).ticks(60).map((t) => t.label)).toEqual(["p50", "p90", "p99", "p99.9"]);
+  test("of percentiles are the usual ones", () => {
+    const scale = scaleOf("percentile", [10, 99.95], [0, 800], String);
+    expect(scale.ticks(60).map((t) => t.label)).toEqual(["p50", "p90", "p99", "p99.9"]);
   });
 });
 
@@ -61,7 +63,7 @@ describe("padded", () => {
     expect(padded([2, 4], "linear", true)).toEqual([0, 4.2]);
     expect(padded([-2, -1], "linear", true)[1]).toBe(0);
   });
-  test("one value, none, and values that no logarithm has", () => {
+  test("handles one value, no value, and values without a logarithm", () => {
     const [low, high] = padded([5], "linear");
     expect(low).toBeLessThan(5);
     expect(high).toBeGreaterThan(5);

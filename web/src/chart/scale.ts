@@ -1,9 +1,9 @@
-// Scales: from values to places on the chart, and the ticks between.
+// Scales translate values into places on the chart, and choose the ticks.
 
 export interface Tick {
   at: number;
   label: string;
-  // A minor tick has a line and no label.
+  // A minor tick has no label and no grid line.
   minor?: boolean;
 }
 
@@ -17,8 +17,10 @@ export interface Scale {
 
 export type ScaleKind = "linear" | "log" | "percentile" | "rows";
 
-// scaleOf makes a scale of the kind from domain to range. `write` labels a tick.
-export function scaleOf(kind: ScaleKind, domain: [number, number], range: [number, number], write: (v: number) => string): Scale {
+// scaleOf makes a scale from the domain (values) to the range (pixels). `write` labels a tick.
+export function scaleOf(
+  kind: ScaleKind, domain: [number, number], range: [number, number], write: (v: number) => string,
+): Scale {
   const forward = kind === "log" ? Math.log10 : kind === "percentile" ? nines : (v: number) => v;
   const back = kind === "log" ? (v: number) => 10 ** v : kind === "percentile" ? fromNines : (v: number) => v;
   const a = forward(domain[0]);
@@ -45,12 +47,12 @@ export function nines(percentile: number): number {
   return -Math.log10(Math.max(1 - percentile / 100, 1e-9));
 }
 
-// fromNines is its inverse.
+// fromNines is the inverse of nines.
 export function fromNines(place: number): number {
   return 100 * (1 - 10 ** -place);
 }
 
-// linearTicks gives round values within the domain, at most so many.
+// linearTicks gives round values within the domain, about `most` of them.
 export function linearTicks(domain: [number, number], most: number): number[] {
   const [low, high] = domain;
   const span = high - low;
@@ -62,7 +64,7 @@ export function linearTicks(domain: [number, number], most: number): number[] {
   const first = Math.ceil(low / step - 1e-9);
   for (let n = first; n * step <= high + step * 1e-9 && ticks.length < 100; n++) {
     const at = n === 0 ? 0 : Number((n * step).toPrecision(12));
-    if (at !== ticks[ticks.length - 1]) ticks.push(at); // far from zero, steps can be too small to be told apart
+    if (at !== ticks[ticks.length - 1]) ticks.push(at); // far from zero, steps can be below the precision
   }
   return ticks;
 }
@@ -72,7 +74,7 @@ function logTicks(domain: [number, number], most: number, write: (v: number) => 
   const from = Math.floor(Math.log10(low));
   const to = Math.ceil(Math.log10(high));
   if (Math.log10(high / low) < 0.8) {
-    // Less than a decade: round values are easier to read than the few powers that there are.
+    // In less than a decade there are too few powers of ten.
     return linearTicks(domain, most).filter((v) => v > 0).map((at) => ({ at, label: write(at) }));
   }
   const each = Math.ceil((to - from + 1) / most);
@@ -96,8 +98,8 @@ function percentileTicks(domain: [number, number], most: number): Tick[] {
   return linearTicks(domain, most).map((at) => ({ at, label: "p" + at }));
 }
 
-// padded gives a domain that holds the values with some room around them; with zero it begins or ends there. Where all values
-// are zero it goes as far as `one` on either side.
+// padded gives a domain that covers the values, with some room around them. With `zero` it also covers zero. If all
+// values are zero, it covers `one` on either side.
 export function padded(values: number[], kind: ScaleKind, zero = false, one = 1): [number, number] {
   let low = Infinity;
   let high = -Infinity;

@@ -1,72 +1,72 @@
 import type { ScaleKind } from "./scale.ts";
 import type { Style } from "./style.ts";
 
-// What a chart shows. Values are in base units; `write` of an axis turns them into text.
+// The content of a chart. Values are in base units; `write` of an axis turns them into text.
 
 export interface Point {
   x: number;
   y: number;
-  // An interval, along the axis that the series names.
+  // The interval, along the axis `along` of the series.
   low?: number;
   high?: number;
   // Where a bar begins.
   from?: number;
-  // What the point stands for, for whoever gets it back.
+  // The object that the point shows, for `tip` and `pick`.
   ref?: unknown;
 }
 
 export interface Series {
   name: string;
   style: Style;
-  // line: a line, with a band where `band` is set; dots: markers; interval: a marker with its interval; bar: a bar along x.
+  // line: a line, with a band if `band` is set; dots: markers; interval: markers with intervals; bar: bars along x.
   kind: "line" | "dots" | "interval" | "bar";
   points: Point[];
-  // The axis that low and high are on: y unless said.
+  // The axis of low and high; y by default.
   along?: "x" | "y";
   band?: boolean;
-  // Markers on a line: as a rule only where there are few points.
+  // Whether a line has markers.
   markers?: boolean;
   // Whether a line shows the interval of each point.
   whiskers?: boolean;
-  // Further classes, for looks.
+  // Further class names.
   class?: string;
 }
 
 export interface Axis {
   kind: ScaleKind;
   label: string;
-  // What the values are, with their base unit, as a table names it: "rtt p50 (s)".
+  // The name of the values with their base unit, for the CSV file: "rtt p50 (s)".
   quantity?: string;
   write: (value: number) => string;
-  // What counts as one on the axis, in base units: for where there is nothing but zeros.
+  // The size of the axis if all values are zero, in base units.
   one?: number;
-  // Whether the axis has to hold zero.
+  // Whether the axis must cover zero.
   zero?: boolean;
-  // The domain, where it is not taken from the values.
+  // The domain, if it does not depend on the values.
   domain?: [number, number];
   // The names of the rows, from the top (kind "rows").
   rows?: string[];
 }
 
 export interface Spec {
-  // Names the chart in the page: figure, table and test.
+  // The id of the chart on the page and in tests.
   id: string;
-  // Says in a sentence what is drawn.
+  // A description of the chart in one sentence.
   label: string;
   x: Axis;
   y: Axis;
   series: Series[];
-  // A line across the chart, such as that of no difference.
+  // A line across the chart, such as the one at zero.
   rule?: { axis: "x" | "y"; at: number };
   height: number;
-  // Whether lines have their names where they end.
+  // Whether lines have their names at their ends.
   labels?: boolean;
-  // Whether what is under the pointer is all series at one place of the x axis.
+  // Whether the tip shows the points of all series at the same place of the x axis.
   shared?: boolean;
-  // The lines of text for a point.
+  // The lines of the tip for a point.
   tip: (series: Series, point: Point) => [string, string][];
-  // What happens when a point is chosen; not for every chart.
+  // Called when the reader chooses a point.
   pick?: (series: Series, point: Point) => void;
-  // While this is the same, a zoom is kept when the chart is drawn again.
+  // The zoom is kept when the chart is drawn again, as long as this key stays the same.
   zoomKey: string;
 }

@@ -3,15 +3,16 @@ import { expect, test } from "vitest";
 import css from "../palette.css?raw";
 import { colours, markerPath, styleOf } from "./style.ts";
 
-test("no colour comes twice among the baseline and 24 arms", () => {
+test("the baseline and 24 arms have different colours", () => {
   const used = new Set<string>();
   for (let n = -1; n < colours; n++) used.add(styleOf(n).colour);
   expect(colours).toBe(24);
   expect(used.size).toBe(25);
 });
 
-test("every scheme of the palette gives each of them a value of its own", () => {
-  const blocks = [...css.matchAll(/\{\s*((?:--c\d+: #[0-9a-f]{6};\s*)+)\}/g)].map((m) => [...m[1]!.matchAll(/--(c\d+): (#[0-9a-f]{6})/g)]);
+test("in every colour scheme they have different values", () => {
+  const blocks = [...css.matchAll(/\{\s*((?:--c\d+: #[0-9a-f]{6};\s*)+)\}/g)]
+    .map((m) => [...m[1]!.matchAll(/--(c\d+): (#[0-9a-f]{6})/g)]);
   expect(blocks.length).toBe(4);
   for (const block of blocks) {
     expect(new Set(block.map((m) => m[1])).size).toBe(25);
@@ -20,7 +21,7 @@ test("every scheme of the palette gives each of them a value of its own", () => 
   for (let n = 0; n <= colours; n++) expect(css).toContain(`.c${n} { --c: var(--c${n}); }`);
 });
 
-test("without colour, arms that are seven apart still differ", () => {
+test("arms with the same marker differ in their line or fill", () => {
   for (let n = 0; n < 7; n++) {
     const same = [styleOf(n), styleOf(n + 7), styleOf(n + 14)].map((s) => `${s.dash} ${s.marker} ${s.solid}`);
     expect(new Set(same).size).toBe(3);

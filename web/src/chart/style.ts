@@ -1,5 +1,5 @@
-// How the arms are told apart: colour, dash and marker together, so that none of them is needed alone. palette.css has the
-// colours for light and dark.
+// Each arm has its own combination of colour, dash and marker, so that readers can tell arms apart by any of them.
+// palette.css has the colours for light and dark.
 
 export type Marker = "circle" | "square" | "triangle" | "diamond" | "down" | "cross" | "plus";
 
@@ -12,13 +12,13 @@ export interface Style {
   solid: boolean;
 }
 
-// How many colours there are beside the baseline's.
+// The number of colours beside the baseline's.
 export const colours = 24;
 
 const markers: Marker[] = ["circle", "square", "triangle", "diamond", "down", "cross", "plus"];
 const dashes = ["", "7 3", "2 3", "9 3 2 3", "1 4"];
 
-// styleOf is the style of the n-th arm that is not the baseline, and that of the baseline for -1.
+// styleOf gives the style of the n-th arm that is not the baseline (from 0); -1 is for the baseline.
 export function styleOf(n: number): Style {
   if (n < 0) return { colour: "c0", dash: "", marker: "circle", solid: true };
   const round = Math.floor(n / 7);
@@ -30,7 +30,12 @@ export function styleOf(n: number): Style {
   };
 }
 
-// markerPath is the outline of a marker around a place, r its half width.
+// markerClass gives the class names of a marker's path: filled or open. A cross and a plus have no inside to fill.
+export function markerClass(style: Style): string {
+  return !style.solid || style.marker === "cross" || style.marker === "plus" ? "marker open" : "marker";
+}
+
+// markerPath gives the outline of a marker around a place; r is half its width.
 export function markerPath(marker: Marker, x: number, y: number, r: number): string {
   const f = (n: number) => n.toFixed(1);
   switch (marker) {
@@ -43,7 +48,8 @@ export function markerPath(marker: Marker, x: number, y: number, r: number): str
     case "down":
       return `M${f(x)} ${f(y + r * 1.15)}l${f(r * 1.1)} ${f(-r * 1.95)}h${f(-2.2 * r)}z`;
     case "diamond":
-      return `M${f(x)} ${f(y - r * 1.25)}l${f(r * 1.2)} ${f(r * 1.25)}l${f(-r * 1.2)} ${f(r * 1.25)}l${f(-r * 1.2)} ${f(-r * 1.25)}z`;
+      return `M${f(x)} ${f(y - r * 1.25)}l${f(r * 1.2)} ${f(r * 1.25)}l${f(-r * 1.2)} ${f(r * 1.25)}`
+        + `l${f(-r * 1.2)} ${f(-r * 1.25)}z`;
     case "cross":
       return `M${f(x - r)} ${f(y - r)}l${f(2 * r)} ${f(2 * r)}M${f(x + r)} ${f(y - r)}l${f(-2 * r)} ${f(2 * r)}`;
     case "plus":

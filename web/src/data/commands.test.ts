@@ -15,13 +15,14 @@ test("lines that differ in addresses are one template with a column", () => {
   ]);
 });
 
-test("an arm with another word more has a template of its own", () => {
+test("an arm with one word more has a template of its own", () => {
   const t = templates([{ arm: "a", lines: ["x 1"] }, { arm: "b", lines: ["x 1 --bbr"] }, { arm: "c", lines: ["x 2"] }]);
   expect(t.map((g) => g.arms)).toEqual([["a", "c"], ["b"]]);
 });
 
 test("diff", () => {
-  const kinds = (a: string, b: string) => diff([...a], [...b]).map((s) => `${s.kind === "same" ? "" : s.kind === "added" ? "+" : "-"}${s.value}`).join(" ");
+  const signs = { same: "", added: "+", gone: "-" };
+  const kinds = (a: string, b: string) => diff([...a], [...b]).map((s) => signs[s.kind] + s.value).join(" ");
   expect(kinds("b", "fbrb")).toBe("+f b +r +b");
   expect(kinds("abc", "ac")).toBe("a -b c");
   expect(kinds("", "a")).toBe("+a");

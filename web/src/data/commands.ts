@@ -1,27 +1,27 @@
-// Command lines of several arms as one, with the words that differ between arms set apart.
+// Command lines of several arms as one template. Words that differ between arms become columns of a table.
 
 export interface ArmLines {
   arm: string;
   lines: string[];
 }
 
-// A Word of a line: the same in all arms, or the number of a column of Template.columns.
+// Word is a word that is the same in all arms, or the index of a column in Template.columns.
 export type Word = { text: string } | { column: number };
 
-// Template is what command lines have in common.
+// Template is what the command lines of some arms have in common.
 export interface Template {
   arms: string[];
-  // Each line's words, in order.
+  // The words of each line.
   lines: Word[][];
-  // What stands at each place that differs: a value for each of the arms. Places with the same values share a column.
+  // The values of the words that differ, one for each arm. Words with the same values share a column.
   columns: string[][];
 }
 
-// templates puts arms together whose lines have the same number of words.
+// templates makes one template for all arms whose lines have the same numbers of words.
 export function templates(all: ArmLines[]): Template[] {
-  const shape = (a: ArmLines) => JSON.stringify(a.lines.map((l) => words(l).length));
+  const lengths = (a: ArmLines) => JSON.stringify(a.lines.map((l) => words(l).length));
   const groups = new Map<string, ArmLines[]>();
-  for (const a of all) groups.set(shape(a), [...(groups.get(shape(a)) ?? []), a]);
+  for (const a of all) groups.set(lengths(a), [...(groups.get(lengths(a)) ?? []), a]);
   return [...groups.values()].map(template);
 }
 
@@ -39,7 +39,7 @@ function template(group: ArmLines[]): Template {
   return { arms: group.map((a) => a.arm), lines, columns };
 }
 
-// words splits a line at spaces. Quotes do not matter: the words are put together again as they were.
+// words splits a line at spaces. Quotes are not parsed, because the page joins the words with spaces again.
 function words(line: string): string[] {
   return line.split(" ");
 }

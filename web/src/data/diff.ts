@@ -1,20 +1,21 @@
-// Which entries of one list are in another, in the same order: the longest common subsequence.
+// The differences between two lists, by their longest common subsequence.
 
 export interface Step<T> {
   value: T;
-  // same: in both; added: in the second only; gone: in the first only.
+  // same: in both lists; added: only in the second; gone: only in the first.
   kind: "same" | "added" | "gone";
 }
 
-// diff walks from one list to the other.
+// diff lists the entries of both lists in order, and says in which list each is.
 export function diff<T>(before: T[], after: T[], same: (a: T, b: T) => boolean = (a, b) => a === b): Step<T>[] {
   const n = before.length;
   const m = after.length;
-  // longest[i][j] is the length for before from i and after from j on.
+  // longest[i][j] is the length of the subsequence for before[i..] and after[j..].
   const longest: number[][] = Array.from({ length: n + 1 }, () => new Array<number>(m + 1).fill(0));
   for (let i = n - 1; i >= 0; i--) {
     for (let j = m - 1; j >= 0; j--) {
-      longest[i]![j] = same(before[i]!, after[j]!) ? longest[i + 1]![j + 1]! + 1 : Math.max(longest[i + 1]![j]!, longest[i]![j + 1]!);
+      longest[i]![j] = same(before[i]!, after[j]!)
+        ? longest[i + 1]![j + 1]! + 1 : Math.max(longest[i + 1]![j]!, longest[i]![j + 1]!);
     }
   }
   const steps: Step<T>[] = [];

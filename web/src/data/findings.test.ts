@@ -4,8 +4,9 @@ import type { Answer, Comparison, Finding } from "./model.ts";
 import { kindName, kindOf, moreNeeded, mood } from "./verdict.ts";
 
 const c = (part: Partial<Comparison>): Comparison => ({
-  arm: "a", baseline: "b", workload: "rr", metric: "rtt", stat: "p50", unit: "s", difference: 1e-6, interval: [5e-7, 2e-6], confidence: 0.95,
-  relative: 0.1, relative_interval: [0.05, 0.2], p_value: 0.01, verdict: "higher", better: "baseline", detectable: null, blocks: 10, blocks_needed: null, ...part,
+  arm: "a", baseline: "b", workload: "rr", metric: "rtt", stat: "p50", unit: "s",
+  difference: 1e-6, interval: [5e-7, 2e-6], confidence: 0.95, relative: 0.1, relative_interval: [0.05, 0.2],
+  p_value: 0.01, verdict: "higher", better: "baseline", detectable: null, blocks: 10, blocks_needed: null, ...part,
 });
 
 const f = (part: Partial<Finding>): Finding => {
@@ -14,31 +15,38 @@ const f = (part: Partial<Finding>): Finding => {
 };
 const few: Partial<Finding> = { verdict: "too-few-blocks", better: undefined };
 const none: Partial<Finding> = { verdict: "no-difference", better: undefined };
-const answer = (all: Finding[], comparisons: Comparison[] = []) => ({ findings: all, comparisons }) as unknown as Answer;
+const answer = (all: Finding[], comparisons: Comparison[] = []) => ({ findings: all,
+  comparisons }) as unknown as Answer;
 const names = (all: Finding[]) => all.map((x) => x.name);
 
 describe("findings", () => {
-  test("keep the answer's order, whatever their sizes, and what is not sure is folded", () => {
-    const all = [f({ kind: "layer", name: "vtep", relative: 0.1 }), f({ name: "small", relative: 0.01 }), f({ name: "large", relative: 3 }), f({ name: "few", ...few }), f({ name: "none", ...none })];
+  test("keep the answer's order, whatever their sizes, and those that are not sure are folded", () => {
+    const all = [
+      f({ kind: "layer", name: "vtep", relative: 0.1 }), f({ name: "small", relative: 0.01 }),
+      f({ name: "large", relative: 3 }), f({ name: "few", ...few }), f({ name: "none", ...none }),
+    ];
     const { shown, folded } = findings(answer(all));
     expect(names(shown)).toEqual(["vtep", "small", "large"]);
     expect(names(folded)).toEqual(["few", "none"]);
     expect(counted(folded)).toBe("1 too few blocks, 1 no difference seen");
   });
-  test("of many sure ones the last are folded", () => {
+  test("if there are many sure findings, the last are folded", () => {
     const all = Array.from({ length: 14 }, (_, i) => f({ name: `a${i}` }));
     const { shown, folded } = findings(answer(all));
     expect(names(shown)).toEqual(names(all).slice(0, 12));
     expect(counted(folded)).toBe("2 sure");
   });
-  test("where nothing is sure, few rows with too few blocks are shown beside the others", () => {
-    const all = [...Array.from({ length: 9 }, (_, i) => f({ name: `few${i}`, ...few })), f({ name: "none", ...none })];
+  test("if nothing is sure, at most four rows with too few blocks are shown", () => {
+    const manyFew = Array.from({ length: 9 }, (_, i) => f({ name: `few${i}`, ...few }));
+    const all = [...manyFew, f({ name: "none", ...none })];
     const { shown, folded } = findings(answer(all));
     expect(names(shown)).toEqual(["few0", "few1", "few2", "few3", "none"]);
     expect(names(folded)).toEqual(["few4", "few5", "few6", "few7", "few8"]);
   });
-  test("an answer without them has its comparisons, in their order", () => {
-    const older = { comparisons: [c({ arm: "few", verdict: "too-few-blocks" }), c({ arm: "x", relative: 0.1 }), c({ arm: "y", relative: 2 })] } as unknown as Answer;
+  test("an answer without findings shows its comparisons, in their order", () => {
+    const few = c({ arm: "few", verdict: "too-few-blocks" });
+    const comparisons = [few, c({ arm: "x", relative: 0.1 }), c({ arm: "y", relative: 2 })];
+    const older = { comparisons } as unknown as Answer;
     const { shown, folded } = findings(older);
     expect(names(shown)).toEqual(["x", "y"]);
     expect(names(folded)).toEqual(["few"]);
@@ -46,14 +54,15 @@ describe("findings", () => {
   });
 });
 
-describe("what it takes", () => {
-  const comparisons = [c({ arm: "a", stat: "p99", blocks_needed: 9 }), c({ arm: "a", blocks_needed: 3 }), c({ arm: "other" })];
-  test("is the comparison's, of the same workload and quantity", () => {
+describe("how much more is needed", () => {
+  const comparisons = [c({ arm: "a", stat: "p99", blocks_needed: 9 }), c({ arm: "a", blocks_needed: 3 }),
+    c({ arm: "other" })];
+  test("comes from the comparison of the same workload and quantity", () => {
     const own = f({ ...few, reason: "7 blocks are too few" });
     expect(comparisonOf(answer([own], comparisons), own)).toBe(comparisons[1]);
     expect(needed(answer([own], comparisons), own)).toBe("it takes 3 more blocks");
   });
-  test("is the reason where the answer does not say how many", () => {
+  test("is the reason, if the answer does not say how much", () => {
     const own = f({ ...few, name: "other", reason: "the trials lack it" });
     expect(needed(answer([own], comparisons), own)).toBe("the trials lack it");
     const layer = f({ ...few, kind: "layer" });
@@ -62,7 +71,7 @@ describe("what it takes", () => {
   });
 });
 
-describe("three kinds of nothing", () => {
+describe("the verdicts without a difference", () => {
   test.each([
     [c({ verdict: "no-difference" }), "none", "no difference seen"],
     [c({ verdict: "too-few-blocks", interval: null }), "too-few", "too few blocks"],

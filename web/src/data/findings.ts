@@ -1,19 +1,21 @@
 import { sameQuantity, type Answer, type Comparison, type Finding } from "./model.ts";
 import { kindName, kindOf, moreNeeded } from "./verdict.ts";
 
-// The findings of an answer, in the answer's order: nothing is ranked here.
+// The findings of an answer stay in the answer's order: the page does not rank them.
 
-// How many rows are shown before the others are folded, and how many of these may have too few blocks: they say little.
+// How many rows are shown; the others are folded. If nothing differs, at most mostUnsure of them have too few blocks,
+// because such rows say little.
 const most = 12;
 const mostUnsure = 4;
 
-// Findings are the rows that are shown, and the others.
+// Findings are the rows that are shown, and those that are folded.
 export interface Findings {
   shown: Finding[];
   folded: Finding[];
 }
 
-// findings shows what surely differs. Where nothing does, it shows the others, and few of those that have too few blocks.
+// findings shows the sure differences. If there are none, it shows the others, with at most mostUnsure rows that have
+// too few blocks.
 export function findings(answer: Answer): Findings {
   const all = listed(answer);
   const sure = all.filter((f) => kindOf(f) === "found");
@@ -23,27 +25,27 @@ export function findings(answer: Answer): Findings {
   return { shown: [...shown], folded: all.filter((f) => !shown.has(f)) };
 }
 
-// listed are the answer's findings. Of an answer that has none they are its comparisons in their order.
+// listed gives the answer's findings, or its comparisons if it has no findings.
 function listed(answer: Answer): Finding[] {
   if (answer.findings && answer.findings.length > 0) return answer.findings;
   return answer.comparisons.map((c) => ({ ...c, kind: "arm", name: c.arm }));
 }
 
-// comparisonOf is the comparison that a finding is of; a layer's finding is of none.
+// comparisonOf gives the comparison of a finding; undefined for a layer.
 export function comparisonOf(answer: Answer, f: Finding): Comparison | undefined {
   if (f.kind !== "arm") return undefined;
   return answer.comparisons.find((c) => c.arm === f.name && c.baseline === f.baseline && c.workload === f.workload
     && (c.baseline_workload ?? "") === (f.baseline_workload ?? "") && sameQuantity(c, f));
 }
 
-// needed says what it takes to tell where there is too little; empty where that is not known.
+// needed says how much more must be measured, or why there is too little; empty if that is not known.
 export function needed(answer: Answer, f: Finding): string {
   const c = comparisonOf(answer, f);
   const more = c ? moreNeeded(c) : "";
   return more ? `it takes ${more}` : (f.reason ?? "");
 }
 
-// counted says how many there are of each kind: "1 sure, 21 too few blocks, 6 no difference seen".
+// counted writes the number of findings of each kind: "1 sure, 21 too few blocks, 6 no difference seen".
 export function counted(all: Finding[]): string {
   const counts = new Map<string, number>();
   for (const f of all) {

@@ -1,4 +1,4 @@
-// The document that the page draws: internal/page/data.go says what each key is.
+// The document that the page draws. internal/page/data.go explains each key.
 
 export interface Quantity {
   metric: string;
@@ -7,7 +7,7 @@ export interface Quantity {
   scope?: string;
 }
 
-// A bound is infinite where so many trials lack the figure that there is none; the document has null for it (openIntervals).
+// A bound is infinite if too many trials lack the figure. In the document it is then null; see openIntervals.
 export type Interval = [number, number] | null;
 
 export interface Figure extends Quantity {
@@ -16,11 +16,11 @@ export interface Figure extends Quantity {
   median: number;
   interval: Interval;
   trials: number;
-  // The side that the arm is of, where there are two.
+  // The arm's side in a comparison of two sides.
   side?: string;
-  // What spoiled the figure, such as a wire that was late.
+  // Why the figure may be wrong, such as a late wire.
   caution?: string;
-  // The same percentile of all observations of the trials together; it has no interval.
+  // The same percentile of all observations of the trials together. It has no interval.
   pooled?: number;
 }
 
@@ -28,14 +28,14 @@ export interface Comparison extends Quantity {
   arm: string;
   baseline: string;
   workload: string;
-  // The baseline's workload where it is another.
+  // The baseline's workload, if it is not the arm's.
   baseline_workload?: string;
   difference: number | null;
   interval: Interval;
   confidence: number;
   relative: number | null;
   relative_interval: Interval;
-  // The intervals were extended to 0, because all comparisons together do not allow it to be excluded.
+  // The intervals were extended to 0: corrected for all comparisons, they do not exclude it.
   widened?: boolean;
   p_value: number | null;
   verdict: string;
@@ -43,18 +43,29 @@ export interface Comparison extends Quantity {
   detectable: number | null;
   blocks: number;
   blocks_needed: number | null;
-  // Of two sides: "these-runs" or "runs". Of runs blocks_needed counts runs on each side.
+  // For two sides: "these-runs" or "runs". For "runs", blocks_needed counts runs on each side.
   about?: string;
-  // How many trials of the arm and of the baseline there are, where they are not paired.
+  // The numbers of trials of the arm and of the baseline, if they are not paired.
   trials?: [number, number];
   reason?: string;
-  // As how many independent blocks they count, where neighbours depend on each other.
+  // If neighbouring blocks depend on each other: as how many independent blocks they count.
   dependence?: { p_value: number; correlation: number; counted: number };
+  // One block decides the verdict: how many more blocks settle it, if they agree with most.
+  one_block_decides?: { blocks_more: number };
+  // How many blocks find the difference that the user asked about.
+  resolve?: Resolution;
 }
 
-// Finding is what the answer says of an arm or a layer.
+// Resolution says how many blocks find a given difference: in all, and how many more. Null if the run does not tell.
+export interface Resolution {
+  difference: number;
+  blocks: number | null;
+  blocks_needed: number | null;
+}
+
+// Finding is a result about an arm or a layer.
 export interface Finding extends Quantity {
-  // "layer" or "arm", and its name.
+  // "layer" or "arm".
   kind: string;
   name: string;
   baseline: string;
@@ -64,19 +75,19 @@ export interface Finding extends Quantity {
   difference: number | null;
   interval: Interval;
   relative: number | null;
-  // None for a layer.
+  // Null for a layer.
   relative_interval: Interval;
   detectable: number | null;
   trials?: [number, number];
   verdict: string;
   better?: string;
   reason?: string;
-  // What spoiled the figure of the arm or of the baseline.
+  // Why the figure of the arm or of the baseline may be wrong.
   caution?: string;
 }
 
-// Ground is what a run in a lab stood on, and what a lab cannot tell.
-export interface Ground {
+// Lab describes the host of a run in a lab, and lists what a lab cannot tell.
+export interface Lab {
   kernel: string;
   cpu?: string;
   cpus: number;
@@ -92,10 +103,11 @@ export interface Layer extends Quantity {
   interval: Interval;
   p_value: number | null;
   verdict: string;
-  // The one arm whose difference the layer is: cost and interval are then that comparison's, and mean is what adds up.
+  // Set if the layer is the difference of one arm. Cost and interval are then those of that comparison, and mean is the
+  // figure that adds up.
   arm?: string;
   mean: number;
-  // False where the layers do not add up, null where that cannot be tested.
+  // False if the layers do not add up, null if that cannot be tested.
   additive: boolean | null;
   adds: { arm: string; count: number; adds: number }[];
 }
@@ -133,7 +145,7 @@ export interface Source {
   versions?: Record<string, string>;
 }
 
-// Distribution sets all times of two arms side by side.
+// Distribution compares all times of two arms.
 export interface Distribution {
   arm: string;
   baseline: string;
@@ -156,7 +168,7 @@ export interface Check extends Quantity {
   arm: string;
   baseline?: string;
   workload: string;
-  // relative, change or value: what bound, estimate and interval are.
+  // How bound, estimate and interval are meant: "relative", "change" or "value".
   kind: string;
   fails_above: boolean;
   bound: number;
@@ -178,28 +190,28 @@ export interface GateResult {
 export interface Answer {
   question: string;
   verdict: string;
-  // All that the answer says, in its order; older answers have none.
+  // All results in the answer's order. Answers of older versions have none.
   findings?: Finding[];
   run: string;
   state: string;
   baseline: string;
-  // The results were recorded elsewhere: trials belong to no block, and are not paired.
+  // The results were recorded elsewhere: trials belong to no block and are not paired.
   imported?: boolean;
   blocks: number;
   trials: number;
   failed: number;
-  // How many of the failed trials a good one of the same block stands for.
+  // How many of the failed trials were repeated with success.
   replaced?: number;
   arms: Figure[];
   comparisons: Comparison[];
   layers: Layer[];
   residual: Residual[];
   warnings: Warning[];
-  // That of a run in a lab.
-  ground?: Ground;
-  // Those of the experiment file, where it has any.
+  // For a run in a lab.
+  ground?: Lab;
+  // The objectives of the experiment file.
   objectives?: Check[];
-  // Those of a comparison.
+  // The two sides of a comparison, and their distributions.
   sources?: Source[];
   distributions?: Distribution[];
 }
@@ -218,7 +230,7 @@ export interface ArmFact {
   own: boolean;
 }
 
-// PathElement is what a packet crosses, with its parameters in words.
+// PathElement is a network element on a path, with its parameters in words.
 export interface PathElement {
   kind: string;
   with: string;
@@ -228,7 +240,7 @@ export interface Arm {
   name: string;
   path: string;
   elements: PathElement[];
-  // What the arm sets otherwise than the workloads, in words: "congestion bbr".
+  // What the arm sets differently from the workloads, in words: "congestion bbr".
   set?: string[];
   layers: Record<string, number> | null;
 }
@@ -241,7 +253,7 @@ export function settingsOf(arm: Arm): string[] {
 export interface Data {
   nearfar: string;
   page: number;
-  // Empty for a run; compare or gate where two sides are set side by side.
+  // Empty for a run; "compare" or "gate" for a comparison of two sides.
   kind?: string;
   gate?: GateResult;
   answer: Answer;
@@ -323,10 +335,10 @@ export interface TrialRecord {
   outputs: Output[];
 }
 
-// pageVersion is that of the documents that this page draws.
+// pageVersion is the version of the documents that this page can draw.
 export const pageVersion = 1;
 
-// openIntervals makes bounds that the document has as null infinite, wherever there are intervals.
+// openIntervals replaces bounds that are null by infinity, in all intervals of a document.
 export function openIntervals(of: unknown): void {
   if (typeof of !== "object" || of === null) return;
   for (const [key, value] of Object.entries(of)) {
@@ -345,7 +357,7 @@ export function nameOf(q: Quantity): string {
   return q.scope ? `${name} of the ${q.scope}` : name;
 }
 
-// sameQuantity says whether two are the same number of a trial.
+// sameQuantity says whether two quantities are the same number of a trial.
 export function sameQuantity(a: Quantity, b: Quantity): boolean {
   return a.metric === b.metric && a.stat === b.stat && a.unit === b.unit && (a.scope ?? "") === (b.scope ?? "");
 }

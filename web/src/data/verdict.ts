@@ -3,11 +3,13 @@ import type { Comparison } from "./model.ts";
 // Judged is what a comparison and a finding have in common.
 export type Judged = Pick<Comparison, "verdict" | "difference" | "better" | "trials" | "about">;
 
-// What a comparison says. There are three kinds of nothing, which mean different things: no difference was seen, and from what size
-// on one would have been; there was too little to tell; or the two do not measure the same.
+// Kind is what a comparison shows: a difference, or one of three reasons why there is none. "none": no difference was
+// seen, and a difference of the detectable size would have been. "too-few": too little was measured to tell. "refused":
+// the two do not measure the same.
 export type Kind = "found" | "none" | "too-few" | "refused";
 
-// kindOf sorts a comparison by its verdict. "not-comparable" with a difference is what older answers say of too few trials.
+// kindOf gives the kind of a verdict. In answers of older versions, "not-comparable" with a difference means that there
+// were too few trials.
 export function kindOf(c: Judged): Kind {
   switch (c.verdict) {
     case "higher":
@@ -24,11 +26,12 @@ export function kindOf(c: Judged): Kind {
   return c.difference !== null ? "too-few" : "refused";
 }
 
-// kindName is the kind in words; for a difference it is which way, and whether that is better.
+// kindName writes the kind in words. For a difference it gives the direction, and whether that is better.
 export function kindName(c: Judged): string {
   switch (kindOf(c)) {
     case "found":
-      return c.better === "arm" ? `${c.verdict} (better)` : c.better === "baseline" ? `${c.verdict} (worse)` : c.verdict;
+      if (c.better === "arm") return `${c.verdict} (better)`;
+      return c.better === "baseline" ? `${c.verdict} (worse)` : c.verdict;
     case "none":
       return "no difference seen";
     case "too-few":
@@ -39,19 +42,30 @@ export function kindName(c: Judged): string {
 }
 
 function tooFew(c: Judged): string {
-  if (c.verdict === "single-trial" || (c.trials && c.trials[0] === 1 && c.trials[1] === 1)) return "a single trial a side";
+  const single = c.trials !== undefined && c.trials[0] === 1 && c.trials[1] === 1;
+  if (c.verdict === "single-trial" || single) return "a single trial a side";
   return c.about === "runs" ? "too few runs" : c.trials ? "too few trials" : "too few blocks";
 }
 
-// moreNeeded says how many more blocks or trials the answer asks for; empty where it does not.
+// moreNeeded writes how many more blocks, trials or runs would show a difference; empty if the answer does not say.
 export function moreNeeded(c: Comparison): string {
   const n = c.blocks_needed;
   if (n === null || n <= 0) return "";
-  if (c.about === "runs") return `${n} more ${n === 1 ? "run" : "runs"} on each side`;
-  return c.trials ? `${n} more ${n === 1 ? "trial" : "trials"} on each side` : `${n} more ${n === 1 ? "block" : "blocks"}`;
+  if (c.about === "runs") return `${plural(n, "run")} on each side`;
+  return c.trials ? `${plural(n, "trial")} on each side` : plural(n, "block");
 }
 
-// mood says how a comparison is coloured: only a difference that is shown, and only where one side is better.
+function plural(n: number, what: string): string {
+  return `${n} more ${what}${n === 1 ? "" : "s"}`;
+}
+
+// oneBlock says that a single block decides the verdict, and how many more settle it; empty if none does.
+export function oneBlock(c: Comparison): string {
+  return c.one_block_decides ? `one block decides; ${plural(c.one_block_decides.blocks_more, "block")} would settle it`
+    : "";
+}
+
+// mood chooses the colour of a comparison: a difference is coloured if one side is better, anything else is faint.
 export function mood(c: Judged): "better" | "worse" | "sure" | "unsure" {
   if (kindOf(c) !== "found") return "unsure";
   return c.better === "arm" ? "better" : c.better === "baseline" ? "worse" : "sure";

@@ -32,7 +32,7 @@ describe("number", () => {
   ])("%d is %s", (value, text) => {
     expect(number(value, us)).toBe(text);
   });
-  test("a sign is written where it is asked for", () => {
+  test("signed writes a sign", () => {
     expect(signed(1e-6, us)).toBe("+1.00");
     expect(signed(-1e-6, us)).toBe("-1.00");
     expect(signed(-1e-12, us)).toBe("+0.000");

@@ -1,15 +1,20 @@
-// How a value in a base unit is written for people: the same rules as internal/result/scale.go, so that the page and the
-// terminal show the same digits.
+// Writes values in base units for people. The rules are the same as in internal/result/scale.go, so that the page and
+// the terminal show the same digits.
 
 export interface Unit {
-  // How many base units one of `name` is.
+  // The size of the unit in base units.
   factor: number;
   name: string;
 }
 
 const steps: Record<string, Unit[]> = {
-  s: [{ factor: 1e-9, name: "ns" }, { factor: 1e-6, name: "us" }, { factor: 1e-3, name: "ms" }, { factor: 1, name: "s" }],
-  "bit/s": [{ factor: 1, name: "bit/s" }, { factor: 1e3, name: "kbit/s" }, { factor: 1e6, name: "Mbit/s" }, { factor: 1e9, name: "Gbit/s" }],
+  s: [
+    { factor: 1e-9, name: "ns" }, { factor: 1e-6, name: "us" }, { factor: 1e-3, name: "ms" }, { factor: 1, name: "s" },
+  ],
+  "bit/s": [
+    { factor: 1, name: "bit/s" }, { factor: 1e3, name: "kbit/s" }, { factor: 1e6, name: "Mbit/s" },
+    { factor: 1e9, name: "Gbit/s" },
+  ],
   "s/bit": [{ factor: 1e-12, name: "ms/Gbit" }, { factor: 1e-9, name: "s/Gbit" }],
   "1/s": [{ factor: 1, name: "/s" }],
   "1": [{ factor: 1, name: "" }],
@@ -23,7 +28,7 @@ export function unitFor(base: string, values: Iterable<number>): Unit {
   const known = steps[base] ?? [{ factor: 1, name: base }];
   let chosen = known[0]!;
   for (const unit of known.slice(1)) {
-    // What rounds to 1000 of the smaller unit is written in the larger. Microseconds begin at a tenth.
+    // A value that rounds to 1000 of the smaller unit uses the larger one. Microseconds begin at 0.1 us.
     if (largest >= 0.9995 * unit.factor || (unit.name === "us" && largest >= 0.1 * unit.factor)) chosen = unit;
   }
   return chosen;
@@ -38,10 +43,10 @@ export function number(value: number, unit: Unit): string {
   else if (size >= 100) digits = 1;
   else if (size !== 0 && size < 1) digits = 3;
   const text = v.toFixed(digits);
-  return /^-[0.]*$/.test(text) ? text.slice(1) : text; // no minus before a zero
+  return /^-[0.]*$/.test(text) ? text.slice(1) : text; // no minus sign before zero
 }
 
-// signed is number with a plus sign before what is not negative.
+// signed is number, with a plus sign unless the value is negative.
 export function signed(value: number, unit: Unit): string {
   const text = number(value, unit);
   return text.startsWith("-") ? text : "+" + text;
@@ -50,6 +55,11 @@ export function signed(value: number, unit: Unit): string {
 // withUnit adds the unit's name.
 export function withUnit(text: string, unit: Unit): string {
   return unit.name === "" ? text : `${text} ${unit.name}`;
+}
+
+// inUnit names the unit in a title: " in us"; empty for plain counts.
+export function inUnit(unit: Unit): string {
+  return unit.name === "" ? "" : ` in ${unit.name}`;
 }
 
 // amount writes a value with a unit that fits its size: "14.52 us".
@@ -71,7 +81,7 @@ export function probability(p: number | null): string {
   return p < 0.0001 ? "<0.0001" : p.toFixed(4);
 }
 
-// count writes an integer with thousands set apart.
+// count writes an integer with commas between the thousands.
 export function count(n: number): string {
   return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ",");
 }

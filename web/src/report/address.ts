@@ -1,24 +1,25 @@
-// What the reader has chosen, in the part of the address that never leaves the browser: a link to the page shows the same again.
+// The reader's choices are in the fragment of the address (after #), so that a link to the page shows the same. A
+// browser does not send this part to a server.
 
 export interface Choices {
   workload?: string;
-  // As it is named on the page: "rtt p50".
+  // The name on the page: "rtt p50".
   quantity?: string;
   hidden: string[];
   log?: boolean;
   relative: boolean;
   overTime: boolean;
-  // The keys of folds that are open, or closed, where they are not as a rule.
+  // The keys of parts that the reader opened or closed, if that is not their default.
   open: string[];
   closed: string[];
 }
 
-// none is what is chosen before anything is.
+// none gives the choices of a reader who has chosen nothing.
 export function none(): Choices {
   return { hidden: [], relative: false, overTime: false, open: [], closed: [] };
 }
 
-// written makes the part of the address; empty where nothing is chosen.
+// written makes the fragment; empty if nothing is chosen.
 export function written(c: Choices): string {
   const q = new URLSearchParams();
   if (c.workload) q.set("workload", c.workload);
@@ -32,7 +33,7 @@ export function written(c: Choices): string {
   return q.toString();
 }
 
-// parsed reads it. What is no choice, such as the name of a place on the page, gives undefined.
+// parsed reads a fragment; undefined if it has no choices, such as the id of a section.
 export function parsed(hash: string): Choices | undefined {
   const text = hash.replace(/^#/, "");
   if (!text.includes("=")) return undefined;
@@ -40,7 +41,8 @@ export function parsed(hash: string): Choices | undefined {
   const log = q.get("log");
   return {
     workload: q.get("workload") ?? undefined, quantity: q.get("metric") ?? undefined, hidden: q.getAll("hide"),
-    log: log === "yes" ? true : log === "no" ? false : undefined, relative: q.get("relative") === "yes", overTime: q.get("time") === "yes",
+    log: log === "yes" ? true : log === "no" ? false : undefined, relative: q.get("relative") === "yes",
+      overTime: q.get("time") === "yes",
     open: q.getAll("open"), closed: q.getAll("closed"),
   };
 }

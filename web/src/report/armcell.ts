@@ -1,17 +1,17 @@
-import { markerPath, type Style } from "../chart/style.ts";
+import { markerClass, markerPath, type Style } from "../chart/style.ts";
 import { oneLine } from "../format/visible.ts";
 import { el, svg } from "../ui/dom.ts";
 import type { View } from "./view.ts";
 
-// swatch is the sign of an arm: its line and its marker.
+// swatch is a sample of an arm's line and marker.
 export function swatch(style: Style): SVGSVGElement {
-  const open = !style.solid || style.marker === "cross" || style.marker === "plus";
-  return svg("svg", { class: `swatch ${style.colour}`, viewBox: "0 0 28 12", width: 28, height: 12, "aria-hidden": "true" },
+  const look = { viewBox: "0 0 28 12", width: 28, height: 12, "aria-hidden": "true" };
+  return svg("svg", { class: `swatch ${style.colour}`, ...look },
     svg("path", { class: "line", d: "M1 6H27", "stroke-dasharray": style.dash || undefined }),
-    svg("path", { class: open ? "marker open" : "marker", d: markerPath(style.marker, 14, 6, 3.6) }));
+    svg("path", { class: markerClass(style), d: markerPath(style.marker, 14, 6, 3.6) }));
 }
 
-// armCell is an arm's name with its sign, and the codes of what is to be known of its numbers.
+// armCell is an arm's name with its swatch, and the codes of the warnings about its figures.
 export function armCell(view: View, arm: string, codes: string[] = []): HTMLElement {
   const cell = el("span", { class: "arm" }, swatch(view.style(arm)), oneLine(arm));
   if (arm === view.data.answer.baseline) cell.append(el("span", { class: "mark" }, "baseline"));

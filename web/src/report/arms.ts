@@ -1,6 +1,6 @@
 import type { Series } from "../chart/spec.ts";
-import { number, unitFor, withUnit } from "../format/scale.ts";
-import { nameOf, sameQuantity, type Figure } from "../data/model.ts";
+import { inUnit, number, unitFor, withUnit } from "../format/scale.ts";
+import { nameOf, sameQuantity, type Figure, type Warning } from "../data/model.ts";
 import { oneLine } from "../format/visible.ts";
 import { styleOf } from "../chart/style.ts";
 import { el } from "../ui/dom.ts";
@@ -10,7 +10,7 @@ import { ChartSection, type ChartContent } from "./section.ts";
 import { bounds, tick } from "./values.ts";
 import type { View } from "./view.ts";
 
-// Arms: the median over the trials of each arm, with its interval.
+// Arms draws the median over the trials of each arm, with its interval.
 export class Arms extends ChartSection {
   constructor() {
     super("arms", "Arms");
@@ -24,7 +24,7 @@ export class Arms extends ChartSection {
     const figures = all.filter((f) => view.shown(f.arm));
     if (all.length === 0) return undefined;
     const unit = unitFor(q.unit, all.map((f) => f.median));
-    // Of two sides, both may have the arm.
+    // Two sides may have an arm of the same name.
     const named = (f: Figure) => (f.side ? `${f.side}: ${f.arm}` : f.arm);
     const base = view.data.answer.sources?.[0]?.side;
     const style = (f: Figure) => (f.side && f.side === base ? styleOf(-1) : view.style(f.arm));
@@ -35,12 +35,16 @@ export class Arms extends ChartSection {
       along: "x",
       points: [{ x: f.median, y: row, low: f.interval?.[0], high: f.interval?.[1], ref: f }],
     }));
-    const codes = (arm: string) => [...new Set(view.data.answer.warnings.filter((w) => w.arm === arm && (w.workload === "" || w.workload === view.workloadName)).map((w) => w.code))];
+    const about = (w: Warning, arm: string) => w.arm === arm && (w.workload === "" || w.workload === view.workloadName);
+    const codes = (arm: string) =>
+      [...new Set(view.data.answer.warnings.filter((w) => about(w, arm)).map((w) => w.code))];
     const paired = view.data.answer.comparisons.some((c) => c.blocks > 0);
     const pooled = all.some((f) => f.pooled !== undefined);
     const better = q.better ? `; ${q.better} is better` : "";
     return {
-      lead: `Median over trials of ${view.title}, with its 95 % interval${better}.${paired ? " Overlapping intervals do not mean that arms are alike: the differences below are paired within blocks." : ""}${pooled ? " Pooled: the same percentile of all observations together, which has no interval." : ""}`,
+      lead: `Median over trials of ${view.title}, with its 95 % interval${better}.`
+        + (paired ? " Arms can differ although their intervals overlap: the differences are paired within blocks." : "")
+        + (pooled ? " Pooled: the same percentile of all observations together, which has no interval." : ""),
       warnings: view.warningsOf("arms"),
       more: cautions(all),
       spec: {
@@ -48,23 +52,37 @@ export class Arms extends ChartSection {
         label: `Median and interval of ${view.title} for each arm`,
         zoomKey: view.title,
         height: 60 + 30 * Math.max(1, figures.length),
-        x: { kind: "linear", label: withUnit(nameOf(q), unit).replace(/ (\S+)$/, unit.name ? " in $1" : " $1"), quantity: `${nameOf(q)} (${q.unit})`, write: tick(unit) },
+        x: {
+          kind: "linear", label: nameOf(q) + inUnit(unit), quantity: `${nameOf(q)} (${q.unit})`, write: tick(unit),
+        },
         y: { kind: "rows", label: "", quantity: "arm", write: String, rows: figures.map((f) => oneLine(named(f))) },
         series,
         tip: (_, p) => {
           const f = figures[p.y]!;
-          return [["median", withUnit(number(f.median, unit), unit)], ["95 % interval", bounds(f.interval, unit)], ["trials", String(f.trials)], ...(f.caution ? [["caution", oneLine(f.caution)] as [string, string]] : [])];
+          const lines: [string, string][] = [
+            ["median", withUnit(number(f.median, unit), unit)], ["95 % interval", bounds(f.interval, unit)],
+            ["trials", String(f.trials)],
+          ];
+          if (f.caution) lines.push(["caution", oneLine(f.caution)]);
+          return lines;
         },
       },
-      table: () => table(`${view.title}: median over trials${unit.name ? " in " + unit.name : ""}`,
-        [{ title: "Arm" }, { title: "Median", numeric: true }, { title: "95 % interval", numeric: true }, { title: "Trials", numeric: true }, ...(pooled ? [{ title: "Pooled", numeric: true }] : [])],
-        figures.map((f) => ({ cells: [f.side ? el("span", { class: "arm" }, swatch(style(f)), oneLine(named(f))) : armCell(view, f.arm, [...codes(f.arm), ...(f.caution ? ["caution"] : [])]), number(f.median, unit), bounds(f.interval, unit), String(f.trials),
-          ...(pooled ? [f.pooled === undefined ? "-" : number(f.pooled, unit)] : [])] }))),
+      table: () => table(`${view.title}: median over trials${inUnit(unit)}`,
+        [{ title: "Arm" }, { title: "Median", numeric: true }, { title: "95 % interval", numeric: true },
+          { title: "Trials", numeric: true }, ...(pooled ? [{ title: "Pooled", numeric: true }] : [])],
+        figures.map((f) => ({
+          cells: [
+            f.side ? el("span", { class: "arm" }, swatch(style(f)), oneLine(named(f)))
+              : armCell(view, f.arm, [...codes(f.arm), ...(f.caution ? ["caution"] : [])]),
+            number(f.median, unit), bounds(f.interval, unit), String(f.trials),
+            ...(pooled ? [f.pooled === undefined ? "-" : number(f.pooled, unit)] : []),
+          ],
+        }))),
     };
   }
 }
 
-// cautions say what spoiled figures, below the chart: a mark beside a number does not say enough.
+// cautions lists the cautions on figures below the chart, because the mark beside a number does not explain it.
 function cautions(figures: Figure[]): HTMLElement | undefined {
   const spoiled = figures.filter((f) => f.caution);
   if (spoiled.length === 0) return undefined;

@@ -3,12 +3,13 @@ import { nameOf } from "../data/model.ts";
 import { number, signed, unitFor, withUnit, type Unit } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
 import { el, fill, svg } from "../ui/dom.ts";
+import { rangePath } from "../ui/mini.ts";
 import { table } from "../ui/table.ts";
 import { bounds, signedBounds } from "./values.ts";
 import type { Section } from "./section.ts";
 import type { View } from "./view.ts";
 
-// Checks are the rules of a gate, or the objectives of the experiment file: what each asks for, and what was found.
+// Checks lists the rules of a gate, or the objectives of the experiment file: the bound and the measured value of each.
 export class Checks implements Section {
   readonly element = el("section", { id: "checks", "aria-labelledby": "checks-title", hidden: true });
 
@@ -20,11 +21,14 @@ export class Checks implements Section {
     fill(this.element,
       el("header", {}, el("h2", { id: "checks-title" }, gate ? "Checks of the gate" : "Objectives")),
       el("p", { class: "lead" }, gate
-        ? "A check fails where its interval lies wholly beyond the bound, and passes where it lies wholly before it. The mark in the picture is the bound; what lies on the shaded side fails."
-        : "What the experiment file says must hold. An objective is met or missed where its interval lies wholly on one side of the bound, which is the mark in the picture; the shaded side misses it."),
+        ? "A check fails if its whole interval is on the wrong side of the bound, and passes if its whole interval is "
+          + "on the right side. The line in the picture is the bound; the shaded side fails."
+        : "The objectives of the experiment file. An objective is met or missed if its whole interval is on one side "
+          + "of the bound. The line in the picture is the bound; on the shaded side the objective is missed."),
       table(gate ? "Checks" : "Objectives",
-        [{ title: "Verdict" }, { title: "Rule" }, { title: "Arm" }, { title: "Workload and quantity" }, { title: "Estimate", numeric: true },
-          { title: "Interval", numeric: true }, { title: "Bound", numeric: true }, { title: "Picture" }, { title: "Why" }],
+        [{ title: "Verdict" }, { title: "Rule" }, { title: "Arm" }, { title: "Workload and quantity" },
+          { title: "Estimate", numeric: true }, { title: "Interval", numeric: true }, { title: "Bound", numeric: true },
+          { title: "Picture" }, { title: "Why" }],
         checks.map((c) => row(c))));
   }
 }
@@ -35,7 +39,8 @@ function row(c: Check) {
   return {
     class: tone(c.verdict),
     cells: [
-      el("span", { class: `outcome ${tone(c.verdict)}` }, oneLine(c.verdict)), el("code", {}, oneLine(c.rule)), oneLine(c.arm), `${oneLine(c.workload)}, ${nameOf(c)}`,
+      el("span", { class: `outcome ${tone(c.verdict)}` }, oneLine(c.verdict)), el("code", {}, oneLine(c.rule)),
+      oneLine(c.arm), `${oneLine(c.workload)}, ${nameOf(c)}`,
       c.estimate === null ? "-" : withUnit(write(c.estimate, unit), unit),
       c.kind === "value" ? bounds(c.interval, unit) : signedBounds(c.interval, unit),
       `${c.fails_above ? "at most" : "at least"} ${withUnit(write(c.bound, unit), unit)}`,
@@ -44,12 +49,12 @@ function row(c: Check) {
   };
 }
 
-// unitOf is what a check's figures are written in.
+// unitOf picks the unit for a check's figures.
 export function unitOf(c: Quantity & { kind: string; bound: number; estimate: number | null }): Unit {
   return c.kind === "relative" ? { factor: 0.01, name: "%" } : unitFor(c.unit, [c.bound, c.estimate ?? 0]);
 }
 
-// tone is how a verdict is coloured.
+// tone chooses the colour of a verdict.
 export function tone(verdict: string): string {
   if (verdict === "pass" || verdict === "met") return "better";
   if (verdict === "fail" || verdict === "missed" || verdict === "error") return "worse";
@@ -59,19 +64,21 @@ export function tone(verdict: string): string {
 const width = 120;
 const height = 16;
 
-// picture sets the interval beside the bound. The numbers beside it say the same.
+// picture draws the interval and the bound. The table has the same as numbers.
 function picture(c: Check): SVGSVGElement {
   const all = [c.bound, c.estimate!, ...(c.interval ?? [])].filter(Number.isFinite);
   const low = Math.min(...all);
   const high = Math.max(...all);
   const room = (high - low) * 0.12 || Math.abs(high) * 0.1 || 1;
-  const edge = (v: number) => Math.min(high + room, Math.max(low - room, v)); // also where an interval has no bound
+  const edge = (v: number) => Math.min(high + room, Math.max(low - room, v)); // for an interval without a bound
   const place = (v: number) => Math.round(10 * (((edge(v) - low + room) / (high - low + 2 * room)) * width)) / 10;
   const at = place(c.bound);
   const middle = height / 2;
-  return svg("svg", { class: `mini ${tone(c.verdict)}`, viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" },
+  return svg("svg", { class: `mini ${tone(c.verdict)}`, viewBox: `0 0 ${width} ${height}`, width, height,
+    "aria-hidden": "true" },
     svg("rect", { class: "beyond", x: c.fails_above ? at : 0, y: 0, width: c.fails_above ? width - at : at, height }),
     svg("path", { class: "bound", d: `M${at} 0V${height}` }),
-    c.interval ? svg("path", { class: "range", d: `M${place(c.interval[0])} ${middle}H${place(c.interval[1])}M${place(c.interval[0])} ${middle - 3}v6M${place(c.interval[1])} ${middle - 3}v6` }) : null,
+    c.interval ? svg("path", { class: "range", d: rangePath(place(c.interval[0]), place(c.interval[1]), middle) })
+      : null,
     svg("circle", { class: "value", cx: place(c.estimate!), cy: middle, r: 3 }));
 }

@@ -6,7 +6,7 @@ import { swatch } from "./armcell.ts";
 import type { Section } from "./section.ts";
 import type { View } from "./view.ts";
 
-// What the controls do to the page.
+// Actions are the effects of the controls on the page.
 export interface Actions {
   workload(index: number): void;
   quantity(index: number): void;
@@ -18,7 +18,7 @@ export interface Actions {
   help(): void;
 }
 
-// Controls choose what is seen: workload, metric, arms. They stay at the top of the window.
+// Controls let the reader choose workload, metric and arms. They stay at the top of the window.
 export class Controls implements Section {
   readonly element = el("nav", { class: "controls", "aria-label": "What is shown" });
   readonly theme = themeButton();
@@ -43,7 +43,8 @@ export class Controls implements Section {
 
   update(view: View): void {
     const option = (value: number, text: string, selected: boolean) => el("option", { value, selected }, text);
-    fill(this.workloads, ...view.workloadsWithFigures().map((w) => option(w, oneLine(view.data.workloads[w]?.name ?? ""), w === view.workload)));
+    fill(this.workloads, ...view.workloadsWithFigures().map((w) =>
+      option(w, oneLine(view.data.workloads[w]?.name ?? ""), w === view.workload)));
     fill(this.quantities, ...view.quantitiesOf(view.workload).map((q) => {
       const i = view.data.quantities.indexOf(q);
       return option(i, nameOf(q) + (q.compared ? "" : " (not compared)"), i === view.quantity);
@@ -52,13 +53,17 @@ export class Controls implements Section {
     this.all.hidden = view.hidden.size === 0;
     const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.arm : undefined;
     fill(this.arms, ...view.data.arms.map((arm, i) => {
-      const b = button("", { class: "chip", "aria-pressed": String(view.shown(arm.name)), "data-arm": arm.name, title: (i < 9 ? `key ${i + 1}; ` : "") + "Shift and click: this one only" }, () => {});
+      const b = button("", {
+        class: "chip", "aria-pressed": String(view.shown(arm.name)), "data-arm": arm.name,
+        title: (i < 9 ? `key ${i + 1}; ` : "") + "Shift and click: only this arm",
+      }, () => {});
       b.append(swatch(view.style(arm.name)), oneLine(arm.name));
       b.addEventListener("click", (e) => (e.shiftKey ? this.actions.only(arm.name) : this.actions.toggle(arm.name)));
       b.addEventListener("pointerenter", () => this.actions.emphasize(arm.name));
       b.addEventListener("pointerleave", () => this.actions.emphasize(undefined));
       return b;
     }), this.all);
-    if (focused !== undefined) this.arms.querySelectorAll<HTMLElement>(".chip").forEach((c) => c.dataset.arm === focused && c.focus());
+    if (focused === undefined) return;
+    for (const c of this.arms.querySelectorAll<HTMLElement>(".chip")) if (c.dataset.arm === focused) c.focus();
   }
 }

@@ -1,5 +1,5 @@
 import type { Series } from "../chart/spec.ts";
-import { percent, probability, signed, number, unitFor, withUnit } from "../format/scale.ts";
+import { inUnit, number, percent, probability, signed, unitFor, withUnit } from "../format/scale.ts";
 import { nameOf, sameQuantity, type Comparison } from "../data/model.ts";
 import { kindOf, mood } from "../data/verdict.ts";
 import { oneLine } from "../format/visible.ts";
@@ -10,11 +10,11 @@ import { ChartSection, type ChartContent } from "./section.ts";
 import { bounds, signedBounds, tick, verdictText } from "./values.ts";
 import type { View } from "./view.ts";
 
-// Differences: each arm against the baseline, as a forest plot.
+// Differences compares each arm with the baseline, as a forest plot.
 export class Differences extends ChartSection {
   private readonly toggle: HTMLButtonElement;
 
-  // relative is called when the other way of showing them is asked for.
+  // relative is called when the reader switches between absolute and relative differences.
   constructor(relative: () => void) {
     super("differences", "Differences from the baseline");
     this.toggle = button("Relative", { "aria-pressed": "false" }, relative);
@@ -47,15 +47,26 @@ export class Differences extends ChartSection {
         points: [{ x: v, y: row, low: i?.[0], high: i?.[1], ref: c }],
       });
     });
+    const baseline = oneLine(view.data.answer.baseline);
+    const how = unpaired
+      ? "the median of all differences between a trial of the arm and a trial of the baseline (not paired)"
+      : "the median of the differences within blocks";
     return {
-      lead: `Against ${oneLine(view.data.answer.baseline)}, ${view.title}: ${unpaired ? "the median of all differences between a trial of the arm and one of the baseline, for nothing says which belong together" : "the median of the differences within blocks"}, with its 95 % interval${bare ? " where there is one: without it, how far other trials would land from these is not known" : ""}. Hollow: no difference is shown. "Detectable" is the smallest true difference that ${unpaired ? "these trials" : "this run"} would have shown four times in five.`,
+      lead: `Against ${baseline}, ${view.title}: ${how}, with its 95 % interval. `
+        + (bare ? "Without an interval, it is not known how much further trials would vary. " : "")
+        + `A hollow marker: no difference is shown. "Detectable" is the smallest true difference that `
+        + `${unpaired ? "these trials" : "this run"} would have shown four times in five.`,
       warnings: view.warningsOf("differences"),
       spec: {
         id: "differences",
-        label: `Differences from ${oneLine(view.data.answer.baseline)} in ${view.title}, with intervals`,
+        label: `Differences from ${baseline} in ${view.title}, with intervals`,
         zoomKey: `${view.title} ${view.relative}`,
         height: 60 + 30 * Math.max(1, rows.length),
-        x: { kind: "linear", label: view.relative ? "relative difference in %" : `difference${unit.name ? " in " + unit.name : ""}`, quantity: `difference in ${nameOf(q)} (${view.relative ? "ratio" : q.unit})`, write: tick(shown), zero: true, one: shown.factor },
+        x: {
+          kind: "linear", label: view.relative ? "relative difference in %" : `difference${inUnit(unit)}`,
+          quantity: `difference in ${nameOf(q)} (${view.relative ? "ratio" : q.unit})`,
+          write: tick(shown), zero: true, one: shown.factor,
+        },
         y: { kind: "rows", label: "", quantity: "arm", write: String, rows: rows.map((c) => oneLine(c.arm)) },
         rule: { axis: "x", at: 0 },
         series,
@@ -70,9 +81,11 @@ export class Differences extends ChartSection {
           ];
         },
       },
-      table: () => table(`${view.title}: differences from ${oneLine(view.data.answer.baseline)}${unit.name ? " in " + unit.name : ""}`,
-        [{ title: "Arm" }, { title: "Difference", numeric: true }, { title: "95 % interval", numeric: true }, { title: "Relative", numeric: true },
-          { title: "Relative interval", numeric: true }, { title: "p (Holm)", numeric: true }, { title: "Verdict" }, { title: "Detectable", numeric: true }, { title: unpaired ? "Trials" : "Blocks", numeric: true }],
+      table: () => table(`${view.title}: differences from ${baseline}${inUnit(unit)}`,
+        [{ title: "Arm" }, { title: "Difference", numeric: true }, { title: "95 % interval", numeric: true },
+          { title: "Relative", numeric: true }, { title: "Relative interval", numeric: true },
+          { title: "p (Holm)", numeric: true }, { title: "Verdict" }, { title: "Detectable", numeric: true },
+          { title: unpaired ? "Trials" : "Blocks", numeric: true }],
         rows.map((c) => ({
           class: mood(c),
           cells: [

@@ -12,16 +12,16 @@ import { signedBounds } from "./values.ts";
 import type { Section } from "./section.ts";
 import type { View } from "./view.ts";
 
-// FindingsSection says the verdict in rows, in the order of the answer's findings.
+// FindingsSection shows the verdict as rows, in the order of the answer's findings.
 export class FindingsSection implements Section {
   readonly element = el("section", { id: "findings", "aria-labelledby": "findings-title" });
   private drawn: unknown;
 
-  // choose is called with the quantity whose row is chosen, and with the section that draws it where it is not the chosen arm's.
+  // choose is called with the quantity of a row, and with the section to scroll to, if any.
   constructor(private readonly choose: (quantity: number, section?: string) => void) {}
 
   update(view: View): void {
-    if (this.drawn === view.data) return; // nothing that is chosen changes it
+    if (this.drawn === view.data) return; // the reader's choices do not change the findings
     this.drawn = view.data;
     const { shown, folded: others } = findings(view.data.answer);
     this.element.hidden = shown.length === 0;
@@ -30,13 +30,16 @@ export class FindingsSection implements Section {
       el("header", {}, el("h2", { id: "findings-title" }, "Findings")),
       el("p", { class: "lead" }, leadText(view, shown)),
       this.rows(view, "Findings, in the order of the verdict", shown),
-      others.length > 0 ? folded(`All others: ${others.length} (${counted(others)})`, () => this.rows(view, "The other findings", others), "others") : null,
+      others.length > 0
+        ? folded(`All others: ${others.length} (${counted(others)})`,
+          () => this.rows(view, "The other findings", others), "others") : null,
       legend([...shown, ...others]));
   }
 
   private rows(view: View, caption: string, rows: Finding[]): HTMLElement {
-    // A layer has no relative interval: the picture is then in the unit of the quantity.
-    const relative = rows.every((f) => f.difference === null || (f.relative !== null && (f.relative_interval !== null || f.interval === null)));
+    // The picture is relative if all rows have what that needs. A layer has no relative interval.
+    const relative = rows.every((f) => f.difference === null
+      || (f.relative !== null && (f.relative_interval !== null || f.interval === null)));
     const small = (f: Finding): Mini => (relative
       ? { value: f.relative ?? 0, interval: f.relative_interval, kind: mood(f) }
       : { value: f.difference ?? 0, interval: f.interval, kind: mood(f) });
@@ -46,8 +49,10 @@ export class FindingsSection implements Section {
     const layers = rows.some((f) => f.kind === "layer");
     const linked = layers || new Set(rows.map(where)).size > 1;
     return table(caption,
-      [{ title: layers ? "Layer or arm" : "Arm" }, ...(linked ? [{ title: "Workload and quantity" }] : []), { title: "Difference", numeric: true }, { title: "95 % interval", numeric: true },
-        { title: "Relative", numeric: true }, { title: relative ? "Relative, with its interval" : "Interval" }, { title: "Finding" }],
+      [{ title: layers ? "Layer or arm" : "Arm" }, ...(linked ? [{ title: "Workload and quantity" }] : []),
+        { title: "Difference", numeric: true }, { title: "95 % interval", numeric: true },
+        { title: "Relative", numeric: true }, { title: relative ? "Relative, with its interval" : "Interval" },
+        { title: "Finding" }],
       rows.map((f) => {
         const unit = unitFor(f.unit, [f.difference ?? 0]);
         return {
@@ -64,10 +69,13 @@ export class FindingsSection implements Section {
       }));
   }
 
-  // pick is the name of a row's figures, which shows them below: those of a layer in the section of the layers.
+  // pick names the workload and quantity of a row. A click on it chooses them; for a layer, the page also scrolls to
+  // the section of the layers.
   private pick(view: View, f: Finding): Child {
-    const q = view.data.quantities.findIndex((k) => sameQuantity(k, f) && view.data.workloads[k.workload]?.name === f.workload);
-    return q < 0 ? where(f) : button(where(f), { class: "link" }, () => this.choose(q, f.kind === "layer" ? "layers" : undefined));
+    const q = view.data.quantities.findIndex((k) =>
+      sameQuantity(k, f) && view.data.workloads[k.workload]?.name === f.workload);
+    if (q < 0) return where(f);
+    return button(where(f), { class: "link" }, () => this.choose(q, f.kind === "layer" ? "layers" : undefined));
   }
 }
 
@@ -75,7 +83,7 @@ function nameCell(view: View, f: Finding): Child {
   return f.kind === "layer" ? el("span", { class: "arm" }, `layer ${oneLine(f.name)}`) : armCell(view, f.name);
 }
 
-// where names the workload, or both where the baseline's is another, and the quantity.
+// where names the workload and the quantity, and the baseline's workload if it is not the same.
 function where(f: Finding): string {
   const workload = f.baseline_workload ? `${f.workload} against ${f.baseline_workload}` : f.workload;
   return `${oneLine(workload)}, ${nameOf(f)}`;
@@ -84,12 +92,13 @@ function where(f: Finding): string {
 function leadText(view: View, shown: Finding[]): string {
   const places = new Set(shown.map(where));
   const of = `Against ${oneLine(view.data.answer.baseline)}${places.size === 1 ? ` in ${[...places][0]}` : ""}. `;
-  if (kindOf(shown[0]!) !== "found") return `${of}Nothing surely differs.`;
-  const layers = shown[0]!.kind === "layer" ? "What one of each layer adds stands before the arms. " : "";
-  return `${of}${layers}The strongest is first: the one whose interval lies furthest from zero, relative to the baseline. Rows of one quantity stay together.`;
+  if (kindOf(shown[0]!) !== "found") return `${of}There is no sure difference.`;
+  const layers = shown[0]!.kind === "layer" ? "Layers come before arms. " : "";
+  return `${of}${layers}The strongest finding is first: its interval is furthest from zero, relative to the baseline. `
+    + "Rows of one quantity stay together.";
 }
 
-// finding says what the row shows, what it would take where it shows nothing, and what spoiled its figures.
+// finding writes the verdict of a row, with the detectable size or how much more must be measured, and the caution.
 function finding(view: View, f: Finding): Child {
   const unit = unitFor(f.unit, [f.detectable ?? 0]);
   const text = {
@@ -98,6 +107,7 @@ function finding(view: View, f: Finding): Child {
     "too-few": oneLine(needed(view.data.answer, f)),
     refused: oneLine(f.reason ?? ""),
   }[kindOf(f)];
-  return el("span", {}, el("span", { class: `finding ${mood(f)}` }, kindName(f)), text ? el("span", { class: "small" }, `: ${text}`) : null,
+  return el("span", {}, el("span", { class: `finding ${mood(f)}` }, kindName(f)),
+    text ? el("span", { class: "small" }, `: ${text}`) : null,
     f.caution ? el("span", { class: "small caution" }, ` Caution: ${oneLine(f.caution)}`) : null);
 }

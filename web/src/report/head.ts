@@ -1,4 +1,4 @@
-import type { Ground } from "../data/model.ts";
+import type { Answer, Data, Lab } from "../data/model.ts";
 import { count } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
 import { button, el, fill } from "../ui/dom.ts";
@@ -6,7 +6,7 @@ import { tone } from "./checks.ts";
 import type { Section } from "./section.ts";
 import type { View } from "./view.ts";
 
-// Head opens the page: the question, and the verdict in words.
+// Head is the top of the page: the question, the verdict in words, and facts about the run.
 export class Head implements Section {
   readonly element = el("header", { class: "head" });
 
@@ -14,55 +14,78 @@ export class Head implements Section {
     const a = view.data.answer;
     const d = view.data;
     document.title = `${oneLine(d.name || a.question || "report")} - nearfar`;
-    const facts: [string, string][] = [
-      ["baseline", a.baseline],
-      ["blocks", a.blocks > 0 ? String(a.blocks) : ""],
-      ["trials", a.failed > 0 ? `${count(a.trials)}, ${count(a.failed)} failed${a.replaced ? `, ${count(a.replaced)} of them replaced` : ""}` : count(a.trials)],
-      // When results were brought in says nothing of when they were measured.
-      ["started", a.imported ? "" : when(d.started)],
-      ["ended", a.imported ? "" : when(d.ended)],
-      ["results", a.imported ? "recorded elsewhere" : ""],
-      ["seed", d.seed > 0 ? String(d.seed) : ""],
-      ["versions", Object.entries(d.versions ?? {}).map(([k, v]) => `${k} ${v}`).join(", ")],
-      ["run", a.run],
-    ];
-    const state = a.state !== "" && a.state !== "complete" ? el("span", { class: `state ${a.state === "running" ? "running" : ""}` }, oneLine(a.state)) : null;
+    const open = (selector: string) => this.element.querySelector<HTMLDetailsElement>(selector)?.open ?? false;
+    const state = a.state !== "" && a.state !== "complete"
+      ? el("span", { class: `state ${a.state === "running" ? "running" : ""}` }, oneLine(a.state)) : null;
     fill(this.element,
-      el("p", { class: "name" }, d.kind === "gate" ? "gate" : d.kind === "compare" ? "comparison" : oneLine(d.name), state,
+      el("p", { class: "name" }, d.kind === "gate" ? "gate" : d.kind === "compare" ? "comparison" : oneLine(d.name),
+        state,
         d.gate ? el("span", { class: `outcome ${tone(d.gate.verdict)}` }, oneLine(d.gate.verdict)) : null),
       el("h1", {}, oneLine(a.question || d.name || "Report")),
       d.gate ? el("p", { class: "verdict", id: "gate" }, oneLine(d.gate.summary)) : null,
-      inWords(oneLine(a.verdict), a.comparisons.length > 0, d.gate !== undefined, this.element.querySelector<HTMLDetailsElement>(".words")?.open ?? false),
-      el("dl", { class: "meta" }, ...facts.filter(([, v]) => v !== "").map(([k, v]) => el("div", {}, el("dt", {}, k), el("dd", {}, oneLine(v))))),
-      ground(a.ground, this.element.querySelector<HTMLDetailsElement>(".ground details")?.open ?? false),
-      a.warnings.length > 0 ? el("p", { class: "to-warnings" }, button(a.warnings.length === 1 ? "1 warning" : `${a.warnings.length} warnings`, { class: "link" }, () => document.getElementById("warnings")?.scrollIntoView({ block: "start" })), ", each also beside the numbers that it concerns") : null);
+      inWords(oneLine(a.verdict), a.comparisons.length > 0, d.gate !== undefined, open(".words")),
+      el("dl", { class: "meta" }, ...factsOf(d).filter(([, v]) => v !== "").map(([k, v]) =>
+        el("div", {}, el("dt", {}, k), el("dd", {}, oneLine(v))))),
+      lab(a.ground, open(".lab details")),
+      a.warnings.length > 0 ? toWarnings(a.warnings.length) : null);
   }
 }
 
-// long is from how many characters on a verdict is folded where rows say the same: older answers say all differences in it.
+// factsOf lists facts about the run; those without a value are not shown.
+function factsOf(d: Data): [string, string][] {
+  const a = d.answer;
+  return [
+    ["baseline", a.baseline],
+    ["blocks", a.blocks > 0 ? String(a.blocks) : ""],
+    ["trials", trialsText(a)],
+    // For recorded results, these are the times of the import, not of the measurement.
+    ["started", a.imported ? "" : when(d.started)],
+    ["ended", a.imported ? "" : when(d.ended)],
+    ["results", a.imported ? "recorded elsewhere" : ""],
+    ["seed", d.seed > 0 ? String(d.seed) : ""],
+    ["versions", Object.entries(d.versions ?? {}).map(([k, v]) => `${k} ${v}`).join(", ")],
+    ["run", a.run],
+  ];
+}
+
+function trialsText(a: Answer): string {
+  if (a.failed === 0) return count(a.trials);
+  return `${count(a.trials)}, ${count(a.failed)} failed${a.replaced ? `, ${count(a.replaced)} of them replaced` : ""}`;
+}
+
+function toWarnings(n: number): HTMLElement {
+  const link = button(n === 1 ? "1 warning" : `${n} warnings`, { class: "link" },
+    () => document.getElementById("warnings")?.scrollIntoView({ block: "start" }));
+  return el("p", { class: "to-warnings" }, link, ", each also beside the numbers that it concerns");
+}
+
+// long is the number of characters from which on a verdict is folded if there are rows: in answers of older versions
+// the verdict lists all differences.
 const long = 600;
 
-// inWords is the verdict as a sentence. A gate's page has a verdict of its own.
+// inWords shows the verdict as a sentence. On a gate's page it is folded, because the gate has a verdict of its own.
 function inWords(verdict: string, rows: boolean, gated: boolean, open: boolean): HTMLElement {
   const sentence = el("p", { class: "verdict", id: "verdict" }, verdict);
   if (!rows || (verdict.length <= long && !gated)) return sentence;
-  return el("details", { class: "words", "data-fold": "words", open }, el("summary", {}, "The verdict in words"), sentence);
+  return el("details", { class: "words", "data-fold": "words", open }, el("summary", {}, "The verdict in words"),
+    sentence);
 }
 
-// groundText is what a run in a lab stood on, in a line.
-export function groundText(g: Ground): string {
-  const cpus = `${g.cpus} ${g.cpus === 1 ? "CPU" : "CPUs"}${g.cpu ? ` (${g.cpu})` : ""}`;
-  const parts = [`Linux ${g.kernel}`, cpus, g.congestion ? `TCP ${g.congestion} by default` : "", g.wire ? `wires: ${g.wire}` : ""];
+// labText describes the machine of a lab in one line.
+export function labText(l: Lab): string {
+  const cpus = `${l.cpus} ${l.cpus === 1 ? "CPU" : "CPUs"}${l.cpu ? ` (${l.cpu})` : ""}`;
+  const tcp = l.congestion ? `TCP ${l.congestion} by default` : "";
+  const parts = [`Linux ${l.kernel}`, cpus, tcp, l.wire ? `wires: ${l.wire}` : ""];
   return oneLine(`A lab on one machine: ${parts.filter((p) => p !== "").join(", ")}`);
 }
 
-// ground is that line, with what a lab cannot tell below it.
-function ground(g: Ground | undefined, open: boolean): HTMLElement | null {
-  if (!g) return null;
-  const limits = g.limits ?? [];
-  return el("div", { class: "ground" }, el("p", {}, groundText(g)),
+// lab describes the lab, and lists what a lab cannot tell.
+function lab(l: Lab | undefined, open: boolean): HTMLElement | null {
+  if (!l) return null;
+  const limits = l.limits ?? [];
+  return el("div", { class: "lab" }, el("p", {}, labText(l)),
     limits.length > 0 ? el("details", { "data-fold": "limits", open }, el("summary", {}, "What a lab cannot tell"),
-      el("ul", { class: "notes" }, ...limits.map((l) => el("li", {}, oneLine(l))))) : null);
+      el("ul", { class: "notes" }, ...limits.map((limit) => el("li", {}, oneLine(limit))))) : null);
 }
 
 function when(stamp: string): string {

@@ -1,6 +1,6 @@
 import { button, el } from "../ui/dom.ts";
 
-// The keys, in the order in which the help shows them.
+// The keys, in the order of the help.
 export const keys: [string, string][] = [
   ["?", "this help"],
   ["w, W", "next, previous workload"],
@@ -17,12 +17,13 @@ export const keys: [string, string][] = [
   ["on a chart: Esc", "zoom out to the whole"],
 ];
 
-// helpDialog makes the window that lists the keys.
+// helpDialog makes the dialog that lists the keys.
 export function helpDialog(): HTMLDialogElement {
   const dialog = el("dialog", { class: "help", "aria-labelledby": "help-title" },
     el("h2", { id: "help-title" }, "Keys"),
     el("dl", {}, ...keys.flatMap(([key, does]) => [el("dt", {}, key), el("dd", {}, does)])),
-    el("p", {}, "With the pointer: drag over a chart to zoom, double-click to zoom out, Shift and click an arm to see it alone."));
+    el("p", {}, "With the pointer: drag over a chart to zoom in, double-click to zoom out. Shift and click an arm to "
+      + "see only this arm."));
   dialog.append(button("Close", {}, () => dialog.close()));
   return dialog;
 }

@@ -6,7 +6,7 @@ import { armCell } from "./armcell.ts";
 import { showWarnings, type Section } from "./section.ts";
 import type { View } from "./view.ts";
 
-// HostsSection says what the hosts were, and what differs between arms beyond the treatment.
+// HostsSection lists the facts about the hosts, and those that differ between arms beside their paths.
 export class HostsSection implements Section {
   readonly element = el("section", { id: "hosts", "aria-labelledby": "hosts-title" });
 
@@ -30,16 +30,30 @@ export class HostsSection implements Section {
       warnings,
       differs.length > 0
         ? el("div", { id: "hosts-differ" },
-          el("p", { class: "lead" }, `What differs between the arms beside their paths${view.workloadName ? ` (${oneLine(view.workloadName)})` : ""}: an effect of the path, such as a smaller MTU, or something that should be alike.`),
+          el("p", { class: "lead" }, "What differs between the arms beside their paths"
+            + `${view.workloadName ? ` (${oneLine(view.workloadName)})` : ""}: an effect of the path, such as a `
+            + "smaller MTU, or something that should be the same."),
           facts("Facts that differ between arms", differs))
         : el("p", { class: "lead" }, "No recorded fact differs between the arms beside their paths and addresses."),
-      alike.length > 0 ? folded(`Facts that are the same in all arms: ${alike.length}`, () =>
-        table("Facts that are the same in all arms", [{ title: "Fact" }, { title: "Value" }], alike.map((f) => ({ cells: [oneLine(f.name), oneLine(f.values.find((v) => v !== "") ?? "")] }))), "alike") : null,
-      built.length > 0 ? folded("Addresses, and what crossed each element", () => facts("Addresses and counters", built), "built") : null,
-      d.hosts.run.length > 0 ? folded(`The machine: ${d.hosts.run.length} ${d.hosts.run.length === 1 ? "fact" : "facts"}`, () =>
-        table("Facts of the whole run", [{ title: "Fact" }, { title: "Value" }], d.hosts.run.map((f) => ({ cells: [oneLine(f.name), oneLine(f.value)] }))), "machine") : null,
-      d.hosts.varying.length > 0 ? el("p", { class: "lead" }, `Different from trial to trial, and in the trials' records: ${d.hosts.varying.map(oneLine).join(", ")}.`) : null,
+      alike.length > 0 ? folded(`Facts that are the same in all arms: ${alike.length}`, () => pairs(
+        "Facts that are the same in all arms", alike.map((f) => [f.name, f.values.find((v) => v !== "") ?? ""])),
+          "alike")
+        : null,
+      built.length > 0
+        ? folded("Addresses and counters", () => facts("Addresses and counters", built), "built") : null,
+      d.hosts.run.length > 0
+        ? folded(`The machine: ${d.hosts.run.length} ${d.hosts.run.length === 1 ? "fact" : "facts"}`, () => pairs(
+          "Facts of the whole run", d.hosts.run.map((f) => [f.name, f.value])), "machine") : null,
+      d.hosts.varying.length > 0
+        ? el("p", { class: "lead" }, "These facts differ from trial to trial, and are in the trials' records: "
+          + `${d.hosts.varying.map(oneLine).join(", ")}.`) : null,
     );
-    this.element.querySelectorAll<HTMLDetailsElement>("details").forEach((f) => (f.open = open.includes(f.dataset.fold)));
+    for (const f of this.element.querySelectorAll("details")) f.open = open.includes(f.dataset.fold);
   }
+}
+
+// pairs is a table of facts that have one value.
+function pairs(caption: string, facts: [string, string][]): HTMLElement {
+  return table(caption, [{ title: "Fact" }, { title: "Value" }],
+    facts.map(([name, value]) => ({ cells: [oneLine(name), oneLine(value)] })));
 }

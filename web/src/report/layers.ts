@@ -1,24 +1,24 @@
 import type { Series } from "../chart/spec.ts";
 import { styleOf } from "../chart/style.ts";
-import { signed, unitFor, withUnit } from "../format/scale.ts";
-import { sameQuantity } from "../data/model.ts";
+import { inUnit, signed, unitFor, withUnit } from "../format/scale.ts";
+import { sameQuantity, type Interval } from "../data/model.ts";
 import { oneLine } from "../format/visible.ts";
 import { table } from "../ui/table.ts";
 import { ChartSection, type ChartContent } from "./section.ts";
 import { signedBounds, tick } from "./values.ts";
 import type { View } from "./view.ts";
 
-// A step of the waterfall.
+// Step is one bar of the waterfall.
 interface Step {
   name: string;
   from: number;
   to: number;
-  // The interval of what the step adds.
+  // The interval of the end of the bar.
   interval: [number, number] | null;
   kind: "layer" | "residual" | "whole";
 }
 
-// Layers: what each one adds, from the baseline to the fullest arm, as a waterfall that adds up.
+// Layers draws what each layer adds, as a waterfall from the baseline to the arm with the most layers.
 export class Layers extends ChartSection {
   constructor() {
     super("layers", "Layers");
@@ -26,7 +26,7 @@ export class Layers extends ChartSection {
 
   protected make(view: View): ChartContent | undefined {
     const answer = view.data.answer;
-    // Layers are reckoned for one quantity of a workload only; they are shown with its others too.
+    // The answer has layers for one quantity of a workload. They are shown whichever of its quantities is chosen.
     const layers = answer.layers.filter((l) => l.workload === view.workloadName);
     const first = layers[0];
     if (!first) return undefined;
@@ -41,15 +41,19 @@ export class Layers extends ChartSection {
       for (const l of own) {
         const adds = l.adds.find((a) => a.arm === residual.arm);
         if (!adds) continue;
-        // The interval of a layer that is one arm belongs to a median, and the bar to a mean.
-        const interval: [number, number] | null = l.interval && !l.arm ? [at + l.interval[0] * adds.count, at + l.interval[1] * adds.count] : null;
-        steps.push({ name: layerName(l.layer, adds.count), from: at, to: at + adds.adds, interval: interval && sortedPair(interval), kind: "layer" });
+        // If the layer is the difference of one arm, its interval is for a median, and the bar is a mean: no interval.
+        const interval = l.arm ? null : shifted(l.interval, at, adds.count);
+        steps.push({ name: layerName(l.layer, adds.count), from: at, to: at + adds.adds, interval, kind: "layer" });
         at += adds.adds;
       }
-      steps.push({ name: "residual", from: at, to: at + residual.value, interval: residual.interval ? [at + residual.interval[0], at + residual.interval[1]] : null, kind: "residual" });
-      steps.push({ name: `${oneLine(residual.arm)}: the whole`, from: 0, to: residual.whole, interval: null, kind: "whole" });
+      const interval = shifted(residual.interval, at, 1);
+      steps.push({ name: "residual", from: at, to: at + residual.value, interval, kind: "residual" });
+      const name = `${oneLine(residual.arm)}: the whole`;
+      steps.push({ name, from: 0, to: residual.whole, interval: null, kind: "whole" });
     } else {
-      own.forEach((l) => steps.push({ name: oneLine(l.layer), from: 0, to: l.cost, interval: l.interval, kind: "layer" }));
+      for (const l of own) {
+        steps.push({ name: oneLine(l.layer), from: 0, to: l.cost, interval: l.interval, kind: "layer" });
+      }
     }
     const series: Series[] = steps.map((s, row) => ({
       name: s.name,
@@ -58,12 +62,17 @@ export class Layers extends ChartSection {
       along: "x",
       points: [{ x: s.to, y: row, from: s.from, low: s.interval?.[0], high: s.interval?.[1], ref: s }],
     }));
-    const saturated = residual?.saturated ? " The residual is zero by construction: this design has just as many arms as it takes, so it proves nothing." : "";
-    const average = own.some((l) => l.additive === false) ? " The layers do not add up: a cost is an average over these arms." : "";
-    const sure = ` Intervals are 95 % each, one at a time.${average}`;
+    const saturated = residual?.saturated
+      ? " The residual is zero by construction, because there are only as many arms as unknowns; so it proves nothing."
+        : "";
+    const average = own.some((l) => l.additive === false)
+      ? " The layers do not add up: a cost is an average over these arms." : "";
+    const sure = ` Each interval has 95 % confidence by itself.${average}`;
     return {
       lead: residual
-        ? `${quantity}: from ${oneLine(answer.baseline)} at zero to ${oneLine(residual.arm)}. Each bar is what a layer adds there, the residual is what the layers leave unexplained, and together they are the whole. All are means of differences within blocks, because medians do not add up.${saturated}${sure}`
+        ? `${quantity}: from ${oneLine(answer.baseline)} at zero to ${oneLine(residual.arm)}. Each bar is what a `
+          + "layer adds there, the residual is what the layers do not explain, and together they are the whole. All "
+          + `are means of differences within blocks, because medians do not add up.${saturated}${sure}`
         : `${quantity}: what one of each layer adds, by least squares over all arms.${sure}`,
       warnings: view.warningsOf("layers"),
       spec: {
@@ -71,26 +80,40 @@ export class Layers extends ChartSection {
         label: `What each layer adds in ${quantity}`,
         zoomKey: quantity,
         height: 60 + 32 * steps.length,
-        x: { kind: "linear", label: `difference from ${oneLine(answer.baseline)}${unit.name ? " in " + unit.name : ""}`, quantity: `difference in ${first.metric} ${first.stat} (${first.unit})`, write: tick(unit), zero: true, one: unit.factor },
-        y: { kind: "rows", label: "", quantity: "layer", write: String, rows: steps.map((s) => `${s.name}  ${signed(s.to - s.from, unit)}`) },
+        x: {
+          kind: "linear", label: `difference from ${oneLine(answer.baseline)}${inUnit(unit)}`,
+          quantity: `difference in ${first.metric} ${first.stat} (${first.unit})`,
+          write: tick(unit), zero: true, one: unit.factor,
+        },
+        y: {
+          kind: "rows", label: "", quantity: "layer", write: String,
+          rows: steps.map((s) => `${s.name}  ${signed(s.to - s.from, unit)}`),
+        },
         rule: { axis: "x", at: 0 },
         series,
         tip: (_, p) => {
           const s = steps[p.y]!;
-          const lines: [string, string][] = [[s.kind === "whole" ? "whole" : "adds", withUnit(signed(s.to - s.from, unit), unit)]];
-          if (s.interval) lines.push(["95 % interval", signedBounds([s.interval[0] - s.from, s.interval[1] - s.from], unit)]);
+          const adds = withUnit(signed(s.to - s.from, unit), unit);
+          const lines: [string, string][] = [[s.kind === "whole" ? "whole" : "adds", adds]];
+          if (s.interval) lines.push(["95 % interval", signedBounds(shifted(s.interval, -s.from, 1), unit)]);
           if (s.kind !== "whole") lines.push(["so far", withUnit(signed(s.to, unit), unit)]);
           return lines;
         },
       },
-      table: () => table(`${quantity}: layers${unit.name ? " in " + unit.name : ""}`,
+      table: () => table(`${quantity}: layers${inUnit(unit)}`,
         [{ title: "Layer" }, { title: "One adds", numeric: true }, { title: "95 % interval", numeric: true },
-          { title: residual ? `More in ${oneLine(residual.arm)}` : "Count", numeric: true }, { title: residual ? `Adds to ${oneLine(residual.arm)}` : "Adds", numeric: true }],
+          { title: residual ? `More in ${oneLine(residual.arm)}` : "Count", numeric: true },
+          { title: residual ? `Adds to ${oneLine(residual.arm)}` : "Adds", numeric: true }],
         [
           ...own.map((l) => {
             const adds = l.adds.find((a) => a.arm === residual?.arm);
             const name = l.arm ? `${oneLine(l.layer)} (the median difference of ${oneLine(l.arm)})` : oneLine(l.layer);
-            return { cells: [name, signed(l.cost, unit), signedBounds(l.interval, unit), adds ? String(Number(adds.count.toPrecision(3))) : "0", adds ? signed(adds.adds, unit) : "-"] };
+            return {
+              cells: [
+                name, signed(l.cost, unit), signedBounds(l.interval, unit),
+                adds ? String(Number(adds.count.toPrecision(3))) : "0", adds ? signed(adds.adds, unit) : "-",
+              ],
+            };
           }),
           ...(residual ? [
             { cells: ["residual", "", signedBounds(residual.interval, unit), "", signed(residual.value, unit)] },
@@ -106,6 +129,9 @@ function layerName(layer: string, n: number): string {
   return times === 1 ? oneLine(layer) : `${times} \u00d7 ${oneLine(layer)}`;
 }
 
-function sortedPair(pair: [number, number]): [number, number] {
-  return pair[0] <= pair[1] ? pair : [pair[1], pair[0]];
+// shifted is an interval times a count, from a place on; its ends are in order also if the count is negative.
+function shifted(interval: Interval, from: number, count: number): Interval {
+  if (!interval) return null;
+  const [a, b] = [from + interval[0] * count, from + interval[1] * count];
+  return a <= b ? [a, b] : [b, a];
 }

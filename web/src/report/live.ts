@@ -1,13 +1,14 @@
 import type { Data } from "../data/model.ts";
 
-// follow keeps the page up to date with a run that goes on: each event makes it fetch the data again, one fetch at a time.
+// follow keeps the page up to date with a run in progress. Each event makes it fetch the data again, one fetch at a
+// time.
 //
-// The server goes away soon after the run has ended. So the end of the stream means nothing by itself: the page first learns
-// whether the run is over, and says that nobody answers only where a request was made in vain.
+// The server ends soon after the run. So the end of the event stream is not an error: the page first finds out whether
+// the run has ended, and reports that the server does not answer only after a request has failed.
 export async function follow(show: (data: Data) => Promise<void>, tell: (text: string) => void): Promise<void> {
   let fetching = false;
   let again = false;
-  // The state with which the run ended, as soon as an event or the data have said so, and whether its last data are shown.
+  // The state in which the run ended, once an event or the data have it, and whether the last data are shown.
   let over: string | undefined;
   let shown = false;
   const events = new EventSource("events");
@@ -32,7 +33,8 @@ export async function follow(show: (data: Data) => Promise<void>, tell: (text: s
         }
         tell(over !== undefined ? (over ? `the run is ${over}` : "") : `live: ${data.answer.trials} trials so far`);
       } catch {
-        tell(over !== undefined ? `the run is ${over}; its last figures have not arrived` : "live: the run's server does not answer; the page keeps what it has");
+        tell(over !== undefined ? `the run is ${over}; its last figures have not arrived`
+          : "live: the run's server does not answer; the page keeps what it has");
       }
     } while (again && !shown);
     fetching = false;
@@ -43,14 +45,14 @@ export async function follow(show: (data: Data) => Promise<void>, tell: (text: s
     void refresh();
   });
   events.addEventListener("open", () => void refresh());
-  // A stream that is closed for good (204) belongs to a run that is over, and the data say so.
+  // If the server has closed the stream for good (status 204), the run has ended, and the data say so.
   events.addEventListener("error", () => {
     if (over === undefined) void refresh();
   });
   await refresh();
 }
 
-// stateOf is the state that an event tells.
+// stateOf reads the final state of the run from an event; undefined if it still runs.
 function stateOf(data: unknown): string | undefined {
   try {
     const state = (JSON.parse(String(data)) as { state?: unknown } | null)?.state;

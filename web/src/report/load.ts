@@ -1,21 +1,20 @@
 import type { Series } from "../chart/spec.ts";
 import { count, number, unitFor, withUnit } from "../format/scale.ts";
 import type { Figure } from "../data/model.ts";
-import { oneLine } from "../format/visible.ts";
 import { table } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { ChartSection, type ChartContent } from "./section.ts";
 import { bounds, tick, wantsLog } from "./values.ts";
 import type { View } from "./view.ts";
 
-// A figure at an offered rate.
+// At is a figure at an offered rate.
 interface At {
   offered: number;
   response: Figure;
   achieved: Figure | undefined;
 }
 
-// LoadCurve: response time against offered rate, where workloads differ in nothing else.
+// LoadCurve draws response time against offered rate, for workloads that differ only in this rate.
 export class LoadCurve extends ChartSection {
   constructor(private readonly index: number) {
     super(index === 0 ? "load" : `load-${index + 1}`, "Latency against load");
@@ -29,7 +28,8 @@ export class LoadCurve extends ChartSection {
     const arms = view.data.arms.map((a) => a.name).filter((a) => view.shown(a));
     const of = (arm: string): At[] => load.rates.flatMap((r) => {
       const workload = view.data.workloads[r.workload]?.name;
-      const find = (metric: string, s: string) => figures.find((f) => f.workload === workload && f.arm === arm && f.metric === metric && f.stat === s && !f.scope);
+      const find = (metric: string, s: string) => figures.find((f) =>
+        f.workload === workload && f.arm === arm && f.metric === metric && f.stat === s && !f.scope);
       const response = find("response_time", stat);
       return response ? [{ offered: r.offered, response, achieved: find("transaction_rate", "") }] : [];
     });
@@ -41,10 +41,14 @@ export class LoadCurve extends ChartSection {
     const short = (at: At) => at.achieved !== undefined && at.achieved.median < 0.99 * at.offered;
     const series: Series[] = lines.map((l) => ({
       name: l.arm, style: view.style(l.arm), kind: "line", markers: true, whiskers: true,
-      points: l.points.map((p) => ({ x: p.offered, y: p.response.median, low: p.response.interval?.[0], high: p.response.interval?.[1], ref: p })),
+      points: l.points.map((p) => ({
+        x: p.offered, y: p.response.median, low: p.response.interval?.[0], high: p.response.interval?.[1], ref: p,
+      })),
     }));
     return {
-      lead: `${load.description}: the median over trials of response_time ${stat}, with its 95 % interval, against the rate at which requests were offered. Response time counts from when a request was due. Where the achieved rate is below what was offered, the queue grew for as long as the test lasted.`,
+      lead: `${load.description}: the median over trials of response_time ${stat}, with its 95 % interval, against the `
+        + "offered rate of requests. Response time counts from when a request was due. If the achieved rate is below "
+        + "the offered rate, the queue grew for as long as the test lasted.",
       spec: {
         id: this.id,
         label: `response_time ${stat} against the offered rate, a line for each arm`,
@@ -52,8 +56,15 @@ export class LoadCurve extends ChartSection {
         height: 320,
         shared: true,
         labels: true,
-        x: { kind: Math.max(...rates) / Math.min(...rates) > 20 ? "log" : "linear", label: "offered requests per second", write: (v) => count(v), zero: true },
-        y: { kind: wantsLog(medians, view.log) ? "log" : "linear", label: `response_time ${stat} in ${unit.name}, median over trials`, quantity: `response_time ${stat} (s)`, write: tick(unit) },
+        x: {
+          kind: Math.max(...rates) / Math.min(...rates) > 20 ? "log" : "linear", label: "offered requests per second",
+          write: (v) => count(v), zero: true,
+        },
+        y: {
+          kind: wantsLog(medians, view.log) ? "log" : "linear",
+          label: `response_time ${stat} in ${unit.name}, median over trials`,
+          quantity: `response_time ${stat} (s)`, write: tick(unit),
+        },
         series,
         tip: (_, p) => {
           const at = p.ref as At;
@@ -65,11 +76,17 @@ export class LoadCurve extends ChartSection {
         },
       },
       table: () => table(`response_time ${stat}: median over trials in ${unit.name}`,
-        [{ title: "Arm" }, { title: "Offered, 1/s", numeric: true }, { title: "Achieved, 1/s", numeric: true }, { title: `response_time ${stat}`, numeric: true }, { title: "95 % interval", numeric: true }, { title: "Trials", numeric: true }],
+        [{ title: "Arm" }, { title: "Offered, 1/s", numeric: true }, { title: "Achieved, 1/s", numeric: true },
+          { title: `response_time ${stat}`, numeric: true }, { title: "95 % interval", numeric: true },
+          { title: "Trials", numeric: true }],
         lines.flatMap((l) => l.points.map((p) => ({
           class: short(p) ? "worse" : undefined,
-          cells: [armCell(view, l.arm), count(p.offered), p.achieved ? number(p.achieved.median, { factor: 1, name: "" }) : "-", number(p.response.median, unit), bounds(p.response.interval, unit), String(p.response.trials)],
-        }))).map((row) => ({ ...row, cells: row.cells.map((c) => (typeof c === "string" ? oneLine(c) : c)) }))),
+          cells: [
+            armCell(view, l.arm), count(p.offered),
+            p.achieved ? number(p.achieved.median, { factor: 1, name: "" }) : "-",
+            number(p.response.median, unit), bounds(p.response.interval, unit), String(p.response.trials),
+          ],
+        })))),
     };
   }
 }

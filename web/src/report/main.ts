@@ -5,11 +5,11 @@ import { el } from "../ui/dom.ts";
 import { follow } from "./live.ts";
 import { Page } from "./page.ts";
 
-// The page holds its data, or it is live and fetches them.
+// A report from a file holds its data; a live page fetches them.
 const page = new Page(document.getElementById("page")!);
 const embedded = document.getElementById("data")?.textContent ?? "";
 
-// For tests and consoles: what is chosen and what is drawn. Nothing can be changed through it.
+// A read-only copy of the page's state, for tests.
 Object.defineProperty(globalThis, "nearfar", { value: Object.freeze({ state: () => structuredClone(page.state()) }) });
 
 function failed(error: unknown): void {

@@ -3,6 +3,7 @@ import { unpack } from "../data/unpack.ts";
 import { el, fill } from "../ui/dom.ts";
 import { none, parsed, written, type Choices } from "./address.ts";
 import { Arms } from "./arms.ts";
+import { BlocksSection } from "./blocks.ts";
 import { Checks } from "./checks.ts";
 import { Controls } from "./controls.ts";
 import { Differences } from "./differences.ts";
@@ -25,10 +26,10 @@ import { View } from "./view.ts";
 import { WarningsSection } from "./warnings.ts";
 import { WithinTrial } from "./course.ts";
 
-// How many rows of loads a page draws.
+// How many charts of latency against load a page draws.
 const maxLoads = 4;
 
-// Page is the report: the sections, and what the reader has chosen.
+// Page is the report: its sections, and the reader's choices.
 export class Page {
   readonly controls: Controls;
   private view: View | undefined;
@@ -37,11 +38,11 @@ export class Page {
   private readonly main = el("main");
   private readonly glance: Glance;
   private readonly differences: Differences;
-  // What the address asks for, until the reader chooses something else.
+  // The choices in the address, until the reader chooses something else.
   private wanted: Choices | undefined = parsed(location.hash);
-  // Counts what was shown, so that a slow unpacking does not overtake a newer one.
+  // Counts the calls of show, so that older data that unpack slowly do not replace newer data.
   private shows = 0;
-  // When all was drawn, in milliseconds since the page was asked for.
+  // When all was drawn, in milliseconds since the page was requested.
   private shownAt = 0;
 
   constructor(root: HTMLElement) {
@@ -51,7 +52,10 @@ export class Page {
       quantity: (i) => this.change((v) => (v.quantity = i)),
       toggle: (arm) => this.change((v) => (v.hidden.delete(arm) ? undefined : v.hidden.add(arm))),
       showAll: () => this.change((v) => v.hidden.clear()),
-      only: (arm) => this.change((v) => v.data.arms.forEach((a) => (a.name === arm ? v.hidden.delete(a.name) : v.hidden.add(a.name)))),
+      only: (arm) => this.change((v) => {
+        for (const a of v.data.arms) v.hidden.add(a.name);
+        v.hidden.delete(arm);
+      }),
       emphasize: (arm) => this.charts().forEach((c) => c.plot.emphasize(arm)),
       log: () => this.toggleLog(),
       help: () => this.showHelp(),
@@ -67,9 +71,11 @@ export class Page {
     const findings = new FindingsSection(choose);
     this.glance = new Glance(choose);
     this.differences = new Differences(() => this.change((v) => (v.relative = !v.relative)));
+    const trials = new Trials((trial) => void records.open(trial),
+      () => this.change((v) => (v.overTime = !v.overTime)));
     const parts: Section[] = [
-      this.glance, new Paths(), new Arms(), this.differences, new Layers(), new Percentiles(), new Distribution(),
-      new Trials((trial) => void records.open(trial), () => this.change((v) => (v.overTime = !v.overTime))), new WithinTrial(), new Goodput(),
+      this.glance, new Paths(), new Arms(), this.differences, new BlocksSection(), new Layers(), new Percentiles(),
+      new Distribution(), trials, new WithinTrial(), new Goodput(),
       ...Array.from({ length: maxLoads }, (_, i) => new LoadCurve(i)),
       new Quantiles(), new Sides(), new HostsSection(), new CommandsSection(), records, new WarningsSection(),
     ];
@@ -77,9 +83,12 @@ export class Page {
     this.sections = [head, checks, findings, this.controls, ...parts];
     fill(this.main, checks.element, findings.element, this.controls.element, ...parts.map((p) => p.element));
     fill(root, head.element, this.main,
-      el("footer", {}, "Made by nearfar. The page holds all that it shows; how to read it is in docs/report.md."), this.help);
-    // These events do not bubble.
-    root.addEventListener("toggle", (e) => e.target instanceof HTMLElement && e.target.dataset.fold !== undefined && this.remember(), true);
+      el("footer", {}, "Made by nearfar. The page holds all that it shows; how to read it is in docs/report.md."),
+        this.help);
+    // "toggle" does not bubble, so listen in the capture phase.
+    root.addEventListener("toggle", (e) => {
+      if (e.target instanceof HTMLElement && e.target.dataset.fold !== undefined) this.remember();
+    }, true);
     window.addEventListener("hashchange", () => {
       this.wanted = parsed(location.hash);
       if (this.wanted && this.view) this.obey(this.view);
@@ -87,22 +96,26 @@ export class Page {
     document.addEventListener("keydown", (e) => this.key(e));
   }
 
-  // show draws the data, with what was chosen before.
+  // show draws the data, and keeps the reader's choices.
   async show(data: Data): Promise<void> {
-    if (data.nearfar !== "v1" || data.page !== pageVersion) throw new Error(`this page draws version ${pageVersion} of its data, and this is version ${data.page}`);
+    if (data.nearfar !== "v1" || data.page !== pageVersion) {
+      throw new Error(`this page draws version ${pageVersion} of its data, and this is version ${data.page}`);
+    }
     openIntervals(data);
     const turn = ++this.shows;
     const first = this.view === undefined;
     const view = new View(data, this.view);
     if (first) {
-      // What needs no unpacking is seen at once.
+      // Draw what needs no unpacking at once.
       this.view = view;
       this.arrange(view);
       this.obey(view);
     }
-    const [trials, curves, courses] = await Promise.all([unpack<Trial[]>(data.trials), unpack<Curve[]>(data.curves), unpack<Course[]>(data.courses)]);
+    const [trials, curves, courses] = await Promise.all([
+      unpack<Trial[]>(data.trials), unpack<Curve[]>(data.curves), unpack<Course[]>(data.courses),
+    ]);
     if (turn !== this.shows) return;
-    // What the reader chose meanwhile counts.
+    // The reader may have chosen something while the data were unpacked.
     const now = new View(data, this.view);
     Object.assign(now, { trials, curves, courses });
     this.view = now;
@@ -112,7 +125,7 @@ export class Page {
     document.documentElement.dataset.shown = String(turn);
   }
 
-  // state is what is chosen, and what is drawn: for tests.
+  // state gives the choices and the drawn charts, for tests.
   state(): unknown {
     const v = this.view;
     return {
@@ -133,19 +146,21 @@ export class Page {
     this.remember();
   }
 
-  // arrange puts the comparison first where there is only one.
+  // arrange puts the differences first if there is only one arm to compare.
   private arrange(view: View): void {
-    if (new Set(view.data.answer.comparisons.map((c) => c.arm)).size === 1) this.glance.element.before(this.differences.element);
+    const compared = new Set(view.data.answer.comparisons.map((c) => c.arm));
+    if (compared.size === 1) this.glance.element.before(this.differences.element);
   }
 
-  // obey draws what the address asks for.
+  // obey applies the choices in the address.
   private obey(view: View): void {
     const wanted = this.wanted;
     if (wanted) view.take(wanted);
     this.draw();
     if (!wanted) return;
     for (const fold of this.folds()) {
-      const open = wanted.open.includes(fold.dataset.fold!) || (fold.dataset.rule === "open" && !wanted.closed.includes(fold.dataset.fold!));
+      const open = wanted.open.includes(fold.dataset.fold!)
+        || (fold.dataset.rule === "open" && !wanted.closed.includes(fold.dataset.fold!));
       if (fold.open !== open) fold.open = open;
     }
   }
@@ -182,17 +197,18 @@ export class Page {
     else this.help.showModal();
   }
 
-  // key does what help.ts lists.
+  // key handles the keys that help.ts lists.
   private key(e: KeyboardEvent): void {
-    const at = e.target;
-    if (e.ctrlKey || e.metaKey || e.altKey || at instanceof HTMLSelectElement || at instanceof HTMLInputElement || !this.view) return;
+    const typing = e.target instanceof HTMLSelectElement || e.target instanceof HTMLInputElement;
+    if (e.ctrlKey || e.metaKey || e.altKey || typing || !this.view) return;
     const v = this.view;
     if (e.key >= "1" && e.key <= "9") {
       const arm = v.data.arms[Number(e.key) - 1];
       if (arm) this.change(() => (v.hidden.delete(arm.name) ? undefined : v.hidden.add(arm.name)));
     } else if (e.key === "0") this.change(() => v.hidden.clear());
-    else if (e.key === "w" || e.key === "W") this.change(() => v.choose(next(v.workloadsWithFigures(), v.workload, e.key === "w" ? 1 : -1)));
-    else if (e.key === "m" || e.key === "M") {
+    else if (e.key === "w" || e.key === "W") {
+      this.change(() => v.choose(next(v.workloadsWithFigures(), v.workload, e.key === "w" ? 1 : -1)));
+    } else if (e.key === "m" || e.key === "M") {
       const own = v.quantitiesOf(v.workload).map((q) => v.data.quantities.indexOf(q));
       this.change(() => (v.quantity = next(own, v.quantity, e.key === "m" ? 1 : -1)));
     } else if (e.key === "l") this.toggleLog();
@@ -203,7 +219,7 @@ export class Page {
     e.preventDefault();
   }
 
-  // go moves to the next part of the page.
+  // go scrolls to the next section of the page; to the one before if step is negative.
   private go(step: number): void {
     const shown = [...this.main.querySelectorAll<HTMLElement>(":scope > section")].filter((s) => !s.hidden);
     const top = this.controls.element.getBoundingClientRect().bottom;
@@ -213,7 +229,7 @@ export class Page {
   }
 }
 
-// next is the member of a list that comes so far after another, around the end.
+// next gives the entry that is step places after now in a list. The list wraps around at its ends.
 export function next(list: number[], now: number, step: number): number {
   if (list.length === 0) return now;
   return list[(list.indexOf(now) + step + list.length) % list.length]!;

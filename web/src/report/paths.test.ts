@@ -4,10 +4,11 @@ import type { Arm } from "../data/model.ts";
 import { boxesOf } from "./paths.ts";
 
 const arm = (name: string, ...kinds: string[]): Arm => ({
-  name, path: "", layers: {}, elements: kinds.map((k) => ({ kind: k.split(" ")[0]!, with: k.split(" ").slice(1).join(" ") })),
+  name, path: "", layers: {}, elements: kinds.map((k) => ({ kind: k.split(" ")[0]!,
+    with: k.split(" ").slice(1).join(" ") })),
 });
 
-test("what a path has more or less than the baseline's is marked", () => {
+test("elements that a path has more or less than the baseline's are marked", () => {
   const base = arm("near", "bridge", "firewall 100");
   const states = (a: Arm) => boxesOf(a, base).map((b) => `${b.state} ${b.kind}`);
   expect(states(base)).toEqual(["end client", "same bridge", "same firewall", "end server"]);
@@ -15,7 +16,7 @@ test("what a path has more or less than the baseline's is marked", () => {
     ["end client", "same bridge", "gone firewall", "added router", "added firewall", "end server"]);
 });
 
-test("a path that is wider than the page goes on in the next line", () => {
+test("a path that is wider than the page continues in the next line", () => {
   const boxes = boxesOf(arm("x", ...Array.from({ length: 8 }, () => "router")), undefined);
   const wide = layout(boxes, 2000);
   expect(new Set(wide.placed.map((b) => b.y)).size).toBe(1);

@@ -1,4 +1,4 @@
-import { boxHeight, layout, wires, type Box } from "../chart/path.ts";
+import { boxHeight, layout, wires, type Box, type Placed } from "../chart/path.ts";
 import { diff } from "../data/diff.ts";
 import { settingsOf, type Arm, type PathElement } from "../data/model.ts";
 import { oneLine } from "../format/visible.ts";
@@ -7,7 +7,7 @@ import { armCell } from "./armcell.ts";
 import type { Section } from "./section.ts";
 import type { View } from "./view.ts";
 
-// boxesOf is an arm's path from the client to the server, held against the baseline's.
+// boxesOf gives the boxes of an arm's path, from the client to the server, compared with the baseline's path.
 export function boxesOf(arm: Arm, baseline: Arm | undefined): Box[] {
   const text = (e: PathElement) => ({ kind: oneLine(e.kind), with: oneLine(e.with) });
   const end = (kind: string): Box => ({ kind, with: "", state: "end" });
@@ -18,7 +18,7 @@ export function boxesOf(arm: Arm, baseline: Arm | undefined): Box[] {
   return [end("client"), ...inner, end("server")];
 }
 
-// Paths draws what a packet crosses in each arm, with what the baseline does not have, or has more.
+// Paths draws the network path of each arm, and marks how it differs from the baseline's.
 export class Paths implements Section {
   readonly element = el("section", { id: "paths", "aria-labelledby": "paths-title" });
   private view: View | undefined;
@@ -43,37 +43,50 @@ export class Paths implements Section {
     const several = view.data.arms.length > 1 && baseline !== undefined;
     fill(this.element,
       el("header", {}, el("h2", { id: "paths-title" }, "Paths")),
-      el("p", { class: "lead" }, `What a packet crosses in each arm, from the client to the server.${several ? ` Filled: not in the path of ${oneLine(baseline.name)}. Dashed: only there.` : ""}`),
+      el("p", { class: "lead" }, "The network elements between the client and the server in each arm."
+        + (several ? ` Filled: not in the path of ${oneLine(baseline.name)}. Dashed: only in that path.` : "")),
       el("ul", { class: "paths" }, ...arms.map((arm) => this.row(view, arm, several ? baseline : undefined))));
   }
 
-  // room is how wide a picture may be: beside the names of a wide page they take a part of it.
+  // room is the width of a picture in pixels. On a wide page, the arms' names are beside the pictures.
   private room(): number {
     const look = getComputedStyle(this.element);
     const inner = this.element.clientWidth - parseFloat(look.paddingLeft) - parseFloat(look.paddingRight);
-    const named = matchMedia("(min-width: 60rem)").matches ? 16 * parseFloat(getComputedStyle(document.documentElement).fontSize) : 0;
-    return Math.max(0, Math.round(inner - named));
+    const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
+    const names = matchMedia("(min-width: 60rem)").matches ? 16 * rem : 0;
+    return Math.max(0, Math.round(inner - names));
   }
 
   private row(view: View, arm: Arm, baseline: Arm | undefined): HTMLElement {
-    const layers = Object.entries(arm.layers ?? {}).map(([name, n]) => (n === 1 ? oneLine(name) : `${n} \u00d7 ${oneLine(name)}`)).join(", ");
+    const counted = (name: string, n: number) => (n === 1 ? oneLine(name) : `${n} \u00d7 ${oneLine(name)}`);
+    const layers = Object.entries(arm.layers ?? {}).map(([name, n]) => counted(name, n)).join(", ");
     const settings = settingsOf(arm).map((s) => el("li", { class: "setting" }, oneLine(s)));
+    const label = `Settings of ${oneLine(arm.name)}`;
     return el("li", { "data-arm": arm.name },
       el("div", { class: "of" }, armCell(view, arm.name),
-        settings.length > 0 ? el("ul", { class: "settings", "aria-label": `What is set in ${oneLine(arm.name)}` }, ...settings) : null,
+        settings.length > 0 ? el("ul", { class: "settings", "aria-label": label }, ...settings) : null,
         layers ? el("span", { class: "note" }, `layers: ${layers}`) : null),
       arm.elements.length > 0 ? picture(boxesOf(arm, baseline), this.width) : null);
   }
 }
 
-// picture draws the boxes, and says them in words.
+// boxText describes a box in words.
+function boxText(b: Box): string {
+  const name = b.kind + (b.with ? ` (${b.with})` : "");
+  if (b.state === "added") return `${name}, not in the baseline`;
+  return b.state === "gone" ? `${name}, only in the baseline` : name;
+}
+
+// picture draws the boxes, with a description in words for screen readers.
 function picture(boxes: Box[], width: number): SVGSVGElement {
   const { placed, height } = layout(boxes, width);
-  const words = boxes.map((b) => `${b.kind}${b.with ? ` (${b.with})` : ""}${b.state === "added" ? ", not in the baseline" : b.state === "gone" ? ", only in the baseline" : ""}`);
-  return svg("svg", { class: "path", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": words.join("; ") },
+  const label = boxes.map(boxText).join("; ");
+  const text = (b: Placed, name: string, y: number, content: string) =>
+    svg("text", { class: name, x: b.x + b.width / 2, y: b.y + y, "text-anchor": "middle" }, content);
+  return svg("svg", { class: "path", viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
+    "aria-label": label },
     svg("path", { class: "wires", d: wires(placed) }),
     ...placed.map((b) => svg("g", { class: `box ${b.state}` },
       svg("rect", { x: b.x, y: b.y, width: b.width, height: boxHeight, rx: b.state === "end" ? boxHeight / 2 : 5 }),
-      svg("text", { class: "kind", x: b.x + b.width / 2, y: b.y + (b.with ? 15 : 21.5), "text-anchor": "middle" }, b.kind),
-      b.with ? svg("text", { class: "with", x: b.x + b.width / 2, y: b.y + 27.5, "text-anchor": "middle" }, b.with) : null)));
+      text(b, "kind", b.with ? 15 : 21.5, b.kind), b.with ? text(b, "with", 27.5, b.with) : null)));
 }

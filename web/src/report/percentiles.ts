@@ -8,18 +8,18 @@ import { ChartSection, type ChartContent } from "./section.ts";
 import { tick, wantsLog } from "./values.ts";
 import type { View } from "./view.ts";
 
-// curvesOf are the curves of the chosen workload: all, and those of arms that are shown.
+// curvesOf gives the curves of the chosen workload: all of them, and those of the arms that are shown.
 export function curvesOf(view: View): { all: Curve[]; shown: Curve[] } {
   const all = view.curves.filter((c) => c.workload === view.workload);
   return { all, shown: all.filter((c) => view.shown(view.armName(c.arm))) };
 }
 
-// bandText says what the band of a curve is.
+// bandText says which trials the band of a curve holds.
 export function bandText(inner: number): string {
   return inner < 1 ? `the inner ${Math.round(100 * inner)} % of the trials` : "all trials";
 }
 
-// Percentiles: latency by percentile, on HdrHistogram's axis.
+// Percentiles draws latency by percentile, on HdrHistogram's axis.
 export class Percentiles extends ChartSection {
   constructor() {
     super("percentiles", "Latency by percentile");
@@ -32,7 +32,8 @@ export class Percentiles extends ChartSection {
     const unit = unitFor(first.unit, all.flatMap((c) => c.points.filter((p) => p.x <= 99).map((p) => p.m)));
     const inTail = (c: Curve) => c.points.filter((p) => p.x >= 10);
     const series: Series[] = shown.map((c) => ({
-      name: view.armName(c.arm), style: view.style(view.armName(c.arm)), kind: "line", band: !c.printed, markers: c.printed, whiskers: c.printed,
+      name: view.armName(c.arm), style: view.style(view.armName(c.arm)), kind: "line",
+      band: !c.printed, markers: c.printed, whiskers: c.printed,
       points: inTail(c).map((p) => ({ x: p.x, y: p.m, low: p.l, high: p.h, ref: c })),
     }));
     const printed = all.every((c) => c.printed);
@@ -40,8 +41,11 @@ export class Percentiles extends ChartSection {
     const text = (p: Spread) => `${number(p.m, unit)} [${number(p.l, unit)}, ${number(p.h, unit)}]`;
     const wanted = [50, 75, 90, 99, 99.9, 99.99, 99.999];
     return {
-      lead: `${view.workloadName}, ${first.metric.replace("_", " ")}: at each percentile the median over the trials, and a band that holds ${bandText(first.inner)}. ` +
-        (printed ? "The percentiles are those that the tool printed." : "A percentile is drawn where at least ten observations of each trial lie beyond it.") + " A band that leaves the chart at the top goes further: the table has its end.",
+      lead: `${view.workloadName}, ${first.metric.replace("_", " ")}: at each percentile the median over the trials, `
+        + `and a band that holds ${bandText(first.inner)}. `
+        + (printed ? "The tool printed these percentiles."
+          : "A percentile is drawn if at least ten observations of each trial are beyond it.")
+        + " If a band leaves the chart at the top, the table has its upper end.",
       spec: {
         id: "percentiles",
         label: `${view.workloadName}: latency by percentile, a line for each arm`,
@@ -49,8 +53,17 @@ export class Percentiles extends ChartSection {
         height: 340,
         shared: true,
         labels: true,
-        x: { kind: "percentile", label: "percentile", write: (v) => "p" + v, domain: [Math.min(50, ...shown.map((c) => inTail(c)[0]?.x ?? 50)), Math.max(90, ...shown.map((c) => c.points[c.points.length - 1]!.x))] },
-        y: { kind, label: `${first.metric.replace("_", " ")} in ${unit.name}, median over trials`, quantity: `${first.metric} (${first.unit})`, write: tick(unit), domain: bounded(shown.flatMap(inTail), kind) },
+        x: {
+          kind: "percentile", label: "percentile", write: (v) => "p" + v,
+          domain: [
+            Math.min(50, ...shown.map((c) => inTail(c)[0]?.x ?? 50)),
+            Math.max(90, ...shown.map((c) => c.points[c.points.length - 1]!.x)),
+          ],
+        },
+        y: {
+          kind, label: `${first.metric.replace("_", " ")} in ${unit.name}, median over trials`,
+          quantity: `${first.metric} (${first.unit})`, write: tick(unit), domain: bounded(shown.flatMap(inTail), kind),
+        },
         series,
         tip: (_, p) => [
           [percentileName(p.x), withUnit(number(p.y, unit), unit)],
@@ -61,7 +74,8 @@ export class Percentiles extends ChartSection {
       table: () => {
         const columns = wanted.filter((w) => shown.some((c) => c.points.some((p) => p.x === w)));
         return table(`${view.workloadName}: median over trials of each percentile [band], in ${unit.name}`,
-          [{ title: "Arm" }, ...columns.map((w) => ({ title: percentileName(w), numeric: true })), { title: "Trials", numeric: true }],
+          [{ title: "Arm" }, ...columns.map((w) => ({ title: percentileName(w), numeric: true })),
+            { title: "Trials", numeric: true }],
           shown.map((c) => ({
             cells: [armCell(view, view.armName(c.arm)), ...columns.map((w) => {
               const p = c.points.find((q) => q.x === w);
@@ -73,14 +87,17 @@ export class Percentiles extends ChartSection {
   }
 }
 
-// bounded is a domain that shows the medians well. The bands count as far as they do not squeeze the medians together.
+// bounded is a domain in which the medians take most of the room. The ends of bands count only if they are near the
+// medians.
 export function bounded(points: Spread[], kind: "linear" | "log"): [number, number] {
   const medians = points.map((p) => p.m);
   const low = Math.min(...medians);
   const high = Math.max(...medians);
   const least = kind === "log" ? low / 2 : low - (high - low) * 0.5;
   const most = kind === "log" ? high * 4 : high + (high - low) * 0.5;
-  return padded([...medians, ...points.filter((p) => p.l >= least).map((p) => p.l), ...points.filter((p) => p.h <= most).map((p) => p.h)], kind);
+  const lows = points.map((p) => p.l).filter((l) => l >= least);
+  const highs = points.map((p) => p.h).filter((h) => h <= most);
+  return padded([...medians, ...lows, ...highs], kind);
 }
 
 // percentileName writes a percentile: "p99.9".
@@ -88,7 +105,7 @@ export function percentileName(p: number): string {
   return "p" + Number(p.toPrecision(9));
 }
 
-// Distribution: the share of observations at or below a value.
+// Distribution draws the share of observations at or below a value.
 export class Distribution extends ChartSection {
   constructor() {
     super("distribution", "Cumulative distribution");
@@ -104,14 +121,18 @@ export class Distribution extends ChartSection {
     const kind = wantsLog(measured.flatMap((c) => body(c).map((p) => p.m)), view.log) ? "log" : "linear";
     const wanted = [1, 5, 10, 25, 50, 75, 90, 95, 99];
     return {
-      lead: `${view.workloadName}: how many of the observations took at most so long, up to p99. The line is the median over the trials, the band holds ${bandText(first.inner)}. Two steps in a line are two modes.`,
+      lead: `${view.workloadName}: the share of the observations that took at most this time, up to p99. The line is `
+        + `the median over the trials; the band holds ${bandText(first.inner)}. Two steps in a line mean two modes.`,
       spec: {
         id: "distribution",
         label: `${view.workloadName}: cumulative distribution, a line for each arm`,
         zoomKey: view.workloadName,
         height: 320,
         labels: true,
-        x: { kind, label: `${first.metric.replace("_", " ")} in ${unit.name}`, quantity: `${first.metric} (${first.unit})`, write: tick(unit), domain: bounded(measured.flatMap(body), kind) },
+        x: {
+          kind, label: `${first.metric.replace("_", " ")} in ${unit.name}`, quantity: `${first.metric} (${first.unit})`,
+          write: tick(unit), domain: bounded(measured.flatMap(body), kind),
+        },
         y: { kind: "linear", label: "share of the observations in %", write: (v) => String(v), domain: [0, 100] },
         series: measured.map((c) => ({
           name: view.armName(c.arm), style: view.style(view.armName(c.arm)), kind: "line", band: true, along: "x",
@@ -122,8 +143,10 @@ export class Distribution extends ChartSection {
           [bandText((p.ref as Curve).inner), `${number(p.low!, unit)} to ${number(p.high!, unit)}`],
         ],
       },
-      table: () => table(`${view.workloadName}: median over trials of the value that so many of the observations do not exceed, in ${unit.name}`,
-        [{ title: "Arm" }, ...wanted.map((w) => ({ title: `${w} %`, numeric: true })), { title: "Trials", numeric: true }],
+      table: () => table(`${view.workloadName}: the value that this share of the observations does not exceed, median `
+        + `over trials in ${unit.name}`,
+        [{ title: "Arm" }, ...wanted.map((w) => ({ title: `${w} %`, numeric: true })),
+          { title: "Trials", numeric: true }],
         measured.map((c) => ({
           cells: [armCell(view, view.armName(c.arm)), ...wanted.map((w) => {
             const p = c.points.find((q) => q.x === w);

@@ -8,11 +8,11 @@ import { swatch } from "./armcell.ts";
 import type { Section } from "./section.ts";
 import type { View } from "./view.ts";
 
-// RecordsSection holds each trial in full: figures, facts, command lines, and what every program printed.
+// RecordsSection shows each trial in full: figures, facts, command lines and the outputs of the programs.
 export class RecordsSection implements Section {
   readonly element = el("section", { id: "records", "aria-labelledby": "records-title" });
   private view: View | undefined;
-  // Groups by "workload arm", so that what is open stays open when the page is drawn again.
+  // Groups by workload and arm, kept so that open records stay open when the page is drawn again.
   private groups = new Map<string, Group>();
 
   update(view: View): void {
@@ -26,11 +26,12 @@ export class RecordsSection implements Section {
       group.set(view, r);
       groups.set(key, group);
     }
-    // Those of other workloads and hidden arms are kept for when they come back.
+    // Groups of other workloads and of hidden arms are kept: they may be shown again.
     for (const [key, group] of groups) this.groups.set(key, group);
     fill(this.element,
       el("header", {}, el("h2", { id: "records-title" }, "Records and raw outputs")),
-      el("p", { class: "lead" }, `Every trial of ${oneLine(view.workloadName)} in full, with what each program printed. Control characters are shown as symbols.`),
+      el("p", { class: "lead" }, `Every trial of ${oneLine(view.workloadName)} in full, with the outputs of the `
+        + "programs. Control characters are shown as symbols."),
       ...[...groups.values()].map((g) => g.element));
   }
 
@@ -43,7 +44,7 @@ export class RecordsSection implements Section {
   }
 }
 
-// Group is the trials of a workload in an arm. They are unpacked when it is opened.
+// Group holds the trials of a workload in an arm. They are unpacked when the reader opens it.
 class Group {
   readonly element = el("details", { class: "records" });
   private readonly summary = el("summary");
@@ -79,9 +80,11 @@ class Group {
     const packed = this.packed;
     this.unpacked = packed;
     const records = await unpack<TrialRecord[]>(packed);
-    const open = new Set([...this.body.querySelectorAll<HTMLDetailsElement>("details[open]")].map((d) => d.dataset.trial));
+    const details = this.body.querySelectorAll<HTMLDetailsElement>("details[open]");
+    const open = new Set([...details].map((d) => d.dataset.trial));
     fill(this.body, ...records.map((r) => {
-      const details = el("details", { class: "record", "data-trial": r.trial }, el("summary", {}, `trial ${r.trial}${r.error ? ": failed" : ""}`));
+      const details = el("details", { class: "record", "data-trial": r.trial },
+        el("summary", {}, `trial ${r.trial}${r.error ? ": failed" : ""}`));
       const show = () => {
         if (details.open && details.children.length === 1) details.append(recordBody(r));
       };
@@ -94,21 +97,26 @@ class Group {
 
 function recordBody(r: TrialRecord): HTMLElement {
   const facts = Object.entries({ ...r.treatment, ...r.facts }).sort(([a], [b]) => (a < b ? -1 : 1));
-  const said: [string, string][] = [
+  const about: [string, string][] = [
     ["tool", r.tool], ["started", r.started], ["window", `${Number(r.duration_seconds.toPrecision(6))} s`],
-    ["reported as", r.reported_as], ["is", r.definition],
+    ["reported as", r.reported_as], ["definition", r.definition],
   ];
   const body = el("div", { class: "record-body" });
   if (r.error) body.append(el("p", { class: "error" }, oneLine(r.error)));
-  body.append(el("dl", { class: "facts" }, ...said.filter(([, v]) => v !== "").flatMap(([k, v]) => [el("dt", {}, k), el("dd", {}, oneLine(v))])));
+  body.append(el("dl", { class: "facts" }, ...about.filter(([, v]) => v !== "").flatMap(([k, v]) =>
+    [el("dt", {}, k), el("dd", {}, oneLine(v))])));
   for (const note of r.notes) body.append(el("p", { class: "note" }, oneLine(note)));
-  body.append(table(`Figures of trial ${r.trial}`, [{ title: "Metric" }, { title: "Value", numeric: true }, { title: "In base units", numeric: true }],
-    r.metrics.map((m) => ({ cells: [oneLine(m.name), amount(m.value, m.unit), `${m.value} ${m.unit === "1" ? "" : m.unit}`.trim()] }))));
+  body.append(table(`Figures of trial ${r.trial}`,
+    [{ title: "Metric" }, { title: "Value", numeric: true }, { title: "In base units", numeric: true }],
+    r.metrics.map((m) => ({
+      cells: [oneLine(m.name), amount(m.value, m.unit), `${m.value} ${m.unit === "1" ? "" : m.unit}`.trim()],
+    }))));
   for (const line of r.commands) body.append(el("pre", {}, el("code", {}, oneLine(line))));
   for (const o of r.outputs) body.append(output(o));
   if (facts.length > 0) {
     body.append(el("details", {}, el("summary", {}, `${facts.length} facts`),
-      table(`Facts of trial ${r.trial}`, [{ title: "Fact" }, { title: "Value" }], facts.map(([k, v]) => ({ cells: [oneLine(k), oneLine(v)] })))));
+      table(`Facts of trial ${r.trial}`, [{ title: "Fact" }, { title: "Value" }],
+        facts.map(([k, v]) => ({ cells: [oneLine(k), oneLine(v)] })))));
   }
   return body;
 }
@@ -116,6 +124,8 @@ function recordBody(r: TrialRecord): HTMLElement {
 function output(o: Output): HTMLElement {
   const title = o.bytes < 0 ? `${oneLine(o.name)}: cannot be read` : `${oneLine(o.name)}, ${count(o.bytes)} bytes`;
   const pre = el("pre", { class: "output", tabindex: 0, "aria-label": title }, visible(o.head));
-  if (o.cut > 0) pre.append(el("span", { class: "cut" }, `\n\u2026 ${count(o.cut)} bytes left out \u2026\n`), visible(o.tail));
+  if (o.cut > 0) {
+    pre.append(el("span", { class: "cut" }, `\n\u2026 ${count(o.cut)} bytes left out \u2026\n`), visible(o.tail));
+  }
   return el("div", {}, el("h4", {}, title), pre);
 }

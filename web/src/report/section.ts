@@ -5,20 +5,20 @@ import { el, fill } from "../ui/dom.ts";
 import type { View } from "./view.ts";
 import type { Warning } from "../data/model.ts";
 
-// A Section is a part of the page. It is hidden where it has nothing to say.
+// Section is a part of the page. It is hidden if it has nothing to show.
 export interface Section {
   readonly element: HTMLElement;
   update(view: View): void;
 }
 
-// ChartContent is what a chart section shows for a view.
+// ChartContent is the content of a chart section.
 export interface ChartContent {
   spec: Spec;
-  // Says what is drawn and how to read it.
+  // Explains what is drawn and how to read it.
   lead: string;
   table: () => HTMLElement;
   warnings?: Warning[];
-  // What stands below the chart beside the table.
+  // Shown below the chart, before the table.
   more?: HTMLElement;
 }
 
@@ -35,7 +35,8 @@ export abstract class ChartSection implements Section {
   private stale = true;
 
   constructor(readonly id: string, title: string) {
-    this.data = el("details", { class: "data", "data-fold": id }, el("summary", {}, "Table"), el("div", { class: "held" }));
+    this.data = el("details", { class: "data", "data-fold": id }, el("summary", {}, "Table"),
+      el("div", { class: "held" }));
     this.data.addEventListener("toggle", () => this.makeTable());
     this.element = el("section", { id, "aria-labelledby": `${id}-title`, hidden: true },
       el("header", {}, el("h2", { id: `${id}-title` }, title), this.tools),
@@ -43,7 +44,7 @@ export abstract class ChartSection implements Section {
       el("figure", { "aria-labelledby": `${id}-title` }, this.plot.element, this.more, this.data));
   }
 
-  // make gives what to show, or undefined for nothing.
+  // make gives the content; undefined hides the section.
   protected abstract make(view: View): ChartContent | undefined;
 
   update(view: View): void {
@@ -58,13 +59,13 @@ export abstract class ChartSection implements Section {
     this.makeTable();
   }
 
-  // open shows the table at once, for charts whose table is read as much as they are.
+  // open opens the table by default, for charts whose numbers matter as much as the picture.
   protected open(): void {
     this.data.open = true;
     this.data.dataset.rule = "open";
   }
 
-  // makeTable makes the table when it is looked at.
+  // makeTable makes the table when the reader opens it, or when the data of an open table have changed.
   private makeTable(): void {
     if (!this.data.open || !this.stale || !this.content) return;
     this.stale = false;

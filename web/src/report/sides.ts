@@ -1,14 +1,14 @@
 import type { Distribution, Source } from "../data/model.ts";
-import { count, number, percent, signed, unitFor, withUnit } from "../format/scale.ts";
+import { count, inUnit, number, percent, signed, unitFor } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
-import { el, fill } from "../ui/dom.ts";
+import { el, fill, type Child } from "../ui/dom.ts";
 import { table } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import type { Section } from "./section.ts";
 import { signedBounds } from "./values.ts";
 import type { View } from "./view.ts";
 
-// Sides says what is set side by side.
+// Sides describes the two sides of a comparison.
 export class Sides implements Section {
   readonly element = el("section", { id: "sides", "aria-labelledby": "sides-title", hidden: true });
 
@@ -18,33 +18,43 @@ export class Sides implements Section {
     if (this.element.hidden) return;
     fill(this.element,
       el("header", {}, el("h2", { id: "sides-title" }, "Both sides")),
-      table("What is set side by side",
-        [{ title: "Side" }, { title: "What" }, { title: "Experiment" }, { title: "Started" }, { title: "State" }, { title: "Arms" }, { title: "Blocks", numeric: true }, { title: "Trials", numeric: true },
-          { title: "Versions" }],
-        sources.map((s) => ({ cells: [
-          oneLine(s.side), el("code", {}, [s.source, ...(s.runs ?? []).filter((r) => r !== s.source)].map(oneLine).join(", ")), oneLine(s.name) || "-", started(s), oneLine(s.state) || "-",
-          (s.arms ?? []).map(oneLine).join(", ") || "-", s.blocks > 0 ? String(s.blocks) : "-", s.failed > 0 ? `${count(s.trials)}, ${count(s.failed)} failed` : count(s.trials),
-          Object.entries(s.versions ?? {}).map(([k, v]) => oneLine(`${k} ${v}`)).join(", ") || "-",
-        ] }))));
+      table("The two sides",
+        [{ title: "Side" }, { title: "Source" }, { title: "Experiment" }, { title: "Started" }, { title: "State" },
+          { title: "Arms" }, { title: "Blocks", numeric: true }, { title: "Trials", numeric: true },
+            { title: "Versions" }],
+        sources.map((s) => ({ cells: cellsOf(s) }))));
   }
+}
+
+function cellsOf(s: Source): Child[] {
+  const paths = [s.source, ...(s.runs ?? []).filter((r) => r !== s.source)];
+  const versions = Object.entries(s.versions ?? {}).map(([k, v]) => oneLine(`${k} ${v}`));
+  return [
+    oneLine(s.side), el("code", {}, paths.map(oneLine).join(", ")), oneLine(s.name) || "-", started(s),
+    oneLine(s.state) || "-", (s.arms ?? []).map(oneLine).join(", ") || "-", s.blocks > 0 ? String(s.blocks) : "-",
+    s.failed > 0 ? `${count(s.trials)}, ${count(s.failed)} failed` : count(s.trials), versions.join(", ") || "-",
+  ];
 }
 
 function started(s: Source): string {
   return s.started ? s.started.slice(0, 19).replace("T", " ") + " UTC" : "-";
 }
 
-// Quantiles sets the distributions of two sides beside each other, quantile by quantile.
+// Quantiles compares the distributions of two sides, quantile by quantile.
 export class Quantiles implements Section {
   readonly element = el("section", { id: "quantiles", "aria-labelledby": "quantiles-title", hidden: true });
 
   update(view: View): void {
-    const all = (view.data.answer.distributions ?? []).filter((d) => d.workload === view.workloadName && view.shown(d.arm));
+    const all = (view.data.answer.distributions ?? [])
+      .filter((d) => d.workload === view.workloadName && view.shown(d.arm));
     this.element.hidden = all.length === 0;
     if (this.element.hidden) return;
     const [a, b] = (view.data.answer.sources ?? []).map((s) => oneLine(s.side));
     fill(this.element,
       el("header", {}, el("h2", { id: "quantiles-title" }, "Quantiles")),
-      el("p", { class: "lead" }, `${oneLine(view.workloadName)}: the median over trials of each quantile. Each interval is that of one comparison. Pooled quantiles take all observations together: they describe, and have no interval.`),
+      el("p", { class: "lead" }, `${oneLine(view.workloadName)}: the median over trials of each quantile. Each `
+        + "interval is for one comparison, not corrected for their number. Pooled quantiles use all observations "
+        + "together, and have no interval."),
       ...all.map((d) => quantiles(view, d, a ?? "A", b ?? "B")));
   }
 }
@@ -53,11 +63,17 @@ function quantiles(view: View, d: Distribution, a: string, b: string): HTMLEleme
   const unit = unitFor(d.unit, d.quantiles.flatMap((q) => q.medians ?? q.pooled ?? []).slice(0, 4));
   const value = (v: number | undefined) => (v === undefined ? "-" : number(v, unit));
   return el("div", { class: "quantiles" }, el("h3", {}, armCell(view, d.arm)),
-    table(`${oneLine(d.arm)}: ${d.metric.replace("_", " ")}${unit.name ? " in " + unit.name : ""}`,
-      [{ title: "Quantile" }, { title: a, numeric: true }, { title: b, numeric: true }, { title: "Difference", numeric: true }, { title: "95 % interval", numeric: true },
-        { title: "Relative", numeric: true }, { title: `${a} pooled`, numeric: true }, { title: `${b} pooled`, numeric: true }],
-      d.quantiles.map((q) => ({ cells: [
-        oneLine(q.stat), value(q.medians?.[1]), value(q.medians?.[0]), q.difference === null ? "-" : withUnit(signed(q.difference, unit), { ...unit, name: "" }),
-        q.difference === null ? "-" : signedBounds(q.interval, unit), q.relative === null ? "-" : percent(q.relative), value(q.pooled?.[1]), value(q.pooled?.[0]),
-      ] }))));
+    table(`${oneLine(d.arm)}: ${d.metric.replace("_", " ")}${inUnit(unit)}`,
+      [{ title: "Quantile" }, { title: a, numeric: true }, { title: b, numeric: true },
+        { title: "Difference", numeric: true }, { title: "95 % interval", numeric: true },
+        { title: "Relative", numeric: true }, { title: `${a} pooled`, numeric: true },
+        { title: `${b} pooled`, numeric: true }],
+      d.quantiles.map((q) => ({
+        cells: [
+          oneLine(q.stat), value(q.medians?.[1]), value(q.medians?.[0]),
+          q.difference === null ? "-" : signed(q.difference, unit),
+          q.difference === null ? "-" : signedBounds(q.interval, unit),
+          q.relative === null ? "-" : percent(q.relative), value(q.pooled?.[1]), value(q.pooled?.[0]),
+        ],
+      }))));
 }

@@ -1,5 +1,5 @@
 import type { Series } from "../chart/spec.ts";
-import { number, unitFor, withUnit } from "../format/scale.ts";
+import { inUnit, number, unitFor, withUnit } from "../format/scale.ts";
 import { nameOf, type Trial } from "../data/model.ts";
 import { oneLine } from "../format/visible.ts";
 import { button, el } from "../ui/dom.ts";
@@ -9,11 +9,11 @@ import { ChartSection, type ChartContent } from "./section.ts";
 import { tick, wantsLog } from "./values.ts";
 import type { View } from "./view.ts";
 
-// Trials: every trial as a dot, block by block or over time, so that drift and modes are seen.
+// Trials draws every trial as a dot, block by block or over time, so that drift and modes are visible.
 export class Trials extends ChartSection {
   private readonly toggle: HTMLButtonElement;
 
-  // pick is called with the number of the trial that is chosen, time when the other order is asked for.
+  // pick is called with the number of the trial that the reader chooses, time when the reader switches the order.
   constructor(private readonly pick: (trial: number) => void, time: () => void) {
     super("trials", "Trials");
     this.toggle = button("Over time", { "aria-pressed": "false" }, time);
@@ -25,6 +25,7 @@ export class Trials extends ChartSection {
     const q = view.chosen;
     const all = view.trials.filter((t) => t.w === view.workload);
     if (!q || all.length === 0) return undefined;
+    const imported = view.data.answer.imported === true;
     const shown = all.filter((t) => view.shown(view.armName(t.a)));
     const good = shown.filter((t) => view.value(t) !== null);
     const failed = shown.filter((t) => t.e);
@@ -43,13 +44,18 @@ export class Trials extends ChartSection {
     const series: Series[] = arms.map((a) => {
       const own = good.filter((t) => t.a === a);
       return {
-        name: view.armName(a), style: view.style(view.armName(a)), kind: "line", class: arms.length > 8 || view.data.answer.imported ? "points" : "thread", markers: true,
+        name: view.armName(a), style: view.style(view.armName(a)), kind: "line", markers: true,
+        class: arms.length > 8 || imported ? "points" : "thread",
         points: own.map((t) => ({ x: place(t), y: view.value(t)!, ref: t })),
       };
     });
     const last = Math.max(1, ...all.map((t) => t.b));
+    const order = blocks && !overTime ? "block by block, the arms side by side"
+      : imported ? "in the order in which they were read" : "in the order of execution";
+    const writeBlock = (v: number) => (Number.isInteger(v) ? String(v) : "");
     return {
-      lead: `${view.title}: each dot is a trial${blocks && !overTime ? ", block by block, the arms side by side" : view.data.answer.imported ? ", in the order in which they were read" : ", in the order of execution"}.${view.data.answer.imported ? "" : " A trend is drift,"} ${view.data.answer.imported ? "Two" : "two"} heights are two modes. Choose a dot for the trial's record.`,
+      lead: `${view.title}: each dot is a trial, ${order}. ${imported ? "" : "A slope is drift. "}Two groups of `
+        + "heights are two modes. Choose a dot for the trial's record.",
       warnings: view.warningsOf("trials"),
       more: failed.length === 0 ? undefined : failedList(view, failed, this.pick),
       spec: {
@@ -60,8 +66,14 @@ export class Trials extends ChartSection {
         labels: true,
         x: overTime
           ? { kind: "linear", label: "seconds since the first trial", write: (v) => String(v) }
-          : { kind: "linear", label: blocks ? "block" : "trial", write: (v) => (Number.isInteger(v) ? String(v) : ""), domain: blocks ? [0.4, last + 0.6] : undefined },
-        y: { kind: wantsLog(values, view.log) ? "log" : "linear", label: nameOf(q) + (unit.name ? " in " + unit.name : ""), quantity: `${nameOf(q)} (${q.unit})`, write: tick(unit) },
+          : {
+            kind: "linear", label: blocks ? "block" : "trial", write: writeBlock,
+            domain: blocks ? [0.4, last + 0.6] : undefined,
+          },
+        y: {
+          kind: wantsLog(values, view.log) ? "log" : "linear", label: nameOf(q) + inUnit(unit),
+          quantity: `${nameOf(q)} (${q.unit})`, write: tick(unit),
+        },
         series,
         tip: (_, p) => {
           const t = p.ref as Trial;
@@ -72,22 +84,29 @@ export class Trials extends ChartSection {
         },
         pick: (_, p) => this.pick((p.ref as Trial).t),
       },
-      table: () => table(`${view.title}: trials${unit.name ? " in " + unit.name : ""}`,
-        [{ title: "Trial", numeric: true }, { title: "Block", numeric: true }, { title: "Arm" }, { title: nameOf(q), numeric: true }, { title: "Started, s", numeric: true }, { title: "Error" }],
+      table: () => table(`${view.title}: trials${inUnit(unit)}`,
+        [{ title: "Trial", numeric: true }, { title: "Block", numeric: true }, { title: "Arm" },
+          { title: nameOf(q), numeric: true }, { title: "Started, s", numeric: true }, { title: "Error" }],
         shown.map((t) => {
           const v = view.value(t);
-          return { cells: [String(t.t), t.b > 0 ? String(t.b) : "-", armCell(view, view.armName(t.a)), v === null ? "-" : number(v, unit), t.s >= 0 ? t.s.toFixed(2) : "-", t.e ? oneLine(t.e) : ""] };
+          return {
+            cells: [
+              String(t.t), t.b > 0 ? String(t.b) : "-", armCell(view, view.armName(t.a)),
+              v === null ? "-" : number(v, unit), t.s >= 0 ? t.s.toFixed(2) : "-", t.e ? oneLine(t.e) : "",
+            ],
+          };
         })),
     };
   }
 }
 
-// failedList names the trials that have no result.
+// failedList lists the failed trials with their reasons.
 function failedList(view: View, failed: Trial[], pick: (trial: number) => void): HTMLElement {
   const most = 20;
   const list = el("ul", { class: "failed" });
   for (const t of failed.slice(0, most)) {
-    list.append(el("li", {}, button(`trial ${t.t}`, { class: "link" }, () => pick(t.t)), ` (${oneLine(view.armName(t.a))}, block ${t.b}): ${oneLine(t.e ?? "")}`));
+    list.append(el("li", {}, button(`trial ${t.t}`, { class: "link" }, () => pick(t.t)),
+      ` (${oneLine(view.armName(t.a))}, block ${t.b}): ${oneLine(t.e ?? "")}`));
   }
   if (failed.length > most) list.append(el("li", {}, `and ${failed.length - most} more: see the table`));
   return el("div", {}, el("p", {}, `${failed.length} failed:`), list);

@@ -1,7 +1,7 @@
 import type { Unit } from "../format/scale.ts";
 import { number, signed } from "../format/scale.ts";
 import type { Comparison, Interval } from "../data/model.ts";
-import { kindName, kindOf, moreNeeded } from "../data/verdict.ts";
+import { kindName, kindOf, moreNeeded, oneBlock } from "../data/verdict.ts";
 import { oneLine } from "../format/visible.ts";
 
 // bounds writes an interval: "[8.25, 8.40]", or "none".
@@ -11,8 +11,13 @@ export function bounds(interval: Interval, unit: Unit, write: (v: number, u: Uni
 
 export const signedBounds = (interval: Interval, unit: Unit) => bounds(interval, unit, signed);
 
-// verdictText is the verdict in words, with what it would take where nothing is shown.
+// verdictText writes the verdict in words, with how much more would show a difference, and whether one block decides.
 export function verdictText(c: Comparison): string {
+  const decides = oneBlock(c);
+  return decides ? `${plainVerdict(c)}; ${decides}` : plainVerdict(c);
+}
+
+function plainVerdict(c: Comparison): string {
   const more = moreNeeded(c);
   switch (kindOf(c)) {
     case "found":
@@ -26,12 +31,13 @@ export function verdictText(c: Comparison): string {
   }
 }
 
-// tick writes a tick: no more digits than it needs.
+// tick writes the label of a tick, with as few digits as possible.
 export function tick(unit: Unit): (v: number) => string {
   return (v) => String(Number((v / unit.factor).toPrecision(6)));
 }
 
-// wantsLog says whether values spread so far that they are only seen on a logarithmic axis.
+// wantsLog says whether the axis of these values is logarithmic: as the reader chose, or if their range is wide. Values
+// of zero or less need a linear axis.
 export function wantsLog(values: number[], chosen: boolean | undefined): boolean {
   let low = Infinity;
   let high = 0;

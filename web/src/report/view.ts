@@ -1,21 +1,22 @@
 import type { Choices } from "./address.ts";
 import { styleOf, type Style } from "../chart/style.ts";
-import { nameOf, sameQuantity, type Course, type Curve, type Data, type RunQuantity, type Trial, type Warning } from "../data/model.ts";
+import { nameOf, sameQuantity, type Course, type Curve, type Data, type RunQuantity, type Trial,
+  type Warning } from "../data/model.ts";
 
-// View is what is to be seen: the data, and what the reader has chosen of it.
+// View is the data together with the reader's choices.
 export class View {
   readonly data: Data;
   trials: Trial[] = [];
   curves: Curve[] = [];
   courses: Course[] = [];
-  // The chosen workload and quantity, as indices; -1 where there is none.
+  // The indices of the chosen workload and quantity; -1 if there is none.
   workload = -1;
   quantity = -1;
-  // The names of arms that are hidden.
+  // The names of hidden arms.
   readonly hidden: Set<string>;
-  // Whether axes of values are logarithmic; undefined leaves it to the values.
+  // Whether axes of values are logarithmic; if undefined, this depends on the values.
   log: boolean | undefined;
-  // Whether differences are relative, and trials over time.
+  // Whether differences are shown relative, and trials over time.
   relative: boolean;
   overTime: boolean;
 
@@ -27,14 +28,15 @@ export class View {
     this.overTime = before?.overTime ?? false;
     const keptWorkload = before ? data.workloads.findIndex((w) => w.name === before.workloadName) : -1;
     const kept = before?.chosen;
-    this.choose(keptWorkload >= 0 && this.quantitiesOf(keptWorkload).length > 0 ? keptWorkload : (data.quantities[0]?.workload ?? 0));
+    const keeps = keptWorkload >= 0 && this.quantitiesOf(keptWorkload).length > 0;
+    this.choose(keeps ? keptWorkload : (data.quantities[0]?.workload ?? 0));
     if (kept) {
       const same = this.quantitiesOf(this.workload).find((q) => sameQuantity(q, kept));
       if (same) this.quantity = data.quantities.indexOf(same);
     }
   }
 
-  // choose selects a workload, and of its quantities the one like that chosen before, or the first.
+  // choose selects a workload. It keeps the chosen quantity if the workload has it, and takes the first otherwise.
   choose(workload: number): void {
     const before = this.chosen;
     this.workload = workload;
@@ -43,7 +45,7 @@ export class View {
     this.quantity = next ? this.data.quantities.indexOf(next) : -1;
   }
 
-  // take chooses what an address asks for, as far as the data have it.
+  // take applies the choices of an address. Names that the data do not have are ignored.
   take(c: Choices): void {
     this.hidden.clear();
     for (const arm of this.data.arms) if (c.hidden.includes(arm.name)) this.hidden.add(arm.name);
@@ -56,13 +58,14 @@ export class View {
     if (quantity) this.quantity = this.data.quantities.indexOf(quantity);
   }
 
-  // choices are those that are no default, for the address.
+  // choices gives the choices for the address; defaults are left out.
   choices(): Omit<Choices, "open" | "closed"> {
     const first = this.data.quantities[0];
     const chosen = this.chosen;
     const isFirst = chosen === undefined || chosen === first;
     return {
-      workload: isFirst ? undefined : this.workloadName, quantity: isFirst ? undefined : nameOf(chosen),
+      workload: isFirst ? undefined : this.workloadName,
+      quantity: isFirst ? undefined : nameOf(chosen),
       hidden: [...this.hidden], log: this.log, relative: this.relative, overTime: this.overTime,
     };
   }
@@ -84,7 +87,7 @@ export class View {
     return this.data.quantities.filter((q) => q.workload === workload);
   }
 
-  // workloadsWithFigures are those that there is something to choose of.
+  // workloadsWithFigures gives the indices of workloads that have quantities.
   workloadsWithFigures(): number[] {
     return [...new Set(this.data.quantities.map((q) => q.workload))];
   }
@@ -97,7 +100,7 @@ export class View {
     return this.data.arms[index]?.name ?? "";
   }
 
-  // style is how an arm is drawn.
+  // style gives colour, line and marker of an arm.
   style(arm: string): Style {
     if (arm === this.data.answer.baseline) return styleOf(-1);
     let n = 0;
@@ -108,27 +111,29 @@ export class View {
     return styleOf(n);
   }
 
-  // value is what a trial of the chosen workload has of the chosen quantity.
+  // value gives the chosen quantity of a trial of the chosen workload; null if the trial has none.
   value(t: Trial): number | null {
     const own = this.quantitiesOf(this.workload);
     return t.v[own.indexOf(this.chosen!)] ?? null;
   }
 
-  // warningsOf are those of the chosen workload, or of all, that a part of the page shows.
+  // warningsOf gives the warnings of one part of the page, for the chosen workload or for all workloads.
   warningsOf(part: Part): Warning[] {
-    return this.data.answer.warnings.filter((w) => partOf(w.code) === part && (w.workload === "" || w.workload === this.workloadName));
+    return this.data.answer.warnings.filter((w) =>
+      partOf(w.code) === part && (w.workload === "" || w.workload === this.workloadName));
   }
 }
 
-// The parts of the page that warnings stand in.
+// The parts of the page that show warnings.
 export type Part = "arms" | "differences" | "layers" | "trials" | "hosts";
 
-// partOf says beside which numbers a warning belongs.
+// partOf gives the part of the page that shows a warning: the one whose numbers it concerns.
 export function partOf(code: string): Part {
   switch (code) {
     case "too-few-blocks":
     case "arm-drift":
     case "blocks-depend":
+    case "one-block-decides":
       return "differences";
     case "layers-not-separable":
     case "layers-do-not-add-up":

@@ -3,7 +3,7 @@ import { el, fill } from "../ui/dom.ts";
 import { showWarnings, type Section } from "./section.ts";
 import type { View } from "./view.ts";
 
-// WarningsSection lists all warnings, and what of the run is not on the page.
+// WarningsSection lists all warnings, and notes about what is missing on the page.
 export class WarningsSection implements Section {
   readonly element = el("section", { id: "warnings", "aria-labelledby": "warnings-title" });
 
@@ -15,6 +15,7 @@ export class WarningsSection implements Section {
     fill(this.element,
       el("header", {}, el("h2", { id: "warnings-title" }, "All warnings")),
       list,
-      view.data.notes.length > 0 ? el("ul", { class: "notes" }, ...view.data.notes.map((n) => el("li", {}, oneLine(n)))) : null);
+      view.data.notes.length > 0
+        ? el("ul", { class: "notes" }, ...view.data.notes.map((n) => el("li", {}, oneLine(n)))) : null);
   }
 }

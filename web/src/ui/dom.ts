@@ -1,4 +1,4 @@
-// Making elements. Text only ever becomes text: nothing here parses markup.
+// Makes elements. Text stays text: nothing here parses markup.
 
 export type Child = Node | string | null | undefined;
 
@@ -8,7 +8,9 @@ export interface Attributes {
 }
 
 // el makes an HTML element. An attribute that is false or undefined is left out.
-export function el<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+export function el<K extends keyof HTMLElementTagNameMap>(
+  tag: K, attributes: Attributes = {}, ...children: Child[]
+): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   decorate(element, attributes);
   for (const child of children) if (child !== null && child !== undefined) element.append(child);
@@ -16,7 +18,9 @@ export function el<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: At
 }
 
 // svg makes an SVG element.
-export function svg<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): SVGElementTagNameMap[K] {
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K, attributes: Attributes = {}, ...children: Child[]
+): SVGElementTagNameMap[K] {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   decorate(element, attributes);
   for (const child of children) if (child !== null && child !== undefined) element.append(child);
@@ -30,14 +34,14 @@ function decorate(element: Element, attributes: Attributes): void {
   }
 }
 
-// button makes a button that does something.
+// button makes a button; press is called on a click.
 export function button(label: string, attributes: Attributes, press: () => void): HTMLButtonElement {
   const b = el("button", { type: "button", ...attributes }, label);
   b.addEventListener("click", press);
   return b;
 }
 
-// fill replaces what an element holds.
+// fill replaces the children of an element.
 export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren(...children.filter((c): c is Node | string => c !== null && c !== undefined));
 }

@@ -2,17 +2,17 @@ import { el, type Child } from "./dom.ts";
 
 export interface Column {
   title: string | Node;
-  // A column of numbers is set to the right.
+  // Columns of numbers are aligned right.
   numeric?: boolean;
 }
 
 export interface Row {
   cells: Child[];
-  // Marks the row: class names.
+  // Class names of the row.
   class?: string;
 }
 
-// table makes a table that scrolls by itself where it is wider than the page. The first cell of a row is its head.
+// table makes a table, which scrolls if it is wider than the page. The first cell of a row is its head.
 export function table(caption: string, columns: Column[], rows: Row[]): HTMLElement {
   const head = el("tr");
   for (const c of columns) head.append(el("th", { scope: "col", class: c.numeric ? "number" : undefined }, c.title));
@@ -29,7 +29,8 @@ export function table(caption: string, columns: Column[], rows: Row[]): HTMLElem
     el("table", {}, el("caption", {}, caption), el("thead", {}, head), body));
 }
 
-// folded puts a table under a chart, made when it is first opened. The key names it among what is open.
+// folded makes a part that is closed at first. Its content is made when the reader opens it. The key is its name in the
+// address.
 export function folded(summary: string, make: () => HTMLElement, key?: string): HTMLDetailsElement {
   const details = el("details", { class: "data", "data-fold": key }, el("summary", {}, summary));
   let made = false;

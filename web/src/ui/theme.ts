@@ -1,10 +1,10 @@
-// Light, dark, or as the system says.
+// The theme: light, dark, or the system's preference.
 
 export type Theme = "auto" | "light" | "dark";
 
 const order: Theme[] = ["auto", "light", "dark"];
 
-// themeButton makes the button that goes through the themes.
+// themeButton makes the button that switches between the themes.
 export function themeButton(): HTMLButtonElement {
   const b = document.createElement("button");
   b.type = "button";
@@ -14,7 +14,7 @@ export function themeButton(): HTMLButtonElement {
     if (current === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = current;
     b.textContent = `Theme: ${current}`;
-    b.setAttribute("aria-label", `Theme: ${current}. Press for the next.`);
+    b.setAttribute("aria-label", `Theme: ${current}. Press for the next one.`);
   };
   b.addEventListener("click", () => {
     current = order[(order.indexOf(current) + 1) % order.length]!;
