@@ -5,29 +5,35 @@ import (
 	"slices"
 )
 
-// Change points are found by segmentation with a rank test. For each place where a stretch of runs can be cut in two, and for
-// each segment that has runs on both sides, it is asked how far its rank sum deviates from what chance gives; the cut, or the
-// pair of cuts, that stands out most is the candidate (see scanner). Single cuts alone do not see what goes up and comes down
-// again: both halves then hold some of either level. The candidate's p-value comes from putting the runs into random orders and
-// looking for the best split in each (Good, Permutation, Parametric and Bootstrap Tests of Hypotheses, 3rd ed. 2005): it is exact
-// whatever the distribution, with ties too, and it allows for the choice among all cuts and all pairs. Where there is a change,
-// the parts are searched in the same way, the level divided among them: so the levels of the stretches without a change never add
-// up to more than the whole one. A cut that was found while others were still unknown can stand a few runs beside its place, which
-// then looks like a change of its own; so each is looked for again between its neighbours, moved, or dropped.
+// Changes are found by segmentation with a rank test.
+//
+// Candidates: a stretch of runs can be cut in two, or a segment can be cut out of its middle. For each such split, the
+// scanner compares the rank sum of one part with its distribution under chance. The split with the largest deviation is
+// the candidate. Single cuts are not enough: if a level goes up and comes back, both halves hold runs of both levels.
+//
+// Test: the p-value of the candidate is a permutation p-value, from the best splits of the same runs in random orders
+// (Good, Permutation, Parametric and Bootstrap Tests of Hypotheses, 3rd ed. 2005). It is exact for any distribution,
+// also with ties, and it accounts for the choice among all splits.
+//
+// Recursion: after a change, the parts are searched in the same way. They share the level, so that the levels of all
+// stretches without a change never add up to more than the level of the series.
+//
+// Settling: a cut that was found before its neighbours were known may be some runs beside its true place. So each cut
+// is searched again between its neighbours, and moved or dropped.
 
-// permutations is how many random orders are looked at. With the series itself they make 2,000.
+// permutations is the number of random orders. Together with the observed order they are 2,000.
 const permutations = 1999
 
-// cut is where a series moves: before the value of that index.
+// cut is a change of a series' level: it is before the value with the index at.
 type cut struct {
 	at            int
 	pValue, level float64
-	// paired says that this cut and the next were found together, as the ends of a segment.
+	// paired says that this cut and the next one were found together, as the ends of a segment.
 	paired bool
 }
 
-// findCuts finds all changes of a series. The level is the probability of any false one. The result is always the same for
-// the same values.
+// findCuts finds all changes of a series. The level is the largest probability of any false change. The result depends
+// on the values only: the random orders are always the same.
 func findCuts(values []float64, level float64) []cut {
 	var cuts []cut
 	var search func(from, to int, level float64)
@@ -47,10 +53,10 @@ func findCuts(values []float64, level float64) []cut {
 	return settle(values, cuts)
 }
 
-// maxRounds bounds how often the cuts are looked for again; they settle after one or two.
+// maxRounds is the largest number of rounds of settle. Usually it takes one or two.
 const maxRounds = 10
 
-// settle looks for each cut again between its neighbours, until nothing moves.
+// settle searches each cut again between its neighbours, until no cut moves.
 func settle(values []float64, cuts []cut) []cut {
 	for range maxRounds {
 		moved := false
@@ -69,10 +75,10 @@ func settle(values []float64, cuts []cut) []cut {
 	return cuts
 }
 
-// settleOne looks for the cut of that index between its neighbours. A segment of a few runs may stand out from both sides
-// and from neither alone: then the pair is looked for again. It gives what takes the place of how many cuts.
+// settleOne searches cut i again between its neighbours. A short segment may differ clearly from both sides together,
+// but not from either side alone; then the pair is searched again. The cuts in again replace the number of cuts in of.
 func settleOne(values []float64, cuts []cut, i int) (again []cut, of int) {
-	end := func(j int) int { // of the stretch before the cut of index j
+	end := func(j int) int { // the end of the stretch before cut j
 		if j < len(cuts) {
 			return cuts[j].at
 		}
@@ -95,8 +101,8 @@ func settleOne(values []float64, cuts []cut, i int) (again []cut, of int) {
 	return nil, 1
 }
 
-// findSplit finds the change that stands out most in a stretch of the values, if its p-value is at most the level: one cut or,
-// where pairs are looked for too, the two ends of a segment. It gives none where there is no such change.
+// findSplit finds the clearest change in a stretch of the values: one cut or, with pairs, also the two ends of a
+// segment. It gives none if the p-value is above the level.
 func findSplit(values []float64, from, to int, level float64, pairs bool) []cut {
 	n := to - from
 	if n < fewestRuns(level) {
@@ -116,7 +122,7 @@ func findSplit(values []float64, from, to int, level float64, pairs bool) []cut 
 	if observed.second > 0 {
 		place = c.refine(observed)
 	}
-	// Beyond so many orders as good as this one, the p-value is above the level.
+	// If more orders than this are as good as the observed one, the p-value is above the level.
 	most := int(level*(permutations+1)) - 1
 	r := rand.New(rand.NewPCG(20261121, uint64(n)))
 	asGood := 0
@@ -132,14 +138,15 @@ func findSplit(values []float64, from, to int, level float64, pairs bool) []cut 
 	if p > level {
 		return nil
 	}
-	if place.second == 0 {
-		return []cut{{at: from + place.first, pValue: p, level: level}}
+	first := cut{at: from + place.first, pValue: p, level: level, paired: place.second > 0}
+	if !first.paired {
+		return []cut{first}
 	}
-	return []cut{{at: from + place.first, pValue: p, level: level, paired: true}, {at: from + place.second, pValue: p, level: level}}
+	return []cut{first, {at: from + place.second, pValue: p, level: level}}
 }
 
-// fewestRuns is how many runs it takes for a change to be found at all at the level: from there on, halves that do not
-// overlap are rare enough by chance.
+// fewestRuns is the smallest number of runs in which any change can be found at the level: with fewer runs, even two
+// halves without overlap occur too often by chance.
 func fewestRuns(level float64) int {
 	for n := 2 * minSegment; ; n++ {
 		if bestPossible(n) <= level && bestPossible(n+1) <= level {
@@ -148,8 +155,8 @@ func fewestRuns(level float64) int {
 	}
 }
 
-// bestPossible is about the smallest p-value that n runs can have: that of two halves that do not overlap, in either
-// direction, and for an odd number with either half the longer.
+// bestPossible is about the smallest p-value that n runs can have: the probability of two halves without overlap, in
+// either direction, and if n is odd with either half the longer one.
 func bestPossible(n int) float64 {
 	arrangements := 1.0
 	for i := range n / 2 {

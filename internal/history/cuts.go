@@ -1,34 +1,37 @@
 package history
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
 
-// minSegment is the fewest runs on either side of a change.
+// minSegment is the smallest number of runs on either side of a change.
 const minSegment = 2
 
-// split is how a stretch of runs divides best: at first, and for a pair also at second, counted from the start of the stretch.
+// split is a way to divide a stretch of runs: at first, and for a pair also at second, counted from the start of the
+// stretch.
 type split struct {
 	first, second int // second is 0 for a single cut
-	// score is minus the logarithm of how likely chance gives as large a deviation there; of a pair, less the penalty.
+	// score is minus the natural logarithm of the probability of such a deviation by chance, minus the penalty of a
+	// pair.
 	score float64
 }
 
-// scanner looks for the best split of a stretch of runs: one cut, or a segment that differs from what is on both sides of it, as
-// in circular binary segmentation (Olshen, Venkatraman, Lucito, Wigler, Circular binary segmentation for the analysis of array-based
-// DNA copy number data, Biostatistics 5, 2004).
+// scanner looks for the best split of a stretch of runs: one cut, or a segment that differs from both sides, as in
+// circular binary segmentation (Olshen, Venkatraman, Lucito, Wigler, Circular binary segmentation for the analysis of
+// array-based DNA copy number data, Biostatistics 5, 2004).
 //
-// Deviations of parts of different lengths are made comparable by their probabilities, which are exact for parts of a few runs. In
-// standard deviations they would not be: ranks are bounded, so the ranks of three runs of fifty never deviate by more than 2.9,
-// however rare it is that they are the three highest.
+// Deviations of parts with different lengths are compared by their probabilities, which are exact for short parts.
+// Standard deviations would not be comparable, because ranks are bounded: the ranks of three of fifty runs never
+// deviate by more than 2.9 standard deviations, although it is rare that they are the three highest.
 type scanner struct {
 	n int
-	// prefix holds the sums of the scores up to each run.
+	// prefix holds the sum of the scores before each run.
 	prefix []int
-	// surprise is, for parts of few runs, minus the logarithm of the probability of each deviation; nil for others.
+	// surprise has, by the number of runs in a short part and its deviation, minus the logarithm of the probability.
 	surprise [][]float64
-	// lengths are those of the segments that are looked at, penalty what each has to be better by than a single cut.
+	// lengths are the lengths of the segments to try, penalty the penalty of each.
 	lengths []int
 	penalty []float64
 }
@@ -46,9 +49,9 @@ func newScanner(n int) *scanner {
 	return c
 }
 
-// segmentLengths are the lengths of segments that are looked at. They grow by a fifth each, and those of what is left outside do
-// too: a segment whose length lies between two of them still has nearly all of its deviation, and the number of sums grows with
-// n log n instead of n^2.
+// segmentLengths are the lengths of the segments to try. Each is a fifth longer than the one before, and so are the
+// lengths of the rest outside of the segment. A segment with a length in between still has nearly all of its deviation,
+// and the work grows with n log n instead of n^2.
 func segmentLengths(n int) []int {
 	var lengths []int
 	for m := minSegment; m <= n/2; m = max(m+1, m*6/5) {
@@ -63,14 +66,15 @@ func segmentLengths(n int) []int {
 	return slices.Compact(lengths)
 }
 
-// pairPenalty is what the score of a segment of m of n runs is lowered by. About n/m segments of that length do not overlap, and
-// the best of them deviates as far about that many times as often as one alone (Dümbgen, Spokoiny, Multiscale testing of
-// qualitative hypotheses, Annals of Statistics 29, 2001). A constant comes on top, so that pairs hardly cost single cuts power.
+// pairPenalty is subtracted from the score of a segment of m of n runs. There are about n/m segments of this length
+// without overlap, so that one of them reaches a score by chance about n/m times as often as a single one (Dümbgen,
+// Spokoiny, Multiscale testing of qualitative hypotheses, Annals of Statistics 29, 2001). The constant morePairs keeps
+// the power for single cuts.
 func pairPenalty(n, m int) float64 {
 	return morePairs + math.Log(float64(n)/float64(min(m, n-m)))
 }
 
-// morePairs was chosen by simulation: with half of it single cuts are found less often, with more short segments are.
+// morePairs was chosen by simulation. With half of it, single cuts are found less often; with more, short segments.
 const morePairs = 3.0
 
 // best finds the split with the highest score.
@@ -92,7 +96,7 @@ func (c *scanner) best(scores []int) split {
 	return s
 }
 
-// bestSingle is best without pairs. It leaves the sums in prefix.
+// bestSingle is best without pairs. It also fills prefix.
 func (c *scanner) bestSingle(scores []int) split {
 	sum := 0
 	for i, score := range scores {
@@ -100,7 +104,7 @@ func (c *scanner) bestSingle(scores []int) split {
 		c.prefix[i+1] = sum
 	}
 	var s split
-	many, most := 0, 0.0 // the best of those that are as good as normal
+	many, most := 0, 0.0 // the best cut with many runs on both sides, where the sum is normally distributed
 	for k := minSegment; k <= c.n-minSegment; k++ {
 		d := max(c.prefix[k], -c.prefix[k])
 		if m := min(k, c.n-k); m <= fewRuns {
@@ -119,7 +123,7 @@ func (c *scanner) bestSingle(scores []int) split {
 	return s
 }
 
-// score is minus the logarithm of the probability that the scores of m of the runs add up to d or more, up or down.
+// score is minus the logarithm of the probability that the absolute sum of the scores of m runs is d or more.
 func (c *scanner) score(m, d int) float64 {
 	if few := min(m, c.n-m); few <= fewRuns {
 		return c.surprise[few][d]
@@ -127,8 +131,8 @@ func (c *scanner) score(m, d int) float64 {
 	return normalSurprise(float64(d) / math.Sqrt(float64(m)*float64(c.n-m)*float64(c.n+1)/3))
 }
 
-// refine moves the cuts of a pair to where the segment between them stands out most; its length no longer has to be one of the
-// lengths. The sums are those of the last best.
+// refine moves the two cuts of a pair until the score is highest. The length of the segment need not be one of the
+// lengths. It uses the sums of the last call of best.
 func (c *scanner) refine(s split) split {
 	at := func(from, to int) float64 {
 		d := c.prefix[to] - c.prefix[from]
@@ -151,18 +155,19 @@ func (c *scanner) refine(s split) split {
 	return s
 }
 
-// fewRuns is up to how many runs the distribution of their rank sum is taken as it is, and not as normal.
+// fewRuns is the largest number of runs for which the exact distribution of the rank sum is used, instead of the normal
+// distribution.
 const fewRuns = 12
 
-// surprises gives, for each deviation d of the sum of m of the scores 1-n, 3-n ... n-1, minus the logarithm of the probability of
-// |sum| >= d. How many of the choices have each sum are the coefficients of a Gaussian binomial (Mann, Whitney, On a test of
-// whether one of two random variables is stochastically larger than the other, Annals of Mathematical Statistics 18, 1947). Sums in
-// between, which only ties give, have the values in between.
+// surprises gives minus the logarithm of the probability of |sum| >= d, for each d, where sum is the sum of m of the n
+// scores 1-n, 3-n ... n-1. The numbers of choices with each sum are the coefficients of a Gaussian binomial (Mann,
+// Whitney, On a test of whether one of two random variables is stochastically larger than the other, Annals of
+// Mathematical Statistics 18, 1947). Sums in between are only possible with ties; their values are interpolated.
 func surprises(n, m int) []float64 {
 	most := m * (n - m)
-	ways := make([]float64, most+1) // of the rank sum above the least one
+	ways := make([]float64, most+1) // by how much the rank sum is above its minimum
 	ways[0] = 1
-	for i := 1; i <= m; i++ { // times (1 - q^(n-m+i)), divided by (1 - q^i)
+	for i := 1; i <= m; i++ { // multiply by 1 - q^(n-m+i), divide by 1 - q^i
 		for s := most; s >= n-m+i; s-- {
 			ways[s] -= ways[s-(n-m+i)]
 		}
@@ -186,29 +191,23 @@ func surprises(n, m int) []float64 {
 	return surprise
 }
 
-// normalSurprise is minus the logarithm of the probability that a normal variable deviates by z standard deviations or more.
+// normalSurprise is minus the logarithm of the probability that a normal variable deviates by at least z standard
+// deviations.
 func normalSurprise(z float64) float64 {
-	if z > 30 { // where the probability is too small for a float64
+	if z > 30 { // the probability is too small for a float64: use the asymptotic expansion
 		return z*z/2 + math.Log(z*math.Sqrt(math.Pi/2))
 	}
 	return -math.Log(math.Erfc(z / math.Sqrt2))
 }
 
-// rankScores gives each value twice its rank, less what makes the sum 0. Equal values share the mean of their ranks.
+// rankScores gives each value twice its rank minus n+1, so that the sum is 0. Equal values have the mean of their
+// ranks.
 func rankScores(values []float64) []int {
 	order := make([]int, len(values))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		switch {
-		case values[a] < values[b]:
-			return -1
-		case values[a] > values[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
 	scores := make([]int, len(values))
 	for i := 0; i < len(order); {
 		j := i

@@ -9,18 +9,18 @@ import (
 	"slices"
 )
 
-// Index holds the figures of runs and answers questions about them.
+// Index is a database with the figures of runs.
 type Index struct {
 	store  *store
 	source string
-	lock   *os.File // nil for a database that needs none
-	// warnings are what was noticed and did not keep the index from being made.
+	lock   *os.File // nil for a database without a lock
+	// warnings are problems that did not prevent the index from being made.
 	warnings []string
 }
 
-// OpenDirectory gives an up-to-date index of the runs in a directory. It is kept in the file cache; where cache is empty, or
-// cannot be used, it is made anew in memory. Rebuild makes it anew in any case. Runs that cannot be read are left out, with a
-// warning.
+// OpenDirectory gives an up-to-date index of the runs in a directory. It is stored in the file cache; if cache is empty
+// or cannot be used, the index is made in memory. With rebuild, it is made again from all runs. Runs that cannot be
+// read are left out, with a warning. The error is a SingleRunError if the directory is a run.
 func OpenDirectory(ctx context.Context, dir, cache string, rebuild bool) (*Index, error) {
 	runs, err := scan(dir)
 	if err != nil {
@@ -35,7 +35,7 @@ func OpenDirectory(ctx context.Context, dir, cache string, rebuild bool) (*Index
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		x.warn("the index cannot be kept, so every run was read anew: %v", err)
+		x.warn("the index cannot be stored, so all runs were read again: %v", err)
 	}
 	if err := x.open(ctx, "", runs); err != nil {
 		return nil, err
@@ -47,7 +47,8 @@ func (x *Index) warn(format string, args ...any) {
 	x.warnings = append(x.warnings, fmt.Sprintf(format, args...))
 }
 
-// openCache opens the index in a file and brings it up to date. One that is broken or of another version is made again.
+// openCache opens the index in a file and brings it up to date. If it is broken or has another version, it is made
+// again.
 func (x *Index) openCache(ctx context.Context, cache string, runs []found, rebuild bool) (err error) {
 	if x.lock, err = takeLock(ctx, cache); err != nil {
 		return err
@@ -65,7 +66,7 @@ func (x *Index) openCache(ctx context.Context, cache string, runs []found, rebui
 			return err
 		}
 		if missing == nil {
-			x.warn("the index could not be used and was made anew: %v", err)
+			x.warn("the index could not be used and was made again: %v", err)
 		}
 	}
 	if err := removeIndex(cache); err != nil {
@@ -74,7 +75,7 @@ func (x *Index) openCache(ctx context.Context, cache string, runs []found, rebui
 	return x.open(ctx, cache, runs)
 }
 
-// open opens the index, in memory where the path is empty, and brings it up to date.
+// open opens the index, in memory if the path is empty, and brings it up to date.
 func (x *Index) open(ctx context.Context, path string, runs []found) error {
 	s, err := openSQLite(ctx, path)
 	if err != nil {
@@ -89,7 +90,7 @@ func (x *Index) open(ctx context.Context, path string, runs []found) error {
 	return nil
 }
 
-// update reads the runs that are new or have changed since, and forgets those that are gone.
+// update reads new and changed runs, and deletes runs that are no longer in the directory.
 func (x *Index) update(ctx context.Context, runs []found) error {
 	stamps, err := x.store.stamps(ctx)
 	if err != nil {
@@ -132,7 +133,7 @@ func (x *Index) update(ctx context.Context, runs []found) error {
 	})
 }
 
-// OpenDatabase connects to a team's PostgreSQL. Push fills it.
+// OpenDatabase connects to a team's PostgreSQL, which Push fills. The error is an AddressError if the address is wrong.
 func OpenDatabase(ctx context.Context, address string) (*Index, error) {
 	s, shown, err := openPostgres(ctx, address)
 	if err != nil {
@@ -141,9 +142,9 @@ func OpenDatabase(ctx context.Context, address string) (*Index, error) {
 	return &Index{store: s, source: shown}, nil
 }
 
-// Push copies the runs of a directory's index into the team's database: those that are not there, or have changed. Runs that
-// do not say which machine measured them get the given name. It returns how many were copied and how many are there in all.
-// What was pushed stays in the database when a run is removed from the directory.
+// Push copies new and changed runs from a directory's index into the team's database. Runs that do not name the machine
+// that measured them get the given name. It returns how many runs were copied, and how many the directory has. Runs
+// stay in the database when they are removed from the directory.
 func (x *Index) Push(ctx context.Context, to *Index, machine string) (copied, all int, err error) {
 	stamps, err := to.store.stamps(ctx)
 	if err != nil {
@@ -171,9 +172,12 @@ func (x *Index) Push(ctx context.Context, to *Index, machine string) (copied, al
 	return copied, len(records), nil
 }
 
-// Ask answers a question.
+// Ask gives the series that match a query. The error is a NothingError if no figure matches.
 func (x *Index) Ask(ctx context.Context, q Query) (Document, error) {
-	d := Document{Nearfar: "v1", Source: x.source, Series: []Series{}, Level: FamilyLevel, Warnings: append([]string{}, x.warnings...)}
+	d := Document{
+		Nearfar: "v1", Source: x.source, Series: []Series{}, Level: FamilyLevel,
+		Warnings: append([]string{}, x.warnings...),
+	}
 	rows, err := x.store.figures(ctx, q)
 	if err != nil {
 		return Document{}, err
@@ -193,41 +197,41 @@ func (x *Index) Ask(ctx context.Context, q Query) (Document, error) {
 	return d, x.differences(ctx, rows, all)
 }
 
-// differences fills in what was not as in the run before.
+// differences fills in Differs of all points: the conditions that differ from the run before.
 func (x *Index) differences(ctx context.Context, rows []row, all []Series) error {
 	type place struct {
 		meaning Meaning
 		run     string
 	}
-	wanted, ids := map[place]int64{}, []int64{}
+	ids, sorted := map[place]int64{}, []int64{}
 	shown := map[Meaning]bool{}
 	for _, s := range all {
 		shown[s.Meaning] = true
 	}
 	for _, r := range rows {
 		if shown[r.meaning] {
-			wanted[place{r.meaning, r.point.Run}] = r.runID
-			ids = append(ids, r.runID)
+			ids[place{r.meaning, r.point.Run}] = r.runID
+			sorted = append(sorted, r.runID)
 		}
 	}
-	slices.Sort(ids)
-	conditions, err := x.store.conditionsOf(ctx, slices.Compact(ids))
+	slices.Sort(sorted)
+	conditions, err := x.store.conditionsOf(ctx, slices.Compact(sorted))
 	if err != nil {
 		return err
 	}
 	for _, s := range all {
 		for i := 1; i < len(s.Points); i++ {
-			before, now := wanted[place{s.Meaning, s.Points[i-1].Run}], wanted[place{s.Meaning, s.Points[i].Run}]
+			before, now := ids[place{s.Meaning, s.Points[i-1].Run}], ids[place{s.Meaning, s.Points[i].Run}]
 			s.Points[i].Differs = compareConditions(conditions[before], conditions[now], s.Meaning)
 		}
 	}
 	return nil
 }
 
-// Warnings are what was noticed while the index was brought up to date, such as runs that cannot be read.
+// Warnings gives the problems found while the index was brought up to date, such as runs that cannot be read.
 func (x *Index) Warnings() []string { return x.warnings }
 
-// Close gives the index up.
+// Close closes the database and releases the lock.
 func (x *Index) Close() error {
 	err := x.store.db.Close()
 	if x.lock != nil {

@@ -10,13 +10,15 @@ import (
 )
 
 const (
-	// lockPatience is how long another nearfar that uses the same index is waited for.
+	// lockPatience is how long to wait for another nearfar that uses the same index, lockPause how long between two
+	// attempts.
 	lockPatience = 30 * time.Second
 	lockPause    = 20 * time.Millisecond
 )
 
-// takeLock makes this the only process that uses the index, until the file that it returns is closed. An index that is broken
-// is removed and made again, and SQLite cannot stand that while another has it open.
+// takeLock makes this process the only user of the index, until the returned file is closed. The lock is needed because
+// a broken index is deleted and made again, which fails while another process has the database open. The error says
+// that another process did not release the lock in time.
 func takeLock(ctx context.Context, index string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(index), 0o700); err != nil {
 		return nil, err
@@ -33,7 +35,8 @@ func takeLock(ctx context.Context, index string) (*os.File, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("another nearfar is using the index %s: %w", index, ctx.Err()), f.Close())
+			return nil, errors.Join(fmt.Errorf("another nearfar is using the index %s: %w", index, ctx.Err()),
+				f.Close())
 		case <-time.After(lockPause):
 		}
 	}

@@ -8,5 +8,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock takes the file for this process; the kernel gives it back when the process ends, however it ends.
+// lock locks the file for this process. The kernel releases the lock when the process ends, also when it is killed.
 func lock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }

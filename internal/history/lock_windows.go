@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lock takes the file for this process; the kernel gives it back when the process ends, however it ends.
+// lock locks the file for this process. The kernel releases the lock when the process ends, also when it is killed.
 func lock(f *os.File) error {
-	return windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, new(windows.Overlapped))
+	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+	return windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, new(windows.Overlapped))
 }

@@ -7,7 +7,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// TestStalledTrialsInHistory: a trial without a p99 counts as the worst, as it does in the answer.
+// A trial without a p99 counts as the worst, as in the answer.
 func TestStalledTrialsInHistory(t *testing.T) {
 	for _, test := range []struct {
 		stalled  int
@@ -16,10 +16,13 @@ func TestStalledTrialsInHistory(t *testing.T) {
 	}{{0, 5.5e-6, true}, {1, 5.5e-6, true}, {4, 5.5e-6, false}, {5, 0, false}, {6, 0, false}} {
 		var trials []result.Trial
 		for i := range 10 {
-			trial := result.Trial{Trial: i + 1, Block: i + 1, Arm: "x", Workload: "rr", Tool: result.ToolVersion{Name: "native"}, Definition: result.DefinitionRTT,
-				Metrics: []result.Metric{{Name: result.RTT, Stat: result.P50, Unit: result.Seconds, Value: float64(i+1) * 1e-6}}}
+			trial := result.Trial{Trial: i + 1, Block: i + 1, Arm: "x", Workload: "rr",
+				Tool: result.ToolVersion{Name: "native"}, Definition: result.DefinitionRTT,
+				Metrics: []result.Metric{{Name: result.RTT, Stat: result.P50, Unit: result.Seconds,
+					Value: float64(i+1) * 1e-6}}}
 			if i < 10-test.stalled {
-				trial.Metrics = append(trial.Metrics, result.Metric{Name: result.RTT, Stat: result.P99, Unit: result.Seconds, Value: float64(i+1) * 1e-6})
+				trial.Metrics = append(trial.Metrics,
+					result.Metric{Name: result.RTT, Stat: result.P99, Unit: result.Seconds, Value: float64(i+1) * 1e-6})
 			}
 			trials = append(trials, trial)
 		}

@@ -3,15 +3,17 @@ package history
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 )
 
-// NothingError says that no figure matches.
+// NothingError says that no figure matches a query.
 type NothingError struct{ message string }
 
 func (e *NothingError) Error() string { return e.message }
 
-// nothing says which part of a question names what is not there, and what is.
+// nothing says which name in a query does not exist, and which names do.
 func (x *Index) nothing(ctx context.Context, q Query) error {
 	figure := ""
 	if q.Metric != "" {
@@ -34,12 +36,9 @@ func (x *Index) nothing(ctx context.Context, q Query) error {
 		if len(known) == 0 {
 			break
 		}
-		found := false
-		for _, k := range known {
-			found = found || k == part.asked
-		}
-		if !found {
-			return &NothingError{fmt.Sprintf("%s %q: there is none in %s; there are %s", part.flag, part.asked, x.source, strings.Join(quoted(known), ", "))}
+		if !slices.Contains(known, part.asked) {
+			return &NothingError{fmt.Sprintf("%s %q: there is none in %s; there are %s",
+				part.flag, part.asked, x.source, quoted(known))}
 		}
 	}
 	if len(x.warnings) > 0 {
@@ -48,10 +47,11 @@ func (x *Index) nothing(ctx context.Context, q Query) error {
 	return &NothingError{fmt.Sprintf("no run in %s has such a figure", x.source)}
 }
 
-func quoted(all []string) []string {
+// quoted lists names in quotes.
+func quoted(names []string) string {
 	var out []string
-	for _, s := range all {
-		out = append(out, fmt.Sprintf("%q", s))
+	for _, name := range names {
+		out = append(out, strconv.Quote(name))
 	}
-	return out
+	return strings.Join(out, ", ")
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// connectPatience bounds how long a database may take to answer.
+// connectPatience is how long a database may take to answer.
 const connectPatience = 15 * time.Second
 
 func postgresDialect() dialect {
 	return dialect{
 		identity: "bigint generated always as identity primary key",
-		// The number is ours alone: the bytes of "nearfar".
+		// The number of the lock is the bytes of "nearfar".
 		lock:   "select pg_advisory_xact_lock(31067651103285618)",
 		exists: "select to_regclass($1) is not null",
 	}
 }
 
-// checkAddress refuses what is no address of a PostgreSQL database, and one that holds a password: every user of the machine
-// can read the command lines of all processes.
+// checkAddress refuses anything but the address of a PostgreSQL database. It also refuses an address with a password,
+// because every user of the machine can read the command lines of all processes.
 func checkAddress(address string) error {
 	const right = "write --db postgres://USER@HOST/DATABASE"
 	u, err := url.Parse(address)
@@ -45,13 +45,13 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// shownAddress is the address without what might be secret.
+// shownAddress is the address without secrets.
 func shownAddress(c *pgx.ConnConfig) string {
 	return fmt.Sprintf("postgres://%s@%s/%s", c.User, c.Host, c.Database)
 }
 
-// openPostgres connects to a team's database and brings its schema up to date. What the address leaves open comes from the
-// environment, ~/.pgpass and the service file, as with psql.
+// openPostgres connects to a team's database and brings its schema up to date. Missing parts of the address come from
+// the environment, ~/.pgpass and the service file, as in psql. The error is an AddressError if the address is wrong.
 func openPostgres(ctx context.Context, address string) (*store, string, error) {
 	if err := checkAddress(address); err != nil {
 		return nil, "", &AddressError{err}
@@ -72,7 +72,7 @@ func openPostgres(ctx context.Context, address string) (*store, string, error) {
 	return s, shownAddress(config), nil
 }
 
-// AddressError is an address of a database that is wrong, or that must not be used.
+// AddressError says that the address of a database is wrong, or must not be used.
 type AddressError struct{ err error }
 
 func (e *AddressError) Error() string { return e.err.Error() }

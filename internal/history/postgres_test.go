@@ -31,7 +31,7 @@ func openDatabase(t *testing.T, address string) *Index {
 	return x
 }
 
-// push copies the runs of a directory into the database.
+// push copies the runs of a directory into a database.
 func push(dir, address, machine string) (copied, all int, err error) {
 	ctx := context.Background()
 	from, err := OpenDirectory(ctx, dir, "", false)
@@ -47,7 +47,8 @@ func push(dir, address, machine string) (copied, all int, err error) {
 	return from.Push(ctx, to, machine)
 }
 
-// TestPostgres: a real server, with the runs of two machines, answers as the index of a directory does.
+// A PostgreSQL server with the runs of several machines gives the same answers as the index of a directory. All
+// subtests use one server.
 func TestPostgres(t *testing.T) {
 	address := postgrestest.Start(t)
 	dir := t.TempDir()
@@ -66,16 +67,17 @@ func TestPostgres(t *testing.T) {
 		want.Series[i].Machine = "this"
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the database answers otherwise than the directory (-want +got):\n%s", diff)
+		t.Errorf("the database and the directory give different answers (-want +got):\n%s", diff)
 	}
 	if !strings.HasPrefix(got.Source, "postgres://nearfar@/") {
 		t.Errorf("the source is %q", got.Source)
 	}
 
-	t.Run("without the password nobody comes in, and with a file of passwords", func(t *testing.T) {
+	t.Run("a connection needs the password, which may be in a file", func(t *testing.T) {
 		t.Setenv("PGPASSWORD", "")
 		t.Setenv("PGPASSFILE", filepath.Join(t.TempDir(), "none"))
-		if _, err := OpenDatabase(context.Background(), address); err == nil || strings.Contains(err.Error(), postgrestest.Password) {
+		if _, err := OpenDatabase(context.Background(), address); err == nil ||
+			strings.Contains(err.Error(), postgrestest.Password) {
 			t.Errorf("got %v", err)
 		}
 		file := filepath.Join(t.TempDir(), "pgpass")
@@ -89,13 +91,13 @@ func TestPostgres(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("only what is new is copied", func(t *testing.T) {
+	t.Run("only new runs are copied", func(t *testing.T) {
 		sampleRun{started: firstDay.AddDate(0, 0, 30), level: 12e-6}.write(t, dir)
 		if copied, all, err := push(dir, address, "this"); err != nil || copied != 1 || all != 21 {
 			t.Errorf("copied %d of %d, %v", copied, all, err)
 		}
 	})
-	t.Run("another machine's run of the same name is another run", func(t *testing.T) {
+	t.Run("runs of two machines may have the same name", func(t *testing.T) {
 		if copied, _, err := push(dir, address, "other"); err != nil || copied != 21 {
 			t.Errorf("copied %d, %v", copied, err)
 		}
@@ -108,7 +110,7 @@ func TestPostgres(t *testing.T) {
 			t.Errorf("%d series, %v", len(d.Series), err)
 		}
 	})
-	t.Run("a machine that the run names counts", func(t *testing.T) {
+	t.Run("the machine that a run names is used", func(t *testing.T) {
 		named := t.TempDir()
 		sampleRun{started: firstDay, level: 8e-6, machine: "named"}.write(t, named)
 		if _, _, err := push(named, address, "this"); err != nil {
@@ -150,7 +152,7 @@ func TestPostgres(t *testing.T) {
 			t.Errorf("%+v, %v", d.Series, err)
 		}
 	})
-	t.Run("a schema from the future is refused", func(t *testing.T) {
+	t.Run("the schema of a later version is refused", func(t *testing.T) {
 		if _, err := database.store.db.Exec("insert into nearfar_migrations (version) values (99)"); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +163,7 @@ func TestPostgres(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	t.Run("a migration that fails leaves nothing behind", func(t *testing.T) {
+	t.Run("a failed migration changes nothing", func(t *testing.T) {
 		empty := strings.Replace(address, "/postgres?", "/empty?", 1)
 		if _, err := database.store.db.Exec("create database empty"); err != nil {
 			t.Fatal(err)
@@ -175,20 +177,22 @@ func TestPostgres(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		if _, err := s.db.Exec("drop table nearfar_conditions, nearfar_figures, nearfar_runs, nearfar_migrations; create table nearfar_conditions (x int)"); err != nil {
+		if _, err := s.db.Exec(`drop table nearfar_conditions, nearfar_figures, nearfar_runs, nearfar_migrations;
+create table nearfar_conditions (x int)`); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.migrate(context.Background()); err == nil {
 			t.Error("the migration did not fail")
 		}
 		var left int
-		if err := s.db.QueryRow("select count(*) from pg_tables where tablename like 'nearfar%'").Scan(&left); err != nil || left != 1 {
-			t.Errorf("%d tables are left, %v; want the one that was in the way", left, err)
+		err = s.db.QueryRow("select count(*) from pg_tables where tablename like 'nearfar%'").Scan(&left)
+		if err != nil || left != 1 {
+			t.Errorf("%d tables are left, %v; want 1, which made the migration fail", left, err)
 		}
 	})
 }
 
-// TestAddresses: a password in the address is refused, and no message repeats it.
+// An address with a password is refused, and the error does not contain the password.
 func TestAddresses(t *testing.T) {
 	for address, want := range map[string]string{
 		"postgres://me:geheim@host/db":           "holds a password",
@@ -206,7 +210,8 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	for _, address := range []string{"postgres://me@host/db", "postgresql://host/db?passfile=/x", "postgres:///db?host=/run"} {
+	for _, address := range []string{"postgres://me@host/db", "postgresql://host/db?passfile=/x",
+		"postgres:///db?host=/run"} {
 		if err := checkAddress(address); err != nil {
 			t.Errorf("%s: %v", address, err)
 		}

@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 )
 
-// maxRuns bounds how many runs of a directory are looked at.
+// maxRuns is the largest number of runs in a directory.
 const maxRuns = 100_000
 
-// found is a run directory, and the stamp of its files: what is read again when it changes.
+// found is a run directory. The stamp changes when its files change; the run is then read again.
 type found struct{ name, path, stamp string }
 
-// SingleRunError says that a directory is a run, and not one that holds runs.
+// SingleRunError says that a directory is a run, and not a directory of runs.
 type SingleRunError struct{ dir string }
 
 func (e *SingleRunError) Error() string {
@@ -35,14 +35,14 @@ func scan(dir string) ([]found, error) {
 		path := filepath.Join(dir, entry.Name())
 		manifest, err := stampOf(filepath.Join(path, "run.json"))
 		if err == nil && manifest == "" || err != nil && !entry.IsDir() {
-			continue // no run directory
+			continue // not a run directory
 		}
 		if err != nil {
-			manifest = err.Error() // as below
+			manifest = err.Error() // reading the run will report it
 		}
 		trials, err := stampOf(filepath.Join(path, "trials.jsonl"))
 		if err != nil {
-			trials = err.Error() // reading it will say so, of this run alone
+			trials = err.Error() // reading the run will report it
 		}
 		if len(all) == maxRuns {
 			return nil, fmt.Errorf("%s holds more than %d runs: move some of them elsewhere", dir, maxRuns)
@@ -52,7 +52,7 @@ func scan(dir string) ([]found, error) {
 	return all, nil
 }
 
-// stampOf says how long a file is and when it was written; "" where there is none.
+// stampOf gives the size and the time of a file's last change; "" if there is no such file.
 func stampOf(path string) (string, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// MaxSeries bounds how many series are shown at once.
+	// MaxSeries is the largest number of series that are shown at once.
 	MaxSeries = 24
-	// FamilyLevel is the probability of any false mark in what is shown at once.
+	// FamilyLevel is the largest probability of any false mark in all series that are shown at once.
 	FamilyLevel = 0.05
 )
 
-// row is a figure as the database gives it.
+// row is a figure from the database.
 type row struct {
 	meaning Meaning
 	rank    int
@@ -26,13 +26,13 @@ type row struct {
 	point   Point
 }
 
-// condition is something that was so in a run and might be otherwise in the next. Subject is "" for the run as a whole,
-// or names the arm or the workload that it is about.
+// condition is a fact about a run that may differ in another run. Subject is the arm, the workload or both; "" for the
+// whole run.
 type condition struct {
 	subject, name, value string
 }
 
-// seriesOf sorts rows, which are in the order of time, into series. Each keeps its latest limit points.
+// seriesOf groups rows, which are in the order of time, into series. Each keeps its latest limit points.
 func seriesOf(rows []row, limit int) []Series {
 	index := map[Meaning]int{}
 	var all []Series
@@ -54,17 +54,18 @@ func seriesOf(rows []row, limit int) []Series {
 	}
 	slices.SortStableFunc(all, func(a, b Series) int {
 		return cmp.Or(
-			strings.Compare(a.Experiment, b.Experiment), strings.Compare(a.Machine, b.Machine), strings.Compare(a.Workload, b.Workload),
-			rankOrder(ranks[a.Meaning])-rankOrder(ranks[b.Meaning]), strings.Compare(a.Metric, b.Metric), strings.Compare(a.Stat, b.Stat),
+			strings.Compare(a.Experiment, b.Experiment), strings.Compare(a.Machine, b.Machine),
+			strings.Compare(a.Workload, b.Workload), rankOrder(ranks[a.Meaning])-rankOrder(ranks[b.Meaning]),
+			strings.Compare(a.Metric, b.Metric), strings.Compare(a.Stat, b.Stat),
 			strings.Compare(a.Scope, b.Scope), strings.Compare(a.Arm, b.Arm),
-			// Of those that only differ in their meaning, the one that goes on comes first.
+			// The series with the newest run first.
 			b.Points[len(b.Points)-1].Started.Compare(a.Points[len(a.Points)-1].Started),
 		)
 	})
 	return all
 }
 
-// rankOrder puts what is no headline last.
+// rankOrder sorts quantities that a report does not show last.
 func rankOrder(rank int) int {
 	if rank == 0 {
 		return 1 << 10
@@ -72,8 +73,9 @@ func rankOrder(rank int) int {
 	return rank
 }
 
-// mark looks for changes in all the series that are shown at once. The level of each is the family's divided by the number of
-// those in which one could be found at all, so that a mark in any of them is as rare as it would be in one.
+// mark looks for changes in all series that are shown at once. The level of each series is FamilyLevel divided by the
+// number of series that are long enough for a change to be found (Bonferroni), so that FamilyLevel holds for all of
+// them together.
 func mark(all []Series) {
 	candidates := 0
 	for _, s := range all {
@@ -89,16 +91,16 @@ func mark(all []Series) {
 	wait.Wait()
 }
 
-// markOne looks for changes in one of the series, of which so many are looked at together.
+// markOne looks for changes in one series. Together is the number of series that are tested.
 func markOne(s *Series, level float64, together int) {
 	var values []float64
 	for _, p := range s.Points {
 		values = append(values, p.Median)
 	}
 	if fewest := fewestRuns(level); len(values) < fewest {
-		s.Reason = fmt.Sprintf("%s, too few to find a change in: it takes %d", runs(len(values)), fewest)
+		s.Reason = fmt.Sprintf("%s, too few to find a change: it takes %d", runs(len(values)), fewest)
 		if together > 1 {
-			s.Reason += fmt.Sprintf(" where %d series are looked at together", together)
+			s.Reason += fmt.Sprintf(" if %d series are tested together", together)
 		}
 		return
 	}
@@ -111,7 +113,10 @@ func markOne(s *Series, level float64, together int) {
 		if n+1 < len(cuts) {
 			to = cuts[n+1].at
 		}
-		change := Change{Point: c.at, Run: s.Points[c.at].Run, Before: levelOf(values[from:c.at]), After: levelOf(values[c.at:to]), PValue: c.pValue}
+		change := Change{
+			Point: c.at, Run: s.Points[c.at].Run, PValue: c.pValue,
+			Before: levelOf(values[from:c.at]), After: levelOf(values[c.at:to]),
+		}
 		if change.Before.Median > 0 {
 			relative := change.After.Median/change.Before.Median - 1
 			change.Relative = &relative
@@ -127,7 +132,7 @@ func runs(n int) string {
 	return fmt.Sprintf("%d runs", n)
 }
 
-// levelOf summarises a stretch of runs.
+// levelOf gives the level of a stretch of runs.
 func levelOf(values []float64) Level {
 	s := stats.Summarize(values)
 	l := Level{Median: s.Median.Value, Runs: s.Count}
@@ -137,15 +142,16 @@ func levelOf(values []float64) Level {
 	return l
 }
 
-// maxDiffers bounds what is said of one run.
+// maxDiffers is the largest number of differences that are listed for one run.
 const maxDiffers = 12
 
-// compareConditions says what is not as in the run before, for the arm and the workload that a series is about.
+// compareConditions lists the conditions that differ from the run before, for the arm and the workload of a series.
 func compareConditions(before, now []condition, m Meaning) []string {
+	subjects := []string{"", armSubject(m.Arm), workloadSubject(m.Workload), cellSubject(m.Arm, m.Workload)}
 	of := func(all []condition) map[[2]string]string {
 		values := map[[2]string]string{}
 		for _, c := range all {
-			if c.subject == "" || c.subject == armSubject(m.Arm) || c.subject == workloadSubject(m.Workload) || c.subject == cellSubject(m.Arm, m.Workload) {
+			if slices.Contains(subjects, c.subject) {
 				values[[2]string{c.subject, c.name}] = c.value
 			}
 		}
@@ -161,7 +167,7 @@ func compareConditions(before, now []condition, m Meaning) []string {
 			keys = append(keys, key)
 		}
 	}
-	slices.SortFunc(keys, func(a, b [2]string) int { return cmp.Or(strings.Compare(a[0], b[0]), strings.Compare(a[1], b[1])) })
+	slices.SortFunc(keys, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 	differs := []string{}
 	for _, key := range keys {
 		was, is := old[key], current[key]

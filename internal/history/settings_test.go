@@ -7,7 +7,7 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// An arm that sets something else is declared otherwise; one whose workload alone changed is not.
+// A change of an arm's settings changes the arm's declaration. A change of its workload does not.
 func TestSettingsAreTheArmsOwnCondition(t *testing.T) {
 	condition := func(congestion, duration string) string {
 		t.Helper()
@@ -28,9 +28,9 @@ workloads: [{name: rr, tool: native, duration: `+duration+`}]
 		return ""
 	}
 	if condition("bbr", "1s") != condition("bbr", "2s") {
-		t.Error("an arm is declared otherwise where only its workload is")
+		t.Error("the declaration of an arm depends on its workload")
 	}
 	if condition("bbr", "1s") == condition("cubic", "1s") {
-		t.Error("an arm that sets something else is declared alike")
+		t.Error("the declaration of an arm does not depend on its settings")
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	// The driver of the embedded database; it is all Go.
+	// The driver of the embedded database, in pure Go.
 	_ "modernc.org/sqlite"
 )
 
@@ -22,20 +22,21 @@ func sqliteDialect() dialect {
 	}
 }
 
-// openSQLite opens the database in a file, or in memory where the path is empty, and brings its schema up to date.
+// openSQLite opens the database in a file, or in memory if the path is empty, and brings its schema up to date.
 func openSQLite(ctx context.Context, path string) (*store, error) {
-	// What others hold is waited for; deleting a run deletes its figures; a transaction locks when it begins.
+	// Wait for locks up to 10 s; delete the figures with their run; lock when a transaction begins.
 	const settings = "?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&_txlock=immediate"
 	name := "file::memory:" + settings
 	if path != "" {
-		// Nothing is lost with the cache: it need not be on the disk when a transaction ends.
-		name = (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()}).String() + settings + "&_pragma=synchronous(0)"
+		file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()}
+		// Do not wait for the disk: the index is a cache, and can be made again.
+		name = file.String() + settings + "&_pragma=synchronous(0)"
 	}
 	db, err := sql.Open("sqlite", name)
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1) // each connection to a database in memory would have one of its own
+	db.SetMaxOpenConns(1) // in memory, each connection would have a database of its own
 	s := &store{db, sqliteDialect()}
 	if err := s.checkVersion(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -46,11 +47,11 @@ func openSQLite(ctx context.Context, path string) (*store, error) {
 	return s, nil
 }
 
-// indexVersion is raised whenever runs are summarised in another way, or the tables change: an index of another version is
-// made anew.
+// indexVersion must be raised whenever the tables or the figures of a run change. An index of another version is made
+// again.
 const indexVersion = 1
 
-// checkVersion refuses an index that another version has made, and writes the version into one that is new.
+// checkVersion refuses an index of another version, and writes the version into a new one.
 func (s *store) checkVersion(ctx context.Context) error {
 	var tables, version int
 	if err := s.db.QueryRowContext(ctx, "select count(*) from sqlite_master").Scan(&tables); err != nil {
@@ -60,15 +61,15 @@ func (s *store) checkVersion(ctx context.Context) error {
 		return err
 	}
 	if tables > 0 && version != indexVersion {
-		return fmt.Errorf("it is version %d, and this program writes %d", version, indexVersion)
+		return fmt.Errorf("it has version %d, and this program writes version %d", version, indexVersion)
 	}
 	_, err := s.db.ExecContext(ctx, fmt.Sprintf("pragma user_version = %d", indexVersion))
 	return err
 }
 
-// CachePath is where the index of a directory of runs is kept: in the user's cache, under a name made from the directory's
-// whole path, so that runs can be read-only, on another machine's disk, or copied without it. An error where the user has no
-// cache directory.
+// CachePath gives the path of the index of a directory of runs. It is in the user's cache directory, with a name made
+// from the directory's absolute path. So the directory itself may be read-only, and is copied without the index. The
+// error says that the user has no cache directory.
 func CachePath(dir string) (string, error) {
 	whole, err := filepath.Abs(dir)
 	if err != nil {
@@ -84,7 +85,7 @@ func CachePath(dir string) (string, error) {
 	return filepath.Join(cache, "nearfar", "history", fmt.Sprintf("%x.sqlite", sha256.Sum256([]byte(whole)))), nil
 }
 
-// removeIndex removes the files of an index. The caller holds its lock.
+// removeIndex removes the files of an index. The caller must hold its lock.
 func removeIndex(path string) error {
 	var failed error
 	for _, suffix := range []string{"", "-journal", "-wal", "-shm"} {

@@ -11,25 +11,25 @@ import (
 	"nearfar/internal/answer"
 )
 
-// store is the database, of either kind: the statements are the same, with numbered parameters, and what differs is told by
-// the dialect.
+// store is a database of either kind. Both use the same statements, with numbered parameters; the dialect has the
+// differences.
 type store struct {
 	db      *sql.DB
 	dialect dialect
 }
 
-// dialect is what SQLite and PostgreSQL do differently.
+// dialect has the differences between SQLite and PostgreSQL.
 type dialect struct {
-	// identity declares a key that counts by itself.
+	// identity declares an automatically numbered key.
 	identity string
-	// lock takes, inside a transaction, the lock that one writer at a time can have; "" where beginning one takes it.
+	// lock takes the lock of the only writer, inside a transaction; "" if beginning a transaction takes it.
 	lock string
-	// exists asks whether there is a table of the name that is the parameter.
+	// exists asks whether there is a table with the name in the first parameter.
 	exists string
 }
 
-// migrations lead from an empty database to the present schema, one after the other. What has been released is never
-// changed; {identity} is the dialect's.
+// migrations lead from an empty database to the current schema, step by step. A released step is never changed.
+// {identity} stands for the dialect's identity.
 func migrations() []string {
 	return []string{`
 create table nearfar_runs (
@@ -76,10 +76,10 @@ create index nearfar_conditions_run on nearfar_conditions (run_id);
 `}
 }
 
-// ErrNewer says that a later version of nearfar has changed the database.
+// ErrNewer says that a later version of nearfar has changed the schema of the database.
 var ErrNewer = errors.New("the database was made by a later version of nearfar")
 
-// migrate brings the schema up to date, whole or not at all, and one process at a time.
+// migrate brings the schema up to date in one transaction.
 func (s *store) migrate(ctx context.Context) error {
 	return s.transaction(ctx, func(tx *sql.Tx) error {
 		var there bool
@@ -87,12 +87,14 @@ func (s *store) migrate(ctx context.Context) error {
 			return err
 		}
 		if !there {
-			if _, err := tx.ExecContext(ctx, "create table nearfar_migrations (version bigint primary key)"); err != nil {
+			_, err := tx.ExecContext(ctx, "create table nearfar_migrations (version bigint primary key)")
+			if err != nil {
 				return err
 			}
 		}
 		var version int
-		if err := tx.QueryRowContext(ctx, "select coalesce(max(version), 0) from nearfar_migrations").Scan(&version); err != nil {
+		row := tx.QueryRowContext(ctx, "select coalesce(max(version), 0) from nearfar_migrations")
+		if err := row.Scan(&version); err != nil {
 			return err
 		}
 		all := migrations()
@@ -111,7 +113,7 @@ func (s *store) migrate(ctx context.Context) error {
 	})
 }
 
-// transaction runs what changes the database, whole or not at all, and one process at a time.
+// transaction runs a change of the database in a transaction, for one process at a time.
 func (s *store) transaction(ctx context.Context, change func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -132,7 +134,7 @@ func (s *store) transaction(ctx context.Context, change func(*sql.Tx) error) err
 	return tx.Commit()
 }
 
-// stamps gives the stamp of each run in the database, by machine and name.
+// stamps gives the stamp of each run, by machine and name.
 func (s *store) stamps(ctx context.Context) (map[[2]string]string, error) {
 	rows, err := s.db.QueryContext(ctx, "select machine, name, stamp from nearfar_runs")
 	if err != nil {
@@ -150,7 +152,7 @@ func (s *store) stamps(ctx context.Context) (map[[2]string]string, error) {
 	return stamps, err
 }
 
-// each goes through rows and closes them.
+// each calls visit for each row, and closes the rows.
 func each(rows *sql.Rows, visit func() error) error {
 	for rows.Next() {
 		if err := visit(); err != nil {
@@ -160,14 +162,15 @@ func each(rows *sql.Rows, visit func() error) error {
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// put keeps a run in the place of what there was of it.
+// put stores a run, and replaces the run of the same machine and name.
 func (s *store) put(ctx context.Context, tx *sql.Tx, r record) error {
-	if _, err := tx.ExecContext(ctx, "delete from nearfar_runs where machine = $1 and name = $2", r.machine, r.name); err != nil {
+	_, err := tx.ExecContext(ctx, "delete from nearfar_runs where machine = $1 and name = $2", r.machine, r.name)
+	if err != nil {
 		return err
 	}
 	var id int64
-	err := tx.QueryRowContext(ctx, `insert into nearfar_runs (machine, name, experiment, state, started_microseconds, stamp, trials, failed)
-values ($1, $2, $3, $4, $5, $6, $7, $8) returning id`,
+	err = tx.QueryRowContext(ctx, `insert into nearfar_runs (machine, name, experiment, state, started_microseconds,
+stamp, trials, failed) values ($1, $2, $3, $4, $5, $6, $7, $8) returning id`,
 		r.machine, r.name, r.experiment, r.state, r.started.UnixMicro(), r.stamp, r.trials, r.failed).Scan(&id)
 	if err != nil {
 		return err
@@ -181,11 +184,12 @@ values ($1, $2, $3, $4, $5, $6, $7, $8) returning id`,
 		if f.interval != nil {
 			low, high = f.interval[0], f.interval[1]
 		}
-		figures = append(figures, []any{id, f.workload, f.arm, f.quantity.Metric, f.quantity.Stat, f.quantity.Scope, f.quantity.Unit, f.definition,
+		q := f.quantity
+		figures = append(figures, []any{id, f.workload, f.arm, q.Metric, q.Stat, q.Scope, q.Unit, f.definition,
 			f.tool, f.mode, f.protocol, f.load, bytes, f.rank, f.median, low, high, f.trials})
 	}
-	err = insert(ctx, tx, `insert into nearfar_figures (run_id, workload, arm, metric, stat, scope, unit, definition, tool, mode, protocol, offered,
-message_bytes, headline, median, low, high, trials) values `, figures)
+	err = insert(ctx, tx, `insert into nearfar_figures (run_id, workload, arm, metric, stat, scope, unit, definition,
+tool, mode, protocol, offered, message_bytes, headline, median, low, high, trials) values `, figures)
 	if err != nil {
 		return err
 	}
@@ -196,17 +200,17 @@ message_bytes, headline, median, low, high, trials) values `, figures)
 	return insert(ctx, tx, "insert into nearfar_conditions (run_id, subject, name, value) values ", conditions)
 }
 
-// forget takes a run out, whichever machine it is of; its figures and conditions go with it.
+// forget deletes a run with its figures and conditions, whichever machine measured it.
 func (s *store) forget(ctx context.Context, tx *sql.Tx, name string) error {
 	_, err := tx.ExecContext(ctx, "delete from nearfar_runs where name = $1", name)
 	return err
 }
 
-// rowsPerInsert is how many rows one statement inserts: a database at the other end of a network is asked rarely, and the
-// parameters, which SQLite looks up one by one, stay few.
+// rowsPerInsert is how many rows one statement inserts. Many rows save round trips to a remote database; too many are
+// slow in SQLite, which looks up parameters one by one.
 const rowsPerInsert = 40
 
-// insert adds rows, many with each statement.
+// insert adds rows, several with each statement.
 func insert(ctx context.Context, tx *sql.Tx, statement string, rows [][]any) error {
 	for len(rows) > 0 {
 		part := rows[:min(rowsPerInsert, len(rows))]
@@ -235,18 +239,18 @@ func insert(ctx context.Context, tx *sql.Tx, statement string, rows [][]any) err
 	return nil
 }
 
-// Query says which figures are asked for. What is empty matches everything.
+// Query selects figures. An empty field matches everything.
 type Query struct {
 	Machine, Experiment, Workload, Arm string
-	// Metric and Stat name the figure: rtt, p99. Without a metric it is what a report shows first of each workload.
+	// Metric and Stat name the figure: rtt, p99. Without a metric, it is the first figure of each workload in a report.
 	Metric, Stat string
 	// Since leaves out runs that began earlier.
 	Since time.Time
-	// Limit is how many of the latest runs a series has at most.
+	// Limit is the largest number of runs in a series; the latest are kept. 0 for all.
 	Limit int
 }
 
-// where gives the conditions of a query, and their values.
+// where gives the SQL condition of a query, and the values of its parameters.
 func (q Query) where() (string, []any) {
 	var parts []string
 	var values []any
@@ -273,16 +277,17 @@ func (q Query) where() (string, []any) {
 	return strings.Join(parts, " and "), values
 }
 
-// maxRows bounds how many figures are read for one question.
+// maxRows is the largest number of figures that are read for one query.
 const maxRows = 200_000
 
-// figures gives the figures that match, in the order of time.
+// figures gives the figures that match a query, the oldest first.
 func (s *store) figures(ctx context.Context, q Query) ([]row, error) {
 	where, values := q.where()
-	rows, err := s.db.QueryContext(ctx, `select r.id, r.machine, r.experiment, r.name, r.state, r.started_microseconds, f.workload, f.arm, f.metric,
-f.stat, f.scope, f.unit, f.definition, f.tool, f.mode, f.protocol, f.offered, f.message_bytes, f.headline, f.median, f.low, f.high, f.trials
-from nearfar_figures f join nearfar_runs r on r.id = f.run_id where `+where+` order by r.started_microseconds, r.machine, r.name`+
-		fmt.Sprintf(" limit %d", maxRows+1), values...)
+	rows, err := s.db.QueryContext(ctx, `select r.id, r.machine, r.experiment, r.name, r.state, r.started_microseconds,
+f.workload, f.arm, f.metric, f.stat, f.scope, f.unit, f.definition, f.tool, f.mode, f.protocol, f.offered,
+f.message_bytes, f.headline, f.median, f.low, f.high, f.trials
+from nearfar_figures f join nearfar_runs r on r.id = f.run_id
+where `+where+` order by r.started_microseconds, r.machine, r.name`+fmt.Sprintf(" limit %d", maxRows+1), values...)
 	if err != nil {
 		return nil, err
 	}
@@ -293,14 +298,17 @@ from nearfar_figures f join nearfar_runs r on r.id = f.run_id where `+where+` or
 		var bytes sql.NullInt64
 		var low, high sql.NullFloat64
 		m := &r.meaning
-		if err := rows.Scan(&r.runID, &m.Machine, &m.Experiment, &r.point.Run, &r.point.State, &started, &m.Workload, &m.Arm, &m.Metric, &m.Stat, &m.Scope,
-			&m.Unit, &m.Definition, &m.Tool, &m.Mode, &m.Protocol, &m.Offered, &bytes, &r.rank, &r.point.Median, &low, &high, &r.point.Trials); err != nil {
+		if err := rows.Scan(&r.runID, &m.Machine, &m.Experiment, &r.point.Run, &r.point.State, &started,
+			&m.Workload, &m.Arm, &m.Metric, &m.Stat, &m.Scope, &m.Unit, &m.Definition, &m.Tool, &m.Mode, &m.Protocol,
+			&m.Offered,
+			&bytes, &r.rank, &r.point.Median, &low, &high, &r.point.Trials); err != nil {
 			return err
 		}
 		m.MessageBytes, r.point.Interval = bytesOf(bytes), intervalOf(low, high)
 		r.point.Started, r.point.Differs = time.UnixMicro(started).UTC(), []string{}
 		if len(all) == maxRows {
-			return fmt.Errorf("more than %d figures match: ask for fewer with --experiment, --workload, --arm or --since", maxRows)
+			return fmt.Errorf("more than %d figures match: ask for fewer with --experiment, --workload, --arm or "+
+				"--since", maxRows)
 		}
 		all = append(all, r)
 		return nil
@@ -308,7 +316,7 @@ from nearfar_figures f join nearfar_runs r on r.id = f.run_id where `+where+` or
 	return all, err
 }
 
-// conditionsOf gives the conditions of runs, by the runs' keys.
+// conditionsOf gives the conditions of runs, by the runs' ids.
 func (s *store) conditionsOf(ctx context.Context, ids []int64) (map[int64][]condition, error) {
 	all := map[int64][]condition{}
 	for len(ids) > 0 {
@@ -320,7 +328,8 @@ func (s *store) conditionsOf(ctx context.Context, ids []int64) (map[int64][]cond
 			places = append(places, fmt.Sprintf("$%d", i+1))
 			values = append(values, id)
 		}
-		rows, err := s.db.QueryContext(ctx, "select run_id, subject, name, value from nearfar_conditions where run_id in ("+strings.Join(places, ", ")+")", values...)
+		rows, err := s.db.QueryContext(ctx, `select run_id, subject, name, value from nearfar_conditions
+where run_id in (`+strings.Join(places, ", ")+")", values...)
 		if err != nil {
 			return nil, err
 		}
@@ -340,9 +349,10 @@ func (s *store) conditionsOf(ctx context.Context, ids []int64) (map[int64][]cond
 	return all, nil
 }
 
-// known lists what there is of something, so that a question without an answer can say what could be asked.
+// known lists up to 40 values of a column, for messages about names that do not exist.
 func (s *store) known(ctx context.Context, column string) ([]string, error) {
-	rows, err := s.db.QueryContext(ctx, "select distinct "+column+" from nearfar_figures f join nearfar_runs r on r.id = f.run_id order by 1 limit 40")
+	rows, err := s.db.QueryContext(ctx, "select distinct "+column+
+		" from nearfar_figures f join nearfar_runs r on r.id = f.run_id order by 1 limit 40")
 	if err != nil {
 		return nil, err
 	}
@@ -358,9 +368,10 @@ func (s *store) known(ctx context.Context, column string) ([]string, error) {
 	return all, err
 }
 
-// records lists the runs, without their figures and conditions.
+// records lists the runs, without their figures and conditions, the oldest first.
 func (s *store) records(ctx context.Context) ([]record, error) {
-	rows, err := s.db.QueryContext(ctx, "select id, machine, name, experiment, state, started_microseconds, stamp, trials, failed from nearfar_runs order by started_microseconds, machine, name")
+	rows, err := s.db.QueryContext(ctx, `select id, machine, name, experiment, state, started_microseconds, stamp,
+trials, failed from nearfar_runs order by started_microseconds, machine, name`)
 	if err != nil {
 		return nil, err
 	}
@@ -368,7 +379,8 @@ func (s *store) records(ctx context.Context) ([]record, error) {
 	err = each(rows, func() error {
 		var r record
 		var started int64
-		if err := rows.Scan(&r.id, &r.machine, &r.name, &r.experiment, &r.state, &started, &r.stamp, &r.trials, &r.failed); err != nil {
+		if err := rows.Scan(&r.id, &r.machine, &r.name, &r.experiment, &r.state, &started, &r.stamp,
+			&r.trials, &r.failed); err != nil {
 			return err
 		}
 		r.started = time.UnixMicro(started).UTC()
@@ -378,10 +390,10 @@ func (s *store) records(ctx context.Context) ([]record, error) {
 	return all, err
 }
 
-// fill adds the figures and conditions to a run that records gave.
+// fill adds the figures and conditions to a run from records.
 func (s *store) fill(ctx context.Context, r *record) error {
-	rows, err := s.db.QueryContext(ctx, `select workload, arm, metric, stat, scope, unit, definition, tool, mode, protocol, offered, message_bytes,
-headline, median, low, high, trials from nearfar_figures where run_id = $1`, r.id)
+	rows, err := s.db.QueryContext(ctx, `select workload, arm, metric, stat, scope, unit, definition, tool, mode,
+protocol, offered, message_bytes, headline, median, low, high, trials from nearfar_figures where run_id = $1`, r.id)
 	if err != nil {
 		return err
 	}
@@ -389,7 +401,8 @@ headline, median, low, high, trials from nearfar_figures where run_id = $1`, r.i
 		var f figure
 		var bytes sql.NullInt64
 		var low, high sql.NullFloat64
-		if err := rows.Scan(&f.workload, &f.arm, &f.quantity.Metric, &f.quantity.Stat, &f.quantity.Scope, &f.quantity.Unit, &f.definition, &f.tool, &f.mode,
+		q := &f.quantity
+		if err := rows.Scan(&f.workload, &f.arm, &q.Metric, &q.Stat, &q.Scope, &q.Unit, &f.definition, &f.tool, &f.mode,
 			&f.protocol, &f.load, &bytes, &f.rank, &f.median, &low, &high, &f.trials); err != nil {
 			return err
 		}
@@ -405,7 +418,7 @@ headline, median, low, high, trials from nearfar_figures where run_id = $1`, r.i
 	return err
 }
 
-// bytesOf is -1 for null.
+// bytesOf gives a message size; -1 for null.
 func bytesOf(n sql.NullInt64) int {
 	if !n.Valid {
 		return -1

@@ -21,57 +21,57 @@ import (
 )
 
 const (
-	// maxFigures bounds the figures of one run.
+	// maxFigures is the largest number of figures of one run.
 	maxFigures = 50_000
-	// maxText bounds a text from a run, in bytes.
+	// maxText is the largest length of a text from a run, in bytes.
 	maxText = 500
-	// declaration is the condition that holds how an arm or a workload is declared.
+	// declaration is the name of the condition with the declaration of an arm or a workload.
 	declaration = "declaration"
 )
 
-// record is what the database keeps of a run.
+// record is a run as the database stores it.
 type record struct {
-	// id is the database's.
+	// id is the run's id in the database.
 	id                               int64
 	machine, name, experiment, state string
 	started                          time.Time
-	// stamp changes when the run's files do.
+	// stamp changes when the run's files change.
 	stamp          string
 	trials, failed int
 	figures        []figure
 	conditions     []condition
 }
 
-// figure is a number of a run: the median over the good trials of one arm, workload and meaning.
+// figure is a number of a run: the median over the good trials of one arm and workload that measure the same.
 type figure struct {
 	workload, arm                          string
 	quantity                               answer.Quantity
 	definition, tool, mode, protocol, load string
-	// bytes is the message size, -1 where it is not known.
+	// bytes is the message size; -1 if it is not known.
 	bytes int
-	// rank counts the quantities that a report shows of the workload from 1; 0 is for all others.
+	// rank is the place of the quantity in the workload's report, from 1; 0 if a report does not show it.
 	rank     int
 	median   float64
 	interval answer.Interval
 	trials   int
 }
 
-// mostAhead is how many runs are read at the same time at most, which bounds the memory.
+// mostAhead is how many runs are read at the same time at most. It bounds the memory.
 const mostAhead = 4
 
-// summary is what summarize gave for a run.
+// summary is the result of summarize for a run.
 type summary struct {
 	record record
 	err    error
 }
 
-// summaries reads runs on several CPUs and gives them in their order.
+// summaries reads runs on several CPUs, and gives them in order.
 func summaries(runs []found) iter.Seq2[found, summary] {
 	return func(yield func(found, summary) bool) {
 		ahead := min(runtime.GOMAXPROCS(0), mostAhead)
 		read := make([]chan summary, len(runs))
 		start := func(i int) {
-			read[i] = make(chan summary, 1) // who stops early leaves those that were begun
+			read[i] = make(chan summary, 1) // buffered, because nobody receives after an early stop
 			go func() {
 				r, err := summarize(runs[i].path, runs[i].name, runs[i].stamp)
 				read[i] <- summary{r, err}
@@ -92,7 +92,7 @@ func summaries(runs []found) iter.Seq2[found, summary] {
 	}
 }
 
-// summarize reads a run and gives what is kept of it.
+// summarize reads a run and gives its record.
 func summarize(path, name, stamp string) (record, error) {
 	dir, err := rundir.Open(path)
 	if err != nil {
@@ -130,8 +130,8 @@ func summarize(path, name, stamp string) (record, error) {
 	return r, nil
 }
 
-// cellOf is what the trials of one figure have in common.
-type cellOf struct {
+// cell is what the trials of one figure have in common.
+type cell struct {
 	arm, definition, tool, mode, protocol, load string
 	bytes                                       int
 }
@@ -143,23 +143,25 @@ func figuresOf(workload string, trials []result.Trial) []figure {
 		ranks[q] = i + 1
 	}
 	type key struct {
-		cell     cellOf
+		cell     cell
 		quantity answer.Quantity
 	}
-	values, counts := map[key][]stats.Value{}, map[cellOf]int{}
+	values, counts := map[key][]stats.Value{}, map[cell]int{}
 	var order []key
 	for _, t := range trials {
-		cell := cellOf{arm: text(t.Arm), definition: text(t.Definition), tool: text(t.Tool.Name), mode: text(t.Mode), protocol: text(t.Protocol),
-			load: text(t.Facts["schedule"]), bytes: -1}
-		if t.MessageBytes != nil {
-			cell.bytes = *t.MessageBytes
+		c := cell{
+			arm: text(t.Arm), definition: text(t.Definition), tool: text(t.Tool.Name), mode: text(t.Mode),
+			protocol: text(t.Protocol), load: text(t.Facts["schedule"]), bytes: -1,
 		}
-		counts[cell]++
+		if t.MessageBytes != nil {
+			c.bytes = *t.MessageBytes
+		}
+		counts[c]++
 		for _, m := range t.Metrics {
 			if isPart(m.Scope) {
 				continue
 			}
-			k := key{cell, answer.Quantity{Metric: m.Name, Stat: m.Stat, Unit: m.Unit, Scope: m.Scope}}
+			k := key{c, answer.Quantity{Metric: m.Name, Stat: m.Stat, Unit: m.Unit, Scope: m.Scope}}
 			if _, seen := values[k]; !seen {
 				order = append(order, k)
 			}
@@ -168,11 +170,12 @@ func figuresOf(workload string, trials []result.Trial) []figure {
 	}
 	var figures []figure
 	for _, k := range order {
-		// What only few trials have, such as a percentile that only the longest support, is of other trials than the rest.
+		// Leave out figures that fewer than half of the trials have, such as a percentile for which only the longest
+		// trials have enough observations.
 		if 2*len(values[k]) < counts[k.cell] {
 			continue
 		}
-		// As in the answer: a trial that lacks the figure counts as worse than all others.
+		// As in the answer, a trial that lacks the figure counts as worse than all others.
 		if worst, ok := result.Worst(k.quantity.Metric); ok {
 			for len(values[k]) < counts[k.cell] {
 				values[k] = append(values[k], stats.Value{Value: worst})
@@ -182,20 +185,25 @@ func figuresOf(workload string, trials []result.Trial) []figure {
 		if !median.Known {
 			continue
 		}
+		q := k.quantity
 		f := figure{
-			workload: text(workload), arm: k.cell.arm, definition: k.cell.definition, tool: k.cell.tool, mode: k.cell.mode,
-			protocol: k.cell.protocol, load: k.cell.load, bytes: k.cell.bytes, rank: ranks[k.quantity], median: median.Value, trials: len(values[k]),
-			quantity: answer.Quantity{Metric: text(k.quantity.Metric), Stat: text(k.quantity.Stat), Unit: text(k.quantity.Unit), Scope: text(k.quantity.Scope)},
+			workload: text(workload), arm: k.cell.arm, definition: k.cell.definition, tool: k.cell.tool,
+			mode:     k.cell.mode,
+			protocol: k.cell.protocol, load: k.cell.load, bytes: k.cell.bytes,
+			rank: ranks[q], median: median.Value, trials: len(values[k]),
+			quantity: answer.Quantity{
+				Metric: text(q.Metric), Stat: text(q.Stat), Unit: text(q.Unit), Scope: text(q.Scope),
+			},
 		}
 		if f.interval = answer.IntervalOf(interval); f.interval.Unbounded() != "" {
-			f.interval = nil // the index has no place for half an interval
+			f.interval = nil // the database cannot store an interval with only one bound
 		}
 		figures = append(figures, f)
 	}
 	return figures
 }
 
-// perBlock gives one number for each block: the trials of a block are alike and would make the interval too narrow.
+// perBlock gives one number for each block. The trials of a block are similar, and would make the interval too narrow.
 func perBlock(values []stats.Value) []float64 {
 	var numbers []float64
 	for _, v := range stats.PerBlock(values) {
@@ -204,7 +212,7 @@ func perBlock(values []stats.Value) []float64 {
 	return numbers
 }
 
-// isPart says that a scope is one stream or thread of many, which nobody follows over runs.
+// isPart says whether a scope is one stream or thread of many. Such figures are not kept.
 func isPart(scope string) bool {
 	return strings.HasPrefix(scope, "stream ") || strings.HasPrefix(scope, "thread ")
 }
@@ -213,13 +221,13 @@ func armSubject(arm string) string { return "arm " + arm }
 
 func workloadSubject(workload string) string { return "workload " + workload }
 
-// cellSubject is of an arm in a workload; no name holds a line break.
+// cellSubject is the subject for an arm in a workload. It is unique, because names have no line breaks.
 func cellSubject(arm, workload string) string { return "arm " + arm + "\nworkload " + workload }
 
-// runConditions gives what the run directory says of the run as a whole, and how arms and workloads are declared.
+// runConditions gives the conditions of the whole run, and the declarations of arms and workloads.
 func runConditions(m rundir.Manifest) []condition {
 	var all []condition
-	// Those of the other tools are in their trials.
+	// The trials have the versions of the other tools.
 	if version := m.Versions["nearfar"]; version != "" {
 		all = append(all, condition{"", "version of nearfar", text(version)})
 	}
@@ -228,14 +236,15 @@ func runConditions(m rundir.Manifest) []condition {
 	}
 	if json.Unmarshal(m.Hosts, &hosts) == nil {
 		for _, name := range slices.Sorted(maps.Keys(hosts.Lab)) {
-			// How the arms were built is in their declarations.
+			// The declarations of the arms say how they are built.
 			if name != "arms" {
-				all = append(all, condition{"", text("lab " + strings.ReplaceAll(name, "_", " ")), shown(hosts.Lab[name])})
+				all = append(all, condition{"", text("lab " + strings.ReplaceAll(name, "_", " ")),
+					shown(hosts.Lab[name])})
 			}
 		}
 	}
 	for _, arm := range m.Experiment.Arms {
-		arm.Workloads = nil // which follow from what it sets and from the workloads, each of which has a condition of its own
+		arm.Workloads = nil // derived from the arm's settings and the workloads, which have conditions of their own
 		all = append(all, declared(armSubject(text(arm.Name)), arm))
 	}
 	for _, w := range m.Experiment.Workloads {
@@ -244,7 +253,7 @@ func runConditions(m rundir.Manifest) []condition {
 	return all
 }
 
-// declared is the declaration of an arm or a workload. Only whether it is the same is ever asked.
+// declared is a condition with the hash of a declaration. Declarations are only ever compared for equality.
 func declared(subject string, what any) condition {
 	data, err := json.Marshal(what)
 	if err != nil {
@@ -253,7 +262,7 @@ func declared(subject string, what any) condition {
 	return condition{subject, declaration, fmt.Sprintf("%x", sha256.Sum256(data))}
 }
 
-// shown writes a JSON value without needless signs.
+// shown writes a JSON value for people: without quotes, and with spaces after commas and colons.
 func shown(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -266,7 +275,7 @@ func shown(raw json.RawMessage) string {
 	return text(strings.NewReplacer(`"`, "", ",", ", ", ":", ": ").Replace(b.String()))
 }
 
-// trialConditions gives what all trials of an arm in a workload have in common of how they were measured.
+// trialConditions gives how the trials of each arm in a workload were measured.
 func trialConditions(workload string, trials []result.Trial) []condition {
 	byArm := map[string][]result.Trial{}
 	for _, t := range trials {
@@ -289,7 +298,7 @@ func trialConditions(workload string, trials []result.Trial) []condition {
 		add("tool", func(t result.Trial) string { return strings.TrimSpace(t.Tool.Name + " " + t.Tool.Version) })
 		add("as reported", func(t result.Trial) string { return t.ReportedAs })
 		add("window", func(t result.Trial) string {
-			// To a tenth of a second: a window is never exactly as long as it was asked for.
+			// Rounded to 0.1 s, because a window is never exactly as long as requested.
 			return strconv.FormatFloat(t.DurationSeconds, 'f', 1, 64) + " s"
 		})
 		for _, name := range followedFacts() {
@@ -301,7 +310,7 @@ func trialConditions(workload string, trials []result.Trial) []condition {
 	return all
 }
 
-// followedFacts are the facts of a trial that a figure depends on and that stay the same over a run.
+// followedFacts are the facts of a trial that influence its figures and stay the same during a run.
 func followedFacts() []string {
 	return []string{
 		"congestion", "cpus", "dscp", "go", "io", "ip", "os", "path_mtu", "placement", "so_rcvbuf", "so_sndbuf",
@@ -309,7 +318,7 @@ func followedFacts() []string {
 	}
 }
 
-// text makes text of a run fit for a database: valid, without NUL, bounded.
+// text makes a text from a run fit for a database: valid UTF-8 without NUL, at most maxText long.
 func text(s string) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 	if len(s) > maxText {

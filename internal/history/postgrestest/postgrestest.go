@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package postgrestest starts a real PostgreSQL for a test.
+// Package postgrestest starts a PostgreSQL server for a test.
 package postgrestest
 
 import (
@@ -23,17 +23,20 @@ import (
 // Password is the database user's.
 const Password = "open sesame"
 
-// patience bounds how long the server may take to be there; pause is how long to wait between two looks.
+// patience is how long the server may take to start, pause how long to wait between two attempts to connect.
 const (
 	patience = time.Minute
 	pause    = 50 * time.Millisecond
 )
 
-// Start starts a server of the test's own, which listens on a Unix socket only and asks for a password, and gives the address of a
-// database. PGPASSWORD is set for the test. The server ends with the test.
+// Start starts a server and gives the address of a database. The server listens only on a Unix socket, and asks for a
+// password, which PGPASSWORD holds during the test. It ends with the test. With -short, the test is skipped.
 func Start(t *testing.T) (address string) {
 	t.Helper()
-	// A socket's path has to be short.
+	if testing.Short() {
+		t.Skip("no PostgreSQL with -short")
+	}
+	// Not t.TempDir: the path of a socket must be short.
 	dir, err := os.MkdirTemp("", "nearfar-pg-")
 	if err != nil {
 		t.Fatal(err)
@@ -50,15 +53,16 @@ func Start(t *testing.T) (address string) {
 	attributes := unprivileged(t, dir)
 	environment := []string{"PATH=" + os.Getenv("PATH")}
 	data := filepath.Join(dir, "data")
-	initialise := exec.CommandContext(t.Context(), program(t, "initdb"), "-D", data, "-U", "nearfar", "-A", "scram-sha-256", "--pwfile", passwords,
-		"-E", "UTF8", "--locale=C", "--no-sync")
+	initialise := exec.CommandContext(t.Context(), program(t, "initdb"), "-D", data, "-U", "nearfar",
+		"-A", "scram-sha-256", "--pwfile", passwords, "-E", "UTF8", "--locale=C", "--no-sync")
 	initialise.Dir, initialise.SysProcAttr, initialise.Env = dir, attributes, environment
 	if out, err := initialise.CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
 	var log strings.Builder
-	// Not the test's own context: that ends before the cleanup, which ends the server in order.
-	server := exec.CommandContext(context.WithoutCancel(t.Context()), program(t, "postgres"), "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off")
+	// The test's own context ends before the cleanup, and would kill the server before it is shut down.
+	server := exec.CommandContext(context.WithoutCancel(t.Context()), program(t, "postgres"), "-D", data, "-k", dir,
+		"-c", "listen_addresses=", "-c", "fsync=off")
 	server.Dir, server.SysProcAttr, server.Env = dir, attributes, environment
 	server.Stdout, server.Stderr = &log, &log
 	if err := server.Start(); err != nil {
@@ -93,13 +97,14 @@ func await(t *testing.T, address string) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("the server is not there after %v: %v", patience, err)
+			t.Fatalf("the server does not answer after %v: %v", patience, err)
 		case <-time.After(pause):
 		}
 	}
 }
 
-// unprivileged gives the directory to a user without rights, where the test runs as root: PostgreSQL refuses to.
+// unprivileged gives the attributes of a process without root's rights, because PostgreSQL refuses to run as root. If
+// the test runs as root, it uses the user nobody, who gets the directory.
 func unprivileged(t *testing.T, dir string) *syscall.SysProcAttr {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -123,7 +128,7 @@ func unprivileged(t *testing.T, dir string) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 }
 
-// program finds a program of PostgreSQL: on the path, or where Debian keeps its versions.
+// program finds a program of PostgreSQL in PATH, or in Debian's folders for its versions.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	if path, err := exec.LookPath(name); err == nil {
