@@ -1,7 +1,7 @@
 // Package export writes runs for other programs: parquet files for DuckDB, pandas and ClickHouse, and OpenMetrics text.
 //
-// The columns, the names and their units are in docs/export.md. They are stable: what they mean never changes, and new ones
-// may come.
+// docs/export.md explains the columns, names and units. They are stable: their meaning never changes, and new ones may
+// be added.
 package export
 
 import (
@@ -19,13 +19,14 @@ const (
 	OpenMetricsText   = "openmetrics"
 )
 
-// Formats lists them.
+// Formats lists the formats.
 func Formats() []string { return []string{ParquetTrials, ParquetHistograms, OpenMetricsText} }
 
-// IsBinary says that the format is nothing for a terminal.
+// IsBinary says whether a format must not be printed on a terminal.
 func IsBinary(format string) bool { return format == ParquetTrials || format == ParquetHistograms }
 
-// RunName is how a run is called in what is exported: the name of its directory.
+// RunName gives the name of a run in exports: the name of its directory. The error is that of finding the absolute
+// path.
 func RunName(path string) (string, error) {
 	whole, err := filepath.Abs(path)
 	if err != nil {
@@ -34,7 +35,8 @@ func RunName(path string) (string, error) {
 	return strings.ToValidUTF8(filepath.Base(whole), "\uFFFD"), nil
 }
 
-// runNames names the runs. Two of one name are refused: their rows could not be told apart.
+// runNames gives the names of runs. Two runs with the same name are an error, because a reader could not distinguish
+// their rows.
 func runNames(runs []*rundir.Dir) ([]string, error) {
 	var names []string
 	first := map[string]string{}
@@ -44,8 +46,8 @@ func runNames(runs []*rundir.Dir) ([]string, error) {
 			return nil, err
 		}
 		if other, twice := first[name]; twice {
-			return nil, fmt.Errorf("%s and %s are both called %s, and their rows could not be told apart: give each a name of its own, or export them apart",
-				other, run.Path, name)
+			return nil, fmt.Errorf("%s and %s are both called %s, and their rows could not be distinguished: "+
+				"rename one of them, or export them separately", other, run.Path, name)
 		}
 		first[name] = run.Path
 		names = append(names, name)

@@ -21,11 +21,12 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// hostile is text that a quote, a line or a page would stumble over.
+// hostile has characters that are special in formats, terminals and pages.
 const hostile = "a\"b\\c\nd\r<script>alert(1)</script>\x1b[31m,=1+1 \u00e4\u4e16\u202e"
 
-// newRun makes a run directory of this name with the trials, and the histograms that belong to them.
-func newRun(t *testing.T, name string, trials []result.Trial, histograms map[string]*hdrhistogram.Histogram) *rundir.Dir {
+// newRun makes a run directory with this name, the trials and the files of histograms.
+func newRun(t *testing.T, name string, trials []result.Trial,
+	histograms map[string]*hdrhistogram.Histogram) *rundir.Dir {
 	t.Helper()
 	parent := t.TempDir()
 	made, err := rundir.Create(parent, rundir.Manifest{
@@ -67,19 +68,26 @@ func rtt(stat string, value float64) result.Metric {
 	return result.Metric{Name: result.RTT, Stat: stat, Unit: result.Seconds, Value: value}
 }
 
-// trialsOfAllKinds has one with everything, one that failed, one that was imported and knows little, and hostile names.
+// trialsOfAllKinds has a trial with all fields, one that failed, and an imported one with few fields and a hostile
+// name.
 func trialsOfAllKinds() []result.Trial {
 	bytes := 1024
 	return []result.Trial{
 		{
-			Trial: 1, Block: 1, Arm: "l2", Workload: "rr-1k", Repeat: 2, Replaces: 7, Tool: result.ToolVersion{Name: "native", Version: "0.1.0"}, Mode: "rr", Protocol: "tcp",
-			MessageBytes: &bytes, Started: time.Date(2026, 11, 21, 19, 22, 1, 123456789, time.UTC), DurationSeconds: 2.000000123,
-			ReportedAs: "rtt", Definition: "rtt", Histogram: "raw/1.hdr", Set: map[string]string{"wait": "spin", "congestion": "bbr"},
-			Metrics: []result.Metric{rtt("p50", 8.31e-6), rtt("p99", 1.0/3e4), {Name: "transaction_rate", Unit: "1/s", Value: 120000.5},
+			Trial: 1, Block: 1, Arm: "l2", Workload: "rr-1k", Repeat: 2, Replaces: 7,
+			Tool: result.ToolVersion{Name: "native", Version: "0.1.0"}, Mode: "rr", Protocol: "tcp",
+			MessageBytes: &bytes, Started: time.Date(2026, 11, 21, 19, 22, 1, 123456789, time.UTC),
+			DurationSeconds: 2.000000123,
+			ReportedAs:      "rtt", Definition: "rtt", Histogram: "raw/1.hdr",
+			Set: map[string]string{"wait": "spin", "congestion": "bbr"},
+			Metrics: []result.Metric{rtt("p50", 8.31e-6), rtt("p99", 1.0/3e4),
+				{Name: "transaction_rate", Unit: "1/s", Value: 120000.5},
 				{Name: "cpu", Unit: "1", Value: 0.5, Scope: "client"}},
 		},
-		{Trial: 2, Block: 1, Arm: "vxlan", Workload: "rr-1k", Tool: result.ToolVersion{Name: "native"}, Error: "no reply in 5 s", Metrics: []result.Metric{}},
-		{Trial: 3, Arm: hostile, Workload: "ping", Tool: result.ToolVersion{Name: "ping"}, Protocol: "icmp", ReportedAs: "rtt", Definition: "rtt",
+		{Trial: 2, Block: 1, Arm: "vxlan", Workload: "rr-1k", Tool: result.ToolVersion{Name: "native"},
+			Error: "no reply in 5 s", Metrics: []result.Metric{}},
+		{Trial: 3, Arm: hostile, Workload: "ping", Tool: result.ToolVersion{Name: "ping"}, Protocol: "icmp",
+			ReportedAs: "rtt", Definition: "rtt",
 			Metrics: []result.Metric{rtt("mean", 5.2e-4)}, Histogram: "raw/3.hdr"},
 	}
 }
@@ -91,7 +99,7 @@ type parquetFile struct {
 	Rows         [][]any           `json:"rows"`
 }
 
-// readParquet gives a file as DuckDB reads it.
+// readParquet reads a file with DuckDB.
 func readParquet(t *testing.T, data []byte) parquetFile {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "x.parquet")
@@ -105,8 +113,7 @@ func readParquet(t *testing.T, data []byte) parquetFile {
 	return read
 }
 
-// TestDuckDBReadsTrials: every value is exactly the one of trials.jsonl, what is not known is null, and of two runs each keeps
-// its name.
+// All values are exactly those of trials.jsonl, unknown values are null, and each row has the name of its run.
 func TestDuckDBReadsTrials(t *testing.T) {
 	a, b := newRun(t, "a", trialsOfAllKinds(), nil), newRun(t, "b", trialsOfAllKinds()[:1], nil)
 	var file bytes.Buffer
@@ -115,16 +122,21 @@ func TestDuckDBReadsTrials(t *testing.T) {
 	}
 	read := readParquet(t, file.Bytes())
 	columns := [][2]string{
-		{"run", "VARCHAR"}, {"experiment", "VARCHAR"}, {"trial", "BIGINT"}, {"block", "BIGINT"}, {"arm", "VARCHAR"}, {"workload", "VARCHAR"},
-		{"tool", "VARCHAR"}, {"tool_version", "VARCHAR"}, {"mode", "VARCHAR"}, {"protocol", "VARCHAR"}, {"message_bytes", "BIGINT"},
-		{"started", "TIMESTAMP WITH TIME ZONE"}, {"duration_seconds", "DOUBLE"}, {"reported_as", "VARCHAR"}, {"definition", "VARCHAR"},
-		{"metric", "VARCHAR"}, {"stat", "VARCHAR"}, {"unit", "VARCHAR"}, {"scope", "VARCHAR"}, {"value", "DOUBLE"}, {"error", "VARCHAR"}, {"set", "VARCHAR"},
+		{"run", "VARCHAR"}, {"experiment", "VARCHAR"}, {"trial", "BIGINT"}, {"block", "BIGINT"}, {"arm", "VARCHAR"},
+		{"workload", "VARCHAR"},
+		{"tool", "VARCHAR"}, {"tool_version", "VARCHAR"}, {"mode", "VARCHAR"}, {"protocol", "VARCHAR"},
+		{"message_bytes", "BIGINT"},
+		{"started", "TIMESTAMP WITH TIME ZONE"}, {"duration_seconds", "DOUBLE"}, {"reported_as", "VARCHAR"},
+		{"definition", "VARCHAR"},
+		{"metric", "VARCHAR"}, {"stat", "VARCHAR"}, {"unit", "VARCHAR"}, {"scope", "VARCHAR"}, {"value", "DOUBLE"},
+		{"error", "VARCHAR"}, {"set", "VARCHAR"},
 		{"repeat", "BIGINT"}, {"replaces", "BIGINT"},
 	}
 	if diff := cmp.Diff(columns, read.Columns); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]string{"nearfar.version": "1.2.3", "nearfar.table": "trials", "nearfar.schema": "1"}, read.Metadata); diff != "" {
+	if diff := cmp.Diff(map[string]string{"nearfar.version": "1.2.3", "nearfar.table": "trials", "nearfar.schema": "1"},
+		read.Metadata); diff != "" {
 		t.Errorf("metadata (-want +got):\n%s", diff)
 	}
 	var want [][]any
@@ -142,7 +154,7 @@ func TestDuckDBReadsTrials(t *testing.T) {
 	}
 }
 
-// wantRows are the rows of a trial, as JSON has them.
+// wantRows gives the expected rows of a trial, as they are decoded from JSON.
 func wantRows(run string, t result.Trial) (rows [][]any) {
 	var size, started any
 	if t.MessageBytes != nil {
@@ -157,7 +169,8 @@ func wantRows(run string, t result.Trial) (rows [][]any) {
 	}
 	row := func(metric, stat, unit, scope string, value any) {
 		rows = append(rows, []any{
-			run, "overlay", float64(t.Trial), float64(t.Block), t.Arm, t.Workload, t.Tool.Name, t.Tool.Version, t.Mode, t.Protocol, size, started,
+			run, "overlay", float64(t.Trial), float64(t.Block), t.Arm, t.Workload, t.Tool.Name, t.Tool.Version, t.Mode,
+			t.Protocol, size, started,
 			t.DurationSeconds, t.ReportedAs, t.Definition, metric, stat, unit, scope, value, t.Error, set,
 			float64(t.Repeat), float64(t.Replaces),
 		})
@@ -171,7 +184,7 @@ func wantRows(run string, t result.Trial) (rows [][]any) {
 	return rows
 }
 
-// sampleHistogram has times of all sizes, in nanoseconds.
+// sampleHistogram has times from 0 to 7 s, in nanoseconds.
 func sampleHistogram(t *testing.T) *hdrhistogram.Histogram {
 	t.Helper()
 	h := hdrhistogram.New(1, 100_000_000_000, 3)
@@ -183,18 +196,19 @@ func sampleHistogram(t *testing.T) *hdrhistogram.Histogram {
 	return h
 }
 
-// TestDuckDBReadsHistograms: buckets, bounds and counts are those that were recorded; the times that the buckets hold are all
-// the times there were.
+// The buckets have the recorded bounds and counts, and together they hold all times.
 func TestDuckDBReadsHistograms(t *testing.T) {
 	h := sampleHistogram(t)
-	run := newRun(t, "a", trialsOfAllKinds(), map[string]*hdrhistogram.Histogram{"1.hdr": h, "3.hdr": hdrhistogram.New(1, 1000, 3)})
+	run := newRun(t, "a", trialsOfAllKinds(),
+		map[string]*hdrhistogram.Histogram{"1.hdr": h, "3.hdr": hdrhistogram.New(1, 1000, 3)})
 	var file bytes.Buffer
 	if err := Histograms(&file, "1.2.3", []*rundir.Dir{run}); err != nil {
 		t.Fatal(err)
 	}
 	read := readParquet(t, file.Bytes())
 	columns := [][2]string{
-		{"run", "VARCHAR"}, {"experiment", "VARCHAR"}, {"trial", "BIGINT"}, {"block", "BIGINT"}, {"arm", "VARCHAR"}, {"workload", "VARCHAR"},
+		{"run", "VARCHAR"}, {"experiment", "VARCHAR"}, {"trial", "BIGINT"}, {"block", "BIGINT"}, {"arm", "VARCHAR"},
+		{"workload", "VARCHAR"},
 		{"definition", "VARCHAR"}, {"lower_seconds", "DOUBLE"}, {"upper_seconds", "DOUBLE"}, {"count", "BIGINT"},
 	}
 	if diff := cmp.Diff(columns, read.Columns); diff != "" {
@@ -204,7 +218,8 @@ func TestDuckDBReadsHistograms(t *testing.T) {
 	total := int64(0)
 	for _, bar := range h.Distribution() {
 		if bar.Count > 0 {
-			want = append(want, []any{"a", "overlay", 1., 1., "l2", "rr-1k", "rtt", float64(bar.From) / 1e9, float64(bar.To) / 1e9, float64(bar.Count)})
+			want = append(want, []any{"a", "overlay", 1., 1., "l2", "rr-1k", "rtt", float64(bar.From) / 1e9,
+				float64(bar.To) / 1e9, float64(bar.Count)})
 			total += bar.Count
 		}
 	}
@@ -216,7 +231,7 @@ func TestDuckDBReadsHistograms(t *testing.T) {
 	}
 }
 
-// TestRowGroupsAreBounded: memory does not grow with the number of rows.
+// Row groups have a limited size, so that memory does not grow with the number of rows.
 func TestRowGroupsAreBounded(t *testing.T) {
 	var file bytes.Buffer
 	out := newParquetWriter[bucketRow](&file, "histograms", "x")
@@ -231,7 +246,8 @@ func TestRowGroupsAreBounded(t *testing.T) {
 	}
 	read := readParquet(t, file.Bytes())
 	if len(read.Rows) != rows || read.LargestGroup > rowsPerGroup {
-		t.Errorf("%d rows, the largest group has %d; want %d and at most %d", len(read.Rows), read.LargestGroup, rows, rowsPerGroup)
+		t.Errorf("%d rows, the largest group has %d; want %d and at most %d", len(read.Rows), read.LargestGroup, rows,
+			rowsPerGroup)
 	}
 	for i, row := range read.Rows {
 		if row[9] != float64(i) {
@@ -240,7 +256,7 @@ func TestRowGroupsAreBounded(t *testing.T) {
 	}
 }
 
-// TestPythonReadsHistograms: the file of a trial's histogram means the same to another implementation.
+// Another implementation of HdrHistogram reads the same buckets from the file of a trial's histogram.
 func TestPythonReadsHistograms(t *testing.T) {
 	h := sampleHistogram(t)
 	run := newRun(t, "a", trialsOfAllKinds(), map[string]*hdrhistogram.Histogram{"1.hdr": h})
@@ -248,7 +264,8 @@ func TestPythonReadsHistograms(t *testing.T) {
 		Count   int64      `json:"count"`
 		Buckets [][3]int64 `json:"buckets"`
 	}
-	if err := json.Unmarshal(pythontest.Run(t, "testdata/read_hdr.py", filepath.Join(run.Path, "raw", "1.hdr")), &read); err != nil {
+	if err := json.Unmarshal(pythontest.Run(t, "testdata/read_hdr.py", filepath.Join(run.Path, "raw", "1.hdr")),
+		&read); err != nil {
 		t.Fatal(err)
 	}
 	var want [][3]int64
@@ -267,12 +284,13 @@ func TestPythonReadsHistograms(t *testing.T) {
 
 func TestRunsOfOneNameAreRefused(t *testing.T) {
 	a, b := newRun(t, "a", trialsOfAllKinds(), nil), newRun(t, "a", trialsOfAllKinds(), nil)
-	if err := Trials(&bytes.Buffer{}, "x", []*rundir.Dir{a, b}); err == nil || !strings.Contains(err.Error(), "both called a") {
+	if err := Trials(&bytes.Buffer{}, "x", []*rundir.Dir{a, b}); err == nil ||
+		!strings.Contains(err.Error(), "both called a") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestHistogramsThatCannotBeRead are named, and nothing outside the run directory is read.
+// The error names a histogram that cannot be read. Files outside of the run directory are not read.
 func TestHistogramsThatCannotBeRead(t *testing.T) {
 	trial := trialsOfAllKinds()[0]
 	for name, c := range map[string]struct{ file, content, want string }{
@@ -298,7 +316,7 @@ func TestHistogramsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestColumnsAreDocumented: docs/export.md has a line for each column.
+// docs/export.md explains each column.
 func TestColumnsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/export.md")
 	if err != nil {
@@ -320,7 +338,7 @@ func TestColumnsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestExamplesOfThePage: the queries of docs/export.md run, and find something.
+// The queries in docs/export.md run and find rows.
 func TestExamplesOfThePage(t *testing.T) {
 	trials := trialsOfAllKinds()[:1]
 	other := trials[0]

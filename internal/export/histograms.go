@@ -11,7 +11,7 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// bucketRow is a bucket of a trial's histogram that holds something.
+// bucketRow is a non-empty bucket of a trial's histogram.
 type bucketRow struct {
 	Run        string `parquet:"run,dict"`
 	Experiment string `parquet:"experiment,dict"`
@@ -19,32 +19,23 @@ type bucketRow struct {
 	Block      int64  `parquet:"block"`
 	Arm        string `parquet:"arm,dict"`
 	Workload   string `parquet:"workload,dict"`
-	// Definition says what was timed: rtt, response_time.
+	// Definition names what was timed: rtt, response_time.
 	Definition string `parquet:"definition,dict"`
-	// LowerSeconds and UpperSeconds are the smallest and the largest time that the bucket counts, both included.
+	// LowerSeconds and UpperSeconds are the smallest and the largest time in the bucket, both included.
 	LowerSeconds float64 `parquet:"lower_seconds"`
 	UpperSeconds float64 `parquet:"upper_seconds"`
 	Count        int64   `parquet:"count"`
 }
 
-// Histograms writes the histograms of the runs' trials as a parquet file: a row for each bucket that holds something. Trials
-// without a histogram have no rows. Version is that of this program.
+// Histograms writes the histograms of the runs' trials as a parquet file, with a row for each non-empty bucket. Trials
+// without a histogram have no rows. version is the version of this program. A histogram that cannot be read and two
+// runs with the same name are errors.
 func Histograms(w io.Writer, version string, runs []*rundir.Dir) error {
-	names, err := runNames(runs)
-	if err != nil {
-		return err
-	}
-	out := newParquetWriter[bucketRow](w, "histograms", version)
-	for i, run := range runs {
-		if err := histogramsOf(run, names[i], out); err != nil {
-			return err
-		}
-	}
-	return out.close()
+	return writeTable(w, "histograms", version, runs, histogramsOf)
 }
 
 func histogramsOf(run *rundir.Dir, name string, out *parquetWriter[bucketRow]) (err error) {
-	// A root keeps names such as ../../etc/passwd, which a run directory from elsewhere may hold, inside.
+	// A run directory may be untrusted. A root refuses names outside of it, such as ../../etc/passwd.
 	root, err := os.OpenRoot(run.Path)
 	if err != nil {
 		return err
@@ -59,7 +50,10 @@ func histogramsOf(run *rundir.Dir, name string, out *parquetWriter[bucketRow]) (
 		if err != nil {
 			return fmt.Errorf("%s: the histogram of trial %d: %w", run.Path, t.Trial, err)
 		}
-		row := bucketRow{Run: name, Experiment: experiment, Trial: int64(t.Trial), Block: int64(t.Block), Arm: t.Arm, Workload: t.Workload, Definition: t.Definition}
+		row := bucketRow{
+			Run: name, Experiment: experiment, Trial: int64(t.Trial), Block: int64(t.Block),
+			Arm: t.Arm, Workload: t.Workload, Definition: t.Definition,
+		}
 		for b := range h.Buckets() {
 			row.LowerSeconds, row.UpperSeconds, row.Count = float64(b.From)/1e9, float64(b.To)/1e9, b.Count
 			if err := out.add(row); err != nil {

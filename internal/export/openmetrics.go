@@ -14,7 +14,7 @@ import (
 
 // Answered is a run with its answer.
 type Answered struct {
-	// Run is how the run is called, see RunName.
+	// Run is the run's name, see RunName.
 	Run string
 	// Experiment is the experiment's name.
 	Experiment string
@@ -22,15 +22,16 @@ type Answered struct {
 	Answer     answer.Answer
 }
 
-// OpenMetrics writes the figures of the answers as OpenMetrics 1.0 text: gauges, in base units that are part of the names.
-// No sample has a time stamp of its own, so that a text file collector takes them.
+// OpenMetrics writes the figures of the answers as OpenMetrics 1.0 text: gauges, with the base unit in their names. The
+// samples have no time stamps, because text file collectors refuse them.
 //
-// Two runs of one name are refused: their samples could not be told apart.
+// Two runs with the same name are an error, because a reader could not distinguish their samples.
 func OpenMetrics(w io.Writer, runs []Answered) error {
 	seen := map[string]bool{}
 	for _, run := range runs {
 		if seen[run.Run] {
-			return fmt.Errorf("two runs are called %s, and their samples could not be told apart: export them apart", run.Run)
+			return fmt.Errorf("two runs are called %s, and their samples could not be distinguished: "+
+				"export them separately", run.Run)
 		}
 		seen[run.Run] = true
 	}
@@ -45,19 +46,19 @@ func OpenMetrics(w io.Writer, runs []Answered) error {
 // label is a name and its value; an empty value is the same as no label.
 type label struct{ name, value string }
 
-// family is what has one name: all its samples have to stand together.
+// family is all samples with one name. The format requires them to be together.
 type family struct {
 	name, kind, unit, help string
 	samples                []string
 }
 
-// exposition collects families in the order in which they are first seen.
+// exposition collects families in the order of their first samples.
 type exposition struct {
 	order    []*family
 	families map[string]*family
 }
 
-// sample adds a sample to its family. Kind is gauge or info; the unit is "" where there is none, else the end of the name.
+// sample adds a sample to its family. kind is "gauge" or "info". The unit becomes the end of the name; "" for none.
 func (e *exposition) sample(kind, name, unit, help string, value float64, labels ...label) {
 	if unit != "" {
 		name += "_" + unit
@@ -96,8 +97,9 @@ func (e *exposition) text() string {
 	return b.String()
 }
 
-// escapeLabel writes a label's value as the format has it: any UTF-8, with backslash, quote and new line escaped. Other control
-// characters are allowed there, but terminals act on them, and some readers cut lines at a carriage return: they are replaced.
+// escapeLabel writes the value of a label: valid UTF-8, with backslash, quote and new line escaped. The format allows
+// other control characters, but they are replaced: terminals act on them, and some readers end a line at a carriage
+// return.
 func escapeLabel(s string) string {
 	s = strings.Map(harmless, strings.ToValidUTF8(s, "\uFFFD"))
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s)
@@ -111,7 +113,7 @@ func harmless(r rune) rune {
 	return r
 }
 
-// run adds what is to be said of a run.
+// run adds the samples of a run.
 func (e *exposition) run(r Answered) {
 	a := r.Answer
 	of := []label{{"run", r.Run}, {"experiment", r.Experiment}}
@@ -124,30 +126,34 @@ func (e *exposition) run(r Answered) {
 	e.sample("gauge", "nearfar_run_trials", "", "Trials that ran.", float64(a.Trials), of...)
 	e.sample("gauge", "nearfar_run_failed_trials", "", "Trials that ran and have no result.", float64(a.Failed), of...)
 	for _, f := range a.Arms {
-		labels := append(of[:2:2], label{"workload", f.Workload}, label{"arm", f.Arm}, label{"stat", f.Stat}, label{"scope", f.Scope})
-		e.interval(f.Quantity, "", "Median over an arm's trials of "+described(f.Quantity), f.Median, f.Interval, labels)
-		e.sample("gauge", metricName(f.Quantity)+"_trials", "", "Trials that the median is of.", float64(f.Trials), labels...)
+		labels := append(of[:2:2], label{"workload", f.Workload}, label{"arm", f.Arm}, label{"stat", f.Stat},
+			label{"scope", f.Scope})
+		e.interval(f.Quantity, "", "Median over an arm's trials of "+described(f.Quantity), f.Median, f.Interval,
+			labels)
+		e.sample("gauge", metricName(f.Quantity)+"_trials", "", "Trials of the median.", float64(f.Trials), labels...)
 	}
 	for _, c := range a.Comparisons {
 		if c.Difference == nil {
 			continue
 		}
-		labels := append(of[:2:2], label{"workload", c.Workload}, label{"arm", c.Arm}, label{"baseline", c.Baseline}, label{"stat", c.Stat},
-			label{"scope", c.Scope})
-		e.interval(c.Quantity, "_difference", "Median paired difference of an arm from the baseline in "+described(c.Quantity), *c.Difference,
-			c.Interval, labels)
+		labels := append(of[:2:2], label{"workload", c.Workload}, label{"arm", c.Arm}, label{"baseline", c.Baseline},
+			label{"stat", c.Stat}, label{"scope", c.Scope})
+		help := "Median paired difference of an arm from the baseline in " + described(c.Quantity)
+		e.interval(c.Quantity, "_difference", help, *c.Difference, c.Interval, labels)
 		if c.PValue != nil {
-			e.sample("gauge", metricName(c.Quantity)+"_difference_p_value", "", "P-value of the difference, corrected for all comparisons of the run (Holm).",
+			e.sample("gauge", metricName(c.Quantity)+"_difference_p_value", "",
+				"P-value of the difference, corrected for the comparisons of its workload and quantity (Holm).",
 				*c.PValue, labels...)
 		}
 	}
 	for _, l := range a.Layers {
-		labels := append(of[:2:2], label{"workload", l.Workload}, label{"layer", l.Layer}, label{"stat", l.Stat}, label{"scope", l.Scope})
+		labels := append(of[:2:2], label{"workload", l.Workload}, label{"layer", l.Layer}, label{"stat", l.Stat},
+			label{"scope", l.Scope})
 		e.interval(l.Quantity, "_layer", "What one layer adds to "+described(l.Quantity), l.Cost, l.Interval, labels)
 	}
 }
 
-// interval adds a value and, where there is one, its 95 % interval.
+// interval adds a value, and its 95 % interval if it has one.
 func (e *exposition) interval(q answer.Quantity, part, help string, value float64, i answer.Interval, labels []label) {
 	name, unit := metricName(q)+part, unitName(q)
 	e.sample("gauge", name, unit, help+".", value, labels...)
@@ -157,7 +163,7 @@ func (e *exposition) interval(q answer.Quantity, part, help string, value float6
 	}
 }
 
-// metricName is the name of a quantity without its unit: nearfar_rtt. Whatever a name may not hold becomes "_".
+// metricName is the name of a quantity without its unit: nearfar_rtt. Characters that a name cannot have become "_".
 func metricName(q answer.Quantity) string {
 	return "nearfar_" + strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' {
@@ -167,7 +173,7 @@ func metricName(q answer.Quantity) string {
 	}, q.Metric)
 }
 
-// unitName is how the unit is written in a name; "" for plain counts.
+// unitName is the unit of a quantity as it is in names; "" for plain counts.
 func unitName(q answer.Quantity) string {
 	switch q.Unit {
 	case result.Seconds:
@@ -188,7 +194,7 @@ func unitName(q answer.Quantity) string {
 	return ""
 }
 
-// described is a quantity for a help text, which holds nothing but our own words.
+// described names a quantity in a help text. It is made from metricName, so that it has no characters to escape.
 func described(q answer.Quantity) string {
 	return strings.ReplaceAll(strings.TrimPrefix(metricName(q), "nearfar_"), "_", " ")
 }

@@ -22,29 +22,35 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 func pointer[T any](v T) *T { return &v }
 
-// answered is a run with figures of every unit, and hostile names.
+// answered is a run with figures in all units, and a hostile name.
 func answered() Answered {
 	p50 := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
 	p99 := answer.Quantity{Metric: result.RTT, Stat: result.P99, Unit: result.Seconds}
 	goodput := answer.Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond, Scope: result.Background}
 	return Answered{
-		Run: "20261121T192200Z-overlay", Experiment: "overlay", Started: time.Date(2026, 11, 21, 19, 22, 0, 250e6, time.UTC),
+		Run: "20261121T192200Z-overlay", Experiment: "overlay",
+		Started: time.Date(2026, 11, 21, 19, 22, 0, 250e6, time.UTC),
 		Answer: answer.Answer{
 			State: "complete", Baseline: "l2", Trials: 60, Failed: 1,
 			Arms: []answer.Figure{
-				{Arm: "l2", Workload: "rr-1k", Quantity: p50, Median: 8.31e-6, Interval: &answer.Bounds{8.25e-6, 8.4e-6}, Trials: 10},
+				{Arm: "l2", Workload: "rr-1k", Quantity: p50, Median: 8.31e-6,
+					Interval: &answer.Bounds{8.25e-6, 8.4e-6}, Trials: 10},
 				{Arm: hostile, Workload: "rr-1k", Quantity: p50, Median: 14.52e-6, Trials: 3},
 				{Arm: "l2", Workload: "rr-1k", Quantity: p99, Median: 2e-5, Trials: 3},
 				{Arm: "l2", Workload: "rr-1k", Quantity: goodput, Median: 38.2e9, Trials: 3},
-				{Arm: "l2", Workload: "udp", Quantity: answer.Quantity{Metric: result.Loss, Unit: result.One}, Median: .01, Trials: 3},
-				{Arm: "l2", Workload: "udp", Quantity: answer.Quantity{Metric: result.MessageRate, Unit: result.PerSecond}, Median: 1e6, Trials: 3},
+				{Arm: "l2", Workload: "udp", Quantity: answer.Quantity{Metric: result.Loss, Unit: result.One},
+					Median: .01, Trials: 3},
+				{Arm: "l2", Workload: "udp", Quantity: answer.Quantity{Metric: result.MessageRate,
+					Unit: result.PerSecond}, Median: 1e6, Trials: 3},
 			},
 			Comparisons: []answer.Comparison{
-				{Arm: "vxlan", Baseline: "l2", Workload: "rr-1k", Quantity: p50, Difference: pointer(6.21e-6), Interval: &answer.Bounds{6.1e-6, 6.35e-6},
-					PValue: pointer(.0039), Verdict: answer.Higher},
+				{Arm: "vxlan", Baseline: "l2", Workload: "rr-1k", Quantity: p50, Difference: pointer(6.21e-6),
+					Interval: &answer.Bounds{6.1e-6, 6.35e-6},
+					PValue:   pointer(.0039), Verdict: answer.Higher},
 				{Arm: "vxlan", Baseline: "l2", Workload: "udp", Quantity: p50, Verdict: answer.NotComparable},
 			},
-			Layers: []answer.Layer{{Layer: "vtep", Workload: "rr-1k", Quantity: p50, Cost: 3.1e-6, Interval: &answer.Bounds{3e-6, 3.2e-6}}},
+			Layers: []answer.Layer{{Layer: "vtep", Workload: "rr-1k", Quantity: p50, Cost: 3.1e-6,
+				Interval: &answer.Bounds{3e-6, 3.2e-6}}},
 		},
 	}
 }
@@ -81,8 +87,8 @@ type sample struct {
 	Value  float64           `json:"value"`
 }
 
-// TestStrictParserReadsOpenMetrics: Prometheus' own parser for Python, which refuses what the standard does not allow, finds the
-// figures, the units and the labels as they were. Two runs are in the same families.
+// Prometheus' parser for Python, which refuses anything that the standard does not allow, reads the same figures, units
+// and labels. Two runs are in the same families.
 func TestStrictParserReadsOpenMetrics(t *testing.T) {
 	second := answered()
 	second.Run = "another"
@@ -114,28 +120,35 @@ func TestStrictParserReadsOpenMetrics(t *testing.T) {
 		t.Errorf("%d samples were read of %d lines", len(samples), lines)
 	}
 	want := map[string]string{
-		"nearfar_run": "info ", "nearfar_run_started_timestamp_seconds": "gauge seconds", "nearfar_run_trials": "gauge ", "nearfar_run_failed_trials": "gauge ",
-		"nearfar_rtt_seconds": "gauge seconds", "nearfar_rtt_low_seconds": "gauge seconds", "nearfar_rtt_high_seconds": "gauge seconds", "nearfar_rtt_trials": "gauge ",
+		"nearfar_run": "info ", "nearfar_run_started_timestamp_seconds": "gauge seconds",
+		"nearfar_run_trials": "gauge ", "nearfar_run_failed_trials": "gauge ",
+		"nearfar_rtt_seconds": "gauge seconds", "nearfar_rtt_low_seconds": "gauge seconds",
+		"nearfar_rtt_high_seconds": "gauge seconds", "nearfar_rtt_trials": "gauge ",
 		"nearfar_goodput_bits_per_second": "gauge bits_per_second", "nearfar_goodput_trials": "gauge ",
 		"nearfar_loss_ratio": "gauge ratio", "nearfar_loss_trials": "gauge ",
 		"nearfar_message_rate_per_second": "gauge per_second", "nearfar_message_rate_trials": "gauge ",
 		"nearfar_rtt_difference_seconds": "gauge seconds", "nearfar_rtt_difference_low_seconds": "gauge seconds",
 		"nearfar_rtt_difference_high_seconds": "gauge seconds", "nearfar_rtt_difference_p_value": "gauge ",
-		"nearfar_rtt_layer_seconds": "gauge seconds", "nearfar_rtt_layer_low_seconds": "gauge seconds", "nearfar_rtt_layer_high_seconds": "gauge seconds",
+		"nearfar_rtt_layer_seconds": "gauge seconds", "nearfar_rtt_layer_low_seconds": "gauge seconds",
+		"nearfar_rtt_layer_high_seconds": "gauge seconds",
 	}
 	if diff := cmp.Diff(want, units); diff != "" {
 		t.Errorf("families (-want +got):\n%s", diff)
 	}
-	labels := map[string]string{"run": "another", "experiment": "overlay", "workload": "rr-1k", "arm": "l2", "stat": "p50"}
+	labels := map[string]string{"run": "another", "experiment": "overlay", "workload": "rr-1k", "arm": "l2",
+		"stat": "p50"}
 	wantSample(t, samples, "nearfar_rtt_seconds", labels, 8.31e-6)
 	wantSample(t, samples, "nearfar_rtt_low_seconds", labels, 8.25e-6)
 	labels["arm"] = strings.NewReplacer("\r", "\uFFFD", "\x1b", "\uFFFD").Replace(hostile)
 	wantSample(t, samples, "nearfar_rtt_seconds", labels, 14.52e-6)
 	wantSample(t, samples, "nearfar_rtt_difference_seconds",
-		map[string]string{"run": "another", "experiment": "overlay", "workload": "rr-1k", "arm": "vxlan", "baseline": "l2", "stat": "p50"}, 6.21e-6)
+		map[string]string{"run": "another", "experiment": "overlay", "workload": "rr-1k", "arm": "vxlan",
+			"baseline": "l2", "stat": "p50"}, 6.21e-6)
 	wantSample(t, samples, "nearfar_goodput_bits_per_second",
-		map[string]string{"run": "another", "experiment": "overlay", "workload": "rr-1k", "arm": "l2", "scope": "background"}, 38.2e9)
-	wantSample(t, samples, "nearfar_run_started_timestamp_seconds", map[string]string{"run": "another", "experiment": "overlay"}, 1795288920.25)
+		map[string]string{"run": "another", "experiment": "overlay", "workload": "rr-1k", "arm": "l2",
+			"scope": "background"}, 38.2e9)
+	wantSample(t, samples, "nearfar_run_started_timestamp_seconds",
+		map[string]string{"run": "another", "experiment": "overlay"}, 1795288920.25)
 }
 
 func wantSample(t *testing.T, samples []sample, name string, labels map[string]string, value float64) {
@@ -151,7 +164,7 @@ func wantSample(t *testing.T, samples []sample, name string, labels map[string]s
 	t.Errorf("there is no %s%q", name, labels)
 }
 
-// FuzzLabels: whatever a name holds, a sample stays one line, and undoing the escapes gives the name back.
+// With any name, a sample is one line, and reversing the escapes gives the name.
 func FuzzLabels(f *testing.F) {
 	for _, seed := range []string{"l2", hostile, "\\", "\\n", "\"}", "\xff\xfe", "\x00", "\n# EOF\n", "\u2028\u0085"} {
 		f.Add(seed)
@@ -184,7 +197,7 @@ func FuzzLabels(f *testing.F) {
 	})
 }
 
-// unescaped undoes the three escapes of a label's value, and fails at what would end it.
+// unescaped reverses the three escapes of a label's value. It fails at characters that would end the value.
 func unescaped(t *testing.T, s string) string {
 	t.Helper()
 	var b strings.Builder
@@ -213,16 +226,18 @@ func unescaped(t *testing.T, s string) string {
 }
 
 func TestOpenMetricsRefusesTwoOfOneName(t *testing.T) {
-	if err := OpenMetrics(&bytes.Buffer{}, []Answered{answered(), answered()}); err == nil || !strings.Contains(err.Error(), "two runs are called") {
+	if err := OpenMetrics(&bytes.Buffer{}, []Answered{answered(), answered()}); err == nil ||
+		!strings.Contains(err.Error(), "two runs are called") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestNumbersAreWhole: reading a value gives the same number.
+// Reading a value gives exactly the same number.
 func TestNumbersAreWhole(t *testing.T) {
 	run := answered()
 	run.Answer.Arms[0].Median = 1.0 / 3e5
-	_, after, ok := strings.Cut(openMetrics(t, run), `nearfar_rtt_seconds{run="20261121T192200Z-overlay",experiment="overlay",workload="rr-1k",arm="l2",stat="p50"} `)
+	_, after, ok := strings.Cut(openMetrics(t, run), `nearfar_rtt_seconds{run="20261121T192200Z-overlay",`+
+		`experiment="overlay",workload="rr-1k",arm="l2",stat="p50"} `)
 	number, _, _ := strings.Cut(after, "\n")
 	if v, err := strconv.ParseFloat(number, 64); !ok || err != nil || v != 1.0/3e5 {
 		t.Errorf("a third is %q", number)

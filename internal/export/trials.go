@@ -10,10 +10,10 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// trialRow is a number that a trial yielded. A trial that yielded none is one row without a metric.
+// trialRow is one metric of a trial. A trial without metrics is one row without a metric.
 //
-// Text is never null: what trials.jsonl leaves empty is empty here, because groupings of pandas drop rows whose key is null.
-// Numbers and times are null where they are not known.
+// Texts are never null but empty, because pandas drops rows with a null key when it groups. Numbers and times are null
+// if they are not known.
 type trialRow struct {
 	Run         string `parquet:"run,dict"`
 	Experiment  string `parquet:"experiment,dict"`
@@ -25,7 +25,7 @@ type trialRow struct {
 	ToolVersion string `parquet:"tool_version,dict"`
 	Mode        string `parquet:"mode,dict"`
 	Protocol    string `parquet:"protocol,dict"`
-	// MessageBytes is null where it is not known, and so is Started (microseconds since 1970, UTC).
+	// MessageBytes and Started (microseconds since 1970, UTC) are null if they are not known.
 	MessageBytes    *int64   `parquet:"message_bytes"`
 	Started         int64    `parquet:"started,optional,timestamp(microsecond)"`
 	DurationSeconds float64  `parquet:"duration_seconds"`
@@ -37,48 +37,41 @@ type trialRow struct {
 	Scope           string   `parquet:"scope,dict"`
 	Value           *float64 `parquet:"value"`
 	Error           string   `parquet:"error,dict"`
-	// Set is what the arm had otherwise than the workload says: "congestion=bbr; wait=spin".
+	// Set is what the arm set differently from the workload: "congestion=bbr; wait=spin".
 	Set string `parquet:"set,dict"`
-	// Repeat counts the trials of the baseline in one block where there are several, Replaces is the failed trial that
-	// this one stands for; 0 for none.
+	// Repeat counts the trials of the baseline within a block if there are several. Replaces is the number of the
+	// failed trial that this trial repeats; 0 for none.
 	Repeat   int64 `parquet:"repeat"`
 	Replaces int64 `parquet:"replaces"`
 }
 
-// Trials writes every number of every trial of the runs as a parquet file, in long form: a row for each trial, metric, stat
-// and scope. Version is that of this program. The runs are read trial by trial.
+// Trials writes the metrics of all trials of the runs as a parquet file, with a row for each trial, metric, stat and
+// scope. version is the version of this program. The runs are read trial by trial. Two runs with the same name are an
+// error.
 func Trials(w io.Writer, version string, runs []*rundir.Dir) error {
-	names, err := runNames(runs)
-	if err != nil {
-		return err
-	}
-	out := newParquetWriter[trialRow](w, "trials", version)
-	for i, run := range runs {
-		name, experiment := names[i], run.Manifest().Experiment.Name
-		err := run.Each(func(t result.Trial) error {
-			row := rowOf(t)
-			row.Run, row.Experiment = name, experiment
-			if len(t.Metrics) == 0 {
-				return out.add(row)
-			}
-			for _, m := range t.Metrics {
-				row.Metric, row.Stat, row.Unit, row.Scope = m.Name, m.Stat, m.Unit, m.Scope
-				value := m.Value
-				row.Value = &value
-				if err := out.add(row); err != nil {
-					return err
+	return writeTable(w, "trials", version, runs,
+		func(run *rundir.Dir, name string, out *parquetWriter[trialRow]) error {
+			experiment := run.Manifest().Experiment.Name
+			return run.Each(func(t result.Trial) error {
+				row := rowOf(t)
+				row.Run, row.Experiment = name, experiment
+				if len(t.Metrics) == 0 {
+					return out.add(row)
 				}
-			}
-			return nil
+				for _, m := range t.Metrics {
+					row.Metric, row.Stat, row.Unit, row.Scope = m.Name, m.Stat, m.Unit, m.Scope
+					value := m.Value
+					row.Value = &value
+					if err := out.add(row); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return out.close()
 }
 
-// rowOf gives what the rows of a trial share.
+// rowOf gives the columns that all rows of a trial share.
 func rowOf(t result.Trial) trialRow {
 	row := trialRow{
 		Trial: int64(t.Trial), Block: int64(t.Block), Arm: t.Arm, Workload: t.Workload,
@@ -97,8 +90,8 @@ func rowOf(t result.Trial) trialRow {
 	return row
 }
 
-// microseconds since 1970; 0, which is written as null, for the zero time. They are the finest that all readers of parquet
-// know.
+// microseconds gives the microseconds since 1970; 0, which is written as null, for the zero time. Not all readers of
+// parquet support a finer unit.
 func microseconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

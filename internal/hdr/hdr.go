@@ -1,5 +1,5 @@
-// Package hdr reads histograms in HdrHistogram's compressed V2 encoding. A file of some kilobytes can ask for gigabytes
-// of counts: only the slots that hold something take memory here, and all that is read is bounded before it is.
+// Package hdr reads histograms in HdrHistogram's compressed V2 encoding. A file of some kilobytes can describe gigabytes
+// of counts. So only filled slots take memory, and every size is checked against a limit before it is used.
 package hdr
 
 import (
@@ -15,8 +15,8 @@ import (
 	"math/bits"
 )
 
-// The cookies of HdrHistogram's V2 encoding and of its compressed form. The bits of wordMask hold a word size that
-// readers ignore.
+// The cookies of HdrHistogram's V2 encoding and of its compressed form. Readers ignore the word size in the bits of
+// wordMask.
 const (
 	encodingCookie   = 0x1c849303
 	compressedCookie = 0x1c849304
@@ -24,25 +24,26 @@ const (
 	headerLength     = 40
 )
 
-// MaxFile bounds the file of a histogram, in bytes of base64.
+// MaxFile is the largest size of a histogram's file, in bytes of base64.
 const MaxFile = 1 << 20
 
-// The other bounds of a histogram that is read. The engine's have 28,672 slots.
+// The other limits for a histogram. The engine's histograms have 28,672 slots.
 const (
 	maxPlain        = 2 << 20 // bytes, decompressed
 	maxSlots        = 1 << 22 // with five digits, these reach to 2^49 ns
-	maxFilled       = 1 << 18 // slots that hold something
-	maxPooled       = 1 << 20 // slots that hold something in any of the histograms of a pool
+	maxFilled       = 1 << 18 // filled slots
+	maxPooled       = 1 << 20 // filled slots of a pool
 	maxObservations = 1 << 53
 )
 
-// geometry is how HdrHistogram lays values out in slots.
+// geometry is how HdrHistogram maps values to slots.
 type geometry struct {
-	// unit is the power of two of the smallest distinction, half that of half the slots of a bucket.
+	// unit is the logarithm (base 2) of the smallest difference between two slots, half that of half the number of slots
+	// in a bucket.
 	unit, half uint
 }
 
-// highest is the largest value in a slot.
+// highest is the largest value of a slot.
 func (g geometry) highest(slot int) int64 {
 	bucket := slot>>g.half - 1
 	sub := int64(slot&(1<<g.half-1) + 1<<g.half)
@@ -52,14 +53,14 @@ func (g geometry) highest(slot int) int64 {
 	return (sub+1)<<(uint(bucket)+g.unit) - 1
 }
 
-// slot is where a value belongs.
+// slot is the slot of a value.
 func (g geometry) slot(value int64) int {
 	mask := uint64(1)<<(g.half+1+g.unit) - 1
 	bucket := uint(bits.Len64(uint64(value)|mask)) - (g.half + 1 + g.unit)
 	return int(bucket<<g.half + uint(uint64(value)>>(bucket+g.unit)))
 }
 
-// lowest is the smallest value in a slot.
+// lowest is the smallest value of a slot.
 func (g geometry) lowest(slot int) int64 {
 	if slot == 0 {
 		return 0
@@ -67,7 +68,7 @@ func (g geometry) lowest(slot int) int64 {
 	return g.highest(slot-1) + 1
 }
 
-// Histogram is one that was read: its filled slots, in order, and how many values each holds.
+// Histogram has the filled slots of a histogram, in order, and the number of values in each.
 type Histogram struct {
 	geometry
 	at     []int32
@@ -78,17 +79,17 @@ type Histogram struct {
 // Total is how many values the histogram holds.
 func (h *Histogram) Total() int64 { return h.total }
 
-// Quantile is the value that the given percentage of the values do not exceed, as the engine has it; 0 where there are
-// none.
+// Quantile is the value that the given percentage of the values do not exceed, by the engine's rule; 0 for an empty
+// histogram.
 func (h *Histogram) Quantile(percentile float64) int64 { return h.Quantiles([]float64{percentile})[0] }
 
-// Quantiles gives the values that the given percentages of the values do not exceed. The percentages ascend.
+// Quantiles gives the values that the given percentages of the values do not exceed. The percentages must ascend.
 func (h *Histogram) Quantiles(percentiles []float64) []int64 {
 	values := make([]int64, len(percentiles))
 	var seen int64
 	i := -1
 	for k, percentile := range percentiles {
-		// 1e-9 keeps binary fractions from asking for one more.
+		// Subtract 1e-9, so that rounding errors do not increase the rank by one.
 		rank := max(int64(math.Ceil(percentile/100*float64(h.total)-1e-9)), 1)
 		for seen < rank && i+1 < len(h.counts) {
 			i++
@@ -101,11 +102,10 @@ func (h *Histogram) Quantiles(percentiles []float64) []int64 {
 	return values
 }
 
-// Bucket is a slot that holds something: how many values, from the smallest to the largest that it takes, both
-// included.
+// Bucket is a filled slot: the number of values, and the smallest and the largest value of the slot, both included.
 type Bucket struct{ From, To, Count int64 }
 
-// Buckets gives the slots that hold something, from the smallest values on.
+// Buckets gives the filled slots, from the smallest values on.
 func (h *Histogram) Buckets() iter.Seq[Bucket] {
 	return func(yield func(Bucket) bool) {
 		for i, slot := range h.at {
@@ -126,14 +126,14 @@ func Decode(encoded []byte) (*Histogram, error) {
 	return h, nil
 }
 
-// Decoder reads histograms one after the other, and keeps its memory.
+// Decoder reads histograms one after the other, and reuses its memory.
 type Decoder struct {
 	packed, plain []byte
 	zlib          io.ReadCloser
 }
 
-// Decode reads HdrHistogram's compressed V2 encoding in base64 into h, whose memory it uses again. Files are anybody's:
-// what is out of bounds is an error.
+// Decode reads HdrHistogram's compressed V2 encoding in base64 into h, and reuses the memory of h. Files may be
+// untrusted: anything out of bounds is an error.
 func (d *Decoder) Decode(encoded []byte, h *Histogram) error {
 	if encoded = bytes.TrimSpace(encoded); len(encoded) > MaxFile {
 		return fmt.Errorf("the histogram has %d bytes; at most %d are read", len(encoded), MaxFile)
@@ -189,14 +189,14 @@ func (d *Decoder) inflate(packed []byte) error {
 	return nil
 }
 
-// read takes the counts: zigzag variable-length integers, in which a negative one stands for so many empty slots.
+// read reads the counts: zigzag variable-length integers. A negative one is the number of empty slots.
 func (h *Histogram) read(b []byte) error {
 	h.at, h.counts, h.total = h.at[:0], h.counts[:0], 0
-	// The largest value of the last slot must be a number.
+	// The largest value of the last slot must fit into an int64.
 	last := min(maxSlots, int64(63-h.unit-h.half)<<h.half)
 	for slot := int64(0); len(b) > 0; {
 		v, n := binary.Varint(b)
-		if n <= 0 || n > 8 { // a ninth byte is encoded in another way, and never needed
+		if n <= 0 || n > 8 { // a ninth byte has another encoding, and is never needed
 			return errors.New("the histogram's counts are cut off or out of bounds")
 		}
 		b = b[n:]

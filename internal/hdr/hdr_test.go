@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// encoded is a histogram as HdrHistogram's own library writes it.
+// encoded gives a histogram as HdrHistogram's Go library writes it.
 func encoded(t testing.TB, lowest, highest int64, digits int, values ...int64) []byte {
 	t.Helper()
 	h := hdrhistogram.New(lowest, highest, digits)
@@ -33,14 +33,15 @@ func encoded(t testing.TB, lowest, highest int64, digits int, values ...int64) [
 	return data
 }
 
-// TestDecodeAgreesWithTheLibrary: count and quantiles are those of HdrHistogram's own library, in other geometries too.
+// Count and quantiles are equal to those of HdrHistogram's Go library, for several geometries.
 func TestDecodeAgreesWithTheLibrary(t *testing.T) {
 	var d Decoder
 	var s Histogram
 	for _, geometry := range []struct {
 		lowest, highest int64
 		digits          int
-	}{{1, 100_000_000_000, 3}, {1, 100_000_000_000, 2}, {1000, 3_600_000_000_000, 4}, {16, 1 << 40, 1}, {1, 1 << 45, 5}} {
+	}{{1, 100_000_000_000, 3}, {1, 100_000_000_000, 2}, {1000, 3_600_000_000_000, 4}, {16, 1 << 40, 1},
+		{1, 1 << 45, 5}} {
 		r := rand.New(rand.NewPCG(40, uint64(geometry.digits)))
 		var values []int64
 		for range 5000 {
@@ -64,13 +65,14 @@ func TestDecodeAgreesWithTheLibrary(t *testing.T) {
 		}
 		for i, slot := range s.at {
 			if back := s.slot(s.highest(int(slot))); back != int(slot) {
-				t.Fatalf("%+v: slot %d holds up to %d, which belongs to slot %d", geometry, s.at[i], s.highest(int(slot)), back)
+				t.Fatalf("%+v: slot %d holds up to %d, which belongs to slot %d", geometry, s.at[i],
+					s.highest(int(slot)), back)
 			}
 		}
 	}
 }
 
-// TestBuckets: they are those of hdrhistogram-go, whatever the histogram's range and precision.
+// The buckets are equal to those of HdrHistogram's Go library, for any range and precision.
 func TestBuckets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lowest, digits := rapid.Int64Range(1, 5000).Draw(t, "lowest"), rapid.IntRange(1, 5).Draw(t, "digits")
@@ -101,7 +103,7 @@ func TestBuckets(t *testing.T) {
 	})
 }
 
-// TestMemoryIsBounded: a file takes memory for what it holds, and not for what it could hold.
+// A histogram takes memory for its filled slots, not for its range.
 func TestMemoryIsBounded(t *testing.T) {
 	wide := encoded(t, 1, 1<<45, 5, 1<<44)
 	many := packed(append(header(2*maxFilled, 0, 5, 1), bytes.Repeat(counts(1, 0), maxFilled)...))
@@ -123,8 +125,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestPoolOfTwoGeometries: what is added in another layout keeps its number of values and, within a slot, its
-// quantiles.
+// A histogram of another geometry keeps its number of values in a pool, and its quantiles within the width of a slot.
 func TestPoolOfTwoGeometries(t *testing.T) {
 	fine, err := Decode(encoded(t, 1, 1<<40, 4, 1000, 2000, 3000))
 	if err != nil {
@@ -151,18 +152,18 @@ func TestPoolOfTwoGeometries(t *testing.T) {
 	}
 }
 
-// packed compresses what a test wrote by hand.
+// packed compresses and encodes a histogram that a test wrote by hand.
 func packed(plain []byte) []byte {
 	var b bytes.Buffer
 	head := binary.BigEndian.AppendUint32(nil, compressedCookie|0x10)
 	b.Write(binary.BigEndian.AppendUint32(head, 0))
 	z := zlib.NewWriter(&b)
-	_, _ = z.Write(plain) // into memory: it cannot fail
+	_, _ = z.Write(plain) // writing into memory cannot fail
 	_ = z.Close()
 	return base64.StdEncoding.AppendEncode(nil, b.Bytes())
 }
 
-// header begins a histogram of the engine's geometry.
+// header gives the header of a histogram with the engine's geometry.
 func header(length, offset, digits uint32, lowest uint64) []byte {
 	b := binary.BigEndian.AppendUint32(nil, encodingCookie|0x10)
 	for _, v := range []uint32{length, offset, digits} {
@@ -190,7 +191,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"nothing":          {nil, "compressed V2"},
 		"no base64":        {[]byte("no histogram!"), "no base64"},
 		"another cookie":   {base64.StdEncoding.AppendEncode(nil, []byte("0123456789abcdef")), "compressed V2"},
-		"no zlib":          {base64.StdEncoding.AppendEncode(nil, append(binary.BigEndian.AppendUint64(nil, (compressedCookie|0x10)<<32), "junk"...)), "cannot be unpacked"},
+		"no zlib":          {base64.StdEncoding.AppendEncode(nil,
+			append(binary.BigEndian.AppendUint64(nil, (compressedCookie|0x10)<<32), "junk"...)), "cannot be unpacked"},
 		"short":            {packed([]byte("short")), "V2 encoding"},
 		"longer than it":   {packed(header(100, 0, 3, 1)), "out of bounds"},
 		"an offset":        {packed(header(0, 7, 3, 1)), "out of bounds"},
@@ -203,7 +205,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"too many":         {with(counts(1<<52, 1<<52, 1)), "out of bounds"},
 		"a bomb":           {packed(make([]byte, maxPlain+1)), "more than"},
 		"many slots":       {with(bytes.Repeat(counts(1), maxFilled+1)), "out of bounds"},
-		"many slots, fine": {packed(append(header(maxFilled+1, 0, 5, 1), bytes.Repeat(counts(1), maxFilled+1)...)), "more than"},
+		"many slots, fine": {packed(append(header(maxFilled+1, 0, 5, 1), bytes.Repeat(counts(1), maxFilled+1)...)),
+			"more than"},
 		"a long file":      {bytes.Repeat([]byte("A"), MaxFile+1), "at most"},
 	} {
 		var d Decoder
@@ -211,7 +214,7 @@ func TestDecodeRefuses(t *testing.T) {
 		if err := d.Decode(test.data, &s); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
-		// It reads the next one all the same.
+		// After an error, the decoder can read the next histogram.
 		if err := d.Decode(encoded(t, 1, 100_000_000_000, 3, 1000), &s); err != nil || s.total != 1 {
 			t.Errorf("after %s: %v", name, err)
 		}
@@ -256,7 +259,7 @@ func TestFarthest(t *testing.T) {
 		return s
 	}
 	a, b := read(10, 20, 30, 40), read(10, 20, 50, 60)
-	// Of a, all four are at most 40; of b two.
+	// All four values of a are at most 40, and two of the values of b.
 	if share, at := Farthest(a, b); share != 0.5 || at != 40 {
 		t.Errorf("%v at %d, want 0.5 at 40", share, at)
 	}

@@ -12,8 +12,8 @@ type Pool struct {
 	begun bool
 }
 
-// Add adds a histogram. Where its slots are laid out otherwise than those of the first, each value is taken for the
-// largest of its slot. The error says that the pool has too many slots.
+// Add adds a histogram. If its slots differ from those of the first histogram, each value counts as the largest value
+// of its slot. The error says that the pool would have too many slots.
 func (p *Pool) Add(h *Histogram) error {
 	if !p.begun {
 		p.begun, p.sum.geometry = true, h.geometry
@@ -47,7 +47,7 @@ func (p *Pool) Add(h *Histogram) error {
 	return nil
 }
 
-// place is the slot of the pool to which the jth filled slot of a histogram belongs. It grows with j.
+// place gives the slot of the pool for the jth filled slot of a histogram. It increases with j.
 func (p *Pool) place(h *Histogram, j int) int32 {
 	if p.sum.geometry == h.geometry {
 		return h.at[j]
@@ -55,11 +55,11 @@ func (p *Pool) place(h *Histogram, j int) int32 {
 	return int32(min(p.sum.slot(h.highest(int(h.at[j]))), math.MaxInt32-1))
 }
 
-// Histogram gives the sum. It is good until the next Add.
+// Histogram gives the sum. It is valid until the next Add.
 func (p *Pool) Histogram() *Histogram { return &p.sum }
 
-// Farthest is where the cumulative distributions of two lie farthest apart: at which value, and by how much the share
-// of arm that is at most this exceeds that of baseline.
+// Farthest gives the value at which the cumulative distributions of two histograms differ most, and by how much: the
+// share of arm up to this value, minus the share of baseline (the Kolmogorov-Smirnov distance, with a sign).
 func Farthest(arm, baseline *Histogram) (share float64, at int64) {
 	var i, j int
 	var a, b int64

@@ -1,4 +1,4 @@
-// Package pythontest runs Python programs that read what nearfar writes, for tests: readers that share no code with nearfar.
+// Package pythontest runs Python programs that read nearfar's files, for tests: they share no code with nearfar.
 package pythontest
 
 import (
@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Run runs a program with arguments in the environment that scripts/test-python.sh has made, and gives what it printed. A
-// missing environment and a program that fails end the test.
+// Run runs a program with arguments in the environment from scripts/test-python.sh, and gives its standard output. The
+// test fails if the environment is missing or the program fails.
 func Run(t *testing.T, program string, args ...string) []byte {
 	t.Helper()
 	python, err := interpreter()
@@ -29,7 +29,8 @@ func Run(t *testing.T, program string, args ...string) []byte {
 	return stdout.Bytes()
 }
 
-// interpreter finds the environment of the versions that the project asks for, as scripts/test-python.sh names it.
+// interpreter finds the environment with the versions in scripts/test-python.txt. Its name is the same as in
+// scripts/test-python.sh.
 func interpreter() (string, error) {
 	_, file, _, _ := runtime.Caller(0)
 	versions, err := os.ReadFile(filepath.Join(filepath.Dir(file), "..", "..", "..", "scripts", "test-python.txt"))
