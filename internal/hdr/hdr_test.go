@@ -188,10 +188,10 @@ func TestDecodeRefuses(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"nothing":          {nil, "compressed V2"},
-		"no base64":        {[]byte("no histogram!"), "no base64"},
-		"another cookie":   {base64.StdEncoding.AppendEncode(nil, []byte("0123456789abcdef")), "compressed V2"},
-		"no zlib":          {base64.StdEncoding.AppendEncode(nil,
+		"nothing":        {nil, "compressed V2"},
+		"no base64":      {[]byte("no histogram!"), "no base64"},
+		"another cookie": {base64.StdEncoding.AppendEncode(nil, []byte("0123456789abcdef")), "compressed V2"},
+		"no zlib": {base64.StdEncoding.AppendEncode(nil,
 			append(binary.BigEndian.AppendUint64(nil, (compressedCookie|0x10)<<32), "junk"...)), "cannot be unpacked"},
 		"short":            {packed([]byte("short")), "V2 encoding"},
 		"longer than it":   {packed(header(100, 0, 3, 1)), "out of bounds"},
@@ -207,7 +207,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"many slots":       {with(bytes.Repeat(counts(1), maxFilled+1)), "out of bounds"},
 		"many slots, fine": {packed(append(header(maxFilled+1, 0, 5, 1), bytes.Repeat(counts(1), maxFilled+1)...)),
 			"more than"},
-		"a long file":      {bytes.Repeat([]byte("A"), MaxFile+1), "at most"},
+		"a long file": {bytes.Repeat([]byte("A"), MaxFile+1), "at most"},
 	} {
 		var d Decoder
 		var s Histogram
