@@ -18,6 +18,7 @@ export class Checks implements Section {
     const checks = gate?.checks ?? answer.objectives ?? [];
     this.element.hidden = checks.length === 0;
     if (this.element.hidden) return;
+    const reasons = checks.some((c) => c.reason);
     fill(this.element,
       el("header", {}, el("h2", { id: "checks-title" }, gate ? "Checks of the gate" : "Objectives")),
       el("p", { class: "lead" }, gate
@@ -28,12 +29,12 @@ export class Checks implements Section {
       table(gate ? "Checks" : "Objectives",
         [{ title: "Verdict" }, { title: "Rule" }, { title: "Arm" }, { title: "Workload and quantity" },
           { title: "Estimate", numeric: true }, { title: "Interval", numeric: true }, { title: "Bound", numeric: true },
-          { title: "Picture" }, { title: "Why" }],
-        checks.map((c) => row(c))));
+          { title: "Picture" }, ...(reasons ? [{ title: "Why" }] : [])],
+        checks.map((c) => row(c, reasons))));
   }
 }
 
-function row(c: Check) {
+function row(c: Check, reasons: boolean) {
   const unit = unitOf(c);
   const write = c.kind === "value" ? number : signed;
   return {
@@ -44,7 +45,7 @@ function row(c: Check) {
       c.estimate === null ? "-" : withUnit(write(c.estimate, unit), unit),
       c.kind === "value" ? bounds(c.interval, unit) : signedBounds(c.interval, unit),
       `${c.fails_above ? "at most" : "at least"} ${withUnit(write(c.bound, unit), unit)}`,
-      c.estimate === null ? "" : picture(c), oneLine(c.reason ?? ""),
+      c.estimate === null ? "" : picture(c), ...(reasons ? [oneLine(c.reason ?? "")] : []),
     ],
   };
 }
