@@ -20,8 +20,8 @@ export default defineConfig(({ mode }) => ({
   test: { include: ["src/**/*.test.ts"], environment: "node", css: true },
 }));
 
-// singleFile puts script and style into the page, and their hashes into its security policy: the page runs no other script
-// and makes no requests. For a page that talks to its own server, the program replaces "connect-src 'none'".
+// singleFile puts script and style into the page, and their hashes into its security policy: the page runs no other
+// script and makes no requests. For a page that talks to its own server, the program replaces "connect-src 'none'".
 function singleFile(): Plugin {
   return {
     name: "single-file",

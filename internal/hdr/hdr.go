@@ -1,5 +1,5 @@
-// Package hdr reads histograms in HdrHistogram's compressed V2 encoding. A file of some kilobytes can describe gigabytes
-// of counts. So only filled slots take memory, and every size is checked against a limit before it is used.
+// Package hdr reads histograms in HdrHistogram's compressed V2 encoding. A file of some kilobytes can describe
+// gigabytes of counts. So only filled slots take memory, and every size is checked against a limit before it is used.
 package hdr
 
 import (
@@ -38,8 +38,8 @@ const (
 
 // geometry is how HdrHistogram maps values to slots.
 type geometry struct {
-	// unit is the logarithm (base 2) of the smallest difference between two slots, half that of half the number of slots
-	// in a bucket.
+	// unit is the logarithm (base 2) of the smallest difference between two slots, half that of half the number of
+	// slots in a bucket.
 	unit, half uint
 }
 
