@@ -31,7 +31,8 @@ func sourceSection(a answer.Answer) section {
 		if !s.Started.IsZero() {
 			parts = append(parts, "started "+s.Started.UTC().Format(time.RFC3339))
 		}
-		out.lines = append(out.lines, printable(s.Side+": "+prose.Shorten(s.Source, 300)+" ("+strings.Join(parts, ", ")+")"))
+		out.lines = append(out.lines, printable(s.Side+": "+prose.Shorten(s.Source, 300)+" ("+strings.Join(parts,
+			", ")+")"))
 	}
 	return out
 }
