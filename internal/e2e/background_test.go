@@ -15,18 +15,20 @@ name: loaded
 arms:
   line: {lab: {path: [{wire: {rate: 100Mbit/s}}]}}
 workloads:
-  - {name: rr, tool: native, mode: rr, request: 64B, duration: 1s, warmup: 200ms}
-  - {name: rr-loaded, tool: native, mode: rr, request: 64B, duration: 1s, warmup: 200ms, background: {connections: 2, direction: upload, congestion: reno}}
+  - {name: rr, tool: native, mode: rr, request: 64B, duration: 200ms, warmup: 100ms}
+  - {name: rr-loaded, tool: native, mode: rr, request: 64B, duration: 1s, warmup: 200ms,
+     background: {connections: 2, direction: upload, congestion: reno}}
   - {name: netperf-loaded, tool: netperf, mode: rr, duration: 1s, background: {direction: download, congestion: reno}}
-  - {name: load-loaded, tool: native, mode: load, rate: 500/s, duration: 1s, warmup: 200ms, background: {congestion: reno}}
-schedule: {blocks: 3, seed: 1}
+  - {name: load-loaded, tool: native, mode: load, rate: 500/s, duration: 1s, warmup: 200ms,
+     background: {congestion: reno}}
+schedule: {blocks: 2, seed: 1}
 `
 
-// A stream that fills a line of 100 Mbit/s makes round trips over it wait in its queue, and the figures of both are in the
-// trial. 1448 of each 1514 bytes on the wire are the stream's own.
+// TestLatencyBesideABackground: a stream fills a line of 100 Mbit/s, so that round trips over the line wait in its
+// queue, and the trial has the figures of both. 1448 of each 1514 bytes on the wire belong to the stream's application.
 //
-// Of rr the mean is judged: in a millisecond in which the queue is empty it makes more round trips than in a second in which
-// it is full, and they are then the median. A load sends at its rate all the time.
+// The mean of rr is judged, not its median: while the queue is empty, a millisecond has more round trips than a second
+// with a full queue, so the median may be a round trip that did not wait. A load sends at its rate all the time.
 func TestLatencyBesideABackground(t *testing.T) {
 	a := measure(t, loadedLine)
 	wantNoFailures(t, a)
@@ -41,7 +43,7 @@ func TestLatencyBesideABackground(t *testing.T) {
 		goodput := median(t, a, "line", workload, "goodput", "")
 		t.Logf("%s: %.0f us beside %.1f Mbit/s; rr alone %.0f us", workload, waited*1e6, goodput/1e6, idle*1e6)
 		if waited < 2*idle {
-			t.Errorf("%s: %g s, and alone it is %g s: it did not wait for the stream", workload, waited, idle)
+			t.Errorf("%s: %g s beside the stream, %g s alone: it did not wait in the queue", workload, waited, idle)
 		}
 		if goodput < full/4 || goodput > 1.02*full {
 			t.Errorf("%s: the background's goodput is %g bit/s on a line that carries %g", workload, goodput, full)
@@ -51,7 +53,7 @@ func TestLatencyBesideABackground(t *testing.T) {
 		t.Errorf("the load waited %g s, and alone a round trip takes %g s", waited, idle)
 	}
 	for _, tr := range trials(t, a) {
-		_, there := tr.ScopedValue("goodput", "", "background")
+		_, measured := tr.ScopedValue("goodput", "", "background")
 		files := 0
 		for _, name := range tr.Raw {
 			if !strings.Contains(name, ".background.") {
@@ -62,17 +64,21 @@ func TestLatencyBesideABackground(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if loaded := strings.HasSuffix(tr.Workload, "loaded"); there != loaded || (files > 0) != loaded || (len(tr.Commands) == 4) != loaded {
-			t.Errorf("%s: goodput of a background %v, %d files of it, commands %q", tr.Workload, there, files, tr.Commands)
+		loaded := strings.HasSuffix(tr.Workload, "loaded")
+		if measured != loaded || (files > 0) != loaded || (len(tr.Commands) == 4) != loaded {
+			t.Errorf("%s: goodput of a background: %v, its files: %d, commands: %q",
+				tr.Workload, measured, files, tr.Commands)
 		}
 	}
 }
 
-// The plan shows the background's commands too.
+// TestPlanShowsTheBackground: --dry-run prints the background's commands too.
 func TestPlanShowsTheBackground(t *testing.T) {
+	t.Parallel()
 	dir := workspace(t)
 	printed := string(nearfar(t, dir, nil, "run", "--dry-run", write(t, dir, loadedLine)))
-	for _, command := range []string{"nearfar engine rr ", "nearfar engine stream ", "--connections 2 --congestion reno --interval ", "--direction download --congestion reno", "netperf -H"} {
+	for _, command := range []string{"nearfar engine rr ", "nearfar engine stream ",
+		"--connections 2 --congestion reno --interval ", "--direction download --congestion reno", "netperf -H"} {
 		if !strings.Contains(printed, command) {
 			t.Errorf("no %q in:\n%s", command, printed)
 		}

@@ -28,27 +28,29 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// browser is a tab of a headless browser, and what went on in it.
+// browser is a tab of a headless browser.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
 	mu  sync.Mutex
-	// said is what the console got, asked which addresses were asked for.
+	// said has the messages of the console, asked the addresses that the page requested.
 	said, asked []string
 }
 
-// browserPatience bounds everything that waits for the browser; on a busy machine it takes its time.
+// browserPatience limits everything that waits for the browser, which is slow to start on a busy machine.
 const browserPatience = 5 * time.Minute
 
-// openBrowser starts a browser. The test fails where there is none.
+// openBrowser starts a browser. The test fails if none is installed.
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Fatal("chromium is needed: run scripts/install-tools.sh test")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(browserPatience))
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(browserPatience))
 	ctx, cancel := context.WithTimeout(t.Context(), browserPatience)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
@@ -68,6 +70,7 @@ func openBrowser(t *testing.T) *browser {
 	return b
 }
 
+// hear notes messages of the console and requests.
 func (b *browser) hear(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,7 +86,8 @@ func (b *browser) hear(event any) {
 	}
 }
 
-// quiet fails the test where the console got anything, or where anything but the addresses that begin so was asked for.
+// quiet fails the test if the console has a message, or if the page requested an address that does not begin with the
+// prefix.
 func (b *browser) quiet(prefix string) {
 	b.t.Helper()
 	b.mu.Lock()
@@ -93,7 +97,7 @@ func (b *browser) quiet(prefix string) {
 	}
 	for _, a := range b.asked {
 		if !strings.HasPrefix(a, prefix) && !strings.HasPrefix(a, "data:") {
-			b.t.Errorf("the page asked for %s", a)
+			b.t.Errorf("the page requested %s", a)
 		}
 	}
 	if len(b.asked) == 0 {
@@ -101,6 +105,7 @@ func (b *browser) quiet(prefix string) {
 	}
 }
 
+// do carries out steps in the tab.
 func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	if err := chromedp.Do(b.ctx, steps...); err != nil {
@@ -108,7 +113,7 @@ func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// eval gives what an expression is, read as JSON.
+// eval stores the value of a JavaScript expression in into, by way of JSON.
 func (b *browser) eval(expression string, into any) {
 	b.t.Helper()
 	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("JSON.stringify("+expression+")"))
@@ -131,13 +136,13 @@ func (b *browser) until(expression string) {
 		}
 		select {
 		case <-b.ctx.Done():
-			b.t.Fatalf("it does not come to be that %s", expression)
+			b.t.Fatalf("never true: %s", expression)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// recorded leaves a run directory whose round trips take so many microseconds in l2.
+// recorded makes a run directory in which round trips of the arm l2 take micros microseconds.
 func recorded(t *testing.T, dir, name string, started time.Time, micros float64, request int) *rundir.Dir {
 	t.Helper()
 	arms := []experiment.Arm{
@@ -146,33 +151,38 @@ func recorded(t *testing.T, dir, name string, started time.Time, micros float64,
 	}
 	e := &experiment.Experiment{
 		Name: name, Question: "<script>alert(1)</script> \x1b[31m\u202e?", Baseline: "l2", Arms: arms,
-		Workloads: []experiment.Workload{{Name: "rr", Tool: "native", Mode: "rr", Protocol: "tcp", Request: request, Duration: time.Second}},
-		Schedule:  experiment.Schedule{Blocks: 7, Seed: 1},
+		Workloads: []experiment.Workload{
+			{Name: "rr", Tool: "native", Mode: "rr", Protocol: "tcp", Request: request, Duration: time.Second},
+		},
+		Schedule: experiment.Schedule{Blocks: 7, Seed: 1},
 	}
 	run, err := rundir.Create(dir, rundir.Manifest{
-		Nearfar: "v1", Experiment: e, Seed: 1, State: rundir.Running, Started: started, Versions: map[string]string{"nearfar": "v1"},
+		Nearfar: "v1", Experiment: e, Seed: 1, State: rundir.Running, Started: started,
+		Versions: map[string]string{"nearfar": "v1"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = run.Close() })
 	for i, slot := range e.Slots() {
+		p50 := result.Metric{Name: "rtt", Stat: "p50", Unit: "s", Value: (micros + 0.01*float64(slot.Block)) * 1e-6}
 		err := run.Append(result.Trial{
-			Trial: i + 1, Block: slot.Block, Arm: slot.Arm, Workload: "rr", Tool: result.ToolVersion{Name: "native"}, Mode: "rr", Protocol: "tcp",
-			Definition: "rtt", ReportedAs: "rtt", Raw: []string{}, Treatment: map[string]string{},
-			Metrics: []result.Metric{{Name: "rtt", Stat: "p50", Unit: "s", Value: (micros + 0.01*float64(slot.Block)) * 1e-6}},
+			Trial: i + 1, Block: slot.Block, Arm: slot.Arm, Workload: "rr", Tool: result.ToolVersion{Name: "native"},
+			Mode: "rr", Protocol: "tcp", Definition: "rtt", ReportedAs: "rtt",
+			Raw: []string{}, Treatment: map[string]string{}, Metrics: []result.Metric{p50},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := run.Update(func(m *rundir.Manifest) { m.State, m.Ended = rundir.Complete, started.Add(time.Minute) }); err != nil {
+	err = run.Update(func(m *rundir.Manifest) { m.State, m.Ended = rundir.Complete, started.Add(time.Minute) })
+	if err != nil {
 		t.Fatal(err)
 	}
 	return run
 }
 
-// medianOf is the figure of l2 in the answer that the command line prints.
+// medianOf returns the figure of l2 in the answer that `nearfar report` prints.
 func medianOf(t *testing.T, run string) answer.Figure {
 	t.Helper()
 	var a answer.Answer
@@ -186,9 +196,10 @@ func medianOf(t *testing.T, run string) answer.Figure {
 	return a.Arms[i]
 }
 
-// The list, its search, the history with the figures of the answers, a new run that appears, a report that opens; and hostile
-// names do nothing.
+// TestBrowse uses the pages of a folder of runs: the list and its search, the history with the figures of the answers,
+// a new run that appears, a comparison, a report. Hostile names have no effect.
 func TestBrowse(t *testing.T) {
+	t.Parallel()
 	dir := workspace(t)
 	runs := filepath.Join(dir, "runs")
 	begin := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -210,7 +221,8 @@ func TestBrowse(t *testing.T) {
 	b.until(rows + " === 6")
 	var text string
 	b.eval(`document.body.innerText`, &text)
-	for _, want := range []string{"<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\u241b[31m", "U+202E", "runs/broken/run.json: invalid character"} {
+	for _, want := range []string{"<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\u241b[31m", "U+202E",
+		"runs/broken/run.json: invalid character"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not show %q", want)
 		}
@@ -220,12 +232,13 @@ func TestBrowse(t *testing.T) {
 		t.Error("names became elements")
 	}
 
-	// Search, by keyboard.
-	// The protocol types a character whatever the page makes of its key, so this key comes from a script.
+	// Search, by keyboard. The protocol would type the character even if the page cancels the key, so a script presses
+	// it.
 	var done bool
-	b.eval(`document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "/", bubbles: true, cancelable: true }))`, &done)
+	const slash = `new KeyboardEvent("keydown", { key: "/", bubbles: true, cancelable: true })`
+	b.eval("document.body.dispatchEvent("+slash+")", &done)
 	if done {
-		t.Error("the key / is left to the browser")
+		t.Error("the page does not handle the key /")
 	}
 	b.do(chromedp.KeyEvent("zones complete"))
 	b.until(rows + " === 1")
@@ -239,20 +252,24 @@ func TestBrowse(t *testing.T) {
 	// History: the newest experiment is chosen; its figures are those that the command line prints.
 	b.until(`nearfar.drawn().series.length === 2`)
 	wantHistory(t, b, paths, []int{0})
-	// A run that is made now appears in both, without a reload.
+	// A new run appears in the list and the history, without a reload.
 	paths = append(paths, recorded(t, runs, "overlay", begin.Add(9*time.Hour), 12.5, 64).Path)
 	b.until(rows + " === 7")
 	b.until(`nearfar.drawn().series[0].points.length === 4`)
 	wantHistory(t, b, paths, []int{0})
 	// Another experiment.
-	b.eval(`(() => { const e = document.getElementById("experiment"); e.value = "zones"; return e.dispatchEvent(new Event("change")); })()`, &done)
+	b.eval(`(() => {
+		const e = document.getElementById("experiment");
+		e.value = "zones";
+		return e.dispatchEvent(new Event("change"));
+	})()`, &done)
 	b.until(`nearfar.drawn().series.length === 1 && nearfar.drawn().series[0].points.length === 1`)
 
 	// Two runs side by side.
 	compareInBrowser(t, b, s.url)
 
 	// A report.
-	b.do(chromedp.Click(chromedp.CSS("#runs tbody a"))) // the first: that of the broken run has none
+	b.do(chromedp.Click(chromedp.CSS("#runs tbody a"))) // the first: the broken run has no link
 	b.do(chromedp.WaitReady(chromedp.CSS("html[data-shown]")))
 	b.eval(`location.href`, &text)
 	if !strings.HasPrefix(text, s.url+"run/") {
@@ -261,8 +278,8 @@ func TestBrowse(t *testing.T) {
 	b.quiet(s.url)
 }
 
-// wantHistory compares chart and table with what the command line prints. The runs are oldest first; those in others are
-// declared otherwise than the newest.
+// wantHistory compares chart and table with what `nearfar report` prints. The runs are oldest first; others has the
+// indexes of the runs whose experiment differs from the newest.
 func wantHistory(t *testing.T, b *browser, runs []string, others []int) {
 	t.Helper()
 	var drawn struct {
@@ -272,7 +289,7 @@ func wantHistory(t *testing.T, b *browser, runs []string, others []int) {
 	}
 	b.eval(`nearfar.drawn()`, &drawn)
 	var cells []string
-	b.eval(`[...document.querySelectorAll("#history tbody tr td:nth-child(3)")].map((c) => c.textContent)`, &cells)
+	b.eval(`[...document.querySelectorAll("#history tbody tr td:nth-child(3)")].map(c => c.textContent)`, &cells)
 	slices.Reverse(cells) // the table has the newest first
 	if len(cells) != len(runs) {
 		t.Fatalf("the table has %d rows, want %d", len(cells), len(runs))
@@ -289,7 +306,8 @@ func wantHistory(t *testing.T, b *browser, runs []string, others []int) {
 		p := drawn.Series[series].Points[next[series]]
 		next[series]++
 		want := medianOf(t, run)
-		if p.X != float64(i+1) || p.Y != want.Median || want.Interval == nil || p.Low != want.Interval[0] || p.High != want.Interval[1] {
+		same := p.X == float64(i+1) && p.Y == want.Median
+		if !same || want.Interval == nil || p.Low != want.Interval[0] || p.High != want.Interval[1] {
 			t.Errorf("run %d is drawn as %+v, want %+v %v", i, p, want.Median, want.Interval)
 		}
 		if got, printed := cells[i], (result.Scale{Factor: 1e-6, Unit: "us"}).Number(want.Median); got != printed {
@@ -298,9 +316,9 @@ func wantHistory(t *testing.T, b *browser, runs []string, others []int) {
 	}
 }
 
-// The live page of a run that goes on, in a browser: figures appear, and the page keeps them when the run has ended. A tab
-// without the token gets nothing.
+// TestWatchInBrowser: on the live page of a run figures appear, and stay when the run has ended.
 func TestWatchInBrowser(t *testing.T) {
+	t.Parallel()
 	dir := workspace(t)
 	s := serve(t, dir, "run", "--watch", "-f", "json", "--blocks", "8", write(t, dir, watched))
 	b := openBrowser(t)

@@ -9,11 +9,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// compareInBrowser waits for the verdicts of the list, chooses its first two runs and follows the link that sets them side by side.
-// On a telephone neither page reaches over the side. It ends at the list.
+// compareInBrowser waits for the verdicts of the list, chooses its first two runs and follows the link to their
+// comparison. In a window as narrow as a telephone's, neither page may be wider than the window. It ends at the list.
 func compareInBrowser(t *testing.T, b *browser, list string) {
 	t.Helper()
-	const verdicts = `[...document.querySelectorAll("#runs .verdict")].filter(v => v.textContent.startsWith("Against l2")).length`
+	const verdicts = `[...document.querySelectorAll("#runs .verdict")]
+		.filter(v => v.textContent.startsWith("Against l2")).length`
 	b.until(verdicts + " === document.querySelectorAll(\"#runs tbody a\").length")
 	narrow := func() {
 		t.Helper()
@@ -34,7 +35,8 @@ func compareInBrowser(t *testing.T, b *browser, list string) {
 	}
 	b.do(chromedp.Click(chromedp.CSS("#runs .pair a")), chromedp.WaitReady(chromedp.CSS("html[data-shown]")))
 	var text string
-	if b.eval(`document.querySelector("#findings").textContent + document.querySelector("#sides").textContent`, &text); !strings.Contains(text, "rr") || !strings.Contains(text, "zones") && !strings.Contains(text, "overlay") {
+	b.eval(`document.querySelector("#findings").textContent + document.querySelector("#sides").textContent`, &text)
+	if !strings.Contains(text, "rr") || !strings.Contains(text, "zones") && !strings.Contains(text, "overlay") {
 		t.Errorf("the comparison says %q", text)
 	}
 	narrow()

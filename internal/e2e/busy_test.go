@@ -16,10 +16,10 @@ import (
 	"nearfar/internal/answer"
 )
 
-// burnVariable makes this test's own program a burner, see burn.
+// burnVariable, if set, makes the test binary run burn.
 const burnVariable = "NEARFAR_E2E_BURN"
 
-// burn uses this share of a CPU, given in per cent, by a duty cycle of 10 ms, until its standard input ends.
+// burn keeps a CPU busy for a share of each 10 ms, given in per cent, until its standard input ends.
 func burn(percent string) error {
 	share, err := strconv.Atoi(percent)
 	if err != nil {
@@ -75,14 +75,15 @@ func startBurner(t *testing.T, percent int) {
 	}
 }
 
-// busyWarnings are those that a busy machine must raise, one of them at least, and a quiet one must not.
+// busyWarnings are the warnings of a busy machine: a busy one must raise at least one of them, a quiet one none.
 func busyWarnings() []string { return []string{"cpu-contended", "machine-busy", "wire-below-rate"} }
 
-// TestBusyMachineIsSaid runs an A/A experiment again and again, with two processes that use 40 % of a CPU each, or with nothing beside:
-// no difference may be seen, and the warnings must be there, or must not. It takes minutes and a machine that does nothing else, so it
-// runs only where it is asked for:
+// TestBusyMachineIsSaid repeats an A/A experiment, either beside two processes that keep a CPU busy for 40 % of the
+// time each, or with nothing else running. No difference may be found; the warnings must be raised in the first case
+// and not in the second. It takes minutes and needs a machine that does nothing else, so it runs only on request:
 //
-//	NEARFAR_BUSY=busy,quiet [NEARFAR_BUSY_RUNS=10] [NEARFAR_BUSY_DURATION=500ms] go test -run TestBusyMachineIsSaid -v -timeout 60m ./internal/e2e
+//	NEARFAR_BUSY=busy,quiet [NEARFAR_BUSY_RUNS=10] [NEARFAR_BUSY_DURATION=500ms] \
+//	go test -run TestBusyMachineIsSaid -v -timeout 60m ./internal/e2e
 func TestBusyMachineIsSaid(t *testing.T) {
 	asked := os.Getenv("NEARFAR_BUSY")
 	if asked == "" {
@@ -130,15 +131,16 @@ schedule: {seed: %[2]d}
 						said = append(said, fmt.Sprintf("%s (%s): %s", w.Code, w.Workload, w.Message))
 					}
 				}
-				t.Logf("run %d: %d blocks, a difference seen: %v\n  %s", run, a.Blocks, alarm, strings.Join(said, "\n  "))
+				t.Logf("run %d: %d blocks, difference found: %v\n  %s",
+					run, a.Blocks, alarm, strings.Join(said, "\n  "))
 				if kind == "busy" && len(said) == 0 {
-					t.Errorf("run %d: nothing is said of two processes that keep 40 %% of a CPU busy each", run)
+					t.Errorf("run %d: no warning beside two processes that each keep a CPU 40 %% busy", run)
 				}
 				if kind == "quiet" && len(said) > 0 {
 					t.Errorf("run %d: a quiet machine raises warnings", run)
 				}
 			}
-			if alarms > 3 { // as in TestIdenticalArmsDoNotDiffer: once in 1,500 times by chance
+			if alarms > 3 { // of ten runs: at 4.3 % false alarms, chance does that once in 1,500 times
 				t.Errorf("%d of %d runs saw a difference between identical arms", alarms, runs)
 			}
 		})

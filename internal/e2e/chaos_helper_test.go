@@ -21,8 +21,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// The victims of a round: nearfar, the lab's first process, a process that plays wires, a trial's server and its
-// client.
+// The processes that a round can hit: nearfar, the lab's init, a process that forwards for wires, a trial's server and
+// its client.
 const (
 	victimMain   = "main"
 	victimInit   = "init"
@@ -33,11 +33,14 @@ const (
 
 var chaosVictims = []string{victimMain, victimInit, victimWire, victimServer, victimClient}
 
-// What experiments are drawn from: small trials of every kind that the engine has, and of one other tool.
+// Experiments are drawn from these: small trials of every mode of the engine, and of one other tool.
 var (
 	chaosArms = []string{
-		"l2: {lab: {path: [bridge]}}", "vxlan: {lab: {path: [vtep, bridge, vtep]}}", "routed: {lab: {path: [bridge, router, bridge]}}",
-		"wired: {lab: {path: [{wire: {delay: 10us}}]}}", "far: {lab: {path: [bridge, {wire: {delay: 200us, rate: 100Mbit/s}}]}}",
+		"l2: {lab: {path: [bridge]}}",
+		"vxlan: {lab: {path: [vtep, bridge, vtep]}}",
+		"routed: {lab: {path: [bridge, router, bridge]}}",
+		"wired: {lab: {path: [{wire: {delay: 10us}}]}}",
+		"far: {lab: {path: [bridge, {wire: {delay: 200us, rate: 100Mbit/s}}]}}",
 	}
 	chaosWorkloads = []string{
 		"{name: rr, tool: native, mode: rr, duration: 80ms, warmup: 20ms}",
@@ -50,13 +53,14 @@ var (
 	}
 )
 
-// A chaosPlan is an experiment with its schedule, and about how long a run of it takes.
+// A chaosPlan is an experiment with its schedule; takes is about how long a run of it takes.
 type chaosPlan struct {
 	text  string
 	slots []experiment.Slot
 	takes time.Duration
 }
 
+// drawPlan draws an experiment.
 func drawPlan(t *testing.T, random *rand.Rand) chaosPlan {
 	t.Helper()
 	some := func(all []string, most int) []string {
@@ -68,13 +72,15 @@ func drawPlan(t *testing.T, random *rand.Rand) chaosPlan {
 	}
 	arms, workloads := some(chaosArms, 3), some(chaosWorkloads, 2)
 	baseline, _, _ := strings.Cut(arms[0], ":")
-	text := fmt.Sprintf("nearfar: v1\nname: chaos\nbaseline: %s\narms:\n  %s\nworkloads:\n  - %s\nschedule: {blocks: %d, seed: %d}\n",
-		baseline, strings.Join(arms, "\n  "), strings.Join(workloads, "\n  - "), 1+random.IntN(3), 1+random.IntN(1000))
+	text := fmt.Sprintf("nearfar: v1\nname: chaos\nbaseline: %s\narms:\n  %s\nworkloads:\n  - %s\n",
+		baseline, strings.Join(arms, "\n  "), strings.Join(workloads, "\n  - "))
+	text += fmt.Sprintf("schedule: {blocks: %d, seed: %d}\n", 1+random.IntN(3), 1+random.IntN(1000))
 	e, err := experiment.Parse("chaos", []byte(text))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	p := chaosPlan{text: text, slots: e.Slots(), takes: 500*time.Millisecond + time.Duration(len(arms))*100*time.Millisecond}
+	p := chaosPlan{text: text, slots: e.Slots()}
+	p.takes = 500*time.Millisecond + time.Duration(len(arms))*100*time.Millisecond
 	for _, slot := range p.slots {
 		p.takes += 200 * time.Millisecond
 		if slot.Workload == "iperf" {
@@ -87,8 +93,8 @@ func drawPlan(t *testing.T, random *rand.Rand) chaosPlan {
 // errEnded says that the run ended before anything happened to it.
 var errEnded = errors.New("the run had ended")
 
-// strike waits for the moment and for the victim, and does to it what the round says. It says what it did; the error
-// is that of the run, or errEnded, where that has ended meanwhile.
+// strike waits for the moment and for the victim, and sends it the signal. It says what it did. If the run ended before
+// that, the error is the run's, or errEnded.
 func (c *chaos) strike(t *testing.T, main int, mark string, ended <-chan error) (did string, err error) {
 	t.Helper()
 	ending := func(err error) (string, error) {
@@ -117,7 +123,7 @@ func (c *chaos) strike(t *testing.T, main int, mark string, ended <-chan error) 
 	}
 	c.struck = true
 	did = fmt.Sprintf("%s (process %d) got %v after %v", c.victim, pid, c.signal, c.after)
-	// A signal to a thread stops or ends all of its process; that is part of what is tried.
+	// A signal to one thread stops or ends the whole process.
 	thread := pid
 	if threads := threadsOf(pid); len(threads) > 0 {
 		thread = threads[c.random.IntN(len(threads))]
@@ -145,7 +151,7 @@ func (c *chaos) strike(t *testing.T, main int, mark string, ended <-chan error) 
 	return did, early
 }
 
-// find looks for the victim; 0 where there is none now.
+// find returns the PID of the victim, 0 if there is none at the moment.
 func (c *chaos) find(t *testing.T, main int, mark string) int {
 	t.Helper()
 	if c.victim == victimMain {
@@ -163,14 +169,15 @@ func (c *chaos) find(t *testing.T, main int, mark string) int {
 	return found[c.random.IntN(len(found))]
 }
 
-// kindOf tells by its command line which victim a process of a run is; "" for none.
+// kindOf says from the command line of a run's process which kind of victim it is; "" for none.
 func kindOf(line string) string {
 	switch {
 	case strings.Contains(line, " lab-init"):
 		return victimInit
 	case strings.Contains(line, " lab-wire"):
 		return victimWire
-	case strings.Contains(line, " engine serve"), strings.HasPrefix(line, "iperf3 -s"), strings.Contains(line, "iperf3 --server"):
+	case strings.Contains(line, " engine serve"), strings.HasPrefix(line, "iperf3 -s"),
+		strings.Contains(line, "iperf3 --server"):
 		return victimServer
 	case strings.Contains(line, " engine "), strings.HasPrefix(line, "iperf3 "):
 		return victimClient
@@ -178,6 +185,7 @@ func kindOf(line string) string {
 	return ""
 }
 
+// threadsOf lists the threads of a process; none if it has ended.
 func threadsOf(pid int) (threads []int) {
 	names, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
 	if err != nil {
@@ -191,7 +199,7 @@ func threadsOf(pid int) (threads []int) {
 	return threads
 }
 
-// tgkill sends a signal to a thread. One that has ended meanwhile is no error of a test.
+// tgkill sends a signal to a thread, or to its process if the thread has ended.
 func tgkill(pid, thread int, signal syscall.Signal) error {
 	_, _, errno := syscall.Syscall(syscall.SYS_TGKILL, uintptr(pid), uintptr(thread), uintptr(signal))
 	if errno == syscall.ESRCH {
@@ -203,7 +211,7 @@ func tgkill(pid, thread int, signal syscall.Signal) error {
 	return nil
 }
 
-// kept reads the lines of a run; each must be whole, but for one torn at the end.
+// kept reads the trials of a run. Each line must be whole, except that the last may be torn.
 func (c *chaos) kept(t *testing.T, run string) (trials []result.Trial) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(run, "trials.jsonl"))
@@ -221,8 +229,8 @@ func (c *chaos) kept(t *testing.T, run string) (trials []result.Trial) {
 	return trials
 }
 
-// sameTrials sees that a completed run holds the trials of its schedule once each and in their order, and beside
-// them only such as stand for failed ones.
+// sameTrials checks that a completed run has each trial of its schedule once and in order, and apart from them only
+// trials that replace failed ones.
 func (c *chaos) sameTrials(t *testing.T, run string, a answer.Answer) {
 	t.Helper()
 	all := c.kept(t, run)
@@ -234,14 +242,15 @@ func (c *chaos) sameTrials(t *testing.T, run string, a answer.Answer) {
 			continue
 		}
 		place := c.plan.slots[trial.Replaces-1]
-		if place.Block != slot.Block || place.Arm != slot.Arm || place.Workload != slot.Workload || trial.Trial <= len(c.plan.slots) {
-			t.Errorf("trial %+v stands for %+v", slot, place)
+		same := place.Block == slot.Block && place.Arm == slot.Arm && place.Workload == slot.Workload
+		if !same || trial.Trial <= len(c.plan.slots) {
+			t.Errorf("trial %+v replaces %+v", slot, place)
 		}
 	}
 	if fmt.Sprint(scheduled) != fmt.Sprint(c.plan.slots) {
-		t.Errorf("the trials are %v\nthose of an undisturbed run %v", scheduled, c.plan.slots)
+		t.Errorf("the trials are %v\nwant the schedule %v", scheduled, c.plan.slots)
 	}
 	if a.Trials != len(all) {
-		t.Errorf("the answer speaks of %d trials, and there are %d", a.Trials, len(all))
+		t.Errorf("the answer has %d trials, the run %d", a.Trials, len(all))
 	}
 }

@@ -22,21 +22,23 @@ import (
 
 // The environment variables of TestChaos. `make chaos` sets the first.
 const (
-	// chaosTime is how long new rounds begin: a duration such as 1h; chaosDefault where it is not set.
+	// chaosTime is for how long new rounds begin: a duration such as 1h. The default is chaosDefault: beside the other
+	// tests it adds no time to them, and it is enough for some ten rounds.
 	chaosTime    = "NEARFAR_CHAOS_TIME"
 	chaosDefault = 40 * time.Second
-	// chaosSeed repeats the rounds of an earlier run, chaosRound only that one of them.
+	// chaosSeed repeats the rounds of an earlier run, chaosRound only one of them.
 	chaosSeed  = "NEARFAR_CHAOS_SEED"
 	chaosRound = "NEARFAR_CHAOS_ROUND"
 )
 
-// chaosHang is how long a run may go on after its victim was hit: longer than a lab that hangs takes to be given up.
+// chaosHang is how long a run may go on after its victim was hit. nearfar gives up a lab that hangs sooner.
 const chaosHang = 3 * time.Minute
 
-// Whatever of a run is killed or stopped at whatever moment: nothing is left behind, the directory is whole, a
-// resume completes the run, and the trials are those of a run that nobody disturbed.
+// TestChaos kills or stops a random process of a random run at a random moment. Nothing may be left behind, the
+// directory must be whole, a resume must complete the run, and its trials must be those of an undisturbed run.
 func TestChaos(t *testing.T) {
-	seed, most := chaosNumber(t, chaosSeed, uint64(time.Now().UnixNano())), chaosDefault
+	t.Parallel()
+	seed, most := numberFrom(t, chaosSeed, uint64(time.Now().UnixNano())), chaosDefault
 	if text := os.Getenv(chaosTime); text != "" {
 		var err error
 		if most, err = time.ParseDuration(text); err != nil {
@@ -44,7 +46,7 @@ func TestChaos(t *testing.T) {
 		}
 	}
 	t.Logf("%s=%d", chaosSeed, seed)
-	if only := chaosNumber(t, chaosRound, 0); only > 0 {
+	if only := numberFrom(t, chaosRound, 0); only > 0 {
 		newChaos(t, seed, only).round(t)
 		return
 	}
@@ -65,7 +67,8 @@ func TestChaos(t *testing.T) {
 	t.Logf("%d rounds, by victim and end: %v", rounds, ends)
 }
 
-func chaosNumber(t *testing.T, variable string, otherwise uint64) uint64 {
+// numberFrom reads a number from an environment variable that need not be set.
+func numberFrom(t *testing.T, variable string, otherwise uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(variable)
 	if text == "" {
@@ -83,12 +86,12 @@ type chaos struct {
 	random *rand.Rand
 	plan   chaosPlan
 	victim string
-	// after is the moment, from the start of the run; signal is what the victim gets, and pause after how long it
-	// may go on; 0: never.
+	// after is the moment, from the start of the run; signal is sent to the victim. After pause the victim gets
+	// SIGCONT, unless pause is 0.
 	after  time.Duration
 	signal syscall.Signal
 	pause  time.Duration
-	// struck says that the victim was there at the moment.
+	// struck says that the victim existed at that moment and got the signal.
 	struck bool
 }
 
@@ -112,7 +115,7 @@ func newChaos(t *testing.T, seed, round uint64) *chaos {
 	return c
 }
 
-// round carries it out, and says in a word who was hit and how the run ended.
+// round carries out the round, and says in a few words which process was hit and how the run ended.
 func (c *chaos) round(t *testing.T) string {
 	before := traces(t, "")
 	dir := workspace(t)
@@ -126,7 +129,7 @@ func (c *chaos) round(t *testing.T) string {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	defer func() { _ = cmd.Process.Kill() }() // where the test gives up
+	defer func() { _ = cmd.Process.Kill() }() // if the test gives up
 	victim, err := c.strike(t, cmd.Process.Pid, mark, ended)
 	if err == nil {
 		select {
@@ -150,11 +153,12 @@ func (c *chaos) round(t *testing.T) string {
 	if !c.struck {
 		return "nobody"
 	}
-	return fmt.Sprintf("%s %s: %s", c.victim, map[bool]string{true: "stopped", false: "ended"}[c.pause > 0], cmp.Or(end, "nothing"))
+	what := map[bool]string{true: "stopped", false: "ended"}[c.pause > 0]
+	return fmt.Sprintf("%s %s: %s", c.victim, what, cmp.Or(end, "nothing"))
 }
 
-// whole reads what the run left: a manifest that says how it ended, whole lines, and the files that they name. It
-// gives the state; "" where the run was killed before there was anything to keep.
+// whole checks what the run left: a manifest that says how the run ended, whole lines, and the files that they name. It
+// returns the state, or "" if the run was killed before it kept anything.
 func (c *chaos) whole(t *testing.T, dir string, code int) string {
 	t.Helper()
 	runs := glob(t, dir+"/runs/*")
@@ -172,7 +176,7 @@ func (c *chaos) whole(t *testing.T, dir string, code int) string {
 		}
 		t.Logf("trial %d (%s, %s): %s", trial.Trial, trial.Arm, trial.Workload, trial.Error)
 		if c.signal == syscall.SIGKILL && (c.victim == victimMain || c.victim == victimInit || c.victim == victimWire) {
-			t.Errorf("trial %d was not tried, and is kept: %s", trial.Trial, trial.Error)
+			t.Errorf("trial %d was not carried out, and is kept: %s", trial.Trial, trial.Error)
 		}
 	}
 	run, err := rundir.Open(runs[0])
@@ -190,7 +194,7 @@ func (c *chaos) whole(t *testing.T, dir string, code int) string {
 	return state
 }
 
-// resumes goes on with the run until all its trials are there, repeats those that failed, and compares them with the
+// resumes resumes the run until it is complete, repeats the trials that failed, and compares all trials with the
 // schedule.
 func (c *chaos) resumes(t *testing.T, dir, mark string, before map[string][]string) {
 	t.Helper()
@@ -218,7 +222,7 @@ func (c *chaos) resume(t *testing.T, mark, run string, flags ...string) answer.A
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 && stdout.Len() > 0 {
-		err = nil // so many of its few trials failed
+		err = nil // most of its few trials failed
 	}
 	if err != nil {
 		t.Fatalf("the resume: %v\n%s", err, stderr.Bytes())
@@ -226,7 +230,7 @@ func (c *chaos) resume(t *testing.T, mark, run string, flags ...string) answer.A
 	return answerOf(t, stdout.Bytes(), "")
 }
 
-// nothingLeft waits until the machine is as before.
+// nothingLeft waits until the run has left nothing on the machine.
 func (c *chaos) nothingLeft(t *testing.T, mark string, before map[string][]string) {
 	t.Helper()
 	waitForTraces(t, mark, before)

@@ -12,29 +12,30 @@ import (
 	"testing"
 )
 
-// block is a fenced block of a page.
+// A block is a fenced block of a page.
 type block struct {
-	page string // from the project's root
+	page string // path from the project's root
 	line int
-	// language is the word behind the fence, file the one behind that: as what the block is saved, "```yaml first.yaml".
+	// language is the first word after the opening fence. file is the second, if any: the name under which the block is
+	// saved, as in "```yaml first.yaml".
 	language, file string
 	text           string
-	// output is the block of text right below it, which is what the commands print.
+	// output is the block of text directly below, which shows what the commands print.
 	output string
 }
 
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
 
-// runs says whether the block is there to be run.
+// runs says whether the block holds commands or SQL to run.
 func (b block) runs() bool { return b.language == "sh" || b.language == "sql" }
 
-// languages are those that a block may have. What can be run is sh or sql and nothing else, so that it is found.
+// languages are the languages that a block may have. Only sh and sql are run.
 const languages = "sh sql yaml json text csv"
 
-// misplaced finds a command line where none belongs: in a block that nobody runs.
+// misplaced finds a command line in a block that is not run.
 var misplaced = regexp.MustCompile(`(?m)^(\w*\$ |nearfar )`)
 
-// documentedPages are the pages whose blocks are run, from the project's root.
+// documentedPages lists the pages whose blocks are run, as paths from the project's root.
 func documentedPages(t *testing.T) []string {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -51,7 +52,7 @@ func documentedPages(t *testing.T) []string {
 	return pages
 }
 
-// blocksOf reads a page's blocks. A fence that is not closed, or that does not say what it holds, fails the test.
+// blocksOf reads the blocks of a page. It fails the test for a fence that is not closed or has no known language.
 func blocksOf(t *testing.T, page string) []block {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", page))
@@ -59,7 +60,7 @@ func blocksOf(t *testing.T, page string) []block {
 		t.Fatal(err)
 	}
 	var blocks []block
-	inside, between := false, "" // between is what stands between the last block and here
+	inside, between := false, "" // between is the text since the last block
 	n := 0
 	for line := range strings.Lines(string(text)) {
 		n++
@@ -74,7 +75,9 @@ func blocksOf(t *testing.T, page string) []block {
 			}
 		case fence:
 			inside = false
-			if i := len(blocks) - 1; i > 0 && blocks[i].language == "text" && blocks[i-1].language == "sh" && strings.TrimSpace(between) == "" {
+			i := len(blocks) - 1
+			follows := i > 0 && blocks[i-1].language == "sh" && strings.TrimSpace(between) == ""
+			if follows && blocks[i].language == "text" {
 				blocks[i-1].output = blocks[i].text
 			}
 			between = ""
@@ -90,27 +93,30 @@ func blocksOf(t *testing.T, page string) []block {
 	return blocks
 }
 
-// exception is a block that TestDocumentedCommands leaves out: the one of the page that begins so.
+// An exception is a block that TestDocumentedCommands does not run: the block of a page that begins with a text.
 type exception struct {
 	page, begins string
-	// test runs it instead: a file and a function; empty where it cannot be run in a test.
+	// test is the file and function that run it instead; empty if no test can.
 	test string
 	why  string
 }
 
 func exceptions() []exception {
-	published := "internal/cli/published_test.go TestPublished"
+	const (
+		published = "internal/cli/published_test.go TestPublished"
+		sides     = "internal/cli/gate_test.go TestDocumentedSides"
+	)
 	return []exception{
 		{"README.md", "make demo ", "", "make demo measures for three minutes, and make test would run this test"},
-		{"docs/first-run.md", "make build\n", "", "TestMain has built the program, and make build would write into the sources"},
-		{"docs/gate.md", "nearfar gate ", "internal/cli/gate_test.go TestDocumentedSides", "each line has an exit code of its own"},
-		{"labs/placement-group/README.md", "nearfar import ", published, "what it prints is compared to the letter"},
-		{"labs/proximity/README.md", "nearfar import ", published, "what it prints is compared to the letter"},
-		{"labs/zones/README.md", "nearfar import ", published, "what it prints is compared to the letter"},
+		{"docs/first-run.md", "make build\n", "", "TestMain builds it; make build would write into the sources"},
+		{"docs/gate.md", "nearfar gate ", sides, "its lines end with different exit codes"},
+		{"labs/placement-group/README.md", "nearfar import ", published, "its output is compared byte for byte"},
+		{"labs/proximity/README.md", "nearfar import ", published, "its output is compared byte for byte"},
+		{"labs/zones/README.md", "nearfar import ", published, "its output is compared byte for byte"},
 	}
 }
 
-// toRun takes out of a page's blocks those that are exceptions, and notes the ones that it met.
+// toRun returns the blocks of a page without the exceptions, and notes in met which exceptions it found.
 func toRun(blocks []block, exceptions []exception, met []bool) []block {
 	return slices.DeleteFunc(slices.Clone(blocks), func(b block) bool {
 		for i, e := range exceptions {
@@ -123,28 +129,30 @@ func toRun(blocks []block, exceptions []exception, met []bool) []block {
 	})
 }
 
-// Every block of every page says what it holds; what can be run is run by TestDocumentedCommands, or is a known exception.
+// TestDocumentedBlocks: every block of every page has a language, and TestDocumentedCommands runs every block of
+// commands that is not a known exception.
 func TestDocumentedBlocks(t *testing.T) {
-	all, stages := exceptions(), stages()
+	t.Parallel()
+	all, pages := exceptions(), pageRuns()
 	met := make([]bool, len(all))
 	for _, page := range documentedPages(t) {
 		blocks := blocksOf(t, page)
 		for _, b := range blocks {
 			if !b.runs() && misplaced.MatchString(b.text) {
-				t.Errorf("%v: a block of %s shows a command: what is to be run belongs into a block of sh, what it prints into one of text", b, b.language)
+				t.Errorf("%v: a block of %s shows a command: put it into a block of sh", b, b.language)
 			}
 		}
 		run := toRun(blocks, all, met)
 		first := slices.IndexFunc(run, block.runs)
-		if _, ok := stages[page]; !ok && first >= 0 {
-			t.Errorf("%v: nothing runs it: make a stage for the page, or an exception", run[first])
+		if _, ok := pages[page]; !ok && first >= 0 {
+			t.Errorf("%v: nothing runs it: add the page to pageRuns, or an exception", run[first])
 		} else if ok && first < 0 {
-			t.Errorf("%s has a stage and nothing to run", page)
+			t.Errorf("%s is in pageRuns and has nothing to run", page)
 		}
-		delete(stages, page)
+		delete(pages, page)
 	}
-	for page := range stages {
-		t.Errorf("there is a stage for %s, and no such page", page)
+	for page := range pages {
+		t.Errorf("pageRuns has %s, and there is no such page", page)
 	}
 	for i, e := range all {
 		if !met[i] {
@@ -154,25 +162,28 @@ func TestDocumentedBlocks(t *testing.T) {
 			continue
 		}
 		file, function, _ := strings.Cut(e.test, " ")
-		if text, err := os.ReadFile(filepath.Join("..", "..", file)); err != nil || !strings.Contains(string(text), "func "+function+"(") {
-			t.Errorf("%s is to be run by %s, which is not there (%v)", e.page, e.test, err)
+		text, err := os.ReadFile(filepath.Join("..", "..", file))
+		if err != nil || !strings.Contains(string(text), "func "+function+"(") {
+			t.Errorf("%s: %s should run the block, and does not exist (%v)", e.page, e.test, err)
 		}
 	}
 }
 
-// What the pages tell the reader to type does what they say, command by command.
+// TestDocumentedCommands runs the commands that the pages show, page by page.
 func TestDocumentedCommands(t *testing.T) {
-	stages, all := stages(), exceptions()
+	t.Parallel()
+	pages, all := pageRuns(), exceptions()
 	finished := finishedRun(t)
 	for _, page := range documentedPages(t) {
-		play, ok := stages[page]
+		run, ok := pages[page]
 		if !ok {
 			continue // nothing to run, or TestDocumentedBlocks fails
 		}
 		t.Run(page, func(t *testing.T) {
-			s := newStage(t, finished, toRun(blocksOf(t, page), all, make([]bool, len(all))))
-			play(s)
-			s.close()
+			t.Parallel()
+			r := newPageRun(t, finished, toRun(blocksOf(t, page), all, make([]bool, len(all))))
+			run(r)
+			r.close()
 		})
 	}
 }

@@ -21,7 +21,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -30,12 +29,12 @@ import (
 	"nearfar/internal/result"
 )
 
-// The builds for other systems work: arm64 under qemu-user, Windows under Wine. For function, not for figures.
+// The builds for other systems run, arm64 under qemu-user and Windows under Wine. Their figures are not judged.
 
-// patience bounds each step that waits for a program of another system; emulated ones take their time to start.
+// patience limits each step that waits for a program of another system, which is slow to start in an emulator.
 const patience = 2 * time.Minute
 
-// need finds a program, on PATH or in the other places, and fails the test where it is missing.
+// need finds a program on PATH or elsewhere. It fails the test if the program is missing.
 func need(t *testing.T, debianPackage, program string, elsewhere ...string) string {
 	t.Helper()
 	for _, place := range append([]string{program}, elsewhere...) {
@@ -57,29 +56,29 @@ func dist(t *testing.T, dir string) {
 	}
 }
 
-// builds holds the builds that the tests of this file share.
-type builds struct {
-	once sync.Once
-	dir  string
-}
+// builds is the directory that dist.sh wrote.
+type builds string
 
-func (b *builds) get(t *testing.T, name string) string {
-	t.Helper()
-	b.once.Do(func() { dist(t, b.dir) })
-	return filepath.Join(b.dir, name)
-}
+func (b builds) get(name string) string { return filepath.Join(string(b), name) }
 
-// TestDist holds all tests of the builds, which are made once.
+// TestDist runs dist.sh once, and all tests of what it builds.
 func TestDist(t *testing.T) {
-	b := &builds{dir: filepath.Join(workspace(t), "dist")}
-	t.Run("builds", func(t *testing.T) { checkBuilds(t, b) })
-	t.Run("arm64", func(t *testing.T) { checkArm64(t, b) })
-	t.Run("windows", func(t *testing.T) { checkWindows(t, b) })
+	t.Parallel()
+	b := builds(filepath.Join(workspace(t), "dist"))
+	dist(t, string(b))
+	checks := map[string]func(*testing.T, builds){"builds": checkBuilds, "arm64": checkArm64, "windows": checkWindows}
+	for name, check := range checks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			check(t, b)
+		})
+	}
 }
 
-// checkBuilds: what dist.sh leaves is whole, static, names no directory of this machine, and comes out the same again.
-func checkBuilds(t *testing.T, b *builds) {
-	sums, err := os.ReadFile(b.get(t, "SHA256SUMS"))
+// checkBuilds: the builds have the checksums of SHA256SUMS, are static, and contain no directory of this machine. A
+// second dist.sh, which links again what the first has compiled, makes the same bytes.
+func checkBuilds(t *testing.T, b builds) {
+	sums, err := os.ReadFile(b.get("SHA256SUMS"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +86,9 @@ func checkBuilds(t *testing.T, b *builds) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"nearfar-linux-amd64", "nearfar-linux-arm64", "nearfar-windows-amd64.exe", "nearfar-darwin-arm64"} {
-		program, err := os.ReadFile(b.get(t, name))
+	for _, system := range []string{"linux-amd64", "linux-arm64", "windows-amd64.exe", "darwin-arm64"} {
+		name := "nearfar-" + system
+		program, err := os.ReadFile(b.get(name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,8 +101,9 @@ func checkBuilds(t *testing.T, b *builds) {
 		}
 		t.Logf("%s: %d bytes", name, len(program))
 	}
-	for name, machine := range map[string]elf.Machine{"nearfar-linux-amd64": elf.EM_X86_64, "nearfar-linux-arm64": elf.EM_AARCH64} {
-		f, err := elf.Open(b.get(t, name))
+	machines := map[string]elf.Machine{"nearfar-linux-amd64": elf.EM_X86_64, "nearfar-linux-arm64": elf.EM_AARCH64}
+	for name, machine := range machines {
+		f, err := elf.Open(b.get(name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +119,7 @@ func checkBuilds(t *testing.T, b *builds) {
 			t.Error(err)
 		}
 	}
-	f, err := pe.Open(b.get(t, "nearfar-windows-amd64.exe"))
+	f, err := pe.Open(b.get("nearfar-windows-amd64.exe"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,15 +139,16 @@ func checkBuilds(t *testing.T, b *builds) {
 
 // A platform is a way to run a build.
 type platform struct {
-	// system is what the program says it runs on.
+	// system is what the program reports as its system.
 	system string
+	// prefix begins the command line: the program, and an emulator before it.
 	prefix []string
 	env    []string
-	// udp is the prefix for what opens UDP sockets, where that is another.
+	// udp is the prefix for commands that open UDP sockets, if it is different.
 	udp []string
 }
 
-// overUDP is the platform as it opens UDP sockets.
+// overUDP returns the platform for commands that open UDP sockets.
 func (p platform) overUDP() platform {
 	if p.udp != nil {
 		p.prefix = p.udp
@@ -154,18 +156,20 @@ func (p platform) overUDP() platform {
 	return p
 }
 
+// command makes a command of the platform, which ends with the test.
 func (p platform) command(t *testing.T, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	argv := append(append([]string(nil), p.prefix...), args...)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.WaitDelay = 10 * time.Second // where something else holds on to its output
-	// With asynchronous preemption off from the start the engine does not start itself again, which an emulator cannot do.
+	cmd.WaitDelay = 10 * time.Second // if another process keeps its output open
+	// With asynchronous preemption off from the start the engine does not start itself again. An emulator could not do
+	// that.
 	cmd.Env = append(append(os.Environ(), engine.Environment(), "NEARFAR_ENGINE_SECRET=between platforms"), p.env...)
 	return cmd
 }
 
-// output runs the program and gives what it printed.
+// output runs the program and returns its standard output.
 func (p platform) output(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := p.command(t, args...)
@@ -178,11 +182,12 @@ func (p platform) output(t *testing.T, dir string, args ...string) string {
 	return stdout.String()
 }
 
+// native is the program that TestMain built.
 func native() platform { return platform{system: "linux/amd64", prefix: []string{program}} }
 
 var servesOn = regexp.MustCompile(`serves on (127\.0\.0\.1:\d+)`)
 
-// serve starts a server for one session, and gives its address and a function that waits for its end.
+// serve starts a server for one session, and returns its address and a function that waits for its end.
 func (p platform) serve(t *testing.T) (string, func()) {
 	t.Helper()
 	cmd := p.command(t, "engine", "serve", "--listen", "127.0.0.1:0", "--once")
@@ -210,7 +215,7 @@ func (p platform) serve(t *testing.T) (string, func()) {
 	return "", nil
 }
 
-// between measures with every mode from one platform to the other.
+// between measures in every mode, with a client and a server on different platforms.
 func between(t *testing.T, client, server platform) {
 	for _, c := range []struct {
 		metric string
@@ -221,7 +226,7 @@ func between(t *testing.T, client, server platform) {
 		{result.TransactionRate, []string{"crr"}},
 		{result.Goodput, []string{"stream", "--connections", "2"}},
 		{result.MessageRate, []string{"messages", "--protocol", "tcp", "--rate", "1000/s"}},
-		// qemu does not know the question for the path's MTU, without which there is no segmentation.
+		// Segmentation needs the path MTU, which qemu cannot ask for.
 		{result.MessageRate, []string{"messages", "--protocol", "udp", "--rate", "1000/s", "--segment=false"}},
 	} {
 		client, server := client, server
@@ -230,7 +235,8 @@ func between(t *testing.T, client, server platform) {
 		}
 		t.Run(fmt.Sprintf("%s to %s: %s", client.system, server.system, strings.Join(c.args, " ")), func(t *testing.T) {
 			address, ended := server.serve(t)
-			args := append([]string{"engine", c.args[0], address, "-f", "json", "--warmup", "50ms", "--duration", "300ms"}, c.args[1:]...)
+			args := []string{"engine", c.args[0], address, "-f", "json", "--warmup", "50ms", "--duration", "200ms"}
+			args = append(args, c.args[1:]...)
 			run, err := record.Read([]byte(client.output(t, "", args...)))
 			if err != nil {
 				t.Fatal(err)
@@ -256,10 +262,10 @@ func between(t *testing.T, client, server platform) {
 	}
 }
 
-// loadBetween offers requests at a rate from one platform to the other. Each must have its reply: it was sent once, and the
-// books of both sides agree.
+// loadBetween offers requests at a rate, with a client and a server on different platforms. Each request must be sent
+// once and get its reply, and the counts of both sides must agree.
 func loadBetween(t *testing.T, client, server platform) {
-	const rate, offered = "500/s", 500
+	const rate, offered = "500/s", 250
 	for _, protocol := range []string{"tcp", "udp"} {
 		client, server := client, server
 		if protocol == "udp" {
@@ -267,8 +273,8 @@ func loadBetween(t *testing.T, client, server platform) {
 		}
 		t.Run(fmt.Sprintf("%s to %s: load over %s", client.system, server.system, protocol), func(t *testing.T) {
 			address, ended := server.serve(t)
-			run, err := record.Read([]byte(client.output(t, "", "engine", "load", address, "-f", "json", "--rate", rate, "--protocol", protocol,
-				"--connections", "3", "--warmup", "100ms", "--duration", "1s")))
+			run, err := record.Read([]byte(client.output(t, "", "engine", "load", address, "-f", "json", "--rate", rate,
+				"--protocol", protocol, "--connections", "3", "--warmup", "100ms", "--duration", "500ms")))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -283,13 +289,16 @@ func loadBetween(t *testing.T, client, server platform) {
 				}
 			}
 			value := func(name, stat string) float64 {
-				at := slices.IndexFunc(r.Metrics, func(m result.Metric) bool { return m.Name == name && m.Stat == stat && m.Scope == "" })
+				at := slices.IndexFunc(r.Metrics, func(m result.Metric) bool {
+					return m.Name == name && m.Stat == stat && m.Scope == ""
+				})
 				if at < 0 {
 					t.Fatalf("no %s %s: %v", name, stat, r.Metrics)
 				}
 				return r.Metrics[at].Value
 			}
-			if protocol == "udp" && (value(result.Received, "") != offered || value(result.Lost, "") != 0) || value(result.Unanswered, "") != 0 {
+			arrived := protocol != "udp" || value(result.Received, "") == offered && value(result.Lost, "") == 0
+			if !arrived || value(result.Unanswered, "") != 0 {
 				t.Errorf("not every request has its reply: %v", r.Metrics)
 			}
 			for _, name := range []string{result.ResponseTime, result.ServiceTime} {
@@ -302,18 +311,20 @@ func loadBetween(t *testing.T, client, server platform) {
 					before = v
 				}
 			}
-			// Each request waited in the sender, and then for its reply.
-			waited, late, served := value(result.ResponseTime, result.Mean), value(result.SendLateness, result.Mean), value(result.ServiceTime, result.Mean)
+			// Each request waits in the sender, and then for its reply.
+			waited, served := value(result.ResponseTime, result.Mean), value(result.ServiceTime, result.Mean)
+			late := value(result.SendLateness, result.Mean)
 			if math.Abs(waited-late-served) > 1e-6 {
-				t.Errorf("response time %v s, but lateness %v s and service time %v s", waited, late, served)
+				t.Errorf("response time %v s is not lateness %v s and service time %v s together", waited, late, served)
 			}
 			t.Logf("%s: response time %v s", r.Facts["pacing"], waited)
 		})
 	}
 }
 
-func checkArm64(t *testing.T, b *builds) {
-	arm := platform{system: "linux/arm64", prefix: []string{need(t, "qemu-user", "qemu-aarch64"), b.get(t, "nearfar-linux-arm64")}}
+func checkArm64(t *testing.T, b builds) {
+	qemu := need(t, "qemu-user", "qemu-aarch64")
+	arm := platform{system: "linux/arm64", prefix: []string{qemu, b.get("nearfar-linux-arm64")}}
 	if said := arm.output(t, "", "version"); !strings.Contains(said, " linux/arm64 ") {
 		t.Errorf("version: %s", said)
 	}
@@ -323,7 +334,8 @@ func checkArm64(t *testing.T, b *builds) {
 	loadBetween(t, native(), arm)
 }
 
-// prng is what Go's runtime asks of Windows at its start and Wine 8 does not have: random bytes, of a library.
+// prng is the source of a library that Go's runtime needs at its start and Wine 8 does not have. It returns random
+// bytes.
 const prng = `#include <windows.h>
 BOOLEAN NTAPI SystemFunction036(PVOID buffer, ULONG length);
 __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE buffer, SIZE_T length)
@@ -332,11 +344,13 @@ __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE buffer, SIZE_T length)
 }
 `
 
-// sockets is Windows' sockets but for two requests that Go makes of every UDP socket and Wine 8 refuses (SIO_UDP_CONNRESET
-// and SIO_UDP_NETRESET, not to be told of ICMP errors): they do nothing.
+// sockets is the source of a library that passes calls on to Windows' sockets, but ignores two requests. Go makes them
+// for every UDP socket, and Wine 8 refuses them: SIO_UDP_CONNRESET and SIO_UDP_NETRESET, which turn off reports of ICMP
+// errors.
 const sockets = `#include <windows.h>
 typedef int (WINAPI *ioctl)(UINT_PTR, DWORD, void *, DWORD, void *, DWORD, DWORD *, void *, void *);
-int WINAPI udp_ioctl(UINT_PTR s, DWORD code, void *in, DWORD in_size, void *out, DWORD out_size, DWORD *got, void *overlapped, void *routine)
+int WINAPI udp_ioctl(UINT_PTR s, DWORD code, void *in, DWORD in_size, void *out, DWORD out_size, DWORD *got,
+	void *overlapped, void *routine)
 {
 	ioctl real = (ioctl)GetProcAddress(LoadLibraryA("ws2_32.dll"), "WSAIoctl");
 	if (code == 0x9800000C || code == 0x9800000F) {
@@ -348,13 +362,13 @@ int WINAPI udp_ioctl(UINT_PTR s, DWORD code, void *in, DWORD in_size, void *out,
 }
 `
 
-// socketCalls are what Go calls of Windows' sockets beside WSAIoctl.
-const socketCalls = `FreeAddrInfoW GetAddrInfoW WSACleanup WSADuplicateSocketW WSAEnumProtocolsW WSAGetOverlappedResult WSARecv WSARecvFrom
-WSASend WSASendTo WSASocketW WSAStartup bind closesocket connect gethostbyname getpeername getprotobyname getservbyname
-getsockname getsockopt listen ntohs setsockopt shutdown socket`
+// socketCalls are the other functions of Windows' sockets that Go calls.
+const socketCalls = `FreeAddrInfoW GetAddrInfoW WSACleanup WSADuplicateSocketW WSAEnumProtocolsW
+WSAGetOverlappedResult WSARecv WSARecvFrom WSASend WSASendTo WSASocketW WSAStartup bind closesocket connect
+gethostbyname getpeername getprotobyname getservbyname getsockname getsockopt listen ntohs setsockopt shutdown socket`
 
-// forUDP makes a copy of the program that calls sockets in the place of the system's library, which a name of the same
-// length stands for.
+// forUDP makes a copy of the program that loads the library of sockets instead of the system's, by replacing its name
+// with one of the same length.
 func forUDP(t *testing.T, compiler, home, system32, program string) string {
 	t.Helper()
 	const library, instead = "ws2_32.dll", "ws2_3x.dll"
@@ -370,35 +384,44 @@ func forUDP(t *testing.T, compiler, home, system32, program string) string {
 		t.Fatalf("%s does not name %s", program, library)
 	}
 	copied := filepath.Join(home, "udp.exe")
-	for name, content := range map[string][]byte{"sockets.c": []byte(sockets), "sockets.def": []byte(exports), "udp.exe": bytes.ReplaceAll(image, []byte(library), []byte(instead))} {
+	for name, content := range map[string][]byte{
+		"sockets.c": []byte(sockets), "sockets.def": []byte(exports),
+		"udp.exe": bytes.ReplaceAll(image, []byte(library), []byte(instead)),
+	} {
 		if err := os.WriteFile(filepath.Join(home, name), content, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), compiler, "-shared", "-o", filepath.Join(system32, instead), filepath.Join(home, "sockets.c"), filepath.Join(home, "sockets.def"))
+	cmd := exec.CommandContext(t.Context(), compiler, "-shared", "-o", filepath.Join(system32, instead),
+		filepath.Join(home, "sockets.c"), filepath.Join(home, "sockets.def"))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 	}
 	return copied
 }
 
-// wine makes a fresh Windows, which ends with the test.
+// wine makes a new Wine prefix, whose processes end with the test.
 func wine(t *testing.T, program string) platform {
 	t.Helper()
 	loader := need(t, "wine64", "wine64", "/usr/lib/wine/wine64")
 	server := need(t, "wine", "wineserver", "/usr/lib/wine/wineserver")
 	compiler := need(t, "gcc-mingw-w64-x86-64", "x86_64-w64-mingw32-gcc")
 	home := workspace(t)
-	p := platform{system: "windows/amd64", prefix: []string{loader, program},
-		env: []string{"WINEPREFIX=" + filepath.Join(home, "prefix"), "WINEDEBUG=-all", "WINEDLLOVERRIDES=mscoree,mshtml=", "DISPLAY="}}
-	// What these programs start goes on in the background and holds on to what it inherits: they are given no pipe.
+	p := platform{
+		system: "windows/amd64", prefix: []string{loader, program},
+		env: []string{
+			"WINEPREFIX=" + filepath.Join(home, "prefix"), "WINEDEBUG=-all",
+			"WINEDLLOVERRIDES=mscoree,mshtml=", "DISPLAY=",
+		},
+	}
+	// These programs start processes that stay in the background and keep inherited files open, so they get no pipe.
 	run := func(argv ...string) {
 		t.Helper()
 		if err := (platform{prefix: argv, env: p.env}).command(t).Run(); err != nil {
 			t.Fatalf("%v: %v", argv, err)
 		}
 	}
-	// Without the test's context, which has ended by then.
+	// Not with the test's context, which has ended by then.
 	t.Cleanup(func() {
 		end := exec.Command(server, "-k")
 		end.Env = append(os.Environ(), p.env...)
@@ -409,7 +432,7 @@ func wine(t *testing.T, program string) platform {
 	if err := os.Mkdir(filepath.Join(home, "prefix"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// The server stays until it is told to end: one that ends by itself between two programs can take the second with it.
+	// The server stays until -k. One that ends by itself between two programs can end the second with it.
 	run(server, "-p")
 	run(loader, "wineboot", "-i")
 	source := filepath.Join(home, "prng.c")
@@ -422,8 +445,8 @@ func wine(t *testing.T, program string) platform {
 	return p
 }
 
-func checkWindows(t *testing.T, b *builds) {
-	windows := wine(t, b.get(t, "nearfar-windows-amd64.exe"))
+func checkWindows(t *testing.T, b builds) {
+	windows := wine(t, b.get("nearfar-windows-amd64.exe"))
 	if said := windows.output(t, "", "version"); !strings.Contains(said, " windows/amd64 ") {
 		t.Errorf("version: %s", said)
 	}

@@ -14,8 +14,9 @@ import (
 
 var fenced = regexp.MustCompile("(?ms)^```yaml[^\n]*\n(.*?)^```")
 
-// Every complete experiment that the README files show can be read, and every lab is valid.
+// TestDocumentedExperiments: every complete experiment in the README files is valid, and so is every lab.
 func TestDocumentedExperiments(t *testing.T) {
+	t.Parallel()
 	root := filepath.Join("..", "..")
 	pages, err := filepath.Glob(filepath.Join(root, "labs", "*", "README.md"))
 	if err != nil {
@@ -57,8 +58,9 @@ func TestDocumentedExperiments(t *testing.T) {
 
 var link = regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
 
-// Links between the project's pages lead somewhere.
+// TestLinks: every link between the project's pages has a target.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	root := filepath.Join("..", "..")
 	checked := 0
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "labs/*/*.md"} {
@@ -78,7 +80,7 @@ func TestLinks(t *testing.T) {
 				}
 				checked++
 				if _, err := os.Stat(filepath.Join(filepath.Dir(page), target)); err != nil {
-					t.Errorf("%s: a link to %s, which is not there", page, target)
+					t.Errorf("%s: a link to %s, which does not exist", page, target)
 				}
 			}
 		}

@@ -1,16 +1,23 @@
 //go:build linux
 
 // Package e2e runs the built program on real components: namespaces, kernel datapaths, measuring tools.
+//
+// Tests that judge measured figures run alone, one after the other. All others call t.Parallel: they run beside each
+// other when the first have ended. Most of their time they wait for trials that take a second and for processes that
+// end.
 package e2e
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,8 +27,11 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// program is where TestMain has built nearfar, readable by every user.
+// program is the path of the nearfar binary that TestMain builds once for all tests. Every user can read it.
 var program string
+
+// besideEachOther is how many parallel tests run at a time for each CPU, unless -parallel is given.
+const besideEachOther = 2
 
 func TestMain(m *testing.M) {
 	if percent := os.Getenv(burnVariable); percent != "" {
@@ -52,10 +62,18 @@ func buildAndRun(m *testing.M) (code int, err error) {
 	if out, err := exec.Command("go", "build", "-o", program, "nearfar/cmd/nearfar").CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("go build: %w\n%s", err, out)
 	}
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		if err := flag.Set("test.parallel", strconv.Itoa(besideEachOther*runtime.GOMAXPROCS(0))); err != nil {
+			return 1, err
+		}
+	}
 	return m.Run(), nil
 }
 
-// workspace is a directory of the test's own, which the user that runs nearfar may write to.
+// workspace makes a directory for the test, which every user may write to, and removes it at the end.
 func workspace(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "nearfar-run-")
@@ -73,7 +91,7 @@ func workspace(t *testing.T) string {
 	return dir
 }
 
-// write puts an experiment into the workspace.
+// write saves an experiment in the workspace and returns its path.
 func write(t *testing.T, dir, text string) string {
 	t.Helper()
 	name := filepath.Join(dir, "experiment.yaml")
@@ -83,7 +101,8 @@ func write(t *testing.T, dir, text string) string {
 	return name
 }
 
-// nearfar runs the program in the directory and gives its standard output; credential is nil for the caller's user.
+// nearfar runs the program in the directory and returns its standard output. Without a credential it runs as the
+// caller's user.
 func nearfar(t *testing.T, dir string, credential *syscall.Credential, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(program, args...)
@@ -98,13 +117,15 @@ func nearfar(t *testing.T, dir string, credential *syscall.Credential, args ...s
 	return stdout.Bytes()
 }
 
-// measure runs an experiment and gives its answer.
+// measure runs an experiment and returns its answer.
 func measure(t *testing.T, experiment string, args ...string) answer.Answer {
 	t.Helper()
 	dir := workspace(t)
-	return answerOf(t, nearfar(t, dir, nil, append([]string{"run", "-f", "json", write(t, dir, experiment)}, args...)...), dir)
+	args = append([]string{"run", "-f", "json", write(t, dir, experiment)}, args...)
+	return answerOf(t, nearfar(t, dir, nil, args...), dir)
 }
 
+// answerOf reads the JSON that `nearfar run` printed in the directory.
 func answerOf(t *testing.T, stdout []byte, dir string) answer.Answer {
 	t.Helper()
 	var a answer.Answer
@@ -139,7 +160,7 @@ func wantNoFailures(t *testing.T, a answer.Answer) {
 	}
 }
 
-// median gives an arm's figure of a workload's quantity.
+// median returns the median over trials of a statistic of one arm and workload.
 func median(t *testing.T, a answer.Answer, arm, workload, metric, stat string) float64 {
 	t.Helper()
 	for _, f := range a.Arms {

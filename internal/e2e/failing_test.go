@@ -23,11 +23,12 @@ baseline: good
 arms:
   good: {lab: {path: [bridge]}}
   bad: {lab: {path: [bridge, bridge]}}
-workloads: [{name: bulk, tool: iperf3, duration: 1s}]
+workloads: [{name: bulk, tool: iperf3, protocol: udp, rate: 20Mbit/s, duration: 1s}]
 schedule: {blocks: 1, seed: 5}
 `
 
-// brokenIperf3 puts a program before iperf3 that fails as a client of the second arm, and gives the PATH with it.
+// brokenIperf3 makes a program called iperf3 that fails as a client of the second arm, and returns a PATH on which it
+// comes first.
 func brokenIperf3(t *testing.T, dir string) string {
 	t.Helper()
 	real, err := exec.LookPath("iperf3")
@@ -38,15 +39,18 @@ func brokenIperf3(t *testing.T, dir string) string {
 	if err := os.Mkdir(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	script := "#!/bin/sh\ncase \"$*\" in *10.2.0.2*-J*|*-J*10.2.0.2*) echo broken >&2; exit 1;; esac\nexec " + real + " \"$@\"\n"
+	script := "#!/bin/sh\ncase \"$*\" in *10.2.0.2*-J*|*-J*10.2.0.2*) echo broken >&2; exit 1;; esac\n" +
+		"exec " + real + " \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(bin, "iperf3"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return "PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")
 }
 
-// A run of which an arm failed says so with its exit code and in its first sentence, and a resume repeats what failed.
+// TestFailingRunSaysSo: if all trials of an arm fail, the exit code and the first sentence say so. A resume with
+// --retry-failed repeats the failed trials.
 func TestFailingRunSaysSo(t *testing.T) {
+	t.Parallel()
 	dir := workspace(t)
 	cmd := exec.Command(program, "run", "--force", "-f", "json", write(t, dir, halfBroken))
 	cmd.Dir = dir

@@ -21,7 +21,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// serveOnce starts the engine's server on loopback for one session, and gives its address.
+// serveOnce starts the engine's server on loopback for one session, and returns its address.
 func serveOnce(t *testing.T) string {
 	t.Helper()
 	server := exec.Command(program, "engine", "serve", "--listen", "127.0.0.1:0", "--once", "--secret-stdin")
@@ -40,9 +40,9 @@ func serveOnce(t *testing.T) string {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			_ = server.Process.Kill() // nobody came, or somebody stays
+			_ = server.Process.Kill() // it may wait for a client
 		}
-		for lines.Scan() { // until it has ended
+		for lines.Scan() { // until the server has ended
 		}
 		if err := server.Wait(); err != nil && !t.Failed() {
 			t.Error(err)
@@ -54,12 +54,14 @@ func serveOnce(t *testing.T) string {
 	return address
 }
 
-// TestOthersReadHistograms: the log that the engine writes while it measures, and the histogram at the end, mean to the Python port
-// of HdrHistogram what the engine says itself: the same counts in the same buckets, and the same percentiles.
+// TestOthersReadHistograms: the Python port of HdrHistogram reads the same counts and percentiles as the engine
+// reports, from the log that the engine writes while it measures and from the histogram at the end.
 func TestOthersReadHistograms(t *testing.T) {
+	t.Parallel()
 	dir := workspace(t)
 	log, whole := filepath.Join(dir, "log.hlog"), filepath.Join(dir, "whole.hdr")
-	client := exec.Command(program, "engine", "rr", serveOnce(t), "-f", "json", "--secret-stdin", "--duration", "1500ms", "--warmup", "100ms", "--histogram", log)
+	client := exec.Command(program, "engine", "rr", serveOnce(t), "-f", "json", "--secret-stdin",
+		"--duration", "1500ms", "--warmup", "100ms", "--histogram", log)
 	client.Stdin = strings.NewReader("open sesame\n")
 	var stdout, stderr bytes.Buffer
 	client.Stdout, client.Stderr = &stdout, &stderr
@@ -95,14 +97,16 @@ func TestOthersReadHistograms(t *testing.T) {
 	trial := result.Trial{Metrics: said.Metrics}
 	for stat, percent := range map[string]int64{result.P50: 50, result.P90: 90, result.P99: 99} {
 		ours, ok := trial.Value(result.RTT, stat)
-		rank := (read[1].Count*percent + 99) / 100 // the nearest rank: the least that is no smaller than the share
+		rank := (read[1].Count*percent + 99) / 100 // the nearest rank
 		if want := upperEnd(read[1].Buckets, rank); !ok || math.Abs(ours*1e9-float64(want)) > 0.5 {
 			t.Errorf("%s is %g, and rank %d of %d is in the bucket up to %d ns", stat, ours, rank, read[1].Count, want)
 		}
-		// Theirs rounds the rank to the nearest and not up, so it may be the observation before, however far away that one is.
+		// The port rounds the rank to the nearest instead of up, so it may report the observation before, however far
+		// away.
 		theirs := read[1].Percentiles[strconv.FormatInt(percent, 10)]
 		if theirs != upperEnd(read[1].Buckets, rank) && theirs != upperEnd(read[1].Buckets, rank-1) {
-			t.Errorf("%s is %g, and %d ns to others, which is neither rank %d nor the one before", stat, ours, theirs, rank)
+			t.Errorf("%s is %g, and the port says %d ns, which is neither rank %d nor the one before",
+				stat, ours, theirs, rank)
 		}
 	}
 	rate, ok := trial.Value(result.TransactionRate, "")
@@ -111,7 +115,8 @@ func TestOthersReadHistograms(t *testing.T) {
 	}
 }
 
-// upperEnd is the highest value, in nanoseconds, of the bucket that holds the observation of a rank, counted from 1; 0 if none does.
+// upperEnd returns the highest value, in nanoseconds, of the bucket with the observation of a rank, counted from 1. It
+// is 0 if there are fewer observations.
 func upperEnd(buckets [][3]int64, rank int64) int64 {
 	seen := int64(0)
 	for _, bucket := range buckets {

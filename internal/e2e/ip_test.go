@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// everyToolOverIPv6 has each tool that speaks it in each mode and protocol, over every element that handles addresses.
+// everyToolOverIPv6 has each tool that supports IPv6, in each mode and protocol, over every element that handles
+// addresses.
 const everyToolOverIPv6 = `
 nearfar: v1
 name: ipv6
@@ -18,7 +19,8 @@ workloads:
   - {name: rr-udp, tool: native, ip: 6, protocol: udp, dscp: 46, wait: epoll, duration: 200ms, warmup: 50ms}
   - {name: crr, tool: native, ip: 6, mode: crr, duration: 200ms, warmup: 50ms}
   - {name: stream, tool: native, ip: 6, mode: stream, direction: both, duration: 200ms, warmup: 50ms}
-  - {name: load, tool: native, ip: 6, mode: load, rate: 1000/s, connections: 10, wait: epoll, duration: 200ms, warmup: 50ms}
+  - {name: load, tool: native, ip: 6, mode: load, rate: 1000/s, connections: 10, wait: epoll,
+     duration: 200ms, warmup: 50ms}
   - {name: load-udp, tool: native, ip: 6, mode: load, protocol: udp, rate: 1000/s, duration: 200ms, warmup: 50ms}
   - {name: messages, tool: native, ip: 6, mode: messages, rate: 5000/s, duration: 200ms, warmup: 50ms}
   - {name: loaded, tool: native, ip: 6, duration: 300ms, warmup: 50ms, background: {congestion: reno}}
@@ -33,8 +35,10 @@ workloads:
 schedule: {blocks: 1, seed: 1}
 `
 
-// Each tool measures over IPv6, and the record says so from what the kernel or the tool said, not from what was asked for.
+// TestEveryToolMeasuresOverIPv6: each tool measures over IPv6. The facts that say so come from the kernel or the tool,
+// not from the experiment.
 func TestEveryToolMeasuresOverIPv6(t *testing.T) {
+	t.Parallel()
 	a := measure(t, everyToolOverIPv6)
 	wantNoFailures(t, a)
 	all := trials(t, a)
@@ -64,7 +68,7 @@ func TestEveryToolMeasuresOverIPv6(t *testing.T) {
 			}
 		}
 		switch tr.Workload {
-		case "rr", "rr-udp": // in the traffic class, of both sides
+		case "rr", "rr-udp": // in the traffic class, on both sides
 			if tr.Facts["dscp"] != "46" || tr.Facts["server.dscp"] != "46" {
 				t.Errorf("%s: dscp %q and %q, want 46", tr.Workload, tr.Facts["dscp"], tr.Facts["server.dscp"])
 			}
@@ -73,36 +77,40 @@ func TestEveryToolMeasuresOverIPv6(t *testing.T) {
 				t.Errorf("%s: no background: %v %q", tr.Workload, tr.Facts, tr.Commands)
 			}
 		}
-		if tr.Facts["wait"] == "epoll" && (tr.Facts["epoll_busy_poll_by"] == "" || tr.Facts["server.epoll_busy_poll_by"] == "") {
-			t.Errorf("%s: how epoll polled is not said: %v", tr.Workload, tr.Facts)
+		polled := tr.Facts["epoll_busy_poll_by"] != "" && tr.Facts["server.epoll_busy_poll_by"] != ""
+		if tr.Facts["wait"] == "epoll" && !polled {
+			t.Errorf("%s: the facts do not say how epoll polled: %v", tr.Workload, tr.Facts)
 		}
 	}
 }
 
-// A thousand connections in one run, over a path of the lab; the figures of both protocols are there.
+// TestThousandConnections: a load over a path of the lab has a thousand connections, with TCP and with UDP.
 func TestThousandConnections(t *testing.T) {
+	t.Parallel()
 	a := measure(t, `
 nearfar: v1
 name: thousand
 arms: {routed: {lab: {path: [bridge, router]}}}
 workloads:
-  - {name: tcp, tool: native, mode: load, rate: 2000/s, connections: 1000, duration: 1s, warmup: 100ms}
-  - {name: udp, tool: native, mode: load, protocol: udp, ip: 6, rate: 2000/s, connections: 1000, duration: 1s, warmup: 100ms}
+  - {name: tcp, tool: native, mode: load, rate: 2000/s, connections: 1000, duration: 500ms, warmup: 100ms}
+  - {name: udp, tool: native, mode: load, protocol: udp, ip: 6, rate: 2000/s, connections: 1000,
+     duration: 500ms, warmup: 100ms}
 schedule: {blocks: 1, seed: 1}
 `)
 	wantNoFailures(t, a)
 	for _, tr := range trials(t, a) {
 		answered, ok := tr.Value("transaction_rate", "")
 		if tr.Facts["connections"] != "1000" || !ok || answered <= 0 {
-			t.Errorf("%s: %s connections, %v answered a second", tr.Workload, tr.Facts["connections"], answered)
+			t.Errorf("%s: %s connections, %v replies a second", tr.Workload, tr.Facts["connections"], answered)
 		}
 	}
 }
 
-// What cannot be is said when the file is read.
+// TestIPv6IsRefused: what IPv6 does not allow is an error when the file is read.
 func TestIPv6IsRefused(t *testing.T) {
+	t.Parallel()
 	dir := workspace(t)
-	said, code := fails(t, dir, "run", write(t, dir, `
+	said, code := fails(t, dir, nil, "run", write(t, dir, `
 nearfar: v1
 name: refused
 arms: {small: {lab: {path: [vtep, vtep], mtu: 1300}}}
@@ -110,7 +118,11 @@ workloads:
   - {name: sockperf, tool: sockperf, ip: 6}
   - {name: native, tool: native, ip: 6}
 `))
-	if code != 2 || !strings.Contains(said, "sockperf does not speak IPv6") || !strings.Contains(said, "too small for IPv6: give it an mtu of 1330 or more") {
-		t.Errorf("exit code %d, and it said:\n%s", code, said)
+	for _, text := range []string{
+		"sockperf does not speak IPv6", "too small for IPv6: give it an mtu of 1330 or more",
+	} {
+		if code != 2 || !strings.Contains(said, text) {
+			t.Errorf("exit code %d, want 2; %q is not in:\n%s", code, text, said)
+		}
 	}
 }

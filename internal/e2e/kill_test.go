@@ -22,11 +22,12 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// fails runs the program, expects it to fail, and gives what it said and its exit code.
-func fails(t *testing.T, dir string, args ...string) (said string, code int) {
+// fails runs the program, which must fail, and returns its output and exit code. env is added to the environment.
+func fails(t *testing.T, dir string, env []string, args ...string) (said string, code int) {
 	t.Helper()
 	cmd := exec.Command(program, args...)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -45,15 +46,24 @@ arms:
   wired: {lab: {path: [{wire: {delay: 10us}}]}}
 workloads:
   - {name: rr, tool: native, mode: rr, duration: 100ms, warmup: 20ms}
-  - {name: bulk, tool: iperf3, duration: 1s}
+  - {name: bulk, tool: iperf3, protocol: udp, rate: 20Mbit/s, duration: 1s}
 schedule: {blocks: 2, seed: 11}
 `
 
-// Killed at any moment nothing of the lab is left, the record is whole, and a resume carries out the rest of the same order.
+// killSeed is the environment variable that repeats the moments of an earlier TestKilledAtAnyMoment.
+const killSeed = "NEARFAR_KILL_SEED"
+
+// TestKilledAtAnyMoment kills nearfar at random moments of a run. Nothing of the lab may be left, the record must be
+// whole, and a resume must carry out the remaining trials in the same order.
 func TestKilledAtAnyMoment(t *testing.T) {
-	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	t.Parallel()
+	seed := numberFrom(t, killSeed, uint64(time.Now().UnixNano()))
+	t.Logf("%s=%d", killSeed, seed)
+	random := rand.New(rand.NewPCG(seed, 0))
 	for moment := range 5 {
+		after := 100*time.Millisecond + time.Duration(random.Int64N(int64(7*time.Second)))
 		t.Run(fmt.Sprint(moment), func(t *testing.T) {
+			t.Parallel()
 			before := traces(t, "")
 			dir := workspace(t)
 			name := write(t, dir, killed)
@@ -63,7 +73,6 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			after := 100*time.Millisecond + time.Duration(random.Int64N(int64(7*time.Second)))
 			timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
 			err := cmd.Wait()
 			timer.Stop()
@@ -96,7 +105,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 }
 
-// order reads trials.jsonl and gives the numbers of the trials; each line must be whole but for one torn at the end.
+// order reads trials.jsonl and returns the numbers of the trials. Each line must be whole, except that the last may be
+// torn.
 func order(t *testing.T, run string) []int {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(run, "trials.jsonl"))
@@ -115,9 +125,11 @@ func order(t *testing.T, run string) []int {
 	return numbers
 }
 
-// marker is in the environment of every process that a test's nearfar starts, so that others on the machine do not count.
+// marker is in the environment of every process that a test's nearfar starts. It tells them from the other processes of
+// the machine.
 const marker = "NEARFAR_TEST_MARKER"
 
+// mark puts the marker into a command's environment and returns it as NAME=VALUE.
 func mark(t *testing.T, cmd *exec.Cmd) (value string) {
 	t.Helper()
 	value = fmt.Sprintf("%s=%s-%d", marker, strings.ReplaceAll(t.Name(), "/", "-"), os.Getpid())
@@ -125,13 +137,19 @@ func mark(t *testing.T, cmd *exec.Cmd) (value string) {
 	return value
 }
 
-// traces is what a lab could leave on the machine: processes with the mark, named and mounted namespaces, interfaces,
-// temporary files.
+// traces lists what a lab could leave on the machine: processes with the mark, named and mounted namespaces,
+// interfaces, temporary files. Tests beside this one have labs too, which must not show outside of them either.
 func traces(t *testing.T, mark string) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
 	found["named namespaces"] = glob(t, "/run/netns/*")
-	found["temporary files"] = append(glob(t, "/tmp/iperf3*"), glob(t, "/dev/shm/*")...)
+	found["temporary files"] = glob(t, "/tmp/iperf3*")
+	for _, name := range glob(t, "/dev/shm/*") {
+		// Browsers and databases of other tests come and go.
+		if !strings.Contains(name, "chromium") && !strings.Contains(name, "PostgreSQL") {
+			found["temporary files"] = append(found["temporary files"], name)
+		}
+	}
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +165,7 @@ func traces(t *testing.T, mark string) map[string][]string {
 	for _, name := range glob(t, "/proc/[0-9]*/environ") {
 		environment, err := os.ReadFile(name)
 		if err != nil {
-			continue // it has ended meanwhile
+			continue // the process has ended
 		}
 		if mark != "" && bytes.Contains(environment, []byte(mark)) {
 			line, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline"))
@@ -169,8 +187,8 @@ func glob(t *testing.T, pattern string) []string {
 	return names
 }
 
-// waitForTraces waits until the machine has nothing that it did not have before: the kernel takes namespaces down after the last
-// process has gone. What has gone meanwhile was another's, such as the shared memory of a browser that was still ending.
+// waitForTraces waits until the machine has nothing that it did not have before. The kernel removes namespaces some
+// time after their last process has ended. Traces that were there before may be gone.
 func waitForTraces(t *testing.T, mark string, before map[string][]string) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -186,7 +204,7 @@ func waitForTraces(t *testing.T, mark string, before map[string][]string) {
 	}
 }
 
-// added is what each kind of traces has now more often than before.
+// added returns, for each kind, the traces that are there more often than before.
 func added(before, now map[string][]string) map[string][]string {
 	more := map[string][]string{}
 	for kind, list := range now {
@@ -203,56 +221,33 @@ func added(before, now map[string][]string) map[string][]string {
 	return more
 }
 
-// Ctrl-C ends the trial in flight, keeps what was measured, prints the answer there is and exits with 130.
+// TestInterrupt: Ctrl-C ends the current trial, keeps the finished ones, prints their answer and exits with 130.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	before := traces(t, "")
 	dir := workspace(t)
-	cmd := exec.Command(program, "run", "--force", "-f", "json", write(t, dir, killed))
+	cmd := exec.Command(program, "run", "--force", "--progress", "plain", "-f", "json", write(t, dir, killed))
 	cmd.Dir = dir
 	mark := mark(t, cmd)
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	// The third trial has ended when its line is there.
-	var said strings.Builder
-	buffer := make([]byte, 4096)
-	for !strings.Contains(said.String(), "trial 3/12") {
-		n, err := stderr.Read(buffer)
-		if err != nil {
-			t.Fatalf("%v after %s", err, said.String())
+	said := runUntil(t, cmd, "trial 3/12", func() {
+		if len(traces(t, mark)["processes"]) < 2 {
+			t.Error("the running lab's processes do not carry the mark: this test could not see any that is left")
 		}
-		said.Write(buffer[:n])
-	}
-	if len(traces(t, mark)["processes"]) < 2 {
-		t.Error("the running lab's processes do not carry the mark: this test could not see any that is left")
-	}
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		n, err := stderr.Read(buffer)
-		if err != nil {
-			break
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
 		}
-		said.Write(buffer[:n])
-	}
-	err = cmd.Wait()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 130 {
-		t.Errorf("ended with %v, want exit code 130\n%s", err, said.String())
+	})
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit code %d, want 130\n%s", code, said)
 	}
 	a := answerOf(t, stdout.Bytes(), dir)
 	if a.State != rundir.Interrupted || a.Trials < 3 || a.Trials > 11 {
 		t.Errorf("state %s with %d trials", a.State, a.Trials)
 	}
-	if !strings.Contains(said.String(), "nearfar run --resume") {
-		t.Errorf("does not say how to go on: %s", said.String())
+	if !strings.Contains(said, "nearfar run --resume") {
+		t.Errorf("does not say how to go on: %s", said)
 	}
 	waitForTraces(t, mark, before)
 }

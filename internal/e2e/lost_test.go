@@ -17,9 +17,9 @@ import (
 	"nearfar/internal/rundir"
 )
 
-const bridgeAndWire = `
+const twoArms = `
 nearfar: v1
-name: bridge-and-wire
+name: lost
 baseline: l2
 arms:
   l2: {lab: {path: [bridge]}}
@@ -28,20 +28,68 @@ workloads: [{name: rr, tool: native, mode: rr, duration: 100ms, warmup: 20ms}]
 schedule: {blocks: 6, seed: 5}
 `
 
-// A run whose lab dies under it stops at once, keeps no trial that was not tried, says what died, and can be resumed.
+// A disturbedRun is a run of twoArms to which something happened when its third trial had ended.
+type disturbedRun struct {
+	cmd  *exec.Cmd
+	mark string
+	// said is what it printed on standard error, dir the directory that it ran in.
+	said, dir string
+}
+
+// disturbRun starts a run of twoArms, calls do when its third trial has ended, and waits for the end of the run. The
+// command line may begin with a program that starts nearfar.
+func disturbRun(t *testing.T, do func(r *disturbedRun), before ...string) *disturbedRun {
+	t.Helper()
+	r := &disturbedRun{dir: workspace(t)}
+	argv := append(before, program, "run", "--force", "--progress", "plain", write(t, r.dir, twoArms))
+	r.cmd = exec.Command(argv[0], argv[1:]...)
+	r.cmd.Dir = r.dir
+	r.mark = mark(t, r.cmd)
+	r.said = runUntil(t, r.cmd, "trial 3/12", func() { do(r) })
+	return r
+}
+
+// signal sends a signal to nearfar itself.
+func (r *disturbedRun) signal(t *testing.T, signal syscall.Signal) {
+	t.Helper()
+	if err := r.cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantInterrupted sees that the run ended with an exit code, said the texts, was kept as interrupted, without trials
+// that failed, and left nothing on the machine. It returns the run directory.
+func (r *disturbedRun) wantInterrupted(t *testing.T, before map[string][]string, code int, texts ...string) string {
+	t.Helper()
+	if got := r.cmd.ProcessState.ExitCode(); got != code {
+		t.Errorf("exit code %d, want %d", got, code)
+	}
+	for _, text := range texts {
+		if !strings.Contains(r.said, text) {
+			t.Errorf("does not say %q:\n%s", text, r.said)
+		}
+	}
+	waitForTraces(t, r.mark, before)
+	run := onlyRun(t, r.dir)
+	if state, failed := stateOf(t, run); state != rundir.Interrupted || failed > 0 {
+		t.Errorf("the run is %s, and %d trials failed", state, failed)
+	}
+	return run
+}
+
+// TestLostLabStopsTheRun: a run whose lab dies stops at once, keeps no trial that was not carried out, says what died,
+// and can be resumed.
 func TestLostLabStopsTheRun(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ verb, says string }{
 		{"lab-init", "the lab's init ended (killed"},
 		{"lab-wire", "arm wired: the process that plays the wires"},
 	} {
 		t.Run(c.verb, func(t *testing.T) {
+			t.Parallel()
 			before := traces(t, "")
-			dir := workspace(t)
-			cmd := exec.Command(program, "run", "--force", "--progress", "plain", write(t, dir, bridgeAndWire))
-			cmd.Dir = dir
-			mark := mark(t, cmd)
-			said := runUntil(t, cmd, "trial 3/12", func() {
-				victims := processesOf(t, mark, c.verb)
+			r := disturbRun(t, func(r *disturbedRun) {
+				victims := processesOf(t, r.mark, c.verb)
 				if len(victims) == 0 {
 					t.Skip("no process of this kind: the kernel plays the wires")
 				}
@@ -49,109 +97,70 @@ func TestLostLabStopsTheRun(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
-			if code := cmd.ProcessState.ExitCode(); code != 1 {
-				t.Errorf("exit code %d, want 1", code)
-			}
-			for _, text := range []string{
-				"the lab is lost: ", c.says, "was given up", "continue with: nearfar run --resume",
-			} {
-				if !strings.Contains(said, text) {
-					t.Errorf("does not say %q:\n%s", text, said)
-				}
-			}
-			waitForTraces(t, mark, before)
-			run := onlyRun(t, dir)
-			if state, failed := stateOf(t, run); state != rundir.Interrupted || failed > 0 {
-				t.Errorf("the run is %s, and %d trials failed", state, failed)
-			}
-			a := answerOf(t, nearfar(t, dir, nil, "run", "-f", "json", "--resume", run), "")
+			run := r.wantInterrupted(t, before, 1,
+				"the lab is lost: ", c.says, "was given up", "continue with: nearfar run --resume")
+			a := answerOf(t, nearfar(t, r.dir, nil, "run", "-f", "json", "--resume", run), "")
 			if a.State != rundir.Complete || a.Trials != 12 || a.Failed > 0 {
-				t.Errorf("after the resume the run is %s with %d trials, of which %d failed", a.State, a.Trials,
-					a.Failed)
+				t.Errorf("after the resume the run is %s with %d trials, %d failed", a.State, a.Trials, a.Failed)
 			}
 		})
 	}
 }
 
-// A lab that hangs holds a run up for a bounded time.
+// TestStoppedLabStopsTheRun: a lab that hangs delays a run for a bounded time.
 func TestStoppedLabStopsTheRun(t *testing.T) {
+	t.Parallel()
 	before := traces(t, "")
-	dir := workspace(t)
-	cmd := exec.Command(program, "run", "--force", "--progress", "plain", write(t, dir, bridgeAndWire))
-	cmd.Dir = dir
-	mark := mark(t, cmd)
-	said := runUntil(t, cmd, "trial 3/12", func() {
-		if err := syscall.Kill(processesOf(t, mark, "lab-init")[0], syscall.SIGSTOP); err != nil {
+	r := disturbRun(t, func(r *disturbedRun) {
+		if err := syscall.Kill(processesOf(t, r.mark, "lab-init")[0], syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
 	})
-	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(said, "it is stopped (SIGSTOP)") {
-		t.Errorf("exit code %d\n%s", code, said)
-	}
-	if state, failed := stateOf(t, onlyRun(t, dir)); state != rundir.Interrupted || failed > 0 {
-		t.Errorf("the run is %s, and %d trials failed", state, failed)
-	}
-	waitForTraces(t, mark, before)
+	r.wantInterrupted(t, before, 1, "it is stopped (SIGSTOP)")
 }
 
-// A closed terminal or login ends a run as Ctrl-C does.
+// TestHangup: a closed terminal or login ends a run as Ctrl-C does.
 func TestHangup(t *testing.T) {
+	t.Parallel()
 	before := traces(t, "")
-	dir := workspace(t)
-	cmd := exec.Command(program, "run", "--force", "--progress", "plain", write(t, dir, bridgeAndWire))
-	cmd.Dir = dir
-	mark := mark(t, cmd)
-	said := runUntil(t, cmd, "trial 3/12", func() {
-		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(said, "nearfar run --resume") {
-		t.Errorf("exit code %d, want 130\n%s", code, said)
-	}
-	if state, failed := stateOf(t, onlyRun(t, dir)); state != rundir.Interrupted || failed > 0 {
-		t.Errorf("the run is %s, and %d trials failed", state, failed)
-	}
-	waitForTraces(t, mark, before)
+	r := disturbRun(t, func(r *disturbedRun) { r.signal(t, syscall.SIGHUP) })
+	r.wantInterrupted(t, before, 130, "nearfar run --resume")
 }
 
-// A run that was started to outlive its terminal does.
+// TestHangupIgnored: a run that was started with nohup outlives its terminal.
 func TestHangupIgnored(t *testing.T) {
-	dir := workspace(t)
-	cmd := exec.Command("nohup", program, "run", "--force", "--progress", "plain", write(t, dir, bridgeAndWire))
-	cmd.Dir = dir
-	said := runUntil(t, cmd, "trial 3/12", func() {
-		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if code := cmd.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("exit code %d, want 0\n%s", code, said)
+	t.Parallel()
+	r := disturbRun(t, func(r *disturbedRun) { r.signal(t, syscall.SIGHUP) }, "nohup")
+	if code := r.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("exit code %d, want 0\n%s", code, r.said)
 	}
 }
 
-// Too few file descriptors are said to be that, whenever they run out, and blamed on no container.
+// TestFewFiles: wherever file descriptors run out, the message says so and how to raise the limit. It must not blame a
+// container.
 func TestFewFiles(t *testing.T) {
+	t.Parallel()
 	dir := workspace(t)
-	name := write(t, dir, bridgeAndWire)
+	name := write(t, dir, twoArms)
 	for _, files := range []int{8, 10, 12, 14, 16, 18, 20, 22} {
-		script := "ulimit -n " + strconv.Itoa(files) + `; exec "$0" "$@"`
-		cmd := exec.Command("sh", "-c", script, program, "run", "--force", "--blocks", "1", name)
+		limited := "ulimit -n " + strconv.Itoa(files) + `; exec "$0" "$@"`
+		cmd := exec.Command("sh", "-c", limited, program, "run", "--force", "--blocks", "1", name)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		if err == nil {
 			t.Logf("%d files are enough", files)
 			continue
 		}
-		if !bytes.Contains(out, []byte("too many open files")) || !bytes.Contains(out, []byte("ulimit -n")) ||
-			bytes.Contains(out, []byte("container")) {
-			t.Errorf("%d files: %s", files, out)
+		said := string(out)
+		named := strings.Contains(said, "too many open files") && strings.Contains(said, "ulimit -n")
+		if !named || strings.Contains(said, "container") {
+			t.Errorf("%d files: %s", files, said)
 		}
 	}
 }
 
-// runUntil starts a run, does something once it has printed a text, and gives all that it said on standard error
-// when it has ended.
+// runUntil starts a command, calls do once it has printed a text on standard error, waits for its end, and returns all
+// that it printed there.
 func runUntil(t *testing.T, cmd *exec.Cmd, text string, do func()) (said string) {
 	t.Helper()
 	stderr, err := cmd.StderrPipe()
@@ -164,7 +173,7 @@ func runUntil(t *testing.T, cmd *exec.Cmd, text string, do func()) (said string)
 	// Longer than a lab that hangs takes to be given up.
 	limit := time.AfterFunc(3*time.Minute, func() { _ = cmd.Process.Kill() })
 	defer limit.Stop()
-	defer func() { _ = cmd.Process.Kill() }() // where the test gives up
+	defer func() { _ = cmd.Process.Kill() }() // if the test gives up
 	var all strings.Builder
 	lines := bufio.NewScanner(stderr)
 	for done := false; lines.Scan(); {
@@ -174,11 +183,11 @@ func runUntil(t *testing.T, cmd *exec.Cmd, text string, do func()) (said string)
 			do()
 		}
 	}
-	_ = cmd.Wait() // its exit code is asked for later
+	_ = cmd.Wait() // the caller looks at the exit code
 	return all.String()
 }
 
-// processesOf lists the processes with the mark that run a verb of the program.
+// processesOf lists the processes with the mark that run a verb of nearfar.
 func processesOf(t *testing.T, mark, verb string) (pids []int) {
 	t.Helper()
 	for _, p := range marked(t, mark) {
@@ -189,12 +198,13 @@ func processesOf(t *testing.T, mark, verb string) (pids []int) {
 	return pids
 }
 
-// A markedProcess is one with a mark in its environment.
+// A markedProcess has the mark in its environment; line is its command line.
 type markedProcess struct {
 	pid  int
 	line string
 }
 
+// marked lists the processes with the mark.
 func marked(t *testing.T, mark string) (all []markedProcess) {
 	t.Helper()
 	for _, name := range glob(t, "/proc/[0-9]*/environ") {
@@ -208,7 +218,7 @@ func marked(t *testing.T, mark string) (all []markedProcess) {
 		}
 		line, err := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline"))
 		if err != nil {
-			continue // it has ended meanwhile
+			continue // the process has ended
 		}
 		all = append(all, markedProcess{pid, strings.ReplaceAll(string(line), "\x00", " ")})
 	}
@@ -225,7 +235,7 @@ func onlyRun(t *testing.T, dir string) string {
 	return runs[0]
 }
 
-// stateOf reads the state of a run, and how many of its trials failed.
+// stateOf returns the state of a run and how many of its trials failed.
 func stateOf(t *testing.T, run string) (state string, failed int) {
 	t.Helper()
 	dir, err := rundir.Open(run)

@@ -15,16 +15,18 @@ import (
 	"nearfar/internal/page/pagetest"
 )
 
-// The report of labs/overlay, opened from disk in a browser: no request, no complaint, and the figures of every workload and
-// quantity drawn as -f json gives them.
+// TestReportOfTheOverlayLab opens the report of labs/overlay from disk in a browser. It must make no request and write
+// nothing to the console, and draw the figures of every workload and quantity as -f json prints them.
 func TestReportOfTheOverlayLab(t *testing.T) {
+	t.Parallel()
 	dir := workspace(t)
 	lab, err := filepath.Abs(filepath.Join("..", "..", "labs", "overlay", "experiment.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var a answer.Answer
-	if err := json.Unmarshal(nearfar(t, dir, nil, "run", "--blocks", "2", "--force", "-f", "json", lab), &a); err != nil {
+	printed := nearfar(t, dir, nil, "run", "--blocks", "2", "--force", "-f", "json", lab)
+	if err := json.Unmarshal(printed, &a); err != nil {
 		t.Fatal(err)
 	}
 	nearfar(t, dir, nil, "report", "-f", "html", "-o", "report.html", a.Run)
@@ -55,7 +57,9 @@ func TestReportOfTheOverlayLab(t *testing.T) {
 				}
 				for _, series := range c.Series {
 					i := slices.IndexFunc(a.Arms, func(f answer.Figure) bool {
-						return f.Arm == series.Name && f.Workload == s.Workload && f.Metric == s.Quantity.Metric && f.Stat == s.Quantity.Stat
+						q := s.Quantity
+						return f.Arm == series.Name && f.Workload == s.Workload &&
+							f.Metric == q.Metric && f.Stat == q.Stat
 					})
 					if i < 0 || series.Points[0].X != a.Arms[i].Median {
 						t.Errorf("%s %s: %+v is drawn", s.Workload, series.Name, series.Points)

@@ -12,33 +12,34 @@ import (
 	"testing"
 )
 
-// process is a command that goes on until it is told to end, or until others have ended.
+// process is a command that runs until it is interrupted, or until other processes have ended.
 type process struct {
-	s     *stage
+	run   *pageRun
 	line  string
 	cmd   *exec.Cmd
 	lines <-chan string
-	// said is what it has printed, as far as it was read.
+	// said is what it printed, as far as it was read.
 	said string
 }
 
-// start starts it. Both its outputs are read.
-func (s *stage) start(line string) *process {
-	s.t.Helper()
-	p := &process{s: s, line: line}
+// start starts a command line. Standard output and standard error are read as one.
+func (r *pageRun) start(line string) *process {
+	r.t.Helper()
+	p := &process{run: r, line: line}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	p.cmd = exec.CommandContext(ctx, "sh", "-c", "exec "+line)
-	p.cmd.Dir, p.cmd.Env = s.dir, s.env
+	p.cmd.Dir, p.cmd.Env = r.dir, r.env
 	output, err := p.cmd.StdoutPipe()
 	if err != nil {
-		s.t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	p.cmd.Stderr = p.cmd.Stdout
-	p.lines = startTelling(s.t, p.cmd, cancel, output)
+	p.lines = startTelling(r.t, p.cmd, cancel, output)
 	return p
 }
 
-// startTelling starts a command, which is canceled at the end of the test if it has not ended, and gives the lines of its output.
+// startTelling starts a command and returns a channel with the lines of its output. The command is canceled at the end
+// of the test if it has not ended.
 func startTelling(t *testing.T, cmd *exec.Cmd, cancel context.CancelFunc, output io.Reader) <-chan string {
 	t.Helper()
 	if err := cmd.Start(); err != nil {
@@ -60,61 +61,62 @@ func startTelling(t *testing.T, cmd *exec.Cmd, cancel context.CancelFunc, output
 	return told
 }
 
-// until reads until a line has what is looked for, and gives that.
+// until reads until a line has a match, and returns the match.
 func (p *process) until(what *regexp.Regexp) string {
-	p.s.t.Helper()
+	p.run.t.Helper()
 	for line := range p.lines {
 		p.heard(line)
 		if found := what.FindString(line); found != "" {
 			return found
 		}
 	}
-	p.s.t.Fatalf("%s ends without %v:\n%s", p.line, what, p.said)
+	p.run.t.Fatalf("%s ends without %v:\n%s", p.line, what, p.said)
 	return ""
 }
 
+// heard notes a line of output.
 func (p *process) heard(line string) {
 	p.said += line + "\n"
-	p.s.printed += line + "\n"
+	p.run.printed += line + "\n"
 }
 
-// find gives a part of what it has said.
+// find returns the first match in what was read.
 func (p *process) find(what string) string {
-	p.s.t.Helper()
+	p.run.t.Helper()
 	found := regexp.MustCompile(what).FindString(p.said)
 	if found == "" {
-		p.s.t.Fatalf("%s does not say %s:\n%s", p.line, what, p.said)
+		p.run.t.Fatalf("%s does not say %s:\n%s", p.line, what, p.said)
 	}
 	return found
 }
 
-// interrupt is Ctrl-C.
+// interrupt sends what Ctrl-C sends.
 func (p *process) interrupt() {
-	p.s.t.Helper()
+	p.run.t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		p.s.t.Fatal(err)
+		p.run.t.Fatal(err)
 	}
 }
 
-// ended waits for the end and gives the exit code.
+// ended waits for the end and returns the exit code.
 func (p *process) ended() int {
-	p.s.t.Helper()
-	for line := range p.lines { // until it has closed its outputs
+	p.run.t.Helper()
+	for line := range p.lines { // until the outputs are closed
 		p.heard(line)
 	}
-	_ = p.cmd.Wait() // the code says it
+	_ = p.cmd.Wait() // the exit code says it
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// end ends a server with Ctrl-C, which it must do well, once, and gives what it said.
+// end ends a server with Ctrl-C, unless it has ended, and returns what it printed. The exit code must be 0.
 func (p *process) end() string {
-	p.s.t.Helper()
+	p.run.t.Helper()
 	if p.cmd.ProcessState != nil {
 		return p.said
 	}
 	p.interrupt()
 	if code := p.ended(); code != 0 {
-		p.s.t.Errorf("%s: exit code %d after Ctrl-C\n%s", p.line, code, p.said)
+		p.run.t.Errorf("%s: exit code %d after Ctrl-C\n%s", p.line, code, p.said)
 	}
 	return p.said
 }

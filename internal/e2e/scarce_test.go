@@ -39,7 +39,7 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Mkdir(disk, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("sh", "-c", fullDisk, disk, program, write(t, dir, bridgeAndWire))
+	cmd := exec.Command("sh", "-c", fullDisk, disk, program, write(t, dir, twoArms))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS} // the mount ends with the process
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
@@ -87,7 +87,7 @@ func fill(t *testing.T, name string) {
 func TestOutOfMemory(t *testing.T) {
 	group := memoryGroup(t, 40<<20)
 	dir := workspace(t)
-	cmd := exec.Command(program, "run", "--force", "--progress", "plain", write(t, dir, bridgeAndWire))
+	cmd := exec.Command(program, "run", "--force", "--progress", "plain", write(t, dir, twoArms))
 	cmd.Dir = dir
 	mark := mark(t, cmd)
 	said := runUntil(t, cmd, "trial 3/12", func() {

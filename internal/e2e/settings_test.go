@@ -16,7 +16,8 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// ofLab gives a lab's experiment with some of its text replaced, in pairs, so that it takes seconds and not minutes.
+// ofLab returns the experiment of a lab with texts replaced by others, in pairs, so that it takes seconds instead of
+// minutes.
 func ofLab(t *testing.T, lab string, replaced ...string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "labs", lab, "experiment.yaml"))
@@ -33,7 +34,7 @@ func ofLab(t *testing.T, lab string, replaced ...string) string {
 	return text
 }
 
-// hostsOf gives for each arm the addresses of its client and server.
+// hostsOf returns for each arm the addresses of its client and server.
 func hostsOf(t *testing.T, a answer.Answer) map[string]string {
 	t.Helper()
 	dir, err := rundir.Open(a.Run)
@@ -55,17 +56,20 @@ func hostsOf(t *testing.T, a answer.Answer) map[string]string {
 	return hosts
 }
 
-// BBR against CUBIC is one comparison, with its verdict. The kernel says for each trial which of the two it was.
+// TestCongestionLab: the lab compares BBR with CUBIC once, and the kernel says for each trial which of them it used.
+// BBR has several times the goodput of CUBIC on a path that loses packets.
 func TestCongestionLab(t *testing.T) {
+	t.Parallel()
 	available, err := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := "bbr"
 	if !slices.Contains(strings.Fields(string(available)), other) {
-		other = "reno" // the same question of what this kernel has
+		other = "reno" // this kernel has no BBR
 	}
-	text := ofLab(t, "congestion", "duration: 2s, warmup: 500ms", "duration: 700ms, warmup: 200ms", "blocks: 12", "blocks: 6",
+	text := ofLab(t, "congestion",
+		"duration: 2s, warmup: 500ms", "duration: 500ms, warmup: 200ms", "blocks: 12", "blocks: 6",
 		"  - {name: iperf3, tool: iperf3, duration: 2s, warmup: 1s, optional: true}\n", "",
 		"set: {congestion: bbr}", "set: {congestion: "+other+"}",
 		"  reno:  {lab: {path: [{wire: {delay: 5ms, rate: 100Mbit/s, loss: 1%}}]}, set: {congestion: reno}}\n", "")
@@ -73,26 +77,35 @@ func TestCongestionLab(t *testing.T) {
 	wantNoFailures(t, a)
 	for _, trial := range trials(t, a) {
 		want := map[string]string{"cubic": "cubic", "bbr": other}[trial.Arm]
-		if trial.Set["congestion"] != want || trial.Facts["tcp_congestion"] != want || !strings.Contains(trial.Treatment["congestion"], want) {
-			t.Errorf("%s: set %v, treatment %v, fact %s", trial.Arm, trial.Set, trial.Treatment, trial.Facts["tcp_congestion"])
+		treated := strings.Contains(trial.Treatment["congestion"], want)
+		if trial.Set["congestion"] != want || trial.Facts["tcp_congestion"] != want || !treated {
+			t.Errorf("%s: set %v, treatment %v, fact %s",
+				trial.Arm, trial.Set, trial.Treatment, trial.Facts["tcp_congestion"])
 		}
 	}
-	if len(a.Comparisons) != 1 || a.Comparisons[0].Difference == nil || a.Comparisons[0].Arm != "bbr" || a.Comparisons[0].Baseline != "cubic" {
+	if len(a.Comparisons) != 1 {
 		t.Fatalf("%+v", a.Comparisons)
 	}
+	c := a.Comparisons[0]
+	if c.Difference == nil || c.Arm != "bbr" || c.Baseline != "cubic" {
+		t.Fatalf("%+v", c)
+	}
 	t.Log(a.Verdict)
-	if other == "bbr" && (a.Comparisons[0].Verdict != answer.Higher || !strings.HasPrefix(a.Verdict, "Against cubic, in bulk goodput: bbr +")) {
-		t.Errorf("%s: %+v", a.Verdict, a.Comparisons[0])
+	said := strings.HasPrefix(a.Verdict, "Against cubic, in bulk goodput: bbr +")
+	if other == "bbr" && (c.Verdict != answer.Higher || !said) {
+		t.Errorf("%s: %+v", a.Verdict, c)
 	}
 	hosts := hostsOf(t, a)
 	if len(hosts) != 2 || hosts["cubic"] == "" || hosts["cubic"] != hosts["bbr"] {
-		t.Errorf("arms that differ in a setting alone do not share their hosts: %v", hosts)
+		t.Errorf("arms that differ only in a setting do not share their hosts: %v", hosts)
 	}
 }
 
-// Each version of IP is measured in its arms, and counts as a layer beside the router.
+// TestIPVersionsLab: each arm measures its version of IP, and the version counts as a layer, like the router.
 func TestIPVersionsLab(t *testing.T) {
-	a := measure(t, ofLab(t, "ip-versions", "duration: 500ms, warmup: 100ms", "duration: 150ms, warmup: 20ms", "blocks: 12", "blocks: 4",
+	t.Parallel()
+	a := measure(t, ofLab(t, "ip-versions",
+		"duration: 500ms, warmup: 100ms", "duration: 100ms, warmup: 20ms", "blocks: 12", "blocks: 4",
 		"  - {name: netperf, tool: netperf, mode: rr, request: 64B, duration: 1s, optional: true}\n", ""), "--force")
 	wantNoFailures(t, a)
 	for _, trial := range trials(t, a) {
@@ -117,9 +130,12 @@ func TestIPVersionsLab(t *testing.T) {
 	}
 }
 
-// One CPU and two, asleep and spinning: each arm runs where and as it says, and nothing warns of what is the treatment.
+// TestCPUsLab: each arm runs on the CPUs and with the way of waiting that it declares. Nothing warns of these
+// differences, because the experiment asks about them.
 func TestCPUsLab(t *testing.T) {
-	a := measure(t, ofLab(t, "cpus", "duration: 500ms, warmup: 100ms", "duration: 150ms, warmup: 20ms", "blocks: 12", "blocks: 2"), "--force")
+	t.Parallel()
+	a := measure(t, ofLab(t, "cpus", "duration: 500ms, warmup: 100ms", "duration: 100ms, warmup: 20ms",
+		"blocks: 12", "blocks: 2"), "--force")
 	wantNoFailures(t, a)
 	for _, trial := range trials(t, a) {
 		client, server := trial.Facts["placement.client.cpus"], trial.Facts["placement.server.cpus"]
@@ -153,15 +169,16 @@ workloads:
 schedule: {blocks: 1, seed: 1}
 `
 
-// The foreign tools are told the congestion control, and say which they had. One that the kernel does not have is no
-// trial of its arm: iperf3 says so, and netperf goes on with another.
+// TestCongestionOfForeignTools: nearfar tells other tools which congestion control to use, and checks which one they
+// used. If the kernel does not have it, the trial fails: iperf3 says so itself, netperf continues with another.
 func TestCongestionOfForeignTools(t *testing.T) {
+	t.Parallel()
 	dir := workspace(t)
 	cmd := exec.Command(program, "run", "--force", "-f", "json", write(t, dir, foreignCongestion))
 	cmd.Dir = dir
 	stdout, err := cmd.Output()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 1 { // all trials of an arm fail
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 { // because all trials of an arm fail
 		t.Errorf("ended with %v, want exit code 1", err)
 	}
 	a := answerOf(t, stdout, dir)
@@ -169,9 +186,10 @@ func TestCongestionOfForeignTools(t *testing.T) {
 		switch trial.Arm {
 		case "unknown":
 			if trial.Error == "" {
-				t.Errorf("%s measured what this kernel does not have: %v", trial.Workload, trial.Facts)
+				t.Errorf("%s measured with a congestion control that does not exist: %v", trial.Workload, trial.Facts)
 			}
-			if strings.HasPrefix(trial.Tool.Name, "netperf") && !strings.HasPrefix(trial.Error, "not what was declared: congestion nosuch was asked for") {
+			const says = "not what was declared: congestion nosuch was asked for"
+			if strings.HasPrefix(trial.Tool.Name, "netperf") && !strings.HasPrefix(trial.Error, says) {
 				t.Errorf("%s: %s", trial.Workload, trial.Error)
 			}
 		case "reno":

@@ -9,8 +9,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// TestPartsInTheLab: over a bridge between two namespaces the kernel's timestamps divide each trial's round trip, and its
-// parts add up to it.
+// TestPartsInTheLab: over a bridge between two namespaces the kernel's timestamps divide each trial's round trip into
+// parts, and the parts add up to the round trip.
 func TestPartsInTheLab(t *testing.T) {
 	a := measure(t, `
 nearfar: v1
@@ -18,8 +18,8 @@ name: parts
 arms:
   l2: {lab: {path: [bridge]}}
 workloads:
-  - {name: tcp, tool: native, mode: rr, protocol: tcp, request: 64B, timestamps: true, duration: 500ms, warmup: 300ms}
-  - {name: udp, tool: native, mode: rr, protocol: udp, request: 64B, timestamps: true, duration: 500ms, warmup: 300ms}
+  - {name: tcp, tool: native, mode: rr, protocol: tcp, request: 64B, timestamps: true, duration: 300ms, warmup: 200ms}
+  - {name: udp, tool: native, mode: rr, protocol: udp, request: 64B, timestamps: true, duration: 300ms, warmup: 200ms}
 schedule: {blocks: 2, seed: 1}
 `)
 	wantNoFailures(t, a)
@@ -44,11 +44,15 @@ schedule: {blocks: 2, seed: 1}
 			}
 		}
 		if apart := sum - mean[""]; math.Abs(apart) > 1e-6 {
-			t.Errorf("%s: the parts add up to %.3f us, the round trip takes %.3f", trial.Workload, sum*1e6, mean[""]*1e6)
+			t.Errorf("%s: the parts add up to %.3f us, the round trip takes %.3f",
+				trial.Workload, sum*1e6, mean[""]*1e6)
 		}
-		t.Logf("%s: %.2f us = client %.2f + network %.2f + server stack %.2f + server application %.2f; sum less round trip %s, divided %s, overhead %s (%s with, %s without)",
-			trial.Workload, mean[""]*1e6, mean["client"]*1e6, mean["network"]*1e6, mean["server-stack"]*1e6, mean["server-application"]*1e6,
+		t.Logf("%s: %.2f us = client %.2f + network %.2f + server stack %.2f + server application %.2f", trial.Workload,
+			mean[""]*1e6, mean["client"]*1e6, mean["network"]*1e6,
+			mean["server-stack"]*1e6, mean["server-application"]*1e6)
+		t.Logf("  sum less round trip %s, divided %s, overhead %s (p50 %s with timestamps, %s without)",
 			trial.Facts["timestamps_sum_minus_rtt"], trial.Facts["timestamps_divided"],
-			trial.Facts["timestamps_overhead"], trial.Facts["timestamps_rtt_p50_with"], trial.Facts["timestamps_rtt_p50_without"])
+			trial.Facts["timestamps_overhead"],
+			trial.Facts["timestamps_rtt_p50_with"], trial.Facts["timestamps_rtt_p50_without"])
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// everyTool has each tool in each mode and protocol that it knows.
+// everyTool has each tool in each mode and protocol that it supports.
 const everyTool = `
 nearfar: v1
 name: tools
@@ -20,11 +20,15 @@ workloads:
   - {name: native-rr-udp, tool: native, mode: rr, protocol: udp, duration: 200ms, warmup: 50ms}
   - {name: native-crr, tool: native, mode: crr, duration: 200ms, warmup: 50ms}
   - {name: native-stream, tool: native, mode: stream, duration: 200ms, warmup: 50ms}
-  - {name: native-stream-both, tool: native, mode: stream, direction: both, connections: 2, congestion: reno, duration: 200ms, warmup: 50ms}
-  - {name: native-load, tool: native, mode: load, rate: 2000/s, arrivals: poisson, connections: 10, duration: 200ms, warmup: 50ms}
-  - {name: native-load-udp, tool: native, mode: load, protocol: udp, steps: [{rate: 500/s, for: 100ms}, {rate: 2000/s, for: 100ms}], warmup: 50ms}
+  - {name: native-stream-both, tool: native, mode: stream, direction: both, connections: 2, congestion: reno,
+     duration: 200ms, warmup: 50ms}
+  - {name: native-load, tool: native, mode: load, rate: 2000/s, arrivals: poisson, connections: 10,
+     duration: 200ms, warmup: 50ms}
+  - {name: native-load-udp, tool: native, mode: load, protocol: udp,
+     steps: [{rate: 500/s, for: 100ms}, {rate: 2000/s, for: 100ms}], warmup: 50ms}
   - {name: native-messages, tool: native, mode: messages, rate: 5000/s, duration: 200ms, warmup: 50ms}
-  - {name: native-messages-tcp, tool: native, mode: messages, protocol: tcp, wait: spin, dscp: 8, duration: 200ms, warmup: 50ms}
+  - {name: native-messages-tcp, tool: native, mode: messages, protocol: tcp, wait: spin, dscp: 8,
+     duration: 200ms, warmup: 50ms}
   - {name: sockperf-tcp, tool: sockperf, protocol: tcp, duration: 1s}
   - {name: sockperf-udp, tool: sockperf, protocol: udp, duration: 1s}
   - {name: netperf-rr, tool: netperf, mode: rr, request: 1024B, response: 1024B, duration: 1s}
@@ -37,7 +41,10 @@ workloads:
 schedule: {blocks: 1, seed: 1}
 `
 
+// TestEveryToolMeasures: a trial of each tool has a figure, the tool's version, its output, and the CPUs that it ran
+// on.
 func TestEveryToolMeasures(t *testing.T) {
+	t.Parallel()
 	a := measure(t, everyTool)
 	wantNoFailures(t, a)
 	all := trials(t, a)
@@ -46,10 +53,10 @@ func TestEveryToolMeasures(t *testing.T) {
 	}
 	for _, tr := range all {
 		if tr.Tool.Version == "" {
-			t.Errorf("%s does not know its version", tr.Workload)
+			t.Errorf("%s has no version", tr.Workload)
 		}
 		if len(tr.Raw) == 0 || len(tr.Commands) == 0 {
-			t.Errorf("%s keeps no output or no command line: %+v", tr.Workload, tr)
+			t.Errorf("%s has no output or no command line: %+v", tr.Workload, tr)
 		}
 		if tr.Facts["placement.client.cpus"] == "" {
 			t.Errorf("%s does not say where it ran", tr.Workload)
@@ -69,16 +76,16 @@ func TestEveryToolMeasures(t *testing.T) {
 	}
 }
 
-// A missing program is said before anything is measured, and leaves no run directory.
+// TestMissingTool: nearfar names all missing programs before it measures anything, and makes no run directory.
 func TestMissingTool(t *testing.T) {
+	t.Parallel()
 	dir := workspace(t)
 	name := write(t, dir, everyTool)
 	bin := filepath.Join(dir, "bin")
 	if err := os.Mkdir(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", bin)
-	out, code := fails(t, dir, "run", name)
+	out, code := fails(t, dir, []string{"PATH=" + bin}, "run", name)
 	if code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}

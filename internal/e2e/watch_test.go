@@ -36,16 +36,16 @@ arms:
   l2: {lab: {path: [bridge]}}
   switched: {lab: {path: [bridge, bridge]}}
 workloads:
-  - {name: rr, tool: native, mode: rr, duration: 300ms, warmup: 50ms}
+  - {name: rr, tool: native, mode: rr, duration: 200ms, warmup: 50ms}
 schedule: {blocks: 6, seed: 1}
 `
 
-// serving is the program while it serves pages.
+// serving is a process of nearfar that serves pages.
 type serving struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	stdout bytes.Buffer
-	said   <-chan string // the lines of standard error
+	said   <-chan string // lines of standard error
 	url    string
 }
 
@@ -75,7 +75,7 @@ func serve(t *testing.T, dir string, args ...string) *serving {
 	return nil
 }
 
-// ended waits for the end and gives the exit code.
+// ended waits for the end and returns the exit code.
 func (s *serving) ended() int {
 	s.t.Helper()
 	for range s.said { // until standard error is closed
@@ -88,7 +88,7 @@ func (s *serving) ended() int {
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// ask asks for an address and gives code and body.
+// ask gets a URL and returns status code and body.
 func ask(t *testing.T, address string) (int, []byte) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -109,7 +109,7 @@ func ask(t *testing.T, address string) (int, []byte) {
 	return response.StatusCode, body
 }
 
-// events opens the stream of events; the channel is closed when it ends.
+// events opens the stream of events and returns a channel with their names, which is closed when the stream ends.
 func (s *serving) events() <-chan string {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), browserPatience)
@@ -138,7 +138,7 @@ func (s *serving) events() <-chan string {
 	return events
 }
 
-// shown fetches what the page draws.
+// shown fetches the answer that the page draws.
 func (s *serving) shown() answer.Answer {
 	s.t.Helper()
 	code, body := ask(s.t, s.url+"data.json")
@@ -149,8 +149,10 @@ func (s *serving) shown() answer.Answer {
 	return data.Answer
 }
 
-// Figures appear as trials end, up to those of the answer; who has no token is refused all the while; then nothing listens.
+// TestWatch: figures appear as trials end, and the last are those of the answer. Requests without the token are
+// refused. After the run nothing listens.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	dir := workspace(t)
 	s := serve(t, dir, "run", "--watch", "-f", "json", write(t, dir, watched))
 	where, err := url.Parse(s.url)
@@ -164,7 +166,8 @@ func TestWatch(t *testing.T) {
 			t.Errorf("event %q", event)
 		}
 		for _, path := range []string{"/", "/data.json", "/events", "/" + strings.Repeat("0", 32) + "/data.json"} {
-			if code, body := ask(t, "http://"+where.Host+path); code != http.StatusForbidden || bytes.Contains(body, []byte("l2")) {
+			code, body := ask(t, "http://"+where.Host+path)
+			if code != http.StatusForbidden || bytes.Contains(body, []byte("l2")) {
 				t.Errorf("%s without the token: %d %s", path, code, body)
 			}
 		}
@@ -172,16 +175,15 @@ func TestWatch(t *testing.T) {
 		if now.Trials < last.Trials {
 			t.Errorf("%d trials after %d", now.Trials, last.Trials)
 		}
-		if last.State == rundir.Running && now.State == rundir.Running && last.Trials < now.Trials && len(now.Arms) > 0 {
-			grew = true
-		}
+		running := last.State == rundir.Running && now.State == rundir.Running
+		grew = grew || running && last.Trials < now.Trials && len(now.Arms) > 0
 		last = now
 		if event == "state" {
 			break
 		}
 	}
 	if !grew {
-		t.Error("no figures appeared while the run went on")
+		t.Error("no figures appeared during the run")
 	}
 	if last.State != rundir.Complete || last.Trials != 12 {
 		t.Errorf("the page ends at %d trials, %s", last.Trials, last.State)
@@ -202,8 +204,9 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends a run that is watched like any other, also by a page that never reads.
+// TestWatchInterrupted: Ctrl-C ends a run that is watched, even if one of the clients never reads.
 func TestWatchInterrupted(t *testing.T) {
+	t.Parallel()
 	before := traces(t, "")
 	dir := workspace(t)
 	s := serve(t, dir, "run", "--watch", "-f", "json", "--blocks", "200", write(t, dir, watched))
@@ -223,7 +226,7 @@ func TestWatchInterrupted(t *testing.T) {
 	if event := <-events; event != "trial" {
 		t.Errorf("event %q", event)
 	}
-	s.shown() // as a page does: who only follows the events is not waited for
+	s.shown() // as a page does: the run waits only for clients that fetch the data
 	if err := s.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -244,8 +247,9 @@ func TestWatchInterrupted(t *testing.T) {
 	waitForTraces(t, "", before)
 }
 
-// serve lists real runs, shows their reports, and ends well with Ctrl-C.
+// TestServe: serve lists runs, shows their reports, and exits with 0 after Ctrl-C.
 func TestServe(t *testing.T) {
+	t.Parallel()
 	dir := workspace(t)
 	a := answerOf(t, nearfar(t, dir, nil, "run", "-f", "json", write(t, dir, watched)), dir)
 	s := serve(t, dir, "serve")
@@ -277,6 +281,6 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// withoutPooled leaves out what only a report reads: the pages show a run while it goes on, and read no histograms for the
-// pooled percentiles.
+// withoutPooled ignores the pooled percentiles: the pages show running runs and do not read the histograms that these
+// need.
 func withoutPooled() cmp.Option { return cmpopts.IgnoreFields(answer.Figure{}, "Pooled") }

@@ -4,11 +4,11 @@ package pythontest
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
 )
 
@@ -32,8 +32,11 @@ func Run(t *testing.T, program string, args ...string) []byte {
 // interpreter finds the environment with the versions in scripts/test-python.txt. Its name is the same as in
 // scripts/test-python.sh.
 func interpreter() (string, error) {
-	_, file, _, _ := runtime.Caller(0)
-	versions, err := os.ReadFile(filepath.Join(filepath.Dir(file), "..", "..", "..", "scripts", "test-python.txt"))
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	versions, err := os.ReadFile(filepath.Join(root, "scripts", "test-python.txt"))
 	if err != nil {
 		return "", err
 	}
@@ -51,4 +54,20 @@ func interpreter() (string, error) {
 		return "", fmt.Errorf("the Python environment of the tests is missing: %w", err)
 	}
 	return filepath.Join(environment, "bin", "python"), nil
+}
+
+// moduleRoot finds the folder with go.mod, upwards from the test's own folder. Paths in a binary built with -trimpath do not
+// say where its sources are.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("no go.mod in any folder above the test's own")
+		}
+		dir = filepath.Dir(dir)
+	}
+	return "", err
 }
