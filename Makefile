@@ -1,17 +1,16 @@
-# The habits of the project. `make demo` answers a question on this machine; `make test` runs every test.
+# `make demo` answers a question on this machine; `make quick` tests a change; `make test` runs all tests.
 
 GO    ?= go
 BIN   := bin/nearfar
-LINT  := bin/golangci-lint
 FUZZ  ?= 30s
 CHAOS ?= 1h
-# The HTML pages that the program embeds, and what they are made of.
+# The HTML pages that the program embeds, and their sources.
 PAGES := internal/page/dist/report.html
 WEB   := $(shell find web -name node_modules -prune -o -type f -print) scripts/pages.sh
 
-.PHONY: build dist demo test unit lint fuzz chaos bench clean
+.PHONY: build dist demo quick test unit lint fuzz chaos bench clean
 
-## build: the program, with its HTML pages where npm (Node 20.19 or later) is there, and without them elsewhere.
+## build: the program. Its HTML pages need npm (Node 20.19 or later); without npm the program has no pages.
 build: $(PAGES)
 	$(GO) build -trimpath -o $(BIN) ./cmd/nearfar
 
@@ -22,43 +21,43 @@ $(PAGES): $(WEB)
 dist: $(PAGES)
 	GO=$(GO) ./scripts/dist.sh
 
-## demo: what routing, VXLAN and a firewall cost between two machines, measured here. About three minutes.
+## demo: measures what routing, VXLAN and a firewall cost, on this machine. About three minutes.
 demo:
 	./scripts/install-tools.sh demo
 	$(MAKE) build
 	$(BIN) run labs/overlay/experiment.yaml
 
-## test: installs what the tests need, and runs them all.
+## quick: short tests of all packages that do not measure, and the linter on what changed. Less than 90 s with a warm
+## cache.
+quick: $(PAGES)
+	GO=$(GO) ./scripts/quick.sh
+
+## test: installs what the tests need, lints, and runs all tests. About ten minutes with a warm cache.
 test:
 	./scripts/install-tools.sh test
 	$(MAKE) lint unit
 
+## unit: all tests, without the linter.
 unit: $(PAGES)
 	./scripts/pages.sh test
-	$(GO) vet ./...
-	GOOS=windows $(GO) vet ./...
-	GOOS=darwin $(GO) vet ./...
-	./scripts/test.sh
+	GO=$(GO) ./scripts/test.sh
 
-# The linter is pinned in tools/go.mod and built once for each version.
-lint: $(LINT)
-	$(LINT) run ./...
-
-$(LINT): tools/go.mod tools/go.sum
-	$(GO) build -modfile=tools/go.mod -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+## lint: the linter, on all packages.
+lint:
+	GO=$(GO) ./scripts/lint.sh
 
 ## fuzz: every fuzz target in turn, FUZZ=30s each.
 fuzz:
-	./scripts/fuzz.sh $(FUZZ)
+	GO=$(GO) ./scripts/fuzz.sh $(FUZZ)
 
-## chaos: kills and stops parts of random small runs for CHAOS=1h. What a failed round was is printed, with how to repeat it.
+## chaos: kills and stops processes of random small runs for CHAOS=1h. A failed round prints how to repeat it.
 chaos: $(PAGES)
 	./scripts/install-tools.sh test
 	NEARFAR_CHAOS_TIME=$(CHAOS) $(GO) test -count=1 -timeout 0 -run '^TestChaos$$' -v ./internal/e2e
 
-## bench: the native engine against sockperf, netperf, iperf3 and the shortest C loop, as ratios, and the proofs of what it
-## promises, measured in one run; and the hot path, with allocations counted. Writes bench/RESULTS.md. About eleven minutes;
-## the machine should do nothing else.
+## bench: compares the native engine with sockperf, netperf, iperf3 and a short C loop, as ratios, proves what the
+## engine promises, and counts allocations of the hot path. Writes bench/RESULTS.md. About eleven minutes; the machine
+## should do nothing else.
 bench:
 	./scripts/install-tools.sh test
 	$(GO) run ./bench

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Builds nearfar for every system that it runs on, with SHA256SUMS beside: static, without paths of this machine, and the
-# same bytes again from the same commit with the same Go.
+# Builds nearfar for every system that it runs on, and writes SHA256SUMS. The builds are static and contain no paths of
+# this machine. The same commit and the same Go give the same bytes.
 #
-#   dist.sh [DIRECTORY]    dist by default; what is in it is replaced
+#   dist.sh [DIRECTORY]    dist by default; its content is replaced
 set -eu
 
 go=${GO:-go}
@@ -13,7 +13,7 @@ mkdir -p "$out"
 for target in linux/amd64 linux/arm64 windows/amd64 darwin/arm64; do
 	os=${target%/*} arch=${target#*/} suffix=
 	[ "$os" != windows ] || suffix=.exe
-	# Symbols and DWARF are a third of the size, and stack traces work without; the version is in the build information.
+	# Without symbols and DWARF, a third of the size. Stack traces and the version do not need them.
 	CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOFLAGS= $go build -trimpath -ldflags '-s -w -buildid=' \
 		-o "$out/nearfar-$os-$arch$suffix" ./cmd/nearfar
 done

@@ -1,21 +1,20 @@
 #!/bin/sh
-# Installs the measuring programs that the lab and the tests run.
+# Installs the programs that the lab and the tests run.
 #
-#   install-tools.sh demo    what `make demo` needs; netperf only where it is to be had without a change of the sources
-#   install-tools.sh test    all that `make test` needs, netperf included: it is in Debian's component non-free,
-#                            which is added to the package sources as a file of its own; and what runs the builds for
-#                            other systems: qemu-user, Wine, a C compiler for Windows; and Chromium, in
-#                            which the HTML pages are tested (1.7 GB); PostgreSQL, which the tests start
-#                            themselves; curl and jq, which commands of the documentation use; a C compiler,
-#                            for the race detector and the benchmark's C loop; and a Python environment in the
-#                            cache (see test-python.sh)
+#   install-tools.sh demo    for `make demo`; netperf only if the package sources have it
+#   install-tools.sh test    for `make test`; besides the above: netperf, from Debian's component non-free, which is
+#                            added to the package sources in a file of its own; qemu-user, Wine and a C compiler for
+#                            Windows, which run the builds for other systems; Chromium, which tests the HTML pages (1.7
+#                            GB); PostgreSQL, which the tests start themselves; curl and jq, which the documentation
+#                            uses; a C compiler, for the race detector and the benchmark's C loop; and a Python
+#                            environment in the cache (see test-python.sh)
 #
-# Prints what it does. Exits 1 and names what is missing where it cannot install it.
+# Prints what it does. If it cannot install something, it names what is missing and exits with 1.
 set -eu
 
 purpose=${1:-demo}
 
-# program:package pairs, by package manager
+# programs prints program:package pairs for a package manager
 programs() {
 	case $1 in
 	apt-get) echo "sockperf:sockperf iperf3:iperf3 ping:iputils-ping netperf:netperf" ;;
@@ -23,13 +22,19 @@ programs() {
 	esac
 	[ "$purpose" = test ] || return 0
 	case $1 in
-	apt-get) echo "qemu-aarch64:qemu-user wine:wine /usr/lib/wine/wine64:wine64 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64 postgres:postgresql python3-venv:python3-venv chromium:chromium curl:curl jq:jq cc:build-essential" ;;
-	dnf) echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc postgres:postgresql-server python3-venv:python3 chromium:chromium curl:curl jq:jq cc:gcc" ;;
+	apt-get)
+		echo "qemu-aarch64:qemu-user wine:wine /usr/lib/wine/wine64:wine64 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64"
+		echo "postgres:postgresql python3-venv:python3-venv chromium:chromium curl:curl jq:jq cc:build-essential"
+		;;
+	dnf)
+		echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc"
+		echo "postgres:postgresql-server python3-venv:python3 chromium:chromium curl:curl jq:jq cc:gcc"
+		;;
 	esac
 }
 
-# there says whether a program is installed; some are not on the path
-there() {
+# installed says whether a program is installed; some are not on the path
+installed() {
 	case $1 in
 	postgres) command -v postgres || ls /usr/lib/postgresql/*/bin/postgres ;;
 	python3-venv) python3 -c 'import ensurepip, venv' ;;
@@ -39,19 +44,21 @@ there() {
 
 missing() {
 	for pair in $1; do
-		there "${pair%%:*}" || printf '%s ' "${pair##*:}"
+		installed "${pair%%:*}" || printf '%s ' "${pair##*:}"
 	done
 }
 
 names_missing() {
 	others=
-	[ "$purpose" != test ] || others="chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc postgres python3-venv curl jq cc"
+	if [ "$purpose" = test ]; then
+		others="chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc postgres python3-venv curl jq cc"
+	fi
 	for program in sockperf iperf3 ping netperf $others; do
-		there "$program" || printf '%s ' "$program"
+		installed "$program" || printf '%s ' "$program"
 	done
 }
 
-# finish is what is left to do when all programs are there
+# finish ends the script when all programs are installed
 finish() {
 	[ "$purpose" != test ] || "$(dirname "$0")/test-python.sh"
 	exit 0
@@ -66,7 +73,7 @@ for candidate in apt-get dnf; do
 done
 if [ -z "$manager" ]; then
 	echo "install-tools: missing: $absent" >&2
-	echo "install-tools: no package manager that this script knows (apt-get, dnf): install them by hand" >&2
+	echo "install-tools: neither apt-get nor dnf is here: install them by hand" >&2
 	[ "$purpose" = demo ] && [ "$absent" = "netperf " ] && exit 0
 	exit 1
 fi
@@ -77,28 +84,31 @@ if [ "$(id -u)" -ne 0 ]; then
 		as_root="sudo -n"
 	else
 		echo "install-tools: missing: $absent" >&2
-		echo "install-tools: not root, and sudo asks for a password: install them first, for example: sudo $manager install $(missing "$(programs "$manager")")" >&2
+		echo "install-tools: not root, and sudo asks for a password: install them first, for example:" >&2
+		echo "sudo $manager install $(missing "$(programs "$manager")")" >&2
 		[ "$purpose" = demo ] && [ "$absent" = "netperf " ] && exit 0
 		exit 1
 	fi
 fi
 
 if [ "$manager" = apt-get ]; then
-	if [ "$purpose" = test ] && [ ! -e /etc/apt/sources.list.d/nearfar-non-free.sources ] && [ ! -x "$(command -v netperf || true)" ]; then
+	sources=/etc/apt/sources.list.d/nearfar-non-free.sources
+	if [ "$purpose" = test ] && [ ! -e "$sources" ] && [ ! -x "$(command -v netperf || true)" ]; then
 		codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
 		mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
 			sed -n -e 's/^URIs: *\([^ ]*debian\)\/*$/\1/p' -e 's/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*debian\)\/* .*/\2/p' | head -n 1)
 		if [ -n "$mirror" ]; then
-			printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: non-free\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n' \
-				"$mirror" "$codename" | $as_root tee /etc/apt/sources.list.d/nearfar-non-free.sources >/dev/null
+			printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: non-free\nSigned-By: %s\n' \
+				"$mirror" "$codename" /usr/share/keyrings/debian-archive-keyring.gpg | $as_root tee "$sources" >/dev/null
 		else
-			echo "install-tools: no Debian mirror in the package sources: add their component non-free by hand, for netperf" >&2
+			echo "install-tools: no Debian mirror in the package sources: for netperf, add component non-free by hand" >&2
 		fi
 	fi
-	$as_root apt-get update -qq || echo "install-tools: apt-get update failed; going on with the lists there are" >&2
+	$as_root apt-get update -qq || echo "install-tools: apt-get update failed; using the old package lists" >&2
 	for package in $(missing "$(programs apt-get)"); do
-		# sockperf, netperf and iperf3 come with services on some releases: keep them from starting.
-		$as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq --no-install-recommends "$package" >/dev/null ||
+		# RUNLEVEL=1: on some releases sockperf, netperf and iperf3 come with services, which must not start.
+		$as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+			apt-get install -y -qq --no-install-recommends "$package" >/dev/null ||
 			echo "install-tools: apt-get could not install $package" >&2
 	done
 else

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Runs the linter.
+#
+#   lint.sh          on all packages
+#   lint.sh changed  reports only lines that changed since this branch left main, and uncommitted changes
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/goflags.sh
+
+linter=$(scripts/linter.sh)
+if [ "${1:-}" = changed ]; then
+	base=$(git merge-base HEAD origin/main 2>/dev/null || git merge-base HEAD main 2>/dev/null || git rev-parse HEAD)
+	exec "$linter" run --new-from-rev "$base" ./...
+fi
+exec "$linter" run ./...
