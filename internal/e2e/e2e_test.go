@@ -31,7 +31,7 @@ import (
 var program string
 
 // besideEachOther is how many parallel tests run at a time for each CPU, unless -parallel is given.
-const besideEachOther = 2
+const besideEachOther = 3
 
 func TestMain(m *testing.M) {
 	if percent := os.Getenv(burnVariable); percent != "" {

@@ -51,6 +51,9 @@ func atMost(t *testing.T, what string, got, of int, p float64) {
 // all distributions give the same distribution of ranks, on which alone the cuts depend (TestCutsDependOnRanksOnly). So
 // one length of series is enough for all of them but the first.
 func TestFalseAlarms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a simulation")
+	}
 	series := simulated(t, 300)
 	for i, noise := range noises() {
 		lengths := []int{8, 10, 20, 50, 100}
@@ -145,6 +148,9 @@ func TestSpreadThatChanges(t *testing.T) {
 
 // A change of 2 or 3 standard deviations of the runs is found, and near its true place.
 func TestPower(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a simulation")
+	}
 	series := float64(simulated(t, 150))
 	for i, c := range []struct {
 		n, at       int
