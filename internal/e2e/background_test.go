@@ -42,15 +42,13 @@ func TestLatencyBesideABackground(t *testing.T) {
 	for workload, waited := range loaded {
 		goodput := median(t, a, "line", workload, "goodput", "")
 		t.Logf("%s: %.0f us beside %.1f Mbit/s; rr alone %.0f us", workload, waited*1e6, goodput/1e6, idle*1e6)
-		if waited < 2*idle {
+		// A full queue adds milliseconds.
+		if waited < idle+500e-6 {
 			t.Errorf("%s: %g s beside the stream, %g s alone: it did not wait in the queue", workload, waited, idle)
 		}
-		if goodput < full/4 || goodput > 1.02*full {
+		if goodput < full/2 || goodput > 1.02*full {
 			t.Errorf("%s: the background's goodput is %g bit/s on a line that carries %g", workload, goodput, full)
 		}
-	}
-	if waited := loaded["load-loaded"]; waited < idle+500e-6 {
-		t.Errorf("the load waited %g s, and alone a round trip takes %g s", waited, idle)
 	}
 	for _, tr := range trials(t, a) {
 		_, measured := tr.ScopedValue("goodput", "", "background")

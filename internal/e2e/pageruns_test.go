@@ -175,7 +175,7 @@ func runHistory(r *pageRun) {
 	r.next(slices.DeleteFunc(strings.Split(r.blocks[0].output, "\n"), func(line string) bool {
 		return strings.TrimSpace(line) == "..."
 	})...)
-	address := postgrestest.Start(r.t)
+	address := postgrestest.StartUnset(r.t)
 	r.env = append(r.env, "PGPASSWORD="+postgrestest.Password)
 	r.instead("postgres://nearfar@db.example/nearfar", "'"+address+"'")
 	r.next()
@@ -183,7 +183,7 @@ func runHistory(r *pageRun) {
 		r.t.Errorf("the database does not have what was pushed:\n%s", r.printed)
 	}
 	r.sql = func(query string) int {
-		connection, err := pgx.Connect(r.t.Context(), address)
+		connection, err := pgx.Connect(r.t.Context(), postgrestest.WithPassword(address))
 		if err != nil {
 			r.t.Fatal(err)
 		}

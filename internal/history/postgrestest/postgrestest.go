@@ -29,9 +29,23 @@ const (
 	pause    = 50 * time.Millisecond
 )
 
-// Start starts a server and gives the address of a database. The server listens only on a Unix socket, and asks for a
-// password, which PGPASSWORD holds during the test. It ends with the test. With -short, the test is skipped.
+// Start starts a server as StartUnset does, and sets PGPASSWORD for the test.
 func Start(t *testing.T) (address string) {
+	t.Helper()
+	address = StartUnset(t)
+	t.Setenv("PGPASSWORD", Password)
+	return address
+}
+
+// WithPassword returns the address with the password in it.
+func WithPassword(address string) string {
+	return strings.Replace(address, "nearfar@", url.UserPassword("nearfar", Password).String()+"@", 1)
+}
+
+// StartUnset starts a server that listens on a Unix socket only and asks for a password, and returns the address of a
+// database. The server ends with the test. It does not set PGPASSWORD, which a parallel test cannot. With -short, the
+// test is skipped.
+func StartUnset(t *testing.T) (address string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("no PostgreSQL with -short")
@@ -76,9 +90,8 @@ func Start(t *testing.T) (address string) {
 			t.Errorf("the server ended with %v\n%s", err, log.String())
 		}
 	})
-	t.Setenv("PGPASSWORD", Password)
 	address = "postgres://nearfar@/postgres?host=" + url.QueryEscape(dir)
-	await(t, address)
+	await(t, WithPassword(address))
 	return address
 }
 
