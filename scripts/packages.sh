@@ -4,12 +4,23 @@
 #   packages.sh measuring
 #   packages.sh others
 #
-# Fails if scripts/measuring.txt names a package that does not exist.
+# Fails if scripts/measuring.txt names a package, or a pattern, that does not exist.
 set -eu
 cd "$(dirname "$0")/.."
 
 go=${GO:-go}
-measuring=$($go list $(sed -n 's|^[^#]|./&|p' scripts/measuring.txt))
+measuring=
+for pattern in $(grep -v '^#' scripts/measuring.txt); do
+	# go list fails for a package that does not exist, and prints nothing for a pattern that matches none.
+	found=$($go list "./$pattern")
+	if [ -z "$found" ]; then
+		echo "packages: scripts/measuring.txt names $pattern, which does not exist" >&2
+		exit 1
+	fi
+	measuring="$measuring$found
+"
+done
+measuring=${measuring%?}
 case ${1:-} in
 measuring) echo "$measuring" ;;
 others) $go list ./... | grep -Fxv "$measuring" ;;

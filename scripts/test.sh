@@ -21,7 +21,7 @@ vet() {
 	# The linter includes vet for this system.
 	GOOS=windows $go vet ./...
 	GOOS=darwin $go vet ./...
-	$go vet -tags portable ./internal/engine
+	$go vet -tags portable ./internal/engine/...
 }
 
 others() {
@@ -31,6 +31,8 @@ others() {
 }
 
 race() {
+	# Else each program of a test waits a second before it ends.
+	export GORACE=atexit_sleep_ms=0
 	CGO_ENABLED=1 $go test -race -short -count=1 -timeout 10m ./internal/serve ./internal/runner ./internal/rundir \
 		./internal/history ./internal/host/fake ./internal/host/lab
 	# The live view.
@@ -45,7 +47,7 @@ measuring() {
 portable() {
 	# Hot loops outside the scheduler and allocations cannot be tested with the race detector.
 	CGO_ENABLED=1 $go test -race -tags portable -count=1 -timeout 10m -run 'Load|Sweep|Datagram|Stranger|Leave' \
-		-skip 'Allocate|Memory' ./internal/engine
+		-skip 'Allocate|Memory' ./internal/engine/...
 }
 
 fuzz() {
