@@ -59,7 +59,6 @@ func hostsOf(t *testing.T, a answer.Answer) map[string]string {
 // TestCongestionLab: the lab compares BBR with CUBIC once, and the kernel says for each trial which of them it used.
 // BBR has several times the goodput of CUBIC on a path that loses packets.
 func TestCongestionLab(t *testing.T) {
-	t.Parallel()
 	available, err := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
 	if err != nil {
 		t.Fatal(err)

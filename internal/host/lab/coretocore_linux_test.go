@@ -20,10 +20,12 @@ func TestCoreToCore(t *testing.T) {
 		t.Skip("this machine lets us use one CPU only")
 	}
 	trip, ok := l.CoreToCore(cpus[1:2], cpus[:1])
-	for tries := 1; !ok && tries < 20; tries++ { // on a busy CPU one of the two threads may wait too long
+	// A busy CPU may keep one of the two waiting: that adds to the time, or ends the try.
+	const most = 20 * time.Microsecond
+	for tries := 1; (!ok || trip > most) && tries < 20; tries++ {
 		trip, ok = l.CoreToCore(cpus[1:2], cpus[:1])
 	}
-	if !ok || trip < 5*time.Nanosecond || trip > 20*time.Microsecond {
+	if !ok || trip < 5*time.Nanosecond || trip > most {
 		t.Errorf("a cache line takes %v (%v)", trip, ok)
 	}
 	if trip, ok := l.CoreToCore(cpus[1:2], []int{1 << 12}); ok {
