@@ -96,12 +96,14 @@ if [ "$manager" = apt-get ]; then
 	if [ "$purpose" = test ] && [ ! -e "$sources" ] && [ ! -x "$(command -v netperf || true)" ]; then
 		codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
 		mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-			sed -n -e 's/^URIs: *\([^ ]*debian\)\/*$/\1/p' -e 's/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*debian\)\/* .*/\2/p' | head -n 1)
+			sed -n -e 's/^URIs: *\([^ ]*debian\)\/*$/\1/p' \
+				-e 's/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*debian\)\/* .*/\2/p' | head -n 1)
 		if [ -n "$mirror" ]; then
 			printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: non-free\nSigned-By: %s\n' \
-				"$mirror" "$codename" /usr/share/keyrings/debian-archive-keyring.gpg | $as_root tee "$sources" >/dev/null
+				"$mirror" "$codename" /usr/share/keyrings/debian-archive-keyring.gpg |
+				$as_root tee "$sources" >/dev/null
 		else
-			echo "install-tools: no Debian mirror in the package sources: for netperf, add component non-free by hand" >&2
+			echo "install-tools: no Debian mirror in the package sources: for netperf, add non-free by hand" >&2
 		fi
 	fi
 	$as_root apt-get update -qq || echo "install-tools: apt-get update failed; using the old package lists" >&2

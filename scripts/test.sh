@@ -36,7 +36,8 @@ race() {
 	CGO_ENABLED=1 $go test -race -short -count=1 -timeout 10m ./internal/serve ./internal/runner ./internal/rundir \
 		./internal/history ./internal/host/fake ./internal/host/lab
 	# The live view.
-	CGO_ENABLED=1 $go test -race -short -count=1 -timeout 10m -run 'Live|CtrlC|CtrlZ|SIGTERM|Halted|Interrupt' ./internal/cli
+	CGO_ENABLED=1 $go test -race -short -count=1 -timeout 10m -run 'Live|CtrlC|CtrlZ|SIGTERM|Halted|Interrupt' \
+		./internal/cli
 }
 
 measuring() {
