@@ -12,7 +12,9 @@ import (
 	"time"
 	_ "unsafe" // for go:linkname
 
-	"nearfar/internal/engine"
+	"nearfar/internal/engine/observe"
+	"nearfar/internal/engine/process"
+	"nearfar/internal/engine/timing"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/result"
@@ -38,7 +40,7 @@ func (clockAlone) Plan(w experiment.Workload, _ host.Endpoint) (tool.Plan, error
 	return tool.Plan{
 		Client: tool.Command{
 			Argv: []string{helperPath, clockVerb, rate, w.Warmup.String(), w.Duration.String()},
-			Env:  []string{engine.Environment()},
+			Env:  []string{process.Environment()},
 		},
 		Expected: w.Warmup + w.Duration + 100*time.Millisecond,
 	}, nil
@@ -52,7 +54,7 @@ func clockPercentiles() []float64 { return []float64{50, 99, 99.9} }
 
 // Parse reads the line that the verb printed. It leaves out percentiles for which there are too few due times.
 func (clockAlone) Parse(out tool.Output) (result.Measurement, error) {
-	m := result.Measurement{Tool: result.ToolVersion{Name: clockName, Version: engine.Version()}}
+	m := result.Measurement{Tool: result.ToolVersion{Name: clockName, Version: process.Version()}}
 	found := clockLine.FindSubmatch(out.Stdout)
 	if out.ExitCode != 0 || found == nil {
 		return m, fmt.Errorf("the clock alone printed no result and ended with exit status %d: %s", out.ExitCode,
@@ -95,7 +97,7 @@ func readClock(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s: %v\n", clockVerb, err)
 		return 2
 	}
-	late, pacer := engine.NewHistogram(), schedule.Pacer()
+	late, pacer := observe.NewHistogram(), schedule.Pacer()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -109,7 +111,7 @@ func readClock(args []string, stdout, stderr io.Writer) int {
 }
 
 // readSchedule parses the arguments. The schedule includes the warm-up.
-func readSchedule(args []string) (s engine.Schedule, warmup time.Duration, err error) {
+func readSchedule(args []string) (s timing.Schedule, warmup time.Duration, err error) {
 	if len(args) != 3 {
 		return s, 0, errors.New("want RATE WARMUP DURATION")
 	}
@@ -119,9 +121,9 @@ func readSchedule(args []string) (s engine.Schedule, warmup time.Duration, err e
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return s, 0, err
 	}
-	s = engine.Schedule{Arrivals: engine.ConstantArrivals, Steps: []engine.Step{{Rate: rate, Length: window}}}
+	s = timing.Schedule{Arrivals: timing.ConstantArrivals, Steps: []timing.Step{{Rate: rate, Length: window}}}
 	if warmup != 0 {
-		s.Steps = slices.Insert(s.Steps, 0, engine.Step{Rate: rate, Length: warmup})
+		s.Steps = slices.Insert(s.Steps, 0, timing.Step{Rate: rate, Length: warmup})
 	}
 	return s, warmup, s.Validate()
 }
@@ -133,7 +135,7 @@ func readSchedule(args []string) (s engine.Schedule, warmup time.Duration, err e
 // Nothing that it calls checks the stack, because Go's scheduler may interrupt at such a check.
 //
 //go:nosplit
-func recordLateness(clock func() int64, p *engine.Pacer, from int64, late *engine.Histogram) {
+func recordLateness(clock func() int64, p *timing.Pacer, from int64, late *observe.Histogram) {
 	zero := clock()
 	due, more := p.Next()
 	for more {

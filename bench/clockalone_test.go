@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine"
+	"nearfar/internal/engine/observe"
+	"nearfar/internal/engine/process"
+	"nearfar/internal/engine/timing"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/result"
@@ -64,8 +66,8 @@ func TestClockVerbRefuses(t *testing.T) {
 // Every due time that passes while the thread is held up counts with its own lateness. Those of the warm-up do not
 // count.
 func TestLatenessOfAHeldUpThread(t *testing.T) {
-	schedule := engine.Schedule{Arrivals: engine.ConstantArrivals,
-		Steps: []engine.Step{{Rate: 10_000, Length: time.Millisecond}}}
+	schedule := timing.Schedule{Arrivals: timing.ConstantArrivals,
+		Steps: []timing.Step{{Rate: 10_000, Length: time.Millisecond}}}
 	// The schedule starts at the first reading. The thread is held up from 250 to 650 us.
 	readings := []int64{7_000, 7_000, 107_000, 257_000, 657_000, 707_040, 806_999, 807_000, 907_500, 2_007_000}
 	clock := func() int64 {
@@ -73,7 +75,7 @@ func TestLatenessOfAHeldUpThread(t *testing.T) {
 		readings = readings[1:]
 		return now
 	}
-	pacer, late := schedule.Pacer(), engine.NewHistogram()
+	pacer, late := schedule.Pacer(), observe.NewHistogram()
 	recordLateness(clock, &pacer, 200_000, late)
 	// In the order of the due times, from 200 us on: 50 350 250 150 50 0.040 0 0.500 us.
 	for rank, want := range []int64{0, 40, 500, 50_000, 50_000, 150_000, 250_000, 350_000} {
@@ -92,7 +94,7 @@ func TestClockPlan(t *testing.T) {
 	p, err := clockAlone{}.Plan(w, host.Endpoint{Address: netip.MustParseAddr("10.1.0.2")})
 	want := []string{helperPath, clockVerb, "10000", "400ms", "1s"}
 	if err != nil || p.Server != nil || !slices.Equal(p.Client.Argv, want) ||
-		!slices.Equal(p.Client.Env, []string{engine.Environment()}) || p.Expected < 1400*time.Millisecond {
+		!slices.Equal(p.Client.Env, []string{process.Environment()}) || p.Expected < 1400*time.Millisecond {
 		t.Errorf("%+v, %v", p, err)
 	}
 	for name, change := range map[string]func(*experiment.Workload){
@@ -111,7 +113,7 @@ func TestClockPlan(t *testing.T) {
 func TestClockParse(t *testing.T) {
 	const good = "clock-alone: due=10000 window_ns=1000000000 p50_ns=20 p99_ns=30000 p99.9_ns=80000\n"
 	m, err := clockAlone{}.Parse(tool.Output{Stdout: []byte(good)})
-	if err != nil || m.Tool.Name != clockName || m.Tool.Version != engine.Version() ||
+	if err != nil || m.Tool.Name != clockName || m.Tool.Version != process.Version() ||
 		m.Definition != result.DefinitionNone {
 		t.Fatalf("%+v, %v", m, err)
 	}

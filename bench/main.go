@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"nearfar/internal/engine"
+	"nearfar/internal/engine/process"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host/lab"
 	"nearfar/internal/rundir"
@@ -128,7 +128,7 @@ func measureAll(ctx context.Context, o options, match *regexp.Regexp, stdout, st
 	if err := b.prepare(ctx, &stage{lab: l, programs: programs}); err != nil {
 		return err
 	}
-	b.versions["nearfar"] = engine.Version()
+	b.versions["nearfar"] = process.Version()
 	dir, err := rundir.Create(o.out, rundir.Manifest{Nearfar: "v1", Experiment: b.all(), Seed: o.seed,
 		Versions: b.versions, State: rundir.Running, Started: time.Now().UTC()})
 	if err != nil {

@@ -52,7 +52,7 @@ portable() {
 }
 
 fuzz() {
-	$go test -run '^$' -fuzz '^FuzzGreeting$' -fuzztime 1x ./internal/engine
+	$go test -run '^$' -fuzz '^FuzzStamps$' -fuzztime 1x ./internal/engine/rr
 }
 
 for phase in ${*:-vet others race measuring portable fuzz}; do

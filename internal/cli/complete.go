@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/engine"
+	"nearfar/internal/engine/wire"
 	"nearfar/internal/experiment"
 	"nearfar/internal/export"
 	"nearfar/internal/gate"
@@ -131,8 +131,8 @@ func metricWords() []string {
 // engineWords are the words of the flags of the engine's modes.
 func engineWords() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
-		"format": fixed("text", "json"), "protocol": fixed(engine.TCP, engine.UDP), "direction": fixed(engine.Upload, engine.Download, engine.Both),
-		"wait":     fixed(engine.WaitBlock, engine.WaitBusyPoll, engine.WaitEpoll, engine.WaitSpin),
+		"format": fixed("text", "json"), "protocol": fixed(wire.TCP, wire.UDP), "direction": fixed(wire.Upload, wire.Download, wire.Both),
+		"wait":     fixed(wire.WaitBlock, wire.WaitBusyPoll, wire.WaitEpoll, wire.WaitSpin),
 		"arrivals": fixed(experiment.ConstantArrivals, experiment.PoissonArrivals),
 	}
 }

@@ -18,7 +18,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"nearfar/internal/engine"
+	"nearfar/internal/engine/process"
 	"nearfar/internal/engine/record"
+	"nearfar/internal/engine/session"
+	"nearfar/internal/engine/wire"
 	"nearfar/internal/experiment"
 )
 
@@ -42,7 +45,7 @@ Both must know a secret. By hand: 'serve' prints one, to be given to the client 
 }
 
 func (a *app) engineServe() *cobra.Command {
-	o := engine.ServeOptions{}
+	o := session.ServeOptions{}
 	var stall string
 	var secretStdin bool
 	cmd := &cobra.Command{
@@ -73,7 +76,7 @@ func (a *app) engineServe() *cobra.Command {
 			}
 			o.Secret = secret
 			o.Listening = func(at netip.AddrPort) {
-				fmt.Fprintf(a.stderr, "nearfar engine %s serves on %v\n", engine.Version(), at)
+				fmt.Fprintf(a.stderr, "nearfar engine %s serves on %v\n", process.Version(), at)
 			}
 			o.Log = func(message string) { fmt.Fprintln(a.stderr, message) }
 			return engine.Serve(cmd.Context(), o)
@@ -90,7 +93,7 @@ func (a *app) engineServe() *cobra.Command {
 }
 
 func (a *app) engineRR() *cobra.Command {
-	c := a.newEngineRun(engine.ModeRR)
+	c := a.newEngineRun(wire.ModeRR)
 	cmd := c.command("rr HOST:PORT", "Request/response on one connection", `Sends a request and waits for the response, one at a time, on one connection. Each round trip is timed in full.`)
 	c.protocolFlag(cmd)
 	c.messageFlags(cmd)
@@ -101,7 +104,7 @@ func (a *app) engineRR() *cobra.Command {
 }
 
 func (a *app) engineCRR() *cobra.Command {
-	c := a.newEngineRun(engine.ModeCRR)
+	c := a.newEngineRun(wire.ModeCRR)
 	cmd := c.command("crr HOST:PORT", "Connect/request/response: a new connection for each transaction",
 		`Opens a connection, sends a request, reads the response, waits for the server's close and closes. All of it is timed
 as one transaction, as netperf's TCP_CRR does.`)
@@ -111,27 +114,27 @@ as one transaction, as netperf's TCP_CRR does.`)
 }
 
 func (a *app) engineStream() *cobra.Command {
-	c := a.newEngineRun(engine.ModeStream)
+	c := a.newEngineRun(wire.ModeStream)
 	cmd := c.command("stream HOST:PORT", "Bulk data in one direction or in both",
 		`Sends as fast as it goes. Goodput is what the receiving side's application received within the window, on its clock.`)
 	f := cmd.Flags()
 	f.StringVar(&c.message, "message", "128KiB", "size of one write")
 	f.IntVar(&c.params.Connections, "connections", 1, "connections side by side; with --direction both as many each way")
-	f.StringVar(&c.params.Direction, "direction", engine.Upload, "upload (client to server), download, or both")
+	f.StringVar(&c.params.Direction, "direction", wire.Upload, "upload (client to server), download, or both")
 	f.BoolVar(&c.params.ZeroCopy, "zerocopy", false, "send without copying where the kernel can (MSG_ZEROCOPY)")
 	c.intervalFlag(cmd)
 	return cmd
 }
 
 func (a *app) engineMessages() *cobra.Command {
-	c := a.newEngineRun(engine.ModeMessages)
-	c.params.Protocol = engine.UDP
+	c := a.newEngineRun(wire.ModeMessages)
+	c.params.Protocol = wire.UDP
 	cmd := c.command("messages HOST:PORT", "One-way messages, counted where they arrive",
 		`Sends messages one way, as many as go or at a rate. What counts is what the server received within the window. Over UDP,
 the messages of a batch go in one call, and where the kernel can it cuts them from large datagrams (segmentation
 offload); --segment=false sends each by itself.`)
 	f := cmd.Flags()
-	f.StringVar(&c.params.Protocol, "protocol", engine.UDP, "udp or tcp")
+	f.StringVar(&c.params.Protocol, "protocol", wire.UDP, "udp or tcp")
 	f.StringVar(&c.message, "message", "64B", "size of a message")
 	f.IntVar(&c.params.Batch, "batch", 32, "messages that one call sends at most")
 	f.StringVar(&c.rate, "rate", "max", "messages a second, such as 10000 or 10000/s; max for as many as go")
@@ -144,7 +147,7 @@ offload); --segment=false sends each by itself.`)
 // engineRun holds the flags of one client mode.
 type engineRun struct {
 	app                        *app
-	params                     engine.Params
+	params                     wire.Params
 	request, response, message string
 	sendBuffer, receiveBuffer  string
 	rate                       string
@@ -155,7 +158,7 @@ type engineRun struct {
 }
 
 func (a *app) newEngineRun(mode string) *engineRun {
-	return &engineRun{app: a, segment: true, nodelay: true, params: engine.Params{Mode: mode, Protocol: engine.TCP, Connections: 1}}
+	return &engineRun{app: a, segment: true, nodelay: true, params: wire.Params{Mode: mode, Protocol: wire.TCP, Connections: 1}}
 }
 
 func (c *engineRun) command(use, short, long string) *cobra.Command {
@@ -189,7 +192,7 @@ func (c *engineRun) optionFlags(cmd *cobra.Command) {
 }
 
 func (c *engineRun) waitFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.params.Wait, "wait", engine.WaitBlock, "how both sides wait for a message: block, busy-poll (not of load), epoll, or spin")
+	cmd.Flags().StringVar(&c.params.Wait, "wait", wire.WaitBlock, "how both sides wait for a message: block, busy-poll (not of load), epoll, or spin")
 }
 
 func (c *engineRun) intervalFlag(cmd *cobra.Command) {
@@ -197,7 +200,7 @@ func (c *engineRun) intervalFlag(cmd *cobra.Command) {
 }
 
 func (c *engineRun) protocolFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.params.Protocol, "protocol", engine.TCP, "tcp or udp")
+	cmd.Flags().StringVar(&c.params.Protocol, "protocol", wire.TCP, "tcp or udp")
 }
 
 func (c *engineRun) messageFlags(cmd *cobra.Command) {
@@ -265,7 +268,7 @@ func (c *engineRun) run(ctx context.Context, server string) error {
 	if secret == nil {
 		return &usageError{fmt.Errorf("no secret: set %s to what 'nearfar engine serve' printed, or give --secret-stdin", secretVariable)}
 	}
-	o := engine.RunOptions{Server: server, Secret: secret, Params: c.params, Live: c.format == "text", Load: c.load.offered}
+	o := session.RunOptions{Server: server, Secret: secret, Params: c.params, Live: c.format == "text", Load: c.load.offered}
 	if c.load.sweeps() {
 		return c.sweep(ctx, o)
 	}
@@ -276,7 +279,7 @@ func (c *engineRun) run(ctx context.Context, server string) error {
 	return errors.Join(c.measure(ctx, o), done())
 }
 
-func (c *engineRun) measure(ctx context.Context, o engine.RunOptions) error {
+func (c *engineRun) measure(ctx context.Context, o session.RunOptions) error {
 	if c.format == "json" {
 		return c.json(ctx, o)
 	}
@@ -284,7 +287,7 @@ func (c *engineRun) measure(ctx context.Context, o engine.RunOptions) error {
 }
 
 // json prints the record, each line when it is known; a failure is the last.
-func (c *engineRun) json(ctx context.Context, o engine.RunOptions) error {
+func (c *engineRun) json(ctx context.Context, o session.RunOptions) error {
 	w := record.NewWriter(c.app.data())
 	r, err := engine.Run(ctx, o, w)
 	if err != nil {
@@ -293,7 +296,7 @@ func (c *engineRun) json(ctx context.Context, o engine.RunOptions) error {
 	return w.Result(r)
 }
 
-func (c *engineRun) text(ctx context.Context, o engine.RunOptions) error {
+func (c *engineRun) text(ctx context.Context, o session.RunOptions) error {
 	p := enginePrinter{out: c.app.stdout}
 	r, err := engine.Run(ctx, o, p)
 	if err != nil {
@@ -306,11 +309,11 @@ func (c *engineRun) text(ctx context.Context, o engine.RunOptions) error {
 func engineProcess() error {
 	// Only where this process is the command line's own: never in a program that calls Main.
 	if len(os.Args) > 1 && os.Args[1] == "engine" {
-		if err := engine.Reexec(); err != nil {
+		if err := process.Reexec(); err != nil {
 			return err
 		}
 	}
-	engine.Tune()
+	process.Tune()
 	return nil
 }
 
@@ -318,7 +321,7 @@ func engineProcess() error {
 func (a *app) engineSecret(fromStdin bool) ([]byte, error) {
 	secret := os.Getenv(secretVariable)
 	if fromStdin {
-		line, err := bufio.NewReader(io.LimitReader(a.stdin, engine.MaxSecret+2)).ReadString('\n')
+		line, err := bufio.NewReader(io.LimitReader(a.stdin, wire.MaxSecret+2)).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("reading the secret from standard input: %w", err)
 		}
@@ -329,7 +332,7 @@ func (a *app) engineSecret(fromStdin bool) ([]byte, error) {
 	if secret == "" {
 		return nil, nil
 	}
-	if err := engine.CheckSecret([]byte(secret)); err != nil {
+	if err := wire.CheckSecret([]byte(secret)); err != nil {
 		from := secretVariable
 		if fromStdin {
 			from = "--secret-stdin"

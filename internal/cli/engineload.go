@@ -15,11 +15,14 @@ import (
 	"nearfar/internal/engine"
 	"nearfar/internal/engine/record"
 	"nearfar/internal/engine/samples"
+	"nearfar/internal/engine/session"
+	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
 	"nearfar/internal/experiment"
 )
 
 func (a *app) engineLoad() *cobra.Command {
-	c := a.newEngineRun(engine.ModeLoad)
+	c := a.newEngineRun(wire.ModeLoad)
 	cmd := c.command("load HOST:PORT", "Open-loop load: requests at an offered rate, whatever the replies do",
 		`Sends requests at their intended times, over one connection or many, and never waits for a reply before it sends the
 next. Response time is reply minus intended send, service time reply minus actual send.
@@ -44,7 +47,7 @@ type loadFlags struct {
 	samples, histogram    string
 	duration              *cobra.Command
 	// offered, rates and wanted are what was read of them.
-	offered engine.Load
+	offered session.Load
 	rates   []float64
 	wanted  *engine.Objective
 }
@@ -52,10 +55,10 @@ type loadFlags struct {
 func (l *loadFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&l.rate, "rate", "", "requests per second over all connections, such as 10000/s")
-	f.StringVar(&l.arrivals, "arrivals", engine.ConstantArrivals, "constant, or poisson")
+	f.StringVar(&l.arrivals, "arrivals", timing.ConstantArrivals, "constant, or poisson")
 	f.StringVar(&l.steps, "steps", "", "rates that follow each other in place of --rate and --duration: 1000/s:1s,5000/s:2s")
 	f.Uint64Var(&l.seed, "seed", 1, "seed of the random times of --arrivals poisson")
-	f.DurationVar(&l.spin, "spin", engine.DefaultSpin, "how long before a request is due the sender stops sleeping; 0 for never to spin")
+	f.DurationVar(&l.spin, "spin", timing.DefaultSpin, "how long before a request is due the sender stops sleeping; 0 for never to spin")
 	f.StringVar(&l.sweep, "sweep", "", "rates to measure one after the other: 1000/s..64000/s (doubling), or 1000/s,2000/s,3000/s")
 	f.StringVar(&l.objective, "objective", "", "with --sweep: what the rate to be found keeps, such as 'response_time.p99 < 500us' or 'loss < 0.1%'")
 	l.duration = cmd
@@ -68,11 +71,11 @@ func (l *loadFlags) fileFlags(cmd *cobra.Command) {
 }
 
 // read reads the flags of a load into its schedule; of other modes there are none.
-func (l *loadFlags) read(p *engine.Params) error {
-	if p.Mode != engine.ModeLoad {
+func (l *loadFlags) read(p *wire.Params) error {
+	if p.Mode != wire.ModeLoad {
 		return nil
 	}
-	l.offered = engine.Load{Schedule: engine.Schedule{Arrivals: l.arrivals, Seed: l.seed}, Spin: l.spin}
+	l.offered = session.Load{Schedule: timing.Schedule{Arrivals: l.arrivals, Seed: l.seed}, Spin: l.spin}
 	given := 0
 	for _, text := range []string{l.rate, l.steps, l.sweep} {
 		if text != "" {
@@ -103,12 +106,12 @@ func (l *loadFlags) read(p *engine.Params) error {
 		if err != nil {
 			return fmt.Errorf("--rate: %w", err)
 		}
-		l.offered.Schedule.Steps = []engine.Step{{Rate: rate, Length: p.Duration}}
+		l.offered.Schedule.Steps = []timing.Step{{Rate: rate, Length: p.Duration}}
 	}
 	return l.offered.Validate(*p)
 }
 
-func (l *loadFlags) readSweep(p engine.Params) error {
+func (l *loadFlags) readSweep(p wire.Params) error {
 	var err error
 	if l.rates, err = parseRates(l.sweep); err != nil {
 		return fmt.Errorf("--sweep: %w", err)
@@ -120,12 +123,12 @@ func (l *loadFlags) readSweep(p engine.Params) error {
 		}
 		l.wanted = &o
 	}
-	return l.options(engine.RunOptions{Params: p, Load: l.offered}).Validate()
+	return l.options(session.RunOptions{Params: p, Load: l.offered}).Validate()
 }
 
 func (l *loadFlags) sweeps() bool { return len(l.rates) > 0 }
 
-func (l *loadFlags) options(o engine.RunOptions) engine.SweepOptions {
+func (l *loadFlags) options(o session.RunOptions) engine.SweepOptions {
 	return engine.SweepOptions{Run: o, Rates: l.rates, Objective: l.wanted}
 }
 
@@ -158,8 +161,8 @@ func parseRates(text string) ([]float64, error) {
 }
 
 // parseSteps reads a list of rates with how long each is offered.
-func parseSteps(text string) ([]engine.Step, error) {
-	var steps []engine.Step
+func parseSteps(text string) ([]timing.Step, error) {
+	var steps []timing.Step
 	for part := range strings.SplitSeq(text, ",") {
 		rateText, length, found := strings.Cut(strings.TrimSpace(part), ":")
 		if !found {
@@ -173,21 +176,21 @@ func parseSteps(text string) ([]engine.Step, error) {
 		if err != nil {
 			return nil, err
 		}
-		steps = append(steps, engine.Step{Rate: rate, Length: d})
+		steps = append(steps, timing.Step{Rate: rate, Length: d})
 	}
 	return steps, nil
 }
 
 // parseStall reads how long a server stalls in which period.
-func parseStall(text string) (engine.Stall, error) {
+func parseStall(text string) (timing.Stall, error) {
 	if text == "" {
-		return engine.Stall{}, nil
+		return timing.Stall{}, nil
 	}
 	length, period, found := strings.Cut(text, "/")
 	if !found {
-		return engine.Stall{}, fmt.Errorf("--stall %q: want LENGTH/PERIOD, such as 200ms/1s", text)
+		return timing.Stall{}, fmt.Errorf("--stall %q: want LENGTH/PERIOD, such as 200ms/1s", text)
 	}
-	var s engine.Stall
+	var s timing.Stall
 	var err error
 	if s.Length, err = experiment.ParseDuration(length); err == nil {
 		s.Period, err = experiment.ParseDuration(period)
@@ -195,17 +198,17 @@ func parseStall(text string) (engine.Stall, error) {
 	if err == nil {
 		err = s.Validate()
 	}
-	if err == nil && s == (engine.Stall{}) {
+	if err == nil && s == (timing.Stall{}) {
 		err = errors.New("leave it out for none")
 	}
 	if err != nil {
-		return engine.Stall{}, fmt.Errorf("--stall: %w", err)
+		return timing.Stall{}, fmt.Errorf("--stall: %w", err)
 	}
 	return s, nil
 }
 
 // open creates the files that were asked for. The function that it returns closes them.
-func (l *loadFlags) open(o *engine.RunOptions) (func() error, error) {
+func (l *loadFlags) open(o *session.RunOptions) (func() error, error) {
 	var files []*os.File
 	done := func() error {
 		var errs []error
@@ -232,7 +235,7 @@ func (l *loadFlags) open(o *engine.RunOptions) (func() error, error) {
 }
 
 // sweep measures the curve and prints each point as soon as it is there.
-func (c *engineRun) sweep(ctx context.Context, o engine.RunOptions) error {
+func (c *engineRun) sweep(ctx context.Context, o session.RunOptions) error {
 	options := c.load.options(o)
 	if c.format == "json" {
 		w := record.NewWriter(c.app.data())

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"nearfar/internal/engine"
+	"nearfar/internal/engine/process"
+	"nearfar/internal/engine/session"
 )
 
 func TestEngineLoadUsage(t *testing.T) {
@@ -53,13 +55,13 @@ func TestEngineLoadUsage(t *testing.T) {
 // serveLoads serves in this process, which is enough for slow loads, and returns the address.
 func serveLoads(t *testing.T) string {
 	t.Helper()
-	engine.Tune()
+	process.Tune()
 	t.Setenv(secretVariable, "open sesame")
 	at := make(chan netip.AddrPort, 1)
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		ended <- engine.Serve(ctx, engine.ServeOptions{Listen: "127.0.0.1:0", Secret: []byte("open sesame"), Listening: func(a netip.AddrPort) { at <- a }})
+		ended <- engine.Serve(ctx, session.ServeOptions{Listen: "127.0.0.1:0", Secret: []byte("open sesame"), Listening: func(a netip.AddrPort) { at <- a }})
 	}()
 	t.Cleanup(func() {
 		cancel()

@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 
-	"nearfar/internal/engine"
+	"nearfar/internal/engine/process"
 	"nearfar/internal/export"
 	"nearfar/internal/rundir"
 )
@@ -37,9 +37,9 @@ func (a *app) export(paths []string, o reportOptions) error {
 func exporter(runs []*rundir.Dir, format string) (func(io.Writer) error, error) {
 	switch format {
 	case export.ParquetTrials:
-		return func(w io.Writer) error { return export.Trials(w, engine.Version(), runs) }, nil
+		return func(w io.Writer) error { return export.Trials(w, process.Version(), runs) }, nil
 	case export.ParquetHistograms:
-		return func(w io.Writer) error { return export.Histograms(w, engine.Version(), runs) }, nil
+		return func(w io.Writer) error { return export.Histograms(w, process.Version(), runs) }, nil
 	}
 	var answered []export.Answered
 	for _, run := range runs {

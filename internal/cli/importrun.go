@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"nearfar/internal/clean"
-	"nearfar/internal/engine"
+	"nearfar/internal/engine/process"
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
 	"nearfar/internal/rundir"
@@ -165,6 +165,6 @@ func importVersions(trials []result.Trial) map[string]string {
 		versions[t.Tool.Name] = t.Tool.Version
 	}
 	maps.DeleteFunc(versions, func(_, version string) bool { return version == "" })
-	versions["nearfar"] = engine.Version()
+	versions["nearfar"] = process.Version()
 	return versions
 }

@@ -10,7 +10,7 @@ import (
 	"maps"
 	"os"
 
-	"nearfar/internal/engine"
+	"nearfar/internal/engine/process"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host/lab"
 	"nearfar/internal/runner"
@@ -61,7 +61,7 @@ func (s *setup) close(stderr io.Writer) {
 }
 
 func (s *setup) versions() map[string]string {
-	versions := map[string]string{"nearfar": engine.Version()}
+	versions := map[string]string{"nearfar": process.Version()}
 	maps.Copy(versions, s.runner.Versions())
 	return versions
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/engine"
+	"nearfar/internal/engine/process"
 )
 
 func (a *app) versionCommand() *cobra.Command {
@@ -18,7 +18,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Args:    usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintf(a.stdout, "nearfar %s %s/%s %s\n",
-				engine.Version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+				process.Version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 			return err
 		},
 	}

@@ -24,7 +24,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine"
+	engineprocess "nearfar/internal/engine/process"
 	"nearfar/internal/engine/record"
 	"nearfar/internal/result"
 )
@@ -165,7 +165,7 @@ func (p platform) command(t *testing.T, args ...string) *exec.Cmd {
 	cmd.WaitDelay = 10 * time.Second // if another process keeps its output open
 	// With asynchronous preemption off from the start the engine does not start itself again. An emulator could not do
 	// that.
-	cmd.Env = append(append(os.Environ(), engine.Environment(), "NEARFAR_ENGINE_SECRET=between platforms"), p.env...)
+	cmd.Env = append(append(os.Environ(), engineprocess.Environment(), "NEARFAR_ENGINE_SECRET=between platforms"), p.env...)
 	return cmd
 }
 

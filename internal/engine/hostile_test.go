@@ -2,31 +2,36 @@ package engine
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
+
+	"nearfar/internal/engine/enginetest"
+	"nearfar/internal/engine/session"
+	"nearfar/internal/engine/wire"
 )
 
 func TestWrongSecret(t *testing.T) {
-	address, _ := startServer(t, "127.0.0.1:0", 0)
-	_, err := Run(t.Context(), RunOptions{Server: address, Secret: []byte("the wrong one"), Params: rrParams(TCP)}, &collector{})
-	if !errors.Is(err, ErrRefused) {
+	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
+	_, err := Run(t.Context(), session.RunOptions{Server: address, Secret: []byte("the wrong one"), Params: enginetest.RR(wire.TCP)}, &enginetest.Collector{})
+	if !errors.Is(err, wire.ErrRefused) {
 		t.Errorf("a wrong secret: %v", err)
 	}
-	if _, _, err := run(t, address, rrParams(TCP)); err != nil {
+	if _, _, err := run(t, address, enginetest.RR(wire.TCP)); err != nil {
 		t.Errorf("the right secret after it: %v", err)
 	}
 }
 
 // TestStrangerHearsNothing: whatever a stranger says, and a recorded hello, get no byte.
 func TestStrangerHearsNothing(t *testing.T) {
-	address, _ := startServer(t, "127.0.0.1:0", 0)
-	hello := greeting{version: ProtocolVersion, nonce: newNonce()}.encode(testSecret, labelHello, nil)
+	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
+	hello := helloFrom(enginetest.Secret)
 	talk := func(say []byte, want int) {
 		t.Helper()
 		conn, err := net.Dial("tcp", address)
@@ -34,7 +39,7 @@ func TestStrangerHearsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = conn.Close() }()
-		if err := conn.SetDeadline(time.Now().Add(2 * handshakeTime)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(2 * wire.HandshakeTime)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := conn.Write(say); err != nil {
@@ -43,7 +48,7 @@ func TestStrangerHearsNothing(t *testing.T) {
 		// It fails where the server has closed the connection already.
 		_ = conn.(*net.TCPConn).CloseWrite()
 		heard, err := io.ReadAll(conn)
-		if isTimeout(err) {
+		if wire.IsTimeout(err) {
 			t.Errorf("%d bytes from a stranger: the connection stays open", len(say))
 		}
 		if len(heard) != want {
@@ -51,21 +56,31 @@ func TestStrangerHearsNothing(t *testing.T) {
 		}
 	}
 	talk(nil, 0)
-	talk([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"+strings.Repeat("x", helloSize)), 0)
-	talk(greeting{version: ProtocolVersion}.encode([]byte("guess"), labelHello, nil), 0)
-	talk(hello, challengeSize) // one who knows the secret is challenged
-	talk(hello, 0)             // and who recorded that hears nothing
-	if _, _, err := run(t, address, rrParams(TCP)); err != nil {
+	talk([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"+strings.Repeat("x", len(hello))), 0)
+	talk(helloFrom([]byte("guess")), 0)
+	talk(hello, len(hello)) // one who knows the secret is challenged
+	talk(hello, 0)          // and who recorded that hears nothing
+	if _, _, err := run(t, address, enginetest.RR(wire.TCP)); err != nil {
 		t.Errorf("a session after the strangers: %v", err)
 	}
+}
+
+// helloFrom is a hello as docs/wire-protocol.md has it.
+func helloFrom(secret []byte) []byte {
+	b := append([]byte("NFAR"), 0, wire.ProtocolVersion, 0, 0)
+	b = append(b, make([]byte, 32)...)
+	_, _ = rand.Read(b[8:]) // never fails
+	h := hmac.New(sha256.New, secret)
+	h.Write(append([]byte("nearfar hello\x00"), b...))
+	return h.Sum(b)
 }
 
 // TestSilentConnectionsKeepNobodyOut: a client is served at once beside any number of silent connections from its own
 // address, of which only a few are kept; the others hear that the server is busy.
 func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
-	address, _ := startServer(t, "127.0.0.1:0", 0)
+	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
 	var strangers []net.Conn
-	for range 3 * maxPendingAddress {
+	for range 24 {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
@@ -74,73 +89,29 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 		strangers = append(strangers, conn)
 	}
 	began := time.Now()
-	if _, _, err := run(t, address, rrParams(TCP)); err != nil {
+	if _, _, err := run(t, address, enginetest.RR(wire.TCP)); err != nil {
 		t.Errorf("a client beside %d strangers: %v", len(strangers), err)
 	}
-	if took := time.Since(began); took > helloTime {
+	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("a client beside %d strangers took %v", len(strangers), took)
 	}
 	first := strangers[0]
-	if err := first.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
+	if err := first.SetDeadline(time.Now().Add(wire.HandshakeTime)); err != nil {
 		t.Fatal(err)
 	}
-	if heard, err := io.ReadAll(first); err != nil || string(heard) != busyNotice {
+	if heard, err := io.ReadAll(first); err != nil || string(heard) != "nearfar engine: busy, try again\n" {
 		t.Errorf("the first stranger hears %q, %v", heard, err)
 	}
 }
 
-// TestPendingMakesRoom: too many connections of one address make room for those of others.
-func TestPendingMakesRoom(t *testing.T) {
-	var p greeted
-	at := func(address string) *greetedConn {
-		ours, theirs := net.Pipe()
-		t.Cleanup(func() { _, _ = ours.Close(), theirs.Close() })
-		return p.add(addressedConn{ours, net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))})
-	}
-	gone := func(c *greetedConn) bool {
-		select {
-		case <-c.gone:
-			return true
-		default:
-			return false
-		}
-	}
-	var many []*greetedConn
-	for i := range maxPendingAddress + 2 {
-		many = append(many, at(fmt.Sprintf("192.0.2.1:%d", 1000+i)))
-	}
-	for i, c := range many {
-		if gone(c) != (i < 2) {
-			t.Errorf("connection %d of one address: gone %v", i, gone(c))
-		}
-	}
-	for i := range 4 * maxPending { // each from an address of its own
-		c := at(fmt.Sprintf("198.51.%d.%d:1000", i/200, i%200))
-		if len(p.all) > maxPending || gone(c) {
-			t.Fatalf("connection %d: %d are kept, gone %v", i, len(p.all), gone(c))
-		}
-	}
-	if last := many[len(many)-1]; !gone(last) || p.remove(last) {
-		t.Error("the address with most connections did not make room")
-	}
-}
-
-// addressedConn has another address.
-type addressedConn struct {
-	net.Conn
-	from net.Addr
-}
-
-func (c addressedConn) RemoteAddr() net.Addr { return c.from }
-
 func TestOneSessionAtATime(t *testing.T) {
-	address, _ := startServer(t, "127.0.0.1:0", 0)
-	long := rrParams(TCP)
+	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
+	long := enginetest.RR(wire.TCP)
 	long.Duration = time.Minute
 	ctx, cancel := context.WithCancel(t.Context())
 	var busy error
-	_, err := Run(ctx, RunOptions{Server: address, Secret: testSecret, Params: long}, &collector{onStart: func() {
-		_, _, busy = run(t, address, rrParams(TCP))
+	_, err := Run(ctx, session.RunOptions{Server: address, Secret: enginetest.Secret, Params: long}, &enginetest.Collector{OnStart: func() {
+		_, _, busy = run(t, address, enginetest.RR(wire.TCP))
 		cancel()
 	}})
 	if busy == nil || !strings.Contains(busy.Error(), "busy") {
@@ -151,7 +122,7 @@ func TestOneSessionAtATime(t *testing.T) {
 	}
 	deadline := time.Now().Add(10 * time.Second)
 	for {
-		_, _, err := run(t, address, rrParams(TCP))
+		_, _, err := run(t, address, enginetest.RR(wire.TCP))
 		if err == nil {
 			return
 		}
@@ -163,14 +134,14 @@ func TestOneSessionAtATime(t *testing.T) {
 
 // TestServerKilled: the server dies in the middle, in every mode.
 func TestServerKilled(t *testing.T) {
-	crr := rrParams(TCP)
-	crr.Mode = ModeCRR
-	for name, p := range map[string]Params{"tcp": rrParams(TCP), "udp": rrParams(UDP), "crr": crr, "stream": streamParams(2)} {
+	crr := enginetest.RR(wire.TCP)
+	crr.Mode = wire.ModeCRR
+	for name, p := range map[string]wire.Params{"tcp": enginetest.RR(wire.TCP), "udp": enginetest.RR(wire.UDP), "crr": crr, "stream": enginetest.Stream(2)} {
 		t.Run(name, func(t *testing.T) {
-			address, kill := startServer(t, "127.0.0.1:0", 0)
+			address, kill := enginetest.Start(t, "127.0.0.1:0", 0)
 			p.Duration = time.Minute
 			started := time.Now()
-			_, err := Run(t.Context(), RunOptions{Server: address, Secret: testSecret, Params: p}, &collector{onStart: func() {
+			_, err := Run(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: p}, &enginetest.Collector{OnStart: func() {
 				time.AfterFunc(300*time.Millisecond, kill)
 			}})
 			if err == nil {
@@ -205,8 +176,8 @@ func TestNoEngine(t *testing.T) {
 				}
 			}()
 			started := time.Now()
-			_, _, err = run(t, l.Addr().String(), rrParams(TCP))
-			if err == nil || time.Since(started) > 2*handshakeTime {
+			_, _, err = run(t, l.Addr().String(), enginetest.RR(wire.TCP))
+			if err == nil || time.Since(started) > 2*wire.HandshakeTime {
 				t.Errorf("after %v: %v", time.Since(started), err)
 			}
 		})
@@ -217,7 +188,7 @@ func TestNoEngine(t *testing.T) {
 	}
 	closed := l.Addr().String()
 	_ = l.Close()
-	if _, _, err := run(t, closed, rrParams(TCP)); err == nil || !strings.Contains(err.Error(), "refused") {
+	if _, _, err := run(t, closed, enginetest.RR(wire.TCP)); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("nothing listens: %v", err)
 	}
 }

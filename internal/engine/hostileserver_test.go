@@ -14,6 +14,12 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"nearfar/internal/engine/enginetest"
+	"nearfar/internal/engine/process"
+	"nearfar/internal/engine/session"
+	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
 )
 
 // A hostileServer knows the secret, agrees on the session, and then does not do what it agreed on.
@@ -66,7 +72,7 @@ func (s hostileServer) serve(t *testing.T, protocol string) string {
 	}
 	closing(t, control)
 	port := 0
-	if protocol == UDP {
+	if protocol == wire.UDP {
 		data, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 		if err != nil {
 			t.Fatal(err)
@@ -74,7 +80,7 @@ func (s hostileServer) serve(t *testing.T, protocol string) string {
 		closing(t, data)
 		port = data.LocalAddr().(*net.UDPAddr).Port
 		go func() {
-			for b := make([]byte, maxDatagram); ; {
+			for b := make([]byte, wire.MaxDatagram); ; {
 				n, from, err := data.ReadFromUDPAddrPort(b)
 				if err != nil {
 					return
@@ -106,23 +112,23 @@ func (s hostileServer) serve(t *testing.T, protocol string) string {
 			return
 		}
 		closing(t, c)
-		frames, err := greetClient(c, testSecret, newNonceMemory())
+		frames, err := wire.GreetClient(c, enginetest.Secret, wire.NewNonces())
 		if err != nil {
 			return
 		}
-		var p Params
-		if frames.expect(frameSetup, &p) != nil || c.SetDeadline(time.Time{}) != nil {
+		var p wire.Params
+		if frames.Expect(wire.KindSetup, &p) != nil || c.SetDeadline(time.Time{}) != nil {
 			return
 		}
-		cookie := newCookie()
-		if frames.write(frameReady, ready{Port: port, Cookie: cookie[:]}) != nil {
+		cookie := wire.NewCookie()
+		if frames.Write(wire.KindReady, wire.Ready{Port: port, Cookie: cookie[:]}) != nil {
 			return
 		}
-		if p.Mode == ModeMessages {
-			_ = frames.write(frameStart, nil)
+		if p.Mode == wire.ModeMessages {
+			_ = frames.Write(wire.KindStart, nil)
 		}
 		if s.begins {
-			_ = frames.write(frameBegin, nil)
+			_ = frames.Write(wire.KindBegin, nil)
 		}
 	}()
 	return control.Addr().String()
@@ -139,7 +145,7 @@ func TestNoServerKeepsItsClient(t *testing.T) {
 		for kind, s := range hostileServers() {
 			for _, begins := range []bool{false, true} {
 				s := s
-				if s.begins = begins; begins && (o.Params.Mode == ModeRR || o.Params.Mode == ModeCRR) {
+				if s.begins = begins; begins && (o.Params.Mode == wire.ModeRR || o.Params.Mode == wire.ModeCRR) {
 					continue // it says nothing there
 				}
 				cases.Go(func() {
@@ -154,11 +160,11 @@ func TestNoServerKeepsItsClient(t *testing.T) {
 }
 
 // endsInTime measures against the server, in a process of its own: hot loops keep other goroutines of theirs waiting.
-func endsInTime(t *testing.T, name string, o RunOptions, s hostileServer) {
-	ask := asked{Server: s.serve(t, o.Params.Protocol), Params: o.Params, Load: o.Load, Patience: 500 * time.Millisecond}
+func endsInTime(t *testing.T, name string, o session.RunOptions, s hostileServer) {
+	ask := enginetest.Asked{Server: s.serve(t, o.Params.Protocol), Params: o.Params, Load: o.Load, Patience: 500 * time.Millisecond}
 	ask.Params.Duration = 200 * time.Millisecond
-	if ask.Params.Mode == ModeLoad {
-		ask.Load.Schedule.Steps = []Step{{Rate: 1000, Length: ask.Params.Duration}}
+	if ask.Params.Mode == wire.ModeLoad {
+		ask.Load.Schedule.Steps = []timing.Step{{Rate: 1000, Length: ask.Params.Duration}}
 	}
 	text, err := json.Marshal(ask)
 	if err != nil {
@@ -166,11 +172,11 @@ func endsInTime(t *testing.T, name string, o RunOptions, s hostileServer) {
 		return
 	}
 	// Longer than it should take, for other cases share the machine.
-	limit := ask.Params.length() + ask.Patience + 4*handshakeTime
+	limit := ask.Params.Length() + ask.Patience + 4*wire.HandshakeTime
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	client := exec.CommandContext(ctx, os.Args[0])
-	client.Env = withPreemptionOff(append(os.Environ(), clientVariable+"="+string(text)))
+	client.Env = process.WithPreemptionOff(append(os.Environ(), enginetest.ClientVariable+"="+string(text)))
 	said, err := client.CombinedOutput()
 	switch {
 	case ctx.Err() != nil:

@@ -6,42 +6,46 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"nearfar/internal/engine/enginetest"
+	"nearfar/internal/engine/session"
+	"nearfar/internal/engine/wire"
 )
 
 // soon is how quickly a server must notice that nobody will come; it would wait handshakeTime for the data otherwise.
-const soon = handshakeTime / 2
+const soon = wire.HandshakeTime / 2
 
 // waitingParams are those of sessions that wait for data first.
-func waitingParams() map[string]Params {
-	return map[string]Params{"rr-tcp": rrParams(TCP), "rr-udp": rrParams(UDP), "stream": streamParams(2)}
+func waitingParams() map[string]wire.Params {
+	return map[string]wire.Params{"rr-tcp": enginetest.RR(wire.TCP), "rr-udp": enginetest.RR(wire.UDP), "stream": enginetest.Stream(2)}
 }
 
 // TestClientLeavesBeforeData: the server notices at once that the client has left, and takes the next session.
 func TestClientLeavesBeforeData(t *testing.T) {
 	for name, p := range waitingParams() {
 		t.Run(name, func(t *testing.T) {
-			address, _ := startServer(t, "127.0.0.1:0", 0)
-			c, err := dial(t.Context(), RunOptions{Server: address, Secret: testSecret, Params: p})
+			address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
+			c, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: p})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p.Protocol == TCP {
+			if p.Protocol == wire.TCP {
 				// A connection that does not prove itself holds nobody up either.
-				silent, err := net.Dial("tcp", c.server.String())
+				silent, err := net.Dial("tcp", c.Server.String())
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer func() { _ = silent.Close() }()
 			}
 			left := time.Now()
-			c.close()
+			c.Close()
 			for {
-				next, err := dial(t.Context(), RunOptions{Server: address, Secret: testSecret, Params: p})
+				next, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: p})
 				if err == nil {
-					next.close()
+					next.Close()
 					break
 				}
-				if time.Since(left) > 3*handshakeTime {
+				if time.Since(left) > 3*wire.HandshakeTime {
 					t.Fatal(err)
 				}
 			}
@@ -60,13 +64,13 @@ func TestServerEndsBeforeData(t *testing.T) {
 			defer end()
 			listening, ended := make(chan netip.AddrPort, 1), make(chan error, 1)
 			go func() {
-				ended <- Serve(ctx, ServeOptions{Listen: "127.0.0.1:0", Secret: testSecret, Listening: func(at netip.AddrPort) { listening <- at }})
+				ended <- Serve(ctx, session.ServeOptions{Listen: "127.0.0.1:0", Secret: enginetest.Secret, Listening: func(at netip.AddrPort) { listening <- at }})
 			}()
-			c, err := dial(t.Context(), RunOptions{Server: (<-listening).String(), Secret: testSecret, Params: p})
+			c, err := session.Dial(t.Context(), session.RunOptions{Server: (<-listening).String(), Secret: enginetest.Secret, Params: p})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer c.close()
+			defer c.Close()
 			told := time.Now()
 			end()
 			select {
@@ -74,7 +78,7 @@ func TestServerEndsBeforeData(t *testing.T) {
 				if took := time.Since(told); err != nil || took > soon {
 					t.Errorf("the server ended after %v: %v", took, err)
 				}
-			case <-time.After(3 * handshakeTime):
+			case <-time.After(3 * wire.HandshakeTime):
 				t.Fatal("the server does not end")
 			}
 		})

@@ -8,17 +8,18 @@ import (
 	"testing"
 	"time"
 
-	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"nearfar/internal/engine/enginetest"
 	"nearfar/internal/engine/record"
+	"nearfar/internal/engine/session"
+	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
 	"nearfar/internal/result"
 )
 
-// loadOptions are those of a load at a rate.
-func loadOptions(address string, p Params, rate float64) RunOptions {
-	return RunOptions{Server: address, Secret: testSecret, Params: p, Load: Load{
-		Schedule: Schedule{Arrivals: ConstantArrivals, Steps: []Step{{Rate: rate, Length: p.Duration}}}, Spin: DefaultSpin}}
-}
+// mostDrain is how long a load waits for replies after its window.
+const mostDrain = 5 * time.Second
 
 func fact(t *testing.T, r record.Result, name string) int64 {
 	t.Helper()
@@ -31,22 +32,22 @@ func fact(t *testing.T, r record.Result, name string) int64 {
 
 func TestLoad(t *testing.T) {
 	for _, listen := range []string{"127.0.0.1:0", "[::1]:0"} {
-		address, _ := startServer(t, listen, 0)
+		address, _ := enginetest.Start(t, listen, 0)
 		for _, c := range []struct {
 			protocol          string
 			connections       int
 			arrivals          string
 			request, response int
 		}{
-			{TCP, 1, ConstantArrivals, 64, 40}, {TCP, 7, PoissonArrivals, 64, 64}, {TCP, 2, ConstantArrivals, 300_000, 1},
-			{TCP, 2, ConstantArrivals, 1, 300_000}, {UDP, 1, PoissonArrivals, 64, 40}, {UDP, 5, ConstantArrivals, 100, 100},
+			{wire.TCP, 1, timing.ConstantArrivals, 64, 40}, {wire.TCP, 7, timing.PoissonArrivals, 64, 64}, {wire.TCP, 2, timing.ConstantArrivals, 300_000, 1},
+			{wire.TCP, 2, timing.ConstantArrivals, 1, 300_000}, {wire.UDP, 1, timing.PoissonArrivals, 64, 40}, {wire.UDP, 5, timing.ConstantArrivals, 100, 100},
 		} {
 			t.Run(fmt.Sprint(c, listen), func(t *testing.T) {
-				p := loadParams(c.protocol, c.connections)
+				p := enginetest.Load(c.protocol, c.connections)
 				p.Request, p.Response = c.request, c.response
-				o := loadOptions(address, p, 1000)
+				o := enginetest.LoadOptions(address, p, 1000)
 				o.Load.Schedule.Arrivals = c.arrivals
-				seen := &collector{}
+				seen := &enginetest.Collector{}
 				r, err := Run(t.Context(), o, seen)
 				if err != nil {
 					t.Fatal(err)
@@ -57,7 +58,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-func checkLoad(t *testing.T, o RunOptions, r record.Result, seen *collector) {
+func checkLoad(t *testing.T, o session.RunOptions, r record.Result, seen *enginetest.Collector) {
 	t.Helper()
 	h, err := hdrhistogram.Decode([]byte(r.Histogram))
 	if err != nil {
@@ -65,7 +66,7 @@ func checkLoad(t *testing.T, o RunOptions, r record.Result, seen *collector) {
 	}
 	offered, answered := fact(t, r, "offered"), fact(t, r, "answered")
 	due := int64(0)
-	for _, at := range intended(o.Load.Schedule.after(o.Params.Warmup)) {
+	for _, at := range enginetest.DueTimes(o.Load.Schedule.After(o.Params.Warmup)) {
 		if at >= int64(o.Params.Warmup) {
 			due++
 		}
@@ -74,7 +75,7 @@ func checkLoad(t *testing.T, o RunOptions, r record.Result, seen *collector) {
 		t.Errorf("offered %d, the schedule has %d", offered, due)
 	}
 	unanswered := value(t, r, result.Unanswered, "", "")
-	if o.Params.Protocol == UDP {
+	if o.Params.Protocol == wire.UDP {
 		if value(t, r, result.Received, "", "") != float64(answered) || value(t, r, result.Lost, "", "") != float64(offered-answered) || unanswered != 0 {
 			t.Errorf("%d of %d answered: %v", answered, offered, r.Metrics)
 		}
@@ -93,24 +94,8 @@ func checkLoad(t *testing.T, o RunOptions, r record.Result, seen *collector) {
 	if achieved := value(t, r, result.TransactionRate, "", ""); achieved <= 0 || r.Definition != result.DefinitionResponseTime || r.Facts["pacing"] == "" {
 		t.Errorf("achieved %v, definition %s, facts %v", achieved, r.Definition, r.Facts)
 	}
-	if len(seen.intervals) == 0 || seen.intervals[0].Response == nil || seen.intervals[0].P50 != 0 || seen.start.Schedule != o.Load.Schedule.String() {
-		t.Errorf("intervals %+v, start %+v", seen.intervals, seen.start)
-	}
-}
-
-// TestStallArithmetic: what is recorded of a server that stalls for 200 ms at the end of each second and else answers in
-// 20 us, at 1000 requests a second, without a clock. 20 % of the requests fall into a stall and wait from 0 to 200 ms: 10 %
-// of all wait for more than 100 ms, 1 % for more than 190 ms, 0.1 % for more than 199 ms.
-func TestStallArithmetic(t *testing.T) {
-	stall := Stall{Length: 200 * time.Millisecond, Period: time.Second}
-	tl := &tally{end: int64(10 * time.Second), response: newRecorder(10 * time.Second), service: NewHistogram()}
-	for _, due := range intended(Schedule{Arrivals: ConstantArrivals, Steps: []Step{{Rate: 1000, Length: 10 * time.Second}}}) {
-		tl.replied(due, due, due+stall.left(due)+20_000)
-	}
-	for p, want := range map[float64]float64{90: 100e6, 99: 190e6, 99.9: 199e6} {
-		if got := float64(tl.response.current.Percentile(p)); math.Abs(got-want) > want*0.01 {
-			t.Errorf("p%v is %v ns, not %v", p, got, want)
-		}
+	if len(seen.Intervals) == 0 || seen.Intervals[0].Response == nil || seen.Intervals[0].P50 != 0 || seen.Started.Schedule != o.Load.Schedule.String() {
+		t.Errorf("intervals %+v, start %+v", seen.Intervals, seen.Started)
 	}
 }
 
@@ -123,22 +108,22 @@ func TestStallArithmetic(t *testing.T) {
 // A machine that is busy with other things adds to the times, and never takes from them.
 func TestLoadOfAStalledServer(t *testing.T) {
 	const stall, period = 500 * time.Millisecond, 2500 * time.Millisecond
-	t.Setenv(stallVariable, stall.String())
-	address, _ := startServer(t, "127.0.0.1:0", 0)
+	t.Setenv(enginetest.StallVariable, stall.String())
+	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
 	arithmetic := func(share float64) float64 { return stall.Seconds() - share*period.Seconds() }
 	for protocol, c := range map[string]struct {
 		rate  float64
 		stats map[string]float64
 	}{
-		TCP: {4000, map[string]float64{"p90": arithmetic(0.1), "p99": arithmetic(0.01), "p99.9": arithmetic(0.001)}},
+		wire.TCP: {4000, map[string]float64{"p90": arithmetic(0.1), "p99": arithmetic(0.01), "p99.9": arithmetic(0.001)}},
 		// The server's receive buffer holds some hundred datagrams; the count then supports no p99.9.
-		UDP: {400, map[string]float64{"p90": arithmetic(0.1), "p99": arithmetic(0.01)}},
+		wire.UDP: {400, map[string]float64{"p90": arithmetic(0.1), "p99": arithmetic(0.01)}},
 	} {
 		const attempts = 12
 		for n := 1; ; n++ {
-			p := loadParams(protocol, 4)
+			p := enginetest.Load(protocol, 4)
 			p.Duration = period
-			r, err := Run(t.Context(), loadOptions(address, p, c.rate), &collector{})
+			r, err := Run(t.Context(), enginetest.LoadOptions(address, p, c.rate), &enginetest.Collector{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,7 +144,7 @@ func TestLoadOfAStalledServer(t *testing.T) {
 			}
 		}
 	}
-	p := rrParams(TCP)
+	p := enginetest.RR(wire.TCP)
 	p.Duration = period
 	r, _, err := run(t, address, p)
 	if err != nil {
@@ -171,16 +156,16 @@ func TestLoadOfAStalledServer(t *testing.T) {
 }
 
 func TestLoadOfAThousandConnections(t *testing.T) {
-	address, _ := startServer(t, "127.0.0.1:0", 0)
-	for _, protocol := range []string{TCP, UDP} {
-		p := loadParams(protocol, 1000)
-		o := loadOptions(address, p, 10_000)
-		seen := &collector{}
+	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
+	for _, protocol := range []string{wire.TCP, wire.UDP} {
+		p := enginetest.Load(protocol, 1000)
+		o := enginetest.LoadOptions(address, p, 10_000)
+		seen := &enginetest.Collector{}
 		r, err := Run(t.Context(), o, seen)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if protocol == TCP {
+		if protocol == wire.TCP {
 			checkLoad(t, o, r, seen)
 		}
 		if r.Facts["connections"] != "1000" {
@@ -192,16 +177,16 @@ func TestLoadOfAThousandConnections(t *testing.T) {
 // TestLoadOverload: far more is offered than anything can do. It ends, says what was achieved and what stayed unanswered, and
 // gives no percentile that those would change.
 func TestLoadOverload(t *testing.T) {
-	address, _ := startServer(t, "127.0.0.1:0", 0)
-	for _, protocol := range []string{TCP, UDP} {
-		p := loadParams(protocol, 2)
+	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
+	for _, protocol := range []string{wire.TCP, wire.UDP} {
+		p := enginetest.Load(protocol, 2)
 		p.Duration = 300 * time.Millisecond
 		started := time.Now()
-		r, err := Run(t.Context(), loadOptions(address, p, 100e6), &collector{})
+		r, err := Run(t.Context(), enginetest.LoadOptions(address, p, 100e6), &enginetest.Collector{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(started); took > p.length()+loadDrain+5*time.Second {
+		if took := time.Since(started); took > p.Length()+mostDrain+5*time.Second {
 			t.Errorf("it took %v", took)
 		}
 		offered, achieved := value(t, r, result.OfferedRate, "", ""), value(t, r, result.TransactionRate, "", "")
@@ -237,10 +222,10 @@ func TestLoadLoss(t *testing.T) {
 		}
 		return 1
 	})
-	p := loadParams(UDP, 1)
+	p := enginetest.Load(wire.UDP, 1)
 	p.Warmup = 0
 	// So few that every buffer on the way holds them all, however late the relay runs.
-	r, err := Run(t.Context(), loadOptions(address, p, 400), &collector{})
+	r, err := Run(t.Context(), enginetest.LoadOptions(address, p, 400), &enginetest.Collector{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,63 +243,21 @@ func TestLoadLoss(t *testing.T) {
 }
 
 func TestLoadValidates(t *testing.T) {
-	for name, wrong := range map[string]func(*RunOptions){
-		"no schedule":    func(o *RunOptions) { o.Load = Load{} },
-		"another length": func(o *RunOptions) { o.Params.Duration++ },
-		"rr":             func(o *RunOptions) { o.Params.Mode = ModeRR },
-		"spin":           func(o *RunOptions) { o.Load.Spin = -1 },
-		"connections":    func(o *RunOptions) { o.Params.Connections = maxConnections + 1 },
-		"request":        func(o *RunOptions) { o.Params.Request = 0 },
-		"amplifies":      func(o *RunOptions) { o.Params.Protocol, o.Params.Response = UDP, 65 },
+	for name, wrong := range map[string]func(*session.RunOptions){
+		"no schedule":    func(o *session.RunOptions) { o.Load = session.Load{} },
+		"another length": func(o *session.RunOptions) { o.Params.Duration++ },
+		"rr":             func(o *session.RunOptions) { o.Params.Mode = wire.ModeRR },
+		"spin":           func(o *session.RunOptions) { o.Load.Spin = -1 },
+		"connections":    func(o *session.RunOptions) { o.Params.Connections = wire.MaxConnections + 1 },
+		"request":        func(o *session.RunOptions) { o.Params.Request = 0 },
+		"amplifies":      func(o *session.RunOptions) { o.Params.Protocol, o.Params.Response = wire.UDP, 65 },
 	} {
-		o := loadOptions("127.0.0.1:1", loadParams(TCP, 1), 100)
+		o := enginetest.LoadOptions("127.0.0.1:1", enginetest.Load(wire.TCP, 1), 100)
 		wrong(&o)
-		if _, err := Run(t.Context(), o, &collector{}); err == nil {
+		if _, err := Run(t.Context(), o, &enginetest.Collector{}); err == nil {
 			t.Errorf("%s: no error", name)
 		} else {
 			t.Logf("%s: %v", name, err)
 		}
-	}
-}
-
-// TestPacing: the sender does not take the one CPU that it shares with the server.
-func TestPacing(t *testing.T) {
-	c := &client{options: RunOptions{Load: Load{Spin: DefaultSpin}}, ready: ready{CPUs: "1", Machine: machine()}}
-	for cpus, want := range map[string]int64{"1": 0, "0": int64(DefaultSpin), "0,1": int64(DefaultSpin), "": int64(DefaultSpin)} {
-		if spin, said := c.pacing(cpus); spin != want || said == "" {
-			t.Errorf("on %q it spins for %d: %s", cpus, spin, said)
-		}
-	}
-	c.ready.Machine = "another"
-	if spin, _ := c.pacing("1"); spin == 0 {
-		t.Error("it does not spin beside a server elsewhere")
-	}
-}
-
-// TestCensored: what is missing is longer than a time; only what it could not change is given.
-func TestCensored(t *testing.T) {
-	h := NewHistogram()
-	for i := int64(1); i <= 900; i++ {
-		h.Record(i * 1000)
-	}
-	stats := func(missing, least int64) map[string]float64 {
-		got := map[string]float64{}
-		for _, m := range h.censored(result.ResponseTime, missing, least) {
-			got[m.Stat] = m.Value
-		}
-		return got
-	}
-	if got := stats(0, 0); len(got) != 6 { // mean stddev min p50 p90 max; 900 do not support p99
-		t.Error(got)
-	}
-	got := stats(100, 1e9) // 1000 in all: p50 is the 500th, p90 the 900th, p99 is missing
-	if len(got) != 3 || math.Abs(got["p50"]-500e-6) > 1e-6 || math.Abs(got["p90"]-900e-6) > 1e-6 || got["min"] != 1e-6 {
-		t.Error(got)
-	}
-	if got := stats(100, 600_000); len(got) != 2 || got["p90"] != 0 { // the missing could be below the 900th
-		t.Error(got)
-	}
-	if got := stats(100_000, 1e9); len(got) != 1 || got["min"] != 1e-6 {
-		t.Error(got)
 	}
 }

@@ -7,28 +7,32 @@ import (
 	"testing"
 	"time"
 
-	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"nearfar/internal/engine/enginetest"
+	"nearfar/internal/engine/observe"
 	"nearfar/internal/engine/samples"
+	"nearfar/internal/engine/session"
+	"nearfar/internal/engine/wire"
 )
 
 // TestLoadFiles: the samples give the same distribution as the result, and HdrHistogram's reader reads the histograms.
 func TestLoadFiles(t *testing.T) {
-	address, _ := startServer(t, "127.0.0.1:0", 0)
-	load := loadParams(TCP, 3)
-	rr, crr, udp := rrParams(TCP), rrParams(TCP), rrParams(UDP)
-	crr.Mode = ModeCRR
+	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
+	load := enginetest.Load(wire.TCP, 3)
+	rr, crr, udp := enginetest.RR(wire.TCP), enginetest.RR(wire.TCP), enginetest.RR(wire.UDP)
+	crr.Mode = wire.ModeCRR
 	load.Duration, rr.Duration = 2200*time.Millisecond, 1200*time.Millisecond
-	for name, o := range map[string]RunOptions{
-		"load": loadOptions(address, load, 1000),
-		"rr":   {Server: address, Secret: testSecret, Params: rr},
-		"crr":  {Server: address, Secret: testSecret, Params: crr},
-		"udp":  {Server: address, Secret: testSecret, Params: udp},
+	for name, o := range map[string]session.RunOptions{
+		"load": enginetest.LoadOptions(address, load, 1000),
+		"rr":   {Server: address, Secret: enginetest.Secret, Params: rr},
+		"crr":  {Server: address, Secret: enginetest.Secret, Params: crr},
+		"udp":  {Server: address, Secret: enginetest.Secret, Params: udp},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var observations, log bytes.Buffer
 			o.Samples, o.Histograms = &observations, &log
-			r, err := Run(t.Context(), o, &collector{})
+			r, err := Run(t.Context(), o, &enginetest.Collector{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,19 +47,19 @@ func TestLoadFiles(t *testing.T) {
 			}
 		})
 	}
-	o := loadOptions(address, streamParams(1), 1)
-	o.Load, o.Samples = Load{}, &bytes.Buffer{}
-	if _, err := Run(t.Context(), o, &collector{}); err == nil {
+	o := enginetest.LoadOptions(address, enginetest.Stream(1), 1)
+	o.Load, o.Samples = session.Load{}, &bytes.Buffer{}
+	if _, err := Run(t.Context(), o, &enginetest.Collector{}); err == nil {
 		t.Error("a stream with samples")
 	}
 }
 
-func checkSamples(t *testing.T, b *bytes.Buffer, o RunOptions, want *hdrhistogram.Histogram) {
+func checkSamples(t *testing.T, b *bytes.Buffer, o session.RunOptions, want *hdrhistogram.Histogram) {
 	t.Helper()
-	got := NewHistogram()
+	got := observe.NewHistogram()
 	due := map[int64]bool{}
 	h, dropped, err := samples.Read(b, func(s samples.Sample) error {
-		if o.Params.Protocol == UDP && s.Sent && !s.Answered {
+		if o.Params.Protocol == wire.UDP && s.Sent && !s.Answered {
 			return nil // on a busy machine a reply can come too late
 		}
 		got.Record(s.Reply - s.Intended)
@@ -65,7 +69,7 @@ func checkSamples(t *testing.T, b *bytes.Buffer, o RunOptions, want *hdrhistogra
 		}
 		return nil
 	})
-	if err != nil || dropped != 0 || h.Mode != o.Params.Mode || h.Schedule == "" != (o.Params.Mode != ModeLoad) {
+	if err != nil || dropped != 0 || h.Mode != o.Params.Mode || h.Schedule == "" != (o.Params.Mode != wire.ModeLoad) {
 		t.Fatalf("%+v, %d dropped, %v", h, dropped, err)
 	}
 	encoded, err := got.Encode()
@@ -79,7 +83,7 @@ func checkSamples(t *testing.T, b *bytes.Buffer, o RunOptions, want *hdrhistogra
 	if !decoded.Equals(want) {
 		t.Errorf("the samples have %d observations, the histogram %d, or others", got.Count(), want.TotalCount())
 	}
-	if o.Params.Mode == ModeLoad {
+	if o.Params.Mode == wire.ModeLoad {
 		for n := range int64(2200) {
 			if !due[n*1e6] {
 				t.Fatalf("no request was intended for %d ms", n)
@@ -88,11 +92,11 @@ func checkSamples(t *testing.T, b *bytes.Buffer, o RunOptions, want *hdrhistogra
 	}
 }
 
-func checkHistograms(t *testing.T, b *bytes.Buffer, o RunOptions, want *hdrhistogram.Histogram) {
+func checkHistograms(t *testing.T, b *bytes.Buffer, o session.RunOptions, want *hdrhistogram.Histogram) {
 	t.Helper()
 	reader := hdrhistogram.NewHistogramLogReader(b)
 	lines, tagged := 0, int64(0)
-	all := hdrhistogram.New(histogramLowest, histogramHighest, histogramDigits)
+	all := hdrhistogram.New(1, 100_000_000_000, 3)
 	end := int64(0)
 	for {
 		h, err := reader.NextIntervalHistogram()
@@ -116,7 +120,7 @@ func checkHistograms(t *testing.T, b *bytes.Buffer, o RunOptions, want *hdrhisto
 	if !all.Equals(want) || lines == 0 {
 		t.Errorf("%d lines with %d observations, the result has %d", lines, all.TotalCount(), want.TotalCount())
 	}
-	if o.Params.Mode == ModeLoad && (tagged != want.TotalCount() || lines < 2) {
+	if o.Params.Mode == wire.ModeLoad && (tagged != want.TotalCount() || lines < 2) {
 		t.Errorf("%d lines, %d service times", lines, tagged)
 	}
 }
@@ -124,24 +128,24 @@ func checkHistograms(t *testing.T, b *bytes.Buffer, o RunOptions, want *hdrhisto
 // TestLoadMemory: a longer run takes no more memory than a short one. The collector is off, so what was allocated is what
 // is used.
 func TestLoadMemory(t *testing.T) {
-	address, _ := startServer(t, "127.0.0.1:0", 0)
+	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
 	allocated := func(protocol string, d time.Duration) uint64 {
-		p := loadParams(protocol, 10)
+		p := enginetest.Load(protocol, 10)
 		p.Duration = d
-		o := loadOptions(address, p, 5000)
+		o := enginetest.LoadOptions(address, p, 5000)
 		var log, observations bytes.Buffer
 		log.Grow(1 << 20) // the files of a run take no memory
 		observations.Grow(1 << 20)
 		o.Histograms, o.Samples = &log, &observations
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := Run(t.Context(), o, &collector{}); err != nil {
+		if _, err := Run(t.Context(), o, &enginetest.Collector{}); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
-	for _, protocol := range []string{TCP, UDP} {
+	for _, protocol := range []string{wire.TCP, wire.UDP} {
 		short, long := allocated(protocol, 100*time.Millisecond), allocated(protocol, time.Second)
 		if float64(long) > float64(short)*1.1 {
 			t.Errorf("%s: ten times the requests take %d bytes instead of %d", protocol, long, short)

@@ -11,44 +11,48 @@ import (
 	"testing"
 	"time"
 
+	"nearfar/internal/engine/enginetest"
 	"nearfar/internal/engine/record"
+	"nearfar/internal/engine/session"
+	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
 )
 
 // everyMode has the parameters of a session of each mode, with a window that no test waits for.
-func everyMode() map[string]RunOptions {
-	base := Params{Protocol: TCP, Connections: 1, Warmup: 10 * time.Millisecond, Duration: time.Minute}
-	with := func(change func(o *RunOptions)) RunOptions {
-		o := RunOptions{Params: base}
+func everyMode() map[string]session.RunOptions {
+	base := wire.Params{Protocol: wire.TCP, Connections: 1, Warmup: 10 * time.Millisecond, Duration: time.Minute}
+	with := func(change func(o *session.RunOptions)) session.RunOptions {
+		o := session.RunOptions{Params: base}
 		o.Params.Request, o.Params.Response = 64, 64
 		change(&o)
 		return o
 	}
-	oneWay := func(mode, protocol string, message, connections int) func(o *RunOptions) {
-		return func(o *RunOptions) {
+	oneWay := func(mode, protocol string, message, connections int) func(o *session.RunOptions) {
+		return func(o *session.RunOptions) {
 			o.Params.Mode, o.Params.Protocol, o.Params.Message, o.Params.Connections = mode, protocol, message, connections
 			o.Params.Request, o.Params.Response = 0, 0
 		}
 	}
-	modes := map[string]RunOptions{
-		"crr":          with(func(o *RunOptions) { o.Params.Mode = ModeCRR }),
-		"stream":       with(oneWay(ModeStream, TCP, 64<<10, 2)),
-		"messages tcp": with(oneWay(ModeMessages, TCP, 64, 1)),
-		"messages udp": with(oneWay(ModeMessages, UDP, 64, 1)),
+	modes := map[string]session.RunOptions{
+		"crr":          with(func(o *session.RunOptions) { o.Params.Mode = wire.ModeCRR }),
+		"stream":       with(oneWay(wire.ModeStream, wire.TCP, 64<<10, 2)),
+		"messages tcp": with(oneWay(wire.ModeMessages, wire.TCP, 64, 1)),
+		"messages udp": with(oneWay(wire.ModeMessages, wire.UDP, 64, 1)),
 	}
-	for _, direction := range []string{Download, Both} {
-		modes["stream "+direction] = with(func(o *RunOptions) {
-			oneWay(ModeStream, TCP, 64<<10, 2)(o)
+	for _, direction := range []string{wire.Download, wire.Both} {
+		modes["stream "+direction] = with(func(o *session.RunOptions) {
+			oneWay(wire.ModeStream, wire.TCP, 64<<10, 2)(o)
 			o.Params.Direction = direction
 		})
 	}
-	for _, protocol := range []string{TCP, UDP} {
-		modes["rr "+protocol] = with(func(o *RunOptions) { o.Params.Mode, o.Params.Protocol = ModeRR, protocol })
-		modes["rr with timestamps "+protocol] = with(func(o *RunOptions) {
-			o.Params.Mode, o.Params.Protocol, o.Params.Timestamps = ModeRR, protocol, true
+	for _, protocol := range []string{wire.TCP, wire.UDP} {
+		modes["rr "+protocol] = with(func(o *session.RunOptions) { o.Params.Mode, o.Params.Protocol = wire.ModeRR, protocol })
+		modes["rr with timestamps "+protocol] = with(func(o *session.RunOptions) {
+			o.Params.Mode, o.Params.Protocol, o.Params.Timestamps = wire.ModeRR, protocol, true
 		})
-		modes["load "+protocol] = with(func(o *RunOptions) {
-			o.Params.Mode, o.Params.Protocol, o.Params.Connections = ModeLoad, protocol, 4
-			o.Load.Schedule = Schedule{Arrivals: ConstantArrivals, Steps: []Step{{Rate: 1000, Length: time.Minute}}}
+		modes["load "+protocol] = with(func(o *session.RunOptions) {
+			o.Params.Mode, o.Params.Protocol, o.Params.Connections = wire.ModeLoad, protocol, 4
+			o.Load.Schedule = timing.Schedule{Arrivals: timing.ConstantArrivals, Steps: []timing.Step{{Rate: 1000, Length: time.Minute}}}
 		})
 	}
 	return modes
@@ -59,8 +63,8 @@ func everyMode() map[string]RunOptions {
 func TestServerOutlivesItsClients(t *testing.T) {
 	for name, o := range everyMode() {
 		t.Run(name, func(t *testing.T) {
-			address, server, _ := startServerProcess(t, "127.0.0.1:0", 0)
-			o.Server, o.Secret = address, testSecret
+			address, server, _ := enginetest.StartProcess(t, "127.0.0.1:0", 0)
+			o.Server, o.Secret = address, enginetest.Secret
 			for way, lose := range waysToLose() {
 				// The first attempt of each way shows that the client of the way before was not missed.
 				if err := onceFree(func() error { return lose(t, o) }); err != nil {
@@ -86,9 +90,9 @@ func onceFree(attempt func() error) error {
 }
 
 // waysToLose lists how a client can be lost. Each gives the error of a session that never came to be.
-func waysToLose() map[string]func(t *testing.T, o RunOptions) error {
-	during := func(moment time.Duration) func(t *testing.T, o RunOptions) error {
-		return func(t *testing.T, o RunOptions) error {
+func waysToLose() map[string]func(t *testing.T, o session.RunOptions) error {
+	during := func(moment time.Duration) func(t *testing.T, o session.RunOptions) error {
+		return func(t *testing.T, o session.RunOptions) error {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			o.Live = true
@@ -99,27 +103,35 @@ func waysToLose() map[string]func(t *testing.T, o RunOptions) error {
 			return fmt.Errorf("a run that was to be given up: %w", err)
 		}
 	}
-	return map[string]func(t *testing.T, o RunOptions) error{
-		"before the data": func(t *testing.T, o RunOptions) error { return abandon(t, o, false) },
-		"reset":           func(t *testing.T, o RunOptions) error { return abandon(t, o, true) },
+	return map[string]func(t *testing.T, o session.RunOptions) error{
+		"before the data": func(t *testing.T, o session.RunOptions) error { return abandon(t, o, false) },
+		"reset":           func(t *testing.T, o session.RunOptions) error { return abandon(t, o, true) },
 		"at the start":    during(0),
 		"in the window":   during(200 * time.Millisecond),
 	}
 }
 
 // abandon agrees on a session, and then closes its control connection with or without a reset.
-func abandon(t *testing.T, o RunOptions, reset bool) error {
+func abandon(t *testing.T, o session.RunOptions, reset bool) error {
 	t.Helper()
-	c, err := dial(t.Context(), o)
+	conn, err := net.Dial("tcp", o.Server)
 	if err != nil {
 		return err
 	}
-	if reset {
-		if err := c.control.(*net.TCPConn).SetLinger(0); err != nil {
-			t.Error(err)
-		}
+	defer func() { _ = conn.Close() }()
+	frames, err := wire.GreetServer(conn, o.Secret)
+	if err != nil {
+		return err
 	}
-	c.close()
+	if err := frames.Write(wire.KindSetup, o.Params); err != nil {
+		return err
+	}
+	if err := frames.Expect(wire.KindReady, &wire.Ready{}); err != nil {
+		return err
+	}
+	if reset {
+		return conn.(*net.TCPConn).SetLinger(0)
+	}
 	return nil
 }
 
@@ -165,16 +177,4 @@ func cpuTime(t *testing.T, pid int) time.Duration {
 		ticks += n
 	}
 	return time.Duration(ticks) * time.Second / 100
-}
-
-// TestHotLoopsLeaveTheMainThread: the runtime never ends the first thread of a process, so a table of files that a loop had
-// for itself there would keep the session's connections open for good.
-func TestHotLoopsLeaveTheMainThread(t *testing.T) {
-	for range 200 {
-		<-onThread(nil, func() {
-			if onMainThread() {
-				t.Error("a loop runs on the main thread")
-			}
-		})
-	}
 }

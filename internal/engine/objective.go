@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"nearfar/internal/engine/observe"
 	"nearfar/internal/engine/record"
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
@@ -43,7 +44,7 @@ func ParseObjective(text string) (Objective, error) {
 		return Objective{}, fmt.Errorf("objective %q: %s or %s or %s: %s", text, result.ResponseTime, result.ServiceTime, result.Loss, want)
 	}
 	stats := []string{result.Mean, result.Max}
-	for _, p := range percentiles() {
+	for _, p := range observe.Percentiles() {
 		stats = append(stats, result.PercentileStat(p))
 	}
 	if !slices.Contains(stats, o.stat) {

@@ -8,7 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"nearfar/internal/engine/enginetest"
 	"nearfar/internal/engine/record"
+	"nearfar/internal/engine/session"
+	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
 	"nearfar/internal/result"
 )
 
@@ -119,7 +123,7 @@ func TestSweepEnds(t *testing.T) {
 }
 
 func TestSweepValidates(t *testing.T) {
-	run := RunOptions{Params: loadParams(TCP, 1), Load: Load{Schedule: Schedule{Arrivals: ConstantArrivals}}}
+	run := session.RunOptions{Params: enginetest.Load(wire.TCP, 1), Load: session.Load{Schedule: timing.Schedule{Arrivals: timing.ConstantArrivals}}}
 	loss, err := ParseObjective("loss < 1%")
 	if err != nil {
 		t.Fatal(err)
@@ -138,8 +142,8 @@ func TestSweepValidates(t *testing.T) {
 
 // TestSweepWarnsOfSleep: the sender sleeps at the lower rates and spins at the higher.
 func TestSweepWarnsOfSleep(t *testing.T) {
-	for spin, want := range map[time.Duration]int{0: 0, 70 * time.Microsecond: 1, maxSpin: 0} {
-		s := sweep{options: SweepOptions{Rates: []float64{64000, 1000}, Run: RunOptions{Load: Load{Spin: spin}}}}
+	for spin, want := range map[time.Duration]int{0: 0, 70 * time.Microsecond: 1, session.MaxSpin: 0} {
+		s := sweep{options: SweepOptions{Rates: []float64{64000, 1000}, Run: session.RunOptions{Load: session.Load{Spin: spin}}}}
 		s.sleeps()
 		if len(s.record.Notes) != want {
 			t.Errorf("spinning for %v: %q", spin, s.record.Notes)
@@ -157,10 +161,4 @@ func TestGeometricRates(t *testing.T) {
 	if got := GeometricRates(1e-3, 1e9); len(got) > MaxSweepRates+2 {
 		t.Error(len(got))
 	}
-}
-
-// loadParams are those of a short load.
-func loadParams(protocol string, connections int) Params {
-	return Params{Mode: ModeLoad, Protocol: protocol, Request: 64, Response: 40, Connections: connections,
-		Warmup: 50 * time.Millisecond, Duration: 500 * time.Millisecond}
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"nearfar/internal/engine/record"
+	"nearfar/internal/engine/session"
+	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
 	"nearfar/internal/result"
 )
 
@@ -26,7 +29,7 @@ const MaxSweepRates = 100
 // SweepOptions say what to sweep.
 type SweepOptions struct {
 	// Run is the load at each rate: its schedule's arrivals and seed count, its steps do not.
-	Run RunOptions
+	Run session.RunOptions
 	// Rates are in requests per second, and are measured from the lowest to the highest.
 	Rates []float64
 	// Objective, where it is not nil, is what the rate to be found must keep.
@@ -64,8 +67,8 @@ func Sweep(ctx context.Context, o SweepOptions, each func(record.Point) error) (
 }
 
 // runAt measures at one rate.
-func runAt(ctx context.Context, o RunOptions, rate float64) (record.Result, error) {
-	o.Load.Schedule.Steps = []Step{{Rate: rate, Length: o.Params.Duration}}
+func runAt(ctx context.Context, o session.RunOptions, rate float64) (record.Result, error) {
+	o.Load.Schedule.Steps = []timing.Step{{Rate: rate, Length: o.Params.Duration}}
 	o.Live = false
 	r, err := Run(ctx, o, silent{})
 	if err != nil && ctx.Err() == nil {
@@ -121,13 +124,13 @@ func (s *sweep) point(rate float64, bisected bool) (record.Point, error) {
 
 // sleeps notes where the sender sleeps between requests at some rates and spins at others.
 func (s *sweep) sleeps() {
-	if s.options.Run.Params.waiting() == WaitSpin {
+	if s.options.Run.Params.WaitOrDefault() == wire.WaitSpin {
 		return // at all of them
 	}
 	spin := s.options.Run.Load.Spin.Seconds()
 	if slices.Min(s.options.Rates)*spin < 1 && slices.Max(s.options.Rates)*spin >= 1 {
 		s.record.Notes = append(s.record.Notes, fmt.Sprintf("above %.0f/s the sender never sleeps; below it does, and its waking for a reply is part of the times: "+
-			"compare across that with --spin %v", 1/spin, maxSpin))
+			"compare across that with --spin %v", 1/spin, session.MaxSpin))
 	}
 }
 
@@ -185,12 +188,12 @@ func (s *sweep) find() error {
 
 // Validate says what of the options cannot be, before anything is measured.
 func (o SweepOptions) Validate() error {
-	if o.Objective != nil && o.Objective.metric == result.Loss && o.Run.Params.Protocol != UDP {
+	if o.Objective != nil && o.Objective.metric == result.Loss && o.Run.Params.Protocol != wire.UDP {
 		return errors.New("loss is of udp; over tcp nothing is lost")
 	}
 	for _, rate := range o.Rates {
 		run := o.Run
-		run.Load.Schedule.Steps = []Step{{Rate: rate, Length: max(run.Params.Duration, time.Nanosecond)}}
+		run.Load.Schedule.Steps = []timing.Step{{Rate: rate, Length: max(run.Params.Duration, time.Nanosecond)}}
 		if err := run.Load.Validate(run.Params); err != nil {
 			return err
 		}

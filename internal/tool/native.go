@@ -10,8 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/engine"
+	"nearfar/internal/engine/process"
 	"nearfar/internal/engine/record"
+	"nearfar/internal/engine/wire"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/result"
@@ -69,7 +70,7 @@ func (n *Native) plan(w experiment.Workload, server host.Endpoint, port uint16) 
 	}
 	address := netip.AddrPortFrom(ip, port).String()
 	stdin := []byte(n.secret + "\n")
-	env := []string{engine.Environment()}
+	env := []string{process.Environment()}
 	client := []string{host.Self, "engine", p.Mode, address, "-f", "json", "--secret-stdin"}
 	if len(w.Steps) == 0 { // which say it themselves
 		client = append(client, "--duration", p.Duration.String())
@@ -89,7 +90,7 @@ func (n *Native) plan(w experiment.Workload, server host.Endpoint, port uint16) 
 }
 
 // nativeModeFlags are those of the mode.
-func nativeModeFlags(w experiment.Workload, p engine.Params) []string {
+func nativeModeFlags(w experiment.Workload, p wire.Params) []string {
 	transaction := []string{"--request", bytesFlag(p.Request), "--response", bytesFlag(p.Response)}
 	protocol := []string{"--protocol", p.Protocol}
 	connections := []string{"--connections", strconv.Itoa(p.Connections)}
@@ -163,11 +164,11 @@ func stepsFlag(steps []experiment.Step) string {
 }
 
 // nativeParams translates a workload, and says what of it the engine cannot do.
-func nativeParams(w experiment.Workload) (engine.Params, error) {
-	p := engine.Params{
+func nativeParams(w experiment.Workload) (wire.Params, error) {
+	p := wire.Params{
 		Mode: w.Mode, Protocol: w.Protocol, Connections: max(w.Connections, 1), Warmup: w.Warmup, Duration: w.Duration,
 		Direction: w.Direction, ZeroCopy: w.ZeroCopy, Timestamps: w.Timestamps,
-		Options: engine.Options{
+		Options: wire.Options{
 			Wait: w.Wait, Congestion: w.Congestion, Nagle: w.NoDelay != nil && !*w.NoDelay, DSCP: w.DSCP,
 			SendBuffer: w.SendBuffer, ReceiveBuffer: w.ReceiveBuffer,
 		},
@@ -180,7 +181,7 @@ func nativeParams(w experiment.Workload) (engine.Params, error) {
 		p.Message = cmp.Or(w.Message, nativeWrite)
 	case experiment.Messages:
 		p.Message = cmp.Or(w.Message, nativeMessage)
-		p.Flow = engine.Flow{Batch: w.Batch, MessageRate: w.OfferedRate}
+		p.Flow = wire.Flow{Batch: w.Batch, MessageRate: w.OfferedRate}
 	default:
 		p.Request = cmp.Or(w.Request, nativeMessage)
 		p.Response = cmp.Or(w.Response, p.Request)

@@ -1,7 +1,0 @@
-//go:build !(linux && amd64)
-
-package engine
-
-func readCounter() uint64 { return 0 }
-
-func counterUsable() bool { return false }

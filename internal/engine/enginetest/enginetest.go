@@ -1,0 +1,225 @@
+// Package enginetest is what the tests of the engine's packages share: processes that serve and measure, and the parameters
+// of short sessions.
+package enginetest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"nearfar/internal/engine/process"
+	"nearfar/internal/engine/record"
+	"nearfar/internal/engine/session"
+	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
+)
+
+// Secret is the secret of the servers.
+var Secret = []byte("open sesame")
+
+// The server of a test is a process of its own, as in earnest: a hot thread that is blocked in the kernel would keep the
+// collector of a process from stopping the world, and so the client's side from going on.
+const serverVariable = "NEARFAR_TEST_ENGINE_SERVER"
+
+// StallVariable makes the server of a test stop answering for so long at the end of five times that.
+const StallVariable = serverVariable + "_STALL"
+
+// Main is the TestMain of a package whose tests need processes of their own: the handler serves in them, and measure measures.
+func Main(m *testing.M, handler session.DataHandler, measure session.Measure) {
+	if listen := os.Getenv(serverVariable); listen != "" {
+		if err := testServer(listen, handler); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if asked := os.Getenv(ClientVariable); asked != "" {
+		if err := testClient(asked, measure); err != nil {
+			fmt.Println(err)
+		}
+		return
+	}
+	process.Tune()
+	os.Exit(m.Run())
+}
+
+// ClientVariable makes the test binary a client process that measures as the variable's JSON says, and prints its error.
+const ClientVariable = "NEARFAR_TEST_ENGINE_CLIENT"
+
+// Asked is what a client process is to do.
+type Asked struct {
+	Server   string
+	Params   wire.Params
+	Load     session.Load
+	Patience time.Duration
+}
+
+func testClient(text string, measure session.Measure) error {
+	process.Tune()
+	var a Asked
+	if err := json.Unmarshal([]byte(text), &a); err != nil {
+		return err
+	}
+	o := session.RunOptions{Server: a.Server, Secret: Secret, Params: a.Params, Load: a.Load, Patience: a.Patience}
+	_, err := session.Run(context.Background(), o, measure, &Collector{})
+	return err
+}
+
+// testServer serves until standard input ends, and prints its address.
+func testServer(listen string, handler session.DataHandler) error {
+	process.Tune()
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	port, err := strconv.Atoi(os.Getenv(serverVariable + "_DATA_PORT"))
+	if err != nil {
+		return err
+	}
+	var stall timing.Stall
+	if length := os.Getenv(StallVariable); length != "" {
+		if stall.Length, err = time.ParseDuration(length); err != nil {
+			return err
+		}
+		stall.Period = 5 * stall.Length
+	}
+	return session.Serve(ctx, session.ServeOptions{Listen: listen, DataPort: port, Secret: Secret, Stall: stall,
+		Listening: func(at netip.AddrPort) { fmt.Println(at) },
+		Log:       func(message string) { fmt.Fprintln(os.Stderr, message) }}, handler)
+}
+
+// Start starts a server process that ends with the test, and returns its address and a way to kill it.
+func Start(t testing.TB, listen string, dataPort int) (string, func()) {
+	t.Helper()
+	address, process, ended := StartProcess(t, listen, dataPort)
+	return address, func() {
+		_ = process.Kill()
+		<-ended
+	}
+}
+
+// StartProcess starts a server process that must end with the test when it is told to. ended is closed when it has.
+func StartProcess(t testing.TB, listen string, dataPort int) (address string, server *os.Process, ended <-chan struct{}) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = process.WithPreemptionOff(append(os.Environ(), serverVariable+"="+listen, serverVariable+"_DATA_PORT="+strconv.Itoa(dataPort)))
+	cmd.Stderr = t.Output()
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan struct{})
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		select {
+		case <-gone:
+		case <-time.After(10 * time.Second):
+			t.Error("the server does not end")
+			_ = cmd.Process.Kill()
+			<-gone
+		}
+	})
+	address, err = bufio.NewReader(stdout).ReadString('\n')
+	go func() {
+		_ = cmd.Wait()
+		close(gone)
+	}()
+	if err != nil {
+		t.Fatalf("the server does not say where it listens: %v", err)
+	}
+	return strings.TrimSpace(address), cmd.Process, gone
+}
+
+// Collector is an Observer that keeps what it is told.
+type Collector struct {
+	Started   record.Start
+	Intervals []record.Interval
+	// onStart is called at the start, if set.
+	OnStart func()
+}
+
+func (c *Collector) Start(s record.Start) error {
+	c.Started = s
+	if c.OnStart != nil {
+		c.OnStart()
+	}
+	return nil
+}
+
+func (c *Collector) Interval(i record.Interval) error {
+	c.Intervals = append(c.Intervals, i)
+	return nil
+}
+
+func RR(protocol string) wire.Params {
+	return wire.Params{Mode: wire.ModeRR, Protocol: protocol, Request: 100, Response: 60, Connections: 1,
+		Warmup: 20 * time.Millisecond, Duration: 300 * time.Millisecond}
+}
+
+func Stream(connections int) wire.Params {
+	return wire.Params{Mode: wire.ModeStream, Protocol: wire.TCP, Message: 64 << 10, Connections: connections,
+		Warmup: 50 * time.Millisecond, Duration: 1200 * time.Millisecond}
+}
+
+func Messages(protocol string, message, batch int) wire.Params {
+	p := wire.Params{Mode: wire.ModeMessages, Protocol: protocol, Message: message, Connections: 1,
+		Warmup: 50 * time.Millisecond, Duration: 400 * time.Millisecond}
+	p.Batch = batch
+	return p
+}
+
+// Load are those of a short load.
+func Load(protocol string, connections int) wire.Params {
+	return wire.Params{Mode: wire.ModeLoad, Protocol: protocol, Request: 64, Response: 40, Connections: connections,
+		Warmup: 50 * time.Millisecond, Duration: 500 * time.Millisecond}
+}
+
+// LoadOptions are those of a load at a rate.
+func LoadOptions(address string, p wire.Params, rate float64) session.RunOptions {
+	return session.RunOptions{Server: address, Secret: Secret, Params: p, Load: session.Load{
+		Schedule: timing.Schedule{Arrivals: timing.ConstantArrivals, Steps: []timing.Step{{Rate: rate, Length: p.Duration}}}, Spin: timing.DefaultSpin}}
+}
+
+// Stamped have a warm-up that is long enough for the overhead to be measured.
+func Stamped(protocol string) wire.Params {
+	p := RR(protocol)
+	p.Warmup, p.Duration, p.Timestamps = 200*time.Millisecond, 700*time.Millisecond, true
+	return p
+}
+
+// DueTimes are when the requests of a schedule are to leave.
+func DueTimes(s timing.Schedule) (all []int64) {
+	p := s.Pacer()
+	for {
+		due, more := p.Next()
+		if !more {
+			return all
+		}
+		all = append(all, due)
+	}
+}
+
+func OnLinux(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("socket options are of Linux")
+	}
+}

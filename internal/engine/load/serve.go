@@ -1,0 +1,146 @@
+package load
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"nearfar/internal/engine/observe"
+	"nearfar/internal/engine/process"
+	"nearfar/internal/engine/session"
+	"nearfar/internal/engine/sys"
+	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
+)
+
+// openingTime is how often the client repeats the datagram that opens a load over UDP.
+const openingTime = 100 * time.Millisecond
+
+// Serve answers the requests of many connections on one thread, as many under way as the client likes.
+func Serve(d *session.Server) error {
+	var err error
+	var s server
+	if d.Params.Protocol == wire.UDP {
+		s, err = newUDPServer(d)
+	} else {
+		s, err = newTCPServer(d)
+	}
+	if err != nil {
+		return err
+	}
+	if err := d.Frames.Expect(wire.KindStart, nil); err != nil {
+		return err
+	}
+	d.Done.Facts = session.ServerFacts(d.Sockets[0])
+	account := process.StartAccount()
+	d.Run(nil, s.run, s.stop)
+	if err := d.Frames.Write(wire.KindBegin, nil); err != nil {
+		return err
+	}
+	err = d.AwaitStop()
+	d.SettleAccount(account)
+	d.Close()
+	s.into(&d.Done)
+	return err
+}
+
+// A server answers until it is stopped and its sockets are interrupted.
+type server interface {
+	run()
+	stop()
+	into(*wire.Report)
+}
+
+// newUDPServer waits for the first datagram of the session, answers it, and returns what answers the others: those with
+// the cookie from the client's address, from any of its ports.
+func newUDPServer(d *session.Server) (server, error) {
+	socket, err := sys.New(d.UDP)
+	if err != nil {
+		return nil, err
+	}
+	d.UDP = nil
+	d.Sockets = append(d.Sockets, socket)
+	if err := socket.Prepare(d.Params); err != nil {
+		return nil, err
+	}
+	// So that an interrupted thread ends whatever comes.
+	if err := socket.SetReceiveTimeout(openingTime); err != nil {
+		return nil, err
+	}
+	peer, err := sys.NewPeerSocket(socket, d.Peer)
+	if err != nil {
+		return nil, err
+	}
+	s := &udpServer{socket: peer, cookie: d.Secret, request: d.Params.Request, response: d.Params.Response,
+		buffer: sys.NewBuffer(d.Params.Request + 1), arrivals: make([]observe.Arrivals, d.Params.Connections), stalling: timing.Stalling{Stall: d.Stall}}
+	for deadline := time.Now().Add(wire.HandshakeTime); !s.exchange(); {
+		if d.Gone.Err() != nil {
+			return nil, session.ErrClientGone
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("no datagram of the session came within %v: is UDP port %d open?", wire.HandshakeTime, d.Number)
+		}
+	}
+	return s, nil
+}
+
+// udpServer answers datagrams.
+type udpServer struct {
+	socket            *sys.PeerSocket
+	cookie            wire.Cookie
+	request, response int
+	buffer            []byte
+	stalling          timing.Stalling
+	stopped           atomic.Bool
+	// What follows is the hot thread's until that has ended.
+	arrivals     []observe.Arrivals // of each of the client's sockets
+	requests     wire.DatagramReport
+	transactions int64
+	failed       bool
+}
+
+//go:nosplit
+func (s *udpServer) run() {
+	s.stalling.Start = timing.Now()
+	for !s.stopped.Load() && !s.failed {
+		s.exchange()
+	}
+}
+
+// exchange takes one datagram and answers it, if it is the session's, of the agreed size, from the client's address and
+// has not come before: with no more bytes than it has. It says whether it answered.
+//
+//go:nosplit
+func (s *udpServer) exchange() bool {
+	n := s.socket.Receive(s.buffer)
+	if n < 0 {
+		s.failed = !s.socket.TimedOut() && !s.socket.NoBuffers() && !s.socket.Refused()
+		return false
+	}
+	if n != s.request || !s.socket.FromPeer() || !wire.SameCookie(s.buffer, s.cookie[:]) {
+		return false
+	}
+	// The opening datagram has the number 0 and may be repeated.
+	if sequence := wire.Sequence(s.buffer); sequence > 0 {
+		s.stalling.Pass()
+		// The client's sockets take turns; there is an order among the datagrams of one.
+		flows := uint64(len(s.arrivals))
+		a := s.arrivals[(sequence-1)%flows].Add((sequence-1)/flows + 1)
+		if s.buffer[wire.FlagsOffset]&wire.FlagCounted != 0 {
+			a.CountIn(&s.requests)
+		}
+		if a == observe.Duplicate {
+			return false
+		}
+	}
+	// A reply that cannot be sent is lost like a datagram on the way: the client counts it.
+	if s.socket.Answer(s.buffer[:s.response]) != s.response {
+		return false
+	}
+	s.transactions++
+	return true
+}
+
+func (s *udpServer) stop() { s.stopped.Store(true) }
+
+func (s *udpServer) into(r *wire.Report) { r.Transactions, r.Requests = s.transactions, s.requests }

@@ -1,0 +1,144 @@
+//go:build !portable
+
+package load
+
+import (
+	"nearfar/internal/engine/session"
+	"nearfar/internal/engine/sys"
+	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
+)
+
+// The server's side of a load over TCP on Linux: one thread for all connections, over epoll.
+
+func newTCPServer(d *session.Server) (server, error) {
+	sockets, err := d.AcceptAll()
+	if err != nil {
+		return nil, err
+	}
+	p, err := sys.NewPoller()
+	if err != nil {
+		return nil, err
+	}
+	s := &tcpServer{poller: p, left: len(sockets), request: d.Params.Request, response: d.Params.Response,
+		responses: sys.NewBuffer(d.Params.Response * max(1, sys.ReadSize/d.Params.Response)), buffer: sys.NewBuffer(sys.ReadSize),
+		stalling: timing.Stalling{Stall: d.Stall}}
+	for i, socket := range sockets {
+		if err := p.Add(socket, i); err != nil {
+			p.Close()
+			return nil, err
+		}
+		s.conns = append(s.conns, servedConn{socket: socket})
+	}
+	return s, nil
+}
+
+// servedConn is one connection of a load at the server.
+type servedConn struct {
+	socket *sys.Socket
+	// got is how much of the next request has come, in bytes; owed how many bytes of responses have not left.
+	got, owed int
+	ended     bool
+}
+
+// tcpServer answers the requests of its connections, those of one in their order.
+type tcpServer struct {
+	poller *sys.Poller
+	conns  []servedConn
+	// left is how many connections have not ended.
+	left              int
+	request, response int
+	// responses are as many as one write may take, end to end.
+	responses, buffer []byte
+	stalling          timing.Stalling
+	// transactions is the hot thread's until that has ended.
+	transactions int64
+}
+
+//go:nosplit
+func (s *tcpServer) run() {
+	s.stalling.Start = timing.Now()
+	for s.left > 0 {
+		n := s.poller.Wait(-1)
+		if n < 0 {
+			return
+		}
+		for i := range n {
+			index, read, write := s.poller.Event(i)
+			c := &s.conns[index]
+			switch {
+			case c.ended:
+			case c.owed > 0 && write:
+				s.flush(c, index)
+			case c.owed == 0 && read:
+				s.answer(c, index)
+			}
+		}
+	}
+}
+
+// answer reads what has come and writes the responses. A client that does not read them is not read from either.
+//
+//go:nosplit
+func (s *tcpServer) answer(c *servedConn, index int) {
+	n := c.socket.Read(s.buffer)
+	if n <= 0 {
+		if n == 0 || !c.socket.TimedOut() {
+			s.end(c)
+		}
+		return
+	}
+	s.stalling.Pass()
+	requests := (c.got + n) / s.request
+	c.got = (c.got + n) % s.request
+	s.transactions += int64(requests)
+	if c.owed = requests * s.response; c.owed > 0 && !s.send(c) {
+		// The rest waits for room.
+		if c.owed > 0 && !s.poller.Interest(c.socket, index, false, true) {
+			s.end(c)
+		}
+	}
+}
+
+// flush goes on sending, and reads again when all has left.
+//
+//go:nosplit
+func (s *tcpServer) flush(c *servedConn, index int) {
+	if s.send(c) && !s.poller.Interest(c.socket, index, true, false) {
+		s.end(c)
+	}
+}
+
+// send writes the responses that are owed, and returns true when all have left.
+//
+//go:nosplit
+func (s *tcpServer) send(c *servedConn) bool {
+	for c.owed > 0 {
+		// What is owed ends with the end of a response.
+		at := (s.response - c.owed%s.response) % s.response
+		n := c.socket.Write(s.responses[at:min(at+c.owed, len(s.responses))])
+		if n < 0 {
+			if !c.socket.TimedOut() {
+				s.end(c)
+			}
+			return false
+		}
+		c.owed -= n
+	}
+	return true
+}
+
+//go:nosplit
+func (s *tcpServer) end(c *servedConn) {
+	c.ended, c.owed = true, 0
+	s.poller.Forget(c.socket)
+	s.left--
+}
+
+// stop does nothing: run ends with its connections.
+func (s *tcpServer) stop() {}
+
+func (s *tcpServer) into(r *wire.Report) {
+	s.poller.Close()
+	r.Transactions = s.transactions
+}

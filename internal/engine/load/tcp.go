@@ -1,0 +1,250 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"nearfar/internal/engine/sys"
+	"nearfar/internal/engine/timing"
+)
+
+// Load over TCP: the requests go over the connections in turn, and many may be under way on each; the server answers
+// those of one connection in their order.
+
+// mostOutstanding bounds the requests that wait for a reply, and so the memory. Beyond it requests are held back, and
+// their response time goes on from when they should have left.
+const mostOutstanding = 1 << 20
+
+// none is the end of a list of pending requests.
+const none = -1
+
+// pending is a request that waits for its reply.
+type pending struct {
+	intended int64
+	// actual is 0 until the kernel has taken the request's first byte.
+	actual int64
+	next   int32
+}
+
+// conn is one connection of a load. first to last are the requests that wait for their reply, in their order; the last
+// unsent of them, from unsentAt on, have not wholly left.
+type conn struct {
+	socket      *sys.Socket
+	first, last int32
+	unsentAt    int32
+	unsent      int
+	// sent is how many have wholly left.
+	sent int
+	// written is how much of the first unsent request has left, got how much of the first reply has come, in bytes.
+	written, got int
+	waits        bool // for room in the socket
+}
+
+// overTCP is the transport over TCP.
+type overTCP struct {
+	tally  *tally
+	poller *sys.Poller
+	conns  []conn
+	turn   int
+	// entries are the requests that wait: those below fresh have been used, and the free ones of those are a list.
+	entries     []pending
+	free, fresh int32
+	waiting     int64
+	// requests are as many requests as one write may take, end to end.
+	requests          []byte
+	request, response int
+	buffer            []byte
+	failure           error
+	failedSocket      *sys.Socket
+}
+
+// The failures of a connection that are not the kernel's.
+var (
+	errTooMuch = errors.New("the server sent more than the responses that it was asked for")
+	errPoller  = errors.New("waiting for replies")
+)
+
+// newOverTCP prepares for the given connections, which are the transport's from then on.
+func newOverTCP(t *tally, sockets []*sys.Socket, request, response int) (*overTCP, error) {
+	p, err := sys.NewPoller()
+	if err != nil {
+		return nil, err
+	}
+	l := &overTCP{tally: t, poller: p, entries: make([]pending, mostOutstanding), free: none,
+		requests: sys.NewBuffer(request * max(1, sys.ReadSize/request)), request: request, response: response, buffer: sys.NewBuffer(sys.ReadSize)}
+	for i, s := range sockets {
+		if err := p.Add(s, i); err != nil {
+			p.Close()
+			return nil, err
+		}
+		l.conns = append(l.conns, conn{socket: s, first: none, last: none})
+	}
+	l.begin()
+	return l, nil
+}
+
+// send queues the request on the connection whose turn it is, and writes it where nothing else waits there.
+//
+//go:nosplit
+func (l *overTCP) send(intended int64) bool {
+	at := l.take()
+	if at == none || l.failure != nil {
+		return false
+	}
+	c := &l.conns[l.turn]
+	turn := l.turn
+	if l.turn++; l.turn == len(l.conns) {
+		l.turn = 0
+	}
+	l.entries[at] = pending{intended: intended, next: none}
+	if c.last == none {
+		c.first = at
+	} else {
+		l.entries[c.last].next = at
+	}
+	c.last = at
+	l.waiting++
+	if c.unsent++; c.unsent == 1 {
+		c.unsentAt = at
+		l.flush(c, turn)
+	}
+	return true
+}
+
+// flush writes what has not left, as much as the kernel takes.
+//
+//go:nosplit
+func (l *overTCP) flush(c *conn, index int) {
+	for c.unsent > 0 {
+		size := min(min(c.unsent*l.request, len(l.requests))-c.written, l.room(c))
+		if size <= 0 {
+			break
+		}
+		actual := timing.Now()
+		n := c.socket.Write(l.requests[c.written : c.written+size])
+		if n < 0 {
+			if !c.socket.TimedOut() {
+				l.fail(c, nil)
+				return
+			}
+			n = 0
+		}
+		l.account(c, n, actual)
+		if n < size {
+			break
+		}
+	}
+	if waits := c.unsent > 0; waits != c.waits {
+		c.waits = waits
+		if !l.poller.Interest(c.socket, index, true, waits) {
+			l.fail(c, errPoller)
+		}
+	}
+}
+
+// account notes that the kernel took n more bytes of a connection's requests.
+//
+//go:nosplit
+func (l *overTCP) account(c *conn, n int, actual int64) {
+	for n > 0 {
+		e := &l.entries[c.unsentAt]
+		if c.written == 0 {
+			e.actual = actual
+			l.tally.left(e.intended, actual)
+		}
+		if c.written+n < l.request {
+			c.written += n
+			return
+		}
+		n -= l.request - c.written
+		c.written = 0
+		c.unsentAt = e.next
+		c.unsent--
+		c.sent++
+	}
+}
+
+// receive takes what a reading of a connection gave at the given time.
+//
+//go:nosplit
+func (l *overTCP) receive(c *conn, n int, now int64) {
+	if n <= 0 {
+		if n < 0 && c.socket.TimedOut() {
+			return
+		}
+		if n == 0 {
+			c.socket.SetEnded()
+		}
+		l.fail(c, nil)
+		return
+	}
+	for c.got += n; c.got >= l.response; c.got -= l.response {
+		at := c.first
+		if at == none || c.unsent > 0 && at == c.unsentAt {
+			l.fail(c, errTooMuch)
+			return
+		}
+		e := &l.entries[at]
+		l.tally.replied(e.intended, e.actual, now)
+		c.sent--
+		if c.first = e.next; c.first == none {
+			c.last = none
+		}
+		e.next, l.free = l.free, at
+		l.waiting--
+	}
+	if c.got > 0 && c.first == none {
+		l.fail(c, errTooMuch)
+	}
+}
+
+// take gives a free entry, or none. Entries that were used before come first, so that no more memory is touched than
+// there were requests under way.
+//
+//go:nosplit
+func (l *overTCP) take() int32 {
+	if at := l.free; at != none {
+		l.free = l.entries[at].next
+		return at
+	}
+	if int(l.fresh) == len(l.entries) {
+		return none
+	}
+	l.fresh++
+	return l.fresh - 1
+}
+
+//go:nosplit
+func (l *overTCP) fail(c *conn, failure error) {
+	if l.failure != nil {
+		return
+	}
+	if l.failure = failure; failure == nil {
+		l.failure = io.EOF // why exactly, the socket knows
+		l.failedSocket = c.socket
+	}
+}
+
+func (l *overTCP) err() error {
+	switch {
+	case l.failedSocket != nil:
+		return sys.ConnectionError(l.failedSocket)
+	case errors.Is(l.failure, errPoller):
+		return fmt.Errorf("%w: %w", errPoller, l.poller.Err())
+	}
+	return l.failure
+}
+
+//go:nosplit
+func (l *overTCP) outstanding(int64) int64 { return l.waiting }
+
+func (l *overTCP) leftovers(each func(intended, actual int64)) {
+	for _, c := range l.conns {
+		for at := c.first; at != none; at = l.entries[at].next {
+			each(l.entries[at].intended, l.entries[at].actual)
+		}
+	}
+}
+
+func (l *overTCP) close() { l.poller.Close() }

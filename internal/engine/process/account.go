@@ -1,0 +1,28 @@
+package process
+
+import (
+	"time"
+
+	"nearfar/internal/engine/timing"
+)
+
+// An Account measures the CPU time of the process over a time.
+type Account struct {
+	start int64
+	cpu   time.Duration
+	ok    bool
+}
+
+func StartAccount() Account {
+	cpu, ok := cpuTime()
+	return Account{start: timing.Now(), cpu: cpu, ok: ok}
+}
+
+// Elapsed gives the CPU time used and the time passed since the start, or zeroes where it is not known.
+func (a Account) Elapsed() (cpu, elapsed time.Duration) {
+	now, ok := cpuTime()
+	if !ok || !a.ok {
+		return 0, 0
+	}
+	return now - a.cpu, time.Duration(timing.Now() - a.start)
+}

@@ -1,0 +1,29 @@
+package process
+
+import (
+	"testing"
+)
+
+// TestHotLoopsLeaveTheMainThread: the runtime never ends the first thread of a process, so a table of files that a loop had
+// for itself there would keep the session's connections open for good.
+func TestHotLoopsLeaveTheMainThread(t *testing.T) {
+	for range 200 {
+		<-OnThread(nil, func() {
+			if onMainThread() {
+				t.Error("a loop runs on the main thread")
+			}
+		})
+	}
+}
+
+func TestPreemptionOff(t *testing.T) {
+	for text, want := range map[string]bool{"": false, "asyncpreemptoff=1": true, "a=b, asyncpreemptoff=1": true, "asyncpreemptoff=0": false} {
+		if preemptionOff(text) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+	env := WithPreemptionOff([]string{"A=1", "GODEBUG=x=y"})
+	if len(env) != 2 || env[0] != "A=1" || env[1] != "GODEBUG=asyncpreemptoff=1,x=y" {
+		t.Errorf("%q", env)
+	}
+}

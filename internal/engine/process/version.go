@@ -1,0 +1,29 @@
+package process
+
+import (
+	"runtime/debug"
+)
+
+// release is the version of this source tree, where the build does not know better.
+const release = "0.1.0"
+
+// Version names the build: the module's version where it has one, or the release and the commit.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return release
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	v := release
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision" && len(s.Value) >= 12:
+			v += "+" + s.Value[:12]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			v += "-modified"
+		}
+	}
+	return v
+}

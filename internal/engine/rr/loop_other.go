@@ -1,0 +1,38 @@
+//go:build portable || !(linux && amd64)
+
+package rr
+
+import (
+	"nearfar/internal/engine/observe"
+	"nearfar/internal/engine/sys"
+)
+
+// Here the loops need nothing of their own.
+type (
+	requester struct{}
+	answerer  struct{}
+)
+
+func newRequester(*sys.Socket, []byte, []byte, *[observe.MomentsLen]uint64) (r requester) { return r }
+
+func newAnswerer(*sys.Socket, []byte, []byte) (a answerer) { return a }
+
+// straight leaves all to settle.
+//
+//go:nosplit
+func (*tcpClient) straight(uint64) (outcome, int) { return sending, 0 }
+
+// straight leaves all to settle.
+//
+//go:nosplit
+func (*tcpServer) straight() (outcome, int) { return receiving, 0 }
+
+// settle sends out, or receives in.
+//
+//go:nosplit
+func settle(s *sys.Socket, o outcome, _ int, out, in []byte) int {
+	if o == sending {
+		return s.Write(out)
+	}
+	return s.Read(in)
+}

@@ -1,0 +1,160 @@
+// Package rr measures one transaction at a time: requests and responses over one connection (rr, over TCP and UDP), or over a new
+// connection each (crr). With kernel timestamps it divides the round trips into parts.
+package rr
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"nearfar/internal/engine/observe"
+	"nearfar/internal/engine/sys"
+	"nearfar/internal/engine/timing"
+)
+
+var errStopped = errors.New("the measurement was ended before its window was over")
+
+// Request/response over TCP: one connection, one transaction in flight, one write and one read for each.
+
+// A transactor carries out transactions one after the other on the hot thread.
+type transactor interface {
+	// run carries out transactions until the clock passes the given time, and returns the clock after the last one;
+	// false when the connection failed. It records each into h, or nothing where h is nil.
+	run(h *observe.Histogram, until int64) (end int64, ok bool)
+	// err is why run returned false.
+	err() error
+}
+
+// A finisher has something to do when the window is over; false when that shows that the session failed.
+type finisher interface{ finish() bool }
+
+// tcpClient is the client's side.
+type tcpClient struct {
+	socket            *sys.Socket
+	request, response []byte
+	clock             timing.Clock
+	loop              requester
+	ends              observe.Moments
+	extra             bool // the server sent more than the responses
+}
+
+// errSurplus is of rr and crr over TCP.
+var errSurplus = errors.New("the server sent more than the responses that were asked for: the round trips are not what they seem")
+
+func newTCPClient(s *sys.Socket, request, response int) *tcpClient {
+	c := &tcpClient{socket: s, request: sys.NewBuffer(request), response: sys.NewBuffer(response), clock: timing.NewClock()}
+	c.loop = newRequester(s, c.request, c.response, &c.ends.Ticks)
+	return c
+}
+
+// run is the hot loop. The end of one transaction is the start of the next, so that one reading of the clock for each is
+// enough; what the loop itself does between them, some nanoseconds, is part of the next round trip. While the ends that were
+// noted are recorded, no transaction is under way.
+//
+//go:nosplit
+func (c *tcpClient) run(h *observe.Histogram, until int64) (start int64, ok bool) {
+	leaveScheduler()
+	for end := false; !end; {
+		start = c.clock.Start()
+		ok, end = c.exchange(c.clock.Ticks(until))
+		start = c.ends.Record(h, &c.clock, start)
+	}
+	rejoinScheduler()
+	return start, ok
+}
+
+// exchange carries out transactions and notes their ends, until the clock reads last or there is no room for more; end says
+// that it was the first. ok is false when the connection failed.
+//
+//go:nosplit
+func (c *tcpClient) exchange(last uint64) (ok, end bool) {
+	for {
+		o, n := c.straight(last)
+		if o == passed || o == full {
+			return true, o == passed
+		}
+		n = settle(c.socket, o, n, c.request, c.response)
+		if o == sending {
+			if n != len(c.request) && !sys.WriteRest(c.socket, c.request, n) {
+				return false, true
+			}
+			n = c.socket.Read(c.response)
+		}
+		if n != len(c.response) && !sys.ReadRest(c.socket, c.response, n) {
+			return false, true
+		}
+		now := c.clock.Read()
+		room := c.ends.Add(now)
+		if now >= last {
+			return true, true
+		}
+		if !room {
+			return true, false
+		}
+	}
+}
+
+// outcome is how far a side has come by itself (straight) when something is out of the ordinary.
+type outcome int
+
+const (
+	// passed: the clock has read the last time. full: there is no room for another reading of it.
+	passed outcome = iota
+	full
+	// sending and receiving: so much of a message has been sent, or received.
+	sending
+	receiving
+)
+
+// finish looks whether the server has sent more than the responses: what is left over would have been taken for the next
+// response, before it came.
+func (c *tcpClient) finish() bool {
+	c.extra = c.socket.Pending() > 0
+	return !c.extra
+}
+
+func (c *tcpClient) err() error {
+	if c.extra {
+		return errSurplus
+	}
+	return sys.ConnectionError(c.socket)
+}
+
+// tcpServer answers each request with a response until the connection ends.
+type tcpServer struct {
+	socket            *sys.Socket
+	request, response []byte
+	stalling          timing.Stalling
+	loop              answerer
+	answered          int64
+	// transactions is what was answered, for other threads to read; the hot thread writes it at the end.
+	transactions atomic.Int64
+}
+
+func newTCPServer(s *sys.Socket, request, response int) *tcpServer {
+	r := &tcpServer{socket: s, request: sys.NewBuffer(request), response: sys.NewBuffer(response)}
+	r.loop = newAnswerer(s, r.request, r.response)
+	return r
+}
+
+//go:nosplit
+func (s *tcpServer) run() {
+	s.stalling.Start = timing.Now()
+	leaveScheduler()
+	for {
+		o, n := s.straight()
+		n = settle(s.socket, o, n, s.response, s.request)
+		if o == receiving {
+			if n != len(s.request) && !sys.ReadRest(s.socket, s.request, n) {
+				break
+			}
+			s.stalling.Pass()
+			n = s.socket.Write(s.response)
+		}
+		if n != len(s.response) && !sys.WriteRest(s.socket, s.response, n) {
+			break
+		}
+		s.answered++
+	}
+	rejoinScheduler()
+	s.transactions.Store(s.answered)
+}

@@ -1,0 +1,111 @@
+package rr
+
+import (
+	"nearfar/internal/engine/process"
+	"nearfar/internal/engine/session"
+	"nearfar/internal/engine/sys"
+	"nearfar/internal/engine/wire"
+)
+
+// Serve answers the requests of rr or crr until the client says stop.
+func Serve(d *session.Server) error {
+	switch {
+	case d.Params.Mode == wire.ModeCRR:
+		return serveCRR(d)
+	case d.Params.Protocol == wire.UDP:
+		return serveUDP(d)
+	}
+	return serveTCP(d)
+}
+
+func serveTCP(d *session.Server) error {
+	sockets, err := d.AcceptAll()
+	if err != nil {
+		return err
+	}
+	if d.Params.Timestamps {
+		return serveStamped(d, sockets[0])
+	}
+	s := newTCPServer(sockets[0], d.Params.Request, d.Params.Response)
+	s.stalling.Stall = d.Stall
+	d.Done.Facts = session.ServerFacts(sockets[0])
+	account := process.StartAccount()
+	d.Run(sockets[0], s.run, nil)
+	if err := d.AwaitStop(); err != nil {
+		return err
+	}
+	d.SettleAccount(account)
+	d.Close()
+	d.Done.Transactions = s.transactions.Load()
+	return nil
+}
+
+func serveCRR(d *session.Server) error {
+	a, err := sys.NewAcceptor(d.TCP, d.Peer, d.Params)
+	if err != nil {
+		return err
+	}
+	d.TCP = nil
+	s := newCRRServer(a, d.Params.Request, d.Params.Response)
+	d.Sockets = append(d.Sockets, &a.Listener)
+	d.Done.Facts = session.ServerFacts(&a.Listener)
+	account := process.StartAccount()
+	d.Run(nil, s.run, nil)
+	if err := d.AwaitStop(); err != nil {
+		return err
+	}
+	d.SettleAccount(account)
+	d.Close()
+	d.Done.Transactions = s.transactions.Load()
+	return nil
+}
+
+// serveUDP waits for the first datagram, and answers from then on, beginning with that one.
+func serveUDP(d *session.Server) error {
+	socket, buffer, err := d.FirstDatagram(d.Params.Request)
+	if err != nil {
+		return err
+	}
+	// A reply that cannot be sent is lost like any other: the client asks again.
+	_ = socket.Write(buffer[:d.Params.Response])
+	s := newUDPServer(socket, d.Secret, d.Params.Request, d.Params.Response)
+	s.arrivals.Add(wire.Sequence(buffer))
+	d.Done.Facts = session.ServerFacts(socket)
+	if d.Params.Timestamps {
+		if s.stamps, err = newStampedServer(socket, 1); err != nil {
+			return err
+		}
+	}
+	account := process.StartAccount()
+	d.Run(socket, s.run, s.stop)
+	err = d.AwaitStop()
+	d.SettleAccount(account)
+	d.Close()
+	d.Done.Transactions, d.Done.Requests = s.transactions.Load(), s.requests
+	if s.stamps != nil {
+		s.stamps.into(d.Done.Facts)
+		if s.stamps.failure != nil {
+			return s.stamps.failure
+		}
+	}
+	return err
+}
+
+// serveStamped answers over TCP with timestamps.
+func serveStamped(d *session.Server, socket *sys.Socket) error {
+	s, err := newStampedTCPServer(socket, d.Params.Request, d.Params.Response)
+	if err != nil {
+		return err
+	}
+	d.Done.Facts = session.ServerFacts(socket)
+	account := process.StartAccount()
+	d.Run(socket, s.run, nil)
+	if err := d.AwaitStop(); err != nil {
+		return err
+	}
+	d.SettleAccount(account)
+	d.Close()
+	d.Done.Transactions = s.transactions.Load()
+	s.stamps.into(d.Done.Facts)
+	return s.stamps.failure
+}

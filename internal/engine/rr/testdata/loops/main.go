@@ -1,0 +1,17 @@
+// Package main holds the loops of rr and little else: a test reads its machine code.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"nearfar/internal/engine/rr"
+	"nearfar/internal/engine/session"
+)
+
+func main() {
+	ctx := context.Background()
+	_, err := session.Run(ctx, session.RunOptions{}, rr.Measure, nil)
+	fmt.Fprintln(os.Stderr, err, session.Serve(ctx, session.ServeOptions{}, rr.Serve))
+}

@@ -1,0 +1,146 @@
+package rr
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"nearfar/internal/engine/sys"
+	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
+)
+
+// The server's side of rr with timestamps.
+
+// stampedServer takes the stamps of one session on the server.
+type stampedServer struct {
+	socket *sys.StampedSocket
+	offset clockOffset
+	// last is what is known of the request answered last; current and before are the times of sending.
+	last            wire.ServerStamps
+	current, before stampedTransaction
+	failure         error
+	// onHardware counts the requests that the NIC stamped both ways.
+	onHardware int64
+}
+
+func newStampedServer(s *sys.Socket, unit int) (*stampedServer, error) {
+	stamped, err := sys.NewStampedSocket(s, unit)
+	if err != nil {
+		return nil, err
+	}
+	if err := stamped.Turn(false); err != nil {
+		return nil, err
+	}
+	return &stampedServer{socket: stamped, last: wire.ServerStamps{Receive: wire.NoDuration, Application: wire.NoDuration, Send: wire.NoDuration}}, nil
+}
+
+// received takes note of a request that has just been read, turns the timestamps on or off as its flags ask, and puts what
+// is known of the one before into the response. False when the kernel refuses the timestamps.
+//
+//go:nosplit
+func (s *stampedServer) received(flags byte, response []byte, sequence uint32) bool {
+	now := timing.Now()
+	if on := flags&wire.FlagStamped != 0; on != s.socket.On {
+		if s.failure = s.socket.Turn(on); s.failure != nil {
+			return false
+		}
+		s.offset.refresh(now)
+		s.socket.Rx, s.socket.RxHardware = 0, 0
+	}
+	if s.current.RxHardware != 0 {
+		s.settle()
+	}
+	wire.PutServerStamps(response, s.last)
+	rx := s.socket.Rx
+	s.current.Rx, s.current.RxHardware = rx, s.socket.RxHardware
+	s.last = wire.ServerStamps{Sequence: sequence, Receive: wire.Stamp(now+s.offset.ahead-rx, rx != 0), Application: wire.NoDuration, Send: wire.NoDuration}
+	s.current.start = now
+	return true
+}
+
+// sending is called right before the send call.
+//
+//go:nosplit
+func (s *stampedServer) sending() {
+	s.current.end = timing.Now()
+	s.last.Application = wire.Stamp(s.current.end-s.current.start, true)
+}
+
+// sent reads when the response left.
+//
+//go:nosplit
+func (s *stampedServer) sent() {
+	if !s.socket.On {
+		return
+	}
+	s.socket.Sent++
+	s.current.ID, s.current.Tx, s.current.TxHardware = s.socket.LastID(), 0, 0
+	s.socket.Transmits(&s.current.Stamps, &s.before.Stamps)
+	s.last.Send = wire.Stamp(s.current.Tx-s.offset.ahead-s.current.end, s.current.Tx != 0)
+	s.offset.refresh(s.current.end)
+}
+
+// mostNIC is how long a request and its response can be between driver and NIC together, in nanoseconds; what is more says
+// that the NIC's clock was set.
+const mostNIC = 1_000_000_000
+
+// settle puts the time between driver and NIC of the request before to its receive, where the NIC has stamped it: its
+// timestamp of the response may come late.
+func (s *stampedServer) settle() {
+	t := &s.current
+	if !s.socket.On || t.RxHardware == 0 || s.last.Receive == wire.NoDuration || s.last.Send == wire.NoDuration {
+		return
+	}
+	if t.TxHardware == 0 {
+		s.socket.Transmits(&t.Stamps, &s.before.Stamps)
+	}
+	// The server had it for longer by the NIC's clock than by the driver's.
+	if more := t.TxHardware - t.RxHardware - (t.Tx - t.Rx); t.TxHardware != 0 && more >= -tolerance && more < mostNIC {
+		s.last.Receive = wire.Stamp(int64(s.last.Receive)+more, true)
+		s.onHardware++
+	}
+}
+
+// into puts what the server's device has to give into its facts, and what came of it. The hot thread has ended.
+func (s *stampedServer) into(facts map[string]string) {
+	facts["timestamps_device"] = s.socket.NIC.Device()
+	facts["timestamps_hardware"] = s.socket.NIC.Hardware()
+	facts["timestamps"] = "software"
+	if s.onHardware > 0 {
+		facts["timestamps"] = fmt.Sprintf("hardware for %d requests, warm-up included", s.onHardware)
+	}
+}
+
+// stampedTCPServer answers over TCP.
+type stampedTCPServer struct {
+	stamps            *stampedServer
+	request, response []byte
+	// transactions is written by the hot thread alone.
+	transactions atomic.Int64
+}
+
+func newStampedTCPServer(s *sys.Socket, request, response int) (*stampedTCPServer, error) {
+	stamps, err := newStampedServer(s, response)
+	if err != nil {
+		return nil, err
+	}
+	return &stampedTCPServer{stamps: stamps, request: sys.NewBuffer(request), response: sys.NewBuffer(response)}, nil
+}
+
+func (s *stampedTCPServer) run() {
+	var answered int64
+	socket := s.stamps.socket
+	for socket.ReadAll(s.request) && s.stamps.received(s.request[0], s.response, uint32(answered+1)) {
+		s.stamps.sending()
+		n := socket.Socket.Write(s.response)
+		if n != len(s.response) && !sys.WriteRest(socket.Socket, s.response, n) {
+			break
+		}
+		answered++
+		s.stamps.sent()
+	}
+	if s.stamps.failure != nil {
+		socket.Socket.Interrupt() // the client is told why
+	}
+	s.transactions.Store(answered)
+}

@@ -1,0 +1,240 @@
+package session
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+
+	"nearfar/internal/engine/process"
+	"nearfar/internal/engine/sys"
+	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
+)
+
+var ErrClientGone = errors.New("the client is gone")
+
+// cookieTime is how long a data connection may take to send the cookie.
+const cookieTime = 2 * time.Second
+
+// Server is the server's side of the data of one session.
+type Server struct {
+	Params  wire.Params
+	Secret  wire.Cookie
+	Peer    netip.Addr
+	Frames  *wire.Conn
+	TCP     *net.TCPListener // until it is given to crr
+	UDP     *net.UDPConn     // until it is given to rr
+	Number  int
+	Threads []<-chan struct{}
+	// stops tell the hot loops to end that do not end with their sockets.
+	Stops   []func()
+	Sockets []*sys.Socket
+	Done    wire.Report
+	Stall   timing.Stall
+	// gone ends when the client leaves or the server is told to end.
+	Gone context.Context
+}
+
+// openData opens the data port for the peer.
+func openData(ctx context.Context, p wire.Params, local netip.AddrPort, peer netip.Addr, frames *wire.Conn) (*Server, error) {
+	d := &Server{Params: p, Secret: wire.NewCookie(), Peer: peer, Frames: frames}
+	process.Reserve(p.HotThreads())
+	if p.Protocol == wire.UDP {
+		c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(local))
+		if err != nil {
+			return nil, err
+		}
+		d.UDP, d.Number = c, c.LocalAddr().(*net.UDPAddr).Port
+		return d, nil
+	}
+	// Plain TCP: Go listens for Multipath TCP unless told otherwise, and keep-alives are nobody's business here.
+	lc := net.ListenConfig{KeepAlive: -1, Control: sys.Controlled(p)}
+	lc.SetMultipathTCP(false)
+	l, err := lc.Listen(ctx, "tcp", local.String())
+	if err != nil {
+		return nil, err
+	}
+	var ok bool
+	if d.TCP, ok = l.(*net.TCPListener); !ok {
+		_ = l.Close()
+		return nil, fmt.Errorf("a listener of type %T", l)
+	}
+	d.Number = d.TCP.Addr().(*net.TCPAddr).Port
+	return d, nil
+}
+
+func (d *Server) port() int      { return d.Number }
+func (d *Server) cookie() []byte { return d.Secret[:] }
+
+// Run runs a hot loop of the session on a thread of its own; only is as onThread has it. stop, which may be nil, tells the
+// loop to end where an interrupt of its socket alone would not. close calls it, however the session ends.
+func (d *Server) Run(only *sys.Socket, loop, stop func()) {
+	if stop != nil {
+		d.Stops = append(d.Stops, stop)
+	}
+	var closeOwn func()
+	if only != nil {
+		closeOwn = only.Close
+	}
+	d.Threads = append(d.Threads, process.OnThread(closeOwn, loop))
+}
+
+// SettleAccount puts the CPU time into the report, and how long the threads waited for a CPU, while these are still there.
+func (d *Server) SettleAccount(a process.Account) {
+	d.Done.CPU, d.Done.Elapsed = a.Elapsed()
+	d.Done.Waited = process.RunDelay()
+}
+
+// Close ends the hot loops, waits for their threads, and frees what the session holds. It may be called twice.
+func (d *Server) Close() {
+	for _, stop := range d.Stops {
+		stop()
+	}
+	if d.TCP != nil {
+		_ = d.TCP.Close()
+	}
+	if d.UDP != nil {
+		_ = d.UDP.Close()
+	}
+	for _, s := range d.Sockets {
+		s.Interrupt()
+	}
+	process.Wait(d.Threads)
+	for _, s := range d.Sockets {
+		s.Close()
+	}
+	d.Sockets, d.Stops = nil, nil // their descriptors may soon be others'
+}
+
+// serve serves the data until the client says stop, leaves, or ctx ends.
+func (d *Server) serve(ctx context.Context, handler DataHandler) error {
+	gone, leave := context.WithCancel(ctx)
+	defer leave()
+	d.Gone = gone
+	d.Frames.ReadAhead(leave)
+	return handler(d)
+}
+
+func (d *Server) report() wire.Report { return d.Done }
+
+// AwaitStop waits for the client's stop; whatever else comes, or the end of the connection, is an error.
+func (d *Server) AwaitStop() error {
+	if err := d.Frames.Expect(wire.KindStop, nil); err != nil {
+		if errors.Is(err, io.EOF) {
+			return ErrClientGone
+		}
+		return fmt.Errorf("waiting for the end of the measurement: %w", err)
+	}
+	return nil
+}
+
+// FirstDatagram waits for the first datagram of the size with the cookie from the peer, and fixes the socket on where it
+// came from. It returns the datagram in a buffer that is one byte larger.
+func (d *Server) FirstDatagram(size int) (*sys.Socket, []byte, error) {
+	defer d.whileHere(d.UDP)()
+	if err := d.UDP.SetReadDeadline(time.Now().Add(wire.HandshakeTime)); err != nil {
+		return nil, nil, err
+	}
+	buffer := make([]byte, size+1)
+	var client netip.AddrPort
+	for {
+		n, from, err := d.UDP.ReadFromUDPAddrPort(buffer)
+		if err != nil {
+			if wire.IsTimeout(err) {
+				return nil, nil, fmt.Errorf("no datagram of the session came within %v: is UDP port %d open?", wire.HandshakeTime, d.Number)
+			}
+			return nil, nil, d.whyEnded("waiting for the client's datagrams", err)
+		}
+		if n == size && from.Addr().Unmap() == d.Peer && wire.SameCookie(buffer, d.Secret[:]) {
+			client = from
+			break
+		}
+	}
+	if err := d.UDP.SetReadDeadline(time.Time{}); err != nil {
+		return nil, nil, err
+	}
+	socket, err := sys.New(d.UDP)
+	if err != nil {
+		return nil, nil, err
+	}
+	d.UDP = nil
+	d.Sockets = append(d.Sockets, socket)
+	if err := socket.ConnectTo(client); err != nil {
+		return nil, nil, err
+	}
+	return socket, buffer, socket.Prepare(d.Params)
+}
+
+// AcceptAll accepts the session's connections: from the peer, starting with the cookie. Others are closed unanswered.
+func (d *Server) AcceptAll() ([]*sys.Socket, error) {
+	defer d.whileHere(d.TCP)()
+	deadline := time.Now().Add(wire.HandshakeTime)
+	if err := d.TCP.SetDeadline(deadline); err != nil {
+		return nil, err
+	}
+	for len(d.Sockets) < d.Params.DataConnections() {
+		c, err := d.TCP.AcceptTCP()
+		if err != nil {
+			if wire.IsTimeout(err) {
+				return nil, fmt.Errorf("%d of %d data connections came within %v: is TCP port %d open?",
+					len(d.Sockets), d.Params.DataConnections(), wire.HandshakeTime, d.Number)
+			}
+			return nil, d.whyEnded("accepting a data connection", err)
+		}
+		if !d.admit(c, deadline) {
+			_ = c.Close()
+			continue
+		}
+		s, err := sys.New(c)
+		if err != nil {
+			_ = c.Close()
+			return nil, err
+		}
+		d.Sockets = append(d.Sockets, s)
+		if err := s.Prepare(d.Params); err != nil {
+			return nil, err
+		}
+	}
+	err := d.TCP.Close()
+	d.TCP = nil
+	return d.Sockets, err
+}
+
+// whileHere closes what is being waited on when the client leaves; the function that it returns ends that.
+func (d *Server) whileHere(c io.Closer) func() bool {
+	return context.AfterFunc(d.Gone, func() { _ = c.Close() })
+}
+
+// whyEnded says why waiting for the client's data failed.
+func (d *Server) whyEnded(doing string, err error) error {
+	if d.Gone.Err() != nil {
+		return ErrClientGone
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// admit says whether a data connection is the session's. The time it may take is short, for others wait behind it; the
+// address is checked first, so that a stranger takes none.
+func (d *Server) admit(c *net.TCPConn, deadline time.Time) bool {
+	from, err := wire.AddrPort(c.RemoteAddr())
+	if err != nil || from.Addr() != d.Peer {
+		return false
+	}
+	defer d.whileHere(c)()
+	if soon := time.Now().Add(cookieTime); soon.Before(deadline) {
+		deadline = soon
+	}
+	if err := c.SetDeadline(deadline); err != nil {
+		return false
+	}
+	var got wire.Cookie
+	if _, err := io.ReadFull(c, got[:]); err != nil || subtle.ConstantTimeCompare(got[:], d.Secret[:]) != 1 {
+		return false
+	}
+	return c.SetDeadline(time.Time{}) == nil
+}

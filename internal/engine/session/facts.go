@@ -1,0 +1,100 @@
+package session
+
+import (
+	"fmt"
+	"time"
+
+	"nearfar/internal/engine/process"
+	"nearfar/internal/engine/sys"
+	"nearfar/internal/engine/wire"
+	"nearfar/internal/result"
+)
+
+// BusyPollNotes says where a side's kernel was to poll, and had nothing that could be polled or does not do it.
+func BusyPollNotes(facts map[string]string) (notes []string) {
+	for _, side := range []struct{ name, prefix string }{{"client", ""}, {"server", "server."}} {
+		wait, none := facts[side.prefix+"wait"], facts[side.prefix+"napi_id"] == "0"
+		polls := facts[side.prefix+"epoll_busy_poll"]
+		const old = "has no busy polling for one epoll instance (Linux has it since 6.9)"
+		switch {
+		case wait == wire.WaitBusyPoll && none:
+			notes = append(notes, fmt.Sprintf("busy-poll: no device queue of the %s takes part in it (a veth pair has none), so its kernel blocked.", side.name))
+		case wait == wire.WaitEpoll && none:
+			notes = append(notes, fmt.Sprintf("epoll: no device queue of the %s can be polled (a veth pair has none), so its kernel slept in epoll_wait.", side.name))
+		case wait == wire.WaitEpoll && polls == "0":
+			notes = append(notes, fmt.Sprintf("epoll: the %s's kernel %s, and net.core.busy_poll is 0: it slept in epoll_wait.", side.name, old))
+		case wait == wire.WaitEpoll && polls == "unknown":
+			notes = append(notes, fmt.Sprintf("epoll: whether the %s's kernel polled in epoll_wait is not known: it %s, and does not show net.core.busy_poll here.", side.name, old))
+		}
+	}
+	return notes
+}
+
+func Include(facts, more map[string]string) {
+	for k, v := range more {
+		facts[k] = v
+	}
+}
+
+// CPUPerBit gives the CPU time that each side, and both together, spent for each bit delivered, in seconds.
+func CPUPerBit(cpu, elapsed time.Duration, theirs wire.Report, goodput float64) (m []result.Metric) {
+	if goodput <= 0 {
+		return nil
+	}
+	metric := func(scope string, cores float64) {
+		m = append(m, result.Metric{Name: result.CPUPerBit, Unit: result.SecondsPerBit, Scope: scope, Value: cores / goodput})
+	}
+	var client, server float64
+	if elapsed > 0 {
+		client = cpu.Seconds() / elapsed.Seconds()
+		metric("client", client)
+	}
+	if theirs.Elapsed > 0 {
+		server = theirs.CPU.Seconds() / theirs.Elapsed.Seconds()
+		metric("server", server)
+	}
+	if elapsed > 0 && theirs.Elapsed > 0 {
+		metric("", client+server)
+	}
+	return m
+}
+
+func ServerFacts(s *sys.Socket) map[string]string {
+	f := LocalFacts()
+	for k, v := range s.Facts() {
+		f[k] = v
+	}
+	return f
+}
+
+// LocalFacts are what is true of this side.
+func LocalFacts() map[string]string {
+	f := process.Facts()
+	f["io"] = sys.IOMethod
+	return f
+}
+
+// CPUMetrics gives the cores that each side used; a side that does not know is left out.
+func CPUMetrics(cpu, elapsed time.Duration, theirs wire.Report) (m []result.Metric) {
+	if elapsed > 0 {
+		m = append(m, result.Metric{Name: result.CPU, Unit: result.One, Scope: "client", Value: cpu.Seconds() / elapsed.Seconds()})
+	}
+	if theirs.Elapsed > 0 {
+		m = append(m, result.Metric{Name: result.CPU, Unit: result.One, Scope: "server", Value: theirs.CPU.Seconds() / theirs.Elapsed.Seconds()})
+	}
+	return m
+}
+
+// AddClosingFacts adds what is known once the measurement has ended.
+func AddClosingFacts(facts map[string]string, theirs wire.Report, waited time.Duration) {
+	if waited > 0 {
+		facts[result.FactRunDelay] = waited.Round(time.Microsecond).String()
+	}
+	if theirs.Waited > 0 {
+		facts[result.FactServerRunDelay] = theirs.Waited.Round(time.Microsecond).String()
+	}
+	facts["server.version"] = wire.Printable(theirs.Version)
+	for k, v := range theirs.Facts {
+		facts["server."+wire.Printable(k)] = wire.Printable(v)
+	}
+}

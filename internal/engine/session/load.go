@@ -1,0 +1,41 @@
+package session
+
+import (
+	"fmt"
+	"time"
+
+	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
+)
+
+// MaxSpin bounds it.
+const MaxSpin = time.Second
+
+// Load says what a load offers. It is the client's alone.
+type Load struct {
+	// Schedule is as long as the window. Its first rate is offered in the warm-up too.
+	Schedule timing.Schedule
+	// Spin is how long before a request is due the sender stops sleeping and asks again and again what has come; 0 for
+	// sleeping until it is due.
+	Spin time.Duration
+}
+
+// Validate says what cannot be in a session of the parameters, and what would be right.
+func (l Load) Validate(p wire.Params) error {
+	if p.Mode != wire.ModeLoad {
+		if len(l.Schedule.Steps) > 0 {
+			return fmt.Errorf("%s has no schedule; %s has", p.Mode, wire.ModeLoad)
+		}
+		return nil
+	}
+	if err := l.Schedule.Validate(); err != nil {
+		return err
+	}
+	if length := l.Schedule.Length(); length != p.Duration {
+		return fmt.Errorf("the steps take %v together, and the window %v: they must be equal", length, p.Duration)
+	}
+	if l.Spin < 0 || l.Spin > MaxSpin {
+		return fmt.Errorf("spinning for %v: must be from 0 to %v", l.Spin, MaxSpin)
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"nearfar/internal/engine/process"
+	"nearfar/internal/engine/sys"
+	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
+)
+
+// sessionGrace is what a session may take beside its warm-up and window.
+const sessionGrace = 30 * time.Second
+
+// ServeOptions say how to serve.
+type ServeOptions struct {
+	// Listen is the control address, host:port. The data ports are opened on the same address.
+	Listen string
+	// DataPort is the port for the data of a session; 0 for any free one.
+	DataPort int
+	// Secret is what a client must know. CheckSecret says which will do.
+	Secret []byte
+	// Once ends serving after one session.
+	Once bool
+	// IdleTimeout ends serving when there has been no session for so long; 0 for never.
+	IdleTimeout time.Duration
+	// Stall makes the server stop answering again and again (rr over TCP, load), for demonstrations.
+	Stall timing.Stall
+	// Listening is called with the control address once it is bound.
+	Listening func(netip.AddrPort)
+	// Log is told of each session in one line. It may be called from several goroutines.
+	Log func(message string)
+}
+
+// A DataHandler serves the data of one session until the client says stop.
+type DataHandler func(d *Server) error
+
+// Serve serves sessions, one at a time, until ctx ends, or as the options say. The error of an ended ctx is nil.
+func Serve(ctx context.Context, o ServeOptions, handler DataHandler) error {
+	if len(o.Secret) == 0 {
+		return errors.New("serving needs a secret")
+	}
+	if err := wire.CheckSecret(o.Secret); err != nil {
+		return err
+	}
+	if err := o.Stall.Validate(); err != nil {
+		return err
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", o.Listen)
+	if err != nil {
+		return fmt.Errorf("listening for sessions: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	s := &listener{options: o, handler: handler, seen: wire.NewNonces(), cancel: cancel}
+	defer s.connections.Wait()
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer stop()
+	if o.IdleTimeout > 0 {
+		s.idle = time.AfterFunc(o.IdleTimeout, cancel)
+		defer s.idle.Stop()
+	}
+	local, err := wire.AddrPort(l.Addr())
+	if err != nil {
+		return err
+	}
+	if o.Listening != nil {
+		o.Listening(local)
+	}
+	return s.accept(ctx, l)
+}
+
+type listener struct {
+	options     ServeOptions
+	handler     DataHandler
+	seen        *wire.Nonces
+	greeted     wire.Pending
+	cancel      context.CancelFunc
+	idle        *time.Timer
+	connections sync.WaitGroup
+	// measuring is held by the one session that measures.
+	measuring sync.Mutex
+}
+
+// accept takes control connections until ctx ends.
+func (s *listener) accept(ctx context.Context, l net.Listener) error {
+	for {
+		conn, err := l.Accept()
+		if ctx.Err() != nil {
+			if err == nil {
+				_ = conn.Close()
+			}
+			return nil
+		}
+		if err != nil {
+			if temporary(err) {
+				s.log("accepting a session: %v", err)
+				select {
+				case <-time.After(50 * time.Millisecond): // descriptors may become free
+				case <-ctx.Done():
+				}
+				continue
+			}
+			return fmt.Errorf("accepting a session: %w", err)
+		}
+		c := s.greeted.Add(conn)
+		s.connections.Go(func() { s.handle(ctx, c) })
+	}
+}
+
+// handle carries out one control connection.
+func (s *listener) handle(ctx context.Context, c *wire.PendingConn) {
+	conn := c.Conn
+	defer func() { _ = conn.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	frames, err := wire.GreetClient(conn, s.options.Secret, s.seen)
+	if !s.greeted.Remove(c) {
+		c.Excuse()
+		return
+	}
+	if err != nil {
+		s.log("%v: turned away: %v", conn.RemoteAddr(), err)
+		return
+	}
+	if !s.measuring.TryLock() {
+		// The client sees the message, or that the connection ends.
+		_ = frames.Write(wire.KindFailure, wire.Failure{Message: "the server is busy with another measurement"})
+		return
+	}
+	if s.options.Once {
+		defer s.cancel()
+	}
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+	r, err := s.session(ctx, conn, frames)
+	if s.idle != nil {
+		s.idle.Reset(s.options.IdleTimeout)
+	}
+	// Before the client hears of the end: it may begin its next session at once.
+	s.measuring.Unlock()
+	if err != nil {
+		s.log("%v: %v", conn.RemoteAddr(), err)
+		_ = frames.Write(wire.KindFailure, wire.Failure{Message: err.Error()})
+		return
+	}
+	s.log("%v: done: %d transactions, %d bytes", conn.RemoteAddr(), r.Transactions, r.Bytes)
+	if err := frames.Write(wire.KindReport, r); err != nil {
+		s.log("%v: reporting: %v", conn.RemoteAddr(), err)
+	}
+}
+
+// session agrees on the parameters, opens the data port, and serves the data until the client says stop.
+func (s *listener) session(ctx context.Context, conn net.Conn, frames *wire.Conn) (wire.Report, error) {
+	var p wire.Params
+	if err := frames.Expect(wire.KindSetup, &p); err != nil {
+		return wire.Report{}, fmt.Errorf("setting up: %w", err)
+	}
+	if err := p.Validate(); err != nil {
+		return wire.Report{}, fmt.Errorf("setting up: %w", err)
+	}
+	if err := conn.SetDeadline(time.Now().Add(p.Length() + sessionGrace)); err != nil {
+		return wire.Report{}, err
+	}
+	local, err := wire.AddrPort(conn.LocalAddr())
+	if err != nil {
+		return wire.Report{}, err
+	}
+	peer, err := wire.AddrPort(conn.RemoteAddr())
+	if err != nil {
+		return wire.Report{}, err
+	}
+	if _, err := sys.Supported(p, local.Addr()); err != nil {
+		return wire.Report{}, fmt.Errorf("setting up: %w", err)
+	}
+	data, err := openData(ctx, p, netip.AddrPortFrom(local.Addr(), uint16(s.options.DataPort)), peer.Addr(), frames)
+	if err != nil {
+		return wire.Report{}, fmt.Errorf("opening the data port: %w", err)
+	}
+	defer data.Close()
+	data.Stall = s.options.Stall
+	if err := frames.Write(wire.KindReady, wire.Ready{Port: data.port(), Cookie: data.cookie(), CPUs: process.CPUs(), Machine: process.Machine()}); err != nil {
+		return wire.Report{}, err
+	}
+	err = data.serve(ctx, s.handler)
+	r := data.report()
+	r.Version = process.Version()
+	return r, err
+}
+
+func (s *listener) log(format string, args ...any) {
+	if s.options.Log != nil {
+		s.options.Log(wire.Printable(fmt.Sprintf(format, args...)))
+	}
+}
+
+func temporary(err error) bool {
+	// net.Error.Temporary is deprecated for everything but accept, where it means what it says.
+	var t interface{ Temporary() bool }
+	return errors.As(err, &t) && t.Temporary()
+}

@@ -1,0 +1,66 @@
+package session
+
+import (
+	"time"
+
+	"nearfar/internal/engine/process"
+	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
+)
+
+// A Meter counts for a window.
+type Meter interface {
+	// Begin is called when the window begins.
+	Begin()
+	// Interval completes what happened since the last call, or since the beginning.
+	Interval(*wire.Interval)
+	// End is called when the window has ended, before the client hears of it.
+	End()
+}
+
+// MeasureWindow waits for the warm-up to pass, counts what happens within the window, and tells the client of each interval.
+func (d *Server) MeasureWindow(m Meter, stopped <-chan error) error {
+	timer := time.NewTimer(d.Params.Warmup)
+	defer timer.Stop()
+	wait := func(until int64) error {
+		timer.Reset(time.Duration(until - timing.Now()))
+		select {
+		case <-timer.C:
+			return nil
+		case err := <-stopped:
+			if err == nil {
+				err = &wire.PeerError{Message: "the client stopped before the end of the window"}
+			}
+			return err
+		}
+	}
+	if err := wait(timing.Now() + int64(d.Params.Warmup)); err != nil {
+		return err
+	}
+	if err := d.Frames.Write(wire.KindBegin, nil); err != nil {
+		return err
+	}
+	account := process.StartAccount()
+	start := timing.Now()
+	m.Begin()
+	end := start + int64(d.Params.Duration)
+	last := start
+	step := d.Params.IntervalOrDefault()
+	for last < end {
+		if err := wait(min(last+step, end)); err != nil {
+			return err
+		}
+		now := timing.Now()
+		i := wire.Interval{Start: time.Duration(last - start), End: time.Duration(now - start)}
+		m.Interval(&i)
+		if err := d.Frames.Write(wire.KindInterval, i); err != nil {
+			return err
+		}
+		last = now
+	}
+	d.Done.CPU, d.Done.Elapsed = account.Elapsed()
+	d.Done.Window = time.Duration(last - start)
+	m.End()
+	d.Done.Waited = process.RunDelay() // once nothing is counted any more
+	return d.Frames.Write(wire.KindEnd, nil)
+}

@@ -1,0 +1,144 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"nearfar/internal/engine/process"
+	"nearfar/internal/engine/record"
+	"nearfar/internal/engine/session"
+	"nearfar/internal/engine/sys"
+	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
+	"nearfar/internal/result"
+)
+
+// openingInterval is how long the client waits before it repeats its first datagram.
+const openingInterval = 50 * time.Millisecond
+
+// MeasureMessages sends one-way messages until the server says that the window has ended.
+func MeasureMessages(ctx context.Context, c *session.Client, observer session.Observer) (record.Result, error) {
+	p := c.Options.Params
+	socket, err := dialMessages(ctx, c)
+	if err != nil {
+		return record.Result{}, err
+	}
+	sender, err := newMessageSender(socket, c.Cookie, p)
+	if err != nil {
+		return record.Result{}, err
+	}
+	c.Own(nil, sender.stop)
+	facts := session.LocalFacts()
+	session.Include(facts, socket.Facts())
+	session.Include(facts, sender.facts())
+	state := &state{messages: sender}
+	var threads []<-chan struct{}
+	started := make(chan struct{})
+	go knock(ctx, c, socket, started)
+	theirs, err := c.Incoming(func(kind wire.Kind, payload []byte) error {
+		if kind == wire.KindStart && threads == nil {
+			close(started)
+			threads = append(threads, process.OnThread(socket.Close, func() {
+				timing.ExactTimers() // or a rate's messages go in larger portions
+				sender.run()
+			}))
+			return nil
+		}
+		return frame(c, state, kind, payload, facts, observer)
+	})
+	if threads == nil {
+		close(started)
+	}
+	c.Interrupt(errors.New("ended"))
+	process.Wait(threads)
+	if err != nil {
+		return record.Result{}, err
+	}
+	return messageResult(c, state, theirs, facts)
+}
+
+// dialMessages opens the connected socket that the messages go out on.
+func dialMessages(ctx context.Context, c *session.Client) (*sys.Socket, error) {
+	if c.Options.Params.Protocol == wire.UDP {
+		return c.DialDatagrams(ctx)
+	}
+	return c.DialData(ctx)
+}
+
+// knock sends the first datagram, whose sequence number is 0 and which does not count, until the server says that it has
+// heard one. Over TCP the connection says it.
+func knock(ctx context.Context, c *session.Client, s *sys.Socket, heard <-chan struct{}) {
+	p := c.Options.Params
+	if p.Protocol != wire.UDP {
+		return
+	}
+	datagram := sys.NewBuffer(p.Message)
+	copy(datagram, c.Cookie[:])
+	clear(datagram[wire.CookieSize:wire.DatagramHeader])
+	timer := time.NewTicker(openingInterval)
+	defer timer.Stop()
+	for {
+		// One that is lost, or that the kernel does not take, is repeated; the server gives up after a while and says so.
+		_ = s.Write(datagram)
+		select {
+		case <-heard:
+			return
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+func messageResult(c *session.Client, s *state, theirs wire.Report, facts map[string]string) (record.Result, error) {
+	p := c.Options.Params
+	if !s.ended || theirs.Window <= 0 {
+		return record.Result{}, errors.New("the server reported before the end of the window")
+	}
+	if s.messages.failed {
+		return record.Result{}, fmt.Errorf("sending failed within the measurement: %w", s.messages.err())
+	}
+	if theirs.Messages.Received == 0 {
+		return record.Result{}, errNoMessages
+	}
+	r := record.Result{
+		Version: process.Version(), Mode: p.Mode, Protocol: p.Protocol, MessageBytes: p.Message, Duration: theirs.Window.Seconds(),
+		ReportedAs: result.DefinitionRate, Definition: result.DefinitionRate, Facts: facts,
+	}
+	one := func(name, unit string, v float64) {
+		r.Metrics = append(r.Metrics, result.Metric{Name: name, Unit: unit, Value: v})
+	}
+	m := theirs.Messages
+	goodput := float64(theirs.Bytes) * 8 / theirs.Window.Seconds()
+	one(result.MessageRate, result.PerSecond, float64(m.Received)/theirs.Window.Seconds())
+	one(result.Goodput, result.BitsPerSecond, goodput)
+	one(result.Received, result.One, float64(m.Received))
+	if p.Protocol == wire.UDP {
+		// What the sequence numbers say was sent between the first and the last that came within the window. Where
+		// messages overtake each other at its edges, a few more can come than were sent.
+		sent := max(m.Sent, m.Received)
+		one(result.Sent, result.One, float64(sent))
+		one(result.Lost, result.One, float64(sent-m.Received))
+		one(result.Loss, result.One, float64(sent-m.Received)/float64(sent))
+		one(result.OutOfOrder, result.One, float64(m.OutOfOrder))
+		facts["server.foreign"] = strconv.FormatInt(m.Foreign, 10)
+	} else {
+		one(result.Sent, result.One, float64(s.sent))
+	}
+	r.Metrics = append(r.Metrics, session.CPUMetrics(s.cpu, s.elapsed, theirs)...)
+	r.Metrics = append(r.Metrics, session.CPUPerBit(s.cpu, s.elapsed, theirs, goodput)...)
+	facts["batch"] = strconv.Itoa(p.BatchOrDefault())
+	facts["rate"] = "max"
+	if p.MessageRate > 0 {
+		facts["rate"] = strconv.FormatFloat(p.MessageRate, 'g', -1, 64)
+	}
+	if s.elapsed > 0 {
+		facts["sender_rate"] = strconv.FormatFloat(float64(s.sent)/s.elapsed.Seconds(), 'f', 0, 64)
+	}
+	session.AddClosingFacts(facts, theirs, s.waited)
+	r.Notes = append(r.Notes, session.BusyPollNotes(facts)...)
+	return r, nil
+}

@@ -1,0 +1,76 @@
+package stream
+
+import (
+	"nearfar/internal/engine/session"
+	"nearfar/internal/engine/sys"
+	"nearfar/internal/engine/wire"
+)
+
+// ServeMessages counts the client's one-way messages. As of a stream, the server keeps the time.
+func ServeMessages(d *session.Server) error {
+	socket, err := acceptMessages(d)
+	if err != nil {
+		return err
+	}
+	r := newMessageReceiver(socket, d.Secret, d.Params)
+	run := r.runTCP
+	if d.Params.Protocol == wire.UDP {
+		run = r.runUDP
+	}
+	d.Run(socket, run, r.stop)
+	stopped := make(chan error, 1)
+	go func() { stopped <- d.AwaitStop() }()
+	// The client sends nothing but its opening until it hears that.
+	if err := d.Frames.Write(wire.KindStart, nil); err != nil {
+		return err
+	}
+	if err := d.MeasureWindow(&messageMeter{receiver: r, done: &d.Done, protocol: d.Params.Protocol}, stopped); err != nil {
+		return err
+	}
+	d.Done.Facts = session.ServerFacts(socket)
+	if d.Params.Protocol == wire.UDP {
+		session.Include(d.Done.Facts, r.in.Facts())
+	}
+	err = <-stopped
+	d.Close()
+	if err == nil && r.failed {
+		err = sys.ConnectionError(socket)
+	}
+	return err
+}
+
+// acceptMessages is the connected socket that the messages come on.
+func acceptMessages(d *session.Server) (*sys.Socket, error) {
+	if d.Params.Protocol == wire.UDP {
+		s, _, err := d.FirstDatagram(d.Params.Message)
+		return s, err
+	}
+	sockets, err := d.AcceptAll()
+	if err != nil {
+		return nil, err
+	}
+	return sockets[0], nil
+}
+
+// messageMeter is the meter of one-way messages.
+type messageMeter struct {
+	receiver *messageReceiver
+	done     *wire.Report
+	protocol string
+	last     wire.Tally
+}
+
+func (m *messageMeter) Begin() { m.last = m.receiver.counts.read() }
+
+func (m *messageMeter) Interval(i *wire.Interval) {
+	now := m.receiver.counts.read()
+	passed := now.Minus(m.last)
+	m.last = now
+	i.Messages = passed.Received
+	i.Bytes = passed.Received * int64(m.receiver.message)
+	m.done.Bytes += i.Bytes
+	m.done.Messages = m.done.Messages.Plus(passed)
+}
+
+// End lets the stream of a client that stops end.
+func (m *messageMeter) End() { m.receiver.ending.Store(true) }

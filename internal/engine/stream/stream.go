@@ -1,0 +1,200 @@
+// Package stream measures what flows one way: bulk data over TCP connections (stream), and one-way messages over TCP or UDP
+// (messages). In both modes the server keeps the time of the window, and the receiving side counts.
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"nearfar/internal/engine/sys"
+	"nearfar/internal/engine/wire"
+)
+
+// Stream: bulk data over N connections each way that is asked for, each with a thread on both sides. What counts is what
+// the receiving side's application has received, on that side's clock.
+
+// flows are the connections of one side of a stream.
+type flows struct {
+	senders   []*sender
+	receivers []*receiver
+}
+
+// newFlows divides the connections: the first carry the upload, the others the download.
+func newFlows(sockets []*sys.Socket, p wire.Params, isClient bool) (f flows, err error) {
+	uploads := len(sockets)
+	switch p.DirectionOrDefault() {
+	case wire.Download:
+		uploads = 0
+	case wire.Both:
+		uploads = p.Connections
+	}
+	var message []byte // one for all: what is sent never changes, and takes the room of one in the caches
+	for i, s := range sockets {
+		if i < uploads != isClient {
+			f.receivers = append(f.receivers, newReceiver(s))
+			continue
+		}
+		if message == nil {
+			message = sys.NewBuffer(p.Message)
+		}
+		sender := newSender(s, message)
+		if p.ZeroCopy {
+			if sender.zero, err = sys.NewZeroCopy(s); err != nil {
+				return f, err
+			}
+		}
+		f.senders = append(f.senders, sender)
+	}
+	return f, nil
+}
+
+// end says that the end of connections is no failure from here on.
+func (f flows) end() {
+	for _, r := range f.receivers {
+		r.ending.Store(true)
+	}
+}
+
+// stop ends the senders.
+func (f flows) stop() {
+	for _, s := range f.senders {
+		s.stop()
+	}
+}
+
+// received is how many bytes have come so far.
+func (f flows) received() (bytes int64) {
+	for _, r := range f.receivers {
+		bytes += r.received.Load()
+	}
+	return bytes
+}
+
+// sample gives the senders' TCP_INFO: retransmits as a sum, window and smoothed round trip as means of the connections.
+func (f flows) sample() (sum sys.TCPSample, ok bool) {
+	for _, s := range f.senders {
+		one, ok := s.socket.Sample()
+		if !ok {
+			return sys.TCPSample{}, false
+		}
+		sum.Retransmits += one.Retransmits
+		sum.Window += one.Window
+		sum.Smoothed += one.Smoothed
+	}
+	if n := len(f.senders); n > 0 {
+		sum.Window /= int64(n)
+		sum.Smoothed /= time.Duration(n)
+	}
+	return sum, len(f.senders) > 0
+}
+
+// err says which connection failed before its time. It is called when the threads have ended.
+func (f flows) err() error {
+	for i, s := range f.senders {
+		if s.failed {
+			return fmt.Errorf("connection %d of %d failed within the measurement: %w", i+1, len(f.senders), sys.ConnectionError(s.socket))
+		}
+	}
+	for i, r := range f.receivers {
+		if r.failed {
+			return fmt.Errorf("connection %d of %d failed within the measurement: %w", i+1, len(f.receivers), sys.ConnectionError(r.socket))
+		}
+	}
+	return nil
+}
+
+// zeroCopyFacts sums what the kernel notified of the zero-copy sends; false where there were none.
+func (f flows) zeroCopyFacts() (sends, completed, copied int64, ok bool) {
+	for _, s := range f.senders {
+		if s.zero == nil {
+			continue
+		}
+		a, b, c := s.zero.Counts()
+		sends, completed, copied, ok = sends+a, completed+b, copied+c, true
+	}
+	return sends, completed, copied, ok
+}
+
+// sender writes until its socket is interrupted.
+type sender struct {
+	socket  *sys.Socket
+	message []byte
+	zero    *sys.ZeroCopy // nil where sends copy
+	stopped atomic.Bool
+	failed  bool // before it was stopped
+}
+
+func newSender(s *sys.Socket, message []byte) *sender {
+	return &sender{socket: s, message: message}
+}
+
+//go:nosplit
+func (s *sender) run() {
+	for !s.stopped.Load() {
+		if !s.send() {
+			s.failed = !s.stopped.Load()
+			break
+		}
+	}
+	if s.zero != nil {
+		s.zero.Finish()
+	}
+}
+
+// send writes one message, or as much of it as the kernel takes: what counts is what arrives.
+//
+//go:nosplit
+func (s *sender) send() bool {
+	if s.zero != nil {
+		return s.zero.Send(s.message) >= 0
+	}
+	return s.socket.Write(s.message) >= 0
+}
+
+// stop ends run: also where it is blocked.
+func (s *sender) stop() {
+	s.stopped.Store(true)
+	s.socket.Interrupt()
+}
+
+// receiver reads until the stream ends.
+type receiver struct {
+	socket *sys.Socket
+	failed bool // ended before its time
+	// received is the number of bytes so far, written by the hot thread alone. It has a cache line of its own.
+	_        [64]byte
+	received atomic.Int64
+	_        [56]byte
+	// ending says that the stream may end.
+	ending atomic.Bool
+}
+
+func newReceiver(s *sys.Socket) *receiver {
+	return &receiver{socket: s}
+}
+
+//go:nosplit
+func (r *receiver) run() {
+	buffer := sys.NewBuffer(sys.ReadSize)
+	for r.took(r.socket.Read(buffer)) {
+	}
+}
+
+// took counts what a read returned, and says whether the stream goes on.
+//
+//go:nosplit
+func (r *receiver) took(n int) bool {
+	if n > 0 {
+		r.received.Store(r.received.Load() + int64(n))
+		return true
+	}
+	if n == 0 {
+		r.socket.SetEnded()
+	}
+	r.failed = !r.ending.Load()
+	return false
+}
+
+var errNothingReceived = errors.New("nothing was received within the window")

@@ -1,0 +1,82 @@
+//go:build !portable
+
+package sys
+
+import (
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"nearfar/internal/engine/wire"
+)
+
+// An Acceptor takes the connections of crr, one after the other, from one peer address only.
+type Acceptor struct {
+	Listener Socket
+	want     [16]byte // IPv4 in its IPv6-mapped form
+	address  unix.RawSockaddrAny
+	length   uint32
+}
+
+// NewAcceptor takes over a listener of the net package. Peer is the address that connections are taken from.
+func NewAcceptor(l *net.TCPListener, peer netip.Addr, p wire.Params) (*Acceptor, error) {
+	fd, err := takeDescriptor(l)
+	if err != nil {
+		return nil, err
+	}
+	// Accepted sockets inherit it.
+	if err := apply(p, uintptr(fd)); err != nil {
+		_ = syscall.Close(fd)
+		return nil, err
+	}
+	a := &Acceptor{Listener: Socket{fd: uintptr(fd), waiting: p.WaitOrDefault()}, want: peer.As16()}
+	// A connection is handed over once its request is there, as web servers have it too: one that sends nothing reaches
+	// nobody, and to read the request is not to wait for it. A kernel that cannot do that hands it over at once.
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, int(deferral/time.Second))
+	// Accepted sockets inherit this too: a connection that sends nothing holds the server up for so long and no longer.
+	if err := a.Listener.SetReceiveTimeout(silentConnection); err != nil {
+		a.close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// Accept waits for the next connection of the peer and puts it into s; those of others are closed unanswered. False when
+// the listener was interrupted or failed.
+//
+//go:nosplit
+func (a *Acceptor) Accept(s *Socket) bool {
+	for {
+		a.length = uint32(unsafe.Sizeof(a.address))
+		fd, _, errno := syscall.RawSyscall6(unix.SYS_ACCEPT4, a.Listener.fd, uintptr(unsafe.Pointer(&a.address)),
+			uintptr(unsafe.Pointer(&a.length)), unix.SOCK_CLOEXEC, 0, 0)
+		switch errno {
+		case 0:
+			s.fd = fd
+			if a.fromPeer() {
+				return true
+			}
+			s.Close()
+		case syscall.EINTR, syscall.EAGAIN, syscall.ECONNABORTED:
+		default:
+			a.Listener.errno = errno
+			return false
+		}
+	}
+}
+
+//go:nosplit
+func (a *Acceptor) fromPeer() bool {
+	if a.address.Addr.Family == unix.AF_INET {
+		sa := (*unix.RawSockaddrInet4)(unsafe.Pointer(&a.address))
+		mapped := [16]byte{10: 0xff, 11: 0xff, 12: sa.Addr[0], 13: sa.Addr[1], 14: sa.Addr[2], 15: sa.Addr[3]}
+		return mapped == a.want
+	}
+	return (*unix.RawSockaddrInet6)(unsafe.Pointer(&a.address)).Addr == a.want
+}
+
+func (a *Acceptor) close() { a.Listener.Close() }

@@ -1,0 +1,41 @@
+//go:build !linux || portable
+
+package sys
+
+import (
+	"net"
+	"net/netip"
+	"time"
+
+	"nearfar/internal/engine/wire"
+)
+
+// An Acceptor takes the connections of crr, one after the other, from one peer address only.
+type Acceptor struct {
+	Listener Socket // has no connection; for its facts
+	tcp      *net.TCPListener
+	peer     netip.Addr
+}
+
+func NewAcceptor(l *net.TCPListener, peer netip.Addr, _ wire.Params) (*Acceptor, error) {
+	a := &Acceptor{tcp: l, peer: peer}
+	a.Listener.setCloser(l)
+	return a, nil
+}
+
+// Accept waits for the next connection of the peer and puts it into s; those of others are closed unanswered.
+func (a *Acceptor) Accept(s *Socket) bool {
+	for {
+		conn, err := a.tcp.Accept()
+		if err != nil {
+			a.Listener.failure = err
+			return false
+		}
+		from, err := wire.AddrPort(conn.RemoteAddr())
+		if err == nil && from.Addr() == a.peer && conn.SetReadDeadline(time.Now().Add(silentConnection)) == nil {
+			s.set(conn)
+			return true
+		}
+		_ = conn.Close()
+	}
+}

@@ -1,0 +1,34 @@
+//go:build !linux || portable
+
+package sys
+
+import (
+	"context"
+	"net"
+	"net/netip"
+
+	"nearfar/internal/engine/wire"
+)
+
+// A Connector makes the connections of crr, one after the other.
+type Connector struct {
+	dialer  net.Dialer
+	peer    string
+	failure error
+}
+
+func NewConnector(peer netip.AddrPort, _ wire.Params) *Connector {
+	return &Connector{dialer: net.Dialer{Timeout: wire.HandshakeTime, KeepAlive: -1}, peer: peer.String()}
+}
+
+func (c *Connector) Connect(s *Socket) bool {
+	conn, err := c.dialer.DialContext(context.Background(), "tcp", c.peer)
+	if err != nil {
+		c.failure = err
+		return false
+	}
+	s.set(conn)
+	return true
+}
+
+func (c *Connector) Err() error { return c.failure }

@@ -1,0 +1,147 @@
+//go:build !portable
+
+package sys
+
+import (
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"nearfar/internal/engine/wire"
+)
+
+// pollEvents is how many events are taken from the kernel at once.
+const pollEvents = 128
+
+// A Poller waits for many sockets at once, with a time limit in nanoseconds.
+type Poller struct {
+	fd     uintptr
+	events [pollEvents]unix.EpollEvent
+	// change is what interest hands to the kernel.
+	change unix.EpollEvent
+	// spins says that wait never sleeps.
+	spins bool
+	// polls says where it was set that the kernel polls the device; empty where nobody asked for that.
+	polls string
+	// old says that the kernel has no epoll_pwait2 (before Linux 5.11): the epoll descriptor itself is then waited for.
+	old   bool
+	errno syscall.Errno
+}
+
+func NewPoller() (*Poller, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	p := &Poller{fd: uintptr(fd)}
+	if p.Wait(0) < 0 && p.errno == syscall.ENOSYS {
+		p.old = true
+	}
+	return p, nil
+}
+
+// Add watches a socket for what there is to read; what happens to it is reported under the index. The socket becomes
+// non-blocking.
+func (p *Poller) Add(s *Socket, index int) error {
+	if err := syscall.SetNonblock(int(s.fd), true); err != nil {
+		return os.NewSyscallError("fcntl O_NONBLOCK", err)
+	}
+	s.timed = true // a signal ends a call
+	s.poller = p
+	switch {
+	case s.waiting == wire.WaitSpin:
+		p.spins = true
+	case s.waiting == wire.WaitEpoll && p.polls == "":
+		if err := p.busyPoll(); err != nil {
+			return err
+		}
+	}
+	return p.watch(s, index)
+}
+
+// watch watches a socket, and leaves it as it is.
+func (p *Poller) watch(s *Socket, index int) error {
+	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(index)}
+	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(int(p.fd), unix.EPOLL_CTL_ADD, int(s.fd), &event))
+}
+
+// Interest changes what a socket is watched for. False when it failed.
+//
+//go:nosplit
+func (p *Poller) Interest(s *Socket, index int, read, write bool) bool {
+	p.change = unix.EpollEvent{Fd: int32(index)}
+	if read {
+		p.change.Events |= unix.EPOLLIN
+	}
+	if write {
+		p.change.Events |= unix.EPOLLOUT
+	}
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_CTL, p.fd, unix.EPOLL_CTL_MOD, s.fd, uintptr(unsafe.Pointer(&p.change)), 0, 0)
+	if errno != 0 {
+		p.errno = errno
+	}
+	return errno == 0
+}
+
+// Forget ends the watching of a socket that has ended.
+//
+//go:nosplit
+func (p *Poller) Forget(s *Socket) {
+	// What fails here is not watched any more either.
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_EPOLL_CTL, p.fd, unix.EPOLL_CTL_DEL, s.fd, uintptr(unsafe.Pointer(&p.change)), 0, 0)
+}
+
+// Wait waits for events, for at most the given time in nanoseconds (for ever where it is negative), and returns how many
+// there are; less than 0 when it failed.
+//
+//go:nosplit
+func (p *Poller) Wait(timeout int64) int {
+	if p.spins {
+		timeout = 0
+	}
+	limit := unix.Timespec{Sec: timeout / 1e9, Nsec: timeout % 1e9}
+	at := unsafe.Pointer(&limit)
+	if timeout < 0 {
+		at = nil
+	}
+	if !p.old {
+		return p.took(syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT2, p.fd, uintptr(unsafe.Pointer(&p.events)), pollEvents, uintptr(at), 0, 0))
+	}
+	if timeout != 0 {
+		set := unix.PollFd{Fd: int32(p.fd), Events: unix.POLLIN}
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&set)), 1, uintptr(at), 0, 0, 0)
+		if errno != 0 || n == 0 {
+			return p.took(n, 0, errno)
+		}
+	}
+	return p.took(syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, p.fd, uintptr(unsafe.Pointer(&p.events)), pollEvents, 0, 0, 0))
+}
+
+//go:nosplit
+func (p *Poller) took(n, _ uintptr, errno syscall.Errno) int {
+	switch errno {
+	case 0:
+		return int(n)
+	case syscall.EINTR:
+		return 0
+	}
+	p.errno = errno
+	return -1
+}
+
+// Event gives the index of the socket of the i-th event of the last wait, and what it is ready for. A socket that has
+// failed or ended is ready for both, and the call then says why.
+//
+//go:nosplit
+func (p *Poller) Event(i int) (index int, read, write bool) {
+	const ended = unix.EPOLLERR | unix.EPOLLHUP
+	e := &p.events[i%pollEvents]
+	return int(e.Fd), e.Events&(unix.EPOLLIN|ended) != 0, e.Events&(unix.EPOLLOUT|ended) != 0
+}
+
+func (p *Poller) Err() error { return os.NewSyscallError("epoll", p.errno) }
+
+//go:nosplit
+func (p *Poller) Close() { _, _, _ = syscall.RawSyscall(syscall.SYS_CLOSE, p.fd, 0, 0) }

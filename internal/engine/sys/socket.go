@@ -1,0 +1,70 @@
+// Package sys is the engine's sockets and what the kernel says of them, with one implementation for each kind of system. Linux has
+// system calls that bypass Go's poller and scheduler. Other systems, and builds with the tag portable, go through the net
+// package.
+package sys
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// silentConnection is how long the server waits for the request on a new connection.
+const silentConnection = 2 * time.Second
+
+// deferral is how long the server's kernel keeps a connection on which no request has come: longer than it repeats its side
+// of the handshake, so that it drops such a connection (tcp(7), TCP_DEFER_ACCEPT).
+const deferral = 10 * time.Minute
+
+// NewBuffer returns a buffer that has been touched.
+func NewBuffer(size int) []byte {
+	b := make([]byte, size)
+	for i := range b {
+		b[i] = byte(i)
+	}
+	return b
+}
+
+// WriteRest completes the writing of b of which n bytes have gone; n < 0 when the write failed.
+//
+//go:nosplit
+func WriteRest(s *Socket, b []byte, n int) bool {
+	for n >= 0 {
+		b = b[n:]
+		if len(b) == 0 {
+			return true
+		}
+		n = s.Write(b)
+	}
+	return false
+}
+
+// ReadRest completes the reading of b of which n bytes have come; n <= 0 when the connection ended or failed.
+//
+//go:nosplit
+func ReadRest(s *Socket, b []byte, n int) bool {
+	for n > 0 {
+		b = b[n:]
+		if len(b) == 0 {
+			return true
+		}
+		n = s.Read(b)
+	}
+	if n == 0 {
+		s.SetEnded()
+	}
+	return false
+}
+
+// ConnectionError says why a data connection failed.
+func ConnectionError(s *Socket) error {
+	err := s.Err()
+	if errors.Is(err, io.EOF) {
+		return errors.New("the server closed the data connection")
+	}
+	return fmt.Errorf("data connection: %w", err)
+}
+
+// ReadSize is the size of a receiver's reads.
+const ReadSize = 128 << 10

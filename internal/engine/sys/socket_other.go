@@ -1,0 +1,173 @@
+//go:build !linux || portable
+
+package sys
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"nearfar/internal/engine/wire"
+)
+
+// IOMethod says in the record how messages were sent and received: here through the Go runtime's poller, which costs
+// time that the Linux engine does not spend.
+const IOMethod = "Go net package"
+
+// A Socket is a connected socket of the net package.
+type Socket struct {
+	conn    net.Conn
+	timeout time.Duration
+	// failure is why the last call returned less than 0; io.EOF where the other side has ended the stream.
+	failure error
+	// closer is what interrupt closes: the connection, or a listener.
+	closer atomic.Pointer[io.Closer]
+}
+
+// Read returns the number of bytes, 0 at the end of the stream, or less than 0 when it failed. A datagram that is larger
+// than the buffer fills it.
+func (s *Socket) Read(b []byte) int {
+	if s.timeout > 0 {
+		if s.failure = s.conn.SetReadDeadline(time.Now().Add(s.timeout)); s.failure != nil {
+			return -1
+		}
+	}
+	n, err := s.conn.Read(b)
+	return s.Took(len(b), n, err)
+}
+
+// ReadRaw reads from the connection and keeps nothing of what came of it: came does that, where that may be.
+func (s *Socket) ReadRaw(b []byte) (int, error) { return s.conn.Read(b) }
+
+// Took is what read returns for what a reading into so many bytes gave.
+func (s *Socket) Took(size, n int, err error) int {
+	switch {
+	case err != nil && isTooLong(err):
+		return size
+	case n > 0 || err == nil:
+		return n
+	case errors.Is(err, io.EOF):
+		return 0
+	}
+	s.failure = err
+	return -1
+}
+
+// Write returns the number of bytes, or less than 0 when it failed.
+func (s *Socket) Write(b []byte) int {
+	n, err := s.conn.Write(b)
+	if err != nil {
+		s.failure = err
+		return -1
+	}
+	return n
+}
+
+func (s *Socket) SetEnded() { s.failure = io.EOF }
+
+func (s *Socket) Err() error {
+	if s.failure == nil {
+		return io.EOF
+	}
+	return s.failure
+}
+
+func (s *Socket) TimedOut() bool { return s.failure != nil && wire.IsTimeout(s.failure) }
+
+// Refused says whether the last call failed because the other side's port is closed (UDP).
+func (s *Socket) Refused() bool { return s.failure != nil && isRefused(s.failure) }
+
+// NoBuffers says whether the last call failed because the system had no room for a datagram.
+func (s *Socket) NoBuffers() bool { return s.failure != nil && isNoRoom(s.failure) }
+
+func (s *Socket) Close() { s.Interrupt() }
+
+// Pending is whether something has come that nobody has read: 1 or 0.
+func (s *Socket) Pending() int {
+	if s.conn.SetReadDeadline(time.Now().Add(time.Millisecond)) != nil {
+		return 0
+	}
+	n, _ := s.conn.Read(make([]byte, 1)) // an error says that there is nothing
+	return n
+}
+
+func (s *Socket) Discard() { s.Close() }
+
+// Unopened is a socket that nothing has been opened into yet.
+func Unopened() Socket { return Socket{} }
+
+// Interrupt closes the connection: a thread that is blocked in read or write returns.
+func (s *Socket) Interrupt() {
+	if c := s.closer.Load(); c != nil {
+		_ = (*c).Close()
+	}
+}
+
+func (s *Socket) set(c net.Conn) {
+	s.conn = c
+	s.setCloser(c)
+}
+
+func (s *Socket) setCloser(c io.Closer) { s.closer.Store(&c) }
+
+// A Raw is a connection of the net package.
+type Raw interface{ net.Conn }
+
+func New(c Raw) (*Socket, error) {
+	s := &Socket{}
+	s.set(c)
+	return s, nil
+}
+
+func (s *Socket) SetReceiveTimeout(d time.Duration) error {
+	s.timeout = d
+	return nil
+}
+
+// ConnectTo fixes the peer of a UDP socket.
+func (s *Socket) ConnectTo(peer netip.AddrPort) error {
+	c, ok := s.conn.(*net.UDPConn)
+	if !ok {
+		return fmt.Errorf("%T has no peer to fix", s.conn)
+	}
+	s.set(&fixedPeer{UDPConn: c, peer: peer})
+	return nil
+}
+
+// fixedPeer is a UDP socket that hears and answers one peer only.
+type fixedPeer struct {
+	*net.UDPConn
+	peer netip.AddrPort
+}
+
+func (f *fixedPeer) Read(b []byte) (int, error) {
+	for {
+		n, from, err := f.ReadFromUDPAddrPort(b)
+		if err != nil {
+			return n, err
+		}
+		if from.Port() == f.peer.Port() && from.Addr().Unmap() == f.peer.Addr().Unmap() {
+			return n, nil
+		}
+	}
+}
+
+func (f *fixedPeer) Write(b []byte) (int, error) { return f.WriteToUDPAddrPort(b, f.peer) }
+
+// Facts, processCPU and allowedCPUs are not known through the net package.
+func (s *Socket) Facts() map[string]string { return map[string]string{} }
+
+func isRefused(err error) bool {
+	var e *os.SyscallError
+	return errors.As(err, &e) && isConnectionRefused(e.Err)
+}
+
+func isNoRoom(err error) bool {
+	var e *os.SyscallError
+	return errors.As(err, &e) && isOutOfBuffers(e.Err)
+}

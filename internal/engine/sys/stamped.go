@@ -1,0 +1,18 @@
+package sys
+
+// ReadAll fills b; false when the connection ended or failed. The arrival is that of the last segment.
+//
+//go:nosplit
+func (s *StampedSocket) ReadAll(b []byte) bool {
+	for len(b) > 0 {
+		n := s.Read(b)
+		if n <= 0 {
+			if n == 0 {
+				s.Socket.SetEnded()
+			}
+			return false
+		}
+		b = b[n:]
+	}
+	return true
+}

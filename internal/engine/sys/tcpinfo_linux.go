@@ -1,0 +1,28 @@
+//go:build !portable
+
+package sys
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A TCPSample is what TCP_INFO says of a connection that sends.
+type TCPSample struct {
+	// retransmits counts segments since the connection began.
+	Retransmits int64
+	// window is the congestion window in bytes, smoothed the smoothed round-trip time.
+	Window   int64
+	Smoothed time.Duration
+}
+
+// Sample reads TCP_INFO. It is called by a thread beside the hot ones, once an interval.
+func (s *Socket) Sample() (TCPSample, bool) {
+	info, err := unix.GetsockoptTCPInfo(int(s.fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
+		return TCPSample{}, false
+	}
+	return TCPSample{Retransmits: int64(info.Total_retrans), Window: int64(info.Snd_cwnd) * int64(info.Snd_mss),
+		Smoothed: time.Duration(info.Rtt) * time.Microsecond}, true
+}

@@ -1,0 +1,15 @@
+//go:build !linux || portable
+
+package sys
+
+import (
+	"time"
+)
+
+// A TCPSample is what the kernel says of a connection that sends; here it says nothing.
+type TCPSample struct {
+	Retransmits, Window int64
+	Smoothed            time.Duration
+}
+
+func (s *Socket) Sample() (TCPSample, bool) { return TCPSample{}, false }

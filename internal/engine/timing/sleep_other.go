@@ -1,0 +1,18 @@
+//go:build !linux || portable
+
+package timing
+
+import (
+	"time"
+)
+
+func SleepUntil(at int64) { time.Sleep(time.Duration(at - Now())) }
+
+// DefaultSpin is how long before a request is due the sender stops sleeping: more than a sleep is late. Go's timers on
+// Windows tick every half millisecond.
+const DefaultSpin = 2 * time.Millisecond
+
+func Pause(ns int64) { time.Sleep(time.Duration(ns)) }
+
+// ExactTimers says that the timers of threads are as they are.
+func ExactTimers() bool { return false }

@@ -1,0 +1,23 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+func IsTimeout(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// AddrPort reads the address of a TCP or UDP socket, IPv4 unmapped.
+func AddrPort(a net.Addr) (netip.AddrPort, error) {
+	h, ok := a.(interface{ AddrPort() netip.AddrPort })
+	if !ok {
+		return netip.AddrPort{}, fmt.Errorf("%v is no IP address", a)
+	}
+	ap := h.AddrPort()
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()), nil
+}

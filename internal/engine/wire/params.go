@@ -1,0 +1,113 @@
+// Package wire is what a client and a server of the engine say to each other: the parameters of a session and their limits,
+// the handshake, the frames of the control connection, and the header of every datagram. docs/wire-protocol.md describes it.
+package wire
+
+import (
+	"fmt"
+	"time"
+
+	"nearfar/internal/engine/timing"
+)
+
+// The modes.
+const (
+	ModeRR     = "rr"
+	ModeCRR    = "crr"
+	ModeStream = "stream"
+	// ModeMessages is one-way messages, counted where they arrive.
+	ModeMessages = "messages"
+	// ModeLoad is requests at an offered rate, whatever the replies do.
+	ModeLoad = "load"
+)
+
+// The protocols.
+const (
+	TCP = "tcp"
+	UDP = "udp"
+)
+
+// The bounds of what a session may ask for.
+const (
+	MaxMessage     = 16 << 20
+	MaxDatagram    = 65507 // the largest UDP payload over IPv4
+	MaxConnections = 1024
+)
+
+// Params are what client and server agree on for one session. They travel in the setup message.
+type Params struct {
+	Mode     string `json:"mode"`
+	Protocol string `json:"protocol"`
+	// Request and Response are application message sizes in bytes (rr, crr, load).
+	Request  int `json:"request,omitempty"`
+	Response int `json:"response,omitempty"`
+	// Message is the size of one write in bytes (stream).
+	Message int `json:"message,omitempty"`
+	// Connections run side by side; 1 for rr and crr. A stream in both directions has as many each way.
+	Connections int `json:"connections"`
+	// Direction and ZeroCopy are of stream, Flow of messages, Options of every mode.
+	Direction string `json:"direction,omitempty"`
+	ZeroCopy  bool   `json:"zerocopy,omitempty"`
+	Flow
+	Options
+	// Timestamps divides the round trips of rr by the kernel's timestamps.
+	Timestamps bool `json:"timestamps,omitempty"`
+	// Interval is the length of an interval of stream and messages; 0 is the engine's choice. In nanoseconds on the wire.
+	Interval time.Duration `json:"interval,omitempty"`
+	// Warmup is discarded; Duration is the length of the measurement window. In nanoseconds on the wire.
+	Warmup   time.Duration `json:"warmup"`
+	Duration time.Duration `json:"duration"`
+}
+
+// Validate says what of the parameters cannot be, and what would be right.
+func (p Params) Validate() error {
+	switch {
+	case p.Mode != ModeRR && p.Mode != ModeCRR && p.Mode != ModeStream && p.Mode != ModeMessages && p.Mode != ModeLoad:
+		return fmt.Errorf("mode %q: the engine has %s, %s, %s, %s and %s", p.Mode, ModeRR, ModeCRR, ModeStream, ModeMessages, ModeLoad)
+	case p.Protocol != TCP && p.Protocol != UDP:
+		return fmt.Errorf("protocol %q: the engine has %s and %s", p.Protocol, TCP, UDP)
+	case p.Protocol == UDP && p.Mode != ModeRR && p.Mode != ModeMessages && p.Mode != ModeLoad:
+		return fmt.Errorf("%s runs over %s only", p.Mode, TCP)
+	case p.Duration <= 0 || p.Duration > timing.MaxDuration:
+		return fmt.Errorf("duration %v: must be more than 0 and at most %v", p.Duration, timing.MaxDuration)
+	case p.Warmup < 0 || p.Warmup > timing.MaxDuration:
+		return fmt.Errorf("warm-up %v: must be from 0 to %v", p.Warmup, timing.MaxDuration)
+	case p.Connections < 1 || p.Connections > MaxConnections:
+		return fmt.Errorf("%d connections: must be from 1 to %d", p.Connections, MaxConnections)
+	case p.Mode != ModeStream && p.Mode != ModeLoad && p.Connections != 1:
+		return fmt.Errorf("%s runs over one connection at a time, not %d", p.Mode, p.Connections)
+	}
+	for _, validate := range []func() error{p.validateInterval, p.validateStream, p.validateMessages, p.validateOptions, p.validateTimestamps} {
+		if err := validate(); err != nil {
+			return err
+		}
+	}
+	if p.Mode == ModeMessages {
+		return nil
+	}
+	if p.Mode == ModeStream {
+		if p.Message < 1 || p.Message > MaxMessage {
+			return fmt.Errorf("message of %d bytes: must be from 1 to %d", p.Message, MaxMessage)
+		}
+		return nil
+	}
+	smallest, largest := 1, MaxMessage
+	if p.Protocol == UDP {
+		smallest, largest = DatagramHeader, MaxDatagram
+	}
+	for _, m := range []struct {
+		name string
+		size int
+	}{{"request", p.Request}, {"response", p.Response}} {
+		if m.size < smallest || m.size > largest {
+			return fmt.Errorf("%s of %d bytes: over %s it must be from %d to %d", m.name, m.size, p.Protocol, smallest, largest)
+		}
+	}
+	if p.Protocol == UDP && p.Response > p.Request {
+		return fmt.Errorf("response of %d bytes to a request of %d: over udp a response is never larger than its request, so that the server amplifies nothing",
+			p.Response, p.Request)
+	}
+	return nil
+}
+
+// Length is how long the measuring takes, from the start to the end of the window.
+func (p Params) Length() time.Duration { return p.Warmup + p.Duration }
