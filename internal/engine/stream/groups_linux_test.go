@@ -19,6 +19,7 @@ func TestStreamGroups(t *testing.T) {
 		f.senders = append(f.senders, newSender(from, sys.NewBuffer(8<<10)))
 		g.receivers = append(g.receivers, newReceiver(to))
 	}
+	process.Reserve(2)
 	senders, receivers := process.OnThread(nil, newSenderGroup(f.senders).run), process.OnThread(nil, newReceiverGroup(g.receivers).run)
 	deadline := time.Now().Add(20 * time.Second)
 	for i := range g.receivers {

@@ -81,3 +81,6 @@ func TestZeroCopyDoesNotAllocate(t *testing.T) {
 		t.Errorf("failed: %v; %d sends, %d completed", failed, sends, completed)
 	}
 }
+
+// TestMain turns the collector off, as in earnest: it would wait for a hot thread that is blocked in the kernel.
+func TestMain(m *testing.M) { enginetest.Main(m, Serve, Measure) }

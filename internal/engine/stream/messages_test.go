@@ -119,6 +119,7 @@ func TestForeignMessages(t *testing.T) {
 		from, to := datagramPair(t)
 		c := wire.NewCookie()
 		r := newMessageReceiver(to, c, enginetest.Messages(wire.UDP, 64, batch))
+		process.Reserve(1)
 		done := process.OnThread(to.Close, r.runUDP)
 		datagram := func(size int, with wire.Cookie, sequence uint64) {
 			b := make([]byte, size)
