@@ -1,4 +1,4 @@
-// Package hdr reads histograms in HdrHistogram's compressed V2 encoding. A file of some kilobytes can describe
+// Package hdr reads and writes histograms in HdrHistogram's compressed V2 encoding. A file of some kilobytes can describe
 // gigabytes of counts. So only filled slots take memory, and every size is checked against a limit before it is used.
 package hdr
 
@@ -21,6 +21,7 @@ const (
 	encodingCookie   = 0x1c849303
 	compressedCookie = 0x1c849304
 	wordMask         = 0xf0
+	wordSize         = 0x10 // what Java writes there
 	headerLength     = 40
 )
 
@@ -83,14 +84,20 @@ func (h *Histogram) Total() int64 { return h.total }
 // histogram.
 func (h *Histogram) Quantile(percentile float64) int64 { return h.Quantiles([]float64{percentile})[0] }
 
+// Rank is the rank of the value at a percentile among so many values, from 1 in ascending order, as HdrHistogram for
+// Java has it.
+func Rank(percentile float64, values int64) int64 {
+	// 1e-9 keeps binary fractions such as 99.9/100*1000 from asking for one more.
+	return max(int64(math.Ceil(percentile/100*float64(values)-1e-9)), 1)
+}
+
 // Quantiles gives the values that the given percentages of the values do not exceed. The percentages must ascend.
 func (h *Histogram) Quantiles(percentiles []float64) []int64 {
 	values := make([]int64, len(percentiles))
 	var seen int64
 	i := -1
 	for k, percentile := range percentiles {
-		// Subtract 1e-9, so that rounding errors do not increase the rank by one.
-		rank := max(int64(math.Ceil(percentile/100*float64(h.total)-1e-9)), 1)
+		rank := Rank(percentile, h.total)
 		for seen < rank && i+1 < len(h.counts) {
 			i++
 			seen += h.counts[i]

@@ -2,20 +2,9 @@ package observe
 
 import (
 	"math"
-	"math/bits"
 
+	"nearfar/internal/hdr"
 	"nearfar/internal/result"
-)
-
-// The geometry: 1 ns to 100 s with 3 significant digits, as HdrHistogram lays it out (unit magnitude 0, 2048
-// sub-buckets, 27 buckets), so that the counts are those that other tools read.
-const (
-	histogramLowest  = 1
-	histogramHighest = 100_000_000_000
-	histogramDigits  = 3
-	halfMagnitude    = 10
-	subBucketMask    = 1<<(halfMagnitude+1) - 1
-	histogramLen     = 28 << halfMagnitude
 )
 
 // A Histogram counts times in nanoseconds. It has one writer; its methods do not lock.
@@ -23,7 +12,7 @@ const (
 // It does what hdrhistogram-go does, at the price that a hot loop can pay: a fixed array, no error, exact sum, smallest
 // and largest beside the counts.
 type Histogram struct {
-	counts   [histogramLen]int64
+	counts   [hdr.Slots]int64
 	count    int64
 	sum      int64
 	min, max int64
@@ -45,10 +34,10 @@ func (h *Histogram) Record(ns int64) {
 	if ns < 0 {
 		ns = 0
 	}
-	if ns > histogramHighest {
-		ns = histogramHighest
+	if ns > hdr.Highest {
+		ns = hdr.Highest
 	}
-	h.counts[indexOf(ns)%histogramLen]++
+	h.counts[hdr.SlotOf(ns)%hdr.Slots]++
 	h.count++
 	h.sum += ns
 	if ns < h.min {
@@ -59,30 +48,12 @@ func (h *Histogram) Record(ns int64) {
 	}
 }
 
-// indexOf gives the slot of a time: HdrHistogram's countsArrayIndex for this geometry.
-//
-//go:nosplit
-func indexOf(ns int64) uint {
-	bucket := uint(bits.Len64(uint64(ns)|subBucketMask)) - (halfMagnitude + 1)
-	return bucket<<halfMagnitude + uint(uint64(ns)>>bucket)
-}
-
-// highestAt gives the largest time in nanoseconds that falls into the slot.
-func highestAt(index int) int64 {
-	bucket := index>>halfMagnitude - 1
-	sub := index&(1<<halfMagnitude-1) + 1<<halfMagnitude
-	if bucket < 0 {
-		bucket, sub = 0, index
-	}
-	return int64(sub+1)<<bucket - 1
-}
-
 // Merge adds the counts of another histogram.
 func (h *Histogram) Merge(from *Histogram) {
 	if from.count == 0 {
 		return
 	}
-	first, last := indexOf(from.min), indexOf(from.max)
+	first, last := hdr.SlotOf(from.min), hdr.SlotOf(from.max)
 	add(h.counts[first:last+1], from.counts[first:last+1])
 	h.count += from.count
 	h.sum += from.sum
@@ -144,7 +115,7 @@ func (h *Histogram) Reset() {
 	if h.count == 0 {
 		return
 	}
-	clear(h.counts[indexOf(h.min) : indexOf(h.max)+1])
+	clear(h.counts[hdr.SlotOf(h.min) : hdr.SlotOf(h.max)+1])
 	h.count, h.sum, h.min, h.max = 0, 0, math.MaxInt64, 0
 }
 
@@ -158,17 +129,16 @@ func (h *Histogram) Percentile(p float64) int64 {
 	if h.count == 0 {
 		return 0
 	}
-	// The 1e-9 keeps binary fractions such as 99.9/100*1000 from asking for one more.
-	return h.atRank(max(int64(math.Ceil(p/100*float64(h.count)-1e-9)), 1))
+	return h.atRank(hdr.Rank(p, h.count))
 }
 
 // atRank gives the time in nanoseconds of which so many recorded ones are not longer, as Percentile does.
 func (h *Histogram) atRank(rank int64) int64 {
 	var seen int64
-	for i := int(indexOf(h.min)); i < histogramLen; i++ {
+	for i := int(hdr.SlotOf(h.min)); i < hdr.Slots; i++ {
 		seen += h.counts[i]
 		if seen >= rank {
-			return min(highestAt(i), h.max)
+			return min(hdr.HighestIn(i), h.max)
 		}
 	}
 	return h.max
@@ -180,12 +150,12 @@ func (h *Histogram) Mean() float64 { return float64(h.sum) / float64(h.count) }
 func (h *Histogram) stddev() float64 {
 	mean := h.Mean()
 	var squares float64
-	for i := indexOf(h.min); i <= indexOf(h.max); i++ {
+	for i := hdr.SlotOf(h.min); i <= hdr.SlotOf(h.max); i++ {
 		if n := h.counts[i]; n > 0 {
-			high := highestAt(int(i))
+			high := hdr.HighestIn(int(i))
 			var low int64
 			if i > 0 {
-				low = highestAt(int(i)-1) + 1
+				low = hdr.HighestIn(int(i)-1) + 1
 			}
 			d := float64(low+high)/2 - mean
 			squares += d * d * float64(n)
@@ -194,10 +164,18 @@ func (h *Histogram) stddev() float64 {
 	return math.Sqrt(squares / float64(h.count))
 }
 
+// filled are the counts up to the last that is not 0.
+func (h *Histogram) filled() []int64 {
+	if h.count == 0 {
+		return nil
+	}
+	return h.counts[:hdr.SlotOf(h.max)+1]
+}
+
 // Encode gives the HdrHistogram V2 compressed encoding in base64, in nanoseconds.
 func (h *Histogram) Encode() ([]byte, error) {
-	var e encoder
-	return e.encode(h)
+	var e hdr.Encoder
+	return e.Encode(h.filled())
 }
 
 // Metrics gives the statistics of the recorded times under the given name, in seconds. Percentiles that the count does
@@ -250,7 +228,7 @@ func (h *Histogram) Censored(name string, missing, least int64) []result.Metric 
 	}
 	all := h.count + missing
 	for _, p := range Percentiles() {
-		rank := int64(math.Ceil(p/100*float64(all) - 1e-9))
+		rank := hdr.Rank(p, all)
 		if rank > h.count || !result.SupportsPercentile(all, p) {
 			break
 		}

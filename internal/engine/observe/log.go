@@ -9,6 +9,7 @@ import (
 
 	"nearfar/internal/engine/process"
 	"nearfar/internal/engine/timing"
+	"nearfar/internal/hdr"
 )
 
 // The log format is HdrHistogram's 1.3, as its HistogramLogWriter and HistogramLogReader for Java define it: comments, a
@@ -27,7 +28,7 @@ type Log struct {
 	quit         chan struct{}
 	ended        chan error
 	begun        bool
-	encoder      encoder
+	encoder      hdr.Encoder
 }
 
 // LogLine is an interval of the log. Start and end are of nanotime.
@@ -104,7 +105,7 @@ func (l *Log) line(tag string, i LogLine) error {
 			return err
 		}
 	}
-	encoded, err := l.encoder.encode(i.Times)
+	encoded, err := l.encoder.Encode(i.Times.filled())
 	if err != nil {
 		return err
 	}
