@@ -133,6 +133,7 @@ func engineWords() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"format": fixed("text", "json"), "protocol": fixed(wire.TCP, wire.UDP), "direction": fixed(wire.Upload, wire.Download, wire.Both),
 		"wait":     fixed(wire.WaitBlock, wire.WaitBusyPoll, wire.WaitEpoll, wire.WaitSpin),
+		"loop":     fixed(wire.LoopGo, wire.LoopAssembly),
 		"arrivals": fixed(experiment.ConstantArrivals, experiment.PoissonArrivals),
 	}
 }

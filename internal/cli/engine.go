@@ -98,6 +98,7 @@ func (a *app) engineRR() *cobra.Command {
 	c.protocolFlag(cmd)
 	c.messageFlags(cmd)
 	cmd.Flags().BoolVar(&c.params.Timestamps, "timestamps", false, "divide the round trip by the kernel's timestamps (Linux)")
+	cmd.Flags().StringVar(&c.params.Loop, "loop", "", "which loop both sides run over TCP: assembly (Linux on amd64) or go; the fastest that both have when empty")
 	c.load.fileFlags(cmd)
 	c.waitFlag(cmd)
 	return cmd

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
+	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
 
 	"nearfar/internal/engine/enginetest"
 	"nearfar/internal/engine/observe"

@@ -2,13 +2,17 @@ package engine
 
 import (
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
+	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
 
 	"nearfar/internal/engine/enginetest"
 	"nearfar/internal/engine/record"
 	"nearfar/internal/engine/session"
+	"nearfar/internal/engine/sys"
+	"nearfar/internal/engine/timing"
 	"nearfar/internal/engine/wire"
 	"nearfar/internal/result"
 )
@@ -119,5 +123,37 @@ func TestStream(t *testing.T) {
 				t.Errorf("the %s used %v cores", side, cores)
 			}
 		}
+	}
+}
+
+// TestLoop: both sides run the same loop of rr over TCP, and say which: the one that was asked for, or the fastest that both
+// have. A server that stalls has only the one in Go.
+func TestLoop(t *testing.T) {
+	fastest := wire.LoopGo
+	if sys.AssemblyLoop && timing.HasCounter() {
+		fastest = wire.LoopAssembly
+	}
+	check := func(address, asked, want string) {
+		t.Helper()
+		p := enginetest.RR(wire.TCP)
+		p.Loop, p.Duration = asked, 50*time.Millisecond
+		r, _, err := run(t, address, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Facts["loop"] != want || r.Facts["server.loop"] != want {
+			t.Errorf("asked for %q: the client ran %q, the server %q, want %q", asked, r.Facts["loop"], r.Facts["server.loop"], want)
+		}
+	}
+	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
+	check(address, "", fastest)
+	check(address, wire.LoopGo, wire.LoopGo)
+	t.Setenv(enginetest.StallVariable, "10ms")
+	stalling, _ := enginetest.Start(t, "127.0.0.1:0", 0)
+	check(stalling, "", wire.LoopGo)
+	p := enginetest.RR(wire.TCP)
+	p.Loop = wire.LoopAssembly
+	if _, _, err := run(t, stalling, p); err == nil || !strings.Contains(err.Error(), "loop assembly") {
+		t.Errorf("a loop that the server does not have: %v", err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
+	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
 	"pgregory.net/rapid"
 
 	"nearfar/internal/hdr"

@@ -66,7 +66,7 @@ func answers(x *answerer) outcome
 //
 //go:nosplit
 func (c *tcpClient) straight(last uint64) (outcome, int) {
-	if !c.clock.Counting() || !c.socket.Ordinary() {
+	if !c.assembly || !c.socket.Ordinary() {
 		return sending, notYet
 	}
 	x := &c.loop
@@ -80,7 +80,7 @@ func (c *tcpClient) straight(last uint64) (outcome, int) {
 //
 //go:nosplit
 func (s *tcpServer) straight() (outcome, int) {
-	if s.stalling.Stall.Length > 0 || !s.socket.Ordinary() {
+	if !s.assembly || s.stalling.Stall.Length > 0 || !s.socket.Ordinary() {
 		return receiving, notYet
 	}
 	x := &s.loop

@@ -9,6 +9,7 @@ import (
 	"nearfar/internal/engine/observe"
 	"nearfar/internal/engine/sys"
 	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
 )
 
 var errStopped = errors.New("the measurement was ended before its window was over")
@@ -32,16 +33,20 @@ type tcpClient struct {
 	socket            *sys.Socket
 	request, response []byte
 	clock             timing.Clock
-	loop              requester
-	ends              observe.Moments
-	extra             bool // the server sent more than the responses
+	// assembly says that both sides agreed on that loop. It also takes a clock that reads the processor's counter.
+	assembly bool
+	loop     requester
+	ends     observe.Moments
+	extra    bool // the server sent more than the responses
 }
 
 // errSurplus is of rr and crr over TCP.
 var errSurplus = errors.New("the server sent more than the responses that were asked for: the round trips are not what they seem")
 
-func newTCPClient(s *sys.Socket, request, response int) *tcpClient {
+// newTCPClient prepares a client on a data connection, for the loop that both sides agreed on.
+func newTCPClient(s *sys.Socket, request, response int, loop string) *tcpClient {
 	c := &tcpClient{socket: s, request: sys.NewBuffer(request), response: sys.NewBuffer(response), clock: timing.NewClock()}
+	c.assembly = sys.AssemblyLoop && loop == wire.LoopAssembly && c.clock.Counting()
 	c.loop = newRequester(s, c.request, c.response, &c.ends.Ticks)
 	return c
 }
@@ -93,6 +98,14 @@ func (c *tcpClient) exchange(last uint64) (ok, end bool) {
 	}
 }
 
+// loopName names the loop that runs, for the facts.
+func loopName(assembly bool) string {
+	if assembly {
+		return wire.LoopAssembly
+	}
+	return wire.LoopGo
+}
+
 // outcome is how far a side has come by itself (straight) when something is out of the ordinary.
 type outcome int
 
@@ -124,14 +137,18 @@ type tcpServer struct {
 	socket            *sys.Socket
 	request, response []byte
 	stalling          timing.Stalling
-	loop              answerer
-	answered          int64
+	// assembly says that both sides agreed on that loop.
+	assembly bool
+	loop     answerer
+	answered int64
 	// transactions is what was answered, for other threads to read; the hot thread writes it at the end.
 	transactions atomic.Int64
 }
 
-func newTCPServer(s *sys.Socket, request, response int) *tcpServer {
+// newTCPServer prepares a server on a data connection, for the loop that both sides agreed on.
+func newTCPServer(s *sys.Socket, request, response int, loop string) *tcpServer {
 	r := &tcpServer{socket: s, request: sys.NewBuffer(request), response: sys.NewBuffer(response)}
+	r.assembly = sys.AssemblyLoop && loop == wire.LoopAssembly
 	r.loop = newAnswerer(s, r.request, r.response)
 	return r
 }

@@ -11,6 +11,7 @@ import (
 	"nearfar/internal/engine/observe"
 	"nearfar/internal/engine/sys"
 	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
 )
 
 // rrPeer connects a socket of the engine with a connection whose other side is played by the function.
@@ -61,9 +62,18 @@ func answerAll(request, response int, count *int64) func(*net.TCPConn) {
 	}
 }
 
+// inEachLoop tests with both loops. Where there is none in assembly, both are the one in Go.
+func inEachLoop(t *testing.T, test func(t *testing.T, loop string)) {
+	for _, loop := range []string{wire.LoopGo, wire.LoopAssembly} {
+		t.Run(loop, func(t *testing.T) { test(t, loop) })
+	}
+}
+
 // Messages that come in one piece, and such that are larger than what the kernel holds and come in many, are exchanged alike,
 // and each transaction is recorded once, also where there are more than wait to be recorded at a time.
-func TestRRClient(t *testing.T) {
+func TestRRClient(t *testing.T) { inEachLoop(t, testRRClient) }
+
+func testRRClient(t *testing.T, loop string) {
 	for name, c := range map[string]struct {
 		request, response int
 		transactions      int64
@@ -75,7 +85,7 @@ func TestRRClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var answered int64
 			s := rrPeer(t, answerAll(c.request, c.response, &answered))
-			r, h := newTCPClient(s, c.request, c.response), observe.NewHistogram()
+			r, h := newTCPClient(s, c.request, c.response, loop), observe.NewHistogram()
 			for h.Count() < c.transactions {
 				before, from := h.Count(), timing.Now()
 				end, ok := r.run(h, from+int64(1e6))
@@ -98,7 +108,9 @@ func TestRRClient(t *testing.T) {
 	}
 }
 
-func TestRRClientFails(t *testing.T) {
+func TestRRClientFails(t *testing.T) { inEachLoop(t, testRRClientFails) }
+
+func testRRClientFails(t *testing.T, loop string) {
 	request := func(c *net.TCPConn) { _, _ = io.ReadFull(c, make([]byte, 64)) }
 	for name, c := range map[string]struct {
 		play  func(*net.TCPConn)
@@ -110,7 +122,7 @@ func TestRRClientFails(t *testing.T) {
 		"reset amid the response": {func(c *net.TCPConn) { request(c); _, _ = c.Write(make([]byte, 63)); _ = c.SetLinger(0) }, isReset},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, h := newTCPClient(rrPeer(t, c.play), 64, 64), observe.NewHistogram()
+			r, h := newTCPClient(rrPeer(t, c.play), 64, 64, loop), observe.NewHistogram()
 			if _, ok := r.run(h, timing.Now()+int64(1e9)); ok || h.Count() != 0 || !c.right(r.err()) {
 				t.Errorf("%d transactions, %v", h.Count(), r.err())
 			}
@@ -124,7 +136,9 @@ func closedByServer(err error) bool {
 
 func isReset(err error) bool { return errors.Is(err, syscall.ECONNRESET) }
 
-func TestRRServer(t *testing.T) {
+func TestRRServer(t *testing.T) { inEachLoop(t, testRRServer) }
+
+func testRRServer(t *testing.T, loop string) {
 	for name, c := range map[string]struct{ request, response int }{"small": {1, 1}, "large request": {1 << 20, 64}, "large response": {64, 1 << 20}} {
 		t.Run(name, func(t *testing.T) {
 			const asked = 20
@@ -145,7 +159,7 @@ func TestRRServer(t *testing.T) {
 				_ = conn.CloseWrite()
 				<-served
 			})
-			r := newTCPServer(s, c.request, c.response)
+			r := newTCPServer(s, c.request, c.response, loop)
 			r.run()
 			close(served)
 			if complete != asked || r.transactions.Load() != asked {

@@ -21,6 +21,7 @@ import (
 	"nearfar/internal/engine/observe"
 	"nearfar/internal/engine/process"
 	"nearfar/internal/engine/timing"
+	"nearfar/internal/engine/wire"
 )
 
 var (
@@ -123,7 +124,7 @@ func TestCollectorBesideLoops(t *testing.T) {
 			}
 		}
 	}
-	r, h := newTCPClient(rrPeer(t, collecting), 64, 64), observe.NewHistogram()
+	r, h := newTCPClient(rrPeer(t, collecting), 64, 64, wire.LoopAssembly), observe.NewHistogram()
 	<-process.OnThread(nil, func() {
 		for h.Count() < 4*observe.MomentsLen {
 			if _, ok := r.run(h, timing.Now()+int64(50*time.Millisecond)); !ok {

@@ -26,9 +26,10 @@ func serveTCP(d *session.Server) error {
 	if d.Params.Timestamps {
 		return serveStamped(d, sockets[0])
 	}
-	s := newTCPServer(sockets[0], d.Params.Request, d.Params.Response)
+	s := newTCPServer(sockets[0], d.Params.Request, d.Params.Response, d.Params.Loop)
 	s.stalling.Stall = d.Stall
 	d.Done.Facts = session.ServerFacts(sockets[0])
+	d.Done.Facts[factLoop] = loopName(s.assembly)
 	account := process.StartAccount()
 	d.Run(sockets[0], s.run, nil)
 	if err := d.AwaitStop(); err != nil {
@@ -98,6 +99,7 @@ func serveStamped(d *session.Server, socket *sys.Socket) error {
 		return err
 	}
 	d.Done.Facts = session.ServerFacts(socket)
+	d.Done.Facts[factLoop] = wire.LoopGo
 	account := process.StartAccount()
 	d.Run(socket, s.run, nil)
 	if err := d.AwaitStop(); err != nil {

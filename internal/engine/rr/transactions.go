@@ -50,7 +50,7 @@ func open(ctx context.Context, c *session.Client) (transactor, error) {
 	if p.Timestamps {
 		return newStampedTCP(s, p.Request, p.Response)
 	}
-	return newTCPClient(s, p.Request, p.Response), nil
+	return newTCPClient(s, p.Request, p.Response, p.Loop), nil
 }
 
 // openUDP opens the data socket, and repeats the first datagram until the server answers.
@@ -84,6 +84,9 @@ func openUDP(ctx context.Context, c *session.Client) (*udpClient, error) {
 	}
 	return u, nil
 }
+
+// factLoop is the fact that names the loop of rr over TCP.
+const factLoop = "loop"
 
 // window is what the hot thread of rr and crr leaves behind.
 type window struct {
@@ -185,8 +188,12 @@ func makeResult(c *session.Client, t transactor, rec *observe.Recorder, w window
 			t = u
 		}
 	}
+	if p.Mode == wire.ModeRR && p.Protocol == wire.TCP {
+		facts[factLoop] = wire.LoopGo
+	}
 	switch t := t.(type) {
 	case *tcpClient:
+		facts[factLoop] = loopName(t.assembly)
 		facts["clock"] = t.clock.Name()
 	case *crrClient:
 		facts["clock"] = t.clock.Name()

@@ -16,6 +16,7 @@ import (
 	"nearfar/internal/engine/process"
 	"nearfar/internal/engine/record"
 	"nearfar/internal/engine/sys"
+	"nearfar/internal/engine/timing"
 	"nearfar/internal/engine/wire"
 )
 
@@ -143,7 +144,9 @@ func (c *Client) setUp() error {
 		return fmt.Errorf("setting up the client: %w", err)
 	}
 	sent := time.Now()
-	if err := frames.Write(wire.KindSetup, c.Options.Params); err != nil {
+	setup := c.Options.Params
+	setup.Loop = setup.OfferLoop(sys.AssemblyLoop && timing.HasCounter())
+	if err := frames.Write(wire.KindSetup, setup); err != nil {
 		return fmt.Errorf("setting up: %w", err)
 	}
 	var r wire.Ready
@@ -153,6 +156,9 @@ func (c *Client) setUp() error {
 	c.RoundTrip = time.Since(sent)
 	if r.Port < 1 || r.Port > 65535 || len(r.Cookie) != wire.CookieSize {
 		return errors.New("setting up: the server's answer makes no sense")
+	}
+	if c.Options.Params.Loop, err = c.Options.Params.AgreeLoop(setup.Loop, r.Loop); err != nil {
+		return fmt.Errorf("setting up: %w", err)
 	}
 	copy(c.Cookie[:], r.Cookie)
 	c.Ready = r

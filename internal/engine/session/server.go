@@ -181,13 +181,14 @@ func (s *listener) session(ctx context.Context, conn net.Conn, frames *wire.Conn
 	if _, err := sys.Supported(p, local.Addr()); err != nil {
 		return wire.Report{}, fmt.Errorf("setting up: %w", err)
 	}
+	p.Loop = p.AnswerLoop(sys.AssemblyLoop && s.options.Stall.Length == 0)
 	data, err := openData(ctx, p, netip.AddrPortFrom(local.Addr(), uint16(s.options.DataPort)), peer.Addr(), frames)
 	if err != nil {
 		return wire.Report{}, fmt.Errorf("opening the data port: %w", err)
 	}
 	defer data.Close()
 	data.Stall = s.options.Stall
-	if err := frames.Write(wire.KindReady, wire.Ready{Port: data.port(), Cookie: data.cookie(), CPUs: process.CPUs(), Machine: process.Machine()}); err != nil {
+	if err := frames.Write(wire.KindReady, wire.Ready{Port: data.port(), Cookie: data.cookie(), CPUs: process.CPUs(), Machine: process.Machine(), Loop: p.Loop}); err != nil {
 		return wire.Report{}, err
 	}
 	err = data.serve(ctx, s.handler)

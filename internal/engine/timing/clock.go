@@ -28,6 +28,9 @@ type Clock struct {
 // microsecond is right to a hundredth of a nanosecond.
 const calibration = 10 * time.Millisecond
 
+// HasCounter says whether clocks read the processor's time stamp counter here.
+func HasCounter() bool { return counterUsable() }
+
 // NewClock makes a clock. It takes as long as the calibration.
 func NewClock() Clock {
 	if !counterUsable() {

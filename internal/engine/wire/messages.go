@@ -57,6 +57,8 @@ type Ready struct {
 	// CPU from the server. Empty where they are not known.
 	CPUs    string `json:"cpus,omitempty"`
 	Machine string `json:"machine,omitempty"`
+	// Loop is the loop that the server runs; empty for the one in Go.
+	Loop string `json:"loop,omitempty"`
 }
 
 // Interval is what the server received from the start to the end of one interval, on its own clock since the

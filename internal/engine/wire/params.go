@@ -51,6 +51,8 @@ type Params struct {
 	Options
 	// Timestamps divides the round trips of rr by the kernel's timestamps.
 	Timestamps bool `json:"timestamps,omitempty"`
+	// Loop is LoopGo or LoopAssembly; empty for the fastest that both sides have (rr).
+	Loop string `json:"loop,omitempty"`
 	// Interval is the length of an interval of stream and messages; 0 is the engine's choice. In nanoseconds on the wire.
 	Interval time.Duration `json:"interval,omitempty"`
 	// Warmup is discarded; Duration is the length of the measurement window. In nanoseconds on the wire.
@@ -76,7 +78,7 @@ func (p Params) Validate() error {
 	case p.Mode != ModeStream && p.Mode != ModeLoad && p.Connections != 1:
 		return fmt.Errorf("%s runs over one connection at a time, not %d", p.Mode, p.Connections)
 	}
-	for _, validate := range []func() error{p.validateInterval, p.validateStream, p.validateMessages, p.validateOptions, p.validateTimestamps} {
+	for _, validate := range []func() error{p.validateInterval, p.validateStream, p.validateMessages, p.validateOptions, p.validateTimestamps, p.validateLoop} {
 		if err := validate(); err != nil {
 			return err
 		}
