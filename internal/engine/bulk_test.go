@@ -37,6 +37,9 @@ func TestStreamDirections(t *testing.T) {
 		for _, direction := range []string{wire.Upload, wire.Download, wire.Both} {
 			p := enginetest.Stream(2)
 			p.Direction = direction
+			if listen == "127.0.0.1:0" {
+				p.Duration = 1200 * time.Millisecond // an interval of a second, and the rest
+			}
 			r, c, err := run(t, address, p)
 			if err != nil {
 				t.Fatalf("%s: %v", direction, err)

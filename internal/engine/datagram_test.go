@@ -124,7 +124,7 @@ func TestLoss(t *testing.T) {
 		return 1
 	})
 	p := enginetest.RR(wire.UDP)
-	p.Warmup, p.Duration = 0, 3*time.Second
+	p.Warmup, p.Duration = 0, 1500*time.Millisecond
 	r, _, err := run(t, address, p)
 	if err != nil {
 		t.Fatal(err)
@@ -148,6 +148,7 @@ func TestLoss(t *testing.T) {
 }
 
 func TestAllLost(t *testing.T) {
+	t.Parallel()
 	address := relay(t, func(int64, bool) int { return 0 })
 	started := time.Now()
 	_, _, err := run(t, address, enginetest.RR(wire.UDP))
@@ -324,7 +325,7 @@ func TestDatagramCounts(t *testing.T) {
 	down.holdUntilAfter = map[uint64]uint64{100: 103}
 	address := relayDatagrams(t, s.filter)
 	p := enginetest.RR(wire.UDP)
-	p.Warmup, p.Duration = 10*time.Millisecond, 6*time.Second
+	p.Warmup, p.Duration = 10*time.Millisecond, 4500*time.Millisecond // nine losses of 400 ms each, and the rest
 	c, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: p})
 	if err != nil {
 		t.Fatal(err)

@@ -157,6 +157,7 @@ func TestServerKilled(t *testing.T) {
 
 // TestNoEngine: what listens is silent, closes, or says something else.
 func TestNoEngine(t *testing.T) {
+	t.Parallel()
 	for name, answer := range map[string]func(net.Conn){
 		"closing": func(c net.Conn) { _ = c.Close() },
 		"silent":  func(net.Conn) {},

@@ -107,20 +107,22 @@ func TestLoadOfBadServers(t *testing.T) {
 		"true, slow": {func(c *net.TCPConn) { echo(c, 20*time.Millisecond) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			started := time.Now()
-			r, err := Run(t.Context(), enginetest.LoadOptions(misbehave(t, p, c.data), p, 100), &enginetest.Collector{})
-			if took := time.Since(started); took > p.Length()+mostDrain+5*time.Second {
-				t.Errorf("it took %v", took)
-			}
-			if c.want != "" {
-				if err == nil || !strings.Contains(err.Error(), c.want) {
-					t.Errorf("not %q but %v", c.want, err)
-				}
-				return
-			}
+			t.Parallel()
+			o := enginetest.LoadOptions(misbehave(t, p, c.data), p, 100)
+			said, err := enginetest.Measure(t, enginetest.Asked{Server: o.Server, Params: p, Load: o.Load}, p.Length()+mostDrain+5*time.Second)
 			if err != nil {
 				t.Fatal(err)
 			}
+			if c.want != "" {
+				if !strings.Contains(said.Failure, c.want) {
+					t.Errorf("not %q but %q", c.want, said.Failure)
+				}
+				return
+			}
+			if said.Failure != "" {
+				t.Fatal(said.Failure)
+			}
+			r := said.Result
 			// 100/s for 550 ms are offered and 50/s are done: the last waits for about as long again.
 			if achieved, most := value(t, r, result.TransactionRate, "", ""), value(t, r, result.ResponseTime, "max", ""); achieved > 60 || most < 0.3 {
 				t.Errorf("achieved %v/s, the longest response time is %v s", achieved, most)
@@ -145,6 +147,7 @@ func TestLoadServerKilled(t *testing.T) {
 
 // TestLoadAllLost: a path that passes no datagram.
 func TestLoadAllLost(t *testing.T) {
+	t.Parallel()
 	address := relay(t, func(int64, bool) int { return 0 })
 	started := time.Now()
 	_, err := Run(t.Context(), enginetest.LoadOptions(address, enginetest.Load(wire.UDP, 1), 100), &enginetest.Collector{})

@@ -3,20 +3,16 @@
 package engine
 
 import (
-	"context"
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
-	"os"
-	"os/exec"
 	"sync"
 	"testing"
 	"time"
 
 	"nearfar/internal/engine/enginetest"
-	"nearfar/internal/engine/process"
 	"nearfar/internal/engine/session"
 	"nearfar/internal/engine/timing"
 	"nearfar/internal/engine/wire"
@@ -139,8 +135,9 @@ func closing(t *testing.T, c io.Closer) { t.Cleanup(func() { _ = c.Close() }) }
 // TestNoServerKeepsItsClient: a measurement ends when it should with every server, in every mode: with a result or an error,
 // within warm-up, window, the patience and the time for connecting.
 func TestNoServerKeepsItsClient(t *testing.T) {
+	t.Parallel()
 	var cases sync.WaitGroup
-	places := make(chan struct{}, 24)
+	places := make(chan struct{}, 48)
 	for mode, o := range everyMode() {
 		for kind, s := range hostileServers() {
 			for _, begins := range []bool{false, true} {
@@ -166,24 +163,12 @@ func endsInTime(t *testing.T, name string, o session.RunOptions, s hostileServer
 	if ask.Params.Mode == wire.ModeLoad {
 		ask.Load.Schedule.Steps = []timing.Step{{Rate: 1000, Length: ask.Params.Duration}}
 	}
-	text, err := json.Marshal(ask)
-	if err != nil {
-		t.Error(err)
-		return
-	}
 	// Longer than it should take, for other cases share the machine.
 	limit := ask.Params.Length() + ask.Patience + 4*wire.HandshakeTime
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	client := exec.CommandContext(ctx, os.Args[0])
-	client.Env = process.WithPreemptionOff(append(os.Environ(), enginetest.ClientVariable+"="+string(text)))
-	said, err := client.CombinedOutput()
-	switch {
-	case ctx.Err() != nil:
-		t.Errorf("%s: it still goes on after %v", name, limit)
-	case err != nil:
-		t.Errorf("%s: %v: %.300s", name, err, said)
-	default:
-		t.Logf("%s: %s", name, said)
+	said, err := enginetest.Measure(t, ask, limit)
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
 	}
+	t.Logf("%s: %s", name, cmp.Or(said.Failure, "a result"))
 }

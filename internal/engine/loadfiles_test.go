@@ -22,7 +22,7 @@ func TestLoadFiles(t *testing.T) {
 	load := enginetest.Load(wire.TCP, 3)
 	rr, crr, udp := enginetest.RR(wire.TCP), enginetest.RR(wire.TCP), enginetest.RR(wire.UDP)
 	crr.Mode = wire.ModeCRR
-	load.Duration, rr.Duration = 2200*time.Millisecond, 1200*time.Millisecond
+	load.Duration = 1200 * time.Millisecond
 	for name, o := range map[string]session.RunOptions{
 		"load": enginetest.LoadOptions(address, load, 1000),
 		"rr":   {Server: address, Secret: enginetest.Secret, Params: rr},
@@ -84,7 +84,7 @@ func checkSamples(t *testing.T, b *bytes.Buffer, o session.RunOptions, want *hdr
 		t.Errorf("the samples have %d observations, the histogram %d, or others", got.Count(), want.TotalCount())
 	}
 	if o.Params.Mode == wire.ModeLoad {
-		for n := range int64(2200) {
+		for n := range int64(1200) {
 			if !due[n*1e6] {
 				t.Fatalf("no request was intended for %d ms", n)
 			}

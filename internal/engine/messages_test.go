@@ -23,6 +23,9 @@ func TestMessages(t *testing.T) {
 			"udp": enginetest.Messages(wire.UDP, 64, 32), "one by one": enginetest.Messages(wire.UDP, 32, 1), "many": enginetest.Messages(wire.UDP, 64, 1000), "unsegmented": unsegmented,
 			"spinning": spinning, "busy": busy, "large": large, "tcp": enginetest.Messages(wire.TCP, 64, 32), "tcp, one byte": enginetest.Messages(wire.TCP, 1, 1),
 		} {
+			if listen != "127.0.0.1:0" && name != "udp" && name != "tcp" {
+				continue // sizes, batches and waiting are the same over IPv6
+			}
 			t.Run(name+" "+listen, func(t *testing.T) {
 				if p.WaitOrDefault() != wire.WaitBlock {
 					enginetest.OnLinux(t)

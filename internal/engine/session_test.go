@@ -103,7 +103,11 @@ func checkTransactions(t *testing.T, p wire.Params, r record.Result, c *enginete
 func TestStream(t *testing.T) {
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
 	for _, connections := range []int{1, 4} {
-		r, c, err := run(t, address, enginetest.Stream(connections))
+		p := enginetest.Stream(connections)
+		if connections == 1 {
+			p.Duration = 1200 * time.Millisecond // an interval of a second, and the rest
+		}
+		r, c, err := run(t, address, p)
 		if err != nil {
 			t.Fatal(err)
 		}

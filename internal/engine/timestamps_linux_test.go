@@ -20,6 +20,9 @@ func TestTimestamps(t *testing.T) {
 		spinning := enginetest.Stamped(wire.TCP)
 		spinning.Wait = wire.WaitSpin
 		for name, p := range map[string]wire.Params{"tcp": enginetest.Stamped(wire.TCP), "udp": enginetest.Stamped(wire.UDP), "large": large, "spinning": spinning} {
+			if listen != "127.0.0.1:0" && name != "udp" && name != "tcp" {
+				continue // sizes and waiting are the same over IPv6
+			}
 			t.Run(name+" "+listen, func(t *testing.T) {
 				r, c, err := run(t, address, p)
 				if err != nil {
@@ -77,7 +80,7 @@ func TestTimestampsLoss(t *testing.T) {
 		return 1
 	})
 	p := enginetest.Stamped(wire.UDP)
-	p.Duration = 2 * time.Second
+	p.Duration = time.Second
 	r, _, err := run(t, address, p)
 	if err != nil {
 		t.Fatal(err)

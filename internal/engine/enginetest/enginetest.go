@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/netip"
@@ -43,18 +44,24 @@ func Main(m *testing.M, handler session.DataHandler, measure session.Measure) {
 		}
 		return
 	}
-	if asked := os.Getenv(ClientVariable); asked != "" {
+	if asked := os.Getenv(clientVariable); asked != "" {
 		if err := testClient(asked, measure); err != nil {
-			fmt.Println(err)
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
 		}
 		return
 	}
 	process.Tune()
+	// Tests that are marked parallel wait for time limits and for other processes. So there may be more of them than CPUs.
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
-// ClientVariable makes the test binary a client process that measures as the variable's JSON says, and prints its error.
-const ClientVariable = "NEARFAR_TEST_ENGINE_CLIENT"
+// clientVariable makes the test binary a client process that measures as the variable's JSON says, and prints its error.
+const clientVariable = "NEARFAR_TEST_ENGINE_CLIENT"
 
 // Asked is what a client process is to do.
 type Asked struct {
@@ -71,8 +78,41 @@ func testClient(text string, measure session.Measure) error {
 		return err
 	}
 	o := session.RunOptions{Server: a.Server, Secret: Secret, Params: a.Params, Load: a.Load, Patience: a.Patience}
-	_, err := session.Run(context.Background(), o, measure, &Collector{})
-	return err
+	var said Outcome
+	r, err := session.Run(context.Background(), o, measure, &Collector{})
+	if said.Result = r; err != nil {
+		said.Failure = err.Error()
+	}
+	return json.NewEncoder(os.Stdout).Encode(said)
+}
+
+// Outcome is what a client process says of its measurement. Failure is its error, or empty.
+type Outcome struct {
+	Result  record.Result
+	Failure string
+}
+
+// Measure measures in a process of its own, so that several can measure side by side: a hot loop keeps other goroutines of
+// its process waiting. The error says that the process did not end within the limit, or failed.
+func Measure(t testing.TB, ask Asked, limit time.Duration) (said Outcome, err error) {
+	t.Helper()
+	text, err := json.Marshal(ask)
+	if err != nil {
+		return said, err
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	client := exec.CommandContext(ctx, os.Args[0])
+	client.Env = process.WithPreemptionOff(append(os.Environ(), clientVariable+"="+string(text)))
+	client.Stderr = t.Output()
+	printed, err := client.Output()
+	if ctx.Err() != nil {
+		return said, fmt.Errorf("it still goes on after %v", limit)
+	}
+	if err != nil {
+		return said, fmt.Errorf("%w: %.300s", err, printed)
+	}
+	return said, json.Unmarshal(printed, &said)
 }
 
 // testServer serves until standard input ends, and prints its address.
@@ -176,12 +216,12 @@ func RR(protocol string) wire.Params {
 
 func Stream(connections int) wire.Params {
 	return wire.Params{Mode: wire.ModeStream, Protocol: wire.TCP, Message: 64 << 10, Connections: connections,
-		Warmup: 50 * time.Millisecond, Duration: 1200 * time.Millisecond}
+		Warmup: 50 * time.Millisecond, Duration: 600 * time.Millisecond}
 }
 
 func Messages(protocol string, message, batch int) wire.Params {
 	p := wire.Params{Mode: wire.ModeMessages, Protocol: protocol, Message: message, Connections: 1,
-		Warmup: 50 * time.Millisecond, Duration: 400 * time.Millisecond}
+		Warmup: 50 * time.Millisecond, Duration: 250 * time.Millisecond}
 	p.Batch = batch
 	return p
 }
