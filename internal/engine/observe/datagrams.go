@@ -7,21 +7,20 @@ import (
 	"nearfar/internal/result"
 )
 
-// What became of numbered datagrams: rr over UDP counts it on both sides.
+// Numbered datagrams: both sides count which ones arrived, and in which order (rr and load over UDP).
 
-// missingSize is how many of the sequence numbers that are missing are remembered, to tell what comes late from what comes
-// twice.
+// missingSize is how many missing sequence numbers are remembered, to tell late datagrams from duplicates.
 const missingSize = 1024
 
-// Arrivals tells for each datagram that comes whether it is the next, an earlier one that was missing, or one that was
-// there before. Numbers count from 1. It remembers the last missingSize numbers that it has missed at most: an older one
-// passes for a duplicate.
+// Arrivals classifies each datagram by its number: the next one, an earlier one that was missing, or a duplicate.
+// Numbers count from 1. At most missingSize missing numbers are remembered. A datagram with an older one counts as a
+// duplicate.
 type Arrivals struct {
 	highest uint64
 	missing [missingSize]uint64
 }
 
-// An arrival is what a datagram is among those before it.
+// An Arrival is the class of a datagram.
 type arrival int
 
 const (
@@ -30,7 +29,7 @@ const (
 	Duplicate
 )
 
-// Add notes the number of one datagram.
+// Add classifies the datagram with the given number, and remembers the number.
 //
 //go:nosplit
 func (a *Arrivals) Add(sequence uint64) arrival {
@@ -52,7 +51,7 @@ func (a *Arrivals) Add(sequence uint64) arrival {
 	return Duplicate
 }
 
-// CountIn notes a request of the window.
+// CountIn counts a request of the window in the report.
 //
 //go:nosplit
 func (a arrival) CountIn(r *wire.DatagramReport) {
@@ -66,19 +65,19 @@ func (a arrival) CountIn(r *wire.DatagramReport) {
 	r.Received++
 }
 
-// DatagramCounts is what a client counted of the window's requests and of the replies to them.
+// DatagramCounts are a client's counts of the window's requests, and of the replies to them.
 type DatagramCounts struct {
-	// sent requests, and those of them that a reply came to in time.
+	// Sent counts requests, Received the requests with a reply in time.
 	Sent, Received int64
-	// late replies came after their request was given up; outOfOrder are those of them that came after a later reply;
-	// duplicates had come before.
+	// Late counts replies that came after their request was given up, OutOfOrder the late ones that came after a later
+	// reply, Duplicates the replies that had come before.
 	Late, OutOfOrder, Duplicates int64
-	// foreign datagrams are not of this session.
+	// Foreign counts datagrams that do not belong to the session.
 	Foreign int64
 }
 
-// Metrics tells with the server's counts what was lost on the way there (up) and back (down). A late reply was neither,
-// but is among the lost of the whole: sent - received = lost up + lost down + late.
+// Metrics computes from both sides' counts how many datagrams were lost from client to server (up) and back (down). A
+// late reply is lost in neither direction, but its transaction is lost: sent - received = lost up + lost down + late.
 func (d DatagramCounts) Metrics(server wire.DatagramReport) ([]result.Metric, error) {
 	up, down := d.Sent-server.Received, server.Received-d.Received-d.Late
 	if up < 0 || down < 0 {

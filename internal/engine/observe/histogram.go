@@ -7,20 +7,20 @@ import (
 	"nearfar/internal/result"
 )
 
-// A Histogram counts times in nanoseconds. It has one writer; its methods do not lock.
+// A Histogram counts times in nanoseconds. It has one writer, and its methods do not lock.
 //
-// It does what hdrhistogram-go does, at the price that a hot loop can pay: a fixed array, no error, exact sum, smallest
-// and largest beside the counts.
+// It counts as hdrhistogram-go does, but fast enough for a hot loop: a fixed array and no errors. It also keeps the
+// exact sum, minimum and maximum.
 type Histogram struct {
 	counts   [hdr.Slots]int64
 	count    int64
 	sum      int64
 	min, max int64
-	// samples takes every time that is observed, where it is not nil.
+	// Samples receives every observed time, unless it is nil.
 	Samples *Ring
 }
 
-// NewHistogram returns an empty histogram whose memory has been touched.
+// NewHistogram returns an empty histogram. Its memory has been written to, so that recording causes no page faults.
 func NewHistogram() *Histogram {
 	h := &Histogram{min: math.MaxInt64}
 	touch64(h.counts[:])
@@ -61,7 +61,7 @@ func (h *Histogram) Merge(from *Histogram) {
 	h.max = max(h.max, from.max)
 }
 
-// add adds counts to counts, eight at a time: so the loop is bound by memory.
+// add adds counts eight at a time, so that memory bandwidth limits the loop.
 func add(to, from []int64) {
 	to = to[:len(from)]
 	for len(from) >= 8 {
@@ -81,7 +81,7 @@ func add(to, from []int64) {
 	}
 }
 
-// Observe counts the time of a request that left at start and was answered at now.
+// Observe records the time from start, when a request left, to now, when its reply came.
 //
 //go:nosplit
 func (h *Histogram) Observe(start, now int64) {
@@ -91,7 +91,8 @@ func (h *Histogram) Observe(start, now int64) {
 	}
 }
 
-// Respond counts the time since a request was intended, which left at actual and was answered at now.
+// Respond records the time from when a request was due to leave (intended) to its reply (now). The request left at
+// actual.
 //
 //go:nosplit
 func (h *Histogram) Respond(intended, actual, now int64) {
@@ -101,7 +102,7 @@ func (h *Histogram) Respond(intended, actual, now int64) {
 	}
 }
 
-// Lose notes a request that left at start and had no reply.
+// Lose notes a request that left at start and was never answered.
 //
 //go:nosplit
 func (h *Histogram) Lose(start int64) {
@@ -122,9 +123,9 @@ func (h *Histogram) Reset() {
 // Count is how many times were recorded.
 func (h *Histogram) Count() int64 { return h.count }
 
-// Percentile gives the time in nanoseconds that the given percentage of the recorded ones do not exceed, to 3
-// significant digits: the value at percentile of HdrHistogram for Java, but never more than the largest recorded (the Go
-// port rounds the rank where this takes the next one). 0 when empty.
+// Percentile gives the time in nanoseconds that the given percentage of the recorded times do not exceed, to 3
+// significant digits. It is the value at percentile of HdrHistogram for Java, but at most the largest recorded time.
+// (The Go port rounds the rank; this takes the next larger one.) 0 if empty.
 func (h *Histogram) Percentile(p float64) int64 {
 	if h.count == 0 {
 		return 0
@@ -132,7 +133,7 @@ func (h *Histogram) Percentile(p float64) int64 {
 	return h.atRank(hdr.Rank(p, h.count))
 }
 
-// atRank gives the time in nanoseconds of which so many recorded ones are not longer, as Percentile does.
+// atRank gives the time at a rank, in nanoseconds, as Percentile does.
 func (h *Histogram) atRank(rank int64) int64 {
 	var seen int64
 	for i := int(hdr.SlotOf(h.min)); i < hdr.Slots; i++ {
@@ -144,7 +145,7 @@ func (h *Histogram) atRank(rank int64) int64 {
 	return h.max
 }
 
-// Mean and stddev are in nanoseconds. The mean is exact, the deviation that of the slots' middles.
+// Mean is the exact mean in nanoseconds. stddev is approximated from the midpoints of the slots.
 func (h *Histogram) Mean() float64 { return float64(h.sum) / float64(h.count) }
 
 func (h *Histogram) stddev() float64 {
@@ -164,7 +165,7 @@ func (h *Histogram) stddev() float64 {
 	return math.Sqrt(squares / float64(h.count))
 }
 
-// filled are the counts up to the last that is not 0.
+// filled are the counts up to the last one that is not 0.
 func (h *Histogram) filled() []int64 {
 	if h.count == 0 {
 		return nil
@@ -172,7 +173,7 @@ func (h *Histogram) filled() []int64 {
 	return h.counts[:hdr.SlotOf(h.max)+1]
 }
 
-// Encode gives the HdrHistogram V2 compressed encoding in base64, in nanoseconds.
+// Encode gives the HdrHistogram V2 compressed encoding in base64. Values are nanoseconds.
 func (h *Histogram) Encode() ([]byte, error) {
 	var e hdr.Encoder
 	return e.Encode(h.filled())
@@ -200,10 +201,10 @@ func (h *Histogram) Metrics(name string) []result.Metric {
 	return append(m, seconds(result.Max, float64(h.max)))
 }
 
-// Percentiles are those that a result has, where the count supports them.
+// Percentiles are the percentiles that a result has, if the count supports them.
 func Percentiles() []float64 { return []float64{50, 90, 99, 99.9, 99.99, 99.999} }
 
-// touch64 writes to every page of fresh memory, so that no page fault happens while measuring.
+// touch64 writes to every page of fresh memory, so that there are no page faults while measuring.
 func touch64(words []int64) {
 	for i := 0; i < len(words); i += 512 {
 		words[i] = 1
@@ -211,8 +212,8 @@ func touch64(words []int64) {
 	}
 }
 
-// Censored gives the statistics of the recorded times together with more that are missing, of which it is only known that
-// each is at least so many nanoseconds. What the missing ones could change is left out.
+// Censored gives the statistics of the recorded times together with missing ones, each of which is at least the given
+// number of nanoseconds. Statistics that the missing times could change are left out.
 func (h *Histogram) Censored(name string, missing, least int64) []result.Metric {
 	if missing == 0 {
 		return h.Metrics(name)

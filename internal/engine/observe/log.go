@@ -12,16 +12,17 @@ import (
 	"nearfar/internal/hdr"
 )
 
-// The log format is HdrHistogram's 1.3, as its HistogramLogWriter and HistogramLogReader for Java define it: comments, a
-// start time, a legend, and a line for each interval: start and length in seconds, the largest value in milliseconds, and
-// the V2 compressed encoding in base64. A line with Tag= in front is another quantity than those without.
+// The log format is HdrHistogram's 1.3, as HistogramLogWriter and HistogramLogReader for Java define it: comments, a
+// start time, a legend, and a line for each interval. A line has the start and the length in seconds, the largest
+// value in milliseconds, and the V2 compressed encoding in base64. A line that begins with Tag= is about another
+// quantity.
 
-// A Log writes the intervals of a run to a file while the run goes on. The hot thread merges each interval into
-// one of two histograms and hands that over when the writer is done with the other: so none is lost, and where the
-// writer is late, two intervals become one line.
+// A Log writes the intervals of a run to a file during the run. The hot thread merges each interval into one of two
+// histograms, and hands it over when the writer has finished the other. So no interval is lost. If the writer is
+// late, two intervals become one line.
 type Log struct {
 	w io.Writer
-	// mine is the hot thread's, handed the writer's while it is full.
+	// mine belongs to the hot thread. handed belongs to the writer while full is true.
 	mine, handed LogLine
 	full         atomic.Bool
 	zero         atomic.Int64
@@ -31,7 +32,7 @@ type Log struct {
 	encoder      hdr.Encoder
 }
 
-// LogLine is an interval of the log. Start and end are of nanotime.
+// LogLine is an interval of the log. Start and End are readings of timing.Now.
 type LogLine struct {
 	Times      *Histogram
 	Start, End int64
@@ -59,7 +60,7 @@ func (l *Log) add(h *Histogram, start, end int64) {
 // begin notes when the window began.
 func (l *Log) begin(zero int64) { l.zero.Store(zero) }
 
-// Start begins to write what is handed over.
+// Start starts the writer.
 func (l *Log) Start() {
 	go func() {
 		timer := time.NewTicker(drainTime)
@@ -89,7 +90,7 @@ func (l *Log) writeHanded() error {
 	return err
 }
 
-// line writes one line, after the head of the file if it is the first.
+// line writes one line. Before the first one it writes the head of the file.
 func (l *Log) line(tag string, i LogLine) error {
 	if i.Times.Count() == 0 {
 		return nil
@@ -116,7 +117,8 @@ func (l *Log) line(tag string, i LogLine) error {
 	return err
 }
 
-// Finish writes the rest, and other quantities of the whole window under their tags. The hot thread must have ended.
+// Finish writes what is left, and the other quantities of the window under their tags. The hot thread must have
+// ended.
 func (l *Log) Finish(others map[string]LogLine) error {
 	close(l.quit)
 	err := errors.Join(<-l.ended, l.line("", l.mine))

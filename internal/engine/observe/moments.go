@@ -4,17 +4,18 @@ import (
 	"nearfar/internal/engine/timing"
 )
 
-// Moments are readings of the clock that wait to be recorded. A closed loop notes one for each transaction and records many
-// at once: between two transactions the kernel has taken the caches, and what is done there is done cold.
+// Moments are readings of the clock that have not been recorded yet. A closed loop notes one for each transaction and
+// records many at once: during a transaction the kernel replaces the contents of the caches, so work between two
+// transactions is slow.
 type Moments struct {
 	Ticks [MomentsLen]uint64
 	N     int
 }
 
-// MomentsLen is how many wait: 8 KiB, which stay in the second cache.
+// MomentsLen is how many readings are kept: 8 KiB, which stay in the L2 cache.
 const MomentsLen = 1024
 
-// Add notes a reading, and says whether there is room for one more.
+// Add notes a reading, and says whether there is room for another one.
 //
 //go:nosplit
 func (m *Moments) Add(tick uint64) bool {
@@ -23,8 +24,8 @@ func (m *Moments) Add(tick uint64) bool {
 	return m.N < MomentsLen
 }
 
-// RecordAfter records the times from the end of the transaction before, the first counted from start, to the readings, and
-// forgets them. The ends are kept. With h nil nothing is recorded.
+// RecordAfter records, for each transaction, the time from the end of the one before to the reading, and forgets the
+// readings. The first transaction began at start. The ends are kept. If h is nil, nothing is recorded.
 //
 //go:nosplit
 func (m *Moments) RecordAfter(ends *Moments, h *Histogram, c *timing.Clock, start int64) {
@@ -37,8 +38,8 @@ func (m *Moments) RecordAfter(ends *Moments, h *Histogram, c *timing.Clock, star
 	m.N = 0
 }
 
-// Record records the times between the readings, the first counted from start, and forgets the readings. It returns the
-// last one's time, or start where there is none. With h nil nothing is recorded.
+// Record records the times between the readings, the first one from start, and forgets the readings. It returns the
+// time of the last reading, or start if there is none. If h is nil, nothing is recorded.
 //
 //go:nosplit
 func (m *Moments) Record(h *Histogram, c *timing.Clock, start int64) int64 {

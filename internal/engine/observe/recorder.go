@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// An Interval is what the hot thread recorded in one second of the window. All times are in nanoseconds.
+// An Interval is what the hot thread recorded in one interval of the window. Times are in nanoseconds.
 type Interval struct {
 	Start, End    int64
 	Count         int64
@@ -14,24 +14,24 @@ type Interval struct {
 	P50, P99      int64
 }
 
-// A Recorder takes the observations of one hot thread. The thread writes into its own histogram and, between two
-// transactions at the end of each interval, closes the record of that interval; others read closed records only.
+// A Recorder records the observations of one hot thread. The thread writes to its own histogram. At the end of each
+// interval, between two transactions, it closes the interval. Other threads read only closed intervals.
 type Recorder struct {
 	Length  int64 // of an interval, in nanoseconds
 	Current *Histogram
 	Total   *Histogram
-	// log takes every interval, where it is not nil.
+	// Log receives every interval, unless it is nil.
 	Log    *Log
 	Slots  []Interval
 	closed atomic.Int64
 }
 
-// NewRecorder prepares for a window and intervals of the given lengths, in nanoseconds.
+// NewRecorder prepares for a window and intervals of the given lengths in nanoseconds.
 func NewRecorder(window, length int64) *Recorder {
 	return &Recorder{Length: length, Current: NewHistogram(), Total: NewHistogram(), Slots: make([]Interval, window/length+2)}
 }
 
-// CloseInterval ends the interval from start to end. It is called by the hot thread between transactions and does not
+// CloseInterval ends the interval from start to end. The hot thread calls it between two transactions. It does not
 // allocate.
 func (r *Recorder) CloseInterval(start, end int64) {
 	h := r.Current
@@ -44,7 +44,7 @@ func (r *Recorder) CloseInterval(start, end int64) {
 	r.Absorb(start, end)
 }
 
-// Begin notes when the window begins. It is called by the hot thread before the first interval.
+// Begin notes when the window begins. The hot thread calls it before the first interval.
 func (r *Recorder) Begin(start int64) {
 	if r.Log != nil {
 		r.Log.begin(start)
@@ -54,7 +54,7 @@ func (r *Recorder) Begin(start int64) {
 	}
 }
 
-// Absorb adds what was recorded from start to end to the whole.
+// Absorb adds to the total what was recorded from start to end.
 func (r *Recorder) Absorb(start, end int64) {
 	r.Total.Merge(r.Current)
 	if r.Log != nil {
@@ -63,5 +63,5 @@ func (r *Recorder) Absorb(start, end int64) {
 	r.Current.Reset()
 }
 
-// Since gives the intervals closed after the first n.
+// Since gives the intervals that were closed after the first n.
 func (r *Recorder) Since(n int) []Interval { return r.Slots[n:r.closed.Load()] }

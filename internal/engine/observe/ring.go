@@ -9,24 +9,24 @@ import (
 	"nearfar/internal/engine/samples"
 )
 
-// sampleSlots is how many observations the ring holds: those of two seconds at 250,000 a second.
+// sampleSlots is how many observations the ring holds: two seconds of 250,000 a second.
 const sampleSlots = 1 << 19
 
-// drainTime is how often the ring is looked at.
+// drainTime is how often the writer looks at the ring.
 const drainTime = 200 * time.Millisecond
 
-// observation is a request's times by the clock, 0 where there is none.
+// An observation has the times of one request by the clock; 0 for a time that does not exist.
 type observation struct{ intended, actual, reply int64 }
 
-// A Ring takes every observation from one hot thread, and hands them to a goroutine that writes them. Where that
-// does not keep up, observations are dropped and counted: the hot thread never waits.
+// A Ring takes every observation of one hot thread and hands it to a goroutine that writes it. The hot thread never
+// waits: if the writer is too slow, observations are dropped and counted.
 type Ring struct {
 	slots []observation
-	// count is how many the hot thread has taken, room the count at which it must look how far the writer is.
+	// count is how many observations the hot thread has added. At room it must check how far the writer is.
 	count, room int64
 	dropped     int64
 	_           [64]byte
-	// written is how many of them the writer may read, read how many it has.
+	// written is how many observations the writer may read, read how many it has read.
 	written atomic.Int64
 	read    atomic.Int64
 	// zero is when the window began, by the clock.
@@ -36,10 +36,11 @@ type Ring struct {
 	ended chan error
 }
 
-// handOver is how many observations become readable at once: one atomic store for each would cost more than the rest.
+// handOver is how many observations become readable at once. One atomic store for each would cost more than
+// everything else.
 const handOver = 64
 
-// NewRing begins to write to w. It writes while measuring only where the ring would overflow otherwise.
+// NewRing prepares to write to w. During the measurement it writes only if the ring would overflow otherwise.
 func NewRing(w io.Writer, h samples.Header) (*Ring, error) {
 	out, err := samples.NewWriter(w, h)
 	if err != nil {
@@ -68,10 +69,10 @@ func (r *Ring) add(intended, actual, reply int64) {
 	}
 }
 
-// begin notes when the window began. It comes before the first add.
+// begin notes when the window began. It must come before the first add.
 func (r *Ring) begin(zero int64) { r.zero.Store(zero) }
 
-// Start begins to write what has gathered, when a quarter of the ring is full.
+// Start starts the writer. It writes when a quarter of the ring is full.
 func (r *Ring) Start() {
 	go func() {
 		timer := time.NewTicker(drainTime)
@@ -93,7 +94,7 @@ func (r *Ring) Start() {
 	}()
 }
 
-// write writes what has gathered.
+// write writes all observations that are readable.
 func (r *Ring) write() error {
 	zero := r.zero.Load()
 	for n, end := r.read.Load(), r.written.Load(); n < end; n++ {
@@ -114,8 +115,8 @@ func (r *Ring) one(o observation, zero int64) error {
 	return nil
 }
 
-// Finish writes the rest and what was never answered, and returns how many observations were dropped. The hot thread
-// must have ended.
+// Finish writes the rest, and the requests that were never answered, and returns how many observations were dropped.
+// The hot thread must have ended.
 func (r *Ring) Finish(leftovers func(each func(intended, actual int64))) (int64, error) {
 	r.written.Store(r.count)
 	close(r.quit)

@@ -6,7 +6,7 @@ import (
 	"nearfar/internal/engine/timing"
 )
 
-// An Account measures the CPU time of the process over a time.
+// An Account measures the CPU time of the process over a period.
 type Account struct {
 	start int64
 	cpu   time.Duration
@@ -18,7 +18,7 @@ func StartAccount() Account {
 	return Account{start: timing.Now(), cpu: cpu, ok: ok}
 }
 
-// Elapsed gives the CPU time used and the time passed since the start, or zeroes where it is not known.
+// Elapsed gives the CPU time used and the time passed since the start, or zeros if they are not known.
 func (a Account) Elapsed() (cpu, elapsed time.Duration) {
 	now, ok := cpuTime()
 	if !ok || !a.ok {

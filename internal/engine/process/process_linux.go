@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownFiles gives the calling thread a table of open files of its own, and says whether it did. In a table that threads
-// share the kernel counts references at every call; in a table of one thread, as a C program without threads has it, it
-// need not. The thread must end with its work.
+// ownFiles gives the calling thread its own table of open files, and says whether it did. The kernel counts
+// references at every call if threads share a table, and not if only one thread uses it. The thread must end after
+// its work.
 func ownFiles() bool { return unix.Unshare(unix.CLONE_FILES) == nil }
 
 // onMainThread says whether the calling thread is the process's first.
@@ -49,8 +49,9 @@ func CPUs() string {
 	return string(list)
 }
 
-// Reexec replaces the process by itself with asynchronous preemption off, unless it is off: the runtime would otherwise
-// send signals to threads that are busy for more than 10 ms. It returns only when there is nothing to do or on failure.
+// Reexec replaces the process by itself with asynchronous preemption off, unless it is off already. Otherwise the
+// runtime would send signals to threads that are busy for more than 10 ms. It returns only if there is nothing to do,
+// or with an error.
 func Reexec() error {
 	if preemptionOff(os.Getenv("GODEBUG")) {
 		return nil
@@ -65,7 +66,7 @@ func Reexec() error {
 	return nil
 }
 
-// Machine names the running kernel: two processes that see the same name share its CPUs. "" where it is not known.
+// Machine names the running kernel. Processes with the same name share its CPUs. Empty if it is not known.
 func Machine() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

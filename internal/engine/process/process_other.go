@@ -13,11 +13,11 @@ func cpuTime() (time.Duration, bool) { return 0, false }
 
 func CPUs() string { return "" }
 
-// ownFiles is known to help on Linux only.
+// ownFiles helps on Linux only.
 func ownFiles() bool { return false }
 
-// onMainThread matters only where threads have files of their own.
+// onMainThread matters only where threads have their own tables of files.
 func onMainThread() bool { return false }
 
-// Reexec does nothing: there is no replacing of a process here.
+// Reexec does nothing: a process cannot be replaced here.
 func Reexec() error { return nil }

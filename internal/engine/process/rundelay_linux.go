@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// RunDelay is how long this process's threads could have run and waited for a CPU, since their start (proc(5), schedstat); 0 where it is not
-// known. It is read while the threads that measured live: the kernel forgets a thread's figures as it ends. It takes some 10 us
-// for each thread.
+// RunDelay is how long this process's threads were runnable and waited for a CPU, since they started (proc(5),
+// schedstat); 0 if it is not known. Read it while the measuring threads live, because the kernel forgets a thread's
+// figures when it ends. It takes about 10 us for each thread.
 func RunDelay() time.Duration {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {

@@ -4,25 +4,25 @@ import (
 	"runtime"
 )
 
-// OnThread runs a hot loop on a thread of its own, which ends with it; the returned channel is closed at the end.
-// only closes the one socket that the loop uses; nil where it opens others.
-func OnThread(only func(), loop func()) <-chan struct{} {
+// OnThread runs a hot loop on a thread of its own, which ends with the loop. The returned channel is closed at the
+// end. closeOwn closes the only socket that the loop uses; it is nil if the loop opens others.
+func OnThread(closeOwn func(), loop func()) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		runtime.LockOSThread()
 		if onMainThread() {
-			// The runtime never ends this one: its table of files would keep connections open that the process has closed. While
-			// it is locked here, the loop runs on another.
-			<-OnThread(only, loop)
+			// The runtime never ends the main thread, so its table of files would keep connections open that the
+			// process has closed. While the main thread is locked here, the loop runs on another one.
+			<-OnThread(closeOwn, loop)
 			runtime.UnlockOSThread()
 			return
 		}
-		// Never unlocked: the runtime then ends the thread, and its table of files, with the goroutine.
-		own := only != nil && ownFiles()
+		// The thread stays locked: the runtime then ends it, and its table of files, together with the goroutine.
+		own := closeOwn != nil && ownFiles()
 		loop()
 		if own {
-			only() // in this thread's table; the owner closes it in the process's
+			closeOwn() // in this thread's table; the owner closes it in the process's
 		}
 	}()
 	return done

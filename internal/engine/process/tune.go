@@ -1,5 +1,5 @@
-// Package process is what the engine knows and sets of its own process: its threads, CPUs and CPU time, the runtime's settings,
-// and the version of the build.
+// Package process is about the process that measures: its threads, its CPUs and CPU time, the settings of Go's
+// runtime, and the version of the build.
 package process
 
 import (
@@ -11,22 +11,22 @@ import (
 
 const godebugSetting = "asyncpreemptoff=1"
 
-// memoryLimit is the safety net: with the collector off, nothing but a fault of ours gets there.
+// memoryLimit is a safety net. The collector is off, and only a bug would need so much memory.
 const memoryLimit = 1 << 30
 
-// Tune readies the process for measuring: the garbage collector rests until the memory limit. It must be called before
-// any hot thread runs, for changing the setting stops the world.
+// Tune prepares the process for measuring: the garbage collector is off until the memory limit. Call it before any
+// hot thread runs, because the change stops the world.
 func Tune() {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(memoryLimit)
 }
 
-// Reserve makes sure that the hot threads, each of which holds a scheduler slot while it is blocked in the
-// kernel, leave two for the rest. It must be called before any of them runs. Setting the number, even to what it is,
-// also keeps the runtime from adapting it by itself, for which it would stop the world.
+// Reserve makes sure that two scheduler slots are left for other goroutines. Each hot thread holds one while it is
+// blocked in the kernel. Call it before any of them runs. A fixed number also keeps the runtime from changing it,
+// which would stop the world.
 func Reserve(hot int) { runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), hot+2)) }
 
-// Environment is the environment setting that an engine process must be started with to save it starting itself again.
+// Environment is the environment setting with which an engine process need not start itself again.
 func Environment() string { return "GODEBUG=" + godebugSetting }
 
 func preemptionOff(godebug string) bool {
@@ -54,7 +54,7 @@ func WithPreemptionOff(env []string) []string {
 	return append(out, setting)
 }
 
-// Facts are what is true of this process.
+// Facts are facts of this process.
 func Facts() map[string]string {
 	f := map[string]string{
 		"os":             runtime.GOOS + "/" + runtime.GOARCH,

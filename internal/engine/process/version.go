@@ -4,10 +4,10 @@ import (
 	"runtime/debug"
 )
 
-// release is the version of this source tree, where the build does not know better.
+// release is the version of this source tree, for builds that have no other.
 const release = "0.1.0"
 
-// Version names the build: the module's version where it has one, or the release and the commit.
+// Version names the build: the module's version if it has one, or the release and the commit.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -1,5 +1,5 @@
-// Package timing is the engine's time: the clock that the hot loops read, the times at which requests are due, and sleeping.
-// All times are in nanoseconds of the runtime's monotonic clock unless something else is said.
+// Package timing is about time: the clock that the hot loops read, the times at which requests are due, and sleeping.
+// Unless something else is said, times are nanoseconds of the runtime's monotonic clock.
 package timing
 
 import (
@@ -8,24 +8,25 @@ import (
 	_ "unsafe" // for go:linkname
 )
 
-// Now is the runtime's monotonic clock in nanoseconds: one vDSO call. time.Since reads the same clock, but has a
-// stack check at its start where the scheduler may step in; this has none, so a hot loop that calls it runs undisturbed.
+// Now is the runtime's monotonic clock in nanoseconds: one vDSO call. time.Since reads the same clock, but it checks
+// its stack, and the scheduler may preempt the goroutine there. Now does not, so a hot loop that calls it is not
+// interrupted.
 //
 //go:linkname Now runtime.nanotime
 func Now() int64
 
-// Clock is nanotime for a hot loop. Where the kernel itself keeps time by the processor's time stamp counter, it reads
-// that counter directly: on a CPU that has just come back from another process the vDSO's code and data are cold, which
-// makes its call some 80 ns of each transaction.
+// Clock is Now for a hot loop. If the kernel itself keeps time by the processor's time stamp counter, Clock reads the
+// counter directly. On a CPU that has just run another process, the vDSO's code and data are not in the caches; its
+// call then takes about 80 ns of each transaction.
 type Clock struct {
 	base    int64  // nanotime when the counter stood at counter
 	counter uint64 // where the counter stood
-	// perTick is nanoseconds per tick of the counter, times 2^32; 0 where nanotime is read instead.
+	// perTick is nanoseconds per tick of the counter, times 2^32; 0 if Now is read instead.
 	perTick uint64
 }
 
-// calibration is how long the counter is held against nanotime. Both are read to within 50 ns or so, so that a
-// microsecond is right to a hundredth of a nanosecond.
+// calibration is how long the counter is compared with Now. Both are read to within about 50 ns, so a microsecond is
+// right to a hundredth of a nanosecond.
 const calibration = 10 * time.Millisecond
 
 // HasCounter says whether clocks read the processor's time stamp counter here.
@@ -51,8 +52,8 @@ func NewClock() Clock {
 	return Clock{perTick: perTick}
 }
 
-// readBoth reads both clocks at the same moment, as nearly as several tries get it: between two readings of nanotime that
-// lie as close together as they do.
+// readBoth reads both clocks at almost the same moment: of several tries it takes the one with the shortest time
+// between two readings of Now, and reads the counter between them.
 func readBoth() (now int64, counter uint64) {
 	least := int64(1) << 62
 	for range 16 {
@@ -66,8 +67,8 @@ func readBoth() (now int64, counter uint64) {
 	return now, counter
 }
 
-// Start sets the clock by nanotime and returns the time. It comes before now, and again from time to time: what the
-// calibration is wrong by, a few parts in a million, then does not add up.
+// Start sets the clock by Now and returns the time. Call it before any other method, and again from time to time, so
+// that the calibration's error of a few parts per million does not add up.
 //
 //go:nosplit
 func (c *Clock) Start() int64 {
@@ -78,7 +79,7 @@ func (c *Clock) Start() int64 {
 	return c.base
 }
 
-// Time is the time, on nanotime's scale.
+// Time is the time on the scale of Now.
 //
 //go:nosplit
 func (c *Clock) Time() int64 { return c.At(c.Read()) }
@@ -93,7 +94,7 @@ func (c *Clock) Read() uint64 {
 	return readCounter()
 }
 
-// At is the time of a reading since start, on nanotime's scale.
+// At is the time of a reading since Start, on the scale of Now.
 //
 //go:nosplit
 func (c *Clock) At(tick uint64) int64 {
@@ -104,7 +105,8 @@ func (c *Clock) At(tick uint64) int64 {
 	return c.base + int64(high<<32|low>>32)
 }
 
-// Ticks is what the clock will read at a time, to within some nanoseconds; a time before start is start.
+// Ticks is what the clock will read at a time, to within some nanoseconds. For a time before Start it is the reading
+// at Start.
 //
 //go:nosplit
 func (c *Clock) Ticks(ns int64) uint64 {
@@ -114,12 +116,12 @@ func (c *Clock) Ticks(ns int64) uint64 {
 	return c.counter + uint64(float64(max(ns-c.base, 0))*(1<<32)/float64(c.perTick))
 }
 
-// Counting says whether the processor's counter is read.
+// Counting says whether the clock reads the processor's counter.
 //
 //go:nosplit
 func (c *Clock) Counting() bool { return c.perTick != 0 }
 
-// Name says what is read, for the facts.
+// Name says what the clock reads, for the facts.
 func (c *Clock) Name() string {
 	if c.perTick == 0 {
 		return "monotonic"

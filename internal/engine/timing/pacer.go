@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// How requests are spread over the time that they are offered in.
+// How requests are distributed over time.
 const (
-	// ConstantArrivals leave the same time between two requests.
+	// ConstantArrivals have the same time between all requests.
 	ConstantArrivals = "constant"
-	// PoissonArrivals leave times that are exponentially distributed, as many independent users do.
+	// PoissonArrivals have exponentially distributed times between requests, like many independent users.
 	PoissonArrivals = "poisson"
 )
 
-// The bounds of what a schedule may hold.
+// The limits of a schedule.
 const (
 	maxSteps    = 1000
 	leastRate   = 0.001
 	mostOffered = 1e9
 )
 
-// MaxDuration bounds every length of time that can be asked for.
+// MaxDuration limits every length of time that can be asked for.
 const MaxDuration = 24 * time.Hour
 
 // A Step is a rate that is offered for some time.
@@ -32,13 +32,13 @@ type Step struct {
 	Length time.Duration
 }
 
-// A Schedule says when requests are to leave. It is a value: equal schedules give equal times.
+// A Schedule says when requests leave. Equal schedules give equal times.
 type Schedule struct {
 	// Arrivals is ConstantArrivals or PoissonArrivals.
 	Arrivals string
 	// Steps follow each other.
 	Steps []Step
-	// Seed is that of the random times of PoissonArrivals.
+	// Seed is the seed of the random times of PoissonArrivals.
 	Seed uint64
 }
 
@@ -50,7 +50,7 @@ func (s Schedule) Length() (sum time.Duration) {
 	return sum
 }
 
-// Validate says what of the schedule cannot be, and what would be right.
+// Validate checks the schedule. Its error says what would be right.
 func (s Schedule) Validate() error {
 	if s.Arrivals != ConstantArrivals && s.Arrivals != PoissonArrivals {
 		return fmt.Errorf("arrivals %q: the engine has %s and %s", s.Arrivals, ConstantArrivals, PoissonArrivals)
@@ -69,7 +69,7 @@ func (s Schedule) Validate() error {
 	return nil
 }
 
-// String writes the schedule as it is said on the command line: "constant 1000/s:1s,5000/s:2s".
+// String writes the schedule as on the command line: "constant 1000/s:1s,5000/s:2s".
 func (s Schedule) String() string {
 	steps := make([]string, len(s.Steps))
 	for i, step := range s.Steps {
@@ -78,7 +78,7 @@ func (s Schedule) String() string {
 	return s.Arrivals + " " + strings.Join(steps, ",")
 }
 
-// After puts a warm-up at the first step's rate before the schedule.
+// After puts a warm-up before the schedule, at the rate of the first step.
 func (s Schedule) After(warmup time.Duration) Schedule {
 	if warmup > 0 {
 		s.Steps = append([]Step{{Rate: s.Steps[0].Rate, Length: warmup}}, s.Steps...)
@@ -94,28 +94,28 @@ func (s Schedule) MostRate() (rate float64) {
 	return rate
 }
 
-// A Pacer gives the intended times of a schedule's requests, one after the other. It reads no clock. A copy goes on by
-// itself from where it was made.
+// A Pacer gives the intended times of a schedule's requests, one after the other. It reads no clock. A copy of a
+// Pacer continues independently.
 //
-// It counts in units of one request: with constant arrivals the n-th request, from 0, is due when n units have been
-// offered; with Poisson arrivals, the gaps are exponentially distributed with a mean of one unit. The rates say when so
-// many units have been offered (the time change of an inhomogeneous Poisson process).
+// It counts in units of one request. With constant arrivals, request n (from 0) is due when n units have been
+// offered. With Poisson arrivals, the gaps are exponentially distributed with a mean of one unit. The rates determine
+// when a number of units has been offered (the time change of an inhomogeneous Poisson process).
 type Pacer struct {
 	steps   []pacerStep
 	at      int
 	poisson bool
-	// unit is what will have been offered when the next request is due, end what all steps offer.
+	// unit is how many units have been offered when the next request is due, end how many all steps offer.
 	unit, end float64
 	random    uint64
 }
 
-// pacerStep is a step from a time in nanoseconds and a unit on.
+// pacerStep is a step that begins at a time in nanoseconds and at a unit.
 type pacerStep struct {
 	start, unit float64
 	perUnit     float64 // nanoseconds
 }
 
-// Pacer returns the schedule's pacer, at its first request. The schedule must be valid.
+// Pacer returns a pacer at the schedule's first request. The schedule must be valid.
 func (s Schedule) Pacer() Pacer {
 	p := Pacer{poisson: s.Arrivals == PoissonArrivals, random: s.Seed}
 	var start float64
@@ -130,8 +130,8 @@ func (s Schedule) Pacer() Pacer {
 	return p
 }
 
-// Next gives the time in nanoseconds, since the schedule's start, at which the next request is to leave; false when there
-// are no more.
+// Next gives the time at which the next request is due, in nanoseconds since the schedule's start; false if there are
+// no more.
 //
 //go:nosplit
 func (p *Pacer) Next() (int64, bool) {
@@ -151,8 +151,8 @@ func (p *Pacer) Next() (int64, bool) {
 	return due, true
 }
 
-// Remaining is how many requests are to leave from the given time in nanoseconds on, without those that Next has given:
-// exactly with constant arrivals, as expected with Poisson.
+// Remaining is how many requests are due from the given time on, in nanoseconds, without those that Next has given.
+// It is exact with constant arrivals, and the expected number with Poisson arrivals.
 func (p *Pacer) Remaining(from int64) int64 {
 	first := p.unit
 	for i := len(p.steps) - 1; i >= 0; i-- {

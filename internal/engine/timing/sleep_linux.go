@@ -10,20 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SleepUntil sleeps until the clock of nanotime shows the given time.
+// SleepUntil sleeps until Now reaches the given time. A signal can end it earlier.
 //
 //go:nosplit
 func SleepUntil(at int64) {
 	ts := unix.NsecToTimespec(at)
-	// A signal ends it early, and the caller looks at the clock.
+	// Callers look at the clock afterwards.
 	_, _, _ = syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
 }
 
-// DefaultSpin is how long before a request is due the sender stops sleeping: more than the kernel takes to wake a thread on
-// an idle CPU.
+// DefaultSpin is how long before a request is due the sender stops sleeping. It is longer than the kernel takes to
+// wake a thread on an idle CPU.
 const DefaultSpin = 70 * time.Microsecond
 
-// Pause sleeps for the given time in nanoseconds, or until a signal.
+// Pause sleeps for the given time in nanoseconds, or until a signal comes.
 //
 //go:nosplit
 func Pause(ns int64) {
@@ -31,5 +31,5 @@ func Pause(ns int64) {
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
 }
 
-// ExactTimers keeps the kernel from putting off the calling thread's timers by the 50 us that it allows itself otherwise.
+// ExactTimers makes the calling thread's timers exact. The kernel may delay them by 50 us otherwise.
 func ExactTimers() bool { return unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) == nil }

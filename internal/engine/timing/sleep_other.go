@@ -8,11 +8,11 @@ import (
 
 func SleepUntil(at int64) { time.Sleep(time.Duration(at - Now())) }
 
-// DefaultSpin is how long before a request is due the sender stops sleeping: more than a sleep is late. Go's timers on
-// Windows tick every half millisecond.
+// DefaultSpin is how long before a request is due the sender stops sleeping. It is longer than a sleep can be late:
+// Go's timers on Windows tick every half millisecond.
 const DefaultSpin = 2 * time.Millisecond
 
 func Pause(ns int64) { time.Sleep(time.Duration(ns)) }
 
-// ExactTimers says that the timers of threads are as they are.
+// ExactTimers does nothing: this is possible on Linux only.
 func ExactTimers() bool { return false }

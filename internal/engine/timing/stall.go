@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// A Stall makes a server stop answering for a while again and again, to show what a measurement says of it. It is for
+// A Stall makes a server stop answering at regular intervals, to show how a measurement reports it. It is for
 // demonstrations and tests.
 type Stall struct {
-	// Length is how long it stops at the end of each Period; 0 for not at all.
+	// Length is how long the server stops at the end of each Period; 0 for not at all.
 	Length, Period time.Duration
 }
 
-// Validate says what of the stall cannot be.
+// Validate checks the stall.
 func (s Stall) Validate() error {
 	if s != (Stall{}) && (s.Length <= 0 || s.Period <= s.Length || s.Period > MaxDuration) {
 		return errors.New("a stall must be longer than 0 and shorter than its period")
@@ -20,7 +20,7 @@ func (s Stall) Validate() error {
 	return nil
 }
 
-// Left is how much longer the server must not answer at the given time since its start, all in nanoseconds.
+// Left is how much longer the server must not answer, at a time since its start, in nanoseconds.
 //
 //go:nosplit
 func (s Stall) Left(since int64) int64 {
@@ -34,13 +34,14 @@ func (s Stall) Left(since int64) int64 {
 	return int64(s.Period) - phase
 }
 
-// A Stalling is a stall at work since some time.
+// Stalling applies a stall since a start time.
 type Stalling struct {
 	Stall Stall
 	Start int64
 }
 
-// Pass returns when the server may answer. In a stall it sleeps, in pieces so that the end of the session is seen.
+// Pass returns when the server may answer. During a stall it sleeps in pieces, so that the end of the session is
+// noticed.
 //
 //go:nosplit
 func (s *Stalling) Pass() {

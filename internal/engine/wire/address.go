@@ -12,7 +12,7 @@ func IsTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// AddrPort reads the address of a TCP or UDP socket, IPv4 unmapped.
+// AddrPort gives the address of a TCP or UDP socket. An IPv4 address is unmapped.
 func AddrPort(a net.Addr) (netip.AddrPort, error) {
 	h, ok := a.(interface{ AddrPort() netip.AddrPort })
 	if !ok {

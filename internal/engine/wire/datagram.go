@@ -5,12 +5,12 @@ import (
 	"encoding/binary"
 )
 
-// The flags of a datagram; a reply carries those of its request.
+// The flags of a datagram. A reply has the flags of its request.
 const (
 	FlagsOffset = CookieSize + 8
-	// flagCounted marks the datagrams of the window: both sides count those.
+	// FlagCounted marks the datagrams of the window. Both sides count them.
 	FlagCounted = 1 << 0
-	// flagStamped asks the server for timestamps (timestamps.go).
+	// FlagStamped asks the server for timestamps.
 	FlagStamped = 1 << 1
 )
 

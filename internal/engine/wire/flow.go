@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// HotThreads is how many threads of a session are blocked in the kernel: one for each connection, but for load, where one
-// serves all.
+// HotThreads is how many threads of a session are blocked in the kernel: one for each connection, but only one for
+// load.
 func (p Params) HotThreads() int {
 	if p.Mode == ModeLoad {
 		return 1
@@ -17,23 +17,23 @@ func (p Params) HotThreads() int {
 // maxBatch is how many messages one call can send.
 const maxBatch = 1024
 
-// maxMessageRate is in messages a second.
+// maxMessageRate is in messages per second.
 const maxMessageRate = 1e9
 
-// Flow is how one-way messages are sent.
+// Flow says how one-way messages are sent.
 type Flow struct {
-	// Batch is how many messages one call sends at most; 0 is 1.
+	// Batch is how many messages one call sends at most; 0 means 1.
 	Batch int `json:"batch,omitempty"`
-	// MessageRate is in 1/s; 0 is as fast as it goes.
+	// MessageRate is in messages per second; 0 means as fast as possible.
 	MessageRate float64 `json:"message_rate,omitempty"`
-	// Unsegmented sends each message as a datagram of its own, where otherwise the kernel or the device would cut them
-	// from large ones (UDP_SEGMENT).
+	// Unsegmented sends each message as a datagram of its own. Otherwise the kernel or the device cuts messages from
+	// large datagrams (UDP_SEGMENT).
 	Unsegmented bool `json:"unsegmented,omitempty"`
 }
 
 func (f Flow) BatchOrDefault() int { return max(f.Batch, 1) }
 
-// validateMessages says what of the parameters of messages cannot be.
+// validateMessages checks the parameters of messages.
 func (p Params) validateMessages() error {
 	switch f := p.Flow; {
 	case p.Mode != ModeMessages && f != Flow{}:
@@ -52,19 +52,19 @@ func (p Params) validateMessages() error {
 	return nil
 }
 
-// MaxIntervals bounds the interval records of a run, and so its memory.
+// MaxIntervals limits the intervals of a run, and so its memory.
 const MaxIntervals = 3600
 
-// IntervalLength is the length of an interval in nanoseconds: a second, or more where the window has more than
-// maxIntervals seconds.
+// IntervalLength is the length of an interval in nanoseconds: a second, or more if the window has more than
+// MaxIntervals seconds.
 func IntervalLength(window time.Duration) int64 {
 	return int64(max(time.Second, (window+MaxIntervals-1)/MaxIntervals))
 }
 
-// minInterval is the shortest that can be asked for.
+// minInterval is the shortest interval that can be asked for.
 const minInterval = 10 * time.Millisecond
 
-// IntervalOrDefault is how long an interval of stream and messages is, in nanoseconds.
+// IntervalOrDefault is the length of an interval of stream and messages, in nanoseconds.
 func (p Params) IntervalOrDefault() int64 {
 	if p.Interval > 0 {
 		return int64(p.Interval)
@@ -72,7 +72,7 @@ func (p Params) IntervalOrDefault() int64 {
 	return IntervalLength(p.Duration)
 }
 
-// validateInterval says what of the length of intervals cannot be.
+// validateInterval checks the length of intervals.
 func (p Params) validateInterval() error {
 	switch {
 	case p.Interval == 0:
@@ -100,7 +100,7 @@ func (p Params) DirectionOrDefault() string {
 	return p.Direction
 }
 
-// DataConnections is how many TCP connections, or UDP sockets, the session has.
+// DataConnections is how many TCP connections or UDP sockets the session has.
 func (p Params) DataConnections() int {
 	if p.Mode == ModeStream && p.Direction == Both {
 		return 2 * p.Connections
@@ -108,7 +108,7 @@ func (p Params) DataConnections() int {
 	return p.Connections
 }
 
-// validateStream says what of a stream's parameters cannot be.
+// validateStream checks the parameters of a stream.
 func (p Params) validateStream() error {
 	switch {
 	case p.Mode != ModeStream && (p.Direction != "" || p.ZeroCopy):
@@ -121,7 +121,7 @@ func (p Params) validateStream() error {
 	return nil
 }
 
-// validateTimestamps says what of the parameters timestamps do not go with.
+// validateTimestamps checks that the other parameters allow timestamps.
 func (p Params) validateTimestamps() error {
 	if !p.Timestamps {
 		return nil

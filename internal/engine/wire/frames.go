@@ -8,10 +8,9 @@ import (
 	"io"
 )
 
-// The messages on the wire, as docs/wire-protocol.md describes them. Everything that comes from the other side is
-// bounded before it is read.
+// The frames of the control connection. Every size that comes from the other side is checked before it is used.
 
-// ProtocolVersion is that of the session protocol.
+// ProtocolVersion is the version of the session protocol.
 const ProtocolVersion = 1
 
 // The kinds of frames.
@@ -29,8 +28,7 @@ const (
 	KindFailure                  // either: failure
 )
 
-// A Conn reads and writes the frames after the handshake. Reading and writing may go on side by side, but not
-// several readings or writings.
+// A Conn reads and writes frames after the handshake. One goroutine may read while another one writes.
 type Conn struct {
 	rw                  io.ReadWriter
 	writeKey, readKey   []byte
@@ -39,7 +37,7 @@ type Conn struct {
 	ahead *aheadFrame
 }
 
-// An aheadFrame is what reading ahead found; it is there once done is closed.
+// An aheadFrame is the result of reading ahead. It is valid once done is closed.
 type aheadFrame struct {
 	done    chan struct{}
 	kind    Kind
@@ -56,7 +54,7 @@ func newConn(rw io.ReadWriter, secret []byte, client, server nonce, isClient boo
 	return &Conn{rw: rw, writeKey: serverKey, readKey: clientKey}
 }
 
-// frameTag authenticates a frame in its place in the order of its direction.
+// frameTag authenticates a frame and its position among the frames of its direction.
 func frameTag(key []byte, number uint64, kind Kind, payload []byte) []byte {
 	var head [9]byte
 	binary.BigEndian.PutUint64(head[:], number)
@@ -64,7 +62,7 @@ func frameTag(key []byte, number uint64, kind Kind, payload []byte) []byte {
 	return mac(key, "frame", head[:], payload)[:frameTagLen]
 }
 
-// Write sends one frame; v is its payload, nil for none.
+// Write sends one frame. v is its payload; nil for none.
 func (c *Conn) Write(kind Kind, v any) error {
 	var payload []byte
 	if v != nil {
@@ -86,8 +84,8 @@ func (c *Conn) Write(kind Kind, v any) error {
 	return err
 }
 
-// ReadAhead begins to read the frame that the next read returns, and calls failed when none will come: so the end of the
-// connection is noticed at once, also while nobody waits for a frame.
+// ReadAhead begins to read the frame that the next Read returns. It calls failed if there will be none, so that the
+// end of the connection is noticed at once even if nobody waits for a frame.
 func (c *Conn) ReadAhead(failed func()) {
 	a := &aheadFrame{done: make(chan struct{})}
 	c.ahead = a
@@ -131,8 +129,8 @@ func (c *Conn) readFrame() (Kind, []byte, error) {
 	return kind, payload, nil
 }
 
-// Expect receives a frame of the given kind into v (nil for a frame without payload). A failure of the other side is
-// returned as a *peerError.
+// Expect receives a frame of the given kind into v (nil for a frame without payload). If the other side reports a
+// failure, the error is a *PeerError.
 func (c *Conn) Expect(kind Kind, v any) error {
 	got, payload, err := c.Read()
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 const (
 	nonceSize  = 32
 	CookieSize = 16
-	// datagramHeader is what every datagram starts with: cookie, sequence number, flags, and 7 bytes kept for later.
+	// DatagramHeader is the length of the head of every datagram: cookie, sequence number, flags, and 7 bytes kept for
+	// later.
 	DatagramHeader = CookieSize + 8 + 8
 
 	helloSize     = 4 + 2 + 2 + nonceSize + sha256.Size
@@ -24,7 +25,7 @@ const (
 	frameHeader = 4 + 1
 )
 
-// What the HMACs are for; each purpose has its own label so that none can stand in for another.
+// The labels of the HMACs. Each purpose has its own, so that no HMAC is valid for another purpose.
 const (
 	labelHello     = "nearfar hello"
 	labelChallenge = "nearfar challenge"
@@ -40,7 +41,7 @@ func newNonce() (n nonce) {
 	return n
 }
 
-// mac authenticates parts under the secret for one purpose.
+// mac authenticates the parts with the secret for one purpose.
 func mac(secret []byte, label string, parts ...[]byte) []byte {
 	h := hmac.New(sha256.New, secret)
 	h.Write([]byte(label))
@@ -62,8 +63,8 @@ type greeting struct {
 // magic starts both greetings.
 const magic = "NFAR"
 
-// encode writes the greeting. bound is what the HMAC covers beside the greeting itself: the client's nonce, in the
-// server's challenge.
+// encode writes the greeting. bound is covered by the HMAC but not sent: the client's nonce, in the server's
+// challenge.
 func (g greeting) encode(secret []byte, label string, bound []byte) []byte {
 	b := make([]byte, 0, helloSize)
 	b = append(b, magic...)
@@ -73,8 +74,7 @@ func (g greeting) encode(secret []byte, label string, bound []byte) []byte {
 	return append(b, mac(secret, label, b, bound)...)
 }
 
-// decodeGreeting reads a greeting. Where the HMAC holds but the version is another, it returns the greeting, and the
-// caller decides.
+// decodeGreeting reads a greeting. A valid greeting of another version is returned, and the caller decides.
 func decodeGreeting(b, secret []byte, label string, bound []byte) (greeting, error) {
 	var g greeting
 	if len(b) != helloSize {

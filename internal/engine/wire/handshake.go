@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// HandshakeTime bounds the handshake on both sides.
+// HandshakeTime limits the handshake on both sides.
 const HandshakeTime = 5 * time.Second
 
-// helloTime bounds how long the server waits for a hello, which a client sends at once.
+// helloTime limits how long the server waits for a hello. A client sends it at once.
 const helloTime = 2 * time.Second
 
-// ErrBusy says that the server had to make room for other connections before this one had proved itself.
+// ErrBusy says that the server closed this connection in favour of others before it was authenticated.
 var ErrBusy = errors.New("the server is busy with many connections that say nothing: try again")
 
 // ErrRefused says that the other side closed the connection instead of greeting.
@@ -58,8 +58,8 @@ func GreetServer(conn net.Conn, secret []byte) (*Conn, error) {
 	return newConn(conn, secret, mine.nonce, theirs.nonce, true), nil
 }
 
-// GreetClient does the server's part of the handshake. A stranger gets no byte: whatever is wrong is an error, and the
-// caller closes the connection.
+// GreetClient does the server's part of the handshake. Clients that do not know the secret get no byte: the result is
+// an error, and the caller closes the connection.
 func GreetClient(conn net.Conn, secret []byte, seen *Nonces) (*Conn, error) {
 	if err := conn.SetDeadline(time.Now().Add(helloTime)); err != nil {
 		return nil, err
@@ -95,14 +95,15 @@ func GreetClient(conn net.Conn, secret []byte, seen *Nonces) (*Conn, error) {
 	return newConn(conn, secret, theirs.nonce, mine.nonce, false), nil
 }
 
-// Nonces remembers the nonces of authentic hellos, so that a recorded one gets no answer when it is sent again.
+// Nonces remembers the nonces of authentic hellos, so that a recorded hello gets no answer when it is sent again.
 type Nonces struct {
 	mu    sync.Mutex
 	known map[nonce]struct{}
 	order []nonce
 }
 
-// nonceCapacity bounds the memory. A hello that has been forgotten gets a challenge, which it cannot answer.
+// nonceCapacity limits the memory. A recorded hello whose nonce is forgotten gets a challenge, which the attacker
+// cannot answer.
 const nonceCapacity = 1 << 16
 
 func NewNonces() *Nonces { return &Nonces{known: map[nonce]struct{}{}} }

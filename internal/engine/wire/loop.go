@@ -4,7 +4,7 @@ import "fmt"
 
 // The loops that carry out the transactions of rr over TCP. Both sides of a session run the same one.
 const (
-	// LoopGo is in Go. Every build has it, and the other modes have nothing else.
+	// LoopGo is in Go. Every build has it, and it is the only loop of the other modes.
 	LoopGo = "go"
 	// LoopAssembly is in assembly, for Linux on amd64.
 	LoopAssembly = "assembly"
@@ -28,7 +28,8 @@ func (p Params) validateLoop() error {
 	return nil
 }
 
-// OfferLoop is what a client says in the setup: LoopAssembly if it can run that loop and was not told otherwise, or nothing.
+// OfferLoop is what a client sends in the setup: LoopAssembly if it can run that loop and was not asked for the other
+// one, or nothing.
 func (p Params) OfferLoop(can bool) string {
 	if can && p.Loop != LoopGo && p.hasAssembly() {
 		return LoopAssembly
@@ -36,8 +37,8 @@ func (p Params) OfferLoop(can bool) string {
 	return ""
 }
 
-// AnswerLoop is what a server answers to a setup, and the loop that it runs: LoopAssembly if the client offers it and the
-// server can run it, or nothing.
+// AnswerLoop is the loop that a server answers with, and that it runs: LoopAssembly if the client offers it and the
+// server can run it, or nothing for LoopGo.
 func (p Params) AnswerLoop(can bool) string {
 	if can && p.Loop == LoopAssembly {
 		return LoopAssembly
@@ -45,8 +46,8 @@ func (p Params) AnswerLoop(can bool) string {
 	return ""
 }
 
-// AgreeLoop is the loop that a client runs in, after a server's answer to its offer. Its error says that the answer fits no
-// offer, or that the loop asked for is not possible.
+// AgreeLoop is the loop that a client runs after the server's answer to its offer. It fails if the answer does not
+// fit the offer, or if the loop that was asked for is not possible.
 func (p Params) AgreeLoop(offer, answer string) (string, error) {
 	switch {
 	case answer != "" && answer != offer:

@@ -10,12 +10,12 @@ import (
 	"nearfar/internal/clean"
 )
 
-// A DatagramReport is what the server counted of the requests of the window.
+// A DatagramReport is how the server classified the requests of the window.
 type DatagramReport struct {
-	// Received are different requests; OutOfOrder those of them that came after a later one.
+	// Received counts different requests, OutOfOrder the ones among them that came after a later request.
 	Received   int64 `json:"received"`
 	OutOfOrder int64 `json:"out_of_order"`
-	// Duplicates are requests that had come before. They are not answered.
+	// Duplicates counts requests that had come before. They are not answered.
 	Duplicates int64 `json:"duplicates"`
 }
 
@@ -23,15 +23,15 @@ func (r DatagramReport) possible() bool {
 	return r.Received >= 0 && r.OutOfOrder >= 0 && r.Duplicates >= 0 && r.OutOfOrder <= r.Received
 }
 
-// Tally is what a receiver has seen.
+// A Tally is what a receiver of messages has counted.
 type Tally struct {
-	// Received are the messages of the session that came.
+	// Received counts the messages of the session that arrived.
 	Received int64 `json:"received"`
-	// Sent is how many were sent meanwhile, as the sequence numbers tell (UDP).
+	// Sent is how many messages were sent in the same time, by their sequence numbers (UDP).
 	Sent int64 `json:"sent"`
-	// OutOfOrder came after one that was sent later, or twice (UDP).
+	// OutOfOrder counts messages that came after a later one, or twice (UDP).
 	OutOfOrder int64 `json:"out_of_order"`
-	// Foreign datagrams are not of this session.
+	// Foreign counts datagrams that do not belong to the session.
 	Foreign int64 `json:"foreign"`
 }
 
@@ -47,64 +47,64 @@ func (m Tally) Minus(n Tally) Tally {
 	return Tally{Received: m.Received - n.Received, Sent: m.Sent - n.Sent, OutOfOrder: m.OutOfOrder - n.OutOfOrder, Foreign: m.Foreign - n.Foreign}
 }
 
-// Ready says where the data goes.
+// Ready tells the client where to send the data.
 type Ready struct {
 	// Port is the data port, TCP or UDP.
 	Port int `json:"port"`
-	// Cookie starts every TCP data connection of rr and stream, and every datagram.
+	// Cookie is at the start of every TCP data connection of rr and stream, and of every datagram.
 	Cookie []byte `json:"cookie"`
-	// CPUs are those that the server may run on, and Machine names its kernel: a client that shares both must not take the
-	// CPU from the server. Empty where they are not known.
+	// CPUs are the CPUs that the server may run on, and Machine names its kernel. A client on the same CPU of the same
+	// machine must not take it from the server. Empty if not known.
 	CPUs    string `json:"cpus,omitempty"`
 	Machine string `json:"machine,omitempty"`
-	// Loop is the loop that the server runs; empty for the one in Go.
+	// Loop is the loop that the server runs; empty for LoopGo.
 	Loop string `json:"loop,omitempty"`
 }
 
-// Interval is what the server received from the start to the end of one interval, on its own clock since the
-// beginning of the window.
+// An Interval is what the server received in one interval. Start and End are on its own clock, since the window
+// began.
 type Interval struct {
 	Start time.Duration `json:"start"`
 	End   time.Duration `json:"end"`
 	Bytes int64         `json:"bytes"`
-	// Messages is how many one-way messages came (messages).
+	// Messages is how many one-way messages arrived (messages).
 	Messages int64 `json:"messages,omitempty"`
-	// Retransmits counts since the beginning of the window, Window (bytes) and Smoothed are the means of the connections;
-	// of the server's senders (stream).
+	// Retransmits counts since the window began; Window (bytes) and Smoothed are means over the connections. All three
+	// are about the server's senders (stream).
 	Retransmits int64         `json:"retransmits,omitempty"`
 	Window      int64         `json:"congestion_window,omitempty"`
 	Smoothed    time.Duration `json:"smoothed_rtt,omitempty"`
 }
 
-// Sound bounds what a server can make a client believe.
+// Sound checks the limits of what a client accepts from a server.
 func (i Interval) Sound() bool {
 	return i.Start >= 0 && i.End > i.Start && i.Bytes >= 0 && i.Messages >= 0 && i.Retransmits >= 0 && i.Window >= 0 && i.Smoothed >= 0
 }
 
-// Report is what the server saw.
+// Report is what the server measured.
 type Report struct {
 	Version string `json:"version"`
-	// Transactions that were answered, warm-up included (rr, crr).
+	// Transactions is how many were answered, warm-up included (rr, crr).
 	Transactions int64 `json:"transactions"`
-	// Bytes received within the window, which was Window long on the server's clock (stream, messages).
+	// Bytes were received within the window, which was Window long on the server's clock (stream, messages).
 	Bytes  int64         `json:"bytes"`
 	Window time.Duration `json:"window"`
-	// Retransmits of the server's senders within the window, where they could be Sampled (stream).
+	// Retransmits is the count of the server's senders within the window, valid if Sampled (stream).
 	Retransmits int64 `json:"retransmits,omitempty"`
 	Sampled     bool  `json:"sampled,omitempty"`
-	// Messages are what came of one-way messages within the window (messages).
+	// Messages is the tally of the window (messages).
 	Messages Tally `json:"messages,omitzero"`
-	// Requests are what came of the requests of the window (rr over UDP).
+	// Requests classifies the requests of the window (rr over UDP).
 	Requests DatagramReport `json:"requests,omitzero"`
-	// CPU time of the process over Elapsed; Elapsed is 0 where it is not known.
+	// CPU is the CPU time of the process in the time Elapsed; Elapsed is 0 if it is not known.
 	CPU     time.Duration `json:"cpu"`
 	Elapsed time.Duration `json:"elapsed"`
-	// Waited is how long the process's threads could have run and waited for a CPU since its start; 0 where it is not known.
+	// Waited is how long the process's threads were runnable and waited for a CPU since they started; 0 if not known.
 	Waited time.Duration     `json:"waited,omitempty"`
 	Facts  map[string]string `json:"facts"`
 }
 
-// Check bounds what a server can make a client believe.
+// Check checks the limits of what a client accepts from a server.
 func (r Report) Check() error {
 	const mostFacts = 50
 	if r.Transactions < 0 || r.Bytes < 0 || r.Window < 0 || r.CPU < 0 || r.Elapsed < 0 || r.Waited < 0 || !r.Requests.possible() || len(r.Facts) > mostFacts ||
@@ -145,7 +145,8 @@ func DecodeFailure(payload []byte) error {
 	return &PeerError{Message: Printable(f.Message)}
 }
 
-// Printable is a text of the other side as one line of a message, bounded.
+// Printable makes one line of a text from the other side, limits its length, and escapes what a terminal would act
+// on.
 func Printable(s string) string {
 	const most = 500 // characters
 	return clean.Line(clean.Cut(s, most))

@@ -7,43 +7,43 @@ import (
 	"strings"
 )
 
-// The ways in which a thread waits for a message.
+// How a thread waits for a message.
 const (
 	// WaitBlock sleeps in the kernel until the message wakes it.
 	WaitBlock = "block"
-	// WaitBusyPoll lets the kernel poll the device's queue for a while before it sleeps (SO_BUSY_POLL).
+	// WaitBusyPoll lets the kernel poll the device's queue for some time before it sleeps (SO_BUSY_POLL).
 	WaitBusyPoll = "busy-poll"
-	// WaitEpoll waits in epoll_wait before it asks the socket, as event-driven programs do; there the kernel polls the device's
-	// queue for a while before it sleeps.
+	// WaitEpoll waits in epoll_wait before it reads from the socket, like event-driven programs. The kernel polls the
+	// device's queue there for some time before it sleeps.
 	WaitEpoll = "epoll"
-	// WaitSpin asks again and again without sleeping, which takes a whole CPU on each side.
+	// WaitSpin reads again and again without sleeping. It takes a whole CPU on each side.
 	WaitSpin = "spin"
 )
 
-// The bounds of the options.
+// The limits of the options.
 const (
 	maxDSCP       = 63
 	maxBuffer     = 1 << 30
 	maxCongestion = 15 // bytes of the name: TCP_CA_NAME_MAX less the zero at its end
 )
 
-// Options are those of the sockets that carry the data. They are applied on both sides and read back. The zero value
-// changes nothing: TCP_NODELAY is on, the rest is the kernel's choice.
+// Options are options of the data sockets. They are applied on both sides and read back. The zero value sets
+// TCP_NODELAY and leaves the rest to the kernel.
 type Options struct {
-	// Wait is one of the ways of waiting; empty is WaitBlock.
+	// Wait is how threads wait; empty means WaitBlock.
 	Wait string `json:"wait,omitempty"`
 	// Congestion names the congestion control of TCP.
 	Congestion string `json:"congestion,omitempty"`
 	// Nagle leaves TCP_NODELAY off.
 	Nagle bool `json:"nagle,omitempty"`
-	// DSCP is the differentiated services code point of what is sent, 0 to 63.
+	// DSCP is the differentiated services code point of sent packets, 0 to 63.
 	DSCP int `json:"dscp,omitempty"`
-	// SendBuffer and ReceiveBuffer are sizes in bytes as setsockopt takes them; the kernel uses twice that (socket(7)).
+	// SendBuffer and ReceiveBuffer are in bytes, as setsockopt takes them. The kernel uses twice the value (socket(7)).
 	SendBuffer    int `json:"send_buffer,omitempty"`
 	ReceiveBuffer int `json:"receive_buffer,omitempty"`
 }
 
-// WaitOrDefault is the way of waiting, never empty.
+// WaitOrDefault is how threads wait, never empty.
 func (o Options) WaitOrDefault() string {
 	if o.Wait == "" {
 		return WaitBlock
@@ -51,13 +51,13 @@ func (o Options) WaitOrDefault() string {
 	return o.Wait
 }
 
-// KernelOptions says whether anything was asked for beside the way of waiting.
+// KernelOptions says whether any option besides Wait is set.
 func (o Options) KernelOptions() bool {
 	o.Wait = ""
 	return o != Options{}
 }
 
-// waits lists the ways of waiting that a mode has. Load waits for many sockets at once, in epoll_wait whichever it is.
+// waits lists how the threads of a mode can wait. Load always waits in epoll_wait, for many sockets at once.
 func waits(mode string) []string {
 	switch mode {
 	case ModeRR, ModeMessages:
@@ -68,7 +68,7 @@ func waits(mode string) []string {
 	return []string{WaitBlock}
 }
 
-// validateOptions says what of the options cannot be, in any kernel.
+// validateOptions checks the options that are wrong for every kernel.
 func (p Params) validateOptions() error {
 	switch o := p.Options; {
 	case !slices.Contains(waits(p.Mode), o.WaitOrDefault()):

@@ -1,5 +1,6 @@
-// Package wire is what a client and a server of the engine say to each other: the parameters of a session and their limits,
-// the handshake, the frames of the control connection, and the header of every datagram. docs/wire-protocol.md describes it.
+// Package wire is the protocol between a client and a server of the engine: the parameters of a session and their
+// limits, the handshake, the frames of the control connection, and the header of datagrams. docs/wire-protocol.md
+// describes it.
 package wire
 
 import (
@@ -26,7 +27,7 @@ const (
 	UDP = "udp"
 )
 
-// The bounds of what a session may ask for.
+// The limits of a session.
 const (
 	MaxMessage     = 16 << 20
 	MaxDatagram    = 65507 // the largest UDP payload over IPv4
@@ -42,25 +43,27 @@ type Params struct {
 	Response int `json:"response,omitempty"`
 	// Message is the size of one write in bytes (stream).
 	Message int `json:"message,omitempty"`
-	// Connections run side by side; 1 for rr and crr. A stream in both directions has as many each way.
+	// Connections is how many run side by side; 1 for rr and crr. A stream in both directions has as many in each
+	// direction.
 	Connections int `json:"connections"`
-	// Direction and ZeroCopy are of stream, Flow of messages, Options of every mode.
+	// Direction and ZeroCopy are for stream, Flow is for messages, Options are for all modes.
 	Direction string `json:"direction,omitempty"`
 	ZeroCopy  bool   `json:"zerocopy,omitempty"`
 	Flow
 	Options
-	// Timestamps divides the round trips of rr by the kernel's timestamps.
+	// Timestamps divides the round trips of rr into parts by the kernel's timestamps.
 	Timestamps bool `json:"timestamps,omitempty"`
-	// Loop is LoopGo or LoopAssembly; empty for the fastest that both sides have (rr).
+	// Loop is LoopGo or LoopAssembly; empty for the fastest one that both sides have (rr).
 	Loop string `json:"loop,omitempty"`
-	// Interval is the length of an interval of stream and messages; 0 is the engine's choice. In nanoseconds on the wire.
+	// Interval is the length of an interval of stream and messages; 0 for the engine's choice. On the wire it is in
+	// nanoseconds.
 	Interval time.Duration `json:"interval,omitempty"`
-	// Warmup is discarded; Duration is the length of the measurement window. In nanoseconds on the wire.
+	// Warmup is discarded; Duration is the length of the window. On the wire they are in nanoseconds.
 	Warmup   time.Duration `json:"warmup"`
 	Duration time.Duration `json:"duration"`
 }
 
-// Validate says what of the parameters cannot be, and what would be right.
+// Validate checks the parameters. Its error says what would be right.
 func (p Params) Validate() error {
 	switch {
 	case p.Mode != ModeRR && p.Mode != ModeCRR && p.Mode != ModeStream && p.Mode != ModeMessages && p.Mode != ModeLoad:
@@ -111,5 +114,5 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// Length is how long the measuring takes, from the start to the end of the window.
+// Length is how long the measurement takes, warm-up and window together.
 func (p Params) Length() time.Duration { return p.Warmup + p.Duration }

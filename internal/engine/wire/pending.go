@@ -8,34 +8,34 @@ import (
 	"time"
 )
 
-// The bounds of connections that have not proved that they know the secret: of all, and of one address.
+// The limits of unauthenticated connections: in all, and from one address.
 const (
 	maxPending        = 64
 	maxPendingAddress = 8
 )
 
-// busyNotice is what a connection hears that has to make room for another one before it has proved anything.
+// busyNotice is sent to an unauthenticated connection that is closed in favour of another one.
 const busyNotice = "nearfar engine: busy, try again\n"
 
-// noticeTime bounds how long a connection that makes room is kept for the notice.
+// noticeTime limits how long such a connection is kept for the notice.
 const noticeTime = 50 * time.Millisecond
 
-// Pending holds the connections that are being greeted. A new one is always taken: where there are too many, the one makes
-// room that has been silent for longest, of the same address, or of the address that has most. A client greets within
-// milliseconds, so that it is served beside any number of silent connections.
+// Pending holds the connections whose handshake is not complete. A new connection is always accepted. If there are
+// too many, the oldest one of the same address is closed, or of the address that has most. A client completes its
+// handshake within milliseconds, so any number of silent connections does not keep it out.
 type Pending struct {
 	mu  sync.Mutex
 	all []*PendingConn // the oldest first
 }
 
-// PendingConn is one connection. gone is closed when it has to make room.
+// PendingConn is one connection. gone is closed when it is evicted.
 type PendingConn struct {
 	Conn net.Conn
 	from netip.Addr
 	gone chan struct{}
 }
 
-// Add takes a connection.
+// Add adds a connection.
 func (p *Pending) Add(conn net.Conn) *PendingConn {
 	c := &PendingConn{Conn: conn, gone: make(chan struct{})}
 	if from, err := AddrPort(conn.RemoteAddr()); err == nil {
@@ -60,7 +60,7 @@ func (p *Pending) Add(conn net.Conn) *PendingConn {
 	return c
 }
 
-// evict has the oldest connection of an address make room.
+// evict evicts the oldest connection of an address.
 func (p *Pending) evict(from netip.Addr) {
 	for i, c := range p.all {
 		if c.from == from {
@@ -72,7 +72,7 @@ func (p *Pending) evict(from netip.Addr) {
 	}
 }
 
-// Remove takes a connection out that has been greeted, or turned away; false where it had to make room meanwhile.
+// Remove removes a connection whose handshake succeeded or failed; false if it was evicted before.
 func (p *Pending) Remove(c *PendingConn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,8 +85,8 @@ func (p *Pending) Remove(c *PendingConn) bool {
 	return false
 }
 
-// Excuse tells a connection that it had to make room. What it has sent is read first: closing a connection with unread data
-// would take the notice back.
+// Excuse tells an evicted connection why. It reads what the client has sent, because closing a connection with unread
+// data would discard the notice.
 func (c *PendingConn) Excuse() {
 	_ = c.Conn.SetDeadline(time.Now().Add(noticeTime))
 	_, _ = io.WriteString(c.Conn, busyNotice)

@@ -5,16 +5,16 @@ import (
 	"unicode/utf8"
 )
 
-// MinSecret is how many characters a secret has at least, and MaxSecret how many bytes at most. A recorded handshake
-// is enough to try secrets without the server, because its proof is an HMAC over bytes that were sent in the clear. A
-// secret of a few characters is found at once. The minimum prevents only that; the secret that serve makes has 128
-// random bits.
+// MinSecret is how many characters a secret has at least, MaxSecret how many bytes at most. An attacker who recorded
+// a handshake can try secrets without the server, because the proof is an HMAC over bytes that were sent in the
+// clear, and finds a secret of a few characters at once. The minimum prevents only that. The secret that serve makes
+// has 128 random bits.
 const (
 	MinSecret = 8
 	MaxSecret = 1024
 )
 
-// CheckSecret refuses a secret that is too short or too long. The error does not hold the secret.
+// CheckSecret checks the length of a secret. The error does not contain the secret.
 func CheckSecret(secret []byte) error {
 	if n := utf8.RuneCount(secret); n < MinSecret {
 		characters := "characters"

@@ -8,19 +8,19 @@ import (
 // StampsSize is the length of the server's stamps in a response.
 const StampsSize = 16
 
-// StampsOffset is where they are in a datagram; over TCP they come first.
+// StampsOffset is where they begin in a datagram. Over TCP they come first.
 const StampsOffset = DatagramHeader
 
-// NoDuration stands for a duration that is not known.
+// NoDuration stands for an unknown duration.
 const NoDuration = math.MinInt32
 
-// ServerStamps are the durations that the server had one request, in nanoseconds, noDuration where not known. Receive and
-// send can be negative by what the comparison of two clocks is off; their sum is not touched by that.
+// ServerStamps are how long the server handled one request, in nanoseconds; NoDuration if not known. Receive and Send
+// can be slightly negative, because they compare two clocks. Their sum does not have that error.
 type ServerStamps struct {
-	// sequence is the number of the request, its low 32 bits.
+	// Sequence is the low 32 bits of the request's number.
 	Sequence uint32
-	// receive is from the request's arrival until the receive call returned, application until the send call, send
-	// until the response left.
+	// Receive is from the request's arrival to the return of the receive call, Application from there to the send call,
+	// Send from there until the response left.
 	Receive, Application, Send int32
 }
 
@@ -38,7 +38,7 @@ func ReadServerStamps(b []byte) ServerStamps {
 		Application: int32(binary.BigEndian.Uint32(b[8:12])), Send: int32(binary.BigEndian.Uint32(b[12:16]))}
 }
 
-// Stamp puts nanoseconds into a stamp; known is false where one of its ends is missing.
+// Stamp converts nanoseconds into a stamp. known is false if one end of the duration is missing.
 //
 //go:nosplit
 func Stamp(ns int64, known bool) int32 {
