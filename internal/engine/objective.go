@@ -13,10 +13,10 @@ import (
 	"nearfar/internal/result"
 )
 
-// An Objective is what the results of a load must keep: a statistic of a time below a limit, or the loss.
+// An Objective is a condition on the results of a load: a statistic of a time is below a limit, or the loss is.
 type Objective struct {
 	text string
-	// metric and stat name the value; limit is in its base unit.
+	// metric and stat name the value. limit is in its base unit.
 	metric, stat string
 	limit        float64
 }
@@ -68,8 +68,8 @@ func wrapped(what string, err error) error {
 // String writes the objective as ParseObjective reads it.
 func (o Objective) String() string { return o.text }
 
-// Kept says whether a result of a load keeps the objective. Where requests stayed unanswered no objective is kept. An error
-// says that the result does not tell.
+// Kept says whether the result of a load meets the objective. If requests stayed unanswered, it does not. An error
+// says that the result has no such value.
 func (o Objective) Kept(r record.Result) (bool, error) {
 	if v, _ := metric(r, result.Unanswered, ""); v > 0 {
 		return false, nil
@@ -85,7 +85,7 @@ func (o Objective) Kept(r record.Result) (bool, error) {
 		o.metric, o.stat, time.Duration(r.Duration*1e9))
 }
 
-// metric finds a value of a result as a whole.
+// metric finds a value of the whole result.
 func metric(r record.Result, name, stat string) (float64, bool) {
 	for _, m := range r.Metrics {
 		if m.Name == name && m.Stat == stat && m.Scope == "" {

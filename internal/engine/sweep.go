@@ -15,28 +15,28 @@ import (
 	"nearfar/internal/result"
 )
 
-// A sweep measures a load at one rate after the other, and so gives the curve of latency against load.
+// A sweep measures a load at several rates, one after the other. The result is the curve of latency against load.
 
-// sweepPrecision is how close the rate that a bisection finds is to one that fails, as a ratio.
+// sweepPrecision is the largest ratio between a rate that fails and the rate that a bisection finds.
 const sweepPrecision = 1.05
 
-// mostBisections bounds the rates that a bisection tries.
+// mostBisections limits how many rates a bisection tries.
 const mostBisections = 10
 
-// MaxSweepRates bounds the rates of a sweep.
+// MaxSweepRates limits the rates of a sweep.
 const MaxSweepRates = 100
 
 // SweepOptions say what to sweep.
 type SweepOptions struct {
-	// Run is the load at each rate: its schedule's arrivals and seed count, its steps do not.
+	// Run is the load at each rate. Its schedule's arrivals and seed are used, its steps are not.
 	Run session.RunOptions
 	// Rates are in requests per second, and are measured from the lowest to the highest.
 	Rates []float64
-	// Objective, where it is not nil, is what the rate to be found must keep.
+	// Objective is what the rate to be found must meet; nil for none.
 	Objective *Objective
 }
 
-// GeometricRates are the rates from the lowest to the highest, each twice the one before; the last step may be shorter.
+// GeometricRates are rates from the lowest to the highest, each twice the one before. The last step may be shorter.
 func GeometricRates(lowest, highest float64) []float64 {
 	var rates []float64
 	for r := lowest; r < highest*(1-1e-9) && len(rates) <= MaxSweepRates; r *= 2 {
@@ -45,9 +45,8 @@ func GeometricRates(lowest, highest float64) []float64 {
 	return append(rates, highest)
 }
 
-// Sweep measures at each rate, and tells of each point when it has been measured. It goes no further than the first rate
-// at which requests stay unanswered: beyond that there is no curve. With an objective it then bisects between the highest
-// rate below the first that failed, and that one.
+// Sweep measures at each rate, and calls each after each point. It stops at the first rate at which requests stay
+// unanswered. With an objective it then bisects between the first rate that fails and the rate below it.
 func Sweep(ctx context.Context, o SweepOptions, each func(record.Point) error) (record.Sweep, error) {
 	if len(o.Rates) < 1 || len(o.Rates) > MaxSweepRates {
 		return record.Sweep{}, fmt.Errorf("%d rates: a sweep has from 1 to %d", len(o.Rates), MaxSweepRates)
@@ -77,13 +76,13 @@ func runAt(ctx context.Context, o session.RunOptions, rate float64) (record.Resu
 	return r, err
 }
 
-// silent is an Observer that keeps nothing.
+// silent is an Observer that ignores everything.
 type silent struct{}
 
 func (silent) Start(record.Start) error       { return nil }
 func (silent) Interval(record.Interval) error { return nil }
 
-// sweep is a sweep at work.
+// sweep is a running sweep.
 type sweep struct {
 	options SweepOptions
 	each    func(record.Point) error
@@ -122,7 +121,7 @@ func (s *sweep) point(rate float64, bisected bool) (record.Point, error) {
 	return p, s.each(p)
 }
 
-// sleeps notes where the sender sleeps between requests at some rates and spins at others.
+// sleeps adds a note if the sender sleeps between requests at some rates and spins at others.
 func (s *sweep) sleeps() {
 	if s.options.Run.Params.WaitOrDefault() == wire.WaitSpin {
 		return // at all of them
@@ -149,7 +148,7 @@ func (s *sweep) curve() error {
 	return nil
 }
 
-// find bisects for the highest rate that keeps the objective, and says what it found.
+// find bisects for the highest rate that meets the objective, and states the result.
 func (s *sweep) find() error {
 	objective := s.options.Objective.String()
 	s.record.Objective = objective
@@ -186,7 +185,7 @@ func (s *sweep) find() error {
 	return nil
 }
 
-// Validate says what of the options cannot be, before anything is measured.
+// Validate checks the options before anything is measured.
 func (o SweepOptions) Validate() error {
 	if o.Objective != nil && o.Objective.metric == result.Loss && o.Run.Params.Protocol != wire.UDP {
 		return errors.New("loss is of udp; over tcp nothing is lost")

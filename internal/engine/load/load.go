@@ -18,9 +18,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// Open-loop load: requests leave at their intended times, whatever the replies do.
-
-// drainTime is how long replies to the window's requests are waited for after it.
+// drainTime is how long the client waits for replies after the window.
 const drainTime = 5 * time.Second
 
 // Measure offers the schedule and makes the result.
@@ -46,8 +44,8 @@ func Measure(ctx context.Context, c *session.Client, observer session.Observer) 
 	return makeResult(c, l, w, facts)
 }
 
-// pacing decides how the sender waits, and says it. Where client and server have one and the same CPU, spinning would take
-// it from the server.
+// pacing decides how the sender waits, and describes it. If client and server share a single CPU, the sender does not
+// spin, because that would take the CPU from the server.
 func pacing(c *session.Client, cpus string) (int64, string) {
 	spin := c.Options.Load.Spin
 	switch {
@@ -106,7 +104,7 @@ func openUDP(ctx context.Context, c *session.Client, s *sys.Socket) error {
 	return fmt.Errorf("no reply from the server's UDP port %d within %v: is it open?", c.Server.Port(), wire.HandshakeTime)
 }
 
-// run lets the server begin, runs the hot loop, and returns what the server saw.
+// run starts the server, runs the hot loop, and returns the server's report.
 func run(c *session.Client, l *loader, observer session.Observer) (wire.Report, error) {
 	if err := c.Frames.Write(wire.KindStart, nil); err != nil {
 		return wire.Report{}, c.Said("starting", err)
@@ -148,7 +146,7 @@ func run(c *session.Client, l *loader, observer session.Observer) (wire.Report, 
 	return server.Report, server.Err
 }
 
-// namedObserver tells of intervals under the name of what a load measures.
+// namedObserver reports intervals under the name of what a load measures.
 type namedObserver struct{ session.Observer }
 
 // Interval passes the interval on.
@@ -177,7 +175,7 @@ func makeResult(c *session.Client, l *loader, theirs wire.Report, facts map[stri
 		}
 	}
 	c.Files.Others = map[string]observe.LogLine{result.ServiceTime: {Times: t.service, Start: t.start, End: l.ended}}
-	// What was never answered waited at least from the end of the window to the end of the drain.
+	// Requests without a reply waited at least from the end of the window to the end of the drain.
 	unanswered := offered - t.answered
 	if p.Protocol == wire.UDP {
 		unanswered = offered - t.sent // what was sent and not answered is lost

@@ -9,43 +9,43 @@ import (
 	"nearfar/internal/engine/timing"
 )
 
-// The hot loop of open-loop load: one thread sends requests at their intended times, over all connections in turn, and
-// takes the replies as they come. Between requests it sleeps in the kernel until shortly before the next one, and then asks
-// the kernel again and again what has come, until the request is due.
+// The hot loop of open-loop load. One thread sends requests at their intended times, over all connections in turn,
+// and takes the replies as they come. Between requests it sleeps in the kernel until shortly before the next one is
+// due. Then it spins.
 
 const (
-	// mostDue is how many requests that are due are sent before replies are looked at.
+	// mostDue is how many due requests are sent before the loop looks for replies.
 	mostDue = 64
-	// mostSleep bounds a sleep, so that an interrupted loop ends.
+	// mostSleep limits a sleep, so that an interrupted loop ends.
 	mostSleep = int64(100 * time.Millisecond)
-	// roomAgain is how long the loop waits for a reply where there is no room for another request.
+	// roomAgain is how long the loop waits for a reply if there is no room for another request.
 	roomAgain = int64(time.Millisecond)
 )
 
-// A transport carries the requests and replies of a load. Its methods are called by the hot thread.
+// A transport carries the requests and replies of a load. The hot thread calls its methods.
 type transport interface {
-	// send sends the next request; false where there is no room for it yet, or it failed.
+	// send sends the next request; false if there is no room for it yet, or if it failed.
 	send(intended int64) bool
-	// poll waits for what comes, for at most the given time in nanoseconds, and takes it. False when it failed.
+	// poll waits for replies, at most for the given time in nanoseconds, and takes them. False if it failed.
 	poll(timeout int64) bool
 	// outstanding is how many requests may still be answered at the given time.
 	outstanding(now int64) int64
 	// err is why send or poll failed.
 	err() error
-	// leftovers gives the requests that were never answered; an actual time of 0 is for one that never left.
+	// leftovers gives the requests that were never answered. An actual time of 0 means that the request never left.
 	leftovers(each func(intended, actual int64))
 	close()
 }
 
-// A tally records what happens to the requests. All times are of nanotime.
+// A tally counts and records what happens to the requests. Times are readings of timing.Now.
 type tally struct {
-	// start and end are those of the window.
+	// start and end are the limits of the window.
 	start, end int64
 	response   *observe.Recorder
 	service    *observe.Histogram
 	lateness   *observe.Histogram
-	// scheduled, sent and answered count the window's requests; completed the replies that came within the window, whichever
-	// request they were for.
+	// scheduled, sent and answered count the requests of the window. completed counts the replies that came within the
+	// window, to any request.
 	scheduled, sent, answered, completed int64
 }
 
@@ -74,15 +74,15 @@ func (t *tally) replied(intended, actual, now int64) {
 	t.response.Current.Respond(intended, actual, now)
 }
 
-// A loader is the hot loop and what it leaves behind.
+// A loader is the hot loop and its results.
 type loader struct {
 	transport transport
 	tally     *tally
 	pacer     timing.Pacer
-	// zero is when the schedule starts, spin how long before a request the sleep ends, drain how long replies are waited for
-	// after the window; in nanoseconds.
+	// zero is when the schedule starts, spin how long before a request the sleep ends, drain how long the loop waits
+	// for replies after the window; in nanoseconds.
 	zero, spin, drain int64
-	// heldBack counts how often a request that was due found no room.
+	// heldBack counts how often there was no room for a request that was due.
 	heldBack int64
 	stopped  atomic.Bool
 	failed   bool
@@ -109,7 +109,7 @@ func (l *loader) run() {
 		}
 	}
 	l.ended = timing.Now()
-	// What came in the drain.
+	// What came during the drain.
 	t.response.Absorb(t.end, l.ended)
 	l.waited = process.RunDelay() // by now no reply waits for it
 }
@@ -133,8 +133,8 @@ func (l *loader) window() bool {
 	return true
 }
 
-// loop runs until the given time. In the drain it ends when everything has left and nothing is outstanding. False when it
-// failed or was stopped.
+// loop runs until the given time. During the drain it ends when everything has left and nothing is outstanding. False
+// if it failed or was stopped.
 //
 //go:nosplit
 func (l *loader) loop(until int64, drain bool) bool {

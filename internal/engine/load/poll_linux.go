@@ -8,19 +8,20 @@ import (
 	"nearfar/internal/engine/timing"
 )
 
-// How a load takes what has come, on Linux: the hot thread asks the kernel (epoll) and reads without blocking.
+// How a load takes replies on Linux: the hot thread asks the kernel (epoll) and reads without blocking.
 
-// begin does nothing: the hot thread reads by itself.
+// begin does nothing: the hot thread reads.
 func (l *overTCP) begin() {}
 
 func (u *overUDP) begin() {}
 
-// room is how many more bytes of requests a connection may have under way: the kernel says when its socket is full.
+// room is how many more bytes of requests a connection may have under way. Here the kernel says when a socket is
+// full.
 //
 //go:nosplit
 func (l *overTCP) room(*conn) int { return math.MaxInt }
 
-// systemFacts are those of how a load is carried out.
+// systemFacts are facts about how a load works on this system.
 func systemFacts() map[string]string { return nil }
 
 //go:nosplit
@@ -33,7 +34,7 @@ func (l *overTCP) poll(timeout int64) bool {
 		index, read, write := l.poller.Event(i)
 		c := &l.conns[index]
 		if read {
-			// Once, so that no connection keeps the others waiting.
+			// One read, so that no connection keeps the others waiting.
 			size := c.socket.Read(l.buffer)
 			if now := timing.Now(); size >= 0 || !c.socket.TimedOut() {
 				l.receive(c, size, now)
@@ -59,7 +60,7 @@ func (u *overUDP) poll(timeout int64) bool {
 	for i := range n {
 		index, _, _ := u.poller.Event(i)
 		s := u.sockets[index]
-		// Several at once, but not so many that a request that is due waits for long.
+		// Several at once, but not so many that a due request waits for long.
 		for range 8 {
 			size := s.Read(u.response)
 			if size < 0 {

@@ -9,23 +9,24 @@ import (
 	"nearfar/internal/engine/timing"
 )
 
-// How a load takes what has come, elsewhere than on Linux: a goroutine for each connection reads, which blocks, and takes
-// the time. The books of the load are the hot thread's but for when it waits; then the readers enter what they have read.
+// How a load takes replies on systems other than Linux: a goroutine for each connection reads, which blocks, and
+// notes the time. The state of the load belongs to the hot thread. While that waits, the readers enter what they have
+// read.
 
 const (
-	// unansweredLimit bounds the bytes of requests that are under way on a connection: a write blocks the hot thread when a
-	// socket is full, and there is no asking beforehand. With so much room in the socket it never is.
+	// unansweredLimit limits the bytes of requests under way on a connection. A write would block the hot thread if the
+	// socket were full, and there is no way to ask. The socket's buffer has room for twice as many.
 	unansweredLimit = sys.WriteBuffer / 2
-	// readerBuffer is how much a reader takes at once.
+	// readerBuffer is how many bytes a reader reads at once.
 	readerBuffer = 32 << 10
 )
 
-// systemFacts are those of how a load is carried out.
+// systemFacts are facts about how a load works on this system.
 func systemFacts() map[string]string {
 	return map[string]string{"unanswered_limit": strconv.Itoa(unansweredLimit) + " bytes a connection"}
 }
 
-// room is how many more bytes of requests a connection may have under way; always one request.
+// room is how many more bytes of requests a connection may have under way; always enough for one request.
 func (l *overTCP) room(c *conn) int {
 	return max(unansweredLimit, l.request) - c.sent*l.request - c.written
 }
@@ -56,7 +57,7 @@ func (l *overTCP) listen(index int) {
 	}
 }
 
-// poll lets the readers enter what has come, for the given time.
+// poll lets the readers enter what they have read, for the given time.
 func (l *overTCP) poll(timeout int64) bool {
 	l.poller.Pause(timeout)
 	return l.failure == nil
@@ -88,7 +89,7 @@ func (u *overUDP) listen(index int) {
 	}
 }
 
-// poll lets the readers enter what has come, for the given time.
+// poll lets the readers enter what they have read, for the given time.
 func (u *overUDP) poll(timeout int64) bool {
 	u.poller.Pause(timeout)
 	return u.failedSocket == nil

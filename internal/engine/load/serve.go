@@ -16,7 +16,7 @@ import (
 // openingTime is how often the client repeats the datagram that opens a load over UDP.
 const openingTime = 100 * time.Millisecond
 
-// Serve answers the requests of many connections on one thread, as many under way as the client likes.
+// Serve answers the requests of many connections on one thread, any number of which may be under way.
 func Serve(d *session.Server) error {
 	var err error
 	var s server
@@ -51,8 +51,8 @@ type server interface {
 	into(*wire.Report)
 }
 
-// newUDPServer waits for the first datagram of the session, answers it, and returns what answers the others: those with
-// the cookie from the client's address, from any of its ports.
+// newUDPServer waits for the first datagram of the session and answers it. The server that it returns answers the
+// others: datagrams with the cookie from any port of the client's address.
 func newUDPServer(d *session.Server) (server, error) {
 	socket, err := sys.New(d.UDP)
 	if err != nil {
@@ -63,7 +63,7 @@ func newUDPServer(d *session.Server) (server, error) {
 	if err := socket.Prepare(d.Params); err != nil {
 		return nil, err
 	}
-	// So that an interrupted thread ends whatever comes.
+	// The time limit makes an interrupted thread end in any case.
 	if err := socket.SetReceiveTimeout(openingTime); err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ type udpServer struct {
 	buffer            []byte
 	stalling          timing.Stalling
 	stopped           atomic.Bool
-	// What follows is the hot thread's until that has ended.
+	// The hot thread owns what follows until it has ended.
 	arrivals     []observe.Arrivals // of each of the client's sockets
 	requests     wire.DatagramReport
 	transactions int64
@@ -107,8 +107,8 @@ func (s *udpServer) run() {
 	}
 }
 
-// exchange takes one datagram and answers it, if it is the session's, of the agreed size, from the client's address and
-// has not come before: with no more bytes than it has. It says whether it answered.
+// exchange takes one datagram. It answers if the datagram belongs to the session, has the agreed size, comes from the
+// client's address and is no duplicate, with no more bytes than it has. It says whether it answered.
 //
 //go:nosplit
 func (s *udpServer) exchange() bool {
@@ -120,10 +120,10 @@ func (s *udpServer) exchange() bool {
 	if n != s.request || !s.socket.FromPeer() || !wire.SameCookie(s.buffer, s.cookie[:]) {
 		return false
 	}
-	// The opening datagram has the number 0 and may be repeated.
+	// The opening datagram has the number 0 and may come several times.
 	if sequence := wire.Sequence(s.buffer); sequence > 0 {
 		s.stalling.Pass()
-		// The client's sockets take turns; there is an order among the datagrams of one.
+		// The client's sockets take turns. Only datagrams of one socket have an order.
 		flows := uint64(len(s.arrivals))
 		a := s.arrivals[(sequence-1)%flows].Add((sequence-1)/flows + 1)
 		if s.buffer[wire.FlagsOffset]&wire.FlagCounted != 0 {
@@ -133,7 +133,7 @@ func (s *udpServer) exchange() bool {
 			return false
 		}
 	}
-	// A reply that cannot be sent is lost like a datagram on the way: the client counts it.
+	// A reply that cannot be sent is lost like a datagram in the network: the client counts it.
 	if s.socket.Answer(s.buffer[:s.response]) != s.response {
 		return false
 	}

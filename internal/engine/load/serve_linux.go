@@ -9,7 +9,7 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// The server's side of a load over TCP on Linux: one thread for all connections, over epoll.
+// The server of a load over TCP on Linux: one thread for all connections, with epoll.
 
 func newTCPServer(d *session.Server) (server, error) {
 	sockets, err := d.AcceptAll()
@@ -33,25 +33,25 @@ func newTCPServer(d *session.Server) (server, error) {
 	return s, nil
 }
 
-// servedConn is one connection of a load at the server.
+// servedConn is one connection at the server.
 type servedConn struct {
 	socket *sys.Socket
-	// got is how much of the next request has come, in bytes; owed how many bytes of responses have not left.
+	// got is how many bytes of the next request have come, owed how many bytes of responses have not left.
 	got, owed int
 	ended     bool
 }
 
-// tcpServer answers the requests of its connections, those of one in their order.
+// tcpServer answers the requests of its connections, those of one connection in order.
 type tcpServer struct {
 	poller *sys.Poller
 	conns  []servedConn
 	// left is how many connections have not ended.
 	left              int
 	request, response int
-	// responses are as many as one write may take, end to end.
+	// responses is a row of responses for one write.
 	responses, buffer []byte
 	stalling          timing.Stalling
-	// transactions is the hot thread's until that has ended.
+	// The hot thread owns transactions until it has ended.
 	transactions int64
 }
 
@@ -77,7 +77,7 @@ func (s *tcpServer) run() {
 	}
 }
 
-// answer reads what has come and writes the responses. A client that does not read them is not read from either.
+// answer reads requests and writes the responses. It does not read from a client that does not read the responses.
 //
 //go:nosplit
 func (s *tcpServer) answer(c *servedConn, index int) {
@@ -100,7 +100,7 @@ func (s *tcpServer) answer(c *servedConn, index int) {
 	}
 }
 
-// flush goes on sending, and reads again when all has left.
+// flush continues to send. When everything has left it reads again.
 //
 //go:nosplit
 func (s *tcpServer) flush(c *servedConn, index int) {
@@ -114,7 +114,7 @@ func (s *tcpServer) flush(c *servedConn, index int) {
 //go:nosplit
 func (s *tcpServer) send(c *servedConn) bool {
 	for c.owed > 0 {
-		// What is owed ends with the end of a response.
+		// What is owed ends at the end of a response.
 		at := (s.response - c.owed%s.response) % s.response
 		n := c.socket.Write(s.responses[at:min(at+c.owed, len(s.responses))])
 		if n < 0 {

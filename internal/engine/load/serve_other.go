@@ -11,7 +11,7 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// The server's side of a load over TCP elsewhere than on Linux: a goroutine for each connection.
+// The server of a load over TCP on systems other than Linux: a goroutine for each connection.
 
 func newTCPServer(d *session.Server) (server, error) {
 	sockets, err := d.AcceptAll()
@@ -23,14 +23,14 @@ func newTCPServer(d *session.Server) (server, error) {
 		transactions: make([]int64, len(sockets))}, nil
 }
 
-// tcpServer answers the requests of its connections, those of one in their order.
+// tcpServer answers the requests of its connections, those of one connection in order.
 type tcpServer struct {
 	sockets           []*sys.Socket
 	request, response int
-	// responses are as many as one write may take, end to end.
+	// responses is a row of responses for one write.
 	responses []byte
 	stall     timing.Stall
-	// transactions are those of each connection: its goroutine's until run has ended.
+	// transactions are the counts of the connections. Each goroutine owns one until run has ended.
 	transactions []int64
 }
 
@@ -44,8 +44,8 @@ func (s *tcpServer) run() {
 	all.Wait()
 }
 
-// serve reads what has come and writes the responses until the connection ends, and returns how many were answered. A
-// client that does not read them is not read from either.
+// serve reads requests and writes the responses until the connection ends, and returns how many it answered. It does
+// not read from a client that does not read the responses.
 func (s *tcpServer) serve(socket *sys.Socket, stalling timing.Stalling) (answered int64) {
 	buffer := make([]byte, readerBuffer)
 	for got := 0; ; {

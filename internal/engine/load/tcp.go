@@ -9,11 +9,11 @@ import (
 	"nearfar/internal/engine/timing"
 )
 
-// Load over TCP: the requests go over the connections in turn, and many may be under way on each; the server answers
-// those of one connection in their order.
+// Load over TCP: the requests use the connections in turn, and many may be under way on each. The server answers
+// those of one connection in order.
 
-// mostOutstanding bounds the requests that wait for a reply, and so the memory. Beyond it requests are held back, and
-// their response time goes on from when they should have left.
+// mostOutstanding limits how many requests wait for a reply, and so the memory. Further requests are held back; their
+// response time counts from when they should have left.
 const mostOutstanding = 1 << 20
 
 // none is the end of a list of pending requests.
@@ -27,16 +27,16 @@ type pending struct {
 	next   int32
 }
 
-// conn is one connection of a load. first to last are the requests that wait for their reply, in their order; the last
-// unsent of them, from unsentAt on, have not wholly left.
+// conn is one connection. The requests from first to last wait for their replies, in order. The last unsent of them,
+// from unsentAt on, have not left completely.
 type conn struct {
 	socket      *sys.Socket
 	first, last int32
 	unsentAt    int32
 	unsent      int
-	// sent is how many have wholly left.
+	// sent is how many have left completely.
 	sent int
-	// written is how much of the first unsent request has left, got how much of the first reply has come, in bytes.
+	// written is how many bytes of the first unsent request have left, got how many bytes of the first reply have come.
 	written, got int
 	waits        bool // for room in the socket
 }
@@ -47,11 +47,11 @@ type overTCP struct {
 	poller *sys.Poller
 	conns  []conn
 	turn   int
-	// entries are the requests that wait: those below fresh have been used, and the free ones of those are a list.
+	// entries are the waiting requests. Entries below fresh have been used; the free ones of those form a list.
 	entries     []pending
 	free, fresh int32
 	waiting     int64
-	// requests are as many requests as one write may take, end to end.
+	// requests is a row of requests for one write.
 	requests          []byte
 	request, response int
 	buffer            []byte
@@ -59,13 +59,13 @@ type overTCP struct {
 	failedSocket      *sys.Socket
 }
 
-// The failures of a connection that are not the kernel's.
+// The failures of a connection that the kernel does not report.
 var (
 	errTooMuch = errors.New("the server sent more than the responses that it was asked for")
 	errPoller  = errors.New("waiting for replies")
 )
 
-// newOverTCP prepares for the given connections, which are the transport's from then on.
+// newOverTCP prepares for the given connections, which the transport owns from then on.
 func newOverTCP(t *tally, sockets []*sys.Socket, request, response int) (*overTCP, error) {
 	p, err := sys.NewPoller()
 	if err != nil {
@@ -84,7 +84,7 @@ func newOverTCP(t *tally, sockets []*sys.Socket, request, response int) (*overTC
 	return l, nil
 }
 
-// send queues the request on the connection whose turn it is, and writes it where nothing else waits there.
+// send queues the request on the next connection in turn, and writes it if nothing else waits there.
 //
 //go:nosplit
 func (l *overTCP) send(intended int64) bool {
@@ -165,7 +165,7 @@ func (l *overTCP) account(c *conn, n int, actual int64) {
 	}
 }
 
-// receive takes what a reading of a connection gave at the given time.
+// receive handles the result of a read from a connection at the given time.
 //
 //go:nosplit
 func (l *overTCP) receive(c *conn, n int, now int64) {
@@ -199,8 +199,8 @@ func (l *overTCP) receive(c *conn, n int, now int64) {
 	}
 }
 
-// take gives a free entry, or none. Entries that were used before come first, so that no more memory is touched than
-// there were requests under way.
+// take gives a free entry, or none. It prefers entries that were used before, so that no more memory is touched than
+// needed.
 //
 //go:nosplit
 func (l *overTCP) take() int32 {

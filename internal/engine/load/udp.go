@@ -12,18 +12,19 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// Load over UDP: the requests go over the sockets in turn, each with its number. One that has no reply in time is lost.
+// Load over UDP: the requests use the sockets in turn, each with its number. A request without a reply in time is
+// lost.
 
-// replyTimeout is how long a reply is waited for; what comes later is late, and counts as lost.
+// replyTimeout is how long a request waits for its reply. A later reply counts as late, and its request as lost.
 const replyTimeout = 2 * time.Second
 
-// The bounds of how many requests are remembered.
+// The limits of how many requests are remembered.
 const (
 	leastSlots = 1 << 10
 	mostSlots  = 1 << 21
 )
 
-// slot is a request that was sent. It is remembered until its place is taken by one that comes much later.
+// slot is a request that was sent. It is remembered until a much later one takes its place.
 type slot struct {
 	sequence         uint64
 	intended, actual int64
@@ -36,7 +37,7 @@ type overUDP struct {
 	poller  *sys.Poller
 	sockets []*sys.Socket
 	turn    int
-	// slots remember the requests by number; their count is a power of two.
+	// slots remember the requests by number. Their count is a power of two.
 	slots             []slot
 	sequence          uint64
 	newest            []uint64 // answered, of each socket
@@ -55,7 +56,7 @@ func slotsFor(rate float64) int {
 	return 1 << bits.Len64(max(n, leastSlots)-1)
 }
 
-// newOverUDP prepares for the given connected sockets, which are the transport's from then on.
+// newOverUDP prepares for the given connected sockets, which the transport owns from then on.
 func newOverUDP(t *tally, sockets []*sys.Socket, c wire.Cookie, request, response int, rate float64) (*overUDP, error) {
 	p, err := sys.NewPoller()
 	if err != nil {
@@ -75,7 +76,7 @@ func newOverUDP(t *tally, sockets []*sys.Socket, c wire.Cookie, request, respons
 	return u, nil
 }
 
-// timeout is how long a reply is really waited for: less than loadReplyTimeout where the slots do not suffice.
+// timeout is how long a request really waits for its reply: less than replyTimeout if there are too few slots.
 func (u *overUDP) timeout(rate float64) time.Duration {
 	return min(replyTimeout, time.Duration(float64(len(u.slots))/rate*1e9))
 }
@@ -90,7 +91,7 @@ func (u *overUDP) send(intended int64) bool {
 		u.request[wire.FlagsOffset] = wire.FlagCounted
 	}
 	actual := timing.Now()
-	// What the kernel has no buffer for is lost, like a datagram on the way.
+	// A datagram for which the kernel has no buffer is lost, like one in the network.
 	if n := s.Write(u.request); n < 0 && !s.NoBuffers() {
 		if !s.TimedOut() {
 			u.failedSocket = s
@@ -111,7 +112,7 @@ func (u *overUDP) send(intended int64) bool {
 	return true
 }
 
-// receive takes one datagram that came on a socket at the given time.
+// receive handles one datagram that came on a socket at the given time.
 //
 //go:nosplit
 func (u *overUDP) receive(index int, datagram []byte, size int, now int64) {

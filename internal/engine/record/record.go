@@ -1,5 +1,5 @@
-// Package record is what the native engine prints with -f json: one JSON object a line, of the types start, interval,
-// and last either result or error. It is written by the engine, and read by whoever ran it.
+// Package record is the output of the native engine with -f json: one JSON object in each line. The first line has
+// the type start, the next ones interval, and the last one result or error.
 package record
 
 import (
@@ -35,11 +35,11 @@ type Start struct {
 	Response    int `json:"response,omitempty"`
 	Message     int `json:"message,omitempty"`
 	Connections int `json:"connections"`
-	// Direction is of stream; Batch and Rate (1/s, 0 for as many as go) are of messages.
+	// Direction is for stream. Batch and Rate (1/s, 0 for as fast as possible) are for messages.
 	Direction string  `json:"direction,omitempty"`
 	Batch     int     `json:"batch,omitempty"`
 	Rate      float64 `json:"message_rate,omitempty"`
-	// Wait is how both sides were to wait; empty is block.
+	// Wait is how both sides were asked to wait; empty for block.
 	Wait string `json:"wait,omitempty"`
 	// Schedule is what is offered (load).
 	Schedule string `json:"schedule,omitempty"`
@@ -57,8 +57,8 @@ type Times struct {
 	Max  float64 `json:"max"`
 }
 
-// Interval is what was measured in one part of the window, a second as a rule. Times are in seconds; those of the
-// round trips are there for rr and crr, goodput for stream.
+// Interval is the measurement of one interval of the window, usually a second. Times are in seconds. Round-trip times
+// are for rr and crr, goodput is for stream.
 type Interval struct {
 	Type string `json:"type"`
 	// Second counts the intervals from 1. Start and End are since the beginning of the window.
@@ -75,15 +75,15 @@ type Interval struct {
 	Max   float64 `json:"rtt_max,omitempty"`
 	// Response are the response times of the requests that were answered (load).
 	Response *Times `json:"response_time,omitempty"`
-	// Bytes is what was received, Goodput the same in bit/s. In a stream both ways they are the sums, and Upload and
-	// Download the goodput each way.
+	// Bytes is what was received, Goodput the same in bit/s. For a stream in both directions they are sums, and Upload
+	// and Download are the goodput of each direction.
 	Bytes    int64   `json:"bytes,omitempty"`
 	Goodput  float64 `json:"goodput,omitempty"`
 	Upload   float64 `json:"upload_goodput,omitempty"`
 	Download float64 `json:"download_goodput,omitempty"`
-	// Retransmits is how many segments were sent again; CongestionWindow (bytes) and SmoothedRTT (seconds) are what
-	// TCP_INFO says of the senders at the end of the interval, the mean of the connections; in a stream both ways, of
-	// the client's.
+	// Retransmits counts segments that were sent again. CongestionWindow (bytes) and SmoothedRTT (seconds) are
+	// TCP_INFO's values for the senders at the end of the interval, as means over the connections; for a stream in both
+	// directions, the client's.
 	Retransmits      int64   `json:"retransmits,omitempty"`
 	CongestionWindow int64   `json:"congestion_window_bytes,omitempty"`
 	SmoothedRTT      float64 `json:"smoothed_rtt_seconds,omitempty"`
@@ -98,11 +98,11 @@ type Result struct {
 	Version  string `json:"version"`
 	Mode     string `json:"mode"`
 	Protocol string `json:"protocol"`
-	// MessageBytes is the request's size (rr, crr) or that of one write (stream).
+	// MessageBytes is the size of a request (rr, crr) or of one write (stream).
 	MessageBytes int `json:"message_bytes"`
-	// Duration is the length of the window as it was, in seconds.
+	// Duration is the actual length of the window in seconds.
 	Duration float64 `json:"duration_seconds"`
-	// ReportedAs and Definition are those of result.Measurement.
+	// ReportedAs and Definition are as in result.Measurement.
 	ReportedAs string          `json:"reported_as"`
 	Definition string          `json:"definition"`
 	Metrics    []result.Metric `json:"metrics"`
@@ -147,14 +147,14 @@ func (w *Writer) line(v any) error {
 	return err
 }
 
-// Run is what one execution printed.
+// Run is the output of one execution.
 type Run struct {
 	Start     Start
 	Intervals []Interval
 	Result    Result
 }
 
-// The bounds of what is read.
+// The limits of what is read.
 const (
 	maxLine      = 4 << 20
 	maxIntervals = 1 << 16
@@ -164,16 +164,16 @@ const (
 	maxText      = 1000
 )
 
-// FailedError is an error line: the engine ran, and says why it has no result.
+// FailedError is an error line: the engine says why it has no result.
 type FailedError struct{ Message string }
 
 func (e *FailedError) Error() string { return e.Message }
 
-// ErrUnfinished is the error of Read where all lines are good and the last is missing.
+// ErrUnfinished is the error of Read if all lines are valid and the last one is missing.
 var ErrUnfinished = errors.New("the engine's output ends before its result: it was cut short")
 
-// Read reads and checks what an execution printed. A *FailedError is returned where the engine reports one, and another
-// error where the output is not whole or not the engine's. The intervals that were read are returned in any case.
+// Read reads and checks the output of an execution. It returns a *FailedError if the engine reports an error, and
+// another error if the output is incomplete or not the engine's. It returns the intervals in any case.
 func Read(printed []byte) (Run, error) {
 	var run Run
 	lines := bufio.NewScanner(bytes.NewReader(printed))
@@ -316,7 +316,7 @@ func (r Result) check() error {
 	return nil
 }
 
-// checkHistogram decodes a histogram as a reader of the record will.
+// checkHistogram decodes a histogram like a later reader of the record.
 func checkHistogram(encoded string) error {
 	h, err := hdr.Decode([]byte(encoded))
 	if err != nil {

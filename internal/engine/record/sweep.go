@@ -6,18 +6,18 @@ const (
 	typeSweep = "sweep"
 )
 
-// PointTimes are percentiles in seconds; nil where the count does not support one, or requests that were never answered
-// would change it.
+// PointTimes are percentiles in seconds; nil if the count does not support one, or if requests without a reply would
+// change it.
 type PointTimes struct {
 	P50  *float64 `json:"p50"`
 	P99  *float64 `json:"p99"`
 	P999 *float64 `json:"p99.9"`
 }
 
-// Point is what a load at one rate gave.
+// Point is the result of a load at one rate.
 type Point struct {
 	Type string `json:"type"`
-	// Rate was asked for, Offered is what the schedule held, Achieved the replies within the window; per second.
+	// Rate was asked for, Offered is in the schedule, Achieved counts the replies within the window; per second.
 	Rate     float64    `json:"rate"`
 	Offered  float64    `json:"offered_rate"`
 	Achieved float64    `json:"transaction_rate"`
@@ -26,9 +26,9 @@ type Point struct {
 	// LatenessP99 is the p99 of actual minus intended send, in seconds.
 	LatenessP99 *float64 `json:"send_lateness_p99"`
 	Unanswered  float64  `json:"unanswered"`
-	// Loss is that of UDP.
+	// Loss is for UDP.
 	Loss *float64 `json:"loss,omitempty"`
-	// Kept says whether the objective was kept, where there is one; Bisected that the rate was found by bisection.
+	// Kept says whether the objective was met, if there is one. Bisected says that the rate comes from the bisection.
 	Kept     *bool `json:"kept,omitempty"`
 	Bisected bool  `json:"bisected,omitempty"`
 }
@@ -37,8 +37,7 @@ type Point struct {
 type Sweep struct {
 	Type   string  `json:"type"`
 	Points []Point `json:"points"`
-	// Objective is what was to be kept; Best is the highest rate per second that did, nil where none did; Verdict says it in
-	// words.
+	// Objective is the condition. Best is the highest rate per second that met it, or nil. Verdict says it in words.
 	Objective string   `json:"objective,omitempty"`
 	Best      *float64 `json:"best_rate,omitempty"`
 	Verdict   string   `json:"verdict,omitempty"`

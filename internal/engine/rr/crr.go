@@ -9,23 +9,24 @@ import (
 	"nearfar/internal/engine/timing"
 )
 
-// Connect/request/response: a new connection for each transaction. As in netperf's TCP_CRR the server closes first and
-// the client waits for that before it closes, so that the client's ports are free again at once and TIME_WAIT stays
-// with the server, which accepts a new connection over it.
+// Connect/request/response: a new connection for each transaction. As in netperf's TCP_CRR, the server closes first,
+// and the client waits for that before it closes. So the client's ports are free again at once. TIME_WAIT stays with
+// the server, which accepts new connections over it.
 
 // crrClient is the client's side.
 type crrClient struct {
 	connector         *sys.Connector
 	request, response []byte
-	// connects records the time from socket to connected, of the transactions that are recorded.
+	// connects records the time from socket to connected, of the recorded transactions.
 	connects *observe.Histogram
 	socket   sys.Socket
 	clock    timing.Clock
-	// connected and ends are when a transaction was connected and when it ended.
+	// connected and ends are when each transaction was connected and when it ended.
 	connected, ends observe.Moments
 	failed          bool // to connect
 	extra           bool // the server sent more than the response
-	// stopped tells the hot loop to begin no other transaction, and noticed says that it begins none, for whatever reason.
+	// stopped tells the hot loop to begin no further transaction. noticed says that the loop begins none, for any
+	// reason.
 	stopped, noticed atomic.Bool
 }
 
@@ -33,8 +34,8 @@ func newCRRClient(c *sys.Connector, request, response int) *crrClient {
 	return &crrClient{connector: c, request: sys.NewBuffer(request), response: sys.NewBuffer(response), connects: observe.NewHistogram(), socket: sys.Unopened(), clock: timing.NewClock()}
 }
 
-// run is the hot loop, as rrClient's. A transaction is: socket, socket options, connect, request, response, the server's
-// close, close.
+// run is the hot loop, like tcpClient's. A transaction is: socket, socket options, connect, request, response, the
+// server's close, close.
 //
 //go:nosplit
 func (c *crrClient) run(h *observe.Histogram, until int64) (start int64, ok bool) {
@@ -48,8 +49,8 @@ func (c *crrClient) run(h *observe.Histogram, until int64) (start int64, ok bool
 	return start, ok
 }
 
-// transactions carries out transactions and notes their times, until the clock reads last or there is no room for more; end
-// says that it was not for the room. ok is false when one failed.
+// transactions carries out transactions and notes their times until the clock reads last or there is no room for more
+// times. end is false only if there is no room. ok is false if a transaction failed.
 //
 //go:nosplit
 func (c *crrClient) transactions(last uint64) (ok, end bool) {
@@ -82,8 +83,7 @@ func (c *crrClient) transactions(last uint64) (ok, end bool) {
 	}
 }
 
-// record records the times of the transactions that were noted, the first counted from start, and returns the end of the
-// last one.
+// record records the times that were noted, the first transaction from start, and returns the end of the last one.
 //
 //go:nosplit
 func (c *crrClient) record(h *observe.Histogram, start int64) int64 {
@@ -112,14 +112,15 @@ func (c *crrClient) exchange() bool {
 	return n == 0
 }
 
-// stopTries and stopPause bound how long stop interrupts what the hot loop waits for.
+// stopTries and stopPause limit how long stop interrupts the hot loop.
 const (
 	stopTries = 200
 	stopPause = 10 * time.Millisecond
 )
 
-// stop ends the hot loop, from another thread. An interrupt ends only the connection at hand, which looks like the server's
-// close, and the loop may be about to open another one: it is interrupted until the loop has noticed.
+// stop ends the hot loop from another thread. An interrupt ends only the current connection, which looks like the
+// server's close, and the loop may be about to open another one. So stop repeats the interrupt until the loop has
+// noticed.
 func (c *crrClient) stop() {
 	c.stopped.Store(true)
 	c.socket.Interrupt()
@@ -149,7 +150,7 @@ type crrServer struct {
 	acceptor          *sys.Acceptor
 	request, response []byte
 	current           sys.Socket
-	// transactions is written by the hot thread alone.
+	// Only the hot thread writes transactions.
 	transactions atomic.Int64
 }
 

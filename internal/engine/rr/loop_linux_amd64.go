@@ -10,27 +10,27 @@ import (
 	"nearfar/internal/engine/sys"
 )
 
-// The ordinary course of request and response over TCP, in machine code. Between two system calls of a transaction the other
-// side has run, so what is used there mostly comes from far: the less code and data, and the fewer pages they lie on, the
-// shorter the round trip. Whatever is out of the ordinary is left to rr.go.
+// The usual case of request and response over TCP, in assembly. Between two system calls of a transaction the other
+// side has run, so code and data of the loop are mostly no longer in the caches. The less of both there is, and the
+// fewer pages hold them, the shorter the round trip. rr.go handles every other case.
 
-// momentsLen is for the assembly, which sees the constants of this package alone.
+// momentsLen is for the assembly, which sees only constants of its own package.
 const momentsLen = observe.MomentsLen
 
-// requester is what the client's loop works on.
+// requester is the data of the client's loop.
 type requester struct {
 	fd                      uintptr
 	request, response       *byte
 	requestLen, responseLen int
-	// ticks has room for momentsLen readings of the counter; read of them are there.
+	// ticks has room for momentsLen readings of the counter, of which the first read are set.
 	ticks *[momentsLen]uint64
 	read  int
 	last  uint64
-	// n is what the call gave that ended the loop: a number of bytes, or a negative error number.
+	// n is the result of the system call that ended the loop: a number of bytes, or a negative error number.
 	n int
 }
 
-// answerer is what the server's loop works on.
+// answerer is the data of the server's loop.
 type answerer struct {
 	fd                      uintptr
 	request, response       *byte
@@ -39,7 +39,7 @@ type answerer struct {
 	n                       int
 }
 
-// What the loops point at is set once: where they run, no pointer may be stored (scheduler_linux.go).
+// The pointers are set once, because the loops must not store pointers (scheduler_linux.go).
 
 func newRequester(s *sys.Socket, request, response []byte, ticks *[momentsLen]uint64) requester {
 	return requester{fd: s.Descriptor(), request: unsafe.SliceData(request), requestLen: len(request),
@@ -51,18 +51,18 @@ func newAnswerer(s *sys.Socket, request, response []byte) answerer {
 		response: unsafe.SliceData(response), responseLen: len(response)}
 }
 
-// exchanges sends a request, receives the response and notes the counter, again and again, until it reads last, there is no
-// room for more, or a call gives other than the whole message.
+// exchanges sends a request, receives the response and notes the counter, repeatedly, until the counter reads last,
+// there is no room for more readings, or a call transfers less than the whole message.
 //
 //go:noescape
 func exchanges(x *requester) outcome
 
-// answers receives a request and sends the response, again and again, until a call gives other than the whole message.
+// answers receives a request and sends the response, repeatedly, until a call transfers less than the whole message.
 //
 //go:noescape
 func answers(x *answerer) outcome
 
-// straight carries out transactions as long as they take their ordinary course.
+// straight carries out transactions while they are the usual case.
 //
 //go:nosplit
 func (c *tcpClient) straight(last uint64) (outcome, int) {
@@ -76,7 +76,7 @@ func (c *tcpClient) straight(last uint64) (outcome, int) {
 	return o, x.n
 }
 
-// straight answers requests as long as they take their ordinary course.
+// straight answers requests while they are the usual case.
 //
 //go:nosplit
 func (s *tcpServer) straight() (outcome, int) {
@@ -90,10 +90,11 @@ func (s *tcpServer) straight() (outcome, int) {
 	return o, x.n
 }
 
-// notYet is what a call gives that a signal ended before it did anything, and what straight gives where it made none.
+// notYet is the result of a call that a signal interrupted before it did anything. straight also gives it if it made
+// no call.
 const notYet = -int(syscall.EINTR)
 
-// settle gives what write or read would have returned, where straight gave n: out was sent, or in received.
+// settle gives the result of a write of out, or of a read into in, after straight gave n.
 //
 //go:nosplit
 func settle(s *sys.Socket, o outcome, n int, out, in []byte) int {

@@ -7,7 +7,7 @@ import (
 	"nearfar/internal/engine/sys"
 )
 
-// Here the loops need nothing of their own.
+// Without assembly the loops need no data.
 type (
 	requester struct{}
 	answerer  struct{}
@@ -17,12 +17,12 @@ func newRequester(*sys.Socket, []byte, []byte, *[observe.MomentsLen]uint64) (r r
 
 func newAnswerer(*sys.Socket, []byte, []byte) (a answerer) { return a }
 
-// straight leaves all to settle.
+// straight leaves everything to settle.
 //
 //go:nosplit
 func (*tcpClient) straight(uint64) (outcome, int) { return sending, 0 }
 
-// straight leaves all to settle.
+// straight leaves everything to settle.
 //
 //go:nosplit
 func (*tcpServer) straight() (outcome, int) { return receiving, 0 }

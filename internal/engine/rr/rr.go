@@ -14,18 +14,18 @@ import (
 
 var errStopped = errors.New("the measurement was ended before its window was over")
 
-// Request/response over TCP: one connection, one transaction in flight, one write and one read for each.
+// Request/response over TCP: one connection, one transaction at a time, one write and one read for each.
 
 // A transactor carries out transactions one after the other on the hot thread.
 type transactor interface {
 	// run carries out transactions until the clock passes the given time, and returns the clock after the last one;
-	// false when the connection failed. It records each into h, or nothing where h is nil.
+	// false if the connection failed. It records each in h, unless h is nil.
 	run(h *observe.Histogram, until int64) (end int64, ok bool)
 	// err is why run returned false.
 	err() error
 }
 
-// A finisher has something to do when the window is over; false when that shows that the session failed.
+// A finisher has work to do after the window; false if that shows that the session failed.
 type finisher interface{ finish() bool }
 
 // tcpClient is the client's side.
@@ -33,14 +33,15 @@ type tcpClient struct {
 	socket            *sys.Socket
 	request, response []byte
 	clock             timing.Clock
-	// assembly says that both sides agreed on that loop. It also takes a clock that reads the processor's counter.
+	// assembly says that the loop in assembly runs: both sides agreed on it, and the clock reads the processor's
+	// counter.
 	assembly bool
 	loop     requester
 	ends     observe.Moments
 	extra    bool // the server sent more than the responses
 }
 
-// errSurplus is of rr and crr over TCP.
+// errSurplus is for rr and crr over TCP.
 var errSurplus = errors.New("the server sent more than the responses that were asked for: the round trips are not what they seem")
 
 // newTCPClient prepares a client on a data connection, for the loop that both sides agreed on.
@@ -51,9 +52,9 @@ func newTCPClient(s *sys.Socket, request, response int, loop string) *tcpClient 
 	return c
 }
 
-// run is the hot loop. The end of one transaction is the start of the next, so that one reading of the clock for each is
-// enough; what the loop itself does between them, some nanoseconds, is part of the next round trip. While the ends that were
-// noted are recorded, no transaction is under way.
+// run is the hot loop. The end of one transaction is the start of the next, so one reading of the clock for each is
+// enough. The nanoseconds that the loop itself takes between two transactions are part of the next round trip. No
+// transaction is under way while the ends are recorded.
 //
 //go:nosplit
 func (c *tcpClient) run(h *observe.Histogram, until int64) (start int64, ok bool) {
@@ -67,8 +68,8 @@ func (c *tcpClient) run(h *observe.Histogram, until int64) (start int64, ok bool
 	return start, ok
 }
 
-// exchange carries out transactions and notes their ends, until the clock reads last or there is no room for more; end says
-// that it was the first. ok is false when the connection failed.
+// exchange carries out transactions and notes their ends until the clock reads last or there is no room for more
+// ends. end is false only if there is no room. ok is false if the connection failed.
 //
 //go:nosplit
 func (c *tcpClient) exchange(last uint64) (ok, end bool) {
@@ -106,20 +107,20 @@ func loopName(assembly bool) string {
 	return wire.LoopGo
 }
 
-// outcome is how far a side has come by itself (straight) when something is out of the ordinary.
+// outcome says why straight ended.
 type outcome int
 
 const (
-	// passed: the clock has read the last time. full: there is no room for another reading of it.
+	// passed: the clock has read the last time. full: there is no room for another reading.
 	passed outcome = iota
 	full
-	// sending and receiving: so much of a message has been sent, or received.
+	// sending and receiving: a message was sent, or received, only in part.
 	sending
 	receiving
 )
 
-// finish looks whether the server has sent more than the responses: what is left over would have been taken for the next
-// response, before it came.
+// finish checks whether the server has sent more than the responses. Surplus data would have been taken for later
+// responses before they came.
 func (c *tcpClient) finish() bool {
 	c.extra = c.socket.Pending() > 0
 	return !c.extra
@@ -141,7 +142,7 @@ type tcpServer struct {
 	assembly bool
 	loop     answerer
 	answered int64
-	// transactions is what was answered, for other threads to read; the hot thread writes it at the end.
+	// transactions is how many requests were answered, for other threads. The hot thread writes it at the end.
 	transactions atomic.Int64
 }
 

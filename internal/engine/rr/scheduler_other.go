@@ -2,7 +2,7 @@
 
 package rr
 
-// Elsewhere a hot loop runs under the scheduler, for it uses more of the runtime (scheduler_linux.go).
+// Here a hot loop runs under the scheduler, because it uses more of the runtime (scheduler_linux.go).
 
 //go:nosplit
 func leaveScheduler() {}

@@ -61,7 +61,7 @@ func serveCRR(d *session.Server) error {
 	return nil
 }
 
-// serveUDP waits for the first datagram, and answers from then on, beginning with that one.
+// serveUDP waits for the first datagram, answers it, and then answers the others.
 func serveUDP(d *session.Server) error {
 	socket, buffer, err := d.FirstDatagram(d.Params.Request)
 	if err != nil {

@@ -29,12 +29,12 @@ import (
 // clockOffsetAge is after how many nanoseconds the offset between the clocks is read again.
 const clockOffsetAge = 1_000_000_000
 
-// A clockOffset is what the kernel's clock of timestamps (real time) is ahead of the engine's (monotonic), in nanoseconds.
-// It is known to some 20 ns, which only shifts between a host's sending and its receiving, and stays but for a clock
-// that is set.
+// A clockOffset is how far the kernel's clock for timestamps (real time) is ahead of the engine's (monotonic), in
+// nanoseconds. It is known to about 20 ns. The error only shifts time between a host's sending and its receiving. It
+// is constant unless a clock is set.
 type clockOffset struct{ ahead, read int64 }
 
-// refresh reads the offset again when it is old. It is called between two transactions.
+// refresh reads the offset again if it is old. It is called between two transactions.
 //
 //go:nosplit
 func (o *clockOffset) refresh(now int64) {
@@ -54,13 +54,13 @@ func (o *clockOffset) refresh(now int64) {
 	o.read = now
 }
 
-// exchanger carries out one transaction; start is the clock before it.
+// exchanger carries out one transaction that begins at start.
 type exchanger interface {
 	exchange(start int64) (now int64, answered, ok bool)
 	err() error
 }
 
-// tcpExchanger is the one over TCP.
+// tcpExchanger is the exchanger over TCP.
 type tcpExchanger struct {
 	socket            *sys.StampedSocket
 	request, response []byte
@@ -81,7 +81,7 @@ func (c *tcpExchanger) err() error { return sys.ConnectionError(c.socket.Socket)
 type stampedClient struct {
 	exchanger exchanger
 	socket    *sys.StampedSocket
-	// flags is the byte of the request that says what is asked for, stamps where the response has the server's.
+	// flags is the byte of the request with the flags, stamps the part of the response with the server's stamps.
 	flags  *byte
 	stamps []byte
 	number uint64
@@ -104,7 +104,7 @@ func newStampedTCP(s *sys.Socket, request, response int) (*stampedClient, error)
 	return c, c.open()
 }
 
-// newStampedUDP makes a client with timestamps of one that has been answered already.
+// newStampedUDP makes a client with timestamps from one that has been answered already.
 func newStampedUDP(u *udpClient) (*stampedClient, error) {
 	stamped, err := sys.NewStampedSocket(u.socket, 1)
 	if err != nil {
@@ -123,8 +123,8 @@ func (c *stampedClient) err() error {
 	return c.exchanger.err()
 }
 
-// run is the hot loop of the window; without a histogram it is the warm-up, in which the cost of the timestamps is
-// measured. What is done for the timestamps is done outside of the round trips as far as possible.
+// run is the hot loop of the window. Without a histogram it is the warm-up, which measures the cost of the
+// timestamps. Work for the timestamps is done outside of the round trips as far as possible.
 func (c *stampedClient) run(h *observe.Histogram, until int64) (int64, bool) {
 	if h == nil {
 		return c.warmUp(until)
@@ -156,8 +156,8 @@ func (c *stampedClient) slice(h *observe.Histogram, until int64) (int64, bool) {
 	}
 }
 
-// note takes the stamps of the transaction that has just ended, and completes the one before with what the server said
-// of it.
+// note takes the stamps of the transaction that has just ended, and completes the previous one with the server's
+// stamps.
 //
 //go:nosplit
 func (c *stampedClient) note(start, end int64, answered bool) {
@@ -174,22 +174,22 @@ func (c *stampedClient) note(start, end int64, answered bool) {
 	c.divider.offset.refresh(end)
 }
 
-// finish carries out one more transaction, with which the stamps of the window's last one come.
+// finish carries out one more transaction, to get the server's stamps of the window's last one.
 func (c *stampedClient) finish() bool {
 	*c.flags = wire.FlagStamped
 	_, ok := c.slice(nil, 0)
 	return ok
 }
 
-// firstStamps is how long the first timestamps may take: the kernel begins with them when it finds the time for it.
-// laterStamps is for those after they have been off.
+// firstStamps is how long the first timestamps may take, because the kernel turns them on at a time of its choice.
+// laterStamps is for turning them on again.
 const (
 	firstStamps = time.Second
 	laterStamps = 5 * time.Millisecond
 )
 
-// turn switches the timestamps of both sides on or off: the request says so to the server. Then it waits so long at most
-// until the first stamps have come.
+// turn switches the timestamps of both sides on or off; the request tells the server. Then it waits for the first
+// stamps, at most for the given time.
 func (c *stampedClient) turn(on bool, patience time.Duration) bool {
 	if c.failure = c.socket.Turn(on); c.failure != nil {
 		return false
@@ -207,13 +207,14 @@ func (c *stampedClient) turn(on bool, patience time.Duration) bool {
 	}
 }
 
-// leastSlice is the shortest time for which the cost of the timestamps is measured with and without them.
+// leastSlice is the shortest time in which the cost of the timestamps is measured.
 const leastSlice = int64(2 * time.Millisecond)
 
-// overheadSlices is how many slices of the warm-up go with and without timestamps in turn; the first two are not counted.
+// overheadSlices is how many slices the warm-up has, alternately with and without timestamps. The first two are not
+// counted.
 const overheadSlices = 12
 
-// warmUp goes with and without timestamps in turn until the given time, and leaves them on.
+// warmUp alternates between running with and without timestamps until the given time, and leaves them on.
 func (c *stampedClient) warmUp(until int64) (int64, bool) {
 	now := timing.Now()
 	if length := (until - now) / overheadSlices; length >= leastSlice {
@@ -239,8 +240,8 @@ func (c *stampedClient) warmUp(until int64) (int64, bool) {
 	return c.slice(nil, until)
 }
 
-// open carries out the first transactions: one without timestamps, so that nothing else is on the way when the kernel
-// begins to number what is sent, and then those until the stamps come.
+// open carries out the first transactions. The first one has no timestamps, so that nothing else is under way when
+// the kernel begins to number messages. The next ones are repeated until stamps come.
 func (c *stampedClient) open() error {
 	if !c.turn(false, 0) || !c.turn(true, firstStamps) {
 		return c.err()
@@ -248,7 +249,7 @@ func (c *stampedClient) open() error {
 	return nil
 }
 
-// overhead holds the round trips with and without timestamps, of slices of the warm-up in turn.
+// overhead holds the round trips with and without timestamps, from alternating slices of the warm-up.
 type overhead struct{ with, without *observe.Histogram }
 
 func newOverhead() overhead {

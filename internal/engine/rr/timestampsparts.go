@@ -12,10 +12,10 @@ import (
 	"nearfar/internal/result"
 )
 
-// The parts of the round trips, and what of them goes into the record.
+// The parts of the round trips, and their metrics and facts.
 
-// A stampedTransaction is one transaction as its sender saw it: start and end on the engine's clock, in nanoseconds, and the
-// kernel's timestamps.
+// A stampedTransaction is one transaction on the side that sends the request: start and end on the engine's clock, in
+// nanoseconds, and the kernel's timestamps.
 type stampedTransaction struct {
 	sys.Stamps
 	number     uint64
@@ -24,8 +24,8 @@ type stampedTransaction struct {
 	counted bool
 }
 
-// The parts, in the order in which the record has them. Those from partClientSend on divide client and server-stack further;
-// partClientNIC is what lies between the driver's and the NIC's timestamps, where the NIC has any.
+// The parts, in the order of the record. The parts from partClientSend on divide client and server-stack further.
+// partClientNIC is between the driver's and the NIC's timestamps, if the NIC has any.
 const (
 	partClient = iota
 	partNetwork
@@ -44,13 +44,13 @@ const (
 	allParts
 )
 
-// partScopes are the scopes of the metric rtt that the parts have in the record.
+// partScope is the scope that a part has in the metric rtt.
 func partScope(part int) string {
 	return [allParts]string{"client", "network", "server-stack", "server-application", "network-and-server-stack",
 		"client-send", "client-receive", "server-receive", "server-send", "client-nic"}[part]
 }
 
-// A division is the parts of many round trips. Its sums are exact; the histograms are for percentiles.
+// A division holds the parts of many round trips. Its sums are exact. The histograms are for percentiles.
 type division struct {
 	parts      []int
 	count, rtt int64
@@ -82,19 +82,19 @@ func (d *division) add(rtt int64, values *[allParts]int64) {
 	}
 }
 
-// tolerance is how far a part may be negative, in nanoseconds, for what the comparison of two clocks is off.
+// tolerance is how far a part may be negative, in nanoseconds, because of the error in comparing two clocks.
 const tolerance = 1000
 
-// A divider forms the parts of transactions.
+// A divider divides transactions into parts.
 type divider struct {
 	offset clockOffset
-	// full are those with all timestamps, coarse those with the client's at least.
+	// full holds the transactions with all timestamps, coarse those with at least the client's.
 	full, coarse division
-	// settled counts what could be divided in full, also outside of the window.
+	// settled counts the transactions that could be divided in full, also outside of the window.
 	settled int64
-	// onHardware counts those of the window whose network part is by the client's NIC.
+	// onHardware counts the window's transactions whose network part comes from the client's NIC.
 	onHardware int64
-	// What was missing of the transactions of the window; implausible are those in whose course a clock was set.
+	// Why transactions of the window were not divided. implausible means that a clock was set during the transaction.
 	noTx, noRx, noServerTx, noServerRx, implausible int64
 }
 
@@ -108,8 +108,8 @@ func newDivider() divider {
 	return d
 }
 
-// outside is how long the transaction was outside of its sender: between the NIC's timestamps, where there are both and
-// they make sense (its clock may be set in between), or else between the driver's.
+// outside is how long the transaction was outside of its sender: between the NIC's timestamps if both exist and are
+// plausible (its clock may have been set), or else between the driver's.
 //
 //go:nosplit
 func (t *stampedTransaction) outside() (ns int64, onHardware bool) {
@@ -120,7 +120,7 @@ func (t *stampedTransaction) outside() (ns int64, onHardware bool) {
 	return ns, false
 }
 
-// complete divides a transaction with what the server says, if it says it of that one.
+// complete divides a transaction with the server's stamps, if they are about that transaction.
 //
 //go:nosplit
 func (d *divider) complete(t *stampedTransaction, s wire.ServerStamps) {
@@ -180,7 +180,7 @@ func (d *divider) complete(t *stampedTransaction, s wire.ServerStamps) {
 	}
 }
 
-// kind says by which timestamps the network's part was told from the client's.
+// kind says which timestamps separate the network's part from the client's.
 func (d *divider) kind() string {
 	switch d.onHardware {
 	case 0:
@@ -191,10 +191,11 @@ func (d *divider) kind() string {
 	return fmt.Sprintf("hardware for %d of %d, else software", d.onHardware, d.coarse.count)
 }
 
-// leastDivided is the share of the window's transactions that must have been divided for the parts to stand for them all.
+// leastDivided is the share of the window's transactions that must have been divided, so that the parts represent all
+// of them.
 const leastDivided = 0.9
 
-// mostApart is how far the sum of the mean parts may be from the mean round trip, in seconds.
+// mostApart is how far the sum of the mean parts may differ from the mean round trip without a note, in seconds.
 const mostApart = 1e-6
 
 // into puts the parts into the record. all holds every round trip of the window.
@@ -230,10 +231,11 @@ func (c *stampedClient) into(r *record.Result, all *observe.Histogram) {
 	r.Metrics = append(r.Metrics, division.metrics()...)
 }
 
-// mean gives a sum's share of one round trip in seconds.
+// mean is a sum's share of one round trip, in seconds.
 func (d *division) mean(sum int64) float64 { return float64(sum) / float64(d.count) / 1e9 }
 
-// metrics gives the mean of every part, which add up to the mean round trip, and percentiles of those of the first level.
+// metrics gives the mean of every part, which add up to the mean round trip, and percentiles of the parts of the
+// first level.
 func (d *division) metrics() (m []result.Metric) {
 	for _, p := range d.parts {
 		if p == partClientNIC && d.sums[p] == 0 {
@@ -255,7 +257,7 @@ func (d *division) metrics() (m []result.Metric) {
 	return m
 }
 
-// missing names the timestamps that were missing, and how often.
+// missing lists which timestamps were missing, and how often.
 func (d *divider) missing() string {
 	text := ""
 	for _, m := range []struct {
@@ -276,7 +278,7 @@ func (d *divider) missing() string {
 	return text
 }
 
-// into says what the timestamps cost.
+// into adds what the timestamps cost.
 func (o overhead) into(facts map[string]string) {
 	if o.with.Count() == 0 || o.without.Count() == 0 {
 		facts["timestamps_overhead"] = "not measured: the warm-up is too short"

@@ -11,15 +11,16 @@ import (
 
 // The server's side of rr with timestamps.
 
-// stampedServer takes the stamps of one session on the server.
+// stampedServer takes the timestamps of one session on the server.
 type stampedServer struct {
 	socket *sys.StampedSocket
 	offset clockOffset
-	// last is what is known of the request answered last; current and before are the times of sending.
+	// last has the stamps of the last request that was answered. current and before are the transactions of the last
+	// two.
 	last            wire.ServerStamps
 	current, before stampedTransaction
 	failure         error
-	// onHardware counts the requests that the NIC stamped both ways.
+	// onHardware counts the requests that the NIC stamped in both directions.
 	onHardware int64
 }
 
@@ -34,8 +35,8 @@ func newStampedServer(s *sys.Socket, unit int) (*stampedServer, error) {
 	return &stampedServer{socket: stamped, last: wire.ServerStamps{Receive: wire.NoDuration, Application: wire.NoDuration, Send: wire.NoDuration}}, nil
 }
 
-// received takes note of a request that has just been read, turns the timestamps on or off as its flags ask, and puts what
-// is known of the one before into the response. False when the kernel refuses the timestamps.
+// received handles a request that has just been read: it turns the timestamps on or off as the flags ask, and puts
+// the stamps of the previous request into the response. False if the kernel refuses the timestamps.
 //
 //go:nosplit
 func (s *stampedServer) received(flags byte, response []byte, sequence uint32) bool {
@@ -80,12 +81,12 @@ func (s *stampedServer) sent() {
 	s.offset.refresh(s.current.end)
 }
 
-// mostNIC is how long a request and its response can be between driver and NIC together, in nanoseconds; what is more says
-// that the NIC's clock was set.
+// mostNIC is the longest plausible time that a request and its response spend between driver and NIC, in nanoseconds.
+// A longer one means that the NIC's clock was set.
 const mostNIC = 1_000_000_000
 
-// settle puts the time between driver and NIC of the request before to its receive, where the NIC has stamped it: its
-// timestamp of the response may come late.
+// settle adds the previous request's time between driver and NIC to its receive stamp, if the NIC has stamped it. The
+// NIC's timestamp of the response may come late.
 func (s *stampedServer) settle() {
 	t := &s.current
 	if !s.socket.On || t.RxHardware == 0 || s.last.Receive == wire.NoDuration || s.last.Send == wire.NoDuration {
@@ -94,14 +95,14 @@ func (s *stampedServer) settle() {
 	if t.TxHardware == 0 {
 		s.socket.Transmits(&t.Stamps, &s.before.Stamps)
 	}
-	// The server had it for longer by the NIC's clock than by the driver's.
+	// By the NIC's clock the server had the request longer than by the driver's.
 	if more := t.TxHardware - t.RxHardware - (t.Tx - t.Rx); t.TxHardware != 0 && more >= -tolerance && more < mostNIC {
 		s.last.Receive = wire.Stamp(int64(s.last.Receive)+more, true)
 		s.onHardware++
 	}
 }
 
-// into puts what the server's device has to give into its facts, and what came of it. The hot thread has ended.
+// into adds the device's timestamps and their use to the facts. The hot thread has ended.
 func (s *stampedServer) into(facts map[string]string) {
 	facts["timestamps_device"] = s.socket.NIC.Device()
 	facts["timestamps_hardware"] = s.socket.NIC.Hardware()
@@ -115,7 +116,7 @@ func (s *stampedServer) into(facts map[string]string) {
 type stampedTCPServer struct {
 	stamps            *stampedServer
 	request, response []byte
-	// transactions is written by the hot thread alone.
+	// Only the hot thread writes transactions.
 	transactions atomic.Int64
 }
 

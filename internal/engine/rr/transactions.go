@@ -19,7 +19,8 @@ import (
 
 // Measure measures rr or crr.
 func Measure(ctx context.Context, c *session.Client, observer session.Observer) (record.Result, error) {
-	// The client listens to the server before the first transaction: one that opens a session could wait for ever otherwise.
+	// The client listens before the first transaction, because the transactions that open a session could wait for ever
+	// otherwise.
 	server := c.Listen(func(wire.Kind) bool { return false })
 	t, err := open(ctx, c)
 	if err != nil {
@@ -28,7 +29,7 @@ func Measure(ctx context.Context, c *session.Client, observer session.Observer) 
 	return run(c, t, server, observer)
 }
 
-// open opens the data connection, where there is one.
+// open opens the data connection, if the mode has one.
 func open(ctx context.Context, c *session.Client) (transactor, error) {
 	p := c.Options.Params
 	switch {
@@ -88,7 +89,7 @@ func openUDP(ctx context.Context, c *session.Client) (*udpClient, error) {
 // factLoop is the fact that names the loop of rr over TCP.
 const factLoop = "loop"
 
-// window is what the hot thread of rr and crr leaves behind.
+// window is the result of the hot thread of rr and crr.
 type window struct {
 	start, end int64
 	cpu        time.Duration
@@ -131,8 +132,8 @@ func run(c *session.Client, t transactor, server *session.Listening, observer se
 	return makeResult(c, t, rec, w, server.Report, facts)
 }
 
-// runWindow is what the hot thread does: warm-up, and then one interval after the other. Between two intervals it closes
-// the record of the first; the clock of the next starts after that.
+// runWindow is the hot thread's work: the warm-up, and then one interval after the other. Between two intervals it
+// closes the record of the first one. The next one's time begins after that.
 func runWindow(t transactor, rec *observe.Recorder, p wire.Params) (w window) {
 	if p.Warmup > 0 {
 		if _, ok := t.run(nil, timing.Now()+int64(p.Warmup)); !ok {

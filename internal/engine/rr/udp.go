@@ -12,24 +12,24 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// Request/response over UDP: one datagram each way, one transaction in flight. Every datagram starts with the session's
-// cookie and a sequence number; the reply carries those of its request.
+// Request/response over UDP: one datagram in each direction, one transaction at a time. Every datagram starts with
+// the session's cookie and a sequence number. The reply has those of its request.
 
-// The bounds of the time that a client waits for a reply before it counts it lost.
+// The limits of how long a client waits for a reply before it counts it as lost.
 const (
 	leastReplyTimeout = 100 * time.Millisecond
 	mostReplyTimeout  = 2 * time.Second
 )
 
-// replyTimeout is ten times the round trip that the session's set-up took, within the bounds.
+// replyTimeout is ten times the round trip of the session's setup, within the limits.
 func replyTimeout(roundTrip time.Duration) time.Duration {
 	return min(max(10*roundTrip, leastReplyTimeout), mostReplyTimeout)
 }
 
-// timerSlack makes up for the kernel's timer, which can end a wait by a tick (10 ms at most) too early.
+// timerSlack allows for the kernel's timer, which can end a wait up to one tick (10 ms) too early.
 const timerSlack = 10 * time.Millisecond
 
-// givenUpSize is how many of the requests given up last are remembered, to tell late replies from duplicates.
+// givenUpSize is how many of the requests that were given up are remembered, to tell late replies from duplicates.
 const givenUpSize = 1024
 
 // udpClient is the client's side.
@@ -38,7 +38,7 @@ type udpClient struct {
 	request, response []byte
 	timeout           int64
 	stopped           atomic.Bool
-	// stamped is the socket with its timestamps; nil where there are none.
+	// stamped is the socket with its timestamps, or nil.
 	stamped *sys.StampedSocket
 	// opened says that a reply has come.
 	opened   bool
@@ -57,8 +57,8 @@ func newUDPClient(s *sys.Socket, c wire.Cookie, request, response int, timeout t
 	return u
 }
 
-// run is the hot loop. A lost datagram costs the timeout, and the transaction is not recorded. Where it is interrupted
-// (stopped), it returns false.
+// run is the hot loop. A lost datagram costs the timeout, and its transaction is not recorded. It returns false if it
+// is interrupted (stopped).
 //
 //go:nosplit
 func (u *udpClient) run(h *observe.Histogram, until int64) (int64, bool) {
@@ -94,7 +94,8 @@ func (u *udpClient) run(h *observe.Histogram, until int64) (int64, bool) {
 	return start, ok
 }
 
-// exchange sends the next request and waits for its reply; it returns the clock when that was there, or was given up.
+// exchange sends the next request and waits for its reply. It returns the time when the reply came or the request was
+// given up.
 //
 //go:nosplit
 func (u *udpClient) exchange(start int64) (now int64, answered, ok bool) {
@@ -131,13 +132,12 @@ func (u *udpClient) receive() int {
 	return u.socket.Read(u.response)
 }
 
-// transient says whether the last call failed in a way that a datagram's loss can also have: a timeout, or a closed port
-// on the way to being opened.
+// transient says whether the last call failed like a lost datagram: by a timeout, or for lack of a buffer.
 //
 //go:nosplit
 func (u *udpClient) transient() bool { return u.socket.TimedOut() || u.socket.NoBuffers() }
 
-// isReply says whether a datagram of n bytes answers the current request, and counts what it is otherwise.
+// isReply says whether a datagram of n bytes answers the current request, and counts it otherwise.
 //
 //go:nosplit
 func (u *udpClient) isReply(n int) bool {
@@ -185,11 +185,11 @@ type udpServer struct {
 	buffer            []byte
 	stopped           atomic.Bool
 	arrivals          observe.Arrivals
-	// stamps takes the timestamps; nil where there are none.
+	// stamps takes the timestamps, or is nil.
 	stamps *stampedServer
-	// requests is the hot thread's until that has ended.
+	// The hot thread owns requests until it has ended.
 	requests wire.DatagramReport
-	// transactions and foreign are written by the hot thread alone.
+	// Only the hot thread writes transactions and foreign.
 	transactions, foreign atomic.Int64
 }
 
@@ -197,8 +197,8 @@ func newUDPServer(s *sys.Socket, c wire.Cookie, request, response int) *udpServe
 	return &udpServer{socket: s, cookie: c, request: request, response: response, buffer: sys.NewBuffer(request + 1)}
 }
 
-// run answers until stopped. Only a datagram of the agreed size with the session's cookie is answered, once, with no more
-// bytes than it has.
+// run answers until it is stopped. It answers only datagrams of the agreed size with the session's cookie, each once,
+// with no more bytes than the datagram has.
 //
 //go:nosplit
 func (s *udpServer) run() {
@@ -228,7 +228,7 @@ func (s *udpServer) run() {
 		if !s.stampReceived() {
 			break
 		}
-		// What cannot be sent is lost like a datagram on the way: the client counts it.
+		// A reply that cannot be sent is lost like a datagram in the network: the client counts it.
 		if s.socket.Write(s.buffer[:s.response]) == s.response {
 			answered++
 			if s.stamps != nil {
@@ -251,7 +251,8 @@ func (s *udpServer) receive() int {
 	return s.socket.Read(s.buffer)
 }
 
-// stampReceived takes the stamps of the request in the buffer, where there are any; false when the kernel refuses.
+// stampReceived handles the stamps of the request in the buffer, if there are any; false if the kernel refuses
+// timestamps.
 //
 //go:nosplit
 func (s *udpServer) stampReceived() bool {
@@ -272,14 +273,14 @@ func (s *udpServer) transient() bool {
 	return s.socket.TimedOut() || s.socket.NoBuffers() || s.socket.Refused()
 }
 
-// isRequest says whether a datagram of n bytes is the session's.
+// isRequest says whether a datagram of n bytes belongs to the session.
 //
 //go:nosplit
 func (s *udpServer) isRequest(n int) bool {
 	return n == s.request && wire.SameCookie(s.buffer, s.cookie[:])
 }
 
-// arrived counts the request in the buffer, and says whether it is to be answered: it has not come before.
+// arrived counts the request in the buffer, and says whether to answer it: not if it has come before.
 //
 //go:nosplit
 func (s *udpServer) arrived() bool {

@@ -1,5 +1,5 @@
-// Package samples is the file of single observations that the native engine writes with --samples, as docs/samples.md
-// describes it: for each request its intended and actual time of sending and the time of its reply.
+// Package samples is the file of all observations that the native engine writes with --samples (docs/samples.md): for
+// each request its intended time, the time when it left, and the time of its reply.
 package samples
 
 import (
@@ -16,7 +16,7 @@ import (
 // magic starts the file. Its last digit is the version of the format.
 const magic = "NFSAMP1\n"
 
-// The bounds of what is written and read.
+// The limits of what is written and read.
 const (
 	maxHeader = 1 << 16
 	// BlockSize is how many observations a block holds at most.
@@ -27,17 +27,17 @@ const (
 
 // A Sample is one observation. Times are in nanoseconds since the start of the window, on the client's clock.
 type Sample struct {
-	// Intended is when the request was to leave, Actual when it left. Where nothing is intended (rr, crr) they are equal.
+	// Intended is when the request was due, Actual when it left. Without intended times (rr, crr) they are equal.
 	Intended, Actual int64
 	// Reply is when the reply had come.
 	Reply int64
-	// Answered is false where no reply came, and Reply then says nothing; Sent is false where the request never left.
+	// Answered is false if no reply came; Reply is then not set. Sent is false if the request never left.
 	Answered, Sent bool
 }
 
 // A Header says what was measured.
 type Header struct {
-	// Version is that of the program.
+	// Version is the program's version.
 	Version  string `json:"version"`
 	Mode     string `json:"mode"`
 	Protocol string `json:"protocol"`
@@ -102,7 +102,7 @@ func (w *Writer) Write(s Sample) error {
 	return nil
 }
 
-// block writes what has gathered: the number of observations, the payload's length, the payload, its CRC-32C.
+// block writes the gathered observations: their number, the payload's length, the payload, its CRC-32C.
 func (w *Writer) block() error {
 	if w.count == 0 {
 		return nil
@@ -119,8 +119,8 @@ func (w *Writer) block() error {
 	return nil
 }
 
-// Close writes the end of the file: a block of none, and how many observations were dropped because the writing did not
-// keep up.
+// Close writes the end of the file: a block without observations, and how many were dropped because writing was too
+// slow.
 func (w *Writer) Close(dropped int64) error {
 	if err := w.block(); err != nil {
 		return err
@@ -132,11 +132,11 @@ func (w *Writer) Close(dropped int64) error {
 	return w.w.Flush()
 }
 
-// ErrCut says that a file ends before its end.
+// ErrCut says that a file ends too early.
 var ErrCut = errors.New("the file of samples is cut short")
 
-// Read reads a file, and calls each with every observation. It returns the header and how many observations were
-// dropped when it was written. Where the file is cut short, each has been called with what is whole.
+// Read reads a file, and calls each for every observation. It returns the header and how many observations were
+// dropped when the file was written. If the file ends too early, each has been called for the complete observations.
 func Read(r io.Reader, each func(Sample) error) (Header, int64, error) {
 	var h Header
 	in := bufio.NewReaderSize(r, 1<<16)
@@ -242,7 +242,7 @@ func decode(b []byte, last int64) (Sample, []byte, error) {
 	return s, b, nil
 }
 
-// WriteCSV reads a file and writes it as CSV: times in nanoseconds since the start of the window, empty where there is
+// WriteCSV reads a file and writes it as CSV: times in nanoseconds since the start of the window, empty if there is
 // none. It returns how many observations were dropped when the file was written.
 func WriteCSV(out io.Writer, r io.Reader) (int64, error) {
 	w := bufio.NewWriter(out)

@@ -1,5 +1,5 @@
-// Package session is a session between a client and a server, whatever its mode: both agree on the parameters, open the data
-// connections, and end together. A mode measures in it (Measure) and serves in it (DataHandler).
+// Package session is a session between a client and a server, in any mode: both sides agree on the parameters, open
+// the data connections, and end together. A mode provides a Measure for the client and a DataHandler for the server.
 package session
 
 import (
@@ -20,41 +20,41 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// RunOptions say what to measure against which server.
+// RunOptions say what to measure with which server.
 type RunOptions struct {
 	// Server is the control address, host:port.
 	Server string
 	Secret []byte
 	Params wire.Params
-	// Live reports each interval when it ends, and not after the run: then a thread beside the measuring one wakes up once
-	// a second.
+	// Live reports each interval when it ends, and not after the run. A thread beside the measuring one then wakes up
+	// once a second.
 	Live bool
 	// Load is what ModeLoad offers.
 	Load Load
-	// Patience is what the measuring may take beside its warm-up and window before it is given up; 0 for 10 s.
+	// Patience is how long the measurement may take in addition to warm-up and window; 0 for 10 s.
 	Patience time.Duration
-	// Samples takes every observation, as docs/samples.md says, and Histograms the distributions of the intervals in
+	// Samples receives every observation (docs/samples.md), and Histograms the distributions of the intervals in
 	// HdrHistogram's log format (rr, crr, load); nil for neither.
 	Samples, Histograms io.Writer
 }
 
-// An Observer is told of a run as it goes on. An error from it ends the run.
+// An Observer hears of a run while it runs. An error from it ends the run.
 type Observer interface {
 	Start(record.Start) error
 	Interval(record.Interval) error
 }
 
-// stallTime is what the measuring may take beside its warm-up and window before it is given up.
+// stallTime is how long the measurement may take in addition to warm-up and window.
 const stallTime = 10 * time.Second
 
-// limit is how long warm-up, window and what may come between take before the measurement is given up.
+// limit is how long warm-up, window and possible delays may take together.
 func (o RunOptions) limit() time.Duration { return o.Params.Length() + cmp.Or(o.Patience, stallTime) }
 
-// A Measure measures in an agreed session, and returns what the last line of the record holds.
+// A Measure measures in a session whose parameters are agreed on. Its result is the last line of the record.
 type Measure func(ctx context.Context, c *Client, observer Observer) (record.Result, error)
 
-// Run agrees on a session with the server and measures in it. It takes no longer than warm-up, window and
-// half a minute, whatever the server does.
+// Run opens a session with the server and measures in it. Whatever the server does, it takes at most warm-up, window
+// and half a minute.
 func Run(ctx context.Context, o RunOptions, measure Measure, observer Observer) (record.Result, error) {
 	if len(o.Secret) == 0 {
 		return record.Result{}, errors.New("measuring needs the server's secret")
@@ -97,15 +97,15 @@ type Client struct {
 	Options RunOptions
 	control net.Conn
 	Frames  *wire.Conn
-	// server is the address of the data.
+	// Server is the address for the data.
 	Server netip.AddrPort
 	Cookie wire.Cookie
-	// ready is what the server said of itself.
+	// Ready is what the server said about itself.
 	Ready wire.Ready
 	Files recordFiles
-	// tried are the facts of a socket that the options were tried on.
+	// Tried are the facts of a socket on which the options were tried.
 	Tried map[string]string
-	// roundTrip is the time that the set-up took to be answered.
+	// RoundTrip is how long the answer to the setup took.
 	RoundTrip time.Duration
 
 	mu      sync.Mutex
@@ -115,7 +115,7 @@ type Client struct {
 	stop []func()
 }
 
-// Dial connects to the server, proves to it and agrees on the session.
+// Dial connects to the server, authenticates both sides, and agrees on the parameters.
 func Dial(ctx context.Context, o RunOptions) (*Client, error) {
 	d := net.Dialer{Timeout: wire.HandshakeTime}
 	conn, err := d.DialContext(ctx, "tcp", o.Server)
@@ -166,7 +166,7 @@ func (c *Client) setUp() error {
 	return c.control.SetDeadline(time.Now().Add(c.Options.limit() + wire.HandshakeTime))
 }
 
-// Own notes what is to be interrupted when the session is lost, and what is to be closed at the end.
+// Own registers a function that interrupts a hot thread when the session is lost, and a socket to close at the end.
 func (c *Client) Own(s *sys.Socket, interrupt func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,7 +21,7 @@ var ErrClientGone = errors.New("the client is gone")
 // cookieTime is how long a data connection may take to send the cookie.
 const cookieTime = 2 * time.Second
 
-// Server is the server's side of the data of one session.
+// Server is the server's side of one session.
 type Server struct {
 	Params  wire.Params
 	Secret  wire.Cookie
@@ -31,12 +31,12 @@ type Server struct {
 	UDP     *net.UDPConn     // until it is given to rr
 	Number  int
 	Threads []<-chan struct{}
-	// stops tell the hot loops to end that do not end with their sockets.
+	// Stops end the hot loops that do not end with their sockets.
 	Stops   []func()
 	Sockets []*sys.Socket
 	Done    wire.Report
 	Stall   timing.Stall
-	// gone ends when the client leaves or the server is told to end.
+	// Gone ends when the client leaves or the server is told to end.
 	Gone context.Context
 }
 
@@ -52,7 +52,7 @@ func openData(ctx context.Context, p wire.Params, local netip.AddrPort, peer net
 		d.UDP, d.Number = c, c.LocalAddr().(*net.UDPAddr).Port
 		return d, nil
 	}
-	// Plain TCP: Go listens for Multipath TCP unless told otherwise, and keep-alives are nobody's business here.
+	// Plain TCP: Go listens for Multipath TCP by default. Keep-alives would add packets.
 	lc := net.ListenConfig{KeepAlive: -1, Control: sys.Controlled(p)}
 	lc.SetMultipathTCP(false)
 	l, err := lc.Listen(ctx, "tcp", local.String())
@@ -71,8 +71,8 @@ func openData(ctx context.Context, p wire.Params, local netip.AddrPort, peer net
 func (d *Server) port() int      { return d.Number }
 func (d *Server) cookie() []byte { return d.Secret[:] }
 
-// Run runs a hot loop of the session on a thread of its own; only is as onThread has it. stop, which may be nil, tells the
-// loop to end where an interrupt of its socket alone would not. close calls it, however the session ends.
+// Run runs a hot loop of the session on a thread of its own; only is the loop's only socket, or nil. stop tells the
+// loop to end if interrupting its socket is not enough; it may be nil. Close calls it, however the session ends.
 func (d *Server) Run(only *sys.Socket, loop, stop func()) {
 	if stop != nil {
 		d.Stops = append(d.Stops, stop)
@@ -84,13 +84,14 @@ func (d *Server) Run(only *sys.Socket, loop, stop func()) {
 	d.Threads = append(d.Threads, process.OnThread(closeOwn, loop))
 }
 
-// SettleAccount puts the CPU time into the report, and how long the threads waited for a CPU, while these are still there.
+// SettleAccount puts the CPU time into the report, and how long the threads waited for a CPU. The threads must still
+// exist.
 func (d *Server) SettleAccount(a process.Account) {
 	d.Done.CPU, d.Done.Elapsed = a.Elapsed()
 	d.Done.Waited = process.RunDelay()
 }
 
-// Close ends the hot loops, waits for their threads, and frees what the session holds. It may be called twice.
+// Close ends the hot loops, waits for their threads, and releases what the session holds. It may be called twice.
 func (d *Server) Close() {
 	for _, stop := range d.Stops {
 		stop()
@@ -122,7 +123,7 @@ func (d *Server) serve(ctx context.Context, handler DataHandler) error {
 
 func (d *Server) report() wire.Report { return d.Done }
 
-// AwaitStop waits for the client's stop; whatever else comes, or the end of the connection, is an error.
+// AwaitStop waits for the client's stop. Any other frame, or the end of the connection, is an error.
 func (d *Server) AwaitStop() error {
 	if err := d.Frames.Expect(wire.KindStop, nil); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -133,8 +134,8 @@ func (d *Server) AwaitStop() error {
 	return nil
 }
 
-// FirstDatagram waits for the first datagram of the size with the cookie from the peer, and fixes the socket on where it
-// came from. It returns the datagram in a buffer that is one byte larger.
+// FirstDatagram waits for a datagram of the given size with the cookie from the peer, and connects the socket to its
+// sender. It returns the datagram in a buffer that is one byte larger.
 func (d *Server) FirstDatagram(size int) (*sys.Socket, []byte, error) {
 	defer d.whileHere(d.UDP)()
 	if err := d.UDP.SetReadDeadline(time.Now().Add(wire.HandshakeTime)); err != nil {
@@ -170,7 +171,8 @@ func (d *Server) FirstDatagram(size int) (*sys.Socket, []byte, error) {
 	return socket, buffer, socket.Prepare(d.Params)
 }
 
-// AcceptAll accepts the session's connections: from the peer, starting with the cookie. Others are closed unanswered.
+// AcceptAll accepts the session's connections: from the peer, and starting with the cookie. Others are closed
+// unanswered.
 func (d *Server) AcceptAll() ([]*sys.Socket, error) {
 	defer d.whileHere(d.TCP)()
 	deadline := time.Now().Add(wire.HandshakeTime)
@@ -205,7 +207,7 @@ func (d *Server) AcceptAll() ([]*sys.Socket, error) {
 	return d.Sockets, err
 }
 
-// whileHere closes what is being waited on when the client leaves; the function that it returns ends that.
+// whileHere closes c when the client leaves. The returned function ends that.
 func (d *Server) whileHere(c io.Closer) func() bool {
 	return context.AfterFunc(d.Gone, func() { _ = c.Close() })
 }
@@ -218,8 +220,8 @@ func (d *Server) whyEnded(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// admit says whether a data connection is the session's. The time it may take is short, for others wait behind it; the
-// address is checked first, so that a stranger takes none.
+// admit says whether a data connection belongs to the session. Its time is short, because others wait behind it. The
+// address is checked first, so that connections from elsewhere take no time.
 func (d *Server) admit(c *net.TCPConn, deadline time.Time) bool {
 	from, err := wire.AddrPort(c.RemoteAddr())
 	if err != nil || from.Addr() != d.Peer {

@@ -25,7 +25,7 @@ func (c *Client) DialData(ctx context.Context) (*sys.Socket, error) {
 	return c.Adopt(conn)
 }
 
-// Adopt takes a connection out of the runtime's hands.
+// Adopt takes over a connection of the net package.
 func (c *Client) Adopt(conn net.Conn) (*sys.Socket, error) {
 	raw, ok := conn.(sys.Raw)
 	if !ok {
@@ -41,10 +41,10 @@ func (c *Client) Adopt(conn net.Conn) (*sys.Socket, error) {
 	return s, s.Prepare(c.Options.Params)
 }
 
-// dialersAtOnce is how many connections of a load are opened side by side.
+// dialersAtOnce is how many connections of a load are opened at the same time.
 const dialersAtOnce = 128
 
-// OpenAll opens n connections, some side by side: a thousand round trips one after the other take too long.
+// OpenAll opens n connections, several at the same time: a thousand round trips one after the other take too long.
 func (c *Client) OpenAll(n int, open func() (*sys.Socket, error)) ([]*sys.Socket, error) {
 	sockets, errs := make([]*sys.Socket, n), make([]error, n)
 	places := make(chan struct{}, dialersAtOnce)

@@ -10,7 +10,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// BusyPollNotes says where a side's kernel was to poll, and had nothing that could be polled or does not do it.
+// BusyPollNotes says on which side the kernel was asked to poll and did not: the device has no queue to poll, or the
+// kernel cannot.
 func BusyPollNotes(facts map[string]string) (notes []string) {
 	for _, side := range []struct{ name, prefix string }{{"client", ""}, {"server", "server."}} {
 		wait, none := facts[side.prefix+"wait"], facts[side.prefix+"napi_id"] == "0"
@@ -36,7 +37,7 @@ func Include(facts, more map[string]string) {
 	}
 }
 
-// CPUPerBit gives the CPU time that each side, and both together, spent for each bit delivered, in seconds.
+// CPUPerBit gives the CPU time that each side, and both together, needed for each bit delivered, in seconds.
 func CPUPerBit(cpu, elapsed time.Duration, theirs wire.Report, goodput float64) (m []result.Metric) {
 	if goodput <= 0 {
 		return nil
@@ -67,14 +68,14 @@ func ServerFacts(s *sys.Socket) map[string]string {
 	return f
 }
 
-// LocalFacts are what is true of this side.
+// LocalFacts are the facts of this side.
 func LocalFacts() map[string]string {
 	f := process.Facts()
 	f["io"] = sys.IOMethod
 	return f
 }
 
-// CPUMetrics gives the cores that each side used; a side that does not know is left out.
+// CPUMetrics gives the cores that each side used. A side that does not know is left out.
 func CPUMetrics(cpu, elapsed time.Duration, theirs wire.Report) (m []result.Metric) {
 	if elapsed > 0 {
 		m = append(m, result.Metric{Name: result.CPU, Unit: result.One, Scope: "client", Value: cpu.Seconds() / elapsed.Seconds()})
@@ -85,7 +86,7 @@ func CPUMetrics(cpu, elapsed time.Duration, theirs wire.Report) (m []result.Metr
 	return m
 }
 
-// AddClosingFacts adds what is known once the measurement has ended.
+// AddClosingFacts adds the facts that are known after the measurement.
 func AddClosingFacts(facts map[string]string, theirs wire.Report, waited time.Duration) {
 	if waited > 0 {
 		facts[result.FactRunDelay] = waited.Round(time.Microsecond).String()

@@ -12,16 +12,16 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// recordFiles are the files that a run writes beside its record.
+// recordFiles are the files that a run writes in addition to its record.
 type recordFiles struct {
 	samples    *observe.Ring
 	histograms *observe.Log
-	// others are the distributions beside the run's own, by name; leftovers are what was never answered.
+	// Others are more distributions by name. Leftovers are the requests that were never answered.
 	Others    map[string]observe.LogLine
 	Leftovers func(each func(intended, actual int64))
 }
 
-// openFiles begins what the options ask for.
+// openFiles opens the files that the options ask for.
 func (c *Client) openFiles() error {
 	o, p := c.Options, c.Options.Params
 	if (o.Samples != nil || o.Histograms != nil) && p.Mode != wire.ModeRR && p.Mode != wire.ModeCRR && p.Mode != wire.ModeLoad {
@@ -46,14 +46,14 @@ func (c *Client) openFiles() error {
 	return nil
 }
 
-// NewRecorder returns the recorder of the run, which also writes the files.
+// NewRecorder returns the recorder of the run, which also writes to the files.
 func (c *Client) NewRecorder() *observe.Recorder {
 	r := observe.NewRecorder(int64(c.Options.Params.Duration), wire.IntervalLength(c.Options.Params.Duration))
 	r.Log, r.Current.Samples = c.Files.histograms, c.Files.samples
 	return r
 }
 
-// closeFiles writes the rest, and notes in the result what was dropped.
+// close writes the rest, and adds to the result how many samples were dropped.
 func (f *recordFiles) close(r *record.Result) error {
 	var failures []error
 	if f.histograms != nil {

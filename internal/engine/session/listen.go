@@ -10,7 +10,7 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// Said makes an error of what came instead of a frame.
+// Said makes an error from what came instead of a frame.
 func (c *Client) Said(doing string, err error) error {
 	var p *wire.PeerError
 	if errors.As(err, &p) {
@@ -19,8 +19,8 @@ func (c *Client) Said(doing string, err error) error {
 	return fmt.Errorf("%s: the server is gone: %w", doing, err)
 }
 
-// Incoming reads the server's frames and gives them to each until the report has come or the connection has ended. The
-// hot threads are interrupted when it ends early.
+// Incoming reads the server's frames and gives them to each, until the report comes or the connection ends. If the
+// connection ends early, it interrupts the hot threads.
 func (c *Client) Incoming(each func(wire.Kind, []byte) error) (wire.Report, error) {
 	for {
 		kind, payload, err := c.Frames.Read()
@@ -48,15 +48,15 @@ func (c *Client) Incoming(each func(wire.Kind, []byte) error) (wire.Report, erro
 	}
 }
 
-// Listening is what the server says of a session of rr, crr or load: done is closed once report or err is there.
+// Listening is what the server says during a session of rr, crr or load. Done is closed once Report or Err is set.
 type Listening struct {
 	Done   chan struct{}
 	Report wire.Report
 	Err    error
 }
 
-// Listen reads what the server says until its report has come or the session is lost. The sockets are then interrupted.
-// expected says of each frame before the report whether it belongs there.
+// Listen reads what the server says until its report comes or the session is lost, which interrupts the sockets.
+// expected says of each frame before the report whether it may come.
 func (c *Client) Listen(expected func(wire.Kind) bool) *Listening {
 	l := &Listening{Done: make(chan struct{})}
 	go func() {
@@ -71,8 +71,8 @@ func (c *Client) Listen(expected func(wire.Kind) bool) *Listening {
 	return l
 }
 
-// WhyFailed finds the reason of a hot thread's failure: that for which it was interrupted, or what the server says within
-// a moment, or else the thread's own error.
+// WhyFailed finds the reason of a hot thread's failure: why it was interrupted, or what the server says within a
+// moment, or else the thread's own error.
 func (c *Client) WhyFailed(own error, server *Listening) error {
 	if reason := c.Reason(); reason != nil {
 		return reason
@@ -88,7 +88,7 @@ func (c *Client) WhyFailed(own error, server *Listening) error {
 	return own
 }
 
-// Watch tells the observer of the intervals until the hot thread is done.
+// Watch reports the intervals to the observer until the hot thread is done.
 func (c *Client) Watch(done <-chan struct{}, rec *observe.Recorder, observer Observer) error {
 	told := 0
 	tell := func() error {
@@ -104,7 +104,7 @@ func (c *Client) Watch(done <-chan struct{}, rec *observe.Recorder, observer Obs
 		<-done
 		return tell()
 	}
-	// Often enough that a line comes soon after its interval ends.
+	// Often enough that a line appears soon after its interval ends.
 	timer := time.NewTicker(time.Duration(rec.Length) / 4)
 	defer timer.Stop()
 	for {

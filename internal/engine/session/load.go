@@ -8,19 +8,18 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// MaxSpin bounds it.
+// MaxSpin limits Load.Spin.
 const MaxSpin = time.Second
 
-// Load says what a load offers. It is the client's alone.
+// Load says what a load offers. The server does not know it.
 type Load struct {
-	// Schedule is as long as the window. Its first rate is offered in the warm-up too.
+	// Schedule is as long as the window. Its first rate is also offered during the warm-up.
 	Schedule timing.Schedule
-	// Spin is how long before a request is due the sender stops sleeping and asks again and again what has come; 0 for
-	// sleeping until it is due.
+	// Spin is how long before a request is due the sender stops sleeping and spins; 0 for sleeping until it is due.
 	Spin time.Duration
 }
 
-// Validate says what cannot be in a session of the parameters, and what would be right.
+// Validate checks the load against the session's parameters. Its error says what would be right.
 func (l Load) Validate(p wire.Params) error {
 	if p.Mode != wire.ModeLoad {
 		if len(l.Schedule.Steps) > 0 {

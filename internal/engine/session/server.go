@@ -15,7 +15,7 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// sessionGrace is what a session may take beside its warm-up and window.
+// sessionGrace is how long a session may take in addition to its warm-up and window.
 const sessionGrace = 30 * time.Second
 
 // ServeOptions say how to serve.
@@ -24,24 +24,24 @@ type ServeOptions struct {
 	Listen string
 	// DataPort is the port for the data of a session; 0 for any free one.
 	DataPort int
-	// Secret is what a client must know. CheckSecret says which will do.
+	// Secret is what a client must know. CheckSecret says which secrets are allowed.
 	Secret []byte
 	// Once ends serving after one session.
 	Once bool
-	// IdleTimeout ends serving when there has been no session for so long; 0 for never.
+	// IdleTimeout ends serving after this time without a session; 0 for never.
 	IdleTimeout time.Duration
-	// Stall makes the server stop answering again and again (rr over TCP, load), for demonstrations.
+	// Stall makes the server stop answering at regular intervals (rr over TCP, load), for demonstrations.
 	Stall timing.Stall
-	// Listening is called with the control address once it is bound.
+	// Listening is called with the control address when the server listens.
 	Listening func(netip.AddrPort)
-	// Log is told of each session in one line. It may be called from several goroutines.
+	// Log is called with one line for each session. Several goroutines may call it.
 	Log func(message string)
 }
 
 // A DataHandler serves the data of one session until the client says stop.
 type DataHandler func(d *Server) error
 
-// Serve serves sessions, one at a time, until ctx ends, or as the options say. The error of an ended ctx is nil.
+// Serve serves sessions, one at a time, until ctx ends or the options end it. It returns nil after the end of ctx.
 func Serve(ctx context.Context, o ServeOptions, handler DataHandler) error {
 	if len(o.Secret) == 0 {
 		return errors.New("serving needs a secret")
@@ -85,7 +85,7 @@ type listener struct {
 	cancel      context.CancelFunc
 	idle        *time.Timer
 	connections sync.WaitGroup
-	// measuring is held by the one session that measures.
+	// measuring is held by the only session that measures.
 	measuring sync.Mutex
 }
 
@@ -115,7 +115,7 @@ func (s *listener) accept(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// handle carries out one control connection.
+// handle serves one control connection.
 func (s *listener) handle(ctx context.Context, c *wire.PendingConn) {
 	conn := c.Conn
 	defer func() { _ = conn.Close() }()
@@ -145,7 +145,7 @@ func (s *listener) handle(ctx context.Context, c *wire.PendingConn) {
 	if s.idle != nil {
 		s.idle.Reset(s.options.IdleTimeout)
 	}
-	// Before the client hears of the end: it may begin its next session at once.
+	// This comes before the client hears of the end, because it may begin its next session at once.
 	s.measuring.Unlock()
 	if err != nil {
 		s.log("%v: %v", conn.RemoteAddr(), err)
@@ -204,7 +204,7 @@ func (s *listener) log(format string, args ...any) {
 }
 
 func temporary(err error) bool {
-	// net.Error.Temporary is deprecated for everything but accept, where it means what it says.
+	// net.Error.Temporary is deprecated except for accept.
 	var t interface{ Temporary() bool }
 	return errors.As(err, &t) && t.Temporary()
 }

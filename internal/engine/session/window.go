@@ -8,17 +8,17 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// A Meter counts for a window.
+// A Meter counts during a window.
 type Meter interface {
 	// Begin is called when the window begins.
 	Begin()
-	// Interval completes what happened since the last call, or since the beginning.
+	// Interval counts what happened since the last call, or since Begin.
 	Interval(*wire.Interval)
-	// End is called when the window has ended, before the client hears of it.
+	// End is called after the window, before the client hears of its end.
 	End()
 }
 
-// MeasureWindow waits for the warm-up to pass, counts what happens within the window, and tells the client of each interval.
+// MeasureWindow waits for the warm-up to pass, counts during the window, and sends each interval to the client.
 func (d *Server) MeasureWindow(m Meter, stopped <-chan error) error {
 	timer := time.NewTimer(d.Params.Warmup)
 	defer timer.Stop()

@@ -68,8 +68,8 @@ func dialMessages(ctx context.Context, c *session.Client) (*sys.Socket, error) {
 	return c.DialData(ctx)
 }
 
-// knock sends the first datagram, whose sequence number is 0 and which does not count, until the server says that it has
-// heard one. Over TCP the connection says it.
+// knock repeats the opening datagram, which has the sequence number 0 and does not count, until the server says that
+// it has come. Over TCP the connection is enough.
 func knock(ctx context.Context, c *session.Client, s *sys.Socket, heard <-chan struct{}) {
 	p := c.Options.Params
 	if p.Protocol != wire.UDP {
@@ -81,7 +81,7 @@ func knock(ctx context.Context, c *session.Client, s *sys.Socket, heard <-chan s
 	timer := time.NewTicker(openingInterval)
 	defer timer.Stop()
 	for {
-		// One that is lost, or that the kernel does not take, is repeated; the server gives up after a while and says so.
+		// A lost datagram is repeated. The server gives up after a while and says so.
 		_ = s.Write(datagram)
 		select {
 		case <-heard:
@@ -117,8 +117,8 @@ func messageResult(c *session.Client, s *state, theirs wire.Report, facts map[st
 	one(result.Goodput, result.BitsPerSecond, goodput)
 	one(result.Received, result.One, float64(m.Received))
 	if p.Protocol == wire.UDP {
-		// What the sequence numbers say was sent between the first and the last that came within the window. Where
-		// messages overtake each other at its edges, a few more can come than were sent.
+		// Sent comes from the sequence numbers of the first and the last message within the window. If messages
+		// overtake each other at its ends, more can arrive than were sent.
 		sent := max(m.Sent, m.Received)
 		one(result.Sent, result.One, float64(sent))
 		one(result.Lost, result.One, float64(sent-m.Received))

@@ -16,8 +16,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// state is what the client keeps of a stream, or of one-way messages, while it listens to the server. The server
-// says when the window and its intervals begin and end; each side counts what it received on its own clock.
+// state is what the client knows of a stream, or of one-way messages, while it listens to the server. The server says
+// when the window and its intervals begin and end. Each side counts what it received on its own clock.
 type state struct {
 	flows    flows
 	messages *messageSender // of messages, in place of flows
@@ -28,13 +28,13 @@ type state struct {
 	cpu      time.Duration
 	elapsed  time.Duration
 	waited   time.Duration
-	// first, last and begin are of what this side has received: at the begin of the window, and at the last interval.
+	// What this side has received: first and start at the beginning of the window, last and at at the last interval.
 	first, last int64
 	start, at   int64
-	// sent is the number of messages sent in the window, by this side's own count.
+	// sent is how many messages this side sent in the window.
 	sent int64
-	// before and now are what the kernel said of this side's senders at the begin of the window and last; theirs is
-	// the server's.
+	// before and now are the kernel's figures of this side's senders: at the beginning of the window, and the latest.
+	// theirs are the server's.
 	before, now sys.TCPSample
 	sampled     bool
 	theirs      sys.TCPSample
@@ -78,7 +78,7 @@ func Measure(ctx context.Context, c *session.Client, observer session.Observer) 
 	return makeResult(c, state, theirs, facts)
 }
 
-// frame takes one frame of the server: begin, interval, end.
+// frame handles one frame of the server: begin, interval, end.
 func frame(c *session.Client, s *state, kind wire.Kind, payload []byte, facts map[string]string, observer session.Observer) error {
 	switch {
 	case kind == wire.KindBegin && !s.begun:
@@ -125,7 +125,7 @@ func frame(c *session.Client, s *state, kind wire.Kind, payload []byte, facts ma
 	return fmt.Errorf("the server sent a frame of kind %d where it does not belong", kind)
 }
 
-// interval makes the record of one interval from what the server says and what this side has received and sent.
+// interval makes the record of one interval from the server's figures and this side's.
 func (s *state) interval(i wire.Interval, p wire.Params) record.Interval {
 	rate := func(bytes int64, over time.Duration) float64 { return float64(bytes) * 8 / over.Seconds() }
 	line := record.Interval{Second: s.seconds, Start: i.Start.Seconds(), End: i.End.Seconds(), Bytes: i.Bytes,
@@ -152,7 +152,7 @@ func (s *state) interval(i wire.Interval, p wire.Params) record.Interval {
 	if len(s.flows.receivers) == 0 {
 		return line
 	}
-	// Frames may come close behind each other: what came between them then belongs to the next interval.
+	// Two frames may come shortly one after the other. What came between them then counts for the next interval.
 	received, at := s.flows.received(), timing.Now()
 	if at <= s.at {
 		return line
@@ -220,7 +220,7 @@ func makeResult(c *session.Client, s *state, theirs wire.Report, facts map[strin
 	return r, nil
 }
 
-// retransmits adds what was sent again within the window, and what TCP_INFO said at the intervals.
+// retransmits adds how many segments were sent again within the window, and what TCP_INFO said at the intervals.
 func (s *state) retransmits(r *record.Result, theirs wire.Report, p wire.Params) {
 	resent, known := int64(0), true
 	if len(s.flows.senders) > 0 {
@@ -249,7 +249,7 @@ func zeroCopyFacts(facts map[string]string, sends, completed, copied int64) {
 	facts["zerocopy_copied"] = strconv.FormatInt(copied, 10)
 }
 
-// zeroCopyNotes says where the kernel copied what was sent without copying.
+// zeroCopyNotes says where the kernel copied data despite zero-copy.
 func zeroCopyNotes(facts map[string]string) (notes []string) {
 	for _, side := range []struct{ name, prefix string }{{"client", ""}, {"server", "server."}} {
 		copied, err := strconv.ParseInt(facts[side.prefix+"zerocopy_copied"], 10, 64)

@@ -9,11 +9,11 @@ import (
 	"nearfar/internal/engine/sys"
 )
 
-// Where there are more connections than CPUs, a thread each would spend its time in giving way to the next: then each thread
-// serves several, and waits only when none of them can go on.
+// With more connections than CPUs, a thread for each connection would spend its time on switches. So each thread
+// serves several connections, and waits only if none of them can continue.
 
-// threadsFor divides n connections among at most as many threads as this process may use CPUs; it gives the first
-// connection of each, and n at the end.
+// threadsFor divides n connections among at most as many threads as this process has CPUs. It gives the first
+// connection of each thread, and n at the end.
 func threadsFor(n int) (bounds []int) {
 	threads := n
 	var set unix.CPUSet
@@ -40,7 +40,8 @@ func newSenderGroup(senders []*sender) *senderGroup {
 	return g
 }
 
-// run is the hot loop. It ends when the first of its connections is stopped or fails: all are stopped together.
+// run is the hot loop. It ends when the first of its connections is stopped or fails, because all are stopped
+// together.
 //
 //go:nosplit
 func (g *senderGroup) run() {
@@ -64,7 +65,7 @@ func (g *senderGroup) run() {
 	}
 }
 
-// receiverGroup receives on several connections in turn, into one buffer: that stays in the thread's caches.
+// receiverGroup receives on several connections in turn, into one buffer that stays in the thread's caches.
 type receiverGroup struct {
 	receivers []*receiver
 	buffer    []byte

@@ -12,23 +12,24 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// Messages: one-way messages from the client to the server, as many as go or at a rate, over UDP or TCP. What counts is
-// what the server's application received within the window, on the server's clock.
+// Messages: one-way messages from the client to the server over UDP or TCP, as fast as possible or at a rate. The
+// result is what the server's application received within the window, on the server's clock.
 
 // A messageSender sends until it is stopped.
 type messageSender struct {
 	socket *sys.Socket
 	out    *sys.DatagramOut // over UDP
-	// buffer holds a batch of messages, one behind the other.
+	// buffer holds a batch of messages, one after the other.
 	buffer         []byte
 	message, batch int
 	sequence       uint64
-	// rate is in 1/s, 0 for as fast as it goes; spins says to wait for the next without sleeping.
+	// rate is in messages per second, 0 for as fast as possible. spins says to wait for the next message without
+	// sleeping.
 	rate    float64
 	spins   bool
 	stopped atomic.Bool
 	failed  bool // before it was stopped
-	// sent is written by the hot thread alone. It has a cache line of its own.
+	// Only the hot thread writes sent. It has a cache line of its own.
 	_    [64]byte
 	sent atomic.Int64
 	_    [56]byte
@@ -59,7 +60,7 @@ func (m *messageSender) run() {
 	for !m.stopped.Load() {
 		n := m.batch
 		if m.rate > 0 {
-			// The message of number k is due k/rate after the start; what is late goes at once.
+			// Message k is due k/rate after the start. A late message is sent at once.
 			due := int64(float64(timing.Now()-start)*m.rate/1e9) + 1 - sent
 			if due <= 0 {
 				m.awaitDue(start + int64(float64(sent)*1e9/m.rate))
@@ -78,7 +79,8 @@ func (m *messageSender) run() {
 	}
 }
 
-// awaitDue waits until the given time, or a part of it, so that the caller sees now and then whether it is stopped.
+// awaitDue waits until the given time, or for a part of it, so that the caller checks now and then whether it is
+// stopped.
 //
 //go:nosplit
 func (m *messageSender) awaitDue(at int64) {
@@ -87,7 +89,7 @@ func (m *messageSender) awaitDue(at int64) {
 	}
 }
 
-// stop ends run: also where it is blocked.
+// stop ends run, even if it is blocked.
 func (m *messageSender) stop() {
 	m.stopped.Store(true)
 	m.socket.Interrupt()
@@ -101,8 +103,8 @@ func (m *messageSender) err() error {
 	return err
 }
 
-// send sends the next n messages, and returns how many the kernel took, or less than 0 when it failed. Over TCP those of
-// a batch go in one call.
+// send sends the next n messages, and returns how many the kernel took, or less than 0 if it failed. Over TCP a batch
+// is one write.
 //
 //go:nosplit
 func (m *messageSender) send(n int) int {
@@ -135,7 +137,7 @@ type messageReceiver struct {
 	message int
 	cookie  wire.Cookie
 	failed  bool // ended before its time
-	// ending says that the stream may end, stopped that it is to.
+	// ending says that the stream may end, stopped that it should.
 	ending, stopped atomic.Bool
 	counts          publishedTally
 }
@@ -150,7 +152,7 @@ func newMessageReceiver(s *sys.Socket, c wire.Cookie, p wire.Params) *messageRec
 	return r
 }
 
-// runTCP is the hot loop over TCP: a message has come when its last byte has.
+// runTCP is the hot loop over TCP. A message has come when its last byte has.
 //
 //go:nosplit
 func (r *messageReceiver) runTCP() {
@@ -169,7 +171,7 @@ func (r *messageReceiver) runTCP() {
 	}
 }
 
-// runUDP is the hot loop over UDP: each datagram is of the agreed size and carries the session's cookie, or is foreign.
+// runUDP is the hot loop over UDP. A datagram without the agreed size and the session's cookie is foreign.
 //
 //go:nosplit
 func (r *messageReceiver) runUDP() {
@@ -214,14 +216,14 @@ func (r *messageReceiver) runUDP() {
 	}
 }
 
-// stop ends the loop: also where it is blocked.
+// stop ends the loop, even if it is blocked.
 func (r *messageReceiver) stop() {
 	r.ending.Store(true)
 	r.stopped.Store(true)
 	r.socket.Interrupt()
 }
 
-// publishedTally is a tally that its one writer keeps up to date, and that others read whole: the counts of one moment.
+// publishedTally is a tally with one writer. Readers get counts of the same moment.
 type publishedTally struct {
 	_       [64]byte
 	version atomic.Uint64 // odd while the counts change

@@ -6,7 +6,7 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// ServeMessages counts the client's one-way messages. As of a stream, the server keeps the time.
+// ServeMessages counts the client's one-way messages. The server keeps the time, as for a stream.
 func ServeMessages(d *session.Server) error {
 	socket, err := acceptMessages(d)
 	if err != nil {
@@ -20,7 +20,7 @@ func ServeMessages(d *session.Server) error {
 	d.Run(socket, run, r.stop)
 	stopped := make(chan error, 1)
 	go func() { stopped <- d.AwaitStop() }()
-	// The client sends nothing but its opening until it hears that.
+	// Until the client receives this it sends only its opening datagram.
 	if err := d.Frames.Write(wire.KindStart, nil); err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func ServeMessages(d *session.Server) error {
 	return err
 }
 
-// acceptMessages is the connected socket that the messages come on.
+// acceptMessages is the connected socket on which the messages come.
 func acceptMessages(d *session.Server) (*sys.Socket, error) {
 	if d.Params.Protocol == wire.UDP {
 		s, _, err := d.FirstDatagram(d.Params.Message)
@@ -72,5 +72,5 @@ func (m *messageMeter) Interval(i *wire.Interval) {
 	m.done.Messages = m.done.Messages.Plus(passed)
 }
 
-// End lets the stream of a client that stops end.
+// End allows the connection to end.
 func (m *messageMeter) End() { m.receiver.ending.Store(true) }

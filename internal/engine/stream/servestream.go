@@ -6,8 +6,8 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// Serve receives and sends on all connections. The server keeps the time of a stream: it says when the window
-// begins and ends, and what it received between is the result of the upload; of the download it is what the client has.
+// Serve receives and sends on all connections. The server says when the window begins and ends. What it received in
+// between is the result of the upload. The result of the download is what the client received.
 func Serve(d *session.Server) error {
 	sockets, err := d.AcceptAll()
 	if err != nil {
@@ -22,15 +22,15 @@ func Serve(d *session.Server) error {
 	if err := d.Frames.Expect(wire.KindStart, nil); err != nil {
 		return err
 	}
-	// From here on the client says nothing but stop, and that only after the window, unless it gives up.
+	// From here on the client says only stop, and only after the window unless it gives up.
 	stopped := make(chan error, 1)
 	go func() { stopped <- d.AwaitStop() }()
 	if err := d.MeasureWindow(&bulkMeter{flows: f, done: &d.Done}, stopped); err != nil {
 		return err
 	}
-	// The kernel fits the buffers to the stream as it goes.
+	// The kernel adapts the buffers during the stream.
 	d.Done.Facts = session.ServerFacts(sockets[0])
-	// The client ends its connections, and then says stop; its control connection has a deadline.
+	// The client ends its connections and then says stop. Its control connection has a deadline.
 	if err := <-stopped; err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Package stream measures what flows one way: bulk data over TCP connections (stream), and one-way messages over TCP or UDP
-// (messages). In both modes the server keeps the time of the window, and the receiving side counts.
+// Package stream measures data in one direction: bulk data over TCP connections (stream), and one-way messages over
+// TCP or UDP (messages). In both modes the server keeps the time of the window, and the receiving side counts.
 package stream
 
 import (
@@ -12,8 +12,8 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// Stream: bulk data over N connections each way that is asked for, each with a thread on both sides. What counts is what
-// the receiving side's application has received, on that side's clock.
+// Stream: bulk data over N connections in each direction. The result is what the receiving side's application
+// received, on that side's clock.
 
 // flows are the connections of one side of a stream.
 type flows struct {
@@ -21,7 +21,7 @@ type flows struct {
 	receivers []*receiver
 }
 
-// newFlows divides the connections: the first carry the upload, the others the download.
+// newFlows divides the connections: the first ones are for the upload, the others for the download.
 func newFlows(sockets []*sys.Socket, p wire.Params, isClient bool) (f flows, err error) {
 	uploads := len(sockets)
 	switch p.DirectionOrDefault() {
@@ -50,7 +50,7 @@ func newFlows(sockets []*sys.Socket, p wire.Params, isClient bool) (f flows, err
 	return f, nil
 }
 
-// end says that the end of connections is no failure from here on.
+// end says that the end of a connection is no failure from now on.
 func (f flows) end() {
 	for _, r := range f.receivers {
 		r.ending.Store(true)
@@ -72,7 +72,8 @@ func (f flows) received() (bytes int64) {
 	return bytes
 }
 
-// sample gives the senders' TCP_INFO: retransmits as a sum, window and smoothed round trip as means of the connections.
+// sample gives TCP_INFO of the senders: retransmits as a sum, window and smoothed round trip as means over the
+// connections.
 func (f flows) sample() (sum sys.TCPSample, ok bool) {
 	for _, s := range f.senders {
 		one, ok := s.socket.Sample()
@@ -90,7 +91,7 @@ func (f flows) sample() (sum sys.TCPSample, ok bool) {
 	return sum, len(f.senders) > 0
 }
 
-// err says which connection failed before its time. It is called when the threads have ended.
+// err says which connection failed within the window. The threads must have ended.
 func (f flows) err() error {
 	for i, s := range f.senders {
 		if s.failed {
@@ -105,7 +106,7 @@ func (f flows) err() error {
 	return nil
 }
 
-// zeroCopyFacts sums what the kernel notified of the zero-copy sends; false where there were none.
+// zeroCopyFacts adds up the notifications of the zero-copy sends; false if there were none.
 func (f flows) zeroCopyFacts() (sends, completed, copied int64, ok bool) {
 	for _, s := range f.senders {
 		if s.zero == nil {
@@ -143,7 +144,7 @@ func (s *sender) run() {
 	}
 }
 
-// send writes one message, or as much of it as the kernel takes: what counts is what arrives.
+// send writes one message, or as much of it as the kernel takes. The receiver counts what arrives.
 //
 //go:nosplit
 func (s *sender) send() bool {
@@ -153,7 +154,7 @@ func (s *sender) send() bool {
 	return s.socket.Write(s.message) >= 0
 }
 
-// stop ends run: also where it is blocked.
+// stop ends run, even if it is blocked.
 func (s *sender) stop() {
 	s.stopped.Store(true)
 	s.socket.Interrupt()
@@ -163,7 +164,7 @@ func (s *sender) stop() {
 type receiver struct {
 	socket *sys.Socket
 	failed bool // ended before its time
-	// received is the number of bytes so far, written by the hot thread alone. It has a cache line of its own.
+	// received is the number of bytes so far. Only the hot thread writes it. It has a cache line of its own.
 	_        [64]byte
 	received atomic.Int64
 	_        [56]byte
@@ -182,7 +183,7 @@ func (r *receiver) run() {
 	}
 }
 
-// took counts what a read returned, and says whether the stream goes on.
+// took counts the result of a read, and says whether the stream continues.
 //
 //go:nosplit
 func (r *receiver) took(n int) bool {

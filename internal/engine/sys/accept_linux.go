@@ -14,7 +14,7 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// An Acceptor takes the connections of crr, one after the other, from one peer address only.
+// An Acceptor accepts the connections of crr, one after the other, from one peer address only.
 type Acceptor struct {
 	Listener Socket
 	want     [16]byte // IPv4 in its IPv6-mapped form
@@ -22,22 +22,24 @@ type Acceptor struct {
 	length   uint32
 }
 
-// NewAcceptor takes over a listener of the net package. Peer is the address that connections are taken from.
+// NewAcceptor takes over a listener of the net package. Connections are accepted from peer only.
 func NewAcceptor(l *net.TCPListener, peer netip.Addr, p wire.Params) (*Acceptor, error) {
 	fd, err := takeDescriptor(l)
 	if err != nil {
 		return nil, err
 	}
-	// Accepted sockets inherit it.
+	// Accepted sockets inherit the options.
 	if err := apply(p, uintptr(fd)); err != nil {
 		_ = syscall.Close(fd)
 		return nil, err
 	}
 	a := &Acceptor{Listener: Socket{fd: uintptr(fd), waiting: p.WaitOrDefault()}, want: peer.As16()}
-	// A connection is handed over once its request is there, as web servers have it too: one that sends nothing reaches
-	// nobody, and to read the request is not to wait for it. A kernel that cannot do that hands it over at once.
+	// The kernel hands over a connection once its request is there, as for web servers. So a connection that sends
+	// nothing is never accepted, and reading the request does not wait. A kernel that cannot do that hands it over at
+	// once.
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, int(deferral/time.Second))
-	// Accepted sockets inherit this too: a connection that sends nothing holds the server up for so long and no longer.
+	// Accepted sockets inherit the timeout, so that a connection that sends nothing does not block the server for
+	// longer.
 	if err := a.Listener.SetReceiveTimeout(silentConnection); err != nil {
 		a.close()
 		return nil, err
@@ -45,8 +47,8 @@ func NewAcceptor(l *net.TCPListener, peer netip.Addr, p wire.Params) (*Acceptor,
 	return a, nil
 }
 
-// Accept waits for the next connection of the peer and puts it into s; those of others are closed unanswered. False when
-// the listener was interrupted or failed.
+// Accept waits for the next connection of the peer and puts it into s. It closes the connections of others
+// unanswered. False if the listener was interrupted or failed.
 //
 //go:nosplit
 func (a *Acceptor) Accept(s *Socket) bool {

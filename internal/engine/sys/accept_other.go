@@ -10,7 +10,7 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// An Acceptor takes the connections of crr, one after the other, from one peer address only.
+// An Acceptor accepts the connections of crr, one after the other, from one peer address only.
 type Acceptor struct {
 	Listener Socket // has no connection; for its facts
 	tcp      *net.TCPListener
@@ -23,7 +23,8 @@ func NewAcceptor(l *net.TCPListener, peer netip.Addr, _ wire.Params) (*Acceptor,
 	return a, nil
 }
 
-// Accept waits for the next connection of the peer and puts it into s; those of others are closed unanswered.
+// Accept waits for the next connection of the peer and puts it into s. It closes the connections of others
+// unanswered.
 func (a *Acceptor) Accept(s *Socket) bool {
 	for {
 		conn, err := a.tcp.Accept()

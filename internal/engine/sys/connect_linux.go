@@ -15,7 +15,7 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// A Connector makes the connections of crr, one after the other.
+// A Connector opens the connections of crr, one after the other.
 type Connector struct {
 	address unix.RawSockaddrAny
 	length  uintptr
@@ -25,7 +25,7 @@ type Connector struct {
 	step    connectStep
 }
 
-// connectStep is a number because a hot loop may store no string (scheduler_linux.go).
+// connectStep is a number because a hot loop must not store a string.
 type connectStep uint8
 
 const (
@@ -56,19 +56,18 @@ func NewConnector(peer netip.AddrPort, p wire.Params) *Connector {
 	return c
 }
 
-// oneSegment is what fits into one TCP segment on every path, in bytes (RFC 9293, section 3.7.1).
+// oneSegment is how many bytes fit into one TCP segment on every path (RFC 9293, section 3.7.1).
 const oneSegment = 536
 
-// connectionOptions are the options to set on each connection of crr. Nagle's algorithm never holds back the first segment
-// of a connection, so TCP_NODELAY is left out where the request is no longer than one.
+// connectionOptions are the options to set on each connection of crr. Nagle's algorithm never delays the first
+// segment of a connection, so TCP_NODELAY is left out if the request fits into one.
 func connectionOptions(family int, p wire.Params) []sockopt {
 	return slices.DeleteFunc(sockopts(p, family), func(o sockopt) bool {
 		return o.option == unix.TCP_NODELAY && o.level == unix.IPPROTO_TCP && p.Request <= oneSegment
 	})
 }
 
-// Connect opens a connection into s: socket, TCP_NODELAY (for requests of several segments) and what else was asked for,
-// connect. False when it failed.
+// Connect opens a connection into s: socket, options, connect. False if it failed.
 //
 //go:nosplit
 func (c *Connector) Connect(s *Socket) bool {

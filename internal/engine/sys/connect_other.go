@@ -10,7 +10,7 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// A Connector makes the connections of crr, one after the other.
+// A Connector opens the connections of crr, one after the other.
 type Connector struct {
 	dialer  net.Dialer
 	peer    string

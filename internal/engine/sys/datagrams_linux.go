@@ -13,15 +13,15 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// The kernel cuts at most so many datagrams from a large one (UDP_MAX_SEGMENTS, 64 in every version that has it), which
-// is itself bounded.
+// The kernel cuts at most this many datagrams from a large one (UDP_MAX_SEGMENTS, 64 in every version that has it).
+// The large datagram has a limit too.
 const (
 	maxSegments  = 64
 	maxSegmented = 65535 - 40 - 8
 )
 
-// A DatagramOut sends a batch of datagrams with one sendmmsg. Where the kernel can cut datagrams from a large one, each
-// entry of the call holds as many as it may.
+// A DatagramOut sends a batch of datagrams with one sendmmsg. If the kernel can cut datagrams from a large one, each
+// entry of the call holds as many as possible.
 type DatagramOut struct {
 	socket  *Socket
 	entries []unix.Mmsghdr
@@ -31,7 +31,7 @@ type DatagramOut struct {
 	each int
 }
 
-// NewDatagramOut prepares to send the messages that lie in the buffer.
+// NewDatagramOut prepares to send the messages in the buffer.
 func NewDatagramOut(s *Socket, buffer []byte, p wire.Params) (*DatagramOut, error) {
 	o := &DatagramOut{socket: s, message: p.Message, each: 1}
 	batch := p.BatchOrDefault()
@@ -40,7 +40,7 @@ func NewDatagramOut(s *Socket, buffer []byte, p wire.Params) (*DatagramOut, erro
 		if err != nil {
 			return nil, fmt.Errorf("reading the path's MTU: %w", err)
 		}
-		// A message that needs fragments cannot be cut out; and an old kernel has no segmentation.
+		// A message that needs fragments cannot be cut from a large datagram, and an old kernel has no segmentation.
 		if p.Message+headers <= mtu && unix.SetsockoptInt(int(s.fd), unix.SOL_UDP, unix.UDP_SEGMENT, p.Message) == nil {
 			o.each = max(min(maxSegments, maxSegmented/p.Message, batch), 1)
 		}
@@ -55,7 +55,7 @@ func NewDatagramOut(s *Socket, buffer []byte, p wire.Params) (*DatagramOut, erro
 	return o, nil
 }
 
-// Send sends the first n messages. Those that the kernel has no room for are not taken; they are sent again.
+// Send sends the first n messages and returns how many the kernel took. The caller sends the others again.
 //
 //go:nosplit
 func (o *DatagramOut) Send(n int) int {
@@ -80,15 +80,15 @@ func (o *DatagramOut) Facts() map[string]string {
 	return map[string]string{"batching": "sendmmsg", "udp_segments": strconv.Itoa(o.each)}
 }
 
-// The receiver's calls take so many entries at once: fewer where an entry can be a large datagram that holds many.
+// How many entries one call receives: fewer if an entry can be a large datagram that holds many messages.
 const (
 	plainEntries     = 64
 	coalescedEntries = 16
 	coalescedSize    = 64 << 10
 )
 
-// A DatagramIn receives with recvmmsg: it waits for one datagram, and takes along what else is there. Where the kernel
-// can, it leaves datagrams of one flow together (UDP_GRO).
+// A DatagramIn receives with recvmmsg: it waits for one datagram, and takes what else is there. If the kernel can, it
+// leaves datagrams of one flow together (UDP_GRO).
 type DatagramIn struct {
 	socket    *Socket
 	message   int
@@ -101,7 +101,7 @@ type DatagramIn struct {
 	controls  []segmentControl
 }
 
-// segmentControl is the control message in which the kernel says how large the datagrams of an entry are.
+// segmentControl is the control message with the size of the datagrams in an entry.
 type segmentControl struct {
 	header unix.Cmsghdr
 	size   int32
@@ -131,7 +131,7 @@ func NewDatagramIn(s *Socket, p wire.Params) DatagramIn {
 	return d
 }
 
-// clear makes the first n entries ready to be filled.
+// clear prepares the first n entries for receiving.
 //
 //go:nosplit
 func (d *DatagramIn) clear(n int) {
@@ -144,7 +144,7 @@ func (d *DatagramIn) clear(n int) {
 	}
 }
 
-// Receive gives the number of entries that were filled, or less than 0 when it failed.
+// Receive gives the number of entries that were filled, or less than 0 if it failed.
 //
 //go:nosplit
 func (d *DatagramIn) Receive() int {
@@ -160,8 +160,8 @@ func (d *DatagramIn) Receive() int {
 	return int(n)
 }
 
-// Datagrams gives what came in an entry: whole messages, each a datagram on the way; or nil. It makes the entry ready
-// again, so it can be asked once.
+// Datagrams gives the content of an entry: whole messages, each of which was sent as a datagram; or nil. Call it once
+// for each entry, because it prepares the entry for receiving again.
 //
 //go:nosplit
 func (d *DatagramIn) Datagrams(i int) []byte {

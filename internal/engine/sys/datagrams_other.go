@@ -6,7 +6,7 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// A DatagramOut sends datagrams one call each: batches are of Linux.
+// A DatagramOut sends one datagram with each call: batches are possible on Linux only.
 type DatagramOut struct {
 	socket  *Socket
 	buffer  []byte
@@ -30,7 +30,7 @@ func (o *DatagramOut) Facts() map[string]string {
 	return map[string]string{"batching": "none: one call a message"}
 }
 
-// A DatagramIn receives datagrams one call each.
+// A DatagramIn receives one datagram with each call.
 type DatagramIn struct {
 	socket  *Socket
 	buffer  []byte

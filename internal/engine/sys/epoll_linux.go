@@ -17,25 +17,25 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// epollParams is struct epoll_params of linux/eventpoll.h: how an epoll instance polls the queue of its sockets' device
-// (Linux 6.9).
+// epollParams is struct epoll_params of linux/eventpoll.h: how an epoll instance polls the device queue of its
+// sockets (Linux 6.9).
 type epollParams struct {
-	// usecs is for how long it polls before it sleeps, in microseconds; budget how many packets it takes at once, 0 for the
-	// kernel's own.
+	// usecs is how long it polls before it sleeps, in microseconds. budget is how many packets it takes at once; 0 for
+	// the kernel's default.
 	usecs  uint32
 	budget uint16
 	prefer uint8
 	_      uint8
 }
 
-// Where the polling of an epoll instance was set.
+// How the polling of an epoll instance was set.
 const (
 	pollByInstance = "EPIOCSPARAMS"
 	pollBySysctl   = "net.core.busy_poll"
 )
 
-// busyPoll has the kernel poll the device while a thread waits in the instance, and says where that was set: a kernel before
-// 6.9 knows one setting for all alone, which only root can change and which is left as it is.
+// busyPoll makes the kernel poll the device while a thread waits in the instance, and notes how that was set. A
+// kernel before 6.9 has only one setting for the whole machine, which only root can change; it is left as it is.
 func (p *Poller) busyPoll() error {
 	params := epollParams{usecs: uint32(busyPollTime / time.Microsecond), prefer: 1}
 	errno := p.params(unix.EPIOCSPARAMS, &params)
@@ -55,8 +55,8 @@ func (p *Poller) params(request uintptr, params *epollParams) syscall.Errno {
 	return errno
 }
 
-// facts adds for how many microseconds the kernel polls, as it says itself, and where that was set; nothing where nobody
-// asked for it.
+// facts adds how many microseconds the kernel polls, read back, and how that was set. It adds nothing if polling was
+// not asked for.
 func (p *Poller) facts(f map[string]string) {
 	if p.polls == "" {
 		return
@@ -71,13 +71,13 @@ func (p *Poller) facts(f map[string]string) {
 		}
 		return
 	}
-	// The machine's own network namespace alone shows it.
+	// Only the machine's own network namespace shows it.
 	if b, err := os.ReadFile("/proc/sys/net/core/busy_poll"); err == nil {
 		f["epoll_busy_poll"] = strings.TrimSpace(string(b))
 	}
 }
 
-// waitInEpoll has every read of the socket wait in an epoll instance of its own first.
+// waitInEpoll makes every read of the socket wait in an epoll instance of its own first.
 func (s *Socket) waitInEpoll() error {
 	p, err := NewPoller()
 	if err != nil {
@@ -94,8 +94,8 @@ func (s *Socket) waitInEpoll() error {
 	return nil
 }
 
-// await waits until there is something to read. False, with a reason, where it failed; of a socket whose reads have a time
-// limit also where that has passed or a signal came.
+// await waits until there is something to read. False, with errno set, if it failed. If reads have a time limit, also
+// false after that limit or a signal.
 //
 //go:nosplit
 func (s *Socket) await() bool {

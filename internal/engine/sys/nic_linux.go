@@ -9,23 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a network device and its driver have to give in timestamps, as they say themselves. Nothing is changed: to turn a
-// NIC's hardware timestamps on is a setting of the whole device, and whoever administers it may need another.
+// What a network device and its driver say about their timestamps. Nothing is changed: hardware timestamps are a
+// setting of the whole device, which its administrator may need otherwise.
 
-// nicStamps is what a device says of its timestamps.
+// nicStamps is what a device says about its timestamps.
 type nicStamps struct {
-	// name is the device's; empty where none has the socket's address.
+	// name is the device's name; empty if no device has the socket's address.
 	name string
-	// told says that the driver says what it can do, in the bits of SO_TIMESTAMPING (ETHTOOL_GET_TS_INFO).
+	// told says that the driver lists what it can do, in the bits of SO_TIMESTAMPING (ETHTOOL_GET_TS_INFO).
 	told bool
 	can  uint32
-	// configured says that the driver says what is turned on (SIOCGHWTSTAMP): txType and rxFilter, as linux/net_tstamp.h has
-	// them.
+	// configured says that the driver says what is turned on (SIOCGHWTSTAMP): txType and rxFilter, with values of
+	// linux/net_tstamp.h.
 	configured       bool
 	txType, rxFilter int32
 }
 
-// hardwareStamps are the bits of a NIC that stamps both ways on a clock of its own.
+// hardwareStamps are the bits of a NIC that stamps both directions with a clock of its own.
 const hardwareStamps = unix.SOF_TIMESTAMPING_TX_HARDWARE | unix.SOF_TIMESTAMPING_RX_HARDWARE | unix.SOF_TIMESTAMPING_RAW_HARDWARE
 
 // readNIC asks the driver.
@@ -44,12 +44,12 @@ func (s *StampedSocket) readNIC() nicStamps {
 	return n
 }
 
-// on says whether the NIC stamps every message both ways.
+// on says whether the NIC stamps every message in both directions.
 func (n *nicStamps) on() bool {
 	return n.told && n.can&hardwareStamps == hardwareStamps && n.configured && n.txType == unix.HWTSTAMP_TX_ON && n.rxFilter == unix.HWTSTAMP_FILTER_ALL
 }
 
-// Hardware says whether the NIC's timestamps are asked for, and if not, why.
+// Hardware says whether the NIC's timestamps are used, and if not, why.
 func (n *nicStamps) Hardware() string {
 	switch {
 	case n.name == "":
@@ -67,7 +67,7 @@ func (n *nicStamps) Hardware() string {
 	return "asked for: " + n.name + " stamps every packet"
 }
 
-// Device says which device the socket's address is on, and which timestamps its driver and the kernel have to give.
+// Device says which device has the socket's address, and which timestamps its driver and the kernel support.
 func (n *nicStamps) Device() string {
 	switch {
 	case n.name == "":

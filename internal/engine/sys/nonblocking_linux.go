@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WouldBlock is what readNow and writeNow return where read and write would wait.
+// WouldBlock is what ReadNow and WriteNow return if Read and Write would wait.
 const WouldBlock = -2
 
-// ReadNow is read, but does not wait.
+// ReadNow is Read, but does not wait.
 //
 //go:nosplit
 func (s *Socket) ReadNow(b []byte) int {
@@ -20,7 +20,7 @@ func (s *Socket) ReadNow(b []byte) int {
 	return s.now(n, errno)
 }
 
-// WriteNow is write, but does not wait.
+// WriteNow is Write, but does not wait.
 //
 //go:nosplit
 func (s *Socket) WriteNow(b []byte) int {
@@ -41,10 +41,10 @@ func (s *Socket) now(n uintptr, errno syscall.Errno) int {
 	return -1
 }
 
-// A Watch waits until one of several sockets can go on.
+// A Watch waits until one of several sockets can continue.
 type Watch []unix.PollFd
 
-// AddSender watches a socket for room to send, addReceiver for what there is to receive.
+// AddSender watches a socket for room to send, AddReceiver for data to receive.
 func (w *Watch) AddSender(s *Socket) { w.add(s, unix.POLLOUT) }
 
 func (w *Watch) AddReceiver(s *Socket) { w.add(s, unix.POLLIN) }
@@ -63,10 +63,10 @@ func (w Watch) Drop(i int) { w[i].Fd = -1 }
 //go:nosplit
 func (w Watch) Dropped(i int) bool { return w[i].Fd < 0 }
 
-// Wait returns when one of the sockets can go on, or for no reason.
+// Wait returns when one of the sockets can continue. It can also return without a reason.
 //
 //go:nosplit
 func (w Watch) Wait() {
-	// An error is a signal or a lack of memory: the caller tries its sockets again in any case.
+	// An error is a signal or a lack of memory. The caller tries its sockets again in any case.
 	_, _, _ = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(w))), uintptr(len(w)), 0, 0, 0, 0)
 }

@@ -19,10 +19,10 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// busyPollTime is how long the kernel polls before it sleeps: more than a round trip within a site takes.
+// busyPollTime is how long the kernel polls before it sleeps. It is longer than a round trip within a site.
 const busyPollTime = 200 * time.Microsecond
 
-// A sockopt is one call of setsockopt, laid out so that the hot loop of crr can make it.
+// A sockopt is one call of setsockopt, prepared so that the hot loop of crr can make it.
 type sockopt struct {
 	name          string
 	level, option uintptr
@@ -44,7 +44,7 @@ func (o *sockopt) set(fd uintptr) syscall.Errno {
 	return errno
 }
 
-// sockopts are the calls that a data socket of the family (AF_INET, AF_INET6) needs.
+// sockopts are the calls for a data socket of the family (AF_INET, AF_INET6).
 func sockopts(p wire.Params, family int) (list []sockopt) {
 	if p.SendBuffer > 0 {
 		list = append(list, intOption("SO_SNDBUF", unix.SOL_SOCKET, unix.SO_SNDBUF, p.SendBuffer))
@@ -75,7 +75,7 @@ func sockopts(p wire.Params, family int) (list []sockopt) {
 	return append(list, intOption("TCP_NODELAY", unix.IPPROTO_TCP, unix.TCP_NODELAY, nodelay))
 }
 
-// dscpOption is the option that holds the DSCP, in its upper six bits.
+// dscpOption is the socket option with the DSCP in its upper six bits.
 func dscpOption(family int) (level, option int) {
 	if family == unix.AF_INET6 {
 		return unix.IPPROTO_IPV6, unix.IPV6_TCLASS
@@ -83,8 +83,8 @@ func dscpOption(family int) (level, option int) {
 	return unix.IPPROTO_IP, unix.IP_TOS
 }
 
-// Supported tries the options on a socket of its own, so that what this kernel refuses is said before anything is
-// measured. It returns what it read back, which for crr is what its connections will have.
+// Supported tries the options on a new socket, so that an option that the kernel refuses is reported before anything
+// is measured. It returns the facts of that socket, which are also those of the connections of crr.
 func Supported(p wire.Params, address netip.Addr) (map[string]string, error) {
 	kind, family := unix.SOCK_STREAM, unix.AF_INET
 	if p.Protocol == wire.UDP {
@@ -110,8 +110,8 @@ func Supported(p wire.Params, address netip.Addr) (map[string]string, error) {
 	return s.Facts(), nil
 }
 
-// Controlled applies the options to a socket of the net package before it connects or listens: the size of the receive
-// buffer decides the window that is announced there.
+// Controlled applies the options to a socket of the net package before it connects or listens, because the size of
+// the receive buffer determines the window that is announced then.
 func Controlled(p wire.Params) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
 		if !p.KernelOptions() {
@@ -125,7 +125,7 @@ func Controlled(p wire.Params) func(network, address string, c syscall.RawConn) 
 	}
 }
 
-// Prepare applies options and way of waiting to the socket.
+// Prepare applies the options and the way of waiting to the socket.
 func (s *Socket) Prepare(p wire.Params) error {
 	if err := apply(p, s.fd); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (s *Socket) Prepare(p wire.Params) error {
 		return nil
 	}
 	s.flags = unix.MSG_DONTWAIT
-	// A loop over datagrams looks for its end itself, for one that never comes must not hold it.
+	// A loop over datagrams checks for its end itself, so that a lost datagram does not block it.
 	s.timed = s.timed || p.Protocol == wire.UDP
 	if s.waiting == wire.WaitEpoll && p.Mode != wire.ModeLoad { // whose sockets are all in one instance
 		return s.waitInEpoll()
@@ -143,7 +143,7 @@ func (s *Socket) Prepare(p wire.Params) error {
 	return nil
 }
 
-// apply sets the options, and reads back what a kernel may change silently.
+// apply sets the options, and reads back those that a kernel may change silently.
 func apply(p wire.Params, fd uintptr) error {
 	family, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil {
@@ -214,7 +214,7 @@ func congestionControls(which string) string {
 	return strings.Join(strings.Fields(string(b)), ", ")
 }
 
-// optionFacts adds what the kernel really uses.
+// optionFacts adds the values that the kernel uses.
 func (s *Socket) optionFacts(f map[string]string) {
 	fd := int(s.fd)
 	if s.waiting != "" {
@@ -254,7 +254,7 @@ func (s *Socket) optionFacts(f map[string]string) {
 	}
 }
 
-// ipVersion is the version of IP that the socket's packets have, by its own address: a socket of IPv6 can carry IPv4 too.
+// ipVersion is the IP version of the socket's packets, by its own address: a socket of IPv6 can carry IPv4 too.
 func (s *Socket) ipVersion() string {
 	address, err := unix.Getsockname(int(s.fd))
 	if err != nil {
@@ -272,7 +272,8 @@ func (s *Socket) ipVersion() string {
 	return ""
 }
 
-// pathMTU is the largest packet that the kernel sends to the connected peer, in bytes.
+// pathMTU is the size of the largest packet that the kernel sends to the connected peer, in bytes, and the size of
+// its headers.
 func (s *Socket) pathMTU() (mtu, headers int, err error) {
 	family, err := unix.GetsockoptInt(int(s.fd), unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil {
@@ -287,7 +288,7 @@ func (s *Socket) pathMTU() (mtu, headers int, err error) {
 	return mtu, 20 + udpHeader, err
 }
 
-// allowZeroCopy lets the socket send from the process's own memory.
+// allowZeroCopy allows the socket to send from the process's own memory.
 func (s *Socket) allowZeroCopy() error {
 	err := unix.SetsockoptInt(int(s.fd), unix.SOL_SOCKET, unix.SO_ZEROCOPY, 1)
 	if errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOPROTOOPT) {

@@ -11,8 +11,8 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// Supported says which of the options cannot be had here. The net package neither sets most of them nor reads any back,
-// and what is not read back is not claimed.
+// Supported refuses options that are not possible here. The net package cannot set most of them, and cannot read any
+// of them back.
 func Supported(p wire.Params, _ netip.Addr) (map[string]string, error) {
 	switch {
 	case p.KernelOptions():
@@ -25,8 +25,8 @@ func Supported(p wire.Params, _ netip.Addr) (map[string]string, error) {
 	return map[string]string{}, nil
 }
 
-// Controlled changes nothing: see supported.
+// Controlled changes nothing: Supported refuses everything but the defaults.
 func Controlled(wire.Params) func(network, address string, c syscall.RawConn) error { return nil }
 
-// Prepare has nothing to apply: supported has refused what is not the default.
+// Prepare changes nothing: Supported refuses everything but the defaults.
 func (s *Socket) Prepare(wire.Params) error { return nil }

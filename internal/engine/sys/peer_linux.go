@@ -12,7 +12,7 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// A PeerSocket is a UDP socket without a fixed peer that hears and answers one address only, any port of it.
+// A PeerSocket is a UDP socket that accepts datagrams from every port of one address.
 type PeerSocket struct {
 	*Socket
 	want    [16]byte // IPv4 in its IPv6-mapped form
@@ -29,7 +29,7 @@ func NewPeerSocket(s *Socket, peer netip.Addr) (*PeerSocket, error) {
 	return &PeerSocket{Socket: s, want: peer.As16()}, nil
 }
 
-// Receive takes a datagram, from anyone.
+// Receive takes a datagram from any address.
 //
 //go:nosplit
 func (s *PeerSocket) Receive(b []byte) int {
@@ -51,7 +51,7 @@ func (s *PeerSocket) Receive(b []byte) int {
 //go:nosplit
 func (s *PeerSocket) FromPeer() bool { return addressIs(&s.address, &s.want) }
 
-// Answer sends to where the last datagram came from.
+// Answer sends to the sender of the last datagram.
 //
 //go:nosplit
 func (s *PeerSocket) Answer(b []byte) int {
@@ -64,7 +64,7 @@ func (s *PeerSocket) Answer(b []byte) int {
 	return int(n)
 }
 
-// addressIs compares an address, without its port, with one in the form of IPv6.
+// addressIs compares an address, without its port, with one in its IPv6 form.
 //
 //go:nosplit
 func addressIs(a *unix.RawSockaddrAny, want *[16]byte) bool {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A PeerSocket is a UDP socket without a fixed peer that hears and answers one address only, any port of it.
+// A PeerSocket is a UDP socket that accepts datagrams from every port of one address.
 type PeerSocket struct {
 	*Socket
 	udp  *net.UDPConn
@@ -25,7 +25,7 @@ func NewPeerSocket(s *Socket, peer netip.Addr) (*PeerSocket, error) {
 	return &PeerSocket{Socket: s, udp: udp, peer: peer}, nil
 }
 
-// Receive takes a datagram, from anyone.
+// Receive takes a datagram from any address.
 func (s *PeerSocket) Receive(b []byte) int {
 	if s.failure = s.udp.SetReadDeadline(time.Now().Add(s.timeout)); s.failure != nil {
 		return -1
@@ -38,7 +38,7 @@ func (s *PeerSocket) Receive(b []byte) int {
 // FromPeer says whether the last datagram came from the peer.
 func (s *PeerSocket) FromPeer() bool { return s.from.Addr().Unmap() == s.peer }
 
-// Answer sends to where the last datagram came from.
+// Answer sends to the sender of the last datagram.
 func (s *PeerSocket) Answer(b []byte) int {
 	n, err := s.udp.WriteToUDPAddrPort(b, s.from)
 	if err != nil {

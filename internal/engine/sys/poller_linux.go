@@ -19,13 +19,14 @@ const pollEvents = 128
 type Poller struct {
 	fd     uintptr
 	events [pollEvents]unix.EpollEvent
-	// change is what interest hands to the kernel.
+	// change is the argument of Interest's system call.
 	change unix.EpollEvent
-	// spins says that wait never sleeps.
+	// spins says that Wait never sleeps.
 	spins bool
-	// polls says where it was set that the kernel polls the device; empty where nobody asked for that.
+	// polls says how the kernel's polling of the device was set; empty if it was not asked for.
 	polls string
-	// old says that the kernel has no epoll_pwait2 (before Linux 5.11): the epoll descriptor itself is then waited for.
+	// old says that the kernel has no epoll_pwait2 (before Linux 5.11). Wait then waits for the epoll descriptor
+	// itself.
 	old   bool
 	errno syscall.Errno
 }
@@ -42,8 +43,7 @@ func NewPoller() (*Poller, error) {
 	return p, nil
 }
 
-// Add watches a socket for what there is to read; what happens to it is reported under the index. The socket becomes
-// non-blocking.
+// Add watches a socket for data to read. Its events are reported under the index. The socket becomes non-blocking.
 func (p *Poller) Add(s *Socket, index int) error {
 	if err := syscall.SetNonblock(int(s.fd), true); err != nil {
 		return os.NewSyscallError("fcntl O_NONBLOCK", err)
@@ -61,13 +61,13 @@ func (p *Poller) Add(s *Socket, index int) error {
 	return p.watch(s, index)
 }
 
-// watch watches a socket, and leaves it as it is.
+// watch watches a socket without changing it.
 func (p *Poller) watch(s *Socket, index int) error {
 	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(index)}
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(int(p.fd), unix.EPOLL_CTL_ADD, int(s.fd), &event))
 }
 
-// Interest changes what a socket is watched for. False when it failed.
+// Interest changes what a socket is watched for. False if it failed.
 //
 //go:nosplit
 func (p *Poller) Interest(s *Socket, index int, read, write bool) bool {
@@ -85,16 +85,16 @@ func (p *Poller) Interest(s *Socket, index int, read, write bool) bool {
 	return errno == 0
 }
 
-// Forget ends the watching of a socket that has ended.
+// Forget stops watching a socket that has ended.
 //
 //go:nosplit
 func (p *Poller) Forget(s *Socket) {
-	// What fails here is not watched any more either.
+	// If this fails, the socket is not watched any more either.
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_EPOLL_CTL, p.fd, unix.EPOLL_CTL_DEL, s.fd, uintptr(unsafe.Pointer(&p.change)), 0, 0)
 }
 
-// Wait waits for events, for at most the given time in nanoseconds (for ever where it is negative), and returns how many
-// there are; less than 0 when it failed.
+// Wait waits for events, at most for the given time in nanoseconds (without limit if it is negative), and returns how
+// many there are; less than 0 if it failed.
 //
 //go:nosplit
 func (p *Poller) Wait(timeout int64) int {
@@ -131,8 +131,8 @@ func (p *Poller) took(n, _ uintptr, errno syscall.Errno) int {
 	return -1
 }
 
-// Event gives the index of the socket of the i-th event of the last wait, and what it is ready for. A socket that has
-// failed or ended is ready for both, and the call then says why.
+// Event gives the socket's index for the i-th event of the last Wait, and what the socket is ready for. A socket that
+// has failed or ended is ready for both, and the next call on it says why.
 //
 //go:nosplit
 func (p *Poller) Event(i int) (index int, read, write bool) {

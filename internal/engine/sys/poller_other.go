@@ -12,33 +12,33 @@ import (
 	"nearfar/internal/engine/timing"
 )
 
-// The bounds of a poller's pause.
+// The limits of a poller's pause.
 const (
-	// longestPause is how long the hot thread sleeps at most before it looks at the books again.
+	// longestPause is how long the hot thread sleeps at most before it looks at the load's state again.
 	longestPause = int64(5 * time.Millisecond)
-	// longestStay is how long it waits for the readers at its door while it spins.
+	// longestStay is how long it waits for readers while it spins.
 	longestStay = int64(50 * time.Microsecond)
 )
 
 // WriteBuffer is how many bytes of requests a socket has room for.
 const WriteBuffer = 256 << 10
 
-// A Poller lets the readers of many connections in to the books of a load, which are the hot thread's except while it
-// pauses.
+// A Poller lets the readers of many connections change the state of a load. The state belongs to the hot thread
+// except while that pauses.
 type Poller struct {
-	// door is held by whoever is at the books.
-	door sync.Mutex
-	// waiting is how many readers stand before it.
+	// access is held by whoever may use the state.
+	access sync.Mutex
+	// waiting is how many readers wait for access.
 	waiting atomic.Int32
 	Readers sync.WaitGroup
 	sockets []*Socket
 	closed  bool
 }
 
-// NewPoller makes a poller whose door the hot thread holds.
+// NewPoller makes a poller. The hot thread has access.
 func NewPoller() (*Poller, error) {
 	p := &Poller{}
-	p.door.Lock()
+	p.access.Lock()
 	return p, nil
 }
 
@@ -54,32 +54,33 @@ func (p *Poller) Add(s *Socket, _ int) error {
 	return nil
 }
 
-// Interest does nothing: a connection's reader goes on with what waits there.
+// Interest does nothing: a connection's reader also sends what waits there.
 func (*Poller) Interest(*Socket, int, bool, bool) bool { return true }
 
-// Err is never called: pausing does not fail.
+// Err is never called, because pausing does not fail.
 func (*Poller) Err() error { return nil }
 
-// Enter waits until the books are free; false where there is nothing to enter any more.
+// Enter waits for access; false if the poller is closed.
 func (p *Poller) Enter() bool {
 	p.waiting.Add(1)
-	p.door.Lock()
+	p.access.Lock()
 	p.waiting.Add(-1)
 	if p.closed {
-		p.door.Unlock()
+		p.access.Unlock()
 		return false
 	}
 	return true
 }
 
-func (p *Poller) Leave() { p.door.Unlock() }
+func (p *Poller) Leave() { p.access.Unlock() }
 
-// Pause lets the readers in for about the given time in nanoseconds. At 0 it lets those in that stand at the door, if any.
+// Pause gives access to the readers for about the given time in nanoseconds. At 0 it gives access only to readers
+// that are waiting already.
 func (p *Poller) Pause(timeout int64) {
 	if timeout <= 0 && p.waiting.Load() == 0 {
 		return
 	}
-	p.door.Unlock()
+	p.access.Unlock()
 	if timeout > 0 {
 		timing.Pause(min(timeout, longestPause))
 	} else {
@@ -90,13 +91,13 @@ func (p *Poller) Pause(timeout int64) {
 			runtime.Gosched()
 		}
 	}
-	p.door.Lock()
+	p.access.Lock()
 }
 
-// Close ends the readers. The hot thread has ended, and left the door to this.
+// Close ends the readers. It is called after the hot thread has ended, which leaves its access to Close.
 func (p *Poller) Close() {
 	p.closed = true
-	p.door.Unlock()
+	p.access.Unlock()
 	for _, s := range p.sockets {
 		s.Interrupt()
 	}

@@ -11,5 +11,5 @@ func isConnectionRefused(err error) bool { return errors.Is(err, syscall.ECONNRE
 
 func isOutOfBuffers(err error) bool { return errors.Is(err, syscall.ENOBUFS) }
 
-// isTooLong is of Windows: elsewhere a datagram is cut to the buffer's size without an error.
+// isTooLong matters on Windows only: elsewhere a datagram is cut to the buffer's size without an error.
 func isTooLong(error) bool { return false }

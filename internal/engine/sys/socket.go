@@ -1,5 +1,5 @@
-// Package sys is the engine's sockets and what the kernel says of them, with one implementation for each kind of system. Linux has
-// system calls that bypass Go's poller and scheduler. Other systems, and builds with the tag portable, go through the net
+// Package sys has the engine's sockets, and what the kernel says about them, for each kind of system. On Linux,
+// system calls bypass Go's poller and scheduler. Other systems, and builds with the tag portable, use the net
 // package.
 package sys
 
@@ -13,11 +13,11 @@ import (
 // silentConnection is how long the server waits for the request on a new connection.
 const silentConnection = 2 * time.Second
 
-// deferral is how long the server's kernel keeps a connection on which no request has come: longer than it repeats its side
-// of the handshake, so that it drops such a connection (tcp(7), TCP_DEFER_ACCEPT).
+// deferral is how long the server's kernel keeps a connection without a request. It is longer than the kernel repeats
+// its part of the handshake, so that the kernel drops such a connection (tcp(7), TCP_DEFER_ACCEPT).
 const deferral = 10 * time.Minute
 
-// NewBuffer returns a buffer that has been touched.
+// NewBuffer returns a buffer that has been written to, so that it causes no page faults.
 func NewBuffer(size int) []byte {
 	b := make([]byte, size)
 	for i := range b {
@@ -26,7 +26,7 @@ func NewBuffer(size int) []byte {
 	return b
 }
 
-// WriteRest completes the writing of b of which n bytes have gone; n < 0 when the write failed.
+// WriteRest completes a write of b that has written n bytes; n < 0 if the write failed.
 //
 //go:nosplit
 func WriteRest(s *Socket, b []byte, n int) bool {
@@ -40,7 +40,7 @@ func WriteRest(s *Socket, b []byte, n int) bool {
 	return false
 }
 
-// ReadRest completes the reading of b of which n bytes have come; n <= 0 when the connection ended or failed.
+// ReadRest completes a read of b that has read n bytes; n <= 0 if the connection ended or failed.
 //
 //go:nosplit
 func ReadRest(s *Socket, b []byte, n int) bool {

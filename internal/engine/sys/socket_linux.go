@@ -16,31 +16,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IOMethod says in the record how messages were sent and received.
+// IOMethod is the fact that says how messages were sent and received.
 const IOMethod = "blocking system calls on locked threads"
 
-// A Socket is a connected socket in blocking mode. Its calls bypass the runtime's poller and scheduler: the thread waits
-// in the kernel. They neither allocate nor check the stack. recvfrom and sendto do the same as read and write, with less
-// in between.
+// A Socket is a connected socket in blocking mode. Its calls bypass the runtime's poller and scheduler: the thread
+// waits in the kernel. They neither allocate nor check the stack. recvfrom and sendto do the same as read and write,
+// in fewer steps.
 type Socket struct {
 	fd uintptr
-	// timed says that reads have a time limit; a signal then ends the read as the limit does, or signals that keep coming
-	// would prolong it for ever.
+	// timed says that reads have a time limit. A signal then also ends a read, because repeated signals could extend it
+	// without end.
 	timed bool
-	// flags are those of receiving: MSG_DONTWAIT where the thread spins, or waits in poller.
+	// flags are the flags of receiving: MSG_DONTWAIT if the thread spins, or waits in poller.
 	flags uintptr
-	// poller is the epoll instance that the socket is in; nil where it is in none. Where it is the socket's own, a read waits
-	// there first, for at most limit nanoseconds or, where that is negative, for ever (WaitEpoll).
+	// poller is the epoll instance that the socket is in, or nil. If it is the socket's own (WaitEpoll), a read waits
+	// there first, for at most limit nanoseconds, or without limit if that is negative.
 	poller *Poller
 	own    bool
 	limit  int64
-	// waiting is the way of waiting, empty for a socket that is none of data.
+	// waiting is how the thread waits; empty for a socket that carries no data.
 	waiting string
 	// errno is why the last call returned less than 0.
 	errno syscall.Errno
 }
 
-// Read returns the number of bytes, 0 at the end of the stream, or less than 0 when it failed.
+// Read returns the number of bytes, 0 at the end of the stream, or less than 0 if it failed.
 //
 //go:nosplit
 func (s *Socket) Read(b []byte) int {
@@ -59,7 +59,7 @@ func (s *Socket) Read(b []byte) int {
 	}
 }
 
-// Write returns the number of bytes, or less than 0 when it failed.
+// Write returns the number of bytes, or less than 0 if it failed.
 //
 //go:nosplit
 func (s *Socket) Write(b []byte) int {
@@ -76,17 +76,17 @@ func (s *Socket) Write(b []byte) int {
 	}
 }
 
-// Ordinary says that calls wait in the kernel, for as long as it takes.
+// Ordinary says that calls wait in the kernel without a time limit.
 //
 //go:nosplit
 func (s *Socket) Ordinary() bool { return s.flags == 0 && !s.own && !s.timed }
 
-// Descriptor is what system calls name the socket by.
+// Descriptor is the socket's file descriptor.
 //
 //go:nosplit
 func (s *Socket) Descriptor() uintptr { return s.fd }
 
-// Fail notes why a call on the descriptor failed.
+// Fail notes why a system call on the descriptor failed.
 //
 //go:nosplit
 func (s *Socket) Fail(errno syscall.Errno) { s.errno = errno }
@@ -96,7 +96,7 @@ func (s *Socket) Fail(errno syscall.Errno) { s.errno = errno }
 //go:nosplit
 func (s *Socket) SetEnded() { s.errno = 0 }
 
-// Err is why the last call returned less than 0, or io.EOF where the other side has ended the stream.
+// Err is why the last call returned less than 0, or io.EOF if the other side has ended the stream.
 func (s *Socket) Err() error {
 	if s.errno == 0 {
 		return io.EOF
@@ -104,7 +104,7 @@ func (s *Socket) Err() error {
 	return s.errno
 }
 
-// TimedOut says whether the last call failed because the receive timeout passed, or a signal came in its course.
+// TimedOut says whether the last call failed because of the receive timeout or a signal.
 //
 //go:nosplit
 func (s *Socket) TimedOut() bool { return s.errno == syscall.EAGAIN || s.errno == syscall.EINTR }
@@ -123,14 +123,14 @@ func (s *Socket) NoBuffers() bool { return s.errno == syscall.ENOBUFS }
 //
 //go:nosplit
 func (s *Socket) Close() {
-	// There is nothing to be done about a failed close, and the descriptor is gone in any case.
+	// A failed close has no remedy, and the descriptor is released in any case.
 	_, _, _ = syscall.RawSyscall(syscall.SYS_CLOSE, s.fd, 0, 0)
 	if s.own {
 		s.poller.Close()
 	}
 }
 
-// Pending is how many bytes have come that nobody has read; 0 where the kernel does not say.
+// Pending is how many received bytes have not been read; 0 if the kernel does not say.
 func (s *Socket) Pending() int {
 	n, err := unix.IoctlGetInt(int(s.fd), unix.SIOCINQ)
 	if err != nil {
@@ -139,13 +139,14 @@ func (s *Socket) Pending() int {
 	return n
 }
 
-// noDescriptor is the descriptor of no socket: 0 would be standard input's.
+// noDescriptor is the descriptor of a closed socket; 0 would be standard input.
 const noDescriptor = ^uintptr(0)
 
-// Unopened is a socket that nothing has been opened into yet; it may be interrupted and closed.
+// Unopened is a socket without a descriptor. It may be interrupted and closed.
 func Unopened() Socket { return Socket{fd: noDescriptor} }
 
-// Discard closes a socket that interrupt may be called on: it then does nothing, where the descriptor may be another's.
+// Discard closes a socket on which Interrupt may be called later. Interrupt then does nothing, because the descriptor
+// may be another file's.
 //
 //go:nosplit
 func (s *Socket) Discard() {
@@ -154,9 +155,9 @@ func (s *Socket) Discard() {
 	_, _, _ = syscall.RawSyscall(syscall.SYS_CLOSE, fd, 0, 0) // as close has it
 }
 
-// Interrupt ends both directions: a thread that is blocked in read, write or accept on the socket returns.
+// Interrupt ends both directions: a thread that is blocked in Read, Write or Accept returns.
 func (s *Socket) Interrupt() {
-	// ENOTCONN only says that there is nothing to end.
+	// ENOTCONN means that there is nothing to end.
 	_ = syscall.Shutdown(int(atomic.LoadUintptr(&s.fd)), syscall.SHUT_RDWR)
 }
 
@@ -166,7 +167,7 @@ type Raw interface {
 	io.Closer
 }
 
-// New takes over a connection of the net package: the socket is put into blocking mode, and the connection closed.
+// New takes over a connection of the net package: it puts the socket into blocking mode and closes the connection.
 func New(c Raw) (*Socket, error) {
 	fd, err := takeDescriptor(c)
 	if err != nil {
@@ -202,14 +203,14 @@ func takeDescriptor(c Raw) (int, error) {
 	return fd, nil
 }
 
-// SetReceiveTimeout bounds each read.
+// SetReceiveTimeout limits the time of each read.
 func (s *Socket) SetReceiveTimeout(d time.Duration) error {
 	s.timed, s.limit = true, d.Nanoseconds()
 	tv := syscall.NsecToTimeval(d.Nanoseconds())
 	return os.NewSyscallError("setsockopt SO_RCVTIMEO", syscall.SetsockoptTimeval(int(s.fd), syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &tv))
 }
 
-// ConnectTo fixes the peer of a UDP socket.
+// ConnectTo sets the peer of a UDP socket.
 func (s *Socket) ConnectTo(peer netip.AddrPort) error {
 	return os.NewSyscallError("connect", unix.Connect(int(s.fd), sockaddr(peer)))
 }
@@ -227,7 +228,7 @@ func sockaddr(a netip.AddrPort) unix.Sockaddr {
 	return sa
 }
 
-// Facts reads back what the kernel really uses for the socket.
+// Facts reads back the values that the kernel uses for the socket.
 func (s *Socket) Facts() map[string]string {
 	f := map[string]string{}
 	fd := int(s.fd)
@@ -242,7 +243,7 @@ func (s *Socket) Facts() map[string]string {
 	if v, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION); err == nil {
 		f["tcp_congestion"] = v
 	}
-	// Before there is a connection they are what it would begin with, and no path's.
+	// Without a connection they would be initial values that no path has.
 	const closed, listens = 7, 10 // TCP_CLOSE, TCP_LISTEN (net/tcp_states.h)
 	if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil && info.State != closed && info.State != listens {
 		f["tcp_mss"] = strconv.FormatUint(uint64(info.Snd_mss), 10)

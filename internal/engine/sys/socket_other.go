@@ -15,22 +15,22 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// IOMethod says in the record how messages were sent and received: here through the Go runtime's poller, which costs
-// time that the Linux engine does not spend.
+// IOMethod is the fact that says how messages were sent and received: here through the Go runtime's poller, which
+// takes time that the engine on Linux does not need.
 const IOMethod = "Go net package"
 
 // A Socket is a connected socket of the net package.
 type Socket struct {
 	conn    net.Conn
 	timeout time.Duration
-	// failure is why the last call returned less than 0; io.EOF where the other side has ended the stream.
+	// failure is why the last call returned less than 0; io.EOF if the other side has ended the stream.
 	failure error
 	// closer is what interrupt closes: the connection, or a listener.
 	closer atomic.Pointer[io.Closer]
 }
 
-// Read returns the number of bytes, 0 at the end of the stream, or less than 0 when it failed. A datagram that is larger
-// than the buffer fills it.
+// Read returns the number of bytes, 0 at the end of the stream, or less than 0 if it failed. A datagram that is
+// larger than the buffer fills it.
 func (s *Socket) Read(b []byte) int {
 	if s.timeout > 0 {
 		if s.failure = s.conn.SetReadDeadline(time.Now().Add(s.timeout)); s.failure != nil {
@@ -41,10 +41,11 @@ func (s *Socket) Read(b []byte) int {
 	return s.Took(len(b), n, err)
 }
 
-// ReadRaw reads from the connection and keeps nothing of what came of it: came does that, where that may be.
+// ReadRaw reads from the connection without changing the socket. The caller hands the result to Took when it may
+// change the socket.
 func (s *Socket) ReadRaw(b []byte) (int, error) { return s.conn.Read(b) }
 
-// Took is what read returns for what a reading into so many bytes gave.
+// Took converts the result of a read into a buffer of the given size into the result of Read.
 func (s *Socket) Took(size, n int, err error) int {
 	switch {
 	case err != nil && isTooLong(err):
@@ -58,7 +59,7 @@ func (s *Socket) Took(size, n int, err error) int {
 	return -1
 }
 
-// Write returns the number of bytes, or less than 0 when it failed.
+// Write returns the number of bytes, or less than 0 if it failed.
 func (s *Socket) Write(b []byte) int {
 	n, err := s.conn.Write(b)
 	if err != nil {
@@ -87,7 +88,7 @@ func (s *Socket) NoBuffers() bool { return s.failure != nil && isNoRoom(s.failur
 
 func (s *Socket) Close() { s.Interrupt() }
 
-// Pending is whether something has come that nobody has read: 1 or 0.
+// Pending is 1 if something has come that nobody has read, and 0 otherwise.
 func (s *Socket) Pending() int {
 	if s.conn.SetReadDeadline(time.Now().Add(time.Millisecond)) != nil {
 		return 0
@@ -98,10 +99,10 @@ func (s *Socket) Pending() int {
 
 func (s *Socket) Discard() { s.Close() }
 
-// Unopened is a socket that nothing has been opened into yet.
+// Unopened is a socket without a connection.
 func Unopened() Socket { return Socket{} }
 
-// Interrupt closes the connection: a thread that is blocked in read or write returns.
+// Interrupt closes the connection: a thread that is blocked in Read or Write returns.
 func (s *Socket) Interrupt() {
 	if c := s.closer.Load(); c != nil {
 		_ = (*c).Close()
@@ -129,7 +130,7 @@ func (s *Socket) SetReceiveTimeout(d time.Duration) error {
 	return nil
 }
 
-// ConnectTo fixes the peer of a UDP socket.
+// ConnectTo sets the peer of a UDP socket.
 func (s *Socket) ConnectTo(peer netip.AddrPort) error {
 	c, ok := s.conn.(*net.UDPConn)
 	if !ok {
@@ -139,7 +140,7 @@ func (s *Socket) ConnectTo(peer netip.AddrPort) error {
 	return nil
 }
 
-// fixedPeer is a UDP socket that hears and answers one peer only.
+// fixedPeer is a UDP socket that receives from one peer only, and sends to it.
 type fixedPeer struct {
 	*net.UDPConn
 	peer netip.AddrPort
@@ -159,7 +160,7 @@ func (f *fixedPeer) Read(b []byte) (int, error) {
 
 func (f *fixedPeer) Write(b []byte) (int, error) { return f.WriteToUDPAddrPort(b, f.peer) }
 
-// Facts, processCPU and allowedCPUs are not known through the net package.
+// Facts are not available through the net package.
 func (s *Socket) Facts() map[string]string { return map[string]string{} }
 
 func isRefused(err error) bool {

@@ -1,6 +1,6 @@
 package sys
 
-// ReadAll fills b; false when the connection ended or failed. The arrival is that of the last segment.
+// ReadAll fills b; false if the connection ended or failed. The time of arrival is the last segment's.
 //
 //go:nosplit
 func (s *StampedSocket) ReadAll(b []byte) bool {

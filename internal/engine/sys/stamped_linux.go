@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stampFlags ask for the software timestamps of every message that is sent and received. Those of sending come on the
-// error queue without the message (OPT_TSONLY), numbered (OPT_ID). hardwareFlags ask for those of the NIC beside them, each
-// in a report of its own (OPT_TX_SWHW).
+// stampFlags ask for software timestamps of every message that is sent and received. The timestamps of sending come
+// on the error queue without the message (OPT_TSONLY), with a number (OPT_ID). hardwareFlags also ask for the NIC's
+// timestamps, in separate reports (OPT_TX_SWHW).
 const (
 	stampFlags = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE |
 		unix.SOF_TIMESTAMPING_OPT_ID | unix.SOF_TIMESTAMPING_OPT_TSONLY
@@ -23,26 +23,26 @@ const (
 		unix.SOF_TIMESTAMPING_OPT_TX_SWHW
 )
 
-// controlSize is enough for the control messages of one reading: two, of less than 128 bytes together.
+// controlSize is enough for the control messages of one read: two messages of less than 128 bytes together.
 const controlSize = 256
 
-// mostReports bounds how much of the error queue is read after one transaction.
+// mostReports limits how many reports of the error queue are read after one transaction.
 const mostReports = 16
 
-// A StampedSocket reads a socket together with the kernel's timestamps. It must not be copied: the kernel is given
-// pointers into it.
+// A StampedSocket reads from a socket together with the kernel's timestamps. It must not be copied, because the
+// kernel gets pointers into it.
 type StampedSocket struct {
 	Socket *Socket
-	// on says whether the kernel takes timestamps for the socket.
+	// On says whether the kernel takes timestamps for the socket.
 	On bool
-	// rx is when the last message read arrived, in nanoseconds of real time; 0 where the kernel does not say.
+	// Rx is when the last message arrived, in nanoseconds of real time; 0 if the kernel does not say.
 	Rx int64
-	// rxHardware is the same on the NIC's clock.
+	// RxHardware is the same on the NIC's clock.
 	RxHardware int64
-	// nic is what the device has to give. Where it stamps in hardware already, those stamps are asked for.
+	// NIC is what the device supports. Its hardware timestamps are used if they are turned on already.
 	NIC nicStamps
-	// sent counts the messages since the timestamps were turned on; unit is how much each adds to the kernel's number:
-	// 1 for a datagram, the bytes of a message over TCP.
+	// Sent counts the messages since the timestamps were turned on. unit is how much each of them adds to the kernel's
+	// number: 1 for a datagram, the bytes of a message over TCP.
 	Sent, unit uint32
 
 	header  unix.Msghdr
@@ -50,16 +50,17 @@ type StampedSocket struct {
 	control [controlSize]byte
 }
 
-// NewStampedSocket prepares a socket; the timestamps are off. unit is the size of a message over TCP, or 1.
+// NewStampedSocket prepares a socket. The timestamps are off. unit is the size of a message over TCP, or 1.
 func NewStampedSocket(s *Socket, unit int) (*StampedSocket, error) {
 	stamped := &StampedSocket{Socket: s, unit: uint32(unit)}
 	stamped.NIC = stamped.readNIC()
 	return stamped, nil
 }
 
-// Turn switches the timestamps on or off, and begins to number messages anew. Over TCP all that was sent must have been
-// acknowledged: older kernels number from there. Off, the kernel goes on to note arrivals and does not say them: it does so
-// for the whole machine, by changing its own code, and at a time of its choosing.
+// Turn switches the timestamps on or off, and begins to number messages again. Over TCP, everything that was sent
+// must have been acknowledged: older kernels number from there. When they are off, the kernel still takes the times
+// of arrival without reporting them: it turns them off for the whole machine, by changing its own code, at a time of
+// its choice.
 func (s *StampedSocket) Turn(on bool) error {
 	flags := unix.SOF_TIMESTAMPING_RX_SOFTWARE
 	if on {
@@ -78,12 +79,12 @@ func (s *StampedSocket) Turn(on bool) error {
 	return nil
 }
 
-// LastID is the kernel's number of the message sent last.
+// LastID is the kernel's number of the message that was sent last.
 //
 //go:nosplit
 func (s *StampedSocket) LastID() uint32 { return s.Sent*s.unit - 1 }
 
-// Read is socket.read with the time of arrival.
+// Read is Socket.Read with the time of arrival.
 //
 //go:nosplit
 func (s *StampedSocket) Read(b []byte) int {
@@ -104,8 +105,8 @@ func (s *StampedSocket) Read(b []byte) int {
 	}
 }
 
-// Transmits reads the error queue until it has the time when the current message left, or nothing is there yet. What comes
-// of the previous one on the way is noted too.
+// Transmits reads the error queue until it finds when the current message left, or the queue is empty. It also notes
+// reports about the previous message.
 //
 //go:nosplit
 func (s *StampedSocket) Transmits(current, previous *Stamps) {
@@ -122,7 +123,7 @@ func (s *StampedSocket) Transmits(current, previous *Stamps) {
 	s.Socket.errno = errno
 }
 
-// receive is recvmsg; the control messages are in control.
+// receive calls recvmsg. The control messages are in control.
 //
 //go:nosplit
 func (s *StampedSocket) receive(b []byte, flags uintptr) int {
@@ -140,16 +141,17 @@ func (s *StampedSocket) receive(b []byte, flags uintptr) int {
 	return int(n)
 }
 
-// A controlReport is what the control messages of one reading say.
+// A controlReport is the content of the control messages of one read.
 type controlReport struct {
-	// software and hardware are timestamps in nanoseconds, 0 where there is none: of real time, and of the NIC's clock.
+	// software is in nanoseconds of real time, hardware on the NIC's clock; 0 if there is none.
 	software, hardware int64
-	// sent says that the timestamp is of when the message with the number id left; it is of an arrival otherwise.
+	// sent says that the timestamp is the time when the message with the number id left. Otherwise it is the time of an
+	// arrival.
 	sent bool
 	id   uint32
 }
 
-// stamp notes when one of two transactions' messages left, and says whether it was one of theirs.
+// stamp notes when one of two messages left, and says whether the report is about one of them.
 //
 //go:nosplit
 func (r *controlReport) stamp(current, previous *Stamps) bool {
@@ -163,7 +165,7 @@ func (r *controlReport) stamp(current, previous *Stamps) bool {
 	default:
 		return false
 	}
-	// A report has one of the two, or both.
+	// A report has one of the two timestamps, or both.
 	if r.software != 0 && t.Tx == 0 {
 		t.Tx = r.software
 	}
@@ -182,7 +184,7 @@ const (
 	kindSent          = 0 // SCM_TSTAMP_SND
 )
 
-// decodeControl reads SCM_TIMESTAMPING, and on the error queue IP_RECVERR or IPV6_RECVERR beside it.
+// decodeControl reads SCM_TIMESTAMPING, and IP_RECVERR or IPV6_RECVERR on the error queue.
 //
 //go:nosplit
 func decodeControl(b []byte) (r controlReport) {
@@ -211,7 +213,7 @@ func timestampOf(b []byte) int64 {
 	return int64(binary.NativeEndian.Uint64(b[0:8]))*1_000_000_000 + int64(binary.NativeEndian.Uint64(b[8:16]))
 }
 
-// interfaceName finds the interface that has the socket's address; empty where none has.
+// interfaceName finds the interface with the socket's address; empty if there is none.
 func (s *StampedSocket) interfaceName() string {
 	var own netip.Addr
 	address, err := unix.Getsockname(int(s.Socket.fd))

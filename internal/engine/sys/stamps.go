@@ -1,10 +1,11 @@
 package sys
 
-// Stamps are the timestamps of one transaction: of what was sent (tx) and of what came (rx), in nanoseconds, 0 where not known.
+// Stamps are the kernel's timestamps of one transaction: when a message was sent (Tx) and when the answer arrived
+// (Rx), in nanoseconds; 0 if not known.
 type Stamps struct {
-	// id is the kernel's number of what was sent.
+	// ID is the kernel's number of the message that was sent.
 	ID uint32
-	// tx and rx are of real time, txHardware and rxHardware on the NIC's clock.
+	// Tx and Rx are in real time, TxHardware and RxHardware on the NIC's clock.
 	Tx, Rx                 int64
 	TxHardware, RxHardware int64
 }

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A TCPSample is what TCP_INFO says of a connection that sends.
+// A TCPSample is what TCP_INFO says about a connection that sends.
 type TCPSample struct {
-	// retransmits counts segments since the connection began.
+	// Retransmits counts segments since the connection began.
 	Retransmits int64
-	// window is the congestion window in bytes, smoothed the smoothed round-trip time.
+	// Window is the congestion window in bytes, Smoothed the smoothed round-trip time.
 	Window   int64
 	Smoothed time.Duration
 }
 
-// Sample reads TCP_INFO. It is called by a thread beside the hot ones, once an interval.
+// Sample reads TCP_INFO. A thread beside the hot ones calls it once an interval.
 func (s *Socket) Sample() (TCPSample, bool) {
 	info, err := unix.GetsockoptTCPInfo(int(s.fd), unix.IPPROTO_TCP, unix.TCP_INFO)
 	if err != nil {

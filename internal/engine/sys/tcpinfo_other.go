@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A TCPSample is what the kernel says of a connection that sends; here it says nothing.
+// A TCPSample is what the kernel says about a connection that sends. It says nothing here.
 type TCPSample struct {
 	Retransmits, Window int64
 	Smoothed            time.Duration

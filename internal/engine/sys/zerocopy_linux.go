@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// drainEvery is after how many sends the notifications are taken from the error queue, which also frees the memory that
-// the kernel keeps for them.
+// drainEvery is after how many sends the notifications are read from the error queue. Reading also frees the memory
+// that the kernel keeps for them.
 const drainEvery = 16
 
-// A ZeroCopy sends with MSG_ZEROCOPY and takes the kernel's notifications of completion
-// (Documentation/networking/msg_zerocopy.rst). What is sent never changes, so nothing waits for a buffer to be free.
+// A ZeroCopy sends with MSG_ZEROCOPY and reads the kernel's notifications of completion
+// (Documentation/networking/msg_zerocopy.rst). The sent data never changes, so no send waits for a free buffer.
 type ZeroCopy struct {
 	socket *Socket
 	since  int
-	// sends have a notification each, of which completed have come; copied are those that the kernel copied anyway.
-	// Written by the hot thread alone.
+	// Each of the sends has a notification. completed is how many have come, copied how many sends the kernel copied
+	// anyway. Only the hot thread writes them.
 	sends, completed, copied atomic.Int64
 
 	header  unix.Msghdr
@@ -43,7 +43,7 @@ func (z *ZeroCopy) Counts() (sends, completed, copied int64) {
 	return z.sends.Load(), z.completed.Load(), z.copied.Load()
 }
 
-// Send returns the number of bytes taken, or less than 0 when the connection failed.
+// Send returns the number of bytes that the kernel took, or less than 0 if the connection failed.
 //
 //go:nosplit
 func (z *ZeroCopy) Send(b []byte) int {
@@ -70,7 +70,7 @@ func (z *ZeroCopy) Send(b []byte) int {
 	}
 }
 
-// wait waits until notifications have come, and takes them. False when the connection has ended.
+// wait waits for notifications and reads them. False if the connection has ended.
 //
 //go:nosplit
 func (z *ZeroCopy) wait() bool {
@@ -83,7 +83,7 @@ func (z *ZeroCopy) wait() bool {
 	return z.drain() || z.poll.Revents&unix.POLLHUP == 0
 }
 
-// drain takes what is in the error queue, and says whether there was anything.
+// drain reads the error queue, and says whether there was anything.
 //
 //go:nosplit
 func (z *ZeroCopy) drain() (any bool) {
@@ -99,7 +99,7 @@ func (z *ZeroCopy) drain() (any bool) {
 	}
 }
 
-// take reads one notification: that the sends numbered from Info to Data are complete.
+// take reads one notification: the sends numbered from Info to Data are complete.
 //
 //go:nosplit
 func (z *ZeroCopy) take() {
@@ -117,7 +117,7 @@ func (z *ZeroCopy) take() {
 	}
 }
 
-// Finish takes the notifications that are still due, for as long as they keep coming.
+// Finish reads the remaining notifications, as long as more of them come.
 func (z *ZeroCopy) Finish() {
 	for range 20 {
 		if z.completed.Load() >= z.sends.Load() || !z.wait() {
