@@ -21,8 +21,8 @@ func checkGoodput(t *testing.T, r record.Result, scope, bytesFact string) {
 	if err != nil || bytes <= 0 {
 		t.Fatalf("%s: %q", bytesFact, r.Facts[bytesFact])
 	}
-	// Each direction is over its own receiver's window; r.Duration is that of one of them, and a frame on its way stretches
-	// the other.
+	// Each direction is over its own receiver's window; r.Duration is that of one of them, and a frame on its way
+	// stretches the other.
 	if got, want := value(t, r, result.Goodput, "", scope), float64(bytes)*8/r.Duration; got < want/2 || got > want*2 {
 		t.Errorf("goodput %s of %v, not about %v", scope, got, want)
 	}
@@ -82,7 +82,8 @@ func TestStreamDirections(t *testing.T) {
 			}
 			value(t, r, result.Retransmits, "", "")
 			client, server := value(t, r, result.CPUPerBit, "", "client"), value(t, r, result.CPUPerBit, "", "server")
-			if both := value(t, r, result.CPUPerBit, "", ""); client <= 0 || server <= 0 || both < (client+server)*0.9999 || both > (client+server)*1.0001 {
+			if both := value(t, r, result.CPUPerBit, "", ""); client <= 0 || server <= 0 ||
+				both < (client+server)*0.9999 || both > (client+server)*1.0001 {
 				t.Errorf("%s: CPU for each bit: client %v, server %v, both %v", direction, client, server, both)
 			}
 			if r.Facts["smoothed_rtt_mean"] == "" {
@@ -101,8 +102,8 @@ func checkedBytes(t *testing.T, r record.Result, fact string) int64 {
 	return n
 }
 
-// TestZeroCopy: every send is notified, and over loopback, where the receiver is on the same machine, the kernel copies:
-// that is said, in either direction.
+// TestZeroCopy: every send is notified, and over loopback, where the receiver is on the same machine, the kernel
+// copies: that is said, in either direction.
 func TestZeroCopy(t *testing.T) {
 	enginetest.OnLinux(t)
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
@@ -114,7 +115,8 @@ func TestZeroCopy(t *testing.T) {
 			t.Fatal(err)
 		}
 		prefix := map[string]string{wire.Upload: "", wire.Download: "server."}[direction]
-		sends, completed, copied := checkedBytes(t, r, prefix+"zerocopy_sends"), checkedBytes(t, r, prefix+"zerocopy_completed"), checkedBytes(t, r, prefix+"zerocopy_copied")
+		sends, completed, copied := checkedBytes(t, r, prefix+"zerocopy_sends"), checkedBytes(t, r,
+			prefix+"zerocopy_completed"), checkedBytes(t, r, prefix+"zerocopy_copied")
 		if completed > sends || copied > completed || completed < sends/2 {
 			t.Errorf("%s: %d sends, %d completed, %d copied", direction, sends, completed, copied)
 		}
@@ -155,9 +157,10 @@ func TestStreamServerKilled(t *testing.T) {
 		p := enginetest.Stream(2)
 		p.Direction, p.Duration = direction, time.Minute
 		started := time.Now()
-		_, err := Run(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: p}, &enginetest.Collector{OnStart: func() {
-			time.AfterFunc(300*time.Millisecond, kill)
-		}})
+		_, err := Run(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: p},
+			&enginetest.Collector{OnStart: func() {
+				time.AfterFunc(300*time.Millisecond, kill)
+			}})
 		if err == nil || time.Since(started) > 30*time.Second {
 			t.Errorf("%s: after %v: %v", direction, time.Since(started), err)
 		}

@@ -33,8 +33,8 @@ func relay(t *testing.T, filter func(n int64, toServer bool) int) string {
 	})
 }
 
-// relayDatagrams passes a session on from 127.0.0.1 to a server on 127.0.0.2, datagrams through a filter that says what is
-// to be sent for each. The data port is the same on both sides.
+// relayDatagrams passes a session on from 127.0.0.1 to a server on 127.0.0.2, datagrams through a filter that says what
+// is to be sent for each. The data port is the same on both sides.
 func relayDatagrams(t *testing.T, filter func(datagram []byte, toServer bool) [][]byte) string {
 	t.Helper()
 	const front, back = "127.0.0.1", "127.0.0.2"
@@ -56,7 +56,8 @@ func relayDatagrams(t *testing.T, filter func(datagram []byte, toServer bool) []
 	}
 	port := fromClient.LocalAddr().(*net.UDPAddr).Port
 	serverAddress, _ = enginetest.Start(t, back+":0", port)
-	toServer, err := net.DialUDP("udp", &net.UDPAddr{IP: net.ParseIP(front)}, &net.UDPAddr{IP: net.ParseIP(back), Port: port})
+	toServer, err := net.DialUDP("udp", &net.UDPAddr{IP: net.ParseIP(front)}, &net.UDPAddr{IP: net.ParseIP(back),
+		Port: port})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,11 +159,12 @@ func TestAllLost(t *testing.T) {
 	t.Log(err)
 }
 
-// TestForeignDatagrams: the data port answers nothing but the session's datagrams of the agreed size. Silence is seen by
-// a valid exchange that comes after.
+// TestForeignDatagrams: the data port answers nothing but the session's datagrams of the agreed size. Silence is seen
+// by a valid exchange that comes after.
 func TestForeignDatagrams(t *testing.T) {
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
-	c, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: enginetest.RR(wire.UDP)})
+	c, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret,
+		Params: enginetest.RR(wire.UDP)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +231,8 @@ func TestForeignDatagrams(t *testing.T) {
 // TestForeignConnections: a data connection without the cookie is closed, and does not take the session's place.
 func TestForeignConnections(t *testing.T) {
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
-	c, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: enginetest.RR(wire.TCP)})
+	c, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret,
+		Params: enginetest.RR(wire.TCP)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +348,8 @@ func TestDatagramCounts(t *testing.T) {
 		value       float64
 	}{
 		{result.Lost, "up", 2}, {result.Lost, "down", 3}, {result.Late, "", 4}, {result.Lost, "", 9},
-		{result.Received, "", sent - 9}, {result.Loss, "", 9 / sent}, {result.Loss, "up", 2 / sent}, {result.Loss, "down", 3 / (sent - 2)},
+		{result.Received, "", sent - 9}, {result.Loss, "", 9 / sent}, {result.Loss, "up", 2 / sent}, {result.Loss,
+			"down", 3 / (sent - 2)},
 		{result.Duplicates, "up", 3}, {result.Duplicates, "down", 2}, {result.Duplicates, "", 5},
 		{result.OutOfOrder, "up", 1}, {result.OutOfOrder, "down", 2}, {result.OutOfOrder, "", 3},
 	} {

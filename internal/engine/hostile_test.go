@@ -19,7 +19,8 @@ import (
 
 func TestWrongSecret(t *testing.T) {
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
-	_, err := Run(t.Context(), session.RunOptions{Server: address, Secret: []byte("the wrong one"), Params: enginetest.RR(wire.TCP)}, &enginetest.Collector{})
+	_, err := Run(t.Context(), session.RunOptions{Server: address, Secret: []byte("the wrong one"),
+		Params: enginetest.RR(wire.TCP)}, &enginetest.Collector{})
 	if !errors.Is(err, wire.ErrRefused) {
 		t.Errorf("a wrong secret: %v", err)
 	}
@@ -110,10 +111,11 @@ func TestOneSessionAtATime(t *testing.T) {
 	long.Duration = time.Minute
 	ctx, cancel := context.WithCancel(t.Context())
 	var busy error
-	_, err := Run(ctx, session.RunOptions{Server: address, Secret: enginetest.Secret, Params: long}, &enginetest.Collector{OnStart: func() {
-		_, _, busy = run(t, address, enginetest.RR(wire.TCP))
-		cancel()
-	}})
+	_, err := Run(ctx, session.RunOptions{Server: address, Secret: enginetest.Secret, Params: long},
+		&enginetest.Collector{OnStart: func() {
+			_, _, busy = run(t, address, enginetest.RR(wire.TCP))
+			cancel()
+		}})
 	if busy == nil || !strings.Contains(busy.Error(), "busy") {
 		t.Errorf("a second session: %v", busy)
 	}
@@ -136,14 +138,16 @@ func TestOneSessionAtATime(t *testing.T) {
 func TestServerKilled(t *testing.T) {
 	crr := enginetest.RR(wire.TCP)
 	crr.Mode = wire.ModeCRR
-	for name, p := range map[string]wire.Params{"tcp": enginetest.RR(wire.TCP), "udp": enginetest.RR(wire.UDP), "crr": crr, "stream": enginetest.Stream(2)} {
+	for name, p := range map[string]wire.Params{"tcp": enginetest.RR(wire.TCP), "udp": enginetest.RR(wire.UDP),
+		"crr": crr, "stream": enginetest.Stream(2)} {
 		t.Run(name, func(t *testing.T) {
 			address, kill := enginetest.Start(t, "127.0.0.1:0", 0)
 			p.Duration = time.Minute
 			started := time.Now()
-			_, err := Run(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: p}, &enginetest.Collector{OnStart: func() {
-				time.AfterFunc(300*time.Millisecond, kill)
-			}})
+			_, err := Run(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: p},
+				&enginetest.Collector{OnStart: func() {
+					time.AfterFunc(300*time.Millisecond, kill)
+				}})
 			if err == nil {
 				t.Fatal("no error")
 			}

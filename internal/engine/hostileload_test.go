@@ -43,7 +43,8 @@ func misbehave(t *testing.T, p wire.Params, data func(*net.TCPConn)) string {
 			t.Errorf("asked for %+v", asked)
 		}
 		cookie := wire.NewCookie()
-		if err := frames.Write(wire.KindReady, wire.Ready{Port: port.Addr().(*net.TCPAddr).Port, Cookie: cookie[:]}); err != nil {
+		if err := frames.Write(wire.KindReady, wire.Ready{Port: port.Addr().(*net.TCPAddr).Port,
+			Cookie: cookie[:]}); err != nil {
 			return err
 		}
 		c, err := port.Accept()
@@ -79,8 +80,8 @@ func misbehave(t *testing.T, p wire.Params, data func(*net.TCPConn)) string {
 	return control.Addr().String()
 }
 
-// TestLoadOfBadServers: a data connection that closes, is silent, sends what nobody asked for, or is slow. A clear error or
-// a true record each time, in bounded time.
+// TestLoadOfBadServers: a data connection that closes, is silent, sends what nobody asked for, or is slow. A clear
+// error or a true record each time, in bounded time.
 func TestLoadOfBadServers(t *testing.T) {
 	p := enginetest.Load(wire.TCP, 1)
 	echo := func(c *net.TCPConn, pause time.Duration) {
@@ -99,17 +100,19 @@ func TestLoadOfBadServers(t *testing.T) {
 		data func(*net.TCPConn)
 		want string
 	}{
-		"closing":    {func(c *net.TCPConn) { _ = c.Close() }, "data connection"},
-		"resetting":  {func(c *net.TCPConn) { _ = c.SetLinger(0); _ = c.Close() }, "data connection"},
-		"silent":     {func(*net.TCPConn) {}, "none was answered"},
-		"garbage":    {func(c *net.TCPConn) { _, _ = io.WriteString(c, strings.Repeat("x", 100_000)) }, "more than the responses"},
+		"closing":   {func(c *net.TCPConn) { _ = c.Close() }, "data connection"},
+		"resetting": {func(c *net.TCPConn) { _ = c.SetLinger(0); _ = c.Close() }, "data connection"},
+		"silent":    {func(*net.TCPConn) {}, "none was answered"},
+		"garbage": {func(c *net.TCPConn) { _, _ = io.WriteString(c, strings.Repeat("x", 100_000)) },
+			"more than the responses"},
 		"part":       {func(c *net.TCPConn) { _, _ = c.Write(make([]byte, p.Response-1)) }, "none was answered"},
 		"true, slow": {func(c *net.TCPConn) { echo(c, 20*time.Millisecond) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := enginetest.LoadOptions(misbehave(t, p, c.data), p, 100)
-			said, err := enginetest.Measure(t, enginetest.Asked{Server: o.Server, Params: p, Load: o.Load}, p.Length()+mostDrain+5*time.Second)
+			said, err := enginetest.Measure(t, enginetest.Asked{Server: o.Server, Params: p, Load: o.Load},
+				p.Length()+mostDrain+5*time.Second)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +127,8 @@ func TestLoadOfBadServers(t *testing.T) {
 			}
 			r := said.Result
 			// 100/s for 550 ms are offered and 50/s are done: the last waits for about as long again.
-			if achieved, most := value(t, r, result.TransactionRate, "", ""), value(t, r, result.ResponseTime, "max", ""); achieved > 60 || most < 0.3 {
+			if achieved, most := value(t, r, result.TransactionRate, "", ""), value(t, r, result.ResponseTime, "max",
+				""); achieved > 60 || most < 0.3 {
 				t.Errorf("achieved %v/s, the longest response time is %v s", achieved, most)
 			}
 		})
@@ -137,7 +141,8 @@ func TestLoadServerKilled(t *testing.T) {
 		p := enginetest.Load(protocol, 10)
 		p.Duration = time.Minute
 		started := time.Now()
-		_, err := Run(t.Context(), enginetest.LoadOptions(address, p, 1000), &enginetest.Collector{OnStart: func() { time.AfterFunc(300*time.Millisecond, kill) }})
+		_, err := Run(t.Context(), enginetest.LoadOptions(address, p, 1000),
+			&enginetest.Collector{OnStart: func() { time.AfterFunc(300*time.Millisecond, kill) }})
 		if err == nil || time.Since(started) > 20*time.Second {
 			t.Errorf("%s: after %v: %v", protocol, time.Since(started), err)
 		}
@@ -150,7 +155,8 @@ func TestLoadAllLost(t *testing.T) {
 	t.Parallel()
 	address := relay(t, func(int64, bool) int { return 0 })
 	started := time.Now()
-	_, err := Run(t.Context(), enginetest.LoadOptions(address, enginetest.Load(wire.UDP, 1), 100), &enginetest.Collector{})
+	_, err := Run(t.Context(), enginetest.LoadOptions(address, enginetest.Load(wire.UDP, 1), 100),
+		&enginetest.Collector{})
 	if err == nil || time.Since(started) > 3*wire.HandshakeTime {
 		t.Errorf("after %v: %v", time.Since(started), err)
 	}

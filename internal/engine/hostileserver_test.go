@@ -132,8 +132,8 @@ func (s hostileServer) serve(t *testing.T, protocol string) string {
 
 func closing(t *testing.T, c io.Closer) { t.Cleanup(func() { _ = c.Close() }) }
 
-// TestNoServerKeepsItsClient: a measurement ends when it should with every server, in every mode: with a result or an error,
-// within warm-up, window, the patience and the time for connecting.
+// TestNoServerKeepsItsClient: a measurement ends when it should with every server, in every mode: with a result or an
+// error, within warm-up, window, the patience and the time for connecting.
 func TestNoServerKeepsItsClient(t *testing.T) {
 	t.Parallel()
 	var cases sync.WaitGroup
@@ -158,7 +158,8 @@ func TestNoServerKeepsItsClient(t *testing.T) {
 
 // endsInTime measures against the server, in a process of its own: hot loops keep other goroutines of theirs waiting.
 func endsInTime(t *testing.T, name string, o session.RunOptions, s hostileServer) {
-	ask := enginetest.Asked{Server: s.serve(t, o.Params.Protocol), Params: o.Params, Load: o.Load, Patience: 500 * time.Millisecond}
+	ask := enginetest.Asked{Server: s.serve(t, o.Params.Protocol), Params: o.Params, Load: o.Load,
+		Patience: 500 * time.Millisecond}
 	ask.Params.Duration = 200 * time.Millisecond
 	if ask.Params.Mode == wire.ModeLoad {
 		ask.Load.Schedule.Steps = []timing.Step{{Rate: 1000, Length: ask.Params.Duration}}

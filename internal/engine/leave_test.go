@@ -17,7 +17,8 @@ const soon = wire.HandshakeTime / 2
 
 // waitingParams are those of sessions that wait for data first.
 func waitingParams() map[string]wire.Params {
-	return map[string]wire.Params{"rr-tcp": enginetest.RR(wire.TCP), "rr-udp": enginetest.RR(wire.UDP), "stream": enginetest.Stream(2)}
+	return map[string]wire.Params{"rr-tcp": enginetest.RR(wire.TCP), "rr-udp": enginetest.RR(wire.UDP),
+		"stream": enginetest.Stream(2)}
 }
 
 // TestClientLeavesBeforeData: the server notices at once that the client has left, and takes the next session.
@@ -25,7 +26,8 @@ func TestClientLeavesBeforeData(t *testing.T) {
 	for name, p := range waitingParams() {
 		t.Run(name, func(t *testing.T) {
 			address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
-			c, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: p})
+			c, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret,
+				Params: p})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,7 +42,8 @@ func TestClientLeavesBeforeData(t *testing.T) {
 			left := time.Now()
 			c.Close()
 			for {
-				next, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: p})
+				next, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret,
+					Params: p})
 				if err == nil {
 					next.Close()
 					break
@@ -64,9 +67,11 @@ func TestServerEndsBeforeData(t *testing.T) {
 			defer end()
 			listening, ended := make(chan netip.AddrPort, 1), make(chan error, 1)
 			go func() {
-				ended <- Serve(ctx, session.ServeOptions{Listen: "127.0.0.1:0", Secret: enginetest.Secret, Listening: func(at netip.AddrPort) { listening <- at }})
+				ended <- Serve(ctx, session.ServeOptions{Listen: "127.0.0.1:0", Secret: enginetest.Secret,
+					Listening: func(at netip.AddrPort) { listening <- at }})
 			}()
-			c, err := session.Dial(t.Context(), session.RunOptions{Server: (<-listening).String(), Secret: enginetest.Secret, Params: p})
+			c, err := session.Dial(t.Context(), session.RunOptions{Server: (<-listening).String(),
+				Secret: enginetest.Secret, Params: p})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -39,8 +39,10 @@ func TestLoad(t *testing.T) {
 			arrivals          string
 			request, response int
 		}{
-			{wire.TCP, 1, timing.ConstantArrivals, 64, 40}, {wire.TCP, 7, timing.PoissonArrivals, 64, 64}, {wire.TCP, 2, timing.ConstantArrivals, 300_000, 1},
-			{wire.TCP, 2, timing.ConstantArrivals, 1, 300_000}, {wire.UDP, 1, timing.PoissonArrivals, 64, 40}, {wire.UDP, 5, timing.ConstantArrivals, 100, 100},
+			{wire.TCP, 1, timing.ConstantArrivals, 64, 40}, {wire.TCP, 7, timing.PoissonArrivals, 64, 64}, {wire.TCP, 2,
+				timing.ConstantArrivals, 300_000, 1},
+			{wire.TCP, 2, timing.ConstantArrivals, 1, 300_000}, {wire.UDP, 1, timing.PoissonArrivals, 64, 40},
+			{wire.UDP, 5, timing.ConstantArrivals, 100, 100},
 		} {
 			if listen != "127.0.0.1:0" && c.connections > 1 {
 				continue // sizes and connections are the same over IPv6
@@ -79,34 +81,40 @@ func checkLoad(t *testing.T, o session.RunOptions, r record.Result, seen *engine
 	}
 	unanswered := value(t, r, result.Unanswered, "", "")
 	if o.Params.Protocol == wire.UDP {
-		if value(t, r, result.Received, "", "") != float64(answered) || value(t, r, result.Lost, "", "") != float64(offered-answered) || unanswered != 0 {
+		if value(t, r, result.Received, "", "") != float64(answered) ||
+			value(t, r, result.Lost, "", "") != float64(offered-answered) || unanswered != 0 {
 			t.Errorf("%d of %d answered: %v", answered, offered, r.Metrics)
 		}
 	} else if unanswered != float64(offered-answered) || answered != offered {
 		t.Errorf("%d of %d answered, %v unanswered", answered, offered, unanswered)
 	}
 	if h.TotalCount() != answered || fact(t, r, "server.transactions") < answered {
-		t.Errorf("%d in the histogram, %d answered, the server says %s", h.TotalCount(), answered, r.Facts["server.transactions"])
+		t.Errorf("%d in the histogram, %d answered, the server says %s", h.TotalCount(), answered,
+			r.Facts["server.transactions"])
 	}
 	for _, stat := range []string{"mean", "p50", "max"} {
-		response, service, late := value(t, r, result.ResponseTime, stat, ""), value(t, r, result.ServiceTime, stat, ""), value(t, r, result.SendLateness, stat, "")
-		if service <= 0 || response < service || late < 0 || stat == "mean" && math.Abs(response-service-late) > 1e-9+response*1e-6 && answered == offered {
+		response, service, late := value(t, r, result.ResponseTime, stat, ""), value(t, r, result.ServiceTime, stat,
+			""), value(t, r, result.SendLateness, stat, "")
+		if service <= 0 || response < service || late < 0 || stat == "mean" &&
+			math.Abs(response-service-late) > 1e-9+response*1e-6 && answered == offered {
 			t.Errorf("%s: response %v, service %v, lateness %v", stat, response, service, late)
 		}
 	}
-	if achieved := value(t, r, result.TransactionRate, "", ""); achieved <= 0 || r.Definition != result.DefinitionResponseTime || r.Facts["pacing"] == "" {
+	if achieved := value(t, r, result.TransactionRate, "", ""); achieved <= 0 ||
+		r.Definition != result.DefinitionResponseTime || r.Facts["pacing"] == "" {
 		t.Errorf("achieved %v, definition %s, facts %v", achieved, r.Definition, r.Facts)
 	}
-	if len(seen.Intervals) == 0 || seen.Intervals[0].Response == nil || seen.Intervals[0].P50 != 0 || seen.Started.Schedule != o.Load.Schedule.String() {
+	if len(seen.Intervals) == 0 || seen.Intervals[0].Response == nil || seen.Intervals[0].P50 != 0 ||
+		seen.Started.Schedule != o.Load.Schedule.String() {
 		t.Errorf("intervals %+v, start %+v", seen.Intervals, seen.Started)
 	}
 }
 
-// TestLoadOfAStalledServer: the server stalls for 500 ms at the end of each 2.5 s. Whatever the rate, requests leave all the
-// time: 20 % of them within a stall, and these wait from 0 to 500 ms for its end, equally distributed. So the share of
-// requests that wait for longer than t is (500 ms - t) / 2.5 s: 10 % for 250 ms, 1 % for 475 ms, 0.1 % for 497.5 ms. The
-// window is one period, so it does not matter where it begins. One request at a time says something else: it sees one
-// stall, among thousands of short round trips.
+// TestLoadOfAStalledServer: the server stalls for 500 ms at the end of each 2.5 s. Whatever the rate, requests leave
+// all the time: 20 % of them within a stall, and these wait from 0 to 500 ms for its end, equally distributed. So the
+// share of requests that wait for longer than t is (500 ms - t) / 2.5 s: 10 % for 250 ms, 1 % for 475 ms, 0.1 % for
+// 497.5 ms. The window is one period, so it does not matter where it begins. One request at a time says something else:
+// it sees one stall, among thousands of short round trips.
 //
 // A machine that is busy with other things adds to the times, and never takes from them.
 func TestLoadOfAStalledServer(t *testing.T) {
@@ -118,7 +126,8 @@ func TestLoadOfAStalledServer(t *testing.T) {
 		rate  float64
 		stats map[string]float64
 	}{
-		wire.TCP: {4000, map[string]float64{"p90": arithmetic(0.1), "p99": arithmetic(0.01), "p99.9": arithmetic(0.001)}},
+		wire.TCP: {4000, map[string]float64{"p90": arithmetic(0.1), "p99": arithmetic(0.01),
+			"p99.9": arithmetic(0.001)}},
 		// The server's receive buffer holds some hundred datagrams; the count then supports no p99.9.
 		wire.UDP: {400, map[string]float64{"p90": arithmetic(0.1), "p99": arithmetic(0.01)}},
 	} {
@@ -177,8 +186,8 @@ func TestLoadOfAThousandConnections(t *testing.T) {
 	}
 }
 
-// TestLoadOverload: far more is offered than anything can do. It ends, says what was achieved and what stayed unanswered, and
-// gives no percentile that those would change.
+// TestLoadOverload: far more is offered than anything can do. It ends, says what was achieved and what stayed
+// unanswered, and gives no percentile that those would change.
 func TestLoadOverload(t *testing.T) {
 	for _, protocol := range []string{wire.TCP, wire.UDP} {
 		t.Run(protocol, func(t *testing.T) {
@@ -187,7 +196,8 @@ func TestLoadOverload(t *testing.T) {
 			p := enginetest.Load(protocol, 2)
 			p.Duration = 300 * time.Millisecond
 			o := enginetest.LoadOptions(address, p, 100e6)
-			said, err := enginetest.Measure(t, enginetest.Asked{Server: o.Server, Params: p, Load: o.Load}, p.Length()+mostDrain+5*time.Second)
+			said, err := enginetest.Measure(t, enginetest.Asked{Server: o.Server, Params: p, Load: o.Load},
+				p.Length()+mostDrain+5*time.Second)
 			if err != nil || said.Failure != "" {
 				t.Fatal(err, said.Failure)
 			}
@@ -196,7 +206,8 @@ func TestLoadOverload(t *testing.T) {
 			if offered != 100e6 || achieved <= 0 || achieved > offered/10 {
 				t.Errorf("offered %v, achieved %v", offered, achieved)
 			}
-			if unanswered := value(t, r, result.Unanswered, "", ""); unanswered < offered*p.Duration.Seconds()/2 || len(r.Notes) == 0 {
+			if unanswered := value(t, r, result.Unanswered, "", ""); unanswered < offered*p.Duration.Seconds()/2 ||
+				len(r.Notes) == 0 {
 				t.Errorf("%v unanswered, notes %q", unanswered, r.Notes)
 			}
 			for _, m := range r.Metrics {
@@ -236,7 +247,8 @@ func TestLoadLoss(t *testing.T) {
 	for _, c := range []struct {
 		name, scope string
 		want        int64
-	}{{result.Lost, "up", up.Load()}, {result.Lost, "down", down.Load()}, {result.Lost, "", up.Load() + down.Load()}, {result.Duplicates, "down", doubled.Load()}} {
+	}{{result.Lost, "up", up.Load()}, {result.Lost, "down", down.Load()}, {result.Lost, "", up.Load() + down.Load()},
+		{result.Duplicates, "down", doubled.Load()}} {
 		if got := value(t, r, c.name, "", c.scope); got != float64(c.want) || c.want == 0 {
 			t.Errorf("%s %s is %v, the relay made %d", c.name, c.scope, got, c.want)
 		}

@@ -111,7 +111,8 @@ func checkHistograms(t *testing.T, b *bytes.Buffer, o session.RunOptions, want *
 			continue
 		}
 		lines++
-		if since := time.Since(time.UnixMilli(h.StartTimeMs())); since < 0 || since > time.Minute || h.StartTimeMs() < end-2 || h.EndTimeMs() < h.StartTimeMs() {
+		if since := time.Since(time.UnixMilli(h.StartTimeMs())); since < 0 || since > time.Minute ||
+			h.StartTimeMs() < end-2 || h.EndTimeMs() < h.StartTimeMs() {
 			t.Errorf("line %d from %d to %d, after %d", lines, h.StartTimeMs(), h.EndTimeMs(), end)
 		}
 		end = h.EndTimeMs()
@@ -125,8 +126,8 @@ func checkHistograms(t *testing.T, b *bytes.Buffer, o session.RunOptions, want *
 	}
 }
 
-// TestLoadMemory: a longer run takes no more memory than a short one. The collector is off, so what was allocated is what
-// is used.
+// TestLoadMemory: a longer run takes no more memory than a short one. The collector is off, so what was allocated is
+// what is used.
 func TestLoadMemory(t *testing.T) {
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
 	allocated := func(protocol string, d time.Duration) uint64 {

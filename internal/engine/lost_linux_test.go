@@ -29,7 +29,8 @@ func everyMode() map[string]session.RunOptions {
 	}
 	oneWay := func(mode, protocol string, message, connections int) func(o *session.RunOptions) {
 		return func(o *session.RunOptions) {
-			o.Params.Mode, o.Params.Protocol, o.Params.Message, o.Params.Connections = mode, protocol, message, connections
+			o.Params.Mode, o.Params.Protocol, o.Params.Message, o.Params.Connections = mode, protocol, message,
+				connections
 			o.Params.Request, o.Params.Response = 0, 0
 		}
 	}
@@ -46,20 +47,24 @@ func everyMode() map[string]session.RunOptions {
 		})
 	}
 	for _, protocol := range []string{wire.TCP, wire.UDP} {
-		modes["rr "+protocol] = with(func(o *session.RunOptions) { o.Params.Mode, o.Params.Protocol = wire.ModeRR, protocol })
+		modes["rr "+protocol] = with(func(o *session.RunOptions) {
+			o.Params.Mode, o.Params.Protocol = wire.ModeRR,
+				protocol
+		})
 		modes["rr with timestamps "+protocol] = with(func(o *session.RunOptions) {
 			o.Params.Mode, o.Params.Protocol, o.Params.Timestamps = wire.ModeRR, protocol, true
 		})
 		modes["load "+protocol] = with(func(o *session.RunOptions) {
 			o.Params.Mode, o.Params.Protocol, o.Params.Connections = wire.ModeLoad, protocol, 4
-			o.Load.Schedule = timing.Schedule{Arrivals: timing.ConstantArrivals, Steps: []timing.Step{{Rate: 1000, Length: time.Minute}}}
+			o.Load.Schedule = timing.Schedule{Arrivals: timing.ConstantArrivals, Steps: []timing.Step{{Rate: 1000,
+				Length: time.Minute}}}
 		})
 	}
 	return modes
 }
 
-// TestServerOutlivesItsClients loses a client in every mode and in every way: the server then takes the next session within
-// two seconds, rests while nobody is there, and ends when it is told to.
+// TestServerOutlivesItsClients loses a client in every mode and in every way: the server then takes the next session
+// within two seconds, rests while nobody is there, and ends when it is told to.
 func TestServerOutlivesItsClients(t *testing.T) {
 	for name, o := range everyMode() {
 		t.Run(name, func(t *testing.T) {

@@ -13,15 +13,18 @@ import (
 
 // TestMessages: over both protocols, in batches and one by one, with segmentation and without.
 func TestMessages(t *testing.T) {
-	unsegmented, spinning, busy, large := enginetest.Messages(wire.UDP, 64, 32), enginetest.Messages(wire.UDP, 64, 8), enginetest.Messages(wire.UDP, 100, 4), enginetest.Messages(wire.UDP, 9000, 3)
+	unsegmented, spinning, busy, large := enginetest.Messages(wire.UDP, 64, 32), enginetest.Messages(wire.UDP, 64, 8),
+		enginetest.Messages(wire.UDP, 100, 4), enginetest.Messages(wire.UDP, 9000, 3)
 	unsegmented.Unsegmented = true
 	spinning.Wait = wire.WaitSpin
 	busy.Wait = wire.WaitBusyPoll
 	for _, listen := range []string{"127.0.0.1:0", "[::1]:0"} {
 		address, _ := enginetest.Start(t, listen, 0)
 		for name, p := range map[string]wire.Params{
-			"udp": enginetest.Messages(wire.UDP, 64, 32), "one by one": enginetest.Messages(wire.UDP, 32, 1), "many": enginetest.Messages(wire.UDP, 64, 1000), "unsegmented": unsegmented,
-			"spinning": spinning, "busy": busy, "large": large, "tcp": enginetest.Messages(wire.TCP, 64, 32), "tcp, one byte": enginetest.Messages(wire.TCP, 1, 1),
+			"udp": enginetest.Messages(wire.UDP, 64, 32), "one by one": enginetest.Messages(wire.UDP, 32, 1),
+			"many": enginetest.Messages(wire.UDP, 64, 1000), "unsegmented": unsegmented,
+			"spinning": spinning, "busy": busy, "large": large, "tcp": enginetest.Messages(wire.TCP, 64, 32),
+			"tcp, one byte": enginetest.Messages(wire.TCP, 1, 1),
 		} {
 			if listen != "127.0.0.1:0" && name != "udp" && name != "tcp" {
 				continue // sizes, batches and waiting are the same over IPv6
@@ -50,10 +53,12 @@ func checkMessages(t *testing.T, p wire.Params, r record.Result, c *enginetest.C
 	if received <= 0 || received != float64(inIntervals) {
 		t.Errorf("%v received, %d in the intervals", received, inIntervals)
 	}
-	if got, want := value(t, r, result.MessageRate, "", ""), received/r.Duration; got < want*0.9999 || got > want*1.0001 {
+	if got, want := value(t, r, result.MessageRate, "", ""), received/r.Duration; got < want*0.9999 ||
+		got > want*1.0001 {
 		t.Errorf("%v messages a second, not %v", got, want)
 	}
-	if got, want := value(t, r, result.Goodput, "", ""), received*8*float64(p.Message)/r.Duration; got < want*0.9999 || got > want*1.0001 {
+	if got, want := value(t, r, result.Goodput, "", ""), received*8*float64(p.Message)/r.Duration; got < want*0.9999 ||
+		got > want*1.0001 {
 		t.Errorf("goodput %v, not %v", got, want)
 	}
 	sent := value(t, r, result.Sent, "", "")
@@ -100,9 +105,10 @@ func TestMessagesServerKilled(t *testing.T) {
 		p := enginetest.Messages(protocol, 64, 32)
 		p.Duration = time.Minute
 		started := time.Now()
-		_, err := Run(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: p}, &enginetest.Collector{OnStart: func() {
-			time.AfterFunc(300*time.Millisecond, kill)
-		}})
+		_, err := Run(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: p},
+			&enginetest.Collector{OnStart: func() {
+				time.AfterFunc(300*time.Millisecond, kill)
+			}})
 		if err == nil || time.Since(started) > 30*time.Second {
 			t.Errorf("%s: after %v: %v", protocol, time.Since(started), err)
 		}

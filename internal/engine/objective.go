@@ -21,8 +21,8 @@ type Objective struct {
 	limit        float64
 }
 
-// ParseObjective reads METRIC.STAT < DURATION, such as "response_time.p99 < 500us", of response_time or service_time; or
-// "loss < 0.1%".
+// ParseObjective reads METRIC.STAT < DURATION, such as "response_time.p99 < 500us", of response_time or service_time;
+// or "loss < 0.1%".
 func ParseObjective(text string) (Objective, error) {
 	const want = "want, for example, 'response_time.p99 < 500us', 'service_time.p50 < 1ms' or 'loss < 0.1%'"
 	left, right, found := strings.Cut(text, "<")
@@ -41,14 +41,16 @@ func ParseObjective(text string) (Objective, error) {
 	}
 	o.metric, o.stat, _ = strings.Cut(left, ".")
 	if o.metric != result.ResponseTime && o.metric != result.ServiceTime {
-		return Objective{}, fmt.Errorf("objective %q: %s or %s or %s: %s", text, result.ResponseTime, result.ServiceTime, result.Loss, want)
+		return Objective{}, fmt.Errorf("objective %q: %s or %s or %s: %s", text, result.ResponseTime,
+			result.ServiceTime, result.Loss, want)
 	}
 	stats := []string{result.Mean, result.Max}
 	for _, p := range observe.Percentiles() {
 		stats = append(stats, result.PercentileStat(p))
 	}
 	if !slices.Contains(stats, o.stat) {
-		return Objective{}, fmt.Errorf("objective %q: no statistic %q: there are %s", text, o.stat, strings.Join(stats, ", "))
+		return Objective{}, fmt.Errorf("objective %q: no statistic %q: there are %s", text, o.stat, strings.Join(stats,
+			", "))
 	}
 	limit, err := experiment.ParseDuration(right)
 	if err == nil && limit <= 0 {

@@ -31,8 +31,10 @@ func TestParseObjective(t *testing.T) {
 			t.Errorf("%q is not read again: %v", got, err)
 		}
 	}
-	for _, wrong := range []string{"", "response_time.p99", "response_time.p99 > 1ms", "rtt.p99 < 1ms", "response_time.p98 < 1ms",
-		"response_time < 1ms", "response_time.p99 < 1", "response_time.p99 < 0s", "loss < 0%", "loss < 200%", "loss < 1ms", "< 1ms", strings.Repeat("x", 200) + "<1ms"} {
+	for _, wrong := range []string{"", "response_time.p99", "response_time.p99 > 1ms", "rtt.p99 < 1ms",
+		"response_time.p98 < 1ms",
+		"response_time < 1ms", "response_time.p99 < 1", "response_time.p99 < 0s", "loss < 0%", "loss < 200%",
+		"loss < 1ms", "< 1ms", strings.Repeat("x", 200) + "<1ms"} {
 		if _, err := ParseObjective(wrong); err == nil {
 			t.Errorf("%q is taken", wrong)
 		}
@@ -56,8 +58,8 @@ func FuzzParseObjective(f *testing.F) {
 	})
 }
 
-// queue gives the results of a server that answers so many requests a second, each in 10 us where it has nothing else to
-// do.
+// queue gives the results of a server that answers so many requests a second, each in 10 us where it has nothing else
+// to do.
 func queue(capacity float64) func(rate float64) (record.Result, error) {
 	return func(rate float64) (record.Result, error) {
 		r := record.Result{Duration: 1, Metrics: []result.Metric{{Name: result.OfferedRate, Value: rate}}}
@@ -71,14 +73,16 @@ func queue(capacity float64) func(rate float64) (record.Result, error) {
 	}
 }
 
-func sweepOf(t *testing.T, objective string, rates []float64, measure func(float64) (record.Result, error)) (record.Sweep, error) {
+func sweepOf(t *testing.T, objective string, rates []float64, measure func(float64) (record.Result,
+	error)) (record.Sweep, error) {
 	t.Helper()
 	o, err := ParseObjective(objective)
 	if err != nil {
 		t.Fatal(err)
 	}
 	told := 0
-	s := sweep{options: SweepOptions{Rates: rates, Objective: &o}, measure: measure, each: func(record.Point) error { told++; return nil }}
+	s := sweep{options: SweepOptions{Rates: rates, Objective: &o}, measure: measure,
+		each: func(record.Point) error { told++; return nil }}
 	if err := s.curve(); err != nil {
 		return s.record, err
 	}
@@ -109,7 +113,8 @@ func TestSweepEnds(t *testing.T) {
 		t.Error(lowest, err)
 	}
 	highest, err := sweepOf(t, "response_time.p99 < 1s", []float64{1000, 3000}, queue(20000))
-	if err != nil || highest.Best == nil || *highest.Best != 3000 || !strings.Contains(highest.Verdict, "the limit is higher") {
+	if err != nil || highest.Best == nil || *highest.Best != 3000 || !strings.Contains(highest.Verdict,
+		"the limit is higher") {
 		t.Error(highest, err)
 	}
 	_, err = sweepOf(t, "response_time.p99.9 < 1s", []float64{1000}, queue(20000))
@@ -117,13 +122,17 @@ func TestSweepEnds(t *testing.T) {
 		t.Errorf("too few requests: %v", err)
 	}
 	gone := errors.New("gone")
-	if _, err := sweepOf(t, "loss < 1%", []float64{1}, func(float64) (record.Result, error) { return record.Result{}, gone }); !errors.Is(err, gone) {
+	if _, err := sweepOf(t, "loss < 1%", []float64{1}, func(float64) (record.Result, error) {
+		return record.Result{},
+			gone
+	}); !errors.Is(err, gone) {
 		t.Error(err)
 	}
 }
 
 func TestSweepValidates(t *testing.T) {
-	run := session.RunOptions{Params: enginetest.Load(wire.TCP, 1), Load: session.Load{Schedule: timing.Schedule{Arrivals: timing.ConstantArrivals}}}
+	run := session.RunOptions{Params: enginetest.Load(wire.TCP, 1),
+		Load: session.Load{Schedule: timing.Schedule{Arrivals: timing.ConstantArrivals}}}
 	loss, err := ParseObjective("loss < 1%")
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +152,8 @@ func TestSweepValidates(t *testing.T) {
 // TestSweepWarnsOfSleep: the sender sleeps at the lower rates and spins at the higher.
 func TestSweepWarnsOfSleep(t *testing.T) {
 	for spin, want := range map[time.Duration]int{0: 0, 70 * time.Microsecond: 1, session.MaxSpin: 0} {
-		s := sweep{options: SweepOptions{Rates: []float64{64000, 1000}, Run: session.RunOptions{Load: session.Load{Spin: spin}}}}
+		s := sweep{options: SweepOptions{Rates: []float64{64000, 1000},
+			Run: session.RunOptions{Load: session.Load{Spin: spin}}}}
 		s.sleeps()
 		if len(s.record.Notes) != want {
 			t.Errorf("spinning for %v: %q", spin, s.record.Notes)

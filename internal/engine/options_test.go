@@ -24,7 +24,8 @@ func TestOptions(t *testing.T) {
 	stream.Duration = 200 * time.Millisecond
 	for listen, version := range map[string]string{"127.0.0.1:0": "4", "[::1]:0": "6"} {
 		address, _ := enginetest.Start(t, listen, 0)
-		for name, p := range map[string]wire.Params{"tcp": enginetest.RR(wire.TCP), "udp": enginetest.RR(wire.UDP), "crr": crr, "stream": stream,
+		for name, p := range map[string]wire.Params{"tcp": enginetest.RR(wire.TCP), "udp": enginetest.RR(wire.UDP),
+			"crr": crr, "stream": stream,
 			"messages": enginetest.Messages(wire.UDP, 64, 4), "messages tcp": enginetest.Messages(wire.TCP, 64, 4)} {
 			t.Run(name+" "+listen, func(t *testing.T) {
 				want := map[string]string{"ip": version, "dscp": "46", "so_sndbuf": "200000", "so_rcvbuf": "300000"}
@@ -60,7 +61,8 @@ func TestDefaultOptions(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, side := range []string{"", "server."} {
-			if f := r.Facts; f[side+"tcp_nodelay"] != "true" || f[side+"dscp"] != "0" || f[side+"wait"] != wire.WaitBlock {
+			if f := r.Facts; f[side+"tcp_nodelay"] != "true" || f[side+"dscp"] != "0" ||
+				f[side+"wait"] != wire.WaitBlock {
 				t.Errorf("%s: facts %v", name, f)
 			}
 		}
@@ -99,11 +101,12 @@ func TestRefusedOptions(t *testing.T) {
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
 	p := enginetest.RR(wire.TCP)
 	p.Congestion = "no-such"
-	if _, _, err := run(t, address, p); err == nil || !strings.Contains(err.Error(), `"no-such" is not available: this kernel has`) || !strings.Contains(err.Error(), "reno") {
+	if _, _, err := run(t, address, p); err == nil || !strings.Contains(err.Error(),
+		`"no-such" is not available: this kernel has`) || !strings.Contains(err.Error(), "reno") {
 		t.Errorf("%v", err)
 	}
-	// The server says the same of its own kernel. It is a second server, because the first may not have seen yet that its
-	// client is gone.
+	// The server says the same of its own kernel. It is a second server, because the first may not have seen yet that
+	// its client is gone.
 	address, _ = enginetest.Start(t, "127.0.0.1:0", 0)
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -118,7 +121,8 @@ func TestRefusedOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said *wire.PeerError
-	if err := frames.Expect(wire.KindReady, &wire.Ready{}); !errors.As(err, &said) || !strings.Contains(said.Error(), `"no-such" is not available`) {
+	if err := frames.Expect(wire.KindReady, &wire.Ready{}); !errors.As(err, &said) ||
+		!strings.Contains(said.Error(), `"no-such" is not available`) {
 		t.Errorf("the server says: %v", err)
 	}
 }

@@ -1,6 +1,6 @@
-// Package engine is the native engine: it measures between two processes that speak the protocol of docs/wire-protocol.md. This
-// package knows all modes. It runs a measurement, serves, and sweeps a load over many rates. The packages below it import each
-// other in one direction only:
+// Package engine is the native engine: it measures between two processes that speak the protocol of
+// docs/wire-protocol.md. This package knows all modes. It runs a measurement, serves, and sweeps a load over many
+// rates. The packages below it import each other in one direction only:
 //
 //	rr, stream, load -> session -> sys, observe -> wire -> timing
 //

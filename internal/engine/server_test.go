@@ -49,7 +49,8 @@ func TestServeEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	address, ended := serveHere(t, ctx, session.ServeOptions{})
 	// In the middle of a session.
-	c, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: enginetest.RR(wire.TCP)})
+	c, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret,
+		Params: enginetest.RR(wire.TCP)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,10 +62,12 @@ func TestServeEndsWithContext(t *testing.T) {
 // TestServeOnce: a stranger does not count as the one session; a client that goes away does.
 func TestServeOnce(t *testing.T) {
 	address, ended := serveHere(t, t.Context(), session.ServeOptions{Once: true})
-	if _, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: []byte("guess"), Params: enginetest.RR(wire.TCP)}); err == nil {
+	if _, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: []byte("guess"),
+		Params: enginetest.RR(wire.TCP)}); err == nil {
 		t.Fatal("a stranger has a session")
 	}
-	c, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret, Params: enginetest.RR(wire.UDP)})
+	c, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret,
+		Params: enginetest.RR(wire.UDP)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,8 @@ func TestTransactions(t *testing.T) {
 		crr.Mode = wire.ModeCRR
 		large := enginetest.RR(wire.TCP)
 		large.Request, large.Response = 1<<20, 300_000 // several reads and writes each
-		for name, p := range map[string]wire.Params{"tcp": enginetest.RR(wire.TCP), "udp": enginetest.RR(wire.UDP), "crr": crr, "large": large} {
+		for name, p := range map[string]wire.Params{"tcp": enginetest.RR(wire.TCP), "udp": enginetest.RR(wire.UDP),
+			"crr": crr, "large": large} {
 			t.Run(name+" "+listen, func(t *testing.T) {
 				r, c, err := run(t, address, p)
 				if err != nil {
@@ -70,10 +71,12 @@ func checkTransactions(t *testing.T, p wire.Params, r record.Result, c *enginete
 		t.Errorf("%d in the histogram, %d in the intervals", h.TotalCount(), inIntervals)
 	}
 	// One transaction at a time: the mean times the rate is one, less what a lost or interrupted moment costs.
-	if share := value(t, r, result.TransactionRate, "", "") * value(t, r, result.RTT, "mean", ""); share > 1.0001 || share < 0.5 {
+	if share := value(t, r, result.TransactionRate, "", "") * value(t, r, result.RTT, "mean", ""); share > 1.0001 ||
+		share < 0.5 {
 		t.Errorf("rate times mean round trip is %v", share)
 	}
-	least, median, most := value(t, r, result.RTT, "min", ""), value(t, r, result.RTT, "p50", ""), value(t, r, result.RTT, "max", "")
+	least, median, most := value(t, r, result.RTT, "min", ""), value(t, r, result.RTT, "p50", ""), value(t, r,
+		result.RTT, "max", "")
 	if least <= 0 || least > median || median > most {
 		t.Errorf("min %v, p50 %v, max %v", least, median, most)
 	}
@@ -90,11 +93,13 @@ func checkTransactions(t *testing.T, p wire.Params, r record.Result, c *enginete
 			t.Errorf("connecting took %v of %v", connect, median)
 		}
 	case p.Protocol == wire.UDP:
-		if sent, lost := value(t, r, result.Sent, "", ""), value(t, r, result.Lost, "", ""); sent != float64(inIntervals)+lost {
+		if sent, lost := value(t, r, result.Sent, "", ""), value(t, r, result.Lost, "",
+			""); sent != float64(inIntervals)+lost {
 			t.Errorf("sent %v, received %v, lost %v", sent, inIntervals, lost)
 		}
 	default:
-		if r.Facts["tcp_nodelay"] != "true" || r.Facts["tcp_mss"] == "" || r.Facts["server.tcp_congestion"] == "" || r.Facts["cpus"] == "" {
+		if r.Facts["tcp_nodelay"] != "true" || r.Facts["tcp_mss"] == "" || r.Facts["server.tcp_congestion"] == "" ||
+			r.Facts["cpus"] == "" {
 			t.Errorf("facts: %v", r.Facts)
 		}
 	}
@@ -118,7 +123,8 @@ func TestStream(t *testing.T) {
 		if len(c.Intervals) == 0 || strconv.FormatInt(bytes, 10) != r.Facts["server.bytes"] {
 			t.Errorf("%d intervals with %d bytes, in all %s", len(c.Intervals), bytes, r.Facts["server.bytes"])
 		}
-		if got, want := value(t, r, result.Goodput, "", ""), float64(bytes)*8/r.Duration; got <= 0 || got/want > 1.0001 || got/want < 0.9999 {
+		if got, want := value(t, r, result.Goodput, "", ""), float64(bytes)*8/r.Duration; got <= 0 ||
+			got/want > 1.0001 || got/want < 0.9999 {
 			t.Errorf("goodput %v, not %v", got, want)
 		}
 		value(t, r, result.Retransmits, "", "")
@@ -130,8 +136,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestLoop: both sides run the same loop of rr over TCP, and say which: the one that was asked for, or the fastest that both
-// have. A server that stalls has only the one in Go.
+// TestLoop: both sides run the same loop of rr over TCP, and say which: the one that was asked for, or the fastest that
+// both have. A server that stalls has only the one in Go.
 func TestLoop(t *testing.T) {
 	fastest := wire.LoopGo
 	if sys.AssemblyLoop && timing.HasCounter() {
@@ -146,7 +152,8 @@ func TestLoop(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Facts["loop"] != want || r.Facts["server.loop"] != want {
-			t.Errorf("asked for %q: the client ran %q, the server %q, want %q", asked, r.Facts["loop"], r.Facts["server.loop"], want)
+			t.Errorf("asked for %q: the client ran %q, the server %q, want %q", asked, r.Facts["loop"],
+				r.Facts["server.loop"], want)
 		}
 	}
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)

@@ -54,7 +54,10 @@ func Sweep(ctx context.Context, o SweepOptions, each func(record.Point) error) (
 	if err := o.Validate(); err != nil {
 		return record.Sweep{}, err
 	}
-	s := sweep{options: o, each: each, measure: func(rate float64) (record.Result, error) { return runAt(ctx, o.Run, rate) }}
+	s := sweep{options: o, each: each, measure: func(rate float64) (record.Result, error) {
+		return runAt(ctx, o.Run,
+			rate)
+	}}
 	s.sleeps()
 	if err := s.curve(); err != nil {
 		return s.record, err
@@ -103,9 +106,11 @@ func (s *sweep) point(rate float64, bisected bool) (record.Point, error) {
 		return nil
 	}
 	times := func(name string) record.PointTimes {
-		return record.PointTimes{P50: value(name, result.P50), P99: value(name, result.P99), P999: value(name, result.P999)}
+		return record.PointTimes{P50: value(name, result.P50), P99: value(name, result.P99), P999: value(name,
+			result.P999)}
 	}
-	p := record.Point{Rate: rate, Bisected: bisected, Response: times(result.ResponseTime), Service: times(result.ServiceTime),
+	p := record.Point{Rate: rate, Bisected: bisected, Response: times(result.ResponseTime),
+		Service:     times(result.ServiceTime),
 		LatenessP99: value(result.SendLateness, result.P99), Loss: value(result.Loss, "")}
 	p.Offered, _ = metric(r, result.OfferedRate, "")
 	p.Achieved, _ = metric(r, result.TransactionRate, "")
@@ -141,7 +146,8 @@ func (s *sweep) curve() error {
 			return err
 		}
 		if p.Unanswered > 0 {
-			s.record.Notes = append(s.record.Notes, fmt.Sprintf("at %.6g/s requests stayed unanswered: higher rates are not measured", rate))
+			s.record.Notes = append(s.record.Notes,
+				fmt.Sprintf("at %.6g/s requests stayed unanswered: higher rates are not measured", rate))
 			break
 		}
 	}

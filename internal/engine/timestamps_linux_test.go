@@ -19,7 +19,8 @@ func TestTimestamps(t *testing.T) {
 		large.Request, large.Response = 200_000, 100_000 // several segments, reads and writes each
 		spinning := enginetest.Stamped(wire.TCP)
 		spinning.Wait = wire.WaitSpin
-		for name, p := range map[string]wire.Params{"tcp": enginetest.Stamped(wire.TCP), "udp": enginetest.Stamped(wire.UDP), "large": large, "spinning": spinning} {
+		for name, p := range map[string]wire.Params{"tcp": enginetest.Stamped(wire.TCP),
+			"udp": enginetest.Stamped(wire.UDP), "large": large, "spinning": spinning} {
 			if listen != "127.0.0.1:0" && name != "udp" && name != "tcp" {
 				continue // sizes and waiting are the same over IPv6
 			}
@@ -40,7 +41,8 @@ func TestTimestamps(t *testing.T) {
 						t.Errorf("%s: %q", fact, r.Facts[fact])
 					}
 				}
-				if r.Facts["timestamps"] != "software" || r.Facts["server.timestamps"] != "software" || r.Facts["timestamps_missing"] != "none" || r.Facts["timestamps_rtt_p50_without"] == "" {
+				if r.Facts["timestamps"] != "software" || r.Facts["server.timestamps"] != "software" ||
+					r.Facts["timestamps_missing"] != "none" || r.Facts["timestamps_rtt_p50_without"] == "" {
 					t.Errorf("facts: %v", r.Facts)
 				}
 				if !strings.Contains(strings.Join(r.Notes, " "), "do not compare") {
@@ -87,7 +89,8 @@ func TestTimestampsLoss(t *testing.T) {
 	}
 	// The transactions around a lost one are not divided, and take longer than others: the record says by how much.
 	checkPartsOf(t, r)
-	if lost, again := value(t, r, result.Lost, "", ""), value(t, r, result.Duplicates, "", ""); lost == 0 || again == 0 {
+	if lost, again := value(t, r, result.Lost, "", ""), value(t, r, result.Duplicates, "", ""); lost == 0 ||
+		again == 0 {
 		t.Errorf("lost %v, duplicates %v", lost, again)
 	}
 }

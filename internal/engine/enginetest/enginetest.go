@@ -1,5 +1,5 @@
-// Package enginetest is what the tests of the engine's packages share: processes that serve and measure, and the parameters
-// of short sessions.
+// Package enginetest is what the tests of the engine's packages share: processes that serve and measure, and the
+// parameters of short sessions.
 package enginetest
 
 import (
@@ -28,14 +28,15 @@ import (
 // Secret is the secret of the servers.
 var Secret = []byte("open sesame")
 
-// The server of a test is a process of its own, as in earnest: a hot thread that is blocked in the kernel would keep the
-// collector of a process from stopping the world, and so the client's side from going on.
+// The server of a test is a process of its own, as in earnest: a hot thread that is blocked in the kernel would keep
+// the collector of a process from stopping the world, and so the client's side from going on.
 const serverVariable = "NEARFAR_TEST_ENGINE_SERVER"
 
 // StallVariable makes the server of a test stop answering for so long at the end of five times that.
 const StallVariable = serverVariable + "_STALL"
 
-// Main is the TestMain of a package whose tests need processes of their own: the handler serves in them, and measure measures.
+// Main is the TestMain of a package whose tests need processes of their own: the handler serves in them, and measure
+// measures.
 func Main(m *testing.M, handler session.DataHandler, measure session.Measure) {
 	if listen := os.Getenv(serverVariable); listen != "" {
 		if err := testServer(listen, handler); err != nil {
@@ -52,7 +53,8 @@ func Main(m *testing.M, handler session.DataHandler, measure session.Measure) {
 		return
 	}
 	process.Tune()
-	// Tests that are marked parallel wait for time limits and for other processes. So there may be more of them than CPUs.
+	// Tests that are marked parallel wait for time limits and for other processes. So there may be more of them than
+	// CPUs.
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -60,7 +62,8 @@ func Main(m *testing.M, handler session.DataHandler, measure session.Measure) {
 	os.Exit(m.Run())
 }
 
-// clientVariable makes the test binary a client process that measures as the variable's JSON says, and prints its error.
+// clientVariable makes the test binary a client process that measures as the variable's JSON says, and prints its
+// error.
 const clientVariable = "NEARFAR_TEST_ENGINE_CLIENT"
 
 // Asked is what a client process is to do.
@@ -92,8 +95,8 @@ type Outcome struct {
 	Failure string
 }
 
-// Measure measures in a process of its own, so that several can measure side by side: a hot loop keeps other goroutines of
-// its process waiting. The error says that the process did not end within the limit, or failed.
+// Measure measures in a process of its own, so that several can measure side by side: a hot loop keeps other goroutines
+// of its process waiting. The error says that the process did not end within the limit, or failed.
 func Measure(t testing.TB, ask Asked, limit time.Duration) (said Outcome, err error) {
 	t.Helper()
 	text, err := json.Marshal(ask)
@@ -150,10 +153,12 @@ func Start(t testing.TB, listen string, dataPort int) (string, func()) {
 }
 
 // StartProcess starts a server process that must end with the test when it is told to. ended is closed when it has.
-func StartProcess(t testing.TB, listen string, dataPort int) (address string, server *os.Process, ended <-chan struct{}) {
+func StartProcess(t testing.TB, listen string, dataPort int) (address string, server *os.Process,
+	ended <-chan struct{}) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = process.WithPreemptionOff(append(os.Environ(), serverVariable+"="+listen, serverVariable+"_DATA_PORT="+strconv.Itoa(dataPort)))
+	cmd.Env = process.WithPreemptionOff(append(os.Environ(), serverVariable+"="+listen,
+		serverVariable+"_DATA_PORT="+strconv.Itoa(dataPort)))
 	cmd.Stderr = t.Output()
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -196,6 +201,7 @@ type Collector struct {
 	OnStart func()
 }
 
+// Start keeps the first line.
 func (c *Collector) Start(s record.Start) error {
 	c.Started = s
 	if c.OnStart != nil {
@@ -204,21 +210,25 @@ func (c *Collector) Start(s record.Start) error {
 	return nil
 }
 
+// Interval keeps an interval.
 func (c *Collector) Interval(i record.Interval) error {
 	c.Intervals = append(c.Intervals, i)
 	return nil
 }
 
+// RR has the parameters of a short session of rr.
 func RR(protocol string) wire.Params {
 	return wire.Params{Mode: wire.ModeRR, Protocol: protocol, Request: 100, Response: 60, Connections: 1,
 		Warmup: 20 * time.Millisecond, Duration: 300 * time.Millisecond}
 }
 
+// Stream has the parameters of a short stream.
 func Stream(connections int) wire.Params {
 	return wire.Params{Mode: wire.ModeStream, Protocol: wire.TCP, Message: 64 << 10, Connections: connections,
 		Warmup: 50 * time.Millisecond, Duration: 600 * time.Millisecond}
 }
 
+// Messages has the parameters of a short session of messages.
 func Messages(protocol string, message, batch int) wire.Params {
 	p := wire.Params{Mode: wire.ModeMessages, Protocol: protocol, Message: message, Connections: 1,
 		Warmup: 50 * time.Millisecond, Duration: 250 * time.Millisecond}
@@ -235,7 +245,8 @@ func Load(protocol string, connections int) wire.Params {
 // LoadOptions are those of a load at a rate.
 func LoadOptions(address string, p wire.Params, rate float64) session.RunOptions {
 	return session.RunOptions{Server: address, Secret: Secret, Params: p, Load: session.Load{
-		Schedule: timing.Schedule{Arrivals: timing.ConstantArrivals, Steps: []timing.Step{{Rate: rate, Length: p.Duration}}}, Spin: timing.DefaultSpin}}
+		Schedule: timing.Schedule{Arrivals: timing.ConstantArrivals, Steps: []timing.Step{{Rate: rate,
+			Length: p.Duration}}}, Spin: timing.DefaultSpin}}
 }
 
 // Stamped have a warm-up that is long enough for the overhead to be measured.
@@ -257,6 +268,7 @@ func DueTimes(s timing.Schedule) (all []int64) {
 	}
 }
 
+// OnLinux skips the test on other systems.
 func OnLinux(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS != "linux" {

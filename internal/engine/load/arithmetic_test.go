@@ -13,13 +13,15 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// TestStallArithmetic: what is recorded of a server that stalls for 200 ms at the end of each second and else answers in
-// 20 us, at 1000 requests a second, without a clock. 20 % of the requests fall into a stall and wait from 0 to 200 ms: 10 %
-// of all wait for more than 100 ms, 1 % for more than 190 ms, 0.1 % for more than 199 ms.
+// TestStallArithmetic: what is recorded of a server that stalls for 200 ms at the end of each second and else answers
+// in 20 us, at 1000 requests a second, without a clock. 20 % of the requests fall into a stall and wait from 0 to 200
+// ms: 10 % of all wait for more than 100 ms, 1 % for more than 190 ms, 0.1 % for more than 199 ms.
 func TestStallArithmetic(t *testing.T) {
 	stall := timing.Stall{Length: 200 * time.Millisecond, Period: time.Second}
-	tl := &tally{end: int64(10 * time.Second), response: observe.NewRecorder(int64(10*time.Second), int64(time.Second)), service: observe.NewHistogram()}
-	for _, due := range enginetest.DueTimes(timing.Schedule{Arrivals: timing.ConstantArrivals, Steps: []timing.Step{{Rate: 1000, Length: 10 * time.Second}}}) {
+	tl := &tally{end: int64(10 * time.Second), response: observe.NewRecorder(int64(10*time.Second), int64(time.Second)),
+		service: observe.NewHistogram()}
+	for _, due := range enginetest.DueTimes(timing.Schedule{Arrivals: timing.ConstantArrivals,
+		Steps: []timing.Step{{Rate: 1000, Length: 10 * time.Second}}}) {
 		tl.replied(due, due, due+stall.Left(due)+20_000)
 	}
 	for p, want := range map[float64]float64{90: 100e6, 99: 190e6, 99.9: 199e6} {
@@ -31,8 +33,10 @@ func TestStallArithmetic(t *testing.T) {
 
 // TestPacing: the sender does not take the one CPU that it shares with the server.
 func TestPacing(t *testing.T) {
-	c := &session.Client{Options: session.RunOptions{Load: session.Load{Spin: timing.DefaultSpin}}, Ready: wire.Ready{CPUs: "1", Machine: process.Machine()}}
-	for cpus, want := range map[string]int64{"1": 0, "0": int64(timing.DefaultSpin), "0,1": int64(timing.DefaultSpin), "": int64(timing.DefaultSpin)} {
+	c := &session.Client{Options: session.RunOptions{Load: session.Load{Spin: timing.DefaultSpin}},
+		Ready: wire.Ready{CPUs: "1", Machine: process.Machine()}}
+	for cpus, want := range map[string]int64{"1": 0, "0": int64(timing.DefaultSpin), "0,1": int64(timing.DefaultSpin),
+		"": int64(timing.DefaultSpin)} {
 		if spin, said := pacing(c, cpus); spin != want || said == "" {
 			t.Errorf("on %q it spins for %d: %s", cpus, spin, said)
 		}

@@ -73,7 +73,8 @@ func FuzzLoadReply(f *testing.F) {
 	f.Add([]byte("some bytes"), uint64(1), uint8(1), 40)
 	f.Add(make([]byte, 100), uint64(1<<63), uint8(0), 40)
 	f.Fuzz(func(t *testing.T, content []byte, sequence uint64, flags uint8, size int) {
-		u := &overUDP{tally: &tally{start: 10, end: 1 << 62, response: observe.NewRecorder(int64(time.Second), int64(time.Second)), service: &observe.Histogram{}, lateness: &observe.Histogram{}},
+		u := &overUDP{tally: &tally{start: 10, end: 1 << 62, response: observe.NewRecorder(int64(time.Second),
+			int64(time.Second)), service: &observe.Histogram{}, lateness: &observe.Histogram{}},
 			slots: make([]slot, 8), newest: make([]uint64, 1), request: make([]byte, 64), response: make([]byte, 41)}
 		for n := uint64(1); n <= 12; n++ { // the first four are forgotten
 			u.slots[n&7] = slot{sequence: n, intended: int64(n) + 5, actual: timing.Now()}

@@ -22,7 +22,8 @@ func hotLoad(t testing.TB, protocol string, connections int) (transport, *tally)
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	tl := &tally{end: 1 << 62, response: observe.NewRecorder(int64(time.Hour), int64(time.Second)), service: observe.NewHistogram(), lateness: observe.NewHistogram()}
+	tl := &tally{end: 1 << 62, response: observe.NewRecorder(int64(time.Hour), int64(time.Second)),
+		service: observe.NewHistogram(), lateness: observe.NewHistogram()}
 	tr, err := open(t.Context(), c, tl)
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,8 @@ const drainTime = 5 * time.Second
 // Measure offers the schedule and makes the result.
 func Measure(ctx context.Context, c *session.Client, observer session.Observer) (record.Result, error) {
 	p, schedule := c.Options.Params, c.Options.Load.Schedule
-	t := &tally{start: int64(p.Warmup), end: int64(p.Length()), response: c.NewRecorder(), service: observe.NewHistogram(), lateness: observe.NewHistogram()}
+	t := &tally{start: int64(p.Warmup), end: int64(p.Length()), response: c.NewRecorder(),
+		service: observe.NewHistogram(), lateness: observe.NewHistogram()}
 	transport, err := open(ctx, c, t)
 	if err != nil {
 		return record.Result{}, err
@@ -51,7 +52,8 @@ func pacing(c *session.Client, cpus string) (int64, string) {
 	switch {
 	case c.Options.Params.WaitOrDefault() == wire.WaitSpin:
 		return 0, "never sleeps"
-	case cpus != "" && !strings.Contains(cpus, ",") && cpus == c.Ready.CPUs && c.Ready.Machine != "" && c.Ready.Machine == process.Machine():
+	case cpus != "" && !strings.Contains(cpus, ",") && cpus == c.Ready.CPUs && c.Ready.Machine != "" &&
+		c.Ready.Machine == process.Machine():
 		return 0, "sleeps until each request is due: client and server share their one CPU"
 	case spin == 0:
 		return 0, "sleeps until each request is due"
@@ -101,7 +103,8 @@ func openUDP(ctx context.Context, c *session.Client, s *sys.Socket) error {
 			return err
 		}
 	}
-	return fmt.Errorf("no reply from the server's UDP port %d within %v: is it open?", c.Server.Port(), wire.HandshakeTime)
+	return fmt.Errorf("no reply from the server's UDP port %d within %v: is it open?", c.Server.Port(),
+		wire.HandshakeTime)
 }
 
 // run starts the server, runs the hot loop, and returns the server's report.
@@ -163,9 +166,11 @@ func makeResult(c *session.Client, l *loader, theirs wire.Report, facts map[stri
 	offered := t.scheduled + l.pacer.Remaining(int64(p.Warmup))
 	switch {
 	case offered == 0:
-		return record.Result{}, fmt.Errorf("the schedule has no request within %v: offer more, or for longer", p.Duration)
+		return record.Result{}, fmt.Errorf("the schedule has no request within %v: offer more, or for longer",
+			p.Duration)
 	case t.answered == 0 && t.completed == 0:
-		return record.Result{}, fmt.Errorf("of %d requests none was answered within %v after the window", offered, time.Duration(l.ended-t.end))
+		return record.Result{}, fmt.Errorf("of %d requests none was answered within %v after the window", offered,
+			time.Duration(l.ended-t.end))
 	}
 	var histogram []byte
 	if t.answered > 0 { // or the backlog of the warm-up has taken all the time
@@ -181,13 +186,16 @@ func makeResult(c *session.Client, l *loader, theirs wire.Report, facts map[stri
 		unanswered = offered - t.sent // what was sent and not answered is lost
 	}
 	r := record.Result{
-		Version: process.Version(), Mode: p.Mode, Protocol: p.Protocol, MessageBytes: p.Request, Duration: p.Duration.Seconds(),
+		Version: process.Version(), Mode: p.Mode, Protocol: p.Protocol, MessageBytes: p.Request,
+		Duration:   p.Duration.Seconds(),
 		ReportedAs: result.DefinitionResponseTime, Definition: result.DefinitionResponseTime,
-		Metrics: response.Censored(result.ResponseTime, unanswered, l.ended-t.end), Histogram: string(histogram), Facts: facts,
+		Metrics: response.Censored(result.ResponseTime, unanswered, l.ended-t.end), Histogram: string(histogram),
+		Facts: facts,
 	}
 	r.Metrics = append(r.Metrics, t.service.Metrics(result.ServiceTime)...)
 	r.Metrics = append(r.Metrics,
-		result.Metric{Name: result.TransactionRate, Unit: result.PerSecond, Value: float64(t.completed) / p.Duration.Seconds()},
+		result.Metric{Name: result.TransactionRate, Unit: result.PerSecond,
+			Value: float64(t.completed) / p.Duration.Seconds()},
 		result.Metric{Name: result.OfferedRate, Unit: result.PerSecond, Value: float64(offered) / p.Duration.Seconds()},
 		result.Metric{Name: result.Unanswered, Unit: result.One, Value: float64(unanswered)})
 	r.Metrics = append(r.Metrics, t.lateness.Metrics(result.SendLateness)...)
@@ -203,7 +211,8 @@ func makeResult(c *session.Client, l *loader, theirs wire.Report, facts map[stri
 	}
 	if unanswered > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d requests had no reply %v after the window: statistics of response_time that they would change "+
-			"are left out; service_time is that of the answered ones.", unanswered, offered, time.Duration(l.ended-t.end).Round(time.Millisecond)))
+			"are left out; service_time is that of the answered ones.", unanswered, offered,
+			time.Duration(l.ended-t.end).Round(time.Millisecond)))
 	}
 	r.Metrics = append(r.Metrics, session.CPUMetrics(l.cpu, l.elapsed, theirs)...)
 	facts["connections"] = strconv.Itoa(p.Connections)

@@ -72,13 +72,15 @@ func newUDPServer(d *session.Server) (server, error) {
 		return nil, err
 	}
 	s := &udpServer{socket: peer, cookie: d.Secret, request: d.Params.Request, response: d.Params.Response,
-		buffer: sys.NewBuffer(d.Params.Request + 1), arrivals: make([]observe.Arrivals, d.Params.Connections), stalling: timing.Stalling{Stall: d.Stall}}
+		buffer: sys.NewBuffer(d.Params.Request + 1), arrivals: make([]observe.Arrivals, d.Params.Connections),
+		stalling: timing.Stalling{Stall: d.Stall}}
 	for deadline := time.Now().Add(wire.HandshakeTime); !s.exchange(); {
 		if d.Gone.Err() != nil {
 			return nil, session.ErrClientGone
 		}
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("no datagram of the session came within %v: is UDP port %d open?", wire.HandshakeTime, d.Number)
+			return nil, fmt.Errorf("no datagram of the session came within %v: is UDP port %d open?",
+				wire.HandshakeTime, d.Number)
 		}
 	}
 	return s, nil

@@ -21,8 +21,9 @@ func newTCPServer(d *session.Server) (server, error) {
 		return nil, err
 	}
 	s := &tcpServer{poller: p, left: len(sockets), request: d.Params.Request, response: d.Params.Response,
-		responses: sys.NewBuffer(d.Params.Response * max(1, sys.ReadSize/d.Params.Response)), buffer: sys.NewBuffer(sys.ReadSize),
-		stalling: timing.Stalling{Stall: d.Stall}}
+		responses: sys.NewBuffer(d.Params.Response * max(1, sys.ReadSize/d.Params.Response)),
+		buffer:    sys.NewBuffer(sys.ReadSize),
+		stalling:  timing.Stalling{Stall: d.Stall}}
 	for i, socket := range sockets {
 		if err := p.Add(socket, i); err != nil {
 			p.Close()

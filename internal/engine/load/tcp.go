@@ -72,7 +72,8 @@ func newOverTCP(t *tally, sockets []*sys.Socket, request, response int) (*overTC
 		return nil, err
 	}
 	l := &overTCP{tally: t, poller: p, entries: make([]pending, mostOutstanding), free: none,
-		requests: sys.NewBuffer(request * max(1, sys.ReadSize/request)), request: request, response: response, buffer: sys.NewBuffer(sys.ReadSize)}
+		requests: sys.NewBuffer(request * max(1, sys.ReadSize/request)), request: request, response: response,
+		buffer: sys.NewBuffer(sys.ReadSize)}
 	for i, s := range sockets {
 		if err := p.Add(s, i); err != nil {
 			p.Close()

@@ -62,7 +62,8 @@ func newOverUDP(t *tally, sockets []*sys.Socket, c wire.Cookie, request, respons
 	if err != nil {
 		return nil, err
 	}
-	u := &overUDP{tally: t, poller: p, sockets: sockets, slots: make([]slot, slotsFor(rate)), newest: make([]uint64, len(sockets)),
+	u := &overUDP{tally: t, poller: p, sockets: sockets, slots: make([]slot, slotsFor(rate)), newest: make([]uint64,
+		len(sockets)),
 		request: sys.NewBuffer(request), response: sys.NewBuffer(response + 1)}
 	copy(u.request, c[:])
 	clear(u.request[wire.CookieSize:wire.DatagramHeader])

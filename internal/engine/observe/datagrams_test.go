@@ -39,7 +39,8 @@ func TestArrivalsFar(t *testing.T) {
 		number uint64
 		want   arrival
 	}{
-		{1, inOrder}, {1 << 63, inOrder}, {1<<63 - 1, outOfOrder}, {1<<63 - 1, Duplicate}, {1<<63 - missingSize, outOfOrder},
+		{1, inOrder}, {1 << 63, inOrder}, {1<<63 - 1, outOfOrder}, {1<<63 - 1, Duplicate}, {1<<63 - missingSize,
+			outOfOrder},
 		{2, Duplicate}, {0, Duplicate}, {^uint64(0), inOrder}, {^uint64(0), Duplicate},
 	} {
 		if got := a.Add(step.number); got != step.want {

@@ -234,7 +234,8 @@ func (h *Histogram) Censored(name string, missing, least int64) []result.Metric 
 			break
 		}
 		if v := h.atRank(rank); v <= least {
-			kept = append(kept, result.Metric{Name: name, Stat: result.PercentileStat(p), Unit: result.Seconds, Value: float64(v) / 1e9})
+			kept = append(kept, result.Metric{Name: name, Stat: result.PercentileStat(p), Unit: result.Seconds,
+				Value: float64(v) / 1e9})
 		}
 	}
 	return kept

@@ -113,7 +113,8 @@ func TestHistogramMetrics(t *testing.T) {
 		got[m.Stat] = m.Value
 	}
 	// The mean and the extremes are exact; the rest is to 3 digits.
-	for stat, want := range map[string]float64{"mean": 500.5e-6, "min": 1e-6, "max": 1000e-6, "p50": 500e-6, "p90": 900e-6, "p99": 990e-6, "stddev": 288.675e-6} {
+	for stat, want := range map[string]float64{"mean": 500.5e-6, "min": 1e-6, "max": 1000e-6, "p50": 500e-6,
+		"p90": 900e-6, "p99": 990e-6, "stddev": 288.675e-6} {
 		if math.Abs(got[stat]-want) > want/1000 {
 			t.Errorf("%s is %v, not %v", stat, got[stat], want)
 		}

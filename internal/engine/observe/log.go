@@ -38,6 +38,7 @@ type LogLine struct {
 	Start, End int64
 }
 
+// NewLog prepares a log on w.
 func NewLog(w io.Writer) *Log {
 	l := &Log{w: w, quit: make(chan struct{}), ended: make(chan error, 1)}
 	l.mine.Times, l.handed.Times = NewHistogram(), NewHistogram()
@@ -113,7 +114,8 @@ func (l *Log) line(tag string, i LogLine) error {
 	if tag != "" {
 		tag = "Tag=" + tag + ","
 	}
-	_, err = fmt.Fprintf(l.w, "%s%.3f,%.3f,%.6f,%s\n", tag, float64(i.Start-zero)/1e9, float64(i.End-i.Start)/1e9, float64(i.Times.max)/1e6, encoded)
+	_, err = fmt.Fprintf(l.w, "%s%.3f,%.3f,%.6f,%s\n", tag, float64(i.Start-zero)/1e9, float64(i.End-i.Start)/1e9,
+		float64(i.Times.max)/1e6, encoded)
 	return err
 }
 

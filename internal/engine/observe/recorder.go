@@ -1,5 +1,5 @@
-// Package observe keeps what the hot threads observe: histograms, intervals, samples, and counts of datagrams. A hot thread
-// neither allocates nor waits when it records.
+// Package observe keeps what the hot threads observe: histograms, intervals, samples, and counts of datagrams. A hot
+// thread neither allocates nor waits when it records.
 package observe
 
 import (
@@ -28,7 +28,8 @@ type Recorder struct {
 
 // NewRecorder prepares for a window and intervals of the given lengths in nanoseconds.
 func NewRecorder(window, length int64) *Recorder {
-	return &Recorder{Length: length, Current: NewHistogram(), Total: NewHistogram(), Slots: make([]Interval, window/length+2)}
+	return &Recorder{Length: length, Current: NewHistogram(), Total: NewHistogram(), Slots: make([]Interval,
+		window/length+2)}
 }
 
 // CloseInterval ends the interval from start to end. The hot thread calls it between two transactions. It does not

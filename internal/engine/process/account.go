@@ -13,6 +13,7 @@ type Account struct {
 	ok    bool
 }
 
+// StartAccount begins to measure CPU time.
 func StartAccount() Account {
 	cpu, ok := cpuTime()
 	return Account{start: timing.Now(), cpu: cpu, ok: ok}

@@ -11,6 +11,7 @@ func Machine() string { return "" }
 
 func cpuTime() (time.Duration, bool) { return 0, false }
 
+// CPUs is not known here.
 func CPUs() string { return "" }
 
 // ownFiles helps on Linux only.

@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestHotLoopsLeaveTheMainThread: the runtime never ends the first thread of a process, so a table of files that a loop had
-// for itself there would keep the session's connections open for good.
+// TestHotLoopsLeaveTheMainThread: the runtime never ends the first thread of a process, so a table of files that a loop
+// had for itself there would keep the session's connections open for good.
 func TestHotLoopsLeaveTheMainThread(t *testing.T) {
 	for range 200 {
 		<-OnThread(nil, func() {
@@ -17,7 +17,8 @@ func TestHotLoopsLeaveTheMainThread(t *testing.T) {
 }
 
 func TestPreemptionOff(t *testing.T) {
-	for text, want := range map[string]bool{"": false, "asyncpreemptoff=1": true, "a=b, asyncpreemptoff=1": true, "asyncpreemptoff=0": false} {
+	for text, want := range map[string]bool{"": false, "asyncpreemptoff=1": true, "a=b, asyncpreemptoff=1": true,
+		"asyncpreemptoff=0": false} {
 		if preemptionOff(text) != want {
 			t.Errorf("%q: %v", text, !want)
 		}

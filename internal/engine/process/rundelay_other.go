@@ -6,4 +6,5 @@ import (
 	"time"
 )
 
+// RunDelay is not known here.
 func RunDelay() time.Duration { return 0 }

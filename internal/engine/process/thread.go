@@ -28,6 +28,7 @@ func OnThread(closeOwn func(), loop func()) <-chan struct{} {
 	return done
 }
 
+// Wait waits for threads that OnThread started.
 func Wait(threads []<-chan struct{}) {
 	for _, t := range threads {
 		<-t

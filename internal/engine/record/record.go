@@ -167,6 +167,7 @@ const (
 // FailedError is an error line: the engine says why it has no result.
 type FailedError struct{ Message string }
 
+// Error is the engine's message.
 func (e *FailedError) Error() string { return e.Message }
 
 // ErrUnfinished is the error of Read if all lines are valid and the last one is missing.
@@ -263,10 +264,12 @@ func (i Interval) check() error {
 	if i.Second < 1 || i.Count < 0 || i.Bytes < 0 || i.Retransmits < 0 || i.CongestionWindow < 0 || i.Messages < 0 {
 		return errors.New("an interval with a negative count")
 	}
-	if t := i.Response; t != nil && (!sound(t.Mean) || !sound(t.Min) || !sound(t.P50) || !sound(t.P99) || !sound(t.Max)) {
+	if t := i.Response; t != nil && (!sound(t.Mean) || !sound(t.Min) || !sound(t.P50) || !sound(t.P99) ||
+		!sound(t.Max)) {
 		return errors.New("an interval with a response time that is negative or not finite")
 	}
-	for _, v := range []float64{i.Start, i.End, i.Rate, i.Mean, i.Min, i.P50, i.P99, i.Max, i.Goodput, i.Upload, i.Download, i.SmoothedRTT, i.MessageRate} {
+	for _, v := range []float64{i.Start, i.End, i.Rate, i.Mean, i.Min, i.P50, i.P99, i.Max, i.Goodput, i.Upload,
+		i.Download, i.SmoothedRTT, i.MessageRate} {
 		if !sound(v) {
 			return errors.New("an interval with a value that is negative or not finite")
 		}

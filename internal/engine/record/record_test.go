@@ -27,9 +27,10 @@ func histogram(t testing.TB) string {
 
 func goodResult(t testing.TB) Result {
 	t.Helper()
-	return Result{Version: "1", Mode: "rr", Protocol: "tcp", MessageBytes: 64, Duration: 2, ReportedAs: "rtt", Definition: "rtt",
-		Metrics:   []result.Metric{{Name: result.RTT, Stat: result.P50, Unit: result.Seconds, Value: 5e-6}},
-		Histogram: histogram(t), Facts: map[string]string{"io": "x"}}
+	return Result{Version: "1", Mode: "rr", Protocol: "tcp", MessageBytes: 64, Duration: 2, ReportedAs: "rtt",
+		Definition: "rtt",
+		Metrics:    []result.Metric{{Name: result.RTT, Stat: result.P50, Unit: result.Seconds, Value: 5e-6}},
+		Histogram:  histogram(t), Facts: map[string]string{"io": "x"}}
 }
 
 // printed is a whole run.
@@ -88,21 +89,22 @@ func TestFailure(t *testing.T) {
 func TestWrongOutput(t *testing.T) {
 	start := `{"type":"start"}` + "\n"
 	for name, text := range map[string]string{
-		"no json":         "hello\n",
-		"no start":        `{"type":"interval","second":1}`,
-		"two starts":      start + start,
-		"unknown type":    start + `{"type":"x"}`,
-		"no metrics":      start + `{"type":"result","duration_seconds":1}`,
-		"negative":        start + `{"type":"result","duration_seconds":1,"metrics":[{"name":"rtt","unit":"s","value":-1}]}`,
-		"infinite":        start + `{"type":"result","duration_seconds":1,"metrics":[{"name":"rtt","unit":"s","value":1e999}]}`,
-		"another unit":    start + `{"type":"result","duration_seconds":1,"metrics":[{"name":"rtt","unit":"us","value":1}]}`,
-		"unknown metric":  start + `{"type":"result","duration_seconds":1,"metrics":[{"name":"speed","unit":"s","value":1}]}`,
-		"no window":       start + `{"type":"result","metrics":[{"name":"rtt","unit":"s","value":1}]}`,
-		"bad histogram":   start + `{"type":"result","duration_seconds":1,"histogram":"AAAA","metrics":[{"name":"rtt","unit":"s","value":1}]}`,
-		"bad response":    start + `{"type":"interval","second":1,"response_time":{"p50":1,"p99":-1}}`,
-		"bad interval":    start + `{"type":"interval","second":1,"rtt_p50":-1}`,
-		"after the end":   string(printed(t)) + start,
-		"long fact":       start + `{"type":"result","duration_seconds":1,"facts":{"a":"` + strings.Repeat("x", maxText+1) + `"},"metrics":[{"name":"rtt","unit":"s","value":1}]}`,
+		"no json":        "hello\n",
+		"no start":       `{"type":"interval","second":1}`,
+		"two starts":     start + start,
+		"unknown type":   start + `{"type":"x"}`,
+		"no metrics":     start + `{"type":"result","duration_seconds":1}`,
+		"negative":       start + `{"type":"result","duration_seconds":1,"metrics":[{"name":"rtt","unit":"s","value":-1}]}`,
+		"infinite":       start + `{"type":"result","duration_seconds":1,"metrics":[{"name":"rtt","unit":"s","value":1e999}]}`,
+		"another unit":   start + `{"type":"result","duration_seconds":1,"metrics":[{"name":"rtt","unit":"us","value":1}]}`,
+		"unknown metric": start + `{"type":"result","duration_seconds":1,"metrics":[{"name":"speed","unit":"s","value":1}]}`,
+		"no window":      start + `{"type":"result","metrics":[{"name":"rtt","unit":"s","value":1}]}`,
+		"bad histogram":  start + `{"type":"result","duration_seconds":1,"histogram":"AAAA","metrics":[{"name":"rtt","unit":"s","value":1}]}`,
+		"bad response":   start + `{"type":"interval","second":1,"response_time":{"p50":1,"p99":-1}}`,
+		"bad interval":   start + `{"type":"interval","second":1,"rtt_p50":-1}`,
+		"after the end":  string(printed(t)) + start,
+		"long fact": start + `{"type":"result","duration_seconds":1,"facts":{"a":"` + strings.Repeat("x",
+			maxText+1) + `"},"metrics":[{"name":"rtt","unit":"s","value":1}]}`,
 		"line too long":   start + `{"type":"result","version":"` + strings.Repeat("x", maxLine) + `"}`,
 		"nothing":         "",
 		"only white room": "\n \n",

@@ -18,7 +18,8 @@ func TestSweepLines(t *testing.T) {
 	}
 	const point = `{"type":"point","rate":10,"offered_rate":10,"transaction_rate":9,"response_time":{"p50":0.001,"p99":null,"p99.9":null},` +
 		`"service_time":{"p50":null,"p99":null,"p99.9":null},"send_lateness_p99":null,"unanswered":0,"kept":true}`
-	if want := point + "\n" + `{"type":"sweep","points":[` + point + `],"objective":"o","verdict":"v"}` + "\n"; b.String() != want {
+	if want := point + "\n" + `{"type":"sweep","points":[` + point + `],"objective":"o","verdict":"v"}` +
+		"\n"; b.String() != want {
 		t.Errorf("%s, not %s", &b, want)
 	}
 }

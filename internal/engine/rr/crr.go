@@ -31,7 +31,8 @@ type crrClient struct {
 }
 
 func newCRRClient(c *sys.Connector, request, response int) *crrClient {
-	return &crrClient{connector: c, request: sys.NewBuffer(request), response: sys.NewBuffer(response), connects: observe.NewHistogram(), socket: sys.Unopened(), clock: timing.NewClock()}
+	return &crrClient{connector: c, request: sys.NewBuffer(request), response: sys.NewBuffer(response),
+		connects: observe.NewHistogram(), socket: sys.Unopened(), clock: timing.NewClock()}
 }
 
 // run is the hot loop, like tcpClient's. A transaction is: socket, socket options, connect, request, response, the

@@ -10,8 +10,8 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// TestHardwareDivision: a NIC whose clock has nothing to do with the kernel's stamps both ways, 3 us outside of the driver when
-// sending and 5 us when receiving. The network is what lies between the NICs, and the rest is found again.
+// TestHardwareDivision: a NIC whose clock has nothing to do with the kernel's stamps both ways, 3 us outside of the
+// driver when sending and 5 us when receiving. The network is what lies between the NICs, and the rest is found again.
 func TestHardwareDivision(t *testing.T) {
 	const (
 		kernel = int64(1_700_000_000e9) // real time
@@ -19,11 +19,13 @@ func TestHardwareDivision(t *testing.T) {
 	)
 	d := newDivider()
 	d.offset.ahead = kernel - 1_000_000
-	previous := stampedTransaction{number: 4, start: 1_000_000, end: 1_100_000, counted: true, Stamps: sys.Stamps{ID: 40,
-		Tx: kernel + 10_000, Rx: kernel + 90_000, TxHardware: phc + 13_000, RxHardware: phc + 85_000}}
+	previous := stampedTransaction{number: 4, start: 1_000_000, end: 1_100_000, counted: true,
+		Stamps: sys.Stamps{ID: 40,
+			Tx: kernel + 10_000, Rx: kernel + 90_000, TxHardware: phc + 13_000, RxHardware: phc + 85_000}}
 	// The server had it for 30 us.
 	d.complete(&previous, wire.ServerStamps{Sequence: 4, Receive: 8_000, Application: 20_000, Send: 2_000})
-	for part, want := range map[int]int64{partClientSend: 10_000, partClientReceive: 10_000, partClientNIC: 8_000, partClient: 28_000,
+	for part, want := range map[int]int64{partClientSend: 10_000, partClientReceive: 10_000, partClientNIC: 8_000,
+		partClient:            28_000,
 		partServerApplication: 20_000, partServerStack: 10_000, partNetwork: 42_000} {
 		if d.full.sums[part] != want {
 			t.Errorf("%s is %d ns, want %d", partScope(part), d.full.sums[part], want)
@@ -53,8 +55,8 @@ func TestHardwareDivision(t *testing.T) {
 	checkDivision(t, &d.full, partClient, partNetwork, partServerStack, partServerApplication)
 }
 
-// TestServerSettles: the time between driver and NIC is the server's, also where its timestamp comes late, and only where it
-// makes sense.
+// TestServerSettles: the time between driver and NIC is the server's, also where its timestamp comes late, and only
+// where it makes sense.
 func TestServerSettles(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*stampedServer)
@@ -68,8 +70,9 @@ func TestServerSettles(t *testing.T) {
 		"off":          {func(s *stampedServer) { s.socket.On = false }, 8_000},
 	} {
 		s := &stampedServer{socket: &sys.StampedSocket{Socket: &sys.Socket{}, On: true},
-			last:    wire.ServerStamps{Receive: 8_000, Application: 20_000, Send: 2_000},
-			current: stampedTransaction{Stamps: sys.Stamps{Rx: 100_000, Tx: 130_000, RxHardware: 7e9, TxHardware: 7e9 + 36_000}}}
+			last: wire.ServerStamps{Receive: 8_000, Application: 20_000, Send: 2_000},
+			current: stampedTransaction{Stamps: sys.Stamps{Rx: 100_000, Tx: 130_000, RxHardware: 7e9, TxHardware: 7e9 +
+				36_000}}}
 		c.change(s)
 		s.settle()
 		if s.last.Receive != c.receive || (s.onHardware == 1) != (c.receive != 8_000) {

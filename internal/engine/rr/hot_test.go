@@ -100,8 +100,8 @@ func TestTimestampsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// TestEpollDoesNotAllocate: waiting in epoll is on the hot path, of a client that has a time limit for its replies (UDP) and of
-// one that has none.
+// TestEpollDoesNotAllocate: waiting in epoll is on the hot path, of a client that has a time limit for its replies
+// (UDP) and of one that has none.
 func TestEpollDoesNotAllocate(t *testing.T) {
 	for _, protocol := range []string{wire.TCP, wire.UDP} {
 		p := enginetest.RR(protocol)

@@ -1,5 +1,5 @@
-// Package rr measures one transaction at a time: requests and responses over one connection (rr, over TCP and UDP), or over a new
-// connection each (crr). With kernel timestamps it divides the round trips into parts.
+// Package rr measures one transaction at a time: requests and responses over one connection (rr, over TCP and UDP), or
+// over a new connection each (crr). With kernel timestamps it divides the round trips into parts.
 package rr
 
 import (
@@ -46,7 +46,8 @@ var errSurplus = errors.New("the server sent more than the responses that were a
 
 // newTCPClient prepares a client on a data connection, for the loop that both sides agreed on.
 func newTCPClient(s *sys.Socket, request, response int, loop string) *tcpClient {
-	c := &tcpClient{socket: s, request: sys.NewBuffer(request), response: sys.NewBuffer(response), clock: timing.NewClock()}
+	c := &tcpClient{socket: s, request: sys.NewBuffer(request), response: sys.NewBuffer(response),
+		clock: timing.NewClock()}
 	c.assembly = sys.AssemblyLoop && loop == wire.LoopAssembly && c.clock.Counting()
 	c.loop = newRequester(s, c.request, c.response, &c.ends.Ticks)
 	return c

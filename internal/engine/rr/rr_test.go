@@ -69,8 +69,8 @@ func inEachLoop(t *testing.T, test func(t *testing.T, loop string)) {
 	}
 }
 
-// Messages that come in one piece, and such that are larger than what the kernel holds and come in many, are exchanged alike,
-// and each transaction is recorded once, also where there are more than wait to be recorded at a time.
+// Messages that come in one piece, and such that are larger than what the kernel holds and come in many, are exchanged
+// alike, and each transaction is recorded once, also where there are more than wait to be recorded at a time.
 func TestRRClient(t *testing.T) { inEachLoop(t, testRRClient) }
 
 func testRRClient(t *testing.T, loop string) {
@@ -116,10 +116,16 @@ func testRRClientFails(t *testing.T, loop string) {
 		play  func(*net.TCPConn)
 		right func(error) bool
 	}{
-		"end at once":             {func(c *net.TCPConn) { request(c) }, closedByServer},
-		"end amid a response":     {func(c *net.TCPConn) { request(c); _, _ = c.Write(make([]byte, 63)) }, closedByServer},
-		"reset":                   {func(c *net.TCPConn) { request(c); _ = c.SetLinger(0) }, isReset},
-		"reset amid the response": {func(c *net.TCPConn) { request(c); _, _ = c.Write(make([]byte, 63)); _ = c.SetLinger(0) }, isReset},
+		"end at once": {func(c *net.TCPConn) { request(c) }, closedByServer},
+		"end amid a response": {func(c *net.TCPConn) { request(c); _, _ = c.Write(make([]byte, 63)) },
+			closedByServer},
+		"reset": {func(c *net.TCPConn) { request(c); _ = c.SetLinger(0) }, isReset},
+		"reset amid the response": {func(c *net.TCPConn) {
+			request(c)
+			_, _ = c.Write(make([]byte,
+				63))
+			_ = c.SetLinger(0)
+		}, isReset},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, h := newTCPClient(rrPeer(t, c.play), 64, 64, loop), observe.NewHistogram()
@@ -139,7 +145,8 @@ func isReset(err error) bool { return errors.Is(err, syscall.ECONNRESET) }
 func TestRRServer(t *testing.T) { inEachLoop(t, testRRServer) }
 
 func testRRServer(t *testing.T, loop string) {
-	for name, c := range map[string]struct{ request, response int }{"small": {1, 1}, "large request": {1 << 20, 64}, "large response": {64, 1 << 20}} {
+	for name, c := range map[string]struct{ request, response int }{"small": {1, 1}, "large request": {1 << 20, 64},
+		"large response": {64, 1 << 20}} {
 		t.Run(name, func(t *testing.T) {
 			const asked = 20
 			complete := 0

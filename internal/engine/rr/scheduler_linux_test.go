@@ -45,15 +45,17 @@ func callsIn(t *testing.T, program, packages string) map[string][]string {
 		if m := textOf.FindStringSubmatch(lines.Text()); m != nil {
 			in = m[1]
 			calls[in] = nil
-		} else if m := callOf.FindStringSubmatch(lines.Text()); m != nil && m[1] != in && !slices.Contains(calls[in], m[1]) {
+		} else if m := callOf.FindStringSubmatch(lines.Text()); m != nil && m[1] != in &&
+			!slices.Contains(calls[in], m[1]) {
 			calls[in] = append(calls[in], m[1])
 		}
 	}
 	return calls
 }
 
-// TestLoopsDoWithoutTheRuntime: what a loop calls after it has left the scheduler neither checks its stack nor allocates nor tells
-// the collector of pointers. Bounds that are passed end the program either way. With timestamps the UDP loops do not leave.
+// TestLoopsDoWithoutTheRuntime: what a loop calls after it has left the scheduler neither checks its stack nor
+// allocates nor tells the collector of pointers. Bounds that are passed end the program either way. With timestamps the
+// UDP loops do not leave.
 func TestLoopsDoWithoutTheRuntime(t *testing.T) {
 	const engine = "nearfar/internal/engine/"
 	allowed := regexp.MustCompile(`^runtime\.(entersyscallblock|exitsyscall|nanotime.*|panic.*|goPanic.*)$|\(\*(StampedSocket|stampedServer)\)`)
@@ -94,7 +96,8 @@ func TestLoopsDoWithoutTheRuntime(t *testing.T) {
 				}
 			}
 			slices.Sort(loops)
-			want := []string{"(*crrClient).run", "(*crrServer).run", "(*tcpClient).run", "(*tcpServer).run", "(*udpClient).run", "(*udpServer).run"}
+			want := []string{"(*crrClient).run", "(*crrServer).run", "(*tcpClient).run", "(*tcpServer).run",
+				"(*udpClient).run", "(*udpServer).run"}
 			if !slices.Equal(loops, want) {
 				t.Errorf("these leave the scheduler: %q, want %q", loops, want)
 			}
@@ -138,7 +141,8 @@ func TestCollectorBesideLoops(t *testing.T) {
 	}
 }
 
-// TestSchedulerSleepsBesideLoops: while a loop runs, the threads of the runtime sleep. They wake up 100 times a second otherwise.
+// TestSchedulerSleepsBesideLoops: while a loop runs, the threads of the runtime sleep. They wake up 100 times a second
+// otherwise.
 func TestSchedulerSleepsBesideLoops(t *testing.T) {
 	const most = 40
 	for _, name := range []string{"rr-tcp", "rr-udp", "crr"} {

@@ -10,9 +10,9 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// Kernel timestamps divide a round trip. Both sides ask the kernel when a message left (tx) and when it arrived (rx), and
-// read their own clock around their calls; the server returns its durations in the next response. Only differences within
-// one host's clock are formed:
+// Kernel timestamps divide a round trip. Both sides ask the kernel when a message left (tx) and when it arrived (rx),
+// and read their own clock around their calls; the server returns its durations in the next response. Only differences
+// within one host's clock are formed:
 //
 //	client       from the client's send call to its tx, and from its rx until its receive call has returned
 //	server-stack from the server's rx until its receive call has returned, and from its send call to its tx
@@ -22,8 +22,8 @@ import (
 // so the parts add up to the round trip, whatever the clocks show. Where a message takes several segments, the last one
 // counts.
 //
-// tx and rx are the driver's, by the kernel's clock. Where a NIC stamps every packet on its own clock already, the network
-// is what lies between the NICs: the time between driver and NIC then belongs to the client (client-nic) or to
+// tx and rx are the driver's, by the kernel's clock. Where a NIC stamps every packet on its own clock already, the
+// network is what lies between the NICs: the time between driver and NIC then belongs to the client (client-nic) or to
 // the server's stack.
 
 // clockOffsetAge is after how many nanoseconds the offset between the clocks is read again.
@@ -112,7 +112,8 @@ func newStampedUDP(u *udpClient) (*stampedClient, error) {
 	}
 	u.stamped = stamped
 	c := &stampedClient{exchanger: u, socket: stamped, flags: &u.request[wire.FlagsOffset], number: u.sequence,
-		stamps: u.response[wire.StampsOffset : wire.StampsOffset+wire.StampsSize], divider: newDivider(), overhead: newOverhead()}
+		stamps: u.response[wire.StampsOffset : wire.StampsOffset+wire.StampsSize], divider: newDivider(),
+		overhead: newOverhead()}
 	return c, c.open()
 }
 

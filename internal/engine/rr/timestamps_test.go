@@ -60,14 +60,17 @@ func TestDivider(t *testing.T) {
 		count := rapid.IntRange(1, 50).Draw(t, "count")
 		for n := range count {
 			span := func(name string) int64 { return rapid.Int64Range(100, 1_000_000).Draw(t, name) }
-			send, there, receive, application, reply, back, last := span("send"), span("there"), span("receive"), span("application"), span("reply"), span("back"), span("last")
+			send, there, receive, application, reply, back, last := span("send"), span("there"), span("receive"),
+				span("application"), span("reply"), span("back"), span("last")
 			// Late enough that no stamp is 0, which would say that there is none.
 			start := rapid.Int64Range(1<<61, 1<<62).Draw(t, "start")
 			tx := start + send + d.offset.ahead + off
 			rx := tx + there + receive + application + reply + back
-			c := stampedTransaction{number: uint64(n + 1), start: start, end: rx - d.offset.ahead - off + last, counted: true,
-				Stamps: sys.Stamps{Tx: tx, Rx: rx}}
-			d.complete(&c, wire.ServerStamps{Sequence: uint32(n + 1), Receive: int32(receive), Application: int32(application), Send: int32(reply)})
+			c := stampedTransaction{number: uint64(n + 1), start: start, end: rx - d.offset.ahead - off + last,
+				counted: true,
+				Stamps:  sys.Stamps{Tx: tx, Rx: rx}}
+			d.complete(&c, wire.ServerStamps{Sequence: uint32(n + 1), Receive: int32(receive),
+				Application: int32(application), Send: int32(reply)})
 			want[partClient] += send + last
 			want[partNetwork] += there + back
 			want[partServerStack] += receive + reply
@@ -93,24 +96,36 @@ func TestDivider(t *testing.T) {
 
 // TestDividerLeavesOut: what is not known or not plausible is counted and not divided.
 func TestDividerLeavesOut(t *testing.T) {
-	whole := stampedTransaction{number: 7, start: 1000, end: 9000, counted: true, Stamps: sys.Stamps{Tx: 2000, Rx: 8000}}
+	whole := stampedTransaction{number: 7, start: 1000, end: 9000, counted: true, Stamps: sys.Stamps{Tx: 2000,
+		Rx: 8000}}
 	known := wire.ServerStamps{Sequence: 7, Receive: 1000, Application: 100, Send: 1000}
 	for name, c := range map[string]struct {
 		change       func(*stampedTransaction, *wire.ServerStamps)
 		count        func(*divider) int64
 		full, coarse int64
 	}{
-		"whole":              {func(*stampedTransaction, *wire.ServerStamps) {}, func(d *divider) int64 { return d.settled }, 1, 1},
-		"no tx":              {func(t *stampedTransaction, _ *wire.ServerStamps) { t.Tx = 0 }, func(d *divider) int64 { return d.noTx }, 0, 0},
-		"no rx":              {func(t *stampedTransaction, _ *wire.ServerStamps) { t.Rx = 0 }, func(d *divider) int64 { return d.noRx }, 0, 0},
-		"no server rx":       {func(_ *stampedTransaction, s *wire.ServerStamps) { s.Receive = wire.NoDuration }, func(d *divider) int64 { return d.noServerRx }, 0, 1},
-		"no server tx":       {func(_ *stampedTransaction, s *wire.ServerStamps) { s.Send = wire.NoDuration }, func(d *divider) int64 { return d.noServerTx }, 0, 1},
-		"another":            {func(_ *stampedTransaction, s *wire.ServerStamps) { s.Sequence++ }, func(d *divider) int64 { return 1 }, 0, 0},
-		"not counted":        {func(t *stampedTransaction, _ *wire.ServerStamps) { t.counted = false }, func(d *divider) int64 { return d.settled }, 0, 0},
-		"clock set forward":  {func(t *stampedTransaction, _ *wire.ServerStamps) { t.Tx += 1e9; t.Rx += 1e9 }, func(d *divider) int64 { return d.implausible }, 0, 0},
-		"clock set between":  {func(t *stampedTransaction, _ *wire.ServerStamps) { t.Rx -= 1e9 }, func(d *divider) int64 { return d.implausible }, 0, 0},
-		"server longer":      {func(_ *stampedTransaction, s *wire.ServerStamps) { s.Receive = 1e9 }, func(d *divider) int64 { return d.implausible }, 0, 1},
-		"server's back time": {func(_ *stampedTransaction, s *wire.ServerStamps) { s.Receive = -1e9 }, func(d *divider) int64 { return d.implausible }, 0, 1},
+		"whole": {func(*stampedTransaction, *wire.ServerStamps) {},
+			func(d *divider) int64 { return d.settled }, 1, 1},
+		"no tx": {func(t *stampedTransaction, _ *wire.ServerStamps) { t.Tx = 0 },
+			func(d *divider) int64 { return d.noTx }, 0, 0},
+		"no rx": {func(t *stampedTransaction, _ *wire.ServerStamps) { t.Rx = 0 },
+			func(d *divider) int64 { return d.noRx }, 0, 0},
+		"no server rx": {func(_ *stampedTransaction, s *wire.ServerStamps) { s.Receive = wire.NoDuration },
+			func(d *divider) int64 { return d.noServerRx }, 0, 1},
+		"no server tx": {func(_ *stampedTransaction, s *wire.ServerStamps) { s.Send = wire.NoDuration },
+			func(d *divider) int64 { return d.noServerTx }, 0, 1},
+		"another": {func(_ *stampedTransaction, s *wire.ServerStamps) { s.Sequence++ },
+			func(d *divider) int64 { return 1 }, 0, 0},
+		"not counted": {func(t *stampedTransaction, _ *wire.ServerStamps) { t.counted = false },
+			func(d *divider) int64 { return d.settled }, 0, 0},
+		"clock set forward": {func(t *stampedTransaction, _ *wire.ServerStamps) { t.Tx += 1e9; t.Rx += 1e9 },
+			func(d *divider) int64 { return d.implausible }, 0, 0},
+		"clock set between": {func(t *stampedTransaction, _ *wire.ServerStamps) { t.Rx -= 1e9 },
+			func(d *divider) int64 { return d.implausible }, 0, 0},
+		"server longer": {func(_ *stampedTransaction, s *wire.ServerStamps) { s.Receive = 1e9 },
+			func(d *divider) int64 { return d.implausible }, 0, 1},
+		"server's back time": {func(_ *stampedTransaction, s *wire.ServerStamps) { s.Receive = -1e9 },
+			func(d *divider) int64 { return d.implausible }, 0, 1},
 	} {
 		d := newDivider()
 		d.offset.ahead = 0

@@ -102,7 +102,8 @@ func newDivider() divider {
 	d := divider{
 		full: newDivision(partClient, partNetwork, partServerStack, partServerApplication,
 			partClientSend, partClientReceive, partServerReceive, partServerSend, partClientNIC),
-		coarse: newDivision(partClient, partNetworkAndServerStack, partServerApplication, partClientSend, partClientReceive, partClientNIC),
+		coarse: newDivision(partClient, partNetworkAndServerStack, partServerApplication, partClientSend,
+			partClientReceive, partClientNIC),
 	}
 	d.offset.refresh(timing.Now())
 	return d
@@ -148,7 +149,8 @@ func (d *divider) complete(t *stampedTransaction, s wire.ServerStamps) {
 	v[partClient] = v[partClientSend] + v[partClientReceive] + v[partClientNIC]
 	v[partServerApplication] = int64(s.Application)
 	v[partNetworkAndServerStack] = outside - v[partServerApplication]
-	if v[partClientSend] < -tolerance || v[partClientReceive] < -tolerance || v[partNetworkAndServerStack] < -tolerance {
+	if v[partClientSend] < -tolerance || v[partClientReceive] < -tolerance ||
+		v[partNetworkAndServerStack] < -tolerance {
 		d.implausible += one
 		return
 	}
@@ -242,7 +244,8 @@ func (d *division) metrics() (m []result.Metric) {
 			continue // there are no hardware timestamps
 		}
 		add := func(stat string, v float64) {
-			m = append(m, result.Metric{Name: result.RTT, Stat: stat, Unit: result.Seconds, Scope: partScope(p), Value: v})
+			m = append(m, result.Metric{Name: result.RTT, Stat: stat, Unit: result.Seconds, Scope: partScope(p),
+				Value: v})
 		}
 		add(result.Mean, d.mean(d.sums[p]))
 		if p >= wholeParts {
@@ -263,7 +266,8 @@ func (d *divider) missing() string {
 	for _, m := range []struct {
 		what  string
 		count int64
-	}{{"client tx", d.noTx}, {"client rx", d.noRx}, {"server tx", d.noServerTx}, {"server rx", d.noServerRx}, {"clock set", d.implausible}} {
+	}{{"client tx", d.noTx}, {"client rx", d.noRx}, {"server tx", d.noServerTx}, {"server rx", d.noServerRx},
+		{"clock set", d.implausible}} {
 		if m.count == 0 {
 			continue
 		}

@@ -32,7 +32,8 @@ func newStampedServer(s *sys.Socket, unit int) (*stampedServer, error) {
 	if err := stamped.Turn(false); err != nil {
 		return nil, err
 	}
-	return &stampedServer{socket: stamped, last: wire.ServerStamps{Receive: wire.NoDuration, Application: wire.NoDuration, Send: wire.NoDuration}}, nil
+	return &stampedServer{socket: stamped, last: wire.ServerStamps{Receive: wire.NoDuration,
+		Application: wire.NoDuration, Send: wire.NoDuration}}, nil
 }
 
 // received handles a request that has just been read: it turns the timestamps on or off as the flags ask, and puts
@@ -54,7 +55,8 @@ func (s *stampedServer) received(flags byte, response []byte, sequence uint32) b
 	wire.PutServerStamps(response, s.last)
 	rx := s.socket.Rx
 	s.current.Rx, s.current.RxHardware = rx, s.socket.RxHardware
-	s.last = wire.ServerStamps{Sequence: sequence, Receive: wire.Stamp(now+s.offset.ahead-rx, rx != 0), Application: wire.NoDuration, Send: wire.NoDuration}
+	s.last = wire.ServerStamps{Sequence: sequence, Receive: wire.Stamp(now+s.offset.ahead-rx, rx != 0),
+		Application: wire.NoDuration, Send: wire.NoDuration}
 	s.current.start = now
 	return true
 }

@@ -74,7 +74,8 @@ func openUDP(ctx context.Context, c *session.Client) (*udpClient, error) {
 	c.Own(nil, func() { u.stopped.Store(true); s.Interrupt() })
 	for deadline := time.Now().Add(wire.HandshakeTime); !u.opened; {
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("no reply from the server's UDP port %d within %v: is it open?", c.Server.Port(), wire.HandshakeTime)
+			return nil, fmt.Errorf("no reply from the server's UDP port %d within %v: is it open?", c.Server.Port(),
+				wire.HandshakeTime)
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -166,7 +167,8 @@ func runWindow(t transactor, rec *observe.Recorder, p wire.Params) (w window) {
 }
 
 // makeResult makes the result of rr and crr.
-func makeResult(c *session.Client, t transactor, rec *observe.Recorder, w window, theirs wire.Report, facts map[string]string) (record.Result, error) {
+func makeResult(c *session.Client, t transactor, rec *observe.Recorder, w window, theirs wire.Report,
+	facts map[string]string) (record.Result, error) {
 	p := c.Options.Params
 	length := float64(w.end-w.start) / 1e9
 	if rec.Total.Count() == 0 {
@@ -182,7 +184,8 @@ func makeResult(c *session.Client, t transactor, rec *observe.Recorder, w window
 		Metrics:   rec.Total.Metrics(result.RTT),
 		Histogram: string(histogram), Facts: facts,
 	}
-	r.Metrics = append(r.Metrics, result.Metric{Name: result.TransactionRate, Unit: result.PerSecond, Value: float64(rec.Total.Count()) / length})
+	r.Metrics = append(r.Metrics, result.Metric{Name: result.TransactionRate, Unit: result.PerSecond,
+		Value: float64(rec.Total.Count()) / length})
 	if s, ok := t.(*stampedClient); ok {
 		s.into(&r, rec.Total)
 		if u, ok := s.exchanger.(*udpClient); ok {

@@ -51,7 +51,8 @@ type udpClient struct {
 
 // newUDPClient prepares a client on a connected socket whose reads time out after the given time.
 func newUDPClient(s *sys.Socket, c wire.Cookie, request, response int, timeout time.Duration) *udpClient {
-	u := &udpClient{socket: s, request: sys.NewBuffer(request), response: sys.NewBuffer(response + 1), timeout: int64(timeout)}
+	u := &udpClient{socket: s, request: sys.NewBuffer(request), response: sys.NewBuffer(response + 1),
+		timeout: int64(timeout)}
 	copy(u.request, c[:])
 	clear(u.request[wire.CookieSize:wire.DatagramHeader])
 	return u

@@ -71,7 +71,8 @@ func TestWindow(t *testing.T) {
 
 func TestWindowFails(t *testing.T) {
 	for _, warmup := range []time.Duration{0, time.Second} {
-		w := runWindow(&steps{take: []time.Duration{time.Millisecond}}, observe.NewRecorder(int64(time.Second), int64(time.Second)), wire.Params{Warmup: warmup, Duration: time.Second})
+		w := runWindow(&steps{take: []time.Duration{time.Millisecond}}, observe.NewRecorder(int64(time.Second),
+			int64(time.Second)), wire.Params{Warmup: warmup, Duration: time.Second})
 		if w.err == nil {
 			t.Errorf("warm-up %v: no error", warmup)
 		}

@@ -192,7 +192,8 @@ func readBlock(in io.Reader, payload []byte, each func(Sample) error) (count uin
 	}
 	size := binary.BigEndian.Uint32(head[4:])
 	if count > BlockSize || uint64(size) > uint64(count)*maxObservation {
-		return 0, 0, fmt.Errorf("%d observations in %d bytes: at most %d, of %d each", count, size, BlockSize, maxObservation)
+		return 0, 0, fmt.Errorf("%d observations in %d bytes: at most %d, of %d each", count, size, BlockSize,
+			maxObservation)
 	}
 	payload = payload[:size+4]
 	if _, err := io.ReadFull(in, payload); err != nil {

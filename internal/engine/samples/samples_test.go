@@ -62,7 +62,8 @@ func TestRoundTrip(t *testing.T) {
 func TestBlocks(t *testing.T) {
 	var all []Sample
 	for i := range int64(2*BlockSize + 10) {
-		all = append(all, Sample{Intended: i * 100_000, Actual: i*100_000 + 3000, Reply: i*100_000 + 20_000, Sent: true, Answered: true})
+		all = append(all, Sample{Intended: i * 100_000, Actual: i*100_000 + 3000, Reply: i*100_000 + 20_000, Sent: true,
+			Answered: true})
 	}
 	b := written(t, all, 0)
 	got, _, _, err := read(b)
@@ -91,17 +92,20 @@ func TestBlocks(t *testing.T) {
 }
 
 func TestCSV(t *testing.T) {
-	b := written(t, []Sample{{Intended: 5, Actual: 7, Reply: 11, Sent: true, Answered: true}, {Intended: 100, Actual: 101, Sent: true}, {Intended: -3}}, 9)
+	b := written(t, []Sample{{Intended: 5, Actual: 7, Reply: 11, Sent: true, Answered: true}, {Intended: 100,
+		Actual: 101, Sent: true}, {Intended: -3}}, 9)
 	var out strings.Builder
 	dropped, err := WriteCSV(&out, bytes.NewReader(b))
-	if want := "intended_ns,actual_ns,reply_ns\n5,7,11\n100,101,\n-3,,\n"; err != nil || dropped != 9 || out.String() != want {
+	if want := "intended_ns,actual_ns,reply_ns\n5,7,11\n100,101,\n-3,,\n"; err != nil || dropped != 9 ||
+		out.String() != want {
 		t.Errorf("%q, %d, %v", out.String(), dropped, err)
 	}
 }
 
 func FuzzRead(f *testing.F) {
 	f.Add(written(f, nil, 0))
-	f.Add(written(f, []Sample{{Intended: 5, Actual: 7, Reply: 11, Sent: true, Answered: true}, {Intended: 100, Actual: 101, Sent: true}, {Intended: -3}}, 9))
+	f.Add(written(f, []Sample{{Intended: 5, Actual: 7, Reply: 11, Sent: true, Answered: true}, {Intended: 100,
+		Actual: 101, Sent: true}, {Intended: -3}}, 9))
 	f.Add([]byte(magic + "\x00\x00\x00\x02{}\x00\x00\x10\x01\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		all, h, dropped, err := read(b)

@@ -198,6 +198,7 @@ func (c *Client) Reason() error {
 	return c.lost
 }
 
+// Close ends the session and closes its sockets.
 func (c *Client) Close() {
 	_ = c.control.Close()
 	c.mu.Lock()

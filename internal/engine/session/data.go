@@ -16,6 +16,7 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
+// ErrClientGone says that the client has left the session.
 var ErrClientGone = errors.New("the client is gone")
 
 // cookieTime is how long a data connection may take to send the cookie.
@@ -41,7 +42,8 @@ type Server struct {
 }
 
 // openData opens the data port for the peer.
-func openData(ctx context.Context, p wire.Params, local netip.AddrPort, peer netip.Addr, frames *wire.Conn) (*Server, error) {
+func openData(ctx context.Context, p wire.Params, local netip.AddrPort, peer netip.Addr, frames *wire.Conn) (*Server,
+	error) {
 	d := &Server{Params: p, Secret: wire.NewCookie(), Peer: peer, Frames: frames}
 	process.Reserve(p.HotThreads())
 	if p.Protocol == wire.UDP {
@@ -147,7 +149,8 @@ func (d *Server) FirstDatagram(size int) (*sys.Socket, []byte, error) {
 		n, from, err := d.UDP.ReadFromUDPAddrPort(buffer)
 		if err != nil {
 			if wire.IsTimeout(err) {
-				return nil, nil, fmt.Errorf("no datagram of the session came within %v: is UDP port %d open?", wire.HandshakeTime, d.Number)
+				return nil, nil, fmt.Errorf("no datagram of the session came within %v: is UDP port %d open?",
+					wire.HandshakeTime, d.Number)
 			}
 			return nil, nil, d.whyEnded("waiting for the client's datagrams", err)
 		}

@@ -31,6 +31,7 @@ func BusyPollNotes(facts map[string]string) (notes []string) {
 	return notes
 }
 
+// Include adds more facts to the facts.
 func Include(facts, more map[string]string) {
 	for k, v := range more {
 		facts[k] = v
@@ -43,7 +44,8 @@ func CPUPerBit(cpu, elapsed time.Duration, theirs wire.Report, goodput float64) 
 		return nil
 	}
 	metric := func(scope string, cores float64) {
-		m = append(m, result.Metric{Name: result.CPUPerBit, Unit: result.SecondsPerBit, Scope: scope, Value: cores / goodput})
+		m = append(m, result.Metric{Name: result.CPUPerBit, Unit: result.SecondsPerBit, Scope: scope,
+			Value: cores / goodput})
 	}
 	var client, server float64
 	if elapsed > 0 {
@@ -60,6 +62,7 @@ func CPUPerBit(cpu, elapsed time.Duration, theirs wire.Report, goodput float64) 
 	return m
 }
 
+// ServerFacts are the facts of the server and of a socket.
 func ServerFacts(s *sys.Socket) map[string]string {
 	f := LocalFacts()
 	for k, v := range s.Facts() {
@@ -78,10 +81,12 @@ func LocalFacts() map[string]string {
 // CPUMetrics gives the cores that each side used. A side that does not know is left out.
 func CPUMetrics(cpu, elapsed time.Duration, theirs wire.Report) (m []result.Metric) {
 	if elapsed > 0 {
-		m = append(m, result.Metric{Name: result.CPU, Unit: result.One, Scope: "client", Value: cpu.Seconds() / elapsed.Seconds()})
+		m = append(m, result.Metric{Name: result.CPU, Unit: result.One, Scope: "client",
+			Value: cpu.Seconds() / elapsed.Seconds()})
 	}
 	if theirs.Elapsed > 0 {
-		m = append(m, result.Metric{Name: result.CPU, Unit: result.One, Scope: "server", Value: theirs.CPU.Seconds() / theirs.Elapsed.Seconds()})
+		m = append(m, result.Metric{Name: result.CPU, Unit: result.One, Scope: "server",
+			Value: theirs.CPU.Seconds() / theirs.Elapsed.Seconds()})
 	}
 	return m
 }

@@ -24,11 +24,13 @@ type recordFiles struct {
 // openFiles opens the files that the options ask for.
 func (c *Client) openFiles() error {
 	o, p := c.Options, c.Options.Params
-	if (o.Samples != nil || o.Histograms != nil) && p.Mode != wire.ModeRR && p.Mode != wire.ModeCRR && p.Mode != wire.ModeLoad {
+	if (o.Samples != nil || o.Histograms != nil) && p.Mode != wire.ModeRR && p.Mode != wire.ModeCRR &&
+		p.Mode != wire.ModeLoad {
 		return errors.New(p.Mode + " has no observations to write: samples and histograms are of rr, crr and load")
 	}
 	if o.Samples != nil {
-		h := samples.Header{Version: process.Version(), Mode: p.Mode, Protocol: p.Protocol, Request: p.Request, Response: p.Response,
+		h := samples.Header{Version: process.Version(), Mode: p.Mode, Protocol: p.Protocol, Request: p.Request,
+			Response:    p.Response,
 			Connections: p.Connections, Started: time.Now().UnixNano()}
 		if p.Mode == wire.ModeLoad {
 			h.Schedule = o.Load.Schedule.String()

@@ -188,7 +188,8 @@ func (s *listener) session(ctx context.Context, conn net.Conn, frames *wire.Conn
 	}
 	defer data.Close()
 	data.Stall = s.options.Stall
-	if err := frames.Write(wire.KindReady, wire.Ready{Port: data.port(), Cookie: data.cookie(), CPUs: process.CPUs(), Machine: process.Machine(), Loop: p.Loop}); err != nil {
+	if err := frames.Write(wire.KindReady, wire.Ready{Port: data.port(), Cookie: data.cookie(), CPUs: process.CPUs(),
+		Machine: process.Machine(), Loop: p.Loop}); err != nil {
 		return wire.Report{}, err
 	}
 	err = data.serve(ctx, s.handler)

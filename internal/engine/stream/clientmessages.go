@@ -105,7 +105,8 @@ func messageResult(c *session.Client, s *state, theirs wire.Report, facts map[st
 		return record.Result{}, errNoMessages
 	}
 	r := record.Result{
-		Version: process.Version(), Mode: p.Mode, Protocol: p.Protocol, MessageBytes: p.Message, Duration: theirs.Window.Seconds(),
+		Version: process.Version(), Mode: p.Mode, Protocol: p.Protocol, MessageBytes: p.Message,
+		Duration:   theirs.Window.Seconds(),
 		ReportedAs: result.DefinitionRate, Definition: result.DefinitionRate, Facts: facts,
 	}
 	one := func(name, unit string, v float64) {

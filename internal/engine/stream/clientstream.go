@@ -79,7 +79,8 @@ func Measure(ctx context.Context, c *session.Client, observer session.Observer) 
 }
 
 // frame handles one frame of the server: begin, interval, end.
-func frame(c *session.Client, s *state, kind wire.Kind, payload []byte, facts map[string]string, observer session.Observer) error {
+func frame(c *session.Client, s *state, kind wire.Kind, payload []byte, facts map[string]string,
+	observer session.Observer) error {
 	switch {
 	case kind == wire.KindBegin && !s.begun:
 		s.begun = true
@@ -178,12 +179,14 @@ func makeResult(c *session.Client, s *state, theirs wire.Report, facts map[strin
 		return record.Result{}, err
 	}
 	r := record.Result{
-		Version: process.Version(), Mode: p.Mode, Protocol: p.Protocol, MessageBytes: p.Message, Duration: theirs.Window.Seconds(),
+		Version: process.Version(), Mode: p.Mode, Protocol: p.Protocol, MessageBytes: p.Message,
+		Duration:   theirs.Window.Seconds(),
 		ReportedAs: result.DefinitionRate, Definition: result.DefinitionRate, Facts: facts,
 	}
 	goodput := func(scope string, bytes int64, over time.Duration) float64 {
 		v := float64(bytes) * 8 / over.Seconds()
-		r.Metrics = append(r.Metrics, result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: v, Scope: scope})
+		r.Metrics = append(r.Metrics, result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: v,
+			Scope: scope})
 		return v
 	}
 	mine, over := s.last-s.first, time.Duration(s.at-s.start)

@@ -11,7 +11,8 @@ import (
 	"nearfar/internal/engine/sys"
 )
 
-// TestStreamGroups: one thread that serves several connections passes on all that they carry, and tells one that has failed.
+// TestStreamGroups: one thread that serves several connections passes on all that they carry, and tells one that has
+// failed.
 func TestStreamGroups(t *testing.T) {
 	var f, g flows
 	for range 3 {
@@ -20,7 +21,8 @@ func TestStreamGroups(t *testing.T) {
 		g.receivers = append(g.receivers, newReceiver(to))
 	}
 	process.Reserve(2)
-	senders, receivers := process.OnThread(nil, newSenderGroup(f.senders).run), process.OnThread(nil, newReceiverGroup(g.receivers).run)
+	senders, receivers := process.OnThread(nil, newSenderGroup(f.senders).run), process.OnThread(nil,
+		newReceiverGroup(g.receivers).run)
 	deadline := time.Now().Add(20 * time.Second)
 	for i := range g.receivers {
 		for g.receivers[i].received.Load() < 1<<20 && time.Now().Before(deadline) {

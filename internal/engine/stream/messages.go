@@ -37,8 +37,9 @@ type messageSender struct {
 
 // newMessageSender prepares a sender on a connected socket.
 func newMessageSender(s *sys.Socket, c wire.Cookie, p wire.Params) (*messageSender, error) {
-	m := &messageSender{socket: s, buffer: sys.NewBuffer(p.Message * p.BatchOrDefault()), message: p.Message, batch: p.BatchOrDefault(),
-		rate: p.MessageRate, spins: p.WaitOrDefault() == wire.WaitSpin}
+	m := &messageSender{socket: s, buffer: sys.NewBuffer(p.Message * p.BatchOrDefault()), message: p.Message,
+		batch: p.BatchOrDefault(),
+		rate:  p.MessageRate, spins: p.WaitOrDefault() == wire.WaitSpin}
 	if p.Protocol == wire.TCP {
 		return m, nil
 	}
@@ -246,7 +247,8 @@ func (t *publishedTally) publish(received, highest, outOfOrder, foreign int64) {
 func (t *publishedTally) read() wire.Tally {
 	for {
 		v := t.version.Load()
-		m := wire.Tally{Received: t.counts[0].Load(), Sent: t.counts[1].Load(), OutOfOrder: t.counts[2].Load(), Foreign: t.counts[3].Load()}
+		m := wire.Tally{Received: t.counts[0].Load(), Sent: t.counts[1].Load(), OutOfOrder: t.counts[2].Load(),
+			Foreign: t.counts[3].Load()}
 		if v%2 == 0 && t.version.Load() == v {
 			return m
 		}

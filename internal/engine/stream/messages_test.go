@@ -112,8 +112,8 @@ func BenchmarkMessageBatch(b *testing.B) {
 	}
 }
 
-// TestForeignMessages: what does not carry the cookie, or has another size, or is a large datagram that nothing has cut,
-// does not count.
+// TestForeignMessages: what does not carry the cookie, or has another size, or is a large datagram that nothing has
+// cut, does not count.
 func TestForeignMessages(t *testing.T) {
 	for name, batch := range map[string]int{"one by one": 1, "coalesced": 32} {
 		from, to := datagramPair(t)

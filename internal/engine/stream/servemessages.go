@@ -24,7 +24,8 @@ func ServeMessages(d *session.Server) error {
 	if err := d.Frames.Write(wire.KindStart, nil); err != nil {
 		return err
 	}
-	if err := d.MeasureWindow(&messageMeter{receiver: r, done: &d.Done, protocol: d.Params.Protocol}, stopped); err != nil {
+	if err := d.MeasureWindow(&messageMeter{receiver: r, done: &d.Done, protocol: d.Params.Protocol},
+		stopped); err != nil {
 		return err
 	}
 	d.Done.Facts = session.ServerFacts(socket)

@@ -95,12 +95,14 @@ func (f flows) sample() (sum sys.TCPSample, ok bool) {
 func (f flows) err() error {
 	for i, s := range f.senders {
 		if s.failed {
-			return fmt.Errorf("connection %d of %d failed within the measurement: %w", i+1, len(f.senders), sys.ConnectionError(s.socket))
+			return fmt.Errorf("connection %d of %d failed within the measurement: %w", i+1, len(f.senders),
+				sys.ConnectionError(s.socket))
 		}
 	}
 	for i, r := range f.receivers {
 		if r.failed {
-			return fmt.Errorf("connection %d of %d failed within the measurement: %w", i+1, len(f.receivers), sys.ConnectionError(r.socket))
+			return fmt.Errorf("connection %d of %d failed within the measurement: %w", i+1, len(f.receivers),
+				sys.ConnectionError(r.socket))
 		}
 	}
 	return nil

@@ -17,6 +17,7 @@ type Acceptor struct {
 	peer     netip.Addr
 }
 
+// NewAcceptor takes over a listener. Connections are accepted from peer only.
 func NewAcceptor(l *net.TCPListener, peer netip.Addr, _ wire.Params) (*Acceptor, error) {
 	a := &Acceptor{tcp: l, peer: peer}
 	a.Listener.setCloser(l)

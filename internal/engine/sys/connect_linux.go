@@ -36,6 +36,7 @@ const (
 
 func (s connectStep) String() string { return [...]string{"socket", "setsockopt", "connect"}[s] }
 
+// NewConnector prepares to connect to the peer.
 func NewConnector(peer netip.AddrPort, p wire.Params) *Connector {
 	c := &Connector{}
 	port := peer.Port()
@@ -93,4 +94,5 @@ func (c *Connector) Connect(s *Socket) bool {
 	return true
 }
 
+// Err says why Connect failed.
 func (c *Connector) Err() error { return os.NewSyscallError(c.step.String(), c.failure) }

@@ -17,10 +17,12 @@ type Connector struct {
 	failure error
 }
 
+// NewConnector prepares to connect to the peer.
 func NewConnector(peer netip.AddrPort, _ wire.Params) *Connector {
 	return &Connector{dialer: net.Dialer{Timeout: wire.HandshakeTime, KeepAlive: -1}, peer: peer.String()}
 }
 
+// Connect opens a connection into s; false if it failed.
 func (c *Connector) Connect(s *Socket) bool {
 	conn, err := c.dialer.DialContext(context.Background(), "tcp", c.peer)
 	if err != nil {
@@ -31,4 +33,5 @@ func (c *Connector) Connect(s *Socket) bool {
 	return true
 }
 
+// Err says why Connect failed.
 func (c *Connector) Err() error { return c.failure }

@@ -64,7 +64,8 @@ func (o *DatagramOut) Send(n int) int {
 		o.vectors[entries].Len = uint64(min(left, o.each) * o.message)
 		entries++
 	}
-	sent, _, errno := syscall.RawSyscall6(unix.SYS_SENDMMSG, o.socket.fd, uintptr(unsafe.Pointer(unsafe.SliceData(o.entries))), uintptr(entries),
+	sent, _, errno := syscall.RawSyscall6(unix.SYS_SENDMMSG, o.socket.fd,
+		uintptr(unsafe.Pointer(unsafe.SliceData(o.entries))), uintptr(entries),
 		syscall.MSG_NOSIGNAL, 0, 0)
 	switch errno {
 	case 0:
@@ -76,6 +77,7 @@ func (o *DatagramOut) Send(n int) int {
 	return -1
 }
 
+// Facts says how batches are sent.
 func (o *DatagramOut) Facts() map[string]string {
 	return map[string]string{"batching": "sendmmsg", "udp_segments": strconv.Itoa(o.each)}
 }
@@ -108,6 +110,7 @@ type segmentControl struct {
 	_      int32
 }
 
+// NewDatagramIn prepares to receive messages on a connected socket.
 func NewDatagramIn(s *Socket, p wire.Params) DatagramIn {
 	d := DatagramIn{socket: s, message: p.Message, size: p.Message + 1, flags: unix.MSG_WAITFORONE | s.flags}
 	n := plainEntries
@@ -151,7 +154,8 @@ func (d *DatagramIn) Receive() int {
 	if d.socket.own && !d.socket.await() {
 		return -1
 	}
-	n, _, errno := syscall.RawSyscall6(unix.SYS_RECVMMSG, d.socket.fd, uintptr(unsafe.Pointer(unsafe.SliceData(d.entries))), uintptr(len(d.entries)),
+	n, _, errno := syscall.RawSyscall6(unix.SYS_RECVMMSG, d.socket.fd,
+		uintptr(unsafe.Pointer(unsafe.SliceData(d.entries))), uintptr(len(d.entries)),
 		d.flags, 0, 0)
 	if errno != 0 {
 		d.socket.errno = errno
@@ -182,6 +186,7 @@ func (d *DatagramIn) Datagrams(i int) []byte {
 	return d.buffers[i*d.size:][:n]
 }
 
+// Facts says how batches are received.
 func (d *DatagramIn) Facts() map[string]string {
 	return map[string]string{"batching": "recvmmsg", "udp_gro": strconv.FormatBool(d.coalesces)}
 }

@@ -46,7 +46,8 @@ func (s *StampedSocket) readNIC() nicStamps {
 
 // on says whether the NIC stamps every message in both directions.
 func (n *nicStamps) on() bool {
-	return n.told && n.can&hardwareStamps == hardwareStamps && n.configured && n.txType == unix.HWTSTAMP_TX_ON && n.rxFilter == unix.HWTSTAMP_FILTER_ALL
+	return n.told && n.can&hardwareStamps == hardwareStamps && n.configured && n.txType == unix.HWTSTAMP_TX_ON &&
+		n.rxFilter == unix.HWTSTAMP_FILTER_ALL
 }
 
 // Hardware says whether the NIC's timestamps are used, and if not, why.

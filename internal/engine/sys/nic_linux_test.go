@@ -12,11 +12,12 @@ import (
 // sentReport is a report of the error queue as the kernel writes it: software and hardware in nanoseconds, 0 for none.
 func sentReport(id uint32, software, hardware uint64) control {
 	stamp := timespecs(software/1e9, software%1e9, 0, 0, hardware/1e9, hardware%1e9)
-	return control{}.message(unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stamp).message(unix.SOL_IP, unix.IP_RECVERR, extendedError(originTimestamps, kindSent, id))
+	return control{}.message(unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stamp).message(unix.SOL_IP, unix.IP_RECVERR,
+		extendedError(originTimestamps, kindSent, id))
 }
 
-// TestHardwareStamps: the NIC's timestamps come on a clock that has nothing to do with the kernel's, in reports of their own, and
-// also after the next message has left.
+// TestHardwareStamps: the NIC's timestamps come on a clock that has nothing to do with the kernel's, in reports of
+// their own, and also after the next message has left.
 func TestHardwareStamps(t *testing.T) {
 	const (
 		kernel = uint64(1_700_000_000e9) // real time
@@ -39,7 +40,8 @@ func TestHardwareStamps(t *testing.T) {
 			t.Errorf("%+v: %v", r, got)
 		}
 	}
-	arrival := decodeControl(control{}.message(unix.SOL_SOCKET, unix.SO_TIMESTAMPING, timespecs(0, 0, 0, 0, 77, 85_000)))
+	arrival := decodeControl(control{}.message(unix.SOL_SOCKET, unix.SO_TIMESTAMPING, timespecs(0, 0, 0, 0, 77,
+		85_000)))
 	if arrival.hardware != int64(phc)+85_000 || arrival.software != 0 {
 		t.Errorf("an arrival: %+v", arrival)
 	}
@@ -61,11 +63,16 @@ func TestNICSays(t *testing.T) {
 		{nicStamps{}, "unknown", "none: the device is not known", false},
 		{nicStamps{name: "eth0"}, "eth0: the driver does not say", "does not say that it has any", false},
 		{nicStamps{name: "eth0", told: true, can: software, configured: true, txType: 1, rxFilter: 1},
-			"eth0: software tx, software rx, no hardware tx, no hardware rx", "none: eth0 does not stamp both ways in hardware", false},
-		{nicStamps{name: "eth0", told: true, can: hardwareStamps}, "eth0: no software tx, no software rx, hardware tx, hardware rx", "whether they are turned on", false},
-		{nicStamps{name: "eth0", told: true, can: software | hardwareStamps, configured: true, txType: unix.HWTSTAMP_TX_ON, rxFilter: unix.HWTSTAMP_FILTER_PTP_V2_EVENT},
-			"eth0: software tx, software rx, hardware tx, hardware rx", "not turned on for every packet (tx type 1, rx filter 12", false},
-		{nicStamps{name: "eth0", told: true, can: software | hardwareStamps, configured: true, txType: unix.HWTSTAMP_TX_ON, rxFilter: unix.HWTSTAMP_FILTER_ALL},
+			"eth0: software tx, software rx, no hardware tx, no hardware rx",
+			"none: eth0 does not stamp both ways in hardware", false},
+		{nicStamps{name: "eth0", told: true, can: hardwareStamps},
+			"eth0: no software tx, no software rx, hardware tx, hardware rx", "whether they are turned on", false},
+		{nicStamps{name: "eth0", told: true, can: software | hardwareStamps, configured: true,
+			txType: unix.HWTSTAMP_TX_ON, rxFilter: unix.HWTSTAMP_FILTER_PTP_V2_EVENT},
+			"eth0: software tx, software rx, hardware tx, hardware rx",
+			"not turned on for every packet (tx type 1, rx filter 12", false},
+		{nicStamps{name: "eth0", told: true, can: software | hardwareStamps, configured: true,
+			txType: unix.HWTSTAMP_TX_ON, rxFilter: unix.HWTSTAMP_FILTER_ALL},
 			"eth0: software tx, software rx, hardware tx, hardware rx", "asked for: eth0", true},
 	} {
 		if c.nic.Device() != c.device || !strings.Contains(c.nic.Hardware(), c.says) || c.nic.on() != c.on {
@@ -80,7 +87,8 @@ func FuzzSentReport(f *testing.F) {
 	f.Fuzz(func(t *testing.T, id uint32, software, hardware uint64) {
 		previous, current := Stamps{ID: 40}, Stamps{ID: 41}
 		r := decodeControl(sentReport(id, software, hardware))
-		if r.stamp(&current, &previous) != (id == 40 || id == 41) || (previous.Tx != 0 || previous.TxHardware != 0) && id != 40 {
+		if r.stamp(&current, &previous) != (id == 40 || id == 41) || (previous.Tx != 0 || previous.TxHardware != 0) &&
+			id != 40 {
 			t.Fatalf("id %d: %+v, %+v", id, current, previous)
 		}
 	})

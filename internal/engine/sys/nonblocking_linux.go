@@ -16,7 +16,8 @@ const WouldBlock = -2
 //
 //go:nosplit
 func (s *Socket) ReadNow(b []byte) int {
-	n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, s.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, s.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))),
+		uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
 	return s.now(n, errno)
 }
 
@@ -24,7 +25,8 @@ func (s *Socket) ReadNow(b []byte) int {
 //
 //go:nosplit
 func (s *Socket) WriteNow(b []byte) int {
-	n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, s.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, s.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))),
+		uintptr(len(b)),
 		syscall.MSG_NOSIGNAL|unix.MSG_DONTWAIT, 0, 0)
 	return s.now(n, errno)
 }
@@ -44,9 +46,10 @@ func (s *Socket) now(n uintptr, errno syscall.Errno) int {
 // A Watch waits until one of several sockets can continue.
 type Watch []unix.PollFd
 
-// AddSender watches a socket for room to send, AddReceiver for data to receive.
+// AddSender watches a socket for room to send.
 func (w *Watch) AddSender(s *Socket) { w.add(s, unix.POLLOUT) }
 
+// AddReceiver watches a socket for data to receive.
 func (w *Watch) AddReceiver(s *Socket) { w.add(s, unix.POLLIN) }
 
 func (w *Watch) add(s *Socket, events int16) {
@@ -68,5 +71,6 @@ func (w Watch) Dropped(i int) bool { return w[i].Fd < 0 }
 //go:nosplit
 func (w Watch) Wait() {
 	// An error is a signal or a lack of memory. The caller tries its sockets again in any case.
-	_, _, _ = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(w))), uintptr(len(w)), 0, 0, 0, 0)
+	_, _, _ = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(w))), uintptr(len(w)), 0, 0,
+		0, 0)
 }

@@ -40,7 +40,8 @@ func intOption(name string, level, option, value int) sockopt {
 //
 //go:nosplit
 func (o *sockopt) set(fd uintptr) syscall.Errno {
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_SETSOCKOPT, fd, o.level, o.option, uintptr(unsafe.Pointer(&o.data)), o.length, 0)
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_SETSOCKOPT, fd, o.level, o.option, uintptr(unsafe.Pointer(&o.data)),
+		o.length, 0)
 	return errno
 }
 
@@ -64,7 +65,8 @@ func sockopts(p wire.Params, family int) (list []sockopt) {
 		return list
 	}
 	if p.Congestion != "" {
-		o := sockopt{name: "TCP_CONGESTION", level: unix.IPPROTO_TCP, option: unix.TCP_CONGESTION, length: uintptr(len(p.Congestion))}
+		o := sockopt{name: "TCP_CONGESTION", level: unix.IPPROTO_TCP, option: unix.TCP_CONGESTION,
+			length: uintptr(len(p.Congestion))}
 		copy(o.data[:], p.Congestion)
 		list = append(list, o)
 	}
@@ -173,7 +175,8 @@ func apply(p wire.Params, fd uintptr) error {
 			}
 		}
 		if err != nil || got < 2*b.want {
-			return fmt.Errorf("%s of %d bytes: the kernel gives no more than %d; raise %s, or ask for less", b.name, b.want, got/2, b.limit)
+			return fmt.Errorf("%s of %d bytes: the kernel gives no more than %d; raise %s, or ask for less", b.name,
+				b.want, got/2, b.limit)
 		}
 	}
 	if p.DSCP > 0 {
@@ -193,7 +196,8 @@ func apply(p wire.Params, fd uintptr) error {
 func refusal(p wire.Params, name string, errno syscall.Errno) error {
 	switch {
 	case name == "TCP_CONGESTION" && errno == syscall.ENOENT:
-		return fmt.Errorf("congestion control %q is not available: this kernel has %s", wire.Printable(p.Congestion), congestionControls("available"))
+		return fmt.Errorf("congestion control %q is not available: this kernel has %s", wire.Printable(p.Congestion),
+			congestionControls("available"))
 	case name == "TCP_CONGESTION" && errno == syscall.EPERM:
 		return fmt.Errorf("congestion control %q is not allowed without CAP_NET_ADMIN: allowed are %s (net.ipv4.tcp_allowed_congestion_control)",
 			wire.Printable(p.Congestion), congestionControls("allowed"))
@@ -223,7 +227,8 @@ func (s *Socket) optionFacts(f map[string]string) {
 	polling := map[string]int{}
 	switch s.waiting {
 	case wire.WaitBusyPoll:
-		polling = map[string]int{"so_busy_poll": unix.SO_BUSY_POLL, "so_prefer_busy_poll": unix.SO_PREFER_BUSY_POLL, "napi_id": unix.SO_INCOMING_NAPI_ID}
+		polling = map[string]int{"so_busy_poll": unix.SO_BUSY_POLL, "so_prefer_busy_poll": unix.SO_PREFER_BUSY_POLL,
+			"napi_id": unix.SO_INCOMING_NAPI_ID}
 	case wire.WaitEpoll:
 		polling = map[string]int{"napi_id": unix.SO_INCOMING_NAPI_ID}
 	}

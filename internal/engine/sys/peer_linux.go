@@ -20,6 +20,7 @@ type PeerSocket struct {
 	length  uint32
 }
 
+// NewPeerSocket makes a PeerSocket for one address.
 func NewPeerSocket(s *Socket, peer netip.Addr) (*PeerSocket, error) {
 	if s.waiting == wire.WaitEpoll { // one socket, beside the many of the client
 		if err := s.waitInEpoll(); err != nil {
@@ -37,7 +38,8 @@ func (s *PeerSocket) Receive(b []byte) int {
 		return -1
 	}
 	s.length = uint32(unsafe.Sizeof(s.address))
-	n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, s.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), s.flags,
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, s.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))),
+		uintptr(len(b)), s.flags,
 		uintptr(unsafe.Pointer(&s.address)), uintptr(unsafe.Pointer(&s.length)))
 	if errno != 0 {
 		s.errno = errno
@@ -55,7 +57,8 @@ func (s *PeerSocket) FromPeer() bool { return addressIs(&s.address, &s.want) }
 //
 //go:nosplit
 func (s *PeerSocket) Answer(b []byte) int {
-	n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, s.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, s.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))),
+		uintptr(len(b)),
 		syscall.MSG_NOSIGNAL, uintptr(unsafe.Pointer(&s.address)), uintptr(s.length))
 	if errno != 0 {
 		s.errno = errno

@@ -17,6 +17,7 @@ type PeerSocket struct {
 	from netip.AddrPort
 }
 
+// NewPeerSocket makes a PeerSocket for one address.
 func NewPeerSocket(s *Socket, peer netip.Addr) (*PeerSocket, error) {
 	udp, ok := s.conn.(*net.UDPConn)
 	if !ok {

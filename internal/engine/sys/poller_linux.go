@@ -31,6 +31,7 @@ type Poller struct {
 	errno syscall.Errno
 }
 
+// NewPoller makes an epoll instance.
 func NewPoller() (*Poller, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -78,7 +79,8 @@ func (p *Poller) Interest(s *Socket, index int, read, write bool) bool {
 	if write {
 		p.change.Events |= unix.EPOLLOUT
 	}
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_CTL, p.fd, unix.EPOLL_CTL_MOD, s.fd, uintptr(unsafe.Pointer(&p.change)), 0, 0)
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_CTL, p.fd, unix.EPOLL_CTL_MOD, s.fd,
+		uintptr(unsafe.Pointer(&p.change)), 0, 0)
 	if errno != 0 {
 		p.errno = errno
 	}
@@ -90,7 +92,8 @@ func (p *Poller) Interest(s *Socket, index int, read, write bool) bool {
 //go:nosplit
 func (p *Poller) Forget(s *Socket) {
 	// If this fails, the socket is not watched any more either.
-	_, _, _ = syscall.RawSyscall6(syscall.SYS_EPOLL_CTL, p.fd, unix.EPOLL_CTL_DEL, s.fd, uintptr(unsafe.Pointer(&p.change)), 0, 0)
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_EPOLL_CTL, p.fd, unix.EPOLL_CTL_DEL, s.fd,
+		uintptr(unsafe.Pointer(&p.change)), 0, 0)
 }
 
 // Wait waits for events, at most for the given time in nanoseconds (without limit if it is negative), and returns how
@@ -107,7 +110,8 @@ func (p *Poller) Wait(timeout int64) int {
 		at = nil
 	}
 	if !p.old {
-		return p.took(syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT2, p.fd, uintptr(unsafe.Pointer(&p.events)), pollEvents, uintptr(at), 0, 0))
+		return p.took(syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT2, p.fd, uintptr(unsafe.Pointer(&p.events)), pollEvents,
+			uintptr(at), 0, 0))
 	}
 	if timeout != 0 {
 		set := unix.PollFd{Fd: int32(p.fd), Events: unix.POLLIN}
@@ -116,7 +120,8 @@ func (p *Poller) Wait(timeout int64) int {
 			return p.took(n, 0, errno)
 		}
 	}
-	return p.took(syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, p.fd, uintptr(unsafe.Pointer(&p.events)), pollEvents, 0, 0, 0))
+	return p.took(syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, p.fd, uintptr(unsafe.Pointer(&p.events)), pollEvents, 0,
+		0, 0))
 }
 
 //go:nosplit
@@ -141,7 +146,10 @@ func (p *Poller) Event(i int) (index int, read, write bool) {
 	return int(e.Fd), e.Events&(unix.EPOLLIN|ended) != 0, e.Events&(unix.EPOLLOUT|ended) != 0
 }
 
+// Err says why a call failed.
 func (p *Poller) Err() error { return os.NewSyscallError("epoll", p.errno) }
 
+// Close closes the epoll instance.
+//
 //go:nosplit
 func (p *Poller) Close() { _, _, _ = syscall.RawSyscall(syscall.SYS_CLOSE, p.fd, 0, 0) }

@@ -72,6 +72,7 @@ func (p *Poller) Enter() bool {
 	return true
 }
 
+// Leave gives access back.
 func (p *Poller) Leave() { p.access.Unlock() }
 
 // Pause gives access to the readers for about the given time in nanoseconds. At 0 it gives access only to readers

@@ -48,7 +48,8 @@ func (s *Socket) Read(b []byte) int {
 		if s.own && !s.await() {
 			return -1
 		}
-		n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, s.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), s.flags, 0, 0)
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, s.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))),
+			uintptr(len(b)), s.flags, 0, 0)
 		if errno == 0 {
 			return int(n)
 		}
@@ -64,7 +65,8 @@ func (s *Socket) Read(b []byte) int {
 //go:nosplit
 func (s *Socket) Write(b []byte) int {
 	for {
-		n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, s.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, s.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))),
+			uintptr(len(b)),
 			syscall.MSG_NOSIGNAL, 0, 0)
 		if errno == 0 {
 			return int(n)
@@ -207,7 +209,8 @@ func takeDescriptor(c Raw) (int, error) {
 func (s *Socket) SetReceiveTimeout(d time.Duration) error {
 	s.timed, s.limit = true, d.Nanoseconds()
 	tv := syscall.NsecToTimeval(d.Nanoseconds())
-	return os.NewSyscallError("setsockopt SO_RCVTIMEO", syscall.SetsockoptTimeval(int(s.fd), syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &tv))
+	return os.NewSyscallError("setsockopt SO_RCVTIMEO", syscall.SetsockoptTimeval(int(s.fd), syscall.SOL_SOCKET,
+		syscall.SO_RCVTIMEO, &tv))
 }
 
 // ConnectTo sets the peer of a UDP socket.
@@ -245,7 +248,8 @@ func (s *Socket) Facts() map[string]string {
 	}
 	// Without a connection they would be initial values that no path has.
 	const closed, listens = 7, 10 // TCP_CLOSE, TCP_LISTEN (net/tcp_states.h)
-	if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil && info.State != closed && info.State != listens {
+	if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil && info.State != closed &&
+		info.State != listens {
 		f["tcp_mss"] = strconv.FormatUint(uint64(info.Snd_mss), 10)
 		f["path_mtu"] = strconv.FormatUint(uint64(info.Pmtu), 10)
 	}

@@ -69,8 +69,10 @@ func (s *Socket) Write(b []byte) int {
 	return n
 }
 
+// SetEnded notes that the other side has ended the stream.
 func (s *Socket) SetEnded() { s.failure = io.EOF }
 
+// Err says why the last call returned less than 0.
 func (s *Socket) Err() error {
 	if s.failure == nil {
 		return io.EOF
@@ -78,6 +80,7 @@ func (s *Socket) Err() error {
 	return s.failure
 }
 
+// TimedOut says whether the last call failed because of its time limit.
 func (s *Socket) TimedOut() bool { return s.failure != nil && wire.IsTimeout(s.failure) }
 
 // Refused says whether the last call failed because the other side's port is closed (UDP).
@@ -86,6 +89,7 @@ func (s *Socket) Refused() bool { return s.failure != nil && isRefused(s.failure
 // NoBuffers says whether the last call failed because the system had no room for a datagram.
 func (s *Socket) NoBuffers() bool { return s.failure != nil && isNoRoom(s.failure) }
 
+// Close closes the connection.
 func (s *Socket) Close() { s.Interrupt() }
 
 // Pending is 1 if something has come that nobody has read, and 0 otherwise.
@@ -97,6 +101,7 @@ func (s *Socket) Pending() int {
 	return n
 }
 
+// Discard closes the connection.
 func (s *Socket) Discard() { s.Close() }
 
 // Unopened is a socket without a connection.
@@ -119,12 +124,14 @@ func (s *Socket) setCloser(c io.Closer) { s.closer.Store(&c) }
 // A Raw is a connection of the net package.
 type Raw interface{ net.Conn }
 
+// New takes over a connection of the net package.
 func New(c Raw) (*Socket, error) {
 	s := &Socket{}
 	s.set(c)
 	return s, nil
 }
 
+// SetReceiveTimeout limits the time of each read.
 func (s *Socket) SetReceiveTimeout(d time.Duration) error {
 	s.timeout = d
 	return nil

@@ -99,7 +99,8 @@ func (s *StampedSocket) Read(b []byte) int {
 			s.Rx, s.RxHardware = r.software, r.hardware
 			return n
 		}
-		if s.Socket.timed || s.Socket.errno != syscall.EINTR && (s.Socket.errno != syscall.EAGAIN || s.Socket.flags == 0) {
+		if s.Socket.timed || s.Socket.errno != syscall.EINTR && (s.Socket.errno != syscall.EAGAIN ||
+			s.Socket.flags == 0) {
 			return n
 		}
 	}
@@ -198,7 +199,8 @@ func decodeControl(b []byte) (r controlReport) {
 		switch {
 		case level == unix.SOL_SOCKET && kind == unix.SO_TIMESTAMPING && len(data) >= timestampLength:
 			r.software, r.hardware = timestampOf(data[0:16]), timestampOf(data[32:48])
-		case (level == unix.SOL_IP && kind == unix.IP_RECVERR || level == unix.SOL_IPV6 && kind == unix.IPV6_RECVERR) && len(data) >= extendedErrLength:
+		case (level == unix.SOL_IP && kind == unix.IP_RECVERR || level == unix.SOL_IPV6 && kind == unix.IPV6_RECVERR) &&
+			len(data) >= extendedErrLength:
 			// errno (4), origin, type, code, padding, info (4), data (4)
 			r.sent = data[4] == originTimestamps && binary.NativeEndian.Uint32(data[8:12]) == kindSent
 			r.id = binary.NativeEndian.Uint32(data[12:16])

@@ -45,15 +45,22 @@ func TestDecodeControl(t *testing.T) {
 		control control
 		want    controlReport
 	}{
-		"nothing":        {nil, controlReport{}},
-		"arrival":        {control{}.message(unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stamp), controlReport{software: 3e9 + 5, hardware: 7e9 + 9}},
-		"sent over IPv4": {control{}.message(unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stamp).message(unix.SOL_IP, unix.IP_RECVERR, extendedError(4, 0, 41)), controlReport{software: 3e9 + 5, hardware: 7e9 + 9, sent: true, id: 41}},
-		"sent over IPv6": {control{}.message(unix.SOL_IPV6, unix.IPV6_RECVERR, extendedError(4, 0, 42)).message(unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stamp), controlReport{software: 3e9 + 5, hardware: 7e9 + 9, sent: true, id: 42}},
-		"queued":         {control{}.message(unix.SOL_IP, unix.IP_RECVERR, extendedError(4, 1, 41)), controlReport{id: 41}},
-		"an ICMP error":  {control{}.message(unix.SOL_IP, unix.IP_RECVERR, extendedError(2, 0, 41)), controlReport{id: 41}},
-		"another":        {control{}.message(unix.SOL_SOCKET, unix.SCM_RIGHTS, []byte{1, 2, 3, 4}), controlReport{}},
-		"cut short":      {control{}.message(unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stamp)[:40], controlReport{}},
-		"too short":      {control{}.message(unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stamp[:16]), controlReport{}},
+		"nothing": {nil, controlReport{}},
+		"arrival": {control{}.message(unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stamp),
+			controlReport{software: 3e9 + 5, hardware: 7e9 + 9}},
+		"sent over IPv4": {control{}.message(unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stamp).message(unix.SOL_IP,
+			unix.IP_RECVERR, extendedError(4, 0, 41)), controlReport{software: 3e9 + 5, hardware: 7e9 + 9, sent: true,
+			id: 41}},
+		"sent over IPv6": {control{}.message(unix.SOL_IPV6, unix.IPV6_RECVERR, extendedError(4, 0,
+			42)).message(unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stamp), controlReport{software: 3e9 + 5, hardware: 7e9 +
+			9, sent: true, id: 42}},
+		"queued": {control{}.message(unix.SOL_IP, unix.IP_RECVERR, extendedError(4, 1, 41)),
+			controlReport{id: 41}},
+		"an ICMP error": {control{}.message(unix.SOL_IP, unix.IP_RECVERR, extendedError(2, 0, 41)),
+			controlReport{id: 41}},
+		"another":   {control{}.message(unix.SOL_SOCKET, unix.SCM_RIGHTS, []byte{1, 2, 3, 4}), controlReport{}},
+		"cut short": {control{}.message(unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stamp)[:40], controlReport{}},
+		"too short": {control{}.message(unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stamp[:16]), controlReport{}},
 	} {
 		if got := decodeControl(c.control); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
@@ -62,11 +69,13 @@ func TestDecodeControl(t *testing.T) {
 }
 
 func FuzzDecodeControl(f *testing.F) {
-	f.Add([]byte(control{}.message(unix.SOL_SOCKET, unix.SO_TIMESTAMPING, timespecs(1, 2, 3, 4, 5, 6)).message(unix.SOL_IP, unix.IP_RECVERR, extendedError(4, 0, 1))))
+	f.Add([]byte(control{}.message(unix.SOL_SOCKET, unix.SO_TIMESTAMPING, timespecs(1, 2, 3, 4, 5,
+		6)).message(unix.SOL_IP, unix.IP_RECVERR, extendedError(4, 0, 1))))
 	f.Add([]byte(control{}.message(1, 2, nil)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := decodeControl(b)
-		if r.sent && len(b) < controlHeader+extendedErrLength || r.software != 0 && len(b) < controlHeader+timestampLength {
+		if r.sent && len(b) < controlHeader+extendedErrLength || r.software != 0 &&
+			len(b) < controlHeader+timestampLength {
 			t.Errorf("%d bytes say %+v", len(b), r)
 		}
 	})

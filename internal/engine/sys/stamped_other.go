@@ -19,15 +19,26 @@ type StampedSocket struct {
 	Sent       uint32
 }
 
+// NewStampedSocket fails: there are no timestamps here.
 func NewStampedSocket(*Socket, int) (*StampedSocket, error) { return nil, errNoTimestamps }
 
-func (s *StampedSocket) Read(b []byte) int                   { return s.Socket.Read(b) }
-func (s *StampedSocket) Turn(bool) error                     { return errNoTimestamps }
-func (s *StampedSocket) LastID() uint32                      { return 0 }
+// Read reads without timestamps.
+func (s *StampedSocket) Read(b []byte) int { return s.Socket.Read(b) }
+
+// Turn fails: there are no timestamps here.
+func (s *StampedSocket) Turn(bool) error { return errNoTimestamps }
+
+// LastID is not known here.
+func (s *StampedSocket) LastID() uint32 { return 0 }
+
+// Transmits does nothing here.
 func (s *StampedSocket) Transmits(current, previous *Stamps) {}
 
 // nicStamps would be what a device says of its timestamps.
 type nicStamps struct{}
 
-func (nicStamps) Device() string   { return "" }
+// Device is not known here.
+func (nicStamps) Device() string { return "" }
+
+// Hardware is not known here.
 func (nicStamps) Hardware() string { return "" }

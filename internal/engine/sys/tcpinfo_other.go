@@ -12,4 +12,5 @@ type TCPSample struct {
 	Smoothed            time.Duration
 }
 
+// Sample is not possible here.
 func (s *Socket) Sample() (TCPSample, bool) { return TCPSample{}, false }

@@ -29,6 +29,7 @@ type ZeroCopy struct {
 	brief   unix.Timespec
 }
 
+// NewZeroCopy prepares a connected socket.
 func NewZeroCopy(s *Socket) (*ZeroCopy, error) {
 	if err := s.allowZeroCopy(); err != nil {
 		return nil, err
@@ -51,7 +52,8 @@ func (z *ZeroCopy) Send(b []byte) int {
 		z.drain()
 	}
 	for {
-		n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, z.socket.fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, z.socket.fd,
+			uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
 			syscall.MSG_NOSIGNAL|unix.MSG_ZEROCOPY, 0, 0)
 		switch errno {
 		case 0:
@@ -76,7 +78,8 @@ func (z *ZeroCopy) Send(b []byte) int {
 func (z *ZeroCopy) wait() bool {
 	z.poll.Revents = 0
 	brief := z.brief // the kernel writes the time left into it
-	_, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&z.poll)), 1, uintptr(unsafe.Pointer(&brief)), 0, 0, 0)
+	_, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&z.poll)), 1,
+		uintptr(unsafe.Pointer(&brief)), 0, 0, 0)
 	if errno != 0 && errno != syscall.EINTR {
 		return false
 	}
@@ -90,7 +93,8 @@ func (z *ZeroCopy) drain() (any bool) {
 	z.since = 0
 	for {
 		z.header.SetControllen(len(z.control))
-		_, _, errno := syscall.RawSyscall(syscall.SYS_RECVMSG, z.socket.fd, uintptr(unsafe.Pointer(&z.header)), unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)
+		_, _, errno := syscall.RawSyscall(syscall.SYS_RECVMSG, z.socket.fd, uintptr(unsafe.Pointer(&z.header)),
+			unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)
 		if errno != 0 {
 			return any
 		}

@@ -19,7 +19,8 @@ func TestClockKeepsTime(t *testing.T) {
 					t.Fatalf("went back by %d ns", last-now)
 				}
 				last = now
-				// A hundredth of a percent of what has passed since the start: ten times what the calibration should be wrong by.
+				// A hundredth of a percent of what has passed since the start: ten times what the calibration should be
+				// wrong by.
 				if slack := 1000 + (now-c.base)/10_000; now < before-slack || now > after+slack {
 					t.Fatalf("says %d between %d and %d", now, before, after)
 				}

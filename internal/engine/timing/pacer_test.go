@@ -12,7 +12,8 @@ import (
 // schedule draws a valid schedule of at most some thousand requests.
 func schedules() *rapid.Generator[Schedule] {
 	return rapid.Custom(func(t *rapid.T) Schedule {
-		s := Schedule{Arrivals: rapid.SampledFrom([]string{ConstantArrivals, PoissonArrivals}).Draw(t, "arrivals"), Seed: rapid.Uint64().Draw(t, "seed")}
+		s := Schedule{Arrivals: rapid.SampledFrom([]string{ConstantArrivals, PoissonArrivals}).Draw(t, "arrivals"),
+			Seed: rapid.Uint64().Draw(t, "seed")}
 		for range rapid.IntRange(1, 4).Draw(t, "steps") {
 			s.Steps = append(s.Steps, Step{Rate: rapid.Float64Range(0.1, 5000).Draw(t, "rate"),
 				Length: time.Duration(rapid.Int64Range(1, int64(400*time.Millisecond)).Draw(t, "length"))})
@@ -33,7 +34,8 @@ func intended(s Schedule) (all []int64) {
 }
 
 func TestConstantPacer(t *testing.T) {
-	s := Schedule{Arrivals: ConstantArrivals, Steps: []Step{{Rate: 1000, Length: 3 * time.Millisecond}, {Rate: 4000, Length: time.Millisecond}}}
+	s := Schedule{Arrivals: ConstantArrivals, Steps: []Step{{Rate: 1000, Length: 3 * time.Millisecond}, {Rate: 4000,
+		Length: time.Millisecond}}}
 	want := []int64{0, 1e6, 2e6, 3e6, 3.25e6, 3.5e6, 3.75e6}
 	if got := intended(s); !slices.Equal(got, want) {
 		t.Errorf("%v, not %v", got, want)
@@ -50,8 +52,8 @@ func TestConstantPacer(t *testing.T) {
 	}
 }
 
-// TestPacer: times rise, stay within the schedule and are the same again; a copy goes on by itself; Remaining is what is
-// left.
+// TestPacer: times rise, stay within the schedule and are the same again; a copy goes on by itself; Remaining is what
+// is left.
 func TestPacer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := schedules().Draw(t, "schedule")
@@ -78,7 +80,8 @@ func TestPacer(t *testing.T) {
 				left++
 			}
 		}
-		if s.Arrivals == ConstantArrivals && (remaining < left-1 || remaining > left+1) { // one for a time that is rounded
+		if s.Arrivals == ConstantArrivals && (remaining < left-1 ||
+			remaining > left+1) { // one for a time that is rounded
 			t.Fatalf("%d remain from %d on, not %d", remaining, from, left)
 		}
 	})
@@ -106,7 +109,8 @@ func TestPoissonPacer(t *testing.T) {
 		}
 	}
 	mean := sum / float64(len(all))
-	if deviation := math.Sqrt(squares/float64(len(all)) - mean*mean); math.Abs(mean-1) > 0.02 || math.Abs(deviation-1) > 0.02 {
+	if deviation := math.Sqrt(squares/float64(len(all)) - mean*mean); math.Abs(mean-1) > 0.02 ||
+		math.Abs(deviation-1) > 0.02 {
 		t.Errorf("gaps of mean %v and deviation %v", mean, deviation)
 	}
 	if share := below / float64(len(all)); math.Abs(share-(1-1/math.E)) > 0.01 {
@@ -172,7 +176,8 @@ func BenchmarkPacer(b *testing.B) {
 func TestStall(t *testing.T) {
 	ms := int64(time.Millisecond)
 	s := Stall{Length: 200 * time.Millisecond, Period: time.Second}
-	for since, want := range map[int64]int64{0: 0, 799 * ms: 0, 800 * ms: 200 * ms, 950 * ms: 50 * ms, 1000 * ms: 0, 2900 * ms: 100 * ms} {
+	for since, want := range map[int64]int64{0: 0, 799 * ms: 0, 800 * ms: 200 * ms, 950 * ms: 50 * ms, 1000 * ms: 0,
+		2900 * ms: 100 * ms} {
 		if got := s.Left(since); got != want {
 			t.Errorf("after %d ms it stalls for %d ns, not %d", since/ms, got, want)
 		}
@@ -180,7 +185,8 @@ func TestStall(t *testing.T) {
 	if (Stall{}).Left(900*ms) != 0 || (Stall{}).Validate() != nil || s.Validate() != nil {
 		t.Error("no stall, or a good one")
 	}
-	for _, wrong := range []Stall{{Length: time.Second}, {Period: time.Second}, {Length: 2, Period: 1}, {Length: -1, Period: 1}} {
+	for _, wrong := range []Stall{{Length: time.Second}, {Period: time.Second}, {Length: 2, Period: 1}, {Length: -1,
+		Period: 1}} {
 		if wrong.Validate() == nil {
 			t.Errorf("%v is taken", wrong)
 		}

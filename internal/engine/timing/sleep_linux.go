@@ -16,7 +16,8 @@ import (
 func SleepUntil(at int64) {
 	ts := unix.NsecToTimespec(at)
 	// Callers look at the clock afterwards.
-	_, _, _ = syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+	_, _, _ = syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
+		uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
 }
 
 // DefaultSpin is how long before a request is due the sender stops sleeping. It is longer than the kernel takes to
@@ -28,7 +29,8 @@ const DefaultSpin = 70 * time.Microsecond
 //go:nosplit
 func Pause(ns int64) {
 	limit := unix.Timespec{Sec: ns / 1e9, Nsec: ns % 1e9}
-	_, _, _ = syscall.RawSyscall6(syscall.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&limit)),
+		0, 0, 0)
 }
 
 // ExactTimers makes the calling thread's timers exact. The kernel may delay them by 50 us otherwise.

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 )
 
+// IsTimeout says whether the error is about a time limit.
 func IsTimeout(err error) bool {
 	var t net.Error
 	return errors.As(err, &t) && t.Timeout()

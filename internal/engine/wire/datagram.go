@@ -25,18 +25,24 @@ func SameCookie(a, b []byte) bool {
 	return different == 0
 }
 
+// PutSequence writes the sequence number of a datagram.
+//
 //go:nosplit
 func PutSequence(datagram []byte, n uint64) {
 	binary.BigEndian.PutUint64(datagram[CookieSize:CookieSize+8], n)
 }
 
+// Sequence reads the sequence number of a datagram.
+//
 //go:nosplit
 func Sequence(datagram []byte) uint64 {
 	return binary.BigEndian.Uint64(datagram[CookieSize : CookieSize+8])
 }
 
+// A Cookie identifies the data of a session.
 type Cookie [CookieSize]byte
 
+// NewCookie makes a random cookie.
 func NewCookie() (c Cookie) {
 	_, _ = rand.Read(c[:]) // never fails
 	return c

@@ -31,6 +31,7 @@ type Flow struct {
 	Unsegmented bool `json:"unsegmented,omitempty"`
 }
 
+// BatchOrDefault is the size of a batch, at least 1.
 func (f Flow) BatchOrDefault() int { return max(f.Batch, 1) }
 
 // validateMessages checks the parameters of messages.
@@ -43,11 +44,14 @@ func (p Params) validateMessages() error {
 	case f.Batch < 0 || f.Batch > maxBatch:
 		return fmt.Errorf("batch of %d: must be from 1 to %d", f.Batch, maxBatch)
 	case f.MessageRate < 0 || f.MessageRate > maxMessageRate || f.MessageRate > 0 && f.MessageRate < 1:
-		return fmt.Errorf("rate of %g messages a second: must be from 1 to %g, or 0 for as many as go", f.MessageRate, maxMessageRate)
+		return fmt.Errorf("rate of %g messages a second: must be from 1 to %g, or 0 for as many as go", f.MessageRate,
+			maxMessageRate)
 	case p.Protocol == UDP && (p.Message < DatagramHeader || p.Message > MaxDatagram):
-		return fmt.Errorf("message of %d bytes: over udp it must be from %d (cookie and sequence number) to %d", p.Message, DatagramHeader, MaxDatagram)
+		return fmt.Errorf("message of %d bytes: over udp it must be from %d (cookie and sequence number) to %d",
+			p.Message, DatagramHeader, MaxDatagram)
 	case p.Message < 1 || p.Message > MaxMessage || p.Message*f.BatchOrDefault() > MaxMessage:
-		return fmt.Errorf("messages of %d bytes in batches of %d: must be from 1 to %d bytes in all", p.Message, f.BatchOrDefault(), MaxMessage)
+		return fmt.Errorf("messages of %d bytes in batches of %d: must be from 1 to %d bytes in all", p.Message,
+			f.BatchOrDefault(), MaxMessage)
 	}
 	return nil
 }
@@ -80,7 +84,8 @@ func (p Params) validateInterval() error {
 	case p.Mode != ModeStream && p.Mode != ModeMessages:
 		return fmt.Errorf("the length of intervals is of %s and %s, not of %s", ModeStream, ModeMessages, p.Mode)
 	case p.Interval < minInterval || p.Duration/p.Interval >= MaxIntervals:
-		return fmt.Errorf("intervals of %v: must be at least %v, and make at most %d of the window", p.Interval, minInterval, MaxIntervals)
+		return fmt.Errorf("intervals of %v: must be at least %v, and make at most %d of the window", p.Interval,
+			minInterval, MaxIntervals)
 	}
 	return nil
 }

@@ -13,9 +13,10 @@ import (
 // ProtocolVersion is the version of the session protocol.
 const ProtocolVersion = 1
 
-// The kinds of frames.
+// Kind is the kind of a frame.
 type Kind byte
 
+// The kinds of frames, with who sends them and their payload.
 const (
 	KindSetup    Kind = iota + 1 // client: Params
 	KindReady                    // server: ready

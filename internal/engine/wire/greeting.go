@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	nonceSize  = 32
+	nonceSize = 32
+	// CookieSize is the length of a cookie in bytes.
 	CookieSize = 16
 	// DatagramHeader is the length of the head of every datagram: cookie, sequence number, flags, and 7 bytes kept for
 	// later.

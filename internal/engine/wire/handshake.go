@@ -40,7 +40,8 @@ func GreetServer(conn net.Conn, secret []byte) (*Conn, error) {
 			return nil, ErrRefused
 		}
 		if IsTimeout(err) {
-			return nil, fmt.Errorf("no answer to the greeting within %v: this is no nearfar engine, or it is stuck", HandshakeTime)
+			return nil, fmt.Errorf("no answer to the greeting within %v: this is no nearfar engine, or it is stuck",
+				HandshakeTime)
 		}
 		return nil, fmt.Errorf("reading the server's challenge: %w", err)
 	}
@@ -83,7 +84,8 @@ func GreetClient(conn net.Conn, secret []byte, seen *Nonces) (*Conn, error) {
 		return nil, fmt.Errorf("sending the challenge: %w", err)
 	}
 	if theirs.version != ProtocolVersion {
-		return nil, fmt.Errorf("the client speaks version %d of the protocol, and this is version %d", theirs.version, ProtocolVersion)
+		return nil, fmt.Errorf("the client speaks version %d of the protocol, and this is version %d", theirs.version,
+			ProtocolVersion)
 	}
 	var proof [proofSize]byte
 	if _, err := io.ReadFull(conn, proof[:]); err != nil {
@@ -106,6 +108,7 @@ type Nonces struct {
 // cannot answer.
 const nonceCapacity = 1 << 16
 
+// NewNonces makes an empty memory of nonces.
 func NewNonces() *Nonces { return &Nonces{known: map[nonce]struct{}{}} }
 
 // add remembers the nonce, and returns false if it was known.

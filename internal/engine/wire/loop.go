@@ -10,8 +10,8 @@ const (
 	LoopAssembly = "assembly"
 )
 
-// hasAssembly says whether sessions with these parameters have a loop in assembly: rr over TCP that blocks in the kernel,
-// without timestamps.
+// hasAssembly says whether sessions with these parameters have a loop in assembly: rr over TCP that blocks in the
+// kernel, without timestamps.
 func (p Params) hasAssembly() bool {
 	return p.Mode == ModeRR && p.Protocol == TCP && !p.Timestamps && p.WaitOrDefault() == WaitBlock
 }

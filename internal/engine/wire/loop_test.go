@@ -22,7 +22,8 @@ func TestLoop(t *testing.T) {
 		{LoopAssembly, true, false, "", "the server has only"},
 		{LoopAssembly, false, true, "", "this build"},
 	} {
-		p := Params{Mode: ModeRR, Protocol: TCP, Request: 1, Response: 1, Connections: 1, Duration: time.Second, Loop: c.asked}
+		p := Params{Mode: ModeRR, Protocol: TCP, Request: 1, Response: 1, Connections: 1, Duration: time.Second,
+			Loop: c.asked}
 		if err := p.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +31,8 @@ func TestLoop(t *testing.T) {
 		setup.Loop = p.OfferLoop(c.clientCan)
 		answer := setup.AnswerLoop(c.serverCan)
 		agreed, err := p.AgreeLoop(setup.Loop, answer)
-		if agreed != c.want || (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+		if agreed != c.want || (err == nil) != (c.wrong == "") || err != nil &&
+			!strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%+v: %q, %v", c, agreed, err)
 		}
 		if err == nil && (answer == LoopAssembly) != (agreed == LoopAssembly) {
@@ -43,7 +45,8 @@ func TestLoop(t *testing.T) {
 }
 
 func TestLoopValidates(t *testing.T) {
-	good := Params{Mode: ModeRR, Protocol: TCP, Request: 64, Response: 64, Connections: 1, Duration: time.Second, Loop: LoopAssembly}
+	good := Params{Mode: ModeRR, Protocol: TCP, Request: 64, Response: 64, Connections: 1, Duration: time.Second,
+		Loop: LoopAssembly}
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}

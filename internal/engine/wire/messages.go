@@ -39,12 +39,16 @@ func (m Tally) sound() bool {
 	return m.Received >= 0 && m.Sent >= 0 && m.OutOfOrder >= 0 && m.Foreign >= 0
 }
 
+// Plus adds two tallies.
 func (m Tally) Plus(n Tally) Tally {
-	return Tally{Received: m.Received + n.Received, Sent: m.Sent + n.Sent, OutOfOrder: m.OutOfOrder + n.OutOfOrder, Foreign: m.Foreign + n.Foreign}
+	return Tally{Received: m.Received + n.Received, Sent: m.Sent + n.Sent, OutOfOrder: m.OutOfOrder + n.OutOfOrder,
+		Foreign: m.Foreign + n.Foreign}
 }
 
+// Minus subtracts a tally.
 func (m Tally) Minus(n Tally) Tally {
-	return Tally{Received: m.Received - n.Received, Sent: m.Sent - n.Sent, OutOfOrder: m.OutOfOrder - n.OutOfOrder, Foreign: m.Foreign - n.Foreign}
+	return Tally{Received: m.Received - n.Received, Sent: m.Sent - n.Sent, OutOfOrder: m.OutOfOrder - n.OutOfOrder,
+		Foreign: m.Foreign - n.Foreign}
 }
 
 // Ready tells the client where to send the data.
@@ -78,7 +82,8 @@ type Interval struct {
 
 // Sound checks the limits of what a client accepts from a server.
 func (i Interval) Sound() bool {
-	return i.Start >= 0 && i.End > i.Start && i.Bytes >= 0 && i.Messages >= 0 && i.Retransmits >= 0 && i.Window >= 0 && i.Smoothed >= 0
+	return i.Start >= 0 && i.End > i.Start && i.Bytes >= 0 && i.Messages >= 0 && i.Retransmits >= 0 && i.Window >= 0 &&
+		i.Smoothed >= 0
 }
 
 // Report is what the server measured.
@@ -107,7 +112,8 @@ type Report struct {
 // Check checks the limits of what a client accepts from a server.
 func (r Report) Check() error {
 	const mostFacts = 50
-	if r.Transactions < 0 || r.Bytes < 0 || r.Window < 0 || r.CPU < 0 || r.Elapsed < 0 || r.Waited < 0 || !r.Requests.possible() || len(r.Facts) > mostFacts ||
+	if r.Transactions < 0 || r.Bytes < 0 || r.Window < 0 || r.CPU < 0 || r.Elapsed < 0 || r.Waited < 0 ||
+		!r.Requests.possible() || len(r.Facts) > mostFacts ||
 		r.Retransmits < 0 || !r.Messages.sound() {
 		return errors.New("the server's report makes no sense")
 	}
@@ -135,8 +141,10 @@ func DecodePayload(payload []byte, v any) error {
 // PeerError is a failure that the other side reports.
 type PeerError struct{ Message string }
 
+// Error is the other side's message.
 func (e *PeerError) Error() string { return e.Message }
 
+// DecodeFailure reads the payload of a failure, and returns it as a *PeerError.
 func DecodeFailure(payload []byte) error {
 	var f Failure
 	if err := DecodePayload(payload, &f); err != nil {

@@ -76,7 +76,8 @@ func (p Params) validateOptions() error {
 	case o.DSCP < 0 || o.DSCP > maxDSCP:
 		return fmt.Errorf("DSCP %d: must be from 0 to %d", o.DSCP, maxDSCP)
 	case o.SendBuffer < 0 || o.SendBuffer > maxBuffer || o.ReceiveBuffer < 0 || o.ReceiveBuffer > maxBuffer:
-		return fmt.Errorf("socket buffers of %d and %d bytes: must be from 0 (the kernel's choice) to %d", o.SendBuffer, o.ReceiveBuffer, maxBuffer)
+		return fmt.Errorf("socket buffers of %d and %d bytes: must be from 0 (the kernel's choice) to %d", o.SendBuffer,
+			o.ReceiveBuffer, maxBuffer)
 	case len(o.Congestion) > maxCongestion:
 		return fmt.Errorf("congestion control %q: a name has %d bytes at most", o.Congestion, maxCongestion)
 	case p.Protocol == UDP && o.Congestion != "":

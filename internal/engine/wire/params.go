@@ -67,7 +67,8 @@ type Params struct {
 func (p Params) Validate() error {
 	switch {
 	case p.Mode != ModeRR && p.Mode != ModeCRR && p.Mode != ModeStream && p.Mode != ModeMessages && p.Mode != ModeLoad:
-		return fmt.Errorf("mode %q: the engine has %s, %s, %s, %s and %s", p.Mode, ModeRR, ModeCRR, ModeStream, ModeMessages, ModeLoad)
+		return fmt.Errorf("mode %q: the engine has %s, %s, %s, %s and %s", p.Mode, ModeRR, ModeCRR, ModeStream,
+			ModeMessages, ModeLoad)
 	case p.Protocol != TCP && p.Protocol != UDP:
 		return fmt.Errorf("protocol %q: the engine has %s and %s", p.Protocol, TCP, UDP)
 	case p.Protocol == UDP && p.Mode != ModeRR && p.Mode != ModeMessages && p.Mode != ModeLoad:
@@ -81,7 +82,8 @@ func (p Params) Validate() error {
 	case p.Mode != ModeStream && p.Mode != ModeLoad && p.Connections != 1:
 		return fmt.Errorf("%s runs over one connection at a time, not %d", p.Mode, p.Connections)
 	}
-	for _, validate := range []func() error{p.validateInterval, p.validateStream, p.validateMessages, p.validateOptions, p.validateTimestamps, p.validateLoop} {
+	for _, validate := range []func() error{p.validateInterval, p.validateStream, p.validateMessages, p.validateOptions,
+		p.validateTimestamps, p.validateLoop} {
 		if err := validate(); err != nil {
 			return err
 		}
@@ -104,7 +106,8 @@ func (p Params) Validate() error {
 		size int
 	}{{"request", p.Request}, {"response", p.Response}} {
 		if m.size < smallest || m.size > largest {
-			return fmt.Errorf("%s of %d bytes: over %s it must be from %d to %d", m.name, m.size, p.Protocol, smallest, largest)
+			return fmt.Errorf("%s of %d bytes: over %s it must be from %d to %d", m.name, m.size, p.Protocol, smallest,
+				largest)
 		}
 	}
 	if p.Protocol == UDP && p.Response > p.Request {

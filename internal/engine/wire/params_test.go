@@ -19,7 +19,8 @@ func TestLengthOfIntervals(t *testing.T) {
 		{"too short", func(p *Params) { p.Interval = time.Millisecond }, 0, false},
 		{"negative", func(p *Params) { p.Interval = -time.Second }, 0, false},
 		{"too many", func(p *Params) { p.Interval, p.Duration = 10*time.Millisecond, time.Minute }, 0, false},
-		{"of another mode", func(p *Params) { p.Mode, p.Request, p.Response, p.Interval = ModeRR, 64, 64, time.Second }, 0, false},
+		{"of another mode", func(p *Params) { p.Mode, p.Request, p.Response, p.Interval = ModeRR, 64, 64, time.Second },
+			0, false},
 	} {
 		p := Params{Mode: ModeStream, Protocol: TCP, Message: 64 << 10, Connections: 1, Duration: time.Second}
 		c.change(&p)
@@ -34,31 +35,37 @@ func TestLengthOfIntervals(t *testing.T) {
 
 func TestOptionsValidate(t *testing.T) {
 	for name, change := range map[string]func(*Params){
-		"wait":                    func(p *Params) { p.Wait = "poll" },
-		"wait of crr":             func(p *Params) { p.Mode, p.Wait = ModeCRR, WaitSpin },
-		"epoll of crr":            func(p *Params) { p.Mode, p.Wait = ModeCRR, WaitEpoll },
-		"busy-poll of load":       func(p *Params) { p.Mode, p.Wait = ModeLoad, WaitBusyPoll },
-		"epoll with timestamps":   func(p *Params) { p.Timestamps, p.Wait = true, WaitEpoll },
-		"wait of stream":          func(p *Params) { p.Mode, p.Message, p.Wait = ModeStream, 1, WaitSpin },
-		"dscp":                    func(p *Params) { p.DSCP = 64 },
-		"negative dscp":           func(p *Params) { p.DSCP = -1 },
-		"send buffer":             func(p *Params) { p.SendBuffer = -1 },
-		"receive buffer":          func(p *Params) { p.ReceiveBuffer = maxBuffer + 1 },
-		"long name":               func(p *Params) { p.Congestion = "sixteen-letters-" },
-		"congestion of udp":       func(p *Params) { p.Protocol, p.Congestion = UDP, "reno" },
-		"nodelay of udp":          func(p *Params) { p.Protocol, p.Nagle = UDP, true },
-		"direction of rr":         func(p *Params) { p.Direction = Both },
-		"zero-copy of rr":         func(p *Params) { p.ZeroCopy = true },
-		"direction":               func(p *Params) { p.Mode, p.Message, p.Direction = ModeStream, 1, "sideways" },
-		"both, too many":          func(p *Params) { p.Mode, p.Message, p.Direction, p.Connections = ModeStream, 1, Both, MaxConnections },
-		"batch of rr":             func(p *Params) { p.Batch = 2 },
-		"rate of rr":              func(p *Params) { p.MessageRate = 2 },
-		"no message":              func(p *Params) { p.Mode = ModeMessages },
-		"batch":                   func(p *Params) { p.Mode, p.Message, p.Batch = ModeMessages, 64, maxBatch+1 },
-		"large batch":             func(p *Params) { p.Mode, p.Message, p.Batch = ModeMessages, MaxMessage/2, 3 },
-		"negative rate":           func(p *Params) { p.Mode, p.Message, p.MessageRate = ModeMessages, 64, -1 },
-		"slow rate":               func(p *Params) { p.Mode, p.Message, p.MessageRate = ModeMessages, 64, 0.5 },
-		"message over udp":        func(p *Params) { p.Mode, p.Protocol, p.Message = ModeMessages, UDP, DatagramHeader-1 },
+		"wait":                  func(p *Params) { p.Wait = "poll" },
+		"wait of crr":           func(p *Params) { p.Mode, p.Wait = ModeCRR, WaitSpin },
+		"epoll of crr":          func(p *Params) { p.Mode, p.Wait = ModeCRR, WaitEpoll },
+		"busy-poll of load":     func(p *Params) { p.Mode, p.Wait = ModeLoad, WaitBusyPoll },
+		"epoll with timestamps": func(p *Params) { p.Timestamps, p.Wait = true, WaitEpoll },
+		"wait of stream":        func(p *Params) { p.Mode, p.Message, p.Wait = ModeStream, 1, WaitSpin },
+		"dscp":                  func(p *Params) { p.DSCP = 64 },
+		"negative dscp":         func(p *Params) { p.DSCP = -1 },
+		"send buffer":           func(p *Params) { p.SendBuffer = -1 },
+		"receive buffer":        func(p *Params) { p.ReceiveBuffer = maxBuffer + 1 },
+		"long name":             func(p *Params) { p.Congestion = "sixteen-letters-" },
+		"congestion of udp":     func(p *Params) { p.Protocol, p.Congestion = UDP, "reno" },
+		"nodelay of udp":        func(p *Params) { p.Protocol, p.Nagle = UDP, true },
+		"direction of rr":       func(p *Params) { p.Direction = Both },
+		"zero-copy of rr":       func(p *Params) { p.ZeroCopy = true },
+		"direction":             func(p *Params) { p.Mode, p.Message, p.Direction = ModeStream, 1, "sideways" },
+		"both, too many": func(p *Params) {
+			p.Mode, p.Message, p.Direction, p.Connections = ModeStream, 1,
+				Both, MaxConnections
+		},
+		"batch of rr":   func(p *Params) { p.Batch = 2 },
+		"rate of rr":    func(p *Params) { p.MessageRate = 2 },
+		"no message":    func(p *Params) { p.Mode = ModeMessages },
+		"batch":         func(p *Params) { p.Mode, p.Message, p.Batch = ModeMessages, 64, maxBatch+1 },
+		"large batch":   func(p *Params) { p.Mode, p.Message, p.Batch = ModeMessages, MaxMessage/2, 3 },
+		"negative rate": func(p *Params) { p.Mode, p.Message, p.MessageRate = ModeMessages, 64, -1 },
+		"slow rate":     func(p *Params) { p.Mode, p.Message, p.MessageRate = ModeMessages, 64, 0.5 },
+		"message over udp": func(p *Params) {
+			p.Mode, p.Protocol, p.Message = ModeMessages, UDP,
+				DatagramHeader-1
+		},
 		"messages, 2 connections": func(p *Params) { p.Mode, p.Message, p.Connections = ModeMessages, 64, 2 },
 	} {
 		p := Params{Mode: ModeRR, Protocol: TCP, Request: 64, Response: 64, Connections: 1, Duration: time.Second}
@@ -75,7 +82,8 @@ func TestOptionsValidate(t *testing.T) {
 }
 
 func TestIntervalLength(t *testing.T) {
-	for window, want := range map[time.Duration]time.Duration{time.Millisecond: time.Second, time.Hour: time.Second, 24 * time.Hour: 24 * time.Second} {
+	for window, want := range map[time.Duration]time.Duration{time.Millisecond: time.Second, time.Hour: time.Second,
+		24 * time.Hour: 24 * time.Second} {
 		if got := IntervalLength(window); got != int64(want) {
 			t.Errorf("a window of %v has intervals of %v", window, time.Duration(got))
 		}
@@ -87,7 +95,8 @@ func TestDuration(t *testing.T) {
 		ns    int64
 		known bool
 		want  int32
-	}{{5, true, 5}, {-5, true, -5}, {5, false, NoDuration}, {1 << 40, true, NoDuration}, {-1 << 40, true, NoDuration}, {math.MinInt32, true, NoDuration}} {
+	}{{5, true, 5}, {-5, true, -5}, {5, false, NoDuration}, {1 << 40, true, NoDuration}, {-1 << 40, true, NoDuration},
+		{math.MinInt32, true, NoDuration}} {
 		if got := Stamp(c.ns, c.known); got != c.want {
 			t.Errorf("%d ns, known %v: %d, want %d", c.ns, c.known, got, c.want)
 		}
@@ -100,7 +109,8 @@ func TestTimestampsValidate(t *testing.T) {
 		"short response":     func(p *Params) { p.Response = StampsSize - 1 },
 		"short udp response": func(p *Params) { p.Protocol, p.Response = UDP, StampsOffset+StampsSize-1 },
 	} {
-		p := Params{Mode: ModeRR, Protocol: TCP, Request: 100, Response: 60, Connections: 1, Duration: time.Second, Timestamps: true}
+		p := Params{Mode: ModeRR, Protocol: TCP, Request: 100, Response: 60, Connections: 1, Duration: time.Second,
+			Timestamps: true}
 		if err := p.Validate(); err != nil {
 			t.Fatal(err)
 		}

@@ -24,6 +24,8 @@ type ServerStamps struct {
 	Receive, Application, Send int32
 }
 
+// PutServerStamps writes the stamps to a response.
+//
 //go:nosplit
 func PutServerStamps(b []byte, s ServerStamps) {
 	binary.BigEndian.PutUint32(b[0:4], s.Sequence)
@@ -32,6 +34,8 @@ func PutServerStamps(b []byte, s ServerStamps) {
 	binary.BigEndian.PutUint32(b[12:16], uint32(s.Send))
 }
 
+// ReadServerStamps reads the stamps from a response.
+//
 //go:nosplit
 func ReadServerStamps(b []byte) ServerStamps {
 	return ServerStamps{Sequence: binary.BigEndian.Uint32(b[0:4]), Receive: int32(binary.BigEndian.Uint32(b[4:8])),

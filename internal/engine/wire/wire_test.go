@@ -55,7 +55,8 @@ func pair(wire *bytes.Buffer) (client, server *Conn) {
 func TestFrames(t *testing.T) {
 	var wire bytes.Buffer
 	client, server := pair(&wire)
-	want := Params{Mode: ModeRR, Protocol: TCP, Request: 1, Response: 2, Connections: 1, Warmup: 3, Duration: time.Second}
+	want := Params{Mode: ModeRR, Protocol: TCP, Request: 1, Response: 2, Connections: 1, Warmup: 3,
+		Duration: time.Second}
 	if err := client.Write(KindSetup, want); err != nil {
 		t.Fatal(err)
 	}
