@@ -72,8 +72,8 @@ func newTools() *tool.Registry {
 	var secret [16]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	native := tool.NewNative(hex.EncodeToString(secret[:]))
-	return tool.New(metered{native}, tool.NewSockperf(), bare{tool.NewNetperf()}, metered{tool.NewIperf3()}, floor{},
-		throughput{tool.NewSockperf()}, clockAlone{native})
+	return tool.New(metered{native}, pingPong{tool.NewSockperf()}, bare{tool.NewNetperf()}, metered{tool.NewIperf3()},
+		floor{}, throughput{tool.NewSockperf()}, clockAlone{native})
 }
 
 // A bench measures the groups, block after block.

@@ -60,7 +60,7 @@ func TestWindowsAreEqual(t *testing.T) {
 	if got := g.Workloads[0].Duration + sockperfCut; got != 2*time.Second {
 		t.Errorf("window and cut come to %v", got)
 	}
-	p, err := tool.NewSockperf().Plan(g.Workloads[1], host.Endpoint{Address: netip.MustParseAddr("10.1.0.2")})
+	p, err := pingPong{tool.NewSockperf()}.Plan(g.Workloads[1], host.Endpoint{Address: netip.MustParseAddr("10.1.0.2")})
 	if err != nil || !slices.Contains(p.Client.Argv, "2") {
 		t.Errorf("sockperf runs %q, %v; want -t 2", p.Client.Argv, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
+	"nearfar/internal/tool"
 )
 
 // eight is an experiment of eight arms with the default schedule.
@@ -18,7 +19,7 @@ func eight(t *testing.T) *experiment.Experiment {
 		fmt.Fprintf(&arms, "  arm%d: {lab: {path: [bridge]}, layers: {}}\n", i)
 	}
 	e, err := experiment.Parse("eight.yaml", []byte("nearfar: v1\nname: eight\narms:\n"+arms.String()+
-		"workloads: [{name: rr, tool: native, mode: rr}]\n"))
+		"workloads: [{name: rr, tool: native, mode: rr}]\n"), tool.Declared())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,12 @@ import (
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
+	"nearfar/internal/tool"
 )
 
 func parsed(t *testing.T, text string) *experiment.Experiment {
 	t.Helper()
-	e, err := experiment.Parse("x.yaml", []byte("nearfar: v1\nname: x\n"+text))
+	e, err := experiment.Parse("x.yaml", []byte("nearfar: v1\nname: x\n"+text), tool.Declared())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func (a *app) complete(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "engine" {
 			for _, mode := range cmd.Commands() {
-				completeFlags(mode, engineWords())
+				completeFlags(mode, engineWords(mode.Name()))
 				mode.ValidArgsFunction = cobra.NoFileCompletions
 			}
 		}
@@ -128,11 +128,12 @@ func metricWords() []string {
 	return words
 }
 
-// engineWords are the words of the flags of the engine's modes.
-func engineWords() map[string]cobra.CompletionFunc {
+// engineWords are the words of the flags of a mode of the engine, as native declares them.
+func engineWords(mode string) map[string]cobra.CompletionFunc {
+	native := tool.NewNative("").Name()
 	return map[string]cobra.CompletionFunc{
-		"format": fixed("text", "json"), "protocol": fixed(wire.TCP, wire.UDP), "direction": fixed(wire.Upload, wire.Download, wire.Both),
-		"wait":     fixed(wire.WaitBlock, wire.WaitBusyPoll, wire.WaitEpoll, wire.WaitSpin),
+		"format": fixed("text", "json"), "direction": fixed(experiment.Upload, experiment.Download, experiment.Both),
+		"protocol": fixed(tool.Declared().Protocols(native, mode)...), "wait": fixed(tool.Declared().Waits(native, mode)...),
 		"loop":     fixed(wire.LoopGo, wire.LoopAssembly),
 		"arrivals": fixed(experiment.ConstantArrivals, experiment.PoissonArrivals),
 	}

@@ -50,6 +50,7 @@ func TestCompletionOfWords(t *testing.T) {
 		{"gate --inconclusive ", "pass fail", directiveNoFile},
 		{"import --tool sock", "sockperf", directiveNoFile},
 		{"engine rr --wait ", "block busy-poll epoll spin", directiveNoFile},
+		{"engine load --wait ", "block epoll spin", directiveNoFile},
 		{"engine stream --direction ", "upload download both", directiveNoFile},
 		{"init ", "paths knobs load", directiveNoFile},
 		{"init load ", "yaml yml", directiveExt},

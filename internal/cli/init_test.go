@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/tool"
 )
 
 // Every template is a valid experiment with the template's name, names the verbs to use next, and is in the help.
@@ -25,7 +26,7 @@ func TestTemplates(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		e, err := experiment.Parse(path.Join("templates", template.name+".yaml"), text)
+		e, err := experiment.Parse(path.Join("templates", template.name+".yaml"), text, tool.Declared())
 		if err != nil {
 			t.Error(err)
 			continue
@@ -64,7 +65,7 @@ func TestTemplateChoices(t *testing.T) {
 			}
 			lines = append(lines, line)
 		}
-		e, err := experiment.Parse(template.name, []byte(strings.Join(lines, "")))
+		e, err := experiment.Parse(template.name, []byte(strings.Join(lines, "")), tool.Declared())
 		if err != nil {
 			t.Error(err)
 			continue

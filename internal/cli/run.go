@@ -17,6 +17,7 @@ import (
 	"nearfar/internal/host"
 	"nearfar/internal/result"
 	"nearfar/internal/rundir"
+	"nearfar/internal/tool"
 )
 
 // runOptions are the flags of run.
@@ -161,7 +162,7 @@ func (a *app) readExperiment(file string) (*experiment.Experiment, error) {
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	e, err := experiment.Parse(file, data)
+	e, err := experiment.Parse(file, data, tool.Declared())
 	if err == nil {
 		_, err = gate.Objectives(e)
 	}
@@ -202,7 +203,7 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	if err := refuseImported(o.resume); err != nil {
 		return &usageError{err}
 	}
-	dir, err := rundir.Resume(o.resume)
+	dir, err := rundir.Resume(o.resume, tool.Declared())
 	if err != nil {
 		return &usageError{err}
 	}

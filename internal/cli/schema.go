@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/tool"
 )
 
 func (a *app) schemaCommand() *cobra.Command {
@@ -20,9 +21,9 @@ markdown it prints the reference of all keys.`,
 			var page []byte
 			switch format {
 			case "json":
-				page = experiment.Schema()
+				page = experiment.Schema(tool.Declared())
 			case "markdown":
-				page = experiment.Reference()
+				page = experiment.Reference(tool.Declared())
 			default:
 				return usagef("--format %s: use one of json, markdown", format)
 			}

@@ -19,6 +19,7 @@ import (
 	"nearfar/internal/answer"
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
+	"nearfar/internal/tool"
 )
 
 // The processes that a round can hit: nearfar, the lab's init, a process that forwards for wires, a trial's server and
@@ -75,7 +76,7 @@ func drawPlan(t *testing.T, random *rand.Rand) chaosPlan {
 	text := fmt.Sprintf("nearfar: v1\nname: chaos\nbaseline: %s\narms:\n  %s\nworkloads:\n  - %s\n",
 		baseline, strings.Join(arms, "\n  "), strings.Join(workloads, "\n  - "))
 	text += fmt.Sprintf("schedule: {blocks: %d, seed: %d}\n", 1+random.IntN(3), 1+random.IntN(1000))
-	e, err := experiment.Parse("chaos", []byte(text))
+	e, err := experiment.Parse("chaos", []byte(text), tool.Declared())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/tool"
 )
 
 var fenced = regexp.MustCompile("(?ms)^```yaml[^\n]*\n(.*?)^```")
@@ -33,7 +34,7 @@ func TestDocumentedExperiments(t *testing.T) {
 				continue
 			}
 			found++
-			if _, err := experiment.Parse(page, match[1]); err != nil {
+			if _, err := experiment.Parse(page, match[1], tool.Declared()); err != nil {
 				t.Errorf("%v", err)
 			}
 		}
@@ -50,7 +51,7 @@ func TestDocumentedExperiments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := experiment.Parse(lab, data); err != nil {
+		if _, err := experiment.Parse(lab, data, tool.Declared()); err != nil {
 			t.Errorf("%v", err)
 		}
 	}

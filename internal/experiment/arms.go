@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,17 +10,20 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
+// DefaultMTU is the MTU of a lab's underlay in bytes where the file does not say one.
+const DefaultMTU = 1500
+
 // The bounds of an arm.
 const (
 	maxPath      = 64
 	maxRules     = 100_000
 	defaultRules = 100
 	maxDelay     = 10 * time.Second
-	minWireRate  = 8e3  // bit/s: a full frame then takes 1.5 s
-	maxWireRate  = 1e12 // bit/s
-	minMTU       = 576  // bytes: what every IPv4 host takes (RFC 791)
+	delayStep    = time.Microsecond // the kernel's netem takes whole microseconds
+	minWireRate  = 8e3              // bit/s: a full frame then takes 1.5 s
+	maxWireRate  = 1e12             // bit/s
+	minMTU       = 576              // bytes: what every IPv4 host takes (RFC 791)
 	maxMTU       = 9216
-	defaultMTU   = 1500
 	vxlanBytes   = 50 // Ethernet 14, IPv4 20, UDP 8, VXLAN 8 (RFC 7348)
 	maxCount     = 1000
 )
@@ -136,7 +140,7 @@ func (r *reader) noHosts(at *yaml.Node, what string) {
 }
 
 func (r *reader) lab(lab field) *Lab {
-	l := &Lab{MTU: defaultMTU}
+	l := &Lab{MTU: DefaultMTU}
 	f, ok := r.fields(lab.value, lab.key, "lab", labKeys())
 	if !ok {
 		return l
@@ -184,6 +188,9 @@ func (r *reader) path(n *yaml.Node) []Element {
 	if len(path) == len(n.Content) {
 		for _, m := range misplaced(path) {
 			r.wrong(n.Content[m.at], m.hint, "%s", m.text)
+		}
+		if hops := routedHops(path); hops > maxHops {
+			r.wrong(n, fmt.Sprintf("at most %d", maxHops), tooManyHops, hops)
 		}
 	}
 	return path
@@ -245,8 +252,12 @@ func (r *reader) parameters(e *Element, element field) {
 	}
 	if v, ok := r.optional(f, "delay"); ok {
 		e.Delay, _ = quantity(r, v.value, "delay", "50us", ParseDuration)
-		if e.Delay > maxDelay {
+		switch {
+		case e.Delay > maxDelay:
 			r.wrong(v.value, "at most "+FormatDuration(maxDelay), "a delay of %s is too long", FormatDuration(e.Delay))
+		case e.Delay%delayStep != 0:
+			r.wrong(v.value, "write, for example, "+FormatDuration(e.Delay.Truncate(delayStep)+delayStep),
+				"delay %s: a wire counts in steps of %s", FormatDuration(e.Delay), FormatDuration(delayStep))
 		}
 	}
 	if v, ok := r.optional(f, "rate"); ok {
@@ -262,6 +273,27 @@ func (r *reader) parameters(e *Element, element field) {
 			r.wrong(v.value, "did you mean 1%?", "with a loss of %s nothing gets through", bare(v.value.Value))
 		}
 	}
+}
+
+// maxHops is how many times a packet can be routed between two hosts: it starts with 64 hops left (the kernel's default)
+// and the router that takes the last one drops it.
+const maxHops = 63
+
+const tooManyHops = "%d routers between two hosts are more than a packet crosses"
+
+// routedHops counts the hops between the hosts. Routers inside a tunnel do not count, since they see the outer packet,
+// of which no path has as many.
+func routedHops(path []Element) int {
+	hops, tunnelled := 0, false
+	for _, e := range path {
+		switch {
+		case e.Kind == VTEP:
+			tunnelled = !tunnelled
+		case !tunnelled && (e.Kind == Router || e.Kind == DLR):
+			hops++
+		}
+	}
+	return hops
 }
 
 // misplacement is an element that stands where it cannot: what is wrong, and what would be right.

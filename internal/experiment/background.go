@@ -29,15 +29,15 @@ func (r *reader) background(beside Workload, f fields, common *Placement) *Workl
 	if !ok {
 		return nil
 	}
-	can, _ := findCapability("native", Stream, TCP)
-	for _, only := range []struct{ key, word string }{{"tool", can.tool}, {"mode", can.mode}, {"protocol", can.protocol}} {
+	can, _ := r.tools.beside()
+	for _, only := range []struct{ key, word string }{{"tool", can.tool}, {"mode", can.Mode}, {"protocol", can.Protocol}} {
 		given, ok := r.optional(inner, only.key)
 		if !ok || !r.isScalar(given.value, only.key, only.word) {
 			continue
 		}
 		if given.value.Value != only.word {
-			r.wrong(given.value, "leave it out, or write "+only.word, "a background is a native stream over tcp: its %s cannot be %s",
-				only.key, quote(given.value.Value))
+			r.wrong(given.value, "leave it out, or write "+only.word, "a background is a %s: its %s cannot be %s",
+				can, only.key, quote(given.value.Value))
 		}
 	}
 	switch length := beside.Warmup + beside.Duration; {
@@ -47,7 +47,7 @@ func (r *reader) background(beside Workload, f fields, common *Placement) *Workl
 	case length > maxBeside:
 		r.wrong(v.key, "at most "+FormatDuration(maxBeside), "a workload of %s is too long to have a background", FormatDuration(length))
 	}
-	w := Workload{Name: "background", Tool: can.tool, Mode: can.mode, Protocol: can.protocol, IP: beside.IP}
+	w := Workload{Name: "background", Tool: can.tool, Mode: can.Mode, Protocol: can.Protocol, IP: beside.IP}
 	r.measured(&w, inner, can)
 	w.Warmup = backgroundWarmup
 	w.Placement = r.placed(w, inner, common)

@@ -134,9 +134,9 @@ func (a Arm) check(workloads map[string]bool) error {
 	return nil
 }
 
-// CheckRunnable says why an experiment cannot be carried out: what Parse would refuse in a file, of an experiment that
-// was read from a run directory. Its values become command lines, file names and network devices.
-func (e *Experiment) CheckRunnable() error {
+// CheckRunnable says why an experiment that was read from a run directory cannot be run. It refuses what Parse would
+// refuse in a file, because values become command lines, file names and network devices.
+func (e *Experiment) CheckRunnable(tools Tools) error {
 	if err := cmp.Or(e.Check(), e.checkNames()); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (e *Experiment) CheckRunnable() error {
 		return errors.New("there are no workloads")
 	}
 	for _, w := range e.Workloads {
-		if err := w.checkRunnable(); err != nil {
+		if err := w.checkRunnable(tools); err != nil {
 			return fmt.Errorf("workload %s: %w", quote(w.Name), err)
 		}
 	}
@@ -161,7 +161,7 @@ func (e *Experiment) CheckRunnable() error {
 			return fmt.Errorf("arm %s: %w", quote(a.Name), err)
 		}
 		for _, w := range a.Workloads {
-			if err := w.checkRunnable(); err != nil {
+			if err := w.checkRunnable(tools); err != nil {
 				return fmt.Errorf("arm %s, workload %s: %w", a.Name, w.Name, err)
 			}
 		}
@@ -190,25 +190,39 @@ func (e *Experiment) checkNames() error {
 	return nil
 }
 
-// check sees that a lab can be made.
+// check checks that a lab can be built.
 func (l *Lab) check() error {
-	if len(l.Path) == 0 {
-		return errors.New("the path is empty")
-	}
-	for _, e := range l.Path {
-		if err := e.check(); err != nil {
-			return err
-		}
+	if err := l.CheckLimits(); err != nil {
+		return err
 	}
 	for _, m := range misplaced(l.Path) {
 		return errors.New(m.text)
+	}
+	return nil
+}
+
+// CheckLimits says which value of a lab is beyond its limits. It does not check where elements stand in the path.
+func (l *Lab) CheckLimits() error {
+	if len(l.Path) == 0 {
+		return errors.New("the path is empty")
+	}
+	if len(l.Path) > maxPath {
+		return fmt.Errorf("a path of %d elements: at most %d", len(l.Path), maxPath)
+	}
+	for i, e := range l.Path {
+		if err := e.check(); err != nil {
+			return fmt.Errorf("element %d: %w", i, err)
+		}
+	}
+	if hops := routedHops(l.Path); hops > maxHops {
+		return fmt.Errorf(tooManyHops+": at most %d", hops, maxHops)
 	}
 	least := minMTU
 	if l.has(VTEP) {
 		least += vxlanBytes
 	}
 	if l.MTU < least || l.MTU > maxMTU {
-		return fmt.Errorf("an mtu of %d; %d to %d", l.MTU, least, maxMTU)
+		return fmt.Errorf("an mtu of %d: %d to %d", l.MTU, least, maxMTU)
 	}
 	return nil
 }
@@ -222,11 +236,11 @@ func (e Element) check() error {
 	switch {
 	case firewall && (e.Rules < 1 || e.Rules > maxRules), !firewall && e.Rules != 0:
 		return fmt.Errorf("a %s cannot have %d rules", e.Kind, e.Rules)
-	case e.Delay < 0 || e.Delay > maxDelay, !wire && e.Delay != 0:
+	case e.Delay < 0 || e.Delay > maxDelay || e.Delay%delayStep != 0, !wire && e.Delay != 0:
 		return fmt.Errorf("a %s cannot have a delay of %v", e.Kind, e.Delay)
 	case e.Rate != 0 && !(wire && e.Rate >= minWireRate && e.Rate <= maxWireRate):
 		return fmt.Errorf("a %s cannot have a rate of %v bit/s", e.Kind, e.Rate)
-	case e.Loss != 0 && !(wire && e.Loss > 0 && e.Loss < 1):
+	case e.Loss != 0 && !(wire && e.Loss >= minRatio && e.Loss < 1):
 		return fmt.Errorf("a %s cannot have a loss of %v", e.Kind, e.Loss)
 	}
 	return nil

@@ -23,7 +23,7 @@ func TestParsedPassesChecks(t *testing.T) {
 		}
 	}
 	for name, data := range all {
-		e, err := Parse(name, data)
+		e, err := Parse(name, data, testTools)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestParsedPassesChecks(t *testing.T) {
 		if err := json.Unmarshal(written, &again); err != nil {
 			t.Fatal(err)
 		}
-		if err := again.CheckRunnable(); err != nil {
+		if err := again.CheckRunnable(testTools); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -50,7 +50,7 @@ func TestRecordedPassesCheck(t *testing.T) {
 	if err := e.Check(); err != nil {
 		t.Error(err)
 	}
-	if err := e.CheckRunnable(); err == nil {
+	if err := e.CheckRunnable(testTools); err == nil {
 		t.Error("results from elsewhere can be run again")
 	}
 }
@@ -138,7 +138,7 @@ func TestCheckRefuses(t *testing.T) {
 		"a background of ages": {func(e *Experiment) { e.Workloads[0].Duration = 24 * time.Hour }, "background", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := Parse("checked.yaml", []byte(checked))
+			e, err := Parse("checked.yaml", []byte(checked), testTools)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,7 +146,7 @@ func TestCheckRefuses(t *testing.T) {
 			if err := e.Check(); (err == nil) != c.runs {
 				t.Errorf("Check says %v", err)
 			}
-			if err := e.CheckRunnable(); err == nil || !strings.Contains(err.Error(), c.says) {
+			if err := e.CheckRunnable(testTools); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("CheckRunnable says %v, want %q", err, c.says)
 			}
 		})

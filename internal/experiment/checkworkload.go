@@ -5,89 +5,136 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
-// checkRunnable sees that a workload is one that its tool can do, with values that Parse would take.
-func (w Workload) checkRunnable() error {
-	can, ok := findCapability(w.Tool, w.Mode, w.Protocol)
-	if !ok || w.Tool == "" || w.Mode == "" || w.Protocol == "" {
+// checkRunnable checks that a workload is one that its tool can run, with values that Parse accepts.
+func (w Workload) checkRunnable(tools Tools) error {
+	at := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == w.Tool })
+	if at < 0 {
 		return fmt.Errorf("nothing here measures %s over %s with %s", quote(w.Mode), quote(w.Protocol), quote(w.Tool))
 	}
+	return cmp.Or(tools[at].Check(w), w.Placement.check(), w.checkBackground(tools))
+}
+
+// Check says what the tool cannot do of what a workload asks: its mode, a key that the tool does not take, or a value
+// beyond the tool's limits. It does not look at the workload's tool, placement and background.
+func (t Tool) Check(w Workload) error {
+	tools := Tools{t}
+	can, ok := tools.find(t.Name, w.Mode, w.Protocol)
+	if !ok || w.Mode == "" || w.Protocol == "" {
+		return fmt.Errorf("%s cannot do %s over %s: %s", t.Name, quote(w.Mode), quote(w.Protocol), tools.whatToolCan(t.Name))
+	}
 	return cmp.Or(
-		w.checkSizes(can),
-		w.checkTimes(can),
-		w.checkOffered(can),
+		can.checkKeys(w),
+		can.checkSizes(w),
+		can.checkTimes(w),
+		can.checkOffered(w),
 		w.checkWords(),
-		w.Socket.check(),
-		w.Placement.check(),
-		w.checkBackground(),
+		can.checkSocket(w),
 	)
 }
 
-func (w Workload) checkSizes(can capability) error {
+// checkKeys checks that the workload has values only where the tool takes them.
+func (c capability) checkKeys(w Workload) error {
+	for _, key := range []struct {
+		name  string
+		given bool
+	}{
+		{"request", w.Request != 0}, {"response", w.Response != 0}, {"message", w.Message != 0},
+		{"connections", w.Connections > 1}, {"rate", w.Rate != 0 || w.OfferedRate != 0}, {"batch", w.Batch != 0},
+		{"warmup", w.Warmup != 0}, {"interval", w.Interval != 0},
+		{"arrivals", w.Arrivals != ""}, {"steps", len(w.Steps) > 0},
+		{"direction", w.Direction != ""}, {"zerocopy", w.ZeroCopy}, {"timestamps", w.Timestamps},
+		{"wait", w.Wait != "" && w.Wait != WaitBlock}, {"congestion", w.Congestion != ""}, {"nodelay", w.NoDelay != nil},
+		{"dscp", w.DSCP != 0}, {"send_buffer", w.SendBuffer != 0}, {"receive_buffer", w.ReceiveBuffer != 0},
+		{"background", w.Background != nil}, {"ip", w.IP == IPv6},
+	} {
+		if key.given && !c.takes(key.name) {
+			if key.name == "ip" {
+				return fmt.Errorf("%s does not speak IPv6 (%s)", c.tool, c.OnlyIPv4)
+			}
+			return fmt.Errorf("%s takes no %s", c, key.name)
+		}
+	}
+	return nil
+}
+
+func (c capability) checkSizes(w Workload) error {
 	for _, s := range []struct {
 		what   string
 		bytes  int
-		within limits
-		// unset says that 0 stands for the tool's own.
-		unset bool
+		within Range
+		// optional: 0 stands for the tool's own size.
+		optional bool
 	}{
-		{"request", w.Request, can.request, false},
-		{"response", w.Response, can.response, false},
-		{"message", w.Message, can.message, true},
+		{"request", w.Request, c.Request, false},
+		{"response", w.Response, c.Response, false},
+		{"message", w.Message, c.Message, c.DefaultMessage == 0},
 	} {
-		if s.bytes == 0 && s.unset {
-			continue
-		}
-		if s.bytes < s.within.min || s.bytes > s.within.max {
-			return fmt.Errorf("a %s of %d bytes; %d to %d", s.what, s.bytes, s.within.min, s.within.max)
+		if s.within.taken() && !s.within.holds(s.bytes) && !(s.bytes == 0 && s.optional) {
+			return fmt.Errorf("a %s of %d bytes: %s takes %d to %d", s.what, s.bytes, c, s.within.Min, s.within.Max)
 		}
 	}
 	switch {
-	case can.sameResponse && w.Response != w.Request:
-		return fmt.Errorf("%s answers with as much as it received", can.tool)
-	case can.noAmplify && w.Response > w.Request:
-		return errors.New("the response is larger than the request")
-	case w.Connections < 0 || w.Connections > max(1, can.connections):
-		return fmt.Errorf("%d connections; at most %d", w.Connections, max(1, can.connections))
-	case w.Batch < 0 || w.Batch > maxBatch || w.Message*w.Batch > maxMessage:
-		return fmt.Errorf("a batch of %d messages", w.Batch)
+	case c.Reply == ReplySame && w.Response != w.Request:
+		return fmt.Errorf("request and response must be equal: %s answers with as much as it received", c.tool)
+	case c.Reply == ReplyAtMostRequest && w.Response > w.Request:
+		return fmt.Errorf("the response of %d bytes is larger than the request of %d", w.Response, w.Request)
+	case w.Connections < 0 || w.Connections > max(1, c.Connections.Max):
+		return fmt.Errorf("%d connections: %s has at most %d", w.Connections, c, max(1, c.Connections.Max))
+	case c.Batch.taken() && (w.Batch < 0 || w.Batch > c.Batch.Max || w.Message*w.Batch > c.BatchBytes):
+		return fmt.Errorf("a batch of %d messages of %d bytes: at most %d messages and %d bytes",
+			w.Batch, w.Message, c.Batch.Max, c.BatchBytes)
 	}
 	return nil
 }
 
-func (w Workload) checkTimes(can capability) error {
-	switch {
-	case w.Duration <= 0 || w.Duration > maxWindow:
-		return fmt.Errorf("a duration of %v; at most %v", w.Duration, maxWindow)
-	case w.Warmup < 0 || w.Warmup > can.maxWarmup:
-		return fmt.Errorf("a warmup of %v; at most %v", w.Warmup, can.maxWarmup)
-	case !can.interval && w.Interval != 0, w.Interval < 0, w.Interval > maxInterval:
-		return fmt.Errorf("an interval of %v; at most %v", w.Interval, maxInterval)
-	case can.interval && (w.Interval == 0 || w.Duration/w.Interval > maxRequests):
-		return fmt.Errorf("an interval of %v in %v", w.Interval, w.Duration)
+func (c capability) checkTimes(w Workload) error {
+	for _, d := range []struct {
+		what   string
+		is     time.Duration
+		limits Durations
+	}{{"duration", w.Duration, c.Duration}, {"warmup", w.Warmup, c.Warmup}, {"interval", w.Interval, c.Interval}} {
+		if l := d.limits; l.taken() && (d.is < l.Min || d.is > l.Max || d.is%l.Step != 0) {
+			return fmt.Errorf("%s %s: %s takes %s to %s, in steps of %s", d.what, FormatDuration(d.is), c,
+				FormatDuration(l.Min), FormatDuration(l.Max), FormatDuration(l.Step))
+		}
+	}
+	if c.Interval.taken() && (w.Duration < w.Interval || w.Duration/w.Interval > time.Duration(c.MaxIntervals)) {
+		return fmt.Errorf("an interval of %s in %s: 1 to %d intervals", FormatDuration(w.Interval), FormatDuration(w.Duration), c.MaxIntervals)
 	}
 	return nil
 }
 
-func (w Workload) checkOffered(can capability) error {
+func (c capability) checkOffered(w Workload) error {
+	rate := w.OfferedRate
+	if c.Rate.Unit == BitRate {
+		rate = w.Rate
+	}
 	switch {
-	case w.Rate != 0 && !(can.rate && w.Rate >= minRate && w.Rate <= maxRate):
-		return fmt.Errorf("a rate of %v bit/s", w.Rate)
-	case w.OfferedRate != 0 && !(can.takes("rate") && !can.rate && w.OfferedRate >= minPerSec && w.OfferedRate <= maxPerSec):
-		return fmt.Errorf("an offered rate of %v/s", w.OfferedRate)
-	case w.Mode != Load && len(w.Steps) > 0, w.Mode == Load && (w.OfferedRate != 0) == (len(w.Steps) > 0):
+	case w.Rate != 0 && c.Rate.Unit != BitRate, w.OfferedRate != 0 && c.Rate.Unit != EventRate:
+		return fmt.Errorf("%s takes no such rate", c)
+	case rate != 0 && !(rate >= c.Rate.Min && rate <= c.Rate.Max):
+		return fmt.Errorf("an offered rate of %v: %s takes %v to %v", rate, c, c.Rate.Min, c.Rate.Max)
+	case rate != 0 && rate/float64(max(1, w.Connections)) < c.Rate.MinEach:
+		return fmt.Errorf("a rate of %v over %d connections: each has at least %v", rate, w.Connections, c.Rate.MinEach)
+	case c.Mode == Load && (w.OfferedRate != 0) == (len(w.Steps) > 0):
 		return errors.New("a load has an offered rate, or steps")
+	}
+	if len(w.Steps) > maxSteps {
+		return fmt.Errorf("there are %d steps; at most %d", len(w.Steps), maxSteps)
 	}
 	var sum time.Duration
 	for _, s := range w.Steps {
-		if s.Rate < minPerSec || s.Rate > maxPerSec || s.For < minNativeWindow || s.For > maxWindow {
+		if s.Rate < c.Rate.Min || s.Rate > c.Rate.Max || s.For < c.Duration.Min || s.For > c.Duration.Max || s.For%c.Duration.Step != 0 {
 			return fmt.Errorf("a step of %v/s for %v", s.Rate, s.For)
 		}
-		if sum += s.For; sum > maxWindow {
-			return fmt.Errorf("the steps take more than %v together", maxWindow)
-		}
+		sum += s.For
+	}
+	if sum > c.Duration.Max || len(w.Steps) > 0 && sum != w.Duration {
+		return fmt.Errorf("the steps take %v together, and the duration is %v, at most %v", sum, w.Duration, c.Duration.Max)
 	}
 	return nil
 }
@@ -111,16 +158,23 @@ func (w Workload) checkWords() error {
 	return nil
 }
 
-func (s Socket) check() error {
+// checkSocket checks the values of Socket, and what timestamps need.
+func (c capability) checkSocket(w Workload) error {
 	switch {
-	case s.Congestion != "" && !isCongestion(s.Congestion):
-		return fmt.Errorf("%s is no name of a congestion control", quote(s.Congestion))
-	case s.DSCP < 0 || s.DSCP > maxDSCP:
-		return fmt.Errorf("a dscp of %d; 0 to %d", s.DSCP, maxDSCP)
+	case w.Wait != "" && len(c.Waits) > 0 && !slices.Contains(c.Waits, w.Wait):
+		return fmt.Errorf("%s cannot wait by %s: it can wait by %s", c, w.Wait, strings.Join(c.Waits, ", "))
+	case w.Congestion != "" && !isCongestion(w.Congestion):
+		return fmt.Errorf("%s is no name of a congestion control", quote(w.Congestion))
+	case w.DSCP < 0 || w.DSCP > maxDSCP:
+		return fmt.Errorf("a dscp of %d: 0 to %d", w.DSCP, maxDSCP)
+	case w.Timestamps && w.Response < c.leastStamped():
+		return fmt.Errorf("a response of %d bytes has no room for the server's timestamps: at least %d", w.Response, c.leastStamped())
+	case w.Timestamps && w.Wait == WaitEpoll:
+		return errors.New("timestamps cannot be combined with wait: epoll")
 	}
-	for _, bytes := range []int{s.SendBuffer, s.ReceiveBuffer} {
-		if bytes != 0 && (bytes < minBuffer || bytes > maxBuffer) {
-			return fmt.Errorf("a buffer of %d bytes; %d to %d", bytes, minBuffer, maxBuffer)
+	for _, bytes := range []int{w.SendBuffer, w.ReceiveBuffer} {
+		if bytes != 0 && !c.Buffers.holds(bytes) {
+			return fmt.Errorf("a buffer of %d bytes: %s takes %d to %d", bytes, c.tool, c.Buffers.Min, c.Buffers.Max)
 		}
 	}
 	return nil
@@ -142,24 +196,24 @@ func (p Placement) check() error {
 	return nil
 }
 
-func (w Workload) checkBackground() error {
+func (w Workload) checkBackground(tools Tools) error {
 	b := w.Background
 	if b == nil {
 		return nil
 	}
-	can, _ := findCapability("native", Stream, TCP)
-	if b.Tool != can.tool || b.Mode != can.mode || b.Protocol != can.protocol {
-		return errors.New("a background is a native stream over tcp")
+	can, ok := tools.beside()
+	if !ok || b.Tool != can.tool || b.Mode != can.Mode || b.Protocol != can.Protocol {
+		return fmt.Errorf("a background is a %s", can)
 	}
 	if length := w.Warmup + w.Duration; length < minBeside || length > maxBeside {
 		return fmt.Errorf("a workload of %v cannot have a background", length)
 	}
-	// It lasts as long as its workload, and says nothing of that itself.
+	// A background lasts as long as its workload and has no duration of its own.
 	beside := *b
 	if beside.Duration == 0 {
 		beside.Duration = defaultWindow
 	}
-	if err := beside.checkRunnable(); err != nil {
+	if err := beside.checkRunnable(tools); err != nil {
 		return fmt.Errorf("the background: %w", err)
 	}
 	return nil

@@ -43,7 +43,7 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 		switch b.info {
 		case "yaml":
 			right++
-			if _, err := Parse("experiment.yaml", []byte(b.text)); err != nil {
+			if _, err := Parse("experiment.yaml", []byte(b.text), testTools); err != nil {
 				t.Errorf("%v\nin:\n%s", err, b.text)
 			}
 			value, err := asJSON(t, []byte(b.text))
@@ -56,7 +56,7 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 			}
 		case "yaml wrong":
 			wrong++
-			_, err := Parse("experiment.yaml", []byte(b.text))
+			_, err := Parse("experiment.yaml", []byte(b.text), testTools)
 			if err == nil {
 				t.Errorf("no mistake in:\n%s", b.text)
 				continue
@@ -75,6 +75,30 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 	}
 }
 
+// The table of the tools is made from what they declare.
+func TestTableOfTools(t *testing.T) {
+	const path, begin, end = "../../docs/experiment-file.md", "<!-- tools -->\n", "<!-- /tools -->"
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(page), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no place for the table: %s", path, begin)
+	}
+	want := before + begin + testTools.Table() + end + after
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(page), want); diff != "" {
+		t.Errorf("%s differs from what the tools declare; write it with -update (-page +declared):\n%s", path, diff)
+	}
+}
+
 // The page must speak of every key.
 func TestDocumentationNamesEveryKey(t *testing.T) {
 	page, err := os.ReadFile("../../docs/experiment-file.md")
@@ -83,7 +107,7 @@ func TestDocumentationNamesEveryKey(t *testing.T) {
 	}
 	keys := experimentKeys()
 	for _, more := range [][]string{scheduleKeys(), armKeys(), labKeys(), elementKinds(), elementKeys(Wire), elementKeys(Firewall),
-		workloadKeys(), toolNames(), modeNames(), placementWords(), elsewhereTools(), stepKeys(), arrivalWords(), directionWords(), waitWords()} {
+		workloadKeys(), testTools.Names(), testTools.Modes(""), placementWords(), testTools.importOnly(), stepKeys(), arrivalWords(), directionWords(), waitWords()} {
 		keys = append(keys, more...)
 	}
 	for _, key := range keys {

@@ -25,17 +25,17 @@ func (r *reader) ip(f fields, can capability) int {
 	case v.value.Value != "6":
 		r.wrong(v.value, versions, "ip cannot be %s", bare(v.value.Value))
 		return IPv4
-	case can.onlyIPv4:
-		r.wrong(v.value, "leave it out, or measure with "+strings.Join(toolsOfIPv6(), ", "),
-			"%s does not speak IPv6 (its versions before 3.9 cannot)", can.tool)
+	case can.OnlyIPv4 != "":
+		r.wrong(v.value, "leave it out, or measure with "+strings.Join(r.tools.ofIPv6(), ", "),
+			"%s does not speak IPv6 (%s)", can.tool, can.OnlyIPv4)
 		return IPv4
 	}
 	return IPv6
 }
 
-// toolsOfIPv6 lists the tools that speak IPv6.
-func toolsOfIPv6() []string {
-	all := slices.DeleteFunc(capabilities(), func(c capability) bool { return c.onlyIPv4 })
+// ofIPv6 lists the tools that speak IPv6.
+func (t Tools) ofIPv6() []string {
+	all := slices.DeleteFunc(t.all(), func(c capability) bool { return c.OnlyIPv4 != "" })
 	return distinct(all, func(c capability) string { return c.tool })
 }
 

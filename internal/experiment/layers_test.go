@@ -124,7 +124,7 @@ arms:
   c: {lab: {path: [{wire: {delay: 90us}}]}}
 workloads: [{name: rr, tool: native}]
 `
-	e, err := Parse("x.yaml", []byte(file))
+	e, err := Parse("x.yaml", []byte(file), testTools)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,10 +14,7 @@ const maxRateWord = "max"
 // The bounds and defaults of what is offered.
 const (
 	maxSteps     = 100
-	maxBatch     = 1024
 	defaultBatch = 32
-	// minMessageRate is the lowest rate of messages, in 1/s.
-	minMessageRate = 1
 )
 
 func arrivalWords() []string { return []string{ConstantArrivals, PoissonArrivals} }
@@ -29,27 +26,40 @@ func stepKeys() []string { return []string{"rate", "for"} }
 // offered reads at which rate things are sent, and how they are spread in time.
 func (r *reader) offered(w *Workload, f fields, can capability) {
 	switch {
-	case can.mode == Load:
-		r.load(w, f)
-	case can.mode == Messages:
-		r.messages(w, f)
-	case can.rate:
-		w.Rate = defaultDatagrams
-		if v, ok := r.optional(f, "rate"); ok {
-			w.Rate, _ = quantity(r, v.value, "rate", "100Mbit/s", ParseRate)
+	case can.Mode == Load:
+		r.load(w, f, can)
+	case can.Mode == Messages:
+		r.messages(w, f, can)
+	case can.Rate.Unit == BitRate:
+		r.bitRate(w, f, can)
+	}
+}
+
+// bitRate reads an offered rate in bits per second.
+func (r *reader) bitRate(w *Workload, f fields, can capability) {
+	w.Rate = defaultDatagrams
+	at := f.named["connections"].value // with the default rate, only many connections can be too many
+	if v, ok := r.optional(f, "rate"); ok {
+		w.Rate, ok = quantity(r, v.value, "rate", "100Mbit/s", ParseRate)
+		if at = v.value; !ok {
+			return
 		}
+	}
+	if each := w.Rate / float64(max(1, w.Connections)); each < can.Rate.MinEach {
+		r.wrong(at, fmt.Sprintf("at least %s for each connection", FormatRate(can.Rate.MinEach)),
+			"a rate of %s is too low for %d connections", FormatRate(w.Rate), w.Connections)
 	}
 }
 
 // load reads the offered rate, or the steps in its place.
-func (r *reader) load(w *Workload, f fields) {
+func (r *reader) load(w *Workload, f fields, can capability) {
 	w.Arrivals = ConstantArrivals
 	if v, ok := r.optional(f, "arrivals"); ok {
 		w.Arrivals, _ = r.word(v.value, "arrivals", arrivalWords())
 	}
 	steps, stepped := r.optional(f, "steps")
 	if stepped {
-		w.Steps = r.steps(steps)
+		w.Steps = r.steps(steps, can)
 		if rate, both := f.named["rate"]; both {
 			r.wrong(rate.key, "keep one of them", "rate and steps both say what is offered")
 		}
@@ -64,35 +74,36 @@ func (r *reader) load(w *Workload, f fields) {
 }
 
 // messages reads how many messages are handed over at once, and how often.
-func (r *reader) messages(w *Workload, f fields) {
+func (r *reader) messages(w *Workload, f fields, can capability) {
 	w.Batch = defaultBatch
 	if v, ok := r.optional(f, "batch"); ok {
-		if n, ok := r.integer(v.value, "batch", 1, maxBatch); ok {
+		if n, ok := r.integer(v.value, "batch", int64(can.Batch.Min), int64(can.Batch.Max)); ok {
 			w.Batch = int(n)
 		}
 	}
-	if together := w.Message * w.Batch; together > maxMessage {
+	if together := w.Message * w.Batch; together > can.BatchBytes {
 		at := f.at
 		for _, key := range []string{"message", "batch"} {
 			if v, given := f.named[key]; given {
 				at = v.value
 			}
 		}
-		r.wrong(at, "at most "+FormatSize(maxMessage), "a batch of %d messages of %s has %s", w.Batch, FormatSize(w.Message), FormatSize(together))
+		r.wrong(at, "at most "+FormatSize(can.BatchBytes), "a batch of %d messages of %s has %s",
+			w.Batch, FormatSize(w.Message), FormatSize(together))
 	}
 	v, ok := r.optional(f, "rate")
 	if !ok || v.value.Kind == yaml.ScalarNode && v.value.Value == maxRateWord {
 		return
 	}
 	rate, ok := quantity(r, v.value, "rate", "10000/s, or max", ParsePerSecond)
-	if ok && rate < minMessageRate {
-		r.wrong(v.value, "at least "+FormatPerSecond(minMessageRate), "rate %s is too low", FormatPerSecond(rate))
+	if ok && rate < can.Rate.Min {
+		r.wrong(v.value, "at least "+FormatPerSecond(can.Rate.Min), "rate %s is too low", FormatPerSecond(rate))
 	}
 	w.OfferedRate = rate
 }
 
 // steps reads the list of rates that follow each other.
-func (r *reader) steps(v field) []Step {
+func (r *reader) steps(v field, can capability) []Step {
 	const example = "steps: [{rate: 1000/s, for: 1s}]"
 	if !r.isSequence(v.value, "steps", example) {
 		return nil
@@ -107,26 +118,27 @@ func (r *reader) steps(v field) []Step {
 	var steps []Step
 	for _, n := range v.value.Content {
 		if f, ok := r.fields(n, n, "the step", stepKeys()); ok {
-			steps = append(steps, r.step(f))
+			steps = append(steps, r.step(f, can))
 		}
 	}
 	return steps
 }
 
-func (r *reader) step(f fields) Step {
+func (r *reader) step(f fields, can capability) Step {
 	var s Step
 	if v, ok := r.required(f, "rate", "rate: 1000/s"); ok {
 		s.Rate, _ = quantity(r, v.value, "rate", "1000/s", ParsePerSecond)
 	}
 	if v, ok := r.required(f, "for", "for: 1s"); ok {
-		engine := capability{tool: "native", step: time.Millisecond}
-		s.For = r.period(v.value, "for", engine, time.Second, minNativeWindow, maxWindow)
+		limits := can.Duration
+		limits.Default = time.Second
+		s.For = r.period(v.value, "for", can, limits)
 	}
 	return s
 }
 
 // stepsDuration is how long the steps take together.
-func (r *reader) stepsDuration(w Workload, f fields) time.Duration {
+func (r *reader) stepsDuration(w Workload, f fields, longest time.Duration) time.Duration {
 	var sum time.Duration
 	for _, s := range w.Steps {
 		if s.For == 0 {
@@ -134,8 +146,8 @@ func (r *reader) stepsDuration(w Workload, f fields) time.Duration {
 		}
 		sum += s.For
 	}
-	if sum > maxWindow {
-		r.wrong(f.named["steps"].key, "at most "+FormatDuration(maxWindow), "the steps take %s together", FormatDuration(sum))
+	if sum > longest {
+		r.wrong(f.named["steps"].key, "at most "+FormatDuration(longest), "the steps take %s together", FormatDuration(sum))
 	}
 	return sum
 }

@@ -36,11 +36,12 @@ func scheduleKeys() []string {
 	return []string{"blocks", "baseline_repeats", "retries", "seed", "deployments"}
 }
 
-// Parse reads an experiment file, checks it and fills in the defaults. The name of the file is for messages only.
+// Parse reads an experiment file, checks it and fills in the defaults. The name of the file is for messages only; tools
+// are the programs that workloads can use, at least one.
 // The error is a *Mistakes with everything that is wrong in the file, in the order of the positions.
-func Parse(filename string, data []byte) (*Experiment, error) {
+func Parse(filename string, data []byte, tools Tools) (*Experiment, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	r := &reader{source: newSource(filename, data[:min(len(data), maxFile)])}
+	r := &reader{source: newSource(filename, data[:min(len(data), maxFile)]), tools: tools}
 	e := &Experiment{}
 	if top := r.document(data); top != nil {
 		r.experiment(e, top)

@@ -58,7 +58,7 @@ func golden(t *testing.T, path, got string) {
 func TestValidFiles(t *testing.T) {
 	for name, data := range examples(t, "valid", 6) {
 		t.Run(name, func(t *testing.T) {
-			e, err := Parse(name+".yaml", data)
+			e, err := Parse(name+".yaml", data, testTools)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestValidFiles(t *testing.T) {
 func TestWrongFiles(t *testing.T) {
 	for name, data := range examples(t, "wrong", 30) {
 		t.Run(name, func(t *testing.T) {
-			e, err := Parse(name+".yaml", data)
+			e, err := Parse(name+".yaml", data, testTools)
 			if err == nil {
 				t.Fatal("no mistake found")
 			}
@@ -117,7 +117,7 @@ func checkMistakes(t *testing.T, data []byte, err error) {
 
 func TestFileThatIsTooLarge(t *testing.T) {
 	data := []byte("nearfar: v1\n# " + strings.Repeat("x", maxFile))
-	_, err := Parse("big.yaml", data)
+	_, err := Parse("big.yaml", data, testTools)
 	if err == nil || !strings.HasPrefix(err.Error(), "big.yaml:1:1: the file has 1048590 bytes: an experiment file has at most 1MiB\n") {
 		t.Errorf("error %v", err)
 	}
@@ -141,7 +141,7 @@ func TestHostileFilesAreReadInTime(t *testing.T) {
 			t.Parallel()
 			data := []byte(strings.Repeat(part, (maxFile-100)/len(part)))
 			started := time.Now()
-			_, err := Parse("hostile.yaml", data)
+			_, err := Parse("hostile.yaml", data, testTools)
 			if err == nil {
 				t.Fatal("no mistake found")
 			}
@@ -155,7 +155,7 @@ func TestHostileFilesAreReadInTime(t *testing.T) {
 
 func TestManyMistakesAreCounted(t *testing.T) {
 	_, err := Parse("many.yaml", []byte("nearfar: v1\nname: x\narms: {a: {lab: {path: [bridge]}}}\nworkloads:\n"+
-		strings.Repeat("- {name: x y, tool: native}\n", 60)+strings.Repeat("- {name: ok, tool: natvi}\n", 30)))
+		strings.Repeat("- {name: x y, tool: native}\n", 60)+strings.Repeat("- {name: ok, tool: natvi}\n", 30)), testTools)
 	var mistakes *Mistakes
 	if !errors.As(err, &mistakes) {
 		t.Fatalf("error %v", err)
@@ -193,7 +193,7 @@ func TestMistakeIsDrawn(t *testing.T) {
 }
 
 func TestArmsAndWorkloadsAreFoundByName(t *testing.T) {
-	e, err := Parse("overlay.yaml", examples(t, "valid", 6)["overlay"])
+	e, err := Parse("overlay.yaml", examples(t, "valid", 6)["overlay"], testTools)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		e, err := Parse("fuzz.yaml", data)
+		e, err := Parse("fuzz.yaml", data, testTools)
 		if err != nil {
 			checkMistakes(t, []byte(strings.TrimPrefix(string(data), "\ufeff")), err)
 			return
@@ -252,7 +252,7 @@ func FuzzParse(f *testing.F) {
 		if _, ok := e.Arm(e.Baseline); !ok || len(e.Workloads) == 0 || e.Schedule.Blocks < 1 {
 			t.Errorf("no complete experiment: %+v", e)
 		}
-		if err := e.CheckRunnable(); err != nil {
+		if err := e.CheckRunnable(testTools); err != nil {
 			t.Errorf("Parse takes what CheckRunnable refuses: %v", err)
 		}
 		for _, a := range e.Arms {
@@ -261,7 +261,7 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		for _, w := range e.Workloads {
-			if c, ok := findCapability(w.Tool, w.Mode, w.Protocol); !ok || w.Duration <= 0 || w.Placement.Kind == "" ||
+			if c, ok := testTools.find(w.Tool, w.Mode, w.Protocol); !ok || w.Duration <= 0 || w.Placement.Kind == "" ||
 				c.takes("request") != (w.Request > 0) {
 				t.Errorf("workload %+v", w)
 			}

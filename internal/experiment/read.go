@@ -15,8 +15,9 @@ import (
 // reader walks the nodes of one file and collects its mistakes.
 type reader struct {
 	source   source
+	tools    Tools
 	mistakes Mistakes
-	// moved is where mistakes belong of what an arm sets; nil for what the file says itself.
+	// moved is set while a workload is read anew with what an arm sets: it says where mistakes are reported.
 	moved *moved
 }
 

@@ -8,11 +8,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Reference gives the reference of the experiment file in markdown: a table for each kind of object, made from the schema, so
-// that it says what editors say.
-func Reference() []byte {
+// Reference gives the reference of the experiment file in Markdown: a table for each kind of object, made from the
+// schema, and a table of the tools. So it says the same as editors do.
+func Reference(tools Tools) []byte {
 	var document yaml.Node
-	if err := yaml.Unmarshal([]byte(schema), &document); err != nil {
+	if err := yaml.Unmarshal(Schema(tools), &document); err != nil {
 		panic(fmt.Sprintf("the schema of this program is broken: %v", err))
 	}
 	r := &reference{root: document.Content[0], written: map[string]bool{}}
@@ -28,6 +28,7 @@ Every key, made from the schema by ` + "`nearfar schema --format markdown`" + `.
 		r.object(next.title, next.node)
 	}
 	r.scalars()
+	r.out.WriteString("\n## Tools\n\nWhat each tool measures, the limits, and the keys that it takes.\n\n" + tools.Table())
 	return r.out.Bytes()
 }
 

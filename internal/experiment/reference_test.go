@@ -14,7 +14,7 @@ const referencePage = "../../docs/reference.md"
 // The page is what the program makes of its schema.
 func TestReferencePage(t *testing.T) {
 	if *update {
-		if err := os.WriteFile(referencePage, Reference(), 0o644); err != nil {
+		if err := os.WriteFile(referencePage, Reference(testTools), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -22,14 +22,14 @@ func TestReferencePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(page), string(Reference())); diff != "" {
+	if diff := cmp.Diff(string(page), string(Reference(testTools))); diff != "" {
 		t.Errorf("docs/reference.md is behind the schema; go test ./internal/experiment -run ReferencePage -update (-page +schema):\n%s", diff)
 	}
 }
 
 // Every key has a row, and every link a heading to go to.
 func TestReferenceIsWhole(t *testing.T) {
-	page := string(Reference())
+	page := string(Reference(testTools))
 	for _, keys := range [][]string{experimentKeys(), scheduleKeys(), workloadKeys(), labKeys()} {
 		for _, key := range keys {
 			if !strings.Contains(page, "| `"+key+"` |") {

@@ -1,10 +1,31 @@
 package experiment
 
-import _ "embed"
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"text/template"
+)
 
-//go:embed schema.json
+//go:embed schema.json.tmpl
 var schema string
 
-// Schema gives the JSON Schema (draft 2020-12) of the experiment file, for editors. It knows the shape of the file; what
-// depends on several values together (a baseline that exists, a mode that the tool has) only Parse checks.
-func Schema() []byte { return []byte(schema) }
+// Schema gives the JSON Schema (draft 2020-12) of the experiment file, for editors. The tools' names, modes and limits
+// in it come from what the tools declare. A schema describes single values; what depends on several values together (a
+// baseline that exists, a mode that the tool has) only Parse checks.
+func Schema(tools Tools) []byte {
+	words := func(all []string) (string, error) {
+		text, err := json.Marshal(all)
+		return string(text), err
+	}
+	t, err := template.New("schema").Funcs(template.FuncMap{"words": words}).Parse(schema)
+	var out bytes.Buffer
+	if err == nil {
+		err = t.Execute(&out, toolWords{tools})
+	}
+	if err != nil {
+		panic(fmt.Sprintf("the schema of this program is broken: %v", err)) // it is a constant, and a test executes it
+	}
+	return out.Bytes()
+}

@@ -16,7 +16,7 @@ import (
 
 func compiledSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema(testTools)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func beyondSchema() []string {
 	return []string{
 		"aliases", "background-elsewhere", "background-times", "baseline-unknown", "dlr-misplaced",
 		"escaped-control-character", "firewall-misplaced", "ip-elsewhere",
-		"layers-inseparable", "leading-zeros", "load-sizes", "modes-of-others", "parameters-senseless",
+		"layers-inseparable", "leading-zeros", "limits", "load-sizes", "modes-of-others", "parameters-senseless",
 		"set-invalid-together", "set-ip-elsewhere", "set-nobody-takes", "socket-elsewhere", "tag", "tool-cannot",
 		"too-many-different-layers", "too-many-trials", "vteps-odd",
 	}
@@ -95,7 +95,7 @@ func TestSchemaRefusesWrongFiles(t *testing.T) {
 // The schema and the reader must know the same keys and words.
 func TestSchemaKnowsWhatTheReaderKnows(t *testing.T) {
 	var root map[string]any
-	if err := json.Unmarshal(Schema(), &root); err != nil {
+	if err := json.Unmarshal(Schema(testTools), &root); err != nil {
 		t.Fatal(err)
 	}
 	for where, want := range map[string][]string{
@@ -117,9 +117,9 @@ func TestSchemaKnowsWhatTheReaderKnows(t *testing.T) {
 		"/$defs/workload/properties/arrivals/enum":              arrivalWords(),
 		"/$defs/direction/enum":                                 directionWords(),
 		"/$defs/wait/enum":                                      waitWords(),
-		"/$defs/workload/properties/tool/enum":                  toolNames(),
-		"/$defs/workload/properties/mode/enum":                  modeNames(),
-		"/$defs/workload/properties/protocol/enum":              protocolNames(),
+		"/$defs/workload/properties/tool/enum":                  testTools.Names(),
+		"/$defs/workload/properties/mode/enum":                  testTools.Modes(""),
+		"/$defs/workload/properties/protocol/enum":              testTools.Protocols("", ""),
 	} {
 		got := wordsAt(t, root, where)
 		slices.Sort(got)
@@ -146,7 +146,7 @@ func TestSchemaKnowsWhatTheReaderKnows(t *testing.T) {
 // Every object of the schema with properties refuses others, and says what each of its own is.
 func TestSchemaIsStrictAndDescribed(t *testing.T) {
 	var root any
-	if err := json.Unmarshal(Schema(), &root); err != nil {
+	if err := json.Unmarshal(Schema(testTools), &root); err != nil {
 		t.Fatal(err)
 	}
 	objects := 0

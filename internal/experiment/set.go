@@ -136,7 +136,7 @@ func (r *reader) apply(a *parsedArm, set parsedSet, workloads []parsedWorkload, 
 	var settings []Setting
 	where := map[string]field{} // by key and value, for their order
 	for _, w := range workloads {
-		taken := set.takenBy(w)
+		taken := set.takenBy(w, r.tools)
 		for key := range taken {
 			if taken[key] == set.general[key] {
 				used[key] = true
@@ -163,7 +163,7 @@ func (r *reader) apply(a *parsedArm, set parsedSet, workloads []parsedWorkload, 
 	}
 	for _, key := range sortedByPlace(set.general) {
 		if !used[key] {
-			r.wrong(set.general[key].key, "it is for "+whoTakes(key), "no workload takes the %s that arm %s sets", key, quote(a.Name))
+			r.wrong(set.general[key].key, "it is for "+r.tools.whoTakes(key), "no workload takes the %s that arm %s sets", key, quote(a.Name))
 		}
 	}
 	slices.SortStableFunc(settings, func(x, y Setting) int {
@@ -174,17 +174,17 @@ func (r *reader) apply(a *parsedArm, set parsedSet, workloads []parsedWorkload, 
 
 // takenBy gives what of a set changes a workload: all that names it, and of the rest the keys that it takes. Which
 // these are depends on the protocol, which can itself be set.
-func (s parsedSet) takenBy(w parsedWorkload) map[string]field {
+func (s parsedSet) takenBy(w parsedWorkload, tools Tools) map[string]field {
 	taken := maps.Clone(s.own[w.Name])
 	if taken == nil {
 		taken = map[string]field{}
 	}
-	can, _ := findCapability(w.Tool, w.Mode, w.Protocol)
+	can, _ := tools.find(w.Tool, w.Mode, w.Protocol)
 	if v, ok := s.general["protocol"]; ok && can.takes("protocol") && taken["protocol"].key == nil {
 		taken["protocol"] = v
 	}
 	if v, ok := taken["protocol"]; ok {
-		if other, ok := findCapability(w.Tool, w.Mode, v.value.Value); ok {
+		if other, ok := tools.find(w.Tool, w.Mode, v.value.Value); ok {
 			can = other
 		}
 	}
@@ -207,7 +207,7 @@ func (r *reader) overridden(a *parsedArm, w parsedWorkload, taken map[string]fie
 		mark(v.key, own)
 		mark(v.value, own)
 	}
-	again := &reader{source: r.source, moved: &moved{
+	again := &reader{source: r.source, tools: r.tools, moved: &moved{
 		own: own, to: taken[sortedByPlace(taken)[0]].key, what: "arm " + quote(a.Name) + ", workload " + quote(w.Name),
 	}}
 	effective := again.workload(merged, common)

@@ -15,7 +15,7 @@ func setExample(t *testing.T) *Experiment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := Parse("set.yaml", data)
+	e, err := Parse("set.yaml", data, testTools)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ arms:
   s2: {lab: {path: [bridge]}, set: {wait: spin}}
   e:  {lab: {path: [bridge]}, set: {wait: epoll}}
 workloads: [{name: rr, tool: native}]
-`))
+`), testTools)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ arms:
   v6: {lab: {path: [bridge]}}
   v4: {lab: {path: [bridge], mtu: 1000}, set: {ip: 4}}
 workloads: [{name: rr, tool: native, ip: 6}]
-`))
+`), testTools)
 	if err != nil {
 		t.Error(err)
 	}

@@ -7,9 +7,7 @@ import (
 
 // The bounds of what sockets are asked for.
 const (
-	maxDSCP   = 63
-	minBuffer = 1 << 10 // bytes; the kernel raises what is less
-	maxBuffer = 1 << 30 // bytes
+	maxDSCP = 63 // a DSCP has 6 bits
 	// maxCongestion is the kernel's TCP_CA_NAME_MAX less the final zero.
 	maxCongestion = 15
 )
@@ -29,8 +27,8 @@ func (r *reader) socket(s *Socket, f fields, can capability) {
 		word, ok := r.word(v.value, "wait", waitWords())
 		switch {
 		case !ok:
-		case !slices.Contains(can.waits(), word):
-			r.wrong(v.value, "it can be "+strings.Join(can.waits(), ", "), "%s cannot wait by %s", can, word)
+		case !slices.Contains(can.Waits, word):
+			r.wrong(v.value, "it can be "+strings.Join(can.Waits, ", "), "%s cannot wait by %s", can, word)
 		default:
 			s.Wait = word
 		}
@@ -47,12 +45,11 @@ func (r *reader) socket(s *Socket, f fields, can capability) {
 			s.DSCP = int(n)
 		}
 	}
-	buffers := capability{tool: "the engine", mode: "the engine"} // whose name stands in messages
 	if v, ok := r.optional(f, "send_buffer"); ok {
-		s.SendBuffer = r.size(v.value, "send_buffer", buffers, limits{minBuffer, maxBuffer})
+		s.SendBuffer = r.size(v.value, "send_buffer", can.sender(), can.Buffers)
 	}
 	if v, ok := r.optional(f, "receive_buffer"); ok {
-		s.ReceiveBuffer = r.size(v.value, "receive_buffer", buffers, limits{minBuffer, maxBuffer})
+		s.ReceiveBuffer = r.size(v.value, "receive_buffer", can.sender(), can.Buffers)
 	}
 }
 

@@ -1,237 +1,324 @@
 package experiment
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 )
 
-// limits bound a size in bytes. The zero value says that the capability takes no such size.
-type limits struct{ min, max int }
+// Tools are the measuring programs, each as it declares itself; internal/tool has the list. Messages and pages name
+// them in this order.
+type Tools []Tool
 
-// The greatest message sizes, in bytes.
+// Tool is what a measuring program declares about itself. The reader of experiment files, the tool's own Plan, the JSON
+// Schema, the documentation and shell completion take modes, limits and defaults from here.
+type Tool struct {
+	Name string
+	// Does lists what the program measures. The first capability is the default; the first of each mode gives the
+	// mode's default protocol. It is empty for a program whose outputs are read but that nearfar does not run.
+	Does []Capability
+	// The rest is for the documentation, in Markdown: the command lines that nearfar runs, the operating systems on
+	// which it does so, the versions that were run or read, and what the program prints, in which units.
+	Runs, Systems, Versions, Prints string
+}
+
+// Capability is one thing that a tool measures, with the keys of a workload that it takes and their limits.
+type Capability struct {
+	Mode, Protocol string
+	// Request, Response and Message are limits of sizes in bytes.
+	Request, Response, Message Range
+	// DefaultRequest and DefaultMessage are in bytes. 0 stands for 64 B (requests), and for the tool's own (messages).
+	DefaultRequest, DefaultMessage int
+	Reply                          Reply
+	// Connections is how many connections can run side by side.
+	Connections Range
+	Rate        RateLimits
+	// Batch is how many messages are handed to the kernel at once, BatchBytes how large they are together at most.
+	Batch      Range
+	BatchBytes int
+	// Buffers are the sizes in bytes that the kernel can be asked for as socket buffers.
+	Buffers Range
+	// Duration is the measurement window. Warmup comes before it; Interval is between two echo requests.
+	Duration, Warmup, Interval Durations
+	// MaxIntervals is how many intervals a window holds at most.
+	MaxIntervals int
+	// Waits lists how both sides can wait for a message; the first is the default. The key wait is taken where there
+	// are several.
+	Waits []string
+	// Keys are the other keys of a workload that have a meaning here, such as congestion or direction.
+	Keys []string
+	// Beside says that it can run as the background of another workload.
+	Beside bool
+	// OnlyIPv4 says why the tool does not speak IPv6; it is empty for a tool that does.
+	OnlyIPv4 string
+}
+
+// Range is a smallest and a greatest number. The zero value says that a capability does not take the number.
+type Range struct{ Min, Max int }
+
+func (r Range) taken() bool { return r.Max > 0 }
+
+func (r Range) holds(n int) bool { return n >= r.Min && n <= r.Max }
+
+// Durations are the limits of a duration. Max is 0 where a capability does not take it. Every duration is a multiple
+// of Step.
+type Durations struct{ Default, Min, Max, Step time.Duration }
+
+func (d Durations) taken() bool { return d.Max > 0 }
+
+// Reply is how long a response can be.
+type Reply int
+
+// The rules for the length of a response.
 const (
-	maxMessage  = 16 << 20
-	maxDatagram = 65507 // the payload of a UDP datagram over IPv4: 65535 less 20 of IP and 8 of UDP
+	// ReplyAny is any length within the limits of responses.
+	ReplyAny Reply = iota
+	// ReplySame is the length of the request.
+	ReplySame
+	// ReplyAtMostRequest is at most the length of the request.
+	ReplyAtMostRequest
 )
 
-// maxLoadConnections is how many connections a load has at most: as many as a session of the engine.
-const maxLoadConnections = 1024
+// RateUnit is what the key rate counts.
+type RateUnit int
 
-// capability is something that a tool can measure, and the parameters that mean something there.
+// The units of rates.
+const (
+	// NoRate says that there is no rate to choose.
+	NoRate RateUnit = iota
+	// BitRate is in bits per second.
+	BitRate
+	// EventRate is in requests or messages per second.
+	EventRate
+)
+
+// RateLimits are the limits of an offered rate in its unit. A workload's rate is the sum over its connections. MinEach
+// is the lowest rate of one connection.
+type RateLimits struct {
+	Unit              RateUnit
+	Min, Max, MinEach float64
+}
+
+// capability is a Capability with the tool that declares it.
 type capability struct {
-	tool, mode, protocol       string
-	request, response, message limits
-	// sameResponse: the reply is as long as the request.
-	sameResponse bool
-	// noAmplify: the reply is at most as long as the request.
-	noAmplify bool
-	// connections is the greatest number side by side; 0 where there is always one.
-	connections int
-	rate        bool
-	interval    bool
-	// engine: the sockets can be used as Socket says.
-	engine bool
-	// congestion: the connections can have another congestion control than the host's, and the tool says which they
-	// had. (netperf can set that of crr too, and does not say.)
-	congestion bool
-	// onlyIPv4: it does not speak IPv6.
-	onlyIPv4 bool
-	// warmup is what is usual, and maxWarmup the longest; 0 where there is none.
-	warmup, maxWarmup time.Duration
-	// step is what durations must be a multiple of.
-	step time.Duration
+	Capability
+	tool string
+	// protocols is how many protocols the tool has in this mode.
+	protocols int
 }
 
-// capabilities lists what the tools can do. The first line of a tool is its default.
-//
-// Limits are the tools' own: sockperf 3.7 (messages of 14 to 65507 bytes, IPv4 alone), iperf3 3.12 (blocks of up to 1 MiB, UDP of
-// 16 bytes or more, 128 streams, 60 s of warm-up), iputils ping (16 bytes hold the time stamp). The engine's UDP header takes 32 bytes,
-// and it never answers with more than it received.
-func capabilities() []capability {
-	widest := limits{1, maxMessage}
-	const ms, s = time.Millisecond, time.Second
-	const usual, omit = 500 * ms, 60 * s
-	datagram := limits{32, maxDatagram}
-	return []capability{
-		{tool: "native", mode: RR, protocol: TCP, request: widest, response: widest, engine: true,
-			warmup: usual, maxWarmup: maxWarmup, step: ms},
-		{tool: "native", mode: RR, protocol: UDP, request: datagram, response: datagram, noAmplify: true, engine: true,
-			warmup: usual, maxWarmup: maxWarmup, step: ms},
-		{tool: "native", mode: CRR, protocol: TCP, request: widest, response: widest, engine: true,
-			warmup: usual, maxWarmup: maxWarmup, step: ms},
-		{tool: "native", mode: Stream, protocol: TCP, message: widest, connections: 128, engine: true,
-			warmup: usual, maxWarmup: maxWarmup, step: ms},
-		{tool: "native", mode: Load, protocol: TCP, request: widest, response: widest, connections: maxLoadConnections, engine: true,
-			warmup: usual, maxWarmup: maxWarmup, step: ms},
-		{tool: "native", mode: Load, protocol: UDP, request: datagram, response: datagram, noAmplify: true, connections: maxLoadConnections,
-			engine: true, warmup: usual, maxWarmup: maxWarmup, step: ms},
-		{tool: "native", mode: Messages, protocol: UDP, message: datagram, engine: true,
-			warmup: usual, maxWarmup: maxWarmup, step: ms},
-		{tool: "native", mode: Messages, protocol: TCP, message: widest, engine: true,
-			warmup: usual, maxWarmup: maxWarmup, step: ms},
-		{tool: "sockperf", mode: RR, protocol: TCP, request: limits{14, maxDatagram}, response: limits{14, maxDatagram},
-			sameResponse: true, onlyIPv4: true, step: s},
-		{tool: "sockperf", mode: RR, protocol: UDP, request: limits{14, maxDatagram}, response: limits{14, maxDatagram},
-			sameResponse: true, onlyIPv4: true, step: s},
-		{tool: "netperf", mode: RR, protocol: TCP, request: widest, response: widest, congestion: true, step: s},
-		{tool: "netperf", mode: RR, protocol: UDP, request: limits{1, maxDatagram}, response: limits{1, maxDatagram}, step: s},
-		{tool: "netperf", mode: CRR, protocol: TCP, request: widest, response: widest, step: s},
-		{tool: "netperf", mode: Stream, protocol: TCP, message: widest, congestion: true, step: s},
-		{tool: "iperf3", mode: Stream, protocol: TCP, message: limits{1, 1 << 20}, connections: 128, congestion: true,
-			maxWarmup: omit, step: s},
-		{tool: "iperf3", mode: Stream, protocol: UDP, message: limits{16, maxDatagram}, connections: 128, rate: true,
-			maxWarmup: omit, step: s},
-		{tool: "ping", mode: Ping, protocol: ICMP, request: limits{16, maxDatagram}, interval: true, step: ms},
+// all lists the capabilities of all tools.
+func (t Tools) all() []capability {
+	var all []capability
+	for _, tool := range t {
+		for _, c := range tool.Does {
+			protocols := 0
+			for _, o := range tool.Does {
+				if o.Mode == c.Mode {
+					protocols++
+				}
+			}
+			all = append(all, capability{c, tool.Name, protocols})
+		}
 	}
+	return all
 }
 
-// elsewhereTools are those whose outputs are read but that do not run here.
-func elsewhereTools() []string { return []string{"latte", "ntttcp"} }
-
-func toolNames() []string {
-	return distinct(capabilities(), func(c capability) string { return c.tool })
+// Names lists the tools that nearfar runs.
+func (t Tools) Names() []string {
+	return distinct(t.all(), func(c capability) string { return c.tool })
 }
 
-func modeNames() []string {
-	return distinct(capabilities(), func(c capability) string { return c.mode })
+// Modes lists the modes that the tool of this name has; with an empty name, those of all tools.
+func (t Tools) Modes(tool string) []string {
+	return distinct(t.all(), func(c capability) string {
+		if tool != "" && c.tool != tool {
+			return ""
+		}
+		return c.Mode
+	})
 }
 
-func protocolNames() []string {
-	return distinct(capabilities(), func(c capability) string { return c.protocol })
+// Protocols lists the protocols that the tool of this name has in this mode; an empty name stands for all.
+func (t Tools) Protocols(tool, mode string) []string {
+	return distinct(t.all(), func(c capability) string {
+		if tool != "" && c.tool != tool || mode != "" && c.Mode != mode {
+			return ""
+		}
+		return c.Protocol
+	})
 }
 
-// protocolsOf lists the protocols of a tool in a mode.
-func protocolsOf(tool, mode string) []string {
-	all := slices.DeleteFunc(capabilities(), func(c capability) bool { return c.tool != tool || c.mode != mode })
-	return distinct(all, func(c capability) string { return c.protocol })
+// Waits lists the ways of waiting that the tool of this name has in this mode.
+func (t Tools) Waits(tool, mode string) []string {
+	c, _ := t.find(tool, mode, "")
+	return c.Waits
 }
 
-// findCapability finds the first that fits; an empty mode or protocol fits any.
-func findCapability(tool, mode, protocol string) (capability, bool) {
-	for _, c := range capabilities() {
-		if c.tool == tool && (mode == "" || c.mode == mode) && (protocol == "" || c.protocol == protocol) {
+// importOnly lists the tools whose outputs are read but that nearfar does not run.
+func (t Tools) importOnly() []string {
+	var names []string
+	for _, tool := range t {
+		if len(tool.Does) == 0 {
+			names = append(names, tool.Name)
+		}
+	}
+	return names
+}
+
+// find gives the first capability that fits; an empty mode or protocol fits any.
+func (t Tools) find(tool, mode, protocol string) (capability, bool) {
+	for _, c := range t.all() {
+		if c.tool == tool && (mode == "" || c.Mode == mode) && (protocol == "" || c.Protocol == protocol) {
 			return c, true
 		}
 	}
 	return capability{}, false
 }
 
-// String writes the capability as "native rr over tcp", and ping's just as "ping".
-func (c capability) String() string {
-	if c.tool == c.mode {
-		return c.tool
+// beside gives the capability that backgrounds use.
+func (t Tools) beside() (capability, bool) {
+	for _, c := range t.all() {
+		if c.Beside {
+			return c, true
+		}
 	}
-	return c.tool + " " + c.mode + " over " + c.protocol
+	return capability{}, false
 }
 
-// takes says whether a parameter of a workload means something here.
+// leastStamped is the length of the shortest response, in bytes, that has room for the server's timestamps.
+func (c capability) leastStamped() int {
+	if c.Protocol == UDP {
+		return stampsSize + c.Response.Min
+	}
+	return stampsSize
+}
+
+// widest takes every key, with limits that hold those of all tools. It stands for a tool that is not known, so that
+// the other values of its workload are still checked.
+func (t Tools) widest() capability {
+	var w capability
+	widen := func(r *Range, by Range) {
+		switch {
+		case !by.taken():
+		case !r.taken():
+			*r = by
+		default:
+			*r = Range{min(r.Min, by.Min), max(r.Max, by.Max)}
+		}
+	}
+	for _, c := range t.all() {
+		for _, sizes := range []Range{c.Request, c.Response, c.Message} {
+			widen(&w.Request, sizes)
+		}
+		widen(&w.Connections, c.Connections)
+		widen(&w.Buffers, c.Buffers)
+		w.Duration.Max = max(w.Duration.Max, c.Duration.Max)
+		w.Warmup.Max = max(w.Warmup.Max, c.Warmup.Max)
+		w.Interval.Max = max(w.Interval.Max, c.Interval.Max)
+		w.Keys = append(w.Keys, c.Keys...)
+		for _, wait := range c.Waits {
+			if !slices.Contains(w.Waits, wait) {
+				w.Waits = append(w.Waits, wait)
+			}
+		}
+	}
+	w.Response, w.Message = w.Request, w.Request
+	for _, d := range []*Durations{&w.Duration, &w.Warmup, &w.Interval} {
+		d.Min, d.Step = time.Nanosecond, time.Nanosecond
+	}
+	w.Warmup.Min, w.Warmup.Default = 0, time.Second
+	w.Duration.Default, w.Interval.Default = defaultWindow, defaultInterval
+	return w
+}
+
+// String writes the capability as "native rr over tcp"; a tool that has the name of its mode is written as "ping".
+func (c capability) String() string {
+	if c.tool == c.Mode {
+		return c.tool
+	}
+	return c.tool + " " + c.Mode + " over " + c.Protocol
+}
+
+// takes says whether a key of a workload has a meaning here.
 func (c capability) takes(key string) bool {
 	switch key {
 	case "protocol":
-		return len(protocolsOf(c.tool, c.mode)) > 1
+		return c.protocols > 1
 	case "ip":
-		return !c.onlyIPv4
+		return c.OnlyIPv4 == ""
 	case "request":
-		return c.request.max > 0
+		return c.Request.taken()
 	case "response":
-		return c.response.max > 0
+		return c.Response.taken()
 	case "message":
-		return c.message.max > 0
+		return c.Message.taken()
 	case "connections":
-		return c.connections > 0
+		return c.Connections.taken()
 	case "rate":
-		return c.rate || c.mode == Load || c.mode == Messages
-	case "arrivals", "steps":
-		return c.mode == Load
+		return c.Rate.Unit != NoRate
 	case "batch":
-		return c.mode == Messages
-	case "direction", "zerocopy":
-		return c.engine && c.mode == Stream
-	case "timestamps":
-		return c.engine && c.mode == RR
+		return c.Batch.taken()
 	case "wait":
-		return len(c.waits()) > 1
-	case "dscp", "send_buffer", "receive_buffer":
-		return c.engine
-	case "congestion":
-		return c.congestion || c.engine && c.protocol == TCP
-	case "nodelay":
-		return c.engine && c.protocol == TCP
-	case "background":
-		return c.mode == RR || c.mode == CRR || c.mode == Load
+		return len(c.Waits) > 1
+	case "send_buffer", "receive_buffer":
+		return c.Buffers.taken()
 	case "interval":
-		return c.interval
+		return c.Interval.taken()
 	case "warmup":
-		return c.maxWarmup > 0
+		return c.Warmup.taken()
 	}
-	return true
+	return slices.Contains(c.Keys, key) || !slices.Contains(parameterKeys(), key)
 }
 
-// waits lists how both sides can wait for a message; the first is the default.
-func (c capability) waits() []string {
-	if !c.engine {
-		return nil
-	}
-	switch c.mode {
-	case RR, Messages, "":
-		return waitWords()
-	case Load: // waits in epoll in any case, for many sockets at once
-		return []string{WaitBlock, WaitEpoll, WaitSpin}
-	}
-	return []string{WaitBlock}
-}
-
-// whoTakes lists what a parameter is for, as shortly as it can be said: "rr, crr, ping" where every tool takes it in
-// these modes, "native stream" where one tool takes it over every protocol, else "iperf3 stream over udp".
-func whoTakes(key string) string {
-	all := capabilities()
+// whoTakes lists what takes a key, as shortly as possible: "native" where a tool always takes it, "rr" where every tool
+// takes it in this mode, "native stream" where a tool takes it over every protocol, else "iperf3 stream over udp".
+func (t Tools) whoTakes(key string) string {
+	all := t.all()
 	var who []string
-	for _, c := range all {
-		if !c.takes(key) {
+	named := make([]bool, len(all))
+	for i, c := range all {
+		if named[i] || !c.takes(key) {
 			continue
 		}
-		sameMode := func(o capability) bool { return o.mode == c.mode }
-		sameTool := func(o capability) bool { return o.mode == c.mode && o.tool == c.tool }
-		name := c.String()
-		if everyTakes(all, key, sameMode) {
-			name = c.mode
-		} else if everyTakes(all, key, sameTool) {
-			name = c.tool + " " + c.mode
-		}
-		if !slices.Contains(who, name) {
-			who = append(who, name)
+		for _, group := range []struct {
+			name string
+			has  func(o capability) bool
+		}{
+			{c.tool, func(o capability) bool { return o.tool == c.tool }},
+			{c.Mode, func(o capability) bool { return o.Mode == c.Mode }},
+			{c.tool + " " + c.Mode, func(o capability) bool { return o.tool == c.tool && o.Mode == c.Mode }},
+			{c.String(), func(o capability) bool { return o.String() == c.String() }},
+		} {
+			if slices.ContainsFunc(all, func(o capability) bool { return group.has(o) && !o.takes(key) }) {
+				continue
+			}
+			who = append(who, group.name)
+			for j, o := range all {
+				named[j] = named[j] || group.has(o)
+			}
+			break
 		}
 	}
 	return strings.Join(who, ", ")
 }
 
-func everyTakes(all []capability, key string, of func(capability) bool) bool {
-	for _, c := range all {
-		if of(c) && !c.takes(key) {
-			return false
-		}
-	}
-	return true
-}
-
-// whatToolCan lists what a tool can do: "rr over tcp, rr over udp".
-func whatToolCan(tool string) string {
+// whatToolCan lists what a tool measures: "sockperf does rr over tcp, rr over udp".
+func (t Tools) whatToolCan(tool string) string {
 	var what []string
-	for _, c := range capabilities() {
+	for _, c := range t.all() {
 		if c.tool == tool {
-			what = append(what, fmt.Sprintf("%s over %s", c.mode, c.protocol))
+			what = append(what, c.Mode+" over "+c.Protocol)
 		}
 	}
 	return tool + " does " + strings.Join(what, ", ")
 }
 
-// distinct collects a field of the capabilities, each value once, in their order.
+// distinct collects a text of each capability, without empty ones and duplicates, in the order of the capabilities.
 func distinct(all []capability, of func(capability) string) []string {
 	var values []string
 	for _, c := range all {
-		if v := of(c); !slices.Contains(values, v) {
+		if v := of(c); v != "" && !slices.Contains(values, v) {
 			values = append(values, v)
 		}
 	}

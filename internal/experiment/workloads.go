@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,16 +12,9 @@ import (
 
 // The bounds and defaults of a workload.
 const (
-	maxWindow        = 24 * time.Hour
-	minNativeWindow  = 10 * time.Millisecond
-	maxWarmup        = time.Hour
-	maxInterval      = time.Minute
-	maxRequests      = 200_000 // of ping in a trial: each prints a line
 	defaultWindow    = 2 * time.Second
 	defaultInterval  = 10 * time.Millisecond
 	defaultRequest   = 64  // bytes
-	defaultPing      = 56  // bytes, as ping itself does
-	defaultMessage   = 64  // bytes (messages)
 	stampsSize       = 16  // bytes, which the server's timestamps take in a response
 	defaultDatagrams = 1e6 // bit/s, as iperf3 itself does
 )
@@ -79,11 +73,12 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 		}
 	}
 	can, known := r.capability(f)
+	before := len(r.mistakes)
 	if known {
-		w.Tool, w.Mode, w.Protocol = can.tool, can.mode, can.protocol
+		w.Tool, w.Mode, w.Protocol = can.tool, can.Mode, can.Protocol
 		r.senseless(f, can)
 	} else {
-		can = anyCapability() // so that what does not depend on the tool is still checked
+		can = r.tools.widest()
 	}
 	w.IP = r.ip(f, can)
 	r.measured(&w, f, can)
@@ -93,17 +88,22 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 		w.Optional = r.truth(v.value, "optional")
 	}
 	w.Placement = r.placed(w, f, common)
+	if known && len(f.suspected) == 0 && len(r.mistakes) == before {
+		if err := w.checkRunnable(r.tools); err != nil { // what the readers of the single keys have not noticed
+			r.wrong(f.at, "", "the workload cannot be run: %v", err)
+		}
+	}
 	return w
 }
 
 // measured reads what says how it is measured, but for the times.
 func (r *reader) measured(w *Workload, f fields, can capability) {
 	r.sizes(w, f, can)
-	if can.mode == Stream || can.mode == Load {
+	if can.Mode == Stream || can.Mode == Load {
 		w.Connections = 1
 	}
 	if v, ok := r.optional(f, "connections"); ok {
-		if n, ok := r.integer(v.value, "connections", 1, int64(can.connections)); ok {
+		if n, ok := r.integer(v.value, "connections", int64(can.Connections.Min), int64(can.Connections.Max)); ok {
 			w.Connections = int(n)
 		}
 	}
@@ -121,10 +121,7 @@ func (r *reader) measured(w *Workload, f fields, can capability) {
 
 // stampsFit checks that the response has room for the server's timestamps; a size that was wrong itself is 0.
 func (r *reader) stampsFit(w Workload, n *yaml.Node, can capability) {
-	least := stampsSize
-	if can.protocol == UDP {
-		least += can.response.min
-	}
+	least := can.leastStamped()
 	if w.Timestamps && w.Response != 0 && w.Response < least {
 		r.wrong(n, fmt.Sprintf("make the response at least %s", FormatSize(least)),
 			"a response of %s has no room for the server's timestamps", FormatSize(w.Response))
@@ -137,37 +134,37 @@ func (r *reader) capability(f fields) (capability, bool) {
 	if !ok {
 		return capability{}, false
 	}
-	if t.value.Kind == yaml.ScalarNode && slices.Contains(elsewhereTools(), t.value.Value) {
+	if t.value.Kind == yaml.ScalarNode && slices.Contains(r.tools.importOnly(), t.value.Value) {
 		r.wrong(t.value, "run it there, and read what it printed with: nearfar import --tool "+t.value.Value+" FILE",
 			"%s runs elsewhere, not as a workload", t.value.Value)
 		return capability{}, false
 	}
-	tool, ok := r.word(t.value, "tool", toolNames())
+	tool, ok := r.word(t.value, "tool", r.tools.Names())
 	mode, protocol := "", ""
 	at := t.value
 	if v, given := r.optional(f, "mode"); given {
 		var good bool
-		mode, good = r.word(v.value, "mode", modeNames())
+		mode, good = r.word(v.value, "mode", r.tools.Modes(""))
 		ok, at = ok && good, v.value
 	}
 	if v, given := r.optional(f, "protocol"); given {
 		var good bool
-		protocol, good = r.word(v.value, "protocol", protocolNames())
+		protocol, good = r.word(v.value, "protocol", r.tools.Protocols("", ""))
 		ok = ok && good
-		if _, modeFits := findCapability(tool, mode, ""); modeFits {
+		if _, modeFits := r.tools.find(tool, mode, ""); modeFits {
 			at = v.value
 		}
 	}
 	if !ok {
 		return capability{}, false
 	}
-	can, ok := findCapability(tool, mode, protocol)
+	can, ok := r.tools.find(tool, mode, protocol)
 	if !ok {
 		asked := mode
 		if mode == "" || at.Value == protocol {
 			asked = fmt.Sprintf("%s over %s", orAny(mode), protocol)
 		}
-		r.wrong(at, whatToolCan(tool), "%s cannot do %s", tool, asked)
+		r.wrong(at, r.tools.whatToolCan(tool), "%s cannot do %s", tool, asked)
 	}
 	return can, ok
 }
@@ -179,18 +176,11 @@ func orAny(mode string) string {
 	return mode
 }
 
-// anyCapability takes every parameter within the widest bounds.
-func anyCapability() capability {
-	widest := limits{1, maxMessage}
-	return capability{request: widest, response: widest, message: widest, connections: maxLoadConnections, interval: true, engine: true,
-		warmup: time.Second, maxWarmup: maxWarmup, step: time.Nanosecond}
-}
-
 // senseless notes parameters that mean nothing to what is measured, and takes them out.
 func (r *reader) senseless(f fields, can capability) {
 	for _, key := range parameterKeys() {
 		if v, given := f.named[key]; given && !can.takes(key) {
-			r.wrong(v.key, "it is for "+whoTakes(key), "%s takes no %s", can, key)
+			r.wrong(v.key, "it is for "+r.tools.whoTakes(key), "%s takes no %s", can, key)
 			delete(f.named, key)
 		}
 	}
@@ -199,41 +189,40 @@ func (r *reader) senseless(f fields, can capability) {
 // sizes reads request, response and message.
 func (r *reader) sizes(w *Workload, f fields, can capability) {
 	if can.takes("request") {
-		w.Request = defaultRequest
-		if can.mode == Ping {
-			w.Request = defaultPing
-		}
+		w.Request = cmp.Or(can.DefaultRequest, defaultRequest)
 		if v, ok := r.optional(f, "request"); ok {
-			w.Request = r.size(v.value, "request", can, can.request)
+			w.Request = r.size(v.value, "request", can.sender(), can.Request)
 		}
 	}
 	if can.takes("response") {
 		w.Response = w.Request
 		if v, ok := r.optional(f, "response"); ok {
-			w.Response = r.size(v.value, "response", can, can.response)
+			w.Response = r.size(v.value, "response", can.sender(), can.Response)
 			r.responseFits(*w, v.value, can)
 		}
 	}
-	if can.mode == Messages {
-		w.Message = defaultMessage
-	}
+	w.Message = can.DefaultMessage
 	if v, ok := r.optional(f, "message"); ok {
-		w.Message = r.size(v.value, "message", can, can.message)
+		w.Message = r.size(v.value, "message", can.sender(), can.Message)
 	}
 }
 
-// size reads a message size within the limits; 0 stands for one that was wrong.
-func (r *reader) size(n *yaml.Node, what string, can capability, within limits) int {
+// sender names in messages what takes a size.
+func (c capability) sender() string {
+	if c.tool == "" {
+		return "a message"
+	}
+	return c.String()
+}
+
+// size reads a size in bytes within the limits of whoever takes it. It gives 0 for a wrong one.
+func (r *reader) size(n *yaml.Node, what, who string, within Range) int {
 	bytes, ok := quantity(r, n, what, "1024B", ParseSize)
 	if !ok {
 		return 0
 	}
-	if bytes < within.min || bytes > within.max {
-		who := "a message"
-		if can.tool != "" {
-			who = can.String()
-		}
-		r.wrong(n, fmt.Sprintf("%s takes %s to %s", who, FormatSize(within.min), FormatSize(within.max)),
+	if !within.holds(bytes) {
+		r.wrong(n, fmt.Sprintf("%s takes %s to %s", who, FormatSize(within.Min), FormatSize(within.Max)),
 			"%s cannot be %s", what, FormatSize(bytes))
 		return 0
 	}
@@ -244,10 +233,10 @@ func (r *reader) size(n *yaml.Node, what string, can capability, within limits) 
 func (r *reader) responseFits(w Workload, n *yaml.Node, can capability) {
 	switch {
 	case w.Request == 0 || w.Response == 0:
-	case can.sameResponse && w.Response != w.Request:
+	case can.Reply == ReplySame && w.Response != w.Request:
 		r.wrong(n, fmt.Sprintf("leave response out, or write %s", FormatSize(w.Request)),
 			"%s answers with as much as it received", can.tool)
-	case can.noAmplify && w.Response > w.Request:
+	case can.Reply == ReplyAtMostRequest && w.Response > w.Request:
 		r.wrong(n, fmt.Sprintf("at most the request's %s", FormatSize(w.Request)),
 			"a response of %s is larger than its request: over UDP the engine sends no more than it received", FormatSize(w.Response))
 	}
@@ -261,25 +250,25 @@ func (r *reader) times(w *Workload, f fields, can capability) {
 		delete(f.named, "duration")
 	}
 	if len(w.Steps) > 0 {
-		w.Duration = r.stepsDuration(*w, f)
+		w.Duration = r.stepsDuration(*w, f, can.Duration.Max)
 	}
 	if v, ok := r.optional(f, "duration"); ok {
-		shortest := can.step
-		if can.tool == "native" {
-			shortest = minNativeWindow
-		}
-		w.Duration = r.period(v.value, "duration", can, defaultWindow, shortest, maxWindow)
+		limits := can.Duration
+		limits.Default = defaultWindow
+		w.Duration = r.period(v.value, "duration", can, limits)
 	}
-	w.Warmup = can.warmup
+	w.Warmup = can.Warmup.Default
 	if v, ok := r.optional(f, "warmup"); ok {
-		w.Warmup = r.period(v.value, "warmup", can, time.Second, 0, can.maxWarmup)
+		limits := can.Warmup
+		limits.Default = time.Second
+		w.Warmup = r.period(v.value, "warmup", can, limits)
 	}
-	if !can.interval {
+	if !can.Interval.taken() {
 		return
 	}
-	w.Interval = defaultInterval
+	w.Interval = cmp.Or(can.Interval.Default, defaultInterval)
 	if v, ok := r.optional(f, "interval"); ok {
-		w.Interval = r.period(v.value, "interval", can, defaultInterval, can.step, maxInterval)
+		w.Interval = r.period(v.value, "interval", can, can.Interval)
 	}
 	r.echoRequests(*w, f, can)
 }
@@ -299,30 +288,30 @@ func (r *reader) echoRequests(w Workload, f fields, can capability) {
 	case requests < 1:
 		r.wrong(at, "make the duration longer or the interval shorter", "duration %s is shorter than the interval of %s",
 			FormatDuration(w.Duration), FormatDuration(w.Interval))
-	case requests > maxRequests:
-		r.wrong(at, fmt.Sprintf("at most %d; make the duration shorter or the interval longer", maxRequests),
+	case int(requests) > can.MaxIntervals:
+		r.wrong(at, fmt.Sprintf("at most %d; make the duration shorter or the interval longer", can.MaxIntervals),
 			"duration %s at an interval of %s makes %d echo requests", FormatDuration(w.Duration), FormatDuration(w.Interval), requests)
 	}
 }
 
-// period reads a duration within bounds that is a multiple of what the tool counts in; 0 stands for one that was wrong.
-func (r *reader) period(n *yaml.Node, what string, can capability, usual, shortest, longest time.Duration) time.Duration {
-	d, ok := quantity(r, n, what, FormatDuration(usual), ParseDuration)
+// period reads a duration within the limits. It gives 0 for a wrong one. The default is the example of what to write.
+func (r *reader) period(n *yaml.Node, what string, can capability, limits Durations) time.Duration {
+	d, ok := quantity(r, n, what, FormatDuration(limits.Default), ParseDuration)
 	switch {
 	case !ok:
 		return 0
-	case d == 0 && shortest > 0:
-		r.wrong(n, "write, for example, "+FormatDuration(usual), "%s must be longer than 0", what)
+	case d == 0 && limits.Min > 0:
+		r.wrong(n, "write, for example, "+FormatDuration(limits.Default), "%s must be longer than 0", what)
 		return 0
-	case d > longest:
-		r.wrong(n, "at most "+FormatDuration(longest), "%s %s is too long", what, FormatDuration(d))
+	case d > limits.Max:
+		r.wrong(n, "at most "+FormatDuration(limits.Max), "%s %s is too long", what, FormatDuration(d))
 		return 0
-	case d%can.step != 0:
-		r.wrong(n, "write, for example, "+FormatDuration(d.Truncate(can.step)+can.step),
-			"%s %s: %s counts in steps of %s", what, FormatDuration(d), can.tool, FormatDuration(can.step))
+	case d%limits.Step != 0:
+		r.wrong(n, "write, for example, "+FormatDuration(d.Truncate(limits.Step)+limits.Step),
+			"%s %s: %s counts in steps of %s", what, FormatDuration(d), can.tool, FormatDuration(limits.Step))
 		return 0
-	case d < shortest:
-		r.wrong(n, "at least "+FormatDuration(shortest), "%s %s is too short", what, FormatDuration(d))
+	case d < limits.Min:
+		r.wrong(n, "at least "+FormatDuration(limits.Min), "%s %s is too short", what, FormatDuration(d))
 		return 0
 	}
 	return d

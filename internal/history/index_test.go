@@ -283,7 +283,7 @@ func TestIndexFollowsTheDirectory(t *testing.T) {
 		t.Errorf("%d points after one more run, want 3", n)
 	}
 	// The run is continued.
-	d, err := rundir.Resume(added)
+	d, err := rundir.Resume(added, declaredTools())
 	if err != nil {
 		t.Fatal(err)
 	}

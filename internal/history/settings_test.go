@@ -2,10 +2,20 @@ package history
 
 import (
 	"testing"
+	"time"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/rundir"
 )
+
+// declaredTools is a native engine with one mode.
+func declaredTools() experiment.Tools {
+	size := experiment.Range{Min: 1, Max: 1024}
+	return experiment.Tools{{Name: "native", Does: []experiment.Capability{{
+		Mode: experiment.RR, Protocol: experiment.TCP, Request: size, Response: size, Keys: []string{"congestion"},
+		Duration: experiment.Durations{Min: time.Second, Max: time.Hour, Step: time.Second},
+	}}}}
+}
 
 // A change of an arm's settings changes the arm's declaration. A change of its workload does not.
 func TestSettingsAreTheArmsOwnCondition(t *testing.T) {
@@ -15,7 +25,7 @@ func TestSettingsAreTheArmsOwnCondition(t *testing.T) {
 name: x
 arms: {bbr: {lab: {path: [bridge]}, set: {congestion: `+congestion+`}}}
 workloads: [{name: rr, tool: native, duration: `+duration+`}]
-`))
+`), declaredTools())
 		if err != nil {
 			t.Fatal(err)
 		}

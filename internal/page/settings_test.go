@@ -3,6 +3,7 @@ package page
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"nearfar/internal/answer"
 	"nearfar/internal/experiment"
@@ -11,11 +12,14 @@ import (
 
 // The page lists what each arm sets.
 func TestArmsSayWhatTheySet(t *testing.T) {
+	declared := experiment.Tools{{Name: "native", Does: []experiment.Capability{{Mode: experiment.RR, Protocol: experiment.TCP,
+		Request: experiment.Range{Min: 1, Max: 1024}, Response: experiment.Range{Min: 1, Max: 1024},
+		Duration: experiment.Durations{Min: time.Second, Max: time.Hour, Step: time.Second}, Keys: []string{"congestion"}}}}}
 	e, err := experiment.Parse("x.yaml", []byte(`nearfar: v1
 name: x
 arms: {plain: {lab: {path: [bridge]}}, bbr: {lab: {path: [bridge]}, set: {congestion: bbr}}}
 workloads: [{name: rr, tool: native}]
-`))
+`), declared)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
+	"nearfar/internal/tool"
 )
 
 // outside makes a directory with a file. untouched fails the test if either was changed.
@@ -64,7 +65,7 @@ func TestLinksAreNotFollowedForWriting(t *testing.T) {
 				target = filepath.Dir(file)
 			}
 			replaceWithLink(t, target, filepath.Join(path, name))
-			d, err := Resume(path)
+			d, err := Resume(path, tool.Declared())
 			if name != nextName {
 				if err == nil {
 					t.Error("it can be resumed")
@@ -132,7 +133,7 @@ func TestResumeChecksTheExperiment(t *testing.T) {
 			if err := d.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Resume(d.Path); err == nil || !strings.Contains(err.Error(), c.says) {
+			if _, err := Resume(d.Path, tool.Declared()); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("says %v, want %q", err, c.says)
 			}
 		})
@@ -213,7 +214,7 @@ func TestLongLastLine(t *testing.T) {
 	if err := os.Truncate(filepath.Join(path, trialsName), 3<<30); err != nil {
 		t.Skip(err)
 	}
-	if _, err := Resume(path); err == nil || !strings.Contains(err.Error(), "the last line has more than") {
+	if _, err := Resume(path, tool.Declared()); err == nil || !strings.Contains(err.Error(), "the last line has more than") {
 		t.Error(err)
 	}
 	d, err := Open(path)

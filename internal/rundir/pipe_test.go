@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"nearfar/internal/tool"
 )
 
 // TestPipes: a pipe in place of any file of a run directory is an error, and opening it does not block.
@@ -31,7 +33,7 @@ func TestPipes(t *testing.T) {
 			if fails != (err != nil) || fails && !strings.Contains(err.Error(), "is not a regular file") {
 				t.Errorf("reading: %v", err)
 			}
-			d, err = Resume(path)
+			d, err = Resume(path, tool.Declared())
 			if resumes := name == nextName; resumes != (err == nil) {
 				t.Errorf("resuming: %v", err)
 			}

@@ -128,15 +128,15 @@ func Open(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Resume opens a run directory to continue the run. It checks the experiment as strictly as an experiment file, because
-// the experiment decides which programs run and where files are written. It removes an incomplete last line of
+// Resume opens a run directory to continue the run. It checks the experiment as strictly as an experiment file, with
+// what the tools declare, because the experiment decides which programs run and where files are written. It removes an incomplete last line of
 // trials.jsonl, which a crash may leave; that trial runs again.
-func Resume(path string) (*Dir, error) {
+func Resume(path string, tools experiment.Tools) (*Dir, error) {
 	d, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.manifest.Experiment.CheckRunnable(); err != nil {
+	if err := d.manifest.Experiment.CheckRunnable(tools); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(path, manifestName), err)
 	}
 	if err := d.openForWriting(); err != nil {

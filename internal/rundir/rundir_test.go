@@ -12,6 +12,7 @@ import (
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
+	"nearfar/internal/tool"
 )
 
 func manifest() Manifest {
@@ -29,7 +30,7 @@ name: overlay
 arms: {l2: {lab: {path: [bridge]}}, l3: {lab: {path: [bridge, router, bridge]}}}
 workloads: [{name: rr, tool: native}]
 schedule: {blocks: 2, seed: 7}
-`))
+`), tool.Declared())
 	if err != nil {
 		panic(err) // it is a constant
 	}
@@ -142,7 +143,7 @@ func TestTornLine(t *testing.T) {
 		if trials, err := read.Trials(); err != nil || len(trials) != 1 {
 			t.Fatalf("cut after %d bytes: %d trials, %v; want 1", cut, len(trials), err)
 		}
-		resumed, err := Resume(d.Path)
+		resumed, err := Resume(d.Path, tool.Declared())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,13 +198,13 @@ func TestEachStops(t *testing.T) {
 
 func TestOneWriterAtATime(t *testing.T) {
 	d := create(t)
-	if _, err := Resume(d.Path); err == nil || !strings.Contains(err.Error(), "another nearfar is writing") {
+	if _, err := Resume(d.Path, tool.Declared()); err == nil || !strings.Contains(err.Error(), "another nearfar is writing") {
 		t.Errorf("a second writer got %v", err)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	resumed, err := Resume(d.Path)
+	resumed, err := Resume(d.Path, tool.Declared())
 	if err != nil {
 		t.Fatalf("after the first had closed: %v", err)
 	}

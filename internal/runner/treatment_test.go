@@ -49,7 +49,7 @@ func (s *counted) Build(ctx context.Context, arm experiment.Arm) (Pair, error) {
 
 func parsed(t *testing.T, text string) *experiment.Experiment {
 	t.Helper()
-	e, err := experiment.Parse("x.yaml", []byte(text))
+	e, err := experiment.Parse("x.yaml", []byte(text), tool.Declared())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package serve
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"nearfar/internal/experiment"
 )
@@ -10,11 +11,19 @@ import (
 // Another setting of an arm starts a new series for the workloads that it changes, and only for these.
 func TestSettingsMakeAnotherSeries(t *testing.T) {
 	declare := func(congestion string) *experiment.Experiment {
+		window := experiment.Durations{Min: time.Second, Max: time.Hour, Step: time.Second}
+		size := experiment.Range{Min: 1, Max: 1024}
+		declared := experiment.Tools{
+			{Name: "native", Does: []experiment.Capability{{Mode: experiment.RR, Protocol: experiment.TCP, Request: size, Response: size,
+				Duration: window, Keys: []string{"congestion"}}}},
+			{Name: "ping", Does: []experiment.Capability{{Mode: experiment.Ping, Protocol: experiment.ICMP, Request: size,
+				Duration: window, Interval: experiment.Durations{Min: 1, Max: time.Second, Step: 1}, MaxIntervals: 1000}}},
+		}
 		e, err := experiment.Parse("x.yaml", []byte(`nearfar: v1
 name: x
 arms: {bbr: {lab: {path: [bridge]}, set: {rr: {congestion: `+congestion+`}}}}
 workloads: [{name: rr, tool: native}, {name: ping, tool: ping}]
-`))
+`), declared)
 		if err != nil {
 			t.Fatal(err)
 		}

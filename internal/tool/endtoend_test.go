@@ -26,8 +26,8 @@ func TestPlansOverLoopback(t *testing.T) {
 		address string
 		check   func(t *testing.T, m result.Measurement)
 	}{
-		{NewSockperf(), experiment.Workload{Name: "sockperf-tcp", Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second / 2}, "127.0.0.1", checkRTT},
-		{NewSockperf(), experiment.Workload{Name: "sockperf-udp", Mode: "rr", Protocol: "udp", Request: 64, Response: 64, Duration: second / 2}, "127.0.0.1", checkRTT},
+		{NewSockperf(), experiment.Workload{Name: "sockperf-tcp", Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second}, "127.0.0.1", checkRTT},
+		{NewSockperf(), experiment.Workload{Name: "sockperf-udp", Mode: "rr", Protocol: "udp", Request: 64, Response: 64, Duration: second}, "127.0.0.1", checkRTT},
 		{NewNetperf(), experiment.Workload{Name: "netperf-tcp-rr", Mode: "rr", Protocol: "tcp", Request: 1024, Response: 1024, Duration: second}, "127.0.0.1", checkRate},
 		{NewNetperf(), experiment.Workload{Name: "netperf-udp-rr", Mode: "rr", Protocol: "udp", Request: 64, Response: 32, Duration: second}, "::1", checkRate},
 		{NewNetperf(), experiment.Workload{Name: "netperf-crr", Mode: "crr", Protocol: "tcp", Request: 64, Response: 64, Duration: second}, "127.0.0.1", checkRate},
@@ -216,8 +216,8 @@ func TestFailures(t *testing.T) {
 		w    experiment.Workload
 		want string
 	}{
-		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 64, Response: 64, Duration: time.Second / 2}, "No messages were received"},
-		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: time.Second / 2}, "onnect"},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 64, Response: 64, Duration: time.Second}, "No messages were received"},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: time.Second}, "onnect"},
 		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: time.Second}, "netserver"},
 		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: time.Second}, "refused"},
 	} {

@@ -29,31 +29,11 @@ const (
 	markTail                // a line of figures that can stand after markResult
 )
 
-// format is how the outputs of a tool are recognised and read.
-type format struct {
-	name  string
-	mark  func(line string) mark
-	parse func(text string) (result.Measurement, error)
-}
-
-// formats lists all outputs that are read, also of tools that nearfar does not run.
-func formats() []format {
-	return []format{
-		{sockperfName, sockperfMark, parseSockperf},
-		{netperfName, netperfMark, parseNetperf},
-		{iperf3Name, iperf3Mark, parseIperf3Text},
-		{pingName, pingMark, parsePing},
-		{ntttcpName, ntttcpMark, parseNtttcpText},
-		{latteName, latteMark, parseLatte},
-		{nativeName, nativeMark, parseNative},
-	}
-}
-
 // Formats names the tools whose outputs Import reads.
 func Formats() []string {
 	var names []string
-	for _, f := range formats() {
-		names = append(names, f.name)
+	for _, p := range programs() {
+		names = append(names, p.declared.Name)
 	}
 	return names
 }
@@ -61,12 +41,12 @@ func Formats() []string {
 // Import reads a recording: a tool's output, or a whole terminal session with several. toolName says whose output it
 // is; "" recognises it. Runs that are there twice, byte for byte, are one. The error says that nothing was recognised.
 func Import(data []byte, toolName string) ([]Imported, error) {
-	known := formats()
+	known := programs()
 	if toolName != "" {
 		known = nil
-		for _, f := range formats() {
-			if f.name == toolName {
-				known = []format{f}
+		for _, p := range programs() {
+			if p.declared.Name == toolName {
+				known = []program{p}
 			}
 		}
 		if known == nil {
@@ -83,14 +63,14 @@ func Import(data []byte, toolName string) ([]Imported, error) {
 	}
 	segments := split(text, known)
 	if toolName != "" && len(segments) == 0 && len(runs.found) == 0 {
-		segments = []segment{{format: known[0], text: text}}
+		segments = []segment{{program: known[0], text: text}}
 	}
 	for _, s := range segments {
-		m, err := s.format.parse(s.text)
-		if err != nil && len(m.Metrics) == 0 && runs.byDocument[s.format.name] {
+		m, err := s.program.parse(s.text)
+		if err != nil && len(m.Metrics) == 0 && runs.byDocument[s.program.declared.Name] {
 			continue // Words beside a document of the same tool, which says more.
 		}
-		runs.add(s.format.name, s.text, m, err)
+		runs.add(s.program.declared.Name, s.text, m, err)
 	}
 	if len(runs.found) == 0 {
 		return nil, fmt.Errorf("no output of %s recognised", strings.Join(Formats(), ", "))
@@ -181,15 +161,15 @@ func (r *runs) addStream(events []document) {
 
 // segment is the part of a recording that holds one run.
 type segment struct {
-	format format
-	text   string
+	program program
+	text    string
 }
 
 // maxLine bounds the lines that are looked at, in bytes. No tool prints longer ones but in JSON, which is read before.
 const maxLine = 16 << 10
 
 // recognise finds whose line it is. What one tool says another may also claim, so the tool at hand is asked first.
-func recognise(known []format, current int, line string) (who int, found mark) {
+func recognise(known []program, current int, line string) (who int, found mark) {
 	if strings.Trim(line, "0123456789 \t.,:-") == "" {
 		return current, markNone // Figures without a word, such as the rows of a log.
 	}
@@ -211,7 +191,7 @@ func recognise(known []format, current int, line string) (who int, found mark) {
 
 // split cuts a recording into runs by the marks of its lines. What stands before the first mark is dropped; so is a
 // command line with no output.
-func split(text string, known []format) []segment {
+func split(text string, known []program) []segment {
 	var segments []segment
 	var lines []string
 	current, reached, speaks := -1, markNone, false

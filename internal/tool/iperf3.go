@@ -2,7 +2,6 @@ package tool
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,13 +16,29 @@ import (
 const (
 	iperf3Name = "iperf3"
 	iperf3Port = 5201
-	// The limits are iperf3's own.
-	iperf3Streams  = 128
-	iperf3Block    = 1 << 20
-	iperf3Datagram = 65507
-	iperf3Omit     = 60
-	iperf3Seconds  = 86400
 )
+
+// iperf3Program declares iperf3 3.12. The limits are its own: blocks of up to 1 MiB, datagrams of 16 bytes or more, 128
+// streams, 60 s of warm-up. A rate of 0 bit/s would be no limit at all, so each connection has at least 1 bit/s.
+func iperf3Program() program {
+	connections := experiment.Range{Min: 1, Max: 128}
+	omit := experiment.Durations{Max: time.Minute, Step: time.Second}
+	return program{
+		declared: experiment.Tool{
+			Name: iperf3Name,
+			Does: []experiment.Capability{
+				{Mode: experiment.Stream, Protocol: experiment.TCP, Message: experiment.Range{Min: 1, Max: 1 << 20},
+					Connections: connections, Duration: wholeSeconds(), Warmup: omit, Keys: []string{"congestion"}},
+				{Mode: experiment.Stream, Protocol: experiment.UDP, Message: experiment.Range{Min: 16, Max: maxDatagram},
+					Connections: connections, Duration: wholeSeconds(), Warmup: omit,
+					Rate: experiment.RateLimits{Unit: experiment.BitRate, Min: 1, Max: 1e15, MinEach: 1}},
+			},
+			Runs: "`iperf3 -s -1`, `iperf3 -J -c`", Systems: "Linux", Versions: "3.12 run; 3.0 to 3.18 read",
+			Prints: "bytes and bit/s; the kernel's smoothed round trip, in us",
+		},
+		run: NewIperf3(), mark: iperf3Mark, parse: parseIperf3Text,
+	}
+}
 
 // Iperf3 is ESnet's iperf3.
 type Iperf3 struct{}
@@ -39,34 +54,14 @@ func (*Iperf3) Probe() Probe {
 	return probe(iperf3Version, []string{"iperf3"}, "iperf3", "--version")
 }
 
-// Plan gives a server that ends after one client, and a client that prints JSON. iperf3 takes whole seconds (it reads
-// 0.5 as 0, which means forever), so window and warm-up (-O, left out of the figures) are rounded up.
+// Plan gives a server that ends after one client, and a client that prints JSON. Window and warm-up (-O, left out of
+// the figures) are whole seconds: iperf3 reads 0.5 as 0, which means forever.
 func (*Iperf3) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
-	seconds, omit := whole(w.Duration), 0
-	if w.Warmup > 0 {
-		omit = whole(w.Warmup)
+	if err := check(iperf3Program().declared, w); err != nil {
+		return Plan{}, err
 	}
+	seconds, omit := whole(w.Duration), int(w.Warmup/time.Second)
 	connections := max(1, w.Connections)
-	largest := iperf3Block
-	if w.Protocol == experiment.UDP {
-		largest = iperf3Datagram
-	}
-	switch {
-	case w.Mode != experiment.Stream:
-		return Plan{}, fmt.Errorf("workload %s: iperf3 measures streams, not %s", w.Name, w.Mode)
-	case w.Protocol != experiment.TCP && w.Protocol != experiment.UDP:
-		return Plan{}, fmt.Errorf("workload %s: iperf3 streams over tcp and udp, not %s", w.Name, w.Protocol)
-	case connections > iperf3Streams:
-		return Plan{}, fmt.Errorf("workload %s: iperf3 has at most %d connections, not %d", w.Name, iperf3Streams, connections)
-	case w.Message < 0 || w.Message > largest:
-		return Plan{}, fmt.Errorf("workload %s: iperf3's largest message over %s is %d B, not %d B", w.Name, w.Protocol, largest, w.Message)
-	case w.Protocol == experiment.UDP && w.Message > 0 && w.Message < 16:
-		return Plan{}, fmt.Errorf("workload %s: iperf3's least datagram is 16 B, not %d B", w.Name, w.Message)
-	case omit > iperf3Omit:
-		return Plan{}, fmt.Errorf("workload %s: iperf3's longest warm-up is %d s, not %v", w.Name, iperf3Omit, w.Warmup)
-	case seconds > iperf3Seconds:
-		return Plan{}, fmt.Errorf("workload %s: iperf3 runs for at most %d s, not %v", w.Name, iperf3Seconds, w.Duration)
-	}
 	ip, err := addressFor(w, server)
 	if err != nil {
 		return Plan{}, err
@@ -91,7 +86,7 @@ func (*Iperf3) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
 	if w.Protocol == experiment.UDP {
 		client = append(client, "-u")
 		if w.Rate > 0 {
-			// iperf3's rate is that of each connection.
+			// iperf3 takes the rate of each connection.
 			client = append(client, "-b", strconv.FormatFloat(w.Rate/float64(connections), 'f', 0, 64))
 		}
 	}
@@ -120,9 +115,6 @@ func (*Iperf3) Parse(out Output) (result.Measurement, error) {
 		m.Mode, m.Protocol = w.Mode, w.Protocol
 		if w.Message > 0 {
 			m.MessageBytes = w.Message
-		}
-		if err == nil && (w.Duration%time.Second != 0 || w.Warmup%time.Second != 0) {
-			m.Notes = append(m.Notes, "iperf3 takes whole seconds: window and warm-up were rounded up.")
 		}
 	}
 	return m, ended(iperf3Name, out, err)

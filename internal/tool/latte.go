@@ -9,8 +9,15 @@ import (
 	"nearfar/internal/result"
 )
 
-// latteName is Microsoft's latte, which runs on Windows: its outputs are read, it is never run.
 const latteName = "latte"
+
+// latteProgram declares Microsoft's latte, which runs on Windows. nearfar reads its outputs and does not run it.
+func latteProgram() program {
+	return program{
+		declared: experiment.Tool{Name: latteName, Versions: "read", Prints: "the mean full round trip, in us"},
+		mark:     latteMark, parse: parseLatte,
+	}
+}
 
 var (
 	latteCommand = regexp.MustCompile(`(?:^|[$#>%]\s*)(?:\.[/\\]|\S+\\)?latte(?:\.exe)?\s+-\w`)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"nearfar/internal/experiment"
 	"nearfar/internal/result"
 )
 
@@ -129,7 +130,15 @@ func ended(tool string, out Output, err error) error {
 	return err
 }
 
-// whole rounds a duration up to whole seconds, for the tools that take no fractions. At least one.
+// maxDatagram is the largest payload of a UDP datagram over IPv4, in bytes: 65535 less 20 of IP and 8 of UDP.
+const maxDatagram = 65507
+
+// wholeSeconds are the windows of tools that take whole seconds.
+func wholeSeconds() experiment.Durations {
+	return experiment.Durations{Min: time.Second, Max: 24 * time.Hour, Step: time.Second}
+}
+
+// whole rounds a duration up to whole seconds, at least one.
 func whole(d time.Duration) int {
 	return max(1, int((d+time.Second-1)/time.Second))
 }

@@ -21,13 +21,80 @@ import (
 const (
 	nativeName = "native"
 	nativePort = 7777
-	// nativeMessage is the default size of a request and a response, nativeWrite that of one write of a stream, in bytes.
+	// nativeMessage is the default size of a message, and nativeWrite the default size of one write of a stream, in bytes.
 	nativeMessage = 64
 	nativeWrite   = 128 << 10
 	// nativeOverhead is what the engine takes beside warm-up and window, nativeConnecting what each connection adds.
 	nativeOverhead   = 200 * time.Millisecond
 	nativeConnecting = 100 * time.Microsecond
 )
+
+// nativeProgram declares the engine. The engine checks what it is asked for itself (a client of another version may ask
+// for anything). TestEngineAgrees compares its limits with these, of which some are narrower on purpose: warm-up,
+// connections of a stream, and buffers below 1 KiB, which the kernel raises.
+func nativeProgram() program {
+	return program{
+		declared: experiment.Tool{
+			Name: nativeName, Does: nativeDoes(),
+			Runs:    "`nearfar engine serve`, `nearfar engine rr, crr, stream, load, messages`",
+			Systems: "Linux in a lab; by hand also macOS and Windows", Versions: "of this build",
+			Prints: "full round trips and response times in s, with a histogram; bit/s, 1/s",
+		},
+		mark: nativeMark, parse: parseNative,
+	}
+}
+
+// nativeDoes lists what the engine measures. Its datagrams begin with a header of 32 bytes, and over UDP it never
+// answers with more than it received, so that nobody can misuse it to amplify traffic.
+func nativeDoes() []experiment.Capability {
+	const ms = time.Millisecond
+	stream, datagram := experiment.Range{Min: 1, Max: 16 << 20}, experiment.Range{Min: 32, Max: maxDatagram}
+	base := func(mode, protocol string, keys ...string) experiment.Capability {
+		c := experiment.Capability{
+			Mode: mode, Protocol: protocol, Waits: []string{experiment.WaitBlock}, Buffers: experiment.Range{Min: 1 << 10, Max: 1 << 30},
+			Duration: experiment.Durations{Min: 10 * ms, Max: 24 * time.Hour, Step: ms},
+			Warmup:   experiment.Durations{Default: 500 * ms, Max: time.Hour, Step: ms},
+			Keys:     append(keys, "dscp"),
+		}
+		if protocol == experiment.TCP {
+			c.Keys = append(c.Keys, "congestion", "nodelay")
+		}
+		return c
+	}
+	transactions := func(c experiment.Capability, waits ...string) experiment.Capability {
+		c.Request, c.Response, c.Waits = stream, stream, waits
+		if c.Protocol == experiment.UDP {
+			c.Request, c.Response, c.Reply = datagram, datagram, experiment.ReplyAtMostRequest
+		}
+		c.Keys = append(c.Keys, "background")
+		return c
+	}
+	messages := func(c experiment.Capability, size experiment.Range, waits ...string) experiment.Capability {
+		c.Message, c.DefaultMessage, c.Waits = size, nativeMessage, waits
+		c.Batch, c.BatchBytes = experiment.Range{Min: 1, Max: 1024}, 16<<20
+		c.Rate = experiment.RateLimits{Unit: experiment.EventRate, Min: 1, Max: 1e9}
+		return c
+	}
+	load := func(c experiment.Capability) experiment.Capability {
+		c.Connections = experiment.Range{Min: 1, Max: 1024}
+		c.Rate = experiment.RateLimits{Unit: experiment.EventRate, Min: 0.001, Max: 1e9}
+		return c
+	}
+	all := []string{experiment.WaitBlock, experiment.WaitBusyPoll, experiment.WaitEpoll, experiment.WaitSpin}
+	many := []string{experiment.WaitBlock, experiment.WaitEpoll, experiment.WaitSpin} // for many sockets at once
+	bulk := base(experiment.Stream, experiment.TCP, "direction", "zerocopy")
+	bulk.Message, bulk.Connections, bulk.Beside = stream, experiment.Range{Min: 1, Max: 128}, true
+	return []experiment.Capability{
+		transactions(base(experiment.RR, experiment.TCP, "timestamps"), all...),
+		transactions(base(experiment.RR, experiment.UDP, "timestamps"), all...),
+		transactions(base(experiment.CRR, experiment.TCP), experiment.WaitBlock),
+		bulk,
+		load(transactions(base(experiment.Load, experiment.TCP, "arrivals", "steps"), many...)),
+		load(transactions(base(experiment.Load, experiment.UDP, "arrivals", "steps"), many...)),
+		messages(base(experiment.Messages, experiment.UDP), datagram, all...),
+		messages(base(experiment.Messages, experiment.TCP), stream, all...),
+	}
+}
 
 // Native is nearfar's own engine.
 type Native struct{ secret string }
@@ -60,6 +127,9 @@ func (n *Native) Plan(w experiment.Workload, server host.Endpoint) (Plan, error)
 
 // plan gives the command lines of a session on the control port; those of the data are the kernel's choice.
 func (n *Native) plan(w experiment.Workload, server host.Endpoint, port uint16) (Plan, error) {
+	if err := check(nativeProgram().declared, w); err != nil {
+		return Plan{}, err
+	}
 	p, err := nativeParams(w)
 	if err != nil {
 		return Plan{}, fmt.Errorf("%s: %w", nativeName, err)
@@ -163,7 +233,7 @@ func stepsFlag(steps []experiment.Step) string {
 	return strings.Join(parts, ",")
 }
 
-// nativeParams translates a workload, and says what of it the engine cannot do.
+// nativeParams translates a workload into what the engine is asked for, and has the engine check that.
 func nativeParams(w experiment.Workload) (wire.Params, error) {
 	p := wire.Params{
 		Mode: w.Mode, Protocol: w.Protocol, Connections: max(w.Connections, 1), Warmup: w.Warmup, Duration: w.Duration,
@@ -173,18 +243,14 @@ func nativeParams(w experiment.Workload) (wire.Params, error) {
 			SendBuffer: w.SendBuffer, ReceiveBuffer: w.ReceiveBuffer,
 		},
 	}
-	if w.Rate != 0 {
-		return p, errors.New("a rate in bits per second is not possible with it")
-	}
 	switch w.Mode {
 	case experiment.Stream:
 		p.Message = cmp.Or(w.Message, nativeWrite)
 	case experiment.Messages:
-		p.Message = cmp.Or(w.Message, nativeMessage)
+		p.Message = w.Message
 		p.Flow = wire.Flow{Batch: w.Batch, MessageRate: w.OfferedRate}
 	default:
-		p.Request = cmp.Or(w.Request, nativeMessage)
-		p.Response = cmp.Or(w.Response, p.Request)
+		p.Request, p.Response = w.Request, w.Response
 	}
 	return p, p.Validate()
 }

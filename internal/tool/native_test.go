@@ -29,7 +29,8 @@ func readNative(t testing.TB, name string) []byte {
 
 func TestNativePlan(t *testing.T) {
 	server := host.Endpoint{Name: "l2/server", Address: netip.MustParseAddr("10.0.0.2")}
-	base := experiment.Workload{Tool: "native", Mode: experiment.RR, Protocol: experiment.TCP, Duration: 2 * time.Second, Warmup: 500 * time.Millisecond}
+	base := experiment.Workload{Tool: "native", Mode: experiment.RR, Protocol: experiment.TCP, Request: 64, Response: 64,
+		Duration: 2 * time.Second, Warmup: 500 * time.Millisecond}
 	for name, c := range map[string]struct {
 		change func(*experiment.Workload)
 		client string
@@ -57,7 +58,7 @@ func TestNativePlan(t *testing.T) {
 		},
 			"nearfar engine load 10.0.0.2:7777 -f json --secret-stdin --warmup 500ms --request 128B --response 32B --protocol udp --connections 1 --steps 0.5/s:1s,20000/s:1s --arrivals constant"},
 		"messages": {func(w *experiment.Workload) {
-			w.Mode, w.Protocol, w.Batch = experiment.Messages, experiment.UDP, 32
+			w.Mode, w.Protocol, w.Message, w.Batch = experiment.Messages, experiment.UDP, 64, 32
 		},
 			"nearfar engine messages 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --protocol udp --message 64B --batch 32 --rate max"},
 		"messages at a rate": {func(w *experiment.Workload) {
@@ -79,6 +80,9 @@ func TestNativePlan(t *testing.T) {
 	} {
 		w := base
 		c.change(&w)
+		if w.Mode == experiment.Stream || w.Mode == experiment.Messages {
+			w.Request, w.Response = 0, 0
+		}
 		p, err := NewNative("the secret").Plan(w, server)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -113,7 +117,7 @@ func TestNativePlanRefuses(t *testing.T) {
 		"small datagram": func(w *experiment.Workload) { w.Request = 10 },
 		"rate":           func(w *experiment.Workload) { w.Rate = 1e6 },
 		"no duration":    func(w *experiment.Workload) { w.Duration = 0 },
-		"small message":  func(w *experiment.Workload) { w.Mode, w.Message = experiment.Messages, 16 },
+		"small message":  func(w *experiment.Workload) { w.Mode, w.Message, w.Request, w.Response = experiment.Messages, 16, 0, 0 },
 		"wait":           func(w *experiment.Workload) { w.Wait = "sleep" },
 		"congestion":     func(w *experiment.Workload) { w.Congestion = "cubic" }, // of udp
 		"dscp":           func(w *experiment.Workload) { w.DSCP = 64 },

@@ -13,8 +13,17 @@ import (
 	"nearfar/internal/result"
 )
 
-// ntttcpName is Microsoft's ntttcp, for Windows and for Linux: its outputs are read, it is never run.
 const ntttcpName = "ntttcp"
+
+// ntttcpProgram declares Microsoft's ntttcp, for Windows and for Linux. nearfar reads its outputs and does not run it.
+func ntttcpProgram() program {
+	return program{
+		declared: experiment.Tool{
+			Name: ntttcpName, Versions: "Windows 5.33 to 5.40, Linux 1.x read", Prints: "MB, Mbit/s or Gbit/s; the kernel's smoothed round trip",
+		},
+		mark: ntttcpMark, parse: parseNtttcpText,
+	}
+}
 
 const mebibyte = 8 << 20 // bits: ntttcp's MB is 1024*1024 bytes
 

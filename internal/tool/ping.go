@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
@@ -12,11 +11,30 @@ import (
 
 const (
 	pingName = "ping"
-	// pingCount bounds the requests of a trial: each prints a line of about 70 bytes.
-	pingCount   = 200_000
-	pingPayload = 65507 // the largest that fits an IPv4 packet
-	pingWait    = time.Second
+	// pingWait is how long ping waits for the last replies.
+	pingWait = time.Second
 )
+
+// pingProgram declares ping. Its payload holds a time stamp of 16 bytes. The number of requests is limited because each
+// prints a line of about 70 bytes.
+func pingProgram() program {
+	const ms = time.Millisecond
+	return program{
+		declared: experiment.Tool{
+			Name: pingName,
+			Does: []experiment.Capability{{
+				Mode: experiment.Ping, Protocol: experiment.ICMP,
+				Request: experiment.Range{Min: 16, Max: 65507}, DefaultRequest: 56, // bytes; 56 is ping's own default
+				Duration:     experiment.Durations{Min: ms, Max: 24 * time.Hour, Step: ms},
+				Interval:     experiment.Durations{Default: 10 * ms, Min: ms, Max: time.Minute, Step: ms},
+				MaxIntervals: 200_000,
+			}},
+			Runs: "`ping -n -c -i -s`", Systems: "Linux", Versions: "iputils 20221126 run; others read",
+			Prints: "full round trips, in ms",
+		},
+		run: NewPing(), mark: pingMark, parse: parsePing,
+	}
+}
 
 // Ping is the ping of iputils.
 type Ping struct{}
@@ -32,37 +50,26 @@ func (*Ping) Probe() Probe {
 	return probe(pingVersion, []string{"ping"}, "ping", "-V")
 }
 
-// Plan gives a ping that sends as many requests as fit into the duration at the interval (1 s where none is given), and
-// prints a line for each reply, from which percentiles are computed. There is no warm-up: the first reply, which waits
-// for address resolution, is in the figures.
+// Plan gives a ping that sends as many requests as fit into the duration at the interval, and prints a line for each
+// reply. Percentiles are computed from these lines. There is no warm-up: the first reply, which waits for address
+// resolution, is in the figures.
 func (*Ping) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
-	interval := w.Interval
-	if interval == 0 {
-		interval = time.Second
+	if err := check(pingProgram().declared, w); err != nil {
+		return Plan{}, err
 	}
-	count := max(1, int64(w.Duration/max(interval, 1)))
-	switch {
-	case w.Mode != experiment.Ping || w.Protocol != experiment.ICMP:
-		return Plan{}, fmt.Errorf("workload %s: ping measures mode ping over icmp, not %s over %s", w.Name, w.Mode, w.Protocol)
-	case interval < time.Millisecond:
-		return Plan{}, fmt.Errorf("workload %s: ping's interval is at least 1ms, not %v", w.Name, interval)
-	case w.Request < 16 || w.Request > pingPayload:
-		return Plan{}, fmt.Errorf("workload %s: ping's payload is 16 B (less holds no time stamp) to %d B, not %d B", w.Name, pingPayload, w.Request)
-	case count > pingCount:
-		return Plan{}, fmt.Errorf("workload %s: %d echo requests in a trial are more than %d: make the interval longer or the duration shorter", w.Name, count, pingCount)
-	}
+	count := w.Duration / w.Interval
 	ip, err := addressFor(w, server)
 	if err != nil {
 		return Plan{}, err
 	}
-	argv := []string{"ping", "-n", "-c", strconv.FormatInt(count, 10), "-i", strconv.FormatFloat(interval.Seconds(), 'f', -1, 64),
+	argv := []string{"ping", "-n", "-c", strconv.FormatInt(int64(count), 10), "-i", strconv.FormatFloat(w.Interval.Seconds(), 'f', -1, 64),
 		"-s", strconv.Itoa(w.Request), "-W", strconv.FormatFloat(pingWait.Seconds(), 'f', -1, 64)}
 	if ip.Is6() {
 		argv = append(argv, "-6")
 	}
 	return Plan{
 		Client:   Command{Argv: append(argv, ip.String()), Env: []string{"LC_ALL=C"}},
-		Expected: time.Duration(count)*interval + 100*time.Millisecond,
+		Expected: count*w.Interval + 100*time.Millisecond,
 	}, nil
 }
 
@@ -71,9 +78,6 @@ func (*Ping) Parse(out Output) (result.Measurement, error) {
 	m, err := parsePing(plain(out.Stdout) + "\n" + plain(out.Stderr))
 	if w := out.Workload; w != nil {
 		m.Mode, m.Protocol, m.MessageBytes = w.Mode, w.Protocol, w.Request
-		if err == nil && w.Warmup > 0 {
-			m.Notes = append(m.Notes, "ping has no warm-up: the first reply, which may wait for address resolution, is in the figures.")
-		}
 	}
 	if err == nil && out.ExitCode == 1 {
 		return m, nil

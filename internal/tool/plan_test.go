@@ -27,13 +27,13 @@ func TestPlans(t *testing.T) {
 	}{
 		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: 2 * second}, "10.0.0.2",
 			"sockperf server -i 10.0.0.2 -p 11111 --tcp", "sockperf ping-pong -i 10.0.0.2 -p 11111 --tcp -m 64 -t 3 --full-rtt", Ready{"tcp", 11111}, 3 * second},
-		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 14, Response: 14, Duration: second / 2}, "fd00::2",
-			"sockperf server -i fd00::2 -p 11111", "sockperf ping-pong -i fd00::2 -p 11111 -m 14 -t 1 --full-rtt", Ready{"udp", 11111}, second},
-		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 1024, Response: 512, Duration: 1500 * time.Millisecond}, "10.0.0.2",
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 14, Response: 14, Duration: second}, "fd00::2",
+			"sockperf server -i fd00::2 -p 11111", "sockperf ping-pong -i fd00::2 -p 11111 -m 14 -t 2 --full-rtt", Ready{"udp", 11111}, 2 * second},
+		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 1024, Response: 512, Duration: 2 * second}, "10.0.0.2",
 			"netserver -D -L 10.0.0.2,4 -p 12865", "netperf -H 10.0.0.2,4 -p 12865 -t TCP_RR -l 2 -j -- -r 1024,512 -P ,12866 -k " + netperfSelectors, Ready{"tcp", 12865}, 2 * second},
 		{NewNetperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Message: 4096, Duration: second}, "fd00::2",
 			"netserver -D -L fd00::2,6 -p 12865", "netperf -H fd00::2,6 -p 12865 -t TCP_STREAM -l 1 -j -- -m 4096 -P ,12866 -k " + netperfSelectors, Ready{"tcp", 12865}, second},
-		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second, Warmup: 200 * time.Millisecond, Connections: 4}, "10.0.0.2",
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second, Warmup: second, Connections: 4}, "10.0.0.2",
 			"iperf3 -s -1 -B 10.0.0.2 -p 5201", "iperf3 -J -c 10.0.0.2 -p 5201 -t 1 --connect-timeout 5000 -O 1 -P 4", Ready{"tcp", 5201}, 2 * second},
 		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "udp", Duration: second, Message: 1200, Rate: 1e8, Connections: 2}, "10.0.0.2",
 			"iperf3 -s -1 -B 10.0.0.2 -p 5201", "iperf3 -J -c 10.0.0.2 -p 5201 -t 1 --connect-timeout 5000 -P 2 -l 1200 -u -b 50000000", Ready{"tcp", 5201}, second},
@@ -75,22 +75,24 @@ func TestPlansRefused(t *testing.T) {
 		w    experiment.Workload
 		want string
 	}{
-		{NewSockperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second}, "rr (ping-pong) only"},
+		{NewSockperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second}, "sockperf does rr over tcp, rr over udp"},
 		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 65, Duration: second}, "must be equal"},
-		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 1, Response: 1, Duration: second}, "least message is 14 B"},
-		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 65508, Response: 65508, Duration: second}, "largest message"},
-		{NewNetperf(), experiment.Workload{Mode: "crr", Protocol: "udp", Request: 1, Response: 1, Duration: second}, "not crr over udp"},
-		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Duration: second}, "request and response"},
-		{NewNetperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Connections: 2, Duration: second}, "one connection"},
-		{NewIperf3(), experiment.Workload{Mode: "rr", Protocol: "tcp", Duration: second}, "not rr"},
-		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "icmp", Duration: second}, "not icmp"},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 1, Response: 1, Duration: second}, "a request of 1 bytes: sockperf rr over udp takes 14 to 65507"},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 65508, Response: 65508, Duration: second}, "takes 14 to 65507"},
+		{NewNetperf(), experiment.Workload{Mode: "crr", Protocol: "udp", Request: 1, Response: 1, Duration: second}, `netperf cannot do "crr" over "udp"`},
+		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Duration: second}, "a request of 0 bytes"},
+		{NewNetperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Connections: 2, Duration: second}, "takes no connections"},
+		{NewIperf3(), experiment.Workload{Mode: "rr", Protocol: "tcp", Duration: second}, `iperf3 cannot do "rr"`},
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "icmp", Duration: second}, `over "icmp"`},
 		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Connections: 129, Duration: second}, "at most 128"},
-		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "udp", Message: 70000, Duration: second}, "largest message"},
-		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Warmup: 2 * time.Minute, Duration: second}, "longest warm-up"},
-		{NewPing(), experiment.Workload{Mode: "rr", Protocol: "tcp", Duration: second}, "not rr over tcp"},
-		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Interval: time.Microsecond, Duration: second}, "interval"},
-		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 8, Duration: second}, "payload"},
-		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Interval: time.Millisecond, Duration: time.Hour}, "echo requests"},
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "udp", Message: 70000, Duration: second}, "takes 16 to 65507"},
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Warmup: 2 * time.Minute, Duration: second}, "takes 0s to 1m"},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second / 2}, "in steps of 1s"},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second, IP: 6}, "does not speak IPv6"},
+		{NewPing(), experiment.Workload{Mode: "rr", Protocol: "tcp", Duration: second}, `ping cannot do "rr" over "tcp"`},
+		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Interval: time.Microsecond, Duration: second}, "interval 1us: ping takes 1ms to 1m"},
+		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 8, Duration: second}, "a request of 8 bytes: ping takes 16 to 65507"},
+		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Interval: time.Millisecond, Duration: time.Hour}, "1 to 200000 intervals"},
 	}
 	for _, test := range tests {
 		test.w.Name = "w1"
@@ -101,17 +103,16 @@ func TestPlansRefused(t *testing.T) {
 	}
 }
 
-// Each tool goes to the address of the version that is asked for, and says so where the host has none.
+// Each tool that speaks IPv6 uses the address of the version that is asked for, and says so if the host has none.
 func TestPlansOfEachIP(t *testing.T) {
 	both := host.Endpoint{Name: "far/server", Address: netip.MustParseAddr("10.0.0.2"), Address6: netip.MustParseAddr("fd00::2")}
 	transaction := experiment.Workload{Name: "w1", Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: time.Second}
-	stream, ping := transaction, transaction
-	stream.Mode = "stream"
-	ping.Mode, ping.Protocol, ping.Interval = "ping", "icmp", 10*time.Millisecond
+	stream := experiment.Workload{Name: "w1", Mode: "stream", Protocol: "tcp", Duration: time.Second}
+	ping := experiment.Workload{Name: "w1", Mode: "ping", Protocol: "icmp", Request: 56, Interval: 10 * time.Millisecond, Duration: time.Second}
 	for _, c := range []struct {
 		tool Tool
 		w    experiment.Workload
-	}{{NewNative("x"), transaction}, {NewSockperf(), transaction}, {NewNetperf(), transaction}, {NewIperf3(), stream}, {NewPing(), ping}} {
+	}{{NewNative("x"), transaction}, {NewNetperf(), transaction}, {NewIperf3(), stream}, {NewPing(), ping}} {
 		for ip, want := range map[int]string{0: "10.0.0.2", 4: "10.0.0.2", 6: "fd00::2"} {
 			c.w.IP = ip
 			plan, err := c.tool.Plan(c.w, both)

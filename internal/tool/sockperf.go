@@ -2,7 +2,6 @@ package tool
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,14 +13,32 @@ import (
 )
 
 const (
-	sockperfName    = "sockperf"
-	sockperfPort    = 11111
-	sockperfMessage = 14    // the least that sockperf sends
-	sockperfLargest = 65507 // what its server receives unless told otherwise
+	sockperfName = "sockperf"
+	sockperfPort = 11111
 	// sockperfCut is what sockperf leaves out of its figures: 400 ms of warm-up and 50 ms at the end.
 	sockperfCut    = sockperfWarmup + 50*time.Millisecond
 	sockperfWarmup = 400 * time.Millisecond
 )
+
+// sockperfProgram declares sockperf 3.7. Its smallest message is 14 bytes, and its server receives 65507 unless told
+// otherwise.
+func sockperfProgram() program {
+	capability := func(protocol string) experiment.Capability {
+		size := experiment.Range{Min: 14, Max: 65507}
+		return experiment.Capability{
+			Mode: experiment.RR, Protocol: protocol, Request: size, Response: size, Reply: experiment.ReplySame,
+			Duration: wholeSeconds(), Keys: []string{"background"}, OnlyIPv4: "its versions before 3.9 cannot",
+		}
+	}
+	return program{
+		declared: experiment.Tool{
+			Name: sockperfName, Does: []experiment.Capability{capability(experiment.TCP), capability(experiment.UDP)},
+			Runs: "`sockperf server`, `sockperf ping-pong --full-rtt`", Systems: "Linux",
+			Versions: "3.7 run; 2.x to 3.10 read", Prints: "full round trips with `--full-rtt`, else half of each, in us",
+		},
+		run: NewSockperf(), mark: sockperfMark, parse: parseSockperf,
+	}
+}
 
 // Sockperf is Mellanox' (NVIDIA's) sockperf, in ping-pong mode.
 type Sockperf struct{}
@@ -38,20 +55,10 @@ func (*Sockperf) Probe() Probe {
 }
 
 // Plan gives a server and a ping-pong client that reports the full round trip. sockperf takes whole seconds and cuts
-// 450 ms off, so the time is rounded up until the window that remains is at least the one asked for.
+// 450 ms off, so it runs one second longer than the window that was asked for.
 func (*Sockperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
-	size := w.Request
-	switch {
-	case w.Mode != experiment.RR:
-		return Plan{}, fmt.Errorf("workload %s: sockperf is run as rr (ping-pong) only, not %s", w.Name, w.Mode)
-	case w.Protocol != experiment.TCP && w.Protocol != experiment.UDP:
-		return Plan{}, fmt.Errorf("workload %s: sockperf speaks tcp and udp, not %s", w.Name, w.Protocol)
-	case w.Request != w.Response:
-		return Plan{}, fmt.Errorf("workload %s: sockperf replies with what it got: request (%d B) and response (%d B) must be equal", w.Name, w.Request, w.Response)
-	case size < sockperfMessage:
-		return Plan{}, fmt.Errorf("workload %s: sockperf's least message is %d B, not %d B", w.Name, sockperfMessage, size)
-	case size > sockperfLargest:
-		return Plan{}, fmt.Errorf("workload %s: sockperf's largest message is %d B, not %d B", w.Name, sockperfLargest, size)
+	if err := check(sockperfProgram().declared, w); err != nil {
+		return Plan{}, err
 	}
 	address, err := addressFor(w, server)
 	if err != nil {
@@ -63,7 +70,7 @@ func (*Sockperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error)
 	}
 	seconds := whole(w.Duration + sockperfCut)
 	client := append([]string{"sockperf", "ping-pong"}, to...)
-	client = append(client, "-m", strconv.Itoa(size), "-t", strconv.Itoa(seconds), "--full-rtt")
+	client = append(client, "-m", strconv.Itoa(w.Request), "-t", strconv.Itoa(seconds), "--full-rtt")
 	return Plan{
 		Server:   &Command{Argv: append([]string{"sockperf", "server"}, to...)},
 		Ready:    Ready{Protocol: w.Protocol, Port: sockperfPort},
@@ -77,12 +84,6 @@ func (*Sockperf) Parse(out Output) (result.Measurement, error) {
 	m, err := parseSockperf(plain(out.Stdout) + "\n" + plain(out.Stderr))
 	if w := out.Workload; w != nil {
 		m.Mode, m.Protocol, m.MessageBytes = w.Mode, w.Protocol, w.Request
-		if err == nil && w.Duration%time.Second != 0 {
-			m.Notes = append(m.Notes, "sockperf takes whole seconds: the time asked for was rounded up.")
-		}
-		if err == nil && w.Warmup > sockperfWarmup {
-			m.Notes = append(m.Notes, "sockperf discards its own 400 ms of warm-up, not the longer one asked for.")
-		}
 	}
 	return m, ended(sockperfName, out, err)
 }

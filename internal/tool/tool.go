@@ -1,7 +1,7 @@
 // Package tool knows the measuring programs: how each is run, and what its output means.
 //
-// A tool plans command lines and reads what they printed; it never runs anything. Adding one is a file here and its
-// recorded outputs under testdata/<tool>/<version>/.
+// A tool plans command lines and reads what they printed; it never runs anything. Adding one is a file here, a name in
+// the list of programs (registry.go), and recorded outputs under testdata/<tool>/<version>/.
 package tool
 
 import (

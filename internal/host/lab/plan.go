@@ -122,21 +122,13 @@ const (
 )
 
 const (
-	defaultMTU = 1500
 	// vxlanOverhead is what RFC 7348 adds to a frame over IPv4, as seen by the MTU: outer IPv4 header 20, UDP 8,
 	// VXLAN 8, inner Ethernet header 14.
 	vxlanOverhead = 50
-	// minMTU is the smallest MTU of hosts: what every IPv4 host accepts (RFC 791).
-	minMTU = 576
 	// minMTU6 is the smallest MTU of a link that carries IPv6 (RFC 8200, section 5).
 	minMTU6     = 1280
-	maxMTU      = 9216
 	maxArms     = 250
 	maxElements = 64
-	maxRules    = 100_000
-	maxDelay    = 10 * time.Second
-	minRate     = 8e3  // bit/s
-	maxRate     = 1e12 // bit/s
 	// slowRate is where a super-packet of 64 KiB takes a millisecond.
 	slowRate = 64 << 10 * 8 * 1000 // bit/s
 )
@@ -149,29 +141,24 @@ func Check(spec experiment.Lab) error {
 }
 
 // newPlan plans an arm's path. The index, from 1, separates the addresses of arms. ipv6 says that the kernel has IPv6.
+// The limits are those of experiment files (experiment.Lab.CheckLimits); an MTU of 0 is the default.
 func newPlan(arm string, index int, spec experiment.Lab, ipv6 bool) (*plan, error) {
-	mtu := spec.MTU
-	if mtu == 0 {
-		mtu = defaultMTU
+	if spec.MTU == 0 {
+		spec.MTU = experiment.DefaultMTU
+	}
+	if err := spec.CheckLimits(); err != nil {
+		return nil, err
 	}
 	if index < 1 || index > maxArms {
 		return nil, fmt.Errorf("a lab holds at most %d arms", maxArms)
 	}
-	if n := len(spec.Path); n == 0 || n > maxElements {
-		return nil, fmt.Errorf("a path of %d elements: it must have between 1 and %d", n, maxElements)
-	}
-	p := &plan{Arm: arm, Index: index, MTU: mtu, HostMTU: mtu}
+	p := &plan{Arm: arm, Index: index, MTU: spec.MTU, HostMTU: spec.MTU}
 	opens, err := pairVTEPs(spec.Path)
 	if err != nil {
 		return nil, err
 	}
-	least := minMTU
 	if len(opens) > 0 {
 		p.HostMTU -= vxlanOverhead
-		least += vxlanOverhead
-	}
-	if mtu < least || mtu > maxMTU {
-		return nil, fmt.Errorf("MTU %d: it must lie between %d and %d", mtu, least, maxMTU)
 	}
 	p.IPv6 = ipv6 && p.HostMTU >= minMTU6
 	if err := p.placeElements(spec.Path, opens); err != nil {
@@ -223,9 +210,6 @@ func (p *plan) placeElements(path []experiment.Element, opens map[int]bool) erro
 		case experiment.Router:
 			s.Forward = true
 		case experiment.Wire:
-			if err := checkWire(e); err != nil {
-				return fmt.Errorf("element %d: %w", i, err)
-			}
 			seed := uint64(p.Index)<<16 + uint64(i)
 			s.Wire = &wire{Element: i, Delay: e.Delay, Rate: e.Rate, Loss: e.Loss, Seed: seed}
 		case experiment.DLR, experiment.VTEP:
@@ -235,10 +219,6 @@ func (p *plan) placeElements(path []experiment.Element, opens map[int]bool) erro
 			}
 			i = s.Elements[len(s.Elements)-1]
 		case experiment.Firewall:
-			if e.Rules < 1 || e.Rules > maxRules {
-				return fmt.Errorf("element %d: a firewall of %d rules: it must have between 1 and %d", i, e.Rules,
-					maxRules)
-			}
 			continue // see placeFirewalls
 		default:
 			return fmt.Errorf("element %d: unknown kind %q", i, e.Kind)
@@ -247,19 +227,6 @@ func (p *plan) placeElements(path []experiment.Element, opens map[int]bool) erro
 	}
 	p.Spaces = append(p.Spaces, space{Name: "server", Left: port{Name: hostDevice}})
 	return p.placeFirewalls(path)
-}
-
-func checkWire(e experiment.Element) error {
-	switch {
-	case e.Delay < 0 || e.Delay > maxDelay:
-		return fmt.Errorf("a wire's delay of %v: it must lie between 0 and %v", e.Delay, maxDelay)
-	case e.Rate != 0 && !(e.Rate >= minRate && e.Rate <= maxRate):
-		return fmt.Errorf("a wire's rate of %g bit/s: it must lie between %g and %g, or be left out",
-			e.Rate, minRate, maxRate)
-	case !(e.Loss >= 0 && e.Loss < 1):
-		return fmt.Errorf("a wire's loss of %g: it is a probability, at least 0 and less than 1", e.Loss)
-	}
-	return nil
 }
 
 // tunnelEnd is the namespace of a hypervisor: the VTEP at element i, or the DLR at i with the VTEP behind it, or the

@@ -155,24 +155,24 @@ func TestPlanRefuses(t *testing.T) {
 		index int
 		want  string
 	}{
-		{experiment.Lab{}, 1, "a path of 0 elements"},
+		{experiment.Lab{}, 1, "the path is empty"},
 		{experiment.Lab{Path: elements("vtep")}, 1, "1 VTEPs: they come in pairs"},
 		{experiment.Lab{Path: elements("dlr bridge")}, 1, "element 0: a dlr must stand directly beside its vtep"},
 		{experiment.Lab{Path: elements("vtep dlr vtep")}, 1, "element 1: a dlr must stand"},
-		{experiment.Lab{Path: elements("bridge hub")}, 1, `element 1: unknown kind "hub"`},
+		{experiment.Lab{Path: elements("bridge hub")}, 1, `element 1: unknown kind of path element "hub"`},
 		{experiment.Lab{Path: elements("bridge firewall bridge")}, 1, "element 1: a firewall must stand beside"},
 		{experiment.Lab{Path: elements("firewall vtep firewall vtep firewall wire")}, 1,
 			"element 4: a firewall must stand beside"},
-		{experiment.Lab{Path: elements("bridge"), MTU: 575}, 1, "MTU 575: it must lie between 576 and 9216"},
-		{experiment.Lab{Path: elements("bridge"), MTU: 9217}, 1, "MTU 9217: it must lie between"},
-		{experiment.Lab{Path: elements("vtep vtep"), MTU: 625}, 1, "MTU 625: it must lie between 626 and 9216"},
+		{experiment.Lab{Path: elements("bridge"), MTU: 575}, 1, "an mtu of 575: 576 to 9216"},
+		{experiment.Lab{Path: elements("bridge"), MTU: 9217}, 1, "an mtu of 9217: 576 to 9216"},
+		{experiment.Lab{Path: elements("vtep vtep"), MTU: 625}, 1, "an mtu of 625: 626 to 9216"},
 		{experiment.Lab{Path: elements("bridge")}, 251, "at most 250 arms"},
 		{experiment.Lab{Path: []experiment.Element{{Kind: experiment.Firewall, Rules: -1}}}, 1,
-			"a firewall of -1 rules"},
-		{wire(experiment.Element{Delay: -1}), 1, "a wire's delay of -1ns"},
-		{wire(experiment.Element{Delay: time.Minute}), 1, "a wire's delay of 1m0s"},
-		{wire(experiment.Element{Rate: 1}), 1, "a wire's rate of 1 bit/s"},
-		{wire(experiment.Element{Loss: 1}), 1, "a wire's loss of 1"},
+			"a firewall cannot have -1 rules"},
+		{wire(experiment.Element{Delay: -1}), 1, "a wire cannot have a delay of -1ns"},
+		{wire(experiment.Element{Delay: time.Minute}), 1, "a wire cannot have a delay of 1m0s"},
+		{wire(experiment.Element{Rate: 1}), 1, "a wire cannot have a rate of 1 bit/s"},
+		{wire(experiment.Element{Loss: 1}), 1, "a wire cannot have a loss of 1"},
 	} {
 		_, err := newPlan("arm", c.index, c.lab, true)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"nearfar/internal/experiment"
 )
 
 // Features of the kernel that a lab may need.
@@ -39,7 +41,7 @@ func probeFeatures() (map[string]bool, *namespace, error) {
 		if err != nil {
 			return err
 		}
-		b := bridge{Name: bridgeDevice, MTU: defaultMTU, Ports: []string{leftPort}}
+		b := bridge{Name: bridgeDevice, MTU: experiment.DefaultMTU, Ports: []string{leftPort}}
 		features[featureBridge] = b.add(h) == nil
 		attrs = netlink.NewLinkAttrs()
 		attrs.Name = tunnelDevice

@@ -1,0 +1,230 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// toolWords are what the schema says about the tools.
+type toolWords struct{ Tools }
+
+// WhoTakes lists what takes a key.
+func (t toolWords) WhoTakes(key string) string { return t.whoTakes(key) }
+
+// Background names what can be a background.
+func (t toolWords) Background() string {
+	c, _ := t.beside()
+	return c.String()
+}
+
+// OnlyIPv4 lists the tools that do not speak IPv6.
+func (t toolWords) OnlyIPv4() string {
+	return strings.Join(distinct(t.all(), func(c capability) string {
+		if c.OnlyIPv4 == "" {
+			return ""
+		}
+		return c.tool
+	}), ", ")
+}
+
+// BitRates lists what takes a rate in bits per second.
+func (t toolWords) BitRates() string {
+	return strings.Join(distinct(t.all(), func(c capability) string {
+		if c.Rate.Unit != BitRate {
+			return ""
+		}
+		return c.String()
+	}), ", ")
+}
+
+// DefaultModes says which mode each tool has by default: "rr; stream for iperf3, ping for ping".
+func (t toolWords) DefaultModes() string {
+	return t.defaults(func(c capability) (string, string) { return c.Mode, c.tool }, true)
+}
+
+// DefaultProtocols says which protocol each tool has by default.
+func (t toolWords) DefaultProtocols() string {
+	return t.defaults(func(c capability) (string, string) { return c.Protocol, c.tool }, true)
+}
+
+// DefaultRequests says which size a request has by default.
+func (t toolWords) DefaultRequests() string {
+	return t.defaults(func(c capability) (string, string) {
+		if !c.Request.taken() {
+			return "", ""
+		}
+		return FormatSize(cmp.Or(c.DefaultRequest, defaultRequest)), c.tool
+	}, false)
+}
+
+// DefaultMessages says which size a message has by default, where that is not the tool's own.
+func (t toolWords) DefaultMessages() string {
+	return t.group(func(c capability) string {
+		if c.DefaultMessage == 0 {
+			return ""
+		}
+		return FormatSize(c.DefaultMessage)
+	}, " for ", "")
+}
+
+// DefaultWarmups says which warm-up each tool has by default.
+func (t toolWords) DefaultWarmups() string {
+	return t.defaults(func(c capability) (string, string) {
+		switch {
+		case !c.Warmup.taken():
+			return "", ""
+		case c.Warmup.Default == 0:
+			return "none", c.tool
+		}
+		return FormatDuration(c.Warmup.Default), c.tool
+	}, false)
+}
+
+// ConnectionLimits says how many connections each mode of a tool can have: "1 to 128 (native stream), 1 to 1024 (load)".
+func (t toolWords) ConnectionLimits() string {
+	return t.group(func(c capability) string {
+		if !c.Connections.taken() {
+			return ""
+		}
+		return fmt.Sprintf("%d to %d", c.Connections.Min, c.Connections.Max)
+	}, " (", ")")
+}
+
+// MostConnections is the greatest number of connections that any tool takes.
+func (t toolWords) MostConnections() int { return t.widest().Connections.Max }
+
+// defaults writes the value of the first capability, and then each other value with its tools: "rr; stream for iperf3".
+// With perTool only the first capability of each tool counts.
+func (t toolWords) defaults(of func(capability) (value, tool string), perTool bool) string {
+	usual := ""
+	others := map[string][]string{}
+	var order, seen []string
+	for _, c := range t.all() {
+		value, tool := of(c)
+		if value == "" || perTool && slices.Contains(seen, tool) {
+			continue
+		}
+		seen = append(seen, tool)
+		switch {
+		case usual == "":
+			usual = value
+		case value != usual && !slices.Contains(others[value], tool):
+			if others[value] == nil {
+				order = append(order, value)
+			}
+			others[value] = append(others[value], tool)
+		}
+	}
+	if len(order) == 0 {
+		return usual
+	}
+	var parts []string
+	for _, value := range order {
+		parts = append(parts, value+" for "+strings.Join(others[value], " and "))
+	}
+	return usual + "; " + strings.Join(parts, ", ")
+}
+
+// group writes each value with what has it, by tool and mode: "1 to 128 (native stream, iperf3 stream)".
+func (t toolWords) group(of func(capability) string, before, after string) string {
+	who := map[string][]string{}
+	for _, c := range t.all() {
+		if value := of(c); value != "" && !slices.Contains(who[value], c.tool+" "+c.Mode) {
+			who[value] = append(who[value], c.tool+" "+c.Mode)
+		}
+	}
+	var parts []string
+	for _, value := range distinct(t.all(), of) {
+		parts = append(parts, value+before+strings.Join(who[value], ", ")+after)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Table lists in Markdown what each tool measures, and the limits.
+func (t Tools) Table() string {
+	var b strings.Builder
+	b.WriteString("| tool | measures | sizes | window | warm-up | connections | other keys |\n|---|---|---|---|---|---|---|\n")
+	for _, c := range t.all() {
+		fmt.Fprintf(&b, "| `%s` | %s over %s | %s | %s | %s | %s | %s |\n", c.tool, c.Mode, c.Protocol,
+			c.sizesText(), c.windowText(), c.warmupText(), c.connectionsText(), c.keysText())
+	}
+	return b.String()
+}
+
+func (r Range) sizeText() string { return FormatSize(r.Min) + " to " + FormatSize(r.Max) }
+
+func (c capability) sizesText() string {
+	var parts []string
+	switch {
+	case !c.Request.taken():
+	case !c.Response.taken():
+		parts = append(parts, "`request` "+c.Request.sizeText())
+	case c.Reply == ReplySame:
+		parts = append(parts, "`request` "+c.Request.sizeText()+"; `response` as long as the request")
+	case c.Reply == ReplyAtMostRequest:
+		parts = append(parts, "`request`, `response` "+c.Request.sizeText()+"; `response` at most as long as the request")
+	default:
+		parts = append(parts, "`request`, `response` "+c.Request.sizeText())
+	}
+	if c.Message.taken() {
+		parts = append(parts, "`message` "+c.Message.sizeText())
+	}
+	if c.Batch.taken() {
+		parts = append(parts, fmt.Sprintf("`batch` %d to %d, of %s together", c.Batch.Min, c.Batch.Max, FormatSize(c.BatchBytes)))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (c capability) windowText() string {
+	if c.Duration.Min == c.Duration.Step && c.Duration.Step == time.Second {
+		return "whole seconds, to " + FormatDuration(c.Duration.Max)
+	}
+	text := FormatDuration(c.Duration.Min) + " to " + FormatDuration(c.Duration.Max)
+	if c.Duration.Min != c.Duration.Step {
+		text += ", in steps of " + FormatDuration(c.Duration.Step)
+	}
+	if c.Interval.taken() {
+		text += fmt.Sprintf("; 1 to %d intervals of %s to %s", c.MaxIntervals, FormatDuration(c.Interval.Min), FormatDuration(c.Interval.Max))
+	}
+	return text
+}
+
+func (c capability) warmupText() string {
+	if !c.Warmup.taken() {
+		return ""
+	}
+	return FormatDuration(c.Warmup.Min) + " to " + FormatDuration(c.Warmup.Max)
+}
+
+func (c capability) connectionsText() string {
+	if !c.Connections.taken() {
+		return "1"
+	}
+	return fmt.Sprintf("%d to %d", c.Connections.Min, c.Connections.Max)
+}
+
+// keysText lists the keys that have no column of their own.
+func (c capability) keysText() string {
+	var keys []string
+	for _, key := range parameterKeys() {
+		switch key {
+		case "request", "response", "message", "warmup", "interval", "connections", "batch":
+			continue
+		}
+		if !c.takes(key) {
+			continue
+		}
+		text := "`" + key + "`"
+		if key == "wait" {
+			text += " (" + strings.Join(c.Waits, ", ") + ")"
+		}
+		keys = append(keys, text)
+	}
+	if c.OnlyIPv4 != "" {
+		keys = append(keys, "no IPv6")
+	}
+	return strings.Join(keys, ", ")
+}
