@@ -3,8 +3,8 @@
 #
 #   install-tools.sh demo    for `make demo`; netperf only if the package sources have it
 #   install-tools.sh test    for `make test`; besides the above: netperf, from Debian's component non-free, which is
-#                            added to the package sources in a file of its own; qemu-user, Wine and a C compiler for
-#                            Windows, which run the builds for other systems; Chromium, which tests the HTML pages (1.7
+#                            added to the package sources in a file of its own; qperf; qemu-user, Wine and a C
+#                            compiler for Windows, which run the builds for other systems; Chromium, which tests the HTML pages (1.7
 #                            GB); PostgreSQL, which the tests start themselves; curl and jq, which the documentation
 #                            uses; a C compiler, for the race detector and the benchmark's C loop; and a Python
 #                            environment in the cache (see test-python.sh)
@@ -25,10 +25,12 @@ programs() {
 	apt-get)
 		echo "qemu-aarch64:qemu-user wine:wine /usr/lib/wine/wine64:wine64 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64"
 		echo "postgres:postgresql python3-venv:python3-venv chromium:chromium curl:curl jq:jq cc:build-essential"
+		echo "qperf:qperf"
 		;;
 	dnf)
 		echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc"
 		echo "postgres:postgresql-server python3-venv:python3 chromium:chromium curl:curl jq:jq cc:gcc"
+		echo "qperf:qperf"
 		;;
 	esac
 }
@@ -51,7 +53,7 @@ missing() {
 names_missing() {
 	others=
 	if [ "$purpose" = test ]; then
-		others="chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc postgres python3-venv curl jq cc"
+		others="qperf chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc postgres python3-venv curl jq cc"
 	fi
 	for program in sockperf iperf3 ping netperf $others; do
 		installed "$program" || printf '%s ' "$program"

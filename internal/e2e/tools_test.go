@@ -37,6 +37,10 @@ workloads:
   - {name: netperf-stream, tool: netperf, mode: stream, duration: 1s}
   - {name: iperf3-tcp, tool: iperf3, protocol: tcp, duration: 1s}
   - {name: iperf3-udp, tool: iperf3, protocol: udp, rate: 20Mbit/s, duration: 1s}
+  - {name: qperf-tcp, tool: qperf, duration: 1s}
+  - {name: qperf-udp, tool: qperf, protocol: udp, duration: 1s, ip: 6}
+  - {name: qperf-stream, tool: qperf, mode: stream, duration: 1s}
+  - {name: qperf-stream-udp, tool: qperf, mode: stream, protocol: udp, message: 1000B, duration: 1s}
   - {name: ping, tool: ping, interval: 5ms, duration: 200ms}
 schedule: {blocks: 1, seed: 1}
 `
@@ -48,8 +52,8 @@ func TestEveryToolMeasures(t *testing.T) {
 	a := measure(t, everyTool)
 	wantNoFailures(t, a)
 	all := trials(t, a)
-	if len(all) != 18 {
-		t.Errorf("%d trials, want 18", len(all))
+	if len(all) != 22 {
+		t.Errorf("%d trials, want 22", len(all))
 	}
 	for _, tr := range all {
 		if tr.Tool.Version == "" {
@@ -89,7 +93,7 @@ func TestMissingTool(t *testing.T) {
 	if code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}
-	for _, program := range []string{"sockperf", "netperf", "iperf3", "ping"} {
+	for _, program := range []string{"sockperf", "netperf", "iperf3", "ping", "qperf"} {
 		if !strings.Contains(out, program+" is not installed (needed by ") {
 			t.Errorf("%s is not named in %s", program, out)
 		}

@@ -35,6 +35,10 @@ func TestPlansOverLoopback(t *testing.T) {
 		{NewIperf3(), experiment.Workload{Name: "iperf3-tcp", Mode: "stream", Protocol: "tcp", Duration: second, Connections: 2}, "127.0.0.1", checkStream},
 		{NewIperf3(), experiment.Workload{Name: "iperf3-tcp6", Mode: "stream", Protocol: "tcp", Duration: second, Warmup: second}, "::1", checkStream},
 		{NewIperf3(), experiment.Workload{Name: "iperf3-udp", Mode: "stream", Protocol: "udp", Message: 1000, Rate: 2e7, Duration: second}, "127.0.0.1", checkDatagrams},
+		{NewQperf(), experiment.Workload{Name: "qperf-tcp", Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second}, "127.0.0.1", checkHalves},
+		{NewQperf(), experiment.Workload{Name: "qperf-udp6", Mode: "rr", Protocol: "udp", Request: 64, Response: 64, Duration: second, IP: 6}, "::1", checkHalves},
+		{NewQperf(), experiment.Workload{Name: "qperf-stream", Mode: "stream", Protocol: "tcp", Duration: second}, "127.0.0.1", checkGoodput},
+		{NewQperf(), experiment.Workload{Name: "qperf-stream-udp", Mode: "stream", Protocol: "udp", Message: 1000, Duration: second}, "127.0.0.1", checkGoodput},
 		{NewPing(), experiment.Workload{Name: "ping", Mode: "ping", Protocol: "icmp", Request: 56, Interval: 5 * time.Millisecond, Duration: second}, "127.0.0.1", checkPing},
 		{NewPing(), experiment.Workload{Name: "ping6", Mode: "ping", Protocol: "icmp", Request: 56, Interval: 10 * time.Millisecond, Duration: second / 4}, "::1", checkPing},
 	}
@@ -170,6 +174,34 @@ func checkRate(t *testing.T, m result.Measurement) {
 	}
 }
 
+// checkHalves checks a mean round trip that was doubled: one transaction at a time fills the window, which on a busy
+// machine is longer than one second, and whose length qperf counts in ticks of 10 ms. Halves would fill half of it.
+func checkHalves(t *testing.T, m result.Measurement) {
+	mean, received := value(t, m, result.RTT, result.Mean), value(t, m, result.Received, "")
+	if filled := mean * received / m.Duration.Seconds(); filled < 0.95 || filled > 1.05 {
+		t.Errorf("%v round trips of %v s in %v fill %v of it, want 1", received, mean, m.Duration, filled)
+	}
+	if m.Duration < 950*time.Millisecond {
+		t.Errorf("a window of %v, want 1s", m.Duration)
+	}
+	// The rate is by the mean of both sides' clocks, the latency by the client's.
+	if rate := value(t, m, result.TransactionRate, ""); math.Abs(rate*mean-1) > 0.05 {
+		t.Errorf("%v transactions a second of %v s each", rate, mean)
+	}
+	if m.ReportedAs != result.DefinitionHalfRTT || m.Definition != result.DefinitionRTT {
+		t.Errorf("reported as %s, is %s", m.ReportedAs, m.Definition)
+	}
+}
+
+func checkGoodput(t *testing.T, m result.Measurement) {
+	if goodput := value(t, m, result.Goodput, ""); goodput < 1e6 || goodput > 1e13 {
+		t.Errorf("goodput %v bit/s", goodput)
+	}
+	if m.MessageBytes == 0 {
+		t.Error("the size of the messages is not known")
+	}
+}
+
 func checkStream(t *testing.T, m result.Measurement) {
 	if goodput := value(t, m, result.Goodput, ""); goodput < 1e6 || goodput > 1e13 {
 		t.Errorf("goodput %v bit/s", goodput)
@@ -220,6 +252,7 @@ func TestFailures(t *testing.T) {
 		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: time.Second}, "onnect"},
 		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: time.Second}, "netserver"},
 		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: time.Second}, "refused"},
+		{NewQperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: time.Second}, "failed to connect"},
 	} {
 		plan, err := test.tool.Plan(test.w, at("127.0.0.1"))
 		if err != nil {

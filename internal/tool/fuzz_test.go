@@ -58,6 +58,7 @@ func FuzzSockperf(f *testing.F)   { fuzzParser(f, parseSockperf) }
 func FuzzNetperf(f *testing.F)    { fuzzParser(f, parseNetperf) }
 func FuzzIperf3Text(f *testing.F) { fuzzParser(f, parseIperf3Text) }
 func FuzzPing(f *testing.F)       { fuzzParser(f, parsePing) }
+func FuzzQperf(f *testing.F)      { fuzzParser(f, parseQperf) }
 func FuzzLatte(f *testing.F)      { fuzzParser(f, parseLatte) }
 func FuzzNtttcpText(f *testing.F) { fuzzParser(f, parseNtttcpText) }
 

@@ -15,6 +15,9 @@ func at(address string) host.Endpoint {
 	return host.Endpoint{Name: "server", Address: netip.MustParseAddr(address)}
 }
 
+// qperfDigits are the options with which qperf prints all digits.
+const qperfDigits = "--unify_units --use_bits_per_sec --precision 15 --wait_server 1 --verbose_more_stat --verbose_more_used"
+
 func TestPlans(t *testing.T) {
 	second := time.Second
 	tests := []struct {
@@ -42,6 +45,10 @@ func TestPlans(t *testing.T) {
 		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second, Socket: experiment.Socket{Congestion: "bbr"}}, "10.0.0.2",
 			"netserver -D -L 10.0.0.2,4 -p 12865", "netperf -H 10.0.0.2,4 -p 12865 -t TCP_RR -l 1 -j -- -r 64,64 -K bbr,bbr -P ,12866 -k " + netperfSelectors +
 				",LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL", Ready{"tcp", 12865}, second},
+		{NewQperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 64, Response: 64, Duration: second, IP: 6}, "fd00::2",
+			"qperf --listen_port 19765", "qperf --listen_port 19765 --ip_port 19766 --time 1 --msg_size 64 " + qperfDigits + " fd00::2 udp_lat", Ready{"tcp", 19765}, second},
+		{NewQperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second}, "10.0.0.2",
+			"qperf --listen_port 19765", "qperf --listen_port 19765 --ip_port 19766 --time 1 " + qperfDigits + " 10.0.0.2 tcp_bw", Ready{"tcp", 19765}, second},
 		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Duration: second, Interval: 10 * time.Millisecond}, "10.0.0.2",
 			"", "ping -n -c 100 -i 0.01 -s 56 -W 1 10.0.0.2", Ready{}, second},
 		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Duration: second, Interval: 10 * time.Millisecond, IP: 6}, "fd00::2",
@@ -112,7 +119,7 @@ func TestPlansOfEachIP(t *testing.T) {
 	for _, c := range []struct {
 		tool Tool
 		w    experiment.Workload
-	}{{NewNative("x"), transaction}, {NewNetperf(), transaction}, {NewIperf3(), stream}, {NewPing(), ping}} {
+	}{{NewNative("x"), transaction}, {NewNetperf(), transaction}, {NewIperf3(), stream}, {NewPing(), ping}, {NewQperf(), transaction}} {
 		for ip, want := range map[int]string{0: "10.0.0.2", 4: "10.0.0.2", 6: "fd00::2"} {
 			c.w.IP = ip
 			plan, err := c.tool.Plan(c.w, both)
@@ -121,7 +128,7 @@ func TestPlansOfEachIP(t *testing.T) {
 				continue
 			}
 			commands := []Command{plan.Client}
-			if plan.Server != nil {
+			if plan.Server != nil && c.tool.Name() != qperfName { // whose server listens on all addresses
 				commands = append(commands, *plan.Server)
 			}
 			for _, command := range commands {
@@ -142,7 +149,7 @@ func TestPlansOfEachIP(t *testing.T) {
 
 func TestRegistry(t *testing.T) {
 	r := New(Foreign()...)
-	for _, name := range []string{"sockperf", "netperf", "iperf3", "ping"} {
+	for _, name := range []string{"sockperf", "netperf", "iperf3", "ping", "qperf"} {
 		if got, ok := r.Lookup(name); !ok || got.Name() != name {
 			t.Errorf("%s: %v, %v", name, got, ok)
 		}
@@ -150,7 +157,7 @@ func TestRegistry(t *testing.T) {
 	if _, ok := r.Lookup("latte"); ok {
 		t.Error("latte cannot be run")
 	}
-	if got := strings.Join(r.Names(), " "); got != "sockperf netperf iperf3 ping" {
+	if got := strings.Join(r.Names(), " "); got != "sockperf netperf iperf3 ping qperf" {
 		t.Errorf("names %s", got)
 	}
 }

@@ -20,8 +20,8 @@ type program struct {
 // programs lists all tools, in the order in which they are asked whether a line of a recording is theirs.
 func programs() []program {
 	return []program{
-		sockperfProgram(), netperfProgram(), iperf3Program(), pingProgram(), ntttcpProgram(), latteProgram(),
-		nativeProgram(),
+		sockperfProgram(), netperfProgram(), iperf3Program(), pingProgram(), qperfProgram(), ntttcpProgram(),
+		latteProgram(), nativeProgram(),
 	}
 }
 
