@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// DefaultMTU is the MTU of a lab's underlay in bytes where the file does not say one.
+// DefaultMTU is the MTU of a lab's underlay in bytes, if the file gives none.
 const DefaultMTU = 1500
 
 // The bounds of an arm.
@@ -30,7 +30,7 @@ const (
 
 func armKeys() []string { return append([]string{"lab", "layers", "set"}, unbuiltHostKeys()...) }
 
-// unbuiltHostKeys are the ways to name or make hosts that this build knows but cannot do.
+// unbuiltHostKeys are the keys for hosts that this build knows but does not support.
 func unbuiltHostKeys() []string { return []string{"client", "server", "kubernetes", "tofu"} }
 
 func labKeys() []string { return []string{"path", "mtu"} }
@@ -48,12 +48,12 @@ func elementKeys(kind string) []string {
 	return nil
 }
 
-// parsedArm is an arm and where it stands.
+// parsedArm is an arm and its place in the file.
 type parsedArm struct {
 	Arm
 	// layerKeys are where the declared layers stand.
 	layerKeys map[string]*yaml.Node
-	// set is what the arm sets of the workloads; without a value where it sets nothing.
+	// set is the arm's key set; it has no value if the arm has none.
 	set field
 }
 
@@ -78,7 +78,8 @@ func (r *reader) arms(f fields) []parsedArm {
 			continue
 		}
 		if line, twice := lines[key.Value]; twice {
-			r.wrong(key, "give each arm a name of its own", "arm %s is here twice; the first is in line %d", quote(key.Value), line)
+			r.wrong(key, "give each arm a name of its own", "arm %s is here twice; the first is in line %d",
+				quote(key.Value), line)
 			continue
 		}
 		lines[key.Value] = key.Line
@@ -112,7 +113,7 @@ func (r *reader) arm(key, value *yaml.Node) parsedArm {
 	return a
 }
 
-// oneWayToHosts checks that an arm says once, and in a way that this build knows, where its hosts come from.
+// oneWayToHosts checks that an arm has exactly one key for its hosts, and that this build supports it.
 func (r *reader) oneWayToHosts(f fields) {
 	var first string
 	for _, key := range []string{"lab", "kubernetes", "tofu", "client", "server"} {
@@ -127,7 +128,8 @@ func (r *reader) oneWayToHosts(f fields) {
 			r.wrong(found.key, "keep one of them", "%s makes its hosts in two ways, %s and %s", f.what, first, key)
 		}
 		if slices.Contains(unbuiltHostKeys(), key) {
-			r.wrong(found.key, "write, for example, lab: {path: [bridge]}", "%s: this build makes hosts only with lab", key)
+			r.wrong(found.key, "write, for example, lab: {path: [bridge]}", "%s: this build makes hosts only with lab",
+				key)
 		}
 	}
 	if first == "" && !f.suspected["lab"] {
@@ -165,7 +167,7 @@ func (l *Lab) has(kind string) bool {
 	return slices.ContainsFunc(l.Path, func(e Element) bool { return e.Kind == kind })
 }
 
-// path reads the elements from the client to the server, and checks that each stands where it can.
+// path reads the elements from the client to the server, and checks that each is allowed at its position.
 func (r *reader) path(n *yaml.Node) []Element {
 	if !r.isSequence(n, "path", "[bridge, router, bridge]") {
 		return nil
@@ -207,7 +209,8 @@ func (r *reader) element(n *yaml.Node) (Element, bool) {
 		return Element{}, false
 	}
 	if len(n.Content) != 2 {
-		r.wrong(n, "write, for example, {wire: {delay: 50us}}", "a path element names one kind, and below it its parameters")
+		r.wrong(n, "write, for example, {wire: {delay: 50us}}",
+			"a path element names one kind, and below it its parameters")
 		return Element{}, false
 	}
 	key, value := n.Content[0], n.Content[1]
@@ -263,7 +266,8 @@ func (r *reader) parameters(e *Element, element field) {
 	if v, ok := r.optional(f, "rate"); ok {
 		rate, ok := quantity(r, v.value, "rate", "1Gbit/s", ParseRate)
 		if ok && (rate < minWireRate || rate > maxWireRate) {
-			r.wrong(v.value, FormatRate(minWireRate)+" to "+FormatRate(maxWireRate), "a wire cannot have a rate of %s", FormatRate(rate))
+			r.wrong(v.value, FormatRate(minWireRate)+" to "+FormatRate(maxWireRate), "a wire cannot have a rate of %s",
+				FormatRate(rate))
 		}
 		e.Rate = rate
 	}
@@ -275,8 +279,8 @@ func (r *reader) parameters(e *Element, element field) {
 	}
 }
 
-// maxHops is how many times a packet can be routed between two hosts: it starts with 64 hops left (the kernel's default)
-// and the router that takes the last one drops it.
+// maxHops is how many times a packet can be routed between two hosts: it starts with 64 hops left (the kernel's
+// default) and the router that takes the last one drops it.
 const maxHops = 63
 
 const tooManyHops = "%d routers between two hosts are more than a packet crosses"
@@ -296,14 +300,14 @@ func routedHops(path []Element) int {
 	return hops
 }
 
-// misplacement is an element that stands where it cannot: what is wrong, and what would be right.
+// misplacement is an element at a position that is not allowed: what is wrong, and what would be right.
 type misplacement struct {
 	at         int
 	hint, text string
 }
 
-// misplaced finds the elements that stand where they cannot: firewalls stand where packets pass an IP stack, VTEPs come
-// in pairs, and logical routers stand between a host and its VTEP.
+// misplaced finds the elements at positions that are not allowed: firewalls stand where packets pass an IP stack, VTEPs
+// come in pairs, and logical routers stand between a host and its VTEP.
 func misplaced(path []Element) []misplacement {
 	var wrong []misplacement
 	var vteps []int
@@ -313,25 +317,29 @@ func misplaced(path []Element) []misplacement {
 		}
 	}
 	if len(vteps)%2 == 1 {
-		// Which VTEP is a router's own cannot be said then.
-		return append(wrong, misplacement{vteps[len(vteps)-1], "one encapsulates and another takes out again, for example [vtep, bridge, vtep]",
-			"VTEPs come in pairs, and this one has no partner"})
+		// Without pairs, the VTEP of a logical router is not known.
+		return append(wrong,
+			misplacement{vteps[len(vteps)-1],
+				"one encapsulates and another takes out again, for example [vtep, bridge, vtep]",
+				"VTEPs come in pairs, and this one has no partner"})
 	}
 	for i, e := range path {
 		if _, ok := FirewallAt(path, i); e.Kind == Firewall && !ok {
-			wrong = append(wrong, misplacement{i, "put it first or last (at a host), or beside a router or a dlr, for example [bridge, firewall, router, bridge]",
+			wrong = append(wrong, misplacement{i,
+				"put it first or last (at a host), or beside a router or a dlr, for example [bridge, firewall, router, bridge]",
 				"a firewall filters IP packets, and neither of its neighbours handles any"})
 		}
 		if e.Kind == DLR && !insideHypervisor(vteps, i) {
-			wrong = append(wrong, misplacement{i, "put it right beside a VTEP on the host's side, for example [dlr, vtep, bridge, vtep]",
-				"a dlr routes inside a hypervisor, between a host and its VTEP"})
+			wrong = append(wrong,
+				misplacement{i, "put it right beside a VTEP on the host's side, for example [dlr, vtep, bridge, vtep]",
+					"a dlr routes inside a hypervisor, between a host and its VTEP"})
 		}
 	}
 	return wrong
 }
 
-// insideHypervisor says whether element i stands directly beside a VTEP, on the side of its host: before one that
-// opens a tunnel, or behind one that closes it. The VTEPs open and close in turn.
+// insideHypervisor reports whether element i is directly before a VTEP that opens a tunnel, or directly behind one that
+// closes it. VTEPs open and close tunnels in turn.
 func insideHypervisor(vteps []int, i int) bool {
 	before, after := slices.Index(vteps, i-1), slices.Index(vteps, i+1)
 	return after >= 0 && after%2 == 0 || before >= 0 && before%2 == 1
@@ -351,11 +359,13 @@ func (r *reader) layers(a *parsedArm, n *yaml.Node) {
 			continue
 		}
 		if first, twice := a.layerKeys[key.Value]; twice {
-			r.wrong(key, "keep one of them", "layer %s is here twice; the first is in line %d", quote(key.Value), first.Line)
+			r.wrong(key, "keep one of them", "layer %s is here twice; the first is in line %d", quote(key.Value),
+				first.Line)
 			continue
 		}
 		a.layerKeys[key.Value] = key
-		if count, ok := r.integer(value, "the count of layer "+strings.TrimSpace(key.Value), 0, maxCount); ok && count > 0 {
+		count, ok := r.integer(value, "the count of layer "+strings.TrimSpace(key.Value), 0, maxCount)
+		if ok && count > 0 {
 			a.Layers[key.Value] = int(count)
 		}
 	}

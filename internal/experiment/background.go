@@ -2,24 +2,25 @@ package experiment
 
 import "time"
 
-// The bounds of warm-up and window together of a workload with a background: what runs beside it is measured in parts of
-// 100 ms, and must last longer.
+// Limits of the warm-up and window of a workload with a background, together. The background is measured in intervals
+// of 100 ms and needs several of them.
 const (
-	// backgroundWarmup is how long a stream runs before its workload starts: its congestion control begins with more than the
-	// path holds, and takes a while to recover from that.
+	// backgroundWarmup is how long a background runs before its workload starts. At first its congestion control sends
+	// more than the path holds, and it takes a while to recover.
 	backgroundWarmup = time.Second
 
 	minBeside = 300 * time.Millisecond
 	maxBeside = 23 * time.Hour
 )
 
-// backgroundKeys are those of a background; it has no times of its own, since it lasts as long as its workload.
+// backgroundKeys are the keys of a background. It has no times of its own, since it lasts as long as its workload.
 func backgroundKeys() []string {
-	return []string{"tool", "mode", "protocol", "message", "connections", "direction", "zerocopy", "congestion", "nodelay", "dscp",
+	return []string{"tool", "mode", "protocol", "message", "connections", "direction", "zerocopy", "congestion",
+		"nodelay", "dscp",
 		"send_buffer", "receive_buffer", "placement"}
 }
 
-// background reads the stream that runs beside a workload; nil where there is none or it is wrong.
+// background reads the background of a workload. It gives nil if there is none or if it is wrong.
 func (r *reader) background(beside Workload, f fields, common *Placement) *Workload {
 	v, ok := r.optional(f, "background")
 	if !ok {
@@ -30,7 +31,8 @@ func (r *reader) background(beside Workload, f fields, common *Placement) *Workl
 		return nil
 	}
 	can, _ := r.tools.beside()
-	for _, only := range []struct{ key, word string }{{"tool", can.tool}, {"mode", can.Mode}, {"protocol", can.Protocol}} {
+	for _, only := range []struct{ key, word string }{{"tool", can.tool}, {"mode", can.Mode},
+		{"protocol", can.Protocol}} {
 		given, ok := r.optional(inner, only.key)
 		if !ok || !r.isScalar(given.value, only.key, only.word) {
 			continue
@@ -43,9 +45,11 @@ func (r *reader) background(beside Workload, f fields, common *Placement) *Workl
 	switch length := beside.Warmup + beside.Duration; {
 	case beside.Duration == 0: // wrong itself
 	case length < minBeside:
-		r.wrong(v.key, "at least "+FormatDuration(minBeside), "a workload of %s is too short for what runs beside it to be measured", FormatDuration(length))
+		r.wrong(v.key, "at least "+FormatDuration(minBeside), "a workload of %s is too short to measure its background",
+			FormatDuration(length))
 	case length > maxBeside:
-		r.wrong(v.key, "at most "+FormatDuration(maxBeside), "a workload of %s is too long to have a background", FormatDuration(length))
+		r.wrong(v.key, "at most "+FormatDuration(maxBeside), "a workload of %s is too long to have a background",
+			FormatDuration(length))
 	}
 	w := Workload{Name: "background", Tool: can.tool, Mode: can.Mode, Protocol: can.Protocol, IP: beside.IP}
 	r.measured(&w, inner, can)

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Check says which counts of an experiment are out of bounds, and which of its names are there twice or belong to
-// nothing: what everybody who reads a run relies on. An experiment that Parse or Recorded made passes; one that was
-// read from a run directory can hold anything. Its texts can still be anything of a bounded length: who shows them,
-// escapes them.
+// Check says which counts of an experiment are beyond their limits, and which names are duplicates or refer to nothing.
+// All code that reads runs relies on this. Experiments from Parse and Recorded pass. An experiment that was read from a
+// run directory can hold anything. After Check its texts have a limited length but any content: code that prints them
+// must escape them.
 func (e *Experiment) Check() error {
 	switch {
 	case len(e.Arms) == 0:
@@ -25,7 +25,8 @@ func (e *Experiment) Check() error {
 	case e.Schedule.Blocks < 0 || e.Schedule.Blocks > e.maxBlocks():
 		return fmt.Errorf("there are %d blocks; 0 to %d", e.Schedule.Blocks, e.maxBlocks())
 	}
-	if s := e.Schedule; s.BaselineRepeats < 0 || s.BaselineRepeats > maxBaselineRepeats || s.Retries < 0 || s.Retries > maxRetries {
+	s := e.Schedule
+	if s.BaselineRepeats < 0 || s.BaselineRepeats > maxBaselineRepeats || s.Retries < 0 || s.Retries > maxRetries {
 		return fmt.Errorf("%d repeats of the baseline and %d of a failed trial; 0 to %d, and 0 to %d",
 			s.BaselineRepeats, s.Retries, maxBaselineRepeats, maxRetries)
 	}
@@ -47,7 +48,7 @@ func (e *Experiment) Check() error {
 	return nil
 }
 
-// maxBlocks is the greatest number of blocks: of imported results, as many as there can be trials.
+// maxBlocks is the greatest number of blocks. Imported results can have as many blocks as trials.
 func (e *Experiment) maxBlocks() int {
 	if e.Imported {
 		return MaxTrials
@@ -69,7 +70,7 @@ func (e *Experiment) checkWorkloads() (names map[string]bool, err error) {
 	return names, nil
 }
 
-// check sees that a workload's lists are bounded.
+// check checks that a workload's lists are not too long.
 func (w Workload) check() error {
 	switch {
 	case len(w.Steps) > maxSteps:
@@ -94,7 +95,8 @@ func (e *Experiment) checkArms(workloads map[string]bool) (names map[string]bool
 		names[a.Name] = true
 		for name, n := range a.Layers {
 			if layers[name] = true; n < 0 || n > maxCount || len(layers) > maxLayers || len(name) > maxLayerName {
-				return nil, fmt.Errorf("arm %s: layer %s, %d times: an experiment has at most %d layers, and an arm at most %d of each",
+				return nil, fmt.Errorf("arm %s: layer %s, %d times: "+
+					"an experiment has at most %d layers, and an arm at most %d of each",
 					quote(a.Name), quote(name), n, maxLayers, maxCount)
 			}
 		}
@@ -105,16 +107,18 @@ func (e *Experiment) checkArms(workloads map[string]bool) (names map[string]bool
 	return names, nil
 }
 
-// maxLayerName bounds the name of a layer in bytes: one that comes from what an arm sets names a key and its value.
+// maxLayerName is the greatest length of a layer's name in bytes. Names of layers that an arm sets hold keys and
+// values.
 const maxLayerName = 1000
 
-// check sees that what an arm sets is bounded, and is of the workloads.
+// check checks that an arm does not set too much, and that it sets keys only of workloads that exist.
 func (a Arm) check(workloads map[string]bool) error {
 	if a.Lab != nil && len(a.Lab.Path) > maxPath {
 		return fmt.Errorf("the path has %d elements; at most %d", len(a.Lab.Path), maxPath)
 	}
 	if most := maxWorkloads * len(settableKeys()); len(a.Set) > most || len(a.Workloads) > maxWorkloads {
-		return fmt.Errorf("it sets %d values in %d workloads; at most %d in %d", len(a.Set), len(a.Workloads), most, maxWorkloads)
+		return fmt.Errorf("it sets %d values in %d workloads; at most %d in %d", len(a.Set), len(a.Workloads), most,
+			maxWorkloads)
 	}
 	for _, s := range a.Set {
 		for _, w := range s.Workloads {
@@ -169,7 +173,7 @@ func (e *Experiment) CheckRunnable(tools Tools) error {
 	return nil
 }
 
-// checkNames sees that what becomes part of the names of files can be one.
+// checkNames checks the names that become parts of file names.
 func (e *Experiment) checkNames() error {
 	if !IsName(e.Name) {
 		return fmt.Errorf("%s is no name of an experiment: %s", quote(e.Name), nameRule())
@@ -227,7 +231,8 @@ func (l *Lab) CheckLimits() error {
 	return nil
 }
 
-// check sees that an element is known, and has only the parameters of its kind, within their bounds.
+// check checks that the kind of an element is known, and that it has only the parameters of its kind, within their
+// limits.
 func (e Element) check() error {
 	if !slices.Contains(elementKinds(), e.Kind) {
 		return fmt.Errorf("unknown kind of path element %s", quote(e.Kind))

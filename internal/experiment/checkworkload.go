@@ -24,7 +24,8 @@ func (t Tool) Check(w Workload) error {
 	tools := Tools{t}
 	can, ok := tools.find(t.Name, w.Mode, w.Protocol)
 	if !ok || w.Mode == "" || w.Protocol == "" {
-		return fmt.Errorf("%s cannot do %s over %s: %s", t.Name, quote(w.Mode), quote(w.Protocol), tools.whatToolCan(t.Name))
+		return fmt.Errorf("%s cannot do %s over %s: %s", t.Name, quote(w.Mode), quote(w.Protocol),
+			tools.whatToolCan(t.Name))
 	}
 	return cmp.Or(
 		can.checkKeys(w),
@@ -47,7 +48,8 @@ func (c capability) checkKeys(w Workload) error {
 		{"warmup", w.Warmup != 0}, {"interval", w.Interval != 0},
 		{"arrivals", w.Arrivals != ""}, {"steps", len(w.Steps) > 0},
 		{"direction", w.Direction != ""}, {"zerocopy", w.ZeroCopy}, {"timestamps", w.Timestamps},
-		{"wait", w.Wait != "" && w.Wait != WaitBlock}, {"congestion", w.Congestion != ""}, {"nodelay", w.NoDelay != nil},
+		{"wait", w.Wait != "" && w.Wait != WaitBlock}, {"congestion", w.Congestion != ""},
+		{"nodelay", w.NoDelay != nil},
 		{"dscp", w.DSCP != 0}, {"send_buffer", w.SendBuffer != 0}, {"receive_buffer", w.ReceiveBuffer != 0},
 		{"background", w.Background != nil}, {"ip", w.IP == IPv6},
 	} {
@@ -73,7 +75,10 @@ func (c capability) checkSizes(w Workload) error {
 		{"response", w.Response, c.Response, false},
 		{"message", w.Message, c.Message, c.DefaultMessage == 0},
 	} {
-		if s.within.taken() && !s.within.holds(s.bytes) && !(s.bytes == 0 && s.optional) {
+		if s.bytes == 0 && s.optional || !s.within.taken() {
+			continue
+		}
+		if !s.within.holds(s.bytes) {
 			return fmt.Errorf("a %s of %d bytes: %s takes %d to %d", s.what, s.bytes, c, s.within.Min, s.within.Max)
 		}
 	}
@@ -103,7 +108,8 @@ func (c capability) checkTimes(w Workload) error {
 		}
 	}
 	if c.Interval.taken() && (w.Duration < w.Interval || w.Duration/w.Interval > time.Duration(c.MaxIntervals)) {
-		return fmt.Errorf("an interval of %s in %s: 1 to %d intervals", FormatDuration(w.Interval), FormatDuration(w.Duration), c.MaxIntervals)
+		return fmt.Errorf("an interval of %s in %s: 1 to %d intervals", FormatDuration(w.Interval),
+			FormatDuration(w.Duration), c.MaxIntervals)
 	}
 	return nil
 }
@@ -128,13 +134,15 @@ func (c capability) checkOffered(w Workload) error {
 	}
 	var sum time.Duration
 	for _, s := range w.Steps {
-		if s.Rate < c.Rate.Min || s.Rate > c.Rate.Max || s.For < c.Duration.Min || s.For > c.Duration.Max || s.For%c.Duration.Step != 0 {
+		if s.Rate < c.Rate.Min || s.Rate > c.Rate.Max || s.For < c.Duration.Min || s.For > c.Duration.Max ||
+			s.For%c.Duration.Step != 0 {
 			return fmt.Errorf("a step of %v/s for %v", s.Rate, s.For)
 		}
 		sum += s.For
 	}
 	if sum > c.Duration.Max || len(w.Steps) > 0 && sum != w.Duration {
-		return fmt.Errorf("the steps take %v together, and the duration is %v, at most %v", sum, w.Duration, c.Duration.Max)
+		return fmt.Errorf("the steps take %v together, and the duration is %v, at most %v", sum, w.Duration,
+			c.Duration.Max)
 	}
 	return nil
 }
@@ -168,7 +176,8 @@ func (c capability) checkSocket(w Workload) error {
 	case w.DSCP < 0 || w.DSCP > maxDSCP:
 		return fmt.Errorf("a dscp of %d: 0 to %d", w.DSCP, maxDSCP)
 	case w.Timestamps && w.Response < c.leastStamped():
-		return fmt.Errorf("a response of %d bytes has no room for the server's timestamps: at least %d", w.Response, c.leastStamped())
+		return fmt.Errorf("a response of %d bytes has no room for the server's timestamps: at least %d", w.Response,
+			c.leastStamped())
 	case w.Timestamps && w.Wait == WaitEpoll:
 		return errors.New("timestamps cannot be combined with wait: epoll")
 	}

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// notSet stands for the value of a key that is left to the host or to the tool.
+// notSet is shown for a key whose value the host or the tool chooses.
 const notSet = "default"
 
-// WorkloadIn finds a workload as an arm runs it: with what the arm sets. The second result is false where there is no
-// such workload.
+// WorkloadIn gives the workload of this name as the arm runs it: with the values that the arm sets. The second result
+// is false if there is no such workload.
 func (e *Experiment) WorkloadIn(arm, name string) (Workload, bool) {
 	if a, ok := e.Arm(arm); ok {
 		for _, w := range a.Workloads {
@@ -25,7 +25,7 @@ func (e *Experiment) WorkloadIn(arm, name string) (Workload, bool) {
 	return e.Workload(name)
 }
 
-// SetIn gives what an arm sets of a workload, by key; nil for nothing.
+// SetIn gives the values that an arm sets in a workload, by key. It gives nil if there are none.
 func (e *Experiment) SetIn(arm, workload string) map[string]string {
 	a, _ := e.Arm(arm)
 	var set map[string]string
@@ -40,8 +40,8 @@ func (e *Experiment) SetIn(arm, workload string) map[string]string {
 	return set
 }
 
-// SetOtherwise lists the keys of a workload in which two arms differ because one of them, or both, set them: the
-// treatment. It is sorted.
+// SetOtherwise lists the keys of a workload that one of two arms sets, or both, and in which their values differ. The
+// list is sorted.
 func (e *Experiment) SetOtherwise(arm, other, workload string) []string {
 	a, _ := e.WorkloadIn(arm, workload)
 	b, _ := e.WorkloadIn(other, workload)
@@ -59,10 +59,10 @@ func (e *Experiment) SetOtherwise(arm, other, workload string) []string {
 	return differ
 }
 
-// LayersIn counts the layers of each arm in a workload, in the order of Arms: those of its path, and those that it
-// sets: one for each key that it has otherwise than the baseline because one of the two sets it, "congestion=bbr".
-// Keys that come together in the same arms are one layer, "protocol=udp,rate=1Gbit/s", since nothing could tell them
-// apart. Declared layers stand in the place of all.
+// LayersIn counts the layers of each arm in a workload, in the order of Arms. These are the layers of its path and
+// those that it sets: one layer for each key whose value differs from the baseline's because one of the two arms sets
+// it, such as "congestion=bbr". Keys that only occur together in the same arms are one layer
+// ("protocol=udp,rate=1Gbit/s"), since the data cannot separate them. Declared layers replace all of these.
 func (e *Experiment) LayersIn(workload string) []map[string]int {
 	all := make([]map[string]int, len(e.Arms))
 	set := make([][]string, len(e.Arms)) // what each arm sets
@@ -97,8 +97,8 @@ func (e *Experiment) LayersIn(workload string) []map[string]int {
 	return all
 }
 
-// HostsOf names the arm whose hosts an arm uses: its own name, or that of an earlier one with the same lab, where the
-// two differ in what they set. Arms that differ in nothing keep hosts of their own.
+// HostsOf names the arm whose hosts an arm uses. An arm uses the hosts of an earlier arm with the same lab if the two
+// differ in what they set. Arms that differ in nothing have hosts of their own.
 func (e *Experiment) HostsOf(arm string) string {
 	a, ok := e.Arm(arm)
 	if !ok || a.Lab == nil {
@@ -133,7 +133,7 @@ func (e *Experiment) HostsOf(arm string) string {
 	return arm
 }
 
-// written is a value as one text, to be compared.
+// written gives a value as JSON text, for comparisons.
 func written(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -142,8 +142,8 @@ func written(v any) string {
 	return string(text)
 }
 
-// SettingsText writes what an arm sets, in one line: "congestion bbr, wait spin in rr". A setting that changes every
-// workload of the experiment does not name them. It is empty for an arm that sets nothing.
+// SettingsText writes what an arm sets, in one line: "congestion bbr; wait spin in rr". A setting that changes every
+// workload of the experiment does not name them. The text is empty for an arm that sets nothing.
 func (e *Experiment) SettingsText(arm string) string {
 	a, _ := e.Arm(arm)
 	var parts []string
@@ -157,8 +157,8 @@ func (e *Experiment) SettingsText(arm string) string {
 	return strings.Join(parts, "; ")
 }
 
-// Value writes the value of a key that an arm can set, in one line: "bbr", "1024B", "true". What is left to the host
-// or the tool is "default". An unknown key has no value.
+// Value writes the value of a key that an arm can set, in one line: "bbr", "1024B", "true". It gives "default" if the
+// host or the tool chooses the value, and "" for an unknown key.
 func (w Workload) Value(key string) string {
 	switch key {
 	case "protocol":
@@ -235,7 +235,8 @@ func (w Workload) rateText() string {
 	return notSet
 }
 
-// backgroundText says what of the background is not usual: "stream, connections 2, congestion bbr".
+// backgroundText writes the values of the background that are not the defaults: "stream, connections 2, congestion
+// bbr".
 func (w Workload) backgroundText() string {
 	b := w.Background
 	if b == nil {

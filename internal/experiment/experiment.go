@@ -5,7 +5,7 @@ package experiment
 
 import "time"
 
-// Experiment is the declaration, complete and valid: defaults are filled in.
+// Experiment is the declaration of an experiment. From Parse it is valid and has all defaults filled in.
 type Experiment struct {
 	Name      string     `json:"name"`
 	Question  string     `json:"question"`
@@ -13,17 +13,17 @@ type Experiment struct {
 	Arms      []Arm      `json:"arms"`
 	Workloads []Workload `json:"workloads"`
 	Schedule  Schedule   `json:"schedule"`
-	// Objectives say what must hold of a run, as rules: "rr rtt.p99 < 200us". ObjectivesAt is where they stand in the file.
+	// Objectives are rules that a run must meet: "rr rtt.p99 < 200us". ObjectivesAt gives their places in the file.
 	Objectives   []string   `json:"objectives,omitempty"`
 	ObjectivesAt []Position `json:"-"`
-	// Imported says that the results were recorded elsewhere and read in; see Recorded.
+	// Imported says that the results were recorded elsewhere; see Recorded.
 	Imported bool `json:"imported,omitempty"`
-	// Paired says of imported results that the order in which they were read is that of blocks: the first trial of each arm
-	// belongs to block 1, and so on.
+	// Paired says that imported results were read in the order of their blocks: the first trial of each arm belongs to
+	// block 1, and so on.
 	Paired bool `json:"paired,omitempty"`
 }
 
-// Unpaired says that the trials belong to no blocks: results that were recorded elsewhere, unless they were said to be paired.
+// Unpaired says that the trials belong to no blocks, as imported results do unless they are Paired.
 func (e *Experiment) Unpaired() bool { return e.Imported && !e.Paired }
 
 // Arm is one configuration under comparison.
@@ -31,13 +31,13 @@ type Arm struct {
 	Name string `json:"name"`
 	// Lab says how to make the hosts on this machine.
 	Lab *Lab `json:"lab,omitempty"`
-	// Layers counts what a packet crosses on its way: from the lab's path, or as declared.
+	// Layers counts what a packet crosses on its way, as derived from the lab's path or as declared.
 	Layers map[string]int `json:"layers"`
-	// LayersDeclared says that Layers was written in the file, and not derived from the path.
+	// LayersDeclared says that Layers comes from the file and was not derived from the path.
 	LayersDeclared bool `json:"layers_declared,omitempty"`
-	// Set is what the arm has otherwise than the workloads say, in the order of the file.
+	// Set lists the keys of workloads to which this arm gives another value, in the order of the file.
 	Set []Setting `json:"set,omitempty"`
-	// Workloads are those that Set changes, as the arm runs them; see Experiment.WorkloadIn.
+	// Workloads are the workloads that Set changes, with their values in this arm; see Experiment.WorkloadIn.
 	Workloads []Workload `json:"workloads,omitempty"`
 }
 
@@ -45,7 +45,7 @@ type Arm struct {
 type Lab struct {
 	// Path lists the elements from the client to the server. It is never empty.
 	Path []Element `json:"path"`
-	// MTU is that of the underlay in bytes; what the hosts get is less where the path encapsulates. Default 1500.
+	// MTU is the MTU of the underlay in bytes. The hosts get less if the path encapsulates. Default 1500.
 	MTU int `json:"mtu"`
 }
 
@@ -64,9 +64,9 @@ type Element struct {
 	Kind string `json:"kind"`
 	// Rules is how many rules a packet is matched against before the one that accepts it (firewall). Default 100.
 	Rules int `json:"rules,omitempty"`
-	// Delay is one way, in each direction (wire).
+	// Delay is the delay of each packet, in each direction (wire).
 	Delay time.Duration `json:"delay,omitempty"`
-	// Rate is that of the wire in bits per second; 0 for unlimited (wire).
+	// Rate is in bits per second; 0 is unlimited (wire).
 	Rate float64 `json:"rate,omitempty"`
 	// Loss is the probability that a packet is dropped, in each direction, 0 to 1 (wire).
 	Loss float64 `json:"loss,omitempty"`
@@ -104,14 +104,16 @@ type Workload struct {
 	Mode string `json:"mode"`
 	// Protocol is tcp, udp or icmp.
 	Protocol string `json:"protocol"`
-	// IP is the version of IP that it is carried by: IPv4 or IPv6. 0, of what was recorded elsewhere: not known.
+	// IP is the version of IP that carries the workload: IPv4 or IPv6. 0 is unknown, for imported results.
 	IP int `json:"ip,omitempty"`
 	// Request and Response are application message sizes in bytes (rr, crr, load). Ping: Request is the ICMP payload.
 	Request  int `json:"request,omitempty"`
 	Response int `json:"response,omitempty"`
-	// Message is the size of one write in bytes (stream, messages); for UDP, of one datagram. 0: the tool's own default.
+	// Message is the size of one write, or over UDP of one datagram, in bytes (stream, messages). 0: the tool's
+	// default.
 	Message int `json:"message,omitempty"`
-	// Duration is the length of the measurement window; with Steps, their sum. Warmup comes before it and is discarded.
+	// Duration is the length of the measurement window; with Steps it is their sum. Warmup comes before it and is
+	// discarded.
 	Duration time.Duration `json:"duration"`
 	Warmup   time.Duration `json:"warmup"`
 	// Interval is the time between two echo requests (ping).
@@ -121,26 +123,27 @@ type Workload struct {
 	// Rate is the offered rate in bits per second (stream over UDP).
 	Rate float64 `json:"rate,omitempty"`
 	// OfferedRate is the rate of requests or messages per second, over all connections together (load, messages).
-	// 0: as fast as it goes (messages), or as the steps say (load).
+	// 0: as fast as possible (messages), or given by Steps (load).
 	OfferedRate float64 `json:"offered_rate,omitempty"`
 	// Arrivals says how requests are spread in time: constant or poisson (load).
 	Arrivals string `json:"arrivals,omitempty"`
-	// Steps are rates that follow each other, in the place of one OfferedRate (load).
+	// Steps are rates that follow each other, instead of one OfferedRate (load).
 	Steps []Step `json:"steps,omitempty"`
 	// Batch is how many messages are handed to the kernel at once (messages).
 	Batch int `json:"batch,omitempty"`
-	// Direction is the way that the data flows: upload, download or both (stream of native).
+	// Direction is upload, download or both (native stream).
 	Direction string `json:"direction,omitempty"`
-	// ZeroCopy has the kernel send from the application's memory (stream of native).
+	// ZeroCopy makes the kernel send from the application's memory (native stream).
 	ZeroCopy bool `json:"zerocopy,omitempty"`
-	// Timestamps asks the kernel when each message passed it, so that the round trip can be divided (rr of native).
+	// Timestamps makes the kernel record when each message passes it, so that the round trip can be divided into parts
+	// (native rr).
 	Timestamps bool `json:"timestamps,omitempty"`
 	Socket
-	// Background is a stream that runs beside the workload, from before its warm-up until after its end; nil for none.
+	// Background is a stream that runs beside the workload, from before its warm-up until after its end. It may be nil.
 	Background *Workload `json:"background,omitempty"`
 	// Placement says on which CPUs client and server run.
 	Placement Placement `json:"placement"`
-	// Optional says that the run goes on without the workload where its tool is missing.
+	// Optional says that the run goes on without the workload if its tool is missing.
 	Optional bool `json:"optional,omitempty"`
 }
 
@@ -163,33 +166,33 @@ const (
 type Step struct {
 	// Rate is in requests per second, over all connections together.
 	Rate float64 `json:"rate"`
-	// For is how long it lasts.
+	// For is how long the step lasts.
 	For time.Duration `json:"for"`
 }
 
 // The ways of waiting for a message.
 const (
-	// WaitBlock sleeps in the kernel until the message is there.
+	// WaitBlock sleeps in the kernel until the message arrives.
 	WaitBlock = "block"
-	// WaitBusyPoll has the kernel look at the device instead (SO_BUSY_POLL).
+	// WaitBusyPoll makes the kernel poll the device for a while before it sleeps (SO_BUSY_POLL).
 	WaitBusyPoll = "busy-poll"
-	// WaitEpoll waits as event-driven programs do, in epoll_wait, where the kernel looks at the device.
+	// WaitEpoll waits in epoll_wait, as event-driven programs do; there the kernel polls the device.
 	WaitEpoll = "epoll"
-	// WaitSpin asks the socket again and again.
+	// WaitSpin reads the socket again and again without sleeping.
 	WaitSpin = "spin"
 )
 
-// Socket is how the engine's sockets are used. What the kernel made of it is in the record.
+// Socket says how the engine uses its sockets. The record has the values that the kernel then reported.
 type Socket struct {
 	// Wait is how client and server wait for a message: block, busy-poll, epoll or spin (rr, load, messages).
 	Wait string `json:"wait,omitempty"`
-	// Congestion names the congestion control (TCP); empty for the host's own.
+	// Congestion is the name of the congestion control (TCP). If it is empty, the host's default is used.
 	Congestion string `json:"congestion,omitempty"`
-	// NoDelay sets TCP_NODELAY (TCP); nil for the engine's own default.
+	// NoDelay sets TCP_NODELAY (TCP); nil is the engine's default.
 	NoDelay *bool `json:"nodelay,omitempty"`
-	// DSCP marks the packets, 0 to 63.
+	// DSCP is the mark of the packets, 0 to 63.
 	DSCP int `json:"dscp,omitempty"`
-	// SendBuffer and ReceiveBuffer are sizes in bytes that the kernel is asked for; 0 for its own.
+	// SendBuffer and ReceiveBuffer are the sizes in bytes that the kernel is asked for; 0 is the kernel's default.
 	SendBuffer    int `json:"send_buffer,omitempty"`
 	ReceiveBuffer int `json:"receive_buffer,omitempty"`
 }
@@ -200,7 +203,7 @@ const (
 	PlacementShared = "shared"
 	// PlacementSplit pins each to a CPU of its own.
 	PlacementSplit = "split"
-	// PlacementFree pins neither; the figures then can have two modes.
+	// PlacementFree pins neither. The distribution of the figures can then have two modes.
 	PlacementFree = "free"
 	// PlacementExplicit pins each to the CPUs that the file names.
 	PlacementExplicit = "explicit"
@@ -214,15 +217,15 @@ type Placement struct {
 	Server []int `json:"server,omitempty"`
 }
 
-// Schedule says how often and in which order trials run.
+// Schedule says how often trials run, and in which order.
 type Schedule struct {
-	// Blocks is how many times every (arm, workload) is run.
+	// Blocks is how many times every workload runs in every arm.
 	Blocks int `json:"blocks"`
-	// BaselineRepeats is how many times each block runs the baseline in each workload: an odd number; 0 is 1.
+	// BaselineRepeats is how many times each block runs the baseline in each workload. It is odd; 0 means 1.
 	BaselineRepeats int `json:"baseline_repeats,omitempty"`
 	// Retries is how many times a failed trial is run again within its block.
 	Retries int `json:"retries,omitempty"`
-	// Seed draws the order.
+	// Seed is the seed of the random order.
 	Seed uint64 `json:"seed"`
 }
 

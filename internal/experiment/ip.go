@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// leastIPv6 is the least MTU that a link must have to carry IPv6, in bytes (RFC 8200, section 5).
+// leastIPv6 is the smallest MTU in bytes with which a link carries IPv6 (RFC 8200, section 5).
 const leastIPv6 = 1280
 
 // ip reads the version of IP.

@@ -16,10 +16,10 @@ const maxLayers = 100
 
 // deriveLayers counts the elements of each arm's path, unless the arm declares its layers.
 //
-// A layer is a kind of element. Where elements of one kind differ in their parameters, the least of them counts as the
-// kind alone, and each other one as the kind and a layer of its own that is named by what differs: a wire with a delay
-// of 50us counts as wire and as wire(delay=50us), so that the second is the cost of the delay. A firewall's place
-// counts as a parameter: where some stand at hosts, one on a router counts as firewall and as firewall(at=router).
+// A layer is a kind of element. If elements of one kind differ in their parameters, the element with the least effect
+// counts as the kind alone. Every other element counts as the kind and as a layer that is named by the difference: a
+// wire with a delay of 50us counts as wire and as wire(delay=50us), whose cost is the delay. A firewall's place counts
+// as a parameter: if some firewalls are at hosts, a firewall on a router counts as firewall and as firewall(at=router).
 func deriveLayers(arms []Arm) {
 	least := leastElements(arms)
 	for i := range arms {
@@ -36,7 +36,7 @@ func deriveLayers(arms []Arm) {
 	}
 }
 
-// A placedElement is an element of a path with what depends on its neighbours.
+// A placedElement is an element of a path, with the place of a firewall, which depends on its neighbours.
 type placedElement struct {
 	Element
 	// at is where a firewall filters packets: router, dlr, vtep, underlay-router; "" at a host, and for other kinds.
@@ -63,7 +63,7 @@ func placedElements(path []Element) []placedElement {
 	return placed
 }
 
-// leastElements finds the least element of each kind.
+// leastElements finds the element of each kind with the least effect on packets.
 func leastElements(arms []Arm) map[string]placedElement {
 	least := make(map[string]placedElement)
 	for _, a := range arms {
@@ -79,8 +79,9 @@ func leastElements(arms []Arm) map[string]placedElement {
 	return least
 }
 
-// compareElements orders elements of one kind by how little they do to a packet: fewer rules, less delay, a higher
-// rate (none is the highest), less loss. Of two firewalls with as many rules, one at a host comes first.
+// compareElements orders elements of one kind by their effect on packets: fewer rules come first, then less delay, then
+// a higher rate (unlimited is the highest), then less loss. Of two firewalls with the same number of rules, the one at
+// a host comes first.
 func compareElements(a, b placedElement) int {
 	return cmp.Or(
 		cmp.Compare(a.Rules, b.Rules),
@@ -98,7 +99,7 @@ func secondsPerBit(rate float64) float64 {
 	return 1 / rate
 }
 
-// difference names what an element has other than the base of its kind: "delay=50us,rate=1Gbit/s"; "" for nothing.
+// difference names the parameters in which an element differs from the base of its kind: "delay=50us,rate=1Gbit/s".
 func difference(base, e placedElement) string {
 	var parts []string
 	if e.Rules != base.Rules {
@@ -156,8 +157,8 @@ func design(arms []Arm) stats.Design {
 	return d
 }
 
-// separable notes declared layers that the arms cannot tell apart. For layers that come from paths it is no mistake:
-// the analysis then gives what they cost together, and says so.
+// separable reports declared layers that the arms cannot tell apart. For layers from paths this is no mistake: the
+// analysis gives their cost together, and says so.
 func (r *reader) separable(arms []Arm, parsed []parsedArm) {
 	d := design(arms)
 	if len(d.Layers) > maxLayers {

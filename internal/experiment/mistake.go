@@ -18,14 +18,14 @@ type Mistake struct {
 	Message string
 	// Hint says what would be right. It may be empty.
 	Hint string
-	// Source is the line of the file as it stands there.
+	// Source is the line of the file.
 	Source string
 }
 
-// Mistakes are all that was found in one file, in the order of their positions. It is never empty as an error.
+// Mistakes are all mistakes of one file, in the order of their positions. As an error it is never empty.
 type Mistakes []Mistake
 
-// maxRendered is how many mistakes are written out; a file with more is no experiment file.
+// maxRendered is how many mistakes are written out. A file with more is probably no experiment file.
 const maxRendered = 100
 
 // Error writes each mistake with its position, its line and a caret.
@@ -67,14 +67,13 @@ const (
 	tabWidth      = 4
 )
 
-// excerpt gives the line as a terminal can show it, cut around the column where it is long, and the cell under which
-// the caret belongs.
+// excerpt gives the line as a terminal can show it, cut around the column if it is long, and the cell of the caret.
 func excerpt(line string, column int) (shown string, caret int) {
 	runes := []rune(strings.TrimRightFunc(line, unicode.IsSpace))
 	at := min(column-1, len(runes))
 	start, end := 0, len(runes)
 	if cells(runes) > excerptWhole {
-		// Marks that take no cell are bounded, too: never more characters than cells.
+		// The number of characters is limited as well, since combining marks take no cell.
 		start, end = max(0, at-excerptBefore), min(len(runes), at+excerptAfter)
 		for cells(runes[start:at]) > excerptBefore {
 			start++
@@ -108,8 +107,8 @@ func cells(runes []rune) int {
 	return width
 }
 
-// cell gives what a terminal shows for a character, and how many cells it takes there. What would move the cursor or
-// reorder the text is escaped.
+// cell gives what a terminal shows for a character, and the number of cells. Characters that would move the cursor or
+// reorder the text are escaped.
 func cell(r rune) (text string, width int) {
 	switch {
 	case r == '\t':
@@ -125,8 +124,8 @@ func cell(r rune) (text string, width int) {
 	return string(r), 1
 }
 
-// isWide says whether a character takes two cells: the blocks that are wide or full-width in Unicode's UAX 11, in
-// large strokes.
+// isWide reports whether a character takes two cells. The ranges approximate the wide and full-width blocks of Unicode
+// UAX 11.
 func isWide(r rune) bool {
 	switch {
 	case 0x1100 <= r && r <= 0x115F, // Hangul Jamo

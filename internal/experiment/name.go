@@ -8,8 +8,8 @@ import (
 // maxName is the greatest length of a name, in bytes.
 const maxName = 64
 
-// IsName says whether a text can name an arm, a workload, a layer or an experiment: it becomes part of file names and of
-// reports.
+// IsName reports whether a text can be the name of an arm, a workload, a layer or an experiment. Names become parts of
+// file names and reports.
 func IsName(s string) bool {
 	good := s != "" && len(s) <= maxName
 	for i, c := range s {
@@ -19,13 +19,13 @@ func IsName(s string) bool {
 	return good
 }
 
-// nameRule says what a name is made of.
+// nameRule says in a message what a name is made of.
 func nameRule() string {
 	return fmt.Sprintf("letters, digits, and after the first also . _ -; at most %d", maxName)
 }
 
-// ToName makes a name of any text: what no name holds becomes "_", and what is too long is cut. Different texts can get
-// the same name. An empty text gives an empty one, which is no name.
+// ToName makes a name of any text. It replaces characters that names cannot have by "_", and cuts long texts. Different
+// texts can get the same name. An empty text gives an empty text, which is no name.
 func ToName(s string) string {
 	var b strings.Builder
 	for _, c := range s {

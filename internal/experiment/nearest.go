@@ -5,29 +5,29 @@ import (
 	"unicode"
 )
 
-// nearest is the known word that is spelled most like the given one, or "" where none is alike.
+// nearest gives the known word with the most similar spelling, or "" if none is similar.
 func nearest(word string, known []string) string {
 	const longest = 64 // a longer word is no misspelling
 	if len(word) > longest {
 		return ""
 	}
-	// Half of the letters may be wrong, and one always; a wrong one costs 2.
+	// Up to half of the letters may be wrong, and at least one. A wrong letter costs 2.
 	limit := max(2, len([]rune(word)))
 	best := ""
 	for _, k := range known {
-		if d := distance(word, k); d <= limit {
+		if d := editDistance(word, k); d <= limit {
 			best, limit = k, d-1
 		}
 	}
 	return best
 }
 
-// distance is the optimal string alignment distance (Damerau-Levenshtein without a letter edited twice), where an
+// editDistance is the optimal string alignment distance (Damerau-Levenshtein without a letter edited twice), where an
 // edit costs 2 and a change of case alone costs 1.
-func distance(a, b string) int {
+func editDistance(a, b string) int {
 	from, to := []rune(a), []rune(b)
 	const edit = 2
-	// Three rows of the table suffice: the one being filled, and the two before it.
+	// Three rows of the table are enough: the current one and the two before it.
 	before, last, row := make([]int, len(to)+1), make([]int, len(to)+1), make([]int, len(to)+1)
 	for j := range last {
 		last[j] = j * edit
@@ -45,7 +45,7 @@ func distance(a, b string) int {
 	return last[len(to)]
 }
 
-// substitution is the cost of one letter in the place of another.
+// substitution is the cost of replacing one letter by another.
 func substitution(a, b rune) int {
 	switch {
 	case a == b:
@@ -56,7 +56,7 @@ func substitution(a, b rune) int {
 	return 2
 }
 
-// suggest is the hint for an unknown word: the nearest known one, or all of them.
+// suggest is the hint for an unknown word: the most similar known word, or all known words.
 func suggest(word string, known []string) string {
 	if near := nearest(word, known); near != "" {
 		return "did you mean " + quote(near) + "?"

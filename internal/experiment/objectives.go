@@ -8,10 +8,10 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxObjectives bounds how many objectives a file has.
+// maxObjectives is the greatest number of objectives in a file.
 const maxObjectives = 100
 
-// Position is a place in a file, and the line there.
+// Position is a place in a file, with the text of its line.
 type Position struct {
 	File string
 	// Line and Column count from 1; columns are characters.
@@ -19,8 +19,8 @@ type Position struct {
 	Source       string
 }
 
-// objectives reads what must hold of a run: texts, with their places. What they say is read where metrics are known
-// (internal/gate).
+// objectives reads the rules that a run must meet as texts, with their places. Package gate parses them, since this
+// package does not know metrics.
 func (r *reader) objectives(f fields) (texts []string, at []Position) {
 	v, ok := r.optional(f, "objectives")
 	const sample = `["rr rtt.p99 < 200us"]`
@@ -40,7 +40,7 @@ func (r *reader) objectives(f fields) (texts []string, at []Position) {
 	return texts, at
 }
 
-// position is where the text of a node begins: behind its quote, if it has one.
+// position gives the place where the text of a node begins, which is after its quote if it has one.
 func (r *reader) position(n *yaml.Node, text string) Position {
 	m := r.source.mistake(n.Line, n.Column, "", "")
 	p := Position{File: m.File, Line: m.Line, Column: m.Column, Source: m.Source}

@@ -8,10 +8,10 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxRateWord is what stands in the place of a rate for "as fast as it goes".
+// maxRateWord is the value of rate for "as fast as possible".
 const maxRateWord = "max"
 
-// The bounds and defaults of what is offered.
+// Limits and defaults of offered rates.
 const (
 	maxSteps     = 100
 	defaultBatch = 32
@@ -23,7 +23,7 @@ func directionWords() []string { return []string{Upload, Download, Both} }
 
 func stepKeys() []string { return []string{"rate", "for"} }
 
-// offered reads at which rate things are sent, and how they are spread in time.
+// offered reads the offered rate, and how requests are spread in time.
 func (r *reader) offered(w *Workload, f fields, can capability) {
 	switch {
 	case can.Mode == Load:
@@ -51,7 +51,7 @@ func (r *reader) bitRate(w *Workload, f fields, can capability) {
 	}
 }
 
-// load reads the offered rate, or the steps in its place.
+// load reads the offered rate, or the steps instead of it.
 func (r *reader) load(w *Workload, f fields, can capability) {
 	w.Arrivals = ConstantArrivals
 	if v, ok := r.optional(f, "arrivals"); ok {
@@ -66,14 +66,14 @@ func (r *reader) load(w *Workload, f fields, can capability) {
 		return
 	}
 	if _, empty := f.named["steps"]; empty {
-		return // which has been noted
+		return // it is already reported
 	}
 	if v, ok := r.required(f, "rate", "rate: 10000/s"); ok {
 		w.OfferedRate, _ = quantity(r, v.value, "rate", "10000/s", ParsePerSecond)
 	}
 }
 
-// messages reads how many messages are handed over at once, and how often.
+// messages reads the batch and the rate of messages.
 func (r *reader) messages(w *Workload, f fields, can capability) {
 	w.Batch = defaultBatch
 	if v, ok := r.optional(f, "batch"); ok {
@@ -142,17 +142,18 @@ func (r *reader) stepsDuration(w Workload, f fields, longest time.Duration) time
 	var sum time.Duration
 	for _, s := range w.Steps {
 		if s.For == 0 {
-			return defaultWindow // wrong itself
+			return defaultWindow // the step is already reported
 		}
 		sum += s.For
 	}
 	if sum > longest {
-		r.wrong(f.named["steps"].key, "at most "+FormatDuration(longest), "the steps take %s together", FormatDuration(sum))
+		r.wrong(f.named["steps"].key, "at most "+FormatDuration(longest), "the steps take %s together",
+			FormatDuration(sum))
 	}
 	return sum
 }
 
-// flow reads which way a stream goes, and how it is sent.
+// flow reads the direction of a stream, and whether it is sent without copies.
 func (r *reader) flow(w *Workload, f fields, can capability) {
 	if can.takes("direction") {
 		w.Direction = Upload
@@ -167,7 +168,7 @@ func (r *reader) flow(w *Workload, f fields, can capability) {
 	}
 }
 
-// String writes the step as the engine reads it: 1000/s:1s.
+// String writes the step in the form that the engine's flag takes: 1000/s:1s.
 func (s Step) String() string {
 	return fmt.Sprintf("%s:%s", FormatPerSecond(s.Rate), FormatDuration(s.For))
 }

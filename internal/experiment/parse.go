@@ -12,16 +12,16 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// MaxBlocks is the greatest number of blocks, MaxTrials that of trials.
+// MaxBlocks is the greatest number of blocks, and MaxTrials the greatest number of trials.
 const (
 	MaxBlocks = 10_000
 	MaxTrials = 100_000
 )
 
-// Version is the value of the key nearfar: in the files that this build reads.
+// Version is the version of the file format that this build reads (the key nearfar).
 const Version = "v1"
 
-// The bounds of an experiment.
+// Limits of an experiment.
 const (
 	maxArms      = 100
 	maxWorkloads = 100
@@ -29,7 +29,8 @@ const (
 )
 
 func experimentKeys() []string {
-	return []string{"nearfar", "name", "question", "baseline", "arms", "workloads", "placement", "schedule", "objectives"}
+	return []string{"nearfar", "name", "question", "baseline", "arms", "workloads", "placement", "schedule",
+		"objectives"}
 }
 
 func scheduleKeys() []string {
@@ -55,7 +56,7 @@ func Parse(filename string, data []byte, tools Tools) (*Experiment, error) {
 	return nil, &r.mistakes
 }
 
-// experiment reads the whole.
+// experiment reads the whole file.
 func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 	f, ok := r.fields(top, top, "the experiment", experimentKeys())
 	if !ok {
@@ -79,7 +80,7 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 	e.Objectives, e.ObjectivesAt = r.objectives(f)
 }
 
-// comparedArms reads the arms and finds their layers.
+// comparedArms reads the arms and derives their layers.
 func (r *reader) comparedArms(f fields) []parsedArm {
 	before := len(r.mistakes)
 	parsed := r.arms(f)
@@ -130,7 +131,8 @@ func (r *reader) question(f fields) string {
 		return ""
 	}
 	question = strings.TrimSpace(question)
-	if i := strings.IndexFunc(question, func(c rune) bool { return !unicode.IsPrint(c) && c != '\n' && c != '\t' }); i >= 0 {
+	unprintable := func(c rune) bool { return !unicode.IsPrint(c) && c != '\n' && c != '\t' }
+	if strings.ContainsFunc(question, unprintable) {
 		r.wrong(v.value, "write plain text", "question holds a character that cannot be printed")
 	}
 	if n := len([]rune(question)); n > maxQuestion {
@@ -141,7 +143,7 @@ func (r *reader) question(f fields) string {
 
 // baseline reads the name of the arm that the others are compared with: by default the first.
 func (r *reader) baseline(f fields) string {
-	var names []string // of all arms, also of those with mistakes
+	var names []string // of all arms, including those with mistakes
 	if arms := f.named["arms"].value; arms != nil && arms.Kind == yaml.MappingNode {
 		for key := range pairs(arms) {
 			names = append(names, key.Value)
@@ -192,7 +194,7 @@ func (r *reader) schedule(f fields, arms, workloads int) Schedule {
 	return s
 }
 
-// repetitions reads how often a block holds the baseline, and how often a failed trial is run again.
+// repetitions reads how often a block runs the baseline, and how often a failed trial runs again.
 func (r *reader) repetitions(schedule fields, s *Schedule) {
 	if b, ok := r.optional(schedule, "baseline_repeats"); ok {
 		switch n, ok := r.integer(b.value, "baseline_repeats", 1, maxBaselineRepeats); {
@@ -223,7 +225,7 @@ func (r *reader) seed(n *yaml.Node) uint64 {
 	return seed
 }
 
-// deployments are a word of the file that this build knows but cannot do.
+// deployments reads a key that this build knows but does not support.
 func (r *reader) deployments(n *yaml.Node) {
 	if d, ok := r.integer(n, "deployments", 1, 1000); ok && d != 1 {
 		r.wrong(n, "leave it out, or write 1", "deployments: this build deploys the arms once only")

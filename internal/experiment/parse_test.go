@@ -118,7 +118,9 @@ func checkMistakes(t *testing.T, data []byte, err error) {
 func TestFileThatIsTooLarge(t *testing.T) {
 	data := []byte("nearfar: v1\n# " + strings.Repeat("x", maxFile))
 	_, err := Parse("big.yaml", data, testTools)
-	if err == nil || !strings.HasPrefix(err.Error(), "big.yaml:1:1: the file has 1048590 bytes: an experiment file has at most 1MiB\n") {
+	if err == nil ||
+		!strings.HasPrefix(err.Error(),
+			"big.yaml:1:1: the file has 1048590 bytes: an experiment file has at most 1MiB\n") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -155,7 +157,8 @@ func TestHostileFilesAreReadInTime(t *testing.T) {
 
 func TestManyMistakesAreCounted(t *testing.T) {
 	_, err := Parse("many.yaml", []byte("nearfar: v1\nname: x\narms: {a: {lab: {path: [bridge]}}}\nworkloads:\n"+
-		strings.Repeat("- {name: x y, tool: native}\n", 60)+strings.Repeat("- {name: ok, tool: natvi}\n", 30)), testTools)
+		strings.Repeat("- {name: x y, tool: native}\n", 60)+strings.Repeat("- {name: ok, tool: natvi}\n",
+		30)), testTools)
 	var mistakes *Mistakes
 	if !errors.As(err, &mistakes) {
 		t.Fatalf("error %v", err)
@@ -175,16 +178,19 @@ func TestMistakeIsDrawn(t *testing.T) {
 		m    Mistake
 		want string
 	}{
-		{"plain", Mistake{"f.yaml", 7, 3, "bad", "do this", "  x: y"}, "f.yaml:7:3: bad: do this\n  7 |   x: y\n    |   ^"},
+		{"plain", Mistake{"f.yaml", 7, 3, "bad", "do this", "  x: y"},
+			"f.yaml:7:3: bad: do this\n  7 |   x: y\n    |   ^"},
 		{"no hint, no line", Mistake{"f.yaml", 1, 1, "bad", "", ""}, "f.yaml:1:1: bad"},
 		{"after the end", Mistake{"f", 10, 5, "bad", "", "abcd"}, "f:10:5: bad\n  10 | abcd\n     |     ^"},
 		{"tab", Mistake{"f", 1, 3, "bad", "", "\ta\tb"}, "f:1:3: bad\n  1 |     a    b\n    |      ^"},
 		{"wide", Mistake{"f", 1, 3, "bad", "", "名前x"}, "f:1:3: bad\n  1 | 名前x\n    |     ^"},
 		{"combining", Mistake{"f", 1, 3, "bad", "", "e\u0301x"}, "f:1:3: bad\n  1 | e\u0301x\n    |  ^"},
-		{"control", Mistake{"\x1b[2Jf", 1, 2, "bad", "", "\x1bx\u202e"}, "\\u001b[2Jf:1:2: bad\n  1 | \\u001bx\\u202e\n    |       ^"},
+		{"control", Mistake{"\x1b[2Jf", 1, 2, "bad", "", "\x1bx\u202e"},
+			"\\u001b[2Jf:1:2: bad\n  1 | \\u001bx\\u202e\n    |       ^"},
 		{"no UTF-8", Mistake{"f", 1, 2, "bad", "", "\xffx"}, "f:1:2: bad\n  1 | \\ufffdx\n    |       ^"},
 		{"long", Mistake{"f", 1, 201, "bad", "", strings.Repeat("a", 200) + "B" + strings.Repeat("c", 200)},
-			"f:1:201: bad\n  1 | …" + strings.Repeat("a", 80) + "B" + strings.Repeat("c", 39) + "…\n    |  " + strings.Repeat(" ", 80) + "^"},
+			"f:1:201: bad\n  1 | …" + strings.Repeat("a", 80) + "B" + strings.Repeat("c",
+				39) + "…\n    |  " + strings.Repeat(" ", 80) + "^"},
 	} {
 		if diff := cmp.Diff(c.want, c.m.String()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
@@ -228,11 +234,12 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"a", "", 2}, {"", "ab", 4}, {"abc", "abc", 0}, {"abc", "abd", 2}, {"abc", "ABC", 3}, {"ab", "ba", 2},
+		{"", "", 0}, {"a", "", 2}, {"", "ab", 4}, {"abc", "abc", 0}, {"abc", "abd", 2}, {"abc", "ABC", 3},
+		{"ab", "ba", 2},
 		{"brigde", "bridge", 2}, {"kitten", "sitting", 6}, {"größe", "grösse", 4},
 	} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		if got := editDistance(c.a, c.b); got != c.want {
+			t.Errorf("editDistance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
 		}
 	}
 }

@@ -9,7 +9,7 @@ func placementWords() []string { return []string{PlacementShared, PlacementSplit
 
 func placementKeys() []string { return []string{"client", "server"} }
 
-// placed is where client and server run: as the workload says, else as the experiment does, else by mode.
+// placed gives the placement of a workload: its own, else the experiment's, else the default of its mode.
 func (r *reader) placed(w Workload, f fields, common *Placement) Placement {
 	if own := r.placement(f); own != nil {
 		return *own
@@ -20,8 +20,8 @@ func (r *reader) placed(w Workload, f fields, common *Placement) Placement {
 	return defaultPlacement(w)
 }
 
-// defaultPlacement is shared where one request is under way at a time, and split where data flows, and where both sides want
-// a CPU all the time.
+// defaultPlacement is shared if one request at a time is under way, and split for bulk data and if both sides use a CPU
+// all the time.
 func defaultPlacement(w Workload) Placement {
 	switch {
 	case w.Mode == Stream, w.Mode == Messages, w.Mode == Load, w.Wait == WaitSpin:
@@ -30,7 +30,7 @@ func defaultPlacement(w Workload) Placement {
 	return Placement{Kind: PlacementShared}
 }
 
-// placement reads shared, split, free, or {client: [0], server: [1]}; nil where there is none or it is wrong.
+// placement reads shared, split, free, or {client: [0], server: [1]}. It gives nil if there is none or if it is wrong.
 func (r *reader) placement(f fields) *Placement {
 	v, ok := r.optional(f, "placement")
 	if !ok {

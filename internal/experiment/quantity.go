@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// QuantityError says why a text is no quantity, and what would be right.
+// QuantityError says why a text is not a valid quantity, and what would be right.
 type QuantityError struct {
 	// Message says what is wrong, and quotes the text.
 	Message string
@@ -28,7 +28,7 @@ func (e *QuantityError) Error() string {
 // maxQuantityText is the longest text that is read as a quantity, in bytes.
 const maxQuantityText = 64
 
-// The bounds of what is representable. Narrower ones hold where a quantity is used.
+// The limits of quantities. Most keys have narrower ones.
 const (
 	maxSize     = 1 << 40          // bytes
 	maxDuration = 1000 * time.Hour // 1000 h
@@ -39,7 +39,7 @@ const (
 	minPerSec   = 0.001            // 1/s
 )
 
-// unit is one that a quantity can be written in, and how many base units it is.
+// unit is a unit and how many base units it is.
 type unit struct {
 	name string
 	base int64
@@ -52,7 +52,7 @@ func sizeUnits() []unit {
 	}
 }
 
-// durationUnits are written largest first, as they follow each other in "1h30m".
+// durationUnits lists the largest unit first, which is their order in "1h30m".
 func durationUnits() []unit {
 	return []unit{
 		{"h", int64(time.Hour)}, {"m", int64(time.Minute)}, {"s", int64(time.Second)},
@@ -88,8 +88,8 @@ func ParseSize(text string) (int, error) {
 	return int(bytes.Int64()), nil
 }
 
-// FormatSize writes a size in bytes so that ParseSize gives it back: in binary units where they divide it, else in
-// thousands where it has five digits or more and they divide it, else in bytes.
+// FormatSize writes a size in bytes so that ParseSize gives it back: in the largest binary unit that divides it; else,
+// if it has five digits or more, in the largest decimal unit that divides it; else in bytes.
 func FormatSize(bytes int) string {
 	switch {
 	case bytes >= 1<<30 && bytes%(1<<30) == 0:
@@ -122,9 +122,10 @@ func ParseDuration(text string) (time.Duration, error) {
 			return 0, withText(err, rest, text)
 		}
 		if unitName == "" {
-			return 0, noUnit(text, "write "+text+likelyUnit(units)+", or with another unit of "+unitNames(durationUnits()))
+			return 0, noUnit(text,
+				"write "+text+likelyUnit(units)+", or with another unit of "+unitNames(durationUnits()))
 		}
-		// What follows the unit is the next part, as 30m in 1h30m.
+		// The rest after the unit is the next part, such as 30m in 1h30m.
 		next := ""
 		if i := strings.IndexAny(unitName, "0123456789"); i >= 0 {
 			unitName, next = unitName[:i], unitName[i:]
@@ -137,7 +138,8 @@ func ParseDuration(text string) (time.Duration, error) {
 			return 0, err
 		}
 		if !slices.Contains(units, u) {
-			return 0, &QuantityError{quote(text) + " names its units out of order", "write them from the largest to the smallest, each once"}
+			return 0, &QuantityError{quote(text) + " names its units out of order",
+				"write them from the largest to the smallest, each once"}
 		}
 		ns, whole := scaled(number, u.base)
 		if !whole {
@@ -155,8 +157,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	}
 }
 
-// likelyUnit is the one that a number without a unit was meant to have, if it is one of units: seconds, or what follows
-// in 1h30m.
+// likelyUnit guesses the unit of a number without one: seconds, or the next smaller unit in a duration such as 1h30.
 func likelyUnit(units []unit) string {
 	if len(units) == 0 || len(units) == len(durationUnits()) {
 		return "s"
@@ -165,7 +166,7 @@ func likelyUnit(units []unit) string {
 }
 
 // FormatDuration writes a duration so that ParseDuration gives it back: 1h30m, 2.5s, 50us.
-// A negative one is written with its sign, which ParseDuration refuses.
+// A negative duration gets a sign, which ParseDuration refuses.
 func FormatDuration(d time.Duration) string {
 	if d < 0 {
 		return "-" + strings.TrimPrefix(d.String(), "-")
@@ -187,7 +188,7 @@ func FormatDuration(d time.Duration) string {
 	return ns + "ns"
 }
 
-// formatClock writes whole seconds as hours, minutes and seconds, without those that are 0.
+// formatClock writes whole seconds as hours, minutes and seconds, and leaves out zeros.
 func formatClock(d time.Duration) string {
 	var b strings.Builder
 	for _, u := range durationUnits()[:3] {
@@ -252,7 +253,8 @@ func ParsePerSecond(text string) (float64, error) {
 		return 0, noUnit(text, "write "+number+"/s")
 	}
 	if unitName != "/s" {
-		return 0, &QuantityError{fmt.Sprintf("unknown unit %s in %s", quote(unitName), quote(text)), "write, for example, 10000/s"}
+		return 0, &QuantityError{fmt.Sprintf("unknown unit %s in %s", quote(unitName), quote(text)),
+			"write, for example, 10000/s"}
 	}
 	rate, err := strconv.ParseFloat(number, 64)
 	if err != nil || rate < minPerSec || rate > maxPerSec {
@@ -300,8 +302,8 @@ func FormatRatio(ratio float64) string {
 	return shiftPoint(strconv.FormatFloat(ratio, 'f', -1, 64), 2) + "%"
 }
 
-// splitQuantity parts a text into its number and what follows, without the one space that may stand between.
-// A sign is an error, as nothing here can be negative.
+// splitQuantity splits a text into its number and its unit, without the one space that may be between them. A sign is
+// an error, since no quantity can be negative.
 func splitQuantity(text, what, example string) (number, unitName string, err error) {
 	if len(text) > maxQuantityText {
 		return "", "", &QuantityError{quote(text) + " is too long for a " + what, "write, for example, " + example}
@@ -321,7 +323,7 @@ func splitQuantity(text, what, example string) (number, unitName string, err err
 	return number, strings.TrimPrefix(text[end:], " "), nil
 }
 
-// findUnit finds the unit by name, or suggests the nearest.
+// findUnit finds a unit by name. The error suggests the most similar one.
 func findUnit(text, number, name string, units []unit) (unit, error) {
 	for _, u := range units {
 		if u.name == name {
@@ -335,14 +337,14 @@ func findUnit(text, number, name string, units []unit) (unit, error) {
 	return unit{}, &QuantityError{fmt.Sprintf("unknown unit %s in %s", quote(name), quote(text)), hint}
 }
 
-// nearestUnit is the unit that begins like the name and is spelled most like it, or "".
+// nearestUnit gives the unit with the same first letter and the most similar spelling, or "".
 func nearestUnit(name string, units []unit) string {
 	best, bestDistance := "", 0
 	for _, u := range units {
 		if name == "" || !strings.EqualFold(name[:1], u.name[:1]) {
 			continue
 		}
-		if d := distance(name, u.name); best == "" || d < bestDistance {
+		if d := editDistance(name, u.name); best == "" || d < bestDistance {
 			best, bestDistance = u.name, d
 		}
 	}
@@ -357,15 +359,15 @@ func unitNames(units []unit) string {
 	return strings.Join(names, ", ")
 }
 
-// scaled multiplies a decimal number exactly, and says whether the product is whole.
+// scaled multiplies a decimal number exactly, and reports whether the product is whole.
 func scaled(number string, by int64) (*big.Int, bool) {
 	rat, _ := new(big.Rat).SetString(number)
 	rat.Mul(rat, new(big.Rat).SetInt64(by))
 	return rat.Num(), rat.IsInt()
 }
 
-// shiftPoint moves the point of a decimal number to the right by n places (to the left where n is negative), and
-// drops the zeros that then say nothing.
+// shiftPoint moves the decimal point to the right by n places (to the left if n is negative), and removes leading and
+// trailing zeros.
 func shiftPoint(number string, n int) string {
 	whole, fraction, _ := strings.Cut(number, ".")
 	if n >= 0 {
@@ -390,7 +392,7 @@ func noUnit(text, hint string) error {
 	return &QuantityError{quote(text) + " has no unit", hint}
 }
 
-// withText puts the whole text in the place of the part that an error quotes.
+// withText makes an error about a part of a text quote the whole text.
 func withText(err error, part, text string) error {
 	var q *QuantityError
 	if part == text || !errors.As(err, &q) {

@@ -125,17 +125,21 @@ func TestQuantityErrorsSayWhatWouldBeRight(t *testing.T) {
 func TestFormat(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{FormatSize(0), "0B"}, {FormatSize(1000), "1000B"}, {FormatSize(1024), "1024B"}, {FormatSize(2048), "2KiB"},
-		{FormatSize(64000), "64KB"}, {FormatSize(16 << 20), "16MiB"}, {FormatSize(1 << 30), "1GiB"}, {FormatSize(3e9), "3GB"},
+		{FormatSize(64000), "64KB"}, {FormatSize(16 << 20), "16MiB"}, {FormatSize(1 << 30), "1GiB"}, {FormatSize(3e9),
+			"3GB"},
 		{FormatSize(65507), "65507B"}, {FormatSize(5e6), "5MB"},
 		{FormatDuration(0), "0s"}, {FormatDuration(7), "7ns"}, {FormatDuration(50 * time.Microsecond), "50us"},
 		{FormatDuration(1500 * time.Microsecond), "1.5ms"}, {FormatDuration(2 * time.Second), "2s"},
-		{FormatDuration(90 * time.Minute), "1h30m"}, {FormatDuration(time.Hour), "1h"}, {FormatDuration(time.Hour + time.Second), "1h1s"},
+		{FormatDuration(90 * time.Minute), "1h30m"}, {FormatDuration(time.Hour),
+			"1h"}, {FormatDuration(time.Hour + time.Second), "1h1s"},
 		{FormatDuration(90 * time.Second), "1m30s"}, {FormatDuration(10 * time.Minute), "10m"},
 		{FormatDuration(90500 * time.Millisecond), "90.5s"}, {FormatDuration(-time.Second), "-1s"},
-		{FormatRate(1), "1bit/s"}, {FormatRate(8e3), "8kbit/s"}, {FormatRate(1e6), "1Mbit/s"}, {FormatRate(1.5e9), "1.5Gbit/s"},
+		{FormatRate(1), "1bit/s"}, {FormatRate(8e3), "8kbit/s"}, {FormatRate(1e6), "1Mbit/s"}, {FormatRate(1.5e9),
+			"1.5Gbit/s"},
 		{FormatRate(2e12), "2Tbit/s"}, {FormatRate(100e6), "100Mbit/s"},
 		{FormatPerSecond(0.001), "0.001/s"}, {FormatPerSecond(1e9), "1000000000/s"}, {FormatPerSecond(0.5), "0.5/s"},
-		{FormatRatio(0), "0%"}, {FormatRatio(0.01), "1%"}, {FormatRatio(0.001), "0.1%"}, {FormatRatio(1), "100%"}, {FormatRatio(0.333), "33.3%"},
+		{FormatRatio(0), "0%"}, {FormatRatio(0.01), "1%"}, {FormatRatio(0.001), "0.1%"}, {FormatRatio(1),
+			"100%"}, {FormatRatio(0.333), "33.3%"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
@@ -144,7 +148,8 @@ func TestFormat(t *testing.T) {
 }
 
 // returns checks that what a Format function writes is read back as the same value.
-func returns[T comparable](t interface{ Fatalf(string, ...any) }, value T, format func(T) string, parse func(string) (T, error)) {
+func returns[T comparable](t interface{ Fatalf(string, ...any) }, value T, format func(T) string,
+	parse func(string) (T, error)) {
 	text := format(value)
 	if got, err := parse(text); err != nil || got != value {
 		t.Fatalf("%v is written as %q, which is read as %v, %v", value, text, got, err)
@@ -154,7 +159,8 @@ func returns[T comparable](t interface{ Fatalf(string, ...any) }, value T, forma
 func TestFormatsAreReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		returns(t, rapid.IntRange(0, maxSize).Draw(t, "size"), FormatSize, ParseSize)
-		returns(t, time.Duration(rapid.Int64Range(0, int64(maxDuration)).Draw(t, "duration")), FormatDuration, ParseDuration)
+		returns(t, time.Duration(rapid.Int64Range(0, int64(maxDuration)).Draw(t, "duration")), FormatDuration,
+			ParseDuration)
 		returns(t, rapid.Float64Range(minRate, maxRate).Draw(t, "rate"), FormatRate, ParseRate)
 		returns(t, rapid.Float64Range(minPerSec, maxPerSec).Draw(t, "per second"), FormatPerSecond, ParsePerSecond)
 		returns(t, rapid.Float64Range(minRatio, 1).Draw(t, "ratio"), FormatRatio, ParseRatio)
@@ -162,7 +168,8 @@ func TestFormatsAreReadBack(t *testing.T) {
 }
 
 func FuzzQuantities(f *testing.F) {
-	for _, s := range []string{"1024B", "1.5 KiB", "64KB", "50us", "50µs", "1h30m", "0", "1.5 Gbit/s", "1Gbps", "10000/s", "0.5 /s", "1%", "0.01", "-1", "1h30", "..", "1e9s"} {
+	for _, s := range []string{"1024B", "1.5 KiB", "64KB", "50us", "50µs", "1h30m", "0", "1.5 Gbit/s", "1Gbps",
+		"10000/s", "0.5 /s", "1%", "0.01", "-1", "1h30", "..", "1e9s"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -12,16 +12,17 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// reader walks the nodes of one file and collects its mistakes.
+// reader reads the nodes of one file and collects its mistakes.
 type reader struct {
 	source   source
 	tools    Tools
 	mistakes Mistakes
-	// moved is set while a workload is read anew with what an arm sets: it says where mistakes are reported.
+	// moved is set while a workload is read again with the values that an arm sets. It says where mistakes are
+	// reported.
 	moved *moved
 }
 
-// wrong notes a mistake at a node.
+// wrong adds a mistake at a node.
 func (r *reader) wrong(n *yaml.Node, hint, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if r.moved != nil && !r.moved.own[n] {
@@ -33,19 +34,19 @@ func (r *reader) wrong(n *yaml.Node, hint, format string, args ...any) {
 // field is a key of a mapping and its value.
 type field struct{ key, value *yaml.Node }
 
-// fields are those of one mapping.
+// fields are the keys and values of one mapping.
 type fields struct {
 	// at is where a missing field is reported.
 	at *yaml.Node
 	// what names the mapping in messages: "the workload".
 	what  string
 	named map[string]field
-	// suspected are the known keys that an unknown one seems to mean; their absence is no second mistake.
+	// suspected are the known keys that unknown keys probably stand for. They are not reported as missing.
 	suspected map[string]bool
 }
 
 // fields reads a mapping whose keys must be among the known ones, each at most once.
-// The second result is false where the node is no mapping, which has been noted then.
+// The second result is false if the node is no mapping; this is then reported.
 func (r *reader) fields(n, at *yaml.Node, what string, known []string) (fields, bool) {
 	f := fields{at: at, what: what, named: make(map[string]field), suspected: make(map[string]bool)}
 	if !r.isMapping(n, what) {
@@ -53,7 +54,7 @@ func (r *reader) fields(n, at *yaml.Node, what string, known []string) (fields, 
 	}
 	for key, value := range pairs(n) {
 		if isMerge(key) {
-			// What it would have brought is not known, so nothing is missing.
+			// It could bring any key, so no key is reported as missing.
 			for _, k := range known {
 				f.suspected[k] = true
 			}
@@ -64,7 +65,8 @@ func (r *reader) fields(n, at *yaml.Node, what string, known []string) (fields, 
 		}
 		switch first, twice := f.named[key.Value]; {
 		case twice:
-			r.wrong(key, "keep one of them", "%s is here twice; the first is in line %d", quote(key.Value), first.key.Line)
+			r.wrong(key, "keep one of them", "%s is here twice; the first is in line %d", quote(key.Value),
+				first.key.Line)
 		case !slices.Contains(known, key.Value):
 			f.suspected[nearest(key.Value, known)] = true
 			r.wrong(key, suggest(key.Value, known), "unknown key %s in %s", quote(key.Value), what)
@@ -75,7 +77,7 @@ func (r *reader) fields(n, at *yaml.Node, what string, known []string) (fields, 
 	return f, true
 }
 
-// optional finds a field; one that has no value is a mistake.
+// optional finds a field. A field without a value is a mistake.
 func (r *reader) optional(f fields, name string) (field, bool) {
 	found, ok := f.named[name]
 	if ok && isNull(found.value) {
@@ -111,7 +113,7 @@ func pairs(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 
 func isMerge(key *yaml.Node) bool { return key.Tag == "!!merge" }
 
-// isKey says whether a key is plain text that can be looked at; merge keys and aliases have been noted before.
+// isKey reports whether a key is plain text. Merge keys and aliases are already reported.
 func (r *reader) isKey(key *yaml.Node) bool {
 	switch {
 	case key.Kind == yaml.AliasNode || isMerge(key):
@@ -169,7 +171,7 @@ func (r *reader) word(n *yaml.Node, what string, known []string) (string, bool) 
 	return n.Value, true
 }
 
-// name checks what names an arm, a workload, a layer or the experiment.
+// name checks the name of an arm, a workload, a layer or the experiment.
 func (r *reader) name(n *yaml.Node, what, name string) bool {
 	if IsName(name) {
 		return true
@@ -207,7 +209,7 @@ func (r *reader) truth(n *yaml.Node, what string) bool {
 	return n.Value == "true"
 }
 
-// quantity reads a value with a unit by one of the Parse functions.
+// quantity reads a value with a unit, with one of the Parse functions.
 func quantity[T any](r *reader, n *yaml.Node, what, example string, parse func(string) (T, error)) (T, bool) {
 	var zero T
 	if !r.isScalar(n, what, example) {
@@ -225,7 +227,7 @@ func quantity[T any](r *reader, n *yaml.Node, what, example string, parse func(s
 	return value, true
 }
 
-// bare writes a number from the file as it stands there, if it is harmless.
+// bare writes a short number from the file without quotes, and quotes any other text.
 func bare(s string) string {
 	if len(s) <= 20 && strings.IndexFunc(s, func(c rune) bool { return !unicode.IsDigit(c) && c != '-' }) < 0 {
 		return s
@@ -235,7 +237,7 @@ func bare(s string) string {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// kindName says what a node is, for a message that it should be something else.
+// kindName names the kind of a node, for messages that another kind is needed.
 func kindName(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// Recorded makes the declaration of results that were recorded elsewhere: what is known of an experiment that somebody else
-// carried out. Nothing says how its hosts were made, or in which order its trials ran: they belong to no block (their block
-// is 0), the schedule is empty, and there is nothing to run again. Who knows the order sets Paired, the blocks of the trials
-// and how many blocks the schedule has.
+// Recorded makes the declaration of results that were recorded elsewhere. How the hosts were made and in which order
+// the trials ran is not known: the trials belong to no block (their block is 0), the schedule is empty, and nothing can
+// be run again. A caller that knows the order sets Paired, the blocks of the trials and the schedule's number of
+// blocks.
 //
-// The baseline is the first arm where it is empty. The error names what is wrong, and what would be right.
+// If baseline is empty, it is the first arm. The error says what is wrong, and what would be right.
 func Recorded(name, question, baseline string, arms []string, workloads []Workload) (*Experiment, error) {
 	if !IsName(name) {
 		return nil, fmt.Errorf("%s is no name of a run: %s", quote(name), nameRule())

@@ -18,7 +18,8 @@ func Reference(tools Tools) []byte {
 	r := &reference{root: document.Content[0], written: map[string]bool{}}
 	r.out.WriteString(`# Reference of the experiment file
 
-Every key, made from the schema by ` + "`nearfar schema --format markdown`" + `. What the keys are for, with examples, is in
+Every key, made from the schema by ` + "`nearfar schema --format markdown`" + `.
+What the keys are for, with examples, is in
 [experiment-file.md](experiment-file.md).
 `)
 	r.object("The file", r.root)
@@ -28,18 +29,19 @@ Every key, made from the schema by ` + "`nearfar schema --format markdown`" + `.
 		r.object(next.title, next.node)
 	}
 	r.scalars()
-	r.out.WriteString("\n## Tools\n\nWhat each tool measures, the limits, and the keys that it takes.\n\n" + tools.Table())
+	r.out.WriteString("\n## Tools\n\nWhat each tool measures, the limits, and the keys that it takes.\n\n")
+	r.out.WriteString(tools.Table())
 	return r.out.Bytes()
 }
 
-// A reference is being written.
+// reference is the page while it is written.
 type reference struct {
 	out  bytes.Buffer
 	root *yaml.Node
-	// waiting are objects that were named and not yet written; written are the titles that were given out.
+	// waiting are objects that are linked but not yet written. written holds the titles that are in use.
 	waiting []titled
 	written map[string]bool
-	// named are the definitions of scalars that were referred to, in that order.
+	// named are the definitions of scalars that are linked, in the order of their first link.
 	named []string
 }
 
@@ -48,7 +50,7 @@ type titled struct {
 	node  *yaml.Node
 }
 
-// member finds a key of a mapping; nil where there is none.
+// member gives the value of a key of a mapping, or nil.
 func member(n *yaml.Node, key string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -99,7 +101,8 @@ func (r *reference) object(title string, n *yaml.Node) {
 			n = r.resolve(n)
 			about = text(n, "description")
 		}
-		fmt.Fprintf(&r.out, "| `%s` | %s | %s | %s |\n", key, r.value(key, value), standard, strings.ReplaceAll(about, "|", `\|`))
+		fmt.Fprintf(&r.out, "| `%s` | %s | %s | %s |\n", key, r.value(key, value), standard,
+			strings.ReplaceAll(about, "|", `\|`))
 	}
 }
 
@@ -128,7 +131,8 @@ func (r *reference) value(key string, n *yaml.Node) string {
 	switch {
 	case member(target, "properties") != nil:
 		return r.link(key, target)
-	case member(target, "additionalProperties") != nil && member(target, "additionalProperties").Kind == yaml.MappingNode:
+	case member(target, "additionalProperties") != nil &&
+		member(target, "additionalProperties").Kind == yaml.MappingNode:
 		return "for each name: " + r.value(strings.TrimSuffix(key, "s"), member(target, "additionalProperties"))
 	case member(target, "items") != nil:
 		return "list of " + r.value(strings.TrimSuffix(key, "s"), member(target, "items"))
@@ -154,7 +158,7 @@ func (r *reference) value(key string, n *yaml.Node) string {
 	return plainValue(target)
 }
 
-// plainValue says of a number, text or flag what it may be.
+// plainValue says which values a number, text or flag can have.
 func plainValue(n *yaml.Node) string {
 	kind := member(n, "type")
 	if kind == nil {
@@ -184,7 +188,7 @@ func plainValue(n *yaml.Node) string {
 	return name
 }
 
-// link refers to an object's own table, and has it written.
+// link makes a link to an object's table, which is written later.
 func (r *reference) link(key string, n *yaml.Node) string {
 	title := "`" + key + "`"
 	if !r.written[title] {
@@ -194,7 +198,7 @@ func (r *reference) link(key string, n *yaml.Node) string {
 	return fmt.Sprintf("[object](#%s)", key)
 }
 
-// scalar refers to a kind of text, and has it written at the end.
+// scalar makes a link to a kind of text, which is written at the end.
 func (r *reference) scalar(name string) string {
 	seen := false
 	for _, n := range r.named {
@@ -206,7 +210,7 @@ func (r *reference) scalar(name string) string {
 	return fmt.Sprintf("[%s](#kinds-of-values)", name)
 }
 
-// scalars writes the kinds of texts that were referred to.
+// scalars writes the kinds of texts that are linked.
 func (r *reference) scalars() {
 	r.out.WriteString("\n## Kinds of values\n\n| kind | looks like |\n|---|---|\n")
 	for _, name := range r.named {

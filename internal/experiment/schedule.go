@@ -5,24 +5,23 @@ import (
 	"math/rand/v2"
 )
 
-// The bounds of what a schedule repeats.
+// Limits of what a schedule repeats.
 const (
 	maxBaselineRepeats = 9
 	maxRetries         = 5
 )
 
-// DefaultRetries is how many times a failed trial is run again in its block, where the file does not say.
+// DefaultRetries is how many times a failed trial runs again in its block, if the file does not say.
 const DefaultRetries = 2
 
-// manyArms is from how many arms on a block runs the baseline three times, where the file does not say: every
-// comparison rests on the baseline, and its median of three is hardly ever an outlier (TestRepeatsPay of the package
-// stats).
+// manyArms is the number of arms from which on a block runs the baseline three times, if the file does not say. Every
+// comparison uses the baseline, and the median of three is rarely an outlier (TestRepeatsPay of package stats).
 const manyArms = 5
 
-// leastBlocks is how many blocks a run has at least, where the file does not say.
+// leastBlocks is the smallest default number of blocks.
 const leastBlocks = 12
 
-// DefaultBaselineRepeats is how many times a block runs the baseline, where the file does not say.
+// DefaultBaselineRepeats is how many times a block runs the baseline, if the file does not say.
 func DefaultBaselineRepeats(arms int) int {
 	if arms >= manyArms {
 		return 3
@@ -30,14 +29,14 @@ func DefaultBaselineRepeats(arms int) int {
 	return 1
 }
 
-// DefaultBlocks is how many blocks a run has where the file does not say, at least 12: the fewest with which a
-// difference is found although two of them contradict it; one, where a block runs the baseline three times. All arms
-// but the baseline are compared in each quantity, so the sign test of one comparison has to reject at the level 5 % /
-// (arms - 1).
+// DefaultBlocks is how many blocks a run has, if the file does not say. It is at least 12, and at least the smallest
+// number with which a difference is found although two blocks contradict it (one block, if blocks run the baseline
+// three times). All arms except the baseline are compared in each quantity, so the sign test of one comparison must
+// reject at the level 5 % / (arms - 1).
 func DefaultBlocks(arms int) int {
 	level := 0.05 / float64(max(arms-1, 1))
 	for n := leastBlocks; ; n++ {
-		// How many of the 2^n outcomes of n fair coins show the rarer side once at most, or twice.
+		// The number of the 2^n outcomes of n fair coins in which the rarer side occurs at most once, or twice.
 		few := 1 + float64(n)
 		if arms < manyArms {
 			few += float64(n*(n-1)) / 2
@@ -85,9 +84,9 @@ type Slot struct {
 	// schedule.
 	Trial, Block  int
 	Arm, Workload string
-	// Repeat counts the trials of the baseline in one block and workload from 1; 0 where there is one only.
+	// Repeat counts the trials of the baseline in one block and workload from 1. It is 0 if there is only one.
 	Repeat int
-	// Replaces is the trial of the schedule that failed and is run again; 0 for those of the schedule themselves.
+	// Replaces is the number of the failed trial that this one repeats; 0 for the trials of the schedule.
 	Replaces int
 }
 

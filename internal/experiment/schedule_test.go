@@ -88,8 +88,8 @@ func TestSlotsStayTheSame(t *testing.T) {
 }
 
 // Every arm is as likely as any other to stand at a position, whatever the block: chi-square over many seeds.
-// The statistic has (arms-1)^2 = 25 degrees of freedom; it exceeds 60.1 with a probability of 1e-4. The seeds are fixed,
-// so the test always gives the same.
+// The statistic has (arms-1)^2 = 25 degrees of freedom; it exceeds 60.1 with a probability of 1e-4. The seeds are
+// fixed, so the test always gives the same.
 func TestPositionsAreUniform(t *testing.T) {
 	const arms, seeds, limit = 6, 6000, 60.1
 	for _, block := range []int{1, 2, 7} {
@@ -134,10 +134,13 @@ func TestBlocksAreIndependent(t *testing.T) {
 
 func TestDefaultSchedule(t *testing.T) {
 	for _, c := range []struct{ arms, blocks, repeats int }{
-		{0, 12, 1}, {1, 12, 1}, {2, 12, 1}, {3, 13, 1}, {4, 14, 1}, {5, 12, 3}, {8, 12, 3}, {9, 13, 3}, {15, 13, 3}, {16, 14, 3}, {28, 14, 3}, {100, 17, 3},
+		{0, 12, 1}, {1, 12, 1}, {2, 12, 1}, {3, 13, 1}, {4, 14, 1}, {5, 12, 3}, {8, 12, 3}, {9, 13, 3}, {15, 13,
+			3}, {16, 14, 3}, {28, 14, 3}, {100, 17, 3},
 	} {
-		if blocks, repeats := DefaultBlocks(c.arms), DefaultBaselineRepeats(c.arms); blocks != c.blocks || repeats != c.repeats {
-			t.Errorf("%d arms: %d blocks with the baseline %d times, want %d and %d", c.arms, blocks, repeats, c.blocks, c.repeats)
+		if blocks, repeats := DefaultBlocks(c.arms), DefaultBaselineRepeats(c.arms); blocks != c.blocks ||
+			repeats != c.repeats {
+			t.Errorf("%d arms: %d blocks with the baseline %d times, want %d and %d", c.arms, blocks, repeats, c.blocks,
+				c.repeats)
 		}
 	}
 }
@@ -159,7 +162,8 @@ func TestBaselineRepeats(t *testing.T) {
 		}
 	}
 	if want := 4 * 2 * 5; len(slots) != want || len(counts) != want || len(numbers) != want || e.Planned(nil) != want {
-		t.Errorf("%d trials, %d of them different, %d numbers, %d planned; want %d", len(slots), len(counts), len(numbers), e.Planned(nil), want)
+		t.Errorf("%d trials, %d of them different, %d numbers, %d planned; want %d", len(slots), len(counts),
+			len(numbers), e.Planned(nil), want)
 	}
 	if got := e.Planned(map[string]string{e.Workloads[0].Name: "absent"}); got != 20 {
 		t.Errorf("%d planned without a workload, want 20", got)

@@ -132,7 +132,8 @@ func TestSchemaKnowsWhatTheReaderKnows(t *testing.T) {
 		where string
 		units []unit
 	}{
-		{"/$defs/size/pattern", sizeUnits()}, {"/$defs/rate/pattern", rateUnits()}, {"/$defs/duration/oneOf/0/pattern", durationUnits()},
+		{"/$defs/size/pattern", sizeUnits()}, {"/$defs/rate/pattern", rateUnits()}, {"/$defs/duration/oneOf/0/pattern",
+			durationUnits()},
 	} {
 		pattern, ok := at(t, root, u.where).(string)
 		for _, unit := range u.units {

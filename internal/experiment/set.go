@@ -9,17 +9,17 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Setting is a key of workloads that an arm has otherwise than they say themselves.
+// Setting is a key of workloads to which an arm gives another value.
 type Setting struct {
 	Key string `json:"key"`
-	// Value is the value in one line: what Workload.Value gives for it.
+	// Value is the text of Workload.Value.
 	Value string `json:"value"`
-	// Workloads are those that it changes, in the order of the file. It is never empty.
+	// Workloads are the names of the workloads that it changes, in the order of the file. It is never empty.
 	Workloads []string `json:"workloads"`
 }
 
-// settableKeys are the keys of a workload that an arm can set. The others are the same in all arms: tool and mode say
-// what is measured, and times and steps how long.
+// settableKeys are the keys of a workload that an arm can set. The other keys are the same in all arms: tool and mode
+// define what is measured, and times and steps define how long.
 func settableKeys() []string {
 	return slices.DeleteFunc(workloadKeys(), func(key string) bool { return slices.Contains(fixedKeys(), key) })
 }
@@ -34,27 +34,28 @@ func whyFixed(key string) string {
 	case "name", "optional":
 		return "it is the workload's own"
 	case "tool", "mode":
-		return "arms are compared within one workload, whose figures come from one tool in one mode; write a second workload"
+		return "arms are compared within one workload, whose figures come from one tool in one mode; " +
+			"write a second workload"
 	}
 	return "all arms are measured for as long; write a second workload"
 }
 
-// parsedWorkload is a workload and where it stands.
+// parsedWorkload is a workload and its keys in the file.
 type parsedWorkload struct {
 	Workload
 	fields fields
-	// wrong says that it has mistakes of its own.
+	// wrong says that the workload itself has mistakes.
 	wrong bool
 }
 
-// parsedSet is what an arm sets, as it stands in the file.
+// parsedSet is the key set of an arm, as nodes of the file.
 type parsedSet struct {
-	// general are for every workload that takes the key, own are for the workload that is named.
+	// general holds the keys for every workload that takes them, and own the keys of single workloads, by their name.
 	general map[string]field
 	own     map[string]map[string]field
 }
 
-// sets reads what each arm sets, and works out its workloads.
+// sets reads what each arm sets, and derives its workloads.
 func (r *reader) sets(arms []parsedArm, workloads []parsedWorkload, common *Placement) {
 	wrong := slices.ContainsFunc(workloads, func(w parsedWorkload) bool { return w.wrong })
 	for i := range arms {
@@ -73,7 +74,7 @@ func (r *reader) sets(arms []parsedArm, workloads []parsedWorkload, common *Plac
 	samePlacement(arms, workloads, common)
 }
 
-// parsedSet sorts the keys of a set. The second result is false where some are wrong, which has been noted.
+// parsedSet sorts the keys of a set. The second result is false if some are wrong; they are then reported.
 func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, bool) {
 	set := parsedSet{general: map[string]field{}, own: map[string]map[string]field{}}
 	before := len(r.mistakes)
@@ -97,11 +98,14 @@ func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, 
 		switch named := slices.Contains(names, key); {
 		case !ok:
 		case named && isKey:
-			r.wrong(v.key, "give the workload another name", "%s: %s is a key of workloads and the name of one", what, quote(key))
+			r.wrong(v.key, "give the workload another name", "%s: %s is a key of workloads and the name of one", what,
+				quote(key))
 		case named:
-			inner, ok := r.fields(v.value, v.key, what+" for workload "+quote(key), append(settableKeys(), fixedKeys()...))
+			inner, ok := r.fields(v.value, v.key, what+" for workload "+quote(key),
+				append(settableKeys(), fixedKeys()...))
 			if ok && len(v.value.Content) == 0 {
-				r.wrong(v.value, "write, for example, "+key+": {wait: spin}, or leave it out", "%s is empty", inner.what)
+				r.wrong(v.value, "write, for example, "+key+": {wait: spin}, or leave it out", "%s is empty",
+					inner.what)
 			}
 			for name := range inner.named {
 				_, ok := r.optional(inner, name)
@@ -121,7 +125,7 @@ func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, 
 	return set, len(r.mistakes) == before
 }
 
-// settable notes a key that is the same in all arms.
+// settable reports keys that an arm cannot set.
 func (r *reader) settable(f fields, key string) bool {
 	if slices.Contains(fixedKeys(), key) {
 		r.wrong(f.named[key].key, whyFixed(key), "%s cannot change %s", f.what, key)
@@ -130,7 +134,8 @@ func (r *reader) settable(f fields, key string) bool {
 	return true
 }
 
-// apply works out the workloads of an arm: each is read anew with what the arm sets, and so checked like any other.
+// apply derives the workloads of an arm. Each is read again with the values that the arm sets, and so checked like any
+// other.
 func (r *reader) apply(a *parsedArm, set parsedSet, workloads []parsedWorkload, common *Placement) {
 	used := map[string]bool{}
 	var settings []Setting
@@ -163,7 +168,8 @@ func (r *reader) apply(a *parsedArm, set parsedSet, workloads []parsedWorkload, 
 	}
 	for _, key := range sortedByPlace(set.general) {
 		if !used[key] {
-			r.wrong(set.general[key].key, "it is for "+r.tools.whoTakes(key), "no workload takes the %s that arm %s sets", key, quote(a.Name))
+			r.wrong(set.general[key].key, "it is for "+r.tools.whoTakes(key),
+				"no workload takes the %s that arm %s sets", key, quote(a.Name))
 		}
 	}
 	slices.SortStableFunc(settings, func(x, y Setting) int {
@@ -172,8 +178,8 @@ func (r *reader) apply(a *parsedArm, set parsedSet, workloads []parsedWorkload, 
 	a.Set = settings
 }
 
-// takenBy gives what of a set changes a workload: all that names it, and of the rest the keys that it takes. Which
-// these are depends on the protocol, which can itself be set.
+// takenBy gives the keys of a set that change a workload: all keys below its name, and the general keys that it takes.
+// Which keys it takes depends on the protocol, and that can be set as well.
 func (s parsedSet) takenBy(w parsedWorkload, tools Tools) map[string]field {
 	taken := maps.Clone(s.own[w.Name])
 	if taken == nil {
@@ -196,9 +202,11 @@ func (s parsedSet) takenBy(w parsedWorkload, tools Tools) map[string]field {
 	return taken
 }
 
-// overridden reads a workload anew with what an arm sets. A mistake that is not at one of these values is reported at
-// the first of them, since without them there was none.
-func (r *reader) overridden(a *parsedArm, w parsedWorkload, taken map[string]field, common *Placement) (Workload, bool) {
+// overridden reads a workload again with the values that an arm sets. A mistake at another value is reported at the
+// first of them, since the workload had no mistake without them.
+func (r *reader) overridden(
+	a *parsedArm, w parsedWorkload, taken map[string]field, common *Placement,
+) (Workload, bool) {
 	merged := w.fields
 	merged.named = maps.Clone(w.fields.named)
 	maps.Copy(merged.named, taken)
@@ -213,14 +221,14 @@ func (r *reader) overridden(a *parsedArm, w parsedWorkload, taken map[string]fie
 	effective := again.workload(merged, common)
 	again.carried(effective, merged, []Arm{a.Arm})
 	for _, m := range again.mistakes {
-		if !slices.Contains(r.mistakes, m) { // of another workload that is wrong alike
+		if !slices.Contains(r.mistakes, m) { // not already reported for another workload
 			r.mistakes = append(r.mistakes, m)
 		}
 	}
 	return effective, len(again.mistakes) == 0
 }
 
-// mark notes a node and all below it.
+// mark adds a node and all nodes below it to a set.
 func mark(n *yaml.Node, into map[*yaml.Node]bool) {
 	into[n] = true
 	for _, child := range n.Content {
@@ -228,9 +236,10 @@ func mark(n *yaml.Node, into map[*yaml.Node]bool) {
 	}
 }
 
-// moved is where mistakes are reported of what was put together from two places of the file.
+// moved says where mistakes are reported if a workload was put together from two places of the file.
 type moved struct {
-	// own are the nodes that came from the arm; mistakes at others are reported at to, with what they are of.
+	// own are the nodes of the arm. Mistakes at other nodes are reported at the node to, and their message begins with
+	// what.
 	own  map[*yaml.Node]bool
 	to   *yaml.Node
 	what string
@@ -247,8 +256,8 @@ func sortedByPlace(all map[string]field) []string {
 	return keys
 }
 
-// samePlacement has a workload placed alike in all arms where nobody says how. Its default follows from how it waits:
-// an arm that spins would also be the only one with two CPUs, and its difference that of both.
+// samePlacement gives a workload the same placement in all arms, if the file says none. The default depends on how the
+// workload waits, so an arm that sets wait: spin would otherwise also be the only one with two CPUs.
 func samePlacement(arms []parsedArm, workloads []parsedWorkload, common *Placement) {
 	if common != nil {
 		return
@@ -262,7 +271,9 @@ func samePlacement(arms []parsedArm, workloads []parsedWorkload, common *Placeme
 		split := w.Placement.Kind == PlacementSplit
 		for j := range arms {
 			at := slices.IndexFunc(arms[j].Workloads, func(o Workload) bool { return o.Name == w.Name })
-			if at < 0 || slices.ContainsFunc(arms[j].Set, func(s Setting) bool { return s.Key == "placement" && slices.Contains(s.Workloads, w.Name) }) {
+			if at < 0 || slices.ContainsFunc(arms[j].Set, func(s Setting) bool {
+				return s.Key == "placement" && slices.Contains(s.Workloads, w.Name)
+			}) {
 				continue
 			}
 			free = append(free, &arms[j].Workloads[at])
@@ -277,7 +288,7 @@ func samePlacement(arms []parsedArm, workloads []parsedWorkload, common *Placeme
 	}
 }
 
-// String writes the setting as reports have it: "congestion bbr", "wait spin in rr".
+// String writes the setting as in reports: "wait spin in rr".
 func (s Setting) String() string {
 	return s.Key + " " + s.Value + " in " + strings.Join(s.Workloads, ", ")
 }

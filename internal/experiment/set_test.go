@@ -85,8 +85,10 @@ func TestArmsSetKeysOfWorkloads(t *testing.T) {
 // Every key that can be set has a value, and none that cannot.
 func TestEverySettableKeyHasAValue(t *testing.T) {
 	on := true
-	w := Workload{Protocol: TCP, IP: 6, Request: 1, Response: 1, Message: 1, Interval: 1, Connections: 1, Rate: 1e6, Arrivals: PoissonArrivals,
-		Batch: 1, Direction: Upload, Socket: Socket{Wait: WaitSpin, NoDelay: &on}, Placement: Placement{Kind: PlacementFree}}
+	w := Workload{Protocol: TCP, IP: 6, Request: 1, Response: 1, Message: 1, Interval: 1, Connections: 1, Rate: 1e6,
+		Arrivals: PoissonArrivals,
+		Batch:    1, Direction: Upload, Socket: Socket{Wait: WaitSpin,
+			NoDelay: &on}, Placement: Placement{Kind: PlacementFree}}
 	for _, key := range settableKeys() {
 		if w.Value(key) == "" {
 			t.Errorf("%s has no value", key)
@@ -154,7 +156,8 @@ workloads: [{name: rr, tool: native}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	for arm, want := range map[string]string{"a": "a", "a2": "a2", "s": "a", "r": "r", "s2": "a2", "e": "a", "nobody": "nobody"} {
+	for arm, want := range map[string]string{"a": "a", "a2": "a2", "s": "a", "r": "r", "s2": "a2", "e": "a",
+		"nobody": "nobody"} {
 		if got := e.HostsOf(arm); got != want {
 			t.Errorf("%s uses the hosts of %s, want %s", arm, got, want)
 		}

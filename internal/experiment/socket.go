@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The bounds of what sockets are asked for.
+// Limits of socket options.
 const (
 	maxDSCP = 63 // a DSCP has 6 bits
 	// maxCongestion is the kernel's TCP_CA_NAME_MAX less the final zero.
@@ -53,7 +53,7 @@ func (r *reader) socket(s *Socket, f fields, can capability) {
 	}
 }
 
-// congestion reads the name of a congestion control. Which there are depends on the hosts' kernels.
+// congestion reads the name of a congestion control. Which names exist depends on the hosts' kernels.
 func (r *reader) congestion(v field) string {
 	name, ok := r.text(v.value, "congestion", "cubic")
 	if !ok {
@@ -66,7 +66,7 @@ func (r *reader) congestion(v field) string {
 	return name
 }
 
-// isCongestion says whether a text can name a congestion control.
+// isCongestion reports whether a text can be the name of a congestion control.
 func isCongestion(name string) bool {
 	good := name != "" && len(name) <= maxCongestion
 	for _, c := range name {

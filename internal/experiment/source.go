@@ -22,14 +22,14 @@ type source struct {
 	lines []string
 }
 
-// newSource parts the text into lines where YAML does: at \n, \r\n, \r, and Unicode's NEL, LS and PS.
+// newSource splits the text into lines like YAML: at \n, \r\n, \r, and Unicode's NEL, LS and PS.
 func newSource(file string, data []byte) source {
 	text := strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").
 		Replace(string(data))
 	return source{file: file, lines: strings.Split(text, "\n")}
 }
 
-// mistake makes one whose position lies within the file.
+// mistake makes a mistake, and moves its position into the file if necessary.
 func (s source) mistake(line, column int, message, hint string) Mistake {
 	line = min(max(line, 1), len(s.lines))
 	text := s.lines[line-1]
@@ -37,11 +37,12 @@ func (s source) mistake(line, column int, message, hint string) Mistake {
 	return Mistake{s.file, line, column, message, hint, text}
 }
 
-// document reads the text as one YAML document and gives its top node; nil where that is not possible, which has
-// been noted then.
+// document reads the text as one YAML document and gives its top node. It gives nil if that is not possible; this is
+// then reported.
 func (r *reader) document(data []byte) *yaml.Node {
 	if len(data) > maxFile {
-		r.add(1, 1, fmt.Sprintf("the file has %d bytes", len(data)), "an experiment file has at most "+FormatSize(maxFile))
+		r.add(1, 1, fmt.Sprintf("the file has %d bytes", len(data)),
+			"an experiment file has at most "+FormatSize(maxFile))
 		return nil
 	}
 	if !r.isText(data) {
@@ -68,7 +69,7 @@ func (r *reader) add(line, column int, message, hint string) {
 	r.mistakes = append(r.mistakes, r.source.mistake(line, column, message, hint))
 }
 
-// isText notes what is no UTF-8 text, where it is.
+// isText reports the first place that is not plain UTF-8 text.
 func (r *reader) isText(data []byte) bool {
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		r.add(1, 1, "the file is UTF-16", "save it as UTF-8")
@@ -91,7 +92,7 @@ func (r *reader) isText(data []byte) bool {
 	return true
 }
 
-// syntaxError notes why the text is no YAML.
+// syntaxError reports why the text is no YAML.
 func (r *reader) syntaxError(err error) {
 	var load *yaml.LoadError
 	if !errors.As(err, &load) {
@@ -116,7 +117,8 @@ func (r *reader) syntaxError(err error) {
 	r.add(load.Mark.Line, load.Mark.Column, message, hint)
 }
 
-// refuseReferences notes aliases, merge keys and tags of one's own: the file says everything where it stands.
+// refuseReferences reports aliases, merge keys and unknown tags. They are not supported, so that every value of a file
+// is visible in its place.
 func (r *reader) refuseReferences(n *yaml.Node) {
 	const hint = "write out what it stands for"
 	switch {
@@ -126,7 +128,7 @@ func (r *reader) refuseReferences(n *yaml.Node) {
 		r.wrong(n, hint, "YAML merge keys are not read here")
 	case strings.HasPrefix(n.Tag, "!") && !slices.Contains(plainTags(), n.ShortTag()):
 		r.wrong(n, "remove it", "unknown YAML tag %s", quote(n.Tag))
-		n.Tag = "" // so that the value itself is read as if it had none
+		n.Tag = "" // the value is then read as if it had no tag
 	}
 	for _, child := range n.Content {
 		r.refuseReferences(child)

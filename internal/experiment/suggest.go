@@ -1,8 +1,7 @@
 package experiment
 
-// Suggest says what somebody who wrote an unknown word may have meant: the known word that is spelled most like it, or else
-// all known ones.
+// Suggest gives a hint for an unknown word: the known word with the most similar spelling, or all known words.
 func Suggest(word string, known []string) string { return suggest(word, known) }
 
-// Nearest is the known word that is spelled most like the given one, or "" where none is alike.
+// Nearest gives the known word with the most similar spelling, or "" if none is similar.
 func Nearest(word string, known []string) string { return nearest(word, known) }

@@ -83,7 +83,8 @@ func (t toolWords) DefaultWarmups() string {
 	}, false)
 }
 
-// ConnectionLimits says how many connections each mode of a tool can have: "1 to 128 (native stream), 1 to 1024 (load)".
+// ConnectionLimits says how many connections each mode of a tool can have: "1 to 128 (native stream), 1 to 1024
+// (load)".
 func (t toolWords) ConnectionLimits() string {
 	return t.group(func(c capability) string {
 		if !c.Connections.taken() {
@@ -146,7 +147,8 @@ func (t toolWords) group(of func(capability) string, before, after string) strin
 // Table lists in Markdown what each tool measures, and the limits.
 func (t Tools) Table() string {
 	var b strings.Builder
-	b.WriteString("| tool | measures | sizes | window | warm-up | connections | other keys |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| tool | measures | sizes | window | warm-up | connections | other keys |\n")
+	b.WriteString("|---|---|---|---|---|---|---|\n")
 	for _, c := range t.all() {
 		fmt.Fprintf(&b, "| `%s` | %s over %s | %s | %s | %s | %s | %s |\n", c.tool, c.Mode, c.Protocol,
 			c.sizesText(), c.windowText(), c.warmupText(), c.connectionsText(), c.keysText())
@@ -165,7 +167,8 @@ func (c capability) sizesText() string {
 	case c.Reply == ReplySame:
 		parts = append(parts, "`request` "+c.Request.sizeText()+"; `response` as long as the request")
 	case c.Reply == ReplyAtMostRequest:
-		parts = append(parts, "`request`, `response` "+c.Request.sizeText()+"; `response` at most as long as the request")
+		parts = append(parts,
+			"`request`, `response` "+c.Request.sizeText()+"; `response` at most as long as the request")
 	default:
 		parts = append(parts, "`request`, `response` "+c.Request.sizeText())
 	}
@@ -173,7 +176,8 @@ func (c capability) sizesText() string {
 		parts = append(parts, "`message` "+c.Message.sizeText())
 	}
 	if c.Batch.taken() {
-		parts = append(parts, fmt.Sprintf("`batch` %d to %d, of %s together", c.Batch.Min, c.Batch.Max, FormatSize(c.BatchBytes)))
+		parts = append(parts, fmt.Sprintf("`batch` %d to %d, of %s together", c.Batch.Min, c.Batch.Max,
+			FormatSize(c.BatchBytes)))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -187,7 +191,8 @@ func (c capability) windowText() string {
 		text += ", in steps of " + FormatDuration(c.Duration.Step)
 	}
 	if c.Interval.taken() {
-		text += fmt.Sprintf("; 1 to %d intervals of %s to %s", c.MaxIntervals, FormatDuration(c.Interval.Min), FormatDuration(c.Interval.Max))
+		text += fmt.Sprintf("; 1 to %d intervals of %s to %s", c.MaxIntervals, FormatDuration(c.Interval.Min),
+			FormatDuration(c.Interval.Max))
 	}
 	return text
 }

@@ -10,12 +10,12 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// The bounds and defaults of a workload.
+// Defaults of a workload.
 const (
 	defaultWindow    = 2 * time.Second
 	defaultInterval  = 10 * time.Millisecond
 	defaultRequest   = 64  // bytes
-	stampsSize       = 16  // bytes, which the server's timestamps take in a response
+	stampsSize       = 16  // bytes of a response that the server's timestamps take
 	defaultDatagrams = 1e6 // bit/s, as iperf3 itself does
 )
 
@@ -24,14 +24,15 @@ func workloadKeys() []string {
 	return append(keys, "placement", "optional")
 }
 
-// parameterKeys are those that not every workload takes.
+// parameterKeys are the keys that only some workloads take.
 func parameterKeys() []string {
-	keys := []string{"request", "response", "message", "warmup", "interval", "connections", "rate", "arrivals", "steps", "batch",
+	keys := []string{"request", "response", "message", "warmup", "interval", "connections", "rate", "arrivals", "steps",
+		"batch",
 		"direction", "zerocopy", "timestamps"}
 	return append(append(keys, socketKeys()...), "background")
 }
 
-// workloads reads the workloads in the order of the file, each of which is measured in all arms.
+// workloads reads the workloads in the order of the file.
 func (r *reader) workloads(f fields, common *Placement) []parsedWorkload {
 	const example = "workloads: [{name: rr, tool: native}]"
 	v, ok := r.required(f, "workloads", example)
@@ -64,7 +65,7 @@ func (r *reader) workloads(f fields, common *Placement) []parsedWorkload {
 	return workloads
 }
 
-// workload reads one, and fills in what its tool and mode make of what is not said.
+// workload reads one workload, and fills in the defaults of its tool and mode.
 func (r *reader) workload(f fields, common *Placement) Workload {
 	var w Workload
 	if v, ok := r.required(f, "name", "name: rr-1k"); ok {
@@ -89,14 +90,14 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 	}
 	w.Placement = r.placed(w, f, common)
 	if known && len(f.suspected) == 0 && len(r.mistakes) == before {
-		if err := w.checkRunnable(r.tools); err != nil { // what the readers of the single keys have not noticed
+		if err := w.checkRunnable(r.tools); err != nil { // a mistake that no message of its own covers
 			r.wrong(f.at, "", "the workload cannot be run: %v", err)
 		}
 	}
 	return w
 }
 
-// measured reads what says how it is measured, but for the times.
+// measured reads how the workload is measured, except for the times.
 func (r *reader) measured(w *Workload, f fields, can capability) {
 	r.sizes(w, f, can)
 	if can.Mode == Stream || can.Mode == Load {
@@ -114,12 +115,13 @@ func (r *reader) measured(w *Workload, f fields, can capability) {
 		w.Timestamps = r.truth(v.value, "timestamps")
 		r.stampsFit(*w, v.value, can)
 		if w.Timestamps && w.Wait == WaitEpoll {
-			r.wrong(v.value, "wait in another way, or leave timestamps out", "timestamps do not go with wait: epoll, whose every wait their reports end at once")
+			r.wrong(v.value, "wait in another way, or leave timestamps out",
+				"timestamps cannot be combined with wait: epoll, since each of their reports ends a wait at once")
 		}
 	}
 }
 
-// stampsFit checks that the response has room for the server's timestamps; a size that was wrong itself is 0.
+// stampsFit checks that the response has room for the server's timestamps. A size of 0 is already reported.
 func (r *reader) stampsFit(w Workload, n *yaml.Node, can capability) {
 	least := can.leastStamped()
 	if w.Timestamps && w.Response != 0 && w.Response < least {
@@ -128,7 +130,7 @@ func (r *reader) stampsFit(w Workload, n *yaml.Node, can capability) {
 	}
 }
 
-// capability finds what tool, mode and protocol together name.
+// capability finds the capability that tool, mode and protocol name together.
 func (r *reader) capability(f fields) (capability, bool) {
 	t, ok := r.required(f, "tool", "tool: native")
 	if !ok {
@@ -176,7 +178,7 @@ func orAny(mode string) string {
 	return mode
 }
 
-// senseless notes parameters that mean nothing to what is measured, and takes them out.
+// senseless reports keys that the capability does not take, and removes them.
 func (r *reader) senseless(f fields, can capability) {
 	for _, key := range parameterKeys() {
 		if v, given := f.named[key]; given && !can.takes(key) {
@@ -229,7 +231,7 @@ func (r *reader) size(n *yaml.Node, what, who string, within Range) int {
 	return bytes
 }
 
-// responseFits checks a response against the request; sizes that were wrong themselves are 0.
+// responseFits checks a response against the request. A size of 0 is already reported.
 func (r *reader) responseFits(w Workload, n *yaml.Node, can capability) {
 	switch {
 	case w.Request == 0 || w.Response == 0:
@@ -238,7 +240,8 @@ func (r *reader) responseFits(w Workload, n *yaml.Node, can capability) {
 			"%s answers with as much as it received", can.tool)
 	case can.Reply == ReplyAtMostRequest && w.Response > w.Request:
 		r.wrong(n, fmt.Sprintf("at most the request's %s", FormatSize(w.Request)),
-			"a response of %s is larger than its request: over UDP the engine sends no more than it received", FormatSize(w.Response))
+			"a response of %s is larger than its request: over UDP the engine sends no more than it received",
+			FormatSize(w.Response))
 	}
 }
 
@@ -273,10 +276,10 @@ func (r *reader) times(w *Workload, f fields, can capability) {
 	r.echoRequests(*w, f, can)
 }
 
-// echoRequests checks that the duration holds one echo request, and not more than ping is asked for in a trial.
+// echoRequests checks that the number of echo requests is within its limits, at least 1.
 func (r *reader) echoRequests(w Workload, f fields, can capability) {
 	if can.tool == "" || w.Duration == 0 || w.Interval == 0 {
-		return // wrong themselves
+		return // they are already reported
 	}
 	at := f.at
 	if v, given := f.named["duration"]; given {
@@ -286,11 +289,13 @@ func (r *reader) echoRequests(w Workload, f fields, can capability) {
 	}
 	switch requests := w.Duration / w.Interval; {
 	case requests < 1:
-		r.wrong(at, "make the duration longer or the interval shorter", "duration %s is shorter than the interval of %s",
+		r.wrong(at, "make the duration longer or the interval shorter",
+			"duration %s is shorter than the interval of %s",
 			FormatDuration(w.Duration), FormatDuration(w.Interval))
 	case int(requests) > can.MaxIntervals:
 		r.wrong(at, fmt.Sprintf("at most %d; make the duration shorter or the interval longer", can.MaxIntervals),
-			"duration %s at an interval of %s makes %d echo requests", FormatDuration(w.Duration), FormatDuration(w.Interval), requests)
+			"duration %s at an interval of %s makes %d echo requests",
+			FormatDuration(w.Duration), FormatDuration(w.Interval), requests)
 	}
 }
 

@@ -23,7 +23,8 @@ func toolsTable() string {
 		if len(t.Does) == 0 {
 			modes = []string{""}
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", t.Name, cmp.Or(t.Runs, "not run"), strings.Join(modes, "; "), t.Prints,
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", t.Name, cmp.Or(t.Runs, "not run"),
+			strings.Join(modes, "; "), t.Prints,
 			t.Systems, t.Versions)
 	}
 	return b.String()

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// document is a JSON or XML document found in a recording, between whatever a terminal left around it.
+// document is a JSON or XML document in a recording, without the text around it.
 type document struct {
 	// body is the document. truncated says that it breaks off.
 	body      string
 	truncated bool
 }
 
-// maxBroken bounds how many broken documents are looked at: a recording has a few, an attack has millions.
+// maxBroken is how many broken documents are read. A recording has a few; a hostile file can have millions.
 const maxBroken = 1000
 
 var (
@@ -22,8 +22,8 @@ var (
 	jsonIperf = regexp.MustCompile(`^\{\s*"(?:start|intervals|end|error|event|title|extra_data)"`)
 )
 
-// jsonDocuments finds the JSON objects in text and gives what is left of the text without them. The scan is linear:
-// it never goes back over what a document has used.
+// jsonDocuments finds the JSON objects in a text, and gives the text without them. It takes linear time, since it never
+// reads a part of a document again.
 func jsonDocuments(text string) (docs []document, rest string) {
 	var left strings.Builder
 	broken := 0
@@ -59,7 +59,7 @@ func jsonDocuments(text string) (docs []document, rest string) {
 	return docs, left.String()
 }
 
-// xmlDocuments finds the documents of ntttcp and gives what is left of the text without them.
+// xmlDocuments finds the documents of ntttcp, and gives the text without them.
 func xmlDocuments(text string) (docs []document, rest string) {
 	var left strings.Builder
 	for {

@@ -26,21 +26,36 @@ func TestPlansOverLoopback(t *testing.T) {
 		address string
 		check   func(t *testing.T, m result.Measurement)
 	}{
-		{NewSockperf(), experiment.Workload{Name: "sockperf-tcp", Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second}, "127.0.0.1", checkRTT},
-		{NewSockperf(), experiment.Workload{Name: "sockperf-udp", Mode: "rr", Protocol: "udp", Request: 64, Response: 64, Duration: second}, "127.0.0.1", checkRTT},
-		{NewNetperf(), experiment.Workload{Name: "netperf-tcp-rr", Mode: "rr", Protocol: "tcp", Request: 1024, Response: 1024, Duration: second}, "127.0.0.1", checkRate},
-		{NewNetperf(), experiment.Workload{Name: "netperf-udp-rr", Mode: "rr", Protocol: "udp", Request: 64, Response: 32, Duration: second}, "::1", checkRate},
-		{NewNetperf(), experiment.Workload{Name: "netperf-crr", Mode: "crr", Protocol: "tcp", Request: 64, Response: 64, Duration: second}, "127.0.0.1", checkRate},
-		{NewNetperf(), experiment.Workload{Name: "netperf-stream", Mode: "stream", Protocol: "tcp", Message: 8192, Duration: second}, "127.0.0.1", checkStream},
-		{NewIperf3(), experiment.Workload{Name: "iperf3-tcp", Mode: "stream", Protocol: "tcp", Duration: second, Connections: 2}, "127.0.0.1", checkStream},
-		{NewIperf3(), experiment.Workload{Name: "iperf3-tcp6", Mode: "stream", Protocol: "tcp", Duration: second, Warmup: second}, "::1", checkStream},
-		{NewIperf3(), experiment.Workload{Name: "iperf3-udp", Mode: "stream", Protocol: "udp", Message: 1000, Rate: 2e7, Duration: second}, "127.0.0.1", checkDatagrams},
-		{NewQperf(), experiment.Workload{Name: "qperf-tcp", Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second}, "127.0.0.1", checkHalves},
-		{NewQperf(), experiment.Workload{Name: "qperf-udp6", Mode: "rr", Protocol: "udp", Request: 64, Response: 64, Duration: second, IP: 6}, "::1", checkHalves},
-		{NewQperf(), experiment.Workload{Name: "qperf-stream", Mode: "stream", Protocol: "tcp", Duration: second}, "127.0.0.1", checkGoodput},
-		{NewQperf(), experiment.Workload{Name: "qperf-stream-udp", Mode: "stream", Protocol: "udp", Message: 1000, Duration: second}, "127.0.0.1", checkGoodput},
-		{NewPing(), experiment.Workload{Name: "ping", Mode: "ping", Protocol: "icmp", Request: 56, Interval: 5 * time.Millisecond, Duration: second}, "127.0.0.1", checkPing},
-		{NewPing(), experiment.Workload{Name: "ping6", Mode: "ping", Protocol: "icmp", Request: 56, Interval: 10 * time.Millisecond, Duration: second / 4}, "::1", checkPing},
+		{NewSockperf(), experiment.Workload{Name: "sockperf-tcp", Mode: "rr", Protocol: "tcp", Request: 64,
+			Response: 64, Duration: second}, "127.0.0.1", checkRTT},
+		{NewSockperf(), experiment.Workload{Name: "sockperf-udp", Mode: "rr", Protocol: "udp", Request: 64,
+			Response: 64, Duration: second}, "127.0.0.1", checkRTT},
+		{NewNetperf(), experiment.Workload{Name: "netperf-tcp-rr", Mode: "rr", Protocol: "tcp", Request: 1024,
+			Response: 1024, Duration: second}, "127.0.0.1", checkRate},
+		{NewNetperf(), experiment.Workload{Name: "netperf-udp-rr", Mode: "rr", Protocol: "udp", Request: 64,
+			Response: 32, Duration: second}, "::1", checkRate},
+		{NewNetperf(), experiment.Workload{Name: "netperf-crr", Mode: "crr", Protocol: "tcp", Request: 64, Response: 64,
+			Duration: second}, "127.0.0.1", checkRate},
+		{NewNetperf(), experiment.Workload{Name: "netperf-stream", Mode: "stream", Protocol: "tcp", Message: 8192,
+			Duration: second}, "127.0.0.1", checkStream},
+		{NewIperf3(), experiment.Workload{Name: "iperf3-tcp", Mode: "stream", Protocol: "tcp", Duration: second,
+			Connections: 2}, "127.0.0.1", checkStream},
+		{NewIperf3(), experiment.Workload{Name: "iperf3-tcp6", Mode: "stream", Protocol: "tcp", Duration: second,
+			Warmup: second}, "::1", checkStream},
+		{NewIperf3(), experiment.Workload{Name: "iperf3-udp", Mode: "stream", Protocol: "udp", Message: 1000, Rate: 2e7,
+			Duration: second}, "127.0.0.1", checkDatagrams},
+		{NewQperf(), experiment.Workload{Name: "qperf-tcp", Mode: "rr", Protocol: "tcp", Request: 64, Response: 64,
+			Duration: second}, "127.0.0.1", checkHalves},
+		{NewQperf(), experiment.Workload{Name: "qperf-udp6", Mode: "rr", Protocol: "udp", Request: 64, Response: 64,
+			Duration: second, IP: 6}, "::1", checkHalves},
+		{NewQperf(), experiment.Workload{Name: "qperf-stream", Mode: "stream", Protocol: "tcp", Duration: second},
+			"127.0.0.1", checkGoodput},
+		{NewQperf(), experiment.Workload{Name: "qperf-stream-udp", Mode: "stream", Protocol: "udp", Message: 1000,
+			Duration: second}, "127.0.0.1", checkGoodput},
+		{NewPing(), experiment.Workload{Name: "ping", Mode: "ping", Protocol: "icmp", Request: 56,
+			Interval: 5 * time.Millisecond, Duration: second}, "127.0.0.1", checkPing},
+		{NewPing(), experiment.Workload{Name: "ping6", Mode: "ping", Protocol: "icmp", Request: 56,
+			Interval: 10 * time.Millisecond, Duration: second / 4}, "::1", checkPing},
 	}
 	for _, test := range tests {
 		t.Run(test.w.Name, func(t *testing.T) {
@@ -57,13 +72,15 @@ func TestPlansOverLoopback(t *testing.T) {
 			out.Workload = &test.w
 			m, err := test.tool.Parse(out)
 			if err != nil {
-				t.Fatalf("%v\nstdout:\n%s\nstderr:\n%s\nserver:\n%s%s", err, out.Stdout, out.Stderr, out.ServerStdout, out.ServerStderr)
+				t.Fatalf("%v\nstdout:\n%s\nstderr:\n%s\nserver:\n%s%s", err, out.Stdout, out.Stderr, out.ServerStdout,
+					out.ServerStderr)
 			}
 			sound(t, m)
 			if m.Mode != test.w.Mode || m.Protocol != test.w.Protocol {
 				t.Errorf("read as %s over %s", m.Mode, m.Protocol)
 			}
-			// On a busy machine sockperf cuts off more than it says: only a window that was not kept at all is an error.
+			// On a busy machine sockperf cuts off more than it says: only a window that was not kept at all is an
+			// error.
 			if m.Duration != 0 && m.Duration < test.w.Duration/4 {
 				t.Errorf("a window of %v, want at least %v", m.Duration, test.w.Duration)
 			}
@@ -152,7 +169,8 @@ func value(t *testing.T, m result.Measurement, name, stat string) float64 {
 }
 
 func checkRTT(t *testing.T, m result.Measurement) {
-	low, mean, high := value(t, m, result.RTT, result.Min), value(t, m, result.RTT, result.Mean), value(t, m, result.RTT, result.Max)
+	low, mean, high := value(t, m, result.RTT, result.Min), value(t, m, result.RTT, result.Mean), value(t, m,
+		result.RTT, result.Max)
 	if !(low <= mean && mean <= high) || mean <= 0 || mean > 0.1 {
 		t.Errorf("rtt min %v, mean %v, max %v", low, mean, high)
 	}
@@ -222,7 +240,8 @@ func checkPing(t *testing.T, m result.Measurement) {
 	if want := (sent - received) / sent; math.Abs(loss-want) > 0.006 {
 		t.Errorf("%v sent, %v received, loss %v", sent, received, loss)
 	}
-	if p50 := value(t, m, result.RTT, "p50"); p50 < value(t, m, result.RTT, result.Min)/1.01 || p50 > value(t, m, result.RTT, result.Max)*1.01 {
+	if p50 := value(t, m, result.RTT, "p50"); p50 < value(t, m, result.RTT, result.Min)/1.01 ||
+		p50 > value(t, m, result.RTT, result.Max)*1.01 {
 		t.Errorf("p50 %v outside of min and max", p50)
 	}
 }
@@ -248,11 +267,15 @@ func TestFailures(t *testing.T) {
 		w    experiment.Workload
 		want string
 	}{
-		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 64, Response: 64, Duration: time.Second}, "No messages were received"},
-		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: time.Second}, "onnect"},
-		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: time.Second}, "netserver"},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 64, Response: 64,
+			Duration: time.Second}, "No messages were received"},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64,
+			Duration: time.Second}, "onnect"},
+		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64,
+			Duration: time.Second}, "netserver"},
 		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: time.Second}, "refused"},
-		{NewQperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: time.Second}, "failed to connect"},
+		{NewQperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: time.Second},
+			"failed to connect"},
 	} {
 		plan, err := test.tool.Plan(test.w, at("127.0.0.1"))
 		if err != nil {
@@ -262,7 +285,8 @@ func TestFailures(t *testing.T) {
 		out := carryOut(t, plan)
 		m, err := test.tool.Parse(out)
 		if err == nil || !strings.Contains(err.Error(), test.want) || len(m.Metrics) != 0 {
-			t.Errorf("%s over %s: %v, %v; want an error with %q", test.tool.Name(), test.w.Protocol, m.Metrics, err, test.want)
+			t.Errorf("%s over %s: %v, %v; want an error with %q", test.tool.Name(), test.w.Protocol, m.Metrics, err,
+				test.want)
 		}
 	}
 }

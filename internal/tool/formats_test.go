@@ -37,7 +37,8 @@ func samples() []sample {
 				"sockperf: # dropped messages = 1; # duplicated messages = 2; # out-of-order messages = 3\n" +
 				"sockperf: Summary: Latency is 25.500 usec\nsockperf: Total 29 observations; each percentile contains 0.29 observations\n" +
 				"sockperf: ---> <MAX> observation =  40.000\nsockperf: ---> percentile 99.900 =   39.000\nsockperf: ---> percentile 25.000 =   24.000\nsockperf: ---> <MIN> observation =   20.000\n",
-			want: map[string]float64{"rtt.mean": 51e-6, "rtt.stddev": 4e-6, "rtt.max": 80e-6, "rtt.p99.9": 78e-6, "rtt.p25": 48e-6, "rtt.min": 40e-6,
+			want: map[string]float64{"rtt.mean": 51e-6, "rtt.stddev": 4e-6, "rtt.max": 80e-6, "rtt.p99.9": 78e-6,
+				"rtt.p25": 48e-6, "rtt.min": 40e-6,
 				"sent": 30, "received": 29, "lost": 1, "duplicates": 2, "out_of_order": 3},
 		},
 		{
@@ -45,7 +46,8 @@ func samples() []sample {
 			text: sockperfHead + "sockperf: [Total Run] RunTime=2.000 sec; SentMessages=40; ReceivedMessages=40\n" +
 				"sockperf: ========= Printing statistics for Server No: 0\nsockperf: ====> avg-rtt=10.000 (std-dev=1.000)\n" +
 				"sockperf: ========= Printing statistics for Server No: 1\nsockperf: ====> avg-rtt=20.000 (std-dev=2.000)\n",
-			want: map[string]float64{"rtt.mean (server 0)": 10e-6, "rtt.mean (server 1)": 20e-6}, not: []string{"rtt.mean"},
+			want: map[string]float64{"rtt.mean (server 0)": 10e-6,
+				"rtt.mean (server 1)": 20e-6}, not: []string{"rtt.mean"},
 		},
 		{
 			name: "sockperf not a number", tool: "sockperf", protocol: "tcp", reportedAs: "none",
@@ -125,7 +127,8 @@ func samples() []sample {
 			text: `{"event":"start","data":{"version":"iperf 3.17.1","test_start":{"protocol":"TCP","num_streams":1,"blksize":131072}}}` + "\n" +
 				`{"event":"interval","data":{"sum":{"bits_per_second":1}}}` + "\n" +
 				`{"event":"end","data":{"streams":[{"sender":{"mean_rtt":200,"min_rtt":100,"max_rtt":300}}],"sum_sent":{"seconds":1,"bits_per_second":9e9,"retransmits":7},"sum_received":{"seconds":1,"bytes":1,"bits_per_second":8e9}}}` + "\n",
-			want: map[string]float64{"goodput": 8e9, "retransmits": 7, "rtt.mean": 200e-6, "rtt.min": 100e-6, "rtt.max": 300e-6},
+			want: map[string]float64{"goodput": 8e9, "retransmits": 7, "rtt.mean": 200e-6, "rtt.min": 100e-6,
+				"rtt.max": 300e-6},
 		},
 		{
 			name: "iperf3 json stream that ends in an error", tool: "iperf3", reportedAs: "none",
@@ -161,13 +164,15 @@ func samples() []sample {
 			name: "ping windows english", tool: "ping", protocol: "icmp", bytes: 32, reportedAs: "rtt",
 			text: "\r\nPinging host2 [10.0.0.2] with 32 bytes of data:\r\nReply from 10.0.0.2: bytes=32 time<1ms TTL=128\r\nReply from 10.0.0.2: bytes=32 time=3ms TTL=128\r\nRequest timed out.\r\n\r\n" +
 				"Ping statistics for 10.0.0.2:\r\n    Packets: Sent = 3, Received = 2, Lost = 1 (33% loss),\r\nApproximate round trip times in milli-seconds:\r\n    Minimum = 0ms, Maximum = 3ms, Average = 1ms\r\n",
-			want: map[string]float64{"sent": 3, "received": 2, "lost": 1, "loss": 0.33, "rtt.min": 0, "rtt.max": 3e-3, "rtt.mean": 1e-3},
+			want: map[string]float64{"sent": 3, "received": 2, "lost": 1, "loss": 0.33, "rtt.min": 0, "rtt.max": 3e-3,
+				"rtt.mean": 1e-3},
 		},
 		{
 			name: "ping windows german, code page 850", tool: "ping", protocol: "icmp", bytes: 32, reportedAs: "rtt",
 			text: "Ping wird ausgef\x81hrt f\x81r 10.0.0.2 mit 32 Bytes Daten:\nAntwort von 10.0.0.2: Bytes=32 Zeit=2ms TTL=64\nAntwort von 10.0.0.2: Bytes=32 Zeit=4ms TTL=64\n\nPing-Statistik f\x81r 10.0.0.2:\n" +
 				"    Pakete: Gesendet = 2, Empfangen = 2, Verloren = 0\n    (0% Verlust),\nCa. Zeitangaben in Millisek.:\n    Minimum = 2ms, Maximum = 4ms, Mittelwert = 3ms\n",
-			want: map[string]float64{"sent": 2, "received": 2, "lost": 0, "loss": 0, "rtt.min": 2e-3, "rtt.max": 4e-3, "rtt.mean": 3e-3},
+			want: map[string]float64{"sent": 2, "received": 2, "lost": 0, "loss": 0, "rtt.min": 2e-3, "rtt.max": 4e-3,
+				"rtt.mean": 3e-3},
 		},
 		{
 			name: "ping windows french", tool: "ping", protocol: "icmp", bytes: 32, reportedAs: "rtt",
@@ -183,13 +188,15 @@ func samples() []sample {
 		{
 			name: "ping busybox", tool: "ping", protocol: "icmp", bytes: 56, reportedAs: "rtt",
 			text: "PING 10.0.0.2 (10.0.0.2): 56 data bytes\n64 bytes from 10.0.0.2: seq=0 ttl=64 time=0.300 ms\n64 bytes from 10.0.0.2: seq=1 ttl=64 time=0.100 ms\n\n--- 10.0.0.2 ping statistics ---\n2 packets transmitted, 2 packets received, 0% packet loss\nround-trip min/avg/max = 0.100/0.200/0.300 ms\n",
-			want: map[string]float64{"sent": 2, "received": 2, "loss": 0, "rtt.min": 1e-4, "rtt.mean": 2e-4, "rtt.max": 3e-4}, not: []string{"rtt.stddev", "rtt.p50"},
+			want: map[string]float64{"sent": 2, "received": 2, "loss": 0, "rtt.min": 1e-4, "rtt.mean": 2e-4,
+				"rtt.max": 3e-4}, not: []string{"rtt.stddev", "rtt.p50"},
 		},
 		{
 			name: "ping iputils with decimal commas", tool: "ping", protocol: "icmp", bytes: 56, reportedAs: "rtt",
 			text: "PING 10.0.0.2 (10.0.0.2) 56(84) Bytes an Daten.\n64 Bytes von 10.0.0.2: icmp_seq=1 ttl=64 Zeit=0,035 ms\n\n--- 10.0.0.2 Ping-Statistik ---\n" +
 				"3 Pakete übertragen, 1 empfangen, +1 Fehler, 66,6667% Paketverlust, Zeit 2003ms\nrtt min/avg/max/mdev = 0,035/0,036/0,037/0,001 ms\n",
-			want: map[string]float64{"sent": 3, "received": 1, "loss": 0.666667, "rtt.min": 35e-6, "rtt.mean": 36e-6, "rtt.max": 37e-6, "rtt.stddev": 1e-6},
+			want: map[string]float64{"sent": 3, "received": 1, "loss": 0.666667, "rtt.min": 35e-6, "rtt.mean": 36e-6,
+				"rtt.max": 37e-6, "rtt.stddev": 1e-6},
 		},
 		{
 			name: "ping solaris", tool: "ping", protocol: "icmp", bytes: 56, reportedAs: "rtt",
@@ -199,7 +206,8 @@ func samples() []sample {
 		{
 			name: "ping old iputils, statistics only", tool: "ping", protocol: "icmp", reportedAs: "rtt",
 			text: "20 packets transmitted, 19 received, +2 duplicates, 5% packet loss, time 19235ms\nrtt min/avg/max/mdev = 0.718/0.969/2.137/0.299 ms, pipe 2, ipg/ewma 0.1/0.9 ms\n",
-			want: map[string]float64{"sent": 20, "received": 19, "duplicates": 2, "loss": 0.05, "rtt.mean": 969e-6, "rtt.stddev": 299e-6},
+			want: map[string]float64{"sent": 20, "received": 19, "duplicates": 2, "loss": 0.05, "rtt.mean": 969e-6,
+				"rtt.stddev": 299e-6},
 		},
 		{
 			name: "ping cut off", tool: "ping", protocol: "icmp", bytes: 56, reportedAs: "none",
@@ -279,10 +287,13 @@ func TestFormats(t *testing.T) {
 				t.Fatalf("%d runs found, want 1: %+v", len(found), found)
 			}
 			m := found[0]
-			if m.Tool.Name != s.tool || m.Protocol != s.protocol || m.MessageBytes != s.bytes || m.ReportedAs != s.reportedAs {
-				t.Errorf("tool %s, protocol %q, %d B, reported as %s; want %s, %q, %d B, %s", m.Tool.Name, m.Protocol, m.MessageBytes, m.ReportedAs, s.tool, s.protocol, s.bytes, s.reportedAs)
+			if m.Tool.Name != s.tool || m.Protocol != s.protocol || m.MessageBytes != s.bytes ||
+				m.ReportedAs != s.reportedAs {
+				t.Errorf("tool %s, protocol %q, %d B, reported as %s; want %s, %q, %d B, %s", m.Tool.Name, m.Protocol,
+					m.MessageBytes, m.ReportedAs, s.tool, s.protocol, s.bytes, s.reportedAs)
 			}
-			if s.fails == "" && m.Err != nil || s.fails != "" && (m.Err == nil || !strings.Contains(m.Err.Error(), s.fails)) {
+			if s.fails == "" && m.Err != nil || s.fails != "" && (m.Err == nil ||
+				!strings.Contains(m.Err.Error(), s.fails)) {
 				t.Errorf("error %v, want %q", m.Err, s.fails)
 			}
 			got := map[string]float64{}

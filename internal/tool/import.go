@@ -10,15 +10,15 @@ import (
 // Imported is one run found in a recording.
 type Imported struct {
 	result.Measurement
-	// Err is why the run has no result, or not a whole one.
+	// Err says why the run has no result, or only a part of one.
 	Err error
 }
 
-// mark is what a line of a recording is to a tool.
+// mark is the meaning of a line of a recording for a tool.
 type mark int
 
-// The marks. A line with a mark of markCommand or more begins another run where the run at hand has already come as
-// far or further: after figures, a banner begins anew.
+// The marks, in their order within a run. A line with a mark of markCommand or more begins a new run if the current run
+// already has a line with the same or a later mark: a banner after figures begins a new run.
 const (
 	markNone    mark = iota // not the tool's
 	markWeak                // the tool's, anywhere in a run
@@ -26,7 +26,7 @@ const (
 	markBanner              // the first line that it prints
 	markHeader              // a line before the figures
 	markResult              // the first line of figures
-	markTail                // a line of figures that can stand after markResult
+	markTail                // a line of figures that can follow markResult
 )
 
 // Formats names the tools whose outputs Import reads.
@@ -38,8 +38,9 @@ func Formats() []string {
 	return names
 }
 
-// Import reads a recording: a tool's output, or a whole terminal session with several. toolName says whose output it
-// is; "" recognises it. Runs that are there twice, byte for byte, are one. The error says that nothing was recognised.
+// Import reads a recording: a tool's output, or a whole terminal session with several. toolName is the tool that
+// printed it; with "" the tool is recognised. Identical copies of a run count once. The error says that nothing was
+// recognised.
 func Import(data []byte, toolName string) ([]Imported, error) {
 	known := programs()
 	if toolName != "" {
@@ -68,7 +69,7 @@ func Import(data []byte, toolName string) ([]Imported, error) {
 	for _, s := range segments {
 		m, err := s.program.parse(s.text)
 		if err != nil && len(m.Metrics) == 0 && runs.byDocument[s.program.declared.Name] {
-			continue // Words beside a document of the same tool, which says more.
+			continue // text beside a document of the same tool, which says more
 		}
 		runs.add(s.program.declared.Name, s.text, m, err)
 	}
@@ -86,7 +87,7 @@ type runs struct {
 }
 
 func (r *runs) add(tool, body string, m result.Measurement, err error) {
-	// Rules and empty lines may be the neighbour's.
+	// Rules and empty lines may belong to the next run.
 	var key strings.Builder
 	key.WriteString(tool)
 	for line := range strings.SplitSeq(body, "\n") {
@@ -165,13 +166,13 @@ type segment struct {
 	text    string
 }
 
-// maxLine bounds the lines that are looked at, in bytes. No tool prints longer ones but in JSON, which is read before.
+// maxLine is the length of the longest line that is read, in bytes. Only JSON has longer lines, and it is read before.
 const maxLine = 16 << 10
 
-// recognise finds whose line it is. What one tool says another may also claim, so the tool at hand is asked first.
+// recognise finds the tool that printed a line. Several tools may recognise a line, so the current tool comes first.
 func recognise(known []program, current int, line string) (who int, found mark) {
 	if strings.Trim(line, "0123456789 \t.,:-") == "" {
-		return current, markNone // Figures without a word, such as the rows of a log.
+		return current, markNone // numbers without a word, such as the rows of a log
 	}
 	if current >= 0 {
 		if found = known[current].mark(line); found != markNone {
@@ -189,8 +190,8 @@ func recognise(known []program, current int, line string) (who int, found mark) 
 	return current, markNone
 }
 
-// split cuts a recording into runs by the marks of its lines. What stands before the first mark is dropped; so is a
-// command line with no output.
+// split cuts a recording into runs by the marks of its lines. Text before the first mark is dropped, and so is a
+// command line without output.
 func split(text string, known []program) []segment {
 	var segments []segment
 	var lines []string

@@ -29,7 +29,8 @@ func iperf3Program() program {
 			Does: []experiment.Capability{
 				{Mode: experiment.Stream, Protocol: experiment.TCP, Message: experiment.Range{Min: 1, Max: 1 << 20},
 					Connections: connections, Duration: wholeSeconds(), Warmup: omit, Keys: []string{"congestion"}},
-				{Mode: experiment.Stream, Protocol: experiment.UDP, Message: experiment.Range{Min: 16, Max: maxDatagram},
+				{Mode: experiment.Stream, Protocol: experiment.UDP,
+					Message:     experiment.Range{Min: 16, Max: maxDatagram},
 					Connections: connections, Duration: wholeSeconds(), Warmup: omit,
 					Rate: experiment.RateLimits{Unit: experiment.BitRate, Min: 1, Max: 1e15, MinEach: 1}},
 			},
@@ -67,7 +68,8 @@ func (*Iperf3) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
 		return Plan{}, err
 	}
 	address, port := ip.String(), strconv.Itoa(iperf3Port)
-	client := []string{"iperf3", "-J", "-c", address, "-p", port, "-t", strconv.Itoa(seconds), "--connect-timeout", "5000"}
+	client := []string{"iperf3", "-J", "-c", address, "-p", port, "-t", strconv.Itoa(seconds),
+		"--connect-timeout", "5000"}
 	if ip.Is6() {
 		client = append(client, "-6")
 	}
@@ -140,7 +142,7 @@ func iperf3Mark(line string) mark {
 	case iperf3Command.MatchString(line):
 		return markCommand
 	case iperf3Listening.MatchString(line):
-		return markCommand // A server that waits says nothing of a run yet.
+		return markCommand // a waiting server has printed nothing about a run
 	case iperf3Begin.MatchString(line):
 		return markHeader
 	case iperf3Failure.MatchString(line), iperf3Row.MatchString(line), line == "iperf Done.":
@@ -172,7 +174,7 @@ func parseIperf3Text(text string) (result.Measurement, error) {
 				failure = excerpt(strings.TrimPrefix(find(iperf3Failure, line), "error - "))
 			}
 		case strings.HasPrefix(strings.TrimSpace(line), "- - - - -"):
-			rows, summary = rows[:0], true // Only the last block between rules is the summary.
+			rows, summary = rows[:0], true // only the last block between rules is the summary
 		case strings.HasPrefix(line, "iperf Done."):
 			done = true
 		case strings.Contains(line, " connected to "), iperf3Begin.MatchString(line):
@@ -190,7 +192,7 @@ func parseIperf3Text(text string) (result.Measurement, error) {
 		m.Protocol = experiment.TCP
 	}
 	if !summary {
-		// Interval rows alone are no result. Rows that name a side are of the summary, also where somebody kept them alone.
+		// Rows of intervals alone are no result. Rows that name a side belong to the summary, even without its header.
 		rows = slices.DeleteFunc(rows, func(r iperf3Line) bool { return !r.sender && !r.receiver })
 	}
 	measureIperf3Rows(m, rows, udp)
@@ -201,7 +203,8 @@ func parseIperf3Text(text string) (result.Measurement, error) {
 	case failure != "":
 		return m.Measurement, errors.New("iperf3: " + failure)
 	case len(m.Metrics) == 0:
-		return m.Measurement, errors.New("iperf3 printed no summary: the run was ended before, or the output is cut off")
+		return m.Measurement, errors.New(
+			"iperf3 printed no summary: the run was ended before, or the output is cut off")
 	case !m.has(result.Goodput):
 		return m.Measurement, errors.New("iperf3 printed no receiver's figure, so the goodput is not known")
 	}
@@ -233,7 +236,7 @@ func readIperf3Line(line string) (iperf3Line, bool) {
 	return row, true
 }
 
-// power is base to the power that the prefix stands for.
+// power is the base to the power of the prefix.
 func power(base float64, prefix string) float64 {
 	v := 1.0
 	for i := strings.Index("KMGTP", prefix); prefix != "" && i >= 0; i-- {
@@ -242,7 +245,8 @@ func power(base float64, prefix string) float64 {
 	return v
 }
 
-// measureIperf3Rows reads the rows of the summary: those of the whole trial are the SUM's, or the only stream's.
+// measureIperf3Rows reads the rows of the summary. The figures of the trial are in the row SUM, or in the only
+// stream's.
 func measureIperf3Rows(m *measured, rows []iperf3Line, udp bool) {
 	streams, bidirectional := map[string]bool{}, false
 	for _, r := range rows {
@@ -311,8 +315,8 @@ func measureIperf3Loss(m *measured, printed []string, scope string) {
 	m.add(result.Loss, "", lost/total, scope)
 }
 
-// dropZeroGoodput removes the goodput of a run that was broken off before the receiver's figures came: 0 then means
-// that it is not known.
+// dropZeroGoodput removes a goodput of 0 from a run that ended before the receiver's figures arrived. 0 then means that
+// the goodput is not known.
 func dropZeroGoodput(m *measured) {
 	for _, got := range m.Metrics {
 		if got.Name == result.Goodput && got.Value == 0 {

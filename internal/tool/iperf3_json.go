@@ -22,7 +22,7 @@ type iperf3Result struct {
 			Reverse    int     `json:"reverse"`
 			Bidir      int     `json:"bidir"`
 		} `json:"test_start"`
-		// Accepted is there in a server's document only.
+		// Accepted is only in a server's document.
 		Accepted  json.RawMessage `json:"accepted_connection"`
 		Connected []struct {
 			RemoteHost string `json:"remote_host"`
@@ -79,11 +79,12 @@ func isIperf3JSON(d document) bool {
 	end, hasEnd := keys["end"]
 	_, intervals := keys["intervals"]
 	_, failure := keys["error"]
-	return hasEnd && intervals || failure && (len(keys) == 1 || hasEnd) || hasIperf3Sums(end) || hasIperf3Sums([]byte(d.body))
+	return hasEnd && intervals || failure && (len(keys) == 1 || hasEnd) || hasIperf3Sums(end) ||
+		hasIperf3Sums([]byte(d.body))
 }
 
-// hasIperf3Sums says whether a document holds iperf3's totals: what is left where somebody kept only the end of a
-// document, or only the totals there.
+// hasIperf3Sums reports whether a document holds iperf3's totals. Recordings may hold only the end of a document, or
+// only the totals.
 func hasIperf3Sums(body []byte) bool {
 	var end iperf3End
 	return json.Unmarshal(body, &end) == nil &&
@@ -174,7 +175,8 @@ func parseIperf3JSON(d document) (result.Measurement, error) {
 		dropZeroGoodput(m)
 		return m.Measurement, errors.New("iperf3: " + failure)
 	case len(m.Metrics) == 0:
-		return m.Measurement, errors.New("iperf3: its JSON holds no result and no reason: the test never began, or was broken off (iperf3 says why on standard error)")
+		return m.Measurement, errors.New("iperf3: its JSON holds no result and no reason: " +
+			"the test never began, or was broken off (iperf3 says why on standard error)")
 	case !m.has(result.Goodput):
 		return m.Measurement, errors.New("iperf3: its JSON holds no receiver's figure, so the goodput is not known")
 	}
@@ -269,7 +271,7 @@ func (sum *iperf3Sum) measureLoss(m *measured, scope string) (float64, bool) {
 func (end *iperf3End) measureRTT(m *measured) {
 	for i, s := range end.Streams {
 		if s.Sender == nil || s.Sender.MeanRTT == nil || *s.Sender.MeanRTT <= 0 {
-			continue // 0 is what the receiving side prints.
+			continue // the receiving side prints 0
 		}
 		scope := ""
 		if len(end.Streams) > 1 {
@@ -285,6 +287,7 @@ func (end *iperf3End) measureRTT(m *measured) {
 		m.define(result.DefinitionSmoothedRTT, result.DefinitionSmoothedRTT)
 	}
 	if m.Definition == result.DefinitionSmoothedRTT {
-		m.note("rtt is the kernel's smoothed round-trip time under load, sampled once an interval: no request waited for it.")
+		m.note("rtt is the kernel's smoothed round-trip time under load, sampled once an interval: " +
+			"no request waited for it.")
 	}
 }

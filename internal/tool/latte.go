@@ -45,7 +45,7 @@ func latteMark(line string) mark {
 	return markNone
 }
 
-// parseLatte reads one run. Latency(usec) is the full round trip: iterations per second times it is one.
+// parseLatte reads one run. Latency(usec) is the full round trip: multiplied by the iterations per second it is 1.
 func parseLatte(text string) (result.Measurement, error) {
 	m := newMeasured(latteName)
 	m.Mode = experiment.RR

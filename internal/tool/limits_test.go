@@ -41,7 +41,8 @@ func around(r experiment.Range) map[int]bool {
 func sizeCases(c experiment.Capability) (cases []limitCase) {
 	if c.Request.Max > 0 {
 		for n, good := range around(c.Request) {
-			cases = append(cases, limitCase{name: "request", yaml: map[string]string{"request": bytesText(n)}, good: good,
+			cases = append(cases, limitCase{name: "request", yaml: map[string]string{"request": bytesText(n)},
+				good: good,
 				change: func(w *experiment.Workload) {
 					if w.Request = n; c.Response.Max > 0 {
 						w.Response = n
@@ -85,15 +86,18 @@ func sizeCases(c experiment.Capability) (cases []limitCase) {
 
 func timeCases(c experiment.Capability) (cases []limitCase) {
 	interval := c.Interval.Max // so long that a window of a day has not too many
-	durations := func(key string, limits experiment.Durations, own bool, set func(w *experiment.Workload, d time.Duration)) {
-		values := map[time.Duration]bool{limits.Min: true, limits.Max: true, limits.Max + limits.Step: false, limits.Min + limits.Step/2: false}
+	durations := func(key string, limits experiment.Durations, own bool,
+		set func(w *experiment.Workload, d time.Duration)) {
+		values := map[time.Duration]bool{limits.Min: true, limits.Max: true, limits.Max + limits.Step: false,
+			limits.Min + limits.Step/2: false}
 		if limits.Min > 0 {
 			values[limits.Min-limits.Step] = false
 		}
 		for d, good := range values {
 			lines := map[string]string{key: experiment.FormatDuration(d)}
 			if key == "duration" && interval > 0 {
-				lines["interval"] = experiment.FormatDuration(min(interval, max(d.Truncate(c.Interval.Step), c.Interval.Min)))
+				lines["interval"] = experiment.FormatDuration(min(interval,
+					max(d.Truncate(c.Interval.Step), c.Interval.Min)))
 			}
 			if key == "interval" {
 				lines["duration"] = experiment.FormatDuration(2 * c.Interval.Max)
@@ -101,14 +105,16 @@ func timeCases(c experiment.Capability) (cases []limitCase) {
 			if key == "interval" && d == limits.Min {
 				lines["duration"] = "2s"
 			}
-			cases = append(cases, limitCase{name: key, yaml: lines, good: good, own: own, change: func(w *experiment.Workload) {
-				set(w, d)
-				for key, field := range map[string]*time.Duration{"interval": &w.Interval, "duration": &w.Duration} {
-					if text, given := lines[key]; given {
-						*field, _ = experiment.ParseDuration(text)
+			cases = append(cases, limitCase{name: key, yaml: lines, good: good, own: own,
+				change: func(w *experiment.Workload) {
+					set(w, d)
+					for key, field := range map[string]*time.Duration{"interval": &w.Interval,
+						"duration": &w.Duration} {
+						if text, given := lines[key]; given {
+							*field, _ = experiment.ParseDuration(text)
+						}
 					}
-				}
-			}})
+				}})
 		}
 	}
 	if c.Mode != experiment.Load { // whose steps say it
@@ -125,7 +131,8 @@ func timeCases(c experiment.Capability) (cases []limitCase) {
 				interval += c.Interval.Step
 			}
 			cases = append(cases, limitCase{name: "intervals", good: good,
-				yaml:   map[string]string{"duration": experiment.FormatDuration(duration), "interval": experiment.FormatDuration(interval)},
+				yaml: map[string]string{"duration": experiment.FormatDuration(duration),
+					"interval": experiment.FormatDuration(interval)},
 				change: func(w *experiment.Workload) { w.Duration, w.Interval = duration, interval }})
 		}
 	}
@@ -135,13 +142,16 @@ func timeCases(c experiment.Capability) (cases []limitCase) {
 func countCases(c experiment.Capability) (cases []limitCase) {
 	if c.Connections.Max > 0 {
 		for n, good := range map[int]bool{-1: false, 1: true, c.Connections.Max: true, c.Connections.Max + 1: false} {
-			cases = append(cases, limitCase{name: "connections", yaml: map[string]string{"connections": strconv.Itoa(n)}, good: good,
-				own: c.Mode == experiment.Stream || n < 0, change: func(w *experiment.Workload) { w.Connections = n }})
+			cases = append(cases,
+				limitCase{name: "connections", yaml: map[string]string{"connections": strconv.Itoa(n)}, good: good,
+					own:    c.Mode == experiment.Stream || n < 0,
+					change: func(w *experiment.Workload) { w.Connections = n }})
 		}
 	}
 	if c.Batch.Max > 0 {
 		for n, good := range map[int]bool{-1: false, c.Batch.Min: true, c.Batch.Max: true, c.Batch.Max + 1: false} {
-			cases = append(cases, limitCase{name: "batch", yaml: map[string]string{"batch": strconv.Itoa(n)}, good: good,
+			cases = append(cases, limitCase{name: "batch", yaml: map[string]string{"batch": strconv.Itoa(n)},
+				good:   good,
 				change: func(w *experiment.Workload) { w.Batch = n }})
 		}
 		size := c.BatchBytes / c.Batch.Max
@@ -156,23 +166,26 @@ func countCases(c experiment.Capability) (cases []limitCase) {
 
 func rateCases(c experiment.Capability) (cases []limitCase) {
 	rates := map[float64]bool{c.Rate.Min / 2: false, c.Rate.Min: true, c.Rate.Max: true, c.Rate.Max * 2: false}
-	switch {
-	case c.Rate.Unit == experiment.BitRate:
+	switch c.Rate.Unit {
+	case experiment.BitRate:
 		for rate, good := range rates {
-			cases = append(cases, limitCase{name: "rate", yaml: map[string]string{"rate": experiment.FormatRate(rate)}, good: good,
+			cases = append(cases, limitCase{name: "rate", yaml: map[string]string{"rate": experiment.FormatRate(rate)},
+				good:   good,
 				change: func(w *experiment.Workload) { w.Rate = rate }})
 		}
 		connections := c.Connections.Max
 		least := c.Rate.MinEach * float64(connections)
 		for rate, good := range map[float64]bool{least - 1: false, least: true} {
 			cases = append(cases, limitCase{name: "rate of each", good: good,
-				yaml:   map[string]string{"rate": experiment.FormatRate(rate), "connections": strconv.Itoa(connections)},
+				yaml: map[string]string{"rate": experiment.FormatRate(rate),
+					"connections": strconv.Itoa(connections)},
 				change: func(w *experiment.Workload) { w.Rate, w.Connections = rate, connections }})
 		}
-	case c.Rate.Unit == experiment.EventRate:
+	case experiment.EventRate:
 		for rate, good := range rates {
-			cases = append(cases, limitCase{name: "rate", yaml: map[string]string{"rate": experiment.FormatPerSecond(rate)}, good: good,
-				change: func(w *experiment.Workload) { w.OfferedRate = rate }})
+			cases = append(cases,
+				limitCase{name: "rate", yaml: map[string]string{"rate": experiment.FormatPerSecond(rate)}, good: good,
+					change: func(w *experiment.Workload) { w.OfferedRate = rate }})
 		}
 	}
 	if !slices.Contains(c.Keys, "steps") {
@@ -181,7 +194,8 @@ func rateCases(c experiment.Capability) (cases []limitCase) {
 	steps := func(name string, good, own bool, steps ...experiment.Step) {
 		var texts []string
 		for _, s := range steps {
-			texts = append(texts, fmt.Sprintf("{rate: %s, for: %s}", experiment.FormatPerSecond(s.Rate), experiment.FormatDuration(s.For)))
+			texts = append(texts, fmt.Sprintf("{rate: %s, for: %s}", experiment.FormatPerSecond(s.Rate),
+				experiment.FormatDuration(s.For)))
 		}
 		cases = append(cases, limitCase{name: "steps, " + name, good: good, own: own,
 			yaml: map[string]string{"steps": "[" + strings.Join(texts, ", ") + "]", "rate": ""},
@@ -195,7 +209,8 @@ func rateCases(c experiment.Capability) (cases []limitCase) {
 	for rate, good := range rates {
 		steps("rate", good, false, experiment.Step{Rate: rate, For: time.Second})
 	}
-	for d, good := range map[time.Duration]bool{c.Duration.Min - c.Duration.Step: false, c.Duration.Min: true, c.Duration.Max: true,
+	for d, good := range map[time.Duration]bool{c.Duration.Min - c.Duration.Step: false, c.Duration.Min: true,
+		c.Duration.Max:                   true,
 		c.Duration.Max + c.Duration.Step: false, c.Duration.Min + c.Duration.Step/2: false} {
 		steps("for", good, true, experiment.Step{Rate: 1, For: d})
 	}
@@ -209,7 +224,8 @@ func rateCases(c experiment.Capability) (cases []limitCase) {
 
 func socketCases(c experiment.Capability) (cases []limitCase) {
 	add := func(name, value string, good, own bool, change func(w *experiment.Workload)) {
-		cases = append(cases, limitCase{name: name, yaml: map[string]string{name: value}, good: good, own: own, change: change})
+		cases = append(cases, limitCase{name: name, yaml: map[string]string{name: value}, good: good, own: own,
+			change: change})
 	}
 	if slices.Contains(c.Keys, "dscp") {
 		for n, good := range map[int]bool{-1: false, 0: true, 63: true, 64: false} {
@@ -243,7 +259,8 @@ func socketCases(c experiment.Capability) (cases []limitCase) {
 				yaml:   map[string]string{"timestamps": "true", "response": bytesText(n)},
 				change: func(w *experiment.Workload) { w.Timestamps, w.Response = true, n }})
 		}
-		cases = append(cases, limitCase{name: "timestamps", yaml: map[string]string{"timestamps": "true", "wait": "epoll"},
+		cases = append(cases, limitCase{name: "timestamps", yaml: map[string]string{"timestamps": "true",
+			"wait": "epoll"},
 			change: func(w *experiment.Workload) { w.Timestamps, w.Wait = true, experiment.WaitEpoll }})
 	}
 	add("ip", "6", c.OnlyIPv4 == "", true, func(w *experiment.Workload) { w.IP = experiment.IPv6 })
@@ -269,17 +286,23 @@ func foreignKeyCases(c experiment.Capability) (cases []limitCase) {
 		{"interval", "10ms", c.Interval.Max > 0, func(w *experiment.Workload) { w.Interval = 10 * time.Millisecond }},
 		{"send_buffer", "64KiB", c.Buffers.Max > 0, func(w *experiment.Workload) { w.SendBuffer = 64 << 10 }},
 		{"receive_buffer", "64KiB", c.Buffers.Max > 0, func(w *experiment.Workload) { w.ReceiveBuffer = 64 << 10 }},
-		{"arrivals", "poisson", slices.Contains(c.Keys, "arrivals"), func(w *experiment.Workload) { w.Arrivals = "poisson" }},
-		{"direction", "both", slices.Contains(c.Keys, "direction"), func(w *experiment.Workload) { w.Direction = "both" }},
+		{"arrivals", "poisson", slices.Contains(c.Keys, "arrivals"),
+			func(w *experiment.Workload) { w.Arrivals = "poisson" }},
+		{"direction", "both", slices.Contains(c.Keys, "direction"),
+			func(w *experiment.Workload) { w.Direction = "both" }},
 		{"zerocopy", "true", slices.Contains(c.Keys, "zerocopy"), func(w *experiment.Workload) { w.ZeroCopy = true }},
-		{"timestamps", "true", slices.Contains(c.Keys, "timestamps"), func(w *experiment.Workload) { w.Timestamps = true }},
-		{"congestion", "reno", slices.Contains(c.Keys, "congestion"), func(w *experiment.Workload) { w.Congestion = "reno" }},
+		{"timestamps", "true", slices.Contains(c.Keys, "timestamps"),
+			func(w *experiment.Workload) { w.Timestamps = true }},
+		{"congestion", "reno", slices.Contains(c.Keys, "congestion"),
+			func(w *experiment.Workload) { w.Congestion = "reno" }},
 		{"nodelay", "true", slices.Contains(c.Keys, "nodelay"), func(w *experiment.Workload) { w.NoDelay = &on }},
 		{"dscp", "8", slices.Contains(c.Keys, "dscp"), func(w *experiment.Workload) { w.DSCP = 8 }},
-		{"background", "{}", slices.Contains(c.Keys, "background"), func(w *experiment.Workload) { w.Background = &experiment.Workload{} }},
+		{"background", "{}", slices.Contains(c.Keys, "background"),
+			func(w *experiment.Workload) { w.Background = &experiment.Workload{} }},
 	} {
 		if !key.taken {
-			cases = append(cases, limitCase{name: "foreign " + key.name, yaml: map[string]string{key.name: key.value}, change: key.change, own: true})
+			cases = append(cases, limitCase{name: "foreign " + key.name, yaml: map[string]string{key.name: key.value},
+				change: key.change, own: true})
 		}
 	}
 	return cases
@@ -362,7 +385,8 @@ func TestReaderAndPlansAgreeOnEveryLimit(t *testing.T) {
 				if declared.Name != nativeName {
 					continue
 				}
-				if asked := askEngine(w); (asked == nil) != k.good && !(k.own && asked == nil) {
+				asked := askEngine(w)
+				if wider := k.own && asked == nil; (asked == nil) != k.good && !wider {
 					t.Errorf("%s: want accepted %v; the engine says %v", what, k.good, asked)
 				}
 			}

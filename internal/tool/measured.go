@@ -20,7 +20,7 @@ const (
 // measured collects what an output says.
 type measured struct{ result.Measurement }
 
-// newMeasured starts with nothing known but the tool's name.
+// newMeasured makes a measurement of which only the tool's name is known.
 func newMeasured(tool string) *measured {
 	return &measured{result.Measurement{
 		Tool:       result.ToolVersion{Name: tool},
@@ -30,8 +30,8 @@ func newMeasured(tool string) *measured {
 	}}
 }
 
-// add adds a metric in its base unit. A value that no such metric can have (negative, NaN, infinite) is left out:
-// the tools print some for "not known".
+// add adds a metric in its base unit. It leaves out values that are negative, NaN or infinite, which some tools print
+// for "not known".
 func (m *measured) add(name, stat string, value float64, scope string) bool {
 	unit, ok := result.UnitOf(name)
 	if !ok || math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
@@ -47,7 +47,7 @@ func (m *measured) addPrinted(name, stat, printed string, scale float64, scope s
 	return ok && m.add(name, stat, v*scale, scope)
 }
 
-// has says whether there is a metric of that name.
+// has reports whether there is a metric of this name.
 func (m *measured) has(name string) bool {
 	for _, got := range m.Metrics {
 		if got.Name == name {
@@ -57,7 +57,7 @@ func (m *measured) has(name string) bool {
 	return false
 }
 
-// drop removes the metrics of that name.
+// drop removes the metrics of this name.
 func (m *measured) drop(name string) {
 	kept := m.Metrics[:0]
 	for _, got := range m.Metrics {
@@ -99,7 +99,7 @@ func (m *measured) fact(key, value string) {
 // factIP says which version of IP carried the measurement, as the tool printed it.
 const factIP = "ip"
 
-// ip notes the version of IP from the printed address of the other side; what is no address says nothing.
+// ip records the version of IP of the printed address of the other side. It ignores a text that is no address.
 func (m *measured) ip(address string) {
 	a, err := netip.ParseAddr(address)
 	switch {
@@ -111,12 +111,12 @@ func (m *measured) ip(address string) {
 	}
 }
 
-// define sets what the numbers are: as reported, and after normalisation.
+// define sets the definition of the numbers, as reported and after conversion.
 func (m *measured) define(reportedAs, definition string) {
 	m.ReportedAs, m.Definition = reportedAs, definition
 }
 
-// ended gives the error of a client that ended other than well, where reading its output found none.
+// ended adds the exit status and standard error of the client to the error that reading its output gave.
 func ended(tool string, out Output, err error) error {
 	said := lastLine(plain(out.Stderr))
 	switch {

@@ -21,17 +21,19 @@ import (
 const (
 	nativeName = "native"
 	nativePort = 7777
-	// nativeMessage is the default size of a message, and nativeWrite the default size of one write of a stream, in bytes.
+	// nativeMessage is the default size of a message, and nativeWrite the default size of one write of a stream, in
+	// bytes.
 	nativeMessage = 64
 	nativeWrite   = 128 << 10
-	// nativeOverhead is what the engine takes beside warm-up and window, nativeConnecting what each connection adds.
+	// nativeOverhead is how long the engine takes in addition to warm-up and window, and nativeConnecting how long each
+	// connection takes.
 	nativeOverhead   = 200 * time.Millisecond
 	nativeConnecting = 100 * time.Microsecond
 )
 
 // nativeProgram declares the engine. The engine checks what it is asked for itself (a client of another version may ask
-// for anything). TestEngineAgrees compares its limits with these, of which some are narrower on purpose: warm-up,
-// connections of a stream, and buffers below 1 KiB, which the kernel raises.
+// for anything). TestReaderAndPlansAgreeOnEveryLimit compares its limits with these. Some are narrower here: warm-up,
+// short windows, connections of a stream, and buffers below 1 KiB, which the kernel raises.
 func nativeProgram() program {
 	return program{
 		declared: experiment.Tool{
@@ -51,7 +53,8 @@ func nativeDoes() []experiment.Capability {
 	stream, datagram := experiment.Range{Min: 1, Max: 16 << 20}, experiment.Range{Min: 32, Max: maxDatagram}
 	base := func(mode, protocol string, keys ...string) experiment.Capability {
 		c := experiment.Capability{
-			Mode: mode, Protocol: protocol, Waits: []string{experiment.WaitBlock}, Buffers: experiment.Range{Min: 1 << 10, Max: 1 << 30},
+			Mode: mode, Protocol: protocol, Waits: []string{experiment.WaitBlock},
+			Buffers:  experiment.Range{Min: 1 << 10, Max: 1 << 30},
 			Duration: experiment.Durations{Min: 10 * ms, Max: 24 * time.Hour, Step: ms},
 			Warmup:   experiment.Durations{Default: 500 * ms, Max: time.Hour, Step: ms},
 			Keys:     append(keys, "dscp"),
@@ -99,8 +102,8 @@ func nativeDoes() []experiment.Capability {
 // Native is nearfar's own engine.
 type Native struct{ secret string }
 
-// NewNative returns the engine as a tool. Client and server prove to each other that they know the secret; it travels on
-// standard input and must be one line that is not empty.
+// NewNative returns the engine as a tool. Client and server prove to each other that they know the secret; it travels
+// on standard input and must be one line that is not empty.
 func NewNative(secret string) Tool { return &Native{secret: secret} }
 
 // Name is what an experiment file calls the engine.
@@ -125,7 +128,7 @@ func (n *Native) Plan(w experiment.Workload, server host.Endpoint) (Plan, error)
 	return n.plan(w, server, nativePort)
 }
 
-// plan gives the command lines of a session on the control port; those of the data are the kernel's choice.
+// plan gives the command lines of a session on a control port. The kernel chooses the ports of the data.
 func (n *Native) plan(w experiment.Workload, server host.Endpoint, port uint16) (Plan, error) {
 	if err := check(nativeProgram().declared, w); err != nil {
 		return Plan{}, err
@@ -142,7 +145,7 @@ func (n *Native) plan(w experiment.Workload, server host.Endpoint, port uint16) 
 	stdin := []byte(n.secret + "\n")
 	env := []string{process.Environment()}
 	client := []string{host.Self, "engine", p.Mode, address, "-f", "json", "--secret-stdin"}
-	if len(w.Steps) == 0 { // which say it themselves
+	if len(w.Steps) == 0 { // the steps give the duration
 		client = append(client, "--duration", p.Duration.String())
 	}
 	client = append(client, "--warmup", p.Warmup.String())
@@ -159,7 +162,7 @@ func (n *Native) plan(w experiment.Workload, server host.Endpoint, port uint16) 
 	}, nil
 }
 
-// nativeModeFlags are those of the mode.
+// nativeModeFlags are the flags of the mode.
 func nativeModeFlags(w experiment.Workload, p wire.Params) []string {
 	transaction := []string{"--request", bytesFlag(p.Request), "--response", bytesFlag(p.Response)}
 	protocol := []string{"--protocol", p.Protocol}
@@ -184,7 +187,8 @@ func nativeModeFlags(w experiment.Workload, p wire.Params) []string {
 		if w.OfferedRate > 0 {
 			rate = experiment.FormatPerSecond(w.OfferedRate)
 		}
-		return append(protocol, "--message", bytesFlag(p.Message), "--batch", strconv.Itoa(max(w.Batch, 1)), "--rate", rate)
+		return append(protocol, "--message", bytesFlag(p.Message), "--batch", strconv.Itoa(max(w.Batch, 1)), "--rate",
+			rate)
 	case experiment.Stream:
 		flags := append([]string{"--message", bytesFlag(p.Message)}, connections...)
 		if w.Direction != "" && w.Direction != experiment.Upload {
@@ -198,7 +202,7 @@ func nativeModeFlags(w experiment.Workload, p wire.Params) []string {
 	return transaction
 }
 
-// nativeSocketFlags are those that differ from the engine's defaults.
+// nativeSocketFlags are the flags for socket options that differ from the engine's defaults.
 func nativeSocketFlags(s experiment.Socket) []string {
 	var flags []string
 	if s.Wait != "" && s.Wait != experiment.WaitBlock {
@@ -233,7 +237,7 @@ func stepsFlag(steps []experiment.Step) string {
 	return strings.Join(parts, ",")
 }
 
-// nativeParams translates a workload into what the engine is asked for, and has the engine check that.
+// nativeParams translates a workload into the engine's parameters, which the engine then checks.
 func nativeParams(w experiment.Workload) (wire.Params, error) {
 	p := wire.Params{
 		Mode: w.Mode, Protocol: w.Protocol, Connections: max(w.Connections, 1), Warmup: w.Warmup, Duration: w.Duration,
@@ -276,7 +280,8 @@ func (*Native) Parse(out Output) (result.Measurement, error) {
 		return m, fmt.Errorf("%s: exit status %d after a result%s", nativeName, out.ExitCode, lastWords(out.Stderr))
 	}
 	if w := out.Workload; w != nil && (w.Mode != r.Mode || w.Protocol != r.Protocol) {
-		return m, fmt.Errorf("%s: the output is of %s %s, and %s %s was asked for", nativeName, r.Protocol, r.Mode, w.Protocol, w.Mode)
+		return m, fmt.Errorf("%s: the output is of %s %s, and %s %s was asked for", nativeName, r.Protocol, r.Mode,
+			w.Protocol, w.Mode)
 	}
 	m.Mode, m.Protocol, m.MessageBytes = r.Mode, r.Protocol, r.MessageBytes
 	m.Duration = time.Duration(r.Duration * float64(time.Second))

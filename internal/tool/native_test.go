@@ -29,7 +29,8 @@ func readNative(t testing.TB, name string) []byte {
 
 func TestNativePlan(t *testing.T) {
 	server := host.Endpoint{Name: "l2/server", Address: netip.MustParseAddr("10.0.0.2")}
-	base := experiment.Workload{Tool: "native", Mode: experiment.RR, Protocol: experiment.TCP, Request: 64, Response: 64,
+	base := experiment.Workload{Tool: "native", Mode: experiment.RR, Protocol: experiment.TCP, Request: 64,
+		Response: 64,
 		Duration: 2 * time.Second, Warmup: 500 * time.Millisecond}
 	for name, c := range map[string]struct {
 		change func(*experiment.Workload)
@@ -68,7 +69,8 @@ func TestNativePlan(t *testing.T) {
 		"rr with options": {func(w *experiment.Workload) {
 			off := false
 			w.Timestamps = true
-			w.Socket = experiment.Socket{Wait: experiment.WaitBusyPoll, Congestion: "cubic", NoDelay: &off, DSCP: 46, SendBuffer: 1 << 20, ReceiveBuffer: 4096}
+			w.Socket = experiment.Socket{Wait: experiment.WaitBusyPoll, Congestion: "cubic", NoDelay: &off, DSCP: 46,
+				SendBuffer: 1 << 20, ReceiveBuffer: 4096}
 		},
 			"nearfar engine rr 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --request 64B --response 64B --protocol tcp --timestamps " +
 				"--wait busy-poll --congestion cubic --nodelay=false --dscp 46 --send-buffer 1048576B --receive-buffer 4096B"},
@@ -91,14 +93,16 @@ func TestNativePlan(t *testing.T) {
 		if got := strings.Join(p.Client.Argv, " "); got != c.client {
 			t.Errorf("%s: client\n%s, not\n%s", name, got, c.client)
 		}
-		if got, want := strings.Join(p.Server.Argv, " "), "nearfar engine serve --listen 10.0.0.2:7777 --secret-stdin --once"; got != want {
+		if got, want := strings.Join(p.Server.Argv,
+			" "), "nearfar engine serve --listen 10.0.0.2:7777 --secret-stdin --once"; got != want {
 			t.Errorf("%s: server\n%s, not\n%s", name, got, want)
 		}
 		if p.Ready != (Ready{Protocol: "tcp", Port: 7777}) || p.Expected < 2500*time.Millisecond {
 			t.Errorf("%s: ready %+v, expected %v", name, p.Ready, p.Expected)
 		}
 		for _, command := range []Command{*p.Server, p.Client} {
-			if string(command.Stdin) != "the secret\n" || strings.Contains(strings.Join(command.Argv, " "), "the secret") {
+			if string(command.Stdin) != "the secret\n" || strings.Contains(strings.Join(command.Argv, " "),
+				"the secret") {
 				t.Errorf("%s: the secret does not travel on standard input alone", name)
 			}
 			if !slices.Equal(command.Env, []string{"GODEBUG=asyncpreemptoff=1"}) {
@@ -109,7 +113,8 @@ func TestNativePlan(t *testing.T) {
 }
 
 func TestNativePlanRefuses(t *testing.T) {
-	good := experiment.Workload{Mode: experiment.RR, Protocol: experiment.UDP, Request: 64, Response: 64, Duration: time.Second}
+	good := experiment.Workload{Mode: experiment.RR, Protocol: experiment.UDP, Request: 64, Response: 64,
+		Duration: time.Second}
 	for name, change := range map[string]func(*experiment.Workload){
 		"ping":           func(w *experiment.Workload) { w.Mode = experiment.Ping },
 		"icmp":           func(w *experiment.Workload) { w.Protocol = experiment.ICMP },
@@ -117,10 +122,13 @@ func TestNativePlanRefuses(t *testing.T) {
 		"small datagram": func(w *experiment.Workload) { w.Request = 10 },
 		"rate":           func(w *experiment.Workload) { w.Rate = 1e6 },
 		"no duration":    func(w *experiment.Workload) { w.Duration = 0 },
-		"small message":  func(w *experiment.Workload) { w.Mode, w.Message, w.Request, w.Response = experiment.Messages, 16, 0, 0 },
-		"wait":           func(w *experiment.Workload) { w.Wait = "sleep" },
-		"congestion":     func(w *experiment.Workload) { w.Congestion = "cubic" }, // of udp
-		"dscp":           func(w *experiment.Workload) { w.DSCP = 64 },
+		"small message": func(w *experiment.Workload) {
+			w.Mode, w.Message, w.Request, w.Response = experiment.Messages,
+				16, 0, 0
+		},
+		"wait":       func(w *experiment.Workload) { w.Wait = "sleep" },
+		"congestion": func(w *experiment.Workload) { w.Congestion = "cubic" }, // of udp
+		"dscp":       func(w *experiment.Workload) { w.DSCP = 64 },
 	} {
 		w := good
 		change(&w)
@@ -147,23 +155,33 @@ func TestNativeParse(t *testing.T) {
 		bytes                      int
 		metrics                    [][3]string
 	}{
-		"rr-tcp":      {"rr", "tcp", "rtt", 1024, [][3]string{{"rtt", "p50"}, {"rtt", "p99.9"}, {"rtt", "stddev"}, {"transaction_rate"}, {"cpu", "", "server"}}},
-		"rr-udp":      {"rr", "udp", "rtt", 64, [][3]string{{"rtt", "p50"}, {"sent"}, {"received"}, {"loss"}, {"duplicates"}}},
-		"crr":         {"crr", "tcp", "rtt", 64, [][3]string{{"rtt", "p50"}, {"connect_time", "p50"}, {"transaction_rate"}}},
-		"stream":      {"stream", "tcp", "rate", 131072, [][3]string{{"goodput"}, {"retransmits"}, {"cpu", "", "client"}, {"cpu", "", "server"}}},
-		"stream-both": {"stream", "tcp", "rate", 131072, [][3]string{{"goodput"}, {"goodput", "", "upload"}, {"goodput", "", "download"}, {"cpu_per_bit"}}},
-		"load-tcp": {"load", "tcp", "response_time", 64, [][3]string{{"response_time", "p50"}, {"response_time", "p99"}, {"service_time", "p99"},
+		"rr-tcp": {"rr", "tcp", "rtt", 1024, [][3]string{{"rtt", "p50"}, {"rtt", "p99.9"}, {"rtt", "stddev"},
+			{"transaction_rate"}, {"cpu", "", "server"}}},
+		"rr-udp": {"rr", "udp", "rtt", 64, [][3]string{{"rtt", "p50"}, {"sent"}, {"received"}, {"loss"},
+			{"duplicates"}}},
+		"crr": {"crr", "tcp", "rtt", 64, [][3]string{{"rtt", "p50"}, {"connect_time", "p50"},
+			{"transaction_rate"}}},
+		"stream": {"stream", "tcp", "rate", 131072, [][3]string{{"goodput"}, {"retransmits"},
+			{"cpu", "", "client"}, {"cpu", "", "server"}}},
+		"stream-both": {"stream", "tcp", "rate", 131072, [][3]string{{"goodput"}, {"goodput", "", "upload"},
+			{"goodput", "", "download"}, {"cpu_per_bit"}}},
+		"load-tcp": {"load", "tcp", "response_time", 64, [][3]string{{"response_time", "p50"}, {"response_time", "p99"},
+			{"service_time", "p99"},
 			{"send_lateness", "p50"}, {"offered_rate"}, {"transaction_rate"}, {"unanswered"}}},
-		"load-udp":     {"load", "udp", "response_time", 64, [][3]string{{"response_time", "p50"}, {"offered_rate"}, {"loss"}, {"duplicates"}}},
-		"messages-udp": {"messages", "udp", "rate", 64, [][3]string{{"message_rate"}, {"loss"}, {"out_of_order"}, {"cpu", "", "server"}}},
+		"load-udp": {"load", "udp", "response_time", 64, [][3]string{{"response_time", "p50"}, {"offered_rate"},
+			{"loss"}, {"duplicates"}}},
+		"messages-udp": {"messages", "udp", "rate", 64, [][3]string{{"message_rate"}, {"loss"}, {"out_of_order"},
+			{"cpu", "", "server"}}},
 		"messages-tcp": {"messages", "tcp", "rate", 64, [][3]string{{"message_rate"}}},
 	} {
-		m, err := NewNative("").Parse(Output{Stdout: readNative(t, name+".jsonl"), Workload: &experiment.Workload{Mode: c.mode, Protocol: c.protocol}})
+		m, err := NewNative("").Parse(Output{Stdout: readNative(t, name+".jsonl"),
+			Workload: &experiment.Workload{Mode: c.mode, Protocol: c.protocol}})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if m.Mode != c.mode || m.Protocol != c.protocol || m.Definition != c.definition || m.ReportedAs != c.definition || m.MessageBytes != c.bytes ||
+		if m.Mode != c.mode || m.Protocol != c.protocol || m.Definition != c.definition ||
+			m.ReportedAs != c.definition || m.MessageBytes != c.bytes ||
 			m.Tool.Name != "native" || m.Tool.Version == "" || m.Duration < time.Second || m.Duration > 3*time.Second {
 			t.Errorf("%s: %+v", name, m)
 		}
@@ -193,8 +211,10 @@ func TestNativeParseFails(t *testing.T) {
 		"cut":         {Output{Stdout: bytes.Join(lines[:len(lines)-1], nil)}, "cut short"},
 		"in the line": {Output{Stdout: whole[:len(whole)-1]}, "JSON"},
 		"bad exit":    {Output{Stdout: whole, ExitCode: 1}, "exit status 1 after a result"},
-		"no metric":   {Output{Stdout: bytes.ReplaceAll(whole, []byte(`"name":"rtt"`), []byte(`"name":"jitter"`))}, `unknown metric "jitter"`},
-		"other mode":  {Output{Stdout: whole, Workload: &experiment.Workload{Mode: "crr", Protocol: "tcp"}}, "asked for"},
+		"no metric": {Output{Stdout: bytes.ReplaceAll(whole, []byte(`"name":"rtt"`), []byte(`"name":"jitter"`))},
+			`unknown metric "jitter"`},
+		"other mode": {Output{Stdout: whole, Workload: &experiment.Workload{Mode: "crr", Protocol: "tcp"}},
+			"asked for"},
 	} {
 		m, err := NewNative("").Parse(c.out)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -216,7 +236,8 @@ func TestNativeVersion(t *testing.T) {
 }
 
 func FuzzNative(f *testing.F) {
-	for _, name := range []string{"rr-tcp.jsonl", "stream.jsonl", "load-udp.jsonl", "messages-tcp.jsonl", "failed-refused.jsonl"} {
+	for _, name := range []string{"rr-tcp.jsonl", "stream.jsonl", "load-udp.jsonl", "messages-tcp.jsonl",
+		"failed-refused.jsonl"} {
 		f.Add(readNative(f, name))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// nativeBackgroundPort is beside that of workloads, so that both can be measured at once.
+	// nativeBackgroundPort differs from the port of workloads, so that both can run at once.
 	nativeBackgroundPort = nativePort + 1
-	// nativeBackgroundInterval is how often a background says what has arrived, and so how closely its figures cover the
-	// time of its workload.
+	// nativeBackgroundInterval is how often a background reports what has arrived. Its figures cover the time of its
+	// workload with this precision.
 	nativeBackgroundInterval = 100 * time.Millisecond
-	// nativeIntervals is how many intervals a background prints at most; longer ones have longer intervals.
+	// nativeIntervals is how many intervals a background prints at most. Long backgrounds have longer intervals.
 	nativeIntervals = 3000
 )
 
@@ -36,12 +36,12 @@ func (n *Native) PlanBackground(w experiment.Workload, server host.Endpoint, lon
 	}
 	interval := max(nativeBackgroundInterval, (w.Duration / nativeIntervals).Truncate(time.Millisecond))
 	plan.Client.Argv = append(plan.Client.Argv, "--interval", interval.String())
-	// What it adds to the time of its workload: the time until it flows.
+	// The workload takes longer by the time until the background's data flows.
 	plan.Expected = w.Warmup + interval + nativeOverhead
 	return plan, nil
 }
 
-// Flowing says whether an interval has passed in which data arrived at the server.
+// Flowing reports whether data arrived at the server in some interval.
 func (*Native) Flowing(stdout []byte) bool {
 	run, _ := record.Read(wholeLines(stdout))
 	for _, i := range run.Intervals {
@@ -52,11 +52,12 @@ func (*Native) Flowing(stdout []byte) bool {
 	return false
 }
 
-// ParseBackground adds up the intervals that lie within the time in which the workload ran: those that were printed in
-// it, but for the first, which began before. Only where there is no other, as when the server's word was held up in the queue
-// that the stream itself made, that one is taken.
+// ParseBackground adds up the intervals within the time in which the workload ran: the intervals that were printed in
+// this time, except the first, which began before it. If there is only one (the server's reports can wait in the queue
+// that the stream itself made), it is used.
 func (*Native) ParseBackground(out Output, from, until int) (result.Measurement, error) {
-	m := result.Measurement{Tool: result.ToolVersion{Name: nativeName}, Mode: experiment.Stream, Protocol: experiment.TCP}
+	m := result.Measurement{Tool: result.ToolVersion{Name: nativeName}, Mode: experiment.Stream,
+		Protocol: experiment.TCP}
 	until = min(until, len(out.Stdout))
 	run, err := record.Read(wholeLines(out.Stdout[:until]))
 	m.Tool.Version = run.Start.Version
@@ -67,9 +68,11 @@ func (*Native) ParseBackground(out Output, from, until int) (result.Measurement,
 	within := run.Intervals[len(before.Intervals):]
 	switch len(within) {
 	case 0:
-		return m, fmt.Errorf("%s: no interval of the background ended while the workload ran: make the workload longer", nativeName)
+		return m, fmt.Errorf("%s: no interval of the background ended while the workload ran: make the workload longer",
+			nativeName)
 	case 1:
-		m.Notes = append(m.Notes, "Its figures are of one interval, which began before the workload: what it had to say came late.")
+		m.Notes = append(m.Notes,
+			"Its figures are of one interval, which began before the workload: its reports came late.")
 	default:
 		within = within[1:]
 	}
@@ -77,7 +80,7 @@ func (*Native) ParseBackground(out Output, from, until int) (result.Measurement,
 	if !(window > 0) {
 		return m, fmt.Errorf("%s: the background's intervals last %v s", nativeName, window)
 	}
-	// Bits, of which those up and down are known only of a stream both ways.
+	// In bits. The two directions are only known of a stream in both.
 	var all, up, down float64
 	var resent int64
 	sampled := false
@@ -99,15 +102,17 @@ func (*Native) ParseBackground(out Output, from, until int) (result.Measurement,
 		bits  float64
 	}{{"", all}, {experiment.Upload, up}, {experiment.Download, down}} {
 		if rate := way.bits / window; rate > 0 && !math.IsInf(rate, 0) {
-			m.Metrics = append(m.Metrics, result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: rate, Scope: way.scope})
+			m.Metrics = append(m.Metrics, result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: rate,
+				Scope: way.scope})
 		}
 	}
 	if sampled {
 		m.Metrics = append(m.Metrics, result.Metric{Name: result.Retransmits, Unit: result.One, Value: float64(resent)})
 	}
-	m.Facts = map[string]string{"connections": strconv.Itoa(run.Start.Connections), "window_seconds": strconv.FormatFloat(window, 'f', 3, 64)}
+	m.Facts = map[string]string{"connections": strconv.Itoa(run.Start.Connections),
+		"window_seconds": strconv.FormatFloat(window, 'f', 3, 64)}
 	return m, nil
 }
 
-// wholeLines leaves out a line that has no end yet.
+// wholeLines leaves out an incomplete last line.
 func wholeLines(printed []byte) []byte { return printed[:bytes.LastIndexByte(printed, '\n')+1] }

@@ -24,27 +24,32 @@ func companion(t testing.TB) Companion {
 
 func TestNativeBackgroundPlan(t *testing.T) {
 	server := host.Endpoint{Name: "l2/server", Address: netip.MustParseAddr("10.0.0.2")}
-	w := experiment.Workload{Tool: "native", Mode: experiment.Stream, Protocol: experiment.TCP, Connections: 2, Direction: experiment.Download,
-		Warmup: 500 * time.Millisecond}
+	w := experiment.Workload{Tool: "native", Mode: experiment.Stream, Protocol: experiment.TCP, Connections: 2,
+		Direction: experiment.Download,
+		Warmup:    500 * time.Millisecond}
 	p, err := companion(t).PlanBackground(w, server, 30*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := strings.Join(p.Client.Argv, " "), "nearfar engine stream 10.0.0.2:7778 -f json --secret-stdin --duration 30.001s --warmup 500ms "+
+	if got, want := strings.Join(p.Client.Argv,
+		" "), "nearfar engine stream 10.0.0.2:7778 -f json --secret-stdin --duration 30.001s --warmup 500ms "+
 		"--message 131072B --connections 2 --direction download --interval 100ms"; got != want {
 		t.Errorf("client\n%s, not\n%s", got, want)
 	}
-	if got, want := strings.Join(p.Server.Argv, " "), "nearfar engine serve --listen 10.0.0.2:7778 --secret-stdin --once"; got != want {
+	if got, want := strings.Join(p.Server.Argv,
+		" "), "nearfar engine serve --listen 10.0.0.2:7778 --secret-stdin --once"; got != want {
 		t.Errorf("server\n%s, not\n%s", got, want)
 	}
-	if p.Ready != (Ready{Protocol: "tcp", Port: 7778}) || p.Expected < 500*time.Millisecond || p.Expected > 2*time.Second {
+	if p.Ready != (Ready{Protocol: "tcp", Port: 7778}) || p.Expected < 500*time.Millisecond ||
+		p.Expected > 2*time.Second {
 		t.Errorf("ready %+v, expected %v", p.Ready, p.Expected)
 	}
 	if string(p.Client.Stdin) != "the secret\n" || string(p.Server.Stdin) != "the secret\n" {
 		t.Error("the secret does not travel on standard input")
 	}
 	// What runs for a day has longer intervals: each is a line.
-	if p, err = companion(t).PlanBackground(w, server, 20*time.Hour); err != nil || !strings.HasSuffix(strings.Join(p.Client.Argv, " "), "--interval 24s") {
+	if p, err = companion(t).PlanBackground(w, server, 20*time.Hour); err != nil ||
+		!strings.HasSuffix(strings.Join(p.Client.Argv, " "), "--interval 24s") {
 		t.Errorf("%q, %v", p.Client.Argv, err)
 	}
 	w.Mode = experiment.RR
@@ -60,7 +65,8 @@ const streamStart = `{"type":"start","version":"0.2.0","mode":"stream","protocol
 func intervals(kilobytes ...int) string {
 	var b strings.Builder
 	for i, n := range kilobytes {
-		fmt.Fprintf(&b, `{"type":"interval","second":%d,"start_seconds":%.1f,"end_seconds":%.1f,"bytes":%d,"goodput":%d}`+"\n",
+		fmt.Fprintf(&b,
+			`{"type":"interval","second":%d,"start_seconds":%.1f,"end_seconds":%.1f,"bytes":%d,"goodput":%d}`+"\n",
 			i+1, float64(i)/10, float64(i+1)/10, n*1000, n*80000)
 	}
 	return b.String()
@@ -89,9 +95,10 @@ func TestNativeBackgroundIsOfTheTimeOfItsWorkload(t *testing.T) {
 		from    int
 	}{
 		// The third interval began before the workload and is left out: 100, 200 and 300 kB in 0.3 s remain.
-		"between lines":   {all, len(streamStart + intervals(900, 900))},
-		"within a line":   {all, len(streamStart+intervals(900, 900)) + 20},
-		"then it failed":  {all + `{"type":"error","message":"context canceled"}` + "\n", len(streamStart + intervals(900, 900))},
+		"between lines": {all, len(streamStart + intervals(900, 900))},
+		"within a line": {all, len(streamStart+intervals(900, 900)) + 20},
+		"then it failed": {all + `{"type":"error","message":"context canceled"}` + "\n",
+			len(streamStart + intervals(900, 900))},
 		"then it was cut": {all[:len(all)-10], len(streamStart + intervals(900, 900))},
 	} {
 		m, err := companion(t).ParseBackground(Output{Stdout: []byte(c.printed)}, c.from, until)
@@ -102,7 +109,8 @@ func TestNativeBackgroundIsOfTheTimeOfItsWorkload(t *testing.T) {
 		if got := nativeValue(t, m, result.Goodput, "", ""); math.Abs(got-16e6) > 1 {
 			t.Errorf("%s: goodput %g, want 16e6", name, got)
 		}
-		if m.Definition != result.DefinitionRate || m.Tool.Version != "0.2.0" || m.Facts["connections"] != "2" || m.Facts["window_seconds"] != "0.300" {
+		if m.Definition != result.DefinitionRate || m.Tool.Version != "0.2.0" || m.Facts["connections"] != "2" ||
+			m.Facts["window_seconds"] != "0.300" {
 			t.Errorf("%s: %+v", name, m)
 		}
 	}
@@ -130,11 +138,13 @@ func TestNativeBackgroundBothWays(t *testing.T) {
 
 func TestNativeBackgroundOfOneInterval(t *testing.T) {
 	printed := streamStart + intervals(900, 100)
-	m, err := companion(t).ParseBackground(Output{Stdout: []byte(printed)}, len(streamStart+intervals(900)), len(printed))
+	m, err := companion(t).ParseBackground(Output{Stdout: []byte(printed)}, len(streamStart+intervals(900)),
+		len(printed))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := nativeValue(t, m, result.Goodput, "", ""); math.Abs(got-8e6) > 1 || len(m.Notes) != 1 || !strings.Contains(m.Notes[0], "began before the workload") {
+	if got := nativeValue(t, m, result.Goodput, "", ""); math.Abs(got-8e6) > 1 || len(m.Notes) != 1 ||
+		!strings.Contains(m.Notes[0], "began before the workload") {
 		t.Errorf("goodput %g, want 8e6; notes %q", got, m.Notes)
 	}
 }
@@ -150,7 +160,8 @@ func TestNativeBackgroundFails(t *testing.T) {
 		"garbage":       {streamStart + intervals(100, 100) + "Segmentation fault\n", "JSON"},
 		"no time":       {streamStart + strings.Repeat(`{"type":"interval","second":1,"start_seconds":1,"end_seconds":1,"bytes":9}`+"\n", 3), "last 0 s"},
 	} {
-		m, err := companion(t).ParseBackground(Output{Stdout: []byte(c.printed)}, min(len(streamStart), len(c.printed)), len(c.printed))
+		m, err := companion(t).ParseBackground(Output{Stdout: []byte(c.printed)}, min(len(streamStart), len(c.printed)),
+			len(c.printed))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}

@@ -11,26 +11,26 @@ import (
 	"nearfar/internal/result"
 )
 
-// nativeLine is what tells the JSON objects of the engine from those of others.
+// nativeLine holds the keys by which the engine's JSON objects are recognised.
 type nativeLine struct {
 	Type string `json:"type"`
 	Mode string `json:"mode"`
 	// Message is the text of an error, or a size in the first line.
 	Message any `json:"message"`
-	// Warmup is there in the first line alone.
+	// Warmup is only in the first line.
 	Warmup *float64 `json:"warmup_seconds"`
 }
 
-// nativeMark recognises no line: what the engine prints is JSON, which is read before.
+// nativeMark recognises no line: the engine prints JSON, which is read before.
 func nativeMark(string) mark { return markNone }
 
-// nativeRecords puts the objects that `nearfar engine ... -f json` printed together to runs.
+// nativeRecords groups the objects that `nearfar engine ... -f json` printed into runs.
 type nativeRecords struct {
 	lines []string
 	found [][]string
 }
 
-// take takes a JSON object, and says whether it is the engine's.
+// take adds a JSON object, and reports whether the engine printed it.
 func (n *nativeRecords) take(d document) bool {
 	var line nativeLine
 	if d.truncated || json.Unmarshal([]byte(d.body), &line) != nil {
@@ -52,13 +52,13 @@ func (n *nativeRecords) take(d document) bool {
 	return true
 }
 
-// alone says whether an error has no more than its type and message, as the engine's has where it never began.
+// alone reports whether an error has only its type and message, as the engine prints it if the run never began.
 func alone(d document) bool {
 	var keys map[string]json.RawMessage
 	return json.Unmarshal([]byte(d.body), &keys) == nil && len(keys) == 2
 }
 
-// end ends the run at hand.
+// end ends the current run.
 func (n *nativeRecords) end() {
 	if len(n.lines) > 0 {
 		n.found = append(n.found, n.lines)
@@ -66,7 +66,7 @@ func (n *nativeRecords) end() {
 	n.lines = nil
 }
 
-// parseNativeLines reads the objects of one run, however they were laid out.
+// parseNativeLines reads the objects of one run, in any layout of JSON.
 func parseNativeLines(lines []string) (result.Measurement, error) {
 	var text bytes.Buffer
 	for _, line := range lines {
@@ -86,7 +86,7 @@ func parseNative(text string) (result.Measurement, error) {
 	}
 	m := measured{parsed}
 	if start, ok := nativeStart(text); ok {
-		// A run that was cut off says no more than this of what it was.
+		// A run that was cut off has no other description.
 		m.Mode, m.Protocol = cmp.Or(m.Mode, excerpt(start.Mode)), cmp.Or(m.Protocol, excerpt(start.Protocol))
 		if server, err := netip.ParseAddrPort(start.Server); err == nil && m.Facts[factIP] == "" {
 			m.ip(server.Addr().String())
@@ -95,7 +95,7 @@ func parseNative(text string) (result.Measurement, error) {
 	return m.Measurement, err
 }
 
-// nativeStart reads the first line, which names the server and what was asked for.
+// nativeStart reads the first line, which has the server and the parameters.
 func nativeStart(text string) (record.Start, bool) {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	var start record.Start

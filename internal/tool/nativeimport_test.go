@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestImportNativeTranscript reads several runs of the engine in one recording: indented by another program, cut off, and
-// between words and another tool's output.
+// TestImportNativeTranscript reads several runs of the engine in one recording: indented by another program, cut off,
+// and between words and another tool's output.
 func TestImportNativeTranscript(t *testing.T) {
 	whole := readNative(t, "rr-tcp.jsonl")
 	var indented bytes.Buffer
@@ -23,7 +23,8 @@ func TestImportNativeTranscript(t *testing.T) {
 	lines := bytes.SplitAfter(readNative(t, "crr.jsonl"), []byte("\n"))
 	session := "$ nearfar engine rr 10.0.0.2 -f json\n" + string(whole) + "$ nearfar engine stream 10.0.0.2 -f json | jq .\n" + indented.String() +
 		"$ nearfar engine rr 10.0.0.3 -f json\n" + string(readNative(t, "failed-refused.jsonl")) +
-		"$ ping -c1 10.0.0.9\n" + iputilsPing + "$ nearfar engine crr 10.0.0.2 -f json\n" + string(bytes.Join(lines[:2], nil)) + "^C\n"
+		"$ ping -c1 10.0.0.9\n" + iputilsPing + "$ nearfar engine crr 10.0.0.2 -f json\n" + string(bytes.Join(lines[:2],
+		nil)) + "^C\n"
 	found, err := Import([]byte(session), "")
 	if err != nil {
 		t.Fatal(err)

@@ -42,9 +42,10 @@ func netperfProgram() program {
 	}
 }
 
-// netperfSelectors are the values asked of netperf, by its names for them.
-const netperfSelectors = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME,PROTOCOL,DIRECTION,BURST_SIZE,TRANSACTION_RATE,RT_LATENCY," +
-	"MIN_LATENCY,MEAN_LATENCY,P50_LATENCY,P90_LATENCY,P99_LATENCY,MAX_LATENCY,STDDEV_LATENCY,REQUEST_SIZE,RESPONSE_SIZE," +
+// netperfSelectors are netperf's names of the values that it is asked for.
+const netperfSelectors = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME,PROTOCOL,DIRECTION,BURST_SIZE," +
+	"TRANSACTION_RATE,RT_LATENCY,MIN_LATENCY,MEAN_LATENCY,P50_LATENCY,P90_LATENCY,P99_LATENCY,MAX_LATENCY," +
+	"STDDEV_LATENCY,REQUEST_SIZE,RESPONSE_SIZE," +
 	"LOCAL_SEND_SIZE,LOCAL_TRANSPORT_RETRANS,REMOTE_TRANSPORT_RETRANS,TRANSPORT_MSS," +
 	"LOCAL_CPU_UTIL,LOCAL_CPU_COUNT,REMOTE_CPU_UTIL,REMOTE_CPU_COUNT"
 
@@ -79,7 +80,8 @@ func (*Netperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) 
 		family = "6"
 	}
 	address, seconds := ip.String(), whole(w.Duration)
-	client := []string{"netperf", "-H", address + "," + family, "-p", strconv.Itoa(netperfPort), "-t", test, "-l", strconv.Itoa(seconds), "-j", "--"}
+	client := []string{"netperf", "-H", address + "," + family, "-p", strconv.Itoa(netperfPort), "-t", test, "-l",
+		strconv.Itoa(seconds), "-j", "--"}
 	switch {
 	case w.Mode != experiment.Stream:
 		client = append(client, "-r", fmt.Sprintf("%d,%d", w.Request, w.Response))
@@ -88,13 +90,14 @@ func (*Netperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) 
 	}
 	selectors := netperfSelectors
 	if w.Congestion != "" {
-		// netperf goes on without a word where the kernel refuses: what it had is asked for.
+		// netperf reports no error if the kernel refuses. So it is asked for the value that the connection had.
 		client = append(client, "-K", w.Congestion+","+w.Congestion)
 		selectors += ",LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL"
 	}
 	client = append(client, "-P", ","+strconv.Itoa(netperfData), "-k", selectors)
 	return Plan{
-		Server:   &Command{Argv: []string{"netserver", "-D", "-L", address + "," + family, "-p", strconv.Itoa(netperfPort)}},
+		Server: &Command{Argv: []string{"netserver", "-D", "-L", address + "," + family, "-p",
+			strconv.Itoa(netperfPort)}},
 		Ready:    Ready{Protocol: experiment.TCP, Port: netperfPort},
 		Client:   Command{Argv: client},
 		Expected: time.Duration(seconds)*time.Second + 200*time.Millisecond,
@@ -116,13 +119,13 @@ var (
 	netperfCommand = regexp.MustCompile(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\./|/\S+/)?netperf\s+(?:-\w)`)
 	netperfPair    = regexp.MustCompile(`^([A-Z][A-Z0-9_]+)=(.*)$`)
 	netperfFailure = regexp.MustCompile(`(?i)^establish[_ ]control|are you sure there is a netserver|^remote error|^netperf: |^recv_response|error on remote|^netperf:.*error|could not establish|^send_omni: .*|^send_tcp_\w+: .*|^send_udp_\w+: .*`)
-	// netperfInterim is a line of -D: in words, or with -o four fields, the last of which is a moment.
+	// netperfInterim is a line of -D: in words, or with -o four fields, the last of which is a time.
 	netperfInterim = regexp.MustCompile(`^Interim result:|^\d+\.\d\d,[^,]+/s,\d+\.\d{3},\d+\.\d{3}$`)
 	netperfBurst   = regexp.MustCompile(`first burst (\d+)`)
 	netperfFamily  = regexp.MustCompile(` to .*\bAF_INET(6?)(?: |$)`)
 )
 
-// isNetperfHeader says whether a line names the columns of -o: the throughput and at least one more.
+// isNetperfHeader reports whether a line names the columns of -o: the throughput and at least one more.
 func isNetperfHeader(line string) bool {
 	if !containsAny(line, "hroughput", "THROUGHPUT") || !strings.Contains(line, ",") {
 		return false
@@ -140,7 +143,8 @@ func isNetperfHeader(line string) bool {
 // netperfMark recognises lines of netperf's output.
 func netperfMark(line string) mark {
 	switch {
-	case !containsAny(line, "netperf", "netserver", " TEST", "=", "Interim", "establish", "remote", "recv_", "send_", ","):
+	case !containsAny(line, "netperf", "netserver", " TEST", "=", "Interim", "establish", "remote", "recv_", "send_",
+		","):
 		return markNone
 	case netperfCommand.MatchString(line):
 		return markCommand

@@ -19,8 +19,8 @@ func readNetperfPairs(run *netperfRun, body []string) bool {
 	return run.values["THROUGHPUT"] != "" || run.values["TRANSACTION_RATE"] != ""
 }
 
-// readNetperfCSV reads the header and the row below it, in whatever order their columns stand. A terminal may have
-// wrapped the header. A row has a number among its fields, and a header has none.
+// readNetperfCSV reads the header and the row below it, with the columns in any order. A terminal may have wrapped the
+// header. A row has a number among its fields, and a header has none.
 func readNetperfCSV(run *netperfRun, body []string) bool {
 	header := ""
 	for _, line := range body {
@@ -112,7 +112,7 @@ func readNetperfTable(run *netperfRun, body []string) bool {
 		return set(rows[0], "", "LOCAL_SEND_SIZE", "ELAPSED_TIME", "SENT", "", "THROUGHPUT") &&
 			set(rows[1], "", "", "RECEIVED", "THROUGHPUT")
 	}
-	// Without headers (-P 0) only the shape is left, and whether a row is a request/response test.
+	// Without headers (-P 0) only the number of fields tells which test it is.
 	if header == "" && len(rows) == 2 && len(rows[0]) >= 6 && len(rows[1]) == 2 {
 		run.values["THROUGHPUT_UNITS"] = "Trans/s"
 		return set(rows[0], "", "", "REQUEST_SIZE", "RESPONSE_SIZE", "ELAPSED_TIME", "THROUGHPUT")
@@ -128,7 +128,7 @@ func readNetperfColumns(run *netperfRun, body []string) bool {
 			if len(block) > 1 && hasNumber(block[len(block)-1]) {
 				break
 			}
-			continue // before the names, or between them and the row
+			continue // a line before the names, or between them and the row
 		}
 		block = append(block, line)
 		if len(block) > 6 {
@@ -164,22 +164,24 @@ func readNetperfColumns(run *netperfRun, body []string) bool {
 	return ok
 }
 
-// hasNumber says whether a line has a field that is a number, as a row has and names have not.
+// hasNumber reports whether a line has a field that is a number. Rows have one, and lines of names have none.
 func hasNumber(line string) bool {
 	return slices.ContainsFunc(strings.Fields(line), isNumber)
 }
 
 var netperfPercentileName = regexp.MustCompile(`^(\d{1,2})(?:st|nd|rd|th) percentile latency microseconds`)
 
-// netperfField gives the selector that a name stands for, whether printed as KEY, as a CSV header or over a column;
-// "" for one that is not read.
+// netperfField gives the selector of a name that was printed as KEY, as a CSV header or over a column. It gives "" for
+// a name that is not read.
 func netperfField(name string) string {
 	if netperfPercentileKey.MatchString(name) {
 		return name
 	}
 	switch name = strings.ToLower(strings.Join(strings.Fields(name), " ")); name {
-	case "throughput", "throughput_units", "elapsed_time", "protocol", "direction", "burst_size", "transaction_rate", "rt_latency",
-		"min_latency", "mean_latency", "max_latency", "stddev_latency", "request_size", "response_size", "local_send_size",
+	case "throughput", "throughput_units", "elapsed_time", "protocol", "direction", "burst_size",
+		"transaction_rate", "rt_latency",
+		"min_latency", "mean_latency", "max_latency", "stddev_latency", "request_size", "response_size",
+		"local_send_size",
 		"remote_send_size", "local_transport_retrans", "remote_transport_retrans", "transport_mss", "local_cpu_util",
 		"local_cpu_count", "remote_cpu_util", "remote_cpu_count", "local_cong_control", "remote_cong_control":
 		return strings.ToUpper(name)

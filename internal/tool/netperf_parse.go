@@ -13,12 +13,11 @@ import (
 	"nearfar/internal/result"
 )
 
-// netperfRun is what one output says, by netperf's own names (THROUGHPUT, P50_LATENCY, ...), whichever of its layouts
-// it was printed in.
+// netperfRun holds the values of one output in any layout, by netperf's names (THROUGHPUT, P50_LATENCY, ...).
 type netperfRun struct {
 	banner string // the text between "MIGRATED" and "TEST"
 	whole  string // the whole line of the banner
-	// classic says that the layout is one of the fixed tables, which cannot show a latency.
+	// classic says that the layout is one of the fixed tables, which have no latency.
 	classic bool
 	values  map[string]string
 }
@@ -49,7 +48,8 @@ func parseNetperf(text string) (result.Measurement, error) {
 			body = append(body, line)
 		}
 	}
-	for _, read := range []func(*netperfRun, []string) bool{readNetperfPairs, readNetperfCSV, readNetperfTable, readNetperfColumns} {
+	for _, read := range []func(*netperfRun, []string) bool{readNetperfPairs, readNetperfCSV, readNetperfTable,
+		readNetperfColumns} {
 		if read(run, body) {
 			break
 		}
@@ -58,7 +58,8 @@ func parseNetperf(text string) (result.Measurement, error) {
 		if failure != "" {
 			return m.Measurement, errors.New("netperf: " + failure)
 		}
-		return m.Measurement, errors.New("netperf printed no result: it was ended before, or the output is cut off or of an unknown layout")
+		return m.Measurement, errors.New(
+			"netperf printed no result: it was ended before, or the output is cut off or of an unknown layout")
 	}
 	run.measure(m)
 	if !m.has(result.TransactionRate) && !m.has(result.Goodput) {
@@ -72,7 +73,7 @@ func parseNetperf(text string) (result.Measurement, error) {
 	return m.Measurement, nil
 }
 
-// kind says mode and protocol.
+// kind gives mode and protocol.
 func (run *netperfRun) kind() (mode, protocol string) {
 	banner, direction := run.banner, run.values["DIRECTION"]
 	upper := strings.ToUpper(banner + " " + direction)
@@ -80,10 +81,12 @@ func (run *netperfRun) kind() (mode, protocol string) {
 	switch {
 	case strings.Contains(upper, "CONNECT"):
 		mode = experiment.CRR
-	case strings.Contains(upper, "REQUEST/RESPONSE"), strings.Contains(upper, "SEND|RECV"), strings.HasPrefix(units, "Trans"):
+	case strings.Contains(upper, "REQUEST/RESPONSE"), strings.Contains(upper, "SEND|RECV"),
+		strings.HasPrefix(units, "Trans"):
 		mode = experiment.RR
 	case strings.Contains(upper, "STREAM"), strings.Contains(upper, "MAERTS"), strings.Contains(upper, "SENDFILE"),
-		strings.Contains(upper, "SEND"), strings.Contains(upper, "REC"), strings.Contains(units, "its/s"), strings.Contains(units, "ytes/s"):
+		strings.Contains(upper, "SEND"), strings.Contains(upper, "REC"),
+		strings.Contains(units, "its/s"), strings.Contains(units, "ytes/s"):
 		mode = experiment.Stream
 	}
 	protocol = strings.ToLower(run.values["PROTOCOL"])
@@ -93,8 +96,8 @@ func (run *netperfRun) kind() (mode, protocol string) {
 	return mode, strings.Trim(protocol, `" `)
 }
 
-// closedLoop says whether one transaction at a time was in flight, so that the round trip is 1/rate. A build that can
-// do otherwise says so in its banner; the omni test says it only when asked.
+// closedLoop reports whether one transaction at a time was in flight, so that the round trip is 1/rate. A build that
+// can have several in flight says so in its banner; the omni test says it only if asked.
 func (run *netperfRun) closedLoop(mode string) bool {
 	if mode == experiment.CRR {
 		return true
@@ -129,7 +132,8 @@ func (run *netperfRun) measure(m *measured) {
 	if m.Mode == experiment.RR || m.Mode == experiment.CRR {
 		run.measureRR(m, rate)
 	} else if v["P50_LATENCY"] != "" || v["MEAN_LATENCY"] != "" {
-		m.note("The latencies that netperf prints for a stream are times of its send calls, not of the network, and are left out.")
+		m.note("The latencies that netperf prints for a stream are times of its send calls, not of the network, " +
+			"and are left out.")
 	}
 	m.addPrinted(result.Retransmits, "", v["LOCAL_TRANSPORT_RETRANS"], 1, "")
 	m.addPrinted(result.Retransmits, "", v["REMOTE_TRANSPORT_RETRANS"], 1, "server")
@@ -197,13 +201,14 @@ func (run *netperfRun) measureRR(m *measured, rate string) {
 	}
 }
 
-// noteStall says it where one transaction at a time was in flight and their times do not fill the window: netperf waits
-// for a lost datagram until the end of the test.
+// noteStall adds a note if one transaction at a time was in flight and their times do not fill the window: netperf
+// waits for a lost datagram until the end of the test.
 func (run *netperfRun) noteStall(m *measured, rate string) {
 	mean, ok1 := number(run.values["MEAN_LATENCY"])
 	perSecond, ok2 := number(rate)
 	if share := mean * microsecond * perSecond; ok1 && ok2 && run.closedLoop(m.Mode) && share >= 0 && share < 0.8 {
-		m.note("The transactions fill only %.0f %% of the window: netperf stood still, as it does after a lost datagram.", 100*share)
+		m.note("The transactions fill only %.0f %% of the window: netperf waited, as it does after a lost datagram.",
+			100*share)
 	}
 }
 
@@ -227,8 +232,8 @@ var (
 	netperfBytes         = regexp.MustCompile(`(?i)^([KMG])?Bytes(?:/s|$)`)
 )
 
-// netperfUnit gives the bits per second of one of netperf's units (bytes are by powers of 1024), or says that it is
-// transactions per second.
+// netperfUnit gives the bits per second of one of netperf's units (bytes have powers of 1024), or reports that the unit
+// is transactions per second.
 func netperfUnit(unit string) (bits float64, isRate bool) {
 	if strings.HasPrefix(unit, "Trans") {
 		return 0, true

@@ -19,7 +19,8 @@ const ntttcpName = "ntttcp"
 func ntttcpProgram() program {
 	return program{
 		declared: experiment.Tool{
-			Name: ntttcpName, Versions: "Windows 5.33 to 5.40, Linux 1.x read", Prints: "MB, Mbit/s or Gbit/s; the kernel's smoothed round trip",
+			Name: ntttcpName, Versions: "Windows 5.33 to 5.40, Linux 1.x read",
+			Prints: "MB, Mbit/s or Gbit/s; the kernel's smoothed round trip",
 		},
 		mark: ntttcpMark, parse: parseNtttcpText,
 	}
@@ -48,7 +49,8 @@ func ntttcpMark(line string) mark {
 		return markBanner
 	case strings.HasPrefix(line, "#####  Totals"):
 		return markResult
-	case ntttcpStamp.MatchString(line) && ntttcpWords.MatchString(line), strings.HasPrefix(line, "Throughput(Buffers/s)"), strings.HasPrefix(line, "Bytes(MEG)"):
+	case ntttcpStamp.MatchString(line) && ntttcpWords.MatchString(line),
+		strings.HasPrefix(line, "Throughput(Buffers/s)"), strings.HasPrefix(line, "Bytes(MEG)"):
 		return markWeak
 	}
 	return markNone
@@ -96,7 +98,7 @@ func readNtttcpCommand(m *measured, line string) {
 	}
 }
 
-// readNtttcpTable reads one row under names and a rule whose pieces give the widths of the columns.
+// readNtttcpTable reads one row below a line of names and a rule, whose pieces give the widths of the columns.
 func readNtttcpTable(m *measured, names, rule, values string) {
 	row := strings.Fields(values)
 	column := 0
@@ -153,7 +155,7 @@ func readNtttcpLine(m *measured, name, value, unit string) {
 			m.addPrinted(result.RTT, result.Mean, value, microsecond, "")
 		}
 	case "retrans segs":
-		// Printed for TCP only; the host's counter, of all its connections.
+		// Printed for TCP only. It is the host's counter over all its connections.
 		m.Protocol = experiment.TCP
 		m.addPrinted(result.Retransmits, "", value, 1, "")
 		m.note("ntttcp for Linux counts the retransmits of the whole host.")
@@ -162,7 +164,7 @@ func readNtttcpLine(m *measured, name, value, unit string) {
 	}
 }
 
-// judgeNtttcp says what the figures are, and whether there are any.
+// judgeNtttcp sets the definition of the figures. The error says that there are none.
 func judgeNtttcp(m *measured, failure string) (result.Measurement, error) {
 	for _, got := range m.Metrics {
 		if got.Name == result.RTT && got.Value <= 0 {
@@ -237,7 +239,7 @@ func ntttcpSide(root string) string {
 	return "sender"
 }
 
-// readNtttcpValue reads a total. mbps is decimal; MB/s, which older builds print alone, is not.
+// readNtttcpValue reads a total. mbps has powers of 1000; MB/s, which older builds print alone, has powers of 1024.
 func readNtttcpValue(m *measured, name, metric, value string) {
 	value = strings.TrimSpace(value)
 	switch name {

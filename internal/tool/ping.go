@@ -62,7 +62,8 @@ func (*Ping) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	argv := []string{"ping", "-n", "-c", strconv.FormatInt(int64(count), 10), "-i", strconv.FormatFloat(w.Interval.Seconds(), 'f', -1, 64),
+	argv := []string{"ping", "-n", "-c", strconv.FormatInt(int64(count), 10),
+		"-i", strconv.FormatFloat(w.Interval.Seconds(), 'f', -1, 64),
 		"-s", strconv.Itoa(w.Request), "-W", strconv.FormatFloat(pingWait.Seconds(), 'f', -1, 64)}
 	if ip.Is6() {
 		argv = append(argv, "-6")
@@ -73,7 +74,7 @@ func (*Ping) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
 	}, nil
 }
 
-// Parse reads what ping printed. Exit status 1 says that replies are missing, which the figures say better.
+// Parse reads what ping printed. Exit status 1 means that replies are missing; the figures show that.
 func (*Ping) Parse(out Output) (result.Measurement, error) {
 	m, err := parsePing(plain(out.Stdout) + "\n" + plain(out.Stderr))
 	if w := out.Workload; w != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPingInOtherLanguages reads what ping of Windows and of iputils prints in other languages: alone, and behind another
-// run in one recording.
+// TestPingInOtherLanguages reads what ping of Windows and of iputils prints in other languages: alone, and behind
+// another run in one recording.
 func TestPingInOtherLanguages(t *testing.T) {
 	for _, c := range localisedPings() {
 		t.Run(c.name, func(t *testing.T) {
@@ -150,21 +150,29 @@ func windowsPings() map[string]string {
 func iputilsPings() map[string]string {
 	texts := map[string]string{}
 	for name, words := range map[string][4]string{
-		"german": {"Bytes an Daten.", "64 Bytes von 10.0.0.2: icmp_seq=1 ttl=64 Zeit=0,045 ms", "--- 10.0.0.2 Ping-Statistiken ---",
+		"german": {"Bytes an Daten.", "64 Bytes von 10.0.0.2: icmp_seq=1 ttl=64 Zeit=0,045 ms",
+			"--- 10.0.0.2 Ping-Statistiken ---",
 			"4 Pakete übertragen, 3 empfangen, 25% Paketverlust, Zeit 3053ms"},
-		"german, partly": {"Bytes an Daten.", "64 Bytes von 10.0.0.2: icmp_seq=1 ttl=64 Zeit=0,045 ms", "--- 10.0.0.2 ping-Statistiken ---",
+		"german, partly": {"Bytes an Daten.", "64 Bytes von 10.0.0.2: icmp_seq=1 ttl=64 Zeit=0,045 ms",
+			"--- 10.0.0.2 ping-Statistiken ---",
 			"4 Pakete übertragen, 3 empfangen, 25% packet loss, time 3053ms"},
-		"french": {"octets de données.", "64 octets de 10.0.0.2 : icmp_seq=1 ttl=64 temps=0,045 ms", "--- statistiques ping 10.0.0.2 ---",
+		"french": {"octets de données.", "64 octets de 10.0.0.2 : icmp_seq=1 ttl=64 temps=0,045 ms",
+			"--- statistiques ping 10.0.0.2 ---",
 			"4 paquets transmis, 3 reçus, 25 % paquets perdus, temps 3004 ms"},
-		"spanish": {"bytes de datos.", "64 bytes desde 10.0.0.2: icmp_seq=1 ttl=64 tiempo=0,045 ms", "--- 10.0.0.2 estadísticas ping ---",
+		"spanish": {"bytes de datos.", "64 bytes desde 10.0.0.2: icmp_seq=1 ttl=64 tiempo=0,045 ms",
+			"--- 10.0.0.2 estadísticas ping ---",
 			"4 paquetes transmitidos, 3 recibidos, 25% pérdida de paquete, tiempo 3053ms"},
-		"portuguese": {"bytes de dados.", "64 bytes de 10.0.0.2: icmp_seq=1 ttl=64 tempo=0,045 ms", "--- 10.0.0.2 estatísticas de ping ---",
+		"portuguese": {"bytes de dados.", "64 bytes de 10.0.0.2: icmp_seq=1 ttl=64 tempo=0,045 ms",
+			"--- 10.0.0.2 estatísticas de ping ---",
 			"4 pacotes transmitidos, 3 recebidos, 25% packet loss, time 3053ms"},
-		"italian": {"byte di dati.", "64 byte da 10.0.0.2: icmp_seq=1 ttl=64 tempo=0,045 ms", "--- statistiche ping per 10.0.0.2 ---",
+		"italian": {"byte di dati.", "64 byte da 10.0.0.2: icmp_seq=1 ttl=64 tempo=0,045 ms",
+			"--- statistiche ping per 10.0.0.2 ---",
 			"4 pacchetti trasmessi, 3 ricevuti, 25% pacchetti persi, tempo 3053ms"},
-		"polish": {"bajtów danych.", "64 bajty z 10.0.0.2: icmp_seq=1 ttl=64 czas=0,045 ms", "--- statystyka ping 10.0.0.2 ---",
+		"polish": {"bajtów danych.", "64 bajty z 10.0.0.2: icmp_seq=1 ttl=64 czas=0,045 ms",
+			"--- statystyka ping 10.0.0.2 ---",
 			"4 pakietów wysłanych, 3 odebranych, 25% utraty pakietów, czas 3053ms"},
-		"turkish": {"baytlık veri.", "64 bayt 10.0.0.2'den: icmp_seq=1 ttl=64 süre=0,045 ms", "--- 10.0.0.2 ping istatistikleri ---",
+		"turkish": {"baytlık veri.", "64 bayt 10.0.0.2'den: icmp_seq=1 ttl=64 süre=0,045 ms",
+			"--- 10.0.0.2 ping istatistikleri ---",
 			"4 paket gönderildi, 3 alındı, %25 paket kaybı, süre 3053ms"},
 		"japanese": {"バイトのデータ", "64 バイト応答 送信元 10.0.0.2: icmp_seq=1 ttl=64 時間=0.045ミリ秒", "--- 10.0.0.2 ping 統計 ---",
 			"送信パケット数 4, 受信パケット数 3, 25% packet loss, time 3053ms"},

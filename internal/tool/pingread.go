@@ -19,8 +19,8 @@ var (
 	// pingReply is the line of a reply in any language: its size, its number and its time.
 	pingReply    = regexp.MustCompile(`(\d+) \S+ \S+ .*seq[=: ]?(\d+).*[=<]([0-9.,]+) ?(ms|usec|us|毫秒|ミリ秒|밀리초|мс)(?:\W|$)`)
 	pingReplyBSD = regexp.MustCompile(`^(\d+) bytes from .*(?:time)[=<]([0-9.,]+) ?ms`)
-	// pingCounts is the line of counts in any language: two numbers, then the loss in percent. Where the words come before
-	// the numbers, they are of a script that no other tool prints.
+	// pingCounts is the line of counts in any language: two numbers, then the loss in percent. Words before the numbers
+	// must not be ASCII, since other tools print such lines.
 	pingCounts       = regexp.MustCompile(`^(?:[^\x00-\x7f]+ ?)?(\d+) ?[^\d,，]*[,，] ?(?:[^\d,，]* )?(\d+) ?[^\d,，]*[,，] .*?(?:([0-9.,]+) ?%|%([0-9.]+))`)
 	pingCountsLoose  = regexp.MustCompile(`^(\d+) packets transmitted, (\d+) (?:packets )?received`)
 	pingDuplicates   = regexp.MustCompile(`\+(\d+) (?:duplicates?|Duplikate|doublons|duplicad\S*|duplicat\S*)`)
@@ -36,7 +36,8 @@ var (
 // pingMark recognises lines of ping's output.
 func pingMark(line string) mark {
 	switch {
-	case !containsAny(line, "ping", "Ping", "PING", "%", "=", "host", "min/avg/max", "nreachable", "bytes from", ":", "："):
+	case !containsAny(line, "ping", "Ping", "PING", "%", "=", "host", "min/avg/max", "nreachable", "bytes from", ":",
+		"："):
 		return markNone
 	case strings.Contains(line, "seq=") && pingReplyBSD.MatchString(line):
 		return markWeak
@@ -48,7 +49,8 @@ func pingMark(line string) mark {
 		return markResult
 	case pingRTT.MatchString(line):
 		return markTail
-	case pingReplyBSD.MatchString(line), pingFailure.MatchString(line), strings.Contains(line, "TTL="), pingRule.MatchString(line):
+	case pingReplyBSD.MatchString(line), pingFailure.MatchString(line),
+		strings.Contains(line, "TTL="), pingRule.MatchString(line):
 		return markWeak
 	}
 	return markNone
@@ -91,7 +93,7 @@ func parsePing(text string) (result.Measurement, error) {
 	return judgePing(m, replies, received, counted || windows.counted, failure)
 }
 
-// reply reads the line of one reply: its time, but for a duplicate's, and the size where it is not known yet.
+// reply reads the line of one reply: its time, unless it is a duplicate, and the size if that is not known yet.
 func (m *measured) reply(line string, parts []string, counted bool, replies *[]float64) {
 	scale := millisecond
 	if strings.HasPrefix(parts[4], "us") {
@@ -103,14 +105,15 @@ func (m *measured) reply(line string, parts []string, counted bool, replies *[]f
 	m.payload(line, parts[1], counted)
 }
 
-// payload reads the payload's size from a reply where the banner did not say: a reply counts 8 bytes of ICMP header too.
+// payload reads the payload's size from a reply if the banner did not give it. A reply counts 8 bytes of ICMP header
+// too.
 func (m *measured) payload(line, bytes string, counted bool) {
 	if m.MessageBytes == 0 && !counted && strings.Contains(line, "bytes from") && integer(bytes) > 8 {
 		m.MessageBytes = integer(bytes) - 8
 	}
 }
 
-// bannerPayload reads the payload's size from the first line, and the version of IP from the address there.
+// bannerPayload reads the payload's size, and the version of IP of the address, from the first line.
 func (m *measured) bannerPayload(line string) {
 	m.ip(find(pingAddress, line))
 	for _, re := range []*regexp.Regexp{pingPayload6, pingPayloadBSD, pingPayloadLinux} {
@@ -149,8 +152,10 @@ func measurePingRTT(m *measured, line string) {
 	}
 }
 
-// judgePing computes what the reply lines support, and says whether there is a result.
-func judgePing(m *measured, replies []float64, received float64, counted bool, failure string) (result.Measurement, error) {
+// judgePing computes the statistics that the reply lines support. The error says that there is no result.
+func judgePing(
+	m *measured, replies []float64, received float64, counted bool, failure string,
+) (result.Measurement, error) {
 	switch {
 	case !counted && failure != "":
 		return m.Measurement, errors.New("ping: " + strings.TrimPrefix(failure, "ping: "))

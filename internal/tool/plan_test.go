@@ -28,30 +28,40 @@ func TestPlans(t *testing.T) {
 		ready          Ready
 		expected       time.Duration
 	}{
-		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: 2 * second}, "10.0.0.2",
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64,
+			Duration: 2 * second}, "10.0.0.2",
 			"sockperf server -i 10.0.0.2 -p 11111 --tcp", "sockperf ping-pong -i 10.0.0.2 -p 11111 --tcp -m 64 -t 3 --full-rtt", Ready{"tcp", 11111}, 3 * second},
-		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 14, Response: 14, Duration: second}, "fd00::2",
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 14, Response: 14, Duration: second},
+			"fd00::2",
 			"sockperf server -i fd00::2 -p 11111", "sockperf ping-pong -i fd00::2 -p 11111 -m 14 -t 2 --full-rtt", Ready{"udp", 11111}, 2 * second},
-		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 1024, Response: 512, Duration: 2 * second}, "10.0.0.2",
+		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 1024, Response: 512,
+			Duration: 2 * second}, "10.0.0.2",
 			"netserver -D -L 10.0.0.2,4 -p 12865", "netperf -H 10.0.0.2,4 -p 12865 -t TCP_RR -l 2 -j -- -r 1024,512 -P ,12866 -k " + netperfSelectors, Ready{"tcp", 12865}, 2 * second},
 		{NewNetperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Message: 4096, Duration: second}, "fd00::2",
 			"netserver -D -L fd00::2,6 -p 12865", "netperf -H fd00::2,6 -p 12865 -t TCP_STREAM -l 1 -j -- -m 4096 -P ,12866 -k " + netperfSelectors, Ready{"tcp", 12865}, second},
-		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second, Warmup: second, Connections: 4}, "10.0.0.2",
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second, Warmup: second,
+			Connections: 4}, "10.0.0.2",
 			"iperf3 -s -1 -B 10.0.0.2 -p 5201", "iperf3 -J -c 10.0.0.2 -p 5201 -t 1 --connect-timeout 5000 -O 1 -P 4", Ready{"tcp", 5201}, 2 * second},
-		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "udp", Duration: second, Message: 1200, Rate: 1e8, Connections: 2}, "10.0.0.2",
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "udp", Duration: second, Message: 1200, Rate: 1e8,
+			Connections: 2}, "10.0.0.2",
 			"iperf3 -s -1 -B 10.0.0.2 -p 5201", "iperf3 -J -c 10.0.0.2 -p 5201 -t 1 --connect-timeout 5000 -P 2 -l 1200 -u -b 50000000", Ready{"tcp", 5201}, second},
-		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second, Socket: experiment.Socket{Congestion: "bbr"}}, "10.0.0.2",
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second,
+			Socket: experiment.Socket{Congestion: "bbr"}}, "10.0.0.2",
 			"iperf3 -s -1 -B 10.0.0.2 -p 5201", "iperf3 -J -c 10.0.0.2 -p 5201 -t 1 --connect-timeout 5000 -C bbr", Ready{"tcp", 5201}, second},
-		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second, Socket: experiment.Socket{Congestion: "bbr"}}, "10.0.0.2",
+		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second,
+			Socket: experiment.Socket{Congestion: "bbr"}}, "10.0.0.2",
 			"netserver -D -L 10.0.0.2,4 -p 12865", "netperf -H 10.0.0.2,4 -p 12865 -t TCP_RR -l 1 -j -- -r 64,64 -K bbr,bbr -P ,12866 -k " + netperfSelectors +
 				",LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL", Ready{"tcp", 12865}, second},
-		{NewQperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 64, Response: 64, Duration: second, IP: 6}, "fd00::2",
+		{NewQperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 64, Response: 64, Duration: second,
+			IP: 6}, "fd00::2",
 			"qperf --listen_port 19765", "qperf --listen_port 19765 --ip_port 19766 --time 1 --msg_size 64 " + qperfDigits + " fd00::2 udp_lat", Ready{"tcp", 19765}, second},
 		{NewQperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second}, "10.0.0.2",
 			"qperf --listen_port 19765", "qperf --listen_port 19765 --ip_port 19766 --time 1 " + qperfDigits + " 10.0.0.2 tcp_bw", Ready{"tcp", 19765}, second},
-		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Duration: second, Interval: 10 * time.Millisecond}, "10.0.0.2",
+		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Duration: second,
+			Interval: 10 * time.Millisecond}, "10.0.0.2",
 			"", "ping -n -c 100 -i 0.01 -s 56 -W 1 10.0.0.2", Ready{}, second},
-		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Duration: second, Interval: 10 * time.Millisecond, IP: 6}, "fd00::2",
+		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Duration: second,
+			Interval: 10 * time.Millisecond, IP: 6}, "fd00::2",
 			"", "ping -n -c 100 -i 0.01 -s 56 -W 1 -6 fd00::2", Ready{}, second},
 		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second, IP: 6}, "fd00::2",
 			"iperf3 -s -1 -B fd00::2 -p 5201", "iperf3 -J -c fd00::2 -p 5201 -t 1 --connect-timeout 5000 -6", Ready{"tcp", 5201}, second},
@@ -67,7 +77,8 @@ func TestPlans(t *testing.T) {
 			server = strings.Join(plan.Server.Argv, " ")
 		}
 		if server != test.server || strings.Join(plan.Client.Argv, " ") != test.client || plan.Ready != test.ready {
-			t.Errorf("planned\n  %s\n  %s\n  %v\nwant\n  %s\n  %s\n  %v", server, strings.Join(plan.Client.Argv, " "), plan.Ready, test.server, test.client, test.ready)
+			t.Errorf("planned\n  %s\n  %s\n  %v\nwant\n  %s\n  %s\n  %v", server, strings.Join(plan.Client.Argv, " "),
+				plan.Ready, test.server, test.client, test.ready)
 		}
 		if plan.Expected < test.expected || plan.Expected > test.expected+second {
 			t.Errorf("%s: expected to take %v, want about %v", test.client, plan.Expected, test.expected)
@@ -82,24 +93,39 @@ func TestPlansRefused(t *testing.T) {
 		w    experiment.Workload
 		want string
 	}{
-		{NewSockperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second}, "sockperf does rr over tcp, rr over udp"},
-		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 65, Duration: second}, "must be equal"},
-		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 1, Response: 1, Duration: second}, "a request of 1 bytes: sockperf rr over udp takes 14 to 65507"},
-		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 65508, Response: 65508, Duration: second}, "takes 14 to 65507"},
-		{NewNetperf(), experiment.Workload{Mode: "crr", Protocol: "udp", Request: 1, Response: 1, Duration: second}, `netperf cannot do "crr" over "udp"`},
+		{NewSockperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second},
+			"sockperf does rr over tcp, rr over udp"},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 65, Duration: second},
+			"must be equal"},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 1, Response: 1, Duration: second},
+			"a request of 1 bytes: sockperf rr over udp takes 14 to 65507"},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 65508, Response: 65508,
+			Duration: second}, "takes 14 to 65507"},
+		{NewNetperf(), experiment.Workload{Mode: "crr", Protocol: "udp", Request: 1, Response: 1, Duration: second},
+			`netperf cannot do "crr" over "udp"`},
 		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Duration: second}, "a request of 0 bytes"},
-		{NewNetperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Connections: 2, Duration: second}, "takes no connections"},
+		{NewNetperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Connections: 2, Duration: second},
+			"takes no connections"},
 		{NewIperf3(), experiment.Workload{Mode: "rr", Protocol: "tcp", Duration: second}, `iperf3 cannot do "rr"`},
 		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "icmp", Duration: second}, `over "icmp"`},
-		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Connections: 129, Duration: second}, "at most 128"},
-		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "udp", Message: 70000, Duration: second}, "takes 16 to 65507"},
-		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Warmup: 2 * time.Minute, Duration: second}, "takes 0s to 1m"},
-		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second / 2}, "in steps of 1s"},
-		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second, IP: 6}, "does not speak IPv6"},
-		{NewPing(), experiment.Workload{Mode: "rr", Protocol: "tcp", Duration: second}, `ping cannot do "rr" over "tcp"`},
-		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Interval: time.Microsecond, Duration: second}, "interval 1us: ping takes 1ms to 1m"},
-		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 8, Duration: second}, "a request of 8 bytes: ping takes 16 to 65507"},
-		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Interval: time.Millisecond, Duration: time.Hour}, "1 to 200000 intervals"},
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Connections: 129, Duration: second},
+			"at most 128"},
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "udp", Message: 70000, Duration: second},
+			"takes 16 to 65507"},
+		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Warmup: 2 * time.Minute, Duration: second},
+			"takes 0s to 1m"},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64,
+			Duration: second / 2}, "in steps of 1s"},
+		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second,
+			IP: 6}, "does not speak IPv6"},
+		{NewPing(), experiment.Workload{Mode: "rr", Protocol: "tcp", Duration: second},
+			`ping cannot do "rr" over "tcp"`},
+		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Interval: time.Microsecond,
+			Duration: second}, "interval 1us: ping takes 1ms to 1m"},
+		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 8, Duration: second},
+			"a request of 8 bytes: ping takes 16 to 65507"},
+		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Interval: time.Millisecond,
+			Duration: time.Hour}, "1 to 200000 intervals"},
 	}
 	for _, test := range tests {
 		test.w.Name = "w1"
@@ -112,14 +138,18 @@ func TestPlansRefused(t *testing.T) {
 
 // Each tool that speaks IPv6 uses the address of the version that is asked for, and says so if the host has none.
 func TestPlansOfEachIP(t *testing.T) {
-	both := host.Endpoint{Name: "far/server", Address: netip.MustParseAddr("10.0.0.2"), Address6: netip.MustParseAddr("fd00::2")}
-	transaction := experiment.Workload{Name: "w1", Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: time.Second}
+	both := host.Endpoint{Name: "far/server", Address: netip.MustParseAddr("10.0.0.2"),
+		Address6: netip.MustParseAddr("fd00::2")}
+	transaction := experiment.Workload{Name: "w1", Mode: "rr", Protocol: "tcp", Request: 64, Response: 64,
+		Duration: time.Second}
 	stream := experiment.Workload{Name: "w1", Mode: "stream", Protocol: "tcp", Duration: time.Second}
-	ping := experiment.Workload{Name: "w1", Mode: "ping", Protocol: "icmp", Request: 56, Interval: 10 * time.Millisecond, Duration: time.Second}
+	ping := experiment.Workload{Name: "w1", Mode: "ping", Protocol: "icmp", Request: 56,
+		Interval: 10 * time.Millisecond, Duration: time.Second}
 	for _, c := range []struct {
 		tool Tool
 		w    experiment.Workload
-	}{{NewNative("x"), transaction}, {NewNetperf(), transaction}, {NewIperf3(), stream}, {NewPing(), ping}, {NewQperf(), transaction}} {
+	}{{NewNative("x"), transaction}, {NewNetperf(), transaction}, {NewIperf3(), stream}, {NewPing(), ping}, {NewQperf(),
+		transaction}} {
 		for ip, want := range map[int]string{0: "10.0.0.2", 4: "10.0.0.2", 6: "fd00::2"} {
 			c.w.IP = ip
 			plan, err := c.tool.Plan(c.w, both)

@@ -28,7 +28,8 @@ func qperfProgram() program {
 		}
 	}
 	stream := func(protocol string, size experiment.Range) experiment.Capability {
-		return experiment.Capability{Mode: experiment.Stream, Protocol: protocol, Message: size, Duration: wholeSeconds()}
+		return experiment.Capability{Mode: experiment.Stream, Protocol: protocol, Message: size,
+			Duration: wholeSeconds()}
 	}
 	return program{
 		declared: experiment.Tool{
@@ -73,11 +74,13 @@ func (*Qperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
 		test, size = w.Protocol+"_bw", w.Message
 	}
 	listen := []string{"qperf", "--listen_port", strconv.Itoa(qperfPort)}
-	client := append(listen[:len(listen):len(listen)], "--ip_port", strconv.Itoa(qperfData), "--time", strconv.Itoa(seconds))
+	client := append(listen[:len(listen):len(listen)], "--ip_port", strconv.Itoa(qperfData), "--time",
+		strconv.Itoa(seconds))
 	if size > 0 {
 		client = append(client, "--msg_size", strconv.Itoa(size))
 	}
-	client = append(client, "--unify_units", "--use_bits_per_sec", "--precision", "15", "--wait_server", "1", "--verbose_more_stat", "--verbose_more_used")
+	client = append(client, "--unify_units", "--use_bits_per_sec", "--precision", "15", "--wait_server", "1",
+		"--verbose_more_stat", "--verbose_more_used")
 	return Plan{
 		Server:   &Command{Argv: listen},
 		Ready:    Ready{Protocol: experiment.TCP, Port: qperfPort},
@@ -131,7 +134,8 @@ func qperfMark(line string) mark {
 
 // qperfUnits gives how many base units a unit of qperf is; prefixes are powers of 1000.
 func qperfUnits(unit string) (scale float64, ok bool) {
-	times := map[string]float64{"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "sec": 1, "": 1, "thousand": 1e3, "million": 1e6, "billion": 1e9}
+	times := map[string]float64{"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "sec": 1, "": 1, "thousand": 1e3, "million": 1e6,
+		"billion": 1e9}
 	if scale, ok = times[unit]; ok {
 		return scale, true
 	}
@@ -225,7 +229,8 @@ func qperfJudge(m *measured, values map[string]float64, failure string) (result.
 	case failure != "":
 		return m.Measurement, errors.New("qperf: " + failure)
 	default:
-		return m.Measurement, errors.New("qperf printed no result: no message arrived, it was ended before its end, or the output is cut off")
+		return m.Measurement, errors.New(
+			"qperf printed no result: no message arrived, it was ended before its end, or the output is cut off")
 	}
 	return m.Measurement, nil
 }

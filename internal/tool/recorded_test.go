@@ -92,7 +92,8 @@ func TestRecorded(t *testing.T) {
 			if want := strings.Split(filepath.ToSlash(file), "/")[1]; found[0].Tool.Name != want {
 				t.Errorf("recognised as %s, want %s", found[0].Tool.Name, want)
 			}
-			if failed := strings.HasPrefix(filepath.Base(file), "failed") || strings.HasPrefix(filepath.Base(file), "interrupted"); failed != (found[0].Err != nil) {
+			if failed := strings.HasPrefix(filepath.Base(file), "failed") ||
+				strings.HasPrefix(filepath.Base(file), "interrupted"); failed != (found[0].Err != nil) {
 				t.Errorf("error %v", found[0].Err)
 			}
 			got := golden(found)

@@ -15,7 +15,7 @@ import (
 const (
 	sockperfName = "sockperf"
 	sockperfPort = 11111
-	// sockperfCut is what sockperf leaves out of its figures: 400 ms of warm-up and 50 ms at the end.
+	// sockperfCut is the time that sockperf leaves out of its figures: 400 ms of warm-up and 50 ms at the end.
 	sockperfCut    = sockperfWarmup + 50*time.Millisecond
 	sockperfWarmup = 400 * time.Millisecond
 )
@@ -34,7 +34,8 @@ func sockperfProgram() program {
 		declared: experiment.Tool{
 			Name: sockperfName, Does: []experiment.Capability{capability(experiment.TCP), capability(experiment.UDP)},
 			Runs: "`sockperf server`, `sockperf ping-pong --full-rtt`", Systems: "Linux",
-			Versions: "3.7 run; 2.x to 3.10 read", Prints: "full round trips with `--full-rtt`, else half of each, in us",
+			Versions: "3.7 run; 2.x to 3.10 read",
+			Prints:   "full round trips with `--full-rtt`, else half of each, in us",
 		},
 		run: NewSockperf(), mark: sockperfMark, parse: parseSockperf,
 	}
@@ -79,7 +80,7 @@ func (*Sockperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error)
 	}, nil
 }
 
-// Parse reads what the client printed. sockperf ends with exit status 0 also where it measured nothing.
+// Parse reads what the client printed. sockperf ends with exit status 0 even if it measured nothing.
 func (*Sockperf) Parse(out Output) (result.Measurement, error) {
 	m, err := parseSockperf(plain(out.Stdout) + "\n" + plain(out.Stderr))
 	if w := out.Workload; w != nil {
@@ -125,7 +126,8 @@ func sockperfMark(line string) mark {
 		return markBanner
 	case sockperfTotal.MatchString(line):
 		return markResult
-	case strings.HasPrefix(line, "sockperf:"), strings.HasPrefix(line, "sockperf["), sockperfAverage.MatchString(line), sockperfPercentile.MatchString(line):
+	case strings.HasPrefix(line, "sockperf:"), strings.HasPrefix(line, "sockperf["),
+		sockperfAverage.MatchString(line), sockperfPercentile.MatchString(line):
 		return markWeak
 	}
 	return markNone
@@ -149,7 +151,7 @@ func parseSockperf(text string) (result.Measurement, error) {
 	}
 	for _, line := range lines {
 		if sockperfLog.MatchString(line) {
-			break // The single observations of a full log follow: the figures above say what they come to.
+			break // the single observations of a full log follow, and their statistics are above
 		}
 		if s := sockperfCommand.FindStringSubmatch(line); s != nil {
 			m.Mode = sockperfMode(s[1])
@@ -197,7 +199,7 @@ func parseSockperf(text string) (result.Measurement, error) {
 			}
 			m.addPrinted(result.RTT, result.Stddev, s[3], scale, scope)
 		case sockperfSummary.MatchString(line) && !m.has(result.RTT):
-			// Some recordings keep the summary only.
+			// Some recordings hold only the summary.
 			s := sockperfSummary.FindStringSubmatch(line)
 			half = s[1] != "Round trip"
 			if half {
@@ -221,7 +223,7 @@ func parseSockperf(text string) (result.Measurement, error) {
 			m.addPrinted(result.MessageRate, "", find(sockperfRate, line), 1, "")
 		case sockperfBandwidth.MatchString(line):
 			s := sockperfBandwidth.FindStringSubmatch(line)
-			// sockperf's MBps and GBps are powers of 1024, and so are the Mbps in brackets.
+			// sockperf's MBps and GBps have powers of 1024, and so have the Mbps in brackets.
 			bits := 8.0 * 1024 * 1024
 			if s[2] == "G" {
 				bits *= 1024
@@ -248,7 +250,7 @@ func sockperfMode(command string) string {
 	return "load"
 }
 
-// sockperfJudge says what the figures are, and whether there are any.
+// sockperfJudge sets the definition of the figures. The error says that there are none.
 func sockperfJudge(m *measured, half bool, failure string) (result.Measurement, error) {
 	if failure != "" {
 		m.Metrics = m.Metrics[:0]
@@ -266,7 +268,8 @@ func sockperfJudge(m *measured, half bool, failure string) (result.Measurement, 
 		m.note("sockperf's throughput mode counts what was sent; what arrived is not known.")
 	default:
 		m.Metrics = m.Metrics[:0]
-		return m.Measurement, errors.New("sockperf printed no result: it was ended before its statistics, or the output is cut off")
+		return m.Measurement, errors.New(
+			"sockperf printed no result: it was ended before its statistics, or the output is cut off")
 	}
 	return m.Measurement, nil
 }

@@ -16,8 +16,8 @@ var (
 	echoes = regexp.MustCompile(`\^\[\[[0-9;]*[A-Za-z~]|\^[CDZ\\]`)
 )
 
-// plain reads a recording as lines of text that end in \n: it decodes UTF-16, and removes byte order marks, colours,
-// echoed keys and control characters, so that what a terminal or a shell's redirection added is gone.
+// plain gives a recording as lines of text that end in \n. It decodes UTF-16, and removes what terminals and
+// redirections add: byte order marks, colours, echoed keys and control characters.
 func plain(data []byte) string {
 	s := decode(data)
 	s = escapes.ReplaceAllString(s, "")
@@ -58,8 +58,8 @@ func decode(data []byte) string {
 	return string(utf16.Decode(units))
 }
 
-// number reads a decimal number, with a point or (as some locales print) a comma. It accepts what the tools print:
-// neither NaN nor infinities nor hexadecimal.
+// number reads a decimal number, with a point or (as some locales print) a comma. It accepts
+// the forms that the tools print, which are not NaN, infinite or hexadecimal.
 func number(s string) (float64, bool) {
 	s = strings.Replace(strings.TrimSpace(s), ",", ".", 1)
 	if s == "" || strings.Trim(s, "0123456789.+-eE") != "" {
@@ -69,7 +69,7 @@ func number(s string) (float64, bool) {
 	return v, err == nil
 }
 
-// integer reads a count; 0 where it is none or not a plausible size.
+// integer reads a count. It gives 0 for a text that is none, or too large to be one.
 func integer(s string) int {
 	n, err := strconv.Atoi(strings.TrimSpace(s))
 	if err != nil || n < 0 || n > 1<<40 {
@@ -86,7 +86,8 @@ func find(re *regexp.Regexp, s string) string {
 	return ""
 }
 
-// containsAny says whether any of the words is in the line: quicker than the expressions that then look closer.
+// containsAny reports whether any of the words is in the line. It is faster than the regular expressions that follow
+// it.
 func containsAny(line string, words ...string) bool {
 	for _, word := range words {
 		if strings.Contains(line, word) {
@@ -105,13 +106,15 @@ func excerpt(line string) string {
 	return line
 }
 
-// lastLine is the last line that says something, for messages.
+// lastLine is the last line that is not empty, for messages.
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return excerpt(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
-// probe is one that finds the version, the first group of the pattern, in what the command prints.
+// probe makes a Probe. The version is the first group of the pattern in the output of the command.
 func probe(version *regexp.Regexp, programs []string, argv ...string) Probe {
-	return Probe{Programs: programs, Argv: argv, Version: func(printed []byte) string { return find(version, plain(printed)) }}
+	return Probe{Programs: programs, Argv: argv, Version: func(printed []byte) string {
+		return find(version, plain(printed))
+	}}
 }

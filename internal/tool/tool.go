@@ -1,4 +1,4 @@
-// Package tool knows the measuring programs: how each is run, and what its output means.
+// Package tool holds the measuring programs: what each can do, how it is run, and what its output means.
 //
 // A tool plans command lines and reads what they printed; it never runs anything. Adding one is a file here, a name in
 // the list of programs (registry.go), and recorded outputs under testdata/<tool>/<version>/.
@@ -20,30 +20,30 @@ type Tool interface {
 	Name() string
 	// Plan gives the command lines of one trial. An error says what the tool cannot do of what the workload asks.
 	Plan(w experiment.Workload, server host.Endpoint) (Plan, error)
-	// Parse reads what the client (and the server, where it matters) printed. A run that failed gives a reasoned error,
-	// together with what is still true of it: a Measurement may be returned beside an error.
+	// Parse reads the output of the client, and of the server if it matters. For a failed run it gives an error with
+	// the reason, and may also return the figures that are still valid.
 	Parse(out Output) (result.Measurement, error)
 	// Probe gives the command that prints the version on the client's side, and the programs that must be there.
 	Probe() Probe
 }
 
-// A Companion is a tool that can run beside the workload of another tool, or of its own: as its background.
+// A Companion is a tool that can run beside any workload, as its background.
 type Companion interface {
-	// PlanBackground gives the command lines of a background, on ports that no workload uses. The client goes on for as
-	// long as said, unless it is ended before.
+	// PlanBackground gives the command lines of a background, on ports that no workload uses. The client runs for the
+	// longest time, unless it is ended before.
 	PlanBackground(w experiment.Workload, server host.Endpoint, longest time.Duration) (Plan, error)
-	// Flowing says whether what the client has printed so far shows that its data arrives.
+	// Flowing reports whether the client's output so far shows that its data arrives.
 	Flowing(stdout []byte) bool
-	// ParseBackground gives the figures of the time in which the workload ran: that is when the client printed
-	// Stdout[from:until]. What it printed when it was ended says nothing.
+	// ParseBackground gives the figures of the time in which the workload ran. In this time the client printed
+	// Stdout[from:until]. What it printed when it was ended is ignored.
 	ParseBackground(out Output, from, until int) (result.Measurement, error)
 }
 
 // Plan is what one trial of a workload runs.
 type Plan struct {
-	// Server is run on the server's host before the client; nil where the tool needs none.
+	// Server runs on the server's host before the client. It is nil if the tool needs none.
 	Server *Command
-	// Ready says how to know that the server serves; used only where Server is not nil.
+	// Ready says how to know that the server is ready. It is used only if Server is not nil.
 	Ready Ready
 	// Client is run on the client's host, and its end is the end of the trial.
 	Client Command
@@ -59,8 +59,8 @@ type Command struct {
 	Stdin []byte
 }
 
-// Ready says how to know that a server serves: that it holds a socket of the protocol (tcp: listening; udp: bound)
-// on the port.
+// Ready says how to know that a server is ready: it holds a socket of the protocol (tcp: listening; udp: bound) on the
+// port.
 type Ready struct {
 	Protocol string
 	Port     int
@@ -68,9 +68,9 @@ type Ready struct {
 
 // Output is what one execution left.
 type Output struct {
-	// Workload is what was asked for; nil for an output recorded elsewhere.
+	// Workload is the workload that was run; nil for an output recorded elsewhere.
 	Workload *experiment.Workload
-	// Stdout and Stderr are the client's. For a file recorded elsewhere all is in Stdout.
+	// Stdout and Stderr are the client's. All of a file recorded elsewhere is in Stdout.
 	Stdout, Stderr []byte
 	// ServerStdout and ServerStderr are the server's.
 	ServerStdout, ServerStderr []byte
@@ -78,7 +78,7 @@ type Output struct {
 	ExitCode int
 }
 
-// addressFor gives the server's address of the version of IP that the workload is carried by.
+// addressFor gives the server's address of the workload's version of IP.
 func addressFor(w experiment.Workload, server host.Endpoint) (netip.Addr, error) {
 	a, err := server.AddressOf(w.IP)
 	if err != nil {
@@ -87,12 +87,12 @@ func addressFor(w experiment.Workload, server host.Endpoint) (netip.Addr, error)
 	return a, nil
 }
 
-// Probe is how to find out whether and in which version a tool is on a host.
+// Probe says how to find out whether a tool is on a host, and in which version.
 type Probe struct {
 	// Programs must all be on the host's PATH.
 	Programs []string
 	// Argv prints the version.
 	Argv []string
-	// Version reads it from what was printed (standard output and error together); "" where it is not there.
+	// Version reads the version from the output (standard output and error together). It gives "" if there is none.
 	Version func(printed []byte) string
 }

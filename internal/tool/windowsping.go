@@ -7,9 +7,9 @@ import (
 	"nearfar/internal/result"
 )
 
-// The lines of Windows' ping in whatever language: only numbers, units and punctuation are looked at.
+// The lines of Windows' ping in any language: only numbers, units and punctuation are read.
 var (
-	// windowsPingWords begin the banner in those languages that do not name ping in it.
+	// windowsPingWords begin the banner in languages in which it does not name ping.
 	windowsPingWords = regexp.MustCompile(`(?i)ping|^(?:disparando|badanie|обмен|обмін|skickar) `)
 	// windowsPingTarget is the address in the banner, in brackets behind a name.
 	windowsPingTarget  = regexp.MustCompile(`\[[0-9A-Fa-f.:%]+\]|\d+\.\d+\.\d+\.\d+|[0-9A-Fa-f]*:[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*(?:%\d+)?`)
@@ -21,11 +21,11 @@ var (
 	windowsPingRTT     = regexp.MustCompile(`= *(\d+) ?\p{L}{1,5} *[,，、] *[^=]*= *(\d+) ?\p{L}{1,5} *[,，、] *[^=]*= *(\d+) ?\p{L}{1,5}`)
 )
 
-// isWindowsPingBanner says whether it is the first line that Windows' ping prints.
+// isWindowsPingBanner reports whether a line is the first line of Windows' ping.
 func isWindowsPingBanner(line string) bool { return windowsPingPayload(line) != "" }
 
-// windowsPingPayload gives the payload in bytes that the banner names: besides the target's address its only number. ""
-// where the line is no banner.
+// windowsPingPayload gives the payload in bytes from the banner, which is its only number besides the target's address.
+// It gives "" if the line is no banner.
 func windowsPingPayload(line string) string {
 	if len(line) > 200 || strings.Contains(line, "=") || strings.HasPrefix(line, "PING") {
 		return ""
@@ -45,18 +45,19 @@ func windowsPingPayload(line string) string {
 }
 
 func isWindowsPingCounts(line string) bool {
-	return (windowsPingCounts.MatchString(line) || windowsPingPartial.MatchString(line)) && !windowsPingRTT.MatchString(line)
+	return (windowsPingCounts.MatchString(line) || windowsPingPartial.MatchString(line)) &&
+		!windowsPingRTT.MatchString(line)
 }
 
 // windowsPing reads the lines of Windows' ping.
 type windowsPing struct {
 	*measured
-	// counted says that the counts were there, half is the first line of counts that were broken over two.
+	// counted says that the counts were read. half is the first line of counts that were wrapped into two lines.
 	counted bool
 	half    string
 }
 
-// read takes a line, and says whether it is one of Windows' ping.
+// read reads a line, and reports whether Windows' ping printed it.
 func (w *windowsPing) read(line string) bool {
 	if w.half != "" {
 		line, w.half = w.half+" "+line, ""
@@ -98,7 +99,7 @@ func (w *windowsPing) loss(line string) {
 	}
 }
 
-// end notes what holds of all of them.
+// end adds the notes that hold for every run.
 func (w *windowsPing) end() {
 	if w.counted && w.has(result.RTT) {
 		w.note("This ping rounds to whole milliseconds; 0 means less than one.")
