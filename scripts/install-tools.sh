@@ -4,10 +4,10 @@
 #   install-tools.sh demo    for `make demo`; netperf only if the package sources have it
 #   install-tools.sh test    for `make test`; besides the above: netperf, from Debian's component non-free, which is
 #                            added to the package sources in a file of its own; qperf; qemu-user, Wine and a C
-#                            compiler for Windows, which run the builds for other systems; Chromium, which tests the HTML pages (1.7
-#                            GB); PostgreSQL, which the tests start themselves; curl and jq, which the documentation
-#                            uses; a C compiler, for the race detector and the benchmark's C loop; and a Python
-#                            environment in the cache (see test-python.sh)
+#                            compiler for Windows, which run the builds for other systems; Chromium, which tests the
+#                            HTML pages (1.7 GB); PostgreSQL, which the tests start themselves; curl and jq, which the
+#                            documentation uses; a C compiler, for the race detector and the benchmark's C loop; and a
+#                            Python environment in the cache (see test-python.sh)
 #
 # Prints what it does. If it cannot install something, it names what is missing and exits with 1.
 set -eu
