@@ -4,8 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/tool" //nolint:depguard // the tests read files with what the tools really declare
+	"nearfar/internal/experiment" //nolint:depguard // this package is outside of it
+	"nearfar/internal/tool"       //nolint:depguard // the tests read files with what the tools really declare
 )
 
 func TestMain(m *testing.M) {

@@ -26,6 +26,7 @@ type arrival int
 const (
 	inOrder arrival = iota
 	outOfOrder
+	// Duplicate is a datagram whose number was counted before.
 	Duplicate
 )
 
