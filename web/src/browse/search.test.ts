@@ -22,7 +22,7 @@ test("a search finds runs by name, question, arms, workloads, state and path, in
 
 test("runs that cannot be read are found by their error", () => {
   const broken = run({ error: "run.json is not a regular file", name: "", state: "" });
-  expect(matches(broken, "broken plain")).toBe(true);
+  expect(matches(broken, "broken regular")).toBe(true);
   expect(stateOf(broken, 0)).toBe("cannot be read");
 });
 
