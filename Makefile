@@ -55,9 +55,9 @@ chaos: $(PAGES)
 	./scripts/install-tools.sh test
 	NEARFAR_CHAOS_TIME=$(CHAOS) $(GO) test -count=1 -timeout 0 -run '^TestChaos$$' -v ./internal/e2e
 
-## bench: compares the native engine with sockperf, netperf, iperf3 and a short C loop, as ratios, proves what the
-## engine promises, and counts allocations of the hot path. Writes bench/RESULTS.md. About eleven minutes; the machine
-## should do nothing else.
+## bench: compares the native engine with sockperf, netperf, iperf3 and a short C loop, as ratios, checks the pacing of
+## its loads, and counts allocations of the hot path. Writes bench/RESULTS.md. About nine minutes; the machine should do
+## nothing else.
 bench:
 	./scripts/install-tools.sh test
 	$(GO) run ./bench

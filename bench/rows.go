@@ -55,7 +55,7 @@ func (b bound) String() string {
 	return fmt.Sprintf("%s %.2f", word, b.Value)
 }
 
-// A group is workloads that are measured one right after the other in every block.
+// A group holds workloads that every block measures directly one after the other.
 type group struct {
 	Workloads []experiment.Workload
 	Rows      []row

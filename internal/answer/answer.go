@@ -221,8 +221,8 @@ type Layer struct {
 	Layer    string `json:"layer"`
 	Workload string `json:"workload"`
 	Quantity
-	// Cost is Mean, except if Arm is set: then it is the median of the comparison with Arm, for one unit of the
-	// layer.
+	// Cost is Mean if Arm is empty. If Arm is set, Cost is the median difference of Arm from the baseline, divided by
+	// the number of units of the layer in which they differ.
 	Cost float64 `json:"cost"`
 	// Interval is a 95 % interval of this cost alone. It is extended to 0, and Widened set, if Verdict is
 	// no-difference.

@@ -9,8 +9,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// The smallest shares that cause a warning, on average over a workload's trials. docs/statistics.md gives the
-// reasons.
+// The thresholds of the warnings, as shares of time. The mean over a workload's trials is compared with them.
+// docs/statistics.md gives the reasons.
 const (
 	// contendedRate is for rates. The rate is lower by the share of CPU time that the trial lacks, and users ask
 	// about differences of 5 %.

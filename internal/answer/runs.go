@@ -6,7 +6,7 @@ import (
 	"nearfar/internal/stats"
 )
 
-// FillRuns copies the result of a comparison of two sides of one or more runs.
+// FillRuns copies s into c. s compares two sides, and each side has one or more runs.
 func FillRuns(c *Comparison, s stats.RunComparison) {
 	fillUnpaired(c, s.SampleComparison)
 	c.About, c.ScatterRuns = string(s.Scope), s.History

@@ -121,8 +121,8 @@ func TestWhatIsSetIsCompared(t *testing.T) {
 	}
 }
 
-// A stream has its goodput over both protocols, even if the kernel's smoothed round-trip time is printed for one of
-// them.
+// An arm over TCP and an arm over UDP are compared by their goodput, even if the tool also reports the kernel's
+// smoothed round-trip time for TCP.
 func TestStreamsOfTwoProtocolsAreCompared(t *testing.T) {
 	e := parsed(t, `
 arms: {tcp: {lab: {path: [bridge]}}, udp: {lab: {path: [bridge]}, set: {protocol: udp, rate: 1Gbit/s}}}

@@ -140,7 +140,7 @@ func (a *app) gate(ctx context.Context, base, other []string, o gateOptions) err
 	return nil
 }
 
-// gateRules reads the rules of both flags.
+// gateRules reads the rules of --fail-if and --require.
 func gateRules(o gateOptions) ([]gate.Rule, error) {
 	var written []gate.Written
 	for i, text := range o.rules {

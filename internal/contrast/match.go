@@ -17,7 +17,8 @@ var ErrNothing = errors.New("nothing is comparable")
 type Pair struct {
 	// BaseArm and NewArm name the arms. If Missing names a side, that side has no trials.
 	BaseArm, NewArm string
-	// Workload is the name in reports: the common name if both sides share one.
+	// Workload is the name of the workload in reports. If both sides have one and the names differ, it is New's name;
+	// but if New is a file and Base is a run, it is Base's name.
 	Workload string
 	// Missing is the Name of the side without a counterpart; empty if both sides have one.
 	Missing string

@@ -122,7 +122,7 @@ func (c *chaos) strike(t *testing.T, main int, mark string, ended <-chan error) 
 		case <-look.C:
 		}
 	}
-	c.struck = true
+	c.struck, c.struckAt = true, time.Now()
 	did = fmt.Sprintf("%s (process %d) got %v after %v", c.victim, pid, c.signal, c.after)
 	// A signal to one thread stops or ends the whole process.
 	thread := pid

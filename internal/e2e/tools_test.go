@@ -28,7 +28,7 @@ workloads:
      steps: [{rate: 500/s, for: 100ms}, {rate: 2000/s, for: 100ms}], warmup: 50ms}
   - {name: native-messages, tool: native, mode: messages, rate: 5000/s, duration: 200ms, warmup: 50ms}
   - {name: native-messages-tcp, tool: native, mode: messages, protocol: tcp, wait: spin, dscp: 8,
-     duration: 200ms, warmup: 50ms}
+     duration: 1s, warmup: 50ms}
   - {name: sockperf-tcp, tool: sockperf, protocol: tcp, duration: 1s}
   - {name: sockperf-udp, tool: sockperf, protocol: udp, duration: 1s}
   - {name: netperf-rr, tool: netperf, mode: rr, request: 1024B, response: 1024B, duration: 1s}

@@ -28,8 +28,8 @@ func checkGoodput(t *testing.T, r record.Result, scope, bytesFact string) {
 	}
 }
 
-// TestStreamDirections: what counts is what the receiving side has received, over one and several connections, IPv4 and
-// IPv6.
+// TestStreamDirections: goodput is computed from the bytes that the receiving side counted, in each direction, with two
+// connections, over IPv4 and IPv6.
 func TestStreamDirections(t *testing.T) {
 	known := runtime.GOOS == "linux" // TCP_INFO and CPU time
 	for _, listen := range []string{"127.0.0.1:0", "[::1]:0"} {

@@ -260,7 +260,8 @@ func TestForeignConnections(t *testing.T) {
 type script struct {
 	drop  map[uint64]bool
 	twice map[uint64]int
-	// hold keeps a datagram back until the one with the other number has come: it goes before it, or after it.
+	// The keys are datagrams that are held back until the datagram in the value has come. The held datagram is then
+	// sent before that one (holdUntilBefore) or after it (holdUntilAfter).
 	holdUntilBefore, holdUntilAfter map[uint64]uint64
 }
 

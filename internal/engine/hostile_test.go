@@ -66,7 +66,7 @@ func TestStrangerHearsNothing(t *testing.T) {
 	}
 }
 
-// helloFrom is a hello as docs/wire-protocol.md has it.
+// helloFrom makes a hello with a secret, in the format of docs/wire-protocol.md.
 func helloFrom(secret []byte) []byte {
 	b := append([]byte("NFAR"), 0, wire.ProtocolVersion, 0, 0)
 	b = append(b, make([]byte, 32)...)
@@ -159,7 +159,8 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// TestNoEngine: what listens is silent, closes, or says something else.
+// TestNoEngine: a run fails in time if the program at the server's address is not an engine: it is silent, closes the
+// connection, or sends something else.
 func TestNoEngine(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(net.Conn){

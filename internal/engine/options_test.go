@@ -75,7 +75,8 @@ func TestSpinningDoesNotHang(t *testing.T) {
 	outlastLoss(t, wire.WaitSpin)
 }
 
-// outlastLoss runs rr over a path that loses replies: a datagram that never comes costs the timeout, however one waits.
+// outlastLoss measures request and response (rr) over a path that drops every twentieth reply. With every way to wait,
+// the client must give up a lost reply after the timeout and continue.
 func outlastLoss(t *testing.T, wait string) {
 	t.Helper()
 	address := relay(t, func(n int64, toServer bool) int {

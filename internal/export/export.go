@@ -25,8 +25,7 @@ func Formats() []string { return []string{ParquetTrials, ParquetHistograms, Open
 // IsBinary says whether a format must not be printed on a terminal.
 func IsBinary(format string) bool { return format == ParquetTrials || format == ParquetHistograms }
 
-// RunName gives the name of a run in exports: the name of its directory. The error is that of finding the absolute
-// path.
+// RunName gives the name of a run in exports: the name of its directory. It fails if the absolute path cannot be found.
 func RunName(path string) (string, error) {
 	whole, err := filepath.Abs(path)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 const (
 	// MaxSeries is the largest number of series that are shown at once.
 	MaxSeries = 24
-	// FamilyLevel is the largest probability of any false mark in all series that are shown at once.
+	// FamilyLevel is the largest probability that any change is marked wrongly, over all series that are shown at once.
 	FamilyLevel = 0.05
 )
 

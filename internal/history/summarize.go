@@ -25,7 +25,7 @@ const (
 	maxFigures = 50_000
 	// maxText is the largest length of a text from a run, in bytes.
 	maxText = 500
-	// declaration is the name of the condition with the declaration of an arm or a workload.
+	// declaration is the name of a condition whose value is the hash of an arm's or a workload's declaration.
 	declaration = "declaration"
 )
 

@@ -250,7 +250,8 @@ func (c *collector) trialFacts(h *Hosts) {
 	h.Varying = append(h.Varying, slices.Sorted(maps.Keys(varying))...)
 }
 
-// withTreatment gives the facts of a trial together with the facts that prove its treatment.
+// withTreatment gives the facts of a trial, with the facts that prove that the kernel applied the trial's settings
+// (Treatment).
 func withTreatment(t result.Trial) map[string]string {
 	if len(t.Treatment) == 0 {
 		return t.Facts

@@ -111,7 +111,7 @@ func removeAbandoned(parent string) {
 		if err != nil {
 			continue
 		}
-		// A new, empty directory is about to be locked by the process that made it.
+		// A new, empty directory stays, because the process that made it may not have locked it yet.
 		inside, err := os.ReadDir(path)
 		info, statErr := entry.Info()
 		if err == nil && statErr == nil && (len(inside) > 0 || time.Since(info.ModTime()) > aboutToLock) {

@@ -109,7 +109,7 @@ func TestBackgroundRunsFromBeforeUntilAfter(t *testing.T) {
 			t.Errorf("p50 %v %v", v, ok)
 		}
 		last := tr.Metrics[len(tr.Metrics)-1]
-		// The bits before and after the workload's client do not count.
+		// Bits that arrive before the workload's client starts or after it ends do not count.
 		if want := (result.Metric{Name: result.Goodput, Unit: result.BitsPerSecond, Value: 3,
 			Scope: "background"}); last != want {
 			t.Errorf("the background's metric is %+v, want %+v", last, want)

@@ -92,8 +92,9 @@ func command(c tool.Command, cpus []int, stdout, stderr *bounded) host.Cmd {
 	return host.Cmd{Argv: c.Argv, Env: c.Env, Stdin: c.Stdin, CPUs: cpus, Stdout: stdout, Stderr: stderr}
 }
 
-// awaitReady waits until the server has opened its socket. It reads the kernel's table of sockets on the server's host:
-// some servers would take a trial connection for their client. A server that ends instead is an error.
+// awaitReady waits until the server has opened its socket, and fails if the server ends before that. It reads the
+// kernel's table of sockets on the server's host. It does not connect, because some servers would take that connection
+// for their client's.
 func (l Limits) awaitReady(ctx context.Context, h host.Host, plan tool.Plan, server host.Process, out *outputs) error {
 	ctx, cancel := context.WithTimeout(ctx, l.Ready+5*time.Second)
 	defer cancel()

@@ -114,9 +114,9 @@ func TestPowerOfAdditivity(t *testing.T) {
 	}
 }
 
-// TestAdditivityNamesTheArm has noise as in the example of the README, 0.3 us in each arm, and one arm that costs 2 us
-// more than its layers. It is not the fullest arm, whose residual would say little about it. Four arms have bridge,
-// router and vtep in all combinations but one, so the deviating arm can be any of three.
+// TestAdditivityNamesTheArm: the noise is 0.3 us in each arm, as in the example of the README, and the arm vxlan costs
+// 2 us more than its layers. If costs add up, vxlan - routed = vxlan-flat - l2. So routed, vxlan-flat or vxlan can be
+// the arm that deviates, and all three are named.
 func TestAdditivityNamesTheArm(t *testing.T) {
 	d := fullDesign()
 	r := rand.New(rand.NewPCG(32, 1))

@@ -196,7 +196,8 @@ func (t twoSample) p(c int) float64 {
 // draws contain the truth.
 const leastSide = 6
 
-// cut is the largest count whose p-value is at most alpha; -1 if even 0 is too likely, or a side has too few trials.
+// cut is the largest count c for which p(c) is at most alpha. It is -1 if p(0) is larger than alpha, or if a side has
+// fewer than leastSide trials.
 func (t twoSample) cut(alpha float64) int {
 	if min(t.m, t.n) < leastSide {
 		return -1

@@ -10,9 +10,9 @@ import (
 	"nearfar/internal/engine/sys"
 )
 
-// The usual case of request and response over TCP, in assembly. Between two system calls of a transaction the other
-// side has run, so code and data of the loop are mostly no longer in the caches. The less of both there is, and the
-// fewer pages hold them, the shorter the round trip. rr.go handles every other case.
+// This file and its assembly run the usual case of request and response over TCP. rr.go handles every other case.
+// Between two system calls of a transaction the other side runs, and evicts most of the loop's code and data from the
+// caches. A loop with less code and data, on fewer pages, therefore gives a shorter round trip.
 
 // momentsLen is for the assembly, which sees only constants of its own package.
 const momentsLen = observe.MomentsLen

@@ -67,7 +67,8 @@ func (s *PeerSocket) Answer(b []byte) int {
 	return int(n)
 }
 
-// addressIs compares an address, without its port, with one in its IPv6 form.
+// addressIs says whether the address in a is want. It ignores the port. want is an IPv6 address, or an IPv4 address
+// mapped to IPv6.
 //
 //go:nosplit
 func addressIs(a *unix.RawSockaddrAny, want *[16]byte) bool {

@@ -52,8 +52,8 @@ func NewClock() Clock {
 	return Clock{perTick: perTick}
 }
 
-// readBoth reads both clocks at almost the same moment: of several tries it takes the one with the shortest time
-// between two readings of Now, and reads the counter between them.
+// readBoth reads Now and the counter at almost the same moment. Each of several tries reads the counter between two
+// readings of Now. The try with the shortest time between these two readings counts.
 func readBoth() (now int64, counter uint64) {
 	least := int64(1) << 62
 	for range 16 {

@@ -9,7 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// A builtArm is an arm in the kernel.
+// A builtArm is an arm whose namespaces and links exist in the kernel.
 type builtArm struct {
 	plan       *plan
 	namespaces []*namespace // as plan.Spaces

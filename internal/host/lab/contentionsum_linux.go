@@ -7,7 +7,7 @@ import (
 	"nearfar/internal/host"
 )
 
-// watched is everything that was read about a trial.
+// watched holds what the lab observed about a trial. contention computes from it who used the CPUs.
 type watched struct {
 	// cpus are the CPUs of both sides; client and server are empty for any.
 	cpus, client, server, all []int

@@ -74,8 +74,8 @@ func reflectPackets([]string) error {
 	}
 }
 
-// bounce sends UDP packets that must not be fragmented to a reflector until one is answered, and prints the answer:
-// ADDRESS LENGTH.
+// bounce sends UDP packets, with fragmentation forbidden, until the reflector answers one. It prints the answer. Its
+// arguments are the reflector's address and the packets' length.
 func bounce(args []string) error {
 	length, err := strconv.Atoi(args[1])
 	if err != nil {

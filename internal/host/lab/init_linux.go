@@ -94,7 +94,7 @@ func (s *initServer) serve(q request, files []*os.File) (reply, error) {
 		}
 		s.setup = *q.Setup
 		if err := s.prepare(); err != nil {
-			// A failure here says what this machine forbids.
+			// A failure here means that this machine does not allow labs, unless a resource ran out (scarce).
 			return reply{Unsupported: scarce(err) == ""}, err
 		}
 		return reply{Facts: &s.facts}, nil

@@ -13,7 +13,8 @@ import (
 	"nearfar/internal/host/hosttest"
 )
 
-// TestMain lets the test binary run as nearfar does inside a lab.
+// TestMain runs a subcommand of nearfar, or a helper of the tests, if the first argument names one (testVerbs). The lab
+// starts this binary in place of nearfar.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		if verb, ok := testVerbs()[os.Args[1]]; ok {
