@@ -21,9 +21,14 @@ func checkGoodput(t *testing.T, r record.Result, scope, bytesFact string) {
 	if err != nil || bytes <= 0 {
 		t.Fatalf("%s: %q", bytesFact, r.Facts[bytesFact])
 	}
-	// Each direction is over its own receiver's window; r.Duration is that of one of them, and a frame on its way
-	// stretches the other.
-	if got, want := value(t, r, result.Goodput, "", scope), float64(bytes)*8/r.Duration; got < want/2 || got > want*2 {
+	// Each direction has the window of its own receiver. With both directions r.Duration is one of the two windows, and
+	// a message on its way can make the other one longer: by half at most, with the windows of these tests.
+	most := 1.001
+	if scope != "" {
+		most = 1.5
+	}
+	got, want := value(t, r, result.Goodput, "", scope), float64(bytes)*8/r.Duration
+	if got < want/most || got > want*most {
 		t.Errorf("goodput %s of %v, not about %v", scope, got, want)
 	}
 }

@@ -116,7 +116,8 @@ func checkLoad(t *testing.T, o session.RunOptions, r record.Result, seen *engine
 // 497.5 ms. The window is one period, so it does not matter where it begins. One request at a time says something else:
 // it sees one stall, among thousands of short round trips.
 //
-// A machine that is busy with other things adds to the times, and never takes from them.
+// A busy machine only adds to the times: at most what the threads of both sides waited for a CPU, as far as the kernel
+// counts it. So no attempt may be below the arithmetic, and one of three must be within 5 % of it and of that time.
 func TestLoadOfAStalledServer(t *testing.T) {
 	const stall, period = 500 * time.Millisecond, 2500 * time.Millisecond
 	t.Setenv(enginetest.StallVariable, stall.String())
@@ -131,7 +132,7 @@ func TestLoadOfAStalledServer(t *testing.T) {
 		// The server's receive buffer holds some hundred datagrams; the count then supports no p99.9.
 		wire.UDP: {400, map[string]float64{"p90": arithmetic(0.1), "p99": arithmetic(0.01)}},
 	} {
-		const attempts = 12
+		const attempts = 3
 		for n := 1; ; n++ {
 			p := enginetest.Load(protocol, 4)
 			p.Duration = period
@@ -139,14 +140,20 @@ func TestLoadOfAStalledServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			close := true
+			close, waited := true, 0.0
+			for _, name := range []string{result.FactRunDelay, result.FactServerRunDelay} {
+				if delay, err := time.ParseDuration(r.Facts[name]); err == nil {
+					waited += delay.Seconds()
+				}
+			}
 			for stat, want := range c.stats {
 				got := value(t, r, result.ResponseTime, stat, "")
-				t.Logf("%s: response time %s is %v s, arithmetic says %v s", protocol, stat, got, want)
+				t.Logf("%s: response time %s is %v s, arithmetic says %v s, waited for a CPU %v s", protocol, stat, got,
+					want, waited)
 				if got < want*0.95 {
 					t.Errorf("%s: response time %s hides the stall", protocol, stat)
 				}
-				close = close && got <= want*1.05
+				close = close && got <= want*1.05+waited
 			}
 			if close {
 				break
