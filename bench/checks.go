@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 
@@ -22,7 +21,7 @@ type check struct {
 	// Unit is the figure's unit.
 	Unit string
 	// Bound is the range in which the figure must lie; nil if the line is only for information.
-	Bound *span
+	Bound *bound
 	// Limit is the line of the same group that says what the machine itself allows; nil if there is none. It does not
 	// change the verdict.
 	Limit *check
@@ -35,16 +34,6 @@ func (c check) needs() []string {
 	}
 	return append(c.Limit.needs(), c.Workload)
 }
-
-// A span is a range of values, both ends included.
-type span struct{ Low, High float64 }
-
-func upTo(v float64) *span { return &span{Low: math.Inf(-1), High: v} }
-
-// near is the range within the given share of a value.
-func near(v, share float64) *span { return &span{Low: v * (1 - share), High: v * (1 + share)} }
-
-func (s span) holds(v float64) bool { return v >= s.Low && v <= s.High }
 
 // ratioUnit is the unit of ratios near 1, which are written with four digits. result.One is the unit of counts.
 const ratioUnit = "ratio"
@@ -59,14 +48,10 @@ func (c check) figure(v float64) string {
 
 // bound writes the range in which the figure must lie.
 func (c check) bound() string {
-	switch b := c.Bound; {
-	case b == nil:
+	if c.Bound == nil {
 		return "-"
-	case math.IsInf(b.Low, -1):
-		return "at most " + c.figure(b.High)
-	default:
-		return c.figure(b.Low) + " to " + c.figure(b.High)
 	}
+	return c.Bound.text(c.figure)
 }
 
 // pacing checks how well the sender keeps to its schedule, sleeping between requests and spinning. Beside it stands how
@@ -93,7 +78,7 @@ func pacing(whole time.Duration) group {
 		const what = "10,000 requests/s: "
 		g.Checks = append(g.Checks,
 			check{What: what + "p99 of actual minus intended send", With: one.with, Workload: one.workload,
-				Value: lateness, Unit: result.Seconds, Bound: upTo(20e-6), Limit: &alone},
+				Value: lateness, Unit: result.Seconds, Bound: atMost(20e-6), Limit: &alone},
 			check{What: what + "achieved rate over offered rate", With: one.with, Workload: one.workload,
 				Value: achieved, Unit: ratioUnit, Bound: near(1, 0.001)})
 	}
@@ -136,35 +121,16 @@ func (c checked) beyond() string {
 	return fmt.Sprintf("; %s: %s; this machine does not allow it", c.Limit.Check.With, c.Limit.value())
 }
 
-// verdict says whether the median keeps the bound. With too few blocks for an interval there is no verdict.
+// verdict says whether the median keeps the bound, or that the check was not measured.
 func (c checked) verdict() string {
-	switch {
-	case c.Values.Count == 0:
+	if c.Values.Count == 0 {
 		return "not measured: no block has it"
-	case c.Check.Bound == nil:
-		return noBound
-	case !c.Values.Interval.Known:
-		return cannotTell
-	case c.Check.Bound.holds(c.Values.Median.Value):
-		return reached
 	}
-	return short
+	return c.Check.Bound.verdict(c.Values)
 }
 
 // within says where the interval lies relative to the bound.
-func (c checked) within() string {
-	b, i := c.Check.Bound, c.Values.Interval
-	if b == nil || !i.Known {
-		return ""
-	}
-	switch {
-	case b.holds(i.Low) && b.holds(i.High):
-		return "wholly within"
-	case i.High < b.Low || i.Low > b.High:
-		return "wholly outside"
-	}
-	return "on both sides"
-}
+func (c checked) within() string { return c.Check.Bound.within(c.Values.Interval) }
 
 // value writes the median and its interval.
 func (c checked) value() string {

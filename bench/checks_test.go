@@ -10,7 +10,7 @@ import (
 )
 
 // checkOf is a check of the workload "theirs" of made.
-func checkOf(b *span) check {
+func checkOf(b *bound) check {
 	p50 := func(t result.Trial) (float64, bool) { return t.Value(result.RTT, result.P50) }
 	return check{What: "the p50", With: "other", Workload: "theirs", Value: p50, Unit: result.Seconds, Bound: b}
 }
@@ -24,14 +24,14 @@ func TestEvaluate(t *testing.T) {
 		trials          trials
 		verdict, within string
 	}{
-		{"kept", checkOf(upTo(2)), same, reached, "wholly within"},
-		{"too much", checkOf(upTo(1.9)), same, short, "wholly outside"},
-		{"too little", checkOf(&span{Low: 2.1, High: 3}), same, short, "wholly outside"},
-		{"around", checkOf(upTo(2)), apart, reached, "on both sides"},
+		{"kept", checkOf(atMost(2)), same, reached, "wholly within"},
+		{"too much", checkOf(atMost(1.9)), same, short, "wholly outside"},
+		{"too little", checkOf(&bound{Low: 2.1, High: 3}), same, short, "wholly outside"},
+		{"around", checkOf(atMost(2)), apart, reached, "on both sides"},
 		{"the interval holds the span", checkOf(near(2, 0.05)), apart, reached, "on both sides"},
 		{"for information", checkOf(nil), same, noBound, ""},
-		{"too few blocks", checkOf(upTo(2)), made(nil, []float64{2, 2, 2, 2, 2, 0}), cannotTell, ""},
-		{"failed", checkOf(upTo(2)), made(nil, []float64{0}), "not measured: no block has it", ""},
+		{"too few blocks", checkOf(atMost(2)), made(nil, []float64{2, 2, 2, 2, 2, 0}), cannotTell, ""},
+		{"failed", checkOf(atMost(2)), made(nil, []float64{0}), "not measured: no block has it", ""},
 	} {
 		got := evaluate(c.check, c.trials)
 		if got.verdict() != c.verdict || got.within() != c.within {

@@ -22,7 +22,7 @@ func sample() report {
 	fast := made([]float64{9e-6, 9.1e-6, 9.2e-6, 9e-6, 9.1e-6, 9.2e-6}, []float64{1e-5, 1e-5, 1e-5, 1e-5, 1e-5, 1e-5})
 	slow := made([]float64{11e-6, 11.1e-6, 9.2e-6, 11e-6, 11.1e-6, 0}, []float64{1e-5, 1e-5, 1e-5, 1e-5, 1e-5, 1e-5})
 	slow["ours"][6] = slow["ours"][1]
-	held, alone := checkOf(upTo(1e-6)), checkOf(nil)
+	held, alone := checkOf(atMost(1e-6)), checkOf(nil)
 	held.What, alone.With = "the p50 that the machine holds up", "the clock alone"
 	held.Limit = &alone
 	information := rttRow(nil)
@@ -38,7 +38,7 @@ func sample() report {
 			judge(missing, fast),
 		},
 		Checks: []checked{
-			evaluate(checkOf(near(1.03e-5, 0.05)), fast), evaluate(checkOf(upTo(1e-6)), fast),
+			evaluate(checkOf(near(1.03e-5, 0.05)), fast), evaluate(checkOf(atMost(1e-6)), fast),
 			evaluate(checkOf(nil), fast), evaluate(held, fast),
 		},
 		Failed: []string{"block 3, rr-64: it broke"},
@@ -117,7 +117,7 @@ func TestPresentKeepsTheFile(t *testing.T) {
 		}
 	}
 	without := r
-	without.Checks = append(without.Checks[:len(r.Checks):len(r.Checks)], evaluate(checkOf(upTo(1)), trials{}))
+	without.Checks = append(without.Checks[:len(r.Checks):len(r.Checks)], evaluate(checkOf(atMost(1)), trials{}))
 	err = present(without, dir, &out, quiet)
 	if err == nil || !strings.Contains(err.Error(), "not measured") || !strings.Contains(err.Error(), "the p50") {
 		t.Errorf("a check without figures: %v", err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"time"
@@ -28,31 +27,6 @@ type row struct {
 	Bound *bound
 	// Missing says why the row cannot be measured; empty if it can.
 	Missing string
-}
-
-// A bound is what a ratio has to reach.
-type bound struct {
-	Value float64
-	// Least: the ratio has to be at least Value. Otherwise at most.
-	Least bool
-}
-
-func atLeast(v float64) *bound { return &bound{Value: v, Least: true} }
-func atMost(v float64) *bound  { return &bound{Value: v} }
-
-func (b bound) holds(ratio float64) bool {
-	if b.Least {
-		return ratio >= b.Value
-	}
-	return ratio <= b.Value
-}
-
-func (b bound) String() string {
-	word := "at most"
-	if b.Least {
-		word = "at least"
-	}
-	return fmt.Sprintf("%s %.2f", word, b.Value)
 }
 
 // A group holds workloads that every block measures directly one after the other.

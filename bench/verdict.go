@@ -67,42 +67,20 @@ func (o outcome) unmeasured() string {
 	return ""
 }
 
-// The verdicts, beside the texts of unmeasured.
-const (
-	reached    = "reached"
-	short      = "short"
-	cannotTell = "cannot tell"
-	noBound    = ""
-)
-
-// verdict says whether the median ratio keeps the bound. With too few blocks for an interval there is no verdict.
+// verdict says whether the median ratio keeps the bound, or why the row was not measured.
 func (o outcome) verdict() string {
-	switch {
-	case o.unmeasured() != "":
-		return o.unmeasured()
-	case o.Row.Bound == nil:
-		return noBound
-	case !o.Ratio.Interval.Known:
-		return cannotTell
-	case o.Row.Bound.holds(o.Ratio.Median.Value):
-		return reached
+	if reason := o.unmeasured(); reason != "" {
+		return reason
 	}
-	return short
+	return o.Row.Bound.verdict(o.Ratio)
 }
 
 // within says where the interval lies relative to the bound.
 func (o outcome) within() string {
-	if o.Row.Bound == nil || o.unmeasured() != "" || !o.Ratio.Interval.Known {
+	if o.unmeasured() != "" {
 		return ""
 	}
-	low, high := o.Row.Bound.holds(o.Ratio.Interval.Low), o.Row.Bound.holds(o.Ratio.Interval.High)
-	switch {
-	case low && high:
-		return "wholly within"
-	case low || high:
-		return "on both sides"
-	}
-	return "wholly outside"
+	return o.Row.Bound.within(o.Ratio.Interval)
 }
 
 // ratio writes the median ratio and its interval.
