@@ -177,14 +177,7 @@ func TestForeignDatagrams(t *testing.T) {
 	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	datagram := func(size int, with wire.Cookie, sequence uint64) []byte {
-		b := make([]byte, size)
-		copy(b, with[:])
-		if size >= wire.DatagramHeader {
-			wire.PutSequence(b, sequence)
-		}
-		return b
-	}
+	datagram := enginetest.Datagram
 	send := func(b []byte) {
 		t.Helper()
 		if _, err := conn.Write(b); err != nil {

@@ -256,6 +256,16 @@ func Stamped(protocol string) wire.Params {
 	return p
 }
 
+// Datagram makes a datagram of a session. One that is too short for a header has only as much of the cookie as fits.
+func Datagram(size int, cookie wire.Cookie, sequence uint64) []byte {
+	b := make([]byte, size)
+	copy(b, cookie[:])
+	if size >= wire.DatagramHeader {
+		wire.PutSequence(b, sequence)
+	}
+	return b
+}
+
 // DueTimes are when the requests of a schedule are to leave.
 func DueTimes(s timing.Schedule) (all []int64) {
 	p := s.Pacer()

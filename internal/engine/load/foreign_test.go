@@ -35,14 +35,7 @@ func TestLoadForeignDatagrams(t *testing.T) {
 	if err := c.Frames.Expect(wire.KindBegin, nil); err != nil {
 		t.Fatal(err)
 	}
-	datagram := func(size int, with wire.Cookie, sequence uint64) []byte {
-		b := make([]byte, size)
-		copy(b, with[:])
-		if size >= wire.DatagramHeader {
-			wire.PutSequence(b, sequence)
-		}
-		return b
-	}
+	datagram := enginetest.Datagram
 	almost := c.Cookie
 	almost[3] ^= 1
 	say := func(s *sys.Socket, b []byte) {

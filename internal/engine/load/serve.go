@@ -37,9 +37,7 @@ func Serve(d *session.Server) error {
 	if err := d.Frames.Write(wire.KindBegin, nil); err != nil {
 		return err
 	}
-	err = d.AwaitStop()
-	d.SettleAccount(account)
-	d.Close()
+	err = d.Finish(account)
 	s.into(&d.Done)
 	return err
 }

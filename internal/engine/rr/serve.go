@@ -32,11 +32,9 @@ func serveTCP(d *session.Server) error {
 	d.Done.Facts[factLoop] = loopName(s.assembly)
 	account := process.StartAccount()
 	d.Run(sockets[0], s.run, nil)
-	if err := d.AwaitStop(); err != nil {
+	if err := d.Finish(account); err != nil {
 		return err
 	}
-	d.SettleAccount(account)
-	d.Close()
 	d.Done.Transactions = s.transactions.Load()
 	return nil
 }
@@ -52,11 +50,9 @@ func serveCRR(d *session.Server) error {
 	d.Done.Facts = session.ServerFacts(&a.Listener)
 	account := process.StartAccount()
 	d.Run(nil, s.run, nil)
-	if err := d.AwaitStop(); err != nil {
+	if err := d.Finish(account); err != nil {
 		return err
 	}
-	d.SettleAccount(account)
-	d.Close()
 	d.Done.Transactions = s.transactions.Load()
 	return nil
 }
@@ -79,9 +75,7 @@ func serveUDP(d *session.Server) error {
 	}
 	account := process.StartAccount()
 	d.Run(socket, s.run, s.stop)
-	err = d.AwaitStop()
-	d.SettleAccount(account)
-	d.Close()
+	err = d.Finish(account)
 	d.Done.Transactions, d.Done.Requests = s.transactions.Load(), s.requests
 	if s.stamps != nil {
 		s.stamps.into(d.Done.Facts)
@@ -102,11 +96,9 @@ func serveStamped(d *session.Server, socket *sys.Socket) error {
 	d.Done.Facts[factLoop] = wire.LoopGo
 	account := process.StartAccount()
 	d.Run(socket, s.run, nil)
-	if err := d.AwaitStop(); err != nil {
+	if err := d.Finish(account); err != nil {
 		return err
 	}
-	d.SettleAccount(account)
-	d.Close()
 	d.Done.Transactions = s.transactions.Load()
 	s.stamps.into(d.Done.Facts)
 	return s.stamps.failure

@@ -86,11 +86,14 @@ func (d *Server) Run(only *sys.Socket, loop, stop func()) {
 	d.Threads = append(d.Threads, process.OnThread(closeOwn, loop))
 }
 
-// SettleAccount puts the CPU time into the report, and how long the threads waited for a CPU. The threads must still
-// exist.
-func (d *Server) SettleAccount(a process.Account) {
+// Finish waits for the client's stop, puts the CPU time of the account into the report, and how long the threads waited
+// for a CPU, and closes the session. It reads these times while the threads still exist.
+func (d *Server) Finish(a process.Account) error {
+	err := d.AwaitStop()
 	d.Done.CPU, d.Done.Elapsed = a.Elapsed()
 	d.Done.Waited = process.RunDelay()
+	d.Close()
+	return err
 }
 
 // Close ends the hot loops, waits for their threads, and releases what the session holds. It may be called twice.
