@@ -116,6 +116,16 @@ func (m *measured) define(reportedAs, definition string) {
 	m.ReportedAs, m.Definition = reportedAs, definition
 }
 
+// parseText reads what a client printed with the parser of the tool's text. It takes mode and protocol from the
+// workload if that is known, because the text does not always say them.
+func parseText(tool string, out Output, parse func(string) (result.Measurement, error)) (result.Measurement, error) {
+	m, err := parse(plain(out.Stdout) + "\n" + plain(out.Stderr))
+	if w := out.Workload; w != nil {
+		m.Mode, m.Protocol = w.Mode, w.Protocol
+	}
+	return m, ended(tool, out, err)
+}
+
 // ended adds the exit status and standard error of the client to the error that reading its output gave.
 func ended(tool string, out Output, err error) error {
 	said := lastLine(plain(out.Stderr))

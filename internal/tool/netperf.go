@@ -106,11 +106,7 @@ func (*Netperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) 
 
 // Parse reads what the client printed.
 func (*Netperf) Parse(out Output) (result.Measurement, error) {
-	m, err := parseNetperf(plain(out.Stdout) + "\n" + plain(out.Stderr))
-	if w := out.Workload; w != nil {
-		m.Mode, m.Protocol = w.Mode, w.Protocol
-	}
-	return m, ended(netperfName, out, err)
+	return parseText(netperfName, out, parseNetperf)
 }
 
 var (

@@ -91,11 +91,7 @@ func (*Qperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
 
 // Parse reads what the client printed.
 func (*Qperf) Parse(out Output) (result.Measurement, error) {
-	m, err := parseQperf(plain(out.Stdout) + "\n" + plain(out.Stderr))
-	if w := out.Workload; w != nil {
-		m.Mode, m.Protocol = w.Mode, w.Protocol
-	}
-	return m, ended(qperfName, out, err)
+	return parseText(qperfName, out, parseQperf)
 }
 
 var (

@@ -82,11 +82,11 @@ func (*Sockperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error)
 
 // Parse reads what the client printed. sockperf ends with exit status 0 even if it measured nothing.
 func (*Sockperf) Parse(out Output) (result.Measurement, error) {
-	m, err := parseSockperf(plain(out.Stdout) + "\n" + plain(out.Stderr))
+	m, err := parseText(sockperfName, out, parseSockperf)
 	if w := out.Workload; w != nil {
-		m.Mode, m.Protocol, m.MessageBytes = w.Mode, w.Protocol, w.Request
+		m.MessageBytes = w.Request
 	}
-	return m, ended(sockperfName, out, err)
+	return m, err
 }
 
 var (
