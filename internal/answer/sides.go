@@ -74,9 +74,6 @@ type Distance struct {
 // FillPaired copies the result of comparing two arms of one run.
 func FillPaired(c *Comparison, s stats.Comparison) { fill(c, s) }
 
-// FillUnpaired copies the result of comparing two sides that share no blocks.
-func FillUnpaired(c *Comparison, s stats.SampleComparison) { fillUnpaired(c, s) }
-
 // Summary is the figure of an arm's good trials; false if they have no median.
 func Summary(side, arm, workload string, r Ranking, trials []result.Trial) (Figure, bool) {
 	numbers, missing := r.Numbers(trials)

@@ -16,11 +16,7 @@ import (
 
 // readAnswer makes the answer of a run directory.
 func readAnswer(path string) (answer.Answer, error) {
-	dir, err := rundir.Open(path)
-	if err != nil {
-		return answer.Answer{}, err
-	}
-	trials, err := dir.Trials()
+	dir, trials, err := readTrials(path)
 	if err != nil {
 		return answer.Answer{}, err
 	}
@@ -30,11 +26,7 @@ func readAnswer(path string) (answer.Answer, error) {
 // readReport makes the answer of a run directory with the pooled quantiles, for which it reads all histograms. If aim
 // is not nil, the answer also says how many blocks find that difference.
 func readReport(path string, aim *answer.Aim) (answer.Answer, error) {
-	dir, err := rundir.Open(path)
-	if err != nil {
-		return answer.Answer{}, err
-	}
-	trials, err := dir.Trials()
+	dir, trials, err := readTrials(path)
 	if err != nil {
 		return answer.Answer{}, err
 	}
@@ -45,6 +37,16 @@ func readReport(path string, aim *answer.Aim) (answer.Answer, error) {
 	open := func(name string) (io.ReadCloser, error) { return dir.OpenFile(name, hdr.MaxFile) }
 	contrast.Pool(&ans, trials, open)
 	return ans, nil
+}
+
+// readTrials opens a run directory and reads its trials.
+func readTrials(path string) (*rundir.Dir, []result.Trial, error) {
+	dir, err := rundir.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	trials, err := dir.Trials()
+	return dir, trials, err
 }
 
 func answerOf(dir *rundir.Dir, path string, trials []result.Trial, aim *answer.Aim) (answer.Answer, error) {
@@ -63,18 +65,22 @@ func answerOf(dir *rundir.Dir, path string, trials []result.Trial, aim *answer.A
 }
 
 // writeReport writes the answer to the file in the options, or to standard output.
-func (a *app) writeReport(ans answer.Answer, o reportOptions) (err error) {
+func (a *app) writeReport(ans answer.Answer, o reportOptions) error {
 	if o.format == formatHTML {
 		return a.writePage(ans, o)
 	}
-	w := a.data()
-	if o.file != "" {
-		f, createErr := os.Create(o.file)
-		if createErr != nil {
-			return createErr
-		}
-		defer func() { err = errors.Join(err, f.Close()) }()
-		w = f
+	return a.writeTo(o.file, func(w io.Writer) error { return report.Write(w, ans, reportScreen(o.format, w)) })
+}
+
+// writeTo writes to the named file, or to standard output if the name is "".
+func (a *app) writeTo(name string, write func(io.Writer) error) (err error) {
+	if name == "" {
+		return write(a.data())
 	}
-	return report.Write(w, ans, reportScreen(o.format, w))
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return write(f)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"slices"
 	"strings"
 
@@ -183,15 +183,7 @@ func (a *app) oneRun(source string, rules []gate.Rule) (*contrast.Contrast, []ga
 	return contrast.Alone(run), rules, nil
 }
 
-func (a *app) writeGate(r gate.Result, o reportOptions) (err error) {
-	w := a.data()
-	if o.file != "" {
-		f, createErr := os.Create(o.file)
-		if createErr != nil {
-			return createErr
-		}
-		defer func() { err = errors.Join(err, f.Close()) }()
-		w = f
-	}
-	return gate.Write(w, r, o.format, o.file == "" && wantsColor(a.stdout))
+func (a *app) writeGate(r gate.Result, o reportOptions) error {
+	color := o.file == "" && wantsColor(a.stdout)
+	return a.writeTo(o.file, func(w io.Writer) error { return gate.Write(w, r, o.format, color) })
 }

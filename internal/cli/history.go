@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -202,14 +203,5 @@ func (a *app) answerHistory(ctx context.Context, index *history.Index, o history
 	if err != nil {
 		return err
 	}
-	w := a.data()
-	if o.file != "" {
-		f, createErr := os.Create(o.file)
-		if createErr != nil {
-			return createErr
-		}
-		defer func() { err = errors.Join(err, f.Close()) }()
-		w = f
-	}
-	return report.WriteHistory(w, d, reportScreen(o.format, w))
+	return a.writeTo(o.file, func(w io.Writer) error { return report.WriteHistory(w, d, reportScreen(o.format, w)) })
 }
