@@ -25,7 +25,8 @@ func (t pingPong) Plan(w experiment.Workload, server host.Endpoint) (tool.Plan, 
 	argv := slices.Clone(p.Client.Argv)
 	at := slices.Index(argv, "-t")
 	if at < 0 || at+1 >= len(argv) || argv[at+1] != strconv.Itoa(int(w.Duration/time.Second)+1) {
-		return p, fmt.Errorf("workload %s: sockperf's command line has not the time that is shortened here: %q", w.Name, argv)
+		return p, fmt.Errorf("workload %s: sockperf's command line has not the time that is shortened here: "+
+			"%q", w.Name, argv)
 	}
 	argv[at+1] = strconv.Itoa(int(w.Duration / time.Second))
 	p.Client.Argv = argv

@@ -21,7 +21,8 @@ import (
 
 // What a shell offers at the Tab key. Completions never fail: where nothing can be read, nothing is offered.
 
-// maxCompleted bounds how many entries of a directory are looked at, and maxManifests how many runs are read for their names.
+// maxCompleted bounds how many entries of a directory are looked at, and maxManifests how many runs are read for their
+// names.
 const (
 	maxCompleted = 1000
 	maxManifests = 50
@@ -190,8 +191,8 @@ func otherRuns(cmd *cobra.Command, args []string, begins string) ([]string, cobr
 	return slices.DeleteFunc(runs, func(run string) bool { return slices.Contains(args, run) }), directive
 }
 
-// sideArguments offers runs. Where only one is left, its arms are offered beside it: RUN:ARM. Files are sides too, so the shell
-// offers those where no run begins so.
+// sideArguments offers runs. Where only one is left, its arms are offered beside it: RUN:ARM. Files are sides too, so
+// the shell offers those where no run begins so.
 func sideArguments(_ *cobra.Command, args []string, begins string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -223,7 +224,8 @@ func sideArguments(_ *cobra.Command, args []string, begins string) ([]string, co
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// runsThatBegin lists the run directories whose path begins as given. Where no directory is given, those in runs are meant too.
+// runsThatBegin lists the run directories whose path begins as given. Where no directory is given, those in runs are
+// meant too.
 func runsThatBegin(begins string) []string {
 	directory, name := filepath.Split(begins)
 	found := runsIn(directory, name)

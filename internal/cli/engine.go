@@ -87,7 +87,8 @@ func (a *app) engineServe() *cobra.Command {
 	f.IntVar(&o.DataPort, "data-port", 0, "data `PORT` of each session; 0 for any free one")
 	f.BoolVar(&o.Once, "once", false, "end after one session")
 	f.DurationVar(&o.IdleTimeout, "idle-timeout", 0, "end when there has been no session for so long; 0 for never")
-	f.StringVar(&stall, "stall", "", "for demonstrations: stop answering for a while again and again, such as 200ms/1s (rr over TCP, load)")
+	f.StringVar(&stall, "stall", "", "for demonstrations: stop answering for a while again and again, such as "+
+		"200ms/1s (rr over TCP, load)")
 	f.BoolVar(&secretStdin, "secret-stdin", false, "read the secret from the first line of standard input")
 	return cmd
 }
@@ -97,8 +98,10 @@ func (a *app) engineRR() *cobra.Command {
 	cmd := c.command("rr HOST:PORT", "Request/response on one connection", `Sends a request and waits for the response, one at a time, on one connection. Each round trip is timed in full.`)
 	c.protocolFlag(cmd)
 	c.messageFlags(cmd)
-	cmd.Flags().BoolVar(&c.params.Timestamps, "timestamps", false, "divide the round trip by the kernel's timestamps (Linux)")
-	cmd.Flags().StringVar(&c.params.Loop, "loop", "", "which loop both sides run over TCP: assembly (Linux on amd64) or go; the fastest that both have when empty")
+	cmd.Flags().BoolVar(&c.params.Timestamps, "timestamps", false, "divide the round trip by the kernel's timestamps "+
+		"(Linux)")
+	cmd.Flags().StringVar(&c.params.Loop, "loop", "", "which loop both sides run over TCP: assembly (Linux on amd64) "+
+		"or go; the fastest that both have when empty")
 	c.load.fileFlags(cmd)
 	c.waitFlag(cmd)
 	return cmd
@@ -120,7 +123,8 @@ func (a *app) engineStream() *cobra.Command {
 		`Sends as fast as it goes. Goodput is what the receiving side's application received within the window, on its clock.`)
 	f := cmd.Flags()
 	f.StringVar(&c.message, "message", "128KiB", "size of one write")
-	f.IntVar(&c.params.Connections, "connections", 1, "connections side by side; with --direction both as many each way")
+	f.IntVar(&c.params.Connections, "connections", 1, "connections side by side; with --direction both as many each "+
+		"way")
 	f.StringVar(&c.params.Direction, "direction", wire.Upload, "upload (client to server), download, or both")
 	f.BoolVar(&c.params.ZeroCopy, "zerocopy", false, "send without copying where the kernel can (MSG_ZEROCOPY)")
 	c.intervalFlag(cmd)
@@ -139,7 +143,8 @@ offload); --segment=false sends each by itself.`)
 	f.StringVar(&c.message, "message", "64B", "size of a message")
 	f.IntVar(&c.params.Batch, "batch", 32, "messages that one call sends at most")
 	f.StringVar(&c.rate, "rate", "max", "messages a second, such as 10000 or 10000/s; max for as many as go")
-	f.BoolVar(&c.segment, "segment", true, "let the kernel cut the datagrams of a batch from large ones (UDP_SEGMENT, UDP_GRO)")
+	f.BoolVar(&c.segment, "segment", true, "let the kernel cut the datagrams of a batch from large ones "+
+		"(UDP_SEGMENT, UDP_GRO)")
 	c.intervalFlag(cmd)
 	c.waitFlag(cmd)
 	return cmd
@@ -159,7 +164,8 @@ type engineRun struct {
 }
 
 func (a *app) newEngineRun(mode string) *engineRun {
-	return &engineRun{app: a, segment: true, nodelay: true, params: wire.Params{Mode: mode, Protocol: wire.TCP, Connections: 1}}
+	p := wire.Params{Mode: mode, Protocol: wire.TCP, Connections: 1}
+	return &engineRun{app: a, segment: true, nodelay: true, params: p}
 }
 
 func (c *engineRun) command(use, short, long string) *cobra.Command {
@@ -185,7 +191,8 @@ func (c *engineRun) command(use, short, long string) *cobra.Command {
 // optionFlags are those of the data sockets' options, which both sides apply.
 func (c *engineRun) optionFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&c.params.Congestion, "congestion", "", "congestion control of TCP, such as cubic; the kernel's own when empty")
+	f.StringVar(&c.params.Congestion, "congestion", "", "congestion control of TCP, such as cubic; the kernel's own "+
+		"when empty")
 	f.BoolVar(&c.nodelay, "nodelay", true, "TCP_NODELAY")
 	f.IntVar(&c.params.DSCP, "dscp", 0, "differentiated services code point of what is sent, 0 to 63")
 	f.StringVar(&c.sendBuffer, "send-buffer", "", "SO_SNDBUF, such as 1MiB; the kernel's choice when empty")
@@ -193,11 +200,13 @@ func (c *engineRun) optionFlags(cmd *cobra.Command) {
 }
 
 func (c *engineRun) waitFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.params.Wait, "wait", wire.WaitBlock, "how both sides wait for a message: block, busy-poll (not of load), epoll, or spin")
+	cmd.Flags().StringVar(&c.params.Wait, "wait", wire.WaitBlock, "how both sides wait for a message: block, "+
+		"busy-poll (not of load), epoll, or spin")
 }
 
 func (c *engineRun) intervalFlag(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&c.params.Interval, "interval", 0, "length of an interval; 0 for a second, or more where the window is very long")
+	cmd.Flags().DurationVar(&c.params.Interval, "interval", 0, "length of an interval; 0 for a second, or more where "+
+		"the window is very long")
 }
 
 func (c *engineRun) protocolFlag(cmd *cobra.Command) {
@@ -267,7 +276,8 @@ func (c *engineRun) run(ctx context.Context, server string) error {
 		return err
 	}
 	if secret == nil {
-		return &usageError{fmt.Errorf("no secret: set %s to what 'nearfar engine serve' printed, or give --secret-stdin", secretVariable)}
+		return &usageError{fmt.Errorf("no secret: set %s to what 'nearfar engine serve' printed, or give "+
+			"--secret-stdin", secretVariable)}
 	}
 	o := session.RunOptions{Server: server, Secret: secret, Params: c.params, Live: c.format == "text", Load: c.load.offered}
 	if c.load.sweeps() {

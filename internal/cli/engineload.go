@@ -56,11 +56,15 @@ func (l *loadFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&l.rate, "rate", "", "requests per second over all connections, such as 10000/s")
 	f.StringVar(&l.arrivals, "arrivals", timing.ConstantArrivals, "constant, or poisson")
-	f.StringVar(&l.steps, "steps", "", "rates that follow each other in place of --rate and --duration: 1000/s:1s,5000/s:2s")
+	f.StringVar(&l.steps, "steps", "", "rates that follow each other in place of --rate and --duration: "+
+		"1000/s:1s,5000/s:2s")
 	f.Uint64Var(&l.seed, "seed", 1, "seed of the random times of --arrivals poisson")
-	f.DurationVar(&l.spin, "spin", timing.DefaultSpin, "how long before a request is due the sender stops sleeping; 0 for never to spin")
-	f.StringVar(&l.sweep, "sweep", "", "rates to measure one after the other: 1000/s..64000/s (doubling), or 1000/s,2000/s,3000/s")
-	f.StringVar(&l.objective, "objective", "", "with --sweep: what the rate to be found keeps, such as 'response_time.p99 < 500us' or 'loss < 0.1%'")
+	f.DurationVar(&l.spin, "spin", timing.DefaultSpin, "how long before a request is due the sender stops sleeping; "+
+		"0 for never to spin")
+	f.StringVar(&l.sweep, "sweep", "", "rates to measure one after the other: 1000/s..64000/s (doubling), or "+
+		"1000/s,2000/s,3000/s")
+	f.StringVar(&l.objective, "objective", "", "with --sweep: what the rate to be found keeps, such as "+
+		"'response_time.p99 < 500us' or 'loss < 0.1%'")
 	l.duration = cmd
 }
 
@@ -260,7 +264,8 @@ func (c *engineRun) sweep(ctx context.Context, o session.RunOptions) error {
 type sweepPrinter struct{ out io.Writer }
 
 func (p sweepPrinter) head() error {
-	_, err := fmt.Fprintf(p.out, "%12s %12s | %-38s | %-38s | %10s\n%12s %12s | %12s %12s %12s | %12s %12s %12s | %10s\n",
+	_, err := fmt.Fprintf(p.out, "%12s %12s | %-38s | %-38s | %10s\n"+
+		"%12s %12s | %12s %12s %12s | %12s %12s %12s | %10s\n",
 		"offered", "achieved", "response time", "service time", "unanswered", "1/s", "1/s", "p50", "p99", "p99.9", "p50", "p99", "p99.9", "")
 	return err
 }
@@ -274,7 +279,8 @@ func (p sweepPrinter) point(at record.Point) error {
 		end += map[bool]string{true: "  kept", false: "  not kept"}[*at.Kept]
 	}
 	r, s := at.Response, at.Service
-	_, err := fmt.Fprintf(p.out, "%12.0f %12.0f | %12s %12s %12s | %12s %12s %12s | %10.0f%s\n", at.Offered, at.Achieved,
+	_, err := fmt.Fprintf(p.out, "%12.0f %12.0f | %12s %12s %12s | %12s %12s %12s | %10.0f%s\n",
+		at.Offered, at.Achieved,
 		maybe(r.P50), maybe(r.P99), maybe(r.P999), maybe(s.P50), maybe(s.P99), maybe(s.P999), at.Unanswered, end)
 	return err
 }
@@ -325,7 +331,8 @@ func (a *app) engineSamples() *cobra.Command {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			if dropped > 0 {
-				fmt.Fprintf(a.stderr, "%d observations are missing: their writing did not keep up with the measurement\n", dropped)
+				fmt.Fprintf(a.stderr, "%d observations are missing: their writing did not keep up with the "+
+					"measurement\n", dropped)
 			}
 			return nil
 		},

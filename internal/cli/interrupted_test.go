@@ -4,6 +4,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,15 +120,7 @@ func TestSecondInterruptEndsEverything(t *testing.T) {
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
-		// The kernel merges a signal with a pending one of the same kind: wait until the first one was delivered.
-		for pending := true; pending; {
-			status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "status"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, after, _ := strings.Cut(string(status), "\nShdPnd:\t")
-			pending = strings.Trim(after[:16], "0") != ""
-		}
+		waitForHandled(t, cmd.Process.Pid)
 		if err := cmd.Process.Signal(second); err != nil {
 			t.Fatal(err)
 		}
@@ -137,6 +131,37 @@ func TestSecondInterruptEndsEverything(t *testing.T) {
 		}
 		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
 			t.Errorf("ends with %d (%v)", code, ctx.Err())
+		}
+	}
+}
+
+// waitForHandled waits until a process that has nothing else to do has handled a signal that was sent to it: no signal
+// is pending, and all threads sleep, in two looks one after the other. Before that the kernel, or Go's runtime, merges
+// the signal with a second one of the same kind.
+func waitForHandled(t *testing.T, pid int) {
+	t.Helper()
+	deadline := time.Now().Add(hostileWait)
+	for idle := 0; idle < 2; {
+		if time.Now().After(deadline) {
+			t.Fatal("the program does not come to rest after the first signal")
+		}
+		idle++
+		threads, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "status"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, thread := range threads {
+			status, err := os.ReadFile(thread)
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+				continue // the thread has ended
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, pending, _ := strings.Cut(string(status), "\nShdPnd:\t")
+			if strings.Trim(pending[:16], "0") != "" || !strings.Contains(string(status), "\nState:\tS") {
+				idle = 0
+			}
 		}
 	}
 }

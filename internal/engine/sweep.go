@@ -133,7 +133,8 @@ func (s *sweep) sleeps() {
 	}
 	spin := s.options.Run.Load.Spin.Seconds()
 	if slices.Min(s.options.Rates)*spin < 1 && slices.Max(s.options.Rates)*spin >= 1 {
-		s.record.Notes = append(s.record.Notes, fmt.Sprintf("above %.0f/s the sender never sleeps; below it does, and its waking for a reply is part of the times: "+
+		s.record.Notes = append(s.record.Notes, fmt.Sprintf("above %.0f/s the sender never sleeps; below it does, "+
+			"and its waking for a reply is part of the times: "+
 			"compare across that with --spin %v", 1/spin, session.MaxSpin))
 	}
 }
@@ -171,7 +172,8 @@ func (s *sweep) find() error {
 		return nil
 	}
 	if slices.ContainsFunc(points[failed:], func(p record.Point) bool { return *p.Kept }) {
-		s.record.Notes = append(s.record.Notes, "a rate above one that failed kept the objective: the runs are too short, or the machine is not quiet")
+		s.record.Notes = append(s.record.Notes, "a rate above one that failed kept the objective: the runs are too "+
+			"short, or the machine is not quiet")
 	}
 	low, high := points[failed-1].Rate, points[failed].Rate
 	for n := 0; high/low > sweepPrecision && n < mostBisections; n++ {

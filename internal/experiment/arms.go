@@ -326,7 +326,8 @@ func misplaced(path []Element) []misplacement {
 	for i, e := range path {
 		if _, ok := FirewallAt(path, i); e.Kind == Firewall && !ok {
 			wrong = append(wrong, misplacement{i,
-				"put it first or last (at a host), or beside a router or a dlr, for example [bridge, firewall, router, bridge]",
+				"put it first or last (at a host), or beside a router or a dlr, for example [bridge, firewall, " +
+					"router, bridge]",
 				"a firewall filters IP packets, and neither of its neighbours handles any"})
 		}
 		if e.Kind == DLR && !insideHypervisor(vteps, i) {

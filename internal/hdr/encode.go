@@ -10,8 +10,8 @@ import (
 	"math/bits"
 )
 
-// The layout of the histograms that are written: 1 ns to 100 s with 3 significant digits. HdrHistogram calls that a unit
-// magnitude of 0, 2048 sub-buckets and 27 buckets.
+// The layout of the histograms that are written: 1 ns to 100 s with 3 significant digits. HdrHistogram calls that a
+// unit magnitude of 0, 2048 sub-buckets and 27 buckets.
 const (
 	// Lowest and Highest bound the values, in nanoseconds; Digits are the significant digits.
 	Lowest  = 1

@@ -1,5 +1,6 @@
-// Package hdr reads and writes histograms in HdrHistogram's compressed V2 encoding. A file of some kilobytes can describe
-// gigabytes of counts. So only filled slots take memory, and every size is checked against a limit before it is used.
+// Package hdr reads and writes histograms in HdrHistogram's compressed V2 encoding. A file of some kilobytes can
+// describe gigabytes of counts. So only filled slots take memory, and every size is checked against a limit before it
+// is used.
 package hdr
 
 import (

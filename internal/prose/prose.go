@@ -15,8 +15,9 @@ const Longest = 2000
 // hanging is the further indent of all lines of a text but the first.
 const hanging = "  "
 
-// Wrap breaks text into lines of at most width columns of a terminal. Each begins with the indent; lines after the first
-// are indented by two more columns. A word that is longer than a line is divided. Text beyond Longest characters is cut.
+// Wrap breaks text into lines of at most width columns of a terminal. Each begins with the indent; lines after the
+// first are indented by two more columns. A word that is longer than a line is divided. Text beyond Longest characters
+// is cut.
 func Wrap(text, indent string, width int) string {
 	text = Shorten(text, Longest)
 	var b strings.Builder

@@ -129,8 +129,8 @@ func Open(path string) (*Dir, error) {
 }
 
 // Resume opens a run directory to continue the run. It checks the experiment as strictly as an experiment file, with
-// what the tools declare, because the experiment decides which programs run and where files are written. It removes an incomplete last line of
-// trials.jsonl, which a crash may leave; that trial runs again.
+// what the tools declare, because the experiment decides which programs run and where files are written. It removes an
+// incomplete last line of trials.jsonl, which a crash may leave; that trial runs again.
 func Resume(path string, tools experiment.Tools) (*Dir, error) {
 	d, err := Open(path)
 	if err != nil {

@@ -210,8 +210,9 @@ func makeResult(c *session.Client, l *loader, theirs wire.Report, facts map[stri
 		facts["foreign"] = strconv.FormatInt(u.counts.Foreign, 10)
 	}
 	if unanswered > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d requests had no reply %v after the window: statistics of response_time that they would change "+
-			"are left out; service_time is that of the answered ones.", unanswered, offered,
+		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d requests had no reply %v after the window: statistics of "+
+			"response_time that they would change are left out; service_time covers the answered requests only.",
+			unanswered, offered,
 			time.Duration(l.ended-t.end).Round(time.Millisecond)))
 	}
 	r.Metrics = append(r.Metrics, session.CPUMetrics(l.cpu, l.elapsed, theirs)...)

@@ -101,8 +101,9 @@ func (l *Log) line(tag string, i LogLine) error {
 		l.begun = true
 		began := time.Now().Add(-time.Duration(timing.Now() - zero))
 		seconds := float64(began.UnixMilli()) / 1e3
-		if _, err := fmt.Fprintf(l.w, "#[Logged with nearfar %s]\n#[Histogram log format version 1.3]\n#[StartTime: %.3f (seconds since epoch), %s]\n"+
-			"#[BaseTime: %.3f (seconds since epoch)]\n\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n",
+		if _, err := fmt.Fprintf(l.w, "#[Logged with nearfar %s]\n#[Histogram log format version 1.3]\n"+
+			"#[StartTime: %.3f (seconds since epoch), %s]\n#[BaseTime: %.3f (seconds since epoch)]\n"+
+			"\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n",
 			process.Version(), seconds, began.UTC().Format(time.RFC3339), seconds); err != nil {
 			return err
 		}

@@ -42,7 +42,8 @@ type tcpClient struct {
 }
 
 // errSurplus is for rr and crr over TCP.
-var errSurplus = errors.New("the server sent more than the responses that were asked for: the round trips are not what they seem")
+var errSurplus = errors.New("the server sent more than the responses that were asked for: the round trips are not " +
+	"what they seem")
 
 // newTCPClient prepares a client on a data connection, for the loop that both sides agreed on.
 func newTCPClient(s *sys.Socket, request, response int, loop string) *tcpClient {

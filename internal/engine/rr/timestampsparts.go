@@ -210,14 +210,16 @@ func (c *stampedClient) into(r *record.Result, all *observe.Histogram) {
 	facts["timestamps_hardware"] = c.socket.NIC.Hardware()
 	facts["timestamps_missing"] = d.missing()
 	c.overhead.into(facts)
-	r.Notes = append(r.Notes, "Kernel timestamps were on, which costs time in the kernel on both sides: do not compare this trial with one without them.")
+	r.Notes = append(r.Notes, "Kernel timestamps were on, which costs time in the kernel on both sides: do not "+
+		"compare this trial with one without them.")
 	division := &d.full
 	if float64(d.full.count) < leastDivided*total {
 		division = &d.coarse
 	}
 	facts["timestamps_divided"] = fmt.Sprintf("%d of %d", division.count, all.Count())
 	if float64(division.count) < leastDivided*total {
-		r.Notes = append(r.Notes, fmt.Sprintf("The round trip is not divided: the kernel's timestamps are there for %d of %d transactions only; missing: %s.",
+		r.Notes = append(r.Notes, fmt.Sprintf("The round trip is not divided: the kernel's timestamps are there for "+
+			"%d of %d transactions only; missing: %s.",
 			division.count, all.Count(), d.missing()))
 		return
 	}
@@ -227,7 +229,8 @@ func (c *stampedClient) into(r *record.Result, all *observe.Histogram) {
 	apart := division.mean(division.rtt) - all.Mean()/1e9
 	facts["timestamps_sum_minus_rtt"] = time.Duration(apart * 1e9).String()
 	if apart > mostApart || apart < -mostApart {
-		r.Notes = append(r.Notes, fmt.Sprintf("The parts are those of %d of %d round trips: they add up to %+.2f us beside the mean of all.",
+		r.Notes = append(r.Notes, fmt.Sprintf("The parts are those of %d of %d round trips: they add up to %+.2f us "+
+			"beside the mean of all.",
 			division.count, all.Count(), apart*1e6))
 	}
 	r.Metrics = append(r.Metrics, division.metrics()...)

@@ -202,7 +202,8 @@ func makeResult(c *session.Client, t transactor, rec *observe.Recorder, w window
 	case *crrClient:
 		facts["clock"] = t.clock.Name()
 		r.Metrics = append(r.Metrics, t.connects.Metrics(result.ConnectTime)...)
-		r.Notes = append(r.Notes, "rtt is that of a whole transaction: socket, connect, request, response, the server's close, and close.")
+		r.Notes = append(r.Notes, "rtt is the time of a whole transaction: socket, connect, request, response, the "+
+			"server's close, and close.")
 	case *udpClient:
 		m, err := t.counts.Metrics(theirs.Requests)
 		if err != nil {

@@ -19,13 +19,17 @@ func BusyPollNotes(facts map[string]string) (notes []string) {
 		const old = "has no busy polling for one epoll instance (Linux has it since 6.9)"
 		switch {
 		case wait == wire.WaitBusyPoll && none:
-			notes = append(notes, fmt.Sprintf("busy-poll: no device queue of the %s takes part in it (a veth pair has none), so its kernel blocked.", side.name))
+			notes = append(notes, fmt.Sprintf("busy-poll: no device queue of the %s takes part in it (a veth pair "+
+				"has none), so its kernel blocked.", side.name))
 		case wait == wire.WaitEpoll && none:
-			notes = append(notes, fmt.Sprintf("epoll: no device queue of the %s can be polled (a veth pair has none), so its kernel slept in epoll_wait.", side.name))
+			notes = append(notes, fmt.Sprintf("epoll: no device queue of the %s can be polled (a veth pair has "+
+				"none), so its kernel slept in epoll_wait.", side.name))
 		case wait == wire.WaitEpoll && polls == "0":
-			notes = append(notes, fmt.Sprintf("epoll: the %s's kernel %s, and net.core.busy_poll is 0: it slept in epoll_wait.", side.name, old))
+			notes = append(notes, fmt.Sprintf("epoll: the %s's kernel %s, and net.core.busy_poll is 0: it slept in "+
+				"epoll_wait.", side.name, old))
 		case wait == wire.WaitEpoll && polls == "unknown":
-			notes = append(notes, fmt.Sprintf("epoll: whether the %s's kernel polled in epoll_wait is not known: it %s, and does not show net.core.busy_poll here.", side.name, old))
+			notes = append(notes, fmt.Sprintf("epoll: whether the %s's kernel polled in epoll_wait is not known: it "+
+				"%s, and does not show net.core.busy_poll here.", side.name, old))
 		}
 	}
 	return notes

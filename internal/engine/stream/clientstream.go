@@ -259,7 +259,8 @@ func zeroCopyNotes(facts map[string]string) (notes []string) {
 		if err != nil || copied <= 0 {
 			continue
 		}
-		notes = append(notes, fmt.Sprintf("zero-copy: the kernel copied the data of %d of the %s's %s sends all the same, as it does where the path stays on one machine or the device cannot gather.",
+		notes = append(notes, fmt.Sprintf("zero-copy: the kernel copied the data of %d of the %s's %s sends all the "+
+			"same, as it does where the path stays on one machine or the device cannot gather.",
 			copied, side.name, facts[side.prefix+"zerocopy_sends"]))
 	}
 	return notes

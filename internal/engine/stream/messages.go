@@ -99,7 +99,8 @@ func (m *messageSender) stop() {
 func (m *messageSender) err() error {
 	err := sys.ConnectionError(m.socket)
 	if errors.Is(err, syscall.EIO) {
-		return fmt.Errorf("%w (does the device lack checksum offload? then messages cannot be cut from large datagrams: ask for no segmentation)", err)
+		return fmt.Errorf("%w (does the device lack checksum offload? then messages cannot be cut from large "+
+			"datagrams: ask for no segmentation)", err)
 	}
 	return err
 }

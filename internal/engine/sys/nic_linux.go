@@ -62,7 +62,8 @@ func (n *nicStamps) Hardware() string {
 	case !n.configured:
 		return "none: the driver of " + n.name + " has them and does not say whether they are turned on"
 	case !n.on():
-		return fmt.Sprintf("none: %s has them, but not turned on for every packet (tx type %d, rx filter %d; it takes 1 and 1, which hwstamp_ctl of linuxptp sets for all who use the device)",
+		return fmt.Sprintf("none: %s has them, but not turned on for every packet (tx type %d, rx filter %d; it "+
+			"takes 1 and 1, which hwstamp_ctl of linuxptp sets for all who use the device)",
 			n.name, n.txType, n.rxFilter)
 	}
 	return "asked for: " + n.name + " stamps every packet"

@@ -199,7 +199,8 @@ func refusal(p wire.Params, name string, errno syscall.Errno) error {
 		return fmt.Errorf("congestion control %q is not available: this kernel has %s", wire.Printable(p.Congestion),
 			congestionControls("available"))
 	case name == "TCP_CONGESTION" && errno == syscall.EPERM:
-		return fmt.Errorf("congestion control %q is not allowed without CAP_NET_ADMIN: allowed are %s (net.ipv4.tcp_allowed_congestion_control)",
+		return fmt.Errorf("congestion control %q is not allowed without CAP_NET_ADMIN: allowed are %s "+
+			"(net.ipv4.tcp_allowed_congestion_control)",
 			wire.Printable(p.Congestion), congestionControls("allowed"))
 	case strings.HasSuffix(name, "BUSY_POLL") && errno == syscall.EPERM:
 		return fmt.Errorf("wait %s needs CAP_NET_ADMIN to set %s", wire.WaitBusyPoll, name)

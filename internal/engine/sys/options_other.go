@@ -16,9 +16,11 @@ import (
 func Supported(p wire.Params, _ netip.Addr) (map[string]string, error) {
 	switch {
 	case p.KernelOptions():
-		return nil, fmt.Errorf("socket options (congestion control, nodelay, DSCP, buffer sizes) can be chosen on linux only, not on %s", runtime.GOOS)
+		return nil, fmt.Errorf("socket options (congestion control, nodelay, DSCP, buffer sizes) can be chosen on "+
+			"linux only, not on %s", runtime.GOOS)
 	case p.WaitOrDefault() != wire.WaitBlock:
-		return nil, fmt.Errorf("wait %s is possible on linux only; on %s the engine waits as the Go runtime does: use %s", p.WaitOrDefault(), runtime.GOOS, wire.WaitBlock)
+		return nil, fmt.Errorf("wait %s is possible on linux only; on %s the engine waits as the Go runtime does: "+
+			"use %s", p.WaitOrDefault(), runtime.GOOS, wire.WaitBlock)
 	case p.ZeroCopy:
 		return nil, fmt.Errorf("zero-copy is possible on linux only, not on %s", runtime.GOOS)
 	}

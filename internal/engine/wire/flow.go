@@ -139,9 +139,11 @@ func (p Params) validateTimestamps() error {
 	case p.Mode != ModeRR:
 		return fmt.Errorf("timestamps are of %s, not of %s", ModeRR, p.Mode)
 	case p.WaitOrDefault() == WaitEpoll:
-		return fmt.Errorf("timestamps and wait %q: the reports of sending end every wait in epoll_wait at once; wait in another way", p.Wait)
+		return fmt.Errorf("timestamps and wait %q: the reports of sending end every wait in epoll_wait at once; wait "+
+			"in another way", p.Wait)
 	case p.Response < least:
-		return fmt.Errorf("response of %d bytes: with timestamps it must have at least %d over %s, for the server returns its own in it", p.Response, least, p.Protocol)
+		return fmt.Errorf("response of %d bytes: with timestamps it must have at least %d over %s, for the server "+
+			"returns its own in it", p.Response, least, p.Protocol)
 	}
 	return nil
 }

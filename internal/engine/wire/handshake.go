@@ -20,7 +20,8 @@ const helloTime = 2 * time.Second
 var ErrBusy = errors.New("the server is busy with many connections that say nothing: try again")
 
 // ErrRefused says that the other side closed the connection instead of greeting.
-var ErrRefused = errors.New("the server closed the connection without a word: the secret is wrong, or this is no nearfar engine")
+var ErrRefused = errors.New("the server closed the connection without a word: the secret is wrong, or this is no " +
+	"nearfar engine")
 
 // GreetServer does the client's part of the handshake.
 func GreetServer(conn net.Conn, secret []byte) (*Conn, error) {
@@ -50,7 +51,8 @@ func GreetServer(conn net.Conn, secret []byte) (*Conn, error) {
 		return nil, fmt.Errorf("the server does not know the secret: its challenge is wrong: %w", err)
 	}
 	if theirs.version != ProtocolVersion {
-		return nil, fmt.Errorf("the server speaks version %d of the protocol, and this is version %d: use the same nearfar on both sides",
+		return nil, fmt.Errorf("the server speaks version %d of the protocol, and this is version %d: use the same "+
+			"nearfar on both sides",
 			theirs.version, ProtocolVersion)
 	}
 	if _, err := conn.Write(mac(secret, labelProof, mine.nonce[:], theirs.nonce[:])); err != nil {

@@ -111,7 +111,8 @@ func (p Params) Validate() error {
 		}
 	}
 	if p.Protocol == UDP && p.Response > p.Request {
-		return fmt.Errorf("response of %d bytes to a request of %d: over udp a response is never larger than its request, so that the server amplifies nothing",
+		return fmt.Errorf("response of %d bytes to a request of %d: over udp a response is never larger than its "+
+			"request, so that the server amplifies nothing",
 			p.Response, p.Request)
 	}
 	return nil

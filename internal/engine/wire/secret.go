@@ -21,7 +21,8 @@ func CheckSecret(secret []byte) error {
 		if n == 1 {
 			characters = "character"
 		}
-		return fmt.Errorf("the secret has %d %s, and at least %d are needed: take what 'nearfar engine serve' makes where "+
+		return fmt.Errorf("the secret has %d %s, and at least %d are needed: take what 'nearfar engine serve' makes "+
+			"where "+
 			"it is given none, or the output of 'openssl rand -hex 16'", n, characters, MinSecret)
 	}
 	if len(secret) > MaxSecret {

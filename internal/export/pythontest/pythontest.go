@@ -56,8 +56,8 @@ func interpreter() (string, error) {
 	return filepath.Join(environment, "bin", "python"), nil
 }
 
-// moduleRoot finds the folder with go.mod, upwards from the test's own folder. Paths in a binary built with -trimpath do not
-// say where its sources are.
+// moduleRoot finds the folder with go.mod, upwards from the test's own folder. Paths in a binary built with -trimpath
+// do not say where its sources are.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	for err == nil {

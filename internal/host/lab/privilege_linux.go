@@ -41,7 +41,8 @@ func restrictions() []restriction {
 		{"/proc/sys/user/max_net_namespaces", "0",
 			"sysctl user.max_net_namespaces=0 forbids network namespaces; set it to 10000, say"},
 		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
-			"sysctl kernel.apparmor_restrict_unprivileged_userns=1 takes all rights from an ordinary user's namespaces; " +
+			"sysctl kernel.apparmor_restrict_unprivileged_userns=1 takes all rights from an ordinary user's " +
+				"namespaces; " +
 				"set it to 0, or give this program an AppArmor profile that allows userns, or run it as root"},
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// Fortnight makes 14 runs in a directory, one a day, of two arms: l2, and a second whose round trips of 1024 B take twice as long.
-// From the ninth on the tool has another version and round trips take longer. docs/history.md shows their history.
+// Fortnight makes 14 runs in a directory, one a day, of two arms: l2, and a second whose round trips of 1024 B take
+// twice as long. From the ninth on the tool has another version and round trips take longer. docs/history.md shows
+// their history.
 func Fortnight(t testing.TB, runs, second string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 1))
