@@ -35,7 +35,7 @@ func netperfProgram() program {
 				{Mode: experiment.Stream, Protocol: experiment.TCP, Message: segments,
 					Duration: wholeSeconds(), Keys: []string{"congestion"}},
 			},
-			Runs: "`netserver -D`, `netperf -t TCP_RR, UDP_RR, TCP_CRR, TCP_STREAM`", Systems: "Linux",
+			Runs: "`netserver -D -f`, `netperf -t TCP_RR, UDP_RR, TCP_CRR, TCP_STREAM`", Systems: "Linux",
 			Versions: "2.7.0 run; 2.4 to 2.7 read", Prints: "full round trips, in us; rates in 1/s and Mbit/s",
 		},
 		run: NewNetperf(), mark: netperfMark, parse: parseNetperf,
@@ -63,9 +63,10 @@ func (*Netperf) Probe() Probe {
 	return probe(netperfVersion, []string{"netperf", "netserver"}, "netperf", "-V")
 }
 
-// Plan gives a netserver in the foreground and a client that prints selected values as KEY=value lines. netperf takes
-// whole seconds and has no warm-up. -c and -C are not given: their CPU figures cost a calibration, and
-// change what is measured. Statistics of latency need -j.
+// Plan gives a netserver in the foreground that forks no process for a test (the CPU time of one would be lost with it,
+// and would count as other programs' time), and a client that prints selected values as KEY=value lines. netperf takes
+// whole seconds and has no warm-up. -c and -C are not given: their CPU figures cost a calibration, and change what is
+// measured. Statistics of latency need -j.
 func (*Netperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
 	if err := check(netperfProgram().declared, w); err != nil {
 		return Plan{}, err
@@ -96,7 +97,7 @@ func (*Netperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) 
 	}
 	client = append(client, "-P", ","+strconv.Itoa(netperfData), "-k", selectors)
 	return Plan{
-		Server: &Command{Argv: []string{"netserver", "-D", "-L", address + "," + family, "-p",
+		Server: &Command{Argv: []string{"netserver", "-D", "-f", "-L", address + "," + family, "-p",
 			strconv.Itoa(netperfPort)}},
 		Ready:    Ready{Protocol: experiment.TCP, Port: netperfPort},
 		Client:   Command{Argv: client},

@@ -36,9 +36,9 @@ func TestPlans(t *testing.T) {
 			"sockperf server -i fd00::2 -p 11111", "sockperf ping-pong -i fd00::2 -p 11111 -m 14 -t 2 --full-rtt", Ready{"udp", 11111}, 2 * second},
 		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 1024, Response: 512,
 			Duration: 2 * second}, "10.0.0.2",
-			"netserver -D -L 10.0.0.2,4 -p 12865", "netperf -H 10.0.0.2,4 -p 12865 -t TCP_RR -l 2 -j -- -r 1024,512 -P ,12866 -k " + netperfSelectors, Ready{"tcp", 12865}, 2 * second},
+			"netserver -D -f -L 10.0.0.2,4 -p 12865", "netperf -H 10.0.0.2,4 -p 12865 -t TCP_RR -l 2 -j -- -r 1024,512 -P ,12866 -k " + netperfSelectors, Ready{"tcp", 12865}, 2 * second},
 		{NewNetperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Message: 4096, Duration: second}, "fd00::2",
-			"netserver -D -L fd00::2,6 -p 12865", "netperf -H fd00::2,6 -p 12865 -t TCP_STREAM -l 1 -j -- -m 4096 -P ,12866 -k " + netperfSelectors, Ready{"tcp", 12865}, second},
+			"netserver -D -f -L fd00::2,6 -p 12865", "netperf -H fd00::2,6 -p 12865 -t TCP_STREAM -l 1 -j -- -m 4096 -P ,12866 -k " + netperfSelectors, Ready{"tcp", 12865}, second},
 		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second, Warmup: second,
 			Connections: 4}, "10.0.0.2",
 			"iperf3 -s -1 -B 10.0.0.2 -p 5201", "iperf3 -J -c 10.0.0.2 -p 5201 -t 1 --connect-timeout 5000 -O 1 -P 4", Ready{"tcp", 5201}, 2 * second},
@@ -50,7 +50,7 @@ func TestPlans(t *testing.T) {
 			"iperf3 -s -1 -B 10.0.0.2 -p 5201", "iperf3 -J -c 10.0.0.2 -p 5201 -t 1 --connect-timeout 5000 -C bbr", Ready{"tcp", 5201}, second},
 		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second,
 			Socket: experiment.Socket{Congestion: "bbr"}}, "10.0.0.2",
-			"netserver -D -L 10.0.0.2,4 -p 12865", "netperf -H 10.0.0.2,4 -p 12865 -t TCP_RR -l 1 -j -- -r 64,64 -K bbr,bbr -P ,12866 -k " + netperfSelectors +
+			"netserver -D -f -L 10.0.0.2,4 -p 12865", "netperf -H 10.0.0.2,4 -p 12865 -t TCP_RR -l 1 -j -- -r 64,64 -K bbr,bbr -P ,12866 -k " + netperfSelectors +
 				",LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL", Ready{"tcp", 12865}, second},
 		{NewQperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 64, Response: 64, Duration: second,
 			IP: 6}, "fd00::2",
