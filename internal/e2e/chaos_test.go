@@ -27,7 +27,7 @@ const (
 	// chaosTime is for how long new rounds begin: a duration such as 1h. The default is chaosDefault: beside the other
 	// tests it adds no time to them, and it is enough for some ten rounds.
 	chaosTime    = "NEARFAR_CHAOS_TIME"
-	chaosDefault = 40 * time.Second
+	chaosDefault = 2 * time.Minute
 	// chaosSeed repeats the rounds of an earlier run, chaosRound only one of them.
 	chaosSeed  = "NEARFAR_CHAOS_SEED"
 	chaosRound = "NEARFAR_CHAOS_ROUND"
