@@ -50,7 +50,7 @@ type server interface {
 }
 
 // newUDPServer waits for the first datagram of the session and answers it. The server that it returns answers the
-// others: datagrams with the cookie from any port of the client's address.
+// others: datagrams with the cookie, from any address and port.
 func newUDPServer(d *session.Server) (server, error) {
 	socket, err := sys.New(d.UDP)
 	if err != nil {
@@ -65,7 +65,7 @@ func newUDPServer(d *session.Server) (server, error) {
 	if err := socket.SetReceiveTimeout(openingTime); err != nil {
 		return nil, err
 	}
-	peer, err := sys.NewPeerSocket(socket, d.Peer)
+	peer, err := sys.NewPeerSocket(socket)
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +107,8 @@ func (s *udpServer) run() {
 	}
 }
 
-// exchange takes one datagram. It answers if the datagram belongs to the session, has the agreed size, comes from the
-// client's address and is no duplicate, with no more bytes than it has. It says whether it answered.
+// exchange takes one datagram. It answers if the datagram has the session's cookie and the agreed size and is no
+// duplicate, with no more bytes than it has. It says whether it answered.
 //
 //go:nosplit
 func (s *udpServer) exchange() bool {
@@ -117,7 +117,7 @@ func (s *udpServer) exchange() bool {
 		s.failed = !s.socket.TimedOut() && !s.socket.NoBuffers() && !s.socket.Refused()
 		return false
 	}
-	if n != s.request || !s.socket.FromPeer() || !wire.SameCookie(s.buffer, s.cookie[:]) {
+	if n != s.request || !wire.SameCookie(s.buffer, s.cookie[:]) {
 		return false
 	}
 	// The opening datagram has the number 0 and may come several times.

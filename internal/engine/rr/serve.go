@@ -1,6 +1,8 @@
 package rr
 
 import (
+	"fmt"
+
 	"nearfar/internal/engine/process"
 	"nearfar/internal/engine/session"
 	"nearfar/internal/engine/sys"
@@ -40,7 +42,12 @@ func serveTCP(d *session.Server) error {
 }
 
 func serveCRR(d *session.Server) error {
-	a, err := sys.NewAcceptor(d.TCP, d.Peer, d.Params)
+	opening, from, err := d.AcceptOpening()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = opening.Close() }()
+	a, err := sys.NewAcceptor(d.TCP, from, d.Params)
 	if err != nil {
 		return err
 	}
@@ -48,6 +55,9 @@ func serveCRR(d *session.Server) error {
 	s := newCRRServer(a, d.Params.Request, d.Params.Response)
 	d.Sockets = append(d.Sockets, &a.Listener)
 	d.Done.Facts = session.ServerFacts(&a.Listener)
+	if _, err := opening.Write([]byte{0}); err != nil {
+		return fmt.Errorf("opening the data port: %w", err)
+	}
 	account := process.StartAccount()
 	d.Run(nil, s.run, nil)
 	if err := d.Finish(account); err != nil {

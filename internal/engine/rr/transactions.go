@@ -34,6 +34,9 @@ func open(ctx context.Context, c *session.Client) (transactor, error) {
 	p := c.Options.Params
 	switch {
 	case p.Mode == wire.ModeCRR:
+		if err := c.OpenData(ctx); err != nil {
+			return nil, err
+		}
 		t := newCRRClient(sys.NewConnector(c.Server, p), p.Request, p.Response)
 		c.Own(&t.socket, t.stop)
 		return t, nil

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
@@ -19,14 +18,10 @@ import (
 // ErrClientGone says that the client has left the session.
 var ErrClientGone = errors.New("the client is gone")
 
-// cookieTime is how long a data connection may take to send the cookie.
-const cookieTime = 2 * time.Second
-
 // Server is the server's side of one session.
 type Server struct {
 	Params  wire.Params
 	Secret  wire.Cookie
-	Peer    netip.Addr
 	Frames  *wire.Conn
 	TCP     *net.TCPListener // until it is given to crr
 	UDP     *net.UDPConn     // until it is given to rr
@@ -41,10 +36,9 @@ type Server struct {
 	Gone context.Context
 }
 
-// openData opens the data port for the peer.
-func openData(ctx context.Context, p wire.Params, local netip.AddrPort, peer netip.Addr, frames *wire.Conn) (*Server,
-	error) {
-	d := &Server{Params: p, Secret: wire.NewCookie(), Peer: peer, Frames: frames}
+// openData opens the data port.
+func openData(ctx context.Context, p wire.Params, local netip.AddrPort, frames *wire.Conn) (*Server, error) {
+	d := &Server{Params: p, Secret: wire.NewCookie(), Frames: frames}
 	process.Reserve(p.HotThreads())
 	if p.Protocol == wire.UDP {
 		c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(local))
@@ -139,8 +133,8 @@ func (d *Server) AwaitStop() error {
 	return nil
 }
 
-// FirstDatagram waits for a datagram of the given size with the cookie from the peer, and connects the socket to its
-// sender. It returns the datagram in a buffer that is one byte larger.
+// FirstDatagram waits for a datagram of the given size with the cookie, from any address, and connects the socket to
+// its sender. It returns the datagram in a buffer that is one byte larger.
 func (d *Server) FirstDatagram(size int) (*sys.Socket, []byte, error) {
 	defer d.whileHere(d.UDP)()
 	if err := d.UDP.SetReadDeadline(time.Now().Add(wire.HandshakeTime)); err != nil {
@@ -157,7 +151,7 @@ func (d *Server) FirstDatagram(size int) (*sys.Socket, []byte, error) {
 			}
 			return nil, nil, d.whyEnded("waiting for the client's datagrams", err)
 		}
-		if n == size && from.Addr().Unmap() == d.Peer && wire.SameCookie(buffer, d.Secret[:]) {
+		if n == size && wire.SameCookie(buffer, d.Secret[:]) {
 			client = from
 			break
 		}
@@ -177,42 +171,6 @@ func (d *Server) FirstDatagram(size int) (*sys.Socket, []byte, error) {
 	return socket, buffer, socket.Prepare(d.Params)
 }
 
-// AcceptAll accepts the session's connections: from the peer, and starting with the cookie. Others are closed
-// unanswered.
-func (d *Server) AcceptAll() ([]*sys.Socket, error) {
-	defer d.whileHere(d.TCP)()
-	deadline := time.Now().Add(wire.HandshakeTime)
-	if err := d.TCP.SetDeadline(deadline); err != nil {
-		return nil, err
-	}
-	for len(d.Sockets) < d.Params.DataConnections() {
-		c, err := d.TCP.AcceptTCP()
-		if err != nil {
-			if wire.IsTimeout(err) {
-				return nil, fmt.Errorf("%d of %d data connections came within %v: is TCP port %d open?",
-					len(d.Sockets), d.Params.DataConnections(), wire.HandshakeTime, d.Number)
-			}
-			return nil, d.whyEnded("accepting a data connection", err)
-		}
-		if !d.admit(c, deadline) {
-			_ = c.Close()
-			continue
-		}
-		s, err := sys.New(c)
-		if err != nil {
-			_ = c.Close()
-			return nil, err
-		}
-		d.Sockets = append(d.Sockets, s)
-		if err := s.Prepare(d.Params); err != nil {
-			return nil, err
-		}
-	}
-	err := d.TCP.Close()
-	d.TCP = nil
-	return d.Sockets, err
-}
-
 // whileHere closes c when the client leaves. The returned function ends that.
 func (d *Server) whileHere(c io.Closer) func() bool {
 	return context.AfterFunc(d.Gone, func() { _ = c.Close() })
@@ -224,25 +182,4 @@ func (d *Server) whyEnded(doing string, err error) error {
 		return ErrClientGone
 	}
 	return fmt.Errorf("%s: %w", doing, err)
-}
-
-// admit says whether a data connection belongs to the session. Its time is short, because others wait behind it. The
-// address is checked first, so that connections from elsewhere take no time.
-func (d *Server) admit(c *net.TCPConn, deadline time.Time) bool {
-	from, err := wire.AddrPort(c.RemoteAddr())
-	if err != nil || from.Addr() != d.Peer {
-		return false
-	}
-	defer d.whileHere(c)()
-	if soon := time.Now().Add(cookieTime); soon.Before(deadline) {
-		deadline = soon
-	}
-	if err := c.SetDeadline(deadline); err != nil {
-		return false
-	}
-	var got wire.Cookie
-	if _, err := io.ReadFull(c, got[:]); err != nil || subtle.ConstantTimeCompare(got[:], d.Secret[:]) != 1 {
-		return false
-	}
-	return c.SetDeadline(time.Time{}) == nil
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
+	"time"
 
 	"nearfar/internal/engine/sys"
 	"nearfar/internal/engine/wire"
@@ -23,6 +25,29 @@ func (c *Client) DialData(ctx context.Context) (*sys.Socket, error) {
 		return nil, fmt.Errorf("opening the data connection: %w", err)
 	}
 	return c.Adopt(conn)
+}
+
+// OpenData opens a session of crr: a connection with the cookie tells the server from which address the others, which
+// carry none, will come. The server's byte says that it is ready for them.
+func (c *Client) OpenData(ctx context.Context) error {
+	d := net.Dialer{Timeout: wire.HandshakeTime, KeepAlive: -1}
+	conn, err := d.DialContext(ctx, "tcp", c.Server.String())
+	if err != nil {
+		return fmt.Errorf("connecting to the server's data port: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	c.Own(nil, func() { _ = conn.Close() })
+	err = conn.SetDeadline(time.Now().Add(wire.HandshakeTime))
+	if err == nil {
+		_, err = conn.Write(c.Cookie[:])
+	}
+	if err == nil {
+		_, err = io.ReadFull(conn, make([]byte, 1))
+	}
+	if err != nil {
+		return fmt.Errorf("opening the data port: %w", err)
+	}
+	return nil
 }
 
 // Adopt takes over a connection of the net package.

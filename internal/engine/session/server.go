@@ -174,15 +174,11 @@ func (s *listener) session(ctx context.Context, conn net.Conn, frames *wire.Conn
 	if err != nil {
 		return wire.Report{}, err
 	}
-	peer, err := wire.AddrPort(conn.RemoteAddr())
-	if err != nil {
-		return wire.Report{}, err
-	}
 	if _, err := sys.Supported(p, local.Addr()); err != nil {
 		return wire.Report{}, fmt.Errorf("setting up: %w", err)
 	}
 	p.Loop = p.AnswerLoop(sys.AssemblyLoop && s.options.Stall.Length == 0)
-	data, err := openData(ctx, p, netip.AddrPortFrom(local.Addr(), uint16(s.options.DataPort)), peer.Addr(), frames)
+	data, err := openData(ctx, p, netip.AddrPortFrom(local.Addr(), uint16(s.options.DataPort)), frames)
 	if err != nil {
 		return wire.Report{}, fmt.Errorf("opening the data port: %w", err)
 	}

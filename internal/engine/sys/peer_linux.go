@@ -3,7 +3,6 @@
 package sys
 
 import (
-	"net/netip"
 	"syscall"
 	"unsafe"
 
@@ -12,22 +11,22 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// A PeerSocket is a UDP socket that accepts datagrams from every port of one address.
+// A PeerSocket is a UDP socket that receives datagrams from many sockets and answers each. It is not connected: the
+// caller tells by their content which datagrams belong to it.
 type PeerSocket struct {
 	*Socket
-	want    [16]byte // IPv4 in its IPv6-mapped form
 	address unix.RawSockaddrAny
 	length  uint32
 }
 
-// NewPeerSocket makes a PeerSocket for one address.
-func NewPeerSocket(s *Socket, peer netip.Addr) (*PeerSocket, error) {
+// NewPeerSocket makes a PeerSocket of a bound socket.
+func NewPeerSocket(s *Socket) (*PeerSocket, error) {
 	if s.waiting == wire.WaitEpoll { // one socket, beside the many of the client
 		if err := s.waitInEpoll(); err != nil {
 			return nil, err
 		}
 	}
-	return &PeerSocket{Socket: s, want: peer.As16()}, nil
+	return &PeerSocket{Socket: s}, nil
 }
 
 // Receive takes a datagram from any address.
@@ -48,11 +47,6 @@ func (s *PeerSocket) Receive(b []byte) int {
 	return int(n)
 }
 
-// FromPeer says whether the last datagram came from the peer.
-//
-//go:nosplit
-func (s *PeerSocket) FromPeer() bool { return addressIs(&s.address, &s.want) }
-
 // Answer sends to the sender of the last datagram.
 //
 //go:nosplit
@@ -65,17 +59,4 @@ func (s *PeerSocket) Answer(b []byte) int {
 		return -1
 	}
 	return int(n)
-}
-
-// addressIs says whether the address in a is want. It ignores the port. want is an IPv6 address, or an IPv4 address
-// mapped to IPv6.
-//
-//go:nosplit
-func addressIs(a *unix.RawSockaddrAny, want *[16]byte) bool {
-	if a.Addr.Family == unix.AF_INET {
-		sa := (*unix.RawSockaddrInet4)(unsafe.Pointer(a))
-		mapped := [16]byte{10: 0xff, 11: 0xff, 12: sa.Addr[0], 13: sa.Addr[1], 14: sa.Addr[2], 15: sa.Addr[3]}
-		return mapped == *want
-	}
-	return (*unix.RawSockaddrInet6)(unsafe.Pointer(a)).Addr == *want
 }

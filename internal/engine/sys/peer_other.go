@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// A PeerSocket is a UDP socket that accepts datagrams from every port of one address.
+// A PeerSocket is a UDP socket that receives datagrams from many sockets and answers each. It is not connected: the
+// caller tells by their content which datagrams belong to it.
 type PeerSocket struct {
 	*Socket
 	udp  *net.UDPConn
-	peer netip.Addr
 	from netip.AddrPort
 }
 
-// NewPeerSocket makes a PeerSocket for one address.
-func NewPeerSocket(s *Socket, peer netip.Addr) (*PeerSocket, error) {
+// NewPeerSocket makes a PeerSocket of a bound socket.
+func NewPeerSocket(s *Socket) (*PeerSocket, error) {
 	udp, ok := s.conn.(*net.UDPConn)
 	if !ok {
 		return nil, fmt.Errorf("%T hears no datagrams of many", s.conn)
 	}
-	return &PeerSocket{Socket: s, udp: udp, peer: peer}, nil
+	return &PeerSocket{Socket: s, udp: udp}, nil
 }
 
 // Receive takes a datagram from any address.
@@ -35,9 +35,6 @@ func (s *PeerSocket) Receive(b []byte) int {
 	s.from = from
 	return s.Took(len(b), n, err)
 }
-
-// FromPeer says whether the last datagram came from the peer.
-func (s *PeerSocket) FromPeer() bool { return s.from.Addr().Unmap() == s.peer }
 
 // Answer sends to the sender of the last datagram.
 func (s *PeerSocket) Answer(b []byte) int {

@@ -11,7 +11,7 @@ import (
 // The frames of the control connection. Every size that comes from the other side is checked before it is used.
 
 // ProtocolVersion is the version of the session protocol.
-const ProtocolVersion = 1
+const ProtocolVersion = 2
 
 // Kind is the kind of a frame.
 type Kind byte
