@@ -18,8 +18,8 @@ const bareSelectors = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME,PROTOCOL,DIRECTI
 type bare struct{ *tool.Netperf }
 
 // Plan removes the latency statistics from the command line.
-func (t bare) Plan(w experiment.Workload, server host.Endpoint) (tool.Plan, error) {
-	p, err := t.Netperf.Plan(w, server)
+func (t bare) Plan(w experiment.Workload, pair host.Pair) (tool.Plan, error) {
+	p, err := t.Netperf.Plan(w, pair)
 	if err != nil {
 		return p, err
 	}

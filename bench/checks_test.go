@@ -1,11 +1,9 @@
 package main
 
 import (
-	"net/netip"
 	"slices"
 	"testing"
 
-	"nearfar/internal/host"
 	"nearfar/internal/result"
 )
 
@@ -43,7 +41,6 @@ func TestEvaluate(t *testing.T) {
 // The workloads of every check exist, and their tools can plan them.
 func TestChecksAreComplete(t *testing.T) {
 	tools := newTools()
-	server := host.Endpoint{Name: "bridge/server", Address: netip.MustParseAddr("10.1.0.2")}
 	bounded := 0
 	for _, g := range checks(1) {
 		var names []string
@@ -53,7 +50,7 @@ func TestChecksAreComplete(t *testing.T) {
 			if !ok {
 				t.Fatalf("%s: no tool %s", w.Name, w.Tool)
 			}
-			if _, err := one.Plan(w, server); err != nil {
+			if _, err := one.Plan(w, testPair()); err != nil {
 				t.Errorf("%s: %v", w.Name, err)
 			}
 		}

@@ -31,7 +31,7 @@ type clockAlone struct{ tool.Tool }
 func (clockAlone) Name() string { return clockName }
 
 // Plan gives the command line. There is no server.
-func (clockAlone) Plan(w experiment.Workload, _ host.Endpoint) (tool.Plan, error) {
+func (clockAlone) Plan(w experiment.Workload, _ host.Pair) (tool.Plan, error) {
 	if w.Mode != experiment.Load || w.Arrivals != experiment.ConstantArrivals || len(w.Steps) > 0 {
 		return tool.Plan{}, fmt.Errorf("workload %s: the clock alone takes load at one rate with constant arrivals",
 			w.Name)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -91,7 +90,7 @@ func TestLatenessOfAHeldUpThread(t *testing.T) {
 
 func TestClockPlan(t *testing.T) {
 	w := pacing(time.Second).Workloads[2]
-	p, err := clockAlone{}.Plan(w, host.Endpoint{Address: netip.MustParseAddr("10.1.0.2")})
+	p, err := clockAlone{}.Plan(w, testPair())
 	want := []string{helperPath, clockVerb, "10000", "400ms", "1s"}
 	if err != nil || p.Server != nil || !slices.Equal(p.Client.Argv, want) ||
 		!slices.Equal(p.Client.Env, []string{process.Environment()}) || p.Expected < 1400*time.Millisecond {
@@ -104,7 +103,7 @@ func TestClockPlan(t *testing.T) {
 	} {
 		other := w
 		change(&other)
-		if _, err := (clockAlone{}).Plan(other, host.Endpoint{}); err == nil {
+		if _, err := (clockAlone{}).Plan(other, host.Pair{}); err == nil {
 			t.Errorf("%s is planned", name)
 		}
 	}
@@ -203,7 +202,7 @@ func TestOnlyKeepsTheLimit(t *testing.T) {
 
 func TestPacingSpins(t *testing.T) {
 	w := pacing(time.Second).Workloads[1]
-	p, err := tool.NewNative("secret").Plan(w, host.Endpoint{Address: netip.MustParseAddr("10.1.0.2")})
+	p, err := tool.NewNative("secret").Plan(w, testPair())
 	if err != nil || w.Name != "pacing-spin" || !strings.Contains(strings.Join(p.Client.Argv, " "), "--wait spin") {
 		t.Errorf("%s: %q, %v", w.Name, p.Client.Argv, err)
 	}

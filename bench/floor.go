@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +23,6 @@ const (
 	floorName = "floor"
 	// floorPath is the program's path on the lab's hosts.
 	floorPath = "/tmp/floor"
-	floorPort = 7778
 )
 
 // floorSource has a folder of its own, because Go does not allow C files beside its own without cgo.
@@ -65,17 +65,24 @@ func (floor) Probe() tool.Probe {
 }
 
 // Plan gives the command lines.
-func (floor) Plan(w experiment.Workload, server host.Endpoint) (tool.Plan, error) {
+func (floor) Plan(w experiment.Workload, pair host.Pair) (tool.Plan, error) {
 	if w.Mode != experiment.RR || w.Protocol != experiment.TCP || w.Request != w.Response {
 		return tool.Plan{}, fmt.Errorf("workload %s: the floor is request/response over tcp, with messages of one size",
 			w.Name)
 	}
-	to := []string{server.Address.String(), strconv.Itoa(floorPort), strconv.Itoa(w.Request)}
+	bind, dial, err := pair.Addresses(w.IP)
+	if err != nil {
+		return tool.Plan{}, err
+	}
+	port := pair.Server.Ports().Data
+	to := func(verb string, address netip.Addr) []string {
+		return []string{floorPath, verb, address.String(), strconv.Itoa(port), strconv.Itoa(w.Request)}
+	}
 	milliseconds := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
-	run := append(append([]string{floorPath, "run"}, to...), milliseconds(w.Warmup), milliseconds(w.Duration))
+	run := append(to("run", dial), milliseconds(w.Warmup), milliseconds(w.Duration))
 	return tool.Plan{
-		Server:   &tool.Command{Argv: append([]string{floorPath, "serve"}, to...)},
-		Ready:    tool.Ready{Protocol: experiment.TCP, Port: floorPort},
+		Server:   &tool.Command{Argv: to("serve", bind)},
+		Ready:    tool.Ready{Protocol: experiment.TCP, Port: port},
 		Client:   tool.Command{Argv: run},
 		Expected: w.Warmup + w.Duration + 100*time.Millisecond,
 	}, nil

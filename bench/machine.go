@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"nearfar/internal/experiment"
-	"nearfar/internal/host/lab"
+	"nearfar/internal/host"
 )
 
 // machine describes the machine that measured, and its state.
@@ -33,18 +33,18 @@ type machine struct {
 }
 
 // readMachine collects what is known before the run.
-func readMachine(l *lab.Lab) machine {
+func readMachine(m host.Machines) machine {
 	return machine{
-		Date: time.Now().UTC(), Kernel: l.Facts().Kernel,
+		Date: time.Now().UTC(), Kernel: strings.TrimSpace(readText("/proc/sys/kernel/osrelease")),
 		CPU: cpuModel(readText("/proc/cpuinfo")), CPUs: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH,
-		LoadBefore: loadAverage(readText("/proc/loadavg")), Placement: placements(l),
+		LoadBefore: loadAverage(readText("/proc/loadavg")), Placement: placements(m),
 	}
 }
 
-func placements(l *lab.Lab) string {
+func placements(m host.Machines) string {
 	var all []string
 	for _, kind := range []string{experiment.PlacementShared, experiment.PlacementSplit} {
-		client, server, err := l.CPUs(experiment.Placement{Kind: kind})
+		client, server, err := m.CPUs(experiment.Placement{Kind: kind})
 		if err != nil {
 			all = append(all, fmt.Sprintf("%s: %v", kind, err))
 			continue

@@ -15,9 +15,9 @@ import (
 	"syscall"
 	"time"
 
+	"nearfar/internal/deploy"
 	"nearfar/internal/engine/process"
 	"nearfar/internal/experiment"
-	"nearfar/internal/host/lab"
 	"nearfar/internal/rundir"
 	"nearfar/internal/stats"
 )
@@ -114,18 +114,18 @@ func measureAll(ctx context.Context, o options, match *regexp.Regexp, stdout, st
 		progress("the rows against the C loop are left out: %v", floorErr)
 		rows = withoutFloor(rows, floorErr)
 	}
-	l, err := lab.Open(ctx, lab.Options{Program: nearfar})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	b := &bench{options: o, groups: rows, progress: progress}
-	r := report{Machine: readMachine(l), Options: o, Command: command(o)}
 	programs := map[string]string{nearfarPath: nearfar, helperPath: helper}
 	if floor != "" {
 		programs[floorPath] = floor
 	}
-	if err := b.prepare(ctx, &stage{lab: l, programs: programs}); err != nil {
+	b := &bench{options: o, groups: rows, progress: progress}
+	hosts, err := deploy.Up(ctx, b.all(), deploy.Options{Program: nearfar, Files: programs})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, hosts.Close()) }()
+	r := report{Machine: readMachine(hosts.Hosts()[armName].Machines), Options: o, Command: command(o)}
+	if err := b.prepare(ctx, hosts.Hosts()); err != nil {
 		return err
 	}
 	b.versions["nearfar"] = process.Version()

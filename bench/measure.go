@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"maps"
 	mathrand "math/rand/v2"
-	"time"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
-	"nearfar/internal/host/lab"
 	"nearfar/internal/result"
 	"nearfar/internal/rundir"
 	"nearfar/internal/runner"
@@ -19,53 +17,6 @@ import (
 )
 
 const armName = "bridge"
-
-// stage makes the only arm of the benchmark, once for all groups.
-type stage struct {
-	lab *lab.Lab
-	// programs are the files on this machine that are put on both hosts, by their path there.
-	programs map[string]string
-	pair     runner.Pair
-}
-
-// Build makes the two hosts at the first call, and returns the same two at every other.
-func (s *stage) Build(ctx context.Context, arm experiment.Arm) (runner.Pair, error) {
-	if s.pair.Client != nil {
-		return s.pair, nil
-	}
-	client, server, err := s.lab.Build(ctx, arm.Name, *arm.Lab)
-	if err != nil {
-		return runner.Pair{}, err
-	}
-	for _, h := range []host.Host{client, server} {
-		for path, program := range s.programs {
-			if err := put(ctx, h, program, path); err != nil {
-				return runner.Pair{}, err
-			}
-		}
-	}
-	s.pair = runner.Pair{Client: client, Server: server}
-	return s.pair, nil
-}
-
-// CPUs returns the CPUs of client and server.
-func (s *stage) CPUs(p experiment.Placement) (client, server []int, err error) { return s.lab.CPUs(p) }
-
-// Stolen is for how long the hypervisor has so far kept each of the CPUs.
-func (s *stage) Stolen(cpus []int) (time.Duration, bool) { return s.lab.Stolen(cpus) }
-
-// CoreToCore is the current latency of a cache line between the CPUs of the two sides.
-func (s *stage) CoreToCore(client, server []int) (time.Duration, bool) {
-	return s.lab.CoreToCore(client, server)
-}
-
-// Watch observes what else runs on the machine during a trial.
-func (s *stage) Watch(arm string, client, server []int) (end func() host.Contention) {
-	return s.lab.Watch(arm, client, server)
-}
-
-// Lost says why the lab cannot be used any more; nil if it can.
-func (s *stage) Lost() error { return s.lab.Lost() }
 
 // newTools lists the programs that the rows need. For bulk transfers their CPU time is measured too.
 func newTools() *tool.Registry {
@@ -110,14 +61,14 @@ func (r *record) Append(t result.Trial) error {
 	return r.Dir.Append(t)
 }
 
-// prepare makes the hosts and finds the tools for every group, before anything is measured. Each group is an experiment
-// of its own, so that its workloads run one after the other within a block.
-func (b *bench) prepare(ctx context.Context, s *stage) error {
+// prepare finds the tools for every group, before anything is measured. Each group is an experiment of its own, on the
+// same hosts, so that its workloads run one after the other within a block.
+func (b *bench) prepare(ctx context.Context, hosts map[string]host.Hosts) error {
 	seeds := mathrand.New(mathrand.NewPCG(b.options.seed, 0))
 	b.versions = map[string]string{}
 	for _, g := range b.groups {
 		design := b.design(g.Workloads, b.options.blocks, seeds.Uint64())
-		r := runner.New(design, newTools(), s, runner.DefaultLimits(), nil)
+		r := runner.New(design, newTools(), hosts, runner.DefaultLimits(), nil)
 		if err := r.Prepare(ctx); err != nil {
 			return err
 		}

@@ -16,9 +16,9 @@ import (
 type pingPong struct{ *tool.Sockperf }
 
 // Plan takes a window that is sockperfCut shorter than whole seconds.
-func (t pingPong) Plan(w experiment.Workload, server host.Endpoint) (tool.Plan, error) {
+func (t pingPong) Plan(w experiment.Workload, pair host.Pair) (tool.Plan, error) {
 	w.Warmup, w.Duration = 0, w.Duration+sockperfCut
-	p, err := t.Sockperf.Plan(w, server)
+	p, err := t.Sockperf.Plan(w, pair)
 	if err != nil {
 		return p, err
 	}

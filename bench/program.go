@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
-
-	"nearfar/internal/host"
 )
 
 // The paths at which the programs of the benchmark are put on the lab's hosts. The lab itself runs nearfar as
@@ -29,14 +26,4 @@ func buildNearfar(ctx context.Context, dir string) (string, error) {
 		return "", fmt.Errorf("building nearfar: %w: %s", err, out)
 	}
 	return program, nil
-}
-
-// put copies a program to a path on the host.
-func put(ctx context.Context, h host.Host, program, path string) error {
-	f, err := os.Open(program)
-	if err != nil {
-		return err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	return h.Put(ctx, path, 0o755, f)
 }

@@ -13,10 +13,15 @@ import (
 	"nearfar/internal/tool"
 )
 
+// testPair is a pair of hosts; only the server's address matters to the plans.
+func testPair() host.Pair {
+	return host.Pair{Server: host.Endpoint{Name: "bridge/server",
+		Dial: host.Addresses{V4: netip.MustParseAddr("10.1.0.2")}}}
+}
+
 // The workloads of every row exist, run on the same CPUs, and their tools can plan them.
 func TestRowsAreComplete(t *testing.T) {
 	tools := newTools()
-	server := host.Endpoint{Name: "bridge/server", Address: netip.MustParseAddr("10.1.0.2")}
 	bounded := 0
 	for _, g := range ratios(1) {
 		byName := map[string]experiment.Workload{}
@@ -26,7 +31,7 @@ func TestRowsAreComplete(t *testing.T) {
 			if !ok {
 				t.Fatalf("%s: no tool %s", w.Name, w.Tool)
 			}
-			if _, err := one.Plan(w, server); err != nil {
+			if _, err := one.Plan(w, testPair()); err != nil {
 				t.Errorf("%s: %v", w.Name, err)
 			}
 		}
@@ -60,7 +65,7 @@ func TestWindowsAreEqual(t *testing.T) {
 	if got := g.Workloads[0].Duration + sockperfCut; got != 2*time.Second {
 		t.Errorf("window and cut come to %v", got)
 	}
-	p, err := pingPong{tool.NewSockperf()}.Plan(g.Workloads[1], host.Endpoint{Address: netip.MustParseAddr("10.1.0.2")})
+	p, err := pingPong{tool.NewSockperf()}.Plan(g.Workloads[1], testPair())
 	if err != nil || !slices.Contains(p.Client.Argv, "2") {
 		t.Errorf("sockperf runs %q, %v; want -t 2", p.Client.Argv, err)
 	}
@@ -95,7 +100,7 @@ func TestWithoutFloor(t *testing.T) {
 func TestBareNetperf(t *testing.T) {
 	w := ratios(1)[3].Workloads[1]
 	one, _ := newTools().Lookup(w.Tool)
-	p, err := one.Plan(w, host.Endpoint{Address: netip.MustParseAddr("10.1.0.2")})
+	p, err := one.Plan(w, testPair())
 	if err != nil {
 		t.Fatal(err)
 	}

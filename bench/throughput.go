@@ -13,10 +13,7 @@ import (
 	"nearfar/internal/tool"
 )
 
-const (
-	throughputName = "sockperf-throughput"
-	throughputPort = 11112
-)
+const throughputName = "sockperf-throughput"
 
 // throughput is sockperf's one-way mode at the highest rate. sockperf prints how many messages it sent. How many were
 // delivered is counted on the server's host.
@@ -26,17 +23,22 @@ type throughput struct{ *tool.Sockperf }
 func (throughput) Name() string { return throughputName }
 
 // Plan gives the command lines. The server runs under watch, which counts what it receives.
-func (throughput) Plan(w experiment.Workload, server host.Endpoint) (tool.Plan, error) {
+func (throughput) Plan(w experiment.Workload, pair host.Pair) (tool.Plan, error) {
 	if w.Mode != experiment.Messages || w.Protocol != experiment.UDP || w.Duration%time.Second != 0 || w.Duration == 0 {
 		return tool.Plan{}, fmt.Errorf("workload %s: it is messages over udp, for whole seconds", w.Name)
 	}
-	to := []string{"-i", server.Address.String(), "-p", strconv.Itoa(throughputPort)}
-	watchedServer := watching(tool.Command{Argv: append([]string{"sockperf", "server"}, to...)})
-	client := append([]string{"sockperf", "throughput"}, to...)
+	bind, dial, err := pair.Addresses(w.IP)
+	if err != nil {
+		return tool.Plan{}, err
+	}
+	port := pair.Server.Ports().Data
+	watchedServer := watching(tool.Command{Argv: []string{"sockperf", "server", "-i", bind.String(), "-p",
+		strconv.Itoa(port)}})
+	client := []string{"sockperf", "throughput", "-i", dial.String(), "-p", strconv.Itoa(port)}
 	client = append(client, "-m", strconv.Itoa(w.Message), "-t", strconv.Itoa(int(w.Duration.Seconds())), "--mps=max")
 	return tool.Plan{
 		Server:   &watchedServer,
-		Ready:    tool.Ready{Protocol: experiment.UDP, Port: throughputPort},
+		Ready:    tool.Ready{Protocol: experiment.UDP, Port: port},
 		Client:   tool.Command{Argv: client},
 		Expected: w.Duration + 200*time.Millisecond,
 	}, nil

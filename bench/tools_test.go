@@ -157,7 +157,7 @@ func TestCPUForEachGigabit(t *testing.T) {
 	stream.Warmup = time.Second
 	warmed := experiment.Workload{Mode: experiment.Stream, Protocol: experiment.TCP,
 		Duration: time.Second, Warmup: time.Second}
-	if _, err := (metered{tool.NewIperf3()}).Plan(warmed, host.Endpoint{}); err == nil {
+	if _, err := (metered{tool.NewIperf3()}).Plan(warmed, host.Pair{}); err == nil {
 		t.Error("CPU time of the warm-up would count for the window")
 	}
 }

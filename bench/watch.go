@@ -153,8 +153,8 @@ const (
 type metered struct{ tool.Tool }
 
 // Plan makes both processes run under watch.
-func (t metered) Plan(w experiment.Workload, server host.Endpoint) (tool.Plan, error) {
-	p, err := t.Tool.Plan(w, server)
+func (t metered) Plan(w experiment.Workload, pair host.Pair) (tool.Plan, error) {
+	p, err := t.Tool.Plan(w, pair)
 	if err != nil || w.Mode != experiment.Stream {
 		return p, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"nearfar/internal/answer"
 	"nearfar/internal/contrast"
+	"nearfar/internal/deploy"
 	"nearfar/internal/gate"
 	"nearfar/internal/hdr"
 	"nearfar/internal/report"
@@ -53,7 +54,7 @@ func answerOf(dir *rundir.Dir, path string, trials []result.Trial, aim *answer.A
 	m := dir.Manifest()
 	ans := answer.Make(answer.Input{
 		Experiment: m.Experiment, Trials: trials, Run: path, State: m.State, Seed: m.Seed, Skipped: m.Skipped,
-		Hosts: m.Hosts, Warnings: labWarnings(m.Hosts, trials), Resolve: aim,
+		Hosts: m.Hosts, Warnings: deploy.Warnings(m.Hosts, trials), Resolve: aim,
 	})
 	// The objectives are judged from the run directory, so that every later report has the same verdicts.
 	side := &contrast.Side{

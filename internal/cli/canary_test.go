@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"nearfar/internal/clean"
+	"nearfar/internal/deploy"
 	"nearfar/internal/result"
 	"nearfar/internal/rundir"
 )
@@ -239,7 +240,7 @@ func TestCanaryInRuns(t *testing.T) {
 		at.with(h.manifest, text)
 		try(fmt.Sprint("run.json ", at), h, few...)
 	}
-	for _, at := range fieldsOf(reflect.TypeFor[labRecord](), field{"hosts"}, nil) {
+	for _, at := range fieldsOf(reflect.TypeFor[deploy.Record](), field{"hosts"}, nil) {
 		h := readHostile(t, good)
 		at.with(h.manifest, text)
 		try(fmt.Sprint("run.json ", at), h, few[0])

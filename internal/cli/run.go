@@ -189,7 +189,7 @@ func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions)
 	s.progress.expect(e, expected)
 	dir, err := rundir.Create(o.out, rundir.Manifest{
 		Nearfar: "v1", Experiment: e, Seed: e.Schedule.Seed, Versions: s.versions(), Skipped: s.runner.Skipped(),
-		Hosts: labFacts(ctx, e, s.lab, s.load), Machine: machineName(),
+		Hosts: s.hosts.Facts(ctx), Machine: machineName(),
 		State: rundir.Running, Started: time.Now().UTC(),
 	})
 	if err != nil {
@@ -222,7 +222,7 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	if o.dryRun {
 		return errors.Join(a.printPlan(s, nil, forecast{}), dir.Close())
 	}
-	s.load = loadBefore(m.Hosts, s.load, max(len(e.Slots())-len(trials), 0))
+	s.hosts.Resume(m.Hosts, len(e.Slots())-len(trials))
 	s.progress.before(trials)
 	if o.retryFailed {
 		s.runner.RetryFailed()
@@ -287,8 +287,8 @@ func closeRun(ctx context.Context, s *setup, dir *rundir.Dir, runErr error) erro
 		if runErr != nil {
 			m.State = rundir.Interrupted
 		}
-		if !errors.Is(runErr, host.ErrLost) { // a lost lab cannot be read: its earlier facts stay
-			m.Hosts = labFacts(context.WithoutCancel(ctx), s.experiment, s.lab, s.load)
+		if !errors.Is(runErr, host.ErrLost) { // lost hosts cannot be read: their earlier facts stay
+			m.Hosts = s.hosts.Facts(context.WithoutCancel(ctx))
 		}
 	})
 	return errors.Join(err, dir.Close())

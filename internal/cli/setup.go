@@ -10,37 +10,33 @@ import (
 	"maps"
 	"os"
 
+	"nearfar/internal/deploy"
 	"nearfar/internal/engine/process"
 	"nearfar/internal/experiment"
-	"nearfar/internal/host/lab"
 	"nearfar/internal/runner"
 )
 
-// setup holds the lab and the runner of a run. The hosts have been made and the tools found.
+// setup holds the hosts and the runner of a run. The hosts have been made and the tools found.
 type setup struct {
 	experiment *experiment.Experiment
-	lab        *lab.Lab
+	hosts      *deploy.Deployment
 	runner     *runner.Runner
 	progress   *progress
 	watch      *watcher // nil without --watch
-	// load says how busy the machine was before the lab was made; nil if unknown.
-	load *lab.Load
 }
 
 // setUp makes the hosts of all arms and checks that they have the tools. The caller closes the setup.
 func (a *app) setUp(ctx context.Context, e *experiment.Experiment, progress string) (*setup, error) {
 	tools := newTools(newSecret())
 	p := newProgress(a.stderr, e, progress)
-	load := machineLoad(ctx, p)
-	p.step("making the hosts of %d arms", len(e.Arms))
-	l, err := lab.Open(ctx, lab.Options{RateOnly: wiresOnlyLimitRate(e)})
+	hosts, err := deploy.Up(ctx, e, deploy.Options{Step: p.step})
 	if err != nil {
 		return nil, err
 	}
-	s := &setup{experiment: e, lab: l, progress: p, load: load}
-	s.runner = runner.New(e, tools, labStage{l}, runner.DefaultLimits(), s.event)
+	s := &setup{experiment: e, hosts: hosts, progress: p}
+	s.runner = runner.New(e, tools, hosts.Hosts(), runner.DefaultLimits(), s.event)
 	if err := s.runner.Prepare(ctx); err != nil {
-		return nil, errors.Join(err, l.Close())
+		return nil, errors.Join(err, hosts.Close())
 	}
 	for workload, reason := range s.runner.Skipped() {
 		p.note("workload %s is left out: %s", workload, reason)
@@ -55,8 +51,8 @@ func (s *setup) event(e runner.Event) {
 }
 
 func (s *setup) close(stderr io.Writer) {
-	if err := s.lab.Close(); err != nil {
-		fmt.Fprintln(stderr, "nearfar: the lab did not end cleanly:", err)
+	if err := s.hosts.Close(); err != nil {
+		fmt.Fprintln(stderr, "nearfar: the hosts did not end cleanly:", err)
 	}
 }
 

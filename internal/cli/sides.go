@@ -10,6 +10,7 @@ import (
 
 	"nearfar/internal/clean"
 	"nearfar/internal/contrast"
+	"nearfar/internal/deploy"
 	"nearfar/internal/experiment"
 	"nearfar/internal/hdr"
 	"nearfar/internal/rundir"
@@ -105,7 +106,7 @@ func readRunSide(source, path, arm, workload, name string) (*contrast.Side, erro
 	return &contrast.Side{
 		Name: name, Source: source, Kind: contrast.Run, ID: id, Experiment: m.Experiment, Arm: arm, Workload: workload,
 		State: m.State, Started: m.Started, Versions: m.Versions, Machine: m.Machine, Hosts: m.Hosts,
-		Trials: trials, Warnings: labWarnings(m.Hosts, trials),
+		Trials: trials, Warnings: deploy.Warnings(m.Hosts, trials),
 		Open: func(file string) (io.ReadCloser, error) { return dir.OpenFile(file, hdr.MaxFile) },
 	}, nil
 }

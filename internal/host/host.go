@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/netip"
 	"strings"
 	"time"
 )
@@ -25,33 +24,13 @@ const Self = "nearfar"
 type Host interface {
 	// Start starts a process. When ctx ends, the process and all that it started are killed. The error is an *Error.
 	Start(ctx context.Context, c Cmd) (Process, error)
-	// Put writes a file on the host, whole or not at all, and makes its parent directories.
+	// Put writes a file on the host, whole or not at all, and makes its parent directories. A relative path is below
+	// the folder for temporary files of the host's processes (os.TempDir).
 	Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error
-	// Endpoint is the name of the host, and its addresses for other hosts.
+	// Endpoint is the host as its own servers and the other side see it.
 	Endpoint() Endpoint
 	// Close ends all processes of the host and frees its resources. It may be called twice, and on a lost host.
 	Close() error
-}
-
-// Endpoint is where other hosts reach a host.
-type Endpoint struct {
-	// Name names the host in messages: "vxlan/server".
-	Name string
-	// Address is the data plane's address: IPv4 if the host has both IPv4 and IPv6.
-	Address netip.Addr
-	// Address6 is the data plane's IPv6 address, if Address is IPv4 and the host has both; otherwise the zero value.
-	Address6 netip.Addr
-}
-
-// AddressOf is the address of an IP version: 4, 6, or 0 for Address.
-func (e Endpoint) AddressOf(version int) (netip.Addr, error) {
-	switch {
-	case version == 0, version == 4 && e.Address.Is4(), version == 6 && e.Address.Is6():
-		return e.Address, nil
-	case version == 6 && e.Address6.Is6():
-		return e.Address6, nil
-	}
-	return netip.Addr{}, fmt.Errorf("%s has no IPv%d address", e.Name, version)
 }
 
 // Cmd describes a process to start.
@@ -75,6 +54,10 @@ type Process interface {
 	// reason why the end is not known. All output has been written when it returns. It may be called from several
 	// goroutines.
 	Wait() error
+	// Serves waits until this process, or one that it started, holds a socket of the protocol (tcp: listening; udp:
+	// bound) on the port. It sends nothing, because some servers would take a connection for their client's. If the
+	// process ends before, the error wraps ErrEnded; if another process holds the port, it is a *PortTakenError.
+	Serves(ctx context.Context, protocol string, port int) error
 	// Stop sends SIGTERM to the process, kills it and all that it started after the grace time, and returns when the
 	// process has ended. Stopping an ended process is no error.
 	Stop(grace time.Duration) error

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// haveAddresses checks that every server has an address of the IP version that each workload uses.
+// haveAddresses checks that the hosts have addresses of the IP version that each workload uses.
 func (r *Runner) haveAddresses() error {
 	var missing []string
 	for _, plain := range r.experiment.Workloads {
 		for _, arm := range r.experiment.Arms {
 			w, _ := r.experiment.WorkloadIn(arm.Name, plain.Name)
-			if _, err := r.pairs[arm.Name].Server.Endpoint().AddressOf(w.IP); err != nil {
+			if _, _, err := r.hosts[arm.Name].Endpoints().Addresses(w.IP); err != nil {
 				line := fmt.Sprintf("%s (needed by %s)", err, w.Name)
 				if !slices.Contains(missing, line) { // arms may share hosts
 					missing = append(missing, line)

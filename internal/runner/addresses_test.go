@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -14,18 +13,16 @@ type bare struct{ host.Host }
 
 func (h bare) Endpoint() host.Endpoint {
 	e := h.Host.Endpoint()
-	return host.Endpoint{Name: e.Name, Address: e.Address}
+	return host.Endpoint{Name: e.Name, Dial: host.Addresses{V4: e.Dial.V4}}
 }
 
-// bareScene is a stage whose arm "old" has no IPv6.
-type bareScene struct{ scene }
-
-func (s *bareScene) Build(ctx context.Context, arm experiment.Arm) (Pair, error) {
-	p, err := s.scene.Build(ctx, arm)
-	if arm.Name == "old" {
-		p.Server = bare{p.Server}
-	}
-	return p, err
+// withoutIPv6 are hosts of which those of the arm "old" have no IPv6.
+func withoutIPv6(e *experiment.Experiment) map[string]host.Hosts {
+	hosts := (&scene{}).hosts(e)
+	old := hosts["old"]
+	old.Server = bare{old.Server}
+	hosts["old"] = old
+	return hosts
 }
 
 // All missing addresses are reported together, before anything is measured.
@@ -37,7 +34,7 @@ func TestMissingAddresses(t *testing.T) {
 			{Name: "any", Tool: "clocked"}, {Name: "six-too", Tool: "clocked", IP: experiment.IPv6},
 		},
 	}
-	err := New(e, tools{clocked{}}, &bareScene{}, DefaultLimits(), nil).Prepare(t.Context())
+	err := New(e, tools{clocked{}}, withoutIPv6(e), DefaultLimits(), nil).Prepare(t.Context())
 	if err == nil {
 		t.Fatal("a server without an IPv6 address will do")
 	}
@@ -52,7 +49,7 @@ func TestMissingAddresses(t *testing.T) {
 		t.Error(err)
 	}
 	e.Workloads = e.Workloads[:1]
-	if err := New(e, tools{clocked{}}, &bareScene{}, DefaultLimits(), nil).Prepare(t.Context()); err != nil {
+	if err := New(e, tools{clocked{}}, withoutIPv6(e), DefaultLimits(), nil).Prepare(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -26,7 +26,7 @@ type background struct {
 }
 
 // background plans the background of a workload; nil if it has none. work is the plan of the workload itself.
-func (r *Runner) background(w experiment.Workload, work tool.Plan, server host.Endpoint) (*background, error) {
+func (r *Runner) background(w experiment.Workload, work tool.Plan, hosts host.Hosts) (*background, error) {
 	if w.Background == nil {
 		return nil, nil
 	}
@@ -36,11 +36,11 @@ func (r *Runner) background(w experiment.Workload, work tool.Plan, server host.E
 		return nil, fmt.Errorf("the background: %s cannot run beside another workload", w.Background.Tool)
 	}
 	longest := work.Expected + r.limits.Patience + r.limits.Ready
-	plan, err := companion.PlanBackground(*w.Background, server, longest)
+	plan, err := companion.PlanBackground(*w.Background, hosts.Endpoints(), longest)
 	if err != nil {
 		return nil, err
 	}
-	clientCPUs, serverCPUs, err := r.stage.CPUs(w.Background.Placement)
+	clientCPUs, serverCPUs, err := hosts.Machines.CPUs(w.Background.Placement)
 	if err != nil {
 		return nil, fmt.Errorf("the background: %w", err)
 	}
@@ -60,9 +60,9 @@ func (b *background) adds() time.Duration {
 // beside starts the background, runs the workload's client once its data flows, and then ends the background. If the
 // background ends by itself, the workload is ended too: it would measure something else than was declared.
 func (b *background) beside(
-	ctx context.Context, l Limits, pair Pair, work func(context.Context) error,
+	ctx context.Context, l Limits, hosts host.Hosts, work func(context.Context) error,
 ) (err error) {
-	endServer, err := l.serve(ctx, b.job, pair.Server)
+	endServer, err := l.serve(ctx, b.job, hosts.Server)
 	if err != nil {
 		b.failed = fmt.Errorf("the background: %w", err)
 		return b.failed
@@ -71,7 +71,7 @@ func (b *background) beside(
 	flowing := newWatched(b.out.stdout, b.tool.Flowing)
 	cmd := command(b.plan.Client, b.clientCPUs, nil, b.out.stderr)
 	cmd.Stdout = flowing
-	client, err := pair.Client.Start(ctx, cmd)
+	client, err := hosts.Client.Start(ctx, cmd)
 	if err != nil {
 		b.failed = fmt.Errorf("the background: %w", err)
 		return b.failed

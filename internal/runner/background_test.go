@@ -27,7 +27,7 @@ func (flowing) Probe() tool.Probe {
 		Version: func([]byte) string { return "7" }}
 }
 
-func (flowing) PlanBackground(_ experiment.Workload, _ host.Endpoint, longest time.Duration) (tool.Plan, error) {
+func (flowing) PlanBackground(_ experiment.Workload, _ host.Pair, longest time.Duration) (tool.Plan, error) {
 	return tool.Plan{
 		Server: &tool.Command{Argv: []string{"flowd"}}, Ready: tool.Ready{Protocol: "tcp", Port: 8},
 		Client: tool.Command{Argv: []string{"flow", longest.String()}}, Expected: 10 * time.Millisecond,
@@ -92,7 +92,7 @@ func TestBackgroundRunsFromBeforeUntilAfter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	phases := []string{"server a", "ready? tcp 7", "background server a", "ready? tcp 8", "background client a",
+	phases := []string{"server a", "ready: tcp 7", "background server a", "ready: tcp 8", "background client a",
 		"client a",
 		"background client a ends", "background server a ends", "server a ends"}
 	if want := strings.Join(append(phases, phases...), "\n"); strings.Join(s.log, "\n") != want {
@@ -164,7 +164,8 @@ func TestBackgroundThatFailsFailsTheTrial(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		client, flow fake.Program
-		dead, want   string
+		dead         int
+		want         string
 	}{
 		{name: "at once", client: prints("1"), flow: func(_ context.Context, _ []string, _ []byte, stdout,
 			_ io.Writer) int {
@@ -180,12 +181,15 @@ func TestBackgroundThatFailsFailsTheTrial(t *testing.T) {
 		{name: "in good order but early", client: untilEnded, flow: prints("bit"),
 			want: "the background ended before the workload: it does not say why"},
 		{name: "silent", client: prints("1"), flow: untilEnded, want: "the background: nothing arrived within 110ms"},
-		{name: "no server", client: prints("1"), flow: b.program, dead: "8",
-			want: "the background: a/server: flowd: the server did not serve tcp port 8 within 15s: "},
+		{name: "no server", client: prints("1"), flow: b.program, dead: 8,
+			want: "the background: a/server: flowd: the server did not serve tcp port 8 within 200ms"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			limits := DefaultLimits()
 			limits.Patience = 100 * time.Millisecond
+			if c.dead != 0 {
+				limits.Ready = 200 * time.Millisecond
+			}
 			k := &kept{}
 			s := &scene{client: c.client, flow: c.flow, deadPort: c.dead}
 			if _, err := run(t, context.Background(), s, withBackground(1), limits, k, nil); err != nil {

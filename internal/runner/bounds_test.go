@@ -24,7 +24,7 @@ func TestTooMuchFailsTheTrial(t *testing.T) {
 	k := &kept{raw: map[string]string{}}
 	e := twoArms(1)
 	s := &scene{client: prints("all of it")}
-	r := New(e, tools{chatty{}}, s, DefaultLimits(), nil)
+	r := New(e, tools{chatty{}}, s.hosts(e), DefaultLimits(), nil)
 	if err := r.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,18 @@ import (
 	"nearfar/internal/result"
 )
 
+// observationFacts writes into a trial's facts what its machines show.
+func observationFacts(o host.Observation, facts map[string]string) {
+	if o.StolenKnown {
+		facts[result.FactStolen] = strconv.FormatFloat(o.Stolen, 'f', 4, 64)
+	}
+	if o.CoreToCoreBefore > 0 && o.CoreToCoreAfter > 0 {
+		facts[result.FactCoreToCoreBefore] = o.CoreToCoreBefore.String()
+		facts[result.FactCoreToCoreAfter] = o.CoreToCoreAfter.String()
+	}
+	contentionFacts(o.Contention, facts)
+}
+
 // contentionFacts writes into a trial's facts who else used its CPUs. If the host does not know how long a side waited
 // for a CPU, what the tool itself reports (result.FactRunDelay) is used.
 func contentionFacts(c host.Contention, facts map[string]string) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"nearfar/internal/experiment"
@@ -41,16 +40,16 @@ type job struct {
 // execute runs a workload: it starts the server, waits until that is ready, runs the client and ends the server. With a
 // background, the client runs while the background's data flows. Their output is in job.out when execute returns, after
 // an error too.
-func (l Limits) execute(ctx context.Context, work job, behind *background, pair Pair) (err error) {
-	end, err := l.serve(ctx, work, pair.Server)
+func (l Limits) execute(ctx context.Context, work job, behind *background, hosts host.Hosts) (err error) {
+	end, err := l.serve(ctx, work, hosts.Server)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	if behind == nil {
-		return l.runClient(ctx, work, pair.Client)
+		return l.runClient(ctx, work, hosts.Client)
 	}
-	return behind.beside(ctx, l, pair, func(ctx context.Context) error { return l.runClient(ctx, work, pair.Client) })
+	return behind.beside(ctx, l, hosts, func(ctx context.Context) error { return l.runClient(ctx, work, hosts.Client) })
 }
 
 // serve starts the server and waits until it is ready; end ends it. After an error no server runs.
@@ -92,39 +91,30 @@ func command(c tool.Command, cpus []int, stdout, stderr *bounded) host.Cmd {
 	return host.Cmd{Argv: c.Argv, Env: c.Env, Stdin: c.Stdin, CPUs: cpus, Stdout: stdout, Stderr: stderr}
 }
 
-// awaitReady waits until the server has opened its socket, and fails if the server ends before that. It reads the
-// kernel's table of sockets on the server's host. It does not connect, because some servers would take that connection
-// for their client's.
+// awaitReady waits until the server has opened its socket, and fails if the server ends before that or another process
+// holds the port.
 func (l Limits) awaitReady(ctx context.Context, h host.Host, plan tool.Plan, server host.Process, out *outputs) error {
-	ctx, cancel := context.WithTimeout(ctx, l.Ready+5*time.Second)
+	limited, cancel := context.WithTimeout(ctx, l.Ready)
 	defer cancel()
-	watch := []string{
-		host.Self, "wait-port", plan.Ready.Protocol, strconv.Itoa(plan.Ready.Port), "--timeout", l.Ready.String(),
-	}
-	printed := newBounded(4096)
-	watcher, err := h.Start(ctx, host.Cmd{Argv: watch, Stdout: printed, Stderr: printed})
-	if err != nil {
+	err := server.Serves(limited, plan.Ready.Protocol, plan.Ready.Port)
+	if err == nil || errors.Is(err, host.ErrLost) || ctx.Err() != nil {
 		return err
 	}
-	ended := make(chan error, 1)
-	go func() {
-		ended <- server.Wait()
-		cancel() // nothing left to wait for
-	}()
-	watchErr := watcher.Wait()
-	if watchErr == nil || errors.Is(watchErr, host.ErrLost) {
-		return watchErr
-	}
 	failed := &host.Error{Host: h.Endpoint().Name, Argv: plan.Server.Argv}
-	select {
-	case err := <-ended:
+	var taken *host.PortTakenError
+	switch {
+	case errors.As(err, &taken):
+		failed.Err = fmt.Errorf("the server cannot serve: %w", err)
+	case errors.Is(err, host.ErrEnded):
 		failed.Err = errors.New("the server ended before it served")
-		if err != nil {
+		if err := server.Wait(); err != nil {
 			failed.Err = fmt.Errorf("the server ended before it served: %w", err)
 		}
+	case limited.Err() != nil:
+		failed.Err = fmt.Errorf("the server did not serve %s port %d within %v", plan.Ready.Protocol, plan.Ready.Port,
+			l.Ready)
 	default:
-		failed.Err = fmt.Errorf("the server did not serve %s port %d within %v: %s",
-			plan.Ready.Protocol, plan.Ready.Port, l.Ready, printed.tail())
+		failed.Err = err
 	}
 	failed.Output = string(out.serverStderr.tail())
 	if failed.Output == "" {

@@ -55,12 +55,6 @@ func TestLostHostsEndTheRun(t *testing.T) {
 	}
 }
 
-// losing is a stage whose hosts lose the process with a given word in its command line. Only that process reports it.
-type losing struct {
-	*scene
-	word string
-}
-
 type losingHost struct {
 	host.Host
 	word string
@@ -72,9 +66,17 @@ func (p lostProcess) Wait() error {
 	return errors.Join(host.Lost("the machine", "it was switched off"), p.Stop(0))
 }
 
-func (l losing) Build(ctx context.Context, arm experiment.Arm) (Pair, error) {
-	pair, err := l.scene.Build(ctx, arm)
-	return Pair{Client: losingHost{pair.Client, l.word}, Server: losingHost{pair.Server, l.word}}, err
+func (p lostProcess) Serves(context.Context, string, int) error { return p.Wait() }
+
+// losing are the scene's hosts, which lose the process with a given word in its command line. Only that process reports
+// it.
+func losing(s *scene, e *experiment.Experiment, word string) map[string]host.Hosts {
+	hosts := s.hosts(e)
+	for arm, h := range hosts {
+		h.Client, h.Server = losingHost{h.Client, word}, losingHost{h.Server, word}
+		hosts[arm] = h
+	}
+	return hosts
 }
 
 func (h losingHost) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
@@ -88,7 +90,7 @@ func (h losingHost) Start(ctx context.Context, c host.Cmd) (host.Process, error)
 
 // Whichever process of a trial finds that its host is lost, the run ends.
 func TestLostProcessEndsTheRun(t *testing.T) {
-	for _, word := range []string{"clock", "wait-port", "flow"} {
+	for _, word := range []string{"clock", "clockd", "flow"} {
 		e := twoArms(2)
 		if word == "flow" {
 			e = withBackground(2)
@@ -100,7 +102,7 @@ func TestLostProcessEndsTheRun(t *testing.T) {
 				return 1
 			}
 		}
-		r := New(e, tools{clocked{}, flowing{}}, losing{s, word}, DefaultLimits(), nil)
+		r := New(e, tools{clocked{}, flowing{}}, losing(s, e, word), DefaultLimits(), nil)
 		if err := r.Prepare(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -18,30 +18,6 @@ type Tools interface {
 	Lookup(name string) (tool.Tool, bool)
 }
 
-// Stage makes the hosts of the arms.
-type Stage interface {
-	// Build makes the two hosts of an arm, or fails, within a time that the kind of hosts bounds. The hosts of all arms
-	// exist at the same time.
-	Build(ctx context.Context, arm experiment.Arm) (Pair, error)
-	// CPUs resolves a placement to the CPUs of client and server; nil for any.
-	CPUs(p experiment.Placement) (client, server []int, err error)
-	// Stolen is the steal time of the CPUs (nil for all) since their machine started, averaged over them; false if it
-	// is not known.
-	Stolen(cpus []int) (time.Duration, bool)
-	// CoreToCore measures how long a cache line takes from the client's CPUs to the server's and back; false if they
-	// overlap, if either is nil, or if it cannot be measured.
-	CoreToCore(client, server []int) (time.Duration, bool)
-	// Watch begins to observe who uses the CPUs (nil for any) during a trial of the arm; end ends that and gives the
-	// result.
-	Watch(arm string, client, server []int) (end func() host.Contention)
-	// Lost says what the hosts depend on and has died or hangs, in an error that wraps host.ErrLost; nil if nothing
-	// has.
-	Lost() error
-}
-
-// Pair is the two hosts of an arm.
-type Pair struct{ Client, Server host.Host }
-
 // Record stores what was measured.
 type Record interface {
 	Append(result.Trial) error
@@ -65,42 +41,33 @@ type Event struct {
 type Runner struct {
 	experiment *experiment.Experiment
 	tools      Tools
-	stage      Stage
+	hosts      map[string]host.Hosts // by arm
 	record     Record
 	limits     Limits
 	progress   func(Event)
 
-	pairs    map[string]Pair
 	versions map[string]string
 	skipped  map[string]string
 	// retryFailed says that trials that failed before this run are run again.
 	retryFailed bool
 }
 
-// New makes a runner. progress is called in order, from one goroutine, and may be nil.
-func New(e *experiment.Experiment, tools Tools, stage Stage, limits Limits, progress func(Event)) *Runner {
+// New makes a runner. hosts has the hosts of every arm, by its name. progress is called in order, from one goroutine,
+// and may be nil.
+func New(
+	e *experiment.Experiment, tools Tools, hosts map[string]host.Hosts, limits Limits, progress func(Event),
+) *Runner {
 	if progress == nil {
 		progress = func(Event) {}
 	}
 	return &Runner{
-		experiment: e, tools: tools, stage: stage, limits: limits, progress: progress,
-		pairs: map[string]Pair{}, versions: map[string]string{}, skipped: map[string]string{},
+		experiment: e, tools: tools, hosts: hosts, limits: limits, progress: progress,
+		versions: map[string]string{}, skipped: map[string]string{},
 	}
 }
 
-// Prepare makes the hosts of all arms, and checks that they have the addresses and the tools that the workloads need.
+// Prepare checks that the hosts have the addresses and the tools that the workloads need.
 func (r *Runner) Prepare(ctx context.Context) error {
-	for _, arm := range r.experiment.Arms {
-		if shared, ok := r.pairs[r.experiment.HostsOf(arm.Name)]; ok {
-			r.pairs[arm.Name] = shared
-			continue
-		}
-		pair, err := r.stage.Build(ctx, arm)
-		if err != nil {
-			return fmt.Errorf("arm %s: %w", arm.Name, err)
-		}
-		r.pairs[arm.Name] = pair
-	}
 	if err := r.haveAddresses(); err != nil {
 		return err
 	}
@@ -112,9 +79,6 @@ func (r *Runner) Versions() map[string]string { return r.versions }
 
 // Skipped are the optional workloads that cannot run, with the reason.
 func (r *Runner) Skipped() map[string]string { return r.skipped }
-
-// Pairs are the hosts of each arm.
-func (r *Runner) Pairs() map[string]Pair { return r.pairs }
 
 // RetryFailed makes Run repeat the trials that failed before, once each and after all others. Those that have a
 // successful replacement are not repeated.
@@ -183,10 +147,10 @@ func (r *Runner) cell(slot experiment.Slot) string {
 func (r *Runner) expected(slot experiment.Slot) time.Duration {
 	w, _ := r.experiment.WorkloadIn(slot.Arm, slot.Workload)
 	if t, ok := r.tools.Lookup(w.Tool); ok {
-		server := r.pairs[slot.Arm].Server.Endpoint()
-		plan, err := t.Plan(w, server)
+		hosts := r.hosts[slot.Arm]
+		plan, err := t.Plan(w, hosts.Endpoints())
 		if err == nil {
-			behind, _ := r.background(w, plan, server)
+			behind, _ := r.background(w, plan, hosts)
 			return plan.Expected + behind.adds()
 		}
 	}
@@ -215,15 +179,16 @@ func (r *Runner) Plans() ([]Planned, error) {
 			}
 			w, _ := r.experiment.WorkloadIn(arm.Name, plain.Name)
 			t, _ := r.tools.Lookup(w.Tool)
-			plan, err := t.Plan(w, r.pairs[arm.Name].Server.Endpoint())
+			hosts := r.hosts[arm.Name]
+			plan, err := t.Plan(w, hosts.Endpoints())
 			if err != nil {
 				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 			}
-			client, server, err := r.stage.CPUs(w.Placement)
+			client, server, err := hosts.Machines.CPUs(w.Placement)
 			if err != nil {
 				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 			}
-			behind, err := r.background(w, plan, r.pairs[arm.Name].Server.Endpoint())
+			behind, err := r.background(w, plan, hosts)
 			if err != nil {
 				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 			}

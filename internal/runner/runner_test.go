@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,7 +21,7 @@ type clocked struct{ expected time.Duration }
 
 func (clocked) Name() string { return "clocked" }
 
-func (c clocked) Plan(w experiment.Workload, _ host.Endpoint) (tool.Plan, error) {
+func (c clocked) Plan(w experiment.Workload, _ host.Pair) (tool.Plan, error) {
 	return tool.Plan{
 		Server: &tool.Command{Argv: []string{"clockd"}, Stdin: []byte("hush\n")},
 		Ready:  tool.Ready{Protocol: "tcp", Port: 7},
@@ -57,102 +56,6 @@ func (t tools) Lookup(name string) (tool.Tool, bool) {
 		}
 	}
 	return nil, false
-}
-
-// scene is a stage of fake hosts that logs what happens, in order.
-type scene struct {
-	mu     sync.Mutex
-	log    []string
-	client fake.Program
-	server fake.Program
-	absent string
-	ready  int
-	// serving has an entry for each server that has started and is not known to be ready yet.
-	serving chan struct{}
-	// flow is the client of a background.
-	flow fake.Program
-	// lost is why the hosts are gone; nil if they are not.
-	lost error
-	// deadPort is a port on which no server ever becomes ready.
-	deadPort string
-}
-
-func (s *scene) note(format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.log = append(s.log, fmt.Sprintf(format, args...))
-}
-
-func (s *scene) Build(_ context.Context, arm experiment.Arm) (Pair, error) {
-	if s.serving == nil {
-		s.serving = make(chan struct{}, 100)
-	}
-	self := func(_ context.Context, argv []string, _ []byte, stdout, _ io.Writer) int {
-		switch argv[1] {
-		case "absent":
-			fmt.Fprint(stdout, s.absent)
-		case "wait-port":
-			if argv[3] == s.deadPort {
-				return 1
-			}
-			if s.ready == 0 {
-				<-s.serving
-			}
-			s.note("ready? %s", strings.Join(argv[2:4], " "))
-			return s.ready
-		}
-		return 0
-	}
-	client := fake.New(arm.Name+"/client", map[string]fake.Program{host.Self: self,
-		"clock": func(ctx context.Context, argv []string, in []byte, out, err io.Writer) int {
-			if argv[1] == "--version" {
-				fmt.Fprintln(out, "9.1")
-				return 1 // some tools do
-			}
-			s.note("client %s", arm.Name)
-			return s.client(ctx, argv, in, out, err)
-		}, "flow": func(ctx context.Context, argv []string, in []byte, out, err io.Writer) int {
-			s.note("background client %s", arm.Name)
-			defer s.note("background client %s ends", arm.Name)
-			return s.flow(ctx, argv, in, out, err)
-		}})
-	server := fake.New(arm.Name+"/server", map[string]fake.Program{host.Self: self,
-		"clockd": func(ctx context.Context, argv []string, in []byte, out, err io.Writer) int {
-			s.note("server %s", arm.Name)
-			s.serving <- struct{}{}
-			if s.server != nil {
-				return s.server(ctx, argv, in, out, err)
-			}
-			fmt.Fprintln(out, "serving")
-			<-ctx.Done()
-			s.note("server %s ends", arm.Name)
-			return 0
-		}, "flowd": func(ctx context.Context, argv []string, in []byte, out, err io.Writer) int {
-			s.note("background server %s", arm.Name)
-			s.serving <- struct{}{}
-			<-ctx.Done()
-			s.note("background server %s ends", arm.Name)
-			return 0
-		}})
-	return Pair{Client: client, Server: server}, nil
-}
-
-func (s *scene) CPUs(experiment.Placement) (client, server []int, err error) {
-	return []int{1}, []int{1}, nil
-}
-
-func (s *scene) Stolen([]int) (time.Duration, bool) { return 0, false }
-
-func (s *scene) CoreToCore(client, server []int) (time.Duration, bool) { return 0, false }
-
-func (s *scene) Watch(string, []int, []int) func() host.Contention {
-	return func() host.Contention { return host.Contention{} }
-}
-
-func (s *scene) Lost() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lost
 }
 
 // kept is a record in memory.
@@ -194,7 +97,7 @@ func run(t *testing.T, ctx context.Context, s *scene, e *experiment.Experiment, 
 	before []result.Trial) (*Runner, error) {
 	t.Helper()
 	k.raw = map[string]string{}
-	r := New(e, tools{clocked{}, flowing{}}, s, limits, nil)
+	r := New(e, tools{clocked{}, flowing{}}, s.hosts(e), limits, nil)
 	if err := r.Prepare(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +114,7 @@ func TestOrderOfPhases(t *testing.T) {
 	}
 	var want []string
 	for _, slot := range e.Slots() {
-		want = append(want, "server "+slot.Arm, "ready? tcp 7", "client "+slot.Arm, "server "+slot.Arm+" ends")
+		want = append(want, "server "+slot.Arm, "ready: tcp 7", "client "+slot.Arm, "server "+slot.Arm+" ends")
 	}
 	if strings.Join(s.log, "\n") != strings.Join(want, "\n") {
 		t.Errorf("phases:\n%s\nwant:\n%s", strings.Join(s.log, "\n"), strings.Join(want, "\n"))
@@ -275,7 +178,8 @@ func TestFailuresAreRecordedAndDoNotEndTheRun(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		client, server fake.Program
-		ready          int
+		stranger       bool // another program holds the port
+		never          bool // no server serves
 		want           string
 	}{
 		{name: "no number", client: prints("none"), want: "no number in"},
@@ -289,18 +193,26 @@ func TestFailuresAreRecordedAndDoNotEndTheRun(t *testing.T) {
 			<-ctx.Done()
 			return 1
 		}, want: "did not end within 20ms and was killed"},
-		{name: "server ends", client: prints("1"), ready: 1, server: func(_ context.Context, _ []string, _ []byte, _,
+		{name: "server ends", client: prints("1"), server: func(_ context.Context, _ []string, _ []byte, _,
 			stderr io.Writer) int {
 			fmt.Fprintln(stderr, "address in use")
 			return 2
-		}, want: "the server "},
-		{name: "never ready", client: prints("1"), ready: 1, want: "did not serve tcp port 7 within"},
+		}, want: "a/server: clockd: the server ended before it served: exit status 2; its last output: address in use"},
+		{name: "port taken", client: prints("1"), stranger: true,
+			want: "a/server: clockd: the server cannot serve: tcp port 7 is taken by stranger (process "},
+		{name: "never ready", client: prints("1"), never: true, want: "did not serve tcp port 7 within 30ms"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := &kept{}
 			limits := DefaultLimits()
 			limits.Patience = 20 * time.Millisecond
-			s := &scene{client: c.client, server: c.server, ready: c.ready}
+			s := &scene{client: c.client, server: c.server}
+			if c.never {
+				s.deadPort, limits.Ready = 7, 30*time.Millisecond
+			}
+			if c.stranger {
+				s.stranger = 7
+			}
 			if _, err := run(t, context.Background(), s, twoArms(1), limits, k, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -352,7 +264,7 @@ func TestInterruptDuringATrialDropsIt(t *testing.T) {
 
 func TestMissingTools(t *testing.T) {
 	s := &scene{client: prints("1"), absent: "clockd\n"}
-	r := New(twoArms(1), tools{clocked{}}, s, DefaultLimits(), nil)
+	r := New(twoArms(1), tools{clocked{}}, s.hosts(twoArms(1)), DefaultLimits(), nil)
 	err := r.Prepare(context.Background())
 	var missing *MissingTools
 	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "clockd is not installed (needed by w)") {
@@ -364,7 +276,7 @@ func TestMissingTools(t *testing.T) {
 
 	e := twoArms(1)
 	e.Workloads[0].Optional = true
-	r = New(e, tools{clocked{}}, s, DefaultLimits(), nil)
+	r = New(e, tools{clocked{}}, s.hosts(e), DefaultLimits(), nil)
 	if err := r.Prepare(context.Background()); err != nil {
 		t.Fatal(err)
 	}

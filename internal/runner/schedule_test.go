@@ -153,7 +153,7 @@ func TestProgressCountsReplacements(t *testing.T) {
 	e.Schedule.Retries = 1
 	s := &scene{client: failing(1, 5)}
 	var last Event
-	r := New(e, tools{clocked{}, flowing{}}, s, DefaultLimits(), func(e Event) {
+	r := New(e, tools{clocked{}, flowing{}}, s.hosts(e), DefaultLimits(), func(e Event) {
 		if e.Done > e.Total || e.Left < 0 {
 			t.Errorf("%+v", e)
 		}
@@ -185,7 +185,7 @@ func TestRetryFailed(t *testing.T) {
 		{"nothing failed", failedOnes(e, 4), failing(), "[1:1 2:1 3:2 4:2]"},
 	} {
 		k := &kept{raw: map[string]string{}, trials: slices.Clone(c.before)}
-		r := New(e, tools{clocked{}, flowing{}}, &scene{client: c.client}, DefaultLimits(), nil)
+		r := New(e, tools{clocked{}, flowing{}}, (&scene{client: c.client}).hosts(e), DefaultLimits(), nil)
 		r.RetryFailed()
 		if err := r.Prepare(t.Context()); err != nil {
 			t.Fatal(err)

@@ -14,15 +14,13 @@ import (
 // cannot do.
 func Takes(w experiment.Workload, tools Tools) (time.Duration, error) {
 	// Plans need an address; these two are reserved for documentation (RFC 5737, RFC 3849).
-	server := host.Endpoint{
-		Name: "the server", Address: netip.AddrFrom4([4]byte{192, 0, 2, 1}),
-		Address6: netip.MustParseAddr("2001:db8::1"),
-	}
+	pair := host.Pair{Client: host.Endpoint{Name: "the client"}, Server: host.Endpoint{Name: "the server",
+		Dial: host.Addresses{V4: netip.AddrFrom4([4]byte{192, 0, 2, 1}), V6: netip.MustParseAddr("2001:db8::1")}}}
 	t, ok := tools.Lookup(w.Tool)
 	if !ok {
 		return 0, fmt.Errorf("unknown tool %q", w.Tool)
 	}
-	plan, err := t.Plan(w, server)
+	plan, err := t.Plan(w, pair)
 	if err != nil {
 		return 0, err
 	}
@@ -36,7 +34,7 @@ func Takes(w experiment.Workload, tools Tools) (time.Duration, error) {
 		return 0, fmt.Errorf("the background: %s cannot run beside another workload", w.Background.Tool)
 	}
 	limits := DefaultLimits()
-	behind, err := companion.PlanBackground(*w.Background, server, plan.Expected+limits.Patience+limits.Ready)
+	behind, err := companion.PlanBackground(*w.Background, pair, plan.Expected+limits.Patience+limits.Ready)
 	if err != nil {
 		return 0, fmt.Errorf("the background: %w", err)
 	}

@@ -41,7 +41,7 @@ func (r *Runner) findTools(ctx context.Context) error {
 	if err := r.skipOrRefuse(probes, absent); err != nil {
 		return err
 	}
-	client := r.pairs[r.experiment.Arms[0].Name].Client
+	client := r.hosts[r.experiment.Arms[0].Name].Client
 	for name, probe := range probes {
 		if r.absence(probe, absent) != "" {
 			continue
@@ -109,8 +109,8 @@ func (r *Runner) absentPrograms(ctx context.Context, probes map[string]tool.Prob
 		return absent, nil
 	}
 	for _, arm := range r.owners() {
-		pair := r.pairs[arm]
-		for _, h := range []host.Host{pair.Client, pair.Server} {
+		hosts := r.hosts[arm]
+		for _, h := range []host.Host{hosts.Client, hosts.Server} {
 			printed, err := capture(ctx, h, append([]string{host.Self, "absent"}, programs...))
 			if err != nil {
 				return nil, err

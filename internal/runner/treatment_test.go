@@ -19,8 +19,8 @@ import (
 // witness is a tool whose client is told its congestion control, and prints what it had.
 type witness struct{ clocked }
 
-func (witness) Plan(w experiment.Workload, server host.Endpoint) (tool.Plan, error) {
-	p, err := clocked{expected: w.Duration}.Plan(w, server)
+func (witness) Plan(w experiment.Workload, pair host.Pair) (tool.Plan, error) {
+	p, err := clocked{expected: w.Duration}.Plan(w, pair)
 	p.Client.Argv = append(p.Client.Argv, w.Congestion)
 	return p, err
 }
@@ -34,17 +34,6 @@ func (witness) Parse(out tool.Output) (result.Measurement, error) {
 		}
 	}
 	return m, err
-}
-
-// counted is a stage that counts what it builds.
-type counted struct {
-	scene
-	built []string
-}
-
-func (s *counted) Build(ctx context.Context, arm experiment.Arm) (Pair, error) {
-	s.built = append(s.built, arm.Name)
-	return s.scene.Build(ctx, arm)
 }
 
 func parsed(t *testing.T, text string) *experiment.Experiment {
@@ -76,10 +65,10 @@ workloads: [{name: rr, tool: native, duration: 1s}]
 schedule: {blocks: 1, seed: 1}
 `
 
-// Each arm is measured with its settings. Arms that differ only in settings share hosts. Trials record what was set and
+// Each arm is measured with its settings. Trials record what was set and
 // what was read back; a trial whose kernel did something else has failed.
 func TestArmsAreMeasuredAsTheySet(t *testing.T) {
-	s := &counted{}
+	s := &scene{}
 	s.client = func(_ context.Context, argv []string, _ []byte, stdout, _ io.Writer) int {
 		asked := argv[len(argv)-1]
 		switch asked {
@@ -93,12 +82,9 @@ func TestArmsAreMeasuredAsTheySet(t *testing.T) {
 	}
 	e := parsed(t, congestions)
 	k := &kept{raw: map[string]string{}}
-	r := New(e, tools{witness{}}, s, DefaultLimits(), nil)
+	r := New(e, tools{witness{}}, s.hosts(e), DefaultLimits(), nil)
 	if err := r.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"cubic", "far"}, s.built); diff != "" {
-		t.Errorf("built (-want +got):\n%s", diff)
 	}
 	if err := r.Run(t.Context(), k, nil); err != nil {
 		t.Fatal(err)
@@ -134,8 +120,8 @@ func TestArmsAreMeasuredAsTheySet(t *testing.T) {
 // What shared hosts lack is reported once. A program that no host has is reported as not installed.
 func TestSharedHostsLackOnce(t *testing.T) {
 	e := parsed(t, congestions)
-	s := &counted{scene: scene{absent: "clock"}}
-	err := New(e, tools{witness{}}, s, DefaultLimits(), nil).Prepare(t.Context())
+	s := &scene{absent: "clock"}
+	err := New(e, tools{witness{}}, s.hosts(e), DefaultLimits(), nil).Prepare(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "clock is not installed (needed by rr)") {
 		t.Error(err)
 	}
@@ -148,7 +134,7 @@ name: x
 arms: {new: {lab: {path: [bridge]}}, old: {lab: {path: [router]}, set: {ip: 6}}}
 workloads: [{name: rr, tool: native}]
 `)
-	err := New(e, tools{witness{}}, &bareScene{}, DefaultLimits(), nil).Prepare(t.Context())
+	err := New(e, tools{witness{}}, withoutIPv6(e), DefaultLimits(), nil).Prepare(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "old/server has no IPv6 address (needed by rr)") {
 		t.Error(err)
 	}
@@ -162,7 +148,7 @@ arms: {fast: {lab: {path: [bridge]}}, slow: {lab: {path: [bridge]}, set: {wait: 
 workloads: [{name: rr, tool: native, duration: 1s}]
 schedule: {blocks: 1, seed: 1}
 `)
-	r := New(e, tools{witness{}}, &counted{}, DefaultLimits(), nil)
+	r := New(e, tools{witness{}}, (&scene{}).hosts(e), DefaultLimits(), nil)
 	if err := r.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}

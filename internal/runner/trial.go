@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -31,40 +30,34 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 		trial.Error = fmt.Sprintf("nearfar cannot run %s", w.Tool)
 		return trial, nil
 	}
-	pair := r.pairs[slot.Arm]
-	plan, err := t.Plan(w, pair.Server.Endpoint())
+	hosts := r.hosts[slot.Arm]
+	plan, err := t.Plan(w, hosts.Endpoints())
 	if err != nil {
 		trial.Error = err.Error()
 		return trial, nil
 	}
-	clientCPUs, serverCPUs, err := r.stage.CPUs(w.Placement)
+	clientCPUs, serverCPUs, err := hosts.Machines.CPUs(w.Placement)
 	if err != nil {
 		trial.Error = err.Error()
 		return trial, nil
 	}
-	behind, err := r.background(w, plan, pair.Server.Endpoint())
+	behind, err := r.background(w, plan, hosts)
 	if err != nil {
 		trial.Error = err.Error()
 		return trial, nil
 	}
 	trial.Commands = commandLines(plan, behind)
 	out := newOutputs()
-	latency := watchCoreToCore(r.stage, clientCPUs, serverCPUs)
-	stolen := watchSteal(r.stage, clientCPUs, serverCPUs)
-	watched := r.stage.Watch(slot.Arm, clientCPUs, serverCPUs)
-	runErr := r.limits.execute(ctx, job{plan, clientCPUs, serverCPUs, out}, behind, pair)
-	contention := watched()
-	if err := r.lost(runErr); err != nil {
+	watched := hosts.Machines.Watch(clientCPUs, serverCPUs)
+	runErr := r.limits.execute(ctx, job{plan, clientCPUs, serverCPUs, out}, behind, hosts)
+	seen := watched()
+	if err := lost(hosts, runErr); err != nil {
 		return trial, err
 	}
-	seen := map[string]string{}
-	stolen.record(seen)
-	latency.record(seen)
 	m, parseErr := t.Parse(out.parsable(&w, runErr))
 	trial.Record(m)
 	trial.Facts = withPlacement(trial.Facts, w.Placement.Kind, clientCPUs, serverCPUs)
-	maps.Copy(trial.Facts, seen)
-	contentionFacts(contention, trial.Facts)
+	observationFacts(seen, trial.Facts)
 	trial.Error = reason(runErr, parseErr, out)
 	files := out.files("")
 	if behind != nil {
@@ -79,9 +72,9 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 	return trial, r.keep(&trial, files, m.Histogram)
 }
 
-// lost says why the hosts are gone, from the stage or from the trial's error; nil if they are not.
-func (r *Runner) lost(runErr error) error {
-	if err := r.stage.Lost(); err != nil {
+// lost says why the hosts are gone, from their machines or from the trial's error; nil if they are not.
+func lost(hosts host.Hosts, runErr error) error {
+	if err := hosts.Machines.Lost(); err != nil {
 		return err
 	}
 	if errors.Is(runErr, host.ErrLost) {

@@ -13,10 +13,7 @@ import (
 	"nearfar/internal/result"
 )
 
-const (
-	iperf3Name = "iperf3"
-	iperf3Port = 5201
-)
+const iperf3Name = "iperf3"
 
 // iperf3Program declares iperf3 3.12. The limits are its own: blocks of up to 1 MiB, datagrams of 16 bytes or more, 128
 // streams, 60 s of warm-up. A rate of 0 bit/s would be no limit at all, so each connection has at least 1 bit/s.
@@ -57,20 +54,21 @@ func (*Iperf3) Probe() Probe {
 
 // Plan gives a server that ends after one client, and a client that prints JSON. Window and warm-up (-O, left out of
 // the figures) are whole seconds: iperf3 reads 0.5 as 0, which means forever.
-func (*Iperf3) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
+func (*Iperf3) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	if err := check(iperf3Program().declared, w); err != nil {
 		return Plan{}, err
 	}
 	seconds, omit := whole(w.Duration), int(w.Warmup/time.Second)
 	connections := max(1, w.Connections)
-	ip, err := addressFor(w, server)
+	bind, dial, err := addressesFor(w, pair)
 	if err != nil {
 		return Plan{}, err
 	}
-	address, port := ip.String(), strconv.Itoa(iperf3Port)
-	client := []string{"iperf3", "-J", "-c", address, "-p", port, "-t", strconv.Itoa(seconds),
+	data := pair.Server.Ports().Data // for iperf3's control connection too
+	port := strconv.Itoa(data)
+	client := []string{"iperf3", "-J", "-c", dial.String(), "-p", port, "-t", strconv.Itoa(seconds),
 		"--connect-timeout", "5000"}
-	if ip.Is6() {
+	if dial.Is6() {
 		client = append(client, "-6")
 	}
 	if omit > 0 {
@@ -93,8 +91,8 @@ func (*Iperf3) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
 		}
 	}
 	return Plan{
-		Server:   &Command{Argv: []string{"iperf3", "-s", "-1", "-B", address, "-p", port}},
-		Ready:    Ready{Protocol: experiment.TCP, Port: iperf3Port},
+		Server:   &Command{Argv: []string{"iperf3", "-s", "-1", "-B", bind.String(), "-p", port}},
+		Ready:    Ready{Protocol: experiment.TCP, Port: data},
 		Client:   Command{Argv: client},
 		Expected: time.Duration(seconds+omit)*time.Second + 300*time.Millisecond,
 	}, nil

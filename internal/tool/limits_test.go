@@ -11,7 +11,6 @@ import (
 	"nearfar/internal/engine/session"
 	"nearfar/internal/engine/timing"
 	"nearfar/internal/experiment"
-	"nearfar/internal/host"
 )
 
 // A limitCase is one workload at a limit of a capability: as lines of an experiment file, and as the change of the
@@ -355,7 +354,7 @@ func askEngine(w experiment.Workload) error {
 // by all, and values just outside are refused by all. The reader says the place.
 func TestReaderAndPlansAgreeOnEveryLimit(t *testing.T) {
 	tools := New(append([]Tool{NewNative("secret")}, Foreign()...)...)
-	server := host.Endpoint{Name: "server", Address: at("10.0.0.2").Address, Address6: at("fd00::2").Address}
+	pair := at("10.0.0.2", "fd00::2")
 	cases, refused := 0, 0
 	for _, declared := range Declared() {
 		for _, c := range declared.Does {
@@ -372,7 +371,7 @@ func TestReaderAndPlansAgreeOnEveryLimit(t *testing.T) {
 				w := base
 				k.change(&w)
 				_, read := readWorkload(declared.Name, c, k.yaml)
-				_, planned := one.Plan(w, server)
+				_, planned := one.Plan(w, pair)
 				if cases++; !k.good {
 					refused++
 				}

@@ -20,7 +20,6 @@ import (
 
 const (
 	nativeName = "native"
-	nativePort = 7777
 	// nativeMessage is the default size of a message, and nativeWrite the default size of one write of a stream, in
 	// bytes.
 	nativeMessage = 64
@@ -124,12 +123,13 @@ func nativeVersion(printed []byte) string {
 }
 
 // Plan gives the command lines of one trial.
-func (n *Native) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
-	return n.plan(w, server, nativePort)
+func (n *Native) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
+	ports := pair.Server.Ports()
+	return n.plan(w, pair, ports.Control, ports.Data)
 }
 
-// plan gives the command lines of a session on a control port. The kernel chooses the ports of the data.
-func (n *Native) plan(w experiment.Workload, server host.Endpoint, port uint16) (Plan, error) {
+// plan gives the command lines of a session on a control port and a data port.
+func (n *Native) plan(w experiment.Workload, pair host.Pair, control, data int) (Plan, error) {
 	if err := check(nativeProgram().declared, w); err != nil {
 		return Plan{}, err
 	}
@@ -137,14 +137,14 @@ func (n *Native) plan(w experiment.Workload, server host.Endpoint, port uint16) 
 	if err != nil {
 		return Plan{}, fmt.Errorf("%s: %w", nativeName, err)
 	}
-	ip, err := addressFor(w, server)
+	bind, dial, err := addressesFor(w, pair)
 	if err != nil {
 		return Plan{}, err
 	}
-	address := netip.AddrPortFrom(ip, port).String()
+	at := func(ip netip.Addr) string { return netip.AddrPortFrom(ip, uint16(control)).String() }
 	stdin := []byte(n.secret + "\n")
 	env := []string{process.Environment()}
-	client := []string{host.Self, "engine", p.Mode, address, "-f", "json", "--secret-stdin"}
+	client := []string{host.Self, "engine", p.Mode, at(dial), "-f", "json", "--secret-stdin"}
 	if len(w.Steps) == 0 { // the steps give the duration
 		client = append(client, "--duration", p.Duration.String())
 	}
@@ -152,11 +152,12 @@ func (n *Native) plan(w experiment.Workload, server host.Endpoint, port uint16) 
 	client = append(client, nativeModeFlags(w, p)...)
 	return Plan{
 		Server: &Command{
-			Argv:  []string{host.Self, "engine", "serve", "--listen", address, "--secret-stdin", "--once"},
+			Argv: []string{host.Self, "engine", "serve", "--listen", at(bind), "--data-port", strconv.Itoa(data),
+				"--secret-stdin", "--once"},
 			Env:   env,
 			Stdin: stdin,
 		},
-		Ready:    Ready{Protocol: experiment.TCP, Port: int(port)},
+		Ready:    Ready{Protocol: experiment.TCP, Port: control},
 		Client:   Command{Argv: append(client, nativeSocketFlags(w.Socket)...), Env: env, Stdin: stdin},
 		Expected: p.Warmup + p.Duration + nativeOverhead + time.Duration(p.Connections)*nativeConnecting,
 	}, nil

@@ -3,7 +3,6 @@ package tool
 import (
 	"bytes"
 	"math"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"nearfar/internal/experiment"
-	"nearfar/internal/host"
 	"nearfar/internal/result"
 )
 
@@ -28,7 +26,6 @@ func readNative(t testing.TB, name string) []byte {
 }
 
 func TestNativePlan(t *testing.T) {
-	server := host.Endpoint{Name: "l2/server", Address: netip.MustParseAddr("10.0.0.2")}
 	base := experiment.Workload{Tool: "native", Mode: experiment.RR, Protocol: experiment.TCP, Request: 64,
 		Response: 64,
 		Duration: 2 * time.Second, Warmup: 500 * time.Millisecond}
@@ -37,55 +34,55 @@ func TestNativePlan(t *testing.T) {
 		client string
 	}{
 		"rr": {func(w *experiment.Workload) { w.Request, w.Response = 1024, 512 },
-			"nearfar engine rr 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --request 1024B --response 512B --protocol tcp"},
+			"nearfar engine rr 10.0.0.2:7778 -f json --secret-stdin --duration 2s --warmup 500ms --request 1024B --response 512B --protocol tcp"},
 		"rr udp": {func(w *experiment.Workload) { w.Protocol = experiment.UDP },
-			"nearfar engine rr 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --request 64B --response 64B --protocol udp"},
+			"nearfar engine rr 10.0.0.2:7778 -f json --secret-stdin --duration 2s --warmup 500ms --request 64B --response 64B --protocol udp"},
 		"crr": {func(w *experiment.Workload) { w.Mode, w.Request, w.Response = experiment.CRR, 1, 1 },
-			"nearfar engine crr 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --request 1B --response 1B"},
+			"nearfar engine crr 10.0.0.2:7778 -f json --secret-stdin --duration 2s --warmup 500ms --request 1B --response 1B"},
 		"stream": {func(w *experiment.Workload) { w.Mode, w.Connections = experiment.Stream, 4 },
-			"nearfar engine stream 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --message 131072B --connections 4"},
+			"nearfar engine stream 10.0.0.2:7778 -f json --secret-stdin --duration 2s --warmup 500ms --message 131072B --connections 4"},
 		"stream down": {func(w *experiment.Workload) {
 			w.Mode, w.Direction, w.ZeroCopy, w.Message = experiment.Stream, experiment.Download, true, 4096
 			w.Congestion, w.DSCP = "reno", 8
 		},
-			"nearfar engine stream 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --message 4096B --connections 1 --direction download --zerocopy --congestion reno --dscp 8"},
+			"nearfar engine stream 10.0.0.2:7778 -f json --secret-stdin --duration 2s --warmup 500ms --message 4096B --connections 1 --direction download --zerocopy --congestion reno --dscp 8"},
 		"load": {func(w *experiment.Workload) {
 			w.Mode, w.OfferedRate, w.Arrivals, w.Connections = experiment.Load, 10000, experiment.PoissonArrivals, 100
 		},
-			"nearfar engine load 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --request 64B --response 64B --protocol tcp --connections 100 --rate 10000/s --arrivals poisson"},
+			"nearfar engine load 10.0.0.2:7778 -f json --secret-stdin --duration 2s --warmup 500ms --request 64B --response 64B --protocol tcp --connections 100 --rate 10000/s --arrivals poisson"},
 		"load in steps": {func(w *experiment.Workload) {
 			w.Mode, w.Protocol, w.Request, w.Response = experiment.Load, experiment.UDP, 128, 32
 			w.Steps = []experiment.Step{{Rate: 0.5, For: time.Second}, {Rate: 20000, For: time.Second}}
 		},
-			"nearfar engine load 10.0.0.2:7777 -f json --secret-stdin --warmup 500ms --request 128B --response 32B --protocol udp --connections 1 --steps 0.5/s:1s,20000/s:1s --arrivals constant"},
+			"nearfar engine load 10.0.0.2:7778 -f json --secret-stdin --warmup 500ms --request 128B --response 32B --protocol udp --connections 1 --steps 0.5/s:1s,20000/s:1s --arrivals constant"},
 		"messages": {func(w *experiment.Workload) {
 			w.Mode, w.Protocol, w.Message, w.Batch = experiment.Messages, experiment.UDP, 64, 32
 		},
-			"nearfar engine messages 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --protocol udp --message 64B --batch 32 --rate max"},
+			"nearfar engine messages 10.0.0.2:7778 -f json --secret-stdin --duration 2s --warmup 500ms --protocol udp --message 64B --batch 32 --rate max"},
 		"messages at a rate": {func(w *experiment.Workload) {
 			w.Mode, w.Message, w.OfferedRate, w.Wait = experiment.Messages, 1, 5000, experiment.WaitSpin
 		},
-			"nearfar engine messages 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --protocol tcp --message 1B --batch 1 --rate 5000/s --wait spin"},
+			"nearfar engine messages 10.0.0.2:7778 -f json --secret-stdin --duration 2s --warmup 500ms --protocol tcp --message 1B --batch 1 --rate 5000/s --wait spin"},
 		"rr with options": {func(w *experiment.Workload) {
 			off := false
 			w.Timestamps = true
 			w.Socket = experiment.Socket{Wait: experiment.WaitBusyPoll, Congestion: "cubic", NoDelay: &off, DSCP: 46,
 				SendBuffer: 1 << 20, ReceiveBuffer: 4096}
 		},
-			"nearfar engine rr 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --request 64B --response 64B --protocol tcp --timestamps " +
+			"nearfar engine rr 10.0.0.2:7778 -f json --secret-stdin --duration 2s --warmup 500ms --request 64B --response 64B --protocol tcp --timestamps " +
 				"--wait busy-poll --congestion cubic --nodelay=false --dscp 46 --send-buffer 1048576B --receive-buffer 4096B"},
 		"blocking is the default": {func(w *experiment.Workload) {
 			on := true
 			w.Socket = experiment.Socket{Wait: experiment.WaitBlock, NoDelay: &on}
 		},
-			"nearfar engine rr 10.0.0.2:7777 -f json --secret-stdin --duration 2s --warmup 500ms --request 64B --response 64B --protocol tcp --nodelay=true"},
+			"nearfar engine rr 10.0.0.2:7778 -f json --secret-stdin --duration 2s --warmup 500ms --request 64B --response 64B --protocol tcp --nodelay=true"},
 	} {
 		w := base
 		c.change(&w)
 		if w.Mode == experiment.Stream || w.Mode == experiment.Messages {
 			w.Request, w.Response = 0, 0
 		}
-		p, err := NewNative("the secret").Plan(w, server)
+		p, err := NewNative("the secret").Plan(w, at("10.0.0.2"))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -94,10 +91,10 @@ func TestNativePlan(t *testing.T) {
 			t.Errorf("%s: client\n%s, not\n%s", name, got, c.client)
 		}
 		if got, want := strings.Join(p.Server.Argv,
-			" "), "nearfar engine serve --listen 10.0.0.2:7777 --secret-stdin --once"; got != want {
+			" "), "nearfar engine serve --listen 10.0.0.2:7778 --data-port 7777 --secret-stdin --once"; got != want {
 			t.Errorf("%s: server\n%s, not\n%s", name, got, want)
 		}
-		if p.Ready != (Ready{Protocol: "tcp", Port: 7777}) || p.Expected < 2500*time.Millisecond {
+		if p.Ready != (Ready{Protocol: "tcp", Port: 7778}) || p.Expected < 2500*time.Millisecond {
 			t.Errorf("%s: ready %+v, expected %v", name, p.Ready, p.Expected)
 		}
 		for _, command := range []Command{*p.Server, p.Client} {
@@ -132,7 +129,7 @@ func TestNativePlanRefuses(t *testing.T) {
 	} {
 		w := good
 		change(&w)
-		if p, err := NewNative("x").Plan(w, host.Endpoint{Address: netip.MustParseAddr("::1")}); err == nil {
+		if p, err := NewNative("x").Plan(w, at("::1")); err == nil {
 			t.Errorf("%s: planned %q", name, p.Client.Argv)
 		}
 	}

@@ -15,8 +15,6 @@ import (
 )
 
 const (
-	// nativeBackgroundPort differs from the port of workloads, so that both can run at once.
-	nativeBackgroundPort = nativePort + 1
 	// nativeBackgroundInterval is how often a background reports what has arrived. Its figures cover the time of its
 	// workload with this precision.
 	nativeBackgroundInterval = 100 * time.Millisecond
@@ -25,12 +23,13 @@ const (
 )
 
 // PlanBackground gives the command lines of a stream that is ended when its workload has ended.
-func (n *Native) PlanBackground(w experiment.Workload, server host.Endpoint, longest time.Duration) (Plan, error) {
+func (n *Native) PlanBackground(w experiment.Workload, pair host.Pair, longest time.Duration) (Plan, error) {
 	if w.Mode != experiment.Stream {
 		return Plan{}, fmt.Errorf("%s: a background is a stream, not %s", nativeName, w.Mode)
 	}
 	w.Duration = longest.Truncate(time.Millisecond) + time.Millisecond
-	plan, err := n.plan(w, server, nativeBackgroundPort)
+	ports := pair.Server.Ports()
+	plan, err := n.plan(w, pair, ports.BackgroundControl, ports.BackgroundData)
 	if err != nil {
 		return Plan{}, fmt.Errorf("the background: %w", err)
 	}

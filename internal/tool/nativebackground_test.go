@@ -3,13 +3,11 @@ package tool
 import (
 	"fmt"
 	"math"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"nearfar/internal/experiment"
-	"nearfar/internal/host"
 	"nearfar/internal/result"
 )
 
@@ -23,24 +21,23 @@ func companion(t testing.TB) Companion {
 }
 
 func TestNativeBackgroundPlan(t *testing.T) {
-	server := host.Endpoint{Name: "l2/server", Address: netip.MustParseAddr("10.0.0.2")}
 	w := experiment.Workload{Tool: "native", Mode: experiment.Stream, Protocol: experiment.TCP, Connections: 2,
 		Direction: experiment.Download,
 		Warmup:    500 * time.Millisecond}
-	p, err := companion(t).PlanBackground(w, server, 30*time.Second)
+	p, err := companion(t).PlanBackground(w, at("10.0.0.2"), 30*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, want := strings.Join(p.Client.Argv,
-		" "), "nearfar engine stream 10.0.0.2:7778 -f json --secret-stdin --duration 30.001s --warmup 500ms "+
+		" "), "nearfar engine stream 10.0.0.2:7780 -f json --secret-stdin --duration 30.001s --warmup 500ms "+
 		"--message 131072B --connections 2 --direction download --interval 100ms"; got != want {
 		t.Errorf("client\n%s, not\n%s", got, want)
 	}
 	if got, want := strings.Join(p.Server.Argv,
-		" "), "nearfar engine serve --listen 10.0.0.2:7778 --secret-stdin --once"; got != want {
+		" "), "nearfar engine serve --listen 10.0.0.2:7780 --data-port 7779 --secret-stdin --once"; got != want {
 		t.Errorf("server\n%s, not\n%s", got, want)
 	}
-	if p.Ready != (Ready{Protocol: "tcp", Port: 7778}) || p.Expected < 500*time.Millisecond ||
+	if p.Ready != (Ready{Protocol: "tcp", Port: 7780}) || p.Expected < 500*time.Millisecond ||
 		p.Expected > 2*time.Second {
 		t.Errorf("ready %+v, expected %v", p.Ready, p.Expected)
 	}
@@ -48,12 +45,12 @@ func TestNativeBackgroundPlan(t *testing.T) {
 		t.Error("the secret does not travel on standard input")
 	}
 	// What runs for a day has longer intervals: each is a line.
-	if p, err = companion(t).PlanBackground(w, server, 20*time.Hour); err != nil ||
+	if p, err = companion(t).PlanBackground(w, at("10.0.0.2"), 20*time.Hour); err != nil ||
 		!strings.HasSuffix(strings.Join(p.Client.Argv, " "), "--interval 24s") {
 		t.Errorf("%q, %v", p.Client.Argv, err)
 	}
 	w.Mode = experiment.RR
-	if _, err := companion(t).PlanBackground(w, server, time.Second); err == nil {
+	if _, err := companion(t).PlanBackground(w, at("10.0.0.2"), time.Second); err == nil {
 		t.Error("a background of rr was planned")
 	}
 }

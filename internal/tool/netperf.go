@@ -12,11 +12,7 @@ import (
 	"nearfar/internal/result"
 )
 
-const (
-	netperfName = "netperf"
-	netperfPort = 12865
-	netperfData = 12866 // the data port is fixed, so that a firewall rule can name it
-)
+const netperfName = "netperf"
 
 // netperfProgram declares netperf 2.7.0. The congestion control of crr can be set too, but netperf does not print it,
 // so crr does not take the key.
@@ -67,21 +63,22 @@ func (*Netperf) Probe() Probe {
 // and would count as other programs' time), and a client that prints selected values as KEY=value lines. netperf takes
 // whole seconds and has no warm-up. -c and -C are not given: their CPU figures cost a calibration, and change what is
 // measured. Statistics of latency need -j.
-func (*Netperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
+func (*Netperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	if err := check(netperfProgram().declared, w); err != nil {
 		return Plan{}, err
 	}
 	test := strings.ToUpper(w.Protocol + "_" + w.Mode)
-	ip, err := addressFor(w, server)
+	bind, dial, err := addressesFor(w, pair)
 	if err != nil {
 		return Plan{}, err
 	}
 	family := "4"
-	if ip.Is6() {
+	if dial.Is6() {
 		family = "6"
 	}
-	address, seconds := ip.String(), whole(w.Duration)
-	client := []string{"netperf", "-H", address + "," + family, "-p", strconv.Itoa(netperfPort), "-t", test, "-l",
+	ports, seconds := pair.Server.Ports(), whole(w.Duration)
+	control := strconv.Itoa(ports.Control)
+	client := []string{"netperf", "-H", dial.String() + "," + family, "-p", control, "-t", test, "-l",
 		strconv.Itoa(seconds), "-j", "--"}
 	switch {
 	case w.Mode != experiment.Stream:
@@ -95,11 +92,10 @@ func (*Netperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) 
 		client = append(client, "-K", w.Congestion+","+w.Congestion)
 		selectors += ",LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL"
 	}
-	client = append(client, "-P", ","+strconv.Itoa(netperfData), "-k", selectors)
+	client = append(client, "-P", ","+strconv.Itoa(ports.Data), "-k", selectors)
 	return Plan{
-		Server: &Command{Argv: []string{"netserver", "-D", "-f", "-L", address + "," + family, "-p",
-			strconv.Itoa(netperfPort)}},
-		Ready:    Ready{Protocol: experiment.TCP, Port: netperfPort},
+		Server:   &Command{Argv: []string{"netserver", "-D", "-f", "-L", bind.String() + "," + family, "-p", control}},
+		Ready:    Ready{Protocol: experiment.TCP, Port: ports.Control},
 		Client:   Command{Argv: client},
 		Expected: time.Duration(seconds)*time.Second + 200*time.Millisecond,
 	}, nil

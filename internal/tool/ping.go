@@ -53,23 +53,23 @@ func (*Ping) Probe() Probe {
 // Plan gives a ping that sends as many requests as fit into the duration at the interval, and prints a line for each
 // reply. Percentiles are computed from these lines. There is no warm-up: the first reply, which waits for address
 // resolution, is in the figures.
-func (*Ping) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
+func (*Ping) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	if err := check(pingProgram().declared, w); err != nil {
 		return Plan{}, err
 	}
 	count := w.Duration / w.Interval
-	ip, err := addressFor(w, server)
+	_, dial, err := addressesFor(w, pair)
 	if err != nil {
 		return Plan{}, err
 	}
 	argv := []string{"ping", "-n", "-c", strconv.FormatInt(int64(count), 10),
 		"-i", strconv.FormatFloat(w.Interval.Seconds(), 'f', -1, 64),
 		"-s", strconv.Itoa(w.Request), "-W", strconv.FormatFloat(pingWait.Seconds(), 'f', -1, 64)}
-	if ip.Is6() {
+	if dial.Is6() {
 		argv = append(argv, "-6")
 	}
 	return Plan{
-		Client:   Command{Argv: append(argv, ip.String()), Env: []string{"LC_ALL=C"}},
+		Client:   Command{Argv: append(argv, dial.String()), Env: []string{"LC_ALL=C"}},
 		Expected: count*w.Interval + 100*time.Millisecond,
 	}, nil
 }

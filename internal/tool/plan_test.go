@@ -11,8 +11,17 @@ import (
 	"nearfar/internal/host"
 )
 
-func at(address string) host.Endpoint {
-	return host.Endpoint{Name: "server", Address: netip.MustParseAddr(address)}
+// at is a pair of hosts; the server has the addresses, at most one of each IP version.
+func at(addresses ...string) host.Pair {
+	var a host.Addresses
+	for _, s := range addresses {
+		if ip := netip.MustParseAddr(s); ip.Is4() {
+			a.V4 = ip
+		} else {
+			a.V6 = ip
+		}
+	}
+	return host.Pair{Client: host.Endpoint{Name: "client"}, Server: host.Endpoint{Name: "server", Bind: a, Dial: a}}
 }
 
 // qperfDigits are the options with which qperf prints all digits.
@@ -30,33 +39,33 @@ func TestPlans(t *testing.T) {
 	}{
 		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64,
 			Duration: 2 * second}, "10.0.0.2",
-			"sockperf server -i 10.0.0.2 -p 11111 --tcp", "sockperf ping-pong -i 10.0.0.2 -p 11111 --tcp -m 64 -t 3 --full-rtt", Ready{"tcp", 11111}, 3 * second},
+			"sockperf server -i 10.0.0.2 -p 7777 --tcp", "sockperf ping-pong -i 10.0.0.2 -p 7777 --tcp -m 64 -t 3 --full-rtt", Ready{"tcp", 7777}, 3 * second},
 		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 14, Response: 14, Duration: second},
 			"fd00::2",
-			"sockperf server -i fd00::2 -p 11111", "sockperf ping-pong -i fd00::2 -p 11111 -m 14 -t 2 --full-rtt", Ready{"udp", 11111}, 2 * second},
+			"sockperf server -i fd00::2 -p 7777", "sockperf ping-pong -i fd00::2 -p 7777 -m 14 -t 2 --full-rtt", Ready{"udp", 7777}, 2 * second},
 		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 1024, Response: 512,
 			Duration: 2 * second}, "10.0.0.2",
-			"netserver -D -f -L 10.0.0.2,4 -p 12865", "netperf -H 10.0.0.2,4 -p 12865 -t TCP_RR -l 2 -j -- -r 1024,512 -P ,12866 -k " + netperfSelectors, Ready{"tcp", 12865}, 2 * second},
+			"netserver -D -f -L 10.0.0.2,4 -p 7778", "netperf -H 10.0.0.2,4 -p 7778 -t TCP_RR -l 2 -j -- -r 1024,512 -P ,7777 -k " + netperfSelectors, Ready{"tcp", 7778}, 2 * second},
 		{NewNetperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Message: 4096, Duration: second}, "fd00::2",
-			"netserver -D -f -L fd00::2,6 -p 12865", "netperf -H fd00::2,6 -p 12865 -t TCP_STREAM -l 1 -j -- -m 4096 -P ,12866 -k " + netperfSelectors, Ready{"tcp", 12865}, second},
+			"netserver -D -f -L fd00::2,6 -p 7778", "netperf -H fd00::2,6 -p 7778 -t TCP_STREAM -l 1 -j -- -m 4096 -P ,7777 -k " + netperfSelectors, Ready{"tcp", 7778}, second},
 		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second, Warmup: second,
 			Connections: 4}, "10.0.0.2",
-			"iperf3 -s -1 -B 10.0.0.2 -p 5201", "iperf3 -J -c 10.0.0.2 -p 5201 -t 1 --connect-timeout 5000 -O 1 -P 4", Ready{"tcp", 5201}, 2 * second},
+			"iperf3 -s -1 -B 10.0.0.2 -p 7777", "iperf3 -J -c 10.0.0.2 -p 7777 -t 1 --connect-timeout 5000 -O 1 -P 4", Ready{"tcp", 7777}, 2 * second},
 		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "udp", Duration: second, Message: 1200, Rate: 1e8,
 			Connections: 2}, "10.0.0.2",
-			"iperf3 -s -1 -B 10.0.0.2 -p 5201", "iperf3 -J -c 10.0.0.2 -p 5201 -t 1 --connect-timeout 5000 -P 2 -l 1200 -u -b 50000000", Ready{"tcp", 5201}, second},
+			"iperf3 -s -1 -B 10.0.0.2 -p 7777", "iperf3 -J -c 10.0.0.2 -p 7777 -t 1 --connect-timeout 5000 -P 2 -l 1200 -u -b 50000000", Ready{"tcp", 7777}, second},
 		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second,
 			Socket: experiment.Socket{Congestion: "bbr"}}, "10.0.0.2",
-			"iperf3 -s -1 -B 10.0.0.2 -p 5201", "iperf3 -J -c 10.0.0.2 -p 5201 -t 1 --connect-timeout 5000 -C bbr", Ready{"tcp", 5201}, second},
+			"iperf3 -s -1 -B 10.0.0.2 -p 7777", "iperf3 -J -c 10.0.0.2 -p 7777 -t 1 --connect-timeout 5000 -C bbr", Ready{"tcp", 7777}, second},
 		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second,
 			Socket: experiment.Socket{Congestion: "bbr"}}, "10.0.0.2",
-			"netserver -D -f -L 10.0.0.2,4 -p 12865", "netperf -H 10.0.0.2,4 -p 12865 -t TCP_RR -l 1 -j -- -r 64,64 -K bbr,bbr -P ,12866 -k " + netperfSelectors +
-				",LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL", Ready{"tcp", 12865}, second},
+			"netserver -D -f -L 10.0.0.2,4 -p 7778", "netperf -H 10.0.0.2,4 -p 7778 -t TCP_RR -l 1 -j -- -r 64,64 -K bbr,bbr -P ,7777 -k " + netperfSelectors +
+				",LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL", Ready{"tcp", 7778}, second},
 		{NewQperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 64, Response: 64, Duration: second,
 			IP: 6}, "fd00::2",
-			"qperf --listen_port 19765", "qperf --listen_port 19765 --ip_port 19766 --time 1 --msg_size 64 " + qperfDigits + " fd00::2 udp_lat", Ready{"tcp", 19765}, second},
+			"qperf --listen_port 7778", "qperf --listen_port 7778 --ip_port 7777 --time 1 --msg_size 64 " + qperfDigits + " fd00::2 udp_lat", Ready{"tcp", 7778}, second},
 		{NewQperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second}, "10.0.0.2",
-			"qperf --listen_port 19765", "qperf --listen_port 19765 --ip_port 19766 --time 1 " + qperfDigits + " 10.0.0.2 tcp_bw", Ready{"tcp", 19765}, second},
+			"qperf --listen_port 7778", "qperf --listen_port 7778 --ip_port 7777 --time 1 " + qperfDigits + " 10.0.0.2 tcp_bw", Ready{"tcp", 7778}, second},
 		{NewPing(), experiment.Workload{Mode: "ping", Protocol: "icmp", Request: 56, Duration: second,
 			Interval: 10 * time.Millisecond}, "10.0.0.2",
 			"", "ping -n -c 100 -i 0.01 -s 56 -W 1 10.0.0.2", Ready{}, second},
@@ -64,7 +73,7 @@ func TestPlans(t *testing.T) {
 			Interval: 10 * time.Millisecond, IP: 6}, "fd00::2",
 			"", "ping -n -c 100 -i 0.01 -s 56 -W 1 -6 fd00::2", Ready{}, second},
 		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second, IP: 6}, "fd00::2",
-			"iperf3 -s -1 -B fd00::2 -p 5201", "iperf3 -J -c fd00::2 -p 5201 -t 1 --connect-timeout 5000 -6", Ready{"tcp", 5201}, second},
+			"iperf3 -s -1 -B fd00::2 -p 7777", "iperf3 -J -c fd00::2 -p 7777 -t 1 --connect-timeout 5000 -6", Ready{"tcp", 7777}, second},
 	}
 	for _, test := range tests {
 		plan, err := test.tool.Plan(test.w, at(test.address))
@@ -138,8 +147,7 @@ func TestPlansRefused(t *testing.T) {
 
 // Each tool that speaks IPv6 uses the address of the version that is asked for, and says so if the host has none.
 func TestPlansOfEachIP(t *testing.T) {
-	both := host.Endpoint{Name: "far/server", Address: netip.MustParseAddr("10.0.0.2"),
-		Address6: netip.MustParseAddr("fd00::2")}
+	both := at("10.0.0.2", "fd00::2")
 	transaction := experiment.Workload{Name: "w1", Mode: "rr", Protocol: "tcp", Request: 64, Response: 64,
 		Duration: time.Second}
 	stream := experiment.Workload{Name: "w1", Mode: "stream", Protocol: "tcp", Duration: time.Second}

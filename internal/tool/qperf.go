@@ -12,11 +12,7 @@ import (
 	"nearfar/internal/result"
 )
 
-const (
-	qperfName = "qperf"
-	qperfPort = 19765 // on which the server takes requests
-	qperfData = 19766 // for the data; fixed, so that a firewall rule can name it
-)
+const qperfName = "qperf"
 
 // qperfProgram declares qperf 0.4.11. Over TCP it can send messages larger than 16 MiB, of which few fit into a second.
 func qperfProgram() program {
@@ -61,11 +57,11 @@ func (*Qperf) Probe() Probe {
 
 // Plan gives a server and a client that prints all digits, without prefixes of units, and its counts of messages. The
 // server listens on all addresses: qperf has no option to choose one.
-func (*Qperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
+func (*Qperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	if err := check(qperfProgram().declared, w); err != nil {
 		return Plan{}, err
 	}
-	ip, err := addressFor(w, server)
+	_, dial, err := addressesFor(w, pair)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -73,8 +69,9 @@ func (*Qperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
 	if w.Mode == experiment.Stream {
 		test, size = w.Protocol+"_bw", w.Message
 	}
-	listen := []string{"qperf", "--listen_port", strconv.Itoa(qperfPort)}
-	client := append(listen[:len(listen):len(listen)], "--ip_port", strconv.Itoa(qperfData), "--time",
+	ports := pair.Server.Ports()
+	listen := []string{"qperf", "--listen_port", strconv.Itoa(ports.Control)}
+	client := append(listen[:len(listen):len(listen)], "--ip_port", strconv.Itoa(ports.Data), "--time",
 		strconv.Itoa(seconds))
 	if size > 0 {
 		client = append(client, "--msg_size", strconv.Itoa(size))
@@ -83,8 +80,8 @@ func (*Qperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
 		"--verbose_more_stat", "--verbose_more_used")
 	return Plan{
 		Server:   &Command{Argv: listen},
-		Ready:    Ready{Protocol: experiment.TCP, Port: qperfPort},
-		Client:   Command{Argv: append(client, ip.String(), test)},
+		Ready:    Ready{Protocol: experiment.TCP, Port: ports.Control},
+		Client:   Command{Argv: append(client, dial.String(), test)},
 		Expected: time.Duration(seconds)*time.Second + 200*time.Millisecond,
 	}, nil
 }

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"errors"
+	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,7 +15,6 @@ import (
 
 const (
 	sockperfName = "sockperf"
-	sockperfPort = 11111
 	// sockperfCut is the time that sockperf leaves out of its figures: 400 ms of warm-up and 50 ms at the end.
 	sockperfCut    = sockperfWarmup + 50*time.Millisecond
 	sockperfWarmup = 400 * time.Millisecond
@@ -57,24 +57,28 @@ func (*Sockperf) Probe() Probe {
 
 // Plan gives a server and a ping-pong client that reports the full round trip. sockperf takes whole seconds and cuts
 // 450 ms off, so it runs one second longer than the window that was asked for.
-func (*Sockperf) Plan(w experiment.Workload, server host.Endpoint) (Plan, error) {
+func (*Sockperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	if err := check(sockperfProgram().declared, w); err != nil {
 		return Plan{}, err
 	}
-	address, err := addressFor(w, server)
+	bind, dial, err := addressesFor(w, pair)
 	if err != nil {
 		return Plan{}, err
 	}
-	to := []string{"-i", address.String(), "-p", strconv.Itoa(sockperfPort)}
-	if w.Protocol == experiment.TCP {
-		to = append(to, "--tcp")
+	port := pair.Server.Ports().Data
+	at := func(command string, address netip.Addr) []string {
+		argv := []string{"sockperf", command, "-i", address.String(), "-p", strconv.Itoa(port)}
+		if w.Protocol == experiment.TCP {
+			argv = append(argv, "--tcp")
+		}
+		return argv
 	}
 	seconds := whole(w.Duration + sockperfCut)
-	client := append([]string{"sockperf", "ping-pong"}, to...)
+	client := at("ping-pong", dial)
 	client = append(client, "-m", strconv.Itoa(w.Request), "-t", strconv.Itoa(seconds), "--full-rtt")
 	return Plan{
-		Server:   &Command{Argv: append([]string{"sockperf", "server"}, to...)},
-		Ready:    Ready{Protocol: w.Protocol, Port: sockperfPort},
+		Server:   &Command{Argv: at("server", bind)},
+		Ready:    Ready{Protocol: w.Protocol, Port: port},
 		Client:   Command{Argv: client},
 		Expected: time.Duration(seconds)*time.Second + 200*time.Millisecond,
 	}, nil

@@ -18,8 +18,9 @@ import (
 type Tool interface {
 	// Name is what an experiment file calls it.
 	Name() string
-	// Plan gives the command lines of one trial. An error says what the tool cannot do of what the workload asks.
-	Plan(w experiment.Workload, server host.Endpoint) (Plan, error)
+	// Plan gives the command lines of one trial between two hosts. The server binds the ports of its endpoint, and no
+	// others. An error says what the tool cannot do of what the workload asks.
+	Plan(w experiment.Workload, pair host.Pair) (Plan, error)
 	// Parse reads the output of the client, and of the server if it matters. For a failed run it gives an error with
 	// the reason, and may also return the figures that are still valid.
 	Parse(out Output) (result.Measurement, error)
@@ -29,9 +30,9 @@ type Tool interface {
 
 // A Companion is a tool that can run beside any workload, as its background.
 type Companion interface {
-	// PlanBackground gives the command lines of a background, on ports that no workload uses. The client runs for the
-	// longest time, unless it is ended before.
-	PlanBackground(w experiment.Workload, server host.Endpoint, longest time.Duration) (Plan, error)
+	// PlanBackground gives the command lines of a background, on the server's ports for backgrounds. The client runs
+	// for the longest time, unless it is ended before.
+	PlanBackground(w experiment.Workload, pair host.Pair, longest time.Duration) (Plan, error)
 	// Flowing reports whether the client's output so far shows that its data arrives.
 	Flowing(stdout []byte) bool
 	// ParseBackground gives the figures of the time in which the workload ran. In this time the client printed
@@ -78,13 +79,12 @@ type Output struct {
 	ExitCode int
 }
 
-// addressFor gives the server's address of the workload's version of IP.
-func addressFor(w experiment.Workload, server host.Endpoint) (netip.Addr, error) {
-	a, err := server.AddressOf(w.IP)
-	if err != nil {
-		return a, fmt.Errorf("workload %s: %w", w.Name, err)
+// addressesFor says which address the server binds and which one the client dials, of the workload's version of IP.
+func addressesFor(w experiment.Workload, pair host.Pair) (bind, dial netip.Addr, err error) {
+	if bind, dial, err = pair.Addresses(w.IP); err != nil {
+		return bind, dial, fmt.Errorf("workload %s: %w", w.Name, err)
 	}
-	return a, nil
+	return bind, dial, nil
 }
 
 // Probe says how to find out whether a tool is on a host, and in which version.

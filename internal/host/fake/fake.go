@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"net/netip"
+	"runtime"
 	"sync"
 	"time"
 
@@ -24,18 +25,29 @@ type Host struct {
 
 	mu      sync.Mutex
 	started []host.Cmd
+	// ports are the processes that hold ports. changed is closed, and replaced, whenever that changes.
+	ports   map[port]*process
+	changed chan struct{}
 	running sync.WaitGroup
 	cancel  []context.CancelFunc
 	closed  bool
 }
 
+// port is a port of a protocol.
+type port struct {
+	protocol string
+	number   int
+}
+
 // New makes a fake host that has the given programs, by their names.
 func New(name string, programs map[string]Program) *Host {
+	addresses := host.Addresses{V4: netip.MustParseAddr("192.0.2.1"), V6: netip.MustParseAddr("2001:db8::1")}
 	return &Host{
 		endpoint: host.Endpoint{
-			Name: name, Address: netip.MustParseAddr("192.0.2.1"), Address6: netip.MustParseAddr("2001:db8::1"),
+			Name: name, Bind: addresses, Dial: addresses,
+			System: host.System{OS: runtime.GOOS, Arch: runtime.GOARCH},
 		},
-		programs: programs,
+		programs: programs, ports: map[port]*process{}, changed: make(chan struct{}),
 	}
 }
 
@@ -57,7 +69,9 @@ func (h *Host) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 	h.started = append(h.started, c)
 	ctx, cancel := context.WithCancel(ctx)
 	h.cancel = append(h.cancel, cancel)
-	p := &process{cancel: cancel, done: make(chan struct{})}
+	p := &process{
+		host: h, program: c.Argv[0], number: len(h.started), cancel: cancel, done: make(chan struct{}),
+	}
 	stdout, stderr := c.Stdout, c.Stderr
 	if stdout == nil {
 		stdout = io.Discard
@@ -68,7 +82,8 @@ func (h *Host) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 	h.running.Go(func() {
 		defer close(p.done)
 		defer cancel()
-		p.code = program(ctx, c.Argv, c.Stdin, stdout, stderr)
+		defer h.release(p)
+		p.code = program(context.WithValue(ctx, processKey{}, p), c.Argv, c.Stdin, stdout, stderr)
 		p.killed = ctx.Err() != nil
 	})
 	return p, nil
@@ -102,11 +117,84 @@ func (h *Host) Close() error {
 	return nil
 }
 
+// processKey is the key of a program's process in its context.
+type processKey struct{}
+
+// Listen makes the process of a program hold a port until the program ends. ctx is the program's. If another process of
+// the host holds the port, the error is a *host.PortTakenError.
+func Listen(ctx context.Context, protocol string, number int) error {
+	p, ok := ctx.Value(processKey{}).(*process)
+	if !ok {
+		return errors.New("this is not the context of a program of a fake host")
+	}
+	h, at := p.host, port{protocol, number}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if other := h.ports[at]; other != nil && other != p {
+		return other.taken(at)
+	}
+	h.ports[at] = p
+	h.change()
+	return nil
+}
+
+// release frees the ports of a process that has ended.
+func (h *Host) release(p *process) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for at, holder := range h.ports {
+		if holder == p {
+			delete(h.ports, at)
+		}
+	}
+	h.change()
+}
+
+// change wakes up those who wait for a port.
+func (h *Host) change() {
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
 type process struct {
-	cancel context.CancelFunc
-	done   chan struct{}
-	code   int
-	killed bool
+	host *Host
+	// program and number name the process in errors.
+	program string
+	number  int
+	cancel  context.CancelFunc
+	done    chan struct{}
+	code    int
+	killed  bool
+}
+
+// taken is the error that says that the process holds a port.
+func (p *process) taken(at port) error {
+	return &host.PortTakenError{
+		Protocol: at.protocol, Port: at.number, Program: p.program, PID: p.number, User: -1,
+	}
+}
+
+// Serves waits until the program calls Listen.
+func (p *process) Serves(ctx context.Context, protocol string, number int) error {
+	at := port{protocol, number}
+	for {
+		p.host.mu.Lock()
+		holder, changed := p.host.ports[at], p.host.changed
+		p.host.mu.Unlock()
+		switch {
+		case holder == p:
+			return nil
+		case holder != nil:
+			return holder.taken(at)
+		}
+		select {
+		case <-changed:
+		case <-p.done:
+			return host.ErrEnded
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (p *process) Wait() error {

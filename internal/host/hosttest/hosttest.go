@@ -165,21 +165,20 @@ func within(t *testing.T, what string, f func()) {
 func (s suite) endpoints(t *testing.T) {
 	c, sv := s.pair(t)
 	for _, h := range []host.Host{c, sv} {
-		if e := h.Endpoint(); e.Name == "" || !e.Address.IsValid() || e.Address.IsUnspecified() {
-			t.Errorf("endpoint %+v", e)
-		}
 		e := h.Endpoint()
-		if e.Address6.IsValid() && (!e.Address6.Is6() || e.Address6.Is4In6() || e.Address6.IsUnspecified() ||
-			!e.Address.Is4()) {
-			t.Errorf("endpoint %+v: Address6 is only for hosts whose Address is IPv4", e)
+		if e.Name == "" || e.System.OS == "" || e.System.Arch == "" || e.Dial == (host.Addresses{}) {
+			t.Errorf("endpoint %+v lacks a name, an address or the system", e)
 		}
-		for version, has := range map[int]bool{4: e.Address.Is4(), 6: e.Address.Is6() || e.Address6.IsValid()} {
-			if a, err := e.AddressOf(version); (err == nil) != has || has && a.Is4() != (version == 4) {
-				t.Errorf("endpoint %+v: its IPv%d address is %v, %v", e, version, a, err)
+		for _, a := range []host.Addresses{e.Bind, e.Dial} {
+			if a.V4.IsValid() && !a.V4.Is4() || a.V6.IsValid() && (!a.V6.Is6() || a.V6.Is4In6()) {
+				t.Errorf("endpoint %+v: an address of the wrong IP version", e)
 			}
 		}
-		if a, err := e.AddressOf(0); err != nil || a != e.Address {
-			t.Errorf("endpoint %+v: its address of any IP version is %v, %v", e, a, err)
+		if e.Dial.V4.IsUnspecified() || e.Dial.V6.IsUnspecified() {
+			t.Errorf("endpoint %+v: nobody can dial an unspecified address", e)
+		}
+		if last := e.Ports().BackgroundControl; e.Ports().Data < 1 || last > 65535 {
+			t.Errorf("endpoint %+v: its ports are %+v", e, e.Ports())
 		}
 	}
 	if c.Endpoint().Name == sv.Endpoint().Name {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -29,8 +30,10 @@ type labHost struct {
 
 func (l *Lab) newHost(p *plan, i int) *labHost {
 	s := &p.Spaces[i]
+	addresses := host.Addresses{V4: s.addressOf(hostDevice), V6: s.address6Of(hostDevice)}
 	return &labHost{lab: l, arm: p.Arm, space: s.Name, endpoint: host.Endpoint{
-		Name: p.Arm + "/" + s.Name, Address: s.addressOf(hostDevice), Address6: s.address6Of(hostDevice),
+		Name: p.Arm + "/" + s.Name, Bind: addresses, Dial: addresses,
+		System: host.System{OS: runtime.GOOS, Arch: runtime.GOARCH},
 	}}
 }
 
@@ -311,6 +314,24 @@ func drain(to io.Writer, from *os.File, b []byte) error {
 func (p *labProcess) Wait() error {
 	<-p.done
 	return p.err
+}
+
+// Serves waits until the process, or one that it started, holds the port.
+func (p *labProcess) Serves(ctx context.Context, protocol string, port int) error {
+	q := request{
+		Op: opServes, Arm: p.host.arm, Space: p.host.space, Process: p.key, Protocol: protocol, Port: port,
+	}
+	deadline, limited := ctx.Deadline()
+	if limited {
+		if q.Limit = time.Until(deadline); q.Limit <= 0 {
+			return context.DeadlineExceeded
+		}
+	}
+	_, err := p.host.lab.call(ctx, q)
+	if err != nil && q.Limit > 0 && ctx.Err() == nil && !errors.Is(err, host.ErrLost) && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded // the lab's own limit was the first to pass
+	}
+	return err
 }
 
 // Stop sends SIGTERM to the process, and after the grace time kills it and what is left of its children.

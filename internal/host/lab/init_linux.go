@@ -110,6 +110,8 @@ func (s *initServer) serve(q request, files []*os.File) (reply, error) {
 		return s.start(q, files)
 	case opWait:
 		return s.processes.wait(q.Process)
+	case opServes:
+		return s.serves(q)
 	case opSignal:
 		return reply{}, s.processes.signal(q.Process, unix.Signal(q.Signal))
 	case opKill:

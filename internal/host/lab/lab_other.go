@@ -51,6 +51,25 @@ func (l *Lab) Watch(arm string, client, server []int) (end func() host.Contentio
 	return func() host.Contention { return host.Contention{} }
 }
 
+// Machines sees nothing.
+func (l *Lab) Machines(string) host.Machines { return machines{} }
+
+// machines is a machine that has no labs.
+type machines struct{}
+
+// CPUs fails.
+func (machines) CPUs(experiment.Placement) (client, server []int, err error) {
+	return nil, nil, unsupported()
+}
+
+// Watch sees nothing.
+func (machines) Watch(client, server []int) (end func() host.Observation) {
+	return func() host.Observation { return host.Observation{} }
+}
+
+// Lost says that there is none.
+func (machines) Lost() error { return unsupported() }
+
 // Observe fails.
 func (l *Lab) Observe(context.Context, string) ([]ElementFacts, error) { return nil, unsupported() }
 

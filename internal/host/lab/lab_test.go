@@ -153,8 +153,8 @@ func TestPaths(t *testing.T) {
 			defer func() { _ = server.Close() }()
 			serve(t, server, "reflect", "udp", packetPort)
 			serve(t, server, "echo", "tcp", streamPort)
-			for address, headers := range map[netip.Addr]int{server.Endpoint().Address: udpHeaders,
-				server.Endpoint().Address6: udpHeaders6} {
+			for address, headers := range map[netip.Addr]int{server.Endpoint().Dial.V4: udpHeaders,
+				server.Endpoint().Dial.V6: udpHeaders6} {
 				to, full := address.String(), strconv.Itoa(c.mtu-headers)
 				if got, want := do(t, client, "bounce", to, full), fmt.Sprintf("%d %s", c.ttl, full); got != want {
 					t.Errorf("%s: TTL and length %q arrived, want %q", to, got, want)
@@ -248,7 +248,7 @@ func TestFirewall(t *testing.T) {
 func firewallFilters(t *testing.T, l *Lab, client, server, rules host.Host, arm string, element int) {
 	t.Helper()
 	serve(t, server, "echo", "tcp", streamPort)
-	addresses := []string{server.Endpoint().Address.String(), server.Endpoint().Address6.String()}
+	addresses := []string{server.Endpoint().Dial.V4.String(), server.Endpoint().Dial.V6.String()}
 	for _, address := range addresses {
 		before := observe(t, l, arm, element).Counters
 		if before["rules"] != 1000 {
@@ -321,7 +321,7 @@ func TestWireDelay(t *testing.T) {
 	const delay = 30 * time.Millisecond
 	client, server := build(t, l, "wire", oneWire(experiment.Element{Delay: delay}))
 	serve(t, server, "echo", "tcp", streamPort)
-	took, err := strconv.ParseFloat(do(t, client, "transfer", server.Endpoint().Address.String(), "1"), 64)
+	took, err := strconv.ParseFloat(do(t, client, "transfer", server.Endpoint().Dial.V4.String(), "1"), 64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +342,7 @@ func TestWireRate(t *testing.T) {
 			const rate, length = 50e6, 2_000_000
 			client, server := build(t, l, "wire", oneWire(experiment.Element{Rate: rate}))
 			serve(t, server, "echo", "tcp", streamPort)
-			took, err := strconv.ParseFloat(do(t, client, "transfer", server.Endpoint().Address.String(),
+			took, err := strconv.ParseFloat(do(t, client, "transfer", server.Endpoint().Dial.V4.String(),
 				strconv.Itoa(length)), 64)
 			if err != nil {
 				t.Fatal(err)
@@ -378,7 +378,7 @@ func TestWireLoss(t *testing.T) {
 	l := openLab(t, Options{})
 	client, server := build(t, l, "wire", oneWire(experiment.Element{Loss: 0.05}))
 	serve(t, server, "echo", "tcp", streamPort)
-	do(t, client, "transfer", server.Endpoint().Address.String(), "1000000") // some 1400 packets, cut before the wire
+	do(t, client, "transfer", server.Endpoint().Dial.V4.String(), "1000000") // some 1400 packets, cut before the wire
 	f := observe(t, l, "wire", 0)
 	if f.Wire == nil {
 		t.Skip("the kernel's netem loses them, and does not say how many")

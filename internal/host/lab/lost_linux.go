@@ -31,6 +31,11 @@ func (q request) limit(answer time.Duration) time.Duration {
 	switch q.Op {
 	case opWait:
 		return 0 // the process may live long; Stop and Start's context bound that
+	case opServes:
+		if q.Limit == 0 {
+			return 0
+		}
+		return answer + q.Limit
 	case opSetup, opDrop:
 		return answer + makeTime
 	case opBuild:

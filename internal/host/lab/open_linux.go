@@ -167,6 +167,10 @@ func (l *Lab) receive() {
 
 func (r reply) err() error {
 	switch {
+	case r.Taken != nil:
+		return r.Taken
+	case r.Ended:
+		return host.ErrEnded
 	case r.NotFound:
 		return fmt.Errorf("%w: %s", host.ErrNotFound, r.Error)
 	case r.Error != "":

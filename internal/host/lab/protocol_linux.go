@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"nearfar/internal/host"
 )
 
 // The lab and its init exchange messages over a socket pair that keeps message boundaries: JSON of at most maxMessage
@@ -28,6 +30,7 @@ const (
 	opStart   = "start"   // start a process; its standard streams are attached
 	opWait    = "wait"    // wait until a process has ended
 	opSignal  = "signal"  // send a signal to the process group
+	opServes  = "serves"  // wait until a process holds a port
 	opKill    = "kill"    // kill a process and everything that it started; answered when they are gone
 	opPut     = "put"     // write the attached file to a path
 	opClear   = "clear"   // kill everything in a namespace
@@ -51,6 +54,10 @@ type request struct {
 	CPUs    []int    `json:"cpus,omitempty"`
 	Path    string   `json:"path,omitempty"`
 	Mode    uint32   `json:"mode,omitempty"`
+	// Protocol and Port are what a process is to hold, Limit how long that is awaited; 0 for as long as it lives.
+	Protocol string        `json:"protocol,omitempty"`
+	Port     int           `json:"port,omitempty"`
+	Limit    time.Duration `json:"limit,omitempty"`
 }
 
 type reply struct {
@@ -68,6 +75,9 @@ type reply struct {
 	Process  uint64         `json:"process,omitempty"`
 	Code     int            `json:"code,omitempty"`
 	Signal   string         `json:"signal,omitempty"`
+	// Ended says that a process ended before it held the port, Taken that another process holds it.
+	Ended bool                 `json:"ended,omitempty"`
+	Taken *host.PortTakenError `json:"taken,omitempty"`
 }
 
 // setup is the configuration of the init.

@@ -32,7 +32,7 @@ func TestGroundTruthDelay(t *testing.T) {
 	var addresses []string
 	for _, d := range delays {
 		client, server := build(t, l, d.String(), oneWire(experiment.Element{Delay: d}))
-		address := server.Endpoint().Address.String()
+		address := server.Endpoint().Dial.V4.String()
 		clients, addresses = append(clients, client), append(addresses, address)
 		if _, err := server.Start(t.Context(), host.Cmd{Argv: []string{"sockperf", "server", "--tcp", "-i", address},
 			CPUs: cpus}); err != nil {
@@ -81,7 +81,7 @@ func groundTruthRate(t *testing.T, placement string) {
 		var got []float64
 		for range truthRounds {
 			got = append(got, number(t, goodput, tool(t, client, cpus, "iperf3", "-J", "-O", "1", "-t", "4", "-c",
-				server.Endpoint().Address.String())))
+				server.Endpoint().Dial.V4.String())))
 		}
 		want := rate * 1448 / 1514
 		t.Logf("goodput %v bit/s, want %.4g; %+v", got, want, *observe(t, l, arm, 0).Wire)

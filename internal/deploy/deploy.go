@@ -1,0 +1,176 @@
+// Package deploy makes the hosts of an experiment's arms and frees them. It is the only package that knows all kinds of
+// hosts; the runner knows none.
+package deploy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+)
+
+// Options say how to deploy.
+type Options struct {
+	// Step is told what is being done, for a person who waits. It may be nil. Calls do not overlap.
+	Step func(format string, args ...any)
+	// Program is the nearfar program that runs on the hosts; empty for the calling program.
+	Program string
+	// Files are put on every host: the keys are paths on the host, the values files of this machine. They are
+	// executable.
+	Files map[string]string
+}
+
+// A Deployment is the hosts of all arms of an experiment.
+type Deployment struct {
+	experiment *experiment.Experiment
+	hosts      map[string]host.Hosts
+	kinds      []kind
+	load       *Load
+}
+
+// A kind makes hosts of one kind.
+type kind interface {
+	// build makes the hosts of the arms, which are owners of their hosts (experiment.HostsOf). It may be called once.
+	build(ctx context.Context, arms []experiment.Arm) (map[string]host.Hosts, error)
+	// record adds what is known of the hosts to the part "hosts" of run.json. It leaves out what cannot be read.
+	record(ctx context.Context, e *experiment.Experiment, r *Record)
+	// close frees the hosts. It may be called after a failed build, and twice.
+	close() error
+}
+
+// Up makes the hosts of all arms. The kinds of hosts are made at the same time. After an error nothing is left.
+func Up(ctx context.Context, e *experiment.Experiment, o Options) (*Deployment, error) {
+	d := &Deployment{experiment: e, hosts: map[string]host.Hosts{}}
+	step := o.Step
+	if step == nil {
+		step = func(string, ...any) {}
+	}
+	d.load = readLoad(ctx, step)
+	step("making the hosts of %d arms", len(e.Arms))
+	arms, err := d.divide(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.build(ctx, arms); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	if err := d.put(ctx, o.Files); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// divide gives each arm that has hosts of its own to the kind of its hosts. The result is by kind, as in d.kinds.
+func (d *Deployment) divide(o Options) ([][]experiment.Arm, error) {
+	var labs []experiment.Arm
+	for _, arm := range d.experiment.Arms {
+		switch {
+		case d.experiment.HostsOf(arm.Name) != arm.Name:
+		case arm.Lab != nil:
+			labs = append(labs, arm)
+		default:
+			return nil, fmt.Errorf("arm %s: the experiment file does not say how to make its hosts", arm.Name)
+		}
+	}
+	var arms [][]experiment.Arm
+	if len(labs) > 0 {
+		d.kinds, arms = append(d.kinds, newLabs(d.experiment, o)), append(arms, labs)
+	}
+	return arms, nil
+}
+
+// build makes the hosts of each kind, all at the same time. Arms that share hosts get the same ones.
+func (d *Deployment) build(ctx context.Context, arms [][]experiment.Arm) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	made, errs := make([]map[string]host.Hosts, len(d.kinds)), make([]error, len(d.kinds))
+	var all sync.WaitGroup
+	for i, k := range d.kinds {
+		all.Go(func() {
+			if made[i], errs[i] = k.build(ctx, arms[i]); errs[i] != nil {
+				cancel() // the others need not go on
+			}
+		})
+	}
+	all.Wait()
+	if err := firstCause(errs); err != nil {
+		return err
+	}
+	for _, arm := range d.experiment.Arms {
+		owner := d.experiment.HostsOf(arm.Name)
+		for _, hosts := range made {
+			if h, ok := hosts[owner]; ok {
+				d.hosts[arm.Name] = h
+			}
+		}
+	}
+	return nil
+}
+
+// firstCause joins the errors, without those of builds that were given up because of another one's.
+func firstCause(errs []error) error {
+	causes := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return errors.Is(err, context.Canceled) })
+	if err := errors.Join(causes...); err != nil {
+		return err
+	}
+	return errors.Join(errs...)
+}
+
+// put writes the files on every host.
+func (d *Deployment) put(ctx context.Context, files map[string]string) error {
+	for arm, hosts := range d.hosts {
+		if d.experiment.HostsOf(arm) != arm {
+			continue
+		}
+		for path, file := range files {
+			for _, h := range []host.Host{hosts.Client, hosts.Server} {
+				if err := putFile(ctx, h, path, file); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func putFile(ctx context.Context, h host.Host, path, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(h.Put(ctx, path, 0o755, f), f.Close())
+}
+
+// Hosts are the hosts of each arm.
+func (d *Deployment) Hosts() map[string]host.Hosts { return d.hosts }
+
+// Facts is the part "hosts" of run.json: what the hosts are made of, the counters of their paths, and how busy this
+// machine was before. It leaves out what cannot be read, so that a run is not lost because of it.
+func (d *Deployment) Facts(ctx context.Context) json.RawMessage {
+	record := Record{Before: d.load}
+	for _, k := range d.kinds {
+		k.record(ctx, d.experiment, &record)
+	}
+	data, err := json.Marshal(record)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// Close ends everything on the hosts and frees them. It may be called twice.
+func (d *Deployment) Close() error {
+	errs := make([]error, len(d.kinds))
+	var all sync.WaitGroup
+	for i, k := range d.kinds {
+		all.Go(func() { errs[i] = k.close() })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,49 @@
+package deploy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"nearfar/internal/host/lab"
+)
+
+// busyBefore is the share of CPU time in use from which nearfar warns that a machine is busy before a run.
+// internal/answer uses the same share for the time of the trials.
+const busyBefore = 0.10
+
+// Load says how busy this machine was before the hosts were made.
+type Load = lab.Load
+
+// readLoad reads how busy the machine is, and warns if it is busy. It returns nil if that is not known.
+func readLoad(ctx context.Context, step func(string, ...any)) *Load {
+	load, ok := lab.ReadLoad(ctx)
+	if !ok {
+		return nil
+	}
+	if load.Busy >= busyBefore {
+		step("warning: %s", busyText(load)) // the answer has the warning too, in every mode of progress
+	}
+	return &load
+}
+
+// Resume takes over the load that an earlier part of the run recorded in hosts: if no trials are left, or if the
+// machine was busier then.
+func (d *Deployment) Resume(hosts json.RawMessage, left int) {
+	var record Record
+	if len(hosts) == 0 || json.Unmarshal(hosts, &record) != nil || record.Before == nil {
+		return
+	}
+	if left <= 0 || d.load == nil || record.Before.Busy > d.load.Busy {
+		d.load = record.Before
+	}
+}
+
+func busyText(l Load) string {
+	text := fmt.Sprintf("before the start other programs used %.0f %% of %d CPUs (load average %.1f",
+		100*l.Busy, l.CPUs, l.Average)
+	if l.Pressure > 0 {
+		text += fmt.Sprintf(", some waited for a CPU for %.0f %% of the time", 100*l.Pressure)
+	}
+	return text + "): expect wider intervals and longer tails"
+}

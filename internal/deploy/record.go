@@ -1,0 +1,67 @@
+package deploy
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/host/lab"
+	"nearfar/internal/result"
+)
+
+// Record is the part "hosts" of run.json: the elements of the lab, the counters of each element, and how busy the
+// machine was before the run.
+type Record struct {
+	Lab      lab.Facts                     `json:"lab"`
+	Elements map[string][]lab.ElementFacts `json:"elements"`
+	Before   *Load                         `json:"before,omitempty"`
+}
+
+// Warnings reads from the part "hosts" of a run.json what a reader of the run should know. It warns if the machine was
+// busy before the run. For user-space wires it says how precise they were, unless the trials record that themselves.
+func Warnings(hosts json.RawMessage, trials []result.Trial) []answer.Warning {
+	var record Record
+	if len(hosts) == 0 || json.Unmarshal(hosts, &record) != nil {
+		return nil
+	}
+	var warnings []answer.Warning
+	if record.Before != nil && record.Before.Busy >= busyBefore {
+		warnings = append(warnings, answer.Warning{Code: "machine-busy", Message: busyText(*record.Before)})
+	}
+	if slices.ContainsFunc(trials, func(t result.Trial) bool { return t.Facts[result.FactWireLatenessP99] != "" }) {
+		return warnings // internal/answer then compares the lateness with the figures
+	}
+	return append(warnings, wireWarnings(record)...)
+}
+
+// wireWarnings says how late the user-space wires were over the whole run.
+func wireWarnings(record Record) (warnings []answer.Warning) {
+	users := map[string][]string{}
+	for _, arm := range record.Lab.Arms {
+		if arm.HostsOf != "" {
+			users[arm.HostsOf] = append(users[arm.HostsOf], arm.Arm)
+		}
+	}
+	for _, arm := range record.Lab.Arms {
+		if arm.HostsOf != "" {
+			continue
+		}
+		also := ""
+		if len(users[arm.Arm]) > 0 {
+			also = " (the same wire as in " + strings.Join(users[arm.Arm], ", ") + ")"
+		}
+		for _, element := range record.Elements[arm.Arm] {
+			w := element.Wire
+			if w == nil || w.Packets == 0 {
+				continue
+			}
+			message := fmt.Sprintf("the kernel has no netem, so a process simulates the wire: packets left it %v late "+
+				"at the median, %v at p99, %v at most; every wire adds %v each way%s",
+				w.LatenessP50, w.LatenessP99, w.LatenessMax, w.Base, also)
+			warnings = append(warnings, answer.Warning{Code: "user-space-wire", Arm: arm.Arm, Message: message})
+		}
+	}
+	return warnings
+}

@@ -1,0 +1,216 @@
+package listening
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"nearfar/internal/host"
+)
+
+// States of sockets in /proc/net (include/net/tcp_states.h). A bound UDP socket has the state of a closed connection.
+const (
+	stateUnconnected = "07"
+	stateListening   = "0A"
+)
+
+// Await returns nil when one of our processes holds the port, and no other process has bound the same address. The
+// error is a *host.PortTakenError if another process holds the port, or that of ctx. It sends nothing.
+func Await(ctx context.Context, r Request) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	if r.Net == "" {
+		r.Net = "/proc/thread-self/net"
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	var first time.Time // when a socket of another process was first seen
+	for looks := 0; ; {
+		found, err := r.sockets()
+		if err != nil {
+			return err
+		}
+		ours, others := r.divide(found)
+		if len(ours) > 0 {
+			others = slices.DeleteFunc(others, func(s socket) bool { return !bindsAs(ours, s) })
+			if len(others) == 0 {
+				return nil
+			}
+		}
+		if len(others) == 0 {
+			looks, first = 0, time.Time{}
+		} else {
+			if looks++; looks == 1 {
+				first = time.Now()
+			}
+			// A second look, because the process may have been starting another one during the first.
+			if looks > 1 && (len(ours) > 0 || others[0].unspecified() || time.Since(first) > elsewhere) {
+				return r.taken(others[0])
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if len(others) > 0 {
+				return r.taken(others[0])
+			}
+			return ctx.Err()
+		}
+	}
+}
+
+// A socket is a line of a table in /proc/net.
+type socket struct {
+	local string // the address in hexadecimal
+	user  int
+	inode string
+}
+
+// unspecified says that the socket is bound to all addresses.
+func (s socket) unspecified() bool { return strings.Trim(s.local, "0") == "" }
+
+// bindsAs says whether a socket has the same address as one of the others.
+func bindsAs(others []socket, s socket) bool {
+	return slices.ContainsFunc(others, func(o socket) bool { return o.local == s.local })
+}
+
+// sockets lists the sockets on the port.
+func (r Request) sockets() ([]socket, error) {
+	state := stateListening
+	if r.Protocol == "udp" {
+		state = stateUnconnected
+	}
+	var found []socket
+	for _, table := range []string{r.Protocol, r.Protocol + "6"} {
+		b, err := os.ReadFile(filepath.Join(r.Net, table))
+		if errors.Is(err, os.ErrNotExist) {
+			continue // a kernel without IPv6
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, readTable(string(b), state, r.Port)...)
+	}
+	return found, nil
+}
+
+// readTable finds the sockets in a state on a local port. The lines are "sl local remote st tx:rx tr:when retransmits
+// uid timeout inode ...", with local as address:port in hexadecimal.
+func readTable(table, state string, port int) (found []socket) {
+	const user, inode = 7, 9
+	for line := range strings.Lines(table) {
+		fields := strings.Fields(line)
+		if len(fields) <= inode || fields[3] != state {
+			continue
+		}
+		local, hex, ok := strings.Cut(fields[1], ":")
+		if !ok {
+			continue
+		}
+		if p, err := strconv.ParseUint(hex, 16, 16); err != nil || int(p) != port {
+			continue
+		}
+		s := socket{local: local, inode: fields[inode]}
+		s.user, _ = strconv.Atoi(fields[user])
+		found = append(found, s)
+	}
+	return found
+}
+
+// divide says which sockets our processes hold.
+func (r Request) divide(found []socket) (ours, others []socket) {
+	if len(found) == 0 {
+		return nil, nil
+	}
+	likely := map[string]bool{}
+	if r.PID != 0 && r.Ours(r.PID) {
+		likely = inodesOf(r.PID)
+	}
+	var held map[string]bool // by all of our processes
+	for _, s := range found {
+		mine := likely[s.inode]
+		if !mine {
+			if held == nil {
+				held = r.held(found)
+			}
+			mine = held[s.inode]
+		}
+		if mine {
+			ours = append(ours, s)
+		} else {
+			others = append(others, s)
+		}
+	}
+	return ours, others
+}
+
+// held is which of the sockets our processes hold.
+func (r Request) held(found []socket) map[string]bool {
+	held := map[string]bool{}
+	eachProcess(func(pid int) bool {
+		inodes := inodesOf(pid)
+		for _, s := range found {
+			if inodes[s.inode] && r.Ours(pid) {
+				held[s.inode] = true
+			}
+		}
+		return true
+	})
+	return held
+}
+
+// taken is the error that names who holds a socket.
+func (r Request) taken(s socket) error {
+	e := &host.PortTakenError{Protocol: r.Protocol, Port: r.Port, User: s.user}
+	eachProcess(func(pid int) bool {
+		if !inodesOf(pid)[s.inode] {
+			return true
+		}
+		e.PID, e.Program = pid, "a process without a name"
+		if name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm"); err == nil {
+			e.Program = strings.TrimSpace(string(name))
+		}
+		return false
+	})
+	return e
+}
+
+// eachProcess calls visit with the number of every process in /proc, until it returns false.
+func eachProcess(visit func(pid int) bool) {
+	folder, err := os.Open("/proc")
+	if err != nil {
+		return // nobody is visible
+	}
+	defer func() { _ = folder.Close() }()
+	names, _ := folder.Readdirnames(-1)
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil && !visit(pid) {
+			return
+		}
+	}
+}
+
+// inodesOf lists the sockets that a process holds, by inode; nil if its descriptors are not visible.
+func inodesOf(pid int) map[string]bool {
+	path := "/proc/" + strconv.Itoa(pid) + "/fd"
+	folder, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = folder.Close() }()
+	names, _ := folder.Readdirnames(-1)
+	inodes := map[string]bool{}
+	for _, name := range names {
+		target, err := os.Readlink(path + "/" + name)
+		if inode, ok := strings.CutPrefix(target, "socket:["); ok && err == nil {
+			inodes[strings.TrimSuffix(inode, "]")] = true
+		}
+	}
+	return inodes
+}
