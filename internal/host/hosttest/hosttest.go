@@ -21,10 +21,31 @@ import (
 // patience is how long the suite waits for what should happen at once. It is long, so that a busy machine passes.
 const patience = 30 * time.Second
 
-// Run runs the suite. hosts makes a new pair of hosts, and frees what Close does not free when the test ends.
-func Run(t *testing.T, hosts func(t *testing.T) (client, server host.Host)) {
-	s := suite{hosts: hosts}
+// Kind is a kind of hosts, with what its hosts can do. The suite tests what is declared, and that the rest is refused.
+type Kind struct {
+	// Hosts makes a new pair of hosts, and frees what Close does not free when the test ends. The server can reach the
+	// ports of the client (host.Endpoint.Ports), and the other way round.
+	Hosts func(t *testing.T) (client, server host.Host)
+	// Processes says that the hosts run processes of an operating system, with an environment and children, and not
+	// functions of the test.
+	Processes bool
+	// Signals says that a process can be asked to end before it is killed, as SIGTERM does.
+	Signals bool
+	// Pinning says that processes can be bound to CPUs.
+	Pinning bool
+	// Files says that Put writes files that processes can read.
+	Files bool
+	// IPv6 says that both hosts have addresses of IPv6.
+	IPv6 bool
+}
+
+// Run runs the suite.
+func Run(t *testing.T, kind Kind) {
+	s := suite{kind}
 	t.Run("endpoints", s.endpoints)
+	t.Run("serves", s.serves)
+	t.Run("serves after the end", s.servesEnded)
+	t.Run("port of a stranger", s.stranger)
 	t.Run("output", s.output)
 	t.Run("exit status", s.exitStatus)
 	t.Run("stdin", s.stdin)
@@ -43,9 +64,7 @@ func Run(t *testing.T, hosts func(t *testing.T) (client, server host.Host)) {
 	t.Run("processes", s.processes)
 }
 
-type suite struct {
-	hosts func(t *testing.T) (client, server host.Host)
-}
+type suite struct{ Kind }
 
 // client makes a pair of hosts and returns the client.
 func (s suite) client(t *testing.T) host.Host {
@@ -56,7 +75,7 @@ func (s suite) client(t *testing.T) host.Host {
 
 func (s suite) pair(t *testing.T) (client, server host.Host) {
 	t.Helper()
-	client, server = s.hosts(t)
+	client, server = s.Hosts(t)
 	t.Cleanup(func() {
 		for _, h := range []host.Host{client, server} {
 			if err := h.Close(); err != nil {
@@ -177,6 +196,9 @@ func (s suite) endpoints(t *testing.T) {
 		if e.Dial.V4.IsUnspecified() || e.Dial.V6.IsUnspecified() {
 			t.Errorf("endpoint %+v: nobody can dial an unspecified address", e)
 		}
+		if e.Dial.V6.IsValid() != s.IPv6 {
+			t.Errorf("endpoint %+v: its IPv6 address, while the kind declares %v", e, s.IPv6)
+		}
 		if last := e.Ports().BackgroundControl; e.Ports().Data < 1 || last > 65535 {
 			t.Errorf("endpoint %+v: its ports are %+v", e, e.Ports())
 		}
@@ -278,6 +300,9 @@ func (s suite) emptyCommand(t *testing.T) {
 }
 
 func (s suite) stop(t *testing.T) {
+	if !s.Signals {
+		t.Skip("this kind of host cannot ask a process to end")
+	}
 	p, line := start(t.Context(), t, s.client(t), self("wait"))
 	if line != "ready" {
 		t.Fatalf("it printed %q", line)
@@ -324,12 +349,12 @@ func (s suite) severalWaits(t *testing.T) {
 	for range cap(results) {
 		go func() { results <- p.Wait() }()
 	}
-	if err := p.Stop(patience); err != nil {
+	if err := p.Stop(s.grace()); err != nil {
 		t.Fatal(err)
 	}
 	within(t, "waiting", func() {
 		for range cap(results) {
-			if err := <-results; err != nil {
+			if err := <-results; (err == nil) != s.Signals { // without signals it was killed
 				t.Error(err)
 			}
 		}
@@ -365,7 +390,7 @@ func (r brokenReader) Read(p []byte) (int, error) {
 
 func (s suite) putFails(t *testing.T) {
 	broken := brokenReader{strings.NewReader("half of it")}
-	err := s.client(t).Put(t.Context(), "/tmp/hosttest/half", 0o600, broken)
+	err := s.client(t).Put(t.Context(), "hosttest/half", 0o600, broken)
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a file that cannot be read whole gives %v", err)
 	}
@@ -388,7 +413,15 @@ func (s suite) close(t *testing.T) {
 		t.Error("a process was started on a closed host")
 	}
 	run(t, sv, self("print", "here")).want(t, "here", "4") // the other host still works
-	if err := other.Stop(patience); err != nil {
+	if err := other.Stop(s.grace()); err != nil {
 		t.Error(err)
 	}
+}
+
+// grace is how long a process that is asked to end may take: no time if it cannot be asked.
+func (s suite) grace() time.Duration {
+	if s.Signals {
+		return patience
+	}
+	return 0
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,14 +13,17 @@ import (
 	"nearfar/internal/host"
 )
 
-// processes tests what only operating system processes have. It skips kinds of hosts whose processes are functions.
+// processes tests what only processes of an operating system have.
 func (s suite) processes(t *testing.T) {
-	if r := run(t, s.client(t), self("kind")); r.err != nil || r.stdout != "process" {
-		if r.stdout == "function" && r.err == nil {
-			t.Skip("this kind of host runs functions, not processes")
-		}
-		t.Fatalf("the host runs %q (%v)", r.stdout, r.err)
+	want := map[bool]string{true: "process", false: "function"}[s.Processes]
+	if r := run(t, s.client(t), self("kind")); r.err != nil || r.stdout != want {
+		t.Fatalf("the host runs a %q (%v), want a %s", r.stdout, r.err, want)
 	}
+	if !s.Processes {
+		t.Skip("this kind of host runs functions, not processes")
+	}
+	t.Run("addresses", s.addresses)
+	t.Run("serves by a child", s.servesByChild)
 	t.Run("environment", s.environment)
 	t.Run("CPUs", s.cpus)
 	t.Run("put", s.put)
@@ -45,8 +49,16 @@ func (s suite) environment(t *testing.T) {
 
 func (s suite) cpus(t *testing.T) {
 	c := s.client(t)
+	if !s.Pinning {
+		pinned := self("exit", "0")
+		pinned.CPUs = []int{0}
+		if p, err := c.Start(t.Context(), pinned); err == nil {
+			t.Errorf("a process was bound to a CPU, which the kind does not declare (%v)", p.Wait())
+		}
+		return
+	}
 	free := run(t, c, self("cpus"))
-	first, _, _ := strings.Cut(strings.NewReplacer(",", "-").Replace(free.stdout), "-")
+	first, _, _ := strings.Cut(free.stdout, " ")
 	cpu, err := strconv.Atoi(first)
 	if err != nil {
 		t.Fatalf("CPUs are %q (%v)", free.stdout, free.err)
@@ -63,7 +75,13 @@ func (s suite) cpus(t *testing.T) {
 
 func (s suite) put(t *testing.T) {
 	c := s.client(t)
-	const path = "/tmp/hosttest/deep/file"
+	const path = "hosttest/deep/file" // below the folder for temporary files
+	if !s.Files {
+		if err := c.Put(t.Context(), path, 0o600, strings.NewReader("content")); err == nil {
+			t.Error("a file was put, which the kind does not declare")
+		}
+		return
+	}
 	for _, content := range []string{"first", "second\x00", ""} { // each replaces the one before
 		if err := c.Put(t.Context(), path, 0o600, strings.NewReader(content)); err != nil {
 			t.Fatal(err)
@@ -77,6 +95,9 @@ func (s suite) put(t *testing.T) {
 }
 
 func (s suite) signal(t *testing.T) {
+	if !s.Signals {
+		t.Skip("this kind of host has no signals")
+	}
 	r := run(t, s.client(t), self("kill-self"))
 	var exit *host.ExitError
 	if !errors.As(r.err, &exit) || exit.Code != -1 || !strings.Contains(strings.ToLower(exit.Signal), "kill") {
@@ -84,44 +105,91 @@ func (s suite) signal(t *testing.T) {
 	}
 }
 
+// trees are the pair of hosts of a test that looks for a child of a process. The server looks, because it can do that
+// after the client's end too: it dials a port on which the child answers.
+type trees struct {
+	client, server host.Host
+	port, address  string
+}
+
+func (s suite) trees(t *testing.T) trees {
+	t.Helper()
+	c, sv := s.pair(t)
+	_, dial, err := host.Pair{Client: sv.Endpoint(), Server: c.Endpoint()}.Addresses(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := strconv.Itoa(c.Endpoint().Ports().Data)
+	return trees{client: c, server: sv, port: port, address: net.JoinHostPort(dial.String(), port)}
+}
+
+// tree starts a process with a child that answers. Both ignore SIGTERM, and the child is in a session of its own.
+func (tr trees) tree(ctx context.Context, t *testing.T) host.Process {
+	t.Helper()
+	p, line := start(ctx, t, tr.client, self("tree", tr.port))
+	if line != "ready" || !tr.alive(t) {
+		t.Fatalf("the child printed %q, or does not answer", line)
+	}
+	return p
+}
+
+// alive says whether the child answers.
+func (tr trees) alive(t *testing.T) bool {
+	t.Helper()
+	r := run(t, tr.server, self("knock", tr.address))
+	var exit *host.ExitError
+	if r.err != nil && (!errors.As(r.err, &exit) || exit.Code != 1) {
+		t.Fatalf("looking for the child: %v %s", r.err, r.stderr)
+	}
+	return r.err == nil
+}
+
+// gone waits until the child does not answer any more.
+func (tr trees) gone(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); tr.alive(t); {
+		if time.Now().After(deadline) {
+			t.Fatal("the child lives on")
+		}
+	}
+}
+
 func (s suite) stopStubborn(t *testing.T) {
-	c := s.client(t)
-	p, child := start(t.Context(), t, c, self("tree"))
-	// Parent and child ignore SIGTERM, and the child is in a session of its own.
+	tr := s.trees(t)
+	p := tr.tree(t.Context(), t)
 	within(t, "stopping", func() {
 		if err := p.Stop(10 * time.Millisecond); err != nil {
 			t.Error(err)
 		}
 	})
-	var exit *host.ExitError
-	if err := p.Wait(); !errors.As(err, &exit) {
-		t.Errorf("a process that was killed gives %v", err)
+	if err := p.Wait(); err == nil {
+		t.Error("a process that was killed gives no error")
 	}
-	gone(t, c, child)
+	tr.gone(t)
 }
 
 func (s suite) cancelTree(t *testing.T) {
-	c := s.client(t)
+	tr := s.trees(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	p, child := start(ctx, t, c, self("tree"))
+	p := tr.tree(ctx, t)
 	cancel()
 	within(t, "ending with the context", func() {
 		if err := p.Wait(); err == nil {
 			t.Error("a killed process ended without an error")
 		}
 	})
-	gone(t, c, child)
+	tr.gone(t)
 }
 
 func (s suite) heldOpen(t *testing.T) {
-	c := s.client(t)
+	tr := s.trees(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var stdout, stderr bytes.Buffer
-	cmd := self("orphan")
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	p, err := c.Start(ctx, cmd)
+	var stderr bytes.Buffer
+	cmd := self("orphan", tr.port)
+	cmd.Stdout, cmd.Stderr = &bytes.Buffer{}, &stderr
+	p, err := tr.client.Start(ctx, cmd)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,44 +198,58 @@ func (s suite) heldOpen(t *testing.T) {
 			t.Error(err, stderr.String())
 		}
 	})
-	if !isAlive(t, c, strings.TrimSpace(stdout.String())) {
-		t.Fatal("the child, which holds the output open, is not there")
+	if !tr.alive(t) {
+		t.Fatal("the child, which holds the output open, does not answer")
 	}
 }
 
 func (s suite) closeKills(t *testing.T) {
-	c, sv := s.pair(t)
-	_, child := start(t.Context(), t, c, self("tree"))
-	if !isAlive(t, c, child) {
-		t.Fatal("the child is not there")
-	}
-	if err := c.Close(); err != nil {
+	tr := s.trees(t)
+	tr.tree(t.Context(), t)
+	if err := tr.client.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// The server can look for the child, because both hosts see the same process numbers.
-	gone(t, sv, child)
+	tr.gone(t)
 }
 
-func isAlive(t *testing.T, h host.Host, pid string) bool {
-	t.Helper()
-	r := run(t, h, self("alive", pid))
-	var exit *host.ExitError
-	if r.err == nil {
-		return true
+// addresses tests that each host is reached at the addresses that it says, on its first port.
+func (s suite) addresses(t *testing.T) {
+	c, sv := s.pair(t)
+	versions := []int{0}
+	if s.IPv6 {
+		versions = append(versions, 6)
 	}
-	if !errors.As(r.err, &exit) || exit.Code != 1 {
-		t.Fatalf("asking for process %q: %v %s", pid, r.err, r.stderr)
-	}
-	return false
-}
-
-// gone waits until a process is gone; a zombie may stay for a moment.
-func gone(t *testing.T, h host.Host, pid string) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for isAlive(t, h, pid) {
-		if time.Now().After(deadline) {
-			t.Fatalf("process %s lives on", pid)
+	for _, way := range [][2]host.Host{{c, sv}, {sv, c}} {
+		pair := host.Pair{Client: way[0].Endpoint(), Server: way[1].Endpoint()}
+		port := strconv.Itoa(pair.Server.Ports().Data)
+		p, _ := start(t.Context(), t, way[1], self("stubborn", port))
+		for _, version := range versions {
+			_, dial, err := pair.Addresses(version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := run(t, way[0], self("knock", net.JoinHostPort(dial.String(), port)))
+			if r.err != nil {
+				t.Errorf("%s does not reach %s at %v: %s", pair.Client.Name, pair.Server.Name, dial, r.stderr)
+			}
 		}
+		if err := p.Stop(0); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// servesByChild waits for a port that a child of the process holds, in a session of its own.
+func (s suite) servesByChild(t *testing.T) {
+	h := s.client(t)
+	port := h.Endpoint().Ports().Data
+	p, err := h.Start(t.Context(), self("parent", "tcp", strconv.Itoa(port)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := p.Serves(ctx, "tcp", port); err != nil {
+		t.Error(err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,14 +34,19 @@ const maxFlood = 1 << 26
 func Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	p := &program{ctx: ctx, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, process: true}
+	p := &program{
+		ctx: ctx, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, process: true, listen: listenHere,
+	}
 	return p.run(args[1:])
 }
 
+// Listen makes a process hold a port until it ends.
+type Listen func(protocol string, port int) error
+
 // Program is the suite's program as a function: host.Self for a kind of host whose processes are functions. argv is the
 // whole command line. Program ends when ctx does, as a process ends after SIGTERM.
-func Program(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &program{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
+func Program(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer, listen Listen) int {
+	p := &program{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, listen: listen}
 	if len(argv) < 2 || argv[1] != Verb {
 		return p.fail(fmt.Errorf("unexpected command line %q", argv))
 	}
@@ -54,6 +59,7 @@ type program struct {
 	stdout, stderr io.Writer
 	// process says that it runs as a process of the host's operating system.
 	process bool
+	listen  Listen
 }
 
 func (p *program) fail(err error) int {
@@ -84,7 +90,10 @@ func (p *program) run(words []string) int {
 		}
 	case "cat":
 		_, err = io.Copy(p.stdout, p.stdin)
-	case "file":
+	case "file": // a relative path is below the folder for temporary files, as with Put
+		if !filepath.IsAbs(argument) {
+			argument = filepath.Join(os.TempDir(), argument)
+		}
 		var b []byte
 		if b, err = os.ReadFile(argument); err == nil {
 			_, err = p.stdout.Write(b)
@@ -100,21 +109,23 @@ func (p *program) run(words []string) int {
 			<-p.ctx.Done()
 			_, err = fmt.Fprintln(p.stdout, "asked to end")
 		}
-	case "stubborn": // it ignores SIGTERM
-		if _, err = fmt.Fprintln(p.stdout, "ready"); err == nil {
+	case "listen": // holds a port until it is asked to end
+		err = p.hold(words[1:])
+	case "knock": // dials an address, and expects one byte
+		return p.knock(argument)
+	case "stubborn": // it ignores SIGTERM, and answers on a port
+		err = p.stubborn(argument)
+	case "tree": // a child in a session of its own, which is stubborn
+		if err = p.child("stubborn", argument); err == nil {
 			select {}
 		}
-	case "tree": // a child in a session of its own, which is stubborn
-		var child int
-		if child, err = p.child(); err == nil {
-			if _, err = fmt.Fprintln(p.stdout, child); err == nil {
-				select {}
-			}
+	case "parent": // a child that holds a port
+		if err = p.child("listen", words[1:]...); err == nil {
+			select {}
 		}
 	case "orphan": // leaves a child that keeps its streams open
-		var child int
-		if child, err = p.child(); err == nil {
-			_, err = fmt.Fprintln(p.stdout, child)
+		if err = p.child("stubborn", argument); err == nil {
+			err = p.awaitAnswer(argument)
 		}
 	case "kill-self":
 		var self *os.Process
@@ -123,8 +134,6 @@ func (p *program) run(words []string) int {
 				select {}
 			}
 		}
-	case "alive":
-		return p.alive(argument)
 	default:
 		err = fmt.Errorf("unknown %q", words[0])
 	}
@@ -157,61 +166,6 @@ func (p *program) flood(argument string) error {
 		}
 	}
 	return nil
-}
-
-// cpus prints the CPUs that the process may run on, as Linux lists them.
-func (p *program) cpus() error {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(string(status)) {
-		if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
-			_, err := fmt.Fprint(p.stdout, strings.TrimSpace(list))
-			return err
-		}
-	}
-	return errors.New("no Cpus_allowed_list in /proc/self/status")
-}
-
-// child starts a child that ignores SIGTERM, on the same streams and in a session of its own. It returns when the child
-// runs.
-func (p *program) child() (int, error) {
-	if !p.process {
-		return 0, errors.New("a function has no children")
-	}
-	begun, begins, err := os.Pipe()
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = begun.Close() }()
-	// This program: its path may not be visible here.
-	cmd := exec.CommandContext(context.Background(), "/proc/self/exe", Verb, "stubborn")
-	cmd.Stdout, cmd.Stderr = begins, p.stderr
-	cmd.ExtraFiles = []*os.File{os.Stdout}
-	cmd.SysProcAttr = ownSession()
-	err = cmd.Start()
-	_ = begins.Close()
-	if err != nil {
-		return 0, err
-	}
-	if _, err := begun.Read(make([]byte, 1)); err != nil {
-		return 0, fmt.Errorf("the child did not begin: %w", err)
-	}
-	return cmd.Process.Pid, nil
-}
-
-// alive returns the exit status 0 if a process with that number exists, and otherwise 1.
-func (p *program) alive(argument string) int {
-	pid, err := strconv.Atoi(argument)
-	if err != nil || pid <= 1 {
-		return p.fail(fmt.Errorf("process number %q", argument))
-	}
-	process, err := os.FindProcess(pid)
-	if err != nil || process.Signal(syscall.Signal(0)) != nil {
-		return 1
-	}
-	return 0
 }
 
 func self(words ...string) host.Cmd {

@@ -85,10 +85,12 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, Options{})
 	arms := 0
-	hosttest.Run(t, func(t *testing.T) (client, server host.Host) {
+	hosts := func(t *testing.T) (client, server host.Host) {
 		arms++
 		return build(t, l, fmt.Sprint("arm", arms), path(experiment.Bridge))
-	})
+	}
+	hosttest.Run(t, hosttest.Kind{Hosts: hosts, Processes: true, Signals: true, Pinning: true, Files: true,
+		IPv6: l.Facts().HasIPv6()})
 }
 
 func TestFacts(t *testing.T) {
