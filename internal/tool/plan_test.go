@@ -39,7 +39,7 @@ func TestPlans(t *testing.T) {
 	}{
 		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64,
 			Duration: 2 * second}, "10.0.0.2",
-			"sockperf server -i 10.0.0.2 -p 7777 --tcp", "sockperf ping-pong -i 10.0.0.2 -p 7777 --tcp -m 64 -t 3 --full-rtt", Ready{"tcp", 7777}, 3 * second},
+			"sockperf server -i 10.0.0.2 -p 7777 --tcp --uc-reuseaddr", "sockperf ping-pong -i 10.0.0.2 -p 7777 --tcp -m 64 -t 3 --full-rtt", Ready{"tcp", 7777}, 3 * second},
 		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 14, Response: 14, Duration: second},
 			"fd00::2",
 			"sockperf server -i fd00::2 -p 7777", "sockperf ping-pong -i fd00::2 -p 7777 -m 14 -t 2 --full-rtt", Ready{"udp", 7777}, 2 * second},

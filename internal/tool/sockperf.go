@@ -73,11 +73,16 @@ func (*Sockperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 		}
 		return argv
 	}
+	server := at("server", bind)
+	if w.Protocol == experiment.TCP {
+		// Another tool's closed connections (TIME_WAIT) may still have the port.
+		server = append(server, "--uc-reuseaddr")
+	}
 	seconds := whole(w.Duration + sockperfCut)
 	client := at("ping-pong", dial)
 	client = append(client, "-m", strconv.Itoa(w.Request), "-t", strconv.Itoa(seconds), "--full-rtt")
 	return Plan{
-		Server:   &Command{Argv: at("server", bind)},
+		Server:   &Command{Argv: server},
 		Ready:    Ready{Protocol: w.Protocol, Port: port},
 		Client:   Command{Argv: client},
 		Expected: time.Duration(seconds)*time.Second + 200*time.Millisecond,
