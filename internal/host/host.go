@@ -58,6 +58,9 @@ type Process interface {
 	// bound) on the port. It sends nothing, because some servers would take a connection for their client's. If the
 	// process ends before, the error wraps ErrEnded; if another process holds the port, it is a *PortTakenError.
 	Serves(ctx context.Context, protocol string, port int) error
+	// Times are when the process started and ended, by the clock of the host; the zero value as long as that is not
+	// known. Both are known when Wait has returned, unless the host is lost.
+	Times() (started, ended time.Time)
 	// Stop sends SIGTERM to the process, kills it and all that it started after the grace time, and returns when the
 	// process has ended. Stopping an ended process is no error.
 	Stop(grace time.Duration) error

@@ -19,11 +19,14 @@ type background struct {
 	workload experiment.Workload
 	tool     tool.Companion
 	job
-	// The client printed the bytes from..until of its output while the workload's client ran.
-	from, until int
+	// The workload's client ran from..until, by the clock of the client's host.
+	from, until time.Time
 	// failed says why the background did not run as it should; nil if it did.
 	failed error
 }
+
+// reportTime is how long the end of a trial waits for what the background reports of the last moments of the workload.
+const reportTime = 2 * time.Second
 
 // background plans the background of a workload; nil if it has none. work is the plan of the workload itself.
 func (r *Runner) background(w experiment.Workload, work tool.Plan, hosts host.Hosts) (*background, error) {
@@ -60,7 +63,8 @@ func (b *background) adds() time.Duration {
 // beside starts the background, runs the workload's client once its data flows, and then ends the background. If the
 // background ends by itself, the workload is ended too: it would measure something else than was declared.
 func (b *background) beside(
-	ctx context.Context, l Limits, hosts host.Hosts, work func(context.Context) error,
+	ctx context.Context, l Limits, hosts host.Hosts,
+	work func(context.Context) (started, ended time.Time, err error),
 ) (err error) {
 	endServer, err := l.serve(ctx, b.job, hosts.Server)
 	if err != nil {
@@ -68,9 +72,10 @@ func (b *background) beside(
 		return b.failed
 	}
 	defer func() { err = errors.Join(err, endServer()) }()
-	flowing := newWatched(b.out.stdout, b.tool.Flowing)
+	printed := &watched{bounded: b.out.stdout}
+	flowing := printed.when(b.tool.Flowing)
 	cmd := command(b.plan.Client, b.clientCPUs, nil, b.out.stderr)
-	cmd.Stdout = flowing
+	cmd.Stdout = printed
 	client, err := hosts.Client.Start(ctx, cmd)
 	if err != nil {
 		b.failed = fmt.Errorf("the background: %w", err)
@@ -86,7 +91,7 @@ func (b *background) beside(
 	timeout := time.NewTimer(b.plan.Expected + l.Patience)
 	defer timeout.Stop()
 	select {
-	case <-flowing.seen:
+	case <-flowing:
 	case <-running.Done():
 		b.failed = b.endedEarly(ctx, <-ended)
 		return b.failed
@@ -94,9 +99,17 @@ func (b *background) beside(
 		b.failed = fmt.Errorf("the background: nothing arrived within %v", b.plan.Expected+l.Patience)
 		return errors.Join(b.failed, client.Stop(l.Grace))
 	}
-	b.from = b.out.stdout.Len()
-	err = work(running)
-	b.until = b.out.stdout.Len()
+	b.from, b.until, err = work(running)
+	if err == nil {
+		// What is in the way of the workload is also in the way of the background's reports.
+		late := time.NewTimer(reportTime)
+		defer late.Stop()
+		select {
+		case <-printed.when(func(stdout []byte) bool { return b.tool.Reported(stdout, b.until) }):
+		case <-running.Done():
+		case <-late.C:
+		}
+	}
 	select {
 	case waitErr := <-ended:
 		b.failed = b.endedEarly(ctx, waitErr)
@@ -115,7 +128,8 @@ func (b *background) endedEarly(ctx context.Context, waitErr error) error {
 		return waitErr
 	}
 	reason := "it does not say why"
-	if _, err := b.tool.ParseBackground(b.out.parsable(&b.workload, waitErr), 0, b.out.stdout.Len()); err != nil {
+	always := time.Now().Add(100 * 365 * 24 * time.Hour) // after all that the client can have printed
+	if _, err := b.tool.ParseBackground(b.out.parsable(&b.workload, waitErr), time.Time{}, always); err != nil {
 		reason = err.Error()
 	} else if waitErr != nil {
 		reason = waitErr.Error()

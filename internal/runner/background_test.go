@@ -17,7 +17,8 @@ import (
 	"nearfar/internal/tool"
 )
 
-// flowing is a tool that can be a background: its client prints a line for each bit that arrives.
+// flowing is a tool that can be a background: its client prints a line for each bit that arrives, with the time in
+// nanoseconds.
 type flowing struct{ clocked }
 
 func (flowing) Name() string { return "flowing" }
@@ -34,16 +35,30 @@ func (flowing) PlanBackground(_ experiment.Workload, _ host.Pair, longest time.D
 	}, nil
 }
 
-func (flowing) Flowing(stdout []byte) bool { return bytes.Contains(stdout, []byte("bit\n")) }
+func (flowing) Flowing(stdout []byte) bool { return bytes.Contains(stdout, []byte("bit ")) }
 
-func (flowing) ParseBackground(out tool.Output, from, until int) (result.Measurement, error) {
+func (flowing) Reported([]byte, time.Time) bool { return true }
+
+// bit prints a bit that arrives now.
+func bit(w io.Writer) { fmt.Fprintln(w, "bit", time.Now().UnixNano()) }
+
+func (flowing) ParseBackground(out tool.Output, from, until time.Time) (result.Measurement, error) {
 	if i := bytes.Index(out.Stdout, []byte("broken")); i >= 0 {
 		return result.Measurement{}, errors.New(strings.TrimSpace(string(out.Stdout[i:])))
 	}
+	bits := 0
+	for line := range strings.Lines(string(out.Stdout)) {
+		var at int64
+		if _, err := fmt.Sscanf(line, "bit %d", &at); err != nil {
+			return result.Measurement{}, err
+		}
+		if at >= from.UnixNano() && at <= until.UnixNano() {
+			bits++
+		}
+	}
 	return result.Measurement{
-		Metrics: []result.Metric{{Name: result.Goodput, Unit: result.BitsPerSecond,
-			Value: float64(bytes.Count(out.Stdout[from:until], []byte("bit\n")))}},
-		Facts: map[string]string{"pipes": "2"}, Notes: []string{"It leaks."},
+		Metrics: []result.Metric{{Name: result.Goodput, Unit: result.BitsPerSecond, Value: float64(bits)}},
+		Facts:   map[string]string{"pipes": "2"}, Notes: []string{"It leaks."},
 	}, nil
 }
 
@@ -61,14 +76,14 @@ type beats struct{ asked, printed chan struct{} }
 func newBeats() beats { return beats{make(chan struct{}), make(chan struct{})} }
 
 func (b beats) program(ctx context.Context, _ []string, _ []byte, stdout, _ io.Writer) int {
-	fmt.Fprintln(stdout, "bit")
+	bit(stdout)
 	for {
 		select {
 		case <-b.asked:
-			fmt.Fprintln(stdout, "bit")
+			bit(stdout)
 			b.printed <- struct{}{}
 		case <-ctx.Done():
-			fmt.Fprintln(stdout, "bit")
+			bit(stdout)
 			return 130
 		}
 	}
@@ -125,7 +140,7 @@ func TestBackgroundRunsFromBeforeUntilAfter(t *testing.T) {
 			t.Errorf("notes %q", tr.Notes)
 		}
 	}
-	if got := k.raw["00001-a-w.background.client.out"]; got != strings.Repeat("bit\n", 5) {
+	if got := k.raw["00001-a-w.background.client.out"]; strings.Count(got, "bit ") != 5 {
 		t.Errorf("the background's output is kept as %q; all is %v", got, k.raw)
 	}
 	if r.Versions()["flowing"] != "7" {
@@ -174,11 +189,11 @@ func TestBackgroundThatFailsFailsTheTrial(t *testing.T) {
 		}, want: "the background ended before the workload: broken: refused"},
 		{name: "midway", client: untilEnded, flow: func(_ context.Context, _ []string, _ []byte, stdout,
 			_ io.Writer) int {
-			fmt.Fprintln(stdout, "bit")
+			bit(stdout)
 			fmt.Fprintln(stdout, "broken: reset")
 			return 1
 		}, want: "the background ended before the workload: broken: reset"},
-		{name: "in good order but early", client: untilEnded, flow: prints("bit"),
+		{name: "in good order but early", client: untilEnded, flow: prints("bit 1"),
 			want: "the background ended before the workload: it does not say why"},
 		{name: "silent", client: prints("1"), flow: untilEnded, want: "the background: nothing arrived within 110ms"},
 		{name: "no server", client: prints("1"), flow: b.program, dead: 8,

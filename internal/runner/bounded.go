@@ -33,13 +33,6 @@ func (b *bounded) Bytes() []byte {
 	return append([]byte(nil), b.buf...)
 }
 
-// Len is the number of bytes kept so far.
-func (b *bounded) Len() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.buf)
-}
-
 // tail is the end of what was kept, for a message.
 func (b *bounded) tail() []byte {
 	const last = 400
@@ -57,26 +50,36 @@ func (b *bounded) cut() string {
 	return fmt.Sprintf("printed %d bytes more than the %d that are kept", b.lost, b.limit)
 }
 
-// watched is a buffer that tells when sees finds something in what was printed.
+// watched is a buffer that tells when something is found in what was printed.
 type watched struct {
 	*bounded
-	sees func(printed []byte) bool
-	// seen is closed when sees has returned true.
-	seen chan struct{}
-	done bool
+	looking sync.Mutex
+	sees    func(printed []byte) bool
+	seen    chan struct{}
 }
 
-func newWatched(b *bounded, sees func([]byte) bool) *watched {
-	return &watched{bounded: b, sees: sees, seen: make(chan struct{})}
+// when returns a channel that is closed once sees returns true for what was printed. It replaces the previous one.
+func (w *watched) when(sees func(printed []byte) bool) <-chan struct{} {
+	w.looking.Lock()
+	defer w.looking.Unlock()
+	seen := make(chan struct{})
+	w.sees, w.seen = sees, seen
+	w.look()
+	return seen
 }
 
-// Write keeps the bytes and looks at all of them. A process has one writer for each of its streams, so calls do not
-// overlap.
+// Write keeps the bytes and looks at all of them.
 func (w *watched) Write(p []byte) (int, error) {
 	n, err := w.bounded.Write(p)
-	if !w.done && w.sees(w.Bytes()) {
-		w.done = true
-		close(w.seen)
-	}
+	w.looking.Lock()
+	defer w.looking.Unlock()
+	w.look()
 	return n, err
+}
+
+func (w *watched) look() {
+	if w.seen != nil && w.sees(w.Bytes()) {
+		close(w.seen)
+		w.seen = nil
+	}
 }

@@ -47,9 +47,12 @@ func (l Limits) execute(ctx context.Context, work job, behind *background, hosts
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	if behind == nil {
-		return l.runClient(ctx, work, hosts.Client)
+		_, _, err := l.runClient(ctx, work, hosts.Client)
+		return err
 	}
-	return behind.beside(ctx, l, hosts, func(ctx context.Context) error { return l.runClient(ctx, work, hosts.Client) })
+	return behind.beside(ctx, l, hosts, func(ctx context.Context) (started, ended time.Time, err error) {
+		return l.runClient(ctx, work, hosts.Client)
+	})
 }
 
 // serve starts the server and waits until it is ready; end ends it. After an error no server runs.
@@ -68,23 +71,26 @@ func (l Limits) serve(ctx context.Context, j job, h host.Host) (end func() error
 	return end, nil
 }
 
-// runClient runs the client to its end.
-func (l Limits) runClient(ctx context.Context, j job, h host.Host) error {
+// runClient runs the client to its end. started and ended are by the clock of its host.
+func (l Limits) runClient(ctx context.Context, j job, h host.Host) (started, ended time.Time, err error) {
 	limit := j.plan.Expected + l.Patience
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	client, err := h.Start(limited, command(j.plan.Client, j.clientCPUs, j.out.stdout, j.out.stderr))
 	if err != nil {
-		return err
+		return started, ended, err
 	}
 	err = client.Wait()
+	started, ended = client.Times()
 	if err == nil {
-		return nil
+		return started, ended, nil
 	}
 	if errors.Is(limited.Err(), context.DeadlineExceeded) {
 		err = fmt.Errorf("did not end within %v and was killed", limit)
 	}
-	return &host.Error{Host: h.Endpoint().Name, Argv: j.plan.Client.Argv, Output: string(j.out.stderr.tail()), Err: err}
+	return started, ended, &host.Error{
+		Host: h.Endpoint().Name, Argv: j.plan.Client.Argv, Output: string(j.out.stderr.tail()), Err: err,
+	}
 }
 
 func command(c tool.Command, cpus []int, stdout, stderr *bounded) host.Cmd {

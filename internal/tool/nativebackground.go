@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -51,29 +52,44 @@ func (*Native) Flowing(stdout []byte) bool {
 	return false
 }
 
-// ParseBackground adds up the intervals within the time in which the workload ran: the intervals that were printed in
-// this time, except the first, which began before it. If there is only one (the server's reports can wait in the queue
-// that the stream itself made), it is used.
-func (*Native) ParseBackground(out Output, from, until int) (result.Measurement, error) {
+// Reported reports whether an interval that ended at that moment or later was printed.
+func (*Native) Reported(stdout []byte, until time.Time) bool {
+	run, _ := record.Read(wholeLines(stdout))
+	n := len(run.Intervals)
+	return n > 0 && run.Intervals[n-1].EndUnix >= unixSeconds(until)
+}
+
+// unixSeconds is a moment as the engine prints it.
+func unixSeconds(at time.Time) float64 { return float64(at.UnixMicro()) / 1e6 }
+
+// ParseBackground adds up the intervals that lie within the time in which the workload ran, by the times that the
+// engine prints with them. If there is none (the workload was shorter than two intervals), it takes those that overlap
+// that time.
+func (*Native) ParseBackground(out Output, from, until time.Time) (result.Measurement, error) {
 	m := result.Measurement{Tool: result.ToolVersion{Name: nativeName}, Mode: experiment.Stream,
 		Protocol: experiment.TCP}
-	until = min(until, len(out.Stdout))
-	run, err := record.Read(wholeLines(out.Stdout[:until]))
+	run, err := record.Read(wholeLines(out.Stdout))
 	m.Tool.Version = run.Start.Version
-	if err != nil && !errors.Is(err, record.ErrUnfinished) {
+	begun, ended := unixSeconds(from), unixSeconds(until)
+	last := slices.IndexFunc(run.Intervals, func(i record.Interval) bool { return i.EndUnix >= ended })
+	// A failure after the end of the workload is that the background was ended.
+	if err != nil && !errors.Is(err, record.ErrUnfinished) && last < 0 {
 		return m, fmt.Errorf("%s: %w%s", nativeName, err, lastWords(out.Stderr))
 	}
-	before, _ := record.Read(wholeLines(out.Stdout[:min(from, until)]))
-	within := run.Intervals[len(before.Intervals):]
-	switch len(within) {
-	case 0:
-		return m, fmt.Errorf("%s: no interval of the background ended while the workload ran: make the workload longer",
-			nativeName)
-	case 1:
-		m.Notes = append(m.Notes,
-			"Its figures are of one interval, which began before the workload: its reports came late.")
-	default:
-		within = within[1:]
+	began := func(i record.Interval) float64 { return i.EndUnix - (i.End - i.Start) }
+	within := slices.DeleteFunc(slices.Clone(run.Intervals), func(i record.Interval) bool {
+		return began(i) < begun || i.EndUnix > ended
+	})
+	if len(within) == 0 {
+		within = slices.DeleteFunc(slices.Clone(run.Intervals), func(i record.Interval) bool {
+			return i.EndUnix <= begun || began(i) >= ended
+		})
+		if len(within) == 0 {
+			return m, fmt.Errorf("%s: the background reported nothing of the time in which the workload ran: make "+
+				"the workload longer", nativeName)
+		}
+		m.Notes = append(m.Notes, "Its figures are of a time that began before the workload or ended after it: no "+
+			"interval lies within the workload.")
 	}
 	window := within[len(within)-1].End - within[0].Start
 	if !(window > 0) {

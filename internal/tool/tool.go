@@ -35,9 +35,11 @@ type Companion interface {
 	PlanBackground(w experiment.Workload, pair host.Pair, longest time.Duration) (Plan, error)
 	// Flowing reports whether the client's output so far shows that its data arrives.
 	Flowing(stdout []byte) bool
-	// ParseBackground gives the figures of the time in which the workload ran. In this time the client printed
-	// Stdout[from:until]. What it printed when it was ended is ignored.
-	ParseBackground(out Output, from, until int) (result.Measurement, error)
+	// Reported says whether the client's output so far covers the time until a moment, by the clock of its host.
+	Reported(stdout []byte, until time.Time) bool
+	// ParseBackground gives the figures of the time in which the workload ran, by the clock of the client's host. When
+	// the output was read does not matter. What the client printed when it was ended is ignored.
+	ParseBackground(out Output, from, until time.Time) (result.Measurement, error)
 }
 
 // Plan is what one trial of a workload runs.

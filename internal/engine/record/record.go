@@ -65,6 +65,9 @@ type Interval struct {
 	Second int     `json:"second"`
 	Start  float64 `json:"start_seconds"`
 	End    float64 `json:"end_seconds"`
+	// EndUnix is End by the wall clock of the client's host, in seconds since 1970; 0 if it is not known (all modes but
+	// stream and messages). Its precision is a microsecond.
+	EndUnix float64 `json:"end_unix_seconds,omitempty"`
 	// Count is how many round trips were recorded.
 	Count int64   `json:"count,omitempty"`
 	Rate  float64 `json:"transaction_rate,omitempty"`
@@ -268,7 +271,7 @@ func (i Interval) check() error {
 		!sound(t.Max)) {
 		return errors.New("an interval with a response time that is negative or not finite")
 	}
-	for _, v := range []float64{i.Start, i.End, i.Rate, i.Mean, i.Min, i.P50, i.P99, i.Max, i.Goodput, i.Upload,
+	for _, v := range []float64{i.Start, i.End, i.EndUnix, i.Rate, i.Mean, i.Min, i.P50, i.P99, i.Max, i.Goodput, i.Upload,
 		i.Download, i.SmoothedRTT, i.MessageRate} {
 		if !sound(v) {
 			return errors.New("an interval with a value that is negative or not finite")

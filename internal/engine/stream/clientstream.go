@@ -31,6 +31,8 @@ type state struct {
 	// What this side has received: first and start at the beginning of the window, last and at at the last interval.
 	first, last int64
 	start, at   int64
+	// wall is the beginning of the window by the wall clock.
+	wall time.Time
 	// sent is how many messages this side sent in the window.
 	sent int64
 	// before and now are the kernel's figures of this side's senders: at the beginning of the window, and the latest.
@@ -87,7 +89,7 @@ func frame(c *session.Client, s *state, kind wire.Kind, payload []byte, facts ma
 		s.account = process.StartAccount()
 		s.before, s.sampled = s.flows.sample()
 		s.now = s.before
-		s.first, s.start = s.flows.received(), timing.Now()
+		s.first, s.start, s.wall = s.flows.received(), timing.Now(), time.Now()
 		s.last, s.at = s.first, s.start
 		if s.messages != nil {
 			s.sent = s.messages.sent.Load()
@@ -102,7 +104,11 @@ func frame(c *session.Client, s *state, kind wire.Kind, payload []byte, facts ma
 			return errors.New("an interval of the server makes no sense")
 		}
 		s.seconds++
-		return observer.Interval(s.interval(i, c.Options.Params))
+		line := s.interval(i, c.Options.Params)
+		if !s.wall.IsZero() {
+			line.EndUnix = float64(s.wall.UnixMicro())/1e6 + line.End
+		}
+		return observer.Interval(line)
 	case kind == wire.KindEnd && s.begun && !s.ended:
 		s.ended = true
 		s.cpu, s.elapsed = s.account.Elapsed()

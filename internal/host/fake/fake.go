@@ -71,6 +71,7 @@ func (h *Host) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 	h.cancel = append(h.cancel, cancel)
 	p := &process{
 		host: h, program: c.Argv[0], number: len(h.started), cancel: cancel, done: make(chan struct{}),
+		started: time.Now(),
 	}
 	stdout, stderr := c.Stdout, c.Stderr
 	if stdout == nil {
@@ -85,6 +86,7 @@ func (h *Host) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 		defer h.release(p)
 		p.code = program(context.WithValue(ctx, processKey{}, p), c.Argv, c.Stdin, stdout, stderr)
 		p.killed = ctx.Err() != nil
+		p.ended = time.Now()
 	})
 	return p, nil
 }
@@ -163,8 +165,11 @@ type process struct {
 	number  int
 	cancel  context.CancelFunc
 	done    chan struct{}
-	code    int
-	killed  bool
+	started time.Time
+	// ended, code and killed are valid once done is closed.
+	ended  time.Time
+	code   int
+	killed bool
 }
 
 // taken is the error that says that the process holds a port.
@@ -206,6 +211,16 @@ func (p *process) Wait() error {
 		return &host.ExitError{Code: -1, Signal: "killed"}
 	}
 	return &host.ExitError{Code: p.code}
+}
+
+// Times are those of this machine.
+func (p *process) Times() (started, ended time.Time) {
+	select {
+	case <-p.done:
+		return p.started, p.ended
+	default:
+		return p.started, time.Time{}
+	}
 }
 
 func (p *process) Stop(time.Duration) error {

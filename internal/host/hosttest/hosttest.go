@@ -57,6 +57,7 @@ func Run(t *testing.T, kind Kind) {
 	t.Run("stop", s.stop)
 	t.Run("cancel", s.cancel)
 	t.Run("canceled before", s.canceledBefore)
+	t.Run("times", s.times)
 	t.Run("wait from several goroutines", s.severalWaits)
 	t.Run("parallel starts", s.parallelStarts)
 	t.Run("put of what fails", s.putFails)
@@ -341,6 +342,28 @@ func (s suite) canceledBefore(t *testing.T) {
 		return // it was not even started
 	}
 	within(t, "ending with the context", func() { _ = p.Wait() })
+}
+
+// times compares times of one host with each other, because its clock may differ from this machine's.
+func (s suite) times(t *testing.T) {
+	h := s.client(t)
+	var before time.Time
+	for range 2 {
+		p, _ := start(t.Context(), t, h, self("wait"))
+		if started, ended := p.Times(); started.IsZero() || started.Before(before) || !ended.IsZero() {
+			t.Errorf("a process that runs: started %v, ended %v; another one ended before, at %v", started, ended, before)
+		}
+		if err := p.Stop(s.grace()); err != nil {
+			t.Fatal(err)
+		}
+		_ = p.Wait()
+		started, ended := p.Times()
+		if ended.Before(started) || ended.IsZero() || started.Before(before) {
+			t.Errorf("a process that has ended: started %v, ended %v; another one ended before, at %v", started, ended,
+				before)
+		}
+		before = ended
+	}
 }
 
 func (s suite) severalWaits(t *testing.T) {

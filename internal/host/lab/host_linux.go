@@ -74,7 +74,7 @@ func (h *labHost) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 		streams.closeOurs()
 		return nil, h.fail(c.Argv, err)
 	}
-	p := &labProcess{host: h, argv: c.Argv, key: r.Process, done: make(chan struct{})}
+	p := &labProcess{host: h, argv: c.Argv, key: r.Process, started: r.At, done: make(chan struct{})}
 	go p.run(streams, c)
 	go func() {
 		select {
@@ -207,8 +207,12 @@ type labProcess struct {
 	host *labHost
 	argv []string
 	key  uint64
-	done chan struct{} // closed when it has ended and its output is written
-	err  error         // valid once done is closed
+	// started is when the process started.
+	started time.Time
+	done    chan struct{} // closed when it has ended and its output is written
+	// ended and err are valid once done is closed.
+	ended time.Time
+	err   error
 
 	mu       sync.Mutex
 	canceled error // why its context ended
@@ -246,6 +250,7 @@ func (p *labProcess) run(s *streams, c host.Cmd) {
 	}
 	copying.Wait()
 	s.closeOurs()
+	p.ended = r.At
 	p.mu.Lock()
 	canceled := p.canceled
 	p.mu.Unlock()
@@ -332,6 +337,16 @@ func (p *labProcess) Serves(ctx context.Context, protocol string, port int) erro
 		return context.DeadlineExceeded // the lab's own limit was the first to pass
 	}
 	return err
+}
+
+// Times are by the clock of this machine.
+func (p *labProcess) Times() (started, ended time.Time) {
+	select {
+	case <-p.done:
+		return p.started, p.ended
+	default:
+		return p.started, time.Time{}
+	}
 }
 
 // Stop sends SIGTERM to the process, and after the grace time kills it and what is left of its children.

@@ -42,8 +42,9 @@ type process struct {
 	key   uint64
 	pid   int
 	ended chan struct{}
-	// status is valid once ended is closed.
-	status unix.WaitStatus
+	// status and endedAt are valid once ended is closed.
+	status  unix.WaitStatus
+	endedAt time.Time
 	// space and cpus are where it runs; empty for the wires. live is what it had used when it was asked to end.
 	space   string
 	cpus    []int
@@ -110,7 +111,7 @@ func (t *processTable) ended(end childEnd) {
 	t.account(p, used)
 	if p != nil {
 		delete(t.byPID, end.pid)
-		p.status = end.status
+		p.status, p.endedAt = end.status, time.Now()
 		close(p.ended)
 	}
 }
@@ -163,7 +164,7 @@ func (s *initServer) start(q request, files []*os.File) (reply, error) {
 			return reply{}, errors.Join(err, s.processes.killTree(p.key))
 		}
 	}
-	return reply{Process: p.key}, nil
+	return reply{Process: p.key, At: p.started}, nil
 }
 
 // lookPath finds a program on nearfar's own PATH, which is the host's too.
@@ -255,9 +256,9 @@ func (t *processTable) wait(key uint64) (reply, error) {
 	}
 	<-p.ended
 	if p.status.Signaled() {
-		return reply{Code: -1, Signal: unix.SignalName(p.status.Signal())}, nil
+		return reply{Code: -1, Signal: unix.SignalName(p.status.Signal()), At: p.endedAt}, nil
 	}
-	return reply{Code: p.status.ExitStatus()}, nil
+	return reply{Code: p.status.ExitStatus(), At: p.endedAt}, nil
 }
 
 // signal sends a signal to the group of a process.

@@ -75,6 +75,8 @@ type reply struct {
 	Process  uint64         `json:"process,omitempty"`
 	Code     int            `json:"code,omitempty"`
 	Signal   string         `json:"signal,omitempty"`
+	// At is when a process started (opStart) or ended (opWait).
+	At time.Time `json:"at,omitzero"`
 	// Ended says that a process ended before it held the port, Taken that another process holds it.
 	Ended bool                 `json:"ended,omitempty"`
 	Taken *host.PortTakenError `json:"taken,omitempty"`
