@@ -50,11 +50,16 @@ func readTrials(path string) (*rundir.Dir, []result.Trial, error) {
 	return dir, trials, err
 }
 
+// hostWarnings warns of what a run's manifest says about its hosts.
+func hostWarnings(m rundir.Manifest, trials []result.Trial) []answer.Warning {
+	return append(deploy.Warnings(m.Hosts, trials), answer.VersionWarnings(m.HostVersions)...)
+}
+
 func answerOf(dir *rundir.Dir, path string, trials []result.Trial, aim *answer.Aim) (answer.Answer, error) {
 	m := dir.Manifest()
 	ans := answer.Make(answer.Input{
 		Experiment: m.Experiment, Trials: trials, Run: path, State: m.State, Seed: m.Seed, Skipped: m.Skipped,
-		Hosts: m.Hosts, Warnings: deploy.Warnings(m.Hosts, trials), Resolve: aim,
+		Hosts: m.Hosts, Warnings: hostWarnings(m, trials), Resolve: aim,
 	})
 	// The objectives are judged from the run directory, so that every later report has the same verdicts.
 	side := &contrast.Side{

@@ -10,7 +10,6 @@ import (
 
 	"nearfar/internal/clean"
 	"nearfar/internal/contrast"
-	"nearfar/internal/deploy"
 	"nearfar/internal/experiment"
 	"nearfar/internal/hdr"
 	"nearfar/internal/rundir"
@@ -106,7 +105,7 @@ func readRunSide(source, path, arm, workload, name string) (*contrast.Side, erro
 	return &contrast.Side{
 		Name: name, Source: source, Kind: contrast.Run, ID: id, Experiment: m.Experiment, Arm: arm, Workload: workload,
 		State: m.State, Started: m.Started, Versions: m.Versions, Machine: m.Machine, Hosts: m.Hosts,
-		Trials: trials, Warnings: deploy.Warnings(m.Hosts, trials),
+		Trials: trials, Warnings: hostWarnings(m, trials),
 		Open: func(file string) (io.ReadCloser, error) { return dir.OpenFile(file, hdr.MaxFile) },
 	}, nil
 }

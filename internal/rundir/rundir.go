@@ -36,8 +36,11 @@ type Manifest struct {
 	Experiment *experiment.Experiment `json:"experiment"`
 	// Seed is the seed of the order of trials, also if the experiment file does not set one.
 	Seed uint64 `json:"seed"`
-	// Versions has the versions of nearfar and of the tools, by name.
+	// Versions has the versions of nearfar and of the tools, by name; if hosts have different ones, those of the first
+	// arm's client.
 	Versions map[string]string `json:"versions"`
+	// HostVersions has the versions of the tools on the hosts of each arm that has hosts of its own, by arm.
+	HostVersions map[string]result.HostVersions `json:"host_versions,omitempty"`
 	// Skipped has the optional workloads that could not run, with the reason.
 	Skipped map[string]string `json:"skipped,omitempty"`
 	// Hosts are the facts of the hosts and of the lab. Their format is the caller's.

@@ -46,7 +46,9 @@ type Runner struct {
 	limits     Limits
 	progress   func(Event)
 
+	// versions are those of the tools on the client of the first arm, byHost on all hosts that an arm owns.
 	versions map[string]string
+	byHost   map[host.Host]map[string]string
 	skipped  map[string]string
 	// retryFailed says that trials that failed before this run are run again.
 	retryFailed bool
@@ -62,7 +64,7 @@ func New(
 	}
 	return &Runner{
 		experiment: e, tools: tools, hosts: hosts, limits: limits, progress: progress,
-		versions: map[string]string{}, skipped: map[string]string{},
+		versions: map[string]string{}, byHost: map[host.Host]map[string]string{}, skipped: map[string]string{},
 	}
 }
 
@@ -74,8 +76,18 @@ func (r *Runner) Prepare(ctx context.Context) error {
 	return r.findTools(ctx)
 }
 
-// Versions are the versions of the tools that Prepare found.
+// Versions are the versions of the tools that Prepare found on the client of the first arm.
 func (r *Runner) Versions() map[string]string { return r.versions }
+
+// HostVersions are the versions of the tools on the hosts of each arm that has hosts of its own.
+func (r *Runner) HostVersions() map[string]result.HostVersions {
+	all := map[string]result.HostVersions{}
+	for _, arm := range r.owners() {
+		hosts := r.hosts[arm]
+		all[arm] = result.HostVersions{Client: r.byHost[hosts.Client], Server: r.byHost[hosts.Server]}
+	}
+	return all
+}
 
 // Skipped are the optional workloads that cannot run, with the reason.
 func (r *Runner) Skipped() map[string]string { return r.skipped }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/host/fake"
@@ -121,6 +123,10 @@ func TestOrderOfPhases(t *testing.T) {
 	}
 	if r.Versions()["clocked"] != "9.1" {
 		t.Errorf("versions %v", r.Versions())
+	}
+	of := result.HostVersions{Client: map[string]string{"clocked": "9.1"}, Server: map[string]string{"clocked": "9.2"}}
+	if diff := cmp.Diff(map[string]result.HostVersions{"a": of, "b": of}, r.HostVersions()); diff != "" {
+		t.Errorf("versions of the hosts (-want +got):\n%s", diff)
 	}
 	if len(k.trials) != 6 {
 		t.Fatalf("%d trials, want 6", len(k.trials))

@@ -67,7 +67,7 @@ func (s *scene) pair(arm string) host.Hosts {
 		}})
 	server := fake.New(arm+"/server", map[string]fake.Program{host.Self: self,
 		"clock": func(_ context.Context, _ []string, _ []byte, out, _ io.Writer) int {
-			fmt.Fprintln(out, "9.1")
+			fmt.Fprintln(out, "9.2") // another version than the client's
 			return 1
 		},
 		"clockd": func(ctx context.Context, argv []string, in []byte, out, err io.Writer) int {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"nearfar/internal/experiment"
@@ -41,18 +42,68 @@ func (r *Runner) findTools(ctx context.Context) error {
 	if err := r.skipOrRefuse(probes, absent); err != nil {
 		return err
 	}
-	client := r.hosts[r.experiment.Arms[0].Name].Client
-	for name, probe := range probes {
-		if r.absence(probe, absent) != "" {
-			continue
-		}
-		printed, err := capture(ctx, client, probe.Argv)
-		if err != nil {
-			return err
-		}
-		r.versions[name] = probe.Version(printed)
+	if err := r.findVersions(ctx, probes, absent); err != nil {
+		return err
 	}
+	r.versions = r.byHost[r.hosts[r.experiment.Arms[0].Name].Client]
 	return nil
+}
+
+// findVersions asks every host for the versions of the tools, and leaves out tools that are missing somewhere.
+func (r *Runner) findVersions(ctx context.Context, probes map[string]tool.Probe, absent map[string][]string) error {
+	var mu sync.Mutex
+	return r.eachHost(ctx, func(ctx context.Context, h host.Host) error {
+		versions := map[string]string{}
+		for name, probe := range probes {
+			if r.absence(probe, absent) != "" {
+				continue
+			}
+			printed, err := capture(ctx, h, probe.Argv)
+			if err != nil {
+				return err
+			}
+			versions[name] = probe.Version(printed)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		r.byHost[h] = versions
+		return nil
+	})
+}
+
+// atOnce is how many hosts are asked at the same time.
+const atOnce = 16
+
+// eachHost calls do for every host, for several at the same time. The first error ends the others.
+func (r *Runner) eachHost(ctx context.Context, do func(ctx context.Context, h host.Host) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	places := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for _, h := range r.everyHost() {
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() { <-places }()
+			if err := do(ctx, h); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// everyHost lists the hosts of all arms, each once, clients before servers of an arm.
+func (r *Runner) everyHost() []host.Host {
+	var hosts []host.Host
+	for _, arm := range r.owners() {
+		for _, h := range []host.Host{r.hosts[arm].Client, r.hosts[arm].Server} {
+			if !slices.Contains(hosts, h) {
+				hosts = append(hosts, h)
+			}
+		}
+	}
+	return hosts
 }
 
 // probes lists the probes of the tools that the workloads use, by tool.
@@ -108,16 +159,21 @@ func (r *Runner) absentPrograms(ctx context.Context, probes map[string]tool.Prob
 	if len(programs) == 0 {
 		return absent, nil
 	}
-	for _, arm := range r.owners() {
-		hosts := r.hosts[arm]
-		for _, h := range []host.Host{hosts.Client, hosts.Server} {
-			printed, err := capture(ctx, h, append([]string{host.Self, "absent"}, programs...))
-			if err != nil {
-				return nil, err
-			}
-			for _, program := range strings.Fields(string(printed)) {
-				absent[program] = append(absent[program], h.Endpoint().Name)
-			}
+	lacks := map[host.Host][]string{}
+	var mu sync.Mutex
+	err := r.eachHost(ctx, func(ctx context.Context, h host.Host) error {
+		printed, err := capture(ctx, h, append([]string{host.Self, "absent"}, programs...))
+		mu.Lock()
+		defer mu.Unlock()
+		lacks[h] = strings.Fields(string(printed))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range r.everyHost() {
+		for _, program := range lacks[h] {
+			absent[program] = append(absent[program], h.Endpoint().Name)
 		}
 	}
 	return absent, nil
@@ -128,7 +184,7 @@ func (r *Runner) absence(probe tool.Probe, absent map[string][]string) string {
 	for _, program := range probe.Programs {
 		switch hosts := absent[program]; {
 		case len(hosts) == 0:
-		case len(hosts) == 2*len(r.owners()):
+		case len(hosts) == len(r.everyHost()):
 			return program + " is not installed"
 		default:
 			return fmt.Sprintf("%s is not installed on %s", program, strings.Join(hosts, ", "))
