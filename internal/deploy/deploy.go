@@ -13,6 +13,7 @@ import (
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
+	"nearfar/internal/machine"
 )
 
 // Options say how to deploy.
@@ -31,7 +32,7 @@ type Deployment struct {
 	experiment *experiment.Experiment
 	hosts      map[string]host.Hosts
 	kinds      []kind
-	load       *Load
+	load       *machine.Load
 }
 
 // A kind makes hosts of one kind.

@@ -5,19 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"nearfar/internal/host/lab"
+	"nearfar/internal/machine"
 )
 
 // busyBefore is the share of CPU time in use from which nearfar warns that a machine is busy before a run.
 // internal/answer uses the same share for the time of the trials.
 const busyBefore = 0.10
 
-// Load says how busy this machine was before the hosts were made.
-type Load = lab.Load
-
 // readLoad reads how busy the machine is, and warns if it is busy. It returns nil if that is not known.
-func readLoad(ctx context.Context, step func(string, ...any)) *Load {
-	load, ok := lab.ReadLoad(ctx)
+func readLoad(ctx context.Context, step func(string, ...any)) *machine.Load {
+	load, ok := machine.ReadLoad(ctx)
 	if !ok {
 		return nil
 	}
@@ -39,7 +36,7 @@ func (d *Deployment) Resume(hosts json.RawMessage, left int) {
 	}
 }
 
-func busyText(l Load) string {
+func busyText(l machine.Load) string {
 	text := fmt.Sprintf("before the start other programs used %.0f %% of %d CPUs (load average %.1f",
 		100*l.Busy, l.CPUs, l.Average)
 	if l.Pressure > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"nearfar/internal/answer"
 	"nearfar/internal/host/lab"
+	"nearfar/internal/machine"
 	"nearfar/internal/result"
 )
 
@@ -16,7 +17,7 @@ import (
 type Record struct {
 	Lab      lab.Facts                     `json:"lab"`
 	Elements map[string][]lab.ElementFacts `json:"elements"`
-	Before   *Load                         `json:"before,omitempty"`
+	Before   *machine.Load                 `json:"before,omitempty"`
 }
 
 // Warnings reads from the part "hosts" of a run.json what a reader of the run should know. It warns if the machine was

@@ -5,24 +5,19 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-)
 
-// A use is how long threads ran, and how long they were runnable and waited for a CPU (run delay; proc(5), schedstat).
-type use struct {
-	Ran   time.Duration `json:"ran"`
-	Delay time.Duration `json:"delay"`
-}
+	"nearfar/internal/machine"
+)
 
 // A processUse is what a process used that has ended. Ran includes the children for which it waited.
 type processUse struct {
-	use
+	machine.Use
 	// Space is the namespace that it ran in, empty for an orphan; CPUs are those to which it was bound, empty for any.
 	Space string `json:"space"`
 	CPUs  []int  `json:"cpus,omitempty"`
@@ -35,7 +30,7 @@ type processUse struct {
 
 // A threadUse is the use of a live thread of the wires.
 type threadUse struct {
-	use
+	machine.Use
 	TID  int   `json:"tid"`
 	CPUs []int `json:"cpus"`
 }
@@ -73,7 +68,7 @@ func (s *initServer) look(arm string) (look, error) {
 func threadUses(pid int) []threadUse {
 	var all []threadUse
 	for _, tid := range tasks(pid) {
-		u, err := readUse(fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, tid))
+		u, err := machine.ReadUse(fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, tid))
 		if err != nil {
 			continue
 		}
@@ -81,8 +76,8 @@ func threadUses(pid int) []threadUse {
 		if unix.SchedGetaffinity(tid, &set) != nil {
 			continue
 		}
-		t := threadUse{use: u, TID: tid}
-		for c := range maxCPU {
+		t := threadUse{Use: u, TID: tid}
+		for c := range machine.MaxCPU {
 			if set.IsSet(c) {
 				t.CPUs = append(t.CPUs, c)
 			}
@@ -108,40 +103,15 @@ func tasks(pid int) []int {
 }
 
 // liveUse adds up the current threads of a process.
-func liveUse(pid int) use {
-	var sum use
+func liveUse(pid int) machine.Use {
+	var sum machine.Use
 	for _, tid := range tasks(pid) {
-		if u, err := readUse(fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, tid)); err == nil {
+		if u, err := machine.ReadUse(fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, tid)); err == nil {
 			sum.Ran += u.Ran
 			sum.Delay += u.Delay
 		}
 	}
 	return sum
-}
-
-func readUse(file string) (use, error) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return use{}, err
-	}
-	return parseUse(b)
-}
-
-// parseUse reads "ran delay timeslices", the first two in nanoseconds.
-func parseUse(schedstat []byte) (use, error) {
-	fields := bytes.Fields(schedstat)
-	if len(fields) != 3 {
-		return use{}, fmt.Errorf("schedstat: %q", schedstat)
-	}
-	ran, err := strconv.ParseInt(string(fields[0]), 10, 64)
-	if err != nil {
-		return use{}, fmt.Errorf("schedstat: %w", err)
-	}
-	delay, err := strconv.ParseInt(string(fields[1]), 10, 64)
-	if err != nil {
-		return use{}, fmt.Errorf("schedstat: %w", err)
-	}
-	return use{time.Duration(ran), time.Duration(delay)}, nil
 }
 
 // A childEnd is how a child ended.
@@ -181,7 +151,7 @@ func endOfChild(idType, id int) (childEnd, bool) {
 // An endedUse is what an ended process used, read before it is reaped.
 type endedUse struct {
 	// leader is the last thread that is left. The kernel forgets the run delay of the others as they end.
-	leader use
+	leader machine.Use
 	// total is the CPU time of all threads, also of those that ended before, and of the children that the process
 	// waited for. It is known if the process could be read.
 	total time.Duration
@@ -202,7 +172,7 @@ func (t *processTable) readEnded(pid int) endedUse {
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
 		e.total += childrenRan(stat)
 	}
-	if u, err := readUse(fmt.Sprintf("/proc/%d/schedstat", pid)); err == nil {
+	if u, err := machine.ReadUse(fmt.Sprintf("/proc/%d/schedstat", pid)); err == nil {
 		e.leader = u
 	}
 	return e
@@ -229,7 +199,7 @@ func childrenRan(stat []byte) time.Duration {
 		if err != nil {
 			return 0
 		}
-		sum += time.Duration(ticks) * (time.Second / userHertz)
+		sum += time.Duration(ticks) * (time.Second / machine.UserHertz)
 	}
 	return sum
 }
@@ -240,7 +210,7 @@ const knownShare = 0.9
 // account keeps what a child used that has ended; p is nil for one that a process of the lab left behind. The
 // lock is held.
 func (t *processTable) account(p *process, ended endedUse) {
-	u := processUse{use: use{Ran: ended.total}}
+	u := processUse{Use: machine.Use{Ran: ended.total}}
 	if p != nil {
 		u.Space, u.CPUs, u.Lived = p.space, p.cpus, time.Since(p.started)
 		seen := ended.leader
@@ -264,35 +234,4 @@ func (t *processTable) takeEnded() []processUse {
 	ended := t.recent
 	t.recent = nil
 	return ended
-}
-
-// softirqThreads finds the kernel's threads that carry out software interrupts, by CPU; nil if they are not visible, as
-// in a container.
-func softirqThreads() map[int]int {
-	files, err := filepath.Glob("/proc/[0-9]*/comm")
-	if err != nil {
-		return nil
-	}
-	var threads map[int]int
-	for _, file := range files {
-		name, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		number, ok := bytes.CutPrefix(bytes.TrimSpace(name), []byte("ksoftirqd/"))
-		if !ok {
-			continue
-		}
-		cpu, err := strconv.Atoi(string(number))
-		pid, pidErr := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		line, lineErr := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
-		if err != nil || pidErr != nil || lineErr != nil || len(line) > 0 {
-			continue // any process may take the name, but only the kernel's threads have no command line
-		}
-		if threads == nil {
-			threads = map[int]int{}
-		}
-		threads[cpu] = pid
-	}
-	return threads
 }

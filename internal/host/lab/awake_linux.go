@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"nearfar/internal/machine"
 )
 
 // awake keeps CPUs from going to sleep while a wire is in use. A CPU that sleeps while a packet is on the wire takes
@@ -48,7 +50,7 @@ func (a *awake) keep(cpu int) {
 	go func() {
 		runtime.LockOSThread() // never unlocked
 		// In another class the thread would take the CPU from the measured processes.
-		if setAffinity([]int{cpu}) != nil || setIdleClass() != nil {
+		if machine.Pin([]int{cpu}) != nil || setIdleClass() != nil {
 			return
 		}
 		for {

@@ -1,38 +1,12 @@
 package lab
 
 import (
-	"math"
 	"testing"
 	"time"
 
 	"nearfar/internal/host"
+	"nearfar/internal/machine"
 )
-
-func TestParseContention(t *testing.T) {
-	if u, err := parseUse([]byte("438002713 289641833 156\n")); err != nil || u.Ran != 438002713 ||
-		u.Delay != 289641833 {
-		t.Errorf("%+v, %v", u, err)
-	}
-	for _, wrong := range []string{"", "1 2", "x 2 3", "1 x 3"} {
-		if u, err := parseUse([]byte(wrong)); err == nil {
-			t.Errorf("%q: %+v", wrong, u)
-		}
-	}
-	total, avg10, ok := parsePressure([]byte("some avg10=1.98 avg60=4.29 avg300=15.97 total=120830218\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"))
-	if !ok || total != 120830218*time.Microsecond || math.Abs(avg10-0.0198) > 1e-9 {
-		t.Errorf("%v %v %v", total, avg10, ok)
-	}
-	if _, _, ok := parsePressure([]byte("full total=1\n")); ok {
-		t.Error("a pressure without its line")
-	}
-	if l, ok := parseLoad([]byte("0.44 1.21 0.67 2/317 26486\n")); !ok || l.Average != 0.44 || l.Running != 2 {
-		t.Errorf("%+v %v", l, ok)
-	}
-	cpus, err := parseCPUTimes([]byte(procStat))
-	if err != nil || cpus[1].stolen != 28500*time.Millisecond {
-		t.Errorf("%+v %v", cpus, err)
-	}
-}
 
 // TestOthersOnTheCPUs: CPU time of the trial's processes, of the wires' threads and of software interrupts does not
 // count as other programs', and neither does steal time.
@@ -41,20 +15,20 @@ func TestOthersOnTheCPUs(t *testing.T) {
 	start := time.Now()
 	w := &watched{
 		cpus: []int{1}, client: []int{1}, server: []int{1}, all: []int{0, 1}, fresh: true,
-		before: machine{at: start, cpus: map[int]cpuTimes{0: {}, 1: {idle: 100 * ms, stolen: 10 * ms}},
-			softirqd: map[int]time.Duration{0: 0, 1: 5 * ms}},
-		after: machine{at: start.Add(1000 * ms), cpus: map[int]cpuTimes{0: {idle: 900 * ms},
-			1: {idle: 300 * ms, stolen: 60 * ms, softirq: 500 * ms}},
-			softirqd: map[int]time.Duration{0: 0, 1: 25 * ms}},
+		before: machine.State{At: start, CPUs: map[int]machine.CPUTimes{0: {}, 1: {Idle: 100 * ms, Stolen: 10 * ms}},
+			Softirqd: map[int]time.Duration{0: 0, 1: 5 * ms}},
+		after: machine.State{At: start.Add(1000 * ms), CPUs: map[int]machine.CPUTimes{0: {Idle: 900 * ms},
+			1: {Idle: 300 * ms, Stolen: 60 * ms, Softirq: 500 * ms}},
+			Softirqd: map[int]time.Duration{0: 0, 1: 25 * ms}},
 		ended: []processUse{
-			{use: use{Ran: 200 * ms, Delay: 90 * ms}, Space: clientSpace, CPUs: []int{1}, Known: true, Lived: 800 * ms},
-			{use: use{Ran: 100 * ms, Delay: 30 * ms}, Space: serverSpace, CPUs: []int{1}, Known: true, Lived: 900 * ms},
-			{use: use{Ran: 7 * ms}, Space: serverSpace}, // a helper that was bound to no CPU
+			{Use: machine.Use{Ran: 200 * ms, Delay: 90 * ms}, Space: clientSpace, CPUs: []int{1}, Known: true, Lived: 800 * ms},
+			{Use: machine.Use{Ran: 100 * ms, Delay: 30 * ms}, Space: serverSpace, CPUs: []int{1}, Known: true, Lived: 900 * ms},
+			{Use: machine.Use{Ran: 7 * ms}, Space: serverSpace}, // a helper that was bound to no CPU
 		},
 		wires: []WireStats{{Packets: 5, LatenessP99: ms}, {Packets: 9, LatenessP99: 2 * ms},
 			{LatenessP99: time.Second}},
-		threads: []threadUse{{use: use{Ran: 150 * ms, Delay: 3 * ms}, CPUs: []int{1}},
-			{use: use{Ran: 40 * ms, Delay: 4 * ms}, CPUs: []int{0}}},
+		threads: []threadUse{{Use: machine.Use{Ran: 150 * ms, Delay: 3 * ms}, CPUs: []int{1}},
+			{Use: machine.Use{Ran: 40 * ms, Delay: 4 * ms}, CPUs: []int{0}}},
 	}
 	g := w.contention()
 	// 1000 - 200 idle - 50 stolen - 20 in interrupts - 300 of the processes - 150 of the wires.
@@ -72,7 +46,7 @@ func TestOthersOnTheCPUs(t *testing.T) {
 		t.Errorf("%+v", g.Wire)
 	}
 	// A container does not show the kernel's threads: all time in interrupts may be the trial's.
-	w.before.softirqd = nil
+	w.before.Softirqd = nil
 	if g := w.contention(); g.Client.Others != 0 {
 		t.Errorf("%+v", g)
 	}

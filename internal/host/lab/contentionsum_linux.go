@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"nearfar/internal/host"
+	"nearfar/internal/machine"
 )
 
 // watched holds what the lab observed about a trial. contention computes from it who used the CPUs.
@@ -13,7 +14,7 @@ type watched struct {
 	cpus, client, server, all []int
 	// fresh says that /proc shows the lab's own threads.
 	fresh         bool
-	before, after machine
+	before, after machine.State
 	ended         []processUse
 	wires         []WireStats
 	threads       []threadUse
@@ -22,8 +23,8 @@ type watched struct {
 // contention computes who used the CPUs.
 func (w *watched) contention() host.Contention {
 	g := host.Contention{
-		Window: w.after.at.Sub(w.before.at), CPUs: len(w.cpus),
-		FrequencyBefore: w.before.frequency, FrequencyAfter: w.after.frequency,
+		Window: w.after.At.Sub(w.before.At), CPUs: len(w.cpus),
+		FrequencyBefore: w.before.Frequency, FrequencyAfter: w.after.Frequency,
 	}
 	if g.Window <= 0 {
 		return host.Contention{}
@@ -32,19 +33,19 @@ func (w *watched) contention() host.Contention {
 	overlap := slices.ContainsFunc(w.client, func(c int) bool { return slices.Contains(w.server, c) })
 	g.Shared = !g.Client.Pinned || !g.Server.Pinned || overlap
 	if g.Shared {
-		g.Client.Others, g.Client.OthersKnown = w.others(g.Window, w.cpus)
+		g.Client.Others, g.Client.OthersKnown = w.others(w.cpus)
 		g.Client.CPUs = len(w.cpus)
 	} else {
-		g.Client.Others, g.Client.OthersKnown = w.others(g.Window, w.client)
-		g.Server.Others, g.Server.OthersKnown = w.others(g.Window, w.server)
+		g.Client.Others, g.Client.OthersKnown = w.others(w.client)
+		g.Server.Others, g.Server.OthersKnown = w.others(w.server)
 	}
-	g.MachineOthers, g.MachineKnown = w.others(g.Window, w.all)
+	g.MachineOthers, g.MachineKnown = w.others(w.all)
 	g.MachineCPUs = len(w.all)
 	for _, c := range w.cpus {
-		g.Softirq += w.after.cpus[c].softirq - w.before.cpus[c].softirq
+		g.Softirq += w.after.CPUs[c].Softirq - w.before.CPUs[c].Softirq
 	}
-	g.Pressure = between(w.before.pressure, w.after.pressure)
-	g.CgroupPressure = between(w.before.cgroup, w.after.cgroup)
+	g.Pressure = between(w.before.Pressure, w.after.Pressure)
+	g.CgroupPressure = between(w.before.Cgroup, w.after.Cgroup)
 	g.Wire = w.wire()
 	return g
 }
@@ -76,46 +77,23 @@ func (w *watched) side(space string, cpus []int) host.ContentionSide {
 	return s
 }
 
-// others is the CPU time of programs other than the trial's. From the time in which the CPUs were neither idle nor
-// stolen by a hypervisor it subtracts the time of the trial's processes, of the wires' threads, and of software
-// interrupts, which carry the trial's packets.
-//
-// The time of software interrupts is the time of the kernel's threads for them, if these are visible. Otherwise it is
-// all time in software interrupts. Some of that is part of the processes' time too, so that the result is then too
-// small, never too large.
-func (w *watched) others(window time.Duration, cpus []int) (time.Duration, bool) {
+// others is the CPU time of programs other than the trial's processes and the wires' threads.
+func (w *watched) others(cpus []int) (time.Duration, bool) {
 	if len(w.wires) > 0 && !w.fresh {
 		return 0, false // the wires' threads would count as other programs
 	}
-	var rest time.Duration
-	for _, c := range cpus {
-		before, ok := w.before.cpus[c]
-		after, still := w.after.cpus[c]
-		if !ok || !still {
-			return 0, false
-		}
-		rest += window - (after.idle - before.idle) - (after.stolen - before.stolen)
-		if w.before.softirqd != nil && w.after.softirqd != nil {
-			rest -= w.after.softirqd[c] - w.before.softirqd[c]
-		} else {
-			rest -= after.softirq - before.softirq
-		}
-	}
-	within := func(own []int) bool {
-		return !slices.ContainsFunc(own, func(c int) bool { return !slices.Contains(cpus, c) })
-	}
+	var own []machine.Own
 	for _, u := range w.ended {
-		switch {
-		case len(u.CPUs) > 0 && within(u.CPUs), u.Space == "", len(u.CPUs) == 0 && len(cpus) == len(w.all):
-			rest -= u.Ran
+		if u.Space == "" { // an orphan, which ran where its parent did
+			own = append(own, machine.Own{CPUs: cpus, Ran: u.Ran})
+			continue
 		}
+		own = append(own, machine.Own{CPUs: u.CPUs, Ran: u.Ran})
 	}
 	for _, t := range w.threads {
-		if within(t.CPUs) {
-			rest -= t.Ran
-		}
+		own = append(own, machine.Own{CPUs: t.CPUs, Ran: t.Ran})
 	}
-	return max(0, rest), true
+	return machine.Others(w.before, w.after, cpus, w.all, own)
 }
 
 // wire is the latest user-space wire; nil if nothing crossed one.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"nearfar/internal/machine"
 )
 
 // The CPU of the wires' thread depends on the CPUs of the measured processes.
@@ -81,7 +83,7 @@ func (f *forwarder) run() error {
 	beside := f.cpu != apart
 	if beside {
 		// In another class it would take the CPU from the measured processes. Then the service CPU is better.
-		if setAffinity([]int{int(f.cpu)}) != nil || setIdleClass() != nil {
+		if machine.Pin([]int{int(f.cpu)}) != nil || setIdleClass() != nil {
 			f.where.wanted.CompareAndSwap(f.cpu, apart)
 			return nil
 		}

@@ -111,20 +111,6 @@ type ArmFacts struct {
 	Addresses []string `json:"addresses"`
 }
 
-// Load says how busy a machine is.
-type Load struct {
-	// Average is the load average over a minute, Running the number of runnable threads, with this program's, and CPUs
-	// the number of CPUs that this program may use.
-	Average float64 `json:"average"`
-	Running int     `json:"running"`
-	CPUs    int     `json:"cpus"`
-	// Pressure is the share of the last ten seconds in which some process waited for a CPU; 0 if the kernel does not
-	// say.
-	Pressure float64 `json:"pressure"`
-	// Busy is the share of the CPUs' time that was used in a sample of 200 ms; 0 if none was taken.
-	Busy float64 `json:"busy"`
-}
-
 // ElementFacts are the counters of one element of an arm's path. They prove that traffic crosses it.
 type ElementFacts struct {
 	// Element is the index in the path, Kind its kind, Namespace the network namespace that holds it.

@@ -37,15 +37,6 @@ func (l *Lab) CPUs(experiment.Placement) (client, server []int, err error) {
 	return nil, nil, unsupported()
 }
 
-// Stolen is not known.
-func (l *Lab) Stolen([]int) (time.Duration, bool) { return 0, false }
-
-// CoreToCore is not known.
-func (l *Lab) CoreToCore(client, server []int) (time.Duration, bool) { return 0, false }
-
-// ReadLoad does not know.
-func ReadLoad(context.Context) (Load, bool) { return Load{}, false }
-
 // Watch sees nothing.
 func (l *Lab) Watch(arm string, client, server []int) (end func() host.Contention) {
 	return func() host.Contention { return host.Contention{} }

@@ -16,6 +16,7 @@ import (
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
+	"nearfar/internal/machine"
 )
 
 // Lab is an open lab. Its methods may be called from several goroutines.
@@ -35,24 +36,21 @@ type Lab struct {
 	facts   Facts
 	arms    map[string]int // the index of each arm that was built
 	open    map[string]int // how many hosts of an arm are not closed
-	// softirqd are the kernel's threads for software interrupts, by CPU; nil if they are not visible. cgroup is the
-	// file with the pressure of nearfar's control group; "" if there is none.
-	softirqd map[int]int
-	cgroup   string
-	init     *os.Process
+	reader  *machine.Reader
+	init    *os.Process
 }
 
 // Open starts a lab: a process of Options.Program, in its own namespaces, that lives until Close or until the calling
 // process ends. If the machine forbids it, the error wraps ErrUnsupported and names the setting.
 func Open(ctx context.Context, o Options) (*Lab, error) {
-	cpus, err := allowedCPUs()
+	cpus, err := machine.CPUs()
 	if err != nil {
-		return nil, err
+		return nil, errorf("%w", err)
 	}
 	l := &Lab{
 		options: o, lost: make(chan struct{}), ended: make(chan struct{}), stderr: &tail{max: 8 << 10},
 		pending: map[uint64]chan reply{}, arms: map[string]int{}, open: map[string]int{},
-		softirqd: softirqThreads(), cgroup: cgroupPressure(),
+		reader: machine.NewReader(),
 	}
 	inUserNamespace := o.UserNamespace || !privileged()
 	ours, theirs, err := socketPair()
@@ -119,7 +117,7 @@ func (l *Lab) spawn(control *os.File, userNamespace bool, cpu int) error {
 	go func() {
 		// Never unlocked: the thread is bound to a CPU and ends with the goroutine.
 		runtime.LockOSThread()
-		err := setAffinity([]int{cpu})
+		err := machine.Pin([]int{cpu})
 		if err == nil {
 			err = cmd.Start()
 		}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nearfar/internal/host"
+	"nearfar/internal/machine"
 )
 
 // marker is the environment variable that marks a process and everything that it starts, even if that moves to a
@@ -49,7 +50,7 @@ type process struct {
 	space   string
 	cpus    []int
 	started time.Time
-	live    use
+	live    machine.Use
 }
 
 func newProcessTable() *processTable {
@@ -150,7 +151,7 @@ func (s *initServer) start(q request, files []*os.File) (reply, error) {
 		cpus = s.setup.CPUs
 	}
 	for _, c := range cpus {
-		if c < 0 || c >= maxCPU {
+		if c < 0 || c >= machine.MaxCPU {
 			return reply{}, fmt.Errorf("there is no CPU %d", c)
 		}
 	}
@@ -191,7 +192,7 @@ func (t *processTable) start(
 		if err := ns.enter(); err != nil {
 			return err
 		}
-		if err := setAffinity(cpus); err != nil {
+		if err := machine.Pin(cpus); err != nil {
 			return err
 		}
 		fds := make([]uintptr, len(files))

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/machine"
 )
 
 func TestPlacement(t *testing.T) {
@@ -37,7 +38,7 @@ func TestPlacement(t *testing.T) {
 			nil, "names CPU 2; allowed are [0 1]"},
 		{[]int{0, 1}, experiment.Placement{Kind: "wide"}, nil, nil, `unknown placement "wide"`},
 	} {
-		client, server, err := placeOn(c.allowed, c.placement)
+		client, server, err := machine.Place(c.allowed, c.placement)
 		if c.problem != "" {
 			if err == nil || !strings.Contains(err.Error(), c.problem) {
 				t.Errorf("%+v of %v: %v, want %q", c.placement, c.allowed, err, c.problem)

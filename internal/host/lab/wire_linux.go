@@ -16,6 +16,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"nearfar/internal/machine"
 )
 
 // A user-space wire forwards frames between two packet sockets, one on each port of its namespace. The sockets hand
@@ -114,7 +116,7 @@ func RunWire(in io.Reader, out io.Writer) error {
 			}
 			if number, ok := strings.CutPrefix(line, awakeLine); ok {
 				cpu, err := strconv.Atoi(number)
-				if err != nil || cpu < 0 || cpu >= maxCPU {
+				if err != nil || cpu < 0 || cpu >= machine.MaxCPU {
 					return fmt.Errorf("there is no CPU %q to keep awake", number)
 				}
 				cpus.keep(cpu)
@@ -122,7 +124,7 @@ func RunWire(in io.Reader, out io.Writer) error {
 			}
 			if number, ok := strings.CutPrefix(line, besideLine); ok {
 				cpu, err := strconv.Atoi(number)
-				if err != nil || cpu < 0 || cpu >= maxCPU {
+				if err != nil || cpu < 0 || cpu >= machine.MaxCPU {
 					return fmt.Errorf("there is no CPU %q to run on", number)
 				}
 				where.set(cpu)

@@ -1,4 +1,4 @@
-package lab
+package machine
 
 import (
 	"runtime"
@@ -19,7 +19,7 @@ const (
 // first CPU and back. It keeps both busy for about a millisecond. Cores that share a cache take tens of nanoseconds,
 // others hundreds; a hypervisor that moves virtual CPUs changes which of the two holds. It is false if the sides share
 // CPUs, or if the two threads do not run at the same time.
-func (l *Lab) CoreToCore(client, server []int) (time.Duration, bool) {
+func CoreToCore(client, server []int) (time.Duration, bool) {
 	if len(client) == 0 || len(server) == 0 ||
 		slices.Contains(server, client[0]) || slices.Contains(client, server[0]) {
 		return 0, false
@@ -43,7 +43,7 @@ func coreToCore(here, there int) (time.Duration, bool) {
 	ready, quickest := make(chan bool, 1), make(chan time.Duration, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with its affinity
-		pinned := setAffinity([]int{there}) == nil
+		pinned := Pin([]int{there}) == nil
 		ready <- pinned
 		if pinned {
 			b.answer()
@@ -52,7 +52,7 @@ func coreToCore(here, there int) (time.Duration, bool) {
 	go func() {
 		runtime.LockOSThread()
 		defer close(quickest)
-		if setAffinity([]int{here}) != nil || !<-ready {
+		if Pin([]int{here}) != nil || !<-ready {
 			b.over.Store(true)
 			return
 		}

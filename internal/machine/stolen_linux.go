@@ -1,4 +1,4 @@
-package lab
+package machine
 
 import (
 	"bytes"
@@ -10,19 +10,13 @@ import (
 	"time"
 )
 
-// userHertz is the unit of /proc/stat, USER_HZ: 100 a second wherever Linux runs that this program is built for.
-const userHertz = 100
-
-// Stolen reads the steal time of the CPUs (nil for all allowed) since the machine started, averaged over them: the time
+// Stolen reads the steal time of the CPUs since the machine started, averaged over them: the time
 // in which the hypervisor did not run them (/proc/stat, proc(5)), in steps of 10 ms. It is false if the kernel does not
 // say.
-func (l *Lab) Stolen(cpus []int) (time.Duration, bool) {
+func Stolen(cpus []int) (time.Duration, bool) {
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return 0, false
-	}
-	if len(cpus) == 0 {
-		cpus = l.Facts().CPUs
 	}
 	stolen, err := parseStolen(stat, cpus)
 	return stolen, err == nil
@@ -52,5 +46,5 @@ func parseStolen(stat []byte, cpus []int) (time.Duration, error) {
 	if found == 0 || found < len(cpus) {
 		return 0, fmt.Errorf("/proc/stat: %d of %d CPUs are there", found, len(cpus))
 	}
-	return time.Duration(ticks) * (time.Second / userHertz) / time.Duration(found), nil
+	return time.Duration(ticks) * (time.Second / UserHertz) / time.Duration(found), nil
 }

@@ -1,4 +1,4 @@
-package lab
+package machine
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ const (
 // ReadLoad says how busy other programs keep the machine's CPUs. It takes 200 ms if load average or pressure suggest
 // that they do, and almost no time otherwise. It is false if the kernel does not say.
 func ReadLoad(ctx context.Context) (Load, bool) {
-	cpus, err := allowedCPUs()
+	cpus, err := CPUs()
 	if err != nil {
 		return Load{}, false
 	}
@@ -74,7 +74,7 @@ func idleTime(cpus []int) (idle time.Duration, at time.Time, ok bool) {
 		if !there {
 			return 0, at, false
 		}
-		idle += times.idle + times.stolen
+		idle += times.Idle + times.Stolen
 	}
 	return idle, at, true
 }

@@ -1,0 +1,67 @@
+package machine
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// ReadUse reads a file schedstat of a process or a thread.
+func ReadUse(file string) (Use, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return Use{}, err
+	}
+	return parseUse(b)
+}
+
+// parseUse reads "ran delay timeslices", the first two in nanoseconds.
+func parseUse(schedstat []byte) (Use, error) {
+	fields := bytes.Fields(schedstat)
+	if len(fields) != 3 {
+		return Use{}, fmt.Errorf("schedstat: %q", schedstat)
+	}
+	ran, err := strconv.ParseInt(string(fields[0]), 10, 64)
+	if err != nil {
+		return Use{}, fmt.Errorf("schedstat: %w", err)
+	}
+	delay, err := strconv.ParseInt(string(fields[1]), 10, 64)
+	if err != nil {
+		return Use{}, fmt.Errorf("schedstat: %w", err)
+	}
+	return Use{time.Duration(ran), time.Duration(delay)}, nil
+}
+
+// softirqThreads finds the kernel's threads that carry out software interrupts, by CPU; nil if they are not visible, as
+// in a container.
+func softirqThreads() map[int]int {
+	files, err := filepath.Glob("/proc/[0-9]*/comm")
+	if err != nil {
+		return nil
+	}
+	var threads map[int]int
+	for _, file := range files {
+		name, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		number, ok := bytes.CutPrefix(bytes.TrimSpace(name), []byte("ksoftirqd/"))
+		if !ok {
+			continue
+		}
+		cpu, err := strconv.Atoi(string(number))
+		pid, pidErr := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		line, lineErr := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+		if err != nil || pidErr != nil || lineErr != nil || len(line) > 0 {
+			continue // any process may take the name, but only the kernel's threads have no command line
+		}
+		if threads == nil {
+			threads = map[int]int{}
+		}
+		threads[cpu] = pid
+	}
+	return threads
+}
