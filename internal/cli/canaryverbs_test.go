@@ -11,13 +11,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"nearfar/internal/hostverbs"
 )
 
 // TestCanaryInArguments gives the canary to every verb as an argument and to each of its flags as a value.
 func TestCanaryInArguments(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv(secretVariable, "")
+	t.Setenv(hostverbs.SecretVariable, "")
 	text := strings.ReplaceAll(canary, "\x00", "") + "\x9b"
 	var walk func(cmd *cobra.Command, verb []string)
 	walk = func(cmd *cobra.Command, verb []string) {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nearfar/internal/clean"
+	"nearfar/internal/hostverbs"
 )
 
 // The exit codes.
@@ -85,9 +86,10 @@ func mainClean(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintln(a.stderr, "nearfar:", err)
 	var usage *usageError
+	var onHost *hostverbs.UsageError
 	var gate *gateError
 	switch {
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &onHost):
 		return exitUsage
 	case errors.As(err, &gate):
 		return exitGate
@@ -112,6 +114,9 @@ differs, by how much, with which certainty, and which layer causes the differenc
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	onHosts := &hostverbs.Verbs{
+		Program: "nearfar", Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, Data: a.data(), Suggest: suggestVerb,
+	}
 	root.AddCommand(
 		a.initCommand(),
 		readsOnly(a.validateCommand()),
@@ -122,13 +127,14 @@ differs, by how much, with which certainty, and which layer causes the differenc
 		a.serveCommand(),
 		readsOnly(a.importCommand()),
 		readsOnly(a.historyCommand()),
-		a.engineCommand(),
+		onHosts.Engine(),
 		a.schemaCommand(),
 		a.doctorCommand(),
-		a.versionCommand(),
-		a.absentCommand(),
+		onHosts.Version(),
+		onHosts.Absent(),
 	)
 	root.AddCommand(a.labCommands()...)
+	root.AddCommand(agentCommands(onHosts)...)
 	a.complete(root)
 	return root
 }

@@ -6,16 +6,18 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"nearfar/internal/hostverbs"
 )
 
 func TestEngineUsage(t *testing.T) {
-	t.Setenv(secretVariable, "")
+	t.Setenv(hostverbs.SecretVariable, "")
 	for _, c := range []struct {
 		args, stdin, want string
 	}{
 		{"engine rr", "", "name the server"},
 		{"engine rr somewhere", "", "HOST:PORT"},
-		{"engine rr 127.0.0.1:1", "", secretVariable},
+		{"engine rr 127.0.0.1:1", "", hostverbs.SecretVariable},
 		{"engine rr 127.0.0.1:1 --secret-stdin", "\n", "first line"},
 		{"engine rr 127.0.0.1:1 --secret-stdin", "x\n", "--secret-stdin: the secret has 1 character, and at least 8"},
 		{"engine rr 127.0.0.1:1 --secret-stdin", "sieben7", "openssl rand"},
@@ -58,7 +60,7 @@ func TestEngineUsage(t *testing.T) {
 // TestEngineSecretFromEnvironment: a short secret is refused before anything listens or is connected, by the variable's
 // name and without the secret.
 func TestEngineSecretFromEnvironment(t *testing.T) {
-	t.Setenv(secretVariable, "geheim")
+	t.Setenv(hostverbs.SecretVariable, "geheim")
 	for _, args := range []string{
 		"engine serve --listen 127.0.0.1:0", "engine rr 127.0.0.1:1", "engine load 127.0.0.1:1 --rate 10/s",
 	} {
@@ -67,7 +69,7 @@ func TestEngineSecretFromEnvironment(t *testing.T) {
 			t.Errorf("%s: exit code %d", args, code)
 		}
 		said := stderr.String()
-		if !strings.Contains(said, secretVariable+": the secret has 6 characters") || strings.Contains(said, "geheim") {
+		if !strings.Contains(said, hostverbs.SecretVariable+": the secret has 6 characters") || strings.Contains(said, "geheim") {
 			t.Errorf("%s: %q", args, said)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"nearfar/internal/deploy"
 	"nearfar/internal/engine/process"
 	"nearfar/internal/experiment"
+	"nearfar/internal/hostverbs"
 	"nearfar/internal/runner"
 )
 
@@ -27,7 +28,7 @@ type setup struct {
 
 // setUp makes the hosts of all arms and checks that they have the tools. The caller closes the setup.
 func (a *app) setUp(ctx context.Context, e *experiment.Experiment, progress string) (*setup, error) {
-	tools := newTools(newSecret())
+	tools := newTools(hostverbs.NewSecret())
 	p := newProgress(a.stderr, e, progress)
 	hosts, err := deploy.Up(ctx, e, deploy.Options{Step: p.step})
 	if err != nil {

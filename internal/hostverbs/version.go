@@ -1,4 +1,4 @@
-package cli
+package hostverbs
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"nearfar/internal/engine/process"
 )
 
-func (a *app) versionCommand() *cobra.Command {
+func (v *Verbs) Version() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
@@ -17,7 +17,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Example: "  nearfar version",
 		Args:    usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.stdout, "nearfar %s %s/%s %s\n",
+			_, err := fmt.Fprintf(v.Stdout, "nearfar %s %s/%s %s\n",
 				process.Version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 			return err
 		},

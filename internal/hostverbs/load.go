@@ -1,4 +1,4 @@
-package cli
+package hostverbs
 
 import (
 	"bufio"
@@ -21,8 +21,8 @@ import (
 	"nearfar/internal/experiment"
 )
 
-func (a *app) engineLoad() *cobra.Command {
-	c := a.newEngineRun(wire.ModeLoad)
+func (v *Verbs) engineLoad() *cobra.Command {
+	c := v.newEngineRun(wire.ModeLoad)
 	cmd := c.command("load HOST:PORT", "Open-loop load: requests at an offered rate, whatever the replies do",
 		`Sends requests at their intended times, over one connection or many, and never waits for a reply before it sends the
 next. Response time is reply minus intended send, service time reply minus actual send.
@@ -242,14 +242,14 @@ func (l *loadFlags) open(o *session.RunOptions) (func() error, error) {
 func (c *engineRun) sweep(ctx context.Context, o session.RunOptions) error {
 	options := c.load.options(o)
 	if c.format == "json" {
-		w := record.NewWriter(c.app.data())
+		w := record.NewWriter(c.verbs.Data)
 		s, err := engine.Sweep(ctx, options, w.Point)
 		if err != nil {
 			return errors.Join(err, w.Failure(err.Error()))
 		}
 		return w.Sweep(s)
 	}
-	p := sweepPrinter{out: c.app.stdout}
+	p := sweepPrinter{out: c.verbs.Stdout}
 	if err := p.head(); err != nil {
 		return err
 	}
@@ -305,7 +305,7 @@ func (p sweepPrinter) end(s record.Sweep) error {
 	return nil
 }
 
-func (a *app) engineSamples() *cobra.Command {
+func (v *Verbs) engineSamples() *cobra.Command {
 	var csv bool
 	cmd := &cobra.Command{
 		Use:   "samples FILE --csv",
@@ -313,25 +313,25 @@ func (a *app) engineSamples() *cobra.Command {
 		Long:  `Writes the observations as CSV to standard output: intended and actual time of sending and time of the reply, in nanoseconds since the start of the window.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return &usageError{errors.New("name the file that --samples wrote")}
+				return &UsageError{errors.New("name the file that --samples wrote")}
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if !csv {
-				return &usageError{errors.New("say what to convert to: --csv")}
+				return &UsageError{errors.New("say what to convert to: --csv")}
 			}
 			f, err := os.Open(args[0])
 			if err != nil {
 				return err
 			}
 			defer func() { _ = f.Close() }()
-			dropped, err := samples.WriteCSV(a.data(), bufio.NewReader(f))
+			dropped, err := samples.WriteCSV(v.Data, bufio.NewReader(f))
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			if dropped > 0 {
-				fmt.Fprintf(a.stderr, "%d observations are missing: their writing did not keep up with the "+
+				fmt.Fprintf(v.Stderr, "%d observations are missing: their writing did not keep up with the "+
 					"measurement\n", dropped)
 			}
 			return nil

@@ -1,4 +1,4 @@
-package cli
+package hostverbs
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// absentCommand prints which of the named programs are not on this host's PATH. The runner starts it on each host.
-func (a *app) absentCommand() *cobra.Command {
+// Absent prints which of the named programs are not on this host's PATH. The runner starts it on each host.
+func (v *Verbs) Absent() *cobra.Command {
 	return &cobra.Command{
 		Use:    "absent PROGRAM...",
 		Short:  "Print which of the programs this host lacks",
@@ -17,7 +17,7 @@ func (a *app) absentCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, programs []string) error {
 			for _, program := range programs {
 				if _, err := exec.LookPath(program); err != nil {
-					fmt.Fprintln(a.stdout, program)
+					fmt.Fprintln(v.Stdout, program)
 				}
 			}
 			return nil

@@ -1,4 +1,4 @@
-package cli
+package hostverbs
 
 import (
 	"bufio"
@@ -25,26 +25,26 @@ import (
 	"nearfar/internal/experiment"
 )
 
-// secretVariable is the environment variable that holds the engine's shared secret where it does not come on standard
+// SecretVariable is the environment variable that holds the engine's shared secret where it does not come on standard
 // input.
-const secretVariable = "NEARFAR_ENGINE_SECRET" //nolint:gosec // a name, no secret
+const SecretVariable = "NEARFAR_ENGINE_SECRET" //nolint:gosec // a name, no secret
 
-func (a *app) engineCommand() *cobra.Command {
+func (v *Verbs) Engine() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "engine",
 		Short: "Run the native measuring engine by hand",
 		Long: `The native engine measures between 'nearfar engine serve' on one machine and a client on the other.
 
 Both must know a secret. By hand: 'serve' prints one, to be given to the client in the environment variable
-` + secretVariable + `. It is never given on the command line, where others can see it.`,
-		Args: suggestVerb,
+` + SecretVariable + `. It is never given on the command line, where others can see it.`,
+		Args: v.Suggest,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.engineServe(), a.engineRR(), a.engineCRR(), a.engineStream(), a.engineLoad(), a.engineSamples(), a.engineMessages())
+	cmd.AddCommand(v.engineServe(), v.engineRR(), v.engineCRR(), v.engineStream(), v.engineLoad(), v.engineSamples(), v.engineMessages())
 	return cmd
 }
 
-func (a *app) engineServe() *cobra.Command {
+func (v *Verbs) engineServe() *cobra.Command {
 	o := session.ServeOptions{}
 	var stall string
 	var secretStdin bool
@@ -54,31 +54,31 @@ func (a *app) engineServe() *cobra.Command {
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := netip.ParseAddrPort(o.Listen); err != nil {
-				return &usageError{fmt.Errorf("--listen %q: want ADDRESS:PORT, such as 192.0.2.1:7777", o.Listen)}
+				return &UsageError{fmt.Errorf("--listen %q: want ADDRESS:PORT, such as 192.0.2.1:7777", o.Listen)}
 			}
 			if o.DataPort < 0 || o.DataPort > 65535 {
-				return &usageError{fmt.Errorf("--data-port %d: want 0 to 65535", o.DataPort)}
+				return &UsageError{fmt.Errorf("--data-port %d: want 0 to 65535", o.DataPort)}
 			}
 			var err error
 			if o.Stall, err = parseStall(stall); err != nil {
-				return &usageError{err}
+				return &UsageError{err}
 			}
 			if err := engineProcess(); err != nil {
 				return err
 			}
-			secret, err := a.engineSecret(secretStdin)
+			secret, err := v.engineSecret(secretStdin)
 			if err != nil {
 				return err
 			}
 			if secret == nil {
-				secret = []byte(newSecret())
-				fmt.Fprintf(a.stderr, "the client needs: export %s=%s\n", secretVariable, secret)
+				secret = []byte(NewSecret())
+				fmt.Fprintf(v.Stderr, "the client needs: export %s=%s\n", SecretVariable, secret)
 			}
 			o.Secret = secret
 			o.Listening = func(at netip.AddrPort) {
-				fmt.Fprintf(a.stderr, "nearfar engine %s serves on %v\n", process.Version(), at)
+				fmt.Fprintf(v.Stderr, "nearfar engine %s serves on %v\n", process.Version(), at)
 			}
-			o.Log = func(message string) { fmt.Fprintln(a.stderr, message) }
+			o.Log = func(message string) { fmt.Fprintln(v.Stderr, message) }
 			return engine.Serve(cmd.Context(), o)
 		},
 	}
@@ -93,8 +93,8 @@ func (a *app) engineServe() *cobra.Command {
 	return cmd
 }
 
-func (a *app) engineRR() *cobra.Command {
-	c := a.newEngineRun(wire.ModeRR)
+func (v *Verbs) engineRR() *cobra.Command {
+	c := v.newEngineRun(wire.ModeRR)
 	cmd := c.command("rr HOST:PORT", "Request/response on one connection", `Sends a request and waits for the response, one at a time, on one connection. Each round trip is timed in full.`)
 	c.protocolFlag(cmd)
 	c.messageFlags(cmd)
@@ -107,8 +107,8 @@ func (a *app) engineRR() *cobra.Command {
 	return cmd
 }
 
-func (a *app) engineCRR() *cobra.Command {
-	c := a.newEngineRun(wire.ModeCRR)
+func (v *Verbs) engineCRR() *cobra.Command {
+	c := v.newEngineRun(wire.ModeCRR)
 	cmd := c.command("crr HOST:PORT", "Connect/request/response: a new connection for each transaction",
 		`Opens a connection, sends a request, reads the response, waits for the server's close and closes. All of it is timed
 as one transaction, as netperf's TCP_CRR does.`)
@@ -117,8 +117,8 @@ as one transaction, as netperf's TCP_CRR does.`)
 	return cmd
 }
 
-func (a *app) engineStream() *cobra.Command {
-	c := a.newEngineRun(wire.ModeStream)
+func (v *Verbs) engineStream() *cobra.Command {
+	c := v.newEngineRun(wire.ModeStream)
 	cmd := c.command("stream HOST:PORT", "Bulk data in one direction or in both",
 		`Sends as fast as it goes. Goodput is what the receiving side's application received within the window, on its clock.`)
 	f := cmd.Flags()
@@ -131,8 +131,8 @@ func (a *app) engineStream() *cobra.Command {
 	return cmd
 }
 
-func (a *app) engineMessages() *cobra.Command {
-	c := a.newEngineRun(wire.ModeMessages)
+func (v *Verbs) engineMessages() *cobra.Command {
+	c := v.newEngineRun(wire.ModeMessages)
 	c.params.Protocol = wire.UDP
 	cmd := c.command("messages HOST:PORT", "One-way messages, counted where they arrive",
 		`Sends messages one way, as many as go or at a rate. What counts is what the server received within the window. Over UDP,
@@ -152,7 +152,7 @@ offload); --segment=false sends each by itself.`)
 
 // engineRun holds the flags of one client mode.
 type engineRun struct {
-	app                        *app
+	verbs                      *Verbs
 	params                     wire.Params
 	request, response, message string
 	sendBuffer, receiveBuffer  string
@@ -163,9 +163,9 @@ type engineRun struct {
 	load                       loadFlags
 }
 
-func (a *app) newEngineRun(mode string) *engineRun {
+func (v *Verbs) newEngineRun(mode string) *engineRun {
 	p := wire.Params{Mode: mode, Protocol: wire.TCP, Connections: 1}
-	return &engineRun{app: a, segment: true, nodelay: true, params: p}
+	return &engineRun{verbs: v, segment: true, nodelay: true, params: p}
 }
 
 func (c *engineRun) command(use, short, long string) *cobra.Command {
@@ -173,7 +173,7 @@ func (c *engineRun) command(use, short, long string) *cobra.Command {
 		Use: use, Short: short, Long: long,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return &usageError{errors.New("name the server: HOST:PORT, where 'nearfar engine serve' listens")}
+				return &UsageError{errors.New("name the server: HOST:PORT, where 'nearfar engine serve' listens")}
 			}
 			return nil
 		},
@@ -254,30 +254,30 @@ func messageRate(text string) (float64, error) {
 
 func (c *engineRun) run(ctx context.Context, server string) error {
 	if err := c.sizes(); err != nil {
-		return &usageError{err}
+		return &UsageError{err}
 	}
 	if err := c.load.read(&c.params); err != nil {
-		return &usageError{err}
+		return &UsageError{err}
 	}
 	if err := c.params.Validate(); err != nil {
-		return &usageError{err}
+		return &UsageError{err}
 	}
 	if c.format != "text" && c.format != "json" {
-		return &usageError{fmt.Errorf("-f %q: want text or json", c.format)}
+		return &UsageError{fmt.Errorf("-f %q: want text or json", c.format)}
 	}
 	if _, _, err := net.SplitHostPort(server); err != nil {
-		return &usageError{fmt.Errorf("%q: want HOST:PORT, where 'nearfar engine serve' listens", server)}
+		return &UsageError{fmt.Errorf("%q: want HOST:PORT, where 'nearfar engine serve' listens", server)}
 	}
 	if err := engineProcess(); err != nil {
 		return err
 	}
-	secret, err := c.app.engineSecret(c.secretStdin)
+	secret, err := c.verbs.engineSecret(c.secretStdin)
 	if err != nil {
 		return err
 	}
 	if secret == nil {
-		return &usageError{fmt.Errorf("no secret: set %s to what 'nearfar engine serve' printed, or give "+
-			"--secret-stdin", secretVariable)}
+		return &UsageError{fmt.Errorf("no secret: set %s to what 'nearfar engine serve' printed, or give "+
+			"--secret-stdin", SecretVariable)}
 	}
 	o := session.RunOptions{Server: server, Secret: secret, Params: c.params, Live: c.format == "text", Load: c.load.offered}
 	if c.load.sweeps() {
@@ -299,7 +299,7 @@ func (c *engineRun) measure(ctx context.Context, o session.RunOptions) error {
 
 // json prints the record, each line when it is known; a failure is the last.
 func (c *engineRun) json(ctx context.Context, o session.RunOptions) error {
-	w := record.NewWriter(c.app.data())
+	w := record.NewWriter(c.verbs.Data)
 	r, err := engine.Run(ctx, o, w)
 	if err != nil {
 		return errors.Join(err, w.Failure(err.Error()))
@@ -308,7 +308,7 @@ func (c *engineRun) json(ctx context.Context, o session.RunOptions) error {
 }
 
 func (c *engineRun) text(ctx context.Context, o session.RunOptions) error {
-	p := enginePrinter{out: c.app.stdout}
+	p := enginePrinter{out: c.verbs.Stdout}
 	r, err := engine.Run(ctx, o, p)
 	if err != nil {
 		return err
@@ -329,31 +329,32 @@ func engineProcess() error {
 }
 
 // engineSecret reads the shared secret; nil where none was given.
-func (a *app) engineSecret(fromStdin bool) ([]byte, error) {
-	secret := os.Getenv(secretVariable)
+func (v *Verbs) engineSecret(fromStdin bool) ([]byte, error) {
+	secret := os.Getenv(SecretVariable)
 	if fromStdin {
-		line, err := bufio.NewReader(io.LimitReader(a.stdin, wire.MaxSecret+2)).ReadString('\n')
+		line, err := bufio.NewReader(io.LimitReader(v.Stdin, wire.MaxSecret+2)).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("reading the secret from standard input: %w", err)
 		}
 		if secret = strings.TrimRight(line, "\r\n"); secret == "" {
-			return nil, &usageError{errors.New("--secret-stdin: the first line of standard input is empty")}
+			return nil, &UsageError{errors.New("--secret-stdin: the first line of standard input is empty")}
 		}
 	}
 	if secret == "" {
 		return nil, nil
 	}
 	if err := wire.CheckSecret([]byte(secret)); err != nil {
-		from := secretVariable
+		from := SecretVariable
 		if fromStdin {
 			from = "--secret-stdin"
 		}
-		return nil, &usageError{fmt.Errorf("%s: %w", from, err)}
+		return nil, &UsageError{fmt.Errorf("%s: %w", from, err)}
 	}
 	return []byte(secret), nil
 }
 
-func newSecret() string {
+// NewSecret draws a secret for the two ends of the native engine.
+func NewSecret() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])

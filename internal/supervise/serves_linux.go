@@ -1,0 +1,56 @@
+package supervise
+
+import (
+	"context"
+	"fmt"
+
+	"nearfar/internal/host"
+	"nearfar/internal/listening"
+)
+
+// serves waits until a process of the tree holds the port.
+func (p *tree) serves(ctx context.Context, protocol string, port int) error {
+	untilEnd, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.ended:
+			cancel()
+		case <-untilEnd.Done():
+		}
+	}()
+	r := listening.Request{Protocol: protocol, Port: port, Ours: p.owns, PID: p.pid}
+	err := listening.Await(untilEnd, r)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	select {
+	case <-p.ended:
+	default:
+		return err
+	}
+	// What it started may hold the port now. Otherwise another process may hold it, which is why this one ended.
+	switch err := listening.Await(untilEnd, r); {
+	case err == nil:
+		return nil
+	case untilEnd.Err() == err:
+		return fmt.Errorf("%w: %v", host.ErrEnded, p.end)
+	default:
+		return fmt.Errorf("%w: %v; %w", host.ErrEnded, p.end, err)
+	}
+}
+
+// owns says whether a running process belongs to the tree.
+func (p *tree) owns(pid int) bool {
+	all := map[int]processStat{}
+	for at := pid; at > 1; {
+		q, ok := readStat(at)
+		if _, seen := all[at]; !ok || seen {
+			break
+		}
+		all[at] = q
+		at = q.parent
+	}
+	q, ok := all[pid]
+	return ok && p.has(all, q, p.isRunning())
+}
