@@ -1,0 +1,117 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/hashicorp/yamux"
+
+	"nearfar/internal/host"
+)
+
+// A call is a request with what belongs to it.
+type call struct {
+	request request
+	// body follows the request: of start and put.
+	body []byte
+	// waits says that the answer may take any time. Otherwise the agent is lost if it does not answer within callLimit.
+	waits bool
+	// receive reads what follows the reply. If it fails because the connection broke, the call is repeated; again then
+	// changes the request.
+	receive func(r io.Reader) error
+	again   func(*request)
+	// evenClosed says that the call is possible after Close.
+	evenClosed bool
+}
+
+const (
+	// callLimit bounds how long the agent may take for a call, without the time of reconnections. It is much longer than
+	// any call takes, also on a very busy machine.
+	callLimit = 60 * time.Second
+	// maxRepeats bounds how often a call is repeated. A call that breaks every connection must end.
+	maxRepeats = 200
+)
+
+// errBroken says that the connection broke during a call.
+var errBroken = errors.New("the connection to the agent broke")
+
+// exchange carries out a call, and repeats it on another connection if one breaks. The error is that of the agent, of
+// ctx, or wraps host.ErrLost.
+func (c *Client) exchange(ctx context.Context, q call) (reply, error) {
+	q.request.Size = int64(len(q.body))
+	for range maxRepeats {
+		if c.isClosed() && !q.evenClosed {
+			return reply{}, errClosed
+		}
+		s, err := c.current(ctx)
+		if err != nil {
+			return reply{}, err
+		}
+		r, err := c.try(ctx, s, q)
+		switch {
+		case err == nil:
+			return r, r.err()
+		case errors.Is(err, errProtocol):
+			c.lose(host.Lost(c.o.Name, err.Error()))
+		case ctx.Err() != nil:
+			return reply{}, ctx.Err()
+		case !errors.Is(err, errBroken):
+			return reply{}, err
+		}
+		_ = s.Close()
+		if q.again != nil {
+			q.again(&q.request)
+		}
+	}
+	c.lose(host.Lost(c.o.Name, fmt.Sprintf("the connection broke %d times during one call", maxRepeats)))
+	return reply{}, c.Lost()
+}
+
+// try carries out a call on a connection.
+func (c *Client) try(ctx context.Context, s *yamux.Session, q call) (reply, error) {
+	if !q.waits {
+		var cancel func()
+		ctx, cancel = context.WithTimeoutCause(ctx, callLimit, errTimeLimit)
+		defer cancel()
+	}
+	stream, err := s.OpenStream()
+	if err != nil {
+		return reply{}, fmt.Errorf("%w: %w", errBroken, err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = stream.SetDeadline(time.Unix(1, 0)) })
+	r, err := q.on(stream)
+	stop()
+	_ = stream.Close()
+	if errors.Is(context.Cause(ctx), errTimeLimit) {
+		c.lose(host.Lost(c.o.Name, fmt.Sprintf("the agent did not answer within %v", callLimit)))
+		return reply{}, c.Lost()
+	}
+	return r, err
+}
+
+var errTimeLimit = errors.New("time limit of a call")
+
+// on carries out a call on a stream. Errors of the stream wrap errBroken.
+func (q call) on(stream io.ReadWriter) (reply, error) {
+	var r reply
+	err := writeMessage(stream, q.request)
+	if err == nil && q.request.hasBody() {
+		w := chunkWriter{w: stream}
+		if _, err = w.Write(q.body); err == nil {
+			err = w.Close()
+		}
+	}
+	if err == nil {
+		err = readMessage(stream, maxMessage, &r)
+	}
+	if err == nil && r.Error == "" && q.receive != nil {
+		err = q.receive(stream)
+	}
+	if err == nil || errors.Is(err, errProtocol) || errors.Is(err, errTooLong) {
+		return r, err
+	}
+	return r, fmt.Errorf("%w: %w", errBroken, err)
+}

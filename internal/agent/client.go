@@ -1,0 +1,350 @@
+// Package agent runs processes on another machine, through an agent there and a byte stream to it. The package knows no
+// transport: whoever uses it brings the byte stream.
+//
+// Over the byte stream, yamux carries one stream for each call. Every call can be repeated: after a broken connection
+// the owner dials again, comes back to the same agent, and repeats the calls in flight. See
+// docs/adr/0042-agent-protocol.md.
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/yamux"
+
+	"nearfar/internal/host"
+)
+
+// A Dialer makes a connection to the agent: the first one, and after a broken one another to the same agent (see Again).
+// Close of the connection must end its Read and Write, also while they run.
+type Dialer func(ctx context.Context) (io.ReadWriteCloser, error)
+
+// DefaultSilence is how long the owner may be silent by default.
+const DefaultSilence = 60 * time.Second
+
+// Options are the settings of a connection to an agent.
+type Options struct {
+	// Name names the host in messages.
+	Name string
+	// Session is the secret of the session, 32 hexadecimal digits (see NewSession). The agent serves only the owner that
+	// knows it.
+	Session string
+	// Silence is how long the owner may be silent before the agent ends with all that it started and put; 0 for
+	// DefaultSilence. It is also how long a reconnection may take.
+	Silence time.Duration
+	// Endpoint is what is known of the host. The agent fills in the system and missing addresses.
+	Endpoint host.Endpoint
+	// Tools are the paths of programs on the host that are not to be looked up on PATH, by their names.
+	Tools map[string]string
+}
+
+func (o Options) silence() time.Duration {
+	if o.Silence <= 0 {
+		return DefaultSilence
+	}
+	return o.Silence
+}
+
+// A Client is the owner's side of an agent.
+type Client struct {
+	o        Options
+	dial     Dialer
+	instance string
+	facts    Facts
+	// lost is closed when the agent is given up; why is valid then.
+	lost chan struct{}
+	why  error
+	// background counts goroutines that clean up after calls.
+	background sync.WaitGroup
+
+	mu       sync.Mutex
+	session  *yamux.Session // nil while there is no connection
+	changed  chan struct{}  // closed at the next change of session
+	closed   bool
+	closeErr error
+	closing  sync.Once
+}
+
+// Connect connects to an agent. The error of the first connection is returned as it is; later ones are repeated.
+func Connect(ctx context.Context, dial Dialer, o Options) (*Client, error) {
+	if err := checkSession(o.Session); err != nil {
+		return nil, err
+	}
+	if o.Endpoint.Name == "" {
+		o.Endpoint.Name = o.Name
+	}
+	c := &Client{o: o, dial: dial, lost: make(chan struct{}), changed: make(chan struct{})}
+	s, err := c.connect(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Name, err)
+	}
+	c.session = s
+	go c.keep(s)
+	facts, err := c.Facts(ctx)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	c.facts = facts
+	c.complete()
+	return c, nil
+}
+
+// complete fills in what is missing in the endpoint.
+func (c *Client) complete() {
+	e := &c.o.Endpoint
+	e.System = c.facts.System
+	own := c.facts.addresses()
+	if !e.Dial.V4.IsValid() && !e.Dial.V6.IsValid() {
+		e.Dial = own
+	}
+	if (e.Bind == host.Addresses{}) {
+		// A server binds what the other side dials, unless an address translation lies between.
+		if c.facts.has(e.Dial.V4) {
+			e.Bind.V4 = e.Dial.V4
+		}
+		if c.facts.has(e.Dial.V6) {
+			e.Bind.V6 = e.Dial.V6
+		}
+	}
+}
+
+// yamuxConfig sets how fast a dead connection is noticed: within seconds, and well within the time of silence.
+func yamuxConfig(silence time.Duration) *yamux.Config {
+	c := yamux.DefaultConfig()
+	c.KeepAliveInterval = min(max(silence/10, 50*time.Millisecond), 2*time.Second)
+	c.ConnectionWriteTimeout = min(max(silence/5, time.Second), 5*time.Second)
+	c.StreamOpenTimeout = c.ConnectionWriteTimeout * 2
+	c.StreamCloseTimeout = c.ConnectionWriteTimeout * 2
+	c.LogOutput = io.Discard
+	return c
+}
+
+// errRefused says that the agent refuses the owner.
+var errRefused = errors.New("the agent refuses the connection")
+
+// greetLimit bounds the first exchange of messages on a connection.
+const greetLimit = 20 * time.Second
+
+// connect makes a connection and shows the secret.
+func (c *Client) connect(ctx context.Context) (*yamux.Session, error) {
+	conn, err := c.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := c.greet(ctx, conn)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	if c.instance == "" {
+		c.instance = answer.Instance
+	}
+	s, err := yamux.Client(conn, yamuxConfig(c.o.silence()))
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	if answer.Other {
+		c.dismiss(s)
+		return nil, ErrGone
+	}
+	return s, nil
+}
+
+// greet exchanges the first messages.
+func (c *Client) greet(ctx context.Context, conn io.ReadWriteCloser) (welcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, greetLimit)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	var answer welcome
+	err := writeMessage(conn, hello{
+		Protocol: protocolVersion, Session: c.o.Session, Silence: c.o.silence(), Instance: c.instance,
+	})
+	if err == nil {
+		err = readMessage(conn, maxGreeting, &answer)
+	}
+	if !stop() {
+		err = ctx.Err()
+	}
+	switch {
+	case err != nil:
+		return welcome{}, fmt.Errorf("the agent did not answer: %w", err)
+	case answer.Error != "":
+		return welcome{}, fmt.Errorf("%w: %s", errRefused, answer.Error)
+	case answer.Protocol != protocolVersion:
+		return welcome{}, fmt.Errorf("%w: its protocol has version %d, this program's %d", errRefused, answer.Protocol,
+			protocolVersion)
+	}
+	return answer, nil
+}
+
+// dismiss ends an agent that the transport started in place of the one that is gone.
+func (c *Client) dismiss(s *yamux.Session) {
+	if stream, err := s.OpenStream(); err == nil {
+		_ = stream.SetDeadline(time.Now().Add(greetLimit))
+		var answer reply
+		if writeMessage(stream, request{Call: callClose}) == nil {
+			_ = readMessage(stream, maxMessage, &answer)
+		}
+	}
+	_ = s.Close()
+}
+
+const (
+	// firstPause is the time between the first two attempts to connect again; it doubles up to maxPause.
+	firstPause = 50 * time.Millisecond
+	maxPause   = 2 * time.Second
+	// minAttempt is how long an attempt may take at least.
+	minAttempt = 10 * time.Second
+)
+
+// keep connects again whenever the connection is broken, until the client is closed or the agent is lost.
+func (c *Client) keep(s *yamux.Session) {
+	for {
+		select {
+		case <-s.CloseChan():
+		case <-c.lost:
+			_ = s.Close()
+			return
+		}
+		c.replace(nil)
+		var err error
+		if s, err = c.reconnect(); err != nil {
+			c.lose(host.Lost(c.o.Name, err.Error()))
+			return
+		}
+		c.replace(s)
+	}
+}
+
+// replace sets the session, and wakes those who wait for one.
+func (c *Client) replace(s *yamux.Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.session = s
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// reconnect tries to connect again for as long as the agent bears silence.
+func (c *Client) reconnect() (*yamux.Session, error) {
+	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), againKey{}, true), c.o.silence())
+	defer cancel()
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		select {
+		case <-c.lost:
+			cancel()
+		case <-stop:
+		}
+	}()
+	pause := firstPause
+	for {
+		attempt, done := context.WithTimeout(ctx, max(c.o.silence()/4, minAttempt))
+		s, err := c.connect(attempt)
+		done()
+		if err == nil || errors.Is(err, ErrGone) || errors.Is(err, errRefused) {
+			return s, err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, fmt.Errorf("no connection to the agent for %v: %w", c.o.silence(), err)
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+// lose gives the agent up. All calls fail from now on.
+func (c *Client) lose(why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.lost:
+	default:
+		c.why = why
+		close(c.lost)
+	}
+}
+
+// Lost returns an error that wraps host.ErrLost if the agent was lost, and another one after Close; otherwise nil.
+func (c *Client) Lost() error {
+	select {
+	case <-c.lost:
+		return c.why
+	default:
+		return nil
+	}
+}
+
+func (c *Client) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// current waits for a connection.
+func (c *Client) current(ctx context.Context) (*yamux.Session, error) {
+	for {
+		c.mu.Lock()
+		s, changed := c.session, c.changed
+		c.mu.Unlock()
+		if err := c.Lost(); err != nil {
+			return nil, err
+		}
+		if s != nil && !s.IsClosed() {
+			return s, nil
+		}
+		select {
+		case <-changed: // keep replaces a broken session
+		case <-c.lost:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Close ends the agent, all that it started and all files that it put. On a lost agent it returns nil: the agent ends
+// by itself. Close may be called twice.
+func (c *Client) Close() error {
+	c.closing.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), min(c.o.silence(), closeLimit))
+		defer cancel()
+		c.mu.Lock()
+		c.closed = true
+		c.mu.Unlock()
+		_, err := c.exchange(ctx, call{request: request{Call: callClose}, evenClosed: true})
+		var remote *remoteError
+		switch {
+		case errors.As(err, &remote):
+			c.closeErr = fmt.Errorf("%s: ending the agent: %w", c.o.Name, err)
+		case err != nil && ctx.Err() != nil && c.Lost() == nil:
+			c.closeErr = fmt.Errorf("%s: the agent did not say that it ended; it ends by itself after %v", c.o.Name,
+				c.o.silence())
+		}
+		c.lose(errClosed)
+		c.background.Wait()
+	})
+	return c.closeErr
+}
+
+// closeLimit is longer than the agent needs to kill what it started.
+const closeLimit = 30 * time.Second
+
+// errClosed is the error of calls after Close.
+var errClosed = errors.New("its host is closed")
+
+func randomHex(bytes int) string {
+	b := make([]byte, bytes)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}

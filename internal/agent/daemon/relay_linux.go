@@ -1,0 +1,130 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"nearfar/internal/agent"
+)
+
+// startLimit is how long a daemon may take until it can be reached.
+const startLimit = 20 * time.Second
+
+// Relay connects standard input and output with the agent of a folder, and starts it if it does not run. serve is the
+// command line, without the program, with which this program calls Serve. Relay returns when one side has ended.
+func Relay(ctx context.Context, o Options, serve []string, stdin, stdout *os.File) error {
+	introduction, err := agent.ReadIntroduction(stdin)
+	if err != nil {
+		return err
+	}
+	if o.Folder, err = filepath.Abs(o.Folder); err != nil {
+		return err
+	}
+	conn, err := dial(ctx, o.Folder)
+	if err != nil && isGone(err) {
+		if introduction.Again {
+			return errors.Join(agent.RefuseGone(stdout), errors.New("the agent of this session has ended"))
+		}
+		if err = o.start(ctx, serve, introduction); err == nil {
+			conn, err = dial(ctx, o.Folder)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	done := make(chan error, 2)
+	go func() {
+		_, err := io.Copy(conn, stdin)
+		done <- err
+	}()
+	go func() {
+		_, err := io.Copy(stdout, conn)
+		done <- err
+	}()
+	return <-done
+}
+
+func dial(ctx context.Context, folder string) (net.Conn, error) {
+	if err := checkLength(folder); err != nil {
+		return nil, err
+	}
+	return (&net.Dialer{}).DialContext(ctx, "unix", Socket(folder))
+}
+
+// isGone says that no agent listens.
+func isGone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED)
+}
+
+// start starts a daemon in a session of its own, and returns when it can be reached.
+func (o Options) start(ctx context.Context, serve []string, introduction agent.Introduction) error {
+	args := append(append([]string(nil), serve...), "--folder", o.Folder)
+	for _, path := range o.Remove {
+		args = append(args, "--remove", path)
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return Launch(ctx, cmd, introduction, nil)
+}
+
+// Launch starts a command that calls Serve, sends it the introduction and returns when its agent can be reached. The
+// standard input of the command ends with the introduction, unless attached is not nil: then it gets the other end of it,
+// which ends the agent when it is closed.
+func Launch(ctx context.Context, cmd *exec.Cmd, introduction agent.Introduction, attached *io.WriteCloser) error {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	said := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(out).ReadString('\n')
+		said <- strings.TrimSpace(line)
+	}()
+	_, err = introduction.WriteTo(in)
+	if attached != nil {
+		*attached = in
+	} else {
+		_ = in.Close()
+	}
+	timer := time.NewTimer(startLimit)
+	defer timer.Stop()
+	line := ""
+	select {
+	case line = <-said:
+	case <-timer.C:
+		line = fmt.Sprintf("it did not start within %v", startLimit)
+	case <-ctx.Done():
+		line = ctx.Err().Error()
+	}
+	if err == nil && line == ready {
+		return nil
+	}
+	_ = in.Close()
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if line == "" {
+		line = cmd.ProcessState.String()
+	}
+	return fmt.Errorf("the agent did not start: %s", line)
+}

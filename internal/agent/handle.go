@@ -1,0 +1,197 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/exec"
+	"time"
+
+	"nearfar/internal/supervise"
+)
+
+// handle serves one call. The error is one of the connection.
+func (s *server) handle(ctx context.Context, stream io.ReadWriter) error {
+	var q request
+	if err := readMessage(stream, maxMessage, &q); err != nil {
+		return err
+	}
+	if q.hasBody() {
+		return s.handleBody(stream, q)
+	}
+	if err := s.refusal(q); err != nil {
+		return writeMessage(stream, failure(err))
+	}
+	if q.Call == callRead {
+		return s.read(ctx, stream, q)
+	}
+	// The owner sends nothing more on this stream. When it gives the call up, it closes the stream.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, _ = stream.Read(make([]byte, 1))
+		cancel()
+	}()
+	r, err := s.answer(ctx, q)
+	return writeMessage(stream, result(r, err))
+}
+
+// refusal is why no call is served, or not this one.
+func (s *server) refusal(q request) error {
+	select {
+	case <-s.ending:
+		if q.Call != callClose {
+			return errEnding
+		}
+	default:
+	}
+	return q.check()
+}
+
+// handleBody serves a call with a body. It reads all of the body, because the owner sends it all before it reads the
+// reply.
+func (s *server) handleBody(stream io.ReadWriter, q request) error {
+	body := &chunkReader{r: stream}
+	failed := s.refusal(q)
+	var r reply
+	switch {
+	case failed != nil:
+	case q.Call == callPut:
+		failed = s.files.put(string(q.Path), fs.FileMode(q.Mode), body, q.Size)
+	default:
+		var stdin []byte
+		if stdin, failed = io.ReadAll(io.LimitReader(body, q.Size)); failed != nil {
+			return failed
+		}
+		if int64(len(stdin)) != q.Size {
+			failed = fmt.Errorf("%w: a body of another length", errProtocol)
+			break
+		}
+		if failed = s.start(q, stdin); failed == nil {
+			r.Started, failed = s.supervisor.Started(q.Key)
+		}
+	}
+	if _, err := io.Copy(io.Discard, io.LimitReader(body, maxPut)); err != nil {
+		return err
+	}
+	return writeMessage(stream, result(r, failed))
+}
+
+func result(r reply, err error) reply {
+	if err != nil {
+		return failure(err)
+	}
+	return r
+}
+
+// answer carries out a call without a body.
+func (s *server) answer(ctx context.Context, q request) (reply, error) {
+	switch q.Call {
+	case callFacts:
+		facts := readFacts(s.o.Folder)
+		return reply{Facts: &facts}, nil
+	case callWait:
+		end, err := s.supervisor.Wait(ctx, q.Key)
+		return reply{Code: end.Code, Signal: end.Signal, Ended: end.At}, err
+	case callTerminate:
+		return reply{}, s.supervisor.Terminate(q.Key)
+	case callKill:
+		return reply{}, s.supervisor.Kill(q.Key)
+	case callForget:
+		return reply{}, s.supervisor.Forget(q.Key)
+	case callAbsent:
+		var absent []string
+		for _, program := range q.Programs {
+			if _, err := exec.LookPath(program); err != nil {
+				absent = append(absent, program)
+			}
+		}
+		return reply{Absent: absent}, nil
+	case callServes:
+		return reply{}, s.supervisor.Serves(ctx, q.Key, q.Protocol, q.Port)
+	case callObserve:
+		o, err := s.observe(q.Key)
+		return reply{Observed: &o}, err
+	case callClose:
+		s.asked.Store(true)
+		s.end()
+		<-s.ended
+		return reply{}, s.failed
+	}
+	return reply{}, fmt.Errorf("%w: an unknown call", errProtocol)
+}
+
+func (s *server) start(q request, stdin []byte) error {
+	return s.supervisor.Start(q.Key, supervise.Command{
+		Argv: toStrings(q.Argv), Env: append([]string{"TMPDIR=" + s.files.root}, toStrings(q.Env)...), Stdin: stdin, CPUs: q.CPUs, Discard: q.Discard,
+	})
+}
+
+func toStrings(all [][]byte) []string {
+	var converted []string
+	for _, b := range all {
+		converted = append(converted, string(b))
+	}
+	return converted
+}
+
+// read sends output of a process from an offset until its end, and then what is known of it.
+func (s *server) read(ctx context.Context, stream io.ReadWriter, q request) error {
+	if _, err := s.supervisor.Output(q.Key, q.Stream); err != nil {
+		return writeMessage(stream, failure(err))
+	}
+	if err := writeMessage(stream, reply{}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, _ = stream.Read(make([]byte, 1))
+		cancel()
+	}()
+	chunks := &chunkWriter{w: stream}
+	b := make([]byte, maxChunk)
+	for offset := q.Offset; ; {
+		n, err := s.supervisor.Read(ctx, q.Key, q.Stream, offset, b)
+		if n > 0 {
+			if _, err := chunks.Write(b[:n]); err != nil {
+				return err
+			}
+			offset += int64(n)
+		}
+		if err == nil {
+			continue
+		}
+		if closeErr := chunks.Close(); closeErr != nil {
+			return closeErr
+		}
+		if !errors.Is(err, io.EOF) {
+			return writeMessage(stream, failure(err))
+		}
+		out, err := s.supervisor.Output(q.Key, q.Stream)
+		return writeMessage(stream, result(reply{Output: &out}, err))
+	}
+}
+
+// observe reads the state of the CPUs, and what processes used that have ended since the observation before. The same key
+// gives the same observation.
+func (s *server) observe(key string) (observed, error) {
+	s.observing.Lock()
+	defer s.observing.Unlock()
+	if key == s.observedKey && key != "" {
+		return s.observed, nil
+	}
+	o := observed{At: time.Since(s.began)}
+	for _, u := range s.supervisor.TakeUses() {
+		o.Ended = append(o.Ended, endedUse{
+			Ran: u.Ran, Delay: u.Delay, DelayKnown: u.DelayKnown, Lived: u.Lived, CPUs: u.CPUs,
+		})
+	}
+	if err := o.readCPUs(); err != nil {
+		return observed{}, err
+	}
+	s.observedKey, s.observed = key, o
+	return o, nil
+}

@@ -1,0 +1,323 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"nearfar/internal/host"
+	"nearfar/internal/supervise"
+)
+
+// Host is the machine of the agent as a host. Its Close ends the agent.
+func (c *Client) Host() host.Host { return &remoteHost{client: c} }
+
+type remoteHost struct {
+	client *Client
+	last   atomic.Uint64
+}
+
+// Endpoint has the name of the options, and what the agent filled in.
+func (h *remoteHost) Endpoint() host.Endpoint { return h.client.o.Endpoint }
+
+func (h *remoteHost) fail(argv []string, err error) error {
+	return &host.Error{Host: h.client.o.Endpoint.Name, Argv: argv, Err: err}
+}
+
+// Close ends the agent with all that it started and put.
+func (h *remoteHost) Close() error { return h.client.Close() }
+
+// Start starts a process. A context that ends before the agent has answered ends the call; the agent then kills the
+// process, or never starts it.
+func (h *remoteHost) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
+	if len(c.Argv) == 0 {
+		return nil, h.fail(nil, errors.New("an empty command line"))
+	}
+	if len(c.Stdin) > maxStdin {
+		return nil, h.fail(c.Argv, fmt.Errorf("%d bytes of standard input: at most %d are possible", len(c.Stdin),
+			maxStdin))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, h.fail(c.Argv, err)
+	}
+	argv := slices.Clone(c.Argv)
+	if path, ok := h.client.o.Tools[argv[0]]; ok {
+		argv[0] = path
+	}
+	p := &process{
+		host: h, argv: c.Argv, done: make(chan struct{}),
+		key: strconv.FormatUint(h.last.Add(1), 10) + "-" + randomHex(8),
+	}
+	r, err := h.client.exchange(ctx, call{
+		request: request{
+			Call: callStart, Key: p.key, Argv: toBytes(argv), Env: toBytes(c.Env), CPUs: c.CPUs,
+			Discard: [2]bool{c.Stdout == nil, c.Stderr == nil},
+		},
+		body: c.Stdin,
+	})
+	if err != nil {
+		var remote *remoteError
+		if !errors.As(err, &remote) && h.client.Lost() == nil {
+			h.client.background.Go(func() { _ = p.kill() }) // Close kills what this one does not
+		}
+		return nil, h.fail(c.Argv, err)
+	}
+	p.started = r.Started
+	go p.run(ctx, c)
+	return p, nil
+}
+
+func toBytes(all []string) [][]byte {
+	var converted [][]byte
+	for _, s := range all {
+		converted = append(converted, []byte(s))
+	}
+	return converted
+}
+
+// Put writes a file, whole or not at all. A relative path is below the agent's folder, in the directory in which
+// processes are started. The agent removes the file when it ends. It refuses to replace a file that it did not put.
+func (h *remoteHost) Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
+	fail := func(err error) error { return h.fail([]string{"put", path}, err) }
+	// It is read whole first, so that the call can be repeated.
+	content, err := io.ReadAll(io.LimitReader(r, maxPut+1))
+	switch {
+	case err != nil:
+		return fail(err)
+	case len(content) > maxPut:
+		return fail(fmt.Errorf("the file is larger than %d bytes", maxPut))
+	}
+	_, err = h.client.exchange(ctx, call{
+		request: request{Call: callPut, Path: []byte(path), Mode: uint32(mode.Perm())}, body: content,
+	})
+	if err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// process is the owner's view of a process.
+type process struct {
+	host *remoteHost
+	argv []string
+	key  string
+	done chan struct{} // closed when it has ended and its output is written
+	err  error         // valid once done is closed
+
+	// started and ended are by the agent's clock; ended is set when the agent has reported the end.
+	started time.Time
+	mu      sync.Mutex
+	ended   time.Time
+}
+
+// Times are by the clock of the agent's machine.
+func (p *process) Times() (started, ended time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.started, p.ended
+}
+
+// run copies the output of the process and waits for its end. It kills the process when ctx ends.
+func (p *process) run(ctx context.Context, c host.Cmd) {
+	defer close(p.done)
+	ended := make(chan struct{})
+	canceled := make(chan error, 1)
+	go func() {
+		defer close(canceled)
+		select {
+		case <-ctx.Done():
+			canceled <- ctx.Err()
+			_ = p.kill() // it fails only if the agent is lost, and Wait says so
+		case <-ended:
+		}
+	}()
+	var copying sync.WaitGroup
+	var outputErrs [2]error
+	for i, w := range []io.Writer{c.Stdout, c.Stderr} {
+		if w != nil {
+			copying.Go(func() { outputErrs[i] = p.copyOutput(i, w) })
+		}
+	}
+	r, err := p.host.client.exchange(context.Background(), call{
+		request: request{Call: callWait, Key: p.key}, waits: true,
+	})
+	p.mu.Lock()
+	p.ended = r.Ended
+	p.mu.Unlock()
+	copying.Wait()
+	close(ended)
+	var why error
+	select {
+	case why = <-canceled:
+	default:
+	}
+	switch {
+	case err != nil:
+		p.err = p.host.fail(p.argv, err)
+	case r.Code != 0 || r.Signal != "":
+		p.err = &host.ExitError{Code: r.Code, Signal: r.Signal}
+		if why != nil {
+			p.err = p.host.fail(p.argv, fmt.Errorf("%w: %w", why, p.err))
+		}
+	default:
+		if err := errors.Join(outputErrs[:]...); err != nil {
+			p.err = p.host.fail(p.argv, fmt.Errorf("its output: %w", err))
+		}
+	}
+	p.host.client.background.Go(p.forget)
+}
+
+// forget frees what the agent keeps of the process. If that fails, the agent frees it when it ends.
+func (p *process) forget() {
+	_, _ = p.host.client.exchange(context.Background(), call{request: request{Call: callForget, Key: p.key}})
+}
+
+// copyOutput writes a stream to w. If w fails, the rest of the stream is not fetched.
+func (p *process) copyOutput(stream int, w io.Writer) error {
+	var offset int64
+	var failed error
+	var out reply
+	_, err := p.host.client.exchange(context.Background(), call{
+		request: request{Call: callRead, Key: p.key, Stream: stream},
+		waits:   true,
+		again:   func(q *request) { q.Offset = offset },
+		receive: func(r io.Reader) error {
+			b := make([]byte, maxChunk)
+			for chunks := (&chunkReader{r: r}); ; {
+				n, err := chunks.Read(b)
+				if n > 0 {
+					offset += int64(n)
+					if _, failed = w.Write(b[:n]); failed != nil {
+						return nil
+					}
+				}
+				if errors.Is(err, io.EOF) {
+					return readMessage(r, maxMessage, &out)
+				}
+				if err != nil {
+					return err
+				}
+			}
+		},
+	})
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil:
+		return err
+	case out.err() != nil:
+		return out.err()
+	case out.Output != nil && out.Output.Failure != "":
+		return fmt.Errorf("it could not be kept on the host, and the last %d bytes are lost: %s", out.Output.Lost,
+			out.Output.Failure)
+	case out.Output != nil && out.Output.Lost > 0:
+		return fmt.Errorf("it has %d bytes, and only the first %d were kept", out.Output.Kept+out.Output.Lost,
+			out.Output.Kept)
+	}
+	return nil
+}
+
+// Wait waits for the end of the process and of its output.
+func (p *process) Wait() error {
+	<-p.done
+	return p.err
+}
+
+// Stop asks the process to end, and after the grace time kills it and what is left of its children.
+func (p *process) Stop(grace time.Duration) error {
+	select {
+	case <-p.done:
+		return nil
+	default:
+	}
+	_, err := p.host.client.exchange(context.Background(), call{request: request{Call: callTerminate, Key: p.key}})
+	if err == nil || p.isGone(err) {
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-p.done:
+		case <-timer.C:
+		}
+		err = p.kill()
+	}
+	<-p.done
+	if p.isGone(err) {
+		return nil
+	}
+	if err != nil {
+		return p.host.fail(p.argv, err)
+	}
+	return nil
+}
+
+// isGone says that a call failed because the process has ended, or its host is closed.
+func (p *process) isGone(err error) bool {
+	return errors.Is(err, errClosed) || errors.Is(err, errEnding) || errors.Is(err, supervise.ErrForgotten)
+}
+
+// kill kills the process and what it started. If that fails, the agent is given up, because nobody would see the process
+// end.
+func (p *process) kill() error {
+	_, err := p.host.client.exchange(context.Background(), call{request: request{Call: callKill, Key: p.key}})
+	if err == nil || p.isGone(err) {
+		return nil
+	}
+	p.host.client.lose(host.Lost(p.host.client.o.Name, err.Error()))
+	return err
+}
+
+// Serves waits until the process, or one that it started, serves on the port.
+func (p *process) Serves(ctx context.Context, protocol string, port int) error {
+	_, err := p.host.client.exchange(ctx, call{
+		request: request{Call: callServes, Key: p.key, Protocol: protocol, Port: port}, waits: true,
+	})
+	if err != nil {
+		return p.host.fail(p.argv, err)
+	}
+	return nil
+}
+
+// Absent lists which of the programs are not installed on the host.
+func (c *Client) Absent(ctx context.Context, programs []string) ([]string, error) {
+	names := make([]string, len(programs))
+	for i, name := range programs {
+		names[i] = name
+		if path, ok := c.o.Tools[name]; ok {
+			names[i] = path
+		}
+	}
+	r, err := c.exchange(ctx, call{request: request{Call: callAbsent, Programs: names}})
+	if err != nil {
+		return nil, c.fail("absent", err)
+	}
+	var absent []string
+	for i, name := range names {
+		if slices.Contains(r.Absent, name) {
+			absent = append(absent, programs[i])
+		}
+	}
+	return absent, nil
+}
+
+// Facts asks the agent what it knows of its machine.
+func (c *Client) Facts(ctx context.Context) (Facts, error) {
+	r, err := c.exchange(ctx, call{request: request{Call: callFacts}})
+	if err == nil && r.Facts == nil {
+		err = errProtocol
+	}
+	if err != nil {
+		return Facts{}, c.fail("facts", err)
+	}
+	return *r.Facts, nil
+}
+
+func (c *Client) fail(what string, err error) error {
+	return &host.Error{Host: c.o.Endpoint.Name, Argv: []string{what}, Err: err}
+}

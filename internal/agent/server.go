@@ -1,0 +1,309 @@
+package agent
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/yamux"
+
+	"nearfar/internal/host"
+	"nearfar/internal/supervise"
+)
+
+// ServerOptions are the settings of an agent.
+type ServerOptions struct {
+	// Session is the secret of the session. Only an owner that knows it is served.
+	Session string
+	// Silence is how long the owner may be silent before the first connection; 0 for DefaultSilence. After that the
+	// owner says it.
+	Silence time.Duration
+	// Folder is the agent's own. It must exist, and be readable and writable for this user alone. What the agent makes
+	// there is removed when Serve returns; the folder is not.
+	Folder string
+	// MaxOutput is how much of each output stream is kept, in bytes; 0 for supervise.DefaultMaxOutput.
+	MaxOutput int64
+	// Alone says that this process is nothing but the agent: see supervise.Options.
+	Alone bool
+	// Remaining removes what is left of the agent in addition to what Serve removes, before the owner is told that all is
+	// gone; nil for nothing.
+	Remaining func()
+	// Log is told what goes wrong; nil for nobody.
+	Log func(message string)
+}
+
+const (
+	// maxPending bounds connections that have not shown the secret yet, maxCalls calls at a time.
+	maxPending = 64
+	maxCalls   = 4096
+	// goodbye is how long the agent's last answer may take.
+	goodbye = 2 * time.Second
+)
+
+// server is an agent.
+type server struct {
+	o          ServerOptions
+	supervisor *supervise.Supervisor
+	files      *files
+	instance   string
+	began      time.Time
+
+	// heard counts reads that got bytes from the owner; refused counts connections that did not show the secret.
+	heard, refused atomic.Int64
+	silence        atomic.Int64 // in nanoseconds
+	asked          atomic.Bool  // the owner asked for the end
+	pending        atomic.Int64
+	calls          atomic.Int64
+
+	// ending is closed when the agent begins to end; ended when nothing is left of what it started and put. failed is
+	// valid then.
+	ending, ended chan struct{}
+	endOnce       sync.Once
+	failed        error
+
+	observing   sync.Mutex
+	observedKey string // of the last observation
+	observed    observed
+
+	mu      sync.Mutex
+	session *yamux.Session // of the owner
+}
+
+// Serve is the agent's side. It accepts connections from the transport, serves the owner's calls, and returns when the
+// owner has closed the session, was silent for too long, or ctx has ended, or when there is no connection and accept
+// fails. All that the agent started has then ended, and all files that it put are removed. Close of a connection must
+// end its Read and Write, also while they run. The caller ends accept afterwards.
+func Serve(ctx context.Context, accept func() (io.ReadWriteCloser, error), o ServerOptions) error {
+	if err := checkSession(o.Session); err != nil {
+		return err
+	}
+	if o.Silence <= 0 {
+		o.Silence = DefaultSilence
+	}
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	f, err := newFiles(o.Folder)
+	if err != nil {
+		return err
+	}
+	sup, err := supervise.New(supervise.Options{
+		Folder: f.temporary, Dir: f.root, Self: host.Self, MaxOutput: o.MaxOutput, Alone: o.Alone,
+	})
+	if err != nil {
+		return errors.Join(err, f.removeAll())
+	}
+	s := &server{
+		o: o, supervisor: sup, files: f, instance: randomHex(16), began: time.Now(),
+		ending: make(chan struct{}), ended: make(chan struct{}),
+	}
+	s.silence.Store(int64(o.Silence))
+	exhausted := make(chan error, 1)
+	go func() { exhausted <- s.acceptAll(accept) }()
+	go s.watchSilence()
+	s.await(ctx, exhausted)
+	s.end()
+	<-s.ended
+	s.sayGoodbye()
+	return s.failed
+}
+
+// await returns when the agent should end.
+func (s *server) await(ctx context.Context, exhausted <-chan error) {
+	select {
+	case <-ctx.Done():
+	case <-s.ending:
+	case err := <-exhausted:
+		s.o.Log(fmt.Sprintf("no more connections: %v", err))
+	}
+}
+
+// end ends all that was started, and removes what was put.
+func (s *server) end() {
+	s.endOnce.Do(func() {
+		close(s.ending)
+		s.failed = errors.Join(s.supervisor.Close(), s.files.removeAll())
+		if s.o.Remaining != nil {
+			s.o.Remaining()
+		}
+		close(s.ended)
+	})
+}
+
+// sayGoodbye closes the owner's connection. If the owner asked for the end, it closes the connection itself when it has
+// the answer.
+func (s *server) sayGoodbye() {
+	s.mu.Lock()
+	session := s.session
+	s.mu.Unlock()
+	if session == nil {
+		return
+	}
+	if s.asked.Load() {
+		timer := time.NewTimer(goodbye)
+		defer timer.Stop()
+		select {
+		case <-session.CloseChan():
+		case <-timer.C:
+		}
+	}
+	_ = session.Close()
+}
+
+// watchSilence ends the agent when the owner has been silent for too long. The time consists of steps: if the machine was
+// stopped meanwhile, the timers that expired in that time count as one.
+func (s *server) watchSilence() {
+	const steps = 8
+	silent, before := 0, s.heard.Load()
+	for {
+		timer := time.NewTimer(time.Duration(s.silence.Load()) / steps)
+		select {
+		case <-timer.C:
+		case <-s.ending:
+			timer.Stop()
+			return
+		}
+		if now := s.heard.Load(); now != before {
+			silent, before = 0, now
+			continue
+		}
+		if silent++; silent >= steps {
+			s.o.Log(fmt.Sprintf("the owner was silent for %v: the agent ends", time.Duration(s.silence.Load())))
+			s.end()
+			return
+		}
+	}
+}
+
+// acceptAll accepts connections until that fails, and returns when none is left.
+func (s *server) acceptAll(accept func() (io.ReadWriteCloser, error)) error {
+	var open sync.WaitGroup
+	for {
+		conn, err := accept()
+		if err != nil {
+			open.Wait()
+			return err
+		}
+		if s.pending.Add(1) > maxPending {
+			s.pending.Add(-1)
+			_ = conn.Close()
+			continue
+		}
+		open.Go(func() { s.greet(conn) })
+	}
+}
+
+// greet lets the owner in, and nobody else.
+func (s *server) greet(conn io.ReadWriteCloser) {
+	limit := time.AfterFunc(greetLimit, func() { _ = conn.Close() })
+	answer, ok := s.recognize(conn)
+	s.pending.Add(-1)
+	heard := &heardConn{ReadWriteCloser: conn, heard: &s.heard}
+	if !ok {
+		s.o.Log(fmt.Sprintf("a connection was refused (%d in all): %s", s.refused.Add(1), answer.Error))
+		_ = writeMessage(conn, answer)
+		limit.Stop()
+		_ = conn.Close()
+		return
+	}
+	s.heard.Add(1)
+	// The owner has given the connection before up, if there is one.
+	s.mu.Lock()
+	if s.session != nil {
+		go func(old *yamux.Session) { _ = old.Close() }(s.session)
+		s.session = nil
+	}
+	s.mu.Unlock()
+	err := writeMessage(conn, answer)
+	if !limit.Stop() || err != nil {
+		_ = conn.Close()
+		return
+	}
+	session, err := yamux.Server(heard, yamuxConfig(time.Duration(s.silence.Load())))
+	if err != nil {
+		s.o.Log(err.Error())
+		_ = conn.Close()
+		return
+	}
+	s.mu.Lock()
+	old := s.session
+	s.session = session
+	s.mu.Unlock()
+	if old != nil {
+		_ = old.Close()
+	}
+	s.serve(session)
+}
+
+// recognize reads the first message of a connection.
+func (s *server) recognize(conn io.Reader) (welcome, bool) {
+	answer := welcome{Protocol: protocolVersion}
+	var h hello
+	if err := readMessage(conn, maxGreeting, &h); err != nil {
+		answer.Error = "no greeting"
+		return answer, false
+	}
+	if subtle.ConstantTimeCompare([]byte(h.Session), []byte(s.o.Session)) != 1 {
+		answer.Error = "the secret of the session is wrong"
+		return answer, false
+	}
+	if h.Protocol != protocolVersion {
+		answer.Error = fmt.Sprintf("the agent's protocol has version %d, the owner's %d", protocolVersion, h.Protocol)
+		return answer, false
+	}
+	select {
+	case <-s.ending:
+		answer.Error = errEnding.Error()
+		return answer, false
+	default:
+	}
+	if h.Silence > 0 {
+		s.silence.Store(int64(max(h.Silence, minSilence)))
+	}
+	answer.Instance = s.instance
+	answer.Other = h.Instance != "" && h.Instance != s.instance
+	return answer, true
+}
+
+// minSilence is the shortest time of silence that an owner can ask for.
+const minSilence = 100 * time.Millisecond
+
+// heardConn counts what is read.
+type heardConn struct {
+	io.ReadWriteCloser
+	heard *atomic.Int64
+}
+
+func (c *heardConn) Read(b []byte) (int, error) {
+	n, err := c.ReadWriteCloser.Read(b)
+	if n > 0 {
+		c.heard.Add(1)
+	}
+	return n, err
+}
+
+// serve serves the calls of a connection.
+func (s *server) serve(session *yamux.Session) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for {
+		stream, err := session.AcceptStream()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer func() { _ = stream.Close() }()
+			if s.calls.Add(1) > maxCalls {
+				_ = writeMessage(stream, reply{Error: fmt.Sprintf("more than %d calls at a time", maxCalls)})
+			} else if err := s.handle(ctx, stream); err != nil {
+				s.o.Log(fmt.Sprintf("a call failed: %v", err))
+			}
+			s.calls.Add(-1)
+		}()
+	}
+}

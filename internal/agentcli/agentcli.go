@@ -1,0 +1,92 @@
+// Package agentcli is the command line of nearfar-agent.
+package agentcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"nearfar/internal/agent/daemon"
+	"nearfar/internal/hostverbs"
+)
+
+// The exit codes, as those of nearfar.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// Main runs the command line and returns the exit code.
+func Main(args []string, stdin, stdout, stderr *os.File) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := command(stdin, stdout, stderr)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "nearfar-agent:", err)
+	var usage *hostverbs.UsageError
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		return exitInterrupted
+	}
+	return exitFailed
+}
+
+func command(stdin, stdout, stderr *os.File) *cobra.Command {
+	v := &hostverbs.Verbs{
+		Program: "nearfar-agent", Stdin: stdin, Stdout: stdout, Stderr: stderr, Data: stdout, Suggest: onlyVerbs,
+	}
+	const serve = "serve"
+	var stdio bool
+	relay := daemon.Options{}
+	root := &cobra.Command{
+		Use:   "nearfar-agent",
+		Short: "Runs measuring programs on a host for nearfar, which runs elsewhere",
+		Long: `nearfar copies this program to a host, starts it there, and removes it in the end. With --stdio it connects standard
+input and output with the agent of a folder, and starts that agent if it does not run. Started by hand, it measures as
+nearfar does: see 'nearfar-agent engine --help'.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          onlyVerbs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case !stdio:
+				return cmd.Help()
+			case relay.Folder == "":
+				return &hostverbs.UsageError{Err: errors.New("--stdio needs --folder")}
+			}
+			return daemon.Relay(cmd.Context(), relay, []string{serve}, stdin, stdout)
+		},
+	}
+	root.Flags().BoolVar(&stdio, "stdio", false, "connect standard input and output with the agent of the folder")
+	root.Flags().StringVar(&relay.Folder, "folder", "", "with --stdio: the agent's own `folder`")
+	root.Flags().StringArrayVar(&relay.Remove, "remove", nil, "with --stdio: `file` to remove when the agent ends")
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &hostverbs.UsageError{Err: err} })
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(v.Engine(), v.Version(), v.Absent(), v.AgentServe(serve), v.AgentWork())
+	return root
+}
+
+// onlyVerbs refuses arguments of a command that takes only verbs.
+func onlyVerbs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return &hostverbs.UsageError{Err: fmt.Errorf("unknown command %q\nSee '%s --help'", strings.Join(args, " "),
+		cmd.CommandPath())}
+}
