@@ -134,6 +134,7 @@ differs, by how much, with which certainty, and which layer causes the differenc
 		onHosts.Absent(),
 	)
 	root.AddCommand(a.labCommands()...)
+	root.AddCommand(agentCommands(onHosts)...)
 	a.complete(root)
 	return root
 }
