@@ -37,13 +37,16 @@ var errStopped = errors.New("the test is over")
 // newInProcess starts an agent. It ends with the test.
 func newInProcess(t *testing.T, o ServerOptions) *inProcess {
 	t.Helper()
+	if o.Session == "" {
+		o.Session = NewSession()
+	}
 	a := &inProcess{
-		t: t, session: NewSession(), folder: t.TempDir(), conns: make(chan io.ReadWriteCloser),
+		t: t, session: o.Session, folder: t.TempDir(), conns: make(chan io.ReadWriteCloser),
 		served: make(chan struct{}),
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	a.stop = cancel
-	o.Session, o.Folder = a.session, a.folder
+	o.Folder = a.folder
 	o.Log = func(message string) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
