@@ -8,23 +8,32 @@ CHAOS ?= 1h
 PAGES := internal/page/dist/report.html
 WEB   := $(shell find web -name node_modules -prune -o -type f -print) scripts/pages.sh
 
-.PHONY: build dist demo quick test unit lint fuzz chaos bench clean
+.PHONY: build program agents dist demo quick test unit lint fuzz chaos bench clean
 
-## build: the program. Its HTML pages need npm (Node 20.19 or later); without npm the program has no pages.
-build: $(PAGES)
+## build: the program, with the agents for other machines. Its HTML pages need npm (Node 20.19 or later); without npm the
+## program has no pages.
+build: agents
+	$(MAKE) program
+
+## program: the program, with the agents only if they were made before.
+program: $(PAGES)
 	$(GO) build -trimpath -o $(BIN) ./cmd/nearfar
+
+## agents: nearfar-agent for other machines, compressed, for the program to embed.
+agents:
+	GO=$(GO) ./scripts/agents.sh
 
 $(PAGES): $(WEB)
 	./scripts/pages.sh
 
 ## dist: static builds for linux/amd64, linux/arm64, windows/amd64 and darwin/arm64 in dist/, with SHA256SUMS.
-dist: $(PAGES)
+dist: $(PAGES) agents
 	GO=$(GO) ./scripts/dist.sh
 
 ## demo: measures what routing, VXLAN and a firewall cost, on this machine. About three minutes.
 demo:
 	./scripts/install-tools.sh demo
-	$(MAKE) build
+	$(MAKE) program
 	$(BIN) run labs/overlay/experiment.yaml
 
 ## quick: short tests of all packages that do not measure, and the linter on what changed. Less than 90 s with a warm
@@ -38,7 +47,7 @@ test:
 	$(MAKE) lint unit
 
 ## unit: all tests, without the linter.
-unit: $(PAGES)
+unit: $(PAGES) agents
 	./scripts/pages.sh test
 	GO=$(GO) ./scripts/test.sh
 

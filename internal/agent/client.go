@@ -56,6 +56,8 @@ type Client struct {
 	o        Options
 	dial     Dialer
 	instance string
+	// endpoint and facts are set before Connect returns.
+	endpoint host.Endpoint
 	facts    Facts
 	// lost is closed when the agent is given up; why is valid then.
 	lost chan struct{}
@@ -76,15 +78,15 @@ func Connect(ctx context.Context, dial Dialer, o Options) (*Client, error) {
 	if err := checkSession(o.Session); err != nil {
 		return nil, err
 	}
-	if o.Endpoint.Name == "" {
-		o.Endpoint.Name = o.Name
-	}
-	c := &Client{o: o, dial: dial, lost: make(chan struct{}), changed: make(chan struct{})}
+	c := &Client{o: o, endpoint: o.Endpoint, dial: dial, lost: make(chan struct{}), changed: make(chan struct{})}
 	s, err := c.connect(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
 	}
 	c.session = s
+	if c.endpoint.Name == "" {
+		c.endpoint.Name = o.Name
+	}
 	go c.keep(s)
 	facts, err := c.Facts(ctx)
 	if err != nil {
@@ -97,7 +99,7 @@ func Connect(ctx context.Context, dial Dialer, o Options) (*Client, error) {
 
 // complete fills in what is missing in the endpoint.
 func (c *Client) complete() {
-	e := &c.o.Endpoint
+	e := &c.endpoint
 	e.System = c.facts.System
 	own := c.facts.addresses()
 	if !e.Dial.V4.IsValid() && !e.Dial.V6.IsValid() {

@@ -62,7 +62,7 @@ func (s *server) handleBody(stream io.ReadWriter, q request) error {
 		failed = s.files.put(string(q.Path), fs.FileMode(q.Mode), body, q.Size)
 	default:
 		var stdin []byte
-		if stdin, failed = io.ReadAll(io.LimitReader(body, q.Size)); failed != nil {
+		if stdin, failed = io.ReadAll(io.LimitReader(body, q.Size+1)); failed != nil {
 			return failed
 		}
 		if int64(len(stdin)) != q.Size {

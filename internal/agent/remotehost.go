@@ -25,10 +25,10 @@ type remoteHost struct {
 }
 
 // Endpoint has the name of the options, and what the agent filled in.
-func (h *remoteHost) Endpoint() host.Endpoint { return h.client.o.Endpoint }
+func (h *remoteHost) Endpoint() host.Endpoint { return h.client.endpoint }
 
 func (h *remoteHost) fail(argv []string, err error) error {
-	return &host.Error{Host: h.client.o.Endpoint.Name, Argv: argv, Err: err}
+	return &host.Error{Host: h.client.endpoint.Name, Argv: argv, Err: err}
 }
 
 // Close ends the agent with all that it started and put.
@@ -319,5 +319,5 @@ func (c *Client) Facts(ctx context.Context) (Facts, error) {
 }
 
 func (c *Client) fail(what string, err error) error {
-	return &host.Error{Host: c.o.Endpoint.Name, Argv: []string{what}, Err: err}
+	return &host.Error{Host: c.endpoint.Name, Argv: []string{what}, Err: err}
 }

@@ -300,8 +300,8 @@ func (s *server) serve(session *yamux.Session) {
 			defer func() { _ = stream.Close() }()
 			if s.calls.Add(1) > maxCalls {
 				_ = writeMessage(stream, reply{Error: fmt.Sprintf("more than %d calls at a time", maxCalls)})
-			} else if err := s.handle(ctx, stream); err != nil {
-				s.o.Log(fmt.Sprintf("a call failed: %v", err))
+			} else {
+				_ = s.handle(ctx, stream) // an error of the connection: the owner repeats the call
 			}
 			s.calls.Add(-1)
 		}()

@@ -1,0 +1,80 @@
+// Package binaries holds the agents for other machines, compressed. `make agents` makes them before nearfar is built. A
+// nearfar that was built without them says so when it needs one.
+package binaries
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"nearfar/internal/host"
+)
+
+//go:embed all:dist
+var dist embed.FS
+
+// ErrMissing is wrapped by For's error if this program was built without the agent.
+var ErrMissing = errors.New("this nearfar was built without it: run 'make agents', and build nearfar again")
+
+// maxSize bounds an agent, in bytes.
+const maxSize = 32 << 20
+
+// Agent is a program for another machine.
+type Agent struct {
+	System host.System
+	// Content is the program, Hash its SHA-256 in hexadecimal.
+	Content []byte
+	Hash    string
+}
+
+// Systems are those for which there are agents, if they were made.
+func Systems() []host.System {
+	return []host.System{{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"}, {OS: "windows", Arch: "amd64"}}
+}
+
+// For is the agent for a system.
+func For(s host.System) (Agent, error) { return from(dist, s) }
+
+func from(files fs.FS, s host.System) (Agent, error) {
+	fail := func(err error) (Agent, error) {
+		return Agent{}, fmt.Errorf("the agent for %s/%s: %w", s.OS, s.Arch, err)
+	}
+	known := false
+	for _, k := range Systems() {
+		known = known || k == s
+	}
+	if !known {
+		return fail(errors.New("there is none: agents exist for linux/amd64, linux/arm64 and windows/amd64"))
+	}
+	f, err := files.Open(name(s))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fail(ErrMissing)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	defer func() { _ = f.Close() }()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return fail(err)
+	}
+	var b bytes.Buffer
+	n, err := io.Copy(&b, io.LimitReader(z, maxSize+1))
+	if err == nil && n > maxSize {
+		err = fmt.Errorf("it has more than %d bytes", maxSize)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	sum := sha256.Sum256(b.Bytes())
+	return Agent{System: s, Content: b.Bytes(), Hash: hex.EncodeToString(sum[:])}, nil
+}
+
+// name is the file of a system's agent.
+func name(s host.System) string { return fmt.Sprintf("dist/nearfar-agent-%s-%s.gz", s.OS, s.Arch) }

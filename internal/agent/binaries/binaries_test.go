@@ -1,0 +1,55 @@
+package binaries
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"nearfar/internal/host"
+)
+
+func TestFrom(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write([]byte("program")); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	linux := host.System{OS: "linux", Arch: "amd64"}
+	files := fstest.MapFS{
+		name(linux): {Data: packed.Bytes()},
+		name(host.System{OS: "linux", Arch: "arm64"}): {Data: packed.Bytes()[:packed.Len()-3]},
+	}
+	a, err := from(files, linux)
+	if err != nil || string(a.Content) != "program" || len(a.Hash) != 64 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if _, err := from(files, host.System{OS: "linux", Arch: "arm64"}); err == nil {
+		t.Error("a cut file is no error")
+	}
+	if _, err := from(files, host.System{OS: "windows", Arch: "amd64"}); !errors.Is(err, ErrMissing) {
+		t.Errorf("a missing agent gives %v", err)
+	}
+	if _, err := from(files, host.System{OS: "plan9", Arch: "amd64"}); err == nil || errors.Is(err, ErrMissing) {
+		t.Errorf("a system without an agent gives %v", err)
+	}
+}
+
+// TestFor: the agents that were made can be read.
+func TestFor(t *testing.T) {
+	for _, s := range Systems() {
+		a, err := For(s)
+		if errors.Is(err, ErrMissing) {
+			t.Skipf("%v", err)
+		}
+		magic := map[string]string{"linux": "\x7fELF", "windows": "MZ"}[s.OS]
+		if err != nil || !strings.HasPrefix(string(a.Content), magic) {
+			t.Errorf("%v: %d bytes, %v", s, len(a.Content), err)
+		}
+	}
+}
