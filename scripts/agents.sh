@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds nearfar-agent for every system on which it runs, and compresses it into internal/agent/binaries/dist, from where
-# nearfar embeds it. The same commit and the same Go give the same bytes.
+# Builds nearfar-agent for every system on which it runs, and compresses it into internal/agent/binaries/dist, from
+# where nearfar embeds it. The same commit and the same Go give the same bytes.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,7 @@ trap 'rm -f "$made"' EXIT
 for target in linux/amd64 linux/arm64 windows/amd64; do
 	os=${target%/*} arch=${target#*/}
 	file=$out/nearfar-agent-$os-$arch.gz
-	CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOFLAGS= $go build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' -o "$made" \
+	CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOFLAGS= $go build -trimpath -ldflags '-s -w -buildid=' -o "$made" \
 		./cmd/nearfar-agent
 	# Unchanged files keep their time, so that nearfar is not built again.
 	if [ ! -f "$file" ] || ! gzip -dc "$file" | cmp -s - "$made"; then

@@ -24,8 +24,8 @@ func TestSize(t *testing.T) {
 	for _, target := range []string{"linux/amd64", "linux/arm64", "windows/amd64"} {
 		system, arch, _ := strings.Cut(target, "/")
 		file := filepath.Join(t.TempDir(), "nearfar-agent")
-		cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid=",
-			"-o", file, ".")
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false",
+			"-ldflags", "-s -w -buildid=", "-o", file, ".")
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v: %s", target, err, out)
@@ -47,8 +47,8 @@ func TestSize(t *testing.T) {
 		}
 		t.Logf("%s: %d KB, compressed %d KB", target, len(program)>>10, compressed.Len()>>10)
 		if len(program) > maxSize || compressed.Len() > maxCompressed {
-			t.Errorf("%s: %d bytes, compressed %d; at most %d and %d are wanted", target, len(program), compressed.Len(),
-				maxSize, maxCompressed)
+			t.Errorf("%s: %d bytes, compressed %d; at most %d and %d are wanted", target, len(program),
+				compressed.Len(), maxSize, maxCompressed)
 		}
 	}
 }
@@ -56,8 +56,9 @@ func TestSize(t *testing.T) {
 // TestDependencies: the agent consists of what runs on a host. Databases, pages and clients of clouds stay out.
 func TestDependencies(t *testing.T) {
 	allowed := []string{
-		"nearfar/cmd/nearfar-agent", "nearfar/internal/agent", "nearfar/internal/agent/daemon", "nearfar/internal/agentcli",
-		"nearfar/internal/clean", "nearfar/internal/engine", "nearfar/internal/experiment", "nearfar/internal/hdr",
+		"nearfar/cmd/nearfar-agent", "nearfar/internal/agent", "nearfar/internal/agent/daemon",
+		"nearfar/internal/agentcli", "nearfar/internal/clean", "nearfar/internal/engine", "nearfar/internal/experiment",
+		"nearfar/internal/hdr",
 		"nearfar/internal/host", "nearfar/internal/hostverbs", "nearfar/internal/listening", "nearfar/internal/result",
 		"nearfar/internal/stats", "nearfar/internal/supervise",
 		"github.com/hashicorp/yamux", "github.com/inconshreveable/mousetrap", "github.com/spf13/cobra",

@@ -44,7 +44,8 @@ func TestSlowReader(t *testing.T) {
 	}
 	close(slow.release)
 	err = p.Wait()
-	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it has %d bytes, and only the first %d", printed, kept)) {
+	want := fmt.Sprintf("it has %d bytes, and only the first %d", printed, kept)
+	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("it gives %v", err)
 	}
 	if slow.n != kept {
@@ -224,7 +225,9 @@ func TestWatch(t *testing.T) {
 	a := newInProcess(t, ServerOptions{})
 	c := a.connect("host", time.Minute)
 	end := c.Watch(nil)
-	p, err := c.Host().Start(t.Context(), host.Cmd{Argv: []string{"sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"}})
+	p, err := c.Host().Start(t.Context(), host.Cmd{
+		Argv: []string{"sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +235,8 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := end()
-	if s.Contention.Ran <= 0 || s.Contention.Lived < s.Contention.Ran/2 || s.Window < s.Contention.Lived || s.MachineCPUs == 0 {
+	if s.Contention.Ran <= 0 || s.Contention.Lived < s.Contention.Ran/2 || s.Window < s.Contention.Lived ||
+		s.MachineCPUs == 0 {
 		t.Errorf("%+v", s)
 	}
 	if again := c.Watch([]int{c.facts.Allowed[0]})(); again.Contention.Ran != 0 || !again.Contention.Pinned {

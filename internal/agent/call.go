@@ -28,8 +28,8 @@ type call struct {
 }
 
 const (
-	// callLimit bounds how long the agent may take for a call, without the time of reconnections. It is much longer than
-	// any call takes, also on a very busy machine.
+	// callLimit bounds how long the agent may take for a call, without the time of reconnections. It is much longer
+	// than any call takes, also on a very busy machine.
 	callLimit = 60 * time.Second
 	// maxRepeats bounds how often a call is repeated. A call that breaks every connection must end.
 	maxRepeats = 200

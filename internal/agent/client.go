@@ -21,8 +21,8 @@ import (
 	"nearfar/internal/host"
 )
 
-// A Dialer makes a connection to the agent: the first one, and after a broken one another to the same agent (see Again).
-// Close of the connection must end its Read and Write, also while they run.
+// A Dialer makes a connection to the agent: the first one, and after a broken one another to the same agent (see
+// Again). Close of the connection must end its Read and Write, also while they run.
 type Dialer func(ctx context.Context) (io.ReadWriteCloser, error)
 
 // DefaultSilence is how long the owner may be silent by default.
@@ -32,8 +32,8 @@ const DefaultSilence = 60 * time.Second
 type Options struct {
 	// Name names the host in messages.
 	Name string
-	// Session is the secret of the session, 32 hexadecimal digits (see NewSession). The agent serves only the owner that
-	// knows it.
+	// Session is the secret of the session, 32 hexadecimal digits (see NewSession). The agent serves only the owner
+	// that knows it.
 	Session string
 	// Silence is how long the owner may be silent before the agent ends with all that it started and put; 0 for
 	// DefaultSilence. It is also how long a reconnection may take.

@@ -39,8 +39,8 @@ func writeMessage(w io.Writer, message any) error {
 	return err
 }
 
-// readMessage receives a message of at most limit bytes. It reads nothing beyond the message. Memory grows with what has
-// arrived, not with what is announced.
+// readMessage receives a message of at most limit bytes. It reads nothing beyond the message. Memory grows with what
+// has arrived, not with what is announced.
 func readMessage(r io.Reader, limit int64, message any) error {
 	n, err := readLength(r, limit)
 	if err != nil {

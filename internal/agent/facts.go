@@ -19,7 +19,8 @@ type Facts struct {
 	Kernel  string            `json:"kernel,omitempty"`
 	User    string            `json:"user,omitempty"`
 	UserID  int               `json:"user_id"`
-	// Model is the name of the CPUs, CPUs are those that are online, Allowed the numbers of those that the agent may use.
+	// Model is the name of the CPUs, CPUs are those that are online, Allowed the numbers of those that the agent may
+	// use.
 	Model   string `json:"model,omitempty"`
 	CPUs    []CPU  `json:"cpus,omitempty"`
 	Allowed []int  `json:"allowed,omitempty"`
@@ -30,8 +31,8 @@ type Facts struct {
 	BootID      string      `json:"boot_id,omitempty"`
 	ClockSource string      `json:"clock_source,omitempty"`
 	Addresses   []Interface `json:"addresses,omitempty"`
-	// Connection is the environment variable SSH_CONNECTION: the addresses and ports of the client and the server of the
-	// SSH session that started the agent.
+	// Connection is the environment variable SSH_CONNECTION: the addresses and ports of the client and the server of
+	// the SSH session that started the agent.
 	Connection string `json:"connection,omitempty"`
 }
 
@@ -89,8 +90,8 @@ func interfaces() []Interface {
 	return found
 }
 
-// addresses are the first addresses of the machine that are valid beyond it, or those of the loopback interface if it has
-// no others.
+// addresses are the first addresses of the machine that are valid beyond it, or those of the loopback interface if it
+// has no others.
 func (f *Facts) addresses() host.Addresses {
 	var a host.Addresses
 	for _, loopback := range []bool{false, true} {

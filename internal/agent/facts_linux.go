@@ -20,7 +20,8 @@ func (f *Facts) readSystem(folder string) {
 	f.BootID = readLine("/proc/sys/kernel/random/boot_id")
 	f.ClockSource = readLine("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 	f.Model = field("/proc/cpuinfo", "model name")
-	if kilobytes, err := strconv.ParseInt(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 10, 53); err == nil {
+	total := strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB")
+	if kilobytes, err := strconv.ParseInt(total, 10, 53); err == nil {
 		f.Memory = kilobytes << 10
 	}
 	var disk unix.Statfs_t

@@ -45,7 +45,8 @@ func newFiles(folder string) (*files, error) {
 			return nil, errors.Join(err, RemoveFiles(folder))
 		}
 	}
-	f.journal, err = os.OpenFile(filepath.Join(folder, journalName), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	const how = os.O_CREATE | os.O_EXCL | os.O_WRONLY | os.O_APPEND
+	f.journal, err = os.OpenFile(filepath.Join(folder, journalName), how, 0o600)
 	if err != nil {
 		return nil, errors.Join(err, RemoveFiles(folder))
 	}

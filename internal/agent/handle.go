@@ -125,7 +125,8 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 
 func (s *server) start(q request, stdin []byte) error {
 	return s.supervisor.Start(q.Key, supervise.Command{
-		Argv: toStrings(q.Argv), Env: append([]string{"TMPDIR=" + s.files.root}, toStrings(q.Env)...), Stdin: stdin, CPUs: q.CPUs, Discard: q.Discard,
+		Argv: toStrings(q.Argv), Env: append([]string{"TMPDIR=" + s.files.root}, toStrings(q.Env)...),
+		Stdin: stdin, CPUs: q.CPUs, Discard: q.Discard,
 	})
 }
 
@@ -175,8 +176,8 @@ func (s *server) read(ctx context.Context, stream io.ReadWriter, q request) erro
 	}
 }
 
-// observe reads the state of the CPUs, and what processes used that have ended since the observation before. The same key
-// gives the same observation.
+// observe reads the state of the CPUs, and what processes used that have ended since the observation before. The same
+// key gives the same observation.
 func (s *server) observe(key string) (observed, error) {
 	s.observing.Lock()
 	defer s.observing.Unlock()

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// Introduction is the first line of standard input of `nearfar-agent serve` and `nearfar-agent --stdio`. It carries what
-// may not be on a command line, where others can read it. Bytes of the connection follow it in the case of --stdio.
+// Introduction is the first line of standard input of `nearfar-agent serve` and `nearfar-agent --stdio`. It carries
+// what may not be on a command line, where others can read it. Bytes of the connection follow it in the case of
+// --stdio.
 type Introduction struct {
 	// Session is the secret of the session.
 	Session string `json:"session"`
@@ -25,8 +26,8 @@ type Introduction struct {
 // maxIntroduction bounds the line, in bytes.
 const maxIntroduction = 4 << 10
 
-// Introduction is what a transport sends to the agent before anything else. ctx is the context with which the Dialer was
-// called.
+// Introduction is what a transport sends to the agent before anything else. ctx is the context with which the Dialer
+// was called.
 func (o Options) Introduction(ctx context.Context) Introduction {
 	return Introduction{Session: o.Session, Silence: o.silence(), Again: Again(ctx)}
 }

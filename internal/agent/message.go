@@ -32,8 +32,8 @@ type welcome struct {
 	Other bool `json:"other,omitempty"`
 }
 
-// The calls. Each has a stream of its own: a request, its body (start and put), a reply, and its body (read). Each can be
-// repeated, also if the first one was carried out.
+// The calls. Each has a stream of its own: a request, its body (start and put), a reply, and its body (read). Each can
+// be repeated, also if the first one was carried out.
 const (
 	callFacts     = "facts"     // what the agent knows of its machine
 	callStart     = "start"     // start a process; the body is its standard input
@@ -102,7 +102,8 @@ var errEnding = errors.New("the agent is ending")
 // kinds are the errors that the owner tells apart.
 func kinds() map[string]error {
 	return map[string]error{
-		kindNotFound: host.ErrNotFound, kindEnded: host.ErrEnded, kindEnding: errEnding, kindGone: supervise.ErrForgotten,
+		kindNotFound: host.ErrNotFound, kindEnded: host.ErrEnded, kindEnding: errEnding,
+		kindGone: supervise.ErrForgotten,
 	}
 }
 

@@ -94,7 +94,8 @@ func TestCuts(t *testing.T) {
 		mu.Unlock()
 		file := filepath.Join(folder, fmt.Sprint(round))
 		var stdout, stderr bytes.Buffer
-		script := `echo started >> "$1"; wc -c >&2; i=0; while [ $i -lt $2 ]; do echo line $i; i=$((i+1)); done; exit $3`
+		const script = `echo started >> "$1"; wc -c >&2; i=0
+			while [ $i -lt $2 ]; do echo line $i; i=$((i+1)); done; exit $3`
 		p, err := h.Start(t.Context(), host.Cmd{
 			Argv:  []string{"sh", "-c", script, "sh", file, fmt.Sprint(lines), fmt.Sprint(code)},
 			Stdin: []byte(stdin), Stdout: &stdout, Stderr: &stderr,

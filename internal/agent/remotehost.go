@@ -262,8 +262,8 @@ func (p *process) isGone(err error) bool {
 	return errors.Is(err, errClosed) || errors.Is(err, errEnding) || errors.Is(err, supervise.ErrForgotten)
 }
 
-// kill kills the process and what it started. If that fails, the agent is given up, because nobody would see the process
-// end.
+// kill kills the process and what it started. If that fails, the agent is given up, because nobody would see the
+// process end.
 func (p *process) kill() error {
 	_, err := p.host.client.exchange(context.Background(), call{request: request{Call: callKill, Key: p.key}})
 	if err == nil || p.isGone(err) {

@@ -30,8 +30,8 @@ type ServerOptions struct {
 	MaxOutput int64
 	// Alone says that this process is nothing but the agent: see supervise.Options.
 	Alone bool
-	// Remaining removes what is left of the agent in addition to what Serve removes, before the owner is told that all is
-	// gone; nil for nothing.
+	// Remaining removes what is left of the agent in addition to what Serve removes, before the owner is told that all
+	// is gone; nil for nothing.
 	Remaining func()
 	// Log is told what goes wrong; nil for nobody.
 	Log func(message string)
@@ -155,8 +155,8 @@ func (s *server) sayGoodbye() {
 	_ = session.Close()
 }
 
-// watchSilence ends the agent when the owner has been silent for too long. The time consists of steps: if the machine was
-// stopped meanwhile, the timers that expired in that time count as one.
+// watchSilence ends the agent when the owner has been silent for too long. The time consists of steps: if the machine
+// was stopped meanwhile, the timers that expired in that time count as one.
 func (s *server) watchSilence() {
 	const steps = 8
 	silent, before := 0, s.heard.Load()

@@ -118,8 +118,8 @@ func side(before, after *observed, cpus, allowed []int) Side {
 	return s
 }
 
-// busy is the time between two observations in which the CPUs ran a program or an interrupt, summed over them, the steal
-// time, averaged over them, and the time of software interrupts, summed over them.
+// busy is the time between two observations in which the CPUs ran a program or an interrupt, summed over them, the
+// steal time, averaged over them, and the time of software interrupts, summed over them.
 func busy(before, after *observed, cpus []int) (ran, stolen, softirq time.Duration, known bool) {
 	if len(cpus) == 0 {
 		return 0, 0, 0, false

@@ -46,7 +46,7 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 
 func command(stdin, stdout, stderr *os.File) *cobra.Command {
 	v := &hostverbs.Verbs{
-		Program: "nearfar-agent", Stdin: stdin, Stdout: stdout, Stderr: stderr, Data: stdout, Suggest: onlyVerbs,
+		Stdin: stdin, Stdout: stdout, Stderr: stderr, Data: stdout, Suggest: onlyVerbs,
 	}
 	const serve = "serve"
 	var stdio bool
@@ -54,9 +54,10 @@ func command(stdin, stdout, stderr *os.File) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "nearfar-agent",
 		Short: "Runs measuring programs on a host for nearfar, which runs elsewhere",
-		Long: `nearfar copies this program to a host, starts it there, and removes it in the end. With --stdio it connects standard
-input and output with the agent of a folder, and starts that agent if it does not run. Started by hand, it measures as
-nearfar does: see 'nearfar-agent engine --help'.`,
+		Long: `nearfar copies this program to a host, starts it there, and removes it in the end.
+
+With --stdio it connects standard input and output with the agent of a folder, and starts that agent if it does not
+run. Started by hand, it measures as nearfar does: see 'nearfar-agent engine --help'.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          onlyVerbs,

@@ -126,7 +126,8 @@ func processesWith(text string) (found []int) {
 		line, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
 		env, _ := os.ReadFile(filepath.Join(dir, "environ"))
 		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err == nil && pid != os.Getpid() && (bytes.Contains(line, []byte(text)) || bytes.Contains(env, []byte(text))) {
+		has := bytes.Contains(line, []byte(text)) || bytes.Contains(env, []byte(text))
+		if err == nil && pid != os.Getpid() && has {
 			found = append(found, pid)
 		}
 	}

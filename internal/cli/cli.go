@@ -115,7 +115,7 @@ differs, by how much, with which certainty, and which layer causes the differenc
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	onHosts := &hostverbs.Verbs{
-		Program: "nearfar", Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, Data: a.data(), Suggest: suggestVerb,
+		Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr, Data: a.data(), Suggest: suggestVerb,
 	}
 	root.AddCommand(
 		a.initCommand(),

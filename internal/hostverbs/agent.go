@@ -15,8 +15,8 @@ func (v *Verbs) AgentServe(name string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   name + " --folder DIR",
 		Short: "Run an agent that listens on a socket in its folder",
-		Long: `Reads the secret of the session and its limits from the first line of standard input, and ends by itself with all that it
-started when its owner is silent for too long.`,
+		Long: `Reads the secret of the session and its limits from the first line of standard input.
+It ends by itself, with all that it started, when its owner is silent for too long.`,
 		Hidden: true,
 		Args:   usageArgs(cobra.NoArgs),
 		RunE:   func(cmd *cobra.Command, _ []string) error { return daemon.Serve(cmd.Context(), o, v.Stdin, v.Data) },

@@ -29,6 +29,7 @@ import (
 // input.
 const SecretVariable = "NEARFAR_ENGINE_SECRET" //nolint:gosec // a name, no secret
 
+// Engine is the verb that measures with the native engine, by hand or for a trial.
 func (v *Verbs) Engine() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "engine",

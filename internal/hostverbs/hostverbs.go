@@ -11,9 +11,7 @@ import (
 
 // Verbs makes the verbs.
 type Verbs struct {
-	// Program is the name of the program in messages: "nearfar".
-	Program string
-	Stdin   io.Reader
+	Stdin io.Reader
 	// Stdout and Stderr are for text that people read, Data is for output that programs read.
 	Stdout, Stderr, Data io.Writer
 	// Suggest refuses arguments of a verb that takes only verbs.

@@ -9,6 +9,7 @@ import (
 	"nearfar/internal/engine/process"
 )
 
+// Version is the verb that prints the version of the program.
 func (v *Verbs) Version() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"nearfar/internal/host"
@@ -33,7 +34,7 @@ func (p *tree) serves(ctx context.Context, protocol string, port int) error {
 	switch err := listening.Await(untilEnd, r); {
 	case err == nil:
 		return nil
-	case untilEnd.Err() == err:
+	case errors.Is(err, untilEnd.Err()):
 		return fmt.Errorf("%w: %v", host.ErrEnded, p.end)
 	default:
 		return fmt.Errorf("%w: %v; %w", host.ErrEnded, p.end, err)

@@ -222,8 +222,8 @@ func (s *Supervisor) Started(key string) (time.Time, error) {
 
 // Output is what is known of an output stream at its end.
 type Output struct {
-	// Kept is the length of what was kept, Lost the length of what was beyond the bound or could not be written, both in
-	// bytes.
+	// Kept is the length of what was kept, Lost the length of what was beyond the bound or could not be written, both
+	// in bytes.
 	Kept, Lost int64
 	// Failure is why output could not be written; empty if all was, up to the bound.
 	Failure string
@@ -289,8 +289,8 @@ func (s *Supervisor) Kill(key string) error {
 	return p.tree.kill()
 }
 
-// Forget frees what is kept of a process. A process that runs is killed, with all that it started. What an ended process
-// left behind runs on. The key cannot be used again.
+// Forget frees what is kept of a process. A process that runs is killed, with all that it started. What an ended
+// process left behind runs on. The key cannot be used again.
 func (s *Supervisor) Forget(key string) error {
 	p, err := s.get(key)
 	if err == nil {

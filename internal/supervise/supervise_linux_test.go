@@ -53,7 +53,8 @@ func TestOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			if err := s.Start("key", Command{Argv: []string{"sh", "-c", `echo started | tee -a "$0"; exit 3`, file}}); err != nil {
+			c := Command{Argv: []string{"sh", "-c", `echo started | tee -a "$0"; exit 3`, file}}
+			if err := s.Start("key", c); err != nil {
 				t.Error(err)
 			}
 		})
@@ -115,7 +116,8 @@ func TestMissing(t *testing.T) {
 // TestBound: output beyond the bound is counted.
 func TestBound(t *testing.T) {
 	s := newSupervisor(t, 10)
-	if err := s.Start("key", Command{Argv: []string{"sh", "-c", "printf 0123456789abcdef; printf xyz >&2"}}); err != nil {
+	c := Command{Argv: []string{"sh", "-c", "printf 0123456789abcdef; printf xyz >&2"}}
+	if err := s.Start("key", c); err != nil {
 		t.Fatal(err)
 	}
 	if got := outputOf(t, s, "key", 0); got != "0123456789" {

@@ -36,8 +36,8 @@ type trees struct {
 	stop chan struct{}
 	once sync.Once
 
-	// mu is held over a fork and its entry here, so that no process ends before it is entered; and over a signal, so that
-	// no process is reaped, and its number given away, in between.
+	// mu is held over a fork and its entry here, so that no process ends before it is entered; and over a signal, so
+	// that no process is reaped, and its number given away, in between.
 	mu    sync.Mutex
 	last  uint64
 	byPID map[int]*tree

@@ -51,8 +51,8 @@ func readUse(file string) (threadUse, bool) {
 type endedUse struct {
 	// leader is the last thread that is left. The kernel forgets the run delay of the others as they end.
 	leader threadUse
-	// total is the CPU time of all threads, also of those that ended before, and of the children that the process waited
-	// for.
+	// total is the CPU time of all threads, also of those that ended before, and of the children that the process
+	// waited for.
 	total time.Duration
 	known bool
 }

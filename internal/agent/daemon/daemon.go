@@ -1,8 +1,8 @@
 // Package daemon runs an agent as a program of its own, which serves connections to a socket in its folder.
 //
-// It consists of two processes. The worker is the agent. The keeper started it, and removes what it leaves behind: if the
-// worker is killed, the keeper kills all processes that it started and removes all files that it put. If the keeper is
-// killed, the worker ends in order. Only if both are killed at the same moment something stays.
+// It consists of two processes. The worker is the agent. The keeper started it, and removes what it leaves behind: if
+// the worker is killed, the keeper kills all processes that it started and removes all files that it put. If the keeper
+// is killed, the worker ends in order. Only if both are killed at the same moment something stays.
 package daemon
 
 import (

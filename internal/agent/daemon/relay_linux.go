@@ -82,8 +82,8 @@ func (o Options) start(ctx context.Context, serve []string, introduction agent.I
 }
 
 // Launch starts a command that calls Serve, sends it the introduction and returns when its agent can be reached. The
-// standard input of the command ends with the introduction, unless attached is not nil: then it gets the other end of it,
-// which ends the agent when it is closed.
+// standard input of the command ends with the introduction, unless attached is not nil: then it gets the other end of
+// it, which ends the agent when it is closed.
 func Launch(ctx context.Context, cmd *exec.Cmd, introduction agent.Introduction, attached *io.WriteCloser) error {
 	in, err := cmd.StdinPipe()
 	if err != nil {

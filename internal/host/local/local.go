@@ -27,9 +27,9 @@ import (
 // Verb is the hidden verb with which this program is the agent.
 const Verb = "agent-serve"
 
-// Open starts the agent of this machine and connects to it. o.Session is drawn if it is empty. folder is where the agent
-// makes its own folder; empty for the system's folder for temporary files. Close of the client ends the agent; it also
-// ends with this process.
+// Open starts the agent of this machine and connects to it. o.Session is drawn if it is empty. folder is where the
+// agent makes its own folder; empty for the system's folder for temporary files. Close of the client ends the agent; it
+// also ends with this process.
 func Open(ctx context.Context, o agent.Options, folder string) (*agent.Client, error) {
 	if o.Session == "" {
 		o.Session = agent.NewSession()

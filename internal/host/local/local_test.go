@@ -61,8 +61,8 @@ func own(folder string) error {
 		return err
 	}
 	_, err = c.Host().Start(context.Background(), host.Cmd{
-		Argv: []string{"env", "-i", "setsid", "sh", "-c", `(trap "" TERM HUP; while :; do /bin/sleep 1; done) & echo $!; wait`},
-		// The file of the process, because its output only reaches this process.
+		Argv: []string{"env", "-i", "setsid", "sh", "-c",
+			`(trap "" TERM HUP; while :; do /bin/sleep 1; done) & echo $!; wait`},
 		Stdout: os.Stdout,
 	})
 	if err != nil {
@@ -170,7 +170,8 @@ func TestClosed(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Host().Start(t.Context(), host.Cmd{Argv: []string{"true"}}); err == nil || errors.Is(err, host.ErrLost) {
+	_, err = c.Host().Start(t.Context(), host.Cmd{Argv: []string{"true"}})
+	if err == nil || errors.Is(err, host.ErrLost) {
 		t.Errorf("a start on a closed host gives %v", err)
 	}
 }
