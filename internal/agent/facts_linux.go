@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"nearfar/internal/machine"
 )
 
 // readSystem reads what Linux says of the machine.
@@ -28,14 +30,7 @@ func (f *Facts) readSystem(folder string) {
 	if unix.Statfs(folder, &disk) == nil {
 		f.Free = int64(disk.Bavail) * disk.Bsize
 	}
-	var allowed unix.CPUSet
-	if unix.SchedGetaffinity(0, &allowed) == nil {
-		for c := range len(allowed) * 64 {
-			if allowed.IsSet(c) {
-				f.Allowed = append(f.Allowed, c)
-			}
-		}
-	}
+	f.Allowed, _ = machine.CPUs()
 	f.CPUs = readTopology()
 }
 

@@ -7,8 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os/exec"
-	"time"
 
+	"nearfar/internal/machine"
 	"nearfar/internal/supervise"
 )
 
@@ -112,7 +112,7 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 	case callServes:
 		return reply{}, s.supervisor.Serves(ctx, q.Key, q.Protocol, q.Port)
 	case callObserve:
-		o, err := s.observe(q.Key)
+		o, err := s.observe(q.Key, q.CPUs)
 		return reply{Observed: &o}, err
 	case callClose:
 		s.asked.Store(true)
@@ -178,20 +178,27 @@ func (s *server) read(ctx context.Context, stream io.ReadWriter, q request) erro
 
 // observe reads the state of the CPUs, and what processes used that have ended since the observation before. The same
 // key gives the same observation.
-func (s *server) observe(key string) (observed, error) {
+func (s *server) observe(key string, cpus []int) (observed, error) {
 	s.observing.Lock()
 	defer s.observing.Unlock()
 	if key == s.observedKey && key != "" {
 		return s.observed, nil
 	}
-	o := observed{At: time.Since(s.began)}
+	allowed, err := machine.CPUs()
+	if err != nil {
+		return observed{}, err
+	}
+	if len(cpus) == 0 {
+		cpus = allowed
+	}
+	o := observed{State: s.reader.Read(cpus, allowed)}
+	if o.State.Err != nil {
+		return observed{}, o.State.Err
+	}
 	for _, u := range s.supervisor.TakeUses() {
 		o.Ended = append(o.Ended, endedUse{
 			Ran: u.Ran, Delay: u.Delay, DelayKnown: u.DelayKnown, Lived: u.Lived, CPUs: u.CPUs,
 		})
-	}
-	if err := o.readCPUs(); err != nil {
-		return observed{}, err
 	}
 	s.observedKey, s.observed = key, o
 	return o, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/yamux"
 
 	"nearfar/internal/host"
+	"nearfar/internal/machine"
 	"nearfar/internal/supervise"
 )
 
@@ -51,7 +52,7 @@ type server struct {
 	supervisor *supervise.Supervisor
 	files      *files
 	instance   string
-	began      time.Time
+	reader     *machine.Reader
 
 	// heard counts reads that got bytes from the owner; refused counts connections that did not show the secret.
 	heard, refused atomic.Int64
@@ -99,7 +100,7 @@ func Serve(ctx context.Context, accept func() (io.ReadWriteCloser, error), o Ser
 		return errors.Join(err, f.removeAll())
 	}
 	s := &server{
-		o: o, supervisor: sup, files: f, instance: randomHex(16), began: time.Now(),
+		o: o, supervisor: sup, files: f, instance: randomHex(16), reader: machine.NewReader(),
 		ending: make(chan struct{}), ended: make(chan struct{}),
 	}
 	s.silence.Store(int64(o.Silence))

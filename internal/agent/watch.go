@@ -2,32 +2,17 @@ package agent
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"nearfar/internal/host"
+	"nearfar/internal/machine"
 )
 
-// observed is the state of a machine's CPUs at a moment, and what processes used that have ended since the last
-// observation.
+// observed is the state of a machine's CPUs at a moment, and what processes used that have ended since the observation
+// before.
 type observed struct {
-	// At is when it was read, on a clock that only this agent uses, in nanoseconds.
-	At time.Duration `json:"at"`
-	// CPUs are the times of each CPU since the machine started.
-	CPUs map[int]cpuTimes `json:"cpus,omitempty"`
-	// Pressure and CgroupPressure are how long some process has waited for a CPU.
-	Pressure       *time.Duration `json:"pressure,omitempty"`
-	CgroupPressure *time.Duration `json:"cgroup_pressure,omitempty"`
-	// Frequencies are those of the CPUs, in MHz.
-	Frequencies map[int]int `json:"frequencies,omitempty"`
-	Ended       []endedUse  `json:"ended,omitempty"`
-}
-
-// cpuTimes are the times of one CPU since the machine started, in steps of 10 ms.
-type cpuTimes struct {
-	Idle    time.Duration `json:"idle"`
-	Stolen  time.Duration `json:"stolen"`
-	Softirq time.Duration `json:"softirq"`
+	State machine.State `json:"state"`
+	Ended []endedUse    `json:"ended,omitempty"`
 }
 
 // endedUse is what a process used that has ended.
@@ -64,9 +49,9 @@ const watchLimit = 20 * time.Second
 // Watch begins to observe who uses the CPUs (nil for any) of the machine during a trial; end ends that and gives the
 // result. Each is one call.
 func (c *Client) Watch(cpus []int) (end func() Side) {
-	before := c.observe()
+	before := c.observe(cpus)
 	return func() Side {
-		after := c.observe()
+		after := c.observe(cpus)
 		if before == nil || after == nil {
 			return Side{}
 		}
@@ -74,10 +59,10 @@ func (c *Client) Watch(cpus []int) (end func() Side) {
 	}
 }
 
-func (c *Client) observe() *observed {
+func (c *Client) observe(cpus []int) *observed {
 	ctx, cancel := context.WithTimeout(context.Background(), watchLimit)
 	defer cancel()
-	r, err := c.exchange(ctx, call{request: request{Call: callObserve, Key: randomHex(8)}})
+	r, err := c.exchange(ctx, call{request: request{Call: callObserve, Key: randomHex(8), CPUs: cpus}})
 	if err != nil {
 		return nil
 	}
@@ -86,55 +71,35 @@ func (c *Client) observe() *observed {
 
 // side is what lies between two observations. allowed are the CPUs that the agent may use.
 func side(before, after *observed, cpus, allowed []int) Side {
-	s := Side{Window: after.At - before.At, Contention: host.ContentionSide{Pinned: len(cpus) > 0}}
+	s := Side{
+		Window: after.State.At.Sub(before.State.At), Contention: host.ContentionSide{Pinned: len(cpus) > 0},
+		FrequencyBefore: before.State.Frequency, FrequencyAfter: after.State.Frequency,
+	}
 	if !s.Contention.Pinned {
 		cpus = allowed
 	}
 	s.Contention.CPUs = len(cpus)
 	s.Contention.DelayKnown = len(after.Ended) > 0
-	onSide, elsewhere := time.Duration(0), time.Duration(0)
+	var own []machine.Own
 	for _, u := range after.Ended {
 		s.Contention.Ran += u.Ran
 		s.Contention.Delay += u.Delay
 		s.Contention.DelayKnown = s.Contention.DelayKnown && u.DelayKnown
 		s.Contention.Lived = max(s.Contention.Lived, u.Lived)
-		if len(u.CPUs) > 0 && !slices.ContainsFunc(u.CPUs, func(c int) bool { return slices.Contains(cpus, c) }) {
-			elsewhere += u.Ran
-		} else {
-			onSide += u.Ran
-		}
+		own = append(own, machine.Own{CPUs: u.CPUs, Ran: u.Ran})
 	}
-	var known bool
-	if s.Contention.Others, s.Stolen, s.Softirq, known = busy(before, after, cpus); known {
-		s.Contention.Others = max(0, s.Contention.Others-onSide)
-		s.Contention.OthersKnown = true
-	}
-	if others, _, _, known := busy(before, after, allowed); known {
-		s.MachineOthers, s.MachineCPUs = max(0, others-onSide-elsewhere), len(allowed)
-	}
-	s.Pressure = since(before.Pressure, after.Pressure)
-	s.CgroupPressure = since(before.CgroupPressure, after.CgroupPressure)
-	s.FrequencyBefore, s.FrequencyAfter = slowest(before, cpus), slowest(after, cpus)
-	return s
-}
-
-// busy is the time between two observations in which the CPUs ran a program or an interrupt, summed over them, the
-// steal time, averaged over them, and the time of software interrupts, summed over them.
-func busy(before, after *observed, cpus []int) (ran, stolen, softirq time.Duration, known bool) {
-	if len(cpus) == 0 {
-		return 0, 0, 0, false
+	s.Contention.Others, s.Contention.OthersKnown = machine.Others(before.State, after.State, cpus, allowed, own)
+	if others, known := machine.Others(before.State, after.State, allowed, allowed, own); known {
+		s.MachineOthers, s.MachineCPUs = others, len(allowed)
 	}
 	for _, c := range cpus {
-		b, ok := before.CPUs[c]
-		a, okAfter := after.CPUs[c]
-		if !ok || !okAfter {
-			return 0, 0, 0, false
-		}
-		ran += max(0, after.At-before.At-(a.Idle-b.Idle)-(a.Stolen-b.Stolen))
-		stolen += a.Stolen - b.Stolen
-		softirq += a.Softirq - b.Softirq
+		now, then := after.State.CPUs[c], before.State.CPUs[c]
+		s.Stolen += (now.Stolen - then.Stolen) / time.Duration(len(cpus))
+		s.Softirq += now.Softirq - then.Softirq
 	}
-	return ran, stolen / time.Duration(len(cpus)), softirq, true
+	s.Pressure = since(before.State.Pressure, after.State.Pressure)
+	s.CgroupPressure = since(before.State.Cgroup, after.State.Cgroup)
+	return s
 }
 
 func since(before, after *time.Duration) *time.Duration {
@@ -143,14 +108,4 @@ func since(before, after *time.Duration) *time.Duration {
 	}
 	d := *after - *before
 	return &d
-}
-
-func slowest(o *observed, cpus []int) int {
-	lowest := 0
-	for _, c := range cpus {
-		if f := o.Frequencies[c]; f > 0 && (lowest == 0 || f < lowest) {
-			lowest = f
-		}
-	}
-	return lowest
 }

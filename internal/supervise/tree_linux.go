@@ -18,14 +18,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nearfar/internal/host"
+	"nearfar/internal/machine"
 )
 
 // marker is the environment variable that marks a process and everything that it starts, even if that moves to a
 // session of its own.
 const marker = "NEARFAR_AGENT_PROCESS"
-
-// maxCPU bounds CPU numbers by what an affinity mask can hold.
-const maxCPU = 1024
 
 // trees are the processes that were started. It notices when they end, and reaps them.
 type trees struct {
@@ -50,7 +48,7 @@ type tree struct {
 	mark    string // the setting in the environment
 	cpus    []int
 	started time.Time
-	live    threadUse // what it had used when it was asked to end
+	live    machine.Use // what it had used when it was asked to end
 
 	ended chan struct{}
 	// end is valid once ended is closed.
@@ -99,7 +97,7 @@ func lookPath(name, self string) (string, error) {
 // start forks from a thread that is bound to the CPUs, so that the process is there from its first instruction.
 func (t *trees) start(path string, c Command, dir string, files [3]*os.File) (*tree, error) {
 	for _, cpu := range c.CPUs {
-		if cpu < 0 || cpu >= maxCPU {
+		if cpu < 0 || cpu >= machine.MaxCPU {
 			return nil, fmt.Errorf("there is no CPU %d", cpu)
 		}
 	}
@@ -110,24 +108,13 @@ func (t *trees) start(path string, c Command, dir string, files [3]*os.File) (*t
 	failed := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with its affinity
-		err := setAffinity(c.CPUs)
+		err := machine.Pin(c.CPUs)
 		if err == nil {
 			err = t.fork(p, path, c, dir, files)
 		}
 		failed <- err
 	}()
 	return p, <-failed
-}
-
-func setAffinity(cpus []int) error {
-	var set unix.CPUSet
-	for _, c := range cpus {
-		set.Set(c)
-	}
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		return fmt.Errorf("sched_setaffinity to CPUs %v: %w", cpus, err)
-	}
-	return nil
 }
 
 func (t *trees) fork(p *tree, path string, c Command, dir string, files [3]*os.File) error {

@@ -8,49 +8,32 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"nearfar/internal/machine"
 )
 
 // userHertz is the unit of /proc/PID/stat, USER_HZ: 100 a second wherever Linux runs that this program is built for.
 const userHertz = 100
 
-// A threadUse is how long threads ran, and how long they were runnable and waited for a CPU (run delay; proc(5),
-// schedstat).
-type threadUse struct{ ran, delay time.Duration }
-
 // liveUse adds up the current threads of a process.
-func liveUse(pid int) (sum threadUse) {
+func liveUse(pid int) (sum machine.Use) {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
 		return sum
 	}
 	for _, e := range entries {
-		if u, ok := readUse(fmt.Sprintf("/proc/%d/task/%s/schedstat", pid, e.Name())); ok {
-			sum.ran += u.ran
-			sum.delay += u.delay
+		if u, err := machine.ReadUse(fmt.Sprintf("/proc/%d/task/%s/schedstat", pid, e.Name())); err == nil {
+			sum.Ran += u.Ran
+			sum.Delay += u.Delay
 		}
 	}
 	return sum
 }
 
-// readUse reads "ran delay timeslices", the first two in nanoseconds.
-func readUse(file string) (threadUse, bool) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return threadUse{}, false
-	}
-	fields := bytes.Fields(b)
-	if len(fields) != 3 {
-		return threadUse{}, false
-	}
-	ran, ranErr := strconv.ParseInt(string(fields[0]), 10, 64)
-	delay, delayErr := strconv.ParseInt(string(fields[1]), 10, 64)
-	return threadUse{time.Duration(ran), time.Duration(delay)}, ranErr == nil && delayErr == nil
-}
-
 // An endedUse is what an ended process used, read before it is reaped.
 type endedUse struct {
 	// leader is the last thread that is left. The kernel forgets the run delay of the others as they end.
-	leader threadUse
+	leader machine.Use
 	// total is the CPU time of all threads, also of those that ended before, and of the children that the process
 	// waited for.
 	total time.Duration
@@ -71,7 +54,7 @@ func readEnded(pid int) endedUse {
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
 		e.total += childrenRan(stat)
 	}
-	e.leader, _ = readUse(fmt.Sprintf("/proc/%d/schedstat", pid))
+	e.leader, _ = machine.ReadUse(fmt.Sprintf("/proc/%d/schedstat", pid))
 	return e
 }
 
@@ -100,12 +83,12 @@ const knownShare = 0.9
 func (p *tree) use(ended endedUse) Use {
 	seen := ended.leader
 	p.trees.mu.Lock()
-	if p.live.ran > seen.ran {
+	if p.live.Ran > seen.Ran {
 		seen = p.live
 	}
 	p.trees.mu.Unlock()
 	return Use{
-		Ran: max(ended.total, seen.ran), Delay: seen.delay, Lived: time.Since(p.started), CPUs: p.cpus,
-		DelayKnown: ended.known && seen.ran > 0 && float64(seen.ran) >= knownShare*float64(ended.total),
+		Ran: max(ended.total, seen.Ran), Delay: seen.Delay, Lived: time.Since(p.started), CPUs: p.cpus,
+		DelayKnown: ended.known && seen.Ran > 0 && float64(seen.Ran) >= knownShare*float64(ended.total),
 	}
 }
