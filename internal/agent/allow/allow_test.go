@@ -1,0 +1,207 @@
+package allow
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"nearfar/internal/host"
+)
+
+func linux() Policy { return Policy{System: "linux"} }
+
+func command(line string) host.Cmd { return host.Cmd{Argv: strings.Split(line, " ")} }
+
+// What plans use is tested against the plans themselves, in internal/tool. These are forms that a person would expect.
+func TestAllowed(t *testing.T) {
+	for _, line := range []string{
+		"nearfar version",
+		"nearfar absent sockperf iperf3",
+		"nearfar wait-port tcp 7777 --timeout 5s",
+		"nearfar engine serve --listen [fd00::1]:7777 --data-port 7778 --secret-stdin --once",
+		"nearfar engine load 10.0.0.2:7777 --secret-stdin --steps 0.5/s:1s,2e+06/s:1m30s",
+		"sockperf server -i 0.0.0.0 -p 7777 --tcp",
+		"sockperf throughput -i 10.0.0.2 -p 7777 -m 64 -t 3 --mps=max",
+		"netserver -D -f -L ::,6 -p 12865",
+		"iperf3 -s -1 -B 10.0.0.2 -p 5201",
+		"ping -n -c 100 -i 0.01 -s 56 -W 1 -6 fd00::2",
+	} {
+		if err := linux().Check(command(line)); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if err := (Policy{System: "windows"}).Check(command("ping -n 100 -l 56 -w 1000 -4 10.0.0.2")); err != nil {
+		t.Error(err)
+	}
+}
+
+// hostile are commands that would run programs, read or write files, look up names, or leave the agent's control.
+func hostile() []string {
+	return []string{
+		"", " ", "sh -c id", "/bin/sh", "./sockperf server -i 10.0.0.2 -p 7777", "../nearfar version",
+		"/usr/bin/iperf3 -s -1 -B 10.0.0.2 -p 5201", "cmd.exe /c dir", "powershell -c ls", "sockperf.exe server",
+		"env sockperf server -i 10.0.0.2 -p 7777", "sudo sockperf server -i 10.0.0.2 -p 7777", "bash", "python3 -c 1",
+		// nearfar itself
+		"nearfar", "nearfar run x.yaml", "nearfar serve", "nearfar import -", "nearfar agent --listen 0.0.0.0:1",
+		"nearfar report /etc", "nearfar engine", "nearfar engine samples /etc/passwd", "nearfar engine serve",
+		"nearfar --help", "nearfar version --config x", "nearfar completion bash", "nearfar history postgres://x",
+		"nearfar engine serve --listen 0.0.0.0:7777",                            // no secret
+		"nearfar engine serve --listen host:7777 --secret-stdin",                // a name
+		"nearfar engine serve --listen 10.0.0.1:7777 --secret-stdin --stall 1s", // not of a plan
+		"nearfar engine rr 10.0.0.2:7777 --secret-stdin --samples /tmp/x",
+		"nearfar engine rr 10.0.0.2:7777 --secret-stdin --samples=/tmp/x",
+		"nearfar engine rr 10.0.0.2:7777 --secret-stdin --histogram /tmp/x",
+		"nearfar engine rr 10.0.0.2:7777 --secret-stdin --duration 9999h",
+		"nearfar engine rr 10.0.0.2:7777 --secret-stdin --duration -1s",
+		"nearfar engine rr 10.0.0.2:7777 --secret-stdin --request 64",
+		"nearfar engine rr 10.0.0.2:7777 --secret-stdin --request -1B",
+		"nearfar engine rr 10.0.0.2:7777 10.0.0.3:7777 --secret-stdin",
+		"nearfar engine rr example.com:7777 --secret-stdin",
+		"nearfar engine rr 10.0.0.2:0 --secret-stdin",
+		"nearfar engine rr 10.0.0.2:7777",
+		"nearfar engine load 10.0.0.2:7777 --secret-stdin --sweep 1/s..2/s",
+		"nearfar engine load 10.0.0.2:7777 --secret-stdin --steps 1/s:1s;id",
+		"nearfar engine rr --secret-stdin -- 10.0.0.2:7777",
+		"nearfar absent", "nearfar absent ../../etc/passwd", "nearfar absent /etc/passwd", `nearfar absent C:\x`,
+		"nearfar absent -x", "nearfar wait-port tcp 0", "nearfar wait-port raw 7777", "nearfar wait-port tcp 1 2",
+		// sockperf
+		"sockperf", "sockperf --version --help", "sockperf playback -i 10.0.0.2 -p 1 -t 1 --data-file /etc/passwd",
+		"sockperf server -i 10.0.0.2 -p 7777 -f /etc/passwd", "sockperf server -f /etc/passwd",
+		"sockperf server -i 10.0.0.2 -p 7777 --load-vma=/tmp/evil.so",
+		"sockperf server -i 10.0.0.2 -p 7777 --daemonize", "sockperf server -i 224.0.0.1 -p 7777",
+		"sockperf server -i 10.0.0.2 -i 10.0.0.3 -p 7777", "sockperf server -i 10.0.0.2 -p 70000",
+		"sockperf ping-pong -i 10.0.0.2 -p 7777 -t 3 --full-log /tmp/x",
+		"sockperf ping-pong -i 10.0.0.2 -p 7777 -t 3 --full-log=/tmp/x",
+		"sockperf ping-pong -i 10.0.0.2 -p 7777 -t 3 --full-l=/tmp/x", // an abbreviation
+		"sockperf ping-pong -i 10.0.0.2 -p 7777 -t 3 -m 99999999", "sockperf ping-pong -i 10.0.0.2 -p 7777 -t -3",
+		"sockperf ping-pong -i 10.0.0.2 -p 7777 -t 3 --mps=$(id)", "sockperf ping-pong -i 10.0.0.2 -p 7777 -t 99999999",
+		"sockperf ping-pong -i localhost -p 7777 -t 3", "sockperf ping-pong -i fe80::1%eth0 -p 7777 -t 3",
+		"sockperf ping-pong -i 255.255.255.255 -p 7777 -t 3", "sockperf ping-pong -i 10.0.0.2 -p",
+		"sockperf ping-pong -i10.0.0.2 -p 7777 -t 3", "sockperf ping-pong -i 10.0.0.2 -p 7777 -t 3 extra",
+		"sockperf throughput -i ::ffff:224.0.0.1 -p 7777 -t 3",
+		// netperf
+		"netperf", "netperf -H 10.0.0.2,4 -p 1 -t TCP_RR -l 1 -F /etc/passwd",
+		"netperf -H 10.0.0.2,4 -p 1 -t TCP_RR -l 1 -j -- -k /etc/passwd",
+		"netperf -H 10.0.0.2,4 -p 1 -t TCP_RR -l 1 -j -- -k file", "netperf -H 10.0.0.2,4 -p 1 -t TCP_RR -l 1 -o /tmp/x",
+		"netperf -H 10.0.0.2,4 -p 1 -t TCP_RR -l 1 -- -o /tmp/x", "netperf -H 10.0.0.2,4 -p 1 -t TCP_SENDFILE -l 1",
+		"netperf -H 10.0.0.2,4 -p 1 -t TCP_RR -l 1 -d", "netperf -H host,4 -p 1 -t TCP_RR -l 1",
+		"netperf -H 10.0.0.2,4 -p 1 -t TCP_RR -l 1 -- -P 22,7777", "netperf -H 10.0.0.2,4 -p 1 -t TCP_RR -l 1 -- -- -r 1,1",
+		"netperf -H 10.0.0.2,4 -p 1 -t TCP_RR -l 1 -- 10.0.0.2", "netperf -H 10.0.0.2,4 -p 1 -t TCP_RR -l 1 -W 1",
+		"netperf -H 10.0.0.2,4 -p 1 -t TCP_RR -l 1 -- -r 1,1 -F /etc/passwd",
+		"netserver -L 10.0.0.2,4 -p 12865", "netserver -f -L 10.0.0.2,4 -p 12865", // it would detach
+		"netserver -D -L 10.0.0.2,4 -p 12865 -d", "netserver -D -L 10.0.0.2,4 -p 12865 -Z x",
+		// iperf3
+		"iperf3", "iperf3 -s", "iperf3 -s -1 -B 10.0.0.2 -p 5201 -D", "iperf3 -s -1 -B 10.0.0.2 -p 5201 --daemon",
+		"iperf3 -s -1 -B 10.0.0.2 -p 5201 -I /tmp/pid", "iperf3 -s -1 -B 10.0.0.2 -p 5201 --pidfile /tmp/pid",
+		"iperf3 -s -1 -B 10.0.0.2 -p 5201 --logfile /tmp/x", "iperf3 -s -B 10.0.0.2 -p 5201",
+		"iperf3 -s -1 -B 10.0.0.2 -p 5201 --authorized-users-path /etc/passwd",
+		"iperf3 -s -1 -B 10.0.0.2 -p 5201 --auth /etc/passwd", "iperf3 -s -1 -B 10.0.0.2%eth0 -p 5201",
+		"iperf3 -c 10.0.0.2 -p 5201 -t 1 -F /etc/passwd", "iperf3 -c 10.0.0.2 -p 5201 -t 1 --file /etc/passwd",
+		"iperf3 -c 10.0.0.2 -p 5201 -t 1 -F/etc/passwd", "iperf3 -c 10.0.0.2 -p 5201 -t 1 --rsa-public-key-path /x",
+		"iperf3 -c 10.0.0.2 -p 5201 -t 1 -T a", "iperf3 -c 10.0.0.2 -p 5201 -t 1 -P 100000",
+		"iperf3 -c 10.0.0.2 -p 5201 -t 0", "iperf3 -c example.com -p 5201 -t 1",
+		"iperf3 -c 10.0.0.2 -p 5201 -t 1 -C ../../x", "iperf3 -c 10.0.0.2 -p 5201 -t 1 -Jc 10.0.0.3",
+		// ping
+		"ping", "ping 10.0.0.2", "ping -c 1 -f 10.0.0.2", "ping -c 1 -i 0 10.0.0.2", "ping -c 1 -b 10.255.255.255",
+		"ping -c 1 example.com", "ping -c 1 -R 10.0.0.2", "ping -c 1 -I eth0 10.0.0.2", "ping -c 1 10.0.0.2 10.0.0.3",
+		"ping -c 1 -i NaN 10.0.0.2", "ping -c 1 -i 1e-9 10.0.0.2", "ping -c 99999999 10.0.0.2", "ping -c 1 -p ff 10.0.0.2",
+		// qperf
+		"qperf", "qperf --listen_port 19765 --daemon", "qperf --listen_port 19765 10.0.0.2 tcp_lat",
+		"qperf --listen_port 19765 --time 1 10.0.0.2 quit", "qperf --listen_port 19765 --time 1 10.0.0.2 conf",
+		"qperf --listen_port 19765 --time 1 example.com tcp_lat", "qperf --listen_port 19765 --time 1 10.0.0.2",
+		"qperf --listen_port 19765 --time 1 --host_file /etc/passwd 10.0.0.2 tcp_lat",
+		"qperf --listen_port 19765 --time 1 --loop msg_size:1:2 10.0.0.2 tcp_lat",
+	}
+}
+
+func TestHostile(t *testing.T) {
+	for _, line := range hostile() {
+		if err := linux().Check(command(line)); err == nil {
+			t.Errorf("%q is allowed", line)
+		} else if !strings.HasPrefix(err.Error(), "the agent refuses ") {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+}
+
+func TestHostileWords(t *testing.T) {
+	good := "sockperf server -i 10.0.0.2 -p 7777"
+	if err := linux().Check(command(good)); err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]host.Cmd{
+		"a library to load":  {Argv: command(good).Argv, Env: []string{"LD_PRELOAD=/tmp/evil.so"}},
+		"another path":       {Argv: command(good).Argv, Env: []string{"PATH=/tmp"}},
+		"another setting":    {Argv: command(good).Argv, Env: []string{"GODEBUG=asyncpreemptoff=1,x509sha1=1"}},
+		"a variable of none": {Argv: command(good).Argv, Env: []string{"="}},
+		"much input":         {Argv: command(good).Argv, Stdin: make([]byte, maxStdin+1)},
+		"many words":         {Argv: append([]string{"nearfar", "absent"}, strings.Split(strings.Repeat("sockperf,", 3000), ",")...)},
+		"a line break":       {Argv: []string{"nearfar", "absent", "a\nb"}},
+		"a zero byte":        {Argv: []string{"nearfar", "absent", "a\x00b"}},
+		"no UTF-8":           {Argv: []string{"nearfar", "absent", "a\xffb"}},
+		"an empty word":      {Argv: []string{"nearfar", "absent", ""}},
+		"no words":           {},
+	} {
+		if err := linux().Check(c); err == nil {
+			t.Errorf("%s: allowed", what)
+		}
+	}
+}
+
+// Windows' ping and Linux' have options of the same names with other meanings.
+func TestPingOfEachSystem(t *testing.T) {
+	for system, line := range map[string]string{
+		"windows": "ping -n -c 100 10.0.0.2", "linux": "ping -n 100 -l 56 10.0.0.2",
+	} {
+		if err := (Policy{System: system}).Check(command(line)); err == nil {
+			t.Errorf("%s: %q is allowed", system, line)
+		}
+	}
+}
+
+func TestPeers(t *testing.T) {
+	p := Policy{System: "linux", Peers: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"),
+		netip.MustParsePrefix("fd00::/64")}}
+	for line, allowed := range map[string]bool{
+		"ping -c 1 10.1.2.3":                                            true,
+		"ping -c 1 10.2.0.1":                                            false,
+		"ping -c 1 ::ffff:10.1.2.3":                                     true,
+		"ping -c 1 ::ffff:10.2.2.3":                                     false,
+		"nearfar engine rr [fd00::1]:7777 --secret-stdin":               true,
+		"nearfar engine rr [fd00:0:0:1::1]:7777 --secret-stdin":         false,
+		"netperf -H 192.0.2.1,4 -p 1 -t TCP_RR -l 1":                    false,
+		"iperf3 -c 192.0.2.1 -p 1 -t 1":                                 false,
+		"sockperf ping-pong -i 192.0.2.1 -p 1 -t 1":                     false,
+		"qperf --listen_port 1 --time 1 192.0.2.1 tcp_lat":              false,
+		"nearfar engine serve --listen 192.0.2.1:7777 --secret-stdin":   true, // an address of this host
+		"nearfar engine messages 192.0.2.1:7777 --secret-stdin -f json": false,
+	} {
+		err := p.Check(command(line))
+		if (err == nil) != allowed {
+			t.Errorf("%s: %v", line, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "may measure to") {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+// FuzzCheck tries whether any accepted command holds a word that could name a file, or a control character.
+func FuzzCheck(f *testing.F) {
+	for _, line := range hostile() {
+		f.Add(line)
+	}
+	f.Add("nearfar engine serve --listen 10.0.0.1:7777 --secret-stdin --once")
+	f.Add("netperf -H 10.0.0.2,4 -p 12865 -t TCP_RR -l 2 -j -- -r 1024,512 -P ,12866 -k THROUGHPUT")
+	f.Fuzz(func(t *testing.T, line string) {
+		c := command(line)
+		if linux().Check(c) != nil {
+			return
+		}
+		for _, word := range c.Argv {
+			if strings.ContainsAny(word, "\\\x00\n\r$`;|&<>~*'\"") || strings.Contains(strings.ReplaceAll(word, "/s", ""), "/") {
+				t.Errorf("%q is allowed", line)
+			}
+		}
+	})
+}

@@ -1,0 +1,179 @@
+package allow
+
+import "nearfar/internal/host"
+
+// The limits of sizes and counts. They are the widest of all tools: each tool checks its own.
+const (
+	maxMessage  = 16 << 20 // bytes
+	maxBuffer   = 1 << 30  // bytes
+	maxStreams  = 1024
+	maxRate     = 1_000_000_000
+	maxDatagram = 65507 // bytes
+)
+
+// programs are the uses of all programs. A plan that uses an option that is not here fails on such a host, and
+// internal/tool's TestAgentsRunEveryPlan fails with it.
+func (p Policy) programs() map[string][]form {
+	programs := map[string][]form{
+		host.Self:   append(engineForms(), selfForms()...),
+		"sockperf":  sockperfForms(),
+		"netperf":   netperfForms(),
+		"netserver": netserverForms(),
+		"iperf3":    iperf3Forms(),
+		"ping":      pingForms(),
+		"qperf":     qperfForms(),
+	}
+	if p.System == "windows" {
+		programs["ping"] = windowsPingForms()
+	}
+	return programs
+}
+
+// selfForms are nearfar's verbs beside the engine.
+func selfForms() []form {
+	return []form{
+		{words: []string{"version"}},
+		{words: []string{"absent"}, operands: []check{plainWord(64)}, repeated: true},
+		{words: []string{"wait-port"}, operands: []check{oneOf("tcp", "udp"), port()},
+			options: map[string]check{"--timeout": duration()}},
+	}
+}
+
+// engineForms are the engine's modes. Its samples and histograms are files, so they are not here.
+func engineForms() []form {
+	forms := []form{{
+		words: []string{"engine", "serve"},
+		options: map[string]check{
+			"--listen": withPort(bindAddress), "--data-port": number(0, 65535), "--secret-stdin": nil, "--once": nil,
+			"--idle-timeout": duration(),
+		},
+		required: []string{"--listen", "--secret-stdin"},
+	}}
+	size, rate := bytes(0, maxMessage), `[0-9.]{1,20}(?:e\+?[0-9]{1,2})?/s`
+	for _, mode := range []string{"rr", "crr", "stream", "load", "messages"} {
+		forms = append(forms, form{
+			words: []string{"engine", mode},
+			options: map[string]check{
+				"-f": oneOf("json"), "--secret-stdin": nil, "--duration": duration(), "--warmup": duration(),
+				"--interval": duration(), "--protocol": oneOf("tcp", "udp"), "--connections": number(1, maxStreams),
+				"--request": size, "--response": size, "--message": size, "--batch": number(1, 1024),
+				"--rate":  anyOf(oneOf("max"), pattern(rate, "a rate, such as 1000/s")),
+				"--steps": list(",", 100, pattern(rate+`:[0-9.hmsuµn]{2,30}`, "steps, such as 1000/s:1s")),
+				"--seed":  number(0, 1<<62), "--arrivals": oneOf("constant", "poisson"),
+				"--direction": oneOf("upload", "download", "both"), "--zerocopy": nil, "--timestamps": nil,
+				"--wait": oneOf("block", "busy-poll", "epoll", "spin"), "--loop": oneOf("go", "assembly"),
+				"--congestion": congestion(), "--nodelay=": oneOf("true", "false"), "--dscp": number(0, 63),
+				"--send-buffer": bytes(0, maxBuffer), "--receive-buffer": bytes(0, maxBuffer),
+			},
+			required: []string{"--secret-stdin"},
+			operands: []check{withPort(peer)},
+		})
+	}
+	return forms
+}
+
+func sockperfForms() []form {
+	forms := []form{
+		{options: map[string]check{"--version": nil}, required: []string{"--version"}},
+		{words: []string{"server"}, options: map[string]check{"-i": bindAddress, "-p": port(), "--tcp": nil},
+			required: []string{"-i", "-p"}},
+	}
+	rate := anyOf(oneOf("max"), number(1, maxRate))
+	for _, mode := range []string{"ping-pong", "throughput", "under-load"} {
+		forms = append(forms, form{
+			words: []string{mode},
+			options: map[string]check{
+				"-i": peer, "-p": port(), "--tcp": nil, "-m": number(12, maxDatagram), "-t": seconds(),
+				"--full-rtt": nil, "--mps=": rate, "--reply-every=": number(1, maxRate),
+			},
+			required: []string{"-i", "-p", "-t"},
+		})
+	}
+	return forms
+}
+
+// netperfForms have netperf's -k only with names in capitals, because netperf takes other values for files.
+func netperfForms() []form {
+	size := number(1, maxMessage)
+	return []form{
+		{options: map[string]check{"-V": nil}, required: []string{"-V"}},
+		{
+			options: map[string]check{
+				"-H": several(",", peer, oneOf("4", "6")), "-p": port(), "-l": seconds(), "-j": nil,
+				"-t": oneOf("TCP_RR", "UDP_RR", "TCP_CRR", "TCP_STREAM"),
+			},
+			after: map[string]check{
+				"-r": several(",", size, size), "-m": size, "-P": several(",", nil, port()),
+				"-K": several(",", congestion(), congestion()),
+				"-k": pattern(`[A-Z][A-Z0-9_]*(?:,[A-Z][A-Z0-9_]*)*`, "names of netperf's values"),
+			},
+			required: []string{"-H", "-p", "-t", "-l"},
+		},
+	}
+}
+
+// netserverForms require -D: without it, netserver detaches from the agent.
+func netserverForms() []form {
+	return []form{{
+		options:  map[string]check{"-D": nil, "-f": nil, "-L": several(",", bindAddress, oneOf("4", "6")), "-p": port()},
+		required: []string{"-D", "-L", "-p"},
+	}}
+}
+
+// iperf3Forms require -1 of a server: it ends after one client.
+func iperf3Forms() []form {
+	return []form{
+		{options: map[string]check{"--version": nil}, required: []string{"--version"}},
+		{options: map[string]check{"-s": nil, "-1": nil, "-B": bindAddress, "-p": port()},
+			required: []string{"-s", "-1", "-B", "-p"}},
+		{
+			options: map[string]check{
+				"-c": peer, "-p": port(), "-J": nil, "-t": seconds(), "-O": number(1, 60), "-P": number(1, 128),
+				"-l": number(1, 1<<20), "-C": congestion(), "-u": nil, "-b": number(1, 1<<60), "-6": nil,
+				"--connect-timeout": number(1, 60_000),
+			},
+			required: []string{"-c", "-p", "-t"},
+		},
+	}
+}
+
+func pingForms() []form {
+	return []form{
+		{options: map[string]check{"-V": nil}, required: []string{"-V"}},
+		{
+			options: map[string]check{
+				"-n": nil, "-c": number(1, 200_000), "-i": fraction(0.001, 60), "-s": number(0, maxDatagram),
+				"-W": fraction(0, 60), "-4": nil, "-6": nil,
+			},
+			required: []string{"-c"},
+			operands: []check{peer},
+		},
+	}
+}
+
+// windowsPingForms are Windows' ping, where -n is the count, -l the size, and -w a time in ms.
+func windowsPingForms() []form {
+	return []form{{
+		options: map[string]check{
+			"-n": number(1, 200_000), "-l": number(0, 65500), "-w": number(1, 60_000), "-4": nil, "-6": nil,
+		},
+		required: []string{"-n"},
+		operands: []check{peer},
+	}}
+}
+
+func qperfForms() []form {
+	return []form{
+		{options: map[string]check{"--version": nil}, required: []string{"--version"}},
+		{
+			options: map[string]check{
+				"--listen_port": port(), "--ip_port": port(), "--time": seconds(), "--msg_size": number(1, maxMessage),
+				"--unify_units": nil, "--use_bits_per_sec": nil, "--precision": number(1, 20),
+				"--wait_server": number(0, 60), "--verbose_more_stat": nil, "--verbose_more_used": nil,
+			},
+			required: []string{"--time", "--listen_port"},
+			operands: []check{peer, oneOf("tcp_lat", "udp_lat", "tcp_bw", "udp_bw")},
+		},
+		{options: map[string]check{"--listen_port": port()}, required: []string{"--listen_port"}},
+	}
+}

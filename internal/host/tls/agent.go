@@ -1,0 +1,370 @@
+package tls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+// The reasons why an agent's Accept ends.
+var (
+	// ErrNoOwner says that the join string expired before an owner came.
+	ErrNoOwner = errors.New("nobody used the join string before it expired")
+	// ErrIdle says that the owner has been away for the idle time.
+	ErrIdle = errors.New("the owner has been away for the idle time")
+)
+
+// The limits of AgentOptions' times.
+const (
+	MinExpires, MaxExpires = time.Minute, 30 * 24 * time.Hour
+	MinIdle, MaxIdle       = 10 * time.Second, 24 * time.Hour
+)
+
+// The pause between two attempts to dial an owner that waits.
+const (
+	leastDialPause = 200 * time.Millisecond
+	mostDialPause  = 2 * time.Second
+)
+
+// AgentOptions are the options of an agent's connections.
+type AgentOptions struct {
+	// Listen is the ADDRESS:PORT to listen on; port 0 stands for any free port. Dial is the HOST:PORT where an owner
+	// waits. Exactly one of them is set.
+	Listen, Dial string
+	// Addresses are the HOST:PORT that the join string names in place of the addresses that Listen means. They are for
+	// hosts behind address translation.
+	Addresses []string
+	// Expires is how long the first owner may take to come: MinExpires to MaxExpires.
+	Expires time.Duration
+	// Idle is how long the owner may be away before the agent ends: MinIdle to MaxIdle.
+	Idle time.Duration
+	// Log takes messages for the person at the agent, one line each. It may be nil.
+	Log func(message string)
+
+	now func() time.Time // for tests
+}
+
+// An Agent makes the connections of one agent, on the agent's side. It is owned by the first owner who proves the
+// token.
+type Agent struct {
+	o      AgentOptions
+	id     identity
+	join   Join
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	guard  *guard // nil if it dials
+	// accepted hands over authenticated connections. It is not buffered.
+	accepted chan *tracked
+	// running waits for the guard.
+	running sync.WaitGroup
+
+	mu sync.Mutex
+	// owner is the key of the owner; nil before the first one.
+	owner *Fingerprint
+	// live counts the connections that Accept returned and that are not closed. changed is closed and made anew when it
+	// becomes 0.
+	live    int
+	changed chan struct{}
+	idle    *time.Timer
+	// said is the last message that was logged.
+	said string
+}
+
+// NewAgent makes the key and the join string, and begins to listen or to dial.
+func NewAgent(ctx context.Context, o AgentOptions) (*Agent, error) {
+	if o.now == nil {
+		o.now = time.Now
+	}
+	switch {
+	case (o.Listen == "") == (o.Dial == ""):
+		return nil, errors.New("an agent either listens or dials")
+	case o.Expires < MinExpires || o.Expires > MaxExpires:
+		return nil, fmt.Errorf("a join string expires after %v to %v, not %v", MinExpires, MaxExpires, o.Expires)
+	case o.Idle < MinIdle || o.Idle > MaxIdle:
+		return nil, fmt.Errorf("an agent is idle for %v to %v, not %v", MinIdle, MaxIdle, o.Idle)
+	}
+	id, err := newIdentity()
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{o: o, id: id, accepted: make(chan *tracked), changed: make(chan struct{})}
+	a.join = Join{Dials: AgentDials, Addresses: []string{o.Dial}, Key: id.key, token: newToken(),
+		Expires: o.now().Add(o.Expires).UTC().Truncate(time.Second)}
+	if o.Listen != "" {
+		l, err := listen(ctx, o.Listen)
+		if err != nil {
+			return nil, err
+		}
+		a.join.Dials = OwnerDials
+		if a.join.Addresses, err = reachable(l.Addr(), o.Addresses); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		a.guard = newGuard(l, a.authenticate)
+	}
+	for _, address := range a.join.Addresses {
+		if err := checkAddress(address); err != nil {
+			return nil, errors.Join(err, a.closeListener())
+		}
+	}
+	a.ctx, a.cancel = context.WithCancelCause(ctx)
+	a.idle = time.AfterFunc(o.Expires, a.endIdle)
+	if a.guard != nil {
+		a.running.Go(func() { a.guard.run(a.ctx) })
+	}
+	return a, nil
+}
+
+func (a *Agent) closeListener() error {
+	if a.guard == nil {
+		return nil
+	}
+	return a.guard.listener.Close()
+}
+
+// Join is the agent's join string.
+func (a *Agent) Join() Join { return a.join }
+
+// Refused counts the connections of strangers that were refused.
+func (a *Agent) Refused() int64 {
+	if a.guard == nil {
+		return 0
+	}
+	return a.guard.refused.Load()
+}
+
+// Accept returns the next connection of the owner. Its error is ErrNoOwner, ErrIdle, or the reason why the agent was
+// closed.
+func (a *Agent) Accept() (io.ReadWriteCloser, error) {
+	if a.guard == nil {
+		return a.dialOwner()
+	}
+	select {
+	case c := <-a.accepted:
+		return c, nil
+	case <-a.ctx.Done():
+		return nil, context.Cause(a.ctx)
+	}
+}
+
+// Close ends the agent: it stops to listen, and Accept returns. Connections that Accept returned stay open.
+func (a *Agent) Close() error {
+	a.cancel(net.ErrClosed)
+	a.running.Wait()
+	a.idle.Stop()
+	return nil
+}
+
+// authenticate is the guard's: it accepts a connection of the owner.
+func (a *Agent) authenticate(ctx context.Context, c net.Conn, authenticated func()) error {
+	ch, err := handshake(ctx, c, false, a.id, func(Fingerprint) error { return nil })
+	if err != nil {
+		return err
+	}
+	if err := a.admit(ch); err != nil {
+		_ = ch.Close() // the reason is known
+		return err
+	}
+	authenticated()
+	t := a.track(ch)
+	timeout := time.NewTimer(handOverTime)
+	defer timeout.Stop()
+	select {
+	case a.accepted <- t:
+		return nil
+	case <-timeout.C:
+	case <-ctx.Done():
+	}
+	_ = t.Close() // nobody takes it
+	return nil
+}
+
+// admit checks the proof of an owner and answers it. The first owner becomes the owner.
+func (a *Agent) admit(ch *channel) error {
+	if err := ch.check(a.join.token); err != nil {
+		return err
+	}
+	answer, refused, why := byte(answerAccepted), error(nil), ""
+	a.mu.Lock()
+	switch {
+	case a.owner != nil && *a.owner != ch.peer:
+		answer, refused, why = answerUsed, ErrUsed, "the join string was used before"
+	case a.owner == nil && !a.o.now().Before(a.join.Expires):
+		answer, refused, why = answerExpired, ErrExpired, "the join string has expired"
+	case a.owner == nil:
+		a.owner = &ch.peer
+	}
+	a.mu.Unlock()
+	if refused != nil {
+		a.log("another nearfar was refused (key " + ch.peer.String() + "): " + why)
+	}
+	if _, err := ch.Write([]byte{answer}); err != nil {
+		return errors.Join(refused, explain(err))
+	}
+	if refused != nil {
+		return refused
+	}
+	return ch.authenticated()
+}
+
+// log logs a message unless it is the one that was logged last.
+func (a *Agent) log(message string) {
+	a.mu.Lock()
+	again := a.said == message
+	a.said = message
+	a.mu.Unlock()
+	if a.o.Log != nil && !again {
+		a.o.Log(message)
+	}
+}
+
+// dialOwner dials the owner who waits, until one accepts. It waits until no earlier connection is open.
+func (a *Agent) dialOwner() (io.ReadWriteCloser, error) {
+	for pause := leastDialPause; ; pause = min(2*pause, mostDialPause) {
+		if err := a.untilNoneIsOpen(); err != nil {
+			return nil, err
+		}
+		c, err := a.dialOnce()
+		if err == nil {
+			return c, nil
+		}
+		if a.ctx.Err() == nil && !Permanent(err) { // which was logged already
+			a.log(fmt.Sprintf("no owner at %s yet: %v", a.o.Dial, err))
+		}
+		select {
+		case <-a.ctx.Done():
+			return nil, context.Cause(a.ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (a *Agent) untilNoneIsOpen() error {
+	for {
+		a.mu.Lock()
+		live, changed := a.live, a.changed
+		a.mu.Unlock()
+		if live == 0 {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-a.ctx.Done():
+			return context.Cause(a.ctx)
+		}
+	}
+}
+
+func (a *Agent) dialOnce() (*tracked, error) {
+	c, err := dial(a.ctx, a.o.Dial)
+	if err != nil {
+		return nil, err
+	}
+	ch, err := handshake(a.ctx, c, true, a.id, func(Fingerprint) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	if err := a.admit(ch); err != nil {
+		return nil, errors.Join(err, ch.Close())
+	}
+	return a.track(ch), nil
+}
+
+// track counts a connection until it is closed.
+func (a *Agent) track(ch *channel) *tracked {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.live++
+	a.idle.Stop()
+	return &tracked{channel: ch, closed: sync.OnceFunc(a.untrack)}
+}
+
+func (a *Agent) untrack() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.live--; a.live == 0 {
+		close(a.changed)
+		a.changed = make(chan struct{})
+		a.idle.Stop()
+		a.idle = time.AfterFunc(a.o.Idle, a.endIdle)
+	}
+}
+
+// endIdle ends the agent unless an owner is connected.
+func (a *Agent) endIdle() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.live > 0:
+	case a.owner == nil:
+		a.cancel(ErrNoOwner)
+	default:
+		a.cancel(ErrIdle)
+	}
+}
+
+// tracked is a connection that tells when it is closed.
+type tracked struct {
+	*channel
+	closed func()
+}
+
+// Close closes the connection.
+func (t *tracked) Close() error {
+	defer t.closed()
+	return t.channel.Close()
+}
+
+// reachable are the addresses of a listener for the join string: those that were given, or its own, or, if it listens
+// on all addresses, those of this host's interfaces.
+func reachable(at net.Addr, given []string) ([]string, error) {
+	if len(given) > maxAddresses {
+		return nil, fmt.Errorf("%d addresses: a join string has at most %d", len(given), maxAddresses)
+	}
+	if len(given) > 0 {
+		return given, nil
+	}
+	listening, err := netip.ParseAddrPort(at.String())
+	if err != nil {
+		return nil, err
+	}
+	if !listening.Addr().IsUnspecified() {
+		return []string{listening.String()}, nil
+	}
+	local, err := localAddresses()
+	if err != nil {
+		return nil, err
+	}
+	var addresses []string
+	for _, ip := range local {
+		usable := ip.IsGlobalUnicast() && (ip.Is4() || listening.Addr().Is6())
+		if usable && len(addresses) < maxAddresses {
+			addresses = append(addresses, netip.AddrPortFrom(ip, listening.Port()).String())
+		}
+	}
+	if len(addresses) == 0 {
+		return nil, errors.New("this host has no address that another host can dial: name one with --address")
+	}
+	return addresses, nil
+}
+
+// localAddresses are the addresses of this host's interfaces, IPv4 first, without zones.
+func localAddresses() ([]netip.Addr, error) {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
+	var local []netip.Addr
+	for _, a := range all {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			local = append(local, prefix.Addr().Unmap().WithZone(""))
+		}
+	}
+	slices.SortStableFunc(local, func(a, b netip.Addr) int { return a.BitLen() - b.BitLen() })
+	return local, nil
+}

@@ -1,0 +1,289 @@
+package tls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// stagger is how long an owner waits for one address of an agent before it tries the next one beside it.
+	stagger = 300 * time.Millisecond
+	// tries is how often an owner dials an agent that ended a connection in the handshake, as an agent does with its
+	// oldest half-open connection when strangers connect faster than it can refuse them.
+	tries = 5
+)
+
+// A Dialer makes a connection to one agent: the first one, or another one to the same agent.
+type Dialer func(ctx context.Context) (io.ReadWriteCloser, error)
+
+// An Owner makes the connections to agents, on the side of the nearfar that runs the experiment. All of them show the
+// same key.
+type Owner struct {
+	id     identity
+	ctx    context.Context
+	cancel context.CancelFunc
+	// running waits for the guards of the listeners.
+	running sync.WaitGroup
+
+	mu sync.Mutex
+	// waiting are the listeners by the address in the join string.
+	waiting map[string]*waiting
+}
+
+// waiting is a listener for agents that dial.
+type waiting struct {
+	guard  *guard
+	mu     sync.Mutex
+	agents map[Fingerprint]*expected
+}
+
+// expected is an agent that dials.
+type expected struct {
+	join Join
+	// arrived holds the newest connection that nobody took yet, or the reason why the agent refused this owner.
+	arrived chan arrival
+}
+
+type arrival struct {
+	channel *channel
+	err     error
+}
+
+// NewOwner makes an owner with a new key. It works until ctx ends or it is closed.
+func NewOwner(ctx context.Context) (*Owner, error) {
+	id, err := newIdentity()
+	if err != nil {
+		return nil, err
+	}
+	o := &Owner{id: id, waiting: map[string]*waiting{}}
+	o.ctx, o.cancel = context.WithCancel(ctx)
+	return o, nil
+}
+
+// Close stops to wait for agents. Connections stay open.
+func (o *Owner) Close() error {
+	o.cancel()
+	o.running.Wait()
+	return nil
+}
+
+// Dialer returns the way to the agent of a join string. If the agent dials, the owner begins to listen now.
+func (o *Owner) Dialer(j Join) (Dialer, error) {
+	if j.Dials == OwnerDials {
+		return func(ctx context.Context) (io.ReadWriteCloser, error) { return o.dial(ctx, j) }, nil
+	}
+	at := j.Addresses[0]
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	w := o.waiting[at]
+	if w == nil {
+		l, err := o.listen(at)
+		if err != nil {
+			return nil, fmt.Errorf("waiting for an agent that dials %s: %w", at, err)
+		}
+		w = &waiting{agents: map[Fingerprint]*expected{}}
+		w.guard = newGuard(l, func(ctx context.Context, c net.Conn, _ func()) error { return o.arrive(ctx, w, c) })
+		o.waiting[at] = w
+		o.running.Go(func() { w.guard.run(o.ctx) })
+	}
+	e := &expected{join: j, arrived: make(chan arrival, 1)}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.agents[j.Key] != nil {
+		return nil, errors.New("the same join string is given for two hosts: each host has an agent of its own")
+	}
+	w.agents[j.Key] = e
+	return func(ctx context.Context) (io.ReadWriteCloser, error) { return o.await(ctx, w, e) }, nil
+}
+
+// dial connects to an agent that listens.
+func (o *Owner) dial(ctx context.Context, j Join) (io.ReadWriteCloser, error) {
+	pause := leastDialPause
+	for try := 1; ; try++ {
+		c, err := o.dialOnce(ctx, j)
+		if err == nil {
+			return c, nil
+		}
+		var unreachable *net.OpError
+		if Permanent(err) || try == tries || errors.As(err, &unreachable) && unreachable.Op == "dial" {
+			return nil, o.late(j, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, o.late(j, err)
+		case <-time.After(pause):
+			pause *= 2
+		}
+	}
+}
+
+// late adds to an error that the join string has expired, by the clock of this machine. Only the agent decides.
+func (o *Owner) late(j Join, err error) error {
+	if time.Now().Before(j.Expires) || Permanent(err) {
+		return err
+	}
+	return fmt.Errorf("%w (by the clock of this machine, the join string expired at %s)", err,
+		j.Expires.Format(time.RFC3339))
+}
+
+func (o *Owner) dialOnce(ctx context.Context, j Join) (io.ReadWriteCloser, error) {
+	ch, err := o.firstOf(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	if err := ch.prove(j.token); err != nil {
+		_ = ch.Close() // the reason is known
+		return nil, fmt.Errorf("the agent at %v: %w", ch.RemoteAddr(), err)
+	}
+	return ch, nil
+}
+
+// firstOf tries all addresses of an agent, each a little after the one before, and returns the first channel.
+func (o *Owner) firstOf(ctx context.Context, j Join) (*channel, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results := make(chan arrival, len(j.Addresses))
+	next := time.NewTicker(stagger)
+	defer next.Stop()
+	started, ended := 0, 0
+	start := func() {
+		address := j.Addresses[started]
+		started++
+		go func() {
+			ch, err := o.reach(ctx, address, j.Key)
+			if err != nil {
+				err = fmt.Errorf("the agent at %s: %w", address, err)
+			}
+			results <- arrival{ch, err}
+		}()
+	}
+	start()
+	var failed error
+	for ended < len(j.Addresses) {
+		var more <-chan time.Time
+		if started < len(j.Addresses) {
+			more = next.C
+		}
+		select {
+		case <-more:
+			start()
+		case r := <-results:
+			ended++
+			if r.err == nil {
+				go closeLate(results, started-ended)
+				return r.channel, nil
+			}
+			failed = errors.Join(failed, r.err)
+			if started < len(j.Addresses) {
+				start()
+			}
+		}
+	}
+	return nil, failed
+}
+
+// closeLate closes the channels that arrive after the first one.
+func closeLate(results <-chan arrival, count int) {
+	for range count {
+		if r := <-results; r.err == nil {
+			_ = r.channel.Close() // it is not used
+		}
+	}
+}
+
+func (o *Owner) reach(ctx context.Context, address string, key Fingerprint) (*channel, error) {
+	c, err := dial(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return handshake(ctx, c, true, o.id, func(f Fingerprint) error {
+		if f != key {
+			return ErrKey
+		}
+		return nil
+	})
+}
+
+// await waits for an agent that dials.
+func (o *Owner) await(ctx context.Context, w *waiting, e *expected) (io.ReadWriteCloser, error) {
+	select {
+	case a := <-e.arrived:
+		if a.err != nil {
+			return nil, fmt.Errorf("the agent that dialled %s: %w", e.join.Addresses[0], a.err)
+		}
+		return a.channel, nil
+	case <-o.ctx.Done():
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+	}
+	others := ""
+	if n := w.guard.refused.Load(); n > 0 {
+		others = fmt.Sprintf("; %d other connections were refused", n)
+	}
+	return nil, o.late(e.join, fmt.Errorf("the agent with the key %s has not dialled %s%s: %w", e.join.Key,
+		e.join.Addresses[0], others, ctx.Err()))
+}
+
+// arrive authenticates a connection to a listener of this owner. It owns the connection.
+func (o *Owner) arrive(ctx context.Context, w *waiting, c net.Conn) error {
+	var e *expected
+	ch, err := handshake(ctx, c, false, o.id, func(f Fingerprint) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if e = w.agents[f]; e == nil {
+			return ErrKey
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = ch.prove(e.join.token)
+	if err != nil {
+		_ = ch.Close() // the reason is known
+		if !Permanent(err) {
+			return err
+		}
+		ch = nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case old := <-e.arrived: // the agent has dialled again
+		if old.channel != nil {
+			_ = old.channel.Close() // it is not used
+		}
+	default:
+	}
+	e.arrived <- arrival{ch, err}
+	return err
+}
+
+// listen listens on the address of a join string if this machine has it, and otherwise on the same port of all its
+// addresses: the agent may know this machine by a name, or by the address of a gateway that forwards the port.
+func (o *Owner) listen(at string) (net.Listener, error) {
+	name, port, err := net.SplitHostPort(at)
+	if err != nil {
+		return nil, err
+	}
+	local, err := localAddresses()
+	if err != nil {
+		return nil, err
+	}
+	ips, err := net.DefaultResolver.LookupNetIP(o.ctx, "ip", name)
+	if err != nil {
+		ips = nil // a name that only the agent knows
+	}
+	for _, ip := range ips {
+		if ip = ip.Unmap(); slices.Contains(local, ip) || ip.IsLoopback() {
+			return listen(o.ctx, net.JoinHostPort(ip.String(), port))
+		}
+	}
+	return listen(o.ctx, net.JoinHostPort("", port))
+}

@@ -1,0 +1,453 @@
+package tls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// patience is how long a test waits for what should happen at once.
+const patience = 30 * time.Second
+
+// directions are both ways in which a connection is made.
+func directions() []Dials { return []Dials{OwnerDials, AgentDials} }
+
+func (d Dials) name() string {
+	if d == OwnerDials {
+		return "the owner dials"
+	}
+	return "the agent dials"
+}
+
+// agentOf starts an agent on loopback. Its join string names an address that is free for an owner if the agent dials.
+func agentOf(t *testing.T, d Dials, change func(o *AgentOptions)) *Agent {
+	t.Helper()
+	o := AgentOptions{Expires: time.Hour, Idle: time.Minute, Log: func(m string) { t.Log("agent:", m) }}
+	if d == OwnerDials {
+		o.Listen = "127.0.0.1:0"
+	} else {
+		o.Dial = freeAddress(t)
+	}
+	if change != nil {
+		change(&o)
+	}
+	a, err := NewAgent(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	return a
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// echo serves the agent's connections with what they send, until the agent ends. It returns the agent's last error.
+func echo(a *Agent) <-chan error {
+	ended := make(chan error, 1)
+	go func() {
+		var running sync.WaitGroup
+		defer running.Wait()
+		for {
+			c, err := a.Accept()
+			if err != nil {
+				ended <- err
+				return
+			}
+			running.Go(func() {
+				_, _ = io.Copy(c, c)
+				_ = c.Close()
+			})
+		}
+	}()
+	return ended
+}
+
+// ownerOf makes an owner and its way to the agent of a join string, which it reads as nearfar run does.
+func ownerOf(t *testing.T, text string) (*Owner, Dialer) {
+	t.Helper()
+	j, err := ParseJoin(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := NewOwner(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = o.Close() })
+	d, err := o.Dialer(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o, d
+}
+
+func connect(t *testing.T, d Dialer) (io.ReadWriteCloser, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	return d(ctx)
+}
+
+func mustConnect(t *testing.T, d Dialer) io.ReadWriteCloser {
+	t.Helper()
+	c, err := connect(t, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// say sends a word over a connection to an echo, and wants it back.
+func say(c io.ReadWriter, word string) error {
+	if _, err := io.WriteString(c, word); err != nil {
+		return err
+	}
+	got := make([]byte, len(word))
+	if _, err := io.ReadFull(c, got); err != nil {
+		return err
+	}
+	if string(got) != word {
+		return fmt.Errorf("got %q, want %q", got, word)
+	}
+	return nil
+}
+
+func TestConnections(t *testing.T) {
+	for _, d := range directions() {
+		t.Run(d.name(), func(t *testing.T) {
+			a := agentOf(t, d, nil)
+			ended := echo(a)
+			_, dialer := ownerOf(t, a.Join().Encode())
+			for i := range 3 { // the first one, and after a broken one another to the same agent
+				c := mustConnect(t, dialer)
+				if err := say(c, fmt.Sprint("word ", i)); err != nil {
+					t.Fatal(err)
+				}
+				large := strings.Repeat("x", 1<<20)
+				sent := make(chan error, 1)
+				go func() {
+					_, err := io.WriteString(c, large)
+					sent <- err
+				}()
+				got := make([]byte, len(large))
+				if _, err := io.ReadFull(c, got); err != nil || string(got) != large {
+					t.Fatalf("1 MiB did not come back: %v", err)
+				}
+				if err := <-sent; err != nil {
+					t.Fatal(err)
+				}
+				if err := c.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := a.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-ended; !errors.Is(err, net.ErrClosed) {
+				t.Errorf("Accept of a closed agent: %v", err)
+			}
+		})
+	}
+}
+
+// A connection that breaks without a word is made anew too.
+func TestBrokenConnection(t *testing.T) {
+	for _, d := range directions() {
+		t.Run(d.name(), func(t *testing.T) {
+			a := agentOf(t, d, nil)
+			echo(a)
+			_, dialer := ownerOf(t, a.Join().Encode())
+			c := mustConnect(t, dialer)
+			if err := say(c, "before"); err != nil {
+				t.Fatal(err)
+			}
+			reset(c.(*channel).below.Conn)
+			if err := say(c, "broken"); err == nil {
+				t.Fatal("a broken connection answers")
+			}
+			if err := say(mustConnect(t, dialer), "after"); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// The first owner keeps the agent. A second one with the same join string is told so.
+func TestReplayedJoin(t *testing.T) {
+	for _, d := range directions() {
+		t.Run(d.name(), func(t *testing.T) {
+			a := agentOf(t, d, nil)
+			echo(a)
+			text := a.Join().Encode()
+			first, dialer := ownerOf(t, text)
+			c := mustConnect(t, dialer)
+			if d == AgentDials { // only one owner can wait at the address
+				if err := errors.Join(c.Close(), first.Close()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, second := ownerOf(t, text)
+			_, err := connect(t, second)
+			if !errors.Is(err, ErrUsed) || !Permanent(err) || !strings.Contains(err.Error(), "used already") {
+				t.Errorf("the second owner: %v", err)
+			}
+			if d == OwnerDials {
+				if err := say(c, "still here"); err != nil {
+					t.Error(err)
+				}
+				if err := say(mustConnect(t, dialer), "and again"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// Many owners with the same join string at the same time: one gets the agent.
+func TestOnlyOneOwner(t *testing.T) {
+	a := agentOf(t, OwnerDials, nil)
+	echo(a)
+	text := a.Join().Encode()
+	const owners = 20
+	results := make(chan error, owners)
+	for range owners {
+		_, dialer := ownerOf(t, text)
+		go func() {
+			c, err := dialer(t.Context())
+			if err == nil {
+				err = errors.Join(say(c, "mine"), c.Close())
+			}
+			results <- err
+		}()
+	}
+	won := 0
+	for range owners {
+		if err := <-results; err == nil {
+			won++
+		} else if !errors.Is(err, ErrUsed) {
+			t.Error(err)
+		}
+	}
+	if won != 1 {
+		t.Errorf("%d owners got the agent", won)
+	}
+}
+
+// clock is a time that a test sets.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// The agent's clock decides when a join string has expired. An owner that came before keeps the agent.
+func TestExpiry(t *testing.T) {
+	for _, d := range directions() {
+		t.Run(d.name(), func(t *testing.T) {
+			c := &clock{at: time.Now()}
+			withClock := func(o *AgentOptions) { o.now, o.Expires = c.now, 10*time.Minute }
+			late, early := agentOf(t, d, withClock), agentOf(t, d, withClock)
+			echo(late)
+			echo(early)
+			_, dialer := ownerOf(t, early.Join().Encode())
+			if err := mustConnect(t, dialer).Close(); err != nil {
+				t.Fatal(err)
+			}
+			c.add(10 * time.Minute)
+			_, err := func() (io.ReadWriteCloser, error) {
+				_, dialer := ownerOf(t, late.Join().Encode())
+				return connect(t, dialer)
+			}()
+			if !errors.Is(err, ErrExpired) || !Permanent(err) || !strings.Contains(err.Error(), "has expired") {
+				t.Errorf("after the end: %v", err)
+			}
+			if err := say(mustConnect(t, dialer), "again"); err != nil {
+				t.Errorf("an owner that came before: %v", err)
+			}
+		})
+	}
+}
+
+// An agent ends when nobody uses its join string, and when its owner stays away.
+func TestAgentEnds(t *testing.T) {
+	for _, d := range directions() {
+		t.Run(d.name(), func(t *testing.T) {
+			unused := agentOf(t, d, nil)
+			ended := echo(unused)
+			unused.idle.Reset(0)
+			if err := <-ended; !errors.Is(err, ErrNoOwner) {
+				t.Errorf("unused: %v", err)
+			}
+			used := agentOf(t, d, nil)
+			ended = echo(used)
+			owner, dialer := ownerOf(t, used.Join().Encode())
+			c := mustConnect(t, dialer)
+			if err := say(c, "here"); err != nil {
+				t.Fatal(err)
+			}
+			used.endIdle() // has no effect on an agent whose owner is connected
+			if err := say(c, "still here"); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(owner.Close(), c.Close()); err != nil {
+				t.Fatal(err)
+			}
+			waitFor(t, "the agent's connection to close", func() bool {
+				used.mu.Lock()
+				defer used.mu.Unlock()
+				return used.live == 0
+			})
+			used.mu.Lock()
+			used.idle.Reset(0)
+			used.mu.Unlock()
+			if err := <-ended; !errors.Is(err, ErrIdle) {
+				t.Errorf("idle: %v", err)
+			}
+			if d == OwnerDials {
+				if _, err := net.Dial("tcp", used.Join().Addresses[0]); err == nil {
+					t.Error("an agent that has ended listens")
+				}
+			}
+		})
+	}
+}
+
+func waitFor(t *testing.T, what string, reached func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !reached() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %v for %s", patience, what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// Several agents can dial the same address of one owner.
+func TestSeveralAgentsDialOneAddress(t *testing.T) {
+	at := freeAddress(t)
+	o, err := NewOwner(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = o.Close() }()
+	for i := range 3 {
+		a := agentOf(t, AgentDials, func(o *AgentOptions) { o.Dial = at })
+		echo(a)
+		dialer, err := o.Dialer(a.Join())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.Dialer(a.Join()); err == nil || !strings.Contains(err.Error(), "for two hosts") {
+			t.Errorf("the same join string twice: %v", err)
+		}
+		if err := say(mustConnect(t, dialer), fmt.Sprint("agent ", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Of several addresses, those that nobody or another program answers are passed over.
+func TestSeveralAddresses(t *testing.T) {
+	other := agentOf(t, OwnerDials, nil)
+	echo(other)
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // it never accepts: the handshake gets no answer
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	a := agentOf(t, OwnerDials, nil)
+	echo(a)
+	j := a.Join()
+	j.Addresses = []string{silent.Addr().String(), freeAddress(t), other.Join().Addresses[0], j.Addresses[0]}
+	_, dialer := ownerOf(t, j.Encode())
+	if err := say(mustConnect(t, dialer), "found"); err != nil {
+		t.Fatal(err)
+	}
+	j.Addresses = j.Addresses[1:3]
+	_, dialer = ownerOf(t, j.Encode())
+	_, err = connect(t, dialer)
+	if !errors.Is(err, ErrKey) || !strings.Contains(err.Error(), j.Addresses[0]) {
+		t.Errorf("no address with the agent: %v", err)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	for _, d := range directions() {
+		a := agentOf(t, d, nil)
+		text := a.Join().Encode()
+		if err := a.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, dialer := ownerOf(t, text)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		_, err := dialer(ctx)
+		cancel()
+		want := "has not dialled " + a.Join().Addresses[0]
+		if d == OwnerDials {
+			want = "the agent at " + a.Join().Addresses[0]
+		}
+		if err == nil || Permanent(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", d.name(), err)
+		}
+	}
+}
+
+func TestAgentOptions(t *testing.T) {
+	good := AgentOptions{Listen: "127.0.0.1:0", Expires: time.Hour, Idle: time.Minute}
+	for want, change := range map[string]func(o *AgentOptions){
+		"either listens or dials":     func(o *AgentOptions) { o.Listen = "" },
+		"either listens or dials ":    func(o *AgentOptions) { o.Dial = "192.0.2.1:1" },
+		"expires after 1m0s":          func(o *AgentOptions) { o.Expires = time.Second },
+		"is idle for 10s":             func(o *AgentOptions) { o.Idle = 0 },
+		"want a port":                 func(o *AgentOptions) { o.Listen, o.Dial = "", "192.0.2.1:0" },
+		"nobody can dial it":          func(o *AgentOptions) { o.Addresses = []string{"0.0.0.0:7770"} },
+		"a join string has at most 8": func(o *AgentOptions) { o.Addresses = make([]string, 9) },
+		"missing port":                func(o *AgentOptions) { o.Listen = "127.0.0.1" },
+	} {
+		o := good
+		change(&o)
+		a, err := NewAgent(t.Context(), o)
+		if err == nil {
+			_ = a.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	a, err := NewAgent(t.Context(), AgentOptions{Listen: "0.0.0.0:0", Addresses: []string{"gate.example:7770"},
+		Expires: time.Hour, Idle: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = a.Close() }()
+	if got := a.Join().Addresses; len(got) != 1 || got[0] != "gate.example:7770" {
+		t.Errorf("addresses %q", got)
+	}
+}
