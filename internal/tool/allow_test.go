@@ -15,7 +15,7 @@ import (
 // that a tool can make is on that list: all cases just inside of all limits, backgrounds, and what a probe runs.
 func TestAgentsRunEveryPlan(t *testing.T) {
 	tools := New(append([]Tool{NewNative("secret")}, Foreign()...)...)
-	policy := allow.Policy{System: "linux"}
+	policy := allow.New("linux")
 	commands := 0
 	check := func(what string, argv, env []string, stdin []byte) {
 		t.Helper()

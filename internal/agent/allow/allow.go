@@ -9,6 +9,7 @@ package allow
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -24,26 +25,24 @@ const (
 
 // A Policy is what one agent runs.
 type Policy struct {
-	// System is the host's system, as runtime.GOOS: ping's options depend on it.
-	System string
-	// Peers are the addresses with which tools may exchange traffic; empty for all.
-	Peers []netip.Prefix
+	peers []netip.Prefix
+	forms map[string][]form
+}
+
+// New makes the policy of a host. system is its runtime.GOOS: ping's options depend on it. peers are the addresses with
+// which tools may exchange traffic; none for all.
+func New(system string, peers ...netip.Prefix) *Policy {
+	return &Policy{peers: peers, forms: programs(system)}
 }
 
 // Programs are the measuring tools that the policy knows, in alphabetical order. Beside them it allows host.Self.
-func (p Policy) Programs() []string {
-	var names []string
-	for name := range p.programs() {
-		if name != host.Self {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+func (p *Policy) Programs() []string {
+	names := slices.Sorted(maps.Keys(p.forms))
+	return slices.DeleteFunc(names, func(name string) bool { return name == host.Self })
 }
 
 // Check returns an error that says why a command is refused, or nil.
-func (p Policy) Check(c host.Cmd) error {
+func (p *Policy) Check(c host.Cmd) error {
 	if len(c.Argv) == 0 {
 		return errors.New("an empty command")
 	}
@@ -66,7 +65,7 @@ func (p Policy) Check(c host.Cmd) error {
 			return fmt.Errorf("the agent refuses to set the environment variable %.100q", name)
 		}
 	}
-	forms, known := p.programs()[c.Argv[0]]
+	forms, known := p.forms[c.Argv[0]]
 	if !known {
 		return fmt.Errorf("the agent refuses %.100q: it runs nearfar's own measurements, and %s", c.Argv[0],
 			strings.Join(p.Programs(), ", "))
@@ -85,7 +84,7 @@ func (p Policy) Check(c host.Cmd) error {
 func environment() []string { return []string{"GODEBUG=asyncpreemptoff=1", "LC_ALL=C"} }
 
 // A check accepts or refuses the value of an option, or an operand.
-type check func(p Policy, value string) error
+type check func(p *Policy, value string) error
 
 // A form is one way to use a program.
 type form struct {
@@ -113,7 +112,7 @@ func (f form) begins(words []string) bool {
 	return len(f.words) > 0 || len(f.required) == 0 || slices.Contains(words, f.required[0])
 }
 
-func (f form) check(p Policy, words []string) error {
+func (f form) check(p *Policy, words []string) error {
 	words = words[len(f.words):]
 	seen := map[string]bool{}
 	options, behind, operands := f.options, "", 0

@@ -8,12 +8,11 @@ import (
 	"nearfar/internal/host"
 )
 
-func linux() Policy { return Policy{System: "linux"} }
-
 func command(line string) host.Cmd { return host.Cmd{Argv: strings.Split(line, " ")} }
 
 // What plans use is tested against the plans themselves, in internal/tool. These are forms that a person would expect.
 func TestAllowed(t *testing.T) {
+	linux := New("linux")
 	for _, line := range []string{
 		"nearfar version",
 		"nearfar absent sockperf iperf3",
@@ -26,11 +25,11 @@ func TestAllowed(t *testing.T) {
 		"iperf3 -s -1 -B 10.0.0.2 -p 5201",
 		"ping -n -c 100 -i 0.01 -s 56 -W 1 -6 fd00::2",
 	} {
-		if err := linux().Check(command(line)); err != nil {
+		if err := linux.Check(command(line)); err != nil {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	if err := (Policy{System: "windows"}).Check(command("ping -n 100 -l 56 -w 1000 -4 10.0.0.2")); err != nil {
+	if err := New("windows").Check(command("ping -n 100 -l 56 -w 1000 -4 10.0.0.2")); err != nil {
 		t.Error(err)
 	}
 }
@@ -115,8 +114,9 @@ func hostile() []string {
 }
 
 func TestHostile(t *testing.T) {
+	linux := New("linux")
 	for _, line := range hostile() {
-		if err := linux().Check(command(line)); err == nil {
+		if err := linux.Check(command(line)); err == nil {
 			t.Errorf("%q is allowed", line)
 		} else if !strings.HasPrefix(err.Error(), "the agent refuses ") {
 			t.Errorf("%q: %v", line, err)
@@ -125,8 +125,9 @@ func TestHostile(t *testing.T) {
 }
 
 func TestHostileWords(t *testing.T) {
+	linux := New("linux")
 	good := "sockperf server -i 10.0.0.2 -p 7777"
-	if err := linux().Check(command(good)); err != nil {
+	if err := linux.Check(command(good)); err != nil {
 		t.Fatal(err)
 	}
 	for what, c := range map[string]host.Cmd{
@@ -142,7 +143,7 @@ func TestHostileWords(t *testing.T) {
 		"an empty word":      {Argv: []string{"nearfar", "absent", ""}},
 		"no words":           {},
 	} {
-		if err := linux().Check(c); err == nil {
+		if err := linux.Check(c); err == nil {
 			t.Errorf("%s: allowed", what)
 		}
 	}
@@ -153,15 +154,14 @@ func TestPingOfEachSystem(t *testing.T) {
 	for system, line := range map[string]string{
 		"windows": "ping -n -c 100 10.0.0.2", "linux": "ping -n 100 -l 56 10.0.0.2",
 	} {
-		if err := (Policy{System: system}).Check(command(line)); err == nil {
+		if err := New(system).Check(command(line)); err == nil {
 			t.Errorf("%s: %q is allowed", system, line)
 		}
 	}
 }
 
 func TestPeers(t *testing.T) {
-	p := Policy{System: "linux", Peers: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"),
-		netip.MustParsePrefix("fd00::/64")}}
+	p := New("linux", netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00::/64"))
 	for line, allowed := range map[string]bool{
 		"ping -c 1 10.1.2.3":                                            true,
 		"ping -c 1 10.2.0.1":                                            false,
@@ -188,6 +188,7 @@ func TestPeers(t *testing.T) {
 
 // FuzzCheck tries whether any accepted command holds a word that could name a file, or a control character.
 func FuzzCheck(f *testing.F) {
+	linux := New("linux")
 	for _, line := range hostile() {
 		f.Add(line)
 	}
@@ -195,7 +196,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add("netperf -H 10.0.0.2,4 -p 12865 -t TCP_RR -l 2 -j -- -r 1024,512 -P ,12866 -k THROUGHPUT")
 	f.Fuzz(func(t *testing.T, line string) {
 		c := command(line)
-		if linux().Check(c) != nil {
+		if linux.Check(c) != nil {
 			return
 		}
 		for _, word := range c.Argv {

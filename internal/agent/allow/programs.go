@@ -13,7 +13,7 @@ const (
 
 // programs are the uses of all programs. A plan that uses an option that is not here fails on such a host, and
 // internal/tool's TestAgentsRunEveryPlan fails with it.
-func (p Policy) programs() map[string][]form {
+func programs(system string) map[string][]form {
 	programs := map[string][]form{
 		host.Self:   append(engineForms(), selfForms()...),
 		"sockperf":  sockperfForms(),
@@ -23,7 +23,7 @@ func (p Policy) programs() map[string][]form {
 		"ping":      pingForms(),
 		"qperf":     qperfForms(),
 	}
-	if p.System == "windows" {
+	if system == "windows" {
 		programs["ping"] = windowsPingForms()
 	}
 	return programs

@@ -16,7 +16,7 @@ const maxTime = 25 * time.Hour
 
 // number accepts decimal digits without a sign.
 func number(least, most int) check {
-	return func(_ Policy, s string) error {
+	return func(_ *Policy, s string) error {
 		n, err := strconv.ParseUint(s, 10, 63)
 		if err != nil || strings.HasPrefix(s, "+") || n < uint64(least) || n > uint64(most) { //nolint:gosec // not negative
 			return fmt.Errorf("%.100q: want %d to %d", s, least, most)
@@ -32,7 +32,7 @@ func seconds() check { return number(1, int(maxTime/time.Second)) }
 
 // fraction accepts a decimal number between two limits.
 func fraction(least, most float64) check {
-	return func(_ Policy, s string) error {
+	return func(_ *Policy, s string) error {
 		v, err := strconv.ParseFloat(s, 64)
 		if err != nil || strings.Trim(s, "0123456789.") != "" || !(v >= least && v <= most) {
 			return fmt.Errorf("%.100q: want %v to %v", s, least, most)
@@ -42,7 +42,7 @@ func fraction(least, most float64) check {
 }
 
 func duration() check {
-	return func(_ Policy, s string) error {
+	return func(_ *Policy, s string) error {
 		if d, err := time.ParseDuration(s); err != nil || d < 0 || d > maxTime {
 			return fmt.Errorf("%.100q: want a duration of 0s to %v", s, maxTime)
 		}
@@ -52,7 +52,7 @@ func duration() check {
 
 // bytes accepts a number of bytes as the engine's options have it: 64B.
 func bytes(least, most int) check {
-	return func(p Policy, s string) error {
+	return func(p *Policy, s string) error {
 		digits, ok := strings.CutSuffix(s, "B")
 		if !ok {
 			return fmt.Errorf("%.100q: want bytes, such as 64B", s)
@@ -62,7 +62,7 @@ func bytes(least, most int) check {
 }
 
 func oneOf(words ...string) check {
-	return func(_ Policy, s string) error {
+	return func(_ *Policy, s string) error {
 		if !slices.Contains(words, s) {
 			return fmt.Errorf("%.100q: want %s", s, strings.Join(words, ", "))
 		}
@@ -73,7 +73,7 @@ func oneOf(words ...string) check {
 // pattern accepts what a regular expression matches as a whole. what says it in words.
 func pattern(expression, what string) check {
 	whole := regexp.MustCompile(`^(?:` + expression + `)$`)
-	return func(_ Policy, s string) error {
+	return func(_ *Policy, s string) error {
 		if len(s) > maxArgv || !whole.MatchString(s) {
 			return fmt.Errorf("%.100q: want %s", s, what)
 		}
@@ -84,7 +84,7 @@ func pattern(expression, what string) check {
 // several accepts several values, each with its own check, with separators between them. An empty value is accepted if
 // its check is nil.
 func several(separator string, checks ...check) check {
-	return func(p Policy, s string) error {
+	return func(p *Policy, s string) error {
 		parts := strings.Split(s, separator)
 		if len(parts) != len(checks) {
 			return fmt.Errorf("%.100q: want %d values with %q between them", s, len(checks), separator)
@@ -106,7 +106,7 @@ func several(separator string, checks ...check) check {
 
 // list accepts 1 to most values with separators between them.
 func list(separator string, most int, each check) check {
-	return func(p Policy, s string) error {
+	return func(p *Policy, s string) error {
 		parts := strings.Split(s, separator)
 		if len(parts) > most {
 			return fmt.Errorf("%.100q: want at most %d values", s, most)
@@ -121,7 +121,7 @@ func list(separator string, most int, each check) check {
 }
 
 // bindAddress accepts an IP address on which to serve.
-func bindAddress(_ Policy, s string) error {
+func bindAddress(_ *Policy, s string) error {
 	if ip, err := netip.ParseAddr(s); err != nil || ip.Zone() != "" || ip.IsMulticast() {
 		return fmt.Errorf("%.100q: want an IP address", s)
 	}
@@ -130,12 +130,12 @@ func bindAddress(_ Policy, s string) error {
 
 // peer accepts an IP address with which the policy allows traffic. A name is refused: looking it up would be traffic
 // with somebody else.
-func peer(p Policy, s string) error {
+func peer(p *Policy, s string) error {
 	ip, err := netip.ParseAddr(s)
 	if err != nil || ip.Zone() != "" || ip.IsMulticast() || ip.IsUnspecified() || ip == broadcast() {
 		return fmt.Errorf("%.100q: want the IP address of a host", s)
 	}
-	if ip = ip.Unmap(); len(p.Peers) > 0 && !slices.ContainsFunc(p.Peers, func(n netip.Prefix) bool {
+	if ip = ip.Unmap(); len(p.peers) > 0 && !slices.ContainsFunc(p.peers, func(n netip.Prefix) bool {
 		return n.Contains(ip)
 	}) {
 		return fmt.Errorf("%v is not among the addresses that this agent may measure to: see --peers of "+
@@ -148,7 +148,7 @@ func broadcast() netip.Addr { return netip.AddrFrom4([4]byte{255, 255, 255, 255}
 
 // withPort accepts ADDRESS:PORT, the address by another check.
 func withPort(address check) check {
-	return func(p Policy, s string) error {
+	return func(p *Policy, s string) error {
 		at, err := netip.ParseAddrPort(s)
 		if err != nil || at.Port() == 0 {
 			return fmt.Errorf("%.100q: want ADDRESS:PORT", s)
@@ -168,7 +168,7 @@ func congestion() check {
 
 // anyOf accepts what one of the checks accepts.
 func anyOf(checks ...check) check {
-	return func(p Policy, s string) error {
+	return func(p *Policy, s string) error {
 		var failed error
 		for _, c := range checks {
 			err := c(p, s)

@@ -156,6 +156,8 @@ func (a *Agent) Accept() (io.ReadWriteCloser, error) {
 func (a *Agent) Close() error {
 	a.cancel(net.ErrClosed)
 	a.running.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.idle.Stop()
 	return nil
 }
