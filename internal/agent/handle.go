@@ -7,7 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os/exec"
+	"strings"
 
+	"nearfar/internal/host"
 	"nearfar/internal/machine"
 	"nearfar/internal/supervise"
 )
@@ -58,6 +60,8 @@ func (s *server) handleBody(stream io.ReadWriter, q request) error {
 	var r reply
 	switch {
 	case failed != nil:
+	case q.Call == callPut && s.o.Allow != nil:
+		failed = errNoFiles
 	case q.Call == callPut:
 		failed = s.files.put(string(q.Path), fs.FileMode(q.Mode), body, q.Size)
 	default:
@@ -104,6 +108,9 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 	case callAbsent:
 		var absent []string
 		for _, program := range q.Programs {
+			if s.o.Allow != nil && strings.ContainsAny(program, `/\:`) {
+				return reply{}, errNoFiles
+			}
 			if _, err := exec.LookPath(program); err != nil {
 				absent = append(absent, program)
 			}
@@ -123,9 +130,18 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 	return reply{}, fmt.Errorf("%w: an unknown call", errProtocol)
 }
 
+// errNoFiles is the error of an agent with ServerOptions.Allow.
+var errNoFiles = errors.New("this agent only runs measuring tools: it takes no files, and tells nothing about files")
+
 func (s *server) start(q request, stdin []byte) error {
+	argv := toStrings(q.Argv)
+	if s.o.Allow != nil {
+		if err := s.o.Allow(host.Cmd{Argv: argv, Env: toStrings(q.Env), Stdin: stdin}); err != nil {
+			return err
+		}
+	}
 	return s.supervisor.Start(q.Key, supervise.Command{
-		Argv: toStrings(q.Argv), Env: append([]string{"TMPDIR=" + s.files.root}, toStrings(q.Env)...),
+		Argv: argv, Env: append([]string{"TMPDIR=" + s.files.root}, toStrings(q.Env)...),
 		Stdin: stdin, CPUs: q.CPUs, Discard: q.Discard,
 	})
 }

@@ -34,6 +34,9 @@ type ServerOptions struct {
 	// Remaining removes what is left of the agent in addition to what Serve removes, before the owner is told that all
 	// is gone; nil for nothing.
 	Remaining func()
+	// Allow says why a command is refused; nil for an agent that runs all commands. An agent with Allow takes no files,
+	// and looks up only plain names of programs.
+	Allow func(c host.Cmd) error
 	// Log is told what goes wrong; nil for nobody.
 	Log func(message string)
 }

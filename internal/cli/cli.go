@@ -127,6 +127,7 @@ differs, by how much, with which certainty, and which layer causes the differenc
 		a.serveCommand(),
 		readsOnly(a.importCommand()),
 		readsOnly(a.historyCommand()),
+		onHosts.Agent(),
 		onHosts.Engine(),
 		a.schemaCommand(),
 		a.doctorCommand(),

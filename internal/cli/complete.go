@@ -92,7 +92,7 @@ func formatWords() map[string][]string {
 func verbWords(verb string) map[string]cobra.CompletionFunc {
 	words := map[string]cobra.CompletionFunc{
 		"format": fixed(formatWords()[verb]...), "progress": fixed(progressModes()...), "resume": runDirectories,
-		"out": directories, "tool": fixed(tool.Formats()...), "inconclusive": fixed("pass", "fail"),
+		"out": directories, "path": directories, "tool": fixed(tool.Formats()...), "inconclusive": fixed("pass", "fail"),
 	}
 	if verb == "history" {
 		words["arm"] = declaredNames(func(e *experiment.Experiment) (names []string) {
@@ -150,7 +150,7 @@ func verbArguments() map[string]cobra.CompletionFunc {
 		"init":    templateArguments,
 		"report":  otherRuns,
 		"compare": sideArguments, "gate": sideArguments,
-		"serve": oneDirectory, "history": oneDirectory,
+		"serve": oneDirectory, "history": oneDirectory, "agent": cobra.NoFileCompletions,
 		"schema": cobra.NoFileCompletions, "doctor": cobra.NoFileCompletions, "version": cobra.NoFileCompletions,
 	}
 }

@@ -16,7 +16,6 @@ func TestAllowed(t *testing.T) {
 	for _, line := range []string{
 		"nearfar version",
 		"nearfar absent sockperf iperf3",
-		"nearfar wait-port tcp 7777 --timeout 5s",
 		"nearfar engine serve --listen [fd00::1]:7777 --data-port 7778 --secret-stdin --once",
 		"nearfar engine load 10.0.0.2:7777 --secret-stdin --steps 0.5/s:1s,2e+06/s:1m30s",
 		"sockperf server -i 0.0.0.0 -p 7777 --tcp",
@@ -62,7 +61,7 @@ func hostile() []string {
 		"nearfar engine load 10.0.0.2:7777 --secret-stdin --steps 1/s:1s;id",
 		"nearfar engine rr --secret-stdin -- 10.0.0.2:7777",
 		"nearfar absent", "nearfar absent ../../etc/passwd", "nearfar absent /etc/passwd", `nearfar absent C:\x`,
-		"nearfar absent -x", "nearfar wait-port tcp 0", "nearfar wait-port raw 7777", "nearfar wait-port tcp 1 2",
+		"nearfar absent -x", "nearfar wait-port tcp 7777", "nearfar agent-work --folder /tmp",
 		// sockperf
 		"sockperf", "sockperf --version --help", "sockperf playback -i 10.0.0.2 -p 1 -t 1 --data-file /etc/passwd",
 		"sockperf server -i 10.0.0.2 -p 7777 -f /etc/passwd", "sockperf server -f /etc/passwd",

@@ -34,8 +34,6 @@ func selfForms() []form {
 	return []form{
 		{words: []string{"version"}},
 		{words: []string{"absent"}, operands: []check{plainWord(64)}, repeated: true},
-		{words: []string{"wait-port"}, operands: []check{oneOf("tcp", "udp"), port()},
-			options: map[string]check{"--timeout": duration()}},
 	}
 }
 

@@ -108,7 +108,7 @@ func NewAgent(ctx context.Context, o AgentOptions) (*Agent, error) {
 		a.guard = newGuard(l, a.authenticate)
 	}
 	for _, address := range a.join.Addresses {
-		if err := checkAddress(address); err != nil {
+		if err := CheckAddress(address); err != nil {
 			return nil, errors.Join(err, a.closeListener())
 		}
 	}

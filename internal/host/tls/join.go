@@ -176,7 +176,7 @@ func parseJoinData(data []byte) (Join, error) {
 			return Join{}, errors.New("the join string ends within an address")
 		}
 		a := string(rest[1 : 1+int(rest[0])])
-		if err := checkAddress(a); err != nil {
+		if err := CheckAddress(a); err != nil {
 			return Join{}, fmt.Errorf("the join string: %w", err)
 		}
 		j.Addresses, rest = append(j.Addresses, a), rest[1+len(a):]
@@ -187,8 +187,8 @@ func parseJoinData(data []byte) (Join, error) {
 	return j, nil
 }
 
-// checkAddress checks HOST:PORT. The host is an IP address without a zone, or a name. The port is not 0.
-func checkAddress(address string) error {
+// CheckAddress checks HOST:PORT. The host is an IP address without a zone, or a name. The port is not 0.
+func CheckAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || len(address) > maxAddress {
 		return fmt.Errorf("address %.80q: want HOST:PORT, such as 192.0.2.1:7770", address)

@@ -1,0 +1,198 @@
+package hostverbs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"nearfar/internal/agent"
+	"nearfar/internal/agent/allow"
+	"nearfar/internal/host/tls"
+)
+
+// joinOptions are the options of the verb agent.
+type joinOptions struct {
+	listen, dial  string
+	addresses     []string
+	expires, idle time.Duration
+	peers, path   []string
+	// worker is the folder of the process that is the agent; empty in the process that the user started.
+	worker string
+
+	policy *allow.Policy
+}
+
+// Agent is the verb that runs an agent on a host that nothing can log in to.
+func (v *Verbs) Agent() *cobra.Command {
+	o := &joinOptions{}
+	cmd := &cobra.Command{
+		Use:   "agent {--listen ADDRESS:PORT | --dial HOST:PORT}",
+		Short: "Measure from and to this host, for a nearfar elsewhere that cannot log in here",
+		Long: `Agent prints a join string: one line, for the host's 'agent:' in the experiment file of 'nearfar run' on another
+machine. That run then starts its measurements here. With --listen, it connects to this host. With --dial, this host
+connects to the machine of the run, which waits there. Without --listen, nothing listens here.
+
+The join string is a secret, and good for one run. The connection is TLS 1.3, and both sides check each other's key. The
+agent runs nearfar's own measurements and a fixed list of measuring tools, with arguments that it checks; it is no shell.
+It ends with all that it started when the run is over, when nobody used the join string before it expired, and when the
+run has been away for the idle time.`,
+		Example: `  ` + v.Program + ` agent --listen 0.0.0.0:7770
+  ` + v.Program + ` agent --listen 10.0.0.5:7770 --peers 10.0.0.0/24 --expires 15m
+  ` + v.Program + ` agent --listen 0.0.0.0:7770 --address gate.example:7770
+  ` + v.Program + ` agent --dial laptop.example:7770 > join.txt`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return &UsageError{err}
+			}
+			if o.worker != "" {
+				return v.joinWork(cmd.Context(), o)
+			}
+			return v.joinAgent(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.listen, "listen", "", "wait for the run on this `ADDRESS:PORT`; 0.0.0.0 stands for all addresses of this "+
+		"host")
+	f.StringVar(&o.dial, "dial", "", "connect to the run, which waits on this `HOST:PORT`")
+	f.StringArrayVar(&o.addresses, "address", nil, "with --listen: `HOST:PORT` that the run dials to reach this host, if "+
+		"it is another one; may be repeated")
+	f.DurationVar(&o.expires, "expires", time.Hour, "how long the join string may be used for the first time")
+	f.DurationVar(&o.idle, "idle", 10*time.Minute, "how long the run may be away before the agent ends")
+	f.StringArrayVar(&o.peers, "peers", nil, "measure only to these addresses: `NETWORK` such as 10.0.0.0/24; may be "+
+		"repeated")
+	f.StringArrayVar(&o.path, "path", nil, "look for measuring tools in this `folder` first; may be repeated")
+	f.StringVar(&o.worker, "worker", "", "the agent's own folder")
+	_ = f.MarkHidden("worker") // it fails only for a flag that does not exist
+	return cmd
+}
+
+// check checks the options and makes the policy.
+func (o *joinOptions) check() error {
+	switch {
+	case o.listen == "" && o.dial == "":
+		return errors.New("say who dials: --listen ADDRESS:PORT if the run can reach this host, or --dial HOST:PORT if " +
+			"only this host can reach the run")
+	case o.listen != "" && o.dial != "":
+		return errors.New("give --listen or --dial, not both")
+	case o.dial != "" && len(o.addresses) > 0:
+		return errors.New("--address belongs to --listen")
+	case o.expires < tls.MinExpires || o.expires > tls.MaxExpires:
+		return fmt.Errorf("--expires %v: want %v to %v", o.expires, tls.MinExpires, tls.MaxExpires)
+	case o.idle < tls.MinIdle || o.idle > tls.MaxIdle:
+		return fmt.Errorf("--idle %v: want %v to %v", o.idle, tls.MinIdle, tls.MaxIdle)
+	}
+	if o.listen != "" {
+		at, all := strings.CutPrefix(o.listen, ":")
+		if all {
+			at = "0.0.0.0:" + at
+		}
+		if _, err := netip.ParseAddrPort(at); err != nil {
+			return fmt.Errorf("--listen %q: want ADDRESS:PORT, such as 0.0.0.0:7770", o.listen)
+		}
+	} else if err := tls.CheckAddress(o.dial); err != nil {
+		return fmt.Errorf("--dial: %w", err)
+	}
+	for _, address := range o.addresses {
+		if err := tls.CheckAddress(address); err != nil {
+			return fmt.Errorf("--address: %w", err)
+		}
+	}
+	for i, folder := range o.path {
+		absolute, err := filepath.Abs(folder)
+		if err != nil || strings.ContainsRune(folder, filepath.ListSeparator) {
+			return fmt.Errorf("--path %q: want one folder", folder)
+		}
+		o.path[i] = absolute
+	}
+	var peers []netip.Prefix
+	for _, text := range o.peers {
+		peer, err := netip.ParsePrefix(text)
+		if ip, e := netip.ParseAddr(text); e == nil && ip.Zone() == "" {
+			peer, err = netip.PrefixFrom(ip, ip.BitLen()), nil
+		}
+		if err != nil {
+			return fmt.Errorf("--peers %q: want a network such as 10.0.0.0/24, or an address", text)
+		}
+		peers = append(peers, peer)
+	}
+	o.policy = allow.New(runtime.GOOS, peers...)
+	return nil
+}
+
+// args are the options as words of a command line.
+func (o *joinOptions) args() []string {
+	args := []string{"--expires", o.expires.String(), "--idle", o.idle.String()}
+	for _, flag := range []struct {
+		name   string
+		values []string
+	}{{"--listen", []string{o.listen}}, {"--dial", []string{o.dial}}, {"--address", o.addresses}, {"--peers", o.peers},
+		{"--path", o.path}} {
+		for _, value := range flag.values {
+			if value != "" {
+				args = append(args, flag.name, value)
+			}
+		}
+	}
+	return args
+}
+
+// serve is the agent. It returns when the agent has ended with all that it started.
+func (o *joinOptions) serve(ctx context.Context, folder string, join, messages io.Writer) error {
+	if len(o.path) > 0 {
+		all := append(o.path[:len(o.path):len(o.path)], os.Getenv("PATH"))
+		if err := os.Setenv("PATH", strings.Join(all, string(filepath.ListSeparator))); err != nil {
+			return err
+		}
+	}
+	say := func(format string, args ...any) { fmt.Fprintf(messages, "nearfar agent: "+format+"\n", args...) }
+	a, err := tls.NewAgent(ctx, tls.AgentOptions{
+		Listen: o.listen, Dial: o.dial, Addresses: o.addresses, Expires: o.expires, Idle: o.idle,
+		Log: func(message string) { say("%s", message) },
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = a.Close() }() // it returns nil
+	j := a.Join()
+	waits := "waits for a run on "
+	if o.dial != "" {
+		waits = "dials "
+	}
+	say("%s%s; key %v; the join string below is a secret, good for one run, until %s", waits,
+		strings.Join(j.Addresses, ", "), j.Key, j.Expires.Local().Format(time.DateTime))
+	if _, err := fmt.Fprintln(join, j.Encode()); err != nil {
+		return err
+	}
+	first, err := a.Accept()
+	if err != nil {
+		return err
+	}
+	say("a run is connected")
+	err = agent.Serve(ctx, func() (io.ReadWriteCloser, error) {
+		if c := first; c != nil {
+			first = nil
+			return c, nil
+		}
+		return a.Accept()
+	}, agent.ServerOptions{
+		Session: j.Session(), Silence: o.idle, Folder: folder, Alone: true, Allow: o.policy.Check,
+		Log: func(message string) { say("%s", message) },
+	})
+	if n := a.Refused(); n > 0 {
+		say("%d other connections were refused", n)
+	}
+	if err == nil && ctx.Err() == nil {
+		say("the run is over, and nothing that it started is left")
+	}
+	return errors.Join(err, ctx.Err())
+}
