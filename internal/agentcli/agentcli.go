@@ -33,13 +33,14 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 	if err == nil {
 		return 0
 	}
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		fmt.Fprintln(stderr, "nearfar-agent: interrupted")
+		return exitInterrupted
+	}
 	fmt.Fprintln(stderr, "nearfar-agent:", err)
 	var usage *hostverbs.UsageError
-	switch {
-	case errors.As(err, &usage):
+	if errors.As(err, &usage) {
 		return exitUsage
-	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		return exitInterrupted
 	}
 	return exitFailed
 }

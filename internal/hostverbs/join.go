@@ -45,10 +45,10 @@ The join string is a secret, and good for one run. The connection is TLS 1.3, an
 agent runs nearfar's own measurements and a fixed list of measuring tools, with arguments that it checks; it is no shell.
 It ends with all that it started when the run is over, when nobody used the join string before it expired, and when the
 run has been away for the idle time.`,
-		Example: `  ` + v.Program + ` agent --listen 0.0.0.0:7770
-  ` + v.Program + ` agent --listen 10.0.0.5:7770 --peers 10.0.0.0/24 --expires 15m
-  ` + v.Program + ` agent --listen 0.0.0.0:7770 --address gate.example:7770
-  ` + v.Program + ` agent --dial laptop.example:7770 > join.txt`,
+		Example: `  nearfar agent --listen 0.0.0.0:7770
+  nearfar agent --listen 10.0.0.5:7770 --peers 10.0.0.0/24 --expires 15m
+  nearfar agent --listen 0.0.0.0:7770 --address gate.example:7770
+  nearfar agent --dial laptop.example:7770 > join.txt`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {

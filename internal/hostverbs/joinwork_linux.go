@@ -100,7 +100,9 @@ func (v *Verbs) joinWork(ctx context.Context, o *joinOptions) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	if err := o.serve(ctx, o.worker, v.Data, v.Stderr); err != nil {
+	err := o.serve(ctx, o.worker, v.Data, v.Stderr)
+	_ = os.Remove(o.worker) // the process that started this one says what is left, unless it was killed
+	if err != nil {
 		_, err = fmt.Fprintln(result, err)
 		return err
 	}

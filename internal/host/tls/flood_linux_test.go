@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"nearfar/internal/host/hosttest"
 )
 
 // agentVariable makes this test program an agent that echoes. It prints its join string and, for each line that it
@@ -27,6 +29,9 @@ import (
 const agentVariable = "NEARFAR_TEST_TLS_AGENT"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == hosttest.Verb {
+		os.Exit(hosttest.Main(os.Args[1:]))
+	}
 	if os.Getenv(agentVariable) != "" {
 		if err := beAgent(); err != nil {
 			fmt.Fprintln(os.Stderr, err)

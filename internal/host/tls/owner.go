@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"nearfar/internal/agent"
 )
 
 const (
@@ -18,9 +20,6 @@ const (
 	// oldest half-open connection when strangers connect faster than it can refuse them.
 	tries = 5
 )
-
-// A Dialer makes a connection to one agent: the first one, or another one to the same agent.
-type Dialer func(ctx context.Context) (io.ReadWriteCloser, error)
 
 // An Owner makes the connections to agents, on the side of the nearfar that runs the experiment. All of them show the
 // same key.
@@ -74,9 +73,12 @@ func (o *Owner) Close() error {
 }
 
 // Dialer returns the way to the agent of a join string. If the agent dials, the owner begins to listen now.
-func (o *Owner) Dialer(j Join) (Dialer, error) {
+func (o *Owner) Dialer(j Join) (agent.Dialer, error) {
 	if j.Dials == OwnerDials {
-		return func(ctx context.Context) (io.ReadWriteCloser, error) { return o.dial(ctx, j) }, nil
+		return func(ctx context.Context) (io.ReadWriteCloser, error) {
+			c, err := o.dial(ctx, j)
+			return c, gone(ctx, err)
+		}, nil
 	}
 	at := j.Addresses[0]
 	o.mu.Lock()
@@ -99,7 +101,18 @@ func (o *Owner) Dialer(j Join) (Dialer, error) {
 		return nil, errors.New("the same join string is given for two hosts: each host has an agent of its own")
 	}
 	w.agents[j.Key] = e
-	return func(ctx context.Context) (io.ReadWriteCloser, error) { return o.await(ctx, w, e) }, nil
+	return func(ctx context.Context) (io.ReadWriteCloser, error) {
+		c, err := o.await(ctx, w, e)
+		return c, gone(ctx, err)
+	}, nil
+}
+
+// gone says that an agent has ended to which this owner was connected before: another one answers.
+func gone(ctx context.Context, err error) error {
+	if err != nil && Permanent(err) && agent.Again(ctx) {
+		return fmt.Errorf("%w: %w", agent.ErrGone, err)
+	}
+	return err
 }
 
 // dial connects to an agent that listens.

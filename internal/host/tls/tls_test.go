@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"nearfar/internal/agent"
 )
 
 // patience is how long a test waits for what should happen at once.
@@ -77,7 +79,7 @@ func echo(a *Agent) <-chan error {
 }
 
 // ownerOf makes an owner and its way to the agent of a join string, which it reads as nearfar run does.
-func ownerOf(t *testing.T, text string) (*Owner, Dialer) {
+func ownerOf(t *testing.T, text string) (*Owner, agent.Dialer) {
 	t.Helper()
 	j, err := ParseJoin(text)
 	if err != nil {
@@ -95,14 +97,14 @@ func ownerOf(t *testing.T, text string) (*Owner, Dialer) {
 	return o, d
 }
 
-func connect(t *testing.T, d Dialer) (io.ReadWriteCloser, error) {
+func connect(t *testing.T, d agent.Dialer) (io.ReadWriteCloser, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	return d(ctx)
 }
 
-func mustConnect(t *testing.T, d Dialer) io.ReadWriteCloser {
+func mustConnect(t *testing.T, d agent.Dialer) io.ReadWriteCloser {
 	t.Helper()
 	c, err := connect(t, d)
 	if err != nil {
