@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,57 +15,78 @@ import (
 // An agent on a host that nothing can log in to runs only what its own list allows (internal/agent/allow). Every plan
 // that a tool can make is on that list: all cases just inside of all limits, backgrounds, and what a probe runs.
 func TestAgentsRunEveryPlan(t *testing.T) {
-	tools := New(append([]Tool{NewNative("secret")}, Foreign()...)...)
-	policy := allow.New("linux")
 	commands := 0
-	check := func(what string, argv, env []string, stdin []byte) {
-		t.Helper()
-		commands++
-		if err := policy.Check(host.Cmd{Argv: argv, Env: env, Stdin: stdin}); err != nil {
-			t.Errorf("%s: %v\n%s", what, err, strings.Join(argv, " "))
-		}
-	}
-	checkPlan := func(what string, plan Plan) {
-		t.Helper()
-		if s := plan.Server; s != nil {
-			check(what+", server", s.Argv, s.Env, s.Stdin)
-		}
-		check(what+", client", plan.Client.Argv, plan.Client.Env, plan.Client.Stdin)
-	}
-	for _, declared := range Declared() {
-		one, ok := tools.Lookup(declared.Name)
-		if !ok {
-			continue // it is only read
-		}
-		check(declared.Name+", version", one.Probe().Argv, nil, nil)
-		check(declared.Name+", programs", append([]string{host.Self, "absent"}, one.Probe().Programs...), nil, nil)
-		for _, c := range declared.Does {
-			base, err := readWorkload(declared.Name, c, nil)
-			if err != nil {
-				t.Fatal(err)
+	for _, system := range []string{"linux", "windows"} {
+		a := allowing{t: t, policy: allow.New(system), pair: at("10.0.0.2", "fd00::2")}
+		a.pair.Client.System.OS, a.pair.Server.System.OS = system, system
+		tools := New(append([]Tool{NewNative("secret")}, Foreign()...)...)
+		for _, declared := range Declared() {
+			one, ok := tools.Lookup(declared.Name)
+			if !ok || system == "windows" && !slices.Contains([]string{nativeName, latteName, ntttcpName}, one.Name()) {
+				continue // it is only read, or does not run there
 			}
-			for _, k := range limitCases(c) {
-				for _, ip := range []int{experiment.IPv4, experiment.IPv6} {
-					w := base
-					k.change(&w)
-					w.IP = ip
-					plan, err := one.Plan(w, at("10.0.0.2", "fd00::2"))
-					if err != nil {
-						continue // refused, or not over IPv6
-					}
-					what := fmt.Sprintf("%s %s over %s, %s %v", declared.Name, c.Mode, c.Protocol, k.name, k.yaml)
-					checkPlan(what, plan)
-					if companion, ok := one.(Companion); ok && w.Mode == experiment.Stream {
-						if plan, err = companion.PlanBackground(w, at("10.0.0.2", "fd00::2"), time.Hour); err == nil {
-							checkPlan(what+", in the background", plan)
-						}
-					}
-				}
-			}
+			a.checkTool(one, declared)
 		}
+		commands += a.commands
 	}
 	if commands < 1000 {
 		t.Errorf("%d commands are too few to be all plans", commands)
 	}
 	t.Logf("%d commands", commands)
+}
+
+// allowing checks commands against the policy of one system.
+type allowing struct {
+	t        *testing.T
+	policy   *allow.Policy
+	pair     host.Pair
+	commands int
+}
+
+func (a *allowing) check(what string, argv, env []string, stdin []byte) {
+	a.t.Helper()
+	a.commands++
+	if err := a.policy.Check(host.Cmd{Argv: argv, Env: env, Stdin: stdin}); err != nil {
+		a.t.Errorf("%s: %v\n%s", what, err, strings.Join(argv, " "))
+	}
+}
+
+func (a *allowing) checkPlan(what string, plan Plan) {
+	a.t.Helper()
+	if s := plan.Server; s != nil {
+		a.check(what+", server", s.Argv, s.Env, s.Stdin)
+	}
+	a.check(what+", client", plan.Client.Argv, plan.Client.Env, plan.Client.Stdin)
+}
+
+func (a *allowing) checkTool(one Tool, declared experiment.Tool) {
+	a.t.Helper()
+	if version := one.Probe().Argv; len(version) > 0 {
+		a.check(declared.Name+", version", version, nil, nil)
+	}
+	a.check(declared.Name+", programs", append([]string{host.Self, "absent"}, one.Probe().Programs...), nil, nil)
+	for _, c := range declared.Does {
+		base, err := readWorkload(declared.Name, c, nil)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		for _, k := range limitCases(c) {
+			for _, ip := range []int{experiment.IPv4, experiment.IPv6} {
+				w := base
+				k.change(&w)
+				w.IP = ip
+				plan, err := one.Plan(w, a.pair)
+				if err != nil {
+					continue // refused, or not over IPv6
+				}
+				what := fmt.Sprintf("%s %s over %s, %s %v", declared.Name, c.Mode, c.Protocol, k.name, k.yaml)
+				a.checkPlan(what, plan)
+				if companion, ok := one.(Companion); ok && w.Mode == experiment.Stream {
+					if plan, err = companion.PlanBackground(w, a.pair, time.Hour); err == nil {
+						a.checkPlan(what+", in the background", plan)
+					}
+				}
+			}
+		}
+	}
 }

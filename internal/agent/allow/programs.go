@@ -22,6 +22,8 @@ func programs(system string) map[string][]form {
 		"iperf3":    iperf3Forms(),
 		"ping":      pingForms(),
 		"qperf":     qperfForms(),
+		"latte":     latteForms(),
+		"ntttcp":    ntttcpForms(system == "windows"),
 	}
 	if system == "windows" {
 		programs["ping"] = windowsPingForms()
@@ -73,8 +75,11 @@ func engineForms() []form {
 func sockperfForms() []form {
 	forms := []form{
 		{options: map[string]check{"--version": nil}, required: []string{"--version"}},
-		{words: []string{"server"}, options: map[string]check{"-i": bindAddress, "-p": port(), "--tcp": nil},
-			required: []string{"-i", "-p"}},
+		{
+			words:    []string{"server"},
+			options:  map[string]check{"-i": bindAddress, "-p": port(), "--tcp": nil, "--uc-reuseaddr": nil},
+			required: []string{"-i", "-p"},
+		},
 	}
 	rate := anyOf(oneOf("max"), number(1, maxRate))
 	for _, mode := range []string{"ping-pong", "throughput", "under-load"} {
@@ -174,4 +179,36 @@ func qperfForms() []form {
 		},
 		{options: map[string]check{"--listen_port": port()}, required: []string{"--listen_port"}},
 	}
+}
+
+func latteForms() []form {
+	options := func(address check) map[string]check {
+		return map[string]check{
+			"-c": nil, "-a": withPort(address), "-t": seconds(), "-i": number(1, maxRate), "-m": number(1, 1<<20),
+			"-udp": nil,
+		}
+	}
+	return []form{
+		{options: options(peer), required: []string{"-c", "-a", "-m"}},
+		{options: options(bindAddress), required: []string{"-a", "-m"}},
+	}
+}
+
+// ntttcpForms are those of ntttcp for Windows or for Linux, which have different names for the same options. The
+// receiver (-r) names an address of its own, the sender (-s) the receiver's.
+func ntttcpForms(windows bool) []form {
+	forms := []form{{options: map[string]check{"-?": nil}, required: []string{"-?"}}}
+	for role, address := range map[string]check{"-r": bindAddress, "-s": peer} {
+		options := map[string]check{
+			role: nil, "-m": several(",", number(1, 128), oneOf("*"), address), "-p": port(), "-t": seconds(), "-6": nil,
+		}
+		warmup, cooldown, alone, size := "-W", "-C", "-N", "-b"
+		if windows {
+			warmup, cooldown, alone, size = "-wu", "-cd", "-ns", "-l"
+		}
+		options[warmup], options[cooldown], options[alone] = seconds(), seconds(), nil
+		options[size] = number(1, maxMessage)
+		forms = append(forms, form{options: options, required: []string{role, "-m", "-p", "-t"}})
+	}
+	return forms
 }
