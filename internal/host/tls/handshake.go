@@ -54,6 +54,8 @@ var (
 	ErrToken = errors.New("the agent did not accept the join string's token")
 )
 
+var errSilent = fmt.Errorf("the other side did not answer within %v", handshakeTime)
+
 // Permanent reports whether trying again with the same join string cannot help.
 func Permanent(err error) bool {
 	return errors.Is(err, ErrUsed) || errors.Is(err, ErrExpired) || errors.Is(err, ErrKey)
@@ -211,7 +213,7 @@ func explain(err error) error {
 	case errors.As(err, &alert):
 		return fmt.Errorf("the other side refused the connection: %w", err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("the other side did not answer within %v", handshakeTime)
+		return errSilent
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("the other side closed the connection: %w", io.ErrUnexpectedEOF)
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"nearfar/internal/agent"
@@ -16,8 +17,8 @@ import (
 const (
 	// stagger is how long an owner waits for one address of an agent before it tries the next one beside it.
 	stagger = 300 * time.Millisecond
-	// tries is how often an owner dials an agent that ended a connection in the handshake, as an agent does with its
-	// oldest half-open connection when strangers connect faster than it can refuse them.
+	// tries is how often an owner dials an agent that ended a connection before it was authenticated. An agent does so
+	// with its oldest half-open connection when strangers connect faster than it can refuse them.
 	tries = 5
 )
 
@@ -123,8 +124,7 @@ func (o *Owner) dial(ctx context.Context, j Join) (io.ReadWriteCloser, error) {
 		if err == nil {
 			return c, nil
 		}
-		var unreachable *net.OpError
-		if Permanent(err) || try == tries || errors.As(err, &unreachable) && unreachable.Op == "dial" {
+		if Permanent(err) || unreachable(err) || try == tries {
 			return nil, o.late(j, err)
 		}
 		select {
@@ -134,6 +134,14 @@ func (o *Owner) dial(ctx context.Context, j Join) (io.ReadWriteCloser, error) {
 			pause *= 2
 		}
 	}
+}
+
+// unreachable reports whether nothing answered, so that trying again at once cannot help.
+func unreachable(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) && network.Timeout() || errors.Is(err, syscall.ECONNREFUSED) ||
+		errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, errSilent)
 }
 
 // late adds to an error that the join string has expired, by the clock of this machine. Only the agent decides.
