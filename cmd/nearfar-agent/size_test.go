@@ -56,12 +56,12 @@ func TestSize(t *testing.T) {
 // TestDependencies: the agent consists of what runs on a host. Databases, pages and clients of clouds stay out.
 func TestDependencies(t *testing.T) {
 	allowed := []string{
-		"nearfar/cmd/nearfar-agent", "nearfar/internal/agent", "nearfar/internal/agent/daemon",
-		"nearfar/internal/agentcli", "nearfar/internal/clean", "nearfar/internal/engine", "nearfar/internal/experiment",
-		"nearfar/internal/hdr",
-		"nearfar/internal/host", "nearfar/internal/hostverbs", "nearfar/internal/listening", "nearfar/internal/machine",
-		"nearfar/internal/result",
-		"nearfar/internal/stats", "nearfar/internal/supervise",
+		"nearfar/cmd/nearfar-agent", "nearfar/internal/agent", "nearfar/internal/agent/allow",
+		"nearfar/internal/agent/daemon", "nearfar/internal/agentcli", "nearfar/internal/clean",
+		"nearfar/internal/engine", "nearfar/internal/experiment", "nearfar/internal/hdr", "nearfar/internal/host",
+		"nearfar/internal/host/tls", "nearfar/internal/hostverbs", "nearfar/internal/listening",
+		"nearfar/internal/machine", "nearfar/internal/result", "nearfar/internal/stats",
+		"nearfar/internal/supervise",
 		"github.com/hashicorp/yamux", "github.com/inconshreveable/mousetrap", "github.com/spf13/cobra",
 		"github.com/spf13/pflag",
 	}
