@@ -265,7 +265,9 @@ func TestJoinIsKilled(t *testing.T) {
 			if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			<-j.ended
+			if err := <-j.ended; err == nil {
+				t.Error("a killed agent ended with exit code 0")
+			}
 			j.wantNothing()
 			if err := p.Stop(0); victim == "worker" && err != nil && !errors.Is(err, host.ErrLost) {
 				t.Errorf("a process of an agent that was killed: %v", err)

@@ -22,8 +22,10 @@ var (
 
 // The limits of AgentOptions' times.
 const (
-	MinExpires, MaxExpires = time.Minute, 30 * 24 * time.Hour
-	MinIdle, MaxIdle       = 10 * time.Second, 24 * time.Hour
+	MinExpires = time.Minute
+	MaxExpires = 30 * 24 * time.Hour
+	MinIdle    = 10 * time.Second
+	MaxIdle    = 24 * time.Hour
 )
 
 // The pause between two attempts to dial an owner that waits.

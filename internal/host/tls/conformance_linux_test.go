@@ -95,6 +95,7 @@ func TestConformance(t *testing.T) {
 
 // TestLost runs the suite on hosts whose connections carry nothing any more.
 func TestLost(t *testing.T) {
+	t.Parallel()
 	for _, d := range directions() {
 		t.Run(d.name(), func(t *testing.T) {
 			hosttest.RunLost(t, func(t *testing.T) hosttest.Losable {

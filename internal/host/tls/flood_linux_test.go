@@ -106,6 +106,9 @@ func cpuTime() float64 {
 // TestFlood lets 10,000 strangers connect to an agent while its owner works: the agent's memory and files stay bounded,
 // every word of the owner comes back, and the owner can connect again in the middle.
 func TestFlood(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes 10,000 connections")
+	}
 	const connections, workers = 10_000, 400
 	agent := exec.Command(os.Args[0]) //nolint:gosec // this test program
 	agent.Env = append(os.Environ(), agentVariable+"=1")

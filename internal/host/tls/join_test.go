@@ -76,8 +76,8 @@ func TestTokenIsHidden(t *testing.T) {
 			fmt.Sprintf(verb, within{j, j.token}), fmt.Sprintf(verb, &within{j, j.token}))
 	}
 	secrets := []string{text, text[len(joinPrefix):], j.Session(), fmt.Sprintf("%x", j.token.secret()),
-		base64.StdEncoding.EncodeToString(j.token.secret()), fmt.Sprint(j.token.secret()),
-		strings.Trim(fmt.Sprint(j.token.secret()[:4]), "[]")}
+		base64.StdEncoding.EncodeToString(j.token.secret()), fmt.Sprintf("%d", j.token.secret()),
+		strings.Trim(fmt.Sprintf("%d", j.token.secret()[:4]), "[]")}
 	for _, p := range printed {
 		for _, secret := range secrets {
 			if strings.Contains(p, secret) {

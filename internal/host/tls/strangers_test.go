@@ -106,6 +106,7 @@ func strangers(t *testing.T) []stranger {
 
 // Strangers who speak TLS get an alert of TLS, or nothing at all. The owner's connection is not disturbed.
 func TestStrangersOverTLS(t *testing.T) {
+	t.Parallel()
 	a := agentOf(t, OwnerDials, nil)
 	echo(a)
 	_, dialer := ownerOf(t, a.Join().Encode())
@@ -176,6 +177,7 @@ func overTLS(at string, settings *tls.Config, sent []byte) ([]byte, error) {
 
 // Strangers who do not speak TLS get at most an alert.
 func TestStrangersWithoutTLS(t *testing.T) {
+	t.Parallel()
 	a := agentOf(t, OwnerDials, nil)
 	echo(a)
 	garbage := make([]byte, 100_000)
