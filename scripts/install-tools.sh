@@ -3,11 +3,12 @@
 #
 #   install-tools.sh demo    for `make demo`; netperf only if the package sources have it
 #   install-tools.sh test    for `make test`; besides the above: netperf, from Debian's component non-free, which is
-#                            added to the package sources in a file of its own; qperf; qemu-user, Wine and a C
-#                            compiler for Windows, which run the builds for other systems; Chromium, which tests the
-#                            HTML pages (1.7 GB); PostgreSQL, which the tests start themselves; curl and jq, which the
-#                            documentation uses; a C compiler, for the race detector and the benchmark's C loop; and a
-#                            Python environment in the cache (see test-python.sh)
+#                            added to the package sources in a file of its own; qperf; sshd, which the tests start
+#                            themselves (its service is switched off if it was not installed before), fish and tcsh;
+#                            qemu-user, Wine and a C compiler for Windows, which run the builds for other systems;
+#                            Chromium, which tests the HTML pages (1.7 GB); PostgreSQL, which the tests start
+#                            themselves; curl and jq, which the documentation uses; a C compiler, for the race detector
+#                            and the benchmark's C loop; and a Python environment in the cache (see test-python.sh)
 #
 # Prints what it does. If it cannot install something, it names what is missing and exits with 1.
 set -eu
@@ -25,12 +26,12 @@ programs() {
 	apt-get)
 		echo "qemu-aarch64:qemu-user wine:wine /usr/lib/wine/wine64:wine64 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64"
 		echo "postgres:postgresql python3-venv:python3-venv chromium:chromium curl:curl jq:jq cc:build-essential"
-		echo "qperf:qperf"
+		echo "qperf:qperf /usr/sbin/sshd:openssh-server fish:fish tcsh:tcsh"
 		;;
 	dnf)
 		echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc"
 		echo "postgres:postgresql-server python3-venv:python3 chromium:chromium curl:curl jq:jq cc:gcc"
-		echo "qperf:qperf"
+		echo "qperf:qperf /usr/sbin/sshd:openssh-server fish:fish tcsh:tcsh"
 		;;
 	esac
 }
@@ -53,7 +54,8 @@ missing() {
 names_missing() {
 	others=
 	if [ "$purpose" = test ]; then
-		others="qperf chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc postgres python3-venv curl jq cc"
+		others="qperf /usr/sbin/sshd fish tcsh chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc postgres python3-venv"
+		others="$others curl jq cc"
 	fi
 	for program in sockperf iperf3 ping netperf $others; do
 		installed "$program" || printf '%s ' "$program"
@@ -93,6 +95,7 @@ if [ "$(id -u)" -ne 0 ]; then
 	fi
 fi
 
+had_sshd=$(command -v /usr/sbin/sshd || true)
 if [ "$manager" = apt-get ]; then
 	sources=/etc/apt/sources.list.d/nearfar-non-free.sources
 	if [ "$purpose" = test ] && [ ! -e "$sources" ] && [ ! -x "$(command -v netperf || true)" ]; then
@@ -118,6 +121,13 @@ if [ "$manager" = apt-get ]; then
 else
 	for package in $(missing "$(programs dnf)"); do
 		$as_root dnf install -y -q "$package" || echo "install-tools: dnf could not install $package" >&2
+	done
+fi
+
+if [ "$purpose" = test ] && [ -z "$had_sshd" ] && command -v systemctl >/dev/null 2>&1; then
+	# The tests need the program. Nobody asked for a machine that lets people log in after its next start.
+	for unit in ssh.service ssh.socket sshd.service; do
+		$as_root systemctl disable --now --quiet "$unit" 2>/dev/null || true
 	done
 fi
 

@@ -31,6 +31,8 @@ type Agent struct {
 	// Content is the program, Hash its SHA-256 in hexadecimal.
 	Content []byte
 	Hash    string
+	// Packed is the program, compressed with gzip.
+	Packed []byte
 }
 
 // Systems are those for which there are agents, if they were made.
@@ -52,15 +54,14 @@ func from(files fs.FS, s host.System) (Agent, error) {
 	if !known {
 		return fail(errors.New("there is none: agents exist for linux/amd64, linux/arm64 and windows/amd64"))
 	}
-	f, err := files.Open(name(s))
+	packed, err := fs.ReadFile(files, name(s))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fail(ErrMissing)
 	}
 	if err != nil {
 		return fail(err)
 	}
-	defer func() { _ = f.Close() }()
-	z, err := gzip.NewReader(f)
+	z, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return fail(err)
 	}
@@ -73,7 +74,7 @@ func from(files fs.FS, s host.System) (Agent, error) {
 		return fail(err)
 	}
 	sum := sha256.Sum256(b.Bytes())
-	return Agent{System: s, Content: b.Bytes(), Hash: hex.EncodeToString(sum[:])}, nil
+	return Agent{System: s, Content: b.Bytes(), Hash: hex.EncodeToString(sum[:]), Packed: packed}, nil
 }
 
 // name is the file of a system's agent.

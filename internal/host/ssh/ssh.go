@@ -1,0 +1,177 @@
+// Package ssh reaches a host through the system's ssh.
+//
+// One ssh session serves a host, whatever the number of processes. Its remote command reads a short POSIX script,
+// bootstrap.sh, from standard input. The script makes a folder, asks for the agent's program if the folder does not have
+// it, and turns the session into the byte stream of the agent. See docs/ssh.md.
+//
+// ssh itself reads the user's configuration, keys and known_hosts, and uses the ssh-agent and jump hosts. This package
+// adds options to the command line and reads what ssh prints.
+package ssh
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"nearfar/internal/agent"
+	"nearfar/internal/clean"
+	"nearfar/internal/host"
+)
+
+// Options say how to reach a host.
+type Options struct {
+	// Agent has the host's name for messages, and the secret that the agent gets.
+	Agent agent.Options
+	// Name is what ssh connects to: a name of its configuration, an address, or user@address.
+	Name string
+	// Config is the configuration file for ssh (-F); empty for the user's and the system's own.
+	Config string
+	// Folder is where the agent's folder is made on the host; empty for the first usable one of the user's cache
+	// (or home), TMPDIR, /tmp and /var/tmp. A leading ~/ is the home directory there. A missing folder is made, and
+	// stays.
+	Folder string
+	// Sudo starts the agent, and so everything that it starts, as root by sudo -n.
+	Sudo bool
+	// Agents returns the agent for a system. It may be called from several goroutines.
+	Agents func(host.System) (Program, error)
+	// Terminal is where ssh may ask for passwords and host keys; nil refuses what needs an answer.
+	Terminal *Terminal
+	// Note receives what the user should know of a host that was reached, as a sentence; nil discards it.
+	Note func(text string)
+}
+
+// A Program is an executable file to copy to a host.
+type Program struct {
+	// SHA256 is the hash of the file, as 64 hexadecimal digits.
+	SHA256 string
+	// Size is the length of the file in bytes.
+	Size int64
+	// Gzip is the file, compressed with gzip.
+	Gzip []byte
+}
+
+// Connect connects to the host's agent. The error wraps an *Error if the host cannot be reached.
+func Connect(ctx context.Context, o Options) (*agent.Client, error) {
+	return agent.Connect(ctx, Dial(o), o.Agent)
+}
+
+// Dial returns the connections to the host's agent. The first one copies the agent to the host and starts it. Each later
+// one returns to the same agent; if that has ended, the error wraps agent.ErrGone. All other errors are an *Error. The
+// function may be called from several goroutines, and makes one connection at a time.
+func Dial(o Options) agent.Dialer {
+	d := &dialer{o: o}
+	return d.dial
+}
+
+// A dialer makes the connections to one agent.
+type dialer struct {
+	o  Options
+	mu sync.Mutex
+	// settings is what ssh makes of the name; nil until the first connection.
+	settings *Settings
+	// program is the agent for the host's system, once the system is known.
+	program Program
+	// id is the last part of the name of the agent's folder.
+	id string
+	// folder is the agent's folder; empty until the agent has started.
+	folder string
+}
+
+// Limits of time. ConnectTimeout and ServerAlive* are used if the user's configuration does not set them.
+const (
+	// connectTimeout bounds the connection to sshd.
+	connectTimeout = 10 * time.Second
+	// aliveInterval and aliveCount end a connection that has been silent for 15 s.
+	aliveInterval = 5 * time.Second
+	aliveCount    = 3
+	// stepTimeout bounds each step after the connection: authentication, a line of the script.
+	stepTimeout = 20 * time.Second
+	// copyTimeout bounds the time for 64 KiB of the agent, and for the rest that ssh has taken but not yet sent: up to
+	// 2 MiB. A connection that is dead is noticed earlier (aliveInterval).
+	copyTimeout = 2 * time.Minute
+	// promptTimeout bounds the time for an answer at the terminal.
+	promptTimeout = 2 * time.Minute
+)
+
+func (d *dialer) dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.settings == nil {
+		s, err := Expand(ctx, d.o.Config, d.o.Name)
+		if err != nil {
+			return nil, err
+		}
+		id := make([]byte, 8)
+		// It never fails.
+		_, _ = rand.Read(id)
+		d.settings, d.id = &s, hex.EncodeToString(id)
+	}
+	c, err := d.connect(ctx, nil)
+	var failure *Error
+	if err == nil || !errors.As(err, &failure) || !failure.Cause.needsAnswer() {
+		return d.result(c, err)
+	}
+	if d.folder != "" {
+		failure.Advice = "the connection was lost, and cannot be made again without an answer at the terminal: " +
+			"use a key in an ssh-agent"
+		return nil, err
+	}
+	asked := d.o.Terminal.ask(ctx, func(tty *tty) { c, err = d.connect(ctx, tty) })
+	if !asked {
+		failure.addAdvice("there is no terminal at which ssh could ask")
+	}
+	return d.result(c, err)
+}
+
+// result avoids an interface that holds a nil pointer.
+func (d *dialer) result(c *connection, err error) (io.ReadWriteCloser, error) {
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// connect runs ssh once, at the terminal if there is one.
+func (d *dialer) connect(ctx context.Context, t *tty) (*connection, error) {
+	b := bootstrap{dialer: d, mark: "nearfar-" + rand.Text()}
+	script := b.script()
+	c, err := open(d.arguments(len(script), t != nil), t)
+	if err != nil {
+		return nil, &Error{Name: d.o.Name, Cause: NoSSH, Detail: clean.Line(err.Error())}
+	}
+	c.host = d.o.Agent.Name
+	b.c = c
+	stop := context.AfterFunc(ctx, c.kill)
+	defer stop()
+	err = b.run(script, t)
+	if err == nil {
+		// If ssh has ended meanwhile, the first Read says why.
+		_, _ = d.o.Agent.Introduction(ctx).WriteTo(c.in)
+	}
+	if err == nil && stop() {
+		return c, nil
+	}
+	if errors.Is(err, io.EOF) {
+		// ssh is about to end, and its exit status tells why.
+		c.wait(goodbye)
+	}
+	c.kill()
+	<-c.ended
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if errors.Is(err, errGone) {
+		return nil, fmt.Errorf("%w: the machine has no folder %s", agent.ErrGone, clean.Line(d.folder))
+	}
+	var failure *Error
+	if !errors.As(err, &failure) {
+		failure = b.explain(err)
+	}
+	failure.Name = d.o.Name
+	return nil, failure
+}
