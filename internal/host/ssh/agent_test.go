@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -255,6 +256,7 @@ func TestTwentyAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	before := heap()
 	begin := time.Now()
 	clients := make([]*agent.Client, 20)
 	errs := make([]error, len(clients))
@@ -268,6 +270,7 @@ func TestTwentyAgents(t *testing.T) {
 	wg.Wait()
 	t.Logf("twenty agents were ready after %v (an agent of %.1f MB, %.1f MB compressed)",
 		time.Since(begin).Round(time.Millisecond), float64(p.Size)/1e6, float64(len(p.Gzip))/1e6)
+	t.Logf("nearfar uses %.1f MB for them", float64(heap()-before)/1e6)
 	for i, c := range clients {
 		if errs[i] != nil {
 			t.Error(errs[i])
@@ -280,6 +283,32 @@ func TestTwentyAgents(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// heap is how many bytes of memory this process uses for what it still needs.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
+
+// TestSudoAgent: an agent behind sudo leaves nothing in the folder of the user. The program in place of sudo does not
+// become root.
+func TestSudoAgent(t *testing.T) {
+	r := useRig(t)
+	leavesNothing(t, r)
+	o := r.realOptions("rootsudo@plain", 0)
+	o.Sudo = true
+	c := connectReal(t, o)
+	var out lineCounter
+	p, err := c.Host().Start(t.Context(), host.Cmd{Argv: []string{"sh", "-c", "echo $SUDO"}, Stdout: &out})
+	if err == nil {
+		err = p.Wait()
+	}
+	if err != nil || out.String() != "1\n" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
 }
 
 // TestLinkDown: a link that is down for three seconds does not disturb what runs; a link that stays down loses the host
@@ -407,7 +436,8 @@ func running(t *testing.T, text string) (lines []string) {
 	for _, f := range files {
 		// A process may have ended meanwhile.
 		b, _ := os.ReadFile(f)
-		if line := strings.ReplaceAll(string(b), "\x00", " "); strings.HasPrefix(line, "ssh ") && strings.Contains(line, text) {
+		line := strings.ReplaceAll(string(b), "\x00", " ")
+		if strings.HasPrefix(line, "ssh ") && strings.Contains(line, text) {
 			lines = append(lines, line)
 		}
 	}

@@ -68,7 +68,7 @@ func (b *bootstrap) patterns() []pattern {
 			windowsAdvice},
 		{`(exec|shell) request failed on channel`, NoShell, "the host's sshd runs no commands for this user", ""},
 		{`(kex_exchange_identification|Connection (closed|reset) by)`, Closed,
-			"the host's sshd closed the connection before it asked who comes", "see its log: MaxStartups, or a filter?"},
+			"the host's sshd closed the connection before the login", "see its log: MaxStartups, or a filter?"},
 	}
 }
 

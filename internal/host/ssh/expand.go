@@ -149,8 +149,8 @@ func existing(files []string) []string {
 	return there
 }
 
-// WriteSettings prints a table of what ssh makes of each name, in the given order. The names that ssh refuses follow with
-// the reasons, and make ok false. hosts and names belong together by their index.
+// WriteSettings prints a table of what ssh makes of each name, in the given order. The names that ssh refuses follow
+// with the reasons, and make ok false. hosts and names belong together by their index.
 func WriteSettings(ctx context.Context, w io.Writer, config string, hosts, names []string) (ok bool, err error) {
 	ok = true
 	var used, refused []string

@@ -1,8 +1,8 @@
 // Package ssh reaches a host through the system's ssh.
 //
 // One ssh session serves a host, whatever the number of processes. Its remote command reads a short POSIX script,
-// bootstrap.sh, from standard input. The script makes a folder, asks for the agent's program if the folder does not have
-// it, and turns the session into the byte stream of the agent. See docs/ssh.md.
+// bootstrap.sh, from standard input. The script makes a folder, asks for the agent's program, and turns the session
+// into the byte stream of the agent. See docs/ssh.md.
 //
 // ssh itself reads the user's configuration, keys and known_hosts, and uses the ssh-agent and jump hosts. This package
 // adds options to the command line and reads what ssh prints.
@@ -60,9 +60,9 @@ func Connect(ctx context.Context, o Options) (*agent.Client, error) {
 	return agent.Connect(ctx, Dial(o), o.Agent)
 }
 
-// Dial returns the connections to the host's agent. The first one copies the agent to the host and starts it. Each later
-// one returns to the same agent; if that has ended, the error wraps agent.ErrGone. All other errors are an *Error. The
-// function may be called from several goroutines, and makes one connection at a time.
+// Dial returns the connections to the host's agent. The first one copies the agent to the host and starts it. Each
+// later one returns to the same agent; if that has ended, the error wraps agent.ErrGone. All other errors are an
+// *Error, or the cause of ctx. The function may be called from several goroutines, and makes one connection at a time.
 func Dial(o Options) agent.Dialer {
 	d := &dialer{o: o}
 	return d.dial
