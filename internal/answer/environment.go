@@ -73,7 +73,8 @@ func environment(in Input) *Environment {
 	l := hosts.Lab
 	env := &Environment{Kernel: l.Kernel, CPU: l.CPUModel, CPUs: len(l.CPUs),
 		Congestion: l.Congestion, Limits: []string{
-			"Client and server share this machine's CPUs, memory and caches; between two machines they do not compete.",
+			labArms(in.Experiment) + " share this machine's CPUs, memory and caches; between two machines they do not " +
+				"compete.",
 		}}
 	if hasWire(in.Experiment) {
 		env.Wire = l.Wire
@@ -90,6 +91,20 @@ func environment(in Input) *Environment {
 			"and so what the MTU does, is hidden in %s.", list(bulk)))
 	}
 	return env
+}
+
+// labArms is "Client and server", and the arms that have a lab if other arms name hosts.
+func labArms(e *experiment.Experiment) string {
+	var labs []string
+	for _, a := range e.Arms {
+		if a.Lab != nil {
+			labs = append(labs, a.Name)
+		}
+	}
+	if len(labs) == 0 || len(labs) == len(e.Arms) {
+		return "Client and server"
+	}
+	return "Client and server of " + list(labs)
 }
 
 func hasWire(e *experiment.Experiment) bool {

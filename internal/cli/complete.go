@@ -78,6 +78,10 @@ func experimentFiles(_ *cobra.Command, args []string, _ string) ([]string, cobra
 	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
+func yamlFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
 // formatWords are the forms that each verb can print.
 func formatWords() map[string][]string {
 	page := append(report.Formats(), formatHTML)
@@ -93,6 +97,8 @@ func verbWords(verb string) map[string]cobra.CompletionFunc {
 	words := map[string]cobra.CompletionFunc{
 		"format": fixed(formatWords()[verb]...), "progress": fixed(progressModes()...), "resume": runDirectories,
 		"out": directories, "path": directories, "tool": fixed(tool.Formats()...), "inconclusive": fixed("pass", "fail"),
+		"out": directories, "tool": fixed(tool.Formats()...), "inconclusive": fixed("pass", "fail"),
+		"hosts": yamlFiles, "set": cobra.NoFileCompletions,
 	}
 	if verb == "history" {
 		words["arm"] = declaredNames(func(e *experiment.Experiment) (names []string) {
@@ -143,10 +149,7 @@ func engineWords(mode string) map[string]cobra.CompletionFunc {
 // verbArguments are what the arguments of a verb can be.
 func verbArguments() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
-		"run": experimentFiles,
-		"validate": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+		"run": experimentFiles, "validate": yamlFiles,
 		"init":    templateArguments,
 		"report":  otherRuns,
 		"compare": sideArguments, "gate": sideArguments,

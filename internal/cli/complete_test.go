@@ -52,7 +52,7 @@ func TestCompletionOfWords(t *testing.T) {
 		{"engine rr --wait ", "block busy-poll epoll spin", directiveNoFile},
 		{"engine load --wait ", "block epoll spin", directiveNoFile},
 		{"engine stream --direction ", "upload download both", directiveNoFile},
-		{"init ", "paths knobs load", directiveNoFile},
+		{"init ", "paths knobs load ssh", directiveNoFile},
 		{"init load ", "yaml yml", directiveExt},
 		{"run ", "yaml yml", directiveExt},
 		{"run x.yaml ", "", directiveNoFile},

@@ -42,6 +42,12 @@ type declaredArm struct {
 	Name   string         `json:"name"`
 	Path   []string       `json:"path"`
 	Layers map[string]int `json:"layers"`
+	// Client and Server are names of hosts; empty for an arm with a lab.
+	Client string `json:"client,omitempty"`
+	Server string `json:"server,omitempty"`
+
+	// hosts describes the two hosts: "a (ssh vm-a) to b (local)".
+	hosts string
 }
 
 type declaredWorkload struct {
@@ -68,6 +74,10 @@ func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
 				arm.Path = append(arm.Path, elementText(element))
 			}
 		}
+		if a.Lab == nil {
+			arm.Client, arm.Server = a.Client, a.Server
+			arm.hosts = hostText(e, a.Client) + " to " + hostText(e, a.Server)
+		}
 		d.Arms = append(d.Arms, arm)
 	}
 	var mistakes []error
@@ -82,6 +92,12 @@ func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
 		d.Seconds += takes.Seconds() * float64(e.Planned(nil)) / float64(len(e.Workloads))
 	}
 	return d, errors.Join(mistakes...)
+}
+
+// hostText describes a host for people: "a (ssh vm-a, measured at 10.0.0.5)".
+func hostText(e *experiment.Experiment, name string) string {
+	h, _ := e.Host(name)
+	return name + " (" + h.String() + ")"
 }
 
 // elementText describes an element of a path for people: "firewall (100 rules)".
@@ -122,7 +138,13 @@ func (d *declared) text() string {
 	}
 	for _, a := range d.Arms {
 		line := strings.Join(a.Path, ", ")
-		if line == "" {
+		switch {
+		case a.hosts != "":
+			line = a.hosts
+			if layers := layersText(a.Layers); layers != "" {
+				line += ": " + layers
+			}
+		case line == "":
 			line = layersText(a.Layers)
 		}
 		if a.Name == d.Baseline && len(d.Arms) > 1 {

@@ -27,6 +27,7 @@ func templateList() []template {
 		{"paths", "several paths of a lab: what a router, VXLAN and a firewall add"},
 		{"knobs", "one path: the effect of socket options"},
 		{"load", "requests at given rates: response times, and a gate for CI"},
+		{"ssh", "two machines of yours, reached by ssh: round trips and goodput"},
 	}
 }
 
@@ -59,6 +60,7 @@ Without TEMPLATE it takes the first. Without FILE it writes experiment.yaml in t
 standard output. It overwrites an existing file only with --force.`,
 		Example: `  nearfar init
   nearfar init load
+  nearfar init ssh
   nearfar init knobs sockets.yaml
   nearfar init load - | less`,
 		Args: usageArgs(cobra.MaximumNArgs(2)),

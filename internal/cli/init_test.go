@@ -59,7 +59,8 @@ func TestTemplateChoices(t *testing.T) {
 		var lines []string
 		for line := range strings.Lines(string(text)) {
 			uncommented, isChoice := strings.CutPrefix(line, "  # ")
-			if isChoice && (strings.HasPrefix(uncommented, "- {") || strings.Contains(uncommented, ": {lab:")) {
+			if isChoice && (strings.HasPrefix(uncommented, "- {") || strings.Contains(uncommented, ": {lab:") ||
+				strings.Contains(uncommented, ": {client:") || strings.Contains(uncommented, ": {ssh:")) {
 				choices++
 				line = "  " + uncommented
 			}

@@ -36,6 +36,7 @@ type runOptions struct {
 	force bool
 	// from is the earlier run whose scatter the forecast is made from.
 	from   string
+	inputs inputFlags
 	report reportOptions
 	watch  *watcher
 	// progress is one of progressModes.
@@ -57,6 +58,8 @@ Exit codes: 0 the answer is printed; 1 a failure, or too many trials failed; 2 w
 		Example: `  nearfar run labs/overlay/experiment.yaml
   nearfar run --dry-run experiment.yaml
   nearfar run --blocks 20 --seed 7 --out /tmp/runs experiment.yaml
+  nearfar run --set CLIENT=vm-a --set SERVER=vm-b labs/byo-ssh/experiment.yaml
+  nearfar run --hosts hosts.yaml experiment.yaml
   nearfar run --resume runs/20261121T192200Z-overlay
   nearfar run --resume runs/20261121T192200Z-overlay --retry-failed
   nearfar run --dry-run --resolve 5% --from runs/20261121T192200Z-overlay experiment.yaml
@@ -91,6 +94,7 @@ Exit codes: 0 the answer is printed; 1 a failure, or too many trials failed; 2 w
 	f.StringVar(&o.from, "from", "", "the earlier `RUN` whose scatter says which differences can be found "+
 		"(default: the newest of this experiment in --out)")
 	f.StringVar(&o.progress, "progress", progressAuto, "how to show progress: "+strings.Join(progressModes(), ", "))
+	o.inputs.flags(f)
 	o.report.flags(f)
 	o.report.resolveFlag(f)
 	o.report.pages(f)
@@ -130,8 +134,10 @@ func (a *app) run(ctx context.Context, file string, o runOptions) (err error) {
 func (a *app) experimentToRun(ctx context.Context, file string, o runOptions) (e *experiment.Experiment, err error) {
 	// Opening a pipe blocks until its other end is opened.
 	if err := abandon(ctx, 0, func() (err error) {
-		e, err = a.readExperiment(file)
-		return err
+		if e, err = a.readExperiment(file, &o.inputs); err != nil {
+			return err
+		}
+		return o.inputs.unused(file)
 	}); err != nil {
 		return nil, err
 	}
@@ -154,7 +160,7 @@ func (a *app) experimentToRun(ctx context.Context, file string, o runOptions) (e
 const defaultExperiment = "experiment.yaml"
 
 // readExperiment reads and checks an experiment file; "-" is standard input.
-func (a *app) readExperiment(file string) (*experiment.Experiment, error) {
+func (a *app) readExperiment(file string, inputs *inputFlags) (*experiment.Experiment, error) {
 	data, err := a.readFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("%w: name an experiment file, or write one with `nearfar init`", err)
@@ -162,7 +168,11 @@ func (a *app) readExperiment(file string) (*experiment.Experiment, error) {
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	e, err := experiment.Parse(file, data, tool.Declared())
+	in, err := inputs.read(a, file == "-")
+	if err != nil {
+		return nil, err
+	}
+	e, err := experiment.ParseWith(file, data, tool.Declared(), in)
 	if err == nil {
 		_, err = gate.Objectives(e)
 	}
@@ -210,6 +220,9 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	m := dir.Manifest()
 	e := m.Experiment
 	e.Schedule.Seed = m.Seed
+	if err := a.rejoin(e, o); err != nil {
+		return errors.Join(&usageError{err}, dir.Close())
+	}
 	trials, err := dir.Trials()
 	if err != nil {
 		return errors.Join(err, dir.Close())
@@ -231,6 +244,15 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 		return withResumeHint(dir, errors.Join(err, dir.Close()))
 	}
 	return a.measure(ctx, s, dir, trials, o)
+}
+
+// rejoin gives the hosts of a run their join strings, which its record does not have. A dry run needs none.
+func (a *app) rejoin(e *experiment.Experiment, o runOptions) error {
+	in, err := o.inputs.read(a, false)
+	if err != nil || o.dryRun {
+		return err
+	}
+	return e.Rejoin(tool.Declared(), in)
 }
 
 // refuseImported returns an error if the run was imported: such a run cannot be continued.

@@ -18,19 +18,21 @@ func validateFormats() []string { return []string{"terminal", "json"} }
 
 func (a *app) validateCommand() *cobra.Command {
 	var format string
+	var inputs inputFlags
 	cmd := &cobra.Command{
 		Use:   "validate [FILE...]",
 		Short: "Check experiment files, and say what they declare",
 		Long: `Validate reads experiment files and reports all mistakes in them, with their places. For a valid file it
 prints what the file declares: arms, workloads, comparisons, trials and their approximate duration. It warns if the
-schedule has too few blocks to show any difference. It needs no lab and none of the measuring programs, and works on
-every system.
+schedule has too few blocks to show any difference. It needs no lab, no hosts and none of the measuring programs, and
+works on every system.
 
 Without FILE it takes experiment.yaml in the current directory; "-" reads standard input.
 
 Exit codes: 0 all files are valid; 2 a file has mistakes, or wrong usage.`,
 		Example: `  nearfar validate experiment.yaml
-  nearfar validate labs/*/experiment.yaml
+  nearfar validate labs/overlay/experiment.yaml labs/load/experiment.yaml
+  nearfar validate --set CLIENT=vm-a --set SERVER=vm-b labs/byo-ssh/experiment.yaml
   nearfar init load - | nearfar validate -
   nearfar validate -f json experiment.yaml | jq .files[0].experiment.trials`,
 		Args: usageArgs(cobra.ArbitraryArgs),
@@ -41,9 +43,10 @@ Exit codes: 0 all files are valid; 2 a file has mistakes, or wrong usage.`,
 			if len(files) == 0 {
 				files = []string{defaultExperiment}
 			}
-			return a.validate(files, format)
+			return a.validate(files, &inputs, format)
 		},
 	}
+	inputs.flags(cmd.Flags())
 	cmd.Flags().StringVarP(&format, "format", "f", "terminal",
 		"form of the result: "+strings.Join(validateFormats(), ", "))
 	return cmd
@@ -74,7 +77,7 @@ type validateMistake struct {
 }
 
 // validate checks the files and prints what each declares. The error has the mistakes of all files.
-func (a *app) validate(files []string, format string) error {
+func (a *app) validate(files []string, inputs *inputFlags, format string) error {
 	all := validated{Nearfar: "v1", Valid: true, Files: []validatedFile{}}
 	var mistakes []error
 	read := false
@@ -84,7 +87,7 @@ func (a *app) validate(files []string, format string) error {
 		if file == "-" && read {
 			err = errors.New("standard input can be read only once")
 		} else {
-			f.Experiment, err = a.declared(file)
+			f.Experiment, err = a.declared(file, inputs)
 		}
 		read = read || file == "-"
 		f.Valid = err == nil
@@ -110,12 +113,12 @@ func (a *app) validate(files []string, format string) error {
 	if len(mistakes) > 0 {
 		return &usageError{errors.Join(mistakes...)}
 	}
-	return nil
+	return inputs.unused(files...)
 }
 
 // declared reads an experiment file and makes its summary. The error has all mistakes of the file.
-func (a *app) declared(file string) (*declared, error) {
-	e, err := a.readExperiment(file)
+func (a *app) declared(file string, inputs *inputFlags) (*declared, error) {
+	e, err := a.readExperiment(file, inputs)
 	if err != nil {
 		return nil, err
 	}

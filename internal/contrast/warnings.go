@@ -212,7 +212,7 @@ func named(values []string) string {
 	return list(shown)
 }
 
-// path describes how an arm's hosts are made, and what it sets of a workload, in one line.
+// path describes which hosts an arm has, or how they are made, and what it sets of a workload, in one line.
 func (s *Side) path(arm, workload string) string {
 	if !s.measuredHere() {
 		return ""
@@ -224,6 +224,10 @@ func (s *Side) path(arm, workload string) string {
 	path := written(a.Layers)
 	if a.Lab != nil {
 		path = written(a.Lab)
+	}
+	if client, ok := s.Experiment.Host(a.Client); ok {
+		server, _ := s.Experiment.Host(a.Server)
+		path = "from " + client.Name + " (" + client.String() + ") to " + server.Name + " (" + server.String() + ")"
 	}
 	set := s.Experiment.SetIn(arm, workload)
 	for i, key := range slices.Sorted(maps.Keys(set)) {

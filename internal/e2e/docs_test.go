@@ -51,7 +51,18 @@ func TestDocumentedExperiments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := experiment.Parse(lab, data, tool.Declared()); err != nil {
+		readme, err := os.ReadFile(filepath.Join(filepath.Dir(lab), "README.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Hosts come from variables. The commands of the README set each of them.
+		set := experiment.Inputs{Variable: func(name string) (string, bool) {
+			if !strings.Contains(string(readme), " "+name+"=") {
+				t.Errorf("%s has the variable %s, which no command of its README sets", lab, name)
+			}
+			return "vm-" + strings.ToLower(name), true
+		}}
+		if _, err := experiment.ParseWith(lab, data, tool.Declared(), set); err != nil {
 			t.Errorf("%v", err)
 		}
 	}

@@ -28,10 +28,12 @@ const (
 	maxCount     = 1000
 )
 
-func armKeys() []string { return append([]string{"lab", "layers", "set"}, unbuiltHostKeys()...) }
+func armKeys() []string {
+	return append([]string{"lab", "client", "server", "layers", "set"}, unbuiltHostKeys()...)
+}
 
 // unbuiltHostKeys are the keys for hosts that this build knows but does not support.
-func unbuiltHostKeys() []string { return []string{"client", "server", "kubernetes", "tofu"} }
+func unbuiltHostKeys() []string { return []string{"kubernetes", "tofu"} }
 
 func labKeys() []string { return []string{"path", "mtu"} }
 
@@ -51,6 +53,8 @@ func elementKeys(kind string) []string {
 // parsedArm is an arm and its place in the file.
 type parsedArm struct {
 	Arm
+	// key is the arm's name in the file.
+	key *yaml.Node
 	// layerKeys are where the declared layers stand.
 	layerKeys map[string]*yaml.Node
 	// set is the arm's key set; it has no value if the arm has none.
@@ -89,7 +93,7 @@ func (r *reader) arms(f fields) []parsedArm {
 }
 
 func (r *reader) arm(key, value *yaml.Node) parsedArm {
-	a := parsedArm{Arm: Arm{Name: key.Value, Layers: map[string]int{}}, layerKeys: map[string]*yaml.Node{}}
+	a := parsedArm{Arm: Arm{Name: key.Value, Layers: map[string]int{}}, key: key, layerKeys: map[string]*yaml.Node{}}
 	what := "arm " + quote(key.Value)
 	if isNull(value) {
 		r.noHosts(key, what)
@@ -103,6 +107,7 @@ func (r *reader) arm(key, value *yaml.Node) parsedArm {
 	if lab, ok := r.optional(f, "lab"); ok {
 		a.Lab = r.lab(lab)
 	}
+	r.pair(&a, f)
 	if layers, ok := r.optional(f, "layers"); ok {
 		a.LayersDeclared = true
 		r.layers(&a, layers.value)
@@ -123,22 +128,23 @@ func (r *reader) oneWayToHosts(f fields) {
 			continue
 		case first == "":
 			first = key
-		case first == "client": // client and server are one way
+		case key == "server" && f.named["client"].key != nil: // one way, and already reported if there is another
 		default:
 			r.wrong(found.key, "keep one of them", "%s makes its hosts in two ways, %s and %s", f.what, first, key)
 		}
 		if slices.Contains(unbuiltHostKeys(), key) {
-			r.wrong(found.key, "write, for example, lab: {path: [bridge]}", "%s: this build makes hosts only with lab",
-				key)
+			r.wrong(found.key, "write, for example, lab: {path: [bridge]}, or client: vm-a, server: vm-b",
+				"%s: this build has hosts only from lab, and by name", key)
 		}
 	}
-	if first == "" && !f.suspected["lab"] {
+	if first == "" && !f.suspected["lab"] && !f.suspected["client"] && !f.suspected["server"] {
 		r.noHosts(f.at, f.what)
 	}
 }
 
 func (r *reader) noHosts(at *yaml.Node, what string) {
-	r.wrong(at, "say how to make them, for example lab: {path: [bridge]}", "%s has no hosts", what)
+	r.wrong(at, "name them, for example client: vm-a, server: vm-b, or make them with lab: {path: [bridge]}",
+		"%s has no hosts", what)
 }
 
 func (r *reader) lab(lab field) *Lab {

@@ -34,6 +34,9 @@ func (e *Experiment) Check() error {
 		return fmt.Errorf("%d arms, %d workloads and %d blocks make %d trials; at most %d",
 			len(e.Arms), len(e.Workloads), e.Schedule.Blocks, trials, MaxTrials)
 	}
+	if err := e.checkHosts(); err != nil {
+		return err
+	}
 	workloads, err := e.checkWorkloads()
 	if err != nil {
 		return err
@@ -152,16 +155,18 @@ func (e *Experiment) CheckRunnable(tools Tools) error {
 	case len(e.Workloads) == 0:
 		return errors.New("there are no workloads")
 	}
+	for _, h := range e.Hosts {
+		if err := h.checkRunnable(tools); err != nil {
+			return fmt.Errorf("host %s: %w", quote(h.Name), err)
+		}
+	}
 	for _, w := range e.Workloads {
 		if err := w.checkRunnable(tools); err != nil {
 			return fmt.Errorf("workload %s: %w", quote(w.Name), err)
 		}
 	}
 	for _, a := range e.Arms {
-		if a.Lab == nil {
-			return fmt.Errorf("arm %s has no hosts", a.Name)
-		}
-		if err := a.Lab.check(); err != nil {
+		if err := a.checkHosts(); err != nil {
 			return fmt.Errorf("arm %s: %w", quote(a.Name), err)
 		}
 		for _, w := range a.Workloads {

@@ -23,7 +23,15 @@ func TestParsedPassesChecks(t *testing.T) {
 		}
 	}
 	for name, data := range all {
-		e, err := Parse(name, data, testTools)
+		in := testInputs(t, "valid", name)
+		known := in.Variable
+		in.Variable = func(name string) (string, bool) {
+			if value, ok := known(name); ok {
+				return value, true
+			}
+			return "vm-" + name, true // a host of a lab
+		}
+		e, err := ParseWith(name, data, testTools, in)
 		if err != nil {
 			t.Fatal(err)
 		}

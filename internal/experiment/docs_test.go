@@ -34,6 +34,14 @@ func fencedBlocks(t *testing.T, path string) []fenced {
 	return blocks
 }
 
+// docsInputs sets the variables of the documentation's examples.
+func docsInputs() Inputs {
+	return Inputs{Variable: func(name string) (string, bool) {
+		value, ok := map[string]string{"CLIENT": "vm-a", "SERVER": "vm-b", "WIN_JOIN": joinPrefix + "1.x"}[name]
+		return value, ok
+	}}
+}
+
 // The examples of the documentation are what they say: right, or wrong with the messages that follow them.
 func TestExamplesOfTheDocumentation(t *testing.T) {
 	right, wrong := 0, 0
@@ -43,7 +51,7 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 		switch b.info {
 		case "yaml":
 			right++
-			if _, err := Parse("experiment.yaml", []byte(b.text), testTools); err != nil {
+			if _, err := ParseWith("experiment.yaml", []byte(b.text), testTools, docsInputs()); err != nil {
 				t.Errorf("%v\nin:\n%s", err, b.text)
 			}
 			value, err := asJSON(t, []byte(b.text))
@@ -106,7 +114,7 @@ func TestDocumentationNamesEveryKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := experimentKeys()
-	for _, more := range [][]string{scheduleKeys(), armKeys(), labKeys(), elementKinds(), elementKeys(Wire), elementKeys(Firewall),
+	for _, more := range [][]string{scheduleKeys(), armKeys(), hostKeys(), labKeys(), elementKinds(), elementKeys(Wire), elementKeys(Firewall),
 		workloadKeys(), testTools.Names(), testTools.Modes(""), placementWords(), testTools.importOnly(), stepKeys(), arrivalWords(), directionWords(), waitWords()} {
 		keys = append(keys, more...)
 	}

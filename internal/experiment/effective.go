@@ -62,7 +62,9 @@ func (e *Experiment) SetOtherwise(arm, other, workload string) []string {
 // LayersIn counts the layers of each arm in a workload, in the order of Arms. These are the layers of its path and
 // those that it sets: one layer for each key whose value differs from the baseline's because one of the two arms sets
 // it, such as "congestion=bbr". Keys that only occur together in the same arms are one layer
-// ("protocol=udp,rate=1Gbit/s"), since the data cannot separate them. Declared layers replace all of these.
+// ("protocol=udp,rate=1Gbit/s"), since the data cannot separate them. Declared layers replace all of these. Arms with
+// other hosts than the baseline and without declared layers have a layer for their hosts, "hosts=vm-a/vm-b", if the
+// workload has other layers at all.
 func (e *Experiment) LayersIn(workload string) []map[string]int {
 	all := make([]map[string]int, len(e.Arms))
 	set := make([][]string, len(e.Arms)) // what each arm sets
@@ -94,14 +96,21 @@ func (e *Experiment) LayersIn(workload string) []map[string]int {
 		}
 		all[i] = layers
 	}
+	e.addHostLayers(all)
 	return all
 }
 
 // HostsOf names the arm whose hosts an arm uses. An arm uses the hosts of an earlier arm with the same lab if the two
-// differ in what they set. Arms that differ in nothing have hosts of their own.
+// differ in what they set. Arms with labs that differ in nothing have hosts of their own. Arms that name the same client
+// and server use the hosts of the first of them.
 func (e *Experiment) HostsOf(arm string) string {
 	a, ok := e.Arm(arm)
 	if !ok || a.Lab == nil {
+		for _, o := range e.Arms {
+			if a.hasHosts() && o.Client == a.Client && o.Server == a.Server {
+				return o.Name
+			}
+		}
 		return arm
 	}
 	lab := written(a.Lab)

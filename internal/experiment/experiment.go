@@ -7,9 +7,11 @@ import "time"
 
 // Experiment is the declaration of an experiment. From Parse it is valid and has all defaults filled in.
 type Experiment struct {
-	Name      string     `json:"name"`
-	Question  string     `json:"question"`
-	Baseline  string     `json:"baseline"`
+	Name     string `json:"name"`
+	Question string `json:"question"`
+	Baseline string `json:"baseline"`
+	// Hosts are the hosts that arms name, in the order of the file.
+	Hosts     []HostSpec `json:"hosts,omitempty"`
 	Arms      []Arm      `json:"arms"`
 	Workloads []Workload `json:"workloads"`
 	Schedule  Schedule   `json:"schedule"`
@@ -26,11 +28,14 @@ type Experiment struct {
 // Unpaired says that the trials belong to no blocks, as imported results do unless they are Paired.
 func (e *Experiment) Unpaired() bool { return e.Imported && !e.Paired }
 
-// Arm is one configuration under comparison.
+// Arm is one configuration under comparison. Its hosts are made by Lab, or are named by Client and Server.
 type Arm struct {
 	Name string `json:"name"`
-	// Lab says how to make the hosts on this machine.
+	// Lab says how to make the hosts on this machine. It is nil if Client and Server name them.
 	Lab *Lab `json:"lab,omitempty"`
+	// Client and Server are names of Experiment.Hosts. Both can be the same host. They are empty for an arm with a lab.
+	Client string `json:"client,omitempty"`
+	Server string `json:"server,omitempty"`
 	// Layers counts what a packet crosses on its way, as derived from the lab's path or as declared.
 	Layers map[string]int `json:"layers"`
 	// LayersDeclared says that Layers comes from the file and was not derived from the path.

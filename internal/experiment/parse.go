@@ -1,8 +1,6 @@
 package experiment
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -29,7 +27,7 @@ const (
 )
 
 func experimentKeys() []string {
-	return []string{"nearfar", "name", "question", "baseline", "arms", "workloads", "placement", "schedule",
+	return []string{"nearfar", "name", "question", "baseline", "hosts", "arms", "workloads", "placement", "schedule",
 		"objectives"}
 }
 
@@ -38,22 +36,10 @@ func scheduleKeys() []string {
 }
 
 // Parse reads an experiment file, checks it and fills in the defaults. The name of the file is for messages only; tools
-// are the programs that workloads can use, at least one.
+// are the programs that workloads can use, at least one. Variables are not set; see ParseWith.
 // The error is a *Mistakes with everything that is wrong in the file, in the order of the positions.
 func Parse(filename string, data []byte, tools Tools) (*Experiment, error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	r := &reader{source: newSource(filename, data[:min(len(data), maxFile)]), tools: tools}
-	e := &Experiment{}
-	if top := r.document(data); top != nil {
-		r.experiment(e, top)
-	}
-	if len(r.mistakes) == 0 {
-		return e, nil
-	}
-	slices.SortStableFunc(r.mistakes, func(a, b Mistake) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
-	return nil, &r.mistakes
+	return ParseWith(filename, data, tools, Inputs{})
 }
 
 // experiment reads the whole file.
@@ -65,8 +51,11 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 	r.version(f)
 	e.Name = r.experimentName(f)
 	e.Question = r.question(f)
+	r.known = r.hosts(f)
 	arms := r.comparedArms(f)
+	e.Hosts = r.known.specs
 	e.Baseline = r.baseline(f)
+	r.commonPlacement = f.named["placement"].value
 	common := r.placement(f)
 	workloads := r.workloads(f, common)
 	r.sets(arms, workloads, common)
@@ -82,11 +71,12 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 
 // comparedArms reads the arms and derives their layers.
 func (r *reader) comparedArms(f fields) []parsedArm {
-	before := len(r.mistakes)
+	before := r.count()
 	parsed := r.arms(f)
-	if len(r.mistakes) > before { // layers need the paths
+	if r.count() > before { // layers need the paths
 		return parsed
 	}
+	r.undeclaredLayers(parsed)
 	arms := make([]Arm, len(parsed))
 	for i, p := range parsed {
 		arms[i] = p.Arm

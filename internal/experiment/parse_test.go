@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,10 +56,31 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
+// canaryJoin begins every join string of testdata.
+const canaryJoin = "CANARY"
+
+// testInputs are the variables of the files of testdata. If NAME.hosts is beside NAME.yaml, it is the hosts file.
+func testInputs(t testing.TB, folder, name string) Inputs {
+	t.Helper()
+	values := map[string]string{
+		"VM_A": "vm-a", "WIN_JOIN": joinPrefix + "1." + canaryJoin + "-d2lu", "SECONDS": "3s", "BLOCKS": "12",
+		"EMPTY": "", "CONTROL": "a\x1b[2J", "STRUCTURE": "{ssh: vm-a, sudo: true}", "LIST": "[native]",
+	}
+	in := Inputs{Given: []string{"VM_A", "NAME"}, Variable: func(name string) (string, bool) {
+		value, ok := values[name]
+		return value, ok
+	}}
+	data, err := os.ReadFile(filepath.Join("testdata", folder, name+".hosts"))
+	if err == nil {
+		in.HostsName, in.Hosts = name+".hosts", data
+	}
+	return in
+}
+
 func TestValidFiles(t *testing.T) {
 	for name, data := range examples(t, "valid", 6) {
 		t.Run(name, func(t *testing.T) {
-			e, err := Parse(name+".yaml", data, testTools)
+			e, err := ParseWith(name+".yaml", data, testTools, testInputs(t, "valid", name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,6 +89,9 @@ func TestValidFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden(t, filepath.Join("testdata", "valid", name+".json"), string(resolved)+"\n")
+			if text := string(resolved) + fmt.Sprintf("%v %+v %#v", e, e.Hosts, e.Hosts); strings.Contains(text, canaryJoin) {
+				t.Error("the record or a printed experiment has a join string")
+			}
 		})
 	}
 }
@@ -74,14 +99,20 @@ func TestValidFiles(t *testing.T) {
 func TestWrongFiles(t *testing.T) {
 	for name, data := range examples(t, "wrong", 30) {
 		t.Run(name, func(t *testing.T) {
-			e, err := Parse(name+".yaml", data, testTools)
+			in := testInputs(t, "wrong", name)
+			e, err := ParseWith(name+".yaml", data, testTools, in)
 			if err == nil {
 				t.Fatal("no mistake found")
 			}
 			if e != nil {
 				t.Error("an experiment beside the error")
 			}
-			checkMistakes(t, data, err)
+			if in.Hosts == nil {
+				checkMistakes(t, data, err)
+			}
+			if strings.Contains(err.Error(), canaryJoin) {
+				t.Error("the messages have a join string")
+			}
 			golden(t, filepath.Join("testdata", "wrong", name+".golden"), err.Error()+"\n")
 		})
 	}
@@ -251,7 +282,7 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		e, err := Parse("fuzz.yaml", data, testTools)
+		e, err := ParseWith("fuzz.yaml", data, testTools, testInputs(t, "", ""))
 		if err != nil {
 			checkMistakes(t, []byte(strings.TrimPrefix(string(data), "\ufeff")), err)
 			return
@@ -263,8 +294,10 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("Parse takes what CheckRunnable refuses: %v", err)
 		}
 		for _, a := range e.Arms {
-			if a.Lab == nil || len(a.Lab.Path) == 0 {
-				t.Errorf("arm %q has no path", a.Name)
+			_, client := e.Host(a.Client)
+			_, server := e.Host(a.Server)
+			if hosts := client && server; hosts == (a.Lab != nil) || a.Lab != nil && len(a.Lab.Path) == 0 {
+				t.Errorf("arm %q has no hosts, or has them in two ways", a.Name)
 			}
 		}
 		for _, w := range e.Workloads {

@@ -17,13 +17,16 @@ func (r *reader) placed(w Workload, f fields, common *Placement) Placement {
 	if common != nil {
 		return *common
 	}
-	return defaultPlacement(w)
+	return r.defaultPlacement(w)
 }
 
 // defaultPlacement is shared if one request at a time is under way, and split for bulk data and if both sides use a CPU
-// all the time.
-func defaultPlacement(w Workload) Placement {
+// all the time. It is split for all workloads if an arm has hosts: different machines share no CPU, and a workload has
+// the same placement in all arms.
+func (r *reader) defaultPlacement(w Workload) Placement {
 	switch {
+	case r.known.used:
+		return Placement{Kind: PlacementSplit}
 	case w.Mode == Stream, w.Mode == Messages, w.Mode == Load, w.Wait == WaitSpin:
 		return Placement{Kind: PlacementSplit}
 	}

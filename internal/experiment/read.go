@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -16,19 +17,56 @@ import (
 type reader struct {
 	source   source
 	tools    Tools
+	inputs   Inputs
 	mistakes Mistakes
+	// further is the file of hosts that are added to those of this file; nil if there is none.
+	further *hostsFile
+	// known are the hosts that arms can name.
+	known declaredHosts
+	// commonPlacement is the placement at the top of the file; nil if there is none.
+	commonPlacement *yaml.Node
+	// references are the join strings that are one variable, as written. expandedNodes are scalars whose variables are
+	// replaced, and unset those that have a variable without a value; they get no other mistakes. shared are placements
+	// that are reported.
+	references                   map[*yaml.Node]string
+	expandedNodes, unset, shared map[*yaml.Node]bool
+	// suppressed counts mistakes that were not reported because a variable is not set.
+	suppressed int
+	// secrets are texts that no message may show.
+	secrets []string
 	// moved is set while a workload is read again with the values that an arm sets. It says where mistakes are
 	// reported.
 	moved *moved
 }
 
+func newReader(filename string, data []byte, tools Tools, in Inputs) *reader {
+	return &reader{source: newSource(filename, data[:min(len(data), maxFile)]), tools: tools, inputs: in,
+		references: map[*yaml.Node]string{}, expandedNodes: map[*yaml.Node]bool{}, unset: map[*yaml.Node]bool{},
+		shared: map[*yaml.Node]bool{}}
+}
+
+// count is how many mistakes were found, including those that are not reported because a variable is not set.
+func (r *reader) count() int { return len(r.mistakes) + r.suppressed }
+
+// sorted gives the mistakes in the order of their positions.
+func (r *reader) sorted() Mistakes {
+	slices.SortStableFunc(r.mistakes, func(a, b Mistake) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return r.mistakes
+}
+
 // wrong adds a mistake at a node.
 func (r *reader) wrong(n *yaml.Node, hint, format string, args ...any) {
+	if r.unset[n] {
+		r.suppressed++
+		return
+	}
 	message := fmt.Sprintf(format, args...)
 	if r.moved != nil && !r.moved.own[n] {
 		n, message = r.moved.to, r.moved.what+": "+message
 	}
-	r.mistakes = append(r.mistakes, r.source.mistake(n.Line, n.Column, message, hint))
+	r.add(n.Line, n.Column, message, hint)
 }
 
 // field is a key of a mapping and its value.

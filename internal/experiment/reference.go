@@ -12,7 +12,7 @@ import (
 // schema, and a table of the tools. So it says the same as editors do.
 func Reference(tools Tools) []byte {
 	var document yaml.Node
-	if err := yaml.Unmarshal(Schema(tools), &document); err != nil {
+	if err := yaml.Unmarshal(plainSchema(tools), &document); err != nil {
 		panic(fmt.Sprintf("the schema of this program is broken: %v", err))
 	}
 	r := &reference{root: document.Content[0], written: map[string]bool{}}
@@ -21,6 +21,7 @@ func Reference(tools Tools) []byte {
 Every key, made from the schema by ` + "`nearfar schema --format markdown`" + `.
 What the keys are for, with examples, is in
 [experiment-file.md](experiment-file.md).
+Each single value can have variables: ${NAME}.
 `)
 	r.object("The file", r.root)
 	for len(r.waiting) > 0 {
@@ -170,7 +171,7 @@ func plainValue(n *yaml.Node) string {
 	}
 	switch name {
 	case "object":
-		return "nothing"
+		return "`{}`"
 	case "string":
 		name = "text"
 	case "boolean":

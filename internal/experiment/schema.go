@@ -13,8 +13,12 @@ var schema string
 
 // Schema gives the JSON Schema (draft 2020-12) of the experiment file, for editors. The tools' names, modes and limits
 // in it come from what the tools declare. A schema describes single values; what depends on several values together (a
-// baseline that exists, a mode that the tool has) only Parse checks.
-func Schema(tools Tools) []byte {
+// baseline that exists, a mode that the tool has) only Parse checks. Wherever a value is a single one, it can be a text
+// with a variable.
+func Schema(tools Tools) []byte { return withVariables(plainSchema(tools)) }
+
+// plainSchema is the schema of a file without variables.
+func plainSchema(tools Tools) []byte {
 	words := func(all []string) (string, error) {
 		text, err := json.Marshal(all)
 		return string(text), err

@@ -64,7 +64,8 @@ func TestSchemaAcceptsValidFiles(t *testing.T) {
 func beyondSchema() []string {
 	return []string{
 		"aliases", "background-elsewhere", "background-times", "baseline-unknown", "dlr-misplaced",
-		"escaped-control-character", "firewall-misplaced", "ip-elsewhere",
+		"escaped-control-character", "firewall-misplaced", "hosts-file-of-other-things", "hosts-layers-undeclared",
+		"hosts-shared", "hosts-shared-set", "hosts-undeclared", "hosts-unknown", "ip-elsewhere",
 		"layers-inseparable", "leading-zeros", "limits", "load-sizes", "modes-of-others", "parameters-senseless",
 		"set-invalid-together", "set-ip-elsewhere", "set-nobody-takes", "socket-elsewhere", "tag", "tool-cannot",
 		"too-many-different-layers", "too-many-trials", "vteps-odd",
@@ -95,13 +96,15 @@ func TestSchemaRefusesWrongFiles(t *testing.T) {
 // The schema and the reader must know the same keys and words.
 func TestSchemaKnowsWhatTheReaderKnows(t *testing.T) {
 	var root map[string]any
-	if err := json.Unmarshal(Schema(testTools), &root); err != nil {
+	if err := json.Unmarshal(plainSchema(testTools), &root); err != nil {
 		t.Fatal(err)
 	}
 	for where, want := range map[string][]string{
 		"/properties":                                           experimentKeys(),
 		"/properties/schedule/properties":                       scheduleKeys(),
 		"/$defs/arm/properties":                                 armKeys(),
+		"/$defs/host/properties":                                hostKeys(),
+		"/$defs/host/properties/tools/properties":               testTools.Programs(),
 		"/$defs/set/properties":                                 settableKeys(),
 		"/$defs/settings/properties":                            settableKeys(),
 		"/$defs/lab/properties":                                 labKeys(),
@@ -147,7 +150,7 @@ func TestSchemaKnowsWhatTheReaderKnows(t *testing.T) {
 // Every object of the schema with properties refuses others, and says what each of its own is.
 func TestSchemaIsStrictAndDescribed(t *testing.T) {
 	var root any
-	if err := json.Unmarshal(Schema(testTools), &root); err != nil {
+	if err := json.Unmarshal(plainSchema(testTools), &root); err != nil {
 		t.Fatal(err)
 	}
 	objects := 0

@@ -68,6 +68,7 @@ func (r *reader) sets(arms []parsedArm, workloads []parsedWorkload, common *Plac
 		for _, w := range workloads {
 			if !slices.ContainsFunc(a.Workloads, func(own Workload) bool { return own.Name == w.Name }) {
 				r.carried(w.Workload, w.fields, []Arm{a.Arm})
+				r.oneCPU(w.Workload, w.fields, a.Arm)
 			}
 		}
 	}
@@ -77,7 +78,7 @@ func (r *reader) sets(arms []parsedArm, workloads []parsedWorkload, common *Plac
 // parsedSet sorts the keys of a set. The second result is false if some are wrong; they are then reported.
 func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, bool) {
 	set := parsedSet{general: map[string]field{}, own: map[string]map[string]field{}}
-	before := len(r.mistakes)
+	before := r.count()
 	what := "set of arm " + quote(a.Name)
 	var names []string
 	for _, w := range workloads {
@@ -122,7 +123,7 @@ func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, 
 			}
 		}
 	}
-	return set, len(r.mistakes) == before
+	return set, r.count() == before
 }
 
 // settable reports keys that an arm cannot set.
@@ -215,17 +216,20 @@ func (r *reader) overridden(
 		mark(v.key, own)
 		mark(v.value, own)
 	}
-	again := &reader{source: r.source, tools: r.tools, moved: &moved{
+	again := *r
+	again.mistakes = nil
+	again.moved = &moved{
 		own: own, to: taken[sortedByPlace(taken)[0]].key, what: "arm " + quote(a.Name) + ", workload " + quote(w.Name),
-	}}
+	}
 	effective := again.workload(merged, common)
 	again.carried(effective, merged, []Arm{a.Arm})
+	again.oneCPU(effective, merged, a.Arm)
 	for _, m := range again.mistakes {
 		if !slices.Contains(r.mistakes, m) { // not already reported for another workload
 			r.mistakes = append(r.mistakes, m)
 		}
 	}
-	return effective, len(again.mistakes) == 0
+	return effective, again.count() == r.suppressed
 }
 
 // mark adds a node and all nodes below it to a set.

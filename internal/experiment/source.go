@@ -34,7 +34,7 @@ func (s source) mistake(line, column int, message, hint string) Mistake {
 	line = min(max(line, 1), len(s.lines))
 	text := s.lines[line-1]
 	column = min(max(column, 1), utf8.RuneCountInString(text)+1)
-	return Mistake{s.file, line, column, message, hint, text}
+	return Mistake{s.file, line, column, message, hint, withoutJoins(text)}
 }
 
 // document reads the text as one YAML document and gives its top node. It gives nil if that is not possible; this is
@@ -49,7 +49,7 @@ func (r *reader) document(data []byte) *yaml.Node {
 		return nil
 	}
 	var documents []yaml.Node
-	if err := yaml.Load(data, &documents, yaml.WithAllDocuments()); err != nil {
+	if err := yaml.Load(guardVariables(data), &documents, yaml.WithAllDocuments()); err != nil {
 		r.syntaxError(err)
 		return nil
 	}
@@ -61,12 +61,13 @@ func (r *reader) document(data []byte) *yaml.Node {
 		r.wrong(&documents[1], "write one experiment in a file", "a second document begins here")
 	}
 	top := documents[0].Content[0]
+	restoreVariables(top)
 	r.refuseReferences(top)
 	return top
 }
 
 func (r *reader) add(line, column int, message, hint string) {
-	r.mistakes = append(r.mistakes, r.source.mistake(line, column, message, hint))
+	r.mistakes = append(r.mistakes, r.source.mistake(line, column, r.hidden(message), r.hidden(hint)))
 }
 
 // isText reports the first place that is not plain UTF-8 text.

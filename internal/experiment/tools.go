@@ -17,6 +17,8 @@ type Tool struct {
 	// Does lists what the program measures. The first capability is the default; the first of each mode gives the
 	// mode's default protocol. It is empty for a program whose outputs are read but that nearfar does not run.
 	Does []Capability
+	// Programs are the names of the programs that it runs on the hosts. It is empty for a tool that nearfar does not run.
+	Programs []string
 	// The rest is for the documentation, in Markdown: the command lines that nearfar runs, the operating systems on
 	// which it does so, the versions that were run or read, and what the program prints, in which units.
 	Runs, Systems, Versions, Prints string
@@ -128,6 +130,22 @@ func (t Tools) all() []capability {
 func (t Tools) Names() []string {
 	return distinct(t.all(), func(c capability) string { return c.tool })
 }
+
+// Programs lists the programs that the tools run on the hosts, except nearfar itself.
+func (t Tools) Programs() []string {
+	var names []string
+	for _, tool := range t {
+		for _, program := range tool.Programs {
+			if program != self && !slices.Contains(names, program) {
+				names = append(names, program)
+			}
+		}
+	}
+	return names
+}
+
+// self is the program of the native tool.
+const self = "nearfar"
 
 // Modes lists the modes that the tool of this name has; with an empty name, those of all tools.
 func (t Tools) Modes(tool string) []string {

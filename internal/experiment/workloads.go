@@ -53,14 +53,14 @@ func (r *reader) workloads(f fields, common *Placement) []parsedWorkload {
 		if !ok {
 			continue
 		}
-		before := len(r.mistakes)
+		before := r.count()
 		w := r.workload(f, common)
 		if line, twice := lines[w.Name]; twice && w.Name != "" {
 			r.wrong(f.named["name"].value, "give each workload a name of its own",
 				"workload %s is here twice; the first is in line %d", quote(w.Name), line)
 		}
 		lines[w.Name] = n.Line
-		workloads = append(workloads, parsedWorkload{w, f, len(r.mistakes) > before})
+		workloads = append(workloads, parsedWorkload{w, f, r.count() > before})
 	}
 	return workloads
 }
@@ -74,7 +74,7 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 		}
 	}
 	can, known := r.capability(f)
-	before := len(r.mistakes)
+	before := r.count()
 	if known {
 		w.Tool, w.Mode, w.Protocol = can.tool, can.Mode, can.Protocol
 		r.senseless(f, can)
@@ -89,7 +89,7 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 		w.Optional = r.truth(v.value, "optional")
 	}
 	w.Placement = r.placed(w, f, common)
-	if known && len(f.suspected) == 0 && len(r.mistakes) == before {
+	if known && len(f.suspected) == 0 && r.count() == before {
 		if err := w.checkRunnable(r.tools); err != nil { // a mistake that no message of its own covers
 			r.wrong(f.at, "", "the workload cannot be run: %v", err)
 		}

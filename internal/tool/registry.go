@@ -30,9 +30,13 @@ func programs() []program {
 func Declared() experiment.Tools {
 	declared := experiment.Tools{nativeProgram().declared}
 	for _, p := range programs() {
-		if p.declared.Name != nativeName {
-			declared = append(declared, p.declared)
+		if p.declared.Name == nativeName {
+			continue
 		}
+		if p.run != nil {
+			p.declared.Programs = p.run.Probe().Programs
+		}
+		declared = append(declared, p.declared)
 	}
 	return declared
 }

@@ -1,0 +1,128 @@
+package experiment
+
+import (
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// pair reads the names of the two hosts of an arm, if it names one.
+func (r *reader) pair(a *parsedArm, f fields) {
+	_, client := f.named["client"]
+	_, server := f.named["server"]
+	if client || server {
+		a.Client = r.hostName(f, "client", "vm-a")
+		a.Server = r.hostName(f, "server", "vm-b")
+	}
+}
+
+// hostName reads the name of a host. It gives "" if there is none.
+func (r *reader) hostName(f fields, side, example string) string {
+	v, ok := r.required(f, side, side+": "+example)
+	if !ok {
+		return ""
+	}
+	name, ok := r.text(v.value, side, example)
+	switch {
+	case !ok:
+		return ""
+	case slices.Contains(r.known.names, name) || r.known.unknown:
+	case len(r.known.names) == 0:
+		r.wrong(v.value, "declare it, for example hosts: {vm-a: {ssh: vm-a}}, or give --hosts FILE",
+			"%s %s is a host, and no hosts are declared", side, quote(name))
+	default:
+		r.wrong(v.value, suggest(name, r.known.names), "%s %s is none of the hosts", side, quote(name))
+	}
+	return name
+}
+
+// hasHosts reports whether an arm names its hosts.
+func (a Arm) hasHosts() bool { return a.Client != "" || a.Server != "" }
+
+// undeclaredLayers reports arms with hosts that do not say what a packet crosses, if other arms do.
+func (r *reader) undeclaredLayers(arms []parsedArm) {
+	with := slices.IndexFunc(arms, func(a parsedArm) bool { return a.Lab != nil || a.LayersDeclared })
+	if with < 0 {
+		return
+	}
+	for _, a := range arms {
+		if a.hasHosts() && !a.LayersDeclared {
+			r.wrong(a.key, "say what a packet crosses, for example layers: {zone: 1}, or layers: {} for nothing",
+				"arm %s declares no layers, and arm %s has some", quote(a.Name), quote(arms[with].Name))
+		}
+	}
+}
+
+// oneMachine reports whether both hosts of an arm are known to be one machine. Different names can be one machine, too,
+// but a file cannot show that.
+func (d declaredHosts) oneMachine(a Arm) bool {
+	local := func(name string) bool {
+		return slices.ContainsFunc(d.specs, func(h HostSpec) bool { return h.Name == name && h.Local })
+	}
+	return a.Client == a.Server || local(a.Client) && local(a.Server)
+}
+
+// oneCPU reports a workload that asks for one CPU for client and server in an arm whose hosts are different machines,
+// as far as the file shows.
+func (r *reader) oneCPU(w Workload, f fields, a Arm) {
+	if !a.hasHosts() || r.known.oneMachine(a) {
+		return
+	}
+	at := func(f fields) *yaml.Node {
+		if own := f.named["placement"].value; own != nil {
+			return own
+		}
+		return r.commonPlacement
+	}
+	if w.Placement.Kind == PlacementShared {
+		r.notShared(at(f), a)
+	}
+	if w.Background != nil && w.Background.Placement.Kind == PlacementShared {
+		background := fields{named: map[string]field{}}
+		for key, value := range pairs(f.named["background"].value) {
+			background.named[key.Value] = field{key, value}
+		}
+		r.notShared(at(background), a)
+	}
+}
+
+// notShared reports placement shared in an arm with two machines. A place in the file is reported for one arm only.
+func (r *reader) notShared(at *yaml.Node, a Arm) {
+	const hint = "write split, or if both are one machine, for example {client: [0], server: [0]}"
+	if at == nil || r.moved == nil && r.shared[at] {
+		return
+	}
+	r.shared[at] = true
+	r.wrong(at, hint, "shared is one CPU for client and server, and arm %s has different hosts", quote(a.Name))
+}
+
+// otherHosts gives for each arm the layer that stands for its hosts, "" for none. Hosts differ in more than what arms
+// set. If arms with undeclared layers set something, the difference between hosts must not count as the cost of what is
+// set, so it is a layer of its own.
+func (e *Experiment) otherHosts() []string {
+	layers := make([]string, len(e.Arms))
+	base, _ := e.Arm(e.Baseline)
+	for i, a := range e.Arms {
+		if a.hasHosts() && !a.LayersDeclared && (a.Client != base.Client || a.Server != base.Server) {
+			layers[i] = "hosts=" + a.Client + "/" + a.Server
+		}
+	}
+	return layers
+}
+
+// addHostLayers counts the layers of otherHosts in the workload's layers, if any arm has other layers.
+func (e *Experiment) addHostLayers(all []map[string]int) {
+	if !slices.ContainsFunc(all, func(layers map[string]int) bool { return len(layers) > 0 }) {
+		return
+	}
+	for i, name := range e.otherHosts() {
+		if name != "" {
+			all[i] = maps.Clone(all[i])
+			if all[i] == nil {
+				all[i] = map[string]int{}
+			}
+			all[i][name]++
+		}
+	}
+}
