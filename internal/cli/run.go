@@ -51,7 +51,8 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Run makes the hosts of all arms of an experiment, measures every workload in every arm once a block in
 random order, prints the answer and leaves a run directory.
 
-Without FILE it takes experiment.yaml in the current directory. "-" reads standard input.
+Without FILE it takes experiment.yaml in the current directory. "-" reads standard input. --dry-run of a file with hosts
+connects to none of them.
 
 Exit codes: 0 the answer is printed; 1 a failure, or too many trials failed; 2 wrong usage, or a mistake in the file;
 130 interrupted. An interrupted run prints the answer of its trials so far, and how to continue it.`,
@@ -188,6 +189,9 @@ func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions)
 	if err != nil {
 		return err
 	}
+	if o.dryRun && len(e.Hosts) > 0 {
+		return a.printPlan(planOnly(e), o.report.aim, expected)
+	}
 	s, err := a.setUp(ctx, e, o.progress)
 	if err != nil {
 		return err
@@ -226,6 +230,9 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	trials, err := dir.Trials()
 	if err != nil {
 		return errors.Join(err, dir.Close())
+	}
+	if o.dryRun && len(e.Hosts) > 0 {
+		return errors.Join(a.printPlan(planOnly(e), nil, forecast{}), dir.Close())
 	}
 	s, err := a.setUp(ctx, e, o.progress)
 	if err != nil {

@@ -26,6 +26,13 @@ type setup struct {
 	watch      *watcher // nil without --watch
 }
 
+// planOnly is a setup for the plan of an experiment with hosts, which connects to nothing.
+func planOnly(e *experiment.Experiment) *setup {
+	s := &setup{experiment: e}
+	s.runner = runner.New(e, newTools(newSecret()), deploy.Planned(e), runner.DefaultLimits(), nil)
+	return s
+}
+
 // setUp makes the hosts of all arms and checks that they have the tools. The caller closes the setup.
 func (a *app) setUp(ctx context.Context, e *experiment.Experiment, progress string) (*setup, error) {
 	tools := newTools(hostverbs.NewSecret())

@@ -1,0 +1,128 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+)
+
+// Planned are hosts to plan with, for every arm. They connect to nothing, and nothing can be started on them. Addresses
+// that the file does not give have placeholders; see Placeholders.
+func Planned(e *experiment.Experiment) map[string]host.Hosts {
+	hosts := map[string]host.Hosts{}
+	names := placeholderNames(e)
+	endpoint := func(name string) host.Host {
+		spec, _ := e.Host(name)
+		at := Endpoint(spec)
+		at.Name = name
+		v4, v6 := placeholders(slices.Index(names, name))
+		if !at.Dial.V4.IsValid() {
+			at.Dial.V4 = v4
+		}
+		if !at.Dial.V6.IsValid() {
+			at.Dial.V6 = v6
+		}
+		if !at.Bind.V4.IsValid() {
+			at.Bind.V4 = at.Dial.V4
+		}
+		if !at.Bind.V6.IsValid() {
+			at.Bind.V6 = at.Dial.V6
+		}
+		return planned{at}
+	}
+	for _, arm := range e.Arms {
+		client, server := sides(e, arm)
+		hosts[arm.Name] = host.Hosts{Client: endpoint(client), Server: endpoint(server), Machines: planned{}}
+	}
+	return hosts
+}
+
+// Placeholders replaces the placeholders of Planned in a command line: "{address of vm-a}".
+func Placeholders(e *experiment.Experiment) func(line string) string {
+	names := placeholderNames(e)
+	return func(line string) string {
+		for i, name := range slices.Backward(names) { // the longer addresses first
+			v4, v6 := placeholders(i)
+			for _, a := range []netip.Addr{v4, v6} {
+				line = strings.ReplaceAll(line, a.String(), "{address of "+name+"}")
+			}
+		}
+		return line
+	}
+}
+
+// Endpoint is what the file says of where a host is measured. What it does not say is not set.
+func Endpoint(h experiment.HostSpec) host.Endpoint {
+	address := func(text string) netip.Addr {
+		a, _ := netip.ParseAddr(text) // the reader has checked it; empty gives no address
+		return a
+	}
+	e := host.Endpoint{Name: h.Name, Port: h.Port,
+		Dial: host.Addresses{V4: address(h.Address), V6: address(h.Address6)}}
+	if bind := address(h.Bind); bind.Is4() {
+		e.Bind.V4 = bind
+	} else {
+		e.Bind.V6 = bind
+	}
+	return e
+}
+
+// sides are the names of an arm's hosts. The hosts of a lab are named after the arm that makes them.
+func sides(e *experiment.Experiment, arm experiment.Arm) (client, server string) {
+	if arm.Lab == nil {
+		return arm.Client, arm.Server
+	}
+	owner := e.HostsOf(arm.Name)
+	return owner + "/client", owner + "/server"
+}
+
+// placeholderNames are the names of all hosts; the index of a name gives its placeholders.
+func placeholderNames(e *experiment.Experiment) []string {
+	var names []string
+	for _, arm := range e.Arms {
+		client, server := sides(e, arm)
+		for _, name := range []string{client, server} {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// placeholders are addresses that no host has: IPv4 addresses are from the block that is reserved for future use
+// (RFC 1112, section 4), IPv6 addresses from the discard-only block (RFC 6666).
+func placeholders(i int) (v4, v6 netip.Addr) {
+	hi, lo := byte(i>>8), byte(i)
+	return netip.AddrFrom4([4]byte{240, 100, 100 + hi, lo}), netip.AddrFrom16([16]byte{0: 1, 13: 1, 14: hi, 15: lo})
+}
+
+// planned is a host that cannot be used, and the machines below it.
+type planned struct{ endpoint host.Endpoint }
+
+// errPlanned says that something was started on a planned host. That is a mistake of the caller.
+var errPlanned = errors.New("a plan starts nothing")
+
+func (planned) Start(context.Context, host.Cmd) (host.Process, error) { return nil, errPlanned }
+
+func (planned) Put(context.Context, string, fs.FileMode, io.Reader) error { return errPlanned }
+
+func (p planned) Endpoint() host.Endpoint { return p.endpoint }
+
+func (planned) Close() error { return nil }
+
+// CPUs gives those that the file names; others are known only on the machine.
+func (planned) CPUs(p experiment.Placement) (client, server []int, err error) { return p.Client, p.Server, nil }
+
+func (planned) Watch(_, _ []int) (end func() host.Observation) {
+	return func() host.Observation { return host.Observation{} }
+}
+
+func (planned) Lost() error { return nil }
