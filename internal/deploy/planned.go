@@ -119,7 +119,9 @@ func (p planned) Endpoint() host.Endpoint { return p.endpoint }
 func (planned) Close() error { return nil }
 
 // CPUs gives those that the file names; others are known only on the machine.
-func (planned) CPUs(p experiment.Placement) (client, server []int, err error) { return p.Client, p.Server, nil }
+func (planned) CPUs(p experiment.Placement) (client, server []int, err error) {
+	return p.Client, p.Server, nil
+}
 
 func (planned) Watch(_, _ []int) (end func() host.Observation) {
 	return func() host.Observation { return host.Observation{} }

@@ -101,8 +101,8 @@ func (e *Experiment) LayersIn(workload string) []map[string]int {
 }
 
 // HostsOf names the arm whose hosts an arm uses. An arm uses the hosts of an earlier arm with the same lab if the two
-// differ in what they set. Arms with labs that differ in nothing have hosts of their own. Arms that name the same client
-// and server use the hosts of the first of them.
+// differ in what they set. Arms with labs that differ in nothing have hosts of their own. Arms that name the same
+// client and server use the hosts of the first of them.
 func (e *Experiment) HostsOf(arm string) string {
 	a, ok := e.Arm(arm)
 	if !ok || a.Lab == nil {

@@ -60,8 +60,9 @@ func ParseWith(filename string, data []byte, tools Tools, in Inputs) (*Experimen
 	return nil, &mistakes
 }
 
-// Rejoin gives the agent hosts of a recorded experiment their join strings, which are not recorded: from the hosts file,
-// or from the variable that held them. Of the hosts file it takes nothing else. The errors never show a join string.
+// Rejoin gives the agent hosts of a recorded experiment their join strings, which are not recorded: from the hosts
+// file, or from the variable that held them. It takes nothing else from the hosts file. The errors never show a join
+// string.
 func (e *Experiment) Rejoin(tools Tools, in Inputs) error {
 	file := readHostsFile(in, tools)
 	var given []string

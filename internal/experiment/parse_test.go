@@ -169,6 +169,7 @@ func TestHostileFilesAreReadInTime(t *testing.T) {
 		"wide":          "名",
 		"marks":         "e\u0301\u0301\u0301",
 		"long line":     "{wire: x}, ",
+		"join strings":  "{agent: nearfar-agent.1.abcdefgh, ssh: ${NO}},\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

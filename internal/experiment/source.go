@@ -22,10 +22,11 @@ type source struct {
 	lines []string
 }
 
-// newSource splits the text into lines like YAML: at \n, \r\n, \r, and Unicode's NEL, LS and PS.
+// newSource splits the text into lines like YAML: at \n, \r\n, \r, and Unicode's NEL, LS and PS. The lines are for
+// messages, so join strings are hidden in them.
 func newSource(file string, data []byte) source {
 	text := strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").
-		Replace(string(data))
+		Replace(withoutJoins(string(data)))
 	return source{file: file, lines: strings.Split(text, "\n")}
 }
 
@@ -34,7 +35,7 @@ func (s source) mistake(line, column int, message, hint string) Mistake {
 	line = min(max(line, 1), len(s.lines))
 	text := s.lines[line-1]
 	column = min(max(column, 1), utf8.RuneCountInString(text)+1)
-	return Mistake{s.file, line, column, message, hint, withoutJoins(text)}
+	return Mistake{s.file, line, column, message, hint, text}
 }
 
 // document reads the text as one YAML document and gives its top node. It gives nil if that is not possible; this is

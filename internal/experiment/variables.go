@@ -3,6 +3,7 @@ package experiment
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -23,8 +24,12 @@ type Inputs struct {
 	Hosts     []byte
 }
 
-// maxValue is the greatest length of a variable's value in bytes.
-const maxValue = 4096
+// maxValue is the greatest length of a variable's value in bytes, and maxVariables how many values of a file can have
+// variables.
+const (
+	maxValue     = 4096
+	maxVariables = 5000
+)
 
 // IsVariable reports whether a text can be the name of a variable: letters, digits and _, and no digit first.
 func IsVariable(name string) bool {
@@ -98,8 +103,8 @@ func (r *reader) expandAll(top *yaml.Node) {
 
 // expandHosts replaces the variables of those hosts whose names are wanted. Join strings are kept out of messages.
 func (r *reader) expandHosts(hosts *yaml.Node, wanted func(name string) bool) {
-	if hosts.Kind != yaml.MappingNode {
-		return
+	if hosts.Kind != yaml.MappingNode || len(hosts.Content) > 2*maxHosts {
+		return // then they are not read
 	}
 	for name, host := range pairs(hosts) {
 		if !wanted(name.Value) {
@@ -164,6 +169,13 @@ func (r *reader) expandScalar(n *yaml.Node) (values []string) {
 		return nil
 	}
 	r.expandedNodes[n] = true
+	if excess := len(r.expandedNodes) - maxVariables; excess > 0 {
+		if excess == 1 {
+			r.wrong(n, "at most "+strconv.Itoa(maxVariables), "too many values of this file have variables")
+		}
+		r.unset[n] = true
+		return nil
+	}
 	var text strings.Builder
 	rest := n.Value
 	for {
@@ -231,7 +243,8 @@ func (r *reader) variable(n *yaml.Node, name string) (string, bool) {
 // since its value is not known.
 func (r *reader) wrongVariable(n *yaml.Node, written, hint, message string) {
 	column := n.Column
-	if n.Line >= 1 && n.Line <= len(r.source.lines) {
+	// Lines can be long, so the place is looked for only in the first mistakes, which are shown.
+	if n.Line >= 1 && n.Line <= len(r.source.lines) && len(r.mistakes) < maxRendered {
 		line := []rune(r.source.lines[n.Line-1])
 		rest := string(line[min(max(n.Column-1, 0), len(line)):])
 		if before, _, found := strings.Cut(rest, written); found {
@@ -268,13 +281,16 @@ func (r *reader) hidden(message string) string {
 	return coverJoins(message, func(string) string { return hiddenJoin })
 }
 
-// withoutJoins replaces the characters of join strings in a line of a file by stars, so that columns stay.
-func withoutJoins(line string) string {
-	return coverJoins(line, func(secret string) string { return strings.Repeat("*", len(secret)) })
+// withoutJoins replaces the characters of join strings in the text of a file by stars, so that columns stay.
+func withoutJoins(text string) string {
+	return coverJoins(text, func(secret string) string { return strings.Repeat("*", len(secret)) })
 }
 
 // coverJoins replaces what follows joinPrefix in a text.
 func coverJoins(text string, cover func(secret string) string) string {
+	if !strings.Contains(text, joinPrefix) {
+		return text
+	}
 	var out strings.Builder
 	for {
 		before, after, found := strings.Cut(text, joinPrefix)
