@@ -73,6 +73,7 @@ func otherWorkload(base, other experiment.Workload, set []string) []string {
 		{"arrivals", base.Arrivals, other.Arrivals},
 		{"steps", base.Steps, other.Steps},
 		{"batch", base.Batch, other.Batch},
+		{"reply_every", base.ReplyEvery, other.ReplyEvery},
 		{"direction", base.Direction, other.Direction},
 		{"background", base.Background, other.Background},
 		{"timestamps", base.Timestamps, other.Timestamps}, // they cost time in each transaction

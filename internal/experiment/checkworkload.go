@@ -45,6 +45,7 @@ func (c capability) checkKeys(w Workload) error {
 	}{
 		{"request", w.Request != 0}, {"response", w.Response != 0}, {"message", w.Message != 0},
 		{"connections", w.Connections > 1}, {"rate", w.Rate != 0 || w.OfferedRate != 0}, {"batch", w.Batch != 0},
+		{"reply_every", w.ReplyEvery != 0},
 		{"warmup", w.Warmup != 0}, {"interval", w.Interval != 0},
 		{"arrivals", w.Arrivals != ""}, {"steps", len(w.Steps) > 0},
 		{"direction", w.Direction != ""}, {"zerocopy", w.ZeroCopy}, {"timestamps", w.Timestamps},
@@ -89,6 +90,9 @@ func (c capability) checkSizes(w Workload) error {
 		return fmt.Errorf("the response of %d bytes is larger than the request of %d", w.Response, w.Request)
 	case w.Connections < 0 || w.Connections > max(1, c.Connections.Max):
 		return fmt.Errorf("%d connections: %s has at most %d", w.Connections, c, max(1, c.Connections.Max))
+	case w.ReplyEvery != 0 && !c.ReplyEvery.holds(w.ReplyEvery):
+		return fmt.Errorf("a reply to every %d requests: %s takes %d to %d", w.ReplyEvery, c, c.ReplyEvery.Min,
+			c.ReplyEvery.Max)
 	case c.Batch.taken() && (w.Batch < 0 || w.Batch > c.Batch.Max || w.Message*w.Batch > c.BatchBytes):
 		return fmt.Errorf("a batch of %d messages of %d bytes: at most %d messages and %d bytes",
 			w.Batch, w.Message, c.Batch.Max, c.BatchBytes)
@@ -124,6 +128,8 @@ func (c capability) checkOffered(w Workload) error {
 		return fmt.Errorf("%s takes no such rate", c)
 	case rate != 0 && !(rate >= c.Rate.Min && rate <= c.Rate.Max):
 		return fmt.Errorf("an offered rate of %v: %s takes %v to %v", rate, c, c.Rate.Min, c.Rate.Max)
+	case !c.Rate.steps(rate):
+		return fmt.Errorf("an offered rate of %v: %s takes multiples of %v", rate, c, c.Rate.Step)
 	case rate != 0 && rate/float64(max(1, w.Connections)) < c.Rate.MinEach:
 		return fmt.Errorf("a rate of %v over %d connections: each has at least %v", rate, w.Connections, c.Rate.MinEach)
 	case c.Mode == Load && (w.OfferedRate != 0) == (len(w.Steps) > 0):

@@ -115,7 +115,7 @@ func TestDocumentationNamesEveryKey(t *testing.T) {
 	}
 	keys := experimentKeys()
 	for _, more := range [][]string{scheduleKeys(), armKeys(), hostKeys(), labKeys(), elementKinds(), elementKeys(Wire), elementKeys(Firewall),
-		workloadKeys(), testTools.Names(), testTools.Modes(""), placementWords(), testTools.importOnly(), stepKeys(), arrivalWords(), directionWords(), waitWords()} {
+		workloadKeys(), testTools.Names(), testTools.Modes(""), placementWords(), stepKeys(), arrivalWords(), directionWords(), waitWords()} {
 		keys = append(keys, more...)
 	}
 	for _, key := range keys {

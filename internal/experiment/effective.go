@@ -190,6 +190,8 @@ func (w Workload) Value(key string) string {
 		return w.Arrivals
 	case "batch":
 		return strconv.Itoa(w.Batch)
+	case "reply_every":
+		return strconv.Itoa(cmp.Or(w.ReplyEvery, 1))
 	case "direction":
 		return w.Direction
 	case "zerocopy":

@@ -136,6 +136,8 @@ type Workload struct {
 	Steps []Step `json:"steps,omitempty"`
 	// Batch is how many messages are handed to the kernel at once (messages).
 	Batch int `json:"batch,omitempty"`
+	// ReplyEvery says that the server answers one of this many requests (sockperf load). 0: it answers each.
+	ReplyEvery int `json:"reply_every,omitempty"`
 	// Direction is upload, download or both (native stream).
 	Direction string `json:"direction,omitempty"`
 	// ZeroCopy makes the kernel send from the application's memory (native stream).

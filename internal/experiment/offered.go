@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -53,7 +54,18 @@ func (r *reader) bitRate(w *Workload, f fields, can capability) {
 
 // load reads the offered rate, or the steps instead of it.
 func (r *reader) load(w *Workload, f fields, can capability) {
-	w.Arrivals = ConstantArrivals
+	if can.takes("arrivals") {
+		w.Arrivals = ConstantArrivals
+	}
+	if can.takes("reply_every") {
+		w.ReplyEvery = 1
+	}
+	if v, ok := r.optional(f, "reply_every"); ok {
+		limits := can.ReplyEvery
+		if n, ok := r.integer(v.value, "reply_every", int64(limits.Min), int64(limits.Max)); ok {
+			w.ReplyEvery = int(n)
+		}
+	}
 	if v, ok := r.optional(f, "arrivals"); ok {
 		w.Arrivals, _ = r.word(v.value, "arrivals", arrivalWords())
 	}
@@ -69,13 +81,32 @@ func (r *reader) load(w *Workload, f fields, can capability) {
 		return // it is already reported
 	}
 	if v, ok := r.required(f, "rate", "rate: 10000/s"); ok {
-		w.OfferedRate, _ = quantity(r, v.value, "rate", "10000/s", ParsePerSecond)
+		if w.OfferedRate, ok = quantity(r, v.value, "rate", "10000/s", ParsePerSecond); ok {
+			r.eventRate(v.value, w.OfferedRate, can)
+		}
+	}
+}
+
+// eventRate checks a rate of requests or messages against the limits of the tool.
+func (r *reader) eventRate(n *yaml.Node, rate float64, can capability) {
+	limits := can.Rate
+	switch {
+	case limits.Unit != EventRate:
+	case rate < limits.Min:
+		r.wrong(n, "at least "+FormatPerSecond(limits.Min), "rate %s is too low", FormatPerSecond(rate))
+	case rate > limits.Max:
+		r.wrong(n, "at most "+FormatPerSecond(limits.Max), "rate %s is too high", FormatPerSecond(rate))
+	case !limits.steps(rate):
+		r.wrong(n, "write, for example, "+FormatPerSecond(math.Ceil(rate/limits.Step)*limits.Step),
+			"rate %s: %s counts in steps of %s", FormatPerSecond(rate), can.tool, FormatPerSecond(limits.Step))
 	}
 }
 
 // messages reads the batch and the rate of messages.
 func (r *reader) messages(w *Workload, f fields, can capability) {
-	w.Batch = defaultBatch
+	if can.takes("batch") {
+		w.Batch = defaultBatch
+	}
 	if v, ok := r.optional(f, "batch"); ok {
 		if n, ok := r.integer(v.value, "batch", int64(can.Batch.Min), int64(can.Batch.Max)); ok {
 			w.Batch = int(n)
@@ -96,8 +127,8 @@ func (r *reader) messages(w *Workload, f fields, can capability) {
 		return
 	}
 	rate, ok := quantity(r, v.value, "rate", "10000/s, or max", ParsePerSecond)
-	if ok && rate < can.Rate.Min {
-		r.wrong(v.value, "at least "+FormatPerSecond(can.Rate.Min), "rate %s is too low", FormatPerSecond(rate))
+	if ok {
+		r.eventRate(v.value, rate, can)
 	}
 	w.OfferedRate = rate
 }

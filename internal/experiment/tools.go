@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ type Tools []Tool
 type Tool struct {
 	Name string
 	// Does lists what the program measures. The first capability is the default; the first of each mode gives the
-	// mode's default protocol. It is empty for a program whose outputs are read but that nearfar does not run.
+	// mode's default protocol.
 	Does []Capability
 	// Programs are the names of the programs that it runs on the hosts. It is empty for a tool that nearfar does not run.
 	Programs []string
@@ -38,6 +39,8 @@ type Capability struct {
 	// Batch is how many messages are handed to the kernel at once, BatchBytes how large they are together at most.
 	Batch      Range
 	BatchBytes int
+	// ReplyEvery is how many requests share one reply.
+	ReplyEvery Range
 	// Buffers are the sizes in bytes that the kernel can be asked for as socket buffers.
 	Buffers Range
 	// Duration is the measurement window. Warmup comes before it; Interval is between two echo requests.
@@ -95,11 +98,15 @@ const (
 )
 
 // RateLimits are the limits of an offered rate in its unit. A workload's rate is the sum over its connections. MinEach
-// is the lowest rate of one connection.
+// is the lowest rate of one connection. Every rate is a multiple of Step, if Step is not 0.
 type RateLimits struct {
 	Unit              RateUnit
 	Min, Max, MinEach float64
+	Step              float64
 }
+
+// steps reports whether a rate is a multiple of Step.
+func (l RateLimits) steps(rate float64) bool { return l.Step == 0 || math.Mod(rate, l.Step) == 0 }
 
 // capability is a Capability with the tool that declares it.
 type capability struct {
@@ -171,17 +178,6 @@ func (t Tools) Protocols(tool, mode string) []string {
 func (t Tools) Waits(tool, mode string) []string {
 	c, _ := t.find(tool, mode, "")
 	return c.Waits
-}
-
-// importOnly lists the tools whose outputs are read but that nearfar does not run.
-func (t Tools) importOnly() []string {
-	var names []string
-	for _, tool := range t {
-		if len(tool.Does) == 0 {
-			names = append(names, tool.Name)
-		}
-	}
-	return names
 }
 
 // find gives the first capability that fits; an empty mode or protocol fits any.
@@ -277,6 +273,8 @@ func (c capability) takes(key string) bool {
 		return c.Rate.Unit != NoRate
 	case "batch":
 		return c.Batch.taken()
+	case "reply_every":
+		return c.ReplyEvery.taken()
 	case "wait":
 		return len(c.Waits) > 1
 	case "send_buffer", "receive_buffer":

@@ -226,6 +226,9 @@ func (c capability) keysText() string {
 		if key == "wait" {
 			text += " (" + strings.Join(c.Waits, ", ") + ")"
 		}
+		if key == "reply_every" {
+			text += fmt.Sprintf(" (%d to %d)", c.ReplyEvery.Min, c.ReplyEvery.Max)
+		}
 		keys = append(keys, text)
 	}
 	if c.OnlyIPv4 != "" {

@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -27,7 +26,7 @@ func workloadKeys() []string {
 // parameterKeys are the keys that only some workloads take.
 func parameterKeys() []string {
 	keys := []string{"request", "response", "message", "warmup", "interval", "connections", "rate", "arrivals", "steps",
-		"batch",
+		"batch", "reply_every",
 		"direction", "zerocopy", "timestamps"}
 	return append(append(keys, socketKeys()...), "background")
 }
@@ -134,11 +133,6 @@ func (r *reader) stampsFit(w Workload, n *yaml.Node, can capability) {
 func (r *reader) capability(f fields) (capability, bool) {
 	t, ok := r.required(f, "tool", "tool: native")
 	if !ok {
-		return capability{}, false
-	}
-	if t.value.Kind == yaml.ScalarNode && slices.Contains(r.tools.importOnly(), t.value.Value) {
-		r.wrong(t.value, "run it there, and read what it printed with: nearfar import --tool "+t.value.Value+" FILE",
-			"%s runs elsewhere, not as a workload", t.value.Value)
 		return capability{}, false
 	}
 	tool, ok := r.word(t.value, "tool", r.tools.Names())

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,20 +31,64 @@ func toolsTable() string {
 	return b.String()
 }
 
-// The table of docs/tools.md is made from what the tools declare; UPDATE_GOLDEN=1 writes it anew. Every tool has a
+// installTable lists in Markdown how each tool is installed on each kind of host.
+func installTable() string {
+	var b strings.Builder
+	b.WriteString("| tool | on | |\n|---|---|---|\n")
+	for _, p := range programs() {
+		if p.declared.Name == nativeName {
+			continue
+		}
+		group := map[string][]string{}
+		var order []string
+		add := func(host, how string) {
+			if len(group[how]) == 0 {
+				order = append(order, how)
+			}
+			group[how] = append(group[how], host)
+		}
+		if slices.Contains(p.install.on, linux) {
+			for _, d := range distributions() {
+				how := p.install.how(linux, "ID="+d.ids[0])
+				add(d.name, strings.Replace(how, " for "+d.name+" is known", " is known", 1))
+			}
+			add("other Linux", p.install.how(linux, ""))
+		} else {
+			add("Linux", p.install.how(linux, ""))
+		}
+		add("Windows", p.install.how(windows, ""))
+		for _, how := range order {
+			text := how
+			if strings.HasPrefix(how, "sudo ") {
+				command, note, noted := strings.Cut(how, " (")
+				if text = "`" + command + "`"; noted {
+					text += " (" + note
+				}
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", p.declared.Name, strings.Join(group[how], ", "), text)
+		}
+	}
+	return b.String()
+}
+
+// The tables of docs/tools.md are made from what the tools declare; UPDATE_GOLDEN=1 writes them anew. Every tool has a
 // section there.
-func TestTableOfTools(t *testing.T) {
-	const path, begin, end = "../../docs/tools.md", "<!-- tools -->\n", "<!-- /tools -->"
+func TestTablesOfTools(t *testing.T) {
+	const path = "../../docs/tools.md"
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, found := strings.Cut(string(page), begin)
-	_, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatalf("%s has no place for the table: %s", path, begin)
+	want := string(page)
+	for name, table := range map[string]string{"tools": toolsTable(), "install": installTable()} {
+		begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
+		before, rest, found := strings.Cut(want, begin)
+		_, after, ended := strings.Cut(rest, end)
+		if !found || !ended {
+			t.Fatalf("%s has no place for the table: %s", path, begin)
+		}
+		want = before + begin + table + end + after
 	}
-	want := before + begin + toolsTable() + end + after
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)

@@ -30,6 +30,14 @@ func TestPlansOverLoopback(t *testing.T) {
 			Response: 64, Duration: second}, "127.0.0.1", checkRTT},
 		{NewSockperf(), experiment.Workload{Name: "sockperf-udp", Mode: "rr", Protocol: "udp", Request: 64,
 			Response: 64, Duration: second}, "127.0.0.1", checkRTT},
+		{NewSockperf(), experiment.Workload{Name: "sockperf-load-tcp", Mode: "load", Protocol: "tcp", Request: 64,
+			Response: 64, OfferedRate: 2000, ReplyEvery: 1, Duration: second}, "127.0.0.1", checkLoad(1)},
+		{NewSockperf(), experiment.Workload{Name: "sockperf-load-udp", Mode: "load", Protocol: "udp", Request: 1400,
+			Response: 1400, OfferedRate: 2000, ReplyEvery: 10, Duration: second}, "127.0.0.1", checkLoad(10)},
+		{NewSockperf(), experiment.Workload{Name: "sockperf-messages-tcp", Mode: "messages", Protocol: "tcp",
+			Message: 1000, Duration: second}, "127.0.0.1", checkMessages},
+		{NewSockperf(), experiment.Workload{Name: "sockperf-messages-paced", Mode: "messages", Protocol: "tcp",
+			Message: 1000, OfferedRate: 5000, Duration: second}, "127.0.0.1", checkPaced(5000)},
 		{NewNetperf(), experiment.Workload{Name: "netperf-tcp-rr", Mode: "rr", Protocol: "tcp", Request: 1024,
 			Response: 1024, Duration: second}, "127.0.0.1", checkRate},
 		{NewNetperf(), experiment.Workload{Name: "netperf-udp-rr", Mode: "rr", Protocol: "udp", Request: 64,
@@ -102,9 +110,15 @@ func carryOut(t *testing.T, plan Plan) (out Output) {
 		if err := server.Start(); err != nil {
 			t.Fatal(err)
 		}
+		ended := make(chan error, 1)
+		go func() { ended <- server.Wait() }()
 		defer func() {
-			_ = server.Process.Signal(os.Interrupt) // it may have ended by itself
-			_ = server.Wait()
+			select {
+			case <-ended:
+			case <-time.After(plan.ServerEnds):
+				_ = server.Process.Signal(os.Interrupt) // it may have ended by itself
+				<-ended
+			}
 			out.ServerStdout, out.ServerStderr = stdout.Bytes(), stderr.Bytes()
 		}()
 		awaitSocket(ctx, t, plan.Ready, true)
@@ -179,6 +193,45 @@ func checkRTT(t *testing.T, m result.Measurement) {
 	}
 }
 
+// checkLoad checks latencies under a load of which one request of every is answered. How many are sent depends on the
+// machine; how many of them are answered does not.
+func checkLoad(every float64) func(t *testing.T, m result.Measurement) {
+	return func(t *testing.T, m result.Measurement) {
+		checkRTT(t, m)
+		sent, received := value(t, m, result.Sent, ""), value(t, m, result.Received, "")
+		if answered := received * every / sent; answered < 0.9 || answered > 1.1 {
+			t.Errorf("%v sent, %v received: one of %v is answered", sent, received, every)
+		}
+		if p50, p99 := value(t, m, result.RTT, "p50"), value(t, m, result.RTT, "p99"); p50 > p99 {
+			t.Errorf("p50 %v above p99 %v", p50, p99)
+		}
+		if m.MessageBytes == 0 {
+			t.Error("the size of the requests is not known")
+		}
+	}
+}
+
+// checkMessages checks the rates of one-way messages of 1000 bytes: both are of the same count.
+func checkMessages(t *testing.T, m result.Measurement) {
+	rate, goodput := value(t, m, result.MessageRate, ""), value(t, m, result.Goodput, "")
+	if bytes := goodput / 8 / rate; bytes < 990 || bytes > 1010 {
+		t.Errorf("%v bit/s and %v messages/s: messages of %v bytes", goodput, rate, bytes)
+	}
+	if m.ReportedAs != result.DefinitionRate || m.Definition != result.DefinitionRate || m.MessageBytes != 1000 {
+		t.Errorf("reported as %s, is %s, of %d bytes", m.ReportedAs, m.Definition, m.MessageBytes)
+	}
+}
+
+// checkPaced checks that no more messages were sent than were asked for.
+func checkPaced(most float64) func(t *testing.T, m result.Measurement) {
+	return func(t *testing.T, m result.Measurement) {
+		checkMessages(t, m)
+		if rate := value(t, m, result.MessageRate, ""); rate > most*1.05 {
+			t.Errorf("%v messages/s, and %v were asked for", rate, most)
+		}
+	}
+}
+
 func checkRate(t *testing.T, m result.Measurement) {
 	checkRTT(t, m)
 	rate, mean := value(t, m, result.TransactionRate, ""), value(t, m, result.RTT, result.Mean)
@@ -250,6 +303,18 @@ func checkPing(t *testing.T, m result.Measurement) {
 func TestProbes(t *testing.T) {
 	for _, tool := range Foreign() {
 		probe := tool.Probe()
+		if len(probe.Argv) == 0 {
+			continue // it does not print its version
+		}
+		if tool.Name() == ntttcpName { // which cannot be installed here
+			path := standIn(t, ntttcpName)
+			ran := exec.CommandContext(t.Context(), path, "-?")
+			printed, _ := ran.CombinedOutput() // the usage ends with exit status 1
+			if v := probe.Version(printed); v != "5.39" {
+				t.Errorf("version %q in %q", v, printed)
+			}
+			continue
+		}
 		printed, err := exec.CommandContext(t.Context(), probe.Argv[0], probe.Argv[1:]...).CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v", tool.Name(), err)

@@ -34,6 +34,11 @@ func iperf3Program() program {
 			Runs: "`iperf3 -s -1`, `iperf3 -J -c`", Systems: "Linux", Versions: "3.12 run; 3.0 to 3.18 read",
 			Prints: "bytes and bit/s; the kernel's smoothed round trip, in us",
 		},
+		install: installation{
+			on: []string{linux, windows}, apt: "iperf3", dnf: "iperf3", amazon: "iperf3", azure: "iperf3",
+			zypper: "iperf", pacman: "iperf3", apk: "iperf3", source: "https://github.com/esnet/iperf",
+			windows: "get it from https://iperf.fr/iperf-download.php",
+		},
 		run: NewIperf3(), mark: iperf3Mark, parse: parseIperf3Text,
 	}
 }
@@ -55,7 +60,7 @@ func (*Iperf3) Probe() Probe {
 // Plan gives a server that ends after one client, and a client that prints JSON. Window and warm-up (-O, left out of
 // the figures) are whole seconds: iperf3 reads 0.5 as 0, which means forever.
 func (*Iperf3) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
-	if err := check(iperf3Program().declared, w); err != nil {
+	if err := check(iperf3Program(), w, pair); err != nil {
 		return Plan{}, err
 	}
 	seconds, omit := whole(w.Duration), int(w.Warmup/time.Second)

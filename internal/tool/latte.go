@@ -2,21 +2,90 @@ package tool
 
 import (
 	"errors"
+	"net/netip"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/host"
 	"nearfar/internal/result"
 )
 
 const latteName = "latte"
 
-// latteProgram declares Microsoft's latte, which runs on Windows. nearfar reads its outputs and does not run it.
+// latteProgram declares Microsoft's latte. Its smallest message has 4 bytes. Its documentation gives no greatest one;
+// nearfar asks for at most 64 KiB, and over UDP for what fits into a datagram. How it takes an IPv6 address is not
+// documented.
 func latteProgram() program {
-	return program{
-		declared: experiment.Tool{Name: latteName, Versions: "read", Prints: "the mean full round trip, in us"},
-		mark:     latteMark, parse: parseLatte,
+	rr := func(protocol string, most int) experiment.Capability {
+		size := experiment.Range{Min: 4, Max: most}
+		return experiment.Capability{
+			Mode: experiment.RR, Protocol: protocol, Request: size, Response: size, Reply: experiment.ReplySame,
+			Duration: wholeSeconds(), Keys: []string{"background"},
+			OnlyIPv4: "it is not documented how it takes such an address",
+		}
 	}
+	return program{
+		declared: experiment.Tool{
+			Name: latteName,
+			Does: []experiment.Capability{rr(experiment.TCP, 64<<10), rr(experiment.UDP, maxDatagram)},
+			Runs: "`latte -a -t -m`, `latte -c -a -t -m`", Systems: "Windows",
+			Versions: "read; run with a stand-in only", Prints: "the mean full round trip, in us",
+		},
+		run: NewLatte(), mark: latteMark, parse: parseLatte,
+		install: installation{on: []string{windows}, windows: "get it from https://github.com/microsoft/latte/releases"},
+	}
+}
+
+// Latte is Microsoft's latte, which runs on Windows.
+type Latte struct{}
+
+// NewLatte makes the tool.
+func NewLatte() *Latte { return &Latte{} }
+
+// Name is what an experiment file calls it.
+func (*Latte) Name() string { return latteName }
+
+// Probe asks for the program alone: latte does not print its version.
+func (*Latte) Probe() Probe { return Probe{Programs: []string{"latte"}} }
+
+// Plan gives the same command line for both sides, with -c for the client. Both sides end after the window. There is no
+// warm-up.
+func (*Latte) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
+	if err := check(latteProgram(), w, pair); err != nil {
+		return Plan{}, err
+	}
+	bind, dial, err := addressesFor(w, pair)
+	if err != nil {
+		return Plan{}, err
+	}
+	port, seconds := pair.Server.Ports().Data, whole(w.Duration)
+	at := func(ip netip.Addr) []string {
+		line := []string{"-a", netip.AddrPortFrom(ip, uint16(port)).String(), "-t", strconv.Itoa(seconds),
+			"-m", strconv.Itoa(w.Request)}
+		if w.Protocol == experiment.UDP {
+			line = append(line, "-udp")
+		}
+		return line
+	}
+	return Plan{
+		Server:     &Command{Argv: append([]string{"latte"}, at(bind)...)},
+		Ready:      Ready{Protocol: w.Protocol, Port: port},
+		ServerEnds: serverEnds,
+		Client:     Command{Argv: append([]string{"latte", "-c"}, at(dial)...)},
+		Expected:   time.Duration(seconds)*time.Second + 500*time.Millisecond,
+	}, nil
+}
+
+// Parse reads what the client printed.
+func (*Latte) Parse(out Output) (result.Measurement, error) {
+	m, err := parseText(latteName, out, parseLatte)
+	if w := out.Workload; w != nil {
+		m.MessageBytes = w.Request
+	}
+	return m, err
 }
 
 var (

@@ -116,7 +116,7 @@ func timeCases(c experiment.Capability) (cases []limitCase) {
 				}})
 		}
 	}
-	if c.Mode != experiment.Load { // whose steps say it
+	if !slices.Contains(c.Keys, "steps") { // which say it
 		durations("duration", c.Duration, true, func(w *experiment.Workload, d time.Duration) { w.Duration = d })
 	}
 	if c.Warmup.Max > 0 {
@@ -147,6 +147,14 @@ func countCases(c experiment.Capability) (cases []limitCase) {
 					change: func(w *experiment.Workload) { w.Connections = n }})
 		}
 	}
+	if c.ReplyEvery.Max > 0 {
+		for n, good := range map[int]bool{-1: false, c.ReplyEvery.Min: true, c.ReplyEvery.Max: true,
+			c.ReplyEvery.Max + 1: false} {
+			cases = append(cases, limitCase{name: "reply_every", yaml: map[string]string{"reply_every": strconv.Itoa(n)},
+				good:   good,
+				change: func(w *experiment.Workload) { w.ReplyEvery = n }})
+		}
+	}
 	if c.Batch.Max > 0 {
 		for n, good := range map[int]bool{-1: false, c.Batch.Min: true, c.Batch.Max: true, c.Batch.Max + 1: false} {
 			cases = append(cases, limitCase{name: "batch", yaml: map[string]string{"batch": strconv.Itoa(n)},
@@ -165,6 +173,9 @@ func countCases(c experiment.Capability) (cases []limitCase) {
 
 func rateCases(c experiment.Capability) (cases []limitCase) {
 	rates := map[float64]bool{c.Rate.Min / 2: false, c.Rate.Min: true, c.Rate.Max: true, c.Rate.Max * 2: false}
+	if c.Rate.Step > 0 {
+		rates[c.Rate.Min+c.Rate.Step/2] = false
+	}
 	switch c.Rate.Unit {
 	case experiment.BitRate:
 		for rate, good := range rates {
@@ -280,6 +291,7 @@ func foreignKeyCases(c experiment.Capability) (cases []limitCase) {
 		{"connections", "2", c.Connections.Max > 0, func(w *experiment.Workload) { w.Connections = 2 }},
 		{"rate", "1Mbit/s", c.Rate.Unit == experiment.BitRate, func(w *experiment.Workload) { w.Rate = 1e6 }},
 		{"rate", "10/s", c.Rate.Unit == experiment.EventRate, func(w *experiment.Workload) { w.OfferedRate = 10 }},
+		{"reply_every", "2", c.ReplyEvery.Max > 0, func(w *experiment.Workload) { w.ReplyEvery = 2 }},
 		{"batch", "2", c.Batch.Max > 0, func(w *experiment.Workload) { w.Batch = 2 }},
 		{"warmup", "1s", c.Warmup.Max > 0, func(w *experiment.Workload) { w.Warmup = time.Second }},
 		{"interval", "10ms", c.Interval.Max > 0, func(w *experiment.Workload) { w.Interval = 10 * time.Millisecond }},

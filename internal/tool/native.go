@@ -41,7 +41,8 @@ func nativeProgram() program {
 			Systems: "Linux in a lab; by hand also macOS and Windows", Versions: "of this build",
 			Prints: "full round trips and response times in s, with a histogram; bit/s, 1/s",
 		},
-		mark: nativeMark, parse: parseNative,
+		install: installation{on: []string{linux, windows}, source: "nearfar itself", windows: "it is nearfar itself"},
+		mark:    nativeMark, parse: parseNative,
 	}
 }
 
@@ -130,7 +131,7 @@ func (n *Native) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 
 // plan gives the command lines of a session on a control port and a data port.
 func (n *Native) plan(w experiment.Workload, pair host.Pair, control, data int) (Plan, error) {
-	if err := check(nativeProgram().declared, w); err != nil {
+	if err := check(nativeProgram(), w, pair); err != nil {
 		return Plan{}, err
 	}
 	p, err := nativeParams(w)

@@ -34,6 +34,11 @@ func netperfProgram() program {
 			Runs: "`netserver -D -f`, `netperf -t TCP_RR, UDP_RR, TCP_CRR, TCP_STREAM`", Systems: "Linux",
 			Versions: "2.7.0 run; 2.4 to 2.7 read", Prints: "full round trips, in us; rates in 1/s and Mbit/s",
 		},
+		install: installation{
+			on: []string{linux}, apt: "netperf", debian: "up to Debian 12 from non-free", ubuntu: "from multiverse",
+			dnf: "netperf", rhel: "from EPEL: sudo dnf install epel-release", pacman: "netperf",
+			source: "https://github.com/HewlettPackard/netperf",
+		},
 		run: NewNetperf(), mark: netperfMark, parse: parseNetperf,
 	}
 }
@@ -64,7 +69,7 @@ func (*Netperf) Probe() Probe {
 // whole seconds and has no warm-up. -c and -C are not given: their CPU figures cost a calibration, and change what is
 // measured. Statistics of latency need -j.
 func (*Netperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
-	if err := check(netperfProgram().declared, w); err != nil {
+	if err := check(netperfProgram(), w, pair); err != nil {
 		return Plan{}, err
 	}
 	test := strings.ToUpper(w.Protocol + "_" + w.Mode)

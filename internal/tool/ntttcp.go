@@ -1,352 +1,149 @@
 package tool
 
 import (
-	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"strconv"
-	"strings"
+	"time"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/host"
 	"nearfar/internal/result"
 )
 
-const ntttcpName = "ntttcp"
+const (
+	ntttcpName = "ntttcp"
+	// ntttcpCooldown is how long, in seconds, the sender goes on after the window. Without it the receiver's window,
+	// which begins a little later than the sender's, would end in silence.
+	ntttcpCooldown = 1
+)
 
-// ntttcpProgram declares Microsoft's ntttcp, for Windows and for Linux. nearfar reads its outputs and does not run it.
+// ntttcpProgram declares Microsoft's ntttcp. Its two variants, for Windows and for Linux, have different options, print
+// in different ways, and can measure with each other. Each connection has a port of its own (Windows has no other way),
+// so there are at most as many connections as a host has ports for measuring. UDP is left out: without a connection,
+// the receiver's time begins before the sender's.
 func ntttcpProgram() program {
 	return program{
 		declared: experiment.Tool{
-			Name: ntttcpName, Versions: "Windows 5.33 to 5.40, Linux 1.x read",
-			Prints: "MB, Mbit/s or Gbit/s; the kernel's smoothed round trip",
+			Name: ntttcpName,
+			Does: []experiment.Capability{{
+				Mode: experiment.Stream, Protocol: experiment.TCP, Message: experiment.Range{Min: 1, Max: 16 << 20},
+				Connections: experiment.Range{Min: 1, Max: 4}, Duration: wholeSeconds(),
+				Warmup: experiment.Durations{Max: time.Minute, Step: time.Second},
+			}},
+			Runs: "`ntttcp -r -m N,*,ADDR`, `ntttcp -s -m N,*,ADDR`", Systems: "Windows, Linux",
+			Versions: "Windows 5.33 to 5.40, Linux 1.x read; run with a stand-in only",
+			Prints:   "MB, Mbit/s or Gbit/s; the kernel's smoothed round trip",
 		},
-		mark: ntttcpMark, parse: parseNtttcpText,
+		run: NewNtttcp(), mark: ntttcpMark, parse: parseNtttcpText,
+		install: installation{
+			on: []string{linux, windows}, source: "https://github.com/microsoft/ntttcp-for-linux",
+			windows: "get it from https://github.com/microsoft/ntttcp/releases",
+		},
 	}
 }
 
-const mebibyte = 8 << 20 // bits: ntttcp's MB is 1024*1024 bytes
+// Ntttcp is Microsoft's ntttcp, for Windows and for Linux.
+type Ntttcp struct{}
 
-var (
-	ntttcpCommand = regexp.MustCompile(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\.[/\\]|\S+[/\\])?ntttcp(?:\.exe)?\s+-\w`)
-	ntttcpWindows = regexp.MustCompile(`^Copyright Version (\S+)`)
-	ntttcpLinux   = regexp.MustCompile(`^NTTTCP for Linux (\S+)`)
-	ntttcpStamp   = regexp.MustCompile(`^\d\d:\d\d:\d\d (INFO|ERR|ERROR|DBG|DEBUG|WARN\w*):? ?(.*)$`)
-	ntttcpWords   = regexp.MustCompile(`Network activity|Totals:|throughput|Throughput|test duration|total bytes|connections (?:tested|created)|^\S+ ERR`)
-	ntttcpLine    = regexp.MustCompile(`^\s*([a-zA-Z][a-zA-Z /_()-]*?)\s*:\s*([0-9.]+) ?(\S*)`)
-	ntttcpSize    = regexp.MustCompile(`\s-[bl] ?(\d+)([KkMm]?)`)
-)
+// NewNtttcp makes the tool.
+func NewNtttcp() *Ntttcp { return &Ntttcp{} }
 
-// ntttcpMark recognises lines of ntttcp's text output.
-func ntttcpMark(line string) mark {
+// Name is what an experiment file calls it.
+func (*Ntttcp) Name() string { return ntttcpName }
+
+var ntttcpPrintedVersion = regexp.MustCompile(`(?m)^(?:Copyright Version|NTTTCP for Linux) (\S+)`)
+
+// Probe asks for the usage: both variants print their version before it.
+func (*Ntttcp) Probe() Probe {
+	return probe(ntttcpPrintedVersion, []string{"ntttcp"}, "ntttcp", "-?")
+}
+
+// Plan gives a receiver on the server's host and a sender on the client's. They do not synchronise over a connection of
+// its own, which would need further ports; Windows and Linux can only measure with each other in this way. Both sides
+// count the same times from when the data's connections are made: warm-up, window, and a second more, in which the
+// sender goes on. Both end by themselves.
+func (*Ntttcp) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
+	if err := check(ntttcpProgram(), w, pair); err != nil {
+		return Plan{}, err
+	}
+	bind, dial, err := addressesFor(w, pair)
+	if err != nil {
+		return Plan{}, err
+	}
+	port, connections := pair.Server.Ports().Data, max(1, w.Connections)
+	seconds, warmup := whole(w.Duration), int(w.Warmup/time.Second)
+	line := func(role string, at netip.Addr, system string) []string {
+		argv := []string{"ntttcp", role, "-m", fmt.Sprintf("%d,*,%s", connections, at), "-p", strconv.Itoa(port),
+			"-t", strconv.Itoa(seconds)}
+		warm, cool, noSync, size := "-W", "-C", "-N", "-b"
+		if system == windows {
+			warm, cool, noSync, size = "-wu", "-cd", "-ns", "-l"
+		}
+		if warmup > 0 {
+			argv = append(argv, warm, strconv.Itoa(warmup))
+		}
+		argv = append(argv, cool, strconv.Itoa(ntttcpCooldown), noSync)
+		if w.Message > 0 {
+			argv = append(argv, size, strconv.Itoa(w.Message))
+		}
+		if at.Is6() {
+			argv = append(argv, "-6")
+		}
+		return argv
+	}
+	return Plan{
+		Server:     &Command{Argv: line("-r", bind, pair.Server.System.OS)},
+		Ready:      Ready{Protocol: experiment.TCP, Port: port + connections - 1},
+		ServerEnds: serverEnds,
+		Client:     Command{Argv: line("-s", dial, pair.Client.System.OS)},
+		Expected:   time.Duration(warmup+seconds+ntttcpCooldown)*time.Second + 500*time.Millisecond,
+	}, nil
+}
+
+// Parse reads what both sides printed. The goodput is the receiver's; the sender's own throughput is what it handed to
+// its kernel. Retransmits are the sender's. ntttcp for Windows ends with exit status 0 and a throughput of 0 after an
+// error.
+func (*Ntttcp) Parse(out Output) (result.Measurement, error) {
+	m, err := parseNtttcpText(plain(out.ServerStdout) + "\n" + plain(out.ServerStderr))
+	sender, senderErr := parseNtttcpText(plain(out.Stdout) + "\n" + plain(out.Stderr))
+	received := measured{m}
+	if w := out.Workload; w != nil {
+		received.Mode, received.Protocol = w.Mode, w.Protocol
+		if w.Message > 0 {
+			received.MessageBytes = w.Message
+		}
+	}
+	received.drop(result.Retransmits) // those of the receiver are of what it sends
+	for _, got := range sender.Metrics {
+		if got.Name == result.Retransmits {
+			received.Metrics = append(received.Metrics, got)
+			received.note("ntttcp counts the retransmits of the whole host.")
+		}
+	}
+	received.fact("sender.cpu_percent", sender.Facts["cpu_percent"])
 	switch {
-	case !containsAny(line, "ntttcp", "NTTTCP", "Copyright", "#####", "INFO", "ERR", "Throughput", "Bytes(MEG)"):
-		return markNone
-	case ntttcpCommand.MatchString(line):
-		return markCommand
-	case ntttcpWindows.MatchString(line), ntttcpLinux.MatchString(line):
-		return markBanner
-	case strings.HasPrefix(line, "#####  Totals"):
-		return markResult
-	case ntttcpStamp.MatchString(line) && ntttcpWords.MatchString(line),
-		strings.HasPrefix(line, "Throughput(Buffers/s)"), strings.HasPrefix(line, "Bytes(MEG)"):
-		return markWeak
-	}
-	return markNone
-}
-
-// parseNtttcpText reads one run of ntttcp for Windows (tables) or for Linux (name : value).
-func parseNtttcpText(text string) (result.Measurement, error) {
-	m := newMeasured(ntttcpName)
-	m.Mode, m.Protocol = experiment.Stream, ""
-	failure := ""
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		trimmed := strings.TrimSpace(line)
-		if v := find(ntttcpWindows, trimmed) + find(ntttcpLinux, trimmed); v != "" {
-			m.Tool.Version = v
-		}
-		if ntttcpCommand.MatchString(trimmed) {
-			readNtttcpCommand(m, trimmed)
-		}
-		if stamp := ntttcpStamp.FindStringSubmatch(trimmed); stamp != nil {
-			trimmed = stamp[2]
-			if strings.HasPrefix(stamp[1], "ERR") && failure == "" {
-				failure = excerpt(stamp[2])
-			}
-		} else if strings.HasPrefix(trimmed, "ERROR") && failure == "" {
-			failure = excerpt(trimmed)
-		}
-		if strings.HasPrefix(trimmed, "====") && i > 0 && i+1 < len(lines) {
-			readNtttcpTable(m, lines[i-1], line, lines[i+1])
-		}
-		if s := ntttcpLine.FindStringSubmatch(trimmed); s != nil {
-			readNtttcpLine(m, s[1], s[2], s[3])
-		}
-	}
-	return judgeNtttcp(m, failure)
-}
-
-func readNtttcpCommand(m *measured, line string) {
-	m.Protocol = experiment.TCP
-	if strings.Contains(line+" ", " -u ") {
-		m.Protocol = experiment.UDP
-	}
-	if s := ntttcpSize.FindStringSubmatch(line); s != nil && m.MessageBytes == 0 {
-		m.MessageBytes = integer(s[1]) * int(power(1024, strings.ToUpper(s[2])))
-	}
-}
-
-// readNtttcpTable reads one row below a line of names and a rule, whose pieces give the widths of the columns.
-func readNtttcpTable(m *measured, names, rule, values string) {
-	row := strings.Fields(values)
-	column := 0
-	for at := 0; at < len(rule); {
-		if rule[at] != '=' {
-			at++
-			continue
-		}
-		end := at
-		for end < len(rule) && rule[end] == '=' {
-			end++
-		}
-		if column < len(row) && at < len(names) {
-			name := strings.TrimSpace(names[at:min(end, len(names))])
-			switch name {
-			case "Throughput(MB/s)":
-				if !m.has(result.Goodput) {
-					m.addPrinted(result.Goodput, "", row[column], mebibyte, "")
-				}
-			case "realtime(s)":
-				if v, ok := number(row[column]); ok {
-					m.seconds(v)
-				}
-			case "Retransmits":
-				m.addPrinted(result.Retransmits, "", row[column], 1, "")
-			case "Errors":
-				m.fact("errors", row[column])
-			case "Avg. CPU %":
-				m.fact("cpu_percent", row[column])
-			case "Avg B / Compl":
-				if v, ok := number(row[column]); ok && v > 0 && v < 1<<30 && m.MessageBytes == 0 {
-					m.MessageBytes = int(v)
-				}
-			}
-		}
-		column++
-		at = end
-	}
-}
-
-// readNtttcpLine reads a line of ntttcp for Linux, whose rates are by powers of 1000.
-func readNtttcpLine(m *measured, name, value, unit string) {
-	switch strings.ToLower(name) {
-	case "throughput":
-		if prefix, ok := strings.CutSuffix(unit, "bps"); ok && !m.has(result.Goodput) {
-			m.addPrinted(result.Goodput, "", value, power(1000, strings.ToUpper(prefix)), "")
-		}
-	case "test duration":
-		if v, ok := number(value); ok {
-			m.seconds(v)
-		}
-	case "average rtt", "tcpi rtt":
-		if strings.HasPrefix(unit, "us") {
-			m.addPrinted(result.RTT, result.Mean, value, microsecond, "")
-		}
-	case "retrans segs":
-		// Printed for TCP only. It is the host's counter over all its connections.
-		m.Protocol = experiment.TCP
-		m.addPrinted(result.Retransmits, "", value, 1, "")
-		m.note("ntttcp for Linux counts the retransmits of the whole host.")
-	case "total cpu time", "cpu busy (all)":
-		m.fact("cpu_percent", value)
-	}
-}
-
-// judgeNtttcp sets the definition of the figures. The error says that there are none.
-func judgeNtttcp(m *measured, failure string) (result.Measurement, error) {
-	for _, got := range m.Metrics {
-		if got.Name == result.RTT && got.Value <= 0 {
-			m.drop(result.RTT)
-			break
-		}
-	}
-	if m.Protocol == experiment.UDP {
-		m.drop(result.Retransmits)
-	}
-	switch {
-	case !m.has(result.Goodput) && failure != "":
-		return m.Measurement, errors.New("ntttcp: " + failure)
-	case !m.has(result.Goodput):
-		m.Metrics = m.Metrics[:0]
-		return m.Measurement, errors.New("ntttcp printed no throughput: it was ended before, or the output is cut off")
-	case m.has(result.RTT):
-		m.define(result.DefinitionSmoothedRTT, result.DefinitionSmoothedRTT)
-		m.note("rtt is the kernel's smoothed round-trip time under load: no request waited for it.")
+	case senderErr != nil:
+		err = ended(ntttcpName, out, senderErr)
+	case err != nil:
+		err = fmt.Errorf("the receiver: %w", err)
+	case !received.arrived():
+		received.drop(result.Goodput)
+		err = errors.New("ntttcp: nothing arrived at the receiver")
 	default:
-		m.define(result.DefinitionRate, result.DefinitionRate)
+		err = ended(ntttcpName, out, nil)
 	}
-	return m.Measurement, nil
+	return received.Measurement, err
 }
 
-// ntttcpNode is an element of ntttcp's XML.
-type ntttcpNode struct {
-	XMLName xml.Name
-	Metric  string       `xml:"metric,attr"`
-	Version string       `xml:"version,attr"`
-	Text    string       `xml:",chardata"`
-	Nodes   []ntttcpNode `xml:",any"`
-}
-
-// parseNtttcpXML reads one document of ntttcp -xml: <ntttcps> is the sender's, <ntttcpr> the receiver's.
-func parseNtttcpXML(d document) (result.Measurement, error) {
-	m := newMeasured(ntttcpName)
-	m.Mode = experiment.Stream
-	if d.truncated {
-		return m.Measurement, errors.New("ntttcp: its XML is cut off")
-	}
-	decoder := xml.NewDecoder(strings.NewReader(d.body))
-	decoder.Strict = false
-	if depth := strings.Count(d.body, "<"); depth > 1<<20 {
-		return m.Measurement, errors.New("ntttcp: its XML is larger than any that it writes")
-	}
-	var root ntttcpNode
-	if err := decoder.Decode(&root); err != nil {
-		return m.Measurement, fmt.Errorf("ntttcp: its XML cannot be read: %w", err)
-	}
-	m.Tool.Version = excerpt(root.Version)
-	m.Protocol = experiment.TCP
-	for _, n := range root.Nodes {
-		if n.XMLName.Local == "parameters" {
-			for _, p := range n.Nodes {
-				if p.XMLName.Local == "udp" && strings.EqualFold(strings.TrimSpace(p.Text), "true") {
-					m.Protocol = experiment.UDP
-				}
-			}
-			continue
-		}
-		readNtttcpValue(m, n.XMLName.Local, n.Metric, n.Text)
-	}
-	m.fact("side", ntttcpSide(root.XMLName.Local))
-	return judgeNtttcp(m, "")
-}
-
-func ntttcpSide(root string) string {
-	if strings.HasSuffix(strings.ToLower(root), "r") {
-		return "receiver"
-	}
-	return "sender"
-}
-
-// readNtttcpValue reads a total. mbps has powers of 1000; MB/s, which older builds print alone, has powers of 1024.
-func readNtttcpValue(m *measured, name, metric, value string) {
-	value = strings.TrimSpace(value)
-	switch name {
-	case "throughput":
-		switch metric {
-		case "mbps":
-			m.drop(result.Goodput)
-			m.addPrinted(result.Goodput, "", value, 1e6, "")
-		case "MB/s":
-			if !m.has(result.Goodput) {
-				m.addPrinted(result.Goodput, "", value, mebibyte, "")
-			}
-		}
-	case "realtime":
-		if v, ok := number(value); ok {
-			m.seconds(v)
-		}
-	case "packets_retransmitted":
-		m.addPrinted(result.Retransmits, "", value, 1, "")
-	case "tcp_average_rtt":
-		m.addPrinted(result.RTT, result.Mean, value, microsecond, "")
-	case "bufferLen":
-		m.MessageBytes = integer(value)
-	case "errors":
-		m.fact("errors", value)
-	case "cpu":
-		m.fact("cpu_percent", value)
-	}
-}
-
-func isNtttcpJSON(d document) bool {
-	root, _ := ntttcpRoot(d)
-	return root != ""
-}
-
-// ntttcpRoot finds the object of a sender (ntttcps) or receiver (ntttcpr).
-func ntttcpRoot(d document) (string, map[string]json.RawMessage) {
-	var doc map[string]json.RawMessage
-	if d.truncated || json.Unmarshal([]byte(d.body), &doc) != nil {
-		return "", nil
-	}
-	for _, name := range []string{"ntttcps", "ntttcpr"} {
-		for key, raw := range doc {
-			var root map[string]json.RawMessage
-			if strings.EqualFold(key, name) && json.Unmarshal(raw, &root) == nil {
-				return name, root
-			}
+// arrived reports whether there is a goodput above 0.
+func (m *measured) arrived() bool {
+	for _, got := range m.Metrics {
+		if got.Name == result.Goodput && got.Value > 0 {
+			return true
 		}
 	}
-	return "", nil
-}
-
-// parseNtttcpJSON reads one document of ntttcp for Linux with -O json: the totals of its XML under names in camel case.
-func parseNtttcpJSON(d document) (result.Measurement, error) {
-	m := newMeasured(ntttcpName)
-	m.Mode, m.Protocol = experiment.Stream, experiment.TCP
-	name, root := ntttcpRoot(d)
-	var parameters map[string]any
-	for key, raw := range root {
-		if strings.EqualFold(key, "parameters") && json.Unmarshal(raw, &parameters) == nil {
-			if udp := fmt.Sprint(parameters["udp"]); strings.EqualFold(udp, "true") || udp == "1" {
-				m.Protocol = experiment.UDP
-			}
-		}
-	}
-	keys := []struct{ json, xml string }{
-		{"throughputs", "throughput"}, {"throughput", "throughput"}, {"realtime", "realtime"},
-		{"packetsretransmitted", "packets_retransmitted"}, {"tcpaveragertt", "tcp_average_rtt"},
-		{"bufferlen", "bufferLen"}, {"errors", "errors"}, {"cpu", "cpu"}, {"version", "version"},
-	}
-	for _, want := range keys {
-		for key, raw := range root {
-			if strings.ReplaceAll(strings.ToLower(key), "_", "") == want.json {
-				readNtttcpJSONValue(m, want.xml, raw)
-			}
-		}
-	}
-	m.fact("side", ntttcpSide(name))
-	return judgeNtttcp(m, "")
-}
-
-// readNtttcpJSONValue reads a value: plain, with its unit as {"metric", "value"}, or a list of those.
-func readNtttcpJSONValue(m *measured, name string, raw json.RawMessage) {
-	type unitValue struct {
-		Metric string `json:"metric"`
-		Value  any    `json:"value"`
-	}
-	var list []unitValue
-	if json.Unmarshal(raw, &list) != nil {
-		var one unitValue
-		if json.Unmarshal(raw, &one) != nil || one.Value == nil {
-			one = unitValue{}
-			if json.Unmarshal(raw, &one.Value) != nil {
-				return
-			}
-		}
-		list = []unitValue{one}
-	}
-	for _, v := range list {
-		printed := fmt.Sprint(v.Value)
-		if f, ok := v.Value.(float64); ok {
-			printed = strconv.FormatFloat(f, 'f', -1, 64)
-		}
-		if name == "version" {
-			m.Tool.Version = excerpt(printed)
-			continue
-		}
-		readNtttcpValue(m, name, v.Metric, printed)
-	}
+	return false
 }

@@ -29,10 +29,15 @@ func pingProgram() program {
 				Interval:     experiment.Durations{Default: 10 * ms, Min: ms, Max: time.Minute, Step: ms},
 				MaxIntervals: 200_000,
 			}},
-			Runs: "`ping -n -c -i -s`", Systems: "Linux", Versions: "iputils 20221126 run; others read",
-			Prints: "full round trips, in ms",
+			Runs: "`ping -n -c -i -s`; on Windows `ping -n -l -w`", Systems: "Linux, Windows",
+			Versions: "iputils 20221126 run; others read", Prints: "full round trips, in ms",
 		},
 		run: NewPing(), mark: pingMark, parse: parsePing,
+		install: installation{
+			on: []string{linux, windows}, apt: "iputils-ping", dnf: "iputils", amazon: "iputils", azure: "iputils",
+			zypper: "iputils", pacman: "iputils", apk: "iputils", source: "https://github.com/iputils/iputils",
+			windows: "it is a part of Windows (C:\\Windows\\System32\\PING.EXE)",
+		},
 	}
 }
 
@@ -54,22 +59,25 @@ func (*Ping) Probe() Probe {
 // reply. Percentiles are computed from these lines. There is no warm-up: the first reply, which waits for address
 // resolution, is in the figures.
 func (*Ping) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
-	if err := check(pingProgram().declared, w); err != nil {
+	if err := check(pingProgram(), w, pair); err != nil {
 		return Plan{}, err
 	}
 	count := w.Duration / w.Interval
-	_, dial, err := addressesFor(w, pair)
+	_, ip, err := addressesFor(w, pair)
 	if err != nil {
 		return Plan{}, err
+	}
+	if pair.Client.System.OS == windows {
+		return windowsPingPlan(w, ip)
 	}
 	argv := []string{"ping", "-n", "-c", strconv.FormatInt(int64(count), 10),
 		"-i", strconv.FormatFloat(w.Interval.Seconds(), 'f', -1, 64),
 		"-s", strconv.Itoa(w.Request), "-W", strconv.FormatFloat(pingWait.Seconds(), 'f', -1, 64)}
-	if dial.Is6() {
+	if ip.Is6() {
 		argv = append(argv, "-6")
 	}
 	return Plan{
-		Client:   Command{Argv: append(argv, dial.String()), Env: []string{"LC_ALL=C"}},
+		Client:   Command{Argv: append(argv, ip.String()), Env: []string{"LC_ALL=C"}},
 		Expected: count*w.Interval + 100*time.Millisecond,
 	}, nil
 }

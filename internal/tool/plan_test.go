@@ -103,7 +103,7 @@ func TestPlansRefused(t *testing.T) {
 		want string
 	}{
 		{NewSockperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second},
-			"sockperf does rr over tcp, rr over udp"},
+			"sockperf does rr over tcp, rr over udp, load over tcp, load over udp, messages over tcp"},
 		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 65, Duration: second},
 			"must be equal"},
 		{NewSockperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 1, Response: 1, Duration: second},
@@ -187,15 +187,15 @@ func TestPlansOfEachIP(t *testing.T) {
 
 func TestRegistry(t *testing.T) {
 	r := New(Foreign()...)
-	for _, name := range []string{"sockperf", "netperf", "iperf3", "ping", "qperf"} {
+	for _, name := range []string{"sockperf", "netperf", "iperf3", "ping", "qperf", "ntttcp", "latte"} {
 		if got, ok := r.Lookup(name); !ok || got.Name() != name {
 			t.Errorf("%s: %v, %v", name, got, ok)
 		}
 	}
-	if _, ok := r.Lookup("latte"); ok {
-		t.Error("latte cannot be run")
+	if _, ok := r.Lookup("telnet"); ok {
+		t.Error("telnet measures nothing")
 	}
-	if got := strings.Join(r.Names(), " "); got != "sockperf netperf iperf3 ping qperf" {
+	if got := strings.Join(r.Names(), " "); got != "sockperf netperf iperf3 ping qperf ntttcp latte" {
 		t.Errorf("names %s", got)
 	}
 }

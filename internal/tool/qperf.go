@@ -37,6 +37,12 @@ func qperfProgram() program {
 			Runs: "`qperf`, `qperf HOST tcp_lat, udp_lat, tcp_bw, udp_bw`", Systems: "Linux", Versions: "0.4.11 run",
 			Prints: "half of the mean round trip, in ns to s; bytes/s or bit/s",
 		},
+		install: installation{
+			on: []string{linux}, apt: "qperf", ubuntu: "from universe", dnf: "qperf",
+			rhel: "since RHEL 9 from EPEL: sudo dnf install epel-release", azure: "qperf",
+			azureNote: "after sudo tdnf install azurelinux-repos-extended", zypper: "qperf",
+			source: "https://github.com/linux-rdma/qperf",
+		},
 		run: NewQperf(), mark: qperfMark, parse: parseQperf,
 	}
 }
@@ -58,7 +64,7 @@ func (*Qperf) Probe() Probe {
 // Plan gives a server and a client that prints all digits, without prefixes of units, and its counts of messages. The
 // server listens on all addresses: qperf has no option to choose one.
 func (*Qperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
-	if err := check(qperfProgram().declared, w); err != nil {
+	if err := check(qperfProgram(), w, pair); err != nil {
 		return Plan{}, err
 	}
 	_, dial, err := addressesFor(w, pair)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/host"
 	"nearfar/internal/result"
 )
 
@@ -12,6 +13,8 @@ type program struct {
 	declared experiment.Tool
 	// run is nil for a tool that nearfar only reads, and for native, which needs a secret (see NewNative).
 	run Tool
+	// install says on which systems the tool runs, and where its programs come from.
+	install installation
 	// mark recognises the lines of its outputs, and parse reads the text of one run.
 	mark  func(line string) mark
 	parse func(text string) (result.Measurement, error)
@@ -41,12 +44,13 @@ func Declared() experiment.Tools {
 	return declared
 }
 
-// check says what a tool cannot do of what a workload asks. All limits are in what the tool declares.
-func check(t experiment.Tool, w experiment.Workload) error {
-	if err := t.Check(w); err != nil {
+// check says what a tool cannot do of what a workload asks: the limits are in what the tool declares. It also says which
+// host has a system on which nearfar does not run the tool.
+func check(p program, w experiment.Workload, pair host.Pair) error {
+	if err := p.declared.Check(w); err != nil {
 		return fmt.Errorf("workload %s: %w", w.Name, err)
 	}
-	return nil
+	return p.runsOn(w, pair)
 }
 
 // Registry holds the tools that can be run, in the order in which they were given.

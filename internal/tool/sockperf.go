@@ -1,11 +1,8 @@
 package tool
 
 import (
-	"errors"
-	"net/netip"
-	"regexp"
+	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"nearfar/internal/experiment"
@@ -15,33 +12,53 @@ import (
 
 const (
 	sockperfName = "sockperf"
-	// sockperfCut is the time that sockperf leaves out of its figures: 400 ms of warm-up and 50 ms at the end.
+	// sockperfCut is the time that sockperf leaves out of its latencies: 400 ms of warm-up and 50 ms at the end.
 	sockperfCut    = sockperfWarmup + 50*time.Millisecond
 	sockperfWarmup = 400 * time.Millisecond
 )
 
 // sockperfProgram declares sockperf 3.7. Its smallest message is 14 bytes, and its server receives 65507 unless told
-// otherwise.
+// otherwise. Rates (--mps) are whole numbers. throughput is not run over UDP: it prints what the client sent, whether or
+// not it arrived.
 func sockperfProgram() program {
-	capability := func(protocol string) experiment.Capability {
-		size := experiment.Range{Min: 14, Max: 65507}
-		return experiment.Capability{
-			Mode: experiment.RR, Protocol: protocol, Request: size, Response: size, Reply: experiment.ReplySame,
-			Duration: wholeSeconds(), Keys: []string{"background"}, OnlyIPv4: "its versions before 3.9 cannot",
-		}
+	size := experiment.Range{Min: 14, Max: 65507}
+	rate := experiment.RateLimits{Unit: experiment.EventRate, Min: 1, Max: 1e6, Step: 1}
+	capability := func(mode, protocol string) experiment.Capability {
+		return experiment.Capability{Mode: mode, Protocol: protocol, Duration: wholeSeconds(),
+			OnlyIPv4: "its versions before 3.9 cannot"}
 	}
+	transactions := func(mode, protocol string) experiment.Capability {
+		c := capability(mode, protocol)
+		c.Request, c.Response, c.Reply, c.Keys = size, size, experiment.ReplySame, []string{"background"}
+		if mode == experiment.Load {
+			c.Rate = rate
+			c.ReplyEvery = experiment.Range{Min: 1, Max: 1e6}
+		}
+		return c
+	}
+	messages := capability(experiment.Messages, experiment.TCP)
+	messages.Message, messages.DefaultMessage, messages.Rate = size, 64, rate
 	return program{
 		declared: experiment.Tool{
-			Name: sockperfName, Does: []experiment.Capability{capability(experiment.TCP), capability(experiment.UDP)},
-			Runs: "`sockperf server`, `sockperf ping-pong --full-rtt`", Systems: "Linux",
-			Versions: "3.7 run; 2.x to 3.10 read",
-			Prints:   "full round trips with `--full-rtt`, else half of each, in us",
+			Name: sockperfName,
+			Does: []experiment.Capability{
+				transactions(experiment.RR, experiment.TCP), transactions(experiment.RR, experiment.UDP),
+				transactions(experiment.Load, experiment.TCP), transactions(experiment.Load, experiment.UDP),
+				messages,
+			},
+			Runs:    "`sockperf server`, `sockperf ping-pong --full-rtt, under-load --full-rtt, throughput`",
+			Systems: "Linux", Versions: "3.7 run; 2.x to 3.10 read",
+			Prints: "full round trips with `--full-rtt`, else half of each, in us; messages/s sent",
 		},
 		run: NewSockperf(), mark: sockperfMark, parse: parseSockperf,
+		install: installation{
+			on: []string{linux}, apt: "sockperf", ubuntu: "from universe", dnf: "sockperf",
+			source: "https://github.com/Mellanox/sockperf",
+		},
 	}
 }
 
-// Sockperf is Mellanox' (NVIDIA's) sockperf, in ping-pong mode.
+// Sockperf is Mellanox' (NVIDIA's) sockperf.
 type Sockperf struct{}
 
 // NewSockperf makes the tool.
@@ -55,10 +72,11 @@ func (*Sockperf) Probe() Probe {
 	return probe(sockperfVersion, []string{"sockperf"}, "sockperf", "--version")
 }
 
-// Plan gives a server and a ping-pong client that reports the full round trip. sockperf takes whole seconds and cuts
-// 450 ms off, so it runs one second longer than the window that was asked for.
+// Plan gives a server, and a client that reports the full round trip (rr, load) or the rate at which it sent
+// (messages). sockperf takes whole seconds and leaves 450 ms out of its latencies, so it runs one second longer than
+// the window that was asked for. throughput leaves nothing out.
 func (*Sockperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
-	if err := check(sockperfProgram().declared, w); err != nil {
+	if err := check(sockperfProgram(), w, pair); err != nil {
 		return Plan{}, err
 	}
 	bind, dial, err := addressesFor(w, pair)
@@ -66,21 +84,35 @@ func (*Sockperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 		return Plan{}, err
 	}
 	port := pair.Server.Ports().Data
-	at := func(command string, address netip.Addr) []string {
-		argv := []string{"sockperf", command, "-i", address.String(), "-p", strconv.Itoa(port)}
+	at := func(address fmt.Stringer) []string {
+		to := []string{"-i", address.String(), "-p", strconv.Itoa(port)}
 		if w.Protocol == experiment.TCP {
-			argv = append(argv, "--tcp")
+			to = append(to, "--tcp")
 		}
-		return argv
+		return to
 	}
-	server := at("server", bind)
+	client := append([]string{"sockperf", sockperfCommandOf(w.Mode)}, at(dial)...)
+	seconds := whole(w.Duration + sockperfCut)
+	if w.Mode == experiment.Messages {
+		seconds = whole(w.Duration)
+		client = append(client, "-m", strconv.Itoa(w.Message), "-t", strconv.Itoa(seconds))
+	} else {
+		client = append(client, "-m", strconv.Itoa(w.Request), "-t", strconv.Itoa(seconds), "--full-rtt")
+	}
+	switch {
+	case w.OfferedRate > 0:
+		client = append(client, "--mps="+strconv.FormatFloat(w.OfferedRate, 'f', 0, 64))
+	case w.Mode == experiment.Messages:
+		client = append(client, "--mps=max")
+	}
+	if w.Mode == experiment.Load {
+		client = append(client, "--reply-every="+strconv.Itoa(max(1, w.ReplyEvery)))
+	}
+	server := append([]string{"sockperf", "server"}, at(bind)...)
 	if w.Protocol == experiment.TCP {
-		// Another tool's closed connections (TIME_WAIT) may still have the port.
+		// Another tool's server may have used the port just before. Without this, its closed connections block it.
 		server = append(server, "--uc-reuseaddr")
 	}
-	seconds := whole(w.Duration + sockperfCut)
-	client := at("ping-pong", dial)
-	client = append(client, "-m", strconv.Itoa(w.Request), "-t", strconv.Itoa(seconds), "--full-rtt")
 	return Plan{
 		Server:   &Command{Argv: server},
 		Ready:    Ready{Protocol: w.Protocol, Port: port},
@@ -89,196 +121,47 @@ func (*Sockperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	}, nil
 }
 
+// sockperfCommandOf is the command of sockperf that measures a mode.
+func sockperfCommandOf(mode string) string {
+	switch mode {
+	case experiment.Load:
+		return "under-load"
+	case experiment.Messages:
+		return "throughput"
+	}
+	return "ping-pong"
+}
+
 // Parse reads what the client printed. sockperf ends with exit status 0 even if it measured nothing.
 func (*Sockperf) Parse(out Output) (result.Measurement, error) {
 	m, err := parseText(sockperfName, out, parseSockperf)
-	if w := out.Workload; w != nil {
-		m.MessageBytes = w.Request
+	w := out.Workload
+	if w == nil {
+		return m, err
+	}
+	m.MessageBytes = w.Request
+	switch w.Mode {
+	case experiment.Messages:
+		m.MessageBytes = w.Message
+	case experiment.Load:
+		m = sockperfLoad(m, *w)
 	}
 	return m, err
 }
 
-var (
-	sockperfVersion    = regexp.MustCompile(`version #?\s?([0-9][\w.]*)`)
-	sockperfCommand    = regexp.MustCompile(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\./|/\S+/)?sockperf\s+(pp|ping-pong|ul|under-load|tp|throughput|pb|playback)\b`)
-	sockperfConnection = regexp.MustCompile(`IP = \S+\s+PORT =\s*\d+ # (TCP|UDP)`)
-	sockperfSize       = regexp.MustCompile(`(?:\s-m[ =]?|--msg-size[= ]|msg-size=)(\d+)`)
-	sockperfEvery      = regexp.MustCompile(`--reply-every[= ](\d+)`)
-	sockperfServer     = regexp.MustCompile(`Printing statistics for Server No: *(\d+)`)
-	sockperfWindow     = regexp.MustCompile(`\[Valid Duration\] *RunTime= *([0-9.]+) sec.*SentMessages= *(\d+); ReceivedMessages= *(\d+)`)
-	sockperfTotal      = regexp.MustCompile(`\[Total Run\]`)
-	sockperfAverage    = regexp.MustCompile(`====> avg-(lat|latency|rtt)= *([-0-9.nainf]+) \(std-dev= *([-0-9.nainf]+)`)
-	sockperfCounts     = regexp.MustCompile(`dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)`)
-	sockperfPercentile = regexp.MustCompile(`---> percentile +([0-9.]+) *= *([0-9.]+)`)
-	sockperfExtreme    = regexp.MustCompile(`---> <(MAX|MIN)> observation *= *([0-9.]+)`)
-	sockperfSummary    = regexp.MustCompile(`Summary: (Round trip|Latency) is *([-0-9.naif]+) usec`)
-	sockperfRate       = regexp.MustCompile(`Summary: Message Rate is *([0-9.]+) \[msg/sec\]`)
-	sockperfBandwidth  = regexp.MustCompile(`Summary: BandWidth is *([0-9.]+) ([MG])Bps`)
-	sockperfSent       = regexp.MustCompile(`Total of (\d+) messages sent in ([0-9.]+) sec`)
-	sockperfFailure    = regexp.MustCompile(`ERROR: .*|No messages were received from the server.*|Invalid \w+: .*|Option \S+ should not be repeatable.*`)
-	sockperfUserEnd    = regexp.MustCompile(`Test end \(interrupted by (?:user|signal)`)
-	sockperfTimerEnd   = regexp.MustCompile(`Test end \(interrupted by timer`)
-	sockperfLog        = regexp.MustCompile(`^(?:packet, )?txTime`)
-)
-
-// sockperfMark recognises lines of sockperf's output.
-func sockperfMark(line string) mark {
-	switch {
-	case !containsAny(line, "sockperf", "--->", "====>", "[Total Run]", "--mps"):
-		return markNone
-	case sockperfCommand.MatchString(line):
-		return markCommand
-	case strings.Contains(line, "sockperf") && strings.Contains(line, "== version #"):
-		return markBanner
-	case strings.HasPrefix(line, "test was performed using the following parameters: --mps"):
-		// The head of a full log: the same figures again.
-		return markBanner
-	case sockperfTotal.MatchString(line):
-		return markResult
-	case strings.HasPrefix(line, "sockperf:"), strings.HasPrefix(line, "sockperf["),
-		sockperfAverage.MatchString(line), sockperfPercentile.MatchString(line):
-		return markWeak
-	}
-	return markNone
-}
-
-// parseSockperf reads one run. All latencies are half the round trip, and are doubled, unless the label says rtt:
-// sockperf halves what it measured unless run with --full-rtt.
-func parseSockperf(text string) (result.Measurement, error) {
-	m := newMeasured(sockperfName)
-	m.Tool.Version = find(sockperfVersion, text)
-	// The timer may have ended the run before the signal did.
-	if sockperfUserEnd.MatchString(text) && !sockperfTimerEnd.MatchString(text) {
-		m.note("The run was ended by a signal; the figures are those until then.")
-	}
-	scale, half, scope, servers, failure := microsecond, false, "", 0, ""
-	lines := strings.Split(text, "\n")
-	for _, line := range lines {
-		if s := sockperfServer.FindStringSubmatch(line); s != nil {
-			servers = max(servers, integer(s[1])+1)
+// sockperfLoad says what the latencies under a load leave out.
+func sockperfLoad(m result.Measurement, w experiment.Workload) result.Measurement {
+	noted := measured{m}
+	for _, got := range m.Metrics {
+		if got.Name != result.Sent || m.Duration <= 0 {
+			continue
+		}
+		if rate := got.Value / m.Duration.Seconds(); rate < 0.95*w.OfferedRate {
+			noted.note("sockperf sent %.0f requests/s of the %.0f/s that were asked for.", rate, w.OfferedRate)
 		}
 	}
-	for _, line := range lines {
-		if sockperfLog.MatchString(line) {
-			break // the single observations of a full log follow, and their statistics are above
-		}
-		if s := sockperfCommand.FindStringSubmatch(line); s != nil {
-			m.Mode = sockperfMode(s[1])
-			if m.Protocol == "" {
-				m.Protocol = experiment.UDP
-				if strings.Contains(line, "--tcp") {
-					m.Protocol = experiment.TCP
-				}
-			}
-		}
-		if s := find(sockperfConnection, line); s != "" {
-			m.Protocol = strings.ToLower(s)
-		}
-		if s := find(sockperfSize, line); s != "" && m.MessageBytes == 0 {
-			m.MessageBytes = integer(s)
-		}
-		if every := find(sockperfEvery, line); every != "" && integer(every) > 1 && m.Mode == "" {
-			m.Mode = "load"
-		}
-		switch {
-		case sockperfServer.MatchString(line):
-			if servers > 1 {
-				scope = "server " + find(sockperfServer, line)
-			}
-		case sockperfFailure.MatchString(line):
-			if failure == "" {
-				failure = excerpt(sockperfFailure.FindString(line))
-			}
-		case sockperfWindow.MatchString(line):
-			s := sockperfWindow.FindStringSubmatch(line)
-			if v, ok := number(s[1]); ok {
-				m.seconds(v)
-			}
-			m.addPrinted(result.Sent, "", s[2], 1, scope)
-			m.addPrinted(result.Received, "", s[3], 1, scope)
-		case sockperfAverage.MatchString(line):
-			s := sockperfAverage.FindStringSubmatch(line)
-			half = s[1] != "rtt"
-			if half {
-				scale = 2 * microsecond
-			}
-			if !m.addPrinted(result.RTT, result.Mean, s[2], scale, scope) {
-				failure = "sockperf printed no average: " + excerpt(line)
-				continue
-			}
-			m.addPrinted(result.RTT, result.Stddev, s[3], scale, scope)
-		case sockperfSummary.MatchString(line) && !m.has(result.RTT):
-			// Some recordings hold only the summary.
-			s := sockperfSummary.FindStringSubmatch(line)
-			half = s[1] != "Round trip"
-			if half {
-				scale = 2 * microsecond
-			}
-			m.addPrinted(result.RTT, result.Mean, s[2], scale, scope)
-		case sockperfCounts.MatchString(line):
-			s := sockperfCounts.FindStringSubmatch(line)
-			m.addPrinted(result.Lost, "", s[1], 1, scope)
-			m.addPrinted(result.Duplicates, "", s[2], 1, scope)
-			m.addPrinted(result.OutOfOrder, "", s[3], 1, scope)
-		case sockperfPercentile.MatchString(line):
-			s := sockperfPercentile.FindStringSubmatch(line)
-			if p, ok := number(s[1]); ok && p > 0 && p < 100 {
-				m.addPrinted(result.RTT, result.PercentileStat(p), s[2], scale, scope)
-			}
-		case sockperfExtreme.MatchString(line):
-			s := sockperfExtreme.FindStringSubmatch(line)
-			m.addPrinted(result.RTT, strings.ToLower(s[1]), s[2], scale, scope)
-		case sockperfRate.MatchString(line):
-			m.addPrinted(result.MessageRate, "", find(sockperfRate, line), 1, "")
-		case sockperfBandwidth.MatchString(line):
-			s := sockperfBandwidth.FindStringSubmatch(line)
-			// sockperf's MBps and GBps have powers of 1024, and so have the Mbps in brackets.
-			bits := 8.0 * 1024 * 1024
-			if s[2] == "G" {
-				bits *= 1024
-			}
-			m.addPrinted(result.Goodput, "", s[1], bits, "")
-		case sockperfSent.MatchString(line):
-			s := sockperfSent.FindStringSubmatch(line)
-			m.addPrinted(result.Sent, "", s[1], 1, "")
-			if v, ok := number(s[2]); ok {
-				m.seconds(v)
-			}
-		}
+	if noted.has(result.RTT) {
+		noted.note("sockperf counts from when it sent a request, not from when the request was due.")
 	}
-	return sockperfJudge(m, half, failure)
-}
-
-func sockperfMode(command string) string {
-	switch command {
-	case "pp", "ping-pong":
-		return experiment.RR
-	case "tp", "throughput":
-		return experiment.Stream
-	}
-	return "load"
-}
-
-// sockperfJudge sets the definition of the figures. The error says that there are none.
-func sockperfJudge(m *measured, half bool, failure string) (result.Measurement, error) {
-	if failure != "" {
-		m.Metrics = m.Metrics[:0]
-		return m.Measurement, errors.New("sockperf: " + strings.TrimPrefix(failure, "sockperf "))
-	}
-	switch {
-	case m.has(result.RTT) && half:
-		m.define(result.DefinitionHalfRTT, result.DefinitionRTT)
-		m.note("sockperf printed half round trips; they are doubled here.")
-	case m.has(result.RTT):
-		m.define(result.DefinitionRTT, result.DefinitionRTT)
-	case m.has(result.MessageRate):
-		m.define(result.DefinitionRate, result.DefinitionRate)
-		m.Mode = experiment.Stream
-		m.note("sockperf's throughput mode counts what was sent; what arrived is not known.")
-	default:
-		m.Metrics = m.Metrics[:0]
-		return m.Measurement, errors.New(
-			"sockperf printed no result: it was ended before its statistics, or the output is cut off")
-	}
-	return m.Measurement, nil
+	return noted.Measurement
 }

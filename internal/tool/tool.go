@@ -48,11 +48,17 @@ type Plan struct {
 	Server *Command
 	// Ready says how to know that the server is ready. It is used only if Server is not nil.
 	Ready Ready
+	// ServerEnds is how long the server may take to end by itself after the client, with what it prints then. 0: it is
+	// stopped as soon as the client has ended.
+	ServerEnds time.Duration
 	// Client is run on the client's host, and its end is the end of the trial.
 	Client Command
 	// Expected is how long the client runs: warm-up, window and the tool's own overhead.
 	Expected time.Duration
 }
+
+// serverEnds is the ServerEnds of tools whose two sides end after the same time.
+const serverEnds = 5 * time.Second
 
 // Command is one process of a plan.
 type Command struct {

@@ -1,11 +1,44 @@
 package tool
 
 import (
+	"fmt"
+	"net/netip"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 
+	"nearfar/internal/experiment"
 	"nearfar/internal/result"
 )
+
+const (
+	// windowsPingInterval is the time between two requests of Windows' ping, which has no option to choose it.
+	windowsPingInterval = time.Second
+	// windowsPingMost is the largest payload that it takes, in bytes.
+	windowsPingMost = 65500
+)
+
+// windowsPingPlan gives the command line of Windows' ping. A request that is not answered within pingWait is lost.
+func windowsPingPlan(w experiment.Workload, ip netip.Addr) (Plan, error) {
+	if w.Interval != windowsPingInterval {
+		return Plan{}, fmt.Errorf("workload %s: ping of Windows sends one request each second: write interval: 1s",
+			w.Name)
+	}
+	if w.Request > windowsPingMost {
+		return Plan{}, fmt.Errorf("workload %s: a request of %d bytes: ping of Windows takes at most %d", w.Name,
+			w.Request, windowsPingMost)
+	}
+	count, version := w.Duration/w.Interval, "-4"
+	if ip.Is6() {
+		version = "-6"
+	}
+	return Plan{
+		Client: Command{Argv: []string{"ping", "-n", strconv.FormatInt(int64(count), 10), "-l",
+			strconv.Itoa(w.Request), "-w", strconv.FormatInt(pingWait.Milliseconds(), 10), version, ip.String()}},
+		Expected: count*windowsPingInterval + 100*time.Millisecond,
+	}, nil
+}
 
 // The lines of Windows' ping in any language: only numbers, units and punctuation are read.
 var (
