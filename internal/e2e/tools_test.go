@@ -31,6 +31,9 @@ workloads:
      duration: 1s, warmup: 50ms}
   - {name: sockperf-tcp, tool: sockperf, protocol: tcp, duration: 1s}
   - {name: sockperf-udp, tool: sockperf, protocol: udp, duration: 1s}
+  - {name: sockperf-load, tool: sockperf, mode: load, rate: 2000/s, duration: 1s}
+  - {name: sockperf-load-udp, tool: sockperf, mode: load, protocol: udp, rate: 2000/s, reply_every: 10, duration: 1s}
+  - {name: sockperf-messages, tool: sockperf, mode: messages, message: 1000B, duration: 1s}
   - {name: netperf-rr, tool: netperf, mode: rr, request: 1024B, response: 1024B, duration: 1s}
   - {name: netperf-rr-udp, tool: netperf, mode: rr, protocol: udp, duration: 1s}
   - {name: netperf-crr, tool: netperf, mode: crr, duration: 1s}
@@ -52,8 +55,8 @@ func TestEveryToolMeasures(t *testing.T) {
 	a := measure(t, everyTool)
 	wantNoFailures(t, a)
 	all := trials(t, a)
-	if len(all) != 22 {
-		t.Errorf("%d trials, want 22", len(all))
+	if len(all) != 25 {
+		t.Errorf("%d trials, want 25", len(all))
 	}
 	for _, tr := range all {
 		if tr.Tool.Version == "" {
@@ -69,7 +72,7 @@ func TestEveryToolMeasures(t *testing.T) {
 		switch {
 		case strings.Contains(tr.Workload, "stream"), strings.Contains(tr.Workload, "iperf3"):
 			name, stat = "goodput", ""
-		case strings.Contains(tr.Workload, "load"):
+		case strings.Contains(tr.Workload, "native-load"):
 			name = "response_time"
 		case strings.Contains(tr.Workload, "messages"):
 			name, stat = "message_rate", ""
@@ -96,6 +99,9 @@ func TestMissingTool(t *testing.T) {
 	for _, program := range []string{"sockperf", "netperf", "iperf3", "ping", "qperf"} {
 		if !strings.Contains(out, program+" is not installed (needed by ") {
 			t.Errorf("%s is not named in %s", program, out)
+		}
+		if !strings.Contains(out, "\n  "+program+": ") {
+			t.Errorf("how to install %s is not said in %s", program, out)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "runs")); !os.IsNotExist(err) {

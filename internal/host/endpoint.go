@@ -22,6 +22,8 @@ type Endpoint struct {
 	System System
 	// Port is the first of the ports for measuring (see Ports); 0 for DefaultPort.
 	Port int
+	// Tools are the paths of programs that the host does not have on its PATH under their own names, by these names.
+	Tools map[string]string
 }
 
 // Addresses are the addresses of a host, at most one for each IP version. The zero value is no address.

@@ -71,7 +71,7 @@ func (b *background) beside(
 		b.failed = fmt.Errorf("the background: %w", err)
 		return b.failed
 	}
-	defer func() { err = errors.Join(err, endServer()) }()
+	defer func() { err = errors.Join(err, endServer(false)) }()
 	printed := &watched{bounded: b.out.stdout}
 	flowing := printed.when(b.tool.Flowing)
 	cmd := command(b.plan.Client, b.clientCPUs, nil, b.out.stderr)

@@ -45,7 +45,7 @@ func (l Limits) execute(ctx context.Context, work job, behind *background, hosts
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, end()) }()
+	defer func() { err = errors.Join(err, end(err == nil)) }()
 	if behind == nil {
 		_, _, err := l.runClient(ctx, work, hosts.Client)
 		return err
@@ -55,20 +55,42 @@ func (l Limits) execute(ctx context.Context, work job, behind *background, hosts
 	})
 }
 
-// serve starts the server and waits until it is ready; end ends it. After an error no server runs.
-func (l Limits) serve(ctx context.Context, j job, h host.Host) (end func() error, err error) {
+// serve starts the server and waits until it is ready. end ends it; a server that ends by itself after a good client is
+// given the time for that, because its output counts. After an error no server runs.
+func (l Limits) serve(ctx context.Context, j job, h host.Host) (end func(good bool) error, err error) {
 	if j.plan.Server == nil {
-		return func() error { return nil }, nil
+		return func(bool) error { return nil }, nil
 	}
 	server, err := h.Start(ctx, command(*j.plan.Server, j.serverCPUs, j.out.serverStdout, j.out.serverStderr))
 	if err != nil {
 		return nil, err
 	}
-	end = func() error { return server.Stop(l.Grace) }
+	end = func(good bool) error {
+		if good && j.plan.ServerEnds > 0 {
+			awaitEnd(ctx, server, j.plan.ServerEnds)
+		}
+		return server.Stop(l.Grace)
+	}
 	if err := l.awaitReady(ctx, h, j.plan, server, j.out); err != nil {
-		return nil, errors.Join(err, end())
+		return nil, errors.Join(err, end(false))
 	}
 	return end, nil
+}
+
+// awaitEnd waits until the process has ended, at most for the given time.
+func awaitEnd(ctx context.Context, p host.Process, most time.Duration) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = p.Wait() // the parser judges what the process printed
+	}()
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // runClient runs the client to its end. started and ended are by the clock of its host.

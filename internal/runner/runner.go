@@ -68,12 +68,16 @@ func New(
 	}
 }
 
-// Prepare checks that the hosts have the addresses and the tools that the workloads need.
+// Prepare checks that the hosts have the addresses and the tools that the workloads need, and that the tools can do what
+// the workloads ask between these hosts.
 func (r *Runner) Prepare(ctx context.Context) error {
 	if err := r.haveAddresses(); err != nil {
 		return err
 	}
-	return r.findTools(ctx)
+	if err := r.findTools(ctx); err != nil {
+		return err
+	}
+	return r.checkPlans()
 }
 
 // Versions are the versions of the tools that Prepare found on the client of the first arm.
@@ -192,7 +196,7 @@ func (r *Runner) Plans() ([]Planned, error) {
 			w, _ := r.experiment.WorkloadIn(arm.Name, plain.Name)
 			t, _ := r.tools.Lookup(w.Tool)
 			hosts := r.hosts[arm.Name]
-			plan, err := t.Plan(w, hosts.Endpoints())
+			plan, err := plan(t, w, hosts)
 			if err != nil {
 				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 			}

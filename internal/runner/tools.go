@@ -21,11 +21,16 @@ const probeTimeout = 20 * time.Second
 type MissingTools struct {
 	// Missing has a line for each program: its name, the hosts that lack it, and the workloads that need it.
 	Missing []string
+	// Install has a line for each way to install one of them, with the hosts that need it.
+	Install []string
 }
 
 func (m *MissingTools) Error() string {
-	return "programs are missing, and nothing was measured:\n  " + strings.Join(m.Missing, "\n  ") +
-		"\nInstall them, or mark the workload `optional: true` to go on without it."
+	text := "programs are missing, and nothing was measured:\n  " + strings.Join(m.Missing, "\n  ")
+	if len(m.Install) > 0 {
+		text += "\nHow to install them:\n  " + strings.Join(m.Install, "\n  ")
+	}
+	return text + "\nInstall them, or mark the workload `optional: true` to go on without it."
 }
 
 // findTools checks that the hosts of every arm have each tool, and finds its version. Optional workloads whose tool is
@@ -40,6 +45,10 @@ func (r *Runner) findTools(ctx context.Context) error {
 		return err
 	}
 	if err := r.skipOrRefuse(probes, absent); err != nil {
+		var missing *MissingTools
+		if errors.As(err, &missing) {
+			missing.Install = r.howToInstall(ctx, probes, absent)
+		}
 		return err
 	}
 	if err := r.findVersions(ctx, probes, absent); err != nil {
@@ -55,10 +64,10 @@ func (r *Runner) findVersions(ctx context.Context, probes map[string]tool.Probe,
 	return r.eachHost(ctx, func(ctx context.Context, h host.Host) error {
 		versions := map[string]string{}
 		for name, probe := range probes {
-			if r.absence(probe, absent) != "" {
+			if r.absence(probe, absent) != "" || len(probe.Argv) == 0 {
 				continue
 			}
-			printed, err := capture(ctx, h, probe.Argv)
+			printed, err := capture(ctx, h, probe.At(h.Endpoint().Tools).Argv)
 			if err != nil {
 				return err
 			}
@@ -162,11 +171,19 @@ func (r *Runner) absentPrograms(ctx context.Context, probes map[string]tool.Prob
 	lacks := map[host.Host][]string{}
 	var mu sync.Mutex
 	err := r.eachHost(ctx, func(ctx context.Context, h host.Host) error {
-		printed, err := capture(ctx, h, append([]string{host.Self, "absent"}, programs...))
+		paths := tool.Probe{Programs: programs}.At(h.Endpoint().Tools).Programs
+		printed, err := capture(ctx, h, append([]string{host.Self, "absent"}, paths...))
+		if err != nil {
+			return err
+		}
 		mu.Lock()
 		defer mu.Unlock()
-		lacks[h] = strings.Fields(string(printed))
-		return err
+		for line := range strings.Lines(string(printed)) {
+			if at := slices.Index(paths, strings.TrimSpace(line)); at >= 0 {
+				lacks[h] = append(lacks[h], programs[at])
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err

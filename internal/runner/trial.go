@@ -31,7 +31,7 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 		return trial, nil
 	}
 	hosts := r.hosts[slot.Arm]
-	plan, err := t.Plan(w, hosts.Endpoints())
+	plan, err := plan(t, w, hosts)
 	if err != nil {
 		trial.Error = err.Error()
 		return trial, nil

@@ -51,12 +51,12 @@ func TestPlansOfEachSystem(t *testing.T) {
 		{NewPing(), ping, windows, linux, "", "ping -n 3 -l 56 -w 1000 -4 10.0.0.2", Ready{}, 3 * second},
 		{NewPing(), ping6, windows, windows, "", "ping -n 3 -l 56 -w 1000 -6 fd00::2", Ready{}, 3 * second},
 		{NewPing(), ping, linux, windows, "", "ping -n -c 3 -i 1 -s 56 -W 1 10.0.0.2", Ready{}, 3 * second},
-		{NewSockperf(), load, linux, linux, "sockperf server -i 10.0.0.2 -p 7777 --tcp",
+		{NewSockperf(), load, linux, linux, "sockperf server -i 10.0.0.2 -p 7777 --tcp --uc-reuseaddr",
 			"sockperf under-load -i 10.0.0.2 -p 7777 --tcp -m 64 -t 3 --full-rtt --mps=10000 --reply-every=100",
 			Ready{"tcp", 7777}, 3 * second},
-		{NewSockperf(), messages, linux, linux, "sockperf server -i 10.0.0.2 -p 7777 --tcp",
+		{NewSockperf(), messages, linux, linux, "sockperf server -i 10.0.0.2 -p 7777 --tcp --uc-reuseaddr",
 			"sockperf throughput -i 10.0.0.2 -p 7777 --tcp -m 1472 -t 2 --mps=max", Ready{"tcp", 7777}, 2 * second},
-		{NewSockperf(), paced, linux, linux, "sockperf server -i 10.0.0.2 -p 7777 --tcp",
+		{NewSockperf(), paced, linux, linux, "sockperf server -i 10.0.0.2 -p 7777 --tcp --uc-reuseaddr",
 			"sockperf throughput -i 10.0.0.2 -p 7777 --tcp -m 1472 -t 2 --mps=5000", Ready{"tcp", 7777}, 2 * second},
 	} {
 		pair := at("10.0.0.2", "fd00::2")

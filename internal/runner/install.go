@@ -1,0 +1,50 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"nearfar/internal/tool"
+)
+
+// howToInstall says for each tool with a missing program how to install it on each host that lacks it: a line for each
+// command, with the names of its hosts unless all lack the tool.
+func (r *Runner) howToInstall(ctx context.Context, probes map[string]tool.Probe, absent map[string][]string) []string {
+	releases := map[string]string{}
+	var lines []string
+	for name, probe := range probes {
+		hosts := map[string][]string{}
+		for _, h := range r.everyHost() {
+			endpoint := h.Endpoint()
+			if !slices.ContainsFunc(probe.Programs, func(program string) bool {
+				return slices.Contains(absent[program], endpoint.Name)
+			}) {
+				continue
+			}
+			system := endpoint.System
+			if system.OS == "" {
+				system.OS = "linux"
+			}
+			if _, read := releases[endpoint.Name]; !read && system.OS == "linux" {
+				// A host without this file gets the general answer.
+				printed, _ := capture(ctx, h, []string{"/bin/cat", "/etc/os-release"})
+				releases[endpoint.Name] = string(printed)
+			}
+			how := tool.HowToInstall(name, system, releases[endpoint.Name])
+			hosts[how] = append(hosts[how], endpoint.Name)
+		}
+		for how, names := range hosts {
+			switch {
+			case how == "":
+			case len(names) == len(r.everyHost()):
+				lines = append(lines, name+": "+how)
+			default:
+				lines = append(lines, fmt.Sprintf("%s on %s: %s", name, strings.Join(names, ", "), how))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
