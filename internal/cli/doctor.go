@@ -3,12 +3,15 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"nearfar/internal/host"
 	"nearfar/internal/host/lab"
+	"nearfar/internal/tool"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -42,7 +45,7 @@ Exit codes: 0 labs can be made; 1 they cannot.`,
 						continue
 					}
 					if _, lookErr := exec.LookPath(program); lookErr != nil {
-						state = program + " is not installed"
+						state = fmt.Sprintf("%s is not installed: %s", program, howToInstall(name))
 					}
 				}
 				fmt.Fprintf(a.stdout, "%-10s %s\n", name, state)
@@ -61,4 +64,10 @@ func ipVersions(f lab.Facts) string {
 		return "IPv4 and IPv6"
 	}
 	return "IPv4 only"
+}
+
+// howToInstall says how a tool comes onto this machine.
+func howToInstall(name string) string {
+	release, _ := os.ReadFile("/etc/os-release") // only some systems have it
+	return tool.HowToInstall(name, host.System{OS: runtime.GOOS, Arch: runtime.GOARCH}, string(release))
 }

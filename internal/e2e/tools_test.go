@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -106,5 +107,36 @@ func TestMissingTool(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "runs")); !os.IsNotExist(err) {
 		t.Errorf("a run directory was made: %v", err)
+	}
+}
+
+// TestStandInOfNtttcp runs ntttcp in a lab with a stand-in (internal/tool/testdata/standins), because ntttcp is in no
+// distribution: the runner waits for the receiver, which ends by itself, and the goodput is the receiver's.
+func TestStandInOfNtttcp(t *testing.T) {
+	dir := workspace(t)
+	bin := filepath.Join(dir, "bin")
+	build := exec.Command("go", "build", "-o", filepath.Join(bin, "ntttcp"), "../tool/testdata/standins/ntttcp")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	a := measure(t, `
+nearfar: v1
+name: stand-in
+arms:
+  near: {lab: {path: [bridge]}}
+workloads:
+  - {name: one, tool: ntttcp, duration: 1s}
+  - {name: four, tool: ntttcp, connections: 4, message: 8192B, warmup: 1s, duration: 1s}
+schedule: {blocks: 1, seed: 1}
+`)
+	wantNoFailures(t, a)
+	for _, tr := range trials(t, a) {
+		if v, ok := tr.Value("goodput", ""); !ok || v < 1e6 {
+			t.Errorf("%s: goodput %v, %v", tr.Workload, v, ok)
+		}
+		if tr.Tool.Version != "1.4.0" || tr.Facts["sender.cpu_percent"] == "" {
+			t.Errorf("%s: version %q, facts %v", tr.Workload, tr.Tool.Version, tr.Facts)
+		}
 	}
 }

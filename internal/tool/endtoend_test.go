@@ -110,8 +110,11 @@ func carryOut(t *testing.T, plan Plan) (out Output) {
 		if err := server.Start(); err != nil {
 			t.Fatal(err)
 		}
-		ended := make(chan error, 1)
-		go func() { ended <- server.Wait() }()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = server.Wait() // its output says how it went
+		}()
 		defer func() {
 			select {
 			case <-ended:
