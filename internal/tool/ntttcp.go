@@ -61,9 +61,9 @@ func (*Ntttcp) Probe() Probe {
 	return probe(ntttcpPrintedVersion, []string{"ntttcp"}, "ntttcp", "-?")
 }
 
-// Plan gives a receiver on the server's host and a sender on the client's. They do not synchronise over a connection of
-// its own, which would need further ports; Windows and Linux can only measure with each other in this way. Both sides
-// count the same times from when the data's connections are made: warm-up, window, and a second more, in which the
+// Plan gives a receiver on the server's host and a sender on the client's. They do not synchronise over a
+// separate connection, which would need further ports; only in this way can Windows and Linux measure with each other.
+// Both sides start counting when the data connections are made: warm-up, window, and one second more, in which the
 // sender goes on. Both end by themselves.
 func (*Ntttcp) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	if err := check(ntttcpProgram(), w, pair); err != nil {
@@ -116,7 +116,7 @@ func (*Ntttcp) Parse(out Output) (result.Measurement, error) {
 			received.MessageBytes = w.Message
 		}
 	}
-	received.drop(result.Retransmits) // those of the receiver are of what it sends
+	received.drop(result.Retransmits) // the receiver sends next to nothing
 	for _, got := range sender.Metrics {
 		if got.Name == result.Retransmits {
 			received.Metrics = append(received.Metrics, got)

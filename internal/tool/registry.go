@@ -8,7 +8,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// A program is what a tool's file says about the tool: the one place to add it to nearfar is the list of programs.
+// A program is what a tool's file says about the tool. A tool is added to nearfar in the list of programs alone.
 type program struct {
 	declared experiment.Tool
 	// run is nil for a tool that nearfar only reads, and for native, which needs a secret (see NewNative).

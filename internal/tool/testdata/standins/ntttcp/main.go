@@ -1,6 +1,6 @@
-// Command ntttcp is a stand-in for Microsoft's ntttcp: for that of Windows if it is given -ns, for that of Linux if it
-// is given -N. It takes the options that nearfar gives, moves real bytes over TCP, and prints in the format of the one
-// that it stands in for. It is no measuring program: its figures say how fast the stand-in is.
+// Command ntttcp is a stand-in for Microsoft's ntttcp: with -ns for the Windows variant, with -N for the Linux variant.
+// It takes the options that nearfar gives, moves real bytes over TCP, and prints in the variant's format. It is no
+// measuring program: its figures say how fast the stand-in is.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// options are those of both variants.
+// options are the options of both variants.
 type options struct {
 	sender, ofWindows bool
 	address           string
