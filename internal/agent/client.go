@@ -97,6 +97,9 @@ func Connect(ctx context.Context, dial Dialer, o Options) (*Client, error) {
 	return c, nil
 }
 
+// Known are the facts that the agent told when it was connected.
+func (c *Client) Known() Facts { return c.facts }
+
 // complete fills in what is missing in the endpoint.
 func (c *Client) complete() {
 	e := &c.endpoint

@@ -37,8 +37,10 @@ type runOptions struct {
 	// from is the earlier run whose scatter the forecast is made from.
 	from   string
 	inputs inputFlags
-	report reportOptions
-	watch  *watcher
+	// sshConfig is the configuration file for ssh; empty for the user's own.
+	sshConfig string
+	report    reportOptions
+	watch     *watcher
 	// progress is one of progressModes.
 	progress string
 }
@@ -94,6 +96,8 @@ Exit codes: 0 the answer is printed; 1 a failure, or too many trials failed; 2 w
 	f.BoolVar(&o.force, "force", false, "measure also if the blocks are too few to show any difference")
 	f.StringVar(&o.from, "from", "", "the earlier `RUN` whose scatter says which differences can be found "+
 		"(default: the newest of this experiment in --out)")
+	f.StringVar(&o.sshConfig, "ssh-config", "", "the configuration `FILE` for ssh (its option -F) "+
+		"(default: as ssh finds it)")
 	f.StringVar(&o.progress, "progress", progressAuto, "how to show progress: "+strings.Join(progressModes(), ", "))
 	o.inputs.flags(f)
 	o.report.flags(f)
@@ -192,7 +196,7 @@ func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions)
 	if o.dryRun && len(e.Hosts) > 0 {
 		return a.printPlan(planOnly(e), o.report.aim, expected)
 	}
-	s, err := a.setUp(ctx, e, o.progress)
+	s, err := a.setUp(ctx, e, o)
 	if err != nil {
 		return err
 	}
@@ -234,7 +238,7 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	if o.dryRun && len(e.Hosts) > 0 {
 		return errors.Join(a.printPlan(planOnly(e), nil, forecast{}), dir.Close())
 	}
-	s, err := a.setUp(ctx, e, o.progress)
+	s, err := a.setUp(ctx, e, o)
 	if err != nil {
 		return errors.Join(err, dir.Close())
 	}

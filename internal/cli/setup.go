@@ -13,6 +13,7 @@ import (
 	"nearfar/internal/deploy"
 	"nearfar/internal/engine/process"
 	"nearfar/internal/experiment"
+	"nearfar/internal/host/ssh"
 	"nearfar/internal/hostverbs"
 	"nearfar/internal/runner"
 )
@@ -34,10 +35,12 @@ func planOnly(e *experiment.Experiment) *setup {
 }
 
 // setUp makes the hosts of all arms and checks that they have the tools. The caller closes the setup.
-func (a *app) setUp(ctx context.Context, e *experiment.Experiment, progress string) (*setup, error) {
+func (a *app) setUp(ctx context.Context, e *experiment.Experiment, o runOptions) (*setup, error) {
 	tools := newTools(hostverbs.NewSecret())
-	p := newProgress(a.stderr, e, progress)
-	hosts, err := deploy.Up(ctx, e, deploy.Options{Step: p.step})
+	p := newProgress(a.stderr, e, o.progress)
+	hosts, err := deploy.Up(ctx, e, deploy.Options{
+		Step: p.step, SSHConfig: o.sshConfig, Terminal: ssh.NewTerminal(a.stderr),
+	})
 	if err != nil {
 		return nil, err
 	}

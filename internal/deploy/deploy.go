@@ -13,6 +13,7 @@ import (
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
+	"nearfar/internal/host/ssh"
 	"nearfar/internal/machine"
 )
 
@@ -25,6 +26,23 @@ type Options struct {
 	// Files are put on every host: the keys are paths on the host, the values files of this machine. They are
 	// executable.
 	Files map[string]string
+	// SSHConfig is the configuration file for ssh; empty for the user's own.
+	SSHConfig string
+	// Terminal is where ssh may ask for passwords and host keys; nil refuses hosts that need an answer.
+	Terminal *ssh.Terminal
+}
+
+// told returns Step, made safe for several goroutines.
+func (o Options) told() func(format string, args ...any) {
+	if o.Step == nil {
+		return func(string, ...any) {}
+	}
+	var mu sync.Mutex
+	return func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		o.Step(format, args...)
+	}
 }
 
 // A Deployment is the hosts of all arms of an experiment.
@@ -48,12 +66,9 @@ type kind interface {
 // Up makes the hosts of all arms. The kinds of hosts are made at the same time. After an error nothing is left.
 func Up(ctx context.Context, e *experiment.Experiment, o Options) (*Deployment, error) {
 	d := &Deployment{experiment: e, hosts: map[string]host.Hosts{}}
-	step := o.Step
-	if step == nil {
-		step = func(string, ...any) {}
-	}
-	d.load = readLoad(ctx, step)
-	step("making the hosts of %d arms", len(e.Arms))
+	o.Step = o.told()
+	d.load = readLoad(ctx, o.Step)
+	o.Step("making the hosts of %d arms", len(e.Arms))
 	arms, err := d.divide(o)
 	if err != nil {
 		return nil, err
@@ -69,12 +84,14 @@ func Up(ctx context.Context, e *experiment.Experiment, o Options) (*Deployment, 
 
 // divide gives each arm that has hosts of its own to the kind of its hosts. The result is by kind, as in d.kinds.
 func (d *Deployment) divide(o Options) ([][]experiment.Arm, error) {
-	var labs []experiment.Arm
+	var labs, givenArms []experiment.Arm
 	for _, arm := range d.experiment.Arms {
 		switch {
 		case d.experiment.HostsOf(arm.Name) != arm.Name:
 		case arm.Lab != nil:
 			labs = append(labs, arm)
+		case arm.Client != "":
+			givenArms = append(givenArms, arm)
 		default:
 			return nil, fmt.Errorf("arm %s: the experiment file does not say how to make its hosts", arm.Name)
 		}
@@ -82,6 +99,9 @@ func (d *Deployment) divide(o Options) ([][]experiment.Arm, error) {
 	var arms [][]experiment.Arm
 	if len(labs) > 0 {
 		d.kinds, arms = append(d.kinds, newLabs(d.experiment, o)), append(arms, labs)
+	}
+	if len(givenArms) > 0 {
+		d.kinds, arms = append(d.kinds, newGiven(d.experiment, o)), append(arms, givenArms)
 	}
 	return arms, nil
 }

@@ -6,18 +6,29 @@ import (
 	"slices"
 	"strings"
 
+	"nearfar/internal/agent"
 	"nearfar/internal/answer"
 	"nearfar/internal/host/lab"
 	"nearfar/internal/machine"
 	"nearfar/internal/result"
 )
 
-// Record is the part "hosts" of run.json: the elements of the lab, the counters of each element, and how busy the
-// machine was before the run.
+// Record is the part "hosts" of run.json: the elements of the lab, the counters of each element, how busy the machine was
+// before the run, and the facts of the file's hosts.
 type Record struct {
 	Lab      lab.Facts                     `json:"lab"`
 	Elements map[string][]lab.ElementFacts `json:"elements"`
 	Before   *machine.Load                 `json:"before,omitempty"`
+	// Machines are the facts of the hosts of the file, by their names. Sides are the hosts of the arms that have such
+	// hosts, by arm.
+	Machines map[string]agent.Facts `json:"machines,omitempty"`
+	Sides    map[string]Sides       `json:"sides,omitempty"`
+}
+
+// Sides are the names of an arm's hosts.
+type Sides struct {
+	Client string `json:"client"`
+	Server string `json:"server"`
 }
 
 // Warnings reads from the part "hosts" of a run.json what a reader of the run should know. It warns if the machine was

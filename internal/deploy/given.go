@@ -1,0 +1,173 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"nearfar/internal/agent"
+	"nearfar/internal/agent/binaries"
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+	"nearfar/internal/host/local"
+	"nearfar/internal/host/ssh"
+	"nearfar/internal/host/tls"
+)
+
+// given reaches the machines that the file names as hosts. Each has one agent, whatever the number of its arms.
+type given struct {
+	options Options
+	specs   map[string]experiment.HostSpec
+	owner   *tls.Owner // nil without a host that is reached by a join string
+
+	mu      sync.Mutex
+	clients map[string]*agent.Client
+}
+
+func newGiven(e *experiment.Experiment, o Options) *given {
+	k := &given{options: o, specs: map[string]experiment.HostSpec{}, clients: map[string]*agent.Client{}}
+	for _, h := range e.Hosts {
+		k.specs[h.Name] = h
+	}
+	return k
+}
+
+// build connects to all hosts at the same time. The error has the reason of every host that cannot be reached.
+func (k *given) build(ctx context.Context, arms []experiment.Arm) (map[string]host.Hosts, error) {
+	var names []string
+	for _, arm := range arms {
+		names = append(names, arm.Client, arm.Server)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	dialers, err := k.dialers(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	errs := make([]error, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() {
+			var c *agent.Client
+			if c, errs[i] = k.reach(ctx, k.specs[name], dialers[name]); errs[i] == nil {
+				k.mu.Lock()
+				defer k.mu.Unlock()
+				k.clients[name] = c
+			}
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	hosts := map[string]host.Host{} // one for each name: the runner tells hosts apart by their identity
+	for name, c := range k.clients {
+		hosts[name] = c.Host()
+	}
+	made := map[string]host.Hosts{}
+	for _, arm := range arms {
+		made[arm.Name] = host.Hosts{
+			Client: hosts[arm.Client], Server: hosts[arm.Server],
+			Machines: newMachines(k.clients[arm.Client], k.clients[arm.Server]),
+		}
+	}
+	return made, nil
+}
+
+// dialers are the ways to the hosts that have join strings, by name. nearfar begins to listen for agents that dial it.
+func (k *given) dialers(ctx context.Context, names []string) (map[string]dialer, error) {
+	dialers := map[string]dialer{}
+	for _, name := range names {
+		spec := k.specs[name]
+		if spec.Kind() != experiment.HostAgent {
+			continue
+		}
+		join, err := tls.ParseJoin(spec.Agent)
+		if err != nil {
+			return nil, fmt.Errorf("host %s: %w", name, err)
+		}
+		if k.owner == nil {
+			if k.owner, err = tls.NewOwner(context.WithoutCancel(ctx)); err != nil {
+				return nil, err
+			}
+		}
+		dial, err := k.owner.Dialer(join)
+		if err != nil {
+			return nil, fmt.Errorf("host %s: %w", name, err)
+		}
+		dialers[name] = dialer{dial, join.Session()}
+	}
+	return dialers, nil
+}
+
+// dialer is the way to an agent with a join string, and the session of the agent.
+type dialer struct {
+	dial    agent.Dialer
+	session string
+}
+
+// reach connects to one host.
+func (k *given) reach(ctx context.Context, spec experiment.HostSpec, d dialer) (*agent.Client, error) {
+	o := agent.Options{
+		Name: spec.Name, Session: d.session, Silence: spec.Silence, Endpoint: Endpoint(spec),
+	}
+	if o.Session == "" {
+		o.Session = agent.NewSession()
+	}
+	switch spec.Kind() {
+	case experiment.HostLocal:
+		return local.Open(ctx, o, spec.Folder)
+	case experiment.HostSSH:
+		return ssh.Connect(ctx, ssh.Options{
+			Agent: o, Name: spec.SSH, Config: k.options.SSHConfig, Folder: spec.Folder, Sudo: spec.Sudo,
+			Agents: program, Terminal: k.options.Terminal, Note: func(text string) { k.options.Step("%s", text) },
+		})
+	default:
+		return agent.Connect(ctx, d.dial, o)
+	}
+}
+
+// program is the agent for a system, as ssh copies it.
+func program(s host.System) (ssh.Program, error) {
+	a, err := binaries.For(s)
+	if err != nil {
+		return ssh.Program{}, err
+	}
+	return ssh.Program{SHA256: a.Hash, Size: int64(len(a.Content)), Gzip: a.Packed}, nil
+}
+
+// record adds the facts of each machine.
+func (k *given) record(_ context.Context, e *experiment.Experiment, r *Record) {
+	r.Machines, r.Sides = map[string]agent.Facts{}, map[string]Sides{}
+	for name, c := range k.clients {
+		r.Machines[name] = c.Known()
+	}
+	for _, arm := range e.Arms {
+		if arm.Lab == nil {
+			r.Sides[arm.Name] = Sides{arm.Client, arm.Server}
+		}
+	}
+}
+
+// close ends all agents, with everything that they started and put.
+func (k *given) close() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var names []string
+	for name := range k.clients {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	errs := make([]error, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() { errs[i] = k.clients[name].Close() })
+	}
+	all.Wait()
+	if k.owner != nil {
+		errs = append(errs, k.owner.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,204 @@
+package deploy
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"nearfar/internal/agent"
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+)
+
+// machines is the machines of two given hosts: two, or one if both hosts have the same running kernel.
+type machines struct {
+	client, server *agent.Client
+	same           bool
+}
+
+func newMachines(client, server *agent.Client) machines {
+	boot := client.Known().BootID
+	return machines{client, server, client == server || boot != "" && boot == server.Known().BootID}
+}
+
+// CPUs resolves a placement: split is the highest-numbered CPU that each side may use, and on one machine the next one
+// for the server; shared is the highest one of one machine; free is any.
+func (m machines) CPUs(p experiment.Placement) (client, server []int, err error) {
+	ours, theirs := m.client.Known().Allowed, m.server.Known().Allowed
+	switch p.Kind {
+	case experiment.PlacementFree:
+		return nil, nil, nil
+	case experiment.PlacementExplicit:
+		if err := allows(m.client, p.Client); err != nil {
+			return nil, nil, err
+		}
+		return p.Client, p.Server, allows(m.server, p.Server)
+	}
+	if len(ours) == 0 || len(theirs) == 0 {
+		return nil, nil, fmt.Errorf("placement %s: it is not known which CPUs %s and %s have; use placement free", p.Kind,
+			m.client.Host().Endpoint().Name, m.server.Host().Endpoint().Name)
+	}
+	client, server = ours[len(ours)-1:], theirs[len(theirs)-1:]
+	switch p.Kind {
+	case experiment.PlacementShared:
+		if !m.same || client[0] != server[0] {
+			return nil, nil, fmt.Errorf("placement shared: %s and %s have no CPU in common",
+				m.client.Host().Endpoint().Name, m.server.Host().Endpoint().Name)
+		}
+		return client, server, nil
+	case experiment.PlacementSplit:
+		if m.same && client[0] == server[0] {
+			if len(theirs) < 2 {
+				return nil, nil, fmt.Errorf("placement split needs two CPUs, and %s may use only CPU %d",
+					m.server.Host().Endpoint().Name, theirs[0])
+			}
+			server = theirs[len(theirs)-2 : len(theirs)-1]
+		}
+		return client, server, nil
+	}
+	return nil, nil, fmt.Errorf("unknown placement %q", p.Kind)
+}
+
+// allows checks that the host's agent may use the CPUs.
+func allows(c *agent.Client, cpus []int) error {
+	for _, cpu := range cpus {
+		if !slices.Contains(c.Known().Allowed, cpu) {
+			return fmt.Errorf("placement names CPU %d of %s; allowed are %v", cpu, c.Host().Endpoint().Name,
+				c.Known().Allowed)
+		}
+	}
+	return nil
+}
+
+// Lost says which host is lost; nil if none is.
+func (m machines) Lost() error {
+	if err := m.client.Lost(); err != nil {
+		return err
+	}
+	return m.server.Lost()
+}
+
+// Watch observes both machines at the same time.
+func (m machines) Watch(client, server []int) (end func() host.Observation) {
+	if m.client == m.server {
+		return m.watchOne(client, server)
+	}
+	var endClient, endServer func() agent.Side
+	both(func() { endClient = m.client.Watch(client) }, func() { endServer = m.server.Watch(server) })
+	return func() host.Observation {
+		var c, s agent.Side
+		both(func() { c = endClient() }, func() { s = endServer() })
+		return m.observation(c, s, client, server)
+	}
+}
+
+// watchOne observes the machine of an arm whose client and server are one host. The figures of both sides stand with the
+// client.
+func (m machines) watchOne(client, server []int) (end func() host.Observation) {
+	var cpus []int
+	if len(client) > 0 && len(server) > 0 { // otherwise a process may run on any CPU
+		cpus = slices.Concat(client, server)
+		slices.Sort(cpus)
+		cpus = slices.Compact(cpus)
+	}
+	watched := m.client.Watch(cpus)
+	return func() host.Observation {
+		s := watched()
+		if s.Window <= 0 {
+			return host.Observation{}
+		}
+		return host.Observation{
+			Contention: host.Contention{
+				Window: s.Window, Client: s.Contention, Shared: true, CPUs: s.Contention.CPUs, Softirq: s.Softirq,
+				Server: host.ContentionSide{
+					Pinned: s.Contention.Pinned, CPUs: s.Contention.CPUs, DelayKnown: s.Contention.DelayKnown,
+				},
+				MachineOthers: s.MachineOthers, MachineCPUs: s.MachineCPUs, MachineKnown: s.MachineCPUs > 0,
+				Pressure: s.Pressure, CgroupPressure: s.CgroupPressure,
+				FrequencyBefore: s.FrequencyBefore, FrequencyAfter: s.FrequencyAfter,
+			},
+			Stolen: stolen(s), StolenKnown: s.Contention.OthersKnown,
+		}
+	}
+}
+
+// stolen is the steal time of a side's CPUs as a share of the elapsed time.
+func stolen(s agent.Side) float64 { return float64(s.Stolen) / float64(s.Window) }
+
+// both calls two functions at the same time, because each waits for another host.
+func both(first, second func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		second()
+	}()
+	first()
+	<-done
+}
+
+// observation joins what the two sides saw. The values of the whole machine are those of the busier machine, and the steal
+// time is that of the side with more of it.
+//
+// If both hosts are on one machine, each agent counts the processes of the other agent as other programs. So the time
+// of other programs is then not known.
+func (m machines) observation(c, s agent.Side, client, server []int) host.Observation {
+	if c.Window <= 0 || s.Window <= 0 {
+		return host.Observation{}
+	}
+	g := host.Contention{
+		Window: max(c.Window, s.Window), Client: c.Contention, Server: s.Contention,
+		CPUs: c.Contention.CPUs + s.Contention.CPUs, Softirq: c.Softirq + s.Softirq,
+		Pressure: longest(c.Pressure, s.Pressure), CgroupPressure: longest(c.CgroupPressure, s.CgroupPressure),
+	}
+	if m.same {
+		g.Shared = len(client) == 0 || len(server) == 0 ||
+			slices.ContainsFunc(client, func(cpu int) bool { return slices.Contains(server, cpu) })
+		g.Client.OthersKnown, g.Server.OthersKnown = false, false
+		if g.Shared {
+			g.CPUs, g.Softirq = max(c.Contention.CPUs, s.Contention.CPUs), max(c.Softirq, s.Softirq)
+		}
+	} else {
+		busier := c
+		if share(s) > share(c) {
+			busier = s
+		}
+		g.MachineOthers, g.MachineCPUs, g.MachineKnown = busier.MachineOthers, busier.MachineCPUs, busier.MachineCPUs > 0
+	}
+	slower := c
+	if c.FrequencyAfter == 0 || s.FrequencyAfter > 0 && ratio(s) < ratio(c) {
+		slower = s
+	}
+	g.FrequencyBefore, g.FrequencyAfter = slower.FrequencyBefore, slower.FrequencyAfter
+	seen := host.Observation{Contention: g}
+	if c.Contention.OthersKnown && s.Contention.OthersKnown { // both are read from the same file
+		seen.Stolen, seen.StolenKnown = max(stolen(c), stolen(s)), true
+	}
+	return seen
+}
+
+// share is the part of its machine's CPU time that other programs used.
+func share(s agent.Side) float64 {
+	if s.MachineCPUs == 0 {
+		return 0
+	}
+	return float64(s.MachineOthers) / float64(s.Window) / float64(s.MachineCPUs)
+}
+
+// ratio is the frequency of a side's CPUs after the trial over that before it.
+func ratio(s agent.Side) float64 {
+	if s.FrequencyBefore == 0 {
+		return 1
+	}
+	return float64(s.FrequencyAfter) / float64(s.FrequencyBefore)
+}
+
+func longest(a, b *time.Duration) *time.Duration {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	d := max(*a, *b)
+	return &d
+}
