@@ -97,7 +97,6 @@ func verbWords(verb string) map[string]cobra.CompletionFunc {
 	words := map[string]cobra.CompletionFunc{
 		"format": fixed(formatWords()[verb]...), "progress": fixed(progressModes()...), "resume": runDirectories,
 		"out": directories, "path": directories, "tool": fixed(tool.Formats()...), "inconclusive": fixed("pass", "fail"),
-		"out": directories, "tool": fixed(tool.Formats()...), "inconclusive": fixed("pass", "fail"),
 		"hosts": yamlFiles, "set": cobra.NoFileCompletions,
 	}
 	if verb == "history" {

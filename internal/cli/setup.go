@@ -30,7 +30,7 @@ type setup struct {
 // planOnly is a setup for the plan of an experiment with hosts, which connects to nothing.
 func planOnly(e *experiment.Experiment) *setup {
 	s := &setup{experiment: e}
-	s.runner = runner.New(e, newTools(newSecret()), deploy.Planned(e), runner.DefaultLimits(), nil)
+	s.runner = runner.New(e, newTools(hostverbs.NewSecret()), deploy.Planned(e), runner.DefaultLimits(), nil)
 	return s
 }
 

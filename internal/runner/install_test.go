@@ -19,10 +19,10 @@ type elsewhere struct {
 	endpoint host.Endpoint
 }
 
-func (e elsewhere) Endpoint() host.Endpoint { return e.endpoint }
+func (e *elsewhere) Endpoint() host.Endpoint { return e.endpoint }
 
 // lacking makes a host that lacks the programs, with the text of its /etc/os-release.
-func lacking(name, system, release string, programs ...string) elsewhere {
+func lacking(name, system, release string, programs ...string) *elsewhere {
 	self := func(_ context.Context, argv []string, _ []byte, stdout, _ io.Writer) int {
 		for _, asked := range argv[2:] {
 			for _, program := range programs {
@@ -40,7 +40,7 @@ func lacking(name, system, release string, programs ...string) elsewhere {
 	h := fake.New(name, map[string]fake.Program{host.Self: self, "/bin/cat": cat})
 	endpoint := h.Endpoint()
 	endpoint.System = host.System{OS: system}
-	return elsewhere{h, endpoint}
+	return &elsewhere{h, endpoint}
 }
 
 // An error names what is missing on every host at once, with the command that installs it there.
@@ -92,8 +92,9 @@ func TestProgramsAtTheirPaths(t *testing.T) {
 	e := twoArms(1)
 	e.Arms = e.Arms[:1]
 	var client, server *fake.Host
-	at := func(name, program, path string, found fake.Program) elsewhere {
-		h := fake.New(name, map[string]fake.Program{host.Self: prints(""), path: found})
+	at := func(name, program, path string, found fake.Program) *elsewhere {
+		// Both hosts are asked for the version.
+		h := fake.New(name, map[string]fake.Program{host.Self: prints(""), "clock": prints("0.5"), path: found})
 		if name == "client" {
 			client = h
 		} else {
@@ -101,7 +102,7 @@ func TestProgramsAtTheirPaths(t *testing.T) {
 		}
 		endpoint := h.Endpoint()
 		endpoint.Tools = map[string]string{program: path}
-		return elsewhere{h, endpoint}
+		return &elsewhere{h, endpoint}
 	}
 	serve := func(ctx context.Context, _ []string, _ []byte, _, _ io.Writer) int {
 		s.serve(ctx, 7)
