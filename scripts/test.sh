@@ -33,12 +33,15 @@ others() {
 race() {
 	# Else each program of a test waits a second before it ends.
 	export GORACE=atexit_sleep_ms=0
+	# The live view, beside the packages: both wait most of their time.
+	CGO_ENABLED=1 $go test -race -short -count=1 -timeout 10m -run 'Live|CtrlC|CtrlZ|SIGTERM|Halted|Interrupt' \
+		./internal/cli &
+	live=$!
 	CGO_ENABLED=1 $go test -race -short -count=1 -timeout 10m ./internal/serve ./internal/runner ./internal/rundir \
 		./internal/history ./internal/host/fake ./internal/host/lab ./internal/host/local ./internal/agent/... \
-		./internal/agentcli
-	# The live view.
-	CGO_ENABLED=1 $go test -race -short -count=1 -timeout 10m -run 'Live|CtrlC|CtrlZ|SIGTERM|Halted|Interrupt' \
-		./internal/cli
+		./internal/agentcli || failed=$?
+	wait $live
+	return ${failed:-0}
 }
 
 measuring() {

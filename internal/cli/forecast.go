@@ -143,8 +143,8 @@ func detectable(f forecast) []string {
 	var lines []string
 	for _, k := range keys {
 		lines = append(lines, fmt.Sprintf(
-			"in %s %s, differences of %s (%.2g %%) and more are found four times in five, if trials scatter as in %s",
-			k.workload, k.quantity.Name(), result.Amount(largest[k], k.quantity.Unit), 100*share[k], f.run))
+			"in %s %s, differences of %s (%s) and more are found four times in five, if trials scatter as in %s",
+			k.workload, k.quantity.Name(), result.Amount(largest[k], k.quantity.Unit), result.Share(share[k]), f.run))
 	}
 	return lines
 }
@@ -190,8 +190,8 @@ func printForecast(w io.Writer, e *experiment.Experiment, aim *answer.Aim, f for
 	for _, c := range f.comparisons {
 		line := fmt.Sprintf("  %s, %s %s:", c.Arm, c.Workload, c.Quantity.Name())
 		if c.Detectable != nil {
-			line += fmt.Sprintf(" a difference of %s (%.2g %%)",
-				result.Amount(*c.Detectable, c.Quantity.Unit), 100**c.Detectable/math.Abs(c.Level))
+			line += fmt.Sprintf(" a difference of %s (%s)",
+				result.Amount(*c.Detectable, c.Quantity.Unit), result.Share(*c.Detectable/math.Abs(c.Level)))
 		}
 		if r := c.Resolve; r != nil {
 			if c.Detectable != nil {

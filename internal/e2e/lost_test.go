@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -122,6 +123,11 @@ func TestStoppedLabStopsTheRun(t *testing.T) {
 // TestHangup: a closed terminal or login ends a run as Ctrl-C does.
 func TestHangup(t *testing.T) {
 	t.Parallel()
+	// If the tests themselves run under nohup, the run would inherit that the signal is ignored. A program that handles
+	// a signal starts others with the signal's default.
+	handled := make(chan os.Signal, 1)
+	signal.Notify(handled, syscall.SIGHUP)
+	defer signal.Stop(handled)
 	before := traces(t, "")
 	r := disturbRun(t, func(r *disturbedRun) { r.signal(t, syscall.SIGHUP) })
 	r.wantInterrupted(t, before, 130, "nearfar run --resume")

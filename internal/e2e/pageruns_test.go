@@ -269,7 +269,7 @@ func runCongestion(r *pageRun) {
 }
 
 func runCPUs(r *pageRun) {
-	r.lab("cpus", "duration: 500ms, warmup: 100ms", "duration: 100ms, warmup: 20ms")
+	r.lab("cpus", "duration: 500ms, warmup: 100ms", "duration: 400ms, warmup: 50ms")
 }
 
 func runIPVersions(r *pageRun) {

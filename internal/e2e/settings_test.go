@@ -133,7 +133,7 @@ func TestIPVersionsLab(t *testing.T) {
 // differences, because the experiment asks about them.
 func TestCPUsLab(t *testing.T) {
 	t.Parallel()
-	a := measure(t, ofLab(t, "cpus", "duration: 500ms, warmup: 100ms", "duration: 100ms, warmup: 20ms",
+	a := measure(t, ofLab(t, "cpus", "duration: 500ms, warmup: 100ms", "duration: 400ms, warmup: 50ms",
 		"blocks: 12", "blocks: 2"), "--force")
 	wantNoFailures(t, a)
 	for _, trial := range trials(t, a) {

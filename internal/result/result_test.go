@@ -78,3 +78,13 @@ func TestRecordKeepsFieldsThatAMeasurementLacks(t *testing.T) {
 		t.Errorf("%+v", trial)
 	}
 }
+
+func TestShare(t *testing.T) {
+	for ratio, want := range map[float64]string{
+		0: "0 %", 0.00004217: "0.0042 %", 0.0042: "0.42 %", 0.19: "19 %", 1.298: "130 %", 12.34: "1200 %",
+	} {
+		if got := Share(ratio); got != want {
+			t.Errorf("Share(%v) = %q, want %q", ratio, got, want)
+		}
+	}
+}

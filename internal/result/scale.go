@@ -90,3 +90,13 @@ func SignedAmount(v float64, unit string) string {
 	s := ScaleOf(unit, v)
 	return s.With(s.Signed(v))
 }
+
+// Share writes a ratio of 0 or more as a percentage with two significant digits, never with an exponent: "0.42 %",
+// "19 %", "130 %".
+func Share(ratio float64) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(100*ratio, 'g', 2, 64), 64)
+	if err != nil {
+		rounded = 100 * ratio
+	}
+	return strconv.FormatFloat(rounded, 'f', -1, 64) + " %"
+}

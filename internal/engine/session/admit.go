@@ -88,7 +88,7 @@ func (d *Server) admit(n int) (conns []*net.TCPConn, err error) {
 	}
 	if err == nil {
 		err = d.TCP.SetDeadline(time.Now()) // accept returns
-		<-ended
+		_ = <-ended                         // that the deadline has passed
 	} else if wire.IsTimeout(err) {
 		err = fmt.Errorf("%d of %d data connections came within %v: is TCP port %d open?", len(conns), n,
 			wire.HandshakeTime, d.Number)

@@ -51,7 +51,8 @@ const knockTime = 5 * time.Second
 
 // answers dials an address and reads one byte.
 func answers(address string) error {
-	c, err := net.DialTimeout("tcp", address, knockTime)
+	dialer := net.Dialer{Timeout: knockTime}
+	c, err := dialer.DialContext(context.Background(), "tcp", address)
 	if err != nil {
 		return err
 	}
