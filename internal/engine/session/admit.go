@@ -88,7 +88,9 @@ func (d *Server) admit(n int) (conns []*net.TCPConn, err error) {
 	}
 	if err == nil {
 		err = d.TCP.SetDeadline(time.Now()) // accept returns
-		_ = <-ended                         // that the deadline has passed
+		if failed := <-ended; failed != nil && !wire.IsTimeout(failed) {
+			err = errors.Join(err, failed)
+		}
 	} else if wire.IsTimeout(err) {
 		err = fmt.Errorf("%d of %d data connections came within %v: is TCP port %d open?", len(conns), n,
 			wire.HandshakeTime, d.Number)
