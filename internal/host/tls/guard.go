@@ -44,7 +44,9 @@ func newGuard(l net.Listener, authenticate func(context.Context, net.Conn, func(
 
 // run accepts connections until ctx ends. Then it closes the listener, and returns when no connection is half open.
 func (g *guard) run(ctx context.Context) {
-	stop := context.AfterFunc(ctx, func() { _ = g.listener.Close() }) // it can only have been closed before
+	closeListener := func() { _ = g.listener.Close() } // it can only have been closed before
+	defer closeListener()
+	stop := context.AfterFunc(ctx, closeListener) // ends Accept
 	defer stop()
 	var running sync.WaitGroup
 	defer running.Wait()

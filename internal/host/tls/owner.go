@@ -19,7 +19,7 @@ const (
 	stagger = 300 * time.Millisecond
 	// tries is how often an owner dials an agent that ended a connection before it was authenticated. An agent does so
 	// with its oldest half-open connection when strangers connect faster than it can refuse them.
-	tries = 5
+	tries = 8
 )
 
 // An Owner makes the connections to agents, on the side of the nearfar that runs the experiment. All of them show the
@@ -131,7 +131,7 @@ func (o *Owner) dial(ctx context.Context, j Join) (io.ReadWriteCloser, error) {
 		case <-ctx.Done():
 			return nil, o.late(j, err)
 		case <-time.After(pause):
-			pause *= 2
+			pause = min(2*pause, mostDialPause/2)
 		}
 	}
 }

@@ -331,6 +331,9 @@ func TestAgentEnds(t *testing.T) {
 			if err := <-ended; !errors.Is(err, ErrIdle) {
 				t.Errorf("idle: %v", err)
 			}
+			if err := used.Close(); err != nil {
+				t.Error(err)
+			}
 			if d == OwnerDials {
 				if _, err := net.Dial("tcp", used.Join().Addresses[0]); err == nil {
 					t.Error("an agent that has ended listens")
