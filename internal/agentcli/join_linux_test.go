@@ -182,8 +182,8 @@ func TestJoin(t *testing.T) {
 			s := server(t, h, port)
 			var out bytes.Buffer
 			p, err := h.Start(t.Context(), host.Cmd{
-				Argv: []string{host.Self, "engine", "rr", fmt.Sprintf("127.0.0.1:%d", port), "-f", "json", "--secret-stdin",
-					"--duration", "50ms", "--warmup", "0s"},
+				Argv: []string{host.Self, "engine", "rr", fmt.Sprintf("127.0.0.1:%d", port), "-f", "json",
+					"--secret-stdin", "--duration", "50ms", "--warmup", "0s"},
 				Stdin: []byte("0123456789abcdef0123456789abcdef\n"), Stdout: &out,
 			})
 			if err != nil {
@@ -202,7 +202,8 @@ func TestJoin(t *testing.T) {
 				{Argv: []string{host.Self, "version"}, Env: []string{"LD_PRELOAD=/tmp/x.so"}},
 				{Argv: []string{"ping", "-c", "1", "192.0.2.1"}}, // not among the peers
 			} {
-				if _, err := h.Start(t.Context(), refused); err == nil || !strings.Contains(err.Error(), "the agent refuses") {
+				_, err := h.Start(t.Context(), refused)
+				if err == nil || !strings.Contains(err.Error(), "the agent refuses") {
 					t.Errorf("%q: %v", refused.Argv, err)
 				}
 			}
@@ -221,7 +222,8 @@ func TestJoin(t *testing.T) {
 				t.Error(err)
 			}
 			j.wantEnd(0)
-			if said := j.said(); strings.Contains(said, j.join.Encode()[20:]) || !strings.Contains(said, "the run is over") {
+			said := j.said()
+			if strings.Contains(said, j.join.Encode()[20:]) || !strings.Contains(said, "the run is over") {
 				t.Errorf("it said %s", said)
 			}
 		})

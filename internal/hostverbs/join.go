@@ -37,14 +37,14 @@ func (v *Verbs) Agent() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent {--listen ADDRESS:PORT | --dial HOST:PORT}",
 		Short: "Measure from and to this host, for a nearfar elsewhere that cannot log in here",
-		Long: `Agent prints a join string: one line, for the host's 'agent:' in the experiment file of 'nearfar run' on another
-machine. That run then starts its measurements here. With --listen, it connects to this host. With --dial, this host
-connects to the machine of the run, which waits there. Without --listen, nothing listens here.
+		Long: `Agent prints a join string: one line, for the host's 'agent:' in the experiment file of 'nearfar run'
+on another machine. That run then starts its measurements here. With --listen, it connects to this host. With --dial,
+this host connects to the machine of the run, which waits there. Without --listen, nothing listens here.
 
 The join string is a secret, and good for one run. The connection is TLS 1.3, and both sides check each other's key. The
-agent runs nearfar's own measurements and a fixed list of measuring tools, with arguments that it checks; it is no shell.
-It ends with all that it started when the run is over, when nobody used the join string before it expired, and when the
-run has been away for the idle time.`,
+agent runs nearfar's own measurements and a fixed list of measuring tools, with arguments that it checks; it is no
+shell. It ends with all that it started when the run is over, when nobody used the join string before it expired, and
+when the run has been away for the idle time.`,
 		Example: `  nearfar agent --listen 0.0.0.0:7770
   nearfar agent --listen 10.0.0.5:7770 --peers 10.0.0.0/24 --expires 15m
   nearfar agent --listen 0.0.0.0:7770 --address gate.example:7770
@@ -61,11 +61,11 @@ run has been away for the idle time.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.listen, "listen", "", "wait for the run on this `ADDRESS:PORT`; 0.0.0.0 stands for all addresses of this "+
-		"host")
+	f.StringVar(&o.listen, "listen", "", "wait for the run on this `ADDRESS:PORT`; 0.0.0.0 stands for all addresses "+
+		"of this host")
 	f.StringVar(&o.dial, "dial", "", "connect to the run, which waits on this `HOST:PORT`")
-	f.StringArrayVar(&o.addresses, "address", nil, "with --listen: `HOST:PORT` that the run dials to reach this host, if "+
-		"it is another one; may be repeated")
+	f.StringArrayVar(&o.addresses, "address", nil, "with --listen: `HOST:PORT` that the run dials to reach this "+
+		"host, if it is another one; may be repeated")
 	f.DurationVar(&o.expires, "expires", time.Hour, "how long the join string may be used for the first time")
 	f.DurationVar(&o.idle, "idle", 10*time.Minute, "how long the run may be away before the agent ends")
 	f.StringArrayVar(&o.peers, "peers", nil, "measure only to these addresses: `NETWORK` such as 10.0.0.0/24; may be "+
@@ -80,8 +80,8 @@ run has been away for the idle time.`,
 func (o *joinOptions) check() error {
 	switch {
 	case o.listen == "" && o.dial == "":
-		return errors.New("say who dials: --listen ADDRESS:PORT if the run can reach this host, or --dial HOST:PORT if " +
-			"only this host can reach the run")
+		return errors.New("say who dials: --listen ADDRESS:PORT if the run can reach this host, or --dial HOST:PORT " +
+			"if only this host can reach the run")
 	case o.listen != "" && o.dial != "":
 		return errors.New("give --listen or --dial, not both")
 	case o.dial != "" && len(o.addresses) > 0:

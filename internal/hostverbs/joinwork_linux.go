@@ -21,8 +21,8 @@ import (
 const joinResult = 3
 
 const (
-	// joinEndLimit is how long the worker may take to end when it is asked to, and joinKillLimit how long processes that
-	// it left behind may take.
+	// joinEndLimit is how long the worker may take to end when it is asked to, and joinKillLimit how long processes may
+	// take that it left behind.
 	joinEndLimit  = 15 * time.Second
 	joinKillLimit = 10 * time.Second
 )

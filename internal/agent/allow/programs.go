@@ -118,7 +118,9 @@ func netperfForms() []form {
 // netserverForms require -D: without it, netserver detaches from the agent.
 func netserverForms() []form {
 	return []form{{
-		options:  map[string]check{"-D": nil, "-f": nil, "-L": several(",", bindAddress, oneOf("4", "6")), "-p": port()},
+		options: map[string]check{
+			"-D": nil, "-f": nil, "-L": several(",", bindAddress, oneOf("4", "6")), "-p": port(),
+		},
 		required: []string{"-D", "-L", "-p"},
 	}}
 }
@@ -200,7 +202,8 @@ func ntttcpForms(windows bool) []form {
 	forms := []form{{options: map[string]check{"-?": nil}, required: []string{"-?"}}}
 	for role, address := range map[string]check{"-r": bindAddress, "-s": peer} {
 		options := map[string]check{
-			role: nil, "-m": several(",", number(1, 128), oneOf("*"), address), "-p": port(), "-t": seconds(), "-6": nil,
+			role: nil, "-m": several(",", number(1, 128), oneOf("*"), address), "-p": port(), "-t": seconds(),
+			"-6": nil,
 		}
 		warmup, cooldown, alone, size := "-W", "-C", "-N", "-b"
 		if windows {

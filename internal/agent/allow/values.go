@@ -18,7 +18,7 @@ const maxTime = 25 * time.Hour
 func number(least, most int) check {
 	return func(_ *Policy, s string) error {
 		n, err := strconv.ParseUint(s, 10, 63)
-		if err != nil || strings.HasPrefix(s, "+") || n < uint64(least) || n > uint64(most) { //nolint:gosec // not negative
+		if err != nil || strings.HasPrefix(s, "+") || int64(n) < int64(least) || int64(n) > int64(most) {
 			return fmt.Errorf("%.100q: want %d to %d", s, least, most)
 		}
 		return nil

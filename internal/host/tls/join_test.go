@@ -21,7 +21,8 @@ func TestJoinIsReadAgain(t *testing.T) {
 		j := aJoin()
 		j.Dials = dials
 		text := j.Encode()
-		if strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
+		const urlSafe = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
+		if strings.Trim(text, urlSafe) != "" {
 			t.Errorf("%s is not URL-safe", text)
 		}
 		for _, copied := range []string{text, " " + text + "\r\n"} {
@@ -29,7 +30,8 @@ func TestJoinIsReadAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Encode() != text || got.Dials != dials || got.Key != j.Key || string(got.token.secret()) != string(j.token.secret()) ||
+			if got.Encode() != text || got.Dials != dials || got.Key != j.Key ||
+				string(got.token.secret()) != string(j.token.secret()) ||
 				!got.Expires.Equal(j.Expires) || strings.Join(got.Addresses, " ") != strings.Join(j.Addresses, " ") {
 				t.Errorf("read %v, want %v", got, j)
 			}

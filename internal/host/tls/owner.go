@@ -91,7 +91,9 @@ func (o *Owner) Dialer(j Join) (agent.Dialer, error) {
 			return nil, fmt.Errorf("waiting for an agent that dials %s: %w", at, err)
 		}
 		w = &waiting{agents: map[Fingerprint]*expected{}}
-		w.guard = newGuard(l, func(ctx context.Context, c net.Conn, _ func()) error { return o.arrive(ctx, w, c) })
+		w.guard = newGuard(l, func(ctx context.Context, c net.Conn, _ func()) error {
+			return o.arrive(ctx, w, c)
+		})
 		o.waiting[at] = w
 		o.running.Go(func() { w.guard.run(o.ctx) })
 	}
@@ -140,8 +142,8 @@ func (o *Owner) dial(ctx context.Context, j Join) (io.ReadWriteCloser, error) {
 func unreachable(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) && network.Timeout() || errors.Is(err, syscall.ECONNREFUSED) ||
-		errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, context.Canceled) ||
-		errors.Is(err, errSilent)
+		errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, errSilent)
 }
 
 // late adds to an error that the join string has expired, by the clock of this machine. Only the agent decides.

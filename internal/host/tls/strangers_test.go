@@ -79,17 +79,23 @@ func strangers(t *testing.T) []stranger {
 	}
 	chain := of(p256, p256.Public())
 	chain.Certificate = append(chain.Certificate, chain.Certificate[0])
+	show := func(certificate tls.Certificate) func(c *tls.Config) {
+		return func(c *tls.Config) { c.Certificates = []tls.Certificate{certificate} }
+	}
+	versions := func(least, most uint16) func(c *tls.Config) {
+		return func(c *tls.Config) { c.MinVersion, c.MaxVersion = least, most }
+	}
 	return []stranger{
 		{name: "no certificate", change: func(c *tls.Config) { c.Certificates = nil }, want: "certificate required"},
-		{name: "an RSA key", change: func(c *tls.Config) { c.Certificates = []tls.Certificate{of(rsaKey, rsaKey.Public())} },
+		{name: "an RSA key", change: show(of(rsaKey, rsaKey.Public())),
 			want: "bad certificate"},
-		{name: "a key of P-384", change: func(c *tls.Config) { c.Certificates = []tls.Certificate{of(p384, p384.Public())} },
+		{name: "a key of P-384", change: show(of(p384, p384.Public())),
 			want: "bad certificate"},
-		{name: "two certificates", change: func(c *tls.Config) { c.Certificates = []tls.Certificate{chain} },
+		{name: "two certificates", change: show(chain),
 			want: "bad certificate"},
-		{name: "TLS 1.2", change: func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS12, tls.VersionTLS12 },
+		{name: "TLS 1.2", change: versions(tls.VersionTLS12, tls.VersionTLS12),
 			want: "protocol version not supported"},
-		{name: "TLS 1.0", change: func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 },
+		{name: "TLS 1.0", change: versions(tls.VersionTLS10, tls.VersionTLS11),
 			want: "protocol version not supported"},
 		{name: "another protocol", change: func(c *tls.Config) { c.NextProtos = []string{"h2"} },
 			want: "no application protocol"},
@@ -100,7 +106,7 @@ func strangers(t *testing.T) []stranger {
 		{name: "garbage after the handshake", say: bytes.Repeat([]byte("garbage "), 1000)},
 		{name: "more than the limit after the handshake", say: make([]byte, 4*handshakeBytes)},
 		{name: "a right key of P-256 and no token",
-			change: func(c *tls.Config) { c.Certificates = []tls.Certificate{of(p256, p256.Public())} }},
+			change: show(of(p256, p256.Public()))},
 	}
 }
 
