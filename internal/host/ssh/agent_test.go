@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"nearfar/internal/agent"
 	"nearfar/internal/host"
@@ -147,6 +149,9 @@ func leavesNothing(t *testing.T, r *rig) {
 // TestConformance runs the suite on two pairs of hosts: an ordinary user, and a host behind a jump host; a host with
 // MaxSessions 1, and one with IPv6 alone.
 func TestConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each of its tests starts two agents")
+	}
 	r := useRig(t)
 	leavesNothing(t, r)
 	port := 20000
@@ -154,9 +159,6 @@ func TestConformance(t *testing.T) {
 		client, server string
 		ipv6           bool
 	}{{"ordinary", "behind", false}, {"single", "six", true}} {
-		if pair.ipv6 && testing.Short() {
-			continue
-		}
 		t.Run(pair.client+" and "+pair.server, func(t *testing.T) {
 			hosttest.Run(t, hosttest.Kind{
 				Processes: true, Signals: true, Pinning: true, Files: true, IPv6: pair.ipv6,
@@ -237,11 +239,21 @@ func (l *lineCounter) lines() int { return strings.Count(l.String(), "\n") }
 func TestAgentGone(t *testing.T) {
 	r := useRig(t)
 	c := connectReal(t, r.realOptions("plain", 0))
-	p, err := c.Host().Start(t.Context(), host.Cmd{Argv: []string{"sh", "-c", "kill -9 $PPID; sleep 1000"}})
+	var out lineCounter
+	p, err := c.Host().Start(t.Context(), host.Cmd{
+		Argv: []string{"sh", "-c", "echo $PPID; exec sleep 1000"}, Stdout: &out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the number of the agent", func() bool { return out.lines() > 0 })
+	pid, err := strconv.Atoi(strings.TrimSpace(out.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	begin := time.Now()
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
 	if err := p.Wait(); !errors.Is(err, host.ErrLost) {
 		t.Errorf("a process whose agent was killed gives %v", err)
 	}
@@ -314,6 +326,9 @@ func TestSudoAgent(t *testing.T) {
 // TestLinkDown: a link that is down for three seconds does not disturb what runs; a link that stays down loses the host
 // within its limits.
 func TestLinkDown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes as long as a link is down")
+	}
 	r := useRig(t)
 	leavesNothing(t, r)
 	set := func(change func(netlink.Link) error) {

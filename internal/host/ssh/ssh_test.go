@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -78,6 +77,11 @@ func exists(path string) bool {
 
 func TestHosts(t *testing.T) {
 	r := useRig(t)
+	for _, shell := range []string{"fish", "tcsh"} {
+		if _, err := exec.LookPath(shell); err != nil {
+			t.Errorf("%v: run scripts/install-tools.sh test", err)
+		}
+	}
 	names := []string{"plain", "behind", "six", "ordinary", "single"}
 	for _, a := range accounts() {
 		switch a.name {
@@ -277,30 +281,6 @@ func TestNothingStays(t *testing.T) {
 		found, err := filepath.Glob(base + "/nearfar-*")
 		return err == nil && len(found) == 0
 	})
-}
-
-// TestTwenty connects to twenty names at once, and prints how long that takes until all agents answer.
-func TestTwenty(t *testing.T) {
-	r := useRig(t)
-	begin := time.Now()
-	var wg sync.WaitGroup
-	errs := make([]error, 20)
-	for i := range errs {
-		wg.Go(func() {
-			c, err := Dial(r.options(fmt.Sprintf("plain-%d", i)))(t.Context())
-			if err == nil {
-				_, err = bufio.NewReader(c).ReadString('\n')
-				t.Cleanup(func() { _ = c.Close() })
-			}
-			errs[i] = err
-		})
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("twenty hosts were ready after %v (an agent of %.1f MB, %.1f MB compressed)",
-		time.Since(begin).Round(time.Millisecond), float64(r.program.Size)/1e6, float64(len(r.program.Gzip))/1e6)
 }
 
 // TestSettings undoes settings of the user's configuration under which no session could run.
