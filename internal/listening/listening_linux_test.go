@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,4 +119,15 @@ func TestReadTable(t *testing.T) {
 			t.Errorf("port %d: %+v, %v", port, found, err)
 		}
 	}
+}
+
+func FuzzReadTable(f *testing.F) {
+	f.Add("   0: 0100007F:1E61 00000000:0000 0A 0:0 00:0 0 1000 0 4242 1", 7777)
+	f.Fuzz(func(t *testing.T, table string, port int) {
+		for _, s := range readTable(table, stateListening, port) {
+			if port < 0 || port > 65535 || s.inode == "" || !strings.Contains(table, stateListening) {
+				t.Errorf("port %d: %+v", port, s)
+			}
+		}
+	})
 }

@@ -287,10 +287,21 @@ func try(t *testing.T, h host.Host, words ...string) (string, error) {
 // serve starts a helper's server and waits for its port. It ends with the host.
 func serve(t *testing.T, h host.Host, helper, protocol string, port int) {
 	t.Helper()
-	if _, err := h.Start(t.Context(), host.Cmd{Argv: []string{host.Self, helper}, Stderr: os.Stderr}); err != nil {
+	serveWith(t, h, host.Cmd{Argv: []string{host.Self, helper}, Stderr: os.Stderr}, protocol, port)
+}
+
+// serveWith starts a server and waits for its port. It ends with the host.
+func serveWith(t *testing.T, h host.Host, c host.Cmd, protocol string, port int) {
+	t.Helper()
+	p, err := h.Start(t.Context(), c)
+	if err != nil {
 		t.Fatal(err)
 	}
-	do(t, h, WaitPortVerb, protocol, strconv.Itoa(port), patience.String())
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := p.Serves(ctx, protocol, port); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // observe reads the counters of an element.

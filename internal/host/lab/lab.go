@@ -20,8 +20,6 @@ const (
 	InitVerb = "lab-init"
 	// WireVerb is the user-space wire, run by RunWire.
 	WireVerb = "lab-wire"
-	// WaitPortVerb waits for a server's socket, by WaitPort.
-	WaitPortVerb = "wait-port"
 )
 
 // Options says what kind of lab to open.

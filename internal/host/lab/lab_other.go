@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"time"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
@@ -78,8 +77,3 @@ func RunInit() error { return unsupported() }
 
 // RunWire fails.
 func RunWire(io.Reader, io.Writer) error { return unsupported() }
-
-// WaitPort fails: it reads a table that only Linux has.
-func WaitPort(context.Context, string, int, time.Duration) error {
-	return fmt.Errorf("%s works on Linux only", WaitPortVerb)
-}

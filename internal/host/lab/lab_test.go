@@ -4,7 +4,6 @@ package lab
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -562,26 +561,6 @@ func TestPutOutside(t *testing.T) {
 	err := client.Put(t.Context(), "/nearfar-test-file", 0o644, io.LimitReader(nil, 0))
 	if err == nil || !strings.Contains(err.Error(), "would outlive the lab") {
 		t.Errorf("a file on the machine's own disk: %v", err)
-	}
-}
-
-func TestWaitPort(t *testing.T) {
-	_, server := build(t, openLab(t, Options{}), "arm", path(experiment.Bridge))
-	for _, c := range [][]string{{"tcp", "80", "1ms"}, {"udp", "80", "1ms"}} {
-		out, err := try(t, server, append([]string{WaitPortVerb}, c...)...)
-		if err == nil || !strings.Contains(out, "no server on "+c[0]+" port 80 after 1ms") {
-			t.Errorf("%v: %v %s", c, err, out)
-		}
-	}
-	serve(t, server, "reflect", "udp", packetPort)
-	if _, err := try(t, server, WaitPortVerb, "tcp", strconv.Itoa(packetPort), "1ms"); err == nil {
-		t.Error("a UDP socket passes for a TCP one")
-	}
-	if err := WaitPort(context.Background(), "sctp", 1, 0); err == nil {
-		t.Error("an unknown protocol is waited for")
-	}
-	if err := WaitPort(context.Background(), "tcp", 70000, 0); err == nil {
-		t.Error("an impossible port is waited for")
 	}
 }
 

@@ -3,12 +3,9 @@
 package lab
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"strconv"
 	"testing"
-	"time"
 
 	"nearfar/internal/host/hosttest"
 )
@@ -39,17 +36,6 @@ func testVerbs() map[string]func(args []string) error {
 	return map[string]func([]string) error{
 		InitVerb: func([]string) error { return RunInit() },
 		WireVerb: func([]string) error { return RunWire(os.Stdin, os.Stdout) },
-		WaitPortVerb: func(args []string) error {
-			port, err := strconv.Atoi(args[1])
-			if err != nil {
-				return err
-			}
-			timeout, err := time.ParseDuration(args[2])
-			if err != nil {
-				return err
-			}
-			return WaitPort(context.Background(), args[0], port, timeout)
-		},
 		hosttest.Verb: func(args []string) error {
 			os.Exit(hosttest.Main(append([]string{hosttest.Verb}, args...)))
 			return nil

@@ -34,11 +34,8 @@ func TestGroundTruthDelay(t *testing.T) {
 		client, server := build(t, l, d.String(), oneWire(experiment.Element{Delay: d}))
 		address := server.Endpoint().Dial.V4.String()
 		clients, addresses = append(clients, client), append(addresses, address)
-		if _, err := server.Start(t.Context(), host.Cmd{Argv: []string{"sockperf", "server", "--tcp", "-i", address},
-			CPUs: cpus}); err != nil {
-			t.Fatal(err)
-		}
-		do(t, server, WaitPortVerb, "tcp", "11111", patience.String())
+		c := host.Cmd{Argv: []string{"sockperf", "server", "--tcp", "-i", address}, CPUs: cpus}
+		serveWith(t, server, c, "tcp", 11111)
 	}
 	median := regexp.MustCompile(`percentile 50\.000 = +([0-9.]+)`)
 	rtts := make([][]float64, len(delays)) // in microseconds
@@ -74,10 +71,7 @@ func groundTruthRate(t *testing.T, placement string) {
 	for _, rate := range []float64{1e8, 1e9} {
 		arm := fmt.Sprint(rate)
 		client, server := build(t, l, arm, oneWire(experiment.Element{Rate: rate}))
-		if _, err := server.Start(t.Context(), host.Cmd{Argv: []string{"iperf3", "-s"}, CPUs: serverCPUs}); err != nil {
-			t.Fatal(err)
-		}
-		do(t, server, WaitPortVerb, "tcp", "5201", patience.String())
+		serveWith(t, server, host.Cmd{Argv: []string{"iperf3", "-s"}, CPUs: serverCPUs}, "tcp", 5201)
 		var got []float64
 		for range truthRounds {
 			got = append(got, number(t, goodput, tool(t, client, cpus, "iperf3", "-J", "-O", "1", "-t", "4", "-c",

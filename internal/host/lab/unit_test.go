@@ -249,30 +249,6 @@ func TestWireTime(t *testing.T) {
 	}
 }
 
-const sockets = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
-   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1
-   1: 0100007F:1F91 0100007F:C350 01 00000000:00000000 00:00000000 00000000     0        0 2
-`
-
-func TestHasSocket(t *testing.T) {
-	if !hasSocket(sockets, stateListening, 8080) {
-		t.Error("a listening socket is not seen")
-	}
-	if hasSocket(sockets, stateListening, 8081) {
-		t.Error("a connection passes for a listening socket")
-	}
-}
-
-func FuzzHasSocket(f *testing.F) {
-	f.Add(sockets, 8080)
-	f.Fuzz(func(t *testing.T, table string, port int) {
-		if hasSocket(table, stateListening, port) && (port < 0 || port > 65535 ||
-			!strings.Contains(table, stateListening)) {
-			t.Errorf("port %d", port)
-		}
-	})
-}
-
 func FuzzForwarded(f *testing.F) {
 	f.Add("Ip: Forwarding DefaultTTL ForwDatagrams\nIp: 1 64 17\nIcmp: a\n")
 	f.Fuzz(func(t *testing.T, snmp string) {
