@@ -21,13 +21,18 @@ type given struct {
 	options Options
 	specs   map[string]experiment.HostSpec
 	owner   *tls.Owner // nil without a host that is reached by a join string
+	// programs are what ssh copies to hosts.
+	programs programs
 
 	mu      sync.Mutex
 	clients map[string]*agent.Client
 }
 
 func newGiven(e *experiment.Experiment, o Options) *given {
-	k := &given{options: o, specs: map[string]experiment.HostSpec{}, clients: map[string]*agent.Client{}}
+	k := &given{
+		options: o, specs: map[string]experiment.HostSpec{}, clients: map[string]*agent.Client{},
+		programs: programs{made: map[host.System]ssh.Program{}},
+	}
 	for _, h := range e.Hosts {
 		k.specs[h.Name] = h
 	}
@@ -122,20 +127,32 @@ func (k *given) reach(ctx context.Context, spec experiment.HostSpec, d dialer) (
 	case experiment.HostSSH:
 		return ssh.Connect(ctx, ssh.Options{
 			Agent: o, Name: spec.SSH, Config: k.options.SSHConfig, Folder: spec.Folder, Sudo: spec.Sudo,
-			Agents: program, Terminal: k.options.Terminal, Note: func(text string) { k.options.Step("%s", text) },
+			Agents: k.programs.of, Terminal: k.options.Terminal, Note: func(text string) { k.options.Step("%s", text) },
 		})
 	default:
 		return agent.Connect(ctx, d.dial, o)
 	}
 }
 
-// program is the agent for a system, as ssh copies it.
-func program(s host.System) (ssh.Program, error) {
+// programs are the agents for the hosts' systems, as ssh copies them. Each is unpacked once.
+type programs struct {
+	mu   sync.Mutex
+	made map[host.System]ssh.Program
+}
+
+func (p *programs) of(s host.System) (ssh.Program, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if made, ok := p.made[s]; ok {
+		return made, nil
+	}
 	a, err := binaries.For(s)
 	if err != nil {
 		return ssh.Program{}, err
 	}
-	return ssh.Program{SHA256: a.Hash, Size: int64(len(a.Content)), Gzip: a.Packed}, nil
+	made := ssh.Program{SHA256: a.Hash, Size: int64(len(a.Content)), Gzip: a.Packed}
+	p.made[s] = made
+	return made, nil
 }
 
 // record adds the facts of each machine.
