@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"nearfar/internal/agent"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
+	"nearfar/internal/machine"
 )
 
 // machines is the machines of two given hosts: two, or one if both hosts have the same running kernel.
@@ -21,42 +23,28 @@ func newMachines(client, server *agent.Client) machines {
 	return machines{client, server, client == server || boot != "" && boot == server.Known().BootID}
 }
 
-// CPUs resolves a placement: split is the highest-numbered CPU that each side may use, and on one machine the next one
-// for the server; shared is the highest one of one machine; free is any.
+// CPUs resolves a placement. On one machine it is as in a lab (machine.Place). On two machines split is the
+// highest-numbered CPU that each side may use, and shared is refused.
 func (m machines) CPUs(p experiment.Placement) (client, server []int, err error) {
 	ours, theirs := m.client.Known().Allowed, m.server.Known().Allowed
-	switch p.Kind {
-	case experiment.PlacementFree:
+	switch {
+	case p.Kind == experiment.PlacementFree:
 		return nil, nil, nil
-	case experiment.PlacementExplicit:
-		if err := allows(m.client, p.Client); err != nil {
-			return nil, nil, err
-		}
-		return p.Client, p.Server, allows(m.server, p.Server)
+	case p.Kind == experiment.PlacementExplicit:
+		return p.Client, p.Server, errors.Join(allows(m.client, p.Client), allows(m.server, p.Server))
+	case len(ours) == 0 || len(theirs) == 0:
+		return nil, nil, fmt.Errorf("placement %s: it is not known which CPUs %s have; use placement free", p.Kind, m)
+	case m.same && slices.Equal(ours, theirs):
+		return machine.Place(ours, p)
+	case p.Kind == experiment.PlacementSplit:
+		return ours[len(ours)-1:], theirs[len(theirs)-1:], nil
 	}
-	if len(ours) == 0 || len(theirs) == 0 {
-		return nil, nil, fmt.Errorf("placement %s: it is not known which CPUs %s and %s have; use placement free", p.Kind,
-			m.client.Host().Endpoint().Name, m.server.Host().Endpoint().Name)
-	}
-	client, server = ours[len(ours)-1:], theirs[len(theirs)-1:]
-	switch p.Kind {
-	case experiment.PlacementShared:
-		if !m.same || client[0] != server[0] {
-			return nil, nil, fmt.Errorf("placement shared: %s and %s have no CPU in common",
-				m.client.Host().Endpoint().Name, m.server.Host().Endpoint().Name)
-		}
-		return client, server, nil
-	case experiment.PlacementSplit:
-		if m.same && client[0] == server[0] {
-			if len(theirs) < 2 {
-				return nil, nil, fmt.Errorf("placement split needs two CPUs, and %s may use only CPU %d",
-					m.server.Host().Endpoint().Name, theirs[0])
-			}
-			server = theirs[len(theirs)-2 : len(theirs)-1]
-		}
-		return client, server, nil
-	}
-	return nil, nil, fmt.Errorf("unknown placement %q", p.Kind)
+	return nil, nil, fmt.Errorf("placement %s: %s do not share their CPUs; use placement split", p.Kind, m)
+}
+
+// String names both hosts.
+func (m machines) String() string {
+	return m.client.Host().Endpoint().Name + " and " + m.server.Host().Endpoint().Name
 }
 
 // allows checks that the host's agent may use the CPUs.
