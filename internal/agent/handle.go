@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os/exec"
 	"strings"
+	"time"
 
 	"nearfar/internal/host"
 	"nearfar/internal/machine"
@@ -121,6 +122,13 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 	case callObserve:
 		o, err := s.observe(q.Key, q.CPUs)
 		return reply{Observed: &o}, err
+	case callClock:
+		return reply{Now: time.Now().Round(0)}, nil
+	case callLoad:
+		if load, known := machine.ReadLoad(ctx); known {
+			return reply{Load: &load}, nil
+		}
+		return reply{}, nil
 	case callClose:
 		s.asked.Store(true)
 		s.end()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nearfar/internal/host"
+	"nearfar/internal/machine"
 	"nearfar/internal/supervise"
 )
 
@@ -46,6 +47,8 @@ const (
 	callAbsent    = "absent"    // which programs are not installed
 	callServes    = "serves"    // wait until a process serves on a port
 	callObserve   = "observe"   // who has used the CPUs so far
+	callClock     = "clock"     // what the agent's clock shows
+	callLoad      = "load"      // how busy the machine is
 	callClose     = "close"     // end the agent; answered when all that it started and put is gone
 )
 
@@ -86,6 +89,9 @@ type reply struct {
 	Facts    *Facts            `json:"facts,omitempty"`
 	Observed *observed         `json:"observed,omitempty"`
 	Absent   []string          `json:"absent,omitempty"`
+	Load     *machine.Load     `json:"load,omitempty"`
+	// Now is what the agent's clock shows.
+	Now time.Time `json:"now,omitzero"`
 }
 
 // The kinds of errors.

@@ -80,7 +80,7 @@ run. Started by hand, it measures as nearfar does: see 'nearfar-agent engine --h
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &hostverbs.UsageError{Err: err} })
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(v.Engine(), v.Version(), v.Absent(), v.AgentServe(serve), v.AgentWork(), v.Agent())
+	root.AddCommand(v.Engine(), v.Version(), v.Absent(), v.Reach(), v.AgentServe(serve), v.AgentWork(), v.Agent())
 	return root
 }
 

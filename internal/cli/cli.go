@@ -133,6 +133,7 @@ differs, by how much, with which certainty, and which layer causes the differenc
 		a.doctorCommand(),
 		onHosts.Version(),
 		onHosts.Absent(),
+		onHosts.Reach(),
 	)
 	root.AddCommand(a.labCommands()...)
 	root.AddCommand(agentCommands(onHosts)...)

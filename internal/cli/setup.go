@@ -13,6 +13,7 @@ import (
 	"nearfar/internal/deploy"
 	"nearfar/internal/engine/process"
 	"nearfar/internal/experiment"
+	"nearfar/internal/host"
 	"nearfar/internal/host/ssh"
 	"nearfar/internal/hostverbs"
 	"nearfar/internal/runner"
@@ -46,13 +47,22 @@ func (a *app) setUp(ctx context.Context, e *experiment.Experiment, o runOptions)
 	}
 	s := &setup{experiment: e, hosts: hosts, progress: p}
 	s.runner = runner.New(e, tools, hosts.Hosts(), runner.DefaultLimits(), s.event)
-	if err := s.runner.Prepare(ctx); err != nil {
+	if err := s.check(ctx); err != nil {
 		return nil, errors.Join(err, hosts.Close())
 	}
 	for workload, reason := range s.runner.Skipped() {
 		p.note("workload %s is left out: %s", workload, reason)
 	}
 	return s, nil
+}
+
+// check checks tools, addresses and hosts before anything is measured. The error lists all that is wrong with them.
+func (s *setup) check(ctx context.Context) error {
+	err := s.runner.Prepare(ctx)
+	if ctx.Err() != nil || errors.Is(err, host.ErrLost) {
+		return err
+	}
+	return errors.Join(err, s.hosts.Preflight(ctx, s.runner.Traffic()))
 }
 
 // event receives the runner's events.

@@ -57,6 +57,8 @@ type Deployment struct {
 type kind interface {
 	// build makes the hosts of the arms, which are owners of their hosts (experiment.HostsOf). It may be called once.
 	build(ctx context.Context, arms []experiment.Arm) (map[string]host.Hosts, error)
+	// preflight says what stops the traffic and the trials of the arms that have hosts of this kind.
+	preflight(ctx context.Context, e *experiment.Experiment, traffic []host.Traffic) (problems []string)
 	// record adds what is known of the hosts to the part "hosts" of run.json. It leaves out what cannot be read.
 	record(ctx context.Context, e *experiment.Experiment, r *Record)
 	// close frees the hosts. It may be called after a failed build, and twice.
@@ -67,7 +69,9 @@ type kind interface {
 func Up(ctx context.Context, e *experiment.Experiment, o Options) (*Deployment, error) {
 	d := &Deployment{experiment: e, hosts: map[string]host.Hosts{}}
 	o.Step = o.told()
-	d.load = readLoad(ctx, o.Step)
+	if slices.ContainsFunc(e.Arms, func(a experiment.Arm) bool { return a.Lab != nil }) {
+		d.load = readLoad(ctx, o.Step) // Preflight asks the hosts that the file names
+	}
 	o.Step("making the hosts of %d arms", len(e.Arms))
 	arms, err := d.divide(o)
 	if err != nil {

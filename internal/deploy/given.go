@@ -14,6 +14,7 @@ import (
 	"nearfar/internal/host/local"
 	"nearfar/internal/host/ssh"
 	"nearfar/internal/host/tls"
+	"nearfar/internal/machine"
 )
 
 // given reaches the machines that the file names as hosts. Each has one agent, whatever the number of its arms.
@@ -26,12 +27,17 @@ type given struct {
 
 	mu      sync.Mutex
 	clients map[string]*agent.Client
+	hosts   map[string]host.Host // one for each client: the runner tells hosts apart by their identity
+
+	// loads and clocks are those before the run, clocksAfter the clocks when they were read last.
+	loads               map[string]machine.Load
+	clocks, clocksAfter map[string]agent.Clock
 }
 
 func newGiven(e *experiment.Experiment, o Options) *given {
 	k := &given{
 		options: o, specs: map[string]experiment.HostSpec{}, clients: map[string]*agent.Client{},
-		programs: programs{made: map[host.System]ssh.Program{}},
+		programs: programs{made: map[host.System]ssh.Program{}}, loads: map[string]machine.Load{},
 	}
 	for _, h := range e.Hosts {
 		k.specs[h.Name] = h
@@ -67,14 +73,14 @@ func (k *given) build(ctx context.Context, arms []experiment.Arm) (map[string]ho
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	hosts := map[string]host.Host{} // one for each name: the runner tells hosts apart by their identity
+	k.hosts = map[string]host.Host{}
 	for name, c := range k.clients {
-		hosts[name] = c.Host()
+		k.hosts[name] = c.Host()
 	}
 	made := map[string]host.Hosts{}
 	for _, arm := range arms {
 		made[arm.Name] = host.Hosts{
-			Client: hosts[arm.Client], Server: hosts[arm.Server],
+			Client: k.hosts[arm.Client], Server: k.hosts[arm.Server],
 			Machines: newMachines(k.clients[arm.Client], k.clients[arm.Server]),
 		}
 	}
@@ -156,11 +162,12 @@ func (p *programs) of(s host.System) (ssh.Program, error) {
 }
 
 // record adds the facts of each machine.
-func (k *given) record(_ context.Context, e *experiment.Experiment, r *Record) {
-	r.Machines, r.Sides = map[string]agent.Facts{}, map[string]Sides{}
-	for name, c := range k.clients {
-		r.Machines[name] = c.Known()
+func (k *given) record(ctx context.Context, e *experiment.Experiment, r *Record) {
+	r.Machines, r.Sides = k.known(), map[string]Sides{}
+	if k.clocks != nil {
+		k.readClocks(ctx, &k.clocksAfter)
 	}
+	r.States = k.states()
 	for _, arm := range e.Arms {
 		if arm.Lab == nil {
 			r.Sides[arm.Name] = Sides{arm.Client, arm.Server}

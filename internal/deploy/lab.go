@@ -83,6 +83,11 @@ func (k *labs) record(ctx context.Context, e *experiment.Experiment, r *Record) 
 	}
 }
 
+// preflight finds nothing: building a lab checks what it needs.
+func (k *labs) preflight(context.Context, *experiment.Experiment, []host.Traffic) []string {
+	return nil
+}
+
 func (k *labs) close() error {
 	if k.lab == nil {
 		return nil

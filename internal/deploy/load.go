@@ -28,7 +28,15 @@ func readLoad(ctx context.Context, step func(string, ...any)) *machine.Load {
 // machine was busier then.
 func (d *Deployment) Resume(hosts json.RawMessage, left int) {
 	var record Record
-	if len(hosts) == 0 || json.Unmarshal(hosts, &record) != nil || record.Before == nil {
+	if len(hosts) == 0 || json.Unmarshal(hosts, &record) != nil {
+		return
+	}
+	for _, k := range d.kinds {
+		if g, ok := k.(*given); ok {
+			g.resume(record.States, left)
+		}
+	}
+	if record.Before == nil {
 		return
 	}
 	if left <= 0 || d.load == nil || record.Before.Busy > d.load.Busy {

@@ -23,6 +23,8 @@ type Record struct {
 	// hosts, by arm.
 	Machines map[string]agent.Facts `json:"machines,omitempty"`
 	Sides    map[string]Sides       `json:"sides,omitempty"`
+	// States are what the hosts of the file showed at the time of the run.
+	States map[string]State `json:"states,omitempty"`
 }
 
 // Sides are the names of an arm's hosts.
@@ -42,6 +44,7 @@ func Warnings(hosts json.RawMessage, trials []result.Trial) []answer.Warning {
 	if record.Before != nil && record.Before.Busy >= busyBefore {
 		warnings = append(warnings, answer.Warning{Code: "machine-busy", Message: busyText(*record.Before)})
 	}
+	warnings = append(warnings, stateWarnings(record.States, record.Machines)...)
 	if slices.ContainsFunc(trials, func(t result.Trial) bool { return t.Facts[result.FactWireLatenessP99] != "" }) {
 		return warnings // internal/answer then compares the lateness with the figures
 	}

@@ -71,11 +71,9 @@ func New(
 // Prepare checks that the hosts have the addresses and the tools that the workloads need, and that the tools can do what
 // the workloads ask between these hosts.
 func (r *Runner) Prepare(ctx context.Context) error {
-	if err := r.haveAddresses(); err != nil {
-		return err
-	}
-	if err := r.findTools(ctx); err != nil {
-		return err
+	addresses, tools := r.haveAddresses(), r.findTools(ctx)
+	if addresses != nil || tools != nil {
+		return errors.Join(addresses, tools)
 	}
 	return r.checkPlans()
 }

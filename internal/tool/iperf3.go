@@ -98,6 +98,7 @@ func (*Iperf3) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	return Plan{
 		Server:   &Command{Argv: []string{"iperf3", "-s", "-1", "-B", bind.String(), "-p", port}},
 		Ready:    Ready{Protocol: experiment.TCP, Port: data},
+		Sockets:  sockets(data, w.Protocol, data),
 		Client:   Command{Argv: client},
 		Expected: time.Duration(seconds+omit)*time.Second + 300*time.Millisecond,
 	}, nil

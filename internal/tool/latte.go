@@ -73,6 +73,7 @@ func (*Latte) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	return Plan{
 		Server:     &Command{Argv: append([]string{"latte"}, at(bind)...)},
 		Ready:      Ready{Protocol: w.Protocol, Port: port},
+		Sockets:    sockets(0, w.Protocol, port),
 		ServerEnds: serverEnds,
 		Client:     Command{Argv: append([]string{"latte", "-c"}, at(dial)...)},
 		Expected:   time.Duration(seconds)*time.Second + 500*time.Millisecond,

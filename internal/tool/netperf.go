@@ -101,6 +101,7 @@ func (*Netperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	return Plan{
 		Server:   &Command{Argv: []string{"netserver", "-D", "-f", "-L", bind.String() + "," + family, "-p", control}},
 		Ready:    Ready{Protocol: experiment.TCP, Port: ports.Control},
+		Sockets:  sockets(ports.Control, w.Protocol, ports.Data),
 		Client:   Command{Argv: client},
 		Expected: time.Duration(seconds)*time.Second + 200*time.Millisecond,
 	}, nil

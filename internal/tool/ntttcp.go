@@ -97,10 +97,19 @@ func (*Ntttcp) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	return Plan{
 		Server:     &Command{Argv: line("-r", bind, pair.Server.System.OS)},
 		Ready:      Ready{Protocol: experiment.TCP, Port: port + connections - 1},
+		Sockets:    ntttcpSockets(port, connections),
 		ServerEnds: serverEnds,
 		Client:     Command{Argv: line("-s", dial, pair.Client.System.OS)},
 		Expected:   time.Duration(warmup+seconds+ntttcpCooldown)*time.Second + 500*time.Millisecond,
 	}, nil
+}
+
+// ntttcpSockets are the ports of the receiver: one for each connection.
+func ntttcpSockets(first, connections int) (all []host.Socket) {
+	for i := range connections {
+		all = append(all, host.Socket{Protocol: experiment.TCP, Port: first + i})
+	}
+	return all
 }
 
 // Parse reads what both sides printed. The goodput is the receiver's; the sender's own throughput is what it handed to

@@ -87,6 +87,7 @@ func (*Qperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	return Plan{
 		Server:   &Command{Argv: listen},
 		Ready:    Ready{Protocol: experiment.TCP, Port: ports.Control},
+		Sockets:  sockets(ports.Control, w.Protocol, ports.Data),
 		Client:   Command{Argv: append(client, dial.String(), test)},
 		Expected: time.Duration(seconds)*time.Second + 200*time.Millisecond,
 	}, nil

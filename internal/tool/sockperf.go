@@ -116,6 +116,7 @@ func (*Sockperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	return Plan{
 		Server:   &Command{Argv: server},
 		Ready:    Ready{Protocol: w.Protocol, Port: port},
+		Sockets:  sockets(0, w.Protocol, port),
 		Client:   Command{Argv: client},
 		Expected: time.Duration(seconds)*time.Second + 200*time.Millisecond,
 	}, nil

@@ -48,6 +48,8 @@ type Plan struct {
 	Server *Command
 	// Ready says how to know that the server is ready. It is used only if Server is not nil.
 	Ready Ready
+	// Sockets are those of the server's host to which the client's host connects or sends.
+	Sockets []host.Socket
 	// ServerEnds is how long the server may take to end by itself after the client, with what it prints then. 0: it is
 	// stopped as soon as the client has ended.
 	ServerEnds time.Duration
@@ -73,6 +75,14 @@ type Command struct {
 type Ready struct {
 	Protocol string
 	Port     int
+}
+
+// sockets are a control connection over TCP and data over a protocol. A control port of 0 stands for none.
+func sockets(control int, protocol string, data int) []host.Socket {
+	if control == 0 || protocol == experiment.TCP && control == data {
+		return []host.Socket{{Protocol: protocol, Port: data}}
+	}
+	return []host.Socket{{Protocol: experiment.TCP, Port: control}, {Protocol: protocol, Port: data}}
 }
 
 // Output is what one execution left.

@@ -16,6 +16,8 @@ func TestAllowed(t *testing.T) {
 	for _, line := range []string{
 		"nearfar version",
 		"nearfar absent sockperf iperf3",
+		"nearfar reach serve 0.0.0.0 --sockets tcp/7777,udp/7777",
+		"nearfar reach dial 10.0.0.2 --sockets tcp/7777",
 		"nearfar engine serve --listen [fd00::1]:7777 --data-port 7778 --secret-stdin --once",
 		"nearfar engine load 10.0.0.2:7777 --secret-stdin --steps 0.5/s:1s,2e+06/s:1m30s",
 		"sockperf server -i 0.0.0.0 -p 7777 --tcp",
@@ -55,6 +57,11 @@ func hostile() []string {
 		"nearfar engine serve --listen 0.0.0.0:7777",                            // no secret
 		"nearfar engine serve --listen host:7777 --secret-stdin",                // a name
 		"nearfar engine serve --listen 10.0.0.1:7777 --secret-stdin --stall 1s", // not of a plan
+		"nearfar reach", "nearfar reach serve 0.0.0.0", "nearfar reach dial 10.0.0.2", "nearfar reach dial --sockets tcp/1",
+		"nearfar reach dial host --sockets tcp/7777", "nearfar reach dial 0.0.0.0 --sockets tcp/7777",
+		"nearfar reach dial 10.0.0.2 --sockets tcp/0", "nearfar reach dial 10.0.0.2 --sockets sctp/1",
+		"nearfar reach dial 10.0.0.2 --sockets tcp/1,", "nearfar reach serve 0.0.0.0 --sockets tcp/1 10.0.0.2",
+		"nearfar reach other 10.0.0.2 --sockets tcp/1",
 		"nearfar engine rr 10.0.0.2:7777 --secret-stdin --samples /tmp/x",
 		"nearfar engine rr 10.0.0.2:7777 --secret-stdin --samples=/tmp/x",
 		"nearfar engine rr 10.0.0.2:7777 --secret-stdin --histogram /tmp/x",

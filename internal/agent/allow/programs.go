@@ -9,6 +9,7 @@ const (
 	maxStreams  = 1024
 	maxRate     = 1_000_000_000
 	maxDatagram = 65507 // bytes
+	maxSockets  = 512
 )
 
 // programs are the uses of all programs. A plan that uses an option that is not here fails on such a host, and
@@ -36,6 +37,10 @@ func selfForms() []form {
 	return []form{
 		{words: []string{"version"}},
 		{words: []string{"absent"}, operands: []check{plainWord(64)}, repeated: true},
+		{words: []string{"reach", "serve"}, options: map[string]check{"--sockets": sockets()},
+			required: []string{"--sockets"}, operands: []check{bindAddress}},
+		{words: []string{"reach", "dial"}, options: map[string]check{"--sockets": sockets()},
+			required: []string{"--sockets"}, operands: []check{peer}},
 	}
 }
 

@@ -162,6 +162,11 @@ func plainWord(most int) check {
 	return pattern(fmt.Sprintf(`[A-Za-z0-9][A-Za-z0-9_.+-]{0,%d}`, most-1), "a name")
 }
 
+// sockets accepts what the verb reach takes: tcp/7777,udp/7777.
+func sockets() check {
+	return list(",", maxSockets, several("/", oneOf("tcp", "udp"), port()))
+}
+
 func congestion() check {
 	return pattern(`[a-z0-9][a-z0-9_-]{0,14}`, "a congestion control, such as cubic")
 }

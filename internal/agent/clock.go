@@ -1,0 +1,49 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"nearfar/internal/machine"
+)
+
+// Clock is how far an agent's clock is from the owner's.
+type Clock struct {
+	// Offset is how much the agent's clock is ahead; negative if it is behind. Uncertainty is how much the offset can be
+	// wrong in either direction: half of the time that the question and its answer took.
+	Offset      time.Duration `json:"offset"`
+	Uncertainty time.Duration `json:"uncertainty"`
+}
+
+// clockReadings is how often the clock is read. The reading with the least uncertainty counts.
+const clockReadings = 5
+
+// Clock compares the agent's clock with this machine's. The agent read its clock at some moment between the question
+// and the answer; the offset takes the middle (as NTP does, RFC 5905, section 8).
+func (c *Client) Clock(ctx context.Context) (best Clock, err error) {
+	for i := range clockReadings {
+		asked := time.Now()
+		r, err := c.exchange(ctx, call{request: request{Call: callClock}})
+		took := time.Since(asked)
+		if err == nil && r.Now.IsZero() {
+			err = errProtocol
+		}
+		if err != nil {
+			return Clock{}, c.fail("clock", err)
+		}
+		middle := asked.Round(0).Add(took / 2)
+		if one := (Clock{r.Now.Sub(middle), took / 2}); i == 0 || one.Uncertainty < best.Uncertainty {
+			best = one
+		}
+	}
+	return best, nil
+}
+
+// Load says how busy the agent's machine is; nil if the system does not tell. It takes up to 200 ms.
+func (c *Client) Load(ctx context.Context) (*machine.Load, error) {
+	r, err := c.exchange(ctx, call{request: request{Call: callLoad}})
+	if err != nil {
+		return nil, c.fail("load", err)
+	}
+	return r.Load, nil
+}

@@ -1,0 +1,237 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"nearfar/internal/agent"
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+	"nearfar/internal/reach"
+)
+
+// A probe is one check of ports: a client's host dials sockets of a server's host.
+type probe struct {
+	client, server string
+	traffic        host.Traffic
+}
+
+// checkPorts makes real connections between the hosts of all arms. All servers are checked at the same time, and for
+// each server all its clients.
+func (k *given) checkPorts(ctx context.Context, e *experiment.Experiment, traffic []host.Traffic) []string {
+	type place struct {
+		server string
+		bind   netip.Addr
+	}
+	var places []place
+	probes := map[place][]probe{}
+	for _, t := range traffic {
+		at := slices.IndexFunc(e.Arms, func(a experiment.Arm) bool { return a.Name == t.Arm })
+		if at < 0 || e.Arms[at].Lab != nil || k.clients[e.Arms[at].Server] == nil {
+			continue
+		}
+		p := place{e.Arms[at].Server, t.Bind}
+		if !slices.Contains(places, p) {
+			places = append(places, p)
+		}
+		probes[p] = append(probes[p], probe{e.Arms[at].Client, e.Arms[at].Server, t})
+	}
+	problems := make([][]string, len(places))
+	var all sync.WaitGroup
+	for i, p := range places {
+		all.Go(func() { problems[i] = k.checkServer(ctx, p.server, p.bind, probes[p]) })
+	}
+	all.Wait()
+	return slices.Concat(problems...)
+}
+
+// checkServer lets the server's host hold all sockets of the probes while their clients dial them.
+func (k *given) checkServer(ctx context.Context, server string, bind netip.Addr, probes []probe) []string {
+	ctx, cancel := context.WithTimeout(ctx, reach.Lifetime)
+	defer cancel()
+	var sockets []host.Socket
+	for _, p := range probes {
+		for _, s := range p.traffic.Sockets {
+			if !slices.Contains(sockets, s) {
+				sockets = append(sockets, s)
+			}
+		}
+	}
+	secret := reach.NewSecret()
+	printed := &firstLine{seen: make(chan struct{})}
+	process, err := k.hosts[server].Start(ctx, host.Cmd{
+		Argv:  []string{host.Self, reach.Verb, "serve", bind.String(), "--sockets", reach.Join(sockets)},
+		Stdin: secret, Stdout: printed, Stderr: &printed.errors,
+	})
+	if err != nil {
+		return []string{fmt.Sprintf("%s: the ports cannot be checked: %v", server, err)}
+	}
+	defer func() { _ = process.Stop(0) }() // its end does not matter
+	held, err := printed.results(ctx, process)
+	if err != nil {
+		return []string{fmt.Sprintf("%s: the ports cannot be checked: %v", server, err)}
+	}
+	problems, open := notHeld(ctx, server, bind, process, held)
+	found := make([][]string, len(probes))
+	var all sync.WaitGroup
+	for i, p := range probes {
+		p.traffic.Sockets = slices.DeleteFunc(slices.Clone(p.traffic.Sockets), func(s host.Socket) bool {
+			return !slices.Contains(open, s)
+		})
+		if len(p.traffic.Sockets) > 0 {
+			all.Go(func() { found[i] = k.dial(ctx, p, secret) })
+		}
+	}
+	all.Wait()
+	for _, lines := range found {
+		for _, line := range lines {
+			if !slices.Contains(problems, line) { // arms with the same two hosts have the same problems
+				problems = append(problems, line)
+			}
+		}
+	}
+	return problems
+}
+
+// holderLimit is how long it may take to find out who holds a port.
+const holderLimit = 5 * time.Second
+
+// notHeld says why the server's host cannot open sockets, and which ones it holds. A port that another process holds is
+// named with that process.
+func notHeld(ctx context.Context, server string, bind netip.Addr, p host.Process, held []reach.Result) (
+	problems []string, open []host.Socket,
+) {
+	ctx, cancel := context.WithTimeout(ctx, holderLimit)
+	defer cancel()
+	for _, r := range held {
+		if r.Outcome == reach.Reached {
+			open = append(open, r.Socket)
+			continue
+		}
+		why := r.Detail
+		var taken *host.PortTakenError
+		if errors.As(p.Serves(ctx, r.Protocol, r.Port), &taken) {
+			why = taken.Error() + ": end it, or set 'port:' of the host to four free ports"
+		}
+		problems = append(problems, fmt.Sprintf("%s: %s port %d at %v cannot be opened: %s", server,
+			strings.ToUpper(r.Protocol), r.Port, bind, why))
+	}
+	return problems, open
+}
+
+// dial lets the client's host dial the sockets, and says what stops it.
+func (k *given) dial(ctx context.Context, p probe, secret []byte) []string {
+	fail := func(err error) []string {
+		return []string{fmt.Sprintf("%s to %s: the ports cannot be checked: %v", p.client, p.server, err)}
+	}
+	printed := &firstLine{seen: make(chan struct{})}
+	process, err := k.hosts[p.client].Start(ctx, host.Cmd{
+		Argv: []string{host.Self, reach.Verb, "dial", p.traffic.Dial.String(), "--sockets",
+			reach.Join(p.traffic.Sockets)},
+		Stdin: secret, Stdout: printed, Stderr: &printed.errors,
+	})
+	if err != nil {
+		return fail(err)
+	}
+	results, err := printed.results(ctx, process)
+	if err != nil {
+		return fail(err)
+	}
+	from, _ := k.hosts[p.client].Endpoint().Dial.Of(version(p.traffic.Dial))
+	return portProblems(blocked{
+		client: p.client, server: p.server, at: p.traffic.Dial, from: from, facts: k.clients[p.server].Known(),
+	}, results)
+}
+
+// version is the IP version of an address.
+func version(a netip.Addr) int {
+	if a.Is4() {
+		return 4
+	}
+	return 6
+}
+
+// firstLine waits for the first line that a process prints, a list of results. It keeps what the process prints on
+// standard error.
+type firstLine struct {
+	mu     sync.Mutex
+	b      []byte
+	done   bool
+	seen   chan struct{} // closed when the line is there
+	errors head
+}
+
+// maxLine bounds the line, in bytes.
+const maxLine = 1 << 20
+
+func (f *firstLine) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.done && len(f.b)+len(p) <= maxLine {
+		f.b = append(f.b, p...)
+		if bytes.IndexByte(f.b, '\n') >= 0 {
+			f.done = true
+			close(f.seen)
+		}
+	}
+	return len(p), nil
+}
+
+// results waits for the line, or for the end of the process without one.
+func (f *firstLine) results(ctx context.Context, p host.Process) (results []reach.Result, err error) {
+	ended := make(chan error, 1)
+	go func() { ended <- p.Wait() }()
+	select {
+	case <-f.seen:
+	case err = <-ended:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("no answer within %v", reach.Lifetime)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.done {
+		return nil, fmt.Errorf("%w %s", err, f.errors.String())
+	}
+	line, _, _ := bytes.Cut(f.b, []byte("\n"))
+	if err := json.Unmarshal(line, &results); err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// head keeps the beginning of what is written to it.
+type head struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+func (t *head) Write(p []byte) (int, error) {
+	const kept = 2 << 10
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p[:min(len(p), kept-len(t.b))]...)
+	return len(p), nil
+}
+
+func (t *head) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.b))
+}
+
+// blocked is a direction between two hosts, with what is needed to say how to open ports.
+type blocked struct {
+	client, server string
+	// at is the server's address, from the client's; from may be invalid.
+	at, from netip.Addr
+	// facts are those of the server.
+	facts agent.Facts
+}

@@ -1,0 +1,81 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"nearfar/internal/agent"
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+)
+
+// Preflight checks the hosts that the file names, before anything is measured: that the traffic of the arms gets through,
+// and that the hosts' disks have room. The error lists all problems. It also notes how busy the hosts are and what their
+// clocks show (see Facts), and warns of what can distort figures. Labs need no such checks.
+func (d *Deployment) Preflight(ctx context.Context, traffic []host.Traffic) error {
+	var problems []string
+	for _, k := range d.kinds {
+		problems = append(problems, k.preflight(ctx, d.experiment, traffic)...)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return errors.New("the hosts are not ready, and nothing was measured:\n  " + strings.Join(problems, "\n  "))
+}
+
+// minFree is how many bytes must be free on the disk of an agent's folder. The agent keeps the output of all processes of
+// a trial there.
+const minFree = 100 << 20
+
+// preflight checks all hosts at the same time. The order of the problems is that of the hosts' names.
+func (k *given) preflight(ctx context.Context, e *experiment.Experiment, traffic []host.Traffic) []string {
+	k.options.Step("checking the hosts: ports, disks, clocks")
+	var problems []string
+	for _, name := range slices.Sorted(maps.Keys(k.clients)) {
+		if problem := diskProblem(name, k.clients[name].Known()); problem != "" {
+			problems = append(problems, problem)
+		}
+	}
+	k.readClocks(ctx, &k.clocks)
+	k.readLoads(ctx)
+	for _, w := range stateWarnings(k.states(), k.known()) {
+		k.options.Step("warning: %s", w.Message) // the answer has the warning too
+	}
+	// After the loads were read, because this makes some itself.
+	return append(problems, k.checkPorts(ctx, e, traffic)...)
+}
+
+// diskProblem is empty if the disk of the agent's folder has room, or is not known to have none.
+func diskProblem(name string, f agent.Facts) string {
+	if f.Free >= minFree || f.Free == 0 && f.System.OS != "linux" {
+		return ""
+	}
+	return fmt.Sprintf("%s: %.1f MB are free on the disk of the agent's folder, and at least %d MB are needed: free some, "+
+		"or set 'folder:' of the host to a folder on another disk", name, float64(f.Free)/(1<<20), minFree>>20)
+}
+
+// known are the facts of all hosts.
+func (k *given) known() map[string]agent.Facts {
+	all := map[string]agent.Facts{}
+	for name, c := range k.clients {
+		all[name] = c.Known()
+	}
+	return all
+}
+
+// eachClient calls do for every host, all at the same time.
+func (k *given) eachClient(do func(name string, c *agent.Client)) {
+	var all sync.WaitGroup
+	for name, c := range k.clients {
+		all.Go(func() { do(name, c) })
+	}
+	all.Wait()
+}

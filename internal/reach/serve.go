@@ -1,0 +1,127 @@
+package reach
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"nearfar/internal/host"
+)
+
+// maxConnections limits the connections that a server keeps at the same time.
+const maxConnections = 256
+
+// Serve holds the sockets at the address and answers requests that show the secret, until ctx ends or Lifetime is over.
+// First it writes one line of JSON with a Result for each socket. A socket that cannot be opened is no error.
+func Serve(ctx context.Context, secret []byte, at netip.Addr, sockets []host.Socket, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, Lifetime)
+	defer cancel()
+	var all sync.WaitGroup
+	defer all.Wait()
+	places := make(chan struct{}, maxConnections)
+	results := make([]Result, len(sockets))
+	var opened []io.Closer
+	for i, s := range sockets {
+		results[i] = Result{Socket: s, Outcome: Reached}
+		var err error
+		if s.Protocol == "udp" {
+			var c net.PacketConn
+			if c, err = (&net.ListenConfig{}).ListenPacket(ctx, network(s.Protocol, at), address(at, s.Port)); err == nil {
+				opened = append(opened, c)
+				all.Go(func() { answerDatagrams(c, secret) })
+			}
+		} else {
+			var l net.Listener
+			if l, err = (&net.ListenConfig{}).Listen(ctx, network(s.Protocol, at), address(at, s.Port)); err == nil {
+				opened = append(opened, l)
+				all.Go(func() { answerConnections(l, secret, places, &all) })
+			}
+		}
+		if err != nil {
+			results[i].Outcome, results[i].Detail = Failed, err.Error()
+		}
+	}
+	err := json.NewEncoder(out).Encode(results)
+	if err == nil {
+		<-ctx.Done()
+	}
+	for _, c := range opened {
+		_ = c.Close() // nothing is left to send
+	}
+	return err
+}
+
+// network is the name of the protocol over the address's version of IP: a socket of IPv6 must not take the port of
+// IPv4 too.
+func network(protocol string, at netip.Addr) string {
+	if at.Is4() {
+		return protocol + "4"
+	}
+	return protocol + "6"
+}
+
+func address(at netip.Addr, port int) string {
+	return net.JoinHostPort(at.String(), strconv.Itoa(port))
+}
+
+func answerDatagrams(c net.PacketConn, secret []byte) {
+	b := make([]byte, requestLength+1)
+	for {
+		n, from, err := c.ReadFrom(b)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue // some systems report that an earlier answer did not arrive
+		}
+		if reply := answer(secret, b[:n]); reply != nil {
+			_, _ = c.WriteTo(reply, from) // the client asks again
+		}
+	}
+}
+
+func answerConnections(l net.Listener, secret []byte, places chan struct{}, all *sync.WaitGroup) {
+	for {
+		c, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue
+		}
+		select {
+		case places <- struct{}{}:
+			all.Go(func() {
+				defer func() { <-places }()
+				answerConnection(c, secret)
+			})
+		default:
+			_ = c.Close() // the place is needed for others
+		}
+	}
+}
+
+// answerConnection answers one request and waits until the client has closed the connection. The server's end then
+// keeps no port busy: some servers cannot open a port on which a connection was closed shortly before.
+func answerConnection(c net.Conn, secret []byte) {
+	defer func() { _ = c.Close() }()
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.SetDeadline(time.Now().Add(Timeout))
+	request := make([]byte, requestLength)
+	if _, err := io.ReadFull(c, request); err != nil {
+		return
+	}
+	if reply := answer(secret, request); reply != nil {
+		if _, err := c.Write(reply); err == nil {
+			_, _ = c.Read(request)
+		}
+	}
+}
