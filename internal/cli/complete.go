@@ -67,6 +67,10 @@ func fixed(words ...string) cobra.CompletionFunc {
 	}
 }
 
+func anyFile(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
 func directories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
@@ -97,7 +101,7 @@ func verbWords(verb string) map[string]cobra.CompletionFunc {
 	words := map[string]cobra.CompletionFunc{
 		"format": fixed(formatWords()[verb]...), "progress": fixed(progressModes()...), "resume": runDirectories,
 		"out": directories, "path": directories, "tool": fixed(tool.Formats()...), "inconclusive": fixed("pass", "fail"),
-		"hosts": yamlFiles, "set": cobra.NoFileCompletions,
+		"hosts": yamlFiles, "set": cobra.NoFileCompletions, "ssh-config": anyFile,
 	}
 	if verb == "history" {
 		words["arm"] = declaredNames(func(e *experiment.Experiment) (names []string) {
@@ -153,7 +157,7 @@ func verbArguments() map[string]cobra.CompletionFunc {
 		"report":  otherRuns,
 		"compare": sideArguments, "gate": sideArguments,
 		"serve": oneDirectory, "history": oneDirectory, "agent": cobra.NoFileCompletions,
-		"schema": cobra.NoFileCompletions, "doctor": cobra.NoFileCompletions, "version": cobra.NoFileCompletions,
+		"schema": cobra.NoFileCompletions, "doctor": experimentFiles, "version": cobra.NoFileCompletions,
 	}
 }
 

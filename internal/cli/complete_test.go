@@ -59,7 +59,8 @@ func TestCompletionOfWords(t *testing.T) {
 		{"validate x.yaml ", "yaml yml", directiveExt},
 		{"run --out ", "", directiveDirs},
 		{"serve ", "", directiveDirs},
-		{"doctor ", "", directiveNoFile},
+		{"doctor ", "yaml yml", directiveExt},
+		{"doctor --ssh-config ", "", directiveDefault},
 		{"val", "validate", directiveNoFile},
 	} {
 		offered, directive := completed(t, strings.Split(c.words, " ")...)

@@ -96,8 +96,7 @@ Exit codes: 0 the answer is printed; 1 a failure, or too many trials failed; 2 w
 	f.BoolVar(&o.force, "force", false, "measure also if the blocks are too few to show any difference")
 	f.StringVar(&o.from, "from", "", "the earlier `RUN` whose scatter says which differences can be found "+
 		"(default: the newest of this experiment in --out)")
-	f.StringVar(&o.sshConfig, "ssh-config", "", "the configuration `FILE` for ssh (its option -F) "+
-		"(default: as ssh finds it)")
+	sshConfigFlag(f, &o.sshConfig)
 	f.StringVar(&o.progress, "progress", progressAuto, "how to show progress: "+strings.Join(progressModes(), ", "))
 	o.inputs.flags(f)
 	o.report.flags(f)
