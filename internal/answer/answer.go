@@ -47,7 +47,7 @@ type Answer struct {
 	// Additivity has a test for each quantity whose layers could fail to add up.
 	Additivity []Additivity `json:"additivity,omitempty"`
 	Warnings   []Warning    `json:"warnings"`
-	// Environment describes the machine of a run in a lab.
+	// Environment describes the machines of a run.
 	Environment *Environment `json:"ground,omitempty"`
 	// Objectives are the objectives of the experiment file, if it has any.
 	Objectives []Objective `json:"objectives,omitempty"`

@@ -9,9 +9,13 @@ import (
 	"nearfar/internal/experiment"
 )
 
-// Environment describes the machine of a run in a lab, and the limits of what a lab can show.
+// Environment describes the machines of a run, and the limits of what they can show.
 type Environment struct {
-	// Kernel is the release, CPU the model, CPUs the number that the lab could use; empty and 0 if not recorded.
+	// Text is all of it in a line, without the limits.
+	Text string `json:"text"`
+	// Machines are those of the hosts that the file names; those that are alike are one entry.
+	Machines []Machine `json:"machines,omitempty"`
+	// The other fields are about this machine, if the run has a lab. Kernel is the release, CPU the model, CPUs the number that the lab could use; empty and 0 if not recorded.
 	Kernel string `json:"kernel"`
 	CPU    string `json:"cpu,omitempty"`
 	CPUs   int    `json:"cpus"`
@@ -19,12 +23,24 @@ type Environment struct {
 	// control.
 	Wire       string `json:"wire,omitempty"`
 	Congestion string `json:"congestion,omitempty"`
-	// Limits lists what the lab cannot show about this run's workloads, a sentence each.
+	// Limits lists what the lab, or hosts on one machine, cannot show about this run's workloads, a sentence each.
 	Limits []string `json:"limits"`
 }
 
 // String is the environment in a line.
 func (e *Environment) String() string {
+	var texts []string
+	if e.Kernel != "" {
+		texts = append(texts, e.lab())
+	}
+	if len(e.Machines) > 0 {
+		texts = append(texts, machinesText(e.Machines))
+	}
+	return strings.Join(texts, ". ")
+}
+
+// lab is the lab in a line.
+func (e *Environment) lab() string {
 	parts := []string{"Linux " + e.Kernel}
 	cpus := fmt.Sprintf("%d CPUs", e.CPUs)
 	if e.CPUs == 1 {
@@ -64,20 +80,31 @@ type labArm struct {
 	HostMTU     int    `json:"host_mtu"`
 }
 
-// environment reads the description of the hosts; nil if they are not a lab's.
+// environment reads the description of the hosts; nil if nothing is recorded of them.
 func environment(in Input) *Environment {
-	var hosts labHosts
-	if json.Unmarshal(in.Hosts, &hosts) != nil || hosts.Lab.Kernel == "" {
+	env := &Environment{Limits: []string{}}
+	env.readLab(in)
+	given := readGiven(in.Hosts)
+	env.Machines = given.machines()
+	env.Limits = append(env.Limits, given.limits(in.Experiment)...)
+	if env.Text = env.String(); env.Text == "" {
 		return nil
 	}
+	return env
+}
+
+// readLab reads the description of the lab, if there is one.
+func (e *Environment) readLab(in Input) {
+	var hosts labHosts
+	if json.Unmarshal(in.Hosts, &hosts) != nil || hosts.Lab.Kernel == "" {
+		return
+	}
 	l := hosts.Lab
-	env := &Environment{Kernel: l.Kernel, CPU: l.CPUModel, CPUs: len(l.CPUs),
-		Congestion: l.Congestion, Limits: []string{
-			labArms(in.Experiment) + " share this machine's CPUs, memory and caches; between two machines they do not " +
-				"compete.",
-		}}
+	e.Kernel, e.CPU, e.CPUs, e.Congestion = l.Kernel, l.CPUModel, len(l.CPUs), l.Congestion
+	e.Limits = append(e.Limits, labArms(in.Experiment)+" share this machine's CPUs, memory and caches; between two "+
+		"machines they do not compete.")
 	if hasWire(in.Experiment) {
-		env.Wire = l.Wire
+		e.Wire = l.Wire
 	}
 	var bulk []string
 	for _, w := range in.Experiment.Workloads {
@@ -86,11 +113,10 @@ func environment(in Input) *Environment {
 		}
 	}
 	if len(bulk) > 0 {
-		env.Limits = append(env.Limits, fmt.Sprintf("TCP crosses the lab in super-packets of up to 64 KiB "+
+		e.Limits = append(e.Limits, fmt.Sprintf("TCP crosses the lab in super-packets of up to 64 KiB "+
 			"(segmentation offload): what each packet costs, "+
 			"and so what the MTU does, is hidden in %s.", list(bulk)))
 	}
-	return env
 }
 
 // labArms is "Client and server", and the arms that have a lab if other arms name hosts.
@@ -120,7 +146,7 @@ type HostFact struct{ Name, Value string }
 
 // HostFacts lists the facts of a run's hosts that can influence figures, in a fixed order: machine, kernel, CPU model
 // and count, clock source, kind of wires, default congestion control, IP versions, user namespace, the MTUs of each
-// arm. Everything else that is recorded (counters, addresses, device names, processes) differs between any two runs
+// arm, and of each host that the file names: machine, system, kernel, CPU model and count, clock source. Everything else that is recorded (counters, addresses, device names, processes) differs between any two runs
 // and is left out. A fact that was not recorded has no entry.
 func HostFacts(machine string, hosts json.RawMessage) []HostFact {
 	var facts []HostFact
@@ -157,7 +183,7 @@ func HostFacts(machine string, hosts json.RawMessage) []HostFact {
 			add("hosts' MTU of "+arm.Arm, fmt.Sprint(arm.HostMTU))
 		}
 	}
-	return facts
+	return append(facts, readGiven(hosts).facts()...)
 }
 
 func yesNo(b bool) string {

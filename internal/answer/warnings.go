@@ -45,6 +45,7 @@ func runWarnings(in Input, a Answer, tables []cells) []Warning {
 	warnings = append(warnings, unproved(in)...)
 	warnings = append(warnings, waits(in)...)
 	warnings = append(warnings, engineDiffers(in)...)
+	warnings = append(warnings, machinesDiffer(in)...)
 	warnings = append(warnings, steal(in)...)
 	warnings = append(warnings, contention(in)...)
 	warnings = append(warnings, lateWires(in, a.Arms)...)

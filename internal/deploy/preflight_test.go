@@ -86,7 +86,9 @@ func TestDiskProblem(t *testing.T) {
 }
 
 func TestStateWarnings(t *testing.T) {
-	at := func(offset time.Duration) *agent.Clock { return &agent.Clock{Offset: offset, Uncertainty: time.Millisecond} }
+	at := func(offset time.Duration) *agent.Clock {
+		return &agent.Clock{Offset: offset, Uncertainty: time.Millisecond}
+	}
 	busy := &machine.Load{CPUs: 4, Average: 2, Busy: 0.5}
 	machines := map[string]agent.Facts{"a": {BootID: "1"}, "b": {BootID: "1"}, "c": {}, "d": {}}
 	got := stateWarnings(map[string]State{

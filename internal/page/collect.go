@@ -179,6 +179,12 @@ func clippedEnvironment(g *answer.Environment) *answer.Environment {
 	}
 	c := *g
 	c.Kernel, c.CPU, c.Wire, c.Congestion = clip(g.Kernel), clip(g.CPU), clip(g.Wire), clip(g.Congestion)
+	c.Text = clip(g.Text)
+	c.Machines = listOf(g.Machines)
+	for i := range c.Machines {
+		m := &c.Machines[i]
+		m.System, m.Kernel, m.CPU, m.ClockSource = clip(m.System), clip(m.Kernel), clip(m.CPU), clip(m.ClockSource)
+	}
 	c.Limits = listOf(g.Limits)
 	for i := range c.Limits {
 		c.Limits[i] = clip(c.Limits[i])

@@ -88,6 +88,8 @@ export interface Finding extends Quantity {
 
 // Lab describes the host of a run in a lab, and lists what a lab cannot tell.
 export interface Lab {
+  // All of it in a line, without the limits. Pages of earlier versions do not have it.
+  text?: string;
   kernel: string;
   cpu?: string;
   cpus: number;

@@ -1,0 +1,220 @@
+package answer
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"nearfar/internal/experiment"
+)
+
+// Machine describes the machine of one or several hosts that an experiment file names.
+type Machine struct {
+	// Hosts are the names of hosts on machines that are alike, in alphabetical order.
+	Hosts []string `json:"hosts"`
+	// System is the distribution or operating system, Kernel its release, CPU the model, CPUs their number, ClockSource
+	// where the kernel takes the time from; empty and 0 if not recorded.
+	System      string `json:"system,omitempty"`
+	Kernel      string `json:"kernel,omitempty"`
+	CPU         string `json:"cpu,omitempty"`
+	CPUs        int    `json:"cpus,omitempty"`
+	ClockSource string `json:"clock_source,omitempty"`
+}
+
+// String describes the machine without the names of its hosts.
+func (m Machine) String() string {
+	var parts []string
+	add := func(text string) {
+		if text != "" {
+			parts = append(parts, text)
+		}
+	}
+	add(m.System)
+	if m.Kernel != "" {
+		add("kernel " + m.Kernel)
+	}
+	if m.CPUs > 0 {
+		cpus := fmt.Sprintf("%d CPUs", m.CPUs)
+		if m.CPUs == 1 {
+			cpus = "1 CPU"
+		}
+		if m.CPU != "" {
+			cpus += " (" + m.CPU + ")"
+		}
+		add(cpus)
+	} else {
+		add(m.CPU)
+	}
+	if m.ClockSource != "" {
+		add("clock source " + m.ClockSource)
+	}
+	if len(parts) == 0 {
+		return "nothing is known of it"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// machinesText is the machines in a line.
+func machinesText(machines []Machine) string {
+	if len(machines) == 1 {
+		m := machines[0]
+		alike := ""
+		switch len(m.Hosts) {
+		case 1:
+		case 2:
+			alike = ", both alike"
+		default:
+			alike = ", all alike"
+		}
+		return "Hosts " + list(m.Hosts) + alike + ": " + m.String()
+	}
+	var parts []string
+	for _, m := range machines {
+		parts = append(parts, strings.Join(m.Hosts, ", ")+": "+m.String())
+	}
+	return "Hosts " + strings.Join(parts, "; ")
+}
+
+// givenHosts is the part of a run's hosts about the hosts of the file; internal/deploy.Record writes it.
+type givenHosts struct {
+	Machines map[string]givenMachine `json:"machines"`
+	Sides    map[string]givenSides   `json:"sides"`
+}
+
+// givenSides are the names of an arm's hosts.
+type givenSides struct{ Client, Server string }
+
+// givenMachine is what is read of internal/agent.Facts.
+type givenMachine struct {
+	System struct {
+		OS, Arch string
+	} `json:"system"`
+	Hostname    string            `json:"hostname"`
+	Release     map[string]string `json:"release"`
+	Kernel      string            `json:"kernel"`
+	Model       string            `json:"model"`
+	CPUs        []json.RawMessage `json:"cpus"`
+	BootID      string            `json:"boot_id"`
+	ClockSource string            `json:"clock_source"`
+}
+
+// system is the name of the distribution, or of the operating system.
+func (m givenMachine) system() string {
+	if name := m.Release["PRETTY_NAME"]; name != "" {
+		return name
+	}
+	switch m.System.OS {
+	case "windows":
+		return "Windows"
+	case "linux":
+		return "Linux"
+	case "darwin":
+		return "macOS"
+	}
+	return m.System.OS
+}
+
+// readGiven reads the hosts of the file from a run's hosts; empty if there are none.
+func readGiven(hosts json.RawMessage) givenHosts {
+	var g givenHosts
+	if json.Unmarshal(hosts, &g) != nil {
+		return givenHosts{}
+	}
+	return g
+}
+
+// machines groups the hosts whose machines are alike, in the order of their names.
+func (g givenHosts) machines() []Machine {
+	var all []Machine
+	for _, name := range slices.Sorted(maps.Keys(g.Machines)) {
+		f := g.Machines[name]
+		m := Machine{System: f.system(), Kernel: f.Kernel, CPU: f.Model, CPUs: len(f.CPUs), ClockSource: f.ClockSource}
+		at := slices.IndexFunc(all, func(other Machine) bool { return other.String() == m.String() })
+		if at < 0 {
+			at = len(all)
+			all = append(all, m)
+		}
+		all[at].Hosts = append(all[at].Hosts, name)
+	}
+	return all
+}
+
+// limits says which arms have both hosts on one machine.
+func (g givenHosts) limits(e *experiment.Experiment) []string {
+	var arms []string
+	for _, a := range e.Arms {
+		s, ok := g.Sides[a.Name]
+		if !ok {
+			continue
+		}
+		boot := g.Machines[s.Client].BootID
+		if s.Client == s.Server || boot != "" && boot == g.Machines[s.Server].BootID {
+			arms = append(arms, a.Name)
+		}
+	}
+	if len(arms) == 0 {
+		return nil
+	}
+	return []string{"Client and server of " + list(arms) + " are on one machine and share its CPUs, memory and caches; " +
+		"between two machines they do not compete."}
+}
+
+// facts are the facts of the hosts that can influence figures.
+func (g givenHosts) facts() (facts []HostFact) {
+	for _, name := range slices.Sorted(maps.Keys(g.Machines)) {
+		m := g.Machines[name]
+		cpus := ""
+		if len(m.CPUs) > 0 {
+			cpus = fmt.Sprint(len(m.CPUs))
+		}
+		for _, f := range []HostFact{{"machine", m.Hostname}, {"system", m.system()}, {"kernel", m.Kernel},
+			{"CPU", m.Model}, {"number of CPUs", cpus}, {"clock source", m.ClockSource}} {
+			if f.Value != "" {
+				facts = append(facts, HostFact{f.Name + " of " + name, f.Value})
+			}
+		}
+	}
+	return facts
+}
+
+// machinesDiffer warns of comparisons whose two arms have hosts that differ in what alone makes a figure another: the
+// kernel, the model of the CPU and the clock source. There is one warning for each arm that differs from the baseline.
+func machinesDiffer(in Input) (warnings []Warning) {
+	g := readGiven(in.Hosts)
+	base, ok := g.Sides[in.Experiment.Baseline]
+	if !ok {
+		return nil
+	}
+	for _, arm := range in.Experiment.Arms {
+		other, ok := g.Sides[arm.Name]
+		if !ok || arm.Name == in.Experiment.Baseline {
+			continue
+		}
+		var lines []string
+		for _, side := range []struct{ name, base, other string }{
+			{"client", base.Client, other.Client}, {"server", base.Server, other.Server},
+		} {
+			for _, line := range DifferingFacts(g.Machines[side.base].decisive(), g.Machines[side.other].decisive()) {
+				lines = append(lines, "the "+side.name+"'s "+line)
+			}
+		}
+		if len(lines) > 0 {
+			warnings = append(warnings, Warning{Code: "arms-differ-in-machines", Arm: arm.Name, Message: fmt.Sprintf(
+				"the machines differ from those of %s, which alone can make a difference: %s", in.Experiment.Baseline,
+				strings.Join(lines, "; "))})
+		}
+	}
+	return warnings
+}
+
+// decisive are the facts that decide how long the same work takes.
+func (m givenMachine) decisive() (facts []HostFact) {
+	for _, f := range []HostFact{{"kernel", m.Kernel}, {"CPU", m.Model}, {"clock source", m.ClockSource}} {
+		if f.Value != "" {
+			facts = append(facts, f)
+		}
+	}
+	return facts
+}
