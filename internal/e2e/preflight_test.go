@@ -14,10 +14,12 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// freePorts are the first of four ports that are most likely free: below the ports of clients.
-func freePorts(t *testing.T) int {
+// freePorts gives the first of four ports that nobody listens on, below the ports of clients. Tests that run at the same
+// time take different slots.
+func freePorts(t *testing.T, slot int) int {
 	t.Helper()
-	for first := 21000 + os.Getpid()%1000*8; first < 32000; first += 8 {
+	const slots = 8
+	for first := 21000 + os.Getpid()%100*slots*4 + slot*4; first < 32000; first += slots * 4 {
 		var held []net.Listener
 		for port := first; port < first+4; port++ {
 			l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
@@ -82,7 +84,7 @@ func TestPreflight(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := traces(t, "")
-			port := freePorts(t)
+			port := freePorts(t, 0)
 			if c.taken {
 				l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
 				if err != nil {
@@ -116,56 +118,52 @@ func TestPreflight(t *testing.T) {
 }
 
 // TestLostHostStopsTheRun: a run whose host dies stops at once, keeps no trial that was not carried out, says which host
-// it was, and can be resumed.
+// it was, and can be resumed. If one of the two processes of an agent is killed, the other one leaves nothing behind.
 func TestLostHostStopsTheRun(t *testing.T) {
 	t.Parallel()
-	for _, verb := range []string{"agent-serve", "agent-work"} {
-		t.Run(verb, func(t *testing.T) {
+	for i, c := range []struct{ name, host, verb string }{
+		{"keeper", "here", " agent-serve "},
+		{"worker", "there", " agent-work "},
+		{"both", "here", " agent-"}, // of the client: a server would go on
+	} {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			before := traces(t, "")
 			r := &disturbedRun{dir: workspace(t)}
-			file := write(t, r.dir, localHosts(fmt.Sprintf("address: 127.0.0.1, port: %d", freePorts(t))))
-			r.cmd = exec.Command(program, "run", "--force", "--progress", "plain", file)
+			server := fmt.Sprintf("address: 127.0.0.1, port: %d, folder: %s/there", freePorts(t, 4+i), r.dir)
+			text := strings.Replace(localHosts(server), "here: {local: {}", "here: {local: {}, folder: "+r.dir+"/here", 1)
+			for _, host := range []string{"here", "there"} {
+				if err := os.Mkdir(r.dir+"/"+host, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.cmd = exec.Command(program, "run", "--force", "--progress", "plain", write(t, r.dir, text))
 			r.cmd.Dir = r.dir
 			r.mark = mark(t, r.cmd)
 			r.said = runUntil(t, r.cmd, "trial 3/24", func() {
-				// Both processes of one host's agent, which are parent and child.
-				victims := processesOf(t, r.mark, verb)
-				if len(victims) != 2 {
-					t.Fatalf("%d processes run %s", len(victims), verb)
-				}
-				for _, p := range agentOf(t, r.mark, victims[0]) {
-					if err := syscall.Kill(p, syscall.SIGKILL); err != nil {
-						t.Fatal(err)
+				killed := 0
+				for _, p := range marked(t, r.mark) {
+					if !strings.Contains(p.line, c.verb) || !strings.Contains(p.line, r.dir+"/"+c.host+"/") {
+						continue
+					}
+					killed++
+					if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil {
+						t.Error(err)
 					}
 				}
+				if want := 1 + strings.Count(c.name, "both"); killed != want {
+					t.Errorf("%d processes were killed, not %d", killed, want)
+				}
 			})
-			run := r.wantInterrupted(t, before, 1, "here is lost: ", "was given up", "continue with: nearfar run --resume")
+			run := r.wantInterrupted(t, before, 1, " "+c.host+" is lost: ", "was given up",
+				"continue with: nearfar run --resume")
+			if left := glob(t, r.dir+"/*here/*"); c.name != "both" && len(left) > 0 {
+				t.Errorf("left behind: %q", left)
+			}
 			a := answerOf(t, nearfar(t, r.dir, nil, "run", "-f", "json", "--resume", run), "")
 			if a.State != rundir.Complete || a.Trials != 24 || a.Failed > 0 {
 				t.Errorf("after the resume the run is %s with %d trials, %d failed", a.State, a.Trials, a.Failed)
 			}
 		})
 	}
-}
-
-// agentOf lists the processes of the agent to which a process belongs, by their common folder.
-func agentOf(t *testing.T, mark string, pid int) (pids []int) {
-	t.Helper()
-	folder := ""
-	all := marked(t, mark)
-	for _, p := range all {
-		if _, after, ok := strings.Cut(p.line, "--folder "); ok && p.pid == pid {
-			folder, _, _ = strings.Cut(after, " ")
-		}
-	}
-	for _, p := range all {
-		if folder != "" && strings.Contains(p.line, folder+" ") && strings.Contains(p.line, "agent-") {
-			pids = append(pids, p.pid)
-		}
-	}
-	if len(pids) != 2 {
-		t.Fatalf("processes %v belong to the agent of process %d", pids, pid)
-	}
-	return pids
 }
