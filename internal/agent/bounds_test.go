@@ -244,6 +244,18 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestClockAndLoad: the clock of an agent on this machine is this machine's.
+func TestClockAndLoad(t *testing.T) {
+	c := newInProcess(t, ServerOptions{}).connect("host", 0)
+	clock, err := c.Clock(t.Context())
+	if err != nil || clock.Uncertainty <= 0 || clock.Offset.Abs() > clock.Uncertainty+time.Millisecond {
+		t.Errorf("the same clock: %+v, %v", clock, err)
+	}
+	if load, err := c.Load(t.Context()); err != nil || load == nil || load.CPUs == 0 {
+		t.Errorf("%+v, %v", load, err)
+	}
+}
+
 // TestFacts: the facts that every Linux has are there.
 func TestFacts(t *testing.T) {
 	f, err := newInProcess(t, ServerOptions{}).connect("host", 0).Facts(t.Context())

@@ -111,19 +111,25 @@ func notHeld(ctx context.Context, server string, bind netip.Addr, p host.Process
 ) {
 	ctx, cancel := context.WithTimeout(ctx, holderLimit)
 	defer cancel()
-	for _, r := range held {
+	lines := make([]string, len(held))
+	var all sync.WaitGroup
+	for i, r := range held {
 		if r.Outcome == reach.Reached {
 			open = append(open, r.Socket)
 			continue
 		}
-		why := r.Detail
-		var taken *host.PortTakenError
-		if errors.As(p.Serves(ctx, r.Protocol, r.Port), &taken) {
-			why = taken.Error() + ": end it, or set 'port:' of the host to four free ports"
-		}
-		problems = append(problems, fmt.Sprintf("%s: %s port %d at %v cannot be opened: %s", server,
-			strings.ToUpper(r.Protocol), r.Port, bind, why))
+		all.Go(func() {
+			why := r.Detail
+			var taken *host.PortTakenError
+			if r.Outcome == reach.Taken && errors.As(p.Serves(ctx, r.Protocol, r.Port), &taken) {
+				why = taken.Error() + ": end it, or set 'port:' of the host to four free ports"
+			}
+			lines[i] = fmt.Sprintf("%s: %s port %d at %v cannot be opened: %s", server, strings.ToUpper(r.Protocol), r.Port,
+				bind, why)
+		})
 	}
+	all.Wait()
+	problems = slices.DeleteFunc(lines, func(line string) bool { return line == "" })
 	return problems, open
 }
 

@@ -117,6 +117,40 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
+// TestPreflightTimesOut: packets that vanish are told apart from those that are refused, and the message names the rules
+// that would let them through. The address of the server has a neighbour that does not exist.
+func TestPreflightTimesOut(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("makes a network namespace as root")
+	}
+	dir := workspace(t)
+	text := strings.Replace(localHosts("address: 10.9.0.3, bind: 10.9.0.2"), "127.0.0.1", "10.9.0.1", 1)
+	cmd := exec.Command("unshare", "-n", "sh", "-ec", `ip link set lo up
+ip link add v0 type veth peer name v1
+ip addr add 10.9.0.1/24 dev v0
+ip addr add 10.9.0.2/24 dev v0
+ip link set v0 up
+ip link set v1 up
+ip neigh add 10.9.0.3 lladdr 02:00:00:00:00:03 dev v0
+exec "$0" run --force "$1"`, program, write(t, dir, text))
+	cmd.Dir = dir
+	out, _ := cmd.CombinedOutput()
+	said := string(out)
+	if cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("exit code %d", cmd.ProcessState.ExitCode())
+	}
+	for _, want := range []string{
+		"here does not reach there (10.9.0.3) on TCP 7777-7778 and UDP 7777: nothing came back within 5s (timed out)",
+		"in a cloud: allow inbound TCP 7777-7778 and UDP 7777 from 10.9.0.1 in the security group",
+		"on there: sudo ",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("does not say %q:\n%s", want, said)
+		}
+	}
+}
+
 // TestLostHostStopsTheRun: a run whose host dies stops at once, keeps no trial that was not carried out, says which host
 // it was, and can be resumed. If one of the two processes of an agent is killed, the other one leaves nothing behind.
 func TestLostHostStopsTheRun(t *testing.T) {

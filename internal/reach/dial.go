@@ -101,8 +101,8 @@ func dialUDP(ctx context.Context, secret []byte, to string) error {
 	}
 }
 
-// outcome is what an error says. Windows has numbers of its own (winsock2.h: WSAECONNREFUSED, WSAENETUNREACH,
-// WSAEHOSTUNREACH, WSAECONNRESET, which its UDP sockets report in place of a refusal).
+// outcome is what an error says. Windows has numbers of its own (winsock2.h: WSAEADDRINUSE, WSAECONNREFUSED,
+// WSAENETUNREACH, WSAEHOSTUNREACH, WSAECONNRESET, which its UDP sockets report in place of a refusal).
 func outcome(err error) Outcome {
 	is := func(numbers ...syscall.Errno) bool {
 		for _, n := range numbers {
@@ -116,6 +116,8 @@ func outcome(err error) Outcome {
 	switch {
 	case errors.Is(err, errForeign):
 		return Foreign
+	case is(syscall.EADDRINUSE, 10048):
+		return Taken
 	case is(syscall.ECONNREFUSED, 10061, 10054):
 		return Refused
 	case is(syscall.EHOSTUNREACH, syscall.ENETUNREACH, 10065, 10051):

@@ -43,6 +43,7 @@ const (
 	TimedOut    Outcome = "timed-out"   // nothing came back
 	Unreachable Outcome = "unreachable" // a host or a router says that there is no way
 	Foreign     Outcome = "foreign"     // connected, but not with the server that knows the secret
+	Taken       Outcome = "taken"       // the server cannot open it: another process holds the port
 	Failed      Outcome = "failed"      // anything else
 )
 

@@ -86,9 +86,9 @@ func TestReach(t *testing.T) {
 	for i, r := range serving(t, secret, held) {
 		want := Reached
 		if i == 2 {
-			want = Failed
+			want = Taken
 		}
-		if r.Socket != held[i] || r.Outcome != want || (want == Failed) != strings.Contains(r.Detail, "in use") {
+		if r.Socket != held[i] || r.Outcome != want || (want == Taken) != strings.Contains(r.Detail, "in use") {
 			t.Errorf("the server: %+v, want %s", r, want)
 		}
 	}

@@ -44,7 +44,7 @@ func Serve(ctx context.Context, secret []byte, at netip.Addr, sockets []host.Soc
 			}
 		}
 		if err != nil {
-			results[i].Outcome, results[i].Detail = Failed, err.Error()
+			results[i].Outcome, results[i].Detail = outcome(err), err.Error()
 		}
 	}
 	err := json.NewEncoder(out).Encode(results)

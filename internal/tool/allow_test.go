@@ -53,6 +53,14 @@ func (a *allowing) check(what string, argv, env []string, stdin []byte) {
 
 func (a *allowing) checkPlan(what string, plan Plan) {
 	a.t.Helper()
+	// What preflight opens covers at least the socket by which the server is ready.
+	if s := plan.Server; s != nil {
+		if !slices.Contains(plan.Sockets, host.Socket(plan.Ready)) {
+			a.t.Errorf("%s: sockets %v without %v", what, plan.Sockets, plan.Ready)
+		}
+	} else if len(plan.Sockets) > 0 {
+		a.t.Errorf("%s: no server, and sockets %v", what, plan.Sockets)
+	}
 	if s := plan.Server; s != nil {
 		a.check(what+", server", s.Argv, s.Env, s.Stdin)
 	}
