@@ -20,7 +20,7 @@ func TestTraffic(t *testing.T) {
 		Request: 56}
 	twice.Name, tcp.Name, tcp.Protocol = "twice", "tcp", "tcp"
 	six := tcp
-	six.Name, six.IP = "six", 6
+	six.Name, six.Tool, six.IP = "six", "netperf", 6
 	e := &experiment.Experiment{
 		Arms:      []experiment.Arm{{Name: "a", Client: "one", Server: "two"}},
 		Workloads: []experiment.Workload{rr, twice, tcp, ping, six},
@@ -32,13 +32,13 @@ func TestTraffic(t *testing.T) {
 		}}}
 	}
 	hosts := map[string]host.Hosts{"a": {Client: endpoint("one", 1), Server: endpoint("two", 2)}}
-	got := New(e, tools{tool.NewSockperf(), tool.NewPing()}, hosts, DefaultLimits(), nil).Traffic()
+	got := New(e, tools{tool.NewSockperf(), tool.NewPing(), tool.NewNetperf()}, hosts, DefaultLimits(), nil).Traffic()
 	want := []host.Traffic{
 		{Arm: "a", Bind: netip.IPv4Unspecified(), Dial: netip.AddrFrom4([4]byte{10, 0, 0, 2}), Sockets: []host.Socket{
 			{Protocol: "udp", Port: 9000}, {Protocol: "tcp", Port: 9000},
 		}},
 		{Arm: "a", Bind: netip.IPv6Unspecified(), Dial: netip.AddrFrom16([16]byte{0xfd, 15: 2}), Sockets: []host.Socket{
-			{Protocol: "tcp", Port: 9000},
+			{Protocol: "tcp", Port: 9001}, {Protocol: "tcp", Port: 9000},
 		}},
 	}
 	if !reflect.DeepEqual(got, want) {
