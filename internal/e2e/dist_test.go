@@ -341,7 +341,7 @@ func onWindows(t *testing.T, program string) platform {
 	w := winetest.New(t)
 	return platform{
 		system: "windows/amd64", prefix: []string{w.Loader, program}, env: w.Env,
-		udp: []string{w.Loader, w.WithUDP(t, program)},
+		udp: []string{w.Loader, w.WithUDP(t, program, "udp.exe")},
 	}
 }
 

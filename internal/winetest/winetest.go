@@ -7,7 +7,6 @@ package winetest
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,13 +21,11 @@ type Wine struct {
 	// Loader runs a program: its path is the first argument. Env is added to the environment.
 	Loader string
 	Env    []string
-	// Folder is one that the programs can use, and Windows how they name it.
-	Folder, Windows string
+	// Folder is one for the programs and their files.
+	Folder string
 
 	compiler, system32 string
 	sockets            sync.Once
-	copies             int
-	mu                 sync.Mutex
 }
 
 // patience limits each step that prepares the prefix.
@@ -49,7 +46,6 @@ func New(t *testing.T) *Wine {
 		},
 		Folder: filepath.Join(home, "files"), system32: filepath.Join(prefix, "drive_c", "windows", "system32"),
 	}
-	w.Windows = OnWindows(w.Folder)
 	for _, folder := range []string{prefix, w.Folder} {
 		if err := os.Mkdir(folder, 0o700); err != nil {
 			t.Fatal(err)
@@ -135,9 +131,9 @@ const socketCalls = `FreeAddrInfoW GetAddrInfoW WSACleanup WSADuplicateSocketW W
 WSAGetOverlappedResult WSARecv WSARecvFrom WSASend WSASendTo WSASocketW WSAStartup bind closesocket connect
 gethostbyname getpeername getprotobyname getservbyname getsockname getsockopt listen ntohs setsockopt shutdown socket`
 
-// WithUDP makes a copy of a program built with Go that can open UDP sockets. The copy loads another library of sockets
-// than the system's: the name is replaced by one of the same length.
-func (w *Wine) WithUDP(t *testing.T, program string) string {
+// WithUDP makes a copy of a program built with Go that can open UDP sockets, at a path below Folder. The copy loads
+// another library of sockets than the system's: the name is replaced by one of the same length.
+func (w *Wine) WithUDP(t *testing.T, program, path string) string {
 	t.Helper()
 	const library, instead = "ws2_32.dll", "ws2_3x.dll"
 	image, err := os.ReadFile(program)
@@ -147,11 +143,10 @@ func (w *Wine) WithUDP(t *testing.T, program string) string {
 	if !bytes.Contains(image, []byte(library)) {
 		t.Fatalf("%s does not name %s", program, library)
 	}
-	w.mu.Lock()
-	w.copies++
-	copied := filepath.Join(w.Folder, fmt.Sprintf("udp%d-%s.exe", w.copies,
-		strings.TrimSuffix(filepath.Base(program), ".exe")))
-	w.mu.Unlock()
+	copied := filepath.Join(w.Folder, path)
+	if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(copied, bytes.ReplaceAll(image, []byte(library), []byte(instead)), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"nearfar/internal/host/hosttest"
 )
 
-// TestMain lets the test program be the suite's program, or an agent: see TestConformanceWindows.
+// TestMain lets the test program be the suite's program, or an agent: see TestWindows.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == hosttest.Verb {
 		os.Exit(hosttest.Main(os.Args[1:]))
