@@ -16,8 +16,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == hosttest.Verb {
 		os.Exit(hosttest.Main(os.Args[1:]))
 	}
-	if len(os.Args) > 3 && os.Args[1] == "agent" {
-		if err := beAgent(os.Args[2], os.Args[3]); err != nil {
+	if len(os.Args) > 4 && os.Args[1] == "agent" {
+		if err := beAgent(os.Args[2], os.Args[3], os.Args[4]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -26,8 +26,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beAgent is an agent that runs all commands and takes files. It prints its join string.
-func beAgent(how, address string) error {
+// beAgent is an agent that runs all commands and takes files. It prints its join string. It makes its own folder below
+// another one.
+func beAgent(how, address, below string) error {
 	o := AgentOptions{Expires: time.Hour, Idle: time.Minute, Log: func(m string) { fmt.Fprintln(os.Stderr, m) }}
 	if how == "--listen" {
 		o.Listen = address
@@ -39,7 +40,7 @@ func beAgent(how, address string) error {
 		return err
 	}
 	defer func() { _ = a.Close() }() // it returns nil
-	folder, err := os.MkdirTemp("", "nearfar-agent-")
+	folder, err := os.MkdirTemp(below, "nearfar-agent-")
 	if err != nil {
 		return err
 	}

@@ -3,10 +3,12 @@ package tls
 import (
 	"bufio"
 	"bytes"
+	"io"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -36,15 +38,24 @@ func (s *said) String() string {
 	return s.b.String()
 }
 
-// windowsHost starts an agent under Wine and connects to it. kill kills the agent.
-func windowsHost(t *testing.T, w *winetest.Wine, program string, d Dials, name string, silence time.Duration,
-) (c *agent.Client, kill func()) {
+// A windowsHost is an agent under Wine.
+type windowsHost struct {
+	*agent.Client
+	// folder is where the agent makes its own folder, kill kills the agent.
+	folder string
+	kill   func()
+}
+
+// startWindows starts an agent and connects to it.
+func startWindows(t *testing.T, w *winetest.Wine, program string, d Dials, name string, silence time.Duration,
+) windowsHost {
 	t.Helper()
 	how, address := "--listen", "127.0.0.1:0"
 	if d == AgentDials {
 		how, address = "--dial", freeAddress(t)
 	}
-	cmd := exec.Command(w.Loader, program, "agent", how, address)
+	folder := t.TempDir()
+	cmd := exec.Command(w.Loader, program, "agent", how, address, winetest.OnWindows(folder))
 	cmd.Env = append(os.Environ(), w.Env...)
 	var stderr said
 	cmd.Stderr = &stderr
@@ -68,8 +79,8 @@ func windowsHost(t *testing.T, w *winetest.Wine, program string, d Dials, name s
 	t.Cleanup(func() {
 		select {
 		case err := <-ended:
-			if err != nil && !killed {
-				t.Errorf("the agent ended with %v: %s", err, &stderr)
+			if left, _ := filepath.Glob(filepath.Join(folder, "*")); (err != nil || len(left) > 0) && !killed {
+				t.Errorf("the agent ended with %v, and left %q: %s", err, left, &stderr)
 			}
 		case <-time.After(patience):
 			_ = cmd.Process.Kill()
@@ -81,19 +92,19 @@ func windowsHost(t *testing.T, w *winetest.Wine, program string, d Dials, name s
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err = agent.Connect(t.Context(), dialer, agent.Options{
+	c, err := agent.Connect(t.Context(), dialer, agent.Options{
 		Name: name, Session: join.Session(), Silence: silence, Endpoint: loopback(t, name),
 	})
 	if err != nil {
 		t.Fatalf("%v: %s", err, &stderr)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	return c, func() {
+	return windowsHost{Client: c, folder: folder, kill: func() {
 		killed = true
 		if err := cmd.Process.Kill(); err != nil {
 			t.Error(err)
 		}
-	}
+	}}
 }
 
 // TestWindows tests agents for Windows, under Wine.
@@ -106,9 +117,8 @@ func TestWindows(t *testing.T) {
 			t.Parallel()
 			hosttest.Run(t, hosttest.Kind{
 				Hosts: func(t *testing.T) (client, server host.Host) {
-					c, _ := windowsHost(t, w, program, d, "client", 0)
-					s, _ := windowsHost(t, w, program, d, "server", 0)
-					return c.Host(), s.Host()
+					return startWindows(t, w, program, d, "client", 0).Host(),
+						startWindows(t, w, program, d, "server", 0).Host()
 				},
 				Processes: true, Pinning: true, Files: true, IPv6: true,
 				NoTCPOwner: true, // Wine 8: GetExtendedTcpTable gives 0 for listening sockets
@@ -126,7 +136,7 @@ func TestWindows(t *testing.T) {
 }
 
 func checkWindowsFacts(t *testing.T, w *winetest.Wine, program string) {
-	c, _ := windowsHost(t, w, program, OwnerDials, "win", 0)
+	c := startWindows(t, w, program, OwnerDials, "win", 0)
 	f, err := c.Facts(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -155,12 +165,14 @@ func checkWindowsFacts(t *testing.T, w *winetest.Wine, program string) {
 	}
 }
 
-// checkWindowsKilled: when the agent is killed, all processes that it started end.
+// checkWindowsKilled: when the agent is killed, all processes that it started end, and their output is removed.
 func checkWindowsKilled(t *testing.T, w *winetest.Wine, program string) {
-	c, kill := windowsHost(t, w, program, OwnerDials, "win", 2*time.Second)
+	c := startWindows(t, w, program, OwnerDials, "win", 2*time.Second)
 	e := c.Host().Endpoint()
 	at := netip.AddrPortFrom(e.Dial.V4, uint16(e.Port)).String()
-	_, err := c.Host().Start(t.Context(), host.Cmd{Argv: []string{host.Self, hosttest.Verb, "tree", strconv.Itoa(e.Port)}})
+	_, err := c.Host().Start(t.Context(), host.Cmd{
+		Argv: []string{host.Self, hosttest.Verb, "tree", strconv.Itoa(e.Port)}, Stdout: io.Discard,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,6 +187,14 @@ func checkWindowsKilled(t *testing.T, w *winetest.Wine, program string) {
 		return err == nil
 	}
 	waitFor(t, "the child to answer", answers)
-	kill()
+	outputs := func() bool {
+		found, err := filepath.Glob(filepath.Join(c.folder, "nearfar-agent-*", "temporary", "output-*"))
+		return err != nil || len(found) > 0
+	}
+	if !outputs() {
+		t.Error("no output is kept in " + c.folder)
+	}
+	c.kill()
 	waitFor(t, "the child to end", func() bool { return !answers() })
+	waitFor(t, "the output to be removed", func() bool { return !outputs() })
 }
