@@ -53,7 +53,9 @@ func New(t *testing.T) *Wine {
 	}
 	// Not with the test's context, which has ended by then.
 	t.Cleanup(func() {
-		end := exec.Command(server, "-k")
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		end := exec.CommandContext(ctx, server, "-k")
 		end.Env = append(os.Environ(), w.Env...)
 		if err := end.Run(); err != nil {
 			t.Errorf("ending Wine: %v", err)
