@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 )
@@ -189,9 +190,23 @@ func RemoveFiles(folder string) error {
 		}
 	}
 	for _, name := range []string{rootName, temporaryName, journalName} {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(folder, name)))
+		err = errors.Join(err, removeTree(filepath.Join(folder, name)))
 	}
 	return err
+}
+
+// removeTree removes a file or a folder with all that is in it.
+func removeTree(path string) error {
+	err := os.RemoveAll(path)
+	if err == nil || runtime.GOOS != "windows" {
+		return err
+	}
+	// One by one: os.RemoveAll needs a call that Wine 8 lacks (NtSetInformationFile, FileDispositionInformationEx).
+	entries, _ := os.ReadDir(path) // Remove says what is left
+	for _, e := range entries {
+		_ = removeTree(filepath.Join(path, e.Name()))
+	}
+	return os.Remove(path)
 }
 
 func isDirectory(path string) bool {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os/exec"
+	"runtime"
 	"strings"
 	"time"
 
@@ -149,9 +150,17 @@ func (s *server) start(q request, stdin []byte) error {
 		}
 	}
 	return s.supervisor.Start(q.Key, supervise.Command{
-		Argv: argv, Env: append([]string{"TMPDIR=" + s.files.root}, toStrings(q.Env)...),
+		Argv: argv, Env: append(temporaryFolder(s.files.root), toStrings(q.Env)...),
 		Stdin: stdin, CPUs: q.CPUs, Discard: q.Discard,
 	})
+}
+
+// temporaryFolder sets the folder for temporary files of a process.
+func temporaryFolder(folder string) []string {
+	if runtime.GOOS == "windows" {
+		return []string{"TMP=" + folder, "TEMP=" + folder}
+	}
+	return []string{"TMPDIR=" + folder}
 }
 
 func toStrings(all [][]byte) []string {

@@ -27,6 +27,7 @@ import (
 	engineprocess "nearfar/internal/engine/process"
 	"nearfar/internal/engine/record"
 	"nearfar/internal/result"
+	"nearfar/internal/winetest"
 )
 
 // The builds for other systems run, arm64 under qemu-user and Windows under Wine. Their figures are not judged.
@@ -334,119 +335,18 @@ func checkArm64(t *testing.T, b builds) {
 	loadBetween(t, native(), arm)
 }
 
-// prng is the source of a library that Go's runtime needs at its start and Wine 8 does not have. It returns random
-// bytes.
-const prng = `#include <windows.h>
-BOOLEAN NTAPI SystemFunction036(PVOID buffer, ULONG length);
-__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE buffer, SIZE_T length)
-{
-	return length <= 0xffffffffu && SystemFunction036(buffer, (ULONG)length);
-}
-`
-
-// sockets is the source of a library that passes calls on to Windows' sockets, but ignores two requests. Go makes them
-// for every UDP socket, and Wine 8 refuses them: SIO_UDP_CONNRESET and SIO_UDP_NETRESET, which turn off reports of ICMP
-// errors.
-const sockets = `#include <windows.h>
-typedef int (WINAPI *ioctl)(UINT_PTR, DWORD, void *, DWORD, void *, DWORD, DWORD *, void *, void *);
-int WINAPI udp_ioctl(UINT_PTR s, DWORD code, void *in, DWORD in_size, void *out, DWORD out_size, DWORD *got,
-	void *overlapped, void *routine)
-{
-	ioctl real = (ioctl)GetProcAddress(LoadLibraryA("ws2_32.dll"), "WSAIoctl");
-	if (code == 0x9800000C || code == 0x9800000F) {
-		if (got)
-			*got = 0;
-		return 0;
-	}
-	return real(s, code, in, in_size, out, out_size, got, overlapped, routine);
-}
-`
-
-// socketCalls are the other functions of Windows' sockets that Go calls.
-const socketCalls = `FreeAddrInfoW GetAddrInfoW WSACleanup WSADuplicateSocketW WSAEnumProtocolsW
-WSAGetOverlappedResult WSARecv WSARecvFrom WSASend WSASendTo WSASocketW WSAStartup bind closesocket connect
-gethostbyname getpeername getprotobyname getservbyname getsockname getsockopt listen ntohs setsockopt shutdown socket`
-
-// forUDP makes a copy of the program that loads the library of sockets instead of the system's, by replacing its name
-// with one of the same length.
-func forUDP(t *testing.T, compiler, home, system32, program string) string {
+// onWindows is a build for Windows under Wine.
+func onWindows(t *testing.T, program string) platform {
 	t.Helper()
-	const library, instead = "ws2_32.dll", "ws2_3x.dll"
-	exports := "EXPORTS\nWSAIoctl = udp_ioctl\n"
-	for _, name := range strings.Fields(socketCalls) {
-		exports += name + " = ws2_32." + name + "\n"
+	w := winetest.New(t)
+	return platform{
+		system: "windows/amd64", prefix: []string{w.Loader, program}, env: w.Env,
+		udp: []string{w.Loader, w.WithUDP(t, program, "udp.exe")},
 	}
-	image, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Contains(image, []byte(library)) {
-		t.Fatalf("%s does not name %s", program, library)
-	}
-	copied := filepath.Join(home, "udp.exe")
-	for name, content := range map[string][]byte{
-		"sockets.c": []byte(sockets), "sockets.def": []byte(exports),
-		"udp.exe": bytes.ReplaceAll(image, []byte(library), []byte(instead)),
-	} {
-		if err := os.WriteFile(filepath.Join(home, name), content, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), compiler, "-shared", "-o", filepath.Join(system32, instead),
-		filepath.Join(home, "sockets.c"), filepath.Join(home, "sockets.def"))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
-	}
-	return copied
-}
-
-// wine makes a new Wine prefix, whose processes end with the test.
-func wine(t *testing.T, program string) platform {
-	t.Helper()
-	loader := need(t, "wine64", "wine64", "/usr/lib/wine/wine64")
-	server := need(t, "wine", "wineserver", "/usr/lib/wine/wineserver")
-	compiler := need(t, "gcc-mingw-w64-x86-64", "x86_64-w64-mingw32-gcc")
-	home := workspace(t)
-	p := platform{
-		system: "windows/amd64", prefix: []string{loader, program},
-		env: []string{
-			"WINEPREFIX=" + filepath.Join(home, "prefix"), "WINEDEBUG=-all",
-			"WINEDLLOVERRIDES=mscoree,mshtml=", "DISPLAY=",
-		},
-	}
-	// These programs start processes that stay in the background and keep inherited files open, so they get no pipe.
-	run := func(argv ...string) {
-		t.Helper()
-		if err := (platform{prefix: argv, env: p.env}).command(t).Run(); err != nil {
-			t.Fatalf("%v: %v", argv, err)
-		}
-	}
-	// Not with the test's context, which has ended by then.
-	t.Cleanup(func() {
-		end := exec.Command(server, "-k")
-		end.Env = append(os.Environ(), p.env...)
-		if err := end.Run(); err != nil {
-			t.Errorf("ending Wine: %v", err)
-		}
-	})
-	if err := os.Mkdir(filepath.Join(home, "prefix"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	// The server stays until -k. One that ends by itself between two programs can end the second with it.
-	run(server, "-p")
-	run(loader, "wineboot", "-i")
-	source := filepath.Join(home, "prng.c")
-	if err := os.WriteFile(source, []byte(prng), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	system32 := filepath.Join(home, "prefix", "drive_c", "windows", "system32")
-	run(compiler, "-shared", "-o", filepath.Join(system32, "bcryptprimitives.dll"), source, "-ladvapi32")
-	p.udp = []string{loader, forUDP(t, compiler, home, system32, program)}
-	return p
 }
 
 func checkWindows(t *testing.T, b builds) {
-	windows := wine(t, b.get("nearfar-windows-amd64.exe"))
+	windows := onWindows(t, b.get("nearfar-windows-amd64.exe"))
 	if said := windows.output(t, "", "version"); !strings.Contains(said, " windows/amd64 ") {
 		t.Errorf("version: %s", said)
 	}

@@ -12,13 +12,14 @@ type Request struct {
 	// Protocol is tcp (a listening socket is awaited) or udp (a bound socket that is not connected).
 	Protocol string
 	Port     int
-	// Ours says whether a process belongs to the awaited one: itself, or one that it started. pid is its number in
-	// /proc.
+	// Ours says whether a process belongs to the awaited one: itself, or one that it started. pid is its number (Linux:
+	// in /proc).
 	Ours func(pid int) bool
-	// PID is the number in /proc of the process that most likely holds the port; 0 if it is not known. Others are
-	// looked at only if it does not.
+	// PID is the number of the process that most likely holds the port; 0 if it is not known. Others are looked at only
+	// if it does not.
 	PID int
-	// Net is the folder of /proc with the tables of the sockets; empty for the calling thread's network namespace.
+	// Net is the folder of /proc with the tables of the sockets; empty for the calling thread's network namespace. On
+	// Windows it does not matter.
 	Net string
 }
 

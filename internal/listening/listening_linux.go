@@ -1,14 +1,11 @@
 package listening
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"nearfar/internal/host"
 )
@@ -18,52 +15,6 @@ const (
 	stateUnconnected = "07"
 	stateListening   = "0A"
 )
-
-// Await returns nil when one of our processes holds the port, and no other process has bound the same address. The
-// error is a *host.PortTakenError if another process holds the port, or that of ctx. It sends nothing.
-func Await(ctx context.Context, r Request) error {
-	if err := r.check(); err != nil {
-		return err
-	}
-	if r.Net == "" {
-		r.Net = "/proc/thread-self/net"
-	}
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	var first time.Time // when a socket of another process was first seen
-	for looks := 0; ; {
-		found, err := r.sockets()
-		if err != nil {
-			return err
-		}
-		ours, others := r.divide(found)
-		if len(ours) > 0 {
-			others = slices.DeleteFunc(others, func(s socket) bool { return !bindsAs(ours, s) })
-			if len(others) == 0 {
-				return nil
-			}
-		}
-		if len(others) == 0 {
-			looks, first = 0, time.Time{}
-		} else {
-			if looks++; looks == 1 {
-				first = time.Now()
-			}
-			// A second look, because the process may have been starting another one during the first.
-			if looks > 1 && (len(ours) > 0 || others[0].unspecified() || time.Since(first) > elsewhere) {
-				return r.taken(others[0])
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			if len(others) > 0 {
-				return r.taken(others[0])
-			}
-			return ctx.Err()
-		}
-	}
-}
 
 // A socket is a line of a table in /proc/net.
 type socket struct {
@@ -75,20 +26,19 @@ type socket struct {
 // unspecified says that the socket is bound to all addresses.
 func (s socket) unspecified() bool { return strings.Trim(s.local, "0") == "" }
 
-// bindsAs says whether a socket has the same address as one of the others.
-func bindsAs(others []socket, s socket) bool {
-	return slices.ContainsFunc(others, func(o socket) bool { return o.local == s.local })
-}
-
 // sockets lists the sockets on the port.
 func (r Request) sockets() ([]socket, error) {
 	state := stateListening
 	if r.Protocol == "udp" {
 		state = stateUnconnected
 	}
+	folder := r.Net
+	if folder == "" {
+		folder = "/proc/thread-self/net"
+	}
 	var found []socket
 	for _, table := range []string{r.Protocol, r.Protocol + "6"} {
-		b, err := os.ReadFile(filepath.Join(r.Net, table))
+		b, err := os.ReadFile(filepath.Join(folder, table))
 		if errors.Is(err, os.ErrNotExist) {
 			continue // a kernel without IPv6
 		}

@@ -23,12 +23,10 @@ type spool struct {
 }
 
 func newSpool(folder string, limit int64) (*spool, error) {
-	f, err := os.CreateTemp(folder, "output-*")
+	f, err := createSpoolFile(folder)
 	if err != nil {
 		return nil, err
 	}
-	// Without a name it ends with this process, however that ends. Where that is impossible, close removes it.
-	_ = os.Remove(f.Name())
 	return &spool{limit: limit, file: f}, nil
 }
 
@@ -155,7 +153,7 @@ func (s *Supervisor) openPipes(p *process, c Command) (*pipes, error) {
 		return nil, err
 	}
 	if len(c.Stdin) > 0 {
-		all.theirs[0], all.ours[0], err = os.Pipe()
+		all.ours[0], all.theirs[0], err = pipe(false)
 	} else {
 		all.theirs[0], err = os.Open(os.DevNull)
 	}
@@ -165,7 +163,7 @@ func (s *Supervisor) openPipes(p *process, c Command) (*pipes, error) {
 	for i, discard := range c.Discard {
 		if discard {
 			all.theirs[i+1], err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-		} else if all.ours[i+1], all.theirs[i+1], err = os.Pipe(); err == nil {
+		} else if all.ours[i+1], all.theirs[i+1], err = pipe(true); err == nil {
 			p.output[i], err = newSpool(s.o.Folder, s.o.MaxOutput)
 		}
 		if err != nil {

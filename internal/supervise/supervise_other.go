@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build !linux && !windows
 
 package supervise
 
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// trees starts nothing: only Linux is supported.
+// trees starts nothing: only Linux and Windows are supported.
 type trees struct{}
 
 type tree struct {

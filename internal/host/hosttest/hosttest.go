@@ -37,6 +37,8 @@ type Kind struct {
 	Files bool
 	// IPv6 says that both hosts have addresses of IPv6.
 	IPv6 bool
+	// NoTCPOwner says that the hosts do not tell which process holds a TCP port. Only Wine is like this.
+	NoTCPOwner bool
 }
 
 // Run runs the suite.

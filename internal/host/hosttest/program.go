@@ -156,7 +156,7 @@ func (p *program) flood(argument string) error {
 	if err != nil || n < 0 || n > maxFlood {
 		return fmt.Errorf("a flood of %q bytes", argument)
 	}
-	line := []byte("abcdefghijklmnopqrstuvwxyz012345")
+	line := bytes.Repeat([]byte("abcdefghijklmnopqrstuvwxyz012345"), 128) // few writes, which are slow under Wine
 	for ; n > 0; n -= len(line) {
 		if _, err := p.stdout.Write(line[:min(n, len(line))]); err != nil {
 			return err

@@ -63,6 +63,10 @@ func (s suite) stranger(t *testing.T) {
 	h := s.client(t)
 	port := h.Endpoint().Ports().Data
 	for _, protocol := range []string{"tcp", "udp"} {
+		if protocol == "tcp" && s.NoTCPOwner {
+			t.Log("not tested over TCP: this system does not tell which process holds a port")
+			continue
+		}
 		stranger, err := h.Start(t.Context(), holds(protocol, port))
 		if err != nil {
 			t.Fatal(err)
