@@ -60,7 +60,7 @@ func TestDependencies(t *testing.T) {
 		"nearfar/internal/agent/daemon", "nearfar/internal/agentcli", "nearfar/internal/clean",
 		"nearfar/internal/engine", "nearfar/internal/experiment", "nearfar/internal/hdr", "nearfar/internal/host",
 		"nearfar/internal/host/tls", "nearfar/internal/hostverbs", "nearfar/internal/listening",
-		"nearfar/internal/machine", "nearfar/internal/result", "nearfar/internal/stats",
+		"nearfar/internal/machine", "nearfar/internal/reach", "nearfar/internal/result", "nearfar/internal/stats",
 		"nearfar/internal/supervise",
 		"github.com/hashicorp/yamux", "github.com/inconshreveable/mousetrap", "github.com/spf13/cobra",
 		"github.com/spf13/pflag",
