@@ -9,8 +9,8 @@ import (
 
 // Clock is how far an agent's clock is from the owner's.
 type Clock struct {
-	// Offset is how much the agent's clock is ahead; negative if it is behind. Uncertainty is how much the offset can be
-	// wrong in either direction: half of the time that the question and its answer took.
+	// Offset is how much the agent's clock is ahead; negative if it is behind. Uncertainty is how much the offset can
+	// be wrong in either direction: half of the time that the question and its answer took.
 	Offset      time.Duration `json:"offset"`
 	Uncertainty time.Duration `json:"uncertainty"`
 }

@@ -15,7 +15,8 @@ type Environment struct {
 	Text string `json:"text"`
 	// Machines are those of the hosts that the file names; those that are alike are one entry.
 	Machines []Machine `json:"machines,omitempty"`
-	// The other fields are about this machine, if the run has a lab. Kernel is the release, CPU the model, CPUs the number that the lab could use; empty and 0 if not recorded.
+	// The other fields are about this machine, if the run has a lab. Kernel is the release, CPU the model, CPUs the
+	// number that the lab could use; empty and 0 if not recorded.
 	Kernel string `json:"kernel"`
 	CPU    string `json:"cpu,omitempty"`
 	CPUs   int    `json:"cpus"`
@@ -146,8 +147,9 @@ type HostFact struct{ Name, Value string }
 
 // HostFacts lists the facts of a run's hosts that can influence figures, in a fixed order: machine, kernel, CPU model
 // and count, clock source, kind of wires, default congestion control, IP versions, user namespace, the MTUs of each
-// arm, and of each host that the file names: machine, system, kernel, CPU model and count, clock source. Everything else that is recorded (counters, addresses, device names, processes) differs between any two runs
-// and is left out. A fact that was not recorded has no entry.
+// arm, and of each host that the file names: machine, system, kernel, CPU model and count, clock source. Everything
+// else that is recorded (counters, addresses, device names, processes) differs between any two runs and is left out. A
+// fact that was not recorded has no entry.
 func HostFacts(machine string, hosts json.RawMessage) []HostFact {
 	var facts []HostFact
 	add := func(name, value string) {

@@ -157,8 +157,8 @@ func (g givenHosts) limits(e *experiment.Experiment) []string {
 	if len(arms) == 0 {
 		return nil
 	}
-	return []string{"Client and server of " + list(arms) + " are on one machine and share its CPUs, memory and caches; " +
-		"between two machines they do not compete."}
+	return []string{"Client and server of " + list(arms) + " are on one machine and share its CPUs, memory and " +
+		"caches; between two machines they do not compete."}
 }
 
 // facts are the facts of the hosts that can influence figures.

@@ -49,8 +49,8 @@ func TestMachines(t *testing.T) {
 		`{"machines":{"a":{}}}`: {"Hosts a: nothing is known of it", 0},
 		`{"machines":"x"}`:      {"", 0},
 		`{}`:                    {"", 0},
-		hostsBefore[:len(hostsBefore)-1] + "," + givenBefore[1:]: {"A lab on one machine: Linux 6.9, 2 CPUs (EPYC), TCP cubic " +
-			"by default. Hosts a, b, c, all alike: " + machine, 1},
+		hostsBefore[:len(hostsBefore)-1] + "," + givenBefore[1:]: {"A lab on one machine: Linux 6.9, 2 CPUs (EPYC), " +
+			"TCP cubic by default. Hosts a, b, c, all alike: " + machine, 1},
 	} {
 		got, limits := text(hosts)
 		if got != want.text || len(limits) != want.limits {
@@ -63,7 +63,7 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-// Arms whose machines differ in kernel, CPU or clock source are warned of; other facts make no difference by themselves.
+// Arms whose machines differ in kernel, CPU or clock source are warned of, but not arms that differ in other facts.
 func TestMachinesDiffer(t *testing.T) {
 	warned := func(hosts string) []Warning {
 		return machinesDiffer(Input{Experiment: givenExperiment(), Hosts: []byte(hosts)})
@@ -79,18 +79,20 @@ func TestMachinesDiffer(t *testing.T) {
 		}
 	}
 	w := warned(strings.Replace(change(`"6.9"`, `"6.1"`), `"tsc"}},`, `"hyperv"}},`, 1))
-	if len(w) != 1 || w[0].Code != "arms-differ-in-machines" || w[0].Arm != "far" || w[0].Message != "the machines differ "+
-		"from those of near, which alone can make a difference: the server's kernel 6.9 -> 6.1; the server's clock source tsc -> "+
-		"hyperv" {
+	const want = "the machines differ from those of near, which alone can make a difference: the server's kernel " +
+		"6.9 -> 6.1; the server's clock source tsc -> hyperv"
+	if len(w) != 1 || w[0].Code != "arms-differ-in-machines" || w[0].Arm != "far" || w[0].Message != want {
 		t.Errorf("%+v", w)
 	}
 }
 
 // Two runs are compared by the facts of each host.
 func TestGivenHostsDiffer(t *testing.T) {
-	other := strings.NewReplacer(`"boot_id":"1"`, `"boot_id":"9"`, `"vm1"`, `"vm9"`, `"EPYC"`, `"Xeon"`).Replace(givenBefore)
+	changes := strings.NewReplacer(`"boot_id":"1"`, `"boot_id":"9"`, `"vm1"`, `"vm9"`, `"EPYC"`, `"Xeon"`)
+	other := changes.Replace(givenBefore)
 	lines := DifferingFacts(HostFacts("one", []byte(givenBefore)), HostFacts("one", []byte(other)))
-	want := []string{"machine of a vm1 -> vm9", "CPU of a EPYC -> Xeon", "CPU of b EPYC -> Xeon", "CPU of c EPYC -> Xeon"}
+	want := []string{"machine of a vm1 -> vm9", "CPU of a EPYC -> Xeon",
+		"CPU of b EPYC -> Xeon", "CPU of c EPYC -> Xeon"}
 	if !slices.Equal(lines, want) {
 		t.Errorf("%q", lines)
 	}

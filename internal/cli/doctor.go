@@ -25,8 +25,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [FILE]",
 		Short: "Check what this machine can do, or what ssh makes of a file's hosts",
-		Long: `Without FILE, doctor says whether labs can be made on this machine, as root or as an ordinary user, and which
-of the programs that nearfar can run are installed.
+		Long: `Without FILE, doctor says whether labs can be made on this machine, as root or as an ordinary user, and
+which of the programs that nearfar can run are installed.
 
 With FILE, it shows what ssh's configuration makes of each ssh host in the experiment file: user, address, port, jump
 hosts and keys (ssh -G). It connects to none of them. "-" reads standard input.

@@ -124,8 +124,8 @@ func notHeld(ctx context.Context, server string, bind netip.Addr, p host.Process
 			if r.Outcome == reach.Taken && errors.As(p.Serves(ctx, r.Protocol, r.Port), &taken) {
 				why = taken.Error() + ": end it, or set 'port:' of the host to four free ports"
 			}
-			lines[i] = fmt.Sprintf("%s: %s port %d at %v cannot be opened: %s", server, strings.ToUpper(r.Protocol), r.Port,
-				bind, why)
+			lines[i] = fmt.Sprintf("%s: %s port %d at %v cannot be opened: %s", server,
+				strings.ToUpper(r.Protocol), r.Port, bind, why)
 		})
 	}
 	all.Wait()

@@ -14,9 +14,9 @@ import (
 	"nearfar/internal/host"
 )
 
-// Preflight checks the hosts that the file names, before anything is measured: that the traffic of the arms gets through,
-// and that the hosts' disks have room. The error lists all problems. It also notes how busy the hosts are and what their
-// clocks show (see Facts), and warns of what can distort figures. Labs need no such checks.
+// Preflight checks the hosts that the file names before anything is measured: that the traffic of the arms gets
+// through, and that the hosts' disks have room. The error lists all problems. Preflight also notes how busy the hosts
+// are and what their clocks show (see Facts), and warns of what can distort figures. Labs need no such checks.
 func (d *Deployment) Preflight(ctx context.Context, traffic []host.Traffic) error {
 	var problems []string
 	for _, k := range d.kinds {
@@ -31,8 +31,8 @@ func (d *Deployment) Preflight(ctx context.Context, traffic []host.Traffic) erro
 	return errors.New("the hosts are not ready, and nothing was measured:\n  " + strings.Join(problems, "\n  "))
 }
 
-// minFree is how many bytes must be free on the disk of an agent's folder. The agent keeps the output of all processes of
-// a trial there.
+// minFree is how many bytes must be free on the disk of an agent's folder. The agent keeps the output of all processes
+// of a trial there.
 const minFree = 100 << 20
 
 // preflight checks all hosts at the same time. The order of the problems is that of the hosts' names.
@@ -58,8 +58,8 @@ func diskProblem(name string, f agent.Facts) string {
 	if f.Free >= minFree || f.Free == 0 && f.System.OS != "linux" {
 		return ""
 	}
-	return fmt.Sprintf("%s: %.1f MB are free on the disk of the agent's folder, and at least %d MB are needed: free some, "+
-		"or set 'folder:' of the host to a folder on another disk", name, float64(f.Free)/(1<<20), minFree>>20)
+	return fmt.Sprintf("%s: %.1f MB are free on the disk of the agent's folder, and at least %d MB are needed: free "+
+		"some, or set 'folder:' of the host to a folder on another disk", name, float64(f.Free)/(1<<20), minFree>>20)
 }
 
 // known are the facts of all hosts.

@@ -94,15 +94,17 @@ func TestStateWarnings(t *testing.T) {
 	got := stateWarnings(map[string]State{
 		"a": {Load: busy, Clock: at(time.Second), ClockAfter: at(1500 * time.Millisecond)},
 		"b": {Load: busy, Clock: at(time.Second)}, // the same machine as a
-		"c": {Load: &machine.Load{CPUs: 4, Busy: 0.09}, Clock: at(-3200 * time.Millisecond), ClockAfter: at(-time.Minute)},
+		"c": {
+			Load: &machine.Load{CPUs: 4, Busy: 0.09}, Clock: at(-3200 * time.Millisecond), ClockAfter: at(-time.Minute),
+		},
 		"d": {Load: busy},
 	}, machines)
 	want := []answer.Warning{
 		{Code: "machine-busy", Message: "a, b: " + busyText(*busy)},
-		{Code: "clocks-differ", Message: "the clock of c is 3.2 s (+-1.0 ms) behind this machine's: times of its trials " +
-			"are by its own clock"},
-		{Code: "clocks-differ", Message: "the clock of c or this machine's was set during the run: against this machine's " +
-			"it moved back by 56.8 s (+-2.0 ms)"},
+		{Code: "clocks-differ", Message: "the clock of c is 3.2 s (+-1.0 ms) behind this machine's: times of its " +
+			"trials are by its own clock"},
+		{Code: "clocks-differ", Message: "the clock of c or this machine's was set during the run: against this " +
+			"machine's it moved back by 56.8 s (+-2.0 ms)"},
 		{Code: "machine-busy", Message: "d: " + busyText(*busy)},
 	}
 	if !slices.Equal(got, want) {

@@ -13,8 +13,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// Record is the part "hosts" of run.json: the elements of the lab, the counters of each element, how busy the machine was
-// before the run, and the facts of the file's hosts.
+// Record is the part "hosts" of run.json: the elements of the lab, the counters of each element, how busy the machine
+// was before the run, and the facts of the file's hosts.
 type Record struct {
 	Lab      lab.Facts                     `json:"lab"`
 	Elements map[string][]lab.ElementFacts `json:"elements"`

@@ -41,8 +41,8 @@ func (b blocked) problem(o reach.Outcome, sockets []host.Socket, detail string) 
 		advice = []string{onHost, "or another machine has this address: set 'address:' of " + b.server}
 	case reach.TimedOut:
 		text += fmt.Sprintf("nothing came back within %v (timed out)", reach.Timeout)
-		advice = []string{fmt.Sprintf("in a cloud: allow inbound %s from %s in the security group (AWS, GCP: firewall rule; "+
-			"Azure: NSG) of %s", portsText(sockets), b.source(), b.server), onHost}
+		advice = []string{fmt.Sprintf("in a cloud: allow inbound %s from %s in the security group (AWS, GCP: firewall "+
+			"rule; Azure: NSG) of %s", portsText(sockets), b.source(), b.server), onHost}
 	case reach.Unreachable:
 		text += "unreachable (" + clipped(detail) + ")"
 		advice = []string{"check the route from " + b.client + " to this address, or set 'address:' of " + b.server,
@@ -97,8 +97,8 @@ func (b blocked) rule(sockets []host.Socket) string {
 			source = " -RemoteAddress " + from
 		}
 		return "(PowerShell, as administrator) " + strings.ReplaceAll(each(func(protocol, ports string) string {
-			return fmt.Sprintf("New-NetFirewallRule -DisplayName nearfar -Direction Inbound -Action Allow -Protocol %s "+
-				"-LocalPort %s%s", strings.ToUpper(protocol), ports, source)
+			return fmt.Sprintf("New-NetFirewallRule -DisplayName nearfar -Direction Inbound -Action Allow -Protocol "+
+				"%s -LocalPort %s%s", strings.ToUpper(protocol), ports, source)
 		}, "-"), " && ", "; ")
 	}
 	families := strings.Fields(strings.ToLower(b.facts.Release["ID"] + " " + b.facts.Release["ID_LIKE"]))

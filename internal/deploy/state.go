@@ -24,8 +24,8 @@ type State struct {
 	ClockAfter *agent.Clock `json:"clock_after,omitempty"`
 }
 
-// clockLimit is how far the clocks of two machines may be apart without a warning, and how far a clock may be set during
-// a run. It is far more than synchronised clocks are apart.
+// clockLimit is how far the clocks of two machines may be apart without a warning, and how far a clock may be set
+// during a run. It is far more than synchronised clocks are apart.
 const clockLimit = time.Second
 
 // askLimit bounds how long a host may take to say how busy it is or what its clock shows.
@@ -134,8 +134,8 @@ func stateWarnings(states map[string]State, machines map[string]agent.Facts) (wa
 				way = "back"
 			}
 			warnings = append(warnings, answer.Warning{Code: "clocks-differ", Message: fmt.Sprintf(
-				"the clock of %s or this machine's was set during the run: against this machine's it moved %s by %s", on,
-				way, offsetText(moved))})
+				"the clock of %s or this machine's was set during the run: against this machine's it moved %s by %s",
+				on, way, offsetText(moved))})
 		}
 	}
 	return warnings

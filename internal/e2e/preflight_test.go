@@ -14,8 +14,8 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// freePorts gives the first of four ports that nobody listens on, below the ports of clients. Tests that run at the same
-// time take different slots.
+// freePorts gives the first of four ports that nobody listens on, below the ports of clients. Tests that run at the
+// same time take different slots.
 func freePorts(t *testing.T, slot int) int {
 	t.Helper()
 	const slots = 8
@@ -77,9 +77,11 @@ func TestPreflight(t *testing.T) {
 				"set 'address:' of there"},
 		},
 		"not an address of the host": {
-			server: func(port int) string { return fmt.Sprintf("address: 127.0.0.1, bind: 192.0.2.77, port: %d", port) },
-			says: []string{"there: TCP port %[1]d at 192.0.2.77 cannot be opened", "there: UDP port %[1]d at 192.0.2.77 " +
-				"cannot be opened"},
+			server: func(port int) string {
+				return fmt.Sprintf("address: 127.0.0.1, bind: 192.0.2.77, port: %d", port)
+			},
+			says: []string{"there: TCP port %[1]d at 192.0.2.77 cannot be opened",
+				"there: UDP port %[1]d at 192.0.2.77 cannot be opened"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +95,8 @@ func TestPreflight(t *testing.T) {
 				defer func() { _ = l.Close() }()
 			}
 			dir := workspace(t)
-			cmd := exec.Command(program, "run", "--force", "--progress", "plain", write(t, dir, localHosts(c.server(port))))
+			file := write(t, dir, localHosts(c.server(port)))
+			cmd := exec.Command(program, "run", "--force", "--progress", "plain", file)
 			cmd.Dir = dir
 			mark := mark(t, cmd)
 			out, err := cmd.CombinedOutput()
@@ -117,8 +120,8 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// TestPreflightTimesOut: packets that vanish are told apart from those that are refused, and the message names the rules
-// that would let them through. The address of the server has a neighbour that does not exist.
+// TestPreflightTimesOut: packets that vanish are told apart from those that are refused, and the message names the
+// rules that would let them through. The address of the server has a neighbour that does not exist.
 func TestPreflightTimesOut(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -151,8 +154,9 @@ exec "$0" run --force "$1"`, program, write(t, dir, text))
 	}
 }
 
-// TestLostHostStopsTheRun: a run whose host dies stops at once, keeps no trial that was not carried out, says which host
-// it was, and can be resumed. If one of the two processes of an agent is killed, the other one leaves nothing behind.
+// TestLostHostStopsTheRun: a run whose host dies stops at once, keeps no trial that was not carried out, says which
+// host it was, and can be resumed. If one of the two processes of an agent is killed, the other one leaves nothing
+// behind.
 func TestLostHostStopsTheRun(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct{ name, host, verb string }{
@@ -165,7 +169,8 @@ func TestLostHostStopsTheRun(t *testing.T) {
 			before := traces(t, "")
 			r := &disturbedRun{dir: workspace(t)}
 			server := fmt.Sprintf("address: 127.0.0.1, port: %d, folder: %s/there", freePorts(t, 4+i), r.dir)
-			text := strings.Replace(localHosts(server), "here: {local: {}", "here: {local: {}, folder: "+r.dir+"/here", 1)
+			client := "here: {local: {}, folder: " + r.dir + "/here"
+			text := strings.Replace(localHosts(server), "here: {local: {}", client, 1)
 			for _, host := range []string{"here", "there"} {
 				if err := os.Mkdir(r.dir+"/"+host, 0o700); err != nil {
 					t.Fatal(err)

@@ -126,7 +126,7 @@ func TestServerAnswersOnlyTheSecret(t *testing.T) {
 	if err != nil || !bytes.Equal(reply[:n], answer(secret, request)) || n >= len(request) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
-	for _, one := range [][]byte{newRequest(newSecret(t)), changed, []byte("GET / HTTP/1.1\r\nHost: example.com\r\n\r\n")} {
+	for _, one := range [][]byte{newRequest(newSecret(t)), changed, bytes.Repeat([]byte("GET / HTTP/1.1\r\n"), 4)} {
 		c, err := net.Dial("tcp4", address(netip.MustParseAddr("127.0.0.1"), port))
 		if err != nil {
 			t.Fatal(err)
@@ -151,7 +151,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q gives %v", wrong, sockets)
 		}
 	}
-	for _, wrong := range []string{"", "\n", "00", strings.Repeat("0", 31), strings.Repeat("0", 34), strings.Repeat("g", 32)} {
+	for _, wrong := range []string{"", "\n", "00", strings.Repeat("0", 31), strings.Repeat("0", 34),
+		strings.Repeat("g", 32)} {
 		if _, err := ParseSecret(wrong); err == nil {
 			t.Errorf("the secret %q is accepted", wrong)
 		}

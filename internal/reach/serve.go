@@ -29,23 +29,18 @@ func Serve(ctx context.Context, secret []byte, at netip.Addr, sockets []host.Soc
 	var opened []io.Closer
 	for i, s := range sockets {
 		results[i] = Result{Socket: s, Outcome: Reached}
-		var err error
-		if s.Protocol == "udp" {
-			var c net.PacketConn
-			if c, err = (&net.ListenConfig{}).ListenPacket(ctx, network(s.Protocol, at), address(at, s.Port)); err == nil {
-				opened = append(opened, c)
-				all.Go(func() { answerDatagrams(c, secret) })
-			}
-		} else {
-			var l net.Listener
-			if l, err = (&net.ListenConfig{}).Listen(ctx, network(s.Protocol, at), address(at, s.Port)); err == nil {
-				opened = append(opened, l)
-				all.Go(func() { answerConnections(l, secret, places, &all) })
-			}
+		c, err := open(ctx, s, at)
+		switch held := c.(type) {
+		case net.PacketConn:
+			all.Go(func() { answerDatagrams(held, secret) })
+		case net.Listener:
+			all.Go(func() { answerConnections(held, secret, places, &all) })
 		}
 		if err != nil {
 			results[i].Outcome, results[i].Detail = outcome(err), err.Error()
+			continue
 		}
+		opened = append(opened, c)
 	}
 	err := json.NewEncoder(out).Encode(results)
 	if err == nil {
@@ -55,6 +50,15 @@ func Serve(ctx context.Context, secret []byte, at netip.Addr, sockets []host.Soc
 		_ = c.Close() // nothing is left to send
 	}
 	return err
+}
+
+// open opens a socket: a net.PacketConn for UDP, a net.Listener for TCP.
+func open(ctx context.Context, s host.Socket, at netip.Addr) (io.Closer, error) {
+	var c net.ListenConfig
+	if s.Protocol == "udp" {
+		return c.ListenPacket(ctx, network(s.Protocol, at), address(at, s.Port))
+	}
+	return c.Listen(ctx, network(s.Protocol, at), address(at, s.Port))
 }
 
 // network is the name of the protocol over the address's version of IP: a socket of IPv6 must not take the port of

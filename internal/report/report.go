@@ -325,8 +325,8 @@ func verdictText(c answer.Comparison) (verdict, reason string) {
 	return strings.ReplaceAll(c.Verdict, "-", " "), printable(c.Reason)
 }
 
-// limitSection lists what a lab, or hosts on one machine, cannot tell. These are not warnings, because they hold for every
-// such run.
+// limitSection lists what a lab, or hosts on one machine, cannot tell. These are not warnings, because they hold for
+// every such run.
 func limitSection(a answer.Answer) section {
 	s := section{title: "What a lab cannot tell"}
 	if a.Environment != nil && a.Environment.Kernel == "" {

@@ -1,9 +1,12 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"nearfar/internal/experiment"
 )
 
 // haveAddresses checks that the hosts have addresses of the IP version that each workload uses.
@@ -23,7 +26,12 @@ func (r *Runner) haveAddresses() error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("addresses are missing, and nothing was measured:\n  %s\n"+
-		"A lab has IPv6 where this machine's kernel has it; `nearfar doctor` says whether it does",
-		strings.Join(missing, "\n  "))
+	text := "addresses are missing, and nothing was measured:\n  " + strings.Join(missing, "\n  ")
+	if slices.ContainsFunc(r.experiment.Arms, func(a experiment.Arm) bool { return a.Client != "" }) {
+		text += "\nGive the hosts of the file 'address' or 'address6', if they have such addresses"
+	}
+	if slices.ContainsFunc(r.experiment.Arms, func(a experiment.Arm) bool { return a.Client == "" }) {
+		text += "\nA lab has IPv6 where this machine's kernel has it; `nearfar doctor` says whether it does"
+	}
+	return errors.New(text)
 }

@@ -57,7 +57,8 @@ func hostile() []string {
 		"nearfar engine serve --listen 0.0.0.0:7777",                            // no secret
 		"nearfar engine serve --listen host:7777 --secret-stdin",                // a name
 		"nearfar engine serve --listen 10.0.0.1:7777 --secret-stdin --stall 1s", // not of a plan
-		"nearfar reach", "nearfar reach serve 0.0.0.0", "nearfar reach dial 10.0.0.2", "nearfar reach dial --sockets tcp/1",
+		"nearfar reach", "nearfar reach serve 0.0.0.0", "nearfar reach dial 10.0.0.2",
+		"nearfar reach dial --sockets tcp/1",
 		"nearfar reach dial host --sockets tcp/7777", "nearfar reach dial 0.0.0.0 --sockets tcp/7777",
 		"nearfar reach dial 10.0.0.2 --sockets tcp/0", "nearfar reach dial 10.0.0.2 --sockets sctp/1",
 		"nearfar reach dial 10.0.0.2 --sockets tcp/1,", "nearfar reach serve 0.0.0.0 --sockets tcp/1 10.0.0.2",
