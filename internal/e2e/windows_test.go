@@ -123,6 +123,14 @@ hosts:
 		two.wantEnd()
 		return a
 	}
+	t.Run("supervise", func(t *testing.T) {
+		t.Parallel()
+		built := w.Build(t, "supervise.exe", "nearfar/internal/supervise", true)
+		tests := platform{prefix: []string{w.Loader, built}, env: w.Env}
+		if said := tests.output(t, "", "-test.v"); !strings.Contains(said, "--- PASS: TestEnvironment") {
+			t.Errorf("the tests of supervise for Windows print %s", said)
+		}
+	})
 	t.Run("native", func(t *testing.T) {
 		t.Parallel()
 		a := between(t, `
