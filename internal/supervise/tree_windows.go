@@ -30,11 +30,12 @@ type trees struct {
 // A tree is a process and all that it started.
 type tree struct {
 	pid     int
-	process windows.Handle
 	cpus    []int
 	started time.Time
 
 	mu sync.Mutex
+	// process is 0 once it has ended. As long as the handle is open, no other process gets its number.
+	process windows.Handle
 	// job is 0 once none of its processes is left. killed says that it was terminated.
 	job    windows.Handle
 	killed bool
@@ -150,12 +151,14 @@ func (t *trees) await(p *tree) {
 	// It fails only for a handle that is none.
 	_, _ = windows.WaitForSingleObject(p.process, windows.INFINITE)
 	end := End{At: time.Now()}
+	p.mu.Lock()
 	var status uint32
 	if err := windows.GetExitCodeProcess(p.process, &status); err != nil {
 		status = killedStatus
 	}
 	use := Use{Ran: p.ran(), Lived: time.Since(p.started), CPUs: p.cpus}
-	p.mu.Lock()
+	_ = windows.CloseHandle(p.process)
+	p.process = 0
 	switch end.Code = int(status); {
 	case status == killedStatus && p.killed:
 		end.Code, end.Signal = -1, "SIGKILL"
@@ -171,15 +174,13 @@ func (t *trees) await(p *tree) {
 	}
 }
 
-// ran is the CPU time of the process and of those that it started.
+// ran is the CPU time of the process and of those that it started. The lock is held.
 func (p *tree) ran() time.Duration {
 	var created, exited, kernel, user windows.Filetime
 	var own time.Duration
 	if windows.GetProcessTimes(p.process, &created, &exited, &kernel, &user) == nil {
 		own = ticks(kernel) + ticks(user)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if a, err := accounting(p.job); err == nil {
 		return max(own, time.Duration(a.TotalUserTime+a.TotalKernelTime)*tick)
 	}
@@ -250,12 +251,13 @@ func isInJob(process, job windows.Handle) bool {
 // terminate presses CTRL+BREAK for the process and its group. Without a console, nothing can be asked to end: then the
 // tree is killed.
 func (p *tree) terminate() error {
-	select {
-	case <-p.ended:
-		return nil
-	default:
+	p.mu.Lock()
+	asked := p.process == 0 // it has ended
+	if !asked {
+		asked = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(p.pid)) == nil
 	}
-	if windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(p.pid)) == nil {
+	p.mu.Unlock()
+	if asked {
 		return nil
 	}
 	return p.kill()
