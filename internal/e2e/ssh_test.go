@@ -135,17 +135,17 @@ func TestCutsLoseNoTrial(t *testing.T) {
 }
 
 // inMidTrial waits until a measuring client runs on a host.
-func (r *sshRig) inMidTrial() markedProcess {
+func (r *sshRig) inMidTrial() {
 	r.t.Helper()
 	client := regexp.MustCompile(`^(sockperf pp|ping |iperf3 -c|iperf3 --client|\S+ engine (rr|stream|load))`)
-	return waitUntil(r.t, "a measuring client on a host", func() (found []markedProcess) {
+	waitUntil(r.t, "a measuring client on a host", func() (found []markedProcess) {
 		for _, p := range r.onHosts("") {
 			if client.MatchString(p.line) {
 				found = append(found, p)
 			}
 		}
 		return found
-	})[0]
+	})
 }
 
 // follow runs a command to its end, and hands each line of its standard error to heard.

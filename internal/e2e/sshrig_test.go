@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,9 +37,8 @@ type sshRig struct {
 	controller *os.File
 	lab        *lab.Lab
 	hosts      map[string]*sshHost
-	// sessions is in the environment of what ssh sessions start on the hosts, as NAME=VALUE; servers in that of the
-	// sshd.
-	sessions, servers string
+	// sessions is in the environment of what ssh sessions start on the hosts, as NAME=VALUE.
+	sessions string
 }
 
 // An sshHost is a host with an sshd.
@@ -50,8 +50,10 @@ type sshHost struct {
 	// home is the home directory of root on the host.
 	home string
 	sshd *exec.Cmd
-	// inside runs in the mount namespace of the sshd.
+	// ended is closed when sshd has ended.
 	ended chan struct{}
+	// mounts identify the mount namespaces of the sshd that were started.
+	mounts []string
 }
 
 // sshPair is two hosts and the path between them.
@@ -63,6 +65,13 @@ type sshPair struct {
 // newSSHRig makes the hosts. Tools on them are those of this machine.
 func newSSHRig(t *testing.T, pairs ...sshPair) *sshRig {
 	t.Helper()
+	return newSSHRigWith(t, nil, pairs...)
+}
+
+// newSSHRigWith makes hosts some of which have a home directory on a small file system, whose size is given as for
+// tmpfs.
+func newSSHRigWith(t *testing.T, sizes map[string]string, pairs ...sshPair) *sshRig {
+	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("sshd serves root only as root")
 	}
@@ -70,11 +79,14 @@ func newSSHRig(t *testing.T, pairs ...sshPair) *sshRig {
 	r := &sshRig{t: t, dir: workspace(t), hosts: map[string]*sshHost{}}
 	r.config = filepath.Join(r.dir, "ssh_config")
 	own := fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), os.Getpid())
-	r.sessions, r.servers = marker+"="+own+"-on-hosts", marker+"="+own+"-sshd"
+	r.sessions = marker + "=" + own + "-on-hosts"
 	t.Cleanup(r.close)
 	r.network(pairs)
 	r.accounts()
 	for _, h := range r.hosts {
+		if size := sizes[h.name]; size != "" {
+			r.save("small-"+h.name, size)
+		}
 		r.serve(h)
 	}
 	return r
@@ -147,7 +159,7 @@ func (r *sshRig) add(name string, h host.Host, cpus []int) {
 	}
 	n := len(r.hosts) + 1
 	r.hosts[name], h2.control = h2, fmt.Sprintf("10.78.%d.2", n)
-	holder := fmt.Sprintf("%s=%s-%d", marker, "holder-"+name, os.Getpid())
+	holder := r.sessions + "-holder-" + name
 	_, err := h.Start(context.WithoutCancel(r.t.Context()), host.Cmd{
 		Argv: []string{"sleep", "infinity"}, Env: []string{holder}, CPUs: cpus,
 	})
@@ -280,7 +292,6 @@ mount --bind "$1/passwd-$2" /etc/passwd
 mount --bind "$1/nsswitch" /etc/nsswitch.conf
 if [ -e "$1/small-$2" ]; then mount -t tmpfs -o "size=$(cat "$1/small-$2")" none "$1/home-$2"; fi
 exec /usr/sbin/sshd -D -e -f "$1/sshd-$2"`, "sh", r.dir, h.name)
-	h.sshd.Env = append(os.Environ(), r.servers)
 	h.sshd.Stderr = log
 	h.sshd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Unshareflags: unix.CLONE_NEWNS}
 	r.must(inSpace(h.space, h.sshd.Start))
@@ -290,6 +301,9 @@ exec /usr/sbin/sshd -D -e -f "$1/sshd-$2"`, "sh", r.dir, h.name)
 		_ = h.sshd.Wait()
 		close(ended)
 	}()
+	mounts, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", h.sshd.Process.Pid))
+	r.must(err)
+	h.mounts = append(h.mounts, mounts)
 	waitUntil(r.t, "sshd of "+h.name, func() []bool {
 		var c net.Conn
 		err := inSpace(r.controller, func() (err error) {
@@ -331,6 +345,14 @@ func (r *sshRig) run(file string, args ...string) (cmd *exec.Cmd, mark string) {
 	}, args...)...)
 }
 
+// addressed puts the data addresses of the hosts in place of their names in capitals.
+func (r *sshRig) addressed(text string) string {
+	for name, h := range r.hosts {
+		text = strings.ReplaceAll(text, strings.ToUpper(name), h.data)
+	}
+	return text
+}
+
 // clients are nearfar's ssh processes.
 func (r *sshRig) clients(mark string) (pids []int) {
 	for _, p := range marked(r.t, mark) {
@@ -358,8 +380,7 @@ func (r *sshRig) left() (all []string) {
 	}
 	for _, h := range r.hosts {
 		for _, pattern := range []string{"/*", "/.*/*"} {
-			// Through the mounts of the host.
-			for _, name := range glob(r.t, filepath.Join("/proc", strconv.Itoa(r.holder(h)), "root", h.home)+pattern) {
+			for _, name := range glob(r.t, r.inside(h.name)+pattern) {
 				all = append(all, "file "+name)
 			}
 		}
@@ -410,17 +431,44 @@ func (r *sshRig) wantNothingLeft(within time.Duration) {
 	}
 }
 
+// of lists the processes on a host whose program's name begins with a text. sshd overwrites its environment, so that
+// a mark in it would not be seen.
+func (r *sshRig) of(h *sshHost, program string) (pids []int) {
+	for _, name := range glob(r.t, "/proc/[0-9]*/ns/mnt") {
+		space, err := os.Readlink(name)
+		if err != nil || !slices.Contains(h.mounts, space) {
+			continue
+		}
+		dir := filepath.Dir(filepath.Dir(name))
+		exe, err := os.Readlink(filepath.Join(dir, "exe"))
+		if err != nil || !strings.HasPrefix(filepath.Base(exe), program) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// killSSHD ends the sshd of a host with the processes of its sessions, but not what these started.
+func (r *sshRig) killSSHD(h *sshHost) {
+	_ = h.sshd.Process.Kill()
+	<-h.ended
+	for _, pid := range r.of(h, "sshd") {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
 // close ends what is left of the rig.
 func (r *sshRig) close() {
 	for _, h := range r.hosts {
-		if h.sshd != nil && h.sshd.Process != nil {
-			_ = h.sshd.Process.Kill()
-			<-h.ended
+		if h.ended == nil {
+			continue
 		}
-	}
-	for _, mark := range []string{r.servers, r.sessions} {
-		for _, p := range marked(r.t, mark) {
-			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+		r.killSSHD(h)
+		for _, pid := range r.of(h, "") {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
 	if r.lab != nil {
