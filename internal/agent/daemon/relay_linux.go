@@ -36,6 +36,8 @@ func Relay(ctx context.Context, o Options, serve []string, stdin, stdout *os.Fil
 	conn, err := dial(ctx, o.Folder)
 	if err != nil && isGone(err) {
 		if introduction.Again {
+			// An agent that was killed, together with its keeper, could not do it.
+			_ = clear(o.Folder, o.Remove)
 			return errors.Join(agent.RefuseGone(stdout), errors.New("the agent of this session has ended"))
 		}
 		if err = o.start(ctx, serve, introduction); err == nil {

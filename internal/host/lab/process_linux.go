@@ -207,7 +207,8 @@ func (t *processTable) start(
 		p.pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{
 			Env:   mergeEnv(os.Environ(), append(env, marker+"="+strconv.FormatUint(p.key, 10))),
 			Files: fds,
-			Sys:   &syscall.SysProcAttr{Setpgid: true},
+			// Sessions of their own, as on two machines: the kernel may share CPUs fairly between sessions.
+			Sys: &syscall.SysProcAttr{Setsid: true},
 		})
 		if err != nil {
 			return fmt.Errorf("starting %s: %w", path, err)

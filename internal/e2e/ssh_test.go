@@ -1,0 +1,175 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/experiment"
+)
+
+// zoneDelay is the delay of the wire between the two zones, in each direction.
+const zoneDelay = 40 * time.Microsecond
+
+// newZones makes the four hosts of labs/azure-zones.
+func newZones(t *testing.T) *sshRig {
+	wire := func(delay time.Duration) []experiment.Element {
+		return []experiment.Element{{Kind: experiment.Wire, Delay: delay}}
+	}
+	return newSSHRig(t, sshPair{"set-client", "set-server", wire(0)}, sshPair{"zone-client", "zone-server", wire(zoneDelay)})
+}
+
+// runZones is the command line of a run of labs/azure-zones with short trials.
+func (r *sshRig) runZones(blocks string) (cmd *exec.Cmd, mark string) {
+	r.t.Helper()
+	text := ofLab(r.t, "azure-zones",
+		"tool: sockperf, mode: rr, protocol: tcp, request: 1400B, duration: 5s",
+		"tool: sockperf, mode: rr, protocol: tcp, request: 1400B, duration: 1s",
+		"tool: sockperf, mode: rr, protocol: tcp, request: 350B, duration: 5s",
+		"tool: sockperf, mode: rr, protocol: tcp, request: 350B, duration: 1s",
+		"tool: ping, duration: 5s, interval: 100ms", "tool: ping, duration: 500ms, interval: 10ms",
+		"tool: iperf3, duration: 5s", "tool: iperf3, duration: 1s",
+		"duration: 5s", "duration: 300ms, warmup: 100ms",
+		"blocks: 12", "blocks: "+blocks)
+	cmd, mark = r.run(write(r.t, r.dir, text), "--set", "SET_CLIENT=set-client", "--set", "SET_SERVER=set-server",
+		"--set", "ZONE_CLIENT=zone-client", "--set", "ZONE_SERVER=zone-server")
+	return cmd, mark
+}
+
+// TestZonesBySSH runs labs/azure-zones on four hosts with real sshd, with a wire of known delay between the zones. The
+// difference must be twice the delay.
+func TestZonesBySSH(t *testing.T) {
+	r := newZones(t)
+	truth := 2 * zoneDelay.Seconds()
+	for attempt := 1; ; attempt++ {
+		cmd, mark := r.runZones("8")
+		stdout, _ := r.answered(cmd)
+		a := answerOf(t, stdout, r.dir)
+		wantNoFailures(t, a)
+		r.wantNothingLeft(leftLimit)
+		if left := marked(t, mark); len(left) > 0 {
+			t.Errorf("left on nearfar's side: %v", left)
+		}
+		wrong := differsFrom(t, a, truth)
+		if len(wrong) == 0 {
+			break
+		}
+		if attempt == attempts {
+			t.Fatalf("%q", wrong)
+		}
+		t.Logf("attempt %d of %d: %q", attempt, attempts, wrong)
+	}
+}
+
+// differsFrom says which round trips do not differ by the truth, in seconds, within 5 us. As in TestDelayIsFound, other
+// work on the machine only adds to a round trip.
+func differsFrom(t *testing.T, a answer.Answer, truth float64) (wrong []string) {
+	t.Helper()
+	const tolerance = 5e-6
+	seen := 0
+	for _, c := range a.Comparisons {
+		if c.Stat != "p50" || c.Metric != "rtt" || c.Difference == nil || c.Interval == nil {
+			continue
+		}
+		seen++
+		t.Logf("%s: the zones add %.2f us [%.2f, %.2f], want %.0f", c.Workload, *c.Difference*1e6, c.Interval[0]*1e6,
+			c.Interval[1]*1e6, truth*1e6)
+		if c.Interval[1] < truth-tolerance || c.Interval[0] > 1.02*truth+tolerance {
+			wrong = append(wrong, c.Workload)
+		}
+	}
+	if seen < 4 {
+		t.Errorf("only %d workloads have a difference of the round trip: %+v", seen, a.Comparisons)
+	}
+	return wrong
+}
+
+// leftLimit is how long something of a run may be left on a host.
+const leftLimit = 30 * time.Second
+
+// TestCutsLoseNoTrial ends all of nearfar's ssh processes three times in mid-trial. The agents stay, nearfar comes back
+// to them, and each trial ends as if nothing had happened.
+func TestCutsLoseNoTrial(t *testing.T) {
+	t.Parallel()
+	r := newZones(t)
+	cmd, mark := r.runZones("1")
+	cuts := 0
+	said, stdout := r.follow(cmd, func(line string) {
+		if cuts == 3 || !regexp.MustCompile(`trial (1|4|8)/`).MatchString(line) {
+			return
+		}
+		cuts++
+		r.inMidTrial()
+		clients := r.clients(mark)
+		for _, pid := range clients {
+			r.must(syscall.Kill(pid, syscall.SIGKILL))
+		}
+		t.Logf("cut %d: %d ssh processes killed", cuts, len(clients))
+		if len(clients) != len(r.hosts) {
+			t.Errorf("%d ssh processes for %d hosts", len(clients), len(r.hosts))
+		}
+	})
+	if cuts != 3 || cmd.ProcessState.ExitCode() != 0 {
+		t.Fatalf("%d cuts, %v\n%s", cuts, cmd.ProcessState, said)
+	}
+	a := answerOf(t, stdout, r.dir)
+	wantNoFailures(t, a)
+	if a.Trials != 12 || a.Failed != 0 || a.Replaced != 0 {
+		t.Errorf("%d trials, %d failed, %d replaced: want 12 trials", a.Trials, a.Failed, a.Replaced)
+	}
+	if got := order(t, a.Run); !slices.Equal(got, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}) {
+		t.Errorf("the record has trials %v", got)
+	}
+	r.wantNothingLeft(leftLimit)
+}
+
+// inMidTrial waits until a measuring client runs on a host.
+func (r *sshRig) inMidTrial() {
+	r.t.Helper()
+	client := regexp.MustCompile(`^(sockperf pp|ping |iperf3 -c|iperf3 --client|\S+ engine (rr|stream|load))`)
+	waitUntil(r.t, "a measuring client on a host", func() (found []markedProcess) {
+		for _, p := range r.onHosts("") {
+			if client.MatchString(p.line) {
+				found = append(found, p)
+			}
+		}
+		return found
+	})
+}
+
+// follow runs a command to its end, and hands each line of its standard error to heard.
+func (r *sshRig) follow(cmd *exec.Cmd, heard func(line string)) (said string, stdout []byte) {
+	r.t.Helper()
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	stderr, err := cmd.StderrPipe()
+	r.must(err)
+	r.must(cmd.Start())
+	limit := time.AfterFunc(3*time.Minute, func() { _ = cmd.Process.Kill() })
+	defer limit.Stop()
+	defer func() { _ = cmd.Process.Kill() }() // if the test gives up
+	var all strings.Builder
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		all.WriteString(lines.Text() + "\n")
+		heard(lines.Text())
+	}
+	_ = cmd.Wait() // the caller looks at the exit code
+	if !cmd.ProcessState.Success() {
+		for name := range r.hosts {
+			b, _ := os.ReadFile(filepath.Join(r.dir, "sshd-"+name+".log"))
+			r.t.Logf("sshd of %s: %s", name, b)
+		}
+	}
+	return all.String(), out.Bytes()
+}

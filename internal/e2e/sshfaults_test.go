@@ -1,0 +1,277 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/result"
+	"nearfar/internal/rundir"
+)
+
+// faulty is a run between two hosts, with trials that are long enough for something to happen in them.
+const faulty = `
+nearfar: v1
+name: faulty
+hosts:
+  client: {ssh: client, address: CLIENT, silence: SILENCE}
+  server: {ssh: server, address: SERVER, silence: SILENCE}
+arms:
+  ssh: {client: client, server: server}
+workloads: [{name: rr, tool: native, mode: rr, request: 64B, duration: 1s, warmup: 100ms}]
+schedule: {blocks: 5, seed: 1}
+`
+
+// A fault happens in the second trial of a run.
+type fault struct {
+	// silence is the hosts' time of silence.
+	silence time.Duration
+	// disk limits the home directory of the server's host, for example "30m"; empty for no limit.
+	disk string
+	// do lets the fault happen, and repairs what is to be repaired.
+	do func(f *faultRun)
+	// code is the exit code of the run; -1 if a signal ended it.
+	code int
+	// failed is how many trials fail. Of a run that ends early it is not checked.
+	failed int
+	// says is what a failed trial, or the run if it ends early, says.
+	says string
+	// within is how long the run may go on after the fault.
+	within time.Duration
+}
+
+// A faultRun is a run in which a fault happens.
+type faultRun struct {
+	*sshRig
+	cmd *exec.Cmd
+}
+
+// kill sends SIGKILL to processes on the hosts whose command line has a match.
+func (f *faultRun) kill(line string) {
+	f.t.Helper()
+	found := slices.DeleteFunc(f.onHosts(""), func(p markedProcess) bool {
+		return !regexp.MustCompile(line).MatchString(p.line)
+	})
+	if len(found) == 0 {
+		f.t.Errorf("no process of the hosts is %q", line)
+	}
+	for _, p := range found {
+		f.t.Logf("kills %s", p.line)
+		if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
+			f.t.Error(err)
+		}
+	}
+}
+
+// signal sends a signal to nearfar.
+func (f *faultRun) signal(s syscall.Signal) {
+	f.t.Helper()
+	f.must(f.cmd.Process.Signal(s))
+}
+
+// TestFaults lets things go wrong in mid-trial. The run goes on or ends as declared, it says why, and nothing is left
+// on a host.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	const soon = 12 * time.Second // the four remaining trials, on a busy machine
+	for name, f := range map[string]fault{
+		"link down for 3 s": {
+			silence: time.Minute, within: 20*time.Second + soon,
+			do: func(f *faultRun) {
+				f.setControl("client", false)
+				time.Sleep(3 * time.Second)
+				f.setControl("client", true)
+			},
+		},
+		"link down for ever": {
+			silence: 6 * time.Second, within: 20*time.Second + soon, code: 1, says: "server.*no connection to the agent for 6s",
+			do: func(f *faultRun) { f.setControl("server", false) },
+		},
+		"agent's worker killed": {
+			silence: 10 * time.Second, within: soon, code: 1, says: "server.*the agent has ended",
+			do: func(f *faultRun) { f.kill("agent-work.*home-server") },
+		},
+		"agent's keeper killed": {
+			silence: 10 * time.Second, within: soon, code: 1, says: "server.*the agent has ended",
+			do: func(f *faultRun) { f.kill("exe serve.*home-server") },
+		},
+		"agent killed": {
+			silence: 10 * time.Second, within: soon, code: 1, says: "server.*the agent has ended",
+			do: func(f *faultRun) { f.kill("home-server") },
+		},
+		"sshd killed and started again": {
+			silence: time.Minute, within: 20*time.Second + soon,
+			do: func(f *faultRun) {
+				f.killSSHD(f.hosts["server"])
+				f.serve(f.hosts["server"])
+			},
+		},
+		"sshd killed": {
+			silence: 6 * time.Second, within: 20*time.Second + soon, code: 1, says: "server.*no connection to the agent for 6s",
+			do: func(f *faultRun) { f.killSSHD(f.hosts["server"]) },
+		},
+		"nearfar killed": {
+			silence: 5 * time.Second, within: soon, code: -1,
+			do: func(f *faultRun) { f.signal(syscall.SIGKILL) },
+		},
+		"nearfar stopped for 20 s": {
+			silence: time.Minute, within: 25*time.Second + soon,
+			do: func(f *faultRun) {
+				f.signal(syscall.SIGSTOP)
+				time.Sleep(20 * time.Second)
+				f.signal(syscall.SIGCONT)
+			},
+		},
+		"nearfar stopped for longer than the hosts wait": {
+			silence: 5 * time.Second, within: 15*time.Second + soon, code: 1, says: "has ended",
+			do: func(f *faultRun) {
+				f.signal(syscall.SIGSTOP)
+				waitUntil(f.t, "the end of the agents", func() []bool {
+					if len(f.onHosts("")) > 0 {
+						return nil
+					}
+					return []bool{true}
+				})
+				f.signal(syscall.SIGCONT)
+			},
+		},
+		"disk full": {
+			silence: time.Minute, within: soon, disk: "40m", failed: 1, says: "could not be kept on the host|no space left",
+			do: func(f *faultRun) {
+				home := f.inside("server")
+				full := filepath.Join(home, "stranger")
+				file, err := os.Create(full)
+				f.must(err)
+				for err == nil {
+					_, err = file.Write(make([]byte, 4096))
+				}
+				f.t.Log("the disk is full: ", err)
+				_ = file.Close()
+				f.t.Log("then: ", waitUntil(f.t, "a failed trial", f.failedTrials)[0])
+				f.must(os.Remove(full))
+			},
+		},
+		"server crashed": {
+			silence: time.Minute, within: soon, failed: 1, says: "the server is gone|the server closed the data connection|connection reset",
+			do: func(f *faultRun) { f.kill("engine serve") },
+		},
+		"client crashed": {
+			silence: time.Minute, within: soon, failed: 1, says: "ended by signal SIGKILL",
+			do: func(f *faultRun) { f.kill("engine rr") },
+		},
+		"port taken": {
+			silence: time.Minute, within: soon, failed: 1, says: "port 7778 .*e2e.test",
+			do: func(f *faultRun) {
+				// As soon as the trial's server has ended.
+				var stranger net.Listener
+				waitUntil(f.t, "the port", func() []bool {
+					err := inSpace(f.hosts["server"].space, func() (err error) {
+						stranger, err = net.Listen("tcp4", f.hosts["server"].data+":7778")
+						return err
+					})
+					if err != nil {
+						return nil
+					}
+					return []bool{true}
+				})
+				waitUntil(f.t, "a failed trial", f.failedTrials)
+				f.must(stranger.Close())
+			},
+		},
+	} {
+		t.Run(strings.NewReplacer(" ", "-", "'", "").Replace(name), func(t *testing.T) {
+			t.Parallel()
+			f.run(t)
+		})
+	}
+}
+
+// run makes the hosts and the run, and judges what comes of it.
+func (f fault) run(t *testing.T) {
+	r := newSSHRigWith(t, map[string]string{"server": f.disk}, twoHosts())
+	text := strings.ReplaceAll(r.addressed(faulty), "SILENCE", f.silence.String())
+	cmd, mark := r.run(write(t, r.dir, text))
+	var struck time.Time
+	said, stdout := r.follow(cmd, func(line string) {
+		if struck.IsZero() && strings.Contains(line, "trial 2/5") {
+			run := &faultRun{sshRig: r, cmd: cmd}
+			run.inMidTrial()
+			struck = time.Now()
+			f.do(run)
+		}
+	})
+	if struck.IsZero() {
+		t.Fatalf("it ended before the second trial\n%s", said)
+	}
+	took := time.Since(struck)
+	t.Logf("the run ended %.1f s after the fault, with %v", took.Seconds(), cmd.ProcessState)
+	if took > f.within {
+		t.Errorf("the run went on for %v, want at most %v", took, f.within)
+	}
+	if got := cmd.ProcessState.ExitCode(); got != f.code {
+		t.Errorf("exit code %d, want %d\n%s", got, f.code, said)
+	}
+	r.wantNothingLeft(leftLimit)
+	if left := marked(t, mark); len(left) > 0 {
+		t.Errorf("left on nearfar's side: %v", left)
+	}
+	if f.code != 0 {
+		if !regexp.MustCompile(f.says).MatchString(said) {
+			t.Errorf("does not say %q:\n%s", f.says, said)
+		}
+		t.Logf("it says:\n%s", said)
+		if got := order(t, onlyRun(t, r.dir)); len(got) < 1 || len(got) > 4 {
+			t.Errorf("the record has trials %v", got)
+		}
+		return
+	}
+	f.judge(t, answerOf(t, stdout, r.dir))
+}
+
+// judge looks at the trials of a run that went on.
+func (f fault) judge(t *testing.T, a answer.Answer) {
+	t.Helper()
+	var failed []result.Trial
+	for _, trial := range trials(t, a) {
+		if trial.Error != "" {
+			failed = append(failed, trial)
+			t.Logf("trial %d: %s", trial.Trial, trial.Error)
+			if !regexp.MustCompile(f.says).MatchString(trial.Error) {
+				t.Errorf("trial %d does not say %q: %s", trial.Trial, f.says, trial.Error)
+			}
+		}
+	}
+	if len(failed) != f.failed || a.Trials != 5+f.failed || a.State != rundir.Complete {
+		t.Errorf("%d of %d trials failed, the run is %s: want %d of %d", len(failed), a.Trials, a.State,
+			f.failed, 5+f.failed)
+	}
+}
+
+// inside is the home directory of a host as the host has it.
+func (r *sshRig) inside(name string) string {
+	h := r.hosts[name]
+	return filepath.Join("/proc", fmt.Sprint(r.holder(h)), "root", h.home)
+}
+
+// failedTrials are the errors in the record so far.
+func (r *sshRig) failedTrials() (errs []string) {
+	for _, name := range glob(r.t, filepath.Join(r.dir, "runs/*/trials.jsonl")) {
+		data, err := os.ReadFile(name)
+		r.must(err)
+		for _, found := range regexp.MustCompile(`"error":"[^"]+`).FindAll(data, -1) {
+			errs = append(errs, string(found))
+		}
+	}
+	return errs
+}
