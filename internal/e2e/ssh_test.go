@@ -31,8 +31,8 @@ func newZones(t *testing.T) *sshRig {
 		sshPair{"zone-client", "zone-server", wire(zoneDelay)})
 }
 
-// runZones is the command line of a run of labs/azure-zones with short trials. more are further texts to replace, as for
-// ofLab.
+// runZones is the command line of a run of labs/azure-zones with short trials. more are further texts to replace, as
+// for ofLab.
 func (r *sshRig) runZones(blocks string, more ...string) (cmd *exec.Cmd, mark string) {
 	r.t.Helper()
 	text := ofLab(r.t, "azure-zones", append([]string{

@@ -95,8 +95,9 @@ func TestFaults(t *testing.T) {
 			},
 		},
 		"link down for ever": {
-			silence: 6 * time.Second, within: 20*time.Second + soon, code: 1, says: "server.*no connection to the agent for 6s",
-			do: func(f *faultRun) { f.setControl("server", false) },
+			silence: 6 * time.Second, within: 20*time.Second + soon, code: 1,
+			says: "server.*no connection to the agent for 6s",
+			do:   func(f *faultRun) { f.setControl("server", false) },
 		},
 		"agent's worker killed": {
 			silence: 10 * time.Second, within: soon, code: 1, says: "server.*the agent has ended",
@@ -118,8 +119,9 @@ func TestFaults(t *testing.T) {
 			},
 		},
 		"sshd killed": {
-			silence: 6 * time.Second, within: 20*time.Second + soon, code: 1, says: "server.*no connection to the agent for 6s",
-			do: func(f *faultRun) { f.killSSHD(f.hosts["server"]) },
+			silence: 6 * time.Second, within: 20*time.Second + soon, code: 1,
+			says: "server.*no connection to the agent for 6s",
+			do:   func(f *faultRun) { f.killSSHD(f.hosts["server"]) },
 		},
 		"nearfar killed": {
 			silence: 5 * time.Second, within: soon, code: -1,
@@ -147,7 +149,8 @@ func TestFaults(t *testing.T) {
 			},
 		},
 		"disk full": {
-			silence: time.Minute, within: soon, disk: "40m", failed: 1, more: 1, says: "could not be kept on the host|no space left",
+			silence: time.Minute, within: soon, disk: "40m", failed: 1, more: 1,
+			says: "could not be kept on the host|no space left",
 			do: func(f *faultRun) {
 				home := f.inside("client")
 				full := filepath.Join(home, "stranger")
@@ -166,8 +169,9 @@ func TestFaults(t *testing.T) {
 			},
 		},
 		"server crashed": {
-			silence: time.Minute, within: soon, failed: 1, says: "the server is gone|the server closed the data connection|connection reset",
-			do: func(f *faultRun) { f.kill("engine serve") },
+			silence: time.Minute, within: soon, failed: 1,
+			says: "the server is gone|the server closed the data connection|connection reset",
+			do:   func(f *faultRun) { f.kill("engine serve") },
 		},
 		"client crashed": {
 			silence: time.Minute, within: soon, failed: 1, says: "ended by signal SIGKILL",
@@ -255,7 +259,8 @@ func (f fault) judge(t *testing.T, a answer.Answer) {
 			}
 		}
 	}
-	if len(failed) < f.failed || len(failed) > f.failed+f.more || a.Trials != 5+len(failed) || a.State != rundir.Complete {
+	if len(failed) < f.failed || len(failed) > f.failed+f.more || a.Trials != 5+len(failed) ||
+		a.State != rundir.Complete {
 		t.Errorf("%d of %d trials failed, the run is %s: want %d of %d", len(failed), a.Trials, a.State,
 			f.failed, 5+f.failed)
 	}
