@@ -244,7 +244,8 @@ func (r *sshRig) accounts() {
 		config += fmt.Sprintf("Host %s\n\tHostName %s\n", h.name, h.control)
 		known += h.control + " " + string(public)
 		r.must(os.Mkdir(h.home, 0o700))
-		r.save("passwd-"+h.name, fmt.Sprintf("root:*:0:0::%s:/bin/sh\nsshd:*:5000:5000::/run/sshd:/bin/false\n", h.home))
+		r.save("passwd-"+h.name, fmt.Sprintf("root:*:0:0::%s:/bin/sh\n"+
+			"sshd:*:5000:5000::/run/sshd:/bin/false\n", h.home))
 	}
 	config += fmt.Sprintf(`Host *
 	User root
