@@ -56,6 +56,8 @@ type Client struct {
 	o        Options
 	dial     Dialer
 	instance string
+	// id is this owner's name for the agent.
+	id string
 	// endpoint and facts are set before Connect returns.
 	endpoint host.Endpoint
 	facts    Facts
@@ -78,7 +80,8 @@ func Connect(ctx context.Context, dial Dialer, o Options) (*Client, error) {
 	if err := checkSession(o.Session); err != nil {
 		return nil, err
 	}
-	c := &Client{o: o, endpoint: o.Endpoint, dial: dial, lost: make(chan struct{}), changed: make(chan struct{})}
+	c := &Client{o: o, endpoint: o.Endpoint, dial: dial, id: randomHex(8), lost: make(chan struct{}),
+		changed: make(chan struct{})}
 	s, err := c.connect(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
@@ -169,7 +172,8 @@ func (c *Client) greet(ctx context.Context, conn io.ReadWriteCloser) (welcome, e
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	var answer welcome
 	err := writeMessage(conn, hello{
-		Protocol: protocolVersion, Session: c.o.Session, Silence: c.o.silence(), Instance: c.instance,
+		Protocol: protocolVersion, Session: c.o.Session, Owner: c.id, Silence: c.o.silence(),
+		Instance: c.instance,
 	})
 	if err == nil {
 		err = readMessage(conn, maxGreeting, &answer)

@@ -18,6 +18,8 @@ const protocolVersion = 1
 type hello struct {
 	Protocol int    `json:"protocol"`
 	Session  string `json:"session"`
+	// Owner tells this owner from another one that knows the secret: an agent has one owner.
+	Owner string `json:"owner"`
 	// Silence is how long the owner may be silent, in nanoseconds.
 	Silence time.Duration `json:"silence"`
 	// Instance is the agent to which the owner was connected before; empty for the first connection.

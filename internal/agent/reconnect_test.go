@@ -211,25 +211,19 @@ func (c *delayed) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestTakeover: an owner that comes again takes over from its former connection, which may be half dead.
-func TestTakeover(t *testing.T) {
+// TestOneOwner: an agent has one owner. Another one is refused, with the right secret too, and the first is served on.
+func TestOneOwner(t *testing.T) {
 	a := newInProcess(t, ServerOptions{})
 	first := a.connect("first", time.Minute)
-	second, err := Connect(t.Context(), a.dial, Options{Name: "second", Session: a.session, Silence: time.Minute})
-	if err != nil {
-		t.Fatal(err)
+	for name, refusal := range map[string]struct{ session, says string }{
+		"second": {a.session, "another owner"}, "stranger": {NewSession(), "secret"},
+	} {
+		_, err := Connect(t.Context(), a.dial, Options{Name: name, Session: refusal.session, Silence: time.Minute})
+		if err == nil || !strings.Contains(err.Error(), refusal.says) {
+			t.Errorf("%s gets %v", name, err)
+		}
 	}
-	if _, err := second.Facts(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if first.instance != second.instance {
-		t.Error("they are connected to different agents")
-	}
-	_, err = Connect(t.Context(), a.dial, Options{Name: "stranger", Session: NewSession()})
-	if err == nil || !strings.Contains(err.Error(), "secret") {
-		t.Errorf("a stranger gets %v", err)
-	}
-	if err := second.Close(); err != nil {
+	if _, err := first.Facts(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -76,6 +76,7 @@ type server struct {
 
 	mu      sync.Mutex
 	session *yamux.Session // of the owner
+	owner   string         // the first one that showed the secret; no other is served
 }
 
 // Serve is the agent's side. It accepts connections from the transport, serves the owner's calls, and returns when the
@@ -266,12 +267,27 @@ func (s *server) recognize(conn io.Reader) (welcome, bool) {
 		return answer, false
 	default:
 	}
+	if !s.isOwner(h.Owner) {
+		answer.Error = "the agent has another owner"
+		return answer, false
+	}
 	if h.Silence > 0 {
 		s.silence.Store(int64(max(h.Silence, minSilence)))
 	}
 	answer.Instance = s.instance
 	answer.Other = h.Instance != "" && h.Instance != s.instance
 	return answer, true
+}
+
+// isOwner reports whether a name is that of the agent's owner, who is the first to call. Two owners that both reconnect
+// would throw each other out for ever.
+func (s *server) isOwner(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.owner == "" {
+		s.owner = name
+	}
+	return name != "" && s.owner == name
 }
 
 // minSilence is the shortest time of silence that an owner can ask for.
