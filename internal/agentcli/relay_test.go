@@ -209,7 +209,7 @@ func TestKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			p, child := firstLine(t, r.client.Host(), self("tree"))
-			_, daemon := firstLine(t, r.client.Host(), host.Cmd{Argv: []string{"env", "-i", "setsid", "sh", "-c",
+			_, daemon := firstLine(t, r.client.Host(), host.Cmd{Argv: []string{"env", "-i", "setsid", "--wait", "sh", "-c",
 				`(trap "" TERM HUP; while :; do /bin/sleep 1; done) </dev/null >/dev/null 2>&1 & echo $!`}})
 			for _, pid := range processesWith(r.folder) {
 				line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
@@ -244,7 +244,7 @@ func TestSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, child := firstLine(t, r.client.Host(), self("tree"))
-	_, daemon := firstLine(t, r.client.Host(), host.Cmd{Argv: []string{"env", "-i", "setsid", "sh", "-c",
+	_, daemon := firstLine(t, r.client.Host(), host.Cmd{Argv: []string{"env", "-i", "setsid", "--wait", "sh", "-c",
 		`(trap "" TERM HUP; while :; do /bin/sleep 1; done) </dev/null >/dev/null 2>&1 & echo $!`}})
 	r.mu.Lock()
 	r.asleep = true

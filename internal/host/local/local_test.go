@@ -60,8 +60,9 @@ func own(folder string) error {
 	if err != nil {
 		return err
 	}
+	// setsid waits: output is read only for a short time after the end of the process.
 	_, err = c.Host().Start(context.Background(), host.Cmd{
-		Argv: []string{"env", "-i", "setsid", "sh", "-c",
+		Argv: []string{"env", "-i", "setsid", "--wait", "sh", "-c",
 			`(trap "" TERM HUP; while :; do /bin/sleep 1; done) & echo $!; wait`},
 		Stdout: os.Stdout,
 	})
