@@ -154,18 +154,20 @@ func TestConformance(t *testing.T) {
 	}
 	r := useRig(t)
 	leavesNothing(t, r)
-	port := 20000
+	var port atomic.Int32
+	port.Store(20000)
 	for _, pair := range []struct {
 		client, server string
 		ipv6           bool
 	}{{"ordinary", "behind", false}, {"single", "six", true}} {
 		t.Run(pair.client+" and "+pair.server, func(t *testing.T) {
+			t.Parallel()
 			hosttest.Run(t, hosttest.Kind{
 				Processes: true, Signals: true, Pinning: true, Files: true, IPv6: pair.ipv6,
 				Hosts: func(t *testing.T) (client, server host.Host) {
-					port += 8
-					return connectReal(t, r.realOptions(pair.client, port)).Host(),
-						connectReal(t, r.realOptions(pair.server, port+4)).Host()
+					first := int(port.Add(8))
+					return connectReal(t, r.realOptions(pair.client, first)).Host(),
+						connectReal(t, r.realOptions(pair.server, first+4)).Host()
 				},
 			})
 		})
