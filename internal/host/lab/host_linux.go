@@ -326,16 +326,12 @@ func (p *labProcess) Serves(ctx context.Context, protocol string, port int) erro
 	q := request{
 		Op: opServes, Arm: p.host.arm, Space: p.host.space, Process: p.key, Protocol: protocol, Port: port,
 	}
-	deadline, limited := ctx.Deadline()
-	if limited {
+	if deadline, limited := ctx.Deadline(); limited {
 		if q.Limit = time.Until(deadline); q.Limit <= 0 {
 			return context.DeadlineExceeded
 		}
 	}
 	_, err := p.host.lab.call(ctx, q)
-	if err != nil && q.Limit > 0 && ctx.Err() == nil && !errors.Is(err, host.ErrLost) && !time.Now().Before(deadline) {
-		return context.DeadlineExceeded // the lab's own limit was the first to pass
-	}
 	return err
 }
 

@@ -169,6 +169,8 @@ func (r reply) err() error {
 		return r.Taken
 	case r.Ended:
 		return host.ErrEnded
+	case r.Expired:
+		return context.DeadlineExceeded
 	case r.NotFound:
 		return fmt.Errorf("%w: %s", host.ErrNotFound, r.Error)
 	case r.Error != "":

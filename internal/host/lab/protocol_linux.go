@@ -77,9 +77,11 @@ type reply struct {
 	Signal   string         `json:"signal,omitempty"`
 	// At is when a process started (opStart) or ended (opWait).
 	At time.Time `json:"at,omitzero"`
-	// Ended says that a process ended before it held the port, Taken that another process holds it.
-	Ended bool                 `json:"ended,omitempty"`
-	Taken *host.PortTakenError `json:"taken,omitempty"`
+	// Ended says that a process ended before it held the port, Taken that another process holds it, Expired that the
+	// request's limit has passed.
+	Ended   bool                 `json:"ended,omitempty"`
+	Taken   *host.PortTakenError `json:"taken,omitempty"`
+	Expired bool                 `json:"expired,omitempty"`
 }
 
 // setup is the configuration of the init.

@@ -56,5 +56,5 @@ func (s *initServer) serves(q request) (reply, error) {
 		}
 	default:
 	}
-	return reply{}, err
+	return reply{Expired: errors.Is(err, context.DeadlineExceeded)}, err
 }
