@@ -149,7 +149,7 @@ func TestFaults(t *testing.T) {
 			},
 		},
 		"disk full": {
-			silence: time.Minute, within: soon, disk: "40m", failed: 1, more: 1,
+			silence: time.Minute, within: soon, disk: "150m", failed: 1, more: 1,
 			says: "could not be kept on the host|no space left",
 			do: func(f *faultRun) {
 				home := f.inside("client")

@@ -54,6 +54,8 @@ type sshHost struct {
 	ended chan struct{}
 	// mounts identify the mount namespaces of the sshd that were started.
 	mounts []string
+	// held are these namespaces: while they are open, the kernel gives their numbers to no other namespace.
+	held []*os.File
 }
 
 // sshPair is two hosts and the path between them.
@@ -302,9 +304,13 @@ exec /usr/sbin/sshd -D -e -f "$1/sshd-$2"`, "sh", r.dir, h.name)
 		_ = h.sshd.Wait()
 		close(ended)
 	}()
-	mounts, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", h.sshd.Process.Pid))
+	space := fmt.Sprintf("/proc/%d/ns/mnt", h.sshd.Process.Pid)
+	mounts, err := os.Readlink(space)
 	r.must(err)
 	h.mounts = append(h.mounts, mounts)
+	held, err := os.Open(space)
+	r.must(err)
+	h.held = append(h.held, held)
 	waitUntil(r.t, "sshd of "+h.name, func() []bool {
 		var c net.Conn
 		err := inSpace(r.controller, func() (err error) {
@@ -478,6 +484,9 @@ func (r *sshRig) close() {
 		}
 	}
 	for _, h := range r.hosts {
+		for _, space := range h.held {
+			_ = space.Close()
+		}
 		_ = h.space.Close()
 	}
 	if r.controller != nil {
