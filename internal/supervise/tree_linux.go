@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nearfar/internal/children"
 	"nearfar/internal/host"
 	"nearfar/internal/machine"
 )
@@ -66,7 +67,7 @@ func newTrees(alone bool, used func(Use)) (*trees, error) {
 			return nil, err
 		}
 	}
-	go t.reap()
+	go children.Reap(t, alone, t.stop)
 	return t, nil
 }
 
@@ -176,7 +177,7 @@ func (p *tree) signal(sig unix.Signal) error {
 		return nil // ended already
 	}
 	if sig == unix.SIGTERM {
-		p.live = liveUse(p.pid) // its threads end before the process, and the kernel forgets their use
+		p.live = children.LiveUse(p.pid) // its threads end before the process, and the kernel forgets their use
 	}
 	if err := unix.Kill(-p.pid, sig); err != nil && !errors.Is(err, unix.ESRCH) {
 		return os.NewSyscallError("kill", err)

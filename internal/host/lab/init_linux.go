@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nearfar/internal/children"
 	"nearfar/internal/host"
 )
 
@@ -38,7 +39,7 @@ func RunInit() error {
 		return err
 	}
 	s := &initServer{conn: conn, processes: newProcessTable(), arms: map[string]*builtArm{}}
-	go s.processes.reap()
+	go children.Reap(s.processes, true, nil)
 	for first := true; ; first = false {
 		var q request
 		files, err := conn.receive(&q)

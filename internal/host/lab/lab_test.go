@@ -431,7 +431,7 @@ func TestNothingLeft(t *testing.T) {
 			if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 				t.Fatalf("%q %v", line, err)
 			}
-			inits := children(t, cmd.Process.Pid)
+			inits := childrenOf(t, cmd.Process.Pid)
 			if len(inits) != 1 {
 				t.Fatalf("children of the lab's owner: %v", inits)
 			}
@@ -502,8 +502,8 @@ func processesIn(t *testing.T, ns string) []int {
 	return pids
 }
 
-// children finds the processes that a process has started.
-func children(t *testing.T, parent int) []int {
+// childrenOf finds the processes that a process has started.
+func childrenOf(t *testing.T, parent int) []int {
 	t.Helper()
 	entries, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nearfar/internal/children"
 	"nearfar/internal/host"
 	"nearfar/internal/machine"
 )
@@ -57,71 +57,25 @@ func newProcessTable() *processTable {
 	return &processTable{byKey: map[uint64]*process{}, byPID: map[int]*process{}}
 }
 
-// reapGrace is the time from the end of a process to its reaping: see docs/adr/0040-reaping.md.
-const reapGrace = 20 * time.Millisecond
-
-// reap notices children that end, and reaps them after reapGrace. It does not return.
-func (t *processTable) reap() {
-	children, reaped := make(chan os.Signal, 1), make(chan int)
-	signal.Notify(children, unix.SIGCHLD)
-	unreaped := map[int]bool{}
-	for {
-		for _, pid := range t.noticeEnds(unreaped) {
-			unreaped[pid] = true
-			time.AfterFunc(reapGrace, func() {
-				// Without the lock, because the call may take long. It fails only if the child is gone.
-				_, err := unix.Wait4(pid, nil, 0, nil)
-				for errors.Is(err, unix.EINTR) {
-					_, err = unix.Wait4(pid, nil, 0, nil)
-				}
-				reaped <- pid
-			})
-		}
-		select {
-		case <-children:
-		case pid := <-reaped:
-			delete(unreaped, pid)
-		}
-	}
-}
-
-// noticeEnds looks for children that have ended, with orphans, tells those who wait for them, and returns their
-// numbers.
-func (t *processTable) noticeEnds(unreaped map[int]bool) (pids []int) {
-	for _, pid := range t.running() {
-		if end, ok := endOfChild(unix.P_PID, pid); ok {
-			t.ended(end)
-			pids = append(pids, pid)
-		}
-	}
-	// Any other child is an orphan that was handed to the init. The kernel shows one child after the other: the next
-	// one when this one has been reaped.
-	if end, ok := endOfChild(unix.P_ALL, 0); ok && !unreaped[end.pid] && !slices.Contains(pids, end.pid) {
-		t.ended(end)
-		pids = append(pids, end.pid)
-	}
-	return pids
-}
-
-// ended accounts for a child that has ended, and tells those who wait for it.
-func (t *processTable) ended(end childEnd) {
-	used := t.readEnded(end.pid)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	p := t.byPID[end.pid]
-	t.account(p, used)
-	if p != nil {
-		delete(t.byPID, end.pid)
-		p.status, p.endedAt = end.status, time.Now()
-		close(p.ended)
-	}
-}
-
-// running lists the numbers of the processes that have not ended, as far as it was noticed.
-func (t *processTable) running() []int {
+// Running lists the numbers of the processes whose end was not noticed yet.
+func (t *processTable) Running() []int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Collect(maps.Keys(t.byPID))
+}
+
+// Ended accounts for a child that has ended, and tells those who wait for it.
+func (t *processTable) Ended(pid int, status unix.WaitStatus) {
+	used := children.ReadEnded(pid, t.hasFreshProc())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.byPID[pid]
+	t.account(p, used)
+	if p != nil {
+		delete(t.byPID, pid)
+		p.status, p.endedAt = status, time.Now()
+		close(p.ended)
+	}
 }
 
 func (t *processTable) hasFreshProc() bool {
@@ -257,10 +211,8 @@ func (t *processTable) wait(key uint64) (reply, error) {
 		return reply{}, err
 	}
 	<-p.ended
-	if p.status.Signaled() {
-		return reply{Code: -1, Signal: unix.SignalName(p.status.Signal()), At: p.endedAt}, nil
-	}
-	return reply{Code: p.status.ExitStatus(), At: p.endedAt}, nil
+	code, signal := children.Exit(p.status)
+	return reply{Code: code, Signal: signal, At: p.endedAt}, nil
 }
 
 // signal sends a signal to the group of a process.
@@ -275,7 +227,7 @@ func (t *processTable) signal(key uint64, sig unix.Signal) error {
 		return nil // ended already
 	}
 	if sig == unix.SIGTERM && t.freshProc {
-		p.live = liveUse(p.pid) // its threads end before the process, and the kernel forgets their use
+		p.live = children.LiveUse(p.pid) // its threads end before the process, and the kernel forgets their use
 	}
 	if err := unix.Kill(-p.pid, sig); err != nil && !errors.Is(err, unix.ESRCH) {
 		return os.NewSyscallError("kill", err)

@@ -1,4 +1,4 @@
-package supervise
+package children
 
 import (
 	"bytes"
@@ -12,11 +12,8 @@ import (
 	"nearfar/internal/machine"
 )
 
-// userHertz is the unit of /proc/PID/stat, USER_HZ: 100 a second wherever Linux runs that this program is built for.
-const userHertz = 100
-
-// liveUse adds up the current threads of a process.
-func liveUse(pid int) (sum machine.Use) {
+// LiveUse adds up the current threads of a process.
+func LiveUse(pid int) (sum machine.Use) {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
 		return sum
@@ -30,19 +27,20 @@ func liveUse(pid int) (sum machine.Use) {
 	return sum
 }
 
-// An endedUse is what an ended process used, read before it is reaped.
-type endedUse struct {
+// An EndedUse is what an ended child used, read before it is reaped.
+type EndedUse struct {
 	// leader is the last thread that is left. The kernel forgets the run delay of the others as they end.
 	leader machine.Use
 	// total is the CPU time of all threads, also of those that ended before, and of the children that the process
-	// waited for.
+	// waited for. It is known if the process could be read.
 	total time.Duration
 	known bool
 }
 
-// readEnded reads a child that has ended and is not reaped yet.
-func readEnded(pid int) endedUse {
-	var e endedUse
+// ReadEnded reads a child that has ended and is not reaped yet. proc says that /proc shows processes under the numbers
+// that they have for this process; without it, less is known.
+func ReadEnded(pid int, proc bool) EndedUse {
+	var e EndedUse
 	var ran unix.Timespec
 	// The clock of the CPU time of a process, as clock_getcpuclockid(3) makes it: the complement of the process number,
 	// and CPUCLOCK_SCHED in the lowest three bits.
@@ -51,10 +49,15 @@ func readEnded(pid int) endedUse {
 		return e
 	}
 	e.total, e.known = time.Duration(ran.Nano()), true
+	if !proc {
+		return e // another process may have the number there
+	}
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
 		e.total += childrenRan(stat)
 	}
-	e.leader, _ = machine.ReadUse(fmt.Sprintf("/proc/%d/schedstat", pid))
+	if u, err := machine.ReadUse(fmt.Sprintf("/proc/%d/schedstat", pid)); err == nil {
+		e.leader = u
+	}
 	return e
 }
 
@@ -71,7 +74,7 @@ func childrenRan(stat []byte) (sum time.Duration) {
 		if err != nil {
 			return 0
 		}
-		sum += time.Duration(ticks) * (time.Second / userHertz)
+		sum += time.Duration(ticks) * (time.Second / machine.UserHertz)
 	}
 	return sum
 }
@@ -79,16 +82,16 @@ func childrenRan(stat []byte) (sum time.Duration) {
 // knownShare is the share of a process's CPU time from which the threads whose run delay was read stand for all.
 const knownShare = 0.9
 
-// use is what the process used, once it has ended.
-func (p *tree) use(ended endedUse) Use {
-	seen := ended.leader
-	p.trees.mu.Lock()
-	if p.live.Ran > seen.Ran {
-		seen = p.live
+// Total is the CPU time of the child, and of the children for which it waited.
+func (e EndedUse) Total() time.Duration { return e.total }
+
+// With is what a child used. live is what its threads had used when it was asked to end. delayKnown says that the run
+// delay covers the threads that used most of the CPU time.
+func (e EndedUse) With(live machine.Use) (used machine.Use, delayKnown bool) {
+	seen := e.leader
+	if live.Ran > seen.Ran {
+		seen = live
 	}
-	p.trees.mu.Unlock()
-	return Use{
-		Ran: max(ended.total, seen.Ran), Delay: seen.Delay, Lived: time.Since(p.started), CPUs: p.cpus,
-		DelayKnown: ended.known && seen.Ran > 0 && float64(seen.Ran) >= knownShare*float64(ended.total),
-	}
+	delayKnown = e.known && seen.Ran > 0 && float64(seen.Ran) >= knownShare*float64(e.total)
+	return machine.Use{Ran: max(e.total, seen.Ran), Delay: seen.Delay}, delayKnown
 }
