@@ -40,8 +40,6 @@ type Options struct {
 	Silence time.Duration
 	// Endpoint is what is known of the host. The agent fills in the system and missing addresses.
 	Endpoint host.Endpoint
-	// Tools are the paths of programs on the host that are not to be looked up on PATH, by their names.
-	Tools map[string]string
 }
 
 func (o Options) silence() time.Duration {

@@ -47,17 +47,13 @@ func (h *remoteHost) Start(ctx context.Context, c host.Cmd) (host.Process, error
 	if err := ctx.Err(); err != nil {
 		return nil, h.fail(c.Argv, err)
 	}
-	argv := slices.Clone(c.Argv)
-	if path, ok := h.client.o.Tools[argv[0]]; ok {
-		argv[0] = path
-	}
 	p := &process{
 		host: h, argv: c.Argv, done: make(chan struct{}),
 		key: strconv.FormatUint(h.last.Add(1), 10) + "-" + randomHex(8),
 	}
 	r, err := h.client.exchange(ctx, call{
 		request: request{
-			Call: callStart, Key: p.key, Argv: toBytes(argv), Env: toBytes(c.Env), CPUs: c.CPUs,
+			Call: callStart, Key: p.key, Argv: toBytes(c.Argv), Env: toBytes(c.Env), CPUs: c.CPUs,
 			Discard: [2]bool{c.Stdout == nil, c.Stderr == nil},
 		},
 		body: c.Stdin,
@@ -286,21 +282,14 @@ func (p *process) Serves(ctx context.Context, protocol string, port int) error {
 
 // Absent lists which of the programs are not installed on the host.
 func (c *Client) Absent(ctx context.Context, programs []string) ([]string, error) {
-	names := make([]string, len(programs))
-	for i, name := range programs {
-		names[i] = name
-		if path, ok := c.o.Tools[name]; ok {
-			names[i] = path
-		}
-	}
-	r, err := c.exchange(ctx, call{request: request{Call: callAbsent, Programs: names}})
+	r, err := c.exchange(ctx, call{request: request{Call: callAbsent, Programs: programs}})
 	if err != nil {
 		return nil, c.fail("absent", err)
 	}
 	var absent []string
-	for i, name := range names {
-		if slices.Contains(r.Absent, name) {
-			absent = append(absent, programs[i])
+	for _, program := range programs {
+		if slices.Contains(r.Absent, program) {
+			absent = append(absent, program)
 		}
 	}
 	return absent, nil

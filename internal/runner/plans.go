@@ -2,6 +2,7 @@ package runner
 
 import (
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 
@@ -20,19 +21,29 @@ func plan(t tool.Tool, w experiment.Workload, hosts host.Hosts) (tool.Plan, erro
 	return p.At(pair.Client.Tools, pair.Server.Tools), nil
 }
 
+// cells are the workloads of each arm, as the arm sets them, without those that are skipped.
+func (r *Runner) cells() iter.Seq2[experiment.Arm, experiment.Workload] {
+	return func(yield func(experiment.Arm, experiment.Workload) bool) {
+		for _, arm := range r.experiment.Arms {
+			for _, plain := range r.experiment.Workloads {
+				if _, skipped := r.skipped[plain.Name]; skipped {
+					continue
+				}
+				if w, _ := r.experiment.WorkloadIn(arm.Name, plain.Name); !yield(arm, w) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // checkPlans plans every workload in every arm. The error lists all that the tools cannot do between the hosts.
 func (r *Runner) checkPlans() error {
 	var wrong []string
-	for _, arm := range r.experiment.Arms {
-		for _, plain := range r.experiment.Workloads {
-			if _, skipped := r.skipped[plain.Name]; skipped {
-				continue
-			}
-			w, _ := r.experiment.WorkloadIn(arm.Name, plain.Name)
-			t, _ := r.tools.Lookup(w.Tool)
-			if _, err := plan(t, w, r.hosts[arm.Name]); err != nil && !slices.Contains(wrong, err.Error()) {
-				wrong = append(wrong, err.Error())
-			}
+	for arm, w := range r.cells() {
+		t, _ := r.tools.Lookup(w.Tool)
+		if _, err := plan(t, w, r.hosts[arm.Name]); err != nil && !slices.Contains(wrong, err.Error()) {
+			wrong = append(wrong, err.Error())
 		}
 	}
 	if len(wrong) == 0 {

@@ -186,33 +186,27 @@ type Planned struct {
 // Plans lists what each trial would run. It runs nothing, and needs a Prepare before it.
 func (r *Runner) Plans() ([]Planned, error) {
 	var all []Planned
-	for _, arm := range r.experiment.Arms {
-		for _, plain := range r.experiment.Workloads {
-			if _, skipped := r.skipped[plain.Name]; skipped {
-				continue
-			}
-			w, _ := r.experiment.WorkloadIn(arm.Name, plain.Name)
-			t, _ := r.tools.Lookup(w.Tool)
-			hosts := r.hosts[arm.Name]
-			plan, err := plan(t, w, hosts)
-			if err != nil {
-				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
-			}
-			client, server, err := hosts.Machines.CPUs(w.Placement)
-			if err != nil {
-				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
-			}
-			behind, err := r.background(w, plan, hosts)
-			if err != nil {
-				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
-			}
-			all = append(all, Planned{
-				Arm: arm.Name, Workload: w.Name, Commands: commandLines(plan, behind),
-				ClientCPUs: cpuList(client), ServerCPUs: cpuList(server),
-				Takes:  plan.Expected + behind.adds() + overhead,
-				Trials: r.experiment.TrialsOf(arm.Name),
-			})
+	for arm, w := range r.cells() {
+		t, _ := r.tools.Lookup(w.Tool)
+		hosts := r.hosts[arm.Name]
+		plan, err := plan(t, w, hosts)
+		if err != nil {
+			return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 		}
+		client, server, err := hosts.Machines.CPUs(w.Placement)
+		if err != nil {
+			return nil, fmt.Errorf("workload %s: %w", w.Name, err)
+		}
+		behind, err := r.background(w, plan, hosts)
+		if err != nil {
+			return nil, fmt.Errorf("workload %s: %w", w.Name, err)
+		}
+		all = append(all, Planned{
+			Arm: arm.Name, Workload: w.Name, Commands: commandLines(plan, behind),
+			ClientCPUs: cpuList(client), ServerCPUs: cpuList(server),
+			Takes:  plan.Expected + behind.adds() + overhead,
+			Trials: r.experiment.TrialsOf(arm.Name),
+		})
 	}
 	return all, nil
 }

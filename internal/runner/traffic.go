@@ -11,32 +11,26 @@ import (
 // Traffic is what the workloads of each arm with hosts of its own send between its hosts. Workloads that cannot be
 // planned are left out: Prepare says why.
 func (r *Runner) Traffic() (all []host.Traffic) {
-	for _, arm := range r.experiment.Arms {
+	for arm, w := range r.cells() {
 		hosts := r.hosts[arm.Name]
-		for _, plain := range r.experiment.Workloads {
-			if _, skipped := r.skipped[plain.Name]; skipped {
-				continue
-			}
-			w, _ := r.experiment.WorkloadIn(arm.Name, plain.Name)
-			t, known := r.tools.Lookup(w.Tool)
-			if !known {
-				continue
-			}
-			work, err := plan(t, w, hosts)
-			if err != nil {
-				continue
-			}
-			plans := []tool.Plan{work}
-			if behind, err := r.background(w, work, hosts); err == nil && behind != nil {
-				plans = append(plans, behind.plan)
-			}
-			bind, dial, err := hosts.Endpoints().Addresses(w.IP)
-			if err != nil {
-				continue
-			}
-			for _, p := range plans {
-				all = withSockets(all, r.experiment.HostsOf(arm.Name), bind, dial, p.Sockets)
-			}
+		t, known := r.tools.Lookup(w.Tool)
+		if !known {
+			continue
+		}
+		work, err := plan(t, w, hosts)
+		if err != nil {
+			continue
+		}
+		plans := []tool.Plan{work}
+		if behind, err := r.background(w, work, hosts); err == nil && behind != nil {
+			plans = append(plans, behind.plan)
+		}
+		bind, dial, err := hosts.Endpoints().Addresses(w.IP)
+		if err != nil {
+			continue
+		}
+		for _, p := range plans {
+			all = withSockets(all, r.experiment.HostsOf(arm.Name), bind, dial, p.Sockets)
 		}
 	}
 	return all
