@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net"
-	"net/netip"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"nearfar/internal/host"
+	"nearfar/internal/host/hosttest"
 )
 
 // An inProcess is an agent in this process, with connections of net.Pipe.
@@ -122,7 +120,7 @@ func (a *inProcess) cut() {
 func (a *inProcess) connect(name string, silence time.Duration) *Client {
 	a.t.Helper()
 	c, err := Connect(a.t.Context(), a.dial, Options{
-		Name: name, Session: a.session, Silence: silence, Endpoint: loopback(a.t, name),
+		Name: name, Session: a.session, Silence: silence, Endpoint: hosttest.Loopback(a.t, name),
 	})
 	if err != nil {
 		a.t.Fatal(err)
@@ -133,26 +131,4 @@ func (a *inProcess) connect(name string, silence time.Duration) *Client {
 
 func self(words ...string) host.Cmd {
 	return host.Cmd{Argv: append([]string{host.Self, "hosttest"}, words...)}
-}
-
-// loopback is an endpoint on this machine with ports that are free.
-func loopback(t *testing.T, name string) host.Endpoint {
-	t.Helper()
-	e := host.Endpoint{Name: name}
-	for e.Port = 20000 + 4*rand.IntN(2500); ; e.Port = 20000 + 4*rand.IntN(2500) {
-		free := 0
-		for port := e.Port; port < e.Port+4; port++ {
-			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-			if err == nil {
-				_ = l.Close()
-				free++
-			}
-		}
-		if free == 4 {
-			break
-		}
-	}
-	e.Bind = host.Addresses{V4: netip.AddrFrom4([4]byte{127, 0, 0, 1}), V6: netip.IPv6Loopback()}
-	e.Dial = e.Bind
-	return e
 }

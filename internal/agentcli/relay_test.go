@@ -8,9 +8,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"math/rand/v2"
-	"net"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,7 +46,7 @@ func newRelayed(t *testing.T, name string, silence time.Duration) *relayed {
 	r := &relayed{
 		t: t, folder: filepath.Join(dir, "a"),
 		options: agent.Options{
-			Name: name, Session: agent.NewSession(), Silence: silence, Endpoint: loopback(t, name),
+			Name: name, Session: agent.NewSession(), Silence: silence, Endpoint: hosttest.Loopback(t, name),
 		},
 	}
 	r.client, err = agent.Connect(t.Context(), r.dial, r.options)
@@ -280,26 +277,4 @@ func TestReconnect(t *testing.T) {
 	if err := p.Wait(); !errors.As(err, &exit) || exit.Code != 7 || stdout.String() != "1\n2\n3\n4\n5\n6\n7\n8\n" {
 		t.Errorf("it ended with %v after %q", err, &stdout)
 	}
-}
-
-// loopback is an endpoint on this machine with ports that are free.
-func loopback(t *testing.T, name string) host.Endpoint {
-	t.Helper()
-	e := host.Endpoint{Name: name}
-	for e.Port = 20000 + 4*rand.IntN(2500); ; e.Port = 20000 + 4*rand.IntN(2500) {
-		free := 0
-		for port := e.Port; port < e.Port+4; port++ {
-			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-			if err == nil {
-				_ = l.Close()
-				free++
-			}
-		}
-		if free == 4 {
-			break
-		}
-	}
-	e.Bind = host.Addresses{V4: netip.AddrFrom4([4]byte{127, 0, 0, 1}), V6: netip.IPv6Loopback()}
-	e.Dial = e.Bind
-	return e
 }

@@ -6,9 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"math/rand/v2"
-	"net"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -135,7 +132,7 @@ func wait(t *testing.T, what string, until func() bool) {
 // TestConformance runs the suite.
 func TestConformance(t *testing.T) {
 	open := func(t *testing.T, name string) host.Host {
-		c, err := Open(t.Context(), agent.Options{Name: name, Endpoint: loopback(name)}, "")
+		c, err := Open(t.Context(), agent.Options{Name: name, Endpoint: hosttest.Loopback(t, name)}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,20 +143,6 @@ func TestConformance(t *testing.T) {
 		Hosts:     func(t *testing.T) (client, server host.Host) { return open(t, "client"), open(t, "server") },
 		Processes: true, Signals: true, Pinning: true, Files: true, IPv6: true,
 	})
-}
-
-// loopback is an endpoint on this machine with ports that are most likely free.
-func loopback(name string) host.Endpoint {
-	a := host.Addresses{V4: netip.AddrFrom4([4]byte{127, 0, 0, 1}), V6: netip.IPv6Loopback()}
-	e := host.Endpoint{Name: name, Bind: a, Dial: a}
-	for {
-		e.Port = 20000 + 4*rand.IntN(2500)
-		l, err := net.Listen("tcp", netip.AddrPortFrom(a.V4, uint16(e.Port)).String())
-		if err == nil {
-			_ = l.Close()
-			return e
-		}
-	}
 }
 
 // TestClosed: a closed host starts nothing, and is not called lost.

@@ -3,9 +3,6 @@ package tls
 import (
 	"context"
 	"io"
-	"math/rand/v2"
-	"net"
-	"net/netip"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -53,32 +50,13 @@ func hostOver(t *testing.T, d Dials, name string, silence time.Duration,
 		}
 	}
 	c, err := agent.Connect(t.Context(), dial, agent.Options{
-		Name: name, Session: a.Join().Session(), Silence: silence, Endpoint: loopback(t, name),
+		Name: name, Session: a.Join().Session(), Silence: silence, Endpoint: hosttest.Loopback(t, name),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	return c
-}
-
-// loopback is an endpoint on this machine with ports that are free.
-func loopback(t *testing.T, name string) host.Endpoint {
-	t.Helper()
-	a := host.Addresses{V4: netip.AddrFrom4([4]byte{127, 0, 0, 1}), V6: netip.IPv6Loopback()}
-	e := host.Endpoint{Name: name, Bind: a, Dial: a}
-	waitFor(t, "four free ports in a row", func() bool {
-		e.Port = 20000 + 4*rand.IntN(2500)
-		for port := e.Port; port < e.Port+4; port++ {
-			l, err := net.Listen("tcp", netip.AddrPortFrom(a.V4, uint16(port)).String())
-			if err != nil {
-				return false
-			}
-			_ = l.Close() // it was only tried
-		}
-		return true
-	})
-	return e
 }
 
 // TestConformance runs the suite over TLS, in both directions of dialling.

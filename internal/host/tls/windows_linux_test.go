@@ -93,7 +93,7 @@ func startWindows(t *testing.T, w *winetest.Wine, program string, d Dials, name 
 		t.Fatal(err)
 	}
 	c, err := agent.Connect(t.Context(), dialer, agent.Options{
-		Name: name, Session: join.Session(), Silence: silence, Endpoint: loopback(t, name),
+		Name: name, Session: join.Session(), Silence: silence, Endpoint: hosttest.Loopback(t, name),
 	})
 	if err != nil {
 		t.Fatalf("%v: %s", err, &stderr)
