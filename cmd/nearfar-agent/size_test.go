@@ -57,7 +57,8 @@ func TestSize(t *testing.T) {
 func TestDependencies(t *testing.T) {
 	allowed := []string{
 		"nearfar/cmd/nearfar-agent", "nearfar/internal/agent", "nearfar/internal/agent/allow",
-		"nearfar/internal/agent/daemon", "nearfar/internal/agentcli", "nearfar/internal/children", "nearfar/internal/clean",
+		"nearfar/internal/agent/daemon", "nearfar/internal/agentcli", "nearfar/internal/children",
+		"nearfar/internal/clean",
 		"nearfar/internal/engine", "nearfar/internal/experiment", "nearfar/internal/hdr", "nearfar/internal/host",
 		"nearfar/internal/host/tls", "nearfar/internal/hostverbs", "nearfar/internal/listening",
 		"nearfar/internal/machine", "nearfar/internal/reach", "nearfar/internal/result", "nearfar/internal/stats",

@@ -38,8 +38,8 @@ const (
 // errBroken says that the connection broke during a call.
 var errBroken = errors.New("the connection to the agent broke")
 
-// exchange carries out a call, and repeats it on another connection if one breaks. The error is that of the agent, of
-// ctx, or wraps host.ErrLost.
+// exchange carries out a call, and repeats it on another connection if one breaks. It returns the agent's error, the
+// error of ctx, or an error that wraps host.ErrLost.
 func (c *Client) exchange(ctx context.Context, q call) (reply, error) {
 	q.request.Size = int64(len(q.body))
 	for range maxRepeats {

@@ -279,8 +279,8 @@ func (s *server) recognize(conn io.Reader) (welcome, bool) {
 	return answer, true
 }
 
-// isOwner reports whether a name is that of the agent's owner, who is the first to call. Two owners that both reconnect
-// would throw each other out for ever.
+// isOwner reports whether the agent's owner has this name. The owner is the first that connects with the secret. Two
+// owners that both reconnect would throw each other out for ever.
 func (s *server) isOwner(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -68,7 +68,8 @@ func TestEnvironment(t *testing.T) {
 
 // The limit of labs is said of those arms that are labs.
 func TestLabArms(t *testing.T) {
-	lab, hosts := experiment.Arm{Name: "l2", Lab: &experiment.Lab{}}, experiment.Arm{Name: "far", Client: "a", Server: "b"}
+	lab := experiment.Arm{Name: "l2", Lab: &experiment.Lab{}}
+	hosts := experiment.Arm{Name: "far", Client: "a", Server: "b"}
 	for want, arms := range map[string][]experiment.Arm{
 		"Client and server":       {lab, lab},
 		"Client and server of l2": {lab, hosts},

@@ -100,8 +100,9 @@ func formatWords() map[string][]string {
 func verbWords(verb string) map[string]cobra.CompletionFunc {
 	words := map[string]cobra.CompletionFunc{
 		"format": fixed(formatWords()[verb]...), "progress": fixed(progressModes()...), "resume": runDirectories,
-		"out": directories, "path": directories, "tool": fixed(tool.Formats()...), "inconclusive": fixed("pass", "fail"),
-		"hosts": yamlFiles, "set": cobra.NoFileCompletions, "ssh-config": anyFile,
+		"out": directories, "path": directories, "tool": fixed(tool.Formats()...),
+		"inconclusive": fixed("pass", "fail"),
+		"hosts":        yamlFiles, "set": cobra.NoFileCompletions, "ssh-config": anyFile,
 	}
 	if verb == "history" {
 		words["arm"] = declaredNames(func(e *experiment.Experiment) (names []string) {

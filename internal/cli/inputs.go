@@ -25,7 +25,8 @@ type inputFlags struct {
 func (i *inputFlags) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&i.set, "set", nil,
 		"give the variable ${NAME} of the file a value, as `NAME=VALUE`; it goes before the environment (repeatable)")
-	f.StringVar(&i.hosts, "hosts", "", "a `FILE` whose hosts are added to those of the experiment file, or replace them")
+	f.StringVar(&i.hosts, "hosts", "",
+		"a `FILE` whose hosts are added to those of the experiment file, or replace them")
 }
 
 // read gives the inputs for experiment files. taken says that the experiment file is standard input.

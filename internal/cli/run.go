@@ -205,8 +205,8 @@ func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions)
 	}
 	s.progress.expect(e, expected)
 	dir, err := rundir.Create(o.out, rundir.Manifest{
-		Nearfar: "v1", Experiment: e, Seed: e.Schedule.Seed, Versions: s.versions(), HostVersions: s.runner.HostVersions(), Skipped: s.runner.Skipped(),
-		Hosts: s.hosts.Facts(ctx), Machine: machineName(),
+		Nearfar: "v1", Experiment: e, Seed: e.Schedule.Seed, Versions: s.versions(),
+		HostVersions: s.runner.HostVersions(), Skipped: s.runner.Skipped(), Hosts: s.hosts.Facts(ctx), Machine: machineName(),
 		State: rundir.Running, Started: time.Now().UTC(),
 	})
 	if err != nil {

@@ -139,7 +139,9 @@ func TestWatch(t *testing.T) {
 // work runs a process that uses CPU time.
 func work(t *testing.T, h host.Host) {
 	t.Helper()
-	p, err := h.Start(t.Context(), host.Cmd{Argv: []string{"sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"}})
+	p, err := h.Start(t.Context(), host.Cmd{
+		Argv: []string{"sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,8 +80,8 @@ func (m machines) Watch(client, server []int) (end func() host.Observation) {
 	}
 }
 
-// watchOne observes the machine of an arm whose client and server are one host. The figures of both sides stand with the
-// client.
+// watchOne observes the machine of an arm whose client and server are one host. The figures of both sides stand with
+// the client.
 func (m machines) watchOne(client, server []int) (end func() host.Observation) {
 	var cpus []int
 	if len(client) > 0 && len(server) > 0 { // otherwise a process may run on any CPU
@@ -124,8 +124,8 @@ func both(first, second func()) {
 	<-done
 }
 
-// observation joins what the two sides saw. The values of the whole machine are those of the busier machine, and the steal
-// time is that of the side with more of it.
+// observation joins what the two sides saw. The values of a whole machine are taken from the busier machine, and the
+// steal time from the side that has more.
 //
 // If both hosts are on one machine, each agent counts the processes of the other agent as other programs. So the time
 // of other programs is then not known.
@@ -150,7 +150,8 @@ func (m machines) observation(c, s agent.Side, client, server []int) host.Observ
 		if share(s) > share(c) {
 			busier = s
 		}
-		g.MachineOthers, g.MachineCPUs, g.MachineKnown = busier.MachineOthers, busier.MachineCPUs, busier.MachineCPUs > 0
+		g.MachineOthers, g.MachineCPUs = busier.MachineOthers, busier.MachineCPUs
+		g.MachineKnown = busier.MachineCPUs > 0
 	}
 	slower := c
 	if c.FrequencyAfter == 0 || s.FrequencyAfter > 0 && ratio(s) < ratio(c) {

@@ -35,7 +35,7 @@ func (d *Deployment) Preflight(ctx context.Context, traffic []host.Traffic) erro
 // of a trial there.
 const minFree = 100 << 20
 
-// preflight checks all hosts at the same time. The order of the problems is that of the hosts' names.
+// preflight checks all hosts at the same time. The problems are sorted by the hosts' names.
 func (k *given) preflight(ctx context.Context, e *experiment.Experiment, traffic []host.Traffic) []string {
 	k.options.Step("checking the hosts: ports, disks, clocks")
 	var problems []string

@@ -11,7 +11,7 @@ import (
 	"nearfar/internal/stats"
 )
 
-// twoHosts are two hosts with the same path between them as that of the arm "lab" in the tests below.
+// twoHosts are two hosts. The path between them is the path of the arm "lab" in the tests below.
 func twoHosts() sshPair {
 	return sshPair{"client", "server", []experiment.Element{{Kind: experiment.Bridge}}}
 }

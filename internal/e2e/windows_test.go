@@ -99,7 +99,8 @@ func TestWindowsAgents(t *testing.T) {
 		built := w.Build(t, "built.exe", "../tool/testdata/standins/"+name, false)
 		w.WithUDP(t, built, filepath.Join("tools", name+".exe"))
 	}
-	// between measures between two agents, one for each direction of dialling. The blocks would be too few for an answer.
+	// between measures between two agents, one for each direction of dialling. The blocks would be too few for an
+	// answer.
 	between := func(t *testing.T, file string) answer.Answer {
 		tools := winetest.OnWindows(filepath.Join(w.Folder, "tools"))
 		one := startWindowsAgent(t, w, program, "--listen", "127.0.0.1:0", "--path", tools)

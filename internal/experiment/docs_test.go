@@ -114,8 +114,11 @@ func TestDocumentationNamesEveryKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := experimentKeys()
-	for _, more := range [][]string{scheduleKeys(), armKeys(), hostKeys(), labKeys(), elementKinds(), elementKeys(Wire), elementKeys(Firewall),
-		workloadKeys(), testTools.Names(), testTools.Modes(""), placementWords(), stepKeys(), arrivalWords(), directionWords(), waitWords()} {
+	for _, more := range [][]string{
+		scheduleKeys(), armKeys(), hostKeys(), labKeys(), elementKinds(), elementKeys(Wire), elementKeys(Firewall),
+		workloadKeys(), testTools.Names(), testTools.Modes(""), placementWords(), stepKeys(), arrivalWords(),
+		directionWords(), waitWords(),
+	} {
 		keys = append(keys, more...)
 	}
 	for _, key := range keys {

@@ -66,7 +66,8 @@ func beyondSchema() []string {
 		"aliases", "background-elsewhere", "background-times", "baseline-unknown", "dlr-misplaced",
 		"escaped-control-character", "firewall-misplaced", "hosts-file-of-other-things", "hosts-layers-undeclared",
 		"hosts-shared", "hosts-shared-set", "hosts-undeclared", "hosts-unknown", "ip-elsewhere",
-		"latte-and-ntttcp", "layers-inseparable", "leading-zeros", "limits", "load-sizes", "modes-of-others", "parameters-senseless",
+		"latte-and-ntttcp", "layers-inseparable", "leading-zeros", "limits", "load-sizes", "modes-of-others",
+		"parameters-senseless",
 		"set-invalid-together", "set-ip-elsewhere", "set-nobody-takes", "socket-elsewhere", "tag", "tool-cannot",
 		"too-many-different-layers", "too-many-trials", "vteps-odd",
 	}

@@ -18,7 +18,8 @@ type Tool struct {
 	// Does lists what the program measures. The first capability is the default; the first of each mode gives the
 	// mode's default protocol.
 	Does []Capability
-	// Programs are the names of the programs that it runs on the hosts. It is empty for a tool that nearfar does not run.
+	// Programs are the names of the programs that it runs on the hosts. It is empty for a tool that nearfar does not
+	// run.
 	Programs []string
 	// The rest is for the documentation, in Markdown: the command lines that nearfar runs, the operating systems on
 	// which it does so, the versions that were run or read, and what the program prints, in which units.

@@ -41,7 +41,8 @@ Both must know a secret. By hand: 'serve' prints one, to be given to the client 
 		Args: v.Suggest,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(v.engineServe(), v.engineRR(), v.engineCRR(), v.engineStream(), v.engineLoad(), v.engineSamples(), v.engineMessages())
+	cmd.AddCommand(v.engineServe(), v.engineRR(), v.engineCRR(), v.engineStream(), v.engineLoad(), v.engineSamples(),
+		v.engineMessages())
 	return cmd
 }
 

@@ -63,8 +63,8 @@ type Own struct {
 }
 
 // Others is the CPU time of other programs on some CPUs between two states; all are the CPUs that own without CPUs may
-// have used. From the time in which the CPUs were neither idle nor stolen by a hypervisor it subtracts own, and the time
-// of software interrupts, which carry the trial's packets. It is false if a CPU is not in both states.
+// have used. From the time in which the CPUs were neither idle nor stolen by a hypervisor it subtracts own, and the
+// time of software interrupts, which carry the trial's packets. It is false if a CPU is not in both states.
 //
 // The time of software interrupts is the time of the kernel's threads for them, if these are visible. Otherwise it is
 // all time in software interrupts. Some of that is part of the processes' time too, so that the result is then too

@@ -13,8 +13,8 @@ import (
 
 // A Reader reads the state of this machine. It remembers where the kernel shows it.
 type Reader struct {
-	// softirqd are the kernel's threads for software interrupts, by CPU; nil if they are not visible. cgroup is the file
-	// with the pressure of this process's control group; "" if there is none.
+	// softirqd are the kernel's threads for software interrupts, by CPU; nil if they are not visible. cgroup is the
+	// file with the pressure of this process's control group; "" if there is none.
 	softirqd map[int]int
 	cgroup   string
 }

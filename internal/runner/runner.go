@@ -68,8 +68,8 @@ func New(
 	}
 }
 
-// Prepare checks that the hosts have the addresses and the tools that the workloads need, and that the tools can do what
-// the workloads ask between these hosts.
+// Prepare checks that the hosts have the addresses and the tools that the workloads need, and that the tools can do
+// what the workloads ask between these hosts.
 func (r *Runner) Prepare(ctx context.Context) error {
 	addresses, tools := r.haveAddresses(), r.findTools(ctx)
 	if addresses != nil || tools != nil {

@@ -18,8 +18,8 @@ const (
 )
 
 // sockperfProgram declares sockperf 3.7. Its smallest message is 14 bytes, and its server receives 65507 unless told
-// otherwise. Rates (--mps) are whole numbers. throughput is not run over UDP: it prints what the client sent, whether or
-// not it arrived.
+// otherwise. Rates (--mps) are whole numbers. throughput is not run over UDP: it prints what the client sent, whether
+// or not it arrived.
 func sockperfProgram() program {
 	size := experiment.Range{Min: 14, Max: 65507}
 	rate := experiment.RateLimits{Unit: experiment.EventRate, Min: 1, Max: 1e6, Step: 1}

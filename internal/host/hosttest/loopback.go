@@ -1,6 +1,7 @@
 package hosttest
 
 import (
+	"context"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -17,7 +18,7 @@ func Loopback(t *testing.T, name string) host.Endpoint {
 	e := host.Endpoint{Name: name, Bind: a, Dial: a}
 	for deadline := time.Now().Add(patience); ; {
 		e.Port = 20000 + 4*rand.IntN(2500)
-		if free(a.V4, e.Port) {
+		if free(t.Context(), a.V4, e.Port) {
 			return e
 		}
 		if time.Now().After(deadline) {
@@ -27,9 +28,10 @@ func Loopback(t *testing.T, name string) host.Endpoint {
 }
 
 // free says that nobody listens on the four ports from first on.
-func free(at netip.Addr, first int) bool {
+func free(ctx context.Context, at netip.Addr, first int) bool {
+	var config net.ListenConfig
 	for port := first; port < first+4; port++ {
-		l, err := net.Listen("tcp", netip.AddrPortFrom(at, uint16(port)).String())
+		l, err := config.Listen(ctx, "tcp", netip.AddrPortFrom(at, uint16(port)).String())
 		if err != nil {
 			return false
 		}
