@@ -4,11 +4,14 @@ GO    ?= go
 BIN   := bin/nearfar
 FUZZ  ?= 30s
 CHAOS ?= 1h
+# What scripts/test.sh runs: empty for all parts.
+PARTS ?= tests
+LIMIT ?= 5
 # The HTML pages that the program embeds, and their sources.
 PAGES := internal/page/dist/report.html
 WEB   := $(shell find web -name node_modules -prune -o -type f -print) scripts/pages.sh
 
-.PHONY: build program agents dist demo quick test unit lint fuzz chaos bench clean
+.PHONY: build program agents dist demo quick test unit lint fuzz chaos bench cloud-test clean
 
 ## build: the program, with the agents for other machines. Its HTML pages need npm (Node 20.19 or later); without npm the
 ## program has no pages.
@@ -41,15 +44,15 @@ demo:
 quick: $(PAGES)
 	GO=$(GO) ./scripts/quick.sh
 
-## test: installs what the tests need, lints, and runs all tests. About ten minutes with a warm cache.
+## test: installs what the tests need, and runs the linter and all tests.
 test:
 	./scripts/install-tools.sh test
-	$(MAKE) lint unit
+	$(MAKE) unit PARTS=
 
 ## unit: all tests, without the linter.
 unit: $(PAGES) agents
 	./scripts/pages.sh test
-	GO=$(GO) ./scripts/test.sh
+	GO=$(GO) ./scripts/test.sh $(PARTS)
 
 ## lint: the linter, on all packages.
 lint:
@@ -71,6 +74,14 @@ bench:
 	./scripts/install-tools.sh test
 	$(GO) run ./bench
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/engine/...
+
+## cloud-test: makes the machines of a lab on a cloud of yours, measures, checks the answer, and deletes the machines.
+## It costs money: PROVIDER=azure|aws|gcp, and LIMIT=5, the most that it may cost in US dollars. docs/cloud-test.md has
+## LAB, PRICE, TIME and what you need.
+cloud-test: build
+	$(GO) build -trimpath -o bin/cloud-test ./realcloud
+	bin/cloud-test -provider "$(PROVIDER)" -limit $(LIMIT) $(if $(LAB),-lab $(LAB)) $(if $(PRICE),-price $(PRICE)) \
+		$(if $(TIME),-time $(TIME))
 
 clean:
 	rm -rf bin dist

@@ -34,7 +34,7 @@ func (b bound) String() string {
 	return b.text(func(v float64) string { return fmt.Sprintf("%.2f", v) })
 }
 
-// The verdicts, beside the reasons why something is not measured.
+// The verdicts. unmeasured gives the reasons if there is none.
 const (
 	reached    = "reached"
 	short      = "short"
@@ -42,8 +42,8 @@ const (
 	noBound    = ""
 )
 
-// verdict says whether the median of the blocks keeps the bound; nil is no bound. With too few blocks for an interval
-// there is no verdict.
+// verdict says whether the median of the blocks lies within the bound; nil means no bound. There is no verdict if there
+// are too few blocks for an interval.
 func (b *bound) verdict(s stats.Summary) string {
 	switch {
 	case b == nil:

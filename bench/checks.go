@@ -113,7 +113,7 @@ func evaluate(c check, t trials) checked {
 	return came
 }
 
-// beyond says, at the end of a shortfall, that the limit does not keep the bound either; "" if it does.
+// beyond says, at the end of a shortfall, that the limit lies outside the bound too; "" if it does not.
 func (c checked) beyond() string {
 	if c.verdict() != short || c.Limit == nil || c.Limit.verdict() != short {
 		return ""

@@ -17,7 +17,7 @@ import (
 	"nearfar/internal/tool"
 )
 
-// Every due time of the window is counted and none of the warm-up, and Parse reads what is printed.
+// Every due time of the window is counted, and none of the warm-up. Parse reads the printed figures.
 func TestClockVerb(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	began := time.Now()

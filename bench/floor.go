@@ -25,7 +25,7 @@ const (
 	floorPath = "/tmp/floor"
 )
 
-// floorSource has a folder of its own, because Go does not allow C files beside its own without cgo.
+// floorSource has a folder of its own, because without cgo Go does not allow C files in a folder of Go files.
 //
 //go:embed floor/floor.c
 var floorSource []byte
@@ -64,7 +64,7 @@ func (floor) Probe() tool.Probe {
 	return tool.Probe{Programs: []string{floorPath}, Argv: []string{floorPath, "version"}, Version: version}
 }
 
-// Plan gives the command lines.
+// Plan gives the command lines of the C program: a server and a client.
 func (floor) Plan(w experiment.Workload, pair host.Pair) (tool.Plan, error) {
 	if w.Mode != experiment.RR || w.Protocol != experiment.TCP || w.Request != w.Response {
 		return tool.Plan{}, fmt.Errorf("workload %s: the floor is request/response over tcp, with messages of one size",

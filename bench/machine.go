@@ -32,7 +32,7 @@ type machine struct {
 	Moves moves
 }
 
-// readMachine collects what is known before the run.
+// readMachine collects the facts that are known before the run.
 func readMachine(m host.Machines) machine {
 	return machine{
 		Date: time.Now().UTC(), Kernel: strings.TrimSpace(readText("/proc/sys/kernel/osrelease")),

@@ -54,8 +54,8 @@ func TestRowsAreComplete(t *testing.T) {
 			}
 		}
 	}
-	if bounded != 12 {
-		t.Errorf("%d rows have a bound, want the 12 that must be shown", bounded)
+	if bounded != 14 {
+		t.Errorf("%d rows have a bound, want the 14 that must be shown", bounded)
 	}
 }
 

@@ -109,7 +109,7 @@ func TestFloorParse(t *testing.T) {
 const sockperfSaid = "sockperf: Test ended\nsockperf: Total of 785924 messages sent in 1.000 sec\n\n" +
 	"sockperf: Summary: Message Rate is 785540 [msg/sec]\n"
 
-// watchSaid is the line of bench-watch for a process that used so much CPU time, in seconds, and read so many
+// watchSaid is the line of bench-watch for a process that used this much CPU time, in seconds, and read this many
 // datagrams.
 func watchSaid(cpu float64, datagrams int) []byte {
 	return fmt.Appendf(nil, "\nbench-watch: {\"cpu_seconds\":%v,\"udp_datagrams\":%d}\n", cpu, datagrams)

@@ -22,8 +22,8 @@ import (
 	"nearfar/internal/tool"
 )
 
-// watchVerb is the verb under which this program runs another one, and prints what it used on the last line of standard
-// error. CPU time and deliveries are thus measured in the same way for every tool, from outside.
+// watchVerb is the verb with which this program runs another program, and prints the resources that it used on the last
+// line of standard error. So CPU time and deliveries are measured from outside, in the same way for every tool.
 const watchVerb = "bench-watch"
 
 // watchMark begins the line.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds nearfar for every system that it runs on, and writes SHA256SUMS. The builds are static and contain no paths of
-# this machine. The same commit and the same Go give the same bytes.
+# Builds nearfar for every system that it runs on, and writes SHA256SUMS. Unpacks the agents that `make agents` made.
+# The builds are static and contain no paths of this machine. The same commit and the same Go give the same bytes.
 #
 #   dist.sh [DIRECTORY]    dist by default; its content is replaced
 set -eu
@@ -16,6 +16,14 @@ for target in linux/amd64 linux/arm64 windows/amd64 darwin/arm64; do
 	# Without symbols and DWARF, a third of the size. Stack traces and the version do not need them.
 	CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOFLAGS= $go build -trimpath -ldflags '-s -w -buildid=' \
 		-o "$out/nearfar-$os-$arch$suffix" ./cmd/nearfar
+done
+# The agents that nearfar contains, as programs: for hosts on which people place them by hand.
+for packed in internal/agent/binaries/dist/*.gz; do
+	[ -f "$packed" ] || continue
+	name=$(basename "$packed" .gz) suffix=
+	case $name in *-windows-*) suffix=.exe ;; esac
+	gzip -dc "$packed" >"$out/$name$suffix"
+	chmod 755 "$out/$name$suffix"
 done
 cd "$out"
 sha256sum nearfar-* >SHA256SUMS

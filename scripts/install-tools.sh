@@ -8,7 +8,12 @@
 #                            qemu-user, Wine and a C compiler for Windows, which run the builds for other systems;
 #                            Chromium, which tests the HTML pages (1.7 GB); PostgreSQL, which the tests start
 #                            themselves; curl and jq, which the documentation uses; a C compiler, for the race detector
-#                            and the benchmark's C loop; and a Python environment in the cache (see test-python.sh)
+#                            and the benchmark's C loop; containerd (with runc), etcd, nftables and busybox, of which
+#                            tests make a cluster of Kubernetes (their services are switched off too); and, in the
+#                            cache, a Python environment (see test-python.sh), the command line tools of Azure and AWS
+#                            and a fake of AWS (see cloud-tools.sh; 1.2 GB), the programs of Kubernetes (see
+#                            kubernetes.sh; the first time takes 6 to 15 minutes), OpenTofu (see opentofu.sh; the first
+#                            time takes 4 to 15 minutes) and the AWS CDK (see cdk.sh; it needs npm)
 #
 # Prints what it does. If it cannot install something, it names what is missing and exits with 1.
 set -eu
@@ -27,11 +32,13 @@ programs() {
 		echo "qemu-aarch64:qemu-user wine:wine /usr/lib/wine/wine64:wine64 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64"
 		echo "postgres:postgresql python3-venv:python3-venv chromium:chromium curl:curl jq:jq cc:build-essential"
 		echo "qperf:qperf /usr/sbin/sshd:openssh-server fish:fish tcsh:tcsh"
+		echo "containerd:containerd etcd:etcd-server /usr/sbin/nft:nftables busybox:busybox"
 		;;
 	dnf)
 		echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc"
 		echo "postgres:postgresql-server python3-venv:python3 chromium:chromium curl:curl jq:jq cc:gcc"
 		echo "qperf:qperf /usr/sbin/sshd:openssh-server fish:fish tcsh:tcsh"
+		echo "containerd:containerd etcd:etcd /usr/sbin/nft:nftables busybox:busybox"
 		;;
 	esac
 }
@@ -55,7 +62,7 @@ names_missing() {
 	others=
 	if [ "$purpose" = test ]; then
 		others="qperf /usr/sbin/sshd fish tcsh chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc postgres python3-venv"
-		others="$others curl jq cc"
+		others="$others curl jq cc containerd etcd /usr/sbin/nft busybox"
 	fi
 	for program in sockperf iperf3 ping netperf $others; do
 		installed "$program" || printf '%s ' "$program"
@@ -64,7 +71,13 @@ names_missing() {
 
 # finish ends the script when all programs are installed
 finish() {
-	[ "$purpose" != test ] || "$(dirname "$0")/test-python.sh"
+	if [ "$purpose" = test ]; then
+		"$(dirname "$0")/test-python.sh"
+		"$(dirname "$0")/cloud-tools.sh" azure aws
+		"$(dirname "$0")/kubernetes.sh" >/dev/null
+		"$(dirname "$0")/opentofu.sh" >/dev/null
+		"$(dirname "$0")/cdk.sh" >/dev/null
+	fi
 	exit 0
 }
 
@@ -95,7 +108,8 @@ if [ "$(id -u)" -ne 0 ]; then
 	fi
 fi
 
-had_sshd=$(command -v /usr/sbin/sshd || true)
+# Programs with services, which were here before.
+had=$(for program in /usr/sbin/sshd containerd etcd; do command -v "$program" || true; done)
 if [ "$manager" = apt-get ]; then
 	sources=/etc/apt/sources.list.d/nearfar-non-free.sources
 	if [ "$purpose" = test ] && [ ! -e "$sources" ] && [ ! -x "$(command -v netperf || true)" ]; then
@@ -124,10 +138,13 @@ else
 	done
 fi
 
-if [ "$purpose" = test ] && [ -z "$had_sshd" ] && command -v systemctl >/dev/null 2>&1; then
-	# The tests need the program. Nobody asked for a machine that lets people log in after its next start.
-	for unit in ssh.service ssh.socket sshd.service; do
-		$as_root systemctl disable --now --quiet "$unit" 2>/dev/null || true
+if [ "$purpose" = test ] && command -v systemctl >/dev/null 2>&1; then
+	# The tests need the programs. Nobody asked for services that start with the machine, or let people log in to it.
+	for pair in sshd:ssh.service sshd:ssh.socket sshd:sshd.service containerd:containerd.service etcd:etcd.service; do
+		case $had in
+		*/${pair%%:*}*) ;;
+		*) $as_root systemctl disable --now --quiet "${pair##*:}" 2>/dev/null || true ;;
+		esac
 	done
 fi
 

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Lists the packages whose tests measure (scripts/measuring.txt), or all others.
+# Lists the packages whose tests measure (scripts/measuring.txt), or all others. Of the others, those of
+# scripts/longest.txt come first, because go test starts packages in the order of its arguments.
 #
 #   packages.sh measuring
 #   packages.sh others
 #
-# Fails if scripts/measuring.txt names a package, or a pattern, that does not exist.
+# Fails if scripts/measuring.txt names a package, or a pattern, that does not exist, or scripts/longest.txt a package.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -23,7 +24,13 @@ done
 measuring=${measuring%?}
 case ${1:-} in
 measuring) echo "$measuring" ;;
-others) $go list ./... | grep -Fxv "$measuring" ;;
+others)
+	# Without patterns, go list keeps the order.
+	longest=$($go list $(grep -v '^#' scripts/longest.txt | sed 's,^,./,'))
+	echo "$longest"
+	$go list ./... | grep -Fxv "$measuring
+$longest"
+	;;
 *)
 	echo "usage: packages.sh measuring|others" >&2
 	exit 2

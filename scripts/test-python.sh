@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes the Python environment in which tests read files of nearfar: parquet, OpenMetrics, HDR histograms. There is one
-# for each content of test-python.txt, in the user's cache. Does nothing if it exists.
+# Makes the Python environment in which tests read files of nearfar (parquet, OpenMetrics, HDR histograms) and check the
+# labs on AWS (cfn-lint, moto). There is one for each content of test-python.txt, in the user's cache. Does nothing if it
+# exists.
 set -eu
 cd "$(dirname "$0")"
 

@@ -1,57 +1,88 @@
 #!/bin/sh
-# Runs all tests, in phases, and prints how long each phase took:
+# Runs parts of the tests, and prints how long each took:
 #
+#   lint       the linter
 #   vet        the code for other systems
-#   others     packages that do not measure, beside each other
-#   race       with the race detector, packages whose goroutines share data
-#   measuring  packages that measure (scripts/measuring.txt), one after the other, with nothing beside them
-#   portable   the engine's code for other systems, on this one, with the race detector
-#              (docs/adr/0019-load-elsewhere.md)
 #   fuzz       one step of a fuzz target: fuzzing instruments the code, and the hot loops, which may not grow their
 #              stack, must still link
+#   others     packages that do not measure
+#   unjudged   the tests of the engine and the end-to-end tests that judge no figures (scripts/unjudged.sh), in two parts
+#              beside each other: clusters and rest
+#   race       with the race detector, packages whose goroutines share data
+#   portable   the engine's code for other systems, on this one, with the race detector
+#              (docs/adr/0019-load-elsewhere.md)
+#   measuring  packages that measure (scripts/measuring.txt), one after the other, with nothing beside them
 #
-#   test.sh [PHASE...]    all of them by default
+#   test.sh              all parts
+#   test.sh tests        all parts but the linter
+#   test.sh PART...      these parts, one after the other
+#
+# In a run of all parts, lint, vet and fuzz compute beside unjudged, which waits about half of its time.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/goflags.sh
+# Tests that run make must not talk to the make that runs the tests.
+unset MAKEFLAGS MFLAGS MAKELEVEL
 
 go=${GO:-go}
+lint() {
+	scripts/lint.sh
+}
 
 vet() {
 	# The linter includes vet for this system.
-	GOOS=windows $go vet ./...
-	GOOS=darwin $go vet ./...
-	$go vet -tags portable ./internal/engine/...
+	GOOS=windows $go vet ./... &&
+		GOOS=darwin $go vet ./... &&
+		$go vet -tags portable ./internal/engine/...
 }
 
 others() {
-	# Two packages for each CPU: some wait most of their time.
-	packages=$(scripts/packages.sh others)
-	$go test -p "$(($(getconf _NPROCESSORS_ONLN) * 2))" -count=1 -timeout 10m $packages
+	# Two packages for each CPU: some wait most of their time. The linter includes vet.
+	packages=$(scripts/packages.sh others) &&
+		$go test -vet=off -p "$(($(getconf _NPROCESSORS_ONLN) * 2))" -count=1 -timeout 20m $packages
+}
+
+unjudged() {
+	# The tests with clusters wait most of the time and take longest: they start at once, beside the rest. xargs, because
+	# a command that the shell starts in the background ignores SIGINT, and its tests would too.
+	printf '%s\n' clusters rest | xargs -n 1 -P 2 scripts/test.sh
+}
+
+clusters() {
+	# Two tests at a time: each makes several runs at once in its cluster.
+	tests=$(scripts/unjudged.sh clusters) &&
+		$go test -vet=off -parallel 2 -count=1 -timeout 25m -run "$tests" ./internal/e2e
+}
+
+rest() {
+	# Two tests for each CPU, since those with clusters run at the same time.
+	tests=$(scripts/unjudged.sh rest) &&
+		$go test -vet=off -p 1 -parallel "$(($(getconf _NPROCESSORS_ONLN) * 2))" -count=1 -timeout 20m -run "$tests" \
+			./internal/engine ./internal/e2e
 }
 
 race() {
 	# Else each program of a test waits a second before it ends.
 	export GORACE=atexit_sleep_ms=0
-	# The live view, beside the packages: both wait most of their time.
-	CGO_ENABLED=1 $go test -race -short -count=1 -timeout 10m -run 'Live|CtrlC|CtrlZ|SIGTERM|Halted|Interrupt' \
-		./internal/cli &
+	# The live view at the same time as the packages: both wait most of their time. The two skipped tests only draw, for
+	# long, in one goroutine.
+	CGO_ENABLED=1 $go test -race -short -vet=off -count=1 -timeout 10m -run 'Live|CtrlC|CtrlZ|SIGTERM|Halted|Interrupt' \
+		-skip 'LiveFitsEveryTerminal|LiveIsHarmless' ./internal/cli &
 	live=$!
-	CGO_ENABLED=1 $go test -race -short -count=1 -timeout 10m ./internal/serve ./internal/runner ./internal/rundir \
-		./internal/history ./internal/host/fake ./internal/host/lab ./internal/host/local ./internal/agent/... \
-		./internal/agentcli || failed=$?
-	wait $live
-	return ${failed:-0}
+	CGO_ENABLED=1 $go test -race -short -vet=off -count=1 -timeout 10m ./internal/host/lab ./internal/agentcli \
+		./internal/agent/... ./internal/runner ./internal/serve ./internal/history ./internal/host/local \
+		./internal/rundir ./internal/host/fake || unsafe=$?
+	wait $live && return "${unsafe:-0}"
 }
 
 measuring() {
-	packages=$(scripts/packages.sh measuring)
-	$go test -p 1 -count=1 -timeout 20m $packages
+	packages=$(scripts/packages.sh measuring) && tests=$(scripts/unjudged.sh) &&
+		$go test -vet=off -p 1 -count=1 -timeout 20m -skip "$tests" $packages
 }
 
 portable() {
 	# Hot loops outside the scheduler and allocations cannot be tested with the race detector.
-	CGO_ENABLED=1 $go test -race -tags portable -count=1 -timeout 10m -run 'Load|Sweep|Datagram|Stranger|Leave' \
+	CGO_ENABLED=1 $go test -race -vet=off -tags portable -count=1 -timeout 10m -run 'Load|Sweep|Datagram|Stranger|Leave' \
 		-skip 'Allocate|Memory' ./internal/engine/...
 }
 
@@ -59,16 +90,65 @@ fuzz() {
 	$go test -run '^$' -fuzz '^FuzzStamps$' -fuzztime 1x ./internal/engine/rr
 }
 
-for phase in ${*:-vet others race measuring portable fuzz}; do
-	case $phase in
-	vet | others | race | measuring | portable | fuzz) ;;
-	*)
-		echo "test.sh: there is no phase $phase" >&2
-		exit 2
-		;;
-	esac
+# timed runs a part, and prints how long it took and how much CPU time. A part that takes less than all CPUs waits.
+timed() {
 	started=$(date +%s)
-	echo "== $phase"
-	$phase
-	echo "== $phase took $(($(date +%s) - started)) s"
-done
+	times >"$before" # not in a subshell, which has no children
+	echo "== $1"
+	result=0
+	$1 || result=$?
+	times >"$after"
+	echo "== $1 took $(($(date +%s) - started)) s, and $(cat "$before" "$after" | used) s of CPU time"
+	return "$result"
+}
+
+# used reads what `times` printed before and after, and prints the difference of the children's CPU time in seconds.
+used() {
+	awk -F '[ms ]+' '
+		{ cpu = $1 * 60 + $2 + $3 * 60 + $4 }
+		NR == 2 { before = cpu }
+		NR == 4 { printf "%d", cpu - before }'
+}
+
+# run runs parts, one after the other, until one fails.
+run() {
+	for part; do
+		case $part in
+		lint | vet | fuzz | others | unjudged | clusters | rest | race | portable | measuring) timed "$part" || return ;;
+		*)
+			echo "test.sh: there is no part $part" >&2
+			exit 2
+			;;
+		esac
+	done
+}
+
+# together runs all parts, with the given ones beside unjudged. They have the lowest priority, so that they take only
+# CPU time that the tests leave. What they print comes after what unjudged prints.
+together() {
+	run others
+	# The kernel may share CPU time between sessions before it looks at the priority of processes (autogroups in
+	# sched(7)). So the parts have a session of their own, whose priority is the lowest too.
+	setsid sh -c 'echo 19 2>/dev/null >/proc/self/autogroup; exec nice -n 19 scripts/test.sh "$@"' sh "$@" \
+		>"$beside" 2>&1 &
+	pid=$!
+	failed=0
+	run unjudged || failed=$?
+	wait "$pid" || failed=$?
+	pid=
+	cat "$beside"
+	[ "$failed" = 0 ] || exit "$failed"
+	run race portable measuring
+}
+
+before=$(mktemp) after=$(mktemp) beside=$(mktemp)
+pid=
+trap 'rm -f "$before" "$after" "$beside"; [ -z "$pid" ] || kill -- "-$pid"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+case $* in
+'') together lint vet fuzz ;;
+tests) together vet fuzz ;;
+*) run "$@" ;;
+esac

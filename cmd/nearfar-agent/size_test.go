@@ -57,17 +57,19 @@ func TestSize(t *testing.T) {
 func TestDependencies(t *testing.T) {
 	allowed := []string{
 		"nearfar/cmd/nearfar-agent", "nearfar/internal/agent", "nearfar/internal/agent/allow",
-		"nearfar/internal/agent/daemon", "nearfar/internal/agentcli", "nearfar/internal/children",
-		"nearfar/internal/clean",
+		"nearfar/internal/agent/daemon", "nearfar/internal/agentcli", "nearfar/internal/capture",
+		"nearfar/internal/check", "nearfar/internal/children", "nearfar/internal/clean",
 		"nearfar/internal/engine", "nearfar/internal/experiment", "nearfar/internal/hdr", "nearfar/internal/host",
-		"nearfar/internal/host/tls", "nearfar/internal/hostverbs", "nearfar/internal/listening",
-		"nearfar/internal/machine", "nearfar/internal/reach", "nearfar/internal/result", "nearfar/internal/stats",
+		"nearfar/internal/host/tls", "nearfar/internal/hostverbs", "nearfar/internal/lazyregexp",
+		"nearfar/internal/listening", "nearfar/internal/machine", "nearfar/internal/reach", "nearfar/internal/result",
+		"nearfar/internal/stats",
 		"nearfar/internal/supervise",
 		"github.com/hashicorp/yamux", "github.com/inconshreveable/mousetrap", "github.com/spf13/cobra",
-		"github.com/spf13/pflag",
+		"github.com/safchain/ethtool", "github.com/spf13/pflag", "golang.org/x/net/bpf",
 	}
 	below := []string{
-		"nearfar/internal/engine/", "github.com/HdrHistogram/", "go.yaml.in/yaml/", "golang.org/x/sys/",
+		"nearfar/internal/engine/", "github.com/HdrHistogram/", "go.yaml.in/yaml/", "github.com/vishvananda/",
+		"golang.org/x/sys/",
 		"gonum.org/v1/gonum/",
 	}
 	for _, system := range []string{"linux", "windows"} {

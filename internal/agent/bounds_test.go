@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,7 +21,7 @@ import (
 	"nearfar/internal/host"
 )
 
-// TestSlowReader: a process whose output nobody fetches is not blocked, and what is beyond the bound is counted.
+// TestSlowReader: a process is not blocked if nobody fetches its output, and the output beyond the bound is counted.
 func TestSlowReader(t *testing.T) {
 	const kept, printed = 1 << 20, 8 << 20
 	a := newInProcess(t, ServerOptions{MaxOutput: kept})
@@ -65,7 +66,7 @@ func (w *slowWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestStrangers: who does not know the secret gets nothing, and the owner is not disturbed.
+// TestStrangers: a client that does not know the secret gets nothing, and does not disturb the owner.
 func TestStrangers(t *testing.T) {
 	a := newInProcess(t, ServerOptions{})
 	c := a.connect("host", time.Minute)
@@ -220,11 +221,11 @@ func TestManyOwners(t *testing.T) {
 	all.Wait()
 }
 
-// TestWatch: the time of a busy process is on its side, and not that of others.
+// TestWatch: the time of a busy process counts for its own side, and not for other programs.
 func TestWatch(t *testing.T) {
 	a := newInProcess(t, ServerOptions{})
 	c := a.connect("host", time.Minute)
-	end := c.Watch(nil)
+	end := c.Watch(nil, netip.Addr{})
 	p, err := c.Host().Start(t.Context(), host.Cmd{
 		Argv: []string{"sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"},
 	})
@@ -239,8 +240,36 @@ func TestWatch(t *testing.T) {
 		s.MachineCPUs == 0 {
 		t.Errorf("%+v", s)
 	}
-	if again := c.Watch([]int{c.facts.Allowed[0]})(); again.Contention.Ran != 0 || !again.Contention.Pinned {
+	again := c.Watch([]int{c.facts.Allowed[0]}, netip.Addr{})()
+	if again.Contention.Ran != 0 || !again.Contention.Pinned {
 		t.Errorf("nothing ran: %+v", again)
+	}
+}
+
+// TestWatchCounters: an observation has the counters of the device to the other side, read before and after the
+// observed time.
+func TestWatchCounters(t *testing.T) {
+	c := newInProcess(t, ServerOptions{}).connect("host", time.Minute)
+	end := c.Watch(nil, netip.MustParseAddr("127.0.0.1"))
+	p, err := c.Host().Start(t.Context(), host.Cmd{Argv: []string{"true"}})
+	if err == nil {
+		err = p.Wait()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	started, ended := p.Times()
+	counted := end().Counters
+	if d := counted.Device("lo"); d == nil || !d.Known || len(counted.Devices) != 1 {
+		t.Fatalf("%+v", counted)
+	}
+	if counted.At.After(started) || counted.Until.Before(ended) || counted.Seconds <= 0 {
+		t.Errorf("counted from %v to %v in %v s, and the process ran from %v to %v", counted.At, counted.Until,
+			counted.Seconds, started, ended)
+	}
+	t.Logf("both readings took %.2f ms", 1000*counted.Seconds)
+	if without := c.Watch(nil, netip.Addr{})(); without.Counters != nil {
+		t.Errorf("there is no other side: %+v", without.Counters)
 	}
 }
 

@@ -1,9 +1,8 @@
 // Package agent runs processes on another machine, through an agent there and a byte stream to it. The package knows no
-// transport: whoever uses it brings the byte stream.
+// transport: the caller provides the byte stream.
 //
 // Over the byte stream, yamux carries one stream for each call. Every call can be repeated: after a broken connection
-// the owner dials again, comes back to the same agent, and repeats the calls in flight. See
-// docs/adr/0042-agent-protocol.md.
+// the owner dials again, finds the same agent, and repeats the calls in flight. See docs/adr/0042-agent-protocol.md.
 package agent
 
 import (
@@ -13,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,7 +39,7 @@ type Options struct {
 	// Silence is how long the owner may be silent before the agent ends with all that it started and put; 0 for
 	// DefaultSilence. It is also how long a reconnection may take.
 	Silence time.Duration
-	// Endpoint is what is known of the host. The agent fills in the system and missing addresses.
+	// Endpoint has the known properties of the host. The agent fills in the system and missing addresses.
 	Endpoint host.Endpoint
 }
 
@@ -101,16 +102,19 @@ func Connect(ctx context.Context, dial Dialer, o Options) (*Client, error) {
 // Known are the facts that the agent told when it was connected.
 func (c *Client) Known() Facts { return c.facts }
 
-// complete fills in what is missing in the endpoint.
+// complete fills in missing properties of the endpoint.
 func (c *Client) complete() {
 	e := &c.endpoint
 	e.System = c.facts.System
+	for _, name := range slices.Sorted(maps.Keys(c.facts.Release)) {
+		e.Release += name + "=" + c.facts.Release[name] + "\n"
+	}
 	own := c.facts.addresses()
 	if !e.Dial.V4.IsValid() && !e.Dial.V6.IsValid() {
 		e.Dial = own
 	}
 	if (e.Bind == host.Addresses{}) {
-		// A server binds what the other side dials, unless an address translation lies between.
+		// A server binds the address that the other side dials, unless an address translation lies between.
 		if c.facts.has(e.Dial.V4) {
 			e.Bind.V4 = e.Dial.V4
 		}
@@ -191,7 +195,7 @@ func (c *Client) greet(ctx context.Context, conn io.ReadWriteCloser) (welcome, e
 	return answer, nil
 }
 
-// dismiss ends an agent that the transport started in place of the one that is gone.
+// dismiss ends an agent that the transport started because the first one is gone.
 func (c *Client) dismiss(s *yamux.Session) {
 	if stream, err := s.OpenStream(); err == nil {
 		_ = stream.SetDeadline(time.Now().Add(greetLimit))

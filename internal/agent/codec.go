@@ -9,9 +9,9 @@ import (
 	"io"
 )
 
-// Both sides exchange frames: four bytes with the length of what follows, in network byte order, and so many bytes. A
+// Both sides exchange frames: the length of the contents in four bytes, in network byte order, and then the contents. A
 // message is a frame with JSON. Bytes of files and of output follow a message as chunks: frames that are not empty, and
-// an empty one at the end.
+// an empty frame at the end.
 const (
 	maxMessage  = 1 << 20
 	maxGreeting = 4 << 10 // of a message from someone who has not shown the secret yet
@@ -39,8 +39,8 @@ func writeMessage(w io.Writer, message any) error {
 	return err
 }
 
-// readMessage receives a message of at most limit bytes. It reads nothing beyond the message. Memory grows with what
-// has arrived, not with what is announced.
+// readMessage receives a message of at most limit bytes, and reads nothing beyond the message. It allocates memory as
+// bytes arrive, and does not trust the announced length.
 func readMessage(r io.Reader, limit int64, message any) error {
 	n, err := readLength(r, limit)
 	if err != nil {
@@ -76,7 +76,7 @@ func cut(err error) error {
 	return err
 }
 
-// A chunkWriter sends what is written to it as chunks. Close sends the empty chunk.
+// A chunkWriter sends the written bytes as chunks. Close sends the empty chunk.
 type chunkWriter struct {
 	w io.Writer
 	b []byte
@@ -96,7 +96,7 @@ func (c *chunkWriter) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// Close says that there are no more chunks.
+// Close sends the empty chunk, which says that there are no more.
 func (c *chunkWriter) Close() error {
 	_, err := c.w.Write(make([]byte, 4))
 	return err

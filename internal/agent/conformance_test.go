@@ -23,7 +23,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestLost runs the suite on agents whose connections carry nothing any more.
+// TestLost runs the suite on agents whose connections no longer carry anything.
 func TestLost(t *testing.T) {
 	const silence = 2 * time.Second
 	hosttest.RunLost(t, func(t *testing.T) hosttest.Losable {
@@ -40,7 +40,7 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// freezing is a connection that drops what is sent, and what arrives, once frozen is closed.
+// freezing is a connection that drops all bytes in both directions once frozen is closed.
 type freezing struct {
 	net.Conn
 	frozen <-chan struct{}

@@ -7,42 +7,29 @@ import (
 	"os/user"
 	"runtime"
 
+	"nearfar/internal/check"
 	"nearfar/internal/host"
 )
 
-// Facts are what an agent knows of its machine. What the system does not tell is empty or 0.
+// Facts are what an agent knows of its machine. A value that the system does not give is empty or 0.
 type Facts struct {
 	System   host.System `json:"system"`
 	Hostname string      `json:"hostname,omitempty"`
-	// Release is /etc/os-release: ID, VERSION_ID, PRETTY_NAME and ID_LIKE, by these names.
-	Release map[string]string `json:"release,omitempty"`
-	Kernel  string            `json:"kernel,omitempty"`
-	User    string            `json:"user,omitempty"`
-	UserID  int               `json:"user_id"`
-	// Model is the name of the CPUs, CPUs are those that are online, Allowed the numbers of those that the agent may
-	// use.
-	Model   string `json:"model,omitempty"`
-	CPUs    []CPU  `json:"cpus,omitempty"`
-	Allowed []int  `json:"allowed,omitempty"`
-	// Memory is the size of the machine's memory, Free what is free on the disk of the agent's folder; in bytes.
-	Memory int64 `json:"memory,omitempty"`
-	Free   int64 `json:"free"`
-	// BootID names the running kernel: processes with the same one share a machine.
-	BootID      string      `json:"boot_id,omitempty"`
-	ClockSource string      `json:"clock_source,omitempty"`
-	Addresses   []Interface `json:"addresses,omitempty"`
+	check.Machine
+	User   string `json:"user,omitempty"`
+	UserID int    `json:"user_id"`
+	// Allowed are the numbers of the CPUs that the agent may use.
+	Allowed []int `json:"allowed,omitempty"`
+	// Free is the free space on the disk of the agent's folder, in bytes.
+	Free      int64       `json:"free"`
+	Addresses []Interface `json:"addresses,omitempty"`
 	// Connection is the environment variable SSH_CONNECTION: the addresses and ports of the client and the server of
 	// the SSH session that started the agent.
 	Connection string `json:"connection,omitempty"`
 }
 
-// CPU is where a CPU is in the machine. Figures that the system does not tell are -1.
-type CPU struct {
-	Number  int `json:"number"`
-	Core    int `json:"core"`
-	Package int `json:"package"`
-	Node    int `json:"node"`
-}
+// CPU is where a CPU is in the machine.
+type CPU = check.CPU
 
 // Interface is an address of a network interface that is up.
 type Interface struct {
@@ -64,6 +51,7 @@ func readFacts(folder string) Facts {
 	if u, err := user.Current(); err == nil {
 		f.User = u.Username
 	}
+	f.Machine = check.ReadMachine()
 	f.readSystem(folder)
 	return f
 }

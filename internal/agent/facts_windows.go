@@ -1,35 +1,13 @@
 package agent
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"strings"
-	"unsafe"
-
 	"golang.org/x/sys/windows"
-	"golang.org/x/sys/windows/registry"
 
 	"nearfar/internal/machine"
 )
 
 // readSystem reads what Windows says of the machine.
 func (f *Facts) readSystem(folder string) {
-	v := windows.RtlGetVersion()
-	f.Kernel = fmt.Sprintf("%d.%d.%d", v.MajorVersion, v.MinorVersion, v.BuildNumber)
-	const current = `SOFTWARE\Microsoft\Windows NT\CurrentVersion`
-	name := registryText(current, "ProductName")
-	// "Windows 10 Pro" is also the name of Windows 11, which begins with build 22000.
-	if v.BuildNumber >= 22000 {
-		name = strings.Replace(name, "Windows 10", "Windows 11", 1)
-	}
-	f.Release = map[string]string{
-		"ID": "windows", "VERSION_ID": f.Kernel,
-		"PRETTY_NAME": strings.TrimSpace(name + " " + registryText(current, "DisplayVersion")),
-	}
-	f.BootID = bootID()
-	f.Model = strings.TrimSpace(registryText(`HARDWARE\DESCRIPTION\System\CentralProcessor\0`, "ProcessorNameString"))
-	f.Memory = memory()
 	if path, err := windows.UTF16PtrFromString(folder); err == nil {
 		var free uint64
 		if windows.GetDiskFreeSpaceEx(path, &free, nil, nil) == nil {
@@ -37,54 +15,8 @@ func (f *Facts) readSystem(folder string) {
 		}
 	}
 	f.Allowed, _ = machine.CPUs()
+	f.CPUs = nil // those of other processor groups are not usable
 	for _, c := range f.Allowed {
 		f.CPUs = append(f.CPUs, CPU{Number: c, Core: -1, Package: -1, Node: -1})
 	}
-}
-
-// registryText reads a text of the local machine from the registry; empty if that fails.
-func registryText(path, name string) string {
-	key, err := registry.OpenKey(registry.LOCAL_MACHINE, path, registry.QUERY_VALUE|registry.WOW64_64KEY)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = key.Close() }()
-	text, _, err := key.GetStringValue(name)
-	if err != nil {
-		return ""
-	}
-	return text
-}
-
-// bootID identifies the running kernel by a hash of the machine's GUID and the time of its start. It changes when the
-// clock is set. It is empty if Windows does not say when it was started.
-func bootID() string {
-	// SYSTEM_TIMEOFDAY_INFORMATION begins with the time of the start.
-	var times [6]int64
-	err := windows.NtQuerySystemInformation(windows.SystemTimeOfDayInformation, unsafe.Pointer(&times[0]),
-		uint32(unsafe.Sizeof(times)), nil)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "nearfar %s %d", registryText(`SOFTWARE\Microsoft\Cryptography`, "MachineGuid"),
-		times[0]))
-	return hex.EncodeToString(sum[:16])
-}
-
-// memoryStatus is MEMORYSTATUSEX.
-type memoryStatus struct {
-	Length, Load uint32
-	Total        uint64
-	_            [6]uint64
-}
-
-// memory is the size of the machine's memory in bytes; 0 if it is not known.
-func memory() int64 {
-	var m memoryStatus
-	m.Length = uint32(unsafe.Sizeof(m))
-	status := windows.NewLazySystemDLL("kernel32.dll").NewProc("GlobalMemoryStatusEx")
-	if ok, _, _ := status.Call(uintptr(unsafe.Pointer(&m))); ok == 0 {
-		return 0
-	}
-	return int64(m.Total)
 }

@@ -21,8 +21,8 @@ const (
 	journalName   = "put"       // paths outside the folder that the agent has made, one a line, as JSON
 )
 
-// files are the files that the owner put. Those outside the agent's folder are entered in a journal before they are
-// made, so that they can be removed by somebody else if the agent is killed.
+// files are the files that the owner put. Files outside the agent's folder are entered in a journal before they are
+// made, so that another process can remove them if the agent is killed.
 type files struct {
 	folder, root, temporary string
 
@@ -166,8 +166,8 @@ func (f *files) removeAll() error {
 	return errors.Join(f.journal.Close(), RemoveFiles(f.folder))
 }
 
-// RemoveFiles removes what the agent of a folder has put and made, also if the agent was killed. It may be repeated.
-// Directories that were made stay if somebody else has put something into them.
+// RemoveFiles removes the files and directories that the agent of a folder has put and made, also if the agent was
+// killed. It may be repeated. A directory stays if another program has put something into it.
 func RemoveFiles(folder string) error {
 	var paths []string
 	journal, err := os.Open(filepath.Join(folder, journalName))

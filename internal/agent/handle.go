@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os/exec"
 	"runtime"
-	"strings"
 	"time"
 
+	"nearfar/internal/check"
 	"nearfar/internal/host"
 	"nearfar/internal/machine"
 	"nearfar/internal/supervise"
@@ -107,21 +106,10 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 		return reply{}, s.supervisor.Kill(q.Key)
 	case callForget:
 		return reply{}, s.supervisor.Forget(q.Key)
-	case callAbsent:
-		var absent []string
-		for _, program := range q.Programs {
-			if s.o.Allow != nil && strings.ContainsAny(program, `/\:`) {
-				return reply{}, errNoFiles
-			}
-			if _, err := exec.LookPath(program); err != nil {
-				absent = append(absent, program)
-			}
-		}
-		return reply{Absent: absent}, nil
 	case callServes:
 		return reply{}, s.supervisor.Serves(ctx, q.Key, q.Protocol, q.Port)
 	case callObserve:
-		o, err := s.observe(q.Key, q.CPUs)
+		o, err := s.observe(q)
 		return reply{Observed: &o}, err
 	case callClock:
 		return reply{Now: time.Now().Round(0)}, nil
@@ -130,6 +118,11 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 			return reply{Load: &load}, nil
 		}
 		return reply{}, nil
+	case callWireBegin:
+		return reply{}, s.wires.begin(q.Key, q.Wire, s.o.Allow != nil)
+	case callWireEnd:
+		seen, err := s.wires.end(q.Key)
+		return reply{Wire: seen}, err
 	case callClose:
 		s.asked.Store(true)
 		s.end()
@@ -171,7 +164,7 @@ func toStrings(all [][]byte) []string {
 	return converted
 }
 
-// read sends output of a process from an offset until its end, and then what is known of it.
+// read sends the output of a process from an offset until its end, and then the state of the process.
 func (s *server) read(ctx context.Context, stream io.ReadWriter, q request) error {
 	if _, err := s.supervisor.Output(q.Key, q.Stream); err != nil {
 		return writeMessage(stream, failure(err))
@@ -209,9 +202,10 @@ func (s *server) read(ctx context.Context, stream io.ReadWriter, q request) erro
 	}
 }
 
-// observe reads the state of the CPUs, and what processes used that have ended since the observation before. The same
-// key gives the same observation.
-func (s *server) observe(key string, cpus []int) (observed, error) {
+// observe reads the state of the CPUs, the CPU time of processes that have ended since the observation before, and the
+// counters of the path to the other side. The same key gives the same observation.
+func (s *server) observe(q request) (observed, error) {
+	key, cpus := q.Key, q.CPUs
 	s.observing.Lock()
 	defer s.observing.Unlock()
 	if key == s.observedKey && key != "" {
@@ -232,6 +226,14 @@ func (s *server) observe(key string, cpus []int) (observed, error) {
 		o.Ended = append(o.Ended, endedUse{
 			Ran: u.Ran, Delay: u.Delay, DelayKnown: u.DelayKnown, Lived: u.Lived, CPUs: u.CPUs,
 		})
+	}
+	if q.To.IsValid() && !q.To.IsUnspecified() {
+		read := s.o.Counters
+		if read == nil {
+			read = check.ReadCounters
+		}
+		counters := read(q.To.WithZone(""))
+		o.Counters = &counters
 	}
 	s.observedKey, s.observed = key, o
 	return o, nil

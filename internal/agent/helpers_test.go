@@ -22,7 +22,7 @@ type inProcess struct {
 	served  chan struct{} // closed when Serve has returned
 	err     error         // of Serve
 	stop    func()
-	// wrap changes the owner's end of new connections; nil for nothing.
+	// wrap changes the owner's end of new connections; it may be nil.
 	wrap func(net.Conn) io.ReadWriteCloser
 
 	mu   sync.Mutex

@@ -10,8 +10,8 @@ import (
 )
 
 // Introduction is the first line of standard input of `nearfar-agent serve` and `nearfar-agent --stdio`. It carries
-// what may not be on a command line, where others can read it. Bytes of the connection follow it in the case of
-// --stdio.
+// values that may not be on a command line, where others can read them. With --stdio, the bytes of the connection
+// follow it.
 type Introduction struct {
 	// Session is the secret of the session.
 	Session string `json:"session"`
@@ -19,15 +19,18 @@ type Introduction struct {
 	Silence time.Duration `json:"silence_ns"`
 	// MaxOutput is how much of each output stream is kept, in bytes; 0 for supervise.DefaultMaxOutput.
 	MaxOutput int64 `json:"max_output,omitempty"`
-	// Again says that the owner was connected before: if the agent is gone, no other one is started.
+	// Again says that the owner was connected before: if that agent is gone, the transport must not start another one.
 	Again bool `json:"again,omitempty"`
+	// Mark is a line that --stdio prints before the bytes of the connection, so that the owner can tell them from what
+	// a login shell prints; empty for none.
+	Mark string `json:"mark,omitempty"`
 }
 
 // maxIntroduction bounds the line, in bytes.
 const maxIntroduction = 4 << 10
 
-// Introduction is what a transport sends to the agent before anything else. ctx is the context with which the Dialer
-// was called.
+// Introduction is the first thing that a transport sends to the agent. ctx is the context with which the Dialer was
+// called.
 func (o Options) Introduction(ctx context.Context) Introduction {
 	return Introduction{Session: o.Session, Silence: o.silence(), Again: Again(ctx)}
 }
@@ -40,6 +43,15 @@ func (i Introduction) WriteTo(w io.Writer) (int64, error) {
 	}
 	n, err := w.Write(append(b, '\n'))
 	return int64(n), err
+}
+
+// WriteMark prints the mark, if there is one.
+func (i Introduction) WriteMark(w io.Writer) error {
+	if i.Mark == "" {
+		return nil
+	}
+	_, err := fmt.Fprintln(w, i.Mark)
+	return err
 }
 
 // ReadIntroduction reads the line, and no byte beyond it.
@@ -77,7 +89,7 @@ func checkSession(secret string) error {
 
 type againKey struct{}
 
-// Again says, to a Dialer, that the connection is one after the first: the agent runs already, or is gone for good.
+// Again says, to a Dialer, that the connection is not the first one: the agent runs already, or has ended permanently.
 func Again(ctx context.Context) bool {
 	again, _ := ctx.Value(againKey{}).(bool)
 	return again

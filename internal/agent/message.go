@@ -3,8 +3,10 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
+	"nearfar/internal/check"
 	"nearfar/internal/host"
 	"nearfar/internal/machine"
 	"nearfar/internal/supervise"
@@ -14,11 +16,11 @@ import (
 // together.
 const protocolVersion = 1
 
-// hello is the first message of a connection, from the owner. It is no call, because nothing is multiplexed yet.
+// hello is the first message of a connection, from the owner. It is not a call, because yamux does not run yet.
 type hello struct {
 	Protocol int    `json:"protocol"`
 	Session  string `json:"session"`
-	// Owner tells this owner from another one that knows the secret: an agent has one owner.
+	// Owner identifies this owner: an agent has one owner, and refuses others that know the secret.
 	Owner string `json:"owner"`
 	// Silence is how long the owner may be silent, in nanoseconds.
 	Silence time.Duration `json:"silence"`
@@ -46,9 +48,8 @@ const (
 	callKill      = "kill"      // kill a process and all that it started; answered when they are gone
 	callForget    = "forget"    // free what is kept of a process
 	callPut       = "put"       // write the body to a file
-	callAbsent    = "absent"    // which programs are not installed
 	callServes    = "serves"    // wait until a process serves on a port
-	callObserve   = "observe"   // who has used the CPUs so far
+	callObserve   = "observe"   // who has used the CPUs so far, and what the kernel has counted
 	callClock     = "clock"     // what the agent's clock shows
 	callLoad      = "load"      // how busy the machine is
 	callClose     = "close"     // end the agent; answered when all that it started and put is gone
@@ -57,6 +58,8 @@ const (
 type request struct {
 	Call string `json:"call"`
 	Key  string `json:"key,omitempty"`
+	// Wire is what callWireBegin watches.
+	Wire *WireWatch `json:"wire,omitempty"`
 	// Argv, Env and Path are bytes, because JSON's strings cannot hold all that a system's strings can.
 	Argv    [][]byte `json:"argv,omitempty"`
 	Env     [][]byte `json:"env,omitempty"`
@@ -67,16 +70,20 @@ type request struct {
 	Path    []byte   `json:"path,omitempty"`
 	Mode    uint32   `json:"mode,omitempty"`
 	// Size is the length of the body, in bytes.
-	Size     int64    `json:"size,omitempty"`
-	Programs []string `json:"programs,omitempty"`
-	Protocol string   `json:"protocol,omitempty"`
-	Port     int      `json:"port,omitempty"`
+	Size     int64  `json:"size,omitempty"`
+	Protocol string `json:"protocol,omitempty"`
+	Port     int    `json:"port,omitempty"`
+	// To is the address of the other side, for the counters of the devices on the path to it; the zero value for none.
+	To netip.Addr `json:"to,omitzero"`
 }
 
 type reply struct {
 	// Error is why the call failed; Kind says which error it is.
 	Error string `json:"error,omitempty"`
 	Kind  string `json:"kind,omitempty"`
+
+	// Wire is how a trial's packets were carried.
+	Wire *check.Wire `json:"wire,omitempty"`
 
 	// Taken is a part of the error of callServes.
 	Taken *host.PortTakenError `json:"taken,omitempty"`
@@ -90,7 +97,6 @@ type reply struct {
 	Output   *supervise.Output `json:"output,omitempty"`
 	Facts    *Facts            `json:"facts,omitempty"`
 	Observed *observed         `json:"observed,omitempty"`
-	Absent   []string          `json:"absent,omitempty"`
 	Load     *machine.Load     `json:"load,omitempty"`
 	// Now is what the agent's clock shows.
 	Now time.Time `json:"now,omitzero"`
@@ -107,7 +113,7 @@ const (
 // errEnding says that the agent is ending: no call is possible any more.
 var errEnding = errors.New("the agent is ending")
 
-// kinds are the errors that the owner tells apart.
+// kinds are the errors that the owner can distinguish.
 func kinds() map[string]error {
 	return map[string]error{
 		kindNotFound: host.ErrNotFound, kindEnded: host.ErrEnded, kindEnding: errEnding,

@@ -141,7 +141,7 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// TestCutStops: stopping and canceling go on after a cut too.
+// TestCutStops: stopping and canceling continue after a cut too.
 func TestCutStops(t *testing.T) {
 	a := newInProcess(t, ServerOptions{})
 	h := a.connect("host", time.Minute).Host()
@@ -165,7 +165,7 @@ func TestCutStops(t *testing.T) {
 	}
 }
 
-// TestCanceledStart: a start whose context ends while there is no connection leaves no process.
+// TestCanceledStart: if the context of a start ends while there is no connection, no process is left.
 func TestCanceledStart(t *testing.T) {
 	a := newInProcess(t, ServerOptions{})
 	hold := make(chan struct{})
@@ -211,7 +211,8 @@ func (c *delayed) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestOneOwner: an agent has one owner. Another one is refused, with the right secret too, and the first is served on.
+// TestOneOwner: an agent has one owner. It refuses another one, also with the right secret, and continues to serve the
+// first.
 func TestOneOwner(t *testing.T) {
 	a := newInProcess(t, ServerOptions{})
 	first := a.connect("first", time.Minute)
@@ -228,7 +229,8 @@ func TestOneOwner(t *testing.T) {
 	}
 }
 
-// TestAnotherAgent: an owner that meets another agent than before has lost the first one, and ends the other one.
+// TestAnotherAgent: if an owner meets another agent than before, the first agent counts as lost, and the owner ends the
+// new one.
 func TestAnotherAgent(t *testing.T) {
 	a := newInProcess(t, ServerOptions{})
 	other := newInProcess(t, ServerOptions{Session: a.session})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -258,8 +257,8 @@ func (p *process) isGone(err error) bool {
 	return errors.Is(err, errClosed) || errors.Is(err, errEnding) || errors.Is(err, supervise.ErrForgotten)
 }
 
-// kill kills the process and what it started. If that fails, the agent is given up, because nobody would see the
-// process end.
+// kill kills the process and all that it started. If that fails, the agent is given up, because nothing would notice
+// the end of the process.
 func (p *process) kill() error {
 	_, err := p.host.client.exchange(context.Background(), call{request: request{Call: callKill, Key: p.key}})
 	if err == nil || p.isGone(err) {
@@ -278,21 +277,6 @@ func (p *process) Serves(ctx context.Context, protocol string, port int) error {
 		return p.host.fail(p.argv, err)
 	}
 	return nil
-}
-
-// Absent lists which of the programs are not installed on the host.
-func (c *Client) Absent(ctx context.Context, programs []string) ([]string, error) {
-	r, err := c.exchange(ctx, call{request: request{Call: callAbsent, Programs: programs}})
-	if err != nil {
-		return nil, c.fail("absent", err)
-	}
-	var absent []string
-	for _, program := range programs {
-		if slices.Contains(r.Absent, program) {
-			absent = append(absent, program)
-		}
-	}
-	return absent, nil
 }
 
 // Facts asks the agent what it knows of its machine.

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/yamux"
 
+	"nearfar/internal/check"
 	"nearfar/internal/host"
 	"nearfar/internal/machine"
 	"nearfar/internal/supervise"
@@ -24,21 +26,23 @@ type ServerOptions struct {
 	// Silence is how long the owner may be silent before the first connection; 0 for DefaultSilence. After that the
 	// owner says it.
 	Silence time.Duration
-	// Folder is the agent's own. It must exist, and be readable and writable for this user alone. What the agent makes
-	// there is removed when Serve returns; the folder is not.
+	// Folder is the agent's own. It must exist, and be readable and writable for this user alone. When Serve returns,
+	// it removes the files that the agent made there, but not the folder.
 	Folder string
 	// MaxOutput is how much of each output stream is kept, in bytes; 0 for supervise.DefaultMaxOutput.
 	MaxOutput int64
-	// Alone says that this process is nothing but the agent: see supervise.Options.
+	// Alone says that this process does nothing except run the agent: see supervise.Options.
 	Alone bool
-	// Remaining removes what is left of the agent in addition to what Serve removes, before the owner is told that all
-	// is gone; nil for nothing.
+	// Remaining is called after Serve has removed its own files, before the owner is told that everything is removed.
+	// It removes the rest, for example the agent's folder. It may be nil.
 	Remaining func()
 	// Allow says why a command is refused; nil for an agent that runs all commands. An agent with Allow takes no files,
 	// and looks up only plain names of programs.
 	Allow func(c host.Cmd) error
-	// Log is told what goes wrong; nil for nobody.
+	// Log gets a message for each error; it may be nil.
 	Log func(message string)
+	// Counters reads the counters of the path to an address; nil for check.ReadCounters.
+	Counters func(to netip.Addr) check.Counters
 }
 
 const (
@@ -64,11 +68,13 @@ type server struct {
 	pending        atomic.Int64
 	calls          atomic.Int64
 
-	// ending is closed when the agent begins to end; ended when nothing is left of what it started and put. failed is
-	// valid then.
+	// ending is closed when the agent begins to end; ended when all its processes have ended and all its files are
+	// removed. failed is valid then.
 	ending, ended chan struct{}
 	endOnce       sync.Once
 	failed        error
+
+	wires wires
 
 	observing   sync.Mutex
 	observedKey string // of the last observation
@@ -79,10 +85,10 @@ type server struct {
 	owner   string         // the first one that showed the secret; no other is served
 }
 
-// Serve is the agent's side. It accepts connections from the transport, serves the owner's calls, and returns when the
-// owner has closed the session, was silent for too long, or ctx has ended, or when there is no connection and accept
-// fails. All that the agent started has then ended, and all files that it put are removed. Close of a connection must
-// end its Read and Write, also while they run. The caller ends accept afterwards.
+// Serve is the agent's side. It accepts connections from the transport and serves the owner's calls. It returns when
+// the owner has closed the session or was silent for too long, when ctx has ended, or when accept fails while there is
+// no connection. All processes that the agent started have then ended, and all files that it put are removed. Close of
+// a connection must end its Read and Write, also while they run. The caller ends accept afterwards.
 func Serve(ctx context.Context, accept func() (io.ReadWriteCloser, error), o ServerOptions) error {
 	if err := checkSession(o.Session); err != nil {
 		return err
@@ -128,10 +134,11 @@ func (s *server) await(ctx context.Context, exhausted <-chan error) {
 	}
 }
 
-// end ends all that was started, and removes what was put.
+// end ends all processes that were started, and removes all files that were put.
 func (s *server) end() {
 	s.endOnce.Do(func() {
 		close(s.ending)
+		s.wires.close()
 		s.failed = errors.Join(s.supervisor.Close(), s.files.removeAll())
 		if s.o.Remaining != nil {
 			s.o.Remaining()
@@ -203,7 +210,7 @@ func (s *server) acceptAll(accept func() (io.ReadWriteCloser, error)) error {
 	}
 }
 
-// greet lets the owner in, and nobody else.
+// greet admits the owner's connection, and refuses all others.
 func (s *server) greet(conn io.ReadWriteCloser) {
 	limit := time.AfterFunc(greetLimit, func() { _ = conn.Close() })
 	answer, ok := s.recognize(conn)
@@ -279,8 +286,8 @@ func (s *server) recognize(conn io.Reader) (welcome, bool) {
 	return answer, true
 }
 
-// isOwner reports whether the agent's owner has this name. The owner is the first that connects with the secret. Two
-// owners that both reconnect would throw each other out for ever.
+// isOwner reports whether the agent's owner has this name. The owner is the first that connects with the secret. If two
+// owners could both reconnect, they would disconnect each other forever.
 func (s *server) isOwner(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -293,7 +300,7 @@ func (s *server) isOwner(name string) bool {
 // minSilence is the shortest time of silence that an owner can ask for.
 const minSilence = 100 * time.Millisecond
 
-// heardConn counts what is read.
+// heardConn counts the bytes that it reads.
 type heardConn struct {
 	io.ReadWriteCloser
 	heard *atomic.Int64

@@ -2,17 +2,20 @@ package agent
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
+	"nearfar/internal/check"
 	"nearfar/internal/host"
 	"nearfar/internal/machine"
 )
 
-// observed is the state of a machine's CPUs at a moment, and what processes used that have ended since the observation
-// before.
+// observed is the state of a machine's CPUs at a moment, what processes used that have ended since the observation
+// before, and what the kernel has counted.
 type observed struct {
-	State machine.State `json:"state"`
-	Ended []endedUse    `json:"ended,omitempty"`
+	State    machine.State   `json:"state"`
+	Ended    []endedUse      `json:"ended,omitempty"`
+	Counters *check.Counters `json:"counters,omitempty"`
 }
 
 // endedUse is what a process used that has ended.
@@ -24,9 +27,9 @@ type endedUse struct {
 	CPUs       []int         `json:"cpus,omitempty"`
 }
 
-// Side is what one machine shows of the time of a trial. The zero value says that nothing is known.
+// Side is the observation of one machine during a trial. The zero value says that nothing is known.
 type Side struct {
-	// Contention is who used the side's CPUs.
+	// Contention says which programs used the side's CPUs.
 	Contention host.ContentionSide
 	// Window is how long it was observed.
 	Window time.Duration
@@ -39,19 +42,22 @@ type Side struct {
 	MachineCPUs   int
 	// Pressure and CgroupPressure are as in host.Contention.
 	Pressure, CgroupPressure *time.Duration
-	// FrequencyBefore and FrequencyAfter are those of the slowest of the side's CPUs in MHz; 0 if not known.
+	// FrequencyBefore and FrequencyAfter are the frequencies of the slowest of the side's CPUs in MHz; 0 if not known.
 	FrequencyBefore, FrequencyAfter int
+	// Counters are the kernel's counts during the observation; nil if they are not known.
+	Counters *check.Counters
 }
 
 // watchLimit bounds how long an observation may hold up a trial.
 const watchLimit = 20 * time.Second
 
-// Watch begins to observe who uses the CPUs (nil for any) of the machine during a trial; end ends that and gives the
-// result. Each is one call.
-func (c *Client) Watch(cpus []int) (end func() Side) {
-	before := c.observe(cpus)
+// Watch begins to observe which programs use the CPUs (nil for all) of the machine during a trial, and the counters of
+// the path to the other side's address (the zero value for none). end ends the observation and gives the result. Each
+// is one call.
+func (c *Client) Watch(cpus []int, to netip.Addr) (end func() Side) {
+	before := c.observe(cpus, to)
 	return func() Side {
-		after := c.observe(cpus)
+		after := c.observe(cpus, to)
 		if before == nil || after == nil {
 			return Side{}
 		}
@@ -59,21 +65,27 @@ func (c *Client) Watch(cpus []int) (end func() Side) {
 	}
 }
 
-func (c *Client) observe(cpus []int) *observed {
+func (c *Client) observe(cpus []int, to netip.Addr) *observed {
 	ctx, cancel := context.WithTimeout(context.Background(), watchLimit)
 	defer cancel()
-	r, err := c.exchange(ctx, call{request: request{Call: callObserve, Key: randomHex(8), CPUs: cpus}})
+	r, err := c.exchange(ctx, call{
+		request: request{Call: callObserve, Key: randomHex(8), CPUs: cpus, To: to.WithZone("")},
+	})
 	if err != nil {
 		return nil
+	}
+	if r.Observed != nil && r.Observed.Counters != nil {
+		r.Observed.Counters.Bound()
 	}
 	return r.Observed
 }
 
-// side is what lies between two observations. allowed are the CPUs that the agent may use.
+// side is the difference of two observations. allowed are the CPUs that the agent may use.
 func side(before, after *observed, cpus, allowed []int) Side {
 	s := Side{
 		Window: after.State.At.Sub(before.State.At), Contention: host.ContentionSide{Pinned: len(cpus) > 0},
 		FrequencyBefore: before.State.Frequency, FrequencyAfter: after.State.Frequency,
+		Counters: after.Counters.Since(before.Counters),
 	}
 	if !s.Contention.Pinned {
 		cpus = allowed

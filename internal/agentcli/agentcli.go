@@ -16,7 +16,7 @@ import (
 	"nearfar/internal/hostverbs"
 )
 
-// The exit codes, as those of nearfar.
+// The exit codes; they are the same as those of nearfar.
 const (
 	exitFailed      = 1
 	exitUsage       = 2
@@ -54,33 +54,33 @@ func command(stdin, stdout, stderr *os.File) *cobra.Command {
 	relay := daemon.Options{}
 	root := &cobra.Command{
 		Use:   "nearfar-agent",
-		Short: "Runs measuring programs on a host for nearfar, which runs elsewhere",
-		Long: `nearfar copies this program to a host, starts it there, and removes it in the end.
+		Short: "Run measuring programs on a host for nearfar, which runs on another machine",
+		Long: `nearfar copies this program to a host, starts it there, and removes it at the end.
 
 With --stdio it connects standard input and output with the agent of a folder, and starts that agent if it does not
-run. Started by hand, it measures as nearfar does: see 'nearfar-agent engine --help'.`,
+run. On Windows it is the agent itself, and ends with its standard input. Started by hand, it measures as nearfar does:
+see 'nearfar-agent engine --help'.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          onlyVerbs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case !stdio:
+			if !stdio {
 				return cmd.Help()
-			case relay.Folder == "":
-				return &hostverbs.UsageError{Err: errors.New("--stdio needs --folder")}
 			}
 			return daemon.Relay(cmd.Context(), relay, []string{serve}, stdin, stdout)
 		},
 	}
-	root.Flags().BoolVar(&stdio, "stdio", false, "connect standard input and output with the agent of the folder")
-	root.Flags().StringVar(&relay.Folder, "folder", "", "with --stdio: the agent's own `folder`")
+	root.Flags().BoolVar(&stdio, "stdio", false, "connect standard input and output with an agent")
+	root.Flags().StringVar(&relay.Folder, "folder", "", "with --stdio: the agent's own `folder` "+
+		"(default: one of the session's own, for temporary files)")
 	root.Flags().StringArrayVar(&relay.Remove, "remove", nil, "with --stdio: `file` to remove when the agent ends")
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &hostverbs.UsageError{Err: err} })
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(v.Engine(), v.Version(), v.Absent(), v.Reach(), v.AgentServe(serve), v.AgentWork(), v.Agent())
+	root.AddCommand(v.Engine(), v.Version(), v.Absent(), v.Reach(), v.Facts(), v.AgentServe(serve), v.AgentWork(),
+		v.Agent(), v.Resolve(), installCommand(), podCommand())
 	return root
 }
 

@@ -168,8 +168,8 @@ func server(t *testing.T, h host.Host, port int) host.Process {
 	return p
 }
 
-// TestJoin lets a run measure through an agent, in both directions of dialling. The agent refuses what is not
-// measuring, and ends with the run.
+// TestJoin lets a run measure through an agent, in both directions of dialling. The agent refuses commands that do not
+// measure, and ends with the run.
 func TestJoin(t *testing.T) {
 	for _, args := range [][]string{
 		{"--listen", "127.0.0.1:0"}, {"--dial", fmt.Sprintf("127.0.0.1:%d", freePort(t))},
@@ -211,12 +211,6 @@ func TestJoin(t *testing.T) {
 				!strings.Contains(err.Error(), "takes no files") {
 				t.Errorf("put: %v", err)
 			}
-			if _, err := c.Absent(t.Context(), []string{"../../etc/passwd"}); err == nil {
-				t.Error("the agent says whether a file is there")
-			}
-			if absent, err := c.Absent(t.Context(), []string{"sh", "no-such-program"}); err != nil || len(absent) != 1 {
-				t.Errorf("absent: %q, %v", absent, err)
-			}
 			server(t, h, port) // the end of the run ends it
 			if err := c.Close(); err != nil {
 				t.Error(err)
@@ -252,7 +246,7 @@ func childOf(t *testing.T, pid int) int {
 	return child
 }
 
-// TestJoinIsKilled: whichever process of the agent is killed, nothing is left.
+// TestJoinIsKilled: whichever process of the agent is killed, no process of it is left.
 func TestJoinIsKilled(t *testing.T) {
 	for _, victim := range []string{"keeper", "worker"} {
 		t.Run(victim, func(t *testing.T) {
@@ -292,7 +286,7 @@ func TestJoinUsage(t *testing.T) {
 	for want, args := range map[string][]string{
 		"say who dials":                     {},
 		"give --listen or --dial, not both": {"--listen", "127.0.0.1:0", "--dial", "192.0.2.1:1"},
-		"--address belongs to --listen":     {"--dial", "192.0.2.1:1", "--address", "x:1"},
+		"--address needs --listen":          {"--dial", "192.0.2.1:1", "--address", "x:1"},
 		"--expires 1s: want 1m0s":           {"--listen", "127.0.0.1:0", "--expires", "1s"},
 		"--idle 1s: want 10s":               {"--listen", "127.0.0.1:0", "--idle", "1s"},
 		`--listen "localhost": want`:        {"--listen", "localhost"},

@@ -194,8 +194,8 @@ func alive(pid string) bool {
 	return err == nil && unix.Kill(n, 0) == nil
 }
 
-// TestKilled: whichever process of an agent is killed, nothing of it is left, also no process that left its session and
-// cleared its environment.
+// TestKilled: whichever process of an agent is killed, nothing of it is left, not even a process that left its session
+// and cleared its environment.
 func TestKilled(t *testing.T) {
 	for _, victim := range []string{"serve", "agent-work"} {
 		t.Run(victim, func(t *testing.T) {
@@ -206,8 +206,10 @@ func TestKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			p, child := firstLine(t, r.client.Host(), self("tree"))
-			_, daemon := firstLine(t, r.client.Host(), host.Cmd{Argv: []string{"env", "-i", "setsid", "--wait", "sh", "-c",
-				`(trap "" TERM HUP; while :; do /bin/sleep 1; done) </dev/null >/dev/null 2>&1 & echo $!`}})
+			_, daemon := firstLine(t, r.client.Host(), host.Cmd{Argv: []string{
+				"env", "-i", "setsid", "--wait", "sh", "-c",
+				`(trap "" TERM HUP; while :; do /bin/sleep 1; done) </dev/null >/dev/null 2>&1 & echo $!`,
+			}})
 			for _, pid := range processesWith(r.folder) {
 				line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 				if bytes.Contains(line, []byte("\x00"+victim+"\x00")) {
@@ -261,7 +263,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestReconnect: the agent goes on while there is no connection, and the output is whole.
+// TestReconnect: the agent keeps running while there is no connection, and no output is lost.
 func TestReconnect(t *testing.T) {
 	r := newRelayed(t, "host", 20*time.Second)
 	var stdout bytes.Buffer

@@ -31,6 +31,8 @@ type Answer struct {
 	Blocks int `json:"blocks"`
 	Trials int `json:"trials"`
 	Failed int `json:"failed"`
+	// Deployments is how many times the schedule makes the hosts; 0 for once. Blocks are those of all deployments.
+	Deployments int `json:"deployments,omitempty"`
 	// Replaced is how many failed trials were replaced by a good trial of the same block.
 	Replaced int `json:"replaced,omitempty"`
 	// Failing says in sentences that more than half of the trials failed, or all trials of an arm. The exit code of a
@@ -49,6 +51,23 @@ type Answer struct {
 	Warnings   []Warning    `json:"warnings"`
 	// Environment describes the machines of a run.
 	Environment *Environment `json:"ground,omitempty"`
+	// Proof says for each arm with expectations whether it was what it claims; see Unproved.
+	Proof []ArmProof `json:"proof,omitempty"`
+	// Unproved says in a sentence which arms are not proved to be what they claim; empty if there is none. The exit
+	// code of a run is then 4, unless it allows that.
+	Unproved string `json:"unproved,omitempty"`
+	// Unverified says that Unproved was allowed (--allow-unverified); see AllowUnverified.
+	Unverified string `json:"unverified,omitempty"`
+	// Places are where the sides of the arms were observed.
+	Places []ArmPlaces `json:"places,omitempty"`
+	// ProviderAnswers are what the providers answered about the hosts, if the experiment has them asked.
+	ProviderAnswers []ProviderAnswer `json:"provider_answers,omitempty"`
+	// Differs lists the facts in which the hosts of an arm differ from those of the baseline.
+	Differs []Differing `json:"differs,omitempty"`
+	// NoiseFloor is set if the run compares an arm with itself.
+	NoiseFloor *NoiseFloor `json:"noise_floor,omitempty"`
+	// Earlier is what an earlier comparison of an arm with itself says about the hosts of this run.
+	Earlier *Earlier `json:"earlier_baseline,omitempty"`
 	// Objectives are the objectives of the experiment file, if it has any.
 	Objectives []Objective `json:"objectives,omitempty"`
 	// Sources and Distributions are set by `compare`.
@@ -136,10 +155,12 @@ const (
 	NoDifference = "no-difference"
 	// FewBlocks, FewTrials and FewRuns: too few for any difference to be found. SingleTrial: each side has one trial,
 	// so there is no interval.
-	FewBlocks   = "too-few-blocks"
-	FewTrials   = "too-few-trials"
-	FewRuns     = "too-few-runs"
-	SingleTrial = "single-trial"
+	FewBlocks = "too-few-blocks"
+	FewTrials = "too-few-trials"
+	FewRuns   = "too-few-runs"
+	// FewDeployments: fewer than two deployments have enough blocks, so that their scatter is unknown.
+	FewDeployments = "too-few-deployments"
+	SingleTrial    = "single-trial"
 	// NotComparable: the comparison is refused, for the reason given.
 	NotComparable = "not-comparable"
 )
@@ -174,9 +195,10 @@ type Comparison struct {
 	// Trials counts the trials of the arm and of the baseline if they are not paired. Blocks is then 0, and
 	// BlocksNeeded is how many more trials each side needs.
 	Trials *[2]int `json:"trials,omitempty"`
-	// About is set if the two sides are different runs: "these-runs" if the comparison applies to the two measured
-	// runs only, "runs" if the intervals include the scatter between runs. BlocksNeeded then counts runs on each
-	// side.
+	// About says what the comparison applies to. If the two sides are different runs: "these-runs" for the two
+	// measured runs only, "runs" if the intervals include the scatter between runs. BlocksNeeded then counts runs on
+	// each side. If they are arms of one run: "configuration" if the intervals include the scatter between
+	// deployments, "this-deployment" for hosts that were chosen or allocated once. Empty for a lab that was made once.
 	About string `json:"about,omitempty"`
 	// Runs counts the runs of the arm and of the baseline if About is "runs". ScatterRuns is the number of other runs
 	// in the history from which the scatter between runs was estimated, if each side is one run.
@@ -189,6 +211,8 @@ type Comparison struct {
 	Missing *[2]int `json:"missing,omitempty"`
 	// Family is the number of comparisons that PValue is corrected for: all of this workload and quantity.
 	Family int `json:"family,omitempty"`
+	// Unproved says which of the two arms is not proved to be what it claims in the compared trials; empty if both are.
+	Unproved string `json:"unproved,omitempty"`
 	// OneBlock is set if one block decides the verdict.
 	OneBlock *OneBlock `json:"one_block_decides,omitempty"`
 	// Resolve says how many blocks find the difference that the user asked about.
@@ -197,6 +221,9 @@ type Comparison struct {
 	Reason string `json:"reason,omitempty"`
 	// Dependence describes the dependence between neighbouring blocks; nil without blocks, or with too few to tell.
 	Dependence *Dependence `json:"dependence,omitempty"`
+	// Deployments is set if the hosts were made several times. Difference is then the mean of the deployments'
+	// differences, and Interval is Student's with the deployment as the unit.
+	Deployments *Deployments `json:"deployments,omitempty"`
 }
 
 // Dependence is the dependence of the paired differences on earlier blocks.
@@ -248,6 +275,8 @@ type Layer struct {
 	Missing int `json:"missing,omitempty"`
 	// Detectable is the smallest true cost that is found four times in five, as in a comparison.
 	Detectable *float64 `json:"detectable,omitempty"`
+	// Unproved says which of the arms that the cost comes from are not proved to be what they claim.
+	Unproved string `json:"unproved,omitempty"`
 }
 
 // Contribution is a layer's part in the difference of an arm from the baseline.
@@ -317,6 +346,8 @@ type Input struct {
 	Hosts json.RawMessage
 	// Resolve is the difference that the user asks about; nil for none.
 	Resolve *Aim
+	// Earlier is the Earlier of the answer; nil for none.
+	Earlier *Earlier
 	// Warnings come from the code that made the hosts.
 	Warnings []Warning
 }

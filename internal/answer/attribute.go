@@ -35,6 +35,9 @@ func attribute(e *experiment.Experiment, c cells, comparisons []Comparison) attr
 		}
 	}
 	s := stats.Attribute(design, e.Baseline, trials)
+	if deployed(e) {
+		s = stats.AttributeDeployments(design, e.Baseline, c.trialsOfDeployments(e), s)
+	}
 	part := attributed{
 		residual: residuals(c, s), additivity: additivity(c, s),
 		warnings: append(refusals(c, s), remainder(c, s)...),

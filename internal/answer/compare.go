@@ -27,6 +27,8 @@ func family(in Input, c cells) []Comparison {
 	all := []Comparison{}
 	var pairs []stats.Pair
 	var samples []stats.Samples
+	var several []stats.Deployed
+	var numbers [][]int
 	var lacks [][2]Lack
 	var of []int // the index in all of each entry of pairs or samples
 	for _, arm := range e.Arms {
@@ -50,7 +52,12 @@ func family(in Input, c cells) []Comparison {
 			samples = append(samples, stats.Samples{Arm: stats.Numbers(c.ranked(arm.Name)),
 				Baseline: stats.Numbers(c.ranked(e.Baseline))})
 			of = append(of, len(all))
+		case deployed(e):
+			d, their := ByDeployment(c.ranking, c.good[arm.Name], c.good[e.Baseline])
+			several, numbers = append(several, d), append(numbers, their)
+			of = append(of, len(all))
 		default:
+			entry.About = AboutOnce(e, arm.Name, e.Baseline)
 			pairs = append(pairs, stats.Pair{Arm: c.ranked(arm.Name), Baseline: c.ranked(e.Baseline)})
 			of = append(of, len(all))
 		}
@@ -62,6 +69,10 @@ func family(in Input, c cells) []Comparison {
 	}
 	for i, s := range stats.CompareSamples(samples) {
 		fillUnpaired(&all[of[i]], s)
+	}
+	for i, s := range stats.CompareDeployments(several) {
+		FillDeployments(&all[of[i]], s, numbers[i])
+		all[of[i]].plans(in, s, level(c.ranked(e.Baseline)))
 	}
 	for i := range all {
 		all[i].Family = len(of)
@@ -125,11 +136,14 @@ func (c cells) incomparable(arm, baseline string, set []string) string {
 	return incomparable(a, b, set)
 }
 
+// noGoodTrials is the reason for refusing a comparison without a good trial of an arm.
+const noGoodTrials = "no good trials on one side"
+
 // incomparable says why the trials of two arms do not measure the same thing, or "". set lists the keys in which the
 // arms differ on purpose: properties that follow from them may differ.
 func incomparable(arm, baseline []result.Trial, set []string) string {
 	if len(arm) == 0 || len(baseline) == 0 {
-		return "no good trials on one side"
+		return noGoodTrials
 	}
 	for _, property := range Properties() {
 		a, b := Distinct(arm, property.Of), Distinct(baseline, property.Of)

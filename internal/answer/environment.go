@@ -13,7 +13,7 @@ import (
 type Environment struct {
 	// Text is all of it in a line, without the limits.
 	Text string `json:"text"`
-	// Machines are those of the hosts that the file names; those that are alike are one entry.
+	// Machines are the machines of the hosts that the file names; equal ones are one entry.
 	Machines []Machine `json:"machines,omitempty"`
 	// The other fields are about this machine, if the run has a lab. Kernel is the release, CPU the model, CPUs the
 	// number that the lab could use; empty and 0 if not recorded.
@@ -145,32 +145,38 @@ func hasWire(e *experiment.Experiment) bool {
 // HostFact is a fact that can influence figures: a name for people and a value.
 type HostFact struct{ Name, Value string }
 
-// HostFacts lists the facts of a run's hosts that can influence figures, in a fixed order: machine, kernel, CPU model
+// hostFacts lists the facts of a run's hosts that can influence figures, in a fixed order: machine, kernel, CPU model
 // and count, clock source, kind of wires, default congestion control, IP versions, user namespace, the MTUs of each
 // arm, and of each host that the file names: machine, system, kernel, CPU model and count, clock source. Everything
 // else that is recorded (counters, addresses, device names, processes) differs between any two runs and is left out. A
-// fact that was not recorded has no entry.
-func HostFacts(machine string, hosts json.RawMessage) []HostFact {
+// fact that was not recorded has no entry. If whole is false, so has a fact that check.Facts holds too.
+func hostFacts(of HostsOf, whole bool) []HostFact {
 	var facts []HostFact
 	add := func(name, value string) {
 		if value != "" {
 			facts = append(facts, HostFact{name, value})
 		}
 	}
-	add("machine", machine)
+	add("machine", of.Machine)
 	var h labHosts
-	if json.Unmarshal(hosts, &h) != nil {
+	if json.Unmarshal(of.Hosts, &h) != nil {
 		return facts
 	}
 	l := h.Lab
-	add("kernel", l.Kernel)
-	add("CPU", l.CPUModel)
+	if whole {
+		add("kernel", l.Kernel)
+		add("CPU", l.CPUModel)
+	}
 	if len(l.CPUs) > 0 {
 		add("number of CPUs", fmt.Sprint(len(l.CPUs)))
 	}
-	add("clock source", l.ClockSource)
+	if whole {
+		add("clock source", l.ClockSource)
+	}
 	add("wires", l.Wire)
-	add("default congestion control", l.Congestion)
+	if whole {
+		add("default congestion control", l.Congestion)
+	}
 	if ipv6, ok := l.Features["ipv6"]; ok {
 		add("IPv6", yesNo(ipv6))
 	}
@@ -181,11 +187,11 @@ func HostFacts(machine string, hosts json.RawMessage) []HostFact {
 		if arm.UnderlayMTU > 0 {
 			add("underlay MTU of "+arm.Arm, fmt.Sprint(arm.UnderlayMTU))
 		}
-		if arm.HostMTU > 0 {
+		if whole && arm.HostMTU > 0 {
 			add("hosts' MTU of "+arm.Arm, fmt.Sprint(arm.HostMTU))
 		}
 	}
-	return append(facts, readGiven(hosts).facts()...)
+	return append(facts, readGiven(of.Hosts).facts(whole)...)
 }
 
 func yesNo(b bool) string {
@@ -195,9 +201,9 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// DifferingFacts lists the differences of two hosts, a line each: "kernel 6.9 -> 6.1". A fact that only one of them
+// differingFacts lists the differences of two hosts, a line each: "kernel 6.9 -> 6.1". A fact that only one of them
 // has is left out, because the other value is unknown.
-func DifferingFacts(base, other []HostFact) []string {
+func differingFacts(base, other []HostFact) []string {
 	var lines []string
 	for _, b := range base {
 		i := slices.IndexFunc(other, func(f HostFact) bool { return f.Name == b.Name })
@@ -208,7 +214,7 @@ func DifferingFacts(base, other []HostFact) []string {
 	return lines
 }
 
-// ArmFactMatters says whether a recorded fact of an arm's hosts can influence figures (see HostFacts). name is its
+// ArmFactMatters says whether a recorded fact of an arm's hosts can influence figures (see DifferingHosts). name is its
 // path in the record, such as "lab.arms.host_mtu". The other facts always differ between arms.
 func ArmFactMatters(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]

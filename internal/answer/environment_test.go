@@ -12,13 +12,13 @@ const hostsBefore = `{"lab":{"user_namespace":false,"kernel":"6.9","wire":"user-
 "congestion":"cubic","features":{"ipv6":true,"netem":false},"arms":[{"arm":"l2","client":"10.1.0.1","host_mtu":1500,"underlay_mtu":1500,"namespaces":["a"]}]},
 "elements":{"l2":[{"element":0,"counters":{"left.rx_packets":17},"wire":{"lateness_p99":3000}}]},"before":{"average":0.1,"busy":0}}`
 
-// TestDifferingFacts: packets, addresses, namespaces and the load before the start differ between any two runs and
+// TestDifferingHosts: packets, addresses, namespaces and the load before the start differ between any two runs and
 // are left out. Facts that can influence figures have a line each.
-func TestDifferingFacts(t *testing.T) {
+func TestDifferingHosts(t *testing.T) {
 	replace := strings.NewReplacer("17", "99", "10.1.0.1", "10.9.0.1", `["a"]`, `["b"]`, "3000", "40000",
 		`"average":0.1`, `"average":3`, `"service_cpu":0`, `"service_cpu":1`, `"netem":false`, `"netem":true`)
 	differing := func(machine, hosts string) []string {
-		return DifferingFacts(HostFacts("one", []byte(hostsBefore)), HostFacts(machine, []byte(hosts)))
+		return DifferingHosts(HostsOf{"one", []byte(hostsBefore)}, HostsOf{machine, []byte(hosts)}, nil)
 	}
 	if lines := differing("one", replace.Replace(hostsBefore)); len(lines) != 0 {
 		t.Errorf("what differs in any case: %q", lines)

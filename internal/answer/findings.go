@@ -45,11 +45,14 @@ type Finding struct {
 	// Trials is copied from an unpaired comparison.
 	Trials  *[2]int `json:"trials,omitempty"`
 	Verdict string  `json:"verdict"`
-	// Better is "arm" (with the layer) or "baseline" if they differ and the metric has a better side.
+	// Better says which side is better: "arm" (for a layer: with the layer) or "baseline". It is empty if no difference
+	// was found, or if neither side of the metric is better.
 	Better string `json:"better,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// Caution says what distorts the figure of the arm or of the baseline.
 	Caution string `json:"caution,omitempty"`
+	// Unproved is copied from the comparison or the layer.
+	Unproved string `json:"unproved,omitempty"`
 	// Text is the finding in words.
 	Text string `json:"text"`
 }
@@ -120,7 +123,7 @@ func Rank(a Answer) []Finding {
 			Difference: c.Difference, Interval: c.Interval, Relative: c.Relative, RelativeInterval: c.RelativeInterval,
 			Detectable: c.Detectable, Trials: c.Trials, Verdict: c.Verdict, Better: c.Better, Reason: c.Reason,
 		}}
-		f.Caution = cautions(a, c)
+		f.Caution, f.Unproved = cautions(a, c), c.Unproved
 		f.secondary = c.Quantity != first[c.Workload]
 		f.strength = strength(c.Relative, c.RelativeInterval)
 		all = append(all, f)
@@ -230,6 +233,7 @@ func ofLayer(a Answer, l Layer) ranked {
 	f := ranked{Finding: Finding{
 		Kind: OfLayer, Name: l.Layer, Baseline: a.Baseline, Workload: l.Workload, Quantity: l.Quantity,
 		Difference: &l.Cost, Interval: l.Interval, Verdict: l.Verdict, Widened: l.Widened, Detectable: l.Detectable,
+		Unproved: l.Unproved,
 	}}
 	judged := Comparison{Quantity: l.Quantity, Verdict: l.Verdict}
 	judged.judge()
@@ -248,8 +252,16 @@ func ofLayer(a Answer, l Layer) ranked {
 	return f
 }
 
-// text is the finding in words.
+// text is the finding in words, with what is not proved.
 func (f Finding) text() string {
+	if f.Unproved == "" {
+		return f.statement()
+	}
+	return f.statement() + "; " + f.Unproved
+}
+
+// statement is the finding in words.
+func (f Finding) statement() string {
 	text := f.Name
 	if f.Kind == OfLayer {
 		text = "layer " + text

@@ -63,8 +63,8 @@ func (l *Layer) quote(c Comparison, part float64) {
 }
 
 // judgeLayers sets the verdicts of the layers that quote no comparison, by the rule of comparisons: p-values are
-// corrected over all of them (Holm), and an interval is extended to 0 if there is no difference. estimates are those
-// of the layers.
+// corrected over all of them (Holm), and an interval is extended to 0 if there is no difference. estimates are the
+// estimates of the layers.
 func judgeLayers(layers []Layer, estimates []stats.Cost) {
 	var raw []float64
 	var of []int

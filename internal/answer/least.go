@@ -16,6 +16,9 @@ func Enough(e *experiment.Experiment) (ok bool, text string) {
 		return true, ""
 	}
 	needed, have := MinBlocks(e), e.Schedule.Blocks
+	if deployed(e) {
+		return have >= needed, fmt.Sprintf("each deployment needs %d blocks, the schedule has %d", needed, have)
+	}
 	what := fmt.Sprintf("%d comparisons need", comparisons)
 	if comparisons == 1 {
 		what = "1 comparison needs"
@@ -24,10 +27,14 @@ func Enough(e *experiment.Experiment) (ok bool, text string) {
 	return have >= needed, text
 }
 
-// MinBlocks returns how many blocks the comparisons of an experiment need to show any difference; 0 for one arm.
+// MinBlocks returns how many blocks the comparisons of an experiment need to show any difference; 0 for one arm. With
+// several deployments, it is the number for each of them.
 func MinBlocks(e *experiment.Experiment) int {
 	if len(e.Arms) < 2 {
 		return 0
+	}
+	if deployed(e) {
+		return stats.FewestDeployedBlocks
 	}
 	return stats.MinBlocks(len(e.Arms)-1, stats.Alpha)
 }

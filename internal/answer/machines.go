@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"nearfar/internal/check"
 	"nearfar/internal/experiment"
 )
 
@@ -86,7 +87,7 @@ type givenHosts struct {
 // givenSides are the names of an arm's hosts.
 type givenSides struct{ Client, Server string }
 
-// givenMachine is what is read of internal/agent.Facts.
+// givenMachine has the fields of internal/agent.Facts that are read.
 type givenMachine struct {
 	System struct {
 		OS, Arch string
@@ -161,17 +162,18 @@ func (g givenHosts) limits(e *experiment.Experiment) []string {
 		"caches; between two machines they do not compete."}
 }
 
-// facts are the facts of the hosts that can influence figures.
-func (g givenHosts) facts() (facts []HostFact) {
+// facts are the facts of the hosts that can influence figures; if whole is false, only those that check.Compare leaves
+// out.
+func (g givenHosts) facts(whole bool) (facts []HostFact) {
 	for _, name := range slices.Sorted(maps.Keys(g.Machines)) {
 		m := g.Machines[name]
 		cpus := ""
 		if len(m.CPUs) > 0 {
 			cpus = fmt.Sprint(len(m.CPUs))
 		}
-		for _, f := range []HostFact{{"machine", m.Hostname}, {"system", m.system()}, {"kernel", m.Kernel},
+		for i, f := range []HostFact{{"machine", m.Hostname}, {"system", m.system()}, {"kernel", m.Kernel},
 			{"CPU", m.Model}, {"number of CPUs", cpus}, {"clock source", m.ClockSource}} {
-			if f.Value != "" {
+			if f.Value != "" && (whole || i == 0) {
 				facts = append(facts, HostFact{f.Name + " of " + name, f.Value})
 			}
 		}
@@ -179,42 +181,8 @@ func (g givenHosts) facts() (facts []HostFact) {
 	return facts
 }
 
-// machinesDiffer warns of comparisons whose two arms have hosts that differ in what alone makes a figure another: the
-// kernel, the model of the CPU and the clock source. There is one warning for each arm that differs from the baseline.
-func machinesDiffer(in Input) (warnings []Warning) {
-	g := readGiven(in.Hosts)
-	base, ok := g.Sides[in.Experiment.Baseline]
-	if !ok {
-		return nil
-	}
-	for _, arm := range in.Experiment.Arms {
-		other, ok := g.Sides[arm.Name]
-		if !ok || arm.Name == in.Experiment.Baseline {
-			continue
-		}
-		var lines []string
-		for _, side := range []struct{ name, base, other string }{
-			{"client", base.Client, other.Client}, {"server", base.Server, other.Server},
-		} {
-			for _, line := range DifferingFacts(g.Machines[side.base].decisive(), g.Machines[side.other].decisive()) {
-				lines = append(lines, "the "+side.name+"'s "+line)
-			}
-		}
-		if len(lines) > 0 {
-			warnings = append(warnings, Warning{Code: "arms-differ-in-machines", Arm: arm.Name, Message: fmt.Sprintf(
-				"the machines differ from those of %s, which alone can make a difference: %s", in.Experiment.Baseline,
-				strings.Join(lines, "; "))})
-		}
-	}
-	return warnings
-}
-
-// decisive are the facts that decide how long the same work takes.
-func (m givenMachine) decisive() (facts []HostFact) {
-	for _, f := range []HostFact{{"kernel", m.Kernel}, {"CPU", m.Model}, {"clock source", m.ClockSource}} {
-		if f.Value != "" {
-			facts = append(facts, f)
-		}
-	}
-	return facts
+// facts are the recorded facts of the machine, as facts of a host.
+func (m givenMachine) facts() *check.Facts {
+	return &check.Facts{Hostname: m.Hostname, Machine: check.Machine{Release: m.Release, Kernel: m.Kernel,
+		BootID: m.BootID, ClockSource: m.ClockSource, Model: m.Model, CPUs: make([]check.CPU, len(m.CPUs))}}
 }

@@ -66,7 +66,8 @@ func TestMachines(t *testing.T) {
 // Arms whose machines differ in kernel, CPU or clock source are warned of, but not arms that differ in other facts.
 func TestMachinesDiffer(t *testing.T) {
 	warned := func(hosts string) []Warning {
-		return machinesDiffer(Input{Experiment: givenExperiment(), Hosts: []byte(hosts)})
+		in := Input{Experiment: givenExperiment(), Hosts: []byte(hosts)}
+		return machinesDiffer(in.Experiment, hostsDiffering(in))
 	}
 	third := strings.Index(givenBefore, `"c":`)
 	change := func(old, new string) string {
@@ -90,7 +91,7 @@ func TestMachinesDiffer(t *testing.T) {
 func TestGivenHostsDiffer(t *testing.T) {
 	changes := strings.NewReplacer(`"boot_id":"1"`, `"boot_id":"9"`, `"vm1"`, `"vm9"`, `"EPYC"`, `"Xeon"`)
 	other := changes.Replace(givenBefore)
-	lines := DifferingFacts(HostFacts("one", []byte(givenBefore)), HostFacts("one", []byte(other)))
+	lines := DifferingHosts(HostsOf{"one", []byte(givenBefore)}, HostsOf{"one", []byte(other)}, nil)
 	want := []string{"machine of a vm1 -> vm9", "CPU of a EPYC -> Xeon",
 		"CPU of b EPYC -> Xeon", "CPU of c EPYC -> Xeon"}
 	if !slices.Equal(lines, want) {

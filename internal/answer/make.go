@@ -14,10 +14,16 @@ func Make(in Input) Answer {
 	a := Answer{
 		Nearfar: "v1", Question: in.Experiment.Question, Run: in.Run, State: in.State, Baseline: in.Experiment.Baseline,
 		Imported: in.Experiment.Imported, Paired: in.Experiment.Paired,
-		Blocks: in.Experiment.Schedule.Blocks, Trials: len(in.Trials),
-		Arms: []Figure{}, Comparisons: []Comparison{}, Layers: []Layer{}, Residual: []Residual{}, Warnings: []Warning{},
+		Blocks: in.Experiment.Schedule.AllBlocks(), Trials: len(in.Trials),
+		Deployments: in.Experiment.Schedule.Deployments,
+		Arms:        []Figure{}, Comparisons: []Comparison{}, Layers: []Layer{}, Residual: []Residual{},
+		Warnings: []Warning{},
 	}
+	a.Differs = hostsDiffering(in)
 	a.Averages = AveragesOf(!in.Experiment.Unpaired())
+	if deployed(in.Experiment) {
+		a.Averages.overDeployments()
+	}
 	replaced := replacedPlaces(in.Trials)
 	for _, t := range in.Trials {
 		if t.Error != "" {
@@ -32,10 +38,9 @@ func Make(in Input) Answer {
 			a.Settings = append(a.Settings, Settings{Arm: arm.Name, Text: text, Set: arm.Set})
 		}
 	}
-	var tables []cells
-	for _, w := range in.Experiment.Workloads {
-		tables = append(tables, workloadCells(in, w.Name)...)
-	}
+	a.Proof, a.Places, a.ProviderAnswers = proofs(in), places(in), providerAnswers(in)
+	a.Unproved = unprovedText(a.Proof)
+	tables := tablesOf(in)
 	for _, c := range tables {
 		a.Arms = append(a.Arms, figures(in.Experiment, c)...)
 	}
@@ -49,12 +54,25 @@ func Make(in Input) Answer {
 		a.Warnings = append(a.Warnings, part.warnings...)
 	}
 	judgeLayers(a.Layers, estimates)
+	markUnproved(in.Experiment, &a, tables)
 	a.Warnings = append(dependent(a.Comparisons), a.Warnings...)
 	a.Warnings = append(append([]Warning{}, runWarnings(in, a, tables)...), a.Warnings...) // never null in JSON
 	a.Warnings = append(a.Warnings, in.Warnings...)
+	a.Earlier = in.Earlier
+	a.Warnings = append(a.Warnings, unlike(in, tables)...)
+	if in.Experiment.SelfComparison != nil {
+		a.NoiseFloor = noiseFloor(in, a, tables)
+		a.Warnings = append(a.Warnings, selfWarnings(in, a)...)
+	}
 	a.Environment = environment(in)
 	a.Findings = Rank(a)
 	a.Verdict = verdict(in.Experiment, a)
+	if text := a.NoiseFloor.verdict(); text != "" {
+		a.Verdict = text + AboutText(a.Comparisons)
+	}
+	if a.Unproved != "" {
+		a.Verdict += " " + a.Unproved
+	}
 	if a.Failing = failing(in.Experiment, in.Trials); a.Failing != "" && a.Failed < a.Trials {
 		a.Verdict = a.Failing + " " + a.Verdict
 	}
@@ -100,9 +118,9 @@ func (c cells) ranked(arm string) []stats.Value {
 func (c cells) lack(arm string) Lack { return c.ranking.LackOf(arm, c.good[arm]) }
 
 // workloadCells groups a workload's good trials by quantity and arm.
-func workloadCells(in Input, workload string) []cells {
+func workloadCells(e *experiment.Experiment, trials []result.Trial, workload string) []cells {
 	var good []result.Trial
-	for _, t := range in.Trials {
+	for _, t := range trials {
 		if t.Workload == workload && t.Error == "" {
 			good = append(good, t)
 		}
@@ -123,7 +141,7 @@ func workloadCells(in Input, workload string) []cells {
 		}
 		all = append(all, c)
 	}
-	for i, q := range quantities(in.Experiment, good) {
+	for i, q := range quantities(e, good) {
 		add(q, cells{primary: i == 0})
 	}
 	for _, q := range Beside(good) {
@@ -233,6 +251,9 @@ func figures(e *experiment.Experiment, c cells) []Figure {
 	var all []Figure
 	for _, arm := range e.Arms {
 		if f, ok := Summary("", arm.Name, c.workload, c.ranking, c.good[arm.Name]); ok {
+			if deployed(e) {
+				OverDeployments(&f, c.ranking, c.good[arm.Name])
+			}
 			all = append(all, f)
 		}
 	}

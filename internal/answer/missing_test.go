@@ -12,8 +12,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// stalling makes 20 blocks of a baseline and an arm that is 7 % faster. The given numbers of their trials stalled:
-// these made too few observations for a p99.
+// stalling makes 20 blocks of a baseline and an arm that is 7 % faster. The given numbers of their trials stalled: they
+// have too few observations for a p99.
 func stalling(armStalls, baselineStalls int) (*experiment.Experiment, []result.Trial) {
 	e := overlay(20)
 	e.Arms = []experiment.Arm{{Name: "l2"}, {Name: "fast"}}

@@ -30,6 +30,8 @@ type Objective struct {
 	Confidence float64  `json:"confidence"`
 	Verdict    string   `json:"verdict"`
 	Reason     string   `json:"reason,omitempty"`
+	// Unproved says which arm is not proved to be what it claims; empty if all are.
+	Unproved string `json:"unproved,omitempty"`
 	// WouldFailFrom is the smallest figure that would miss the objective with the observed noise.
 	WouldFailFrom *float64 `json:"would_fail_from"`
 	// Said is the result in a line.

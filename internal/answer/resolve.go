@@ -115,12 +115,13 @@ type Forecast struct {
 // Foresee says what a plan is expected to find, from the scatter of an earlier run of the same arms and workloads. It
 // leaves out comparisons that the earlier run does not have.
 func Foresee(earlier Input, plan *experiment.Experiment, aim *Aim) []Forecast {
-	if earlier.Experiment.Unpaired() {
-		return nil
+	if earlier.Experiment.Unpaired() || deployed(earlier.Experiment) || deployed(plan) {
+		return nil // the scatter of blocks does not say what deployments scatter by
 	}
 	var all []Forecast
+	compared := Compared(earlier.Experiment, earlier.Trials)
 	for _, w := range plan.Workloads {
-		for _, c := range workloadCells(earlier, w.Name) {
+		for _, c := range workloadCells(earlier.Experiment, compared, w.Name) {
 			if !c.reportOnly {
 				all = append(all, foresee(c, plan, aim)...)
 			}

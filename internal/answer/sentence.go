@@ -116,7 +116,11 @@ func (t *telling) unsure(i int) {
 		t.say(i, t.name(f)+" "+f.amount()+reasons(f.Reason), ", ")
 		return
 	}
-	t.once(i, func(these []int) string { return "too few blocks to tell for " + t.names(these) })
+	unit := "blocks"
+	if f.Verdict == FewDeployments {
+		unit = "deployments"
+	}
+	t.once(i, func(these []int) string { return "too few " + unit + " to tell for " + t.names(these) })
 }
 
 // noneSeen lists findings without a difference, and the smallest difference that would have been seen in all of them.

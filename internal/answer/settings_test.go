@@ -55,7 +55,7 @@ workloads: [{name: rr, tool: native}]
 schedule: {blocks: 20, seed: 1}
 `
 
-// A setting combined with a path is a layer beside the path's layers; the rest is the residual.
+// A setting combined with a path is a layer in addition to the path's layers; the rest is the residual.
 func TestSettingsAreLayersBesidePaths(t *testing.T) {
 	e := parsed(t, twoByTwo)
 	costs := map[string]float64{"router": 2e-6, "congestion=bbr": 1e-6}
@@ -210,7 +210,7 @@ schedule: {blocks: 12, seed: 1}
 	}
 }
 
-// Users who wrote two workloads to compare them are told how to.
+// Users who wrote two workloads in order to compare them get advice how to compare them.
 func TestWorkloadsThatWereMeantAsArms(t *testing.T) {
 	e := parsed(t, `
 arms: {only: {lab: {path: [bridge]}}}

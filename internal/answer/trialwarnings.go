@@ -13,6 +13,14 @@ import (
 // workload's first quantity is checked for modes and drift, so that one cause gives one warning.
 func trialWarnings(e *experiment.Experiment, tables []cells) []Warning {
 	var warnings []Warning
+	if deployed(e) {
+		for _, c := range tables {
+			if c.primary {
+				warnings = append(warnings, modes(e, c)...)
+			}
+		}
+		return warnings // a change between deployments is part of their scatter, and no drift
+	}
 	if w, ok := stats.TooFewBlocks(fewestBlocks(e, tables)); ok && len(e.Arms) > 1 && len(tables) > 0 && !e.Unpaired() {
 		warnings = append(warnings, Warning{Code: w.Code, Message: fmt.Sprintf(
 			"with %.0f blocks no difference can be found in a family of %.0f comparisons; it takes %.0f",

@@ -2,6 +2,7 @@ package answer
 
 import (
 	"fmt"
+	"slices"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
@@ -12,6 +13,9 @@ func verdict(e *experiment.Experiment, a Answer) string {
 	if len(a.Arms) == 0 {
 		if a.Trials > 0 && a.Failed == a.Trials {
 			return fmt.Sprintf("No answer: all %d trials failed.", a.Trials)
+		}
+		if slices.ContainsFunc(a.Proof, func(p ArmProof) bool { return p.Dropped > 0 }) {
+			return "No answer: all good trials are dropped, because their arms are not proved to be what they claim."
 		}
 		return "No answer: nothing was measured."
 	}
@@ -24,7 +28,7 @@ func verdict(e *experiment.Experiment, a Answer) string {
 		}
 		return text
 	}
-	return Sentence(a.Findings, Wording{Against: "Against " + e.Baseline}) + apart(a)
+	return Sentence(a.Findings, Wording{Against: "Against " + e.Baseline}) + apart(a) + AboutText(a.Comparisons)
 }
 
 // apart names the quantities whose layers would lead the answer, but do not add up.

@@ -51,7 +51,8 @@ func TestEngineDiffers(t *testing.T) {
 		var codes []string
 		for _, w := range engineDiffers(Input{Experiment: e, Trials: c.trials}) {
 			codes = append(codes, w.Code)
-			if w.Workload != "rr" || !strings.Contains(w.Message, "a: client ") || !strings.Contains(w.Message, "b: client ") {
+			if w.Workload != "rr" || !strings.Contains(w.Message, "a: client ") ||
+				!strings.Contains(w.Message, "b: client ") {
 				t.Errorf("%s: %+v", name, w)
 			}
 		}

@@ -42,17 +42,20 @@ func runWarnings(in Input, a Answer, tables []cells) []Warning {
 				Message: "client and server were not pinned: the same path can show two modes"})
 		}
 	}
+	warnings = append(warnings, expectations(a.Proof)...)
 	warnings = append(warnings, unproved(in)...)
 	warnings = append(warnings, waits(in)...)
 	warnings = append(warnings, engineDiffers(in)...)
-	warnings = append(warnings, machinesDiffer(in)...)
+	warnings = append(warnings, machinesDiffer(in.Experiment, a.Differs)...)
 	warnings = append(warnings, steal(in)...)
 	warnings = append(warnings, contention(in)...)
 	warnings = append(warnings, lateWires(in, a.Arms)...)
 	warnings = append(warnings, belowRate(in, a.Arms)...)
+	warnings = append(warnings, limits(in)...)
 	warnings = append(warnings, coreToCore(in)...)
 	warnings = append(warnings, notes(in)...)
 	warnings = append(warnings, trialWarnings(in.Experiment, tables)...)
+	warnings = append(warnings, deploymentWarnings(a)...)
 	return append(warnings, oneBlock(a)...)
 }
 
@@ -137,14 +140,14 @@ func wait(t result.Trial, fact string) string {
 	return "unknown"
 }
 
-// notes repeats the notes of the tools' outputs, once each.
+// notes repeats the notes of the tools' outputs, once each. Those about limiters are in a warning of their own.
 func notes(in Input) []Warning {
 	var warnings []Warning
 	var seen []string
 	for _, t := range in.Trials {
 		for _, note := range t.Notes {
 			key := t.Workload + "\x00" + note
-			if slices.Contains(seen, key) || len(seen) >= 50 {
+			if slices.Contains(seen, key) || len(seen) >= 50 || strings.HasPrefix(note, result.NoteLimiter) {
 				continue
 			}
 			seen = append(seen, key)

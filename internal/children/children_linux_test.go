@@ -15,7 +15,7 @@ import (
 	"nearfar/internal/machine"
 )
 
-// table is a Table that keeps what it is told.
+// table is a Table that records the calls.
 type table struct {
 	mu      sync.Mutex
 	running []int
@@ -39,7 +39,8 @@ func (t *table) Ended(pid int, status unix.WaitStatus) {
 	t.running = slices.DeleteFunc(t.running, func(p int) bool { return p == pid })
 }
 
-// The end of each child is told once, before the child is reaped, and all children are reaped in the end.
+// The table is informed once of the end of each child, before the child is reaped, and all children are reaped in the
+// end.
 func TestReap(t *testing.T) {
 	all := &table{told: map[int]string{}, reaped: map[int]bool{}}
 	want := map[int]string{}
@@ -88,8 +89,8 @@ func TestChildrenRan(t *testing.T) {
 	}
 }
 
-// The larger of what the last thread and the live threads used stands for the process, and says whether the run delay
-// covers most of it.
+// Either the last thread or the live threads stand for the process: those that used more CPU time. Their run delay is
+// known if they used most of the process's CPU time.
 func TestWith(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {

@@ -23,7 +23,7 @@ const grace = 20 * time.Millisecond
 type Table interface {
 	// Running lists the numbers of the children whose end was not noticed yet.
 	Running() []int
-	// Ended tells of a child that has ended and is not reaped yet. It may be one that the table does not know.
+	// Ended informs the table of a child that has ended and is not reaped yet. The table may not know the child.
 	Ended(pid int, status unix.WaitStatus)
 }
 
@@ -41,7 +41,7 @@ func Reap(t Table, orphans bool, stop <-chan struct{}) {
 		for _, pid := range notice(t, orphans, unreaped) {
 			unreaped[pid] = true
 			time.AfterFunc(grace, func() {
-				// It fails only if the child is gone.
+				// It fails only if the child was reaped already.
 				_, err := unix.Wait4(pid, nil, 0, nil)
 				for errors.Is(err, unix.EINTR) {
 					_, err = unix.Wait4(pid, nil, 0, nil)
@@ -73,7 +73,7 @@ func notice(t Table, orphans bool, unreaped map[int]bool) (pids []int) {
 	if !orphans {
 		return pids
 	}
-	// The kernel shows one child after the other: the next one when this one has been reaped.
+	// The kernel shows one ended child at a time. It shows the next one when this one has been reaped.
 	if pid, status, ok := endOf(unix.P_ALL, 0); ok && !unreaped[pid] && !slices.Contains(pids, pid) {
 		t.Ended(pid, status)
 		pids = append(pids, pid)

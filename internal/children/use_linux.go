@@ -79,7 +79,7 @@ func childrenRan(stat []byte) (sum time.Duration) {
 	return sum
 }
 
-// knownShare is the share of a process's CPU time from which the threads whose run delay was read stand for all.
+// knownShare is the share of a process's CPU time from which on the threads with a known run delay stand for all.
 const knownShare = 0.9
 
 // Total is the CPU time of the child, and of the children for which it waited.

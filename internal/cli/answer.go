@@ -36,7 +36,7 @@ func readReport(path string, aim *answer.Aim) (answer.Answer, error) {
 		return answer.Answer{}, err
 	}
 	open := func(name string) (io.ReadCloser, error) { return dir.OpenFile(name, hdr.MaxFile) }
-	contrast.Pool(&ans, trials, open)
+	contrast.Pool(&ans, answer.Compared(dir.Manifest().Experiment, trials), open)
 	return ans, nil
 }
 
@@ -59,7 +59,7 @@ func answerOf(dir *rundir.Dir, path string, trials []result.Trial, aim *answer.A
 	m := dir.Manifest()
 	ans := answer.Make(answer.Input{
 		Experiment: m.Experiment, Trials: trials, Run: path, State: m.State, Seed: m.Seed, Skipped: m.Skipped,
-		Hosts: m.Hosts, Warnings: hostWarnings(m, trials), Resolve: aim,
+		Hosts: m.Hosts, Warnings: hostWarnings(m, trials), Resolve: aim, Earlier: earlierOf(m),
 	})
 	// The objectives are judged from the run directory, so that every later report has the same verdicts.
 	side := &contrast.Side{

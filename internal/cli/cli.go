@@ -19,6 +19,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitGate        = 3
+	exitUnproved    = 4 // an arm is not proved to be what it claims
 	exitInterrupted = 130
 )
 
@@ -40,6 +41,15 @@ func (e *usageError) Unwrap() error { return e.err }
 
 // usagef returns a usageError with the message of fmt.Errorf.
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// unprovedError says that arms are not proved to be what they claim. It has the lowest rank: if there is also a failure
+// or a failed gate, that error decides the exit code.
+type unprovedError struct{ unproved, hint string }
+
+func (e *unprovedError) Error() string { return e.unproved + "\n" + e.hint }
+
+// allowHint is the hint of an unprovedError for verbs with --allow-unverified.
+const allowHint = "The warnings have the evidence. --allow-unverified accepts such an answer."
 
 // errInterrupted says that the user ended the command.
 var errInterrupted = errors.New("interrupted")
@@ -88,11 +98,14 @@ func mainClean(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var usage *usageError
 	var onHost *hostverbs.UsageError
 	var gate *gateError
+	var unproved *unprovedError
 	switch {
 	case errors.As(err, &usage), errors.As(err, &onHost):
 		return exitUsage
 	case errors.As(err, &gate):
 		return exitGate
+	case errors.As(err, &unproved):
+		return exitUnproved
 	}
 	return exitFailed
 }
@@ -120,7 +133,11 @@ differs, by how much, with which certainty, and which layer causes the differenc
 	root.AddCommand(
 		a.initCommand(),
 		readsOnly(a.validateCommand()),
+		a.checkCommand(),
 		a.runCommand(),
+		a.baselineCommand(),
+		a.upCommand(),
+		a.kubeCommand(),
 		readsOnly(a.reportCommand()),
 		readsOnly(a.compareCommand()),
 		readsOnly(a.gateCommand()),
@@ -129,11 +146,17 @@ differs, by how much, with which certainty, and which layer causes the differenc
 		readsOnly(a.historyCommand()),
 		onHosts.Agent(),
 		onHosts.Engine(),
+		a.imageCommand(),
 		a.schemaCommand(),
 		a.doctorCommand(),
+		a.downCommand(),
+		a.migratePoolCommand(),
+		a.lsCommand(),
 		onHosts.Version(),
 		onHosts.Absent(),
 		onHosts.Reach(),
+		onHosts.Resolve(),
+		onHosts.Facts(),
 	)
 	root.AddCommand(a.labCommands()...)
 	root.AddCommand(agentCommands(onHosts)...)

@@ -19,13 +19,15 @@ import (
 	"nearfar/internal/tool"
 )
 
-// What a shell offers at the Tab key. Completions never fail: where nothing can be read, nothing is offered.
+// Completion at the Tab key. Completions never fail: if nothing can be read, nothing is offered.
 
 // maxCompleted bounds how many entries of a directory are looked at, and maxManifests how many runs are read for their
 // names.
 const (
 	maxCompleted = 1000
 	maxManifests = 50
+	// maxCompletedFile bounds the experiment files that are read for their names, in bytes.
+	maxCompletedFile = 1 << 20
 )
 
 // complete says for all verbs what their flags and arguments can be.
@@ -56,9 +58,15 @@ func completeFlags(cmd *cobra.Command, words map[string]cobra.CompletionFunc) {
 
 // fixed offers words, and no files.
 func fixed(words ...string) cobra.CompletionFunc {
+	return from(func() []string { return words })
+}
+
+// from offers words, and no files. It asks for the words only when they are completed, because every start of the
+// program would take milliseconds longer otherwise.
+func from(words func() []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, begins string) ([]string, cobra.ShellCompDirective) {
 		var fit []string
-		for _, word := range words {
+		for _, word := range words() {
 			if strings.HasPrefix(word, begins) {
 				fit = append(fit, word)
 			}
@@ -90,27 +98,41 @@ func yamlFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirec
 func formatWords() map[string][]string {
 	page := append(report.Formats(), formatHTML)
 	return map[string][]string{
-		"run": page, "report": append(slices.Clone(page), export.Formats()...), "import": page,
+		"run": page, "baseline": page, "kube": page, "import": page,
+		"report":  append(slices.Clone(page), export.Formats()...),
 		"compare": report.Formats(), "gate": gate.Formats(),
-		"history": report.HistoryFormats(), "validate": validateFormats(), "schema": {"json", "markdown"},
+		"history": report.HistoryFormats(), "validate": validateFormats(), "check": checkFormats(),
+		"ls":     lsFormats(),
+		"schema": {"json", "markdown"},
 	}
 }
 
 // verbWords are the words of a verb's flags.
 func verbWords(verb string) map[string]cobra.CompletionFunc {
 	words := map[string]cobra.CompletionFunc{
-		"format": fixed(formatWords()[verb]...), "progress": fixed(progressModes()...), "resume": runDirectories,
-		"out": directories, "path": directories, "tool": fixed(tool.Formats()...),
-		"inconclusive": fixed("pass", "fail"),
-		"hosts":        yamlFiles, "set": cobra.NoFileCompletions, "ssh-config": anyFile,
+		"format":   from(func() []string { return formatWords()[verb] }),
+		"progress": fixed(progressModes()...), "resume": runDirectories,
+		"out": directories, "path": directories, "tool": from(tool.Formats),
+		"inconclusive": fixed("pass", "fail"), "on-failure": fixed(failureWords()...),
+		"platform": fixed(imagePlatforms()...), "push": cobra.NoFileCompletions, "name": cobra.NoFileCompletions,
+		"hosts": yamlFiles, "set": cobra.NoFileCompletions, "ssh-config": anyFile,
+	}
+	if verb == "kube" {
+		words["tool"] = from(func() []string { return tool.Declared().Names() })
+		words["through"] = fixed(kubeThroughs()...)
+		words["from"] = yamlFiles
+	}
+	if verb == "baseline" {
+		words["arm"] = armsOfFile
+	}
+	if verb == "migrate-pool" {
+		for _, flag := range []string{"resource-group", "cluster", "subscription", "context", "from", "to", "new",
+			"vm-size", "from-selector", "to-selector"} {
+			words[flag] = cobra.NoFileCompletions
+		}
 	}
 	if verb == "history" {
-		words["arm"] = declaredNames(func(e *experiment.Experiment) (names []string) {
-			for _, arm := range e.Arms {
-				names = append(names, arm.Name)
-			}
-			return names
-		})
+		words["arm"] = declaredNames((*experiment.Experiment).ArmNames)
 		words["workload"] = declaredNames(func(e *experiment.Experiment) (names []string) {
 			for _, w := range e.Workloads {
 				names = append(names, w.Name)
@@ -144,7 +166,8 @@ func engineWords(mode string) map[string]cobra.CompletionFunc {
 	native := tool.NewNative("").Name()
 	return map[string]cobra.CompletionFunc{
 		"format": fixed("text", "json"), "direction": fixed(experiment.Upload, experiment.Download, experiment.Both),
-		"protocol": fixed(tool.Declared().Protocols(native, mode)...), "wait": fixed(tool.Declared().Waits(native, mode)...),
+		"protocol": from(func() []string { return tool.Declared().Protocols(native, mode) }),
+		"wait":     from(func() []string { return tool.Declared().Waits(native, mode) }),
 		"loop":     fixed(wire.LoopGo, wire.LoopAssembly),
 		"arrivals": fixed(experiment.ConstantArrivals, experiment.PoissonArrivals),
 	}
@@ -153,11 +176,14 @@ func engineWords(mode string) map[string]cobra.CompletionFunc {
 // verbArguments are what the arguments of a verb can be.
 func verbArguments() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
-		"run": experimentFiles, "validate": yamlFiles,
+		"run": experimentFiles, "up": experimentFiles, "down": experimentFiles, "ls": cobra.NoFileCompletions,
+		"baseline": experimentFiles, "validate": yamlFiles, "check": experimentFiles,
 		"init":    templateArguments,
+		"kube":    cobra.NoFileCompletions,
 		"report":  otherRuns,
 		"compare": sideArguments, "gate": sideArguments,
 		"serve": oneDirectory, "history": oneDirectory, "agent": cobra.NoFileCompletions,
+		"image": cobra.NoFileCompletions, "migrate-pool": cobra.NoFileCompletions,
 		"schema": cobra.NoFileCompletions, "doctor": experimentFiles, "version": cobra.NoFileCompletions,
 	}
 }
@@ -183,7 +209,8 @@ func templateArguments(cmd *cobra.Command, args []string, begins string) ([]stri
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// runDirectories offers the runs whose path begins as given; without any, directories in which runs may be.
+// runDirectories offers the runs whose path begins with the given text. If there are none, it offers directories that
+// may contain runs.
 func runDirectories(_ *cobra.Command, _ []string, begins string) ([]string, cobra.ShellCompDirective) {
 	runs := runsThatBegin(begins)
 	if len(runs) == 0 {
@@ -198,8 +225,8 @@ func otherRuns(cmd *cobra.Command, args []string, begins string) ([]string, cobr
 	return slices.DeleteFunc(runs, func(run string) bool { return slices.Contains(args, run) }), directive
 }
 
-// sideArguments offers runs. Where only one is left, its arms are offered beside it: RUN:ARM. Files are sides too, so
-// the shell offers those where no run begins so.
+// sideArguments offers runs. If only one run matches, it also offers the arms of that run as RUN:ARM. Sides can also be
+// files, so the shell offers files if no run matches.
 func sideArguments(_ *cobra.Command, args []string, begins string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -291,6 +318,24 @@ func declaredNames(names func(*experiment.Experiment) []string) cobra.Completion
 		}
 		return fixed(words...)(cmd, args, begins)
 	}
+}
+
+// armsOfFile offers the arms of the experiment file that the verb is called with.
+func armsOfFile(cmd *cobra.Command, args []string, begins string) ([]string, cobra.ShellCompDirective) {
+	file := fileOf(args)
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxCompletedFile {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	e, err := parseExperiment(file, data, experiment.Inputs{Variable: os.LookupEnv})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return fixed(e.ArmNames()...)(cmd, args, begins)
 }
 
 // experimentOf reads what a run declares; nil where it cannot be read.

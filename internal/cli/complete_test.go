@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completed returns the words that the shell is offered after the given words, of which the last is incomplete. The
+// completed returns the words that the shell offers after the given words, of which the last is incomplete. The
 // directive says what else the shell does, such as offering files.
 func completed(t *testing.T, words ...string) (offered []string, directive string) {
 	t.Helper()
@@ -52,7 +52,14 @@ func TestCompletionOfWords(t *testing.T) {
 		{"engine rr --wait ", "block busy-poll epoll spin", directiveNoFile},
 		{"engine load --wait ", "block epoll spin", directiveNoFile},
 		{"engine stream --direction ", "upload download both", directiveNoFile},
-		{"init ", "paths knobs load ssh", directiveNoFile},
+		{"init ", "paths knobs load ssh kubernetes", directiveNoFile},
+		{"kube --through ", "pod ClusterIP NodePort headless LoadBalancer", directiveNoFile},
+		{"kube --tool n", "native netperf ntttcp", directiveNoFile},
+		{"kube --from ", "yaml yml", directiveExt},
+		{"kube --out ", "", directiveDirs},
+		{"kube ", "", directiveNoFile},
+		{"image --platform linux/", "linux/amd64 linux/arm64", directiveNoFile},
+		{"image -o ", "", directiveDefault},
 		{"init load ", "yaml yml", directiveExt},
 		{"run ", "yaml yml", directiveExt},
 		{"run x.yaml ", "", directiveNoFile},
@@ -60,6 +67,8 @@ func TestCompletionOfWords(t *testing.T) {
 		{"run --out ", "", directiveDirs},
 		{"serve ", "", directiveDirs},
 		{"doctor ", "yaml yml", directiveExt},
+		{"check ", "yaml yml", directiveExt},
+		{"check -f ", "terminal json", directiveNoFile},
 		{"doctor --ssh-config ", "", directiveDefault},
 		{"val", "validate", directiveNoFile},
 	} {
@@ -114,6 +123,24 @@ func TestCompletionOfRuns(t *testing.T) {
 		offered, directive := completed(t, strings.Split(c.words, " ")...)
 		if strings.Join(offered, " ") != c.want || directive != c.directive {
 			t.Errorf("%q offers %q %s, want %q %s", c.words, offered, directive, c.want, c.directive)
+		}
+	}
+}
+
+// The arms of a baseline come from its file, or from experiment.yaml if no file is given.
+func TestCompletionOfArmsOfAFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, file := range []string{"x.yaml", defaultExperiment} {
+		if err := os.WriteFile(file, []byte(hostsFile), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for words, want := range map[string]string{
+		"baseline x.yaml --arm ": "near far", "baseline --arm f": "far", "baseline none.yaml --arm ": "",
+	} {
+		offered, _ := completed(t, strings.Split(words, " ")...)
+		if strings.Join(offered, " ") != want {
+			t.Errorf("%q offers %q, want %q", words, offered, want)
 		}
 	}
 }

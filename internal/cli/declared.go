@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/check"
 	"nearfar/internal/experiment"
 	"nearfar/internal/runner"
 )
@@ -28,11 +29,15 @@ type declared struct {
 	Repeats int `json:"baseline_repeats"`
 	// Seed is 0 if each run draws its own.
 	Seed uint64 `json:"seed"`
+	// Deployments is how often the hosts are made; 0 for once. Each has Blocks blocks.
+	Deployments int `json:"deployments,omitempty"`
 	// Comparisons is how many pairs of an arm and a workload are compared with the baseline.
 	Comparisons int `json:"comparisons"`
 	Trials      int `json:"trials"`
 	// Seconds is about how long all trials take.
 	Seconds float64 `json:"estimated_seconds"`
+	// Unproved says what happens to trials in which an expectation is not proved; empty without expectations.
+	Unproved string `json:"unproved,omitempty"`
 
 	// needed has the lines of blocksNeeded.
 	needed []string
@@ -45,7 +50,13 @@ type declaredArm struct {
 	// Client and Server are names of hosts; empty for an arm with a lab.
 	Client string `json:"client,omitempty"`
 	Server string `json:"server,omitempty"`
+	// Kubernetes says how pods are made; nil for an arm without pods.
+	Kubernetes *experiment.Kubernetes `json:"kubernetes,omitempty"`
+	// Expect lists what must be true of the arm.
+	Expect []check.Expectation `json:"expect,omitempty"`
 
+	// expects is Expect in a line.
+	expects string
 	// hosts describes the two hosts: "a (ssh vm-a) to b (local)".
 	hosts string
 }
@@ -64,17 +75,24 @@ type declaredWorkload struct {
 func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
 	d := &declared{
 		Name: e.Name, Question: e.Question, Baseline: e.Baseline,
-		Blocks: e.Schedule.Blocks, MinBlocks: answer.MinBlocks(e), Repeats: e.Schedule.Repeats(), Seed: e.Schedule.Seed,
+		Deployments: e.Schedule.Deployments,
+		Blocks:      e.Schedule.Blocks, MinBlocks: answer.MinBlocks(e), Repeats: e.Schedule.Repeats(),
+		Seed:        e.Schedule.Seed,
+		Unproved:    e.Unproved,
 		Comparisons: (len(e.Arms) - 1) * len(e.Workloads), Trials: e.Planned(nil), needed: blocksNeeded(e),
 	}
 	for _, a := range e.Arms {
-		arm := declaredArm{Name: a.Name, Path: []string{}, Layers: a.Layers}
+		arm := declaredArm{Name: a.Name, Path: []string{}, Layers: a.Layers, Expect: a.Expect, expects: a.ExpectText()}
 		if a.Lab != nil {
 			for _, element := range a.Lab.Path {
 				arm.Path = append(arm.Path, elementText(element))
 			}
 		}
-		if a.Lab == nil {
+		switch {
+		case a.Kubernetes != nil:
+			arm.Client, arm.Server, arm.Kubernetes = a.Client, a.Server, a.Kubernetes
+			arm.hosts = a.HostsText()
+		case a.Lab == nil:
 			arm.Client, arm.Server = a.Client, a.Server
 			arm.hosts = hostText(e, a.Client) + " to " + hostText(e, a.Server)
 		}
@@ -151,6 +169,9 @@ func (d *declared) text() string {
 			line += " (baseline)"
 		}
 		fmt.Fprintf(&b, "  %-*s  %s\n", width, a.Name, line)
+		if a.expects != "" {
+			fmt.Fprintf(&b, "  %-*s  expects %s\n", width, "", a.expects)
+		}
 	}
 	b.WriteString("\nWorkloads\n")
 	for _, w := range d.Workloads {
@@ -165,12 +186,19 @@ func (d *declared) text() string {
 	if d.Repeats > 1 {
 		arms += fmt.Sprintf(" (the baseline %d times)", d.Repeats)
 	}
-	fmt.Fprintf(&b, "\n%s x %s x %s = %s, about %v\n", counted(d.Blocks, "block"), arms,
+	deployments := ""
+	if d.Deployments > 1 {
+		deployments = counted(d.Deployments, "deployment") + " x "
+	}
+	fmt.Fprintf(&b, "\n%s%s x %s x %s = %s, about %v\n", deployments, counted(d.Blocks, "block"), arms,
 		counted(len(d.Workloads), "workload"), counted(d.Trials, "trial"), seconds(d.Seconds, time.Second))
 	if d.Comparisons == 0 {
 		b.WriteString("One arm: it is measured, and there is nothing to compare it with.\n")
 	} else {
 		fmt.Fprintf(&b, "%s with %s\n", counted(d.Comparisons, "comparison"), d.Baseline)
+	}
+	if d.Unproved == experiment.UnprovedDrop {
+		b.WriteString("Trials in which an expectation is not proved are not compared.\n")
 	}
 	if d.Blocks < d.MinBlocks {
 		fmt.Fprintln(&b, strings.Join(d.needed, "\n"))

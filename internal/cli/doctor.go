@@ -24,14 +24,15 @@ func (a *app) doctorCommand() *cobra.Command {
 	var sshConfig string
 	cmd := &cobra.Command{
 		Use:   "doctor [FILE]",
-		Short: "Check what this machine can do, or what ssh makes of a file's hosts",
+		Short: "Check what this machine can do, or how ssh resolves a file's hosts",
 		Long: `Without FILE, doctor says whether labs can be made on this machine, as root or as an ordinary user, and
 which of the programs that nearfar can run are installed.
 
-With FILE, it shows what ssh's configuration makes of each ssh host in the experiment file: user, address, port, jump
-hosts and keys (ssh -G). It connects to none of them. "-" reads standard input.
+With FILE, it shows ssh's settings for each ssh host in the experiment file: user, address, port, jump hosts and keys
+(ssh -G). It connects to none of them. "-" reads standard input.
 
-Exit codes: 0 labs can be made, or ssh accepts all names; 1 it is otherwise; 2 wrong usage, or a mistake in the file.`,
+Exit codes: 0 labs can be made, or ssh accepts all names; 1 labs cannot be made, or ssh refuses a name; 2 wrong usage,
+or a mistake in the file.`,
 		Example: `  nearfar doctor
   nearfar doctor && nearfar run experiment.yaml
   nearfar doctor zones.yaml
@@ -86,7 +87,7 @@ func (a *app) doctorMachine(ctx context.Context) error {
 	return nil
 }
 
-// doctorHosts shows what ssh makes of the names of a file's hosts.
+// doctorHosts shows how ssh resolves the names of a file's hosts.
 func (a *app) doctorHosts(ctx context.Context, file string, inputs *inputFlags, config string) error {
 	e, err := a.readExperiment(file, inputs)
 	if err != nil {

@@ -69,7 +69,8 @@ func TestEngineSecretFromEnvironment(t *testing.T) {
 			t.Errorf("%s: exit code %d", args, code)
 		}
 		said := stderr.String()
-		if !strings.Contains(said, hostverbs.SecretVariable+": the secret has 6 characters") || strings.Contains(said, "geheim") {
+		if !strings.Contains(said, hostverbs.SecretVariable+": the secret has 6 characters") ||
+			strings.Contains(said, "geheim") {
 			t.Errorf("%s: %q", args, said)
 		}
 	}

@@ -43,7 +43,8 @@ func TestEngineLoadUsage(t *testing.T) {
 		{"samples x", "--csv"},
 	} {
 		var stdout, stderr bytes.Buffer
-		if code := Main(append([]string{"engine"}, strings.Fields(c.args)...), strings.NewReader(""), &stdout, &stderr); code != exitUsage {
+		args := append([]string{"engine"}, strings.Fields(c.args)...)
+		if code := Main(args, strings.NewReader(""), &stdout, &stderr); code != exitUsage {
 			t.Errorf("%s: exit code %d", c.args, code)
 		}
 		if !strings.Contains(stderr.String(), c.want) || stdout.Len() > 0 {
@@ -61,7 +62,9 @@ func serveLoads(t *testing.T) string {
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		ended <- engine.Serve(ctx, session.ServeOptions{Listen: "127.0.0.1:0", Secret: []byte("open sesame"), Listening: func(a netip.AddrPort) { at <- a }})
+		ended <- engine.Serve(ctx, session.ServeOptions{
+			Listen: "127.0.0.1:0", Secret: []byte("open sesame"), Listening: func(a netip.AddrPort) { at <- a },
+		})
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -92,8 +95,11 @@ func TestEngineLoad(t *testing.T) {
 	address := serveLoads(t)
 	dir := t.TempDir()
 	file, log := filepath.Join(dir, "samples"), filepath.Join(dir, "histogram")
-	out := engineMain(t, "load", address, "--steps", "500/s:100ms,1000/s:100ms", "--warmup", "20ms", "--connections", "3", "--samples", file, "--histogram", log)
-	for _, want := range []string{"constant 500/s:100ms,1000/s:100ms", "response_time p50", "send_lateness p50", "offered=150", "answered=150"} {
+	out := engineMain(t, "load", address, "--steps", "500/s:100ms,1000/s:100ms", "--warmup", "20ms",
+		"--connections", "3", "--samples", file, "--histogram", log)
+	for _, want := range []string{
+		"constant 500/s:100ms,1000/s:100ms", "response_time p50", "send_lateness p50", "offered=150", "answered=150",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in %s", want, out)
 		}
@@ -116,19 +122,22 @@ func TestEngineLoad(t *testing.T) {
 		}
 	}
 	written, err := os.ReadFile(log)
-	if err != nil || !bytes.Contains(written, []byte("#[Histogram log format version 1.3]\n")) || !bytes.Contains(written, []byte("Tag=service_time,")) {
+	if err != nil || !bytes.Contains(written, []byte("#[Histogram log format version 1.3]\n")) ||
+		!bytes.Contains(written, []byte("Tag=service_time,")) {
 		t.Errorf("%v: %.300s", err, written)
 	}
 }
 
 func TestEngineSweep(t *testing.T) {
 	address := serveLoads(t)
-	sweep := []string{"load", address, "--sweep", "1000/s..4000/s", "--duration", "1s", "--warmup", "20ms", "--objective"}
+	sweep := []string{"load", address, "--sweep", "1000/s..4000/s", "--duration", "1s", "--warmup", "20ms",
+		"--objective"}
 	out := engineMain(t, append(sweep, "response_time.p90 < 1h")...)
 	if lines := strings.Count(out, "kept"); lines != 3 || !strings.Contains(out, "the limit is higher") {
 		t.Error(out)
 	}
-	lines := strings.Split(strings.TrimSpace(engineMain(t, append(sweep, "response_time.p90 < 1ns", "-f", "json")...)), "\n")
+	printed := engineMain(t, append(sweep, "response_time.p90 < 1ns", "-f", "json")...)
+	lines := strings.Split(strings.TrimSpace(printed), "\n")
 	var last struct {
 		Type, Verdict string
 		Points        []struct {
@@ -142,7 +151,8 @@ func TestEngineSweep(t *testing.T) {
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
 		t.Fatal(err)
 	}
-	if last.Type != "sweep" || len(last.Points) != 3 || len(lines) != 4 || !strings.Contains(last.Verdict, "even the lowest rate") {
+	if last.Type != "sweep" || len(last.Points) != 3 || len(lines) != 4 ||
+		!strings.Contains(last.Verdict, "even the lowest rate") {
 		t.Errorf("%d lines, %+v", len(lines), last)
 	}
 	for _, p := range last.Points {

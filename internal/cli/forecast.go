@@ -41,6 +41,8 @@ type forecast struct {
 	// run is the earlier run; empty if there is none.
 	run         string
 	comparisons []answer.Forecast
+	// earlier is what an earlier baseline of the hosts saw; nil if there is none.
+	earlier *answer.Earlier
 }
 
 // maxOpened bounds how many earlier runs are opened in search of a run of the same experiment.
@@ -118,6 +120,12 @@ func (p *progress) expect(e *experiment.Experiment, f forecast) {
 	for _, line := range detectable(f) {
 		p.step("%s", line)
 	}
+	for _, line := range f.earlier.Lines() {
+		p.step("%s", clean.Line(line))
+	}
+	if note := lengthNote(e); note != "" {
+		p.step("%s", note)
+	}
 }
 
 // detectable has a line for each workload and quantity, with the smallest difference that the plan finds in every arm.
@@ -174,6 +182,9 @@ func printForecast(w io.Writer, e *experiment.Experiment, aim *answer.Aim, f for
 	fmt.Fprintln(w, "\nWhat it can show")
 	for _, line := range lines {
 		fmt.Fprintf(w, "  %s\n", line)
+	}
+	for _, line := range f.earlier.Lines() {
+		fmt.Fprintf(w, "  %s.\n", sentenceCase(clean.Line(line)))
 	}
 	ok, _ := answer.Enough(e)
 	switch {

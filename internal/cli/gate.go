@@ -29,6 +29,7 @@ var errNoRule = errors.New("--fail-if is missing: say what must not be, for exam
 type gateOptions struct {
 	rules, required []string
 	inconclusive    string
+	allowUnverified bool
 	report          reportOptions
 }
 
@@ -51,7 +52,7 @@ With one run a side, the verdict is about these two runs only, and a rule withou
 fail.
 
 A rule is [ARM] WORKLOAD METRIC[.STAT] > BOUND, or < BOUND. * stands for every arm or every workload; without ARM, every
-arm is checked. --fail-if says what must not be, --require what must hold. A BOUND is one of these:
+arm is checked. The gate fails if a --fail-if rule is true, or a --require rule is false. A BOUND is one of these:
   +5%  -5%                relative change of NEW against BASE
   +20us  +1ms  -1Gbit/s   absolute change
   500us  900Mbit/s  1%    limit for NEW (or RUN) alone (% for a ratio such as loss)
@@ -59,7 +60,8 @@ arm is checked. --fail-if says what must not be, --require what must hold. A BOU
 ` + sidesHelp + `
 
 Exit codes: 0 passed, or inconclusive (unless --inconclusive fail); 1 a rule names something that does not exist or
-cannot be compared, or a failure; 2 wrong usage; 3 failed.`,
+cannot be compared, or a failure; 2 wrong usage; 3 failed; 4 as 0, but an arm of a check is not proved to be what it
+claims, unless --allow-unverified is given.`,
 		Example: `  nearfar gate
   nearfar gate runs/20261121T192200Z-overlay --require 'l2 rr-1k rtt.p99 < 200us'
   nearfar gate runs/old-1 runs/old-2 runs/old-3 --new runs/new-1 runs/new-2 runs/new-3 --fail-if 'rr-1k rtt.p50 > +5%'
@@ -76,9 +78,11 @@ cannot be compared, or a failure; 2 wrong usage; 3 failed.`,
 	}
 	f := cmd.Flags()
 	newSide = newSideFlag(f, "new", "the new side is this `RUN` and all names after it; for several runs a side")
-	f.StringArrayVar(&o.rules, "fail-if", nil, "what must not be, as a `RULE`; can be repeated")
-	f.StringArrayVar(&o.required, "require", nil, "what must hold, as a `RULE`; can be repeated")
+	f.StringArrayVar(&o.rules, "fail-if", nil, "fail if this `RULE` is true; can be repeated")
+	f.StringArrayVar(&o.required, "require", nil, "fail if this `RULE` is false; can be repeated")
 	f.StringVar(&o.inconclusive, "inconclusive", "pass", "what an inconclusive check counts as: pass, fail")
+	f.BoolVar(&o.allowUnverified, "allow-unverified", false, "accept arms that are not proved to be what they claim: "+
+		"the first line of the result says so, and the exit code is 0")
 	f.StringVarP(&o.report.format, "format", "f", "terminal", "form of the result: "+strings.Join(gate.Formats(), ", "))
 	o.report.pagesOfSides(f)
 	f.StringVarP(&o.report.file, "output", "o", "", "write the result to this `FILE` instead of standard output")
@@ -117,6 +121,9 @@ func (a *app) gate(ctx context.Context, base, other []string, o gateOptions) err
 	}
 	defer done()
 	r := gate.Evaluate(c, rules, o.inconclusive == "fail")
+	if o.allowUnverified {
+		r.AllowUnverified()
+	}
 	if o.report.format == formatHTML {
 		err = a.writeGatePage(r, c.Answer(), o.report)
 	} else {
@@ -136,6 +143,9 @@ func (a *app) gate(ctx context.Context, base, other []string, o gateOptions) err
 		}
 		fmt.Fprintln(a.stderr, "nearfar: the gate is inconclusive:", r.Summary)
 	case gate.Pass:
+	}
+	if r.Unverifiable() {
+		return &unprovedError{clean.Line(r.Unproved), allowHint}
 	}
 	return nil
 }

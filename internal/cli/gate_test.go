@@ -13,8 +13,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// gateOf makes two runs and runs the command on them.
-func gateOf(t *testing.T, base, other madeRun, args ...string) (code int, stdout string) {
+// gateOf runs the command on two runs, once for each list of arguments. It returns the exit codes and outputs.
+func gateOf(t *testing.T, base, other madeRun, gates ...[]string) (codes []int, outputs []string) {
 	t.Helper()
 	parent := t.TempDir()
 	a, b := filepath.Join(parent, "base"), filepath.Join(parent, "new")
@@ -23,30 +23,37 @@ func gateOf(t *testing.T, base, other madeRun, args ...string) (code int, stdout
 			t.Fatal(err)
 		}
 	}
-	var out, errors bytes.Buffer
-	code = Main(append([]string{"gate", a, b}, args...), strings.NewReader(""), &out, &errors)
-	if code != exitDone && code != exitGate {
-		t.Fatalf("exit code %d: %s", code, errors.String())
+	for _, args := range gates {
+		var out, errors bytes.Buffer
+		code := Main(append([]string{"gate", a, b}, args...), strings.NewReader(""), &out, &errors)
+		if code != exitDone && code != exitGate {
+			t.Fatalf("exit code %d: %s", code, errors.String())
+		}
+		codes, outputs = append(codes, code), append(outputs, out.String())
 	}
 	if err := os.RemoveAll(parent); err != nil {
 		t.Fatal(err)
 	}
-	return code, out.String()
+	return codes, outputs
 }
 
-// simulatedPairs is the number of pairs of runs in each simulation.
-func simulatedPairs() int {
+// simulatedPairs is the number of pairs of runs in a simulation, and least how many of them must have the result that
+// is tested. The seeds are fixed, so that the same build always gives the same result. A build that gives the result
+// in 90 % of the pairs passes with a probability of 0.2 % (39 % with -short), one that gives it in 95 % with 12 %.
+func simulatedPairs() (pairs uint64, least int) {
 	if testing.Short() {
-		return 20
+		return 20, 19
 	}
-	return 200
+	return 100, 98
 }
 
 // TestGateOnRunsThatAreAlike has pairs of runs without a true difference. A gate with rules without a margin, in both
-// directions and for two arms, fails none of them, because two single runs do not show how much runs differ.
+// directions and for two arms, fails none of them, because two single runs do not show how much runs differ. A gate
+// that judged them at the level of its checks would fail up to 5 % of all pairs: of 120, none with a probability of
+// 0.2 %.
 func TestGateOnRunsThatAreAlike(t *testing.T) {
 	t.Parallel()
-	pairs := simulatedPairs()
+	const pairs = 40
 	for _, blocks := range []int{7, 10, 20} {
 		counts := map[string]int{}
 		for i := range uint64(pairs) {
@@ -55,11 +62,12 @@ func TestGateOnRunsThatAreAlike(t *testing.T) {
 			}
 			base, other := m, m
 			base.seed, other.seed = 1000*uint64(blocks)+2*i, 1000*uint64(blocks)+2*i+1
-			code, out := gateOf(t, base, other, "--fail-if", "rr rtt.p50 > +0%", "--fail-if", "rr rtt.p50 < -0%")
-			first, _, _ := strings.Cut(out, "\n")
+			codes, outputs := gateOf(t, base, other,
+				[]string{"--fail-if", "rr rtt.p50 > +0%", "--fail-if", "rr rtt.p50 < -0%"})
+			first, _, _ := strings.Cut(outputs[0], "\n")
 			counts[first]++
-			if (code == exitGate) != (first == "Gate: FAILED") {
-				t.Fatalf("exit code %d with %q", code, first)
+			if (codes[0] == exitGate) != (first == "Gate: FAILED") {
+				t.Fatalf("exit code %d with %q", codes[0], first)
 			}
 		}
 		t.Logf("%d blocks: %v", blocks, counts)
@@ -69,58 +77,60 @@ func TestGateOnRunsThatAreAlike(t *testing.T) {
 	}
 }
 
-// TestGateForFivePercentOnRunsThatAreAlike: with 20 blocks the gate passes at least 95 % of the pairs.
+// TestGateForFivePercentOnRunsThatAreAlike: with 20 blocks the gate passes nearly all pairs, and fails none.
 func TestGateForFivePercentOnRunsThatAreAlike(t *testing.T) {
 	t.Parallel()
-	pairs := simulatedPairs()
+	pairs, least := simulatedPairs()
 	counts := map[string]int{}
-	for i := range uint64(pairs) {
+	for i := range pairs {
 		base := madeRun{
 			arms: []string{"l2"}, workloads: []string{"rr"}, blocks: 20, level: 10e-6, scatter: 0.03,
 			seed: 90_000 + 2*i,
 		}
 		other := base
 		other.seed++
-		_, out := gateOf(t, base, other, "--fail-if", "rr rtt.p50 > +5%")
-		first, _, _ := strings.Cut(out, "\n")
+		_, outputs := gateOf(t, base, other, []string{"--fail-if", "rr rtt.p50 > +5%"})
+		first, _, _ := strings.Cut(outputs[0], "\n")
 		counts[first]++
 	}
 	t.Logf("%v", counts)
-	if counts["Gate: FAILED"] > 0 || counts["Gate: passed"] < pairs*95/100 {
+	if counts["Gate: FAILED"] > 0 || counts["Gate: passed"] < least {
 		t.Errorf("%v", counts)
 	}
 }
 
-// TestGateOnATrueRise has pairs of runs of which the second is 10 % slower. With 20 blocks, a gate for 5 % fails at
-// least 95 % of the pairs, and a gate for 20 % passes at least 95 %.
+// TestGateOnATrueRise has pairs of runs of which the second is 10 % slower. With 20 blocks, a gate for 5 % fails nearly
+// all pairs, and a gate for 20 % passes nearly all.
 func TestGateOnATrueRise(t *testing.T) {
 	t.Parallel()
 	const blocks = 20
-	pairs := simulatedPairs()
+	pairs, least := simulatedPairs()
 	failed, passed := 0, 0
-	for i := range uint64(pairs) {
+	for i := range pairs {
 		base := madeRun{
 			arms: []string{"l2"}, workloads: []string{"rr"}, blocks: blocks, level: 10e-6, scatter: 0.03,
 			seed: 50_000 + 2*i,
 		}
 		other := base
 		other.level, other.seed = 11e-6, base.seed+1
-		if code, _ := gateOf(t, base, other, "--fail-if", "rr rtt.p50 > +5%"); code == exitGate {
+		codes, outputs := gateOf(t, base, other,
+			[]string{"--fail-if", "rr rtt.p50 > +5%"}, []string{"--fail-if", "rr rtt.p50 > +20%"})
+		if codes[0] == exitGate {
 			failed++
 		}
-		if _, out := gateOf(t, base, other, "--fail-if", "rr rtt.p50 > +20%"); strings.HasPrefix(out, "Gate: passed") {
+		if strings.HasPrefix(outputs[1], "Gate: passed") {
 			passed++
 		}
 	}
 	t.Logf("+10 %% with %d blocks and 3 %% scatter: a gate for 5 %% failed %d of %d, one for 20 %% passed %d",
 		blocks, failed, pairs, passed)
-	if failed < pairs*95/100 || passed < pairs*95/100 {
+	if failed < least || passed < least {
 		t.Errorf("+10 %%: a gate for 5 %% failed %d of %d, one for 20 %% passed %d", failed, pairs, passed)
 	}
 }
 
-// TestHostileTextInSides: whatever texts hosts and files contain, no format of compare, gate and report has anything
-// that a terminal, a page or a spreadsheet would execute, and the output stays small.
+// TestHostileTextInSides: no text from hosts and files makes a format of compare, gate or report contain something that
+// a terminal, a page or a spreadsheet would execute, and the output stays small.
 func TestHostileTextInSides(t *testing.T) {
 	t.Parallel()
 	text := "=cmd|' /C calc'!A0 <script>alert(1)</script> \x1b]0;owned\x07\x1b[31m\r\n::stop-commands::x\t" +
@@ -275,7 +285,7 @@ func TestDocumentedSides(t *testing.T) {
 	}
 }
 
-// words splits a command line as a shell does. It knows only single quotes.
+// words splits a command line like a shell. It knows only single quotes.
 func words(line string) []string {
 	var words []string
 	for i, part := range strings.Split(line, "'") {

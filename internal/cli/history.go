@@ -46,7 +46,7 @@ tool, mode, protocol, message size and definition. Other differences from the pr
 are listed.
 
 Without DIR it takes the directory runs in the current directory. It keeps an index of the runs in your cache directory,
-and updates it each time. --rebuild makes the index anew.
+and updates it each time. --rebuild makes a new index.
 
 With --db the runs come from a team's PostgreSQL database; --push copies the runs of DIR into it first. The password
 comes from PGPASSWORD, ~/.pgpass or a service file, as with psql.`,
@@ -68,7 +68,7 @@ comes from PGPASSWORD, ~/.pgpass or a service file, as with psql.`,
 				return usagef("with --db the runs come from the database: omit %s, or copy its runs with --push",
 					clean.Line(args[0]))
 			case o.database != "" && !o.push && o.rebuild:
-				return usagef("--rebuild is for the index of a directory; with --db there is none")
+				return usagef("--rebuild makes the index of a directory, and --db needs none: give one of them")
 			}
 			dir := runsFolder
 			if len(args) > 0 {
@@ -87,7 +87,7 @@ comes from PGPASSWORD, ~/.pgpass or a service file, as with psql.`,
 	f.StringVar(&o.since, "since", "",
 		"only runs that began on this `DATE` or later (2026-11-21, or 2026-11-21T19:22:00Z)")
 	f.IntVar(&o.limit, "limit", defaultRuns, "how many of the latest runs to show")
-	f.BoolVar(&o.rebuild, "rebuild", false, "make the index anew: read every run again")
+	f.BoolVar(&o.rebuild, "rebuild", false, "make a new index: read every run again")
 	f.StringVar(&o.database, "db", "", "take the runs from this database: `postgres://USER@HOST/DATABASE`")
 	f.BoolVar(&o.push, "push", false, "copy the runs of DIR into the database first")
 	f.StringVarP(&o.format, "format", "f", "terminal",

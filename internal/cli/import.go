@@ -25,10 +25,10 @@ func (a *app) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE...",
 		Short: "Read outputs recorded elsewhere, as trials or as a run",
-		Long: `Import reads recorded outputs of sockperf, netperf, iperf3, ping, ntttcp, latte or nearfar's own engine
-(-f json). It prints them as trials with full round trips and base units. A FILE may contain a whole terminal session
-with several runs of a program. "-" reads standard input, and a directory stands for its files. A failed run becomes a
-trial with an error.
+		Long: `Import reads recorded outputs of sockperf, netperf, iperf3, ping, qperf, ntttcp, latte or nearfar's own
+engine (-f json). It prints them as trials with full round trips and base units. A FILE may contain a whole terminal
+session with several runs of a program. "-" reads standard input, and a directory stands for its files. A failed run
+becomes a trial with an error.
 
 With --run the trials become a run directory, which report, compare and gate read in the same way as a measured run. The
 order in which the trials ran is not known, so they are not paired; with one trial a side there is a difference and no
@@ -94,7 +94,7 @@ Exit codes: 0 all files were read; 1 a file contains no known output, or every t
 func (o *importOptions) checkTogether(cmd *cobra.Command) error {
 	run := cmd.Flags().Changed("run")
 	if run && o.run.name == "" {
-		return errors.New("--run needs a name")
+		return errors.New("--run needs a name for the experiment, for example --run zones")
 	}
 	if run && o.json {
 		return errors.New("--json prints trials, and --run prints the answer: with --run write -f json")

@@ -30,7 +30,7 @@ func put(t *testing.T, name, text string) string {
 	return path
 }
 
-// importedRun imports a run into a new directory, and returns what was printed and the run's directory, "" for none.
+// importedRun imports a run into a new directory. It returns the output and the run's directory, "" for none.
 func importedRun(t *testing.T, args ...string) (code int, stdout, stderr, run string) {
 	t.Helper()
 	out := t.TempDir()

@@ -28,6 +28,7 @@ func templateList() []template {
 		{"knobs", "one path: the effect of socket options"},
 		{"load", "requests at given rates: response times, and a gate for CI"},
 		{"ssh", "two machines of yours, reached by ssh: round trips and goodput"},
+		{"kubernetes", "pods of a cluster: what the pod network and a Service cost"},
 	}
 }
 
@@ -48,7 +49,7 @@ func (a *app) initCommand() *cobra.Command {
 	var force bool
 	var list strings.Builder
 	for _, t := range templateList() {
-		fmt.Fprintf(&list, "\n  %-7s %s", t.name, t.about)
+		fmt.Fprintf(&list, "\n  %-10s %s", t.name, t.about)
 	}
 	cmd := &cobra.Command{
 		Use:   "init [TEMPLATE] [FILE]",
@@ -61,6 +62,7 @@ standard output. It overwrites an existing file only with --force.`,
 		Example: `  nearfar init
   nearfar init load
   nearfar init ssh
+  nearfar init kubernetes
   nearfar init knobs sockets.yaml
   nearfar init load - | less`,
 		Args: usageArgs(cobra.MaximumNArgs(2)),

@@ -20,6 +20,8 @@ type inputFlags struct {
 	hosts string
 	// asked are the variables of --set that a file has.
 	asked map[string]bool
+	// hostsText is the content of hosts after it was read. It is read once, because it can be a pipe.
+	hostsText []byte
 }
 
 func (i *inputFlags) flags(f *pflag.FlagSet) {
@@ -59,14 +61,17 @@ func (i *inputFlags) read(a *app, taken bool) (experiment.Inputs, error) {
 	if taken && i.hosts == "-" {
 		return in, usagef("--hosts -: standard input is the experiment file already")
 	}
-	data, err := a.readFile(i.hosts)
-	if errors.Is(err, fs.ErrNotExist) {
-		return in, usagef("--hosts: %w", err)
+	if i.hostsText == nil {
+		data, err := a.readFile(i.hosts)
+		if errors.Is(err, fs.ErrNotExist) {
+			return in, usagef("--hosts: %w", err)
+		}
+		if err != nil {
+			return in, &usageError{err}
+		}
+		i.hostsText = append([]byte{}, data...) // never nil, which is no file
 	}
-	if err != nil {
-		return in, &usageError{err}
-	}
-	in.HostsName, in.Hosts = i.hosts, append([]byte{}, data...) // never nil, which is no file
+	in.HostsName, in.Hosts = i.hosts, i.hostsText
 	return in, nil
 }
 

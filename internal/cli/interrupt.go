@@ -42,8 +42,8 @@ func untilInterrupted(restore func()) (ctx context.Context, stop func()) {
 	}
 }
 
-// readsOnly makes a verb that measures nothing return soon after an interrupt, even if it is blocked in the opening of
-// a pipe or works on a large run. Its work then ends with the process.
+// readsOnly makes a verb that measures nothing return soon after an interrupt, even if it is blocked while it opens a
+// pipe, or works on a large run. Its work then ends with the process.
 func readsOnly(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -103,7 +103,7 @@ func (i *interruptible) Read(p []byte) (int, error) {
 		if i.waiting == nil {
 			i.waiting = make(chan piece, 1)
 			go func(into chan<- piece, size int) {
-				// Not the caller's buffer: the caller may have returned meanwhile.
+				// Not the caller's buffer: the caller may have returned in the meantime.
 				buffer := make([]byte, size)
 				n, err := i.r.Read(buffer)
 				into <- piece{buffer[:n], err}

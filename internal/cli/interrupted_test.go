@@ -102,7 +102,7 @@ func TestInterruptDuringInput(t *testing.T) {
 }
 
 // TestSecondInterruptEndsEverything: a verb that does not react to the first signal ends with the second. The verb here
-// waits for a pipe that nobody writes to, and is not one of those that readsOnly abandons.
+// waits for a pipe that nothing writes to, and is not one of the verbs that readsOnly abandons.
 func TestSecondInterruptEndsEverything(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
@@ -135,9 +135,9 @@ func TestSecondInterruptEndsEverything(t *testing.T) {
 	}
 }
 
-// waitForHandled waits until a process that has nothing else to do has handled a signal that was sent to it: no signal
-// is pending, and all threads sleep, in two looks one after the other. Before that the kernel, or Go's runtime, merges
-// the signal with a second one of the same kind.
+// waitForHandled waits until an idle process has handled a signal that was sent to it: twice in a row, no signal is
+// pending and all threads sleep. Before that the kernel, or Go's runtime, would merge the signal with a second one of
+// the same kind.
 func waitForHandled(t *testing.T, pid int) {
 	t.Helper()
 	deadline := time.Now().Add(hostileWait)

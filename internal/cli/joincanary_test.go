@@ -25,7 +25,7 @@ workloads: [{name: rr, tool: native, duration: 100ms}]
 schedule: {blocks: 6, seed: 1}
 `
 
-// A join string is in no file of a run, and in nothing that a verb prints, whether it works or fails.
+// A join string is in no file of a run, and in no output of a verb, whether the verb works or fails.
 func TestJoinStringsStaySecret(t *testing.T) {
 	const secret = "CANARY"
 	t.Setenv("TEST_JOIN", "nearfar-agent.1."+secret+"-of-the-environment")

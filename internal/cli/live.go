@@ -137,7 +137,7 @@ func (l *live) resume() {
 	go l.run(l.program, l.done)
 }
 
-// run draws until the program ends, and erases the picture.
+// run draws until the program ends, and then erases the view.
 func (l *live) run(p *tea.Program, done chan struct{}) {
 	defer close(done)
 	last, err := p.Run()

@@ -135,10 +135,11 @@ func TestLiveFitsEveryTerminal(t *testing.T) {
 	}
 	for _, n := range []int{0, 7, 40, 70} {
 		for _, fails := range []string{"", e.Arms[2].Name} {
-			s := liveAfter(e, liveTrials(e, n, fails))
+			m := model(liveAfter(e, liveTrials(e, n, fails)), 20, 2, look{unicode: true, color: true})
 			for width := 20; width <= 130; width += 3 {
 				for height := 2; height <= 40; height += 3 {
-					text := ansi.Strip(model(s, width, height, look{unicode: true, color: true}).View().Content)
+					m, _ = m.Update(tea.WindowSizeMsg{Width: width, Height: height})
+					text := ansi.Strip(m.View().Content)
 					lines := strings.Split(text, "\n")
 					if len(lines) > height-1 {
 						t.Fatalf("%dx%d: %d lines:\n%s", width, height, len(lines), text)
@@ -237,10 +238,12 @@ func TestLiveClearsOnlyWhenSmaller(t *testing.T) {
 	}
 }
 
-// Hostile text from files and hosts causes no escape sequences and no long output.
+// Hostile text from files and hosts causes no escape sequences and no long output. It is longer than the texts of a
+// trial can be.
 func TestLiveIsHarmless(t *testing.T) {
 	t.Parallel()
-	hostile := "\x1b]0;owned\x07\x1b[2J<script>alert(1)</script>\r\n\u202e\u0085" + canary + strings.Repeat("A", 10<<20)
+	hostile := "\x1b]0;owned\x07\x1b[2J<script>alert(1)</script>\r\n\u202e\u0085" + canary +
+		strings.Repeat("A", result.MaxTexts)
 	e := liveExperiment()
 	e.Name, e.Question = "x\x1b[31m", hostile
 	e.Arms[1].Name = "arm\x1b[5m\nsecond line" + canary

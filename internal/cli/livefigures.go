@@ -28,7 +28,7 @@ func newFigures(e *experiment.Experiment) *figures {
 	return &figures{experiment: e, latest: &liveFigures{}}
 }
 
-// update makes the figures anew, unless they were made a short time ago and force is false.
+// update computes the figures again, unless that was done a short time ago and force is false.
 func (f *figures) update(trials []result.Trial, now time.Time, force bool) {
 	if !force && now.Sub(f.last) < figuresShare*f.cost || len(trials) == f.latest.trials {
 		return

@@ -63,7 +63,7 @@ func (m liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // clearTerminal clears the visible part of the terminal (ECMA-48: CUP, ED).
 const clearTerminal = "\x1b[H\x1b[2J"
 
-// draw makes the picture anew, with at least least lines.
+// draw draws the view again, with at least least lines.
 func (m liveModel) draw(least int) liveModel {
 	// The last column stays empty: terminals differ in the position of the cursor after a character there.
 	m.picture = m.state.view(m.width-1, m.height, m.now, m.look)

@@ -108,7 +108,7 @@ func (s liveState) status(width int, page string, now time.Time, k look) []strin
 		trial++
 	}
 	items := []string{
-		fmt.Sprintf("block %d/%d", s.slot.Block, s.experiment.Schedule.Blocks),
+		blockText(s.experiment.Schedule, s.slot),
 		fmt.Sprintf("trial %d/%d", trial, s.total),
 		roughly(max(0, s.left-now.Sub(s.at))) + " left",
 	}
@@ -211,7 +211,7 @@ func (s liveState) pages(width, room int, k look) [][]string {
 		page = nil
 	}
 	for _, w := range s.figures.workloads {
-		t := w.table(width, s.experiment.Schedule.Blocks, k)
+		t := w.table(width, s.experiment.Schedule.AllBlocks(), k)
 		if len(t.head) >= room { // no room for a row below the head
 			t.head = nil
 		}

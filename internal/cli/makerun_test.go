@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +17,7 @@ import (
 	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"nearfar/internal/check"
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
 	"nearfar/internal/rundir"
@@ -29,7 +33,7 @@ type madeRun struct {
 	level, scatter float64
 	// factor multiplies the level of an arm; without an entry it is 1.
 	factor map[string]float64
-	// observations is how many each trial's histogram has; 0 for no histograms.
+	// observations is how many observations each trial's histogram has; 0 for no histograms.
 	observations int
 	// mode, protocol and bytes apply to all workloads but bulk; empty for rr over tcp with 64 bytes.
 	mode, protocol string
@@ -40,6 +44,14 @@ type madeRun struct {
 	day int
 	// objectives are the experiment's objectives.
 	objectives []string
+	// expect makes each arm of it expect same-zone. refuted, unknown and silent are how many of the arm's trials refute
+	// it, do not know it, or have no judgement; they come in this order. All others prove it.
+	expect                   []string
+	refuted, unknown, silent map[string]int
+	unproved                 string
+	// lab gives the arms a lab, so that the run can be resumed. failed is how many trials of each arm failed.
+	lab    bool
+	failed int
 }
 
 // write makes the directory.
@@ -56,9 +68,17 @@ func (m madeRun) write(path string) error {
 	e := &experiment.Experiment{
 		Name: "made", Question: "What was made up?", Baseline: m.arms[0],
 		Schedule: experiment.Schedule{Blocks: m.blocks, Seed: m.seed}, Objectives: m.objectives,
+		Unproved: m.unproved,
 	}
-	for _, arm := range m.arms {
-		e.Arms = append(e.Arms, experiment.Arm{Name: arm, Layers: map[string]int{"bridge": 1}})
+	for _, name := range m.arms {
+		arm := experiment.Arm{Name: name, Layers: map[string]int{"bridge": 1}}
+		if slices.Contains(m.expect, name) {
+			arm.Expect = []check.Expectation{sameZone()}
+		}
+		if m.lab {
+			arm.Lab = &experiment.Lab{Path: []experiment.Element{{Kind: experiment.Bridge}}, MTU: experiment.DefaultMTU}
+		}
+		e.Arms = append(e.Arms, arm)
 	}
 	for _, w := range m.workloads {
 		e.Workloads = append(e.Workloads, experiment.Workload{
@@ -84,10 +104,16 @@ func (m madeRun) write(path string) error {
 	if err != nil {
 		return err
 	}
-	lines := json.NewEncoder(f)
+	buffered := bufio.NewWriter(f)
+	lines := json.NewEncoder(buffered)
 	random := rand.New(rand.NewPCG(m.seed, 90))
+	count := map[string]int{}
 	for _, slot := range e.Slots() {
 		t := m.trial(slot, random)
+		m.judge(&t, count[slot.Arm])
+		if count[slot.Arm]++; count[slot.Arm] <= m.failed {
+			t.Error, t.Metrics = "it was made to fail", []result.Metric{}
+		}
 		if m.observations > 0 {
 			t.Histogram = fmt.Sprintf("raw/%05d.hdr", t.Trial)
 			if err := m.histogram(filepath.Join(path, t.Histogram), t, random); err != nil {
@@ -98,7 +124,25 @@ func (m madeRun) write(path string) error {
 			return err
 		}
 	}
-	return f.Close()
+	return errors.Join(buffered.Flush(), f.Close())
+}
+
+func sameZone() check.Expectation { return check.Expectation{Name: check.ExpectSameZone, Value: true} }
+
+// judge sets the judgement of trial n of its arm, from 0.
+func (m madeRun) judge(t *result.Trial, n int) {
+	if !slices.Contains(m.expect, t.Arm) {
+		return
+	}
+	j := check.Judgement{Expectation: sameZone(), Outcome: check.Proved, Evidence: "both are in zone 1"}
+	if n -= m.refuted[t.Arm]; n < 0 {
+		j.Outcome, j.Evidence = check.Refuted, "the client is in zone 1, the server in zone 2"
+	} else if n -= m.unknown[t.Arm]; n < 0 {
+		j.Outcome, j.Evidence = check.Unknown, "the zone is not known of both sides"
+	} else if n -= m.silent[t.Arm]; n < 0 {
+		return
+	}
+	t.Expect = []check.Judgement{j}
 }
 
 func (m madeRun) trial(slot experiment.Slot, random *rand.Rand) result.Trial {
@@ -155,12 +199,31 @@ func madeRunCommand(ts *testscript.TestScript, negated bool, args []string) {
 	}
 	m := madeRun{
 		arms: []string{"l2"}, workloads: []string{"rr"}, blocks: 10, seed: 1, level: 10e-6, scatter: 0.01,
-		factor: map[string]float64{},
+		factor: map[string]float64{}, refuted: map[string]int{}, unknown: map[string]int{}, silent: map[string]int{},
 	}
 	for _, arg := range args[1:] {
 		key, value, _ := strings.Cut(arg, "=")
 		number, err := strconv.ParseFloat(value, 64)
+		// refuted=vf:3
+		perArm := func(to map[string]int) {
+			arm, n, _ := strings.Cut(value, ":")
+			to[arm], err = strconv.Atoi(n)
+		}
 		switch key {
+		case "expect":
+			m.expect, err = strings.Split(value, ","), nil
+		case "refuted":
+			perArm(m.refuted)
+		case "unknown":
+			perArm(m.unknown)
+		case "silent":
+			perArm(m.silent)
+		case "unproved":
+			m.unproved, err = value, nil
+		case "lab":
+			m.lab, err = strconv.ParseBool(value)
+		case "failed":
+			m.failed = int(number)
 		case "arms":
 			m.arms, err = strings.Split(value, ","), nil
 		case "workloads":

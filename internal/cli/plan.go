@@ -8,6 +8,8 @@ import (
 	"nearfar/internal/answer"
 	"nearfar/internal/clean"
 	"nearfar/internal/deploy"
+	"nearfar/internal/experiment"
+	"nearfar/internal/provider"
 	"nearfar/internal/runner"
 )
 
@@ -17,14 +19,25 @@ func (a *app) printPlan(s *setup, aim *answer.Aim, expected forecast) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "Experiment %s: %d arms, %d workloads, %d blocks, seed %d\n", s.experiment.Name,
-		len(s.experiment.Arms), len(s.experiment.Workloads), s.experiment.Schedule.Blocks, s.experiment.Schedule.Seed)
+	schedule, deployments := s.experiment.Schedule, ""
+	if n := schedule.DeploymentCount(); n > 1 {
+		deployments = fmt.Sprintf("%d deployments of ", n)
+	}
+	fmt.Fprintf(a.stdout, "Experiment %s: %d arms, %d workloads, %s%d blocks, seed %d\n", s.experiment.Name,
+		len(s.experiment.Arms), len(s.experiment.Workloads), deployments, schedule.Blocks, schedule.Seed)
 	for _, arm := range s.experiment.Arms {
 		if text := s.experiment.SettingsText(arm.Name); text != "" {
 			fmt.Fprintf(a.stdout, "  %s sets %s\n", arm.Name, text)
 		}
+		if text := arm.ExpectText(); text != "" {
+			fmt.Fprintf(a.stdout, "  %s expects %s\n", arm.Name, clean.Line(text))
+		}
+	}
+	if s.experiment.Unproved == experiment.UnprovedDrop {
+		fmt.Fprintln(a.stdout, "  trials in which an expectation is not proved are not compared")
 	}
 	a.printHosts(s)
+	a.printProviders(s.experiment)
 	named := deploy.Placeholders(s.experiment)
 	var total time.Duration
 	fmt.Fprintln(a.stdout, "\nCommands")
@@ -39,7 +52,7 @@ func (a *app) printPlan(s *setup, aim *answer.Aim, expected forecast) error {
 		total += p.Takes * time.Duration(p.Trials)
 	}
 	fmt.Fprintln(a.stdout, "\nOrder")
-	block := 0
+	block, deployment := 0, 0
 	var line strings.Builder
 	for _, slot := range s.experiment.Slots() {
 		if slot.Block != block {
@@ -48,6 +61,10 @@ func (a *app) printPlan(s *setup, aim *answer.Aim, expected forecast) error {
 			}
 			block = slot.Block
 			line.Reset()
+			if deployments != "" && slot.Deployment != deployment {
+				deployment = slot.Deployment
+				fmt.Fprintf(&line, "  deployment %d, on hosts that are made for it\n", deployment)
+			}
 			fmt.Fprintf(&line, "  block %d:", block)
 		}
 		if _, skipped := s.runner.Skipped()[slot.Workload]; !skipped {
@@ -60,21 +77,41 @@ func (a *app) printPlan(s *setup, aim *answer.Aim, expected forecast) error {
 	return nil
 }
 
-// printHosts prints the hosts of a plan that connects to none of them, and the arms in which they are used.
+// printHosts prints the hosts of a plan, without connecting to them, and the arms that use them.
 func (a *app) printHosts(s *setup) {
 	if s.hosts != nil {
 		return
 	}
-	fmt.Fprintln(a.stdout, "\nHosts (a dry run connects to none of them)")
+	if len(s.experiment.Hosts) > 0 {
+		fmt.Fprintln(a.stdout, "\nHosts (a dry run connects to none of them)")
+	}
 	for _, h := range s.experiment.Hosts {
 		fmt.Fprintf(a.stdout, "  %s: %s\n", h.Name, clean.Line(h.String()))
+	}
+	if s.experiment.Redeploys() {
+		fmt.Fprintf(a.stdout, "  Between deployments nearfar deletes and makes again: %s, and what depends on that\n",
+			clean.Line(strings.Join(s.experiment.Provision.Replace, ", ")))
 	}
 	fmt.Fprintln(a.stdout, "\nArms")
 	for _, arm := range s.experiment.Arms {
 		if arm.Lab == nil {
-			fmt.Fprintf(a.stdout, "  %s: %s to %s\n", arm.Name, arm.Client, arm.Server)
+			fmt.Fprintf(a.stdout, "  %s: %s\n", arm.Name, clean.Line(arm.HostsText()))
 		} else {
 			fmt.Fprintf(a.stdout, "  %s: a lab on this machine\n", arm.Name)
+		}
+	}
+}
+
+// printProviders prints how a run would ask the providers of clouds.
+func (a *app) printProviders(e *experiment.Experiment) {
+	if len(e.AskProviders) == 0 {
+		return
+	}
+	fmt.Fprintln(a.stdout, "\nProviders (this machine asks them before the first trial, about hosts whose metadata "+
+		"names the cloud; a dry run does not)")
+	for _, cloud := range e.AskProviders {
+		for _, command := range provider.Commands(cloud) {
+			fmt.Fprintf(a.stdout, "  %s: %s\n", cloud, command)
 		}
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"nearfar/internal/answer"
+	"nearfar/internal/check"
+	"nearfar/internal/clean"
 	"nearfar/internal/experiment"
 	"nearfar/internal/report"
 	"nearfar/internal/result"
@@ -43,6 +46,8 @@ type progress struct {
 	later       []string
 	failed, ran int
 	started     time.Time
+	// unproved are the arms' expectations that were not proved in a trial and for which a line was printed.
+	unproved map[string]bool
 }
 
 // progressMode replaces auto with the mode that w can show. It refuses unknown modes, and live if w cannot show it.
@@ -73,7 +78,7 @@ func (p *progress) before(trials []result.Trial) {
 	}
 }
 
-// step prints what is being done, except in the mode none.
+// step prints the current step, except in the mode none.
 func (p *progress) step(format string, args ...any) {
 	if p.mode != progressNone {
 		p.note(format, args...)
@@ -105,6 +110,7 @@ func (p *progress) event(e runner.Event) {
 	switch p.mode {
 	case progressPlain:
 		p.line(e)
+		p.expectations(e)
 	case progressLive:
 		p.live(e)
 	}
@@ -117,9 +123,40 @@ func (p *progress) line(e runner.Event) {
 	}
 }
 
+// expectations prints a line for each expectation that is not proved for the first time, so that a person can end the
+// run early. The live view has the answer's warnings instead.
+func (p *progress) expectations(e runner.Event) {
+	if e.Trial == nil || e.Trial.Error != "" {
+		return
+	}
+	arm, _ := p.experiment.Arm(e.Trial.Arm)
+	for _, x := range arm.Expect {
+		j := answer.Judged(x, *e.Trial)
+		key := arm.Name + " " + x.Subject()
+		if j.Outcome == check.Proved || p.unproved[key] {
+			continue
+		}
+		if p.unproved == nil {
+			p.unproved = map[string]bool{}
+		}
+		p.unproved[key] = true
+		fmt.Fprintf(p.w, "nearfar: %s: %s is %s in trial %d: %s\n", arm.Name, x.Text(), j.Outcome, e.Trial.Trial,
+			clean.Line(j.Evidence))
+	}
+}
+
+// blockText says which block a trial belongs to: "block 3/12", or "deployment 2/3, block 15/36".
+func blockText(s experiment.Schedule, slot experiment.Slot) string {
+	text := fmt.Sprintf("block %d/%d", slot.Block, s.AllBlocks())
+	if n := s.DeploymentCount(); n > 1 {
+		text = fmt.Sprintf("deployment %d/%d, %s", slot.Deployment, n, text)
+	}
+	return text
+}
+
 func (p *progress) trialLine(e runner.Event) string {
-	return fmt.Sprintf("block %d/%d  trial %d/%d  %s %s: %s  %v left",
-		e.Slot.Block, p.experiment.Schedule.Blocks, e.Done, e.Total, e.Slot.Arm, e.Slot.Workload,
+	return fmt.Sprintf("%s  trial %d/%d  %s %s: %s  %v left",
+		blockText(p.experiment.Schedule, e.Slot), e.Done, e.Total, e.Slot.Arm, e.Slot.Workload,
 		report.Headline(*e.Trial), e.Left.Round(time.Second))
 }
 
@@ -175,5 +212,6 @@ func (p *progress) end() {
 // forFigures returns the trial without the fields that no figure is made from, to save memory.
 func forFigures(t result.Trial) result.Trial {
 	t.Commands, t.Raw, t.Treatment, t.Histogram = nil, nil, nil, ""
+	t.Observed, t.Counters, t.Wire = nil, nil, nil
 	return t
 }

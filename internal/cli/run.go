@@ -4,19 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"nearfar/internal/clean"
+	"nearfar/internal/deploy"
 	"nearfar/internal/experiment"
-	"nearfar/internal/gate"
 	"nearfar/internal/host"
 	"nearfar/internal/result"
 	"nearfar/internal/rundir"
+	"nearfar/internal/runner"
 	"nearfar/internal/tool"
 )
 
@@ -27,20 +29,35 @@ type runOptions struct {
 	seed        uint64
 	blocksGiven bool
 	seedGiven   bool
-	out         string
-	resume      string
-	dryRun      bool
+	// text is the experiment if it does not come from a file; nil if it does.
+	text []byte
+	// data is the content of the experiment file after it was read; see content.
+	data   []byte
+	out    string
+	resume string
+	dryRun bool
 	// retryFailed repeats the failed trials of a resumed run.
 	retryFailed bool
 	// force measures also with too few blocks to show any difference.
 	force bool
+	// allowUnverified accepts arms that are not proved to be what they claim.
+	allowUnverified bool
 	// from is the earlier run whose scatter the forecast is made from.
 	from   string
 	inputs inputFlags
 	// sshConfig is the configuration file for ssh; empty for the user's own.
 	sshConfig string
-	report    reportOptions
-	watch     *watcher
+	// kubeconfig is the file that says how clusters are reached; empty for those that kubectl reads.
+	kubeconfig string
+	report     reportOptions
+	// up makes the machines of the file before, down deletes them afterwards.
+	up, down bool
+	make     makeFlags
+	// anew makes the machines anew between deployments; nil if they are made once.
+	anew  *machinesAnew
+	watch *watcher
+	// baseline makes the run the comparison of an arm with itself; nil for others.
+	baseline *baselineOptions
 	// progress is one of progressModes.
 	progress string
 }
@@ -54,15 +71,23 @@ func (a *app) runCommand() *cobra.Command {
 random order, prints the answer and leaves a run directory.
 
 Without FILE it takes experiment.yaml in the current directory. "-" reads standard input. --dry-run of a file with hosts
-connects to none of them.
+connects to none of them. --dry-run of a file with pods prints the objects that a run would make in the cluster, and the
+rights that it needs, as YAML.
+
+--up makes the machines of a file with "provision" before ("nearfar up"), and --down deletes them afterwards, however
+the run ends. If the schedule has several deployments, run shows what it deletes and makes again between them, and asks
+once, unless --yes is given.
 
 Exit codes: 0 the answer is printed; 1 a failure, or too many trials failed; 2 wrong usage, or a mistake in the file;
-130 interrupted. An interrupted run prints the answer of its trials so far, and how to continue it.`,
+4 an expectation of an arm (expect) is refuted or unknown in a good trial, unless --allow-unverified is given; 130
+interrupted. If several apply: 130, then 1, then 4. An interrupted run prints the answer of its trials so far, and how
+to continue it.`,
 		Example: `  nearfar run labs/overlay/experiment.yaml
   nearfar run --dry-run experiment.yaml
   nearfar run --blocks 20 --seed 7 --out /tmp/runs experiment.yaml
   nearfar run --set CLIENT=vm-a --set SERVER=vm-b labs/byo-ssh/experiment.yaml
   nearfar run --hosts hosts.yaml experiment.yaml
+  nearfar run --up --down --yes experiment.yaml
   nearfar run --resume runs/20261121T192200Z-overlay
   nearfar run --resume runs/20261121T192200Z-overlay --retry-failed
   nearfar run --dry-run --resolve 5% --from runs/20261121T192200Z-overlay experiment.yaml
@@ -76,34 +101,45 @@ Exit codes: 0 the answer is printed; 1 a failure, or too many trials failed; 2 w
 				return usagef("--resume continues the run as it was declared: " +
 					"give it no FILE, --blocks, --seed or --out")
 			}
-			if !o.watch.on && cmd.Flags().Changed("listen") {
-				return usagef("--listen says where --watch serves its page: give both")
+			if err := o.checkMachines(cmd.Flags().Changed); err != nil {
+				return err
 			}
-			file := defaultExperiment
-			if len(args) > 0 {
-				file = args[0]
+			if err := watchNeedsPage(o, cmd); err != nil {
+				return err
 			}
-			return a.run(cmd.Context(), file, o)
+			return a.run(cmd.Context(), fileOf(args), o)
 		},
 	}
 	f := cmd.Flags()
 	f.IntVar(&o.blocks, "blocks", 0, "how many times each workload is run in each arm (default: as in the file)")
-	f.Uint64Var(&o.seed, "seed", 0, "seed of the order of trials; 0 draws one (default: as in the file)")
-	f.StringVar(&o.out, "out", runsFolder, "directory in which the run directory is made")
 	f.StringVar(&o.resume, "resume", "", "continue the run in this `DIRECTORY`")
 	f.BoolVar(&o.retryFailed, "retry-failed", false, "with --resume: repeat each failed trial once, after all others")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print the schedule, each command line and the duration; measure nothing")
-	f.BoolVar(&o.force, "force", false, "measure also if the blocks are too few to show any difference")
-	f.StringVar(&o.from, "from", "", "the earlier `RUN` whose scatter says which differences can be found "+
+	f.StringVar(&o.from, "from", "", "the earlier `RUN` whose scatter predicts which differences can be found "+
 		"(default: the newest of this experiment in --out)")
+	f.BoolVar(&o.up, "up", false, "make the machines of the file before")
+	f.BoolVar(&o.down, "down", false, "delete the machines of the file afterwards")
+	o.make.flags(f)
+	o.commonFlags(f)
+	o.report.resolveFlag(f)
+	return cmd
+}
+
+// commonFlags adds the flags that every verb has that measures an experiment file.
+func (o *runOptions) commonFlags(f *pflag.FlagSet) {
+	f.Uint64Var(&o.seed, "seed", 0, "seed of the order of trials; 0 draws one (default: as in the file)")
+	f.StringVar(&o.out, "out", runsFolder, "directory in which the run directory is made")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the schedule, each command line and the duration; measure nothing")
+	f.BoolVar(&o.force, "force", false, "measure also if the blocks are too few to show any difference, "+
+		"or if the machines expire before the end of the run")
+	f.BoolVar(&o.allowUnverified, "allow-unverified", false, "accept arms that are not proved to be what they claim: "+
+		"the first line of the answer says so, and the exit code is 0")
 	sshConfigFlag(f, &o.sshConfig)
+	kubeconfigFlag(f, &o.kubeconfig)
 	f.StringVar(&o.progress, "progress", progressAuto, "how to show progress: "+strings.Join(progressModes(), ", "))
 	o.inputs.flags(f)
 	o.report.flags(f)
-	o.report.resolveFlag(f)
 	o.report.pages(f)
 	o.watch.flags(f)
-	return cmd
 }
 
 // run checks the flags, and starts a new run of the file or continues the run that --resume names.
@@ -124,6 +160,19 @@ func (a *app) run(ctx context.Context, file string, o runOptions) (err error) {
 	if o.retryFailed {
 		return usagef("--retry-failed goes with --resume: it repeats the failed trials of an earlier run")
 	}
+	if o.make.yes && !o.up {
+		if err := a.checkYes(ctx, file, &o); err != nil {
+			return err
+		}
+	}
+	if o.up || o.down {
+		return a.runBetween(ctx, file, o)
+	}
+	return a.runFile(ctx, file, o)
+}
+
+// runFile starts a new run of the file.
+func (a *app) runFile(ctx context.Context, file string, o runOptions) error {
 	e, err := a.experimentToRun(ctx, file, o)
 	if err != nil {
 		return err
@@ -131,19 +180,50 @@ func (a *app) run(ctx context.Context, file string, o runOptions) (err error) {
 	if err := refuseTooFewBlocks(e, o); err != nil {
 		return err
 	}
+	if !o.dryRun && len(e.Made()) > 0 {
+		if e.Provision.File, err = filepath.Abs(file); err != nil {
+			return err
+		}
+		if err := a.refuseExpiring(e, nil, o.force); err != nil {
+			return err
+		}
+	}
+	if e.Redeploys() && !o.dryRun {
+		if o.anew, err = a.startAnew(ctx, file, e, o); err != nil {
+			return err
+		}
+	}
 	return a.start(ctx, e, o)
 }
 
 // experimentToRun reads the experiment file and applies the flags that replace values of it.
 func (a *app) experimentToRun(ctx context.Context, file string, o runOptions) (e *experiment.Experiment, err error) {
-	// Opening a pipe blocks until its other end is opened.
+	if o.text == nil {
+		if err := a.content(ctx, file, &o); err != nil {
+			return nil, err
+		}
+	}
 	if err := abandon(ctx, 0, func() (err error) {
-		if e, err = a.readExperiment(file, &o.inputs); err != nil {
+		switch {
+		case o.text != nil:
+			e, err = parseExperiment(file, o.text, experiment.Inputs{})
+			return err
+		case o.dryRun:
+			e, err = a.parseFile(file, o.data, &o.inputs)
+		default:
+			e, err = a.parseMade(ctx, file, o.data, &o.inputs)
+		}
+		if err != nil {
 			return err
 		}
 		return o.inputs.unused(file)
 	}); err != nil {
 		return nil, err
+	}
+	if o.baseline != nil {
+		if e, err = o.baseline.apply(e, o.blocks); err != nil {
+			return nil, err
+		}
 	}
 	if o.blocksGiven {
 		if o.blocks < 1 || o.blocks > experiment.MaxBlocks {
@@ -163,27 +243,20 @@ func (a *app) experimentToRun(ctx context.Context, file string, o runOptions) (e
 // defaultExperiment is the experiment file of verbs that are called without one.
 const defaultExperiment = "experiment.yaml"
 
-// readExperiment reads and checks an experiment file; "-" is standard input.
-func (a *app) readExperiment(file string, inputs *inputFlags) (*experiment.Experiment, error) {
-	data, err := a.readFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usagef("%w: name an experiment file, or write one with `nearfar init`", err)
+// fileOf is the experiment file that the arguments name.
+func fileOf(args []string) string {
+	if len(args) > 0 {
+		return args[0]
 	}
-	if err != nil {
-		return nil, &usageError{err}
+	return defaultExperiment
+}
+
+// watchNeedsPage refuses --listen without --watch.
+func watchNeedsPage(o runOptions, cmd *cobra.Command) error {
+	if !o.watch.on && cmd.Flags().Changed("listen") {
+		return usagef("--listen says where --watch serves its page: give both")
 	}
-	in, err := inputs.read(a, file == "-")
-	if err != nil {
-		return nil, err
-	}
-	e, err := experiment.ParseWith(file, data, tool.Declared(), in)
-	if err == nil {
-		_, err = gate.Objectives(e)
-	}
-	if err != nil {
-		return nil, &usageError{err}
-	}
-	return e, nil
+	return nil
 }
 
 // start makes a new run.
@@ -192,8 +265,9 @@ func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions)
 	if err != nil {
 		return err
 	}
-	if o.dryRun && len(e.Hosts) > 0 {
-		return a.printPlan(planOnly(e), o.report.aim, expected)
+	expected.earlier = earlierBaseline(o.out, e, a.note)
+	if o.dryRun && connects(e) {
+		return errors.Join(a.printPlan(planOnly(e), o.report.aim, expected), a.printPods(e, o))
 	}
 	s, err := a.setUp(ctx, e, o)
 	if err != nil {
@@ -206,7 +280,8 @@ func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions)
 	s.progress.expect(e, expected)
 	dir, err := rundir.Create(o.out, rundir.Manifest{
 		Nearfar: "v1", Experiment: e, Seed: e.Schedule.Seed, Versions: s.versions(),
-		HostVersions: s.runner.HostVersions(), Skipped: s.runner.Skipped(), Hosts: s.hosts.Facts(ctx), Machine: machineName(),
+		HostVersions: s.runner.HostVersions(), Skipped: s.runner.Skipped(), Hosts: s.hosts.Facts(ctx),
+		Machine: machineName(), Earlier: earlierRecord(expected.earlier),
 		State: rundir.Running, Started: time.Now().UTC(),
 	})
 	if err != nil {
@@ -227,15 +302,29 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	m := dir.Manifest()
 	e := m.Experiment
 	e.Schedule.Seed = m.Seed
-	if err := a.rejoin(e, o); err != nil {
-		return errors.Join(&usageError{err}, dir.Close())
-	}
 	trials, err := dir.Trials()
 	if err != nil {
 		return errors.Join(err, dir.Close())
 	}
-	if o.dryRun && len(e.Hosts) > 0 {
-		return errors.Join(a.printPlan(planOnly(e), nil, forecast{}), dir.Close())
+	switch {
+	case o.make.yes && !e.Redeploys():
+		return errors.Join(yesWithoutUp(), dir.Close())
+	case !o.dryRun && a.refuseExpiring(e, trials, o.force) != nil:
+		return errors.Join(a.refuseExpiring(e, trials, o.force), dir.Close())
+	case e.Redeploys() && !o.dryRun:
+		if o.anew, err = a.resumeAnew(ctx, e, m.Hosts, trials, &o); err != nil {
+			return errors.Join(err, dir.Close())
+		}
+	}
+	if err := a.rejoin(e, o); err != nil {
+		return errors.Join(&usageError{err}, dir.Close())
+	}
+	if o.dryRun && connects(e) {
+		return errors.Join(a.printPlan(planOnly(e), nil, forecast{}), a.printPods(e, o), dir.Close())
+	}
+	if o.retryFailed && e.Schedule.DeploymentCount() > 1 {
+		return errors.Join(usagef("--retry-failed cannot repeat trials of a run with several deployments: "+
+			"the hosts on which they failed are gone"), dir.Close())
 	}
 	s, err := a.setUp(ctx, e, o)
 	if err != nil {
@@ -250,10 +339,22 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	if o.retryFailed {
 		s.runner.RetryFailed()
 	}
+	if o.anew != nil {
+		s.runner.Continue(o.anew.kept)
+	}
 	if err := dir.Update(func(m *rundir.Manifest) { m.State = rundir.Running }); err != nil {
 		return withResumeHint(dir, errors.Join(err, dir.Close()))
 	}
 	return a.measure(ctx, s, dir, trials, o)
+}
+
+// printPods prints what a run would make in clusters, and the rights that it needs.
+func (a *app) printPods(e *experiment.Experiment, o runOptions) error {
+	if !e.HasPods() {
+		return nil
+	}
+	fmt.Fprintln(a.stdout, "\nKubernetes (names and ports of a run differ: they have the run's id)")
+	return deploy.PrintPods(a.stdout, e, o.kubeconfig)
 }
 
 // rejoin gives the hosts of a run their join strings, which its record does not have. A dry run needs none.
@@ -279,6 +380,7 @@ func refuseImported(path string) error {
 
 // measure runs the rest of the schedule, closes the run and prints the answer, also after an interrupt.
 func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []result.Trial, o runOptions) error {
+	s.dir = dir
 	o.watch.begin(s, dir, len(before))
 	defer o.watch.end(ctx, a.stderr, dir)
 	defer s.progress.end() // after a panic too
@@ -287,15 +389,23 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []r
 	if err := closeRun(ctx, s, dir, runErr); err != nil {
 		return withResumeHint(dir, errors.Join(runErr, err))
 	}
-	if runErr != nil && !errors.Is(runErr, context.Canceled) {
+	var notMade *runner.NotMadeError
+	failed := runErr != nil && !errors.Is(runErr, context.Canceled)
+	if failed && !errors.As(runErr, &notMade) {
 		return withResumeHint(dir, runErr)
 	}
 	ans, err := readReport(dir.Path, o.report.aim)
 	if err != nil {
 		return err
 	}
+	if o.allowUnverified {
+		ans.AllowUnverified()
+	}
 	if err := a.writeReport(ans, o.report); err != nil {
 		return err
+	}
+	if failed {
+		return withResumeHint(dir, runErr)
 	}
 	if runErr != nil {
 		fmt.Fprintf(a.stderr, "nearfar: continue with: nearfar run --resume %s\n", clean.Line(dir.Path))
@@ -307,6 +417,9 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []r
 	if ans.Failing != "" {
 		return fmt.Errorf("%s The first: %s\nRepeat the failed trials with: nearfar run --resume %s --retry-failed",
 			ans.Failing, firstFailure(dir), clean.Line(dir.Path))
+	}
+	if ans.Unproved != "" && !o.allowUnverified {
+		return &unprovedError{clean.Line(ans.Unproved), allowHint}
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ func (a *app) schemaCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema or the reference of the experiment file",
-		Long: `Schema prints the JSON Schema of the experiment file, with which editors complete and check it. With -f
-markdown it prints the reference of all keys.`,
+		Long: `Schema prints the JSON Schema of the experiment file. Editors use it to complete and check the file. With
+-f markdown it prints the reference of all keys.`,
 		Example: `  nearfar schema > nearfar.schema.json
   nearfar schema -f markdown | less`,
 		Args: usageArgs(cobra.NoArgs),

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strconv"
 	"testing"
 
@@ -12,13 +13,22 @@ import (
 
 // The scripts run the command line as users do. The program nearfar is this test binary.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tests{m}, map[string]func(){
 		"nearfar": func() {
 			code := Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 			notePeak()
 			os.Exit(code)
 		},
 	})
+}
+
+// tests runs the tests with fewer garbage collections: the live heap is small, and many tests run the command line in
+// this process. It does not hold for the program nearfar.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int {
+	debug.SetGCPercent(800)
+	return t.M.Run()
 }
 
 // peakVariable names a file to which the program writes its status at its end, for tests of its memory.

@@ -10,12 +10,16 @@ import (
 	"maps"
 	"os"
 
+	"nearfar/internal/check"
+	"nearfar/internal/clean"
 	"nearfar/internal/deploy"
 	"nearfar/internal/engine/process"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/host/ssh"
 	"nearfar/internal/hostverbs"
+	"nearfar/internal/result"
+	"nearfar/internal/rundir"
 	"nearfar/internal/runner"
 )
 
@@ -26,9 +30,16 @@ type setup struct {
 	runner     *runner.Runner
 	progress   *progress
 	watch      *watcher // nil without --watch
+	options    deploy.Options
+	anew       *machinesAnew // nil if no machines are made anew between deployments
+	// dir is the run directory; nil before the run has one.
+	dir *rundir.Dir
 }
 
-// planOnly is a setup for the plan of an experiment with hosts, which connects to nothing.
+// connects says whether a run connects to hosts of the file or to a cluster. A dry run then connects to nothing.
+func connects(e *experiment.Experiment) bool { return len(e.Hosts) > 0 || e.HasPods() }
+
+// planOnly is a setup for the plan of an experiment that connects to hosts. It connects to nothing.
 func planOnly(e *experiment.Experiment) *setup {
 	s := &setup{experiment: e}
 	s.runner = runner.New(e, newTools(hostverbs.NewSecret()), deploy.Planned(e), runner.DefaultLimits(), nil)
@@ -39,14 +50,24 @@ func planOnly(e *experiment.Experiment) *setup {
 func (a *app) setUp(ctx context.Context, e *experiment.Experiment, o runOptions) (*setup, error) {
 	tools := newTools(hostverbs.NewSecret())
 	p := newProgress(a.stderr, e, o.progress)
-	hosts, err := deploy.Up(ctx, e, deploy.Options{
-		Step: p.step, SSHConfig: o.sshConfig, Terminal: ssh.NewTerminal(a.stderr),
-	})
+	options := deploy.Options{
+		Step: p.step, SSHConfig: o.sshConfig, Kubeconfig: o.kubeconfig, Terminal: ssh.NewTerminal(a.stderr),
+	}
+	if o.anew != nil {
+		o.anew.note = func(text string) { p.step("%s", text) }
+		options.Made, options.MadeWith = o.anew.made()
+	}
+	hosts, err := deployNew(ctx, e, options, o.up || o.anew != nil && o.anew.justMade)
 	if err != nil {
 		return nil, err
 	}
-	s := &setup{experiment: e, hosts: hosts, progress: p}
+	s := &setup{experiment: e, hosts: hosts, progress: p, options: options, anew: o.anew}
 	s.runner = runner.New(e, tools, hosts.Hosts(), runner.DefaultLimits(), s.event)
+	s.runner.Deployments(s.deployAgain)
+	s.runner.Deployed(s.readFacts)
+	if e.HasPods() { // a cluster makes new pods; machines of the file are gone until someone repairs them
+		s.runner.Recover(s.recover)
+	}
 	if err := s.check(ctx); err != nil {
 		return nil, errors.Join(err, hosts.Close())
 	}
@@ -63,6 +84,45 @@ func (s *setup) check(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(err, s.hosts.Preflight(ctx, s.runner.Traffic()))
+}
+
+// deployAgain frees the hosts and makes them anew for the next deployment of the schedule.
+// deployment is 0 if a host was lost: the machines of the file stay.
+func (s *setup) deployAgain(ctx context.Context, deployment int) error {
+	if err := s.hosts.Close(); err != nil {
+		return err
+	}
+	machines := s.anew != nil && deployment > 0
+	if machines {
+		if err := s.anew.redeploy(ctx, s.experiment); err != nil {
+			return err
+		}
+		s.options.Made, s.options.MadeWith = s.anew.made()
+	}
+	hosts, err := deployNew(ctx, s.experiment, s.options, machines)
+	if err != nil {
+		return err
+	}
+	hosts.Inherit(s.hosts)
+	s.hosts = hosts
+	s.runner.SetHosts(hosts.Hosts())
+	return s.check(ctx)
+}
+
+// readFacts reads the facts of the hosts of a deployment, before the first trial on them, and keeps them in run.json.
+func (s *setup) readFacts(ctx context.Context, deployment int) (map[string]result.Sides[check.Facts], error) {
+	facts := s.hosts.ReadFacts(ctx, deployment)
+	if s.dir == nil || ctx.Err() != nil {
+		return facts, nil
+	}
+	hosts := s.hosts.Facts(ctx)
+	return facts, s.dir.Update(func(m *rundir.Manifest) { m.Hosts = hosts })
+}
+
+// recover frees the remaining hosts after one was lost, and makes all of them anew.
+func (s *setup) recover(ctx context.Context, lost error) error {
+	s.progress.step("%s; making the hosts anew", clean.Line(lost.Error()))
+	return s.deployAgain(ctx, 0)
 }
 
 // event receives the runner's events.

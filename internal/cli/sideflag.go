@@ -9,7 +9,7 @@ import (
 // sideFlag is a flag that starts the second side: its value and all names after it belong to that side.
 type sideFlag struct {
 	flags *pflag.FlagSet
-	// named are the flag's values. before is how many names came before the first of them; -1 without the flag.
+	// named are the flag's values. before is how many names came before the first value; -1 if the flag is not given.
 	named  []string
 	before int
 }

@@ -17,9 +17,9 @@ import (
 
 // sidesHelp explains the arguments of compare and gate.
 const sidesHelp = `A side is a RUN directory, RUN:ARM for one of its arms, RUN:ARM/WORKLOAD for one workload of that
-arm, or a FILE with the recorded output of sockperf, netperf, iperf3, ping, ntttcp or latte ("-" reads standard input).
-Arms and workloads of two runs are matched by name. Recorded outputs are matched with workloads of the same mode,
-protocol, message size and definition.`
+arm, or a FILE with the recorded output of sockperf, netperf, iperf3, ping, qperf, ntttcp or latte ("-" reads standard
+input). Arms and workloads of two runs are matched by name. Recorded outputs are matched with workloads of the same
+mode, protocol, message size and definition.`
 
 // maxSuggested bounds how many names in a directory are searched for one that is like a misspelt run.
 const maxSuggested = 10_000

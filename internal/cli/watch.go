@@ -18,10 +18,12 @@ import (
 )
 
 // endPatience is how long open pages may take to fetch the last document after the run has ended by itself.
-// interruptPatience is how long they may take after the user has ended it.
+// interruptPatience is how long they may take after the user has ended it. closePatience is how long responses may
+// still take after that: streams of events then end as HTTP demands, and programs such as curl report no error.
 const (
 	endPatience       = 10 * time.Second
 	interruptPatience = 2 * time.Second
+	closePatience     = time.Second
 )
 
 // watcher serves the live page of a run (--watch).
@@ -36,7 +38,7 @@ type watcher struct {
 }
 
 func (w *watcher) flags(f *pflag.FlagSet) {
-	f.BoolVar(&w.on, "watch", false, "serve the report on this machine while the run goes on, and print its address")
+	f.BoolVar(&w.on, "watch", false, "serve the report on this machine during the run, and print its address")
 	listenFlag(f, &w.listen)
 }
 
@@ -101,7 +103,9 @@ func (w *watcher) end(ctx context.Context, stderr io.Writer, dir *rundir.Dir) {
 	defer cancel()
 	w.last.LeftSeconds, w.last.State = 0, dir.Manifest().State
 	w.pages.End(ctx, w.last)
-	if err := endServing(ctx, w.server); err != nil {
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
+	defer cancel()
+	if err := endServing(closing, w.server); err != nil {
 		fmt.Fprintln(stderr, "nearfar:", err)
 	}
 }

@@ -39,7 +39,11 @@ func (c *Contrast) Answer() answer.Answer {
 	a.Distributions = distributions
 	a.Warnings = append(c.warnings(entries), unread...)
 	a.Findings = answer.Rank(a)
+	a.Unproved = c.Unproved()
 	a.Verdict = verdict(c, a)
+	if a.Unproved != "" {
+		a.Verdict += " " + a.Unproved
+	}
 	return a
 }
 
@@ -84,7 +88,7 @@ func (c *Contrast) entries() []entry {
 	return all
 }
 
-// stated is the quantity that represents a workload of which no pair can be compared.
+// stated is the quantity that represents a workload if no pair of it can be compared.
 func stated(pairs []*Pair) []answer.Quantity {
 	for _, p := range pairs {
 		for _, g := range []group{p.new, p.base} {
@@ -165,7 +169,11 @@ func (c *Contrast) figures(entries []entry) []answer.Figure {
 // summary is the figure of a group: the median of its trials, or with several runs of the runs' medians.
 func summary(side, arm, workload string, g group, r answer.Ranking) (answer.Figure, bool) {
 	if g.runs == nil {
-		return answer.Summary(side, arm, workload, r, g.good)
+		f, ok := answer.Summary(side, arm, workload, r, g.good)
+		if g.deployed() {
+			answer.OverDeployments(&f, r, g.good)
+		}
+		return f, ok
 	}
 	_, missing := r.Numbers(g.good)
 	f, ok := answer.SummaryOf(side, arm, workload, r.Quantity, units(g, r), missing)
@@ -177,11 +185,14 @@ func (c *Contrast) comparisons(entries []entry) []answer.Comparison {
 	all := make([]answer.Comparison, len(entries))
 	var pairs []stats.Pair
 	var samples []stats.Runs
-	var ofPair, ofSamples []int
+	var several []stats.Deployed
+	var numbers [][]int
+	var ofPair, ofSamples, ofSeveral []int
 	for i, e := range entries {
 		all[i] = answer.Comparison{
 			Arm: e.pair.NewArm, Baseline: e.pair.BaseArm, Workload: e.pair.Workload, Quantity: e.quantity,
 			Confidence: stats.Confidence, Verdict: answer.NotComparable, Reason: e.pair.Refused,
+			Unproved: e.pair.Unproved(false),
 		}
 		if c.otherWorkloads() {
 			all[i].BaselineWorkload = e.pair.base.workload
@@ -191,7 +202,11 @@ func (c *Contrast) comparisons(entries []entry) []answer.Comparison {
 		case !slices.Contains(c.quantities(e.pair), e.quantity):
 			all[i].Reason = "the two have no " + e.quantity.Name() + " in common"
 		case all[i].Lacks(lacks(e)):
+		case e.pair.deployed():
+			d, of := e.pair.byDeployment(e.quantity)
+			several, numbers, ofSeveral = append(several, d), append(numbers, of), append(ofSeveral, i)
 		case e.pair.Paired:
+			all[i].About = e.pair.about
 			pairs, ofPair = append(pairs, e.pair.inBlocks(e.quantity)), append(ofPair, i)
 		default:
 			samples, ofSamples = append(samples, e.pair.ofRuns(e.quantity)), append(ofSamples, i)
@@ -199,6 +214,9 @@ func (c *Contrast) comparisons(entries []entry) []answer.Comparison {
 	}
 	for i, s := range stats.CompareAll(pairs) {
 		answer.FillPaired(&all[ofPair[i]], s)
+	}
+	for i, s := range stats.CompareDeployments(several) {
+		answer.FillDeployments(&all[ofSeveral[i]], s, numbers[i])
 	}
 	for i, s := range stats.CompareRuns(samples) {
 		answer.FillRuns(&all[ofSamples[i]], s)
@@ -223,6 +241,21 @@ func (p *Pair) inBlocks(q answer.Quantity) stats.Pair {
 	arm, _ := p.ranking(q).Values(p.new.good)
 	baseline, _ := p.ranking(q).Values(p.base.good)
 	return stats.Pair{Arm: arm, Baseline: baseline}
+}
+
+// deployed says whether the pair shares blocks on hosts that were made several times.
+func (p *Pair) deployed() bool {
+	return p.Paired && (p.new.deployed() || p.base.deployed())
+}
+
+// deployed says whether the trials of a run ran on hosts that were made several times.
+func (g group) deployed() bool {
+	return slices.ContainsFunc(g.good, func(t result.Trial) bool { return t.Deployment > 0 })
+}
+
+// byDeployment gives the values of a quantity for each deployment, and the deployments' numbers.
+func (p *Pair) byDeployment(q answer.Quantity) (stats.Deployed, []int) {
+	return answer.ByDeployment(p.ranking(q), p.new.good, p.base.good)
 }
 
 func (p *Pair) apart(q answer.Quantity) stats.Samples {
@@ -270,6 +303,9 @@ func (p *Pair) Lacks(q answer.Quantity, newOnly bool) string {
 		switch {
 		case len(g.good) == 0 && g.failed > 0:
 			return fmt.Sprintf("all %d trials failed; the first: %s", g.failed, shorten(g.reason))
+		case len(g.good) == 0 && g.dropped > 0:
+			return fmt.Sprintf("all %d trials are dropped, because they are not proved to be what their arm claims",
+				g.dropped)
 		case len(g.good) == 0:
 			return "there are no trials"
 		case len(answer.Present(g.good, []answer.Quantity{q})) == 0:

@@ -531,3 +531,35 @@ func encoded(t testing.TB, lowest, highest int64, digits int, values ...int64) [
 	}
 	return data
 }
+
+// Hosts of two runs are compared by the facts of the arms that are compared; two arms of one run are not two runs.
+func TestHostsOfArms(t *testing.T) {
+	lines := func(base, other model) (lines []string) {
+		t.Helper()
+		base.side, other.side = "A", "B"
+		b, n := base.make(), other.make()
+		b.Hosts = []byte(`{"facts":[{"sides":["x/client","y/server"],"facts":{"kernel":"6.1"}}]}`)
+		n.Hosts = []byte(`{"facts":[{"sides":["x/client","y/server"],"facts":{"kernel":"6.9"}}]}`)
+		if base.id != "" {
+			b.Arm, n.Arm = "x", "y"
+		}
+		c, err := Match(b, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range c.Warnings() {
+			if w.Code == "hosts-differ" {
+				lines = append(lines, w.Message)
+			}
+		}
+		return lines
+	}
+	one := model{arms: []string{"x"}, blocks: 8, noise: 1e-8}
+	if got := lines(one, one); !slices.Equal(got, []string{"kernel 6.1 -> 6.9"}) {
+		t.Errorf("two runs: %q", got)
+	}
+	two := model{id: "run", arms: []string{"x", "y"}, blocks: 8, noise: 1e-8}
+	if got := lines(two, two); len(got) > 0 {
+		t.Errorf("one run: %q", got)
+	}
+}

@@ -191,7 +191,11 @@ func contrastOf(p *Pair, metric string, base, other *measured) answer.Distributi
 
 func fillQuantile(q *answer.QuantileComparison, p *Pair, arm, baseline []stats.Value) {
 	var change, relative stats.Estimate
-	if p.Paired {
+	if p.deployed() {
+		// The values have lost their deployments, and blocks are not pooled over deployments: there is no interval.
+		change, relative = stats.EstimatePaired(stats.Pair{Arm: arm, Baseline: baseline}, 1)
+		change.Interval, relative.Interval = stats.Interval{}, stats.Interval{}
+	} else if p.Paired {
 		change, relative = stats.EstimatePaired(stats.Pair{Arm: arm, Baseline: baseline}, 1)
 	} else {
 		samples := stats.Samples{Arm: stats.Numbers(arm), Baseline: stats.Numbers(baseline)}

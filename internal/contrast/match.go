@@ -27,6 +27,8 @@ type Pair struct {
 	// Paired says that the trials share blocks.
 	Paired    bool
 	base, new group
+	// about says what a comparison of a pair that shares blocks applies to; see answer.AboutOnce.
+	about string
 	// oneRun says that both sides are from one run.
 	oneRun bool
 	// between gives the scatter of other runs; nil if it is not used.
@@ -82,6 +84,14 @@ func Match(base, other *Side) (*Contrast, error) {
 	c.refuse()
 	c.sort()
 	return c, nil
+}
+
+// about says what a comparison of two arms of one run applies to; empty for two runs.
+func about(s *Side, oneRun bool, arms armPair) string {
+	if !oneRun {
+		return ""
+	}
+	return answer.AboutOnce(s.Experiment, arms.base, arms.new)
 }
 
 // armPair is an arm of each side; missing names the side that lacks the arm.
@@ -168,8 +178,8 @@ func workloads(s *Side) string {
 	return list(names)
 }
 
-// matchWorkloads pairs the workloads of two arms of runs by name. If a side was recorded elsewhere, its names have
-// another origin: workloads without a namesake are then paired by what they measure.
+// matchWorkloads pairs the workloads of two arms of runs by name. A side that was recorded elsewhere has names of
+// another origin: workloads that exist under that name on one side only are then paired by what they measure.
 func matchWorkloads(base, other *Side, arms armPair) []Pair {
 	bases, others := base.groups(arms.base), other.groups(arms.new)
 	var pairs []Pair
@@ -182,7 +192,7 @@ func matchWorkloads(base, other *Side, arms armPair) []Pair {
 		oneRun := base.ID != "" && base.ID == other.ID
 		pairs = append(pairs, Pair{BaseArm: arms.base, NewArm: arms.new, Workload: name,
 			base: b, new: n, oneRun: oneRun,
-			Paired: oneRun && !base.Experiment.Unpaired()})
+			Paired: oneRun && !base.Experiment.Unpaired(), about: about(base, oneRun, arms)})
 	}
 	if base.Workload != "" && len(bases) == 1 && len(others) == 1 {
 		pair(bases[0], others[0])

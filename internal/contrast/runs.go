@@ -99,6 +99,8 @@ func (s *Side) mergedGroups(arm string) []group {
 			known := &all[at]
 			known.runs[i] = g.good
 			known.good = append(known.good, g.good...)
+			known.dropped += g.dropped
+			known.unproved = answer.UnprovedIn(known.unproved, g.unproved)
 			if known.failed += g.failed; known.reason == "" {
 				known.reason = g.reason
 			}
@@ -120,8 +122,8 @@ func perRun(g group, r answer.Ranking) [][]float64 {
 	return all
 }
 
-// units gives the values of a quantity that are compared: those of the trials, or with several runs the runs'
-// medians.
+// units gives the values of a quantity that are compared: the values of the trials, or with several runs the medians of
+// the runs.
 func units(g group, r answer.Ranking) []float64 {
 	all := perRun(g, r)
 	if g.runs == nil {
@@ -164,13 +166,17 @@ func (c *Contrast) UseScatter(of ScatterOf) {
 	}
 }
 
-// Change is the change of New against Base, absolute and relative, for one of several checks. The scope is empty for
-// arms of one run.
+// Change is the change of New against Base, absolute and relative, for one of several checks. For arms of one run, the
+// scope is that of answer.Comparison.About.
 func (p *Pair) Change(q answer.Quantity, checks int) (change, relative stats.Estimate, scope stats.Scope) {
 	switch {
+	case p.deployed():
+		d, _ := p.byDeployment(q)
+		change, relative = stats.EstimateDeployments(d, checks)
+		return change, relative, answer.AboutConfiguration
 	case p.Paired:
 		change, relative = stats.EstimatePaired(p.inBlocks(q), checks)
-		return change, relative, ""
+		return change, relative, stats.Scope(p.about)
 	case p.oneRun:
 		change, relative = stats.EstimateSamples(p.apart(q), checks)
 		return change, relative, ""
@@ -178,8 +184,13 @@ func (p *Pair) Change(q answer.Quantity, checks int) (change, relative stats.Est
 	return stats.EstimateRuns(p.ofRuns(q), checks)
 }
 
-// Level is the figure of New's trials, or with several runs of the runs, for one of several checks.
+// Level is the figure of New's trials, or with several runs or deployments of these, for one of several checks.
 func (p *Pair) Level(q answer.Quantity, checks int) (stats.Estimate, stats.Scope) {
+	if p.new.runs == nil && p.new.deployed() {
+		// A deployment is to its blocks what a run is to its trials.
+		e, _ := stats.EstimateRunLevel(answer.PerDeployment(p.ranking(q), p.new.good), checks)
+		return e, answer.AboutConfiguration
+	}
 	return stats.EstimateRunLevel(perRun(p.new, p.ranking(q)), checks)
 }
 
@@ -238,6 +249,7 @@ func Alone(s *Side) *Contrast {
 			if arm != base.Arm && at >= 0 {
 				p.Missing, p.BaseArm, p.base = "", base.Arm, baseline[at]
 				p.Paired, p.oneRun = !s.Experiment.Unpaired(), true
+				p.about = about(s, true, armPair{base: base.Arm, new: arm})
 			}
 			c.Pairs = append(c.Pairs, p)
 		}

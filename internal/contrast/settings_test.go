@@ -34,7 +34,7 @@ func setting(m model, shown bool, set map[string]string, change func(*experiment
 	return s
 }
 
-// Arms of one run, and of two, that differ in what they set are compared, without a warning about the setting.
+// Arms of one run, and of two runs, that set different values are compared without a warning about the setting.
 func TestArmsThatSetDifferently(t *testing.T) {
 	set := map[string]string{"protocol": "udp", "request": "128B", "wait": "spin", "placement": "split"}
 	change := func(w *experiment.Workload) {

@@ -56,11 +56,7 @@ func (s *Side) arms() []string {
 	if s.Arm != "" || s.Experiment == nil {
 		return []string{s.Arm}
 	}
-	var names []string
-	for _, a := range s.Experiment.Arms {
-		names = append(names, a.Name)
-	}
-	return names
+	return s.Experiment.ArmNames()
 }
 
 // group is the trials of one workload in one arm.
@@ -71,6 +67,10 @@ type group struct {
 	good   []result.Trial
 	failed int
 	reason string
+	// dropped is how many good trials are left out because they are not proved to be what their arm claims. unproved
+	// says what is not proved of the remaining trials; empty if all is proved.
+	dropped  int
+	unproved string
 	// runs are the good trials of each run, if the side has several.
 	runs [][]result.Trial
 }
@@ -103,18 +103,30 @@ func (s *Side) groups(arm string) []group {
 			at = len(all)
 			all = append(all, group{workload: name})
 		}
-		if g := &all[at]; t.Error == "" {
+		if g := &all[at]; s.Experiment != nil && !answer.IsCompared(s.Experiment, t) {
+			g.dropped++
+		} else if t.Error == "" {
 			g.good = append(g.good, t)
 		} else if g.failed++; g.reason == "" {
 			g.reason = t.Error
 		}
 	}
-	for _, g := range all {
+	for i, g := range all {
 		slices.SortStableFunc(g.good, func(a, b result.Trial) int { return a.Trial - b.Trial })
+		all[i].unproved = s.proof(arm, g.good).Text()
 	}
 	return slices.DeleteFunc(all, func(g group) bool {
-		return len(g.good) == 0 && g.failed == 0 || s.Workload != "" && g.workload != s.Workload
+		return len(g.good) == 0 && g.failed == 0 && g.dropped == 0 || s.Workload != "" && g.workload != s.Workload
 	})
+}
+
+// proof sums up what trials say about the expectations of an arm.
+func (s *Side) proof(name string, trials []result.Trial) answer.ArmProof {
+	if s.Experiment == nil {
+		return answer.ArmProof{}
+	}
+	arm, _ := s.Experiment.Arm(name)
+	return answer.ProofOf(arm, trials)
 }
 
 // describe says what a trial measures: "sockperf rr tcp 1400 B".

@@ -25,7 +25,7 @@ func verdict(c *Contrast, a answer.Answer) string {
 	if slices.ContainsFunc(a.Findings, ofTheseRuns) {
 		w.Against = "These two runs differ: " + w.Against
 	}
-	return answer.Sentence(a.Findings, w)
+	return answer.Sentence(a.Findings, w) + answer.AboutText(a.Comparisons)
 }
 
 // label names the arm, and the baseline if it has another name.

@@ -37,6 +37,7 @@ func (c *Contrast) Warnings() []answer.Warning {
 	}
 	w = append(w, c.oneSided()...)
 	w = append(w, c.failures()...)
+	w = append(w, c.expectations()...)
 	for i := range c.Pairs {
 		if p := &c.Pairs[i]; p.Missing == "" && p.Refused == "" {
 			w = append(w, c.pairWarnings(p)...)
@@ -225,7 +226,9 @@ func (s *Side) path(arm, workload string) string {
 	if a.Lab != nil {
 		path = written(a.Lab)
 	}
-	if client, ok := s.Experiment.Host(a.Client); ok {
+	if a.Kubernetes != nil {
+		path = a.HostsText()
+	} else if client, ok := s.Experiment.Host(a.Client); ok {
 		server, _ := s.Experiment.Host(a.Server)
 		path = "from " + client.Name + " (" + client.String() + ") to " + server.Name + " (" + server.String() + ")"
 	}
@@ -309,8 +312,15 @@ func (c *Contrast) hosts() []answer.Warning {
 		return nil
 	}
 	var w []answer.Warning
-	base, other := answer.HostFacts(c.Base.Machine, c.Base.Hosts), answer.HostFacts(c.New.Machine, c.New.Hosts)
-	for _, line := range answer.DifferingFacts(base, other) {
+	var arms [][2]string
+	for _, p := range c.Pairs {
+		if pair := [2]string{p.BaseArm, p.NewArm}; !c.alone && p.Missing == "" && !slices.Contains(arms, pair) {
+			arms = append(arms, pair)
+		}
+	}
+	base, other := answer.HostsOf{Machine: c.Base.Machine, Hosts: c.Base.Hosts},
+		answer.HostsOf{Machine: c.New.Machine, Hosts: c.New.Hosts}
+	for _, line := range answer.DifferingHosts(base, other, arms) {
 		w = append(w, answer.Warning{Code: "hosts-differ", Message: shorten(line)})
 	}
 	if b, n := c.Base.Versions["nearfar"], c.New.Versions["nearfar"]; b != n && b != "" && n != "" {

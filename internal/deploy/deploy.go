@@ -19,7 +19,7 @@ import (
 
 // Options say how to deploy.
 type Options struct {
-	// Step is told what is being done, for a person who waits. It may be nil. Calls do not overlap.
+	// Step gets a text for each step, for a person who waits. It may be nil. Calls do not overlap.
 	Step func(format string, args ...any)
 	// Program is the nearfar program that runs on the hosts; empty for the calling program.
 	Program string
@@ -28,6 +28,12 @@ type Options struct {
 	Files map[string]string
 	// SSHConfig is the configuration file for ssh; empty for the user's own.
 	SSHConfig string
+	// Kubeconfig is the file that says how clusters are reached; empty for the files that kubectl reads.
+	Kubeconfig string
+	// Made names the machines that provision has made, if it did (provision.Record.MadeID). MadeWith are the variables
+	// with which they were made after a refusal, as NAME=VALUE.
+	Made     string
+	MadeWith []string
 	// Terminal is where ssh may ask for passwords and host keys; nil refuses hosts that need an answer.
 	Terminal *ssh.Terminal
 }
@@ -51,6 +57,12 @@ type Deployment struct {
 	hosts      map[string]host.Hosts
 	kinds      []kind
 	load       *machine.Load
+	facts      keptFacts
+	step       func(format string, args ...any)
+	// machines are the machines of the deployments so far. made and madeWith are copied from the options.
+	machines []MadeMachines
+	made     string
+	madeWith []string
 }
 
 // A kind makes hosts of one kind.
@@ -59,7 +71,7 @@ type kind interface {
 	build(ctx context.Context, arms []experiment.Arm) (map[string]host.Hosts, error)
 	// preflight says what stops the traffic and the trials of the arms that have hosts of this kind.
 	preflight(ctx context.Context, e *experiment.Experiment, traffic []host.Traffic) (problems []string)
-	// record adds what is known of the hosts to the part "hosts" of run.json. It leaves out what cannot be read.
+	// record adds the facts of the hosts to the part "hosts" of run.json. It leaves out facts that cannot be read.
 	record(ctx context.Context, e *experiment.Experiment, r *Record)
 	// close frees the hosts. It may be called after a failed build, and twice.
 	close() error
@@ -67,8 +79,10 @@ type kind interface {
 
 // Up makes the hosts of all arms. The kinds of hosts are made at the same time. After an error nothing is left.
 func Up(ctx context.Context, e *experiment.Experiment, o Options) (*Deployment, error) {
-	d := &Deployment{experiment: e, hosts: map[string]host.Hosts{}}
 	o.Step = o.told()
+	d := &Deployment{
+		experiment: e, hosts: map[string]host.Hosts{}, step: o.Step, made: o.Made, madeWith: o.MadeWith,
+	}
 	if slices.ContainsFunc(e.Arms, func(a experiment.Arm) bool { return a.Lab != nil }) {
 		d.load = readLoad(ctx, o.Step) // Preflight asks the hosts that the file names
 	}
@@ -88,12 +102,17 @@ func Up(ctx context.Context, e *experiment.Experiment, o Options) (*Deployment, 
 
 // divide gives each arm that has hosts of its own to the kind of its hosts. The result is by kind, as in d.kinds.
 func (d *Deployment) divide(o Options) ([][]experiment.Arm, error) {
-	var labs, givenArms []experiment.Arm
+	var labs, givenArms, podArms []experiment.Arm
 	for _, arm := range d.experiment.Arms {
 		switch {
 		case d.experiment.HostsOf(arm.Name) != arm.Name:
 		case arm.Lab != nil:
 			labs = append(labs, arm)
+		case arm.Kubernetes != nil:
+			podArms = append(podArms, arm)
+			if arm.Client != "" || arm.Server != "" {
+				givenArms = append(givenArms, arm)
+			}
 		case arm.Client != "":
 			givenArms = append(givenArms, arm)
 		default:
@@ -104,8 +123,13 @@ func (d *Deployment) divide(o Options) ([][]experiment.Arm, error) {
 	if len(labs) > 0 {
 		d.kinds, arms = append(d.kinds, newLabs(d.experiment, o)), append(arms, labs)
 	}
+	var named *given
 	if len(givenArms) > 0 {
-		d.kinds, arms = append(d.kinds, newGiven(d.experiment, o)), append(arms, givenArms)
+		named = newGiven(d.experiment, o)
+		d.kinds, arms = append(d.kinds, named), append(arms, givenArms)
+	}
+	if len(podArms) > 0 {
+		d.kinds, arms = append(d.kinds, newPods(d.experiment, o, named)), append(arms, podArms)
 	}
 	return arms, nil
 }
@@ -138,7 +162,7 @@ func (d *Deployment) build(ctx context.Context, arms [][]experiment.Arm) error {
 	return nil
 }
 
-// firstCause joins the errors, without those of builds that were given up because of another one's.
+// firstCause joins the errors. It leaves out errors of builds that were cancelled because another one failed.
 func firstCause(errs []error) error {
 	causes := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return errors.Is(err, context.Canceled) })
 	if err := errors.Join(causes...); err != nil {
@@ -175,10 +199,12 @@ func putFile(ctx context.Context, h host.Host, path, file string) error {
 // Hosts are the hosts of each arm.
 func (d *Deployment) Hosts() map[string]host.Hosts { return d.hosts }
 
-// Facts is the part "hosts" of run.json: what the hosts are made of, the counters of their paths, and how busy this
-// machine was before. It leaves out what cannot be read, so that a run is not lost because of it.
+// Facts is the part "hosts" of run.json: the facts of the hosts, the counters of their paths, and how busy this machine
+// was before. It leaves out facts that cannot be read, so that a run is not lost because of them.
 func (d *Deployment) Facts(ctx context.Context) json.RawMessage {
-	record := Record{Before: d.load}
+	record := Record{
+		Before: d.load, Facts: d.facts.kept, FactsLeftOut: d.facts.leftOut, Deployments: d.machines,
+	}
 	for _, k := range d.kinds {
 		k.record(ctx, d.experiment, &record)
 	}

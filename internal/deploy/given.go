@@ -17,42 +17,65 @@ import (
 	"nearfar/internal/machine"
 )
 
-// given reaches the machines that the file names as hosts. Each has one agent, whatever the number of its arms.
+// given reaches the machines that the file names as hosts. Each machine has one agent for all arms.
 type given struct {
-	options Options
-	specs   map[string]experiment.HostSpec
-	owner   *tls.Owner // nil without a host that is reached by a join string
+	options    Options
+	experiment *experiment.Experiment
+	specs      map[string]experiment.HostSpec
+	owner      *tls.Owner // nil without a host that is reached by a join string
 	// programs are what ssh copies to hosts.
 	programs programs
+	// done is closed when build has ended: pods can have an arm with a host of the file. failed is valid then.
+	done   chan struct{}
+	failed bool
+	// wire says that the underlay devices are watched.
+	wire bool
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	fleet
+}
+
+// fleet is hosts with agents, by their names.
+type fleet struct {
 	clients map[string]*agent.Client
 	hosts   map[string]host.Host // one for each client: the runner tells hosts apart by their identity
+	// pods says that the hosts are pods, for advice.
+	pods bool
 
-	// loads and clocks are those before the run, clocksAfter the clocks when they were read last.
+	// loads and clocks were read before the run, clocksAfter are the clocks at the last reading.
 	loads               map[string]machine.Load
 	clocks, clocksAfter map[string]agent.Clock
 }
 
+func newFleet() fleet {
+	return fleet{clients: map[string]*agent.Client{}, hosts: map[string]host.Host{}, loads: map[string]machine.Load{}}
+}
+
 func newGiven(e *experiment.Experiment, o Options) *given {
 	k := &given{
-		options: o, specs: map[string]experiment.HostSpec{}, clients: map[string]*agent.Client{},
-		programs: programs{made: map[host.System]ssh.Program{}}, loads: map[string]machine.Load{},
+		options: o, experiment: e, specs: map[string]experiment.HostSpec{}, fleet: newFleet(),
+		done: make(chan struct{}), programs: programs{made: map[host.System]ssh.Program{}},
 	}
+	k.wire = watchesWire(e)
 	for _, h := range e.Hosts {
 		k.specs[h.Name] = h
 	}
 	return k
 }
 
-// build connects to all hosts at the same time. The error has the reason of every host that cannot be reached.
-func (k *given) build(ctx context.Context, arms []experiment.Arm) (map[string]host.Hosts, error) {
+// build connects to all hosts at the same time. The error has the reason of every host that cannot be reached. Arms
+// with one host of the file get their hosts from pods.build.
+func (k *given) build(ctx context.Context, arms []experiment.Arm) (made map[string]host.Hosts, err error) {
+	defer func() {
+		k.failed = err != nil
+		close(k.done)
+	}()
 	var names []string
 	for _, arm := range arms {
 		names = append(names, arm.Client, arm.Server)
 	}
 	slices.Sort(names)
-	names = slices.Compact(names)
+	names = slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 	dialers, err := k.dialers(ctx, names)
 	if err != nil {
 		return nil, err
@@ -73,15 +96,19 @@ func (k *given) build(ctx context.Context, arms []experiment.Arm) (map[string]ho
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	k.hosts = map[string]host.Host{}
 	for name, c := range k.clients {
 		k.hosts[name] = c.Host()
 	}
-	made := map[string]host.Hosts{}
+	made = map[string]host.Hosts{}
+	defer func() { k.watchWires(made, arms) }()
 	for _, arm := range arms {
+		if arm.Client == "" || arm.Server == "" {
+			continue
+		}
 		made[arm.Name] = host.Hosts{
 			Client: k.hosts[arm.Client], Server: k.hosts[arm.Server],
-			Machines: newMachines(k.clients[arm.Client], k.clients[arm.Server]),
+			Machines: newMachines(k.clients[arm.Client], k.clients[arm.Server],
+				endsOf(k.experiment, k.hosts[arm.Client], k.hosts[arm.Server])),
 		}
 	}
 	return made, nil
@@ -128,12 +155,16 @@ func (k *given) reach(ctx context.Context, spec experiment.HostSpec, d dialer) (
 		o.Session = agent.NewSession()
 	}
 	switch spec.Kind() {
+	case experiment.HostProvisioned:
+		return nil, fmt.Errorf("host %s: its machine is not made: make it with nearfar up", spec.Name)
 	case experiment.HostLocal:
 		return local.Open(ctx, o, spec.Folder)
 	case experiment.HostSSH:
 		return ssh.Connect(ctx, ssh.Options{
 			Agent: o, Name: spec.SSH, Config: k.options.SSHConfig, Folder: spec.Folder, Sudo: spec.Sudo,
-			Agents: k.programs.of, Terminal: k.options.Terminal, Note: func(text string) { k.options.Step("%s", text) },
+			Command: spec.Command,
+			Agents:  k.programs.of, Terminal: k.options.Terminal,
+			Note: func(text string) { k.options.Step("%s", text) },
 		})
 	default:
 		return agent.Connect(ctx, d.dial, o)
@@ -169,7 +200,7 @@ func (k *given) record(ctx context.Context, e *experiment.Experiment, r *Record)
 	}
 	r.States = k.states()
 	for _, arm := range e.Arms {
-		if arm.Lab == nil {
+		if arm.Lab == nil && arm.Kubernetes == nil {
 			r.Sides[arm.Name] = Sides{arm.Client, arm.Server}
 		}
 	}

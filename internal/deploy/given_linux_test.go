@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"nearfar/internal/agent"
 	"nearfar/internal/agent/daemon"
+	"nearfar/internal/check"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/host/local"
@@ -24,14 +27,27 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 3 {
 		verb = os.Args[1]
 	}
-	var err error
+	ran, err := imitate(verb)
+	if ran {
+		verb = "-"
+	}
 	switch verb {
+	case "-":
 	case local.Verb:
 		err = daemon.Serve(context.Background(), daemon.Options{
 			Folder: os.Args[4], Attached: true, Work: []string{"agent-work"},
 		}, os.Stdin, os.Stdout)
 	case "agent-work":
-		err = daemon.Work(context.Background(), daemon.Options{Folder: os.Args[3]}, os.Stdin)
+		err = daemon.Work(context.Background(), daemon.Options{
+			Folder: os.Args[3], Change: func(o *agent.ServerOptions) {
+				if os.Getenv(imitatedFacts) != "" {
+					o.Counters = imitation().ReadCounters
+				}
+			},
+		}, os.Stdin)
+	case check.Verb:
+		to := netip.MustParseAddr(os.Args[3])
+		err = json.NewEncoder(os.Stdout).Encode(check.Read(context.Background(), check.Options{To: to}))
 	default:
 		os.Exit(m.Run())
 	}
@@ -73,7 +89,7 @@ func deployed(t *testing.T, arms ...string) *Deployment {
 	return d
 }
 
-// Each host has one agent, whatever the number of its arms, and the record names the hosts of each arm.
+// Each host has one agent for all arms, and the record names the hosts of each arm.
 func TestHostsOfTheFile(t *testing.T) {
 	d := deployed(t, "a b", "b a", "a a")
 	hosts := d.Hosts()
@@ -115,8 +131,8 @@ func TestPlacementsOnOneMachine(t *testing.T) {
 	}
 }
 
-// What a trial's processes used is theirs. On one machine with two agents the rest is not known: each agent would count
-// the other's processes as other programs.
+// The CPU time of a trial's processes counts for them. On one machine with two agents the time of other programs is not
+// known: each agent would count the other's processes as other programs.
 func TestWatch(t *testing.T) {
 	for arm, known := range map[string]bool{"a b": false, "a a": true} {
 		hosts := deployed(t, arm).Hosts()["arm0"]

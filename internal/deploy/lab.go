@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"nearfar/internal/check"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/host/lab"
@@ -15,10 +16,11 @@ import (
 type labs struct {
 	options lab.Options
 	lab     *lab.Lab // nil until it is open
+	wire    bool     // watch the underlay devices
 }
 
 func newLabs(e *experiment.Experiment, o Options) *labs {
-	return &labs{options: lab.Options{RateOnly: wiresOnlyLimitRate(e), Program: o.Program}}
+	return &labs{wire: watchesWire(e), options: lab.Options{RateOnly: wiresOnlyLimitRate(e), Program: o.Program}}
 }
 
 // wiresOnlyLimitRate reports whether no wire of the experiment delays or loses packets.
@@ -36,7 +38,7 @@ func wiresOnlyLimitRate(e *experiment.Experiment) bool {
 	return true
 }
 
-// build makes one arm after the other: they have this machine in common.
+// build makes the arms one after the other, because they share this machine.
 func (k *labs) build(ctx context.Context, arms []experiment.Arm) (map[string]host.Hosts, error) {
 	l, err := lab.Open(ctx, k.options)
 	if err != nil {
@@ -49,7 +51,13 @@ func (k *labs) build(ctx context.Context, arms []experiment.Arm) (map[string]hos
 		if err != nil {
 			return nil, fmt.Errorf("arm %s: %w", arm.Name, err)
 		}
-		made[arm.Name] = host.Hosts{Client: client, Server: server, Machines: l.Machines(arm.Name)}
+		var wire beginWire
+		if k.wire {
+			wire = func() (end func() (client, server *check.Wire)) { return l.WatchWire(arm.Name) }
+		}
+		made[arm.Name] = host.Hosts{
+			Client: client, Server: server, Machines: withWire(l.Machines(arm.Name), wire),
+		}
 	}
 	return made, nil
 }

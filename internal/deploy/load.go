@@ -24,16 +24,21 @@ func readLoad(ctx context.Context, step func(string, ...any)) *machine.Load {
 	return &load
 }
 
-// Resume takes over the load that an earlier part of the run recorded in hosts: if no trials are left, or if the
-// machine was busier then.
+// Resume takes over what an earlier part of the run recorded in hosts: the facts of earlier deployments, and the load,
+// if no trials are left or if the machine was busier then.
 func (d *Deployment) Resume(hosts json.RawMessage, left int) {
 	var record Record
 	if len(hosts) == 0 || json.Unmarshal(hosts, &record) != nil {
 		return
 	}
+	d.facts = keptFacts{record.Facts, record.FactsLeftOut}
+	d.machines = record.Deployments
 	for _, k := range d.kinds {
-		if g, ok := k.(*given); ok {
-			g.resume(record.States, left)
+		switch k := k.(type) {
+		case *given:
+			k.resume(record.States, left)
+		case *pods:
+			k.resume(record.States, left)
 		}
 	}
 	if record.Before == nil {

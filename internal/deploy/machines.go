@@ -16,11 +16,12 @@ import (
 type machines struct {
 	client, server *agent.Client
 	same           bool
+	ends           ends
 }
 
-func newMachines(client, server *agent.Client) machines {
+func newMachines(client, server *agent.Client, at ends) machines {
 	boot := client.Known().BootID
-	return machines{client, server, client == server || boot != "" && boot == server.Known().BootID}
+	return machines{client, server, client == server || boot != "" && boot == server.Known().BootID, at}
 }
 
 // CPUs resolves a placement. On one machine it is as in a lab (machine.Place). On two machines split is the
@@ -72,16 +73,19 @@ func (m machines) Watch(client, server []int) (end func() host.Observation) {
 		return m.watchOne(client, server)
 	}
 	var endClient, endServer func() agent.Side
-	both(func() { endClient = m.client.Watch(client) }, func() { endServer = m.server.Watch(server) })
+	both(func() { endClient = m.client.Watch(client, m.ends.server) },
+		func() { endServer = m.server.Watch(server, m.ends.client) })
 	return func() host.Observation {
 		var c, s agent.Side
 		both(func() { c = endClient() }, func() { s = endServer() })
-		return m.observation(c, s, client, server)
+		seen := m.observation(c, s, client, server)
+		seen.Client.Counters, seen.Server.Counters = c.Counters, s.Counters
+		return seen
 	}
 }
 
-// watchOne observes the machine of an arm whose client and server are one host. The figures of both sides stand with
-// the client.
+// watchOne observes the machine of an arm whose client and server are one host. The figures of both sides are recorded
+// for the client.
 func (m machines) watchOne(client, server []int) (end func() host.Observation) {
 	var cpus []int
 	if len(client) > 0 && len(server) > 0 { // otherwise a process may run on any CPU
@@ -89,7 +93,7 @@ func (m machines) watchOne(client, server []int) (end func() host.Observation) {
 		slices.Sort(cpus)
 		cpus = slices.Compact(cpus)
 	}
-	watched := m.client.Watch(cpus)
+	watched := m.client.Watch(cpus, m.ends.server)
 	return func() host.Observation {
 		s := watched()
 		if s.Window <= 0 {
@@ -106,6 +110,7 @@ func (m machines) watchOne(client, server []int) (end func() host.Observation) {
 				FrequencyBefore: s.FrequencyBefore, FrequencyAfter: s.FrequencyAfter,
 			},
 			Stolen: stolen(s), StolenKnown: s.Contention.OthersKnown,
+			Client: host.Seen{Counters: s.Counters}, Server: host.Seen{Counters: s.Counters},
 		}
 	}
 }
@@ -124,11 +129,11 @@ func both(first, second func()) {
 	<-done
 }
 
-// observation joins what the two sides saw. The values of a whole machine are taken from the busier machine, and the
-// steal time from the side that has more.
+// observation joins the observations of the two sides. The values of a whole machine are taken from the busier machine,
+// and the steal time from the side that has more.
 //
-// If both hosts are on one machine, each agent counts the processes of the other agent as other programs. So the time
-// of other programs is then not known.
+// If both hosts are on one machine, the time of other programs is not known, because each agent counts the processes of
+// the other agent as other programs.
 func (m machines) observation(c, s agent.Side, client, server []int) host.Observation {
 	if c.Window <= 0 || s.Window <= 0 {
 		return host.Observation{}

@@ -18,9 +18,12 @@ import (
 func Planned(e *experiment.Experiment) map[string]host.Hosts {
 	hosts := map[string]host.Hosts{}
 	names := placeholderNames(e)
-	endpoint := func(name string) host.Host {
+	endpoint := func(name string, pod *experiment.Pod) host.Host {
 		spec, _ := e.Host(name)
 		at := Endpoint(spec)
+		if pod != nil {
+			at = podEndpoint(pod)
+		}
 		at.Name = name
 		v4, v6 := placeholders(slices.Index(names, name))
 		if !at.Dial.V4.IsValid() {
@@ -38,10 +41,31 @@ func Planned(e *experiment.Experiment) map[string]host.Hosts {
 		return planned{at}
 	}
 	for _, arm := range e.Arms {
-		client, server := sides(e, arm)
-		hosts[arm.Name] = host.Hosts{Client: endpoint(client), Server: endpoint(server), Machines: planned{}}
+		client, server := e.Sides(arm)
+		var pods experiment.Kubernetes
+		if arm.Kubernetes != nil {
+			pods = *arm.Kubernetes
+		}
+		on := host.Hosts{
+			Client: endpoint(client, pods.Client), Server: endpoint(server, pods.Server), Machines: planned{},
+		}
+		if pods.Through == experiment.ThroughNodePort && pods.Server.Port == 0 {
+			server := on.Server.(planned)
+			server.endpoint.Port = experiment.MinNodePort // a run chooses
+			on.Server = server
+		}
+		hosts[arm.Name] = on
 	}
 	return hosts
+}
+
+// podEndpoint is what the file says of how a pod is measured.
+func podEndpoint(p *experiment.Pod) host.Endpoint {
+	e := host.Endpoint{Port: p.Port, Tools: p.Tools}
+	if p.OS == experiment.PodWindows {
+		e.System.OS = p.OS
+	}
+	return e
 }
 
 // Placeholders replaces the placeholders of Planned in a command line: "{address of vm-a}".
@@ -58,7 +82,7 @@ func Placeholders(e *experiment.Experiment) func(line string) string {
 	}
 }
 
-// Endpoint is what the file says of where a host is measured. What it does not say is not set.
+// Endpoint has the properties that the file gives for the endpoint of a host. All others are not set.
 func Endpoint(h experiment.HostSpec) host.Endpoint {
 	address := func(text string) netip.Addr {
 		a, _ := netip.ParseAddr(text) // the reader has checked it; empty gives no address
@@ -74,20 +98,11 @@ func Endpoint(h experiment.HostSpec) host.Endpoint {
 	return e
 }
 
-// sides are the names of an arm's hosts. The hosts of a lab are named after the arm that makes them.
-func sides(e *experiment.Experiment, arm experiment.Arm) (client, server string) {
-	if arm.Lab == nil {
-		return arm.Client, arm.Server
-	}
-	owner := e.HostsOf(arm.Name)
-	return owner + "/client", owner + "/server"
-}
-
 // placeholderNames are the names of all hosts; the index of a name gives its placeholders.
 func placeholderNames(e *experiment.Experiment) []string {
 	var names []string
 	for _, arm := range e.Arms {
-		client, server := sides(e, arm)
+		client, server := e.Sides(arm)
 		for _, name := range []string{client, server} {
 			if !slices.Contains(names, name) {
 				names = append(names, name)

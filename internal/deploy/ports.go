@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"nearfar/internal/agent"
-	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/reach"
 )
@@ -24,9 +23,9 @@ type probe struct {
 	traffic        host.Traffic
 }
 
-// checkPorts makes real connections between the hosts of all arms. All servers are checked at the same time, and for
-// each server all its clients.
-func (k *given) checkPorts(ctx context.Context, e *experiment.Experiment, traffic []host.Traffic) []string {
+// checkPorts makes real connections between the hosts of the arms that sides knows. All servers are checked at the same
+// time, and for each server all its clients.
+func (k *fleet) checkPorts(ctx context.Context, sides map[string]Sides, traffic []host.Traffic) []string {
 	type place struct {
 		server string
 		bind   netip.Addr
@@ -34,15 +33,15 @@ func (k *given) checkPorts(ctx context.Context, e *experiment.Experiment, traffi
 	var places []place
 	probes := map[place][]probe{}
 	for _, t := range traffic {
-		at := slices.IndexFunc(e.Arms, func(a experiment.Arm) bool { return a.Name == t.Arm })
-		if at < 0 || e.Arms[at].Lab != nil || k.clients[e.Arms[at].Server] == nil {
+		between, known := sides[t.Arm]
+		if !known || k.clients[between.Server] == nil || k.clients[between.Client] == nil {
 			continue
 		}
-		p := place{e.Arms[at].Server, t.Bind}
+		p := place{between.Server, t.Bind}
 		if !slices.Contains(places, p) {
 			places = append(places, p)
 		}
-		probes[p] = append(probes[p], probe{e.Arms[at].Client, e.Arms[at].Server, t})
+		probes[p] = append(probes[p], probe{between.Client, between.Server, t})
 	}
 	problems := make([][]string, len(places))
 	var all sync.WaitGroup
@@ -54,7 +53,7 @@ func (k *given) checkPorts(ctx context.Context, e *experiment.Experiment, traffi
 }
 
 // checkServer lets the server's host hold all sockets of the probes while their clients dial them.
-func (k *given) checkServer(ctx context.Context, server string, bind netip.Addr, probes []probe) []string {
+func (k *fleet) checkServer(ctx context.Context, server string, bind netip.Addr, probes []probe) []string {
 	ctx, cancel := context.WithTimeout(ctx, reach.Lifetime)
 	defer cancel()
 	var sockets []host.Socket
@@ -134,7 +133,7 @@ func notHeld(ctx context.Context, server string, bind netip.Addr, p host.Process
 }
 
 // dial lets the client's host dial the sockets, and says what stops it.
-func (k *given) dial(ctx context.Context, p probe, secret []byte) []string {
+func (k *fleet) dial(ctx context.Context, p probe, secret []byte) []string {
 	fail := func(err error) []string {
 		return []string{fmt.Sprintf("%s to %s: the ports cannot be checked: %v", p.client, p.server, err)}
 	}
@@ -154,6 +153,7 @@ func (k *given) dial(ctx context.Context, p probe, secret []byte) []string {
 	from, _ := k.hosts[p.client].Endpoint().Dial.Of(version(p.traffic.Dial))
 	return portProblems(blocked{
 		client: p.client, server: p.server, at: p.traffic.Dial, from: from, facts: k.clients[p.server].Known(),
+		pods: k.pods,
 	}, results)
 }
 
@@ -213,7 +213,7 @@ func (f *firstLine) results(ctx context.Context, p host.Process) (results []reac
 	return results, nil
 }
 
-// head keeps the beginning of what is written to it.
+// head keeps the beginning of the output.
 type head struct {
 	mu sync.Mutex
 	b  []byte
@@ -233,11 +233,13 @@ func (t *head) String() string {
 	return strings.TrimSpace(string(t.b))
 }
 
-// blocked is a direction between two hosts, with what is needed to say how to open ports.
+// blocked is a blocked direction between two hosts, with the facts that are needed to say how to open ports.
 type blocked struct {
 	client, server string
 	// at is the server's address, from the client's; from may be invalid.
 	at, from netip.Addr
-	// facts are those of the server.
+	// facts are the facts of the server.
 	facts agent.Facts
+	// pods says that a side is a pod.
+	pods bool
 }

@@ -38,7 +38,20 @@ const minFree = 100 << 20
 // preflight checks all hosts at the same time. The problems are sorted by the hosts' names.
 func (k *given) preflight(ctx context.Context, e *experiment.Experiment, traffic []host.Traffic) []string {
 	k.options.Step("checking the hosts: ports, disks, clocks")
-	var problems []string
+	problems := k.checkMachines(ctx, k.options.Step)
+	// After the loads were read, because this makes some itself.
+	sides := map[string]Sides{}
+	for _, arm := range e.Arms {
+		if arm.Client != "" && arm.Server != "" {
+			sides[arm.Name] = Sides{arm.Client, arm.Server}
+		}
+	}
+	return append(problems, k.checkPorts(ctx, sides, traffic)...)
+}
+
+// checkMachines checks the disks, notes the clocks and loads, and warns of what can distort figures. The problems are
+// sorted by the hosts' names.
+func (k *fleet) checkMachines(ctx context.Context, step func(format string, args ...any)) (problems []string) {
 	for _, name := range slices.Sorted(maps.Keys(k.clients)) {
 		if problem := diskProblem(name, k.clients[name].Known()); problem != "" {
 			problems = append(problems, problem)
@@ -47,10 +60,9 @@ func (k *given) preflight(ctx context.Context, e *experiment.Experiment, traffic
 	k.readClocks(ctx, &k.clocks)
 	k.readLoads(ctx)
 	for _, w := range stateWarnings(k.states(), k.known()) {
-		k.options.Step("warning: %s", w.Message) // the answer has the warning too
+		step("warning: %s", w.Message) // the answer has the warning too
 	}
-	// After the loads were read, because this makes some itself.
-	return append(problems, k.checkPorts(ctx, e, traffic)...)
+	return problems
 }
 
 // diskProblem is empty if the disk of the agent's folder has room, or is not known to have none.
@@ -63,7 +75,7 @@ func diskProblem(name string, f agent.Facts) string {
 }
 
 // known are the facts of all hosts.
-func (k *given) known() map[string]agent.Facts {
+func (k *fleet) known() map[string]agent.Facts {
 	all := map[string]agent.Facts{}
 	for name, c := range k.clients {
 		all[name] = c.Known()
@@ -72,7 +84,7 @@ func (k *given) known() map[string]agent.Facts {
 }
 
 // eachClient calls do for every host, all at the same time.
-func (k *given) eachClient(do func(name string, c *agent.Client)) {
+func (k *fleet) eachClient(do func(name string, c *agent.Client)) {
 	var all sync.WaitGroup
 	for name, c := range k.clients {
 		all.Go(func() { do(name, c) })

@@ -11,6 +11,7 @@ import (
 
 	"nearfar/internal/agent"
 	"nearfar/internal/answer"
+	"nearfar/internal/check"
 	"nearfar/internal/host"
 	"nearfar/internal/machine"
 	"nearfar/internal/reach"
@@ -19,7 +20,7 @@ import (
 //nolint:gochecknoglobals // flag's own way
 var update = flag.Bool("update", false, "write the golden files")
 
-// What is said of ports that cannot be reached, for each outcome and each kind of firewall.
+// The messages about ports that cannot be reached, for each outcome and each kind of firewall.
 func TestPortProblems(t *testing.T) {
 	tcp := func(port int, o reach.Outcome) reach.Result {
 		return reach.Result{Socket: host.Socket{Protocol: "tcp", Port: port}, Outcome: o, Detail: "the system's words"}
@@ -31,7 +32,9 @@ func TestPortProblems(t *testing.T) {
 	}
 	v4, v6 := netip.MustParseAddr("10.0.0.5"), netip.MustParseAddr("fd00::5")
 	linux := func(id string) agent.Facts {
-		return agent.Facts{System: host.System{OS: "linux"}, Release: map[string]string{"ID": id}}
+		return agent.Facts{
+			System: host.System{OS: "linux"}, Machine: check.Machine{Release: map[string]string{"ID": id}},
+		}
 	}
 	windows := agent.Facts{System: host.System{OS: "windows"}}
 	timedOut := []reach.Result{tcp(7777, reach.TimedOut), tcp(7778, reach.TimedOut), udp(7777, reach.TimedOut),
@@ -41,12 +44,12 @@ func TestPortProblems(t *testing.T) {
 		b       blocked
 		results []reach.Result
 	}{
-		{blocked{"vm-a", "vm-b", v4, netip.MustParseAddr("10.0.0.4"), linux("ubuntu")}, timedOut},
-		{blocked{"vm-a", "vm-b", v4, netip.MustParseAddr("10.0.0.4"), linux("rhel")}, timedOut},
-		{blocked{"vm-a", "vm-b", v6, netip.MustParseAddr("fd00::4"), linux("debian")}, timedOut},
-		{blocked{"vm-a", "vm-b", v4, netip.Addr{}, linux("")}, timedOut[:1]},
-		{blocked{"vm-a", "win", v4, netip.MustParseAddr("10.0.0.4"), windows}, timedOut},
-		{blocked{"vm-a", "vm-b", v4, netip.MustParseAddr("10.0.0.4"), linux("ubuntu")}, []reach.Result{
+		{blocked{"vm-a", "vm-b", v4, netip.MustParseAddr("10.0.0.4"), linux("ubuntu"), false}, timedOut},
+		{blocked{"vm-a", "vm-b", v4, netip.MustParseAddr("10.0.0.4"), linux("rhel"), false}, timedOut},
+		{blocked{"vm-a", "vm-b", v6, netip.MustParseAddr("fd00::4"), linux("debian"), false}, timedOut},
+		{blocked{"vm-a", "vm-b", v4, netip.Addr{}, linux(""), false}, timedOut[:1]},
+		{blocked{"vm-a", "win", v4, netip.MustParseAddr("10.0.0.4"), windows, false}, timedOut},
+		{blocked{"vm-a", "vm-b", v4, netip.MustParseAddr("10.0.0.4"), linux("ubuntu"), false}, []reach.Result{
 			tcp(7777, reach.Reached), udp(7777, reach.Refused), tcp(7778, reach.Unreachable), tcp(7779, reach.Foreign),
 			tcp(7780, reach.Failed),
 		}},
@@ -90,7 +93,8 @@ func TestStateWarnings(t *testing.T) {
 		return &agent.Clock{Offset: offset, Uncertainty: time.Millisecond}
 	}
 	busy := &machine.Load{CPUs: 4, Average: 2, Busy: 0.5}
-	machines := map[string]agent.Facts{"a": {BootID: "1"}, "b": {BootID: "1"}, "c": {}, "d": {}}
+	booted := check.Machine{BootID: "1"}
+	machines := map[string]agent.Facts{"a": {Machine: booted}, "b": {Machine: booted}, "c": {}, "d": {}}
 	got := stateWarnings(map[string]State{
 		"a": {Load: busy, Clock: at(time.Second), ClockAfter: at(1500 * time.Millisecond)},
 		"b": {Load: busy, Clock: at(time.Second)}, // the same machine as a

@@ -23,8 +23,16 @@ type Record struct {
 	// hosts, by arm.
 	Machines map[string]agent.Facts `json:"machines,omitempty"`
 	Sides    map[string]Sides       `json:"sides,omitempty"`
+	// Pods says which pods were made, where they were, and how the arms used them; nil without pods.
+	Pods *Pods `json:"pods,omitempty"`
 	// States are what the hosts of the file showed at the time of the run.
 	States map[string]State `json:"states,omitempty"`
+	// Facts are the facts of the hosts of each deployment, in the order of the deployments. FactsLeftOut is the number
+	// of hosts whose facts would have made the record too long.
+	Facts        []HostFacts `json:"facts,omitempty"`
+	FactsLeftOut int         `json:"facts_left_out,omitempty"`
+	// Deployments are the machines of each deployment, if provision made them; in the order of their first trials.
+	Deployments []MadeMachines `json:"deployments,omitempty"`
 }
 
 // Sides are the names of an arm's hosts.
@@ -45,6 +53,9 @@ func Warnings(hosts json.RawMessage, trials []result.Trial) []answer.Warning {
 		warnings = append(warnings, answer.Warning{Code: "machine-busy", Message: busyText(*record.Before)})
 	}
 	warnings = append(warnings, stateWarnings(record.States, record.Machines)...)
+	warnings = append(warnings, podWarnings(record.Pods)...)
+	warnings = append(warnings, anewWarnings(trials)...)
+	warnings = append(warnings, redeployedWarnings(record.Deployments)...)
 	if slices.ContainsFunc(trials, func(t result.Trial) bool { return t.Facts[result.FactWireLatenessP99] != "" }) {
 		return warnings // internal/answer then compares the lateness with the figures
 	}

@@ -53,6 +53,10 @@ func (b blocked) problem(o reach.Outcome, sockets []host.Socket, detail string) 
 	default:
 		text += clipped(detail)
 	}
+	if b.pods {
+		advice = []string{"with pods: a network policy of the cluster or of its CNI can deny the traffic " +
+			"(networkPolicy: open admits it), and so can a firewall or security group between the nodes"}
+	}
 	for _, line := range advice {
 		text += "\n    " + line
 	}

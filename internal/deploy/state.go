@@ -32,7 +32,7 @@ const clockLimit = time.Second
 const askLimit = 10 * time.Second
 
 // readClocks reads the clocks of all hosts. A host that does not answer has no entry.
-func (k *given) readClocks(ctx context.Context, into *map[string]agent.Clock) {
+func (k *fleet) readClocks(ctx context.Context, into *map[string]agent.Clock) {
 	var mu sync.Mutex
 	clocks := map[string]agent.Clock{}
 	k.eachClient(func(name string, c *agent.Client) {
@@ -50,7 +50,7 @@ func (k *given) readClocks(ctx context.Context, into *map[string]agent.Clock) {
 }
 
 // readLoads asks all hosts how busy they are. A host that does not tell has no entry.
-func (k *given) readLoads(ctx context.Context) {
+func (k *fleet) readLoads(ctx context.Context) {
 	var mu sync.Mutex
 	k.loads = map[string]machine.Load{}
 	k.eachClient(func(name string, c *agent.Client) {
@@ -66,8 +66,8 @@ func (k *given) readLoads(ctx context.Context) {
 	})
 }
 
-// states are what was read of the hosts so far.
-func (k *given) states() map[string]State {
+// states are the states of the hosts that have been read so far.
+func (k *fleet) states() map[string]State {
 	states := map[string]State{}
 	for name := range k.clients {
 		var s State
@@ -86,7 +86,7 @@ func (k *given) states() map[string]State {
 }
 
 // resume takes over the loads that an earlier part of the run recorded, as Deployment.Resume does.
-func (k *given) resume(earlier map[string]State, left int) {
+func (k *fleet) resume(earlier map[string]State, left int) {
 	for name, s := range earlier {
 		now, known := k.loads[name]
 		if s.Load != nil && k.clients[name] != nil && (left <= 0 || !known || s.Load.Busy > now.Busy) {

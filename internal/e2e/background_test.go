@@ -21,7 +21,7 @@ workloads:
   - {name: netperf-loaded, tool: netperf, mode: rr, duration: 1s, background: {direction: download, congestion: reno}}
   - {name: load-loaded, tool: native, mode: load, rate: 500/s, duration: 1s, warmup: 200ms,
      background: {congestion: reno}}
-schedule: {blocks: 2, seed: 1}
+schedule: {blocks: 1, seed: 1}
 `
 
 // TestLatencyBesideABackground: a stream fills a line of 100 Mbit/s, so that round trips over the line wait in its
@@ -70,7 +70,7 @@ func TestLatencyBesideABackground(t *testing.T) {
 	}
 }
 
-// TestPlanShowsTheBackground: --dry-run prints the background's commands too.
+// TestPlanShowsTheBackground: --dry-run also prints the commands of the background.
 func TestPlanShowsTheBackground(t *testing.T) {
 	t.Parallel()
 	dir := workspace(t)

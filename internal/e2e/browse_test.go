@@ -137,7 +137,7 @@ func (b *browser) until(expression string) {
 		select {
 		case <-b.ctx.Done():
 			b.t.Fatalf("never true: %s", expression)
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
@@ -317,12 +317,13 @@ func wantHistory(t *testing.T, b *browser, runs []string, others []int) {
 	}
 }
 
-// TestWatchInBrowser: on the live page of a run figures appear, and stay when the run has ended.
+// TestWatchInBrowser: on the live page of a run figures appear, and stay when the run has ended. The browser, which is
+// slow to start on a busy machine, starts before the run.
 func TestWatchInBrowser(t *testing.T) {
 	t.Parallel()
 	dir := workspace(t)
-	s := serve(t, dir, "run", "--watch", "-f", "json", "--blocks", "8", write(t, dir, watched))
 	b := openBrowser(t)
+	s := serve(t, dir, "run", "--watch", "-f", "json", "--blocks", "12", write(t, dir, watched))
 	b.do(chromedp.Navigate(s.url))
 	b.do(chromedp.WaitReady(chromedp.CSS("html[data-shown]")))
 	live := `document.querySelector(".live").textContent`

@@ -110,16 +110,15 @@ func (c *chaos) strike(t *testing.T, main int, mark string, ended <-chan error) 
 	case <-time.After(c.after):
 	}
 	pid := 0
-	look := time.NewTicker(time.Millisecond)
-	defer look.Stop()
 	for pid == 0 {
+		looked := time.Now()
 		if pid = c.find(t, main, mark); pid != 0 {
 			break
 		}
 		select {
 		case err := <-ended:
 			return ending(err)
-		case <-look.C:
+		case <-time.After(restAfter(looked)):
 		}
 	}
 	c.struck, c.struckAt = true, time.Now()
@@ -237,7 +236,8 @@ func (c *chaos) sameTrials(t *testing.T, run string, a answer.Answer) {
 	all := c.kept(t, run)
 	var scheduled []experiment.Slot
 	for _, trial := range all {
-		slot := experiment.Slot{Trial: trial.Trial, Block: trial.Block, Arm: trial.Arm, Workload: trial.Workload}
+		slot := experiment.Slot{Trial: trial.Trial, Block: trial.Block, Deployment: trial.DeploymentNumber(),
+			Arm: trial.Arm, Workload: trial.Workload}
 		if trial.Replaces == 0 {
 			scheduled = append(scheduled, slot)
 			continue

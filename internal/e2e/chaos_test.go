@@ -24,10 +24,9 @@ import (
 
 // The environment variables of TestChaos. `make chaos` sets the first.
 const (
-	// chaosTime is for how long new rounds begin: a duration such as 1h. The default is chaosDefault: beside the other
-	// tests it adds no time to them, and it is enough for some ten rounds.
-	chaosTime    = "NEARFAR_CHAOS_TIME"
-	chaosDefault = 2 * time.Minute
+	// chaosTime is for how long new rounds begin: a duration such as 1h. Without it, there are chaosRounds rounds.
+	chaosTime   = "NEARFAR_CHAOS_TIME"
+	chaosRounds = 5
 	// chaosSeed repeats the rounds of an earlier run, chaosRound only one of them.
 	chaosSeed  = "NEARFAR_CHAOS_SEED"
 	chaosRound = "NEARFAR_CHAOS_ROUND"
@@ -40,7 +39,7 @@ const chaosHang = 3 * time.Minute
 // directory must be whole, a resume must complete the run, and its trials must be those of an undisturbed run.
 func TestChaos(t *testing.T) {
 	t.Parallel()
-	seed, most := numberFrom(t, chaosSeed, uint64(time.Now().UnixNano())), chaosDefault
+	seed, most := numberFrom(t, chaosSeed, uint64(time.Now().UnixNano())), time.Duration(0)
 	if text := os.Getenv(chaosTime); text != "" {
 		var err error
 		if most, err = time.ParseDuration(text); err != nil {
@@ -54,7 +53,10 @@ func TestChaos(t *testing.T) {
 	}
 	ends := map[string]int{}
 	rounds := uint64(0)
-	for until := time.Now().Add(most); time.Now().Before(until) && !t.Failed(); {
+	for until := time.Now().Add(most); !t.Failed(); {
+		if most > 0 && time.Now().After(until) || most == 0 && rounds == chaosRounds {
+			break
+		}
 		rounds++
 		t.Run(fmt.Sprint(rounds), func(t *testing.T) {
 			c := newChaos(t, seed, rounds)

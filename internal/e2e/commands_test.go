@@ -30,7 +30,7 @@ func (b block) String() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
 func (b block) runs() bool { return b.language == "sh" || b.language == "sql" }
 
 // languages are the languages that a block may have. Only sh and sql are run.
-const languages = "sh sql yaml json text csv"
+const languages = "sh sql yaml hcl typescript json text csv"
 
 // misplaced finds a command line in a block that is not run.
 var misplaced = regexp.MustCompile(`(?m)^(\w*\$ |nearfar )`)
@@ -106,16 +106,46 @@ func exceptions() []exception {
 		published = "internal/cli/published_test.go TestPublished"
 		sides     = "internal/cli/gate_test.go TestDocumentedSides"
 		machines  = "it needs machines that ssh reaches"
+		cluster   = "it needs a Kubernetes cluster"
+		clouds    = "it needs a cloud"
+
+		labsMade = "internal/e2e/labs_made_test.go TestLabsMade"
+		podsMade = "internal/e2e/kubenear_test.go TestNearAndFar"
 	)
 	return []exception{
 		{"README.md", "make demo ", "", "make demo measures for three minutes, and make test would run this test"},
 		{"docs/agent.md", "nearfar agent ", "internal/agentcli/join_linux_test.go TestJoin", "it waits for a run"},
 		{"docs/agent.md", "export WIN_JOIN=", "", "it needs the join string of an agent on another machine"},
+		{"docs/baseline.md", "nearfar baseline ", "internal/e2e/baseline_test.go TestBaselineOfALab", "it takes minutes"},
+		{"docs/check.md", "nearfar check ", "internal/e2e/check_test.go TestCheckBySSH", machines},
+		{"docs/cloud-test.md", "export ", "internal/e2e/cloudtest_test.go TestCloudTest", clouds},
 		{"docs/experiment-file.md", "nearfar run --hosts ", "", machines},
 		{"docs/first-run.md", "make build\n", "", "TestMain builds it; make build would write into the sources"},
 		{"docs/gate.md", "nearfar gate ", sides, "its lines end with different exit codes"},
+		{"docs/image.md", "nearfar image ", "internal/cli/image_test.go TestImage", "it pushes to a registry"},
+		{"docs/image.md", "podman load ", "", "it needs a program that builds images"},
 		{"docs/ssh.md", "nearfar doctor ", "", "its output is that of another ~/.ssh/config"},
+		{"docs/kubernetes.md", "nearfar kube ", "internal/cli/script_test.go TestScripts", "its output is long"},
+		{"docs/kubernetes.md", "nearfar down ", "internal/e2e/kubefaults_test.go TestKubernetesFaults", cluster},
+		{"docs/migrate-pool.md", "nearfar migrate-pool ", "internal/e2e/migratepool_test.go TestMigratePool", cluster},
+		{"docs/provision.md", "nearfar up ", "internal/e2e/provision_test.go TestProvisionedMachines", clouds},
+		{"docs/provision.md", "# up.sh\n", "internal/e2e/makers_test.go TestMakersMachines", clouds},
+		{"docs/provision.md", "# down.sh\n", "internal/e2e/makers_test.go TestMakersMachines", clouds},
+		{"labs/aks-accelerated-networking/README.md", "export PLAIN=", podsMade, cluster},
+		{"labs/aks-accelerated-networking/README.md", "export REGION=", "", clouds},
+		{"labs/aks-accelerated-networking/README.md", "nearfar migrate-pool ", "", clouds},
+		{"labs/ec2-placement-group/README.md", "export AWS_REGION=", labsMade, clouds},
+		{"labs/ec2-placement-group/README.md", "aws pricing ", "", clouds},
+		{"labs/eks-placement-group/README.md", "export AWS_REGION=", podsMade, clouds},
+		{"labs/eks-placement-group/README.md", "export TOOLS_IMAGE=", podsMade, cluster},
+		{"labs/eks-placement-group/README.md", "aws pricing ", "", clouds},
+		{"labs/kubernetes-paths/README.md", "nearfar run ", "", cluster},
+		{"labs/azure-ppg/README.md", "export SSH_PUBLIC_KEY=", labsMade, clouds},
+		{"labs/azure-ppg/README.md", "export REGION=", "", "it asks Azure"},
+		{"labs/azure-zones/README.md", "export SSH_PUBLIC_KEY=", labsMade, clouds},
+		{"labs/azure-zones/README.md", "export REGION=", "", "it asks Azure"},
 		{"labs/azure-zones/README.md", "export SET_CLIENT=", "", machines},
+		{"labs/gcp-compact-placement/README.md", "export GOOGLE_PROJECT=", labsMade, clouds},
 		{"labs/byo-ssh/README.md", "nearfar run ", "", machines},
 		{"labs/nsx/README.md", "export ", "", machines},
 		{"labs/placement-group/README.md", "nearfar import ", published, "its output is compared byte for byte"},
@@ -179,8 +209,8 @@ func TestDocumentedBlocks(t *testing.T) {
 
 // TestDocumentedCommands runs the commands that the pages show, page by page.
 func TestDocumentedCommands(t *testing.T) {
-	finished := finishedRun(t) // alone: its figures must be good enough for a gate
 	t.Parallel()
+	finished := finishedRun(t)
 	pages, all := pageRuns(), exceptions()
 	for _, page := range documentedPages(t) {
 		run, ok := pages[page]

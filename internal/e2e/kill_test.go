@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"syscall"
@@ -50,17 +51,50 @@ workloads:
 schedule: {blocks: 2, seed: 11}
 `
 
-// killSeed is the environment variable that repeats the moments of an earlier TestKilledAtAnyMoment.
-const killSeed = "NEARFAR_KILL_SEED"
+// The environment variables of the tests that kill something at some moments: each run of the tests takes a few of all
+// moments, by a random seed.
+const (
+	// killSeed repeats the moments of an earlier run.
+	killSeed = "NEARFAR_KILL_SEED"
+	// killAll, if it is 1, takes all moments.
+	killAll = "NEARFAR_KILL_ALL"
+)
 
-// TestKilledAtAnyMoment kills nearfar at random moments of a run. Nothing of the lab may be left, the record must be
-// whole, and a resume must carry out the remaining trials in the same order.
-func TestKilledAtAnyMoment(t *testing.T) {
-	t.Parallel()
+// allMoments says that the environment asks for all moments.
+func allMoments() bool { return os.Getenv(killAll) == "1" }
+
+// killRandom is the source of a test's moments. The test logs its seed.
+func killRandom(t *testing.T) *rand.Rand {
+	t.Helper()
 	seed := numberFrom(t, killSeed, uint64(time.Now().UnixNano()))
 	t.Logf("%s=%d", killSeed, seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	for moment := range 5 {
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// someMoments draws n of all moments, in their order.
+func someMoments[T any](random *rand.Rand, n int, all []T) []T {
+	if allMoments() {
+		return all
+	}
+	drawn := random.Perm(len(all))[:n]
+	slices.Sort(drawn)
+	some := make([]T, n)
+	for i, at := range drawn {
+		some[i] = all[at]
+	}
+	return some
+}
+
+// TestKilledAtAnyMoment kills nearfar at random moments of a run. Nothing of the lab may be left, the record must be
+// whole, and a resume must carry out the remaining trials in the same order. TestChaos kills other processes too.
+func TestKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	random := killRandom(t)
+	count := 2
+	if allMoments() {
+		count = 10
+	}
+	for moment := range count {
 		after := 100*time.Millisecond + time.Duration(random.Int64N(int64(7*time.Second)))
 		t.Run(fmt.Sprint(moment), func(t *testing.T) {
 			t.Parallel()
@@ -162,14 +196,9 @@ func traces(t *testing.T, mark string) map[string][]string {
 		t.Fatal(err)
 	}
 	found["mounts"] = strings.Split(string(mounts), "\n")
-	for _, name := range glob(t, "/proc/[0-9]*/environ") {
-		environment, err := os.ReadFile(name)
-		if err != nil {
-			continue // the process has ended
-		}
-		if mark != "" && bytes.Contains(environment, []byte(mark)) {
-			line, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline"))
-			found["processes"] = append(found["processes"], strings.ReplaceAll(string(line), "\x00", " "))
+	if mark != "" {
+		for _, p := range marked(t, mark) {
+			found["processes"] = append(found["processes"], p.line)
 		}
 	}
 	for _, list := range found {
@@ -193,6 +222,7 @@ func waitForTraces(t *testing.T, mark string, before map[string][]string) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
+		looked := time.Now()
 		left := added(before, traces(t, mark))
 		if len(left) == 0 {
 			return
@@ -200,7 +230,7 @@ func waitForTraces(t *testing.T, mark string, before map[string][]string) {
 		if time.Now().After(deadline) {
 			t.Fatalf("left behind: %q", left)
 		}
-		time.Sleep(20 * time.Millisecond)
+		rest(looked)
 	}
 }
 

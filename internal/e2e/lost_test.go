@@ -5,6 +5,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -58,9 +59,17 @@ func (r *disturbedRun) signal(t *testing.T, signal syscall.Signal) {
 	}
 }
 
-// wantInterrupted sees that the run ended with an exit code, said the texts, was kept as interrupted, without trials
-// that failed, and left nothing on the machine. It returns the run directory.
+// wantInterrupted is wantStopped for a run without trials that failed.
 func (r *disturbedRun) wantInterrupted(t *testing.T, before map[string][]string, code int, texts ...string) string {
+	t.Helper()
+	return r.wantStopped(t, before, code, 0, texts...)
+}
+
+// wantStopped sees that the run ended with an exit code, said the texts, was kept as interrupted, with so many trials
+// that failed, and left nothing on the machine. It returns the run directory.
+func (r *disturbedRun) wantStopped(
+	t *testing.T, before map[string][]string, code, failing int, texts ...string,
+) string {
 	t.Helper()
 	if got := r.cmd.ProcessState.ExitCode(); got != code {
 		t.Errorf("exit code %d, want %d", got, code)
@@ -72,8 +81,8 @@ func (r *disturbedRun) wantInterrupted(t *testing.T, before map[string][]string,
 	}
 	waitForTraces(t, r.mark, before)
 	run := onlyRun(t, r.dir)
-	if state, failed := stateOf(t, run); state != rundir.Interrupted || failed > 0 {
-		t.Errorf("the run is %s, and %d trials failed", state, failed)
+	if state, failed := stateOf(t, run); state != rundir.Interrupted || failed != failing {
+		t.Fatalf("the run is %s, and %d trials failed, want %d", state, failed, failing)
 	}
 	return run
 }
@@ -213,22 +222,34 @@ type markedProcess struct {
 // marked lists the processes with the mark.
 func marked(t *testing.T, mark string) (all []markedProcess) {
 	t.Helper()
-	for _, name := range glob(t, "/proc/[0-9]*/environ") {
-		environment, err := os.ReadFile(name)
+	for _, pid := range machinePIDs(t) {
+		environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err != nil || !bytes.Contains(environment, []byte(mark+"\x00")) {
 			continue
 		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		line, err := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline"))
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err != nil {
 			continue // the process has ended
 		}
 		all = append(all, markedProcess{pid, strings.ReplaceAll(string(line), "\x00", " ")})
 	}
 	return all
+}
+
+// machinePIDs lists the processes of the machine. filepath.Glob would also read the folder of each process, which takes
+// ten times as long.
+func machinePIDs(t *testing.T) (pids []int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // onlyRun finds the one run directory of a workspace.
@@ -248,6 +269,16 @@ func stateOf(t *testing.T, run string) (state string, failed int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return dir.Manifest().State, len(failures(t, run))
+}
+
+// failures are the reasons of a run's failed trials.
+func failures(t *testing.T, run string) (reasons []string) {
+	t.Helper()
+	dir, err := rundir.Open(run)
+	if err != nil {
+		t.Fatal(err)
+	}
 	all, err := dir.Trials()
 	if err != nil {
 		t.Fatal(err)
@@ -255,8 +286,8 @@ func stateOf(t *testing.T, run string) (state string, failed int) {
 	for _, trial := range all {
 		if trial.Error != "" {
 			t.Logf("trial %d: %s", trial.Trial, trial.Error)
-			failed++
+			reasons = append(reasons, trial.Error)
 		}
 	}
-	return dir.Manifest().State, failed
+	return reasons
 }

@@ -20,7 +20,7 @@ import (
 type pageRun struct {
 	t   *testing.T
 	dir string
-	// finished is a run directory, of which place makes copies.
+	// finished is a complete run directory. place copies it.
 	finished string
 	env      []string
 	// blocks are those that have not run yet.

@@ -15,6 +15,7 @@ import (
 
 	"nearfar/internal/export/pythontest"
 	"nearfar/internal/history/postgrestest"
+	"nearfar/internal/result"
 	"nearfar/internal/rundir"
 	"nearfar/internal/rundir/rundirtest"
 )
@@ -35,12 +36,25 @@ workloads:
 schedule: {blocks: 7, seed: 1}
 `
 
-// finishedRun runs it and returns the run directory.
+// finishedRun runs it and returns the run directory. The pages judge p99 of each trial. On a busy machine a trial can
+// have too few round trips for that; then the run is made again, with longer trials.
 func finishedRun(t *testing.T) string {
 	t.Helper()
-	a := measure(t, overlay)
-	wantNoFailures(t, a)
-	return a.Run
+	for attempt := 1; ; attempt++ {
+		a := measure(t, strings.ReplaceAll(overlay, "150ms", fmt.Sprintf("%dms", 150*attempt*attempt)))
+		wantNoFailures(t, a)
+		all := trials(t, a)
+		without := slices.IndexFunc(all, func(tr result.Trial) bool {
+			_, ok := tr.Value(result.RTT, result.P99)
+			return !ok
+		})
+		if without < 0 {
+			return a.Run
+		}
+		if attempt == attempts {
+			t.Fatalf("trial %d has no p99 after %d attempts", all[without].Trial, attempts)
+		}
+	}
 }
 
 // pageRuns has a function for each page: it prepares the directory, runs the blocks in order, and checks the results.
@@ -71,11 +85,12 @@ const (
 )
 
 func runReadme(r *pageRun) {
-	// One block, with the shortest duration that iperf3 accepts.
+	// One block, with the shortest duration that iperf3 accepts. A TCP stream would take all CPUs.
 	r.instead("duration: 500ms", "duration: 100ms, warmup: 20ms")
-	r.instead("duration: 2s", "duration: 1s")
+	r.instead("tool: iperf3, duration: 2s", "tool: iperf3, protocol: udp, rate: 20Mbit/s, duration: 1s")
 	r.instead("blocks: 12", "blocks: 1")
 	r.instead("nearfar run firewall.yaml", "nearfar run --force firewall.yaml")
+	r.instead("nearfar baseline firewall.yaml", "nearfar baseline --force --blocks 2 firewall.yaml")
 	r.instead("--watch firewall.yaml", "--watch --force firewall.yaml")
 	r.place("runs/A", "runs/B", "runs/killed")
 	r.kill("runs/killed")

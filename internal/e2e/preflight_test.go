@@ -154,8 +154,41 @@ exec "$0" run --force "$1"`, program, write(t, dir, text))
 	}
 }
 
-// TestLostHostStopsTheRun: a run whose host dies stops at once, keeps no trial that was not carried out, says which
-// host it was, and can be resumed. If one of the two processes of an agent is killed, the other one leaves nothing
+// TestPreflightFindsFilteredPorts: a packet filter on the server's machine drops one TCP port and refuses UDP. The
+// message names these ports alone, and tells the two apart.
+func TestPreflightFindsFilteredPorts(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("makes a network namespace as root")
+	}
+	dir := workspace(t)
+	write(t, dir, localHosts("address: 127.0.0.1"))
+	cmd := exec.Command("unshare", "-n", "sh", "-ec", `ip link set lo up
+nft 'table inet filter { chain input { type filter hook input priority 0;
+	tcp dport 7778 drop;
+	udp dport 7777 reject with icmpx type port-unreachable; }; }'
+exec "$0" run --force experiment.yaml`, program)
+	cmd.Dir = dir
+	out, _ := cmd.CombinedOutput()
+	said := string(out)
+	if cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("exit code %d", cmd.ProcessState.ExitCode())
+	}
+	for _, want := range []string{
+		"here does not reach there (127.0.0.1) on TCP 7778: nothing came back within 5s (timed out)",
+		"here does not reach there (127.0.0.1) on UDP 7777: refused",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("does not say %q:\n%s", want, said)
+		}
+	}
+	if strings.Contains(said, "TCP 7777") {
+		t.Errorf("names a port that is open:\n%s", said)
+	}
+}
+
+// TestLostHostStopsTheRun: a run whose host dies stops at once, records the trial as failed with the reason, and can be
+// resumed; then the trial is repeated. If one of the two processes of an agent is killed, the other one leaves nothing
 // behind.
 func TestLostHostStopsTheRun(t *testing.T) {
 	t.Parallel()
@@ -194,14 +227,18 @@ func TestLostHostStopsTheRun(t *testing.T) {
 					t.Errorf("%d processes were killed, not %d", killed, want)
 				}
 			})
-			run := r.wantInterrupted(t, before, 1, " "+c.host+" is lost: ", "was given up",
+			run := r.wantStopped(t, before, 1, 1, " "+c.host+" is lost: ", "was given up",
 				"continue with: nearfar run --resume")
+			if reasons := failures(t, run); !strings.Contains(reasons[0], c.host+" is lost: ") {
+				t.Errorf("the failed trial says %q", reasons)
+			}
 			if left := glob(t, r.dir+"/*here/*"); c.name != "both" && len(left) > 0 {
 				t.Errorf("left behind: %q", left)
 			}
 			a := answerOf(t, nearfar(t, r.dir, nil, "run", "-f", "json", "--resume", run), "")
-			if a.State != rundir.Complete || a.Trials != 24 || a.Failed > 0 {
-				t.Errorf("after the resume the run is %s with %d trials, %d failed", a.State, a.Trials, a.Failed)
+			if a.State != rundir.Complete || a.Trials != 25 || a.Failed != 1 || a.Replaced != 1 {
+				t.Errorf("after the resume the run is %s with %d trials, %d failed, %d replaced", a.State, a.Trials,
+					a.Failed, a.Replaced)
 			}
 		})
 	}

@@ -31,6 +31,7 @@ exec "$1" run -f json --resume "$0"/2*
 
 // A run whose disk gets full says so, says how to go on, and goes on once there is room.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root may mount a small file system")
 	}
@@ -85,6 +86,7 @@ func fill(t *testing.T, name string) {
 // A lab whose first process the kernel kills because memory runs out is lost: the run stops as interrupted, says what
 // died, and can be resumed.
 func TestOutOfMemory(t *testing.T) {
+	t.Parallel()
 	group := memoryGroup(t, 40<<20)
 	dir := workspace(t)
 	cmd := exec.Command(program, "run", "--force", "--progress", "plain", write(t, dir, twoArms))
@@ -95,7 +97,8 @@ func TestOutOfMemory(t *testing.T) {
 		// The kernel kills this process of the group first.
 		put(t, "/proc/"+victim+"/oom_score_adj", "1000")
 		put(t, filepath.Join(group, "cgroup.procs"), victim)
-		hog := exec.Command("sh", "-c", `echo $$ > "$0"; head -c 100m /dev/zero | tail -c 90m > /dev/null`, group+"/cgroup.procs")
+		hog := exec.Command("sh", "-c", `echo $$ > "$0"; head -c 100m /dev/zero | tail -c 90m > /dev/null`,
+			group+"/cgroup.procs")
 		if err := hog.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,8 +43,9 @@ type sshRig struct {
 // An sshHost is a host with an sshd.
 type sshHost struct {
 	name string
-	// control is the address for ssh, data the address that is measured.
+	// control is the address for ssh, data the address that is measured. port is the port of sshd.
 	control, data string
+	port          int
 	space         *os.File
 	// home is the home directory of root on the host.
 	home string
@@ -56,12 +56,16 @@ type sshHost struct {
 	mounts []string
 	// held are these namespaces: while they are open, the kernel gives their numbers to no other namespace.
 	held []*os.File
+	// groups are the folders of the control groups in which the host's processes are; none for the test's.
+	groups []string
 }
 
-// sshPair is two hosts and the path between them.
+// sshPair is two hosts and the path between them. placement is where trials run on them, which decides where the wires
+// of the path run: experiment.PlacementShared or PlacementSplit.
 type sshPair struct {
 	client, server string
 	path           []experiment.Element
+	placement      string
 }
 
 // newSSHRig makes the hosts. Tools on them are those of this machine.
@@ -74,6 +78,21 @@ func newSSHRig(t *testing.T, pairs ...sshPair) *sshRig {
 // tmpfs.
 func newSSHRigWith(t *testing.T, sizes map[string]string, pairs ...sshPair) *sshRig {
 	t.Helper()
+	r := emptySSHRig(t)
+	r.network(pairs)
+	r.accounts()
+	for _, h := range r.hosts {
+		if size := sizes[h.name]; size != "" {
+			r.save("small-"+h.name, size)
+		}
+		r.serve(h)
+	}
+	return r
+}
+
+// emptySSHRig is a rig without hosts and networks.
+func emptySSHRig(t *testing.T) *sshRig {
+	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("sshd serves root only as root")
 	}
@@ -83,14 +102,6 @@ func newSSHRigWith(t *testing.T, sizes map[string]string, pairs ...sshPair) *ssh
 	own := fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), os.Getpid())
 	r.sessions = marker + "=" + own + "-on-hosts"
 	t.Cleanup(r.close)
-	r.network(pairs)
-	r.accounts()
-	for _, h := range r.hosts {
-		if size := sizes[h.name]; size != "" {
-			r.save("small-"+h.name, size)
-		}
-		r.serve(h)
-	}
 	return r
 }
 
@@ -145,19 +156,22 @@ func (r *sshRig) network(pairs []sshPair) {
 		arm := fmt.Sprint("pair", i)
 		client, server, err := r.lab.Build(r.t.Context(), arm, experiment.Lab{Path: p.path})
 		r.must(err)
-		clientCPUs, serverCPUs, err := r.lab.Machines(arm).CPUs(experiment.Placement{Kind: experiment.PlacementSplit})
+		clientCPUs, serverCPUs, err := r.lab.Machines(arm).CPUs(experiment.Placement{Kind: p.placement})
 		r.must(err)
 		r.add(p.client, client, clientCPUs)
 		r.add(p.server, server, serverCPUs)
 	}
 }
 
+// sshPort is the port of sshd on hosts that have an address of their own.
+const sshPort = 22
+
 // add takes a host of the lab over. A process runs there until the end, on the CPUs on which agents will start theirs:
 // it holds the namespace, and the lab's wires are as awake as for a process of the lab.
 func (r *sshRig) add(name string, h host.Host, cpus []int) {
 	r.t.Helper()
 	h2 := &sshHost{
-		name: name, data: h.Endpoint().Dial.V4.String(), home: filepath.Join(r.dir, "home-"+name),
+		name: name, data: h.Endpoint().Dial.V4.String(), home: filepath.Join(r.dir, "home-"+name), port: sshPort,
 	}
 	n := len(r.hosts) + 1
 	r.hosts[name], h2.control = h2, fmt.Sprintf("10.78.%d.2", n)
@@ -215,19 +229,8 @@ func (r *sshRig) setControl(name string, up bool) {
 	}))
 }
 
-// waitUntil waits until get returns something.
-func waitUntil[T any](t *testing.T, what string, get func() []T) []T {
-	t.Helper()
-	for end := time.Now().Add(patience); ; {
-		if got := get(); len(got) > 0 {
-			return got
-		}
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
+// rigUsers are the names under which root of a host can log in. Labs log in with the names that images of clouds have.
+func rigUsers() []string { return []string{"root", "azureuser", "ec2-user", "nearfar"} }
 
 // accounts makes keys, and the files of nearfar's side and of the hosts.
 func (r *sshRig) accounts() {
@@ -243,11 +246,14 @@ func (r *sshRig) accounts() {
 	r.must(err)
 	config, known := "", ""
 	for _, h := range r.hosts {
-		config += fmt.Sprintf("Host %s\n\tHostName %s\n", h.name, h.control)
-		known += h.control + " " + string(public)
+		config += fmt.Sprintf("Host %s\n\tHostName %s\n\tPort %d\n\tHostKeyAlias %[1]s\n", h.name, h.control, h.port)
+		known += h.name + " " + string(public)
 		r.must(os.Mkdir(h.home, 0o700))
-		r.save("passwd-"+h.name, fmt.Sprintf("root:*:0:0::%s:/bin/sh\n"+
-			"sshd:*:5000:5000::/run/sshd:/bin/false\n", h.home))
+		accounts := "sshd:*:5000:5000::/run/sshd:/bin/false\n"
+		for _, name := range rigUsers() {
+			accounts += fmt.Sprintf("%s:*:0:0::%s:/bin/sh\n", name, h.home)
+		}
+		r.save("passwd-"+h.name, accounts)
 	}
 	config += fmt.Sprintf(`Host *
 	User root
@@ -273,28 +279,49 @@ func (r *sshRig) serve(h *sshHost) {
 	r.t.Helper()
 	file := filepath.Join(r.dir, "sshd-"+h.name)
 	r.save(filepath.Base(file), fmt.Sprintf(`ListenAddress %s
+Port %d
 HostKey %s/hostkey
 PidFile none
-AuthorizedKeysFile %[2]s/key.pub
+AuthorizedKeysFile %[3]s/key.pub
 StrictModes no
 UsePAM no
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin yes
-SetEnv %[3]s
-`, h.control, r.dir, r.sessions))
+SetEnv %[4]s
+`, h.control, h.port, r.dir, r.sessions))
 	log, err := os.OpenFile(file+".log", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	r.must(err)
 	defer func() { _ = log.Close() }()
 	h.sshd = exec.Command("sh", "-c", `
 set -e
+for group in $3; do echo $$ >"$group/cgroup.procs"; done
 mount --make-rprivate /
 mount -t tmpfs -o mode=755 none /run
 mkdir /run/sshd
 mount --bind "$1/passwd-$2" /etc/passwd
 mount --bind "$1/nsswitch" /etc/nsswitch.conf
+# The folder is replaced, and not the file: nearfar takes a host with a mount over the file for a container, and does not
+# identify a machine by the boot id of a container.
+if [ -e "$1/boot-$2" ]; then
+	mount -t tmpfs none /proc/sys/kernel/random
+	ln -s "$1/boot-$2" /proc/sys/kernel/random/boot_id
+fi
+if [ -e "$1/firmware-$2" ]; then
+	mkdir "$1/class-$2"
+	mount --rbind /sys/class "$1/class-$2"
+	mount -t tmpfs none /sys/class
+	for class in "$1/class-$2"/*; do
+		name=${class##*/}
+		if [ "$name" = dmi ]; then continue; fi
+		mkdir "/sys/class/$name"
+		mount --bind "$class" "/sys/class/$name"
+	done
+	mkdir -p /sys/class/dmi/id
+	cp "$1/firmware-$2"/* /sys/class/dmi/id
+fi
 if [ -e "$1/small-$2" ]; then mount -t tmpfs -o "size=$(cat "$1/small-$2")" none "$1/home-$2"; fi
-exec /usr/sbin/sshd -D -e -f "$1/sshd-$2"`, "sh", r.dir, h.name)
+exec /usr/sbin/sshd -D -e -f "$1/sshd-$2"`, "sh", r.dir, h.name, strings.Join(h.groups, " "))
 	h.sshd.Stderr = log
 	h.sshd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Unshareflags: unix.CLONE_NEWNS}
 	r.must(inSpace(h.space, h.sshd.Start))
@@ -314,7 +341,7 @@ exec /usr/sbin/sshd -D -e -f "$1/sshd-$2"`, "sh", r.dir, h.name)
 	waitUntil(r.t, "sshd of "+h.name, func() []bool {
 		var c net.Conn
 		err := inSpace(r.controller, func() (err error) {
-			c, err = net.DialTimeout("tcp4", h.control+":22", time.Second)
+			c, err = net.DialTimeout("tcp4", fmt.Sprintf("%s:%d", h.control, h.port), time.Second)
 			return err
 		})
 		if err == nil {
@@ -358,6 +385,19 @@ func (r *sshRig) addressed(text string) string {
 		text = strings.ReplaceAll(text, strings.ToUpper(name), h.data)
 	}
 	return text
+}
+
+// placed puts placements in place of ONE and TWO: one CPU for both sides and two CPUs, as a lab's placements "shared"
+// and "split".
+func (r *sshRig) placed(text string) string {
+	r.t.Helper()
+	words := func(kind string) string {
+		client, server, err := r.lab.CPUs(experiment.Placement{Kind: kind})
+		r.must(err)
+		return fmt.Sprintf("{client: [%d], server: [%d]}", client[0], server[0])
+	}
+	return strings.NewReplacer(
+		"ONE", words(experiment.PlacementShared), "TWO", words(experiment.PlacementSplit)).Replace(text)
 }
 
 // clients are nearfar's ssh processes.
@@ -426,6 +466,7 @@ func (r *sshRig) wantNothingLeft(within time.Duration) {
 	r.t.Helper()
 	started := time.Now()
 	for {
+		looked := time.Now()
 		left := r.left()
 		if len(left) == 0 {
 			r.t.Logf("nothing was left on any host %.1f s after", time.Since(started).Seconds())
@@ -434,24 +475,20 @@ func (r *sshRig) wantNothingLeft(within time.Duration) {
 		if time.Since(started) > within {
 			r.t.Fatalf("left on the hosts after %v: %q", within, left)
 		}
-		time.Sleep(20 * time.Millisecond)
+		rest(looked)
 	}
 }
 
 // of lists the processes on a host whose program's name begins with a text. sshd overwrites its environment, so that
 // a mark in it would not be seen.
 func (r *sshRig) of(h *sshHost, program string) (pids []int) {
-	for _, name := range glob(r.t, "/proc/[0-9]*/ns/mnt") {
-		space, err := os.Readlink(name)
+	for _, pid := range machinePIDs(r.t) {
+		space, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
 		if err != nil || !slices.Contains(h.mounts, space) {
 			continue
 		}
-		dir := filepath.Dir(filepath.Dir(name))
-		exe, err := os.Readlink(filepath.Join(dir, "exe"))
-		if err != nil || !strings.HasPrefix(filepath.Base(exe), program) {
-			continue
-		}
-		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
+		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		if err == nil && strings.HasPrefix(filepath.Base(exe), program) {
 			pids = append(pids, pid)
 		}
 	}
@@ -467,7 +504,7 @@ func (r *sshRig) killSSHD(h *sshHost) {
 	}
 }
 
-// close ends what is left of the rig.
+// close ends all remaining parts of the rig.
 func (r *sshRig) close() {
 	for _, h := range r.hosts {
 		if h.ended == nil {

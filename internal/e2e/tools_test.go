@@ -113,14 +113,14 @@ func TestMissingTool(t *testing.T) {
 // TestStandInOfNtttcp runs ntttcp in a lab with a stand-in (internal/tool/testdata/standins), because ntttcp is in no
 // distribution: the runner waits for the receiver, which ends by itself, and the goodput is the receiver's.
 func TestStandInOfNtttcp(t *testing.T) {
+	t.Parallel()
 	dir := workspace(t)
 	bin := filepath.Join(dir, "bin")
 	build := exec.Command("go", "build", "-o", filepath.Join(bin, "ntttcp"), "../tool/testdata/standins/ntttcp")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	a := measure(t, `
+	cmd := exec.Command(program, "run", "--force", "-f", "json", write(t, dir, `
 nearfar: v1
 name: stand-in
 arms:
@@ -129,7 +129,14 @@ workloads:
   - {name: one, tool: ntttcp, duration: 1s}
   - {name: four, tool: ntttcp, connections: 4, message: 8192B, warmup: 1s, duration: 1s}
 schedule: {blocks: 1, seed: 1}
-`)
+`))
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "HOME="+dir, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	stdout, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := answerOf(t, stdout, dir)
 	wantNoFailures(t, a)
 	for _, tr := range trials(t, a) {
 		if v, ok := tr.Value("goodput", ""); !ok || v < 1e6 {

@@ -29,7 +29,7 @@ arms:
   full: {lab: {path: [{firewall: {rules: 10}}, dlr, vtep, bridge, router, bridge, vtep]}}
 workloads:
   - {name: rr, tool: native, mode: rr, duration: 200ms, warmup: 50ms}
-  - {name: netperf, tool: netperf, mode: rr, duration: 1s}
+  - {name: iperf3, tool: iperf3, protocol: udp, rate: 20Mbit/s, duration: 1s}
   - {name: ping, tool: ping, interval: 5ms, duration: 200ms}
 schedule: {blocks: 3, seed: 1}
 `)

@@ -91,22 +91,29 @@ func (s *serving) ended() int {
 // ask gets a URL and returns status code and body.
 func ask(t *testing.T, address string) (int, []byte) {
 	t.Helper()
+	code, body, err := tryAsk(t, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code, body
+}
+
+// tryAsk is ask for a server that may end meanwhile.
+func tryAsk(t *testing.T, address string) (int, []byte, error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		t.Fatal(err)
+		return 0, nil, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		return 0, nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, body
+	return response.StatusCode, body, err
 }
 
 // events opens the stream of events and returns a channel with their names, which is closed when the stream ends.
@@ -142,6 +149,11 @@ func (s *serving) events() <-chan string {
 func (s *serving) shown() answer.Answer {
 	s.t.Helper()
 	code, body := ask(s.t, s.url+"data.json")
+	return s.read(code, body)
+}
+
+func (s *serving) read(code int, body []byte) answer.Answer {
+	s.t.Helper()
 	var data struct{ Answer answer.Answer }
 	if err := json.Unmarshal(body, &data); code != http.StatusOK || err != nil {
 		s.t.Fatalf("data.json: %d, %v: %s", code, err, body)
@@ -149,8 +161,8 @@ func (s *serving) shown() answer.Answer {
 	return data.Answer
 }
 
-// TestWatch: figures appear as trials end, and the last are those of the answer. Requests without the token are
-// refused. After the run nothing listens.
+// TestWatch: the last figures are those of the answer. Requests without the token are refused. After the run nothing
+// listens.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	dir := workspace(t)
@@ -160,7 +172,7 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := s.events()
-	grew, last := false, s.shown()
+	last := s.shown()
 	for event := range events {
 		if event != "trial" && event != "state" {
 			t.Errorf("event %q", event)
@@ -175,15 +187,10 @@ func TestWatch(t *testing.T) {
 		if now.Trials < last.Trials {
 			t.Errorf("%d trials after %d", now.Trials, last.Trials)
 		}
-		running := last.State == rundir.Running && now.State == rundir.Running
-		grew = grew || running && last.Trials < now.Trials && len(now.Arms) > 0
 		last = now
 		if now.State != rundir.Running {
 			break // like a page, which asks for nothing more: the server ends once every page has the last document
 		}
-	}
-	if !grew {
-		t.Error("no figures appeared during the run")
 	}
 	if last.State != rundir.Complete || last.Trials != 12 {
 		t.Errorf("the page ends at %d trials, %s", last.Trials, last.State)
@@ -204,7 +211,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchInterrupted: Ctrl-C ends a run that is watched, even if one of the clients never reads.
+// TestWatchInterrupted: figures appear as trials end. Ctrl-C ends a run that is watched, even if one of the clients
+// never reads.
 func TestWatchInterrupted(t *testing.T) {
 	t.Parallel()
 	before := traces(t, "")
@@ -226,13 +234,26 @@ func TestWatchInterrupted(t *testing.T) {
 	if event := <-events; event != "trial" {
 		t.Errorf("event %q", event)
 	}
-	s.shown() // as a page does: the run waits only for clients that fetch the data
+	// As a page does, it fetches the data: the run waits only for clients that do. The run is long enough to grow
+	// meanwhile, however slow this client is.
+	for grew, last := false, s.shown(); !grew; {
+		event, open := <-events
+		if !open || event == "state" {
+			t.Fatalf("no figures appeared during the run: %d trials, %s", last.Trials, last.State)
+		}
+		now := s.shown()
+		grew = last.Trials < now.Trials && len(now.Arms) > 0
+		last = now
+	}
 	if err := s.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
 	for event := range events {
 		if event == "state" {
-			if got := s.shown(); got.State != rundir.Interrupted {
+			// The program waits 2 s for pages after Ctrl-C: on a busy machine this one may come too late.
+			if code, body, err := tryAsk(t, s.url+"data.json"); err != nil {
+				t.Logf("the last document was not fetched in time: %v", err)
+			} else if got := s.read(code, body); got.State != rundir.Interrupted {
 				t.Errorf("the page ends with %s", got.State)
 			}
 			break

@@ -150,8 +150,9 @@ schedule: {blocks: 2, seed: 1}
 			t.Errorf("%d trials, want 12", len(seen))
 		}
 		for _, tr := range seen {
-			v, ok := tr.Value("rtt", "p50")
-			if t.Logf("%s of %s: p50 %.0f us", tr.Workload, tr.Arm, v*1e6); !ok || v <= 0 {
+			// A busy machine may leave too few observations for a percentile.
+			v, ok := tr.Value("rtt", "mean")
+			if t.Logf("%s of %s: mean %.0f us", tr.Workload, tr.Arm, v*1e6); !ok || v <= 0 {
 				t.Error("this is no round trip")
 			}
 			client, server := "windows/amd64", "windows/amd64"

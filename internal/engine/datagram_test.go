@@ -16,7 +16,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// relay passes a session on as relayDatagrams does; filter says how many times each datagram is passed on.
+// relay passes a session on like relayDatagrams; filter says how many times each datagram is passed on.
 func relay(t *testing.T, filter func(n int64, toServer bool) int) string {
 	t.Helper()
 	var up, down atomic.Int64
@@ -33,8 +33,8 @@ func relay(t *testing.T, filter func(n int64, toServer bool) int) string {
 	})
 }
 
-// relayDatagrams passes a session on from 127.0.0.1 to a server on 127.0.0.2, datagrams through a filter that says what
-// is to be sent for each. The data port is the same on both sides.
+// relayDatagrams passes a session on from 127.0.0.1 to a server on 127.0.0.2, datagrams through a filter that lists the
+// datagrams to send for each. The data port is the same on both sides.
 func relayDatagrams(t *testing.T, filter func(datagram []byte, toServer bool) [][]byte) string {
 	t.Helper()
 	const front, back = "127.0.0.1", "127.0.0.2"
@@ -109,8 +109,8 @@ func relayDatagrams(t *testing.T, filter func(datagram []byte, toServer bool) []
 	return control.Addr().String()
 }
 
-// TestLoss: every 50th request and every 70th reply is dropped, every 30th reply comes twice. Nothing hangs, and what
-// was lost is counted.
+// TestLoss: every 50th request and every 70th reply is dropped, every 30th reply comes twice. Nothing hangs, and the
+// losses are counted.
 func TestLoss(t *testing.T) {
 	var dropped, doubled atomic.Int64
 	address := relay(t, func(n int64, toServer bool) int {
@@ -130,7 +130,7 @@ func TestLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What a stall of the machine delays is late, and lost in neither direction.
+	// A datagram that a stall of the machine delays is late, and not lost in either direction.
 	lost := value(t, r, result.Lost, "", "up") + value(t, r, result.Lost, "", "down")
 	duplicates := value(t, r, result.Duplicates, "", "")
 	// The opening exchange, before the window, can have taken some of either.
@@ -159,8 +159,8 @@ func TestAllLost(t *testing.T) {
 	t.Log(err)
 }
 
-// TestForeignDatagrams: the data port answers nothing but the session's datagrams of the agreed size. Silence is seen
-// by a valid exchange that comes after.
+// TestForeignDatagrams: the data port answers only the session's datagrams of the agreed size. A valid exchange that
+// follows shows that it was silent.
 func TestForeignDatagrams(t *testing.T) {
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
 	c, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: enginetest.Secret,

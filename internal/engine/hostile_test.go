@@ -29,7 +29,7 @@ func TestWrongSecret(t *testing.T) {
 	}
 }
 
-// TestStrangerHearsNothing: whatever a stranger says, and a recorded hello, get no byte.
+// TestStrangerHearsNothing: a stranger gets no byte, whatever it sends, and a recorded hello gets none either.
 func TestStrangerHearsNothing(t *testing.T) {
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
 	hello := helloFrom(enginetest.Secret)
@@ -76,8 +76,8 @@ func helloFrom(secret []byte) []byte {
 	return h.Sum(b)
 }
 
-// TestSilentConnectionsKeepNobodyOut: a client is served at once beside any number of silent connections from its own
-// address, of which only a few are kept; the others hear that the server is busy.
+// TestSilentConnectionsKeepNobodyOut: a client is served at once although any number of silent connections come from
+// its own address. The server keeps only a few of these, and tells the others that it is busy.
 func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
 	var strangers []net.Conn

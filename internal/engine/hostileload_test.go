@@ -80,8 +80,8 @@ func misbehave(t *testing.T, p wire.Params, data func(*net.TCPConn)) string {
 	return control.Addr().String()
 }
 
-// TestLoadOfBadServers: a data connection that closes, is silent, sends what nobody asked for, or is slow. A clear
-// error or a true record each time, in bounded time.
+// TestLoadOfBadServers: a data connection closes, is silent, sends unrequested data, or is slow. Each time the run ends
+// in bounded time, with a clear error or a true record.
 func TestLoadOfBadServers(t *testing.T) {
 	p := enginetest.Load(wire.TCP, 1)
 	echo := func(c *net.TCPConn, pause time.Duration) {

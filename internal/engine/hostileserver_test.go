@@ -33,7 +33,7 @@ func hostileServers() map[string]hostileServer {
 	ignore := func(*net.UDPConn, netip.AddrPort, []byte) {}
 	all := map[string]hostileServer{
 		"silent": {data: func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, datagram: ignore},
-		// What is right for rr never ends a transaction of crr.
+		// For rr this is right; a transaction of crr never ends this way.
 		"answering without an end": {data: func(c net.Conn) { _, _ = io.Copy(c, c) }, datagram: echo},
 		"deaf":                     {data: func(net.Conn) {}, datagram: ignore},
 		"trickling": {data: func(c net.Conn) {

@@ -15,7 +15,7 @@ import (
 // soon is how quickly a server must notice that nobody will come; it would wait handshakeTime for the data otherwise.
 const soon = wire.HandshakeTime / 2
 
-// waitingParams are those of sessions that wait for data first.
+// waitingParams has the parameters of sessions that wait for data first.
 func waitingParams() map[string]wire.Params {
 	return map[string]wire.Params{"rr-tcp": enginetest.RR(wire.TCP), "rr-udp": enginetest.RR(wire.UDP),
 		"stream": enginetest.Stream(2)}
@@ -59,7 +59,7 @@ func TestClientLeavesBeforeData(t *testing.T) {
 	}
 }
 
-// TestServerEndsBeforeData: a server that is told to end does so at once.
+// TestServerEndsBeforeData: a server that must end does so at once.
 func TestServerEndsBeforeData(t *testing.T) {
 	for name, p := range waitingParams() {
 		t.Run(name, func(t *testing.T) {

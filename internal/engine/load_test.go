@@ -170,7 +170,7 @@ func TestLoadOfAStalledServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p99, most := value(t, r, result.RTT, "p99", ""), value(t, r, result.RTT, "max", ""); p99 > 0.2 || most < 0.4 {
-		t.Errorf("rr's p99 is %v s and its longest %v s: the one should hide the stall, the other show it", p99, most)
+		t.Errorf("rr's p99 is %v s and its longest %v s: p99 should hide the stall, and the longest show it", p99, most)
 	}
 }
 
@@ -193,8 +193,8 @@ func TestLoadOfAThousandConnections(t *testing.T) {
 	}
 }
 
-// TestLoadOverload: far more is offered than anything can do. It ends, says what was achieved and what stayed
-// unanswered, and gives no percentile that those would change.
+// TestLoadOverload offers a far higher rate than any machine can serve. The run ends, gives the achieved rate and the
+// number of unanswered requests, and gives no percentile that those requests would change.
 func TestLoadOverload(t *testing.T) {
 	for _, protocol := range []string{wire.TCP, wire.UDP} {
 		t.Run(protocol, func(t *testing.T) {
@@ -226,7 +226,8 @@ func TestLoadOverload(t *testing.T) {
 	}
 }
 
-// TestLoadLoss: what a relay drops and doubles is counted, and nothing waits for it beyond the reply timeout.
+// TestLoadLoss: the datagrams that a relay drops or doubles are counted, and nothing waits longer for them than the
+// reply timeout.
 func TestLoadLoss(t *testing.T) {
 	var up, down, doubled atomic.Int64
 	address := relay(t, func(n int64, toServer bool) int {

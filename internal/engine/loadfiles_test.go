@@ -126,8 +126,8 @@ func checkHistograms(t *testing.T, b *bytes.Buffer, o session.RunOptions, want *
 	}
 }
 
-// TestLoadMemory: a longer run takes no more memory than a short one. The collector is off, so what was allocated is
-// what is used.
+// TestLoadMemory: a longer run takes no more memory than a short one. The garbage collector is off, so the allocated
+// memory is the used memory.
 func TestLoadMemory(t *testing.T) {
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
 	allocated := func(protocol string, d time.Duration) uint64 {

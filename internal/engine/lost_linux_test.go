@@ -18,7 +18,7 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// everyMode has the parameters of a session of each mode, with a window that no test waits for.
+// everyMode has the parameters of a session of each mode. The window is longer than any test waits.
 func everyMode() map[string]session.RunOptions {
 	base := wire.Params{Protocol: wire.TCP, Connections: 1, Warmup: 10 * time.Millisecond, Duration: time.Minute}
 	with := func(change func(o *session.RunOptions)) session.RunOptions {
@@ -63,8 +63,8 @@ func everyMode() map[string]session.RunOptions {
 	return modes
 }
 
-// TestServerOutlivesItsClients loses a client in every mode and in every way: the server then takes the next session
-// within two seconds, rests while nobody is there, and ends when it is told to.
+// TestServerOutlivesItsClients loses a client in every mode and in every way. The server then takes the next session
+// within two seconds, uses no CPU time without a client, and ends when it must.
 func TestServerOutlivesItsClients(t *testing.T) {
 	for name, o := range everyMode() {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func (c *canceller) Start(record.Start) error {
 
 func (c *canceller) Interval(record.Interval) error { return nil }
 
-// rests sees that a process uses next to no CPU time.
+// rests checks that a process uses almost no CPU time.
 func rests(t *testing.T, pid int) {
 	t.Helper()
 	const watched = 300 * time.Millisecond
@@ -164,7 +164,7 @@ func rests(t *testing.T, pid int) {
 	}
 }
 
-// cpuTime is what a process has used, from /proc/PID/stat (proc_pid_stat(5)).
+// cpuTime is the CPU time that a process has used, from /proc/PID/stat (proc_pid_stat(5)).
 func cpuTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

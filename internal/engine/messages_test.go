@@ -77,7 +77,7 @@ func checkMessages(t *testing.T, p wire.Params, r record.Result, c *enginetest.C
 	}
 }
 
-// TestMessageRate: at a rate far below what goes, nothing is lost and the rate is kept.
+// TestMessageRate: at a rate far below the possible one, nothing is lost and the rate is kept.
 func TestMessageRate(t *testing.T) {
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
 	for _, protocol := range []string{wire.UDP, wire.TCP} {
@@ -98,7 +98,7 @@ func TestMessageRate(t *testing.T) {
 	}
 }
 
-// TestMessagesServerKilled: the sender does not go on for nobody.
+// TestMessagesServerKilled: the sender stops when its server is killed.
 func TestMessagesServerKilled(t *testing.T) {
 	for _, protocol := range []string{wire.UDP, wire.TCP} {
 		address, kill := enginetest.Start(t, "127.0.0.1:0", 0)

@@ -58,8 +58,7 @@ func FuzzParseObjective(f *testing.F) {
 	})
 }
 
-// queue gives the results of a server that answers so many requests a second, each in 10 us where it has nothing else
-// to do.
+// queue gives the results of a server that answers capacity requests a second, each in 10 us if it is idle.
 func queue(capacity float64) func(rate float64) (record.Result, error) {
 	return func(rate float64) (record.Result, error) {
 		r := record.Result{Duration: 1, Metrics: []result.Metric{{Name: result.OfferedRate, Value: rate}}}

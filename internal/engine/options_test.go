@@ -12,7 +12,7 @@ import (
 	"nearfar/internal/result"
 )
 
-// TestOptions: what was asked for is what both kernels say that they use, over IPv4 and IPv6 and in every mode.
+// TestOptions: both kernels report the options that were asked for, over IPv4 and IPv6 and in every mode.
 func TestOptions(t *testing.T) {
 	enginetest.OnLinux(t)
 	options := wire.Options{Congestion: "reno", Nagle: true, DSCP: 46, SendBuffer: 100_000, ReceiveBuffer: 150_000}
@@ -69,7 +69,7 @@ func TestDefaultOptions(t *testing.T) {
 	}
 }
 
-// TestSpinningDoesNotHang: the server's loop ends, also where nobody sleeps.
+// TestSpinningDoesNotHang: the server's loop ends even if it spins and never sleeps.
 func TestSpinningDoesNotHang(t *testing.T) {
 	enginetest.OnLinux(t)
 	outlastLoss(t, wire.WaitSpin)

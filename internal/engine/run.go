@@ -4,7 +4,7 @@
 //
 //	rr, stream, load -> session -> sys, observe -> wire -> timing
 //
-// record and samples are the formats of what a run writes, process is about the process that runs.
+// record and samples are the formats of the files that a run writes, process is about the engine's own process.
 package engine
 
 import (
@@ -18,7 +18,7 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// Run measures once, and returns what the last line of the record holds. It takes no longer than warm-up, window and
+// Run measures once, and returns the contents of the record's last line. It takes no longer than warm-up, window and
 // half a minute, whatever the server does.
 func Run(ctx context.Context, o session.RunOptions, observer session.Observer) (record.Result, error) {
 	return session.Run(ctx, o, measure, observer)

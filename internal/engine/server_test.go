@@ -59,7 +59,7 @@ func TestServeEndsWithContext(t *testing.T) {
 	awaitEnd(t, ended)
 }
 
-// TestServeOnce: a stranger does not count as the one session; a client that goes away does.
+// TestServeOnce: a stranger does not count as the one session; a client that disconnects does.
 func TestServeOnce(t *testing.T) {
 	address, ended := serveHere(t, t.Context(), session.ServeOptions{Once: true})
 	if _, err := session.Dial(t.Context(), session.RunOptions{Server: address, Secret: []byte("guess"),

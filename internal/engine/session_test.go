@@ -136,8 +136,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestLoop: both sides run the same loop of rr over TCP, and say which: the one that was asked for, or the fastest that
-// both have. A server that stalls has only the one in Go.
+// TestLoop: both sides run the same loop of rr over TCP, and name it: the requested loop, or the fastest that both
+// have. A server that stalls has only the one in Go.
 func TestLoop(t *testing.T) {
 	fastest := wire.LoopGo
 	if sys.AssemblyLoop && timing.HasCounter() {

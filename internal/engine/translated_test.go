@@ -47,12 +47,13 @@ func TestDataFromAnotherAddress(t *testing.T) {
 	}
 }
 
-// outside is the address that the client dials. What it sends comes to the server from sourceOfControl or sourceOfData.
+// outside is the address that the client dials. The server sees the client's data come from sourceOfControl or
+// sourceOfData.
 func outside() netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, 4}) }
 
 const sourceOfControl, sourceOfData = "127.0.0.3", "127.0.0.2"
 
-// freePort is a port that nobody has, over TCP.
+// freePort is a TCP port that nothing uses.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -95,8 +96,8 @@ func translateConnections(t *testing.T, server netip.AddrPort, source string) {
 	}()
 }
 
-// translateDatagrams passes on the datagrams to the outside address and the server's port, those of each socket of the
-// client from a socket of its own.
+// translateDatagrams passes on the datagrams from the outside address to the server's port. It uses one socket for each
+// socket of the client.
 func translateDatagrams(t *testing.T, server netip.AddrPort) {
 	t.Helper()
 	l, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(outside(), server.Port())))
@@ -114,7 +115,8 @@ func translateDatagrams(t *testing.T, server netip.AddrPort) {
 			}
 			out := sockets[from]
 			if out == nil {
-				out, err = net.DialUDP("udp", &net.UDPAddr{IP: net.ParseIP(sourceOfData)}, net.UDPAddrFromAddrPort(server))
+				source := &net.UDPAddr{IP: net.ParseIP(sourceOfData)}
+				out, err = net.DialUDP("udp", source, net.UDPAddrFromAddrPort(server))
 				if err != nil {
 					return
 				}

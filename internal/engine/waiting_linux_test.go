@@ -67,7 +67,7 @@ func checkWait(t *testing.T, wait string, r record.Result) {
 	}
 }
 
-// TestWaitingOfMessages: the receiver of one-way messages waits as it is told to. TestMessages has the other ways.
+// TestWaitingOfMessages: the receiver of one-way messages waits in the given way. TestMessages covers the other ways.
 func TestWaitingOfMessages(t *testing.T) {
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
 	for _, wait := range []string{wire.WaitBlock, wire.WaitEpoll} {

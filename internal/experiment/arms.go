@@ -29,11 +29,12 @@ const (
 )
 
 func armKeys() []string {
-	return append([]string{"lab", "client", "server", "layers", "set"}, unbuiltHostKeys()...)
+	return append([]string{"lab", "kubernetes", "client", "server", "layers", "expect", "set"},
+		unbuiltHostKeys()...)
 }
 
 // unbuiltHostKeys are the keys for hosts that this build knows but does not support.
-func unbuiltHostKeys() []string { return []string{"kubernetes", "tofu"} }
+func unbuiltHostKeys() []string { return []string{"tofu"} }
 
 func labKeys() []string { return []string{"path", "mtu"} }
 
@@ -107,6 +108,12 @@ func (r *reader) arm(key, value *yaml.Node) parsedArm {
 	if lab, ok := r.optional(f, "lab"); ok {
 		a.Lab = r.lab(lab)
 	}
+	if v, given := f.named["kubernetes"]; given && isNull(v.value) {
+		r.wrong(v.key, "write kubernetes: {} for pods on any two nodes", "kubernetes has no value")
+		a.Kubernetes = &Kubernetes{Through: ThroughPod}
+	} else if given {
+		a.Kubernetes = r.kubernetes(f, v)
+	}
 	r.pair(&a, f)
 	if layers, ok := r.optional(f, "layers"); ok {
 		a.LayersDeclared = true
@@ -115,12 +122,16 @@ func (r *reader) arm(key, value *yaml.Node) parsedArm {
 	if set, ok := r.optional(f, "set"); ok {
 		a.set = set
 	}
+	if expect, ok := r.optional(f, "expect"); ok {
+		r.expect(&a, expect)
+	}
 	return a
 }
 
 // oneWayToHosts checks that an arm has exactly one key for its hosts, and that this build supports it.
 func (r *reader) oneWayToHosts(f fields) {
 	var first string
+	client := f.named["client"].key != nil
 	for _, key := range []string{"lab", "kubernetes", "tofu", "client", "server"} {
 		found, ok := f.named[key]
 		switch {
@@ -128,23 +139,30 @@ func (r *reader) oneWayToHosts(f fields) {
 			continue
 		case first == "":
 			first = key
-		case key == "server" && f.named["client"].key != nil: // one way, and already reported if there is another
+		case first == "kubernetes" && (key == "client" || key == "server"):
+			if key == "server" && client { // one of the two can be a host, and the other a pod
+				r.wrong(f.named[first].key, "leave out kubernetes, client or server",
+					"%s names both hosts, so that there is no pod to make", f.what)
+			}
+		case key == "server" && client: // one way, and already reported if there is another
 		default:
 			r.wrong(found.key, "keep one of them", "%s makes its hosts in two ways, %s and %s", f.what, first, key)
 		}
 		if slices.Contains(unbuiltHostKeys(), key) {
-			r.wrong(found.key, "write, for example, lab: {path: [bridge]}, or client: vm-a, server: vm-b",
-				"%s: this build has hosts only from lab, and by name", key)
+			r.wrong(found.key, "write, for example, lab: {path: [bridge]}, kubernetes: {}, or client: vm-a, server: vm-b",
+				"%s: this build has hosts only from lab and kubernetes, and by name", key)
 		}
 	}
-	if first == "" && !f.suspected["lab"] && !f.suspected["client"] && !f.suspected["server"] {
+	suspected := slices.ContainsFunc([]string{"lab", "kubernetes", "client", "server"},
+		func(key string) bool { return f.suspected[key] })
+	if first == "" && !suspected {
 		r.noHosts(f.at, f.what)
 	}
 }
 
 func (r *reader) noHosts(at *yaml.Node, what string) {
-	r.wrong(at, "name them, for example client: vm-a, server: vm-b, or make them with lab: {path: [bridge]}",
-		"%s has no hosts", what)
+	r.wrong(at, "name them, for example client: vm-a, server: vm-b, or make them with lab: {path: [bridge]} or "+
+		"kubernetes: {}", "%s has no hosts", what)
 }
 
 func (r *reader) lab(lab field) *Lab {
@@ -272,8 +290,8 @@ func (r *reader) parameters(e *Element, element field) {
 	if v, ok := r.optional(f, "rate"); ok {
 		rate, ok := quantity(r, v.value, "rate", "1Gbit/s", ParseRate)
 		if ok && (rate < minWireRate || rate > maxWireRate) {
-			r.wrong(v.value, FormatRate(minWireRate)+" to "+FormatRate(maxWireRate), "a wire cannot have a rate of %s",
-				FormatRate(rate))
+			r.wrong(v.value, "write "+FormatRate(minWireRate)+" to "+FormatRate(maxWireRate),
+				"a wire cannot have a rate of %s", FormatRate(rate))
 		}
 		e.Rate = rate
 	}
@@ -291,8 +309,8 @@ const maxHops = 63
 
 const tooManyHops = "%d routers between two hosts are more than a packet crosses"
 
-// routedHops counts the hops between the hosts. Routers inside a tunnel do not count, since they see the outer packet,
-// of which no path has as many.
+// routedHops counts the hops between the hosts. Routers inside a tunnel do not count: they see the outer packet, and no
+// path has so many of them that its TTL runs out.
 func routedHops(path []Element) int {
 	hops, tunnelled := 0, false
 	for _, e := range path {

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
 // Check says which counts of an experiment are beyond their limits, and which names are duplicates or refer to nothing.
 // All code that reads runs relies on this. Experiments from Parse and Recorded pass. An experiment that was read from a
-// run directory can hold anything. After Check its texts have a limited length but any content: code that prints them
-// must escape them.
+// run directory can contain anything. After Check its texts have a limited length but any content: code that prints
+// them must escape them.
 func (e *Experiment) Check() error {
 	switch {
 	case len(e.Arms) == 0:
@@ -22,6 +23,8 @@ func (e *Experiment) Check() error {
 		return fmt.Errorf("there are %d workloads; at most %d", len(e.Workloads), maxWorkloads)
 	case len(e.Objectives) > maxObjectives:
 		return fmt.Errorf("there are %d objectives; at most %d", len(e.Objectives), maxObjectives)
+	case e.Unproved != "" && !slices.Contains(unprovedWords(), e.Unproved):
+		return fmt.Errorf("unproved is %s; %s", quote(e.Unproved), strings.Join(unprovedWords(), " or "))
 	case e.Schedule.Blocks < 0 || e.Schedule.Blocks > e.maxBlocks():
 		return fmt.Errorf("there are %d blocks; 0 to %d", e.Schedule.Blocks, e.maxBlocks())
 	}
@@ -30,11 +33,14 @@ func (e *Experiment) Check() error {
 		return fmt.Errorf("%d repeats of the baseline and %d of a failed trial; 0 to %d, and 0 to %d",
 			s.BaselineRepeats, s.Retries, maxBaselineRepeats, maxRetries)
 	}
-	if trials := e.Schedule.trials(len(e.Arms), len(e.Workloads)); trials > MaxTrials && !e.Imported {
-		return fmt.Errorf("%d arms, %d workloads and %d blocks make %d trials; at most %d",
-			len(e.Arms), len(e.Workloads), e.Schedule.Blocks, trials, MaxTrials)
+	if s.Deployments < 0 || s.Deployments > maxDeployments || s.Deployments > 1 && e.Imported {
+		return fmt.Errorf("%d deployments; 0 to %d, and not of imported results", s.Deployments, maxDeployments)
 	}
-	if err := e.checkHosts(); err != nil {
+	if trials := e.Schedule.trials(len(e.Arms), len(e.Workloads)); trials > MaxTrials && !e.Imported {
+		return fmt.Errorf("%d arms, %d workloads and %d blocks%s make %d trials; at most %d",
+			len(e.Arms), len(e.Workloads), e.Schedule.Blocks, s.inDeployments(), trials, MaxTrials)
+	}
+	if err := errors.Join(e.checkHosts(), e.Provision.check(), e.checkProviders()); err != nil {
 		return err
 	}
 	workloads, err := e.checkWorkloads()
@@ -48,7 +54,7 @@ func (e *Experiment) Check() error {
 	if e.Baseline != "" && !arms[e.Baseline] {
 		return fmt.Errorf("the baseline %s is no arm", quote(e.Baseline))
 	}
-	return nil
+	return e.SelfComparison.check(workloads)
 }
 
 // maxBlocks is the greatest number of blocks. Imported results can have as many blocks as trials.
@@ -119,6 +125,14 @@ func (a Arm) check(workloads map[string]bool) error {
 	if a.Lab != nil && len(a.Lab.Path) > maxPath {
 		return fmt.Errorf("the path has %d elements; at most %d", len(a.Lab.Path), maxPath)
 	}
+	if a.Kubernetes != nil {
+		if err := a.Kubernetes.checkPods(); err != nil {
+			return err
+		}
+	}
+	if err := a.checkExpect(); err != nil {
+		return err
+	}
 	if most := maxWorkloads * len(settableKeys()); len(a.Set) > most || len(a.Workloads) > maxWorkloads {
 		return fmt.Errorf("it sets %d values in %d workloads; at most %d in %d", len(a.Set), len(a.Workloads), most,
 			maxWorkloads)
@@ -154,6 +168,8 @@ func (e *Experiment) CheckRunnable(tools Tools) error {
 		return errors.New("there are no blocks")
 	case len(e.Workloads) == 0:
 		return errors.New("there are no workloads")
+	case e.Schedule.Deployments > 1 && !e.canBeMadeAnew():
+		return errors.New("there are several deployments, and hosts that cannot be made anew")
 	}
 	for _, h := range e.Hosts {
 		if err := h.checkRunnable(tools); err != nil {
@@ -166,7 +182,7 @@ func (e *Experiment) CheckRunnable(tools Tools) error {
 		}
 	}
 	for _, a := range e.Arms {
-		if err := a.checkHosts(); err != nil {
+		if err := cmp.Or(a.checkHosts(tools), a.checkAnswered(e.Workloads)); err != nil {
 			return fmt.Errorf("arm %s: %w", quote(a.Name), err)
 		}
 		for _, w := range a.Workloads {

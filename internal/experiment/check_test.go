@@ -29,7 +29,7 @@ func TestParsedPassesChecks(t *testing.T) {
 			if value, ok := known(name); ok {
 				return value, true
 			}
-			return "vm-" + name, true // a host of a lab
+			return "vm-" + strings.ToLower(name), true // a host, a node or an image of a lab
 		}
 		e, err := ParseWith(name, data, testTools, in)
 		if err != nil {
@@ -79,7 +79,7 @@ func TestCheckRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Experiment)
 		says   string
-		// runs says that the run can be read, and not gone on with.
+		// runs says that the run can be read but not resumed.
 		runs bool
 	}{
 		"a name that leads elsewhere": {func(e *Experiment) { e.Name = "../x" }, "no name of an experiment", true},

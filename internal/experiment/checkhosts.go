@@ -36,22 +36,26 @@ func (e *Experiment) checkHosts() error {
 }
 
 // checkHosts checks that an arm has hosts, in one way.
-func (a Arm) checkHosts() error {
+func (a Arm) checkHosts(tools Tools) error {
 	switch {
-	case a.Lab == nil && (a.Client == "" || a.Server == ""):
-		return errors.New("it has no hosts")
-	case a.Lab != nil && a.hasHosts():
+	case a.Lab != nil && (a.hasHosts() || a.Kubernetes != nil):
 		return errors.New("it makes its hosts in two ways")
-	case a.Lab == nil:
-		return nil
+	case a.Lab != nil:
+		return a.Lab.check()
+	case a.Kubernetes != nil && a.Client != "" && a.Server != "":
+		return errors.New("it names both hosts, and pods too")
+	case a.Kubernetes != nil:
+		return a.checkRunnablePods(tools)
+	case a.Client == "" || a.Server == "":
+		return errors.New("it has no hosts")
 	}
-	return a.Lab.check()
+	return nil
 }
 
 // checkRunnable checks a host as the reader does. It does not ask for the join string, which is not recorded.
 func (h HostSpec) checkRunnable(tools Tools) error {
 	kinds := 0
-	for _, given := range []bool{h.Local, h.SSH != "", h.AgentFrom != ""} {
+	for _, given := range []bool{h.Local, h.SSH != "", h.AgentFrom != "", h.Provisioned} {
 		if given {
 			kinds++
 		}
@@ -61,6 +65,8 @@ func (h HostSpec) checkRunnable(tools Tools) error {
 		return fmt.Errorf("this is no name: %s", nameRule())
 	case kinds != 1:
 		return fmt.Errorf("one of %s must say how it is reached", strings.Join(hostKinds(), ", "))
+	case h.Provisioned:
+		return h.checkProvisioned()
 	case h.AgentFrom != "" && h.AgentFrom != hiddenJoin && referenced(h.AgentFrom) == "":
 		return errors.New("its agent is no variable")
 	case h.Port != 0 && (h.Port < minPort || h.Port > maxPort):
@@ -69,8 +75,14 @@ func (h HostSpec) checkRunnable(tools Tools) error {
 		return fmt.Errorf("silence %v; %v to %v", h.Silence, minSilence, maxSilence)
 	case h.Sudo && h.SSH == "":
 		return errors.New("sudo has a meaning only with ssh")
+	case h.Command != "" && h.SSH == "":
+		return errors.New("command has a meaning only with ssh")
+	case h.Command != "" && (h.Folder != "" || h.Sudo):
+		return errors.New("folder and sudo have no meaning with command")
 	case h.Folder != "" && h.AgentFrom != "":
 		return errors.New("folder has no meaning with agent")
+	case len(h.Tools) > 0 && h.AgentFrom != "":
+		return errors.New("tools has no meaning with agent")
 	}
 	given := func(text string, check func(string) error) error {
 		if text == "" {
@@ -79,7 +91,7 @@ func (h HostSpec) checkRunnable(tools Tools) error {
 		return check(text)
 	}
 	err := cmp.Or(given(h.SSH, checkSSH), given(h.Address, checkAddress), given(h.Address6, checkAddress6),
-		given(h.Bind, checkBind), given(h.Folder, checkPath))
+		given(h.Bind, checkBind), given(h.Folder, checkPath), given(h.Command, checkCommand))
 	if err != nil {
 		return err
 	}

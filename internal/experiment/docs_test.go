@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"nearfar/internal/check"
 )
 
 // fenced is a block of code of a markdown page.
@@ -42,7 +44,7 @@ func docsInputs() Inputs {
 	}}
 }
 
-// The examples of the documentation are what they say: right, or wrong with the messages that follow them.
+// The examples of the documentation are right, or wrong with the messages that follow them, as the documentation says.
 func TestExamplesOfTheDocumentation(t *testing.T) {
 	right, wrong := 0, 0
 	s := compiledSchema(t)
@@ -83,7 +85,27 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// The table of the tools is made from what they declare.
+// The experiments of the page about clusters are right. Its other blocks are manifests.
+func TestExamplesOfClusters(t *testing.T) {
+	found := 0
+	for _, b := range fencedBlocks(t, "../../docs/kubernetes.md") {
+		if b.info != "yaml" || !strings.HasPrefix(b.text, "nearfar:") {
+			continue
+		}
+		found++
+		e, err := Parse("experiment.yaml", []byte(b.text), testTools)
+		if err != nil {
+			t.Errorf("%v\nin:\n%s", err, b.text)
+		} else if !e.HasPods() {
+			t.Errorf("no arm has a pod:\n%s", b.text)
+		}
+	}
+	if found == 0 {
+		t.Error("no experiments were found")
+	}
+}
+
+// The table of the tools is made from their declarations.
 func TestTableOfTools(t *testing.T) {
 	const path, begin, end = "../../docs/experiment-file.md", "<!-- tools -->\n", "<!-- /tools -->"
 	page, err := os.ReadFile(path)
@@ -107,7 +129,7 @@ func TestTableOfTools(t *testing.T) {
 	}
 }
 
-// The page must speak of every key.
+// The page must mention every key.
 func TestDocumentationNamesEveryKey(t *testing.T) {
 	page, err := os.ReadFile("../../docs/experiment-file.md")
 	if err != nil {
@@ -115,7 +137,7 @@ func TestDocumentationNamesEveryKey(t *testing.T) {
 	}
 	keys := experimentKeys()
 	for _, more := range [][]string{
-		scheduleKeys(), armKeys(), hostKeys(), labKeys(), elementKinds(), elementKeys(Wire), elementKeys(Firewall),
+		scheduleKeys(), armKeys(), check.Expectations(), unprovedWords(), hostKeys(), labKeys(), kubernetesKeys(), podKeys(), nodesWords(), throughWords(), policyWords(), elementKinds(), elementKeys(Wire), elementKeys(Firewall),
 		workloadKeys(), testTools.Names(), testTools.Modes(""), placementWords(), stepKeys(), arrivalWords(),
 		directionWords(), waitWords(),
 	} {

@@ -59,8 +59,8 @@ func (e *Experiment) SetOtherwise(arm, other, workload string) []string {
 	return differ
 }
 
-// LayersIn counts the layers of each arm in a workload, in the order of Arms. These are the layers of its path and
-// those that it sets: one layer for each key whose value differs from the baseline's because one of the two arms sets
+// LayersIn counts the layers of each arm in a workload, in the order of Arms. The layers are those of the arm's path
+// and those of its set: one layer for each key whose value differs from the baseline's because one of the two arms sets
 // it, such as "congestion=bbr". Keys that only occur together in the same arms are one layer
 // ("protocol=udp,rate=1Gbit/s"), since the data cannot separate them. Declared layers replace all of these. Arms with
 // other hosts than the baseline and without declared layers have a layer for their hosts, "hosts=vm-a/vm-b", if the
@@ -101,19 +101,23 @@ func (e *Experiment) LayersIn(workload string) []map[string]int {
 }
 
 // HostsOf names the arm whose hosts an arm uses. An arm uses the hosts of an earlier arm with the same lab if the two
-// differ in what they set. Arms with labs that differ in nothing have hosts of their own. Arms that name the same
-// client and server use the hosts of the first of them.
+// set different values. Arms with equal labs and equal values have hosts of their own, except with HostsFrom. Arms that
+// name the same client and server, and arms whose pods are equal and are used in the same way, use the hosts of the
+// first of them. Arms can share pods without sharing hosts; see PodsOf.
 func (e *Experiment) HostsOf(arm string) string {
 	a, ok := e.Arm(arm)
 	if !ok || a.Lab == nil {
 		for _, o := range e.Arms {
-			if a.hasHosts() && o.Client == a.Client && o.Server == a.Server {
+			if (a.hasHosts() || a.Kubernetes != nil) && o.Lab == nil && a.sameHosts(o) {
 				return o.Name
 			}
 		}
 		return arm
 	}
 	lab := written(a.Lab)
+	if o, ok := e.Arm(a.HostsFrom); ok && o.HostsFrom == "" && o.Lab != nil && written(o.Lab) == lab {
+		return e.HostsOf(o.Name)
+	}
 	// The n-th arm of one lab and one set uses the n-th hosts of that lab.
 	n := 0
 	seen := map[string]int{}

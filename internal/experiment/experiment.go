@@ -3,7 +3,11 @@
 // It does no I/O: Parse takes the bytes of a file and its name.
 package experiment
 
-import "time"
+import (
+	"time"
+
+	"nearfar/internal/check"
+)
 
 // Experiment is the declaration of an experiment. From Parse it is valid and has all defaults filled in.
 type Experiment struct {
@@ -11,13 +15,22 @@ type Experiment struct {
 	Question string `json:"question"`
 	Baseline string `json:"baseline"`
 	// Hosts are the hosts that arms name, in the order of the file.
-	Hosts     []HostSpec `json:"hosts,omitempty"`
+	Hosts []HostSpec `json:"hosts,omitempty"`
+	// Provision says how the machines of hosts are made; nil if nearfar makes none.
+	Provision *Provision `json:"provision,omitempty"`
 	Arms      []Arm      `json:"arms"`
 	Workloads []Workload `json:"workloads"`
 	Schedule  Schedule   `json:"schedule"`
 	// Objectives are rules that a run must meet: "rr rtt.p99 < 200us". ObjectivesAt gives their places in the file.
 	Objectives   []string   `json:"objectives,omitempty"`
 	ObjectivesAt []Position `json:"-"`
+	// Unproved says what happens to trials in which an expectation was refuted or is unknown: UnprovedKeep or
+	// UnprovedDrop.
+	Unproved string `json:"unproved,omitempty"`
+	// AskProviders lists the clouds whose providers are asked where they placed the hosts (check.CloudAzure ...).
+	AskProviders []string `json:"ask_providers,omitempty"`
+	// SelfComparison says which arm is compared with itself; nil for other experiments. See CompareWithSelf.
+	SelfComparison *SelfComparison `json:"self_comparison,omitempty"`
 	// Imported says that the results were recorded elsewhere; see Recorded.
 	Imported bool `json:"imported,omitempty"`
 	// Paired says that imported results were read in the order of their blocks: the first trial of each arm belongs to
@@ -28,18 +41,32 @@ type Experiment struct {
 // Unpaired says that the trials belong to no blocks, as imported results do unless they are Paired.
 func (e *Experiment) Unpaired() bool { return e.Imported && !e.Paired }
 
+// What happens to trials with an expectation that is not proved.
+const (
+	UnprovedKeep = "keep" // they stay in the comparison, and the answer says so; the default
+	UnprovedDrop = "drop" // they are taken out of the comparison
+)
+
 // Arm is one configuration under comparison. Its hosts are made by Lab, or are named by Client and Server.
 type Arm struct {
 	Name string `json:"name"`
 	// Lab says how to make the hosts on this machine. It is nil if Client and Server name them.
 	Lab *Lab `json:"lab,omitempty"`
-	// Client and Server are names of Experiment.Hosts. Both can be the same host. They are empty for an arm with a lab.
+	// Kubernetes says how to make hosts as pods. It is nil for an arm without a pod.
+	Kubernetes *Kubernetes `json:"kubernetes,omitempty"`
+	// Client and Server are names of Experiment.Hosts. Both can be the same host. They are empty for sides that Lab or
+	// Kubernetes makes.
 	Client string `json:"client,omitempty"`
 	Server string `json:"server,omitempty"`
+	// HostsFrom is an arm with the same lab whose hosts this arm uses, although both arms are equal. Only
+	// CompareWithSelf sets it.
+	HostsFrom string `json:"hosts_from,omitempty"`
 	// Layers counts what a packet crosses on its way, as derived from the lab's path or as declared.
 	Layers map[string]int `json:"layers"`
 	// LayersDeclared says that Layers comes from the file and was not derived from the path.
 	LayersDeclared bool `json:"layers_declared,omitempty"`
+	// Expect lists what must be true of the arm, in the order of the file.
+	Expect []check.Expectation `json:"expect,omitempty"`
 	// Set lists the keys of workloads to which this arm gives another value, in the order of the file.
 	Set []Setting `json:"set,omitempty"`
 	// Workloads are the workloads that Set changes, with their values in this arm; see Experiment.WorkloadIn.
@@ -146,11 +173,12 @@ type Workload struct {
 	// (native rr).
 	Timestamps bool `json:"timestamps,omitempty"`
 	Socket
-	// Background is a stream that runs beside the workload, from before its warm-up until after its end. It may be nil.
+	// Background is a stream that runs at the same time as the workload, from before its warm-up until after its end.
+	// It may be nil.
 	Background *Workload `json:"background,omitempty"`
 	// Placement says on which CPUs client and server run.
 	Placement Placement `json:"placement"`
-	// Optional says that the run goes on without the workload if its tool is missing.
+	// Optional says that the run continues without the workload if its tool is missing.
 	Optional bool `json:"optional,omitempty"`
 }
 
@@ -226,14 +254,24 @@ type Placement struct {
 
 // Schedule says how often trials run, and in which order.
 type Schedule struct {
-	// Blocks is how many times every workload runs in every arm.
+	// Blocks is how many times every workload runs in every arm, in each deployment.
 	Blocks int `json:"blocks"`
+	// Deployments is how many times the hosts are made anew. 0 means 1.
+	Deployments int `json:"deployments,omitempty"`
 	// BaselineRepeats is how many times each block runs the baseline in each workload. It is odd; 0 means 1.
 	BaselineRepeats int `json:"baseline_repeats,omitempty"`
 	// Retries is how many times a failed trial is run again within its block.
 	Retries int `json:"retries,omitempty"`
 	// Seed is the seed of the random order.
 	Seed uint64 `json:"seed"`
+}
+
+// ArmNames are the names of the arms, in their order.
+func (e *Experiment) ArmNames() (names []string) {
+	for _, a := range e.Arms {
+		names = append(names, a.Name)
+	}
+	return names
 }
 
 // Arm finds an arm by name.

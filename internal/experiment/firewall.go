@@ -1,18 +1,18 @@
 package experiment
 
-// How an element handles the packets that pass the firewall beside it.
+// How an element handles the packets that pass the firewall next to it.
 const (
 	noIP     = iota // it forwards frames and looks at no IP header
 	routesIP        // it forwards IP packets
 	endsIP          // IP packets begin and end there
 )
 
-// FirewallAt says where the firewall at index i of a path filters packets: at the neighbour, towards it, whose index it
-// gives. -1 is the client, len(path) the server. Several firewalls in a row have the same neighbours.
+// FirewallAt says where the firewall at index i of a path filters packets: at the neighbour with the returned index,
+// towards that neighbour. -1 is the client, len(path) the server. Several firewalls in a row have the same neighbours.
 //
-// Of two neighbours that handle IP packets, one where packets end comes first (a host, or a VTEP towards its underlay),
-// because a distributed firewall guards a host's port; then the one towards the client. ok is false if neither handles
-// any: the kernel's bridges have no connection tracking on many machines.
+// If both neighbours handle IP packets, one where packets end comes first (a host, or a VTEP towards its underlay),
+// because a distributed firewall guards a host's port; then the neighbour towards the client. ok is false if neither
+// handles any: the kernel's bridges have no connection tracking on many machines.
 func FirewallAt(path []Element, i int) (neighbour int, ok bool) {
 	left, right := i-1, i+1
 	for left >= 0 && path[left].Kind == Firewall {

@@ -1,18 +1,22 @@
 package experiment
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
 	"go.yaml.in/yaml/v4"
 )
 
-// pair reads the names of the two hosts of an arm, if it names one.
+// pair reads the names of the two hosts of an arm, if it names one. An arm with pods can name one host.
 func (r *reader) pair(a *parsedArm, f fields) {
 	_, client := f.named["client"]
 	_, server := f.named["server"]
-	if client || server {
+	_, pods := f.named["kubernetes"]
+	if client || server && !pods {
 		a.Client = r.hostName(f, "client", "vm-a")
+	}
+	if server || client && !pods {
 		a.Server = r.hostName(f, "server", "vm-b")
 	}
 }
@@ -40,14 +44,14 @@ func (r *reader) hostName(f fields, side, example string) string {
 // hasHosts reports whether an arm names its hosts.
 func (a Arm) hasHosts() bool { return a.Client != "" || a.Server != "" }
 
-// undeclaredLayers reports arms with hosts that do not say what a packet crosses, if other arms do.
+// undeclaredLayers reports arms with hosts or pods that do not say what a packet crosses, if other arms do.
 func (r *reader) undeclaredLayers(arms []parsedArm) {
 	with := slices.IndexFunc(arms, func(a parsedArm) bool { return a.Lab != nil || a.LayersDeclared })
 	if with < 0 {
 		return
 	}
 	for _, a := range arms {
-		if a.hasHosts() && !a.LayersDeclared {
+		if (a.hasHosts() || a.Kubernetes != nil) && !a.LayersDeclared {
 			r.wrong(a.key, "say what a packet crosses, for example layers: {zone: 1}, or layers: {} for nothing",
 				"arm %s declares no layers, and arm %s has some", quote(a.Name), quote(arms[with].Name))
 		}
@@ -57,6 +61,9 @@ func (r *reader) undeclaredLayers(arms []parsedArm) {
 // oneMachine reports whether both hosts of an arm are known to be one machine. Different names can be one machine, too,
 // but a file cannot show that.
 func (d declaredHosts) oneMachine(a Arm) bool {
+	if a.Kubernetes != nil {
+		return a.Kubernetes.Nodes == NodesSame
+	}
 	local := func(name string) bool {
 		return slices.ContainsFunc(d.specs, func(h HostSpec) bool { return h.Name == name && h.Local })
 	}
@@ -66,7 +73,7 @@ func (d declaredHosts) oneMachine(a Arm) bool {
 // oneCPU reports a workload that asks for one CPU for client and server in an arm whose hosts are different machines,
 // as far as the file shows.
 func (r *reader) oneCPU(w Workload, f fields, a Arm) {
-	if !a.hasHosts() || r.known.oneMachine(a) {
+	if !a.hasHosts() && a.Kubernetes == nil || r.known.oneMachine(a) {
 		return
 	}
 	at := func(f fields) *yaml.Node {
@@ -89,23 +96,35 @@ func (r *reader) oneCPU(w Workload, f fields, a Arm) {
 
 // notShared reports placement shared in an arm with two machines. A place in the file is reported for one arm only.
 func (r *reader) notShared(at *yaml.Node, a Arm) {
-	const hint = "write split, or if both are one machine, for example {client: [0], server: [0]}"
-	if at == nil || r.moved == nil && r.shared[at] {
+	if at == nil || r.moved == nil && r.reported[at] {
 		return
 	}
-	r.shared[at] = true
-	r.wrong(at, hint, "shared is one CPU for client and server, and arm %s has different hosts", quote(a.Name))
+	r.reported[at] = true
+	hint, has := "write split, or if both are one machine, for example {client: [0], server: [0]}", "different hosts"
+	if a.Kubernetes != nil && a.Kubernetes.Nodes != "" {
+		hint, has = "write split, or nodes: same in the arm", "pods on different nodes"
+	}
+	r.wrong(at, hint, "shared is one CPU for client and server, and arm %s has %s", quote(a.Name), has)
 }
 
-// otherHosts gives for each arm the layer that stands for its hosts, "" for none. Hosts differ in more than what arms
-// set. If arms with undeclared layers set something, the difference between hosts must not count as the cost of what is
-// set, so it is a layer of its own.
+// otherHosts gives for each arm the layer that stands for its hosts, "" for none. Hosts can differ in more properties
+// than arms set. If arms with undeclared layers set something, the difference between hosts must not count as the cost
+// of the setting, so it is a layer of its own.
+//
+// Pods are named by the first arm that uses them in the same way, so that arms that differ in Kubernetes.Through count
+// as different.
 func (e *Experiment) otherHosts() []string {
 	layers := make([]string, len(e.Arms))
 	base, _ := e.Arm(e.Baseline)
 	for i, a := range e.Arms {
-		if a.hasHosts() && !a.LayersDeclared && (a.Client != base.Client || a.Server != base.Server) {
-			layers[i] = "hosts=" + a.Client + "/" + a.Server
+		none := a.Lab != nil || !a.hasHosts() && a.Kubernetes == nil
+		if none || a.LayersDeclared || base.Lab == nil && a.sameHosts(base) {
+			continue
+		}
+		owner := e.HostsOf(a.Name)
+		layers[i] = "hosts=" + cmp.Or(a.Client, owner) + "/" + cmp.Or(a.Server, owner)
+		if !a.hasHosts() {
+			layers[i] = "hosts=" + owner
 		}
 	}
 	return layers

@@ -15,9 +15,14 @@ import (
 )
 
 // HostSpec is a machine that arms name as their client or server. Exactly one of Local, SSH and Agent says how nearfar
-// reaches it.
+// reaches it, unless it is Provisioned.
 type HostSpec struct {
 	Name string `json:"name"`
+	// Provisioned says that Experiment.Provision makes the machine, and that it is not known yet how it is reached.
+	// Then no other field is set.
+	Provisioned bool `json:"provisioned,omitempty"`
+	// Made says that Experiment.Provision has made the machine. The other fields are from the module's output.
+	Made bool `json:"made,omitempty"`
 	// Local is the machine on which nearfar runs, without namespaces.
 	Local bool `json:"local,omitempty"`
 	// SSH is a destination as ssh takes it: a name of ssh_config, or user@address.
@@ -38,6 +43,9 @@ type HostSpec struct {
 	Port int `json:"port,omitempty"`
 	// Folder is the absolute path of the directory for the agent and its files. Default: empty, a temporary directory.
 	Folder string `json:"folder,omitempty"`
+	// Command starts an agent that is on the host already, in the ssh session, such as "/opt/nearfar-agent --stdio".
+	// Empty to copy the agent there.
+	Command string `json:"command,omitempty"`
 	// Sudo says that the agent may use `sudo -n` for what needs it (ssh).
 	Sudo bool `json:"sudo,omitempty"`
 	// Silence is how long the agent waits for word from nearfar before it ends with all that it started. 0 is the
@@ -52,11 +60,15 @@ const (
 	HostLocal = "local"
 	HostSSH   = "ssh"
 	HostAgent = "agent"
+	// HostProvisioned is a host whose machine is still to be made.
+	HostProvisioned = "provisioned"
 )
 
-// Kind is how nearfar reaches the host: HostLocal, HostSSH or HostAgent.
+// Kind is how nearfar reaches the host: HostLocal, HostSSH, HostAgent or HostProvisioned.
 func (h HostSpec) Kind() string {
 	switch {
+	case h.Provisioned:
+		return HostProvisioned
 	case h.Local:
 		return HostLocal
 	case h.SSH != "":
@@ -106,21 +118,21 @@ const (
 	maxSilence  = 24 * time.Hour
 )
 
-func hostKinds() []string { return []string{HostLocal, HostSSH, HostAgent} }
+func hostKinds() []string { return []string{HostLocal, HostSSH, HostAgent, HostProvisioned} }
 
 func hostKeys() []string {
-	return append(hostKinds(), "address", "address6", "bind", "port", "folder", "sudo", "silence", "tools")
+	return append(hostKinds(), "address", "address6", "bind", "port", "folder", "command", "sudo", "silence", "tools")
 }
 
 // takers gives the kinds of hosts that take a key.
 func takers(key string) []string {
 	switch key {
-	case "sudo":
+	case "sudo", "command":
 		return []string{HostSSH}
-	case "folder":
+	case "folder", "tools": // an agent is told by the person at its host where programs are
 		return []string{HostLocal, HostSSH}
 	}
-	return hostKinds()
+	return []string{HostLocal, HostSSH, HostAgent}
 }
 
 // declaredHosts are the hosts of an experiment file and of the file that adds to them.
@@ -128,7 +140,11 @@ type declaredHosts struct {
 	specs []HostSpec
 	// names are all names that are declared, also of hosts with mistakes.
 	names []string
-	// used says that arms name hosts.
+	// provisioned are the keys of the hosts of this file whose machines are still to be made, by name.
+	provisioned map[string]*yaml.Node
+	// replaced says that provision lists resources that are made anew for each deployment.
+	replaced bool
+	// used says that arms name hosts, or have pods.
 	used bool
 	// unknown says that a file of hosts could not be read, so that names can be missing.
 	unknown bool
@@ -143,7 +159,7 @@ func (r *reader) hosts(f fields) declaredHosts {
 		d.unknown = further == nil
 	}
 	used := usedHosts(f)
-	d.used = len(used) > 0
+	d.used = len(used) > 0 || podsGiven(f)
 	var own *yaml.Node
 	if v, ok := r.optional(f, "hosts"); ok && r.isMapping(v.value, "hosts") {
 		own = v.value
@@ -152,6 +168,7 @@ func (r *reader) hosts(f fields) declaredHosts {
 	d.names = append(hostNames(own), hostNames(further)...)
 	if own != nil {
 		replaced := hostNames(further)
+		d.provisioned = provisionedHosts(own)
 		for _, spec := range r.hostsOf(own, func(name string) bool { return !slices.Contains(replaced, name) }) {
 			if used[spec.Name] {
 				d.specs = append(d.specs, spec)
@@ -162,6 +179,15 @@ func (r *reader) hosts(f fields) declaredHosts {
 		wanted := func(name string) bool { return used[name] }
 		r.further.reader.expandHosts(further, wanted)
 		d.specs = append(d.specs, r.further.reader.hostsOf(further, wanted)...)
+		for i, h := range d.specs {
+			d.specs[i].Made = r.further.made && !h.Provisioned && d.provisioned[h.Name] != nil
+		}
+		for name, key := range provisionedHosts(further) {
+			if used[name] {
+				r.further.reader.wrong(key, "say how the host is reached, for example ssh: vm-a",
+					"provisioned has no meaning here: only the experiment file declares such hosts")
+			}
+		}
 	}
 	return d
 }
@@ -231,7 +257,7 @@ func (r *reader) host(key, value *yaml.Node) HostSpec {
 	what := "host " + quote(key.Value)
 	if value.Kind != yaml.MappingNode {
 		// The message has no value: it can be a join string.
-		r.wrong(value, "write, for example, {ssh: vm-a}, {agent: ${JOIN}} or {local: {}}",
+		r.wrong(value, "write, for example, {ssh: vm-a}, {agent: ${JOIN}}, {local: {}} or {provisioned: true}",
 			"%s does not say how it is reached", what)
 		return h
 	}
@@ -249,6 +275,13 @@ func (r *reader) host(key, value *yaml.Node) HostSpec {
 	if v, ok := r.optional(f, "sudo"); ok {
 		h.Sudo = r.truth(v.value, "sudo")
 	}
+	if v, ok := r.optional(f, "command"); ok {
+		if command, ok := r.text(v.value, "command", `C:\nearfar\nearfar-agent.exe --stdio`); ok {
+			h.Command = command
+			r.checked(v.value, "command", checkCommand(command))
+			r.withoutCommand(f)
+		}
+	}
 	if v, ok := r.optional(f, "silence"); ok {
 		h.Silence = r.silence(v.value)
 	}
@@ -256,11 +289,21 @@ func (r *reader) host(key, value *yaml.Node) HostSpec {
 	for _, name := range hostKeys() {
 		if v, ok := f.named[name]; ok && kind != "" && !slices.Contains(hostKinds(), name) &&
 			!slices.Contains(takers(name), kind) {
-			r.wrong(v.key, "leave it out: it is for "+strings.Join(takers(name), ", "), "%s: %s has no meaning with %s",
+			r.wrong(v.key, "leave it out; it is for "+strings.Join(takers(name), ", "), "%s: %s has no meaning with %s",
 				what, name, kind)
 		}
 	}
 	return h
+}
+
+// withoutCommand refuses the keys that are about an agent that nearfar copies to the host.
+func (r *reader) withoutCommand(f fields) {
+	for _, name := range []string{"folder", "sudo"} {
+		if v, ok := f.named[name]; ok {
+			r.wrong(v.key, "leave it out; the command says where the agent is and how it is started",
+				"%s: %s has no meaning with command", f.what, name)
+		}
+	}
 }
 
 // hostKind checks that exactly one key says how the host is reached. It gives "" if there is none, or several.
@@ -279,7 +322,8 @@ func (r *reader) hostKind(f fields) string {
 	}
 	suspected := slices.ContainsFunc(hostKinds(), func(key string) bool { return f.suspected[key] })
 	if kind == "" && !suspected {
-		r.wrong(f.at, "add ssh: vm-a, agent: ${JOIN} or local: {}", "%s does not say how it is reached", f.what)
+		r.wrong(f.at, "add ssh: vm-a, agent: ${JOIN}, local: {} or provisioned: true",
+			"%s does not say how it is reached", f.what)
 	}
 	return kind
 }
@@ -290,6 +334,11 @@ func (r *reader) reached(h *HostSpec, f fields) {
 		h.Local = true
 		if v.value.Kind != yaml.MappingNode || len(v.value.Content) > 0 {
 			r.wrong(v.value, "write local: {}", "local takes no value")
+		}
+	}
+	if v, ok := r.optional(f, HostProvisioned); ok {
+		if h.Provisioned = r.truth(v.value, HostProvisioned); !h.Provisioned && v.value.Value == "false" {
+			r.wrong(v.value, "leave it out, and say how the host is reached", "provisioned cannot be false")
 		}
 	}
 	if v, ok := r.optional(f, HostSSH); ok {
@@ -339,7 +388,7 @@ func (r *reader) measuredAt(h *HostSpec, f fields) {
 func (r *reader) silence(n *yaml.Node) time.Duration {
 	silence, ok := quantity(r, n, "silence", "60s", ParseDuration)
 	if ok && (silence < minSilence || silence > maxSilence) {
-		r.wrong(n, FormatDuration(minSilence)+" to "+FormatDuration(maxSilence), "silence cannot be %s",
+		r.wrong(n, "write "+FormatDuration(minSilence)+" to "+FormatDuration(maxSilence), "silence cannot be %s",
 			FormatDuration(silence))
 	}
 	return silence
@@ -382,7 +431,7 @@ func (r *reader) checked(n *yaml.Node, what string, err error) {
 	r.wrong(n, hint, "%s: %s", what, message)
 }
 
-// refused is the error of a check: what is wrong, and what would be right.
+// refused is the error of a check: the mistake, and a hint what would be right.
 func refused(hint, format string, args ...any) error {
 	return &QuantityError{Message: fmt.Sprintf(format, args...), Hint: hint}
 }
@@ -401,12 +450,12 @@ func checkSSH(name string) error {
 
 // checkJoin checks a join string as far as this package knows it. Its errors do not show the string.
 func checkJoin(join string) error {
-	const hint = "copy what `nearfar agent` printed on the host"
+	const hint = "copy the line that `nearfar agent` printed on the host"
 	switch {
 	case len(join) > maxJoin:
 		return refused(hint, "a join string has at most %d characters, and this has %d", maxJoin, len(join))
 	case !strings.HasPrefix(join, joinPrefix) || strings.ContainsFunc(join, notInWords):
-		return refused(hint, "a join string is one word that begins with %q, and this is none", joinPrefix)
+		return refused(hint, "this is not a join string, which is one word that begins with %q", joinPrefix)
 	}
 	return nil
 }
@@ -424,6 +473,20 @@ func checkPath(path string) error {
 	case !drive && (len(path) < 2 || path[0] != '/'):
 		return refused("begin it with / or a drive, for example /opt/x or C:\\x", "%s is no absolute path",
 			quote(path))
+	}
+	return nil
+}
+
+// checkCommand checks the command that starts an agent. It is one line for the login shell of a host, which can be of
+// any kind.
+func checkCommand(command string) error {
+	const hint = `write one line, for example C:\nearfar\nearfar-agent.exe --stdio`
+	odd := func(c rune) bool { return !unicode.IsPrint(c) }
+	switch {
+	case len(command) > maxHostPath:
+		return refused("at most "+strconv.Itoa(maxHostPath), "a command of %d characters", len(command))
+	case strings.TrimSpace(command) == "", strings.ContainsFunc(command, odd):
+		return refused(hint, "%s is no command", quote(command))
 	}
 	return nil
 }

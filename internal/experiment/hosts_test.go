@@ -115,9 +115,9 @@ func TestRejoin(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		"hosts: {v: {ssh: vm-v}}":                             "host v is reached by its agent in the run, and by ssh in h.yaml",
-		"hosts: {v: {agent: \"nearfar-agent.1.CANARY x\"}}":   "h.yaml:1:20: agent: a join string is one word",
+		"hosts: {v: {agent: \"nearfar-agent.1.CANARY x\"}}":   "h.yaml:1:20: agent: this is not a join string",
 		"hosts: {v: {agent: \"${NO}\"}}":                      "h.yaml:1:21: variable NO is not set",
-		"hosts: {v: {agent: \"x${WIN_JOIN}\"}}":               "h.yaml:1:20: agent: a join string is one word",
+		"hosts: {v: {agent: \"x${WIN_JOIN}\"}}":               "h.yaml:1:20: agent: this is not a join string",
 		"hosts: [v]":                                          "h.yaml:1:8: hosts must be a mapping",
 		"vm-v: {agent: nearfar-agent.1.CANARY-other}":         `h.yaml:1:1: unknown key "vm-v" in a file of hosts`,
 		"hosts: {v: {agent: nearfar-agent.1.CANARY-a, b: 1}}": `unknown key "b" in host "v"`,
@@ -130,7 +130,7 @@ func TestRejoin(t *testing.T) {
 	}
 	set = variables(map[string]string{"WIN_JOIN": "CANARY x"})
 	if err := recorded().Rejoin(testTools, set); err == nil || strings.Contains(err.Error(), canaryJoin) ||
-		!strings.Contains(err.Error(), "host w: variable WIN_JOIN: a join string is one word") {
+		!strings.Contains(err.Error(), "host w: variable WIN_JOIN: this is not a join string") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -152,7 +152,7 @@ workloads: [{name: rr, tool: native}, {name: ping, tool: ping}]
 			t.Errorf("hosts of %s: %s, want %s", arm, got, want)
 		}
 	}
-	// What hosts differ in is no cost of what an arm sets.
+	// Differences between hosts are no cost of the values that an arm sets.
 	none := map[string]int{}
 	want := []map[string]int{none, none, {"hosts=b/a": 1}, {"hosts=a/c": 1}, {"hosts=a/c": 1, "congestion=bbr": 1}}
 	if diff := cmp.Diff(want, e.LayersIn("rr")); diff != "" {

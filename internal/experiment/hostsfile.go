@@ -14,6 +14,8 @@ type hostsFile struct {
 	reader *reader
 	// top is the mapping of the hosts; nil if the file cannot be read.
 	top *yaml.Node
+	// made is Inputs.Made.
+	made bool
 }
 
 // readHostsFile reads the frame of a file of hosts, whose only key is hosts.
@@ -22,7 +24,7 @@ func readHostsFile(in Inputs, tools Tools) *hostsFile {
 		return nil
 	}
 	data := bytes.TrimPrefix(in.Hosts, []byte("\ufeff"))
-	file := &hostsFile{reader: newReader(in.HostsName, data, tools, in)}
+	file := &hostsFile{reader: newReader(in.HostsName, data, tools, in), made: in.Made}
 	r := file.reader
 	top := r.document(data)
 	if top == nil {
@@ -76,7 +78,7 @@ func (e *Experiment) Rejoin(tools Tools, in Inputs) error {
 	var problems []error
 	for i := range e.Hosts {
 		h := &e.Hosts[i]
-		if h.Kind() != HostAgent {
+		if h.Kind() != HostAgent || h.Agent != "" {
 			continue
 		}
 		if slices.Contains(given, h.Name) {

@@ -33,7 +33,7 @@ func (r *reader) ip(f fields, can capability) int {
 	return IPv6
 }
 
-// ofIPv6 lists the tools that speak IPv6.
+// ofIPv6 lists the tools that support IPv6.
 func (t Tools) ofIPv6() []string {
 	all := slices.DeleteFunc(t.all(), func(c capability) bool { return c.OnlyIPv4 != "" })
 	return distinct(all, func(c capability) string { return c.tool })

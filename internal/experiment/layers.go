@@ -80,8 +80,8 @@ func leastElements(arms []Arm) map[string]placedElement {
 }
 
 // compareElements orders elements of one kind by their effect on packets: fewer rules come first, then less delay, then
-// a higher rate (unlimited is the highest), then less loss. Of two firewalls with the same number of rules, the one at
-// a host comes first.
+// a higher rate (unlimited is the highest), then less loss. If two firewalls have the same number of rules, the
+// firewall at a host comes first.
 func compareElements(a, b placedElement) int {
 	return cmp.Or(
 		cmp.Compare(a.Rules, b.Rules),

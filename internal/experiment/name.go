@@ -19,7 +19,7 @@ func IsName(s string) bool {
 	return good
 }
 
-// nameRule says in a message what a name is made of.
+// nameRule says in a message which names are allowed.
 func nameRule() string {
 	return fmt.Sprintf("letters, digits, and after the first also . _ -; at most %d", maxName)
 }

@@ -73,7 +73,7 @@ func (r *reader) load(w *Workload, f fields, can capability) {
 	if stepped {
 		w.Steps = r.steps(steps, can)
 		if rate, both := f.named["rate"]; both {
-			r.wrong(rate.key, "keep one of them", "rate and steps both say what is offered")
+			r.wrong(rate.key, "keep one of them", "rate and steps both set the offered load")
 		}
 		return
 	}

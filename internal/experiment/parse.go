@@ -27,8 +27,8 @@ const (
 )
 
 func experimentKeys() []string {
-	return []string{"nearfar", "name", "question", "baseline", "hosts", "arms", "workloads", "placement", "schedule",
-		"objectives"}
+	return []string{"nearfar", "name", "question", "baseline", "hosts", "provision", "arms", "workloads", "placement",
+		"schedule", "objectives", "unproved", "ask_providers"}
 }
 
 func scheduleKeys() []string {
@@ -52,6 +52,9 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 	e.Name = r.experimentName(f)
 	e.Question = r.question(f)
 	r.known = r.hosts(f)
+	e.Provision = r.provision(f)
+	r.known.replaced = e.Provision != nil && len(e.Provision.Replace) > 0
+	r.notMade(e.Provision, f)
 	arms := r.comparedArms(f)
 	e.Hosts = r.known.specs
 	e.Baseline = r.baseline(f)
@@ -65,8 +68,10 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 	for _, w := range workloads {
 		e.Workloads = append(e.Workloads, w.Workload)
 	}
-	e.Schedule = r.schedule(f, len(e.Arms), len(e.Workloads))
+	e.Schedule = r.schedule(f, e.Arms, len(e.Workloads))
 	e.Objectives, e.ObjectivesAt = r.objectives(f)
+	e.Unproved = r.unproved(f, e)
+	e.AskProviders = r.askProviders(f, e)
 }
 
 // comparedArms reads the arms and derives their layers.
@@ -154,7 +159,8 @@ func (r *reader) baseline(f fields) string {
 }
 
 // schedule reads how often everything is run.
-func (r *reader) schedule(f fields, arms, workloads int) Schedule {
+func (r *reader) schedule(f fields, compared []Arm, workloads int) Schedule {
+	arms := len(compared)
 	s := Schedule{Blocks: DefaultBlocks(arms), BaselineRepeats: DefaultBaselineRepeats(arms), Retries: DefaultRetries}
 	at := f.at
 	if v, ok := r.optional(f, "schedule"); ok {
@@ -174,12 +180,12 @@ func (r *reader) schedule(f fields, arms, workloads int) Schedule {
 			s.Seed = r.seed(b.value)
 		}
 		if d, ok := r.optional(inner, "deployments"); ok {
-			r.deployments(d.value)
+			s.Deployments = r.deployments(d.value, compared)
 		}
 	}
 	if trials := s.trials(arms, workloads); trials > MaxTrials {
-		r.wrong(at, "at most "+strconv.Itoa(MaxTrials), "%d arms, %d workloads and %d blocks make %d trials",
-			arms, workloads, s.Blocks, trials)
+		r.wrong(at, "at most "+strconv.Itoa(MaxTrials), "%d arms, %d workloads and %d blocks%s make %d trials",
+			arms, workloads, s.Blocks, s.inDeployments(), trials)
 	}
 	return s
 }
@@ -203,7 +209,7 @@ func (r *reader) repetitions(schedule fields, s *Schedule) {
 }
 
 func (r *reader) seed(n *yaml.Node) uint64 {
-	const hint = "write 0 to 18446744073709551615; 0 or none has it drawn"
+	const hint = "write 0 to 18446744073709551615; 0, or no seed, draws one"
 	if !r.isScalar(n, "seed", "1") {
 		return 0
 	}
@@ -215,9 +221,26 @@ func (r *reader) seed(n *yaml.Node) uint64 {
 	return seed
 }
 
-// deployments reads a key that this build knows but does not support.
-func (r *reader) deployments(n *yaml.Node) {
-	if d, ok := r.integer(n, "deployments", 1, 1000); ok && d != 1 {
-		r.wrong(n, "leave it out, or write 1", "deployments: this build deploys the arms once only")
+// deployments reads how many times the hosts are made; 0 for once. If the file names hosts, only provisioned ones can
+// be made anew.
+func (r *reader) deployments(n *yaml.Node, arms []Arm) int {
+	d, ok := r.integer(n, "deployments", 1, maxDeployments)
+	if !ok || d == 1 {
+		return 0
 	}
+	for _, a := range arms {
+		switch {
+		case !a.hasHosts(), a.madeFrom(r.known.specs) && r.known.replaced:
+		case a.madeFrom(r.known.specs):
+			r.wrong(n, "add to provision, for example, replace: [azurerm_linux_virtual_machine]",
+				"deployments: provision does not say which resources are made anew for each deployment")
+			return 0
+		default:
+			r.wrong(n, "leave it out, or write 1",
+				"deployments: arm %s has hosts that the file names, and these would be the same machines each time",
+				quote(a.Name))
+			return 0
+		}
+	}
+	return int(d)
 }

@@ -59,7 +59,8 @@ func golden(t *testing.T, path, got string) {
 // canaryJoin begins every join string of testdata.
 const canaryJoin = "CANARY"
 
-// testInputs are the variables of the files of testdata. If NAME.hosts is beside NAME.yaml, it is the hosts file.
+// testInputs are the variables of the files of testdata. If there is a file NAME.hosts for NAME.yaml, it is the hosts
+// file.
 func testInputs(t testing.TB, folder, name string) Inputs {
 	t.Helper()
 	values := map[string]string{
@@ -297,6 +298,12 @@ func FuzzParse(f *testing.F) {
 		for _, a := range e.Arms {
 			_, client := e.Host(a.Client)
 			_, server := e.Host(a.Server)
+			if k := a.Kubernetes; k != nil {
+				client, server = client != (k.Client != nil), server != (k.Server != nil)
+				if client && server && e.PodsOf(a.Name) == "" || client && server && e.HostsOf(a.Name) == "" {
+					t.Errorf("arm %q has no owner", a.Name)
+				}
+			}
 			if hosts := client && server; hosts == (a.Lab != nil) || a.Lab != nil && len(a.Lab.Path) == 0 {
 				t.Errorf("arm %q has no hosts, or has them in two ways", a.Name)
 			}

@@ -39,7 +39,7 @@ const (
 	minPerSec   = 0.001            // 1/s
 )
 
-// unit is a unit and how many base units it is.
+// unit is a unit and its size in base units.
 type unit struct {
 	name string
 	base int64
@@ -80,7 +80,7 @@ func ParseSize(text string) (int, error) {
 	}
 	bytes, whole := scaled(number, u.base)
 	if !whole {
-		return 0, &QuantityError{quote(text) + " is not a whole number of bytes", ""}
+		return 0, &QuantityError{quote(text) + " is not a whole number of bytes", "write, for example, 64B"}
 	}
 	if !bytes.IsInt64() || bytes.Int64() > maxSize {
 		return 0, &QuantityError{quote(text) + " is too large a size", "at most " + FormatSize(maxSize)}
@@ -88,8 +88,8 @@ func ParseSize(text string) (int, error) {
 	return int(bytes.Int64()), nil
 }
 
-// FormatSize writes a size in bytes so that ParseSize gives it back: in the largest binary unit that divides it; else,
-// if it has five digits or more, in the largest decimal unit that divides it; else in bytes.
+// FormatSize writes a size in bytes so that ParseSize reads the same size: in the largest binary unit that divides it;
+// else, if it has five digits or more, in the largest decimal unit that divides it; else in bytes.
 func FormatSize(bytes int) string {
 	switch {
 	case bytes >= 1<<30 && bytes%(1<<30) == 0:
@@ -143,7 +143,8 @@ func ParseDuration(text string) (time.Duration, error) {
 		}
 		ns, whole := scaled(number, u.base)
 		if !whole {
-			return 0, &QuantityError{quote(text) + " is finer than a nanosecond", ""}
+			return 0, &QuantityError{quote(text) + " is finer than a nanosecond",
+				"write whole nanoseconds, for example 2ns"}
 		}
 		total.Add(&total, ns)
 		if !total.IsInt64() || total.Int64() > int64(maxDuration) {
@@ -208,7 +209,7 @@ func ParseRate(text string) (float64, error) {
 		return 0, err
 	}
 	if strings.Trim(number, "0.") == "" {
-		return 0, &QuantityError{quote(text) + " is no rate of a network", "1bit/s to 1000Tbit/s"}
+		return 0, &QuantityError{quote(text) + " is no rate of a network", "write 1bit/s to 1000Tbit/s"}
 	}
 	if unitName == "" {
 		return 0, noUnit(text, "write "+number+"Mbit/s, or with another unit of "+unitNames(rateUnits()))
@@ -220,7 +221,7 @@ func ParseRate(text string) (float64, error) {
 	rat, _ := new(big.Rat).SetString(number)
 	rate, _ := rat.Mul(rat, new(big.Rat).SetInt64(u.base)).Float64()
 	if rate < minRate || rate > maxRate {
-		return 0, &QuantityError{quote(text) + " is no rate of a network", "1bit/s to 1000Tbit/s"}
+		return 0, &QuantityError{quote(text) + " is no rate of a network", "write 1bit/s to 1000Tbit/s"}
 	}
 	return rate, nil
 }
@@ -309,7 +310,8 @@ func splitQuantity(text, what, example string) (number, unitName string, err err
 		return "", "", &QuantityError{quote(text) + " is too long for a " + what, "write, for example, " + example}
 	}
 	if strings.HasPrefix(text, "-") {
-		return "", "", &QuantityError{quote(text) + " is negative", "a " + what + " is not"}
+		return "", "", &QuantityError{quote(text) + " is negative",
+			"write a " + what + " without a sign, for example " + example}
 	}
 	end := 0
 	for end < len(text) && (isDigit(text[end]) || text[end] == '.') {

@@ -23,13 +23,15 @@ type reader struct {
 	further *hostsFile
 	// known are the hosts that arms can name.
 	known declaredHosts
+	// jsonValues says that lists and mappings among the values of variables are JSON, and not expressions of a module.
+	jsonValues bool
 	// commonPlacement is the placement at the top of the file; nil if there is none.
 	commonPlacement *yaml.Node
 	// references are the join strings that are one variable, as written. expandedNodes are scalars whose variables are
-	// replaced, and unset those that have a variable without a value; they get no other mistakes. shared are placements
-	// that are reported.
-	references                   map[*yaml.Node]string
-	expandedNodes, unset, shared map[*yaml.Node]bool
+	// replaced, and unset those that have a variable without a value; they get no other mistakes. reported are values
+	// that do not suit an arm, each of which is reported for one arm only.
+	references                     map[*yaml.Node]string
+	expandedNodes, unset, reported map[*yaml.Node]bool
 	// suppressed counts mistakes that were not reported because a variable is not set.
 	suppressed int
 	// secrets are texts that no message may show.
@@ -42,7 +44,7 @@ type reader struct {
 func newReader(filename string, data []byte, tools Tools, in Inputs) *reader {
 	return &reader{source: newSource(filename, data[:min(len(data), maxFile)]), tools: tools, inputs: in,
 		references: map[*yaml.Node]string{}, expandedNodes: map[*yaml.Node]bool{}, unset: map[*yaml.Node]bool{},
-		shared: map[*yaml.Node]bool{}}
+		reported: map[*yaml.Node]bool{}}
 }
 
 // count is how many mistakes were found, including those that are not reported because a variable is not set.
@@ -83,8 +85,8 @@ type fields struct {
 	suspected map[string]bool
 }
 
-// fields reads a mapping whose keys must be among the known ones, each at most once.
-// The second result is false if the node is no mapping; this is then reported.
+// fields reads a mapping whose keys must be among the known ones, each at most once. If the node is no mapping, it
+// reports that, and the second result is false.
 func (r *reader) fields(n, at *yaml.Node, what string, known []string) (fields, bool) {
 	f := fields{at: at, what: what, named: make(map[string]field), suspected: make(map[string]bool)}
 	if !r.isMapping(n, what) {

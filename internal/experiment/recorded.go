@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Recorded makes the declaration of results that were recorded elsewhere. How the hosts were made and in which order
-// the trials ran is not known: the trials belong to no block (their block is 0), the schedule is empty, and nothing can
-// be run again. A caller that knows the order sets Paired, the blocks of the trials and the schedule's number of
+// Recorded makes the declaration of results that were recorded elsewhere. It is not known how the hosts were made and
+// in which order the trials ran: the trials belong to no block (their block is 0), the schedule is empty, and nothing
+// can be run again. A caller that knows the order sets Paired, the blocks of the trials and the schedule's number of
 // blocks.
 //
 // If baseline is empty, it is the first arm. The error says what is wrong, and what would be right.

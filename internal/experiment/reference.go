@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -15,7 +16,7 @@ func Reference(tools Tools) []byte {
 	if err := yaml.Unmarshal(plainSchema(tools), &document); err != nil {
 		panic(fmt.Sprintf("the schema of this program is broken: %v", err))
 	}
-	r := &reference{root: document.Content[0], written: map[string]bool{}}
+	r := &reference{root: document.Content[0], written: map[*yaml.Node]string{}}
 	r.out.WriteString(`# Reference of the experiment file
 
 Every key, made from the schema by ` + "`nearfar schema --format markdown`" + `.
@@ -39,9 +40,9 @@ Each single value can have variables: ${NAME}.
 type reference struct {
 	out  bytes.Buffer
 	root *yaml.Node
-	// waiting are objects that are linked but not yet written. written holds the titles that are in use.
+	// waiting are objects that are linked but not yet written. written holds the titles of those that are linked.
 	waiting []titled
-	written map[string]bool
+	written map[*yaml.Node]string
 	// named are the definitions of scalars that are linked, in the order of their first link.
 	named []string
 }
@@ -171,7 +172,12 @@ func plainValue(n *yaml.Node) string {
 	}
 	switch name {
 	case "object":
-		return "`{}`"
+		if text(n, "maxProperties") == "0" {
+			return "`{}`"
+		}
+		return "mapping"
+	case "array":
+		return "list"
 	case "string":
 		name = "text"
 	case "boolean":
@@ -191,12 +197,13 @@ func plainValue(n *yaml.Node) string {
 
 // link makes a link to an object's table, which is written later.
 func (r *reference) link(key string, n *yaml.Node) string {
-	title := "`" + key + "`"
-	if !r.written[title] {
-		r.written[title] = true
-		r.waiting = append(r.waiting, titled{title, n})
+	title, linked := r.written[n]
+	if !linked {
+		title = cmp.Or(text(n, "title"), key)
+		r.written[n] = title
+		r.waiting = append(r.waiting, titled{"`" + title + "`", n})
 	}
-	return fmt.Sprintf("[object](#%s)", key)
+	return fmt.Sprintf("[object](#%s)", title)
 }
 
 // scalar makes a link to a kind of text, which is written at the end.

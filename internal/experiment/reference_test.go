@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"nearfar/internal/check"
 )
 
 const referencePage = "../../docs/reference.md"
@@ -30,7 +32,7 @@ func TestReferencePage(t *testing.T) {
 // Every key has a row, and every link a heading to go to.
 func TestReferenceIsWhole(t *testing.T) {
 	page := string(Reference(testTools))
-	for _, keys := range [][]string{experimentKeys(), scheduleKeys(), workloadKeys(), labKeys(), hostKeys()} {
+	for _, keys := range [][]string{experimentKeys(), scheduleKeys(), workloadKeys(), labKeys(), hostKeys(), kubernetesKeys(), podKeys(), check.Expectations()} {
 		for _, key := range keys {
 			if !strings.Contains(page, "| `"+key+"` |") {
 				t.Errorf("no row for %s", key)

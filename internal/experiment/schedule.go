@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 )
@@ -9,6 +10,7 @@ import (
 const (
 	maxBaselineRepeats = 9
 	maxRetries         = 5
+	maxDeployments     = 1000
 )
 
 // DefaultRetries is how many times a failed trial runs again in its block, if the file does not say.
@@ -50,24 +52,41 @@ func DefaultBlocks(arms int) int {
 // Repeats is how many times a block runs the baseline in each workload.
 func (s Schedule) Repeats() int { return max(s.BaselineRepeats, 1) }
 
+// DeploymentCount is how many times the hosts are made.
+func (s Schedule) DeploymentCount() int { return max(s.Deployments, 1) }
+
+// AllBlocks is the number of blocks of all deployments together.
+func (s Schedule) AllBlocks() int { return s.Blocks * s.DeploymentCount() }
+
+// inDeployments says in how many deployments the blocks run, after their number; empty for one.
+func (s Schedule) inDeployments() string {
+	if s.DeploymentCount() == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" in each of %d deployments", s.Deployments)
+}
+
+// DeploymentOf is the deployment to which a block belongs, from 1. Blocks are numbered through all deployments.
+func (s Schedule) DeploymentOf(block int) int { return (block-1)/max(s.Blocks, 1) + 1 }
+
 // trials is how many trials the schedule has, without replacements of failed ones.
 func (s Schedule) trials(arms, workloads int) int {
 	if arms == 0 {
 		return 0
 	}
-	return s.Blocks * workloads * (arms - 1 + s.Repeats())
+	return s.AllBlocks() * workloads * (arms - 1 + s.Repeats())
 }
 
 // TrialsOf is how many trials the schedule has of each workload in an arm.
 func (e *Experiment) TrialsOf(arm string) int {
 	if arm == e.Baseline {
-		return e.Schedule.Blocks * e.Schedule.Repeats()
+		return e.Schedule.AllBlocks() * e.Schedule.Repeats()
 	}
-	return e.Schedule.Blocks
+	return e.Schedule.AllBlocks()
 }
 
-// Planned is how many trials the schedule has without those of the workloads that are skipped, and without replacements
-// of failed trials.
+// Planned is how many trials the schedule has, without the trials of skipped workloads and without replacements of
+// failed trials.
 func (e *Experiment) Planned(skipped map[string]string) int {
 	workloads := 0
 	for _, w := range e.Workloads {
@@ -80,9 +99,11 @@ func (e *Experiment) Planned(skipped map[string]string) int {
 
 // Slot is one trial to be run.
 type Slot struct {
-	// Trial counts from 1 in the order of execution, Block from 1. A replacement has a number after all trials of the
-	// schedule.
-	Trial, Block  int
+	// Trial counts from 1 in the order of execution, Block from 1 through all deployments. A replacement has a number
+	// after all trials of the schedule.
+	Trial, Block int
+	// Deployment counts from 1. The blocks of a deployment run before those of the next one.
+	Deployment    int
 	Arm, Workload string
 	// Repeat counts the trials of the baseline in one block and workload from 1. It is 0 if there is only one.
 	Repeat int
@@ -97,11 +118,12 @@ type Slot struct {
 // experiment with more blocks begins with the same ones. Every order of a block is equally likely (Fisher-Yates).
 func (e *Experiment) Slots() []Slot {
 	slots := make([]Slot, 0, e.Schedule.trials(len(e.Arms), len(e.Workloads)))
-	for block := 1; block <= e.Schedule.Blocks; block++ {
+	for block := 1; block <= e.Schedule.AllBlocks(); block++ {
 		start := len(slots)
 		for _, a := range e.Arms {
 			for _, w := range e.Workloads {
-				slots = append(slots, e.repeated(Slot{Block: block, Arm: a.Name, Workload: w.Name})...)
+				slot := Slot{Block: block, Deployment: e.Schedule.DeploymentOf(block), Arm: a.Name, Workload: w.Name}
+				slots = append(slots, e.repeated(slot)...)
 			}
 		}
 		order := rand.New(rand.NewPCG(e.Schedule.Seed, uint64(block)))

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// scheduled makes an experiment of which only the schedule matters.
+// scheduled makes an experiment in which only the schedule matters.
 func scheduled(arms, workloads, blocks int, seed uint64) *Experiment {
 	e := &Experiment{Schedule: Schedule{Blocks: blocks, Seed: seed}}
 	for i := range arms {
@@ -50,6 +50,31 @@ func TestSlotsAreCompleteBlocks(t *testing.T) {
 	})
 }
 
+// The blocks of a deployment run before those of the next one, and a schedule with more deployments begins with the
+// same ones.
+func TestSlotsOfDeployments(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		blocks, seed := rapid.IntRange(1, 6).Draw(t, "blocks"), rapid.Uint64().Draw(t, "seed")
+		e := scheduled(3, 2, blocks, seed)
+		e.Schedule.Deployments = rapid.IntRange(2, 5).Draw(t, "deployments")
+		slots := e.Slots()
+		if want := 3 * 2 * blocks * e.Schedule.Deployments; len(slots) != want || e.Planned(nil) != want {
+			t.Fatalf("%d slots, %d planned; want %d", len(slots), e.Planned(nil), want)
+		}
+		for i, s := range slots {
+			block := i/6 + 1
+			if s.Block != block || s.Deployment != (block-1)/blocks+1 || s.Trial != i+1 {
+				t.Fatalf("slot %d: %+v", i, s)
+			}
+		}
+		fewer := *e
+		fewer.Schedule.Deployments--
+		if diff := cmp.Diff(fewer.Slots(), slots[:len(slots)-6*blocks]); diff != "" {
+			t.Fatalf("another deployment changes the earlier ones:\n%s", diff)
+		}
+	})
+}
+
 func TestBlocksAndSeedsDiffer(t *testing.T) {
 	// Of 12! orders, two are the same with a probability of 1 in 479 million.
 	order := func(slots []Slot, block int) []string {
@@ -75,7 +100,7 @@ func TestBlocksAndSeedsDiffer(t *testing.T) {
 	}
 }
 
-// The order of a recorded run must be the same for ever, or --resume would go on with another one.
+// The order of a recorded run must never change, or --resume would continue with another one.
 func TestSlotsStayTheSame(t *testing.T) {
 	var got []string
 	for _, s := range scheduled(3, 1, 3, 1).Slots() {
@@ -112,8 +137,8 @@ func TestPositionsAreUniform(t *testing.T) {
 	}
 }
 
-// What comes first in a block says nothing of what comes first in the next: chi-square over many seeds, with 35 degrees
-// of freedom; it exceeds 75.1 with a probability of 1e-4.
+// The first trial of a block does not predict the first trial of the next block: chi-square over many seeds, with 35
+// degrees of freedom; it exceeds 75.1 with a probability of 1e-4.
 func TestBlocksAreIndependent(t *testing.T) {
 	const arms, seeds, limit = 6, 6000, 75.1
 	var counts [arms][arms]float64

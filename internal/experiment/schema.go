@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"text/template"
+
+	"nearfar/internal/check"
 )
 
 //go:embed schema.json.tmpl
@@ -23,7 +25,9 @@ func plainSchema(tools Tools) []byte {
 		text, err := json.Marshal(all)
 		return string(text), err
 	}
-	t, err := template.New("schema").Funcs(template.FuncMap{"words": words}).Parse(schema)
+	t, err := template.New("schema").Funcs(template.FuncMap{
+		"words": words, "encapsulations": check.Encapsulations,
+	}).Parse(schema)
 	var out bytes.Buffer
 	if err == nil {
 		err = t.Execute(&out, toolWords{tools})

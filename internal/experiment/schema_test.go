@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
+
+	"nearfar/internal/check"
 )
 
 func compiledSchema(t *testing.T) *jsonschema.Schema {
@@ -31,7 +33,7 @@ func compiledSchema(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// asJSON reads a YAML file as an editor does, into what a JSON Schema speaks of.
+// asJSON reads a YAML file as an editor does, into the types of JSON Schema.
 func asJSON(t *testing.T, data []byte) (any, error) {
 	t.Helper()
 	var value any
@@ -59,15 +61,22 @@ func TestSchemaAcceptsValidFiles(t *testing.T) {
 	}
 }
 
-// beyondSchema are the wrong files whose mistakes a schema cannot see, because they depend on several values together
-// or on what a value means, or because YAML alone hides them.
+// beyondSchema are the wrong files whose mistakes a schema cannot find, because a mistake depends on several values
+// together or on the meaning of a value, or because only the YAML text shows it.
 func beyondSchema() []string {
 	return []string{
 		"aliases", "background-elsewhere", "background-times", "baseline-unknown", "dlr-misplaced",
-		"escaped-control-character", "firewall-misplaced", "hosts-file-of-other-things", "hosts-layers-undeclared",
+		"deployments-of-hosts", "deployments-of-provisioned", "escaped-control-character", "expect-contradictions",
+		"firewall-misplaced",
+		"hosts-file-of-other-things", "hosts-layers-undeclared",
 		"hosts-shared", "hosts-shared-set", "hosts-undeclared", "hosts-unknown", "ip-elsewhere",
 		"latte-and-ntttcp", "layers-inseparable", "leading-zeros", "limits", "load-sizes", "modes-of-others",
-		"parameters-senseless",
+		"parameters-senseless", "pods-aliases", "pods-interface-through-service", "pods-layers-undeclared",
+		"pods-manifest-too-long", "pods-node-port-of-host-network", "pods-node-ports", "pods-one-pod",
+		"pods-other-node", "pods-ping-set", "pods-ping-through-service", "pods-pull-secrets-nowhere",
+		"pods-reserved-labels", "pods-same-node", "pods-shared", "pods-shared-for-all", "pods-shared-set",
+		"pods-side-twice", "pods-windows-without-image",
+		"provision-hosts-file", "provision-nothing", "provision-reserved", "provision-without",
 		"set-invalid-together", "set-ip-elsewhere", "set-nobody-takes", "socket-elsewhere", "tag", "tool-cannot",
 		"too-many-different-layers", "too-many-trials", "vteps-odd",
 	}
@@ -104,11 +113,27 @@ func TestSchemaKnowsWhatTheReaderKnows(t *testing.T) {
 		"/properties":                                           experimentKeys(),
 		"/properties/schedule/properties":                       scheduleKeys(),
 		"/$defs/arm/properties":                                 armKeys(),
+		"/$defs/expect/properties":                              check.Expectations(),
+		"/$defs/expect/properties/encapsulation/enum":           check.Encapsulations(),
+		"/properties/unproved/enum":                             unprovedWords(),
 		"/$defs/host/properties":                                hostKeys(),
 		"/$defs/host/properties/tools/properties":               testTools.Programs(),
+		"/$defs/provision/properties":                           provisionKeys(),
+		"/$defs/provision/properties/retry/properties":          retryKeys(),
 		"/$defs/set/properties":                                 settableKeys(),
 		"/$defs/settings/properties":                            settableKeys(),
 		"/$defs/lab/properties":                                 labKeys(),
+		"/$defs/kubernetes/properties":                          kubernetesKeys(),
+		"/$defs/kubernetes/properties/nodes/enum":               nodesWords(),
+		"/$defs/kubernetes/properties/through/enum":             throughWords(),
+		"/$defs/kubernetes/properties/networkPolicy/enum":       policyWords(),
+		"/$defs/pod/properties":                                 podKeys(),
+		"/$defs/pod/properties/os/enum":                         podSystems(),
+		"/$defs/pod/properties/affinity/properties":             manifestKeys("affinity"),
+		"/$defs/pod/properties/tolerations/items/properties":    manifestKeys("tolerations"),
+		"/$defs/pod/properties/resources/properties":            manifestKeys("resources"),
+		"/$defs/pod/properties/securityContext/properties":      manifestKeys("securityContext"),
+		"/$defs/rules/properties":                               manifestKeys("nodeAffinity"),
 		"/$defs/element/oneOf/0/enum":                           elementKinds(),
 		"/$defs/element/oneOf/1/properties":                     elementKinds(),
 		"/$defs/element/oneOf/1/properties/wire/properties":     elementKeys(Wire),
@@ -148,7 +173,7 @@ func TestSchemaKnowsWhatTheReaderKnows(t *testing.T) {
 	}
 }
 
-// Every object of the schema with properties refuses others, and says what each of its own is.
+// Every object of the schema with properties refuses others, and describes each of its own.
 func TestSchemaIsStrictAndDescribed(t *testing.T) {
 	var root any
 	if err := json.Unmarshal(plainSchema(testTools), &root); err != nil {

@@ -32,12 +32,12 @@ func fixedKeys() []string {
 func whyFixed(key string) string {
 	switch key {
 	case "name", "optional":
-		return "it is the workload's own"
+		return "it is the same in all arms; leave it out of set"
 	case "tool", "mode":
 		return "arms are compared within one workload, whose figures come from one tool in one mode; " +
 			"write a second workload"
 	}
-	return "all arms are measured for as long; write a second workload"
+	return "the trials of all arms take the same time; write a second workload"
 }
 
 // parsedWorkload is a workload and its keys in the file.
@@ -66,6 +66,7 @@ func (r *reader) sets(arms []parsedArm, workloads []parsedWorkload, common *Plac
 			}
 		}
 		for _, w := range workloads {
+			r.unanswered(w.Workload, w.fields, a.Arm)
 			if !slices.ContainsFunc(a.Workloads, func(own Workload) bool { return own.Name == w.Name }) {
 				r.carried(w.Workload, w.fields, []Arm{a.Arm})
 				r.oneCPU(w.Workload, w.fields, a.Arm)

@@ -22,8 +22,8 @@ func setExample(t *testing.T) *Experiment {
 	return e
 }
 
-// What an arm sets changes the workloads that take it, in that arm alone, also once the declaration has been through
-// run.json.
+// The values that an arm sets change the workloads that take them, in that arm alone, also after the declaration was
+// written to run.json and read again.
 func TestArmsSetKeysOfWorkloads(t *testing.T) {
 	e := setExample(t)
 	text, err := json.Marshal(e)
@@ -105,7 +105,7 @@ func layersIn(e *Experiment, arm, workload string) map[string]int {
 	return e.LayersIn(workload)[slices.IndexFunc(e.Arms, func(a Arm) bool { return a.Name == arm })]
 }
 
-// What an arm has otherwise than the baseline is a layer of it, in the workloads that it changes.
+// A value that an arm sets differently from the baseline is a layer of the arm, in the workloads that it changes.
 func TestWhatIsSetIsALayer(t *testing.T) {
 	e := setExample(t)
 	for _, c := range []struct {
@@ -130,7 +130,7 @@ func TestWhatIsSetIsALayer(t *testing.T) {
 	if got := e.SetOtherwise("bbr", "routed-bbr", "rr"); got != nil {
 		t.Errorf("arms that set the same differ in %v", got)
 	}
-	// Relative to what the baseline sets, which has none of it.
+	// Relative to a baseline that sets another congestion control.
 	e.Baseline = "bbr"
 	if diff := cmp.Diff(map[string]int{"bridge": 1, "congestion=default": 1}, layersIn(e, "plain", "rr")); diff != "" {
 		t.Error(diff)
@@ -140,7 +140,7 @@ func TestWhatIsSetIsALayer(t *testing.T) {
 	}
 }
 
-// Arms of one lab that differ in what they set use the same hosts; arms that differ in nothing have their own.
+// Arms of one lab that set different values use the same hosts; arms that set the same have their own.
 func TestArmsShareHosts(t *testing.T) {
 	e, err := Parse("x.yaml", []byte(`nearfar: v1
 name: x
@@ -164,7 +164,7 @@ workloads: [{name: rr, tool: native}]
 	}
 }
 
-// An arm whose own version of IP the path carries is no reason to refuse the version that others have.
+// An arm whose MTU is too small for IPv6 is allowed if it sets IPv4, although the workload asks for IPv6.
 func TestIPIsCheckedWhereItIsUsed(t *testing.T) {
 	_, err := Parse("x.yaml", []byte(`nearfar: v1
 name: x

@@ -94,7 +94,7 @@ func (r *reader) isText(data []byte) bool {
 	return true
 }
 
-// syntaxError reports why the text is no YAML.
+// syntaxError reports why the text is not valid YAML.
 func (r *reader) syntaxError(err error) {
 	var load *yaml.LoadError
 	if !errors.As(err, &load) {
@@ -114,7 +114,7 @@ func (r *reader) syntaxError(err error) {
 	case strings.HasPrefix(load.Message, "did not find expected"):
 		hint = "check the brackets, commas and indentation here and above"
 	case strings.HasPrefix(load.Message, "unknown anchor"):
-		message, hint = "alias of nothing", "put text that begins with * in quotes"
+		message, hint = "this is a YAML alias, and nothing has that name", "put text that begins with * in quotes"
 	}
 	r.add(load.Mark.Line, load.Mark.Column, message, hint)
 }

@@ -21,8 +21,8 @@ type Tool struct {
 	// Programs are the names of the programs that it runs on the hosts. It is empty for a tool that nearfar does not
 	// run.
 	Programs []string
-	// The rest is for the documentation, in Markdown: the command lines that nearfar runs, the operating systems on
-	// which it does so, the versions that were run or read, and what the program prints, in which units.
+	// The following fields are for the documentation, in Markdown: the command lines that nearfar runs, the operating
+	// systems on which it runs them, the versions that were run or read, and the program's output with its units.
 	Runs, Systems, Versions, Prints string
 }
 
@@ -55,7 +55,7 @@ type Capability struct {
 	Keys []string
 	// Beside says that it can run as the background of another workload.
 	Beside bool
-	// OnlyIPv4 says why the tool does not speak IPv6; it is empty for a tool that does.
+	// OnlyIPv4 says why the tool does not support IPv6; it is empty for a tool that does.
 	OnlyIPv4 string
 }
 
@@ -191,7 +191,7 @@ func (t Tools) find(tool, mode, protocol string) (capability, bool) {
 	return capability{}, false
 }
 
-// beside gives the capability that backgrounds use.
+// beside gives the capability of backgrounds.
 func (t Tools) beside() (capability, bool) {
 	for _, c := range t.all() {
 		if c.Beside {
@@ -209,8 +209,8 @@ func (c capability) leastStamped() int {
 	return stampsSize
 }
 
-// widest takes every key, with limits that hold those of all tools. It stands for a tool that is not known, so that
-// the other values of its workload are still checked.
+// widest takes every key, with limits that include those of all tools. It stands for an unknown tool, so that the other
+// values of its workload are still checked.
 func (t Tools) widest() capability {
 	var w capability
 	widen := func(r *Range, by Range) {
@@ -288,8 +288,9 @@ func (c capability) takes(key string) bool {
 	return slices.Contains(c.Keys, key) || !slices.Contains(parameterKeys(), key)
 }
 
-// whoTakes lists what takes a key, as shortly as possible: "native" where a tool always takes it, "rr" where every tool
-// takes it in this mode, "native stream" where a tool takes it over every protocol, else "iperf3 stream over udp".
+// whoTakes lists the tools and modes that take a key, as shortly as possible: "native" if a tool always takes it, "rr"
+// if every tool takes it in this mode, "native stream" if a tool takes it over every protocol, else "iperf3 stream over
+// udp".
 func (t Tools) whoTakes(key string) string {
 	all := t.all()
 	var who []string

@@ -20,7 +20,7 @@ func (t toolWords) Background() string {
 	return c.String()
 }
 
-// OnlyIPv4 lists the tools that do not speak IPv6.
+// OnlyIPv4 lists the tools that do not support IPv6.
 func (t toolWords) OnlyIPv4() string {
 	return strings.Join(distinct(t.all(), func(c capability) string {
 		if c.OnlyIPv4 == "" {
@@ -129,7 +129,7 @@ func (t toolWords) defaults(of func(capability) (value, tool string), perTool bo
 	return usual + "; " + strings.Join(parts, ", ")
 }
 
-// group writes each value with what has it, by tool and mode: "1 to 128 (native stream, iperf3 stream)".
+// group writes each value with the tools and modes that have it: "1 to 128 (native stream, iperf3 stream)".
 func (t toolWords) group(of func(capability) string, before, after string) string {
 	who := map[string][]string{}
 	for _, c := range t.all() {

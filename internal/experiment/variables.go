@@ -22,6 +22,8 @@ type Inputs struct {
 	// They replace hosts of the same name. Hosts is nil without such a file.
 	HostsName string
 	Hosts     []byte
+	// Made says that Hosts are the machines that Experiment.Provision has made.
+	Made bool
 }
 
 // maxValue is the greatest length of a variable's value in bytes, and maxVariables how many values of a file can have
@@ -162,8 +164,8 @@ func (r *reader) expand(n *yaml.Node) {
 	}
 }
 
-// expandScalar replaces ${NAME} in a scalar by the value of the variable NAME, and $${ by ${. It gives the values. The
-// value becomes part of the scalar and nothing else: a colon or a bracket in it is text.
+// expandScalar replaces ${NAME} in a scalar by the value of the variable NAME, and $${ by ${. It returns the values. A
+// value only becomes text of the scalar: a colon or a bracket in it has no meaning in YAML.
 func (r *reader) expandScalar(n *yaml.Node) (values []string) {
 	if !strings.Contains(n.Value, "${") || r.expandedNodes[n] {
 		return nil
@@ -286,7 +288,7 @@ func withoutJoins(text string) string {
 	return coverJoins(text, func(secret string) string { return strings.Repeat("*", len(secret)) })
 }
 
-// coverJoins replaces what follows joinPrefix in a text.
+// coverJoins replaces the text after joinPrefix, unless it is the name of the agent's program for Windows.
 func coverJoins(text string, cover func(secret string) string) string {
 	if !strings.Contains(text, joinPrefix) {
 		return text
@@ -305,7 +307,10 @@ func coverJoins(text string, cover func(secret string) string) string {
 			end = len(after)
 		}
 		out.WriteString(joinPrefix)
-		if end > 0 {
+		switch {
+		case after[:end] == "exe":
+			out.WriteString("exe")
+		case end > 0:
 			out.WriteString(cover(after[:end]))
 		}
 		text = after[end:]

@@ -211,7 +211,7 @@ func (c capability) sender() string {
 	return c.String()
 }
 
-// size reads a size in bytes within the limits of whoever takes it. It gives 0 for a wrong one.
+// size reads a size in bytes within the limits of the tools in who. It returns 0 for a wrong size.
 func (r *reader) size(n *yaml.Node, what, who string, within Range) int {
 	bytes, ok := quantity(r, n, what, "1024B", ParseSize)
 	if !ok {

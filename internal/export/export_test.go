@@ -74,7 +74,7 @@ func trialsOfAllKinds() []result.Trial {
 	bytes := 1024
 	return []result.Trial{
 		{
-			Trial: 1, Block: 1, Arm: "l2", Workload: "rr-1k", Repeat: 2, Replaces: 7,
+			Trial: 1, Block: 1, Arm: "l2", Workload: "rr-1k", Repeat: 2, Replaces: 7, Deployment: 3,
 			Tool: result.ToolVersion{Name: "native", Version: "0.1.0"}, Mode: "rr", Protocol: "tcp",
 			MessageBytes: &bytes, Started: time.Date(2026, 11, 21, 19, 22, 1, 123456789, time.UTC),
 			DurationSeconds: 2.000000123,
@@ -130,7 +130,7 @@ func TestDuckDBReadsTrials(t *testing.T) {
 		{"definition", "VARCHAR"},
 		{"metric", "VARCHAR"}, {"stat", "VARCHAR"}, {"unit", "VARCHAR"}, {"scope", "VARCHAR"}, {"value", "DOUBLE"},
 		{"error", "VARCHAR"}, {"set", "VARCHAR"},
-		{"repeat", "BIGINT"}, {"replaces", "BIGINT"},
+		{"repeat", "BIGINT"}, {"replaces", "BIGINT"}, {"deployment", "BIGINT"},
 	}
 	if diff := cmp.Diff(columns, read.Columns); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
@@ -172,7 +172,7 @@ func wantRows(run string, t result.Trial) (rows [][]any) {
 			run, "overlay", float64(t.Trial), float64(t.Block), t.Arm, t.Workload, t.Tool.Name, t.Tool.Version, t.Mode,
 			t.Protocol, size, started,
 			t.DurationSeconds, t.ReportedAs, t.Definition, metric, stat, unit, scope, value, t.Error, set,
-			float64(t.Repeat), float64(t.Replaces),
+			float64(t.Repeat), float64(t.Replaces), float64(max(t.Deployment, 1)),
 		})
 	}
 	for _, m := range t.Metrics {

@@ -19,7 +19,7 @@ type bucketRow struct {
 	Block      int64  `parquet:"block"`
 	Arm        string `parquet:"arm,dict"`
 	Workload   string `parquet:"workload,dict"`
-	// Definition names what was timed: rtt, response_time.
+	// Definition names the measured time: rtt, response_time.
 	Definition string `parquet:"definition,dict"`
 	// LowerSeconds and UpperSeconds are the smallest and the largest time in the bucket, both included.
 	LowerSeconds float64 `parquet:"lower_seconds"`

@@ -43,6 +43,8 @@ type trialRow struct {
 	// failed trial that this trial repeats; 0 for none.
 	Repeat   int64 `parquet:"repeat"`
 	Replaces int64 `parquet:"replaces"`
+	// Deployment is the set of hosts that the trial ran on, from 1.
+	Deployment int64 `parquet:"deployment"`
 }
 
 // Trials writes the metrics of all trials of the runs as a parquet file, with a row for each trial, metric, stat and
@@ -78,7 +80,7 @@ func rowOf(t result.Trial) trialRow {
 		Tool: t.Tool.Name, ToolVersion: t.Tool.Version, Mode: t.Mode, Protocol: t.Protocol,
 		Started: microseconds(t.Started), DurationSeconds: t.DurationSeconds,
 		ReportedAs: t.ReportedAs, Definition: t.Definition, Error: t.Error,
-		Repeat: int64(t.Repeat), Replaces: int64(t.Replaces),
+		Repeat: int64(t.Repeat), Replaces: int64(t.Replaces), Deployment: int64(t.DeploymentNumber()),
 	}
 	for i, key := range slices.Sorted(maps.Keys(t.Set)) {
 		row.Set += []string{"", "; "}[min(i, 1)] + key + "=" + t.Set[key]

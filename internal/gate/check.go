@@ -66,13 +66,15 @@ type Check struct {
 	BlocksNeeded *int `json:"blocks_needed"`
 	// Required says that the rule states what must hold; it fails if the opposite is certain.
 	Required bool `json:"required,omitempty"`
-	// About is as in answer.Comparison: "these-runs", "runs", or empty for arms of one run.
+	// About is as in answer.Comparison: "these-runs", "runs", "configuration", "this-deployment" or empty.
 	About string `json:"about,omitempty"`
 	// WouldFailFrom is the smallest change, or value of the new side, that would fail with the observed noise. Null
 	// if none would.
 	WouldFailFrom *float64 `json:"would_fail_from"`
 	// Runs counts the runs of the new side and of the base, if a side has several. Trials then counts runs, too.
 	Runs *[2]int `json:"runs,omitempty"`
+	// Unproved says which of the arms is not proved to be what it claims; empty if both are.
+	Unproved string `json:"unproved,omitempty"`
 }
 
 // Result is the result of the gate. Its JSON keys are stable.
@@ -91,6 +93,11 @@ type Result struct {
 	InconclusiveFails bool `json:"inconclusive_fails"`
 	// Alone says that one run was judged: Base is its baseline arm.
 	Alone bool `json:"alone,omitempty"`
+	// Unproved says in a sentence which arms of the checks are not proved to be what they claim; empty if all are. It
+	// changes no verdict, but the gate's exit code is then 4 instead of 0, unless Unverified is set.
+	Unproved string `json:"unproved,omitempty"`
+	// Unverified says that Unproved was allowed (--allow-unverified).
+	Unverified string `json:"unverified,omitempty"`
 }
 
 // Evaluate applies the rules. A rule gives a check for each arm and workload that it names. Each interval has the
@@ -129,7 +136,34 @@ func Evaluate(c *contrast.Contrast, rules []Rule, inconclusiveFails bool) Result
 		}
 	}
 	r.Verdict, r.Summary = r.overall()
+	if r.Unproved = r.unproved(); r.Unproved != "" {
+		r.Summary += " " + r.Unproved
+	}
 	return r
+}
+
+// unproved joins the unproved expectations of the checks' arms.
+func (r *Result) unproved() string {
+	var texts []string
+	for _, c := range r.Checks {
+		if c.Unproved != "" && !slices.Contains(texts, c.Unproved) {
+			texts = append(texts, c.Unproved)
+		}
+	}
+	return answer.UnprovedSentence(texts)
+}
+
+// AllowUnverified says in Unverified that arms that are not proved were allowed. It does nothing if all are proved.
+func (r *Result) AllowUnverified() {
+	if r.Unproved != "" {
+		r.Unverified = "Unverified, as --allow-unverified permits: " + r.Unproved
+	}
+}
+
+// Unverifiable says that the gate would pass, but that an arm is not proved to be what it claims.
+func (r *Result) Unverifiable() bool {
+	passes := r.Verdict == Pass || r.Verdict == Inconclusive && !r.InconclusiveFails
+	return passes && r.Unproved != "" && r.Unverified == ""
 }
 
 // application is a rule and a pair to which it applies, or why there is none.
@@ -222,6 +256,7 @@ func (a application) check(checks int) Check {
 	if a.wrong != "" {
 		return c
 	}
+	c.Unproved = a.pair.Unproved(a.rule.Kind == Value)
 	var e stats.Estimate
 	var scope stats.Scope
 	if a.rule.Kind == Value {
@@ -323,6 +358,10 @@ func (c *Check) unit(n int) string {
 		return "run"
 	case c.Runs != nil:
 		return "runs"
+	case c.About == answer.AboutConfiguration && n == 1:
+		return "deployment"
+	case c.About == answer.AboutConfiguration:
+		return "deployments"
 	case c.Paired && n == 1:
 		return "block"
 	case c.Paired:
@@ -367,6 +406,9 @@ func (r *Result) overall() (Verdict, string) {
 		}
 	}
 	summary := strings.Join(parts, ", ") + "."
+	if slices.ContainsFunc(r.Checks, func(c Check) bool { return c.About == answer.AboutThisDeployment }) {
+		summary += " " + answer.TextThisDeployment
+	}
 	switch {
 	case counts[Fail] > 0:
 		return Fail, summary

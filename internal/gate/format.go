@@ -45,8 +45,10 @@ func (r *Result) title() string {
 	switch {
 	case r.Verdict == Fail, r.Verdict == Inconclusive && r.InconclusiveFails:
 		return "FAILED"
-	case r.Verdict == Inconclusive:
+	case r.Verdict == Inconclusive && !r.Unverifiable():
 		return "INCONCLUSIVE"
+	case r.Unverifiable():
+		return "UNPROVED"
 	case r.Verdict == Error:
 		return "ERROR"
 	}
@@ -128,10 +130,18 @@ func (c *Check) said() string {
 		verb = "it"
 	}
 	text := fmt.Sprintf("%s (medians %s); %s %s; it %s", c.found(), c.medians(), verb, c.limit(), c.sees())
-	if c.Reason != "" {
-		text += ": " + c.Reason
+	if remark := c.remark(); remark != "" {
+		text += ": " + remark
 	}
 	return text
+}
+
+// remark is the reason of a check's verdict, and says which of its arms are not proved.
+func (c *Check) remark() string {
+	if c.Reason != "" && c.Unproved != "" {
+		return c.Reason + "; " + c.Unproved
+	}
+	return c.Reason + c.Unproved
 }
 
 // confidences states the confidence of the intervals.
@@ -175,7 +185,14 @@ func terminal(r Result, color bool) string {
 	}
 	var b strings.Builder
 	line := func(text, indent string) { b.WriteString(wrapped(text, indent)) }
-	b.WriteString("Gate: " + paint(r.Verdict, r.title()) + "\n")
+	if r.Unverified != "" {
+		line(r.Unverified, "")
+	}
+	verdict := r.Verdict
+	if r.Unverifiable() {
+		verdict = Fail // for the colour
+	}
+	b.WriteString("Gate: " + paint(verdict, r.title()) + "\n")
 	line(r.Summary, "  ")
 	if r.Alone {
 		line("RUN  "+r.New.Source, "  ")
@@ -193,6 +210,9 @@ func terminal(r Result, color bool) string {
 		}
 		if c.Reason != "" {
 			line(c.Reason, deep)
+		}
+		if c.Unproved != "" {
+			line(c.Unproved, deep)
 		}
 	}
 	if text := r.confidences(); text != "" {
@@ -224,6 +244,9 @@ func wrapped(text, indent string) string {
 func markdown(r Result) string {
 	text := func(s string) string { return prose.Markdown(clean.Line(s)) }
 	var b strings.Builder
+	if r.Unverified != "" {
+		b.WriteString("**" + text(r.Unverified) + "**\n\n")
+	}
 	fmt.Fprintf(&b, "## Gate: %s\n\n%s\n\n", text(r.title()), text(r.Summary))
 	if r.Alone {
 		fmt.Fprintf(&b, "Run: %s.\n\n", text(r.New.Source))
@@ -241,7 +264,7 @@ func markdown(r Result) string {
 		if c.WouldFailFrom != nil {
 			from = c.from()
 		}
-		cells := []string{c.subject(), c.limit(), c.found(), from, c.medians(), c.Reason}
+		cells := []string{c.subject(), c.limit(), c.found(), from, c.medians(), c.remark()}
 		b.WriteString("| " + label + " |")
 		for _, cell := range cells {
 			b.WriteString(" " + text(cell) + " |")
@@ -283,7 +306,7 @@ func github(r Result) string {
 	}
 	level := "notice"
 	switch r.title() {
-	case "FAILED", "ERROR":
+	case "FAILED", "ERROR", "UNPROVED":
 		level = "error"
 	case "INCONCLUSIVE":
 		level = "warning"
@@ -352,6 +375,12 @@ func junit(w io.Writer, r Result) error {
 			{"summary", clean.Line(r.Summary)},
 		},
 	}
+	if r.Unproved != "" {
+		suite.Properties = append(suite.Properties, junitProperty{"unproved", clean.Line(r.Unproved)})
+	}
+	if r.Unverified != "" {
+		suite.Properties = append(suite.Properties, junitProperty{"unverified", clean.Line(r.Unverified)})
+	}
 	if r.InconclusiveFails {
 		suite.Failures, suite.Skipped = suite.Failures+suite.Skipped, 0
 	}
@@ -370,6 +399,12 @@ func junit(w io.Writer, r Result) error {
 			one.Out = clean.Line(c.said())
 		}
 		suite.Cases = append(suite.Cases, one)
+	}
+	if r.Unverifiable() {
+		suite.Tests++
+		suite.Failures++
+		suite.Cases = append(suite.Cases, junitCase{Class: "arms", Name: "the arms are what they claim",
+			Failure: &junitTrace{Message: clean.Line(r.Unproved), Type: "unproved"}})
 	}
 	lines := r.warningLines()
 	for i := range lines {

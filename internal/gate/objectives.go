@@ -24,7 +24,7 @@ func (c *Check) objective() answer.Objective {
 		Rule: c.Rule, Arm: c.Arm, Baseline: c.Baseline, Workload: c.Workload, Quantity: c.Quantity,
 		Kind: string(c.Kind), FailsAbove: c.Above,
 		Bound: c.Bound, Estimate: c.Estimate, Interval: c.Interval, Confidence: c.Confidence, Reason: c.Reason,
-		WouldFailFrom: c.WouldFailFrom,
+		WouldFailFrom: c.WouldFailFrom, Unproved: c.Unproved,
 	}
 	if c.Kind == Value {
 		o.Baseline = ""
@@ -37,6 +37,9 @@ func (c *Check) objective() answer.Objective {
 	}
 	if c.Reason != "" {
 		o.Said += ": " + c.Reason
+	}
+	if c.Unproved != "" {
+		o.Said += "; " + c.Unproved
 	}
 	return o
 }

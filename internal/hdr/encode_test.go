@@ -61,7 +61,8 @@ func TestEncodeIsRead(t *testing.T) {
 func TestWrittenLayout(t *testing.T) {
 	g := geometry{half: writtenHalf}
 	for slot := range Slots {
-		if HighestIn(slot) != g.highest(slot) || int(SlotOf(HighestIn(slot))) != slot || g.slot(HighestIn(slot)) != slot {
+		if HighestIn(slot) != g.highest(slot) || int(SlotOf(HighestIn(slot))) != slot ||
+			g.slot(HighestIn(slot)) != slot {
 			t.Fatalf("slot %d holds up to %d, which belongs to slot %d", slot, HighestIn(slot), SlotOf(HighestIn(slot)))
 		}
 	}

@@ -85,8 +85,8 @@ func (h *Histogram) Total() int64 { return h.total }
 // histogram.
 func (h *Histogram) Quantile(percentile float64) int64 { return h.Quantiles([]float64{percentile})[0] }
 
-// Rank is the rank of the value at a percentile among so many values, from 1 in ascending order, as HdrHistogram for
-// Java has it.
+// Rank is the rank of the value at a percentile among this many values, from 1 in ascending order, as in HdrHistogram
+// for Java.
 func Rank(percentile float64, values int64) int64 {
 	// 1e-9 keeps binary fractions such as 99.9/100*1000 from asking for one more.
 	return max(int64(math.Ceil(percentile/100*float64(values)-1e-9)), 1)

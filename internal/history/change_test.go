@@ -190,7 +190,7 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// If a level goes up and comes back, both changes are found at their places, and seldom anything else.
+// If a level goes up and comes back, both changes are found at their places, and rarely any other change.
 func TestTwoChanges(t *testing.T) {
 	series := float64(simulated(t, 200))
 	t.Parallel()
@@ -220,7 +220,7 @@ func TestTwoChanges(t *testing.T) {
 }
 
 // foundIn gives the share of simulated series with any mark, and the share with marks at the right places (at most one
-// run beside) and nowhere else. The runs from up to to are shifted by this many standard deviations.
+// run off) and nowhere else. The runs from up to to are shifted by this many standard deviations.
 func foundIn(r *rand.Rand, series, n, from, to int, shift, level float64) (any, right float64) {
 	var want []int
 	for _, at := range []int{from, to} {

@@ -29,7 +29,8 @@ type scanner struct {
 	n int
 	// prefix holds the sum of the scores before each run.
 	prefix []int
-	// surprise has, by the number of runs in a short part and its deviation, minus the logarithm of the probability.
+	// surprise[runs][deviation] is minus the logarithm of the probability of a deviation, for parts of at most fewRuns
+	// runs.
 	surprise [][]float64
 	// lengths are the lengths of the segments to try, penalty the penalty of each.
 	lengths []int
@@ -155,7 +156,7 @@ func (c *scanner) refine(s split) split {
 	return s
 }
 
-// fewRuns is the largest number of runs for which the exact distribution of the rank sum is used, instead of the normal
+// fewRuns is the largest number of runs for which the exact distribution of the rank sum is used instead of the normal
 // distribution.
 const fewRuns = 12
 

@@ -24,7 +24,8 @@ type Document struct {
 	Warnings []string `json:"warnings"`
 }
 
-// Meaning is what the figures of a series have in common. Figures that differ in any field are never in one series.
+// Meaning has the properties that all figures of a series share. Figures that differ in any field are never in one
+// series.
 type Meaning struct {
 	// Machine is the machine that measured; empty if the run does not name it.
 	Machine    string `json:"machine"`

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"nearfar/internal/files"
 )
 
 const (
@@ -30,7 +32,7 @@ func takeLock(ctx context.Context, index string) (*os.File, error) {
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
 	for {
-		if err = lock(f); err == nil {
+		if err = files.Lock(f); err == nil {
 			return f, nil
 		}
 		select {

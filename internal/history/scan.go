@@ -52,7 +52,7 @@ func scan(dir string) ([]found, error) {
 	return all, nil
 }
 
-// stampOf gives the size and the time of a file's last change; "" if there is no such file.
+// stampOf gives the size and the modification time of a file; "" if there is no such file.
 func stampOf(path string) (string, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -200,7 +200,7 @@ tool, mode, protocol, offered, message_bytes, headline, median, low, high, trial
 	return insert(ctx, tx, "insert into nearfar_conditions (run_id, subject, name, value) values ", conditions)
 }
 
-// forget deletes a run with its figures and conditions, whichever machine measured it.
+// forget deletes a run with its figures and conditions, for any machine that measured it.
 func (s *store) forget(ctx context.Context, tx *sql.Tx, name string) error {
 	_, err := tx.ExecContext(ctx, "delete from nearfar_runs where name = $1", name)
 	return err

@@ -110,7 +110,11 @@ func summarize(path, name, stamp string) (record, error) {
 			r.failed++
 			return nil
 		}
+		if !answer.IsCompared(m.Experiment, t) {
+			return nil
+		}
 		t.Raw, t.Commands, t.Notes, t.Treatment = nil, nil, nil, nil
+		t.Observed, t.Counters, t.Wire, t.Expect = nil, nil, nil, nil
 		byWorkload[t.Workload] = append(byWorkload[t.Workload], t)
 		return nil
 	})
@@ -130,7 +134,7 @@ func summarize(path, name, stamp string) (record, error) {
 	return r, nil
 }
 
-// cell is what the trials of one figure have in common.
+// cell has the properties that the trials of one figure share.
 type cell struct {
 	arm, definition, tool, mode, protocol, load string
 	bytes                                       int

@@ -20,6 +20,9 @@ type Endpoint struct {
 	Dial Addresses
 	// System is the host's operating system and architecture; empty if they are not known.
 	System System
+	// Release says which distribution a Linux host has: lines of os-release(5), as many as are known. They come from
+	// the host.
+	Release string
 	// Port is the first of the ports for measuring (see Ports); 0 for DefaultPort.
 	Port int
 	// Tools are the paths of programs that the host does not have on its PATH under their own names, by these names.
@@ -29,7 +32,7 @@ type Endpoint struct {
 // Addresses are the addresses of a host, at most one for each IP version. The zero value is no address.
 type Addresses struct{ V4, V6 netip.Addr }
 
-// Of is the address of an IP version (4 or 6); false if there is none.
+// Of is the address of an IP version (4 or 6); false if the host has none.
 func (a Addresses) Of(version int) (netip.Addr, bool) {
 	if version == 6 {
 		return a.V6, a.V6.IsValid()
@@ -42,8 +45,8 @@ type System struct{ OS, Arch string }
 
 // Ports are the ports for measuring on one host. Each is used over TCP and over UDP.
 type Ports struct {
-	// Data carries what is measured, Control what a tool's client and server say to each other, if the tool has a
-	// connection of its own for that.
+	// Data carries the measured traffic. Control carries the messages between a tool's client and server, if the tool
+	// has a separate connection for them.
 	Data, Control int
 	// BackgroundData and BackgroundControl are the same for the background of a workload.
 	BackgroundData, BackgroundControl int

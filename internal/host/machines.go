@@ -3,6 +3,7 @@ package host
 import (
 	"time"
 
+	"nearfar/internal/check"
 	"nearfar/internal/experiment"
 )
 
@@ -19,17 +20,18 @@ func (h Hosts) Endpoints() Pair {
 
 // Machines is asked about the machine or machines below a pair of hosts.
 type Machines interface {
-	// CPUs resolves a placement to the CPUs of client and server; nil for any. The numbers of one side are those of its
-	// machine.
+	// CPUs resolves a placement to the CPUs of client and server; nil for any. The numbers of a side are CPU numbers of
+	// its machine.
 	CPUs(p experiment.Placement) (client, server []int, err error)
-	// Watch begins to observe who uses the CPUs (nil for any) of the two sides during a trial; end ends that and gives
-	// the result.
+	// Watch begins to observe which programs use the CPUs (nil for any) of the two sides during a trial; end ends the
+	// observation and gives the result.
 	Watch(client, server []int) (end func() Observation)
-	// Lost says what the hosts depend on and has died or hangs, in an error that wraps ErrLost; nil if nothing has.
+	// Lost says which process or machine that the hosts depend on has died or hangs, in an error that wraps ErrLost;
+	// nil if none has.
 	Lost() error
 }
 
-// Observation is what the machines show of the time of a trial. The zero value says that nothing is known.
+// Observation has the values that the machines give for the time of a trial. The zero value says that nothing is known.
 type Observation struct {
 	Contention Contention
 	// Stolen is the steal time of the trial's CPUs, averaged over them, as a share of the elapsed time: the hypervisor
@@ -39,4 +41,18 @@ type Observation struct {
 	// CoreToCoreBefore and CoreToCoreAfter are how long a cache line took from the client's CPU to the server's and
 	// back, before and after the trial; 0 if that is not known.
 	CoreToCoreBefore, CoreToCoreAfter time.Duration
+	// Client and Server are the observations of each side.
+	Client, Server Seen
+	// Facts are further facts of the trial, by name, such as the nodes of pods.
+	Facts map[string]string
+}
+
+// Seen is the observation of one side of a trial. The zero value says that nothing is known.
+type Seen struct {
+	// Counters are what the kernel counted between the two ends of the observation (check.Counters.Since).
+	Counters *check.Counters
+	// Node is the Kubernetes node on which the pod ran.
+	Node string
+	// Wire is what left the underlay device.
+	Wire *check.Wire
 }

@@ -23,6 +23,7 @@ import (
 	"nearfar/internal/engine/session"
 	"nearfar/internal/engine/wire"
 	"nearfar/internal/experiment"
+	"nearfar/internal/supervise"
 )
 
 // SecretVariable is the environment variable that holds the engine's shared secret where it does not come on standard
@@ -36,7 +37,7 @@ func (v *Verbs) Engine() *cobra.Command {
 		Short: "Run the native measuring engine by hand",
 		Long: `The native engine measures between 'nearfar engine serve' on one machine and a client on the other.
 
-Both must know a secret. By hand: 'serve' prints one, to be given to the client in the environment variable
+Both must know a secret. By hand: 'serve' prints one; give it to the client in the environment variable
 ` + SecretVariable + `. It is never given on the command line, where others can see it.`,
 		Args: v.Suggest,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -81,15 +82,19 @@ func (v *Verbs) engineServe() *cobra.Command {
 				fmt.Fprintf(v.Stderr, "nearfar engine %s serves on %v\n", process.Version(), at)
 			}
 			o.Log = func(message string) { fmt.Fprintln(v.Stderr, message) }
-			return engine.Serve(cmd.Context(), o)
+			// Without a client, only this ends a server that outlived its agent.
+			ctx, stop := supervise.UntilUnsupervised(cmd.Context())
+			defer stop()
+			return engine.Serve(ctx, o)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Listen, "listen", "127.0.0.1:7777", "control `ADDRESS:PORT`; the data ports are opened on the same address")
+	f.StringVar(&o.Listen, "listen", "127.0.0.1:7777",
+		"control `ADDRESS:PORT`; the data ports are opened on the same address")
 	f.IntVar(&o.DataPort, "data-port", 0, "data `PORT` of each session; 0 for any free one")
 	f.BoolVar(&o.Once, "once", false, "end after one session")
-	f.DurationVar(&o.IdleTimeout, "idle-timeout", 0, "end when there has been no session for so long; 0 for never")
-	f.StringVar(&stall, "stall", "", "for demonstrations: stop answering for a while again and again, such as "+
+	f.DurationVar(&o.IdleTimeout, "idle-timeout", 0, "end when there has been no session for this long; 0 for never")
+	f.StringVar(&stall, "stall", "", "for demonstrations: stop answering for a part of each period, such as "+
 		"200ms/1s (rr over TCP, load)")
 	f.BoolVar(&secretStdin, "secret-stdin", false, "read the secret from the first line of standard input")
 	return cmd
@@ -97,7 +102,8 @@ func (v *Verbs) engineServe() *cobra.Command {
 
 func (v *Verbs) engineRR() *cobra.Command {
 	c := v.newEngineRun(wire.ModeRR)
-	cmd := c.command("rr HOST:PORT", "Request/response on one connection", `Sends a request and waits for the response, one at a time, on one connection. Each round trip is timed in full.`)
+	cmd := c.command("rr HOST:PORT", "Request/response on one connection",
+		"Sends a request and waits for the response, one at a time, on one connection. Each full round trip is timed.")
 	c.protocolFlag(cmd)
 	c.messageFlags(cmd)
 	cmd.Flags().BoolVar(&c.params.Timestamps, "timestamps", false, "divide the round trip by the kernel's timestamps "+
@@ -112,8 +118,8 @@ func (v *Verbs) engineRR() *cobra.Command {
 func (v *Verbs) engineCRR() *cobra.Command {
 	c := v.newEngineRun(wire.ModeCRR)
 	cmd := c.command("crr HOST:PORT", "Connect/request/response: a new connection for each transaction",
-		`Opens a connection, sends a request, reads the response, waits for the server's close and closes. All of it is timed
-as one transaction, as netperf's TCP_CRR does.`)
+		`Opens a connection, sends a request, reads the response, waits for the server's close and closes. All of this
+is timed as one transaction, as in netperf's TCP_CRR.`)
 	c.messageFlags(cmd)
 	c.load.fileFlags(cmd)
 	return cmd
@@ -122,13 +128,14 @@ as one transaction, as netperf's TCP_CRR does.`)
 func (v *Verbs) engineStream() *cobra.Command {
 	c := v.newEngineRun(wire.ModeStream)
 	cmd := c.command("stream HOST:PORT", "Bulk data in one direction or in both",
-		`Sends as fast as it goes. Goodput is what the receiving side's application received within the window, on its clock.`)
+		`Sends as fast as possible. Goodput is the rate at which the receiving side's application received data within
+the window, by its clock.`)
 	f := cmd.Flags()
 	f.StringVar(&c.message, "message", "128KiB", "size of one write")
-	f.IntVar(&c.params.Connections, "connections", 1, "connections side by side; with --direction both as many each "+
-		"way")
+	f.IntVar(&c.params.Connections, "connections", 1, "connections at the same time; with --direction both, as many "+
+		"in each direction")
 	f.StringVar(&c.params.Direction, "direction", wire.Upload, "upload (client to server), download, or both")
-	f.BoolVar(&c.params.ZeroCopy, "zerocopy", false, "send without copying where the kernel can (MSG_ZEROCOPY)")
+	f.BoolVar(&c.params.ZeroCopy, "zerocopy", false, "send without copying if the kernel can (MSG_ZEROCOPY)")
 	c.intervalFlag(cmd)
 	return cmd
 }
@@ -137,14 +144,14 @@ func (v *Verbs) engineMessages() *cobra.Command {
 	c := v.newEngineRun(wire.ModeMessages)
 	c.params.Protocol = wire.UDP
 	cmd := c.command("messages HOST:PORT", "One-way messages, counted where they arrive",
-		`Sends messages one way, as many as go or at a rate. What counts is what the server received within the window. Over UDP,
-the messages of a batch go in one call, and where the kernel can it cuts them from large datagrams (segmentation
-offload); --segment=false sends each by itself.`)
+		`Sends messages one way, as many as possible or at a rate. The messages that the server received within the
+window count. Over UDP, one call sends the messages of a batch, and the kernel cuts them from large datagrams if it can
+(segmentation offload); --segment=false sends each by itself.`)
 	f := cmd.Flags()
 	f.StringVar(&c.params.Protocol, "protocol", wire.UDP, "udp or tcp")
 	f.StringVar(&c.message, "message", "64B", "size of a message")
 	f.IntVar(&c.params.Batch, "batch", 32, "messages that one call sends at most")
-	f.StringVar(&c.rate, "rate", "max", "messages a second, such as 10000 or 10000/s; max for as many as go")
+	f.StringVar(&c.rate, "rate", "max", "messages a second, such as 10000 or 10000/s; max for as many as possible")
 	f.BoolVar(&c.segment, "segment", true, "let the kernel cut the datagrams of a batch from large ones "+
 		"(UDP_SEGMENT, UDP_GRO)")
 	c.intervalFlag(cmd)
@@ -190,13 +197,13 @@ func (c *engineRun) command(use, short, long string) *cobra.Command {
 	return cmd
 }
 
-// optionFlags are those of the data sockets' options, which both sides apply.
+// optionFlags are the flags of the data sockets' options, which both sides apply.
 func (c *engineRun) optionFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.params.Congestion, "congestion", "", "congestion control of TCP, such as cubic; the kernel's own "+
 		"when empty")
 	f.BoolVar(&c.nodelay, "nodelay", true, "TCP_NODELAY")
-	f.IntVar(&c.params.DSCP, "dscp", 0, "differentiated services code point of what is sent, 0 to 63")
+	f.IntVar(&c.params.DSCP, "dscp", 0, "differentiated services code point of the packets, 0 to 63")
 	f.StringVar(&c.sendBuffer, "send-buffer", "", "SO_SNDBUF, such as 1MiB; the kernel's choice when empty")
 	f.StringVar(&c.receiveBuffer, "receive-buffer", "", "SO_RCVBUF")
 }
@@ -207,7 +214,7 @@ func (c *engineRun) waitFlag(cmd *cobra.Command) {
 }
 
 func (c *engineRun) intervalFlag(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&c.params.Interval, "interval", 0, "length of an interval; 0 for a second, or more where "+
+	cmd.Flags().DurationVar(&c.params.Interval, "interval", 0, "length of an interval; 0 for a second, or more if "+
 		"the window is very long")
 }
 
@@ -220,13 +227,18 @@ func (c *engineRun) messageFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.response, "response", "64B", "size of the response")
 }
 
-// sizes reads the sizes and the rate, and what is the other way round in the parameters.
+// sizes reads the sizes and the rate. Some parameters have the opposite meaning of their flag.
 func (c *engineRun) sizes() error {
 	for _, s := range []struct {
 		flag, text string
 		into       *int
-	}{{"request", c.request, &c.params.Request}, {"response", c.response, &c.params.Response}, {"message", c.message, &c.params.Message},
-		{"send-buffer", c.sendBuffer, &c.params.SendBuffer}, {"receive-buffer", c.receiveBuffer, &c.params.ReceiveBuffer}} {
+	}{
+		{"request", c.request, &c.params.Request},
+		{"response", c.response, &c.params.Response},
+		{"message", c.message, &c.params.Message},
+		{"send-buffer", c.sendBuffer, &c.params.SendBuffer},
+		{"receive-buffer", c.receiveBuffer, &c.params.ReceiveBuffer},
+	} {
 		if s.text == "" {
 			continue
 		}
@@ -242,7 +254,7 @@ func (c *engineRun) sizes() error {
 	return err
 }
 
-// messageRate reads a rate of messages; 0 stands for as many as go.
+// messageRate reads a rate of messages; 0 means as many as possible.
 func messageRate(text string) (float64, error) {
 	if text == "" || text == "max" {
 		return 0, nil
@@ -281,7 +293,9 @@ func (c *engineRun) run(ctx context.Context, server string) error {
 		return &UsageError{fmt.Errorf("no secret: set %s to what 'nearfar engine serve' printed, or give "+
 			"--secret-stdin", SecretVariable)}
 	}
-	o := session.RunOptions{Server: server, Secret: secret, Params: c.params, Live: c.format == "text", Load: c.load.offered}
+	o := session.RunOptions{
+		Server: server, Secret: secret, Params: c.params, Live: c.format == "text", Load: c.load.offered,
+	}
 	if c.load.sweeps() {
 		return c.sweep(ctx, o)
 	}
@@ -330,7 +344,7 @@ func engineProcess() error {
 	return nil
 }
 
-// engineSecret reads the shared secret; nil where none was given.
+// engineSecret reads the shared secret; nil if none was given.
 func (v *Verbs) engineSecret(fromStdin bool) ([]byte, error) {
 	secret := os.Getenv(SecretVariable)
 	if fromStdin {

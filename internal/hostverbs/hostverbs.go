@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Verbs makes the verbs.
+// Verbs has the streams that the verbs use. Each method makes one verb.
 type Verbs struct {
 	Stdin io.Reader
 	// Stdout and Stderr are for text that people read, Data is for output that programs read.

@@ -42,9 +42,9 @@ on another machine. That run then starts its measurements here. With --listen, i
 this host connects to the machine of the run, which waits there. Without --listen, nothing listens here.
 
 The join string is a secret, and good for one run. The connection is TLS 1.3, and both sides check each other's key. The
-agent runs nearfar's own measurements and a fixed list of measuring tools, with arguments that it checks; it is no
-shell. It ends with all that it started when the run is over, when nobody used the join string before it expired, and
-when the run has been away for the idle time.`,
+agent runs nearfar's own measurements and a fixed list of measuring tools, with arguments that it checks; it is not a
+shell. It ends, with all that it started, when the run is over, when no run used the join string before it expired, and
+when the run has been disconnected for the idle time.`,
 		Example: `  nearfar agent --listen 0.0.0.0:7770
   nearfar agent --listen 10.0.0.5:7770 --peers 10.0.0.0/24 --expires 15m
   nearfar agent --listen 0.0.0.0:7770 --address gate.example:7770
@@ -65,9 +65,9 @@ when the run has been away for the idle time.`,
 		"of this host")
 	f.StringVar(&o.dial, "dial", "", "connect to the run, which waits on this `HOST:PORT`")
 	f.StringArrayVar(&o.addresses, "address", nil, "with --listen: `HOST:PORT` that the run dials to reach this "+
-		"host, if it is another one; may be repeated")
+		"host, if it differs from ADDRESS:PORT; may be repeated")
 	f.DurationVar(&o.expires, "expires", time.Hour, "how long the join string may be used for the first time")
-	f.DurationVar(&o.idle, "idle", 10*time.Minute, "how long the run may be away before the agent ends")
+	f.DurationVar(&o.idle, "idle", 10*time.Minute, "how long the run may be disconnected before the agent ends")
 	f.StringArrayVar(&o.peers, "peers", nil, "measure only to these addresses: `NETWORK` such as 10.0.0.0/24; may be "+
 		"repeated")
 	f.StringArrayVar(&o.path, "path", nil, "look for measuring tools in this `folder` first; may be repeated")
@@ -85,7 +85,7 @@ func (o *joinOptions) check() error {
 	case o.listen != "" && o.dial != "":
 		return errors.New("give --listen or --dial, not both")
 	case o.dial != "" && len(o.addresses) > 0:
-		return errors.New("--address belongs to --listen")
+		return errors.New("--address needs --listen: with --dial, nothing listens on this host")
 	case o.expires < tls.MinExpires || o.expires > tls.MaxExpires:
 		return fmt.Errorf("--expires %v: want %v to %v", o.expires, tls.MinExpires, tls.MaxExpires)
 	case o.idle < tls.MinIdle || o.idle > tls.MaxIdle:

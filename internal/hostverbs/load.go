@@ -24,11 +24,11 @@ import (
 func (v *Verbs) engineLoad() *cobra.Command {
 	c := v.newEngineRun(wire.ModeLoad)
 	cmd := c.command("load HOST:PORT", "Open-loop load: requests at an offered rate, whatever the replies do",
-		`Sends requests at their intended times, over one connection or many, and never waits for a reply before it sends the
-next. Response time is reply minus intended send, service time reply minus actual send.
+		`Sends requests at their intended times, over one connection or many, and never waits for a reply before it
+sends the next. Response time is reply minus intended send, service time reply minus actual send.
 
 With --sweep it measures at one rate after the other, and prints the curve of latency against load; with --objective it
-then finds the highest rate that keeps it.`)
+then finds the highest rate that keeps the objective.`)
 	c.protocolFlag(cmd)
 	c.messageFlags(cmd)
 	cmd.Flags().IntVar(&c.params.Connections, "connections", 1, "connections (over UDP: sockets) that take turns")
@@ -38,7 +38,7 @@ then finds the highest rate that keeps it.`)
 	return cmd
 }
 
-// loadFlags are what load has beside the other modes, and the files that rr and crr write too.
+// loadFlags are the flags that only load has, and the files that rr and crr write too.
 type loadFlags struct {
 	rate, arrivals, steps string
 	sweep, objective      string
@@ -46,7 +46,7 @@ type loadFlags struct {
 	spin                  time.Duration
 	samples, histogram    string
 	duration              *cobra.Command
-	// offered, rates and wanted are what was read of them.
+	// offered, rates and wanted are the parsed values of the flags.
 	offered session.Load
 	rates   []float64
 	wanted  *engine.Objective
@@ -56,22 +56,23 @@ func (l *loadFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&l.rate, "rate", "", "requests per second over all connections, such as 10000/s")
 	f.StringVar(&l.arrivals, "arrivals", timing.ConstantArrivals, "constant, or poisson")
-	f.StringVar(&l.steps, "steps", "", "rates that follow each other in place of --rate and --duration: "+
+	f.StringVar(&l.steps, "steps", "", "successive rates, in place of --rate and --duration: "+
 		"1000/s:1s,5000/s:2s")
 	f.Uint64Var(&l.seed, "seed", 1, "seed of the random times of --arrivals poisson")
-	f.DurationVar(&l.spin, "spin", timing.DefaultSpin, "how long before a request is due the sender stops sleeping; "+
-		"0 for never to spin")
+	f.DurationVar(&l.spin, "spin", timing.DefaultSpin, "how long before a request is due the sender stops sleeping "+
+		"and spins; 0 to never spin")
 	f.StringVar(&l.sweep, "sweep", "", "rates to measure one after the other: 1000/s..64000/s (doubling), or "+
 		"1000/s,2000/s,3000/s")
-	f.StringVar(&l.objective, "objective", "", "with --sweep: what the rate to be found keeps, such as "+
-		"'response_time.p99 < 500us' or 'loss < 0.1%'")
+	f.StringVar(&l.objective, "objective", "", "with --sweep: find the highest rate that keeps this `OBJECTIVE`, "+
+		"such as 'response_time.p99 < 500us' or 'loss < 0.1%'")
 	l.duration = cmd
 }
 
 func (l *loadFlags) fileFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&l.samples, "samples", "", "write every observation to this `FILE` (see nearfar engine samples)")
-	f.StringVar(&l.histogram, "histogram", "", "write the histograms of the intervals to this `FILE`, in HdrHistogram's log format")
+	f.StringVar(&l.histogram, "histogram", "",
+		"write the histograms of the intervals to this `FILE`, in HdrHistogram's log format")
 }
 
 // read reads the flags of a load into its schedule; of other modes there are none.
@@ -90,9 +91,10 @@ func (l *loadFlags) read(p *wire.Params) error {
 	case given != 1:
 		return errors.New("give one of --rate, --steps and --sweep: what is to be offered")
 	case l.objective != "" && l.sweep == "":
-		return errors.New("--objective belongs to --sweep")
+		return errors.New("--objective needs --sweep, which measures at several rates")
 	case l.sweep != "" && (l.samples != "" || l.histogram != ""):
-		return errors.New("--samples and --histogram are of one load, not of a --sweep")
+		return errors.New("--samples and --histogram record one load: leave them out, or give --rate in place of " +
+			"--sweep")
 	case l.steps != "" && l.duration.Flags().Changed("duration"):
 		return errors.New("--steps say how long each rate is offered: leave --duration out")
 	}
@@ -185,7 +187,7 @@ func parseSteps(text string) ([]timing.Step, error) {
 	return steps, nil
 }
 
-// parseStall reads how long a server stalls in which period.
+// parseStall reads how long a server stalls in each period.
 func parseStall(text string) (timing.Stall, error) {
 	if text == "" {
 		return timing.Stall{}, nil
@@ -266,7 +268,8 @@ type sweepPrinter struct{ out io.Writer }
 func (p sweepPrinter) head() error {
 	_, err := fmt.Fprintf(p.out, "%12s %12s | %-38s | %-38s | %10s\n"+
 		"%12s %12s | %12s %12s %12s | %12s %12s %12s | %10s\n",
-		"offered", "achieved", "response time", "service time", "unanswered", "1/s", "1/s", "p50", "p99", "p99.9", "p50", "p99", "p99.9", "")
+		"offered", "achieved", "response time", "service time", "unanswered",
+		"1/s", "1/s", "p50", "p99", "p99.9", "p50", "p99", "p99.9", "")
 	return err
 }
 
@@ -310,7 +313,8 @@ func (v *Verbs) engineSamples() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "samples FILE --csv",
 		Short: "Convert a file of observations that --samples wrote",
-		Long:  `Writes the observations as CSV to standard output: intended and actual time of sending and time of the reply, in nanoseconds since the start of the window.`,
+		Long: `Writes the observations as CSV to standard output: intended and actual time of sending and time of the
+reply, in nanoseconds since the start of the window.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return &UsageError{errors.New("name the file that --samples wrote")}

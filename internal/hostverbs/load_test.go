@@ -22,7 +22,8 @@ func FuzzLoadText(f *testing.F) {
 				t.Errorf("%q has a rate of %v", text, r)
 			}
 		}
-		if s, err := parseStall(text); err == nil && text != "" && (s.Length <= 0 || s.Length >= s.Period || s.Period > 1000*time.Hour) {
+		s, err := parseStall(text)
+		if err == nil && text != "" && (s.Length <= 0 || s.Length >= s.Period || s.Period > 1000*time.Hour) {
 			t.Errorf("%q is a stall of %+v", text, s)
 		}
 	})

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Await returns nil when one of our processes holds the port, and no other process has bound the same address. The
-// error is a *host.PortTakenError if another process holds the port, or that of ctx. It sends nothing.
+// Await returns nil when one of our processes holds the port, and no other process has bound the same address. If
+// another process holds the port, the error is a *host.PortTakenError; if ctx ends, it is the error of ctx. It sends
+// nothing.
 func Await(ctx context.Context, r Request) error {
 	if err := r.check(); err != nil {
 		return err

@@ -115,7 +115,7 @@ func (r Request) held(found []socket) map[string]bool {
 	return held
 }
 
-// taken is the error that names who holds a socket.
+// taken is the error that names the process which holds a socket.
 func (r Request) taken(s socket) error {
 	e := &host.PortTakenError{Protocol: r.Protocol, Port: r.Port, User: s.user}
 	eachProcess(func(pid int) bool {

@@ -66,7 +66,7 @@ func TestAwaitStranger(t *testing.T) {
 				taken.User != os.Getuid() {
 				t.Errorf("%s %s: %+v (%v)", protocol, address, taken, err)
 			}
-			// A socket of one address may stay beside ours, so it is tolerated for a while.
+			// A socket bound to one address may coexist with ours on the same port. Await tolerates it for a while.
 			if took := time.Since(began); !atOnce && took < elsewhere {
 				t.Errorf("%s %s: given up after %v", protocol, address, took)
 			}
@@ -94,7 +94,9 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 	if err := Await(within(t, 20*time.Millisecond), r); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, want the end of the context", err)
 	}
-	for name, wrong := range map[string]Request{"protocol": {Protocol: "sctp", Port: 1}, "port": {Protocol: "tcp", Port: 70000}} {
+	for name, wrong := range map[string]Request{
+		"protocol": {Protocol: "sctp", Port: 1}, "port": {Protocol: "tcp", Port: 70000},
+	} {
 		if err := Await(t.Context(), wrong); err == nil {
 			t.Errorf("a wrong %s is accepted", name)
 		}

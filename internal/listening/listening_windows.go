@@ -33,8 +33,8 @@ const (
 // A layout says where a row of a table has its figures, in bytes. Rows follow a count of four bytes, without a gap.
 type layout struct{ size, address, length, port, pid int }
 
-// layouts are those of MIB_TCPROW_OWNER_PID, MIB_TCP6ROW_OWNER_PID, MIB_UDPROW_OWNER_PID and MIB_UDP6ROW_OWNER_PID, by
-// address family.
+// layouts are the layouts of MIB_TCPROW_OWNER_PID, MIB_TCP6ROW_OWNER_PID, MIB_UDPROW_OWNER_PID and
+// MIB_UDP6ROW_OWNER_PID, by address family.
 func (r Request) layouts() map[uintptr]layout {
 	if r.Protocol == "udp" {
 		return map[uintptr]layout{
@@ -124,7 +124,7 @@ func (r Request) divide(found []socket) (ours, others []socket) {
 	return ours, others
 }
 
-// taken is the error that names who holds a socket.
+// taken is the error that names the process which holds a socket.
 func (r Request) taken(s socket) error {
 	return &host.PortTakenError{Protocol: r.Protocol, Port: r.Port, User: -1, PID: s.pid, Program: programOf(s.pid)}
 }

@@ -35,7 +35,7 @@ func TestCoreToCore(t *testing.T) {
 	}
 }
 
-// TestCoreToCoreGivesUp: without answers, measure ends by itself and gives nothing.
+// TestCoreToCoreGivesUp: without answers, measure ends by itself and gives no result.
 func TestCoreToCoreGivesUp(t *testing.T) {
 	b := new(exchange)
 	if trip := b.measure(); trip != 0 || !b.over.Load() {

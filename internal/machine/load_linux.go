@@ -10,7 +10,7 @@ import (
 )
 
 // From these values of load average and pressure on, ReadLoad measures the CPUs for busySample: the load average covers
-// the last minute, and what kept the machine busy may have ended.
+// the last minute, and the work in that minute may have ended.
 const (
 	suspiciousLoad     = 0.1
 	suspiciousPressure = 0.01

@@ -1,5 +1,5 @@
-// Package machine reads the state of the machine that it runs on: which CPUs there are, who uses them, and how much the
-// hypervisor keeps from them. It knows no hosts: a lab uses it for all of its hosts, an agent for its own.
+// Package machine reads the state of the machine that it runs on: which CPUs it has, which programs use them, and how
+// much CPU time the hypervisor withholds. It knows no hosts: a lab uses it for all of its hosts, an agent for its own.
 package machine
 
 import (
@@ -37,10 +37,12 @@ type State struct {
 	CPUs map[int]CPUTimes
 	// Softirqd is how long the threads ran that carry out software interrupts, by CPU; nil if they are not visible.
 	Softirqd map[int]time.Duration
+	// Ran is how long threads ran, by CPU; nil if the kernel does not say.
+	Ran map[int]time.Duration
 	// Pressure is how long some process waited for a CPU, Cgroup the same in this process's control group; nil if the
 	// kernel does not say.
 	Pressure, Cgroup *time.Duration
-	// Frequency is that of the slowest of the CPUs that were asked for, in MHz; 0 if it is not known.
+	// Frequency is the frequency of the slowest of the requested CPUs, in MHz; 0 if it is not known.
 	Frequency int
 	// Err says why the times are not known.
 	Err error
@@ -62,13 +64,16 @@ type Own struct {
 	Ran  time.Duration
 }
 
-// Others is the CPU time of other programs on some CPUs between two states; all are the CPUs that own without CPUs may
-// have used. From the time in which the CPUs were neither idle nor stolen by a hypervisor it subtracts own, and the
-// time of software interrupts, which carry the trial's packets. It is false if a CPU is not in both states.
+// Others is the CPU time of other programs on some CPUs between two states; all are the CPUs that those of own without
+// CPUs may have used. It is the time in which the CPUs were neither idle nor stolen by a hypervisor, less own, and less
+// the time of software interrupts, which carry the trial's packets. It is false if a CPU is not in both states.
+//
+// If the kernel says how long threads ran on a CPU, a CPU is busy for no longer than that: software interrupts that
+// interrupt an idle CPU do not belong to another program.
 //
 // The time of software interrupts is the time of the kernel's threads for them, if these are visible. Otherwise it is
-// all time in software interrupts. Some of that is part of the processes' time too, so that the result is then too
-// small, never too large.
+// all time in software interrupts. Some of that is also part of the processes' time; the result is then too small,
+// never too large.
 func Others(before, after State, cpus, all []int, own []Own) (time.Duration, bool) {
 	window := after.At.Sub(before.At)
 	var rest time.Duration
@@ -78,7 +83,11 @@ func Others(before, after State, cpus, all []int, own []Own) (time.Duration, boo
 		if !ok || !still {
 			return 0, false
 		}
-		rest += window - (now.Idle - then.Idle) - (now.Stolen - then.Stolen)
+		busy := window - (now.Idle - then.Idle) - (now.Stolen - then.Stolen)
+		if before.Ran != nil && after.Ran != nil {
+			busy = min(busy, after.Ran[c]-before.Ran[c])
+		}
+		rest += busy
 		if before.Softirqd != nil && after.Softirqd != nil {
 			rest -= after.Softirqd[c] - before.Softirqd[c]
 		} else {

@@ -109,7 +109,7 @@ type processorTimes struct {
 }
 
 // Read reads the times of all CPUs (NtQuerySystemInformation, SystemProcessorPerformanceInformation). On a machine with
-// several processor groups it fails, because Windows tells the times of one group only.
+// several processor groups it fails, because Windows gives the times of one group only.
 func (*Reader) Read(_, _ []int) State {
 	s := State{At: time.Now()}
 	if n := groups(); n > 1 {

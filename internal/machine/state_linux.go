@@ -14,13 +14,16 @@ import (
 // A Reader reads the state of this machine. It remembers where the kernel shows it.
 type Reader struct {
 	// softirqd are the kernel's threads for software interrupts, by CPU; nil if they are not visible. cgroup is the
-	// file with the pressure of this process's control group; "" if there is none.
-	softirqd map[int]int
-	cgroup   string
+	// file with the pressure of this process's control group, ran the file with the time that threads ran on each CPU;
+	// "" if there is none.
+	softirqd    map[int]int
+	cgroup, ran string
 }
 
-// NewReader finds out what the kernel shows.
-func NewReader() *Reader { return &Reader{softirqd: softirqThreads(), cgroup: cgroupPressure()} }
+// NewReader finds the files that this kernel has.
+func NewReader() *Reader {
+	return &Reader{softirqd: softirqThreads(), cgroup: cgroupPressure(), ran: ranFile()}
+}
 
 // Read reads the times of all CPUs, and the frequency of some of them. It reads a dozen small files.
 func (r *Reader) Read(cpus, all []int) State {
@@ -30,6 +33,7 @@ func (r *Reader) Read(cpus, all []int) State {
 		m.CPUs, err = parseCPUTimes(stat)
 	}
 	m.Err = err
+	m.Ran = readRan(r.ran)
 	for _, c := range all {
 		pid, ok := r.softirqd[c]
 		if !ok {

@@ -38,13 +38,19 @@ func parseUse(schedstat []byte) (Use, error) {
 // softirqThreads finds the kernel's threads that carry out software interrupts, by CPU; nil if they are not visible, as
 // in a container.
 func softirqThreads() map[int]int {
-	files, err := filepath.Glob("/proc/[0-9]*/comm")
+	// Not filepath.Glob, which also reads the folder of each process.
+	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
 	}
 	var threads map[int]int
-	for _, file := range files {
-		name, err := os.ReadFile(file)
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		folder := filepath.Join("/proc", e.Name())
+		name, err := os.ReadFile(filepath.Join(folder, "comm"))
 		if err != nil {
 			continue
 		}
@@ -53,9 +59,8 @@ func softirqThreads() map[int]int {
 			continue
 		}
 		cpu, err := strconv.Atoi(string(number))
-		pid, pidErr := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		line, lineErr := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
-		if err != nil || pidErr != nil || lineErr != nil || len(line) > 0 {
+		line, lineErr := os.ReadFile(filepath.Join(folder, "cmdline"))
+		if err != nil || lineErr != nil || len(line) > 0 {
 			continue // any process may take the name, but only the kernel's threads have no command line
 		}
 		if threads == nil {

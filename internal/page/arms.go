@@ -23,6 +23,8 @@ func (c *collector) listArms() []Arm {
 				words = append(words, e.Kind+with)
 			}
 			a.Path = strings.Join(words, ", ")
+		} else if arm.Kubernetes != nil {
+			a.Path = clip(arm.HostsText())
 		} else if arm.Client != "" {
 			a.Path = clip(arm.Client) + " to " + clip(arm.Server)
 		}

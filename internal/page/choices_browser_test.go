@@ -94,6 +94,25 @@ func checkPaths(t *testing.T, b *pagetest.Tab, s sample) {
 	}
 }
 
+// testHostsOfArms: arms whose hosts the file names show them. nearfar knows no path between them, and draws none.
+func testHostsOfArms(t *testing.T, b *pagetest.Tab) {
+	d, _ := collected(t, small().write(t))
+	for i := range d.Arms {
+		d.Arms[i].Elements, d.Arms[i].Path = []Element{}, fmt.Sprintf("vm-%d <a> to vm-b", i)
+	}
+	b.Show(t, written(t, d))
+	got := texts(t, b, "#paths .hosts")
+	if want := []string{"vm-0 <a> to vm-b", "vm-1 <a> to vm-b", "vm-2 <a> to vm-b", "vm-3 <a> to vm-b"}; !slices.Equal(
+		got, want) {
+		t.Errorf("the arms' hosts are %q", got)
+	}
+	if lead := texts(t, b, "#paths .lead"); len(lead) != 1 || strings.Contains(lead[0], "Filled") ||
+		len(texts(t, b, "#paths svg.path")) != 0 {
+		t.Errorf("there are no paths, and the page says %q", lead)
+	}
+	b.NoMessages(t)
+}
+
 // texts gives the text of each element that matches a selector.
 func texts(t *testing.T, b *pagetest.Tab, selector string) []string {
 	t.Helper()

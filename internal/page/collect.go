@@ -110,6 +110,9 @@ func (c *collector) data() (Data, error) {
 	if d.Records, err = c.records(); err != nil {
 		return Data{}, err
 	}
+	if n := len(c.answer.Differs) - maxDiffers; n > 0 {
+		c.note("%d differences between hosts are not on the page: report -f json lists all", n)
+	}
 	d.Notes = c.notes
 	if d.Notes == nil {
 		d.Notes = []string{}
@@ -142,6 +145,9 @@ func clipped(a answer.Answer) answer.Answer {
 	for i := range a.Arms {
 		a.Arms[i].Caution = clip(a.Arms[i].Caution)
 	}
+	for i := range a.Layers {
+		a.Layers[i].Unproved = clip(a.Layers[i].Unproved)
+	}
 	a.Warnings = listOf(a.Warnings)
 	for i := range a.Warnings {
 		a.Warnings[i].Message = clip(a.Warnings[i].Message)
@@ -150,15 +156,18 @@ func clipped(a answer.Answer) answer.Answer {
 	for i := range a.Findings {
 		f := &a.Findings[i]
 		f.Reason, f.Caution, f.Text = clip(f.Reason), clip(f.Caution), clip(f.Text)
+		f.Unproved = clip(f.Unproved)
 	}
 	a.Comparisons = listOf(a.Comparisons)
 	for i := range a.Comparisons {
-		a.Comparisons[i].Reason = clip(a.Comparisons[i].Reason)
+		c := &a.Comparisons[i]
+		c.Reason, c.Unproved = clip(c.Reason), clip(c.Unproved)
 	}
 	a.Objectives = listOf(a.Objectives)
 	for i := range a.Objectives {
 		o := &a.Objectives[i]
 		o.Rule, o.Reason, o.Said = clip(o.Rule), clip(o.Reason), clip(o.Said)
+		o.Unproved = clip(o.Unproved)
 	}
 	a.Settings = listOf(a.Settings)
 	for i := range a.Settings {
@@ -169,6 +178,8 @@ func clipped(a answer.Answer) answer.Answer {
 		}
 	}
 	a.Environment = clippedEnvironment(a.Environment)
+	a.NoiseFloor, a.Earlier = clippedFloor(a.NoiseFloor), clippedEarlier(a.Earlier)
+	clipProof(&a)
 	return a
 }
 
@@ -256,7 +267,7 @@ func (c *collector) listTrials(quantities []Quantity) []Trial {
 	for _, t := range c.trials {
 		short := Trial{
 			Trial: t.Trial, Block: t.Block, Arm: c.arms[t.Arm], Workload: c.workloads[t.Workload],
-			Values: []*float64{}, Started: -1,
+			Values: []*float64{}, Started: -1, Unproved: outcomeOf(t),
 		}
 		if !t.Started.IsZero() {
 			short.Started = t.Started.Sub(first).Seconds()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/check"
 )
 
 // Data is the JSON document that the page draws. Within a version, keys are stable and new ones may be added. Values
@@ -103,6 +104,8 @@ type Trial struct {
 	Values []*float64 `json:"v"`
 	// Error says why the trial failed; empty if it did not.
 	Error string `json:"e,omitempty"`
+	// Unproved is refuted or unknown if not all expectations of the arm were proved in the trial.
+	Unproved check.Outcome `json:"p,omitempty"`
 	// Started is in seconds since the run's first trial; -1 if it is not known.
 	Started float64 `json:"s"`
 }
@@ -223,6 +226,9 @@ type Record struct {
 	Notes      []string          `json:"notes"`
 	Error      string            `json:"error"`
 	Outputs    []Output          `json:"outputs"`
+	// Expect says which expectations held, Observed what was observed meanwhile. Observed is left out with the outputs.
+	Expect   []Judgement `json:"expect,omitempty"`
+	Observed []Observed  `json:"observed,omitempty"`
 }
 
 // Number is a metric of a trial.

@@ -1,6 +1,11 @@
 package page
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"nearfar/internal/rundir"
+)
 
 // Addresses and counters always differ between arms. Names of treatments and facts about the machine do not.
 func TestOwnFacts(t *testing.T) {
@@ -23,5 +28,19 @@ func TestOwnFacts(t *testing.T) {
 		if got := own(c.workload, c.name, c.values); got != c.want {
 			t.Errorf("own(%d, %q, %q) is %v", c.workload, c.name, c.values, got)
 		}
+	}
+}
+
+// The page does not list all facts of the hosts: the answer has what differs, and run.json the rest.
+func TestFactsAreLeftOut(t *testing.T) {
+	dir := sample{arms: []string{"l2", "routed"}, blocks: 1, rounds: 300, plain: true}.write(t)
+	if err := dir.Update(func(m *rundir.Manifest) {
+		m.Hosts = []byte(`{"facts":[{"sides":["l2/client"],"facts":{"kernel":"6.8"}}],"before":{"busy":0.5}}`)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	d, _ := collected(t, dir)
+	if want := []Fact{{"before.busy", "0.5"}}; !slices.Equal(d.Hosts.Run, want) || len(d.Hosts.Arms) > 0 {
+		t.Errorf("%+v", d.Hosts)
 	}
 }

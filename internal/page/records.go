@@ -103,6 +103,9 @@ func (c *collector) recordsWithin(b bounds) ([]Records, int, error) {
 				for _, o := range r.Outputs {
 					plain += len(o.Head) + len(o.Tail)
 				}
+				for _, o := range r.Observed {
+					plain += len(o.Name) + len(o.Client) + len(o.Server)
+				}
 				records = append(records, r)
 			}
 			if len(records) == 0 {
@@ -141,6 +144,7 @@ func (c *collector) record(t result.Trial, b bounds) Record {
 		Duration: t.DurationSeconds, ReportedAs: t.ReportedAs, Definition: t.Definition, Metrics: []Number{},
 		Facts: clipValues(t.Facts), Treatment: clipValues(t.Treatment),
 		Commands: clipAll(t.Commands), Notes: clipAll(t.Notes), Error: clip(t.Error), Outputs: []Output{},
+		Expect: judgements(t),
 	}
 	for _, m := range t.Metrics {
 		name := strings.TrimSpace(m.Name + " " + m.Stat)
@@ -152,6 +156,7 @@ func (c *collector) record(t result.Trial, b bounds) Record {
 	if b.first == 0 {
 		return r
 	}
+	r.Observed = observed(t)
 	for _, name := range t.Raw[:min(len(t.Raw), maxOutputs)] {
 		r.Outputs = append(r.Outputs, c.output(name, b))
 	}

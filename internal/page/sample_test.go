@@ -28,6 +28,8 @@ type sample struct {
 	rounds int
 	// plain leaves out all workloads but request/response.
 	plain bool
+	// change changes each trial before it is written; nil for none.
+	change func(t *result.Trial)
 }
 
 func small() sample {
@@ -100,6 +102,9 @@ func (s sample) write(t testing.TB) *rundir.Dir {
 		trial := s.trial(t, dir, e, slot, random)
 		if len(s.arms) > 1 && slot.Block == 3 && slot.Arm == s.arms[1] && slot.Workload == "rr-1k" {
 			trial.Error, trial.Metrics, trial.Histogram = "connection refused", []result.Metric{}, ""
+		}
+		if s.change != nil {
+			s.change(&trial)
 		}
 		if err := json.NewEncoder(&lines).Encode(trial); err != nil {
 			t.Fatal(err)

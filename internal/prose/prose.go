@@ -53,7 +53,7 @@ func Wrap(text, indent string, width int) string {
 // columns is how many columns of a terminal a text takes.
 func columns(s string) int { return ansi.StringWidth(s) }
 
-// Shorten cuts text after so many characters, and marks the cut with "...".
+// Shorten cuts text after this many characters, and marks the cut with "...".
 func Shorten(text string, most int) string {
 	if r := []rune(text); len(r) > most {
 		return string(r[:most]) + "..."

@@ -101,8 +101,8 @@ func dialUDP(ctx context.Context, secret []byte, to string) error {
 	}
 }
 
-// outcome is what an error says. Windows has numbers of its own (winsock2.h: WSAEADDRINUSE, WSAECONNREFUSED,
-// WSAENETUNREACH, WSAEHOSTUNREACH, WSAECONNRESET, which its UDP sockets report in place of a refusal).
+// outcome classifies an error. Windows has its own numbers (winsock2.h: WSAEADDRINUSE, WSAECONNREFUSED, WSAENETUNREACH,
+// WSAEHOSTUNREACH, WSAECONNRESET, which its UDP sockets report in place of a refusal).
 func outcome(err error) Outcome {
 	is := func(numbers ...syscall.Errno) bool {
 		for _, n := range numbers {

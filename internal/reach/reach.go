@@ -2,8 +2,8 @@
 // serves the ports for some seconds, the other dials them.
 //
 // Both sides know a secret. A request is a nonce and a code that only a holder of the secret can make; the answer is
-// shorter than the request, and other requests get none. So the server is no reflector: somebody who forges the sender
-// of a datagram gets nothing, or, by repeating a recorded request, fewer bytes than he sent.
+// shorter than the request, and other requests get none. So the server cannot be misused as a reflector: an attacker
+// who forges the sender of a datagram gets nothing, or, by repeating a recorded request, fewer bytes than were sent.
 package reach
 
 import (

@@ -18,7 +18,8 @@ import (
 const maxConnections = 256
 
 // Serve holds the sockets at the address and answers requests that show the secret, until ctx ends or Lifetime is over.
-// First it writes one line of JSON with a Result for each socket. A socket that cannot be opened is no error.
+// First it writes one line of JSON with a Result for each socket. A socket that cannot be opened is reported there; it
+// is no error.
 func Serve(ctx context.Context, secret []byte, at netip.Addr, sockets []host.Socket, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, Lifetime)
 	defer cancel()

@@ -10,9 +10,9 @@ import (
 	"nearfar/internal/answer"
 )
 
-// csvTable writes a row for each figure, comparison, layer, residual, quantile and objective, and for each arm that a
-// test of additivity names. The column kind says which of them a row is. Values are in base units; an empty cell is a
-// value that is not known.
+// csvTable writes a row for each figure, comparison, layer, residual, quantile, objective and figure of a noise floor,
+// and for each arm that a test of additivity names. The column kind says which of them a row is. Values are in base
+// units; an empty cell is a value that is not known.
 func csvTable(w io.Writer, a answer.Answer) error {
 	rows := [][]string{{
 		"kind", "workload", "arm", "baseline", "layer", "metric", "stat", "unit",
@@ -30,14 +30,14 @@ func csvTable(w io.Writer, a answer.Answer) error {
 		rows = append(rows, []string{"comparison", c.Workload, c.Arm, c.Baseline, "", c.Metric, c.Stat, c.Unit,
 			optional(c.Difference), low, high, optional(c.Relative), optional(c.PValue), c.Verdict,
 			optional(c.Detectable),
-			strconv.Itoa(pairsOrTrials(c)), c.Scope, "", c.Reason,
+			strconv.Itoa(pairsOrTrials(c)), c.Scope, "", withRemark(c.Reason, c.Unproved),
 			c.Unbounded, trueOrEmpty(c.Widened), count(bothSides(c.Missing))})
 	}
 	for _, l := range a.Layers {
 		low, high := ends(l.Interval)
 		rows = append(rows, []string{"layer", l.Workload, "", a.Baseline, l.Layer, l.Metric, l.Stat, l.Unit,
 			plain(l.Cost), low, high, "", optional(l.PValue), l.Verdict, optional(l.Detectable), "", l.Scope, "",
-			notAdditive(l.Additive), l.Interval.Unbounded(), trueOrEmpty(l.Widened), count(l.Missing)})
+			withRemark(notAdditive(l.Additive), l.Unproved), l.Interval.Unbounded(), trueOrEmpty(l.Widened), count(l.Missing)})
 	}
 	for _, t := range a.Additivity {
 		for _, d := range t.Arms {
@@ -64,6 +64,7 @@ func csvTable(w io.Writer, a answer.Answer) error {
 		}
 	}
 	rows = append(rows, objectiveRows(a)...)
+	rows = append(rows, noiseFloorRows(a)...)
 	return writeCSV(w, rows)
 }
 

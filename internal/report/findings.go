@@ -35,7 +35,7 @@ func findingSection(a answer.Answer) section {
 	}
 	for _, f := range differ[:min(len(differ), mostFindings)] {
 		t.add(findingRow(f, len(a.Sources) > 0)...)
-		t.note(whereColumn, " in "+printable(f.Where())+": ", printable(f.Caution))
+		t.note(whereColumn, " in "+printable(f.Where())+": ", printable(withRemark(f.Caution, f.Unproved)))
 	}
 	against := "differences from " + a.Baseline
 	if len(a.Sources) > 0 {

@@ -142,8 +142,8 @@ func changeColor(series history.Series, c history.Change) string {
 	return ""
 }
 
-// seriesCaption names the figure of a series and its unit, what all of its runs have in common, and whether a change
-// was seen.
+// seriesCaption names the figure of a series and its unit, the properties that all of its runs share, and says whether
+// a change was seen.
 func seriesCaption(series history.Series, s result.Scale) string {
 	what := []string{strings.TrimSpace(strings.Join([]string{series.Tool, series.Mode, series.Protocol}, " "))}
 	if series.MessageBytes >= 0 {

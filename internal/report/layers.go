@@ -10,8 +10,11 @@ import (
 	"nearfar/internal/result"
 )
 
-// severalColumn is the index of the column for arms that have a layer more than once.
-const severalColumn = 4
+// The indices of a layer's columns for its verdict, and for arms that have it more than once.
+const (
+	layerVerdictColumn = 3
+	severalColumn      = 4
+)
 
 // layersNote explains the figures of all layers, notAdditiveNote those of layers that do not add up.
 const (
@@ -40,6 +43,7 @@ func layerSection(a answer.Answer) section {
 				marked = true
 			}
 			t.add(name, s.Signed(l.Cost), bounds(l.Interval, s.Signed), layerVerdict(l), "")
+			t.note(layerVerdictColumn, unprovedLink, printable(l.Unproved))
 			t.note(severalColumn, " in ", several(l, s))
 			t.note(severalColumn, ": ", quoted(l, s))
 		}
@@ -61,6 +65,10 @@ func layerSection(a answer.Answer) section {
 
 // layerVerdict writes a layer's verdict in the same words as a comparison's.
 func layerVerdict(l answer.Layer) string {
+	if l.Unproved != "" {
+		l.Unproved = ""
+		return layerVerdict(l) + unprovedMark
+	}
 	switch l.Verdict {
 	case answer.NoDifference:
 		return "none seen"

@@ -10,6 +10,9 @@ import (
 // markdown writes the answer as markdown, for a page or a ticket.
 func markdown(a answer.Answer) string {
 	var b strings.Builder
+	if a.Unverified != "" {
+		b.WriteString("**" + prose.Markdown(printable(a.Unverified)) + "**\n\n")
+	}
 	if a.Question != "" {
 		b.WriteString("# " + prose.Markdown(printable(a.Question)) + "\n\n")
 	}

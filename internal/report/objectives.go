@@ -34,7 +34,7 @@ func objectiveRows(a answer.Answer) [][]string {
 	for _, o := range a.Objectives {
 		low, high := ends(o.Interval)
 		rows = append(rows, []string{"objective", o.Workload, o.Arm, o.Baseline, "", o.Metric, o.Stat, o.Unit,
-			optional(o.Estimate), low, high, "", "", o.Verdict, "", "", o.Scope, "", o.Reason,
+			optional(o.Estimate), low, high, "", "", o.Verdict, "", "", o.Scope, "", withRemark(o.Reason, o.Unproved),
 			o.Interval.Unbounded(), "", ""})
 	}
 	return rows

@@ -63,8 +63,8 @@ func (a axis) column(v float64) int {
 	return int(math.Round(min(part, 1) * float64(a.width-1)))
 }
 
-// draw writes a mark: |--o--|, or ├──●──┤. A mark without an interval is a question mark, or a hollow circle. The line
-// at zero runs through all rows, also through intervals that include zero.
+// draw writes a mark: |--o--|, or ├──●──┤. A mark without an interval is a question mark, or a hollow circle. The
+// line at zero runs through all rows, also through intervals that include zero.
 func (a axis) draw(m *mark, s screen) string {
 	const ends, line, point, lone, zero, crossing = 0, 1, 2, 3, 4, 5
 	signs := []rune("|-o?:+")
@@ -117,7 +117,7 @@ func (a axis) painted(cells []rune, m *mark, s screen) string {
 	return string(cells[:from]) + s.paint(m.color, string(cells[from:to+1])) + string(cells[to+1:])
 }
 
-// head writes the ends of the scale, and zero if it is marked. A number for which there is no room is left out.
+// head writes the ends of the scale, and zero if it is marked. A number that does not fit is left out.
 func (a axis) head(number func(float64) string) string {
 	cells := []rune(strings.Repeat(" ", a.width))
 	free := func(from, to int) bool {

@@ -93,9 +93,10 @@ type group struct {
 func sections(a answer.Answer) []section {
 	var all []section
 	for _, s := range []section{
-		findingSection(a), sourceSection(a), objectiveSection(a), settingSection(a), armSection(a),
-		comparisonSection(a),
-		resolveSection(a), distributionSection(a), layerSection(a), limitSection(a), warningSection(a),
+		noiseFloorSection(a), findingSection(a), proofSection(a), providerSection(a), sourceSection(a),
+		objectiveSection(a), settingSection(a), armSection(a), comparisonSection(a), earlierSection(a),
+		deploymentSection(a), resolveSection(a), distributionSection(a), layerSection(a), differsSection(a),
+		limitSection(a), warningSection(a),
 	} {
 		if len(s.groups)+len(s.lines)+len(s.warnings) > 0 {
 			s.title = printable(s.title)
@@ -215,6 +216,9 @@ func comparisonSection(a answer.Answer) section {
 	if len(a.Sources) > 0 {
 		out.title, out.note = sidesTitle(a), sidesNote(a)
 	}
+	if slices.ContainsFunc(a.Comparisons, func(c answer.Comparison) bool { return c.Deployments != nil }) {
+		out.note = deploymentsNote
+	}
 	if a.Imported && !a.Paired {
 		out.title, out.note = "Differences from "+a.Baseline+", not paired", recordedNote(a)
 	}
@@ -231,8 +235,12 @@ func comparisonSection(a answer.Answer) section {
 		for _, c := range comparisons {
 			t.marks = append(t.marks, markOf(c))
 			verdict, reason := verdictText(c)
+			if c.Unproved != "" {
+				verdict += unprovedMark
+			}
 			t.add(comparisonRow(c, s, verdict)...)
 			t.note(verdictColumn, ": ", reason)
+			t.note(verdictColumn, unprovedLink, printable(c.Unproved))
 			t.note(boundsColumn, ": ", dependenceText(c))
 		}
 		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})
@@ -317,6 +325,9 @@ func verdictText(c answer.Comparison) (verdict, reason string) {
 		}
 		return c.Verdict, ""
 	case answer.NoDifference:
+		if d := c.Deployments; d != nil && d.Needed != nil && *d.Needed > 0 {
+			return fmt.Sprintf("none seen (+%d deployments)", *d.Needed), ""
+		}
 		if c.BlocksNeeded != nil && *c.BlocksNeeded > 0 {
 			return fmt.Sprintf("none seen (+%d)", *c.BlocksNeeded), ""
 		}

@@ -11,6 +11,9 @@ import (
 // terminal writes the answer as text for a terminal. It can be read without colour.
 func terminal(a answer.Answer, s screen) string {
 	var b strings.Builder
+	if a.Unverified != "" {
+		b.WriteString(s.title(printable(a.Unverified)))
+	}
 	if a.Question != "" {
 		b.WriteString(s.title(printable(a.Question)) + "\n")
 	}

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"encoding/json"
 	"fmt"
 	"unicode/utf8"
 )
@@ -14,6 +15,8 @@ const (
 	MaxText = 1000
 	// MaxTexts bounds all texts of a trial together, in bytes.
 	MaxTexts = 2 << 20
+	// MaxProof bounds the observations of a trial's hosts and their judgements together, in bytes of JSON.
+	MaxProof = 1 << 20
 	// MaxLine bounds the record as a line of JSON, in bytes. Every record within the other bounds fits: JSON writes a
 	// byte of text as at most six, and a metric without its texts as about 150.
 	MaxLine = 16 << 20
@@ -35,7 +38,22 @@ func (t *Trial) Check() error {
 	if n := t.textBytes(); n > MaxTexts {
 		return fmt.Errorf("%d bytes of text; a trial can have %d", n, MaxTexts)
 	}
+	if n := t.proofBytes(); n > MaxProof {
+		return fmt.Errorf("%d bytes of what was seen of its hosts; a trial can have %d", n, MaxProof)
+	}
 	return nil
+}
+
+// proofBytes counts the bytes of the observations of the hosts and of the judgements, as JSON.
+func (t *Trial) proofBytes() int {
+	if t.Observed == nil && t.Counters == nil && t.Wire == nil && t.Expect == nil {
+		return 0
+	}
+	data, err := json.Marshal([]any{t.Observed, t.Counters, t.Wire, t.Expect})
+	if err != nil {
+		return MaxProof + 1
+	}
+	return len(data)
 }
 
 // textBytes counts the bytes of all texts.
@@ -61,7 +79,7 @@ func (t *Trial) textBytes() int {
 	return n
 }
 
-// Shorten cuts each text that came from a tool to MaxText characters. What it cuts ends in "...".
+// Shorten cuts each text that came from a tool to MaxText characters. A text that was cut ends in "...".
 func (t *Trial) Shorten() {
 	for _, text := range []*string{&t.Tool.Name, &t.Tool.Version, &t.Mode, &t.Protocol, &t.Error} {
 		*text = shortened(*text)
@@ -77,18 +95,26 @@ func (t *Trial) Shorten() {
 			facts[k] = shortened(v)
 		}
 	}
+	for i := range t.Expect {
+		t.Expect[i].Evidence = shortened(t.Expect[i].Evidence)
+	}
 }
 
 // Bound makes a record fit the bounds. It cuts its texts. If the record still exceeds a bound, the trial becomes a
 // failed one with the reason, and has no figures, because a part of them could be taken for all. The files still hold
-// the tool's output.
+// the tool's output. If the observations of the hosts are too long, they are left out, with a note; the judgements
+// stay.
 func (t *Trial) Bound() {
 	t.Shorten()
+	if t.proofBytes() > MaxProof {
+		t.Observed, t.Counters, t.Wire = nil, nil, nil
+		t.Notes = append(t.Notes, "What was seen of the hosts is too long to be kept.")
+	}
 	err := t.Check()
 	if err == nil {
 		return
 	}
-	t.Metrics, t.Facts, t.Treatment, t.Notes = []Metric{}, nil, map[string]string{}, nil
+	t.Metrics, t.Facts, t.Treatment, t.Notes, t.Expect = []Metric{}, nil, map[string]string{}, nil, nil
 	t.Definition, t.ReportedAs = DefinitionNone, DefinitionNone
 	reason := fmt.Sprintf("its output holds %v", err)
 	if t.Error != "" {

@@ -81,7 +81,7 @@ type Metric struct {
 // Direction is the better direction of a metric.
 type Direction int
 
-// The directions. Neither is for counts that have no better side, such as sent.
+// The directions. Counts that have no better side, such as sent, have Neither.
 const (
 	Neither Direction = iota
 	LowerIsBetter

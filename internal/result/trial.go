@@ -3,6 +3,8 @@ package result
 import (
 	"cmp"
 	"time"
+
+	"nearfar/internal/check"
 )
 
 // The definitions of numbers: after normalisation, and as the tool reported them.
@@ -54,6 +56,15 @@ type Measurement struct {
 // trial, 0 to 1. It is left out if the kernel does not report it.
 const FactStolen = "cpu_stolen"
 
+// NoteLimiter begins the notes of trials in which a limiter of the provider acted.
+const NoteLimiter = "A limiter of the provider acted"
+
+// Sides holds a value for each host of a trial. A side without a known value is nil.
+type Sides[T any] struct {
+	Client *T `json:"client,omitempty"`
+	Server *T `json:"server,omitempty"`
+}
+
 // Trial is the record of one execution of one workload in one arm: a line of trials.jsonl.
 type Trial struct {
 	// Trial counts from 1 in the order of execution; replacements of failed trials come after all scheduled trials.
@@ -61,6 +72,8 @@ type Trial struct {
 	Block    int    `json:"block"`
 	Arm      string `json:"arm"`
 	Workload string `json:"workload"`
+	// Deployment is the set of hosts that the trial ran on, from 1; see DeploymentNumber. 0 if the hosts are made once.
+	Deployment int `json:"deployment,omitempty"`
 	// Repeat counts from 1 if a block runs the arm several times in the workload.
 	Repeat int `json:"repeat,omitempty"`
 	// Replaces is the scheduled trial that failed and that this one replaces; 0 for none.
@@ -86,6 +99,13 @@ type Trial struct {
 	Treatment map[string]string `json:"treatment"`
 	// Facts are the actual settings of the tool, by name.
 	Facts map[string]string `json:"facts,omitempty"`
+	// Observed is where both sides were, Counters what their kernels counted during the trial, Wire what left their
+	// underlay devices; nil if it is not known.
+	Observed *Sides[check.Place]    `json:"observed,omitempty"`
+	Counters *Sides[check.Counters] `json:"counters,omitempty"`
+	Wire     *Sides[check.Wire]     `json:"wire,omitempty"`
+	// Expect says for each expectation of the arm whether it held in this trial.
+	Expect []check.Judgement `json:"expect,omitempty"`
 	// Commands are the exact command lines, server first.
 	Commands []string `json:"commands,omitempty"`
 	// Notes tell a reader of the numbers what to know.
@@ -93,6 +113,10 @@ type Trial struct {
 	// Error is the reason why the trial has no result; empty for a good one.
 	Error string `json:"error"`
 }
+
+// DeploymentNumber is the set of hosts that the trial ran on: 1 if the hosts are made once. The numbers are those of
+// the schedule. If a resumed run made new hosts in the middle of a deployment, they get a number after all of these.
+func (t *Trial) DeploymentNumber() int { return max(t.Deployment, 1) }
 
 // Record copies a measurement into the trial: tool, definitions, metrics, facts and notes. Fields that the
 // measurement leaves empty stay unchanged.

@@ -54,7 +54,7 @@ func replaceWithLink(t *testing.T, target, name string) {
 	}
 }
 
-// TestLinksAreNotFollowedForWriting: nothing outside a run directory is written, whatever links it contains.
+// TestLinksAreNotFollowedForWriting: no file outside a run directory is written, whatever links the directory contains.
 func TestLinksAreNotFollowedForWriting(t *testing.T) {
 	for _, name := range []string{nextName, rawName, trialsName, manifestName} {
 		t.Run(name, func(t *testing.T) {
@@ -214,7 +214,8 @@ func TestLongLastLine(t *testing.T) {
 	if err := os.Truncate(filepath.Join(path, trialsName), 3<<30); err != nil {
 		t.Skip(err)
 	}
-	if _, err := Resume(path, tool.Declared()); err == nil || !strings.Contains(err.Error(), "the last line has more than") {
+	_, err := Resume(path, tool.Declared())
+	if err == nil || !strings.Contains(err.Error(), "the last line has more than") {
 		t.Error(err)
 	}
 	d, err := Open(path)

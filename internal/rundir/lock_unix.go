@@ -13,9 +13,6 @@ import (
 // dontWait keeps an open from blocking, and from following a link.
 const dontWait = unix.O_NONBLOCK | unix.O_NOFOLLOW
 
-// lock locks the file for this process. The kernel releases the lock when the process ends, however it ends.
-func lock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
-
 // lockDir locks a directory for this process until the returned closer is closed. If another process has the lock,
 // lockDir waits for it, or fails at once.
 func lockDir(root *os.Root, wait bool) (io.Closer, error) {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/files"
 	"nearfar/internal/result"
 )
 
@@ -45,6 +46,9 @@ type Manifest struct {
 	Skipped map[string]string `json:"skipped,omitempty"`
 	// Hosts are the facts of the hosts and of the lab. Their format is the caller's.
 	Hosts json.RawMessage `json:"hosts,omitempty"`
+	// Earlier is what an earlier comparison of an arm with itself said about the hosts when the run started. Its format
+	// is the caller's.
+	Earlier json.RawMessage `json:"earlier_baseline,omitempty"`
 	// Machine is the name of the machine that measured; empty if unknown.
 	Machine string    `json:"machine,omitempty"`
 	State   string    `json:"state"`
@@ -179,7 +183,7 @@ func (d *Dir) openTrials() error {
 	if err != nil {
 		return err
 	}
-	if err := lock(f); err != nil {
+	if err := files.Lock(f); err != nil {
 		return errors.Join(fmt.Errorf("%s: another nearfar is writing this run", d.Path), f.Close())
 	}
 	d.trials = f

@@ -198,7 +198,8 @@ func TestEachStops(t *testing.T) {
 
 func TestOneWriterAtATime(t *testing.T) {
 	d := create(t)
-	if _, err := Resume(d.Path, tool.Declared()); err == nil || !strings.Contains(err.Error(), "another nearfar is writing") {
+	_, err := Resume(d.Path, tool.Declared())
+	if err == nil || !strings.Contains(err.Error(), "another nearfar is writing") {
 		t.Errorf("a second writer got %v", err)
 	}
 	if err := d.Close(); err != nil {

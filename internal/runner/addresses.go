@@ -30,7 +30,11 @@ func (r *Runner) haveAddresses() error {
 	if slices.ContainsFunc(r.experiment.Arms, func(a experiment.Arm) bool { return a.Client != "" }) {
 		text += "\nGive the hosts of the file 'address' or 'address6', if they have such addresses"
 	}
-	if slices.ContainsFunc(r.experiment.Arms, func(a experiment.Arm) bool { return a.Client == "" }) {
+	if r.experiment.HasPods() {
+		text += "\nA pod has IPv6 addresses where its cluster gives it some"
+	}
+	lab := func(a experiment.Arm) bool { return a.Client == "" && a.Kubernetes == nil }
+	if slices.ContainsFunc(r.experiment.Arms, lab) {
 		text += "\nA lab has IPv6 where this machine's kernel has it; `nearfar doctor` says whether it does"
 	}
 	return errors.New(text)

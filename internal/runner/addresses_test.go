@@ -16,7 +16,7 @@ func (h bare) Endpoint() host.Endpoint {
 	return host.Endpoint{Name: e.Name, Dial: host.Addresses{V4: e.Dial.V4}}
 }
 
-// withoutIPv6 are hosts of which those of the arm "old" have no IPv6.
+// withoutIPv6 makes hosts. The hosts of the arm "old" have no IPv6.
 func withoutIPv6(e *experiment.Experiment) map[string]host.Hosts {
 	hosts := (&scene{}).hosts(e)
 	old := hosts["old"]

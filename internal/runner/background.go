@@ -61,7 +61,7 @@ func (b *background) adds() time.Duration {
 }
 
 // beside starts the background, runs the workload's client once its data flows, and then ends the background. If the
-// background ends by itself, the workload is ended too: it would measure something else than was declared.
+// background ends by itself, the workload is ended too: it would not measure what was declared.
 func (b *background) beside(
 	ctx context.Context, l Limits, hosts host.Hosts,
 	work func(context.Context) (started, ended time.Time, err error),
@@ -72,7 +72,7 @@ func (b *background) beside(
 		return b.failed
 	}
 	defer func() { err = errors.Join(err, endServer(false)) }()
-	printed := &watched{bounded: b.out.stdout}
+	printed := &watched{Buffer: b.out.stdout}
 	flowing := printed.when(b.tool.Flowing)
 	cmd := command(b.plan.Client, b.clientCPUs, nil, b.out.stderr)
 	cmd.Stdout = printed
@@ -101,7 +101,7 @@ func (b *background) beside(
 	}
 	b.from, b.until, err = work(running)
 	if err == nil {
-		// What is in the way of the workload is also in the way of the background's reports.
+		// The same disturbance that delays the workload also delays the background's reports.
 		late := time.NewTimer(reportTime)
 		defer late.Stop()
 		select {
@@ -119,7 +119,7 @@ func (b *background) beside(
 	return errors.Join(err, client.Stop(l.Grace))
 }
 
-// endedEarly says why the background's client ended before it was told to.
+// endedEarly says why the background's client ended before it was asked to.
 func (b *background) endedEarly(ctx context.Context, waitErr error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

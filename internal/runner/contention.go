@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"maps"
 	"strconv"
 	"time"
 
@@ -17,11 +18,12 @@ func observationFacts(o host.Observation, facts map[string]string) {
 		facts[result.FactCoreToCoreBefore] = o.CoreToCoreBefore.String()
 		facts[result.FactCoreToCoreAfter] = o.CoreToCoreAfter.String()
 	}
+	maps.Copy(facts, o.Facts)
 	contentionFacts(o.Contention, facts)
 }
 
-// contentionFacts writes into a trial's facts who else used its CPUs. If the host does not know how long a side waited
-// for a CPU, what the tool itself reports (result.FactRunDelay) is used.
+// contentionFacts writes into a trial's facts which other programs used its CPUs. If the host does not know how long a
+// side waited for a CPU, the value that the tool itself reports (result.FactRunDelay) is used.
 func contentionFacts(c host.Contention, facts map[string]string) {
 	if c.Window <= 0 {
 		return

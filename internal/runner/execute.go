@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"nearfar/internal/bounded"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/tool"
@@ -111,11 +112,11 @@ func (l Limits) runClient(ctx context.Context, j job, h host.Host) (started, end
 		err = fmt.Errorf("did not end within %v and was killed", limit)
 	}
 	return started, ended, &host.Error{
-		Host: h.Endpoint().Name, Argv: j.plan.Client.Argv, Output: string(j.out.stderr.tail()), Err: err,
+		Host: h.Endpoint().Name, Argv: j.plan.Client.Argv, Output: string(j.out.stderr.Tail()), Err: err,
 	}
 }
 
-func command(c tool.Command, cpus []int, stdout, stderr *bounded) host.Cmd {
+func command(c tool.Command, cpus []int, stdout, stderr *bounded.Buffer) host.Cmd {
 	return host.Cmd{Argv: c.Argv, Env: c.Env, Stdin: c.Stdin, CPUs: cpus, Stdout: stdout, Stderr: stderr}
 }
 
@@ -144,18 +145,20 @@ func (l Limits) awaitReady(ctx context.Context, h host.Host, plan tool.Plan, ser
 	default:
 		failed.Err = err
 	}
-	failed.Output = string(out.serverStderr.tail())
+	failed.Output = string(out.serverStderr.Tail())
 	if failed.Output == "" {
-		failed.Output = string(out.serverStdout.tail())
+		failed.Output = string(out.serverStdout.Tail())
 	}
 	return failed
 }
 
 // outputs is what the client and the server of one trial print.
-type outputs struct{ stdout, stderr, serverStdout, serverStderr *bounded }
+type outputs struct{ stdout, stderr, serverStdout, serverStderr *bounded.Buffer }
 
 func newOutputs() *outputs {
-	return &outputs{newBounded(outputLimit), newBounded(outputLimit), newBounded(outputLimit), newBounded(outputLimit)}
+	return &outputs{
+		bounded.New(outputLimit), bounded.New(outputLimit), bounded.New(outputLimit), bounded.New(outputLimit),
+	}
 }
 
 // parsable is the input of a tool's parser.
@@ -188,8 +191,8 @@ func (o *outputs) files(prefix string) []file {
 
 // cut says that an output was too long to be kept whole; "" if none was.
 func (o *outputs) cut() string {
-	for _, b := range []*bounded{o.stdout, o.stderr, o.serverStdout, o.serverStderr} {
-		if cut := b.cut(); cut != "" {
+	for _, b := range []*bounded.Buffer{o.stdout, o.stderr, o.serverStdout, o.serverStderr} {
+		if cut := b.Cut(); cut != "" {
 			return cut
 		}
 	}

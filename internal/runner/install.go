@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +10,7 @@ import (
 
 // howToInstall says for each tool with a missing program how to install it on each host that lacks it: a line for each
 // command, with the names of its hosts unless all lack the tool.
-func (r *Runner) howToInstall(ctx context.Context, probes map[string]tool.Probe, absent map[string][]string) []string {
-	releases := map[string]string{}
+func (r *Runner) howToInstall(probes map[string]tool.Probe, absent map[string][]string) []string {
 	var lines []string
 	for name, probe := range probes {
 		hosts := map[string][]string{}
@@ -27,12 +25,7 @@ func (r *Runner) howToInstall(ctx context.Context, probes map[string]tool.Probe,
 			if system.OS == "" {
 				system.OS = "linux"
 			}
-			if _, read := releases[endpoint.Name]; !read && system.OS == "linux" {
-				// A host without this file gets the general answer.
-				printed, _ := capture(ctx, h, []string{"/bin/cat", "/etc/os-release"})
-				releases[endpoint.Name] = string(printed)
-			}
-			how := tool.HowToInstall(name, system, releases[endpoint.Name])
+			how := tool.HowToInstall(name, system, endpoint.Release)
 			hosts[how] = append(hosts[how], endpoint.Name)
 		}
 		for how, names := range hosts {

@@ -21,7 +21,7 @@ type elsewhere struct {
 
 func (e *elsewhere) Endpoint() host.Endpoint { return e.endpoint }
 
-// lacking makes a host that lacks the programs, with the text of its /etc/os-release.
+// lacking makes a host that lacks the programs, with these lines of its os-release.
 func lacking(name, system, release string, programs ...string) *elsewhere {
 	self := func(_ context.Context, argv []string, _ []byte, stdout, _ io.Writer) int {
 		for _, asked := range argv[2:] {
@@ -33,17 +33,13 @@ func lacking(name, system, release string, programs ...string) *elsewhere {
 		}
 		return 0
 	}
-	cat := func(_ context.Context, _ []string, _ []byte, stdout, _ io.Writer) int {
-		fmt.Fprint(stdout, release)
-		return 0
-	}
-	h := fake.New(name, map[string]fake.Program{host.Self: self, "/bin/cat": cat})
+	h := fake.New(name, map[string]fake.Program{host.Self: self})
 	endpoint := h.Endpoint()
-	endpoint.System = host.System{OS: system}
+	endpoint.System, endpoint.Release = host.System{OS: system}, release
 	return &elsewhere{h, endpoint}
 }
 
-// An error names what is missing on every host at once, with the command that installs it there.
+// An error names all tools that are missing, on all hosts, with the command that installs each.
 func TestMissingToolsSayHowToInstall(t *testing.T) {
 	e := &experiment.Experiment{
 		Name: "x", Arms: []experiment.Arm{
@@ -129,7 +125,8 @@ func TestProgramsAtTheirPaths(t *testing.T) {
 	}
 }
 
-// What a tool cannot do between the hosts is said before anything is measured, each reason once.
+// If a tool cannot do something between the hosts, the error comes before anything is measured, and names each reason
+// once.
 func TestPlansAreCheckedFirst(t *testing.T) {
 	e := twoArms(1)
 	e.Workloads = []experiment.Workload{

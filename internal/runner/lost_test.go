@@ -27,9 +27,17 @@ func dies(s *scene, after int) fake.Program {
 	}
 }
 
-// A run whose hosts are gone ends, records no trial that did not run, and can be resumed.
-func TestLostHostsEndTheRun(t *testing.T) {
-	e := twoArms(5)
+// inLabs makes the hosts of all arms those of a lab.
+func inLabs(e *experiment.Experiment) *experiment.Experiment {
+	for i := range e.Arms {
+		e.Arms[i].Lab = &experiment.Lab{}
+	}
+	return e
+}
+
+// A run whose lab was lost ends, records no trial that did not run, and can be resumed.
+func TestLostLabEndsTheRun(t *testing.T) {
+	e := inLabs(twoArms(5))
 	s := &scene{}
 	s.client = dies(s, 3)
 	k := &kept{}
@@ -88,7 +96,8 @@ func (h losingHost) Start(ctx context.Context, c host.Cmd) (host.Process, error)
 	return p, err
 }
 
-// Whichever process of a trial finds that its host is lost, the run ends.
+// Whichever process of a trial finds that its host is lost, the run ends, and the trial has failed with the reason. The
+// trial of a lab is not recorded.
 func TestLostProcessEndsTheRun(t *testing.T) {
 	for _, word := range []string{"clock", "clockd", "flow"} {
 		e := twoArms(2)
@@ -107,8 +116,14 @@ func TestLostProcessEndsTheRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := &kept{raw: map[string]string{}}
+		if err := r.Run(t.Context(), k, nil); !errors.Is(err, host.ErrLost) || len(k.trials) != 1 ||
+			!strings.HasSuffix(k.trials[0].Error, "the machine is lost: it was switched off") {
+			t.Errorf("%s: the run ended with %v and the trials %+v", word, err, k.trials)
+		}
+		k.trials = nil
+		inLabs(e)
 		if err := r.Run(t.Context(), k, nil); !errors.Is(err, host.ErrLost) || len(k.trials) > 0 {
-			t.Errorf("%s: the run ended with %v and %d trials", word, err, len(k.trials))
+			t.Errorf("%s in a lab: the run ended with %v and %d trials", word, err, len(k.trials))
 		}
 	}
 }

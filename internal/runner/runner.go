@@ -18,13 +18,13 @@ type Tools interface {
 	Lookup(name string) (tool.Tool, bool)
 }
 
-// Record stores what was measured.
+// Record stores the trials and their raw outputs.
 type Record interface {
 	Append(result.Trial) error
 	WriteRaw(name string, data []byte) (string, error)
 }
 
-// Event tells of a trial that starts or has ended.
+// Event reports that a trial starts or has ended.
 type Event struct {
 	// Slot is the trial. Total is the number of trials of the run, with the replacements of failed trials so far.
 	Slot  experiment.Slot
@@ -46,12 +46,15 @@ type Runner struct {
 	limits     Limits
 	progress   func(Event)
 
-	// versions are those of the tools on the client of the first arm, byHost on all hosts that an arm owns.
+	// versions are the versions of the tools on the client of the first arm, byHost those on all hosts that an arm
+	// owns.
 	versions map[string]string
 	byHost   map[host.Host]map[string]string
 	skipped  map[string]string
 	// retryFailed says that trials that failed before this run are run again.
 	retryFailed bool
+	deployed    deployed
+	recovery    recovery
 }
 
 // New makes a runner. hosts has the hosts of every arm, by its name. progress is called in order, from one goroutine,
@@ -68,8 +71,8 @@ func New(
 	}
 }
 
-// Prepare checks that the hosts have the addresses and the tools that the workloads need, and that the tools can do
-// what the workloads ask between these hosts.
+// Prepare checks that the hosts have the addresses and the tools that the workloads need, and that the tools support
+// the workloads between these hosts.
 func (r *Runner) Prepare(ctx context.Context) error {
 	addresses, tools := r.haveAddresses(), r.findTools(ctx)
 	if addresses != nil || tools != nil {
@@ -101,9 +104,14 @@ func (r *Runner) RetryFailed() { r.retryFailed = true }
 // Run carries out the rest of the schedule and stores each trial in the record. before are the trials that the record
 // has, in the order in which they ran. A failed trial is recorded with its reason and does not end the run; it is run
 // again at the end of its block as often as the schedule says. When ctx ends, Run gives up the running trial and
-// returns ctx's error. When a host is lost, Run gives up the running trial too, and the error wraps host.ErrLost.
+// returns ctx's error.
+//
+// When a host is lost, the running trial has failed. Run continues if new hosts can be made (see Recover); otherwise
+// the error wraps host.ErrLost. A lost lab ends the run, and its trial is not recorded: nearfar's own processes ended,
+// which says nothing about the measured hosts.
 func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) error {
 	r.record = record
+	r.deployed.begin(r.experiment.Schedule, before)
 	plan := newSchedule(r.experiment, r.skipped, before)
 	if r.retryFailed {
 		plan.retryFailed(before)
@@ -112,6 +120,7 @@ func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) 
 	if len(left) == 0 && len(before) == 0 {
 		return errors.New("nothing to measure: every workload was skipped")
 	}
+	r.recovery.most = plan.most
 	done, total := len(before), len(before)+len(left)
 	clock := newEstimate(left, r.cell, r.expected)
 	for {
@@ -127,16 +136,24 @@ func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) 
 			clock.added(slot, r.expected)
 		}
 		r.progress(Event{Slot: slot, Total: total, Done: done, Left: clock.left()})
+		if err := r.deploy(ctx, slot); err != nil {
+			return err
+		}
 		started := time.Now()
 		trial, err := r.trial(ctx, slot)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if errors.Is(err, host.ErrLost) {
-			return fmt.Errorf("trial %d (%s, %s) was given up: %w", slot.Trial, slot.Arm, slot.Workload, err)
-		}
-		if err != nil {
+		lost := err
+		switch {
+		case err == nil:
+		case !errors.Is(err, host.ErrLost):
 			return err
+		case r.inLab(slot.Arm):
+			return givenUp(slot, err)
+		default:
+			trial.Error = err.Error()
+			trial.Bound()
 		}
 		if err := record.Append(trial); err != nil {
 			return fmt.Errorf("trial %d cannot be kept: %w", slot.Trial, err)
@@ -145,6 +162,9 @@ func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) 
 		plan.ended(slot, trial.Error != "")
 		clock.ended(slot, time.Since(started))
 		r.progress(Event{Slot: slot, Total: total, Done: done, Trial: &trial, Left: clock.left()})
+		if err := r.recover(ctx, slot, trial.Error == "", lost); err != nil {
+			return err
+		}
 	}
 }
 

@@ -65,6 +65,7 @@ type kept struct {
 	trials []result.Trial
 	raw    map[string]string
 	after  func()
+	facts  []string // the deployments whose facts were read
 }
 
 func (k *kept) Append(t result.Trial) error {
@@ -298,20 +299,5 @@ func TestCommandLineIsQuoted(t *testing.T) {
 	got := commandLine(tool.Command{Env: []string{"A=1"}, Argv: []string{"x", "two words", "it's", ""}})
 	if want := `A=1 x 'two words' 'it'\''s' ''`; got != want {
 		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-func TestBoundedKeepsTheStart(t *testing.T) {
-	b := newBounded(10)
-	for range 5 {
-		if n, err := b.Write([]byte("abcd")); n != 4 || err != nil {
-			t.Fatalf("a write returned %d, %v", n, err)
-		}
-	}
-	if got := string(b.Bytes()); got != "abcdabcdab" {
-		t.Errorf("kept %q", got)
-	}
-	if b.cut() != "printed 10 bytes more than the 10 that are kept" {
-		t.Errorf("says %q", b.cut())
 	}
 }

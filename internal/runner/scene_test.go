@@ -22,7 +22,7 @@ type scene struct {
 	flow fake.Program
 	// lost is why the hosts are gone; nil if they are not.
 	lost error
-	// deadPort is a port on which no server ever serves, stranger one that another program holds; 0 for none.
+	// deadPort is a port on which no server ever serves, stranger a port that another program holds; 0 for none.
 	deadPort, stranger int
 }
 

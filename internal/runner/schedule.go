@@ -14,15 +14,15 @@ const (
 	// allowed.
 	replacedShare = 10
 	leastReplaced = 2
-	// After so many failures in a row, an (arm, workload) is not run again until a trial of the schedule succeeds: its
-	// failures are not transient.
+	// After this many failures in a row, an (arm, workload) is not run again until a trial of the schedule succeeds:
+	// its failures are not transient.
 	lostAfter = 3
 )
 
 // schedule says which trial comes next: the experiment's trials in their order, and at the end of each block
 // replacements of the trials that failed in it.
 //
-// It depends only on the experiment and on how each trial ended, so that a resumed run goes on as if it had not been
+// It depends only on the experiment and on how each trial ended, so that a resumed run continues as if it had not been
 // interrupted.
 type schedule struct {
 	slots   []experiment.Slot
@@ -61,7 +61,8 @@ func newSchedule(e *experiment.Experiment, skipped map[string]string, before []r
 	s.most = max(len(s.slots)/replacedShare, leastReplaced)
 	for _, t := range before {
 		s.ended(experiment.Slot{
-			Trial: t.Trial, Block: t.Block, Arm: t.Arm, Workload: t.Workload, Repeat: t.Repeat, Replaces: t.Replaces,
+			Trial: t.Trial, Block: t.Block, Deployment: e.Schedule.DeploymentOf(t.Block), Arm: t.Arm,
+			Workload: t.Workload, Repeat: t.Repeat, Replaces: t.Replaces,
 		}, t.Error != "")
 	}
 	return s

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"nearfar/internal/bounded"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/tool"
@@ -47,7 +48,7 @@ func (r *Runner) findTools(ctx context.Context) error {
 	if err := r.skipOrRefuse(probes, absent); err != nil {
 		var missing *MissingTools
 		if errors.As(err, &missing) {
-			missing.Install = r.howToInstall(ctx, probes, absent)
+			missing.Install = r.howToInstall(probes, absent)
 		}
 		return err
 	}
@@ -240,7 +241,7 @@ func (r *Runner) skipOrRefuse(probes map[string]tool.Probe, absent map[string][]
 func capture(ctx context.Context, h host.Host, argv []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	out := newBounded(1 << 20)
+	out := bounded.New(1 << 20)
 	p, err := h.Start(ctx, host.Cmd{Argv: argv, Stdout: out, Stderr: out})
 	if err != nil {
 		return nil, err
@@ -250,5 +251,5 @@ func capture(ctx context.Context, h host.Host, argv []string) ([]byte, error) {
 	if err == nil || errors.As(err, &exit) && exit.Code >= 0 {
 		return out.Bytes(), nil
 	}
-	return nil, &host.Error{Host: h.Endpoint().Name, Argv: argv, Output: string(out.tail()), Err: err}
+	return nil, &host.Error{Host: h.Endpoint().Name, Argv: argv, Output: string(out.Tail()), Err: err}
 }

@@ -18,7 +18,7 @@ type readback struct {
 	asked string
 	// facts are the names of the facts that show it. Each may also stand with the prefix "server.".
 	facts []string
-	// holds says whether a fact's value satisfies what was asked for; nil if the two must be equal.
+	// holds says whether a fact's value satisfies the request; nil if the two must be equal.
 	holds func(fact string) bool
 }
 
@@ -80,7 +80,7 @@ func treatment(w experiment.Workload, facts map[string]string) (proof map[string
 			}
 		}
 	}
-	// Without a device queue (NAPI) the kernel did not poll: it slept as usual.
+	// napi_id 0 means that the socket had no device queue (NAPI): the kernel did not poll, it slept as usual.
 	if w.Wait == experiment.WaitBusyPoll && (facts["napi_id"] == "0" || facts["server.napi_id"] == "0") {
 		delete(proof, "wait")
 	}

@@ -16,7 +16,7 @@ import (
 	"nearfar/internal/tool"
 )
 
-// witness is a tool whose client is told its congestion control, and prints what it had.
+// witness is a tool whose client gets a congestion control, and prints the one that it had.
 type witness struct{ clocked }
 
 func (witness) Plan(w experiment.Workload, pair host.Pair) (tool.Plan, error) {
@@ -65,8 +65,8 @@ workloads: [{name: rr, tool: native, duration: 1s}]
 schedule: {blocks: 1, seed: 1}
 `
 
-// Each arm is measured with its settings. Trials record what was set and
-// what was read back; a trial whose kernel did something else has failed.
+// Each arm is measured with its settings. Trials record the settings and the values that were read back; a trial has
+// failed if its kernel used another value.
 func TestArmsAreMeasuredAsTheySet(t *testing.T) {
 	s := &scene{}
 	s.client = func(_ context.Context, argv []string, _ []byte, stdout, _ io.Writer) int {

@@ -19,8 +19,8 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 	w, _ := r.experiment.WorkloadIn(slot.Arm, slot.Workload)
 	trial := result.Trial{
 		Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload, Repeat: slot.Repeat,
-		Replaces: slot.Replaces,
-		Tool:     result.ToolVersion{Name: w.Tool, Version: r.versions[w.Tool]}, Mode: w.Mode, Protocol: w.Protocol,
+		Replaces: slot.Replaces, Deployment: r.deployed.recorded(),
+		Tool: result.ToolVersion{Name: w.Tool, Version: r.versions[w.Tool]}, Mode: w.Mode, Protocol: w.Protocol,
 		Started: time.Now().UTC(), ReportedAs: result.DefinitionNone, Definition: result.DefinitionNone,
 		Metrics: []result.Metric{}, Raw: []string{}, Treatment: map[string]string{},
 		Set: r.experiment.SetIn(slot.Arm, slot.Workload),
@@ -52,6 +52,7 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 	runErr := r.limits.execute(ctx, job{plan, clientCPUs, serverCPUs, out}, behind, hosts)
 	seen := watched()
 	if err := lost(hosts, runErr); err != nil {
+		trial.Facts = seen.Facts // where the hosts were
 		return trial, err
 	}
 	m, parseErr := t.Parse(out.parsable(&w, runErr))
@@ -67,12 +68,13 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 		files = append(files, behind.out.files("."+result.Background)...)
 	}
 	prove(&trial, w)
+	r.observe(&trial, w, hosts, seen)
 	// A record beyond the bounds of reading would make the whole run unreadable. The outputs are kept in any case.
 	trial.Bound()
 	return trial, r.keep(&trial, files, m.Histogram)
 }
 
-// lost says why the hosts are gone, from their machines or from the trial's error; nil if they are not.
+// lost says why the hosts were lost, from their machines or from the trial's error; nil if they were not.
 func lost(hosts host.Hosts, runErr error) error {
 	if err := hosts.Machines.Lost(); err != nil {
 		return err

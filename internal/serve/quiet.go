@@ -3,6 +3,7 @@ package serve
 import (
 	"fmt"
 	"runtime"
+	"time"
 )
 
 // quiet runs functions one after the other on a thread of the lowest priority, so that they use only CPU time that the
@@ -26,18 +27,29 @@ func (q *quiet) serve() {
 	}
 }
 
-// do runs f and waits for its end. A panic of f becomes an error, so that a page cannot end a run.
-func (q *quiet) do(f func()) error {
-	ended := make(chan error, 1)
-	q.work <- func() {
-		defer func() {
-			if problem := recover(); problem != nil {
-				ended <- fmt.Errorf("the page's data cannot be made: %v", problem)
-				return
-			}
-			ended <- nil
-		}()
-		f()
+// do runs f and waits for its end. It returns the CPU time that f used. A panic of f becomes an error.
+func (q *quiet) do(f func()) (time.Duration, error) {
+	type end struct {
+		used time.Duration
+		err  error
 	}
-	return <-ended
+	ended := make(chan end, 1)
+	q.work <- func() {
+		before := threadTime()
+		err := guarded(f)
+		ended <- end{threadTime() - before, err}
+	}
+	e := <-ended
+	return e.used, e.err
+}
+
+// guarded runs f. A panic of f becomes an error, so that a page cannot end a run.
+func guarded(f func()) (err error) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			err = fmt.Errorf("the page's data cannot be made: %v", problem)
+		}
+	}()
+	f()
+	return nil
 }

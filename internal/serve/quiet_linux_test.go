@@ -16,7 +16,7 @@ func TestQuietIsOfLowestPriority(t *testing.T) {
 	}
 	for range 3 {
 		var at int
-		if failed := q.do(func() { at, err = unix.Getpriority(unix.PRIO_PROCESS, 0) }); failed != nil || err != nil {
+		if _, failed := q.do(func() { at, err = unix.Getpriority(unix.PRIO_PROCESS, 0) }); failed != nil || err != nil {
 			t.Fatal(failed, err)
 		}
 		if nice := 20 - at; nice != lowest {

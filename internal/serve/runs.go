@@ -48,7 +48,7 @@ type Listing struct {
 	// Folder is the folder as it was given to the program.
 	Folder string `json:"folder"`
 	Runs   []Run  `json:"runs"`
-	// Cut says what was left out; empty if the list is complete.
+	// Cut says which runs were left out; empty if the list is complete.
 	Cut string `json:"cut,omitempty"`
 }
 

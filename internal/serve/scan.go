@@ -17,7 +17,7 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// The bounds of a folder. The list says what was left out because of them.
+// The bounds of a folder. The list says which runs were left out because of them.
 const (
 	maxDepth   = 5      // levels of folders below the one that is served
 	maxEntries = 50_000 // entries of all folders together
@@ -55,7 +55,7 @@ func (s stamp) changed() time.Time {
 }
 
 // scan finds the run directories in and below the folder. It follows no symbolic links and does not look inside a run
-// directory. cut says what was left out, or "".
+// directory. cut says which were left out, or "".
 func scan(root *os.Root) (places []place, cut string, err error) {
 	entries := 0
 	var visit func(dir string, depth int) error

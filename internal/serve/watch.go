@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -11,8 +12,8 @@ import (
 const (
 	// leastGap is the least time between two updates of the pages.
 	leastGap = time.Second
-	// share is the ratio of the pause after an update to the time that the update took: updates use at most a twentieth
-	// of one CPU.
+	// share is the ratio of the pause after an update to the CPU time that the update used: updates use at most a
+	// twentieth of one CPU.
 	share = 20
 )
 
@@ -30,13 +31,16 @@ type Progress struct {
 // Watch serves the live page of one run that is being measured: "/", "/data.json" and the events at "/events".
 //
 // It uses no CPU time while no page is open. It sends an event only when a trial has ended, so that its own work and
-// the browser's fall into the pause before the next trial, and at most once in leastGap. A thread of the lowest
-// priority makes the document.
+// the browser's fall into the pause before the next trial, and at most once in leastGap. During the run, a thread of
+// the lowest priority makes the document. On a busy machine that can take seconds, so the document of the ended run is
+// made at ordinary priority: nothing is measured any more, and pages wait for it.
 type Watch struct {
 	page     document
 	document func() ([]byte, error)
 	hub      *hub
 	quiet    *quiet
+	// last makes the document of the ended run, once.
+	last func() ([]byte, error)
 
 	// version counts the calls of Publish and End.
 	version atomic.Int64
@@ -60,10 +64,15 @@ type Watch struct {
 
 // NewWatch serves the run directory with the page that page.Live returns.
 func NewWatch(live []byte, path string, source Source) *Watch {
-	return &Watch{
+	w := &Watch{
 		page: newDocument(live), document: func() ([]byte, error) { return source.Document(path) },
 		hub: newHub(), quiet: newQuiet(), made: -1, gap: leastGap, fetched: make(chan struct{}, maxListeners),
 	}
+	w.last = sync.OnceValues(func() (content []byte, err error) {
+		failed := guarded(func() { content, err = w.document() })
+		return content, errors.Join(failed, err)
+	})
+	return w
 }
 
 // Publish tells the pages that a trial has ended and is in the run directory. It does not wait for them.
@@ -140,23 +149,22 @@ func (w *Watch) events(rw http.ResponseWriter, r *http.Request) {
 
 // data returns the document. It makes a new one if something has changed and the last one is old enough.
 func (w *Watch) data() ([]byte, error) {
+	if w.over.Load() {
+		return w.last()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	version := w.version.Load()
-	if w.content != nil && (w.made == version || !w.over.Load() && time.Now().Before(w.due)) {
+	if w.content != nil && (w.made == version || time.Now().Before(w.due)) {
 		return w.content, nil
 	}
 	var content []byte
 	var err error
-	started := time.Now()
-	if failed := w.quiet.do(func() { content, err = w.document() }); failed != nil {
-		return nil, failed
-	}
-	if err != nil {
+	used, failed := w.quiet.do(func() { content, err = w.document() })
+	if err = errors.Join(failed, err); err != nil {
 		return nil, err
 	}
-	now := time.Now()
-	w.content, w.made, w.due = content, version, now.Add(share*now.Sub(started))
+	w.content, w.made, w.due = content, version, time.Now().Add(share*used)
 	w.leaveAlone(w.due) // so that a page fetches a new document after the next event
 	return content, nil
 }

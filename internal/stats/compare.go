@@ -26,8 +26,8 @@ func Numbers(values []Value) []float64 {
 //
 // An infinite value is a lost value: the trial ran, but something in it prevented the statistic. +Inf ranks above all
 // other trials, -Inf below all; the caller knows which is worse. Two lost values with the same sign differ by 0.
-// Medians, their intervals and the sign test need only these ranks. (Giving the worst rank to what could not be
-// observed: Lachin, Controlled Clinical Trials 20, 1999.)
+// Medians, their intervals and the sign test need only these ranks. (Giving unobserved values the worst rank: Lachin,
+// Controlled Clinical Trials 20, 1999.)
 type Pair struct {
 	Arm, Baseline []Value
 }
@@ -204,7 +204,7 @@ func (c *Comparison) decide(tests int) {
 	c.Verdict = NoDifference
 	c.BlocksNeeded = c.Noise.BlocksNeeded(c.Difference.Value)
 	if c.BlocksNeeded == 0 {
-		// By this estimate the blocks there are suffice, but they found nothing. At least one more is needed; 0 would
+		// By this estimate the present blocks suffice, but they found nothing. At least one more is needed; 0 would
 		// mean that the difference is resolved.
 		c.BlocksNeeded = 1
 	}

@@ -55,6 +55,16 @@ func TestCriticalCounts(t *testing.T) {
 			t.Errorf("criticalCount(%d, %v) = %d, want %d", test.n, test.alpha, got, test.want)
 		}
 	}
+	// It agrees with the p-values: signP(n, k) is at most alpha, signP(n, k+1) is not.
+	for _, n := range []int{0, 1, 2, 5, 6, 7, 12, 61, 100, 999, 1000, 1001, 5000} {
+		for _, alpha := range []float64{1, 0.5001, 0.2, Alpha, Alpha / 3, Alpha / 20, 1e-9, 0} {
+			k := criticalCount(n, alpha)
+			if k < -1 || k > n/2 || k >= 0 && signP(n, k) > alpha || k < n/2 && signP(n, k+1) <= alpha {
+				t.Errorf("criticalCount(%d, %v) = %d: p-values are %v and %v", n, alpha, k, signP(n, max(k, 0)),
+					signP(n, k+1))
+			}
+		}
+	}
 }
 
 // TestHolm compares with statsmodels' multipletests(..., method="holm").

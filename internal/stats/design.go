@@ -57,12 +57,12 @@ type Separation struct {
 // separationTolerance is the relative difference of counts below which they are equal up to rounding.
 const separationTolerance = 1e-9
 
-// Separate says what the design can estimate, given that every arm also has an unknown cost in common (the intercept).
+// Separate says what the design can estimate, given that all arms also share an unknown cost (the intercept).
 //
-// A layer's cost is estimable exactly if its column is not a linear combination of the other columns and the
-// intercept (Searle, Linear Models, 1971, section 5.4). Subtracting the first arm's counts from all of them removes
-// the intercept. The null space of the rest, from its reduced row echelon form, has one minimal dependent set for
-// each column without a pivot.
+// A layer's cost is estimable exactly if its column is not a linear combination of the other columns and the intercept
+// (Searle, Linear Models, 1971, section 5.4). Subtracting the first arm's counts from all of them removes the
+// intercept. The null space of the rest, from its reduced row echelon form, has one minimal dependent set for each
+// column without a pivot.
 func (d Design) Separate() Separation {
 	var s Separation
 	varying := make([]int, 0, len(d.Layers))

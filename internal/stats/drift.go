@@ -87,8 +87,8 @@ func (d CommonDrift) Relative() float64 { return d.Last/d.First - 1 }
 
 // FindCommonDrift looks for a drift of all arms together. It takes each value relative to its arm's median, and the
 // median over the arms in each block. A common drift requires that the Mann-Kendall test rejects at 0.01 and that the
-// change is at least 2 %. In more than half of the arms, the arm's own test must also reject at 0.05, with a change
-// in the same direction of at least half the size. Nothing is found if an arm's median is not above 0.
+// change is at least 2 %. In more than half of the arms, the arm's own test must also reject at 0.05, with a change in
+// the same direction of at least half the size. Nothing is found if an arm's median is not above 0.
 func FindCommonDrift(trials []Trial) (CommonDrift, bool) {
 	arms, byArm := trialsByArm(trials)
 	byBlock := make(map[int][]float64)
@@ -196,7 +196,7 @@ func trialsByArm(trials []Trial) (arms []string, byArm map[string][]Value) {
 	return arms, byArm
 }
 
-// maxSloped is the largest number of values of which all pairs are compared: half a million slopes. All slopes of
+// maxSloped is the largest number of values for which all pairs are compared: half a million slopes. All slopes of
 // MaxBlocks values would take 400 MB.
 const maxSloped = 1000
 

@@ -74,10 +74,14 @@ func EstimateSamples(s Samples, checks int) (change, relative Estimate) {
 		return lost, lost
 	}
 	of := func(s shift, centre float64) Estimate {
-		return Estimate{
-			Value: known(centre), Interval: t.interval(s, level), Trials: min(t.m, t.n), missing: t.missing(level),
+		e := Estimate{
+			Value: known(centre), Interval: t.interval(s, level), Trials: min(t.m, t.n),
 			needed: func(difference float64) int { return t.needed(s, difference, level) },
 		}
+		if !e.Interval.Known {
+			e.missing = t.missing(level)
+		}
+		return e
 	}
 	change = of(t.differences, t.centre)
 	if t.ratios.pairs() > 0 {

@@ -21,8 +21,8 @@ type fit struct {
 	// blocks holds each block's value of each arm, NaN where it is missing. Every block has at least two.
 	blocks [][]float64
 	trials int
-	// columns holds the counts in each arm: first those of the terms, then those of enough refused layers to hold all
-	// others constant. Without the latter, their cost would shift to the terms.
+	// columns holds the counts in each arm: first the columns of the terms, then as many refused layers as are needed
+	// to hold all others constant. Without the latter, their cost would shift to the terms.
 	columns [][]float64
 	spans   []float64
 	// quantiles caches tQuantile, which takes longer than all the rest of an interval.

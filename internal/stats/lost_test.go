@@ -95,7 +95,8 @@ func TestLostRanksAsHuge(t *testing.T) {
 			return rapid.Float64Range(1, 1000).Draw(t, "value")
 		})
 		var p, h Pair
-		// From 15 blocks on the test for dependence matters, in which lost values are ties and huge values are not.
+		// From 15 blocks on the test for dependence matters. In that test lost values are ties, and huge values are
+		// not.
 		for block := range rapid.IntRange(1, minCorrected-1).Draw(t, "blocks") {
 			a, b := value.Draw(t, "arm"), value.Draw(t, "baseline")
 			p.Arm, p.Baseline = append(p.Arm, Value{block, a}), append(p.Baseline, Value{block, b})

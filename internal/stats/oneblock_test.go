@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// against makes a pair with this many blocks, of which some contradict the others. The order of the blocks passes the
-// test for dependence.
+// against makes a pair with this many blocks; contrary of them contradict the others. The order of the blocks passes
+// the test for dependence.
 func against(blocks, contrary int) Pair {
 	for seed := uint64(0); ; seed++ {
 		var p Pair

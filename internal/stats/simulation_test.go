@@ -33,7 +33,7 @@ type simulation struct {
 	missed float64
 }
 
-// newSimulation starts a simulation, which runs beside those of other tests.
+// newSimulation starts a simulation, which runs in parallel to those of other tests.
 func newSimulation(t *testing.T) *simulation {
 	t.Helper()
 	s := &simulation{t: t, missed: missed}

@@ -98,8 +98,8 @@ func TestFalseAlarmsOfSamples(t *testing.T) {
 	}
 }
 
-// sampleP is the p-value of an unpaired comparison as compareSamples has it, without the intervals, which take most of
-// the time. TestSampleP compares the two.
+// sampleP is the p-value of an unpaired comparison, computed without the intervals, which take most of the time.
+// TestSampleP checks that compareSamples gives the same p-value.
 func sampleP(t twoSample) float64 {
 	if t.cut(Alpha) < 0 {
 		return 1

@@ -113,7 +113,7 @@ func OutlierBlocks(effects []Value, level float64) []Warning {
 
 // Bimodal warns if an arm's trials fall into two groups. It takes the widest gap between neighbours that leaves at
 // least a fifth of the trials, and at least 3, on each side. The gap must be wider than bimodalGap times the standard
-// deviation inside the groups, and at least 2 % of the median. TestBimodalFalseAlarms measures how often noise with
+// deviation inside the groups, and at least 2 % of the median. TestDetectorFalseAlarms measures how often noise with
 // one mode triggers it.
 // Facts: trials, below, above (how many are on each side), low, high (the groups' medians), gap.
 func Bimodal(values []float64) (Warning, bool) {

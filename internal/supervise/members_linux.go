@@ -92,7 +92,7 @@ func (p *tree) members() ([]processStat, error) {
 	return found, nil
 }
 
-// isRunning says that the process is not reaped: its number belongs to no other process.
+// isRunning says that the process is not reaped: no other process can have its number.
 func (p *tree) isRunning() bool {
 	p.trees.mu.Lock()
 	defer p.trees.mu.Unlock()
@@ -176,7 +176,7 @@ func killAll(limit time.Duration, find func() ([]processStat, error)) error {
 	}
 }
 
-// kill kills the process, but not another one that got its number meanwhile.
+// kill kills the process, but not another process that got the same number in the meantime.
 func (p processStat) kill() error {
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if errors.Is(err, unix.ENOSYS) {
@@ -194,7 +194,7 @@ func (p processStat) kill() error {
 	return nil
 }
 
-// programOf is the name of a process; "?" if it is gone.
+// programOf is the name of a process; "?" if it has ended.
 func programOf(pid int) string {
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	if err != nil {

@@ -52,7 +52,7 @@ func createSpoolFile(folder string) (*os.File, error) {
 	return os.OpenFile(name, how, 0o600)
 }
 
-// drain copies what is in the pipe and does not wait for more.
+// drain copies the content of the pipe and does not wait for more.
 func drain(to io.Writer, from *os.File, b []byte) {
 	const maxDrain = 2 << 20 // more than a pipe can hold
 	if from.SetReadDeadline(time.Time{}) != nil {

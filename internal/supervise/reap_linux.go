@@ -17,7 +17,7 @@ func (t *trees) Running() []int {
 	return slices.Collect(maps.Keys(t.byPID))
 }
 
-// Ended tells those who wait for a process that it has ended.
+// Ended informs the goroutines that wait for a process that it has ended.
 func (t *trees) Ended(pid int, status unix.WaitStatus) {
 	end := End{At: time.Now()}
 	end.Code, end.Signal = children.Exit(status)

@@ -32,7 +32,8 @@ func (p *tree) serves(ctx context.Context, protocol string, port int) error {
 	default:
 		return err
 	}
-	// What it started may hold the port now. Otherwise another process may hold it, which is why this one ended.
+	// A process that it started may hold the port now. Otherwise another process may hold it, and this one ended for
+	// that reason.
 	switch err := listening.Await(untilEnd, r); {
 	case err == nil:
 		return nil

@@ -88,7 +88,7 @@ func (s *spool) read(ctx context.Context, offset int64, b []byte) (int, error) {
 	}
 }
 
-// tryRead reads what is there, or returns a channel that is closed at the next change.
+// tryRead reads the available bytes, or returns a channel that is closed at the next change.
 func (s *spool) tryRead(offset int64, b []byte) (n int, wait <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,11 +43,12 @@ type Options struct {
 	Dir string
 	// Self is the program that stands for this program on command lines ("nearfar"); empty for none.
 	Self string
-	// MaxOutput is how much of each output stream is kept, in bytes; 0 for DefaultMaxOutput. What is beyond is counted.
+	// MaxOutput is how much of each output stream is kept, in bytes; 0 for DefaultMaxOutput. Output beyond it is
+	// counted.
 	MaxOutput int64
-	// Alone says that this process does nothing but supervise. The Supervisor then adopts the orphans of its processes
-	// (PR_SET_CHILD_SUBREAPER), reaps all children of this process, and kills all its descendants in Close, also those
-	// that left their session and cleared their environment.
+	// Alone says that this process does nothing except supervise. The Supervisor then adopts the orphans of its
+	// processes (PR_SET_CHILD_SUBREAPER), reaps all children of this process, and kills all its descendants in Close,
+	// also those that left their session and cleared their environment.
 	Alone bool
 }
 
@@ -92,7 +93,7 @@ type Use struct {
 	DelayKnown bool
 	// Lived is the lifetime of the process.
 	Lived time.Duration
-	// CPUs are those to which it was bound; empty for any.
+	// CPUs are the CPUs to which the process was bound; empty for any.
 	CPUs []int
 }
 
@@ -220,12 +221,12 @@ func (s *Supervisor) Started(key string) (time.Time, error) {
 	return p.tree.started, nil
 }
 
-// Output is what is known of an output stream at its end.
+// Output is the state of an output stream at its end.
 type Output struct {
-	// Kept is the length of what was kept, Lost the length of what was beyond the bound or could not be written, both
-	// in bytes.
+	// Kept is the length of the kept output. Lost is the length of the output that exceeded the bound or could not be
+	// written. Both are in bytes.
 	Kept, Lost int64
-	// Failure is why output could not be written; empty if all was, up to the bound.
+	// Failure is why output could not be written; empty if all output up to the bound was written.
 	Failure string
 }
 
@@ -268,8 +269,8 @@ func (s *Supervisor) Terminate(key string) error {
 	return p.tree.terminate()
 }
 
-// Kill kills the process and all that it started, and returns when they are gone. A process that is not started yet
-// never will be.
+// Kill kills the process and all that it started, and returns when they have ended. If the process was not started yet,
+// it can no longer be started.
 func (s *Supervisor) Kill(key string) error {
 	s.mu.Lock()
 	p, known := s.byKey[key]
@@ -289,8 +290,8 @@ func (s *Supervisor) Kill(key string) error {
 	return p.tree.kill()
 }
 
-// Forget frees what is kept of a process. A process that runs is killed, with all that it started. What an ended
-// process left behind runs on. The key cannot be used again.
+// Forget frees the memory and files of a process. A process that runs is killed, with all that it started. Processes
+// that an ended process left behind keep running. The key cannot be used again.
 func (s *Supervisor) Forget(key string) error {
 	p, err := s.get(key)
 	if err == nil {
@@ -353,7 +354,7 @@ func (s *Supervisor) TakeUses() []Use {
 	return recent
 }
 
-// Close kills all processes, and all that they started, and frees what is kept of them. It can be repeated.
+// Close kills all processes, and all that they started, and frees their memory and files. It can be repeated.
 func (s *Supervisor) Close() error {
 	s.mu.Lock()
 	s.closed = true

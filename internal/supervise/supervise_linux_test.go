@@ -131,7 +131,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestFullDisk: a process whose output cannot be written goes on, and the reason is known.
+// TestFullDisk: a process whose output cannot be written keeps running, and the reason is known.
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
 	if err != nil {

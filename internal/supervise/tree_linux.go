@@ -130,7 +130,7 @@ func (t *trees) fork(p *tree, path string, c Command, dir string, files [3]*os.F
 	var err error
 	p.pid, err = syscall.ForkExec(path, c.Argv, &syscall.ProcAttr{
 		Dir:   dir,
-		Env:   append(mergeEnv(os.Environ(), c.Env), p.mark),
+		Env:   append(mergeEnv(os.Environ(), c.Env), p.mark, supervisor+"="+inNamespace(os.Getpid())),
 		Files: fds,
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})
@@ -145,14 +145,14 @@ func (t *trees) fork(p *tree, path string, c Command, dir string, files [3]*os.F
 	return nil
 }
 
-// mergeEnv lets later settings of a variable replace earlier ones. It leaves marks out.
+// mergeEnv lets later settings of a variable replace earlier ones. It leaves out marks and supervisors.
 func mergeEnv(base, added []string) []string {
 	at := map[string]int{}
 	var env []string
 	for _, all := range [][]string{base, added} {
 		for _, kv := range all {
 			name, _, _ := strings.Cut(kv, "=")
-			if name == marker {
+			if name == marker || name == supervisor {
 				continue
 			}
 			if i, ok := at[name]; ok {
@@ -205,7 +205,7 @@ func (p *tree) kill() error {
 	}
 }
 
-// close kills all processes. If this process does nothing but supervise, these are all its descendants.
+// close kills all processes. If this process does nothing except supervise, these are all its descendants.
 func (t *trees) close(started []*tree) error {
 	var err error
 	if t.alone {
@@ -225,7 +225,7 @@ func (t *trees) close(started []*tree) error {
 	return err
 }
 
-// drain copies what is in the pipe and does not wait for more.
+// drain copies the content of the pipe and does not wait for more.
 func drain(to io.Writer, from *os.File, b []byte) {
 	const maxDrain = 2 << 20 // more than a pipe can hold
 	if from.SetReadDeadline(time.Time{}) != nil {

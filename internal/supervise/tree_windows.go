@@ -49,7 +49,7 @@ type tree struct {
 const (
 	// killedStatus is given to killed processes. It is unlikely as their own.
 	killedStatus = 0x6e667266
-	// interruptedStatus is that of a process that has no handler for CTRL+BREAK (STATUS_CONTROL_C_EXIT).
+	// interruptedStatus is the exit status of a process that has no handler for CTRL+BREAK (STATUS_CONTROL_C_EXIT).
 	interruptedStatus = uint32(windows.STATUS_CONTROL_C_EXIT)
 )
 
@@ -266,7 +266,7 @@ func (p *tree) terminate() error {
 // killLimit is how long killed processes may take to end.
 const killLimit = 10 * time.Second
 
-// kill kills the process and all that it started, and returns when they are gone.
+// kill kills the process and all that it started, and returns when they have ended.
 func (p *tree) kill() error {
 	p.mu.Lock()
 	if p.job == 0 {

@@ -12,8 +12,9 @@ import (
 	"nearfar/internal/host"
 )
 
-// An agent on a host that nothing can log in to runs only what its own list allows (internal/agent/allow). Every plan
-// that a tool can make is on that list: all cases just inside of all limits, backgrounds, and what a probe runs.
+// An agent on a host that nothing can log in to runs only the commands on its own list (internal/agent/allow). Every
+// plan that a tool can make is on that list: all cases just inside of all limits, backgrounds, and the commands of
+// probes.
 func TestAgentsRunEveryPlan(t *testing.T) {
 	commands := 0
 	for _, system := range []string{"linux", "windows"} {
@@ -53,7 +54,7 @@ func (a *allowing) check(what string, argv, env []string, stdin []byte) {
 
 func (a *allowing) checkPlan(what string, plan Plan) {
 	a.t.Helper()
-	// What preflight opens covers at least the socket by which the server is ready.
+	// Preflight opens plan.Sockets. The socket that shows that the server is ready must be one of them.
 	if s := plan.Server; s != nil {
 		if !slices.Contains(plan.Sockets, host.Socket(plan.Ready)) {
 			a.t.Errorf("%s: sockets %v without %v", what, plan.Sockets, plan.Ready)

@@ -71,8 +71,8 @@ func installTable() string {
 	return b.String()
 }
 
-// The tables of docs/tools.md are made from what the tools declare; UPDATE_GOLDEN=1 writes them anew. Every tool has a
-// section there.
+// The tables of docs/tools.md are made from the declarations of the tools; UPDATE_GOLDEN=1 writes them again. Every
+// tool has a section there.
 func TestTablesOfTools(t *testing.T) {
 	const path = "../../docs/tools.md"
 	page, err := os.ReadFile(path)
@@ -103,8 +103,8 @@ func TestTablesOfTools(t *testing.T) {
 	}
 }
 
-// What is declared is what runs: each tool that measures something is in the registry, and the other way round. Exactly
-// the tools that can be a background say so.
+// The declarations match the tools: each tool that measures something is in the registry, and the other way round.
+// Exactly the tools that can be a background say so.
 func TestDeclaredIsWhatRuns(t *testing.T) {
 	r := New(append([]Tool{NewNative("secret")}, Foreign()...)...)
 	if d := diff.Diff(Declared().Names(), r.Names()); d != "" {

@@ -3,8 +3,9 @@ package tool
 import (
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strings"
+
+	"nearfar/internal/lazyregexp"
 )
 
 // document is a JSON or XML document in a recording, without the text around it.
@@ -18,8 +19,8 @@ type document struct {
 const maxBroken = 1000
 
 var (
-	jsonStart = regexp.MustCompile(`\{\s*"`)
-	jsonIperf = regexp.MustCompile(`^\{\s*"(?:start|intervals|end|error|event|title|extra_data)"`)
+	jsonStart = lazyregexp.New(`\{\s*"`)
+	jsonIperf = lazyregexp.New(`^\{\s*"(?:start|intervals|end|error|event|title|extra_data)"`)
 )
 
 // jsonDocuments finds the JSON objects in a text, and gives the text without them. It takes linear time, since it never

@@ -16,8 +16,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// TestPlansOverLoopback carries out every plan over loopback, as a runner would, and asserts what must hold of the
-// figures whatever the machine: their order, and that rates and times agree.
+// TestPlansOverLoopback carries out every plan over loopback, as a runner would, and asserts properties of the figures
+// that hold on every machine: their order, and that rates and times agree.
 func TestPlansOverLoopback(t *testing.T) {
 	second := time.Second
 	tests := []struct {
@@ -196,13 +196,14 @@ func checkRTT(t *testing.T, m result.Measurement) {
 	}
 }
 
-// checkLoad checks latencies under a load of which one request of every is answered. How many are sent depends on the
-// machine; how many of them are answered does not.
+// checkLoad checks latencies under a load in which one of every requests is answered. The number of sent requests
+// depends on the machine. A busy machine loses datagrams and ends before the last answers, so that fewer are answered;
+// there are never more.
 func checkLoad(every float64) func(t *testing.T, m result.Measurement) {
 	return func(t *testing.T, m result.Measurement) {
 		checkRTT(t, m)
 		sent, received := value(t, m, result.Sent, ""), value(t, m, result.Received, "")
-		if answered := received * every / sent; answered < 0.9 || answered > 1.1 {
+		if answered := received * every / sent; answered < 0.2 || answered > 1.1 {
 			t.Errorf("%v sent, %v received: one of %v is answered", sent, received, every)
 		}
 		if p50, p99 := value(t, m, result.RTT, "p50"), value(t, m, result.RTT, "p99"); p50 > p99 {

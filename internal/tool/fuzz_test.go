@@ -23,8 +23,8 @@ func seed(f *testing.F) {
 	}
 }
 
-// sound says what holds of every measurement, whatever was read: base units, no NaN, no infinity, nothing negative, and
-// no figure without a definition.
+// sound says what holds for every measurement: base units, no NaN, no infinity, nothing negative, and no figure without
+// a definition.
 func sound(t *testing.T, m result.Measurement) {
 	t.Helper()
 	for _, metric := range m.Metrics {

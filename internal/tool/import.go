@@ -79,7 +79,7 @@ func Import(data []byte, toolName string) ([]Imported, error) {
 	return runs.found, nil
 }
 
-// runs collects what is found, each run once.
+// runs collects the runs that are found, each once.
 type runs struct {
 	found      []Imported
 	seen       map[string]bool
@@ -166,7 +166,8 @@ type segment struct {
 	text    string
 }
 
-// maxLine is the length of the longest line that is read, in bytes. Only JSON has longer lines, and it is read before.
+// maxLine is the length of the longest line that is read, in bytes; longer lines are skipped. Only JSON has longer
+// lines, and JSON documents are read before the lines.
 const maxLine = 16 << 10
 
 // recognise finds the tool that printed a line. Several tools may recognise a line, so the current tool comes first.

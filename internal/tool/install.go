@@ -126,7 +126,7 @@ func systemNames(on []string) string {
 	return strings.Join(names, " and ")
 }
 
-// runsOn says which of the hosts has a system on which nearfar does not run the tool. A host whose system is not known
+// runsOn says which of the hosts has a system on which nearfar does not run the tool. A host with an unknown system
 // passes.
 func (p program) runsOn(w experiment.Workload, pair host.Pair) error {
 	for _, h := range []host.Endpoint{pair.Client, pair.Server} {

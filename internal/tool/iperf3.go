@@ -2,7 +2,6 @@ package tool
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
+	"nearfar/internal/lazyregexp"
 	"nearfar/internal/result"
 )
 
@@ -127,15 +127,15 @@ func (*Iperf3) Parse(out Output) (result.Measurement, error) {
 }
 
 var (
-	iperf3Version   = regexp.MustCompile(`iperf (3[\w.+-]*)`)
-	iperf3Command   = regexp.MustCompile(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\./|/\S+/)?iperf3(?:\.exe)?\s+(?:-\S)`)
-	iperf3Begin     = regexp.MustCompile(`(?:^|\s)(?:Connecting to host \S+, port \d+|Accepted connection from \S+, port \d+)`)
-	iperf3Listening = regexp.MustCompile(`^Server listening on \S*\d+`)
-	iperf3Failure   = regexp.MustCompile(`iperf3: ((?:error|interrupt|parameter error|exiting|the client|the server).*)`)
-	iperf3Row       = regexp.MustCompile(`\[ *(\d+|SUM)\](?:\[([TR]X-[CS])\])? +([0-9.]+) *- *([0-9.]+) +sec +([0-9.]+) ([KMGTP]?)Bytes +([0-9.]+) ([KMGTP]?)(bits|Bytes)/sec(.*)$`)
-	iperf3UDP       = regexp.MustCompile(`^ +([0-9.]+) ms +(-?\d+)/(-?\d+) \(`)
-	iperf3Retr      = regexp.MustCompile(`^ +(\d+) +(?:[0-9.]+ [KMG]?Bytes)?`)
-	iperf3Sent      = regexp.MustCompile(`Total Datagrams|Lost/Total`)
+	iperf3Version   = lazyregexp.New(`iperf (3[\w.+-]*)`)
+	iperf3Command   = lazyregexp.New(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\./|/\S+/)?iperf3(?:\.exe)?\s+(?:-\S)`)
+	iperf3Begin     = lazyregexp.New(`(?:^|\s)(?:Connecting to host \S+, port \d+|Accepted connection from \S+, port \d+)`)
+	iperf3Listening = lazyregexp.New(`^Server listening on \S*\d+`)
+	iperf3Failure   = lazyregexp.New(`iperf3: ((?:error|interrupt|parameter error|exiting|the client|the server).*)`)
+	iperf3Row       = lazyregexp.New(`\[ *(\d+|SUM)\](?:\[([TR]X-[CS])\])? +([0-9.]+) *- *([0-9.]+) +sec +([0-9.]+) ([KMGTP]?)Bytes +([0-9.]+) ([KMGTP]?)(bits|Bytes)/sec(.*)$`)
+	iperf3UDP       = lazyregexp.New(`^ +([0-9.]+) ms +(-?\d+)/(-?\d+) \(`)
+	iperf3Retr      = lazyregexp.New(`^ +(\d+) +(?:[0-9.]+ [KMG]?Bytes)?`)
+	iperf3Sent      = lazyregexp.New(`Total Datagrams|Lost/Total`)
 )
 
 // iperf3Mark recognises lines of iperf3's text output.
@@ -196,7 +196,8 @@ func parseIperf3Text(text string) (result.Measurement, error) {
 		m.Protocol = experiment.TCP
 	}
 	if !summary {
-		// Rows of intervals alone are no result. Rows that name a side belong to the summary, even without its header.
+		// Rows of intervals alone do not make a result. Rows that name a side belong to the summary, even without its
+		// header.
 		rows = slices.DeleteFunc(rows, func(r iperf3Line) bool { return !r.sender && !r.receiver })
 	}
 	measureIperf3Rows(m, rows, udp)

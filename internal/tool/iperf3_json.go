@@ -184,7 +184,7 @@ func parseIperf3JSON(d document) (result.Measurement, error) {
 	return m.Measurement, nil
 }
 
-// measure reads the totals. byServer says that a server printed them: "host" is the one that prints.
+// measure reads the totals. byServer says that a server printed them: "host" is the side that prints.
 func (end *iperf3End) measure(m *measured, byServer bool) {
 	there, back := "", "server to client"
 	if end.SumReceivedBack != nil || end.SumSentBack != nil {

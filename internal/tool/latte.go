@@ -3,13 +3,13 @@ package tool
 import (
 	"errors"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
+	"nearfar/internal/lazyregexp"
 	"nearfar/internal/result"
 )
 
@@ -90,9 +90,9 @@ func (*Latte) Parse(out Output) (result.Measurement, error) {
 }
 
 var (
-	latteCommand = regexp.MustCompile(`(?:^|[$#>%]\s*)(?:\.[/\\]|\S+\\)?latte(?:\.exe)?\s+-\w`)
-	latteKey     = regexp.MustCompile(`^(Protocol|SendMethod|ReceiveMethod|SO_SNDBUF|SO_RCVBUF|MsgSize\(byte\)|Iterations|Latency\(usec\)|CPU\(%\)|CtxSwitch/sec|SysCall/sec|Interrupt/sec)[\s:=]+(\S.*)$`)
-	latteError   = regexp.MustCompile(`(?i)^(?:latte: |error|failed|unable|connect failed|wsa\w+ ?(?:error|failed)).*`)
+	latteCommand = lazyregexp.New(`(?:^|[$#>%]\s*)(?:\.[/\\]|\S+\\)?latte(?:\.exe)?\s+-\w`)
+	latteKey     = lazyregexp.New(`^(Protocol|SendMethod|ReceiveMethod|SO_SNDBUF|SO_RCVBUF|MsgSize\(byte\)|Iterations|Latency\(usec\)|CPU\(%\)|CtxSwitch/sec|SysCall/sec|Interrupt/sec)[\s:=]+(\S.*)$`)
+	latteError   = lazyregexp.New(`(?i)^(?:latte: |error|failed|unable|connect failed|wsa\w+ ?(?:error|failed)).*`)
 )
 
 // latteMark recognises lines of latte's output.

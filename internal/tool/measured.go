@@ -20,7 +20,7 @@ const (
 // measured collects what an output says.
 type measured struct{ result.Measurement }
 
-// newMeasured makes a measurement of which only the tool's name is known.
+// newMeasured makes a measurement that has only the tool's name.
 func newMeasured(tool string) *measured {
 	return &measured{result.Measurement{
 		Tool:       result.ToolVersion{Name: tool},
@@ -99,7 +99,7 @@ func (m *measured) fact(key, value string) {
 // factIP says which version of IP carried the measurement, as the tool printed it.
 const factIP = "ip"
 
-// ip records the version of IP of the printed address of the other side. It ignores a text that is no address.
+// ip records the version of IP of the printed address of the other side. It ignores a text that is not an address.
 func (m *measured) ip(address string) {
 	a, err := netip.ParseAddr(address)
 	switch {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"nearfar/internal/engine/wire"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
+	"nearfar/internal/lazyregexp"
 	"nearfar/internal/result"
 )
 
@@ -46,8 +46,8 @@ func nativeProgram() program {
 	}
 }
 
-// nativeDoes lists what the engine measures. Its datagrams begin with a header of 32 bytes, and over UDP it never
-// answers with more than it received, so that nobody can misuse it to amplify traffic.
+// nativeDoes lists what the engine measures. Its datagrams begin with a header of 32 bytes. Over UDP it never answers
+// with more bytes than it received, so that it cannot be misused to amplify traffic.
 func nativeDoes() []experiment.Capability {
 	const ms = time.Millisecond
 	stream, datagram := experiment.Range{Min: 1, Max: 16 << 20}, experiment.Range{Min: 32, Max: maxDatagram}
@@ -114,7 +114,7 @@ func (*Native) Probe() Probe {
 	return Probe{Programs: []string{host.Self}, Argv: []string{host.Self, "version"}, Version: nativeVersion}
 }
 
-var nativeVersionLine = regexp.MustCompile(`(?m)^nearfar (\S{1,100})`)
+var nativeVersionLine = lazyregexp.New(`(?m)^nearfar (\S{1,100})`)
 
 func nativeVersion(printed []byte) string {
 	if m := nativeVersionLine.FindSubmatch(printed); m != nil {
@@ -296,7 +296,7 @@ func (*Native) Parse(out Output) (result.Measurement, error) {
 	return m, nil
 }
 
-// lastWords gives the end of what was printed on standard error, for an error message.
+// lastWords gives the end of the standard error, for an error message.
 func lastWords(stderr []byte) string {
 	const most = 300
 	if len(stderr) > most {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// nativeBackgroundInterval is how often a background reports what has arrived. Its figures cover the time of its
+	// nativeBackgroundInterval is how often a background reports the received bytes. Its figures cover the time of its
 	// workload with this precision.
 	nativeBackgroundInterval = 100 * time.Millisecond
 	// nativeIntervals is how many intervals a background prints at most. Long backgrounds have longer intervals.
@@ -63,8 +63,8 @@ func (*Native) Reported(stdout []byte, until time.Time) bool {
 func unixSeconds(at time.Time) float64 { return float64(at.UnixMicro()) / 1e6 }
 
 // ParseBackground adds up the intervals that lie within the time in which the workload ran, by the times that the
-// engine prints with them. If there is none (the workload was shorter than two intervals), it takes those that overlap
-// that time.
+// engine prints with them. If no interval does (the workload was shorter than two intervals), it takes the intervals
+// that overlap that time.
 func (*Native) ParseBackground(out Output, from, until time.Time) (result.Measurement, error) {
 	m := result.Measurement{Tool: result.ToolVersion{Name: nativeName}, Mode: experiment.Stream,
 		Protocol: experiment.TCP}
@@ -72,7 +72,8 @@ func (*Native) ParseBackground(out Output, from, until time.Time) (result.Measur
 	m.Tool.Version = run.Start.Version
 	begun, ended := unixSeconds(from), unixSeconds(until)
 	last := slices.IndexFunc(run.Intervals, func(i record.Interval) bool { return i.EndUnix >= ended })
-	// A failure after the end of the workload is that the background was ended.
+	// If the workload has ended before the failure, the failure is only that the background was stopped, so it is
+	// ignored.
 	if err != nil && !errors.Is(err, record.ErrUnfinished) && last < 0 {
 		return m, fmt.Errorf("%s: %w%s", nativeName, err, lastWords(out.Stderr))
 	}

@@ -64,7 +64,7 @@ func windowBegan() time.Time { return time.Unix(1_700_000_000, 0) }
 // since is a moment of such a window.
 func since(d time.Duration) time.Time { return windowBegan().Add(d) }
 
-// intervals are the lines of a stream's intervals of 0.1 s, with so many kilobytes each.
+// intervals are the lines of a stream's intervals of 0.1 s, with this many kilobytes each.
 func intervals(kilobytes ...int) string {
 	var b strings.Builder
 	for i, n := range kilobytes {

@@ -2,13 +2,13 @@ package tool
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
+	"nearfar/internal/lazyregexp"
 	"nearfar/internal/result"
 )
 
@@ -64,10 +64,10 @@ func (*Netperf) Probe() Probe {
 	return probe(netperfVersion, []string{"netperf", "netserver"}, "netperf", "-V")
 }
 
-// Plan gives a netserver in the foreground that forks no process for a test (the CPU time of one would be lost with it,
-// and would count as other programs' time), and a client that prints selected values as KEY=value lines. netperf takes
-// whole seconds and has no warm-up. -c and -C are not given: their CPU figures cost a calibration, and change what is
-// measured. Statistics of latency need -j.
+// Plan gives a netserver and a client that prints selected values as KEY=value lines. The netserver runs in the
+// foreground and forks no process for a test: the CPU time of such a process would be lost with it, and would count as
+// other programs' time. netperf takes whole seconds and has no warm-up. -c and -C are not given: their CPU figures cost
+// a calibration, and change the measurement. Statistics of latency need -j.
 func (*Netperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	if err := check(netperfProgram(), w, pair); err != nil {
 		return Plan{}, err
@@ -113,15 +113,15 @@ func (*Netperf) Parse(out Output) (result.Measurement, error) {
 }
 
 var (
-	netperfVersion = regexp.MustCompile(`(?i)netperf version ([0-9][\w.]*)`)
-	netperfBanner  = regexp.MustCompile(`^(?:.*[$#>] *)?(?:MIGRATED )?((?:TCP|UDP|SCTP|DCCP|OMNI|UDPLITE|DG|DLCO|DLCL|STREAM|XTI)\b[A-Za-z0-9 /|_]*) TEST(?: |$)`)
-	netperfCommand = regexp.MustCompile(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\./|/\S+/)?netperf\s+(?:-\w)`)
-	netperfPair    = regexp.MustCompile(`^([A-Z][A-Z0-9_]+)=(.*)$`)
-	netperfFailure = regexp.MustCompile(`(?i)^establish[_ ]control|are you sure there is a netserver|^remote error|^netperf: |^recv_response|error on remote|^netperf:.*error|could not establish|^send_omni: .*|^send_tcp_\w+: .*|^send_udp_\w+: .*`)
+	netperfVersion = lazyregexp.New(`(?i)netperf version ([0-9][\w.]*)`)
+	netperfBanner  = lazyregexp.New(`^(?:.*[$#>] *)?(?:MIGRATED )?((?:TCP|UDP|SCTP|DCCP|OMNI|UDPLITE|DG|DLCO|DLCL|STREAM|XTI)\b[A-Za-z0-9 /|_]*) TEST(?: |$)`)
+	netperfCommand = lazyregexp.New(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\./|/\S+/)?netperf\s+(?:-\w)`)
+	netperfPair    = lazyregexp.New(`^([A-Z][A-Z0-9_]+)=(.*)$`)
+	netperfFailure = lazyregexp.New(`(?i)^establish[_ ]control|are you sure there is a netserver|^remote error|^netperf: |^recv_response|error on remote|^netperf:.*error|could not establish|^send_omni: .*|^send_tcp_\w+: .*|^send_udp_\w+: .*`)
 	// netperfInterim is a line of -D: in words, or with -o four fields, the last of which is a time.
-	netperfInterim = regexp.MustCompile(`^Interim result:|^\d+\.\d\d,[^,]+/s,\d+\.\d{3},\d+\.\d{3}$`)
-	netperfBurst   = regexp.MustCompile(`first burst (\d+)`)
-	netperfFamily  = regexp.MustCompile(` to .*\bAF_INET(6?)(?: |$)`)
+	netperfInterim = lazyregexp.New(`^Interim result:|^\d+\.\d\d,[^,]+/s,\d+\.\d{3},\d+\.\d{3}$`)
+	netperfBurst   = lazyregexp.New(`first burst (\d+)`)
+	netperfFamily  = lazyregexp.New(` to .*\bAF_INET(6?)(?: |$)`)
 )
 
 // isNetperfHeader reports whether a line names the columns of -o: the throughput and at least one more.

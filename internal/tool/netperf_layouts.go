@@ -2,9 +2,10 @@ package tool
 
 import (
 	"encoding/csv"
-	"regexp"
 	"slices"
 	"strings"
+
+	"nearfar/internal/lazyregexp"
 )
 
 // readNetperfPairs reads KEY=value lines (-k).
@@ -61,7 +62,7 @@ func csvFields(line string) []string {
 	return fields
 }
 
-var netperfTableUnit = regexp.MustCompile(`10\^[369]bits/s|[KMG]?Bytes/s`)
+var netperfTableUnit = lazyregexp.New(`10\^[369]bits/s|[KMG]?Bytes/s`)
 
 // readNetperfTable reads the fixed tables of the classic tests.
 func readNetperfTable(run *netperfRun, body []string) bool {
@@ -169,7 +170,7 @@ func hasNumber(line string) bool {
 	return slices.ContainsFunc(strings.Fields(line), isNumber)
 }
 
-var netperfPercentileName = regexp.MustCompile(`^(\d{1,2})(?:st|nd|rd|th) percentile latency microseconds`)
+var netperfPercentileName = lazyregexp.New(`^(\d{1,2})(?:st|nd|rd|th) percentile latency microseconds`)
 
 // netperfField gives the selector of a name that was printed as KEY, as a CSV header or over a column. It gives "" for
 // a name that is not read.

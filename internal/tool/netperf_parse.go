@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/lazyregexp"
 	"nearfar/internal/result"
 )
 
@@ -227,9 +227,9 @@ func (run *netperfRun) measureDatagrams(m *measured) {
 }
 
 var (
-	netperfPercentileKey = regexp.MustCompile(`^P(\d{1,2})_LATENCY$`)
-	netperfBits          = regexp.MustCompile(`(?i)^10\^(3|6|9)bits/s`)
-	netperfBytes         = regexp.MustCompile(`(?i)^([KMG])?Bytes(?:/s|$)`)
+	netperfPercentileKey = lazyregexp.New(`^P(\d{1,2})_LATENCY$`)
+	netperfBits          = lazyregexp.New(`(?i)^10\^(3|6|9)bits/s`)
+	netperfBytes         = lazyregexp.New(`(?i)^([KMG])?Bytes(?:/s|$)`)
 )
 
 // netperfUnit gives the bits per second of one of netperf's units (bytes have powers of 1024), or reports that the unit

@@ -4,18 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"time"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
+	"nearfar/internal/lazyregexp"
 	"nearfar/internal/result"
 )
 
 const (
 	ntttcpName = "ntttcp"
-	// ntttcpCooldown is how long, in seconds, the sender goes on after the window. Without it the receiver's window,
+	// ntttcpCooldown is how long, in seconds, the sender continues after the window. Without it the receiver's window,
 	// which begins a little later than the sender's, would end in silence.
 	ntttcpCooldown = 1
 )
@@ -54,17 +54,17 @@ func NewNtttcp() *Ntttcp { return &Ntttcp{} }
 // Name is what an experiment file calls it.
 func (*Ntttcp) Name() string { return ntttcpName }
 
-var ntttcpPrintedVersion = regexp.MustCompile(`(?m)^(?:Copyright Version|NTTTCP for Linux) (\S+)`)
+var ntttcpPrintedVersion = lazyregexp.New(`(?m)^(?:Copyright Version|NTTTCP for Linux) (\S+)`)
 
 // Probe asks for the usage: both variants print their version before it.
 func (*Ntttcp) Probe() Probe {
 	return probe(ntttcpPrintedVersion, []string{"ntttcp"}, "ntttcp", "-?")
 }
 
-// Plan gives a receiver on the server's host and a sender on the client's. They do not synchronise over a
-// separate connection, which would need further ports; only in this way can Windows and Linux measure with each other.
-// Both sides start counting when the data connections are made: warm-up, window, and one second more, in which the
-// sender goes on. Both end by themselves.
+// Plan gives a receiver on the server's host and a sender on the client's. They do not synchronise over a separate
+// connection, which would need further ports; only in this way can Windows and Linux measure with each other. Both
+// sides start counting when the data connections are made. They run for the warm-up, the window, and one second more,
+// in which the sender continues. Both end by themselves.
 func (*Ntttcp) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	if err := check(ntttcpProgram(), w, pair); err != nil {
 		return Plan{}, err

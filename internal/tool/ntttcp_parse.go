@@ -5,24 +5,24 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/lazyregexp"
 	"nearfar/internal/result"
 )
 
 const mebibyte = 8 << 20 // bits: ntttcp's MB is 1024*1024 bytes
 
 var (
-	ntttcpCommand = regexp.MustCompile(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\.[/\\]|\S+[/\\])?ntttcp(?:\.exe)?\s+-\w`)
-	ntttcpWindows = regexp.MustCompile(`^Copyright Version (\S+)`)
-	ntttcpLinux   = regexp.MustCompile(`^NTTTCP for Linux (\S+)`)
-	ntttcpStamp   = regexp.MustCompile(`^\d\d:\d\d:\d\d (INFO|ERR|ERROR|DBG|DEBUG|WARN\w*):? ?(.*)$`)
-	ntttcpWords   = regexp.MustCompile(`Network activity|Totals:|throughput|Throughput|test duration|total bytes|connections (?:tested|created)|^\S+ ERR`)
-	ntttcpLine    = regexp.MustCompile(`^\s*([a-zA-Z][a-zA-Z /_()-]*?)\s*:\s*([0-9.]+) ?(\S*)`)
-	ntttcpSize    = regexp.MustCompile(`\s-[bl] ?(\d+)([KkMm]?)`)
+	ntttcpCommand = lazyregexp.New(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\.[/\\]|\S+[/\\])?ntttcp(?:\.exe)?\s+-\w`)
+	ntttcpWindows = lazyregexp.New(`^Copyright Version (\S+)`)
+	ntttcpLinux   = lazyregexp.New(`^NTTTCP for Linux (\S+)`)
+	ntttcpStamp   = lazyregexp.New(`^\d\d:\d\d:\d\d (INFO|ERR|ERROR|DBG|DEBUG|WARN\w*):? ?(.*)$`)
+	ntttcpWords   = lazyregexp.New(`Network activity|Totals:|throughput|Throughput|test duration|total bytes|connections (?:tested|created)|^\S+ ERR`)
+	ntttcpLine    = lazyregexp.New(`^\s*([a-zA-Z][a-zA-Z /_()-]*?)\s*:\s*([0-9.]+) ?(\S*)`)
+	ntttcpSize    = lazyregexp.New(`\s-[bl] ?(\d+)([KkMm]?)`)
 )
 
 // ntttcpMark recognises lines of ntttcp's text output.
@@ -279,7 +279,7 @@ func ntttcpRoot(d document) (string, map[string]json.RawMessage) {
 	return "", nil
 }
 
-// parseNtttcpJSON reads one document of ntttcp for Linux with -O json: the totals of its XML under names in camel case.
+// parseNtttcpJSON reads one document of ntttcp for Linux with -O json: the totals of its XML, with names in camel case.
 func parseNtttcpJSON(d document) (result.Measurement, error) {
 	m := newMeasured(ntttcpName)
 	m.Mode, m.Protocol = experiment.Stream, experiment.TCP

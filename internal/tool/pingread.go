@@ -3,34 +3,34 @@ package tool
 import (
 	"errors"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/lazyregexp"
 	"nearfar/internal/result"
 )
 
 var (
-	pingVersion = regexp.MustCompile(`(?:iputils[- ]s?|ping utility, iputils-s?|BusyBox v)([0-9][\w.]*)`)
-	pingCommand = regexp.MustCompile(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:/\S+/)?ping6?(?:\.exe)?\s+(?:-[a-zA-Z]|/[a-z]|\d+\.\d+\.\d+\.\d+|\S+$)`)
-	pingBanner  = regexp.MustCompile(`^(?:PING6? ?\S*.*(?:bytes|\(|data|octets|Bytes)|PING6\()`)
-	pingRule    = regexp.MustCompile(`^-+ ?\S+ .*(?:ping6?|PING).* ?-{2,}|^-{2,}.*\bping6?\b.*-{2,}`)
+	pingVersion = lazyregexp.New(`(?:iputils[- ]s?|ping utility, iputils-s?|BusyBox v)([0-9][\w.]*)`)
+	pingCommand = lazyregexp.New(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:/\S+/)?ping6?(?:\.exe)?\s+(?:-[a-zA-Z]|/[a-z]|\d+\.\d+\.\d+\.\d+|\S+$)`)
+	pingBanner  = lazyregexp.New(`^(?:PING6? ?\S*.*(?:bytes|\(|data|octets|Bytes)|PING6\()`)
+	pingRule    = lazyregexp.New(`^-+ ?\S+ .*(?:ping6?|PING).* ?-{2,}|^-{2,}.*\bping6?\b.*-{2,}`)
 	// pingReply is the line of a reply in any language: its size, its number and its time.
-	pingReply    = regexp.MustCompile(`(\d+) \S+ \S+ .*seq[=: ]?(\d+).*[=<]([0-9.,]+) ?(ms|usec|us|毫秒|ミリ秒|밀리초|мс)(?:\W|$)`)
-	pingReplyBSD = regexp.MustCompile(`^(\d+) bytes from .*(?:time)[=<]([0-9.,]+) ?ms`)
+	pingReply    = lazyregexp.New(`(\d+) \S+ \S+ .*seq[=: ]?(\d+).*[=<]([0-9.,]+) ?(ms|usec|us|毫秒|ミリ秒|밀리초|мс)(?:\W|$)`)
+	pingReplyBSD = lazyregexp.New(`^(\d+) bytes from .*(?:time)[=<]([0-9.,]+) ?ms`)
 	// pingCounts is the line of counts in any language: two numbers, then the loss in percent. Words before the numbers
 	// must not be ASCII, since other tools print such lines.
-	pingCounts       = regexp.MustCompile(`^(?:[^\x00-\x7f]+ ?)?(\d+) ?[^\d,，]*[,，] ?(?:[^\d,，]* )?(\d+) ?[^\d,，]*[,，] .*?(?:([0-9.,]+) ?%|%([0-9.]+))`)
-	pingCountsLoose  = regexp.MustCompile(`^(\d+) packets transmitted, (\d+) (?:packets )?received`)
-	pingDuplicates   = regexp.MustCompile(`\+(\d+) (?:duplicates?|Duplikate|doublons|duplicad\S*|duplicat\S*)`)
-	pingErrors       = regexp.MustCompile(`\+(\d+) (?:errors?|Fehler|erreurs|errores|errori)`)
-	pingRTT          = regexp.MustCompile(`min/avg/max(?:/(?:mdev|stddev|std-dev|sdev|stdev))? *= *([0-9.,]+)/([0-9.,]+)/([0-9.,]+)(?:/([0-9.,]+|-?nan))? *(ms|us|usec|s|sec|毫秒|ミリ秒|밀리초|мс)?(?:[ ,]|$)`)
-	pingFailure      = regexp.MustCompile(`(?i)^ping6?: .*(?:unknown host|not known|failure in name|cannot resolve|bad address|unreachable|not permitted|denied|sendto|sendmsg|invalid|usage|bad number|too (?:big|large|small)|cannot|local error).*|^ping request could not find host.*|^.*unknown host.*$|^connect: network is unreachable.*`)
-	pingPayloadBSD   = regexp.MustCompile(`: (\d+) data bytes`)
-	pingPayloadLinux = regexp.MustCompile(`\) (?:from .*: )?(\d+)(?:\(\d+\)| (?:data )?\S*(?:bytes|Bytes|octets|data))`)
-	pingAddress      = regexp.MustCompile(`^PING \S+ ?\(([0-9A-Fa-f.:]+)\)`)
-	pingPayload6     = regexp.MustCompile(`^PING6\(\d+=40\+8\+(\d+) bytes`)
+	pingCounts       = lazyregexp.New(`^(?:[^\x00-\x7f]+ ?)?(\d+) ?[^\d,，]*[,，] ?(?:[^\d,，]* )?(\d+) ?[^\d,，]*[,，] .*?(?:([0-9.,]+) ?%|%([0-9.]+))`)
+	pingCountsLoose  = lazyregexp.New(`^(\d+) packets transmitted, (\d+) (?:packets )?received`)
+	pingDuplicates   = lazyregexp.New(`\+(\d+) (?:duplicates?|Duplikate|doublons|duplicad\S*|duplicat\S*)`)
+	pingErrors       = lazyregexp.New(`\+(\d+) (?:errors?|Fehler|erreurs|errores|errori)`)
+	pingRTT          = lazyregexp.New(`min/avg/max(?:/(?:mdev|stddev|std-dev|sdev|stdev))? *= *([0-9.,]+)/([0-9.,]+)/([0-9.,]+)(?:/([0-9.,]+|-?nan))? *(ms|us|usec|s|sec|毫秒|ミリ秒|밀리초|мс)?(?:[ ,]|$)`)
+	pingFailure      = lazyregexp.New(`(?i)^ping6?: .*(?:unknown host|not known|failure in name|cannot resolve|bad address|unreachable|not permitted|denied|sendto|sendmsg|invalid|usage|bad number|too (?:big|large|small)|cannot|local error).*|^ping request could not find host.*|^.*unknown host.*$|^connect: network is unreachable.*`)
+	pingPayloadBSD   = lazyregexp.New(`: (\d+) data bytes`)
+	pingPayloadLinux = lazyregexp.New(`\) (?:from .*: )?(\d+)(?:\(\d+\)| (?:data )?\S*(?:bytes|Bytes|octets|data))`)
+	pingAddress      = lazyregexp.New(`^PING \S+ ?\(([0-9A-Fa-f.:]+)\)`)
+	pingPayload6     = lazyregexp.New(`^PING6\(\d+=40\+8\+(\d+) bytes`)
 )
 
 // pingMark recognises lines of ping's output.
@@ -116,7 +116,7 @@ func (m *measured) payload(line, bytes string, counted bool) {
 // bannerPayload reads the payload's size, and the version of IP of the address, from the first line.
 func (m *measured) bannerPayload(line string) {
 	m.ip(find(pingAddress, line))
-	for _, re := range []*regexp.Regexp{pingPayload6, pingPayloadBSD, pingPayloadLinux} {
+	for _, re := range []*lazyregexp.Regexp{pingPayload6, pingPayloadBSD, pingPayloadLinux} {
 		if s := find(re, line); s != "" {
 			m.MessageBytes = integer(s)
 			return

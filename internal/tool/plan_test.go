@@ -145,7 +145,7 @@ func TestPlansRefused(t *testing.T) {
 	}
 }
 
-// Each tool that speaks IPv6 uses the address of the version that is asked for, and says so if the host has none.
+// Each tool that supports IPv6 uses the address of the requested version, and reports an error if the host has none.
 func TestPlansOfEachIP(t *testing.T) {
 	both := at("10.0.0.2", "fd00::2")
 	transaction := experiment.Workload{Name: "w1", Mode: "rr", Protocol: "tcp", Request: 64, Response: 64,

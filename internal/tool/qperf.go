@@ -2,19 +2,20 @@ package tool
 
 import (
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
+	"nearfar/internal/lazyregexp"
 	"nearfar/internal/result"
 )
 
 const qperfName = "qperf"
 
-// qperfProgram declares qperf 0.4.11. Over TCP it can send messages larger than 16 MiB, of which few fit into a second.
+// qperfProgram declares qperf 0.4.11. Over TCP it can send messages larger than 16 MiB, but only few of those fit into
+// a second.
 func qperfProgram() program {
 	segments, datagrams := experiment.Range{Min: 1, Max: 16 << 20}, experiment.Range{Min: 1, Max: maxDatagram}
 	rr := func(protocol string, size experiment.Range) experiment.Capability {
@@ -99,12 +100,12 @@ func (*Qperf) Parse(out Output) (result.Measurement, error) {
 }
 
 var (
-	qperfVersion = regexp.MustCompile(`qperf ([0-9][\w.]*)`)
-	qperfCommand = regexp.MustCompile(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\./|/\S+/)?qperf\s+\S`)
-	qperfTest    = regexp.MustCompile(`^(tcp|udp|sctp|sdp|rds)_(lat|bw):$`)
+	qperfVersion = lazyregexp.New(`qperf ([0-9][\w.]*)`)
+	qperfCommand = lazyregexp.New(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\./|/\S+/)?qperf\s+\S`)
+	qperfTest    = lazyregexp.New(`^(tcp|udp|sctp|sdp|rds)_(lat|bw):$`)
 	// qperfValue is a name, a number, its unit, and in brackets the exact number where the first is in powers of 1024.
-	qperfValue   = regexp.MustCompile(`^([a-z_]+) +=  *([0-9][0-9.,]*) ?([A-Za-z%/]*)[a-z% ]*(?:\(([0-9,]+)\))?$`)
-	qperfFailure = regexp.MustCompile(`^\S+: failed to connect|^(?:failed|could not|unable|cannot|timed out|server |remote |\S+: no such) ?.*`)
+	qperfValue   = lazyregexp.New(`^([a-z_]+) +=  *([0-9][0-9.,]*) ?([A-Za-z%/]*)[a-z% ]*(?:\(([0-9,]+)\))?$`)
+	qperfFailure = lazyregexp.New(`^\S+: failed to connect|^(?:failed|could not|unable|cannot|timed out|server |remote |\S+: no such) ?.*`)
 )
 
 // qperfMark recognises lines of qperf's output.

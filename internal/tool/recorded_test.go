@@ -69,8 +69,8 @@ func recordings(t testing.TB) []string {
 	return files
 }
 
-// TestRecorded reads every recording and compares with the golden file beside it. UPDATE_GOLDEN=1 writes those anew;
-// look at the difference before it is kept.
+// TestRecorded reads every recording and compares the result with the golden file in the same folder. UPDATE_GOLDEN=1
+// writes the golden files again; look at the difference before you keep it.
 func TestRecorded(t *testing.T) {
 	files := recordings(t)
 	if len(files) < 40 {

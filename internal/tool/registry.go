@@ -44,8 +44,8 @@ func Declared() experiment.Tools {
 	return declared
 }
 
-// check says what a tool cannot do of what a workload asks: the limits are in what the tool declares. It also says
-// which host has a system on which nearfar does not run the tool.
+// check says which part of a workload a tool cannot do: the limits are in the tool's declaration. It also says which
+// host has a system on which nearfar does not run the tool.
 func check(p program, w experiment.Workload, pair host.Pair) error {
 	if err := p.declared.Check(w); err != nil {
 		return fmt.Errorf("workload %s: %w", w.Name, err)

@@ -2,34 +2,34 @@ package tool
 
 import (
 	"errors"
-	"regexp"
 	"strings"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/lazyregexp"
 	"nearfar/internal/result"
 )
 
 var (
-	sockperfVersion    = regexp.MustCompile(`version #?\s?([0-9][\w.]*)`)
-	sockperfCommand    = regexp.MustCompile(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\./|/\S+/)?sockperf\s+(pp|ping-pong|ul|under-load|tp|throughput|pb|playback)\b`)
-	sockperfConnection = regexp.MustCompile(`IP = \S+\s+PORT =\s*\d+ # (TCP|UDP)`)
-	sockperfSize       = regexp.MustCompile(`(?:\s-m[ =]?|--msg-size[= ]|msg-size=)(\d+)`)
-	sockperfEvery      = regexp.MustCompile(`--reply-every[= ](\d+)`)
-	sockperfServer     = regexp.MustCompile(`Printing statistics for Server No: *(\d+)`)
-	sockperfWindow     = regexp.MustCompile(`\[Valid Duration\] *RunTime= *([0-9.]+) sec.*SentMessages= *(\d+); ReceivedMessages= *(\d+)`)
-	sockperfTotal      = regexp.MustCompile(`\[Total Run\]`)
-	sockperfAverage    = regexp.MustCompile(`====> avg-(lat|latency|rtt)= *([-0-9.nainf]+) \(std-dev= *([-0-9.nainf]+)`)
-	sockperfCounts     = regexp.MustCompile(`dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)`)
-	sockperfPercentile = regexp.MustCompile(`---> percentile +([0-9.]+) *= *([0-9.]+)`)
-	sockperfExtreme    = regexp.MustCompile(`---> <(MAX|MIN)> observation *= *([0-9.]+)`)
-	sockperfSummary    = regexp.MustCompile(`Summary: (Round trip|Latency) is *([-0-9.naif]+) usec`)
-	sockperfRate       = regexp.MustCompile(`Summary: Message Rate is *([0-9.]+) \[msg/sec\]`)
-	sockperfBandwidth  = regexp.MustCompile(`Summary: BandWidth is *([0-9.]+) ([MG])Bps`)
-	sockperfSent       = regexp.MustCompile(`Total of (\d+) messages sent in ([0-9.]+) sec`)
-	sockperfFailure    = regexp.MustCompile(`ERROR: .*|No messages were received from the server.*|Invalid \w+: .*|Option \S+ should not be repeatable.*`)
-	sockperfUserEnd    = regexp.MustCompile(`Test end \(interrupted by (?:user|signal)`)
-	sockperfTimerEnd   = regexp.MustCompile(`Test end \(interrupted by timer`)
-	sockperfLog        = regexp.MustCompile(`^(?:packet, )?txTime`)
+	sockperfVersion    = lazyregexp.New(`version #?\s?([0-9][\w.]*)`)
+	sockperfCommand    = lazyregexp.New(`(?:^|[$#>%]\s*)(?:sudo\s+)?(?:\./|/\S+/)?sockperf\s+(pp|ping-pong|ul|under-load|tp|throughput|pb|playback)\b`)
+	sockperfConnection = lazyregexp.New(`IP = \S+\s+PORT =\s*\d+ # (TCP|UDP)`)
+	sockperfSize       = lazyregexp.New(`(?:\s-m[ =]?|--msg-size[= ]|msg-size=)(\d+)`)
+	sockperfEvery      = lazyregexp.New(`--reply-every[= ](\d+)`)
+	sockperfServer     = lazyregexp.New(`Printing statistics for Server No: *(\d+)`)
+	sockperfWindow     = lazyregexp.New(`\[Valid Duration\] *RunTime= *([0-9.]+) sec.*SentMessages= *(\d+); ReceivedMessages= *(\d+)`)
+	sockperfTotal      = lazyregexp.New(`\[Total Run\]`)
+	sockperfAverage    = lazyregexp.New(`====> avg-(lat|latency|rtt)= *([-0-9.nainf]+) \(std-dev= *([-0-9.nainf]+)`)
+	sockperfCounts     = lazyregexp.New(`dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)`)
+	sockperfPercentile = lazyregexp.New(`---> percentile +([0-9.]+) *= *([0-9.]+)`)
+	sockperfExtreme    = lazyregexp.New(`---> <(MAX|MIN)> observation *= *([0-9.]+)`)
+	sockperfSummary    = lazyregexp.New(`Summary: (Round trip|Latency) is *([-0-9.naif]+) usec`)
+	sockperfRate       = lazyregexp.New(`Summary: Message Rate is *([0-9.]+) \[msg/sec\]`)
+	sockperfBandwidth  = lazyregexp.New(`Summary: BandWidth is *([0-9.]+) ([MG])Bps`)
+	sockperfSent       = lazyregexp.New(`Total of (\d+) messages sent in ([0-9.]+) sec`)
+	sockperfFailure    = lazyregexp.New(`ERROR: .*|No messages were received from the server.*|Invalid \w+: .*|Option \S+ should not be repeatable.*`)
+	sockperfUserEnd    = lazyregexp.New(`Test end \(interrupted by (?:user|signal)`)
+	sockperfTimerEnd   = lazyregexp.New(`Test end \(interrupted by timer`)
+	sockperfLog        = lazyregexp.New(`^(?:packet, )?txTime`)
 )
 
 // sockperfMark recognises lines of sockperf's output.

@@ -3,17 +3,18 @@ package tool
 import (
 	"bytes"
 	"encoding/binary"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf16"
+
+	"nearfar/internal/lazyregexp"
 )
 
 var (
 	// escapes are ANSI control sequences: colours, cursor movements, window titles.
-	escapes = regexp.MustCompile(`\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[@-Z\\^_]?`)
+	escapes = lazyregexp.New(`\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[@-Z\\^_]?`)
 	// echoes are keys that a terminal echoed into the output as visible characters: ^C, and ^[[F for the End key.
-	echoes = regexp.MustCompile(`\^\[\[[0-9;]*[A-Za-z~]|\^[CDZ\\]`)
+	echoes = lazyregexp.New(`\^\[\[[0-9;]*[A-Za-z~]|\^[CDZ\\]`)
 )
 
 // plain gives a recording as lines of text that end in \n. It decodes UTF-16, and removes what terminals and
@@ -79,7 +80,7 @@ func integer(s string) int {
 }
 
 // find gives the first group of the first match, or "".
-func find(re *regexp.Regexp, s string) string {
+func find(re *lazyregexp.Regexp, s string) string {
 	if m := re.FindStringSubmatch(s); len(m) > 1 {
 		return m[1]
 	}
@@ -113,7 +114,7 @@ func lastLine(text string) string {
 }
 
 // probe makes a Probe. The version is the first group of the pattern in the output of the command.
-func probe(version *regexp.Regexp, programs []string, argv ...string) Probe {
+func probe(version *lazyregexp.Regexp, programs []string, argv ...string) Probe {
 	return Probe{Programs: programs, Argv: argv, Version: func(printed []byte) string {
 		return find(version, plain(printed))
 	}}

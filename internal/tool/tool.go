@@ -28,7 +28,7 @@ type Tool interface {
 	Probe() Probe
 }
 
-// A Companion is a tool that can run beside any workload, as its background.
+// A Companion is a tool that can run at the same time as any workload, as its background.
 type Companion interface {
 	// PlanBackground gives the command lines of a background, on the server's ports for backgrounds. The client runs
 	// for the longest time, unless it is ended before.
@@ -37,8 +37,8 @@ type Companion interface {
 	Flowing(stdout []byte) bool
 	// Reported says whether the client's output so far covers the time until a moment, by the clock of its host.
 	Reported(stdout []byte, until time.Time) bool
-	// ParseBackground gives the figures of the time in which the workload ran, by the clock of the client's host. When
-	// the output was read does not matter. What the client printed when it was ended is ignored.
+	// ParseBackground gives the figures of the time in which the workload ran, by the clock of the client's host. It
+	// does not matter when the output was read. Output after the client was ended is ignored.
 	ParseBackground(out Output, from, until time.Time) (result.Measurement, error)
 }
 
@@ -48,7 +48,7 @@ type Plan struct {
 	Server *Command
 	// Ready says how to know that the server is ready. It is used only if Server is not nil.
 	Ready Ready
-	// Sockets are those of the server's host to which the client's host connects or sends.
+	// Sockets are the sockets of the server's host to which the client's host connects or sends.
 	Sockets []host.Socket
 	// ServerEnds is how long the server may take to end by itself after the client, with what it prints then. 0: it is
 	// stopped as soon as the client has ended.

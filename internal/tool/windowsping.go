@@ -3,12 +3,12 @@ package tool
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/lazyregexp"
 	"nearfar/internal/result"
 )
 
@@ -43,15 +43,15 @@ func windowsPingPlan(w experiment.Workload, ip netip.Addr) (Plan, error) {
 // The lines of Windows' ping in any language: only numbers, units and punctuation are read.
 var (
 	// windowsPingWords begin the banner in languages in which it does not name ping.
-	windowsPingWords = regexp.MustCompile(`(?i)ping|^(?:disparando|badanie|обмен|обмін|skickar) `)
+	windowsPingWords = lazyregexp.New(`(?i)ping|^(?:disparando|badanie|обмен|обмін|skickar) `)
 	// windowsPingTarget is the address in the banner, in brackets behind a name.
-	windowsPingTarget  = regexp.MustCompile(`\[[0-9A-Fa-f.:%]+\]|\d+\.\d+\.\d+\.\d+|[0-9A-Fa-f]*:[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*(?:%\d+)?`)
-	windowsPingNumber  = regexp.MustCompile(`\d+`)
-	windowsPingReply   = regexp.MustCompile(`: \D*?= ?(\d+) \D*?[=<] ?\d+ ?\S{1,5} TTL=`)
-	windowsPingCounts  = regexp.MustCompile(`= *(\d+) *[,，、] *[^=\d]*= *(\d+) *[,，、] *[^=\d]*= *(\d+)(?:[^\d]|$)`)
-	windowsPingPartial = regexp.MustCompile(`= *\d+ *[,，、][^=]*= *\d+ *[,，、]$`)
-	windowsPingLoss    = regexp.MustCompile(`\(\D*?(\d+) ?%|\(%(\d+)`)
-	windowsPingRTT     = regexp.MustCompile(`= *(\d+) ?\p{L}{1,5} *[,，、] *[^=]*= *(\d+) ?\p{L}{1,5} *[,，、] *[^=]*= *(\d+) ?\p{L}{1,5}`)
+	windowsPingTarget  = lazyregexp.New(`\[[0-9A-Fa-f.:%]+\]|\d+\.\d+\.\d+\.\d+|[0-9A-Fa-f]*:[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*(?:%\d+)?`)
+	windowsPingNumber  = lazyregexp.New(`\d+`)
+	windowsPingReply   = lazyregexp.New(`: \D*?= ?(\d+) \D*?[=<] ?\d+ ?\S{1,5} TTL=`)
+	windowsPingCounts  = lazyregexp.New(`= *(\d+) *[,，、] *[^=\d]*= *(\d+) *[,，、] *[^=\d]*= *(\d+)(?:[^\d]|$)`)
+	windowsPingPartial = lazyregexp.New(`= *\d+ *[,，、][^=]*= *\d+ *[,，、]$`)
+	windowsPingLoss    = lazyregexp.New(`\(\D*?(\d+) ?%|\(%(\d+)`)
+	windowsPingRTT     = lazyregexp.New(`= *(\d+) ?\p{L}{1,5} *[,，、] *[^=]*= *(\d+) ?\p{L}{1,5} *[,，、] *[^=]*= *(\d+) ?\p{L}{1,5}`)
 )
 
 // isWindowsPingBanner reports whether a line is the first line of Windows' ping.

@@ -168,12 +168,13 @@ func (w *Wine) WithUDP(t *testing.T, program, path string) string {
 	return copied
 }
 
-// Build builds a package of this module for Windows. If test is set, it builds the package's test program.
+// Build builds a package of this module for Windows, without symbols, as released builds are. If test is set, it builds
+// the package's test program.
 func (w *Wine) Build(t *testing.T, file, path string, test bool) string {
 	t.Helper()
-	argv := []string{"build", "-trimpath", "-buildvcs=false", "-o"}
+	argv := []string{"build", "-trimpath", "-ldflags=-s -w", "-buildvcs=false", "-o"}
 	if test {
-		argv = []string{"test", "-c", "-trimpath", "-o"}
+		argv = []string{"test", "-c", "-trimpath", "-ldflags=-s -w", "-o"}
 	}
 	built := filepath.Join(w.Folder, file)
 	cmd := exec.CommandContext(t.Context(), "go", append(argv, built, path)...)

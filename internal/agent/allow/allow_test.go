@@ -10,7 +10,7 @@ import (
 
 func command(line string) host.Cmd { return host.Cmd{Argv: strings.Split(line, " ")} }
 
-// What plans use is tested against the plans themselves, in internal/tool. These are forms that a person would expect.
+// Plans are tested against the policy in internal/tool. The commands here are forms that a person would expect.
 func TestAllowed(t *testing.T) {
 	linux := New("linux")
 	for _, line := range []string{
@@ -18,6 +18,7 @@ func TestAllowed(t *testing.T) {
 		"nearfar absent sockperf iperf3",
 		"nearfar reach serve 0.0.0.0 --sockets tcp/7777,udp/7777",
 		"nearfar reach dial 10.0.0.2 --sockets tcp/7777",
+		"nearfar facts", "nearfar facts --metadata --to 10.0.0.2", "nearfar facts --counters --to 10.0.0.2",
 		"nearfar engine serve --listen [fd00::1]:7777 --data-port 7778 --secret-stdin --once",
 		"nearfar engine load 10.0.0.2:7777 --secret-stdin --steps 0.5/s:1s,2e+06/s:1m30s",
 		"sockperf server -i 0.0.0.0 -p 7777 --tcp",
@@ -63,6 +64,7 @@ func hostile() []string {
 		"nearfar reach dial 10.0.0.2 --sockets tcp/0", "nearfar reach dial 10.0.0.2 --sockets sctp/1",
 		"nearfar reach dial 10.0.0.2 --sockets tcp/1,", "nearfar reach serve 0.0.0.0 --sockets tcp/1 10.0.0.2",
 		"nearfar reach other 10.0.0.2 --sockets tcp/1",
+		"nearfar facts 10.0.0.2", "nearfar facts --to host", "nearfar facts --counters=x",
 		"nearfar engine rr 10.0.0.2:7777 --secret-stdin --samples /tmp/x",
 		"nearfar engine rr 10.0.0.2:7777 --secret-stdin --samples=/tmp/x",
 		"nearfar engine rr 10.0.0.2:7777 --secret-stdin --histogram /tmp/x",

@@ -32,7 +32,7 @@ func programs(system string) map[string][]form {
 	return programs
 }
 
-// selfForms are nearfar's verbs beside the engine.
+// selfForms are nearfar's verbs, except those of the engine.
 func selfForms() []form {
 	return []form{
 		{words: []string{"version"}},
@@ -41,6 +41,7 @@ func selfForms() []form {
 			required: []string{"--sockets"}, operands: []check{bindAddress}},
 		{words: []string{"reach", "dial"}, options: map[string]check{"--sockets": sockets()},
 			required: []string{"--sockets"}, operands: []check{peer}},
+		{words: []string{"facts"}, options: map[string]check{"--to": peer, "--metadata": nil, "--counters": nil}},
 	}
 }
 
@@ -201,8 +202,8 @@ func latteForms() []form {
 	}
 }
 
-// ntttcpForms are those of ntttcp for Windows or for Linux, which have different names for the same options. The
-// receiver (-r) names an address of its own, the sender (-s) the receiver's.
+// ntttcpForms are the forms of ntttcp for Windows or for Linux, which have different names for the same options. The
+// receiver (-r) gets its own address, the sender (-s) the receiver's.
 func ntttcpForms(windows bool) []form {
 	forms := []form{{options: map[string]check{"-?": nil}, required: []string{"-?"}}}
 	for role, address := range map[string]check{"-r": bindAddress, "-s": peer} {

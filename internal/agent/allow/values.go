@@ -50,7 +50,7 @@ func duration() check {
 	}
 }
 
-// bytes accepts a number of bytes as the engine's options have it: 64B.
+// bytes accepts a number of bytes in the form of the engine's options: 64B.
 func bytes(least, most int) check {
 	return func(p *Policy, s string) error {
 		digits, ok := strings.CutSuffix(s, "B")
@@ -128,8 +128,8 @@ func bindAddress(_ *Policy, s string) error {
 	return nil
 }
 
-// peer accepts an IP address with which the policy allows traffic. A name is refused: looking it up would be traffic
-// with somebody else.
+// peer accepts an IP address with which the policy allows traffic. A host name is refused: looking it up would send
+// traffic to a name server.
 func peer(p *Policy, s string) error {
 	ip, err := netip.ParseAddr(s)
 	if err != nil || ip.Zone() != "" || ip.IsMulticast() || ip.IsUnspecified() || ip == broadcast() {

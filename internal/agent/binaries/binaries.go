@@ -35,7 +35,7 @@ type Agent struct {
 	Packed []byte
 }
 
-// Systems are those for which there are agents, if they were made.
+// Systems are the systems for which this program has agents, if they were made.
 func Systems() []host.System {
 	return []host.System{{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"}, {OS: "windows", Arch: "amd64"}}
 }

@@ -1,8 +1,9 @@
 // Package daemon runs an agent as a program of its own, which serves connections to a socket in its folder.
 //
-// It consists of two processes. The worker is the agent. The keeper started it, and removes what it leaves behind: if
-// the worker is killed, the keeper kills all processes that it started and removes all files that it put. If the keeper
-// is killed, the worker ends in order. Only if both are killed at the same moment something stays.
+// It consists of two processes. The worker is the agent. The keeper starts the worker, and removes what it leaves
+// behind: if the worker is killed, the keeper kills all processes that it started and removes all files that it put. If
+// the keeper is killed, the worker ends in order. Processes or files can stay only if both are killed at the same
+// moment.
 package daemon
 
 import (
@@ -18,15 +19,17 @@ import (
 
 // Options are the settings of a daemon.
 type Options struct {
-	// Folder is the agent's own. It is made if it does not exist, and removed at the end if nothing else is in it.
+	// Folder is the agent's own. It is made if it does not exist, and removed at the end if it is empty then.
 	Folder string
-	// Attached says that the agent ends with its standard input: with whoever started it.
+	// Attached says that the agent ends when its standard input ends, because the process that started it has ended.
 	Attached bool
 	// Remove are files that are removed at the end, such as the program itself.
 	Remove []string
 	// Work is the command line, without the program, with which this program calls Work. The keeper adds the folder and
 	// the files to remove.
 	Work []string
+	// Change changes how the worker serves, for tests; it may be nil.
+	Change func(*agent.ServerOptions)
 }
 
 // Names in the agent's folder.
@@ -41,7 +44,7 @@ func Socket(folder string) string { return filepath.Join(folder, socketName) }
 // ready is the line that says that the daemon can be reached. Any other line says why it cannot.
 const ready = "ready"
 
-// clear removes what is left of an agent. It can be repeated.
+// clear removes the remaining processes and files of an agent. It can be repeated.
 func clear(folder string, remove []string) error {
 	err := agent.RemoveFiles(folder)
 	for _, path := range append([]string{Socket(folder), filepath.Join(folder, lockName)}, remove...) {

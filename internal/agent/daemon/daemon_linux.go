@@ -130,7 +130,7 @@ func claim(folder string) (*net.UnixListener, func(), error) {
 		unlock()
 		return nil, nil, fmt.Errorf("another agent uses the folder %s", folder)
 	}
-	// What an agent left behind that was killed together with its keeper.
+	// Files that an agent left behind when it was killed together with its keeper.
 	err = agent.RemoveFiles(folder)
 	if e := os.Remove(Socket(folder)); e != nil && !errors.Is(e, fs.ErrNotExist) {
 		err = errors.Join(err, e)
@@ -180,12 +180,16 @@ func Work(ctx context.Context, o Options, stdin io.Reader) error {
 	closeListener := func() { closing.Do(func() { _ = listener.Close() }) }
 	defer closeListener()
 	accept := func() (io.ReadWriteCloser, error) { return listener.Accept() }
-	return agent.Serve(ctx, accept, agent.ServerOptions{
+	serve := agent.ServerOptions{
 		Session: introduction.Session, Silence: introduction.Silence, MaxOutput: introduction.MaxOutput,
 		Folder: o.Folder, Alone: true, Log: func(message string) { fmt.Fprintln(os.Stderr, message) },
 		Remaining: func() {
 			closeListener()
 			_ = clear(o.Folder, o.Remove) // the keeper repeats it, and reports errors
 		},
-	})
+	}
+	if o.Change != nil {
+		o.Change(&serve)
+	}
+	return agent.Serve(ctx, accept, serve)
 }

@@ -3,6 +3,8 @@ package daemon
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -23,12 +25,16 @@ import (
 // startLimit is how long a daemon may take until it can be reached.
 const startLimit = 20 * time.Second
 
-// Relay connects standard input and output with the agent of a folder, and starts it if it does not run. serve is the
-// command line, without the program, with which this program calls Serve. Relay returns when one side has ended.
+// Relay connects standard input and output with the agent of a folder, and starts that agent if it does not run. serve
+// is the command line, without the program, with which this program calls Serve. Without a folder, the session gets its
+// own folder below the folder for temporary files. Relay returns when one side has ended.
 func Relay(ctx context.Context, o Options, serve []string, stdin, stdout *os.File) error {
 	introduction, err := agent.ReadIntroduction(stdin)
 	if err != nil {
 		return err
+	}
+	if o.Folder == "" {
+		o.Folder = folderOf(introduction.Session)
 	}
 	if o.Folder, err = filepath.Abs(o.Folder); err != nil {
 		return err
@@ -38,7 +44,8 @@ func Relay(ctx context.Context, o Options, serve []string, stdin, stdout *os.Fil
 		if introduction.Again {
 			// An agent that was killed, together with its keeper, could not do it.
 			_ = clear(o.Folder, o.Remove)
-			return errors.Join(agent.RefuseGone(stdout), errors.New("the agent of this session has ended"))
+			return errors.Join(introduction.WriteMark(stdout), agent.RefuseGone(stdout),
+				errors.New("the agent of this session has ended"))
 		}
 		if err = o.start(ctx, serve, introduction); err == nil {
 			conn, err = dial(ctx, o.Folder)
@@ -48,6 +55,9 @@ func Relay(ctx context.Context, o Options, serve []string, stdin, stdout *os.Fil
 		return err
 	}
 	defer func() { _ = conn.Close() }()
+	if err := introduction.WriteMark(stdout); err != nil {
+		return err
+	}
 	done := make(chan error, 2)
 	go func() {
 		_, err := io.Copy(conn, stdin)
@@ -58,6 +68,13 @@ func Relay(ctx context.Context, o Options, serve []string, stdin, stdout *os.Fil
 		done <- err
 	}()
 	return <-done
+}
+
+// folderOf is the folder of a session whose introduction names none. A later connection of the session finds it again,
+// and no other session knows its name.
+func folderOf(session string) string {
+	sum := sha256.Sum256([]byte(session))
+	return filepath.Join(os.TempDir(), "nearfar-agent-"+hex.EncodeToString(sum[:8]))
 }
 
 func dial(ctx context.Context, folder string) (net.Conn, error) {

@@ -1,4 +1,4 @@
-// Package enginetest is what the tests of the engine's packages share: processes that serve and measure, and the
+// Package enginetest is shared by the tests of the engine's packages: processes that serve and measure, and the
 // parameters of short sessions.
 package enginetest
 
@@ -28,11 +28,11 @@ import (
 // Secret is the secret of the servers.
 var Secret = []byte("open sesame")
 
-// The server of a test is a process of its own, as in earnest: a hot thread that is blocked in the kernel would keep
-// the collector of a process from stopping the world, and so the client's side from going on.
+// As outside of tests, the server of a test is a separate process: a hot thread that is blocked in the kernel would
+// prevent the garbage collector of a common process from stopping the world, and so block the client's side.
 const serverVariable = "NEARFAR_TEST_ENGINE_SERVER"
 
-// StallVariable makes the server of a test stop answering for so long at the end of five times that.
+// StallVariable makes the server of a test stall for this long at the end of every period of five times that length.
 const StallVariable = serverVariable + "_STALL"
 
 // Main is the TestMain of a package whose tests need processes of their own: the handler serves in them, and measure
@@ -66,7 +66,7 @@ func Main(m *testing.M, handler session.DataHandler, measure session.Measure) {
 // error.
 const clientVariable = "NEARFAR_TEST_ENGINE_CLIENT"
 
-// Asked is what a client process is to do.
+// Asked says what a client process measures.
 type Asked struct {
 	Server   string
 	Params   wire.Params
@@ -89,7 +89,7 @@ func testClient(text string, measure session.Measure) error {
 	return json.NewEncoder(os.Stdout).Encode(said)
 }
 
-// Outcome is what a client process says of its measurement. Failure is its error, or empty.
+// Outcome is the result of a client process's measurement. Failure is its error, or empty.
 type Outcome struct {
 	Result  record.Result
 	Failure string
@@ -152,7 +152,8 @@ func Start(t testing.TB, listen string, dataPort int) (string, func()) {
 	}
 }
 
-// StartProcess starts a server process that must end with the test when it is told to. ended is closed when it has.
+// StartProcess starts a server process that must end with the test when it is asked to. ended is closed when it has
+// ended.
 func StartProcess(t testing.TB, listen string, dataPort int) (address string, server *os.Process,
 	ended <-chan struct{}) {
 	t.Helper()
@@ -193,11 +194,11 @@ func StartProcess(t testing.TB, listen string, dataPort int) (address string, se
 	return strings.TrimSpace(address), cmd.Process, gone
 }
 
-// Collector is an Observer that keeps what it is told.
+// Collector is an Observer that keeps all that it gets.
 type Collector struct {
 	Started   record.Start
 	Intervals []record.Interval
-	// onStart is called at the start, if set.
+	// OnStart is called at the start; it may be nil.
 	OnStart func()
 }
 
@@ -236,13 +237,13 @@ func Messages(protocol string, message, batch int) wire.Params {
 	return p
 }
 
-// Load are those of a short load.
+// Load has the parameters of a short load.
 func Load(protocol string, connections int) wire.Params {
 	return wire.Params{Mode: wire.ModeLoad, Protocol: protocol, Request: 64, Response: 40, Connections: connections,
 		Warmup: 50 * time.Millisecond, Duration: 500 * time.Millisecond}
 }
 
-// LoadOptions are those of a load at a rate.
+// LoadOptions has the options of a load at a rate, in requests per second.
 func LoadOptions(address string, p wire.Params, rate float64) session.RunOptions {
 	return session.RunOptions{Server: address, Secret: Secret, Params: p, Load: session.Load{
 		Schedule: timing.Schedule{Arrivals: timing.ConstantArrivals, Steps: []timing.Step{{Rate: rate,

@@ -13,9 +13,9 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// TestStallArithmetic: what is recorded of a server that stalls for 200 ms at the end of each second and else answers
-// in 20 us, at 1000 requests a second, without a clock. 20 % of the requests fall into a stall and wait from 0 to 200
-// ms: 10 % of all wait for more than 100 ms, 1 % for more than 190 ms, 0.1 % for more than 199 ms.
+// TestStallArithmetic computes, without a clock, the record of a server that stalls for 200 ms at the end of each
+// second and otherwise answers in 20 us, at 1000 requests a second. 20 % of the requests fall into a stall and wait
+// from 0 to 200 ms: 10 % of all wait for more than 100 ms, 1 % for more than 190 ms, 0.1 % for more than 199 ms.
 func TestStallArithmetic(t *testing.T) {
 	stall := timing.Stall{Length: 200 * time.Millisecond, Period: time.Second}
 	tl := &tally{end: int64(10 * time.Second), response: observe.NewRecorder(int64(10*time.Second), int64(time.Second)),

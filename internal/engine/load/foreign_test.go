@@ -13,7 +13,7 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// TestLoadForeignDatagrams: the data port of a load answers nothing but the session's datagrams, each once.
+// TestLoadForeignDatagrams: the data port of a load answers only the session's datagrams, each once.
 func TestLoadForeignDatagrams(t *testing.T) {
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)
 	p := enginetest.Load(wire.UDP, 2)
@@ -61,7 +61,7 @@ func TestLoadForeignDatagrams(t *testing.T) {
 	}
 }
 
-// FuzzLoadReply: whatever comes as a reply, what is counted stays possible.
+// FuzzLoadReply: the counts stay possible, whatever comes as a reply.
 func FuzzLoadReply(f *testing.F) {
 	f.Add([]byte("some bytes"), uint64(1), uint8(1), 40)
 	f.Add(make([]byte, 100), uint64(1<<63), uint8(0), 40)

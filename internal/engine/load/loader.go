@@ -109,7 +109,7 @@ func (l *loader) run() {
 		}
 	}
 	l.ended = timing.Now()
-	// What came during the drain.
+	// The replies that came during the drain.
 	t.response.Absorb(t.end, l.ended)
 	l.waited = process.RunDelay() // by now no reply waits for it
 }

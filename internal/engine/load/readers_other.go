@@ -9,9 +9,9 @@ import (
 	"nearfar/internal/engine/timing"
 )
 
-// How a load takes replies on systems other than Linux: a goroutine for each connection reads, which blocks, and
-// notes the time. The state of the load belongs to the hot thread. While that waits, the readers enter what they have
-// read.
+// How a load receives replies on systems other than Linux: a goroutine for each connection reads, which blocks, and
+// notes the time. The state of the load belongs to the hot thread. While the hot thread waits, the readers enter what
+// they have read.
 
 const (
 	// unansweredLimit limits the bytes of requests under way on a connection. A write would block the hot thread if the

@@ -92,7 +92,7 @@ type udpServer struct {
 	buffer            []byte
 	stalling          timing.Stalling
 	stopped           atomic.Bool
-	// The hot thread owns what follows until it has ended.
+	// The hot thread owns the following fields until it has ended.
 	arrivals     []observe.Arrivals // of each of the client's sockets
 	requests     wire.DatagramReport
 	transactions int64
@@ -107,8 +107,8 @@ func (s *udpServer) run() {
 	}
 }
 
-// exchange takes one datagram. It answers if the datagram has the session's cookie and the agreed size and is no
-// duplicate, with no more bytes than it has. It says whether it answered.
+// exchange takes one datagram and says whether it answered. It answers if the datagram has the session's cookie and the
+// agreed size and is no duplicate. The answer is never longer than the datagram.
 //
 //go:nosplit
 func (s *udpServer) exchange() bool {

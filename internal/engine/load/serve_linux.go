@@ -37,7 +37,7 @@ func newTCPServer(d *session.Server) (server, error) {
 // servedConn is one connection at the server.
 type servedConn struct {
 	socket *sys.Socket
-	// got is how many bytes of the next request have come, owed how many bytes of responses have not left.
+	// got is how many bytes of the next request have come, owed how many bytes of responses are not sent yet.
 	got, owed int
 	ended     bool
 }
@@ -110,12 +110,12 @@ func (s *tcpServer) flush(c *servedConn, index int) {
 	}
 }
 
-// send writes the responses that are owed, and returns true when all have left.
+// send writes the owed bytes of responses, and returns true when all are sent.
 //
 //go:nosplit
 func (s *tcpServer) send(c *servedConn) bool {
 	for c.owed > 0 {
-		// What is owed ends at the end of a response.
+		// The last of the owed bytes is the last byte of a response. This gives the position in the current response.
 		at := (s.response - c.owed%s.response) % s.response
 		n := c.socket.Write(s.responses[at:min(at+c.owed, len(s.responses))])
 		if n < 0 {

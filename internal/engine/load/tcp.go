@@ -85,7 +85,7 @@ func newOverTCP(t *tally, sockets []*sys.Socket, request, response int) (*overTC
 	return l, nil
 }
 
-// send queues the request on the next connection in turn, and writes it if nothing else waits there.
+// send queues the request on the next connection in turn, and writes it at once if no other request waits there.
 //
 //go:nosplit
 func (l *overTCP) send(intended int64) bool {
@@ -113,7 +113,7 @@ func (l *overTCP) send(intended int64) bool {
 	return true
 }
 
-// flush writes what has not left, as much as the kernel takes.
+// flush writes the unsent rest, as much as the kernel takes.
 //
 //go:nosplit
 func (l *overTCP) flush(c *conn, index int) {

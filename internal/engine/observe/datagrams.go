@@ -70,8 +70,8 @@ func (a arrival) CountIn(r *wire.DatagramReport) {
 type DatagramCounts struct {
 	// Sent counts requests, Received the requests with a reply in time.
 	Sent, Received int64
-	// Late counts replies that came after their request was given up, OutOfOrder the late ones that came after a later
-	// reply, Duplicates the replies that had come before.
+	// Late counts replies that came after their request was given up. OutOfOrder counts the late replies that came
+	// after a later reply, Duplicates the replies that had come before.
 	Late, OutOfOrder, Duplicates int64
 	// Foreign counts datagrams that do not belong to the session.
 	Foreign int64

@@ -8,7 +8,8 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// TestArrivals compares with a model that remembers everything, while no more numbers are missing than are remembered.
+// TestArrivals compares with a model that remembers every number, as long as no more numbers are missing than are
+// remembered.
 func TestArrivals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var a Arrivals
@@ -32,7 +33,8 @@ func TestArrivals(t *testing.T) {
 	})
 }
 
-// TestArrivalsFar: what is forgotten passes for a duplicate, and a number out of nowhere costs no time.
+// TestArrivalsFar: a number that is too old to be remembered counts as a duplicate, and a number far outside of the
+// range costs no time.
 func TestArrivalsFar(t *testing.T) {
 	var a Arrivals
 	for _, step := range []struct {

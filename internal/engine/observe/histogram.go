@@ -9,8 +9,8 @@ import (
 
 // A Histogram counts times in nanoseconds. It has one writer, and its methods do not lock.
 //
-// It counts as hdrhistogram-go does, but fast enough for a hot loop: a fixed array and no errors. It also keeps the
-// exact sum, minimum and maximum.
+// Its buckets are those of hdrhistogram-go, but it is fast enough for a hot loop: a fixed array and no errors. It also
+// keeps the exact sum, minimum and maximum.
 type Histogram struct {
 	counts   [hdr.Slots]int64
 	count    int64
@@ -133,7 +133,7 @@ func (h *Histogram) Percentile(p float64) int64 {
 	return h.atRank(hdr.Rank(p, h.count))
 }
 
-// atRank gives the time at a rank, in nanoseconds, as Percentile does.
+// atRank gives the time at a rank, in nanoseconds, in the same way as Percentile.
 func (h *Histogram) atRank(rank int64) int64 {
 	var seen int64
 	for i := int(hdr.SlotOf(h.min)); i < hdr.Slots; i++ {
@@ -212,8 +212,8 @@ func touch64(words []int64) {
 	}
 }
 
-// Censored gives the statistics of the recorded times together with missing ones, each of which is at least the given
-// number of nanoseconds. Statistics that the missing times could change are left out.
+// Censored gives the statistics of the recorded times together with missing times, each of which is at least the given
+// number of nanoseconds. It leaves out statistics that the missing times could change.
 func (h *Histogram) Censored(name string, missing, least int64) []result.Metric {
 	if missing == 0 {
 		return h.Metrics(name)

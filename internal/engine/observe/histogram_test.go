@@ -156,7 +156,7 @@ func BenchmarkMergeThousand(b *testing.B) {
 	}
 }
 
-// TestCensored: what is missing is longer than a time; only what it could not change is given.
+// TestCensored: the missing times are longer than a bound. Only statistics that they cannot change are given.
 func TestCensored(t *testing.T) {
 	h := NewHistogram()
 	for i := int64(1); i <= 900; i++ {

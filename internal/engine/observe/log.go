@@ -120,8 +120,7 @@ func (l *Log) line(tag string, i LogLine) error {
 	return err
 }
 
-// Finish writes what is left, and the other quantities of the window under their tags. The hot thread must have
-// ended.
+// Finish writes the rest, and the other quantities of the window under their tags. The hot thread must have ended.
 func (l *Log) Finish(others map[string]LogLine) error {
 	close(l.quit)
 	err := errors.Join(<-l.ended, l.line("", l.mine))

@@ -6,7 +6,7 @@ import (
 	"nearfar/internal/engine/timing"
 )
 
-// What is recorded late is what a loop that records at once would have recorded, for both kinds of clock.
+// A loop that records late gives the same record as a loop that records at once, for both kinds of clock.
 func TestMomentsRecordEachTransaction(t *testing.T) {
 	for name, c := range map[string]timing.Clock{"calibrated": timing.NewClock(), "nanotime": {}} {
 		t.Run(name, func(t *testing.T) {

@@ -55,7 +55,7 @@ func (r *Recorder) Begin(start int64) {
 	}
 }
 
-// Absorb adds to the total what was recorded from start to end.
+// Absorb adds the observations from start to end to the total.
 func (r *Recorder) Absorb(start, end int64) {
 	r.Total.Merge(r.Current)
 	if r.Log != nil {

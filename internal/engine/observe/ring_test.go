@@ -7,8 +7,8 @@ import (
 	"nearfar/internal/engine/samples"
 )
 
-// TestFilesDoNotAllocate: the hot thread's side of the samples and the histogram log. Nobody writes meanwhile, so the
-// ring overflows: what does not fit is counted.
+// TestFilesDoNotAllocate: the hot thread's side of the samples and the histogram log. Nothing empties the ring, so it
+// overflows, and the observations that do not fit are counted.
 func TestFilesDoNotAllocate(t *testing.T) {
 	ring, err := NewRing(io.Discard, samples.Header{})
 	if err != nil {

@@ -26,7 +26,8 @@ func Tune() {
 // which would stop the world.
 func Reserve(hot int) { runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), hot+2)) }
 
-// Environment is the environment setting with which an engine process need not start itself again.
+// Environment is an environment variable with its value. An engine process that has it need not start itself again in
+// order to set it.
 func Environment() string { return "GODEBUG=" + godebugSetting }
 
 func preemptionOff(godebug string) bool {

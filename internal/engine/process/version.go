@@ -7,6 +7,28 @@ import (
 // release is the version of this source tree, for builds that have no other.
 const release = "0.1.0"
 
+// Revision is the commit of the build, with -modified if files differed from it. It is empty if the build does not know
+// its commit.
+func Revision() string {
+	revision, modified := "", ""
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = "-modified"
+		}
+	}
+	if revision == "" {
+		return ""
+	}
+	return revision + modified
+}
+
 // Version names the build: the module's version if it has one, or the release and the commit.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()

@@ -41,7 +41,7 @@ type Start struct {
 	Rate      float64 `json:"message_rate,omitempty"`
 	// Wait is how both sides were asked to wait; empty for block.
 	Wait string `json:"wait,omitempty"`
-	// Schedule is what is offered (load).
+	// Schedule is the offered load (load).
 	Schedule string `json:"schedule,omitempty"`
 	// Warmup is discarded, Duration is the length of the window; in seconds.
 	Warmup   float64 `json:"warmup_seconds"`
@@ -78,8 +78,8 @@ type Interval struct {
 	Max   float64 `json:"rtt_max,omitempty"`
 	// Response are the response times of the requests that were answered (load).
 	Response *Times `json:"response_time,omitempty"`
-	// Bytes is what was received, Goodput the same in bit/s. For a stream in both directions they are sums, and Upload
-	// and Download are the goodput of each direction.
+	// Bytes are the received bytes, Goodput is the same in bit/s. For a stream in both directions they are sums, and
+	// Upload and Download are the goodput of each direction.
 	Bytes    int64   `json:"bytes,omitempty"`
 	Goodput  float64 `json:"goodput,omitempty"`
 	Upload   float64 `json:"upload_goodput,omitempty"`
@@ -115,7 +115,7 @@ type Result struct {
 	Notes     []string          `json:"notes,omitempty"`
 }
 
-// Failure is the last line where there is no result.
+// Failure is the last line if there is no result.
 type Failure struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
@@ -136,7 +136,7 @@ func (w *Writer) Interval(i Interval) error { i.Type = typeInterval; return w.li
 // Result prints the last line of a measurement.
 func (w *Writer) Result(r Result) error { r.Type = typeResult; return w.line(r) }
 
-// Failure prints the last line where there is no result.
+// Failure prints the last line if there is no result.
 func (w *Writer) Failure(message string) error {
 	return w.line(Failure{Type: typeError, Message: message})
 }
@@ -157,7 +157,7 @@ type Run struct {
 	Result    Result
 }
 
-// The limits of what is read.
+// Limits of a record that is read.
 const (
 	maxLine      = 4 << 20
 	maxIntervals = 1 << 16
@@ -271,8 +271,8 @@ func (i Interval) check() error {
 		!sound(t.Max)) {
 		return errors.New("an interval with a response time that is negative or not finite")
 	}
-	for _, v := range []float64{i.Start, i.End, i.EndUnix, i.Rate, i.Mean, i.Min, i.P50, i.P99, i.Max, i.Goodput, i.Upload,
-		i.Download, i.SmoothedRTT, i.MessageRate} {
+	for _, v := range []float64{i.Start, i.End, i.EndUnix, i.Rate, i.Mean, i.Min, i.P50, i.P99, i.Max, i.Goodput,
+		i.Upload, i.Download, i.SmoothedRTT, i.MessageRate} {
 		if !sound(v) {
 			return errors.New("an interval with a value that is negative or not finite")
 		}

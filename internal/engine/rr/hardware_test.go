@@ -10,8 +10,9 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// TestHardwareDivision: a NIC whose clock has nothing to do with the kernel's stamps both ways, 3 us outside of the
-// driver when sending and 5 us when receiving. The network is what lies between the NICs, and the rest is found again.
+// TestHardwareDivision: a NIC stamps both directions on a clock that is independent of the kernel's. It stamps 3 us
+// after the driver when sending and 5 us before it when receiving. Then the network is the time between the NICs, and
+// the other parts are found again.
 func TestHardwareDivision(t *testing.T) {
 	const (
 		kernel = int64(1_700_000_000e9) // real time
@@ -22,7 +23,7 @@ func TestHardwareDivision(t *testing.T) {
 	previous := stampedTransaction{number: 4, start: 1_000_000, end: 1_100_000, counted: true,
 		Stamps: sys.Stamps{ID: 40,
 			Tx: kernel + 10_000, Rx: kernel + 90_000, TxHardware: phc + 13_000, RxHardware: phc + 85_000}}
-	// The server had it for 30 us.
+	// The server held the request for 30 us.
 	d.complete(&previous, wire.ServerStamps{Sequence: 4, Receive: 8_000, Application: 20_000, Send: 2_000})
 	for part, want := range map[int]int64{partClientSend: 10_000, partClientReceive: 10_000, partClientNIC: 8_000,
 		partClient:            28_000,
@@ -38,7 +39,7 @@ func TestHardwareDivision(t *testing.T) {
 	if m := d.full.metrics(); m[len(m)-1].Scope != "client-nic" || m[len(m)-1].Value != 8e-6 {
 		t.Errorf("%+v", m[len(m)-1])
 	}
-	// A clock that was set in between, and a timestamp that did not come: the driver's are used.
+	// If the NIC's clock was set in between, or a NIC timestamp is missing, the driver's timestamps are used.
 	for _, hardware := range [][2]int64{{phc + 13_000, phc}, {phc, phc + 82_000}, {0, phc}, {phc, 0}} {
 		odd := previous
 		odd.TxHardware, odd.RxHardware = hardware[0], hardware[1]

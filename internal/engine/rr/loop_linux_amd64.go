@@ -22,7 +22,7 @@ type requester struct {
 	fd                      uintptr
 	request, response       *byte
 	requestLen, responseLen int
-	// ticks has room for momentsLen readings of the counter, of which the first read are set.
+	// ticks has room for momentsLen readings of the counter. The first read of them are set.
 	ticks *[momentsLen]uint64
 	read  int
 	last  uint64

@@ -53,9 +53,9 @@ func callsIn(t *testing.T, program, packages string) map[string][]string {
 	return calls
 }
 
-// TestLoopsDoWithoutTheRuntime: what a loop calls after it has left the scheduler neither checks its stack nor
-// allocates nor tells the collector of pointers. Bounds that are passed end the program either way. With timestamps the
-// UDP loops do not leave.
+// TestLoopsDoWithoutTheRuntime: the functions that a loop calls after it has left the scheduler do not check their
+// stack, do not allocate, and do not tell the collector of pointers. An index out of bounds ends the program either
+// way. With timestamps the UDP loops do not leave the scheduler.
 func TestLoopsDoWithoutTheRuntime(t *testing.T) {
 	const engine = "nearfar/internal/engine/"
 	allowed := regexp.MustCompile(`^runtime\.(entersyscallblock|exitsyscall|nanotime.*|panic.*|goPanic.*)$|\(\*(StampedSocket|stampedServer)\)`)
@@ -110,7 +110,7 @@ func TestLoopsDoWithoutTheRuntime(t *testing.T) {
 	}
 }
 
-// TestCollectorBesideLoops: the collector runs while loops are outside the scheduler, and they lose nothing.
+// TestCollectorBesideLoops: the garbage collector runs while loops are outside the scheduler, and they lose nothing.
 func TestCollectorBesideLoops(t *testing.T) {
 	var answered atomic.Int64
 	collecting := func(c *net.TCPConn) {
@@ -149,7 +149,7 @@ func TestSchedulerSleepsBesideLoops(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr := hotTransactor(t, hotParams()[name])
 			least := 1 << 30
-			for try := 0; try < 5 && least > most; try++ { // what other tests have left may wake up in some
+			for try := 0; try < 12 && least > most; try++ { // what other tests have left may wake up in some
 				var own, woken int
 				<-process.OnThread(nil, func() {
 					if _, ok := tr.run(nil, timing.Now()+int64(100*time.Millisecond)); !ok {
@@ -186,7 +186,7 @@ func allSwitches(t *testing.T) (n int) {
 	return n
 }
 
-// switches is how often a thread has gone to sleep; 0 where it has ended.
+// switches is how often a thread has gone to sleep; 0 if it has ended.
 func switches(t *testing.T, thread string) int {
 	t.Helper()
 	status, err := os.ReadFile(filepath.Join(thread, "status"))

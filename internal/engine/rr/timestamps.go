@@ -17,14 +17,14 @@ import (
 //	client       from the client's send call to its tx, and from its rx until its receive call has returned
 //	server-stack from the server's rx until its receive call has returned, and from its send call to its tx
 //	server-application  between the two calls
-//	network      the client's rx minus its tx, less what the server had it
+//	network      the client's rx minus its tx, less the time between the server's rx and tx
 //
-// so the parts add up to the round trip, whatever the clocks show. Where a message takes several segments, the last one
+// So the parts add up to the round trip, whatever the clocks show. If a message takes several segments, the last one
 // counts.
 //
-// tx and rx are the driver's, by the kernel's clock. Where a NIC stamps every packet on its own clock already, the
-// network is what lies between the NICs: the time between driver and NIC then belongs to the client (client-nic) or to
-// the server's stack.
+// tx and rx are the driver's timestamps, by the kernel's clock. If a NIC already stamps every packet on its own clock,
+// the network is the time between the NICs: the time between driver and NIC then belongs to the client (client-nic) or
+// to the server's stack.
 
 // clockOffsetAge is after how many nanoseconds the offset between the clocks is read again.
 const clockOffsetAge = 1_000_000_000
@@ -241,7 +241,7 @@ func (c *stampedClient) warmUp(until int64) (int64, bool) {
 	return c.slice(nil, until)
 }
 
-// open carries out the first transactions. The first one has no timestamps, so that nothing else is under way when
+// open carries out the first transactions. The first one has no timestamps, so that no other message is under way when
 // the kernel begins to number messages. The next ones are repeated until stamps come.
 func (c *stampedClient) open() error {
 	if !c.turn(false, 0) || !c.turn(true, firstStamps) {

@@ -18,7 +18,7 @@ func FuzzServerStamps(f *testing.F) {
 		if got := wire.ReadServerStamps(b[:]); got != want {
 			t.Fatalf("%+v came back as %+v", want, got)
 		}
-		// What a server sends can be anything: a divider takes it or leaves it, and the parts add up.
+		// The values from a server can be anything: a divider takes them or leaves them out, and the parts add up.
 		d := newDivider()
 		d.offset.ahead = 0
 		d.complete(&stampedTransaction{number: uint64(want.Sequence), start: 1000, end: 9_001_000, counted: true,
@@ -28,7 +28,7 @@ func FuzzServerStamps(f *testing.F) {
 	})
 }
 
-// failer is what a test and a property have in common.
+// failer has the methods that a test and a property share.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -50,7 +50,8 @@ func checkDivision(t failer, d *division, parts ...int) {
 	}
 }
 
-// TestDivider: whatever the clocks of the two hosts show, each part comes out as it was, up to what the offset is off.
+// TestDivider: the parts of a round trip come out right whatever the clocks of the two hosts show, up to the error of
+// the offset.
 func TestDivider(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newDivider()
@@ -94,7 +95,7 @@ func TestDivider(t *testing.T) {
 	})
 }
 
-// TestDividerLeavesOut: what is not known or not plausible is counted and not divided.
+// TestDividerLeavesOut: unknown or implausible values are counted and not divided.
 func TestDividerLeavesOut(t *testing.T) {
 	whole := stampedTransaction{number: 7, start: 1000, end: 9000, counted: true, Stamps: sys.Stamps{Tx: 2000,
 		Rx: 8000}}

@@ -97,7 +97,7 @@ func (s *stampedServer) settle() {
 	if t.TxHardware == 0 {
 		s.socket.Transmits(&t.Stamps, &s.before.Stamps)
 	}
-	// By the NIC's clock the server had the request longer than by the driver's.
+	// By the NIC's clock, the server held the request longer than by the driver's clock.
 	if more := t.TxHardware - t.RxHardware - (t.Tx - t.Rx); t.TxHardware != 0 && more >= -tolerance && more < mostNIC {
 		s.last.Receive = wire.Stamp(int64(s.last.Receive)+more, true)
 		s.onHardware++

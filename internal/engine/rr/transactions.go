@@ -19,8 +19,8 @@ import (
 
 // Measure measures rr or crr.
 func Measure(ctx context.Context, c *session.Client, observer session.Observer) (record.Result, error) {
-	// The client listens before the first transaction, because the transactions that open a session could wait for ever
-	// otherwise.
+	// The client listens before the first transaction. Otherwise the transactions that open a session could wait
+	// forever.
 	server := c.Listen(func(wire.Kind) bool { return false })
 	t, err := open(ctx, c)
 	if err != nil {

@@ -60,7 +60,7 @@ func TestWindow(t *testing.T) {
 	if last != w.end || w.end-w.start < int64(100*ms) {
 		t.Errorf("the window ends at %d, its last interval at %d", w.end-w.start, last-w.start)
 	}
-	// On a machine that pauses, fewer fit in; what was taken in the window is counted all the same.
+	// On a machine that pauses, fewer fit in. All that were taken in the window are counted nevertheless.
 	if counted != int64(s.next-1) || rec.Total.Count() != counted {
 		t.Errorf("%d counted in intervals, %d in all, %d taken after the warm-up", counted, rec.Total.Count(), s.next-1)
 	}

@@ -16,7 +16,7 @@ import (
 // magic starts the file. Its last digit is the version of the format.
 const magic = "NFSAMP1\n"
 
-// The limits of what is written and read.
+// Limits of a file that is written or read.
 const (
 	maxHeader = 1 << 16
 	// BlockSize is how many observations a block holds at most.
@@ -35,7 +35,7 @@ type Sample struct {
 	Answered, Sent bool
 }
 
-// A Header says what was measured.
+// A Header describes the measurement.
 type Header struct {
 	// Version is the program's version.
 	Version  string `json:"version"`
@@ -45,7 +45,7 @@ type Header struct {
 	Request     int `json:"request"`
 	Response    int `json:"response"`
 	Connections int `json:"connections"`
-	// Schedule is what was offered (load).
+	// Schedule is the offered load (load).
 	Schedule string `json:"schedule,omitempty"`
 	// Started is the time when the session began, in nanoseconds since 1970, by the client's wall clock.
 	Started int64 `json:"started_unix_ns"`

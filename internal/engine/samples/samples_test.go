@@ -112,7 +112,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What is read can be written and is read again.
+		// A file that was read can be written and read again.
 		var again bytes.Buffer
 		w, err := NewWriter(&again, h)
 		if err != nil {

@@ -20,14 +20,13 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// RunOptions say what to measure with which server.
+// RunOptions say what to measure, and with which server.
 type RunOptions struct {
 	// Server is the control address, host:port.
 	Server string
 	Secret []byte
 	Params wire.Params
-	// Live reports each interval when it ends, and not after the run. A thread beside the measuring one then wakes up
-	// once a second.
+	// Live reports each interval when it ends, and not after the run. A second thread then wakes up once a second.
 	Live bool
 	// Load is what ModeLoad offers.
 	Load Load
@@ -38,7 +37,7 @@ type RunOptions struct {
 	Samples, Histograms io.Writer
 }
 
-// An Observer hears of a run while it runs. An error from it ends the run.
+// An Observer gets the intervals of a run while it runs. An error from it ends the run.
 type Observer interface {
 	Start(record.Start) error
 	Interval(record.Interval) error
@@ -103,7 +102,7 @@ type Client struct {
 	// Ready is what the server said about itself.
 	Ready wire.Ready
 	Files recordFiles
-	// Tried are the facts of a socket on which the options were tried.
+	// Tried are the facts of the socket with which the options were tried.
 	Tried map[string]string
 	// RoundTrip is how long the answer to the setup took.
 	RoundTrip time.Duration

@@ -32,7 +32,7 @@ type Server struct {
 	Sockets []*sys.Socket
 	Done    wire.Report
 	Stall   timing.Stall
-	// Gone ends when the client leaves or the server is told to end.
+	// Gone ends when the client disconnects or the server must end.
 	Gone context.Context
 }
 
@@ -80,7 +80,7 @@ func (d *Server) Run(only *sys.Socket, loop, stop func()) {
 	d.Threads = append(d.Threads, process.OnThread(closeOwn, loop))
 }
 
-// Finish waits for the client's stop, puts the CPU time of the account into the report, and how long the threads waited
+// Finish waits for the client's stop, puts into the report the CPU time of the account and how long the threads waited
 // for a CPU, and closes the session. It reads these times while the threads still exist.
 func (d *Server) Finish(a process.Account) error {
 	err := d.AwaitStop()

@@ -27,8 +27,8 @@ func (c *Client) DialData(ctx context.Context) (*sys.Socket, error) {
 	return c.Adopt(conn)
 }
 
-// OpenData opens a session of crr: a connection with the cookie tells the server from which address the others, which
-// carry none, will come. The server's byte says that it is ready for them.
+// OpenData opens a session of crr. Its first connection has the cookie and tells the server the address from which the
+// others come, which have no cookie. The server sends a byte when it is ready for them.
 func (c *Client) OpenData(ctx context.Context) error {
 	d := net.Dialer{Timeout: wire.HandshakeTime, KeepAlive: -1}
 	conn, err := d.DialContext(ctx, "tcp", c.Server.String())
@@ -69,7 +69,8 @@ func (c *Client) Adopt(conn net.Conn) (*sys.Socket, error) {
 // dialersAtOnce is how many connections of a load are opened at the same time.
 const dialersAtOnce = 128
 
-// OpenAll opens n connections, several at the same time: a thousand round trips one after the other take too long.
+// OpenAll opens n connections, several at the same time: one after the other, a thousand round trips would take too
+// long.
 func (c *Client) OpenAll(n int, open func() (*sys.Socket, error)) ([]*sys.Socket, error) {
 	sockets, errs := make([]*sys.Socket, n), make([]error, n)
 	places := make(chan struct{}, dialersAtOnce)

@@ -9,7 +9,7 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// TestPollingNotes: what a kernel that polls for all or for none makes of it is said.
+// TestPollingNotes: there is a note if the kernel polls for all sockets or for none.
 func TestPollingNotes(t *testing.T) {
 	for name, c := range map[string]struct {
 		facts map[string]string

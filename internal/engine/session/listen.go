@@ -10,7 +10,7 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// Said makes an error from what came instead of a frame.
+// Said makes an error from the bytes that came instead of a frame.
 func (c *Client) Said(doing string, err error) error {
 	var p *wire.PeerError
 	if errors.As(err, &p) {

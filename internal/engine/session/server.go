@@ -145,7 +145,7 @@ func (s *listener) handle(ctx context.Context, c *wire.PendingConn) {
 	if s.idle != nil {
 		s.idle.Reset(s.options.IdleTimeout)
 	}
-	// This comes before the client hears of the end, because it may begin its next session at once.
+	// This comes before the client learns of the end, because it may begin its next session at once.
 	s.measuring.Unlock()
 	if err != nil {
 		s.log("%v: %v", conn.RemoteAddr(), err)

@@ -14,7 +14,7 @@ type Meter interface {
 	Begin()
 	// Interval counts what happened since the last call, or since Begin.
 	Interval(*wire.Interval)
-	// End is called after the window, before the client hears of its end.
+	// End is called after the window, before the client learns of its end.
 	End()
 }
 

@@ -159,7 +159,7 @@ func (s *state) interval(i wire.Interval, p wire.Params) record.Interval {
 	if len(s.flows.receivers) == 0 {
 		return line
 	}
-	// Two frames may come shortly one after the other. What came between them then counts for the next interval.
+	// Two frames may come shortly one after the other. The bytes between them then count for the next interval.
 	received, at := s.flows.received(), timing.Now()
 	if at <= s.at {
 		return line

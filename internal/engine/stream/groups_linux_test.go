@@ -11,8 +11,8 @@ import (
 	"nearfar/internal/engine/sys"
 )
 
-// TestStreamGroups: one thread that serves several connections passes on all that they carry, and tells one that has
-// failed.
+// TestStreamGroups: a thread that serves several connections passes on all data of them, and names a connection that
+// has failed.
 func TestStreamGroups(t *testing.T) {
 	var f, g flows
 	for range 3 {

@@ -173,7 +173,8 @@ func (r *messageReceiver) runTCP() {
 	}
 }
 
-// runUDP is the hot loop over UDP. A datagram without the agreed size and the session's cookie is foreign.
+// runUDP is the hot loop over UDP. A datagram of another size than agreed, or without the session's cookie, is counted
+// as foreign.
 //
 //go:nosplit
 func (r *messageReceiver) runUDP() {

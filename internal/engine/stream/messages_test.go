@@ -112,8 +112,8 @@ func BenchmarkMessageBatch(b *testing.B) {
 	}
 }
 
-// TestForeignMessages: what does not carry the cookie, or has another size, or is a large datagram that nothing has
-// cut, does not count.
+// TestForeignMessages: a datagram without the cookie, of another size, or large because nothing has cut it, does not
+// count.
 func TestForeignMessages(t *testing.T) {
 	for name, batch := range map[string]int{"one by one": 1, "coalesced": 32} {
 		from, to := datagramPair(t)
@@ -154,7 +154,7 @@ func TestForeignMessages(t *testing.T) {
 	}
 }
 
-// TestPublishedTally: what is read is of one moment, while the writer goes on.
+// TestPublishedTally: the values that are read belong to one moment, although the writer continues.
 func TestPublishedTally(t *testing.T) {
 	var p publishedTally
 	done := make(chan struct{})

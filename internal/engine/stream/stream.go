@@ -50,7 +50,7 @@ func newFlows(sockets []*sys.Socket, p wire.Params, isClient bool) (f flows, err
 	return f, nil
 }
 
-// end says that the end of a connection is no failure from now on.
+// end says that from now on the end of a connection is no failure.
 func (f flows) end() {
 	for _, r := range f.receivers {
 		r.ending.Store(true)

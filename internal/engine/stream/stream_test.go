@@ -10,8 +10,8 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// FuzzIntervals feeds what a server can say of intervals: whatever is taken makes a line that a reader of the record
-// takes.
+// FuzzIntervals feeds all that a server can say of intervals. If the client accepts it, it makes a line that a reader
+// of the record accepts.
 func FuzzIntervals(f *testing.F) {
 	f.Add([]byte(`{"start":0,"end":1000000000,"bytes":5,"retransmits":3,"congestion_window":14480,"smoothed_rtt":9000}`), uint8(0))
 	f.Add([]byte(`{"start":0,"end":1,"bytes":9223372036854775807,"messages":9223372036854775807}`), uint8(3))

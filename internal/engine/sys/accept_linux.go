@@ -35,7 +35,7 @@ func NewAcceptor(l *net.TCPListener, peer netip.Addr, p wire.Params) (*Acceptor,
 	}
 	a := &Acceptor{Listener: Socket{fd: uintptr(fd), waiting: p.WaitOrDefault()}, want: peer.As16()}
 	// The kernel hands over a connection once its request is there, as for web servers. So a connection that sends
-	// nothing is never accepted, and reading the request does not wait. A kernel that cannot do that hands it over at
+	// nothing is never accepted, and reading the request does not wait. A kernel without this option hands it over at
 	// once.
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, int(deferral/time.Second))
 	// Accepted sockets inherit the timeout, so that a connection that sends nothing does not block the server for

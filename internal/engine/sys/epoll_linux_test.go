@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestOldKernel: where epoll takes no parameters, what all of the machine do is read and recorded instead. A file that
-// is no epoll instance answers as an old kernel does.
+// TestOldKernel: if epoll takes no parameters, the machine's settings for all sockets are read and recorded instead. A
+// file that is no epoll instance answers like an old kernel.
 func TestOldKernel(t *testing.T) {
 	f, err := os.Open(os.DevNull)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a network device and its driver say about their timestamps. Nothing is changed: hardware timestamps are a
-// setting of the whole device, which its administrator may need otherwise.
+// Reads what a network device and its driver say about their timestamps. Nothing is changed: hardware timestamps are a
+// setting of the whole device, and its administrator may need another one.
 
 // nicStamps is what a device says about its timestamps.
 type nicStamps struct {
@@ -19,14 +19,15 @@ type nicStamps struct {
 	// told says that the driver lists what it can do, in the bits of SO_TIMESTAMPING (ETHTOOL_GET_TS_INFO).
 	told bool
 	can  uint32
-	// configured says that the driver says what is turned on (SIOCGHWTSTAMP): txType and rxFilter, with values of
+	// configured says that the driver reports its current setting (SIOCGHWTSTAMP): txType and rxFilter, with values of
 	// linux/net_tstamp.h.
 	configured       bool
 	txType, rxFilter int32
 }
 
 // hardwareStamps are the bits of a NIC that stamps both directions with a clock of its own.
-const hardwareStamps = unix.SOF_TIMESTAMPING_TX_HARDWARE | unix.SOF_TIMESTAMPING_RX_HARDWARE | unix.SOF_TIMESTAMPING_RAW_HARDWARE
+const hardwareStamps = unix.SOF_TIMESTAMPING_TX_HARDWARE | unix.SOF_TIMESTAMPING_RX_HARDWARE |
+	unix.SOF_TIMESTAMPING_RAW_HARDWARE
 
 // readNIC asks the driver.
 func (s *StampedSocket) readNIC() nicStamps {

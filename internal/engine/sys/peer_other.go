@@ -10,7 +10,7 @@ import (
 )
 
 // A PeerSocket is a UDP socket that receives datagrams from many sockets and answers each. It is not connected: the
-// caller tells by their content which datagrams belong to it.
+// caller recognises by their content which datagrams belong to it.
 type PeerSocket struct {
 	*Socket
 	udp  *net.UDPConn

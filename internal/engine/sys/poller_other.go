@@ -26,7 +26,7 @@ const WriteBuffer = 256 << 10
 // A Poller lets the readers of many connections change the state of a load. The state belongs to the hot thread
 // except while that pauses.
 type Poller struct {
-	// access is held by whoever may use the state.
+	// access is held by the goroutine that may use the state.
 	access sync.Mutex
 	// waiting is how many readers wait for access.
 	waiting atomic.Int32

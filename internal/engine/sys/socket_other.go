@@ -92,7 +92,7 @@ func (s *Socket) NoBuffers() bool { return s.failure != nil && isNoRoom(s.failur
 // Close closes the connection.
 func (s *Socket) Close() { s.Interrupt() }
 
-// Pending is 1 if something has come that nobody has read, and 0 otherwise.
+// Pending is 1 if something has arrived that was not read yet, and 0 otherwise.
 func (s *Socket) Pending() int {
 	if s.conn.SetReadDeadline(time.Now().Add(time.Millisecond)) != nil {
 		return 0

@@ -81,7 +81,8 @@ func FuzzDecodeControl(f *testing.F) {
 	})
 }
 
-// TestStampedSocket: what this kernel gives over loopback, one datagram after the other, and nothing while turned off.
+// TestStampedSocket: the stamps of this kernel over loopback, for one datagram at a time, and none while stamps are
+// off.
 func TestStampedSocket(t *testing.T) {
 	receiver, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

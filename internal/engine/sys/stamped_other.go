@@ -13,7 +13,7 @@ type StampedSocket struct {
 	Socket *Socket
 	On     bool
 	Rx     int64
-	// rxHardware is the same on the NIC's clock.
+	// RxHardware is the same time on the NIC's clock.
 	RxHardware int64
 	NIC        nicStamps
 	Sent       uint32

@@ -17,7 +17,7 @@ type TCPSample struct {
 	Smoothed time.Duration
 }
 
-// Sample reads TCP_INFO. A thread beside the hot ones calls it once an interval.
+// Sample reads TCP_INFO. A thread other than the hot ones calls it once in each interval.
 func (s *Socket) Sample() (TCPSample, bool) {
 	info, err := unix.GetsockoptTCPInfo(int(s.fd), unix.IPPROTO_TCP, unix.TCP_INFO)
 	if err != nil {

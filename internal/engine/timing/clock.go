@@ -1,5 +1,5 @@
-// Package timing is about time: the clock that the hot loops read, the times at which requests are due, and sleeping.
-// Unless something else is said, times are nanoseconds of the runtime's monotonic clock.
+// Package timing has the clock that the hot loops read, the times at which requests are due, and sleeping. Unless
+// stated otherwise, times are nanoseconds of the runtime's monotonic clock.
 package timing
 
 import (

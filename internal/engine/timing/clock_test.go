@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The clock keeps nanotime's time, whichever of the two it reads.
+// The clock agrees with nanotime, whichever of the two sources it reads.
 func TestClockKeepsTime(t *testing.T) {
 	for name, c := range map[string]Clock{"calibrated": NewClock(), "nanotime": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -19,8 +19,8 @@ func TestClockKeepsTime(t *testing.T) {
 					t.Fatalf("went back by %d ns", last-now)
 				}
 				last = now
-				// A hundredth of a percent of what has passed since the start: ten times what the calibration should be
-				// wrong by.
+				// A hundredth of a percent of the time since the start: ten times the expected error of the
+				// calibration.
 				if slack := 1000 + (now-c.base)/10_000; now < before-slack || now > after+slack {
 					t.Fatalf("says %d between %d and %d", now, before, after)
 				}
@@ -42,7 +42,7 @@ func BenchmarkClock(b *testing.B) {
 	}
 }
 
-// A time comes out as the tick at which the clock shows it.
+// A time is converted to the tick at which the clock shows that time.
 func TestClockTick(t *testing.T) {
 	for name, c := range map[string]Clock{"calibrated": NewClock(), "nanotime": {}} {
 		t.Run(name, func(t *testing.T) {

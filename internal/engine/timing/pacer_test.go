@@ -52,8 +52,8 @@ func TestConstantPacer(t *testing.T) {
 	}
 }
 
-// TestPacer: times rise, stay within the schedule and are the same again; a copy goes on by itself; Remaining is what
-// is left.
+// TestPacer: times rise, stay within the schedule and are the same again; a copy continues independently; Remaining is
+// the rest.
 func TestPacer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := schedules().Draw(t, "schedule")

@@ -8,7 +8,7 @@ import (
 	"nearfar/internal/clean"
 )
 
-// TestPeerTextIsClean: what the other side says of a failure cannot act on a terminal, and is bounded.
+// TestPeerTextIsClean: the other side's text about a failure cannot act on a terminal, and is bounded.
 func TestPeerTextIsClean(t *testing.T) {
 	payload, err := json.Marshal(Failure{
 		Message: "no\x1b]0;owned\x07\u009b2J\r\u202e\u200b" + strings.Repeat("x", 10_000),

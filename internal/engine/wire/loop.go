@@ -28,8 +28,8 @@ func (p Params) validateLoop() error {
 	return nil
 }
 
-// OfferLoop is what a client sends in the setup: LoopAssembly if it can run that loop and was not asked for the other
-// one, or nothing.
+// OfferLoop is the loop that a client names in the setup: LoopAssembly if it can run that loop and Go's was not asked
+// for, or nothing.
 func (p Params) OfferLoop(can bool) string {
 	if can && p.Loop != LoopGo && p.hasAssembly() {
 		return LoopAssembly

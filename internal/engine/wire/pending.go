@@ -85,8 +85,8 @@ func (p *Pending) Remove(c *PendingConn) bool {
 	return false
 }
 
-// Excuse tells an evicted connection why. It reads what the client has sent, because closing a connection with unread
-// data would discard the notice.
+// Excuse tells an evicted connection the reason. It reads the bytes that the client has sent, because closing a
+// connection with unread data would discard the notice.
 func (c *PendingConn) Excuse() {
 	_ = c.Conn.SetDeadline(time.Now().Add(noticeTime))
 	_, _ = io.WriteString(c.Conn, busyNotice)

@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// MinSecret is how many characters a secret has at least, MaxSecret how many bytes at most. An attacker who recorded
-// a handshake can try secrets without the server, because the proof is an HMAC over bytes that were sent in the
-// clear, and finds a secret of a few characters at once. The minimum prevents only that. The secret that serve makes
-// has 128 random bits.
+// MinSecret is how many characters a secret has at least, MaxSecret how many bytes at most. The proof is an HMAC over
+// bytes that were sent in the clear. So an attacker who recorded a handshake can try secrets without the server, and
+// finds a secret of a few characters at once. The minimum prevents only that. The secret that serve makes has 128
+// random bits.
 const (
 	MinSecret = 8
 	MaxSecret = 1024

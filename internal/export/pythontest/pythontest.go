@@ -3,13 +3,13 @@ package pythontest
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"nearfar/internal/moduleroot"
 )
 
 // Run runs a program with arguments in the environment from scripts/test-python.sh, and gives its standard output. The
@@ -29,45 +29,14 @@ func Run(t *testing.T, program string, args ...string) []byte {
 	return stdout.Bytes()
 }
 
-// interpreter finds the environment with the versions in scripts/test-python.txt. Its name is the same as in
-// scripts/test-python.sh.
+// interpreter finds the environment with the versions in scripts/test-python.txt, which scripts/test-python.sh makes.
 func interpreter() (string, error) {
-	root, err := moduleRoot()
+	environment, err := moduleroot.Built("python", "scripts/test-python.txt")
+	if err == nil {
+		_, err = os.Stat(filepath.Join(environment, "complete"))
+	}
 	if err != nil {
-		return "", err
-	}
-	versions, err := os.ReadFile(filepath.Join(root, "scripts", "test-python.txt"))
-	if err != nil {
-		return "", err
-	}
-	cache := os.Getenv("XDG_CACHE_HOME")
-	if cache == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		cache = filepath.Join(home, ".cache")
-	}
-	sum := sha256.Sum256(versions)
-	environment := filepath.Join(cache, "nearfar-test", fmt.Sprintf("python-%x", sum[:8]))
-	if _, err := os.Stat(filepath.Join(environment, "complete")); err != nil {
 		return "", fmt.Errorf("the Python environment of the tests is missing: %w", err)
 	}
 	return filepath.Join(environment, "bin", "python"), nil
-}
-
-// moduleRoot finds the folder with go.mod, upwards from the test's own folder. Paths in a binary built with -trimpath
-// do not say where its sources are.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	for err == nil {
-		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errors.New("no go.mod in any folder above the test's own")
-		}
-		dir = filepath.Dir(dir)
-	}
-	return "", err
 }

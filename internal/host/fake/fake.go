@@ -1,4 +1,4 @@
-// Package fake is a kind of host for tests: each process is a Go function, and the host records what was started.
+// Package fake is a kind of host for tests: each process is a Go function, and the host records the commands.
 package fake
 
 import (
@@ -152,7 +152,7 @@ func (h *Host) release(p *process) {
 	h.change()
 }
 
-// change wakes up those who wait for a port.
+// change wakes up the goroutines that wait for a port.
 func (h *Host) change() {
 	close(h.changed)
 	h.changed = make(chan struct{})
@@ -213,7 +213,7 @@ func (p *process) Wait() error {
 	return &host.ExitError{Code: p.code}
 }
 
-// Times are those of this machine.
+// Times are measured by the clock of this machine.
 func (p *process) Times() (started, ended time.Time) {
 	select {
 	case <-p.done:

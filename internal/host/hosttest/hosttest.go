@@ -19,12 +19,13 @@ import (
 )
 
 // patience is how long the suite waits for what should happen at once. It is long, so that a busy machine passes.
-const patience = 30 * time.Second
+const patience = time.Minute
 
-// Kind is a kind of hosts, with what its hosts can do. The suite tests what is declared, and that the rest is refused.
+// Kind is a kind of hosts, with what its hosts can do. The suite tests the declared abilities, and that all others are
+// refused.
 type Kind struct {
-	// Hosts makes a new pair of hosts, and frees what Close does not free when the test ends. The server can reach the
-	// ports of the client (host.Endpoint.Ports), and the other way round.
+	// Hosts makes a new pair of hosts, and frees what Close does not free when t ends. The server can reach the ports
+	// of the client (host.Endpoint.Ports), and the other way round.
 	Hosts func(t *testing.T) (client, server host.Host)
 	// Processes says that the hosts run processes of an operating system, with an environment and children, and not
 	// functions of the test.
@@ -41,9 +42,11 @@ type Kind struct {
 	NoTCPOwner bool
 }
 
-// Run runs the suite.
+// Run runs the suite. Its tests share a pair of hosts, because some kinds need seconds to make one. Tests that close a
+// host, or leave a process that only Close ends, make their own pair.
 func Run(t *testing.T, kind Kind) {
-	s := suite{kind}
+	s := suite{Kind: kind}
+	s.sharedClient, s.sharedServer = s.newPair(t)
 	t.Run("endpoints", s.endpoints)
 	t.Run("serves", s.serves)
 	t.Run("serves after the end", s.servesEnded)
@@ -67,16 +70,62 @@ func Run(t *testing.T, kind Kind) {
 	t.Run("processes", s.processes)
 }
 
-type suite struct{ Kind }
+type suite struct {
+	Kind
+	sharedClient, sharedServer host.Host
+}
 
-// client makes a pair of hosts and returns the client.
+// client returns the client of the shared pair.
 func (s suite) client(t *testing.T) host.Host {
 	t.Helper()
 	c, _ := s.pair(t)
 	return c
 }
 
+// pair returns the shared pair. Processes that the test starts on it must have ended when the test ends.
 func (s suite) pair(t *testing.T) (client, server host.Host) {
+	t.Helper()
+	return borrow(t, s.sharedClient), borrow(t, s.sharedServer)
+}
+
+// A borrowed host remembers the processes that a test started on it.
+type borrowed struct {
+	host.Host
+	mu        sync.Mutex
+	processes []host.Process
+}
+
+// borrow returns a host on which everything that the test starts is ended after the test.
+func borrow(t *testing.T, h host.Host) *borrowed {
+	t.Helper()
+	b := &borrowed{Host: h}
+	t.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		within(t, "ending the processes of the test", func() {
+			for _, p := range b.processes {
+				if err := p.Stop(0); err != nil {
+					t.Errorf("ending a process of the test: %v", err)
+				}
+				_ = p.Wait() // how it ended is the test's concern
+			}
+		})
+	})
+	return b
+}
+
+func (b *borrowed) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
+	p, err := b.Host.Start(ctx, c)
+	if err == nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.processes = append(b.processes, p)
+	}
+	return p, err
+}
+
+// newPair makes a pair of hosts, which is closed when the test ends.
+func (s suite) newPair(t *testing.T) (client, server host.Host) {
 	t.Helper()
 	client, server = s.Hosts(t)
 	t.Cleanup(func() {
@@ -144,7 +193,7 @@ func start(ctx context.Context, t *testing.T, h host.Host, c host.Cmd) (started,
 	panic("unreachable")
 }
 
-// lineWriter keeps what is written, and sends the first line to a channel.
+// lineWriter keeps all output, and sends the first line to a channel.
 type lineWriter struct {
 	mu    sync.Mutex
 	b     bytes.Buffer
@@ -353,7 +402,8 @@ func (s suite) times(t *testing.T) {
 	for range 2 {
 		p, _ := start(t.Context(), t, h, self("wait"))
 		if started, ended := p.Times(); started.IsZero() || started.Before(before) || !ended.IsZero() {
-			t.Errorf("a process that runs: started %v, ended %v; another one ended before, at %v", started, ended, before)
+			t.Errorf("a process that runs: started %v, ended %v; another one ended before, at %v",
+				started, ended, before)
 		}
 		if err := p.Stop(s.grace()); err != nil {
 			t.Fatal(err)
@@ -422,7 +472,7 @@ func (s suite) putFails(t *testing.T) {
 }
 
 func (s suite) close(t *testing.T) {
-	c, sv := s.pair(t)
+	c, sv := s.newPair(t)
 	p, _ := start(t.Context(), t, c, self("wait"))
 	other, _ := start(t.Context(), t, sv, self("wait"))
 	within(t, "closing", func() {

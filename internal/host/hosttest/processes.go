@@ -105,16 +105,16 @@ func (s suite) signal(t *testing.T) {
 	}
 }
 
-// trees are the pair of hosts of a test that looks for a child of a process. The server looks, because it can do that
-// after the client's end too: it dials a port on which the child answers.
+// trees are the pair of hosts of a test that looks for a child of a process. The server looks, because it can do so
+// even after the client has ended: it dials a port on which the child answers.
 type trees struct {
 	client, server host.Host
 	port, address  string
 }
 
-func (s suite) trees(t *testing.T) trees {
+// treesOn are for a test on the shared pair or on its own.
+func treesOn(t *testing.T, c, sv host.Host) trees {
 	t.Helper()
-	c, sv := s.pair(t)
 	_, dial, err := host.Pair{Client: sv.Endpoint(), Server: c.Endpoint()}.Addresses(0)
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func (tr trees) alive(t *testing.T) bool {
 	return r.err == nil
 }
 
-// gone waits until the child does not answer any more.
+// gone waits until the child no longer answers.
 func (tr trees) gone(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); tr.alive(t); {
@@ -155,7 +155,8 @@ func (tr trees) gone(t *testing.T) {
 }
 
 func (s suite) stopStubborn(t *testing.T) {
-	tr := s.trees(t)
+	c, sv := s.pair(t)
+	tr := treesOn(t, c, sv)
 	p := tr.tree(t.Context(), t)
 	within(t, "stopping", func() {
 		if err := p.Stop(10 * time.Millisecond); err != nil {
@@ -169,7 +170,8 @@ func (s suite) stopStubborn(t *testing.T) {
 }
 
 func (s suite) cancelTree(t *testing.T) {
-	tr := s.trees(t)
+	c, sv := s.pair(t)
+	tr := treesOn(t, c, sv)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	p := tr.tree(ctx, t)
@@ -183,7 +185,8 @@ func (s suite) cancelTree(t *testing.T) {
 }
 
 func (s suite) heldOpen(t *testing.T) {
-	tr := s.trees(t)
+	c, sv := s.newPair(t)
+	tr := treesOn(t, c, sv)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var stderr bytes.Buffer
@@ -204,7 +207,8 @@ func (s suite) heldOpen(t *testing.T) {
 }
 
 func (s suite) closeKills(t *testing.T) {
-	tr := s.trees(t)
+	c, sv := s.newPair(t)
+	tr := treesOn(t, c, sv)
 	tr.tree(t.Context(), t)
 	if err := tr.client.Close(); err != nil {
 		t.Fatal(err)

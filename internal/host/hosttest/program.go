@@ -63,7 +63,7 @@ type program struct {
 }
 
 func (p *program) fail(err error) int {
-	// If even that cannot be printed, the exit status tells.
+	// If printing fails too, the exit status still shows the failure.
 	_, _ = fmt.Fprintln(p.stderr, "hosttest:", err)
 	return 99
 }

@@ -25,8 +25,8 @@ func (p *program) child(verb string, words ...string) error {
 	return cmd.Start()
 }
 
-// stubborn prints "ready" and answers each connection to the port with one byte, for ever. A connection to it shows
-// from any host whether it is alive.
+// stubborn prints "ready" and answers each connection to the port with one byte, until it is killed. A connection to it
+// shows from any host whether it is alive.
 func (p *program) stubborn(port string) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(context.Background(), "tcp", ":"+port)

@@ -13,10 +13,11 @@ import (
 	"nearfar/internal/machine"
 )
 
-// A processUse is what a process used that has ended. Ran includes the children for which it waited.
+// A processUse is the CPU time of a process that has ended. Ran includes the children for which it waited.
 type processUse struct {
 	machine.Use
-	// Space is the namespace that it ran in, empty for an orphan; CPUs are those to which it was bound, empty for any.
+	// Space is the namespace that it ran in, empty for an orphan; CPUs are the CPUs to which it was bound, empty for
+	// any.
 	Space string `json:"space"`
 	CPUs  []int  `json:"cpus,omitempty"`
 	// Lived is the lifetime of the process.
@@ -62,7 +63,7 @@ func (s *initServer) look(arm string) (look, error) {
 	return seen, nil
 }
 
-// threadUses reads the threads of a process. A thread that ends meanwhile is left out.
+// threadUses reads the threads of a process. It leaves out a thread that ends in the meantime.
 func threadUses(pid int) []threadUse {
 	var all []threadUse
 	for _, tid := range tasks(pid) {

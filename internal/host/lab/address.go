@@ -19,7 +19,8 @@ type ipNode struct {
 // The n-th segment of arm a is 10.a.n.0/24; the node towards the client has .1 and the other .2. If the plan has IPv6,
 // the hosts' segments are also fd6e:6561:7266:AANN::/64, with ::1 and ::2. Underlays have only IPv4.
 //
-// Both ends of the control connection compute the addresses: those of a long path would not fit into one message.
+// Both ends of the control connection compute the addresses, because the addresses of a long path would not fit into
+// one message.
 func (p *plan) address() error {
 	var hosts, underlay []ipNode
 	var domains [][]ipNode

@@ -14,6 +14,7 @@ type builtArm struct {
 	plan       *plan
 	namespaces []*namespace // as plan.Spaces
 	wires      *wireProcess // nil where the arm has no user-space wire
+	watching   *watching    // nil while the underlay devices are not watched
 }
 
 // firstLinkIndex is the first interface number of the left ends of links, far from the numbers that the kernel gives to
@@ -255,6 +256,7 @@ func (a *builtArm) free() {
 	if a.wires != nil {
 		a.wires.close()
 	}
+	a.watching.end()
 	for _, ns := range a.namespaces {
 		ns.close()
 	}

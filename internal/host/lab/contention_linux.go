@@ -14,9 +14,9 @@ const (
 	serverSpace = "server"
 )
 
-// Watch begins to observe who uses the CPUs (nil for any) during a trial of the arm; end ends that and gives the
-// result. Both read a dozen small files, before the trial's first process and after its last one; nothing is read in
-// between. The result says what the lab and the kernel do not tell.
+// Watch begins to observe which programs use the CPUs (nil for any) during a trial of the arm; end ends the observation
+// and gives the result. Both read a dozen small files, before the trial's first process and after its last one; nothing
+// is read in between. The result says which values the lab and the kernel do not give.
 func (l *Lab) Watch(arm string, client, server []int) (end func() host.Contention) {
 	cpus := l.trialCPUs(client, server)
 	threads, err := l.lookAt(arm)
@@ -61,7 +61,7 @@ func (l *Lab) lookAt(arm string) (look, error) {
 	return *r.Look, nil
 }
 
-// threadsSince is what the threads used between two looks, without threads that ended in between.
+// threadsSince is the CPU time that the threads used between two looks, without threads that ended in between.
 func threadsSince(before, after []threadUse) []threadUse {
 	for i := range after {
 		for _, b := range before {

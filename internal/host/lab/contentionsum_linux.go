@@ -8,7 +8,7 @@ import (
 	"nearfar/internal/machine"
 )
 
-// watched holds what the lab observed about a trial. contention computes from it who used the CPUs.
+// watched holds what the lab observed about a trial. contention computes from it which programs used the CPUs.
 type watched struct {
 	// cpus are the CPUs of both sides; client and server are empty for any.
 	cpus, client, server, all []int
@@ -20,7 +20,7 @@ type watched struct {
 	threads       []threadUse
 }
 
-// contention computes who used the CPUs.
+// contention computes which programs used the CPUs.
 func (w *watched) contention() host.Contention {
 	g := host.Contention{
 		Window: w.after.At.Sub(w.before.At), CPUs: len(w.cpus),

@@ -15,7 +15,7 @@ const rulesPerBatch = 64
 
 // add makes a stateful firewall at a device of the calling thread's namespace, like a distributed firewall at a VM's
 // port. It accepts packets of known connections from the connection table. The first packet of a new connection is
-// matched against Rules rules, none of which fits, and accepted by a last one. IPv4 and IPv6 have separate tables, so
+// compared with Rules rules, none of which matches, and a last rule accepts it. IPv4 and IPv6 have separate tables, so
 // that a packet passes only the rules of its own version.
 func (fw *firewall) add() error {
 	c, err := nftables.New(nftables.AsLasting())

@@ -73,8 +73,8 @@ type forwarder struct {
 	cpu    int64
 }
 
-// run forwards until another CPU is wanted. It spins while frames are on their way and for a while after the last one,
-// and otherwise sleeps in poll, so that a wire without traffic costs nothing.
+// run forwards until it must move to another CPU. It spins while frames are on their way and for a while after the last
+// one, and otherwise sleeps in poll, so that a wire without traffic costs nothing.
 func (f *forwarder) run() error {
 	// By default, timers may be 50 us late.
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {

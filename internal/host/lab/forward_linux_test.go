@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The wires run on the CPU of the measured processes if these have one in common, and otherwise on the service CPU.
+// If the measured processes share a CPU, the wires run on that CPU, and otherwise on the service CPU.
 func TestWhereWiresRun(t *testing.T) {
 	out, in, err := os.Pipe()
 	if err != nil {

@@ -33,8 +33,14 @@ func (l *Lab) newHost(p *plan, i int) *labHost {
 	addresses := host.Addresses{V4: s.addressOf(hostDevice), V6: s.address6Of(hostDevice)}
 	return &labHost{lab: l, arm: p.Arm, space: s.Name, endpoint: host.Endpoint{
 		Name: p.Arm + "/" + s.Name, Bind: addresses, Dial: addresses,
-		System: host.System{OS: runtime.GOOS, Arch: runtime.GOARCH},
+		System: host.System{OS: runtime.GOOS, Arch: runtime.GOARCH}, Release: release(),
 	}}
+}
+
+// release is what this machine says of its distribution; empty if it has no such file.
+func release() string {
+	text, _ := os.ReadFile("/etc/os-release")
+	return string(text)
 }
 
 // Endpoint has the name "arm/client" or "arm/server".
@@ -289,7 +295,7 @@ func copyOutput(to io.Writer, from *os.File) error {
 // maxDrain is more than a pipe can hold.
 const maxDrain = 2 << 20
 
-// drain copies what is in the pipe and does not wait for more.
+// drain copies the content of the pipe and does not wait for more.
 func drain(to io.Writer, from *os.File, b []byte) error {
 	if err := from.SetReadDeadline(time.Time{}); err != nil {
 		return err
@@ -345,7 +351,7 @@ func (p *labProcess) Times() (started, ended time.Time) {
 	}
 }
 
-// Stop sends SIGTERM to the process, and after the grace time kills it and what is left of its children.
+// Stop sends SIGTERM to the process. After the grace time it kills the process and its remaining children.
 func (p *labProcess) Stop(grace time.Duration) error {
 	select {
 	case <-p.done:
@@ -369,8 +375,8 @@ func (p *labProcess) Stop(grace time.Duration) error {
 	return err
 }
 
-// kill kills the process and what it started. If that fails the lab is given up, because nobody would see the process
-// end.
+// kill kills the process and all that it started. If that fails the lab is given up, because nothing would notice the
+// end of the process.
 func (p *labProcess) kill() error {
 	_, err := p.host.lab.call(context.Background(), request{Op: opKill, Process: p.key})
 	if err == nil {

@@ -130,9 +130,17 @@ func (s *initServer) serve(q request, files []*os.File) (reply, error) {
 		return reply{}, killNamespace(ns)
 	case opDrop:
 		return reply{}, s.dropArm(q.Arm)
+	case opWireBegin:
+		return reply{}, s.beginWire(q.Arm)
+	case opWireEnd:
+		seen, err := s.endWire(q.Arm)
+		return reply{Seen: seen}, err
 	case opLook:
 		seen, err := s.look(q.Arm)
 		return reply{Look: &seen}, err
+	case opCount:
+		counted, err := s.count(q.Arm)
+		return reply{Counted: counted}, err
 	case opObserve:
 		elements, err := s.observe(q.Arm)
 		return reply{Elements: elements}, err

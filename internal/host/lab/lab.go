@@ -2,8 +2,8 @@
 //
 // All processes of a lab are below one process, the lab's init: process 1 of a new PID namespace, in new network,
 // mount, IPC and UTS namespaces (and a user namespace, if the caller is not root). Nothing has a name in the file
-// system, and no interface is in the machine's own network namespace. When nearfar ends, in whatever way, the kernel
-// kills the init, with it all processes of the lab, and frees the namespaces.
+// system, and no interface is in the machine's own network namespace. However nearfar ends, the kernel then kills the
+// init and all processes of the lab, and frees the namespaces.
 //
 // A path is planned without I/O (plan.go), and the init makes it (build_linux.go).
 package lab

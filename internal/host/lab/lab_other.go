@@ -8,11 +8,12 @@ import (
 	"io"
 	"runtime"
 
+	"nearfar/internal/check"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 )
 
-// Lab is an open lab. This system has none.
+// Lab is an open lab. This system does not support labs.
 type Lab struct{}
 
 func unsupported() error {
@@ -39,6 +40,11 @@ func (l *Lab) CPUs(experiment.Placement) (client, server []int, err error) {
 // Watch sees nothing.
 func (l *Lab) Watch(arm string, client, server []int) (end func() host.Contention) {
 	return func() host.Contention { return host.Contention{} }
+}
+
+// WatchWire sees nothing.
+func (l *Lab) WatchWire(string) (end func() (client, server *check.Wire)) {
+	return func() (client, server *check.Wire) { return nil, nil }
 }
 
 // Machines sees nothing.

@@ -183,8 +183,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// crosses checks by its counters that what was transferred crossed an element. underlay says that the element stands
-// inside a tunnel, or opens one.
+// crosses checks by the counters of an element that the transferred data crossed it. underlay says that the element
+// stands inside a tunnel, or opens one.
 func crosses(t *testing.T, l *Lab, arm string, i int, kind string, underlay bool, earlier ElementFacts) {
 	t.Helper()
 	now := observe(t, l, arm, i)
@@ -328,7 +328,8 @@ func TestWireDelay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The kernel stamps packets with the wall clock. If that is set meanwhile, the wire is wrong by as much.
+	// The kernel stamps packets with the wall clock. If that clock is set in the meantime, the wire is wrong by as
+	// much.
 	set := (wallClock(t) - before).Abs()
 	if took < 2*(delay-set).Seconds() {
 		t.Errorf("there and back in %g s, over a wire of %v each way", took, delay)
@@ -452,7 +453,7 @@ func TestNothingLeft(t *testing.T) {
 			ns := pidNamespace(inits[0])
 			signal := syscall.SIGKILL
 			if end == "closed" {
-				// It ends the program without cleaning up. The end of the control connection tells the init.
+				// SIGTERM ends the program without cleaning up. The init notices that the control connection has ended.
 				signal = syscall.SIGTERM
 			}
 			if err := cmd.Process.Signal(signal); err != nil {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nearfar/internal/host"
+	"nearfar/internal/machine"
 )
 
 // answerSteps divide the time that an answer may take. Each step begins when the previous one has ended. If nearfar
@@ -122,16 +123,10 @@ func (l *Lab) silent(op string, limit time.Duration) error {
 // stopped says whether a process does not run because a signal stopped it.
 func stopped(pid int) bool { return stateOf(pid) == "T" }
 
-// stateOf is the letter of a process's state in /proc (proc(5)); "" if it is gone.
+// stateOf is the letter of a process's state; "" if it has ended.
 func stateOf(pid int) string {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return ""
-	}
-	if fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]); len(fields) > 0 {
-		return string(fields[0])
-	}
-	return ""
+	state, _, _ := machine.Process(pid)
+	return state
 }
 
 // gone makes the error of a lost lab: the reason, how the process ended, and the end of its standard error.

@@ -44,6 +44,7 @@ func testVerbs() map[string]func(args []string) error {
 		"bounce":   bounce,
 		"echo":     echoServer,
 		"transfer": transfer,
+		"pingpong": pingPong,
 		"reject":   reject,
 		"hold":     hold,
 	}

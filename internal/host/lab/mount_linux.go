@@ -23,7 +23,7 @@ func inPrivateDir(path string) bool {
 }
 
 // privateMounts separates the lab's mounts from the machine's, and mounts the lab's own directories. It reports whether
-// /proc could be mounted anew: a container that hides parts of its own /proc does not allow that.
+// a new /proc could be mounted: a container that hides parts of its own /proc does not allow that.
 func privateMounts() (freshProc bool, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return false, fmt.Errorf("making mounts private: %w", err)

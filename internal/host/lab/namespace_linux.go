@@ -29,7 +29,7 @@ func onThread(f func() error) error {
 	return <-done
 }
 
-// newNamespace makes a network namespace in which nothing is sent unasked.
+// newNamespace makes a network namespace that sends nothing by itself.
 func newNamespace(name string) (*namespace, error) {
 	ns := &namespace{name: name}
 	err := onThread(func() error {

@@ -142,7 +142,7 @@ func (l *Lab) receive() {
 		var r reply
 		files, err := l.conn.receive(&r)
 		if err != nil {
-			// The init's end, which follows, tells the reason better.
+			// The end of the init, which follows, explains the reason better.
 			if !errors.Is(err, io.EOF) {
 				l.kill()
 			}
@@ -179,7 +179,7 @@ func (r reply) err() error {
 	return nil
 }
 
-// Facts says what the lab is made of.
+// Facts describes the lab.
 func (l *Lab) Facts() Facts {
 	l.mu.Lock()
 	defer l.mu.Unlock()

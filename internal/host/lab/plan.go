@@ -318,7 +318,7 @@ func (p *plan) spaceOf(element int) *space {
 }
 
 // stackBehind says whether packets that cross the port pass an IP stack of the namespace, on which device, and whether
-// that forwards them.
+// that stack forwards them.
 func (s *space) stackBehind(portName string) (device string, forwards, ok bool) {
 	switch {
 	case portName == hostDevice:

@@ -21,7 +21,7 @@ import (
 	"nearfar/internal/machine"
 )
 
-// marker is the environment variable that marks a process and everything that it starts, even if that moves to a
+// marker is the environment variable that marks a process and all that it starts, even after a child has moved to a
 // session of its own.
 const marker = "NEARFAR_LAB_PROCESS"
 
@@ -46,7 +46,8 @@ type process struct {
 	// status and endedAt are valid once ended is closed.
 	status  unix.WaitStatus
 	endedAt time.Time
-	// space and cpus are where it runs; empty for the wires. live is what it had used when it was asked to end.
+	// space and cpus are where it runs; empty for the wires. live is the CPU time that it had used when it was asked to
+	// end.
 	space   string
 	cpus    []int
 	started time.Time
@@ -64,7 +65,7 @@ func (t *processTable) Running() []int {
 	return slices.Collect(maps.Keys(t.byPID))
 }
 
-// Ended accounts for a child that has ended, and tells those who wait for it.
+// Ended accounts for a child that has ended, and informs those who wait for it.
 func (t *processTable) Ended(pid int, status unix.WaitStatus) {
 	used := children.ReadEnded(pid, t.hasFreshProc())
 	t.mu.Lock()
@@ -235,7 +236,7 @@ func (t *processTable) signal(key uint64, sig unix.Signal) error {
 	return nil
 }
 
-// killTree kills a process and all that it started, and returns when they are gone.
+// killTree kills a process and all that it started, and returns when all of them have ended.
 func (t *processTable) killTree(key uint64) error {
 	p, err := t.get(key)
 	if err != nil {
@@ -291,8 +292,8 @@ func killAll(match func(pid int) bool) error {
 	}
 }
 
-// ownPID converts the number under which /proc shows a process to its number in the lab. The two differ if /proc could
-// not be mounted anew. 0 says that the process is gone.
+// ownPID converts the number under which /proc shows a process to its number in the lab. The two differ if no new /proc
+// could be mounted. 0 says that the process has ended.
 func ownPID(seen int) int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", seen))
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nearfar/internal/check"
 	"nearfar/internal/host"
 )
 
@@ -37,6 +38,7 @@ const (
 	opDrop    = "drop"    // free an arm
 	opObserve = "observe" // counters of an arm
 	opLook    = "look"    // what processes and wires did since the previous look
+	opCount   = "count"   // counters of an arm's hosts
 )
 
 type request struct {
@@ -72,6 +74,7 @@ type reply struct {
 	Facts    *Facts         `json:"facts,omitempty"`
 	Elements []ElementFacts `json:"elements,omitempty"`
 	Look     *look          `json:"look,omitempty"`
+	Counted  *counted       `json:"counted,omitempty"`
 	Process  uint64         `json:"process,omitempty"`
 	Code     int            `json:"code,omitempty"`
 	Signal   string         `json:"signal,omitempty"`
@@ -82,6 +85,8 @@ type reply struct {
 	Ended   bool                 `json:"ended,omitempty"`
 	Taken   *host.PortTakenError `json:"taken,omitempty"`
 	Expired bool                 `json:"expired,omitempty"`
+	// Seen are the packets at the client's underlay device and at the server's.
+	Seen *[2]check.Wire `json:"seen,omitempty"`
 }
 
 // setup is the configuration of the init.
@@ -156,7 +161,7 @@ func (c *messageConn) send(limit time.Duration, message any, files ...*os.File) 
 	return err
 }
 
-// receive reads one message. Only one goroutine may call it. io.EOF says that the other end is gone.
+// receive reads one message. Only one goroutine may call it. io.EOF says that the other end has closed the connection.
 func (c *messageConn) receive(message any) ([]*os.File, error) {
 	oob := make([]byte, unix.CmsgSpace(4*maxFiles))
 	n, oobn, flags, _, err := c.conn.ReadMsgUnix(c.buf, oob)

@@ -175,7 +175,8 @@ func TestOnWire(t *testing.T) {
 // TestQueue puts frames of all lengths into a direction's queue and takes them out: none overlaps another.
 func TestQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := newDirection(wire{Rate: 8e3}, -1, -1, 0, &wireCounts{}) // the lowest rate that a file can have, with the smallest arena
+		// The lowest rate that a file can have, with the smallest arena.
+		d := newDirection(wire{Rate: 8e3}, -1, -1, 0, &wireCounts{})
 		for range rapid.IntRange(1, 400).Draw(t, "steps") {
 			if rapid.IntRange(0, 2).Draw(t, "step") == 0 && d.n > 0 {
 				d.head = (d.head + 1) % len(d.frames)

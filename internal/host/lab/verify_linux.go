@@ -37,7 +37,7 @@ func (a *builtArm) verify(ctx context.Context) error {
 	return nil
 }
 
-// verifyBetween does so between an address of the client and an address of the server, of the same IP version.
+// verifyBetween does the same between an address of the client and an address of the server, of the same IP version.
 func (a *builtArm) verifyBetween(ctx context.Context, clientAddress, serverAddress netip.Addr) error {
 	last := len(a.namespaces) - 1
 	server, err := a.namespaces[last].udpSocket(serverAddress)

@@ -318,8 +318,8 @@ func receiveError(errno unix.Errno) error {
 	return os.NewSyscallError("recvmsg", errno)
 }
 
-// arrival is when the kernel received the frame (SO_TIMESTAMPNS); now if the kernel does not say, or if the clock was
-// set meanwhile.
+// arrival is when the kernel received the frame (SO_TIMESTAMPNS); now if the kernel does not give it, or if the clock
+// was set in the meantime.
 func (d *direction) arrival(now int64) int64 {
 	const header = unix.SizeofCmsghdr
 	if d.message.Controllen < header+uint64(unsafe.Sizeof(unix.Timespec{})) {

@@ -37,7 +37,7 @@ type wireProcess struct {
 // errNoWires says that the user-space wires of an arm no longer forward, or do not answer.
 var errNoWires = errors.New("the process that plays the wires does not answer")
 
-// watchWires tells nearfar when the wires of an arm end before the arm.
+// watchWires informs nearfar if the wires of an arm end before the arm.
 func (s *initServer) watchWires(a *builtArm) {
 	<-a.wires.process.ended
 	if !a.wires.closing.Load() {
@@ -97,8 +97,7 @@ func (s *initServer) startWires(a *builtArm) error {
 	if err != nil {
 		return err
 	}
-	// One thread more than can spin, so that requests are answered meanwhile. Signals would interrupt the spinning
-	// threads.
+	// One thread more than can spin, so that requests are still answered. Signals would interrupt the spinning threads.
 	env := []string{fmt.Sprintf("GOMAXPROCS=%d", 2+len(s.setup.CPUs)), "GODEBUG=asyncpreemptoff=1"}
 	files := append([]*os.File{childIn, childOut, os.Stderr}, sockets...)
 	w.process = &process{}
@@ -165,8 +164,8 @@ func networkOrder(v uint16) uint16 {
 	return binary.NativeEndian.Uint16(b[:])
 }
 
-// follow tells the wires about a process that has just been started, and about its end. cpus are those to which it is
-// pinned; service is the wires' own CPU.
+// follow informs the wires about a process that has just been started, and about its end. cpus are the CPUs to which it
+// is pinned; service is the wires' own CPU.
 func (w *wireProcess) follow(p *process, cpus []int, service int) error {
 	shares := slices.Contains(cpus, service)
 	if shares {
@@ -194,7 +193,8 @@ func (w *wireProcess) follow(p *process, cpus []int, service int) error {
 	return nil
 }
 
-// place changes the set of measured processes, and tells the wires where to run. If the set is empty, they stay.
+// place changes the set of measured processes, and moves the wires accordingly. If the set is empty, they stay where
+// they are.
 func (w *wireProcess) place(change func()) error {
 	w.mu.Lock()
 	change()
@@ -231,7 +231,7 @@ func (w *wireProcess) write(line string) error {
 	return w.failed(err)
 }
 
-// failed says why a request to the wires failed: they are gone, or hang.
+// failed says why a request to the wires failed: they have ended, or hang.
 func (w *wireProcess) failed(err error) error {
 	switch {
 	case err == nil:

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,7 +29,7 @@ import (
 	"nearfar/internal/host/hosttest"
 )
 
-// realMark at the end of this program's file makes it the real agent instead of the stand-in.
+// realMark at the end of this program's file makes it the real agent.
 const realMark = "\nreal agent\n"
 
 // real is Options.Agents with the real agent, which is this program too.
@@ -127,21 +128,23 @@ func (r *rig) realOptions(name string, port int) Options {
 	return o
 }
 
-// leavesNothing checks after the test that no host has files of an agent.
+// leavesNothing checks after the test that no host has files of an agent that were not there before it.
 func leavesNothing(t *testing.T, r *rig) {
 	t.Helper()
-	t.Cleanup(func() {
-		var found []string
-		waitFor(t, "the end of the agents' folders", func() bool {
-			found = nil
-			for _, pattern := range []string{r.dir + "/home/*/nearfar-*", r.dir + "/home/*/.cache/nearfar-*"} {
-				more, err := filepath.Glob(pattern)
-				if err != nil {
-					t.Fatal(err)
-				}
-				found = append(found, more...)
+	folders := func() (found []string) {
+		for _, pattern := range []string{r.dir + "/home/*/nearfar-*", r.dir + "/home/*/.cache/nearfar-*"} {
+			more, err := filepath.Glob(pattern)
+			if err != nil {
+				t.Fatal(err)
 			}
-			return len(found) == 0
+			found = append(found, more...)
+		}
+		return found
+	}
+	before := folders()
+	t.Cleanup(func() {
+		waitFor(t, "the end of the agents' folders", func() bool {
+			return !slices.ContainsFunc(folders(), func(f string) bool { return !slices.Contains(before, f) })
 		})
 	})
 }
@@ -181,7 +184,7 @@ func TestConformance(t *testing.T) {
 }
 
 // TestReconnect cuts the connection three times while a process runs: ssh is killed twice, the session's sshd once. The
-// process goes on, and all of its output arrives.
+// process continues, and all of its output arrives.
 func TestReconnect(t *testing.T) {
 	r := useRig(t)
 	leavesNothing(t, r)
@@ -223,7 +226,7 @@ func (c *connected) killSSH() {
 	destroy(c.last.cmd)
 }
 
-// lineCounter keeps what is written.
+// lineCounter keeps the output.
 type lineCounter struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -337,6 +340,7 @@ func TestLinkDown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes as long as a link is down")
 	}
+	t.Parallel() // it only waits; no other parallel test uses this link
 	r := useRig(t)
 	leavesNothing(t, r)
 	set := func(change func(netlink.Link) error) {
@@ -457,7 +461,7 @@ func running(t *testing.T, text string) (lines []string) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		// A process may have ended meanwhile.
+		// A process may have ended in the meantime.
 		b, _ := os.ReadFile(f)
 		line := strings.ReplaceAll(string(b), "\x00", " ")
 		if strings.HasPrefix(line, "ssh ") && strings.Contains(line, text) {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	_ "embed" // the script
 	"errors"
 	"fmt"
@@ -38,11 +39,11 @@ type bootstrap struct {
 	c *connection
 	// mark begins each line of the script. It is random, so that no other output is taken for the script's.
 	mark string
-	// foreign is what came before the script's first line.
+	// foreign are the bytes before the script's first line.
 	foreign []byte
 	// begun says that the script has printed its first line.
 	begun bool
-	// unusable are the folders that the script tried in vain.
+	// unusable are the folders that the script tried without success.
 	unusable []unusable
 	timer    *time.Timer
 }
@@ -59,6 +60,15 @@ func (b *bootstrap) script() string {
 	variables := fmt.Sprintf("mark=%s id=%s folder=%s again=%s sudo=%s\n",
 		quoteWord(b.mark), quoteWord(b.id), quoteWord(b.o.Folder), quoteWord(b.folder), quoteWord(sudo))
 	return variables + bootstrapScript
+}
+
+// introduction is what the host's own command reads first, with a line to print as the script prints its lines.
+func (b *bootstrap) introduction(ctx context.Context) string {
+	i := b.o.Agent.Introduction(ctx)
+	i.Mark = b.mark + "\tagent"
+	var line strings.Builder
+	_, _ = i.WriteTo(&line) // it cannot fail
+	return line.String()
 }
 
 // quoteWord quotes a text as one word for a POSIX shell.
@@ -134,6 +144,8 @@ func (b *bootstrap) talk(script string, t *tty, step *string, limit *time.Durati
 			return b.failed(words)
 		case "ready":
 			return b.ready(words)
+		case "agent": // the host's own command
+			return nil
 		default:
 			return b.odd(words)
 		}
@@ -317,11 +329,11 @@ func isFull(text string) bool {
 	return strings.Contains(text, "No space left on device") || strings.Contains(text, "quota exceeded")
 }
 
-// line reads the next line of the script, as its fields. What comes before the first one is kept in foreign.
+// line reads the next line of the script, as its fields. Text before the first line is kept in foreign.
 func (b *bootstrap) line() ([]string, error) {
 	for {
 		line, err := readLine(b.c.out)
-		// What the login shell printed last may have no newline.
+		// The last output of the login shell may have no newline.
 		if _, rest, ok := strings.Cut(string(line), b.mark+"\t"); ok && err == nil {
 			b.begun = true
 			return strings.Split(rest, "\t"), nil

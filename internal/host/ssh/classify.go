@@ -17,7 +17,8 @@ type pattern struct {
 	detail, advice string
 }
 
-const windowsAdvice = "start nearfar agent there, and use agent: in place of ssh:"
+const windowsAdvice = "put nearfar-agent.exe there and name it with command:, or start nearfar agent there and use " +
+	"agent: in place of ssh:"
 
 // patterns are tried in this order. ssh's messages are English in every locale.
 func (b *bootstrap) patterns() []pattern {
@@ -90,7 +91,7 @@ func (b *bootstrap) explain(err error) *Error {
 		e.Cause, e.Detail = Interrupted, "ssh was ended by a signal"
 		return e
 	}
-	if !b.begun {
+	if own := b.o.Command != "" && b.c.code() != ownFailure; !b.begun && !own {
 		for _, p := range b.patterns() {
 			if b.explains(p, text+"\n"+string(b.foreign), e) {
 				return e
@@ -104,6 +105,9 @@ func (b *bootstrap) explain(err error) *Error {
 		e.Cause, e.Detail = Closed, "the connection broke while the agent was started ("+b.c.how()+")"
 	case b.c.code() == ownFailure:
 		e.Cause, e.Detail = Unexplained, "ssh failed ("+b.c.how()+")"
+	case b.o.Command != "":
+		e.Cause, e.Detail = NoStart, "the command of the file does not start the agent ("+b.c.how()+")"
+		e.Advice = "it must run nearfar-agent --stdio, by the path that this program has on the host"
 	default:
 		e.Cause = NoShell
 		e.Detail = "the login shell of the host does not run sh (" + b.c.how() + ")"

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"nearfar/internal/clean"
+	"nearfar/internal/host"
 )
 
 // A connection is a running ssh. As an io.ReadWriteCloser it is the session's standard input and output.
@@ -22,7 +23,7 @@ type connection struct {
 	in     *os.File
 	out    *bufio.Reader
 	outEnd *os.File
-	stderr *tail
+	stderr *host.Tail
 	// ended is closed when ssh has ended; err is valid then.
 	ended chan struct{}
 	err   error
@@ -42,7 +43,7 @@ const (
 func open(arguments []string, t *tty) (*connection, error) {
 	// It lives longer than the call that starts it.
 	cmd := exec.CommandContext(context.Background(), sshProgram, arguments...)
-	c := &connection{cmd: cmd, stderr: &tail{}, ended: make(chan struct{})}
+	c := &connection{cmd: cmd, stderr: host.NewTail(maxTail), ended: make(chan struct{})}
 	stdin, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -165,27 +166,5 @@ func (c *connection) kill() {
 	}()
 }
 
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-// maxTail is how many bytes a tail keeps.
+// maxTail is how many bytes of messages are kept.
 const maxTail = 16 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, p...)
-	if extra := len(t.b) - maxTail; extra > 0 {
-		t.b = append(t.b[:0], t.b[extra:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.b)
-}

@@ -18,7 +18,7 @@ import (
 	"nearfar/internal/clean"
 )
 
-// Settings are what ssh's configuration makes of a name (ssh -G).
+// Settings are ssh's settings for a name (ssh -G).
 type Settings struct {
 	// Name is the name that was looked up.
 	Name string
@@ -39,8 +39,8 @@ type Settings struct {
 	override []string
 }
 
-// Expand asks ssh what its configuration makes of a name. config is a configuration file, or empty for the user's and
-// the system's. The error is an *Error.
+// Expand asks ssh for its settings for a name. config is a configuration file, or empty for the user's and the
+// system's. The error is an *Error.
 func Expand(ctx context.Context, config, name string) (Settings, error) {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -149,7 +149,7 @@ func existing(files []string) []string {
 	return there
 }
 
-// WriteSettings prints a table of what ssh makes of each name, in the given order. The names that ssh refuses follow
+// WriteSettings prints a table of ssh's settings for each name, in the given order. The names that ssh refuses follow
 // with the reasons, and make ok false. hosts and names belong together by their index.
 func WriteSettings(ctx context.Context, w io.Writer, config string, hosts, names []string) (ok bool, err error) {
 	ok = true
@@ -222,7 +222,11 @@ func (d *dialer) arguments(script int, prompts bool) []string {
 			"-o", fmt.Sprintf("ServerAliveCountMax=%d", aliveCount))
 	}
 	a = append(a, s.override...)
-	return append(a, "--", d.o.Name, remoteCommand(script))
+	remote := d.o.Command
+	if remote == "" {
+		remote = remoteCommand(script)
+	}
+	return append(a, "--", d.o.Name, remote)
 }
 
 // remoteCommand runs the script of that many bytes, which comes over standard input. The user's login shell reads this

@@ -77,7 +77,7 @@ func (e *Error) addAdvice(text string) {
 	e.Advice += text
 }
 
-// lastLines are the last lines that ssh printed, without those that say nothing about a failure.
+// lastLines are the last lines that ssh printed, without lines that do not explain a failure.
 func lastLines(s string) []string {
 	var lines, weak []string
 	for line := range strings.Lines(s) {
@@ -97,13 +97,13 @@ func lastLines(s string) []string {
 	return slices.Clone(lines[max(0, len(lines)-mostLines):])
 }
 
-// Limits of what is quoted of ssh's messages.
+// Limits of a quotation of ssh's messages.
 const (
 	mostLines = 3
 	maxShown  = 300
 )
 
-// isNoise says that a line of ssh is no part of a failure's explanation.
+// isNoise says that a line of ssh does not help to explain a failure.
 func isNoise(line string) bool {
 	return strings.HasPrefix(line, "debug") || strings.HasPrefix(line, "Warning: Permanently added") ||
 		strings.HasPrefix(line, "@@@@") || strings.HasPrefix(line, "** ")

@@ -55,6 +55,7 @@ type failing struct {
 
 func failings(r *rig) []failing {
 	folder := func(f string) func(o *Options) { return func(o *Options) { o.Folder = f } }
+	command := func(c string) func(o *Options) { return func(o *Options) { o.Command = c } }
 	hostIs := func(lines ...string) string { return "Host x\n\t" + strings.Join(lines, "\n\t") + "\n" }
 	plain := "HostName " + plainAddress
 	return []failing{
@@ -108,6 +109,12 @@ func failings(r *rig) []failing {
 		{name: "folder is a file", to: "ordinary", change: folder(r.dir + "/config"), cause: NoFolder},
 		{name: "sudo asks for a password", to: "sudo@plain", change: func(o *Options) { o.Sudo = true }, cause: Sudo},
 		{name: "no sudo", to: "ordinary", change: func(o *Options) { o.Sudo = true }, cause: Sudo},
+		{name: "no such command", to: "ordinary", change: command("/opt/none/nearfar-agent --stdio"), cause: NoStart},
+		{name: "no such command on Windows", to: "cmd@plain", cause: NoStart,
+			change: command(`C:\nearfar\nearfar-agent.exe --stdio`)},
+		{name: "command is another program", to: "ordinary", change: command("echo hello"), cause: NoStart},
+		{name: "command while nobody listens", to: "x", config: hostIs(plain, "Port 23"),
+			change: command("nearfar-agent --stdio"), cause: Refused},
 		{name: "agent damaged", to: "ordinary", cause: BadCopy,
 			change: func(o *Options) { o.Agents = r.damaged(strings.Repeat("0", 64), nil) }},
 		{name: "agent does not start", to: "ordinary", cause: NoStart,

@@ -3,8 +3,8 @@
 package ssh
 
 import (
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,7 +29,7 @@ const (
 // of mounts, so that accounts and file systems of the tests exist for the tests alone; of processes, so that all
 // processes end with the tests. Only the rig's folder below the temporary folder is seen outside, and it is removed.
 //
-// It is also the program that the tests copy to hosts in place of nearfar-agent.
+// It is also the real agent that some tests copy to hosts. Others copy a stand-in: see standIn.
 func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" {
 		// Otherwise every program under the race detector waits a second before it ends.
@@ -42,8 +42,6 @@ func TestMain(m *testing.M) {
 		os.Exit(hosttest.Main(os.Args[1:]))
 	case isReal():
 		os.Exit(agentcli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	case len(os.Args) > 1 && isAgent(os.Args[1]):
-		os.Exit(agentMain(os.Args[1:]))
 	}
 	switch os.Getenv(levelVariable) {
 	case promptLevel:
@@ -152,12 +150,16 @@ func accounts() []account {
 		{"sudo", "/bin/sh", 5007},     // sudo asks for a password
 		{"bare", "/bin/sh", 5008},     // neither gzip nor sha256sum
 		{"rootsudo", "/bin/sh", 5012}, // sudo needs no password
+		{"forced", "/bin/sh", 5014},   // sshd starts the agent, whatever is asked for
 		{"cmd", "", 5009},             // the login shell prints what cmd.exe does
 		{"endless", "", 5010},         // the login shell prints without end
 		{"silent", "", 5011},          // the login shell does not answer
 	}
 	for i, shell := range []string{"fish", "tcsh", "zsh", "busybox"} {
 		if path, err := exec.LookPath(shell); err == nil {
+			if shell == "busybox" {
+				path = "" // a shell only by another name: see the rig's files
+			}
 			list = append(list, account{shell, path, 5100 + i})
 		}
 	}
@@ -182,6 +184,14 @@ func mounts(dir string) error {
 		shell := a.shell
 		if shell == "" {
 			shell = filepath.Join(dir, "shell", a.name)
+		}
+		if a.name == "busybox" {
+			// It is the shell only under a shell's name.
+			link := filepath.Join(dir, "shell", "ash")
+			if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(shell, link)); err != nil {
+				return err
+			}
+			shell = link
 		}
 		passwd += fmt.Sprintf("%s:*:%d:%d::%s:%s\n", a.name, a.uid, a.uid, a.home(dir), shell)
 		if err := os.MkdirAll(a.home(dir), 0o755); err != nil {
@@ -224,26 +234,4 @@ func mounts(dir string) error {
 		}
 	}
 	return nil
-}
-
-// isAgent says that the first argument is one of the agent's.
-func isAgent(argument string) bool { return argument == "--stdio" || argument == "version" }
-
-// agentMain stands in for nearfar-agent. With --stdio it says hello with its folder, and then sends back what it gets.
-func agentMain(args []string) int {
-	if args[0] == "version" {
-		fmt.Println("stand-in")
-		return 0
-	}
-	// The introduction, and no byte beyond it.
-	for one := make([]byte, 1); one[0] != '\n'; {
-		if _, err := os.Stdin.Read(one); err != nil {
-			return 1
-		}
-	}
-	fmt.Println("hello from", args[2], os.Getuid(), "sudo:"+os.Getenv("SUDO"))
-	if _, err := io.Copy(os.Stdout, os.Stdin); err != nil {
-		return 1
-	}
-	return 0
 }

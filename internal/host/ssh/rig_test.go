@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -295,6 +296,7 @@ Host *
 		"bin/rootsudo/sudo":   executable("shift 2; SUDO=1 exec \"$@\"\n"),
 		"shell/cmd": executable(
 			"echo \"'exec' is not recognized as an internal or external command,\" >&2; exit 1\n"),
+		"shell/busybox": executable("exec busybox sh \"$@\"\n"),
 		"shell/endless": executable("while :; do echo and on and on and on and on; done\n"),
 		"shell/silent":  executable("exec sleep 1000\n"),
 	} {
@@ -388,6 +390,8 @@ Match User rootsudo
 	SetEnv PATH=%[3]s/bin/rootsudo:/usr/bin:/bin
 Match User bare
 	SetEnv PATH=%[3]s/bin/bare
+Match User forced
+	ForceCommand %[3]s/placed/nearfar-agent --stdio
 `, port, address, r.dir, key, sessions)
 	file := filepath.Join(r.dir, "sshd-"+name)
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
@@ -433,13 +437,28 @@ Match User bare
 	return err
 }
 
-// packProgram compresses this program, which is the agent that tests copy.
-func (r *rig) packProgram() error {
-	b, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		return err
-	}
-	r.program, err = pack(b)
+// standIn stands in for nearfar-agent. With --stdio it says hello with its folder, and then sends back what it gets. It
+// reads the introduction, and no byte beyond it.
+const standIn = `#!/bin/sh
+case $1 in
+version) echo stand-in ;;
+--stdio)
+	read -r introduction || exit 1
+	echo "hello from $3 $(id -u) sudo:$SUDO"
+	exec cat
+	;;
+esac
+exit
+`
+
+// standInSize is more than a pipe, and the rig's small file system, hold.
+const standInSize = 3 << 20
+
+// packProgram compresses the stand-in, with random bytes at its end.
+func (r *rig) packProgram() (err error) {
+	random := make([]byte, standInSize-len(standIn))
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random) // never fails
+	r.program, err = pack(append([]byte(standIn), random...))
 	return err
 }
 
@@ -467,7 +486,7 @@ func (r *rig) agents(s host.System) (Program, error) {
 	return r.program, nil
 }
 
-// options are those for a name of the rig's configuration.
+// options are the options for a name of the rig's configuration.
 func (r *rig) options(name string) Options {
 	return Options{
 		Agent: agent.Options{Name: name, Session: agent.NewSession()},

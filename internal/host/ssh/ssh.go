@@ -37,6 +37,9 @@ type Options struct {
 	Folder string
 	// Sudo starts the agent, and so everything that it starts, as root by sudo -n.
 	Sudo bool
+	// Command starts the agent in the session, in place of the script: an agent that is on the host already, such as
+	// "/opt/nearfar-agent --stdio". Folder, Sudo and Agents are not used then. Empty for the script.
+	Command string
 	// Agents returns the agent for a system. It may be called from several goroutines.
 	Agents func(host.System) (Program, error)
 	// Terminal is where ssh may ask for passwords and host keys; nil refuses what needs an answer.
@@ -72,14 +75,16 @@ func Dial(o Options) agent.Dialer {
 type dialer struct {
 	o  Options
 	mu sync.Mutex
-	// settings is what ssh makes of the name; nil until the first connection.
+	// settings are ssh's settings for the name; nil until the first connection.
 	settings *Settings
 	// program is the agent for the host's system, once the system is known.
 	program Program
 	// id is the last part of the name of the agent's folder.
 	id string
-	// folder is the agent's folder; empty until the agent has started.
+	// folder is the agent's folder; empty until the script has started the agent.
 	folder string
+	// started says that a connection was made.
+	started bool
 }
 
 // Limits of time. ConnectTimeout and ServerAlive* are used if the user's configuration does not set them.
@@ -116,7 +121,7 @@ func (d *dialer) dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	if err == nil || !errors.As(err, &failure) || !failure.Cause.needsAnswer() {
 		return d.result(c, err)
 	}
-	if d.folder != "" {
+	if d.started {
 		failure.Advice = "the connection was lost, and cannot be made again without an answer at the terminal: " +
 			"use a key in an ssh-agent"
 		return nil, err
@@ -140,6 +145,9 @@ func (d *dialer) result(c *connection, err error) (io.ReadWriteCloser, error) {
 func (d *dialer) connect(ctx context.Context, t *tty) (*connection, error) {
 	b := bootstrap{dialer: d, mark: "nearfar-" + rand.Text()}
 	script := b.script()
+	if d.o.Command != "" {
+		script = b.introduction(ctx)
+	}
 	c, err := open(d.arguments(len(script), t != nil), t)
 	if err != nil {
 		return nil, &Error{Name: d.o.Name, Cause: NoSSH, Detail: clean.Line(err.Error())}
@@ -149,15 +157,16 @@ func (d *dialer) connect(ctx context.Context, t *tty) (*connection, error) {
 	stop := context.AfterFunc(ctx, c.kill)
 	defer stop()
 	err = b.run(script, t)
-	if err == nil {
-		// If ssh has ended meanwhile, the first Read says why.
+	if err == nil && d.o.Command == "" {
+		// If ssh has ended in the meantime, the first Read says why.
 		_, _ = d.o.Agent.Introduction(ctx).WriteTo(c.in)
 	}
 	if err == nil && stop() {
+		d.started = true
 		return c, nil
 	}
 	if errors.Is(err, io.EOF) {
-		// ssh is about to end, and its exit status tells why.
+		// ssh is about to end, and its exit status shows why.
 		c.wait(goodbye)
 	}
 	c.kill()

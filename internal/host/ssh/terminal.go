@@ -12,7 +12,7 @@ import (
 // A Terminal is where ssh asks for passwords, passphrases and host keys, for one host at a time. ssh itself reads and
 // writes the terminal; this package never sees an answer.
 type Terminal struct {
-	// turn holds a token while nobody asks.
+	// turn holds a token while no prompt is open.
 	turn chan struct{}
 	out  io.Writer
 }

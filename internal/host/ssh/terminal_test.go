@@ -24,7 +24,7 @@ import (
 // and names.
 const promptLevel = "prompt"
 
-// promptMain connects to all names at once and says what came of each. At SIGINT it uses the connections once more.
+// promptMain connects to all names at once and prints the result of each. At SIGINT it uses the connections once more.
 func promptMain(args []string) int {
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)

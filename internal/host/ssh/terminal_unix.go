@@ -52,15 +52,15 @@ func (d *device) restore() {
 	// Without this, the kernel stops a process that takes the terminal from the background.
 	signal.Ignore(unix.SIGTTOU)
 	defer signal.Reset(unix.SIGTTOU)
-	// If the terminal is gone, there is nothing to take back.
+	// If the terminal is closed, there is nothing to restore.
 	_ = unix.IoctlSetPointerInt(int(d.file.Fd()), unix.TIOCSPGRP, d.group)
 	_ = term.Restore(int(d.file.Fd()), d.state)
 }
 
 func (d *device) close() { _ = d.file.Close() }
 
-// detach keeps a command from the terminal, so that neither ssh nor the ssh of a jump host can ask anything, and from
-// the signals of its keys.
+// detach separates a command from the terminal: neither ssh nor the ssh of a jump host can then ask anything, and
+// signals of the terminal's keys do not reach them.
 func detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Env = append(os.Environ(), "SSH_ASKPASS_REQUIRE=never")

@@ -34,7 +34,7 @@ func TestSeveralAgentsDialOneAddress(t *testing.T) {
 	}
 }
 
-// Of several addresses, those that nobody or another program answers are passed over.
+// Addresses that nothing answers, or that another program answers, are passed over.
 func TestSeveralAddresses(t *testing.T) {
 	other := agentOf(t, OwnerDials, nil)
 	echo(other)

@@ -170,11 +170,10 @@ func (a *Agent) authenticate(ctx context.Context, c net.Conn, authenticated func
 	if err != nil {
 		return err
 	}
-	if err := a.admit(ch); err != nil {
+	if err := a.admit(ch, authenticated); err != nil {
 		_ = ch.Close() // the reason is known
 		return err
 	}
-	authenticated()
 	t := a.track(ch)
 	timeout := time.NewTimer(handOverTime)
 	defer timeout.Stop()
@@ -188,8 +187,9 @@ func (a *Agent) authenticate(ctx context.Context, c net.Conn, authenticated func
 	return nil
 }
 
-// admit checks the proof of an owner and answers it. The first owner becomes the owner.
-func (a *Agent) admit(ch *channel) error {
+// admit checks the proof of an owner and answers it. The first owner becomes the owner. It calls authenticated before
+// it accepts: an owner that has been accepted must not be among the half-open connections, which strangers can end.
+func (a *Agent) admit(ch *channel, authenticated func()) error {
 	if err := ch.check(a.join.token); err != nil {
 		return err
 	}
@@ -206,6 +206,8 @@ func (a *Agent) admit(ch *channel) error {
 	a.mu.Unlock()
 	if refused != nil {
 		a.log("another nearfar was refused (key " + ch.peer.String() + "): " + why)
+	} else {
+		authenticated()
 	}
 	if _, err := ch.Write([]byte{answer}); err != nil {
 		return errors.Join(refused, explain(err))
@@ -216,7 +218,7 @@ func (a *Agent) admit(ch *channel) error {
 	return ch.authenticated()
 }
 
-// log logs a message unless it is the one that was logged last.
+// log logs a message unless it is the same as the last one.
 func (a *Agent) log(message string) {
 	a.mu.Lock()
 	again := a.said == message
@@ -273,7 +275,7 @@ func (a *Agent) dialOnce() (*tracked, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.admit(ch); err != nil {
+	if err := a.admit(ch, func() {}); err != nil {
 		return nil, errors.Join(err, ch.Close())
 	}
 	return a.track(ch), nil
@@ -312,7 +314,7 @@ func (a *Agent) endIdle() {
 	}
 }
 
-// tracked is a connection that tells when it is closed.
+// tracked is a connection that reports when it is closed.
 type tracked struct {
 	*channel
 	closed func()

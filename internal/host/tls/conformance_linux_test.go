@@ -13,7 +13,7 @@ import (
 )
 
 // hostOver starts an agent in this process that serves over TLS, and connects to it. wrap changes the owner's
-// connections; nil for nothing.
+// connections; it may be nil.
 func hostOver(t *testing.T, d Dials, name string, silence time.Duration,
 	wrap func(io.ReadWriteCloser) io.ReadWriteCloser) *agent.Client {
 	t.Helper()
@@ -71,7 +71,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestLost runs the suite on hosts whose connections carry nothing any more.
+// TestLost runs the suite on hosts whose connections no longer carry anything.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	for _, d := range directions() {
@@ -89,7 +89,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// frozenConn drops what is sent, and what arrives, once frozen is set.
+// frozenConn drops all bytes in both directions once frozen is set.
 type frozenConn struct {
 	io.ReadWriteCloser
 	frozen *atomic.Bool

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -38,6 +39,14 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		return
+	}
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		if err := flag.Set("test.parallel", "8"); err != nil { // most of them wait until a time limit has passed
+			panic(err)
+		}
 	}
 	m.Run()
 }
@@ -155,7 +164,7 @@ func TestFlood(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := ask()
-	// The owner's words, each with the time until it came back, until the strangers are gone.
+	// The owner's messages, each with the time until its echo arrived, until the strangers have ended.
 	over := make(chan struct{})
 	type worked struct {
 		round []time.Duration

@@ -13,10 +13,10 @@ const (
 	// maxHalfOpen is how many connections of a listener may be not authenticated at the same time. One more ends the
 	// oldest, so that strangers who connect and wait keep nobody out.
 	maxHalfOpen = 128
-	// handOverTime is how long an authenticated connection waits for somebody who takes it.
+	// handOverTime is how long an authenticated connection waits until it is accepted.
 	handOverTime = 10 * time.Second
-	// leastAcceptPause and mostAcceptPause bound the time between two calls of Accept after one failed, as it does when
-	// the process has no file descriptors left.
+	// leastAcceptPause and mostAcceptPause bound the time between two calls of Accept after one failed, for example
+	// because the process has no file descriptors left.
 	leastAcceptPause = 5 * time.Millisecond
 	mostAcceptPause  = time.Second
 )
@@ -73,7 +73,7 @@ func (g *guard) run(ctx context.Context) {
 	}
 }
 
-// slot waits for the right to have one more half-open connection, and ends the oldest for it if need be.
+// slot waits for the right to have one more half-open connection. If there are too many, it ends the oldest one.
 func (g *guard) slot() {
 	select {
 	case g.slots <- struct{}{}:
@@ -101,7 +101,7 @@ func (g *guard) enter(c net.Conn) (leave func()) {
 	})
 }
 
-// reset ends a connection without waiting for what was not sent yet.
+// reset ends a connection without waiting for unsent data.
 func reset(c net.Conn) {
 	if t, ok := c.(*net.TCPConn); ok {
 		_ = t.SetLinger(0) // without it, the connection ends a little later
@@ -109,7 +109,7 @@ func reset(c net.Conn) {
 	_ = c.Close() // nobody reads or writes it any more
 }
 
-// keepAlive finds out within about 35 s that the other side of an idle connection is gone.
+// keepAlive notices within about 35 s that the other side of an idle connection has ended.
 func keepAlive() net.KeepAliveConfig {
 	return net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 4}
 }

@@ -181,7 +181,7 @@ func (c *channel) check(t token) error {
 	return nil
 }
 
-// limited is a connection of which at most left bytes are read until it is open.
+// limited is a connection from which at most left bytes are read until it is open.
 type limited struct {
 	net.Conn
 	left atomic.Int64

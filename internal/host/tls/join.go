@@ -154,7 +154,8 @@ func ParseJoin(text string) (Join, error) {
 	return parseJoinData(data)
 }
 
-// parseJoinData reads the bytes of a join string whose sum is right: mistakes are those of the program that made it.
+// parseJoinData reads the bytes of a join string with a right checksum: any mistake was made by the program that wrote
+// the string.
 func parseJoinData(data []byte) (Join, error) {
 	j := Join{Dials: Dials(data[0])}
 	if j.Dials != OwnerDials && j.Dials != AgentDials {

@@ -57,7 +57,7 @@ func TestLongestJoin(t *testing.T) {
 	}
 }
 
-// No way to print a join string shows its token, or what is derived from it.
+// No way to print a join string shows its token, or data derived from it.
 func TestTokenIsHidden(t *testing.T) {
 	j := aJoin()
 	text := j.Encode()

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// stagger is how long an owner waits for one address of an agent before it tries the next one beside it.
+	// stagger is how long an owner waits for one address of an agent before it also tries the next one.
 	stagger = 300 * time.Millisecond
-	// tries is how often an owner dials an agent that ended a connection before it was authenticated. An agent does so
-	// with its oldest half-open connection when strangers connect faster than it can refuse them.
+	// tries is how often an owner dials an agent that ended a connection before it was authenticated. An agent ends its
+	// oldest half-open connection when strangers connect faster than it can refuse them.
 	tries = 8
 )
 
@@ -91,8 +91,8 @@ func (o *Owner) Dialer(j Join) (agent.Dialer, error) {
 			return nil, fmt.Errorf("waiting for an agent that dials %s: %w", at, err)
 		}
 		w = &waiting{agents: map[Fingerprint]*expected{}}
-		w.guard = newGuard(l, func(ctx context.Context, c net.Conn, _ func()) error {
-			return o.arrive(ctx, w, c)
+		w.guard = newGuard(l, func(ctx context.Context, c net.Conn, authenticated func()) error {
+			return o.arrive(ctx, w, c, authenticated)
 		})
 		o.waiting[at] = w
 		o.running.Go(func() { w.guard.run(o.ctx) })
@@ -110,7 +110,7 @@ func (o *Owner) Dialer(j Join) (agent.Dialer, error) {
 	}, nil
 }
 
-// gone says that an agent has ended to which this owner was connected before: another one answers.
+// gone says that the agent to which this owner was connected has ended: another one answers.
 func gone(ctx context.Context, err error) error {
 	if err != nil && Permanent(err) && agent.Again(ctx) {
 		return fmt.Errorf("%w: %w", agent.ErrGone, err)
@@ -254,7 +254,7 @@ func (o *Owner) await(ctx context.Context, w *waiting, e *expected) (io.ReadWrit
 }
 
 // arrive authenticates a connection to a listener of this owner. It owns the connection.
-func (o *Owner) arrive(ctx context.Context, w *waiting, c net.Conn) error {
+func (o *Owner) arrive(ctx context.Context, w *waiting, c net.Conn, authenticated func()) error {
 	var e *expected
 	ch, err := handshake(ctx, c, false, o.id, func(f Fingerprint) error {
 		w.mu.Lock()
@@ -267,6 +267,7 @@ func (o *Owner) arrive(ctx context.Context, w *waiting, c net.Conn) error {
 	if err != nil {
 		return err
 	}
+	authenticated() // by its key
 	err = ch.prove(e.join.token)
 	if err != nil {
 		_ = ch.Close() // the reason is known

@@ -14,11 +14,12 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// plainly returns what a stranger reads of a connection without TLS after it has sent something.
+// plainly returns the bytes that a stranger reads from a connection without TLS after it has sent something.
 func plainly(t *testing.T, at string, sent []byte) []byte {
 	t.Helper()
 	c, err := net.Dial("tcp", at)
@@ -49,9 +50,9 @@ type stranger struct {
 	name string
 	// change changes an owner's configuration of TLS.
 	change func(c *tls.Config)
-	// say is what the stranger sends after the handshake.
+	// say are the bytes that the stranger sends after the handshake.
 	say []byte
-	// want is part of the error that the stranger gets; empty for a connection that ends without a word.
+	// want is part of the error that the stranger gets; empty for a connection that ends without a message.
 	want string
 }
 
@@ -142,7 +143,7 @@ func TestStrangersOverTLS(t *testing.T) {
 	waitFor(t, "all strangers to be refused", func() bool { return a.Refused() == int64(len(all)) })
 }
 
-// settings are those of a stranger, who accepts any agent.
+// settings are the TLS settings of a stranger, who accepts any agent.
 func (s stranger) settings(t *testing.T) *tls.Config {
 	t.Helper()
 	id, err := newIdentity()
@@ -157,7 +158,8 @@ func (s stranger) settings(t *testing.T) *tls.Config {
 	return settings
 }
 
-// overTLS returns what a stranger reads after the handshake, and the error unless the connection was just closed.
+// overTLS returns the bytes that a stranger reads after the handshake, and the error unless the connection was just
+// closed.
 func overTLS(at string, settings *tls.Config, sent []byte) ([]byte, error) {
 	below, err := net.Dial("tcp", at)
 	if err != nil {
@@ -221,7 +223,7 @@ func TestStrangersWithoutTLS(t *testing.T) {
 	}
 }
 
-// What strangers do at the address where an owner waits does not keep the agent out.
+// Strangers at the address where an owner waits do not keep the agent out.
 func TestStrangersAtAnOwner(t *testing.T) {
 	a := agentOf(t, AgentDials, nil)
 	o, dialer := ownerOf(t, a.Join().Encode())
@@ -322,5 +324,36 @@ func TestProofIsBound(t *testing.T) {
 	add(again, owner.own, owner.peer) // the same keys on another connection
 	if len(proofs) != 3 {
 		t.Errorf("%d different proofs, want 3", len(proofs))
+	}
+}
+
+// TestAcceptedOwnersAreNotHalfOpen: strangers can end the oldest half-open connection at any time. An owner that reads
+// that it is accepted must not be among them: it takes the end of its connection for the end of the agent.
+func TestAcceptedOwnersAreNotHalfOpen(t *testing.T) {
+	a := agentOf(t, OwnerDials, nil)
+	o, _ := ownerOf(t, a.Join().Encode())
+	for range 20 {
+		near, far := net.Pipe()
+		var halfOpen atomic.Bool
+		halfOpen.Store(true)
+		ended := make(chan error, 1)
+		go func() { ended <- a.authenticate(t.Context(), far, func() { halfOpen.Store(false) }) }()
+		ch, err := handshake(t.Context(), near, true, o.id, func(Fingerprint) error { return nil })
+		if err == nil {
+			err = ch.prove(a.join.token)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if halfOpen.Load() {
+			t.Error("the owner was accepted while its connection was half open")
+		}
+		accepted, err := a.Accept()
+		if err := errors.Join(err, <-ended); err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = io.Copy(io.Discard, ch) }() // the other side says goodbye
+		_ = accepted.Close()
+		_ = near.Close()
 	}
 }

@@ -57,7 +57,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// echo serves the agent's connections with what they send, until the agent ends. It returns the agent's last error.
+// echo sends the agent's connections their own data back, until the agent ends. It returns the agent's last error.
 func echo(a *Agent) <-chan error {
 	ended := make(chan error, 1)
 	go func() {
@@ -167,7 +167,7 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// A connection that breaks without a word is made anew too.
+// A connection that breaks without a message is replaced too.
 func TestBrokenConnection(t *testing.T) {
 	for _, d := range directions() {
 		t.Run(d.name(), func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestBrokenConnection(t *testing.T) {
 	}
 }
 
-// The first owner keeps the agent. A second one with the same join string is told so.
+// The first owner keeps the agent. A second one with the same join string gets an error that says so.
 func TestReplayedJoin(t *testing.T) {
 	for _, d := range directions() {
 		t.Run(d.name(), func(t *testing.T) {
@@ -296,7 +296,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// An agent ends when nobody uses its join string, and when its owner stays away.
+// An agent ends if no owner uses its join string, and if its owner stays away.
 func TestAgentEnds(t *testing.T) {
 	for _, d := range directions() {
 		t.Run(d.name(), func(t *testing.T) {

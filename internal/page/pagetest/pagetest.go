@@ -60,7 +60,7 @@ type Tab struct {
 	// Ctx is the context for actions of chromedp on this tab. It ends with the test.
 	Ctx context.Context
 	mu  sync.Mutex
-	// messages are those on the console: errors, warnings, exceptions, violations of the security policy.
+	// messages are the messages on the console: errors, warnings, exceptions, violations of the security policy.
 	messages []string
 	requests []string
 }

@@ -24,10 +24,13 @@ func Fortnight(t testing.TB, runs, second string) {
 			version, level = "0.2.0", 9.5e-6
 		}
 		run, err := rundir.Create(runs, rundir.Manifest{
-			Nearfar: "v1", Seed: 1, State: rundir.Complete, Started: time.Date(2026, 11, 1+day, 6, 30, 0, 0, time.UTC), Machine: "bench-1",
+			Nearfar: "v1", Seed: 1, State: rundir.Complete, Machine: "bench-1",
+			Started:  time.Date(2026, 11, 1+day, 6, 30, 0, 0, time.UTC),
 			Versions: map[string]string{"nearfar": "0.1.0"},
-			Experiment: &experiment.Experiment{Name: "overlay", Baseline: "l2", Arms: []experiment.Arm{{Name: arms[0]}, {Name: arms[1]}},
-				Workloads: []experiment.Workload{{Name: "rr-1k", Tool: "native", Mode: "rr"}}, Schedule: experiment.Schedule{Blocks: 7, Seed: 1}},
+			Experiment: &experiment.Experiment{
+				Name: "overlay", Baseline: "l2", Arms: []experiment.Arm{{Name: arms[0]}, {Name: arms[1]}},
+				Workloads: []experiment.Workload{{Name: "rr-1k", Tool: "native", Mode: "rr"}},
+				Schedule:  experiment.Schedule{Blocks: 7, Seed: 1}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -36,7 +39,8 @@ func Fortnight(t testing.TB, runs, second string) {
 		for i := range 14 {
 			value := level * drift * (1 + 0.003*r.NormFloat64()) * float64(1+i%2)
 			if err := run.Append(result.Trial{
-				Trial: i + 1, Block: 1 + i/2, Arm: arms[i%2], Workload: "rr-1k", Tool: result.ToolVersion{Name: "native", Version: version}, Mode: "rr",
+				Trial: i + 1, Block: 1 + i/2, Arm: arms[i%2], Workload: "rr-1k",
+				Tool: result.ToolVersion{Name: "native", Version: version}, Mode: "rr",
 				Protocol: "tcp", MessageBytes: &size, DurationSeconds: 2, ReportedAs: "rtt", Definition: "rtt",
 				Metrics: []result.Metric{{Name: "rtt", Stat: "p50", Unit: "s", Value: value}},
 			}); err != nil {

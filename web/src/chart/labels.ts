@@ -18,8 +18,8 @@ export interface Area {
   bottom: number;
 }
 
-// heightFor gives the height of a chart, in pixels, in which the names of so many lines fit below each other. `axes` is
-// the height of the axes.
+// heightFor gives the height of a chart, in pixels, in which the names of this many lines fit below each other. `axes`
+// is the height of the axes.
 export function heightFor(lines: number, axes: number): number {
   return lines <= mostLines ? lines * lineHeight + axes : 0;
 }

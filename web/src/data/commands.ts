@@ -8,7 +8,7 @@ export interface ArmLines {
 // Word is a word that is the same in all arms, or the index of a column in Template.columns.
 export type Word = { text: string } | { column: number };
 
-// Template is what the command lines of some arms have in common.
+// Template is the part that the command lines of some arms share.
 export interface Template {
   arms: string[];
   // The words of each line.

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { comparisonOf, counted, findings, needed } from "./findings.ts";
 import type { Answer, Comparison, Finding } from "./model.ts";
-import { kindName, kindOf, moreNeeded, mood } from "./verdict.ts";
+import { kindName, kindOf, moreNeeded, colourOf } from "./verdict.ts";
 
 const c = (part: Partial<Comparison>): Comparison => ({
   arm: "a", baseline: "b", workload: "rr", metric: "rtt", stat: "p50", unit: "s",
@@ -77,17 +77,22 @@ describe("the verdicts without a difference", () => {
     [c({ verdict: "too-few-blocks", interval: null }), "too-few", "too few blocks"],
     [c({ verdict: "too-few-trials", trials: [3, 4], interval: null }), "too-few", "too few trials"],
     [c({ verdict: "single-trial", trials: [1, 1], interval: null }), "too-few", "a single trial a side"],
+    [c({ verdict: "too-few-deployments", interval: null }), "too-few", "too few deployments"],
+    [c({ verdict: "too-few-deployments", difference: null, interval: null }), "too-few", "too few deployments"],
     [c({ verdict: "not-comparable", interval: null }), "too-few", "too few blocks"],
     [c({ verdict: "not-comparable", difference: null, interval: null }), "refused", "not comparable"],
   ])("%#", (comparison, kind, name) => {
     expect(kindOf(comparison)).toBe(kind);
     expect(kindName(comparison)).toBe(name);
-    expect(mood(comparison)).toBe("unsure");
+    expect(colourOf(comparison)).toBe("unsure");
   });
   test("how many more", () => {
     expect(moreNeeded(c({ blocks_needed: 1 }))).toBe("1 more block");
     expect(moreNeeded(c({ blocks_needed: 4, trials: [2, 2] }))).toBe("4 more trials on each side");
     expect(moreNeeded(c({ blocks_needed: 3, about: "runs", trials: [40, 40] }))).toBe("3 more runs on each side");
     expect(moreNeeded(c({ blocks_needed: 0 }))).toBe("");
+    const deployments = (needed: number | null) => c({ deployments: { used: 2, deployments_needed: needed } });
+    expect(moreNeeded(deployments(3))).toBe("3 more deployments");
+    expect(moreNeeded(deployments(null))).toBe("");
   });
 });

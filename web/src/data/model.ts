@@ -54,6 +54,10 @@ export interface Comparison extends Quantity {
   one_block_decides?: { blocks_more: number };
   // How many blocks find the difference that the user asked about.
   resolve?: Resolution;
+  // Set if the hosts were made several times: the deployment is then the unit.
+  deployments?: { used: number; deployments_needed: number | null };
+  // Why one of the arms is not proved to be what it claims.
+  unproved?: string;
 }
 
 // Resolution says how many blocks find a given difference: in all, and how many more. Null if the run does not tell.
@@ -84,6 +88,162 @@ export interface Finding extends Quantity {
   reason?: string;
   // Why the figure of the arm or of the baseline may be wrong.
   caution?: string;
+  // Why one of the arms is not proved to be what it claims.
+  unproved?: string;
+}
+
+// Outcome says whether an expectation held: "proved", "refuted" or "unknown".
+export type Outcome = string;
+
+// Expectation is what must be true of an arm.
+export interface Expectation {
+  name: string;
+  // The path of a fact.
+  path?: string;
+  value: unknown;
+}
+
+// Judgement is an expectation in a trial.
+export interface Judgement extends Expectation {
+  outcome: Outcome;
+  evidence: string;
+}
+
+// ArmProof sums up the expectations of an arm over its trials. The counts are numbers of trials.
+export interface ArmProof {
+  arm: string;
+  outcome: Outcome;
+  trials: number;
+  // How many of the trials were taken out of the comparison.
+  dropped?: number;
+  expectations: (Judgement & { proved: number; refuted: number; unknown: number; not_proved?: number[] })[];
+}
+
+// Place is where a side of an arm was observed.
+export interface Place {
+  host?: string;
+  node?: string;
+  boot_id?: string;
+  kernel?: string;
+  model?: string;
+  device?: string;
+  driver?: string;
+  where?: {
+    cloud: string;
+    instance_id?: string;
+    instance_type?: string;
+    region?: string;
+    zone?: string;
+    zone_id?: string;
+    fault_domain?: string;
+    placement_group?: string;
+    host?: string;
+    topology?: { cluster?: string; block?: string; subblock?: string; host?: string };
+    problem?: string;
+  };
+}
+
+export interface ArmPlaces {
+  arm: string;
+  client: Place[] | null;
+  server: Place[] | null;
+}
+
+// ProviderAnswer is what the provider of a cloud answered about a host of an arm.
+export interface ProviderAnswer {
+  arm: string;
+  side: string;
+  // Set if the hosts were made several times: the deployments with this answer.
+  deployments?: number[];
+  cloud?: string;
+  instance?: string;
+  provider: {
+    commands?: string[];
+    // The placement group: empty if the machine is in none, absent if that is not known.
+    group?: string;
+    strategy?: string;
+    state?: string;
+    colocation?: string;
+    group_colocation?: string;
+    // From the top down: the last node is the nearest.
+    network_nodes?: string[];
+    topology?: { cluster?: string; block?: string; subblock?: string; host?: string };
+    physical_host?: string;
+    accelerated_networking?: boolean;
+    // The machine or the scale set that is configured so.
+    configured?: string;
+    problem?: string;
+  };
+}
+
+// Differing is a fact in which a host of an arm differs from the baseline's.
+export interface Differing {
+  arm: string;
+  side: string;
+  fact: string;
+  name: string;
+  baseline: string;
+  value: string;
+  // The file declares the difference.
+  declared?: boolean;
+  // The fact is known to change figures.
+  matters?: boolean;
+}
+
+// NoiseFloor is what a baseline, the comparison of an arm with itself, says about its hosts.
+export interface NoiseFloor {
+  arm: string;
+  // The experiment whose design the differences are for: its comparisons and blocks.
+  experiment: string;
+  comparisons: number;
+  blocks: number;
+  // False if the arm differs from itself; differs lists where.
+  sound: boolean;
+  differs?: (Quantity & { workload: string; difference: number; p_value: number })[];
+  figures: Floor[];
+  // The wanted difference as written, and the cheapest plan that finds it.
+  resolve?: string;
+  recommended?: { reached: boolean; text: string };
+}
+
+// Floor is the noise of one quantity of one workload. Scatters are standard deviations in the unit of the quantity.
+export interface Floor extends Quantity {
+  workload: string;
+  duration_seconds: number;
+  short_duration_seconds: number | null;
+  level: number;
+  pairs: number;
+  sd_between_blocks: number | null;
+  sd_within_blocks: number | null;
+  sd_within_blocks_short: number | null;
+  // The part of the variance within blocks that longer trials do not shrink.
+  fixed_share: number | null;
+  detectable: DetectableAt[];
+  // Null: no plan within the bounds finds the difference.
+  resolve?: {
+    difference: number;
+    blocks: number | null;
+    cheapest_blocks: number | null;
+    cheapest_duration_seconds: number | null;
+  };
+}
+
+// DetectableAt is the smallest true difference that a number of blocks finds four times in five; null if they are too
+// few for any difference. The interval is that of the prediction; earlier versions have none.
+export interface DetectableAt {
+  blocks: number;
+  difference: number | null;
+  relative: number | null;
+  interval?: Interval;
+}
+
+// Earlier is what an earlier baseline of the same hosts says about a run.
+export interface Earlier {
+  run: string;
+  started: string;
+  arm: string;
+  sound: boolean;
+  figures: (Quantity & DetectableAt & { workload: string; pairs: number; level: number; sd_overall: number | null })[];
 }
 
 // Lab describes the host of a run in a lab, and lists what a lab cannot tell.
@@ -179,6 +339,8 @@ export interface Check extends Quantity {
   confidence: number;
   verdict: string;
   reason?: string;
+  // Why one of the arms is not proved to be what it claims.
+  unproved?: string;
   would_fail_from?: number | null;
 }
 
@@ -211,6 +373,16 @@ export interface Answer {
   warnings: Warning[];
   // For a run in a lab.
   ground?: Lab;
+  // Whether the arms were what they claim, and a sentence if not all are proved. Unverified says that it was permitted.
+  proof?: ArmProof[];
+  unproved?: string;
+  unverified?: string;
+  places?: ArmPlaces[];
+  provider_answers?: ProviderAnswer[];
+  differs?: Differing[];
+  // For a baseline; and for a run that quotes one.
+  noise_floor?: NoiseFloor;
+  earlier_baseline?: Earlier;
   // The objectives of the experiment file.
   objectives?: Check[];
   // The two sides of a comparison, and their distributions.
@@ -284,6 +456,8 @@ export interface Trial {
   w: number;
   v: (number | null)[];
   e?: string;
+  // Refuted or unknown, if not all expectations were proved.
+  p?: Outcome;
   s: number;
 }
 
@@ -335,6 +509,8 @@ export interface TrialRecord {
   notes: string[];
   error: string;
   outputs: Output[];
+  expect?: Judgement[];
+  observed?: { name: string; client: string; server: string }[];
 }
 
 // pageVersion is the version of the documents that this page can draw.

@@ -1,6 +1,6 @@
 import type { Comparison } from "./model.ts";
 
-// Judged is what a comparison and a finding have in common.
+// Judged has the fields that a comparison and a finding share.
 export type Judged = Pick<Comparison, "verdict" | "difference" | "better" | "trials" | "about">;
 
 // Kind is what a comparison shows: a difference, or one of three reasons why there is none. "none": no difference was
@@ -20,6 +20,7 @@ export function kindOf(c: Judged): Kind {
     case "too-few-blocks":
     case "too-few-trials":
     case "too-few-runs":
+    case "too-few-deployments":
     case "single-trial":
       return "too-few";
   }
@@ -44,11 +45,17 @@ export function kindName(c: Judged): string {
 function tooFew(c: Judged): string {
   const single = c.trials !== undefined && c.trials[0] === 1 && c.trials[1] === 1;
   if (c.verdict === "single-trial" || single) return "a single trial a side";
+  if (c.verdict === "too-few-deployments") return "too few deployments";
   return c.about === "runs" ? "too few runs" : c.trials ? "too few trials" : "too few blocks";
 }
 
-// moreNeeded writes how many more blocks, trials or runs would show a difference; empty if the answer does not say.
+// moreNeeded writes how many more blocks, trials, runs or deployments would show a difference; empty if the answer does
+// not say.
 export function moreNeeded(c: Comparison): string {
+  if (c.deployments) {
+    const needed = c.deployments.deployments_needed;
+    return needed === null || needed <= 0 ? "" : plural(needed, "deployment");
+  }
   const n = c.blocks_needed;
   if (n === null || n <= 0) return "";
   if (c.about === "runs") return `${plural(n, "run")} on each side`;
@@ -65,8 +72,9 @@ export function oneBlock(c: Comparison): string {
     : "";
 }
 
-// mood chooses the colour of a comparison: a difference is coloured if one side is better, anything else is faint.
-export function mood(c: Judged): "better" | "worse" | "sure" | "unsure" {
+// colourOf gives the CSS class for the colour of a comparison: a difference is coloured if one side is better, all else
+// is faint.
+export function colourOf(c: Judged): "better" | "worse" | "sure" | "unsure" {
   if (kindOf(c) !== "found") return "unsure";
   return c.better === "arm" ? "better" : c.better === "baseline" ? "worse" : "sure";
 }

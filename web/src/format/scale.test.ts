@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { amount, count, number, percent, probability, signed, unitFor } from "./scale.ts";
+import { amount, count, number, percent, probability, share, signed, span, unitFor } from "./scale.ts";
 
 describe("unitFor", () => {
   test.each([
@@ -51,4 +51,10 @@ test("percentages, probabilities and counts", () => {
   expect(probability(0.00001)).toBe("<0.0001");
   expect(probability(0.0039)).toBe("0.0039");
   expect(count(1234567)).toBe("1,234,567");
+});
+
+test("shares and durations are written as in reports", () => {
+  expect([0.0042, 0.19, 0.126, 1.34, 0, 1.24e-9].map(share))
+    .toEqual(["0.42 %", "19 %", "13 %", "130 %", "0 %", "0.00000012 %"]);
+  expect([0.2, 0.0505, 1.5, 90].map(span)).toEqual(["200ms", "50.5ms", "1.5s", "90s"]);
 });

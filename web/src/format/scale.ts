@@ -75,6 +75,20 @@ export function percent(ratio: number): string {
   return (plain.startsWith("-") ? plain : "+" + plain) + " %";
 }
 
+// share writes a ratio of 0 or more as a percentage with two significant digits: "0.42 %", "19 %", "130 %".
+export function share(ratio: number): string {
+  const v = Number((100 * ratio).toPrecision(2));
+  // Numbers below a millionth would get an exponent.
+  const text = v !== 0 && Math.abs(v) < 1e-6 ? v.toFixed(Math.min(100, 1 - Math.floor(Math.log10(Math.abs(v)))))
+    : String(v);
+  return text + " %";
+}
+
+// span writes a duration in seconds as experiment files do: "200ms", "1.5s".
+export function span(seconds: number): string {
+  return seconds < 1 ? `${Number((1e3 * seconds).toFixed(3))}ms` : `${Number(seconds.toFixed(3))}s`;
+}
+
 // probability writes a p-value.
 export function probability(p: number | null): string {
   if (p === null) return "-";

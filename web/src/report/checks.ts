@@ -18,7 +18,7 @@ export class Checks implements Section {
     const checks = gate?.checks ?? answer.objectives ?? [];
     this.element.hidden = checks.length === 0;
     if (this.element.hidden) return;
-    const reasons = checks.some((c) => c.reason);
+    const reasons = checks.some((c) => why(c) !== "");
     fill(this.element,
       el("header", {}, el("h2", { id: "checks-title" }, gate ? "Checks of the gate" : "Objectives")),
       el("p", { class: "lead" }, gate
@@ -34,6 +34,11 @@ export class Checks implements Section {
   }
 }
 
+// why says why there is no verdict, and that an arm is not proved to be what it claims.
+function why(c: Check): string {
+  return [c.reason, c.unproved].filter((text) => text).map((text) => oneLine(text!)).join("; ");
+}
+
 function row(c: Check, reasons: boolean) {
   const unit = unitOf(c);
   const write = c.kind === "value" ? number : signed;
@@ -45,7 +50,7 @@ function row(c: Check, reasons: boolean) {
       c.estimate === null ? "-" : withUnit(write(c.estimate, unit), unit),
       c.kind === "value" ? bounds(c.interval, unit) : signedBounds(c.interval, unit),
       `${c.fails_above ? "at most" : "at least"} ${withUnit(write(c.bound, unit), unit)}`,
-      c.estimate === null ? "" : picture(c), ...(reasons ? [oneLine(c.reason ?? "")] : []),
+      c.estimate === null ? "" : picture(c), ...(reasons ? [why(c)] : []),
     ],
   };
 }

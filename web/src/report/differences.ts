@@ -1,7 +1,7 @@
 import type { Series } from "../chart/spec.ts";
 import { inUnit, number, percent, probability, signed, unitFor, withUnit } from "../format/scale.ts";
 import { nameOf, sameQuantity, type Comparison } from "../data/model.ts";
-import { kindOf, mood } from "../data/verdict.ts";
+import { kindOf, colourOf } from "../data/verdict.ts";
 import { oneLine } from "../format/visible.ts";
 import { button } from "../ui/dom.ts";
 import { table } from "../ui/table.ts";
@@ -50,7 +50,9 @@ export class Differences extends ChartSection {
     const baseline = oneLine(view.data.answer.baseline);
     const how = unpaired
       ? "the median of all differences between a trial of the arm and a trial of the baseline (not paired)"
-      : "the median of the differences within blocks";
+      : all.some((c) => c.deployments)
+        ? "the mean over the deployments, each with the median of its differences within blocks"
+        : "the median of the differences within blocks";
     return {
       lead: `Against ${baseline}, ${view.title}: ${how}, with its 95 % interval. `
         + (bare ? "Without an interval, it is not known how much further trials would vary. " : "")
@@ -87,7 +89,7 @@ export class Differences extends ChartSection {
           { title: "p (Holm)", numeric: true }, { title: "Verdict" }, { title: "Detectable", numeric: true },
           { title: unpaired ? "Trials" : "Blocks", numeric: true }],
         rows.map((c) => ({
-          class: mood(c),
+          class: colourOf(c),
           cells: [
             armCell(view, c.arm),
             c.difference === null ? "-" : signed(c.difference, unit),

@@ -1,6 +1,6 @@
 import { counted, findings, needed } from "../data/findings.ts";
 import { nameOf, sameQuantity, type Finding } from "../data/model.ts";
-import { kindName, kindOf, mood } from "../data/verdict.ts";
+import { kindName, kindOf, colourOf } from "../data/verdict.ts";
 import { number, percent, signed, unitFor, withUnit } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
 import { button, el, fill, type Child } from "../ui/dom.ts";
@@ -41,8 +41,8 @@ export class FindingsSection implements Section {
     const relative = rows.every((f) => f.difference === null
       || (f.relative !== null && (f.relative_interval !== null || f.interval === null)));
     const small = (f: Finding): Mini => (relative
-      ? { value: f.relative ?? 0, interval: f.relative_interval, kind: mood(f) }
-      : { value: f.difference ?? 0, interval: f.interval, kind: mood(f) });
+      ? { value: f.relative ?? 0, interval: f.relative_interval, kind: colourOf(f) }
+      : { value: f.difference ?? 0, interval: f.interval, kind: colourOf(f) });
     // One quantity shares a scale; figures of several units can only share the relative one.
     const shared = relative || new Set(rows.map((f) => f.unit)).size === 1;
     const scale = miniScale(rows.filter((f) => f.difference !== null).map(small));
@@ -56,12 +56,13 @@ export class FindingsSection implements Section {
       rows.map((f) => {
         const unit = unitFor(f.unit, [f.difference ?? 0]);
         return {
-          class: mood(f),
+          class: colourOf(f),
           cells: [
             nameCell(view, f), ...(linked ? [this.pick(view, f)] : []),
-            f.difference === null ? "-" : el("strong", { class: mood(f) }, withUnit(signed(f.difference, unit), unit)),
+            f.difference === null ? "-"
+              : el("strong", { class: colourOf(f) }, withUnit(signed(f.difference, unit), unit)),
             f.difference === null ? "-" : signedBounds(f.interval, unit),
-            f.relative === null ? "-" : el("span", { class: mood(f) }, percent(f.relative)),
+            f.relative === null ? "-" : el("span", { class: colourOf(f) }, percent(f.relative)),
             f.difference === null ? "" : mini(small(f), shared ? scale : miniScale([small(f)])),
             finding(view, f),
           ],
@@ -107,7 +108,8 @@ function finding(view: View, f: Finding): Child {
     "too-few": oneLine(needed(view.data.answer, f)),
     refused: oneLine(f.reason ?? ""),
   }[kindOf(f)];
-  return el("span", {}, el("span", { class: `finding ${mood(f)}` }, kindName(f)),
+  return el("span", {}, el("span", { class: `finding ${colourOf(f)}` }, kindName(f)),
     text ? el("span", { class: "small" }, `: ${text}`) : null,
+    f.unproved ? el("span", { class: "small caution" }, ` ${oneLine(f.unproved)}.`) : null,
     f.caution ? el("span", { class: "small caution" }, ` Caution: ${oneLine(f.caution)}`) : null);
 }

@@ -1,6 +1,6 @@
 import { number, percent, signed, unitFor, withUnit } from "../format/scale.ts";
 import { nameOf, sameQuantity, type Comparison, type RunQuantity } from "../data/model.ts";
-import { kindName, kindOf, mood, type Judged } from "../data/verdict.ts";
+import { kindName, kindOf, colourOf, type Judged } from "../data/verdict.ts";
 import { oneLine } from "../format/visible.ts";
 import { button, el, fill, type Child } from "../ui/dom.ts";
 import { mini, miniScale, type Mini } from "../ui/mini.ts";
@@ -56,8 +56,9 @@ export class Glance implements Section {
           refused: "",
         }[kind];
         return el("div", { class: `cell ${kind}`, title: `${absolute ? absolute + ": " : ""}${verdictText(c)}` },
-          el("span", { class: `main ${mood(c)}` }, kind === "found" ? seen : kindName(c)),
+          el("span", { class: `main ${colourOf(c)}` }, kind === "found" ? seen : kindName(c)),
           small ? el("span", { class: "small" }, small) : null,
+          c.unproved ? el("span", { class: "small caution" }, "unproved") : null,
           c.difference === null ? null : mini(miniOf(c), scale));
       })],
     };
@@ -66,7 +67,7 @@ export class Glance implements Section {
 
 // miniOf gives the small picture of a comparison, in the unit of the quantity.
 export function miniOf(c: Comparison): Mini {
-  return { value: c.difference ?? 0, interval: c.interval, kind: mood(c) };
+  return { value: c.difference ?? 0, interval: c.interval, kind: colourOf(c) };
 }
 
 // legend explains the verdicts that show no difference, as far as they occur.

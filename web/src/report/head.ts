@@ -18,12 +18,16 @@ export class Head implements Section {
     const state = a.state !== "" && a.state !== "complete"
       ? el("span", { class: `state ${a.state === "running" ? "running" : ""}` }, oneLine(a.state)) : null;
     fill(this.element,
+      a.unverified ? el("p", { class: "unproved", id: "unverified" }, oneLine(a.unverified)) : null,
       el("p", { class: "name" }, d.kind === "gate" ? "gate" : d.kind === "compare" ? "comparison" : oneLine(d.name),
         state,
         d.gate ? el("span", { class: `outcome ${tone(d.gate.verdict)}` }, oneLine(d.gate.verdict)) : null),
       el("h1", {}, oneLine(a.question || d.name || "Report")),
       d.gate ? el("p", { class: "verdict", id: "gate" }, oneLine(d.gate.summary)) : null,
-      inWords(oneLine(a.verdict), a.comparisons.length > 0, d.gate !== undefined, open(".words")),
+      inWords(oneLine(a.verdict), isFolded(a, d.gate !== undefined), open(".words")),
+      // The verdict says it too, but can be folded.
+      a.unproved && !a.unverified && (isFolded(a, d.gate !== undefined) || !a.verdict.includes(a.unproved))
+        ? el("p", { class: "unproved", id: "unproved" }, oneLine(a.unproved)) : null,
       el("dl", { class: "meta" }, ...factsOf(d).filter(([, v]) => v !== "").map(([k, v]) =>
         el("div", {}, el("dt", {}, k), el("dd", {}, oneLine(v))))),
       lab(a.ground, open(".lab details")),
@@ -63,10 +67,16 @@ function toWarnings(n: number): HTMLElement {
 // the verdict lists all differences.
 const long = 600;
 
-// inWords shows the verdict as a sentence. On a gate's page it is folded, because the gate has a verdict of its own.
-function inWords(verdict: string, rows: boolean, gated: boolean, open: boolean): HTMLElement {
+// isFolded says whether the verdict is folded: if it is long, and on a gate's page, because the gate has a verdict of
+// its own.
+function isFolded(a: Answer, gated: boolean): boolean {
+  return a.comparisons.length > 0 && (gated || a.verdict.length > long);
+}
+
+// inWords shows the verdict as a sentence.
+function inWords(verdict: string, folded: boolean, open: boolean): HTMLElement {
   const sentence = el("p", { class: "verdict", id: "verdict" }, verdict);
-  if (!rows || (verdict.length <= long && !gated)) return sentence;
+  if (!folded) return sentence;
   return el("details", { class: "words", "data-fold": "words", open }, el("summary", {}, "The verdict in words"),
     sentence);
 }

@@ -15,9 +15,11 @@ import { CommandsSection } from "./commands.ts";
 import { FindingsSection } from "./findings.ts";
 import { HostsSection } from "./hosts.ts";
 import { Layers } from "./layers.ts";
+import { EarlierSection, NoiseSection } from "./noise.ts";
 import { LoadCurve } from "./load.ts";
 import { Paths } from "./paths.ts";
 import { Distribution, Percentiles } from "./percentiles.ts";
+import { ProofSection } from "./proof.ts";
 import { RecordsSection } from "./records.ts";
 import { ChartSection, type Section } from "./section.ts";
 import { Quantiles, Sides } from "./sides.ts";
@@ -73,9 +75,15 @@ export class Page {
     this.differences = new Differences(() => this.change((v) => (v.relative = !v.relative)));
     const trials = new Trials((trial) => void records.open(trial),
       () => this.change((v) => (v.overTime = !v.overTime)));
+    const proof = new ProofSection((trial) => {
+      const short = this.view?.trials.find((t) => t.t === trial);
+      if (short && short.w !== this.view?.workload) this.change((v) => v.choose(short.w));
+      void records.open(trial);
+    });
     const parts: Section[] = [
-      this.glance, new Paths(), new Arms(), this.differences, new BlocksSection(), new Layers(), new Percentiles(),
-      new Distribution(), trials, new WithinTrial(), new Goodput(),
+      new NoiseSection(), this.glance, new Paths(), proof, new Arms(), this.differences, new BlocksSection(),
+      new EarlierSection(), new Layers(),
+      new Percentiles(), new Distribution(), trials, new WithinTrial(), new Goodput(),
       ...Array.from({ length: maxLoads }, (_, i) => new LoadCurve(i)),
       new Quantiles(), new Sides(), new HostsSection(), new CommandsSection(), records, new WarningsSection(),
     ];
@@ -165,7 +173,7 @@ export class Page {
     }
   }
 
-  // remember writes what is chosen into the address.
+  // remember writes the choices into the address.
   private remember(): void {
     if (!this.view) return;
     const folds = this.folds();

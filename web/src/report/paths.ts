@@ -35,16 +35,18 @@ export class Paths implements Section {
   update(view: View): void {
     this.view = view;
     const arms = view.data.arms.filter((a) => view.shown(a.name));
-    const drawn = view.data.arms.some((a) => a.elements.length > 0 || settingsOf(a).length > 0);
-    this.element.hidden = !drawn;
-    if (!drawn) return;
+    const paths = view.data.arms.some((a) => a.elements.length > 0);
+    const shown = paths || view.data.arms.some((a) => a.path !== "" || settingsOf(a).length > 0);
+    this.element.hidden = !shown;
+    if (!shown) return;
     this.width = this.room() || 900;
     const baseline = view.data.arms.find((a) => a.name === view.data.answer.baseline);
     const several = view.data.arms.length > 1 && baseline !== undefined;
     fill(this.element,
       el("header", {}, el("h2", { id: "paths-title" }, "Paths")),
-      el("p", { class: "lead" }, "The network elements between the client and the server in each arm."
-        + (several ? ` Filled: not in the path of ${oneLine(baseline.name)}. Dashed: only in that path.` : "")),
+      el("p", { class: "lead" }, (paths ? "The network elements between the client and the server in each arm."
+        : "Client and server of each arm. The network between them is not nearfar's.")
+        + (several && paths ? ` Filled: not in the path of ${oneLine(baseline.name)}. Dashed: only in that path.` : "")),
       el("ul", { class: "paths" }, ...arms.map((arm) => this.row(view, arm, several ? baseline : undefined))));
   }
 
@@ -66,7 +68,8 @@ export class Paths implements Section {
       el("div", { class: "of" }, armCell(view, arm.name),
         settings.length > 0 ? el("ul", { class: "settings", "aria-label": label }, ...settings) : null,
         layers ? el("span", { class: "note" }, `layers: ${layers}`) : null),
-      arm.elements.length > 0 ? picture(boxesOf(arm, baseline), this.width) : null);
+      arm.elements.length > 0 ? picture(boxesOf(arm, baseline), this.width)
+        : arm.path ? el("p", { class: "hosts" }, oneLine(arm.path)) : null);
   }
 }
 

@@ -5,6 +5,7 @@ import { oneLine, visible } from "../format/visible.ts";
 import { el, fill } from "../ui/dom.ts";
 import { table } from "../ui/table.ts";
 import { swatch } from "./armcell.ts";
+import { judgements, worst } from "./outcome.ts";
 import type { Section } from "./section.ts";
 import type { View } from "./view.ts";
 
@@ -84,7 +85,7 @@ class Group {
     const open = new Set([...details].map((d) => d.dataset.trial));
     fill(this.body, ...records.map((r) => {
       const details = el("details", { class: "record", "data-trial": r.trial },
-        el("summary", {}, `trial ${r.trial}${r.error ? ": failed" : ""}`));
+        el("summary", {}, `trial ${r.trial}${stateOf(r)}`));
       const show = () => {
         if (details.open && details.children.length === 1) details.append(recordBody(r));
       };
@@ -93,6 +94,12 @@ class Group {
       return details;
     }));
   }
+}
+
+// stateOf says that a trial failed, or which is the worst outcome of its expectations; empty if all is well.
+function stateOf(r: TrialRecord): string {
+  const outcome = worst((r.expect ?? []).map((j) => j.outcome));
+  return r.error ? ": failed" : outcome === "" || outcome === "proved" ? "" : `: ${outcome}`;
 }
 
 function recordBody(r: TrialRecord): HTMLElement {
@@ -105,6 +112,7 @@ function recordBody(r: TrialRecord): HTMLElement {
   if (r.error) body.append(el("p", { class: "error" }, oneLine(r.error)));
   body.append(el("dl", { class: "facts" }, ...about.filter(([, v]) => v !== "").flatMap(([k, v]) =>
     [el("dt", {}, k), el("dd", {}, oneLine(v))])));
+  if (r.expect && r.expect.length > 0) body.append(judgements(r.expect));
   for (const note of r.notes) body.append(el("p", { class: "note" }, oneLine(note)));
   body.append(table(`Figures of trial ${r.trial}`,
     [{ title: "Metric" }, { title: "Value", numeric: true }, { title: "In base units", numeric: true }],
@@ -117,6 +125,12 @@ function recordBody(r: TrialRecord): HTMLElement {
     body.append(el("details", {}, el("summary", {}, `${facts.length} facts`),
       table(`Facts of trial ${r.trial}`, [{ title: "Fact" }, { title: "Value" }],
         facts.map(([k, v]) => ({ cells: [oneLine(k), oneLine(v)] })))));
+  }
+  const observed = r.observed ?? [];
+  if (observed.length > 0) {
+    body.append(el("details", {}, el("summary", {}, `${observed.length} observations of both hosts`),
+      table(`Observed during trial ${r.trial}`, [{ title: "Observation" }, { title: "Client" }, { title: "Server" }],
+        observed.map((o) => ({ cells: [oneLine(o.name), oneLine(o.client) || "-", oneLine(o.server) || "-"] })))));
   }
   return body;
 }

@@ -14,7 +14,7 @@ export interface Section {
 // ChartContent is the content of a chart section.
 export interface ChartContent {
   spec: Spec;
-  // Explains what is drawn and how to read it.
+  // Explains the drawing and how to read it.
   lead: string;
   table: () => HTMLElement;
   warnings?: Warning[];

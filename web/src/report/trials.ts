@@ -29,6 +29,7 @@ export class Trials extends ChartSection {
     const shown = all.filter((t) => view.shown(view.armName(t.a)));
     const good = shown.filter((t) => view.value(t) !== null);
     const failed = shown.filter((t) => t.e);
+    const unproved = shown.some((t) => t.p);
     const values = good.map((t) => view.value(t)!);
     const unit = unitFor(q.unit, all.map((t) => view.value(t) ?? 0));
     const blocks = all.some((t) => t.b > 0);
@@ -79,6 +80,7 @@ export class Trials extends ChartSection {
           const t = p.ref as Trial;
           const lines: [string, string][] = [[nameOf(q), withUnit(number(p.y, unit), unit)], ["trial", String(t.t)]];
           if (t.b > 0) lines.push(["block", String(t.b)]);
+          if (t.p) lines.push(["expectations", oneLine(t.p)]);
           if (t.s >= 0) lines.push(["started", `${t.s.toFixed(1)} s in`]);
           return lines;
         },
@@ -86,13 +88,15 @@ export class Trials extends ChartSection {
       },
       table: () => table(`${view.title}: trials${inUnit(unit)}`,
         [{ title: "Trial", numeric: true }, { title: "Block", numeric: true }, { title: "Arm" },
-          { title: nameOf(q), numeric: true }, { title: "Started, s", numeric: true }, { title: "Error" }],
+          { title: nameOf(q), numeric: true }, { title: "Started, s", numeric: true },
+          ...(unproved ? [{ title: "Expectations" }] : []), { title: "Error" }],
         shown.map((t) => {
           const v = view.value(t);
           return {
             cells: [
               String(t.t), t.b > 0 ? String(t.b) : "-", armCell(view, view.armName(t.a)),
-              v === null ? "-" : number(v, unit), t.s >= 0 ? t.s.toFixed(2) : "-", t.e ? oneLine(t.e) : "",
+              v === null ? "-" : number(v, unit), t.s >= 0 ? t.s.toFixed(2) : "-",
+              ...(unproved ? [oneLine(t.p ?? "")] : []), t.e ? oneLine(t.e) : "",
             ],
           };
         })),

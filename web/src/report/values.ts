@@ -11,10 +11,10 @@ export function bounds(interval: Interval, unit: Unit, write: (v: number, u: Uni
 
 export const signedBounds = (interval: Interval, unit: Unit) => bounds(interval, unit, signed);
 
-// verdictText writes the verdict in words, with how much more would show a difference, and whether one block decides.
+// verdictText writes the verdict in words, with how much more would show a difference, whether one block decides, and
+// that an arm is not proved to be what it claims.
 export function verdictText(c: Comparison): string {
-  const decides = oneBlock(c);
-  return decides ? `${plainVerdict(c)}; ${decides}` : plainVerdict(c);
+  return [plainVerdict(c), oneBlock(c), oneLine(c.unproved ?? "")].filter((text) => text !== "").join("; ");
 }
 
 function plainVerdict(c: Comparison): string {

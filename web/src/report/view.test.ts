@@ -92,6 +92,8 @@ describe("verdictText", () => {
     [c({ verdict: "higher", better: "baseline", one_block_decides: { blocks_more: 1 } }),
       "higher (worse); one block decides; 1 more block would settle it"],
     [c({ verdict: "lower", better: "arm" }), "lower (better)"],
+    [c({ verdict: "lower", better: "arm", unproved: "vf\x1b is not proved" }),
+      "lower (better); vf\u241b is not proved"],
     [c({ verdict: "no-difference", blocks_needed: 140 }),
       "none seen (140 more blocks would show a difference of this size four times in five)"],
     [c({ verdict: "no-difference", blocks_needed: 4, trials: [7, 8] }),

@@ -125,12 +125,14 @@ export class View {
 }
 
 // The parts of the page that show warnings.
-export type Part = "arms" | "differences" | "layers" | "trials" | "hosts";
+export type Part = "arms" | "differences" | "layers" | "trials" | "hosts" | "proof" | "noise" | "earlier";
 
 // partOf gives the part of the page that shows a warning: the one whose numbers it concerns.
 export function partOf(code: string): Part {
   switch (code) {
     case "too-few-blocks":
+    case "too-few-deployments":
+    case "deployment-left-out":
     case "arm-drift":
     case "blocks-depend":
     case "one-block-decides":
@@ -146,6 +148,16 @@ export function partOf(code: string): Part {
       return "trials";
     case "user-space-wire":
       return "hosts";
+    case "arms-differ-in-machines":
+    case "expectation-refuted":
+    case "expectation-unknown":
+      return "proof";
+    case "self-difference":
+    case "short-trials-differ":
+    case "deployments-not-in-baseline":
+      return "noise";
+    case "noise-unlike-baseline":
+      return "earlier";
   }
   return "arms";
 }

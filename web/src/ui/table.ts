@@ -21,7 +21,10 @@ export function table(caption: string, columns: Column[], rows: Row[]): HTMLElem
     const tr = el("tr", { class: row.class });
     row.cells.forEach((cell, i) => {
       const kind = columns[i]?.numeric ? "number" : undefined;
-      tr.append(i === 0 ? el("th", { scope: "row", class: kind }, cell) : el("td", { class: kind }, cell));
+      // Tables that narrow screens show as lists repeat the titles beside the values.
+      const title = columns[i]?.title;
+      tr.append(i === 0 ? el("th", { scope: "row", class: kind }, cell)
+        : el("td", { class: kind, "data-title": typeof title === "string" ? title : undefined }, cell));
     });
     body.append(tr);
   }

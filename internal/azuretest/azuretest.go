@@ -1,0 +1,168 @@
+// Package azuretest is a fake of Azure's Resource Manager on loopback, and the real Azure CLI that talks to it, for
+// tests. It keeps resources as they are sent, and follows the rules that tests need: what a resource refers to must
+// exist, what is in use cannot be deleted, a machine makes its disk, and lists come in pages. It knows nothing of
+// capacity, placement, prices or how long anything takes: all requests are done at once.
+package azuretest
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const (
+	// Subscription is the only subscription of the fake.
+	Subscription = "00000000-0000-4000-8000-000000000001"
+	// Tenant is the only tenant.
+	Tenant = "00000000-0000-4000-8000-0000000000aa"
+	// Client is the only one who can log in.
+	Client = "00000000-0000-4000-8000-0000000000cc"
+	// Location is the only region.
+	Location = "westeurope"
+)
+
+// object is a JSON object.
+type object = map[string]any
+
+// A Cloud is a fake Resource Manager. It is safe for concurrent use.
+type Cloud struct {
+	t testing.TB
+	// URL is where it listens.
+	URL string
+	// Secret is the password of Client. It is drawn for each cloud.
+	Secret string
+	// folder has the certificate and the configuration of az.
+	folder string
+
+	mu sync.Mutex
+	// resources are by their identifiers in small letters.
+	resources map[string]object
+	// pageSize is how many resources a page of a list has.
+	pageSize int
+	// refusals are codes of errors by sizes of machines.
+	refusals map[string]string
+	// passwords are the passwords with which machines were made.
+	passwords map[string]string
+	// last counts addresses and identifiers that were given.
+	last int
+	// requests are methods and paths.
+	requests []string
+}
+
+// New starts a cloud with one subscription, in which there is nothing.
+func New(t testing.TB) *Cloud {
+	t.Helper()
+	c := &Cloud{
+		t: t, folder: t.TempDir(), resources: map[string]object{}, pageSize: 100, refusals: map[string]string{},
+		passwords: map[string]string{},
+		Secret:    "CANARY-password-" + filepath.Base(t.TempDir()),
+	}
+	server := httptest.NewTLSServer(http.HandlerFunc(c.serve))
+	t.Cleanup(server.Close)
+	c.URL = server.URL
+	block := &pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}
+	if err := os.WriteFile(c.certificate(), pem.EncodeToMemory(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *Cloud) certificate() string { return filepath.Join(c.folder, "certificate.pem") }
+
+// Put makes a resource, as a user who is not under test would. Its parents need not exist.
+func (c *Cloud) Put(id string, tags map[string]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	parts := split(id)
+	c.resources[strings.ToLower(id)] = object{
+		"id": id, "name": parts[len(parts)-1], "type": typeOf(parts), "location": Location, "tags": tags,
+		"properties": object{"provisioningState": "Succeeded"},
+	}
+}
+
+// Delete deletes a resource, also if others use it.
+func (c *Cloud) Delete(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.remove(strings.ToLower(id))
+}
+
+// Resources lists the identifiers of all resources and groups, without children such as subnets.
+func (c *Cloud) Resources() (ids []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, key := range c.keys() {
+		if parts := split(key); len(parts) == groupParts || isTracked(parts) {
+			ids = append(ids, c.resources[key]["id"].(string))
+		}
+	}
+	return ids
+}
+
+// Resource gives a copy of a resource, as a list of keys leads to it: properties, hardwareProfile, vmSize. It is nil if
+// there is none.
+func (c *Cloud) Resource(id string, keys ...string) any {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r, ok := c.resources[strings.ToLower(id)]
+	if !ok {
+		return nil
+	}
+	var value any = copied(r)
+	for _, key := range keys {
+		inner, _ := value.(object)
+		value = inner[key]
+	}
+	return value
+}
+
+// Password is the password with which a machine was made.
+func (c *Cloud) Password(id string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.passwords[strings.ToLower(id)]
+}
+
+// Pages sets how many resources a page of a list has.
+func (c *Cloud) Pages(size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pageSize = size
+}
+
+// Refuse lets machines of a size be refused with a code, such as OverconstrainedAllocationRequest.
+func (c *Cloud) Refuse(size, code string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refusals[size] = code
+}
+
+// Requests lists the methods and paths of all requests.
+func (c *Cloud) Requests() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.requests)
+}
+
+// keys are the identifiers of all resources in small letters, in order.
+func (c *Cloud) keys() []string { return slices.Sorted(maps.Keys(c.resources)) }
+
+// copied is a copy that shares nothing.
+func copied(o object) (other object) {
+	data, err := json.Marshal(o)
+	if err == nil {
+		err = json.Unmarshal(data, &other)
+	}
+	if err != nil {
+		panic(err) // it came from JSON
+	}
+	return other
+}

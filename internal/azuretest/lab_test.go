@@ -1,0 +1,185 @@
+package azuretest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"nearfar/internal/cloudtest"
+	"nearfar/internal/moduleroot"
+)
+
+// A lab is a copy of the scripts of labs/azure-ppg, with an az that notes its arguments.
+type lab struct {
+	t      *testing.T
+	cloud  *Cloud
+	folder string
+}
+
+const passwordCanary = "CANARY-Password-1!"
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	l := &lab{t: t, cloud: New(t), folder: t.TempDir()}
+	l.cloud.Login()
+	root, err := moduleroot.Find()
+	if err == nil {
+		err = os.CopyFS(filepath.Join(l.folder, "lab"), os.DirFS(filepath.Join(root, "labs", "azure-ppg")))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.write("az", fmt.Sprintf("#!/bin/sh\necho \"$*\" >>%s\nexec %s \"$@\"\n", l.path("arguments"),
+		filepath.Join(cloudtest.Folder(t, "azure"), "az")))
+	if err := os.Chmod(l.path("az"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l *lab) path(name string) string { return filepath.Join(l.folder, name) }
+
+func (l *lab) write(name, text string) {
+	l.t.Helper()
+	if err := os.WriteFile(l.path(name), []byte(text), 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *lab) read(name string) string {
+	l.t.Helper()
+	text, err := os.ReadFile(l.path(name))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		l.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// run runs a script for an owner, and gives what it says.
+func (l *lab) run(script, owner string, code int) string {
+	l.t.Helper()
+	cmd := exec.CommandContext(l.t.Context(), "sh", filepath.Join(l.folder, "lab", "az", script))
+	cmd.Env = slices.Concat(os.Environ(), l.cloud.Env(), []string{
+		"PATH=" + l.folder + ":" + os.Getenv("PATH"), "NEARFAR_OWNER=" + owner, "NEARFAR_RUN=azure-ppg",
+		"NEARFAR_EXPIRES=2026-11-21T19:22:00Z", "NEARFAR_HOSTS=" + l.path("hosts.json"),
+		"admin_password=" + passwordCanary, "public_key=ssh-ed25519 AAAA/b+c= me@here", "ssh_from=203.0.113.7/32",
+		"location=" + Location, `arms=["proximity-accelerated"]`,
+	})
+	out, err := cmd.CombinedOutput()
+	if got := cmd.ProcessState.ExitCode(); got != code {
+		l.t.Fatalf("%s: exit code %d, want %d (%v)\n%s", script, got, code, err, out)
+	}
+	if strings.Contains(string(out)+l.read("arguments"), passwordCanary) {
+		l.t.Errorf("%s shows the password:\n%s", script, out)
+	}
+	return string(out)
+}
+
+// A group of another owner is neither used nor deleted.
+func TestLabLeavesOthers(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	const group = "/subscriptions/" + Subscription + "/resourceGroups/nearfar-azure-ppg"
+	l.cloud.Put(group, map[string]string{"nearfar_run": "azure-ppg", "nearfar_owner": "somebody@else"})
+	if said := l.run("up.sh", "me@here", 1); !strings.Contains(said, "does not have the tags of this run") {
+		t.Errorf("up.sh in the group of somebody else says %q", said)
+	}
+	if said := l.run("down.sh", "me@here", 0); !strings.Contains(said, "it stays") || len(l.cloud.Resources()) != 1 {
+		t.Errorf("down.sh says %q, and leaves %q", said, l.cloud.Resources())
+	}
+}
+
+// down.sh deletes only the resource group of the run, with its content. It can be repeated.
+func TestLabDown(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	const groups = "/subscriptions/" + Subscription + "/resourceGroups/"
+	l.cloud.Put(groups+"nearfar-azure-ppg", map[string]string{"nearfar_run": "azure-ppg", "nearfar_owner": "me@here"})
+	l.cloud.Put(groups+"nearfar-azure-ppg/providers/Microsoft.Compute/disks/without-tags", nil)
+	l.cloud.Put(groups+"other", map[string]string{"nearfar_run": "other", "nearfar_owner": "me@here"})
+	for range 2 {
+		l.run("down.sh", "me@here", 0)
+		if left := l.cloud.Resources(); !slices.Equal(left, []string{groups + "other"}) {
+			t.Errorf("left are %q", left)
+		}
+	}
+}
+
+// up.sh makes one arm of labs/azure-ppg with the real az, and makes nothing the second time. Only the answers of Azure
+// are fake: no machine runs.
+func TestLabUp(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	const group = "/subscriptions/" + Subscription + "/resourceGroups/nearfar-azure-ppg"
+	l.run("up.sh", "me@here", 0)
+	l.checkMade(group)
+	before := l.cloud.Resources()
+	if said := l.run("up.sh", "me@here", 0); strings.Count(said, "is there\n") != 2 ||
+		!slices.Equal(before, l.cloud.Resources()) {
+		t.Errorf("the second up.sh says:\n%s\nthere are %q, before %q", said, l.cloud.Resources(), before)
+	}
+}
+
+// checkMade checks what up.sh has made, and the hosts that it has written.
+func (l *lab) checkMade(group string) {
+	l.t.Helper()
+	var hosts map[string]struct{ SSH, Address, Command string }
+	if err := json.Unmarshal([]byte(l.read("hosts.json")), &hosts); err != nil {
+		l.t.Fatalf("%v\n%s", err, l.read("hosts.json"))
+	}
+	for _, name := range []string{"proximity-accelerated-front", "proximity-accelerated-back"} {
+		user, public, _ := strings.Cut(hosts[name].SSH, "@")
+		_, publicErr := netip.ParseAddr(public)
+		_, privateErr := netip.ParseAddr(hosts[name].Address)
+		if user != "azureuser" || publicErr != nil || privateErr != nil ||
+			hosts[name].Command != `C:\nearfar\nearfar-agent.exe --stdio` {
+			l.t.Errorf("host %s is %+v", name, hosts[name])
+		}
+		vm := group + "/providers/Microsoft.Compute/virtualMachines/" + name
+		if got := l.cloud.Password(vm); got != passwordCanary {
+			l.t.Errorf("%s was made with the password %q", name, got)
+		}
+		computer := l.cloud.Resource(vm, "properties", "osProfile", "computerName")
+		if text, _ := computer.(string); len(text) > 15 || !strings.HasPrefix(text, "ppg-an-") {
+			l.t.Errorf("%s has the computer name %v", name, computer)
+		}
+		for _, kind := range []string{"proximityPlacementGroup", "availabilitySet"} {
+			if l.cloud.Resource(vm, "properties", kind, "id") == nil {
+				l.t.Errorf("%s has no %s", name, kind)
+			}
+		}
+		nic := group + "/providers/Microsoft.Network/networkInterfaces/" + name
+		if l.cloud.Resource(nic, "properties", "enableAcceleratedNetworking") != true {
+			l.t.Errorf("%s has no accelerated networking", name)
+		}
+	}
+	if len(hosts) != 2 {
+		l.t.Errorf("hosts are %v", hosts)
+	}
+	kinds := map[string]int{}
+	for _, id := range l.cloud.Resources() {
+		kinds[fmt.Sprint(l.cloud.Resource(id, "type"))]++
+		if l.cloud.Resource(id, "type") == "Microsoft.DevTestLab/schedules" {
+			continue // az gives these no tags; they are in the group, which has them
+		}
+		if l.cloud.Resource(id, "tags", "nearfar_run") != "azure-ppg" ||
+			l.cloud.Resource(id, "tags", "nearfar_owner") != "me@here" ||
+			l.cloud.Resource(id, "tags", "nearfar_expires") != "2026-11-21T19:22:00Z" {
+			l.t.Errorf("%s has the tags %v", id, l.cloud.Resource(id, "tags"))
+		}
+	}
+	for kind, want := range map[string]int{
+		"virtualMachines": 2, "disks": 2, "availabilitySets": 2, "proximityPlacementGroups": 1,
+	} {
+		if got := kinds["Microsoft.Compute/"+kind]; got != want {
+			l.t.Errorf("%d %s, want %d: %v", got, kind, want, kinds)
+		}
+	}
+}

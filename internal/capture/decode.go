@@ -1,0 +1,296 @@
+// Package capture says how the packets of a trial were carried on a network device: plain, or in which tunnel.
+//
+// It reads headers only. A filter in the kernel lets through only packets between the trial's two addresses, plain or
+// inside a tunnel, and cuts them behind the innermost IP header. See docs/check.md for all bounds.
+package capture
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"nearfar/internal/check"
+)
+
+// The tunnels, by the names that an experiment file uses.
+const (
+	VXLAN     = "vxlan"
+	Geneve    = "geneve"
+	IPIP      = "ipip" // an IP packet directly in an IP packet, whatever the two versions
+	GRE       = "gre"
+	GRETAP    = "gretap" // an Ethernet frame in GRE
+	ESP       = "esp"
+	WireGuard = "wireguard"
+)
+
+// Protocol numbers of the Internet (IANA).
+const (
+	protoIPv4     = 4
+	protoTCP      = 6
+	protoUDP      = 17
+	protoIPv6     = 41
+	protoGRE      = 47
+	protoESP      = 50
+	protoHopByHop = 0
+	protoRouting  = 43
+	protoFragment = 44
+	protoOptions  = 60
+)
+
+// Types of Ethernet frames.
+const (
+	etherIPv4     = 0x0800
+	etherIPv6     = 0x86dd
+	etherVLAN     = 0x8100
+	etherQinQ     = 0x88a8
+	etherBridging = 0x6558 // an Ethernet frame in GRE or Geneve
+)
+
+// portGeneve is the well-known port of Geneve. VXLAN and WireGuard are recognized on any port.
+const portGeneve = 6081
+
+// A Layer is one IP header of a packet.
+type Layer struct {
+	Source, Destination netip.Addr
+	// TTL is the time to live, or the hop limit.
+	TTL int
+	// Protocol is the number of the protocol that follows, behind the extension headers of IPv6; -1 if these are cut.
+	Protocol int
+	// In is the tunnel in which the header was found; check.PlainPackets for the outermost one. ID and Port are as in
+	// check.Carried.
+	In   string
+	ID   uint32
+	Port int
+}
+
+// maxLayers bounds tunnels in tunnels.
+const maxLayers = 4
+
+// Decode reads the IP headers of a packet that begins with one, the outermost first. It stops where the packet is cut,
+// where the contents are encrypted, and at the contents of fragments other than the first. It never fails: a packet
+// that is no IP packet has no layers. hidden is ESP or WireGuard if an encrypted packet follows the last layer.
+func Decode(b []byte) (layers []Layer, hidden string) {
+	in := Layer{In: check.PlainPackets}
+	for len(layers) < maxLayers {
+		payload, first, ok := in.readIP(b)
+		if !ok {
+			return layers, ""
+		}
+		layers = append(layers, in)
+		if !first {
+			return layers, ""
+		}
+		next, inner, carrier := open(in.Protocol, payload)
+		if carrier.In == ESP || carrier.In == WireGuard {
+			return layers, carrier.In
+		}
+		if !next {
+			return layers, ""
+		}
+		b, in = inner, carrier
+	}
+	return layers, ""
+}
+
+// DecodeFrame is Decode for an Ethernet frame, with or without VLAN tags.
+func DecodeFrame(b []byte) (layers []Layer, hidden string) {
+	packet, ok := ethernet(b)
+	if !ok {
+		return nil, ""
+	}
+	return Decode(packet)
+}
+
+// ethernet is the IP packet in an Ethernet frame; false for other frames.
+func ethernet(b []byte) ([]byte, bool) {
+	const addresses = 12
+	if len(b) < addresses+2 {
+		return nil, false
+	}
+	b = b[addresses:]
+	for range 3 { // two tags at most
+		if len(b) < 2 {
+			return nil, false
+		}
+		kind := binary.BigEndian.Uint16(b)
+		b = b[2:]
+		switch kind {
+		case etherIPv4, etherIPv6:
+			return b, startsIP(b, kind)
+		case etherVLAN, etherQinQ:
+			if len(b) < 2 {
+				return nil, false
+			}
+			b = b[2:]
+		default:
+			return nil, false
+		}
+	}
+	return nil, false
+}
+
+// startsIP says whether a packet has the version of IP that its carrier announces.
+func startsIP(b []byte, kind uint16) bool {
+	return len(b) > 0 && (kind == etherIPv4 && b[0]>>4 == 4 || kind == etherIPv6 && b[0]>>4 == 6)
+}
+
+// readIP reads an IP header into the layer. first is false for fragments other than the first: they have no header of
+// the next protocol.
+func (l *Layer) readIP(b []byte) (payload []byte, first, ok bool) {
+	if len(b) == 0 {
+		return nil, false, false
+	}
+	switch b[0] >> 4 {
+	case 4:
+		return l.readIPv4(b)
+	case 6:
+		return l.readIPv6(b)
+	}
+	return nil, false, false
+}
+
+func (l *Layer) readIPv4(b []byte) (payload []byte, first, ok bool) {
+	const least = 20
+	if len(b) < least {
+		return nil, false, false
+	}
+	length := int(b[0]&0xf) * 4
+	if length < least {
+		return nil, false, false
+	}
+	l.TTL, l.Protocol = int(b[8]), int(b[9])
+	l.Source, l.Destination = netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20]))
+	first = binary.BigEndian.Uint16(b[6:])&0x1fff == 0
+	return b[min(length, len(b)):], first, true
+}
+
+func (l *Layer) readIPv6(b []byte) (payload []byte, first, ok bool) {
+	const length = 40
+	if len(b) < length {
+		return nil, false, false
+	}
+	l.TTL, l.Protocol = int(b[7]), int(b[6])
+	l.Source, l.Destination = netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40]))
+	first = true
+	for b = b[length:]; ; {
+		var size int
+		switch l.Protocol {
+		case protoHopByHop, protoRouting, protoOptions:
+			if len(b) >= 2 {
+				size = 8 + 8*int(b[1])
+			}
+		case protoFragment:
+			size = 8
+			if len(b) >= size {
+				first = first && binary.BigEndian.Uint16(b[2:])&0xfff8 == 0
+			}
+		default:
+			return b, first, true
+		}
+		if size == 0 || len(b) < size {
+			l.Protocol = -1
+			return nil, first, true
+		}
+		l.Protocol = int(b[0])
+		b = b[size:]
+	}
+}
+
+// open looks into the payload of an IP packet. If it finds an IP packet inside, inner is that packet, and carrier is
+// the tunnel. If the contents are encrypted, carrier says so.
+func open(protocol int, payload []byte) (next bool, inner []byte, carrier Layer) {
+	switch protocol {
+	case protoIPv4:
+		return startsIP(payload, etherIPv4), payload, Layer{In: IPIP}
+	case protoIPv6:
+		return startsIP(payload, etherIPv6), payload, Layer{In: IPIP}
+	case protoGRE:
+		return openGRE(payload)
+	case protoESP:
+		return false, nil, Layer{In: ESP}
+	case protoUDP:
+		return openUDP(payload)
+	}
+	return false, nil, Layer{In: check.PlainPackets}
+}
+
+// openUDP recognizes VXLAN (RFC 7348) and WireGuard's packets of data on any port, and Geneve (RFC 8926) on its own.
+func openUDP(b []byte) (next bool, inner []byte, carrier Layer) {
+	const header = 8
+	if len(b) < header {
+		return false, nil, Layer{In: check.PlainPackets}
+	}
+	port := int(binary.BigEndian.Uint16(b[2:]))
+	b = b[header:]
+	if port == portGeneve {
+		return openGeneve(b, port)
+	}
+	if len(b) >= 4 && binary.BigEndian.Uint32(b) == wireGuardData {
+		return false, nil, Layer{In: WireGuard, Port: port}
+	}
+	// The flag of a valid VNI and three reserved bytes, the VNI, and one reserved byte.
+	if len(b) < header || binary.BigEndian.Uint32(b) != vxlanFlags || b[7] != 0 {
+		return false, nil, Layer{In: check.PlainPackets}
+	}
+	inner, next = ethernet(b[header:])
+	return next, inner, Layer{In: VXLAN, ID: binary.BigEndian.Uint32(b[4:]) >> 8, Port: port}
+}
+
+func openGeneve(b []byte, port int) (next bool, inner []byte, carrier Layer) {
+	const header = 8
+	if len(b) < header || b[0]>>6 != 0 {
+		return false, nil, Layer{In: check.PlainPackets}
+	}
+	carrier = Layer{In: Geneve, ID: binary.BigEndian.Uint32(b[4:]) >> 8, Port: port}
+	kind, length := binary.BigEndian.Uint16(b[2:]), header+4*int(b[0]&0x3f)
+	if len(b) < length {
+		return false, nil, carrier
+	}
+	inner, next = contents(kind, b[length:])
+	return next, inner, carrier
+}
+
+// openGRE reads the header of RFC 2784 and RFC 2890.
+func openGRE(b []byte) (next bool, inner []byte, carrier Layer) {
+	const (
+		header                       = 4
+		checksum, key, sequence      = 0x8000, 0x2000, 0x1000
+		routing, version        uint = 0x4000, 0x0007
+	)
+	if len(b) < header {
+		return false, nil, Layer{In: check.PlainPackets}
+	}
+	flags, kind := binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	carrier = Layer{In: GRE}
+	if kind == etherBridging {
+		carrier.In = GRETAP
+	}
+	if uint(flags)&(routing|version) != 0 {
+		return false, nil, Layer{In: check.PlainPackets}
+	}
+	length := header
+	if flags&checksum != 0 {
+		length += 4
+	}
+	if flags&key != 0 {
+		if len(b) >= length+4 {
+			carrier.ID = binary.BigEndian.Uint32(b[length:])
+		}
+		length += 4
+	}
+	if flags&sequence != 0 {
+		length += 4
+	}
+	if len(b) < length {
+		return false, nil, carrier
+	}
+	inner, next = contents(kind, b[length:])
+	return next, inner, carrier
+}
+
+// contents is the IP packet in a tunnel whose header says what it carries.
+func contents(kind uint16, b []byte) ([]byte, bool) {
+	if kind == etherBridging {
+		return ethernet(b)
+	}
+	return b, startsIP(b, kind)
+}

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/spf13/cobra"
+
+	"nearfar/internal/agent/binaries"
+	"nearfar/internal/clean"
+	"nearfar/internal/engine/process"
+	"nearfar/internal/image"
+)
+
+// imageOptions are the flags of image.
+type imageOptions struct {
+	file, name, push string
+	platforms        []string
+	insecure         bool
+}
+
+func (a *app) imageCommand() *cobra.Command {
+	var o imageOptions
+	cmd := &cobra.Command{
+		Use:   "image {-o FILE | --push NAME}",
+		Short: "Write the container image of the agent",
+		Long: `Image writes the container image of nearfar-agent, for clusters that cannot take the agent otherwise.
+The image holds the agent alone, for linux/amd64, linux/arm64 and windows/amd64. It needs no container runtime and
+downloads nothing. The same nearfar writes the same bytes.
+
+-o writes an archive, which 'ctr images import', 'docker load', 'podman load' and 'skopeo' read. Without -o, the archive
+goes to standard output, if that is no terminal. --push sends the image to a registry, with the credentials that 'docker
+login' or 'podman login' have stored. Both print the name for 'agentImage:' in the experiment file.
+
+Exit codes: 0 written and pushed; 1 a failure; 2 wrong usage.`,
+		Example: `  nearfar image -o nearfar-agent.tar
+  sudo ctr --namespace k8s.io images import nearfar-agent.tar
+  nearfar image --platform linux/arm64 -o arm64.tar
+  nearfar image --push registry.example/perf/nearfar-agent:0.1.0
+  nearfar image --push 10.0.0.5:5000/nearfar-agent:0.1.0 --insecure
+  nearfar image | docker load`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.image(cmd, o) },
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.file, "output", "o", "", "write an archive to this `FILE` instead of standard output")
+	f.StringVar(&o.name, "name", "", "the `NAME` under which an archive is loaded: REGISTRY/REPOSITORY:TAG (default: "+
+		"the name of --push, or localhost/nearfar-agent with nearfar's version)")
+	f.StringVar(&o.push, "push", "", "push the image to a registry, as `NAME`: REGISTRY/REPOSITORY:TAG")
+	f.StringSliceVar(&o.platforms, "platform", nil, "only this `PLATFORM`: "+strings.Join(imagePlatforms(), ", ")+
+		"; may be repeated")
+	f.BoolVar(&o.insecure, "insecure", false, "with --push: allow a registry without TLS")
+	return cmd
+}
+
+// imagePlatforms are the platforms of the image.
+func imagePlatforms() []string {
+	var names []string
+	for _, s := range binaries.Systems() {
+		names = append(names, s.OS+"/"+s.Arch)
+	}
+	return names
+}
+
+// image makes the image, writes it and pushes it.
+func (a *app) image(cmd *cobra.Command, o imageOptions) error {
+	archive := o.push == "" || cmd.Flags().Changed("output")
+	switch {
+	case archive && o.file == "" && isTerminal(a.stdout):
+		return usagef("an archive is not for a terminal: name a file with -o, a registry with --push, or use a pipe")
+	case o.insecure && o.push == "":
+		return usagef("--insecure allows a registry without TLS: give it with --push")
+	case o.name != "" && !archive:
+		return usagef("--name is the name in an archive: with --push, name a file with -o too")
+	}
+	var target name.Tag
+	var err error
+	if o.push != "" {
+		if target, err = imageName("push", o.push, o.insecure); err != nil {
+			return err
+		}
+	}
+	tag := target
+	if o.name != "" || o.push == "" {
+		text := o.name
+		if text == "" {
+			text = image.DefaultName(process.Version())
+		}
+		if tag, err = imageName("name", text, false); err != nil {
+			return err
+		}
+	}
+	img, err := makeImage(o.platforms)
+	if err != nil {
+		return err
+	}
+	if archive {
+		if err := a.writeImage(img, tag, o.file); err != nil {
+			return err
+		}
+	}
+	if o.push == "" {
+		return nil
+	}
+	if err := img.Push(cmd.Context(), target, process.Version(), o.insecure); err != nil {
+		return err
+	}
+	digest, err := img.Digest()
+	if err == nil {
+		_, err = fmt.Fprintf(a.stdout, "%s@%s\n", image.FullName(target), digest)
+	}
+	return err
+}
+
+// imageName reads the name of a flag.
+func imageName(flag, text string, insecure bool) (name.Tag, error) {
+	tag, err := image.ParseName(text, insecure)
+	if err != nil {
+		const want = "want REGISTRY/REPOSITORY:TAG, such as registry.example/perf/nearfar-agent:0.1.0"
+		return tag, usagef("--%s %s: %s: %w", flag, clean.Quote(text), want, err)
+	}
+	return tag, nil
+}
+
+// makeImage makes the image for these platforms, or for all if none is named.
+func makeImage(platforms []string) (*image.Image, error) {
+	known := imagePlatforms()
+	for _, p := range platforms {
+		if !slices.Contains(known, p) {
+			return nil, usagef("--platform %s: use one of %s", clean.Quote(p), strings.Join(known, ", "))
+		}
+	}
+	options := image.Options{Version: process.Version(), Revision: process.Revision()}
+	for i, s := range binaries.Systems() {
+		if len(platforms) > 0 && !slices.Contains(platforms, known[i]) {
+			continue
+		}
+		agent, err := binaries.For(s)
+		if err != nil {
+			return nil, err
+		}
+		options.Agents = append(options.Agents, agent)
+	}
+	return image.Make(options)
+}
+
+// writeImage writes the archive to a file or to standard output, and says what it wrote.
+func (a *app) writeImage(img *image.Image, tag name.Tag, file string) error {
+	write := func(w io.Writer) error { return img.WriteArchive(w, tag) }
+	said := a.stdout
+	var err error
+	if file == "" {
+		said, err = a.stderr, write(a.data())
+	} else {
+		err = a.writeWhole(file, write)
+	}
+	if err != nil {
+		return err
+	}
+	var platforms []string
+	for _, p := range img.Platforms() {
+		platforms = append(platforms, p.OS+"/"+p.Arch)
+	}
+	_, noted := fmt.Fprintf(a.stderr, "nearfar: an image for %s, %.1f MB\n", strings.Join(platforms, ", "),
+		float64(img.Size())/1e6)
+	_, err = fmt.Fprintln(said, image.FullName(tag))
+	return errors.Join(noted, err)
+}

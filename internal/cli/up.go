@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"nearfar/internal/clean"
+)
+
+// upOptions are the flags of up.
+type upOptions struct {
+	make   makeFlags
+	dryRun bool
+	extend bool
+	inputs inputFlags
+}
+
+func (a *app) upCommand() *cobra.Command {
+	o := upOptions{}
+	cmd := &cobra.Command{
+		Use:   "up [FILE]",
+		Short: "Make the machines of an experiment with OpenTofu, Terraform, scripts or the AWS CDK",
+		Long: `Up makes the machines that an experiment file declares with "provision": it runs your own tofu (or
+terraform), your own script up.sh, or your own cdk, with your own credentials. It shows what would be made and asks,
+unless --yes is given. --dry-run only shows it. What a script would make cannot be shown.
+
+The state is in .nearfar/NAME beside the file, with a record that is written before anything is made: so "nearfar down"
+finds everything, also after nearfar was killed. If the provider lacks capacity, up explains its message and makes the
+attempts that the file lists under "retry".
+
+Ctrl-C asks the program to end in order and waits for it. --on-failure says what to do with the machines that were made
+so far; by default up asks on a terminal, and keeps them elsewhere.
+
+Machines keep the time until which they are meant to exist, also if up is called again. --extend renews it: from now on
+they have the whole "ttl" again. If the module uses the time, it is changed there too.
+
+Without FILE it takes experiment.yaml in the current directory.
+
+Exit codes: 0 the machines are up; 1 it failed; 2 wrong usage, or a mistake in the file; 130 interrupted.`,
+		Example: `  nearfar up --dry-run experiment.yaml
+  nearfar up experiment.yaml
+  nearfar up --yes --on-failure destroy experiment.yaml
+  nearfar up --extend experiment.yaml
+  nearfar run experiment.yaml && nearfar down experiment.yaml`,
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.up(cmd.Context(), fileOf(args), &o)
+		},
+	}
+	o.make.flags(cmd.Flags())
+	o.inputs.flags(cmd.Flags())
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be made; make nothing")
+	cmd.Flags().BoolVar(&o.extend, "extend", false, "renew the time until which the machines are meant to exist")
+	return cmd
+}
+
+// up makes the machines of a file, or shows what it would make.
+func (a *app) up(ctx context.Context, file string, o *upOptions) error {
+	if err := o.make.check(); err != nil {
+		return err
+	}
+	o.make.extend = o.extend
+	e, err := a.readExperiment(file, &o.inputs)
+	if err != nil {
+		return err
+	}
+	if err := o.inputs.unused(file); err != nil {
+		return err
+	}
+	if o.dryRun {
+		p, err := a.project(file, e, o.extend)
+		if err != nil {
+			return err
+		}
+		plan, err := p.Plan(ctx)
+		if err == nil {
+			a.printChanges(a.stdout, plan, e.Provision.TTL)
+		}
+		return err
+	}
+	if err := a.make(ctx, file, e, o.make); err != nil {
+		return err
+	}
+	a.printPast(file, e)
+	fmt.Fprintf(a.stdout, "%[1]s: the machines are up. Measure with: nearfar run %[1]s; "+
+		"delete them with: nearfar down %[1]s\n", clean.Line(file))
+	return nil
+}

@@ -1,0 +1,39 @@
+package deploy
+
+import (
+	"net/netip"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+)
+
+// ends are the addresses between which the trials of an arm run.
+type ends struct{ client, server netip.Addr }
+
+// endsOf are the ends for the version of IP of the experiment's first workload: facts and counters belong to the path
+// to one address. An end that is not known is the zero value.
+func endsOf(e *experiment.Experiment, client, server host.Host) ends {
+	version := 0
+	if len(e.Workloads) > 0 && e.Workloads[0].IP == experiment.IPv6 {
+		version = experiment.IPv6
+	}
+	pair := host.Pair{Client: client.Endpoint(), Server: server.Endpoint()}
+	_, at, err := pair.Addresses(version)
+	if err != nil {
+		return ends{}
+	}
+	version = experiment.IPv4
+	if at.Is6() {
+		version = experiment.IPv6
+	}
+	from, _ := pair.Client.Dial.Of(version)
+	return ends{client: known(from), server: known(at)}
+}
+
+// known is the zero value for an address that says nothing.
+func known(a netip.Addr) netip.Addr {
+	if a = a.Unmap().WithZone(""); a.IsUnspecified() {
+		return netip.Addr{}
+	}
+	return a
+}

@@ -1,0 +1,90 @@
+package deploy
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/host/kube"
+)
+
+// idLength is the length of a run's id in the names of objects.
+const idLength = 8
+
+// newRun names a run in a cluster.
+func newRun(e *experiment.Experiment) kube.Run {
+	now := time.Now()
+	return kube.Run{
+		ID: strings.ToLower(rand.Text()[:idLength]), Owner: kube.Owner(), Process: kube.Process(),
+		Now: now, Expires: now.Add(podLife(e)), ICMP: usesICMP(e),
+		Wire: watchesWire(e),
+	}
+}
+
+// Bounds of the life of pods.
+const (
+	// minLife is how long pods live at least, trialOverhead how long a trial may take in addition to its own duration.
+	minLife       = time.Hour
+	trialOverhead = 30 * time.Second
+)
+
+// podLife is how long the cluster keeps the pods of a run that does not remove them: twice the time that its trials
+// take, with all repetitions of failed ones, and an hour.
+func podLife(e *experiment.Experiment) time.Duration {
+	var all time.Duration
+	for _, slot := range e.Slots() {
+		w, _ := e.WorkloadIn(slot.Arm, slot.Workload)
+		all += w.Warmup + w.Duration + trialOverhead
+	}
+	return minLife + 2*all*time.Duration(1+e.Schedule.Retries)
+}
+
+// usesICMP says that a workload uses ping.
+func usesICMP(e *experiment.Experiment) bool {
+	const ping = "ping"
+	return slices.ContainsFunc(e.Workloads, func(w experiment.Workload) bool {
+		return w.Tool == ping || w.Background != nil && w.Background.Tool == ping
+	})
+}
+
+// PrintPods writes what a run would make in clusters, and the rights that it needs, as YAML. It connects to nothing,
+// and needs no kubeconfig.
+func PrintPods(w io.Writer, e *experiment.Experiment, kubeconfig string) error {
+	arms, err := resolved(e.Arms, kubeconfig)
+	if err != nil {
+		arms = slices.DeleteFunc(slices.Clone(e.Arms), func(a experiment.Arm) bool { return a.Kubernetes == nil })
+	}
+	arms = slices.DeleteFunc(arms, func(a experiment.Arm) bool { return e.HostsOf(a.Name) != a.Name })
+	sets, err := kube.Plan(newRun(e), arms)
+	if err != nil {
+		return err
+	}
+	return kube.Print(w, sets)
+}
+
+// resolved are the arms with pods, with the names of their contexts.
+func resolved(arms []experiment.Arm, kubeconfig string) ([]experiment.Arm, error) {
+	var all []experiment.Arm
+	contexts := map[string]string{}
+	for _, arm := range arms {
+		if arm.Kubernetes == nil {
+			continue
+		}
+		k := *arm.Kubernetes
+		if _, known := contexts[k.Context]; !known {
+			name, err := kube.Resolve(kubeconfig, k.Context)
+			if err != nil {
+				return nil, fmt.Errorf("arm %s: %w", arm.Name, err)
+			}
+			contexts[k.Context] = name
+		}
+		k.Context = contexts[k.Context]
+		arm.Kubernetes = &k
+		all = append(all, arm)
+	}
+	return all, nil
+}

@@ -1,0 +1,122 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of the lists of resources that are made anew for each deployment.
+const (
+	maxReplaced = 100
+	maxResource = 1000 // characters
+	maxFilePath = 4096 // bytes
+)
+
+// Made lists the hosts whose machines Provision has made, in the order of the file.
+func (e *Experiment) Made() (names []string) {
+	for _, h := range e.Hosts {
+		if h.Made {
+			names = append(names, h.Name)
+		}
+	}
+	return names
+}
+
+// Redeploys says that Provision makes the machines of arms anew for each deployment of the schedule.
+func (e *Experiment) Redeploys() bool {
+	return e.Schedule.DeploymentCount() > 1 && e.Provision != nil && len(e.Provision.Replace) > 0 &&
+		slices.ContainsFunc(e.Arms, Arm.hasHosts)
+}
+
+// Rehost replaces the hosts that Provision has made by those of in.Hosts, after the machines were made anew.
+func (e *Experiment) Rehost(tools Tools, in Inputs) error {
+	file := readHostsFile(in, tools)
+	if file == nil {
+		return errors.New("there are no hosts")
+	}
+	var specs []HostSpec
+	if file.top != nil {
+		made := e.Made()
+		wanted := func(name string) bool { return slices.Contains(made, name) }
+		file.reader.expandHosts(file.top, wanted)
+		specs = file.reader.hostsOf(file.top, wanted)
+	}
+	if len(file.reader.mistakes) > 0 {
+		mistakes := file.reader.sorted()
+		return &mistakes
+	}
+	hosts := slices.Clone(e.Hosts)
+	for i, h := range hosts {
+		if !h.Made {
+			continue
+		}
+		at := slices.IndexFunc(specs, func(s HostSpec) bool { return s.Name == h.Name })
+		if at < 0 {
+			return fmt.Errorf("%s has no host %s", in.HostsName, h.Name)
+		}
+		hosts[i] = specs[at]
+		hosts[i].Made = true
+	}
+	e.Hosts = hosts
+	return nil
+}
+
+// madeFrom says whether the hosts that an arm names are machines that provision makes. Both are, if it names none.
+func (a Arm) madeFrom(hosts []HostSpec) bool {
+	for _, name := range []string{a.Client, a.Server} {
+		made := func(h HostSpec) bool { return h.Name == name && (h.Made || h.Provisioned) }
+		if name != "" && !slices.ContainsFunc(hosts, made) {
+			return false
+		}
+	}
+	return true
+}
+
+// canBeMadeAnew says whether the hosts of all arms can be made anew.
+func (e *Experiment) canBeMadeAnew() bool {
+	for _, a := range e.Arms {
+		if a.hasHosts() && (!a.madeFrom(e.Hosts) || !e.Redeploys()) {
+			return false
+		}
+	}
+	return true
+}
+
+// replaced reads the resources that are made anew for each deployment.
+func (r *reader) replaced(v field) (all []string) {
+	const example = "[azurerm_linux_virtual_machine, azurerm_proximity_placement_group.near]"
+	if !r.isSequence(v.value, "replace", example) {
+		return nil
+	}
+	if n := len(v.value.Content); n > maxReplaced {
+		r.wrong(v.value, "at most "+strconv.Itoa(maxReplaced), "there are %d resources", n)
+		return nil
+	}
+	for _, item := range v.value.Content {
+		if one, ok := r.text(item, "an entry of replace", "aws_instance"); ok {
+			r.checked(item, "replace", checkResource(one))
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// checkResource checks the type or the address of a resource. Whether the module has it is known when it was applied.
+func checkResource(address string) error {
+	const hint = "write a type, or an address such as module.pair.aws_instance.a"
+	first, _ := utf8.DecodeRuneInString(address)
+	switch {
+	case utf8.RuneCountInString(address) > maxResource:
+		return refused("at most "+strconv.Itoa(maxResource), "an address of %d characters",
+			utf8.RuneCountInString(address))
+	case !unicode.IsLetter(first) && first != '_', strings.HasPrefix(address, "data."),
+		strings.ContainsFunc(address, func(c rune) bool { return !unicode.IsPrint(c) }):
+		return refused(hint, "%s is no resource", quote(address))
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package experiment
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Kubernetes says how to make one or both hosts of an arm as pods. An arm with one pod names its other host as Client
+// or Server.
+type Kubernetes struct {
+	// Context is the context of the kubeconfig; empty for its current one.
+	Context string `json:"context,omitempty"`
+	// Namespace is an existing namespace for everything that nearfar makes; empty for one that nearfar makes and
+	// deletes.
+	Namespace string `json:"namespace,omitempty"`
+	// Client and Server are the pods; nil for a side that the arm names as a host.
+	Client *Pod `json:"client,omitempty"`
+	Server *Pod `json:"server,omitempty"`
+	// Nodes says which nodes the two pods need, besides what each pod asks for. It is empty with one pod.
+	Nodes string `json:"nodes,omitempty"`
+	// Through is what the client dials: one of the Through constants. It is ThroughPod without a server pod.
+	Through string `json:"through"`
+	// Policy is what nearfar does about NetworkPolicies: PolicyOpen or PolicyLeave.
+	Policy string `json:"network_policy"`
+	// Ready is how long the pods may take until they are ready.
+	Ready time.Duration `json:"ready"`
+}
+
+// The values of Kubernetes.Nodes.
+const (
+	NodesDifferent      = "different"       // two nodes (required anti-affinity); the default
+	NodesSame           = "same"            // one node
+	NodesDifferentZones = "different-zones" // two nodes whose labels topology.kubernetes.io/zone differ
+)
+
+// The values of Kubernetes.Through.
+const (
+	ThroughPod          = "pod"          // the address of the server's pod; the default
+	ThroughClusterIP    = "ClusterIP"    // the address of a Service
+	ThroughNodePort     = "NodePort"     // a port of the server's node
+	ThroughHeadless     = "headless"     // the name of a Service without an address, resolved in the client's pod
+	ThroughLoadBalancer = "LoadBalancer" // the address that the cluster's load balancer gives
+)
+
+// The values of Kubernetes.Policy.
+const (
+	PolicyOpen  = "open"  // nearfar makes a NetworkPolicy that lets the pods of the run talk to each other; the default
+	PolicyLeave = "leave" // nearfar makes none, and says which policies select its pods
+)
+
+// DefaultPodImage is the image of a pod whose side names neither image nor agentImage. It has the shell and the tar
+// that copy the agent.
+const DefaultPodImage = "docker.io/library/busybox:1.37"
+
+// DefaultPodReady is how long pods may take until they are ready, if the file does not say.
+const DefaultPodReady = 2 * time.Minute
+
+// The values of Pod.OS.
+const (
+	PodLinux   = "linux"
+	PodWindows = "windows"
+)
+
+// MinNodePort to MaxNodePort is the API server's default range of the ports of Services of type NodePort.
+const (
+	MinNodePort = 30000
+	MaxNodePort = 32767
+)
+
+// Pod is one side of an arm as a pod. Arms whose pods are equal share them; see Experiment.PodsOf.
+type Pod struct {
+	// Node is the name of the node; empty for any that fits.
+	Node string `json:"node,omitempty"`
+	// NodeSelector are labels that the node must have.
+	NodeSelector map[string]string `json:"node_selector,omitempty"`
+	// Zone is the value of the node's label topology.kubernetes.io/zone; empty for any.
+	Zone string `json:"zone,omitempty"`
+	// Affinity, Tolerations, SecurityContext and Resources are as in a PodSpec of Kubernetes (core/v1), as JSON with
+	// sorted keys; nil for none, and for Resources for the default: requests and limits of one CPU and 256Mi (QoS class
+	// Guaranteed). Resources of {} ask for none (BestEffort). SecurityContext is the container's.
+	Affinity        json.RawMessage `json:"affinity,omitempty"`
+	Tolerations     json.RawMessage `json:"tolerations,omitempty"`
+	SecurityContext json.RawMessage `json:"security_context,omitempty"`
+	Resources       json.RawMessage `json:"resources,omitempty"`
+	// HostNetwork says that the pod uses the node's network namespace.
+	HostNetwork bool `json:"host_network,omitempty"`
+	// Image is the image of the container, with the tools. If it is empty, AgentImage is not.
+	Image string `json:"image,omitempty"`
+	// AgentImage is the image that `nearfar image` writes. With Image, an init container copies the agent from it, so
+	// that Image needs no shell. Without AgentImage, the agent is copied through the API, which needs a shell in Image.
+	AgentImage string `json:"agent_image,omitempty"`
+	// ImagePullSecrets are names of secrets in Kubernetes.Namespace.
+	ImagePullSecrets []string `json:"image_pull_secrets,omitempty"`
+	// Annotations and Labels are added to the pod's.
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	// RuntimeClass is the pod's runtimeClassName; empty for the cluster's default.
+	RuntimeClass string `json:"runtime_class,omitempty"`
+	// OS is linux or windows: the label kubernetes.io/os of the node and the pod's os.name.
+	OS string `json:"os"`
+	// Interface is a secondary interface to measure on, by its name in the annotation
+	// k8s.v1.cni.cncf.io/network-status; empty for the pod's own address.
+	Interface string `json:"interface,omitempty"`
+	// Port is the first of the four ports for measuring; 0 is the default. The server of an arm through a NodePort uses
+	// the same ports in the pod and on the node: MinNodePort to MaxNodePort-3, where 0 says that nearfar chooses four
+	// that are free when it makes the Service.
+	Port int `json:"port,omitempty"`
+	// Tools are the absolute paths of programs in the image, by name.
+	Tools map[string]string `json:"tools,omitempty"`
+}

@@ -1,0 +1,52 @@
+package experiment
+
+import (
+	"math"
+	"strconv"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// A Price is what an hour of something costs.
+type Price struct {
+	// Of is a size, such as c5n.large, or a type of resources of the module, such as aws_nat_gateway.
+	Of string `json:"of"`
+	// Hourly is in US dollars.
+	Hourly float64 `json:"hourly"`
+}
+
+// Limits of prices.
+const (
+	maxPrices = 100
+	maxHourly = 10_000 // US dollars
+)
+
+// prices reads prices of sizes and types.
+func (r *reader) prices(v field) (all []Price) {
+	if !r.isMapping(v.value, "prices") {
+		return nil
+	}
+	if n := len(v.value.Content) / 2; n > maxPrices {
+		r.wrong(v.key, "at most "+strconv.Itoa(maxPrices), "there are %d prices", n)
+		return nil
+	}
+	lines := map[string]int{}
+	for key, value := range pairs(v.value) {
+		if !r.isKey(key) {
+			continue
+		}
+		if line, twice := lines[key.Value]; twice {
+			r.wrong(key, "keep one of them", "%s is here twice; the first is in line %d", quote(key.Value), line)
+			continue
+		}
+		lines[key.Value] = key.Line
+		r.checked(key, "prices", checkResource(key.Value))
+		hourly, err := strconv.ParseFloat(value.Value, 64)
+		if value.Kind != yaml.ScalarNode || err != nil || !(hourly >= 0 && hourly <= maxHourly) || math.Signbit(hourly) {
+			r.wrong(value, "write US dollars for an hour, for example 0.108", "%s has no price", quote(key.Value))
+			continue
+		}
+		all = append(all, Price{key.Value, hourly})
+	}
+	return all
+}

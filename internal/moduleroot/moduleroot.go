@@ -1,0 +1,54 @@
+// Package moduleroot finds the project's own folder, and what its scripts have built for tests.
+package moduleroot
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Find finds the folder with go.mod, upwards from the working directory, which is a test's own folder. Paths in a
+// binary that was built with -trimpath do not say where its sources are.
+func Find() (string, error) {
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("no go.mod in any folder above the test's own")
+		}
+		dir = filepath.Dir(dir)
+	}
+	return "", err
+}
+
+// Built finds the folder that a script has made in the cache of the tests. The folder is named after what it is and the
+// SHA-256 of the files that say which versions are in it; their paths are relative to the project's folder.
+func Built(name string, files ...string) (string, error) {
+	root, err := Find()
+	if err != nil {
+		return "", err
+	}
+	cache := os.Getenv("XDG_CACHE_HOME")
+	if cache == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		cache = filepath.Join(home, ".cache")
+	}
+	sum := sha256.New()
+	for _, file := range files {
+		b, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+		if err != nil {
+			return "", err
+		}
+		sum.Write(b)
+	}
+	folder := filepath.Join(cache, "nearfar-test", fmt.Sprintf("%s-%x", name, sum.Sum(nil)[:8]))
+	_, err = os.Stat(folder)
+	return folder, err
+}

@@ -1,0 +1,134 @@
+package provision
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"nearfar/internal/files"
+)
+
+// The index of a user is a folder with a file for each folder that has a record. So machines are found from everywhere.
+
+// indexFolder is the index: below the folder for state of the XDG base directory specification, on Windows below the
+// folder for local data of programs.
+func indexFolder() (string, error) {
+	base := os.Getenv("XDG_STATE_HOME")
+	if base == "" && runtime.GOOS == "windows" {
+		base = os.Getenv("LOCALAPPDATA")
+	}
+	if !filepath.IsAbs(base) { // the specification has relative paths ignored
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		base = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(base, "nearfar", "provisioned"), nil
+}
+
+// entry is the file of this project in the index.
+func (p *Project) entry() (string, error) {
+	index, err := indexFolder()
+	return filepath.Join(index, fmt.Sprintf("%x", sha256.Sum256([]byte(p.folder)))[:32]), err
+}
+
+// index adds the project to the index.
+func (p *Project) index() error {
+	entry, err := p.entry()
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(entry), 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("the index of machines: %w", err)
+	}
+	return files.WriteWhole(entry, []byte(p.folder+"\n"))
+}
+
+// unindex takes the project out of the index.
+func (p *Project) unindex() error {
+	entry, err := p.entry()
+	if err != nil {
+		return nil // then there is no index
+	}
+	if err := os.Remove(entry); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Expired finds the records of this user's machines that are past their time. Unlike List, it looks only into the
+// index: a folder from elsewhere can have a record too, and deleting expired machines runs the programs of a module.
+func Expired(now time.Time) (records []*Record, problems []error) {
+	for _, folder := range indexed() {
+		r, err := readRecord(folder)
+		switch {
+		case err != nil:
+			problems = append(problems, err)
+		case r != nil && !r.Until.IsZero() && now.After(r.Until):
+			records = append(records, r)
+		}
+	}
+	return records, problems
+}
+
+// indexed lists the folders of the index.
+func indexed() (folders []string) {
+	index, err := indexFolder()
+	if err != nil {
+		return nil // then there is no index
+	}
+	for _, name := range namesIn(index) {
+		data, err := os.ReadFile(filepath.Join(index, name))
+		if path := strings.TrimSpace(string(data)); err == nil && filepath.IsAbs(path) && len(path) <= maxPath {
+			folders = append(folders, path)
+		}
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders)
+}
+
+const (
+	maxListed = 10_000
+	maxPath   = 4096 // bytes
+)
+
+// List finds the records of all machines of this user: those of the index, and those below a folder. problems are
+// records that cannot be read.
+func List(below string) (records []*Record, problems []error) {
+	folders := indexed()
+	if below, err := filepath.Abs(below); err == nil {
+		for _, name := range namesIn(filepath.Join(below, Folder)) {
+			folders = append(folders, filepath.Join(below, Folder, name))
+		}
+	}
+	slices.Sort(folders)
+	for _, folder := range slices.Compact(folders) {
+		r, err := readRecord(folder)
+		switch {
+		case err != nil:
+			problems = append(problems, err)
+		case r != nil:
+			records = append(records, r)
+		}
+	}
+	return records, problems
+}
+
+// namesIn lists the entries of a folder, at most maxListed. A folder that cannot be read has none.
+func namesIn(folder string) (names []string) {
+	f, err := os.Open(folder)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	names, _ = f.Readdirnames(maxListed)
+	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, ".") })
+}

@@ -1,0 +1,289 @@
+package provision
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"nearfar/internal/experiment"
+)
+
+// Cost is what the resources of a plan cost.
+type Cost struct {
+	// Items are the resources that providers are known to bill, in the order of the plan.
+	Items []CostItem
+	// Others is how many more resources there are; whether they cost anything is not known.
+	Others int
+	// Zones are the zones of the resources, sorted.
+	Zones []string
+	// BetweenZones is the price of data between them; nil if it is not known.
+	BetweenZones *BetweenZones
+}
+
+// CostItem is what a resource costs.
+type CostItem struct {
+	Resource, Type, Size, Region string
+	// Count is how many machines a group of them has, otherwise 1.
+	Count int
+	// GiB is the size of a disk.
+	GiB float64
+	// Machine says that it is a machine or a group of machines: what is attached to it and what it sends costs extra.
+	Machine bool
+	// Price is nil if it is not known.
+	Price *Price
+	// AtLeast says that it can cost more than Price, because its operating system is not in the plan.
+	AtLeast bool
+}
+
+// Hourly is the price of the whole item for an hour, in US dollars.
+func (i CostItem) Hourly() (dollars float64, known bool) {
+	if i.Price == nil {
+		return 0, false
+	}
+	dollars = float64(i.Count) * i.Price.Hourly
+	if i.Price.PerGiB {
+		dollars *= i.GiB
+	}
+	return dollars, true
+}
+
+// Hourly adds the prices that are known, in US dollars. atLeast says that something may cost more than that.
+func (c Cost) Hourly() (dollars float64, atLeast bool) {
+	atLeast = c.Others > 0
+	for _, item := range c.Items {
+		one, known := item.Hourly()
+		dollars, atLeast = dollars+one, atLeast || !known || item.AtLeast
+	}
+	return dollars, atLeast
+}
+
+// Known says whether the price of anything is known.
+func (c Cost) Known() bool {
+	return slices.ContainsFunc(c.Items, func(i CostItem) bool { return i.Price != nil })
+}
+
+// Dates gives the oldest date of the prices that are from the table (YYYY-MM-DD), and their sources in the order of the
+// items; an empty date if there are none.
+func (c Cost) Dates() (oldest string, sources []string) {
+	for _, item := range c.Items {
+		if item.Price == nil || item.Price.Date == "" {
+			continue
+		}
+		if oldest == "" || item.Price.Date < oldest {
+			oldest = item.Price.Date
+		}
+		if !slices.Contains(sources, item.Price.Source) {
+			sources = append(sources, item.Price.Source)
+		}
+	}
+	return oldest, sources
+}
+
+// shownPlan is the part of a plan as JSON that prices need (OpenTofu documentation, "JSON Output Format").
+type shownPlan struct {
+	Variables map[string]struct {
+		Value any `json:"value"`
+	} `json:"variables"`
+	Changes []struct {
+		Address string `json:"address"`
+		Mode    string `json:"mode"`
+		Type    string `json:"type"`
+		Change  struct {
+			After map[string]any `json:"after"`
+		} `json:"change"`
+	} `json:"resource_changes"`
+	Configuration struct {
+		Providers map[string]struct {
+			Expressions map[string]json.RawMessage `json:"expressions"`
+		} `json:"provider_config"`
+	} `json:"configuration"`
+}
+
+// cost finds the prices of what is there when a plan was carried out. The experiment file's prices go before the table.
+func cost(plan []byte, given []experiment.Price) (Cost, error) {
+	var shown shownPlan
+	if err := json.Unmarshal(plan, &shown); err != nil {
+		return Cost{}, fmt.Errorf("the plan: %w", err)
+	}
+	t, err := readTable()
+	if err != nil {
+		return Cost{}, err
+	}
+	types, plain := billedTypes(), shown.regions()
+	special := shown.specialTemplates()
+	var c Cost
+	var providers []string // of the zones
+	for _, change := range shown.Changes {
+		after := change.Change.After
+		if change.Mode == "data" || after == nil {
+			continue
+		}
+		provider := providerOf(change.Type)
+		if zone := cmp.Or(textAt(after, "zone"), textAt(after, "availability_zone")); zone != "" {
+			c.Zones, providers = append(c.Zones, zone), append(providers, provider)
+		}
+		attributes, known := types[change.Type]
+		if !known {
+			c.Others++
+			continue
+		}
+		item := CostItem{
+			Resource: short(change.Address), Type: change.Type,
+			Region: cmp.Or(shown.region(change.Type, after), plain[provider]),
+		}
+		item.fill(attributes, after, given, t, special && provider == "aws")
+		c.Items = append(c.Items, item)
+		if change.Type == "azurerm_kubernetes_cluster" && at(after, ownNodes+".0") != nil {
+			item.Resource, item.Type = short(change.Address+"."+ownNodes), change.Type+"_node_pool"
+			item.fill(azureNodesOwn(), after, given, t, false)
+			c.Items = append(c.Items, item)
+		}
+	}
+	slices.Sort(c.Zones)
+	c.Zones = slices.Compact(c.Zones)
+	slices.Sort(providers)
+	if providers = slices.Compact(providers); len(providers) == 1 {
+		c.BetweenZones = t.between(providers[0])
+	}
+	return c, nil
+}
+
+// fill reads what the price depends on, and finds the price. special says that machines do not have the usual price.
+func (i *CostItem) fill(b billed, after map[string]any, given []experiment.Price, t table, special bool) {
+	i.Count, i.Machine, i.Price = 1, b.system != nil, nil
+	if b.size != "" {
+		i.Size = short(textAt(after, b.size))
+	}
+	if b.count != "" {
+		n, ok := at(after, b.count).(float64)
+		if !ok || n < 0 || n > maxChanges {
+			i.Count = 0 // a group whose number is not known costs an unknown sum
+			return
+		}
+		i.Count = int(n)
+	}
+	for _, one := range given {
+		if one.Of == i.Type || i.Size != "" && one.Of == i.Size {
+			i.Price = &Price{Type: i.Type, Size: i.Size, Hourly: one.Hourly, Source: FromFile}
+			return
+		}
+	}
+	if b.unusual != nil && b.unusual(after) {
+		return
+	}
+	if b.gib != "" {
+		var known bool
+		if i.GiB, known = at(after, b.gib).(float64); !known {
+			return
+		}
+	}
+	kind, system := i.Type, ""
+	if b.system != nil {
+		kind = providerOf(i.Type)
+		if system = b.system(after); special {
+			system = systemOther
+		}
+	}
+	if system == systemUnknown {
+		system, i.AtLeast = systemLinux, true
+	}
+	i.Price = t.find(kind, system, i.Size, i.Region)
+}
+
+// specialTemplates says whether a launch template of EC2 asks for spot capacity or a host of its own. The plan does not
+// always say which machines use the template.
+func (s shownPlan) specialTemplates() bool {
+	for _, change := range s.Changes {
+		after := change.Change.After
+		if change.Type == "aws_launch_template" && after != nil && (has(after, "instance_market_options.0") ||
+			isOneOf(textAt(after, "placement.0.tenancy"), "dedicated", "host")) {
+			return true
+		}
+	}
+	return false
+}
+
+// regions gives for each provider the region of its resources, if all resources with a region have the same. A machine
+// in a subnet often has no region in the plan.
+func (s shownPlan) regions() map[string]string {
+	all := map[string][]string{}
+	for _, change := range s.Changes {
+		if change.Mode == "data" || change.Change.After == nil {
+			continue
+		}
+		provider := providerOf(change.Type)
+		region := s.region(change.Type, change.Change.After)
+		if region != "" && !slices.Contains(all[provider], region) {
+			all[provider] = append(all[provider], region)
+		}
+	}
+	only := map[string]string{}
+	for provider, regions := range all {
+		if len(regions) == 1 {
+			only[provider] = regions[0]
+		}
+	}
+	return only
+}
+
+// providerOf is the provider in the name of a type of resources: aws, azurerm or google.
+func providerOf(kind string) string {
+	provider, _, _ := strings.Cut(kind, "_")
+	return provider
+}
+
+// region is the region of a resource; empty if it is not known.
+func (s shownPlan) region(kind string, after map[string]any) string {
+	provider := providerOf(kind)
+	zone := cmp.Or(textAt(after, "availability_zone"), textAt(after, "zone"))
+	if provider == "google" {
+		zone = cmp.Or(zone, textAt(after, "location")) // a zone or a region
+	}
+	switch {
+	case textAt(after, "region") != "":
+		return textAt(after, "region")
+	case provider == "google" && strings.Count(zone, "-") == 2:
+		return zone[:strings.LastIndex(zone, "-")] // us-central1-a
+	case textAt(after, "location") != "": // Azure
+		return strings.ToLower(strings.ReplaceAll(textAt(after, "location"), " ", ""))
+	case provider == "aws" && zone != "":
+		return strings.TrimRight(zone, "abcdefghijklmnopqrstuvwxyz") // us-east-1a
+	}
+	var set struct {
+		Value      string   `json:"constant_value"`
+		References []string `json:"references"`
+	}
+	if json.Unmarshal(s.Configuration.Providers[provider].Expressions["region"], &set) != nil {
+		return ""
+	}
+	for _, reference := range set.References {
+		if name, ok := strings.CutPrefix(reference, "var."); ok && set.Value == "" {
+			set.Value, _ = s.Variables[name].Value.(string)
+		}
+	}
+	return set.Value
+}
+
+// at gives the value at a path of keys and indices, such as scaling_config.0.desired_size; nil if there is none.
+func at(value any, path string) any {
+	for key := range strings.SplitSeq(path, ".") {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[key]
+		case []any:
+			if value = nil; key == "0" && len(v) > 0 {
+				value = v[0]
+			}
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+func textAt(value any, path string) string {
+	text, _ := at(value, path).(string)
+	return text
+}

@@ -1,0 +1,242 @@
+// Command schema is a provider of OpenTofu and Terraform for tests. It has the resources and arguments of a real
+// provider, and its cloud is a folder: a resource is a file in it.
+//
+// The name of the program says which provider it is: terraform-provider-azurerm_v5.2.0 reads all files
+// azurerm/*.json in the folder that the environment names in NEARFAR_TEST_SCHEMAS. They have the form of
+// `tofu providers schema -json`. NEARFAR_TEST_CLOUD is the folder of the cloud.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// server is the provider. The methods that OpenTofu does not call come from the nil interface.
+type server struct {
+	tfprotov6.ProviderServer
+	known schemas
+	cloud cloud
+}
+
+func main() {
+	kind, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(os.Args[0]), "terraform-provider-"), "_")
+	known, err := readSchemas(filepath.Join(os.Getenv("NEARFAR_TEST_SCHEMAS"), kind))
+	if err == nil {
+		s := &server{known: known, cloud: cloud{os.Getenv("NEARFAR_TEST_CLOUD")}}
+		err = tf6server.Serve("registry.opentofu.org/hashicorp/"+kind, func() tfprotov6.ProviderServer { return s })
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func capabilities() *tfprotov6.ServerCapabilities {
+	return &tfprotov6.ServerCapabilities{GetProviderSchemaOptional: true, PlanDestroy: true}
+}
+
+func (s *server) GetMetadata(
+	context.Context, *tfprotov6.GetMetadataRequest,
+) (*tfprotov6.GetMetadataResponse, error) {
+	m := &tfprotov6.GetMetadataResponse{ServerCapabilities: capabilities()}
+	for name := range s.known.resources {
+		m.Resources = append(m.Resources, tfprotov6.ResourceMetadata{TypeName: name})
+	}
+	for name := range s.known.data {
+		m.DataSources = append(m.DataSources, tfprotov6.DataSourceMetadata{TypeName: name})
+	}
+	return m, nil
+}
+
+func (s *server) GetProviderSchema(
+	context.Context, *tfprotov6.GetProviderSchemaRequest,
+) (*tfprotov6.GetProviderSchemaResponse, error) {
+	return &tfprotov6.GetProviderSchemaResponse{
+		ServerCapabilities: capabilities(), Provider: s.known.provider,
+		ResourceSchemas: s.known.resources, DataSourceSchemas: s.known.data,
+	}, nil
+}
+
+func (*server) GetResourceIdentitySchemas(
+	context.Context, *tfprotov6.GetResourceIdentitySchemasRequest,
+) (*tfprotov6.GetResourceIdentitySchemasResponse, error) {
+	return &tfprotov6.GetResourceIdentitySchemasResponse{}, nil
+}
+
+func (*server) ValidateProviderConfig(
+	_ context.Context, r *tfprotov6.ValidateProviderConfigRequest,
+) (*tfprotov6.ValidateProviderConfigResponse, error) {
+	return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: r.Config}, nil
+}
+
+func (*server) ConfigureProvider(
+	context.Context, *tfprotov6.ConfigureProviderRequest,
+) (*tfprotov6.ConfigureProviderResponse, error) {
+	return &tfprotov6.ConfigureProviderResponse{}, nil
+}
+
+// StopProvider changes nothing: as in most providers, operations that have begun are finished.
+func (*server) StopProvider(
+	context.Context, *tfprotov6.StopProviderRequest,
+) (*tfprotov6.StopProviderResponse, error) {
+	return &tfprotov6.StopProviderResponse{}, nil
+}
+
+// ValidateResourceConfig accepts everything: OpenTofu itself has compared the arguments with the schema.
+func (*server) ValidateResourceConfig(
+	context.Context, *tfprotov6.ValidateResourceConfigRequest,
+) (*tfprotov6.ValidateResourceConfigResponse, error) {
+	return &tfprotov6.ValidateResourceConfigResponse{}, nil
+}
+
+func (*server) ValidateDataResourceConfig(
+	context.Context, *tfprotov6.ValidateDataResourceConfigRequest,
+) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
+	return &tfprotov6.ValidateDataResourceConfigResponse{}, nil
+}
+
+func (s *server) UpgradeResourceState(
+	_ context.Context, r *tfprotov6.UpgradeResourceStateRequest,
+) (*tfprotov6.UpgradeResourceStateResponse, error) {
+	t := s.known.resources[r.TypeName].ValueType()
+	value, err := r.RawState.Unmarshal(t)
+	if err != nil {
+		return nil, err
+	}
+	state, err := tfprotov6.NewDynamicValue(t, value)
+	return &tfprotov6.UpgradeResourceStateResponse{UpgradedState: &state}, err
+}
+
+// ReadDataSource makes up all values that the configuration does not give.
+func (s *server) ReadDataSource(
+	_ context.Context, r *tfprotov6.ReadDataSourceRequest,
+) (*tfprotov6.ReadDataSourceResponse, error) {
+	schema := s.known.data[r.TypeName]
+	config, err := r.Config.Unmarshal(schema.ValueType())
+	if err != nil {
+		return nil, err
+	}
+	unknown, err := computedUnknown(schema.Block, config)
+	if err != nil {
+		return nil, err
+	}
+	state, err := s.cloud.complete(r.TypeName, schema, unknown)
+	return &tfprotov6.ReadDataSourceResponse{State: state}, err
+}
+
+// ReadResource says that a resource is gone if its file is.
+func (s *server) ReadResource(
+	_ context.Context, r *tfprotov6.ReadResourceRequest,
+) (*tfprotov6.ReadResourceResponse, error) {
+	t := s.known.resources[r.TypeName].ValueType()
+	values, err := object(r.CurrentState, t)
+	if err != nil {
+		return nil, err
+	}
+	if s.cloud.has(text(values["id"])) {
+		return &tfprotov6.ReadResourceResponse{NewState: r.CurrentState}, nil
+	}
+	gone, err := tfprotov6.NewDynamicValue(t, tftypes.NewValue(t, nil))
+	return &tfprotov6.ReadResourceResponse{NewState: &gone}, err
+}
+
+// PlanResourceChange leaves open what a new resource computes. This cloud changes every argument in place.
+func (s *server) PlanResourceChange(
+	_ context.Context, r *tfprotov6.PlanResourceChangeRequest,
+) (*tfprotov6.PlanResourceChangeResponse, error) {
+	schema := s.known.resources[r.TypeName]
+	prior, err := r.PriorState.Unmarshal(schema.ValueType())
+	if err != nil {
+		return nil, err
+	}
+	proposed, err := r.ProposedNewState.Unmarshal(schema.ValueType())
+	if err != nil {
+		return nil, err
+	}
+	if proposed.IsNull() || !prior.IsNull() {
+		return &tfprotov6.PlanResourceChangeResponse{PlannedState: r.ProposedNewState}, nil
+	}
+	unknown, err := computedUnknown(schema.Block, proposed)
+	if err != nil {
+		return nil, err
+	}
+	planned, err := tfprotov6.NewDynamicValue(schema.ValueType(), unknown)
+	return &tfprotov6.PlanResourceChangeResponse{PlannedState: &planned}, err
+}
+
+// ApplyResourceChange makes, changes or deletes a resource.
+func (s *server) ApplyResourceChange(
+	_ context.Context, r *tfprotov6.ApplyResourceChangeRequest,
+) (*tfprotov6.ApplyResourceChangeResponse, error) {
+	schema := s.known.resources[r.TypeName]
+	planned, err := r.PlannedState.Unmarshal(schema.ValueType())
+	if err != nil {
+		return nil, err
+	}
+	if planned.IsNull() {
+		values, err := object(r.PriorState, schema.ValueType())
+		if err == nil {
+			err = s.cloud.remove(text(values["id"]))
+		}
+		return &tfprotov6.ApplyResourceChangeResponse{NewState: r.PlannedState, Diagnostics: problem(err)}, nil
+	}
+	state, err := s.cloud.complete(r.TypeName, schema, planned)
+	if err == nil {
+		err = s.cloud.save(r.TypeName, state, schema.ValueType())
+	}
+	if err != nil {
+		return &tfprotov6.ApplyResourceChangeResponse{NewState: r.PriorState, Diagnostics: problem(err)}, nil
+	}
+	return &tfprotov6.ApplyResourceChangeResponse{NewState: state}, nil
+}
+
+// problem is the diagnostic for an error; none for nil.
+func problem(err error) []*tfprotov6.Diagnostic {
+	if err == nil {
+		return nil
+	}
+	return []*tfprotov6.Diagnostic{{
+		Severity: tfprotov6.DiagnosticSeverityError, Summary: "the cloud refuses", Detail: err.Error(),
+	}}
+}
+
+// object reads the attributes of a value.
+func object(v *tfprotov6.DynamicValue, t tftypes.Type) (map[string]tftypes.Value, error) {
+	value, err := v.Unmarshal(t)
+	values := map[string]tftypes.Value{}
+	if err == nil {
+		err = value.As(&values)
+	}
+	return values, err
+}
+
+// text is a known string; "" for everything else.
+func text(v tftypes.Value) (s string) {
+	if v.Type() != nil && v.Type().Is(tftypes.String) && v.IsKnown() && !v.IsNull() {
+		_ = v.As(&s) // it is a string
+	}
+	return s
+}
+
+// readJSON reads a file into a value. A file that does not exist changes nothing.
+func readJSON(path string, into any) error {
+	data, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}

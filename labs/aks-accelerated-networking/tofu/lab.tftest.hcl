@@ -1,0 +1,54 @@
+# `tofu test` runs this without a cloud: the provider is a mock.
+
+mock_provider "azurerm" {}
+
+variables {
+  nearfar_owner   = "me@here"
+  nearfar_run     = "test"
+  nearfar_expires = "2026-11-21T19:22:00Z"
+}
+
+run "linux" {
+  command = apply
+  assert {
+    condition = alltrue([for name, pool in azurerm_kubernetes_cluster_node_pool.this :
+    pool.os_type == "Linux" && pool.node_count == 2])
+    error_message = "Both pools have two nodes with Linux."
+  }
+  assert {
+    condition = (azurerm_kubernetes_cluster_node_pool.this["linoff"].vm_size == var.size_without &&
+    azurerm_kubernetes_cluster_node_pool.this["linon"].vm_size == var.size_with)
+    error_message = "The size of a pool's VMs decides about accelerated networking."
+  }
+  assert {
+    condition     = output.pools == { plain = "linoff", accelerated = "linon" }
+    error_message = "The output names the pools."
+  }
+}
+
+run "windows" {
+  command = apply
+  variables {
+    os             = "windows"
+    admin_password = "not-a-real-1-Password"
+  }
+  assert {
+    condition = alltrue([for name, pool in azurerm_kubernetes_cluster_node_pool.this :
+    pool.os_type == "Windows" && pool.node_count == 2 && length(name) <= 6])
+    error_message = "Both pools have two nodes with Windows, and names that AKS takes."
+  }
+  assert {
+    condition = (azurerm_kubernetes_cluster_node_pool.this["winoff"].vm_size !=
+    azurerm_kubernetes_cluster_node_pool.this["winon"].vm_size)
+    error_message = "The size of a pool's VMs decides about accelerated networking."
+  }
+}
+
+run "windows_without_a_password" {
+  command = plan
+  variables {
+    os             = "windows"
+    admin_password = null
+  }
+  expect_failures = [azurerm_kubernetes_cluster.this]
+}

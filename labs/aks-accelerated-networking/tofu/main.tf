@@ -1,0 +1,93 @@
+# An AKS cluster with two pools of the same system: one whose size of VM has accelerated networking, and one whose size
+# has not. AKS has no switch for it: a pool gets it if its size supports it.
+
+terraform {
+  required_version = ">= 1.8"
+  required_providers {
+    azurerm = {
+      source  = "hashicorp/azurerm"
+      version = "5.2.0"
+    }
+  }
+}
+
+# The subscription and the credentials come from the environment or from `az login`.
+provider "azurerm" {
+  features {}
+}
+
+locals {
+  name = "nearfar-${var.nearfar_run}"
+  # By these tags, what is left can be found without a state. AKS gives the tags of the cluster and of a pool to what it
+  # makes for them.
+  tags = {
+    nearfar_owner   = var.nearfar_owner
+    nearfar_run     = var.nearfar_run
+    nearfar_expires = var.nearfar_expires
+  }
+  windows = var.os == "windows"
+  # Names of Windows pools have at most 6 characters.
+  pools = local.windows ? {
+    winoff = var.size_without
+    winon  = var.size_with
+    } : {
+    linoff = var.size_without
+    linon  = var.size_with
+  }
+}
+
+resource "azurerm_resource_group" "this" {
+  name     = local.name
+  location = var.location
+  tags     = local.tags
+}
+
+resource "azurerm_kubernetes_cluster" "this" {
+  name                = local.name
+  location            = azurerm_resource_group.this.location
+  resource_group_name = azurerm_resource_group.this.name
+  dns_prefix          = "nearfar"
+  tags                = local.tags
+  # The pool of AKS itself, which always has Linux. Nothing is measured there.
+  default_node_pool {
+    name       = "system"
+    vm_size    = var.size_with
+    node_count = 1
+    tags       = local.tags
+  }
+  # Azure itself would else add nodes of sizes that it chooses.
+  node_provisioning_profile {
+    mode = "Manual"
+  }
+  identity {
+    type = "SystemAssigned"
+  }
+  # Windows pools need this plugin.
+  network_profile {
+    network_plugin = "azure"
+  }
+  dynamic "windows_profile" {
+    for_each = local.windows ? [1] : []
+    content {
+      admin_username = "azureuser"
+      admin_password = var.admin_password
+    }
+  }
+  lifecycle {
+    precondition {
+      condition     = !local.windows || var.admin_password != null
+      error_message = "Windows needs admin_password."
+    }
+  }
+}
+
+resource "azurerm_kubernetes_cluster_node_pool" "this" {
+  for_each              = local.pools
+  name                  = each.key
+  kubernetes_cluster_id = azurerm_kubernetes_cluster.this.id
+  vm_size               = each.value
+  node_count            = 2
+  os_type               = local.windows ? "Windows" : "Linux"
+  os_sku                = local.windows ? "Windows2022" : "Ubuntu"
+  tags                  = local.tags
+}

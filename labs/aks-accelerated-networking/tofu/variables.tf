@@ -1,0 +1,49 @@
+variable "os" {
+  description = "The system of both pools: linux or windows."
+  type        = string
+  default     = "linux"
+  validation {
+    condition     = contains(["windows", "linux"], var.os)
+    error_message = "Write windows or linux."
+  }
+}
+
+variable "location" {
+  description = "Region of Azure."
+  type        = string
+  default     = "westeurope"
+}
+
+variable "size_with" {
+  description = "Size of VM that has accelerated networking."
+  type        = string
+  default     = "Standard_D4s_v3"
+}
+
+variable "size_without" {
+  description = "Size of VM that does not have it. README.md says how to find out."
+  type        = string
+  default     = "Standard_D2s_v3"
+}
+
+variable "admin_password" {
+  description = "Password of the administrator of Windows nodes. OpenTofu's state has it."
+  type        = string
+  sensitive   = true
+  default     = null
+}
+
+variable "nearfar_owner" {
+  description = "Whose the machines are. nearfar gives it."
+  type        = string
+}
+
+variable "nearfar_run" {
+  description = "Name of the experiment. nearfar gives it."
+  type        = string
+}
+
+variable "nearfar_expires" {
+  description = "Until when the machines are meant to exist, such as 2026-11-21T19:22:00Z. nearfar gives it."
+  type        = string
+}

@@ -1,0 +1,56 @@
+# `tofu test` runs this without a cloud: the provider is a mock.
+
+mock_provider "azurerm" {}
+
+variables {
+  public_key      = "ssh-ed25519 AAAA test"
+  ssh_from        = "203.0.113.7/32"
+  nearfar_owner   = "me@here"
+  nearfar_run     = "test"
+  nearfar_expires = "2026-11-21T19:22:00Z"
+}
+
+run "placement" {
+  command = apply
+  assert {
+    condition = alltrue([for name, vm in azurerm_linux_virtual_machine.this :
+    vm.zone == lookup({ zone-client = "1", zone-server = "3" }, name, null)])
+    error_message = "Only the pair across zones is in zones, and in two."
+  }
+  assert {
+    condition = alltrue([for name, vm in azurerm_linux_virtual_machine.this :
+    (vm.availability_set_id == azurerm_availability_set.this.id) == startswith(name, "set-")])
+    error_message = "Only the pair of the set is in the availability set."
+  }
+  assert {
+    condition = alltrue([for name, vm in azurerm_linux_virtual_machine.this :
+    (vm.proximity_placement_group_id == azurerm_proximity_placement_group.this.id) == startswith(name, "group-")])
+    error_message = "Only the pair of the group is in the proximity placement group."
+  }
+  assert {
+    condition     = alltrue([for nic in azurerm_network_interface.this : nic.accelerated_networking_enabled])
+    error_message = "All VMs have accelerated networking."
+  }
+}
+
+run "end" {
+  command = apply
+  assert {
+    condition = alltrue([for s in azurerm_dev_test_global_vm_shutdown_schedule.this :
+    s.daily_recurrence_time == "1922" && s.timezone == "UTC" && s.enabled])
+    error_message = "Azure deallocates each VM at the time of nearfar_expires."
+  }
+  assert {
+    condition = alltrue([for vm in azurerm_linux_virtual_machine.this :
+    strcontains(base64decode(vm.custom_data), "date -d '2026-11-21T19:22:00Z'")])
+    error_message = "Each VM shuts itself down."
+  }
+}
+
+run "same_zone_twice" {
+  command = plan
+  variables {
+    zones = ["1", "1"]
+  }
+  expect_failures = [var.zones]
+}
