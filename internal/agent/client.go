@@ -63,8 +63,8 @@ type Client struct {
 	// lost is closed when the agent is given up; why is valid then.
 	lost chan struct{}
 	why  error
-	// background counts goroutines that clean up after calls.
-	background sync.WaitGroup
+	// cleaning waits for goroutines that clean up after calls. cleanUp starts them, and none once Close waits.
+	cleaning sync.WaitGroup
 
 	mu       sync.Mutex
 	session  *yamux.Session // nil while there is no connection
@@ -343,9 +343,19 @@ func (c *Client) Close() error {
 				c.o.silence())
 		}
 		c.lose(errClosed)
-		c.background.Wait()
+		c.cleaning.Wait()
 	})
 	return c.closeErr
+}
+
+// cleanUp runs f beside others, and Close waits for its end. f does not run once the client is closed: what it would
+// clean up ends with the agent. The lock orders cleaning.Go before cleaning.Wait, as sync.WaitGroup demands.
+func (c *Client) cleanUp(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.cleaning.Go(f)
+	}
 }
 
 // closeLimit is longer than the agent needs to kill what it started.

@@ -60,7 +60,7 @@ func (h *remoteHost) Start(ctx context.Context, c host.Cmd) (host.Process, error
 	if err != nil {
 		var remote *remoteError
 		if !errors.As(err, &remote) && h.client.Lost() == nil {
-			h.client.background.Go(func() { _ = p.kill() }) // Close kills what this one does not
+			h.client.cleanUp(func() { _ = p.kill() }) // Close kills what this one does not
 		}
 		return nil, h.fail(c.Argv, err)
 	}
@@ -166,7 +166,7 @@ func (p *process) run(ctx context.Context, c host.Cmd) {
 			p.err = p.host.fail(p.argv, fmt.Errorf("its output: %w", err))
 		}
 	}
-	p.host.client.background.Go(p.forget)
+	p.host.client.cleanUp(p.forget)
 }
 
 // forget frees what the agent keeps of the process. If that fails, the agent frees it when it ends.
