@@ -62,7 +62,9 @@ type Client struct {
 	facts    Facts
 	// lost is closed when the agent is given up; why is valid then.
 	lost chan struct{}
-	why  error
+	// parted is closed when keep has closed the last connection.
+	parted chan struct{}
+	why    error
 	// cleaning waits for goroutines that clean up after calls. cleanUp starts them, and none once Close waits.
 	cleaning sync.WaitGroup
 
@@ -80,7 +82,7 @@ func Connect(ctx context.Context, dial Dialer, o Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{o: o, endpoint: o.Endpoint, dial: dial, id: randomHex(8), lost: make(chan struct{}),
-		changed: make(chan struct{})}
+		parted: make(chan struct{}), changed: make(chan struct{})}
 	s, err := c.connect(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
@@ -217,6 +219,7 @@ const (
 
 // keep connects again whenever the connection is broken, until the client is closed or the agent is lost.
 func (c *Client) keep(s *yamux.Session) {
+	defer close(c.parted)
 	for {
 		select {
 		case <-s.CloseChan():
@@ -225,12 +228,14 @@ func (c *Client) keep(s *yamux.Session) {
 			return
 		}
 		c.replace(nil)
-		var err error
-		if s, err = c.reconnect(); err != nil {
+		next, err := c.reconnect()
+		if err != nil {
 			c.lose(host.Lost(c.o.Name, err.Error()))
+			_ = s.Close() // it is broken; this waits for the end of what carried it
 			return
 		}
-		c.replace(s)
+		c.replace(next)
+		s = next
 	}
 }
 
@@ -344,6 +349,10 @@ func (c *Client) Close() error {
 		}
 		c.lose(errClosed)
 		c.cleaning.Wait()
+		select {
+		case <-c.parted:
+		case <-time.After(partingLimit):
+		}
 	})
 	return c.closeErr
 }
@@ -357,6 +366,10 @@ func (c *Client) cleanUp(f func()) {
 		c.cleaning.Go(f)
 	}
 }
+
+// partingLimit is longer than a transport needs to end the program that carries the connection. Without the wait, that
+// program could outlive this one.
+const partingLimit = 5 * time.Second
 
 // closeLimit is longer than the agent needs to kill what it started.
 const closeLimit = 30 * time.Second

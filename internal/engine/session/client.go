@@ -146,7 +146,7 @@ func (c *Client) setUp() error {
 	setup := c.Options.Params
 	setup.Loop = setup.OfferLoop(sys.AssemblyLoop && timing.HasCounter())
 	if err := frames.Write(wire.KindSetup, setup); err != nil {
-		return fmt.Errorf("setting up: %w", err)
+		return c.Said("setting up", err)
 	}
 	var r wire.Ready
 	if err := frames.Expect(wire.KindReady, &r); err != nil {
