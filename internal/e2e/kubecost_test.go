@@ -166,7 +166,7 @@ func (r *kubeRig) pathsCost(blocks int) {
 	for _, arm := range []string{"cluster-ip", "node-port", "vxlan"} {
 		for _, workload := range []string{"two-cpus", "one-cpu"} {
 			c := costOf(t, a, arm, workload)
-			if blocks >= enough && c.Verdict != answer.Higher {
+			if blocks >= enough && (c.Verdict == answer.Lower || workload == "one-cpu" && c.Verdict != answer.Higher) {
 				t.Errorf("%s, %s: not slower than the nodes' network: %s %v", arm, workload, c.Verdict, c.Interval)
 			}
 		}
@@ -180,23 +180,19 @@ func (r *kubeRig) pathsCost(blocks int) {
 			t.Errorf("%s, %s: costs nothing that %d blocks find: %v", layer, workload, blocks, interval)
 		}
 	}
-	for _, workload := range []string{"one-cpu", "two-cpus"} {
-		for _, layer := range []string{"overlay", "vxlan"} {
-			l := layerOf(t, a, layer, workload)
-			must(layer, workload, l.Verdict, l.Interval)
-		}
+	// With a CPU for each side, trials scatter by more than a layer costs, so the layers must be found on one CPU.
+	// logCosts says how many blocks would find them otherwise. The layer service is estimated from the two arms that
+	// have it.
+	for _, layer := range []string{"overlay", "vxlan", "service"} {
+		l := layerOf(t, a, layer, "one-cpu")
+		must(layer, "one-cpu", l.Verdict, l.Interval)
 	}
-	// What a Service adds to an established connection is a fraction of a microsecond on some machines. So it must be
-	// found for new connections alone, and logCosts says how many blocks would find it for others. Both arms have the
-	// same two pods, so they are compared with each other.
+	// Arms with the same two pods, compared with each other.
 	for _, workload := range []string{"one-cpu", "two-cpus", "connects"} {
 		c := r.against(a, "pods", "cluster-ip", workload)
 		if c.Difference != nil && c.Interval != nil {
 			t.Logf("%-8s a Service between the same pods: %s %+.2f us [%+.2f, %+.2f], finds %s", workload, c.Verdict,
 				1e6**c.Difference, 1e6*c.Interval[0], 1e6*c.Interval[1], micro(c.Detectable))
-		}
-		if workload == "connects" {
-			must("service", workload, c.Verdict, c.Interval)
 		}
 	}
 }
