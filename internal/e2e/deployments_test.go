@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -139,8 +140,33 @@ func micros(seconds ...*float64) string {
 	return strings.Join(all, " ")
 }
 
-// Deployments that differ by 5 us are no difference of the arms. With all blocks together most runs would call the arms
-// different.
+// naiveAlarm says whether the mean of the paired differences of all blocks is more than two standard errors from 0. This
+// is the usual test, as if blocks of one deployment were independent.
+func naiveAlarm(trials []result.Trial) bool {
+	type block struct{ deployment, block int }
+	pairs := map[block]map[string]float64{}
+	for _, trial := range trials {
+		if v, ok := trial.Value("rtt", "p50"); ok {
+			at := block{trial.Deployment, trial.Block}
+			if pairs[at] == nil {
+				pairs[at] = map[string]float64{}
+			}
+			pairs[at][trial.Arm] = v
+		}
+	}
+	var n, sum, squares float64
+	for _, pair := range pairs {
+		if a, b := pair["a"], pair["b"]; a > 0 && b > 0 {
+			n, sum, squares = n+1, sum+b-a, squares+(b-a)*(b-a)
+		}
+	}
+	mean := sum / n
+	return math.Abs(mean) > 2*math.Sqrt((squares/n-mean*mean)/(n-1))
+}
+
+// Deployments that differ by 5 us are no difference of the arms. The usual test of all blocks together would call the
+// arms different in most runs. nearfar's own analysis of them does so less often, because it counts blocks that depend
+// on each other as fewer.
 func TestDeploymentsThatDifferRaiseNoAlarm(t *testing.T) {
 	runs := 1
 	if text := os.Getenv(deploymentRuns); text != "" {
@@ -150,7 +176,7 @@ func TestDeploymentsThatDifferRaiseNoAlarm(t *testing.T) {
 		}
 		runs = n
 	}
-	alarms, naive := 0, 0
+	alarms, together, naive := 0, 0, 0
 	for run := range runs {
 		e, trials := comparedDeployments(t, uint64(run+1), runs == 1)
 		differs := func(in answer.Input) bool {
@@ -174,21 +200,25 @@ func TestDeploymentsThatDifferRaiseNoAlarm(t *testing.T) {
 		if differs(answer.Input{Experiment: e, Trials: trials, State: "complete"}) {
 			alarms++
 		}
-		together := *e
-		together.Schedule.Blocks, together.Schedule.Deployments = together.Schedule.AllBlocks(), 0
+		if naiveAlarm(trials) {
+			naive++
+		}
+		pooled := *e
+		pooled.Schedule.Blocks, pooled.Schedule.Deployments = pooled.Schedule.AllBlocks(), 0
 		for i := range trials {
 			trials[i].Deployment = 0
 		}
-		if differs(answer.Input{Experiment: &together, Trials: trials, State: "complete"}) {
-			naive++
+		if differs(answer.Input{Experiment: &pooled, Trials: trials, State: "complete"}) {
+			together++
 		}
 	}
-	t.Logf("%d runs: %d alarms; with all blocks together %d", runs, alarms, naive)
+	t.Logf("%d runs: %d alarms; with all blocks together %d, and by the usual test of them %d", runs, alarms, together,
+		naive)
 	// At a level of 5 %, more than 3 of 20 runs have an alarm in 1.6 % of cases. A single run may have one.
 	if most := max(1, runs*3/20); alarms > most {
 		t.Errorf("%d alarms in %d runs; at most %d", alarms, runs, most)
 	}
 	if runs >= 20 && 2*naive <= runs {
-		t.Errorf("all blocks together raise %d alarms in %d runs: the offsets are too small for this test", naive, runs)
+		t.Errorf("the usual test raises %d alarms in %d runs: the offsets are too small for this test", naive, runs)
 	}
 }
