@@ -74,6 +74,7 @@ func otherWorkload(base, other experiment.Workload, set []string) []string {
 		{"steps", base.Steps, other.Steps},
 		{"batch", base.Batch, other.Batch},
 		{"reply_every", base.ReplyEvery, other.ReplyEvery},
+		{"iterations", base.Iterations, other.Iterations},
 		{"direction", base.Direction, other.Direction},
 		{"background", base.Background, other.Background},
 		{"timestamps", base.Timestamps, other.Timestamps}, // they cost time in each transaction

@@ -177,6 +177,7 @@ arms:
 workloads:
   - {name: latte, tool: latte, mode: rr, duration: 1s}
   - {name: latte-udp, tool: latte, mode: rr, protocol: udp, duration: 1s}
+  - {name: latte-counted, tool: latte, mode: rr, iterations: 50, duration: 20s}
   - {name: ntttcp, tool: ntttcp, connections: 4, message: 8192B, duration: 1s}
 schedule: {blocks: 1, seed: 1}
 `)
@@ -188,6 +189,9 @@ schedule: {blocks: 1, seed: 1}
 			}
 			if v, ok := tr.Value(metric, stat); !ok || v <= 0 {
 				t.Errorf("%s: %s %s is %v", tr.Workload, metric, stat, v)
+			}
+			if n := tr.Facts["iterations"]; tr.Workload == "latte-counted" && n != "50" {
+				t.Errorf("%s: latte made %s round trips, want 50", tr.Workload, n)
 			}
 		}
 	})

@@ -45,7 +45,7 @@ func (c capability) checkKeys(w Workload) error {
 	}{
 		{"request", w.Request != 0}, {"response", w.Response != 0}, {"message", w.Message != 0},
 		{"connections", w.Connections > 1}, {"rate", w.Rate != 0 || w.OfferedRate != 0}, {"batch", w.Batch != 0},
-		{"reply_every", w.ReplyEvery != 0},
+		{"reply_every", w.ReplyEvery != 0}, {"iterations", w.Iterations != 0},
 		{"warmup", w.Warmup != 0}, {"interval", w.Interval != 0},
 		{"arrivals", w.Arrivals != ""}, {"steps", len(w.Steps) > 0},
 		{"direction", w.Direction != ""}, {"zerocopy", w.ZeroCopy}, {"timestamps", w.Timestamps},
@@ -93,6 +93,8 @@ func (c capability) checkSizes(w Workload) error {
 	case w.ReplyEvery != 0 && !c.ReplyEvery.holds(w.ReplyEvery):
 		return fmt.Errorf("a reply to every %d requests: %s takes %d to %d", w.ReplyEvery, c, c.ReplyEvery.Min,
 			c.ReplyEvery.Max)
+	case w.Iterations != 0 && !c.Iterations.holds(w.Iterations):
+		return fmt.Errorf("%d iterations: %s takes %d to %d", w.Iterations, c, c.Iterations.Min, c.Iterations.Max)
 	case c.Batch.taken() && (w.Batch < 0 || w.Batch > c.Batch.Max || w.Message*w.Batch > c.BatchBytes):
 		return fmt.Errorf("a batch of %d messages of %d bytes: at most %d messages and %d bytes",
 			w.Batch, w.Message, c.Batch.Max, c.BatchBytes)

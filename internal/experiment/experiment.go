@@ -165,6 +165,9 @@ type Workload struct {
 	Batch int `json:"batch,omitempty"`
 	// ReplyEvery says that the server answers one of this many requests (sockperf load). 0: it answers each.
 	ReplyEvery int `json:"reply_every,omitempty"`
+	// Iterations is after how many round trips a trial ends (latte). Duration is then the longest that it should take.
+	// 0: a trial ends after Duration.
+	Iterations int `json:"iterations,omitempty"`
 	// Direction is upload, download or both (native stream).
 	Direction string `json:"direction,omitempty"`
 	// ZeroCopy makes the kernel send from the application's memory (native stream).

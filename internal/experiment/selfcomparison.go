@@ -107,9 +107,10 @@ func suffixed(name, suffix string, taken map[string]bool) string {
 }
 
 // shortened gives the workload with a quarter of its duration, in whole seconds if its tool takes only these. The
-// second result is false if the tool has no trials that are at most half as long, or if the workload has steps.
+// second result is false if the tool has no trials that are at most half as long, or if the workload's length is not
+// its duration: it has steps, or counts iterations.
 func (w Workload) shortened(tools Tools) (Workload, bool) {
-	if len(w.Steps) > 0 {
+	if len(w.Steps) > 0 || w.Iterations > 0 {
 		return w, false
 	}
 	for _, step := range []time.Duration{time.Millisecond, time.Second} {

@@ -102,6 +102,18 @@ func TestCompareWithSelf(t *testing.T) {
 	}
 }
 
+// TestCountedWorkloadIsNotShortened: with half of the duration it would make as many round trips.
+func TestCountedWorkloadIsNotShortened(t *testing.T) {
+	w, _ := compareWithSelf(t, selfExample, "spin").Workload("rr")
+	if _, ok := w.shortened(testTools); !ok {
+		t.Error("a workload without iterations cannot be shortened")
+	}
+	w.Iterations = 1000
+	if short, ok := w.shortened(testTools); ok {
+		t.Errorf("a workload of 1000 iterations is shortened to %v", short.Duration)
+	}
+}
+
 // TestCompareGivenHostsWithSelf: hosts that the arm does not use are not connected to.
 func TestCompareGivenHostsWithSelf(t *testing.T) {
 	e := compareWithSelf(t, selfExample, "far")

@@ -25,7 +25,7 @@ func settableKeys() []string {
 }
 
 func fixedKeys() []string {
-	return []string{"name", "tool", "mode", "duration", "warmup", "steps", "optional"}
+	return []string{"name", "tool", "mode", "duration", "iterations", "warmup", "steps", "optional"}
 }
 
 // whyFixed says why an arm cannot set a key.

@@ -42,6 +42,8 @@ type Capability struct {
 	BatchBytes int
 	// ReplyEvery is how many requests share one reply.
 	ReplyEvery Range
+	// Iterations is how many round trips a workload can count instead of its time.
+	Iterations Range
 	// Buffers are the sizes in bytes that the kernel can be asked for as socket buffers.
 	Buffers Range
 	// Duration is the measurement window. Warmup comes before it; Interval is between two echo requests.
@@ -228,6 +230,7 @@ func (t Tools) widest() capability {
 		}
 		widen(&w.Connections, c.Connections)
 		widen(&w.Buffers, c.Buffers)
+		widen(&w.Iterations, c.Iterations)
 		w.Duration.Max = max(w.Duration.Max, c.Duration.Max)
 		w.Warmup.Max = max(w.Warmup.Max, c.Warmup.Max)
 		w.Interval.Max = max(w.Interval.Max, c.Interval.Max)
@@ -276,6 +279,8 @@ func (c capability) takes(key string) bool {
 		return c.Batch.taken()
 	case "reply_every":
 		return c.ReplyEvery.taken()
+	case "iterations":
+		return c.Iterations.taken()
 	case "wait":
 		return len(c.Waits) > 1
 	case "send_buffer", "receive_buffer":

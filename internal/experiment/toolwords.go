@@ -226,6 +226,9 @@ func (c capability) keysText() string {
 		if key == "wait" {
 			text += " (" + strings.Join(c.Waits, ", ") + ")"
 		}
+		if key == "iterations" {
+			text += fmt.Sprintf(" (%d to %d)", c.Iterations.Min, c.Iterations.Max)
+		}
 		if key == "reply_every" {
 			text += fmt.Sprintf(" (%d to %d)", c.ReplyEvery.Min, c.ReplyEvery.Max)
 		}

@@ -26,7 +26,7 @@ func workloadKeys() []string {
 // parameterKeys are the keys that only some workloads take.
 func parameterKeys() []string {
 	keys := []string{"request", "response", "message", "warmup", "interval", "connections", "rate", "arrivals", "steps",
-		"batch", "reply_every",
+		"batch", "reply_every", "iterations",
 		"direction", "zerocopy", "timestamps"}
 	return append(append(keys, socketKeys()...), "background")
 }
@@ -239,7 +239,7 @@ func (r *reader) responseFits(w Workload, n *yaml.Node, can capability) {
 	}
 }
 
-// times reads duration, warm-up and interval.
+// times reads duration, iterations, warm-up and interval.
 func (r *reader) times(w *Workload, f fields, can capability) {
 	w.Duration = defaultWindow
 	if v, given := f.named["duration"]; given && len(w.Steps) > 0 {
@@ -253,6 +253,12 @@ func (r *reader) times(w *Workload, f fields, can capability) {
 		limits := can.Duration
 		limits.Default = defaultWindow
 		w.Duration = r.period(v.value, "duration", can, limits)
+	}
+	if v, ok := r.optional(f, "iterations"); ok {
+		limits := can.Iterations
+		if n, ok := r.integer(v.value, "iterations", int64(limits.Min), int64(limits.Max)); ok {
+			w.Iterations = int(n)
+		}
 	}
 	w.Warmup = can.Warmup.Default
 	if v, ok := r.optional(f, "warmup"); ok {

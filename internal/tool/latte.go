@@ -23,7 +23,7 @@ func latteProgram() program {
 		size := experiment.Range{Min: 4, Max: most}
 		return experiment.Capability{
 			Mode: experiment.RR, Protocol: protocol, Request: size, Response: size, Reply: experiment.ReplySame,
-			Duration: wholeSeconds(), Keys: []string{"background"},
+			Duration: wholeSeconds(), Iterations: experiment.Range{Min: 1, Max: 1e9}, Keys: []string{"background"},
 			OnlyIPv4: "it is not documented how it takes such an address",
 		}
 	}
@@ -31,7 +31,7 @@ func latteProgram() program {
 		declared: experiment.Tool{
 			Name: latteName,
 			Does: []experiment.Capability{rr(experiment.TCP, 64<<10), rr(experiment.UDP, maxDatagram)},
-			Runs: "`latte -a -t -m`, `latte -c -a -t -m`", Systems: "Windows",
+			Runs: "`latte -a -t -m`, `latte -c -a -t -m`; with `iterations`, `-i` for `-t`", Systems: "Windows",
 			Versions: "read; run with a stand-in only", Prints: "the mean full round trip, in us",
 		},
 		run: NewLatte(), mark: latteMark, parse: parseLatte,
@@ -51,8 +51,8 @@ func (*Latte) Name() string { return latteName }
 // Probe asks for the program alone: latte does not print its version.
 func (*Latte) Probe() Probe { return Probe{Programs: []string{"latte"}} }
 
-// Plan gives the same command line for both sides, with -c for the client. Both sides end after the window. There is no
-// warm-up.
+// Plan gives the same command line for both sides, with -c for the client. Both sides end after the same
+// time, or after the same number of round trips. There is no warm-up.
 func (*Latte) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	if err := check(latteProgram(), w, pair); err != nil {
 		return Plan{}, err
@@ -62,9 +62,13 @@ func (*Latte) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 		return Plan{}, err
 	}
 	port, seconds := pair.Server.Ports().Data, whole(w.Duration)
+	length := []string{"-t", strconv.Itoa(seconds)}
+	if w.Iterations > 0 {
+		length = []string{"-i", strconv.Itoa(w.Iterations)}
+	}
 	at := func(ip netip.Addr) []string {
-		line := []string{"-a", netip.AddrPortFrom(ip, uint16(port)).String(), "-t", strconv.Itoa(seconds),
-			"-m", strconv.Itoa(w.Request)}
+		line := []string{"-a", netip.AddrPortFrom(ip, uint16(port)).String()}
+		line = append(append(line, length...), "-m", strconv.Itoa(w.Request))
 		if w.Protocol == experiment.UDP {
 			line = append(line, "-udp")
 		}

@@ -155,6 +155,14 @@ func countCases(c experiment.Capability) (cases []limitCase) {
 				change: func(w *experiment.Workload) { w.ReplyEvery = n }})
 		}
 	}
+	if c.Iterations.Max > 0 {
+		for n, good := range map[int]bool{-1: false, c.Iterations.Min: true, c.Iterations.Max: true,
+			c.Iterations.Max + 1: false} {
+			cases = append(cases, limitCase{name: "iterations", yaml: map[string]string{"iterations": strconv.Itoa(n)},
+				good:   good,
+				change: func(w *experiment.Workload) { w.Iterations = n }})
+		}
+	}
 	if c.Batch.Max > 0 {
 		for n, good := range map[int]bool{-1: false, c.Batch.Min: true, c.Batch.Max: true, c.Batch.Max + 1: false} {
 			cases = append(cases, limitCase{name: "batch", yaml: map[string]string{"batch": strconv.Itoa(n)},
@@ -292,6 +300,7 @@ func foreignKeyCases(c experiment.Capability) (cases []limitCase) {
 		{"rate", "1Mbit/s", c.Rate.Unit == experiment.BitRate, func(w *experiment.Workload) { w.Rate = 1e6 }},
 		{"rate", "10/s", c.Rate.Unit == experiment.EventRate, func(w *experiment.Workload) { w.OfferedRate = 10 }},
 		{"reply_every", "2", c.ReplyEvery.Max > 0, func(w *experiment.Workload) { w.ReplyEvery = 2 }},
+		{"iterations", "2", c.Iterations.Max > 0, func(w *experiment.Workload) { w.Iterations = 2 }},
 		{"batch", "2", c.Batch.Max > 0, func(w *experiment.Workload) { w.Batch = 2 }},
 		{"warmup", "1s", c.Warmup.Max > 0, func(w *experiment.Workload) { w.Warmup = time.Second }},
 		{"interval", "10ms", c.Interval.Max > 0, func(w *experiment.Workload) { w.Interval = 10 * time.Millisecond }},

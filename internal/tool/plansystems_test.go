@@ -26,6 +26,8 @@ func TestPlansOfEachSystem(t *testing.T) {
 	stream6.IP = 6
 	load := rr
 	load.Mode, load.OfferedRate, load.ReplyEvery = "load", 10000, 100
+	counted := rr
+	counted.Iterations = 65100
 	messages := experiment.Workload{Name: "w1", Mode: "messages", Protocol: "tcp", Message: 1472, Duration: 2 * second}
 	paced := messages
 	paced.OfferedRate = 5000
@@ -42,6 +44,8 @@ func TestPlansOfEachSystem(t *testing.T) {
 			"latte -c -a 10.0.0.2:7777 -t 2 -m 64", Ready{"tcp", 7777}, 2 * second},
 		{NewLatte(), udp, windows, windows, "latte -a 10.0.0.2:7777 -t 2 -m 64 -udp",
 			"latte -c -a 10.0.0.2:7777 -t 2 -m 64 -udp", Ready{"udp", 7777}, 2 * second},
+		{NewLatte(), counted, windows, windows, "latte -a 10.0.0.2:7777 -i 65100 -m 64",
+			"latte -c -a 10.0.0.2:7777 -i 65100 -m 64", Ready{"tcp", 7777}, 2 * second},
 		{NewNtttcp(), stream, windows, windows, "ntttcp -r -m 1,*,10.0.0.2 -p 7777 -t 2 -cd 1 -ns",
 			"ntttcp -s -m 1,*,10.0.0.2 -p 7777 -t 2 -cd 1 -ns", Ready{"tcp", 7777}, 3 * second},
 		{NewNtttcp(), wide, linux, windows, "ntttcp -r -m 4,*,10.0.0.2 -p 7777 -t 2 -wu 1 -cd 1 -ns -l 8192",

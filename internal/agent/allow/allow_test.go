@@ -27,6 +27,7 @@ func TestAllowed(t *testing.T) {
 		"iperf3 -s -1 -B 10.0.0.2 -p 5201",
 		"latte -a 10.0.0.2:7777 -t 2 -m 64",
 		"latte -c -a 10.0.0.2:7777 -t 2 -m 64 -udp",
+		"latte -c -a 10.0.0.2:7777 -i 65100 -m 64",
 		"ntttcp -?",
 		"ntttcp -r -m 8,*,0.0.0.0 -p 7777 -t 2 -W 1 -C 1 -N -b 65536",
 		"ntttcp -s -m 8,*,10.0.0.2 -p 7777 -t 2 -C 1 -N",
