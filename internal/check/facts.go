@@ -92,8 +92,8 @@ type Load struct {
 	// Average is the load average over a minute.
 	Average float64 `json:"average"`
 	// Pressure is the share of the last ten seconds in which some process waited for a CPU; 0 if the kernel does not
-	// say.
-	Pressure float64 `json:"pressure"`
+	// say. JSON leaves 0 out, so that it proves no expectation.
+	Pressure float64 `json:"pressure,omitempty"`
 }
 
 // Device is a network device.
