@@ -53,7 +53,7 @@ func (c *Client) exchange(ctx context.Context, q call) (reply, error) {
 		r, err := c.try(ctx, s, q)
 		switch {
 		case err == nil:
-			return r, r.err()
+			return r, c.answered(r)
 		case errors.Is(err, errProtocol):
 			c.lose(host.Lost(c.o.Name, err.Error()))
 		case ctx.Err() != nil:
@@ -68,6 +68,16 @@ func (c *Client) exchange(ctx context.Context, q call) (reply, error) {
 	}
 	c.lose(host.Lost(c.o.Name, fmt.Sprintf("the connection broke %d times during one call", maxRepeats)))
 	return reply{}, c.Lost()
+}
+
+// answered is the error of a reply. An agent that ends although its owner did not ask for it is lost.
+func (c *Client) answered(r reply) error {
+	err := r.err()
+	if !errors.Is(err, errEnding) || c.isClosed() {
+		return err
+	}
+	c.lose(host.Lost(c.o.Name, ErrGone.Error()))
+	return fmt.Errorf("%w: %w", c.Lost(), err)
 }
 
 // try carries out a call on a connection.
