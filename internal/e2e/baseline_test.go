@@ -89,6 +89,7 @@ func TestBaselineOfALab(t *testing.T) {
 
 // TestBaselinePredicts: a baseline predicts which difference later runs can find. NEARFAR_BASELINE=20 runs a baseline
 // and 20 later runs of two equal arms, and compares the prediction with the median of what these runs say themselves.
+// Each arm has a lab of its own, as arms have machines of their own, so a run can find a real difference between them.
 // It takes several minutes, and means something on a machine whose noise does not change meanwhile.
 func TestBaselinePredicts(t *testing.T) {
 	runs, err := strconv.Atoi(os.Getenv("NEARFAR_BASELINE"))
@@ -108,6 +109,7 @@ func TestBaselinePredicts(t *testing.T) {
 			}
 			if c.Verdict == answer.Higher || c.Verdict == answer.Lower {
 				alarms++
+				t.Logf("run %d: %s of b is %s by %.3f us", run, c.Name(), c.Verdict, 1e6**c.Difference)
 			}
 		}
 	}
@@ -123,7 +125,8 @@ func TestBaselinePredicts(t *testing.T) {
 			t.Fatalf("no later run says what it could find in %s", f.Name())
 		}
 		middle := later[len(later)/2]
-		t.Logf("%s: predicted %.3f us, the median of later runs is %.3f us (%.2f); %d false alarms", f.Name(),
+		t.Logf("%s: predicted %.3f us, the median of later runs is %.3f us (%.2f); %d comparisons find a "+
+			"difference", f.Name(),
 			predicted*1e6, middle*1e6, predicted/middle, alarms)
 		if f.Stat == "p50" && math.Abs(predicted/middle-1) > 0.3 {
 			t.Errorf("%s: the prediction is off by more than 30 %%", f.Name())
