@@ -96,8 +96,13 @@ type connected struct {
 // connectReal connects to the real agent of a host.
 func connectReal(t *testing.T, o Options) *connected {
 	t.Helper()
+	return connectBy(t, o, Dial(o))
+}
+
+// connectBy connects to an agent by a dialer.
+func connectBy(t *testing.T, o Options, connect agent.Dialer) *connected {
+	t.Helper()
 	c := &connected{}
-	connect := Dial(o)
 	client, err := agent.Connect(t.Context(), func(ctx context.Context) (io.ReadWriteCloser, error) {
 		made, err := connect(ctx)
 		if err == nil {
