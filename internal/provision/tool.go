@@ -184,7 +184,7 @@ func (t *tool) resources(ctx context.Context) (found Remaining, err error) {
 	return found, nil
 }
 
-// isData says whether an address is that of a data source: data.x.y, or module.m.data.x.y.
+// isData says whether an address names a data source: data.x.y, or module.m.data.x.y.
 func isData(address string) bool {
 	for {
 		rest, module := strings.CutPrefix(address, "module.")

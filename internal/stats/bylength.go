@@ -10,7 +10,7 @@ import (
 // wrongAtSD is the probability that a normal variable exceeds the shift from which SD is computed.
 const wrongAtSD = 0.2
 
-// SD is the standard deviation of a normal distribution whose bulk is as wide as that of the paired differences: the
+// SD is the standard deviation of a normal distribution that is as wide as the bulk of the paired differences: the
 // shift that leaves a fifth of the differences with the wrong sign, divided by the normal distribution's 0.84. A few
 // stalled trials hardly move it, as they hardly move the sign test. The widening by the kernels is taken out, as for a
 // normal distribution. Unknown if the scatter is.
