@@ -4,6 +4,7 @@ GO    ?= go
 BIN   := bin/nearfar
 FUZZ  ?= 30s
 CHAOS ?= 1h
+SIMULATE ?= 1000
 # What scripts/test.sh runs: empty for all parts.
 PARTS ?= tests
 LIMIT ?= 5
@@ -11,7 +12,7 @@ LIMIT ?= 5
 PAGES := internal/page/dist/report.html
 WEB   := $(shell find web -name node_modules -prune -o -type f -print) scripts/pages.sh
 
-.PHONY: build program agents dist demo quick test unit lint fuzz chaos bench cloud-test clean
+.PHONY: build program agents dist demo quick test unit lint fuzz chaos simulate bench cloud-test clean
 
 ## build: the program, with the agents for other machines. Its HTML pages need npm (Node 20.19 or later); without npm the
 ## program has no pages.
@@ -66,6 +67,11 @@ fuzz:
 chaos: $(PAGES)
 	./scripts/install-tools.sh test
 	NEARFAR_CHAOS_TIME=$(CHAOS) $(GO) test -count=1 -timeout 0 -run '^TestChaos$$' -v ./internal/e2e
+
+## simulate: draws runs from worlds whose truth is known, and prints how often answers are right: SIMULATE=1000 runs of
+## each world. Takes long.
+simulate:
+	NEARFAR_SIMULATE=$(SIMULATE) CGO_ENABLED=0 $(GO) test -trimpath -count=1 -timeout 0 -v ./internal/simulate
 
 ## bench: compares the native engine with sockperf, netperf, iperf3 and a short C loop, as ratios, checks the pacing of
 ## its loads, and counts allocations of the hot path. Writes bench/RESULTS.md. About nine minutes; the machine should do
