@@ -4,16 +4,19 @@
 #   install-tools.sh demo    for `make demo`; netperf only if the package sources have it
 #   install-tools.sh test    for `make test`; besides the above: netperf, from Debian's component non-free, which is
 #                            added to the package sources in a file of its own; qperf; sshd, which the tests start
-#                            themselves (its service is switched off if it was not installed before), fish and tcsh;
+#                            themselves, fish and tcsh;
 #                            qemu-user, Wine and a C compiler for Windows, which run the builds for other systems;
 #                            Chromium, which tests the HTML pages (1.7 GB); PostgreSQL, which the tests start
 #                            themselves; curl and jq, which the documentation uses; a C compiler, for the race detector
 #                            and the benchmark's C loop; containerd (with runc), etcd, nftables and busybox, of which
-#                            tests make a cluster of Kubernetes (their services are switched off too); and, in the
-#                            cache, a Python environment (see test-python.sh), the command line tools of Azure and AWS
+#                            tests make a cluster of Kubernetes; and, in the cache, a Python environment (see test-python.sh), the command line tools of Azure and AWS
 #                            and a fake of AWS (see cloud-tools.sh; 1.2 GB), the programs of Kubernetes (see
 #                            kubernetes.sh; the first time takes 6 to 15 minutes), OpenTofu (see opentofu.sh; the first
 #                            time takes 4 to 15 minutes) and the AWS CDK (see cdk.sh; it needs npm)
+#
+# No service that a package brings starts, now or with the machine: nearfar starts the servers that it measures itself.
+# The services of measuring tools are switched off also if the package was here before: netperf's, for example, runs as
+# root, listens on all addresses, and sends any file to anybody who asks.
 #
 # Prints what it does. If it cannot install something, it names what is missing and exits with 1.
 set -eu
@@ -69,8 +72,67 @@ names_missing() {
 	done
 }
 
+# mask switches off units of systemd, and scripts of System V, by name: they do not start with the machine, and cannot be
+# started by mistake.
+mask() {
+	for unit; do
+		link=/etc/systemd/system/$unit
+		[ "$(readlink "$link" 2>/dev/null)" != /dev/null ] || continue
+		echo "install-tools: switching off $unit; to have it back: systemctl unmask $unit" >&2
+		$as_root mkdir -p /etc/systemd/system && $as_root ln -sfn /dev/null "$link" ||
+			echo "install-tools: $unit could not be switched off: do it by hand, it opens this machine" >&2
+		# Only where systemd runs.
+		if [ -d /run/systemd/system ]; then
+			$as_root systemctl daemon-reload
+			$as_root systemctl stop --quiet "$unit" 2>/dev/null || true
+		fi
+		service=${unit%.service}
+		if [ -x "/etc/init.d/$service" ]; then
+			# The script stops all processes of its program. In a container these are no service.
+			[ "$(cat /proc/1/comm)" != init ] || $as_root "/etc/init.d/$service" stop >/dev/null 2>&1 || true
+			! command -v update-rc.d >/dev/null 2>&1 || $as_root update-rc.d "$service" disable >/dev/null 2>&1 || true
+		fi
+	done
+}
+
+# mask_measuring switches off the services of the measuring tools.
+mask_measuring() {
+	for service in netperf netserver iperf3 sockperf qperf; do
+		for folder in /etc/init.d /etc/systemd/system /lib/systemd/system /usr/lib/systemd/system; do
+			if [ -e "$folder/$service" ] || [ -e "$folder/$service.service" ]; then
+				mask "$service.service"
+				break
+			fi
+		done
+	done
+}
+
+# packages_here lists the installed packages, sorted.
+packages_here() {
+	case $manager in
+	apt-get) dpkg-query -W -f '${Package}\n' ;;
+	dnf) rpm -qa --qf '%{NAME}\n' ;;
+	esac | sort -u
+}
+
+# mask_new switches off all services that packages brought which were not here before; $1 is the list from before. D-Bus
+# and systemd's own parts listen to this machine alone, and others need them.
+mask_new() {
+	for package in $(packages_here | comm -13 "$1" -); do
+		case $manager in
+		apt-get) dpkg -L "$package" ;;
+		dnf) rpm -ql "$package" ;;
+		esac 2>/dev/null
+	done | sed -n -e 's,^\(/usr\)\{0,1\}/lib/systemd/system/\([^/]*\.\(service\|socket\|timer\|path\)\)$,\2,p' \
+		-e 's,^/etc/init\.d/\([^/]*\)$,\1.service,p' | grep -v -e '^dbus' -e '^systemd-' | sort -u |
+		while read -r unit; do
+			mask "$unit" </dev/null
+		done
+}
+
 # finish ends the script when all programs are installed
 finish() {
+	mask_measuring
 	if [ "$purpose" = test ]; then
 		"$(dirname "$0")/test-python.sh"
 		"$(dirname "$0")/cloud-tools.sh" azure aws
@@ -80,6 +142,11 @@ finish() {
 	fi
 	exit 0
 }
+
+as_root=
+if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+	as_root="sudo -n"
+fi
 
 absent=$(names_missing)
 [ -n "$absent" ] || finish
@@ -95,21 +162,17 @@ if [ -z "$manager" ]; then
 	exit 1
 fi
 
-as_root=
-if [ "$(id -u)" -ne 0 ]; then
-	if command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
-		as_root="sudo -n"
-	else
-		echo "install-tools: missing: $absent" >&2
-		echo "install-tools: not root, and sudo asks for a password: install them first, for example:" >&2
-		echo "sudo $manager install $(missing "$(programs "$manager")")" >&2
-		[ "$purpose" = demo ] && [ "$absent" = "netperf " ] && exit 0
-		exit 1
-	fi
+if [ "$(id -u)" -ne 0 ] && [ -z "$as_root" ]; then
+	echo "install-tools: missing: $absent" >&2
+	echo "install-tools: not root, and sudo asks for a password: install them first, for example:" >&2
+	echo "sudo $manager install $(missing "$(programs "$manager")")" >&2
+	[ "$purpose" = demo ] && [ "$absent" = "netperf " ] && exit 0
+	exit 1
 fi
 
-# Programs with services, which were here before.
-had=$(for program in /usr/sbin/sshd containerd etcd; do command -v "$program" || true; done)
+before=$(mktemp)
+trap 'rm -f "$before"' EXIT
+packages_here >"$before"
 if [ "$manager" = apt-get ]; then
 	sources=/etc/apt/sources.list.d/nearfar-non-free.sources
 	if [ "$purpose" = test ] && [ ! -e "$sources" ] && [ ! -x "$(command -v netperf || true)" ]; then
@@ -127,7 +190,7 @@ if [ "$manager" = apt-get ]; then
 	fi
 	$as_root apt-get update -qq || echo "install-tools: apt-get update failed; using the old package lists" >&2
 	for package in $(missing "$(programs apt-get)"); do
-		# RUNLEVEL=1: on some releases sockperf, netperf and iperf3 come with services, which must not start.
+		# RUNLEVEL=1: services of System V must not start while they are installed; mask_new sees to the rest.
 		$as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
 			apt-get install -y -qq --no-install-recommends "$package" >/dev/null ||
 			echo "install-tools: apt-get could not install $package" >&2
@@ -138,15 +201,7 @@ else
 	done
 fi
 
-if [ "$purpose" = test ] && command -v systemctl >/dev/null 2>&1; then
-	# The tests need the programs. Nobody asked for services that start with the machine, or let people log in to it.
-	for pair in sshd:ssh.service sshd:ssh.socket sshd:sshd.service containerd:containerd.service etcd:etcd.service; do
-		case $had in
-		*/${pair%%:*}*) ;;
-		*) $as_root systemctl disable --now --quiet "${pair##*:}" 2>/dev/null || true ;;
-		esac
-	done
-fi
+mask_new "$before"
 
 absent=$(names_missing)
 if [ -n "$absent" ]; then
