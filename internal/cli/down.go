@@ -182,7 +182,7 @@ func (a *app) down(ctx context.Context, o downOptions) error {
 	owner := cmp.Or(o.owner, deploy.PodOwner())
 	left, err := d.Find(ctx)
 	if err != nil {
-		a.printLeft(left, owner)
+		a.printLeft(left, owner, false)
 		return err
 	}
 	if o.all {
@@ -195,18 +195,19 @@ func (a *app) down(ctx context.Context, o downOptions) error {
 			return err
 		}
 		if left, err = d.Find(ctx); err != nil {
-			a.printLeft(left, owner)
+			a.printLeft(left, owner, false)
 			return err
 		}
 	}
-	if a.printLeft(left, owner) > 0 {
+	if a.printLeft(left, owner, true) > 0 {
 		return errors.New("something is left in the cluster")
 	}
 	return nil
 }
 
-// printLeft prints where it was looked and what was found. It returns how many of the objects belong to the owner.
-func (a *app) printLeft(left deploy.Left, owner string) (mine int) {
+// printLeft prints where it was looked and what was found. everywhere says that it was looked at all places. It returns
+// how many of the objects belong to the owner.
+func (a *app) printLeft(left deploy.Left, owner string, everywhere bool) (mine int) {
 	fmt.Fprintf(a.stdout, "Looked at in context %s:\n", clean.Line(left.Context))
 	for _, line := range left.Looked {
 		fmt.Fprintf(a.stdout, "  %s\n", clean.Line(line))
@@ -222,8 +223,13 @@ func (a *app) printLeft(left deploy.Left, owner string) (mine int) {
 		fmt.Fprintf(a.stdout, "left: %s of run %s, %s, %s\n", clean.Line(f.String()), clean.Line(f.Run),
 			clean.Line(cmp.Or(f.Owner, "no owner")), expires)
 	}
-	if mine == 0 {
+	switch {
+	case mine > 0:
+	case everywhere:
 		fmt.Fprintf(a.stdout, "Nothing of %s is left.\n", clean.Line(owner))
+	default:
+		fmt.Fprintf(a.stdout, "Nothing of %s was found, but not all places could be looked at: something may be left.\n",
+			clean.Line(owner))
 	}
 	return mine
 }

@@ -23,8 +23,10 @@ type kubeOptions struct {
 	through     []string
 	// sameNode, otherNode and otherZone say where the pods are. With several of them, each arm is there once for each.
 	sameNode, otherNode, otherZone bool
-	tools                          []string
-	duration                       time.Duration
+	// resources, tolerations, selectors and pullSecrets are what both pods ask for, as the flags say it.
+	resources, tolerations, selectors, pullSecrets []string
+	tools                                          []string
+	duration                                       time.Duration
 	// blocks is 0 for the default.
 	blocks int
 	// print prints the experiment file and measures nothing. from is a configuration of k8s-netperf.
@@ -51,6 +53,7 @@ The exit codes are those of run.`,
 		Example: `  nearfar kube --print
   nearfar kube --host-network --through pod --through ClusterIP
   nearfar kube --client-node node-1 --server-node node-2 --tool native --tool iperf3 --image registry.example/tools:v1
+  nearfar kube --node-selector pool=fast --toleration dedicated=perf:NoSchedule --resources cpu=1,memory=256Mi
   nearfar kube --same-node --other-node --other-zone --duration 5s --blocks 12
   nearfar kube --from netperf.yml --print > experiment.yaml`,
 		Args: usageArgs(cobra.NoArgs),
@@ -75,6 +78,13 @@ The exit codes are those of run.`,
 	f.StringVar(&o.image, "image", "", "the image of the pods, with the measuring programs (default: "+
 		experiment.DefaultPodImage+")")
 	f.StringVar(&o.agentImage, "agent-image", "", "the image that `nearfar image` wrote, for images without a shell")
+	f.StringSliceVar(&o.resources, "resources", nil, "what each pod requests, as `NAME=QUANTITY`: cpu=1,memory=256Mi "+
+		"(default: cpu="+experiment.DefaultPodCPU+",memory="+experiment.DefaultPodMemory+")")
+	f.StringArrayVar(&o.selectors, "node-selector", nil, "a `LABEL=VALUE` that the nodes must have (repeatable)")
+	f.StringArrayVar(&o.tolerations, "toleration", nil, "a taint that the pods tolerate, as `KEY[=VALUE][:EFFECT]` "+
+		"(repeatable)")
+	f.StringArrayVar(&o.pullSecrets, "image-pull-secret", nil, "the `NAME` of a secret of --namespace, with which images "+
+		"are pulled (repeatable)")
 	f.BoolVar(&o.hostNetwork, "host-network", false, "measure between the networks of the nodes")
 	f.StringArrayVar(&o.through, "through", nil, "what the client dials: "+strings.Join(kubeThroughs(), ", ")+
 		" (repeatable; each is an arm)")
@@ -139,6 +149,9 @@ func (a *app) kubePlan(o kubeOptions) (kubePlan, error) {
 	}
 	if o.clientNode != "" && o.clientNode == o.serverNode && !o.sameNode {
 		return plan, usagef("--client-node and --server-node are one node: add --same-node, or name two nodes")
+	}
+	if err := plan.ask(); err != nil {
+		return plan, err
 	}
 	if o.from != "" {
 		data, err := a.readFile(o.from)

@@ -8,12 +8,15 @@ import (
 	"strings"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/clean"
 	"nearfar/internal/experiment"
 )
 
 // kubePlan is the experiment of the verb kube, while it is made.
 type kubePlan struct {
-	options   kubeOptions
+	options kubeOptions
+	// asked are the keys of both sides that the flags ask for, as the file has them.
+	asked     []string
 	name      string
 	arms      []kubeArm
 	workloads []kubeWorkload
@@ -86,6 +89,68 @@ func (p *kubePlan) makeArms() {
 			p.arms = append(p.arms, way)
 		}
 	}
+}
+
+// ask writes the keys of --resources, --node-selector, --toleration and --image-pull-secret.
+func (p *kubePlan) ask() error {
+	o := p.options
+	amounts, err := scalars("--resources", o.resources, "cpu=1")
+	if err != nil {
+		return err
+	}
+	if amounts != "" {
+		p.asked = append(p.asked, "resources: {requests: {"+amounts+"}}")
+	}
+	labels, err := scalars("--node-selector", o.selectors, "pool=fast")
+	if err != nil {
+		return err
+	}
+	if labels != "" {
+		p.asked = append(p.asked, "nodeSelector: {"+labels+"}")
+	}
+	var tolerations []string
+	for _, given := range o.tolerations {
+		taint, effect, hasEffect := strings.Cut(given, ":")
+		key, value, hasValue := strings.Cut(taint, "=")
+		if key == "" || hasEffect && !slices.Contains([]string{"NoSchedule", "PreferNoSchedule", "NoExecute"}, effect) {
+			return usagef("--toleration %s: write KEY, KEY=VALUE or KEY=VALUE:EFFECT, where EFFECT is NoSchedule, "+
+				"PreferNoSchedule or NoExecute", clean.Line(given))
+		}
+		keys := "key: " + scalar(key)
+		if hasValue {
+			keys += ", value: " + scalar(value)
+		} else {
+			keys += ", operator: Exists"
+		}
+		if hasEffect {
+			keys += ", effect: " + effect
+		}
+		tolerations = append(tolerations, "{"+keys+"}")
+	}
+	if len(tolerations) > 0 {
+		p.asked = append(p.asked, "tolerations: ["+strings.Join(tolerations, ", ")+"]")
+	}
+	var secrets []string
+	for _, name := range o.pullSecrets {
+		secrets = append(secrets, scalar(name))
+	}
+	if len(secrets) > 0 {
+		p.asked = append(p.asked, "imagePullSecrets: ["+strings.Join(secrets, ", ")+"]")
+	}
+	return nil
+}
+
+// scalars writes NAME=VALUE pairs of a flag as the entries of a mapping.
+func scalars(flag string, given []string, example string) (string, error) {
+	var all []string
+	for _, pair := range given {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" || value == "" {
+			return "", usagef("%s %s: write, for example, %s", flag, clean.Line(pair), example)
+		}
+		all = append(all, scalar(name)+": "+scalar(value))
+	}
+	return strings.Join(all, ", "), nil
 }
 
 // chooseBlocks takes the samples of a file as blocks if they are enough to compare the arms.
@@ -168,6 +233,7 @@ func (p *kubePlan) side(b *strings.Builder, arm kubeArm, side, node string) {
 	if arm.hostNetwork {
 		keys = append(keys, "hostNetwork: true")
 	}
+	keys = append(keys, p.asked...)
 	if len(keys) > 0 {
 		fmt.Fprintf(b, "      %s: {%s}\n", side, strings.Join(keys, ", "))
 	}

@@ -20,8 +20,8 @@ func newRun(e *experiment.Experiment) kube.Run {
 	now := time.Now()
 	return kube.Run{
 		ID: strings.ToLower(rand.Text()[:idLength]), Owner: kube.Owner(), Process: kube.Process(),
-		Now: now, Expires: now.Add(podLife(e)), ICMP: usesICMP(e),
-		Wire: watchesWire(e),
+		Now: now, Expires: now.Add(podLife(e)), ICMP: usesICMP(e), UDP: usesUDP(e),
+		Background: usesBackground(e), Wire: watchesWire(e),
 	}
 }
 
@@ -49,6 +49,24 @@ func usesICMP(e *experiment.Experiment) bool {
 	return slices.ContainsFunc(e.Workloads, func(w experiment.Workload) bool {
 		return w.Tool == ping || w.Background != nil && w.Background.Tool == ping
 	})
+}
+
+// usesUDP says that a workload sends UDP in some arm.
+func usesUDP(e *experiment.Experiment) bool {
+	for _, arm := range e.Arms {
+		for _, w := range e.Workloads {
+			in, _ := e.WorkloadIn(arm.Name, w.Name)
+			if in.Protocol == experiment.UDP || in.Background != nil && in.Background.Protocol == experiment.UDP {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// usesBackground says that a workload has a background.
+func usesBackground(e *experiment.Experiment) bool {
+	return slices.ContainsFunc(e.Workloads, func(w experiment.Workload) bool { return w.Background != nil })
 }
 
 // PrintPods writes what a run would make in clusters, and the rights that it needs, as YAML. It connects to nothing,

@@ -66,6 +66,9 @@ func (k *pods) build(ctx context.Context, arms []experiment.Arm) (map[string]hos
 		}
 		k.deployed = append(k.deployed, k.clusters[s.Context].New(s, k.note))
 	}
+	if err := agentsThere(arms); err != nil {
+		return nil, err
+	}
 	k.options.Step("making %d pods", podCount(sets))
 	errs := make([]error, len(sets))
 	var all sync.WaitGroup
@@ -100,6 +103,24 @@ func (k *pods) build(ctx context.Context, arms []experiment.Arm) (map[string]hos
 	}
 	all.Wait()
 	return made, errors.Join(errs...)
+}
+
+// agentsThere says, before pods are made, that this program has no agent for a pod whose image does not bring one. The
+// architecture of a pod's node is not known yet, so it is enough that there is an agent for one.
+func agentsThere(arms []experiment.Arm) error {
+	for _, arm := range arms {
+		for _, pod := range []*experiment.Pod{arm.Kubernetes.Client, arm.Kubernetes.Server} {
+			if pod == nil || pod.AgentImage != "" || pod.OS == experiment.PodWindows {
+				continue
+			}
+			_, amd := binaries.For(host.System{OS: "linux", Arch: "amd64"})
+			_, arm64 := binaries.For(host.System{OS: "linux", Arch: "arm64"})
+			if amd != nil && arm64 != nil {
+				return fmt.Errorf("arm %s: %w; or name an image that has the agent (agentImage)", arm.Name, amd)
+			}
+		}
+	}
+	return nil
 }
 
 func podCount(sets []*kube.Set) (n int) {

@@ -72,6 +72,14 @@ func (k *Kubernetes) file() map[string]any {
 	if k.Server != nil || k.Through != ThroughPod {
 		put(f, "through", k.Through)
 	}
+	if k.Service != nil {
+		service := map[string]any{}
+		put(service, "loadBalancerClass", k.Service.LoadBalancerClass)
+		if len(k.Service.Annotations) > 0 {
+			service["annotations"] = maps.Clone(k.Service.Annotations)
+		}
+		f["service"] = service
+	}
 	if k.Client != nil {
 		f["client"] = k.Client.file()
 	}
@@ -88,6 +96,8 @@ func (p *Pod) file() map[string]any {
 	put(f, "image", p.Image)
 	put(f, "agentImage", p.AgentImage)
 	put(f, "runtimeClassName", p.RuntimeClass)
+	put(f, "priorityClassName", p.PriorityClass)
+	put(f, "schedulerName", p.Scheduler)
 	put(f, "os", p.OS)
 	put(f, "interface", p.Interface)
 	if p.HostNetwork {

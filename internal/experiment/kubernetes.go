@@ -20,10 +20,21 @@ type Kubernetes struct {
 	Nodes string `json:"nodes,omitempty"`
 	// Through is what the client dials: one of the Through constants. It is ThroughPod without a server pod.
 	Through string `json:"through"`
+	// Service says more about the Service that the client dials; nil for nothing, and with ThroughPod.
+	Service *ServiceOptions `json:"service,omitempty"`
 	// Policy is what nearfar does about NetworkPolicies: PolicyOpen or PolicyLeave.
 	Policy string `json:"network_policy"`
 	// Ready is how long the pods may take until they are ready.
 	Ready time.Duration `json:"ready"`
+}
+
+// ServiceOptions are parts of a Service's manifest.
+type ServiceOptions struct {
+	// Annotations are what the cluster's controllers read of a Service, for example to make an internal load balancer.
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// LoadBalancerClass is the spec's loadBalancerClass; empty for the cluster's default, and without
+	// ThroughLoadBalancer.
+	LoadBalancerClass string `json:"load_balancer_class,omitempty"`
 }
 
 // The values of Kubernetes.Nodes.
@@ -52,6 +63,13 @@ const (
 // that copy the agent.
 const DefaultPodImage = "docker.io/library/busybox:1.37"
 
+// DefaultPodCPU and DefaultPodMemory are what a pod requests if the file does not say. They are small, because the pods
+// of all arms exist at the same time, and only those of one arm work.
+const (
+	DefaultPodCPU    = "100m"
+	DefaultPodMemory = "64Mi"
+)
+
 // DefaultPodReady is how long pods may take until they are ready, if the file does not say.
 const DefaultPodReady = 2 * time.Minute
 
@@ -76,8 +94,9 @@ type Pod struct {
 	// Zone is the value of the node's label topology.kubernetes.io/zone; empty for any.
 	Zone string `json:"zone,omitempty"`
 	// Affinity, Tolerations, SecurityContext and Resources are as in a PodSpec of Kubernetes (core/v1), as JSON with
-	// sorted keys; nil for none, and for Resources for the default: requests and limits of one CPU and 256Mi (QoS class
-	// Guaranteed). Resources of {} ask for none (BestEffort). SecurityContext is the container's.
+	// sorted keys; nil for none, and for Resources for the default: requests of DefaultPodCPU and
+	// DefaultPodMemory, and no limits (QoS class Burstable). Resources of {} ask for none (BestEffort). SecurityContext is
+	// the container's.
 	Affinity        json.RawMessage `json:"affinity,omitempty"`
 	Tolerations     json.RawMessage `json:"tolerations,omitempty"`
 	SecurityContext json.RawMessage `json:"security_context,omitempty"`
@@ -96,6 +115,9 @@ type Pod struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	// RuntimeClass is the pod's runtimeClassName; empty for the cluster's default.
 	RuntimeClass string `json:"runtime_class,omitempty"`
+	// PriorityClass is the pod's priorityClassName, Scheduler its schedulerName; empty for the cluster's defaults.
+	PriorityClass string `json:"priority_class,omitempty"`
+	Scheduler     string `json:"scheduler,omitempty"`
 	// OS is linux or windows: the label kubernetes.io/os of the node and the pod's os.name.
 	OS string `json:"os"`
 	// Interface is a secondary interface to measure on, by its name in the annotation

@@ -19,7 +19,7 @@ func (e *Experiment) HasPods() bool {
 // PodsOf names the arm whose pods an arm uses: the first arm with the same client and server whose pods are equal. It
 // is empty for an arm without pods.
 //
-// Arms can differ in how they use their pods and still share them: in Kubernetes.Through and Ready, and in Port,
+// Arms can differ in how they use their pods and still share them: in Kubernetes.Through, Service and Ready, and in Port,
 // Interface and Tools of each pod. So a Service and the pod behind it are measured with the same pods on the same
 // nodes. Arms that share pods have hosts of their own if they use the pods differently; see HostsOf.
 func (e *Experiment) PodsOf(arm string) string {
@@ -40,7 +40,7 @@ func (e *Experiment) PodsOf(arm string) string {
 // made is the part of a Kubernetes that decides which pods are made, without the part that describes how they are used.
 func (k *Kubernetes) made() Kubernetes {
 	made := *k
-	made.Through, made.Ready = "", 0
+	made.Through, made.Service, made.Ready = "", nil, 0
 	for _, pod := range []**Pod{&made.Client, &made.Server} {
 		if *pod != nil {
 			p := **pod

@@ -26,15 +26,18 @@ const (
 
 // kubernetesKeys are the keys of an arm's kubernetes.
 func kubernetesKeys() []string {
-	return []string{"context", "namespace", "client", "server", "nodes", "through", "networkPolicy", "ready"}
+	return []string{"context", "namespace", "client", "server", "nodes", "through", "service", "networkPolicy", "ready"}
 }
+
+// serviceKeys are the keys of the Service.
+func serviceKeys() []string { return []string{"annotations", "loadBalancerClass"} }
 
 // podKeys are the keys of one side. They are spelled as in manifests of Kubernetes.
 func podKeys() []string {
 	return []string{
 		"node", "nodeSelector", "zone", "affinity", "tolerations", "hostNetwork", "image", "agentImage",
-		"imagePullSecrets", "resources", "annotations", "labels", "runtimeClassName", "securityContext", "os",
-		"interface", "port", "tools",
+		"imagePullSecrets", "resources", "annotations", "labels", "runtimeClassName", "priorityClassName", "schedulerName",
+		"securityContext", "os", "interface", "port", "tools",
 	}
 }
 
@@ -75,6 +78,9 @@ func (r *reader) kubernetes(arm fields, v field) *Kubernetes {
 			k.Through = word
 		}
 	}
+	if v, ok := r.optional(f, "service"); ok {
+		k.Service = r.service(v, f.what)
+	}
 	if v, ok := r.optional(f, "networkPolicy"); ok {
 		if word, ok := r.word(v.value, "networkPolicy", policyWords()); ok {
 			k.Policy = word
@@ -85,10 +91,45 @@ func (r *reader) kubernetes(arm fields, v field) *Kubernetes {
 	}
 	if r.count() == before && len(f.suspected) == 0 {
 		r.through(k, f, arm)
+		r.serviceFits(k, f)
 		r.nodesFit(k, f)
 		r.secretsExist(k, f)
 	}
 	return k
+}
+
+// service reads what an arm says about its Service.
+func (r *reader) service(v field, of string) *ServiceOptions {
+	f, ok := r.fields(v.value, v.key, "service of "+of, serviceKeys())
+	if !ok {
+		return nil
+	}
+	s := &ServiceOptions{
+		Annotations: r.labels(f, "annotations",
+			"networking.gke.io/load-balancer-type: Internal", checkAnnotation),
+		LoadBalancerClass: r.checkedText(f, "loadBalancerClass", "service.k8s.aws/nlb", checkQualified),
+	}
+	r.reserved(f)
+	if s.Annotations == nil && s.LoadBalancerClass == "" {
+		return nil
+	}
+	return s
+}
+
+// serviceFits reports what is said about a Service that the arm does not have, or not of this kind.
+func (r *reader) serviceFits(k *Kubernetes, f fields) {
+	if k.Service == nil {
+		return
+	}
+	v := f.named["service"]
+	switch {
+	case k.Through == ThroughPod:
+		r.wrong(v.key, "write through: LoadBalancer, or leave service out",
+			"service: this arm dials the pod, and has no Service")
+	case k.Service.LoadBalancerClass != "" && k.Through != ThroughLoadBalancer:
+		r.wrong(v.key, "write through: LoadBalancer, or leave loadBalancerClass out",
+			"service: loadBalancerClass is for through: LoadBalancer, and through is %s", k.Through)
+	}
 }
 
 // podOf reads one side. It gives nil for a side that the arm names as a host.
@@ -120,6 +161,8 @@ func (r *reader) pod(p *Pod, f fields) {
 	p.Image = r.checkedText(f, "image", DefaultPodImage, checkImage)
 	p.AgentImage = r.checkedText(f, "agentImage", "registry.example/nearfar-agent:v1", checkImage)
 	p.RuntimeClass = r.checkedText(f, "runtimeClassName", "kata", checkDomainName)
+	p.PriorityClass = r.checkedText(f, "priorityClassName", "high", checkDomainName)
+	p.Scheduler = r.checkedText(f, "schedulerName", "volcano", checkDomainName)
 	p.Interface = r.checkedText(f, "interface", "net1", checkInterface)
 	p.NodeSelector = r.labels(f, "nodeSelector", "pool: fast", checkLabelValue)
 	p.Labels = r.labels(f, "labels", "team: network", checkLabelValue)

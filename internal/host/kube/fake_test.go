@@ -176,7 +176,9 @@ func TestNodePortsTaken(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	d := c.New(plan(t, testRun(), between("a", experiment.ThroughNodePort, linuxPod(), linuxPod()))[0], func(string) {})
+	run := testRun()
+	run.UDP, run.Background = true, true
+	d := c.New(plan(t, run, between("a", experiment.ThroughNodePort, linuxPod(), linuxPod()))[0], func(string) {})
 	if err := d.Make(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -385,5 +387,59 @@ func TestSidecars(t *testing.T) {
 	}}
 	if got := sidecars(pod); !slices.Equal(got, []string{"istio-init", "istio-proxy"}) {
 		t.Errorf("got %v", got)
+	}
+}
+
+// deny refuses requests such as "list nodes", as the API server does without the right.
+func deny(client *fake.Clientset, requests ...string) {
+	client.PrependReactor("*", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if !slices.Contains(requests, a.GetVerb()+" "+a.GetResource().Resource) {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), "", errors.New("no"))
+	})
+}
+
+// TestNoControllerOfLoadBalancers: a Service that no controller says anything about is given up soon, unless the user
+// may not see what it says.
+func TestNoControllerOfLoadBalancers(t *testing.T) {
+	arm := between("a", experiment.ThroughLoadBalancer, linuxPod(), linuxPod())
+	begin := func(t *testing.T) (*Deployed, *fake.Clientset, *notes) {
+		c, client := fakeCluster(nil)
+		told := &notes{}
+		d := c.New(plan(t, testRun(), arm)[0], told.add)
+		d.balancerQuiet = 10 * time.Millisecond
+		if err := d.Make(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d.Set.Ready = 300 * time.Millisecond
+		return d, client, told
+	}
+	none := func(context.Context, string) ([]string, error) { return nil, nil }
+	d, _, _ := begin(t)
+	d.Set.Ready = time.Minute
+	_, err := d.Through(t.Context(), d.Set.Uses["a"], none)
+	if err == nil || !strings.Contains(err.Error(), "no controller of load balancers has said anything") {
+		t.Errorf("without a controller: %v", err)
+	}
+	d, client, told := begin(t)
+	if err := client.Tracker().Add(&corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: d.Set.Namespace}, Reason: "SyncLoadBalancerFailed",
+		Message: "no subnet", InvolvedObject: corev1.ObjectReference{Name: d.Set.Uses["a"].Service},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.Through(t.Context(), d.Set.Uses["a"], none)
+	if err == nil || !strings.Contains(err.Error(), "it said: SyncLoadBalancerFailed: no subnet") {
+		t.Errorf("with a controller that fails: %v", err)
+	}
+	if !strings.Contains(told.String(), "SyncLoadBalancerFailed: no subnet") {
+		t.Errorf("told %q", told.String())
+	}
+	d, client, _ = begin(t)
+	deny(client, "list events")
+	_, err = d.Through(t.Context(), d.Set.Uses["a"], none)
+	if err == nil || !strings.Contains(err.Error(), "got no address within") {
+		t.Errorf("without the right to see events: %v", err)
 	}
 }

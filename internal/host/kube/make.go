@@ -29,6 +29,8 @@ type Deployed struct {
 	note    func(text string)
 	// declared are the declarations of the pods, by name.
 	declared map[string]*experiment.Pod
+	// balancerQuiet is balancerQuiet; tests set less.
+	balancerQuiet time.Duration
 	// begun says that something may have been made.
 	begun bool
 
@@ -45,7 +47,7 @@ type Deployed struct {
 func (c *Cluster) New(s *Set, note func(text string)) *Deployed {
 	d := &Deployed{
 		Set: s, cluster: c, note: note, declared: map[string]*experiment.Pod{}, pods: map[string]*corev1.Pod{},
-		installed: map[string]bool{},
+		installed: map[string]bool{}, balancerQuiet: balancerQuiet,
 	}
 	for _, use := range s.Uses {
 		d.declared[use.Client], d.declared[use.Server] = use.ClientPod, use.ServerPod
@@ -64,6 +66,9 @@ func (d *Deployed) Make(ctx context.Context) error {
 		}
 	}
 	if err := d.cluster.checkRights(ctx, s, d.note); err != nil {
+		return err
+	}
+	if err := d.cluster.checkRoom(ctx, s, d.note); err != nil {
 		return err
 	}
 	for _, why := range s.Why {
@@ -164,7 +169,7 @@ func (s *Set) setPort(arm string, service *corev1.Service, first int) {
 	before := use.Port
 	use.Port = first
 	s.Uses[arm] = use
-	service.Spec.Ports = servicePorts(first, true)
+	service.Spec.Ports = s.servicePorts(first, true)
 	if s.policy == nil {
 		return
 	}

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -45,8 +46,8 @@ func (s *Set) accountName() string { return "nearfar-" + s.Run.ID }
 func firstPort(p *experiment.Pod) int { return host.Endpoint{Port: p.Port}.Ports().Data }
 
 // service is the Service through which an arm's client reaches the server. Its ports are those of the pod, so that
-// tools that connect twice (control and data) find both.
-func (s *Set) service(use Use, p *pair, arm string) *corev1.Service {
+// tools that connect twice (control and data) find both. more is nil for nothing.
+func (s *Set) service(use Use, p *pair, arm string, more *experiment.ServiceOptions) *corev1.Service {
 	dual := corev1.IPFamilyPolicyPreferDualStack
 	service := &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
@@ -68,19 +69,34 @@ func (s *Set) service(use Use, p *pair, arm string) *corev1.Service {
 	case experiment.ThroughLoadBalancer:
 		service.Spec.Type = corev1.ServiceTypeLoadBalancer
 	}
-	service.Spec.Ports = servicePorts(use.Port, use.Through == experiment.ThroughNodePort)
+	if more != nil {
+		maps.Copy(service.Annotations, more.Annotations)
+		if more.LoadBalancerClass != "" {
+			service.Spec.LoadBalancerClass = &more.LoadBalancerClass
+		}
+	}
+	service.Spec.Ports = s.servicePorts(use.Port, use.Through == experiment.ThroughNodePort)
 	return service
 }
 
 // measuringPorts is how many ports a host uses.
 const measuringPorts = 4
 
-// servicePorts are the ports of a Service. The port of a node is the same as the pod's: a tool that tells its client
-// where to send data knows only the pod's.
-func servicePorts(first int, onNode bool) []corev1.ServicePort {
+// servicePorts are the ports of a Service that the workloads use: UDP only if one of them does, because many load
+// balancers refuse both protocols on one address, and each port costs money at some providers. TCP is always there:
+// most tools control their UDP over it. The port of a node is the same as the pod's: a tool that tells its client where
+// to send data knows only the pod's.
+func (s *Set) servicePorts(first int, onNode bool) []corev1.ServicePort {
+	ports, protocols := measuringPorts, []corev1.Protocol{corev1.ProtocolTCP}
+	if !s.Run.Background {
+		ports = measuringPorts / 2 // the others are for backgrounds
+	}
+	if s.Run.UDP {
+		protocols = append(protocols, corev1.ProtocolUDP)
+	}
 	var all []corev1.ServicePort
-	for i := range measuringPorts {
-		for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
+	for i := range ports {
+		for _, protocol := range protocols {
 			port := corev1.ServicePort{
 				Name:     fmt.Sprintf("%s-%d", strings.ToLower(string(protocol)), i),
 				Protocol: protocol, Port: int32(first + i), TargetPort: intstr.FromInt32(int32(first + i)),

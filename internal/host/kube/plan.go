@@ -51,8 +51,9 @@ type Run struct {
 	Owner, Process string
 	// Now is the time of the plan. Pods have until Expires.
 	Now, Expires time.Time
-	// ICMP says that a workload uses ping, Wire that an arm expects an encapsulation (see watchers.go).
-	ICMP, Wire bool
+	// ICMP says that a workload uses ping, UDP that one uses UDP, Background that one has a background, Wire that an arm
+	// expects an encapsulation (see watchers.go).
+	ICMP, UDP, Background, Wire bool
 }
 
 // Set is what nearfar makes in one namespace of one cluster.
@@ -239,7 +240,7 @@ func (s *Set) addUse(arm experiment.Arm, p *pair, n int) {
 		if use.Through == experiment.ThroughNodePort && k.Server.Port == 0 {
 			use.Port = nodePort(s.Run.ID, arm.Name, 0)
 		}
-		s.services = append(s.services, s.service(use, p, arm.Name))
+		s.services = append(s.services, s.service(use, p, arm.Name, k.Service))
 	}
 	s.Uses[arm.Name] = use
 }

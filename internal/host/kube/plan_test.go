@@ -58,7 +58,7 @@ func TestObjects(t *testing.T) {
 		AgentImage: "r.example/agent:1", ImagePullSecrets: []string{"pull"},
 		Resources:   []byte(`{"limits":{"memory":"1Gi"}}`),
 		Annotations: map[string]string{"k8s.v1.cni.cncf.io/networks": "fast"}, Labels: map[string]string{"team": "net"},
-		RuntimeClass: "kata", SecurityContext: []byte(`{"runAsUser":1000}`), Port: 9000,
+		RuntimeClass: "kata", PriorityClass: "high", Scheduler: "volcano", SecurityContext: []byte(`{"runAsUser":1000}`), Port: 9000,
 	}
 	onWindows := func(image string) *experiment.Pod {
 		return &experiment.Pod{
@@ -77,15 +77,20 @@ func TestObjects(t *testing.T) {
 	given.Kubernetes.Namespace, given.Kubernetes.Policy = "perf", experiment.PolicyLeave
 	mixed := experiment.Arm{Name: "mixed", Client: "here", Kubernetes: &experiment.Kubernetes{
 		Context: "lab", Server: linuxPod(), Through: experiment.ThroughLoadBalancer, Policy: experiment.PolicyOpen,
+		Service: &experiment.ServiceOptions{
+			Annotations: map[string]string{"networking.gke.io/load-balancer-type": "Internal"}, LoadBalancerClass: "inside",
+		},
 	}}
 	ping := testRun()
 	ping.ICMP = true
+	both := testRun()
+	both.UDP, both.Background = true, true
 	for _, c := range []struct {
 		name string
 		run  Run
 		arms []experiment.Arm
 	}{
-		{"paths", testRun(), []experiment.Arm{
+		{"paths", both, []experiment.Arm{
 			between("pods", experiment.ThroughPod, linuxPod(), linuxPod()),
 			between("service", experiment.ThroughClusterIP, linuxPod(), linuxPod()),
 			between("node-port", experiment.ThroughNodePort, linuxPod(), linuxPod()),
@@ -245,10 +250,11 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestGuaranteed: all containers of a pod have limits that equal the requests, by default.
+// TestGuaranteed: the file can ask for a pod all of whose containers have limits that equal the requests.
 func TestGuaranteed(t *testing.T) {
 	pod := linuxPod()
-	pod.AgentImage = "r.example/agent:1"
+	pod.AgentImage, pod.Resources = "r.example/agent:1", []byte(
+		`{"requests":{"cpu":"1","memory":"256Mi"},"limits":{"cpu":"1","memory":"256Mi"}}`)
 	s := plan(t, testRun(), between("a", experiment.ThroughPod, pod, pod))[0]
 	for _, c := range slices.Concat(s.pods[0].Spec.InitContainers, s.pods[0].Spec.Containers) {
 		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {

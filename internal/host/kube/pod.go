@@ -112,6 +112,7 @@ func (s *Set) complete(pod *corev1.Pod, d *experiment.Pod) error {
 	if d.RuntimeClass != "" {
 		spec.RuntimeClassName = &d.RuntimeClass
 	}
+	spec.PriorityClassName, spec.SchedulerName = d.PriorityClass, d.Scheduler
 	for _, name := range d.ImagePullSecrets {
 		spec.ImagePullSecrets = append(spec.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
 	}
@@ -123,12 +124,12 @@ func (s *Set) complete(pod *corev1.Pod, d *experiment.Pod) error {
 		return fmt.Errorf("resources: %w", err)
 	}
 	if len(d.Resources) == 0 {
-		// Requests that equal the limits give the QoS class Guaranteed: the pod is not the first to be evicted, and a
-		// static CPU manager can give it a CPU of its own.
-		list := corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("256Mi"),
-		}
-		resources = corev1.ResourceRequirements{Requests: list, Limits: list}
+		// The pods of all arms exist at the same time, and small nodes must have room for them. Without a limit no pod is
+		// throttled.
+		resources = corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse(experiment.DefaultPodCPU),
+			corev1.ResourceMemory: resource.MustParse(experiment.DefaultPodMemory),
+		}}
 	}
 	spec.Volumes = []corev1.Volume{{
 		Name: volumeName, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},

@@ -61,11 +61,14 @@ func (r *rig) refusals(t *testing.T) {
 		{"host network in restricted", "restricted", pod(func(p *experiment.Pod) { p.HostNetwork = true }),
 			[]string{"the namespace's level of Pod Security does not admit the pod", "hostNetwork"}},
 		{"quota", "full", pod(nil), []string{"the namespace's quota is used up", "exceeded quota: one"}},
-		{"limit range", "narrow", pod(func(p *experiment.Pod) { p.Resources = nil }),
+		{"limit range", "narrow", pod(func(p *experiment.Pod) { p.Resources = []byte(`{"limits":{"cpu":"1"}}`) }),
 			[]string{"the namespace's LimitRange does not admit the pod's resources"}},
 		{"no namespace", "missing", pod(nil), []string{"there is no namespace missing"}},
 		{"no such node", "", pod(func(p *experiment.Pod) { p.Node = "n9" }),
-			[]string{"p1-server: no node fits: 0/2 nodes are available", "check node:"}},
+			[]string{"arm a: there is no node n9 in context", "there are n1, n2"}},
+		{"no room on the node", "", pod(func(p *experiment.Pod) {
+			p.Node, p.Resources = "n2", []byte(`{"requests":{"cpu":"64"}}`)
+		}), []string{"node n2 has no room: this experiment asks there for 64 of cpu, in 1 pods"}},
 		{"too large", "", pod(func(p *experiment.Pod) { p.Resources = []byte(`{"requests":{"cpu":"64"}}`) }),
 			[]string{"p1-server: no node fits", "Insufficient cpu", "set resources:"}},
 		{"no such image", "", pod(func(p *experiment.Pod) { p.Image = "127.0.0.1:1/none:1" }),

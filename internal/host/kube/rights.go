@@ -76,6 +76,8 @@ func (s *Set) Rights() []Right {
 			Without: "the last lines of a container that ended"},
 		Right{Verb: "get", Resource: "nodes", Optional: true,
 			Without: "zone, region, instance type, provider id and CNI of the pods' nodes"},
+		Right{Verb: "list", Resource: "nodes", Optional: true,
+			Without: "whether the nodes exist and have room, before the pods are made,"},
 	)
 	return all
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"nearfar/internal/clean"
 	"nearfar/internal/experiment"
@@ -35,6 +38,7 @@ func (d *Deployed) Through(ctx context.Context, use Use, resolve Resolver) (host
 		return d.headless(ctx, use, resolve)
 	}
 	var why error
+	begun, quiet := time.Now(), false
 	for {
 		service, err := d.cluster.client.CoreV1().Services(d.Set.Namespace).Get(ctx, use.Service, metav1.GetOptions{})
 		if err == nil {
@@ -46,10 +50,30 @@ func (d *Deployed) Through(ctx context.Context, use Use, resolve Resolver) (host
 		if err != nil && ctx.Err() == nil {
 			why = err
 		}
+		if use.Through == experiment.ThroughLoadBalancer && !quiet && time.Since(begun) > d.balancerQuiet {
+			quiet = true
+			said, known := d.cluster.eventsOf(ctx, d.Set.Namespace, use.Service)
+			if known && len(said) == 0 {
+				return host.Addresses{}, fmt.Errorf("Service %s (%s): after %v no controller of load balancers has said "+
+					"anything about it: the cluster has none, or none for its loadBalancerClass", use.Service, use.Through,
+					d.balancerQuiet)
+			}
+			if len(said) > 0 {
+				d.note(fmt.Sprintf("waiting: Service %s: %s", use.Service, clean.Line(said[len(said)-1])))
+			}
+		}
 		if !pause(ctx, pauseGone) {
 			text := fmt.Sprintf("Service %s (%s) got no address within %v", use.Service, use.Through, limit)
 			if use.Through == experiment.ThroughLoadBalancer {
-				text += ": the cluster needs a load balancer that serves TCP and UDP on the same address"
+				text += ": the cluster needs a controller of load balancers"
+				if d.Set.Run.UDP {
+					text += " that serves TCP and UDP on the same address"
+				}
+				// The context has ended.
+				said, _ := d.cluster.eventsOf(context.WithoutCancel(ctx), d.Set.Namespace, use.Service)
+				if len(said) > 0 {
+					text += "; it said: " + clean.Line(said[len(said)-1])
+				}
 			}
 			if why != nil {
 				return host.Addresses{}, fmt.Errorf("%s: %w", text, why)
@@ -57,6 +81,31 @@ func (d *Deployed) Through(ctx context.Context, use Use, resolve Resolver) (host
 			return host.Addresses{}, fmt.Errorf("%s", text)
 		}
 	}
+}
+
+// balancerQuiet is how long a controller of load balancers may say nothing about a new Service. Those of the clouds
+// write an event as soon as they see it.
+const balancerQuiet = 30 * time.Second
+
+// eventsOf are the messages of the events of a Service, the oldest first; false if the user may not see them.
+func (c *Cluster) eventsOf(ctx context.Context, namespace, service string) (said []string, known bool) {
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	list, err := c.client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("involvedObject.name", service).String(),
+	})
+	if err != nil {
+		return nil, false
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Event) int {
+		return a.LastTimestamp.Compare(b.LastTimestamp.Time)
+	})
+	for _, e := range list.Items {
+		if e.InvolvedObject.Name == service {
+			said = append(said, e.Reason+": "+e.Message)
+		}
+	}
+	return said, true
 }
 
 // serviceAddresses are the addresses of a Service; none if it has none yet.

@@ -1,0 +1,245 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nearfar/internal/clean"
+)
+
+// What a pod takes of a node, as far as it is added up: CPU, memory, and its place among the node's pods.
+var addedUp = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods}
+
+// mostNodes is how many nodes are looked at; the API server gives the first ones.
+const mostNodes = 5000
+
+// checkRoom compares the pods of the set with the nodes before anything is made: it is an error if a node that the file
+// names does not exist, or has no room for the pods that must run there. A cluster may add nodes for all other pods, so
+// that they have no room is only noted. It says nothing of what the user may not look at: without the right to list
+// nodes nothing, without the right to list pods nothing of what other pods ask for.
+func (c *Cluster) checkRoom(ctx context.Context, s *Set, note func(text string)) error {
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	list, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: mostNodes})
+	if err != nil || list.Continue != "" {
+		return ctx.Err() // the scheduler decides
+	}
+	nodes := map[string]*node{}
+	for i := range list.Items {
+		n := &list.Items[i]
+		nodes[n.Name] = &node{Node: n, free: n.Status.Allocatable.DeepCopy()}
+	}
+	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil && !apierrors.IsForbidden(err) {
+		return ctx.Err()
+	}
+	if err == nil {
+		for i := range pods.Items {
+			takeFrom(nodes, &pods.Items[i])
+		}
+	}
+	return s.fit(nodes, note)
+}
+
+// node is a node, and what is free of it.
+type node struct {
+	*corev1.Node
+	free corev1.ResourceList
+}
+
+// takeFrom takes what a pod asks for from its node.
+func takeFrom(nodes map[string]*node, pod *corev1.Pod) {
+	n := nodes[pod.Spec.NodeName]
+	if n == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return
+	}
+	for name, amount := range requested(pod) {
+		left := n.free[name]
+		left.Sub(amount)
+		n.free[name] = left
+	}
+}
+
+// requested is what the scheduler keeps for a pod: the sum over its containers, or the largest init container if that
+// is more (Kubernetes' documentation, Init Containers, Resource sharing within containers).
+func requested(pod *corev1.Pod) corev1.ResourceList {
+	sum := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(1, resource.DecimalSI)}
+	add := func(list corev1.ResourceList) {
+		for name, amount := range list {
+			all := sum[name]
+			all.Add(amount)
+			sum[name] = all
+		}
+	}
+	for _, c := range pod.Spec.Containers {
+		add(c.Resources.Requests)
+	}
+	for _, c := range pod.Spec.InitContainers {
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			add(c.Resources.Requests)
+			continue
+		}
+		for name, amount := range c.Resources.Requests {
+			if have := sum[name]; have.Cmp(amount) < 0 {
+				sum[name] = amount
+			}
+		}
+	}
+	add(pod.Spec.Overhead)
+	return sum
+}
+
+// fit says which pods have no room on the nodes.
+func (s *Set) fit(nodes map[string]*node, note func(text string)) error {
+	var errs []error
+	named := map[string][]*corev1.Pod{}
+	for _, pod := range s.pods {
+		at := namedNode(pod)
+		switch {
+		case at == "":
+			s.fitAnywhere(nodes, pod, note)
+		case nodes[at] == nil:
+			errs = append(errs, fmt.Errorf("arm %s: there is no node %s in context %s; there are %s", firstArm(pod),
+				clean.Line(at), clean.Line(s.Context), someNames(slices.Sorted(maps.Keys(nodes)))))
+		default:
+			named[at] = append(named[at], pod)
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(named)) {
+		if n := nodes[at]; n.Spec.Unschedulable {
+			errs = append(errs, fmt.Errorf("node %s takes no new pods (it is cordoned)", clean.Line(at)))
+		} else if err := n.roomFor(named[at]); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// namedNode is the node on which the pod must run, as the file names it; empty for none.
+func namedNode(pod *corev1.Pod) string {
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil ||
+		pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return ""
+	}
+	for _, term := range pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Key == "metadata.name" && field.Operator == corev1.NodeSelectorOpIn && len(field.Values) == 1 {
+				return field.Values[0]
+			}
+		}
+	}
+	return ""
+}
+
+// someNames lists names, and counts those beyond the first ten.
+func someNames(names []string) string {
+	const most = 10
+	if len(names) == 0 {
+		return "none"
+	}
+	for i := range names {
+		names[i] = clean.Line(names[i])
+	}
+	if n := len(names) - most; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n)
+	}
+	return strings.Join(names, ", ")
+}
+
+// roomFor says whether the node has room for pods that must all run there.
+func (n *node) roomFor(pods []*corev1.Pod) error {
+	all := corev1.ResourceList{}
+	for _, pod := range pods {
+		for name, amount := range requested(pod) {
+			sum := all[name]
+			sum.Add(amount)
+			all[name] = sum
+		}
+	}
+	if name, ok := n.lacks(all); !ok {
+		has, left, want := n.Status.Allocatable[name], n.free[name], all[name]
+		if left.Sign() < 0 {
+			left = resource.Quantity{}
+		}
+		return fmt.Errorf("node %s has no room: this experiment asks there for %s of %s, in %d pods, and %s of %s are "+
+			"free; let them ask for less (resources: {requests: {cpu: 50m}}), or name other nodes", clean.Line(n.Name),
+			want.String(), name, len(pods), left.String(), has.String())
+	}
+	return nil
+}
+
+// lacks names a resource of which the node has not enough; true if it has enough of all.
+func (n *node) lacks(want corev1.ResourceList) (corev1.ResourceName, bool) {
+	for _, name := range addedUp {
+		amount, asked := want[name]
+		left, known := n.free[name]
+		if asked && known && left.Cmp(amount) < 0 {
+			return name, false
+		}
+	}
+	return "", true
+}
+
+// fitAnywhere notes that no node of the cluster can take the pod now.
+func (s *Set) fitAnywhere(nodes map[string]*node, pod *corev1.Pod, note func(text string)) {
+	matching, want := 0, requested(pod)
+	for _, n := range nodes {
+		if !n.takes(pod) {
+			continue
+		}
+		matching++
+		if _, ok := n.lacks(want); ok {
+			return
+		}
+	}
+	what := "no node has room for what it asks for"
+	if matching == 0 {
+		what = "no node has the labels that it asks for and only taints that it tolerates"
+	}
+	note(fmt.Sprintf("arm %s: the %s's pod: %s; the run waits for the cluster to add one", firstArm(pod),
+		pod.Labels[LabelSide], what))
+}
+
+// takes says whether the node may take the pod, by labels and taints. Affinity is the scheduler's.
+func (n *node) takes(pod *corev1.Pod) bool {
+	if n.Spec.Unschedulable {
+		return false
+	}
+	for label, value := range pod.Spec.NodeSelector {
+		if n.Labels[label] != value {
+			return false
+		}
+	}
+	for _, taint := range n.Spec.Taints {
+		if taint.Effect == corev1.TaintEffectPreferNoSchedule {
+			continue
+		}
+		if !slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return tolerates(t, taint) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// tolerates says whether a toleration matches a taint (Kubernetes' documentation, Taints and Tolerations).
+func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
+	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+		return false
+	}
+	switch t.Operator {
+	case corev1.TolerationOpExists:
+		return true
+	case "", corev1.TolerationOpEqual:
+		return t.Key != "" && t.Value == taint.Value
+	}
+	return false
+}
