@@ -53,7 +53,8 @@ func (c *Client) exchange(ctx context.Context, q call) (reply, error) {
 		r, err := c.try(ctx, s, q)
 		switch {
 		case err == nil:
-			return r, c.answered(r)
+			c.hear()
+			return r, c.judge(r)
 		case errors.Is(err, errProtocol):
 			c.lose(host.Lost(c.o.Name, err.Error()))
 		case ctx.Err() != nil:
@@ -70,8 +71,8 @@ func (c *Client) exchange(ctx context.Context, q call) (reply, error) {
 	return reply{}, c.Lost()
 }
 
-// answered is the error of a reply. An agent that ends although its owner did not ask for it is lost.
-func (c *Client) answered(r reply) error {
+// judge is the error of a reply. An agent that ends although its owner did not ask for it is lost.
+func (c *Client) judge(r reply) error {
 	err := r.err()
 	if !errors.Is(err, errEnding) || c.isClosed() {
 		return err
