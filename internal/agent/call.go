@@ -17,7 +17,7 @@ type call struct {
 	request request
 	// body follows the request: of start and put.
 	body []byte
-	// waits says that the answer may take any time. Otherwise the agent is lost if it does not answer within callLimit.
+	// waits says that the answer may take any time. Otherwise the agent is lost if it does not answer within limits.call.
 	waits bool
 	// receive reads what follows the reply. If it fails because the connection broke, the call is repeated; again then
 	// changes the request.
@@ -27,13 +27,8 @@ type call struct {
 	evenClosed bool
 }
 
-const (
-	// callLimit bounds how long the agent may take for a call, without the time of reconnections. It is much longer
-	// than any call takes, also on a very busy machine.
-	callLimit = 60 * time.Second
-	// maxRepeats bounds how often a call is repeated. A call that breaks every connection must end.
-	maxRepeats = 200
-)
+// maxRepeats bounds how often a call is repeated. A call that breaks every connection must end.
+const maxRepeats = 200
 
 // errBroken says that the connection broke during a call.
 var errBroken = errors.New("the connection to the agent broke")
@@ -85,7 +80,7 @@ func (c *Client) judge(r reply) error {
 func (c *Client) try(ctx context.Context, s *yamux.Session, q call) (reply, error) {
 	if !q.waits {
 		var cancel func()
-		ctx, cancel = context.WithTimeoutCause(ctx, callLimit, errTimeLimit)
+		ctx, cancel = context.WithTimeoutCause(ctx, c.o.limits.call, errTimeLimit)
 		defer cancel()
 	}
 	stream, err := s.OpenStream()
@@ -97,7 +92,7 @@ func (c *Client) try(ctx context.Context, s *yamux.Session, q call) (reply, erro
 	stop()
 	_ = stream.Close()
 	if errors.Is(context.Cause(ctx), errTimeLimit) {
-		c.lose(host.Lost(c.o.Name, fmt.Sprintf("the agent did not answer within %v", callLimit)))
+		c.lose(host.Lost(c.o.Name, fmt.Sprintf("the agent did not answer within %v", c.o.limits.call)))
 		return reply{}, c.Lost()
 	}
 	return r, err

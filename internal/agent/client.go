@@ -40,9 +40,24 @@ type Options struct {
 	// Silence is how long the owner may be silent before the agent ends with all that it started and put; 0 for
 	// DefaultSilence. It is also how long a reconnection may take.
 	Silence time.Duration
+	// limits are for calls; tests set shorter ones. The zero value stands for defaultLimits.
+	limits limits
 	// Endpoint has the known properties of the host. The agent fills in the system and missing addresses.
 	Endpoint host.Endpoint
 }
+
+// limits bound what the owner waits for.
+type limits struct {
+	// call is how long the agent may take for a call, without the time of reconnections.
+	call time.Duration
+	// killed is how long after the end of a process the news of it and the rest of its output may be on the way.
+	killed time.Duration
+	// canceled is how long the end of a process may take that the user does not want any more.
+	canceled time.Duration
+}
+
+// defaultLimits are much longer than anything takes, also on a very busy machine.
+var defaultLimits = limits{call: 60 * time.Second, killed: 60 * time.Second, canceled: 10 * time.Second}
 
 func (o Options) silence() time.Duration {
 	if o.Silence <= 0 {
@@ -85,6 +100,9 @@ type Client struct {
 func Connect(ctx context.Context, dial Dialer, o Options) (*Client, error) {
 	if err := checkSession(o.Session); err != nil {
 		return nil, err
+	}
+	if o.limits == (limits{}) {
+		o.limits = defaultLimits
 	}
 	c := &Client{o: o, endpoint: o.Endpoint, dial: dial, id: randomHex(8), begun: time.Now(), lost: make(chan struct{}),
 		parted: make(chan struct{}), changed: make(chan struct{})}

@@ -129,7 +129,7 @@ func (p *process) run(ctx context.Context, c host.Cmd) {
 		select {
 		case <-ctx.Done():
 			canceled <- ctx.Err()
-			p.expectEnd(canceledLimit, "it was asked to kill %s, and did not say within %v that it is gone")
+			p.expectEnd(p.host.client.o.limits.canceled, "it was asked to kill %s, and did not say within %v that it is gone")
 			_ = p.kill() // it fails only if the agent is lost, and Wait says so
 		case <-ended:
 		}
@@ -194,7 +194,7 @@ func (p *process) within(fetched *atomic.Int64, wait func()) {
 				return
 			case <-tick.C:
 			}
-			allowed := killedLimit + time.Duration(fetched.Load()-before)*time.Second/restRate
+			allowed := p.host.client.o.limits.killed + time.Duration(fetched.Load()-before)*time.Second/restRate
 			if time.Since(ended) > allowed {
 				p.host.client.lose(host.Lost(p.host.client.o.Name, fmt.Sprintf(
 					"the rest of the output of %s does not arrive: %d bytes in %v since it ended", p.argv[0],
@@ -276,7 +276,11 @@ func (p *process) Stop(grace time.Duration) error {
 		case <-p.done:
 		case <-timer.C:
 		}
-		err = p.kill()
+		if err = p.kill(); err == nil {
+			// The process is gone, and so its end and its output are known.
+			p.expectEnd(p.host.client.o.limits.killed,
+				"it said that %s is killed, and did not say within %v how it ended")
+		}
 	}
 	<-p.done
 	if p.isGone(err) {
@@ -298,22 +302,14 @@ func (p *process) isGone(err error) bool {
 func (p *process) kill() error {
 	_, err := p.host.client.exchange(context.Background(), call{request: request{Call: callKill, Key: p.key}})
 	if err == nil || p.isGone(err) {
-		// The process is gone, and so its end and its output are known.
-		p.expectEnd(killedLimit, "it said that %s is killed, and did not say within %v how it ended")
 		return nil
 	}
 	p.host.client.lose(host.Lost(p.host.client.o.Name, err.Error()))
 	return err
 }
 
-const (
-	// killedLimit is how long after the end of a process the news of it and the rest of its output may be on the way.
-	killedLimit = time.Minute
-	// canceledLimit is how long the end of a process may take that the user does not want any more.
-	canceledLimit = 10 * time.Second
-	// maxFetched bounds the output of a process that is fetched, in bytes. An agent keeps less.
-	maxFetched = 4 * supervise.DefaultMaxOutput
-)
+// maxFetched bounds the output of a process that is fetched, in bytes. An agent keeps less.
+const maxFetched = 4 * supervise.DefaultMaxOutput
 
 // expectEnd gives the agent up if the end of the process is not known within the limit. why has the program and the
 // limit as its arguments.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"nearfar/internal/agent"
 	"nearfar/internal/agent/binaries"
@@ -81,9 +82,12 @@ func (k *given) build(ctx context.Context, arms []experiment.Arm) (made map[stri
 		return nil, err
 	}
 	errs := make([]error, len(names))
+	awaited := await(k.options.Step, "connecting to", firstWait, names...)
+	defer awaited.end()
 	var all sync.WaitGroup
 	for i, name := range names {
 		all.Go(func() {
+			defer awaited.done(name)
 			var c *agent.Client
 			if c, errs[i] = k.reach(ctx, k.specs[name], dialers[name]); errs[i] == nil {
 				k.mu.Lock()
@@ -216,9 +220,14 @@ func (k *given) close() error {
 	}
 	slices.Sort(names)
 	errs := make([]error, len(names))
+	awaited := await(k.options.Step, "waiting for the end of the agent on", time.Second, names...)
+	defer awaited.end()
 	var all sync.WaitGroup
 	for i, name := range names {
-		all.Go(func() { errs[i] = k.clients[name].Close() })
+		all.Go(func() {
+			defer awaited.done(name)
+			errs[i] = k.clients[name].Close()
+		})
 	}
 	all.Wait()
 	if k.owner != nil {
