@@ -75,6 +75,8 @@ type server struct {
 	failed        error
 
 	wires wires
+	// reservations are the ports that the owner's run has.
+	reservations reservations
 
 	observing   sync.Mutex
 	observedKey string // of the last observation
@@ -139,6 +141,7 @@ func (s *server) end() {
 	s.endOnce.Do(func() {
 		close(s.ending)
 		s.wires.close()
+		s.reservations.close()
 		s.failed = errors.Join(s.supervisor.Close(), s.files.removeAll())
 		if s.o.Remaining != nil {
 			s.o.Remaining()

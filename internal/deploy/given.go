@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,6 +27,8 @@ type given struct {
 	owner      *tls.Owner // nil without a host that is reached by a join string
 	// programs are what ssh copies to hosts.
 	programs programs
+	// run names this run on the hosts.
+	run string
 	// done is closed when build has ended: pods can have an arm with a host of the file. failed is valid then.
 	done   chan struct{}
 	failed bool
@@ -55,7 +58,7 @@ func newFleet() fleet {
 func newGiven(e *experiment.Experiment, o Options) *given {
 	k := &given{
 		options: o, experiment: e, specs: map[string]experiment.HostSpec{}, fleet: newFleet(),
-		done: make(chan struct{}), programs: programs{made: map[host.System]ssh.Program{}},
+		done: make(chan struct{}), programs: programs{made: map[host.System]ssh.Program{}}, run: rand.Text(),
 	}
 	k.wire = watchesWire(e)
 	for _, h := range e.Hosts {
