@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // device is the device by which this side's packets leave, with its counters during the trial. The finding says why one
@@ -76,6 +77,8 @@ func acceleratedPath(s one) finding {
 		switch {
 		case on.virtual():
 			return on.hidden()
+		case windowsSynthetic(on.Driver):
+			return s.acceleratedOnWindows(on)
 		case on.Driver != netvsc:
 			return unknown("%s has the driver %q, and accelerated networking is proved below %s alone", on.Name,
 				on.Driver, netvsc)
@@ -112,6 +115,42 @@ func acceleratedPath(s one) finding {
 	f := joinDirections(sent, got)
 	f.evidence = fmt.Sprintf("%s below %s: %s", name, on.Name, f.evidence)
 	return f
+}
+
+// windowsSynthetic says whether a driver is the synthetic device of Hyper-V on Windows; Windows numbers further ones
+// ("... #2").
+func windowsSynthetic(driver string) bool {
+	return strings.HasPrefix(driver, "Microsoft Hyper-V Network Adapter")
+}
+
+// windowsFunction says whether a driver of Windows is of a virtual function of Azure: Mellanox' or Microsoft's own
+// (MANA).
+func windowsFunction(driver string) bool {
+	return strings.Contains(driver, "Mellanox") || strings.HasPrefix(driver, "Microsoft Azure Network Adapter")
+}
+
+// acceleratedOnWindows says what a Windows host shows. That no virtual function is attached refutes. One that is
+// attached proves nothing yet: whether the synthetic device also counts what the function carries is not documented, so
+// that the counters cannot show that the trial took no other way.
+func (s one) acceleratedOnWindows(on *Device) finding {
+	var function *Device
+	for _, below := range s.Facts.EnslavedTo(on) {
+		if windowsFunction(below.Driver) {
+			function = below
+		}
+	}
+	if function == nil {
+		f := verdict(false, "%s is %s, and no virtual function has its address", on.Name, on.Driver)
+		f.oneWay = true // it may have come later
+		return f
+	}
+	text := fmt.Sprintf("%s %s has the address of %s", function.Driver, function.Name, on.Name)
+	if c := s.Counters.Device(function.Name); c != nil && c.Known {
+		text += fmt.Sprintf(", and carried %d bytes in %d packets out and %d bytes in %d packets in while the trial sent at "+
+			"least %d and received at least %d bytes", c.TxBytes, c.TxPackets, c.RxBytes, c.RxPackets, s.Sent.Bytes,
+			s.received.Bytes)
+	}
+	return unknown("%s: it is attached, and Windows' counters do not show what else the trial could have used", text)
 }
 
 func (s one) switched(on *Device) bool {

@@ -38,13 +38,36 @@ func ReadMachine() Machine {
 	return m
 }
 
-// readFirmware reads what Windows keeps of the firmware. The asset tag is not there, so Azure is not recognised.
+// readFirmware reads what Windows keeps of the firmware in the registry, and the asset tag from the firmware's own table.
 func readFirmware() Firmware {
 	const path = `HARDWARE\DESCRIPTION\System\BIOS`
 	return Firmware{
 		Vendor: registryText(path, "SystemManufacturer"), Product: registryText(path, "SystemProductName"),
 		Board: registryText(path, "BaseBoardManufacturer"), BIOS: registryText(path, "BIOSVendor"),
+		AssetTag: assetTag(firmwareTable()),
 	}
+}
+
+// firmwareTable is the raw table of SMBIOS; nil if Windows does not give it.
+func firmwareTable() []byte {
+	const (
+		provider = uintptr('R')<<24 | 'S'<<16 | 'M'<<8 | 'B'
+		most     = 1 << 20
+	)
+	get := windows.NewLazySystemDLL("kernel32.dll").NewProc("GetSystemFirmwareTable")
+	if get.Find() != nil {
+		return nil
+	}
+	size, _, _ := get.Call(provider, 0, 0, 0)
+	if size == 0 || size > most {
+		return nil
+	}
+	table := make([]byte, size)
+	n, _, _ := get.Call(provider, 0, uintptr(unsafe.Pointer(&table[0])), size)
+	if n == 0 || n > size {
+		return nil
+	}
+	return table[:n]
 }
 
 // registryText reads a text of the local machine from the registry; empty if that fails.

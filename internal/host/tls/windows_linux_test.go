@@ -168,7 +168,8 @@ func checkWindowsFacts(t *testing.T, w *winetest.Wine, program string) {
 	if err != nil || again.BootID != f.BootID {
 		t.Errorf("the kernel is %s, then %s: %v", f.BootID, again.BootID, err)
 	}
-	end := c.Watch(nil, netip.Addr{})
+	// The devices of the path, and what Windows counts for them.
+	end := c.Watch(nil, netip.MustParseAddr("127.0.0.1"))
 	p, err := c.Host().Start(t.Context(), host.Cmd{Argv: []string{host.Self, hosttest.Verb, "flood", "4000000"}})
 	if err == nil {
 		err = p.Wait()
@@ -179,6 +180,10 @@ func checkWindowsFacts(t *testing.T, w *winetest.Wine, program string) {
 	side := end()
 	if side.Window <= 0 || !side.Contention.OthersKnown || side.Contention.Ran <= 0 || side.Contention.DelayKnown {
 		t.Errorf("of the time of a process is known: %+v", side)
+	}
+	if side.Counters == nil || len(side.Counters.Devices) == 0 || !side.Counters.Devices[0].Known ||
+		side.Counters.Devices[0].Name == "" {
+		t.Errorf("counted %+v", side.Counters)
 	}
 }
 
