@@ -229,7 +229,7 @@ func (m *Machine) state() string {
 	console, _ := os.ReadFile(filepath.Join(m.folder, "console")) // it may be empty
 	text.Write(console)
 	for _, argv := range [][]string{
-		{"systemctl", "list-jobs", "--no-pager"}, {"ps", "-eo", "pid,etime,args"},
+		{"systemctl", "list-jobs", "--no-pager"}, {"ps", "-eo", "pid,etime,args"}, {"cloud-init", "status", "--long"},
 		{"tail", "-n", "40", "/var/log/cloud-init-output.log"},
 	} {
 		out, err := m.Run(argv...)

@@ -19,7 +19,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 # nearfar gives a list as JSON.
 arms=$(printf '%s' "${arms:-neither accelerated proximity proximity-accelerated}" | tr '",[]' '    ')
 location=${location:-australiaeast}
-size=${size:-Standard_D3_v2}
+size=${size:-Standard_D4as_v5}
 admin=${admin:-azureuser}
 image=${image:-MicrosoftWindowsServer:WindowsServer:2022-datacenter:latest}
 latte_url=${latte_url:-https://github.com/microsoft/latte/releases/download/v0/latte.exe}
