@@ -52,7 +52,7 @@ type Cloud struct {
 	// refusals are codes of errors by sizes of machines.
 	refusals map[string]string
 	// restricted are sizes that the subscription may not use; usage is how many vCPUs of a quota are used.
-	restricted map[string]bool
+	restricted []string
 	usage      map[string]int
 	// registered are the registered providers, in small letters; operations are the results of asynchronous requests.
 	registered map[string]bool
@@ -70,8 +70,7 @@ func New(t testing.TB) *Cloud {
 	t.Helper()
 	c := &Cloud{
 		t: t, folder: t.TempDir(), resources: map[string]object{}, pageSize: 100, refusals: map[string]string{},
-		passwords: map[string]string{}, operations: map[string]object{}, restricted: map[string]bool{},
-		usage: map[string]int{},
+		passwords: map[string]string{}, operations: map[string]object{},
 		// As in a subscription that has had machines, and nothing else.
 		registered: map[string]bool{"microsoft.compute": true, "microsoft.network": true, "microsoft.resources": true},
 		Secret:     "CANARY-password-" + filepath.Base(t.TempDir()),
@@ -157,18 +156,18 @@ func (c *Cloud) Refuse(size, code string) {
 	c.refusals[size] = code
 }
 
-// Restrict says that the subscription may not use a size.
-func (c *Cloud) Restrict(size string) {
+// Restrict says which sizes the subscription may not use.
+func (c *Cloud) Restrict(sizes ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.restricted[size] = true
+	c.restricted = sizes
 }
 
-// Use sets how many vCPUs of a quota of 100 are used: of a family of sizes, or of the region (cores).
-func (c *Cloud) Use(quota string, cpus int) {
+// Use sets how many vCPUs of quotas of 100 are used: of families of sizes, or of the region (cores).
+func (c *Cloud) Use(cpus map[string]int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.usage[quota] = cpus
+	c.usage = maps.Clone(cpus)
 }
 
 // Requests lists the methods and paths of all requests.

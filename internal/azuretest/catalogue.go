@@ -133,7 +133,7 @@ func offered() []size {
 func (c *Cloud) sizes() (all []any) {
 	for _, s := range offered() {
 		restrictions := []any{}
-		if c.restricted[s.name] {
+		if slices.Contains(c.restricted, s.name) {
 			restrictions = append(restrictions, object{
 				"type": "Location", "values": []string{Location}, "reasonCode": "NotAvailableForSubscription",
 				"restrictionInfo": object{"locations": []string{Location}},
