@@ -9,10 +9,12 @@
 #                            Chromium, which tests the HTML pages (1.7 GB); PostgreSQL, which the tests start
 #                            themselves; curl and jq, which the documentation uses; a C compiler, for the race detector
 #                            and the benchmark's C loop; containerd (with runc), etcd, nftables and busybox, of which
-#                            tests make a cluster of Kubernetes; and, in the cache, a Python environment (see test-python.sh), the command line tools of Azure and AWS
-#                            and a fake of AWS (see cloud-tools.sh; 1.2 GB), the programs of Kubernetes (see
-#                            kubernetes.sh; the first time takes 6 to 15 minutes), OpenTofu (see opentofu.sh; the first
-#                            time takes 4 to 15 minutes) and the AWS CDK (see cdk.sh; it needs npm)
+#                            tests make a cluster of Kubernetes; systemd-nspawn and mmdebstrap, with which tests start a Debian; and, in the cache, a Python environment
+#                            (see test-python.sh), the command line tools of Azure and AWS and a fake of AWS (see
+#                            cloud-tools.sh; 1.2 GB), the programs of Kubernetes (see kubernetes.sh; the first time
+#                            takes 6 to 15 minutes), OpenTofu (see opentofu.sh; the first time takes 4 to 15 minutes),
+#                            the AWS CDK (see cdk.sh; it needs npm), and for root a Debian that tests start (see
+#                            boot-root.sh; the first time takes 3 minutes)
 #
 # No service that a package brings starts, now or with the machine: nearfar starts the servers that it measures itself.
 # The services of measuring tools are switched off also if the package was here before: netperf's, for example, runs as
@@ -36,12 +38,14 @@ programs() {
 		echo "postgres:postgresql python3-venv:python3-venv chromium:chromium curl:curl jq:jq cc:build-essential"
 		echo "qperf:qperf /usr/sbin/sshd:openssh-server fish:fish tcsh:tcsh"
 		echo "containerd:containerd etcd:etcd-server /usr/sbin/nft:nftables busybox:busybox"
+		echo "systemd-nspawn:systemd-container mmdebstrap:mmdebstrap"
 		;;
 	dnf)
 		echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc"
 		echo "postgres:postgresql-server python3-venv:python3 chromium:chromium curl:curl jq:jq cc:gcc"
 		echo "qperf:qperf /usr/sbin/sshd:openssh-server fish:fish tcsh:tcsh"
 		echo "containerd:containerd etcd:etcd /usr/sbin/nft:nftables busybox:busybox"
+		echo "systemd-nspawn:systemd-container mmdebstrap:mmdebstrap"
 		;;
 	esac
 }
@@ -65,7 +69,7 @@ names_missing() {
 	others=
 	if [ "$purpose" = test ]; then
 		others="qperf /usr/sbin/sshd fish tcsh chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc postgres python3-venv"
-		others="$others curl jq cc containerd etcd /usr/sbin/nft busybox"
+		others="$others curl jq cc containerd etcd /usr/sbin/nft busybox systemd-nspawn mmdebstrap"
 	fi
 	for program in sockperf iperf3 ping netperf $others; do
 		installed "$program" || printf '%s ' "$program"
@@ -139,6 +143,7 @@ finish() {
 		"$(dirname "$0")/kubernetes.sh" >/dev/null
 		"$(dirname "$0")/opentofu.sh" >/dev/null
 		"$(dirname "$0")/cdk.sh" >/dev/null
+		[ "$(id -u)" -ne 0 ] || "$(dirname "$0")/boot-root.sh" debian >/dev/null
 	fi
 	exit 0
 }

@@ -31,5 +31,5 @@ build opentofu "$cache/opentofu-$(sum opentofu/go.mod opentofu/go.sum)" tofu \
 	"-X github.com/opentofu/opentofu/version.dev=no" github.com/opentofu/opentofu/cmd/tofu
 build provider "$cache/tofuprovider-$(sum provider/go.mod provider/go.sum provider/main.go)" \
 	"nearfar.test/tests/stand/1.0.0/$($go env GOOS)_$($go env GOARCH)/terraform-provider-stand_v1.0.0" "" .
-build schema "$cache/tofuschema-$(sum schema/go.mod schema/go.sum schema/cloud.go schema/main.go schema/schema.go)" \
-	terraform-provider "" .
+build schema "$cache/tofuschema-$(sum schema/go.mod schema/go.sum schema/cloud.go schema/main.go schema/refusals.go \
+	schema/schema.go)" terraform-provider "" .

@@ -1,7 +1,9 @@
 // Package azuretest is a fake of Azure's Resource Manager on loopback, and the real Azure CLI that talks to it, for
-// tests. It keeps resources as they are sent, and follows the rules that tests need: what a resource refers to must
-// exist, what is in use cannot be deleted, a machine makes its disk, and lists come in pages. It knows nothing of
-// capacity, placement, prices or how long anything takes: all requests are done at once.
+// tests. It keeps resources as they are sent, and is as strict as the service where labs can break a rule: names are
+// limited, a provider must be registered, what a resource refers to must exist, what is in use cannot be deleted, a PUT
+// replaces the subnets of a network, and a machine whose allocation fails is there all the same (rules.go and
+// operation.go have the sources). A machine makes its disk, and lists come in pages. The fake knows nothing of placement,
+// prices or how long anything takes: other requests are done at once.
 package azuretest
 
 import (
@@ -49,6 +51,12 @@ type Cloud struct {
 	pageSize int
 	// refusals are codes of errors by sizes of machines.
 	refusals map[string]string
+	// restricted are sizes that the subscription may not use; usage is how many vCPUs of a quota are used.
+	restricted []string
+	usage      map[string]int
+	// registered are the registered providers, in small letters; operations are the results of asynchronous requests.
+	registered map[string]bool
+	operations map[string]object
 	// passwords are the passwords with which machines were made.
 	passwords map[string]string
 	// last counts addresses and identifiers that were given.
@@ -62,8 +70,10 @@ func New(t testing.TB) *Cloud {
 	t.Helper()
 	c := &Cloud{
 		t: t, folder: t.TempDir(), resources: map[string]object{}, pageSize: 100, refusals: map[string]string{},
-		passwords: map[string]string{},
-		Secret:    "CANARY-password-" + filepath.Base(t.TempDir()),
+		passwords: map[string]string{}, operations: map[string]object{},
+		// As in a subscription that has had machines, and nothing else.
+		registered: map[string]bool{"microsoft.compute": true, "microsoft.network": true, "microsoft.resources": true},
+		Secret:     "CANARY-password-" + filepath.Base(t.TempDir()),
 	}
 	server := httptest.NewTLSServer(http.HandlerFunc(c.serve))
 	t.Cleanup(server.Close)
@@ -138,11 +148,26 @@ func (c *Cloud) Pages(size int) {
 	c.pageSize = size
 }
 
-// Refuse lets machines of a size be refused with a code, such as OverconstrainedAllocationRequest.
+// Refuse lets the allocation of machines of a size fail with a code, such as OverconstrainedAllocationRequest. Without a
+// code, there is room again.
 func (c *Cloud) Refuse(size, code string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refusals[size] = code
+}
+
+// Restrict says which sizes the subscription may not use.
+func (c *Cloud) Restrict(sizes ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.restricted = sizes
+}
+
+// Use sets how many vCPUs of quotas of 100 are used: of families of sizes, or of the region (cores).
+func (c *Cloud) Use(cpus map[string]int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.usage = maps.Clone(cpus)
 }
 
 // Requests lists the methods and paths of all requests.

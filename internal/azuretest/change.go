@@ -35,8 +35,14 @@ func (c *Cloud) put(method, path string, parts []string, body object) answer {
 	case method == http.MethodPatch && !exists:
 		return refused(http.StatusNotFound, "ResourceNotFound", "The Resource '"+path+"' was not found.")
 	}
+	if problem, ok := c.unregistered(parts); ok {
+		return problem
+	}
 	if body == nil {
 		body = object{}
+	}
+	if problem, ok := misnamed(parts, body); ok {
+		return problem
 	}
 	if strings.EqualFold(typeOf(parts), "Microsoft.Resources/deployments") {
 		return c.deploy(path, parts, body)
@@ -51,11 +57,22 @@ func (c *Cloud) put(method, path string, parts []string, body object) answer {
 	if problem, ok := c.breaks(typeOf(parts), body); ok {
 		return problem
 	}
+	if strings.EqualFold(typeOf(parts), "Microsoft.Network/virtualNetworks") {
+		if problem, ok := c.replaceSubnets(path, body); ok {
+			return problem
+		}
+	}
 	body["id"], body["name"], body["type"] = path, parts[len(parts)-1], typeOf(parts)
 	properties, ok := body["properties"].(object)
 	if !ok {
 		properties = object{}
 		body["properties"] = properties
+	}
+	size, _ := at(body, "properties", "hardwareProfile", "vmSize").(string)
+	if code := c.refusals[size]; code != "" {
+		properties["provisioningState"] = "Failed"
+		c.resources[key] = body
+		return c.fails(c.shown(body), code, "Allocation failed for size "+size+".")
 	}
 	properties["provisioningState"] = "Succeeded"
 	c.complete(path, body, properties)
@@ -64,7 +81,7 @@ func (c *Cloud) put(method, path string, parts []string, body object) answer {
 	if !exists {
 		status = http.StatusCreated
 	}
-	return answer{status, c.shown(body)}
+	return answer{status: status, body: c.shown(body)}
 }
 
 // parent is where the path of a child's parent ends.
@@ -118,15 +135,10 @@ func (c *Cloud) missing(body object, self string) (missing string) {
 	return missing
 }
 
-// breaks says whether a machine breaks a rule: its size is refused, or its availability set is in another proximity
-// group.
+// breaks says whether a machine breaks a rule: its availability set is in another proximity group.
 func (c *Cloud) breaks(kind string, body object) (answer, bool) {
 	if !strings.EqualFold(kind, "Microsoft.Compute/virtualMachines") {
 		return answer{}, false
-	}
-	size, _ := at(body, "properties", "hardwareProfile", "vmSize").(string)
-	if code := c.refusals[size]; code != "" {
-		return refused(http.StatusConflict, code, "Allocation failed for size "+size+"."), true
 	}
 	set, _ := at(body, "properties", "availabilitySet", "id").(string)
 	if set == "" {
@@ -249,17 +261,10 @@ func (c *Cloud) delete(path string, parts []string) answer {
 	key := strings.ToLower(path)
 	r, ok := c.resources[key]
 	if !ok {
-		return answer{http.StatusNoContent, nil}
+		return answer{status: http.StatusNoContent}
 	}
-	for other, user := range c.resources {
-		if other == key || strings.HasPrefix(other, key+"/") {
-			continue
-		}
-		inUse := false
-		references(user, true, func(id string) { inUse = inUse || strings.EqualFold(id, path) })
-		if inUse {
-			return refused(http.StatusConflict, "InUse", fmt.Sprintf("%s is used by %s.", path, user["id"]))
-		}
+	if user := c.user(path); user != nil {
+		return inUse(path, typeOf(parts), user)
 	}
 	c.remove(key)
 	if len(parts) == resourceParts && strings.EqualFold(typeOf(parts), "Microsoft.Compute/virtualMachines") {
@@ -272,7 +277,7 @@ func (c *Cloud) delete(path string, parts []string) answer {
 			}
 		}
 	}
-	return answer{http.StatusOK, nil}
+	return answer{status: http.StatusOK}
 }
 
 // wants says that a part of a machine is deleted with it.

@@ -23,8 +23,12 @@ func (c *Cloud) deploy(path string, parts []string, body object) answer {
 		var next []any
 		for _, one := range waiting {
 			r, _ := one.(object)
-			if last = c.deployOne(group, copied(r)); last.status >= http.StatusBadRequest {
-				next = append(next, one)
+			made := c.deployOne(group, copied(r))
+			if made.failure != nil {
+				return c.deployFails(path, parts, made.failure)
+			}
+			if made.failed() {
+				last, next = made, append(next, one)
 			}
 		}
 		if len(next) == len(waiting) {
@@ -37,7 +41,22 @@ func (c *Cloud) deploy(path string, parts []string, body object) answer {
 		"properties": object{"provisioningState": "Succeeded", "outputs": object{}},
 	}
 	c.resources[strings.ToLower(path)] = made
-	return answer{http.StatusOK, made}
+	return answer{status: http.StatusOK, body: made}
+}
+
+// deployFails ends a deployment one of whose resources could not be finished. Its error has that of the resource as a
+// detail.
+func (c *Cloud) deployFails(path string, parts []string, why object) answer {
+	made := object{
+		"id": path, "name": parts[len(parts)-1], "type": "Microsoft.Resources/deployments",
+		"properties": object{"provisioningState": "Failed"},
+	}
+	c.resources[strings.ToLower(path)] = made
+	a := c.fails(made, "DeploymentFailed", "At least one resource deployment operation failed.")
+	c.operations[a.operation[strings.LastIndex(a.operation, "/")+1:]]["error"] = object{
+		"code": "DeploymentFailed", "message": "At least one resource deployment operation failed.", "details": []any{why},
+	}
+	return a
 }
 
 // deployOne makes one resource of a template.

@@ -112,18 +112,33 @@ func TestLabDown(t *testing.T) {
 	}
 }
 
-// up.sh makes one arm of labs/azure-ppg with the real az, and makes nothing the second time. Only the answers of Azure
-// are fake: no machine runs.
+// up.sh makes one arm of labs/azure-ppg with the real az. After a failed allocation, the machines are there: the next
+// attempt deletes them and makes them again, in the same group and network. A third one makes nothing. Only the answers
+// of Azure are fake: no machine runs.
 func TestLabUp(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	const group = "/subscriptions/" + Subscription + "/resourceGroups/nearfar-azure-ppg"
-	l.run("up.sh", "me@here", 0)
+	const (
+		group = "/subscriptions/" + Subscription + "/resourceGroups/nearfar-azure-ppg"
+		vm    = group + "/providers/Microsoft.Compute/virtualMachines/proximity-accelerated-back"
+		size  = "Standard_D4as_v5"
+	)
+	l.cloud.Refuse(size, "OverconstrainedAllocationRequest")
+	if said := l.run("up.sh", "me@here", 1); !strings.Contains(said, "OverconstrainedAllocationRequest") {
+		t.Errorf("up.sh without room says:\n%s", said)
+	}
+	if state := l.cloud.Resource(vm, "properties", "provisioningState"); state != "Failed" {
+		t.Errorf("the machine that was refused is %v", state)
+	}
+	l.cloud.Refuse(size, "")
+	if said := l.run("up.sh", "me@here", 0); strings.Count(said, ": deleting it\n") != 2 {
+		t.Errorf("the second up.sh says:\n%s", said)
+	}
 	l.checkMade(group)
 	before := l.cloud.Resources()
 	if said := l.run("up.sh", "me@here", 0); strings.Count(said, "is there\n") != 2 ||
 		!slices.Equal(before, l.cloud.Resources()) {
-		t.Errorf("the second up.sh says:\n%s\nthere are %q, before %q", said, l.cloud.Resources(), before)
+		t.Errorf("the third up.sh says:\n%s\nthere are %q, before %q", said, l.cloud.Resources(), before)
 	}
 }
 
@@ -181,5 +196,47 @@ func (l *lab) checkMade(group string) {
 		if got := kinds["Microsoft.Compute/"+kind]; got != want {
 			l.t.Errorf("%d %s, want %d: %v", got, kind, want, kinds)
 		}
+	}
+}
+
+// sizes.sh chooses sizes that the subscription may use and whose quotas suffice, with 4 CPUs for both pools.
+func TestSizesOfPools(t *testing.T) {
+	t.Parallel()
+	root, err := moduleroot.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cloud := New(t)
+	cloud.Login()
+	for name, c := range map[string]struct {
+		restricted []string
+		used       map[string]int
+		code       int
+		says       string
+	}{
+		"restricted": {
+			restricted: []string{"Standard_D4as_v5"},
+			says:       "TF_VAR_size_with=Standard_D4s_v5 TF_VAR_size_without=Standard_A4_v2\n",
+		},
+		"no quota": {
+			used: map[string]int{"standardDASv5Family": 89, "standardAv2Family": 93},
+			says: "TF_VAR_size_with=Standard_D4s_v5 TF_VAR_size_without=Standard_B4ms\n",
+		},
+		"none without": {
+			restricted: []string{"Standard_A4_v2", "Standard_B4ms"}, used: map[string]int{"cores": 80}, code: 1,
+			says: "no size with 4 CPUs and accelerated networking False can be used in westeurope",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cloud.Restrict(c.restricted...)
+			cloud.Use(c.used)
+			cmd := exec.CommandContext(t.Context(), "sh",
+				filepath.Join(root, "labs", "aks-accelerated-networking", "sizes.sh"), Location)
+			cmd.Env = slices.Concat(os.Environ(), cloud.Env())
+			out, err := cmd.CombinedOutput()
+			if got := cmd.ProcessState.ExitCode(); got != c.code || !strings.Contains(string(out), c.says) {
+				t.Errorf("exit code %d (%v), want %d and %q:\n%s", got, err, c.code, c.says, out)
+			}
+		})
 	}
 }

@@ -58,6 +58,10 @@ func (c *Cloud) serve(w http.ResponseWriter, r *http.Request) {
 		c.get(w, r, path, parts)
 	case r.Method == http.MethodPut, r.Method == http.MethodPatch:
 		answer := c.put(r.Method, path, parts, body)
+		if answer.operation != "" {
+			w.Header().Set("Azure-AsyncOperation", answer.operation)
+			w.Header().Set("Retry-After", "1")
+		}
 		send(w, answer.status, answer.body)
 	case r.Method == http.MethodDelete:
 		answer := c.delete(path, parts)
@@ -73,11 +77,14 @@ func (c *Cloud) serve(w http.ResponseWriter, r *http.Request) {
 type answer struct {
 	status int
 	body   any
+	// operation is where the result of an asynchronous request can be read, and failure what it will be.
+	operation string
+	failure   object
 }
 
 // refused is an answer in the form of Azure's errors.
 func refused(status int, code, message string) answer {
-	return answer{status, object{"error": object{"code": code, "message": message}}}
+	return answer{status: status, body: object{"error": object{"code": code, "message": message}}}
 }
 
 func refuse(w http.ResponseWriter, status int, code, message string) {

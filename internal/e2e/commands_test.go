@@ -132,7 +132,6 @@ func exceptions() []exception {
 		{"docs/provision.md", "# up.sh\n", "internal/e2e/makers_test.go TestMakersMachines", clouds},
 		{"docs/provision.md", "# down.sh\n", "internal/e2e/makers_test.go TestMakersMachines", clouds},
 		{"labs/aks-accelerated-networking/README.md", "export PLAIN=", podsMade, cluster},
-		{"labs/aks-accelerated-networking/README.md", "export REGION=", "", clouds},
 		{"labs/aks-accelerated-networking/README.md", "nearfar migrate-pool ", "", clouds},
 		{"labs/ec2-placement-group/README.md", "export AWS_REGION=", labsMade, clouds},
 		{"labs/ec2-placement-group/README.md", "aws pricing ", "", clouds},

@@ -16,7 +16,8 @@ import (
 )
 
 // listingVariable makes the test's own program the az, aws and gcloud of an audit. They list what the stand-ins of
-// providers have made (tofutest.Providers). They answer only the questions of an audit. az gives OpenTofu's names of
+// providers have made (tofutest.Providers). They answer only the questions of an audit, and az
+// deletes the only group. az gives OpenTofu's names of
 // kinds, where Azure has others. What was deleted is gone at once; a real cloud can go on listing it for a while.
 const listingVariable = "NEARFAR_E2E_LISTING"
 
@@ -73,6 +74,8 @@ func listed(program string, args []string, made []tofutest.Resource) (any, error
 	switch {
 	case program == "az" && strings.HasPrefix(words, "group list "):
 		return of("azurerm_resource_group"), nil
+	case program == "az" && strings.HasPrefix(words, "group delete "):
+		return nil, tofutest.RemoveIn(os.Getenv("NEARFAR_TEST_CLOUD"), "azurerm_")
 	case program == "az" && strings.HasPrefix(words, "resource list "):
 		const group = "azurerm_resource_group"
 		return slices.DeleteFunc(made, func(r tofutest.Resource) bool { return r.Type == group }), nil

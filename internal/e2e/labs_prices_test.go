@@ -22,33 +22,33 @@ func TestPricesOfAzureLabs(t *testing.T) {
 			sum:  "In all at least $1.41 an hour, at least $5.64 for 4h.\n",
 			line: "Data between the zones 1, 3 costs nothing (2024-05, ",
 		},
-		// On 2023-12-18, a Standard_D3_v2 in australiaeast cost $0.336 an hour with Linux
+		// On 2023-12-18, a Standard_D4as_v5 in australiaeast cost $0.216 an hour with Linux
 		// (pkg/providers/pricing/zz_generated.pricing.go of Azure/karpenter-provider-azure).
-		// 8 x 0.336 + 8 x 0.005 = 2.728 an hour; x 6 h = 16.368.
+		// 8 x 0.216 + 8 x 0.005 = 1.768 an hour; x 6 h = 10.608.
 		{
 			lab: "azure-ppg", file: "linux.yaml",
-			sum:  "In all at least $2.728 an hour, at least $16.368 for 6h.\n",
+			sum:  "In all at least $1.768 an hour, at least $10.608 for 6h.\n",
 			line: "Warning: the oldest of these prices is from 2023-12-18. Prices may have changed.\n",
 		},
 		// The same with Windows: no price of Windows in australiaeast is known, so 8 x 0.005 = 0.04.
 		{
 			lab: "azure-ppg", file: "experiment.yaml",
 			sum:     "In all at least $0.04 an hour, at least $0.24 for 6h.\n",
-			line:    `azurerm_windows_virtual_machine.this["neither-front"] (Standard_D3_v2): price not known` + "\n",
-			without: "$0.336",
+			line:    `azurerm_windows_virtual_machine.this["neither-front"] (Standard_D4as_v5): price not known` + "\n",
+			without: "$0.216",
 		},
-		// On 2026-08-20, D2s v3 cost $0.12 and D4s v3 $0.24 with Linux, $0.212 and $0.424 with Windows, in westeurope
-		// (the same file as above). Linux: 1 x 0.24 + 2 x 0.12 + 2 x 0.24 = 0.96; x 4 h = 3.84.
+		// On 2026-08-20, A4 v2 cost $0.182 and D4as v5 $0.208 with Linux, $0.274 and $0.392 with Windows, in westeurope
+		// (the same file as above). Linux: 1 x 0.208 + 2 x 0.182 + 2 x 0.208 = 0.988; x 4 h = 3.952.
 		{
 			lab: "aks-accelerated-networking", file: "experiment.yaml",
-			sum:  "In all at least $0.96 an hour, at least $3.84 for 4h.\n",
+			sum:  "In all at least $0.988 an hour, at least $3.952 for 4h.\n",
 			line: "  azurerm_kubernetes_cluster.this: price not known\n",
 		},
-		// Windows, where the pool of AKS itself has Linux: 0.24 + 2 x 0.212 + 2 x 0.424 = 1.512; x 4 h = 6.048.
+		// Windows, where the pool of AKS itself has Linux: 0.208 + 2 x 0.274 + 2 x 0.392 = 1.54; x 4 h = 6.16.
 		{
 			lab: "aks-accelerated-networking", file: "windows.yaml",
-			sum:  "In all at least $1.512 an hour, at least $6.048 for 4h.\n",
-			line: `2 of azurerm_kubernetes_cluster_node_pool.this["winon"] (Standard_D4s_v3): $0.848 an hour [`,
+			sum:  "In all at least $1.54 an hour, at least $6.16 for 4h.\n",
+			line: `2 of azurerm_kubernetes_cluster_node_pool.this["winon"] (Standard_D4as_v5): $0.784 an hour [`,
 		},
 		// On 2026-07-22, a c2-standard-4 in europe-west4 cost $0.229872 an hour (pricing.yml of
 		// Cyclenerd/google-cloud-pricing-cost-calculator). 4 x 0.229872 = 0.919488; x 4 h = 3.677952.

@@ -24,7 +24,8 @@ func (e *LeftError) Error() string {
 	return fmt.Sprintf("%d resources are left", len(e.Resources))
 }
 
-// Down deletes the machines, looks at the state again and asks the providers. It returns false if nothing was made. If
+// Down deletes the machines, looks at the state again and asks the providers. If a deletion fails, it deletes the
+// resource groups of Azure that the module made for this run. It returns false if nothing was made. If
 // anything is left in the state or at a provider, the error is a LeftError. See also Answers: a provider that could not
 // be asked is no error.
 func (p *Project) Down(ctx context.Context) (did bool, err error) {
@@ -59,6 +60,12 @@ func (p *Project) Down(ctx context.Context) (did bool, err error) {
 	}
 	variables, _ := p.provision.In(p.attempt())
 	failure := m.remove(ctx, variables)
+	if failure != nil && ctx.Err() == nil {
+		did, err := p.removeGroups(ctx, m)
+		if failure = errors.Join(failure, err); did && err == nil {
+			failure = m.remove(ctx, variables) // what is gone leaves the state
+		}
+	}
 	if ctx.Err() != nil {
 		return true, ctx.Err()
 	}

@@ -96,6 +96,8 @@ type Plan struct {
 	Changes []Change
 	// Add, Change and Remove count them.
 	Add, Change, Remove int
+	// stops are the machines that a change stops and starts.
+	stops []string
 	// Cost is what everything costs that is there when the plan was carried out.
 	Cost Cost
 	// Script is the path of a script that makes the machines, and Variables are the names of the variables that it

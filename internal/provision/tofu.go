@@ -42,6 +42,9 @@ func (t *tool) planWith(
 	if plan.Cost, err = cost(shown, p.provision.Prices); err != nil {
 		return Plan{}, err
 	}
+	if plan.stops, err = stopped(shown); err != nil {
+		return Plan{}, fmt.Errorf("%s show -json: %w", t.name, err)
+	}
 	for _, v := range variables {
 		if !slices.Contains(declared, v.Name) {
 			return Plan{}, fmt.Errorf("the module in %s declares no variable %s: its variables are %s",

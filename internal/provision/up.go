@@ -31,6 +31,11 @@ func (p *Project) Up(ctx context.Context, ask func(Plan) error) (err error) {
 		if err != nil {
 			return p.failed(ctx, m, err)
 		}
+		if p.options.Extend && p.record != nil && p.record.State == StateUp {
+			if err := plan.extendable(); err != nil {
+				return err
+			}
+		}
 		if ask != nil {
 			if err := ask(plan); err != nil {
 				return err

@@ -35,7 +35,7 @@ func NewProviders(t testing.TB) *Providers {
 		t.Fatalf("%v; scripts/opentofu.sh builds it", err)
 	}
 	program, err := folder("tofuschema", "schema/go.mod", "schema/go.sum", "schema/cloud.go", "schema/main.go",
-		"schema/schema.go")
+		"schema/refusals.go", "schema/schema.go")
 	if err != nil {
 		t.Fatalf("%v; scripts/opentofu.sh builds it", err)
 	}
@@ -124,6 +124,22 @@ func (p *Providers) Values(values map[string]map[string]string) {
 	}
 }
 
+// A FailedCreation makes the creation of resources of a type fail with a message, if an attribute has a value. As at
+// Azure, the resource exists all the same.
+type FailedCreation struct{ Type, Attribute, Value, Message string }
+
+// FailCreations says which creations fail from now on.
+func (p *Providers) FailCreations(failures ...FailedCreation) {
+	p.t.Helper()
+	data, err := json.Marshal(failures)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(p.Folder, "refusals.json"), data, 0o600)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // A Resource is what the cloud has.
 type Resource struct {
 	ID   string `json:"id"`
@@ -167,4 +183,16 @@ func ResourcesIn(folder string) (all []Resource, err error) {
 	}
 	slices.SortFunc(all, func(a, b Resource) int { return strings.Compare(a.Type+" "+a.Name, b.Type+" "+b.Name) })
 	return all, nil
+}
+
+// RemoveIn removes all resources of a cloud whose types begin with a text: what deletes a whole group does so.
+func RemoveIn(folder, kinds string) error {
+	all, err := ResourcesIn(folder)
+	for _, r := range all {
+		if strings.HasPrefix(r.Type, kinds) {
+			name := strings.ReplaceAll(strings.Trim(r.ID, "/"), "/", "_") + ".json"
+			err = errors.Join(err, os.Remove(filepath.Join(folder, "resources", name)))
+		}
+	}
+	return err
 }

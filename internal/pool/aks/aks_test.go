@@ -113,6 +113,34 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// A pool that was made without any setting, as az shows it in 2026, differs in nothing from the next one. The names and
+// values of its settings are those that others have published, for example in
+// https://learn.microsoft.com/azure/aks/upgrade-options (upgradeSettings), or that az prints for a new pool. Other
+// values of the same settings are differences.
+func TestDefaultsAreNoDifferences(t *testing.T) {
+	data, err := os.ReadFile("testdata/current.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for change, want := range map[[2]string]map[string]string{
+		{}:                            {},
+		{`"LocalUser"`, `"Disabled"`}: {"securityProfile": `{"sshAccess":"Disabled"}`},
+		{`"enableVtpm": false`, `"enableVtpm": true`}:                          {"securityProfile": `{"enableVtpm":true}`},
+		{`"maxUnavailable": "0"`, `"maxUnavailable": "1"`}:                     {"upgradeSettings": `{"maxUnavailable":"1"}`},
+		{`"Schedule"`, `"Cordon"`}:                                             {"upgradeSettings": `{"undrainableNodeBehavior":"Cordon"}`},
+		{`"driver": "Install"`, `"driver": "None"`}:                            {"gpuProfile": `{"driver":"None"}`},
+		{`"workloadRuntime": "OCIContainer"`, `"workloadRuntime": "WasmWasi"`}: {"workloadRuntime": `"WasmWasi"`},
+	} {
+		pools, err := ParseList([]byte(strings.Replace(string(data), change[0], change[1], 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, pools[0].Rest); diff != "" {
+			t.Errorf("%q: %s", change, diff)
+		}
+	}
+}
+
 func TestStatus(t *testing.T) {
 	p, _ := fake(t)
 	for name, want := range map[string]pool.Status{

@@ -57,12 +57,13 @@ func ignored() []string {
 		"nodeImageVersion", "status", "systemData", "properties"}
 }
 
-// defaults are values that az shows for pools that were not given any.
+// defaults are values that az shows for pools that were not given any. A setting inside of another one has its path:
+// securityProfile.sshAccess. testdata/current.json has what az shows of a pool without any setting.
 func defaults() map[string]string {
 	return map[string]string{
 		"kubeletDiskType": `"OS"`, "scaleDownMode": `"Delete"`, "workloadRuntime": `"OCIContainer"`,
-		"gpuProfile": `{"driver":"Install"}`, "networkProfile": "{}", "upgradeStrategy": `"Rolling"`,
-		"securityProfile": `{"enableSecureBoot":false,"enableVtpm":false}`,
+		"gpuProfile.driver": `"Install"`, "upgradeStrategy": `"Rolling"`, "securityProfile.sshAccess": `"LocalUser"`,
+		"upgradeSettings.maxUnavailable": `"0"`, "upgradeSettings.undrainableNodeBehavior": `"Schedule"`,
 	}
 }
 
@@ -145,10 +146,8 @@ func rest(all map[string]json.RawMessage) map[string]string {
 		if json.Compact(&compact, value) != nil {
 			continue // all of it was read as JSON before
 		}
-		text := compact.String()
-		if key == "upgradeSettings" {
-			text = upgradeRest(value)
-		} else if known[strings.ToLower(key)] {
+		text := chosen(key, compact.String())
+		if key != upgradeSettings && known[strings.ToLower(key)] {
 			continue
 		}
 		if slices.Contains(ignored(), key) || empty(text) || defaults()[key] == text {
@@ -159,19 +158,26 @@ func rest(all map[string]json.RawMessage) map[string]string {
 	return left
 }
 
-// upgradeRest is what upgradeSettings has besides the surge.
-func upgradeRest(value json.RawMessage) string {
-	settings := map[string]json.RawMessage{}
-	if json.Unmarshal(value, &settings) != nil {
-		return string(value)
+// upgradeSettings has the surge, which is taken over, and other settings.
+const upgradeSettings = "upgradeSettings"
+
+// chosen is a setting without those inside of it that are empty, have their default, or are taken over.
+func chosen(key, text string) string {
+	inner := map[string]json.RawMessage{}
+	if json.Unmarshal([]byte(text), &inner) != nil {
+		return text
 	}
-	delete(settings, "maxSurge")
-	maps.DeleteFunc(settings, func(_ string, v json.RawMessage) bool { return empty(string(v)) })
-	text, err := json.Marshal(settings)
+	if key == upgradeSettings {
+		delete(inner, "maxSurge")
+	}
+	maps.DeleteFunc(inner, func(name string, v json.RawMessage) bool {
+		return empty(string(v)) || defaults()[key+"."+name] == string(v)
+	})
+	left, err := json.Marshal(inner)
 	if err != nil {
-		return string(value)
+		return text
 	}
-	return string(text)
+	return string(left)
 }
 
 // empty says that a value in JSON is the value of a setting that was not set.

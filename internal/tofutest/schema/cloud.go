@@ -18,7 +18,18 @@ import (
 
 // A cloud is a folder. resources/ has a file for each resource. values.json gives values that the cloud computes, by
 // type and name of the resource and by the path of the value: {"azurerm_public_ip.a": {"ip_address": "192.0.2.1"}}.
+// refusals.json says which creations fail.
 type cloud struct{ folder string }
+
+// resource is what the file of a resource has.
+type resource struct {
+	ID   string            `json:"id"`
+	Type string            `json:"type"`
+	Name string            `json:"name"`
+	Tags map[string]string `json:"tags,omitempty"`
+	// Uses are the identifiers of the resources that it refers to.
+	Uses []string `json:"uses,omitempty"`
+}
 
 // path is the file of a resource.
 func (c cloud) path(id string) string {
@@ -47,12 +58,12 @@ func (c cloud) save(kind string, state *tfprotov6.DynamicValue, t tftypes.Type) 
 	if err != nil {
 		return err
 	}
-	resource := struct {
-		ID   string            `json:"id"`
-		Type string            `json:"type"`
-		Name string            `json:"name"`
-		Tags map[string]string `json:"tags,omitempty"`
-	}{text(values["id"]), kind, nameOf(values), map[string]string{}}
+	whole, err := state.Unmarshal(t)
+	if err != nil {
+		return err
+	}
+	id := text(values["id"])
+	resource := resource{id, kind, nameOf(values), map[string]string{}, c.uses(whole, id)}
 	for _, key := range []string{"tags", "labels"} {
 		maps.Copy(resource.Tags, texts(values[key]))
 	}
@@ -63,7 +74,12 @@ func (c cloud) save(kind string, state *tfprotov6.DynamicValue, t tftypes.Type) 
 	if err := os.MkdirAll(filepath.Join(c.folder, "resources"), 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(c.path(text(values["id"])), data, 0o600)
+	// Others read all files at any time: each is whole.
+	file := c.path(id)
+	if err := os.WriteFile(file+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
 }
 
 // nameOf is the name of a resource, or its tag Name if it has no other, as machines of AWS.

@@ -22,8 +22,9 @@ import (
 // server is the provider. The methods that OpenTofu does not call come from the nil interface.
 type server struct {
 	tfprotov6.ProviderServer
-	known schemas
-	cloud cloud
+	known    schemas
+	cloud    cloud
+	features features
 }
 
 func main() {
@@ -77,10 +78,11 @@ func (*server) ValidateProviderConfig(
 	return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: r.Config}, nil
 }
 
-func (*server) ConfigureProvider(
-	context.Context, *tfprotov6.ConfigureProviderRequest,
-) (*tfprotov6.ConfigureProviderResponse, error) {
-	return &tfprotov6.ConfigureProviderResponse{}, nil
+func (s *server) ConfigureProvider(
+	_ context.Context, r *tfprotov6.ConfigureProviderRequest,
+) (_ *tfprotov6.ConfigureProviderResponse, err error) {
+	s.features, err = readFeatures(r.Config, s.known.provider.ValueType())
+	return &tfprotov6.ConfigureProviderResponse{}, err
 }
 
 // StopProvider changes nothing: as in most providers, operations that have begun are finished.
@@ -148,7 +150,8 @@ func (s *server) ReadResource(
 	return &tfprotov6.ReadResourceResponse{NewState: &gone}, err
 }
 
-// PlanResourceChange leaves open what a new resource computes. This cloud changes every argument in place.
+// PlanResourceChange leaves open what a new resource computes. This cloud changes every argument in place, but for those
+// of which the files of schemas say that the real provider makes another resource.
 func (s *server) PlanResourceChange(
 	_ context.Context, r *tfprotov6.PlanResourceChangeRequest,
 ) (*tfprotov6.PlanResourceChangeResponse, error) {
@@ -162,7 +165,11 @@ func (s *server) PlanResourceChange(
 		return nil, err
 	}
 	if proposed.IsNull() || !prior.IsNull() {
-		return &tfprotov6.PlanResourceChangeResponse{PlannedState: r.ProposedNewState}, nil
+		planned := &tfprotov6.PlanResourceChangeResponse{PlannedState: r.ProposedNewState}
+		if !proposed.IsNull() {
+			planned.RequiresReplace, err = s.known.replacing(r.TypeName, prior, proposed)
+		}
+		return planned, err
 	}
 	unknown, err := computedUnknown(schema.Block, proposed)
 	if err != nil {
@@ -184,18 +191,46 @@ func (s *server) ApplyResourceChange(
 	if planned.IsNull() {
 		values, err := object(r.PriorState, schema.ValueType())
 		if err == nil {
-			err = s.cloud.remove(text(values["id"]))
+			err = s.cloud.delete(r.TypeName, text(values["id"]), s.features)
 		}
-		return &tfprotov6.ApplyResourceChangeResponse{NewState: r.PlannedState, Diagnostics: problem(err)}, nil
+		if err != nil {
+			return &tfprotov6.ApplyResourceChangeResponse{NewState: r.PriorState, Diagnostics: problem(err)}, nil
+		}
+		return &tfprotov6.ApplyResourceChangeResponse{NewState: r.PlannedState}, nil
 	}
-	state, err := s.cloud.complete(r.TypeName, schema, planned)
+	state, refused, err := s.make(r, schema, planned)
+	switch {
+	case err != nil:
+		return &tfprotov6.ApplyResourceChangeResponse{NewState: r.PriorState, Diagnostics: problem(err)}, nil
+	case refused != nil && !s.features.persist:
+		state = r.PriorState // it exists, and the state does not know it
+	}
+	return &tfprotov6.ApplyResourceChangeResponse{NewState: state, Diagnostics: problem(refused)}, nil
+}
+
+// make makes or changes a resource. If it is refused, it exists all the same.
+func (s *server) make(
+	r *tfprotov6.ApplyResourceChangeRequest, schema *tfprotov6.Schema, planned tftypes.Value,
+) (state *tfprotov6.DynamicValue, refused, err error) {
+	prior, err := r.PriorState.Unmarshal(schema.ValueType())
+	if err != nil {
+		return nil, nil, err
+	}
+	values := map[string]tftypes.Value{}
+	if err := planned.As(&values); err != nil {
+		return nil, nil, err
+	}
+	if prior.IsNull() {
+		if err := s.cloud.exists(r.TypeName, nameOf(values)); err != nil {
+			return nil, nil, err
+		}
+		refused = s.cloud.refused(r.TypeName, values)
+	}
+	state, err = s.cloud.complete(r.TypeName, schema, planned)
 	if err == nil {
 		err = s.cloud.save(r.TypeName, state, schema.ValueType())
 	}
-	if err != nil {
-		return &tfprotov6.ApplyResourceChangeResponse{NewState: r.PriorState, Diagnostics: problem(err)}, nil
-	}
-	return &tfprotov6.ApplyResourceChangeResponse{NewState: state}, nil
+	return state, refused, err
 }
 
 // problem is the diagnostic for an error; none for nil.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -15,6 +16,22 @@ type schemas struct {
 	provider  *tfprotov6.Schema
 	resources map[string]*tfprotov6.Schema
 	data      map[string]*tfprotov6.Schema
+	// replaces are arguments of resources whose change makes another resource.
+	replaces map[string][]string
+}
+
+// replacing are the changed arguments that make another resource.
+func (s schemas) replacing(kind string, prior, proposed tftypes.Value) (paths []*tftypes.AttributePath, err error) {
+	before, after := map[string]tftypes.Value{}, map[string]tftypes.Value{}
+	if err := errors.Join(prior.As(&before), proposed.As(&after)); err != nil {
+		return nil, err
+	}
+	for _, name := range s.replaces[kind] {
+		if !before[name].Equal(after[name]) {
+			paths = append(paths, tftypes.NewAttributePath().WithAttributeName(name))
+		}
+	}
+	return paths, nil
 }
 
 // A block, as `tofu providers schema -json` prints it.
@@ -41,7 +58,9 @@ type jsonSchema struct {
 
 // readSchemas reads all files of a folder. One of them has the provider's own configuration.
 func readSchemas(folder string) (schemas, error) {
-	s := schemas{resources: map[string]*tfprotov6.Schema{}, data: map[string]*tfprotov6.Schema{}}
+	s := schemas{
+		resources: map[string]*tfprotov6.Schema{}, data: map[string]*tfprotov6.Schema{}, replaces: map[string][]string{},
+	}
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {
 		return s, err
@@ -51,6 +70,7 @@ func readSchemas(folder string) (schemas, error) {
 			Provider  *jsonSchema           `json:"provider"`
 			Resources map[string]jsonSchema `json:"resource_schemas"`
 			Data      map[string]jsonSchema `json:"data_source_schemas"`
+			Replaces  map[string][]string   `json:"replaces"`
 		}
 		if err := readJSON(file, &read); err != nil {
 			return s, err
@@ -60,6 +80,7 @@ func readSchemas(folder string) (schemas, error) {
 				return s, fmt.Errorf("%s: provider: %w", file, err)
 			}
 		}
+		maps.Copy(s.replaces, read.Replaces)
 		for into, from := range map[*map[string]*tfprotov6.Schema]map[string]jsonSchema{
 			&s.resources: read.Resources, &s.data: read.Data,
 		} {

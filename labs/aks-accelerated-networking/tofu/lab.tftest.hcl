@@ -52,3 +52,18 @@ run "windows_without_a_password" {
   }
   expect_failures = [azurerm_kubernetes_cluster.this]
 }
+
+# https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules: a cluster has at most 63
+# letters, digits, underscores and hyphens. The group of its nodes is a label of Kubernetes, which has at most 63.
+run "longest_name" {
+  command = apply
+  variables {
+    nearfar_run = "A.long_name.of-a-run.with-all-that-names.may_have.0123456789.en."
+  }
+  assert {
+    condition = alltrue([for name in [
+      azurerm_kubernetes_cluster.this.name, azurerm_kubernetes_cluster.this.node_resource_group,
+    ] : can(regex("^nearfar-[a-z0-9-]{1,54}[a-z0-9]$", name))])
+    error_message = "The longest name of a run makes a name that AKS refuses."
+  }
+}

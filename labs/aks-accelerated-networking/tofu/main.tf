@@ -13,11 +13,25 @@ terraform {
 
 # The subscription and the credentials come from the environment or from `az login`.
 provider "azurerm" {
-  features {}
+  # Version 5 registers no resource providers by itself. In a new subscription, most are not registered.
+  resource_providers_to_register = ["Microsoft.Compute", "Microsoft.ContainerService", "Microsoft.Network"]
+  features {
+    # What Azure could not finish exists all the same. Without its id in the state, neither a second attempt nor
+    # `nearfar down` could get rid of it.
+    persist_id_on_create_before_polling_for_completion = true
+    resource_group {
+      # The group goes with all that is in it, also with what Azure itself has made there.
+      prevent_deletion_if_contains_resources = false
+    }
+  }
 }
 
 locals {
-  name = "nearfar-${var.nearfar_run}"
+  # A short name of the run, which all names below begin with: Azure's limits are 63 characters and more.
+  plain = replace(lower(var.nearfar_run), "/[^a-z0-9-]/", "-")
+  short = (local.plain == var.nearfar_run && length(local.plain) <= 40 && !endswith(local.plain, "-") ? local.plain :
+  "${trim(substr(local.plain, 0, 31), "-")}-${substr(sha256(var.nearfar_run), 0, 8)}")
+  name = "nearfar-${local.short}"
   # By these tags, what is left can be found without a state. AKS gives the tags of the cluster and of a pool to what it
   # makes for them.
   tags = {
@@ -47,6 +61,9 @@ resource "azurerm_kubernetes_cluster" "this" {
   location            = azurerm_resource_group.this.location
   resource_group_name = azurerm_resource_group.this.name
   dns_prefix          = "nearfar"
+  # Where AKS makes the nodes. Its own name for it would have group, cluster and region, and more than the 80 characters
+  # that it may have; nodes have it as a label, which has at most 63.
+  node_resource_group = "${local.name}-nodes"
   tags                = local.tags
   # The pool of AKS itself, which always has Linux. Nothing is measured there.
   default_node_pool {

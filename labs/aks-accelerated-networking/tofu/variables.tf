@@ -15,15 +15,15 @@ variable "location" {
 }
 
 variable "size_with" {
-  description = "Size of VM that has accelerated networking."
+  description = "Size of VM that has accelerated networking. ../sizes.sh chooses one that you can have."
   type        = string
-  default     = "Standard_D4s_v3"
+  default     = "Standard_D4as_v5"
 }
 
 variable "size_without" {
-  description = "Size of VM that does not have it. README.md says how to find out."
+  description = "Size of VM that does not have it, with as many CPUs. ../sizes.sh chooses one that you can have."
   type        = string
-  default     = "Standard_D2s_v3"
+  default     = "Standard_A4_v2"
 }
 
 variable "admin_password" {

@@ -19,11 +19,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 # nearfar gives a list as JSON.
 arms=$(printf '%s' "${arms:-neither accelerated proximity proximity-accelerated}" | tr '",[]' '    ')
 location=${location:-australiaeast}
-size=${size:-Standard_D3_v2}
+size=${size:-Standard_D4as_v5}
 admin=${admin:-azureuser}
 image=${image:-MicrosoftWindowsServer:WindowsServer:2022-datacenter:latest}
 latte_url=${latte_url:-https://github.com/microsoft/latte/releases/download/v0/latte.exe}
-group=nearfar-$NEARFAR_RUN
+# The name of a group does not end with a period.
+group=nearfar-$(printf '%s' "$NEARFAR_RUN" | sed 's/\.*$//')
 
 say() {
 	echo "$*" >&2
@@ -122,10 +123,13 @@ az group create --name "$group" --location "$location" --only-show-errors --outp
 	"nearfar_owner=$NEARFAR_OWNER" "nearfar_run=$NEARFAR_RUN" "nearfar_expires=$NEARFAR_EXPIRES"
 
 say "network and proximity placement group"
-tagged network nsg create --name nearfar
+# A network or a set of rules is not created again: Azure would delete the subnets and rules that the request leaves out.
+made=$(az network nsg list --resource-group "$group" --query "[?name=='nearfar'].name" --only-show-errors --output tsv)
+[ -n "$made" ] || tagged network nsg create --name nearfar
 plain network nsg rule create --nsg-name nearfar --name ssh --priority 100 --access Allow --protocol Tcp \
 	--direction Inbound --source-address-prefixes "$ssh_from" --destination-port-ranges 22
-tagged network vnet create --name nearfar --address-prefixes 10.0.0.0/16 --subnet-name front \
+made=$(az network vnet list --resource-group "$group" --query "[?name=='nearfar'].name" --only-show-errors --output tsv)
+[ -n "$made" ] || tagged network vnet create --name nearfar --address-prefixes 10.0.0.0/16 --subnet-name front \
 	--subnet-prefixes 10.0.0.0/24 --network-security-group nearfar
 plain network vnet subnet create --vnet-name nearfar --name back --address-prefixes 10.0.1.0/24 \
 	--network-security-group nearfar

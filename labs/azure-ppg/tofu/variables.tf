@@ -26,9 +26,9 @@ variable "location" {
 }
 
 variable "size" {
-  description = "Size of all VMs, on which accelerated networking can be on and off. The article's is the default."
+  description = "Size of all VMs, on which accelerated networking can be on and off. README.md says why this one."
   type        = string
-  default     = "Standard_D3_v2"
+  default     = "Standard_D4as_v5"
 }
 
 variable "admin" {

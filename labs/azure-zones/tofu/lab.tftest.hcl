@@ -54,3 +54,21 @@ run "same_zone_twice" {
   }
   expect_failures = [var.zones]
 }
+
+# https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules: networks have at most 64
+# characters, groups do not end with a period.
+run "longest_name" {
+  command = apply
+  variables {
+    nearfar_run = "A.long_name.of-a-run.with-all-that-names.may_have.0123456789.en."
+  }
+  assert {
+    condition = (can(regex("^nearfar-[a-z0-9-]{1,39}[a-z0-9]$", azurerm_resource_group.this.name)) &&
+    azurerm_virtual_network.this.name == azurerm_resource_group.this.name)
+    error_message = "The longest name of a run makes a name that Azure refuses."
+  }
+  assert {
+    condition     = azurerm_resource_group.this.tags.nearfar_run == var.nearfar_run
+    error_message = "The tag has the whole name, by which what is left is found."
+  }
+}

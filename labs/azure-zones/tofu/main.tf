@@ -13,11 +13,25 @@ terraform {
 
 # The subscription and the credentials come from the environment or from `az login`.
 provider "azurerm" {
-  features {}
+  # Version 5 registers no resource providers by itself. In a new subscription, most are not registered.
+  resource_providers_to_register = ["Microsoft.Compute", "Microsoft.DevTestLab", "Microsoft.Network"]
+  features {
+    # What Azure could not finish exists all the same. Without its id in the state, neither a second attempt nor
+    # `nearfar down` could get rid of it.
+    persist_id_on_create_before_polling_for_completion = true
+    resource_group {
+      # The group goes with all that is in it, also with what Azure itself has made there.
+      prevent_deletion_if_contains_resources = false
+    }
+  }
 }
 
 locals {
-  name = "nearfar-${var.nearfar_run}"
+  # A short name of the run, which all names below begin with: Azure's limits are 63 characters and more.
+  plain = replace(lower(var.nearfar_run), "/[^a-z0-9-]/", "-")
+  short = (local.plain == var.nearfar_run && length(local.plain) <= 40 && !endswith(local.plain, "-") ? local.plain :
+  "${trim(substr(local.plain, 0, 31), "-")}-${substr(sha256(var.nearfar_run), 0, 8)}")
+  name = "nearfar-${local.short}"
   # By these tags, what is left can be found without a state.
   tags = {
     nearfar_owner   = var.nearfar_owner

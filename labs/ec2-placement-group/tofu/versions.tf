@@ -9,6 +9,10 @@ terraform {
 }
 
 # Your own AWS configuration, such as AWS_REGION, gives the region and the credentials.
-provider "aws" {}
+provider "aws" {
+  # The default is 25, which is an hour for InsufficientInstanceCapacity, while the other machines cost. nearfar itself
+  # tries again, as the file says.
+  max_retries = 3
+}
 
 data "aws_region" "this" {}

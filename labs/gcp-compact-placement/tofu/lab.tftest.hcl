@@ -52,3 +52,18 @@ run "labels" {
     error_message = "Google takes no other characters."
   }
 }
+
+# https://cloud.google.com/compute/docs/naming-resources: at most 63 lower-case letters, digits and hyphens.
+run "longest_name" {
+  command = apply
+  variables {
+    nearfar_run = "A.long_name.of-a-run.with-all-that-names.may_have.0123456789.en."
+  }
+  assert {
+    condition = alltrue([for name in concat([for vm in google_compute_instance.this : vm.name], [
+      google_compute_network.this.name, google_compute_subnetwork.this.name, google_compute_firewall.ssh.name,
+      google_compute_firewall.inside.name, google_compute_resource_policy.compact.name,
+    ]) : can(regex("^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$", name))])
+    error_message = "The longest name of a run makes a name that Google refuses."
+  }
+}

@@ -17,7 +17,11 @@ provider "google" {
 }
 
 locals {
-  name = "nearfar-${replace(lower(var.nearfar_run), "/[^a-z0-9-]/", "-")}"
+  # A short name of the run, which all names below begin with: Google's limit is 63 characters.
+  plain = replace(lower(var.nearfar_run), "/[^a-z0-9-]/", "-")
+  short = (local.plain == var.nearfar_run && length(local.plain) <= 40 && !endswith(local.plain, "-") ? local.plain :
+  "${trim(substr(local.plain, 0, 31), "-")}-${substr(sha256(var.nearfar_run), 0, 8)}")
+  name = "nearfar-${local.short}"
   # By these labels, what is left can be found without a state. A value has lower-case letters, digits, _ and
   # -, and at most 63 of them. Networks, firewall rules and policies take no labels: their names begin with local.name.
   labels = {

@@ -1,0 +1,44 @@
+package provision
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Time is renewed by changes in place alone.
+func TestExtendable(t *testing.T) {
+	for action, good := range map[string]bool{
+		"update": true, "create": true, "read": true, "delete": false, "replace": false,
+	} {
+		err := Plan{Changes: []Change{{"a.b", action}}}.extendable()
+		if (err == nil) != good || err != nil && !strings.Contains(err.Error(), "a.b ("+action+")") {
+			t.Errorf("%s: %v", action, err)
+		}
+	}
+	var many []Change
+	for range 7 {
+		many = append(many, Change{"a.b", "replace"})
+	}
+	err := Plan{Changes: many}.extendable()
+	if err == nil || !strings.Contains(err.Error(), " and 2 more. They got") {
+		t.Errorf("seven machines: %v", err)
+	}
+}
+
+// A machine of EC2 is stopped if what it got at its start changes, and not if its tags do.
+func TestStopped(t *testing.T) {
+	const plan = `{"resource_changes": [
+		{"address": "aws_instance.tags", "type": "aws_instance", "change": {"actions": ["update"],
+			"before": {"user_data": "x", "tags": {"a": "1"}}, "after": {"user_data": "x", "tags": {"a": "2"}}}},
+		{"address": "aws_instance.time", "type": "aws_instance", "change": {"actions": ["update"],
+			"before": {"user_data": "x"}, "after": {"user_data": "y"}}},
+		{"address": "aws_instance.new", "type": "aws_instance", "change": {"actions": ["create"],
+			"before": null, "after": {"user_data": "y"}}},
+		{"address": "aws_vpc.v", "type": "aws_vpc", "change": {"actions": ["update"],
+			"before": {"user_data": "x"}, "after": {"user_data": "y"}}}]}`
+	got, err := stopped([]byte(plan))
+	if err != nil || !slices.Equal(got, []string{"aws_instance.time"}) {
+		t.Errorf("%q (%v)", got, err)
+	}
+}
