@@ -295,8 +295,18 @@ func (d *Dir) replace(name string, data []byte) error {
 }
 
 // Trials reads all finished trials, as Each does.
-func (d *Dir) Trials() (trials []result.Trial, err error) {
-	err = d.Each(func(t result.Trial) error {
+func (d *Dir) Trials() ([]result.Trial, error) { return d.read(false) }
+
+// Brief reads all finished trials as answers need them (result.Trial.Brief), in a fraction of the memory of Trials.
+// Trials share what they have in common: nothing in them may be changed. Of what is left out, only the syntax is
+// checked.
+func (d *Dir) Brief() ([]result.Trial, error) { return d.read(true) }
+
+func (d *Dir) read(brief bool) (trials []result.Trial, err error) {
+	err = d.each(brief, func(t result.Trial, left int) error {
+		if trials == nil {
+			trials = make([]result.Trial, 0, left+1)
+		}
 		trials = append(trials, t)
 		return nil
 	})
@@ -306,7 +316,12 @@ func (d *Dir) Trials() (trials []result.Trial, err error) {
 // Each reads the finished trials one after the other, in the order in which they ended, and stops at the first error of
 // visit. It ignores an incomplete last line, which a run that is being measured or was killed may have. Any other
 // invalid line, and a trial that exceeds the bounds, is an error with file and line.
-func (d *Dir) Each(visit func(result.Trial) error) (err error) {
+func (d *Dir) Each(visit func(result.Trial) error) error {
+	return d.each(false, func(t result.Trial, _ int) error { return visit(t) })
+}
+
+// each is Each, of brief trials or of whole ones. left is how many trials may follow, by the length of the file.
+func (d *Dir) each(brief bool, visit func(t result.Trial, left int) error) (err error) {
 	name := filepath.Join(d.Path, trialsName)
 	f, err := d.OpenFile(trialsName, MaxTrials)
 	if errors.Is(err, os.ErrNotExist) {
@@ -316,7 +331,13 @@ func (d *Dir) Each(visit func(result.Trial) error) (err error) {
 		return fmt.Errorf("%s: %w", d.Path, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	size := info.Size()
 	r := bufio.NewReaderSize(io.LimitReader(f, MaxTrials), 1<<16)
+	decode := newDecoder(brief)
 	var line []byte
 	for n := 1; ; n++ {
 		line, err = readLine(r, line[:0])
@@ -332,11 +353,11 @@ func (d *Dir) Each(visit func(result.Trial) error) (err error) {
 		if n > maxLines {
 			return fmt.Errorf("%s: more than %d lines", name, maxLines)
 		}
-		t, err := readTrial(line)
+		t, err := decode.trial(line)
 		if err != nil {
 			return fmt.Errorf("%s:%d: %w", name, n, err)
 		}
-		if err := visit(t); err != nil {
+		if err := visit(t, int(min(size/int64(len(line)), maxLines))); err != nil {
 			return err
 		}
 	}
