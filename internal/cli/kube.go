@@ -74,7 +74,7 @@ The exit codes are those of run.`,
 	f.StringVar(&o.namespace, "namespace", "", "an existing namespace (default: one that nearfar makes and deletes)")
 	f.StringVar(&o.image, "image", "", "the image of the pods, with the measuring programs (default: "+
 		experiment.DefaultPodImage+")")
-	f.StringVar(&o.agentImage, "agent-image", "", "the image that `nearfar image` wrote, for images without a shell")
+	f.StringVar(&o.agentImage, "agent-image", "", "the `IMAGE` that nearfar itself wrote, for images without a shell")
 	f.BoolVar(&o.hostNetwork, "host-network", false, "measure between the networks of the nodes")
 	f.StringArrayVar(&o.through, "through", nil, "what the client dials: "+strings.Join(kubeThroughs(), ", ")+
 		" (repeatable; each is an arm)")

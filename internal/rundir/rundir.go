@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"nearfar/internal/experiment"
@@ -58,7 +59,9 @@ type Manifest struct {
 
 // Dir is a run directory.
 type Dir struct {
-	Path     string
+	Path string
+	// writing is held while a file is replaced or the manifest is changed.
+	writing  sync.Mutex
 	manifest Manifest
 	// root and trials are open for writing, and nil if the directory was opened for reading. trials is locked.
 	root   *os.Root
@@ -113,6 +116,9 @@ func Open(path string) (*Dir, error) {
 		return nil, fmt.Errorf("%s is not a run directory: %w", path, err)
 	}
 	data, err := readRegular(root, manifestName, MaxManifest)
+	if errors.Is(err, os.ErrNotExist) {
+		err = errors.New("it has no " + manifestName)
+	}
 	if err = errors.Join(err, root.Close()); err != nil {
 		return nil, fmt.Errorf("%s is not a run directory: %w", path, err)
 	}
@@ -214,20 +220,28 @@ func (d *Dir) cutTornLine() error {
 }
 
 // Manifest returns the content of run.json.
-func (d *Dir) Manifest() Manifest { return d.manifest }
+func (d *Dir) Manifest() Manifest {
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	return d.manifest
+}
 
 // Update changes the manifest and replaces run.json atomically.
+// Several goroutines may call it.
 func (d *Dir) Update(change func(*Manifest)) error {
+	d.writing.Lock()
+	defer d.writing.Unlock()
 	change(&d.manifest)
 	return d.writeManifest()
 }
 
+// writeManifest is called with writing held, or before others have the directory.
 func (d *Dir) writeManifest() error {
 	data, err := json.MarshalIndent(d.manifest, "", "  ")
 	if err != nil {
 		return err
 	}
-	return d.replace(manifestName, append(data, '\n'))
+	return d.replaceLocked(manifestName, append(data, '\n'))
 }
 
 // Append adds a finished trial and returns when it is on the disk. It refuses a trial that exceeds the bounds for
@@ -269,6 +283,15 @@ func (d *Dir) WriteRaw(name string, data []byte) (string, error) {
 // temporary name is fixed, so that a crash leaves at most one such file, which the next write removes. Links under
 // either name are replaced and never followed.
 func (d *Dir) replace(name string, data []byte) error {
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	return d.replaceLocked(name, data)
+}
+
+func (d *Dir) replaceLocked(name string, data []byte) error {
+	if d.root == nil {
+		return fmt.Errorf("%s: the run directory is closed", d.Path)
+	}
 	name = filepath.FromSlash(name)
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	f, err := d.root.OpenFile(nextName, flags, 0o644)
@@ -391,6 +414,8 @@ func readTrial(line []byte) (t result.Trial, err error) {
 
 // Close closes the run directory and releases its lock.
 func (d *Dir) Close() error {
+	d.writing.Lock()
+	defer d.writing.Unlock()
 	var errs []error
 	if d.trials != nil {
 		errs = append(errs, d.trials.Close())
