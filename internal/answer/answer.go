@@ -139,6 +139,11 @@ type Quantity struct {
 // Of finds the quantity's value in a trial.
 func (q Quantity) Of(t result.Trial) (float64, bool) { return t.ScopedValue(q.Metric, q.Stat, q.Scope) }
 
+// of is Of without a copy of the trial.
+func (q Quantity) of(t *result.Trial) (float64, bool) {
+	return t.ScopedValue(q.Metric, q.Stat, q.Scope)
+}
+
 // Name names the quantity: "rtt p50", "goodput of the background".
 func (q Quantity) Name() string {
 	name := strings.TrimSpace(q.Metric + " " + q.Stat)
@@ -350,4 +355,6 @@ type Input struct {
 	Earlier *Earlier
 	// Warnings come from the code that made the hosts.
 	Warnings []Warning
+	// groups are the Trials by arm and workload; nil before Make.
+	groups groups
 }

@@ -2,7 +2,9 @@ package answer
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
@@ -179,7 +181,7 @@ func Properties() []Property {
 			if t.MessageBytes == nil {
 				return "unknown"
 			}
-			return fmt.Sprintf("%d B", *t.MessageBytes)
+			return strconv.Itoa(*t.MessageBytes) + " B"
 		}, keys: []string{"request", "response", "message", "protocol"}}, // over TCP some tools do not say
 		{Name: "offered load", Of: func(t result.Trial) string { return t.Facts["schedule"] },
 			keys: []string{"rate", "arrivals"}},
@@ -197,10 +199,12 @@ func DefinitionOf(t result.Trial) string {
 
 // Distinct lists the distinct values of a property of trials, sorted.
 func Distinct(trials []result.Trial, of func(result.Trial) string) []string {
-	var values []string
-	for _, t := range trials {
-		values = append(values, of(t))
+	seen := map[string]bool{}
+	last := ""
+	for i := range trials {
+		if v := of(trials[i]); i == 0 || v != last {
+			seen[v], last = true, v
+		}
 	}
-	slices.Sort(values)
-	return slices.Compact(values)
+	return slices.Sorted(maps.Keys(seen))
 }

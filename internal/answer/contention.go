@@ -2,7 +2,6 @@ package answer
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"nearfar/internal/experiment"
@@ -66,9 +65,13 @@ type shares struct {
 // sharesOf reads a fact of the trials of a workload, or of all workloads if none is named. Values outside 0 to 1 do
 // not count.
 func sharesOf(trials []result.Trial, workload, fact string) (s shares) {
-	for _, t := range trials {
+	for i := range trials {
+		t := &trials[i]
+		if workload != "" && t.Workload != workload || t.Error != "" {
+			continue
+		}
 		share, err := strconv.ParseFloat(t.Facts[fact], 64)
-		if workload != "" && t.Workload != workload || t.Error != "" || err != nil || !(share >= 0 && share <= 1) {
+		if err != nil || !(share >= 0 && share <= 1) {
 			continue
 		}
 		s.n++
@@ -81,11 +84,4 @@ func sharesOf(trials []result.Trial, workload, fact string) (s shares) {
 		s.mean /= float64(s.n)
 	}
 	return s
-}
-
-// goodOf gives the good trials of a workload in an arm.
-func goodOf(in Input, arm, workload string) []result.Trial {
-	return slices.DeleteFunc(slices.Clone(in.Trials), func(t result.Trial) bool {
-		return t.Arm != arm || t.Workload != workload || t.Error != ""
-	})
 }

@@ -28,9 +28,11 @@ func coreToCore(in Input) []Warning {
 // coreToCoreOf checks a workload's trials in arms with the same placement.
 func coreToCoreOf(trials []result.Trial, workload string, arms []string) []Warning {
 	var measured []result.Trial
-	for _, t := range trials {
-		if t.Workload == workload && slices.Contains(arms, t.Arm) && t.Error == "" {
-			measured = append(measured, t)
+	for i := range trials {
+		t := &trials[i]
+		if t.Workload == workload && slices.Contains(arms, t.Arm) && t.Error == "" &&
+			t.Facts[result.FactCoreToCoreBefore] != "" {
+			measured = append(measured, *t)
 		}
 	}
 	c := result.CoreToCoreOf(measured)

@@ -16,12 +16,9 @@ func limits(in Input) (warnings []Warning) {
 		for _, w := range in.Experiment.Workloads {
 			ran, first := 0, 0
 			limited, counters := 0, map[string]bool{}
-			for _, t := range in.Trials {
-				if t.Arm != arm.Name || t.Workload != w.Name || t.Error != "" {
-					continue
-				}
+			for _, t := range goodOf(in, arm.Name, w.Name) {
 				ran++
-				of := limiters(t)
+				of := limiters(*t)
 				if len(of) == 0 {
 					continue
 				}

@@ -11,6 +11,7 @@ import (
 
 // Make answers the experiment's question from the existing trials; some may have failed or be missing.
 func Make(in Input) Answer {
+	in.groups = groupsOf(in.Trials)
 	a := Answer{
 		Nearfar: "v1", Question: in.Experiment.Question, Run: in.Run, State: in.State, Baseline: in.Experiment.Baseline,
 		Imported: in.Experiment.Imported, Paired: in.Experiment.Paired,
@@ -87,6 +88,8 @@ type cells struct {
 	// good are all good trials by arm, including those that lack the quantity; ranking says how these count.
 	good    map[string][]result.Trial
 	ranking Ranking
+	// known has what valuesOf computed, by arm.
+	known map[string]rankedValues
 	// primary says that this is the workload's first quantity, for which layers are estimated.
 	primary bool
 	// reportOnly says that the quantity is reported but not compared.
@@ -102,41 +105,85 @@ func (c cells) value(t result.Trial) float64 {
 // values gives an arm's values, one for each block, in the order of the blocks.
 func (c cells) values(arm string) []stats.Value {
 	var values []stats.Value
-	for _, t := range c.byArm[arm] {
-		values = append(values, stats.Value{Block: t.Block, Value: c.value(t)})
+	trials := c.byArm[arm]
+	for i := range trials {
+		v, _ := c.quantity.of(&trials[i])
+		values = append(values, stats.Value{Block: trials[i].Block, Value: v})
 	}
 	return stats.PerBlock(values)
 }
 
-// ranked gives the values for comparisons of an arm, including trials that lack the quantity.
-func (c cells) ranked(arm string) []stats.Value {
-	values, _ := c.ranking.Values(c.good[arm])
-	return values
+// rankedValues are what ranked and lack give for an arm.
+type rankedValues struct {
+	values  []stats.Value
+	missing int
 }
 
+// valuesOf computes the ranked values of an arm, once.
+func (c cells) valuesOf(arm string) rankedValues {
+	known, ok := c.known[arm]
+	if !ok {
+		known.values, known.missing = c.ranking.Values(c.good[arm])
+		if c.known != nil {
+			c.known[arm] = known
+		}
+	}
+	return known
+}
+
+// ranked gives the values for comparisons of an arm, including trials that lack the quantity.
+func (c cells) ranked(arm string) []stats.Value { return slices.Clone(c.valuesOf(arm).values) }
+
 // lack is how many good trials of an arm lack the quantity.
-func (c cells) lack(arm string) Lack { return c.ranking.LackOf(arm, c.good[arm]) }
+func (c cells) lack(arm string) Lack { return Lack{arm, c.valuesOf(arm).missing, len(c.good[arm])} }
+
+// having gives the trials that have a quantity, without a copy if all do.
+func having(q Quantity, trials []result.Trial) []result.Trial {
+	for i := range trials {
+		if _, ok := q.of(&trials[i]); !ok {
+			return slices.DeleteFunc(slices.Clone(trials), func(t result.Trial) bool {
+				_, ok := q.Of(t)
+				return !ok
+			})
+		}
+	}
+	return trials
+}
 
 // workloadCells groups a workload's good trials by quantity and arm.
 func workloadCells(e *experiment.Experiment, trials []result.Trial, workload string) []cells {
-	var good []result.Trial
-	for _, t := range trials {
-		if t.Workload == workload && t.Error == "" {
-			good = append(good, t)
+	n := 0
+	for i := range trials {
+		if trials[i].Workload == workload && trials[i].Error == "" {
+			n++
 		}
 	}
-	slices.SortStableFunc(good, inOrder)
+	good := make([]result.Trial, 0, n)
+	of := map[string]int{}
+	for i := range trials {
+		if t := &trials[i]; t.Workload == workload && t.Error == "" {
+			good = append(good, *t)
+			of[t.Arm]++
+		}
+	}
+	if !slices.IsSortedFunc(good, inOrder) { // sorting moves large records
+		slices.SortStableFunc(good, inOrder)
+	}
 	byArm := map[string][]result.Trial{}
-	for _, t := range good {
-		byArm[t.Arm] = append(byArm[t.Arm], t)
+	for i := range good {
+		arm := good[i].Arm
+		if byArm[arm] == nil {
+			byArm[arm] = make([]result.Trial, 0, of[arm])
+		}
+		byArm[arm] = append(byArm[arm], good[i])
 	}
 	var all []cells
 	add := func(q Quantity, c cells) {
 		c.workload, c.quantity, c.byArm = workload, q, map[string][]result.Trial{}
-		c.good, c.ranking = byArm, NewRanking(q, good)
-		for _, t := range good {
-			if _, ok := q.Of(t); ok {
-				c.byArm[t.Arm] = append(c.byArm[t.Arm], t)
+		c.good, c.ranking, c.known = byArm, NewRanking(q, good), map[string]rankedValues{}
+		for arm, trials := range byArm {
+			if with := having(q, trials); len(with) > 0 {
+				c.byArm[arm] = with
 			}
 		}
 		all = append(all, c)
@@ -227,14 +274,14 @@ func smoothed(trials []result.Trial) bool {
 // too short for it. If one has it, trials of another arm that lack it count as the worst (Ranking).
 func present(trials []result.Trial, candidates []Quantity) []Quantity {
 	of := map[string]int{}
-	for _, t := range trials {
-		of[t.Arm]++
+	for i := range trials {
+		of[trials[i].Arm]++
 	}
 	return slices.DeleteFunc(candidates, func(q Quantity) bool {
 		with := map[string]int{}
-		for _, t := range trials {
-			if _, ok := q.Of(t); ok {
-				with[t.Arm]++
+		for i := range trials {
+			if _, ok := q.of(&trials[i]); ok {
+				with[trials[i].Arm]++
 			}
 		}
 		for arm, n := range with {

@@ -18,24 +18,29 @@ type Ranking struct {
 	Quantity
 	// ways are the ways of measuring that give the quantity in at least one trial. If a way never gives it, it is not
 	// missing from its trials.
-	ways map[string]bool
+	ways map[way]bool
 }
 
 // NewRanking uses all good trials that are compared.
 func NewRanking(q Quantity, groups ...[]result.Trial) Ranking {
-	r := Ranking{q, map[string]bool{}}
+	r := Ranking{q, map[way]bool{}}
+	var last way
 	for _, trials := range groups {
-		for _, t := range trials {
-			if _, ok := q.Of(t); ok {
-				r.ways[wayOf(t)] = true
+		for i := range trials {
+			if of := wayOf(&trials[i]); of == last && r.ways[last] {
+				continue
+			} else if _, ok := q.of(&trials[i]); ok {
+				r.ways[of], last = true, of
 			}
 		}
 	}
 	return r
 }
 
-// wayOf is what determines which quantities a trial can have: TCP counts no loss, for example.
-func wayOf(t result.Trial) string { return t.Tool.Name + " " + t.Mode + " " + t.Protocol }
+// way is what determines which quantities a trial can have: TCP counts no loss, for example.
+type way struct{ tool, mode, protocol string }
+
+func wayOf(t *result.Trial) way { return way{t.Tool.Name, t.Mode, t.Protocol} }
 
 // Values gives the values of one run's trials, one for each block, and how many trials lack the quantity. The value
 // of such a trial is infinite, on the worse side; if the metric has no better side, the trial is left out.
@@ -52,8 +57,10 @@ func (r Ranking) Count(trials []result.Trial) int {
 
 // each gives the value of each trial with its block.
 func (r Ranking) each(trials []result.Trial) (values []stats.Value, missing int) {
-	for _, t := range trials {
-		v, ok := r.Of(t)
+	values = make([]stats.Value, 0, len(trials))
+	for i := range trials {
+		t := &trials[i]
+		v, ok := r.of(t)
 		if !ok {
 			if !r.ways[wayOf(t)] {
 				continue
@@ -125,7 +132,7 @@ func missing(e *experiment.Experiment, c cells) []Warning {
 	var lacks []Lack
 	lacking, of := 0, ""
 	for _, arm := range e.Arms {
-		l := c.ranking.LackOf(arm.Name, c.good[arm.Name])
+		l := c.lack(arm.Name)
 		if lacks = append(lacks, l); l.Missing > 0 {
 			lacking, of = lacking+1, arm.Name
 		}
@@ -165,7 +172,7 @@ func layersLeaveOut(e *experiment.Experiment, c cells) (Warning, int) {
 	var parts []string
 	total := 0
 	for _, arm := range e.Arms {
-		if l := c.ranking.LackOf(arm.Name, c.good[arm.Name]); l.Missing > 0 {
+		if l := c.lack(arm.Name); l.Missing > 0 {
 			parts = append(parts, l.String())
 			total += l.Missing
 		}

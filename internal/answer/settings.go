@@ -57,10 +57,7 @@ func unproved(in Input) []Warning {
 					continue
 				}
 				missing, good := 0, 0
-				for _, t := range in.Trials {
-					if t.Arm != arm.Name || t.Workload != w.Name || t.Error != "" {
-						continue
-					}
+				for _, t := range goodOf(in, arm.Name, w.Name) {
 					good++
 					if t.Treatment[key] == "" {
 						missing++

@@ -66,14 +66,11 @@ func failures(in Input) []Warning {
 	for _, arm := range in.Experiment.Arms {
 		for _, w := range in.Experiment.Workloads {
 			failed, again, ran, reason := 0, 0, 0, ""
-			for _, t := range in.Trials {
-				if t.Arm != arm.Name || t.Workload != w.Name {
-					continue
-				}
+			for _, t := range in.group(arm.Name, w.Name) {
 				ran++
 				if t.Error != "" {
 					failed++
-					if replaced[scheduledOf(t)] {
+					if replaced[scheduledOf(*t)] {
 						again++
 					}
 					if reason == "" {

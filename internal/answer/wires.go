@@ -47,7 +47,7 @@ func lateWires(in Input, figures []Figure) []Warning {
 }
 
 // medianDuration is the median over trials of a fact that is a duration; false if fewer than half of them have it.
-func medianDuration(trials []result.Trial, fact string) (time.Duration, bool) {
+func medianDuration(trials []*result.Trial, fact string) (time.Duration, bool) {
 	var values []float64
 	for _, t := range trials {
 		if d, err := time.ParseDuration(t.Facts[fact]); err == nil && d >= 0 {
@@ -100,7 +100,7 @@ func belowRate(in Input, figures []Figure) []Warning {
 		trials := goodOf(in, f.Arm, f.Workload)
 		below, least := 0, f.Median
 		for _, t := range trials {
-			if v, ok := f.Of(t); ok && v < clearlyBelow*allowed {
+			if v, ok := f.Of(*t); ok && v < clearlyBelow*allowed {
 				below, least = below+1, min(least, v)
 			}
 		}

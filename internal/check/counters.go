@@ -123,7 +123,7 @@ func selected(own map[string]uint64) map[string]uint64 {
 	for name, value := range own {
 		switch {
 		case strings.HasPrefix(name, "vf_"), strings.HasPrefix(name, "ena_srd_"),
-			strings.HasSuffix(name, "_allowance_exceeded"), strings.HasSuffix(name, "_allowance_available"),
+			strings.HasSuffix(name, LimiterSuffix), strings.HasSuffix(name, "_allowance_available"),
 			name == "rx_dropped_pkt", name == "tx_timeouts", name == "tx_timeout", name == "rx_drops",
 			name == "tx_drops", name == "interface_down_cnt", name == "reset_cnt":
 			kept[name] = value
@@ -335,6 +335,9 @@ func (c *Counters) Device(name string) *DeviceCounters {
 	return nil
 }
 
+// LimiterSuffix ends the names of ENA's counters of what a limiter queued or dropped.
+const LimiterSuffix = "_allowance_exceeded"
+
 // Limits says which of the provider's limiters acted in the time of the counters: "eth0: bw_out_allowance_exceeded grew
 // by 12". The figures of that time show the limiter (ENA's counters of queued or dropped packets; Amazon EC2 User
 // Guide, "Monitor network performance for ENA settings").
@@ -345,7 +348,7 @@ func (c *Counters) Limits() []string {
 	var all []string
 	for _, d := range c.Devices {
 		for _, name := range slices.Sorted(maps.Keys(d.Own)) {
-			if strings.HasSuffix(name, "_allowance_exceeded") && d.Own[name] > 0 {
+			if strings.HasSuffix(name, LimiterSuffix) && d.Own[name] > 0 {
 				all = append(all, d.Name+": "+name+" grew by "+strconv.FormatUint(d.Own[name], 10))
 			}
 		}

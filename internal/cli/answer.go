@@ -40,13 +40,13 @@ func readReport(path string, aim *answer.Aim) (answer.Answer, error) {
 	return ans, nil
 }
 
-// readTrials opens a run directory and reads its trials.
+// readTrials opens a run directory and reads its trials, as far as answers need them.
 func readTrials(path string) (*rundir.Dir, []result.Trial, error) {
 	dir, err := rundir.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	trials, err := dir.Trials()
+	trials, err := dir.Brief()
 	return dir, trials, err
 }
 

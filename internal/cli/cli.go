@@ -31,6 +31,27 @@ type app struct {
 	stdin, plain   io.Reader
 	stdout, stderr io.Writer
 	done           <-chan struct{} // closed by an interrupt
+	// last is what a run says after a second Ctrl-C.
+	last *lastWords
+}
+
+// besides is the app with streams of its own, for a goroutine that must not wait for another one's output. flush
+// writes what is left.
+func (a *app) besides() (b *app, flush func()) {
+	own := *a
+	var flushes []func() error
+	for _, w := range []*io.Writer{&own.stdout, &own.stderr} {
+		if c, ok := (*w).(*clean.Writer); ok {
+			again := cleaned(c.Unwrap())
+			*w = again
+			flushes = append(flushes, again.Flush)
+		}
+	}
+	return &own, func() {
+		for _, f := range flushes {
+			_ = f() // the process ends
+		}
+	}
 }
 
 // usageError is wrong usage or a mistake in an experiment file.
@@ -78,10 +99,15 @@ func (a *app) data() io.Writer {
 }
 
 func mainClean(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := untilInterrupted(keepTerminal(stderr))
+	last, restore := &lastWords{}, keepTerminal(stderr)
+	ctx, stop := untilInterrupted(func() {
+		restore()
+		last.speak()
+	})
 	defer stop()
 	a := &app{
 		stdin: &interruptible{ctx: ctx, r: stdin}, plain: stdin, stdout: stdout, stderr: stderr, done: ctx.Done(),
+		last: last,
 	}
 	root := a.rootCommand()
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, args, err) })
@@ -121,9 +147,11 @@ differs, by how much, with which certainty, and which layer causes the differenc
   nearfar report`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       hostverbs.VersionLine(),
 		Args:          suggestVerb,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("{{.Version}}")
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
@@ -161,5 +189,6 @@ differs, by how much, with which certainty, and which layer causes the differenc
 	root.AddCommand(a.labCommands()...)
 	root.AddCommand(agentCommands(onHosts)...)
 	a.complete(root)
+	helpFor(root, a.stdout)
 	return root
 }

@@ -100,7 +100,7 @@ func formatWords() map[string][]string {
 	return map[string][]string{
 		"run": page, "baseline": page, "kube": page, "import": page,
 		"report":  append(slices.Clone(page), export.Formats()...),
-		"compare": report.Formats(), "gate": gate.Formats(),
+		"compare": page, "gate": append(gate.Formats(), formatHTML),
 		"history": report.HistoryFormats(), "validate": validateFormats(), "check": checkFormats(),
 		"ls":     lsFormats(),
 		"schema": {"json", "markdown"},

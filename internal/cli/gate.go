@@ -90,11 +90,15 @@ claims, unless --allow-unverified is given.`,
 }
 
 func (a *app) gate(ctx context.Context, base, other []string, o gateOptions) error {
+	if err := checkOutput("-o", &o.report.file); err != nil {
+		return err
+	}
 	switch {
 	case o.report.format == formatHTML && page.Built() != nil:
 		return page.Built()
 	case o.report.format != formatHTML && !slices.Contains(gate.Formats(), o.report.format):
-		return usagef("--format %s: use one of %s", o.report.format, strings.Join(gate.Formats(), ", "))
+		return usagef("--format %s: use one of %s", o.report.format,
+			strings.Join(append(gate.Formats(), formatHTML), ", "))
 	case o.inconclusive != "pass" && o.inconclusive != "fail":
 		return usagef("--inconclusive %s: use pass or fail", o.inconclusive)
 	case len(other) > 0 && len(o.rules)+len(o.required) == 0:

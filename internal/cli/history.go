@@ -128,6 +128,9 @@ func (o *historyOptions) query() (q history.Query, err error) {
 
 // history prints the answer from a directory's index or from a database.
 func (a *app) history(ctx context.Context, dir string, o historyOptions, q history.Query) (err error) {
+	if err := checkOutput("-o", &o.file); err != nil {
+		return err
+	}
 	if o.database == "" {
 		index, err := openHistory(ctx, dir, o.rebuild)
 		if err != nil {

@@ -68,6 +68,9 @@ func imagePlatforms() []string {
 
 // image makes the image, writes it and pushes it.
 func (a *app) image(cmd *cobra.Command, o imageOptions) error {
+	if err := checkOutput("-o", &o.file); err != nil {
+		return err
+	}
 	archive := o.push == "" || cmd.Flags().Changed("output")
 	switch {
 	case archive && o.file == "" && isTerminal(a.stdout):

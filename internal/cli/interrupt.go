@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,32 +14,88 @@ import (
 // abandonAfter is how long a verb that measures nothing may take to end by itself after an interrupt.
 const abandonAfter = 2 * time.Second
 
-// untilInterrupted returns a context that ends with the first signal of endSignals, so that verbs can end in order. The
-// second signal calls restore and ends the process at once with exit code 130. That is safe: the lab's processes end
-// with this process, and a run directory stays valid. stop restores the signals' default handling.
-func untilInterrupted(restore func()) (ctx context.Context, stop func()) {
+// lastPatience is how long the last words of a run may take after a second Ctrl-C.
+const lastPatience = 5 * time.Second
+
+// untilInterrupted returns a context that ends with the first signal of endSignals, so that verbs can end in order. A
+// second Ctrl-C calls atOnce and ends the process with exit code 130. That is safe: the lab's processes end with this
+// process, and a run directory stays valid. Every other signal is polite however often it comes: `timeout` sends
+// SIGTERM to the process and again to its group. stop restores the signals' default handling.
+func untilInterrupted(atOnce func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2)
+	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, endSignals()...)
 	over := make(chan struct{})
 	go func() {
-		select {
-		case <-signals:
-			cancel()
-		case <-over:
-			return
-		}
-		select {
-		case <-signals:
-			restore()
+		untilTwice(signals, over, cancel, func() {
+			atOnce()
 			os.Exit(exitInterrupted)
-		case <-over:
-		}
+		})
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
 		close(over)
 		cancel()
+	}
+}
+
+// untilTwice calls polite at each signal, and atOnce at the second os.Interrupt. It returns after that, or when over is
+// closed.
+func untilTwice(signals <-chan os.Signal, over <-chan struct{}, polite, atOnce func()) {
+	for interrupts := 0; ; {
+		select {
+		case s := <-signals:
+			polite()
+			if s != os.Interrupt {
+				continue
+			}
+			if interrupts++; interrupts == 2 {
+				atOnce()
+				return
+			}
+		case <-over:
+			return
+		}
+	}
+}
+
+// lastWords is what a run says if the user does not wait for its end: its answer so far, and how to continue it.
+type lastWords struct {
+	mu  sync.Mutex
+	say func()
+}
+
+// set sets what is said.
+func (l *lastWords) set(say func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.say = say
+}
+
+// take is called before the run says the same in order. A speak then waits for said.
+func (l *lastWords) take() (said func()) {
+	l.mu.Lock()
+	l.say = nil
+	return l.mu.Unlock
+}
+
+// speak says the last words, once, for no longer than lastPatience.
+func (l *lastWords) speak() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.say != nil {
+			l.say()
+			l.say = nil
+		}
+	}()
+	timeout := time.NewTimer(lastPatience)
+	defer timeout.Stop()
+	select {
+	case <-done:
+	case <-timeout.C:
 	}
 }
 

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -29,6 +31,64 @@ func TestAbandon(t *testing.T) {
 	}
 	if err := abandon(ctx, time.Hour, func() error { return nil }); err != nil {
 		t.Errorf("work that ends in time: %v", err)
+	}
+}
+
+// TestSignals: a second Ctrl-C is "at once". SIGTERM and SIGHUP are polite however often they come, also right after
+// another signal, as `timeout` sends them.
+func TestSignals(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		sent   []os.Signal
+		polite int
+		atOnce bool
+	}{
+		{"TERM often", []os.Signal{syscall.SIGTERM, syscall.SIGTERM, syscall.SIGTERM}, 3, false},
+		{"TERM after INT", []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGTERM}, 3, false},
+		{"INT after TERM", []os.Signal{syscall.SIGTERM, os.Interrupt}, 2, false},
+		{"HUP and TERM", []os.Signal{syscall.SIGHUP, syscall.SIGTERM}, 2, false},
+		{"INT twice", []os.Signal{os.Interrupt, os.Interrupt, syscall.SIGTERM}, 2, true},
+		{"INT twice with TERM between", []os.Signal{os.Interrupt, syscall.SIGTERM, os.Interrupt}, 3, true},
+	} {
+		signals, over := make(chan os.Signal), make(chan struct{})
+		polite, atOnce := 0, false
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			untilTwice(signals, over, func() { polite++ }, func() { atOnce = true })
+		}()
+		for _, s := range c.sent {
+			select {
+			case signals <- s:
+			case <-ended:
+			}
+		}
+		if !c.atOnce {
+			close(over)
+		}
+		<-ended
+		if polite != c.polite || atOnce != c.atOnce {
+			t.Errorf("%s: %d polite, at once %v", c.name, polite, atOnce)
+		}
+	}
+}
+
+// TestLastWords: they are said once, and not beside the same in order.
+func TestLastWords(t *testing.T) {
+	said := 0
+	var l lastWords
+	l.speak()
+	l.set(func() { said++ })
+	l.speak()
+	l.speak()
+	if said != 1 {
+		t.Errorf("said %d times", said)
+	}
+	l.set(func() { said++ })
+	l.take()()
+	l.speak()
+	if said != 1 {
+		t.Errorf("said %d times, also in order", said)
 	}
 }
 

@@ -77,7 +77,7 @@ The exit codes are those of run.`,
 	f.StringVar(&o.namespace, "namespace", "", "an existing namespace (default: one that nearfar makes and deletes)")
 	f.StringVar(&o.image, "image", "", "the image of the pods, with the measuring programs (default: "+
 		experiment.DefaultPodImage+")")
-	f.StringVar(&o.agentImage, "agent-image", "", "the image that `nearfar image` wrote, for images without a shell")
+	f.StringVar(&o.agentImage, "agent-image", "", "the `IMAGE` that nearfar itself wrote, for images without a shell")
 	f.StringSliceVar(&o.resources, "resources", nil, "what each pod requests, as `NAME=QUANTITY`: cpu=1,memory=256Mi "+
 		"(default: cpu="+experiment.DefaultPodCPU+",memory="+experiment.DefaultPodMemory+")")
 	f.StringArrayVar(&o.selectors, "node-selector", nil, "a `LABEL=VALUE` that the nodes must have (repeatable)")

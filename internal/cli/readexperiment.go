@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 
+	"nearfar/internal/clean"
 	"nearfar/internal/experiment"
 	"nearfar/internal/gate"
 	"nearfar/internal/tool"
@@ -39,6 +42,14 @@ func (a *app) readExperiment(file string, inputs *inputFlags) (*experiment.Exper
 
 // readData reads the content of an experiment file; "-" is standard input.
 func (a *app) readData(file string) ([]byte, error) {
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		name := clean.Line(file)
+		if _, err := os.Stat(filepath.Join(file, "run.json")); err == nil {
+			return nil, usagef("%s is a run directory: print its answer with: nearfar report %s; "+
+				"continue it with: nearfar run --resume %s", name, name, name)
+		}
+		return nil, usagef("%s is a directory: name an experiment file in it", name)
+	}
 	data, err := a.readFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("%w: name an experiment file, or write one with `nearfar init`", err)

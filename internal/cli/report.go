@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -31,8 +32,19 @@ func (o *reportOptions) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.file, "output", "o", "", "write the answer to this `FILE` instead of standard output")
 }
 
-// check refuses an unknown format before anything is measured.
+// formats are the formats of the answer that the verb has.
+func (o *reportOptions) formats() []string {
+	if o.html {
+		return append(report.Formats(), formatHTML)
+	}
+	return report.Formats()
+}
+
+// check refuses an unknown format and an output that cannot be written, before anything is measured.
 func (o *reportOptions) check() error {
+	if err := checkOutput("-o", &o.file); err != nil {
+		return err
+	}
 	if o.html && o.format == formatHTML {
 		return page.Built()
 	}
@@ -40,10 +52,13 @@ func (o *reportOptions) check() error {
 		return usagef("--format %s: only `nearfar report` has it, see `nearfar report --help`", o.format)
 	}
 	if !slices.Contains(report.Formats(), o.format) {
-		return usagef("--format %s: use one of %s", o.format, strings.Join(report.Formats(), ", "))
+		return usagef("--format %s: use one of %s", o.format, strings.Join(o.formats(), ", "))
 	}
 	return nil
 }
+
+// reportGC makes the garbage of a large run be collected earlier: it costs little time, and a third of the memory.
+const reportGC = 40
 
 func (a *app) reportCommand() *cobra.Command {
 	var o reportOptions
@@ -61,12 +76,16 @@ Exit codes: 0 printed; 1 a failure; 2 wrong usage, or RUN is not a run directory
   nearfar report --resolve 5% runs/20261121T192200Z-overlay
   nearfar report -f parquet -o trials.parquet runs/*`,
 		RunE: func(_ *cobra.Command, args []string) (err error) {
+			debug.SetGCPercent(reportGC)
 			if len(args) == 0 {
 				if args, err = a.newest(1, "a run"); err != nil {
 					return err
 				}
 			}
 			if slices.Contains(export.Formats(), o.format) {
+				if err := checkOutput("-o", &o.file); err != nil {
+					return err
+				}
 				return a.export(args, o)
 			}
 			if err := errors.Join(o.check(), o.readAim()); err != nil {

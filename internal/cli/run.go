@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"nearfar/internal/answer"
 	"nearfar/internal/clean"
 	"nearfar/internal/deploy"
 	"nearfar/internal/experiment"
@@ -38,6 +40,8 @@ type runOptions struct {
 	dryRun bool
 	// retryFailed repeats the failed trials of a resumed run.
 	retryFailed bool
+	// addWorkloads also measures workloads that the resumed run left out.
+	addWorkloads bool
 	// force measures also with too few blocks to show any difference.
 	force bool
 	// allowUnverified accepts arms that are not proved to be what they claim.
@@ -114,6 +118,8 @@ to continue it.`,
 	f.IntVar(&o.blocks, "blocks", 0, "how many times each workload is run in each arm (default: as in the file)")
 	f.StringVar(&o.resume, "resume", "", "continue the run in this `DIRECTORY`")
 	f.BoolVar(&o.retryFailed, "retry-failed", false, "with --resume: repeat each failed trial once, after all others")
+	f.BoolVar(&o.addWorkloads, "add-workloads", false,
+		"with --resume: also measure the workloads that the run left out because they could not run")
 	f.StringVar(&o.from, "from", "", "the earlier `RUN` whose scatter predicts which differences can be found "+
 		"(default: the newest of this experiment in --out)")
 	f.BoolVar(&o.up, "up", false, "make the machines of the file before")
@@ -127,7 +133,7 @@ to continue it.`,
 // commonFlags adds the flags that every verb has that measures an experiment file.
 func (o *runOptions) commonFlags(f *pflag.FlagSet) {
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the order of trials; 0 draws one (default: as in the file)")
-	f.StringVar(&o.out, "out", runsFolder, "directory in which the run directory is made")
+	f.StringVar(&o.out, "out", runsFolder, "`DIRECTORY` in which the run directory is made")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the schedule, each command line and the duration; measure nothing")
 	f.BoolVar(&o.force, "force", false, "measure also if the blocks are too few to show any difference, "+
 		"or if the machines expire before the end of the run")
@@ -135,7 +141,7 @@ func (o *runOptions) commonFlags(f *pflag.FlagSet) {
 		"the first line of the answer says so, and the exit code is 0")
 	sshConfigFlag(f, &o.sshConfig)
 	kubeconfigFlag(f, &o.kubeconfig)
-	f.StringVar(&o.progress, "progress", progressAuto, "how to show progress: "+strings.Join(progressModes(), ", "))
+	f.StringVar(&o.progress, "progress", progressAuto, "how to show progress, as `MODE`: "+strings.Join(progressModes(), ", "))
 	o.inputs.flags(f)
 	o.report.flags(f)
 	o.report.pages(f)
@@ -156,6 +162,14 @@ func (a *app) run(ctx context.Context, file string, o runOptions) (err error) {
 	defer func() { err = errors.Join(err, o.watch.close()) }()
 	if o.resume != "" {
 		return a.resume(ctx, o)
+	}
+	if !o.dryRun {
+		if err := checkFolder("--out", o.out); err != nil {
+			return err
+		}
+	}
+	if o.addWorkloads {
+		return usagef("--add-workloads goes with --resume: it measures what an earlier run left out")
 	}
 	if o.retryFailed {
 		return usagef("--retry-failed goes with --resume: it repeats the failed trials of an earlier run")
@@ -306,6 +320,9 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return errors.Join(err, dir.Close())
 	}
+	if err := refuseToAdd(m, o); err != nil {
+		return errors.Join(err, dir.Close())
+	}
 	switch {
 	case o.make.yes && !e.Redeploys():
 		return errors.Join(yesWithoutUp(), dir.Close())
@@ -334,6 +351,9 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	if o.dryRun {
 		return errors.Join(a.printPlan(s, nil, forecast{}), dir.Close())
 	}
+	if !o.addWorkloads {
+		s.runner.LeaveOut(m.Skipped)
+	}
 	s.hosts.Resume(m.Hosts, len(e.Slots())-len(trials))
 	s.progress.before(trials)
 	if o.retryFailed {
@@ -342,10 +362,26 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	if o.anew != nil {
 		s.runner.Continue(o.anew.kept)
 	}
-	if err := dir.Update(func(m *rundir.Manifest) { m.State = rundir.Running }); err != nil {
+	skipped := s.runner.Skipped()
+	if err := dir.Update(func(m *rundir.Manifest) { m.State, m.Skipped = rundir.Running, skipped }); err != nil {
 		return withResumeHint(dir, errors.Join(err, dir.Close()))
 	}
 	return a.measure(ctx, s, dir, trials, o)
+}
+
+// refuseToAdd refuses to continue a complete run only because it left workloads out: that measures something else than
+// the user remembers.
+func refuseToAdd(m rundir.Manifest, o runOptions) error {
+	if m.State != rundir.Complete || len(m.Skipped) == 0 || o.addWorkloads || o.retryFailed || o.dryRun {
+		return nil
+	}
+	var out []string
+	for _, workload := range slices.Sorted(maps.Keys(m.Skipped)) {
+		out = append(out, fmt.Sprintf("workload %s (%s)", workload, clean.Line(m.Skipped[workload])))
+	}
+	return usagef("the run is complete, except for what it left out: %s\n"+
+		"To measure that now, add --add-workloads. To see the answer: nearfar report %s",
+		strings.Join(out, ", "), clean.Line(o.resume))
 }
 
 // printPods prints what a run would make in clusters, and the rights that it needs.
@@ -381,6 +417,8 @@ func refuseImported(path string) error {
 // measure runs the rest of the schedule, closes the run and prints the answer, also after an interrupt.
 func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []result.Trial, o runOptions) error {
 	s.dir = dir
+	s.progress.step("the run directory is %s", clean.Line(dir.Path))
+	a.last.set(func() { a.abandonRun(dir, o) })
 	o.watch.begin(s, dir, len(before))
 	defer o.watch.end(ctx, a.stderr, dir)
 	defer s.progress.end() // after a panic too
@@ -389,6 +427,7 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []r
 	if err := closeRun(ctx, s, dir, runErr); err != nil {
 		return withResumeHint(dir, errors.Join(runErr, err))
 	}
+	defer a.last.take()()
 	var notMade *runner.NotMadeError
 	failed := runErr != nil && !errors.Is(runErr, context.Canceled)
 	if failed && !errors.As(runErr, &notMade) {
@@ -396,19 +435,19 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []r
 	}
 	ans, err := readReport(dir.Path, o.report.aim)
 	if err != nil {
-		return err
+		return withReportHint(dir, err)
 	}
 	if o.allowUnverified {
 		ans.AllowUnverified()
 	}
 	if err := a.writeReport(ans, o.report); err != nil {
-		return err
+		return withReportHint(dir, err)
 	}
 	if failed {
 		return withResumeHint(dir, runErr)
 	}
 	if runErr != nil {
-		fmt.Fprintf(a.stderr, "nearfar: continue with: nearfar run --resume %s\n", clean.Line(dir.Path))
+		a.sayResume(dir)
 		return errInterrupted
 	}
 	if ans.Trials > 0 && ans.Failed == ans.Trials {
@@ -424,16 +463,52 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []r
 	return nil
 }
 
+// abandonRun is what a run does after a second Ctrl-C: it writes its state, prints the answer of its trials so far, and
+// how to continue it.
+func (a *app) abandonRun(dir *rundir.Dir, o runOptions) {
+	b, flush := a.besides()
+	defer flush()
+	err := dir.Update(func(m *rundir.Manifest) { m.State, m.Ended = rundir.Interrupted, time.Now().UTC() })
+	if err == nil {
+		var ans answer.Answer
+		if ans, err = readReport(dir.Path, o.report.aim); err == nil {
+			if o.allowUnverified {
+				ans.AllowUnverified()
+			}
+			// Not closed by the interrupt: the file is to be written.
+			b.done = make(chan struct{})
+			err = b.writeReport(ans, o.report)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(b.stderr, "nearfar:", err)
+	}
+	b.sayResume(dir)
+	fmt.Fprintln(b.stderr, "nearfar: interrupted")
+}
+
+func (a *app) sayResume(dir *rundir.Dir) {
+	fmt.Fprintf(a.stderr, "nearfar: continue with: nearfar run --resume %s\n", clean.Line(dir.Path))
+}
+
+// withReportHint adds to an error of the answer where the trials are.
+func withReportHint(dir *rundir.Dir, err error) error {
+	path := clean.Line(dir.Path)
+	return fmt.Errorf("%w\nThe trials are in %s; print the answer with: nearfar report %s", err, path, path)
+}
+
 // closeRun writes the run's final state and the facts of its hosts into run.json, and closes the run directory. runErr
 // is the error with which the trials ended.
 func closeRun(ctx context.Context, s *setup, dir *rundir.Dir, runErr error) error {
+	ended := time.Now().UTC()
+	facts := dir.Manifest().Hosts
+	if !errors.Is(runErr, host.ErrLost) { // lost hosts cannot be read: their earlier facts stay
+		facts = s.hosts.Facts(context.WithoutCancel(ctx))
+	}
 	err := dir.Update(func(m *rundir.Manifest) {
-		m.State, m.Ended = rundir.Complete, time.Now().UTC()
+		m.State, m.Ended, m.Hosts = rundir.Complete, ended, facts
 		if runErr != nil {
 			m.State = rundir.Interrupted
-		}
-		if !errors.Is(runErr, host.ErrLost) { // lost hosts cannot be read: their earlier facts stay
-			m.Hosts = s.hosts.Facts(context.WithoutCancel(ctx))
 		}
 	})
 	return errors.Join(err, dir.Close())

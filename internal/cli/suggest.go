@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,6 +30,9 @@ func unknownVerb(cmd *cobra.Command, verb string) error {
 			known = append(known, c.Name())
 		}
 	}
+	if hint := fileHint(verb); hint != "" {
+		return seeHelp(cmd, fmt.Errorf("%s is not a command: %s", clean.Quote(verb), hint))
+	}
 	message := fmt.Sprintf("unknown command %s for %q", clean.Quote(verb), cmd.CommandPath())
 	if near := experiment.Nearest(verb, known); near != "" {
 		message += fmt.Sprintf(": did you mean %q?", cmd.CommandPath()+" "+near)
@@ -35,8 +40,28 @@ func unknownVerb(cmd *cobra.Command, verb string) error {
 	return seeHelp(cmd, errors.New(message))
 }
 
+// fileHint says what to do with a file or a run directory that stands where a verb is expected; "" for other words.
+func fileHint(word string) string {
+	name := clean.Line(word)
+	if info, err := os.Stat(word); err == nil && info.IsDir() {
+		if _, err := os.Stat(filepath.Join(word, "run.json")); err == nil {
+			return "to print the answer of this run: nearfar report " + name
+		}
+		return "to list the runs of this folder: nearfar history " + name
+	}
+	if ext := filepath.Ext(word); ext == ".yaml" || ext == ".yml" {
+		return "to measure what a file declares: nearfar run " + name
+	}
+	return ""
+}
+
 // flagError explains the error of a flag. args are all arguments of the program.
 func flagError(cmd *cobra.Command, args []string, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		return seeHelp(cmd, fmt.Errorf("--%s %s: %s",
+			invalid.GetFlag().Name, clean.Quote(invalid.GetValue()), wanted(invalid)))
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return seeHelp(cmd, err)
@@ -60,6 +85,26 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 		err = fmt.Errorf("%w: did you mean --%s?", err, near)
 	}
 	return seeHelp(cmd, err)
+}
+
+// wanted says what the value of a flag is to be.
+func wanted(e *pflag.InvalidValueError) string {
+	switch e.GetFlag().Value.Type() {
+	case "int", "int64", "count":
+		return "write a whole number, such as 20"
+	case "uint", "uint64":
+		return "write a whole number from 0 on, such as 7"
+	case "duration":
+		return "write a duration, such as 500ms, 30s or 10m"
+	case "bool":
+		return "write true or false"
+	case "float64":
+		return "write a number, such as 0.5"
+	}
+	if cause := errors.Unwrap(e); cause != nil {
+		return cause.Error()
+	}
+	return e.Error()
 }
 
 // verbAfter returns the word at the position where the command expects a verb. It returns "" if the command has no

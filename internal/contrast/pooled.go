@@ -24,15 +24,8 @@ func Pool(a *answer.Answer, trials []result.Trial, open func(name string) (io.Re
 			func(f answer.Figure) bool { return f.Arm == first.Arm && f.Workload == first.Workload }) {
 			continue // done with the arm's first figure in this workload
 		}
-		var good []result.Trial
-		for _, t := range trials {
-			if t.Error == "" && t.Arm == first.Arm && t.Workload == first.Workload {
-				good = append(good, t)
-			}
-		}
-		if len(good) == 0 || len(good) > budget || slices.ContainsFunc(good, func(t result.Trial) bool {
-			return t.Histogram == "" || t.Definition != good[0].Definition
-		}) {
+		good := pooled(trials, first, budget)
+		if len(good) == 0 {
 			continue
 		}
 		budget -= len(good)
@@ -55,6 +48,21 @@ func Pool(a *answer.Answer, trials []result.Trial, open func(name string) (io.Re
 			}
 		}
 	}
+}
+
+// pooled lists the good trials of a figure, if they are at most this many, and all have a histogram of the same kind.
+func pooled(trials []result.Trial, of answer.Figure, most int) (good []result.Trial) {
+	for i := range trials {
+		t := &trials[i]
+		if t.Error != "" || t.Arm != of.Arm || t.Workload != of.Workload {
+			continue
+		}
+		if len(good) == most || t.Histogram == "" || len(good) > 0 && t.Definition != good[0].Definition {
+			return nil
+		}
+		good = append(good, *t)
+	}
+	return good
 }
 
 // percentileOf reads a stat such as p99.

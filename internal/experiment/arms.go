@@ -278,7 +278,7 @@ func (r *reader) parameters(e *Element, element field) {
 		}
 	}
 	if v, ok := r.optional(f, "delay"); ok {
-		e.Delay, _ = quantity(r, v.value, "delay", "50us", ParseDuration)
+		e.Delay, _ = quantity(r, v.value, "delay", "50us", parseDelay)
 		switch {
 		case e.Delay > maxDelay:
 			r.wrong(v.value, "at most "+FormatDuration(maxDelay), "a delay of %s is too long", FormatDuration(e.Delay))

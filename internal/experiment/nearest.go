@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -13,6 +14,9 @@ func nearest(word string, known []string) string {
 	}
 	// Up to half of the letters may be wrong, and at least one. A wrong letter costs 2.
 	limit := max(2, len([]rune(word)))
+	if k := meant(strings.ToLower(word), known); k != "" {
+		return k
+	}
 	best := ""
 	for _, k := range known {
 		if d := editDistance(word, k); d <= limit {
@@ -20,6 +24,31 @@ func nearest(word string, known []string) string {
 		}
 	}
 	return best
+}
+
+// meant gives the known word for a word of the field that means the same and is spelt otherwise.
+func meant(word string, known []string) string {
+	var words []string
+	switch word {
+	case "latency", "delay", "ping_pong", "round_trip", "round-trip":
+		words = []string{"rtt", "response_time", "rr"}
+	case "throughput", "bandwidth":
+		words = []string{"goodput", "stream"}
+	case "jitter":
+		words = []string{"ipdv"}
+	case "tcp_rr", "udp_rr", "ping-pong", "pingpong":
+		words = []string{"rr"}
+	case "tcp_crr", "tcp_cc":
+		words = []string{"crr"}
+	case "tcp_stream", "tcp_maerts", "udp_stream":
+		words = []string{"stream"}
+	}
+	for _, w := range words {
+		if slices.Contains(known, w) {
+			return w
+		}
+	}
+	return ""
 }
 
 // editDistance is the optimal string alignment distance (Damerau-Levenshtein without a letter edited twice), where an

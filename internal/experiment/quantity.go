@@ -158,6 +158,15 @@ func ParseDuration(text string) (time.Duration, error) {
 	}
 }
 
+// parseDelay is ParseDuration for the delay of a path. A number without a unit is likely in milliseconds there.
+func parseDelay(text string) (time.Duration, error) {
+	d, err := ParseDuration(text)
+	if _, alone := strconv.ParseFloat(text, 64); err != nil && alone == nil && !strings.HasPrefix(text, "-") {
+		return 0, noUnit(text, "write "+text+"ms, or with another unit of "+unitNames(durationUnits()))
+	}
+	return d, err
+}
+
 // likelyUnit guesses the unit of a number without one: seconds, or the next smaller unit in a duration such as 1h30.
 func likelyUnit(units []unit) string {
 	if len(units) == 0 || len(units) == len(durationUnits()) {

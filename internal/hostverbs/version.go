@@ -2,6 +2,7 @@ package hostverbs
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -9,17 +10,26 @@ import (
 	"nearfar/internal/engine/process"
 )
 
+// VersionLine is what the verb version prints: version, system, Go, and the commit.
+func VersionLine() string {
+	commit := process.Revision()
+	if commit == "" {
+		commit = "unknown"
+	}
+	return fmt.Sprintf("nearfar %s %s/%s %s commit %s\n",
+		process.Version(), runtime.GOOS, runtime.GOARCH, runtime.Version(), commit)
+}
+
 // Version is the verb that prints the version of the program.
 func (v *Verbs) Version() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Long:    "Version prints nearfar's version, the system and architecture, and the version of Go.",
+		Long:    "Version prints nearfar's version, the system and architecture, the version of Go, and the commit.",
 		Example: "  nearfar version",
 		Args:    usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(v.Stdout, "nearfar %s %s/%s %s\n",
-				process.Version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+			_, err := io.WriteString(v.Stdout, VersionLine())
 			return err
 		},
 	}

@@ -28,30 +28,51 @@ type collector struct {
 	manifest   rundir.Manifest
 	answer     answer.Answer
 	// trials are the trials whose arm and workload the experiment declares, in the order of execution.
-	trials    []result.Trial
-	arms      map[string]int
-	workloads map[string]int
-	files     *files
-	notes     []string
+	trials []*result.Trial
+	// groups are the trials by workload and arm.
+	groups map[place][]*result.Trial
+	// facts and ran are for the facts that the tools found, lines for the command lines; see see.
+	facts      []map[string][]string
+	ran        [][]bool
+	varying    map[string]bool
+	lines      map[place]*linesOf
+	undeclared int
+	arms       map[string]int
+	workloads  map[string]int
+	files      *files
+	notes      []string
 	// decoder reads histograms into decoded, one at a time.
 	decoder hdr.Decoder
 	decoded hdr.Histogram
 }
 
+// place is a workload in an arm, by their indexes.
+type place struct{ workload, arm int }
+
+// maxWhole is the number of trials up to which the page can have their records; see recordBudget. Of more trials, only
+// what the rest of the page needs stays in memory.
+const maxWhole = 20_000
+
 // Collect makes the page's data from a run directory and its answer. Trials, histograms, intervals and outputs are
 // bounded in size. If a file cannot be read, its part of the page is missing and a note says so. The error is that of
 // reading the trials or the directory.
 func Collect(dir *rundir.Dir, a answer.Answer) (Data, error) {
-	trials, err := dir.Trials()
-	if err != nil {
-		return Data{}, err
-	}
 	root, err := os.OpenRoot(dir.Path)
 	if err != nil {
 		return Data{}, err
 	}
 	defer func() { _ = root.Close() }() // only read from
-	c := newCollector(dir.Manifest(), a, trials, &files{root: root})
+	c := newCollector(dir.Manifest(), a, nil, &files{root: root})
+	if err := dir.Each(func(t result.Trial) error {
+		c.see(&t)
+		if a.Trials > maxWhole {
+			t.Commands, t.Notes, t.Facts, t.Treatment, t.Set = nil, nil, nil, nil, nil
+			t.Observed, t.Counters, t.Wire = nil, nil, nil
+		}
+		return nil
+	}); err != nil {
+		return Data{}, err
+	}
 	return c.data()
 }
 
@@ -59,6 +80,7 @@ func newCollector(m rundir.Manifest, a answer.Answer, trials []result.Trial, f *
 	c := &collector{
 		experiment: m.Experiment, manifest: m, answer: a, files: f,
 		arms: map[string]int{}, workloads: map[string]int{},
+		groups: map[place][]*result.Trial{}, lines: map[place]*linesOf{}, varying: map[string]bool{},
 	}
 	for i, arm := range m.Experiment.Arms {
 		c.arms[arm.Name] = i
@@ -66,21 +88,39 @@ func newCollector(m rundir.Manifest, a answer.Answer, trials []result.Trial, f *
 	for i, w := range m.Experiment.Workloads {
 		c.workloads[w.Name] = i
 	}
-	undeclared := 0
-	for _, t := range trials {
-		_, arm := c.arms[t.Arm]
-		_, workload := c.workloads[t.Workload]
-		if !arm || !workload {
-			undeclared++
-			continue
-		}
-		c.trials = append(c.trials, t)
+	for range m.Experiment.Workloads {
+		c.facts = append(c.facts, map[string][]string{})
+		c.ran = append(c.ran, make([]bool, len(m.Experiment.Arms)))
 	}
-	if undeclared > 0 {
-		c.note("%d trials belong to an arm or a workload that the experiment does not have", undeclared)
+	for i := range trials {
+		c.see(&trials[i])
 	}
-	slices.SortStableFunc(c.trials, func(a, b result.Trial) int { return a.Trial - b.Trial })
 	return c
+}
+
+// see adds a trial. What it needs of the facts and command lines is taken at once.
+func (c *collector) see(t *result.Trial) {
+	arm, known := c.arms[t.Arm]
+	workload, declared := c.workloads[t.Workload]
+	if !known || !declared {
+		c.undeclared++
+		return
+	}
+	c.trials = append(c.trials, t)
+	c.seeFacts(workload, arm, t)
+	c.seeLines(place{workload, arm}, t)
+}
+
+// sorted puts the trials in order, after all were seen.
+func (c *collector) sorted() {
+	if c.undeclared > 0 {
+		c.note("%d trials belong to an arm or a workload that the experiment does not have", c.undeclared)
+	}
+	slices.SortStableFunc(c.trials, func(a, b *result.Trial) int { return a.Trial - b.Trial })
+	for _, t := range c.trials {
+		at := place{c.workloads[t.Workload], c.arms[t.Arm]}
+		c.groups[at] = append(c.groups[at], t)
+	}
 }
 
 func (c *collector) note(format string, args ...any) {
@@ -90,6 +130,7 @@ func (c *collector) note(format string, args ...any) {
 }
 
 func (c *collector) data() (Data, error) {
+	c.sorted()
 	m := c.manifest
 	d := Data{
 		Nearfar: "v1", Page: pageVersion, Answer: clipped(c.answer), Name: clip(m.Experiment.Name),
@@ -267,7 +308,7 @@ func (c *collector) listTrials(quantities []Quantity) []Trial {
 	for _, t := range c.trials {
 		short := Trial{
 			Trial: t.Trial, Block: t.Block, Arm: c.arms[t.Arm], Workload: c.workloads[t.Workload],
-			Values: []*float64{}, Started: -1, Unproved: outcomeOf(t),
+			Values: []*float64{}, Started: -1, Unproved: outcomeOf(*t),
 		}
 		if !t.Started.IsZero() {
 			short.Started = t.Started.Sub(first).Seconds()
@@ -280,7 +321,7 @@ func (c *collector) listTrials(quantities []Quantity) []Trial {
 				continue
 			}
 			var value *float64
-			if v, ok := q.Of(t); ok && t.Error == "" {
+			if v, ok := q.Of(*t); ok && t.Error == "" {
 				value = &v
 			}
 			short.Values = append(short.Values, value)

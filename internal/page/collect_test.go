@@ -112,14 +112,14 @@ func TestCurvesAgreeWithTheAnswer(t *testing.T) {
 
 // Without histograms, a curve has the percentiles that the tool printed.
 func TestPrintedPercentiles(t *testing.T) {
-	trial := func(p50, p99 float64) result.Trial {
-		return result.Trial{Metrics: []result.Metric{
+	trial := func(p50, p99 float64) *result.Trial {
+		return &result.Trial{Metrics: []result.Metric{
 			{Name: result.RTT, Stat: "p50", Value: p50}, {Name: result.RTT, Stat: "p99", Value: p99},
 			{Name: result.RTT, Stat: "mean", Value: 1},
 			{Name: result.RTT, Stat: "p90", Value: 1, Scope: "client"},
 		}}
 	}
-	points, inner, n := printedPoints([]result.Trial{trial(1, 5), trial(2, 7), trial(3, 6)}, result.RTT)
+	points, inner, n := printedPoints([]*result.Trial{trial(1, 5), trial(2, 7), trial(3, 6)}, result.RTT)
 	want := []Spread{{50, 2, 1, 3}, {99, 6, 5, 7}}
 	if !slices.Equal(points, want) || inner != 1 || n != 3 {
 		t.Errorf("%v, %v, %d, want %v", points, inner, n, want)
@@ -364,6 +364,7 @@ func TestOutputsOfManyTrials(t *testing.T) {
 	}
 	defer func() { _ = root.Close() }()
 	c := newCollector(dir.Manifest(), d.Answer, records, &files{root: root})
+	c.sorted()
 	groups, _, err := c.recordsWithin(bounds{1 << 10, 512, 3})
 	if err != nil {
 		t.Fatal(err)

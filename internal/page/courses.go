@@ -94,7 +94,7 @@ func courseOf(trials [][]part, what course) Course {
 }
 
 // parts reads the intervals of a trial. It gives none if the tool does not print intervals.
-func (c *collector) parts(t result.Trial) []part {
+func (c *collector) parts(t *result.Trial) []part {
 	const output = ".client.out"
 	i := slices.IndexFunc(t.Raw, func(name string) bool {
 		return strings.HasSuffix(name, output) && !strings.HasSuffix(name, "."+result.Background+output)

@@ -72,10 +72,10 @@ func (c *collector) curves() []Curve {
 }
 
 // good gives the trials of a workload in an arm that did not fail.
-func (c *collector) good(workload, arm int) []result.Trial {
-	var all []result.Trial
-	for _, t := range c.trials {
-		if t.Error == "" && c.workloads[t.Workload] == workload && c.arms[t.Arm] == arm {
+func (c *collector) good(workload, arm int) []*result.Trial {
+	var all []*result.Trial
+	for _, t := range c.groups[place{workload, arm}] {
+		if t.Error == "" {
 			all = append(all, t)
 		}
 	}
@@ -83,7 +83,7 @@ func (c *collector) good(workload, arm int) []result.Trial {
 }
 
 // distributed is the metric of the trials' histograms.
-func distributed(trials []result.Trial) string {
+func distributed(trials []*result.Trial) string {
 	if len(trials) > 0 && trials[0].Definition == result.DefinitionResponseTime {
 		return result.ResponseTime
 	}
@@ -147,7 +147,7 @@ func histogramPoints(histograms []distribution, grid []float64) ([]Spread, float
 
 // printedPoints gives the spread over the trials at each percentile that the tool printed in all of them, the part of
 // the trials that the bands hold, and the number of trials.
-func printedPoints(trials []result.Trial, metric string) ([]Spread, float64, int) {
+func printedPoints(trials []*result.Trial, metric string) ([]Spread, float64, int) {
 	at := map[float64][]float64{}
 	for _, t := range trials {
 		for _, m := range t.Metrics {

@@ -209,29 +209,42 @@ func (c *collector) armFact(workload int, name string, values []string) ArmFact 
 	return fact
 }
 
+// seeFacts notes the facts of a good trial, by workload, name and arm.
+func (c *collector) seeFacts(workload, arm int, t *result.Trial) {
+	if t.Error != "" {
+		return
+	}
+	c.ran[workload][arm] = true
+	values := c.facts[workload]
+	note := func(name, value string) {
+		of := values[name]
+		if of == nil {
+			of = make([]string, len(c.experiment.Arms))
+			values[name] = of
+		}
+		switch known := of[arm]; {
+		case known == "":
+			of[arm] = clip(value)
+		case known != clip(value):
+			c.varying[name] = true
+		}
+	}
+	for name, value := range t.Facts {
+		note(name, value)
+	}
+	for name, value := range t.Treatment { // the facts that prove that the kernel applied the trial's settings
+		if _, known := t.Facts[name]; !known {
+			note(name, value)
+		}
+	}
+}
+
 // trialFacts collects the facts that the tools found, if they are equal in all trials of an arm. If all trials of an
 // arm failed, its value stays empty and does not count as a difference.
 func (c *collector) trialFacts(h *Hosts) {
-	varying := map[string]bool{}
+	varying := c.varying
 	for w := range c.experiment.Workloads {
-		values := map[string][]string{}
-		ran := make([]bool, len(c.experiment.Arms))
-		for arm := range c.experiment.Arms {
-			for _, t := range c.good(w, arm) {
-				ran[arm] = true
-				for name, value := range withTreatment(t) {
-					if values[name] == nil {
-						values[name] = make([]string, len(c.experiment.Arms))
-					}
-					switch known := values[name][arm]; {
-					case known == "":
-						values[name][arm] = clip(value)
-					case known != clip(value):
-						varying[name] = true
-					}
-				}
-			}
-		}
+		values, ran := c.facts[w], c.ran[w]
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			if varying[name] {
 				continue
@@ -251,15 +264,4 @@ func (c *collector) trialFacts(h *Hosts) {
 	// A fact that varies in one workload is left out for all workloads.
 	h.Trials = slices.DeleteFunc(h.Trials, func(f ArmFact) bool { return varying[f.Name] })
 	h.Varying = append(h.Varying, slices.Sorted(maps.Keys(varying))...)
-}
-
-// withTreatment gives the facts of a trial, with the facts that prove that the kernel applied the trial's settings
-// (Treatment).
-func withTreatment(t result.Trial) map[string]string {
-	if len(t.Treatment) == 0 {
-		return t.Facts
-	}
-	all := maps.Clone(t.Treatment)
-	maps.Copy(all, t.Facts)
-	return all
 }

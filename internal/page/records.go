@@ -55,8 +55,14 @@ func (b bounds) note() string {
 	return "to keep the page small, it has no outputs: the run directory has them"
 }
 
+const noRecords = "there are too many records of trials for the page: the run directory has them"
+
 // records gives the trials in full, with as much of their outputs as fits.
 func (c *collector) records() ([]Records, error) {
+	if c.answer.Trials > maxWhole {
+		c.note("%s", noRecords)
+		return []Records{}, nil
+	}
 	for _, b := range steps() {
 		if b.trials == allTrials && len(c.trials) > manyRecords {
 			continue
@@ -72,7 +78,7 @@ func (c *collector) records() ([]Records, error) {
 			return records, nil
 		}
 	}
-	c.note("there are too many records of trials for the page: the run directory has them")
+	c.note("%s", noRecords)
 	return []Records{}, nil
 }
 
@@ -88,10 +94,7 @@ func (c *collector) recordsWithin(b bounds) ([]Records, int, error) {
 			if left != allTrials {
 				left -= c.failed(w, arm, left)
 			}
-			for _, t := range c.trials {
-				if c.workloads[t.Workload] != w || c.arms[t.Arm] != arm {
-					continue
-				}
+			for _, t := range c.groups[place{w, arm}] {
 				within := b
 				if t.Error == "" {
 					if left <= 0 {
@@ -99,7 +102,7 @@ func (c *collector) recordsWithin(b bounds) ([]Records, int, error) {
 					}
 					left--
 				}
-				r := c.record(t, within)
+				r := c.record(*t, within)
 				for _, o := range r.Outputs {
 					plain += len(o.Head) + len(o.Tail)
 				}
@@ -130,8 +133,8 @@ func (c *collector) recordsWithin(b bounds) ([]Records, int, error) {
 // failed counts the failed trials of a workload in an arm, up to most.
 func (c *collector) failed(workload, arm, most int) int {
 	n := 0
-	for _, t := range c.trials {
-		if n < most && t.Error != "" && c.workloads[t.Workload] == workload && c.arms[t.Arm] == arm {
+	for _, t := range c.groups[place{workload, arm}] {
+		if n < most && t.Error != "" {
 			n++
 		}
 	}
@@ -202,26 +205,38 @@ func (c *collector) output(name string, b bounds) Output {
 	return o
 }
 
+// linesOf are the command lines of a workload in an arm: those of the first trial, and the different sets.
+type linesOf struct {
+	first int
+	lines []string
+	sets  []string
+}
+
+// seeLines notes the command lines of a trial.
+func (c *collector) seeLines(at place, t *result.Trial) {
+	if len(t.Commands) == 0 {
+		return
+	}
+	of := c.lines[at]
+	if of == nil {
+		of = &linesOf{first: t.Trial}
+		c.lines[at] = of
+	}
+	if of.lines == nil || t.Trial < of.first {
+		of.first, of.lines = t.Trial, clipAll(t.Commands)
+	}
+	if set := strings.Join(t.Commands, "\x00"); len(of.sets) < 100 && !slices.Contains(of.sets, set) {
+		of.sets = append(of.sets, set)
+	}
+}
+
 // commands gives the exact command lines of each workload in each arm, taken from the first trial.
 func (c *collector) commands() []Commands {
 	all := []Commands{}
 	for w := range c.experiment.Workloads {
 		for arm := range c.experiment.Arms {
-			var sets []string
-			k := Commands{Workload: w, Arm: arm}
-			for _, t := range c.trials {
-				if c.workloads[t.Workload] != w || c.arms[t.Arm] != arm || len(t.Commands) == 0 {
-					continue
-				}
-				if k.Lines == nil {
-					k.Lines = clipAll(t.Commands)
-				}
-				if set := strings.Join(t.Commands, "\x00"); !slices.Contains(sets, set) && len(sets) < 100 {
-					sets = append(sets, set)
-				}
-			}
-			if k.Variants = len(sets); k.Variants > 0 {
-				all = append(all, k)
+			if of := c.lines[place{w, arm}]; of != nil {
+				all = append(all, Commands{Workload: w, Arm: arm, Lines: of.lines, Variants: len(of.sets)})
 			}
 		}
 	}

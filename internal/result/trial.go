@@ -153,8 +153,8 @@ func (t *Trial) Value(name, stat string) (float64, bool) { return t.ScopedValue(
 // ScopedValue finds the trial's metric of the given name and stat that belongs to the scope: a side, a stream, or
 // "background".
 func (t *Trial) ScopedValue(name, stat, scope string) (float64, bool) {
-	for _, m := range t.Metrics {
-		if m.Name == name && m.Stat == stat && m.Scope == scope {
+	for i := range t.Metrics {
+		if m := &t.Metrics[i]; m.Name == name && m.Stat == stat && m.Scope == scope {
 			return m.Value, true
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"nearfar/internal/experiment"
@@ -58,7 +59,9 @@ type Manifest struct {
 
 // Dir is a run directory.
 type Dir struct {
-	Path     string
+	Path string
+	// writing is held while a file is replaced or the manifest is changed.
+	writing  sync.Mutex
 	manifest Manifest
 	// root and trials are open for writing, and nil if the directory was opened for reading. trials is locked.
 	root   *os.Root
@@ -113,6 +116,9 @@ func Open(path string) (*Dir, error) {
 		return nil, fmt.Errorf("%s is not a run directory: %w", path, err)
 	}
 	data, err := readRegular(root, manifestName, MaxManifest)
+	if errors.Is(err, os.ErrNotExist) {
+		err = errors.New("it has no " + manifestName)
+	}
 	if err = errors.Join(err, root.Close()); err != nil {
 		return nil, fmt.Errorf("%s is not a run directory: %w", path, err)
 	}
@@ -214,20 +220,28 @@ func (d *Dir) cutTornLine() error {
 }
 
 // Manifest returns the content of run.json.
-func (d *Dir) Manifest() Manifest { return d.manifest }
+func (d *Dir) Manifest() Manifest {
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	return d.manifest
+}
 
 // Update changes the manifest and replaces run.json atomically.
+// Several goroutines may call it.
 func (d *Dir) Update(change func(*Manifest)) error {
+	d.writing.Lock()
+	defer d.writing.Unlock()
 	change(&d.manifest)
 	return d.writeManifest()
 }
 
+// writeManifest is called with writing held, or before others have the directory.
 func (d *Dir) writeManifest() error {
 	data, err := json.MarshalIndent(d.manifest, "", "  ")
 	if err != nil {
 		return err
 	}
-	return d.replace(manifestName, append(data, '\n'))
+	return d.replaceLocked(manifestName, append(data, '\n'))
 }
 
 // Append adds a finished trial and returns when it is on the disk. It refuses a trial that exceeds the bounds for
@@ -269,6 +283,15 @@ func (d *Dir) WriteRaw(name string, data []byte) (string, error) {
 // temporary name is fixed, so that a crash leaves at most one such file, which the next write removes. Links under
 // either name are replaced and never followed.
 func (d *Dir) replace(name string, data []byte) error {
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	return d.replaceLocked(name, data)
+}
+
+func (d *Dir) replaceLocked(name string, data []byte) error {
+	if d.root == nil {
+		return fmt.Errorf("%s: the run directory is closed", d.Path)
+	}
 	name = filepath.FromSlash(name)
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	f, err := d.root.OpenFile(nextName, flags, 0o644)
@@ -295,8 +318,18 @@ func (d *Dir) replace(name string, data []byte) error {
 }
 
 // Trials reads all finished trials, as Each does.
-func (d *Dir) Trials() (trials []result.Trial, err error) {
-	err = d.Each(func(t result.Trial) error {
+func (d *Dir) Trials() ([]result.Trial, error) { return d.read(false) }
+
+// Brief reads all finished trials as answers need them (result.Trial.Brief), in a fraction of the memory of Trials.
+// Trials share what they have in common: nothing in them may be changed. Of what is left out, only the syntax is
+// checked.
+func (d *Dir) Brief() ([]result.Trial, error) { return d.read(true) }
+
+func (d *Dir) read(brief bool) (trials []result.Trial, err error) {
+	err = d.each(brief, func(t result.Trial, left int) error {
+		if trials == nil {
+			trials = make([]result.Trial, 0, left+1)
+		}
 		trials = append(trials, t)
 		return nil
 	})
@@ -306,7 +339,12 @@ func (d *Dir) Trials() (trials []result.Trial, err error) {
 // Each reads the finished trials one after the other, in the order in which they ended, and stops at the first error of
 // visit. It ignores an incomplete last line, which a run that is being measured or was killed may have. Any other
 // invalid line, and a trial that exceeds the bounds, is an error with file and line.
-func (d *Dir) Each(visit func(result.Trial) error) (err error) {
+func (d *Dir) Each(visit func(result.Trial) error) error {
+	return d.each(false, func(t result.Trial, _ int) error { return visit(t) })
+}
+
+// each is Each, of brief trials or of whole ones. left is how many trials may follow, by the length of the file.
+func (d *Dir) each(brief bool, visit func(t result.Trial, left int) error) (err error) {
 	name := filepath.Join(d.Path, trialsName)
 	f, err := d.OpenFile(trialsName, MaxTrials)
 	if errors.Is(err, os.ErrNotExist) {
@@ -316,7 +354,13 @@ func (d *Dir) Each(visit func(result.Trial) error) (err error) {
 		return fmt.Errorf("%s: %w", d.Path, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	size := info.Size()
 	r := bufio.NewReaderSize(io.LimitReader(f, MaxTrials), 1<<16)
+	decode := newDecoder(brief)
 	var line []byte
 	for n := 1; ; n++ {
 		line, err = readLine(r, line[:0])
@@ -332,11 +376,11 @@ func (d *Dir) Each(visit func(result.Trial) error) (err error) {
 		if n > maxLines {
 			return fmt.Errorf("%s: more than %d lines", name, maxLines)
 		}
-		t, err := readTrial(line)
+		t, err := decode.trial(line)
 		if err != nil {
 			return fmt.Errorf("%s:%d: %w", name, n, err)
 		}
-		if err := visit(t); err != nil {
+		if err := visit(t, int(min(size/int64(len(line)), maxLines))); err != nil {
 			return err
 		}
 	}
@@ -370,6 +414,8 @@ func readTrial(line []byte) (t result.Trial, err error) {
 
 // Close closes the run directory and releases its lock.
 func (d *Dir) Close() error {
+	d.writing.Lock()
+	defer d.writing.Unlock()
 	var errs []error
 	if d.trials != nil {
 		errs = append(errs, d.trials.Close())

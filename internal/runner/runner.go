@@ -94,6 +94,15 @@ func (r *Runner) HostVersions() map[string]result.HostVersions {
 	return all
 }
 
+// LeaveOut leaves out more workloads than those that cannot run: by name, with the reason. It is called before Run.
+func (r *Runner) LeaveOut(workloads map[string]string) {
+	for workload, reason := range workloads {
+		if _, known := r.skipped[workload]; !known {
+			r.skipped[workload] = reason
+		}
+	}
+}
+
 // Skipped are the optional workloads that cannot run, with the reason.
 func (r *Runner) Skipped() map[string]string { return r.skipped }
 

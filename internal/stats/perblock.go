@@ -12,6 +12,9 @@ import "slices"
 //
 // Values of block 0 belong to no block and are kept unchanged.
 func PerBlock(values []Value) []Value {
+	if onePerBlock(values) {
+		return slices.Clone(values)
+	}
 	var combined []Value
 	of := map[int][]float64{}
 	for _, v := range values {
@@ -32,4 +35,14 @@ func PerBlock(values []Value) []Value {
 		}
 	}
 	return combined
+}
+
+// onePerBlock says whether the values are in the order of their blocks, one for each, as in most runs.
+func onePerBlock(values []Value) bool {
+	for i, v := range values {
+		if v.Block == 0 || i > 0 && v.Block <= values[i-1].Block {
+			return false
+		}
+	}
+	return len(values) > 0
 }

@@ -1,0 +1,483 @@
+package rundir
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"nearfar/internal/check"
+	"nearfar/internal/result"
+)
+
+// decoder reads the lines of trials.jsonl. A line as this program writes it is read in one pass; every other line, also
+// an invalid one, goes to encoding/json, whose result is the same but takes several times as long.
+//
+// Texts that occur again and again are kept once. With brief, the trials are as result.Trial.Brief leaves them, and
+// those with the same facts, observations and judgements share them.
+type decoder struct {
+	brief bool
+	texts map[string]string
+	// parts has what was read from a piece of JSON before, by that piece.
+	parts   map[string]any
+	metrics []result.Metric
+	t       result.Trial
+	// b is the line, at the next byte.
+	b  []byte
+	at int
+}
+
+// The bounds on what a decoder keeps to share: texts, their length, and pieces of JSON.
+const (
+	maxTexts    = 1 << 16
+	maxTextKept = 128
+	maxParts    = 1 << 12
+)
+
+func newDecoder(brief bool) *decoder {
+	return &decoder{brief: brief, texts: map[string]string{}, parts: map[string]any{}}
+}
+
+// withinBounds is the length up to which a line cannot exceed the bounds of result.Trial.Check: an entry takes three
+// bytes or more, and no value grows to 64 times its length when it is written again.
+const withinBounds = min(3*result.MaxEntries, result.MaxProof/64)
+
+// trial reads a line.
+func (d *decoder) trial(line []byte) (result.Trial, error) {
+	d.b, d.at = line, 0
+	if len(line) <= withinBounds {
+		d.t = result.Trial{}
+		if d.fast() {
+			return d.t, nil
+		}
+	}
+	t, err := readTrial(line)
+	if err == nil && d.brief {
+		t.Brief()
+	}
+	return t, err
+}
+
+// fast reads a line in one pass. It is false for a line that this program does not write.
+func (d *decoder) fast() bool {
+	var seen uint32
+	ok := d.object(func(key []byte) bool {
+		bit, read := d.field(&d.t, key)
+		if bit == 0 || seen&bit != 0 {
+			return false
+		}
+		seen |= bit
+		return read
+	})
+	return ok && len(bytes.TrimSpace(d.b[d.at:])) == 0
+}
+
+// field reads the value of a key of a trial, and returns the key's bit; 0 for an unknown key.
+func (d *decoder) field(t *result.Trial, key []byte) (bit uint32, ok bool) {
+	switch string(key) {
+	case "trial":
+		return 1 << 0, d.integer(&t.Trial)
+	case "block":
+		return 1 << 1, d.integer(&t.Block)
+	case "arm":
+		return 1 << 2, d.text(&t.Arm)
+	case "workload":
+		return 1 << 3, d.text(&t.Workload)
+	case "deployment":
+		return 1 << 4, d.integer(&t.Deployment)
+	case "repeat":
+		return 1 << 5, d.integer(&t.Repeat)
+	case "replaces":
+		return 1 << 6, d.integer(&t.Replaces)
+	case "tool":
+		return 1 << 7, shared(d, &t.Tool)
+	case "mode":
+		return 1 << 8, d.text(&t.Mode)
+	case "protocol":
+		return 1 << 9, d.text(&t.Protocol)
+	case "message_bytes":
+		return 1 << 10, shared(d, &t.MessageBytes)
+	case "started":
+		piece, ok := d.piece()
+		return 1 << 11, ok && t.Started.UnmarshalJSON(piece) == nil
+	case "duration_seconds":
+		return 1 << 12, d.number(&t.DurationSeconds)
+	case "reported_as":
+		return 1 << 13, d.text(&t.ReportedAs)
+	case "definition":
+		return 1 << 14, d.text(&t.Definition)
+	case "metrics":
+		return 1 << 15, d.allMetrics(&t.Metrics)
+	case "histogram":
+		return 1 << 16, d.text(&t.Histogram)
+	case "raw":
+		return 1 << 17, d.list(&t.Raw, !d.brief)
+	case "set":
+		return 1 << 18, d.facts(&t.Set, false)
+	case "treatment":
+		return 1 << 19, d.facts(&t.Treatment, false)
+	case "facts":
+		return 1 << 20, d.facts(&t.Facts, d.brief)
+	case "observed":
+		return 1 << 21, shared(d, &t.Observed)
+	case "counters":
+		return 1 << 22, d.counters(t)
+	case "wire":
+		return 1 << 23, d.brief && d.skipped() || !d.brief && shared(d, &t.Wire)
+	case "expect":
+		return 1 << 24, shared(d, &t.Expect)
+	case "commands":
+		return 1 << 25, d.list(&t.Commands, !d.brief)
+	case "notes":
+		return 1 << 26, d.list(&t.Notes, true)
+	case "error":
+		return 1 << 27, d.text(&t.Error)
+	}
+	return 0, false
+}
+
+// next skips a byte if it is the next one.
+func (d *decoder) next(c byte) bool {
+	if d.at < len(d.b) && d.b[d.at] == c {
+		d.at++
+		return true
+	}
+	return false
+}
+
+// object reads an object, calling value at the value of each key.
+func (d *decoder) object(value func(key []byte) bool) bool {
+	if !d.next('{') {
+		return false
+	}
+	if d.next('}') {
+		return true
+	}
+	for {
+		key, plain := d.quoted()
+		if !plain || !d.next(':') || !value(key) {
+			return false
+		}
+		if d.next('}') {
+			return true
+		}
+		if !d.next(',') {
+			return false
+		}
+	}
+}
+
+// array reads an array, calling value at each element.
+func (d *decoder) array(value func() bool) bool {
+	if !d.next('[') {
+		return false
+	}
+	if d.next(']') {
+		return true
+	}
+	for {
+		if !value() {
+			return false
+		}
+		if d.next(']') {
+			return true
+		}
+		if !d.next(',') {
+			return false
+		}
+	}
+}
+
+// null skips a null.
+func (d *decoder) null() bool {
+	if bytes.HasPrefix(d.b[d.at:], []byte("null")) {
+		d.at += len("null")
+		return true
+	}
+	return false
+}
+
+// quoted reads a text of valid UTF-8 without escapes. It is false for any other, and leaves the place unchanged.
+func (d *decoder) quoted() ([]byte, bool) {
+	if d.at >= len(d.b) || d.b[d.at] != '"' {
+		return nil, false
+	}
+	ascii := true
+	for i := d.at + 1; i < len(d.b); i++ {
+		switch c := d.b[i]; {
+		case c == '"':
+			text := d.b[d.at+1 : i]
+			if !ascii && !utf8.Valid(text) {
+				return nil, false
+			}
+			d.at = i + 1
+			return text, true
+		case c == '\\' || c < ' ':
+			return nil, false
+		case c >= utf8.RuneSelf:
+			ascii = false
+		}
+	}
+	return nil, false
+}
+
+// text reads a text.
+func (d *decoder) text(into *string) bool {
+	if text, ok := d.quoted(); ok {
+		*into = d.kept(text)
+		return true
+	}
+	piece, ok := d.piece()
+	return ok && piece[0] == '"' && json.Unmarshal(piece, into) == nil
+}
+
+// kept is the text as a string, the same string for the same text.
+func (d *decoder) kept(text []byte) string {
+	if len(text) == 0 {
+		return ""
+	}
+	if s, ok := d.texts[string(text)]; ok {
+		return s
+	}
+	s := string(text)
+	if len(text) <= maxTextKept && len(d.texts) < maxTexts {
+		d.texts[s] = s
+	}
+	return s
+}
+
+// piece reads a value of any kind as it is, without checking more than where it ends.
+func (d *decoder) piece() ([]byte, bool) {
+	depth, from := 0, d.at
+	for i := d.at; i < len(d.b); i++ {
+		switch d.b[i] {
+		case '"':
+			for i++; i < len(d.b) && d.b[i] != '"'; i++ {
+				if d.b[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			if depth--; depth < 0 { // the end of what holds the value
+				d.at = i
+				return d.b[from:i], i > from
+			}
+		case ',':
+			if depth == 0 {
+				d.at = i
+				return d.b[from:i], i > from
+			}
+			continue
+		default:
+			continue
+		}
+		if depth == 0 {
+			d.at = min(i+1, len(d.b))
+			return d.b[from:d.at], true
+		}
+	}
+	return nil, false
+}
+
+// literal reads the bytes of a number.
+func (d *decoder) literal() []byte {
+	from := d.at
+	for d.at < len(d.b) && (d.b[d.at] >= '0' && d.b[d.at] <= '9' || bytes.IndexByte([]byte("+-.eE"), d.b[d.at]) >= 0) {
+		d.at++
+	}
+	return d.b[from:d.at]
+}
+
+func (d *decoder) integer(into *int) bool {
+	s := d.literal()
+	if !isNumber(s) {
+		return false
+	}
+	n, err := strconv.Atoi(string(s))
+	*into = n
+	return err == nil
+}
+
+func (d *decoder) number(into *float64) bool {
+	s := d.literal()
+	if !isNumber(s) {
+		return false
+	}
+	v, err := strconv.ParseFloat(string(s), 64)
+	*into = v
+	return err == nil
+}
+
+// isNumber says whether this is a number in JSON (RFC 8259, section 6).
+func isNumber(s []byte) bool {
+	digits := func() (n int) {
+		for len(s) > n && s[n] >= '0' && s[n] <= '9' {
+			n++
+		}
+		return n
+	}
+	if len(s) > 0 && s[0] == '-' {
+		s = s[1:]
+	}
+	n := digits()
+	if n == 0 || n > 1 && s[0] == '0' {
+		return false
+	}
+	if s = s[n:]; len(s) > 0 && s[0] == '.' {
+		s = s[1:]
+		if n = digits(); n == 0 {
+			return false
+		}
+		s = s[n:]
+	}
+	if len(s) > 0 && (s[0] == 'e' || s[0] == 'E') {
+		if s = s[1:]; len(s) > 0 && (s[0] == '+' || s[0] == '-') {
+			s = s[1:]
+		}
+		if n = digits(); n == 0 {
+			return false
+		}
+		s = s[n:]
+	}
+	return len(s) == 0
+}
+
+// allMetrics reads the metrics.
+func (d *decoder) allMetrics(into *[]result.Metric) bool {
+	if d.null() {
+		return true
+	}
+	d.metrics = d.metrics[:0]
+	if !d.array(func() bool {
+		d.metrics = append(d.metrics, result.Metric{})
+		m := &d.metrics[len(d.metrics)-1]
+		var seen [5]bool
+		return d.object(func(key []byte) bool {
+			k := slices.Index(metricKeys(), string(key))
+			if k < 0 || seen[k] {
+				return false
+			}
+			seen[k] = true
+			switch k {
+			case 0:
+				return d.text(&m.Name)
+			case 1:
+				return d.text(&m.Stat)
+			case 2:
+				return d.text(&m.Unit)
+			case 3:
+				return d.text(&m.Scope)
+			}
+			return d.number(&m.Value)
+		})
+	}) {
+		return false
+	}
+	*into = append(make([]result.Metric, 0, len(d.metrics)), d.metrics...)
+	return true
+}
+
+// metricKeys are the keys of a metric.
+func metricKeys() []string { return []string{"name", "stat", "unit", "scope", "value"} }
+
+// list reads a list of texts. If it is not to be kept, it is only checked.
+func (d *decoder) list(into *[]string, keep bool) bool {
+	if d.null() {
+		return true
+	}
+	all := []string{}
+	ok := d.array(func() bool {
+		if !keep {
+			if _, ok := d.quoted(); ok {
+				return true
+			}
+		}
+		var s string
+		ok := d.text(&s)
+		if keep {
+			all = append(all, s)
+		}
+		return ok
+	})
+	if keep {
+		*into = all
+	}
+	return ok
+}
+
+// facts reads texts by name: all, or only those that answers are made from.
+func (d *decoder) facts(into *map[string]string, brief bool) bool {
+	if d.brief && !brief {
+		return shared(d, into)
+	}
+	if d.null() {
+		return true
+	}
+	all := map[string]string{}
+	ok := d.object(func(key []byte) bool {
+		if brief && !result.InAnswer(string(key)) {
+			if _, ok := d.quoted(); ok {
+				return true
+			}
+			var s string
+			return d.text(&s)
+		}
+		var s string
+		ok := d.text(&s)
+		all[d.kept(key)] = s
+		return ok
+	})
+	if *into = all; brief && len(all) == 0 {
+		*into = nil
+	}
+	return ok
+}
+
+// counters reads the counters. Brief trials have only those in which a limiter acted.
+func (d *decoder) counters(t *result.Trial) bool {
+	if !d.brief {
+		return shared(d, &t.Counters)
+	}
+	from := d.at
+	if d.skipped() && !bytes.Contains(d.b[from:d.at], []byte(check.LimiterSuffix)) {
+		return true
+	}
+	d.at = from
+	piece, ok := d.piece()
+	if !ok || json.Unmarshal(piece, &t.Counters) != nil {
+		return false
+	}
+	t.BriefCounters()
+	return true
+}
+
+// skipped leaves out an object without escapes. Only that it is JSON is checked.
+func (d *decoder) skipped() bool {
+	piece, ok := d.piece()
+	return ok && piece[0] == '{' && bytes.IndexByte(piece, '\\') < 0 && json.Valid(piece)
+}
+
+// shared reads a value with encoding/json. Brief trials with the same piece of JSON share the value.
+func shared[T any](d *decoder, into *T) bool {
+	piece, ok := d.piece()
+	if !ok {
+		return false
+	}
+	if d.brief {
+		if v, known := d.parts[string(piece)].(T); known {
+			*into = v
+			return true
+		}
+	}
+	if json.Unmarshal(piece, into) != nil {
+		return false
+	}
+	if d.brief && len(d.parts) < maxParts && len(piece) <= 1<<12 {
+		d.parts[string(piece)] = *into
+	}
+	return true
+}
