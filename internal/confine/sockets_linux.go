@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -110,7 +111,8 @@ func filterSockets(o Options) error {
 	case n == 0:
 		return errors.New("the process that makes the sockets has ended")
 	case answer[0] != 0:
-		return fmt.Errorf("%w: %s", ErrUnsupported, answer[:n])
+		return fmt.Errorf("%w: %s", ErrUnsupported,
+			strings.TrimPrefix(string(answer[:n]), ErrUnsupported.Error()+": "))
 	}
 	return nil
 }
@@ -126,12 +128,16 @@ func tryFilterSockets() error {
 		}
 		listener, err := install()
 		if err == nil {
+			// The listener answers nobody, so this thread must make no socket of IP any more.
 			err = canAdd(listener)
 			_ = unix.Close(listener)
 		}
 		failed <- err
 	}()
-	return <-failed
+	if err := <-failed; err != nil {
+		return err
+	}
+	return tryFilter([]unix.SockFilter{ret(take)})
 }
 
 // A request is struct seccomp_notif of linux/seccomp.h.
@@ -260,6 +266,11 @@ func give(listener int, r request, filter []unix.SockFilter) {
 		fail(unix.EPERM)
 		return
 	}
+	// Filters are there for these, and Landlock's limits for TCP: no Multipath TCP, no SCTP.
+	if protocol != 0 && protocol != unix.IPPROTO_TCP && protocol != unix.IPPROTO_UDP {
+		fail(unix.EPROTONOSUPPORT)
+		return
+	}
 	fd, err := unix.Socket(domain, kind|unix.SOCK_CLOEXEC, protocol)
 	if err != nil {
 		fail(err)
@@ -292,17 +303,25 @@ func attach(fd int, filter []unix.SockFilter) error {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_LOCK_FILTER, 1)
 }
 
+// tryFilter says why the kernel does not take a filter. Newer ones take those of TCP sockets only with CAP_NET_ADMIN.
 func tryFilter(filter []unix.SockFilter) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if errors.Is(err, unix.EAFNOSUPPORT) {
-		fd, err = unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	}
-	if err != nil {
-		return os.NewSyscallError("socket", err)
-	}
-	defer func() { _ = unix.Close(fd) }()
-	if err := attach(fd, filter); err != nil {
-		return fmt.Errorf("%w: a filter on a socket: %w", ErrUnsupported, err)
+	for _, kind := range []int{unix.SOCK_DGRAM, unix.SOCK_STREAM} {
+		fd, err := unix.Socket(unix.AF_INET, kind|unix.SOCK_CLOEXEC, 0)
+		if errors.Is(err, unix.EAFNOSUPPORT) {
+			fd, err = unix.Socket(unix.AF_INET6, kind|unix.SOCK_CLOEXEC, 0)
+		}
+		if err != nil {
+			return os.NewSyscallError("socket", err)
+		}
+		err = attach(fd, filter)
+		_ = unix.Close(fd)
+		switch {
+		case errors.Is(err, unix.EPERM):
+			return fmt.Errorf("%w: this kernel lets only root (CAP_NET_ADMIN) put filters on TCP sockets",
+				ErrUnsupported)
+		case err != nil:
+			return fmt.Errorf("%w: a filter on a socket: %w", ErrUnsupported, err)
+		}
 	}
 	return nil
 }
