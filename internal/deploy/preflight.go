@@ -50,7 +50,9 @@ func (k *given) preflight(ctx context.Context, e *experiment.Experiment, traffic
 			sides[arm.Name] = Sides{arm.Client, arm.Server}
 		}
 	}
-	return append(problems, k.checkPorts(ctx, sides, traffic)...)
+	problems = append(problems, k.checkPorts(ctx, sides, traffic)...)
+	k.sayUnlimited(k.options.Step)
+	return problems
 }
 
 // reserve says on every host that this run measures there. The problems name the hosts on which another run does.
