@@ -14,13 +14,16 @@ const (
 	// OfLayer is what one of a layer adds, OfArm how an arm differs from its baseline.
 	OfLayer = "layer"
 	OfArm   = "arm"
+	// OfFailures is how much more often the trials of an arm fail than those of its baseline. Its Quantity is
+	// "failures", a share of the attempts.
+	OfFailures = "failures"
 )
 
 // Finding is one statement of the answer, with its rank among all of them.
 type Finding struct {
 	// Rank counts from 1, the strongest finding.
 	Rank int `json:"rank"`
-	// Kind is "layer" or "arm"; Name is the name of the layer or the arm.
+	// Kind is "layer", "arm" or "failures"; Name is the name of the layer or the arm.
 	Kind     string `json:"kind"`
 	Name     string `json:"name"`
 	Baseline string `json:"baseline"`
@@ -69,6 +72,9 @@ const (
 
 // Differs says whether the finding is a difference.
 func (f Finding) Differs() bool { return f.certainty() == sure }
+
+// Claimable says whether the first line of the answer may name the difference.
+func (f Finding) Claimable() bool { return f.Differs() }
 
 func (f Finding) certainty() certainty {
 	switch f.Verdict {
