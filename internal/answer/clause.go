@@ -67,8 +67,11 @@ type Sides struct {
 	With, Than, Against string
 }
 
-// sidesOf names the two arms of a run.
+// sidesOf names the two arms of a run. An arm of the same name is the one of another run.
 func sidesOf(f Finding) Sides {
+	if f.Name == f.Baseline {
+		return Sides{With: "With " + f.Name + " in B", Than: "in A", Against: "against A"}
+	}
 	return Sides{With: "With " + f.Name, Than: "with " + f.Baseline, Against: "against " + f.Baseline}
 }
 
@@ -258,16 +261,16 @@ func (t teller) same(these []Finding, headline bool) []part {
 	if hull[0] <= hull[1] {
 		bound, known = max(bound, math.Abs(hull[0]), math.Abs(hull[1])), true
 	}
-	opening := t.names(these)
+	opening, no := t.names(these), ", no difference"
 	if first.Kind == OfLayer {
-		opening = "For one " + list(layerNames(these))
+		opening, no = "Each "+more(layerNames(these), len(these)), ": no cost"
 	}
-	text := opening + ", no difference seen"
+	text := opening + no + " seen"
 	var parts []part
 	if known && !math.IsInf(bound, 0) && bound > 0 {
 		bound = atLeast(bound)
 		r := roundingOf(first.Quantity, bound, nil)
-		text = opening + ", no difference above " + r.size(bound)
+		text = opening + no + " above " + r.size(bound)
 		parts = []part{always(text)}
 		if level := t.level(first); level > 0 && !first.isShare() {
 			parts = append(parts, part{text: " (" + percent(bound/level, nil) + ")", drop: dropRelative})

@@ -295,7 +295,7 @@ func TestLayersOfOneWorkloadAndArmsOfAnother(t *testing.T) {
 		},
 	})
 	layersSaid := "Each vtep adds 1.79 us to the median round trip, 18 % of l2's (1.69 to 1.89 us). " +
-		"Each router adds 0.68 us (0.58 to 0.78 us). For one bridge, no difference above 0.11 us in the median round trip."
+		"Each router adds 0.68 us (0.58 to 0.78 us). Each bridge: no cost above 0.11 us in the median round trip."
 	want := layersSaid + " With full, goodput is 500 Mbit/s lower, 50 % (490 to 510 Mbit/s)."
 	if got := Tell(Answer{Baseline: "l2", Findings: all}, nil).String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)

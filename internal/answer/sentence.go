@@ -195,7 +195,7 @@ func (t *telling) also(lead int) string {
 			continue
 		}
 		asked := t.measured(f.Workload).Question != ""
-		if f.Differs() && t.first(i) || asked && f.certainty() != sure && t.first(i) {
+		if t.first(i) && (f.Differs() || f.certainty() == refused || asked) {
 			before := len(sentences)
 			t.rest(i, say)
 			others += len(sentences) - before
