@@ -318,6 +318,9 @@ func (t *telling) basis(f Finding, headline string) string {
 			sentences = append(sentences, text)
 		}
 	}
+	if m := t.measured(f.Workload); m.Question != "" && m.Question != t.a.Question {
+		add("Asked: " + strings.Join(strings.Fields(m.Question), " "))
+	}
 	add(t.counted(f, headline))
 	if f.Reason != "" && !strings.Contains(headline, f.Reason) {
 		add(capital(strings.TrimSuffix(f.Reason, ".")) + ".")

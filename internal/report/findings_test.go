@@ -83,7 +83,7 @@ func TestFindingsOfTwoSidesNameBothArms(t *testing.T) {
 	a.Baseline, a.Sources = "A", []answer.Source{{Side: "A"}, {Side: "B"}}
 	text := written(t, a, Options{Format: "markdown"})
 	for _, want := range []string{
-		"the strongest first, B less A:",
+		"in the order of the verdict, B less A:",
 		"| far against near | far-rr-0 rtt p50 | +4.00 us | \\[+3.60, +4.40\\] | +40.0 % | worse |",
 	} {
 		if !strings.Contains(text, want) {
