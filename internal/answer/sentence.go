@@ -189,13 +189,15 @@ func (t *telling) also(lead int) string {
 			t.rest(i, say)
 		}
 	}
-	others := 0
+	others, nothing := 0, false
 	for i, f := range all {
 		if t.said[i] || others == mostSaid {
 			continue
 		}
 		asked := t.measured(f.Workload).Question != ""
-		if t.first(i) && (f.Differs() || f.certainty() == refused || asked) {
+		seen := f.certainty() == none && !nothing // one place is named, the others are counted
+		if t.first(i) && (f.Differs() || f.certainty() == refused || seen || asked) {
+			nothing = nothing || seen
 			before := len(sentences)
 			t.rest(i, say)
 			others += len(sentences) - before

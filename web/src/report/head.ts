@@ -71,14 +71,19 @@ const long = 600;
 // isFolded says whether the verdict is folded: if it is long, and on a gate's page, because the gate has a verdict of
 // its own.
 function isFolded(a: Answer, gated: boolean): boolean {
-  return a.comparisons.length > 0 && (gated || !a.headline && a.verdict.length > long);
+  return a.comparisons.length > 0 && (gated || partsOf(a).length === 1 && a.verdict.length > long);
+}
+
+// partsOf gives the parts of the answer in words. An answer of an older version has one.
+function partsOf(a: Answer): string[] {
+  const parts = [a.headline ?? "", a.basis ?? "", a.also ?? ""].filter((text) => text !== "");
+  return parts.join(" ") === a.verdict ? parts : [a.verdict];
 }
 
 // inWords shows the answer in words: its first line large, then what that rests on, then what else was found.
 function inWords(a: Answer, folded: boolean, open: boolean): HTMLElement {
-  const parts = a.headline ? [a.headline, a.basis ?? "", a.also ?? ""] : [a.verdict];
-  const sentence = el("div", { id: "verdict" }, ...parts.map(oneLine).filter((text) => text !== "").map((text, i) =>
-    el("p", { class: i === 0 ? "verdict" : i === 1 ? "basis" : "also" }, text)));
+  const sentence = el("div", { id: "verdict" }, ...partsOf(a).flatMap((text, i) =>
+    [i > 0 ? " " : "", el("p", { class: i === 0 ? "verdict" : "more" }, oneLine(text))]));
   if (!folded) return sentence;
   return el("details", { class: "words", "data-fold": "words", open }, el("summary", {}, "The verdict in words"),
     sentence);
