@@ -138,6 +138,14 @@ func (t teller) than(f Finding) string {
 	return than + t.sides(f).Than
 }
 
+// against is the other side after a noun: "against near", "against other with near".
+func (t teller) against(f Finding) string {
+	if f.BaselineWorkload != "" {
+		return "against " + f.BaselineWorkload + " " + t.sides(f).Than
+	}
+	return t.sides(f).Against
+}
+
 // differs says how much longer, or higher: the figure, its size in proportion, its interval.
 func (t teller) differs(f Finding, headline bool) []part {
 	if f.Difference == nil {
@@ -280,7 +288,7 @@ func (t teller) same(these []Finding, headline bool) []part {
 	}
 	parts = append(parts, always(w.inside()+t.where(first)), part{text: t.at(first), drop: dropRate})
 	if headline && first.Kind != OfLayer {
-		parts = append(parts, part{text: ", " + t.sides(first).Against, drop: dropBaseline})
+		parts = append(parts, part{text: ", " + t.against(first), drop: dropBaseline})
 	}
 	if headline && hull[0] <= hull[1] {
 		r := roundingOf(first.Quantity, bound, &hull)
@@ -382,7 +390,7 @@ func (t teller) tooFew(these []Finding) []part {
 		unit = "runs"
 	}
 	return []part{always("No answer yet: too few " + unit + " to tell whether " + t.where(f) + " differs "),
-		always(uncapital(t.names(these))), {text: " " + t.sides(f).Against, drop: dropBaseline}}
+		always(uncapital(t.names(these))), {text: " " + t.against(f), drop: dropBaseline}}
 }
 
 // refused says that arms do not measure the same thing as the baseline.

@@ -92,7 +92,7 @@ func TestTheStrongestFindingIsFirst(t *testing.T) {
 		"From 10 blocks; the interval holds with 95 % confidence. " +
 		"With wide 9.00 us longer, 90 % (8.90 to 9.10 us); with near 0.20 us longer, 2.0 % (0.10 to 0.30 us). " +
 		"With same, no difference above 0.30 us in the median round trip of rr. " +
-		"Not comparable: with udp (protocol: udp against tcp). " +
+		"Not comparable: the median round trip of rr with udp (protocol: udp against tcp). " +
 		"With far, goodput of bulk is 500 Mbit/s lower, 50 % (490 to 510 Mbit/s). " +
 		"With far, the slowest 1 % of round trips in rr take 8.00 us longer, 80 % (7.90 to 8.10 us). " +
 		"1 more below without a difference."
@@ -188,7 +188,7 @@ func TestRefusedAndTooFew(t *testing.T) {
 		"From 10 blocks; the interval holds with 95 % confidence. " +
 		"No answer yet: too few blocks to tell whether the median round trip differs with few against l2. " +
 		"With same, no difference above 0.30 us in the median round trip. " +
-		"Not comparable: with a (protocol: udp against tcp)."
+		"Not comparable: the median round trip with a (protocol: udp against tcp)."
 	if sentence != want {
 		t.Errorf("got  %q\nwant %q", sentence, want)
 	}

@@ -233,7 +233,8 @@ func (t *telling) rest(i int, say func([]part)) {
 	case unsure:
 		say(t.tooFew(t.single(i)))
 	case refused:
-		say([]part{always("Not comparable: " + uncapital(t.names(t.all(i)))), always(reasons(f.Reason))})
+		say([]part{always("Not comparable: " + t.where(f) + " " + uncapital(t.names(t.all(i)))),
+			always(reasons(f.Reason))})
 	}
 }
 
@@ -353,9 +354,9 @@ func capital(s string) string {
 // counted says how many blocks, trials, runs or deployments a finding rests on, and how sure it is.
 func (t *telling) counted(f Finding, headline string) string {
 	against := ""
-	if !strings.Contains(headline, t.sides(f).Than) && !strings.Contains(headline, t.sides(f).Against) ||
+	if !strings.Contains(headline, t.sides(f).Than) && !strings.Contains(headline, t.against(f)) ||
 		f.Kind == OfLayer {
-		against = ", " + t.sides(f).Against
+		against = ", " + t.against(f)
 	}
 	count := t.count(f)
 	if count == "" || f.certainty() == refused || f.certainty() == unsure && f.Reason != "" {
