@@ -243,11 +243,14 @@ func (t teller) layer(f Finding) []part {
 	if *f.Difference < 0 {
 		does, to = " takes ", " off "
 	}
-	parts := []part{always("Each " + f.Name + does + r.size(*f.Difference) + to + t.where(f)),
+	parts := []part{always(oneOf(f.Name) + does + r.size(*f.Difference) + to + t.where(f)),
 		{text: t.at(f), drop: dropRate}}
 	if f.Relative != nil && !f.isShare() {
-		parts = append(parts, part{text: ", " + percent(*f.Relative, nil) + " of " + f.Baseline + "'s",
-			drop: dropRelative})
+		text := ", " + percent(*f.Relative, nil) + " of " + f.Baseline + "'s"
+		if *f.Relative >= twofold {
+			text = ", " + ratio(*f.Relative-1, nil) + " times " + f.Baseline + "'s"
+		}
+		parts = append(parts, part{text: text, drop: dropRelative})
 	}
 	return append(parts, always(t.interval(f, r)))
 }
@@ -271,7 +274,7 @@ func (t teller) same(these []Finding, headline bool) []part {
 	}
 	opening, no := t.names(these), ", no difference"
 	if first.Kind == OfLayer {
-		opening, no = "Each "+more(layerNames(these), len(these)), ": no cost"
+		opening, no = oneOf(more(layerNames(these), len(these))), ": no cost"
 	}
 	text := opening + no + " seen"
 	var parts []part
@@ -297,6 +300,14 @@ func (t teller) same(these []Finding, headline bool) []part {
 		}
 	}
 	return parts
+}
+
+// oneOf opens a sentence about a layer. A setting, such as ip=6, is there once.
+func oneOf(layer string) string {
+	if strings.Contains(layer, "=") && !strings.Contains(layer, "(") {
+		return layer
+	}
+	return "Each " + layer
 }
 
 func layerNames(these []Finding) (names []string) {

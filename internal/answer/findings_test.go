@@ -151,7 +151,7 @@ func TestNothingSeen(t *testing.T) {
 		unseen("a", "rr", p50, .3e-6), unseen("b", "rr", p50, .5e-6),
 		unseen("a", "rr", p99, 3e-6), unseen("b", "rr", p99, 4e-6))
 	want := "With a and b, no difference above 0.50 us in the median round trip, against l2 (-0.09 to +0.11 us). " +
-		"From 10 blocks; the interval holds with 95 % confidence. " +
+		"From 10 blocks; the interval holds with 95 % confidence. A smaller difference can exist. " +
 		"With a and b, no difference above 4.0 us in the slowest 1 % of round trips."
 	if sentence != want {
 		t.Errorf("got  %q\nwant %q", sentence, want)

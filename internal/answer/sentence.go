@@ -254,9 +254,9 @@ func (t *telling) brief(lead int) string {
 		_, direction := t.words(f).verb(*f.Difference > 0)
 		opening := t.sides(f).With + " " + amount + " " + direction + t.relative(f)
 		if f.Kind == OfLayer {
-			opening = "Each " + f.Name + " adds " + amount
+			opening = oneOf(f.Name) + " adds " + amount
 			if *f.Difference < 0 {
-				opening = "Each " + f.Name + " takes off " + amount
+				opening = oneOf(f.Name) + " takes off " + amount
 			}
 		}
 		text := opening + t.interval(f, r)
@@ -325,6 +325,9 @@ func (t *telling) basis(f Finding, headline string) string {
 		add("Asked: " + strings.Join(strings.Fields(m.Question), " "))
 	}
 	add(t.counted(f, headline))
+	if f.certainty() == none {
+		add("A smaller difference can exist.")
+	}
 	if f.Reason != "" && !strings.Contains(headline, f.Reason) {
 		add(capital(strings.TrimSuffix(f.Reason, ".")) + ".")
 	}

@@ -72,7 +72,7 @@ func TestSettingsAreLayersBesidePaths(t *testing.T) {
 		math.Abs(a.Residual[0].Value) > 1e-7 {
 		t.Errorf("residual %+v", a.Residual)
 	}
-	if !strings.Contains(a.Verdict, "Each congestion=bbr adds ") ||
+	if !strings.Contains(a.Verdict, "congestion=bbr adds ") ||
 		!strings.HasPrefix(a.Verdict, "Each router adds ") {
 		t.Error(a.Verdict)
 	}
