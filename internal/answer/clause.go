@@ -276,22 +276,27 @@ func (t teller) same(these []Finding, headline bool) []part {
 	if first.Kind == OfLayer {
 		opening, no = oneOf(more(layerNames(these), len(these))), ": no cost"
 	}
-	text := opening + no + " seen"
-	var parts []part
-	if known && !math.IsInf(bound, 0) && bound > 0 {
-		bound = atLeast(bound)
-		r := roundingOf(first.Quantity, bound, nil)
-		text = opening + no + " above " + r.size(bound)
-		parts = []part{always(text)}
-		if level := t.level(first); level > 0 && !first.isShare() {
+	place := []part{always(w.inside() + t.where(first)), {text: t.at(first), drop: dropRate}}
+	if headline && first.Kind != OfLayer {
+		place = append(place, part{text: ", " + t.against(first), drop: dropBaseline})
+	}
+	level, parts := t.level(first), []part(nil)
+	known = known && !math.IsInf(bound, 0) && bound > 0
+	bound = atLeast(bound)
+	r := roundingOf(first.Quantity, bound, nil)
+	switch {
+	case !known:
+		parts = append([]part{always(opening + no + " seen")}, place...)
+	case level > 0 && bound >= twofold*level && !first.isShare():
+		// A bound beyond the figure itself says that too little is known, not that there is no difference.
+		parts = append(append([]part{always(opening + no + " seen")}, place...),
+			always("; noise hides up to "+r.size(bound)))
+	default:
+		parts = []part{always(opening + no + " above " + r.size(bound))}
+		if level > 0 && !first.isShare() {
 			parts = append(parts, part{text: " (" + percent(bound/level, nil) + ")", drop: dropRelative})
 		}
-	} else {
-		parts = []part{always(text)}
-	}
-	parts = append(parts, always(w.inside()+t.where(first)), part{text: t.at(first), drop: dropRate})
-	if headline && first.Kind != OfLayer {
-		parts = append(parts, part{text: ", " + t.against(first), drop: dropBaseline})
+		parts = append(parts, place...)
 	}
 	if headline && hull[0] <= hull[1] {
 		r := roundingOf(first.Quantity, bound, &hull)

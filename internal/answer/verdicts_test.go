@@ -152,6 +152,7 @@ func toldAnswers() []struct {
 		{"no difference", answerOf(rr).with("v6", rr, p50, .1*us, -.43*us, .61*us, 18*us).run()},
 		{"no difference in several arms", answerOf(rr).with("a", rr, p50, .1*us, -.43*us, .61*us, 18*us).
 			with("b", rr, p50, .2*us, -.6*us, .9*us, 18*us).with("c", rr, p50, 0, -.3*us, .3*us, 18*us).run()},
+		{"noise that hides everything", answerOf(load).with("far", load, response, 1e-3, -.4e-3, 36e-3, .24e-3).run()},
 		{"no difference in the asked workload, one elsewhere", answerOf(rr, asked).
 			with("fw", rr, p50, 2*us, 1*us, 3*us, 16*us).with("fw", asked, p50, 2*us, -3*us, 6*us, 41*us).run()},
 		{"the slowest hundredth", answerOf(rr).with("far", rr, p99, 8.31*us, 4.75*us, 15.02*us, 22.7*us).run()},
