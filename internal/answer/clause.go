@@ -327,11 +327,20 @@ func (t teller) names(these []Finding) string {
 	if len(these) == 1 {
 		return t.sides(these[0]).With
 	}
-	var names []string
-	for _, f := range these[:min(len(these), mostNamed)] {
-		names = append(names, strings.TrimPrefix(t.sides(f).With, "With "))
+	side := "" // " in B" is said once
+	if f := these[0]; f.Name != "" {
+		side = strings.TrimPrefix(t.sides(f).With, "With "+f.Name)
 	}
-	return "With " + more(names, len(these))
+	var names []string
+	for _, f := range these {
+		if !strings.HasSuffix(t.sides(f).With, side) {
+			side = ""
+		}
+	}
+	for _, f := range these[:min(len(these), mostNamed)] {
+		names = append(names, strings.TrimSuffix(strings.TrimPrefix(t.sides(f).With, "With "), side))
+	}
+	return "With " + more(names, len(these)) + side
 }
 
 // level is the baseline's figure; 0 if it is not known.

@@ -252,17 +252,18 @@ func leading(a Answer) []Layer {
 	})
 }
 
-// layersTell says whether a quantity has at least two layers, one of which depends on more than the difference of one
-// arm.
+// layersTell says whether a quantity has layers of at least two kinds, one of which depends on more than the difference
+// of one arm. Layers of one kind, such as firewall and firewall(rules=5000), are the arms themselves, told as parts.
 func layersTell(a Answer, workload string, q Quantity) bool {
-	layers, beyond := 0, false
+	kinds, beyond := map[string]bool{}, false
 	for _, l := range a.Layers {
 		if l.Workload == workload && l.Quantity == q {
-			layers++
+			kind, _, _ := strings.Cut(l.Layer, "(")
+			kinds[kind] = true
 			beyond = beyond || l.Arm == ""
 		}
 	}
-	return layers > 1 && beyond
+	return len(kinds) > 1 && beyond
 }
 
 // ofLayer makes a finding from the cost of a layer.
