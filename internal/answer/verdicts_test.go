@@ -200,7 +200,6 @@ func toldAnswers() []struct {
 				}
 				return "TCP"
 			})
-			m.Comparisons[0].Over, m.Comparisons[1].Over = "UDP against TCP", "TCP"
 			return m.run()
 		}()},
 		{"these machines", answerOf(rr).with("far", rr, p50, 2.94*us, 1.22*us, 5.03*us, 15.5*us).last(deployment).run()},
@@ -282,6 +281,35 @@ func toldAnswers() []struct {
 			with("accelerated-networking-with-a-proximity-placement-group", bulk, goodput, -2e8, -3e8, -1e8, 1e9).run()},
 	}
 	return all
+}
+
+// What differs in single tables alone is counted, and not named in the first line.
+func TestNothingMayBeClaimed(t *testing.T) {
+	m := answerOf(rr, bulk).with("a", rr, p50, us, .5*us, 1.5*us, 15*us).with("a", bulk, goodput, 1, -1e8, 1e8, 1e9)
+	m.run()
+	text := telling{teller: teller{a: m.Answer, sides: sidesOf}}
+	want := "No difference is sure over all 2 figures that were compared; 1 differs in a table of its own."
+	if got := text.notClaimable(m.Findings[0]); got != want || countWords(got) > MostWords {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// The workloads of a run are described: their questions decide what is answered first.
+func TestTheWorkloadWithAQuestionIsAnsweredFirst(t *testing.T) {
+	e := overlay(12)
+	other := e.Workloads[0]
+	other.Name, other.Question = "asked", "How long?"
+	trials := model(e, perLayer, 5e-8)
+	for _, trial := range model(e, nil, 5e-8) {
+		trial.Trial, trial.Workload = trial.Trial+len(trials), other.Name
+		trials = append(trials, trial)
+	}
+	e.Workloads = append(e.Workloads, other)
+	a := Make(Input{Experiment: e, Trials: trials, State: "complete"})
+	if a.Findings[0].Workload != "asked" || !strings.Contains(a.Headline, "no difference above ") ||
+		!strings.HasPrefix(a.Basis, "Asked: How long? From 12 blocks") || !strings.Contains(a.Also, "Each vtep adds ") {
+		t.Errorf("%+v\n%s", a.Workloads, a.Verdict)
+	}
 }
 
 // oneInterval finds intervals: "(24 to 193 us)", "(at least 8.9 us)".
