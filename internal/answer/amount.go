@@ -95,8 +95,8 @@ func (r rounding) number(v float64) string {
 	if v != 0 && math.Abs(v) < 0.5*math.Pow10(-decimals) {
 		decimals = min(decimalsOf(math.Abs(v), 1), mostDecimals) // an end of an interval is not 0 because the other is large
 	}
-	if r.decimals < 0 && decimals < 0 {
-		unit := math.Pow10(-r.decimals)
+	if decimals < 0 {
+		unit := math.Pow10(-decimals)
 		v = math.Round(v/unit) * unit
 	}
 	text := strconv.FormatFloat(v, 'f', max(0, min(decimals, mostDecimals)), 64)
@@ -183,14 +183,10 @@ func percent(share float64, i Interval) string {
 	return rounding{unscaled(), decimals}.number(value) + " %"
 }
 
-// ratio writes how many times as much a relative difference makes it: "3.0".
-func ratio(relative float64, i Interval) string {
+// ratio writes how many times as much a relative difference makes it, with two significant digits: "3.0".
+func ratio(relative float64) string {
 	value := 1 + relative
-	decimals := decimalsOf(value, supported)
-	if i != nil && i.Unbounded() == "" {
-		decimals = min(decimals, decimalsOf((i[1]-i[0])/2, supported))
-	}
-	return rounding{unscaled(), decimals}.number(value)
+	return rounding{unscaled(), decimalsOf(value, supported)}.number(value)
 }
 
 // twofold is the relative difference from which on it is said as a ratio.

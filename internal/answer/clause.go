@@ -174,7 +174,7 @@ func (t teller) relative(f Finding) string {
 	case f.Relative == nil || math.IsInf(*f.Relative, 0) || math.IsNaN(*f.Relative) || f.isShare():
 		return ""
 	case *f.Relative >= twofold:
-		return ", " + t.words(f).times(ratio(*f.Relative, f.RelativeInterval))
+		return ", " + t.words(f).times(ratio(*f.Relative))
 	}
 	return ", " + percent(*f.Relative, f.RelativeInterval)
 }
@@ -248,7 +248,7 @@ func (t teller) layer(f Finding) []part {
 	if f.Relative != nil && !f.isShare() {
 		text := ", " + percent(*f.Relative, nil) + " of " + f.Baseline + "'s"
 		if *f.Relative >= twofold {
-			text = ", " + ratio(*f.Relative-1, nil) + " times " + f.Baseline + "'s"
+			text = ", " + ratio(*f.Relative-1) + " times " + f.Baseline + "'s"
 		}
 		parts = append(parts, part{text: text, drop: dropRelative})
 	}

@@ -37,7 +37,7 @@ func (t teller) setback(f Finding) (text, short string) {
 			size = roundingOf(other.Quantity, *other.Difference, other.Interval).size(*other.Difference) + " "
 		case *other.Relative >= twofold:
 			return fmt.Sprintf("%s %s %s", t.where(other), verb,
-				w.times(ratio(*other.Relative, other.RelativeInterval))), t.where(other) + " " + verb + " " + direction
+				w.times(ratio(*other.Relative))), t.where(other) + " " + verb + " " + direction
 		default:
 			size = percent(*other.Relative, other.RelativeInterval) + " "
 		}
