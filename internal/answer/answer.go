@@ -15,9 +15,14 @@ import (
 type Answer struct {
 	Nearfar  string `json:"nearfar"`
 	Question string `json:"question"`
-	// Verdict is the answer in a sentence: the first of Findings.
+	// Verdict is the whole answer in words: Headline, Basis and Also.
 	Verdict string `json:"verdict"`
-	// Findings are the statements about layers and arms, the strongest first.
+	// Headline answers the question in at most MostWords words. Basis says what that rests on, Also what else was
+	// found; both may be empty.
+	Headline string `json:"headline"`
+	Basis    string `json:"basis,omitempty"`
+	Also     string `json:"also,omitempty"`
+	// Findings are the statements about failures, layers and arms, in the order of Rank.
 	Findings []Finding `json:"findings"`
 	Run      string    `json:"run"`
 	State    string    `json:"state"`
@@ -40,6 +45,8 @@ type Answer struct {
 	Failing string `json:"failing,omitempty"`
 	// Settings are the arms' differences from the workloads.
 	Settings []Settings `json:"settings,omitempty"`
+	// Workloads are what was measured, in the order of the run.
+	Workloads []Measured `json:"workloads,omitempty"`
 	// Averages says which average each kind of figure is.
 	Averages    Averages     `json:"averages"`
 	Arms        []Figure     `json:"arms"`
@@ -83,6 +90,17 @@ type Settings struct {
 	Set  []experiment.Setting `json:"set"`
 }
 
+// Measured is a workload of an answer.
+type Measured struct {
+	Workload string `json:"workload"`
+	// Question is what the workload answers, if the file says so.
+	Question string `json:"question,omitempty"`
+	// Mode is the mode of the tool; empty if it is not known, or not the same in all trials.
+	Mode string `json:"mode,omitempty"`
+	// Rate is the offered rate in requests or messages per second, if it is the same in all arms; else 0.
+	Rate float64 `json:"offered_rate,omitempty"`
+}
+
 // Averages says how figures are averaged: by medians, which tolerate outliers and trials without a figure, and by
 // means where figures have to add up.
 type Averages struct {
@@ -122,6 +140,8 @@ type Figure struct {
 	Unbounded string `json:"unbounded,omitempty"`
 	// Missing is how many of the trials lack the figure. They count as worse than all others.
 	Missing int `json:"missing,omitempty"`
+	// Over is the protocol, if the answer has figures over several: "UDP".
+	Over string `json:"over,omitempty"`
 	// Pooled is the same percentile of all observations of all trials together, from their histograms. It is a
 	// description without an interval. A stall that fills one trial moves it, but not the median over trials.
 	Pooled *float64 `json:"pooled,omitempty"`
@@ -192,6 +212,10 @@ type Comparison struct {
 	Verdict string   `json:"verdict"`
 	// Better is "arm" or "baseline" if they differ and the metric has a better side.
 	Better string `json:"better,omitempty"`
+	// But says in words what the arm does worse elsewhere, if it is better here.
+	But string `json:"but,omitempty"`
+	// Over says which protocols are compared, if the answer has figures over several: "TCP", "UDP against TCP".
+	Over string `json:"over,omitempty"`
 	// Detectable is the smallest true difference that this comparison finds four times in five.
 	Detectable *float64 `json:"detectable"`
 	// Blocks is the number of pairs; BlocksNeeded is how many more would resolve the observed difference.

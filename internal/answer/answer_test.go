@@ -79,8 +79,8 @@ func TestLayersAndDifferencesAreFound(t *testing.T) {
 	if len(a.Warnings) != 0 {
 		t.Errorf("warnings %+v", a.Warnings)
 	}
-	if want := "Per layer, in rr rtt p50: vtep +2.0"; !strings.HasPrefix(a.Verdict, want) ||
-		!strings.HasSuffix(a.Verdict, "; 4 more differences below.") {
+	if want := "Each vtep adds 2.0"; !strings.HasPrefix(a.Headline, want) ||
+		!strings.HasSuffix(a.Verdict, " 3 more differences below.") {
 		t.Errorf("verdict %q", a.Verdict)
 	}
 }
@@ -93,7 +93,7 @@ func TestNoDifferenceStatesTheSmallestThatCouldHaveBeenSeen(t *testing.T) {
 			t.Errorf("%s: %+v", c.Arm, c)
 		}
 	}
-	if !strings.Contains(a.Verdict, "no difference seen in switched, routed, vxlan, flat (a difference of ") {
+	if !strings.Contains(a.Verdict, "With switched, routed, vxlan and flat, no difference above 0.1") {
 		t.Errorf("verdict %q", a.Verdict)
 	}
 }
@@ -171,7 +171,7 @@ func TestEveryPrefixOfARunHasAnAnswer(t *testing.T) {
 			t.Errorf("%d trials: warnings %+v", n, a.Warnings)
 		}
 		if n == len(trials) && !strings.Contains(a.Verdict,
-			"too few blocks to tell for switched, routed, vxlan, flat") {
+			"too few blocks to tell whether the median round trip differs with switched, routed, vxlan and flat") {
 			t.Errorf("verdict %q", a.Verdict)
 		}
 		for _, c := range a.Comparisons {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"nearfar/internal/result"
-	"nearfar/internal/stats"
 )
 
 // The kinds of a finding.
@@ -14,13 +13,16 @@ const (
 	// OfLayer is what one of a layer adds, OfArm how an arm differs from its baseline.
 	OfLayer = "layer"
 	OfArm   = "arm"
+	// OfFailures is how much more often the trials of an arm fail than those of its baseline. Its Quantity is
+	// "failures", a share of the attempts.
+	OfFailures = "failures"
 )
 
 // Finding is one statement of the answer, with its rank among all of them.
 type Finding struct {
-	// Rank counts from 1, the strongest finding.
+	// Rank counts from 1, the finding that the answer begins with.
 	Rank int `json:"rank"`
-	// Kind is "layer" or "arm"; Name is the name of the layer or the arm.
+	// Kind is "layer", "arm" or "failures"; Name is the name of the layer or the arm.
 	Kind     string `json:"kind"`
 	Name     string `json:"name"`
 	Baseline string `json:"baseline"`
@@ -37,6 +39,10 @@ type Finding struct {
 	Unbounded string  `json:"unbounded,omitempty"`
 	Widened   bool    `json:"widened,omitempty"`
 	Missing   *[2]int `json:"missing,omitempty"`
+	// Failed and Attempts count the arm's and the baseline's failed first attempts and all of them, for Kind "failures".
+	// Difference is then the difference of their shares.
+	Failed   *[2]int `json:"failed,omitempty"`
+	Attempts *[2]int `json:"attempts,omitempty"`
 	// Relative is copied from the comparison. For a layer it is its cost divided by the baseline's median, without an
 	// interval.
 	Relative         *float64 `json:"relative"`
@@ -53,6 +59,9 @@ type Finding struct {
 	Caution string `json:"caution,omitempty"`
 	// Unproved is copied from the comparison or the layer.
 	Unproved string `json:"unproved,omitempty"`
+	// Over and But are copied from the comparison.
+	Over string `json:"over,omitempty"`
+	But  string `json:"but,omitempty"`
 	// Text is the finding in words.
 	Text string `json:"text"`
 }
@@ -69,6 +78,9 @@ const (
 
 // Differs says whether the finding is a difference.
 func (f Finding) Differs() bool { return f.certainty() == sure }
+
+// Claimable says whether the first line of the answer may name the difference.
+func (f Finding) Claimable() bool { return f.Differs() }
 
 func (f Finding) certainty() certainty {
 	switch f.Verdict {
@@ -93,17 +105,19 @@ func (f Finding) place() place { return place{f.Kind, f.workloads(), f.Quantity}
 // ranked is a finding with its sort keys.
 type ranked struct {
 	Finding
+	// asked is the place of the workload among those with questions; others come after all of these.
+	asked int
 	// secondary says that the quantity is not the first of its workload.
 	secondary bool
 	strength  float64
 }
 
-// Rank lists the findings, the strongest first: differences, then differences that may be chance, then findings
-// without a difference, then refused comparisons.
+// Rank lists the findings in the order in which they answer: first those about failures, then those of workloads with
+// questions of their own, in the order of the file, then those of all others. Within each of these come differences,
+// then differences that may be chance, then findings without a difference, then refused comparisons.
 //
 // Differences are sorted: first layers if they lead, then the first quantity of each workload, then the other
-// quantities. Within each of these, the quantity with the strongest finding comes first, and within a quantity the
-// strongest finding. The strength of a finding is the end of its relative interval that is nearer to 0, so a large
+// quantities, each in the order of the run. Within a quantity the strongest finding comes first. The strength of a finding is the end of its relative interval that is nearer to 0, so a large
 // but uncertain difference does not precede a well-known one. Findings that are not differences keep the order of the
 // file, because their sizes may be chance.
 func Rank(a Answer) []Finding {
@@ -123,17 +137,24 @@ func Rank(a Answer) []Finding {
 			Difference: c.Difference, Interval: c.Interval, Relative: c.Relative, RelativeInterval: c.RelativeInterval,
 			Detectable: c.Detectable, Trials: c.Trials, Verdict: c.Verdict, Better: c.Better, Reason: c.Reason,
 		}}
-		f.Caution, f.Unproved = cautions(a, c), c.Unproved
+		if c.Metric == MetricFailures {
+			f.Kind = OfFailures
+		}
+		f.Caution, f.Unproved, f.Over = cautions(a, c), c.Unproved, c.Over
 		f.secondary = c.Quantity != first[c.Workload]
 		f.strength = strength(c.Relative, c.RelativeInterval)
 		all = append(all, f)
 	}
+	for i := range all {
+		all[i].asked = askedAt(a, all[i].Workload)
+	}
 	sortFindings(all)
+	t := teller{a: a, sides: sidesOf}
 	findings := make([]Finding, len(all))
 	for i, f := range all {
 		findings[i] = f.Finding
 		findings[i].Rank = i + 1
-		findings[i].Text = findings[i].text()
+		findings[i].Text = t.text(findings[i])
 	}
 	return findings
 }
@@ -150,18 +171,36 @@ func cautions(a Answer, c Comparison) string {
 	return strings.Join(all, "; ")
 }
 
+// askedAt is the place of a workload's question among the questions.
+func askedAt(a Answer, workload string) int {
+	at := 0
+	for _, m := range a.Workloads {
+		if m.Question == "" {
+			continue
+		}
+		if m.Workload == workload {
+			return at
+		}
+		at++
+	}
+	return at
+}
+
 func sortFindings(all []ranked) {
-	strongest := map[place]float64{}
 	at := map[place]int{}
 	for i, f := range all {
 		if _, known := at[f.place()]; !known {
 			at[f.place()] = i
 		}
-		if f.Differs() {
-			strongest[f.place()] = max(strongest[f.place()], f.strength)
-		}
 	}
 	slices.SortStableFunc(all, func(x, y ranked) int {
+		fails := func(f ranked) bool { return f.Kind == OfFailures && f.Differs() }
+		if fails(x) != fails(y) {
+			return before(fails(x))
+		}
+		if x.asked != y.asked {
+			return x.asked - y.asked
+		}
 		if d := int(x.certainty()) - int(y.certainty()); d != 0 || !x.Differs() {
 			return d
 		}
@@ -172,8 +211,6 @@ func sortFindings(all []ranked) {
 			return before(!x.secondary)
 		case p == q && x.strength != y.strength:
 			return before(x.strength > y.strength)
-		case p != q && strongest[p] != strongest[q]:
-			return before(strongest[p] > strongest[q])
 		case p != q:
 			return at[p] - at[q]
 		}
@@ -215,17 +252,18 @@ func leading(a Answer) []Layer {
 	})
 }
 
-// layersTell says whether a quantity has at least two layers, one of which depends on more than the difference of one
-// arm.
+// layersTell says whether a quantity has layers of at least two kinds, one of which depends on more than the difference
+// of one arm. Layers of one kind, such as firewall and firewall(rules=5000), are the arms themselves, told as parts.
 func layersTell(a Answer, workload string, q Quantity) bool {
-	layers, beyond := 0, false
+	kinds, beyond := map[string]bool{}, false
 	for _, l := range a.Layers {
 		if l.Workload == workload && l.Quantity == q {
-			layers++
+			kind, _, _ := strings.Cut(l.Layer, "(")
+			kinds[kind] = true
 			beyond = beyond || l.Arm == ""
 		}
 	}
-	return layers > 1 && beyond
+	return len(kinds) > 1 && beyond
 }
 
 // ofLayer makes a finding from the cost of a layer.
@@ -252,46 +290,6 @@ func ofLayer(a Answer, l Layer) ranked {
 	return f
 }
 
-// text is the finding in words, with what is not proved.
-func (f Finding) text() string {
-	if f.Unproved == "" {
-		return f.statement()
-	}
-	return f.statement() + "; " + f.Unproved
-}
-
-// statement is the finding in words.
-func (f Finding) statement() string {
-	text := f.Name
-	if f.Kind == OfLayer {
-		text = "layer " + text
-	}
-	text += ": " + f.Where() + " "
-	switch f.certainty() {
-	case sure:
-		text += f.amount()
-		switch f.Better {
-		case "arm":
-			text += ", better"
-		case "baseline":
-			text += ", worse"
-		}
-		if f.About == string(stats.TheseRuns) {
-			text += " (in these two runs)"
-		}
-		return text
-	case none:
-		text += "no difference seen"
-		if f.Detectable != nil {
-			text += wouldHaveBeen(*f.Detectable, f.Unit)
-		}
-		return text
-	case refused:
-		return text + "not comparable" + reasons(f.Reason)
-	}
-	return text + f.amount() + reasons(f.Reason)
-}
-
 // Where names the workload and the quantity.
 func (f Finding) Where() string { return f.workloads() + " " + f.Quantity.Name() }
 
@@ -301,14 +299,6 @@ func (f Finding) workloads() string {
 		return f.Workload
 	}
 	return f.Workload + " against " + f.BaselineWorkload
-}
-
-// amount writes the difference with its interval, or the verdict if there is no difference.
-func (f Finding) amount() string {
-	if f.Difference == nil {
-		return f.Verdict
-	}
-	return WithInterval(Comparison{Quantity: f.Quantity, Difference: f.Difference, Interval: f.Interval})
 }
 
 // WithInterval writes a difference and its interval in one unit: "+1.66 us [+1.47, +2.13]".

@@ -64,7 +64,7 @@ func short(all []Finding) []string {
 
 func told(comparisons ...Comparison) (string, []Finding) {
 	all := Rank(Answer{Baseline: "l2", Comparisons: comparisons})
-	return Sentence(all, Wording{Against: "Against l2"}), all
+	return Tell(Answer{Baseline: "l2", Comparisons: comparisons, Findings: all}, nil).String(), all
 }
 
 func TestTheStrongestFindingIsFirst(t *testing.T) {
@@ -76,8 +76,8 @@ func TestTheStrongestFindingIsFirst(t *testing.T) {
 		found("far", "bulk", goodput, -.5),
 	)
 	want := []string{
-		"arm far bulk goodput", "arm far rr rtt p50", "arm wide rr rtt p50",
-		"arm near rr rtt p50", "arm far rr rtt p99",
+		"arm far rr rtt p50", "arm wide rr rtt p50", "arm near rr rtt p50",
+		"arm far bulk goodput", "arm far rr rtt p99",
 		"arm same rr rtt p50", "arm near rr rtt p99", "arm udp rr rtt p50",
 	}
 	if diff := cmp.Diff(want, short(all)); diff != "" {
@@ -88,16 +88,23 @@ func TestTheStrongestFindingIsFirst(t *testing.T) {
 			t.Errorf("%s has rank %d, want %d", f.Name, f.Rank, i+1)
 		}
 	}
-	wantSentence := "Against l2, in bulk goodput: far -500.0 Mbit/s [-510.0, -490.0]; " +
-		"in rr rtt p50: far +3.00 us [+2.90, +3.10], wide +9.00 us [+8.90, +9.10]; 5 more below, of which 2 differ."
+	wantSentence := "With far, the median round trip of rr takes 3.00 us longer than with l2, 30 % (2.90 to 3.10 us). " +
+		"From 10 blocks; the interval holds with 95 % confidence. " +
+		"With wide 9.00 us longer, 90 % (8.90 to 9.10 us); with near 0.20 us longer, 2.0 % (0.10 to 0.30 us). " +
+		"With same, no difference above 0.30 us in the median round trip of rr. " +
+		"Not comparable: the median round trip of rr with udp (protocol: udp against tcp). " +
+		"With far, goodput of bulk is 500 Mbit/s lower, 50 % (490 to 510 Mbit/s). " +
+		"With far, the slowest 1 % of round trips in rr take 8.00 us longer, 80 % (7.90 to 8.10 us). " +
+		"1 more below without a difference."
 	if sentence != wantSentence {
 		t.Errorf("got  %q\nwant %q", sentence, wantSentence)
 	}
 	text := []string{all[0].Text, all[5].Text, all[7].Text}
 	wantText := []string{
-		"far: bulk goodput -500.0 Mbit/s [-510.0, -490.0], worse",
-		"same: rr rtt p50 no difference seen (a difference of 0.300 us would have been seen four times in five)",
-		"udp: rr rtt p50 not comparable (protocol: udp against tcp)",
+		"With far, the median round trip of rr takes 3.00 us longer than with l2, 30 % (2.90 to 3.10 us): worse",
+		"With same, no difference above 0.30 us in the median round trip of rr, against l2 (-0.09 to +0.11 us); " +
+			"a difference of 0.30 us would have been seen four times in five",
+		"No answer: the median round trip of rr with udp cannot be compared with l2 (protocol: udp against tcp)",
 	}
 	if diff := cmp.Diff(wantText, text); diff != "" {
 		t.Error(diff)
@@ -105,9 +112,9 @@ func TestTheStrongestFindingIsFirst(t *testing.T) {
 }
 
 func TestADifferenceFromZeroIsTheStrongest(t *testing.T) {
-	loss := found("lossy", "udp", Quantity{Metric: result.Loss, Unit: result.One}, .01)
+	loss := found("lossy", "rr", p50, .01)
 	loss.Relative, loss.RelativeInterval = nil, nil
-	if _, all := told(found("lossy", "rr", p50, 3), loss); all[0].Metric != result.Loss {
+	if _, all := told(found("far", "rr", p50, 3), loss); all[0].Name != "lossy" {
 		t.Errorf("%q", short(all))
 	}
 }
@@ -115,16 +122,17 @@ func TestADifferenceFromZeroIsTheStrongest(t *testing.T) {
 func TestContradictionsAreNamed(t *testing.T) {
 	full, near := found("full", "rr", p50, .3), found("near", "rr", p50, -.1)
 	sentence, _ := told(full, near, found("full", "bulk", goodput, .2), found("near", "bulk", goodput, .1))
-	if want := " Mixed results: full: rr rtt p50 worse, bulk goodput better."; !strings.HasSuffix(sentence, want) {
-		t.Errorf("%q does not end with %q", sentence, want)
+	if want := "(2.90 to 3.10 us), but goodput of bulk is 20 % higher. "; !strings.Contains(sentence, want) {
+		t.Errorf("%q does not have %q", sentence, want)
 	}
 	// A finding without a difference contradicts nothing, and one arm does not contradict another.
-	if sentence, _ = told(full, near, unseen("full", "bulk", goodput, 1e8)); strings.Contains(sentence, "Mixed") {
+	sentence, _ = told(full, near, unseen("full", "bulk", goodput, 1e8))
+	if strings.Contains(sentence, "Mixed") || strings.Contains(sentence, "but") {
 		t.Errorf("%q", sentence)
 	}
 	// Quantities of one workload can contradict each other too.
 	sentence, _ = told(found("full", "rr", p50, -.3), found("full", "rr", p99, .3))
-	if !strings.HasSuffix(sentence, "Mixed results: full: rr rtt p50 better, rr rtt p99 worse.") {
+	if want := "(2.90 to 3.10 us), but the slowest 1 % of round trips take longer."; !strings.Contains(sentence, want) {
 		t.Errorf("%q", sentence)
 	}
 	var many []Comparison
@@ -133,7 +141,7 @@ func TestContradictionsAreNamed(t *testing.T) {
 			found(fmt.Sprint("arm", i), "bulk", goodput, .3))
 	}
 	sentence, _ = told(many...)
-	if strings.Count(sentence, "worse, bulk") != 3 || !strings.HasSuffix(sentence, "; and 2 more.") {
+	if strings.Count(sentence, "Mixed: with arm") != 3 || !strings.Contains(sentence, "Mixed results of 1 arm more.") {
 		t.Errorf("%q", sentence)
 	}
 }
@@ -142,9 +150,9 @@ func TestNothingSeen(t *testing.T) {
 	sentence, all := told(
 		unseen("a", "rr", p50, .3e-6), unseen("b", "rr", p50, .5e-6),
 		unseen("a", "rr", p99, 3e-6), unseen("b", "rr", p99, 4e-6))
-	want := "Against l2, in rr rtt p50: no difference seen in a, b (a difference of 0.500 us would have been seen " +
-		"four times in five); " +
-		"2 more below without a difference."
+	want := "With a and b, no difference above 0.50 us in the median round trip, against l2 (-0.09 to +0.11 us). " +
+		"From 10 blocks; the interval holds with 95 % confidence. A smaller difference can exist. " +
+		"With a and b, no difference above 4.0 us in the slowest 1 % of round trips."
 	if sentence != want {
 		t.Errorf("got  %q\nwant %q", sentence, want)
 	}
@@ -157,14 +165,14 @@ func TestNothingSeen(t *testing.T) {
 		many = append(many, unseen(fmt.Sprint("arm", i), "rr", p50, .3e-6))
 	}
 	sentence, _ = told(many...)
-	if !strings.Contains(sentence, "arm3 and 5 more (a difference of") || strings.Contains(sentence, "below") {
+	if !strings.Contains(sentence, "arm3 and 5 more, no difference above 0.30 us") || strings.Contains(sentence, "below") {
 		t.Errorf("%q", sentence)
 	}
 }
 
 func TestRefusedAndTooFew(t *testing.T) {
 	sentence, _ := told(refusedOne("a", "rr", p50), refusedOne("b", "rr", p50))
-	if want := "Against l2, in rr rtt p50: not comparable: a, b (protocol: udp against tcp)."; sentence != want {
+	if want := "No answer: the median round trip with a and b cannot be compared with l2 (protocol: udp against tcp)."; sentence != want {
 		t.Errorf("got  %q\nwant %q", sentence, want)
 	}
 	few := found("few", "rr", p50, .9)
@@ -176,8 +184,11 @@ func TestRefusedAndTooFew(t *testing.T) {
 	if diff := cmp.Diff(order, short(all)); diff != "" {
 		t.Error(diff)
 	}
-	want := "Against l2, in rr rtt p50: far +1.00 us [+0.900, +1.10]; too few blocks to tell for few; " +
-		"no difference seen in same (a difference of 0.300 us would have been seen four times in five); 1 more below."
+	want := "With far, the median round trip takes 1.00 us longer than with l2, 10 % (0.90 to 1.10 us). " +
+		"From 10 blocks; the interval holds with 95 % confidence. " +
+		"No answer yet: too few blocks to tell whether the median round trip differs with few against l2. " +
+		"With same, no difference above 0.30 us in the median round trip. " +
+		"Not comparable: the median round trip with a (protocol: udp against tcp)."
 	if sentence != want {
 		t.Errorf("got  %q\nwant %q", sentence, want)
 	}
@@ -195,8 +206,10 @@ func TestUncertainFindingsKeepTheirOrder(t *testing.T) {
 	if diff := cmp.Diff([]string{"arm a rr rtt p50", "arm b rr rtt p50", "arm c rr rtt p50"}, short(all)); diff != "" {
 		t.Error(diff)
 	}
-	want := "Against l2, in rr rtt p50: a +1.00 us (one trial a side), b +9.00 us (one trial a side), " +
-		"c +5.00 us (one trial a side)."
+	want := "With a, the median round trip takes 1.0 us longer than with l2, 10 %; how sure that is, is unknown. " +
+		"One trial a side. " +
+		"With b, the median round trip takes 9.0 us longer than with l2, 90 %; how sure that is, is unknown. " +
+		"With c, the median round trip takes 5.0 us longer than with l2, 50 %; how sure that is, is unknown."
 	if sentence != want {
 		t.Errorf("got  %q\nwant %q", sentence, want)
 	}
@@ -222,21 +235,21 @@ func TestWhereLayersLead(t *testing.T) {
 	}
 	f := a.Findings[0]
 	if *f.Difference != a.Layers[2].Cost || f.Better != "baseline" || f.Relative == nil || f.RelativeInterval != nil ||
-		!strings.HasPrefix(f.Text, "layer vtep: rr rtt p50 +2.0") {
+		!strings.HasPrefix(f.Text, "Each vtep adds 2.0") {
 		t.Errorf("%+v", f)
 	}
 
 	// A chain: the cost of the VTEPs is the difference of two arms, neither of which is the baseline.
-	if a, _, _ := make("l2", "routed", "vxlan"); !strings.HasPrefix(a.Verdict, "Per layer, in rr rtt p50: ") {
+	if a, _, _ := make("l2", "routed", "vxlan"); !strings.HasPrefix(a.Verdict, "Each bridge+router adds ") {
 		t.Errorf("chain: %q", a.Verdict)
 	}
 	// A star: each layer is one arm.
 	a, _, _ = make("l2", "switched", "flat")
-	if !strings.HasPrefix(a.Verdict, "Against l2, in rr rtt p50: flat +") || a.Findings[0].Kind != OfArm {
+	if !strings.HasPrefix(a.Verdict, "With flat, the median round trip takes ") || a.Findings[0].Kind != OfArm {
 		t.Errorf("star: %q", a.Verdict)
 	}
 	// One layer.
-	if a, _, _ := make("l2", "switched"); !strings.HasPrefix(a.Verdict, "Against l2, in rr rtt p50: switched +") {
+	if a, _, _ := make("l2", "switched"); !strings.HasPrefix(a.Verdict, "With switched, the median round trip takes ") {
 		t.Errorf("one layer: %q", a.Verdict)
 	}
 	// Layers that influence each other: their costs are averages, the arms' differences are not.
@@ -246,8 +259,8 @@ func TestWhereLayersLead(t *testing.T) {
 		}
 	}
 	a = Make(Input{Experiment: e, Trials: trials, State: "complete"})
-	if !strings.HasPrefix(a.Verdict, "Against l2, in rr rtt p50: vxlan +") ||
-		!strings.HasSuffix(a.Verdict, " In rr rtt p50 the layers do not add up.") ||
+	if !strings.HasPrefix(a.Verdict, "With vxlan, the median round trip takes ") ||
+		!strings.HasSuffix(a.Verdict, " In the median round trip the layers do not add up.") ||
 		slices.ContainsFunc(a.Findings, func(f Finding) bool { return f.Kind == OfLayer }) {
 		t.Errorf("not additive: %q", a.Verdict)
 	}
@@ -258,9 +271,11 @@ func TestAClauseOfEachQuantity(t *testing.T) {
 	sentence, _ := told(
 		found("far", "rr", p50, .3), unseen("same", "rr", p50, .3e-6),
 		found("far", "rr", p99, .4), unseen("same", "rr", p99, .5e-6))
-	want := "Against l2, in rr rtt p50: far +3.00 us [+2.90, +3.10]; " +
-		"no difference seen in same (a difference of 0.300 us would have been seen four times in five); " +
-		"in rr rtt p99: far +4.00 us [+3.90, +4.10]; 1 more below without a difference."
+	want := "With far, the median round trip takes 3.00 us longer than with l2, 30 % (2.90 to 3.10 us). " +
+		"From 10 blocks; the interval holds with 95 % confidence. " +
+		"With same, no difference above 0.30 us in the median round trip. " +
+		"With far, the slowest 1 % of round trips take 4.00 us longer, 40 % (3.90 to 4.10 us). " +
+		"1 more below without a difference."
 	if sentence != want {
 		t.Errorf("got  %q\nwant %q", sentence, want)
 	}
@@ -280,15 +295,15 @@ func TestLayersOfOneWorkloadAndArmsOfAnother(t *testing.T) {
 			layer("vtep", 1.79e-6, .1e-6, Higher),
 		},
 	})
-	want := "Per layer, in rr rtt p50: vtep +1.79 us [+1.69, +1.89], router +0.680 us [+0.580, +0.780]; " +
-		"against l2, in bulk goodput: full -500.0 Mbit/s [-510.0, -490.0]; 1 more below without a difference."
-	if got := Sentence(all, Wording{Against: "Against l2"}); got != want {
+	layersSaid := "Each vtep adds 1.79 us to the median round trip, 18 % of l2's (1.69 to 1.89 us). " +
+		"Each router adds 0.68 us (0.58 to 0.78 us). Each bridge: no cost above 0.11 us in the median round trip."
+	want := layersSaid + " With full, goodput is 500 Mbit/s lower, 50 % (490 to 510 Mbit/s)."
+	if got := Tell(Answer{Baseline: "l2", Findings: all}, nil).String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	want = "Per layer, in rr rtt p50: vtep +1.79 us [+1.69, +1.89], router +0.680 us [+0.580, +0.780]; " +
-		"no difference seen in bridge (+10.00 ns [-90.00, +110.0])."
+	want = layersSaid
 	layers := slices.DeleteFunc(all, func(f Finding) bool { return f.Kind == OfArm })
-	if got := Sentence(layers, Wording{Against: "Against l2"}); got != want {
+	if got := Tell(Answer{Baseline: "l2", Findings: layers}, nil).String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
@@ -305,12 +320,14 @@ func TestFindingsKeepWhatQualifiesThem(t *testing.T) {
 		Comparisons: []Comparison{c},
 	})
 	f := all[0]
-	want := "far: tcp against udp rtt p50 +3.00 us [+2.90, +3.10], worse (in these two runs)"
+	want := "With far, the median round trip of tcp takes 3.00 us longer than in udp with l2, 30 % (2.90 to 3.10 us): " +
+		"worse, in these two runs"
 	if f.Text != want || f.Caution != "l2 late by 3 us" {
 		t.Errorf("%q, caution %q; want %q", f.Text, f.Caution, want)
 	}
-	want = "B against A, in tcp against udp rtt p50: far +3.00 us [+2.90, +3.10]."
-	if got := Sentence(all, Wording{Against: "B against A"}); got != want {
+	want = "With far, the median round trip of tcp takes 3.00 us longer than in udp with l2, 30 % (2.90 to 3.10 us). " +
+		"It holds for these two runs: how much others would differ is unknown. Careful: l2 late by 3 us."
+	if got := Tell(Answer{Baseline: "l2", Findings: all}, nil).String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
@@ -321,12 +338,12 @@ func TestAFindingWithoutABound(t *testing.T) {
 	c.Interval[1], c.RelativeInterval[0], c.RelativeInterval[1], c.Unbounded = math.Inf(1), .1,
 		math.Inf(1), UnboundedAbove
 	c.Missing = &[2]int{9, 0}
-	sentence, all := told(c, found("far", "bulk", goodput, .3))
+	sentence, all := told(found("far", "rr", p99, .3), c)
 	if all[0].Name != "far" || all[1].Unbounded != UnboundedAbove || all[1].Missing == nil {
 		t.Errorf("%+v", all)
 	}
-	want := "Against l2, in bulk goodput: far +300.0 Mbit/s [+290.0, +310.0]; in rr rtt p99: stalls +9.00 us " +
-		"[+8.90, unbounded]."
+	want := "With far, the slowest 1 % of round trips take 3.00 us longer than with l2, 30 % (2.90 to 3.10 us). " +
+		"From 10 blocks; the interval holds with 95 % confidence. With stalls 9.00 us longer, 90 % (at least 8.90 us)."
 	if sentence != want {
 		t.Errorf("got  %q\nwant %q", sentence, want)
 	}
@@ -339,8 +356,8 @@ func TestOneArmAndNoTrials(t *testing.T) {
 	e := overlay(8)
 	e.Arms = e.Arms[:1]
 	a := Make(Input{Experiment: e, Trials: model(e, perLayer, 5e-8), State: "complete"})
-	if want := "; there is no other arm to compare it with."; !strings.HasPrefix(a.Verdict, "l2 has a rtt p50 of 8.") ||
-		!strings.HasSuffix(a.Verdict, want) {
+	want := "; there is no other arm to compare it with. From 8 trials."
+	if !strings.HasPrefix(a.Verdict, "With l2, the median round trip takes 8.") || !strings.HasSuffix(a.Verdict, want) {
 		t.Errorf("%q", a.Verdict)
 	}
 	if text, err := json.Marshal(a); err != nil || !strings.Contains(string(text), `"findings":[]`) {

@@ -66,17 +66,10 @@ func Make(in Input) Answer {
 		a.Warnings = append(a.Warnings, selfWarnings(in, a)...)
 	}
 	a.Environment = environment(in)
-	a.Findings = Rank(a)
-	a.Verdict = verdict(in.Experiment, a)
-	if text := a.NoiseFloor.verdict(); text != "" {
-		a.Verdict = text + AboutText(a.Comparisons)
-	}
-	if a.Unproved != "" {
-		a.Verdict += " " + a.Unproved
-	}
-	if a.Failing = failing(in.Experiment, in.Trials); a.Failing != "" && a.Failed < a.Trials {
-		a.Verdict = a.Failing + " " + a.Verdict
-	}
+	a.Workloads = measuredOf(in)
+	a.SetProtocols(protocolsOf(in.Trials))
+	a.Failing = failing(in.Experiment, in.Trials)
+	a.Conclude(nil, func(a Answer) Told { return verdict(in.Experiment, a) })
 	return a
 }
 

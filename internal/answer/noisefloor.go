@@ -316,57 +316,6 @@ func beyondDuration(trials []result.Trial, workload string) float64 {
 	return math.Max(0, beyond[len(beyond)/2])
 }
 
-// verdict says in sentences whether the hosts are sound, and what they can show; empty if nothing was compared.
-func (n *NoiseFloor) verdict() string {
-	if n == nil || len(n.Figures) == 0 {
-		return ""
-	}
-	if !n.Sound {
-		d := n.Differs[0]
-		text := fmt.Sprintf("%s differs from itself: %s %s by %s (p %.2g)", n.Arm, d.Workload, d.Name(),
-			result.SignedAmount(d.Difference, d.Unit), d.PValue)
-		if more := len(n.Differs) - 1; more > 0 {
-			text += fmt.Sprintf(", and %d more", more)
-		}
-		return text + ". There is no difference, so these machines or this design are not sound: do not trust " +
-			"differences that they show. By chance alone this happens in at most 5 % of such runs."
-	}
-	text := fmt.Sprintf("%s does not differ from itself, as it must be.", n.Arm)
-	if seen := n.seen(); seen != "" {
-		text += " " + seen
-	}
-	if n.Recommended != nil {
-		text += " " + n.Recommended.Text
-	}
-	return text
-}
-
-// seen says what the blocks of the file find in the first quantity of each workload.
-func (n *NoiseFloor) seen() string {
-	var parts []string
-	blocks, done := 0, map[string]bool{}
-	for _, f := range n.Figures {
-		at := slices.IndexFunc(f.Detectable, func(d DetectableAt) bool { return d.Blocks == n.Blocks })
-		if at < 0 || done[f.Workload] || f.Detectable[at].Difference == nil {
-			continue
-		}
-		done[f.Workload], blocks = true, n.Blocks
-		text := result.Amount(*f.Detectable[at].Difference, f.Unit)
-		if f.Detectable[at].Uncertain() {
-			text = "about " + text
-		}
-		if share := f.Detectable[at].Relative; share != nil {
-			text += " (" + result.Share(*share) + ")"
-		}
-		parts = append(parts, fmt.Sprintf("%s of %s %s", text, f.Workload, f.Name()))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("The %d blocks of %s find differences of %s four times in five.", blocks, n.Experiment,
-		list(parts[:min(len(parts), mostNamed)]))
-}
-
 // selfWarnings says what the noise floor leaves out.
 func selfWarnings(in Input, a Answer) []Warning {
 	var warnings []Warning

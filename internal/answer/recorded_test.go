@@ -61,8 +61,9 @@ func TestOneRecordedTrialASide(t *testing.T) {
 	if want := "one trial a side: no interval can be given"; c.Reason != want {
 		t.Errorf("reason %q, want %q", c.Reason, want)
 	}
-	want := "Against set, in sockperf-rr-tcp-1400B rtt mean: zones +40.27 us (one trial a side: no interval can be " +
-		"given); 2 more below."
+	want := "With zones, the average round trip takes 40 us longer than with set, 74 %; how sure that is, is unknown. " +
+		"One trial a side: no interval can be given. The results were recorded elsewhere: other differences between the " +
+		"arms are unknown. 2 more below."
 	if a.Verdict != want {
 		t.Errorf("verdict %q, want %q", a.Verdict, want)
 	}
@@ -152,7 +153,7 @@ func TestVerdictUsesWorkloadsOfBothArms(t *testing.T) {
 	one.Workload, one.Tool.Name, one.Protocol, one.Mode = "ping-icmp", "ping", "icmp", "ping"
 	trials := []result.Trial{one, recordedTrial(2, "zones", 94e-6), recordedTrial(3, "set", 54e-6)}
 	a := Make(Input{Experiment: recordedExperiment(t, trials), Trials: trials, State: "complete"})
-	if !strings.HasPrefix(a.Verdict, "Against set, in sockperf-rr-tcp-1400B rtt mean: zones +40.00 us") {
+	if !strings.HasPrefix(a.Verdict, "With zones, the average round trip of sockperf-rr-tcp-1400B takes 40 us longer") {
 		t.Errorf("verdict %q", a.Verdict)
 	}
 	if c := a.Comparisons[0]; c.Workload != "ping-icmp" || c.Reason != "no good trials on one side" {

@@ -2,223 +2,172 @@ package answer
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
-	"nearfar/internal/result"
+	"nearfar/internal/stats"
 )
 
-// mostSaid is how many findings a sentence contains, mostNamed how many names a clause lists. The others are counted.
+// mostSaid is how many findings a part of the answer tells, mostNamed how many names a list has. The others are
+// counted.
 const (
 	mostSaid  = 3
 	mostNamed = 4
 )
 
-// Wording gives the names in a sentence.
-type Wording struct {
-	// Against opens a clause about arms: "Against l2".
-	Against string
-	// Name names the arm of a finding.
-	Name func(Finding) string
+// Told is an answer in words.
+type Told struct {
+	// Headline answers the question in at most MostWords words, with one figure and one interval.
+	Headline string
+	// Basis says what that rests on: blocks, confidence, machines. Also is what else was found.
+	Basis, Also string
 }
 
-// Sentence describes the first three findings, contradictions between findings, and the number of others.
-func Sentence(all []Finding, w Wording) string {
-	if len(all) == 0 {
-		return ""
+// String is the whole text.
+func (t Told) String() string {
+	return strings.Join(slices.DeleteFunc([]string{t.Headline, t.Basis, t.Also}, func(s string) bool {
+		return s == ""
+	}), " ")
+}
+
+// Tell puts the findings of an answer into words. sides names the two sides of a finding; nil for the arms of one run.
+func Tell(a Answer, sides func(Finding) Sides) Told {
+	if sides == nil {
+		sides = sidesOf
 	}
-	t := telling{w: w, all: all}
-	for i := 0; i < len(all) && len(t.said) < mostSaid; i++ {
-		if slices.Contains(t.done, i) {
+	t := telling{teller: teller{a: a, sides: sides}, said: make([]bool, len(a.Findings))}
+	if len(a.Findings) == 0 {
+		return Told{}
+	}
+	lead := t.lead()
+	headline := t.headline(lead)
+	return Told{headline, t.basis(a.Findings[lead], headline), t.also(lead)}
+}
+
+// telling remembers which findings were said.
+type telling struct {
+	teller
+	said []bool
+}
+
+// lead is the index of the finding that the answer begins with. Surely more failures come first. Else it is a finding
+// of the workload whose question was asked first, or of all: the first difference that may be claimed, or the first.
+func (t *telling) lead() int {
+	all := t.a.Findings
+	if i := slices.IndexFunc(all, func(f Finding) bool { return f.Kind == OfFailures && f.Claimable() }); i >= 0 {
+		return i
+	}
+	asked := t.asked()
+	first := -1
+	for i, f := range all {
+		if asked != "" && f.Workload != asked || f.Kind == OfFailures {
 			continue
 		}
-		switch all[i].certainty() {
-		case sure:
-			t.say(i, t.name(all[i])+" "+all[i].amount(), ", ")
-		case unsure:
-			if all[i].place() == all[0].place() {
-				t.unsure(i)
-			}
-		case none:
-			t.once(i, t.noneSeen)
-		case refused:
-			t.once(i, func(these []int) string {
-				return "not comparable: " + t.names(these) + reasons(t.shared(these))
-			})
+		if f.Claimable() {
+			return i
+		}
+		if first < 0 {
+			first = i
 		}
 	}
-	t.gather()
-	text := t.clauses() + t.rest() + "."
-	if mixed := contradictions(all, t.name); mixed != "" {
-		text += " " + mixed
+	return max(first, 0)
+}
+
+// asked is the first workload with a question of its own and a finding; empty if there is none.
+func (t *telling) asked() string {
+	for _, m := range t.a.Workloads {
+		if m.Question != "" && slices.ContainsFunc(t.a.Findings, func(f Finding) bool {
+			return f.Workload == m.Workload && f.Kind != OfFailures
+		}) {
+			return m.Workload
+		}
 	}
-	return text
+	return ""
 }
 
-// telling builds a sentence.
-type telling struct {
-	w    Wording
-	all  []Finding
-	said []saying
-	// done are the indexes of the findings that the sentence contains.
-	done []int
-}
-
-// saying is the text for one finding, or for several at once.
-type saying struct {
-	place place
-	text  string
-	// link joins the text to the one before, if both have the same place.
-	link string
-}
-
-func (t *telling) name(f Finding) string {
-	if f.Kind == OfArm && t.w.Name != nil {
-		return t.w.Name(f)
+// headline is the first line.
+func (t *telling) headline(lead int) string {
+	f := t.a.Findings[lead]
+	t.said[lead] = true
+	var parts []part
+	switch f.certainty() {
+	case sure:
+		if !f.Claimable() {
+			t.said[lead] = false
+			return t.notClaimable(f)
+		}
+		parts = t.differs(f, true)
+		if text, short := t.setback(f); text != "" {
+			parts = append(parts, part{text: ", but " + text, drop: dropSetback, short: ", but " + short})
+		}
+	case none:
+		parts = t.same(t.all(lead), true)
+	case unsure:
+		parts = t.tooFew(t.single(lead))
+	case refused:
+		parts = t.refused(t.all(lead))
 	}
-	return f.Name
+	return sentence(append(f.proved(parts), always(".")), MostWords)
 }
 
-func (t *telling) say(i int, text, link string) {
-	t.said = append(t.said, saying{t.all[i].place(), text, link})
-	t.done = append(t.done, i)
+// proved opens a sentence about an arm that is not proved to be what it claims.
+func (f Finding) proved(parts []part) []part {
+	if f.Unproved == "" {
+		return parts
+	}
+	parts[0].text = "Not proved: " + uncapital(parts[0].text)
+	return parts
 }
 
-// alike lists the findings of the same place and certainty from i on.
-func (t *telling) alike(i int) []int {
-	var these []int
-	for k := i; k < len(t.all); k++ {
-		if t.all[k].place() == t.all[i].place() && t.all[k].certainty() == t.all[i].certainty() {
-			these = append(these, k)
+// notClaimable says that differences were found in single tables, and that none is sure over all of them.
+func (t *telling) notClaimable(f Finding) string {
+	differ := 0
+	for _, other := range t.a.Findings {
+		if other.Differs() {
+			differ++
+		}
+	}
+	of := ""
+	if t.asked() != "" {
+		of = " in " + t.where(f)
+	}
+	verb := "differs"
+	if differ != 1 {
+		verb = "differ"
+	}
+	return fmt.Sprintf("No difference%s is sure over all %d figures that were compared; %d %s in a table of its own.",
+		of, len(t.a.Findings), differ, verb)
+}
+
+// all lists the findings of the same quantity, kind and certainty as one, and marks them as said.
+func (t *telling) all(i int) (these []Finding) {
+	first := t.a.Findings[i]
+	for k, f := range t.a.Findings {
+		alike := f.place() == first.place() && f.certainty() == first.certainty() &&
+			(f.Unproved == "") == (first.Unproved == "")
+		if alike && !t.hidden(k, i) {
+			these = append(these, f)
+			t.said[k] = true
 		}
 	}
 	return these
 }
 
-// once combines similar findings. A sentence does so for one place only; others are counted.
-func (t *telling) once(i int, text func([]int) string) {
-	for _, k := range t.done {
-		if t.all[k].certainty() == t.all[i].certainty() {
-			return
-		}
+// single is all, but for a difference that is told without knowing how sure it is: only that one.
+func (t *telling) single(i int) []Finding {
+	if f := t.a.Findings[i]; f.Trials != nil && f.Difference != nil {
+		t.said[i] = true
+		return []Finding{f}
 	}
-	these := t.alike(i)
-	t.say(i, text(these), "; ")
-	t.done = append(t.done, these[1:]...)
+	return t.all(i)
 }
 
-// unsure describes a difference that may be chance. If the arms share blocks, they are only named: a few more blocks
-// will tell.
-func (t *telling) unsure(i int) {
-	f := t.all[i]
-	if f.Trials != nil {
-		t.say(i, t.name(f)+" "+f.amount()+reasons(f.Reason), ", ")
-		return
-	}
-	unit := "blocks"
-	if f.Verdict == FewDeployments {
-		unit = "deployments"
-	}
-	t.once(i, func(these []int) string { return "too few " + unit + " to tell for " + t.names(these) })
-}
+// hidden says that a finding was said already, unless it is the one that the sentence is about.
+func (t *telling) hidden(k, i int) bool { return k != i && t.said[k] }
 
-// noneSeen lists findings without a difference, and the smallest difference that would have been seen in all of them.
-// For layers it gives the intervals as well.
-func (t *telling) noneSeen(these []int) string {
-	text := "no difference seen in "
-	if t.all[these[0]].Kind == OfLayer {
-		var each []string
-		for _, i := range these[:min(len(these), mostNamed)] {
-			each = append(each, t.all[i].Name+" ("+t.all[i].amount()+")")
-		}
-		text += more(each, len(these))
-	} else {
-		text += t.names(these)
-	}
-	smallest := 0.0
-	for _, i := range these {
-		if d := t.all[i].Detectable; d != nil {
-			smallest = math.Max(smallest, *d)
-		}
-	}
-	if smallest > 0 {
-		text += wouldHaveBeen(smallest, t.all[these[0]].Unit)
-	}
-	return text
-}
-
-func wouldHaveBeen(detectable float64, unit string) string {
-	return fmt.Sprintf(" (a difference of %s would have been seen four times in five)", result.Amount(detectable, unit))
-}
-
-// names lists the names of findings, and counts those beyond the limit.
-func (t *telling) names(these []int) string {
-	var names []string
-	for _, i := range these[:min(len(these), mostNamed)] {
-		names = append(names, t.name(t.all[i]))
-	}
-	return more(names, len(these))
-}
-
-func more(names []string, of int) string {
-	text := list(names)
-	if n := of - len(names); n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	return text
-}
-
-// shared is the common reason of these findings; empty if they have several.
-func (t *telling) shared(these []int) string {
-	reason := t.all[these[0]].Reason
-	for _, i := range these {
-		if t.all[i].Reason != reason {
-			return ""
-		}
-	}
-	return reason
-}
-
-// gather moves texts of one place together, after the first of them.
-func (t *telling) gather() {
-	first := map[place]int{}
-	for i, s := range t.said {
-		if _, known := first[s.place]; !known {
-			first[s.place] = i
-		}
-	}
-	slices.SortStableFunc(t.said, func(a, b saying) int { return first[a.place] - first[b.place] })
-}
-
-// clauses joins the texts. The name of a place is written once.
-func (t *telling) clauses() string {
-	var b strings.Builder
-	for i, s := range t.said {
-		if i > 0 && s.place == t.said[i-1].place {
-			b.WriteString(s.link + s.text)
-			continue
-		}
-		opening := ""
-		if i == 0 || s.place.kind != t.said[i-1].place.kind {
-			opening = t.w.Against
-			if s.place.kind == OfLayer {
-				opening = "Per layer"
-			}
-			opening += ", "
-		}
-		if i > 0 {
-			b.WriteString("; ")
-			opening = uncapital(opening)
-		}
-		b.WriteString(opening + "in " + s.place.workload + " " + s.place.quantity.Name() + ": " + s.text)
-	}
-	return b.String()
-}
-
-// uncapital writes the fixed words that open a clause in lower case; names stay unchanged.
+// uncapital begins the rest of a sentence.
 func uncapital(s string) string {
-	for _, word := range []string{"Against ", "Per "} {
+	for _, word := range []string{"With ", "Each ", "In ", "For "} {
 		if strings.HasPrefix(s, word) {
 			return strings.ToLower(s[:1]) + s[1:]
 		}
@@ -226,11 +175,107 @@ func uncapital(s string) string {
 	return s
 }
 
-// rest counts the findings that the sentence does not contain.
-func (t *telling) rest() string {
+// also tells what else was found: the other arms in the same quantity, then other quantities, then setbacks of other
+// arms, and how many findings are left.
+func (t *telling) also(lead int) string {
+	all := t.a.Findings
+	var sentences []string
+	say := func(parts []part) { sentences = append(sentences, sentence(append(parts, always(".")), unlimited)) }
+	if brief := t.brief(lead); brief != "" {
+		sentences = append(sentences, brief)
+	}
+	for i, f := range all {
+		if !t.said[i] && f.place() == all[lead].place() {
+			t.rest(i, say)
+		}
+	}
+	others, nothing := 0, false
+	for i, f := range all {
+		if t.said[i] || others == mostSaid {
+			continue
+		}
+		asked := t.measured(f.Workload).Question != ""
+		seen := f.certainty() == none && !nothing // one place is named, the others are counted
+		if t.first(i) && (f.Differs() || f.certainty() == refused || seen || asked) {
+			nothing = nothing || seen
+			before := len(sentences)
+			t.rest(i, say)
+			others += len(sentences) - before
+		}
+	}
+	sentences = append(sentences, t.mixed(lead)...)
+	if left := t.left(); left != "" {
+		sentences = append(sentences, left)
+	}
+	return strings.Join(sentences, " ")
+}
+
+// first says that no finding of the same kind and quantity was said, or comes before.
+func (t *telling) first(i int) bool {
+	return slices.IndexFunc(t.a.Findings, func(f Finding) bool { return f.place() == t.a.Findings[i].place() }) == i
+}
+
+// rest says one finding, and those that are alike, if it is not a difference.
+func (t *telling) rest(i int, say func([]part)) {
+	f := t.a.Findings[i]
+	tell := say
+	say = func(parts []part) { tell(f.proved(parts)) }
+	switch f.certainty() {
+	case sure:
+		parts := t.differs(f, false)
+		if !f.Claimable() {
+			parts = append(parts, always(", in its own table alone"))
+		}
+		t.said[i] = true
+		say(parts)
+	case none:
+		say(t.same(t.all(i), false))
+	case unsure:
+		say(t.tooFew(t.single(i)))
+	case refused:
+		say([]part{always("Not comparable: " + t.where(f) + " " + uncapital(t.names(t.all(i)))),
+			always(reasons(f.Reason))})
+	}
+}
+
+// brief lists the other sure differences of the lead's quantity without repeating its name: "With b 12 us longer (3 to
+// 20 us)."
+func (t *telling) brief(lead int) string {
+	all := t.a.Findings
+	var each []string
+	for i, f := range all {
+		if t.said[i] || len(each) == mostSaid || f.place() != all[lead].place() || !f.Claimable() || f.Difference == nil ||
+			f.Unproved != "" {
+			continue
+		}
+		t.said[i] = true
+		r := roundingOf(f.Quantity, *f.Difference, f.Interval)
+		amount := r.size(*f.Difference)
+		_, direction := t.words(f).verb(*f.Difference > 0)
+		opening := t.sides(f).With + " " + amount + " " + direction + t.relative(f)
+		if f.Kind == OfLayer {
+			opening = oneOf(f.Name) + " adds " + amount
+			if *f.Difference < 0 {
+				opening = oneOf(f.Name) + " takes off " + amount
+			}
+		}
+		text := opening + t.interval(f, r)
+		if len(each) > 0 {
+			text = uncapital(text)
+		}
+		each = append(each, text)
+	}
+	if len(each) == 0 {
+		return ""
+	}
+	return strings.Join(each, "; ") + "."
+}
+
+// left counts the findings that were not said.
+func (t *telling) left() string {
 	left, differ, nothing := 0, 0, 0
-	for i, f := range t.all {
-		if slices.Contains(t.done, i) {
+	for i, f := range t.a.Findings {
+		if t.said[i] {
 			continue
 		}
 		left++
@@ -244,60 +289,162 @@ func (t *telling) rest() string {
 	switch {
 	case left == 0:
 		return ""
-	case differ == left && left == 1:
-		return "; 1 more difference below"
+	case differ == 0 && nothing < left:
+		return fmt.Sprintf("%d more below.", left)
+	case differ == 0:
+		return fmt.Sprintf("%d more below without a difference.", left)
 	case differ == left:
-		return fmt.Sprintf("; %d more differences below", left)
+		return plural(left, "more difference") + " below."
 	case differ == 1:
-		return fmt.Sprintf("; %d more below, of which 1 differs", left)
-	case differ > 0:
-		return fmt.Sprintf("; %d more below, of which %d differ", left, differ)
-	case nothing == left:
-		return fmt.Sprintf("; %d more below without a difference", left)
+		return fmt.Sprintf("%d more below, 1 of which differs.", left)
 	}
-	return fmt.Sprintf("; %d more below", left)
+	return fmt.Sprintf("%d more below, %d of which differ.", left, differ)
 }
 
-// contradictions names arms and layers that are better in one place and worse in another, with the strongest finding
-// of each kind.
-func contradictions(all []Finding, name func(Finding) string) string {
-	type subject struct{ kind, name, baseline string }
-	type sides struct{ better, worse *Finding }
-	by := map[subject]*sides{}
-	var order []subject
-	for i, f := range all {
-		if !f.Differs() || f.Better == "" {
-			continue
-		}
-		s := subject{f.Kind, f.Name, f.Baseline}
-		if by[s] == nil {
-			by[s] = &sides{}
-			order = append(order, s)
-		}
-		side := &by[s].worse
-		if f.Better == "arm" {
-			side = &by[s].better
-		}
-		if *side == nil {
-			*side = &all[i]
+// more lists names, and counts those beyond them.
+func more(names []string, of int) string {
+	n := of - len(names)
+	if n > 0 {
+		return strings.Join(names, ", ") + fmt.Sprintf(" and %d more", n)
+	}
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// basis says what the first line rests on.
+func (t *telling) basis(f Finding, headline string) string {
+	var sentences []string
+	add := func(text string) {
+		if text = strings.TrimSpace(text); text != "" {
+			sentences = append(sentences, text)
 		}
 	}
-	var each []string
-	for _, s := range order {
-		if b, w := by[s].better, by[s].worse; b != nil && w != nil {
-			text := fmt.Sprintf("%s worse, %s better", w.Where(), b.Where())
-			if b.Rank < w.Rank {
-				text = fmt.Sprintf("%s better, %s worse", b.Where(), w.Where())
-			}
-			each = append(each, name(*b)+": "+text)
-		}
+	if m := t.measured(f.Workload); m.Question != "" && m.Question != t.a.Question {
+		add("Asked: " + strings.Join(strings.Fields(m.Question), " "))
 	}
-	if len(each) == 0 {
+	add(t.counted(f, headline))
+	if f.certainty() == none {
+		add("A smaller difference can exist.")
+	}
+	if f.Reason != "" && !strings.Contains(headline, f.Reason) {
+		add(capital(strings.TrimSuffix(f.Reason, ".")) + ".")
+	}
+	if f.About == string(stats.TheseRuns) {
+		add("It holds for these two runs: how much others would differ is unknown.")
+	}
+	if arm, baseline, across := strings.Cut(f.Over, acrossProtocols); across {
+		add("It compares " + arm + " with " + baseline + ".")
+	}
+	add(t.about())
+	if f.Caution != "" {
+		add("Careful: " + f.Caution + ".")
+	}
+	if f.Unproved != "" || t.a.Unproved != "" {
+		add(t.a.Unproved)
+	}
+	return strings.Join(sentences, " ")
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// counted says how many blocks, trials, runs or deployments a finding rests on, and how sure it is.
+func (t *telling) counted(f Finding, headline string) string {
+	against := ""
+	if !strings.Contains(headline, t.sides(f).Than) && !strings.Contains(headline, t.against(f)) ||
+		f.Kind == OfLayer {
+		against = ", " + t.against(f)
+	}
+	count := t.count(f)
+	if count == "" || f.certainty() == refused || f.certainty() == unsure && f.Reason != "" {
 		return ""
 	}
-	text := "Mixed results: " + strings.Join(each[:min(len(each), mostSaid)], "; ")
-	if n := len(each) - mostSaid; n > 0 {
-		text += fmt.Sprintf("; and %d more", n)
+	if n, blocks := strings.CutSuffix(count, " blocks"); blocks && t.a.Blocks > 0 && t.a.State != "complete" {
+		count = fmt.Sprintf("%s of %d blocks", n, t.a.Blocks)
 	}
-	return text + "."
+	opening := "From "
+	switch t.a.State {
+	case "interrupted":
+		opening = "The run was interrupted: from "
+	case "running":
+		opening = "The run goes on: from "
+	}
+	confidence := ""
+	if f.Interval != nil {
+		confidence = fmt.Sprintf("; the interval holds with %.0f %% confidence", 100*stats.Confidence)
+	}
+	return opening + count + against + confidence + "."
 }
+
+// count is what a finding was computed from: "12 blocks".
+func (t *telling) count(f Finding) string {
+	if f.Kind == OfLayer {
+		arms, blocks := map[string]bool{f.Baseline: true}, 0
+		for _, c := range t.a.Comparisons {
+			if c.Workload == f.Workload && c.Quantity == f.Quantity {
+				arms[c.Arm] = true
+				blocks = max(blocks, c.Blocks)
+			}
+		}
+		if blocks == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%s of %d arms", plural(blocks, "block"), len(arms))
+	}
+	c, ok := t.comparison(f)
+	switch {
+	case !ok:
+		return ""
+	case c.Deployments != nil:
+		return plural(c.Deployments.Used, "deployment")
+	case c.Runs != nil:
+		return fmt.Sprintf("%s against %d", plural(c.Runs[0], "run"), c.Runs[1])
+	case c.Trials != nil:
+		return fmt.Sprintf("%s against %d", plural(c.Trials[0], "trial"), c.Trials[1])
+	case c.Blocks > 0:
+		return plural(c.Blocks, "block")
+	}
+	return ""
+}
+
+// comparison is where a finding about an arm comes from.
+func (t *telling) comparison(f Finding) (Comparison, bool) {
+	i := slices.IndexFunc(t.a.Comparisons, func(c Comparison) bool {
+		return c.Arm == f.Name && c.Baseline == f.Baseline && c.Workload == f.Workload &&
+			c.BaselineWorkload == f.BaselineWorkload && c.Quantity == f.Quantity
+	})
+	if i < 0 {
+		return Comparison{}, false
+	}
+	return t.a.Comparisons[i], true
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// about says what the answer holds for.
+func (t *telling) about() string {
+	if text := AboutText(t.a.Comparisons); text != "" {
+		return text
+	}
+	switch {
+	case t.a.Imported:
+		return "The results were recorded elsewhere: other differences between the arms are unknown."
+	case t.a.Environment != nil && t.a.Environment.Kernel != "":
+		return TextThisLab
+	}
+	return ""
+}
+
+// TextThisLab says what the answer of a lab holds for.
+const TextThisLab = "This is about this lab on one machine, not about other networks."

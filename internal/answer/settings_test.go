@@ -72,8 +72,8 @@ func TestSettingsAreLayersBesidePaths(t *testing.T) {
 		math.Abs(a.Residual[0].Value) > 1e-7 {
 		t.Errorf("residual %+v", a.Residual)
 	}
-	if !strings.Contains(a.Verdict, "congestion=bbr +") ||
-		!strings.HasPrefix(a.Verdict, "Per layer, in rr rtt p50: router +") {
+	if !strings.Contains(a.Verdict, "congestion=bbr adds ") ||
+		!strings.HasPrefix(a.Verdict, "Each router adds ") {
 		t.Error(a.Verdict)
 	}
 	var texts []string

@@ -3,32 +3,89 @@ package answer
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
 )
 
-// verdict is the answer in a sentence: the strongest findings, or why there is none.
-func verdict(e *experiment.Experiment, a Answer) string {
+// Conclude ranks the findings and puts the answer into words. sides names the sides of findings, nil for the arms of
+// one run; tell tells it.
+func (a *Answer) Conclude(sides func(Finding) Sides, tell func(Answer) Told) {
+	if sides == nil {
+		sides = sidesOf
+	}
+	a.Findings = Rank(*a)
+	markSetbacks(a, sides)
+	t := teller{a: *a, sides: sides}
+	for i := range a.Findings {
+		a.Findings[i].Text = t.text(a.Findings[i])
+	}
+	told := tell(*a)
+	failing := a.Failing != "" && a.Failed < a.Trials
+	if failing && (len(a.Findings) == 0 || a.Findings[0].Kind != OfFailures) {
+		told = Told{a.Failing, joined(told.Headline, told.Basis), told.Also}
+	}
+	if a.Unproved != "" && !strings.Contains(told.Basis, a.Unproved) {
+		told.Basis = joined(told.Basis, a.Unproved)
+	}
+	a.Headline, a.Basis, a.Also, a.Verdict = told.Headline, told.Basis, told.Also, told.String()
+}
+
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), " ")
+}
+
+// verdict is the answer of a run: the strongest findings, or why there is none.
+func verdict(e *experiment.Experiment, a Answer) Told {
+	if told := a.NoiseFloor.told(a); told.Headline != "" {
+		told.Basis = joined(told.Basis, strings.TrimSpace(AboutText(a.Comparisons)))
+		return told
+	}
 	if len(a.Arms) == 0 {
 		if a.Trials > 0 && a.Failed == a.Trials {
-			return fmt.Sprintf("No answer: all %d trials failed.", a.Trials)
+			return Told{Headline: fmt.Sprintf("No answer: all %d trials failed.", a.Trials)}
 		}
 		if slices.ContainsFunc(a.Proof, func(p ArmProof) bool { return p.Dropped > 0 }) {
-			return "No answer: all good trials are dropped, because their arms are not proved to be what they claim."
+			return Told{Headline: "No answer: all good trials are dropped, because their arms are not proved to be what " +
+				"they claim."}
 		}
-		return "No answer: nothing was measured."
+		return Told{Headline: "No answer: nothing was measured."}
 	}
 	if len(a.Comparisons) == 0 {
-		f := a.Arms[0]
-		text := fmt.Sprintf("%s has a %s of %s in %s; there is no other arm to compare it with.", f.Arm, f.Name(),
-			result.Amount(f.Median, f.Unit), f.Workload)
-		if len(e.Workloads) > 1 && !e.Imported {
-			text += " Workloads are never compared: to compare them, make arms of them with set."
-		}
-		return text
+		return oneArm(e, a)
 	}
-	return Sentence(a.Findings, Wording{Against: "Against " + e.Baseline}) + apart(a) + AboutText(a.Comparisons)
+	told := Tell(a, nil)
+	told.Also = joined(told.Also, strings.TrimSpace(apart(a)))
+	return told
+}
+
+// oneArm tells the first figure of a run without comparisons.
+func oneArm(e *experiment.Experiment, a Answer) Told {
+	f := a.Arms[0]
+	t := teller{a: a, sides: sidesOf}
+	w := wordsOf(f.Quantity, t.measured(f.Workload).Mode)
+	workload := ""
+	if len(e.Workloads) > 1 {
+		workload = f.Workload
+	}
+	verb, _ := w.verb(true)
+	r := roundingOf(f.Quantity, f.Median, f.Interval)
+	if r.scale.Unit == points {
+		r.scale.Unit = "%"
+	}
+	text := fmt.Sprintf("With %s, %s %s %s", f.Arm, w.where(workload, f.Over), verb, r.with(r.number(f.Median)))
+	if f.Interval != nil {
+		if between := r.between(f.Interval, false); between != "" {
+			text += " (" + between + ")"
+		}
+	}
+	told := Told{Headline: text + "; there is no other arm to compare it with.",
+		Basis: "From " + plural(f.Trials, "trial") + "."}
+	if len(e.Workloads) > 1 && !e.Imported {
+		told.Basis += " Workloads are never compared: to compare them, make arms of them with set."
+	}
+	return told
 }
 
 // apart names the quantities whose layers would lead the answer, but do not add up.
@@ -36,11 +93,69 @@ func apart(a Answer) string {
 	var where []string
 	for _, test := range a.Additivity {
 		if !test.Additive && layersTell(a, test.Workload, test.Quantity) {
-			where = append(where, test.Workload+" "+test.Name())
+			t := teller{a: a, sides: sidesOf}
+			where = append(where, t.where(Finding{Workload: test.Workload, Quantity: test.Quantity}))
 		}
 	}
 	if len(where) == 0 {
 		return ""
 	}
 	return " In " + list(where) + " the layers do not add up."
+}
+
+// told says whether the hosts are sound, and what they can show; nothing if nothing was compared.
+func (n *NoiseFloor) told(a Answer) Told {
+	if n == nil || len(n.Figures) == 0 {
+		return Told{}
+	}
+	t := teller{a: a, sides: sidesOf}
+	where := func(workload string, q Quantity) string {
+		return t.where(Finding{Workload: workload, Quantity: q})
+	}
+	if !n.Sound {
+		d := n.Differs[0]
+		basis := ""
+		if more := len(n.Differs) - 1; more > 0 {
+			basis = fmt.Sprintf("It also differs in %s more. ", plural(more, "figure"))
+		}
+		return Told{
+			Headline: fmt.Sprintf("%s differs from itself in %s, by %s: do not trust differences that these machines "+
+				"show.", n.Arm, where(d.Workload, d.Quantity),
+				roundingOf(d.Quantity, d.Difference, nil).size(d.Difference)),
+			Basis: basis + fmt.Sprintf("There is no difference, so these machines or this design are not sound "+
+				"(p %.2g). By chance alone this happens in at most 5 %% of such runs.", d.PValue),
+		}
+	}
+	told := Told{Headline: n.Arm + " does not differ from itself, as it must be."}
+	told.Basis = n.seen(where)
+	if n.Recommended != nil {
+		told.Also = n.Recommended.Text
+	}
+	return told
+}
+
+// seen says what the blocks of the file find in the first quantity of each workload.
+func (n *NoiseFloor) seen(where func(string, Quantity) string) string {
+	var parts []string
+	blocks, done := 0, map[string]bool{}
+	for _, f := range n.Figures {
+		at := slices.IndexFunc(f.Detectable, func(d DetectableAt) bool { return d.Blocks == n.Blocks })
+		if at < 0 || done[f.Workload] || f.Detectable[at].Difference == nil {
+			continue
+		}
+		done[f.Workload], blocks = true, n.Blocks
+		text := result.Amount(*f.Detectable[at].Difference, f.Unit)
+		if f.Detectable[at].Uncertain() {
+			text = "about " + text
+		}
+		if share := f.Detectable[at].Relative; share != nil {
+			text += " (" + result.Share(*share) + ")"
+		}
+		parts = append(parts, text+" in "+where(f.Workload, f.Quantity))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The %d blocks of %s find differences of %s four times in five.", blocks, n.Experiment,
+		list(parts[:min(len(parts), mostNamed)]))
 }

@@ -52,17 +52,21 @@ type declaredArm struct {
 	Server string `json:"server,omitempty"`
 	// Kubernetes says how pods are made; nil for an arm without pods.
 	Kubernetes *experiment.Kubernetes `json:"kubernetes,omitempty"`
+	// Set lists what the arm sets differently from the workloads.
+	Set []experiment.Setting `json:"set,omitempty"`
 	// Expect lists what must be true of the arm.
 	Expect []check.Expectation `json:"expect,omitempty"`
 
-	// expects is Expect in a line.
-	expects string
+	// expects is Expect in a line, sets is Set.
+	expects, sets string
 	// hosts describes the two hosts: "a (ssh vm-a) to b (local)".
 	hosts string
 }
 
 type declaredWorkload struct {
-	Name     string `json:"name"`
+	Name string `json:"name"`
+	// Question is what the workload answers; empty if it has none of its own.
+	Question string `json:"question,omitempty"`
 	Tool     string `json:"tool"`
 	Mode     string `json:"mode"`
 	Protocol string `json:"protocol"`
@@ -82,7 +86,8 @@ func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
 		Comparisons: (len(e.Arms) - 1) * len(e.Workloads), Trials: e.Planned(nil), needed: blocksNeeded(e),
 	}
 	for _, a := range e.Arms {
-		arm := declaredArm{Name: a.Name, Path: []string{}, Layers: a.Layers, Expect: a.Expect, expects: a.ExpectText()}
+		arm := declaredArm{Name: a.Name, Path: []string{}, Layers: a.Layers, Expect: a.Expect, expects: a.ExpectText(),
+			Set: a.Set, sets: e.SettingsText(a.Name)}
 		if a.Lab != nil {
 			for _, element := range a.Lab.Path {
 				arm.Path = append(arm.Path, elementText(element))
@@ -106,7 +111,7 @@ func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
 			continue
 		}
 		d.Workloads = append(d.Workloads,
-			declaredWorkload{w.Name, w.Tool, w.Mode, w.Protocol, w.Optional, takes.Seconds()})
+			declaredWorkload{w.Name, w.Question, w.Tool, w.Mode, w.Protocol, w.Optional, takes.Seconds()})
 		d.Seconds += takes.Seconds() * float64(e.Planned(nil)) / float64(len(e.Workloads))
 	}
 	return d, errors.Join(mistakes...)
@@ -169,6 +174,9 @@ func (d *declared) text() string {
 			line += " (baseline)"
 		}
 		fmt.Fprintf(&b, "  %-*s  %s\n", width, a.Name, line)
+		if a.sets != "" {
+			fmt.Fprintf(&b, "  %-*s  sets %s\n", width, "", a.sets)
+		}
 		if a.expects != "" {
 			fmt.Fprintf(&b, "  %-*s  expects %s\n", width, "", a.expects)
 		}
@@ -181,6 +189,9 @@ func (d *declared) text() string {
 		}
 		fmt.Fprintf(&b, "  %-*s  %s %s %s, %v a trial%s\n", width, w.Name, w.Tool, w.Mode, w.Protocol,
 			seconds(w.Seconds, time.Millisecond), optional)
+		if w.Question != "" {
+			fmt.Fprintf(&b, "  %-*s  answers %s\n", width, "", strings.ReplaceAll(w.Question, "\n", " "))
+		}
 	}
 	arms := counted(len(d.Arms), "arm")
 	if d.Repeats > 1 {

@@ -38,12 +38,10 @@ func (c *Contrast) Answer() answer.Answer {
 	distributions, unread := c.distributions()
 	a.Distributions = distributions
 	a.Warnings = append(c.warnings(entries), unread...)
-	a.Findings = answer.Rank(a)
+	a.Workloads = c.Workloads()
+	a.SetProtocols(c.protocol)
 	a.Unproved = c.Unproved()
-	a.Verdict = verdict(c, a)
-	if a.Unproved != "" {
-		a.Verdict += " " + a.Unproved
-	}
+	a.Conclude(c.Named, c.verdict)
 	return a
 }
 

@@ -135,8 +135,9 @@ func TestArmsOfTheSameNameAreCompared(t *testing.T) {
 		!strings.Contains(w.Message, "the intervals do not include the scatter between runs") {
 		t.Errorf("%+v", a.Warnings)
 	}
-	if want := "These two runs differ: B against A, in rr rtt p50: vxlan +2."; !strings.HasPrefix(a.Verdict, want) ||
-		!strings.Contains(a.Verdict, "no difference seen in l2 (a difference of ") {
+	if want := "With vxlan in B, the median round trip takes 2.0"; !strings.HasPrefix(a.Headline, want) ||
+		!strings.Contains(a.Basis, " It holds for these two runs: ") ||
+		!strings.Contains(a.Also, "With l2 in B, no difference above 0.2") {
 		t.Errorf("verdict %q", a.Verdict)
 	}
 	if len(a.Arms) != 8 || a.Arms[0].Side != "A" || a.Arms[1].Side != "B" || len(a.Sources) != 2 {

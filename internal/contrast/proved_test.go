@@ -52,7 +52,7 @@ func TestSidesSayWhatIsNotProved(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", one.Arm, one.Unproved, want)
 		}
 	}
-	if a.Unproved != text+"." || !strings.HasSuffix(a.Verdict, " "+text+".") {
+	if a.Unproved != text+"." || !strings.HasSuffix(a.Basis, " "+text+".") {
 		t.Errorf("unproved: %s\nverdict: %s", a.Unproved, a.Verdict)
 	}
 	w := warned(a, "expectation-refuted")

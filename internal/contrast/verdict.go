@@ -6,32 +6,66 @@ import (
 	"strings"
 
 	"nearfar/internal/answer"
-	"nearfar/internal/stats"
+	"nearfar/internal/result"
 )
 
-// verdict is the answer in a sentence: the strongest findings, or why nothing could be compared.
-func verdict(c *Contrast, a answer.Answer) string {
-	if !slices.ContainsFunc(a.Comparisons, func(c answer.Comparison) bool { return c.Difference != nil }) {
+// verdict is the answer in words, or why nothing could be compared.
+func (c *Contrast) verdict(a answer.Answer) answer.Told {
+	if !slices.ContainsFunc(a.Comparisons, func(c answer.Comparison) bool {
+		return c.Difference != nil || c.Verdict == answer.Higher || c.Verdict == answer.Lower
+	}) {
 		var reasons []string
 		for _, c := range a.Comparisons {
 			if !slices.Contains(reasons, c.Reason) {
 				reasons = append(reasons, c.Reason)
 			}
 		}
-		return fmt.Sprintf("%s and %s cannot be compared: %s.", c.New.Name, c.Base.Name, strings.Join(reasons, "; "))
+		return answer.Told{Headline: fmt.Sprintf("%s and %s cannot be compared: %s.", c.New.Name, c.Base.Name,
+			strings.Join(reasons, "; "))}
 	}
-	w := answer.Wording{Against: c.New.Name + " against " + c.Base.Name, Name: label}
-	ofTheseRuns := func(f answer.Finding) bool { return f.Differs() && f.About == string(stats.TheseRuns) }
-	if slices.ContainsFunc(a.Findings, ofTheseRuns) {
-		w.Against = "These two runs differ: " + w.Against
-	}
-	return answer.Sentence(a.Findings, w) + answer.AboutText(a.Comparisons)
+	return answer.Tell(a, c.Named)
 }
 
-// label names the arm, and the baseline if it has another name.
-func label(f answer.Finding) string {
-	if f.Name == f.Baseline {
-		return f.Name
+// Named names the two sides of a finding: by the arms if these have other names, and else by the sides.
+func (c *Contrast) Named(f answer.Finding) answer.Sides {
+	base, other := c.Base.Name, c.New.Name
+	switch {
+	case f.Name != f.Baseline && f.Name != "" && f.Baseline != "":
+		return answer.Sides{With: "With " + f.Name, Than: "with " + f.Baseline, Against: "against " + f.Baseline}
+	case f.Name == "":
+		return answer.Sides{With: "In " + other, Than: "in " + base, Against: "against " + base}
 	}
-	return f.Name + " against " + f.Baseline
+	return answer.Sides{With: "With " + f.Name + " in " + other, Than: "in " + base, Against: "against " + base}
+}
+
+// Workloads describes the workloads of the pairs.
+func (c *Contrast) Workloads() []answer.Measured {
+	var all []answer.Measured
+	for _, p := range c.Pairs {
+		if p.Missing != "" || slices.ContainsFunc(all, func(m answer.Measured) bool { return m.Workload == p.Workload }) {
+			continue
+		}
+		m := answer.Measured{Workload: p.Workload, Mode: answer.ModeOf(append(slices.Clone(p.new.good), p.base.good...))}
+		if c.New.Experiment != nil {
+			if w, ok := c.New.Experiment.Workload(p.Workload); ok {
+				m.Question = w.Question
+			}
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// protocol is the protocol of an arm of a side in a workload.
+func (c *Contrast) protocol(side, arm, workload string) string {
+	var trials []result.Trial
+	for _, p := range c.Pairs {
+		if side == c.Base.Name && p.BaseArm == arm && (p.Workload == workload || p.base.workload == workload) {
+			trials = append(trials, p.base.good...)
+		}
+		if side == c.New.Name && p.NewArm == arm && p.Workload == workload {
+			trials = append(trials, p.new.good...)
+		}
+	}
+	return answer.ProtocolOf(trials)
 }

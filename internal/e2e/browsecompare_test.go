@@ -14,7 +14,7 @@ import (
 func compareInBrowser(t *testing.T, b *browser, list string) {
 	t.Helper()
 	const verdicts = `[...document.querySelectorAll("#runs .verdict")]
-		.filter(v => v.textContent.startsWith("Against l2")).length`
+		.filter(v => v.textContent.startsWith("With ")).length`
 	b.until(verdicts + " === document.querySelectorAll(\"#runs tbody a\").length")
 	narrow := func() {
 		t.Helper()

@@ -212,6 +212,11 @@ func (e *Experiment) checkNames() error {
 	if utf8.RuneCountInString(e.Question) > maxQuestion {
 		return fmt.Errorf("the question has more than %d characters", maxQuestion)
 	}
+	for _, w := range e.Workloads {
+		if utf8.RuneCountInString(w.Question) > maxQuestion {
+			return fmt.Errorf("the question of workload %s has more than %d characters", w.Name, maxQuestion)
+		}
+	}
 	return nil
 }
 

@@ -164,10 +164,28 @@ func (e *Experiment) SettingsText(arm string) string {
 		if len(s.Workloads) == len(e.Workloads) {
 			parts = append(parts, s.Key+" "+s.Value)
 		} else {
-			parts = append(parts, s.String())
+			parts = append(parts, s.String()+e.stays(a, s))
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// stays names the workloads that keep another protocol than the one that an arm sets: its name says the arm's.
+func (e *Experiment) stays(a Arm, s Setting) string {
+	if s.Key != "protocol" {
+		return ""
+	}
+	var names []string
+	for _, w := range e.Workloads {
+		own, ok := e.WorkloadIn(a.Name, w.Name)
+		if ok && own.Protocol != s.Value && !slices.Contains(s.Workloads, w.Name) {
+			names = append(names, w.Name+" stays with "+own.Protocol)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(names, ", ") + ")"
 }
 
 // Value writes the value of a key that an arm can set, in one line: "bbr", "1024B", "true". It gives "default" if the

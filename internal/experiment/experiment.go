@@ -132,8 +132,10 @@ const (
 // Workload is one tool, one mode and its parameters.
 type Workload struct {
 	Name string `json:"name"`
-	Tool string `json:"tool"`
-	Mode string `json:"mode"`
+	// Question is what the workload answers, if it has a question of its own.
+	Question string `json:"question,omitempty"`
+	Tool     string `json:"tool"`
+	Mode     string `json:"mode"`
 	// Protocol is tcp, udp or icmp.
 	Protocol string `json:"protocol"`
 	// IP is the version of IP that carries the workload: IPv4 or IPv6. 0 is unknown, for imported results.

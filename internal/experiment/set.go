@@ -25,13 +25,13 @@ func settableKeys() []string {
 }
 
 func fixedKeys() []string {
-	return []string{"name", "tool", "mode", "duration", "iterations", "warmup", "steps", "optional"}
+	return []string{"name", "question", "tool", "mode", "duration", "iterations", "warmup", "steps", "optional"}
 }
 
 // whyFixed says why an arm cannot set a key.
 func whyFixed(key string) string {
 	switch key {
-	case "name", "optional":
+	case "name", "question", "optional":
 		return "it is the same in all arms; leave it out of set"
 	case "tool", "mode":
 		return "arms are compared within one workload, whose figures come from one tool in one mode; " +

@@ -70,7 +70,7 @@ func TestArmsSetKeysOfWorkloads(t *testing.T) {
 	for arm, want := range map[string]string{
 		"plain": "", "bbr": "congestion bbr in rr, bulk", "spin": "wait spin in rr",
 		"both": "dscp 10 in udp, bulk; dscp 46 in rr; nodelay false in rr",
-		"udp":  "protocol udp in rr, udp, sock; request 1024B in rr, udp, sock",
+		"udp":  "protocol udp in rr, udp, sock (bulk stays with tcp); request 1024B in rr, udp, sock",
 		"busy": "background stream, connections 2, congestion cubic in rr; placement client 0, server 1",
 	} {
 		if got := e.SettingsText(arm); got != want {

@@ -19,7 +19,7 @@ const (
 )
 
 func workloadKeys() []string {
-	keys := append([]string{"name", "tool", "mode", "protocol", "ip", "duration"}, parameterKeys()...)
+	keys := append([]string{"name", "question", "tool", "mode", "protocol", "ip", "duration"}, parameterKeys()...)
 	return append(keys, "placement", "optional")
 }
 
@@ -72,6 +72,7 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 			w.Name = name
 		}
 	}
+	w.Question = r.question(f)
 	can, known := r.capability(f)
 	before := r.count()
 	if known {

@@ -81,7 +81,9 @@ type Check struct {
 type Result struct {
 	Nearfar string  `json:"nearfar"`
 	Verdict Verdict `json:"verdict"`
-	// Summary is the verdict in a sentence.
+	// Headline is the first line of the verdict: the check that decides it.
+	Headline string `json:"headline"`
+	// Summary counts the checks by verdict.
 	Summary string        `json:"summary"`
 	Base    answer.Source `json:"base"`
 	New     answer.Source `json:"new"`
@@ -136,6 +138,7 @@ func Evaluate(c *contrast.Contrast, rules []Rule, inconclusiveFails bool) Result
 		}
 	}
 	r.Verdict, r.Summary = r.overall()
+	r.Headline = r.headline(c)
 	if r.Unproved = r.unproved(); r.Unproved != "" {
 		r.Summary += " " + r.Unproved
 	}

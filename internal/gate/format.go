@@ -193,6 +193,9 @@ func terminal(r Result, color bool) string {
 		verdict = Fail // for the colour
 	}
 	b.WriteString("Gate: " + paint(verdict, r.title()) + "\n")
+	if r.Headline != "" {
+		line(r.Headline, "  ")
+	}
 	line(r.Summary, "  ")
 	if r.Alone {
 		line("RUN  "+r.New.Source, "  ")
@@ -247,7 +250,11 @@ func markdown(r Result) string {
 	if r.Unverified != "" {
 		b.WriteString("**" + text(r.Unverified) + "**\n\n")
 	}
-	fmt.Fprintf(&b, "## Gate: %s\n\n%s\n\n", text(r.title()), text(r.Summary))
+	fmt.Fprintf(&b, "## Gate: %s\n\n", text(r.title()))
+	if r.Headline != "" {
+		b.WriteString("**" + text(r.Headline) + "**\n\n")
+	}
+	b.WriteString(text(r.Summary) + "\n\n")
 	if r.Alone {
 		fmt.Fprintf(&b, "Run: %s.\n\n", text(r.New.Source))
 	} else {
@@ -311,7 +318,7 @@ func github(r Result) string {
 	case "INCONCLUSIVE":
 		level = "warning"
 	}
-	annotate(level, "Gate: "+r.title(), r.Summary)
+	annotate(level, "Gate: "+r.title(), strings.TrimSpace(r.Headline+" "+r.Summary))
 	return b.String()
 }
 
@@ -372,6 +379,7 @@ func junit(w io.Writer, r Result) error {
 		Properties: []junitProperty{
 			{"base", clean.Line(r.Base.Source)}, {"new", clean.Line(r.New.Source)},
 			{"verdict", string(r.Verdict)},
+			{"headline", clean.Line(r.Headline)},
 			{"summary", clean.Line(r.Summary)},
 		},
 	}

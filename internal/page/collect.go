@@ -182,6 +182,11 @@ func clipTo(s string, most int) string {
 // clipped gives a copy of an answer in which no text is longer than maxText.
 func clipped(a answer.Answer) answer.Answer {
 	a.Question, a.Verdict = clip(a.Question), clip(a.Verdict)
+	a.Headline, a.Basis, a.Also = clip(a.Headline), clip(a.Basis), clip(a.Also)
+	a.Workloads = listOf(a.Workloads)
+	for i := range a.Workloads {
+		a.Workloads[i].Question = clip(a.Workloads[i].Question)
+	}
 	a.Arms, a.Layers, a.Residual = listOf(a.Arms), listOf(a.Layers), listOf(a.Residual)
 	for i := range a.Arms {
 		a.Arms[i].Caution = clip(a.Arms[i].Caution)
@@ -197,12 +202,12 @@ func clipped(a answer.Answer) answer.Answer {
 	for i := range a.Findings {
 		f := &a.Findings[i]
 		f.Reason, f.Caution, f.Text = clip(f.Reason), clip(f.Caution), clip(f.Text)
-		f.Unproved = clip(f.Unproved)
+		f.Unproved, f.But = clip(f.Unproved), clip(f.But)
 	}
 	a.Comparisons = listOf(a.Comparisons)
 	for i := range a.Comparisons {
 		c := &a.Comparisons[i]
-		c.Reason, c.Unproved = clip(c.Reason), clip(c.Unproved)
+		c.Reason, c.Unproved, c.But = clip(c.Reason), clip(c.Unproved), clip(c.But)
 	}
 	a.Objectives = listOf(a.Objectives)
 	for i := range a.Objectives {

@@ -15,7 +15,7 @@ const (
 // whereColumn is the index of the column that names workload and quantity.
 const whereColumn = 1
 
-// findingSection lists the sure differences of all workloads, the strongest first. It is empty if one table of
+// findingSection lists the sure differences of all workloads, in the order of the verdict. It is empty if one table of
 // differences shows all of them.
 func findingSection(a answer.Answer) section {
 	var differ []answer.Finding
@@ -35,13 +35,13 @@ func findingSection(a answer.Answer) section {
 	}
 	for _, f := range differ[:min(len(differ), mostFindings)] {
 		t.add(findingRow(f, len(a.Sources) > 0)...)
-		t.note(whereColumn, " in "+printable(f.Where())+": ", printable(withRemark(f.Caution, f.Unproved)))
+		t.note(whereColumn, " in "+printable(f.Where())+": ", printable(withRemark(withRemark(f.Caution, f.Unproved), butText(f.But))))
 	}
 	against := "differences from " + a.Baseline
 	if len(a.Sources) > 0 {
 		against = "B less A"
 	}
-	out := section{title: "What differs most", groups: []group{{"the strongest first, " + against, t}}}
+	out := section{title: "What differs most", groups: []group{{"in the order of the verdict, " + against, t}}}
 	if n := len(differ) - mostFindings; n > 0 {
 		out.lines = []string{plural(n, "more difference") + " below."}
 	}
@@ -62,15 +62,26 @@ func findingRow(f answer.Finding, sides bool) []string {
 		relative = percent(*f.Relative)
 	}
 	return []string{
-		name, f.Where(), s.With(s.Signed(*f.Difference)), bounds(f.Interval, s.Signed), relative,
+		name, f.Where() + overText(f), s.With(s.Signed(*f.Difference)), bounds(f.Interval, s.Signed), relative,
 		betterOrWorse(f),
 	}
+}
+
+// overText names the protocol of a finding, if the answer says protocols.
+func overText(f answer.Finding) string {
+	if f.Over == "" {
+		return ""
+	}
+	return " over " + f.Over
 }
 
 // betterOrWorse says whether a difference is good or bad for the user. Its sign already shows the direction.
 func betterOrWorse(f answer.Finding) string {
 	switch f.Better {
 	case "arm":
+		if f.But != "" {
+			return "better here"
+		}
 		return "better"
 	case "baseline":
 		return "worse"

@@ -22,14 +22,14 @@ func manyFindings(workloads int, name string) answer.Answer {
 			Blocks: 10,
 		})
 	}
-	return withFindings(a, "Against near")
+	return withFindings(a)
 }
 
 func TestWhatDiffersMost(t *testing.T) {
 	text := written(t, manyFindings(10, "far"), Options{Width: 80})
 	for _, want := range []string{
-		"  Against near, in far-rr-0 rtt p50: far +10.00 us [+9.00, +11.00]; in far-rr-1",
-		"7 more differences below.\n\nWhat differs most\n  the strongest first, differences from near\n",
+		"  With far, the median round trip of far-rr-0 takes 10.0 us longer than with\n    near, 2.0 times as long",
+		"6 more differences below.\n\nWhat differs most\n  in the order of the verdict, differences from near\n",
 		"  far      far-rr-0 rtt p50  +10.00 us [+9.00, +11.00]    +100 %  worse\n",
 		"  2 more differences below.\n",
 	} {
@@ -56,7 +56,7 @@ func TestWhatDiffersMost(t *testing.T) {
 	for i := range one.Comparisons {
 		one.Comparisons[i].Arm, one.Comparisons[i].Workload = fmt.Sprint("arm", i), "rr"
 	}
-	if text := written(t, withFindings(one, "Against near"), Options{}); strings.Contains(text, "What differs most") {
+	if text := written(t, withFindings(one), Options{}); strings.Contains(text, "What differs most") {
 		t.Errorf("one table twice:\n%s", text)
 	}
 }
@@ -83,7 +83,7 @@ func TestFindingsOfTwoSidesNameBothArms(t *testing.T) {
 	a.Baseline, a.Sources = "A", []answer.Source{{Side: "A"}, {Side: "B"}}
 	text := written(t, a, Options{Format: "markdown"})
 	for _, want := range []string{
-		"the strongest first, B less A:",
+		"in the order of the verdict, B less A:",
 		"| far against near | far-rr-0 rtt p50 | +4.00 us | \\[+3.60, +4.40\\] | +40.0 % | worse |",
 	} {
 		if !strings.Contains(text, want) {

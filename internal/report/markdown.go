@@ -16,7 +16,13 @@ func markdown(a answer.Answer) string {
 	if a.Question != "" {
 		b.WriteString("# " + prose.Markdown(printable(a.Question)) + "\n\n")
 	}
-	b.WriteString("**" + prose.Markdown(printable(a.Verdict)) + "**\n")
+	for i, text := range told(a) {
+		if text = prose.Markdown(printable(text)); i == 0 {
+			b.WriteString("**" + text + "**\n")
+		} else {
+			b.WriteString("\n" + text + "\n")
+		}
+	}
 	if a.Environment != nil {
 		b.WriteString("\n" + prose.Markdown(printable(a.Environment.String())) + "\n")
 	}

@@ -31,7 +31,7 @@ func unproved() answer.Answer {
 		}},
 	}
 	a.Unproved = text + "."
-	a = withFindings(a, "Against l2")
+	a = withFindings(a)
 	a.Verdict += " " + a.Unproved
 	return a
 }

@@ -167,9 +167,10 @@ func armSection(a answer.Answer) section {
 			t.head, out.note = append(t.head, ">pooled"), pooledNote
 			t.spare = []string{plotColumn, "pooled"}
 		}
+		over, one := overOne(figures, func(f answer.Figure) string { return f.Over })
 		for _, f := range figures {
 			t.marks = append(t.marks, &mark{at: f.Median, interval: f.Interval})
-			row := []string{armLabel(f), s.Number(f.Median), bounds(f.Interval, s.Number), trialsText(f)}
+			row := []string{armLabel(f) + withOver(f.Over, one), s.Number(f.Median), bounds(f.Interval, s.Number), trialsText(f)}
 			if pooled && f.Pooled == nil {
 				row = append(row, "-")
 			} else if pooled {
@@ -178,9 +179,27 @@ func armSection(a answer.Answer) section {
 			t.add(row...)
 			t.note(trialsColumn, ": ", printable(f.Caution))
 		}
-		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})
+		out.groups = append(out.groups, group{caption(first.Workload+over, first.Quantity, s), t})
 	}
 	return out
+}
+
+// overOne names the protocol of a table's rows after its workload, if the answer says protocols and all rows have the
+// same: " over TCP". one says that they have.
+func overOne[T any](rows []T, over func(T) string) (text string, one bool) {
+	first := over(rows[0])
+	if first == "" || slices.ContainsFunc(rows, func(row T) bool { return over(row) != first }) {
+		return "", false
+	}
+	return " over " + first, true
+}
+
+// withOver names the protocol of a row, if the rows of its table have several.
+func withOver(over string, one bool) string {
+	if one || over == "" {
+		return ""
+	}
+	return " (" + over + ")"
 }
 
 // The comparisons that p is corrected for: each table of a run asks one question; two sides ask one question in all.
@@ -232,20 +251,31 @@ func comparisonSection(a answer.Answer) section {
 			head:  []string{"arm", ">difference", intervalColumn, ">relative", ">p", "verdict", ">" + detectableColumn},
 			spare: []string{"p", plotColumn, "relative"}, zero: true, scale: s.Signed,
 		}
+		over, one := overOne(comparisons, func(c answer.Comparison) string { return c.Over })
 		for _, c := range comparisons {
 			t.marks = append(t.marks, markOf(c))
 			verdict, reason := verdictText(c)
+			c.Arm += withOver(c.Over, one)
 			if c.Unproved != "" {
 				verdict += unprovedMark
 			}
 			t.add(comparisonRow(c, s, verdict)...)
 			t.note(verdictColumn, ": ", reason)
+			t.note(verdictColumn, ": ", butText(c.But))
 			t.note(verdictColumn, unprovedLink, printable(c.Unproved))
 			t.note(boundsColumn, ": ", dependenceText(c))
 		}
-		out.groups = append(out.groups, group{caption(first.Workload, first.Quantity, s), t})
+		out.groups = append(out.groups, group{caption(first.Workload+over, first.Quantity, s), t})
 	}
 	return out
+}
+
+// butText says beside a better figure what the same arm does worse.
+func butText(but string) string {
+	if but == "" {
+		return ""
+	}
+	return printable("better here, but " + but)
 }
 
 // quantityOf is the same for all comparisons of one workload and quantity.
@@ -305,7 +335,9 @@ func markOf(c answer.Comparison) *mark {
 	m := &mark{at: *c.Difference, interval: c.Interval}
 	switch c.Better {
 	case "arm":
-		m.color = better
+		if c.But == "" {
+			m.color = better
+		}
 	case "baseline":
 		m.color = worse
 	}
@@ -319,6 +351,9 @@ func verdictText(c answer.Comparison) (verdict, reason string) {
 	case answer.Higher, answer.Lower:
 		switch c.Better {
 		case "arm":
+			if c.But != "" {
+				return c.Verdict + " (better here)", ""
+			}
 			return c.Verdict + " (better)", ""
 		case "baseline":
 			return c.Verdict + " (worse)", ""

@@ -110,13 +110,12 @@ func sample() answer.Answer {
 			{Code: "failed-trials", Arm: "vxlan", Workload: "bulk", Message: "1 of 10 trials failed; the first: " +
 				"=cmd|' /C calc'!A0 <script>alert(1)</script> \x1b]0;owned\x07\r\nsecond line"},
 		},
-	}, "Against l2")
+	})
 }
 
 // withFindings adds the ranked findings to an answer, and the verdict.
-func withFindings(a answer.Answer, against string) answer.Answer {
-	a.Findings = answer.Rank(a)
-	a.Verdict = answer.Sentence(a.Findings, answer.Wording{Against: against})
+func withFindings(a answer.Answer) answer.Answer {
+	a.Conclude(nil, func(a answer.Answer) answer.Told { return answer.Tell(a, nil) })
 	return a
 }
 

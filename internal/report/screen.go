@@ -39,9 +39,12 @@ func (s screen) paint(color, text string) string {
 }
 
 // title writes text in bold, wrapped to the width.
-func (s screen) title(text string) string {
+func (s screen) title(text string) string { return s.strong(text, "") }
+
+// strong writes text in bold, wrapped to the width, with an indent.
+func (s screen) strong(text, indent string) string {
 	var b strings.Builder
-	for line := range strings.Lines(prose.Wrap(text, "", s.width)) {
+	for line := range strings.Lines(prose.Wrap(text, indent, s.width)) {
 		b.WriteString(s.paint(bold, strings.TrimSuffix(line, "\n")) + "\n")
 	}
 	return b.String()

@@ -57,7 +57,7 @@ func twoSides() answer.Answer {
 			Distance: &answer.Distance{Share: -.45, At: 10.4e-6},
 		}},
 		Warnings: []answer.Warning{{Code: "two-runs", Message: "the two ran at different times"}},
-	}, "B against A")
+	})
 }
 
 func TestGoldenOfSides(t *testing.T) {

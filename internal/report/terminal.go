@@ -17,7 +17,13 @@ func terminal(a answer.Answer, s screen) string {
 	if a.Question != "" {
 		b.WriteString(s.title(printable(a.Question)) + "\n")
 	}
-	b.WriteString(prose.Wrap(printable(a.Verdict), "  ", s.width))
+	for i, text := range told(a) {
+		if i == 0 {
+			b.WriteString(s.strong(printable(text), "  "))
+		} else {
+			b.WriteString(prose.Wrap(printable(text), "  ", s.width))
+		}
+	}
 	if a.Environment != nil {
 		b.WriteString(prose.Wrap(printable(a.Environment.String()), "  ", s.width))
 	}
@@ -28,6 +34,15 @@ func terminal(a answer.Answer, s screen) string {
 		b.WriteString("\nRun: " + printable(a.Run) + "\n")
 	}
 	return b.String()
+}
+
+// told is the answer in words: its first line, what that rests on, and what else was found. An answer of an older
+// version has one text.
+func told(a answer.Answer) []string {
+	if a.Headline == "" {
+		return []string{a.Verdict}
+	}
+	return slices.DeleteFunc([]string{a.Headline, a.Basis, a.Also}, func(text string) bool { return text == "" })
 }
 
 // text writes a section without its title.

@@ -64,7 +64,7 @@ func overlay() answer.Answer {
 		Value: .17e-6, Interval: &answer.Bounds{-.1e-6, .3e-6}}}
 	a.Warnings = []answer.Warning{{Code: "drift", Workload: "rr-1k", Message: "the values rise over the run: " +
 		"by 3.1 % from the first block to the last, which chance does in fewer than 1 of 100 runs"}}
-	return withFindings(a, "Against l2")
+	return withFindings(a)
 }
 
 func TestTerminalGolden(t *testing.T) {
@@ -117,7 +117,7 @@ func TestLinesFitAndNamesStayDistinct(t *testing.T) {
 			for i := range a.Comparisons {
 				a.Comparisons[i].Arm = name(a.Comparisons[i].Arm)
 			}
-			a = withFindings(a, "Against l2")
+			a = withFindings(a)
 			for _, unicode := range []bool{false, true} {
 				text := written(t, a, Options{Width: width, Unicode: unicode})
 				seen := map[string]bool{}

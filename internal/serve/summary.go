@@ -15,7 +15,9 @@ const maxSummaries = 50
 
 // Summary is what the list shows of a run's answer. The page requests it separately, because it takes longer to make.
 type Summary struct {
-	Verdict  string `json:"verdict"`
+	Verdict string `json:"verdict"`
+	// Headline is the first line of Verdict.
+	Headline string `json:"headline"`
 	Warnings int    `json:"warnings"`
 	// Objectives counts the objectives of the experiment file by verdict; null if the file has none.
 	Objectives map[string]int `json:"objectives"`
@@ -47,7 +49,7 @@ func (f *Folder) summaries(r *http.Request) (map[string]Summary, error) {
 
 // summarize makes the summary of an answer.
 func summarize(a answer.Answer) Summary {
-	return Summary{Verdict: clip(a.Verdict), Warnings: len(a.Warnings), Objectives: objectives(a)}
+	return Summary{Verdict: clip(a.Verdict), Headline: clip(a.Headline), Warnings: len(a.Warnings), Objectives: objectives(a)}
 }
 
 // objectives counts the objectives of an answer by verdict.

@@ -27,7 +27,8 @@ func TestSummaries(t *testing.T) {
 	b.read(t, fmt.Sprintf("summaries.json?id=%s&id=missing", runs[1].ID), &all)
 	summary := all[runs[1].ID]
 	if len(all) != 1 || summary.Objectives != nil ||
-		!strings.HasPrefix(summary.Verdict, "Against l2, in rr rtt p50: routed +1.00 us") {
+		!strings.HasPrefix(summary.Verdict, summary.Headline) ||
+		!strings.HasPrefix(summary.Headline, "With routed, the median round trip takes 1.0 us longer than with l2") {
 		t.Errorf("the summaries are %+v", all)
 	}
 	many := "summaries.json?id=a" + strings.Repeat("&id=a", maxSummaries)

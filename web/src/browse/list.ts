@@ -147,8 +147,8 @@ function key(r: Run): string {
 
 function verdictOf(s: Summary | undefined): Child {
   if (!s) return "";
-  const text = oneLine(s.error ?? s.verdict);
-  return el("span", { class: s.error ? "verdict worse" : "verdict", title: text }, text);
+  const text = oneLine(s.error ?? (s.headline || s.verdict));
+  return el("span", { class: s.error ? "verdict worse" : "verdict", title: oneLine(s.error ?? s.verdict) }, text);
 }
 
 // armsOf lists the first arms. The title has all of them.

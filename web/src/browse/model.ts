@@ -23,6 +23,7 @@ export interface Run {
 // Summary is what the list shows of a run's answer. It is fetched after the list.
 export interface Summary {
   verdict: string;
+  headline?: string;
   warnings: number;
   objectives: Record<string, number> | null;
   error?: string;

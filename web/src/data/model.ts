@@ -20,6 +20,8 @@ export interface Figure extends Quantity {
   side?: string;
   // Why the figure may be wrong, such as a late wire.
   caution?: string;
+  // The protocol, if the answer has figures over several.
+  over?: string;
   // The same percentile of all observations of the trials together. It has no interval.
   pooled?: number;
 }
@@ -40,6 +42,10 @@ export interface Comparison extends Quantity {
   p_value: number | null;
   verdict: string;
   better?: string;
+  // What the arm does worse elsewhere, if it is better here.
+  but?: string;
+  // The protocols that are compared, if the answer has figures over several.
+  over?: string;
   detectable: number | null;
   blocks: number;
   blocks_needed: number | null;
@@ -69,7 +75,7 @@ export interface Resolution {
 
 // Finding is a result about an arm or a layer.
 export interface Finding extends Quantity {
-  // "layer" or "arm".
+  // "layer", "arm" or "failures".
   kind: string;
   name: string;
   baseline: string;
@@ -85,6 +91,10 @@ export interface Finding extends Quantity {
   trials?: [number, number];
   verdict: string;
   better?: string;
+  // What the arm does worse elsewhere, if it is better here.
+  but?: string;
+  // The protocols that are compared, if the answer has figures over several.
+  over?: string;
   reason?: string;
   // Why the figure of the arm or of the baseline may be wrong.
   caution?: string;
@@ -346,6 +356,8 @@ export interface Check extends Quantity {
 
 export interface GateResult {
   verdict: string;
+  // The first line. Results of older versions have none.
+  headline?: string;
   summary: string;
   checks: Check[];
   warnings: Warning[];
@@ -353,7 +365,12 @@ export interface GateResult {
 
 export interface Answer {
   question: string;
+  // The whole answer in words. Its parts follow: the first line, what that rests on, and what else was found. Answers of
+  // older versions have no parts.
   verdict: string;
+  headline?: string;
+  basis?: string;
+  also?: string;
   // All results in the answer's order. Answers of older versions have none.
   findings?: Finding[];
   run: string;

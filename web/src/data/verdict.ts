@@ -1,7 +1,7 @@
 import type { Comparison } from "./model.ts";
 
 // Judged has the fields that a comparison and a finding share.
-export type Judged = Pick<Comparison, "verdict" | "difference" | "better" | "trials" | "about">;
+export type Judged = Pick<Comparison, "verdict" | "difference" | "better" | "but" | "trials" | "about">;
 
 // Kind is what a comparison shows: a difference, or one of three reasons why there is none. "none": no difference was
 // seen, and a difference of the detectable size would have been. "too-few": too little was measured to tell. "refused":
@@ -31,7 +31,7 @@ export function kindOf(c: Judged): Kind {
 export function kindName(c: Judged): string {
   switch (kindOf(c)) {
     case "found":
-      if (c.better === "arm") return `${c.verdict} (better)`;
+      if (c.better === "arm") return `${c.verdict} (${c.but ? "better here" : "better"})`;
       return c.better === "baseline" ? `${c.verdict} (worse)` : c.verdict;
     case "none":
       return "no difference seen";
@@ -73,8 +73,9 @@ export function oneBlock(c: Comparison): string {
 }
 
 // colourOf gives the CSS class for the colour of a comparison: a difference is coloured if one side is better, all else
-// is faint.
+// is faint. What is better here and worse elsewhere has no colour of its own.
 export function colourOf(c: Judged): "better" | "worse" | "sure" | "unsure" {
   if (kindOf(c) !== "found") return "unsure";
+  if (c.better === "arm" && c.but) return "sure";
   return c.better === "arm" ? "better" : c.better === "baseline" ? "worse" : "sure";
 }

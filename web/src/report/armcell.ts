@@ -11,10 +11,12 @@ export function swatch(style: Style): SVGSVGElement {
     svg("path", { class: markerClass(style), d: markerPath(style.marker, 14, 6, 3.6) }));
 }
 
-// armCell is an arm's name with its swatch, and the codes of the warnings about its figures.
-export function armCell(view: View, arm: string, codes: string[] = []): HTMLElement {
+// armCell is an arm's name with its swatch, the codes of the warnings about its figures, and their protocol, if the
+// answer has several.
+export function armCell(view: View, arm: string, codes: string[] = [], over = ""): HTMLElement {
   const cell = el("span", { class: "arm" }, swatch(view.style(arm)), oneLine(arm));
   if (arm === view.data.answer.baseline) cell.append(el("span", { class: "mark" }, "baseline"));
+  if (over) cell.append(el("span", { class: "mark" }, oneLine(over)));
   for (const code of codes) cell.append(el("span", { class: "mark warn" }, oneLine(code)));
   return cell;
 }

@@ -73,7 +73,7 @@ export class Arms extends ChartSection {
         figures.map((f) => ({
           cells: [
             f.side ? el("span", { class: "arm" }, swatch(style(f)), oneLine(named(f)))
-              : armCell(view, f.arm, [...codes(f.arm), ...(f.caution ? ["caution"] : [])]),
+              : armCell(view, f.arm, [...codes(f.arm), ...(f.caution ? ["caution"] : [])], f.over),
             number(f.median, unit), bounds(f.interval, unit), String(f.trials),
             ...(pooled ? [f.pooled === undefined ? "-" : number(f.pooled, unit)] : []),
           ],

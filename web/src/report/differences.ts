@@ -91,7 +91,7 @@ export class Differences extends ChartSection {
         rows.map((c) => ({
           class: colourOf(c),
           cells: [
-            armCell(view, c.arm),
+            armCell(view, c.arm, [], c.over),
             c.difference === null ? "-" : signed(c.difference, unit),
             c.difference === null ? "-" : signedBounds(c.interval, unit) + (c.widened ? " (extended to 0)" : ""),
             c.relative === null ? "-" : percent(c.relative),

@@ -87,7 +87,7 @@ function nameCell(view: View, f: Finding): Child {
 // where names the workload and the quantity, and the baseline's workload if it is not the same.
 function where(f: Finding): string {
   const workload = f.baseline_workload ? `${f.workload} against ${f.baseline_workload}` : f.workload;
-  return `${oneLine(workload)}, ${nameOf(f)}`;
+  return `${oneLine(workload)}, ${nameOf(f)}${f.over ? ` over ${oneLine(f.over)}` : ""}`;
 }
 
 function leadText(view: View, shown: Finding[]): string {
@@ -95,8 +95,8 @@ function leadText(view: View, shown: Finding[]): string {
   const of = `Against ${oneLine(view.data.answer.baseline)}${places.size === 1 ? ` in ${[...places][0]}` : ""}. `;
   if (kindOf(shown[0]!) !== "found") return `${of}There is no sure difference.`;
   const layers = shown[0]!.kind === "layer" ? "Layers come before arms. " : "";
-  return `${of}${layers}The strongest finding is first: its interval is furthest from zero, relative to the baseline. `
-    + "Rows of one quantity stay together.";
+  return `${of}${layers}Workloads are in the order of their questions, then of the run. In one quantity the strongest `
+    + "finding is first: its interval is furthest from zero, relative to the baseline.";
 }
 
 // finding writes the verdict of a row, with the detectable size or how much more must be measured, and the caution.
@@ -110,6 +110,7 @@ function finding(view: View, f: Finding): Child {
   }[kindOf(f)];
   return el("span", {}, el("span", { class: `finding ${colourOf(f)}` }, kindName(f)),
     text ? el("span", { class: "small" }, `: ${text}`) : null,
+    f.but ? el("span", { class: "small caution" }, `: but ${oneLine(f.but)}`) : null,
     f.unproved ? el("span", { class: "small caution" }, ` ${oneLine(f.unproved)}.`) : null,
     f.caution ? el("span", { class: "small caution" }, ` Caution: ${oneLine(f.caution)}`) : null);
 }

@@ -58,6 +58,8 @@ export class Glance implements Section {
         return el("div", { class: `cell ${kind}`, title: `${absolute ? absolute + ": " : ""}${verdictText(c)}` },
           el("span", { class: `main ${colourOf(c)}` }, kind === "found" ? seen : kindName(c)),
           small ? el("span", { class: "small" }, small) : null,
+          c.over ? el("span", { class: "small" }, oneLine(c.over)) : null,
+          c.but ? el("span", { class: "small caution" }, oneLine(`but ${c.but}`)) : null,
           c.unproved ? el("span", { class: "small caution" }, "unproved") : null,
           c.difference === null ? null : mini(miniOf(c), scale));
       })],

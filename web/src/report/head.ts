@@ -23,8 +23,9 @@ export class Head implements Section {
         state,
         d.gate ? el("span", { class: `outcome ${tone(d.gate.verdict)}` }, oneLine(d.gate.verdict)) : null),
       el("h1", {}, oneLine(a.question || d.name || "Report")),
-      d.gate ? el("p", { class: "verdict", id: "gate" }, oneLine(d.gate.summary)) : null,
-      inWords(oneLine(a.verdict), isFolded(a, d.gate !== undefined), open(".words")),
+      d.gate?.headline ? el("p", { class: "verdict", id: "gate-headline" }, oneLine(d.gate.headline)) : null,
+      d.gate ? el("p", { class: d.gate.headline ? "" : "verdict", id: "gate" }, oneLine(d.gate.summary)) : null,
+      inWords(a, isFolded(a, d.gate !== undefined), open(".words")),
       // The verdict says it too, but can be folded.
       a.unproved && !a.unverified && (isFolded(a, d.gate !== undefined) || !a.verdict.includes(a.unproved))
         ? el("p", { class: "unproved", id: "unproved" }, oneLine(a.unproved)) : null,
@@ -70,12 +71,19 @@ const long = 600;
 // isFolded says whether the verdict is folded: if it is long, and on a gate's page, because the gate has a verdict of
 // its own.
 function isFolded(a: Answer, gated: boolean): boolean {
-  return a.comparisons.length > 0 && (gated || a.verdict.length > long);
+  return a.comparisons.length > 0 && (gated || partsOf(a).length === 1 && a.verdict.length > long);
 }
 
-// inWords shows the verdict as a sentence.
-function inWords(verdict: string, folded: boolean, open: boolean): HTMLElement {
-  const sentence = el("p", { class: "verdict", id: "verdict" }, verdict);
+// partsOf gives the parts of the answer in words. An answer of an older version has one.
+function partsOf(a: Answer): string[] {
+  const parts = [a.headline ?? "", a.basis ?? "", a.also ?? ""].filter((text) => text !== "");
+  return parts.join(" ") === a.verdict ? parts : [a.verdict];
+}
+
+// inWords shows the answer in words: its first line large, then what that rests on, then what else was found.
+function inWords(a: Answer, folded: boolean, open: boolean): HTMLElement {
+  const sentence = el("div", { id: "verdict" }, ...partsOf(a).flatMap((text, i) =>
+    [i > 0 ? " " : "", el("p", { class: i === 0 ? "verdict" : "more" }, oneLine(text))]));
   if (!folded) return sentence;
   return el("details", { class: "words", "data-fold": "words", open }, el("summary", {}, "The verdict in words"),
     sentence);

@@ -92,6 +92,8 @@ describe("verdictText", () => {
     [c({ verdict: "higher", better: "baseline", one_block_decides: { blocks_more: 1 } }),
       "higher (worse); one block decides; 1 more block would settle it"],
     [c({ verdict: "lower", better: "arm" }), "lower (better)"],
+    [c({ verdict: "lower", better: "arm", but: "2 % of its\x1b requests are lost" }),
+      "lower (better here); but 2 % of its\u241b requests are lost"],
     [c({ verdict: "lower", better: "arm", unproved: "vf\x1b is not proved" }),
       "lower (better); vf\u241b is not proved"],
     [c({ verdict: "no-difference", blocks_needed: 140 }),
