@@ -109,14 +109,12 @@ func AboutText(comparisons []Comparison) string {
 	return fmt.Sprintf(" This is about the configuration: the intervals include how %d deployments differ.", most)
 }
 
-// ByDeployment gives the values of an arm and its baseline for each deployment, and the numbers of the deployments.
+// ByDeployment gives the values of the attempts of an arm and its baseline for each deployment, and the numbers of the deployments.
 func ByDeployment(r Ranking, arm, baseline []result.Trial) (stats.Deployed, []int) {
 	numbers := deploymentsOf(slices.Concat(arm, baseline))
 	var all stats.Deployed
 	for _, n := range numbers {
-		a, _ := r.Values(onDeployment(arm, n))
-		b, _ := r.Values(onDeployment(baseline, n))
-		all = append(all, stats.Pair{Arm: a, Baseline: b})
+		all = append(all, stats.Pair{Arm: r.Values(onDeployment(arm, n)), Baseline: r.Values(onDeployment(baseline, n))})
 	}
 	return all, numbers
 }
@@ -235,18 +233,17 @@ func costsOf(in Input) (deployment, block float64) {
 	return math.Max(0, gaps[(len(gaps)-1)/2]-trial), trial * each
 }
 
-// PerDeployment gives the values of an arm's good trials for each deployment.
+// PerDeployment gives the values of an arm's first attempts for each deployment.
 func PerDeployment(r Ranking, trials []result.Trial) [][]float64 {
 	var all [][]float64
 	for _, n := range deploymentsOf(trials) {
-		numbers, _ := r.Numbers(onDeployment(trials, n))
-		all = append(all, numbers)
+		all = append(all, r.Numbers(onDeployment(trials, n)))
 	}
 	return all
 }
 
 // OverDeployments makes the figure of an arm one of deployments: its interval is about any deployment. trials are the
-// arm's good ones.
+// arm's first attempts.
 func OverDeployments(f *Figure, r Ranking, trials []result.Trial) {
 	all := PerDeployment(r, trials)
 	f.Interval, f.Unbounded = nil, ""

@@ -11,16 +11,18 @@ import (
 
 // The kinds of a finding.
 const (
-	// OfLayer is what one of a layer adds, OfArm how an arm differs from its baseline.
+	// OfLayer is what one of a layer adds, OfArm how an arm differs from its baseline in a figure.
 	OfLayer = "layer"
 	OfArm   = "arm"
+	// OfFailures is how often an arm fails, compared with its baseline.
+	OfFailures = "failures"
 )
 
 // Finding is one statement of the answer, with its rank among all of them.
 type Finding struct {
 	// Rank counts from 1, the strongest finding.
 	Rank int `json:"rank"`
-	// Kind is "layer" or "arm"; Name is the name of the layer or the arm.
+	// Kind is "layer", "arm" or "failures"; Name is the name of the layer or the arm.
 	Kind     string `json:"kind"`
 	Name     string `json:"name"`
 	Baseline string `json:"baseline"`
@@ -37,6 +39,10 @@ type Finding struct {
 	Unbounded string  `json:"unbounded,omitempty"`
 	Widened   bool    `json:"widened,omitempty"`
 	Missing   *[2]int `json:"missing,omitempty"`
+	// Failed and Attempts count the arm's and the baseline's failed first attempts and all of them, for Kind "failures".
+	// Difference is then the difference of their shares.
+	Failed   *[2]int `json:"failed,omitempty"`
+	Attempts *[2]int `json:"attempts,omitempty"`
 	// Relative is copied from the comparison. For a layer it is its cost divided by the baseline's median, without an
 	// interval.
 	Relative         *float64 `json:"relative"`
@@ -101,13 +107,13 @@ type ranked struct {
 // Rank lists the findings, the strongest first: differences, then differences that may be chance, then findings
 // without a difference, then refused comparisons.
 //
-// Differences are sorted: first layers if they lead, then the first quantity of each workload, then the other
+// Differences are sorted: first arms that fail more or less often, then layers if they lead, then the first quantity of each workload, then the other
 // quantities. Within each of these, the quantity with the strongest finding comes first, and within a quantity the
 // strongest finding. The strength of a finding is the end of its relative interval that is nearer to 0, so a large
 // but uncertain difference does not precede a well-known one. Findings that are not differences keep the order of the
 // file, because their sizes may be chance.
 func Rank(a Answer) []Finding {
-	var all []ranked
+	all := ofFailures(a.Failures)
 	for _, l := range leading(a) {
 		all = append(all, ofLayer(a, l))
 	}
@@ -166,6 +172,8 @@ func sortFindings(all []ranked) {
 			return d
 		}
 		switch p, q := x.place(), y.place(); {
+		case x.Kind == OfFailures || y.Kind == OfFailures:
+			return compareFailureFindings(x, y)
 		case x.Kind != y.Kind:
 			return before(x.Kind == OfLayer)
 		case x.secondary != y.secondary:
@@ -267,6 +275,9 @@ func (f Finding) statement() string {
 		text = "layer " + text
 	}
 	text += ": " + f.Where() + " "
+	if f.Kind == OfFailures {
+		return text + f.failureText()
+	}
 	switch f.certainty() {
 	case sure:
 		text += f.amount()
@@ -306,7 +317,7 @@ func (f Finding) workloads() string {
 // amount writes the difference with its interval, or the verdict if there is no difference.
 func (f Finding) amount() string {
 	if f.Difference == nil {
-		return f.Verdict
+		return f.Verdict + reasons(f.Reason)
 	}
 	return WithInterval(Comparison{Quantity: f.Quantity, Difference: f.Difference, Interval: f.Interval})
 }

@@ -45,6 +45,7 @@ func Make(in Input) Answer {
 		a.Arms = append(a.Arms, figures(in.Experiment, c)...)
 	}
 	a.Comparisons = comparisons(in, tables)
+	a.Failures = failuresOf(in)
 	var estimates []stats.Cost
 	for _, c := range tables {
 		part := attribute(in.Experiment, c, a.Comparisons)
@@ -84,9 +85,10 @@ type cells struct {
 	workload string
 	quantity Quantity
 	byArm    map[string][]result.Trial
-	// good are all good trials by arm, including those that lack the quantity; ranking says how these count.
-	good    map[string][]result.Trial
-	ranking Ranking
+	// good are all good trials by arm, including those that lack the quantity and those that replace failed ones.
+	// attempts are the first attempts, also those that failed; ranking says how they count in comparisons.
+	good, attempts map[string][]result.Trial
+	ranking        Ranking
 	// primary says that this is the workload's first quantity, for which layers are estimated.
 	primary bool
 	// reportOnly says that the quantity is reported but not compared.
@@ -108,18 +110,16 @@ func (c cells) values(arm string) []stats.Value {
 	return stats.PerBlock(values)
 }
 
-// ranked gives the values for comparisons of an arm, including trials that lack the quantity.
-func (c cells) ranked(arm string) []stats.Value {
-	values, _ := c.ranking.Values(c.good[arm])
-	return values
-}
+// ranked gives the values for comparisons of an arm, including attempts that failed or lack the quantity.
+func (c cells) ranked(arm string) []stats.Value { return c.ranking.Values(c.attempts[arm]) }
 
-// lack is how many good trials of an arm lack the quantity.
-func (c cells) lack(arm string) Lack { return c.ranking.LackOf(arm, c.good[arm]) }
+// lack is how many attempts of an arm have no value.
+func (c cells) lack(arm string) Lack { return c.ranking.LackOf(arm, c.attempts[arm]) }
 
 // workloadCells groups a workload's good trials by quantity and arm.
 func workloadCells(e *experiment.Experiment, trials []result.Trial, workload string) []cells {
 	var good []result.Trial
+	attempts := attemptsByArm(trials, workload)
 	for _, t := range trials {
 		if t.Workload == workload && t.Error == "" {
 			good = append(good, t)
@@ -133,7 +133,7 @@ func workloadCells(e *experiment.Experiment, trials []result.Trial, workload str
 	var all []cells
 	add := func(q Quantity, c cells) {
 		c.workload, c.quantity, c.byArm = workload, q, map[string][]result.Trial{}
-		c.good, c.ranking = byArm, NewRanking(q, good)
+		c.good, c.attempts, c.ranking = byArm, attempts, NewRanking(q, good)
 		for _, t := range good {
 			if _, ok := q.Of(t); ok {
 				c.byArm[t.Arm] = append(c.byArm[t.Arm], t)
@@ -155,7 +155,8 @@ func workloadCells(e *experiment.Experiment, trials []result.Trial, workload str
 //
 // netperf has the mean, from its transaction rate: its percentiles are whole microseconds and would hide the cost of
 // a layer. A load has its response time, which includes the time that a request waited to be sent. One-way messages
-// have the rate at which they arrive. A stream has its goodput, and over UDP also its loss.
+// have the rate at which they arrive. A stream has its goodput. Over UDP, a load and a stream also have their loss, and
+// other round trips if anything was lost.
 func Quantities(trials []result.Trial) []Quantity {
 	if len(trials) == 0 {
 		return nil
@@ -166,7 +167,7 @@ func Quantities(trials []result.Trial) []Quantity {
 		}
 		return present(trials, all)
 	}
-	var all []Quantity
+	var all, lost []Quantity
 	switch {
 	case trials[0].Mode == experiment.Messages:
 		return present(trials, []Quantity{rate(result.MessageRate)})
@@ -174,6 +175,7 @@ func Quantities(trials []result.Trial) []Quantity {
 		if all = times(result.ResponseTime, result.P50, result.P99); len(all) == 0 {
 			all = times(result.ResponseTime, result.Mean)
 		}
+		lost = present(trials, []Quantity{{Metric: result.Loss, Unit: result.One}})
 	case trials[0].Tool.Name != "netperf":
 		all = times(result.RTT, result.P50, result.P99)
 	}
@@ -181,7 +183,10 @@ func Quantities(trials []result.Trial) []Quantity {
 		all = times(result.RTT, result.Mean)
 	}
 	if len(all) > 0 && !smoothed(trials) {
-		return all
+		if loss := (Quantity{Metric: result.Loss, Unit: result.One}); len(lost) == 0 && loss.any(trials) {
+			lost = present(trials, []Quantity{loss})
+		}
+		return append(all, lost...)
 	}
 	return present(trials, []Quantity{
 		{Metric: result.Goodput, Unit: result.BitsPerSecond},
@@ -209,6 +214,14 @@ func Beside(trials []result.Trial) []Quantity {
 		all = append(all, Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond, Scope: scope})
 	}
 	return present(trials, all)
+}
+
+// any says whether the quantity is above 0 in any of the trials.
+func (q Quantity) any(trials []result.Trial) bool {
+	return slices.ContainsFunc(trials, func(t result.Trial) bool {
+		v, ok := q.Of(t)
+		return ok && v > 0
+	})
 }
 
 func rate(metric string) Quantity { return Quantity{Metric: metric, Unit: result.PerSecond} }
@@ -250,10 +263,7 @@ func present(trials []result.Trial, candidates []Quantity) []Quantity {
 func figures(e *experiment.Experiment, c cells) []Figure {
 	var all []Figure
 	for _, arm := range e.Arms {
-		if f, ok := Summary("", arm.Name, c.workload, c.ranking, c.good[arm.Name]); ok {
-			if deployed(e) {
-				OverDeployments(&f, c.ranking, c.good[arm.Name])
-			}
+		if f, ok := FigureOf(deployed(e), arm.Name, c.workload, c.ranking, c.attempts[arm.Name]); ok {
 			all = append(all, f)
 		}
 	}

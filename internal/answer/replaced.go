@@ -3,6 +3,7 @@ package answer
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"nearfar/internal/result"
 )
@@ -24,6 +25,24 @@ func replacedPlaces(trials []result.Trial) map[int]bool {
 		}
 	}
 	return replaced
+}
+
+// FirstAttempts leaves out the trials that replace failed ones.
+func FirstAttempts(trials []result.Trial) []result.Trial {
+	return slices.DeleteFunc(slices.Clone(trials), func(t result.Trial) bool { return t.Replaces > 0 })
+}
+
+// attemptsByArm lists the first attempts of a workload by arm, in order.
+func attemptsByArm(trials []result.Trial, workload string) map[string][]result.Trial {
+	first := FirstAttempts(trials)
+	slices.SortStableFunc(first, inOrder)
+	by := map[string][]result.Trial{}
+	for _, t := range first {
+		if t.Workload == workload {
+			by[t.Arm] = append(by[t.Arm], t)
+		}
+	}
+	return by
 }
 
 // replacements says how many of the failed trials were replaced by good ones.

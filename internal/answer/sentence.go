@@ -25,8 +25,9 @@ type Wording struct {
 
 // Sentence describes the first three findings, contradictions between findings, and the number of others.
 func Sentence(all []Finding, w Wording) string {
+	lead, all := failuresLead(all, w)
 	if len(all) == 0 {
-		return ""
+		return strings.TrimSpace(lead)
 	}
 	t := telling{w: w, all: all}
 	for i := 0; i < len(all) && len(t.said) < mostSaid; i++ {
@@ -49,7 +50,7 @@ func Sentence(all []Finding, w Wording) string {
 		}
 	}
 	t.gather()
-	text := t.clauses() + t.rest() + "."
+	text := lead + t.clauses() + t.rest() + "."
 	if mixed := contradictions(all, t.name); mixed != "" {
 		text += " " + mixed
 	}

@@ -35,6 +35,7 @@ func (c *Contrast) Answer() answer.Answer {
 	entries := c.entries()
 	a.Arms = c.figures(entries)
 	a.Comparisons = c.comparisons(entries)
+	a.Failures = c.failuresOf()
 	distributions, unread := c.distributions()
 	a.Distributions = distributions
 	a.Warnings = append(c.warnings(entries), unread...)
@@ -166,18 +167,15 @@ func (c *Contrast) figures(entries []entry) []answer.Figure {
 	return all
 }
 
-// summary is the figure of a group: the median of its trials, or with several runs of the runs' medians.
+// summary is the figure of a group: the median of its attempts, or with several runs of the runs' medians.
 func summary(side, arm, workload string, g group, r answer.Ranking) (answer.Figure, bool) {
 	if g.runs == nil {
-		f, ok := answer.Summary(side, arm, workload, r, g.good)
-		if g.deployed() {
-			answer.OverDeployments(&f, r, g.good)
-		}
+		f, ok := answer.FigureOf(g.deployed(), arm, workload, r, g.attempts)
+		f.Side = side
 		return f, ok
 	}
-	_, missing := r.Numbers(g.good)
-	f, ok := answer.SummaryOf(side, arm, workload, r.Quantity, units(g, r), missing)
-	f.Runs, f.Trials = f.Trials, r.Count(g.good)
+	f, ok := answer.SummaryOf(side, arm, workload, r.Quantity, units(g, r), r.LackOf("", g.attempts))
+	f.Runs, f.Trials = f.Trials, r.Count(g.attempts)
 	return f, ok
 }
 
@@ -201,7 +199,6 @@ func (c *Contrast) comparisons(entries []entry) []answer.Comparison {
 		case e.pair.Refused != "":
 		case !slices.Contains(c.quantities(e.pair), e.quantity):
 			all[i].Reason = "the two have no " + e.quantity.Name() + " in common"
-		case all[i].Lacks(lacks(e)):
 		case e.pair.deployed():
 			d, of := e.pair.byDeployment(e.quantity)
 			several, numbers, ofSeveral = append(several, d), append(numbers, of), append(ofSeveral, i)
@@ -225,12 +222,13 @@ func (c *Contrast) comparisons(entries []entry) []answer.Comparison {
 		}
 	}
 	for i, e := range entries {
+		all[i].Lacks(lacks(e))
 		all[i].LostMedian(lacks(e))
 	}
 	return all
 }
 
-// lacks counts the trials of the arm and of the baseline that lack an entry's quantity.
+// lacks counts the attempts of the arm and of the baseline that have no value of an entry's quantity.
 func lacks(e entry) (arm, baseline answer.Lack) {
 	baseline, arm = e.pair.LackOf(e.quantity)
 	return arm, baseline
@@ -238,8 +236,7 @@ func lacks(e entry) (arm, baseline answer.Lack) {
 
 // inBlocks gives the values of a quantity with their blocks; apart gives them without blocks.
 func (p *Pair) inBlocks(q answer.Quantity) stats.Pair {
-	arm, _ := p.ranking(q).Values(p.new.good)
-	baseline, _ := p.ranking(q).Values(p.base.good)
+	arm, baseline := p.ranking(q).Both(p.new.attempts, p.base.attempts)
 	return stats.Pair{Arm: arm, Baseline: baseline}
 }
 
@@ -255,13 +252,12 @@ func (g group) deployed() bool {
 
 // byDeployment gives the values of a quantity for each deployment, and the deployments' numbers.
 func (p *Pair) byDeployment(q answer.Quantity) (stats.Deployed, []int) {
-	return answer.ByDeployment(p.ranking(q), p.new.good, p.base.good)
+	return answer.ByDeployment(p.ranking(q), p.new.attempts, p.base.attempts)
 }
 
 func (p *Pair) apart(q answer.Quantity) stats.Samples {
-	arm, _ := p.ranking(q).Numbers(p.new.good)
-	baseline, _ := p.ranking(q).Numbers(p.base.good)
-	return stats.Samples{Arm: arm, Baseline: baseline}
+	pair := p.inBlocks(q)
+	return stats.Samples{Arm: stats.Numbers(pair.Arm), Baseline: stats.Numbers(pair.Baseline)}
 }
 
 // values gives the quantity of a group, one value for each block of each run.
