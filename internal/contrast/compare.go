@@ -295,6 +295,12 @@ func (p *Pair) Lacks(q answer.Quantity, newOnly bool) string {
 	if newOnly {
 		groups = groups[:1]
 	}
+	if q == answer.FailuresQuantity() {
+		if slices.ContainsFunc(groups, func(g group) bool { return len(g.attempts) == 0 }) {
+			return "there are no trials"
+		}
+		return ""
+	}
 	for i, g := range groups {
 		switch {
 		case len(g.good) == 0 && g.failed > 0:
@@ -306,7 +312,7 @@ func (p *Pair) Lacks(q answer.Quantity, newOnly bool) string {
 			return "there are no trials"
 		case len(answer.Present(g.good, []answer.Quantity{q})) == 0:
 			reason := fmt.Sprintf("most trials have no %s: %s", q.Name(), g.figures())
-			if l := p.ranking(q).LackOf(sides[i], g.good); l.Missing > 0 {
+			if l := p.ranking(q).LackOf(sides[i], g.attempts); l.Missing > 0 {
 				reason += fmt.Sprintf("; it is missing in %s", l)
 			}
 			return reason
@@ -335,8 +341,14 @@ func (g *group) figures() string {
 	return "there are " + list(names)
 }
 
-// Medians are the medians of both sides.
+// Medians are the medians of both sides; of failures the shares.
 func (p *Pair) Medians(q answer.Quantity) (base, other stats.Quantity) {
+	if q == answer.FailuresQuantity() {
+		share := func(g group) stats.Quantity {
+			return stats.Quantity{Value: answer.AttemptsOf(g.attempts).Share(), Known: len(g.attempts) > 0}
+		}
+		return share(p.base), share(p.new)
+	}
 	base, _, _ = stats.Rank(units(p.base, p.ranking(q)))
 	other, _, _ = stats.Rank(units(p.new, p.ranking(q)))
 	return base, other

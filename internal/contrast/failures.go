@@ -57,9 +57,9 @@ func (p *Pair) FailsComparably() bool {
 	return p.Refused == "" || len(p.new.good) == 0 || len(p.base.good) == 0
 }
 
-// Fails says whether an attempt of either side failed.
-func (p *Pair) Fails() bool {
-	return answer.AttemptsOf(p.new.attempts).Failed+answer.AttemptsOf(p.base.attempts).Failed > 0
+// Attempts counts the first attempts of both sides.
+func (p *Pair) Attempts() (base, other stats.Attempts) {
+	return answer.AttemptsOf(p.base.attempts), answer.AttemptsOf(p.new.attempts)
 }
 
 // failuresOf counts the failures of both sides and compares them. All pairs are one family, as in the comparisons.

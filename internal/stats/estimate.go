@@ -15,8 +15,7 @@ type Estimate struct {
 	Interval Interval
 	// Trials is the number of trials of the side that has fewer, or the number of blocks with both sides.
 	Trials int
-	// Lost says that so many values are lost (see Pair) that there is no median, and Value is unknown. An end of the
-	// Interval can then be infinite on either side: [+Inf, +Inf] is beyond every bound above.
+	// Lost says that so many values are lost (see Pair) that there is no median. Value and Interval are then unknown.
 	Lost bool
 	// missing is how many more trials or blocks it takes to have an interval. needed is how many more it takes to
 	// detect a difference of this size.
@@ -41,14 +40,6 @@ func (e Estimate) Needed(bound float64) int {
 	return max(1, n)
 }
 
-// sure leaves a lost change its interval only if that excludes 0, as a comparison does.
-func (e Estimate) sure() Estimate {
-	if e.Lost && e.Interval.Contains(0) {
-		e.Interval = Interval{}
-	}
-	return e
-}
-
 // Level is the level of one of several checks: Alpha / checks.
 func Level(checks int) float64 { return Alpha / float64(max(checks, 1)) }
 
@@ -68,7 +59,7 @@ func EstimatePaired(p Pair, checks int) (change, relative Estimate) {
 	}
 	slices.Sort(differences)
 	slices.Sort(ratios)
-	return estimateMedian(differences, counted, checks).sure(), estimateMedian(ratios, counted, checks).sure()
+	return estimateMedian(differences, counted, checks), estimateMedian(ratios, counted, checks)
 }
 
 // EstimateSamples is the change of an arm against a baseline with which it shares no blocks, absolute and relative,
@@ -79,12 +70,8 @@ func EstimateSamples(s Samples, checks int) (change, relative Estimate) {
 	case t.pairs() == 0:
 		return Estimate{}, Estimate{}
 	case !known(t.centre).Known:
-		lost := Estimate{Trials: min(t.m, t.n), Lost: true, Interval: t.interval(t.differences, level)}
-		relative := lost
-		if relative.Interval = (Interval{}); t.ratios.pairs() > 0 {
-			relative.Interval = t.interval(t.ratios, level)
-		}
-		return lost.sure(), relative.sure()
+		lost := Estimate{Trials: min(t.m, t.n), Lost: true}
+		return lost, lost
 	}
 	of := func(s shift, centre float64) Estimate {
 		e := Estimate{
@@ -109,7 +96,7 @@ func estimateMedian(sorted []float64, counted, checks int) Estimate {
 	case len(sorted) == 0:
 		return Estimate{}
 	case !known(median(sorted)).Known:
-		return Estimate{Trials: len(sorted), Lost: true, Interval: countedInterval(sorted, counted, 1-Level(checks))}
+		return Estimate{Trials: len(sorted), Lost: true}
 	}
 	noise := newNoise(slices.Clone(sorted)).counting(counted)
 	noise.tests = max(checks, 1)
