@@ -47,19 +47,19 @@ func family(in Input, c cells) []Comparison {
 			e.SetOtherwise(arm.Name, e.Baseline, c.workload)); reason != "" {
 			refused, entry.Reason = true, reason
 		}
-		ofArm, ofBaseline := c.ranking.Both(c.attempts[arm.Name], c.attempts[e.Baseline])
 		switch {
 		case refused:
 		case e.Unpaired():
+			ofArm, ofBaseline := c.ranking.Both(c.tried(arm.Name), c.tried(e.Baseline))
 			samples = append(samples, stats.Samples{Arm: stats.Numbers(ofArm), Baseline: stats.Numbers(ofBaseline)})
 			of = append(of, len(all))
 		case deployed(e):
-			d, their := ByDeployment(c.ranking, c.attempts[arm.Name], c.attempts[e.Baseline])
+			d, their := ByDeployment(c.ranking, c.tried(arm.Name), c.tried(e.Baseline))
 			several, numbers = append(several, d), append(numbers, their)
 			of = append(of, len(all))
 		default:
 			entry.About = AboutOnce(e, arm.Name, e.Baseline)
-			pairs = append(pairs, stats.Pair{Arm: ofArm, Baseline: ofBaseline})
+			pairs = append(pairs, c.ranking.InBlocks(c.tried(arm.Name), c.tried(e.Baseline)))
 			of = append(of, len(all))
 		}
 		all = append(all, entry)

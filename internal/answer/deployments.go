@@ -109,12 +109,13 @@ func AboutText(comparisons []Comparison) string {
 	return fmt.Sprintf(" This is about the configuration: the intervals include how %d deployments differ.", most)
 }
 
-// ByDeployment gives the values of the attempts of an arm and its baseline for each deployment, and the numbers of the deployments.
-func ByDeployment(r Ranking, arm, baseline []result.Trial) (stats.Deployed, []int) {
-	numbers := deploymentsOf(slices.Concat(arm, baseline))
+// ByDeployment gives the values of an arm and its baseline for each deployment, and the numbers of the deployments.
+func ByDeployment(r Ranking, arm, baseline Tried) (stats.Deployed, []int) {
+	numbers := deploymentsOf(slices.Concat(arm.Attempts, baseline.Attempts))
+	on := func(t Tried, n int) Tried { return Tried{onDeployment(t.Attempts, n), onDeployment(t.Good, n)} }
 	var all stats.Deployed
 	for _, n := range numbers {
-		all = append(all, stats.Pair{Arm: r.Values(onDeployment(arm, n)), Baseline: r.Values(onDeployment(baseline, n))})
+		all = append(all, r.InBlocks(on(arm, n), on(baseline, n)))
 	}
 	return all, numbers
 }

@@ -113,6 +113,9 @@ func (c cells) values(arm string) []stats.Value {
 // ranked gives the values for comparisons of an arm, including attempts that failed or lack the quantity.
 func (c cells) ranked(arm string) []stats.Value { return c.ranking.Values(c.attempts[arm]) }
 
+// tried are the trials of an arm.
+func (c cells) tried(arm string) Tried { return Tried{c.attempts[arm], c.good[arm]} }
+
 // lack is how many attempts of an arm have no value.
 func (c cells) lack(arm string) Lack { return c.ranking.LackOf(arm, c.attempts[arm]) }
 

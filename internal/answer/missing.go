@@ -57,20 +57,88 @@ func (r Ranking) Count(attempts []result.Trial) int {
 	return len(values)
 }
 
+// Tried are an arm's trials: the first attempts, and the good trials, of which some replace failed attempts.
+type Tried struct{ Attempts, Good []result.Trial }
+
 // Both gives the values of an arm and of its baseline. If most attempts of a side have no figure, the comparison has no
 // size, and only its sign counts: a good trial without the figure is then worse than the other side only if what is known
 // of it is. A trial too short for a p99 has a p50, and its p99 is at least that. If it is not worse than the other side,
 // the trial counts as equal.
-func (r Ranking) Both(arm, baseline []result.Trial) (ofArm, ofBaseline []stats.Value) {
-	ofArm, ofBaseline = r.Values(arm), r.Values(baseline)
+func (r Ranking) Both(arm, baseline Tried) (ofArm, ofBaseline []stats.Value) {
+	ofArm, ofBaseline = r.Values(arm.Attempts), r.Values(baseline.Attempts)
 	a, b := ofArm, ofBaseline
-	if r.LackOf("", arm).most() {
-		ofArm = r.atLeast(arm, b)
+	if r.LackOf("", arm.Attempts).most() {
+		ofArm = r.atLeast(arm.Attempts, b)
 	}
-	if r.LackOf("", baseline).most() {
-		ofBaseline = r.atLeast(baseline, a)
+	if r.LackOf("", baseline.Attempts).most() {
+		ofBaseline = r.atLeast(baseline.Attempts, a)
 	}
 	return ofArm, ofBaseline
+}
+
+// InBlocks is Both for two sides that share blocks. In a block in which attempts of both failed, so that both are the
+// worst, replacements take the place of the failed attempts: neither side then has a second draw that the other lacks. If
+// the replacements failed as well, the block says nothing about a difference, and is left out.
+func (r Ranking) InBlocks(arm, baseline Tried) stats.Pair {
+	var p stats.Pair
+	p.Arm, p.Baseline = r.Both(arm, baseline)
+	worst := map[int]bool{}
+	for _, v := range p.Baseline {
+		worst[v.Block] = math.IsInf(v.Value, 0)
+	}
+	a, b := arm.failedBlocks(), baseline.failedBlocks()
+	both := map[int]bool{}
+	for _, v := range p.Arm {
+		both[v.Block] = worst[v.Block] && math.IsInf(v.Value, 0) && a[v.Block] && b[v.Block]
+	}
+	p.Arm, p.Baseline = r.again(p.Arm, arm, both), r.again(p.Baseline, baseline, both)
+	return p
+}
+
+// again replaces the values of some blocks by those of replacements, and leaves out blocks without any.
+func (r Ranking) again(values []stats.Value, tried Tried, blocks map[int]bool) []stats.Value {
+	of := map[int]float64{}
+	for _, v := range r.Values(tried.replaced()) {
+		of[v.Block] = v.Value
+	}
+	var all []stats.Value
+	for _, v := range values {
+		if blocks[v.Block] {
+			value, ok := of[v.Block]
+			if !ok || math.IsInf(value, 0) {
+				continue
+			}
+			v.Value = value
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// failedBlocks are the blocks in which an attempt failed.
+func (t Tried) failedBlocks() map[int]bool {
+	failed := map[int]bool{}
+	for _, trial := range t.Attempts {
+		failed[trial.Block] = failed[trial.Block] || trial.Error != ""
+	}
+	return failed
+}
+
+// replaced gives the attempts, with good replacements in the place of failed ones.
+func (t Tried) replaced() []result.Trial {
+	by := map[int]result.Trial{}
+	for _, trial := range t.Good {
+		if trial.Replaces > 0 {
+			by[trial.Replaces] = trial
+		}
+	}
+	all := slices.Clone(t.Attempts)
+	for i, trial := range all {
+		if again, ok := by[trial.Trial]; ok {
+			all[i] = again
+		}
+	}
+	return all
 }
 
 // atLeast is Values with attempts that need not be worse than the other side's median set to it.

@@ -236,9 +236,10 @@ func lacks(e entry) (arm, baseline answer.Lack) {
 
 // inBlocks gives the values of a quantity with their blocks; apart gives them without blocks.
 func (p *Pair) inBlocks(q answer.Quantity) stats.Pair {
-	arm, baseline := p.ranking(q).Both(p.new.attempts, p.base.attempts)
-	return stats.Pair{Arm: arm, Baseline: baseline}
+	return p.ranking(q).InBlocks(p.new.tried(), p.base.tried())
 }
+
+func (g *group) tried() answer.Tried { return answer.Tried{Attempts: g.attempts, Good: g.good} }
 
 // deployed says whether the pair shares blocks on hosts that were made several times.
 func (p *Pair) deployed() bool {
@@ -252,12 +253,12 @@ func (g group) deployed() bool {
 
 // byDeployment gives the values of a quantity for each deployment, and the deployments' numbers.
 func (p *Pair) byDeployment(q answer.Quantity) (stats.Deployed, []int) {
-	return answer.ByDeployment(p.ranking(q), p.new.attempts, p.base.attempts)
+	return answer.ByDeployment(p.ranking(q), p.new.tried(), p.base.tried())
 }
 
 func (p *Pair) apart(q answer.Quantity) stats.Samples {
-	pair := p.inBlocks(q)
-	return stats.Samples{Arm: stats.Numbers(pair.Arm), Baseline: stats.Numbers(pair.Baseline)}
+	arm, baseline := p.ranking(q).Both(p.new.tried(), p.base.tried())
+	return stats.Samples{Arm: stats.Numbers(arm), Baseline: stats.Numbers(baseline)}
 }
 
 // values gives the quantity of a group, one value for each block of each run.

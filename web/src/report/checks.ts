@@ -57,7 +57,8 @@ function row(c: Check, reasons: boolean) {
 
 // unitOf picks the unit for a check's figures.
 export function unitOf(c: Quantity & { kind: string; bound: number; estimate: number | null }): Unit {
-  return c.kind === "relative" ? { factor: 0.01, name: "%" } : unitFor(c.unit, [c.bound, c.estimate ?? 0]);
+  if (c.metric === "failures" && c.kind === "change") return { factor: 0.01, name: "points" };
+  return c.kind === "relative" || c.metric === "failures" ? { factor: 0.01, name: "%" } : unitFor(c.unit, [c.bound, c.estimate ?? 0]);
 }
 
 // tone chooses the colour of a verdict.
