@@ -217,6 +217,12 @@ func (f Finding) failureText() string {
 	return text + ", which may be chance"
 }
 
+// FailuresLead says in sentences which arms surely fail more or less often, with a space behind them; empty if none does.
+func FailuresLead(all []Finding, w Wording) string {
+	lead, _ := failuresLead(all, w)
+	return lead
+}
+
 // failuresLead takes the findings about arms that surely fail more or less often out of a list, and says them in
 // sentences: they come before what the trials that did not fail say.
 func failuresLead(all []Finding, w Wording) (lead string, rest []Finding) {

@@ -11,21 +11,27 @@ import (
 
 // verdict is the answer in a sentence: the strongest findings, or why nothing could be compared.
 func verdict(c *Contrast, a answer.Answer) string {
-	if !slices.ContainsFunc(a.Comparisons, func(c answer.Comparison) bool { return c.Difference != nil }) {
+	w := answer.Wording{Against: c.New.Name + " against " + c.Base.Name, Name: label}
+	if !slices.ContainsFunc(a.Comparisons, compared) {
 		var reasons []string
 		for _, c := range a.Comparisons {
 			if !slices.Contains(reasons, c.Reason) {
 				reasons = append(reasons, c.Reason)
 			}
 		}
-		return fmt.Sprintf("%s and %s cannot be compared: %s.", c.New.Name, c.Base.Name, strings.Join(reasons, "; "))
+		return answer.FailuresLead(a.Findings, w) + fmt.Sprintf("%s and %s cannot be compared: %s.", c.New.Name,
+			c.Base.Name, strings.Join(reasons, "; "))
 	}
-	w := answer.Wording{Against: c.New.Name + " against " + c.Base.Name, Name: label}
 	ofTheseRuns := func(f answer.Finding) bool { return f.Differs() && f.About == string(stats.TheseRuns) }
 	if slices.ContainsFunc(a.Findings, ofTheseRuns) {
 		w.Against = "These two runs differ: " + w.Against
 	}
 	return answer.Sentence(a.Findings, w) + answer.AboutText(a.Comparisons)
+}
+
+// compared says whether a comparison has a difference, or at least a sure sign.
+func compared(c answer.Comparison) bool {
+	return c.Difference != nil || c.Verdict == answer.Higher || c.Verdict == answer.Lower
 }
 
 // label names the arm, and the baseline if it has another name.
