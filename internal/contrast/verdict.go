@@ -12,6 +12,7 @@ import (
 // verdict is the answer in a sentence: the strongest findings, or why nothing could be compared.
 func verdict(c *Contrast, a answer.Answer) string {
 	w := answer.Wording{Against: c.New.Name + " against " + c.Base.Name, Name: label}
+	lead := answer.FailuresLead(a.Findings, w)
 	if !slices.ContainsFunc(a.Comparisons, compared) {
 		var reasons []string
 		for _, c := range a.Comparisons {
@@ -19,14 +20,17 @@ func verdict(c *Contrast, a answer.Answer) string {
 				reasons = append(reasons, c.Reason)
 			}
 		}
-		return answer.FailuresLead(a.Findings, w) + fmt.Sprintf("%s and %s cannot be compared: %s.", c.New.Name,
-			c.Base.Name, strings.Join(reasons, "; "))
+		return lead + fmt.Sprintf("%s and %s cannot be compared: %s.", c.New.Name, c.Base.Name,
+			strings.Join(reasons, "; "))
 	}
+	figures := slices.DeleteFunc(slices.Clone(a.Findings), func(f answer.Finding) bool {
+		return f.Kind == answer.OfFailures
+	})
 	ofTheseRuns := func(f answer.Finding) bool { return f.Differs() && f.About == string(stats.TheseRuns) }
-	if slices.ContainsFunc(a.Findings, ofTheseRuns) {
+	if slices.ContainsFunc(figures, ofTheseRuns) {
 		w.Against = "These two runs differ: " + w.Against
 	}
-	return answer.Sentence(a.Findings, w) + answer.AboutText(a.Comparisons)
+	return lead + answer.Sentence(figures, w) + answer.AboutText(a.Comparisons)
 }
 
 // compared says whether a comparison has a difference, or at least a sure sign.
