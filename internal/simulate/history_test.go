@@ -77,8 +77,8 @@ func (w twoRuns) falseFails(t *testing.T, n int) (fails Rate) {
 }
 
 // TestGateWithHistory: a history takes the trials' own scatter from no gate. With fewer trials than an interval takes, a
-// gate with seven quiet runs in its history failed in 0.07 to 0.43 of runs without a difference; where trials and runs
-// scatter alike, in up to 0.05.
+// gate with seven quiet runs in its history failed in 0.072 to 0.458 of runs without a difference; where trials and runs
+// scatter alike, in up to 0.039.
 func TestGateWithHistory(t *testing.T) {
 	t.Parallel()
 	for _, blocks := range []int{5, 6, 10, 20} {
