@@ -63,8 +63,8 @@ type FailureComparison struct {
 // FailuresQuantity is the quantity of failures: a share of the attempts.
 func FailuresQuantity() Quantity { return Quantity{Metric: result.Failures, Unit: result.One} }
 
-// failuresOf counts the failures of all arms and compares them with the baseline's. All arms in one workload are a family,
-// as in the comparisons.
+// failuresOf counts the failures of all arms and compares them with the baseline's. All arms in one workload are a
+// family, as in the comparisons.
 func failuresOf(in Input) *Failures {
 	e := in.Experiment
 	all := &Failures{Arms: []FailureShare{}, Comparisons: []FailureComparison{}}
@@ -105,7 +105,8 @@ func failuresOf(in Input) *Failures {
 // FailureTable is the input of a comparison of failures.
 type FailureTable struct{ stats.Failures }
 
-// FailuresOf counts the first attempts of an arm and of its baseline: by block if they share blocks, otherwise together.
+// FailuresOf counts the first attempts of an arm and of its baseline: by block if they share blocks, otherwise
+// together.
 func FailuresOf(arm, baseline []result.Trial, paired bool) FailureTable {
 	type block struct{ deployment, number int }
 	at := map[block]int{}
@@ -217,7 +218,8 @@ func (f Finding) failureText() string {
 	return text + ", which may be chance"
 }
 
-// FailuresLead says in sentences which arms surely fail more or less often, with a space behind them; empty if none does.
+// FailuresLead says in sentences which arms surely fail more or less often, with a space behind them; empty if none
+// does.
 func FailuresLead(all []Finding, w Wording) string {
 	lead, _ := failuresLead(all, w)
 	return lead

@@ -39,8 +39,8 @@ type Finding struct {
 	Unbounded string  `json:"unbounded,omitempty"`
 	Widened   bool    `json:"widened,omitempty"`
 	Missing   *[2]int `json:"missing,omitempty"`
-	// Failed and Attempts count the arm's and the baseline's failed first attempts and all of them, for Kind "failures".
-	// Difference is then the difference of their shares.
+	// Failed and Attempts count the arm's and the baseline's failed first attempts and all of them, for Kind
+	// "failures". Difference is then the difference of their shares.
 	Failed   *[2]int `json:"failed,omitempty"`
 	Attempts *[2]int `json:"attempts,omitempty"`
 	// Relative is copied from the comparison. For a layer it is its cost divided by the baseline's median, without an
@@ -107,11 +107,11 @@ type ranked struct {
 // Rank lists the findings, the strongest first: differences, then differences that may be chance, then findings
 // without a difference, then refused comparisons.
 //
-// Differences are sorted: first arms that fail more or less often, then layers if they lead, then the first quantity of each workload, then the other
-// quantities. Within each of these, the quantity with the strongest finding comes first, and within a quantity the
-// strongest finding. The strength of a finding is the end of its relative interval that is nearer to 0, so a large
-// but uncertain difference does not precede a well-known one. Findings that are not differences keep the order of the
-// file, because their sizes may be chance.
+// Differences are sorted: first arms that fail more or less often, then layers if they lead, then the first quantity of
+// each workload, then the other quantities. Within each of these, the quantity with the strongest finding comes first,
+// and within a quantity the strongest finding. The strength of a finding is the end of its relative interval that is
+// nearer to 0, so a large but uncertain difference does not precede a well-known one. Findings that are not differences
+// keep the order of the file, because their sizes may be chance.
 func Rank(a Answer) []Finding {
 	all := ofFailures(a.Failures)
 	for _, l := range leading(a) {

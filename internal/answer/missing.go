@@ -13,9 +13,9 @@ import (
 )
 
 // A good trial can lack a quantity because of something that happened in it: a trial that stalls makes too few
-// observations for a p99. If it were left out, only the arm's best trials would remain. So it counts as worse than
-// all others. So does the first attempt of a trial that failed, although another one replaced it: the replacement ran
-// at another moment, and if an arm fails in bad moments only, it would be a second draw that the other arms do not have.
+// observations for a p99. If it were left out, only the arm's best trials would remain. So it counts as worse than all
+// others. So does the first attempt of a trial that failed, although another one replaced it: the replacement ran at
+// another moment, and if an arm fails in bad moments only, it would be a second draw that the other arms do not have.
 
 // Ranking gives the values for comparing the trials of a workload in a quantity.
 type Ranking struct {
@@ -61,9 +61,9 @@ func (r Ranking) Count(attempts []result.Trial) int {
 type Tried struct{ Attempts, Good []result.Trial }
 
 // Both gives the values of an arm and of its baseline. If most attempts of a side have no figure, the comparison has no
-// size, and only its sign counts: a good trial without the figure is then worse than the other side only if what is known
-// of it is. A trial too short for a p99 has a p50, and its p99 is at least that. If it is not worse than the other side,
-// the trial counts as equal.
+// size, and only its sign counts: a good trial without the figure is then worse than the other side only if what is
+// known of it is. A trial too short for a p99 has a p50, and its p99 is at least that. If it is not worse than the
+// other side, the trial counts as equal.
 func (r Ranking) Both(arm, baseline Tried) (ofArm, ofBaseline []stats.Value) {
 	ofArm, ofBaseline = r.Values(arm.Attempts), r.Values(baseline.Attempts)
 	a, b := ofArm, ofBaseline
@@ -77,8 +77,8 @@ func (r Ranking) Both(arm, baseline Tried) (ofArm, ofBaseline []stats.Value) {
 }
 
 // InBlocks is Both for two sides that share blocks. In a block in which attempts of both failed, so that both are the
-// worst, replacements take the place of the failed attempts: neither side then has a second draw that the other lacks. If
-// the replacements failed as well, the block says nothing about a difference, and is left out.
+// worst, replacements take the place of the failed attempts: neither side then has a second draw that the other lacks.
+// If the replacements failed as well, the block says nothing about a difference, and is left out.
 func (r Ranking) InBlocks(arm, baseline Tried) stats.Pair {
 	var p stats.Pair
 	p.Arm, p.Baseline = r.Both(arm, baseline)

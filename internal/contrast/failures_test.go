@@ -38,7 +38,8 @@ func TestFailuresOfTwoRuns(t *testing.T) {
 		{0, "", "B against A"},
 		{1, "", "B against A"},
 		{20, "baseline", "B against A, l2 failed in 20 of 57 attempts, the other side in 0 of 57, worse (rr). "},
-		{57, "baseline", "B against A, l2 failed in 57 of 57 attempts, the other side in 0 of 57, worse (rr). B and A cannot"},
+		{57, "baseline", "B against A, l2 failed in 57 of 57 attempts, the other side in 0 of 57, worse (rr). " +
+			"B and A cannot"},
 	} {
 		a := answerOf(t, failing("A", 57, 0, 1), failing("B", 57, test.failed, 2))
 		if len(a.Failures.Comparisons) != 1 || len(a.Failures.Arms) != 2 {

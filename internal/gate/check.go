@@ -77,8 +77,8 @@ type Check struct {
 	Unproved string `json:"unproved,omitempty"`
 	// Default says that no rule asks for the check: the new side must not surely fail more often than the base.
 	Default bool `json:"default,omitempty"`
-	// Failed and Attempts count the failed first attempts of the base and of the new side and all of them, for checks of
-	// failures. Base and New are then their shares.
+	// Failed and Attempts count the failed first attempts of the base and of the new side and all of them, for checks
+	// of failures. Base and New are then their shares.
 	Failed   *[2]int `json:"failed,omitempty"`
 	Attempts *[2]int `json:"attempts,omitempty"`
 }

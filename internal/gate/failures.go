@@ -14,9 +14,9 @@ func (r Rule) failures() bool { return r.Quantity == answer.FailuresQuantity() }
 const defaultRule = "* failures > +0"
 
 // defaults checks for each arm and workload on both sides whether the new side surely fails more often than the base.
-// Pairs with a rule about failures have no default, and neither have pairs without a failure. Their tests have a level of
-// their own, 5 % / checks, and do not make the intervals of the rules wider. A check fails if the test rejects, and passes
-// otherwise: nobody asked for it, and a single failure decides no gate.
+// Pairs with a rule about failures have no default, and neither have pairs without a failure. Their tests have a level
+// of their own, 5 % / checks, and do not make the intervals of the rules wider. A check fails if the test rejects, and
+// passes otherwise: nobody asked for it, and a single failure decides no gate.
 func defaults(c *contrast.Contrast, rules []application) []Check {
 	if c.Alone() {
 		return nil

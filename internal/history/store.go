@@ -29,8 +29,8 @@ type dialect struct {
 }
 
 // migrations lead from an empty database to the current schema, step by step. A released step is never changed.
-// {identity} stands for the dialect's identity. The second step makes all runs be read again: figures are the same as in
-// reports since then, and failures are among them.
+// {identity} stands for the dialect's identity. The second step makes all runs be read again: figures are the same as
+// in reports since then, and failures are among them.
 func migrations() []string {
 	return []string{`
 create table nearfar_runs (

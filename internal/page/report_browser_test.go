@@ -39,8 +39,8 @@ func testReport(t *testing.T, b *pagetest.Tab) {
 	b.NoRequests(t, file)
 }
 
-// isEnd says whether an end of an interval is drawn where it is. An end without a bound, because trials failed, is null in
-// JSON.
+// isEnd says whether an end of an interval is drawn where it is. An end without a bound, because trials failed, is null
+// in JSON.
 func isEnd(drawn *float64, bound float64) bool {
 	if drawn == nil {
 		return math.IsInf(bound, 0)

@@ -9,9 +9,9 @@ import (
 )
 
 // failuresNote explains the columns of failed attempts.
-const failuresNote = "An attempt is the first execution of a trial; replacements of failed ones do not count. The interval\n" +
-	"is exact, and p is from an exact test, corrected for all arms of a workload (Holm). In the medians\n" +
-	"and differences below, a failed attempt counts as worse than all others."
+const failuresNote = "An attempt is the first execution of a trial; replacements of failed ones do not count. The\n" +
+	"interval is exact, and p is from an exact test, corrected for all arms of a workload (Holm). In\n" +
+	"the medians and differences below, a failed attempt counts as worse than all others."
 
 // failureSection says how often the arms failed. It is empty if none did.
 func failureSection(a answer.Answer) section {

@@ -35,7 +35,8 @@ func (w twoRuns) run(r *rand.Rand, within float64) []float64 {
 
 // side is a run as a side of a gate.
 func (w twoRuns) side(name string, values []float64) *contrast.Side {
-	s := &contrast.Side{Name: name, Source: name, Kind: contrast.Run, ID: name, Experiment: w.experiment, State: "complete"}
+	s := &contrast.Side{Name: name, Source: name, Kind: contrast.Run, ID: name, Experiment: w.experiment,
+		State: "complete"}
 	for i, v := range values {
 		s.Trials = append(s.Trials, result.Trial{Trial: i + 1, Block: i + 1, Arm: "a0", Workload: "rr",
 			Tool: result.ToolVersion{Name: "native"}, Mode: "rr", Protocol: "tcp", Definition: result.DefinitionRTT,
@@ -69,16 +70,17 @@ func (w twoRuns) falseFails(t *testing.T, n int) (fails Rate) {
 			medians = append(medians, stats.Summarize(w.run(r, w.quiet)).Median.Value)
 		}
 		fails.Draws++
-		if w.gate(t, w.run(r, w.within), w.run(r, w.within), stats.ScatterOf(medians), "rr rtt.p50 > +0%").Verdict == gate.Fail {
+		judged := w.gate(t, w.run(r, w.within), w.run(r, w.within), stats.ScatterOf(medians), "rr rtt.p50 > +0%")
+		if judged.Verdict == gate.Fail {
 			fails.Hits++
 		}
 	}
 	return fails
 }
 
-// TestGateWithHistory: a history takes the trials' own scatter from no gate. With fewer trials than an interval takes, a
-// gate with seven quiet runs in its history failed in 0.072 to 0.458 of runs without a difference; where trials and runs
-// scatter alike, in up to 0.039.
+// TestGateWithHistory: a history takes the trials' own scatter from no gate. With fewer trials than an interval takes,
+// a gate with seven quiet runs in its history failed in 0.072 to 0.458 of runs without a difference; where trials and
+// runs scatter alike, in up to 0.039.
 func TestGateWithHistory(t *testing.T) {
 	t.Parallel()
 	for _, blocks := range []int{5, 6, 10, 20} {

@@ -19,8 +19,8 @@ func (a Attempts) Share() float64 {
 
 func (a Attempts) plus(b Attempts) Attempts { return Attempts{a.Failed + b.Failed, a.Of + b.Of} }
 
-// Interval is the exact interval of the probability of a failure with confidence 1 - level (Clopper and Pearson, The Use
-// of Confidence or Fiducial Limits, Biometrika 26, 1934). Unknown without tries.
+// Interval is the exact interval of the probability of a failure with confidence 1 - level (Clopper and Pearson, The
+// Use of Confidence or Fiducial Limits, Biometrika 26, 1934). Unknown without tries.
 func (a Attempts) Interval(level float64) Interval {
 	if a.Of == 0 {
 		return Interval{}
@@ -66,13 +66,13 @@ type FailureComparison struct {
 
 // CompareFailures compares every entry of a table, and corrects the p-values for its size (Holm).
 //
-// The test is the exact conditional one for several 2x2 tables: given how many attempts of a stratum failed, each choice
-// of the failed ones is equally likely if the arm makes no difference. The sum of the arm's failures over the strata then
-// has a known distribution. For one stratum this is Fisher's exact test; for blocks with one attempt a side it is the
-// exact test of McNemar (Psychometrika 12, 1947), which uses only blocks in which one side failed; with several attempts
-// a side it is the exact form of the test of Mantel and Haenszel (J. National Cancer Institute 22, 1959). The p-value is
-// twice the smaller tail. It assumes nothing about when and why attempts fail, so it holds if all arms fail more often in
-// bad blocks.
+// The test is the exact conditional one for several 2x2 tables: given how many attempts of a stratum failed, each
+// choice of the failed ones is equally likely if the arm makes no difference. The sum of the arm's failures over the
+// strata then has a known distribution. For one stratum this is Fisher's exact test; for blocks with one attempt a side
+// it is the exact test of McNemar (Psychometrika 12, 1947), which uses only blocks in which one side failed; with
+// several attempts a side it is the exact form of the test of Mantel and Haenszel (J. National Cancer Institute 22,
+// 1959). The p-value is twice the smaller tail. It assumes nothing about when and why attempts fail, so it holds if all
+// arms fail more often in bad blocks.
 //
 // Runs and deployments can fail as a whole. Where they are the unit, the p-value of Student's t test of their shares
 // counts if it is larger.

@@ -82,7 +82,8 @@ func TestFailuresOfRunsThatFailAsAWhole(t *testing.T) {
 	f := apart(20, 60, 0, 60)
 	alone := CompareFailures([]Failures{f})[0]
 	f.Arm, f.Baseline = []Attempts{{20, 20}, {0, 20}, {0, 20}}, []Attempts{{0, 20}, {0, 20}, {0, 20}}
-	if c := CompareFailures([]Failures{f})[0]; alone.Verdict != Higher || c.Verdict != NoDifference || !c.Interval.Contains(0) {
+	if c := CompareFailures([]Failures{f})[0]; alone.Verdict != Higher || c.Verdict != NoDifference ||
+		!c.Interval.Contains(0) {
 		t.Errorf("one run of three failed: %+v; as trials: %+v", c, alone)
 	}
 	f.Arm = []Attempts{{7, 20}, {6, 20}, {7, 20}}

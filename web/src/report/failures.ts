@@ -25,9 +25,9 @@ export class FailuresSection implements Section {
       : comparisons.find((c) => c.arm === f.arm && c.workload === f.workload));
     fill(this.element,
       el("header", {}, el("h2", { id: "failures-title" }, "Failed attempts")),
-      el("p", { class: "lead" }, "An attempt is the first execution of a trial; replacements of failed ones do not count. "
-        + "The interval is exact, and p is from an exact test. In medians and differences, a failed attempt counts as "
-        + "worse than all others."),
+      el("p", { class: "lead" }, "An attempt is the first execution of a trial; replacements of failed ones do not "
+        + "count. The interval is exact, and p is from an exact test. In medians and differences, a failed attempt counts "
+        + "as worse than all others."),
       table("Failed attempts of each arm",
         [{ title: "Arm" }, { title: "Workload" }, { title: "Failed", numeric: true }, { title: "Of", numeric: true },
           { title: "Share", numeric: true }, { title: "95 % interval", numeric: true },

@@ -91,7 +91,8 @@ export class Page {
     const checks = new Checks();
     const failures = new FailuresSection();
     this.sections = [head, checks, failures, findings, this.controls, ...parts];
-    fill(this.main, checks.element, failures.element, findings.element, this.controls.element, ...parts.map((p) => p.element));
+    fill(this.main, checks.element, failures.element, findings.element, this.controls.element,
+      ...parts.map((p) => p.element));
     fill(root, head.element, this.main,
       el("footer", {}, "Made by nearfar. The page holds all that it shows; how to read it is in docs/report.md."),
         this.help);
