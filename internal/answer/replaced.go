@@ -51,9 +51,9 @@ func replacements(failed, replaced int) string {
 	case 0:
 		return ""
 	case failed:
-		return ", and good trials of the same block replace them"
+		return ", and good trials of the same block replace them in means"
 	}
-	return fmt.Sprintf(", and good trials of the same block replace %d of them", replaced)
+	return fmt.Sprintf(", and good trials of the same block replace %d of them in means", replaced)
 }
 
 // inOrder sorts trials by block, and within a block by number: a replacement has a higher number than all scheduled
