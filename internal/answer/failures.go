@@ -144,6 +144,14 @@ func (f *FailureTable) ByDeployment(arm, baseline []result.Trial) {
 	}
 }
 
+// AttemptsByDeployment counts the attempts of each deployment.
+func AttemptsByDeployment(trials []result.Trial) (all []stats.Attempts) {
+	for _, n := range deploymentsOf(trials) {
+		all = append(all, AttemptsOf(onDeployment(trials, n)))
+	}
+	return all
+}
+
 // AttemptsOf counts attempts.
 func AttemptsOf(trials []result.Trial) (a stats.Attempts) {
 	for _, t := range trials {

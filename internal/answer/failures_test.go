@@ -33,9 +33,11 @@ func triedOf(trials ...result.Trial) Tried {
 // both sides failed.
 func TestReplacementsAreNoSecondDraw(t *testing.T) {
 	q := Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
-	arm := triedOf(attempt(1, 1, "a", 10, 0), attempt(2, 2, "a", 0, 0), attempt(3, 3, "a", 0, 0), attempt(4, 4, "a", 0, 0),
+	arm := triedOf(attempt(1, 1, "a", 10, 0), attempt(2, 2, "a", 0, 0), attempt(3, 3, "a", 0, 0),
+		attempt(4, 4, "a", 0, 0),
 		attempt(11, 2, "a", 5, 2), attempt(12, 3, "a", 6, 3), attempt(13, 4, "a", 0, 4))
-	base := triedOf(attempt(5, 1, "b", 20, 0), attempt(6, 2, "b", 20, 0), attempt(7, 3, "b", 0, 0), attempt(8, 4, "b", 0, 0),
+	base := triedOf(attempt(5, 1, "b", 20, 0), attempt(6, 2, "b", 20, 0), attempt(7, 3, "b", 0, 0),
+		attempt(8, 4, "b", 0, 0),
 		attempt(14, 3, "b", 7, 7), attempt(15, 4, "b", 7, 8))
 	p := NewRanking(q, arm.Good, base.Good).InBlocks(arm, base)
 	want := []stats.Value{{Block: 1, Value: 10e-6}, {Block: 2, Value: math.Inf(1)}, {Block: 3, Value: 6e-6}}
@@ -74,8 +76,8 @@ func TestWorseWithoutASize(t *testing.T) {
 		var trials []result.Trial
 		for block := 1; block <= 12; block++ {
 			near := attempt(2*block, block, "near", 20, 0)
-			near.Metrics = append(near.Metrics, result.Metric{Name: result.RTT, Stat: result.P99, Unit: result.Seconds,
-				Value: 100e-6 + 1e-6*float64(block%5)})
+			near.Metrics = append(near.Metrics, result.Metric{Name: result.RTT, Stat: result.P99,
+				Unit: result.Seconds, Value: 100e-6 + 1e-6*float64(block%5)})
 			trials = append(trials, near, attempt(2*block+1, block, "far", test.p50, 0))
 		}
 		a := Make(Input{Experiment: e, Trials: trials, State: "complete"})

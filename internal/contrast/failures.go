@@ -32,6 +32,17 @@ func (g *group) perRun() []stats.Attempts {
 	return all
 }
 
+// share is the share of a group's attempts that failed, for one of several checks.
+func (g *group) share(checks int) (stats.Estimate, stats.Scope) {
+	switch {
+	case g.tries != nil:
+		return stats.EstimateShare(g.perRun(), checks), stats.OfRuns
+	case g.deployed():
+		return stats.EstimateShare(answer.AttemptsByDeployment(g.attempts), checks), answer.AboutConfiguration
+	}
+	return stats.EstimateShare(g.perRun(), checks), ""
+}
+
 // failuresScope says what a comparison of the pair's failures applies to. How much runs differ in their failures is not
 // taken from a history.
 func (p *Pair) failuresScope() stats.Scope {

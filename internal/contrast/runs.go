@@ -194,7 +194,7 @@ func (p *Pair) Change(q answer.Quantity, checks int) (change, relative stats.Est
 // Level is the figure of New's trials, or with several runs or deployments of these, for one of several checks.
 func (p *Pair) Level(q answer.Quantity, checks int) (stats.Estimate, stats.Scope) {
 	if q == answer.FailuresQuantity() {
-		return stats.EstimateShare(answer.AttemptsOf(p.new.attempts), checks), ""
+		return p.new.share(checks)
 	}
 	if p.new.runs == nil && p.new.deployed() {
 		// A deployment is to its blocks what a run is to its trials.

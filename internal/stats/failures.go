@@ -121,13 +121,46 @@ func EstimateFailures(f Failures, checks int) (change, relative Estimate) {
 	return change, relative
 }
 
-// EstimateShare is the share of failed attempts with its exact interval, for one of several checks.
-func EstimateShare(a Attempts, checks int) Estimate {
+// EstimateShare is the share of failed attempts with its exact interval, for one of several checks. With several units,
+// runs or deployments, the interval is not smaller than Student's of their shares.
+func EstimateShare(units []Attempts, checks int) Estimate {
+	var a Attempts
+	for _, u := range units {
+		a = a.plus(u)
+	}
 	if a.Of == 0 {
 		return Estimate{}
 	}
-	return Estimate{Value: known(a.Share()), Interval: a.Interval(Level(checks)), Trials: a.Of,
+	e := Estimate{Value: known(a.Share()), Interval: a.Interval(Level(checks)), Trials: a.Of,
 		needed: func(float64) int { return -1 }}
+	if t := oneSideT(shares(units)); t.freedom > 0 {
+		e.Interval = e.Interval.widenShare(t.interval(t.absolute, Level(checks)), 0)
+	}
+	if a.Failed > 0 {
+		e.Interval.Low = math.Max(e.Interval.Low, next)
+	}
+	return e
+}
+
+// next is a share that no number of attempts tells from 0.
+const next = 1e-9
+
+// widenShare extends an interval of shares, or of their differences, to another one, but not below least and above 1.
+func (i Interval) widenShare(by Interval, least float64) Interval {
+	if !by.Known {
+		return i
+	}
+	i.Low, i.High = math.Max(least, math.Min(i.Low, by.Low)), math.Min(1, math.Max(i.High, by.High))
+	return i
+}
+
+// oneSideT is the t method for the mean of values.
+func oneSideT(values []float64) runT {
+	t := runT{ofOne: true, absolute: meanChange(values)}
+	if len(values) > 1 && t.absolute.deviation > 0 {
+		t.freedom = float64(len(values) - 1)
+	}
+	return t
 }
 
 // compare computes everything except the correction for the table, with an interval of the given level.
@@ -144,13 +177,9 @@ func (f Failures) compare(level float64) FailureComparison {
 	p := f.exact(c.Arm.Failed)
 	if t := f.units(); t.freedom > 0 {
 		p = math.Max(p, t.p().Value)
-		if i := t.interval(t.absolute, level); i.Known {
-			c.Interval.Low = math.Max(-1, math.Min(c.Interval.Low, i.Low))
-			c.Interval.High = math.Min(1, math.Max(c.Interval.High, i.High))
-		}
+		c.Interval = c.Interval.widenShare(t.interval(t.absolute, level), -1)
 	}
 	c.RawPValue = known(p)
-	const next = 1e-9 // a share that no number of attempts tells from 0
 	switch {
 	case p > level:
 		reachZero(&c.Interval)
@@ -263,11 +292,7 @@ func (f Failures) units() runT {
 	for i := range arm {
 		differences[i] = arm[i] - baseline[i]
 	}
-	t := runT{ofOne: true, absolute: meanChange(differences)}
-	if t.absolute.deviation > 0 {
-		t.freedom = float64(len(differences) - 1)
-	}
-	return t
+	return oneSideT(differences)
 }
 
 // absoluteOnly leaves out the logarithms.

@@ -96,6 +96,19 @@ func TestFailuresOfRunsThatFailAsAWhole(t *testing.T) {
 	}
 }
 
+// The share of one side is no surer than its runs are alike.
+func TestShareOfRuns(t *testing.T) {
+	one, apart := EstimateShare([]Attempts{{20, 60}}, 1), EstimateShare([]Attempts{{20, 20}, {0, 20}, {0, 20}}, 1)
+	if one.Interval.Low < 0.2 || apart.Interval.Low > 1e-6 || apart.Interval.Low <= 0 || apart.Interval.High != 1 ||
+		one.Value != apart.Value {
+		t.Errorf("%+v, %+v", one, apart)
+	}
+	none := EstimateShare([]Attempts{{0, 20}, {0, 20}}, 1)
+	if none.Interval.Low != 0 || none.Value.Value != 0 || none.Trials != 40 {
+		t.Errorf("%+v", none)
+	}
+}
+
 // The interval excludes 0 exactly if the test rejects, at the level of any number of checks, and holds the estimate.
 func TestFailureIntervalsAgreeWithTheTest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
