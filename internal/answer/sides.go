@@ -54,8 +54,8 @@ type QuantileComparison struct {
 	Interval         Interval    `json:"interval"`
 	Relative         *float64    `json:"relative"`
 	RelativeInterval Interval    `json:"relative_interval"`
-	// Unbounded says on which side both intervals have no bound, because trials are Missing: how many trials of the
-	// arm and of the baseline are too short for the quantile.
+	// Unbounded says on which side both intervals have no bound, because trials are Missing: how many attempts of the
+	// arm and of the baseline failed, or are too short for the quantile.
 	Unbounded string  `json:"unbounded,omitempty"`
 	Missing   *[2]int `json:"missing,omitempty"`
 	// Pooled is the quantile of all observations of the arm and of the baseline: a description without an interval.
