@@ -38,7 +38,8 @@ type Answer struct {
 	Failed int `json:"failed"`
 	// Deployments is how many times the schedule makes the hosts; 0 for once. Blocks are those of all deployments.
 	Deployments int `json:"deployments,omitempty"`
-	// Replaced is how many failed trials were replaced by a good trial of the same block.
+	// Replaced is how many failed trials were replaced by a good trial of the same block. Comparisons use the first
+	// attempts; the replacements are in means.
 	Replaced int `json:"replaced,omitempty"`
 	// Failing says in sentences that more than half of the trials failed, or all trials of an arm. The exit code of a
 	// run is then 1.
@@ -51,8 +52,10 @@ type Answer struct {
 	Averages    Averages     `json:"averages"`
 	Arms        []Figure     `json:"arms"`
 	Comparisons []Comparison `json:"comparisons"`
-	Layers      []Layer      `json:"layers"`
-	Residual    []Residual   `json:"residual"`
+	// Failures says how often the arms failed; null if nothing was tried.
+	Failures *Failures  `json:"failures,omitempty"`
+	Layers   []Layer    `json:"layers"`
+	Residual []Residual `json:"residual"`
 	// Additivity has a test for each quantity whose layers could fail to add up.
 	Additivity []Additivity `json:"additivity,omitempty"`
 	Warnings   []Warning    `json:"warnings"`
@@ -140,6 +143,9 @@ type Figure struct {
 	Unbounded string `json:"unbounded,omitempty"`
 	// Missing is how many of the trials lack the figure. They count as worse than all others.
 	Missing int `json:"missing,omitempty"`
+	// Failed is how many of the trials failed at the first attempt. They count as worse than all others, also if good
+	// ones replaced them.
+	Failed int `json:"failed,omitempty"`
 	// Over is the protocol, if the answer has figures over several: "UDP".
 	Over string `json:"over,omitempty"`
 	// Pooled is the same percentile of all observations of all trials together, from their histograms. It is a
@@ -238,6 +244,9 @@ type Comparison struct {
 	// Missing is how many good trials of the arm and of the baseline lack the quantity. They count as worse than all
 	// others.
 	Missing *[2]int `json:"missing,omitempty"`
+	// Failed is how many first attempts of the arm and of the baseline failed. They count as worse than all others,
+	// also if good ones replaced them.
+	Failed *[2]int `json:"failed,omitempty"`
 	// Family is the number of comparisons that PValue is corrected for: all of this workload and quantity.
 	Family int `json:"family,omitempty"`
 	// Unproved says which of the two arms is not proved to be what it claims in the compared trials; empty if both are.
@@ -246,7 +255,8 @@ type Comparison struct {
 	OneBlock *OneBlock `json:"one_block_decides,omitempty"`
 	// Resolve says how many blocks find the difference that the user asked about.
 	Resolve *Resolution `json:"resolve,omitempty"`
-	// Reason says why the two are not comparable, or why there is no interval.
+	// Reason says why the two are not comparable, why there is no interval, or why the size of a sure difference is not
+	// known: Difference is then null.
 	Reason string `json:"reason,omitempty"`
 	// Dependence describes the dependence between neighbouring blocks; nil without blocks, or with too few to tell.
 	Dependence *Dependence `json:"dependence,omitempty"`

@@ -134,7 +134,8 @@ func TestLayersThatCannotBeSeparatedAreRefused(t *testing.T) {
 	}
 }
 
-func TestFailedTrialsAreLeftOutAndReported(t *testing.T) {
+// TestFailedTrialsCountAndAreReported: a block in which an arm failed is a block in which it was the worst.
+func TestFailedTrialsCountAndAreReported(t *testing.T) {
 	e := overlay(12)
 	trials := model(e, perLayer, 5e-8)
 	for i := range trials {
@@ -148,8 +149,13 @@ func TestFailedTrialsAreLeftOutAndReported(t *testing.T) {
 		t.Errorf("%d failed", a.Failed)
 	}
 	for _, c := range a.Comparisons {
-		if want := map[bool]int{true: 10, false: 12}[c.Arm == "flat"]; c.Blocks != want {
-			t.Errorf("%s rests on %d blocks, want %d", c.Arm, c.Blocks, want)
+		if failed := c.Failed != nil && *c.Failed == [2]int{2, 0}; c.Blocks != 12 || failed != (c.Arm == "flat") {
+			t.Errorf("%s rests on %d blocks, failed %v", c.Arm, c.Blocks, c.Failed)
+		}
+	}
+	for _, f := range a.Failures.Arms {
+		if want := map[bool]int{true: 2}[f.Arm == "flat"]; f.Failed != want || f.Attempts != 12 || f.Interval == nil {
+			t.Errorf("%+v", f)
 		}
 	}
 	if len(a.Warnings) == 0 || a.Warnings[0].Code != "failed-trials" ||
@@ -211,7 +217,7 @@ func TestQuantities(t *testing.T) {
 		{"a stream with smoothed round trips",
 			metrics("iperf3", "stream", result.DefinitionSmoothedRTT, rtt(result.Mean), goodput), "goodput", ""},
 		{"a load", metrics("native", "load", result.DefinitionResponseTime, loaded...),
-			"response_time p50, response_time p99", "transaction_rate"},
+			"response_time p50, response_time p99, loss", "transaction_rate"},
 		{"a load with few requests", metrics("native", "load", result.DefinitionResponseTime,
 			seconds(result.ResponseTime, result.Mean), transactions),
 			"response_time mean", "transaction_rate"},

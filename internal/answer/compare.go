@@ -43,7 +43,8 @@ func family(in Input, c cells) []Comparison {
 		}
 		both := [2]Lack{c.lack(arm.Name), c.lack(e.Baseline)}
 		lacks = append(lacks, both)
-		refused := entry.Lacks(both[0], both[1])
+		refused := false
+		entry.Lacks(both[0], both[1])
 		if reason := c.incomparable(arm.Name, e.Baseline,
 			e.SetOtherwise(arm.Name, e.Baseline, c.workload)); reason != "" {
 			refused, entry.Reason = true, reason
@@ -51,16 +52,16 @@ func family(in Input, c cells) []Comparison {
 		switch {
 		case refused:
 		case e.Unpaired():
-			samples = append(samples, stats.Samples{Arm: stats.Numbers(c.ranked(arm.Name)),
-				Baseline: stats.Numbers(c.ranked(e.Baseline))})
+			ofArm, ofBaseline := c.ranking.Both(c.tried(arm.Name), c.tried(e.Baseline))
+			samples = append(samples, stats.Samples{Arm: stats.Numbers(ofArm), Baseline: stats.Numbers(ofBaseline)})
 			of = append(of, len(all))
 		case deployed(e):
-			d, their := ByDeployment(c.ranking, c.good[arm.Name], c.good[e.Baseline])
+			d, their := ByDeployment(c.ranking, c.tried(arm.Name), c.tried(e.Baseline))
 			several, numbers = append(several, d), append(numbers, their)
 			of = append(of, len(all))
 		default:
 			entry.About = AboutOnce(e, arm.Name, e.Baseline)
-			pairs = append(pairs, stats.Pair{Arm: c.ranked(arm.Name), Baseline: c.ranked(e.Baseline)})
+			pairs = append(pairs, c.ranking.InBlocks(c.tried(arm.Name), c.tried(e.Baseline)))
 			of = append(of, len(all))
 		}
 		all = append(all, entry)
@@ -134,6 +135,14 @@ func (c cells) incomparable(arm, baseline string, set []string) string {
 	}
 	if len(b) == 0 && c.lack(baseline).Missing > 0 {
 		b = c.good[baseline]
+	}
+	for _, side := range []struct {
+		name string
+		with []result.Trial
+	}{{arm, a}, {baseline, b}} {
+		if len(side.with) == 0 && len(c.good[side.name]) > 0 {
+			return fmt.Sprintf("the trials of %s have no %s", side.name, c.quantity.Name())
+		}
 	}
 	return incomparable(a, b, set)
 }

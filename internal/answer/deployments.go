@@ -110,13 +110,12 @@ func AboutText(comparisons []Comparison) string {
 }
 
 // ByDeployment gives the values of an arm and its baseline for each deployment, and the numbers of the deployments.
-func ByDeployment(r Ranking, arm, baseline []result.Trial) (stats.Deployed, []int) {
-	numbers := deploymentsOf(slices.Concat(arm, baseline))
+func ByDeployment(r Ranking, arm, baseline Tried) (stats.Deployed, []int) {
+	numbers := deploymentsOf(slices.Concat(arm.Attempts, baseline.Attempts))
+	on := func(t Tried, n int) Tried { return Tried{onDeployment(t.Attempts, n), onDeployment(t.Good, n)} }
 	var all stats.Deployed
 	for _, n := range numbers {
-		a, _ := r.Values(onDeployment(arm, n))
-		b, _ := r.Values(onDeployment(baseline, n))
-		all = append(all, stats.Pair{Arm: a, Baseline: b})
+		all = append(all, r.InBlocks(on(arm, n), on(baseline, n)))
 	}
 	return all, numbers
 }
@@ -235,18 +234,17 @@ func costsOf(in Input) (deployment, block float64) {
 	return math.Max(0, gaps[(len(gaps)-1)/2]-trial), trial * each
 }
 
-// PerDeployment gives the values of an arm's good trials for each deployment.
+// PerDeployment gives the values of an arm's first attempts for each deployment.
 func PerDeployment(r Ranking, trials []result.Trial) [][]float64 {
 	var all [][]float64
 	for _, n := range deploymentsOf(trials) {
-		numbers, _ := r.Numbers(onDeployment(trials, n))
-		all = append(all, numbers)
+		all = append(all, r.Numbers(onDeployment(trials, n)))
 	}
 	return all
 }
 
 // OverDeployments makes the figure of an arm one of deployments: its interval is about any deployment. trials are the
-// arm's good ones.
+// arm's first attempts.
 func OverDeployments(f *Figure, r Ranking, trials []result.Trial) {
 	all := PerDeployment(r, trials)
 	f.Interval, f.Unbounded = nil, ""

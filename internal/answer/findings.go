@@ -10,11 +10,10 @@ import (
 
 // The kinds of a finding.
 const (
-	// OfLayer is what one of a layer adds, OfArm how an arm differs from its baseline.
+	// OfLayer is what one of a layer adds, OfArm how an arm differs from its baseline in a figure.
 	OfLayer = "layer"
 	OfArm   = "arm"
-	// OfFailures is how much more often the trials of an arm fail than those of its baseline. Its Quantity is
-	// "failures", a share of the attempts.
+	// OfFailures is how often an arm fails, compared with its baseline.
 	OfFailures = "failures"
 )
 
@@ -39,8 +38,8 @@ type Finding struct {
 	Unbounded string  `json:"unbounded,omitempty"`
 	Widened   bool    `json:"widened,omitempty"`
 	Missing   *[2]int `json:"missing,omitempty"`
-	// Failed and Attempts count the arm's and the baseline's failed first attempts and all of them, for Kind "failures".
-	// Difference is then the difference of their shares.
+	// Failed and Attempts count the arm's and the baseline's failed first attempts and all of them, for Kind
+	// "failures". Difference is then the difference of their shares.
 	Failed   *[2]int `json:"failed,omitempty"`
 	Attempts *[2]int `json:"attempts,omitempty"`
 	// Relative is copied from the comparison. For a layer it is its cost divided by the baseline's median, without an
@@ -116,12 +115,13 @@ type ranked struct {
 // questions of their own, in the order of the file, then those of all others. Within each of these come differences,
 // then differences that may be chance, then findings without a difference, then refused comparisons.
 //
-// Differences are sorted: first layers if they lead, then the first quantity of each workload, then the other
-// quantities, each in the order of the run. Within a quantity the strongest finding comes first. The strength of a finding is the end of its relative interval that is nearer to 0, so a large
-// but uncertain difference does not precede a well-known one. Findings that are not differences keep the order of the
-// file, because their sizes may be chance.
+// Differences are sorted: first arms that fail more or less often, then layers if they lead, then the first quantity of
+// each workload, then the other quantities, each in the order of the run. Within a quantity the strongest finding comes
+// first. The strength of a finding is the end of its relative interval that is nearer to 0, so a large but uncertain
+// difference does not precede a well-known one. Findings that are not differences keep the order of the file, because
+// their sizes may be chance.
 func Rank(a Answer) []Finding {
-	var all []ranked
+	all := ofFailures(a.Failures)
 	for _, l := range leading(a) {
 		all = append(all, ofLayer(a, l))
 	}
@@ -205,6 +205,8 @@ func sortFindings(all []ranked) {
 			return d
 		}
 		switch p, q := x.place(), y.place(); {
+		case x.Kind == OfFailures || y.Kind == OfFailures:
+			return compareFailureFindings(x, y)
 		case x.Kind != y.Kind:
 			return before(x.Kind == OfLayer)
 		case x.secondary != y.secondary:

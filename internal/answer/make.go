@@ -46,6 +46,7 @@ func Make(in Input) Answer {
 		a.Arms = append(a.Arms, figures(in.Experiment, c)...)
 	}
 	a.Comparisons = comparisons(in, tables)
+	a.Failures = failuresOf(in)
 	var estimates []stats.Cost
 	for _, c := range tables {
 		part := attribute(in.Experiment, c, a.Comparisons)
@@ -78,9 +79,10 @@ type cells struct {
 	workload string
 	quantity Quantity
 	byArm    map[string][]result.Trial
-	// good are all good trials by arm, including those that lack the quantity; ranking says how these count.
-	good    map[string][]result.Trial
-	ranking Ranking
+	// good are all good trials by arm, including those that lack the quantity and those that replace failed ones.
+	// attempts are the first attempts, also those that failed; ranking says how they count in comparisons.
+	good, attempts map[string][]result.Trial
+	ranking        Ranking
 	// known has what valuesOf computed, by arm.
 	known map[string]rankedValues
 	// primary says that this is the workload's first quantity, for which layers are estimated.
@@ -108,15 +110,16 @@ func (c cells) values(arm string) []stats.Value {
 
 // rankedValues are what ranked and lack give for an arm.
 type rankedValues struct {
-	values  []stats.Value
-	missing int
+	values []stats.Value
+	lack   Lack
 }
 
 // valuesOf computes the ranked values of an arm, once.
 func (c cells) valuesOf(arm string) rankedValues {
 	known, ok := c.known[arm]
 	if !ok {
-		known.values, known.missing = c.ranking.Values(c.good[arm])
+		values, missing, failed := c.ranking.each(c.attempts[arm])
+		known = rankedValues{stats.PerBlock(values), Lack{arm, missing, failed, len(c.attempts[arm])}}
 		if c.known != nil {
 			c.known[arm] = known
 		}
@@ -124,11 +127,14 @@ func (c cells) valuesOf(arm string) rankedValues {
 	return known
 }
 
-// ranked gives the values for comparisons of an arm, including trials that lack the quantity.
+// ranked gives the values for comparisons of an arm, including attempts that failed or lack the quantity.
 func (c cells) ranked(arm string) []stats.Value { return slices.Clone(c.valuesOf(arm).values) }
 
-// lack is how many good trials of an arm lack the quantity.
-func (c cells) lack(arm string) Lack { return Lack{arm, c.valuesOf(arm).missing, len(c.good[arm])} }
+// tried are the trials of an arm.
+func (c cells) tried(arm string) Tried { return Tried{c.attempts[arm], c.good[arm]} }
+
+// lack is how many attempts of an arm have no value.
+func (c cells) lack(arm string) Lack { return c.valuesOf(arm).lack }
 
 // having gives the trials that have a quantity, without a copy if all do.
 func having(q Quantity, trials []result.Trial) []result.Trial {
@@ -143,8 +149,9 @@ func having(q Quantity, trials []result.Trial) []result.Trial {
 	return trials
 }
 
-// workloadCells groups a workload's good trials by quantity and arm.
+// workloadCells groups a workload's trials by quantity and arm.
 func workloadCells(e *experiment.Experiment, trials []result.Trial, workload string) []cells {
+	attempts := attemptsByArm(trials, workload)
 	n := 0
 	for i := range trials {
 		if trials[i].Workload == workload && trials[i].Error == "" {
@@ -173,7 +180,7 @@ func workloadCells(e *experiment.Experiment, trials []result.Trial, workload str
 	var all []cells
 	add := func(q Quantity, c cells) {
 		c.workload, c.quantity, c.byArm = workload, q, map[string][]result.Trial{}
-		c.good, c.ranking, c.known = byArm, NewRanking(q, good), map[string]rankedValues{}
+		c.good, c.attempts, c.ranking, c.known = byArm, attempts, NewRanking(q, good), map[string]rankedValues{}
 		for arm, trials := range byArm {
 			if with := having(q, trials); len(with) > 0 {
 				c.byArm[arm] = with
@@ -195,7 +202,8 @@ func workloadCells(e *experiment.Experiment, trials []result.Trial, workload str
 //
 // netperf has the mean, from its transaction rate: its percentiles are whole microseconds and would hide the cost of
 // a layer. A load has its response time, which includes the time that a request waited to be sent. One-way messages
-// have the rate at which they arrive. A stream has its goodput, and over UDP also its loss.
+// have the rate at which they arrive. A stream has its goodput. Over UDP, a load and a stream also have their loss, and
+// other round trips if anything was lost.
 func Quantities(trials []result.Trial) []Quantity {
 	if len(trials) == 0 {
 		return nil
@@ -206,7 +214,7 @@ func Quantities(trials []result.Trial) []Quantity {
 		}
 		return present(trials, all)
 	}
-	var all []Quantity
+	var all, lost []Quantity
 	switch {
 	case trials[0].Mode == experiment.Messages:
 		return present(trials, []Quantity{rate(result.MessageRate)})
@@ -214,6 +222,7 @@ func Quantities(trials []result.Trial) []Quantity {
 		if all = times(result.ResponseTime, result.P50, result.P99); len(all) == 0 {
 			all = times(result.ResponseTime, result.Mean)
 		}
+		lost = present(trials, []Quantity{{Metric: result.Loss, Unit: result.One}})
 	case trials[0].Tool.Name != "netperf":
 		all = times(result.RTT, result.P50, result.P99)
 	}
@@ -221,7 +230,10 @@ func Quantities(trials []result.Trial) []Quantity {
 		all = times(result.RTT, result.Mean)
 	}
 	if len(all) > 0 && !smoothed(trials) {
-		return all
+		if loss := (Quantity{Metric: result.Loss, Unit: result.One}); len(lost) == 0 && loss.any(trials) {
+			lost = present(trials, []Quantity{loss})
+		}
+		return append(all, lost...)
 	}
 	return present(trials, []Quantity{
 		{Metric: result.Goodput, Unit: result.BitsPerSecond},
@@ -249,6 +261,14 @@ func Beside(trials []result.Trial) []Quantity {
 		all = append(all, Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond, Scope: scope})
 	}
 	return present(trials, all)
+}
+
+// any says whether the quantity is above 0 in any of the trials.
+func (q Quantity) any(trials []result.Trial) bool {
+	return slices.ContainsFunc(trials, func(t result.Trial) bool {
+		v, ok := q.Of(t)
+		return ok && v > 0
+	})
 }
 
 func rate(metric string) Quantity { return Quantity{Metric: metric, Unit: result.PerSecond} }
@@ -290,10 +310,7 @@ func present(trials []result.Trial, candidates []Quantity) []Quantity {
 func figures(e *experiment.Experiment, c cells) []Figure {
 	var all []Figure
 	for _, arm := range e.Arms {
-		if f, ok := Summary("", arm.Name, c.workload, c.ranking, c.good[arm.Name]); ok {
-			if deployed(e) {
-				OverDeployments(&f, c.ranking, c.good[arm.Name])
-			}
+		if f, ok := FigureOf(deployed(e), arm.Name, c.workload, c.ranking, c.attempts[arm.Name]); ok {
 			all = append(all, f)
 		}
 	}

@@ -2,6 +2,9 @@ package answer
 
 import (
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"nearfar/internal/experiment"
@@ -10,8 +13,9 @@ import (
 )
 
 // A good trial can lack a quantity because of something that happened in it: a trial that stalls makes too few
-// observations for a p99. If it were left out, only the arm's best trials would remain. So it counts as worse than
-// all others.
+// observations for a p99. If it were left out, only the arm's best trials would remain. So it counts as worse than all
+// others. So does the first attempt of a trial that failed, although another one replaced it: the replacement ran at
+// another moment, and if an arm fails in bad moments only, it would be a second draw that the other arms do not have.
 
 // Ranking gives the values for comparing the trials of a workload in a quantity.
 type Ranking struct {
@@ -21,7 +25,7 @@ type Ranking struct {
 	ways map[way]bool
 }
 
-// NewRanking uses all good trials that are compared.
+// NewRanking uses all good trials that are compared; it ignores failed ones.
 func NewRanking(q Quantity, groups ...[]result.Trial) Ranking {
 	r := Ranking{q, map[way]bool{}}
 	var last way
@@ -29,7 +33,7 @@ func NewRanking(q Quantity, groups ...[]result.Trial) Ranking {
 		for i := range trials {
 			if of := wayOf(&trials[i]); of == last && r.ways[last] {
 				continue
-			} else if _, ok := q.of(&trials[i]); ok {
+			} else if _, ok := q.of(&trials[i]); ok && trials[i].Error == "" {
 				r.ways[of], last = true, of
 			}
 		}
@@ -42,88 +46,242 @@ type way struct{ tool, mode, protocol string }
 
 func wayOf(t *result.Trial) way { return way{t.Tool.Name, t.Mode, t.Protocol} }
 
-// Values gives the values of one run's trials, one for each block, and how many trials lack the quantity. The value
-// of such a trial is infinite, on the worse side; if the metric has no better side, the trial is left out.
-func (r Ranking) Values(trials []result.Trial) (values []stats.Value, missing int) {
-	values, missing = r.each(trials)
-	return stats.PerBlock(values), missing
+// Values gives the values of the first attempts of one run, one for each block. The value of an attempt that failed, or
+// that lacks the quantity, is infinite, on the worse side; if the metric has no better side, it is left out.
+func (r Ranking) Values(attempts []result.Trial) []stats.Value {
+	values, _, _ := r.each(attempts)
+	return stats.PerBlock(values)
 }
 
-// Count is how many trials have a value.
-func (r Ranking) Count(trials []result.Trial) int {
-	values, _ := r.each(trials)
+// Numbers is Values without the blocks.
+func (r Ranking) Numbers(attempts []result.Trial) []float64 { return stats.Numbers(r.Values(attempts)) }
+
+// Count is how many attempts have a value.
+func (r Ranking) Count(attempts []result.Trial) int {
+	values, _, _ := r.each(attempts)
 	return len(values)
 }
 
-// each gives the value of each trial with its block.
-func (r Ranking) each(trials []result.Trial) (values []stats.Value, missing int) {
-	values = make([]stats.Value, 0, len(trials))
-	for i := range trials {
-		t := &trials[i]
-		v, ok := r.of(t)
-		if !ok {
-			if !r.ways[wayOf(t)] {
+// Tried are an arm's trials: the first attempts, and the good trials, of which some replace failed attempts.
+type Tried struct{ Attempts, Good []result.Trial }
+
+// Both gives the values of an arm and of its baseline. If most attempts of a side have no figure, the comparison has no
+// size, and only its sign counts: a good trial without the figure is then worse than the other side only if what is
+// known of it is. A trial too short for a p99 has a p50, and its p99 is at least that. If it is not worse than the
+// other side, the trial counts as equal.
+func (r Ranking) Both(arm, baseline Tried) (ofArm, ofBaseline []stats.Value) {
+	ofArm, ofBaseline = r.Values(arm.Attempts), r.Values(baseline.Attempts)
+	a, b := ofArm, ofBaseline
+	if r.LackOf("", arm.Attempts).most() {
+		ofArm = r.atLeast(arm.Attempts, b)
+	}
+	if r.LackOf("", baseline.Attempts).most() {
+		ofBaseline = r.atLeast(baseline.Attempts, a)
+	}
+	return ofArm, ofBaseline
+}
+
+// InBlocks is Both for two sides that share blocks. In a block in which attempts of both failed, so that both are the
+// worst, replacements take the place of the failed attempts: neither side then has a second draw that the other lacks.
+// If the replacements failed as well, the block says nothing about a difference, and is left out.
+func (r Ranking) InBlocks(arm, baseline Tried) stats.Pair {
+	var p stats.Pair
+	p.Arm, p.Baseline = r.Both(arm, baseline)
+	worst := map[int]bool{}
+	for _, v := range p.Baseline {
+		worst[v.Block] = math.IsInf(v.Value, 0)
+	}
+	a, b := arm.failedBlocks(), baseline.failedBlocks()
+	both := map[int]bool{}
+	for _, v := range p.Arm {
+		both[v.Block] = worst[v.Block] && math.IsInf(v.Value, 0) && a[v.Block] && b[v.Block]
+	}
+	p.Arm, p.Baseline = r.again(p.Arm, arm, both), r.again(p.Baseline, baseline, both)
+	return p
+}
+
+// again replaces the values of some blocks by those of replacements, and leaves out blocks without any.
+func (r Ranking) again(values []stats.Value, tried Tried, blocks map[int]bool) []stats.Value {
+	of := map[int]float64{}
+	for _, v := range r.Values(tried.replaced()) {
+		of[v.Block] = v.Value
+	}
+	var all []stats.Value
+	for _, v := range values {
+		if blocks[v.Block] {
+			value, ok := of[v.Block]
+			if !ok || math.IsInf(value, 0) {
 				continue
 			}
+			v.Value = value
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// failedBlocks are the blocks in which an attempt failed.
+func (t Tried) failedBlocks() map[int]bool {
+	failed := map[int]bool{}
+	for _, trial := range t.Attempts {
+		failed[trial.Block] = failed[trial.Block] || trial.Error != ""
+	}
+	return failed
+}
+
+// replaced gives the attempts, with good replacements in the place of failed ones.
+func (t Tried) replaced() []result.Trial {
+	by := map[int]result.Trial{}
+	for _, trial := range t.Good {
+		if trial.Replaces > 0 {
+			by[trial.Replaces] = trial
+		}
+	}
+	all := slices.Clone(t.Attempts)
+	for i, trial := range all {
+		if again, ok := by[trial.Trial]; ok {
+			all[i] = again
+		}
+	}
+	return all
+}
+
+// atLeast is Values with attempts that need not be worse than the other side's median set to it.
+func (r Ranking) atLeast(attempts []result.Trial, other []stats.Value) []stats.Value {
+	values, _, _ := r.each(attempts)
+	median, _, _ := stats.Rank(stats.Numbers(other))
+	if !median.Known {
+		return stats.PerBlock(values)
+	}
+	at := 0
+	for i := range attempts {
+		t := &attempts[i]
+		if !r.counts(t, attempts) {
+			continue
+		}
+		if least, ok := r.least(t); ok && math.IsInf(values[at].Value, 1) && least <= median.Value {
+			values[at].Value = median.Value
+		}
+		at++
+	}
+	return stats.PerBlock(values)
+}
+
+// least is a lower bound of the quantity in a good trial that lacks it: the highest of its smaller percentiles.
+func (r Ranking) least(t *result.Trial) (least float64, ok bool) {
+	if t.Error != "" || r.Unit != result.Seconds {
+		return 0, false
+	}
+	order := func(stat string) float64 {
+		if stat == result.Min {
+			return 0
+		}
+		p, err := strconv.ParseFloat(strings.TrimPrefix(stat, "p"), 64)
+		if err != nil {
+			return -1
+		}
+		return p
+	}
+	for _, m := range t.Metrics {
+		of := m.Name == r.Metric && m.Scope == r.Scope
+		if below := order(m.Stat); of && below >= 0 && below < order(r.Stat) {
+			least, ok = math.Max(least, m.Value), true
+		}
+	}
+	return least, ok
+}
+
+// each gives the value of each attempt with its block, and how many attempts lack the quantity or failed.
+func (r Ranking) each(attempts []result.Trial) (values []stats.Value, missing, failed int) {
+	values = make([]stats.Value, 0, len(attempts))
+	for i := range attempts {
+		t := &attempts[i]
+		if !r.counts(t, attempts) {
+			continue
+		}
+		v, ok := r.of(t)
+		switch {
+		case t.Error != "":
+			failed++
+		case !ok:
 			missing++
+		}
+		if t.Error != "" || !ok {
 			if v, ok = result.Worst(r.Metric); !ok {
 				continue
 			}
 		}
 		values = append(values, stats.Value{Block: t.Block, Value: v})
 	}
-	return values, missing
+	return values, missing, failed
 }
 
-// Numbers is Values without the blocks.
-func (r Ranking) Numbers(trials []result.Trial) (numbers []float64, missing int) {
-	values, missing := r.Values(trials)
-	return stats.Numbers(values), missing
+// counts says whether an attempt counts among others of the same arm: its way of measuring gives the quantity. A failed
+// attempt does not always say how it was measured. It counts as the good ones do.
+func (r Ranking) counts(t *result.Trial, attempts []result.Trial) bool {
+	if t.Error == "" {
+		return r.ways[wayOf(t)]
+	}
+	if _, ok := result.Worst(r.Metric); !ok || len(r.ways) == 0 {
+		return false
+	}
+	good := slices.IndexFunc(attempts, func(t result.Trial) bool { return t.Error == "" })
+	return good < 0 || r.ways[wayOf(&attempts[good])]
 }
 
-// Lack is how many of a side's good trials lack a quantity.
+// Lack is how many of a side's attempts have no value of a quantity: good ones that lack it, and failed ones.
 type Lack struct {
-	Name            string
-	Missing, Trials int
+	Name                    string
+	Missing, Failed, Trials int
 }
 
-// LackOf counts the trials of a side that lack the quantity.
-func (r Ranking) LackOf(name string, trials []result.Trial) Lack {
-	_, missing := r.Values(trials)
-	return Lack{name, missing, len(trials)}
+// LackOf counts the attempts of a side that have no value.
+func (r Ranking) LackOf(name string, attempts []result.Trial) Lack {
+	_, missing, failed := r.each(attempts)
+	return Lack{name, missing, failed, len(attempts)}
 }
 
-// most says whether more than half of the trials lack the quantity, so that there is no median.
-func (l Lack) most() bool { return 2*l.Missing > l.Trials }
+// most says whether more than half of the attempts have no value, so that there is no median.
+func (l Lack) most() bool { return 2*(l.Missing+l.Failed) > l.Trials }
 
-// String writes "9 of 20 trials of vxlan".
+// String writes "9 of 20 trials of vxlan", or "9 of 20 trials of vxlan (2 of these failed)".
 func (l Lack) String() string {
-	return fmt.Sprintf("%d of %d trials of %s", l.Missing, l.Trials, l.Name)
+	text := fmt.Sprintf("%d of %d trials of %s", l.Missing+l.Failed, l.Trials, l.Name)
+	if l.Failed > 0 {
+		text += fmt.Sprintf(" (%d of these failed)", l.Failed)
+	}
+	return text
 }
 
-// Lacks records how many good trials of the arm and of the baseline lack the quantity. If more than half of a side
-// do, it refuses the comparison with a reason, and returns true.
-func (c *Comparison) Lacks(arm, baseline Lack) (refused bool) {
+// Lacks records how many good trials of the arm and of the baseline lack the quantity, and how many attempts failed.
+func (c *Comparison) Lacks(arm, baseline Lack) {
 	if arm.Missing+baseline.Missing > 0 {
 		c.Missing = &[2]int{arm.Missing, baseline.Missing}
 	}
-	if arm.most() || baseline.most() {
-		c.Verdict, c.Reason = NotComparable, noMedian(c.Quantity, arm, baseline)
-		return true
+	if arm.Failed+baseline.Failed > 0 {
+		c.Failed = &[2]int{arm.Failed, baseline.Failed}
 	}
-	return false
 }
 
-// LostMedian replaces the reason of a comparison whose difference has no median, although both sides have one, by a
-// reason with counts.
+// LostMedian gives a comparison whose difference has no median a reason with counts. The sign of the difference can be
+// sure all the same. If it is not, the comparison is refused.
 func (c *Comparison) LostMedian(arm, baseline Lack) {
-	if c.Verdict == NotComparable && c.Reason == stats.ReasonLost {
-		c.Reason = noMedian(c.Quantity, arm, baseline)
+	lost := c.Reason == stats.ReasonLost
+	if !lost && (c.Difference == nil || !arm.most() && !baseline.most()) {
+		return
 	}
+	c.Reason = NoMedian(c.Quantity, arm, baseline)
+	if lost && (c.Verdict == Higher || c.Verdict == Lower) {
+		c.Reason = "by how much is unknown: " + c.Reason
+		return
+	}
+	c.Verdict, c.Better, c.Widened, c.Unbounded = NotComparable, "", false, ""
+	c.Difference, c.Interval, c.Relative, c.RelativeInterval = nil, nil, nil, nil
+	c.PValue, c.Detectable, c.BlocksNeeded, c.OneBlock, c.Resolve = nil, nil, nil, nil, nil
 }
 
-// noMedian is the reason for refusing a comparison whose trials lack the quantity.
-func noMedian(q Quantity, arm, baseline Lack) string {
+// NoMedian says why a quantity has no median on two sides.
+func NoMedian(q Quantity, arm, baseline Lack) string {
 	return fmt.Sprintf("%s is missing in %s and in %s: there is no median to compare", q.Name(), arm, baseline)
 }
 
@@ -132,7 +290,7 @@ func missing(e *experiment.Experiment, c cells) []Warning {
 	var lacks []Lack
 	lacking, of := 0, ""
 	for _, arm := range e.Arms {
-		l := c.lack(arm.Name)
+		l := c.ranking.LackOf(arm.Name, c.good[arm.Name])
 		if lacks = append(lacks, l); l.Missing > 0 {
 			lacking, of = lacking+1, arm.Name
 		}
@@ -172,7 +330,7 @@ func layersLeaveOut(e *experiment.Experiment, c cells) (Warning, int) {
 	var parts []string
 	total := 0
 	for _, arm := range e.Arms {
-		if l := c.lack(arm.Name); l.Missing > 0 {
+		if l := c.ranking.LackOf(arm.Name, c.good[arm.Name]); l.Missing > 0 {
 			parts = append(parts, l.String())
 			total += l.Missing
 		}

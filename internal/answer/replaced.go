@@ -3,6 +3,7 @@ package answer
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"nearfar/internal/result"
 )
@@ -26,15 +27,48 @@ func replacedPlaces(trials []result.Trial) map[int]bool {
 	return replaced
 }
 
+// FirstAttempts leaves out the trials that replace failed ones.
+func FirstAttempts(trials []result.Trial) []result.Trial {
+	return slices.DeleteFunc(slices.Clone(trials), func(t result.Trial) bool { return t.Replaces > 0 })
+}
+
+// attemptsByArm lists the first attempts of a workload by arm, in order.
+func attemptsByArm(trials []result.Trial, workload string) map[string][]result.Trial {
+	of := map[string]int{}
+	sorted, last := true, -1
+	for i := range trials {
+		if t := &trials[i]; t.Workload == workload && t.Replaces == 0 {
+			of[t.Arm]++
+			sorted = sorted && (last < 0 || inOrder(trials[last], *t) <= 0)
+			last = i
+		}
+	}
+	by := map[string][]result.Trial{}
+	for i := range trials {
+		if t := &trials[i]; t.Workload == workload && t.Replaces == 0 {
+			if by[t.Arm] == nil {
+				by[t.Arm] = make([]result.Trial, 0, of[t.Arm])
+			}
+			by[t.Arm] = append(by[t.Arm], *t)
+		}
+	}
+	if !sorted { // sorting moves large records
+		for _, all := range by {
+			slices.SortStableFunc(all, inOrder)
+		}
+	}
+	return by
+}
+
 // replacements says how many of the failed trials were replaced by good ones.
 func replacements(failed, replaced int) string {
 	switch replaced {
 	case 0:
 		return ""
 	case failed:
-		return ", and good trials of the same block replace them"
+		return ", and good trials of the same block replace them in means"
 	}
-	return fmt.Sprintf(", and good trials of the same block replace %d of them", replaced)
+	return fmt.Sprintf(", and good trials of the same block replace %d of them in means", replaced)
 }
 
 // inOrder sorts trials by block, and within a block by number: a replacement has a higher number than all scheduled

@@ -54,8 +54,8 @@ type QuantileComparison struct {
 	Interval         Interval    `json:"interval"`
 	Relative         *float64    `json:"relative"`
 	RelativeInterval Interval    `json:"relative_interval"`
-	// Unbounded says on which side both intervals have no bound, because trials are Missing: how many trials of the
-	// arm and of the baseline are too short for the quantile.
+	// Unbounded says on which side both intervals have no bound, because trials are Missing: how many attempts of the
+	// arm and of the baseline failed, or are too short for the quantile.
 	Unbounded string  `json:"unbounded,omitempty"`
 	Missing   *[2]int `json:"missing,omitempty"`
 	// Pooled is the quantile of all observations of the arm and of the baseline: a description without an interval.
@@ -74,20 +74,24 @@ type Distance struct {
 // FillPaired copies the result of comparing two arms of one run.
 func FillPaired(c *Comparison, s stats.Comparison) { fill(c, s) }
 
-// Summary is the figure of an arm's good trials; false if they have no median.
-func Summary(side, arm, workload string, r Ranking, trials []result.Trial) (Figure, bool) {
-	numbers, missing := r.Numbers(trials)
-	f, ok := SummaryOf(side, arm, workload, r.Quantity, numbers, missing)
-	f.Trials = r.Count(trials)
+// FigureOf is the figure of an arm's first attempts, one value for each block; false if they have no median. It is over
+// deployments if the hosts were made several times. Everything that shows one figure of one run takes it from here.
+func FigureOf(deployed bool, arm, workload string, r Ranking, attempts []result.Trial) (Figure, bool) {
+	l := r.LackOf("", attempts)
+	f, ok := SummaryOf("", arm, workload, r.Quantity, r.Numbers(attempts), l)
+	f.Trials = r.Count(attempts)
+	if deployed && ok {
+		OverDeployments(&f, r, attempts)
+	}
 	return f, ok
 }
 
-// SummaryOf is the figure of values, some of which may be infinite for trials that lack the quantity.
-func SummaryOf(side, arm, workload string, q Quantity, numbers []float64, missing int) (Figure, bool) {
+// SummaryOf is the figure of values, some of which may be infinite for attempts that failed or lack the quantity.
+func SummaryOf(side, arm, workload string, q Quantity, numbers []float64, l Lack) (Figure, bool) {
 	median, bounds, count := stats.Rank(numbers)
 	f := Figure{
 		Side: side, Arm: arm, Workload: workload, Quantity: q, Median: median.Value, Interval: interval(bounds),
-		Trials: count, Missing: missing,
+		Trials: count, Missing: l.Missing, Failed: l.Failed,
 	}
 	f.Unbounded = f.Interval.Unbounded()
 	return f, median.Known

@@ -35,6 +35,7 @@ func (c *Contrast) Answer() answer.Answer {
 	entries := c.entries()
 	a.Arms = c.figures(entries)
 	a.Comparisons = c.comparisons(entries)
+	a.Failures = c.failuresOf()
 	distributions, unread := c.distributions()
 	a.Distributions = distributions
 	a.Warnings = append(c.warnings(entries), unread...)
@@ -164,18 +165,15 @@ func (c *Contrast) figures(entries []entry) []answer.Figure {
 	return all
 }
 
-// summary is the figure of a group: the median of its trials, or with several runs of the runs' medians.
+// summary is the figure of a group: the median of its attempts, or with several runs of the runs' medians.
 func summary(side, arm, workload string, g group, r answer.Ranking) (answer.Figure, bool) {
 	if g.runs == nil {
-		f, ok := answer.Summary(side, arm, workload, r, g.good)
-		if g.deployed() {
-			answer.OverDeployments(&f, r, g.good)
-		}
+		f, ok := answer.FigureOf(g.deployed(), arm, workload, r, g.attempts)
+		f.Side = side
 		return f, ok
 	}
-	_, missing := r.Numbers(g.good)
-	f, ok := answer.SummaryOf(side, arm, workload, r.Quantity, units(g, r), missing)
-	f.Runs, f.Trials = f.Trials, r.Count(g.good)
+	f, ok := answer.SummaryOf(side, arm, workload, r.Quantity, units(g, r), r.LackOf("", g.attempts))
+	f.Runs, f.Trials = f.Trials, r.Count(g.attempts)
 	return f, ok
 }
 
@@ -199,7 +197,6 @@ func (c *Contrast) comparisons(entries []entry) []answer.Comparison {
 		case e.pair.Refused != "":
 		case !slices.Contains(c.quantities(e.pair), e.quantity):
 			all[i].Reason = "the two have no " + e.quantity.Name() + " in common"
-		case all[i].Lacks(lacks(e)):
 		case e.pair.deployed():
 			d, of := e.pair.byDeployment(e.quantity)
 			several, numbers, ofSeveral = append(several, d), append(numbers, of), append(ofSeveral, i)
@@ -223,12 +220,13 @@ func (c *Contrast) comparisons(entries []entry) []answer.Comparison {
 		}
 	}
 	for i, e := range entries {
+		all[i].Lacks(lacks(e))
 		all[i].LostMedian(lacks(e))
 	}
 	return all
 }
 
-// lacks counts the trials of the arm and of the baseline that lack an entry's quantity.
+// lacks counts the attempts of the arm and of the baseline that have no value of an entry's quantity.
 func lacks(e entry) (arm, baseline answer.Lack) {
 	baseline, arm = e.pair.LackOf(e.quantity)
 	return arm, baseline
@@ -236,10 +234,10 @@ func lacks(e entry) (arm, baseline answer.Lack) {
 
 // inBlocks gives the values of a quantity with their blocks; apart gives them without blocks.
 func (p *Pair) inBlocks(q answer.Quantity) stats.Pair {
-	arm, _ := p.ranking(q).Values(p.new.good)
-	baseline, _ := p.ranking(q).Values(p.base.good)
-	return stats.Pair{Arm: arm, Baseline: baseline}
+	return p.ranking(q).InBlocks(p.new.tried(), p.base.tried())
 }
+
+func (g *group) tried() answer.Tried { return answer.Tried{Attempts: g.attempts, Good: g.good} }
 
 // deployed says whether the pair shares blocks on hosts that were made several times.
 func (p *Pair) deployed() bool {
@@ -253,13 +251,12 @@ func (g group) deployed() bool {
 
 // byDeployment gives the values of a quantity for each deployment, and the deployments' numbers.
 func (p *Pair) byDeployment(q answer.Quantity) (stats.Deployed, []int) {
-	return answer.ByDeployment(p.ranking(q), p.new.good, p.base.good)
+	return answer.ByDeployment(p.ranking(q), p.new.tried(), p.base.tried())
 }
 
 func (p *Pair) apart(q answer.Quantity) stats.Samples {
-	arm, _ := p.ranking(q).Numbers(p.new.good)
-	baseline, _ := p.ranking(q).Numbers(p.base.good)
-	return stats.Samples{Arm: arm, Baseline: baseline}
+	arm, baseline := p.ranking(q).Both(p.new.tried(), p.base.tried())
+	return stats.Samples{Arm: stats.Numbers(arm), Baseline: stats.Numbers(baseline)}
 }
 
 // values gives the quantity of a group, one value for each block of each run.
@@ -297,6 +294,12 @@ func (p *Pair) Lacks(q answer.Quantity, newOnly bool) string {
 	if newOnly {
 		groups = groups[:1]
 	}
+	if q == answer.FailuresQuantity() {
+		if slices.ContainsFunc(groups, func(g group) bool { return len(g.attempts) == 0 }) {
+			return "there are no trials"
+		}
+		return ""
+	}
 	for i, g := range groups {
 		switch {
 		case len(g.good) == 0 && g.failed > 0:
@@ -308,7 +311,7 @@ func (p *Pair) Lacks(q answer.Quantity, newOnly bool) string {
 			return "there are no trials"
 		case len(answer.Present(g.good, []answer.Quantity{q})) == 0:
 			reason := fmt.Sprintf("most trials have no %s: %s", q.Name(), g.figures())
-			if l := p.ranking(q).LackOf(sides[i], g.good); l.Missing > 0 {
+			if l := p.ranking(q).LackOf(sides[i], g.attempts); l.Missing > 0 {
 				reason += fmt.Sprintf("; it is missing in %s", l)
 			}
 			return reason
@@ -337,8 +340,14 @@ func (g *group) figures() string {
 	return "there are " + list(names)
 }
 
-// Medians are the medians of both sides.
+// Medians are the medians of both sides; of failures the shares.
 func (p *Pair) Medians(q answer.Quantity) (base, other stats.Quantity) {
+	if q == answer.FailuresQuantity() {
+		share := func(g group) stats.Quantity {
+			return stats.Quantity{Value: answer.AttemptsOf(g.attempts).Share(), Known: len(g.attempts) > 0}
+		}
+		return share(p.base), share(p.new)
+	}
 	base, _, _ = stats.Rank(units(p.base, p.ranking(q)))
 	other, _, _ = stats.Rank(units(p.new, p.ranking(q)))
 	return base, other

@@ -33,6 +33,10 @@ func (c *Contrast) distributions() ([]answer.Distribution, []answer.Warning) {
 		if err == nil {
 			other, err = readAll(c.New, p.new.good)
 		}
+		if err == nil {
+			base.addFailed(p.base.attempts)
+			other.addFailed(p.new.attempts)
+		}
 		if err != nil {
 			unread = append(unread, answer.Warning{Code: "histogram-unread", Arm: p.NewArm, Workload: p.Workload,
 				Message: "the distributions are not compared: " + shorten(err.Error())})
@@ -63,8 +67,9 @@ func (c *Contrast) histograms(p *Pair) (metric string, ok bool) {
 
 // measured holds the quantiles of a group's histograms.
 type measured struct {
-	// values has the quantiles of each trial, in seconds with the trial's block, by percentile. If a trial does not
-	// support the quantile, its value is infinite, which ranks it as the slowest; missing counts these.
+	// values has the quantiles of each first attempt, in seconds with its block, by percentile. If it failed, or does not
+	// support the quantile, its value is infinite, which ranks it as the slowest; missing counts these. pool has all good
+	// trials, also those that replace failed ones.
 	values  map[float64][]stats.Value
 	missing map[float64]int
 	pool    hdr.Pool
@@ -114,6 +119,9 @@ func readAll(s *Side, trials []result.Trial) (*measured, error) {
 		}
 	}
 	for i, quantiles := range found {
+		if trials[i].Replaces > 0 {
+			continue
+		}
 		for k, p := range percentiles() {
 			v := math.Inf(1)
 			if k < len(quantiles) {
@@ -125,6 +133,19 @@ func readAll(s *Side, trials []result.Trial) (*measured, error) {
 		}
 	}
 	return m, nil
+}
+
+// addFailed adds the attempts that failed.
+func (m *measured) addFailed(attempts []result.Trial) {
+	for _, t := range attempts {
+		if t.Error == "" {
+			continue
+		}
+		for _, p := range percentiles() {
+			m.missing[p]++
+			m.values[p] = append(m.values[p], stats.Value{Block: t.Block, Value: math.Inf(1)})
+		}
+	}
 }
 
 func readFile(s *Side, name string, buffer []byte) (data []byte, err error) {
@@ -169,8 +190,8 @@ func contrastOf(p *Pair, metric string, base, other *measured) answer.Distributi
 			q.Pooled = &[2]float64{float64(arm.Quantile(percentile)) * nanosecond,
 				float64(baseline.Quantile(percentile)) * nanosecond}
 		}
-		if lack := [2]int{other.missing[percentile], base.missing[percentile]}; 2*lack[0] < len(p.new.good) &&
-			2*lack[1] < len(p.base.good) {
+		if lack := [2]int{other.missing[percentile], base.missing[percentile]}; 2*lack[0] < len(p.new.attempts) &&
+			2*lack[1] < len(p.base.attempts) {
 			if lack != [2]int{} {
 				q.Missing = &lack
 			}

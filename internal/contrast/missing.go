@@ -11,10 +11,11 @@ func (p *Pair) ranking(q answer.Quantity) answer.Ranking {
 	return answer.NewRanking(q, p.base.good, p.new.good)
 }
 
-// LackOf counts the good trials of each side that lack a quantity which their tool gives.
+// LackOf counts the first attempts of each side that have no value of a quantity: good ones that lack it although their
+// tool gives it, and failed ones.
 func (p *Pair) LackOf(q answer.Quantity) (base, other answer.Lack) {
 	r := p.ranking(q)
-	return r.LackOf(p.sides[0], p.base.good), r.LackOf(p.sides[1], p.new.good)
+	return r.LackOf(p.sides[0], p.base.attempts), r.LackOf(p.sides[1], p.new.attempts)
 }
 
 // MissingWarnings warns of trials that lack a quantity.

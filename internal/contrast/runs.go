@@ -94,11 +94,12 @@ func (s *Side) mergedGroups(arm string) []group {
 			at := slices.IndexFunc(all, func(known group) bool { return known.workload == g.workload })
 			if at < 0 {
 				at = len(all)
-				all = append(all, group{workload: g.workload, runs: make([][]result.Trial, len(s.parts))})
+				all = append(all, group{workload: g.workload, runs: make([][]result.Trial, len(s.parts)),
+					tries: make([][]result.Trial, len(s.parts))})
 			}
 			known := &all[at]
-			known.runs[i] = g.good
-			known.good = append(known.good, g.good...)
+			known.runs[i], known.tries[i] = g.good, g.attempts
+			known.good, known.attempts = append(known.good, g.good...), append(known.attempts, g.attempts...)
 			known.dropped += g.dropped
 			known.unproved = answer.UnprovedIn(known.unproved, g.unproved)
 			if known.failed += g.failed; known.reason == "" {
@@ -112,12 +113,11 @@ func (s *Side) mergedGroups(arm string) []group {
 // perRun gives the values of a quantity, run by run.
 func perRun(g group, r answer.Ranking) [][]float64 {
 	if g.runs == nil {
-		all, _ := r.Numbers(g.good)
-		return [][]float64{all}
+		return [][]float64{r.Numbers(g.attempts)}
 	}
-	all := make([][]float64, len(g.runs))
-	for i, trials := range g.runs {
-		all[i], _ = r.Numbers(trials)
+	all := make([][]float64, len(g.tries))
+	for i, attempts := range g.tries {
+		all[i] = r.Numbers(attempts)
 	}
 	return all
 }
@@ -135,6 +135,10 @@ func units(g group, r answer.Ranking) []float64 {
 // ofRuns gives the values of both sides, run by run.
 func (p *Pair) ofRuns(q answer.Quantity) stats.Runs {
 	r := stats.Runs{Arm: perRun(p.new, p.ranking(q)), Baseline: perRun(p.base, p.ranking(q))}
+	if p.new.runs == nil && p.base.runs == nil {
+		apart := p.apart(q)
+		r.Arm, r.Baseline = [][]float64{apart.Arm}, [][]float64{apart.Baseline}
+	}
 	if p.between != nil {
 		r.Between = p.between(q)
 	}
@@ -170,6 +174,9 @@ func (c *Contrast) UseScatter(of ScatterOf) {
 // scope is that of answer.Comparison.About.
 func (p *Pair) Change(q answer.Quantity, checks int) (change, relative stats.Estimate, scope stats.Scope) {
 	switch {
+	case q == answer.FailuresQuantity():
+		change, relative = stats.EstimateFailures(p.failures(), checks)
+		return change, relative, p.failuresScope()
 	case p.deployed():
 		d, _ := p.byDeployment(q)
 		change, relative = stats.EstimateDeployments(d, checks)
@@ -186,9 +193,12 @@ func (p *Pair) Change(q answer.Quantity, checks int) (change, relative stats.Est
 
 // Level is the figure of New's trials, or with several runs or deployments of these, for one of several checks.
 func (p *Pair) Level(q answer.Quantity, checks int) (stats.Estimate, stats.Scope) {
+	if q == answer.FailuresQuantity() {
+		return p.new.share(checks)
+	}
 	if p.new.runs == nil && p.new.deployed() {
 		// A deployment is to its blocks what a run is to its trials.
-		e, _ := stats.EstimateRunLevel(answer.PerDeployment(p.ranking(q), p.new.good), checks)
+		e, _ := stats.EstimateRunLevel(answer.PerDeployment(p.ranking(q), p.new.attempts), checks)
 		return e, answer.AboutConfiguration
 	}
 	return stats.EstimateRunLevel(perRun(p.new, p.ranking(q)), checks)

@@ -63,16 +63,16 @@ func (s *Side) arms() []string {
 type group struct {
 	workload string
 	// good are the trials with a result, in the order of execution. failed is the number of others, and reason the
-	// first one's error.
-	good   []result.Trial
-	failed int
-	reason string
+	// first one's error. attempts are the first attempts, also those that failed; comparisons use these.
+	good, attempts []result.Trial
+	failed         int
+	reason         string
 	// dropped is how many good trials are left out because they are not proved to be what their arm claims. unproved
 	// says what is not proved of the remaining trials; empty if all is proved.
 	dropped  int
 	unproved string
-	// runs are the good trials of each run, if the side has several.
-	runs [][]result.Trial
+	// runs are the good trials of each run, if the side has several; tries are the first attempts.
+	runs, tries [][]result.Trial
 }
 
 // groups groups an arm's trials by workload, in the order of the declaration. Trials of a file are grouped by what
@@ -105,19 +105,31 @@ func (s *Side) groups(arm string) []group {
 		}
 		if g := &all[at]; s.Experiment != nil && !answer.IsCompared(s.Experiment, t) {
 			g.dropped++
-		} else if t.Error == "" {
-			g.good = append(g.good, t)
-		} else if g.failed++; g.reason == "" {
-			g.reason = t.Error
+		} else {
+			g.add(t)
 		}
 	}
 	for i, g := range all {
-		slices.SortStableFunc(g.good, func(a, b result.Trial) int { return a.Trial - b.Trial })
+		byNumber := func(a, b result.Trial) int { return a.Trial - b.Trial }
+		slices.SortStableFunc(g.good, byNumber)
+		slices.SortStableFunc(g.attempts, byNumber)
 		all[i].unproved = s.proof(arm, g.good).Text()
 	}
 	return slices.DeleteFunc(all, func(g group) bool {
 		return len(g.good) == 0 && g.failed == 0 && g.dropped == 0 || s.Workload != "" && g.workload != s.Workload
 	})
+}
+
+// add adds a trial.
+func (g *group) add(t result.Trial) {
+	if t.Replaces == 0 {
+		g.attempts = append(g.attempts, t)
+	}
+	if t.Error == "" {
+		g.good = append(g.good, t)
+	} else if g.failed++; g.reason == "" {
+		g.reason = t.Error
+	}
 }
 
 // proof sums up what trials say about the expectations of an arm.

@@ -11,9 +11,10 @@ import (
 
 // verdict is the answer in words, or why nothing could be compared.
 func (c *Contrast) verdict(a answer.Answer) answer.Told {
-	if !slices.ContainsFunc(a.Comparisons, func(c answer.Comparison) bool {
-		return c.Difference != nil || c.Verdict == answer.Higher || c.Verdict == answer.Lower
-	}) {
+	failing := slices.ContainsFunc(a.Findings, func(f answer.Finding) bool {
+		return f.Kind == answer.OfFailures && f.Claimable()
+	})
+	if !failing && !slices.ContainsFunc(a.Comparisons, compared) {
 		var reasons []string
 		for _, c := range a.Comparisons {
 			if !slices.Contains(reasons, c.Reason) {
@@ -24,6 +25,11 @@ func (c *Contrast) verdict(a answer.Answer) answer.Told {
 			strings.Join(reasons, "; "))}
 	}
 	return answer.Tell(a, c.Named)
+}
+
+// compared says whether a comparison has a difference, or at least a sure sign.
+func compared(c answer.Comparison) bool {
+	return c.Difference != nil || c.Verdict == answer.Higher || c.Verdict == answer.Lower
 }
 
 // Named names the two sides of a finding: by the arms if these have other names, and else by the sides.

@@ -75,6 +75,12 @@ type Check struct {
 	Runs *[2]int `json:"runs,omitempty"`
 	// Unproved says which of the arms is not proved to be what it claims; empty if both are.
 	Unproved string `json:"unproved,omitempty"`
+	// Default says that no rule asks for the check: the new side must not surely fail more often than the base.
+	Default bool `json:"default,omitempty"`
+	// Failed and Attempts count the failed first attempts of the base and of the new side and all of them, for checks
+	// of failures. Base and New are then their shares.
+	Failed   *[2]int `json:"failed,omitempty"`
+	Attempts *[2]int `json:"attempts,omitempty"`
 }
 
 // Result is the result of the gate. Its JSON keys are stable.
@@ -105,6 +111,8 @@ type Result struct {
 // Evaluate applies the rules. A rule gives a check for each arm and workload that it names. Each interval has the
 // level 5 % / checks, so that all hold at once with 95 % (Bonferroni): neither a fail nor a pass is an accident of
 // many checks.
+//
+// Two sides are also checked for failures where no rule is about them: see defaults.
 func Evaluate(c *contrast.Contrast, rules []Rule, inconclusiveFails bool) Result {
 	r := Result{
 		Nearfar: "v1", Confidence: stats.Confidence, Checks: []Check{}, Warnings: []answer.Warning{},
@@ -125,6 +133,7 @@ func Evaluate(c *contrast.Contrast, rules []Rule, inconclusiveFails bool) Result
 	for _, t := range todo {
 		r.Checks = append(r.Checks, t.check(checks))
 	}
+	r.Checks = append(r.Checks, defaults(c, todo)...)
 	r.Warnings = append(r.Warnings, c.Warnings()...)
 	r.Warnings = append(r.Warnings, coarse(r.Checks)...)
 	for _, t := range todo {
@@ -197,7 +206,7 @@ func apply(c *contrast.Contrast, rule Rule) []application {
 				"another run"
 		case p.Missing != "":
 			a.wrong = fmt.Sprintf("%s has no such trials to compare with", c.Base.Name)
-		case p.Refused != "":
+		case p.Refused != "" && !(rule.failures() && p.FailsComparably()):
 			a.wrong = "not comparable: " + p.Refused
 		default:
 			a.wrong = p.Lacks(rule.Quantity, false)
@@ -278,6 +287,9 @@ func (a application) check(checks int) Check {
 		c.Runs = &[2]int{other, base}
 	}
 	c.Unbounded = c.Interval.Unbounded()
+	if a.rule.failures() {
+		a.countFailures(&c)
+	}
 	c.judge(e)
 	a.missing(&c, e)
 	c.wouldFail(e)
@@ -315,6 +327,9 @@ func (c *Check) judge(e stats.Estimate) {
 		return
 	case !e.Value.Known:
 		c.Verdict, c.Reason = Error, "no block has a good trial on both sides"
+		return
+	case c.noFailure():
+		c.Verdict = Pass
 		return
 	case e.Interval.Known && (c.Above && e.Interval.High <= c.Bound+tolerance ||
 		!c.Above && e.Interval.Low >= c.Bound-tolerance):
@@ -428,8 +443,11 @@ func (r *Result) overall() (Verdict, string) {
 
 // scale is the scale of a check's figures.
 func (c *Check) scale() result.Scale {
-	if c.Kind == Relative {
+	switch {
+	case c.Kind == Relative, c.Kind == Value && c.Failed != nil:
 		return result.Scale{Factor: 0.01, Unit: "%"}
+	case c.Failed != nil:
+		return result.Scale{Factor: 0.01, Unit: "points"}
 	}
 	sizes := []float64{c.Bound}
 	if c.Estimate != nil {

@@ -108,8 +108,23 @@ func (c *Check) found() string {
 	return text + " " + c.Interval.Text(write)
 }
 
-// medians are the medians of both sides.
+// both names the medians of both sides: "medians 10.0 -> 11.0 us", or how often they failed.
+func (c *Check) both() string {
+	if c.Failed != nil {
+		return "failed " + c.medians()
+	}
+	return "medians " + c.medians()
+}
+
+// medians are the medians of both sides, or how often they failed.
 func (c *Check) medians() string {
+	if c.Failed != nil {
+		text := fmt.Sprintf("%d of %d", c.Failed[1], c.Attempts[1])
+		if c.Kind != Value {
+			text = fmt.Sprintf("%d of %d -> ", c.Failed[0], c.Attempts[0]) + text
+		}
+		return text
+	}
 	if c.New == nil {
 		return "-"
 	}
@@ -129,7 +144,10 @@ func (c *Check) said() string {
 	if c.Required {
 		verb = "it"
 	}
-	text := fmt.Sprintf("%s (medians %s); %s %s; it %s", c.found(), c.medians(), verb, c.limit(), c.sees())
+	text := fmt.Sprintf("%s (%s); %s %s", c.found(), c.both(), verb, c.limit())
+	if sees := c.sees(); sees != "" {
+		text += "; it " + sees
+	}
 	if remark := c.remark(); remark != "" {
 		text += ": " + remark
 	}
@@ -146,13 +164,18 @@ func (c *Check) remark() string {
 
 // confidences states the confidence of the intervals.
 func (r *Result) confidences() string {
+	text := ""
 	for _, c := range r.Checks {
-		if c.Verdict != Error {
-			return fmt.Sprintf("Each interval has %.4g %% confidence, so that all of them hold at once with %.4g %%.",
+		switch {
+		case c.Default:
+			return strings.TrimSpace(text + " Failures are also checked where no rule is about them; such a check fails " +
+				"only if the new side surely fails more often.")
+		case c.Verdict != Error && text == "":
+			text = fmt.Sprintf("Each interval has %.4g %% confidence, so that all of them hold at once with %.4g %%.",
 				100*c.Confidence, 100*r.Confidence)
 		}
 	}
-	return ""
+	return text
 }
 
 func (r *Result) warningLines() []string {
@@ -208,8 +231,10 @@ func terminal(r Result, color bool) string {
 		b.WriteString("  " + paint(c.Verdict, c.label()) + strings.Repeat(" ", max(0, 14-len(c.label()))))
 		b.WriteString(strings.TrimLeft(wrapped(c.subject()+" "+c.limit(), deep), " "))
 		if c.Verdict != Error {
-			line(c.found()+", medians "+c.medians(), deep)
-			line(c.sees(), deep)
+			line(c.found()+", "+c.both(), deep)
+			if sees := c.sees(); sees != "" {
+				line(sees, deep)
+			}
 		}
 		if c.Reason != "" {
 			line(c.Reason, deep)

@@ -12,13 +12,13 @@ import (
 // unknown, and the rule allows no difference. Two runs of the same thing always differ by something, and with enough
 // trials that becomes significant.
 func (c *Check) needsMargin() bool {
-	return c.Kind != Value && c.Bound == 0 && c.About == string(stats.TheseRuns)
+	return c.Kind != Value && c.Bound == 0 && c.About == string(stats.TheseRuns) && c.Failed == nil
 }
 
 // wouldFail computes approximately from which estimate on the check would have failed: the new side is shifted or
 // scaled as a whole until its interval is entirely beyond the bound.
 func (c *Check) wouldFail(e stats.Estimate) {
-	if !e.Interval.Known || !e.Value.Known || c.needsMargin() {
+	if !e.Interval.Known || !e.Value.Known || c.needsMargin() || c.Failed != nil {
 		return
 	}
 	near, value := e.Interval.Low, e.Value.Value // the end of the interval that must be beyond the bound
@@ -46,7 +46,7 @@ func coarse(checks []Check) []answer.Warning {
 	var all []answer.Warning
 	for i := range checks {
 		c := &checks[i]
-		if c.Verdict == Fail || c.Verdict == Error || c.needsMargin() {
+		if c.Verdict == Fail || c.Verdict == Error || c.needsMargin() || c.Failed != nil {
 			continue
 		}
 		message := ""
@@ -87,7 +87,7 @@ func (c *Check) from() string {
 // sees is a line of the report: from which value on the check would have failed.
 func (c *Check) sees() string {
 	switch {
-	case c.Verdict == Error || c.Estimate == nil:
+	case c.Verdict == Error || c.Estimate == nil || c.Failed != nil:
 		return ""
 	case c.WouldFailFrom == nil:
 		return "cannot fail with these figures"

@@ -332,7 +332,7 @@ func metrics() []string {
 		result.Goodput, result.Loss, result.Retransmits, result.IPDV, result.SendLateness,
 		result.OfferedRate, result.Unanswered,
 		result.Sent, result.Received, result.Duplicates, result.OutOfOrder, result.Lost, result.Late,
-		result.CPU, result.CPUPerBit,
+		result.CPU, result.CPUPerBit, result.Failures,
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+
+	"nearfar/internal/result"
 )
 
 // Index is a database with the figures of runs.
@@ -185,6 +187,13 @@ func (x *Index) Ask(ctx context.Context, q Query) (Document, error) {
 	if len(rows) == 0 {
 		return d, x.nothing(ctx, q)
 	}
+	if q.Metric == "" {
+		failed, err := x.failures(ctx, q)
+		if err != nil {
+			return Document{}, err
+		}
+		rows = append(rows, failed...)
+	}
 	if q.Limit <= 0 {
 		q.Limit = len(rows)
 	}
@@ -195,6 +204,20 @@ func (x *Index) Ask(ctx context.Context, q Query) (Document, error) {
 	mark(all)
 	d.Series = all
 	return d, x.differences(ctx, rows, all)
+}
+
+// failures gives the shares of failed attempts of the arms and workloads of a query that failed in any run.
+func (x *Index) failures(ctx context.Context, q Query) ([]row, error) {
+	q.Metric = result.Failures
+	rows, err := x.store.figures(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	failed := map[Meaning]bool{}
+	for _, r := range rows {
+		failed[r.meaning] = failed[r.meaning] || r.point.Median > 0
+	}
+	return slices.DeleteFunc(rows, func(r row) bool { return !failed[r.meaning] }), nil
 }
 
 // differences fills in Differs of all points: the conditions that differ from the run before.

@@ -217,7 +217,7 @@ func TestQuestions(t *testing.T) {
 		"arm":        {Query{Arm: "vxlen"}, `--arm "vxlen": there is none in ` + dir + `; there are "l2", "vxlan"`},
 		"workload":   {Query{Workload: "x"}, `there are "rr"`},
 		"experiment": {Query{Experiment: "x"}, `there are "overlay"`},
-		"metric":     {Query{Metric: "goodput"}, `there are "rtt.p50", "rtt.p99", "transaction_rate"`},
+		"metric":     {Query{Metric: "goodput"}, `there are "failures", "rtt.p50", "rtt.p99", "transaction_rate"`},
 		"since":      {Query{Since: firstDay.AddDate(1, 0, 0)}, "no run in"},
 	} {
 		_, err := tryAsk(dir, "", c.q)
@@ -432,8 +432,13 @@ func TestUnreadableRuns(t *testing.T) {
 	}
 	sampleRun{started: firstDay.AddDate(0, 0, 1), level: 8e-6, noMetrics: true}.write(t, dir)
 	d := ask(t, dir, "", Query{Arm: "l2"})
-	if len(d.Series) != 1 || len(d.Series[0].Points) != 1 {
+	if len(d.Series) != 2 || len(d.Series[0].Points) != 1 {
 		t.Errorf("%+v", d.Series)
+	}
+	// The run without a good trial has its failures.
+	if s := d.Series[1]; s.Metric != result.Failures || len(s.Points) != 2 || s.Points[0].Median != 0 ||
+		s.Points[1].Median != 1 {
+		t.Errorf("%+v", s)
 	}
 	if len(d.Warnings) != 2 || !strings.Contains(d.Warnings[0], "broken") ||
 		!strings.Contains(d.Warnings[1], `version "v9"`) {

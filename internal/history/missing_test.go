@@ -27,7 +27,7 @@ func TestStalledTrialsInHistory(t *testing.T) {
 			trials = append(trials, trial)
 		}
 		found := false
-		for _, f := range figuresOf("rr", trials) {
+		for _, f := range figuresOf("rr", trials, false) {
 			if f.quantity.Stat != result.P99 {
 				continue
 			}

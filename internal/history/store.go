@@ -29,7 +29,8 @@ type dialect struct {
 }
 
 // migrations lead from an empty database to the current schema, step by step. A released step is never changed.
-// {identity} stands for the dialect's identity.
+// {identity} stands for the dialect's identity. The second step makes all runs be read again: figures are the same as
+// in reports since then, and failures are among them.
 func migrations() []string {
 	return []string{`
 create table nearfar_runs (
@@ -73,6 +74,8 @@ create table nearfar_conditions (
   value text not null
 );
 create index nearfar_conditions_run on nearfar_conditions (run_id);
+`, `
+update nearfar_runs set stamp = '';
 `}
 }
 

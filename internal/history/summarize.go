@@ -17,7 +17,6 @@ import (
 	"nearfar/internal/answer"
 	"nearfar/internal/result"
 	"nearfar/internal/rundir"
-	"nearfar/internal/stats"
 )
 
 const (
@@ -108,7 +107,6 @@ func summarize(path, name, stamp string) (record, error) {
 		r.trials++
 		if t.Error != "" {
 			r.failed++
-			return nil
 		}
 		if !answer.IsCompared(m.Experiment, t) {
 			return nil
@@ -124,8 +122,9 @@ func summarize(path, name, stamp string) (record, error) {
 	for _, workload := range slices.Sorted(maps.Keys(byWorkload)) {
 		trials := byWorkload[workload]
 		sort.SliceStable(trials, func(i, j int) bool { return trials[i].Trial < trials[j].Trial })
-		r.figures = append(r.figures, figuresOf(workload, trials)...)
-		r.conditions = append(r.conditions, trialConditions(workload, trials)...)
+		r.figures = append(r.figures, figuresOf(workload, trials, m.Experiment.Schedule.DeploymentCount() > 1)...)
+		good := slices.DeleteFunc(trials, func(t result.Trial) bool { return t.Error != "" })
+		r.conditions = append(r.conditions, trialConditions(workload, good)...)
 		if len(r.figures) > maxFigures {
 			return record{}, fmt.Errorf("%s: more than %d figures", path, maxFigures)
 		}
@@ -140,80 +139,112 @@ type cell struct {
 	bytes                                       int
 }
 
-// figuresOf gives the figures of a workload's good trials, in a fixed order.
-func figuresOf(workload string, trials []result.Trial) []figure {
+// cellOf gives the cell of a good trial.
+func cellOf(t result.Trial) cell {
+	c := cell{
+		arm: text(t.Arm), definition: text(t.Definition), tool: text(t.Tool.Name), mode: text(t.Mode),
+		protocol: text(t.Protocol), load: text(t.Facts["schedule"]), bytes: -1,
+	}
+	if t.MessageBytes != nil {
+		c.bytes = *t.MessageBytes
+	}
+	return c
+}
+
+// figuresOf gives the figures of a workload's trials, in a fixed order. They are those of a report: answer.FigureOf
+// computes both. deployed says that the hosts were made several times.
+func figuresOf(workload string, trials []result.Trial, deployed bool) []figure {
+	good := slices.DeleteFunc(slices.Clone(trials), func(t result.Trial) bool { return t.Error != "" })
 	ranks := map[answer.Quantity]int{}
-	for i, q := range answer.Quantities(trials) {
+	for i, q := range answer.Quantities(good) {
 		ranks[q] = i + 1
 	}
+	attempts, cellsOf := attemptsByCell(trials)
 	type key struct {
 		cell     cell
 		quantity answer.Quantity
 	}
-	values, counts := map[key][]stats.Value{}, map[cell]int{}
-	var order []key
-	for _, t := range trials {
-		c := cell{
-			arm: text(t.Arm), definition: text(t.Definition), tool: text(t.Tool.Name), mode: text(t.Mode),
-			protocol: text(t.Protocol), load: text(t.Facts["schedule"]), bytes: -1,
-		}
-		if t.MessageBytes != nil {
-			c.bytes = *t.MessageBytes
-		}
-		counts[c]++
+	seen := map[key]bool{}
+	var figures []figure
+	for _, t := range good {
+		c := cellOf(t)
 		for _, m := range t.Metrics {
-			if isPart(m.Scope) {
+			k := key{c, answer.Quantity{Metric: m.Name, Stat: m.Stat, Unit: m.Unit, Scope: m.Scope}}
+			if isPart(m.Scope) || seen[k] {
 				continue
 			}
-			k := key{c, answer.Quantity{Metric: m.Name, Stat: m.Stat, Unit: m.Unit, Scope: m.Scope}}
-			if _, seen := values[k]; !seen {
-				order = append(order, k)
+			seen[k] = true
+			ranking := answer.NewRanking(k.quantity, attempts[c], good)
+			// Trials that lack a figure count as the worst. If there is no worst, most of them must have it.
+			if 2*ranking.Count(attempts[c]) < len(attempts[c]) {
+				continue
 			}
-			values[k] = append(values[k], stats.Value{Block: t.Block, Value: m.Value})
+			of, known := answer.FigureOf(deployed, t.Arm, workload, ranking, attempts[c])
+			if !known {
+				continue
+			}
+			f := c.figure(workload, k.quantity)
+			f.rank, f.median, f.trials, f.interval = ranks[k.quantity], of.Median, of.Trials, of.Interval
+			if f.interval.Unbounded() != "" {
+				f.interval = nil // the database cannot store an interval with only one bound
+			}
+			figures = append(figures, f)
 		}
 	}
-	var figures []figure
-	for _, k := range order {
-		// Leave out figures that fewer than half of the trials have, such as a percentile for which only the longest
-		// trials have enough observations.
-		if 2*len(values[k]) < counts[k.cell] {
-			continue
-		}
-		// As in the answer, a trial that lacks the figure counts as worse than all others.
-		if worst, ok := result.Worst(k.quantity.Metric); ok {
-			for len(values[k]) < counts[k.cell] {
-				values[k] = append(values[k], stats.Value{Value: worst})
-			}
-		}
-		median, interval, _ := stats.Rank(perBlock(values[k]))
-		if !median.Known {
-			continue
-		}
-		q := k.quantity
-		f := figure{
-			workload: text(workload), arm: k.cell.arm, definition: k.cell.definition, tool: k.cell.tool,
-			mode:     k.cell.mode,
-			protocol: k.cell.protocol, load: k.cell.load, bytes: k.cell.bytes,
-			rank: ranks[q], median: median.Value, trials: len(values[k]),
-			quantity: answer.Quantity{
-				Metric: text(q.Metric), Stat: text(q.Stat), Unit: text(q.Unit), Scope: text(q.Scope),
-			},
-		}
-		if f.interval = answer.IntervalOf(interval); f.interval.Unbounded() != "" {
-			f.interval = nil // the database cannot store an interval with only one bound
-		}
-		figures = append(figures, f)
+	for _, arm := range slices.Sorted(maps.Keys(cellsOf)) {
+		figures = append(figures, failuresOf(workload, arm, trials))
 	}
 	return figures
 }
 
-// perBlock gives one number for each block. The trials of a block are similar, and would make the interval too narrow.
-func perBlock(values []stats.Value) []float64 {
-	var numbers []float64
-	for _, v := range stats.PerBlock(values) {
-		numbers = append(numbers, v.Value)
+// attemptsByCell groups first attempts. A failed one does not always say how it was measured: it counts in the cell of
+// its arm, if there is one. It also gives the cells of each arm.
+func attemptsByCell(trials []result.Trial) (attempts map[cell][]result.Trial, cells map[string][]cell) {
+	attempts, cells = map[cell][]result.Trial{}, map[string][]cell{}
+	for _, t := range trials {
+		if _, known := cells[t.Arm]; !known {
+			cells[t.Arm] = nil
+		}
+		if c := cellOf(t); t.Error == "" && !slices.Contains(cells[t.Arm], c) {
+			cells[t.Arm] = append(cells[t.Arm], c)
+		}
 	}
-	return numbers
+	for _, t := range answer.FirstAttempts(trials) {
+		switch {
+		case t.Error == "":
+			attempts[cellOf(t)] = append(attempts[cellOf(t)], t)
+		case len(cells[t.Arm]) == 1:
+			c := cells[t.Arm][0]
+			attempts[c] = append(attempts[c], t)
+		}
+	}
+	return attempts, cells
+}
+
+// figure is a figure of the cell without its number.
+func (c cell) figure(workload string, q answer.Quantity) figure {
+	return figure{
+		workload: text(workload), arm: c.arm, definition: c.definition, tool: c.tool, mode: c.mode,
+		protocol: c.protocol, load: c.load, bytes: c.bytes,
+		quantity: answer.Quantity{
+			Metric: text(q.Metric), Stat: text(q.Stat), Unit: text(q.Unit), Scope: text(q.Scope),
+		},
+	}
+}
+
+// failuresOf is the share of an arm's first attempts that failed.
+func failuresOf(workload, arm string, trials []result.Trial) figure {
+	var attempts []result.Trial
+	for _, t := range answer.FirstAttempts(trials) {
+		if t.Arm == arm {
+			attempts = append(attempts, t)
+		}
+	}
+	share := answer.ShareOf("", arm, workload, attempts)
+	c := cell{arm: text(arm), bytes: -1} // failed trials do not always say what they would have measured
+	f := c.figure(workload, share.Quantity)
+	f.median, f.interval, f.trials = share.Share, share.Interval, share.Attempts
+	return f
 }
 
 // isPart says whether a scope is one stream or thread of many. Such figures are not kept.

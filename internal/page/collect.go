@@ -223,6 +223,14 @@ func clipped(a answer.Answer) answer.Answer {
 			s.Value = clip(s.Value)
 		}
 	}
+	if a.Failures != nil {
+		f := *a.Failures
+		f.Arms = slices.Clone(f.Arms)
+		for i := range f.Arms {
+			f.Arms[i].Reason = clipTo(f.Arms[i].Reason, maxReason)
+		}
+		a.Failures = &f
+	}
 	a.Environment = clippedEnvironment(a.Environment)
 	a.NoiseFloor, a.Earlier = clippedFloor(a.NoiseFloor), clippedEarlier(a.Earlier)
 	clipProof(&a)

@@ -119,7 +119,7 @@ func TestPrintedPercentiles(t *testing.T) {
 			{Name: result.RTT, Stat: "p90", Value: 1, Scope: "client"},
 		}}
 	}
-	points, inner, n := printedPoints([]*result.Trial{trial(1, 5), trial(2, 7), trial(3, 6)}, result.RTT)
+	points, inner, n := printedPoints([]*result.Trial{trial(1, 5), trial(2, 7), trial(3, 6)}, 0, result.RTT)
 	want := []Spread{{50, 2, 1, 3}, {99, 6, 5, 7}}
 	if !slices.Equal(points, want) || inner != 1 || n != 3 {
 		t.Errorf("%v, %v, %d, want %v", points, inner, n, want)
@@ -131,7 +131,7 @@ func TestBandLeavesOutTheOutermostTenthOfManyTrials(t *testing.T) {
 	for i := range 21 {
 		values = append(values, float64(i))
 	}
-	if s, inner := spread(1, values); inner != 0.8 || s.Low != 2 || s.High != 18 || s.Median != 10 {
+	if s, inner := spread(1, values, 0); inner != 0.8 || s.Low != 2 || s.High != 18 || s.Median != 10 {
 		t.Errorf("%+v, %v", s, inner)
 	}
 }

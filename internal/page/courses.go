@@ -84,8 +84,8 @@ func courseOf(trials [][]part, what course) Course {
 		if 2*len(values) < len(trials) || len(values) == 0 {
 			break
 		}
-		s, inner := spread(0, values)
-		middle, _ := spread(0, middles)
+		s, inner := spread(0, values, 0)
+		middle, _ := spread(0, middles, 0)
 		s.At = middle.Median
 		k.Inner = inner
 		k.Points = append(k.Points, s)

@@ -40,7 +40,11 @@ func (c *collector) curves() []Curve {
 	for w := range c.experiment.Workloads {
 		for arm := range c.experiment.Arms {
 			var histograms []distribution
-			trials := c.good(w, arm)
+			// As in the answer's medians, first attempts count, and those that failed as the worst.
+			trials, failed := c.attempts(w, arm)
+			if failed >= len(trials) {
+				continue
+			}
 			metric := distributed(trials)
 			for _, t := range trials {
 				if t.Histogram == "" {
@@ -55,10 +59,10 @@ func (c *collector) curves() []Curve {
 			}
 			curve := Curve{Workload: w, Arm: arm, Metric: metric, Unit: result.Seconds, Trials: len(histograms)}
 			if len(histograms) > 0 {
-				curve.Points, curve.Inner = histogramPoints(histograms, grid)
+				curve.Points, curve.Inner = histogramPoints(histograms, failed, grid)
 			} else {
 				curve.Printed = true
-				curve.Points, curve.Inner, curve.Trials = printedPoints(trials, metric)
+				curve.Points, curve.Inner, curve.Trials = printedPoints(trials, failed, metric)
 			}
 			if len(curve.Points) > 1 {
 				curves = append(curves, curve)
@@ -80,6 +84,20 @@ func (c *collector) good(workload, arm int) []*result.Trial {
 		}
 	}
 	return all
+}
+
+// attempts are the first attempts of a workload in an arm that are good, and how many failed.
+func (c *collector) attempts(workload, arm int) (good []*result.Trial, failed int) {
+	for _, t := range c.groups[place{workload, arm}] {
+		switch {
+		case t.Replaces > 0:
+		case t.Error != "":
+			failed++
+		default:
+			good = append(good, t)
+		}
+	}
+	return good, failed
 }
 
 // distributed is the metric of the trials' histograms.
@@ -123,7 +141,7 @@ func (c *collector) distribution(name string, grid []float64) (distribution, err
 
 // histogramPoints gives the spread over the histograms at each percentile for which all of them have enough
 // observations, and the part of the histograms that the bands hold.
-func histogramPoints(histograms []distribution, grid []float64) ([]Spread, float64) {
+func histogramPoints(histograms []distribution, failed int, grid []float64) ([]Spread, float64) {
 	fewest := int64(math.MaxInt64)
 	for _, h := range histograms {
 		fewest = min(fewest, h.total)
@@ -139,7 +157,7 @@ func histogramPoints(histograms []distribution, grid []float64) ([]Spread, float
 			at = append(at, h.values[i])
 		}
 		var s Spread
-		s, inner = spread(p, at)
+		s, inner = spread(p, at, failed)
 		points = append(points, s)
 	}
 	return points, inner
@@ -147,7 +165,7 @@ func histogramPoints(histograms []distribution, grid []float64) ([]Spread, float
 
 // printedPoints gives the spread over the trials at each percentile that the tool printed in all of them, the part of
 // the trials that the bands hold, and the number of trials.
-func printedPoints(trials []*result.Trial, metric string) ([]Spread, float64, int) {
+func printedPoints(trials []*result.Trial, failed int, metric string) ([]Spread, float64, int) {
 	at := map[float64][]float64{}
 	for _, t := range trials {
 		for _, m := range t.Metrics {
@@ -165,7 +183,7 @@ func printedPoints(trials []*result.Trial, metric string) ([]Spread, float64, in
 	for p, values := range at {
 		if len(values) == len(trials) {
 			var s Spread
-			s, inner = spread(p, values)
+			s, inner = spread(p, values, failed)
 			points = append(points, s)
 		}
 	}
@@ -177,13 +195,21 @@ func printedPoints(trials []*result.Trial, metric string) ([]Spread, float64, in
 const manyTrials = 10
 
 // spread gives the median of the values and a band around it, and the part of the values that the band holds: all, or
-// 0.8 from manyTrials on.
-func spread(at float64, values []float64) (Spread, float64) {
+// 0.8 from manyTrials on. Trials that failed count as the highest in the median, and are not in the band.
+func spread(at float64, values []float64, failed int) (Spread, float64) {
 	s := stats.Summarize(values)
+	all := slices.Clone(values)
+	for range failed {
+		all = append(all, math.Inf(1))
+	}
+	if median, _, _ := stats.Rank(all); median.Known {
+		s.Median = median
+	}
 	low, high, inner := s.Min, s.Max, 1.
 	if s.Count >= manyTrials {
 		low, high, inner = s.Quantile(0.1), s.Quantile(0.9), 0.8
 	}
+	high.Value = math.Max(high.Value, s.Median.Value)
 	return Spread{At: at, Median: rounded(s.Median.Value), Low: rounded(low.Value), High: rounded(high.Value)}, inner
 }
 

@@ -67,8 +67,13 @@ func testVerdict(t *testing.T, b *pagetest.Tab) {
 
 	sections := pagetest.Eval[[]string](t, b,
 		`[...document.querySelectorAll("main > section:not([hidden])")].map(s => s.id)`)
-	if !slices.Equal(sections[:2], []string{"checks", "findings"}) {
+	if !slices.Equal(sections[:3], []string{"checks", "failures", "findings"}) { // one trial of the sample failed
 		t.Errorf("the sections are %v", sections)
+	}
+	failures := pagetest.Eval[[]string](t, b, `[...document.querySelectorAll("#failures tbody tr")]
+		.map(r => r.cells[0].textContent + ": " + r.cells[2].textContent + " of " + r.cells[3].textContent)`)
+	if len(failures) != 4 || !slices.Contains(failures, "one: 1 of 12") {
+		t.Errorf("the failures are %q", failures)
 	}
 	var objectives []string
 	for _, o := range a.Objectives {

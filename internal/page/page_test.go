@@ -157,6 +157,7 @@ func TestClippedAnswer(t *testing.T) {
 		Environment: &answer.Environment{Kernel: long, CPU: long, CPUs: 2, Wire: long, Congestion: long,
 			Limits: []string{long}},
 		Warnings:    []answer.Warning{{Message: long}},
+		Failures:    &answer.Failures{Arms: []answer.FailureShare{{Failed: 5, Reason: long}}},
 		Comparisons: []answer.Comparison{{Reason: strings.Repeat("\xff", 10<<20)}},
 	}
 	c := clipped(a)
@@ -164,11 +165,13 @@ func TestClippedAnswer(t *testing.T) {
 	if message > maxText+50 || reason > 3*maxText+50 || c.Arms[0].Median != 1 {
 		t.Errorf("%d and %d bytes", message, reason)
 	}
-	if all, err := json.Marshal(c); err != nil || len(all) > 20*(maxText+50) || c.Environment.CPUs != 2 {
+	if all, err := json.Marshal(c); err != nil || len(all) > 20*(maxText+50) || c.Environment.CPUs != 2 ||
+		c.Failures.Arms[0].Failed != 5 {
 		t.Errorf("%d bytes: %v", len(all), err)
 	}
 	for _, text := range []string{
 		a.Warnings[0].Message, a.Environment.Kernel, a.Findings[0].Text, a.Settings[0].Set[0].Value,
+		a.Failures.Arms[0].Reason,
 	} {
 		if len(text) != len(long) {
 			t.Error("the answer itself was changed")

@@ -39,6 +39,15 @@ func testReport(t *testing.T, b *pagetest.Tab) {
 	b.NoRequests(t, file)
 }
 
+// isEnd says whether an end of an interval is drawn where it is. An end without a bound, because trials failed, is null
+// in JSON.
+func isEnd(drawn *float64, bound float64) bool {
+	if drawn == nil {
+		return math.IsInf(bound, 0)
+	}
+	return *drawn == bound
+}
+
 // checkCharts compares the charts with the answer, for the first workload and quantity.
 func checkCharts(t *testing.T, b *pagetest.Tab, d Data, a answer.Answer) {
 	drawn := b.State(t)
@@ -61,7 +70,7 @@ func checkCharts(t *testing.T, b *pagetest.Tab, d Data, a answer.Answer) {
 		case "arms":
 			for _, s := range c.Series {
 				f := figureOf(t, a, s.Name, drawn.Workload, drawn.Quantity.Metric, drawn.Quantity.Stat)
-				if p := s.Points[0]; p.X != f.Median || *p.Low != f.Interval[0] || *p.High != f.Interval[1] {
+				if p := s.Points[0]; p.X != f.Median || !isEnd(p.Low, f.Interval[0]) || !isEnd(p.High, f.Interval[1]) {
 					t.Errorf("%s is drawn at %v, the answer is %+v", s.Name, p, f)
 				}
 			}
@@ -72,7 +81,7 @@ func checkCharts(t *testing.T, b *pagetest.Tab, d Data, a answer.Answer) {
 						k.Metric == drawn.Quantity.Metric && k.Stat == drawn.Quantity.Stat
 				})
 				p, k := s.Points[0], a.Comparisons[i]
-				if p.X != *k.Difference || *p.Low != k.Interval[0] || *p.High != k.Interval[1] {
+				if p.X != *k.Difference || !isEnd(p.Low, k.Interval[0]) || !isEnd(p.High, k.Interval[1]) {
 					t.Errorf("%s is drawn at %v, the answer is %+v", s.Name, p, k)
 				}
 			}
@@ -181,6 +190,9 @@ func checkTables(t *testing.T, b *pagetest.Tab, a answer.Answer) {
 			continue
 		}
 		want := []string{scale.Number(f.Median), f.Interval.Text(scale.Number), fmt.Sprint(f.Trials)}
+		if f.Failed > 0 {
+			want[2] += fmt.Sprintf(" (%d failed)", f.Failed)
+		}
 		if row := rows[n]; !strings.HasPrefix(row[0], f.Arm) || !slices.Equal(row[1:], want) {
 			t.Errorf("row %q, want %q", row, want)
 		}

@@ -10,20 +10,20 @@ import (
 	"nearfar/internal/answer"
 )
 
-// csvTable writes a row for each figure, comparison, layer, residual, quantile, objective and figure of a noise floor,
-// and for each arm that a test of additivity names. The column kind says which of them a row is. Values are in base
-// units; an empty cell is a value that is not known.
+// csvTable writes a row for each figure, comparison, count of failures, layer, residual, quantile, objective and figure
+// of a noise floor, and for each arm that a test of additivity names. The column kind says which of them a row is.
+// Values are in base units; an empty cell is a value that is not known.
 func csvTable(w io.Writer, a answer.Answer) error {
 	rows := [][]string{{
 		"kind", "workload", "arm", "baseline", "layer", "metric", "stat", "unit",
 		"value", "low", "high", "relative", "p_value", "verdict", "detectable", "count", "scope", "side", "reason",
-		"unbounded", "widened", "missing",
+		"unbounded", "widened", "missing", "failed",
 	}}
 	for _, f := range a.Arms {
 		low, high := ends(f.Interval)
 		rows = append(rows, []string{"arm", f.Workload, f.Arm, "", "", f.Metric, f.Stat, f.Unit,
 			plain(f.Median), low, high, "", "", "", "", strconv.Itoa(f.Trials), f.Scope, f.Side, "", f.Unbounded, "",
-			count(f.Missing)})
+			count(f.Missing), count(f.Failed)})
 	}
 	for _, c := range a.Comparisons {
 		low, high := ends(c.Interval)
@@ -31,8 +31,9 @@ func csvTable(w io.Writer, a answer.Answer) error {
 			optional(c.Difference), low, high, optional(c.Relative), optional(c.PValue), c.Verdict,
 			optional(c.Detectable),
 			strconv.Itoa(pairsOrTrials(c)), c.Scope, "", withRemark(c.Reason, c.Unproved),
-			c.Unbounded, trueOrEmpty(c.Widened), count(bothSides(c.Missing))})
+			c.Unbounded, trueOrEmpty(c.Widened), count(bothSides(c.Missing)), count(bothSides(c.Failed))})
 	}
+	rows = append(rows, failureRows(a)...)
 	for _, l := range a.Layers {
 		low, high := ends(l.Interval)
 		rows = append(rows, []string{"layer", l.Workload, "", a.Baseline, l.Layer, l.Metric, l.Stat, l.Unit,
@@ -65,6 +66,9 @@ func csvTable(w io.Writer, a answer.Answer) error {
 	}
 	rows = append(rows, objectiveRows(a)...)
 	rows = append(rows, noiseFloorRows(a)...)
+	for i, row := range rows {
+		rows[i] = append(row, make([]string, len(rows[0])-len(row))...) // the last columns do not concern every kind
+	}
 	return writeCSV(w, rows)
 }
 

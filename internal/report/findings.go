@@ -21,7 +21,7 @@ func findingSection(a answer.Answer) section {
 	var differ []answer.Finding
 	tables := map[string]bool{}
 	for _, f := range a.Findings {
-		if f.Differs() && f.Difference != nil {
+		if f.Differs() && f.Difference != nil && f.Kind != answer.OfFailures { // failures have a table of their own
 			differ = append(differ, f)
 			tables[f.Kind+"\x00"+f.Where()] = true
 		}

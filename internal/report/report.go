@@ -94,7 +94,7 @@ func sections(a answer.Answer) []section {
 	var all []section
 	for _, s := range []section{
 		noiseFloorSection(a), findingSection(a), proofSection(a), providerSection(a), sourceSection(a),
-		objectiveSection(a), settingSection(a), armSection(a), comparisonSection(a), earlierSection(a),
+		objectiveSection(a), settingSection(a), failureSection(a), armSection(a), comparisonSection(a), earlierSection(a),
 		deploymentSection(a), resolveSection(a), distributionSection(a), layerSection(a), differsSection(a),
 		limitSection(a), warningSection(a),
 	} {
@@ -213,12 +213,9 @@ const pairedNote = "p is corrected for " + eachTable + " (Holm). \"Detectable\" 
 	"difference that this run would have shown four times in five. \"+n\" is how many more\n" +
 	"blocks find a difference of the size that was seen, if there is one, as often."
 
-// trialsText writes how many trials a figure has, and how many of them lack it.
+// trialsText writes how many trials a figure has, and how many of them failed or lack it.
 func trialsText(f answer.Figure) string {
-	if f.Missing == 0 {
-		return strconv.Itoa(f.Trials)
-	}
-	return fmt.Sprintf("%d (%d missing)", f.Trials, f.Missing)
+	return strconv.Itoa(f.Trials) + lacking(f.Failed, f.Missing)
 }
 
 // widenedMark follows an interval that was extended to 0; widenedNote explains it.
@@ -311,7 +308,7 @@ func dependenceText(c answer.Comparison) string {
 
 func comparisonRow(c answer.Comparison, s result.Scale, verdict string) []string {
 	if c.Difference == nil {
-		return []string{c.Arm, "-", "-", "-", "-", verdict, "-"}
+		return []string{c.Arm, "-", orDash(c.Interval, s), "-", pValue(c.PValue), verdict, "-"}
 	}
 	relative, detectable := "-", "-"
 	if c.Relative != nil {
@@ -325,6 +322,14 @@ func comparisonRow(c answer.Comparison, s result.Scale, verdict string) []string
 		interval += widenedMark
 	}
 	return []string{c.Arm, s.Signed(*c.Difference), interval, relative, pValue(c.PValue), verdict, detectable}
+}
+
+// orDash writes the interval of a comparison without a difference: it can be sure that there is one, and not how large.
+func orDash(i answer.Interval, s result.Scale) string {
+	if i == nil {
+		return "-"
+	}
+	return bounds(i, s.Signed)
 }
 
 // markOf gives the mark of a comparison in the plot; nil if it has no difference.
@@ -345,20 +350,21 @@ func markOf(c answer.Comparison) *mark {
 }
 
 // verdictText writes the verdict, whether it is better or worse, and how many more blocks would find a difference of
-// that size. The reason is empty unless the two cannot be compared, or too little was measured.
+// that size. The reason is empty unless the two cannot be compared, too little was measured, or the size of a sure
+// difference is not known.
 func verdictText(c answer.Comparison) (verdict, reason string) {
 	switch c.Verdict {
 	case answer.Higher, answer.Lower:
 		switch c.Better {
 		case "arm":
 			if c.But != "" {
-				return c.Verdict + " (better here)", ""
+				return c.Verdict + " (better here)", printable(c.Reason)
 			}
-			return c.Verdict + " (better)", ""
+			return c.Verdict + " (better)", printable(c.Reason)
 		case "baseline":
-			return c.Verdict + " (worse)", ""
+			return c.Verdict + " (worse)", printable(c.Reason)
 		}
-		return c.Verdict, ""
+		return c.Verdict, printable(c.Reason)
 	case answer.NoDifference:
 		if d := c.Deployments; d != nil && d.Needed != nil && *d.Needed > 0 {
 			return fmt.Sprintf("none seen (+%d deployments)", *d.Needed), ""

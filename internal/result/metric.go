@@ -33,6 +33,8 @@ const (
 	Late         = "late"
 	IPDV         = "ipdv"
 	CPU          = "cpu"
+	// Failures is the share of an arm's first attempts that failed. It is no metric of a trial.
+	Failures = "failures"
 	// CPUPerBit is the CPU time spent for each bit delivered.
 	CPUPerBit = "cpu_per_bit"
 )
@@ -99,7 +101,7 @@ func UnitOf(name string) (string, bool) {
 		return BitsPerSecond, true
 	case CPUPerBit:
 		return SecondsPerBit, true
-	case Retransmits, Sent, Received, Duplicates, OutOfOrder, Loss, Lost, Late, CPU, Unanswered:
+	case Retransmits, Sent, Received, Duplicates, OutOfOrder, Loss, Lost, Late, CPU, Unanswered, Failures:
 		return One, true
 	}
 	return "", false

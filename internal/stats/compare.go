@@ -60,7 +60,8 @@ const (
 type Comparison struct {
 	// Blocks is how many blocks have a value on both sides.
 	Blocks int
-	// Difference is the sample median of the paired differences, arm minus baseline. Known from one block on.
+	// Difference is the sample median of the paired differences, arm minus baseline. Known from one block on, unless so
+	// many values are lost that there is no median.
 	Difference Quantity
 	// Interval contains the median of the differences' distribution with at least Confidence, for any distribution.
 	// Known from 6 blocks on.
@@ -82,8 +83,8 @@ type Comparison struct {
 	// or more than MaxBlocks. With too few blocks, it counts up to the fewest that can resolve any difference.
 	BlocksNeeded int
 	Verdict      Verdict
-	// Reason says why there is no verdict on the difference: ReasonNoPairs, ReasonLost or ReasonTooFewBlocks; empty
-	// otherwise.
+	// Reason says why there is no verdict on the difference, or none on its size: ReasonNoPairs, ReasonLost or
+	// ReasonTooFewBlocks; empty otherwise.
 	Reason string
 	// OneBlock says whether one block decides the verdict.
 	OneBlock OneBlock
@@ -94,12 +95,14 @@ type Comparison struct {
 	// Serial describes the dependence between blocks. If they depend on each other, everything above except Blocks
 	// uses the smaller effective number Serial.Counted.
 	Serial Serial
+	// MostlyBelow says that most differences are below 0.
+	MostlyBelow bool
 }
 
 // The reasons for verdicts other than Higher, Lower and NoDifference.
 const (
-	// ReasonNoPairs and ReasonLost go with NotComparable. ReasonLost: so many values are lost that the difference has
-	// no median.
+	// ReasonNoPairs goes with NotComparable. ReasonLost: so many values are lost that the difference has no median. It
+	// goes with Higher or Lower if the sign is sure all the same, and otherwise with NotComparable.
 	ReasonNoPairs = "no-pairs"
 	ReasonLost    = "lost"
 	// ReasonTooFewBlocks goes with FewBlocks, or with SingleTrial if there is one pair.
@@ -148,9 +151,7 @@ func compare(pair Pair) Comparison {
 	if c.Blocks == 0 {
 		return c
 	}
-	if c.Difference = known(median(differences)); !c.Difference.Known {
-		return c // half of the values or more are lost
-	}
+	c.Difference = known(median(differences)) // unknown if half of the values or more are lost
 	c.Interval = countedInterval(differences, c.Serial.Counted, Confidence)
 	if len(ratios) == len(differences) {
 		c.Relative = known(median(ratios))
@@ -166,7 +167,7 @@ func compare(pair Pair) Comparison {
 				notBelow++
 			}
 		}
-		c.Against = min(notAbove, notBelow)
+		c.Against, c.MostlyBelow = min(notAbove, notBelow), notAbove > notBelow
 		c.RawPValue = known(countedSignP(c.Blocks, c.Serial.Counted, c.Against))
 	}
 	return c
@@ -182,7 +183,7 @@ func (c *Comparison) decide(tests int) {
 		c.BlocksNeeded = fewest
 		return
 	case !c.Difference.Known:
-		c.Verdict, c.Reason = NotComparable, ReasonLost
+		c.BlocksNeeded = c.signOfLost()
 		return
 	case c.Serial.Counted < fewest && !(c.PValue.Known && c.PValue.Value <= Alpha):
 		c.Verdict, c.Reason = FewBlocks, ReasonTooFewBlocks
@@ -209,6 +210,24 @@ func (c *Comparison) decide(tests int) {
 		c.BlocksNeeded = 1
 	}
 	c.Widened = reachZero(&c.Interval, &c.RelativeInterval)
+}
+
+// signOfLost judges a comparison whose difference has no median, because so many values are lost: the sign can be sure
+// without a size. It returns BlocksNeeded.
+func (c *Comparison) signOfLost() int {
+	c.Reason = ReasonLost
+	if !c.PValue.Known || c.PValue.Value > Alpha {
+		c.Verdict = NotComparable
+		c.Interval, c.RelativeInterval, c.Relative = Interval{}, Interval{}, Quantity{}
+		c.RawPValue, c.PValue = Quantity{}, Quantity{}
+		return -1
+	}
+	c.Verdict = Higher
+	if c.MostlyBelow {
+		c.Verdict = Lower
+	}
+	c.Interval, c.RelativeInterval = c.Interval.oneSided(), c.RelativeInterval.oneSided()
+	return 0
 }
 
 // differences gives the paired differences in the order of their blocks, and the same relative to the baseline. The

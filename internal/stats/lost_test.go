@@ -37,7 +37,8 @@ func samplesOf(p Pair) Samples {
 	return s
 }
 
-// TestLostTrialsCount: trials without a tail rank as the worst, so that an arm that stalls is not called faster.
+// TestLostTrialsCount: trials without a tail rank as the worst, so that an arm that stalls is not called faster. An arm
+// of which most trials are lost has no figure, but it can be worse for sure.
 func TestLostTrialsCount(t *testing.T) {
 	for _, test := range []struct {
 		name                  string
@@ -49,7 +50,10 @@ func TestLostTrialsCount(t *testing.T) {
 		{"one of 20", 1, 0, Lower, Lower, true, true},
 		{"9 of 20", 9, 0, NoDifference, NoDifference, true, false},
 		{"half", 10, 0, NotComparable, NotComparable, false, false},
-		{"15 of 20", 15, 0, NotComparable, NotComparable, false, false},
+		// The blocks, lost ones first, count as 6.
+		{"15 of 20", 15, 0, NotComparable, Higher, false, false},
+		{"all", 20, 0, Higher, Higher, true, false},
+		{"all of the baseline", 0, 20, Lower, Lower, false, true},
 		{"9 of 20 of the baseline", 0, 9, Lower, Lower, false, true},
 	} {
 		p := stalledPair(test.armLost, test.baselineLost)
@@ -61,17 +65,20 @@ func TestLostTrialsCount(t *testing.T) {
 			math.IsInf(c.Interval.High, 0) == test.high) {
 			t.Errorf("%s: interval %v", test.name, c.Interval)
 		}
+		if c.Difference.Known == (c.Reason == ReasonLost) {
+			t.Errorf("%s: %+v", test.name, c)
+		}
 		if c.Verdict == NotComparable && (c.Reason != ReasonLost || c.Interval.Known ||
 			c.PValue.Known || c.BlocksNeeded != -1) {
 			t.Errorf("%s: %+v", test.name, c)
 		}
 		s := CompareSamples([]Samples{samplesOf(p)})[0]
-		if s.Verdict != test.apart || s.ArmTrials != 20 || (s.Verdict == NotComparable) != (s.Reason == ReasonLost) {
+		if s.Verdict != test.apart || s.ArmTrials != 20 || s.Difference.Known == (s.Reason == ReasonLost) {
 			t.Errorf("%s, without blocks: %+v", test.name, s)
 		}
 		change, relative := EstimatePaired(p, 1)
-		if change.Lost != (c.Verdict == NotComparable) || relative.Lost != change.Lost ||
-			change.Value != c.Difference || change.Interval != c.Interval {
+		if change.Lost != (c.Reason == ReasonLost) || relative.Lost != change.Lost ||
+			change.Value != c.Difference || !change.Lost && change.Interval != c.Interval {
 			t.Errorf("%s: estimates %+v, %+v, and the comparison %+v", test.name, change, relative, c)
 		}
 	}

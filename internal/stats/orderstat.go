@@ -45,6 +45,18 @@ func (i Interval) extend(v float64) Interval {
 	return Interval{Low: math.Min(i.Low, v), High: math.Max(i.High, v), Known: i.Known}
 }
 
+// oneSided replaces an end that is a lost value on the far side, +Inf as the lower end or -Inf as the upper end, by 0:
+// the difference has that sign, and nothing says how large it is.
+func (i Interval) oneSided() Interval {
+	if math.IsInf(i.Low, 1) {
+		i.Low = 0
+	}
+	if math.IsInf(i.High, -1) {
+		i.High = 0
+	}
+	return i
+}
+
 // reachZero extends intervals that exclude 0 to it, and says whether there is one.
 func reachZero(intervals ...*Interval) (widened bool) {
 	for _, i := range intervals {

@@ -88,8 +88,9 @@ const ReasonTooFewRuns = "too-few-runs"
 // of the two intervals excludes 0, the larger p-value counts.
 //
 // If both sides are one run, trials are compared as in CompareSamples, and the result applies to these runs. With
-// Between, it applies to runs: the interval then also contains difference +- t * (standard deviation from Between),
-// and the p-value is the larger one.
+// Between, it applies to runs: the squares of the half-widths of this interval and of t * (standard deviation from
+// Between) are added, because trials and runs scatter independently. Without an interval of the trials there is none,
+// however much is known about other runs.
 func CompareRuns(table []Runs) []RunComparison {
 	compared := make([]RunComparison, len(table))
 	methods := make([]runMethod, len(table))
@@ -128,8 +129,8 @@ func EstimateRuns(r Runs, checks int) (change, relative Estimate, scope Scope) {
 		return change, relative, c.Scope
 	}
 	change, relative = EstimateSamples(m.units.Samples, checks)
-	if r.Between.Runs > 0 {
-		t := newRunT(m.medians.Samples, r.Between)
+	if m.between.Runs > 0 {
+		t := newRunT(m.medians.Samples, m.between)
 		change, relative = t.widen(change, t.absolute, level), t.widen(relative, t.logarithmic, level)
 	}
 	return change, relative, c.Scope
@@ -191,7 +192,7 @@ type runMethod struct {
 func newRunMethod(r Runs) (RunComparison, runMethod) {
 	arm, armTrials := runMedians(r.Arm)
 	baseline, baselineTrials := runMedians(r.Baseline)
-	m := runMethod{medians: sized{Samples{Arm: arm, Baseline: baseline}}, between: r.Between}
+	m := runMethod{medians: sized{Samples{Arm: arm, Baseline: baseline}}}
 	m.byRuns = len(r.Arm) > 1 || len(r.Baseline) > 1
 	m.units = sized{Samples{Arm: armTrials, Baseline: baselineTrials}}
 	c := RunComparison{Scope: TheseRuns, ArmRuns: len(arm), BaselineRuns: len(baseline)}
@@ -199,7 +200,9 @@ func newRunMethod(r Runs) (RunComparison, runMethod) {
 	if m.byRuns {
 		m.units = m.medians
 		c.Scope = OfRuns
-	} else if r.Between.Runs > 0 {
+	} else if r.Between.Runs > 0 && !newRunT(m.medians.Samples, Scatter{}).lost {
+		// A run without a figure has no scatter between runs: it is then about these runs.
+		m.between = r.Between
 		c.Scope, c.History = OfRuns, r.Between.Runs
 	}
 	return c, m
@@ -210,9 +213,6 @@ func newRunMethod(r Runs) (RunComparison, runMethod) {
 func (m *runMethod) testable() bool {
 	if m.byRuns {
 		return newRunT(m.units.Samples, Scatter{}).freedom > 0
-	}
-	if m.between.Runs > 0 {
-		return m.units.n() > 0 && m.units.m() > 0
 	}
 	t := newTwoSample(m.units.Samples)
 	return t.cut(Alpha) >= 0
@@ -258,6 +258,13 @@ func (m *runMethod) decide(c *RunComparison, tests int) {
 		}
 		c.Verdict, c.Reason = NotComparable, ReasonLost
 		return
+	case m.ranks && c.sample.cut(level) < 0 && !(c.PValue.Known && c.PValue.Value <= Alpha):
+		c.Verdict, c.Reason = FewTrials, ReasonTooFewTrials
+		if max(c.ArmTrials, c.BaselineTrials) == 1 {
+			c.Verdict = SingleTrial
+		}
+		c.TrialsNeeded = c.sample.missing(level)
+		return
 	case !c.PValue.Known:
 		c.Verdict, c.Reason = FewRuns, ReasonTooFewRuns
 		c.TrialsNeeded = m.t.missing()
@@ -266,7 +273,7 @@ func (m *runMethod) decide(c *RunComparison, tests int) {
 	detectable := m.t.detectable(level)
 	if m.ranks { // limited by the scatter of trials and of runs
 		if d := c.sample.detectable(level); d.Known {
-			detectable = known(math.Max(detectable.Value, d.Value))
+			detectable = known(math.Hypot(detectable.Value, d.Value))
 		}
 	}
 	c.Detectable = detectable

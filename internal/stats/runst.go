@@ -148,22 +148,64 @@ func (t runT) widenComparison(c *SampleComparison) {
 	if c.Relative.Known {
 		t.logarithmic.value = math.Log1p(c.Relative.Value)
 	}
-	c.Interval = union(c.Interval, t.interval(t.absolute, Alpha))
-	if c.Relative.Known {
-		c.RelativeInterval = union(c.RelativeInterval, t.interval(t.logarithmic, Alpha))
+	at := func(level float64) (absolute, relative Interval) {
+		absolute = t.withTrials(c.sample.interval(c.sample.differences, level), t.absolute, level)
+		if c.Relative.Known {
+			relative = t.withTrials(c.sample.interval(c.sample.ratios, level), t.logarithmic, level)
+		}
+		return absolute, relative
 	}
-	c.RawPValue = known(math.Max(t.p().Value, c.RawPValue.Value))
+	c.Interval, c.RelativeInterval = at(Alpha)
+	if c.RawPValue.Known {
+		c.RawPValue = known(smallestLevel(func(level float64) bool {
+			absolute, relative := at(level)
+			return absolute.Known && !absolute.Contains(0) && !relative.Contains(0)
+		}))
+	}
 }
 
-// union is the smallest interval that contains both; an unknown interval is empty.
-func union(a, b Interval) Interval {
-	switch {
-	case !a.Known:
-		return b
-	case !b.Known:
-		return a
+// withTrials adds the scatter between runs to an interval from the trials of two runs: the squares of the distances
+// of their ends from the centre are added. It is unknown if the trials have no interval, because their own scatter is
+// then unknown, whatever other runs say.
+func (t runT) withTrials(trials Interval, c changeOf, level float64) Interval {
+	runs := t.interval(c, level)
+	if !trials.Known || !runs.Known {
+		return Interval{}
 	}
-	return Interval{Low: math.Min(a.Low, b.Low), High: math.Max(a.High, b.High), Known: true}
+	scale := func(v float64) float64 {
+		if c.logarithmic && !math.IsInf(v, 0) {
+			return math.Log1p(v)
+		}
+		return v
+	}
+	between := t.quantile(level) * c.deviation
+	ends := changeOf{value: c.value, deviation: 1, logarithmic: c.logarithmic}
+	low, high := math.Hypot(c.value-scale(trials.Low), between), math.Hypot(scale(trials.High)-c.value, between)
+	combined := Interval{Low: ends.at(-low), High: ends.at(high), Known: true}
+	if math.IsInf(trials.Low, 0) {
+		combined.Low = trials.Low
+	}
+	if math.IsInf(trials.High, 0) {
+		combined.High = trials.High
+	}
+	return combined
+}
+
+// smallestLevel is the smallest level at which a comparison rejects, which is its p-value; 1 if it never does.
+func smallestLevel(rejects func(level float64) bool) float64 {
+	const smallest, largest = 1e-15, 1.0
+	if !rejects(math.Nextafter(largest, 0)) {
+		return largest
+	}
+	low, high := math.Log(smallest), math.Log(largest)
+	for range 40 {
+		if middle := (low + high) / 2; rejects(math.Exp(middle)) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return math.Exp(high)
 }
 
 // estimate converts a change to an Estimate for a check.
@@ -188,14 +230,18 @@ func (t runT) widen(e Estimate, c changeOf, level float64) Estimate {
 	if t.lost {
 		return Estimate{Trials: e.Trials, Lost: true}
 	}
-	if !e.Value.Known || !c.known {
+	if !e.Value.Known {
+		return e
+	}
+	if !c.known {
+		e.Interval = Interval{} // the scatter between runs is unknown in this scale
 		return e
 	}
 	c.value = e.Value.Value
 	if c.logarithmic {
 		c.value = math.Log1p(e.Value.Value)
 	}
-	e.Interval = union(e.Interval, t.interval(c, level))
+	e.Interval = t.withTrials(e.Interval, c, level)
 	// More trials do not reduce the scatter between runs, and more runs make another kind of comparison.
 	e.needed = func(float64) int { return -1 }
 	return e

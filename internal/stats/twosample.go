@@ -45,6 +45,8 @@ type SampleComparison struct {
 	// otherwise.
 	Reason string
 	sample twoSample
+	// MostlyBelow says that most differences are below 0.
+	MostlyBelow bool
 }
 
 // ReasonTooFewTrials goes with FewTrials, or with SingleTrial if each side has one trial.
@@ -80,9 +82,7 @@ func compareSamples(s Samples) SampleComparison {
 	if t.pairs() == 0 {
 		return c
 	}
-	if c.Difference = known(t.centre); !c.Difference.Known {
-		return c // half of the differences or more are lost
-	}
+	c.Difference = known(t.centre) // unknown if half of the differences or more are lost
 	c.Interval = t.interval(t.differences, Alpha)
 	if t.ratios.pairs() > 0 {
 		c.Relative, c.RelativeInterval = known(t.ratios.median()), t.interval(t.ratios, Alpha)
@@ -90,7 +90,7 @@ func compareSamples(s Samples) SampleComparison {
 	if t.cut(Alpha) >= 0 {
 		notAbove := t.differences.count(0, true)
 		notBelow := t.pairs() - t.differences.count(0, false)
-		c.RawPValue = known(t.p(min(notAbove, notBelow)))
+		c.RawPValue, c.MostlyBelow = known(t.p(min(notAbove, notBelow))), notAbove > notBelow
 	}
 	return c
 }
@@ -105,7 +105,7 @@ func (c *SampleComparison) decide(tests int) {
 		c.TrialsNeeded = MinTrials(tests, Alpha)
 		return
 	case !c.Difference.Known:
-		c.Verdict, c.Reason = NotComparable, ReasonLost
+		c.signOfLost(significant)
 		return
 	case c.sample.cut(level) < 0 && !significant:
 		c.Verdict, c.Reason = FewTrials, ReasonTooFewTrials
@@ -132,6 +132,22 @@ func (c *SampleComparison) decide(tests int) {
 	c.Widened = reachZero(&c.Interval, &c.RelativeInterval)
 }
 
+// signOfLost judges a comparison whose difference has no median, as Comparison.signOfLost does.
+func (c *SampleComparison) signOfLost(significant bool) {
+	c.Reason = ReasonLost
+	if !significant {
+		c.Verdict = NotComparable
+		c.Interval, c.RelativeInterval, c.Relative = Interval{}, Interval{}, Quantity{}
+		c.RawPValue, c.PValue = Quantity{}, Quantity{}
+		return
+	}
+	c.Verdict, c.TrialsNeeded = Higher, 0
+	if c.MostlyBelow {
+		c.Verdict = Lower
+	}
+	c.Interval, c.RelativeInterval = c.Interval.oneSided(), c.RelativeInterval.oneSided()
+}
+
 // twoSample holds what a comparison of two samples needs at any level.
 type twoSample struct {
 	// m and n are the number of values of the baseline and of the arm.
@@ -153,18 +169,20 @@ func newTwoSample(s Samples) twoSample {
 	}
 	t.null = newRankCount(t.m, t.n)
 	t.differences = shift{arm, baseline, difference}
-	if t.centre = t.differences.median(); !known(t.centre).Known {
-		return t // half of the differences or more are lost: nothing more can be said
-	}
+	t.centre = t.differences.median()
 	if a, b := finite(arm), finite(baseline); len(a) > 0 && len(b) > 0 && b[0] > 0 && a[0] >= 0 {
 		t.ratios = shift{arm, baseline, ratio}
 	}
-	if deviation, freedom, ok := t.differences.deviation(t.centre); ok {
+	at := t.centre
+	if !known(at).Known {
+		at = 0 // half of the differences or more are lost: there is only a sign
+	}
+	if deviation, freedom, ok := t.differences.deviation(at); ok {
 		t.deviation, t.freedom = deviation, freedom
 	}
 	// Use one count for differences and ratios, with the larger error of the two, so that their intervals never
 	// contradict each other.
-	if t.ratios.pairs() > 0 {
+	if t.ratios.pairs() > 0 && known(t.centre).Known {
 		if deviation, freedom, ok := t.ratios.deviation(t.ratios.median()); ok && deviation > t.deviation {
 			t.deviation, t.freedom = deviation, freedom
 		}

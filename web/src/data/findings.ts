@@ -25,9 +25,9 @@ export function findings(answer: Answer): Findings {
   return { shown: [...shown], folded: all.filter((f) => !shown.has(f)) };
 }
 
-// listed gives the answer's findings, or its comparisons if it has no findings.
+// listed gives the answer's findings, or its comparisons if it has no findings. Failures have a section of their own.
 function listed(answer: Answer): Finding[] {
-  if (answer.findings && answer.findings.length > 0) return answer.findings;
+  if (answer.findings && answer.findings.length > 0) return answer.findings.filter((f) => f.kind !== "failures");
   return answer.comparisons.map((c) => ({ ...c, kind: "arm", name: c.arm }));
 }
 

@@ -20,6 +20,8 @@ export interface Figure extends Quantity {
   side?: string;
   // Why the figure may be wrong, such as a late wire.
   caution?: string;
+  // How many of the trials failed at the first attempt. They count as worse than all others.
+  failed?: number;
   // The protocol, if the answer has figures over several.
   over?: string;
   // The same percentile of all observations of the trials together. It has no interval.
@@ -71,6 +73,36 @@ export interface Resolution {
   difference: number;
   blocks: number | null;
   blocks_needed: number | null;
+}
+
+// Failures says how often the arms failed at the first attempt of a trial.
+export interface Failures {
+  arms: FailureShare[];
+  comparisons: FailureComparison[];
+}
+
+export interface FailureShare {
+  arm: string;
+  workload: string;
+  side?: string;
+  failed: number;
+  attempts: number;
+  share: number;
+  interval: Interval;
+  // Why the first of them failed.
+  reason?: string;
+}
+
+// FailureComparison has the counts of the arm and of the baseline.
+export interface FailureComparison {
+  arm: string;
+  baseline: string;
+  workload: string;
+  failed: [number, number];
+  attempts: [number, number];
+  p_value: number | null;
+  verdict: string;
+  better?: string;
 }
 
 // Finding is a result about an arm or a layer.
@@ -385,6 +417,8 @@ export interface Answer {
   replaced?: number;
   arms: Figure[];
   comparisons: Comparison[];
+  // Answers of earlier versions have none.
+  failures?: Failures;
   layers: Layer[];
   residual: Residual[];
   warnings: Warning[];

@@ -61,7 +61,7 @@ export class Arms extends ChartSection {
           const f = figures[p.y]!;
           const lines: [string, string][] = [
             ["median", withUnit(number(f.median, unit), unit)], ["95 % interval", bounds(f.interval, unit)],
-            ["trials", String(f.trials)],
+            ["trials", trials(f)],
           ];
           if (f.caution) lines.push(["caution", oneLine(f.caution)]);
           return lines;
@@ -74,12 +74,17 @@ export class Arms extends ChartSection {
           cells: [
             f.side ? el("span", { class: "arm" }, swatch(style(f)), oneLine(named(f)))
               : armCell(view, f.arm, [...codes(f.arm), ...(f.caution ? ["caution"] : [])], f.over),
-            number(f.median, unit), bounds(f.interval, unit), String(f.trials),
+            number(f.median, unit), bounds(f.interval, unit), trials(f),
             ...(pooled ? [f.pooled === undefined ? "-" : number(f.pooled, unit)] : []),
           ],
         }))),
     };
   }
+}
+
+// trials writes the number of trials, and how many of them failed.
+function trials(f: Figure): string {
+  return f.failed ? `${f.trials} (${f.failed} failed)` : String(f.trials);
 }
 
 // cautions lists the cautions on figures below the chart, because the mark beside a number does not explain it.

@@ -57,7 +57,9 @@ function row(c: Check, reasons: boolean) {
 
 // unitOf picks the unit for a check's figures.
 export function unitOf(c: Quantity & { kind: string; bound: number; estimate: number | null }): Unit {
-  return c.kind === "relative" ? { factor: 0.01, name: "%" } : unitFor(c.unit, [c.bound, c.estimate ?? 0]);
+  if (c.metric === "failures" && c.kind === "change") return { factor: 0.01, name: "points" };
+  if (c.kind === "relative" || c.metric === "failures") return { factor: 0.01, name: "%" };
+  return unitFor(c.unit, [c.bound, c.estimate ?? 0]);
 }
 
 // tone chooses the colour of a verdict.

@@ -93,7 +93,8 @@ export class Differences extends ChartSection {
           cells: [
             armCell(view, c.arm, [], c.over),
             c.difference === null ? "-" : signed(c.difference, unit),
-            c.difference === null ? "-" : signedBounds(c.interval, unit) + (c.widened ? " (extended to 0)" : ""),
+            c.difference === null && c.interval === null ? "-"
+              : signedBounds(c.interval, unit) + (c.widened ? " (extended to 0)" : ""),
             c.relative === null ? "-" : percent(c.relative),
             c.relative_interval ? bounds(c.relative_interval, ratio, (v) => percent(v)) : "-",
             probability(c.p_value),

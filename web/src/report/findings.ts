@@ -61,7 +61,7 @@ export class FindingsSection implements Section {
             nameCell(view, f), ...(linked ? [this.pick(view, f)] : []),
             f.difference === null ? "-"
               : el("strong", { class: colourOf(f) }, withUnit(signed(f.difference, unit), unit)),
-            f.difference === null ? "-" : signedBounds(f.interval, unit),
+            f.difference === null && f.interval === null ? "-" : signedBounds(f.interval, unit),
             f.relative === null ? "-" : el("span", { class: colourOf(f) }, percent(f.relative)),
             f.difference === null ? "" : mini(small(f), shared ? scale : miniScale([small(f)])),
             finding(view, f),
@@ -103,7 +103,7 @@ function leadText(view: View, shown: Finding[]): string {
 function finding(view: View, f: Finding): Child {
   const unit = unitFor(f.unit, [f.detectable ?? 0]);
   const text = {
-    found: "",
+    found: f.difference === null ? oneLine(f.reason ?? "") : "",
     none: f.detectable === null ? "" : `detectable: ${withUnit(number(f.detectable, unit), unit)}`,
     "too-few": oneLine(needed(view.data.answer, f)),
     refused: oneLine(f.reason ?? ""),

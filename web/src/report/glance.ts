@@ -56,7 +56,7 @@ export class Glance implements Section {
           refused: "",
         }[kind];
         return el("div", { class: `cell ${kind}`, title: `${absolute ? absolute + ": " : ""}${verdictText(c)}` },
-          el("span", { class: `main ${colourOf(c)}` }, kind === "found" ? seen : kindName(c)),
+          el("span", { class: `main ${colourOf(c)}` }, kind === "found" && seen ? seen : kindName(c)),
           small ? el("span", { class: "small" }, small) : null,
           c.over ? el("span", { class: "small" }, oneLine(c.over)) : null,
           c.but ? el("span", { class: "small caution" }, oneLine(`but ${c.but}`)) : null,

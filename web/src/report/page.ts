@@ -12,6 +12,7 @@ import { Goodput } from "./goodput.ts";
 import { Head } from "./head.ts";
 import { helpDialog } from "./help.ts";
 import { CommandsSection } from "./commands.ts";
+import { FailuresSection } from "./failures.ts";
 import { FindingsSection } from "./findings.ts";
 import { HostsSection } from "./hosts.ts";
 import { Layers } from "./layers.ts";
@@ -88,8 +89,10 @@ export class Page {
       new Quantiles(), new Sides(), new HostsSection(), new CommandsSection(), records, new WarningsSection(),
     ];
     const checks = new Checks();
-    this.sections = [head, checks, findings, this.controls, ...parts];
-    fill(this.main, checks.element, findings.element, this.controls.element, ...parts.map((p) => p.element));
+    const failures = new FailuresSection();
+    this.sections = [head, checks, failures, findings, this.controls, ...parts];
+    fill(this.main, checks.element, failures.element, findings.element, this.controls.element,
+      ...parts.map((p) => p.element));
     fill(root, head.element, this.main,
       el("footer", {}, "Made by nearfar. The page holds all that it shows; how to read it is in docs/report.md."),
         this.help);

@@ -21,7 +21,7 @@ function plainVerdict(c: Comparison): string {
   const more = moreNeeded(c);
   switch (kindOf(c)) {
     case "found":
-      return kindName(c);
+      return c.difference === null && c.reason ? `${kindName(c)}: ${oneLine(c.reason)}` : kindName(c);
     case "none":
       return more ? `none seen (${more} would show a difference of this size four times in five)` : "none seen";
     case "too-few":
