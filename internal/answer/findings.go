@@ -117,9 +117,9 @@ type ranked struct {
 // then differences that may be chance, then findings without a difference, then refused comparisons.
 //
 // Differences are sorted: first layers if they lead, then the first quantity of each workload, then the other
-// quantities, each in the order of the run. Within a quantity the strongest finding comes first. The strength of a finding is the end of its relative interval that is nearer to 0, so a large
-// but uncertain difference does not precede a well-known one. Findings that are not differences keep the order of the
-// file, because their sizes may be chance.
+// quantities, each in the order of the run. Within a quantity the strongest finding comes first. The strength of a
+// finding is the end of its relative interval that is nearer to 0, so a large but uncertain difference does not precede
+// a well-known one. Findings that are not differences keep the order of the file, because their sizes may be chance.
 func Rank(a Answer) []Finding {
 	var all []ranked
 	for _, l := range leading(a) {
