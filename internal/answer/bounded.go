@@ -2,6 +2,7 @@ package answer
 
 import (
 	"math"
+	"strconv"
 
 	"nearfar/internal/result"
 )
@@ -67,21 +68,14 @@ func (j Bounded) Headline(sides Sides) string {
 		MostWords)
 }
 
-// limit is the bound with its unit, at least as exact as it was written.
+// limit is the bound with its unit, as exact as it was written.
 func (j Bounded) limit(r rounding) string {
-	v := math.Abs(j.Bound) / r.scale.Factor
-	for r.decimals < mostDecimals && math.Abs(v*math.Pow10(max(r.decimals, 0))-math.Round(v*math.Pow10(max(r.decimals, 0)))) > 1e-6 {
-		r.decimals++
-	}
-	for r.decimals > 0 && math.Abs(v*math.Pow10(r.decimals-1)-math.Round(v*math.Pow10(r.decimals-1))) < 1e-6 {
-		r.decimals--
-	}
-	text := r.number(j.Bound)
+	value := math.Round(math.Abs(j.Bound)/r.scale.Factor*1e6) / 1e6
+	text := r.with(thousands(strconv.FormatFloat(value, 'f', -1, 64)))
 	if j.Bound < 0 && !j.Value {
-		text = r.number(-j.Bound)
-		return r.with(text) + " less"
+		text += " less"
 	}
-	return r.with(text)
+	return text
 }
 
 // hundredfold is the interval in per cent.

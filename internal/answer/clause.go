@@ -401,7 +401,8 @@ func (t teller) tooFew(these []Finding) []part {
 	if f.Trials != nil && f.Difference != nil {
 		verb, direction := t.words(f).verb(*f.Difference > 0)
 		r := roundingOf(f.Quantity, *f.Difference, f.Interval)
-		return []part{always(t.sides(f).With + ", " + t.where(f) + " " + verb + " " + r.size(*f.Difference) + " " + direction),
+		return []part{always(t.sides(f).With + ", " + t.where(f)),
+			always(" " + verb + " " + r.size(*f.Difference) + " " + direction),
 			{text: t.than(f), drop: dropBaseline}, {text: t.relative(f), drop: dropRelative},
 			always("; how sure that is, is unknown")}
 	}

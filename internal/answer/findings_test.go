@@ -172,7 +172,8 @@ func TestNothingSeen(t *testing.T) {
 
 func TestRefusedAndTooFew(t *testing.T) {
 	sentence, _ := told(refusedOne("a", "rr", p50), refusedOne("b", "rr", p50))
-	if want := "No answer: the median round trip with a and b cannot be compared with l2 (protocol: udp against tcp)."; sentence != want {
+	want := "No answer: the median round trip with a and b cannot be compared with l2 (protocol: udp against tcp)."
+	if sentence != want {
 		t.Errorf("got  %q\nwant %q", sentence, want)
 	}
 	few := found("few", "rr", p50, .9)
@@ -184,7 +185,7 @@ func TestRefusedAndTooFew(t *testing.T) {
 	if diff := cmp.Diff(order, short(all)); diff != "" {
 		t.Error(diff)
 	}
-	want := "With far, the median round trip takes 1.00 us longer than with l2, 10 % (0.90 to 1.10 us). " +
+	want = "With far, the median round trip takes 1.00 us longer than with l2, 10 % (0.90 to 1.10 us). " +
 		"From 10 blocks; the interval holds with 95 % confidence. " +
 		"No answer yet: too few blocks to tell whether the median round trip differs with few against l2. " +
 		"With same, no difference above 0.30 us in the median round trip. " +

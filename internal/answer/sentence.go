@@ -110,9 +110,9 @@ func (t *telling) headline(lead int) string {
 	return sentence(append(f.proved(parts), always(".")), MostWords)
 }
 
-// proved opens a sentence about an arm that is not proved to be what it claims.
+// proved opens a sentence with a figure of an arm that is not proved to be what it claims.
 func (f Finding) proved(parts []part) []part {
-	if f.Unproved == "" {
+	if f.Unproved == "" || f.certainty() == refused || f.certainty() == unsure {
 		return parts
 	}
 	parts[0].text = "Not proved: " + uncapital(parts[0].text)
