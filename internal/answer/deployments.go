@@ -270,13 +270,9 @@ func (c cells) trialsOfDeployments(e *experiment.Experiment) [][]stats.Trial {
 		var on []stats.Trial
 		blocks := map[int]bool{}
 		for _, arm := range e.Arms {
-			var values []stats.Value
 			for _, t := range onDeployment(c.byArm[arm.Name], n) {
-				values = append(values, stats.Value{Block: t.Block, Value: c.value(t)})
-			}
-			for _, v := range stats.PerBlock(values) {
-				on = append(on, stats.Trial{Arm: arm.Name, Block: v.Block, Value: v.Value})
-				blocks[v.Block] = true
+				on = append(on, stats.Trial{Arm: arm.Name, Block: t.Block, Value: c.value(t)})
+				blocks[t.Block] = true
 			}
 		}
 		if len(blocks) >= stats.FewestDeployedBlocks {

@@ -247,7 +247,8 @@ func TestWhereLayersLead(t *testing.T) {
 	}
 	a = Make(Input{Experiment: e, Trials: trials, State: "complete"})
 	if !strings.HasPrefix(a.Verdict, "Against l2, in rr rtt p50: vxlan +") ||
-		!strings.HasSuffix(a.Verdict, " In rr rtt p50 the layers do not add up.") ||
+		!strings.HasSuffix(a.Verdict, " In rr rtt p50 the layers do not add up: "+
+			"one of l2, routed, vxlan, flat lies 33 % (3 us) from the sum of its layers.") ||
 		slices.ContainsFunc(a.Findings, func(f Finding) bool { return f.Kind == OfLayer }) {
 		t.Errorf("not additive: %q", a.Verdict)
 	}

@@ -30,17 +30,3 @@ func verdict(e *experiment.Experiment, a Answer) string {
 	}
 	return Sentence(a.Findings, Wording{Against: "Against " + e.Baseline}) + apart(a) + AboutText(a.Comparisons)
 }
-
-// apart names the quantities whose layers would lead the answer, but do not add up.
-func apart(a Answer) string {
-	var where []string
-	for _, test := range a.Additivity {
-		if !test.Additive && layersTell(a, test.Workload, test.Quantity) {
-			where = append(where, test.Workload+" "+test.Name())
-		}
-	}
-	if len(where) == 0 {
-		return ""
-	}
-	return " In " + list(where) + " the layers do not add up."
-}

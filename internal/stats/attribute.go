@@ -156,7 +156,7 @@ func Attribute(d Design, baseline string, trials []Trial) Attribution {
 	var most float64
 	a.Additivity = f.additivity(all)
 	if len(a.Separation.Terms) == 0 {
-		a.Additivity.PValue = Quantity{} // without terms there is no sum to test
+		a.Additivity = Additivity{Freedom: a.Additivity.Freedom, Blocks: a.Additivity.Blocks} // there is no sum to test
 	}
 	for arm := range f.design.Arms {
 		if arm == base {
@@ -171,6 +171,7 @@ func Attribute(d Design, baseline string, trials []Trial) Attribution {
 			a.Fullest, most = len(a.Arms)-1, total
 		}
 	}
+	a.Additivity.Whole = whole(a.Arms)
 	return a
 }
 
