@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"nearfar/internal/answer"
@@ -262,6 +263,68 @@ func TestSizeOfNotAddingUp(t *testing.T) {
 		default:
 			if !got.within.AtMost(0.05) || !got.notAdding.AtMost(0.05) {
 				t.Errorf("%s: within the margin in %v, beyond in %v", world.name, got.within, got.notAdding)
+			}
+		}
+	}
+}
+
+// TestComparisonsWithRepeatedBaseline: the median of three trials of the baseline against single trials of an arm does
+// not bias comparisons, whatever the noise. An arm that equals the baseline lies above such a median as often as below,
+// and so does a shifted arm about its shift. If the arm's noise grows with its level, the error stays below a
+// hundredth of the difference.
+func TestComparisonsWithRepeatedBaseline(t *testing.T) {
+	t.Parallel()
+	for i, world := range []struct {
+		name string
+		of   scatter
+		// arm is the median of the arm, and grows says that its noise grows with it.
+		arm   float64
+		grows bool
+	}{
+		{"skewed, equal", skewed, 20e-6, false}, {"skewed, 3 % stall, equal", stalling(skewed), 20e-6, false},
+		{"skewed, +15 %", skewed, 23e-6, false}, {"skewed, 3 % stall, +15 %", stalling(skewed), 23e-6, false},
+		{"skewed, +50 %, noise too", skewed, 30e-6, true}, {"two modes, equal", twoModes, 20e-6, false},
+	} {
+		for _, repeats := range []int{1, 3} {
+			e := equalArms(t, 6, 12)
+			e.Schedule.BaselineRepeats = repeats
+			w := World{Name: world.name, Experiment: e, Begin: func(r *rand.Rand) Trials {
+				block, level := 0, 0.0
+				return func(slot experiment.Slot, t *result.Trial) {
+					if slot.Block != block {
+						block, level = slot.Block, 1e-6*r.NormFloat64()
+					}
+					p50, noise := 20e-6, world.of(r)
+					if slot.Arm != "a0" {
+						p50 = world.arm
+						if world.grows {
+							noise *= world.arm / 20e-6
+						}
+					}
+					t.Metrics = []result.Metric{RTT(result.P50, p50+level+noise)}
+				}
+			}}
+			truth := world.arm - 20e-6
+			var covered, alarm Rate
+			var off []float64
+			r := rand.New(rand.NewPCG(uint64(70+i), uint64(repeats)))
+			for range draws(t, 60) {
+				a := w.Answer(r)
+				if truth == 0 {
+					alarm.add(differs(a))
+				}
+				for _, c := range a.Comparisons {
+					covered.add(c.Interval[0] <= truth && truth <= c.Interval[1])
+					off = append(off, *c.Difference-truth)
+				}
+			}
+			slices.Sort(off)
+			bias := off[len(off)/2]
+			t.Logf("%s, baseline %d times: covered %v, any alarm %v, median error %+.0f ns", world.name, repeats, covered,
+				alarm, bias*1e9)
+			if !covered.AtLeast(0.94) || alarm.Draws > 0 && !alarm.AtMost(0.05) || math.Abs(bias) > 0.05e-6+0.01*truth {
+				t.Errorf("%s, baseline %d times: covered %v, any alarm %v, median error %+.0f ns", world.name, repeats,
+					covered, alarm, bias*1e9)
 			}
 		}
 	}
