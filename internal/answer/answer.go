@@ -198,7 +198,8 @@ type Comparison struct {
 	// About says what the comparison applies to. If the two sides are different runs: "these-runs" for the two
 	// measured runs only, "runs" if the intervals include the scatter between runs. BlocksNeeded then counts runs on
 	// each side. If they are arms of one run: "configuration" if the intervals include the scatter between
-	// deployments, "this-deployment" for hosts that were chosen or allocated once. Empty for a lab that was made once.
+	// deployments, "this-deployment" for hosts that were chosen or allocated once, "these-labs" for labs that were made
+	// once and may differ by no more than equal labs do. Empty for other labs that were made once.
 	About string `json:"about,omitempty"`
 	// Runs counts the runs of the arm and of the baseline if About is "runs". ScatterRuns is the number of other runs
 	// in the history from which the scatter between runs was estimated, if each side is one run.
