@@ -95,7 +95,7 @@ type Averages struct {
 func AveragesOf(paired bool) Averages {
 	a := Averages{
 		Arms: "median over trials", Comparisons: "median of paired differences",
-		Layers: "mean, by least squares; the median of the comparison if a layer names an arm",
+		Layers: "mean, by least squares, with wild trials moved closer; the median of the comparison if a layer names an arm",
 	}
 	if !paired {
 		a.Comparisons = "median of all differences between a trial of the arm and a trial of the baseline"
