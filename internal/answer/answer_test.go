@@ -80,7 +80,7 @@ func TestLayersAndDifferencesAreFound(t *testing.T) {
 		t.Errorf("warnings %+v", a.Warnings)
 	}
 	if want := "Per layer, in rr rtt p50: vtep +2.0"; !strings.HasPrefix(a.Verdict, want) ||
-		!strings.HasSuffix(a.Verdict, "; 4 more differences below. The layers add up to within 1.4 % (84 ns).") {
+		!strings.HasSuffix(a.Verdict, "; 4 more differences below. The layers add up to within 1.4 % (85 ns).") {
 		t.Errorf("verdict %q", a.Verdict)
 	}
 }

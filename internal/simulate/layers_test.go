@@ -200,33 +200,41 @@ func TestLayersUnderStalls(t *testing.T) {
 		shapes, counts = shapes[:2], counts[:1]
 	}
 	for i, shape := range shapes {
-		for _, blocks := range counts {
-			for _, repeats := range []int{1, 3} {
-				e := paths(t, blocks, repeats)
-				name := fmt.Sprintf("%s, %d blocks, baseline %d times", shape.name, blocks, repeats)
-				n := draws(t, 60)
-				seed := uint64(100*i + blocks + repeats)
-				costs := layered(name, e, pathCosts(), shape.of, nil).count(n, seed, pathCosts())
-				none := layered(name, e, nil, shape.of, nil).count(n, seed+1, nil)
-				t.Logf("%s: costs: %v", name, costs)
-				t.Logf("%s: none: %v", name, none)
-				if !costs.covered.AtLeast(0.94) || !none.covered.AtLeast(0.94) {
-					t.Errorf("%s: intervals hold the cost in %v and %v", name, costs.covered, none.covered)
-				}
-				if costs.found.Share() < 0.9*costs.comparisons.Share() {
-					t.Errorf("%s: layers are found in %v, arms in %v", name, costs.found, costs.comparisons)
-				}
-				if !none.alarm.AtMost(0.05) {
-					t.Errorf("%s: a layer without a cost is found in %v", name, none.alarm)
-				}
-				if costs.silent.Hits+none.silent.Hits > 0 {
-					t.Errorf("%s: layers contradict comparisons without a word", name)
-				}
-				if !costs.notAdding.AtMost(0.05) || !none.notAdding.AtMost(0.05) {
-					t.Errorf("%s: layers do not add up in %v and %v", name, costs.notAdding, none.notAdding)
+		t.Run(shape.name, func(t *testing.T) {
+			t.Parallel()
+			for _, blocks := range counts {
+				for _, repeats := range []int{1, 3} {
+					judgeLayers(t, shape.name, shape.of, blocks, repeats, uint64(100*i+blocks+repeats))
 				}
 			}
-		}
+		})
+	}
+}
+
+// judgeLayers draws runs with costs and without, and checks what the answers say about layers.
+func judgeLayers(t *testing.T, shape string, of scatter, blocks, repeats int, seed uint64) {
+	t.Helper()
+	e := paths(t, blocks, repeats)
+	name := fmt.Sprintf("%s, %d blocks, baseline %d times", shape, blocks, repeats)
+	n := draws(t, 60)
+	costs := layered(name, e, pathCosts(), of, nil).count(n, seed, pathCosts())
+	none := layered(name, e, nil, of, nil).count(n, seed+1, nil)
+	t.Logf("%s: costs: %v", name, costs)
+	t.Logf("%s: none: %v", name, none)
+	if !costs.covered.AtLeast(0.94) || !none.covered.AtLeast(0.94) {
+		t.Errorf("%s: intervals hold the cost in %v and %v", name, costs.covered, none.covered)
+	}
+	if costs.found.Share() < 0.9*costs.comparisons.Share() {
+		t.Errorf("%s: layers are found in %v, arms in %v", name, costs.found, costs.comparisons)
+	}
+	if !none.alarm.AtMost(0.05) {
+		t.Errorf("%s: a layer without a cost is found in %v", name, none.alarm)
+	}
+	if costs.silent.Hits+none.silent.Hits > 0 {
+		t.Errorf("%s: layers contradict comparisons without a word", name)
+	}
+	if !costs.notAdding.AtMost(0.05) || !none.notAdding.AtMost(0.05) {
+		t.Errorf("%s: layers do not add up in %v and %v", name, costs.notAdding, none.notAdding)
 	}
 }
 

@@ -37,7 +37,7 @@ func (f *fit) sizes(a *Additivity, basis [][]float64) {
 		}
 		n := float64(len(values))
 		means, freedom = append(means, mean), min(freedom, len(values)-1)
-		deviations = append(deviations, math.Sqrt(sumSquares(values)/(n-1)/n))
+		deviations = append(deviations, math.Sqrt(sumSquares(values)/(n-1)/n)/f.stay)
 		directions = distinct(directions, along)
 	}
 	if len(means) == 0 {

@@ -21,6 +21,8 @@ type fit struct {
 	// blocks holds each block's value of each arm, NaN where it is missing. Every block has at least two.
 	blocks [][]float64
 	trials int
+	// stay is the share of trials that were not moved; see table.winsorise.
+	stay float64
 	// columns holds the counts in each arm: first the columns of the terms, then as many refused layers as are needed
 	// to hold all others constant. Without the latter, their cost would shift to the terms.
 	columns [][]float64
@@ -62,7 +64,7 @@ func newFit(d Design, trials []Trial) *fit {
 	}
 	slices.Sort(order)
 
-	f := &fit{design: Design{Layers: d.Layers}, quantiles: map[int]float64{}}
+	f := &fit{design: Design{Layers: d.Layers}, quantiles: map[int]float64{}, stay: 1}
 	seen := make([]bool, len(d.Arms))
 	var rows table
 	for _, block := range order {
@@ -105,7 +107,7 @@ func newFit(d Design, trials []Trial) *fit {
 		}
 		kept = append(kept, of)
 	}
-	kept.winsorise()
+	f.stay = kept.winsorise()
 	f.blocks = kept.means()
 	return f
 }
