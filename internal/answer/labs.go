@@ -8,8 +8,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// AboutTheseLabs is the value of Comparison.About for two labs that were made once and whose difference may be no larger
-// than that of equal labs: namespaces, sockets and caches are a draw, too.
+// AboutTheseLabs is the value of Comparison.About for two labs that were made once and whose difference may be no
+// larger than that of equal labs: namespaces, sockets and caches are a draw, too.
 const AboutTheseLabs = "these-labs"
 
 // LabScatter is the difference, in seconds of the median round trip, up to which equal labs differ in one run. In eight

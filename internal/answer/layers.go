@@ -7,9 +7,9 @@ import (
 	"nearfar/internal/stats"
 )
 
-// costs gives the cost of each layer, the estimate that it comes from, and the arms that have this layer alone. If the cost depends only on the difference
-// of one arm from the baseline, the layer takes that comparison's figures. A second estimate of the same thing, with
-// another kind of interval, could contradict the comparison.
+// costs gives the cost of each layer, the estimate that it comes from, and the arms that have this layer alone. If the
+// cost depends only on the difference of one arm from the baseline, the layer takes that comparison's figures. A second
+// estimate of the same thing, with another kind of interval, could contradict the comparison.
 func costs(c cells, s stats.Attribution, comparisons []Comparison) (layers []Layer, estimates []stats.Cost,
 	arms [][]alone) {
 	for i, cost := range s.Costs {

@@ -11,9 +11,9 @@ import (
 	"nearfar/internal/result"
 )
 
-// TestRemadeLabsScatter measures how much equal labs differ in one run: NEARFAR_LABS=8 makes two equal labs eight times.
-// Differences of deployments that exceed answer.LabScatter by far need a machine that is quieter, or another bound. It
-// takes about four minutes.
+// TestRemadeLabsScatter measures how much equal labs differ in one run: NEARFAR_LABS=8 makes two equal labs eight
+// times. Differences of deployments that exceed answer.LabScatter by far need a machine that is quieter, or another
+// bound. It takes about four minutes.
 func TestRemadeLabsScatter(t *testing.T) {
 	deployments, err := strconv.Atoi(os.Getenv("NEARFAR_LABS"))
 	if err != nil || deployments < 2 {

@@ -153,8 +153,8 @@ func (w World) count(n int, seed uint64, costs map[string]float64) tally {
 	return t
 }
 
-// contradicts says whether a comparison finds a difference of switched, which has one bridge more than the baseline, and
-// the bridge's cost is not found or of the other sign; or the same for firewall.
+// contradicts says whether a comparison finds a difference of switched, which has one bridge more than the baseline,
+// and the bridge's cost is not found or of the other sign; or the same for firewall.
 func contradicts(a answer.Answer) bool {
 	for arm, layer := range map[string]string{"switched": "bridge", "firewall": "firewall"} {
 		for _, c := range a.Comparisons {

@@ -227,8 +227,8 @@ func (f *fit) jackknife(value float64, freedom int, without []estimate, of func(
 	return knownInterval(value-half, value+half)
 }
 
-// standardError is the jackknife's standard error from at least two blocks; NaN if a replicate is unknown. It allows for
-// the trials that were moved.
+// standardError is the jackknife's standard error from at least two blocks; NaN if a replicate is unknown. It allows
+// for the trials that were moved.
 func (f *fit) standardError(without []estimate, of func(estimate) float64) float64 {
 	n := float64(len(without))
 	replicates := make([]float64, len(without))

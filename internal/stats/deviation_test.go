@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDeviationFromSumByHand has three arms of one layer: what b lies above the line between a and c, and the intervals of
-// that.
+// TestDeviationFromSumByHand has three arms of one layer: what b lies above the line between a and c, and the intervals
+// of that.
 func TestDeviationFromSumByHand(t *testing.T) {
 	d := additiveDesigns[0].design
 	var trials []Trial

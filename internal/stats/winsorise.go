@@ -13,7 +13,8 @@ const (
 	winsorBlocks     = 12
 )
 
-// A half of normal values lie within normalHalf standard deviations of their centre, and four fifths within normalFifths.
+// A half of normal values lie within normalHalf standard deviations of their centre, and four fifths within
+// normalFifths.
 const (
 	normalHalf   = 0.67449
 	normalFifths = 1.28155
@@ -51,8 +52,8 @@ func (t table) means() [][]float64 {
 // that from four fifths of the distances of all arms. The median of an arm alone would depend on chance: if values have
 // two modes, it is the distance within a mode in some arms and the distance between the modes in others.
 //
-// It returns the share of values that stay, at least 0.8. Standard errors from the moved values are to be divided by it: they see less
-// scatter than there is (Tukey and McLaughlin, Sankhya A 25, 1963, for winsorised means).
+// It returns the share of values that stay, at least 0.8. Standard errors from the moved values are to be divided by
+// it: they see less scatter than there is (Tukey and McLaughlin, Sankhya A 25, 1963, for winsorised means).
 func (t table) winsorise() (stay float64) {
 	arms, blocks := t.polish()
 	residuals := make([][]float64, len(arms))
