@@ -11,9 +11,9 @@ import (
 	"nearfar/internal/result"
 )
 
-// TestRemadeLabsScatter measures how much equal labs differ in one run: NEARFAR_LABS=8 makes two equal labs eight
-// times. Differences of deployments that exceed answer.LabScatter by far need a machine that is quieter, or another
-// bound. It takes about four minutes.
+// TestRemadeLabsScatter measures how much equal labs differ in one run: NEARFAR_LABS=8 makes two equal labs eight times,
+// and fails if they surely scatter by more than answer.LabScatter. It takes about four minutes, and its interval is
+// short only on a quiet machine.
 func TestRemadeLabsScatter(t *testing.T) {
 	deployments, err := strconv.Atoi(os.Getenv("NEARFAR_LABS"))
 	if err != nil || deployments < 2 {
@@ -44,8 +44,10 @@ schedule: {deployments: %d, blocks: 30}
 	// Equal labs differ by 0 in truth, so the deviation is taken about 0.
 	deviation := math.Sqrt(squares / float64(len(c.Deployments.Each)))
 	t.Logf("standard deviation %.0f ns", 1e9*deviation)
-	if deviation > answer.LabScatter {
-		t.Errorf("equal labs differ by %.0f ns: more than %.0f ns, or the machine is busy", 1e9*deviation,
-			1e9*answer.LabScatter)
+	// On a busy machine most of it comes from the trials, and the interval of what labs scatter by begins at 0.
+	if i := c.Deployments.BetweenInterval; i == nil {
+		t.Log("how much of it comes from the labs is not known")
+	} else if t.Logf("of which labs scatter by %.0f to %.0f ns", 1e9*i[0], 1e9*i[1]); i[0] > answer.LabScatter {
+		t.Errorf("equal labs surely scatter by more than %.0f ns", 1e9*answer.LabScatter)
 	}
 }
