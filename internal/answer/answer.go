@@ -116,7 +116,7 @@ type Averages struct {
 func AveragesOf(paired bool) Averages {
 	a := Averages{
 		Arms: "median over trials", Comparisons: "median of paired differences",
-		Layers: "mean, by least squares; the median of the comparison if a layer names an arm",
+		Layers: "mean, by least squares, with wild trials moved closer; the median of the comparison if a layer names an arm",
 	}
 	if !paired {
 		a.Comparisons = "median of all differences between a trial of the arm and a trial of the baseline"
@@ -233,7 +233,8 @@ type Comparison struct {
 	// About says what the comparison applies to. If the two sides are different runs: "these-runs" for the two
 	// measured runs only, "runs" if the intervals include the scatter between runs. BlocksNeeded then counts runs on
 	// each side. If they are arms of one run: "configuration" if the intervals include the scatter between
-	// deployments, "this-deployment" for hosts that were chosen or allocated once. Empty for a lab that was made once.
+	// deployments, "this-deployment" for hosts that were chosen or allocated once, "these-labs" for labs that were made
+	// once and may differ by no more than equal labs do. Empty for other labs that were made once.
 	About string `json:"about,omitempty"`
 	// Runs counts the runs of the arm and of the baseline if About is "runs". ScatterRuns is the number of other runs
 	// in the history from which the scatter between runs was estimated, if each side is one run.
@@ -305,8 +306,8 @@ type Layer struct {
 	Arm string `json:"arm,omitempty"`
 	// Mean is the cost by least squares; these add up.
 	Mean float64 `json:"mean"`
-	// Additive is false if the layers do not add up: the cost is then an average over these arms. Null if that cannot
-	// be tested.
+	// Additive is false if the layers do not add up (Additivity): the cost is then an average over these arms. Null if
+	// that cannot be tested.
 	Additive *bool `json:"additive"`
 	// Adds is what the layer adds to each arm that crosses it more often than the baseline: count * Mean.
 	Adds []Contribution `json:"adds"`
@@ -348,12 +349,26 @@ type Residual struct {
 type Additivity struct {
 	Workload string `json:"workload"`
 	Quantity
-	// PValue is from one test over all arms, for this quantity alone.
-	PValue   float64 `json:"p_value"`
-	Additive bool    `json:"additive"`
-	Blocks   int     `json:"blocks"`
+	// PValue is from one test of whether the layers add up exactly, over all arms, for this quantity alone.
+	PValue float64 `json:"p_value"`
+	// Additive is false if surely an arm deviates by more than Margin.
+	Additive bool `json:"additive"`
+	Blocks   int  `json:"blocks"`
+	// Fit is "within" if surely no arm deviates by more than Margin, "beyond" if surely one does, and else "unknown".
+	// Margin is a share of Whole.
+	Fit    string  `json:"fit"`
+	Margin float64 `json:"margin"`
+	// Whole is the size of the largest difference between an arm and the baseline; null if it may be 0.
+	Whole *float64 `json:"whole"`
+	// Within is the deviation that surely no arm exceeds, WithinRelative the same as a share of Whole. AtLeast is the
+	// deviation that surely some arm exceeds; 0 if perhaps none deviates. Each has 95 % confidence. Null if unknown.
+	Within         *float64 `json:"within"`
+	WithinRelative *float64 `json:"within_relative"`
+	AtLeast        *float64 `json:"at_least"`
+	// Text says it in words: "the layers add up to within 2.3 % (0.13 us)".
+	Text string `json:"text"`
 	// Arms are the arms that contradict the sum most: one, or several that the design cannot tell apart. By is how
-	// far an arm lies above the sum of its layers, assuming that only this arm deviates.
+	// far an arm lies above what the layers predict if they are fitted to the other arms.
 	Arms []Deviation `json:"arms"`
 }
 

@@ -14,6 +14,7 @@ import (
 type attributed struct {
 	layers     []Layer
 	estimates  []stats.Cost // of the layers
+	alone      [][]alone    // of the layers
 	residual   []Residual
 	additivity []Additivity
 	warnings   []Warning
@@ -30,19 +31,17 @@ func attribute(e *experiment.Experiment, c cells, comparisons []Comparison) attr
 	}
 	var trials []stats.Trial
 	for _, arm := range e.Arms {
-		for _, v := range c.values(arm.Name) {
-			trials = append(trials, stats.Trial{Arm: arm.Name, Block: v.Block, Value: v.Value})
+		for _, t := range c.byArm[arm.Name] { // of the baseline there can be several in a block
+			trials = append(trials, stats.Trial{Arm: arm.Name, Block: t.Block, Value: c.value(t)})
 		}
 	}
 	s := stats.Attribute(design, e.Baseline, trials)
 	if deployed(e) {
 		s = stats.AttributeDeployments(design, e.Baseline, c.trialsOfDeployments(e), s)
 	}
-	part := attributed{
-		residual: residuals(c, s), additivity: additivity(c, s),
-		warnings: append(refusals(c, s), remainder(c, s)...),
-	}
-	part.layers, part.estimates = costs(c, s, comparisons)
+	part := attributed{residual: residuals(c, s), additivity: additivity(e, c, s)}
+	part.warnings = append(refusals(c, s), remainder(part.additivity)...)
+	part.layers, part.estimates, part.alone = costs(c, s, comparisons)
 	for _, test := range part.additivity {
 		for i := range part.layers {
 			part.layers[i].Additive = &test.Additive
@@ -131,45 +130,4 @@ func refusals(c cells, s stats.Attribution) []Warning {
 			Message: "so many trials failed that the layers cannot be told apart"})
 	}
 	return warnings
-}
-
-// additivity is the test of whether the layers add up; empty if there is none.
-func additivity(c cells, s stats.Attribution) []Additivity {
-	if !s.Additivity.PValue.Known {
-		return nil
-	}
-	test := Additivity{
-		Workload: c.workload, Quantity: c.quantity, PValue: s.Additivity.PValue.Value,
-		Additive: !s.Additivity.Rejected(),
-		Blocks:   s.Additivity.Blocks, Arms: []Deviation{},
-	}
-	for _, d := range s.Additivity.Arms {
-		test.Arms = append(test.Arms, Deviation{Arm: d.Arm, By: d.By})
-	}
-	return []Additivity{test}
-}
-
-// remainder warns if the costs of the layers do not add up: layers then influence each other, and the cost of a layer
-// depends on the others.
-func remainder(c cells, s stats.Attribution) []Warning {
-	test := s.Additivity
-	if !test.Rejected() || len(test.Arms) == 0 {
-		return nil
-	}
-	w := Warning{Code: "layers-do-not-add-up", Workload: c.workload}
-	var off []string
-	for _, d := range test.Arms {
-		off = append(off, d.Arm+" by "+result.SignedAmount(d.By, c.quantity.Unit))
-	}
-	which := "most of all " + off[0]
-	if len(test.Arms) == 1 {
-		w.Arm = test.Arms[0].Arm
-	} else {
-		which = "either " + strings.Join(off[:len(off)-1], ", ") + " or " + off[len(off)-1] +
-			", which these arms cannot tell apart"
-	}
-	w.Message = fmt.Sprintf("the arms' %s is not the sum of what the layers cost (p = %.2g over %d blocks): %s. "+
-		"Layers influence each other, and a cost is an average over these arms", c.quantity.Name(),
-		test.PValue.Value, test.Blocks, which)
-	return []Warning{w}
 }

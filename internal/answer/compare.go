@@ -68,6 +68,7 @@ func family(in Input, c cells) []Comparison {
 	}
 	for i, s := range stats.CompareAll(pairs) {
 		fill(&all[of[i]], s)
+		all[of[i]].ofTheseLabs(e)
 		all[of[i]].Resolve = in.Resolve.blocks(all[of[i]].Quantity, pairs[i].Baseline, s)
 	}
 	for i, s := range stats.CompareSamples(samples) {

@@ -78,7 +78,7 @@ type DeploymentPlan struct {
 func deployed(e *experiment.Experiment) bool { return e.Schedule.DeploymentCount() > 1 }
 
 // AboutOnce says what a comparison of two arms applies to if hosts are made once. A lab is left out: the machine that
-// holds it is the same whichever way it is made.
+// holds it is the same whichever way it is made, and only small differences are of one lab (ofTheseLabs).
 func AboutOnce(e *experiment.Experiment, arms ...string) string {
 	for _, name := range arms {
 		if a, ok := e.Arm(name); ok && (a.Client != "" || a.Server != "" || a.Kubernetes != nil) {
@@ -95,13 +95,19 @@ const TextThisDeployment = "This is about these machines: they were deployed onc
 // nothing to say.
 func AboutText(comparisons []Comparison) string {
 	most := 0
+	var labs []string
 	for _, c := range comparisons {
 		switch {
+		case c.About == AboutTheseLabs && !slices.Contains(labs, c.Arm):
+			labs = append(labs, c.Arm)
 		case c.About == AboutThisDeployment && c.Difference != nil:
 			return " " + TextThisDeployment
 		case c.Deployments != nil:
 			most = max(most, c.Deployments.Used)
 		}
+	}
+	if len(labs) > 0 {
+		return " " + textTheseLabs(labs)
 	}
 	if most < 2 {
 		return ""
@@ -268,13 +274,9 @@ func (c cells) trialsOfDeployments(e *experiment.Experiment) [][]stats.Trial {
 		var on []stats.Trial
 		blocks := map[int]bool{}
 		for _, arm := range e.Arms {
-			var values []stats.Value
 			for _, t := range onDeployment(c.byArm[arm.Name], n) {
-				values = append(values, stats.Value{Block: t.Block, Value: c.value(t)})
-			}
-			for _, v := range stats.PerBlock(values) {
-				on = append(on, stats.Trial{Arm: arm.Name, Block: v.Block, Value: v.Value})
-				blocks[v.Block] = true
+				on = append(on, stats.Trial{Arm: arm.Name, Block: t.Block, Value: c.value(t)})
+				blocks[t.Block] = true
 			}
 		}
 		if len(blocks) >= stats.FewestDeployedBlocks {

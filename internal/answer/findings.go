@@ -242,16 +242,19 @@ func strength(relative *float64, i Interval) float64 {
 }
 
 // leading lists the layers that the answer begins with. They belong to a quantity whose layers say more than the
-// arms, with at least one difference, and which is not known to fail to add up.
+// arms, with at least one difference, and which do not surely fail to add up (Additivity.Additive).
 func leading(a Answer) []Layer {
-	return slices.DeleteFunc(slices.Clone(a.Layers), func(l Layer) bool {
-		found := func(other Layer) bool {
-			sure := other.Verdict == Higher || other.Verdict == Lower
-			return sure && other.Workload == l.Workload && other.Quantity == l.Quantity
-		}
+	return slices.DeleteFunc(slices.Clone(a.Layers), func(l Layer) bool { return !leads(a, l.Workload, l.Quantity) })
+}
+
+// leads says whether the answer begins with the layers of a quantity.
+func leads(a Answer, workload string, q Quantity) bool {
+	found := func(l Layer) bool {
+		sure := l.Verdict == Higher || l.Verdict == Lower
 		refuted := l.Additive != nil && !*l.Additive
-		return refuted || !layersTell(a, l.Workload, l.Quantity) || !slices.ContainsFunc(a.Layers, found)
-	})
+		return sure && !refuted && l.Workload == workload && l.Quantity == q
+	}
+	return layersTell(a, workload, q) && slices.ContainsFunc(a.Layers, found)
 }
 
 // layersTell says whether a quantity has layers of at least two kinds, one of which depends on more than the difference

@@ -7,10 +7,11 @@ import (
 	"nearfar/internal/stats"
 )
 
-// costs gives the cost of each layer, and the estimate that it comes from. If the cost depends only on the difference
-// of one arm from the baseline, the layer takes that comparison's figures. A second estimate of the same thing, with
-// another kind of interval, could contradict the comparison.
-func costs(c cells, s stats.Attribution, comparisons []Comparison) (layers []Layer, estimates []stats.Cost) {
+// costs gives the cost of each layer, the estimate that it comes from, and the arms that have this layer alone. If the
+// cost depends only on the difference of one arm from the baseline, the layer takes that comparison's figures. A second
+// estimate of the same thing, with another kind of interval, could contradict the comparison.
+func costs(c cells, s stats.Attribution, comparisons []Comparison) (layers []Layer, estimates []stats.Cost,
+	arms [][]alone) {
 	for i, cost := range s.Costs {
 		if !cost.Cost.Known {
 			continue
@@ -36,8 +37,27 @@ func costs(c cells, s stats.Attribution, comparisons []Comparison) (layers []Lay
 			l.quote(comparisons[at], cost.Part)
 		}
 		layers, estimates = append(layers, l), append(estimates, cost)
+		arms = append(arms, havingAlone(s, i, l))
 	}
-	return layers, estimates
+	return layers, estimates, arms
+}
+
+// havingAlone lists the arms that differ from the baseline in one term only.
+func havingAlone(s stats.Attribution, term int, l Layer) (arms []alone) {
+	for _, added := range l.Adds {
+		for _, parts := range s.Arms {
+			others := 0
+			for i, v := range parts.Terms {
+				if i != term && v != 0 {
+					others++
+				}
+			}
+			if parts.Arm == added.Arm && others == 0 && parts.Unseparated == 0 {
+				arms = append(arms, alone{added.Arm, added.Count})
+			}
+		}
+	}
+	return arms
 }
 
 // quote copies the figures of the comparison with the layer's only arm; cost = part * difference.

@@ -48,14 +48,17 @@ func Make(in Input) Answer {
 	a.Comparisons = comparisons(in, tables)
 	a.Failures = failuresOf(in)
 	var estimates []stats.Cost
+	var arms [][]alone
 	for _, c := range tables {
 		part := attribute(in.Experiment, c, a.Comparisons)
 		a.Layers, estimates = append(a.Layers, part.layers...), append(estimates, part.estimates...)
+		arms = append(arms, part.alone...)
 		a.Residual = append(a.Residual, part.residual...)
 		a.Additivity = append(a.Additivity, part.additivity...)
 		a.Warnings = append(a.Warnings, part.warnings...)
 	}
 	judgeLayers(a.Layers, estimates)
+	a.Warnings = append(a.Warnings, against(a, arms)...)
 	markUnproved(in.Experiment, &a, tables)
 	a.Warnings = append(dependent(a.Comparisons), a.Warnings...)
 	a.Warnings = append(append([]Warning{}, runWarnings(in, a, tables)...), a.Warnings...) // never null in JSON

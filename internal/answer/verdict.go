@@ -88,21 +88,6 @@ func oneArm(e *experiment.Experiment, a Answer) Told {
 	return told
 }
 
-// apart names the quantities whose layers would lead the answer, but do not add up.
-func apart(a Answer) string {
-	var where []string
-	for _, test := range a.Additivity {
-		if !test.Additive && layersTell(a, test.Workload, test.Quantity) {
-			t := teller{a: a, sides: sidesOf}
-			where = append(where, t.where(Finding{Workload: test.Workload, Quantity: test.Quantity}))
-		}
-	}
-	if len(where) == 0 {
-		return ""
-	}
-	return " In " + list(where) + " the layers do not add up."
-}
-
 // told says whether the hosts are sound, and what they can show; nothing if nothing was compared.
 func (n *NoiseFloor) told(a Answer) Told {
 	if n == nil || len(n.Figures) == 0 {

@@ -28,7 +28,7 @@ const (
 
 func experimentKeys() []string {
 	return []string{"nearfar", "name", "question", "baseline", "hosts", "provision", "arms", "workloads", "placement",
-		"schedule", "objectives", "unproved", "ask_providers"}
+		"schedule", "additive_within", "objectives", "unproved", "ask_providers"}
 }
 
 func scheduleKeys() []string {
@@ -69,6 +69,7 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 		e.Workloads = append(e.Workloads, w.Workload)
 	}
 	e.Schedule = r.schedule(f, e.Arms, len(e.Workloads))
+	e.AdditiveWithin = r.additiveWithin(f)
 	e.Objectives, e.ObjectivesAt = r.objectives(f)
 	e.Unproved = r.unproved(f, e)
 	e.AskProviders = r.askProviders(f, e)

@@ -194,6 +194,10 @@ func clipped(a answer.Answer) answer.Answer {
 	for i := range a.Layers {
 		a.Layers[i].Unproved = clip(a.Layers[i].Unproved)
 	}
+	a.Additivity = slices.Clone(a.Additivity)
+	for i := range a.Additivity {
+		a.Additivity[i].Text = clip(a.Additivity[i].Text)
+	}
 	a.Warnings = listOf(a.Warnings)
 	for i := range a.Warnings {
 		a.Warnings[i].Message = clip(a.Warnings[i].Message)

@@ -123,7 +123,10 @@ func overAllArms(a answer.Answer, r answer.Residual) string {
 		return ""
 	}
 	test := a.Additivity[i]
-	if test.Additive {
+	if test.Text != "" {
+		return "over all arms " + test.Text
+	}
+	if test.Additive { // the size is not known
 		return fmt.Sprintf("no sign over all arms that the layers do not add up (p = %s)", pValue(&test.PValue))
 	}
 	var arms []string

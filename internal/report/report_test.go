@@ -105,7 +105,10 @@ func sample() answer.Answer {
 			Value: .11e-6, Interval: &answer.Bounds{-.1e-6, .3e-6},
 			Additive: pointer(false)}},
 		Additivity: []answer.Additivity{{Workload: "rr-1k", Quantity: rtt, PValue: .0117, Blocks: 10,
-			Arms: []answer.Deviation{{Arm: "routed", By: -2.1e-6}, {Arm: "vxlan", By: 2.1e-6}}}},
+			Fit: "beyond", Margin: .05, Whole: pointer(6.21e-6), Within: pointer(2.9e-6), WithinRelative: pointer(.467),
+			AtLeast: pointer(1.1e-6),
+			Text:    "the layers do not add up: one of routed, vxlan lies 34 % (2.1 us) from the sum of its layers",
+			Arms:    []answer.Deviation{{Arm: "routed", By: -2.1e-6}, {Arm: "vxlan", By: 2.1e-6}}}},
 		Warnings: []answer.Warning{
 			{Code: "failed-trials", Arm: "vxlan", Workload: "bulk", Message: "1 of 10 trials failed; the first: " +
 				"=cmd|' /C calc'!A0 <script>alert(1)</script> \x1b]0;owned\x07\r\nsecond line"},

@@ -93,10 +93,20 @@ func SignedAmount(v float64, unit string) string {
 
 // Share writes a ratio of 0 or more as a percentage with two significant digits, never with an exponent: "0.42 %",
 // "19 %", "130 %".
-func Share(ratio float64) string {
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(100*ratio, 'g', 2, 64), 64)
+func Share(ratio float64) string { return twoDigits(100*ratio) + " %" }
+
+// Roughly writes the size of a value with two significant digits and a unit that fits: "0.13 us". It is for sizes that
+// stand beside a Share.
+func Roughly(v float64, unit string) string {
+	s := ScaleOf(unit, v)
+	return s.With(twoDigits(math.Abs(v) / s.Factor))
+}
+
+// twoDigits writes a number with two significant digits, never with an exponent.
+func twoDigits(v float64) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 2, 64), 64)
 	if err != nil {
-		rounded = 100 * ratio
+		rounded = v
 	}
-	return strconv.FormatFloat(rounded, 'f', -1, 64) + " %"
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }

@@ -21,6 +21,12 @@ type Additivity struct {
 	// Arms are the arms that contradict the sum most, in the design's order: one, or several that the design cannot
 	// tell apart.
 	Arms []Deviation
+	// Within is the size of deviation that surely no arm exceeds, and AtLeast the size that surely some arm exceeds,
+	// each with the confidence Confidence, in the statistic's unit. AtLeast is 0 if perhaps no arm deviates. Both are
+	// unknown if fewer than 6 blocks have all arms.
+	Within, AtLeast Quantity
+	// Whole is the size of the largest difference between an arm and the baseline; unknown if it may be 0.
+	Whole Quantity
 }
 
 // Deviation says how far an arm lies above the sum of its layers, in the statistic's unit, assuming that only this
@@ -61,7 +67,7 @@ func (f *fit) additivity(all estimate) Additivity {
 	contrasts := f.contrasts(basis, all)
 	factor, ok := contrastFactor(contrasts)
 	if !ok { // every block fits the layers exactly
-		a.PValue = known(1)
+		a.PValue, a.Within, a.AtLeast = known(1), known(0), known(0)
 		return a
 	}
 	whitened := make([][]float64, len(contrasts))
@@ -81,7 +87,7 @@ func (f *fit) additivity(all estimate) Additivity {
 		for i, direction := range basis {
 			along[i] = direction[arm]
 		}
-		if floats.Norm(along, 2) < 1e-6 {
+		if floats.Norm(along, 2) < noContrast {
 			continue
 		}
 		forward(factor, along)
@@ -95,6 +101,7 @@ func (f *fit) additivity(all estimate) Additivity {
 			a.Arms = append(a.Arms, Deviation{f.design.Arms[arm], deviations[arm]})
 		}
 	}
+	f.sizes(&a, basis)
 	return a
 }
 

@@ -144,7 +144,7 @@ func Attribute(d Design, baseline string, trials []Trial) Attribution {
 			}
 			cost.Interval = f.jackknife(all.costs[i], cost.Freedom, without, of)
 			if cost.Interval.Known {
-				cost.PValue = known(tPValue(all.costs[i], standardError(without, of), cost.Freedom))
+				cost.PValue = known(tPValue(all.costs[i], f.standardError(without, of), cost.Freedom))
 			}
 			if arm, part := f.onlyArm(i, base); arm >= 0 {
 				cost.Arm, cost.Part = f.design.Arms[arm], part
@@ -156,7 +156,7 @@ func Attribute(d Design, baseline string, trials []Trial) Attribution {
 	var most float64
 	a.Additivity = f.additivity(all)
 	if len(a.Separation.Terms) == 0 {
-		a.Additivity.PValue = Quantity{} // without terms there is no sum to test
+		a.Additivity = Additivity{Freedom: a.Additivity.Freedom, Blocks: a.Additivity.Blocks} // there is no sum to test
 	}
 	for arm := range f.design.Arms {
 		if arm == base {
@@ -171,6 +171,7 @@ func Attribute(d Design, baseline string, trials []Trial) Attribution {
 			a.Fullest, most = len(a.Arms)-1, total
 		}
 	}
+	a.Additivity.Whole = whole(a.Arms)
 	return a
 }
 
@@ -222,18 +223,19 @@ func (f *fit) jackknife(value float64, freedom int, without []estimate, of func(
 		quantile = tQuantile(freedom)
 		f.quantiles[freedom] = quantile
 	}
-	half := quantile * standardError(without, of)
+	half := quantile * f.standardError(without, of)
 	return knownInterval(value-half, value+half)
 }
 
-// standardError is the jackknife's standard error from at least two blocks; NaN if a replicate is unknown.
-func standardError(without []estimate, of func(estimate) float64) float64 {
+// standardError is the jackknife's standard error from at least two blocks; NaN if a replicate is unknown. It allows
+// for the trials that were moved.
+func (f *fit) standardError(without []estimate, of func(estimate) float64) float64 {
 	n := float64(len(without))
 	replicates := make([]float64, len(without))
 	for i, e := range without {
 		replicates[i] = of(e)
 	}
-	return math.Sqrt((n - 1) / n * sumSquares(replicates))
+	return math.Sqrt((n-1)/n*sumSquares(replicates)) / f.stay
 }
 
 // tPValue is the two-sided p-value of value with the standard error deviation.

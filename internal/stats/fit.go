@@ -21,6 +21,8 @@ type fit struct {
 	// blocks holds each block's value of each arm, NaN where it is missing. Every block has at least two.
 	blocks [][]float64
 	trials int
+	// stay is the share of trials that were not moved; see table.winsorise.
+	stay float64
 	// columns holds the counts in each arm: first the columns of the terms, then as many refused layers as are needed
 	// to hold all others constant. Without the latter, their cost would shift to the terms.
 	columns [][]float64
@@ -35,7 +37,9 @@ type estimate struct {
 	costs, whole []float64
 }
 
-// newFit groups the trials by block. Blocks with one arm contain no difference and are left out.
+// newFit groups the trials by block. Blocks with one arm contain no difference and are left out. Trials that lie far
+// off are moved (table.winsorise), and several trials of an arm in a block are then averaged: a block's value is a mean
+// for every arm, so that arms with different numbers of trials have the same expectation, whatever the noise.
 func newFit(d Design, trials []Trial) *fit {
 	arms := make(map[string]int, len(d.Arms))
 	for i, name := range d.Arms {
@@ -43,35 +47,30 @@ func newFit(d Design, trials []Trial) *fit {
 			arms[name] = i
 		}
 	}
-	table := make(map[int][]float64)
+	values := make(map[int][][]float64)
 	var order []int
 	for _, t := range trials {
 		arm, ok := arms[t.Arm]
 		if !ok || !(math.Abs(t.Value) <= maxValue) {
 			continue
 		}
-		row, ok := table[t.Block]
+		row, ok := values[t.Block]
 		if !ok {
-			row = make([]float64, len(d.Arms))
-			for i := range row {
-				row[i] = math.NaN()
-			}
-			table[t.Block] = row
+			row = make([][]float64, len(d.Arms))
+			values[t.Block] = row
 			order = append(order, t.Block)
 		}
-		if math.IsNaN(row[arm]) {
-			row[arm] = t.Value
-		}
+		row[arm] = append(row[arm], t.Value)
 	}
 	slices.Sort(order)
 
-	f := &fit{design: Design{Layers: d.Layers}, quantiles: map[int]float64{}}
+	f := &fit{design: Design{Layers: d.Layers}, quantiles: map[int]float64{}, stay: 1}
 	seen := make([]bool, len(d.Arms))
-	var rows [][]float64
+	var rows table
 	for _, block := range order {
 		var present []int
-		for arm, v := range table[block] {
-			if !math.IsNaN(v) {
+		for arm, v := range values[block] {
+			if len(v) > 0 {
 				present = append(present, arm)
 			}
 		}
@@ -82,7 +81,7 @@ func newFit(d Design, trials []Trial) *fit {
 			seen[arm] = true
 		}
 		f.trials += len(present)
-		rows = append(rows, table[block])
+		rows = append(rows, values[block])
 	}
 	for arm, ok := range seen {
 		if !ok {
@@ -95,15 +94,21 @@ func newFit(d Design, trials []Trial) *fit {
 		f.design.Arms = append(f.design.Arms, d.Arms[arm])
 		f.design.Counts = append(f.design.Counts, counts)
 	}
+	if len(rows) == 0 {
+		return f
+	}
+	var kept table
 	for _, row := range rows {
-		var kept []float64
+		var of [][]float64
 		for arm, v := range row {
 			if seen[arm] {
-				kept = append(kept, v)
+				of = append(of, v)
 			}
 		}
-		f.blocks = append(f.blocks, kept)
+		kept = append(kept, of)
 	}
+	f.stay = kept.winsorise()
+	f.blocks = kept.means()
 	return f
 }
 

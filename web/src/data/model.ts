@@ -326,6 +326,12 @@ export interface Residual extends Quantity {
   saturated: boolean;
 }
 
+// Additivity says how closely the layers add up. Answers of older versions have no text.
+export interface Additivity extends Quantity {
+  workload: string;
+  text?: string;
+}
+
 export interface Warning {
   code: string;
   message: string;
@@ -421,6 +427,7 @@ export interface Answer {
   failures?: Failures;
   layers: Layer[];
   residual: Residual[];
+  additivity?: Additivity[];
   warnings: Warning[];
   // For a run in a lab.
   ground?: Lab;

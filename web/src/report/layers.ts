@@ -67,7 +67,9 @@ export class Layers extends ChartSection {
         : "";
     const average = own.some((l) => l.additive === false)
       ? " The layers do not add up: a cost is an average over these arms." : "";
-    const sure = ` Each interval has 95 % confidence by itself.${average}`;
+    const size = answer.additivity?.find((t) => t.workload === view.workloadName && sameQuantity(t, first))?.text;
+    const sums = size ? ` Over all arms ${oneLine(size)}.` : "";
+    const sure = ` Each interval has 95 % confidence by itself.${sums}${average}`;
     return {
       lead: residual
         ? `${quantity}: from ${oneLine(answer.baseline)} at zero to ${oneLine(residual.arm)}. Each bar is what a `

@@ -139,6 +139,7 @@ export function partOf(code: string): Part {
       return "differences";
     case "layers-not-separable":
     case "layers-do-not-add-up":
+    case "layer-against-comparison":
       return "layers";
     case "drift":
     case "outlier-block":

@@ -1,0 +1,133 @@
+package answer
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+	"nearfar/internal/stats"
+)
+
+// additivity says how closely the layers add up; empty if the arms cannot tell.
+func additivity(e *experiment.Experiment, c cells, s stats.Attribution) []Additivity {
+	if !s.Additivity.PValue.Known {
+		return nil
+	}
+	margin := e.AdditiveMargin()
+	fit := s.Additivity.Fit(margin)
+	test := Additivity{
+		Workload: c.workload, Quantity: c.quantity, PValue: s.Additivity.PValue.Value,
+		Additive: fit != stats.FitBeyond, Blocks: s.Additivity.Blocks, Arms: []Deviation{},
+		Fit: string(fit), Margin: margin, Within: pointer(s.Additivity.Within), AtLeast: pointer(s.Additivity.AtLeast),
+		Whole: pointer(s.Additivity.Whole),
+	}
+	if test.Within != nil && test.Whole != nil {
+		relative := *test.Within / *test.Whole
+		test.WithinRelative = &relative
+	}
+	for _, d := range s.Additivity.Arms {
+		test.Arms = append(test.Arms, Deviation{Arm: d.Arm, By: d.By})
+	}
+	test.Text = test.text()
+	return []Additivity{test}
+}
+
+// text says how closely the layers add up: "the layers add up to within 2.3 % (0.13 us)".
+func (t Additivity) text() string {
+	switch {
+	case t.Fit == string(stats.FitBeyond):
+		return "the layers do not add up: " + t.deviating()
+	case t.Within == nil:
+		return ""
+	}
+	text := "the layers add up to within " + t.size(*t.Within)
+	if t.WithinRelative != nil && t.Fit == string(stats.FitUnknown) {
+		text += "; more blocks would tell whether to within " + result.Share(t.Margin)
+	}
+	return text
+}
+
+// deviating names the arms that contradict the sum most, with how far they lie from it.
+func (t Additivity) deviating() string {
+	if len(t.Arms) == 1 {
+		where := "above"
+		if t.Arms[0].By < 0 {
+			where = "below"
+		}
+		return fmt.Sprintf("%s lies %s %s the sum of its layers", t.Arms[0].Arm, t.size(t.Arms[0].By), where)
+	}
+	var names []string
+	most := 0.0
+	for _, d := range t.Arms {
+		names, most = append(names, d.Arm), math.Max(most, math.Abs(d.By))
+	}
+	return fmt.Sprintf("one of %s lies %s from the sum of its layers", list(names), t.size(most))
+}
+
+// size writes the size of a deviation, first as a share of the whole if that is known.
+func (t Additivity) size(v float64) string {
+	amount := result.Roughly(v, t.Unit)
+	if t.Whole == nil {
+		return amount
+	}
+	return result.Share(math.Abs(v) / *t.Whole) + " (" + amount + ")"
+}
+
+// remainder warns if the costs of the layers do not add up: layers then influence each other, and the cost of a layer
+// depends on the others.
+func remainder(tests []Additivity) []Warning {
+	var warnings []Warning
+	for _, t := range tests {
+		if t.Additive {
+			continue
+		}
+		w := Warning{Code: "layers-do-not-add-up", Workload: t.Workload}
+		var off []string
+		for _, d := range t.Arms {
+			off = append(off, d.Arm+" by "+result.SignedAmount(d.By, t.Unit))
+		}
+		which := ""
+		switch len(off) {
+		case 0:
+			continue
+		case 1:
+			w.Arm, which = t.Arms[0].Arm, "most of all "+off[0]
+		default:
+			which = "either " + strings.Join(off[:len(off)-1], ", ") + " or " + off[len(off)-1] +
+				", which these arms cannot tell apart"
+		}
+		w.Message = fmt.Sprintf("the arms' %s is not the sum of what the layers cost (p = %.2g over %d blocks): %s. "+
+			"Layers influence each other, and a cost is an average over these arms", t.Name(), t.PValue, t.Blocks, which)
+		if t.AtLeast != nil {
+			w.Message += fmt.Sprintf(". It is surely at least %s, and the margin is %s of the largest difference",
+				result.Amount(*t.AtLeast, t.Unit), result.Share(t.Margin))
+		}
+		warnings = append(warnings, w)
+	}
+	return warnings
+}
+
+// apart says how closely the layers add up, for the quantities whose layers tell more than the arms.
+func apart(a Answer) string {
+	var tests []Additivity
+	for _, t := range a.Additivity {
+		if t.Text != "" && (leads(a, t.Workload, t.Quantity) || !t.Additive && layersTell(a, t.Workload, t.Quantity)) {
+			tests = append(tests, t)
+		}
+	}
+	var texts []string
+	for _, t := range tests {
+		if len(tests) > 1 || !t.Additive {
+			of := teller{a: a, sides: sidesOf}
+			t.Text = "in " + of.where(Finding{Workload: t.Workload, Quantity: t.Quantity}) + " " + t.Text
+		}
+		texts = append(texts, t.Text)
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	text := strings.Join(texts, "; ")
+	return " " + strings.ToUpper(text[:1]) + text[1:] + "."
+}

@@ -1,0 +1,46 @@
+package answer
+
+import (
+	"fmt"
+	"math"
+
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+)
+
+// AboutTheseLabs is the value of Comparison.About for two labs that were made once and whose difference may be no
+// larger than that of equal labs: namespaces, sockets and caches are a draw, too.
+const AboutTheseLabs = "these-labs"
+
+// LabScatter is the difference, in seconds of the median round trip, up to which equal labs differ in one run. In eight
+// deployments of two equal labs the differences had a standard deviation of 42 ns (docs/lab.md), and twice that is
+// rounded up.
+const LabScatter = 100e-9
+
+// ofTheseLabs sets About if the comparison is of two labs that were made once, and the end of its interval that is
+// nearer to 0 is below LabScatter. Differences that are not sure say nothing about any labs.
+func (c *Comparison) ofTheseLabs(e *experiment.Experiment) {
+	sure := c.Verdict == Higher || c.Verdict == Lower
+	if !sure || c.About != "" || c.Unit != result.Seconds || deployed(e) || e.HostsOf(c.Arm) == e.HostsOf(c.Baseline) {
+		return
+	}
+	for _, name := range []string{c.Arm, c.Baseline} {
+		if arm, ok := e.Arm(name); !ok || arm.Lab == nil {
+			return
+		}
+	}
+	nearer := math.Abs(*c.Difference)
+	if i := c.Interval; i != nil {
+		nearer = min(math.Abs(i[0]), math.Abs(i[1]))
+	}
+	if nearer < LabScatter {
+		c.About = AboutTheseLabs
+	}
+}
+
+// textTheseLabs says in a sentence what AboutTheseLabs means for the arms.
+func textTheseLabs(arms []string) string {
+	named := more(arms[:min(len(arms), mostNamed)], len(arms))
+	return fmt.Sprintf("For %s this is about these labs: equal labs that are made anew differ by up to %s.", named,
+		result.Roughly(LabScatter, result.Seconds))
+}
