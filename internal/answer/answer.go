@@ -8,6 +8,7 @@ import (
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
+	"nearfar/internal/stats"
 )
 
 // Answer is printed by `run`, `report` and `compare`; its JSON keys are stable. Times are in seconds, rates in bits
@@ -224,6 +225,8 @@ type Comparison struct {
 	// Deployments is set if the hosts were made several times. Difference is then the mean of the deployments'
 	// differences, and Interval is Student's with the deployment as the unit.
 	Deployments *Deployments `json:"deployments,omitempty"`
+	// sample gives the intervals of the paired differences at other levels; empty if they are not paired.
+	sample stats.Sample
 }
 
 // Dependence is the dependence of the paired differences on earlier blocks.

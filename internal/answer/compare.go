@@ -87,7 +87,7 @@ func fill(c *Comparison, s stats.Comparison) {
 	c.Relative, c.RelativeInterval = pointer(s.Relative), interval(s.RelativeInterval)
 	c.Unbounded, c.Widened = c.Interval.Unbounded(), s.Widened
 	c.PValue, c.Detectable = pointer(s.PValue), pointer(s.Detectable)
-	c.Blocks = s.Blocks
+	c.Blocks, c.sample = s.Blocks, s.Sample
 	if s.BlocksNeeded >= 0 {
 		needed := s.BlocksNeeded
 		c.BlocksNeeded = &needed

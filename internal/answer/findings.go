@@ -48,6 +48,14 @@ type Finding struct {
 	// Trials is copied from an unpaired comparison.
 	Trials  *[2]int `json:"trials,omitempty"`
 	Verdict string  `json:"verdict"`
+	// HeadlineP is the p-value corrected over all tables of the answer, from which the verdict chooses: at most 0.05
+	// if it may claim the difference (Claimable). Null if there was no test.
+	HeadlineP *float64 `json:"headline_p_value"`
+	// HeadlineInterval and HeadlineRelativeInterval are set if the difference is Claimable and paired within blocks.
+	// Interval has a confidence of 95 % if it is looked at for its own sake. Of these intervals, which belong to
+	// differences that were chosen because they are clear, on average at most 5 % miss.
+	HeadlineInterval         Interval `json:"headline_interval,omitempty"`
+	HeadlineRelativeInterval Interval `json:"headline_relative_interval,omitempty"`
 	// Better says which side is better: "arm" (for a layer: with the layer) or "baseline". It is empty if no difference
 	// was found, or if neither side of the metric is better.
 	Better string `json:"better,omitempty"`
@@ -72,9 +80,6 @@ const (
 
 // Differs says whether the finding is a difference.
 func (f Finding) Differs() bool { return f.certainty() == sure }
-
-// Claimable says whether the first line of the answer may name the difference.
-func (f Finding) Claimable() bool { return f.Differs() }
 
 func (f Finding) certainty() certainty {
 	switch f.Verdict {
@@ -102,6 +107,7 @@ type ranked struct {
 	// secondary says that the quantity is not the first of its workload.
 	secondary bool
 	strength  float64
+	tested    tested
 }
 
 // Rank lists the findings, the strongest first: differences, then differences that may be chance, then findings
@@ -114,8 +120,14 @@ type ranked struct {
 // file, because their sizes may be chance.
 func Rank(a Answer) []Finding {
 	var all []ranked
+	var led []tested
 	for _, l := range leading(a) {
 		all = append(all, ofLayer(a, l))
+	}
+	for _, l := range a.Layers { // also those that do not lead: whether they do depends on their p-values
+		if l.Arm == "" && layersTell(a, l.Workload, l.Quantity) {
+			led = append(led, testOfLayer(l))
+		}
 	}
 	first := map[string]Quantity{}
 	for _, c := range a.Comparisons {
@@ -132,15 +144,20 @@ func Rank(a Answer) []Finding {
 		f.Caution, f.Unproved = cautions(a, c), c.Unproved
 		f.secondary = c.Quantity != first[c.Workload]
 		f.strength = strength(c.Relative, c.RelativeInterval)
+		f.tested = tested{
+			family: familyOf{OfArm, c.Workload, c.Quantity}, p: c.PValue, main: !f.secondary, sample: c.sample,
+		}
 		all = append(all, f)
 	}
 	sortFindings(all)
 	findings := make([]Finding, len(all))
+	tests := make([]tested, len(all))
 	for i, f := range all {
-		findings[i] = f.Finding
+		findings[i], tests[i] = f.Finding, f.tested
 		findings[i].Rank = i + 1
 		findings[i].Text = findings[i].text()
 	}
+	headline(findings, tests, led)
 	return findings
 }
 
@@ -241,6 +258,7 @@ func ofLayer(a Answer, l Layer) ranked {
 		Difference: &l.Cost, Interval: l.Interval, Verdict: l.Verdict, Widened: l.Widened, Detectable: l.Detectable,
 		Unproved: l.Unproved,
 	}}
+	f.tested = testOfLayer(l)
 	judged := Comparison{Quantity: l.Quantity, Verdict: l.Verdict}
 	judged.judge()
 	f.Better = judged.Better
@@ -256,6 +274,14 @@ func ofLayer(a Answer, l Layer) ranked {
 		f.strength = min(math.Abs(i[0]), math.Abs(i[1])) / a.Arms[base].Median
 	}
 	return f
+}
+
+// testOfLayer is the test of a layer's cost: that of a comparison if the layer quotes one, otherwise one of all layers.
+func testOfLayer(l Layer) tested {
+	if l.Arm != "" {
+		return tested{family: familyOf{OfArm, l.Workload, l.Quantity}, p: l.PValue, main: true}
+	}
+	return tested{family: familyOf{kind: OfLayer, workload: l.Workload}, p: l.PValue, main: true}
 }
 
 // text is the finding in words, with what is not proved.

@@ -91,6 +91,8 @@ type Comparison struct {
 	Against int
 	// Noise is the scatter of the paired differences. It gives the number of blocks needed for other differences.
 	Noise Noise
+	// Sample gives the intervals of other levels.
+	Sample Sample
 	// Serial describes the dependence between blocks. If they depend on each other, everything above except Blocks
 	// uses the smaller effective number Serial.Counted.
 	Serial Serial
@@ -145,6 +147,10 @@ func compare(pair Pair) Comparison {
 	slices.Sort(differences)
 	slices.Sort(ratios)
 	c.Noise = newNoise(differences).counting(c.Serial.Counted)
+	c.Sample = Sample{differences: differences, counted: c.Serial.Counted}
+	if len(ratios) == len(differences) {
+		c.Sample.ratios = ratios
+	}
 	if c.Blocks == 0 {
 		return c
 	}
