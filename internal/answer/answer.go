@@ -8,7 +8,6 @@ import (
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
-	"nearfar/internal/stats"
 )
 
 // Answer is printed by `run`, `report` and `compare`; its JSON keys are stable. Times are in seconds, rates in bits
@@ -225,8 +224,6 @@ type Comparison struct {
 	// Deployments is set if the hosts were made several times. Difference is then the mean of the deployments'
 	// differences, and Interval is Student's with the deployment as the unit.
 	Deployments *Deployments `json:"deployments,omitempty"`
-	// sample gives the intervals of the paired differences at other levels; empty if they are not paired.
-	sample stats.Sample
 }
 
 // Dependence is the dependence of the paired differences on earlier blocks.
@@ -239,9 +236,8 @@ type Dependence struct {
 	Counted int `json:"counted"`
 }
 
-// OneBlock says that a single block decides the verdict: without one block that agrees there would be no difference,
-// or with one block fewer that contradicts there would be one. BlocksMore is how many further blocks end that, if
-// they agree with the majority.
+// OneBlock says that a single block decides the verdict: without one block that agrees there would be no difference.
+// BlocksMore is how many further blocks would have prevented that, if they had agreed with the majority.
 type OneBlock struct {
 	BlocksMore int `json:"blocks_more"`
 }

@@ -51,9 +51,11 @@ type Finding struct {
 	// HeadlineP is the p-value corrected over all tables of the answer, from which the verdict chooses: at most 0.05
 	// if it may claim the difference (Claimable). Null if there was no test.
 	HeadlineP *float64 `json:"headline_p_value"`
-	// HeadlineInterval and HeadlineRelativeInterval are set if the difference is Claimable and paired within blocks.
-	// Interval has a confidence of 95 % if it is looked at for its own sake. Of these intervals, which belong to
-	// differences that were chosen because they are clear, on average at most 5 % miss.
+	// HeadlineLevel is set if the difference is Claimable: intervals of the confidence 1 - HeadlineLevel hold although
+	// the verdict chose the differences because they are clear. On average at most 5 % of them miss.
+	HeadlineLevel *float64 `json:"headline_level,omitempty"`
+	// HeadlineInterval and HeadlineRelativeInterval are the intervals of that confidence, if the difference is paired
+	// within blocks. Interval has a confidence of 95 % if the difference is looked at for its own sake.
 	HeadlineInterval         Interval `json:"headline_interval,omitempty"`
 	HeadlineRelativeInterval Interval `json:"headline_relative_interval,omitempty"`
 	// Better says which side is better: "arm" (for a layer: with the layer) or "baseline". It is empty if no difference
@@ -144,9 +146,7 @@ func Rank(a Answer) []Finding {
 		f.Caution, f.Unproved = cautions(a, c), c.Unproved
 		f.secondary = c.Quantity != first[c.Workload]
 		f.strength = strength(c.Relative, c.RelativeInterval)
-		f.tested = tested{
-			family: familyOf{OfArm, c.Workload, c.Quantity}, p: c.PValue, main: !f.secondary, sample: c.sample,
-		}
+		f.tested = tested{familyOf{OfArm, c.Workload, c.Quantity}, c.PValue, !f.secondary}
 		all = append(all, f)
 	}
 	sortFindings(all)
@@ -279,9 +279,9 @@ func ofLayer(a Answer, l Layer) ranked {
 // testOfLayer is the test of a layer's cost: that of a comparison if the layer quotes one, otherwise one of all layers.
 func testOfLayer(l Layer) tested {
 	if l.Arm != "" {
-		return tested{family: familyOf{OfArm, l.Workload, l.Quantity}, p: l.PValue, main: true}
+		return tested{familyOf{OfArm, l.Workload, l.Quantity}, l.PValue, true}
 	}
-	return tested{family: familyOf{kind: OfLayer, workload: l.Workload}, p: l.PValue, main: true}
+	return tested{familyOf{kind: OfLayer, workload: l.Workload}, l.PValue, true}
 }
 
 // text is the finding in words, with what is not proved.

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"nearfar/internal/experiment"
 	"nearfar/internal/stats"
 )
 
@@ -34,8 +35,6 @@ type tested struct {
 	p *float64
 	// main says that the quantity is the first one of its workload.
 	main bool
-	// sample are the paired differences, if there are any.
-	sample stats.Sample
 }
 
 // weights gives the weight of each family with a test. main workloads are in the order of the answer.
@@ -85,7 +84,7 @@ func weights(all []tested) map[familyOf]float64 {
 	return w
 }
 
-// headline sets what the verdict may claim of the findings; tests belong to them, in the same order, and more are those
+// headline sets HeadlineP and HeadlineLevel of the findings; tests belong to them, in the same order, and more are those
 // of the answer that have no finding.
 //
 // If R of m intervals are chosen by their data, those of the level 5 % * R / m miss on average in a share of at most 5 %
@@ -107,10 +106,30 @@ func headline(findings []Finding, tests, more []tested) {
 		}
 	}
 	for i, t := range tests {
-		if f := &findings[i]; f.Claimable() {
+		if findings[i].Claimable() {
 			level := min(stats.Alpha, stats.Alpha*float64(claims)*w[t.family]/float64(size[t.family]))
-			difference, relative := t.sample.At(level)
-			f.HeadlineInterval, f.HeadlineRelativeInterval = interval(difference), interval(relative)
+			findings[i].HeadlineLevel = &level
+		}
+	}
+}
+
+// headlineIntervals gives the findings that the verdict may claim intervals of their HeadlineLevel, if they are of
+// differences that are paired within blocks.
+func headlineIntervals(e *experiment.Experiment, findings []Finding, tables []cells) {
+	if e.Unpaired() || deployed(e) {
+		return
+	}
+	for i := range findings {
+		f := &findings[i]
+		if f.HeadlineLevel == nil || f.Kind != OfArm {
+			continue
+		}
+		for _, c := range tables {
+			if c.workload == f.Workload && c.quantity == f.Quantity {
+				sample := stats.Compare(c.ranked(f.Name), c.ranked(f.Baseline)).Sample
+				difference, relative := sample.At(*f.HeadlineLevel)
+				f.HeadlineInterval, f.HeadlineRelativeInterval = interval(difference), interval(relative)
+			}
 		}
 	}
 }

@@ -66,6 +66,7 @@ func Make(in Input) Answer {
 	}
 	a.Environment = environment(in)
 	a.Findings = Rank(a)
+	headlineIntervals(in.Experiment, a.Findings, tables)
 	a.Verdict = verdict(in.Experiment, a)
 	if text := a.NoiseFloor.verdict(); text != "" {
 		a.Verdict = text + AboutText(a.Comparisons)
