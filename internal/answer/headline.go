@@ -126,8 +126,8 @@ func headlineIntervals(e *experiment.Experiment, findings []Finding, tables []ce
 		}
 		for _, c := range tables {
 			if c.workload == f.Workload && c.quantity == f.Quantity {
-				sample := stats.Compare(c.ranked(f.Name), c.ranked(f.Baseline)).Sample
-				difference, relative := sample.At(*f.HeadlineLevel)
+				difference, relative := stats.IntervalsAt(
+					stats.Pair{Arm: c.ranked(f.Name), Baseline: c.ranked(f.Baseline)}, *f.HeadlineLevel)
 				f.HeadlineInterval, f.HeadlineRelativeInterval = interval(difference), interval(relative)
 			}
 		}

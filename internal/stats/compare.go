@@ -91,8 +91,6 @@ type Comparison struct {
 	Against int
 	// Noise is the scatter of the paired differences. It gives the number of blocks needed for other differences.
 	Noise Noise
-	// Sample gives the intervals of other levels.
-	Sample Sample
 	// Serial describes the dependence between blocks. If they depend on each other, everything above except Blocks
 	// uses the smaller effective number Serial.Counted.
 	Serial Serial
@@ -147,10 +145,6 @@ func compare(pair Pair) Comparison {
 	slices.Sort(differences)
 	slices.Sort(ratios)
 	c.Noise = newNoise(differences).counting(c.Serial.Counted)
-	c.Sample = Sample{differences: differences, counted: c.Serial.Counted}
-	if len(ratios) == len(differences) {
-		c.Sample.ratios = ratios
-	}
 	if c.Blocks == 0 {
 		return c
 	}
@@ -176,6 +170,23 @@ func compare(pair Pair) Comparison {
 		c.RawPValue = known(countedSignP(c.Blocks, c.Serial.Counted, c.Against))
 	}
 	return c
+}
+
+// IntervalsAt gives Comparison's Interval and RelativeInterval with the confidence 1 - level. They are unknown if there
+// are too few blocks for that.
+func IntervalsAt(pair Pair, level float64) (interval, relative Interval) {
+	differences, ratios := pair.differences()
+	counted := serialOf(differences).Counted
+	slices.Sort(differences)
+	slices.Sort(ratios)
+	if len(differences) == 0 {
+		return Interval{}, Interval{}
+	}
+	interval = countedInterval(differences, counted, 1-level)
+	if len(ratios) == len(differences) {
+		relative = countedInterval(ratios, counted, 1-level)
+	}
+	return interval, relative
 }
 
 // decide sets the verdict and the fields that depend on the size of the table.
