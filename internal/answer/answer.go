@@ -31,6 +31,9 @@ type Answer struct {
 	Blocks int `json:"blocks"`
 	Trials int `json:"trials"`
 	Failed int `json:"failed"`
+	// AnyTime says that intervals, p-values and verdicts hold at any number of blocks: the run goes on, was stopped, or
+	// ended by itself when it knew enough.
+	AnyTime bool `json:"any_time,omitempty"`
 	// Deployments is how many times the schedule makes the hosts; 0 for once. Blocks are those of all deployments.
 	Deployments int `json:"deployments,omitempty"`
 	// Replaced is how many failed trials were replaced by a good trial of the same block.

@@ -63,7 +63,7 @@ func family(in Input, c cells) []Comparison {
 		}
 		all = append(all, entry)
 	}
-	for i, s := range stats.CompareAll(pairs) {
+	for i, s := range in.compareBlocks(pairs) {
 		fill(&all[of[i]], s)
 		all[of[i]].Resolve = in.Resolve.blocks(all[of[i]].Quantity, pairs[i].Baseline, s)
 	}

@@ -1,9 +1,6 @@
 package answer
 
-import (
-	"nearfar/internal/experiment"
-	"nearfar/internal/stats"
-)
+import "nearfar/internal/stats"
 
 // The verdict may name any finding of the answer, and it names the largest. So what it claims has to hold over all
 // tables that it chose from, while the p-values of a table are corrected for that table alone.
@@ -115,9 +112,9 @@ func headline(findings []Finding, tests, more []tested) {
 
 // headlineIntervals gives the findings that the verdict may claim intervals of their HeadlineLevel, if they are of
 // differences that are paired within blocks.
-func headlineIntervals(e *experiment.Experiment, findings []Finding, tables []cells) {
-	if e.Unpaired() || deployed(e) {
-		return
+func headlineIntervals(in Input, findings []Finding, tables []cells) {
+	if in.Experiment.Unpaired() || deployed(in.Experiment) {
+		return // other intervals, of which only those of the comparison are known
 	}
 	for i := range findings {
 		f := &findings[i]
@@ -127,7 +124,7 @@ func headlineIntervals(e *experiment.Experiment, findings []Finding, tables []ce
 		for _, c := range tables {
 			if c.workload == f.Workload && c.quantity == f.Quantity {
 				difference, relative := stats.IntervalsAt(
-					stats.Pair{Arm: c.ranked(f.Name), Baseline: c.ranked(f.Baseline)}, *f.HeadlineLevel)
+					stats.Pair{Arm: c.ranked(f.Name), Baseline: c.ranked(f.Baseline)}, *f.HeadlineLevel, in.anyTime())
 				f.HeadlineInterval, f.HeadlineRelativeInterval = interval(difference), interval(relative)
 			}
 		}

@@ -14,7 +14,7 @@ func Make(in Input) Answer {
 	a := Answer{
 		Nearfar: "v1", Question: in.Experiment.Question, Run: in.Run, State: in.State, Baseline: in.Experiment.Baseline,
 		Imported: in.Experiment.Imported, Paired: in.Experiment.Paired,
-		Blocks: in.Experiment.Schedule.AllBlocks(), Trials: len(in.Trials),
+		Blocks: in.blocksRun(), Trials: len(in.Trials), AnyTime: in.anyTime(),
 		Deployments: in.Experiment.Schedule.Deployments,
 		Arms:        []Figure{}, Comparisons: []Comparison{}, Layers: []Layer{}, Residual: []Residual{},
 		Warnings: []Warning{},
@@ -54,6 +54,9 @@ func Make(in Input) Answer {
 		a.Warnings = append(a.Warnings, part.warnings...)
 	}
 	judgeLayers(a.Layers, estimates)
+	if a.AnyTime {
+		a.holdAtAnyTime(in)
+	}
 	markUnproved(in.Experiment, &a, tables)
 	a.Warnings = append(dependent(a.Comparisons), a.Warnings...)
 	a.Warnings = append(append([]Warning{}, runWarnings(in, a, tables)...), a.Warnings...) // never null in JSON
@@ -66,11 +69,12 @@ func Make(in Input) Answer {
 	}
 	a.Environment = environment(in)
 	a.Findings = Rank(a)
-	headlineIntervals(in.Experiment, a.Findings, tables)
+	headlineIntervals(in, a.Findings, tables)
 	a.Verdict = verdict(in.Experiment, a)
 	if text := a.NoiseFloor.verdict(); text != "" {
 		a.Verdict = text + AboutText(a.Comparisons)
 	}
+	a.Verdict += in.looksText(a)
 	if a.Unproved != "" {
 		a.Verdict += " " + a.Unproved
 	}

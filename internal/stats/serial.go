@@ -84,7 +84,12 @@ func midranks(values []float64) []float64 {
 // countedInterval is medianInterval for an effective number of values below len(sorted): it cuts off the same share
 // of values on each side as for counted values.
 func countedInterval(sorted []float64, counted int, confidence float64) Interval {
-	k := criticalCount(counted, 1-confidence)
+	return countedOrder(sorted, counted, criticalCount(counted, 1-confidence))
+}
+
+// countedOrder cuts off the same share of sorted values on each side as cutting off the k+1 outermost of counted values
+// does; unknown if k is -1.
+func countedOrder(sorted []float64, counted, k int) Interval {
 	if k < 0 {
 		return Interval{}
 	}
@@ -92,8 +97,11 @@ func countedInterval(sorted []float64, counted int, confidence float64) Interval
 	return Interval{Low: sorted[k], High: sorted[len(sorted)-1-k], Known: true}
 }
 
+// countedAgainst is how many of counted differences contradict, if k of n do.
+func countedAgainst(n, counted, k int) int { return ((k+1)*counted+n-1)/n - 1 }
+
 // countedSignP is signP for n differences with the effective number counted. It rejects exactly if countedInterval
 // excludes 0.
 func countedSignP(n, counted, k int) float64 {
-	return signP(counted, ((k+1)*counted+n-1)/n-1)
+	return signP(counted, countedAgainst(n, counted, k))
 }
