@@ -31,6 +31,9 @@ type Answer struct {
 	Blocks int `json:"blocks"`
 	Trials int `json:"trials"`
 	Failed int `json:"failed"`
+	// Dependence describes how much the differences of all comparisons together depend on those of the blocks before;
+	// its Counted is the number of blocks. Null without blocks, or with fewer than 10.
+	Dependence *Dependence `json:"dependence,omitempty"`
 	// AnyTime says that intervals, p-values and verdicts hold at any number of blocks: the run goes on, was stopped, or
 	// ended by itself when it knew enough.
 	AnyTime bool `json:"any_time,omitempty"`

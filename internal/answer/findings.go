@@ -49,7 +49,8 @@ type Finding struct {
 	Trials  *[2]int `json:"trials,omitempty"`
 	Verdict string  `json:"verdict"`
 	// HeadlineP is the p-value corrected over all tables of the answer, from which the verdict chooses: at most 0.05
-	// if it may claim the difference (Claimable). Null if there was no test.
+	// if it may claim the difference (Claimable). Null if there was no test, or if blocks depend on each other and
+	// are too few to allow for it.
 	HeadlineP *float64 `json:"headline_p_value"`
 	// HeadlineLevel is set if the difference is Claimable: intervals of the confidence 1 - HeadlineLevel hold although
 	// the verdict chose the differences because they are clear. On average at most 5 % of them miss.
@@ -157,7 +158,9 @@ func Rank(a Answer) []Finding {
 		findings[i].Rank = i + 1
 		findings[i].Text = findings[i].text()
 	}
-	headline(findings, tests, led)
+	if !tooDependent(a) {
+		headline(findings, tests, led)
+	}
 	return findings
 }
 

@@ -58,7 +58,8 @@ func Make(in Input) Answer {
 		a.holdAtAnyTime(in)
 	}
 	markUnproved(in.Experiment, &a, tables)
-	a.Warnings = append(dependent(a.Comparisons), a.Warnings...)
+	a.Dependence = dependTogether(in, tables)
+	a.Warnings = append(dependent(a.Dependence, a.Comparisons), a.Warnings...)
 	a.Warnings = append(append([]Warning{}, runWarnings(in, a, tables)...), a.Warnings...) // never null in JSON
 	a.Warnings = append(a.Warnings, in.Warnings...)
 	a.Earlier = in.Earlier
@@ -74,7 +75,7 @@ func Make(in Input) Answer {
 	if text := a.NoiseFloor.verdict(); text != "" {
 		a.Verdict = text + AboutText(a.Comparisons)
 	}
-	a.Verdict += in.looksText(a)
+	a.Verdict += assumesText(a) + in.looksText(a)
 	if a.Unproved != "" {
 		a.Verdict += " " + a.Unproved
 	}

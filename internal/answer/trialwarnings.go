@@ -142,8 +142,9 @@ func drifts(e *experiment.Experiment, c cells, trials []stats.Trial) []Warning {
 }
 
 // dependent warns of comparisons whose blocks depend on each other, significantly for the whole table: one warning
-// for each quantity. Each row shows the effective number of blocks beside its interval.
-func dependent(comparisons []Comparison) []Warning {
+// for each quantity, or one for the whole run if none can be named. Each row shows the effective number of blocks beside
+// its interval.
+func dependent(together *Dependence, comparisons []Comparison) []Warning {
 	var tested []Comparison
 	var raw []float64
 	for _, c := range comparisons {
@@ -157,7 +158,7 @@ func dependent(comparisons []Comparison) []Warning {
 	first := map[string]Comparison{}
 	var order []string
 	for i, p := range stats.Holm(raw) {
-		if p > stats.Alpha {
+		if p > stats.Alpha/2 { // the other half is the test of all comparisons together
 			continue
 		}
 		c := tested[i]
@@ -179,6 +180,9 @@ func dependent(comparisons []Comparison) []Warning {
 		warnings = append(warnings, Warning{Code: stats.CodeBlocksDepend, Workload: c.Workload, Message: fmt.Sprintf(
 			"differences from %s in %s depend on those of the blocks before: %s", c.Baseline,
 			c.Name(), list(arms[key]))})
+	}
+	if len(warnings) == 0 {
+		return dependWarning(together)
 	}
 	return warnings
 }
