@@ -110,7 +110,8 @@ func fill(c *Comparison, s stats.Comparison) {
 }
 
 // mostMore is how many times as much as was measured a number of further blocks, trials, runs or deployments may be. A
-// difference that takes more to find is far inside of the noise: what was seen of it is chance, and no size to plan for.
+// difference that takes more to find is far inside of the noise: what was seen of it is chance, and no size to plan
+// for.
 const mostMore = 10
 
 // within gives how much more must be measured; nil if that is unknown (negative), or too much to mean anything.

@@ -34,8 +34,8 @@ func dependTogether(in Input, tables []cells) *Dependence {
 // found says whether blocks surely depend on each other.
 func (d *Dependence) found() bool { return d != nil && d.PValue <= stats.Alpha/2 }
 
-// tooDependent says whether the verdict of a run may claim nothing, because its blocks surely depend on each other and are
-// too few to allow for it. Arms of a lab share a machine, and with it what lasts several blocks: there a sign of
+// tooDependent says whether the verdict of a run may claim nothing, because its blocks surely depend on each other and
+// are too few to allow for it. Arms of a lab share a machine, and with it what lasts several blocks: there a sign of
 // dependence is a chance of 1 in 40, and the warning suffices.
 func tooDependent(a Answer) bool {
 	if !a.Dependence.found() {
@@ -52,10 +52,10 @@ func tooDependent(a Answer) bool {
 // TextIndependent says in a sentence what all intervals of a run assume.
 const TextIndependent = "The intervals assume that blocks do not depend on each other."
 
-// assumesText says what the intervals of a run assume, with a space before it, or that they are too narrow because blocks
-// depend on each other. It is empty for a lab without such a sign: all its arms share a machine, so that a state of that
-// lasts several blocks is not in the differences. Hosts of their own can be in one that others are not in, and the blocks
-// of a usual run are too few to tell.
+// assumesText says what the intervals of a run assume, with a space before it, or that they are too narrow because
+// blocks depend on each other. It is empty for a lab without such a sign: all its arms share a machine, so that a state
+// of that lasts several blocks is not in the differences. Hosts of their own can be in one that others are not in, and
+// the blocks of a usual run are too few to tell.
 func assumesText(a Answer) string {
 	if a.Dependence.found() {
 		text := " The blocks of this run depend on each other, so the intervals may be too narrow"

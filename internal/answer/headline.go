@@ -81,11 +81,11 @@ func weights(all []tested) map[familyOf]float64 {
 	return w
 }
 
-// headline sets HeadlineP and HeadlineLevel of the findings; tests belong to them, in the same order, and more are those
-// of the answer that have no finding.
+// headline sets HeadlineP and HeadlineLevel of the findings; tests belong to them, in the same order, and more are
+// those of the answer that have no finding.
 //
-// If R of m intervals are chosen by their data, those of the level 5 % * R / m miss on average in a share of at most 5 %
-// (Benjamini and Yekutieli, False Discovery Rate-Adjusted Multiple Confidence Intervals for Selected Parameters, JASA
+// If R of m intervals are chosen by their data, those of the level 5 % * R / m miss on average in a share of at most 5
+// % (Benjamini and Yekutieli, False Discovery Rate-Adjusted Multiple Confidence Intervals for Selected Parameters, JASA
 // 100, 2005). Here 1 / m is the weight of the table divided by its number of tests.
 func headline(findings []Finding, tests, more []tested) {
 	w := weights(append(more, tests...))

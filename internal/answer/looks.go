@@ -11,9 +11,9 @@ import (
 // complete is the state of a run that did what it planned.
 const complete = "complete"
 
-// anyTime says whether somebody may have looked at the trials before the run ended, and stopped it for what they saw: it
-// goes on, it was stopped, or it ends by itself when it knows enough (--until). Its intervals then have to hold at any
-// number of blocks.
+// anyTime says whether somebody may have looked at the trials before the run ended, and stopped it for what they saw:
+// it goes on, it was stopped, or it ends by itself when it knows enough (--until). Its intervals then have to hold at
+// any number of blocks.
 func (in Input) anyTime() bool {
 	stopped := in.State != "" && in.State != complete && !in.Experiment.Imported
 	return stopped || in.Experiment.Schedule.Until != ""
@@ -28,8 +28,9 @@ func (in Input) compareBlocks(pairs []stats.Pair) []stats.Comparison {
 }
 
 // holdAtAnyTime makes the rest of an answer hold at any time, too: comparisons over deployments, costs of layers, and
-// whether these add up. Their tests are for a fixed number of blocks. There is at most one look after each planned block,
-// or each deployment, so p-values are multiplied by that number (Bonferroni). Intervals of the level are not known.
+// whether these add up. Their tests are for a fixed number of blocks. There is at most one look after each planned
+// block, or each deployment, so p-values are multiplied by that number (Bonferroni). Intervals of the level are not
+// known.
 func (a *Answer) holdAtAnyTime(in Input) {
 	schedule := in.Experiment.Schedule
 	raise := func(p float64, looks int) float64 { return min(1, p*float64(looks)) }
@@ -81,8 +82,8 @@ func (a *Answer) holdAtAnyTime(in Input) {
 	}
 }
 
-// looksText says in a sentence, with a space before it, at which level an answer holds that was looked at; empty for a run
-// that did what it planned.
+// looksText says in a sentence, with a space before it, at which level an answer holds that was looked at; empty for a
+// run that did what it planned.
 func (in Input) looksText(a Answer) string {
 	if !in.anyTime() || len(a.Comparisons) == 0 {
 		return ""

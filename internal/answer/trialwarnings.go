@@ -77,8 +77,8 @@ func overBlocks(e *experiment.Experiment, c cells) []Warning {
 	return append(warnings, scatters(e, c)...)
 }
 
-// scatters warns of arms whose trials scatter more, or less, than those of the baseline: the comparisons are of medians,
-// and do not show it.
+// scatters warns of arms whose trials scatter more, or less, than those of the baseline: the comparisons are of
+// medians, and do not show it.
 func scatters(e *experiment.Experiment, c cells) []Warning {
 	var trials []stats.Trial // single ones: the median of several trials of the baseline would scatter less
 	for _, arm := range e.Arms {
@@ -141,8 +141,8 @@ func drifts(e *experiment.Experiment, c cells, trials []stats.Trial) []Warning {
 	return warnings
 }
 
-// dependent warns of comparisons whose blocks depend on each other, significantly for the whole table: one warning
-// for each quantity, or one for the whole run if none can be named. Each row shows the effective number of blocks beside
+// dependent warns of comparisons whose blocks depend on each other, significantly for the whole table: one warning for
+// each quantity, or one for the whole run if none can be named. Each row shows the effective number of blocks beside
 // its interval.
 func dependent(together *Dependence, comparisons []Comparison) []Warning {
 	var tested []Comparison

@@ -18,7 +18,8 @@ import (
 
 var updateHistory = flag.Bool("update-history", false, "rewrite the golden files of history")
 
-// writeHistory makes the runs of twenty nights in the directory runs of a new working directory. An arm has a hostile name.
+// writeHistory makes the runs of twenty nights in the directory runs of a new working directory. An arm has a hostile
+// name.
 func writeHistory(t *testing.T) (parent string) {
 	t.Helper()
 	parent = t.TempDir()

@@ -6,7 +6,7 @@ import (
 )
 
 // If nothing changes, whoever looks every night sees a false change on at most one night a year, on average. With 5 % a
-// look, which was the level before, half of all series had one within 60 nights.
+// look, which was the level before, four of ten series had one within 60 nights.
 func TestFalseAlarmsPerYear(t *testing.T) {
 	series := simulated(t, 8)
 	t.Parallel()
@@ -39,7 +39,7 @@ func TestFalseAlarmsPerYear(t *testing.T) {
 			early++
 		}
 	}
-	t.Logf("5 %% a look: %.3f of %d series are marked within 60 nights; now %.3f of %d, and %.2f nights a year show a change",
+	t.Logf("5 %% a look: %.3f of %d series are marked within 60 nights; now %.3f of %d, and %.2f nights a year",
 		float64(within60)/float64(series), series, float64(early)/float64(years), years,
 		float64(nights)/float64(years))
 	// The nights of one year come in groups, so that their standard deviation is about 6.

@@ -156,7 +156,8 @@ func testBlocks(t *testing.T, b *pagetest.Tab) {
 		}
 	}
 	d.Answer.Warnings = append(d.Answer.Warnings,
-		answer.Warning{Code: "one-block-decides", Workload: "rr-1k", Message: "rtt p50: the difference of routed rests on one block"})
+		answer.Warning{Code: "one-block-decides", Workload: "rr-1k",
+			Message: "rtt p50: the difference of routed rests on one block"})
 	b.Show(t, written(t, d))
 	rows := pagetest.Eval[[][]string](t, b,
 		`[...document.querySelectorAll("#blocks tbody tr")].map(r => [...r.cells].map(c => c.textContent))`)

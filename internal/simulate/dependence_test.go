@@ -50,9 +50,9 @@ func lasting(e *experiment.Experiment, correlation float64) World {
 	}}
 }
 
-// If hosts of their own keep a state for several blocks, the default number of blocks finds false differences. It is too
-// small to correct them, so the verdict of every such run says what its intervals assume, and it says that this does not
-// hold in many of them. The warning itself has its level.
+// If hosts of their own keep a state for several blocks, the default number of blocks finds false differences. It is
+// too small to correct them, so the verdict of every such run says what its intervals assume, and it says that this
+// does not hold in many of them. The warning itself has its level.
 func TestDependentBlocks(t *testing.T) {
 	t.Parallel()
 	says := func(a answer.Answer) bool {
@@ -64,9 +64,9 @@ func TestDependentBlocks(t *testing.T) {
 		correlation  float64
 	}{{2, 0, 0}, {8, 0, 0}, {2, 0, 0.5}, {8, 0, 0.5}, {2, 0, 0.8}, {8, 0, 0.8}, {2, 40, 0.5}, {8, 40, 0.5}} {
 		e := separateHosts(t, c.arms, c.blocks)
-		few := 60
+		few := 30
 		if c.blocks > 0 {
-			few = 15
+			few = 5
 		}
 		n := draws(t, few)
 		rates := lasting(e, c.correlation).Draw(n, 40, differs, warns(stats.CodeBlocksDepend), claims, says)

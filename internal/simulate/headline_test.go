@@ -59,7 +59,7 @@ func claims(a answer.Answer) bool {
 // Tables alone have differences in many more of them.
 func TestHeadlineOverManyTables(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ arms, workloads, few int }{{2, 1, 150}, {8, 1, 80}, {8, 5, 30}, {8, 20, 8}} {
+	for _, c := range []struct{ arms, workloads, few int }{{2, 1, 60}, {8, 1, 30}, {8, 5, 6}, {8, 20, 1}} {
 		e := manyTables(t, c.arms, c.workloads)
 		n := draws(t, c.few)
 		none := func(string, string) float64 { return 0 }
@@ -78,7 +78,7 @@ func TestHeadlineKeepsPower(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ arms, workloads int }{{2, 1}, {8, 1}, {8, 5}} {
 		e := manyTables(t, c.arms, c.workloads)
-		n := draws(t, 40)
+		n := draws(t, 10)
 		of := func(a answer.Answer, claimed func(answer.Finding) bool) bool {
 			for _, f := range a.Findings {
 				if f.Name == "a1" && f.Workload == "w0" && f.Stat == result.P50 && claimed(f) {
@@ -107,7 +107,7 @@ func TestIntervalsOfTheVerdict(t *testing.T) {
 	t.Parallel()
 	for _, size := range []float64{0, 0.01, 0.03, 0.15} {
 		e := manyTables(t, 8, 5)
-		n := draws(t, 30)
+		n := draws(t, 4)
 		truth := func(arm, workload string) float64 {
 			if arm == "a1" || arm == "a2" {
 				return size

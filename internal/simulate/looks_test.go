@@ -35,7 +35,7 @@ func sawDifference(e *experiment.Experiment, trials []result.Trial, state string
 // any length.
 func TestLooks(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ arms, blocks, few int }{{2, 12, 60}, {2, 40, 20}, {2, 100, 4}, {8, 12, 10}} {
+	for _, c := range []struct{ arms, blocks, few int }{{2, 12, 30}, {2, 40, 6}, {2, 100, 1}, {8, 12, 3}} {
 		e := equalArms(t, c.arms, c.blocks)
 		levels := map[string]float64{}
 		for _, arm := range e.Arms {
@@ -85,7 +85,7 @@ func TestUntil(t *testing.T) {
 		}
 		levels["a1"] *= 1 + c.above
 		w := steady("until", e, levels, 0.02, 0.05)
-		n := draws(t, 12)
+		n := draws(t, 4)
 		r := rand.New(rand.NewPCG(31, uint64(c.arms)))
 		wrong, missed, found, blocks := Rate{Draws: n}, Rate{}, Rate{Draws: n}, 0
 		for range n {

@@ -40,7 +40,7 @@ func stalling(name string, e *experiment.Experiment, share float64) World {
 func TestOddBlocks(t *testing.T) {
 	t.Parallel()
 	for _, blocks := range []int{12, 40} {
-		n := draws(t, 200)
+		n := draws(t, 80)
 		e := equalArms(t, 2, blocks)
 		rates := stalling("3 % stalls", e, 0.03).Draw(n, 20, warns(stats.CodeOutlierBlock))
 		t.Logf("%d blocks, 3 %% of trials stall, %d runs: outlier-block in %s", blocks, n, rates[0])
@@ -66,7 +66,7 @@ func TestOddBlocks(t *testing.T) {
 func TestOneBlockDecidesSeldom(t *testing.T) {
 	t.Parallel()
 	for _, arms := range []int{2, 8} {
-		n := draws(t, 150)
+		n := draws(t, 60)
 		levels := map[string]float64{}
 		e := equalArms(t, arms, 0)
 		for _, arm := range e.Arms {
@@ -84,7 +84,7 @@ func TestOneBlockDecidesSeldom(t *testing.T) {
 // times as long: that difference is chance.
 func TestNoHugeNumbersOfBlocks(t *testing.T) {
 	t.Parallel()
-	n := draws(t, 150)
+	n := draws(t, 60)
 	e := equalArms(t, 2, 0)
 	huge := func(a answer.Answer) bool {
 		for _, c := range a.Comparisons {
@@ -136,7 +136,7 @@ func TestScatterDiffers(t *testing.T) {
 			name                   string
 			tails, between, stalls float64
 		}{{"normal", 0, 0, 0}, {"log-normal", 0.8, 0, 0}, {"blocks scatter", 0, 0.03, 0}, {"3 % stalls", 0, 0, 0.03}} {
-			n := draws(t, 100)
+			n := draws(t, 40)
 			level := scattering(e, same, w.tails, w.between, w.stalls).Draw(n, 24, warns(stats.CodeScatterDiffers))
 			found := scattering(e, eight, w.tails, w.between, w.stalls).Draw(n, 25, warns(stats.CodeScatterDiffers))
 			t.Logf("%d arms, %s, %d runs: scatter-differs in %s, with eight times the scatter in %s", arms, w.name, n,

@@ -185,8 +185,8 @@ func (p Pair) sorted() (differences, ratios []float64) {
 	return differences, ratios
 }
 
-// IntervalsAt gives Comparison's Interval and RelativeInterval with the confidence 1 - level, as CompareAll computes them,
-// or CompareAnyTime. They are unknown if there are too few blocks for that.
+// IntervalsAt gives Comparison's Interval and RelativeInterval with the confidence 1 - level, as CompareAll computes
+// them, or CompareAnyTime. They are unknown if there are too few blocks for that.
 func IntervalsAt(pair Pair, level float64, anyTime bool) (interval, relative Interval) {
 	inOrder, _ := pair.differences()
 	counted := serialOf(inOrder).Counted

@@ -93,8 +93,8 @@ func newNoise(sorted []float64) Noise {
 	return noise
 }
 
-// stepOf is the smallest distance between sorted differences if some of them are equal, up to the rounding of a float64;
-// 0 if none are.
+// stepOf is the smallest distance between sorted differences if some of them are equal, up to the rounding of a
+// float64; 0 if none are.
 func stepOf(sorted []float64) float64 {
 	step, equal := math.Inf(1), false
 	rest := finite(sorted)

@@ -61,8 +61,8 @@ func MinBlocksAnyTime(comparisons int, alpha float64) int {
 }
 
 // CompareAnyTime is CompareAll for a run that is looked at while it goes on, or that ends when somebody likes what they
-// see: intervals, p-values and verdicts hold at any number of blocks. They are wider: what CompareAll finds in 12 blocks
-// takes 16. There is no Detectable, BlocksNeeded and OneBlock.
+// see: intervals, p-values and verdicts hold at any number of blocks. They are wider: what CompareAll finds in 12
+// blocks takes 16. There is no Detectable, BlocksNeeded and OneBlock.
 func CompareAnyTime(pairs []Pair) []Comparison {
 	table := make([]Comparison, len(pairs))
 	raw := make([]Quantity, len(pairs))

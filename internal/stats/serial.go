@@ -24,8 +24,8 @@ type Serial struct {
 // FewestCorrected is the fewest blocks for which intervals are corrected for dependence.
 const FewestCorrected = 15
 
-// minSerial is the fewest blocks that are tested for dependence, and fewestCounted the smallest effective number: as many
-// as an interval of one comparison needs.
+// minSerial is the fewest blocks that are tested for dependence, and fewestCounted the smallest effective number: as
+// many as an interval of one comparison needs.
 const (
 	minSerial     = 10
 	fewestCounted = 6
@@ -177,8 +177,8 @@ func SerialTogether(pairs []Pair) Serial {
 	return s
 }
 
-// centredRanks gives the ranks of the differences with their blocks, less their mean and with a sum of squares of 1; nil
-// if there are too few, or if they do not vary.
+// centredRanks gives the ranks of the differences with their blocks, less their mean and with a sum of squares of 1;
+// nil if there are too few, or if they do not vary.
 func (p Pair) centredRanks() []Value {
 	values := p.inOrder()
 	if len(values) < minSerial {
