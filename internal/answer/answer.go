@@ -36,6 +36,12 @@ type Answer struct {
 	Blocks int `json:"blocks"`
 	Trials int `json:"trials"`
 	Failed int `json:"failed"`
+	// Dependence describes how much the differences of all comparisons together depend on those of the blocks before;
+	// its Counted is the number of blocks. Null without blocks, or with fewer than 10.
+	Dependence *Dependence `json:"dependence,omitempty"`
+	// AnyTime says that intervals, p-values and verdicts hold at any number of blocks: the run goes on, was stopped, or
+	// ended by itself when it knew enough.
+	AnyTime bool `json:"any_time,omitempty"`
 	// Deployments is how many times the schedule makes the hosts; 0 for once. Blocks are those of all deployments.
 	Deployments int `json:"deployments,omitempty"`
 	// Replaced is how many failed trials were replaced by a good trial of the same block. Comparisons use the first
@@ -276,9 +282,8 @@ type Dependence struct {
 	Counted int `json:"counted"`
 }
 
-// OneBlock says that a single block decides the verdict: without one block that agrees there would be no difference,
-// or with one block fewer that contradicts there would be one. BlocksMore is how many further blocks end that, if
-// they agree with the majority.
+// OneBlock says that a single block decides the verdict: without one block that agrees there would be no difference.
+// BlocksMore is how many further blocks would have prevented that, if they had agreed with the majority.
 type OneBlock struct {
 	BlocksMore int `json:"blocks_more"`
 }

@@ -157,6 +157,7 @@ func (t teller) differs(f Finding, headline bool) []part {
 	if f.Kind == OfFailures {
 		return t.failures(f)
 	}
+	f = f.chosen()
 	w := t.words(f)
 	verb, direction := w.verb(*f.Difference > 0)
 	r := roundingOf(f.Quantity, *f.Difference, f.Interval)
@@ -166,6 +167,17 @@ func (t teller) differs(f Finding, headline bool) []part {
 		parts = append(parts, part{text: t.than(f), drop: dropBaseline})
 	}
 	return append(parts, part{text: t.relative(f), drop: dropRelative}, always(t.interval(f, r)))
+}
+
+// chosen is a finding that is named because of what it says, with the intervals that hold although it was chosen.
+func (f Finding) chosen() Finding {
+	if f.HeadlineInterval != nil {
+		f.Interval = f.HeadlineInterval
+	}
+	if f.HeadlineRelativeInterval != nil {
+		f.RelativeInterval = f.HeadlineRelativeInterval
+	}
+	return f
 }
 
 // relative is the size in proportion: ", 19 %", ", 3.0 times as long".

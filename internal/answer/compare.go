@@ -66,7 +66,7 @@ func family(in Input, c cells) []Comparison {
 		}
 		all = append(all, entry)
 	}
-	for i, s := range stats.CompareAll(pairs) {
+	for i, s := range in.compareBlocks(pairs) {
 		fill(&all[of[i]], s)
 		all[of[i]].ofTheseLabs(e)
 		all[of[i]].Resolve = in.Resolve.blocks(all[of[i]].Quantity, pairs[i].Baseline, s)
@@ -92,10 +92,7 @@ func fill(c *Comparison, s stats.Comparison) {
 	c.Unbounded, c.Widened = c.Interval.Unbounded(), s.Widened
 	c.PValue, c.Detectable = pointer(s.PValue), pointer(s.Detectable)
 	c.Blocks = s.Blocks
-	if s.BlocksNeeded >= 0 {
-		needed := s.BlocksNeeded
-		c.BlocksNeeded = &needed
-	}
+	c.BlocksNeeded = within(s.BlocksNeeded, s.Blocks)
 	if s.Serial.PValue.Known {
 		c.Dependence = &Dependence{PValue: s.Serial.PValue.Value, Correlation: s.Serial.Correlation,
 			Counted: s.Serial.Counted}
@@ -114,6 +111,19 @@ func fill(c *Comparison, s stats.Comparison) {
 		c.OneBlock = &OneBlock{BlocksMore: s.OneBlock.More}
 	}
 	c.judge()
+}
+
+// mostMore is how many times as much as was measured a number of further blocks, trials, runs or deployments may be. A
+// difference that takes more to find is far inside of the noise: what was seen of it is chance, and no size to plan
+// for.
+const mostMore = 10
+
+// within gives how much more must be measured; nil if that is unknown (negative), or too much to mean anything.
+func within(more, measured int) *int {
+	if more < 0 || more > mostMore*max(measured, stats.MinBlocks(1, stats.Alpha)) {
+		return nil
+	}
+	return &more
 }
 
 // judge sets Better if the two differ and the metric has a better side.

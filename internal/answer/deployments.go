@@ -155,9 +155,7 @@ func FillDeployments(c *Comparison, s stats.DeploymentComparison, numbers []int)
 		BetweenInterval: interval(s.Scatter.BetweenInterval), Share: pointer(s.Scatter.Share),
 		Unseen: math.Pow(1-unseenShare, float64(s.Used)),
 	}
-	if s.Needed >= 0 {
-		d.Needed = &s.Needed
-	}
+	d.Needed = within(s.Needed, s.Used)
 	for i, one := range s.Each {
 		d.Each = append(d.Each, DeploymentValue{
 			Deployment: numbers[i], Blocks: one.Blocks, Used: one.Used,
@@ -199,11 +197,16 @@ func (c *Comparison) plans(in Input, s stats.DeploymentComparison, level float64
 		c.Deployments.Plans = append(c.Deployments.Plans, plan)
 	}
 	more, ok := s.Scatter.MoreDeployments(difference, in.Experiment.Schedule.Blocks)
-	add(PlanDeployments, more, ok)
-	if ok && !asked {
-		needed := max(1, more.Deployments-s.Used) // the same estimate as in the plan
-		c.Deployments.Needed = &needed
+	if !asked { // the same estimate as in the plan
+		c.Deployments.Needed = nil
+		if ok {
+			c.Deployments.Needed = within(max(1, more.Deployments-s.Used), s.Used)
+		}
+		if c.Deployments.Needed == nil {
+			return // what was seen is far inside of the noise, and no difference to plan for
+		}
 	}
+	add(PlanDeployments, more, ok)
 	more, ok = s.Scatter.MoreBlocks(difference, s.Used)
 	add(PlanBlocks, more, ok)
 	more, ok = s.Scatter.Cheapest(difference, deployment, block)

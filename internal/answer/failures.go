@@ -206,6 +206,7 @@ func ofFailures(f *Failures) (all []ranked) {
 			Widened: c.Widened, Verdict: c.Verdict, Better: c.Better, Failed: &c.Failed, Attempts: &c.Attempts,
 		}}
 		found.strength = strength(c.Difference, c.Interval)
+		found.tested = tested{family: familyOf{OfFailures, c.Workload, c.Quantity}, p: c.PValue}
 		all = append(all, found)
 	}
 	return all

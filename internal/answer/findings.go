@@ -50,6 +50,17 @@ type Finding struct {
 	// Trials is copied from an unpaired comparison.
 	Trials  *[2]int `json:"trials,omitempty"`
 	Verdict string  `json:"verdict"`
+	// HeadlineP is the p-value corrected over all tables of the answer, from which the verdict chooses: at most 0.05
+	// if it may claim the difference (Claimable). Null if there was no test, or if blocks depend on each other and
+	// are too few to allow for it.
+	HeadlineP *float64 `json:"headline_p_value"`
+	// HeadlineLevel is set if the difference is Claimable: intervals of the confidence 1 - HeadlineLevel hold although
+	// the verdict chose the differences because they are clear. On average at most 5 % of them miss.
+	HeadlineLevel *float64 `json:"headline_level,omitempty"`
+	// HeadlineInterval and HeadlineRelativeInterval are the intervals of that confidence, if the difference is paired
+	// within blocks. Interval has a confidence of 95 % if the difference is looked at for its own sake.
+	HeadlineInterval         Interval `json:"headline_interval,omitempty"`
+	HeadlineRelativeInterval Interval `json:"headline_relative_interval,omitempty"`
 	// Better says which side is better: "arm" (for a layer: with the layer) or "baseline". It is empty if no difference
 	// was found, or if neither side of the metric is better.
 	Better string `json:"better,omitempty"`
@@ -77,9 +88,6 @@ const (
 
 // Differs says whether the finding is a difference.
 func (f Finding) Differs() bool { return f.certainty() == sure }
-
-// Claimable says whether the first line of the answer may name the difference.
-func (f Finding) Claimable() bool { return f.Differs() }
 
 func (f Finding) certainty() certainty {
 	switch f.Verdict {
@@ -109,6 +117,7 @@ type ranked struct {
 	// secondary says that the quantity is not the first of its workload.
 	secondary bool
 	strength  float64
+	tested    tested
 }
 
 // Rank lists the findings in the order in which they answer: first those about failures, then those of workloads with
@@ -122,8 +131,14 @@ type ranked struct {
 // their sizes may be chance.
 func Rank(a Answer) []Finding {
 	all := ofFailures(a.Failures)
+	var led []tested
 	for _, l := range leading(a) {
 		all = append(all, ofLayer(a, l))
+	}
+	for _, l := range a.Layers { // also those that do not lead: whether they do depends on their p-values
+		if l.Arm == "" && layersTell(a, l.Workload, l.Quantity) {
+			led = append(led, testOfLayer(l))
+		}
 	}
 	first := map[string]Quantity{}
 	for _, c := range a.Comparisons {
@@ -143,6 +158,7 @@ func Rank(a Answer) []Finding {
 		f.Caution, f.Unproved, f.Over = cautions(a, c), c.Unproved, c.Over
 		f.secondary = c.Quantity != first[c.Workload]
 		f.strength = strength(c.Relative, c.RelativeInterval)
+		f.tested = tested{familyOf{OfArm, c.Workload, c.Quantity}, c.PValue, !f.secondary}
 		all = append(all, f)
 	}
 	for i := range all {
@@ -151,10 +167,14 @@ func Rank(a Answer) []Finding {
 	sortFindings(all)
 	t := teller{a: a, sides: sidesOf}
 	findings := make([]Finding, len(all))
+	tests := make([]tested, len(all))
 	for i, f := range all {
-		findings[i] = f.Finding
+		findings[i], tests[i] = f.Finding, f.tested
 		findings[i].Rank = i + 1
 		findings[i].Text = t.text(findings[i])
+	}
+	if !tooDependent(a) {
+		headline(findings, tests, led)
 	}
 	return findings
 }
@@ -278,6 +298,7 @@ func ofLayer(a Answer, l Layer) ranked {
 		Difference: &l.Cost, Interval: l.Interval, Verdict: l.Verdict, Widened: l.Widened, Detectable: l.Detectable,
 		Unproved: l.Unproved,
 	}}
+	f.tested = testOfLayer(l)
 	judged := Comparison{Quantity: l.Quantity, Verdict: l.Verdict}
 	judged.judge()
 	f.Better = judged.Better
@@ -293,6 +314,14 @@ func ofLayer(a Answer, l Layer) ranked {
 		f.strength = min(math.Abs(i[0]), math.Abs(i[1])) / a.Arms[base].Median
 	}
 	return f
+}
+
+// testOfLayer is the test of a layer's cost: that of a comparison if the layer quotes one, otherwise one of all layers.
+func testOfLayer(l Layer) tested {
+	if l.Arm != "" {
+		return tested{familyOf{OfArm, l.Workload, l.Quantity}, l.PValue, true}
+	}
+	return tested{familyOf{kind: OfLayer, workload: l.Workload}, l.PValue, true}
 }
 
 // Where names the workload and the quantity.

@@ -15,7 +15,7 @@ func Make(in Input) Answer {
 	a := Answer{
 		Nearfar: "v1", Question: in.Experiment.Question, Run: in.Run, State: in.State, Baseline: in.Experiment.Baseline,
 		Imported: in.Experiment.Imported, Paired: in.Experiment.Paired,
-		Blocks: in.Experiment.Schedule.AllBlocks(), Trials: len(in.Trials),
+		Blocks: in.blocksRun(), Trials: len(in.Trials), AnyTime: in.anyTime(),
 		Deployments: in.Experiment.Schedule.Deployments,
 		Arms:        []Figure{}, Comparisons: []Comparison{}, Layers: []Layer{}, Residual: []Residual{},
 		Warnings: []Warning{},
@@ -59,8 +59,12 @@ func Make(in Input) Answer {
 	}
 	judgeLayers(a.Layers, estimates)
 	a.Warnings = append(a.Warnings, against(a, arms)...)
+	if a.AnyTime {
+		a.holdAtAnyTime(in)
+	}
 	markUnproved(in.Experiment, &a, tables)
-	a.Warnings = append(dependent(a.Comparisons), a.Warnings...)
+	a.Dependence = dependTogether(in, tables)
+	a.Warnings = append(dependent(a.Dependence, a.Comparisons), a.Warnings...)
 	a.Warnings = append(append([]Warning{}, runWarnings(in, a, tables)...), a.Warnings...) // never null in JSON
 	a.Warnings = append(a.Warnings, in.Warnings...)
 	a.Earlier = in.Earlier
@@ -73,7 +77,12 @@ func Make(in Input) Answer {
 	a.Workloads = measuredOf(in)
 	a.SetProtocols(protocolsOf(in.Trials))
 	a.Failing = failing(in.Experiment, in.Trials)
-	a.Conclude(nil, func(a Answer) Told { return verdict(in.Experiment, a) })
+	a.Conclude(nil, func(a Answer) Told {
+		headlineIntervals(in, a.Findings, tables)
+		told := verdict(in.Experiment, a)
+		told.Basis = joined(told.Basis, strings.TrimSpace(assumesText(a)), strings.TrimSpace(in.looksText(a)))
+		return told
+	})
 	return a
 }
 

@@ -1,11 +1,8 @@
 package answer
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
-// oneBlock warns of verdicts that a single block decides, with one warning for each workload and quantity.
+// oneBlock warns of differences that rest on a single block, with one warning for each workload and quantity.
 func oneBlock(a Answer) []Warning {
 	var warnings []Warning
 	type key struct {
@@ -22,24 +19,12 @@ func oneBlock(a Answer) []Warning {
 		if len(texts[k]) == 0 {
 			keys = append(keys, k)
 		}
-		text := "a difference is found for %s, but not without one of the blocks that agree; " +
-			"%s settle it, if they agree too"
-		if c.Verdict == NoDifference {
-			text = "no difference is found for %s, but one would be found if one block fewer contradicted the " +
-				"others; %s settle it, if they agree with the majority"
-		}
-		texts[k] = append(texts[k], fmt.Sprintf(text, c.Arm, moreBlocks(c.OneBlock.BlocksMore)))
+		texts[k] = append(texts[k], c.Arm)
 	}
 	for _, k := range keys {
 		warnings = append(warnings, Warning{Code: "one-block-decides", Workload: k.workload,
-			Message: fmt.Sprintf("%s: %s", k.quantity.Name(), strings.Join(texts[k], "; "))})
+			Message: fmt.Sprintf("%s: the difference of %s rests on one block: it is not found without one of those "+
+				"that agree", k.quantity.Name(), list(texts[k]))})
 	}
 	return warnings
-}
-
-func moreBlocks(n int) string {
-	if n == 1 {
-		return "1 block more would"
-	}
-	return fmt.Sprintf("%d blocks more would", n)
 }

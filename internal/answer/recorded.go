@@ -26,10 +26,7 @@ func fillUnpaired(c *Comparison, s stats.SampleComparison) {
 	c.Unbounded, c.Widened = c.Interval.Unbounded(), s.Widened
 	c.PValue, c.Detectable = pointer(s.PValue), pointer(s.Detectable)
 	c.Trials = &[2]int{s.ArmTrials, s.BaselineTrials}
-	if s.TrialsNeeded >= 0 {
-		needed := s.TrialsNeeded
-		c.BlocksNeeded = &needed
-	}
+	c.BlocksNeeded = within(s.TrialsNeeded, min(s.ArmTrials, s.BaselineTrials))
 	c.Verdict = string(s.Verdict)
 	switch {
 	case s.Reason == stats.ReasonTooFewTrials && s.ArmTrials == 1 && s.BaselineTrials == 1:

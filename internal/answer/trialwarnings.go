@@ -74,6 +74,28 @@ func overBlocks(e *experiment.Experiment, c cells) []Warning {
 			"block %.0f lies %s (%+.0f %%) from the others in %s", w.Facts["block"],
 			result.SignedAmount(w.Facts["effect"], c.quantity.Unit), 100*w.Facts["relative"], c.quantity.Name())})
 	}
+	return append(warnings, scatters(e, c)...)
+}
+
+// scatters warns of arms whose trials scatter more, or less, than those of the baseline: the comparisons are of
+// medians, and do not show it.
+func scatters(e *experiment.Experiment, c cells) []Warning {
+	var trials []stats.Trial // single ones: the median of several trials of the baseline would scatter less
+	for _, arm := range e.Arms {
+		for _, t := range c.byArm[arm.Name] {
+			trials = append(trials, stats.Trial{Arm: arm.Name, Block: t.Block, Value: c.value(t)})
+		}
+	}
+	var warnings []Warning
+	for _, d := range stats.FindScatterDifferences(trials, e.Baseline) {
+		ratio, than := d.Ratio, "%s scatters %.1f times as much as %s"
+		if ratio < 1 {
+			ratio, than = 1/ratio, "%s scatters %.1f times less than %s"
+		}
+		warnings = append(warnings, Warning{Code: stats.CodeScatterDiffers, Arm: d.Arm, Workload: c.workload,
+			Message: fmt.Sprintf(than+" from trial to trial in %s (p = %.2g); the differences are of medians, and do "+
+				"not show it", d.Arm, ratio, e.Baseline, c.quantity.Name(), d.PValue)})
+	}
 	return warnings
 }
 
@@ -119,9 +141,10 @@ func drifts(e *experiment.Experiment, c cells, trials []stats.Trial) []Warning {
 	return warnings
 }
 
-// dependent warns of comparisons whose blocks depend on each other, significantly for the whole table: one warning
-// for each quantity. Each row shows the effective number of blocks beside its interval.
-func dependent(comparisons []Comparison) []Warning {
+// dependent warns of comparisons whose blocks depend on each other, significantly for the whole table: one warning for
+// each quantity, or one for the whole run if none can be named. Each row shows the effective number of blocks beside
+// its interval.
+func dependent(together *Dependence, comparisons []Comparison) []Warning {
 	var tested []Comparison
 	var raw []float64
 	for _, c := range comparisons {
@@ -135,7 +158,7 @@ func dependent(comparisons []Comparison) []Warning {
 	first := map[string]Comparison{}
 	var order []string
 	for i, p := range stats.Holm(raw) {
-		if p > stats.Alpha {
+		if p > stats.Alpha/2 { // the other half is the test of all comparisons together
 			continue
 		}
 		c := tested[i]
@@ -157,6 +180,9 @@ func dependent(comparisons []Comparison) []Warning {
 		warnings = append(warnings, Warning{Code: stats.CodeBlocksDepend, Workload: c.Workload, Message: fmt.Sprintf(
 			"differences from %s in %s depend on those of the blocks before: %s", c.Baseline,
 			c.Name(), list(arms[key]))})
+	}
+	if len(warnings) == 0 {
+		return dependWarning(together)
 	}
 	return warnings
 }

@@ -51,6 +51,9 @@ const maxOpened = 20
 // makeForecast uses the run that --from names, or the newest run of the same experiment in the folder of runs. It
 // returns an empty forecast if there is no such run.
 func makeForecast(e *experiment.Experiment, o runOptions) (forecast, error) {
+	if e.Schedule.Until != "" {
+		return forecast{}, nil // forecasts are for a number of blocks that is chosen before
+	}
 	if o.from != "" {
 		f, err := forecastFrom(o.from, e, o.report.aim)
 		if err != nil {

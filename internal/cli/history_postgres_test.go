@@ -17,19 +17,19 @@ func TestHistoryOfATeam(t *testing.T) {
 	writeHistory(t)
 	address := postgrestest.Start(t)
 	out, stderr := command(t, exitDone, "history", "--db", address, "--push", "--arm", "l2", "-f", "json", "runs")
-	if !strings.Contains(stderr, "copied 14 of 14 runs") {
+	if !strings.Contains(stderr, "copied 20 of 20 runs") {
 		t.Error(stderr)
 	}
 	var d history.Document
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Series) != 1 || len(d.Series[0].Points) != 14 || len(d.Series[0].Changes) != 1 ||
+	if len(d.Series) != 1 || len(d.Series[0].Points) != 20 || len(d.Series[0].Changes) != 1 ||
 		d.Series[0].Machine != "bench-1" {
 		t.Errorf("%+v", d.Series)
 	}
 	_, again := command(t, exitDone, "history", "--db", address, "--push", "runs")
-	if !strings.Contains(again, "copied 0 of 14 runs") {
+	if !strings.Contains(again, "copied 0 of 20 runs") {
 		t.Error(again)
 	}
 	text, _ := command(t, exitDone, "history", "--db", address, "--machine", "bench-1", "--arm", "l2")

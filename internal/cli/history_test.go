@@ -18,14 +18,15 @@ import (
 
 var updateHistory = flag.Bool("update-history", false, "rewrite the golden files of history")
 
-// writeHistory makes the runs of two weeks in the directory runs of a new working directory. An arm has a hostile name.
+// writeHistory makes the runs of twenty nights in the directory runs of a new working directory. An arm has a hostile
+// name.
 func writeHistory(t *testing.T) (parent string) {
 	t.Helper()
 	parent = t.TempDir()
 	t.Chdir(parent)
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(parent, "cache"))
 	t.Setenv("LC_ALL", "C")
-	rundirtest.Fortnight(t, "runs", "=cmd|'/C calc'!A0 <script>\x1b[31m")
+	rundirtest.TwentyNights(t, "runs", "=cmd|'/C calc'!A0 <script>\x1b[31m")
 	return parent
 }
 
@@ -87,7 +88,7 @@ func TestHistoryFormats(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Series) != 1 || len(d.Series[0].Points) != 14 || len(d.Series[0].Changes) != 1 ||
+	if len(d.Series) != 1 || len(d.Series[0].Points) != 20 || len(d.Series[0].Changes) != 1 ||
 		d.Series[0].Changes[0].Point != 8 || d.Series[0].Machine != "bench-1" {
 		t.Errorf("%+v", d)
 	}
@@ -159,7 +160,7 @@ func TestHistoryWithoutACache(t *testing.T) {
 		t.Error(out)
 	}
 	entries, err := os.ReadDir("runs")
-	if err != nil || len(entries) != 14 {
+	if err != nil || len(entries) != 20 {
 		t.Errorf("%d entries in runs, %v", len(entries), err)
 	}
 }

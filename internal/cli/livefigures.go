@@ -8,6 +8,7 @@ import (
 	"nearfar/internal/answer"
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
+	"nearfar/internal/rundir"
 	"nearfar/internal/stats"
 )
 
@@ -71,14 +72,17 @@ type liveArm struct {
 // maxFailuresKept is how many failed trials the view shows.
 const maxFailuresKept = 3
 
-// newLiveFigures makes the figures that the report would have if the run ended now.
+// newLiveFigures makes the figures that the report would have if the run was stopped now: their intervals hold at any
+// time of looking.
 func newLiveFigures(e *experiment.Experiment, trials []result.Trial) *liveFigures {
-	a := answer.Make(answer.Input{Experiment: e, Trials: trials, Seed: e.Schedule.Seed})
+	a := answer.Make(answer.Input{
+		Experiment: e, Trials: trials, Seed: e.Schedule.Seed, State: rundir.Running,
+	})
 	out := &liveFigures{trials: len(trials), failed: a.Failed}
 	for _, w := range a.Warnings {
 		// The table shows already that trials failed and that there are few blocks. Layers are computed at the end.
 		switch {
-		case w.Code == "too-few-blocks", w.Code == "one-block-decides", w.Code == "failed-trials":
+		case w.Code == "too-few-blocks", w.Code == "incomplete", w.Code == "failed-trials":
 		case strings.HasPrefix(w.Code, "layers-"):
 		default:
 			out.warnings = append(out.warnings, w)

@@ -73,6 +73,11 @@ func (a *app) printPlan(s *setup, aim *answer.Aim, expected forecast) error {
 	}
 	fmt.Fprintln(a.stdout, line.String())
 	printForecast(a.stdout, s.experiment, aim, expected)
+	if until := s.experiment.Schedule.Until; until != "" {
+		fmt.Fprintf(a.stdout, "\nIt will take at most about %v, and end as soon as every difference is found, or known "+
+			"within %s.\n", total.Round(time.Second), until)
+		return nil
+	}
 	fmt.Fprintf(a.stdout, "\nIt will take about %v.\n", total.Round(time.Second))
 	return nil
 }

@@ -46,6 +46,8 @@ type runOptions struct {
 	force bool
 	// allowUnverified accepts arms that are not proved to be what they claim.
 	allowUnverified bool
+	// until is the resolution at which the run ends by itself; empty for a fixed number of blocks.
+	until string
 	// from is the earlier run whose scatter the forecast is made from.
 	from   string
 	inputs inputFlags
@@ -82,6 +84,10 @@ rights that it needs, as YAML.
 the run ends. If the schedule has several deployments, run shows what it deletes and makes again between them, and asks
 once, unless --yes is given.
 
+--until 2% ends the run as soon as every difference in the first quantity of a workload has been found, or is known
+within 2 % of the baseline: its interval ends at most so far above and below it. --until 1us does so within 1 us. The
+intervals of such a run hold at any time of stopping. --blocks is then the most that it may take (default: 100).
+
 Exit codes: 0 the answer is printed; 1 a failure, or too many trials failed; 2 wrong usage, or a mistake in the file;
 4 an expectation of an arm (expect) is refuted or unknown in a good trial, unless --allow-unverified is given; 130
 interrupted. If several apply: 130, then 1, then 4. An interrupted run prints the answer of its trials so far, and how
@@ -95,15 +101,17 @@ to continue it.`,
   nearfar run --resume runs/20261121T192200Z-overlay
   nearfar run --resume runs/20261121T192200Z-overlay --retry-failed
   nearfar run --dry-run --resolve 5% --from runs/20261121T192200Z-overlay experiment.yaml
+  nearfar run --until 2% --blocks 60 experiment.yaml
   nearfar run --progress plain experiment.yaml
   nearfar run --watch experiment.yaml
   nearfar run -f json experiment.yaml | jq .comparisons`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.blocksGiven, o.seedGiven = cmd.Flags().Changed("blocks"), cmd.Flags().Changed("seed")
-			if o.resume != "" && (len(args) > 0 || o.blocksGiven || o.seedGiven || cmd.Flags().Changed("out")) {
+			if o.resume != "" && (len(args) > 0 || o.blocksGiven || o.seedGiven || cmd.Flags().Changed("out") ||
+				o.until != "") {
 				return usagef("--resume continues the run as it was declared: " +
-					"give it no FILE, --blocks, --seed or --out")
+					"give it no FILE, --blocks, --seed, --until or --out")
 			}
 			if err := o.checkMachines(cmd.Flags().Changed); err != nil {
 				return err
@@ -116,6 +124,8 @@ to continue it.`,
 	}
 	f := cmd.Flags()
 	f.IntVar(&o.blocks, "blocks", 0, "how many times each workload is run in each arm (default: as in the file)")
+	f.StringVar(&o.until, "until", "", "end as soon as every difference is found, or known within `RESOLUTION`: 2%, 1us, "+
+		"10Mbit/s or 100/s")
 	f.StringVar(&o.resume, "resume", "", "continue the run in this `DIRECTORY`")
 	f.BoolVar(&o.retryFailed, "retry-failed", false, "with --resume: repeat each failed trial once, after all others")
 	f.BoolVar(&o.addWorkloads, "add-workloads", false,
@@ -244,6 +254,9 @@ func (a *app) experimentToRun(ctx context.Context, file string, o runOptions) (e
 			return nil, usagef("--blocks %d: must be from 1 to %d", o.blocks, experiment.MaxBlocks)
 		}
 		e.Schedule.Blocks = o.blocks
+	}
+	if err := o.endsBySelf(e); err != nil {
+		return nil, err
 	}
 	if o.seedGiven {
 		e.Schedule.Seed = o.seed
@@ -422,6 +435,9 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []r
 	o.watch.begin(s, dir, len(before))
 	defer o.watch.end(ctx, a.stderr, dir)
 	defer s.progress.end() // after a panic too
+	if err := untilKnown(s, dir.Manifest()); err != nil {
+		return errors.Join(err, dir.Close())
+	}
 	runErr := s.runner.Run(ctx, dir, before)
 	s.progress.end()
 	if err := closeRun(ctx, s, dir, runErr); err != nil {

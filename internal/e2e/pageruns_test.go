@@ -186,7 +186,7 @@ func runFirstRun(r *pageRun) {
 }
 
 func runHistory(r *pageRun) {
-	rundirtest.Fortnight(r.t, filepath.Join(r.dir, "runs"), "vxlan")
+	rundirtest.TwentyNights(r.t, filepath.Join(r.dir, "runs"), "vxlan")
 	r.next(slices.DeleteFunc(strings.Split(r.blocks[0].output, "\n"), func(line string) bool {
 		return strings.TrimSpace(line) == "..."
 	})...)
@@ -194,7 +194,7 @@ func runHistory(r *pageRun) {
 	r.env = append(r.env, "PGPASSWORD="+postgrestest.Password)
 	r.instead("postgres://nearfar@db.example/nearfar", "'"+address+"'")
 	r.next()
-	if !strings.Contains(r.printed, "copied 14 of 14 runs") || strings.Count(r.printed, "+18.6 %") < 2 {
+	if !strings.Contains(r.printed, "copied 20 of 20 runs") || strings.Count(r.printed, "+18.") < 2 {
 		r.t.Errorf("the database does not have what was pushed:\n%s", r.printed)
 	}
 	r.sql = func(query string) int {
@@ -219,8 +219,8 @@ func runHistory(r *pageRun) {
 		return n
 	}
 	r.next()
-	if r.rows != 14 {
-		r.t.Errorf("%d rows, want one for each of the 14 runs", r.rows)
+	if r.rows != 20 {
+		r.t.Errorf("%d rows, want one for each of the 20 runs", r.rows)
 	}
 }
 

@@ -271,6 +271,9 @@ type Schedule struct {
 	Retries int `json:"retries,omitempty"`
 	// Seed is the seed of the random order.
 	Seed uint64 `json:"seed"`
+	// Until is the resolution, as it was written, at which a run ends before all its blocks have run (run --until);
+	// empty for a run of a fixed number of blocks.
+	Until string `json:"until,omitempty"`
 }
 
 // ArmNames are the names of the arms, in their order.

@@ -21,8 +21,11 @@ import (
 // Settling: a cut that was found before its neighbours were known may be some runs beside its true place. So each cut
 // is searched again between its neighbours, and moved or dropped.
 
-// permutations is the number of random orders. Together with the observed order they are 2,000.
-const permutations = 1999
+// permutations is the number of random orders for a test at a level: so many that ten of them may be as good as the
+// observed one, if that takes at most 20,000 orders, and at least two.
+func permutations(level float64) int {
+	return int(max(1_999, min(19_999, 10/level), min(199_999, 2/level)))
+}
 
 // cut is a change of a series' level: it is before the value with the index at.
 type cut struct {
@@ -123,10 +126,11 @@ func findSplit(values []float64, from, to int, level float64, pairs bool) []cut 
 		place = c.refine(observed)
 	}
 	// If more orders than this are as good as the observed one, the p-value is above the level.
-	most := int(level*(permutations+1)) - 1
+	orders := permutations(level)
+	most := int(level*float64(orders+1)) - 1
 	r := rand.New(rand.NewPCG(20261121, uint64(n)))
 	asGood := 0
-	for range permutations {
+	for range orders {
 		r.Shuffle(n, func(i, j int) { scores[i], scores[j] = scores[j], scores[i] })
 		if best(scores).score >= observed.score {
 			if asGood++; asGood > most {
@@ -134,7 +138,7 @@ func findSplit(values []float64, from, to int, level float64, pairs bool) []cut 
 			}
 		}
 	}
-	p := float64(asGood+1) / (permutations + 1)
+	p := float64(asGood+1) / float64(orders+1)
 	if p > level {
 		return nil
 	}
@@ -154,6 +158,10 @@ func fewestRuns(level float64) int {
 		}
 	}
 }
+
+// longEnough is the number of runs in which the clearest change is surely found at the level: p-values of random orders
+// scatter, so that it takes a little more than fewestRuns.
+func longEnough(level float64) int { return fewestRuns(0.7 * level) }
 
 // bestPossible is about the smallest p-value that n runs can have: the probability of two halves without overlap, in
 // either direction, and if n is odd with either half the longer one.

@@ -13,6 +13,9 @@ import (
 	"pgregory.net/rapid"
 )
 
+// testLevel is the level at which the search for changes is tested.
+const testLevel = 0.05
+
 // noise is a distribution of runs' medians around their level, with a standard deviation near 1.
 type noise struct {
 	name string
@@ -70,7 +73,7 @@ func TestFalseAlarms(t *testing.T) {
 					for k := range values {
 						values[k] = noise.draw(r)
 					}
-					if len(findCuts(values, FamilyLevel)) > 0 {
+					if len(findCuts(values, testLevel)) > 0 {
 						marked++
 					}
 				}
@@ -94,7 +97,7 @@ func TestFalseAlarmsOfATable(t *testing.T) {
 				all[i].Points = append(all[i].Points, Point{Median: noises[i%len(noises)].draw(r)})
 			}
 		}
-		mark(all)
+		mark(all, 0)
 		if slices.ContainsFunc(all, func(s Series) bool { return len(s.Changes) > 0 }) {
 			marked++
 		}
@@ -107,17 +110,17 @@ func TestFalseAlarmsOfATable(t *testing.T) {
 func TestShortSeriesCostNothing(t *testing.T) {
 	all := make([]Series, 10)
 	for i := range all {
-		all[i].Points = make([]Point, 7)
+		all[i].Points = make([]Point, 13)
 	}
 	all[3].Points = nil
-	for i := range 8 {
-		all[3].Points = append(all[3].Points, Point{Median: float64(i/4) + float64(i)/100})
+	for i := range 14 {
+		all[3].Points = append(all[3].Points, Point{Median: float64(i/7) + float64(i)/100})
 	}
-	mark(all)
-	if len(all[3].Changes) != 1 || all[3].Changes[0].Point != 4 || all[3].Changes[0].Before.Runs != 4 {
+	mark(all, 0)
+	if len(all[3].Changes) != 1 || all[3].Changes[0].Point != 7 || all[3].Changes[0].Before.Runs != 7 {
 		t.Errorf("changes %+v", all[3].Changes)
 	}
-	if all[0].Reason != "7 runs, too few to find a change: it takes 8" {
+	if all[0].Reason != "13 runs, too few to find a change: it takes 14" {
 		t.Errorf("%q", all[0].Reason)
 	}
 }
@@ -138,7 +141,7 @@ func TestSpreadThatChanges(t *testing.T) {
 					values[i] *= 3
 				}
 			}
-			if len(findCuts(values, FamilyLevel)) > 0 {
+			if len(findCuts(values, testLevel)) > 0 {
 				marked++
 			}
 		}
@@ -173,7 +176,7 @@ func TestPower(t *testing.T) {
 						values[i] += c.shift
 					}
 				}
-				cuts := findCuts(values, FamilyLevel)
+				cuts := findCuts(values, testLevel)
 				if len(cuts) > 0 {
 					found++
 				}
@@ -206,7 +209,7 @@ func TestTwoChanges(t *testing.T) {
 			values = append(values, v)
 		}
 		var at []int
-		for _, c := range findCuts(values, FamilyLevel) {
+		for _, c := range findCuts(values, testLevel) {
 			at = append(at, c.at)
 		}
 		if slices.Equal(at, []int{20, 40}) {
@@ -277,7 +280,7 @@ func TestUpAndDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(30, uint64(600+i)))
-			any, right := foundIn(r, series, 60, c.from, c.to, c.shift, FamilyLevel/c.together)
+			any, right := foundIn(r, series, 60, c.from, c.to, c.shift, testLevel/c.together)
 			t.Logf("%s: found in %.3f, both changes and no others in %.3f", name, any, right)
 			if any < c.least {
 				t.Errorf("%s: found in %.3f, want %.2f", name, any, c.least)
@@ -302,7 +305,7 @@ func TestLatestRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(30, uint64(700+i)))
-			any, right := foundIn(r, series, c.n, c.n-c.after, c.n, 10, FamilyLevel/c.together)
+			any, right := foundIn(r, series, c.n, c.n-c.after, c.n, 10, testLevel/c.together)
 			t.Logf("%s: found in %.3f, the change and no others in %.3f", name, any, right)
 			if any < c.least {
 				t.Errorf("%s: found in %.3f, want %.2f", name, any, c.least)
@@ -391,8 +394,8 @@ func TestCutsDependOnRanksOnly(t *testing.T) {
 		for i, v := range values {
 			raised[i], turned[i] = math.Exp(v/3), -v
 		}
-		want := findCuts(values, FamilyLevel)
-		if got := findCuts(raised, FamilyLevel); !slices.Equal(got, want) {
+		want := findCuts(values, testLevel)
+		if got := findCuts(raised, testLevel); !slices.Equal(got, want) {
 			t.Fatalf("raised: %v, want %v", got, want)
 		}
 		places := func(cuts []cut) (at []int) {
@@ -401,14 +404,14 @@ func TestCutsDependOnRanksOnly(t *testing.T) {
 			}
 			return at
 		}
-		if got := findCuts(turned, FamilyLevel); !slices.Equal(places(got), places(want)) {
+		if got := findCuts(turned, testLevel); !slices.Equal(places(got), places(want)) {
 			t.Fatalf("turned: %v, want %v", got, want)
 		}
 	})
 }
 
 func TestEqualRunsHaveNoChange(t *testing.T) {
-	if cuts := findCuts(make([]float64, 50), FamilyLevel); len(cuts) > 0 {
+	if cuts := findCuts(make([]float64, 50), testLevel); len(cuts) > 0 {
 		t.Errorf("equal values give %v", cuts)
 	}
 }
@@ -420,7 +423,7 @@ func BenchmarkFindCuts100(b *testing.B) {
 		values[i] = r.NormFloat64() + float64(i/50)*3
 	}
 	for b.Loop() {
-		findCuts(values, FamilyLevel)
+		findCuts(values, testLevel)
 	}
 }
 
@@ -437,7 +440,7 @@ func BenchmarkMark24x200(b *testing.B) {
 		for i := range all {
 			all[i].Changes = nil
 		}
-		mark(all)
+		mark(all, 0)
 	}
 }
 
@@ -449,6 +452,6 @@ func BenchmarkFindCuts10000(b *testing.B) {
 		values[i] = r.NormFloat64() + float64(i/5000)*3
 	}
 	for b.Loop() {
-		findCuts(values, FamilyLevel)
+		findCuts(values, testLevel)
 	}
 }

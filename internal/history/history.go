@@ -18,8 +18,10 @@ type Document struct {
 	Series []Series `json:"series"`
 	// LeftOut is how many matching series are left out.
 	LeftOut int `json:"left_out"`
-	// Level is the largest probability that a change is marked in any of the series if none of them has changed.
+	// Level is the largest probability that this look marks a change in any series of the source if none has changed.
 	Level float64 `json:"level"`
+	// PerYear is how many nights a year show such a change, on average and at most, to somebody who looks every night.
+	PerYear float64 `json:"false_alarms_per_year"`
 	// Warnings are problems found while the index was brought up to date.
 	Warnings []string `json:"warnings"`
 }

@@ -177,7 +177,7 @@ func (x *Index) Push(ctx context.Context, to *Index, machine string) (copied, al
 // Ask gives the series that match a query. The error is a NothingError if no figure matches.
 func (x *Index) Ask(ctx context.Context, q Query) (Document, error) {
 	d := Document{
-		Nearfar: "v1", Source: x.source, Series: []Series{}, Level: FamilyLevel,
+		Nearfar: "v1", Source: x.source, Series: []Series{}, Level: FamilyLevel, PerYear: FalseAlarmsPerYear,
 		Warnings: append([]string{}, x.warnings...),
 	}
 	rows, err := x.store.figures(ctx, q)
@@ -201,7 +201,11 @@ func (x *Index) Ask(ctx context.Context, q Query) (Document, error) {
 	if d.LeftOut = max(len(all)-MaxSeries, 0); d.LeftOut > 0 {
 		all = all[:MaxSeries]
 	}
-	mark(all)
+	folder, err := x.store.countSeries(ctx, longEnough(FamilyLevel))
+	if err != nil {
+		return Document{}, err
+	}
+	mark(all, folder)
 	d.Series = all
 	return d, x.differences(ctx, rows, all)
 }

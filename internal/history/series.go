@@ -14,8 +14,13 @@ import (
 const (
 	// MaxSeries is the largest number of series that are shown at once.
 	MaxSeries = 24
-	// FamilyLevel is the largest probability that any change is marked wrongly, over all series that are shown at once.
-	FamilyLevel = 0.05
+	// FalseAlarmsPerYear is how many nights a year show a change in any series of the folder, at most and on average, if
+	// nothing changes: somebody who looks at a history every night looks NightsPerYear times.
+	FalseAlarmsPerYear = 1
+	NightsPerYear      = 365
+	// FamilyLevel is the largest probability that one look shows a change in any series of the folder, if nothing
+	// changed.
+	FamilyLevel = FalseAlarmsPerYear / float64(NightsPerYear)
 )
 
 // row is a figure from the database.
@@ -73,16 +78,20 @@ func rankOrder(rank int) int {
 	return rank
 }
 
-// mark looks for changes in all series that are shown at once. The level of each series is FamilyLevel divided by the
-// number of series that are long enough for a change to be found (Bonferroni), so that FamilyLevel holds for all of
-// them together.
-func mark(all []Series) {
+// mark looks for changes in the series that are shown. The level of each is FamilyLevel divided by the number of series
+// of the folder that are long enough for a change to be found (Bonferroni): whoever shows them one by one would else
+// have as many more false alarms. folder is that number as far as the caller knows; those that are shown count anyway.
+//
+// A look every night is a test every night. Each has the level, so that the expected number of nights with a false mark
+// is at most the level times the number of nights, whatever depends on what.
+func mark(all []Series, folder int) {
 	candidates := 0
 	for _, s := range all {
-		if len(s.Points) >= fewestRuns(FamilyLevel) {
+		if len(s.Points) >= longEnough(FamilyLevel) {
 			candidates++
 		}
 	}
+	candidates = max(candidates, folder)
 	level := FamilyLevel / float64(max(candidates, 1))
 	var wait sync.WaitGroup
 	for i := range all {
@@ -97,7 +106,7 @@ func markOne(s *Series, level float64, together int) {
 	for _, p := range s.Points {
 		values = append(values, p.Median)
 	}
-	if fewest := fewestRuns(level); len(values) < fewest {
+	if fewest := longEnough(level); len(values) < fewest {
 		s.Reason = fmt.Sprintf("%s, too few to find a change: it takes %d", runs(len(values)), fewest)
 		if together > 1 {
 			s.Reason += fmt.Sprintf(" if %d series are tested together", together)

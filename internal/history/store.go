@@ -319,6 +319,17 @@ where `+where+` order by r.started_microseconds, r.machine, r.name`+fmt.Sprintf(
 	return all, err
 }
 
+// countSeries counts the series of the first figures of all workloads that have at least so many runs.
+func (s *store) countSeries(ctx context.Context, runs int) (n int, err error) {
+	where, values := Query{}.where()
+	err = s.db.QueryRowContext(ctx, `select count(*) from (select 1 as one
+from nearfar_figures f join nearfar_runs r on r.id = f.run_id
+where `+where+` group by r.machine, r.experiment, f.workload, f.arm, f.metric, f.stat, f.scope, f.unit, f.definition,
+f.tool, f.mode, f.protocol, f.offered, f.message_bytes having count(*) >= `+fmt.Sprint(runs)+`) as long`,
+		values...).Scan(&n)
+	return n, err
+}
+
 // conditionsOf gives the conditions of runs, by the runs' ids.
 func (s *store) conditionsOf(ctx context.Context, ids []int64) (map[int64][]condition, error) {
 	all := map[int64][]condition{}

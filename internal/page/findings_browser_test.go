@@ -161,7 +161,8 @@ func testBlocks(t *testing.T, b *pagetest.Tab) {
 		}
 	}
 	d.Answer.Warnings = append(d.Answer.Warnings,
-		answer.Warning{Code: "one-block-decides", Workload: "rr-1k", Message: "rtt p50: 2 blocks more would end that"})
+		answer.Warning{Code: "one-block-decides", Workload: "rr-1k",
+			Message: "rtt p50: the difference of routed rests on one block"})
 	b.Show(t, written(t, d))
 	rows := pagetest.Eval[[][]string](t, b,
 		`[...document.querySelectorAll("#blocks tbody tr")].map(r => [...r.cells].map(c => c.textContent))`)
@@ -170,7 +171,7 @@ func testBlocks(t *testing.T, b *pagetest.Tab) {
 		t.Errorf("the blocks are %q, want %q", rows, want)
 	}
 	differences := b.Rows(t, "differences")
-	if verdict := differences[0][6]; !strings.HasSuffix(verdict, "; one block decides; 2 more blocks would settle it") {
+	if verdict := differences[0][6]; !strings.HasSuffix(verdict, "; rests on one block") {
 		t.Errorf("the verdict of routed is %q", verdict)
 	}
 	if verdict := differences[1][6]; strings.Contains(verdict, "one block") {

@@ -168,8 +168,8 @@ func seriesCaption(series history.Series, s result.Scale) string {
 // historyNote explains the marked changes, and says how many series are not shown.
 func historyNote(d history.Document) string {
 	note := fmt.Sprintf("Each figure is the median over the trials of one run. A change is marked where a rank test "+
-		"over the runs finds one; if no series has a change, any is marked with a probability of at most %g %%.",
-		100*d.Level)
+		"over the runs finds one. If nothing changes, whoever looks every night sees a false change on at most %s "+
+		"a year, in all series of these runs together.", plural(int(d.PerYear), "night"))
 	if d.LeftOut > 0 {
 		note += fmt.Sprintf(" %d further series are not shown: ask for fewer with --experiment, --workload, --arm or "+
 			"--metric.", d.LeftOut)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"nearfar/internal/experiment"
@@ -54,6 +55,8 @@ type Runner struct {
 	skipped  map[string]string
 	// retryFailed says that trials that failed before this run are run again.
 	retryFailed bool
+	// enough says whether the trials so far suffice; nil for a run of a fixed number of blocks.
+	enough      func([]result.Trial) bool
 	deployed    deployed
 	peers       map[string][]netip.Prefix // see SetPeers
 	unprotected []string                  // see Unprotected
@@ -116,6 +119,10 @@ func (r *Runner) Skipped() map[string]string { return r.skipped }
 // successful replacement are not repeated.
 func (r *Runner) RetryFailed() { r.retryFailed = true }
 
+// Until makes Run end before the next block as soon as the trials of the complete blocks so far are enough. It is asked
+// once after each block, with all trials of the run.
+func (r *Runner) Until(enough func([]result.Trial) bool) { r.enough = enough }
+
 // Run carries out the rest of the schedule and stores each trial in the record. before are the trials that the record
 // has, in the order in which they ran. A failed trial is recorded with its reason and does not end the run; it is run
 // again at the end of its block as often as the schedule says. When ctx ends, Run gives up the running trial and
@@ -138,12 +145,16 @@ func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) 
 	r.recovery.most = plan.most
 	done, total := len(before), len(before)+len(left)
 	clock := newEstimate(left, r.cell, r.expected)
+	trials := slices.Clone(before) // only kept for r.enough
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		slot, more := plan.next()
 		if !more {
+			return nil
+		}
+		if r.enough != nil && slot.Block > plan.block && plan.block > 0 && r.enough(trials) {
 			return nil
 		}
 		if slot.Replaces > 0 {
@@ -174,6 +185,9 @@ func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) 
 			return fmt.Errorf("trial %d cannot be kept: %w", slot.Trial, err)
 		}
 		done++
+		if r.enough != nil {
+			trials = append(trials, trial)
+		}
 		plan.ended(slot, trial.Error != "")
 		clock.ended(slot, time.Since(started))
 		r.progress(Event{Slot: slot, Total: total, Done: done, Trial: &trial, Left: clock.left()})

@@ -216,3 +216,28 @@ func failedOnes(e *experiment.Experiment, n int, failed ...int) (trials []result
 	}
 	return trials
 }
+
+// A run that ends by itself is asked once after each complete block, with its replacements, and with all trials so far.
+func TestRunEndsWhenItKnowsEnough(t *testing.T) {
+	e := twoArms(5)
+	e.Schedule.Retries = 2
+	s := &scene{client: failing(3)}
+	k := &kept{raw: map[string]string{}}
+	var asked []string
+	enough := func(trials []result.Trial) bool {
+		asked = append(asked, planOf(trials))
+		return len(asked) == 3
+	}
+	r := New(e, tools{clocked{}, flowing{}}, s.hosts(e), DefaultLimits(), nil)
+	if err := r.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.Until(enough)
+	if err := r.Run(t.Context(), k, nil); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"[1:1 2:1]", "[1:1 2:1 3:2! 4:2 11:2<3]", "[1:1 2:1 3:2! 4:2 11:2<3 5:3 6:3]"}
+	if got := planOf(k.trials); got != want[2] || !slices.Equal(asked, want) {
+		t.Errorf("ran %s, asked with %q", got, asked)
+	}
+}

@@ -12,8 +12,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// claims asks whether an answer calls a side of any comparison of figures better: "arm" or "baseline".
-func claims(better string) func(answer.Answer) bool {
+// calls asks whether an answer calls a side of any comparison of figures better: "arm" or "baseline".
+func calls(better string) func(answer.Answer) bool {
 	return func(a answer.Answer) bool {
 		for _, c := range a.Comparisons {
 			if c.Better == better {
@@ -82,7 +82,7 @@ func TestArmThatFailsWhenSlow(t *testing.T) {
 			e := equalArms(t, c.arms, c.blocks)
 			f := failing{slow: slow, fails: map[string][2]float64{"a1": {0, 1}}}
 			n := draws(t, 200)
-			r := f.world("", e).Draw(n, 1, claims("arm"), failsMore)
+			r := f.world("", e).Draw(n, 1, calls("arm"), failsMore)
 			t.Logf("%d arms, %d blocks, %g slow: better in %s, fails more often in %s of %d", c.arms,
 				e.Schedule.Blocks, slow, r[0], r[1], n)
 			if !r[0].AtMost(0.025) {
@@ -117,7 +117,7 @@ func TestFailuresThatHitAllArms(t *testing.T) {
 	} {
 		n := draws(t, 200)
 		c.f.gain = map[string]float64{"a1": 0.06}
-		r := c.f.world(c.name, equalArms(t, 2, c.blocks)).Draw(n, 2, claims("baseline"), claims("arm"), failsMore)
+		r := c.f.world(c.name, equalArms(t, 2, c.blocks)).Draw(n, 2, calls("baseline"), calls("arm"), failsMore)
 		t.Logf("%s, %d blocks: found in %s, the wrong way in %s, failures differ in %s of %d", c.name, c.blocks, r[0], r[1],
 			r[2], n)
 		if !r[0].AtLeast(c.power) || !r[1].AtMost(0.025) || !r[2].AtMost(0.05) {

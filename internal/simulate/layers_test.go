@@ -148,7 +148,7 @@ func (w World) count(n int, seed uint64, costs map[string]float64) tally {
 		}
 		against := contradicts(a)
 		t.against.add(against)
-		t.silent.add(against && !warns(a, "layer-against-comparison"))
+		t.silent.add(against && !warns("layer-against-comparison")(a))
 	}
 	return t
 }
@@ -164,15 +164,6 @@ func contradicts(a answer.Answer) bool {
 					return true
 				}
 			}
-		}
-	}
-	return false
-}
-
-func warns(a answer.Answer, code string) bool {
-	for _, w := range a.Warnings {
-		if w.Code == code {
-			return true
 		}
 	}
 	return false

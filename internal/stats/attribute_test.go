@@ -268,9 +268,13 @@ func TestNothingIsNaN(t *testing.T) {
 				p.Residual.Value, p.ResidualInterval.Low)
 		}
 		effects := BlockEffects(trials)
+		var middles []Value
+		for _, e := range effects {
+			middles = append(middles, Value{e.Block, e.Middle})
+		}
 		var warnings []Warning
 		for _, detect := range []func() (Warning, bool){
-			func() (Warning, bool) { return Drift(effects, s.Median.Value) },
+			func() (Warning, bool) { return Drift(middles, s.Median.Value) },
 			func() (Warning, bool) { return Bimodal(values) },
 			func() (Warning, bool) { return ZeroSpread(values) },
 		} {

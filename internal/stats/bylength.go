@@ -18,6 +18,7 @@ func (n Noise) SD() Quantity {
 	if n.bandwidth == 0 {
 		return Quantity{}
 	}
+	n.step = 0 // the scatter itself, and not which difference is seen
 	shift := n.shiftFor(wrongAtSD)
 	if !shift.Known {
 		return shift

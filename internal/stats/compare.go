@@ -158,19 +158,52 @@ func compare(pair Pair) Comparison {
 		c.RelativeInterval = countedInterval(ratios, c.Serial.Counted, Confidence)
 	}
 	if criticalCount(c.Serial.Counted, Alpha) >= 0 {
-		notAbove, notBelow := 0, 0
-		for _, d := range differences {
-			if d <= 0 {
-				notAbove++
-			}
-			if d >= 0 {
-				notBelow++
-			}
-		}
-		c.Against, c.MostlyBelow = min(notAbove, notBelow), notAbove > notBelow
+		c.Against, c.MostlyBelow = against(differences)
 		c.RawPValue = known(countedSignP(c.Blocks, c.Serial.Counted, c.Against))
 	}
 	return c
+}
+
+// against is how many differences have the rarer sign, or are 0.
+func against(differences []float64) (n int, mostlyBelow bool) {
+	notAbove, notBelow := 0, 0
+	for _, d := range differences {
+		if d <= 0 {
+			notAbove++
+		}
+		if d >= 0 {
+			notBelow++
+		}
+	}
+	return min(notAbove, notBelow), notAbove > notBelow
+}
+
+// sorted gives the paired differences, and the same relative to the baseline, each sorted.
+func (p Pair) sorted() (differences, ratios []float64) {
+	differences, ratios = p.differences()
+	slices.Sort(differences)
+	slices.Sort(ratios)
+	return differences, ratios
+}
+
+// IntervalsAt gives Comparison's Interval and RelativeInterval with the confidence 1 - level, as CompareAll computes
+// them, or CompareAnyTime. They are unknown if there are too few blocks for that.
+func IntervalsAt(pair Pair, level float64, anyTime bool) (interval, relative Interval) {
+	inOrder, _ := pair.differences()
+	counted := serialOf(inOrder).Counted
+	differences, ratios := pair.sorted()
+	if len(differences) == 0 {
+		return Interval{}, Interval{}
+	}
+	k := criticalCount(counted, level)
+	if anyTime {
+		k = anyTimeCount(counted, level)
+	}
+	interval = countedOrder(differences, counted, k)
+	if len(ratios) == len(differences) {
+		relative = countedOrder(ratios, counted, k)
+	}
+	return interval, relative
 }
 
 // decide sets the verdict and the fields that depend on the size of the table.

@@ -104,7 +104,7 @@ func TestLostRanksAsHuge(t *testing.T) {
 		var p, h Pair
 		// From 15 blocks on the test for dependence matters. In that test lost values are ties, and huge values are
 		// not.
-		for block := range rapid.IntRange(1, minCorrected-1).Draw(t, "blocks") {
+		for block := range rapid.IntRange(1, FewestCorrected-1).Draw(t, "blocks") {
 			a, b := value.Draw(t, "arm"), value.Draw(t, "baseline")
 			p.Arm, p.Baseline = append(p.Arm, Value{block, a}), append(p.Baseline, Value{block, b})
 			h.Arm, h.Baseline = append(h.Arm, Value{block, min(a, huge)}),

@@ -4,12 +4,12 @@ import "slices"
 
 // OneBlock says whether one block decides a verdict.
 type OneBlock struct {
-	// Decides is true if the verdict is Higher or Lower, but would not be without one of the blocks that agree. It is
-	// also true if the verdict is NoDifference, but would be Higher or Lower if one of the contradicting blocks
-	// agreed.
+	// Decides is true if the verdict is Higher or Lower, but would not be without one of the blocks that agree. A
+	// NoDifference that one block keeps from being a difference is not remarkable: it is so in every third run of
+	// equal arms.
 	Decides bool
-	// More is how many further blocks are needed so that no single block decides, if all of them agree with the
-	// majority. A difference is then found whichever block is left out, or despite all blocks that contradict.
+	// More is how many further blocks a run would have needed so that a difference is found whichever block is left
+	// out, if all of them agree with the majority.
 	More int
 }
 
@@ -35,11 +35,8 @@ func oneBlock(table []Comparison) {
 			counted := max(blocks*c.Serial.Counted/c.Blocks, 1)
 			return rejected(sorted, c.RawPValue.Value, countedSignP(blocks, counted, against))
 		}
-		switch n, k := c.Blocks, c.Against; {
-		case c.Verdict == Higher || c.Verdict == Lower:
+		if n, k := c.Blocks, c.Against; c.Verdict == Higher || c.Verdict == Lower {
 			c.OneBlock = decidedBy(!found(n-1, k), func(more int) bool { return found(n-1+more, k) })
-		case c.Verdict == NoDifference && k > 0:
-			c.OneBlock = decidedBy(found(n, k-1), func(more int) bool { return found(n+more, k) })
 		}
 	}
 }

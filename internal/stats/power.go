@@ -20,12 +20,17 @@ const MaxBlocks = 10000
 // The scatter is a kernel density estimate with normal kernels at the deviations of the differences from their median
 // and at their mirror images. The assumed noise is thus symmetric, but can have several modes or heavy tails. With
 // few blocks the kernels are wide, and the estimate is close to a normal distribution.
+//
+// If trials are rounded to a step, a true difference x below the step is rounded to 0 in a share of 1 - x/step of the
+// blocks, and differences of 0 count against both signs.
 type Noise struct {
 	// blocks is the effective number of blocks, measuredBlocks the actual number, which is larger if blocks depend on
 	// each other.
 	blocks, measuredBlocks, tests int
 	deviations                    []float64
 	bandwidth                     float64
+	// step is what the trials are rounded to; 0 if no two differences are equal.
+	step float64
 }
 
 // bandwidthFactor is c in the kernel's bandwidth, h = c * scale * n^(-1/5). Silverman's 1.06 makes the detectable
@@ -71,7 +76,11 @@ func newNoise(sorted []float64) Noise {
 	if len(rest) < 2 {
 		return noise
 	}
+	noise.step = stepOf(sorted)
 	most := mostScales * median(absolute(rest)) / normalMAD
+	if most == 0 { // more than half of the differences are equal, as trials are rounded
+		most = math.Inf(1)
+	}
 	for _, d := range rest {
 		sum += math.Min(math.Abs(d), most)
 	}
@@ -82,6 +91,25 @@ func newNoise(sorted []float64) Noise {
 		noise.deviations, noise.bandwidth = deviations, bandwidth
 	}
 	return noise
+}
+
+// stepOf is the smallest distance between sorted differences if some of them are equal, up to the rounding of a
+// float64; 0 if none are.
+func stepOf(sorted []float64) float64 {
+	step, equal := math.Inf(1), false
+	rest := finite(sorted)
+	least := 1e-9 * math.Max(math.Abs(rest[0]), math.Abs(rest[len(rest)-1]))
+	for i := 1; i < len(rest); i++ {
+		if gap := rest[i] - rest[i-1]; gap <= least {
+			equal = true
+		} else {
+			step = math.Min(step, gap)
+		}
+	}
+	if !equal || math.IsInf(step, 1) {
+		return 0
+	}
+	return step
 }
 
 // counting sets the effective number of blocks.
@@ -172,9 +200,22 @@ func (n Noise) level() float64 { return Alpha / float64(max(n.tests, 1)) }
 
 // wrongSign is the probability that one block has the wrong sign if the true difference is shift.
 func (n Noise) wrongSign(shift float64) float64 {
+	if n.step == 0 {
+		return n.below(-shift)
+	}
+	const parts = 4 // the mean over the positions of the values between two steps
+	var sum float64
+	for i := range parts {
+		sum += n.below((float64(i)+0.5)/parts*n.step - shift)
+	}
+	return sum / parts
+}
+
+// below is the probability that the noise of one block is below a limit.
+func (n Noise) below(limit float64) float64 {
 	var sum float64
 	for _, d := range n.deviations {
-		sum += math.Erfc((shift-d)/(n.bandwidth*math.Sqrt2)) + math.Erfc((shift+d)/(n.bandwidth*math.Sqrt2))
+		sum += math.Erfc((-limit-d)/(n.bandwidth*math.Sqrt2)) + math.Erfc((-limit+d)/(n.bandwidth*math.Sqrt2))
 	}
 	return sum / float64(4*len(n.deviations))
 }

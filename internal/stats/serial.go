@@ -1,7 +1,9 @@
 package stats
 
 import (
+	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -19,11 +21,13 @@ type Serial struct {
 	Counted int
 }
 
-// minSerial is the fewest blocks that are tested for dependence, minCorrected the fewest for which the interval is
-// corrected, and fewestCounted the smallest effective number: as many as an interval of one comparison needs.
+// FewestCorrected is the fewest blocks for which intervals are corrected for dependence.
+const FewestCorrected = 15
+
+// minSerial is the fewest blocks that are tested for dependence, and fewestCounted the smallest effective number: as
+// many as an interval of one comparison needs.
 const (
 	minSerial     = 10
-	minCorrected  = 15
 	fewestCounted = 6
 )
 
@@ -60,7 +64,7 @@ func serialOf(inOrder []float64) Serial {
 	shape := 5*size*(size+1)*(size-1)*(size-1)/(2*(size-2)*(5*size*size-2*size-9)) - 0.5
 	s.PValue = known(distuv.Beta{Alpha: shape, Beta: shape}.CDF(math.Min(ratio/4, 1)))
 	s.Correlation = math.Min(math.Max(0, (1-ratio/2)*(1+4/size)), 0.9)
-	if n >= minCorrected && s.PValue.Value <= Alpha {
+	if n >= FewestCorrected && s.PValue.Value <= Alpha {
 		s.Counted = max(fewestCounted, int(size*(1-s.Correlation)/(1+s.Correlation)))
 	}
 	return s
@@ -84,7 +88,12 @@ func midranks(values []float64) []float64 {
 // countedInterval is medianInterval for an effective number of values below len(sorted): it cuts off the same share
 // of values on each side as for counted values.
 func countedInterval(sorted []float64, counted int, confidence float64) Interval {
-	k := criticalCount(counted, 1-confidence)
+	return countedOrder(sorted, counted, criticalCount(counted, 1-confidence))
+}
+
+// countedOrder cuts off the same share of sorted values on each side as cutting off the k+1 outermost of counted values
+// does; unknown if k is -1.
+func countedOrder(sorted []float64, counted, k int) Interval {
 	if k < 0 {
 		return Interval{}
 	}
@@ -92,8 +101,99 @@ func countedInterval(sorted []float64, counted int, confidence float64) Interval
 	return Interval{Low: sorted[k], High: sorted[len(sorted)-1-k], Known: true}
 }
 
+// countedAgainst is how many of counted differences contradict, if k of n do.
+func countedAgainst(n, counted, k int) int { return ((k+1)*counted+n-1)/n - 1 }
+
 // countedSignP is signP for n differences with the effective number counted. It rejects exactly if countedInterval
 // excludes 0.
 func countedSignP(n, counted, k int) float64 {
-	return signP(counted, ((k+1)*counted+n-1)/n-1)
+	return signP(counted, countedAgainst(n, counted, k))
+}
+
+// orders is the number of random orders of the blocks in SerialTogether.
+const orders = 999
+
+// SerialTogether tests whether the paired differences of a run depend on those of the blocks before, in all comparisons
+// together: a state that lasts several blocks seldom concerns a single arm, and one comparison of 12 blocks shows it
+// in every third run at most. It gives the mean rank correlation of neighbouring blocks over the pairs, at least 0, and
+// the p-value: the share of random orders of the blocks, the same for all pairs, with a mean at least as large. So the
+// comparisons of a run may depend on each other. It takes 10 blocks; pairs with fewer are left out.
+func SerialTogether(pairs []Pair) Serial {
+	var all [][]Value // ranks less their mean, divided by the root of their sum of squares
+	blocks := map[int]int{}
+	for _, p := range pairs {
+		if ranks := p.centredRanks(); ranks != nil {
+			all = append(all, ranks)
+			for _, v := range ranks {
+				blocks[v.Block] = 0
+			}
+		}
+	}
+	s := Serial{Counted: len(blocks)}
+	if len(all) == 0 {
+		return s
+	}
+	for i, block := range slices.Sorted(maps.Keys(blocks)) {
+		blocks[block] = i
+	}
+	at := make([]float64, len(blocks)) // the ranks of one pair in the order of the blocks; NaN for none
+	mean := func(order []int) float64 {
+		var sum float64
+		for _, ranks := range all {
+			for i := range at {
+				at[i] = math.NaN()
+			}
+			for _, v := range ranks {
+				at[order[blocks[v.Block]]] = v.Value
+			}
+			before := math.NaN()
+			for _, rank := range at {
+				if math.IsNaN(rank) {
+					continue
+				}
+				if !math.IsNaN(before) {
+					sum += before * rank
+				}
+				before = rank
+			}
+		}
+		return sum / float64(len(all))
+	}
+	order := make([]int, len(blocks))
+	for i := range order {
+		order[i] = i
+	}
+	observed := mean(order)
+	r := rand.New(rand.NewPCG(20261124, uint64(len(blocks))))
+	asLarge := 1
+	for range orders {
+		r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		if mean(order) >= observed-1e-12 {
+			asLarge++
+		}
+	}
+	s.PValue = known(float64(asLarge) / (orders + 1))
+	s.Correlation = math.Max(0, observed)
+	return s
+}
+
+// centredRanks gives the ranks of the differences with their blocks, less their mean and with a sum of squares of 1;
+// nil if there are too few, or if they do not vary.
+func (p Pair) centredRanks() []Value {
+	values := p.inOrder()
+	if len(values) < minSerial {
+		return nil
+	}
+	var squares float64
+	for i, rank := range midranks(Numbers(values)) {
+		values[i].Value = rank - float64(len(values)+1)/2
+		squares += values[i].Value * values[i].Value
+	}
+	if squares == 0 {
+		return nil
+	}
+	for i := range values {
+		values[i].Value /= math.Sqrt(squares)
+	}
+	return values
 }

@@ -94,7 +94,7 @@ func TestCoverageOfDependentBlocks(t *testing.T) {
 				alone := medianInterval(differences, Confidence)
 				plain.add(alone.Contains(d.median))
 				width, plainWidth = width+c.Interval.High-c.Interval.Low, plainWidth+alone.High-alone.Low
-				if n < minCorrected && c.Serial.Reduced(n) {
+				if n < FewestCorrected && c.Serial.Reduced(n) {
 					t.Fatalf("%seffective number %d", what, c.Serial.Counted)
 				}
 			})

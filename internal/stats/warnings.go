@@ -51,9 +51,18 @@ func ZeroSpread(values []float64) (Warning, bool) {
 	return Warning{CodeZeroSpread, map[string]float64{"trials": float64(s.Count), "value": s.Min.Value}}, true
 }
 
-// BlockEffects gives the offset of each block, in the order of blocks: the median over its arms of value - (median of
-// the arm). OutlierBlocks reads it.
-func BlockEffects(trials []Trial) []Value {
+// BlockEffect is the offset of a block from the others.
+type BlockEffect struct {
+	Block int
+	// Middle is the median over the arms of the block's offsets from the arms' medians.
+	Middle float64
+	// Shared is the largest offset that more than half of the arms have in one direction; 0 if there is none. With two
+	// arms both have it, so that one trial that stalled in one of them is no offset of the block.
+	Shared float64
+}
+
+// BlockEffects gives the offset of each block, in the order of blocks. OutlierBlocks reads it.
+func BlockEffects(trials []Trial) []BlockEffect {
 	byArm := make(map[string][]float64)
 	for _, t := range trials {
 		byArm[t.Arm] = append(byArm[t.Arm], t.Value)
@@ -64,28 +73,42 @@ func BlockEffects(trials []Trial) []Value {
 	}
 	byBlock := make(map[int][]float64)
 	for _, t := range trials {
-		byBlock[t.Block] = append(byBlock[t.Block], t.Value-centre[t.Arm])
-	}
-	var effects []Value
-	for block, values := range byBlock {
-		if m := Summarize(values).Median; m.Known {
-			effects = append(effects, Value{block, m.Value})
+		if off := t.Value - centre[t.Arm]; known(off).Known {
+			byBlock[t.Block] = append(byBlock[t.Block], off)
 		}
 	}
-	slices.SortFunc(effects, func(a, b Value) int { return a.Block - b.Block })
+	var effects []BlockEffect
+	for block, values := range byBlock {
+		slices.Sort(values)
+		effects = append(effects, BlockEffect{block, median(values), shared(values)})
+	}
+	slices.SortFunc(effects, func(a, b BlockEffect) int { return a.Block - b.Block })
 	return effects
+}
+
+// shared is the largest offset that more than half of the sorted values have, in one direction; 0 if there is none.
+func shared(sorted []float64) float64 {
+	majority := len(sorted)/2 + 1
+	if low := sorted[len(sorted)-majority]; low > 0 {
+		return low // as many values as the majority are at least this
+	}
+	return math.Min(0, sorted[majority-1])
 }
 
 // outlierThreshold is how many robust standard deviations an outlier block differs from the median of the block
 // effects, at least.
 const outlierThreshold = 6
 
-// OutlierBlocks warns of single blocks that differ from the median block by more than 6 robust standard deviations
-// (1.4826 times the median absolute deviation) and by at least 2 % of level. There is one warning for each block, in
-// the order given. Facts: block, effect (in the statistic's unit), relative (to level), distance (in robust standard
-// deviations).
-func OutlierBlocks(effects []Value, level float64) []Warning {
-	s := Summarize(Numbers(effects))
+// OutlierBlocks warns of single blocks in which most arms differ from their medians by more than 6 robust standard
+// deviations of the blocks' Middle (1.4826 times the median absolute deviation) and by at least 2 % of level. There is
+// one warning for each block, in the order given. Facts: block, effect (in the statistic's unit), relative (to level),
+// distance (in robust standard deviations).
+func OutlierBlocks(effects []BlockEffect, level float64) []Warning {
+	middles := make([]float64, len(effects))
+	for i, e := range effects {
+		middles[i] = e.Middle
+	}
+	s := Summarize(middles)
 	if s.Count < minSeries {
 		return nil
 	}
@@ -99,7 +122,7 @@ func OutlierBlocks(effects []Value, level float64) []Warning {
 	}
 	var warnings []Warning
 	for _, e := range effects {
-		off := e.Value - s.Median.Value
+		off := e.Shared - s.Median.Value
 		relative := off / math.Abs(level)
 		if math.Abs(off) > outlierThreshold*spread && known(relative).Known && known(off/spread).Known &&
 			math.Abs(relative) >= notable {

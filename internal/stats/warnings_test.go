@@ -121,7 +121,7 @@ func TestWarnOutlierBlocks(t *testing.T) {
 	// A failed trial is left out.
 	trials[0].Value = math.NaN()
 	effects := BlockEffects(trials)
-	if len(effects) != 10 || effects[6].Block != 6 || effects[6].Value < 39 {
+	if len(effects) != 10 || effects[6].Block != 6 || effects[6].Shared < 39 {
 		t.Fatalf("%+v", effects)
 	}
 	warnings := OutlierBlocks(effects, 200)
@@ -131,6 +131,19 @@ func TestWarnOutlierBlocks(t *testing.T) {
 	}
 	if warnings := OutlierBlocks(effects, 1e6); len(warnings) != 0 {
 		t.Errorf("too small to matter: %+v", warnings)
+	}
+	// One trial that stalled in one of two arms is no odd block.
+	trials = nil
+	for block := range 10 {
+		stall := 0.0
+		if block == 6 {
+			stall = 100
+		}
+		trials = append(trials, Trial{"a", block, 100 + math.Sin(float64(block))},
+			Trial{"b", block, 200 + math.Cos(float64(block)) + stall})
+	}
+	if warnings := OutlierBlocks(BlockEffects(trials), 100); len(warnings) != 0 {
+		t.Errorf("one stalled trial of two: %+v", warnings)
 	}
 	if warnings := OutlierBlocks(effects[:7], 200); len(warnings) != 0 {
 		t.Errorf("too few: %+v", warnings)

@@ -58,7 +58,7 @@ export interface Comparison extends Quantity {
   reason?: string;
   // If neighbouring blocks depend on each other: as how many independent blocks they count.
   dependence?: { p_value: number; correlation: number; counted: number };
-  // One block decides the verdict: how many more blocks settle it, if they agree with most.
+  // The difference rests on one block: how many more would have prevented that, if they had agreed with most.
   one_block_decides?: { blocks_more: number };
   // How many blocks find the difference that the user asked about.
   resolve?: Resolution;

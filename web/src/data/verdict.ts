@@ -66,10 +66,9 @@ function plural(n: number, what: string): string {
   return `${n} more ${what}${n === 1 ? "" : "s"}`;
 }
 
-// oneBlock says that a single block decides the verdict, and how many more settle it; empty if none does.
+// oneBlock says that a difference rests on a single block; empty if it does not.
 export function oneBlock(c: Comparison): string {
-  return c.one_block_decides ? `one block decides; ${plural(c.one_block_decides.blocks_more, "block")} would settle it`
-    : "";
+  return c.one_block_decides ? "rests on one block" : "";
 }
 
 // colourOf gives the CSS class for the colour of a comparison: a difference is coloured if one side is better, all else

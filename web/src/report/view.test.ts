@@ -90,7 +90,7 @@ describe("verdictText", () => {
   test.each([
     [c({ verdict: "higher", better: "baseline" }), "higher (worse)"],
     [c({ verdict: "higher", better: "baseline", one_block_decides: { blocks_more: 1 } }),
-      "higher (worse); one block decides; 1 more block would settle it"],
+      "higher (worse); rests on one block"],
     [c({ verdict: "lower", better: "arm" }), "lower (better)"],
     [c({ verdict: "lower", better: "arm", but: "2 % of its\x1b requests are lost" }),
       "lower (better here); but 2 % of its\u241b requests are lost"],

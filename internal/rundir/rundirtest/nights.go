@@ -11,14 +11,14 @@ import (
 	"nearfar/internal/rundir"
 )
 
-// Fortnight makes 14 runs in a directory, one a day, of two arms: l2, and a second whose round trips of 1024 B take
+// TwentyNights makes 20 runs in a directory, one a day, of two arms: l2, and a second whose round trips of 1024 B take
 // twice as long. From the ninth on the tool has another version and round trips take longer. docs/history.md shows
 // their history.
-func Fortnight(t testing.TB, runs, second string) {
+func TwentyNights(t testing.TB, runs, second string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 1))
 	arms := []string{"l2", second}
-	for day := range 14 {
+	for day := range 20 {
 		version, level := "0.1.0", 8e-6
 		if day >= 8 {
 			version, level = "0.2.0", 9.5e-6

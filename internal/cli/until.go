@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"fmt"
+
+	"nearfar/internal/answer"
+	"nearfar/internal/experiment"
+	"nearfar/internal/result"
+	"nearfar/internal/rundir"
+)
+
+// mostUntil is the largest number of blocks of a run that ends by itself, if --blocks does not say.
+const mostUntil = 100
+
+// endsBySelf applies --until to an experiment.
+func (o runOptions) endsBySelf(e *experiment.Experiment) error {
+	if o.until == "" {
+		return nil
+	}
+	aim, err := answer.ParseAim(o.until)
+	switch {
+	case err != nil:
+		return usagef("--until: %w", err)
+	case e.Schedule.DeploymentCount() > 1:
+		return usagef("--until cannot end a run with several deployments: their number is decided beforehand")
+	case len(e.Arms) < 2:
+		return usagef("--until needs a second arm: a run of one arm has no difference to know")
+	}
+	e.Schedule.Until = aim.Text
+	if !o.blocksGiven {
+		e.Schedule.Blocks = max(e.Schedule.Blocks, mostUntil)
+	}
+	return nil
+}
+
+// untilKnown makes the runner end as soon as the run has the resolution that its experiment asks for.
+func untilKnown(s *setup, m rundir.Manifest) error {
+	if m.Experiment.Schedule.Until == "" {
+		return nil
+	}
+	aim, err := answer.ParseAim(m.Experiment.Schedule.Until)
+	if err != nil {
+		return fmt.Errorf("the run's resolution: %w", err)
+	}
+	s.runner.Until(func(trials []result.Trial) bool {
+		return answer.Settled(answer.Input{Experiment: m.Experiment, Trials: trials, State: rundir.Running}, aim)
+	})
+	return nil
+}
