@@ -35,13 +35,17 @@ func (k *fleet) sawSources(server string, probes []probe, seen []netip.Addr) {
 	foreign := slices.DeleteFunc(slices.Clone(seen), func(a netip.Addr) bool { return slices.Contains(known, a) })
 	k.peersMu.Lock()
 	defer k.peersMu.Unlock()
-	if len(foreign) > 0 {
+	moves := slices.ContainsFunc(probes, func(p probe) bool { return k.hosts[p.client].Endpoint().Moves })
+	if len(foreign) > 0 || moves {
 		var words []string
 		for _, a := range foreign {
 			words = append(words, a.String())
 		}
-		k.unlimited = append(k.unlimited, fmt.Sprintf("%s sees its clients as %s, which is no address that they have "+
-			"here: while a trial runs, a server of another tool than native serves whoever reaches its ports on %s",
+		if len(words) == 0 {
+			words = []string{"addresses that may change (nat: true)"}
+		}
+		k.unlimited = append(k.unlimited, fmt.Sprintf("%s sees its clients as %s, and not as the addresses that they "+
+			"are known by: while a trial runs, a server of another tool than native serves whoever reaches its ports on %s",
 			server, strings.Join(words, ", "), server))
 		for _, p := range probes {
 			k.limits[p.traffic.Arm] = nil

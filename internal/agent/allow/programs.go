@@ -52,7 +52,7 @@ func engineForms() []form {
 		words: []string{"engine", "serve"},
 		options: map[string]check{
 			"--listen": withPort(bindAddress), "--data-port": number(0, 65535), "--secret-stdin": nil, "--once": nil,
-			"--idle-timeout": duration(),
+			"--idle-timeout": duration(), "--moving-clients": nil,
 		},
 		required: []string{"--listen", "--secret-stdin"},
 	}}
