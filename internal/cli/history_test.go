@@ -132,7 +132,7 @@ func TestHistoryUsage(t *testing.T) {
 		{"write a date such as", []string{"--since", "yesterday"}},
 		{`there are "=cmd`, []string{"--arm", "l3"}},
 		{"write a metric, and its statistic", []string{"--metric", "p99"}},
-		{`there are "rtt.p50"`, []string{"--metric", "rtt.p99"}},
+		{`there are "failures", "rtt.p50"`, []string{"--metric", "rtt.p99"}},
 		{"--push needs --db", []string{"--push"}},
 		{"omit runs", []string{"--db", "postgres://x/y", "runs"}},
 		{"holds a password", []string{"--db", "postgres://me:geheim@x/y"}},
