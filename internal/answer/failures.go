@@ -206,7 +206,8 @@ func ofFailures(f *Failures) (all []ranked) {
 			Widened: c.Widened, Verdict: c.Verdict, Better: c.Better, Failed: &c.Failed, Attempts: &c.Attempts,
 		}}
 		found.strength = strength(c.Difference, c.Interval)
-		found.tested = tested{family: familyOf{OfFailures, c.Workload, c.Quantity}, p: c.PValue}
+		// The test is conditional on how many attempts failed in all, so that its weight may depend on that there were any.
+		found.tested = tested{familyOf{OfFailures, c.Workload, c.Quantity}, c.PValue, true}
 		all = append(all, found)
 	}
 	return all

@@ -11,8 +11,8 @@ import "nearfar/internal/stats"
 // * w if nothing differs in it, so any false claim has a probability of at most 5 %. The tables that an experiment asks
 // about first have more weight, so that many further tables cost them little.
 const (
-	// mainShare is the weight of the first quantities of all workloads together. Other quantities and the failures
-	// share the rest.
+	// mainShare is the weight of the first quantities of all workloads together, and of their failures, if there are any.
+	// Other quantities share the rest.
 	mainShare = 0.9
 	// firstShare is the part of mainShare that the first workload of the file has, if there are several.
 	firstShare = 0.5
@@ -30,7 +30,7 @@ type tested struct {
 	family familyOf
 	// p is corrected for the family; nil if there was no test.
 	p *float64
-	// main says that the quantity is the first one of its workload.
+	// main says that the quantity is the first one of its workload, or failures.
 	main bool
 }
 

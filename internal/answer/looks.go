@@ -45,13 +45,26 @@ func (a *Answer) holdAtAnyTime(in Input) {
 			c.Verdict, c.Better, c.Widened = NoDifference, "", false
 		}
 	}
+	if a.Failures != nil {
+		for i := range a.Failures.Comparisons {
+			c := &a.Failures.Comparisons[i]
+			if c.PValue == nil {
+				continue
+			}
+			p := raise(*c.PValue, schedule.AllBlocks())
+			c.PValue, c.Interval = &p, nil
+			if p > stats.Alpha && (c.Verdict == Higher || c.Verdict == Lower) {
+				c.Verdict, c.Better, c.Widened = NoDifference, "", false
+			}
+		}
+	}
 	for i := range a.Additivity {
 		test := &a.Additivity[i]
 		test.PValue = raise(test.PValue, schedule.Blocks)
-		test.Additive = test.PValue > stats.Alpha
-		if !test.Additive {
+		if test.Additive || test.PValue <= stats.Alpha {
 			continue
 		}
+		test.Additive, test.Text = true, ""
 		for k := range a.Layers {
 			if l := &a.Layers[k]; l.Workload == test.Workload && l.Additive != nil {
 				l.Additive = &test.Additive

@@ -135,8 +135,16 @@ func (t *telling) notClaimable(f Finding) string {
 	if differ != 1 {
 		verb = "differ"
 	}
-	return fmt.Sprintf("No difference%s is sure over all %d figures that were compared; %d %s in a table of its own.",
-		of, len(t.a.Findings), differ, verb)
+	return fmt.Sprintf("No difference%s is sure over all %s that %s compared; %d %s in a table of its own.",
+		of, plural(len(t.a.Findings), "figure"), wereOf(len(t.a.Findings)), differ, verb)
+}
+
+// wereOf is "was" for one and "were" for several.
+func wereOf(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
 }
 
 // all lists the findings of the same quantity, kind and certainty as one, and marks them as said.

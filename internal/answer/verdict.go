@@ -23,7 +23,7 @@ func (a *Answer) Conclude(sides func(Finding) Sides, tell func(Answer) Told) {
 	}
 	told := tell(*a)
 	failing := a.Failing != "" && a.Failed < a.Trials
-	if failing && (len(a.Findings) == 0 || a.Findings[0].Kind != OfFailures) {
+	if failing && (len(a.Findings) == 0 || a.Findings[0].Kind != OfFailures || !a.Findings[0].Claimable()) {
 		told = Told{a.Failing, joined(told.Headline, told.Basis), told.Also}
 	}
 	if a.Unproved != "" && !strings.Contains(told.Basis, a.Unproved) {

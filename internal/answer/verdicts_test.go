@@ -55,6 +55,7 @@ func (m *made) with(arm string, w Measured, q Quantity, difference, low, high, l
 		c.Relative, c.RelativeInterval = &relative, &Bounds{low / level, high / level}
 		m.figure(m.Baseline, w, q, level)
 	}
+	c.PValue = pOf(c.Verdict)
 	c.judge()
 	m.Comparisons = append(m.Comparisons, c)
 	return m
@@ -91,6 +92,7 @@ func (m *made) layer(name string, w Measured, cost, low, high float64) *made {
 	case cost < 0:
 		l.Verdict = Lower
 	}
+	l.PValue = pOf(l.Verdict)
 	m.Layers = append(m.Layers, l)
 	return m
 }

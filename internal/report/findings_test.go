@@ -19,7 +19,7 @@ func manyFindings(workloads int, name string) answer.Answer {
 			Arm: name, Baseline: "near", Workload: workload, Quantity: rtt, Difference: pointer(relative * 1e-5),
 			Interval: &answer.Bounds{relative * .9e-5, relative * 1.1e-5}, Confidence: .95, Relative: pointer(relative),
 			RelativeInterval: &answer.Bounds{relative * .9, relative * 1.1}, Verdict: answer.Higher, Better: "baseline",
-			Blocks: 10,
+			PValue: pointer(1e-6), Blocks: 10,
 		})
 	}
 	return withFindings(a)
