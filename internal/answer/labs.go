@@ -29,6 +29,9 @@ func (c *Comparison) ofTheseLabs(e *experiment.Experiment) {
 			return
 		}
 	}
+	if c.Difference == nil {
+		return // worse without a size: no figure at all
+	}
 	nearer := math.Abs(*c.Difference)
 	if i := c.Interval; i != nil {
 		nearer = min(math.Abs(i[0]), math.Abs(i[1]))

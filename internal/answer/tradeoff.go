@@ -98,7 +98,7 @@ func (t *telling) mixed(lead int) (sentences []string) {
 			continue
 		}
 		w := t.words(f)
-		verb, direction := w.verb(*f.Difference > 0)
+		verb, direction := w.verb(f.Verdict == Higher)
 		sentences = append(sentences, fmt.Sprintf("Mixed: %s, %s %s %s, but %s.", uncapital(t.sides(f).With), t.where(f),
 			verb, direction, text))
 	}

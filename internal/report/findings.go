@@ -56,8 +56,11 @@ func findingRow(f answer.Finding, sides bool) []string {
 	if sides && f.Baseline != f.Name {
 		name += " against " + f.Baseline
 	}
-	s := result.ScaleOf(f.Unit, *f.Difference)
 	relative := "-"
+	if f.Difference == nil { // surely worse, and there is no figure to say by how much
+		return []string{name, f.Where() + overText(f), "?", "-", relative, betterOrWorse(f)}
+	}
+	s := result.ScaleOf(f.Unit, *f.Difference)
 	if f.Relative != nil {
 		relative = percent(*f.Relative)
 	}
