@@ -154,7 +154,7 @@ differs, by how much, with which certainty, and which layer causes the differenc
 		a.lsCommand(),
 		onHosts.Version(),
 		onHosts.Absent(),
-		onHosts.Reach(),
+		onHosts.Reach(), onHosts.Confine(), onHosts.ConfineSockets(),
 		onHosts.Resolve(),
 		onHosts.Facts(),
 	)
