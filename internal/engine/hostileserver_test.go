@@ -25,6 +25,8 @@ type hostileServer struct {
 	datagram func(c *net.UDPConn, from netip.AddrPort, b []byte)
 	// begins says that it also says that the window has begun; after that it is silent.
 	begins bool
+	// session is what it does once the data port is open; nil for what begins says.
+	session func(c net.Conn, frames *wire.Conn, p wire.Params)
 }
 
 // hostileServers lists what a server can do to keep its client.
@@ -122,6 +124,10 @@ func (s hostileServer) serve(t *testing.T, protocol string) string {
 		}
 		if p.Mode == wire.ModeMessages {
 			_ = frames.Write(wire.KindStart, nil)
+		}
+		if s.session != nil {
+			s.session(c, frames, p)
+			return
 		}
 		if s.begins {
 			_ = frames.Write(wire.KindBegin, nil)

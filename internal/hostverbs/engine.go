@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nearfar/internal/confine"
 	"nearfar/internal/engine"
 	"nearfar/internal/engine/process"
 	"nearfar/internal/engine/record"
@@ -49,7 +50,7 @@ Both must know a secret. By hand: 'serve' prints one; give it to the client in t
 
 func (v *Verbs) engineServe() *cobra.Command {
 	o := session.ServeOptions{}
-	var stall string
+	var stall, within string
 	var secretStdin bool
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -65,6 +66,9 @@ func (v *Verbs) engineServe() *cobra.Command {
 			var err error
 			if o.Stall, err = parseStall(stall); err != nil {
 				return &UsageError{err}
+			}
+			if o.Within, err = confine.ParsePrefixes(within); err != nil {
+				return usagef("--within: %w", err)
 			}
 			if err := engineProcess(); err != nil {
 				return err
@@ -94,6 +98,11 @@ func (v *Verbs) engineServe() *cobra.Command {
 	f.IntVar(&o.DataPort, "data-port", 0, "data `PORT` of each session; 0 for any free one")
 	f.BoolVar(&o.Once, "once", false, "end after one session")
 	f.DurationVar(&o.IdleTimeout, "idle-timeout", 0, "end when there has been no session for this long; 0 for never")
+	f.StringVar(&within, "within", "", "serve these `ADDRESSES` only: networks such as 10.0.0.0/24, with commas "+
+		"between them")
+	f.BoolVar(&o.Moving, "moving-clients", false, "answer the datagrams of a load from whatever address they come, "+
+		"for clients behind a translation that changes it; whoever has the session's cookie can then make the server "+
+		"answer others")
 	f.StringVar(&stall, "stall", "", "for demonstrations: stop answering for a part of each period, such as "+
 		"200ms/1s (rr over TCP, load)")
 	f.BoolVar(&secretStdin, "secret-stdin", false, "read the secret from the first line of standard input")

@@ -220,6 +220,9 @@ func makeResult(c *session.Client, l *loader, theirs wire.Report, facts map[stri
 	facts["schedule"] = c.Options.Load.Schedule.String()
 	facts["offered"], facts["sent"] = strconv.FormatInt(offered, 10), strconv.FormatInt(t.sent, 10)
 	facts["answered"], facts["held_back"] = strconv.FormatInt(t.answered, 10), strconv.FormatInt(l.heldBack, 10)
+	if err := c.CheckReport(theirs, session.Sent{}, wire.Interval{}); err != nil {
+		return record.Result{}, err
+	}
 	facts["server.transactions"] = strconv.FormatInt(theirs.Transactions, 10)
 	session.AddClosingFacts(facts, theirs, l.waited)
 	r.Notes = append(r.Notes, session.BusyPollNotes(facts)...)

@@ -50,7 +50,7 @@ type server interface {
 }
 
 // newUDPServer waits for the first datagram of the session and answers it. The server that it returns answers the
-// others: datagrams with the cookie, from any address and port.
+// others: datagrams with the cookie, from any port of the first one's address, or from any address if clients may move.
 func newUDPServer(d *session.Server) (server, error) {
 	socket, err := sys.New(d.UDP)
 	if err != nil {
@@ -72,7 +72,7 @@ func newUDPServer(d *session.Server) (server, error) {
 	s := &udpServer{socket: peer, cookie: d.Secret, request: d.Params.Request, response: d.Params.Response,
 		buffer: sys.NewBuffer(d.Params.Request + 1), arrivals: make([]observe.Arrivals, d.Params.Connections),
 		stalling: timing.Stalling{Stall: d.Stall}}
-	for deadline := time.Now().Add(wire.HandshakeTime); !s.exchange(); {
+	for deadline := time.Now().Add(wire.HandshakeTime); !s.take() || !d.Serves(peer.From()) || !s.reply(); {
 		if d.Gone.Err() != nil {
 			return nil, session.ErrClientGone
 		}
@@ -81,11 +81,17 @@ func newUDPServer(d *session.Server) (server, error) {
 				wire.HandshakeTime, d.Number)
 		}
 	}
+	if !d.Moving {
+		peer.Pin()
+		s.pinned = true
+	}
 	return s, nil
 }
 
 // udpServer answers datagrams.
 type udpServer struct {
+	// pinned says that only datagrams of the socket's pinned address are answered.
+	pinned            bool
 	socket            *sys.PeerSocket
 	cookie            wire.Cookie
 	request, response int
@@ -107,17 +113,26 @@ func (s *udpServer) run() {
 	}
 }
 
-// exchange takes one datagram and says whether it answered. It answers if the datagram has the session's cookie and the
-// agreed size and is no duplicate. The answer is never longer than the datagram.
+// exchange takes one datagram and answers it if it should be.
 //
 //go:nosplit
-func (s *udpServer) exchange() bool {
+func (s *udpServer) exchange() {
+	if s.take() {
+		s.reply()
+	}
+}
+
+// take takes one datagram and says whether to answer it: if it has the session's cookie and the agreed size, comes from
+// the client's address, and is no duplicate.
+//
+//go:nosplit
+func (s *udpServer) take() bool {
 	n := s.socket.Receive(s.buffer)
 	if n < 0 {
 		s.failed = !s.socket.TimedOut() && !s.socket.NoBuffers() && !s.socket.Refused()
 		return false
 	}
-	if n != s.request || !wire.SameCookie(s.buffer, s.cookie[:]) {
+	if n != s.request || !wire.SameCookie(s.buffer, s.cookie[:]) || s.pinned && !s.socket.IsPinned() {
 		return false
 	}
 	// The opening datagram has the number 0 and may come several times.
@@ -133,7 +148,14 @@ func (s *udpServer) exchange() bool {
 			return false
 		}
 	}
-	// A reply that cannot be sent is lost like a datagram in the network: the client counts it.
+	return true
+}
+
+// reply answers the last datagram, with no more bytes than that has, and says whether the answer left. One that cannot be
+// sent is lost like a datagram in the network: the client counts it.
+//
+//go:nosplit
+func (s *udpServer) reply() bool {
 	if s.socket.Answer(s.buffer[:s.response]) != s.response {
 		return false
 	}

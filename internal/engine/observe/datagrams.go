@@ -81,7 +81,7 @@ type DatagramCounts struct {
 // late reply is lost in neither direction, but its transaction is lost: sent - received = lost up + lost down + late.
 func (d DatagramCounts) Metrics(server wire.DatagramReport) ([]result.Metric, error) {
 	up, down := d.Sent-server.Received, server.Received-d.Received-d.Late
-	if up < 0 || down < 0 {
+	if up < 0 || down < 0 || server.Duplicates > 2*d.Sent { // the network doubles no more than everything
 		return nil, errors.New("the server's report makes no sense: it does not fit what was sent and what came back")
 	}
 	var m []result.Metric

@@ -150,7 +150,7 @@ func (d *divider) complete(t *stampedTransaction, s wire.ServerStamps) {
 	v[partServerApplication] = int64(s.Application)
 	v[partNetworkAndServerStack] = outside - v[partServerApplication]
 	if v[partClientSend] < -tolerance || v[partClientReceive] < -tolerance ||
-		v[partNetworkAndServerStack] < -tolerance {
+		v[partServerApplication] < -tolerance || v[partNetworkAndServerStack] < -tolerance {
 		d.implausible += one
 		return
 	}

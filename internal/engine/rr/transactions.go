@@ -217,6 +217,9 @@ func makeResult(c *session.Client, t transactor, rec *observe.Recorder, w window
 		facts["foreign"] = strconv.FormatInt(t.counts.Foreign, 10)
 	}
 	r.Metrics = append(r.Metrics, session.CPUMetrics(w.cpu, w.elapsed, theirs)...)
+	if err := c.CheckReport(theirs, session.Sent{}, wire.Interval{}); err != nil {
+		return record.Result{}, err
+	}
 	facts["server.transactions"] = strconv.FormatInt(theirs.Transactions, 10)
 	if p.WaitOrDefault() == wire.WaitBusyPoll || p.WaitOrDefault() == wire.WaitEpoll {
 		session.Include(facts, c.Sockets[0].Facts()) // the device's queue is known once something has come

@@ -70,7 +70,7 @@ func (d *Server) admit(n int) (conns []*net.TCPConn, err error) {
 	if err := d.TCP.SetDeadline(deadline); err != nil {
 		return nil, err
 	}
-	a := &admission{cookie: d.Secret, deadline: deadline, most: n + strangers, admitted: make(chan candidate),
+	a := &admission{cookie: d.Secret, serves: d.serves, deadline: deadline, most: n + strangers, admitted: make(chan candidate),
 		over: make(chan struct{})}
 	ended := make(chan error, 1)
 	go func() { ended <- a.accept(d.TCP) }()
@@ -123,6 +123,7 @@ type candidate struct {
 // An admission reads the cookies of many connections at once, so that a connection that sends none delays no other.
 type admission struct {
 	cookie   wire.Cookie
+	serves   func(net.Addr) bool
 	deadline time.Time
 	// most is how many connections may wait. A further one closes the oldest.
 	most     int
@@ -144,6 +145,10 @@ func (a *admission) accept(l *net.TCPListener) error {
 				continue
 			}
 			return err
+		}
+		if !a.serves(c.RemoteAddr()) {
+			_ = c.Close()
+			continue
 		}
 		a.mu.Lock()
 		if a.waiting = append(a.waiting, c); len(a.waiting) > a.most {

@@ -107,6 +107,9 @@ type Client struct {
 	// RoundTrip is how long the answer to the setup took.
 	RoundTrip time.Duration
 
+	// opened is when the setup was sent.
+	opened time.Time
+
 	mu      sync.Mutex
 	Sockets []*sys.Socket
 	// lost is why the session was interrupted.
@@ -143,6 +146,7 @@ func (c *Client) setUp() error {
 		return fmt.Errorf("setting up the client: %w", err)
 	}
 	sent := time.Now()
+	c.opened = sent
 	setup := c.Options.Params
 	setup.Loop = setup.OfferLoop(sys.AssemblyLoop && timing.HasCounter())
 	if err := frames.Write(wire.KindSetup, setup); err != nil {

@@ -32,6 +32,9 @@ type Server struct {
 	Sockets []*sys.Socket
 	Done    wire.Report
 	Stall   timing.Stall
+	// Moving is that of ServeOptions.
+	Moving bool
+	serves func(net.Addr) bool
 	// Gone ends when the client disconnects or the server must end.
 	Gone context.Context
 }
@@ -151,7 +154,7 @@ func (d *Server) FirstDatagram(size int) (*sys.Socket, []byte, error) {
 			}
 			return nil, nil, d.whyEnded("waiting for the client's datagrams", err)
 		}
-		if n == size && wire.SameCookie(buffer, d.Secret[:]) {
+		if n == size && wire.SameCookie(buffer, d.Secret[:]) && d.Serves(from) {
 			client = from
 			break
 		}
@@ -170,6 +173,9 @@ func (d *Server) FirstDatagram(size int) (*sys.Socket, []byte, error) {
 	}
 	return socket, buffer, socket.Prepare(d.Params)
 }
+
+// Serves says whether datagrams from an address are taken at all.
+func (d *Server) Serves(from netip.AddrPort) bool { return d.serves(net.UDPAddrFromAddrPort(from)) }
 
 // whileHere closes c when the client leaves. The returned function ends that.
 func (d *Server) whileHere(c io.Closer) func() bool {

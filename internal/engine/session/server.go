@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,12 +31,28 @@ type ServeOptions struct {
 	Once bool
 	// IdleTimeout ends serving after this time without a session; 0 for never.
 	IdleTimeout time.Duration
+	// Within are the addresses that are served; empty for all. Others find a connection that is closed at once.
+	Within []netip.Prefix
+	// Moving answers the datagrams of a load from any address that has the session's cookie. Without it, the address of
+	// the first one is the client's until the session ends.
+	Moving bool
 	// Stall makes the server stop answering at regular intervals (rr over TCP, load), for demonstrations.
 	Stall timing.Stall
 	// Listening is called with the control address when the server listens.
 	Listening func(netip.AddrPort)
 	// Log is called with one line for each session. Several goroutines may call it.
 	Log func(message string)
+}
+
+// serves says whether an address is served.
+func (o ServeOptions) serves(a net.Addr) bool {
+	if len(o.Within) == 0 {
+		return true
+	}
+	from, err := wire.AddrPort(a)
+	return err == nil && slices.ContainsFunc(o.Within, func(p netip.Prefix) bool {
+		return p.Contains(from.Addr().WithZone(""))
+	})
 }
 
 // A DataHandler serves the data of one session until the client says stop.
@@ -110,6 +127,10 @@ func (s *listener) accept(ctx context.Context, l net.Listener) error {
 			}
 			return fmt.Errorf("accepting a session: %w", err)
 		}
+		if !s.options.serves(conn.RemoteAddr()) {
+			_ = conn.Close()
+			continue
+		}
 		c := s.greeted.Add(conn)
 		s.connections.Go(func() { s.handle(ctx, c) })
 	}
@@ -183,7 +204,7 @@ func (s *listener) session(ctx context.Context, conn net.Conn, frames *wire.Conn
 		return wire.Report{}, fmt.Errorf("opening the data port: %w", err)
 	}
 	defer data.Close()
-	data.Stall = s.options.Stall
+	data.Stall, data.Moving, data.serves = s.options.Stall, s.options.Moving, s.options.serves
 	if err := frames.Write(wire.KindReady, wire.Ready{Port: data.port(), Cookie: data.cookie(), CPUs: process.CPUs(),
 		Machine: process.Machine(), Loop: p.Loop}); err != nil {
 		return wire.Report{}, err

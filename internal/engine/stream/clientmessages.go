@@ -101,6 +101,11 @@ func messageResult(c *session.Client, s *state, theirs wire.Report, facts map[st
 	if s.messages.failed {
 		return record.Result{}, fmt.Errorf("sending failed within the measurement: %w", s.messages.err())
 	}
+	// The server may have received a part of a batch whose end was never sent.
+	sent := s.messages.sent.Load() + int64(p.BatchOrDefault())
+	if err := c.CheckReport(theirs, session.Sent{Bytes: session.Unknown, Messages: sent}, s.sums); err != nil {
+		return record.Result{}, err
+	}
 	if theirs.Messages.Received == 0 {
 		return record.Result{}, errNoMessages
 	}

@@ -25,9 +25,11 @@ type state struct {
 	begun    bool
 	ended    bool
 	seconds  int
-	cpu      time.Duration
-	elapsed  time.Duration
-	waited   time.Duration
+	// latest is the server's latest interval, and sums are the sums of all of them, with the end of the latest.
+	latest, sums wire.Interval
+	cpu          time.Duration
+	elapsed      time.Duration
+	waited       time.Duration
 	// What this side has received: first and start at the beginning of the window, last and at at the last interval.
 	first, last int64
 	start, at   int64
@@ -100,10 +102,18 @@ func frame(c *session.Client, s *state, kind wire.Kind, payload []byte, facts ma
 		if err := wire.DecodePayload(payload, &i); err != nil {
 			return err
 		}
-		if !i.Sound() || s.seconds > wire.MaxIntervals {
-			return errors.New("an interval of the server makes no sense")
+		if err := c.CheckInterval(i, s.latest); err != nil {
+			return err
+		}
+		if s.seconds > wire.MaxIntervals {
+			return errors.New("the server sends more intervals than there are")
 		}
 		s.seconds++
+		s.latest, s.sums.End = i, i.End
+		s.sums.Bytes, s.sums.Messages = s.sums.Bytes+i.Bytes, s.sums.Messages+i.Messages
+		if s.sums.Bytes < 0 || s.sums.Messages < 0 {
+			return errors.New("the server reports more bytes than can be counted")
+		}
 		line := s.interval(i, c.Options.Params)
 		if !s.wall.IsZero() {
 			line.EndUnix = float64(s.wall.UnixMicro())/1e6 + line.End
@@ -182,6 +192,10 @@ func makeResult(c *session.Client, s *state, theirs wire.Report, facts map[strin
 		return record.Result{}, errors.New("the server reported before the end of the window")
 	}
 	if err := s.flows.err(); err != nil {
+		return record.Result{}, err
+	}
+	if err := c.CheckReport(theirs, session.Sent{Bytes: s.flows.sent()},
+		s.sums); err != nil {
 		return record.Result{}, err
 	}
 	r := record.Result{

@@ -53,6 +53,7 @@ func (g *senderGroup) run() {
 			}
 			switch n := s.socket.WriteNow(s.message); {
 			case n >= 0:
+				s.sent += int64(n)
 				waits = false
 			case n != sys.WouldBlock:
 				s.failed = !s.stopped.Load()

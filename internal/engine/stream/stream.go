@@ -72,6 +72,14 @@ func (f flows) received() (bytes int64) {
 	return bytes
 }
 
+// sent is how many bytes the kernel took from the senders. The threads must have ended.
+func (f flows) sent() (bytes int64) {
+	for _, s := range f.senders {
+		bytes += s.sent
+	}
+	return bytes
+}
+
 // sample gives TCP_INFO of the senders: retransmits as a sum, window and smoothed round trip as means over the
 // connections.
 func (f flows) sample() (sum sys.TCPSample, ok bool) {
@@ -127,6 +135,8 @@ type sender struct {
 	zero    *sys.ZeroCopy // nil where sends copy
 	stopped atomic.Bool
 	failed  bool // before it was stopped
+	// sent is how many bytes the kernel took. The hot thread owns it until it has ended.
+	sent int64
 }
 
 func newSender(s *sys.Socket, message []byte) *sender {
@@ -150,10 +160,17 @@ func (s *sender) run() {
 //
 //go:nosplit
 func (s *sender) send() bool {
+	var n int
 	if s.zero != nil {
-		return s.zero.Send(s.message) >= 0
+		n = s.zero.Send(s.message)
+	} else {
+		n = s.socket.Write(s.message)
 	}
-	return s.socket.Write(s.message) >= 0
+	if n < 0 {
+		return false
+	}
+	s.sent += int64(n)
+	return true
 }
 
 // stop ends run, even if it is blocked.

@@ -3,6 +3,8 @@
 package sys
 
 import (
+	"encoding/binary"
+	"net/netip"
 	"syscall"
 	"unsafe"
 
@@ -17,6 +19,8 @@ type PeerSocket struct {
 	*Socket
 	address unix.RawSockaddrAny
 	length  uint32
+	// pinned is the address of IsPinned, IPv4 in its IPv6-mapped form.
+	pinned [16]byte
 }
 
 // NewPeerSocket makes a PeerSocket of a bound socket.
@@ -27,6 +31,31 @@ func NewPeerSocket(s *Socket) (*PeerSocket, error) {
 		}
 	}
 	return &PeerSocket{Socket: s}, nil
+}
+
+// From is the address of the last datagram's sender.
+func (s *PeerSocket) From() netip.AddrPort {
+	port := (*[2]byte)(unsafe.Pointer(&(*unix.RawSockaddrInet4)(unsafe.Pointer(&s.address)).Port)) // both have it there
+	return netip.AddrPortFrom(netip.AddrFrom16(s.sender()).Unmap(), binary.BigEndian.Uint16(port[:]))
+}
+
+// Pin makes the address of the last datagram's sender the one of IsPinned.
+func (s *PeerSocket) Pin() { s.pinned = s.sender() }
+
+// IsPinned says whether the last datagram came from the pinned address, from whatever port.
+//
+//go:nosplit
+func (s *PeerSocket) IsPinned() bool { return s.sender() == s.pinned }
+
+// sender is the address of the last datagram's sender.
+//
+//go:nosplit
+func (s *PeerSocket) sender() [16]byte {
+	if s.address.Addr.Family == unix.AF_INET {
+		sa := (*unix.RawSockaddrInet4)(unsafe.Pointer(&s.address))
+		return [16]byte{10: 0xff, 11: 0xff, 12: sa.Addr[0], 13: sa.Addr[1], 14: sa.Addr[2], 15: sa.Addr[3]}
+	}
+	return (*unix.RawSockaddrInet6)(unsafe.Pointer(&s.address)).Addr
 }
 
 // Receive takes a datagram from any address.

@@ -15,6 +15,8 @@ type PeerSocket struct {
 	*Socket
 	udp  *net.UDPConn
 	from netip.AddrPort
+	// pinned is the address of IsPinned.
+	pinned netip.Addr
 }
 
 // NewPeerSocket makes a PeerSocket of a bound socket.
@@ -25,6 +27,17 @@ func NewPeerSocket(s *Socket) (*PeerSocket, error) {
 	}
 	return &PeerSocket{Socket: s, udp: udp}, nil
 }
+
+// From is the address of the last datagram's sender.
+func (s *PeerSocket) From() netip.AddrPort {
+	return netip.AddrPortFrom(s.from.Addr().Unmap(), s.from.Port())
+}
+
+// Pin makes the address of the last datagram's sender the one of IsPinned.
+func (s *PeerSocket) Pin() { s.pinned = s.from.Addr() }
+
+// IsPinned says whether the last datagram came from the pinned address, from whatever port.
+func (s *PeerSocket) IsPinned() bool { return s.from.Addr() == s.pinned }
 
 // Receive takes a datagram from any address.
 func (s *PeerSocket) Receive(b []byte) int {
