@@ -138,9 +138,11 @@ var errNoFiles = errors.New("this agent only runs measuring tools: it takes no f
 func (s *server) start(q request, stdin []byte) error {
 	argv := toStrings(q.Argv)
 	if s.o.Allow != nil {
-		if err := s.o.Allow(host.Cmd{Argv: argv, Env: toStrings(q.Env), Stdin: stdin}); err != nil {
+		c := host.Cmd{Argv: argv, Env: toStrings(q.Env), Stdin: stdin}
+		if err := s.o.Allow(&c); err != nil {
 			return err
 		}
+		argv = c.Argv
 	}
 	return s.supervisor.Start(q.Key, supervise.Command{
 		Argv: argv, Env: append(temporaryFolder(s.files.root), toStrings(q.Env)...),

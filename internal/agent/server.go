@@ -36,9 +36,9 @@ type ServerOptions struct {
 	// Remaining is called after Serve has removed its own files, before the owner is told that everything is removed.
 	// It removes the rest, for example the agent's folder. It may be nil.
 	Remaining func()
-	// Allow says why a command is refused; nil for an agent that runs all commands. An agent with Allow takes no files,
-	// and looks up only plain names of programs.
-	Allow func(c host.Cmd) error
+	// Allow says why a command is refused, and may add words that limit it; nil for an agent that runs all commands. An
+	// agent with Allow takes no files, and looks up only plain names of programs.
+	Allow func(c *host.Cmd) error
 	// Log gets a message for each error; it may be nil.
 	Log func(message string)
 	// Counters reads the counters of the path to an address; nil for check.ReadCounters.

@@ -17,7 +17,7 @@ func TestWireRefusals(t *testing.T) {
 		t.Skip("devices are watched on Linux alone")
 	}
 	own, others := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("192.0.2.1")
-	strict := ServerOptions{Allow: func(host.Cmd) error { return nil }}
+	strict := ServerOptions{Allow: func(*host.Cmd) error { return nil }}
 	for _, c := range []struct {
 		name    string
 		options ServerOptions

@@ -25,6 +25,8 @@ type Endpoint struct {
 	Release string
 	// Port is the first of the ports for measuring (see Ports); 0 for DefaultPort.
 	Port int
+	// Moves says that the address from which others see the host may change while a trial runs.
+	Moves bool
 	// Tools are the paths of programs that the host does not have on its PATH under their own names, by these names.
 	Tools map[string]string
 }

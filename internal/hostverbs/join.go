@@ -16,6 +16,7 @@ import (
 
 	"nearfar/internal/agent"
 	"nearfar/internal/agent/allow"
+	"nearfar/internal/confine"
 	"nearfar/internal/host/tls"
 )
 
@@ -29,6 +30,7 @@ type joinOptions struct {
 	worker string
 
 	policy *allow.Policy
+	only   []netip.Prefix // peers, as they were read
 }
 
 // Agent is the verb that runs an agent on a host that nothing can log in to.
@@ -68,8 +70,8 @@ when the run has been disconnected for the idle time.`,
 		"host, if it differs from ADDRESS:PORT; may be repeated")
 	f.DurationVar(&o.expires, "expires", time.Hour, "how long the join string may be used for the first time")
 	f.DurationVar(&o.idle, "idle", 10*time.Minute, "how long the run may be disconnected before the agent ends")
-	f.StringArrayVar(&o.peers, "peers", nil, "measure only to these addresses: `NETWORK` such as 10.0.0.0/24; may be "+
-		"repeated")
+	f.StringArrayVar(&o.peers, "peers", nil, "measure only to these addresses, and serve only them: `NETWORK` such "+
+		"as 10.0.0.0/24; may be repeated")
 	f.StringArrayVar(&o.path, "path", nil, "look for measuring tools in this `folder` first; may be repeated")
 	f.StringVar(&o.worker, "worker", "", "the agent's own folder")
 	_ = f.MarkHidden("worker") // it fails only for a flag that does not exist
@@ -125,7 +127,7 @@ func (o *joinOptions) check() error {
 		}
 		peers = append(peers, peer)
 	}
-	o.policy = allow.New(runtime.GOOS, peers...)
+	o.policy, o.only = allow.New(runtime.GOOS, peers...), peers
 	return nil
 }
 
@@ -155,6 +157,14 @@ func (o *joinOptions) serve(ctx context.Context, folder string, join, messages i
 		}
 	}
 	say := func(format string, args ...any) { fmt.Fprintf(messages, "nearfar agent: "+format+"\n", args...) }
+	if why := confine.Supported().Peers; len(o.only) > 0 && why != "" {
+		says := "--peers holds for what this host sends to, and for native; servers of other tools serve whoever reaches " +
+			"their ports while they run, so let a firewall admit only these addresses"
+		if runtime.GOOS == "linux" {
+			says = "--peers cannot be enforced for servers of other tools than native, so they do not run here"
+		}
+		say("%s (%s)", says, why)
+	}
 	a, err := tls.NewAgent(ctx, tls.AgentOptions{
 		Listen: o.listen, Dial: o.dial, Addresses: o.addresses, Expires: o.expires, Idle: o.idle,
 		Log: func(message string) { say("%s", message) },
@@ -185,7 +195,7 @@ func (o *joinOptions) serve(ctx context.Context, folder string, join, messages i
 		}
 		return a.Accept()
 	}, agent.ServerOptions{
-		Session: j.Session(), Silence: o.idle, Folder: folder, Alone: true, Allow: o.policy.Check,
+		Session: j.Session(), Silence: o.idle, Folder: folder, Alone: true, Allow: o.policy.Limit,
 		Log: func(message string) { say("%s", message) },
 	})
 	if n := a.Refused(); n > 0 {

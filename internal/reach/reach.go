@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +54,11 @@ type Result struct {
 	Outcome Outcome `json:"outcome"`
 	// Detail is the system's own message; empty for Reached.
 	Detail string `json:"detail,omitempty"`
+}
+
+// Source is an address from which a server gets requests: the client's, or that of a translation on the way.
+type Source struct {
+	From netip.Addr `json:"from"`
 }
 
 // NewSecret draws the secret of one check: a line of 32 hexadecimal digits.

@@ -19,7 +19,7 @@ func serving(t *testing.T, secret []byte, sockets []host.Socket) []Result {
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- Serve(ctx, secret, netip.MustParseAddr("127.0.0.1"), sockets, w) }()
+	go func() { done <- Serve(ctx, secret, netip.MustParseAddr("127.0.0.1"), sockets, nil, w) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

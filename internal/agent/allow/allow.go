@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"nearfar/internal/confine"
 	"nearfar/internal/host"
 )
 
@@ -25,20 +26,40 @@ const (
 
 // A Policy is what one agent runs.
 type Policy struct {
-	peers []netip.Prefix
-	forms map[string][]form
+	system string
+	peers  []netip.Prefix
+	forms  map[string][]form
 }
 
 // New makes the policy of a host. system is its runtime.GOOS: ping's options depend on it. peers are the addresses with
 // which tools may exchange traffic; none for all.
 func New(system string, peers ...netip.Prefix) *Policy {
-	return &Policy{peers: peers, forms: programs(system)}
+	return &Policy{system: system, peers: peers, forms: programs(system)}
 }
 
 // Programs are the measuring tools that the policy knows, in alphabetical order. Beside them it allows host.Self.
 func (p *Policy) Programs() []string {
 	names := slices.Sorted(maps.Keys(p.forms))
 	return slices.DeleteFunc(names, func(name string) bool { return name == host.Self })
+}
+
+// Limit checks a command, and adds words that keep its servers from others than the policy's peers.
+func (p *Policy) Limit(c *host.Cmd) error {
+	if err := p.Check(*c); err != nil || len(p.peers) == 0 {
+		return err
+	}
+	for _, verb := range serving() {
+		if len(c.Argv) > len(verb) && slices.Equal(c.Argv[1:1+len(verb)], verb) {
+			limits := []string{"--within", confine.JoinPrefixes(p.peers)}
+			c.Argv = slices.Insert(slices.Clone(c.Argv), 1+len(verb), limits...)
+		}
+	}
+	return nil
+}
+
+// serving are the verbs of nearfar behind which something may listen. They take --within.
+func serving() [][]string {
+	return [][]string{{confine.Verb}, {"engine", "serve"}, {"reach", "serve"}}
 }
 
 // Check returns an error that says why a command is refused, or nil.
@@ -65,17 +86,77 @@ func (p *Policy) Check(c host.Cmd) error {
 			return fmt.Errorf("the agent refuses to set the environment variable %.100q", name)
 		}
 	}
-	forms, known := p.forms[c.Argv[0]]
-	if !known {
-		return fmt.Errorf("the agent refuses %.100q: it runs nearfar's own measurements, and %s", c.Argv[0],
+	argv, rights, err := p.confined(c.Argv)
+	if err != nil {
+		return err
+	}
+	forms, known := p.forms[argv[0]]
+	if !known || rights != nil && argv[0] == host.Self {
+		return fmt.Errorf("the agent refuses %.100q: it runs nearfar's own measurements, and %s", argv[0],
 			strings.Join(p.Programs(), ", "))
 	}
-	at := slices.IndexFunc(forms, func(f form) bool { return f.begins(c.Argv[1:]) })
+	at := slices.IndexFunc(forms, func(f form) bool { return f.begins(argv[1:]) })
 	if at < 0 {
-		return fmt.Errorf("the agent refuses this use of %s: %.200q", c.Argv[0], strings.Join(c.Argv[1:], " "))
+		return fmt.Errorf("the agent refuses this use of %s: %.200q", argv[0], strings.Join(argv[1:], " "))
 	}
-	if err := forms[at].check(p, c.Argv[1:]); err != nil {
-		return fmt.Errorf("the agent refuses %s: %w", c.Argv[0], err)
+	if err := forms[at].check(p, argv[1:]); err != nil {
+		return fmt.Errorf("the agent refuses %s: %w", argv[0], err)
+	}
+	if err := p.checkRights(forms[at].needs, rights); err != nil {
+		return fmt.Errorf("the agent refuses %s: %w", argv[0], err)
+	}
+	return nil
+}
+
+// confined divides a command line into the program's own words and the options of the verb that confines it; nil
+// without that verb.
+func (p *Policy) confined(argv []string) (own, options []string, err error) {
+	if len(argv) < 2 || argv[0] != host.Self || argv[1] != confine.Verb {
+		return argv, nil, nil
+	}
+	end := slices.Index(argv, "--")
+	if end < 0 { // it only says what it can do
+		return argv, nil, nil
+	}
+	if end == len(argv)-1 {
+		return nil, nil, errors.New("the agent refuses " + confine.Verb + ": no program is named")
+	}
+	options = argv[2:end]
+	if err := confineForm().check(p, options); err != nil {
+		return nil, nil, fmt.Errorf("the agent refuses %s: %w", confine.Verb, err)
+	}
+	return argv[end+1:], options, nil
+}
+
+// confineForm has the options before "--".
+func confineForm() form {
+	return form{options: map[string]check{
+		"--peers": prefixes, "--ports": list(",", maxSockets, port()), "--strict": nil, "--scratch": nil,
+		"--congestion": congestion(),
+	}}
+}
+
+// needs are what a use of a program needs to be confined by.
+type needs int
+
+const (
+	nothing needs = iota
+	// asClient needs a user without rights, and asServer in addition its ports. asFileServer needs to be kept from files.
+	asClient
+	asServer
+	asFileServer
+)
+
+// checkRights refuses a program that keeps more rights than it needs. Only Linux can take them from it.
+func (p *Policy) checkRights(n needs, rights []string) error {
+	switch {
+	case p.system != "linux":
+	case n >= asClient && rights == nil:
+		return errors.New("it is only run by " + confine.Verb)
+	case n >= asServer && !slices.Contains(rights, "--ports"):
+		return errors.New("a server needs --ports of " + confine.Verb)
+	case n == asFileServer && !slices.Contains(rights, "--strict"):
+		return errors.New("it gives files to its peer, and needs --strict of " + confine.Verb)
 	}
 	return nil
 }
@@ -99,6 +180,8 @@ type form struct {
 	// repeated is set.
 	operands []check
 	repeated bool
+	// needs is what this use must be confined by.
+	needs needs
 	// after are the options behind "--"; nil if there must be no "--".
 	after map[string]check
 }

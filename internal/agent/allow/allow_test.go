@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"nearfar/internal/confine"
 	"nearfar/internal/host"
 )
 
@@ -21,16 +22,17 @@ func TestAllowed(t *testing.T) {
 		"nearfar facts", "nearfar facts --metadata --to 10.0.0.2", "nearfar facts --counters --to 10.0.0.2",
 		"nearfar engine serve --listen [fd00::1]:7777 --data-port 7778 --secret-stdin --once",
 		"nearfar engine load 10.0.0.2:7777 --secret-stdin --steps 0.5/s:1s,2e+06/s:1m30s",
-		"sockperf server -i 0.0.0.0 -p 7777 --tcp",
-		"sockperf throughput -i 10.0.0.2 -p 7777 -m 64 -t 3 --mps=max",
-		"netserver -D -f -L ::,6 -p 12865",
-		"iperf3 -s -1 -B 10.0.0.2 -p 5201",
-		"latte -a 10.0.0.2:7777 -t 2 -m 64",
-		"latte -c -a 10.0.0.2:7777 -t 2 -m 64 -udp",
-		"latte -c -a 10.0.0.2:7777 -i 65100 -m 64",
+		"nearfar confine --supported",
+		"nearfar confine --ports 7777 -- sockperf server -i 0.0.0.0 -p 7777 --tcp",
+		"nearfar confine -- sockperf throughput -i 10.0.0.2 -p 7777 -m 64 -t 3 --mps=max",
+		"nearfar confine --peers 10.0.0.1/32,fd00::/64 --ports 12865,7777 --strict -- netserver -D -f -L ::,6 -p 12865 -Z X1",
+		"nearfar confine --ports 5201 --scratch -- iperf3 -s -1 -B 10.0.0.2 -p 5201",
+		"nearfar confine --ports 7777 -- latte -a 10.0.0.2:7777 -t 2 -m 64",
+		"nearfar confine -- latte -c -a 10.0.0.2:7777 -t 2 -m 64 -udp",
+		"nearfar confine -- latte -c -a 10.0.0.2:7777 -i 65100 -m 64",
 		"ntttcp -?",
-		"ntttcp -r -m 8,*,0.0.0.0 -p 7777 -t 2 -W 1 -C 1 -N -b 65536",
-		"ntttcp -s -m 8,*,10.0.0.2 -p 7777 -t 2 -C 1 -N",
+		"nearfar confine --ports 7777,7778 -- ntttcp -r -m 8,*,0.0.0.0 -p 7777 -t 2 -W 1 -C 1 -N -b 65536",
+		"nearfar confine --congestion bbr -- ntttcp -s -m 8,*,10.0.0.2 -p 7777 -t 2 -C 1 -N",
 		"ping -n -c 100 -i 0.01 -s 56 -W 1 -6 fd00::2",
 	} {
 		if err := linux.Check(command(line)); err != nil {
@@ -109,7 +111,7 @@ func hostile() []string {
 		"netperf -H 10.0.0.2,4 -p 1 -t TCP_RR -l 1 -- 10.0.0.2", "netperf -H 10.0.0.2,4 -p 1 -t TCP_RR -l 1 -W 1",
 		"netperf -H 10.0.0.2,4 -p 1 -t TCP_RR -l 1 -- -r 1,1 -F /etc/passwd",
 		"netserver -L 10.0.0.2,4 -p 12865", "netserver -f -L 10.0.0.2,4 -p 12865", // it would detach
-		"netserver -D -L 10.0.0.2,4 -p 12865 -d", "netserver -D -L 10.0.0.2,4 -p 12865 -Z x",
+		"netserver -D -L 10.0.0.2,4 -p 12865 -Z x -d", "netserver -D -L 10.0.0.2,4 -p 12865 -Z /x",
 		// iperf3
 		"iperf3", "iperf3 -s", "iperf3 -s -1 -B 10.0.0.2 -p 5201 -D", "iperf3 -s -1 -B 10.0.0.2 -p 5201 --daemon",
 		"iperf3 -s -1 -B 10.0.0.2 -p 5201 -I /tmp/pid", "iperf3 -s -1 -B 10.0.0.2 -p 5201 --pidfile /tmp/pid",
@@ -143,9 +145,32 @@ func hostile() []string {
 	}
 }
 
+// unconfined are commands that would keep more rights than they need, or find another way to keep them.
+func unconfined() []string {
+	return []string{
+		"sockperf server -i 0.0.0.0 -p 7777", "sockperf ping-pong -i 10.0.0.2 -p 7777 -t 3",
+		"nearfar confine -- sockperf server -i 0.0.0.0 -p 7777", "iperf3 -s -1 -B 10.0.0.2 -p 5201",
+		"netserver -D -f -L 10.0.0.2,4 -p 12865 -Z x",
+		"nearfar confine --ports 12865 -- netserver -D -f -L 10.0.0.2,4 -p 12865 -Z x",     // it reads files
+		"nearfar confine --ports 12865 --strict -- netserver -D -f -L 10.0.0.2,4 -p 12865", // for everybody
+		"nearfar confine", "nearfar confine --", "nearfar confine -- sh", "nearfar confine --strict -- sh -c id",
+		"nearfar confine -- nearfar version", "nearfar confine -- nearfar confine -- sh", "nearfar confine --supported x",
+		"nearfar confine --ports 0 -- sockperf server -i 0.0.0.0 -p 7777", "nearfar confine-sockets",
+		"nearfar confine --peers host --ports 7777 -- sockperf server -i 0.0.0.0 -p 7777",
+		"nearfar confine --within 0.0.0.0/0 --ports 7777 -- sockperf server -i 0.0.0.0 -p 7777",
+		"nearfar confine --ports 7777 -- -- sockperf server -i 0.0.0.0 -p 7777",
+	}
+}
+
 func TestHostile(t *testing.T) {
 	linux := New("linux")
+	all := append(hostile(), unconfined()...)
 	for _, line := range hostile() {
+		if !strings.HasPrefix(line, "nearfar") {
+			all = append(all, "nearfar confine --strict --ports 7777 -- "+line)
+		}
+	}
+	for _, line := range all {
 		if err := linux.Check(command(line)); err == nil {
 			t.Errorf("%q is allowed", line)
 		} else if !strings.HasPrefix(err.Error(), "the agent refuses ") {
@@ -156,7 +181,7 @@ func TestHostile(t *testing.T) {
 
 func TestHostileWords(t *testing.T) {
 	linux := New("linux")
-	good := "sockperf server -i 10.0.0.2 -p 7777"
+	good := "nearfar confine --ports 7777 -- sockperf server -i 10.0.0.2 -p 7777"
 	if err := linux.Check(command(good)); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +231,11 @@ func TestPeers(t *testing.T) {
 		"nearfar engine serve --listen 192.0.2.1:7777 --secret-stdin":   true, // an address of this host
 		"nearfar engine messages 192.0.2.1:7777 --secret-stdin -f json": false,
 	} {
-		err := p.Check(command(line))
+		c := command(line)
+		if !strings.HasPrefix(line, "nearfar") && !strings.HasPrefix(line, "ping") {
+			c = command("nearfar confine -- " + line)
+		}
+		err := p.Check(c)
 		if (err == nil) != allowed {
 			t.Errorf("%s: %v", line, err)
 		}
@@ -216,10 +245,33 @@ func TestPeers(t *testing.T) {
 	}
 }
 
+// The agent's own peers limit every server that it starts, whatever the command says of peers.
+func TestServersArePeersAlone(t *testing.T) {
+	p := New("linux", netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00::/64"))
+	const within = " --within 10.1.0.0/16,fd00::/64"
+	for line, want := range map[string]string{
+		"nearfar confine --ports 7777 -- sockperf server -i 0.0.0.0 -p 7777": "nearfar confine" + within +
+			" --ports 7777 -- sockperf server -i 0.0.0.0 -p 7777",
+		"nearfar engine serve --listen 0.0.0.0:7777 --secret-stdin": "nearfar engine serve" + within +
+			" --listen 0.0.0.0:7777 --secret-stdin",
+		"nearfar reach serve 0.0.0.0 --sockets tcp/7777": "nearfar reach serve" + within + " 0.0.0.0 --sockets tcp/7777",
+		"nearfar version": "nearfar version",
+	} {
+		c := command(line)
+		if err := p.Limit(&c); err != nil || strings.Join(c.Argv, " ") != want {
+			t.Errorf("%s: %q, %v", line, strings.Join(c.Argv, " "), err)
+		}
+		c = command(line)
+		if err := New("linux").Limit(&c); err != nil || strings.Join(c.Argv, " ") != line {
+			t.Errorf("%s, without peers: %q, %v", line, strings.Join(c.Argv, " "), err)
+		}
+	}
+}
+
 // FuzzCheck tries whether any accepted command holds a word that could name a file, or a control character.
 func FuzzCheck(f *testing.F) {
 	linux := New("linux")
-	for _, line := range hostile() {
+	for _, line := range append(hostile(), unconfined()...) {
 		f.Add(line)
 	}
 	f.Add("nearfar engine serve --listen 10.0.0.1:7777 --secret-stdin --once")
@@ -229,7 +281,10 @@ func FuzzCheck(f *testing.F) {
 		if linux.Check(c) != nil {
 			return
 		}
-		for _, word := range c.Argv {
+		for i, word := range c.Argv {
+			if _, err := confine.ParsePrefixes(word); err == nil && i > 0 && c.Argv[i-1] == "--peers" {
+				continue
+			}
 			word = strings.Replace(word, ",*,", ",,", 1) // of ntttcp's -m
 			if strings.ContainsAny(word, "\\\x00\n\r$`;|&<>~*'\"") ||
 				strings.Contains(strings.ReplaceAll(word, "/s", ""), "/") {

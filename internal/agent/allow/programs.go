@@ -36,6 +36,7 @@ func programs(system string) map[string][]form {
 func selfForms() []form {
 	return []form{
 		{words: []string{"version"}},
+		{words: []string{"confine", "--supported"}},
 		{words: []string{"absent"}, operands: []check{plainWord(64)}, repeated: true},
 		{words: []string{"reach", "serve"}, options: map[string]check{"--sockets": sockets()},
 			required: []string{"--sockets"}, operands: []check{bindAddress}},
@@ -51,7 +52,7 @@ func engineForms() []form {
 		words: []string{"engine", "serve"},
 		options: map[string]check{
 			"--listen": withPort(bindAddress), "--data-port": number(0, 65535), "--secret-stdin": nil, "--once": nil,
-			"--idle-timeout": duration(),
+			"--idle-timeout": duration(), "--moving-clients": nil,
 		},
 		required: []string{"--listen", "--secret-stdin"},
 	}}
@@ -82,7 +83,7 @@ func sockperfForms() []form {
 	forms := []form{
 		{options: map[string]check{"--version": nil}, required: []string{"--version"}},
 		{
-			words:    []string{"server"},
+			words: []string{"server"}, needs: asServer,
 			options:  map[string]check{"-i": bindAddress, "-p": port(), "--tcp": nil, "--uc-reuseaddr": nil},
 			required: []string{"-i", "-p"},
 		},
@@ -90,7 +91,7 @@ func sockperfForms() []form {
 	rate := anyOf(oneOf("max"), number(1, maxRate))
 	for _, mode := range []string{"ping-pong", "throughput", "under-load"} {
 		forms = append(forms, form{
-			words: []string{mode},
+			words: []string{mode}, needs: asClient,
 			options: map[string]check{
 				"-i": peer, "-p": port(), "--tcp": nil, "-m": number(12, maxDatagram), "-t": seconds(),
 				"--full-rtt": nil, "--mps=": rate, "--reply-every=": number(1, maxRate),
@@ -109,6 +110,7 @@ func netperfForms() []form {
 		{
 			options: map[string]check{
 				"-H": several(",", peer, oneOf("4", "6")), "-p": port(), "-l": seconds(), "-j": nil,
+				"-Z": plainWord(64),
 				"-t": oneOf("TCP_RR", "UDP_RR", "TCP_CRR", "TCP_STREAM"),
 			},
 			after: map[string]check{
@@ -116,18 +118,20 @@ func netperfForms() []form {
 				"-K": several(",", congestion(), congestion()),
 				"-k": pattern(`[A-Z][A-Z0-9_]*(?:,[A-Z][A-Z0-9_]*)*`, "names of netperf's values"),
 			},
-			required: []string{"-H", "-p", "-t", "-l"},
+			required: []string{"-H", "-p", "-t", "-l"}, needs: asClient,
 		},
 	}
 }
 
-// netserverForms require -D: without it, netserver detaches from the agent.
+// netserverForms require -D: without it, netserver detaches from the agent. Without a passphrase (-Z), whoever reaches
+// it can tell it what to do.
 func netserverForms() []form {
 	return []form{{
 		options: map[string]check{
 			"-D": nil, "-f": nil, "-L": several(",", bindAddress, oneOf("4", "6")), "-p": port(),
+			"-Z": plainWord(64),
 		},
-		required: []string{"-D", "-L", "-p"},
+		required: []string{"-D", "-L", "-p", "-Z"}, needs: asFileServer,
 	}}
 }
 
@@ -136,14 +140,14 @@ func iperf3Forms() []form {
 	return []form{
 		{options: map[string]check{"--version": nil}, required: []string{"--version"}},
 		{options: map[string]check{"-s": nil, "-1": nil, "-B": bindAddress, "-p": port()},
-			required: []string{"-s", "-1", "-B", "-p"}},
+			required: []string{"-s", "-1", "-B", "-p"}, needs: asServer},
 		{
 			options: map[string]check{
 				"-c": peer, "-p": port(), "-J": nil, "-t": seconds(), "-O": number(1, 60), "-P": number(1, 128),
 				"-l": number(1, 1<<20), "-C": congestion(), "-u": nil, "-b": number(1, 1<<60), "-6": nil,
 				"--connect-timeout": number(1, 60_000),
 			},
-			required: []string{"-c", "-p", "-t"},
+			required: []string{"-c", "-p", "-t"}, needs: asClient,
 		},
 	}
 }
@@ -182,10 +186,10 @@ func qperfForms() []form {
 				"--unify_units": nil, "--use_bits_per_sec": nil, "--precision": number(1, 20),
 				"--wait_server": number(0, 60), "--verbose_more_stat": nil, "--verbose_more_used": nil,
 			},
-			required: []string{"--time", "--listen_port"},
+			required: []string{"--time", "--listen_port"}, needs: asClient,
 			operands: []check{peer, oneOf("tcp_lat", "udp_lat", "tcp_bw", "udp_bw")},
 		},
-		{options: map[string]check{"--listen_port": port()}, required: []string{"--listen_port"}},
+		{options: map[string]check{"--listen_port": port()}, required: []string{"--listen_port"}, needs: asServer},
 	}
 }
 
@@ -197,8 +201,8 @@ func latteForms() []form {
 		}
 	}
 	return []form{
-		{options: options(peer), required: []string{"-c", "-a", "-m"}},
-		{options: options(bindAddress), required: []string{"-a", "-m"}},
+		{options: options(peer), required: []string{"-c", "-a", "-m"}, needs: asClient},
+		{options: options(bindAddress), required: []string{"-a", "-m"}, needs: asServer},
 	}
 }
 
@@ -207,6 +211,10 @@ func latteForms() []form {
 func ntttcpForms(windows bool) []form {
 	forms := []form{{options: map[string]check{"-?": nil}, required: []string{"-?"}}}
 	for role, address := range map[string]check{"-r": bindAddress, "-s": peer} {
+		needed := asClient
+		if role == "-r" {
+			needed = asServer
+		}
 		options := map[string]check{
 			role: nil, "-m": several(",", number(1, 128), oneOf("*"), address), "-p": port(), "-t": seconds(),
 			"-6": nil,
@@ -217,7 +225,7 @@ func ntttcpForms(windows bool) []form {
 		}
 		options[warmup], options[cooldown], options[alone] = seconds(), seconds(), nil
 		options[size] = number(1, maxMessage)
-		forms = append(forms, form{options: options, required: []string{role, "-m", "-p", "-t"}})
+		forms = append(forms, form{options: options, required: []string{role, "-m", "-p", "-t"}, needs: needed})
 	}
 	return forms
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"nearfar/internal/confine"
 )
 
 // maxTime bounds every duration. The longest window is a day, and a tool may take a little longer.
@@ -145,6 +147,12 @@ func peer(p *Policy, s string) error {
 }
 
 func broadcast() netip.Addr { return netip.AddrFrom4([4]byte{255, 255, 255, 255}) }
+
+// prefixes accepts networks and addresses with commas between them.
+func prefixes(_ *Policy, s string) error {
+	_, err := confine.ParsePrefixes(s)
+	return err
+}
 
 // withPort accepts ADDRESS:PORT, the address by another check.
 func withPort(address check) check {

@@ -23,7 +23,7 @@ func hostOver(t *testing.T, d Dials, name string, silence time.Duration,
 	go func() {
 		served <- agent.Serve(ctx, a.Accept, agent.ServerOptions{
 			Session: a.Join().Session(), Folder: folder,
-			Allow: func(host.Cmd) error { return nil }, // the suite runs the test program; files are refused
+			Allow: func(*host.Cmd) error { return nil }, // the suite runs the test program; files are refused
 		})
 		_ = a.Close() // it returns nil
 	}()
