@@ -74,6 +74,9 @@ func (a *app) setUp(ctx context.Context, e *experiment.Experiment, o runOptions)
 	for workload, reason := range s.runner.Skipped() {
 		p.note("workload %s is left out: %s", workload, reason)
 	}
+	for _, text := range s.runner.Unprotected() {
+		p.note("%s", text)
+	}
 	return s, nil
 }
 
@@ -83,7 +86,9 @@ func (s *setup) check(ctx context.Context) error {
 	if ctx.Err() != nil || errors.Is(err, host.ErrLost) {
 		return err
 	}
-	return errors.Join(err, s.hosts.Preflight(ctx, s.runner.Traffic()))
+	err = errors.Join(err, s.hosts.Preflight(ctx, s.runner.Traffic()))
+	s.runner.SetPeers(s.hosts.Peers())
+	return err
 }
 
 // deployAgain frees the hosts and makes them anew for the next deployment of the schedule.

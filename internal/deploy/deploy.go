@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"sync"
@@ -71,6 +72,8 @@ type kind interface {
 	build(ctx context.Context, arms []experiment.Arm) (map[string]host.Hosts, error)
 	// preflight says what stops the traffic and the trials of the arms that have hosts of this kind.
 	preflight(ctx context.Context, e *experiment.Experiment, traffic []host.Traffic) (problems []string)
+	// peers are the addresses from which servers see their clients, by arm (Deployment.Peers).
+	peers() map[string][]netip.Prefix
 	// record adds the facts of the hosts to the part "hosts" of run.json. It leaves out facts that cannot be read.
 	record(ctx context.Context, e *experiment.Experiment, r *Record)
 	// close frees the hosts. It may be called after a failed build, and twice.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 
@@ -45,10 +46,19 @@ type fleet struct {
 	// loads and clocks were read before the run, clocksAfter are the clocks at the last reading.
 	loads               map[string]machine.Load
 	clocks, clocksAfter map[string]agent.Clock
+
+	// limits are the addresses from which the servers of an arm see its client, nil if they may change; unlimited says
+	// where they may.
+	peersMu   sync.Mutex
+	limits    map[string][]netip.Prefix
+	unlimited []string
 }
 
 func newFleet() fleet {
-	return fleet{clients: map[string]*agent.Client{}, hosts: map[string]host.Host{}, loads: map[string]machine.Load{}}
+	return fleet{
+		clients: map[string]*agent.Client{}, hosts: map[string]host.Host{}, loads: map[string]machine.Load{},
+		limits: map[string][]netip.Prefix{},
+	}
 }
 
 func newGiven(e *experiment.Experiment, o Options) *given {

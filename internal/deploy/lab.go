@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -90,6 +91,9 @@ func (k *labs) record(ctx context.Context, e *experiment.Experiment, r *Record) 
 		}
 	}
 }
+
+// peers are none: nobody else reaches the namespaces of a lab.
+func (k *labs) peers() map[string][]netip.Prefix { return nil }
 
 // preflight finds nothing: building a lab checks what it needs.
 func (k *labs) preflight(context.Context, *experiment.Experiment, []host.Traffic) []string {

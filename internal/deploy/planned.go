@@ -88,7 +88,7 @@ func Endpoint(h experiment.HostSpec) host.Endpoint {
 		a, _ := netip.ParseAddr(text) // the reader has checked it; empty gives no address
 		return a
 	}
-	e := host.Endpoint{Name: h.Name, Port: h.Port, Tools: h.Tools,
+	e := host.Endpoint{Name: h.Name, Port: h.Port, Moves: h.NAT, Tools: h.Tools,
 		Dial: host.Addresses{V4: address(h.Address), V6: address(h.Address6)}}
 	if bind := address(h.Bind); bind.Is4() {
 		e.Bind.V4 = bind

@@ -299,6 +299,8 @@ func (k *pods) preflight(ctx context.Context, e *experiment.Experiment, traffic 
 	for begun := time.Now(); ; {
 		found := all.checkPorts(ctx, k.sides, traffic)
 		if len(found) == 0 || !k.services() || time.Since(begun) > settle || ctx.Err() != nil {
+			k.limits = all.limits
+			all.sayUnlimited(k.options.Step)
 			return append(problems, found...)
 		}
 		// The rules of a Service follow its pods within a second or two.

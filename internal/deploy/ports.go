@@ -73,7 +73,11 @@ func (k *fleet) checkServer(ctx context.Context, server string, bind netip.Addr,
 	if err != nil {
 		return []string{fmt.Sprintf("%s: the ports cannot be checked: %v", server, err)}
 	}
-	defer func() { _ = process.Stop(0) }() // its end does not matter
+	defer func() {
+		_ = process.Stop(0) // its end does not matter
+		_ = process.Wait()  // then all that it printed is there
+		k.sawSources(server, probes, printed.sources())
+	}()
 	held, err := printed.results(ctx, process)
 	if err != nil {
 		return []string{fmt.Sprintf("%s: the ports cannot be checked: %v", server, err)}
@@ -169,7 +173,7 @@ func version(a netip.Addr) int {
 // standard error.
 type firstLine struct {
 	mu     sync.Mutex
-	b      []byte
+	b      []byte // with what follows the line
 	done   bool
 	seen   chan struct{} // closed when the line is there
 	errors head
@@ -181,14 +185,28 @@ const maxLine = 1 << 20
 func (f *firstLine) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.done && len(f.b)+len(p) <= maxLine {
+	if len(f.b)+len(p) <= maxLine {
 		f.b = append(f.b, p...)
-		if bytes.IndexByte(f.b, '\n') >= 0 {
+		if !f.done && bytes.IndexByte(f.b, '\n') >= 0 {
 			f.done = true
 			close(f.seen)
 		}
 	}
 	return len(p), nil
+}
+
+// sources are the addresses in the lines behind the first one.
+func (f *firstLine) sources() (all []netip.Addr) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, more, _ := bytes.Cut(f.b, []byte("\n"))
+	for line := range bytes.Lines(more) {
+		var s reach.Source
+		if json.Unmarshal(line, &s) == nil && s.From.IsValid() {
+			all = append(all, s.From)
+		}
+	}
+	return all
 }
 
 // results waits for the line, or for the end of the process without one.

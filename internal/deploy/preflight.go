@@ -46,7 +46,9 @@ func (k *given) preflight(ctx context.Context, e *experiment.Experiment, traffic
 			sides[arm.Name] = Sides{arm.Client, arm.Server}
 		}
 	}
-	return append(problems, k.checkPorts(ctx, sides, traffic)...)
+	problems = append(problems, k.checkPorts(ctx, sides, traffic)...)
+	k.sayUnlimited(k.options.Step)
+	return problems
 }
 
 // checkMachines checks the disks, notes the clocks and loads, and warns of what can distort figures. The problems are

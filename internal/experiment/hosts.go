@@ -48,6 +48,9 @@ type HostSpec struct {
 	Command string `json:"command,omitempty"`
 	// Sudo says that the agent may use `sudo -n` for what needs it (ssh).
 	Sudo bool `json:"sudo,omitempty"`
+	// NAT says that the address from which others see the host may change while a trial runs, as behind a translation
+	// with several addresses. Servers then do not hold its traffic to one address.
+	NAT bool `json:"nat,omitempty"`
 	// Silence is how long the agent waits for word from nearfar before it ends with all that it started. 0 is the
 	// agent's default.
 	Silence time.Duration `json:"silence,omitempty"`
@@ -121,7 +124,7 @@ const (
 func hostKinds() []string { return []string{HostLocal, HostSSH, HostAgent, HostProvisioned} }
 
 func hostKeys() []string {
-	return append(hostKinds(), "address", "address6", "bind", "port", "folder", "command", "sudo", "silence", "tools")
+	return append(hostKinds(), "address", "address6", "bind", "port", "folder", "command", "sudo", "nat", "silence", "tools")
 }
 
 // takers gives the kinds of hosts that take a key.
@@ -274,6 +277,9 @@ func (r *reader) host(key, value *yaml.Node) HostSpec {
 	}
 	if v, ok := r.optional(f, "sudo"); ok {
 		h.Sudo = r.truth(v.value, "sudo")
+	}
+	if v, ok := r.optional(f, "nat"); ok {
+		h.NAT = r.truth(v.value, "nat")
 	}
 	if v, ok := r.optional(f, "command"); ok {
 		if command, ok := r.text(v.value, "command", `C:\nearfar\nearfar-agent.exe --stdio`); ok {

@@ -117,7 +117,7 @@ func (l Limits) runClient(ctx context.Context, j job, h host.Host) (started, end
 }
 
 func command(c tool.Command, cpus []int, stdout, stderr *bounded.Buffer) host.Cmd {
-	return host.Cmd{Argv: c.Argv, Env: c.Env, Stdin: c.Stdin, CPUs: cpus, Stdout: stdout, Stderr: stderr}
+	return host.Cmd{Argv: c.Words(), Env: c.Env, Stdin: c.Stdin, CPUs: cpus, Stdout: stdout, Stderr: stderr}
 }
 
 // awaitReady waits until the server has opened its socket, and fails if the server ends before that or another process

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"nearfar/internal/experiment"
@@ -54,6 +55,8 @@ type Runner struct {
 	// retryFailed says that trials that failed before this run are run again.
 	retryFailed bool
 	deployed    deployed
+	peers       map[string][]netip.Prefix // see SetPeers
+	unprotected []string                  // see Unprotected
 	recovery    recovery
 }
 
@@ -78,7 +81,10 @@ func (r *Runner) Prepare(ctx context.Context) error {
 	if addresses != nil || tools != nil {
 		return errors.Join(addresses, tools)
 	}
-	return r.checkPlans()
+	if err := r.checkPlans(); err != nil {
+		return err
+	}
+	return r.checkConfined(ctx)
 }
 
 // Versions are the versions of the tools that Prepare found on the client of the first arm.
@@ -209,7 +215,7 @@ func (r *Runner) Plans() ([]Planned, error) {
 	for arm, w := range r.cells() {
 		t, _ := r.tools.Lookup(w.Tool)
 		hosts := r.hosts[arm.Name]
-		plan, err := plan(t, w, hosts)
+		plan, err := r.plan(t, w, arm.Name)
 		if err != nil {
 			return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 		}

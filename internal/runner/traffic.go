@@ -17,7 +17,7 @@ func (r *Runner) Traffic() (all []host.Traffic) {
 		if !known {
 			continue
 		}
-		work, err := plan(t, w, hosts)
+		work, err := r.plan(t, w, arm.Name)
 		if err != nil {
 			continue
 		}

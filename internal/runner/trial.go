@@ -31,7 +31,7 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 		return trial, nil
 	}
 	hosts := r.hosts[slot.Arm]
-	plan, err := plan(t, w, hosts)
+	plan, err := r.plan(t, w, slot.Arm)
 	if err != nil {
 		trial.Error = err.Error()
 		return trial, nil
@@ -46,6 +46,7 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 		trial.Error = err.Error()
 		return trial, nil
 	}
+	secret := plan.Redactor()
 	trial.Commands = commandLines(plan, behind)
 	out := newOutputs()
 	watched := hosts.Machines.Watch(clientCPUs, serverCPUs)
@@ -53,14 +54,17 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 	seen := watched()
 	if err := lost(hosts, runErr); err != nil {
 		trial.Facts = seen.Facts // where the hosts were
-		return trial, err
+		return trial, &redactedError{err, secret}
 	}
 	m, parseErr := t.Parse(out.parsable(&w, runErr))
 	trial.Record(m)
 	trial.Facts = withPlacement(trial.Facts, w.Placement.Kind, clientCPUs, serverCPUs)
 	observationFacts(seen, trial.Facts)
-	trial.Error = reason(runErr, parseErr, out)
+	trial.Error = secret.Replace(reason(runErr, parseErr, out))
 	files := out.files("")
+	for i := range files {
+		files[i].data = redacted(files[i].data, secret, plan)
+	}
 	if behind != nil {
 		if failed := behind.record(&trial); failed != "" && (trial.Error == "" || behind.failed != nil) {
 			trial.Error = failed
@@ -85,7 +89,25 @@ func lost(hosts host.Hosts, runErr error) error {
 	return nil
 }
 
-// commandLines are the exact command lines, server first, followed by those of the background.
+// redactedError is an error whose text has no secret.
+type redactedError struct {
+	error
+	secret *strings.Replacer
+}
+
+func (e *redactedError) Error() string { return e.secret.Replace(e.error.Error()) }
+func (e *redactedError) Unwrap() error { return e.error }
+
+// redacted is an output without the secrets of the plan.
+func redacted(data []byte, secret *strings.Replacer, p tool.Plan) []byte {
+	if p.Client.Secret == "" && (p.Server == nil || p.Server.Secret == "") {
+		return data // outputs can be long
+	}
+	return []byte(secret.Replace(string(data)))
+}
+
+// commandLines are the exact command lines, without secrets, server first, followed by those of the background. nearfar
+// starts them with fewer rights (docs/security.md), which is not part of them.
 func commandLines(p tool.Plan, behind *background) []string {
 	var lines []string
 	if p.Server != nil {
@@ -102,6 +124,10 @@ func commandLines(p tool.Plan, behind *background) []string {
 func commandLine(c tool.Command) string {
 	words := append(append([]string(nil), c.Env...), c.Argv...)
 	for i, word := range words {
+		if c.Secret != "" && word == c.Secret {
+			words[i] = tool.Redacted
+			continue
+		}
 		if word == "" || strings.ContainsAny(word, " \t\n'\"\\$`;&|<>()*?[]#~{}!") {
 			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		}

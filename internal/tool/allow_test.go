@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +55,7 @@ func (a *allowing) check(what string, argv, env []string, stdin []byte) {
 
 func (a *allowing) checkPlan(what string, plan Plan) {
 	a.t.Helper()
+	plan = plan.Confined(a.pair, []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")})
 	// Preflight opens plan.Sockets. The socket that shows that the server is ready must be one of them.
 	if s := plan.Server; s != nil {
 		if !slices.Contains(plan.Sockets, host.Socket(plan.Ready)) {
@@ -63,9 +65,9 @@ func (a *allowing) checkPlan(what string, plan Plan) {
 		a.t.Errorf("%s: no server, and sockets %v", what, plan.Sockets)
 	}
 	if s := plan.Server; s != nil {
-		a.check(what+", server", s.Argv, s.Env, s.Stdin)
+		a.check(what+", server", s.Words(), s.Env, s.Stdin)
 	}
-	a.check(what+", client", plan.Client.Argv, plan.Client.Env, plan.Client.Stdin)
+	a.check(what+", client", plan.Client.Words(), plan.Client.Env, plan.Client.Stdin)
 }
 
 func (a *allowing) checkTool(one Tool, declared experiment.Tool) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"os"
 	"os/exec"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/host"
 	"nearfar/internal/result"
 )
 
@@ -97,14 +99,27 @@ func TestPlansOverLoopback(t *testing.T) {
 	}
 }
 
+// words are the command line of a command, as a host of this machine runs it: with no more rights than it needs.
+func words(c Command) []string {
+	line := c.Words()
+	if line[0] == host.Self {
+		line = append([]string{"/proc/self/exe"}, line[1:]...)
+	}
+	return line
+}
+
 // carryOut runs a plan: server, wait for its socket, client.
 func carryOut(t *testing.T, plan Plan) (out Output) {
 	t.Helper()
+	onLinux := host.Endpoint{System: host.System{OS: linux}}
+	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("::1/128")}
+	plan = plan.Confined(host.Pair{Client: onLinux, Server: onLinux}, loopback)
 	ctx, cancel := context.WithTimeout(t.Context(), plan.Expected+30*time.Second)
 	defer cancel()
 	if plan.Server != nil {
 		awaitSocket(ctx, t, plan.Ready, false)
-		server := exec.CommandContext(ctx, plan.Server.Argv[0], plan.Server.Argv[1:]...)
+		line := words(*plan.Server)
+		server := exec.CommandContext(ctx, line[0], line[1:]...)
 		var stdout, stderr bytes.Buffer
 		server.Stdout, server.Stderr = &stdout, &stderr
 		if err := server.Start(); err != nil {
@@ -126,7 +141,8 @@ func carryOut(t *testing.T, plan Plan) (out Output) {
 		}()
 		awaitSocket(ctx, t, plan.Ready, true)
 	}
-	client := exec.CommandContext(ctx, plan.Client.Argv[0], plan.Client.Argv[1:]...)
+	line := words(plan.Client)
+	client := exec.CommandContext(ctx, line[0], line[1:]...)
 	client.Env = append(os.Environ(), plan.Client.Env...)
 	var stdout, stderr bytes.Buffer
 	client.Stdout, client.Stderr = &stdout, &stderr

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"nearfar/internal/confine"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/lazyregexp"
@@ -96,12 +97,19 @@ func (*Iperf3) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 		}
 	}
 	return Plan{
-		Server:   &Command{Argv: []string{"iperf3", "-s", "-1", "-B", bind.String(), "-p", port}},
+		Server: &Command{
+			Argv: []string{"iperf3", "-s", "-1", "-B", bind.String(), "-p", port}, Rights: iperf3Rights(w),
+		},
 		Ready:    Ready{Protocol: experiment.TCP, Port: data},
 		Sockets:  sockets(data, w.Protocol, data),
-		Client:   Command{Argv: client},
+		Client:   Command{Argv: client, Rights: iperf3Rights(w)},
 		Expected: time.Duration(seconds+omit)*time.Second + 300*time.Millisecond,
 	}, nil
+}
+
+// iperf3Rights let iperf3 keep the buffers of its streams in temporary files.
+func iperf3Rights(w experiment.Workload) *confine.Options {
+	return &confine.Options{Scratch: true, Congestion: w.Congestion}
 }
 
 // Parse reads what the client printed.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"nearfar/internal/confine"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/lazyregexp"
@@ -75,11 +76,11 @@ func (*Latte) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 		return line
 	}
 	return Plan{
-		Server:     &Command{Argv: append([]string{"latte"}, at(bind)...)},
+		Server:     &Command{Argv: append([]string{"latte"}, at(bind)...), Rights: &confine.Options{}},
 		Ready:      Ready{Protocol: w.Protocol, Port: port},
 		Sockets:    sockets(0, w.Protocol, port),
 		ServerEnds: serverEnds,
-		Client:     Command{Argv: append([]string{"latte", "-c"}, at(dial)...)},
+		Client:     Command{Argv: append([]string{"latte", "-c"}, at(dial)...), Rights: &confine.Options{}},
 		Expected:   time.Duration(seconds)*time.Second + 500*time.Millisecond,
 	}, nil
 }

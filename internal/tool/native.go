@@ -151,10 +151,14 @@ func (n *Native) plan(w experiment.Workload, pair host.Pair, control, data int) 
 	}
 	client = append(client, "--warmup", p.Warmup.String())
 	client = append(client, nativeModeFlags(w, p)...)
+	server := []string{host.Self, "engine", "serve", "--listen", at(bind), "--data-port", strconv.Itoa(data),
+		"--secret-stdin", "--once"}
+	if pair.Client.Moves {
+		server = append(server, "--moving-clients")
+	}
 	return Plan{
 		Server: &Command{
-			Argv: []string{host.Self, "engine", "serve", "--listen", at(bind), "--data-port", strconv.Itoa(data),
-				"--secret-stdin", "--once"},
+			Argv:  server,
 			Env:   env,
 			Stdin: stdin,
 		},

@@ -1,11 +1,13 @@
 package tool
 
 import (
+	"crypto/rand"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"nearfar/internal/confine"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/lazyregexp"
@@ -51,10 +53,13 @@ const netperfSelectors = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME,PROTOCOL,DIRE
 	"LOCAL_CPU_UTIL,LOCAL_CPU_COUNT,REMOTE_CPU_UTIL,REMOTE_CPU_COUNT"
 
 // Netperf is Rick Jones' netperf, with its netserver.
-type Netperf struct{}
+type Netperf struct {
+	// passphrase draws the passphrase of one trial.
+	passphrase func() string
+}
 
 // NewNetperf makes the tool.
-func NewNetperf() *Netperf { return &Netperf{} }
+func NewNetperf() *Netperf { return &Netperf{passphrase: rand.Text} }
 
 // Name is what an experiment file calls it.
 func (*Netperf) Name() string { return netperfName }
@@ -68,7 +73,10 @@ func (*Netperf) Probe() Probe {
 // foreground and forks no process for a test: the CPU time of such a process would be lost with it, and would count as
 // other programs' time. netperf takes whole seconds and has no warm-up. -c and -C are not given: their CPU figures cost
 // a calibration, and change the measurement. Statistics of latency need -j.
-func (*Netperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
+//
+// A client can tell netserver what to do, and to send it the content of files. So netserver is left no files but the
+// system's libraries, and takes only clients with the passphrase of this trial (-Z), which travels unencrypted.
+func (n *Netperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	if err := check(netperfProgram(), w, pair); err != nil {
 		return Plan{}, err
 	}
@@ -83,7 +91,8 @@ func (*Netperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	}
 	ports, seconds := pair.Server.Ports(), whole(w.Duration)
 	control := strconv.Itoa(ports.Control)
-	client := []string{"netperf", "-H", dial.String() + "," + family, "-p", control, "-t", test, "-l",
+	secret := n.passphrase()
+	client := []string{"netperf", "-H", dial.String() + "," + family, "-p", control, "-Z", secret, "-t", test, "-l",
 		strconv.Itoa(seconds), "-j", "--"}
 	switch {
 	case w.Mode != experiment.Stream:
@@ -99,10 +108,13 @@ func (*Netperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	}
 	client = append(client, "-P", ","+strconv.Itoa(ports.Data), "-k", selectors)
 	return Plan{
-		Server:   &Command{Argv: []string{"netserver", "-D", "-f", "-L", bind.String() + "," + family, "-p", control}},
+		Server: &Command{
+			Argv:   []string{"netserver", "-D", "-f", "-L", bind.String() + "," + family, "-p", control, "-Z", secret},
+			Secret: secret, Rights: &confine.Options{Strict: true, Congestion: w.Congestion},
+		},
 		Ready:    Ready{Protocol: experiment.TCP, Port: ports.Control},
 		Sockets:  sockets(ports.Control, w.Protocol, ports.Data),
-		Client:   Command{Argv: client},
+		Client:   Command{Argv: client, Secret: secret, Rights: &confine.Options{Congestion: w.Congestion}},
 		Expected: time.Duration(seconds)*time.Second + 200*time.Millisecond,
 	}, nil
 }

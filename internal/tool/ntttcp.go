@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"nearfar/internal/confine"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/lazyregexp"
@@ -95,11 +96,11 @@ func (*Ntttcp) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 		return argv
 	}
 	return Plan{
-		Server:     &Command{Argv: line("-r", bind, pair.Server.System.OS)},
+		Server:     &Command{Argv: line("-r", bind, pair.Server.System.OS), Rights: &confine.Options{}},
 		Ready:      Ready{Protocol: experiment.TCP, Port: port + connections - 1},
 		Sockets:    ntttcpSockets(port, connections),
 		ServerEnds: serverEnds,
-		Client:     Command{Argv: line("-s", dial, pair.Client.System.OS)},
+		Client:     Command{Argv: line("-s", dial, pair.Client.System.OS), Rights: &confine.Options{}},
 		Expected:   time.Duration(warmup+seconds+ntttcpCooldown)*time.Second + 500*time.Millisecond,
 	}, nil
 }

@@ -45,9 +45,9 @@ func TestPlans(t *testing.T) {
 			"sockperf server -i fd00::2 -p 7777", "sockperf ping-pong -i fd00::2 -p 7777 -m 14 -t 2 --full-rtt", Ready{"udp", 7777}, 2 * second},
 		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 1024, Response: 512,
 			Duration: 2 * second}, "10.0.0.2",
-			"netserver -D -f -L 10.0.0.2,4 -p 7778", "netperf -H 10.0.0.2,4 -p 7778 -t TCP_RR -l 2 -j -- -r 1024,512 -P ,7777 -k " + netperfSelectors, Ready{"tcp", 7778}, 2 * second},
+			"netserver -D -f -L 10.0.0.2,4 -p 7778 -Z REDACTED", "netperf -H 10.0.0.2,4 -p 7778 -Z REDACTED -t TCP_RR -l 2 -j -- -r 1024,512 -P ,7777 -k " + netperfSelectors, Ready{"tcp", 7778}, 2 * second},
 		{NewNetperf(), experiment.Workload{Mode: "stream", Protocol: "tcp", Message: 4096, Duration: second}, "fd00::2",
-			"netserver -D -f -L fd00::2,6 -p 7778", "netperf -H fd00::2,6 -p 7778 -t TCP_STREAM -l 1 -j -- -m 4096 -P ,7777 -k " + netperfSelectors, Ready{"tcp", 7778}, second},
+			"netserver -D -f -L fd00::2,6 -p 7778 -Z REDACTED", "netperf -H fd00::2,6 -p 7778 -Z REDACTED -t TCP_STREAM -l 1 -j -- -m 4096 -P ,7777 -k " + netperfSelectors, Ready{"tcp", 7778}, second},
 		{NewIperf3(), experiment.Workload{Mode: "stream", Protocol: "tcp", Duration: second, Warmup: second,
 			Connections: 4}, "10.0.0.2",
 			"iperf3 -s -1 -B 10.0.0.2 -p 7777", "iperf3 -J -c 10.0.0.2 -p 7777 -t 1 --connect-timeout 5000 -O 1 -P 4", Ready{"tcp", 7777}, 2 * second},
@@ -59,7 +59,7 @@ func TestPlans(t *testing.T) {
 			"iperf3 -s -1 -B 10.0.0.2 -p 7777", "iperf3 -J -c 10.0.0.2 -p 7777 -t 1 --connect-timeout 5000 -C bbr", Ready{"tcp", 7777}, second},
 		{NewNetperf(), experiment.Workload{Mode: "rr", Protocol: "tcp", Request: 64, Response: 64, Duration: second,
 			Socket: experiment.Socket{Congestion: "bbr"}}, "10.0.0.2",
-			"netserver -D -f -L 10.0.0.2,4 -p 7778", "netperf -H 10.0.0.2,4 -p 7778 -t TCP_RR -l 1 -j -- -r 64,64 -K bbr,bbr -P ,7777 -k " + netperfSelectors +
+			"netserver -D -f -L 10.0.0.2,4 -p 7778 -Z REDACTED", "netperf -H 10.0.0.2,4 -p 7778 -Z REDACTED -t TCP_RR -l 1 -j -- -r 64,64 -K bbr,bbr -P ,7777 -k " + netperfSelectors +
 				",LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL", Ready{"tcp", 7778}, second},
 		{NewQperf(), experiment.Workload{Mode: "rr", Protocol: "udp", Request: 64, Response: 64, Duration: second,
 			IP: 6}, "fd00::2",
@@ -83,11 +83,11 @@ func TestPlans(t *testing.T) {
 		}
 		server := ""
 		if plan.Server != nil {
-			server = strings.Join(plan.Server.Argv, " ")
+			server = plan.Redactor().Replace(strings.Join(plan.Server.Argv, " "))
 		}
-		if server != test.server || strings.Join(plan.Client.Argv, " ") != test.client || plan.Ready != test.ready {
-			t.Errorf("planned\n  %s\n  %s\n  %v\nwant\n  %s\n  %s\n  %v", server, strings.Join(plan.Client.Argv, " "),
-				plan.Ready, test.server, test.client, test.ready)
+		client := plan.Redactor().Replace(strings.Join(plan.Client.Argv, " "))
+		if server != test.server || client != test.client || plan.Ready != test.ready {
+			t.Errorf("planned\n  %s\n  %s\n  %v\nwant\n  %s\n  %s\n  %v", server, client, plan.Ready, test.server, test.client, test.ready)
 		}
 		if plan.Expected < test.expected || plan.Expected > test.expected+second {
 			t.Errorf("%s: expected to take %v, want about %v", test.client, plan.Expected, test.expected)

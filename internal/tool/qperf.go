@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"nearfar/internal/confine"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/lazyregexp"
@@ -86,10 +87,10 @@ func (*Qperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 	client = append(client, "--unify_units", "--use_bits_per_sec", "--precision", "15", "--wait_server", "1",
 		"--verbose_more_stat", "--verbose_more_used")
 	return Plan{
-		Server:   &Command{Argv: listen},
+		Server:   &Command{Argv: listen, Rights: &confine.Options{}},
 		Ready:    Ready{Protocol: experiment.TCP, Port: ports.Control},
 		Sockets:  sockets(ports.Control, w.Protocol, ports.Data),
-		Client:   Command{Argv: append(client, dial.String(), test)},
+		Client:   Command{Argv: append(client, dial.String(), test), Rights: &confine.Options{}},
 		Expected: time.Duration(seconds)*time.Second + 200*time.Millisecond,
 	}, nil
 }

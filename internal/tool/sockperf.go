@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"nearfar/internal/confine"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/result"
@@ -114,10 +115,10 @@ func (*Sockperf) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 		server = append(server, "--uc-reuseaddr")
 	}
 	return Plan{
-		Server:   &Command{Argv: server},
+		Server:   &Command{Argv: server, Rights: &confine.Options{}},
 		Ready:    Ready{Protocol: w.Protocol, Port: port},
 		Sockets:  sockets(0, w.Protocol, port),
-		Client:   Command{Argv: client},
+		Client:   Command{Argv: client, Rights: &confine.Options{}},
 		Expected: time.Duration(seconds)*time.Second + 200*time.Millisecond,
 	}, nil
 }

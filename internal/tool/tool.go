@@ -7,8 +7,11 @@ package tool
 import (
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
+	"nearfar/internal/confine"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/result"
@@ -68,7 +71,60 @@ type Command struct {
 	Env  []string
 	// Stdin is what the process reads; secrets travel here.
 	Stdin []byte
+	// Secret is a word of Argv that must not get into a record; empty for none. Programs that take a secret on their
+	// command line alone have one.
+	Secret string
+	// Rights are what is left to the process; nil for all that the host's user has.
+	Rights *confine.Options
 }
+
+// Words are the command line as the host runs it.
+func (c Command) Words() []string {
+	if c.Rights == nil {
+		return c.Argv
+	}
+	return append(append([]string{host.Self}, c.Rights.Args()...), c.Argv...)
+}
+
+// Confined gives the plan with the rights that its processes need between these hosts. peers are the addresses from which
+// the server's host sees the client; none if that is not known. Systems other than Linux leave all rights to a process.
+func (p Plan) Confined(pair host.Pair, peers []netip.Prefix) Plan {
+	if pair.Client.System.OS != linux {
+		p.Client.Rights = nil
+	}
+	if p.Server == nil || p.Server.Rights == nil {
+		return p
+	}
+	server := *p.Server
+	p.Server = &server
+	if pair.Server.System.OS != linux {
+		server.Rights = nil
+		return p
+	}
+	rights := *server.Rights
+	rights.Peers, rights.Ports = peers, nil
+	for _, s := range p.Sockets {
+		if !slices.Contains(rights.Ports, s.Port) {
+			rights.Ports = append(rights.Ports, s.Port)
+		}
+	}
+	server.Rights = &rights
+	return p
+}
+
+// Redactor replaces the secrets of a plan's command lines in texts.
+func (p Plan) Redactor() *strings.Replacer {
+	var pairs []string
+	for _, c := range []*Command{p.Server, &p.Client} {
+		if c != nil && c.Secret != "" {
+			pairs = append(pairs, c.Secret, Redacted)
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// Redacted stands for a secret in what is kept and shown.
+const Redacted = "REDACTED"
 
 // Ready says how to know that a server is ready: it holds a socket of the protocol (tcp: listening; udp: bound) on the
 // port.
