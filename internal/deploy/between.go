@@ -85,8 +85,11 @@ func (k *given) measuresAt(ctx context.Context, arms []experiment.Arm) error {
 		h := c.Host()
 		ends[name] = end{name, c.Known().Addresses, func(to netip.Addr) (check.Route, bool) {
 			f, err := readFacts(ctx, h, to, false)
-			if err != nil || f.Path == nil || !f.Path.Source.IsValid() {
+			switch {
+			case err != nil:
 				return check.Route{}, false
+			case f.Path == nil: // there is no route, where the system says so
+				return check.Route{}, c.Known().System.OS == "linux"
 			}
 			return f.Path.Route, true
 		}}
@@ -141,7 +144,7 @@ func (k *given) choose(chosen map[string]host.Addresses, a, b string, version in
 		at, _ := Endpoint(k.specs[name]).Dial.Of(version)
 		return at
 	}
-	found = slices.DeleteFunc(found, func(f between) bool {
+	found = slices.DeleteFunc(slices.Clone(found), func(f between) bool {
 		at, from := fixed(b), fixed(a)
 		return at.IsValid() && f.b != at || from.IsValid() && f.a != from
 	})

@@ -12,7 +12,7 @@ import (
 )
 
 // machineWith is a host with addresses, whose kernel sends from the address of the first prefix that matches, else from
-// that of the first device.
+// that of the first device, by a default route.
 func machineWith(name string, prefixes ...string) end {
 	e := end{name: name}
 	for i, text := range prefixes {
@@ -43,8 +43,12 @@ func TestAddressOnTheRoute(t *testing.T) {
 		a, b end
 		want string
 	}{
-		{"the second network is shared", machineWith("a", "192.0.2.1/24", "10.0.0.4/24"),
-			machineWith("b", "198.51.100.1/24", "10.0.0.5/24"), "10.0.0.4-10.0.0.5"},
+		{"a second network of b alone", machineWith("a", "10.0.0.4/24"),
+			machineWith("b", "192.0.2.1/24", "10.0.0.5/24"), "10.0.0.4-10.0.0.5"},
+		{"a second network of a alone", machineWith("a", "10.0.0.4/24", "192.0.2.1/24"),
+			machineWith("b", "10.0.0.5/24"), "10.0.0.4-10.0.0.5"},
+		{"public addresses and a shared network", machineWith("a", "192.0.2.1/24", "10.0.0.4/24"),
+			machineWith("b", "198.51.100.1/24", "10.0.0.5/24"), "192.0.2.1-198.51.100.1 10.0.0.4-10.0.0.5"},
 		{"a bridge for containers on both", machineWith("a", "172.17.0.1/16", "10.0.0.4/24"),
 			machineWith("b", "172.17.0.1/16", "10.0.0.5/24"), "10.0.0.4-10.0.0.5"},
 		{"a bridge on one", machineWith("a", "10.0.0.4/24"), machineWith("b", "172.18.0.1/16", "10.0.0.5/24"),
