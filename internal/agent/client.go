@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -126,6 +127,22 @@ func Connect(ctx context.Context, dial Dialer, o Options) (*Client, error) {
 
 // Known are the facts that the agent told when it was connected.
 func (c *Client) Known() Facts { return c.facts }
+
+// MeasureAt sets the addresses at which the host is measured: those that the other side dials, and that its servers
+// bind. Invalid ones stay as they are. It is called before the host is used.
+func (c *Client) MeasureAt(at host.Addresses) {
+	set := func(dial, bind *netip.Addr, to netip.Addr) {
+		if !to.IsValid() {
+			return
+		}
+		if !bind.IsValid() || *bind == *dial { // else the file says what servers bind
+			*bind = to
+		}
+		*dial = to
+	}
+	set(&c.endpoint.Dial.V4, &c.endpoint.Bind.V4, at.V4)
+	set(&c.endpoint.Dial.V6, &c.endpoint.Bind.V6, at.V6)
+}
 
 // complete fills in missing properties of the endpoint.
 func (c *Client) complete() {

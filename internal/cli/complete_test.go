@@ -41,7 +41,7 @@ func TestCompletionOfWords(t *testing.T) {
 	}{
 		{"run -f ", "terminal markdown csv json html", directiveNoFile},
 		{"report --format par", "parquet parquet-histograms", directiveNoFile},
-		{"gate -f ", "terminal markdown json junit github", directiveNoFile},
+		{"gate -f ", "terminal markdown json junit github html", directiveNoFile},
 		{"history -f ", "terminal markdown csv json", directiveNoFile},
 		{"history --metric goo", "goodput", directiveNoFile},
 		{"schema -f ", "json markdown", directiveNoFile},

@@ -85,11 +85,15 @@ func usageText(cmd *cobra.Command, width int) string {
 	if len(groups) == 0 && cmd.HasAvailableSubCommands() {
 		groups = []*cobra.Group{{Title: "Commands"}}
 	}
+	widest := 0
+	for _, c := range cmd.Commands() {
+		widest = max(widest, len(c.Name()))
+	}
 	for _, g := range groups {
 		fmt.Fprintf(&b, "\n%s:\n", g.Title)
 		for _, c := range cmd.Commands() {
 			if c.GroupID == g.ID && (c.IsAvailableCommand() || c.Name() == "help") {
-				b.WriteString(entry("  "+pad(c.Name(), cmd.NamePadding()), c.Short, width))
+				b.WriteString(entry("  "+pad(c.Name(), widest), c.Short, width))
 			}
 		}
 	}

@@ -68,8 +68,8 @@ func imagePlatforms() []string {
 
 // image makes the image, writes it and pushes it.
 func (a *app) image(cmd *cobra.Command, o imageOptions) error {
-	if err := checkOutput("-o", &o.file); err != nil {
-		return err
+	if o.file == "-" {
+		o.file = ""
 	}
 	archive := o.push == "" || cmd.Flags().Changed("output")
 	switch {

@@ -37,6 +37,9 @@ func (a *app) importRun(
 	if err := o.report.check(); err != nil {
 		return err
 	}
+	if err := checkFolder("--out", o.out); err != nil {
+		return err
+	}
 	// Check the flags before any file is read.
 	if _, err := experiment.Recorded(o.name, o.question, o.baseline, arms, nil); err != nil {
 		return &usageError{err}

@@ -3,6 +3,8 @@
 package cli
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -101,14 +103,15 @@ func TestInterruptDuringInput(t *testing.T) {
 	}
 }
 
-// TestSecondInterruptEndsEverything: a verb that does not react to the first signal ends with the second. The verb here
-// waits for a pipe that nothing writes to, and is not one of the verbs that readsOnly abandons.
+// TestSecondInterruptEndsEverything: a verb that does not react to the first Ctrl-C ends with the second. The verb here
+// waits for a pipe that nothing writes to, and is not one of the verbs that readsOnly abandons. A SIGTERM between the
+// two does not count.
 func TestSecondInterruptEndsEverything(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, second := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	for _, between := range []os.Signal{nil, syscall.SIGTERM} {
 		ctx, cancel := context.WithTimeout(t.Context(), hostileWait)
 		defer cancel()
 		cmd := startedAtPipe(t, ctx, dir, "pipe", "engine", "samples", "pipe", "--csv")
@@ -121,7 +124,18 @@ func TestSecondInterruptEndsEverything(t *testing.T) {
 			t.Fatal(err)
 		}
 		waitForHandled(t, cmd.Process.Pid)
-		if err := cmd.Process.Signal(second); err != nil {
+		if between != nil {
+			if err := cmd.Process.Signal(between); err != nil {
+				t.Fatal(err)
+			}
+			waitForHandled(t, cmd.Process.Pid)
+		}
+		select {
+		case <-ended:
+			t.Fatal("the program ended before the second Ctrl-C")
+		default:
+		}
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -131,6 +145,58 @@ func TestSecondInterruptEndsEverything(t *testing.T) {
 		}
 		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
 			t.Errorf("ends with %d (%v)", code, ctx.Err())
+		}
+	}
+}
+
+// TestEverySignalLeavesAnAnswer: after any signals, a run leaves its state, the answer so far, and how to continue it.
+// `timeout` sends SIGTERM to the process and again to its group.
+func TestEverySignalLeavesAnAnswer(t *testing.T) {
+	t.Parallel()
+	for _, signals := range [][]os.Signal{
+		{syscall.SIGTERM, syscall.SIGTERM}, {syscall.SIGTERM, syscall.SIGTERM, syscall.SIGTERM, syscall.SIGHUP},
+		{os.Interrupt, syscall.SIGTERM}, {os.Interrupt, os.Interrupt},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), hostileWait)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "nearfar", "run", "-f", "json", "--progress", "plain")
+		var answered bytes.Buffer
+		cmd.Dir, cmd.Stdout = liveDir(t, 5000), &answered
+		stderr, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		sent := false
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			said.WriteString(lines.Text() + "\n")
+			if sent || !strings.Contains(lines.Text(), "block 1/5000") {
+				continue
+			}
+			sent = true
+			for _, s := range signals {
+				if err := cmd.Process.Signal(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		_ = cmd.Wait() // the exit code is checked below
+		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+			t.Errorf("%v: ends with %d: %s", signals, code, said.String())
+		}
+		runs, err := filepath.Glob(filepath.Join(cmd.Dir, "runs", "*", "run.json"))
+		if err != nil || len(runs) != 1 {
+			t.Fatalf("%v: %v, %v", signals, runs, err)
+		}
+		manifest, err := os.ReadFile(runs[0])
+		if err != nil || !strings.Contains(string(manifest), `"state": "interrupted"`) {
+			t.Errorf("%v: the state is not interrupted, %v", signals, err)
+		}
+		if !strings.Contains(answered.String(), `"verdict"`) || !strings.Contains(said.String(), "nearfar run --resume runs/") {
+			t.Errorf("%v: no answer or no hint: %s", signals, said.String())
 		}
 	}
 }

@@ -292,6 +292,11 @@ func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions)
 	if err != nil {
 		return err
 	}
+	if !o.dryRun {
+		if err := refuseCongestion(e, hasCongestion); err != nil {
+			return err
+		}
+	}
 	expected.earlier = earlierBaseline(o.out, e, a.note)
 	if o.dryRun && connects(e) {
 		return errors.Join(a.printPlan(planOnly(e), o.report.aim, expected), a.printPods(e, o))

@@ -113,6 +113,9 @@ func (k *given) build(ctx context.Context, arms []experiment.Arm) (made map[stri
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	if err := k.measuresAt(ctx, arms); err != nil {
+		return nil, err
+	}
 	for name, c := range k.clients {
 		k.hosts[name] = c.Host()
 	}

@@ -23,8 +23,9 @@ type probe struct {
 	traffic        host.Traffic
 }
 
-// checkPorts makes real connections between the hosts of the arms that sides knows. All servers are checked at the same
-// time, and for each server all its clients.
+// checkPorts makes real connections between the hosts of the arms that sides knows. The servers of different machines
+// are checked at the same time, and for each server all its clients. Two names of one machine have the same ports, so
+// they are checked one after the other.
 func (k *fleet) checkPorts(ctx context.Context, sides map[string]Sides, traffic []host.Traffic) []string {
 	type place struct {
 		server string
@@ -44,12 +45,30 @@ func (k *fleet) checkPorts(ctx context.Context, sides map[string]Sides, traffic 
 		probes[p] = append(probes[p], probe{between.Client, between.Server, t})
 	}
 	problems := make([][]string, len(places))
-	var all sync.WaitGroup
+	machines := map[string][]int{}
 	for i, p := range places {
-		all.Go(func() { problems[i] = k.checkServer(ctx, p.server, p.bind, probes[p]) })
+		at := k.machineOf(p.server)
+		machines[at] = append(machines[at], i)
+	}
+	var all sync.WaitGroup
+	for _, of := range machines {
+		all.Go(func() {
+			for _, i := range of {
+				problems[i] = k.checkServer(ctx, places[i].server, places[i].bind, probes[places[i]])
+			}
+		})
 	}
 	all.Wait()
 	return slices.Concat(problems...)
+}
+
+// machineOf is the same for two names of one machine: the kernel's boot id, or the name if it is not known. Pods have
+// addresses and ports of their own.
+func (k *fleet) machineOf(name string) string {
+	if id := k.clients[name].Known().BootID; id != "" && !k.pods {
+		return id
+	}
+	return name
 }
 
 // checkServer lets the server's host hold all sockets of the probes while their clients dial them.

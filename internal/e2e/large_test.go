@@ -155,6 +155,28 @@ func TestTenThousandTrials(t *testing.T) {
 	check("200 runs: parquet", append([]string{"report", "-f", "parquet"}, runsIn(t, many)...)...)
 }
 
+// TestSixtyThousandTrials: a report of 60,000 trials needs at most 300 MB for a terminal and as JSON, and 400 MB as a
+// page. The time is only logged: it grows as the trials, see TestCostGrowsAsTheTrials.
+func TestSixtyThousandTrials(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes a run of 126 MB")
+	}
+	t.Parallel()
+	dir := workspace(t)
+	run := writeLarge(t, dir, time.Date(2026, 11, 21, 19, 22, 0, 0, time.UTC), 20, 5, 600)
+	out, cache := filepath.Join(dir, "out"), filepath.Join(dir, "cache")
+	for _, c := range []struct {
+		format    string
+		megabytes int64
+	}{{"terminal", 300}, {"json", 300}, {"html", 400}} {
+		cpu, wall, memory := cost(t, cache, "report", "-f", c.format, "-o", out, run)
+		t.Logf("%-10s %5.2f s CPU, %5.2f s, %4d MB", c.format, cpu.Seconds(), wall.Seconds(), memory>>20)
+		if memory > c.megabytes<<20 {
+			t.Errorf("%s: %d MB, want at most %d", c.format, memory>>20, c.megabytes)
+		}
+	}
+}
+
 // runsIn lists the run directories in a directory.
 func runsIn(t *testing.T, dir string) []string {
 	t.Helper()

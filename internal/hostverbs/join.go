@@ -43,10 +43,10 @@ func (v *Verbs) Agent() *cobra.Command {
 on another machine. That run then starts its measurements here. With --listen, it connects to this host. With --dial,
 this host connects to the machine of the run, which waits there. Without --listen, nothing listens here.
 
-The join string is a secret, and good for one run. The connection is TLS 1.3, and both sides check each other's key. The
-agent runs nearfar's own measurements and a fixed list of measuring tools, with arguments that it checks; it is not a
-shell. It ends, with all that it started, when the run is over, when no run used the join string before it expired, and
-when the run has been disconnected for the idle time.`,
+The join string is a secret, and good for one run. A file that it is written to becomes readable by you alone. The
+connection is TLS 1.3, and both sides check each other's key. The agent runs nearfar's own measurements and a fixed list
+of measuring tools, with arguments that it checks; it is not a shell. It ends, with all that it started, when the run is
+over, when no run used the join string before it expired, and when the run has been disconnected for the idle time.`,
 		Example: `  nearfar agent --listen 0.0.0.0:7770
   nearfar agent --listen 10.0.0.5:7770 --peers 10.0.0.0/24 --expires 15m
   nearfar agent --listen 0.0.0.0:7770 --address gate.example:7770
@@ -58,6 +58,9 @@ when the run has been disconnected for the idle time.`,
 			}
 			if o.worker != "" {
 				return v.joinWork(cmd.Context(), o)
+			}
+			if err := private(v.Data); err != nil {
+				return fmt.Errorf("the file for the join string must be readable by you alone: %w", err)
 			}
 			return v.joinAgent(cmd.Context(), o)
 		},
@@ -76,6 +79,19 @@ when the run has been disconnected for the idle time.`,
 	f.StringVar(&o.worker, "worker", "", "the agent's own folder")
 	_ = f.MarkHidden("worker") // it fails only for a flag that does not exist
 	return cmd
+}
+
+// private makes a file to which standard output was directed readable by its owner alone: the join string is a secret.
+func private(out io.Writer) error {
+	f, ok := out.(*os.File)
+	if !ok {
+		return nil
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 == 0 {
+		return nil // a pipe or a terminal, or a file that is private
+	}
+	return f.Chmod(0o600)
 }
 
 // check checks the options and makes the policy.

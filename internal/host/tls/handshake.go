@@ -54,6 +54,12 @@ var (
 	ErrToken = errors.New("the agent did not accept the join string's token")
 )
 
+// errEnded says that nothing of the agent is left at its address.
+var errEnded = errors.New("the agent has ended: start 'nearfar agent' again and give the new join string")
+
+// alertNoProtocol is the alert no_application_protocol (RFC 7301, section 3.2).
+const alertNoProtocol = tls.AlertError(120)
+
 var errSilent = fmt.Errorf("the other side did not answer within %v", handshakeTime)
 
 // Permanent reports whether trying again with the same join string cannot help.
@@ -210,6 +216,8 @@ func explain(err error) error {
 	switch {
 	case errors.As(err, &header):
 		return fmt.Errorf("%w: it does not speak TLS", errProtocol)
+	case errors.As(err, &alert) && alert == alertNoProtocol:
+		return fmt.Errorf("%w: another program answers at its address: %w", errEnded, err)
 	case errors.As(err, &alert):
 		return fmt.Errorf("the other side refused the connection: %w", err)
 	case errors.Is(err, os.ErrDeadlineExceeded):

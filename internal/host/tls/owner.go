@@ -126,6 +126,9 @@ func (o *Owner) dial(ctx context.Context, j Join) (io.ReadWriteCloser, error) {
 		if err == nil {
 			return c, nil
 		}
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			err = fmt.Errorf("nothing listens there, so %w (%w)", errEnded, err)
+		}
 		if Permanent(err) || unreachable(err) || try == tries {
 			return nil, o.late(j, err)
 		}

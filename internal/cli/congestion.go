@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"nearfar/internal/clean"
+	"nearfar/internal/experiment"
+)
+
+// refuseCongestion refuses congestion controls that this kernel does not have, for the arms of a lab, whose hosts are
+// on this machine. has asks the kernel, which also loads a module for it.
+func refuseCongestion(e *experiment.Experiment, has func(name string) bool) error {
+	var wrong, asked []string
+	for _, arm := range e.Arms {
+		if arm.Lab == nil {
+			continue
+		}
+		for _, plain := range e.Workloads {
+			w, _ := e.WorkloadIn(arm.Name, plain.Name)
+			name := w.Congestion
+			if name == "" || slices.Contains(asked, name) || w.Optional {
+				continue
+			}
+			if asked = append(asked, name); !has(name) {
+				wrong = append(wrong, fmt.Sprintf("congestion %s (arm %s, workload %s): this kernel does not have it",
+					clean.Line(name), arm.Name, w.Name))
+			}
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fmt.Errorf("nothing was measured:\n  %s\n"+
+		"`sysctl net.ipv4.tcp_available_congestion_control` lists those that are loaded", strings.Join(wrong, "\n  "))
+}
