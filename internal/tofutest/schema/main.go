@@ -150,8 +150,8 @@ func (s *server) ReadResource(
 	return &tfprotov6.ReadResourceResponse{NewState: &gone}, err
 }
 
-// PlanResourceChange leaves open what a new resource computes. This cloud changes every argument in place, but for those
-// of which the files of schemas say that the real provider makes another resource.
+// PlanResourceChange leaves open what a new resource computes. This cloud changes every argument in place, but for
+// those of which the files of schemas say that the real provider makes another resource.
 func (s *server) PlanResourceChange(
 	_ context.Context, r *tfprotov6.PlanResourceChangeRequest,
 ) (*tfprotov6.PlanResourceChangeResponse, error) {
