@@ -221,8 +221,11 @@ func (s *server) make(
 		return nil, nil, err
 	}
 	if prior.IsNull() {
-		if err := s.cloud.exists(r.TypeName, nameOf(values)); err != nil {
-			return nil, nil, err
+		// Parts of a resource can have the names of other resources' parts.
+		if text(values["resource_group_name"]) != "" {
+			if err := s.cloud.exists(r.TypeName, nameOf(values)); err != nil {
+				return nil, nil, err
+			}
 		}
 		refused = s.cloud.refused(r.TypeName, values)
 	}
