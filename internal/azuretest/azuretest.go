@@ -2,8 +2,8 @@
 // tests. It keeps resources as they are sent, and is as strict as the service where labs can break a rule: names are
 // limited, a provider must be registered, what a resource refers to must exist, what is in use cannot be deleted, a PUT
 // replaces the subnets of a network, and a machine whose allocation fails is there all the same (rules.go and
-// operation.go have the sources). A machine makes its disk, and lists come in pages. The fake knows nothing of placement,
-// prices or how long anything takes: other requests are done at once.
+// operation.go have the sources). A machine makes its disk, and lists come in pages. The fake knows nothing of
+// placement, prices or how long anything takes: other requests are done at once.
 package azuretest
 
 import (
@@ -148,8 +148,8 @@ func (c *Cloud) Pages(size int) {
 	c.pageSize = size
 }
 
-// Refuse lets the allocation of machines of a size fail with a code, such as OverconstrainedAllocationRequest. Without a
-// code, there is room again.
+// Refuse lets the allocation of machines of a size fail with a code, such as OverconstrainedAllocationRequest. Without
+// a code, there is room again.
 func (c *Cloud) Refuse(size, code string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

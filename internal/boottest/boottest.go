@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package boottest starts machines with real systemd, cloud-init and sshd in containers, for tests: what a cloud's image
-// does when it starts for the first time. scripts/boot-root.sh makes their roots before. Machines are in a network
-// namespace of the test, and nothing else is reachable from there.
+// Package boottest starts machines with real systemd, cloud-init and sshd in containers, for tests: what a cloud's
+// image does when it starts for the first time. scripts/boot-root.sh makes their roots before. Machines are in a
+// network namespace of the test, and nothing else is reachable from there.
 package boottest
 
 import (
@@ -178,8 +178,10 @@ func (m *Machine) Run(argv ...string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	args := []string{"--target", strconv.Itoa(init), "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd=/", "--"}
-	cmd := exec.CommandContext(ctx, "nsenter", append(args, argv...)...)
+	inside := []string{
+		"--target", strconv.Itoa(init), "--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd=/", "--",
+	}
+	cmd := exec.CommandContext(ctx, "nsenter", append(inside, argv...)...)
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
 	out, err := cmd.CombinedOutput()
 	return string(out), err

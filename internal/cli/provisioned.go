@@ -298,10 +298,12 @@ func (a *app) runBetween(ctx context.Context, file string, o runOptions) (err er
 	return a.runFile(ctx, file, o)
 }
 
-// How long hosts may take to answer after their machines were made, and the time between two tries.
+// How long hosts may take after their machines were made until they answer, and then until they are ready; how long
+// they may take to have tools without which they can be measured too; and the time between two tries.
 const (
-	startLimit = 5 * time.Minute
-	startPause = 2 * time.Second
+	startLimit    = 5 * time.Minute
+	optionalLimit = time.Minute
+	startPause    = 2 * time.Second
 )
 
 // deployNew makes the hosts of a run. Machines that were just made may take a while until they answer and know their

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"time"
 
 	"nearfar/internal/check"
 	"nearfar/internal/clean"
@@ -57,7 +58,8 @@ func (a *app) setUp(ctx context.Context, e *experiment.Experiment, o runOptions)
 		o.anew.note = func(text string) { p.step("%s", text) }
 		options.Made, options.MadeWith = o.anew.made()
 	}
-	hosts, err := deployNew(ctx, e, options, o.up || o.anew != nil && o.anew.justMade)
+	justMade := o.up || o.anew != nil && o.anew.justMade
+	hosts, err := deployNew(ctx, e, options, justMade)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +70,7 @@ func (a *app) setUp(ctx context.Context, e *experiment.Experiment, o runOptions)
 	if e.HasPods() { // a cluster makes new pods; machines of the file are gone until someone repairs them
 		s.runner.Recover(s.recover)
 	}
-	if err := s.check(ctx); err != nil {
+	if err := s.checkNew(ctx, justMade); err != nil {
 		return nil, errors.Join(err, hosts.Close())
 	}
 	for workload, reason := range s.runner.Skipped() {
@@ -111,7 +113,47 @@ func (s *setup) deployAgain(ctx context.Context, deployment int) error {
 	hosts.Inherit(s.hosts)
 	s.hosts = hosts
 	s.runner.SetHosts(hosts.Hosts())
-	return s.check(ctx)
+	return s.checkNew(ctx, machines)
+}
+
+// checkNew is check for hosts whose machines may have been made a moment ago. Such a machine answers before its system
+// has installed the tools, so whatever is missing is looked for again until startLimit. Tools that a run can do without
+// are waited for only until optionalLimit: nobody may ever install them.
+func (s *setup) checkNew(ctx context.Context, justMade bool) error {
+	if !justMade {
+		return s.check(ctx)
+	}
+	return untilReady(ctx, s.progress.step, startPause, startLimit, optionalLimit, func() (missing int, err error) {
+		err = s.check(ctx)
+		return len(s.runner.Skipped()), err
+	})
+}
+
+// untilReady calls check until it finds nothing missing, or until a time limit: most for an error, and optional for
+// what is missing without an error.
+func untilReady(
+	ctx context.Context, step func(format string, args ...any), pause, most, optional time.Duration,
+	check func() (missing int, err error),
+) error {
+	for began, told := time.Now(), ""; ; {
+		missing, err := check()
+		limit, text := optional, "tools of optional workloads are missing"
+		if err != nil {
+			limit, text = most, clean.Line(err.Error())
+		}
+		if err == nil && missing == 0 || ctx.Err() != nil || errors.Is(err, host.ErrLost) || time.Since(began) > limit {
+			return err
+		}
+		if text != told {
+			step("the machines were just made, and are not ready yet: %s", text)
+			told = text
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
 }
 
 // readFacts reads the facts of the hosts of a deployment, before the first trial on them, and keeps them in run.json.

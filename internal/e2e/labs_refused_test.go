@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -104,12 +103,5 @@ func TestLabsExtendedAreRefused(t *testing.T) {
 // edit replaces a text in an experiment file of the lab.
 func (s *labStand) edit(file, old, with string) {
 	s.t.Helper()
-	path := filepath.Join(s.lab, file)
-	text, err := os.ReadFile(path)
-	if err != nil || !strings.Contains(string(text), old) {
-		s.t.Fatalf("%s has no %q (%v)", file, old, err)
-	}
-	if err := os.WriteFile(path, []byte(strings.Replace(string(text), old, with, 1)), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	change(s.t, filepath.Join(s.lab, file), old, with)
 }

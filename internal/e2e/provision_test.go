@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -100,6 +101,51 @@ func TestProvisionedMachines(t *testing.T) {
 		t.Errorf("%d runs, want 2", len(runs))
 	}
 	noCanary(t, r.dir)
+}
+
+// A new machine answers before its system has installed the tools: run --up waits for them, and does not delete the
+// machines because one is missing.
+func TestNewMachinesGetTheirTools(t *testing.T) {
+	t.Parallel()
+	path := []experiment.Element{{Kind: experiment.Bridge}}
+	r := newSSHRig(t, sshPair{"vm-a", "vm-b", path, experiment.PlacementSplit})
+	s := newStandIn(t, r.dir, "")
+	hosts := map[string]map[string]string{}
+	for name, h := range r.hosts {
+		hosts[name] = map[string]string{"ssh": name, "address": h.data}
+	}
+	s.cloud.Hosts(hosts)
+	later := filepath.Join(t.TempDir(), "sockperf")
+	change(t, filepath.Join(r.dir, "tofu", "main.tf"), "port = null", fmt.Sprintf("tools = { sockperf = %q }", later))
+	change(t, s.file, "tool: native", "tool: sockperf, mode: rr, protocol: tcp, request: 64B")
+	change(t, s.file, "duration: 200ms, warmup: 0", "duration: 1s")
+	cmd, _ := r.command("run", "--up", "--down", "--yes", "--force", "--ssh-config", r.config, "-f", "json", s.file)
+	cmd.Env = append(s.env(), cmd.Env[len(os.Environ()):]...)
+	run := startRunning(t, cmd)
+	run.says("the machines were just made, and are not ready yet: programs are missing")
+	installed, err := exec.LookPath("sockperf")
+	if err == nil {
+		err = os.Symlink(installed, later)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := run.wait(); code != 0 || !json.Valid([]byte(run.printed())) {
+		t.Errorf("run --up --down: exit code %d\n%s\n%s", code, run.printed(), run.said())
+	}
+	s.nothingLeft()
+}
+
+// change replaces a text in a file.
+func change(t *testing.T, file, old, with string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(text), old) {
+		t.Fatalf("%s has no %q (%v)", file, old, err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), old, with, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // noCanary checks that no file below a folder has the value of the secret variable, apart from OpenTofu's own state.

@@ -26,10 +26,10 @@ func (r Refusal) String() string {
 }
 
 // codes are the codes for lack of capacity and quota, as providers write them into their errors, the longer ones before
-// those that they contain. testdata/refusals.json has errors that others have seen. Sources: Azure, "Troubleshoot allocation failures" and "Resolve errors for SKU not
-// available" and "... quotas"; AWS, "Error codes for the Amazon EC2 API" with the messages there, as CloudFormation
-// leaves some of these codes out, and CloudFormation's "Handler error codes"; Google Cloud, "Troubleshoot resource
-// availability" and "Allocation quotas".
+// those that they contain. testdata/refusals.json has errors that others have seen. Sources: Azure, "Troubleshoot
+// allocation failures" and "Resolve errors for SKU not available" and "... quotas"; AWS, "Error codes for the Amazon
+// EC2 API" with the messages there, as CloudFormation leaves some of these codes out, and CloudFormation's "Handler
+// error codes"; Google Cloud, "Troubleshoot resource availability" and "Allocation quotas".
 func codes() []Refusal {
 	const (
 		group = "no data centre can hold all that this placement asks for at once. Other sizes help, the larger ones " +

@@ -214,6 +214,7 @@ func (r *Runner) absence(probe tool.Probe, absent map[string][]string) string {
 // skipOrRefuse skips the optional workloads whose tool is missing, and refuses the run if other workloads need it.
 func (r *Runner) skipOrRefuse(probes map[string]tool.Probe, absent map[string][]string) error {
 	needed := map[string][]string{}
+	clear(r.skipped) // a host can have got a tool since it was asked last
 	for _, w := range r.experiment.Workloads {
 		reason := r.absence(probes[w.Tool], absent)
 		switch {

@@ -152,6 +152,12 @@ func parseLatte(text string) (result.Measurement, error) {
 			}
 		case "CPU(%)":
 			m.fact("cpu_percent", first)
+		case "CtxSwitch/sec":
+			m.fact("context_switches_per_second", first)
+		case "SysCall/sec":
+			m.fact("system_calls_per_second", first)
+		case "Interrupt/sec":
+			m.fact("interrupts_per_second", first)
 		case "SendMethod", "ReceiveMethod", "SO_SNDBUF", "SO_RCVBUF":
 			m.fact(strings.ToLower(s[1]), s[2])
 		}

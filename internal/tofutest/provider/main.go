@@ -186,7 +186,8 @@ func (s *server) PlanResourceChange(
 		if err := prior.As(&before); err != nil {
 			return nil, err
 		}
-		for _, name := range []string{"name", "size", "zone", "tags"} {
+		// Tags change in place, as with real providers.
+		for _, name := range []string{"name", "size", "zone"} {
 			if !values[name].Equal(before[name]) {
 				response.RequiresReplace = append(response.RequiresReplace,
 					tftypes.NewAttributePath().WithAttributeName(name))
@@ -248,7 +249,7 @@ func (s *server) ApplyResourceChange(
 	return &tfprotov6.ApplyResourceChangeResponse{NewState: &state}, err
 }
 
-// create makes a machine. host says how it is reached: hosts.json of the cloud has it by name.
+// create makes a machine, or changes its tags. host says how it is reached: hosts.json of the cloud has it by name.
 func (s *server) create(values map[string]tftypes.Value) (id string, host map[string]string, err error) {
 	m := machine{Name: text(values["name"]), Size: text(values["size"]), Zone: text(values["zone"]),
 		Tags: map[string]string{}}
@@ -277,7 +278,9 @@ func (s *server) create(values map[string]tftypes.Value) (id string, host map[st
 	if host = hosts[m.Name]; host == nil {
 		host = map[string]string{"ssh": m.Name, "address": "192.0.2.1"}
 	}
-	id = fmt.Sprintf("%s-%d", m.Name, time.Now().UnixNano())
+	if id = text(values["id"]); id == "" { // else only the tags change
+		id = fmt.Sprintf("%s-%d", m.Name, time.Now().UnixNano())
+	}
 	data, err := json.Marshal(m)
 	if err == nil {
 		err = os.WriteFile(s.path(id), data, 0o600)

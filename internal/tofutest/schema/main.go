@@ -150,8 +150,8 @@ func (s *server) ReadResource(
 	return &tfprotov6.ReadResourceResponse{NewState: &gone}, err
 }
 
-// PlanResourceChange leaves open what a new resource computes. This cloud changes every argument in place, but for those
-// of which the files of schemas say that the real provider makes another resource.
+// PlanResourceChange leaves open what a new resource computes. This cloud changes every argument in place, but for
+// those of which the files of schemas say that the real provider makes another resource.
 func (s *server) PlanResourceChange(
 	_ context.Context, r *tfprotov6.PlanResourceChangeRequest,
 ) (*tfprotov6.PlanResourceChangeResponse, error) {
@@ -221,8 +221,11 @@ func (s *server) make(
 		return nil, nil, err
 	}
 	if prior.IsNull() {
-		if err := s.cloud.exists(r.TypeName, nameOf(values)); err != nil {
-			return nil, nil, err
+		// Parts of a resource can have the names of other resources' parts.
+		if text(values["resource_group_name"]) != "" {
+			if err := s.cloud.exists(r.TypeName, nameOf(values)); err != nil {
+				return nil, nil, err
+			}
 		}
 		refused = s.cloud.refused(r.TypeName, values)
 	}

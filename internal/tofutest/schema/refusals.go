@@ -13,8 +13,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// The provider azurerm as far as it matters when Azure refuses. Source: website/docs/guides/features-block.html.markdown
-// of hashicorp/terraform-provider-azurerm 5.2.0, and the resources' functions Create and Delete there.
+// The provider azurerm as far as it matters when Azure refuses. Source:
+// website/docs/guides/features-block.html.markdown of hashicorp/terraform-provider-azurerm 5.2.0, and the resources'
+// functions Create and Delete there.
 const azure = "azurerm_"
 
 // features are what the configuration of azurerm says.

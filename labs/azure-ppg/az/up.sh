@@ -123,7 +123,8 @@ az group create --name "$group" --location "$location" --only-show-errors --outp
 	"nearfar_owner=$NEARFAR_OWNER" "nearfar_run=$NEARFAR_RUN" "nearfar_expires=$NEARFAR_EXPIRES"
 
 say "network and proximity placement group"
-# A network or a set of rules is not created again: Azure would delete the subnets and rules that the request leaves out.
+# A network or a set of rules is not created again: Azure would delete the subnets and rules that the request leaves
+# out.
 made=$(az network nsg list --resource-group "$group" --query "[?name=='nearfar'].name" --only-show-errors --output tsv)
 [ -n "$made" ] || tagged network nsg create --name nearfar
 plain network nsg rule create --nsg-name nearfar --name ssh --priority 100 --access Allow --protocol Tcp \
