@@ -17,7 +17,7 @@ type call struct {
 	request request
 	// body follows the request: of start and put.
 	body []byte
-	// waits says that the answer may take any time. Otherwise the agent is lost if it does not answer within limits.call.
+	// waits says that the answer may take any time. Otherwise the agent is lost if it does not answer within callLimit.
 	waits bool
 	// receive reads what follows the reply. If it fails because the connection broke, the call is repeated; again then
 	// changes the request.
@@ -27,8 +27,13 @@ type call struct {
 	evenClosed bool
 }
 
-// maxRepeats bounds how often a call is repeated. A call that breaks every connection must end.
-const maxRepeats = 200
+const (
+	// callLimit bounds how long the agent may take for a call, without the time of reconnections. It is much longer
+	// than any call takes, also on a very busy machine.
+	callLimit = 60 * time.Second
+	// maxRepeats bounds how often a call is repeated. A call that breaks every connection must end.
+	maxRepeats = 200
+)
 
 // errBroken says that the connection broke during a call.
 var errBroken = errors.New("the connection to the agent broke")
@@ -48,8 +53,7 @@ func (c *Client) exchange(ctx context.Context, q call) (reply, error) {
 		r, err := c.try(ctx, s, q)
 		switch {
 		case err == nil:
-			c.hear()
-			return r, c.judge(r)
+			return r, c.answered(r)
 		case errors.Is(err, errProtocol):
 			c.lose(host.Lost(c.o.Name, err.Error()))
 		case ctx.Err() != nil:
@@ -66,8 +70,8 @@ func (c *Client) exchange(ctx context.Context, q call) (reply, error) {
 	return reply{}, c.Lost()
 }
 
-// judge is the error of a reply. An agent that ends although its owner did not ask for it is lost.
-func (c *Client) judge(r reply) error {
+// answered is the error of a reply. An agent that ends although its owner did not ask for it is lost.
+func (c *Client) answered(r reply) error {
 	err := r.err()
 	if !errors.Is(err, errEnding) || c.isClosed() {
 		return err
@@ -80,7 +84,7 @@ func (c *Client) judge(r reply) error {
 func (c *Client) try(ctx context.Context, s *yamux.Session, q call) (reply, error) {
 	if !q.waits {
 		var cancel func()
-		ctx, cancel = context.WithTimeoutCause(ctx, c.o.limits.call, errTimeLimit)
+		ctx, cancel = context.WithTimeoutCause(ctx, callLimit, errTimeLimit)
 		defer cancel()
 	}
 	stream, err := s.OpenStream()
@@ -92,7 +96,7 @@ func (c *Client) try(ctx context.Context, s *yamux.Session, q call) (reply, erro
 	stop()
 	_ = stream.Close()
 	if errors.Is(context.Cause(ctx), errTimeLimit) {
-		c.lose(host.Lost(c.o.Name, fmt.Sprintf("the agent did not answer within %v", c.o.limits.call)))
+		c.lose(host.Lost(c.o.Name, fmt.Sprintf("the agent did not answer within %v", callLimit)))
 		return reply{}, c.Lost()
 	}
 	return r, err

@@ -16,7 +16,6 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -41,24 +40,9 @@ type Options struct {
 	// Silence is how long the owner may be silent before the agent ends with all that it started and put; 0 for
 	// DefaultSilence. It is also how long a reconnection may take.
 	Silence time.Duration
-	// limits are for calls; tests set shorter ones. The zero value stands for defaultLimits.
-	limits limits
 	// Endpoint has the known properties of the host. The agent fills in the system and missing addresses.
 	Endpoint host.Endpoint
 }
-
-// limits bound what the owner waits for.
-type limits struct {
-	// call is how long the agent may take for a call, without the time of reconnections.
-	call time.Duration
-	// killed is how long after the end of a process the news of it and the rest of its output may be on the way.
-	killed time.Duration
-	// canceled is how long the end of a process may take that the user does not want any more.
-	canceled time.Duration
-}
-
-// defaultLimits are much longer than anything takes, also on a very busy machine.
-var defaultLimits = limits{call: 60 * time.Second, killed: 60 * time.Second, canceled: 10 * time.Second}
 
 func (o Options) silence() time.Duration {
 	if o.Silence <= 0 {
@@ -77,10 +61,6 @@ type Client struct {
 	// endpoint and facts are set before Connect returns.
 	endpoint host.Endpoint
 	facts    Facts
-	// begun is when the client was made, and answered how long after that the agent last answered something, in
-	// nanoseconds of the monotonic clock, which does not go on while this machine sleeps.
-	begun    time.Time
-	answered atomic.Int64
 	// lost is closed when the agent is given up; why is valid then.
 	lost chan struct{}
 	// parted is closed when keep has closed the last connection.
@@ -102,10 +82,7 @@ func Connect(ctx context.Context, dial Dialer, o Options) (*Client, error) {
 	if err := checkSession(o.Session); err != nil {
 		return nil, err
 	}
-	if o.limits == (limits{}) {
-		o.limits = defaultLimits
-	}
-	c := &Client{o: o, endpoint: o.Endpoint, dial: dial, id: randomHex(8), begun: time.Now(), lost: make(chan struct{}),
+	c := &Client{o: o, endpoint: o.Endpoint, dial: dial, id: randomHex(8), lost: make(chan struct{}),
 		parted: make(chan struct{}), changed: make(chan struct{})}
 	s, err := c.connect(ctx)
 	if err != nil {
@@ -197,10 +174,7 @@ func (c *Client) connect(ctx context.Context) (*yamux.Session, error) {
 	if c.instance == "" {
 		c.instance = answer.Instance
 	}
-	guarded := newGuard(conn, 0) // an agent opens no streams
-	guarded.answered = c.hear
-	guarded.refused = func(err error) { c.lose(host.Lost(c.o.Name, err.Error())) }
-	s, err := yamux.Client(guarded, yamuxConfig(c.o.silence()))
+	s, err := yamux.Client(conn, yamuxConfig(c.o.silence()))
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -271,12 +245,6 @@ func (c *Client) keep(s *yamux.Session) {
 			return
 		}
 		c.replace(nil)
-		if quiet := c.quiet(); quiet > c.o.silence() {
-			c.lose(host.Lost(c.o.Name, fmt.Sprintf("it takes connections, and has answered nothing for %v",
-				quiet.Round(time.Second))))
-			_ = s.Close()
-			return
-		}
 		next, err := c.reconnect()
 		if err != nil {
 			c.lose(host.Lost(c.o.Name, err.Error()))
@@ -287,12 +255,6 @@ func (c *Client) keep(s *yamux.Session) {
 		s = next
 	}
 }
-
-// hear notes that the agent has answered.
-func (c *Client) hear() { c.answered.Store(int64(time.Since(c.begun))) }
-
-// quiet is how long ago the agent last answered.
-func (c *Client) quiet() time.Duration { return time.Since(c.begun) - time.Duration(c.answered.Load()) }
 
 // replace sets the session, and wakes those who wait for one.
 func (c *Client) replace(s *yamux.Session) {
@@ -393,14 +355,12 @@ func (c *Client) Close() error {
 		c.mu.Lock()
 		c.closed = true
 		c.mu.Unlock()
-		defer c.whileAnswering(cancel)()
 		_, err := c.exchange(ctx, call{request: request{Call: callClose}, evenClosed: true})
 		var remote *remoteError
 		switch {
 		case errors.As(err, &remote):
 			c.closeErr = fmt.Errorf("%s: ending the agent: %w", c.o.Name, err)
 		case err != nil && ctx.Err() != nil && c.Lost() == nil:
-			// It was asked, and did not say in time that it ends.
 			c.closeErr = fmt.Errorf("%s: the agent did not say that it ended; it ends by itself after %v", c.o.Name,
 				c.o.silence())
 		}
@@ -412,31 +372,6 @@ func (c *Client) Close() error {
 		}
 	})
 	return c.closeErr
-}
-
-// closeQuiet is how long an agent may answer nothing, no ping either, while its end is awaited. A working agent answers
-// a ping every 2 s, also while it kills what it started.
-const closeQuiet = 3 * time.Second
-
-// whileAnswering calls cancel when the agent answers nothing any more. The function that it returns ends the watch.
-func (c *Client) whileAnswering(cancel func()) (end func()) {
-	begun, done := time.Now(), make(chan struct{})
-	go func() {
-		tick := time.NewTicker(closeQuiet / 10)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				if min(c.quiet(), time.Since(begun)) > closeQuiet {
-					cancel()
-					return
-				}
-			case <-done:
-				return
-			}
-		}
-	}()
-	return func() { close(done) }
 }
 
 // cleanUp runs f beside others, and Close waits for its end. f does not run once the client is closed: what it would

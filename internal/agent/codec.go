@@ -68,22 +68,13 @@ func readLength(r io.Reader, limit int64) (int64, error) {
 	return n, nil
 }
 
-// cut makes an unexpected end of any end of the stream. What the transport says about the end stays.
+// cut makes an unexpected end of any end of the stream.
 func cut(err error) error {
-	switch {
-	case err == io.EOF: //nolint:errorlint // others say more than that
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
-	case errors.Is(err, io.EOF):
-		return &cutError{err}
 	}
 	return err
 }
-
-// cutError is an end of the stream of which the transport says why. It is no io.EOF, which stands for an end in order.
-type cutError struct{ why error }
-
-func (e *cutError) Error() string        { return e.why.Error() }
-func (e *cutError) Is(target error) bool { return target == io.ErrUnexpectedEOF } //nolint:errorlint // it is the target
 
 // A chunkWriter sends the written bytes as chunks. Close sends the empty chunk.
 type chunkWriter struct {

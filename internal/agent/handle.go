@@ -106,8 +106,6 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 		return reply{}, s.supervisor.Kill(q.Key)
 	case callForget:
 		return reply{}, s.supervisor.Forget(q.Key)
-	case callReserve:
-		return reply{}, s.reservations.reserve(q.Key, q.CPUs)
 	case callServes:
 		return reply{}, s.supervisor.Serves(ctx, q.Key, q.Protocol, q.Port)
 	case callObserve:

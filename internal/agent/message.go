@@ -108,7 +108,6 @@ const (
 	kindEnded    = "ended"     // host.ErrEnded
 	kindEnding   = "ending"    // the agent is ending
 	kindGone     = "forgotten" // supervise.ErrForgotten
-	kindReserved = "reserved"  // ErrReserved
 )
 
 // errEnding says that the agent is ending: no call is possible any more.
@@ -118,7 +117,7 @@ var errEnding = errors.New("the agent is ending")
 func kinds() map[string]error {
 	return map[string]error{
 		kindNotFound: host.ErrNotFound, kindEnded: host.ErrEnded, kindEnding: errEnding,
-		kindGone: supervise.ErrForgotten, kindReserved: ErrReserved,
+		kindGone: supervise.ErrForgotten,
 	}
 }
 

@@ -129,17 +129,15 @@ func (p *process) run(ctx context.Context, c host.Cmd) {
 		select {
 		case <-ctx.Done():
 			canceled <- ctx.Err()
-			p.expectEnd(p.host.client.o.limits.canceled, "it was asked to kill %s, and did not say within %v that it is gone")
 			_ = p.kill() // it fails only if the agent is lost, and Wait says so
 		case <-ended:
 		}
 	}()
 	var copying sync.WaitGroup
-	var fetched atomic.Int64
 	var outputErrs [2]error
 	for i, w := range []io.Writer{c.Stdout, c.Stderr} {
 		if w != nil {
-			copying.Go(func() { outputErrs[i] = p.copyOutput(i, w, &fetched) })
+			copying.Go(func() { outputErrs[i] = p.copyOutput(i, w) })
 		}
 	}
 	r, err := p.host.client.exchange(context.Background(), call{
@@ -148,7 +146,7 @@ func (p *process) run(ctx context.Context, c host.Cmd) {
 	p.mu.Lock()
 	p.ended = r.Ended
 	p.mu.Unlock()
-	p.within(&fetched, copying.Wait)
+	copying.Wait()
 	close(ended)
 	var why error
 	select {
@@ -176,38 +174,8 @@ func (p *process) forget() {
 	_, _ = p.host.client.exchange(context.Background(), call{request: request{Call: callForget, Key: p.key}})
 }
 
-// restRate is how fast the rest of the output of a process that has ended must arrive, in bytes per second.
-const restRate = 64 << 10
-
-// within waits for the rest of the output of a process that has ended. An agent that sends it without end, or byte by
-// byte, is given up.
-func (p *process) within(fetched *atomic.Int64, wait func()) {
-	done := make(chan struct{})
-	defer close(done)
-	before, ended := fetched.Load(), time.Now()
-	go func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-			}
-			allowed := p.host.client.o.limits.killed + time.Duration(fetched.Load()-before)*time.Second/restRate
-			if time.Since(ended) > allowed {
-				p.host.client.lose(host.Lost(p.host.client.o.Name, fmt.Sprintf(
-					"the rest of the output of %s does not arrive: %d bytes in %v since it ended", p.argv[0],
-					fetched.Load()-before, time.Since(ended).Round(time.Second))))
-				return
-			}
-		}
-	}()
-	wait()
-}
-
-// copyOutput writes a stream to w, and counts its bytes. If w fails, the rest of the stream is not fetched.
-func (p *process) copyOutput(stream int, w io.Writer, fetched *atomic.Int64) error {
+// copyOutput writes a stream to w. If w fails, the rest of the stream is not fetched.
+func (p *process) copyOutput(stream int, w io.Writer) error {
 	var offset int64
 	var failed error
 	var out reply
@@ -221,10 +189,6 @@ func (p *process) copyOutput(stream int, w io.Writer, fetched *atomic.Int64) err
 				n, err := chunks.Read(b)
 				if n > 0 {
 					offset += int64(n)
-					fetched.Add(int64(n))
-					if offset > maxFetched {
-						return fmt.Errorf("%w: more than %d bytes of output", errProtocol, int64(maxFetched))
-					}
 					if _, failed = w.Write(b[:n]); failed != nil {
 						return nil
 					}
@@ -276,11 +240,7 @@ func (p *process) Stop(grace time.Duration) error {
 		case <-p.done:
 		case <-timer.C:
 		}
-		if err = p.kill(); err == nil {
-			// The process is gone, and so its end and its output are known.
-			p.expectEnd(p.host.client.o.limits.killed,
-				"it said that %s is killed, and did not say within %v how it ended")
-		}
+		err = p.kill()
 	}
 	<-p.done
 	if p.isGone(err) {
@@ -306,21 +266,6 @@ func (p *process) kill() error {
 	}
 	p.host.client.lose(host.Lost(p.host.client.o.Name, err.Error()))
 	return err
-}
-
-// maxFetched bounds the output of a process that is fetched, in bytes. An agent keeps less.
-const maxFetched = 4 * supervise.DefaultMaxOutput
-
-// expectEnd gives the agent up if the end of the process is not known within the limit. why has the program and the
-// limit as its arguments.
-func (p *process) expectEnd(limit time.Duration, why string) {
-	time.AfterFunc(limit, func() {
-		select {
-		case <-p.done:
-		default:
-			p.host.client.lose(host.Lost(p.host.client.o.Name, fmt.Sprintf(why, p.argv[0], limit)))
-		}
-	})
 }
 
 // Serves waits until the process, or one that it started, serves on the port.

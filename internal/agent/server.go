@@ -48,7 +48,7 @@ type ServerOptions struct {
 const (
 	// maxPending bounds connections that have not shown the secret yet, maxCalls calls at a time.
 	maxPending = 64
-	maxCalls   = 512
+	maxCalls   = 4096
 	// goodbye is how long the agent's last answer may take.
 	goodbye = 2 * time.Second
 )
@@ -75,8 +75,6 @@ type server struct {
 	failed        error
 
 	wires wires
-	// reservations are the ports that the owner's run has.
-	reservations reservations
 
 	observing   sync.Mutex
 	observedKey string // of the last observation
@@ -141,7 +139,6 @@ func (s *server) end() {
 	s.endOnce.Do(func() {
 		close(s.ending)
 		s.wires.close()
-		s.reservations.close()
 		s.failed = errors.Join(s.supervisor.Close(), s.files.removeAll())
 		if s.o.Remaining != nil {
 			s.o.Remaining()
@@ -239,9 +236,7 @@ func (s *server) greet(conn io.ReadWriteCloser) {
 		_ = conn.Close()
 		return
 	}
-	guarded := newGuard(heard, maxCalls+maxPending)
-	guarded.refused = func(err error) { s.o.Log(fmt.Sprintf("the owner's connection was ended: %v", err)) }
-	session, err := yamux.Server(guarded, yamuxConfig(time.Duration(s.silence.Load())))
+	session, err := yamux.Server(heard, yamuxConfig(time.Duration(s.silence.Load())))
 	if err != nil {
 		s.o.Log(err.Error())
 		_ = conn.Close()

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -280,101 +279,4 @@ func TestReconnect(t *testing.T) {
 	if err := p.Wait(); !errors.As(err, &exit) || exit.Code != 7 || stdout.String() != "1\n2\n3\n4\n5\n6\n7\n8\n" {
 		t.Errorf("it ended with %v after %q", err, &stdout)
 	}
-}
-
-// TestStoppedWorker: a worker that does not run any more leaves nothing behind after the time of silence, not even a
-// server that it started.
-func TestStoppedWorker(t *testing.T) {
-	t.Parallel()
-	r := newRelayed(t, "host", 2*time.Second)
-	_, child := firstLine(t, r.client.Host(), self("tree"))
-	stopped := 0
-	for _, pid := range processesWith(r.folder) {
-		line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-		if bytes.Contains(line, []byte("\x00agent-work\x00")) {
-			stopped++
-			if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if stopped != 1 {
-		t.Fatalf("%d workers were stopped, want 1", stopped)
-	}
-	wait(t, "process "+child+" to end", func() bool { return !alive(child) })
-	r.wantNothing()
-}
-
-// TestAgentThatCannotStart: the error says why, and the folder is gone.
-func TestAgentThatCannotStart(t *testing.T) {
-	t.Parallel()
-	dir, err := os.MkdirTemp("", "agent-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := agent.Options{Name: "host", Session: agent.NewSession(), Endpoint: hosttest.Loopback(t, "host")}
-	// With fewer files than these Go's runtime ends without a word of ours: bootstrap.sh refuses such a host.
-	for _, files := range []int{10, 11, 12, 13, 14, 16} {
-		limited := func(ctx context.Context, words ...string) *exec.Cmd {
-			return exec.CommandContext(ctx, "sh", append([]string{"-c", "ulimit -n " + strconv.Itoa(files) +
-				"; exec \"$0\" \"$@\"", executable}, words...)...)
-		}
-		folder := filepath.Join(dir, "a")
-		if err := os.Mkdir(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, "nearfar-agent"), nil, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		dial := func(ctx context.Context) (io.ReadWriteCloser, error) {
-			cmd := limited(context.WithoutCancel(ctx), "--stdio", "--folder", folder, "--remove",
-				filepath.Join(folder, "nearfar-agent"))
-			var said bytes.Buffer
-			cmd.Stdin, cmd.Stderr = nil, &said
-			in, err := cmd.StdinPipe()
-			if err != nil {
-				return nil, err
-			}
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				return nil, err
-			}
-			if err := cmd.Start(); err != nil {
-				return nil, err
-			}
-			_, err = o.Introduction(ctx).WriteTo(in)
-			return &saying{pipes: &pipes{WriteCloser: in, Reader: out, out: out, cmd: cmd}, said: &said}, err
-		}
-		c, err := agent.Connect(t.Context(), dial, o)
-		if err == nil { // so many files are enough
-			_ = c.Close()
-		} else if !strings.Contains(err.Error(), "too many open files") &&
-			!strings.Contains(err.Error(), "the agent did not start") {
-			t.Errorf("with %d files: %v", files, err)
-		}
-		wait(t, fmt.Sprintf("the folder to go (%d files)", files), func() bool {
-			_, err := os.Stat(folder)
-			return errors.Is(err, fs.ErrNotExist)
-		})
-	}
-}
-
-// saying is a connection whose end has the last words of the program that carried it, as ssh's has.
-type saying struct {
-	*pipes
-	said *bytes.Buffer
-}
-
-func (s *saying) Read(b []byte) (int, error) {
-	n, err := s.pipes.Read(b)
-	if errors.Is(err, io.EOF) {
-		_ = s.cmd.Wait()
-		err = fmt.Errorf("the session ended; it says: %s: %w", strings.TrimSpace(s.said.String()), err)
-	}
-	return n, err
 }

@@ -2,13 +2,11 @@ package deploy
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"sync"
-	"time"
 
 	"nearfar/internal/agent"
 	"nearfar/internal/agent/binaries"
@@ -28,8 +26,6 @@ type given struct {
 	owner      *tls.Owner // nil without a host that is reached by a join string
 	// programs are what ssh copies to hosts.
 	programs programs
-	// run names this run on the hosts.
-	run string
 	// done is closed when build has ended: pods can have an arm with a host of the file. failed is valid then.
 	done   chan struct{}
 	failed bool
@@ -68,7 +64,7 @@ func newFleet() fleet {
 func newGiven(e *experiment.Experiment, o Options) *given {
 	k := &given{
 		options: o, experiment: e, specs: map[string]experiment.HostSpec{}, fleet: newFleet(),
-		done: make(chan struct{}), programs: programs{made: map[host.System]ssh.Program{}}, run: rand.Text(),
+		done: make(chan struct{}), programs: programs{made: map[host.System]ssh.Program{}},
 	}
 	k.wire = watchesWire(e)
 	for _, h := range e.Hosts {
@@ -95,12 +91,9 @@ func (k *given) build(ctx context.Context, arms []experiment.Arm) (made map[stri
 		return nil, err
 	}
 	errs := make([]error, len(names))
-	awaited := await(k.options.Step, "connecting to", firstWait, names...)
-	defer awaited.end()
 	var all sync.WaitGroup
 	for i, name := range names {
 		all.Go(func() {
-			defer awaited.done(name)
 			var c *agent.Client
 			if c, errs[i] = k.reach(ctx, k.specs[name], dialers[name]); errs[i] == nil {
 				k.mu.Lock()
@@ -236,14 +229,9 @@ func (k *given) close() error {
 	}
 	slices.Sort(names)
 	errs := make([]error, len(names))
-	awaited := await(k.options.Step, "waiting for the end of the agent on", time.Second, names...)
-	defer awaited.end()
 	var all sync.WaitGroup
 	for i, name := range names {
-		all.Go(func() {
-			defer awaited.done(name)
-			errs[i] = k.clients[name].Close()
-		})
+		all.Go(func() { errs[i] = k.clients[name].Close() })
 	}
 	all.Wait()
 	if k.owner != nil {

@@ -144,12 +144,9 @@ func (k *pods) makeSet(ctx context.Context, d *kube.Deployed) error {
 	all.Go(func() { facts = d.Facts(ctx) })
 	all.Go(func() { k.makeWatchers(ctx, d) })
 	errs := make([]error, len(names))
-	awaited := await(k.options.Step, "connecting to", firstWait, slices.Sorted(maps.Values(names))...)
-	defer awaited.end()
 	for i, pod := range slices.Sorted(maps.Keys(names)) {
 		all.Go(func() {
 			name := names[pod]
-			defer awaited.done(name)
 			at, err := d.Addresses(pod, nil)
 			if err != nil {
 				errs[i] = err
@@ -311,7 +308,6 @@ const (
 // preflight checks the pods as the hosts of the file are checked.
 func (k *pods) preflight(ctx context.Context, e *experiment.Experiment, traffic []host.Traffic) []string {
 	k.options.Step("checking the pods: ports, disks, clocks")
-	defer await(k.options.Step, "checking", firstWait, slices.Sorted(maps.Keys(k.clients))...).end()
 	problems := k.checkMachines(ctx, k.options.Step)
 	all := newFleet()
 	all.pods = true

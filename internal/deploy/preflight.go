@@ -37,11 +37,7 @@ const minFree = 100 << 20
 
 // preflight checks all hosts at the same time. The problems are sorted by the hosts' names.
 func (k *given) preflight(ctx context.Context, e *experiment.Experiment, traffic []host.Traffic) []string {
-	if problems := k.reserve(ctx); len(problems) > 0 {
-		return problems // the checks would disturb what another run measures
-	}
 	k.options.Step("checking the hosts: ports, disks, clocks")
-	defer await(k.options.Step, "checking", firstWait, slices.Sorted(maps.Keys(k.clients))...).end()
 	problems := k.checkMachines(ctx, k.options.Step)
 	// After the loads were read, because this makes some itself.
 	sides := map[string]Sides{}
@@ -52,24 +48,6 @@ func (k *given) preflight(ctx context.Context, e *experiment.Experiment, traffic
 	}
 	problems = append(problems, k.checkPorts(ctx, sides, traffic)...)
 	k.sayUnlimited(k.options.Step)
-	return problems
-}
-
-// reserve says on every host that this run measures there. The problems name the hosts on which another run does.
-func (k *given) reserve(ctx context.Context) []string {
-	var mu sync.Mutex
-	var problems []string
-	k.eachClient(func(name string, c *agent.Client) {
-		p := c.Host().Endpoint().Ports()
-		err := c.Reserve(ctx, k.run, p.Data, p.Control, p.BackgroundData, p.BackgroundControl)
-		// An agent of an earlier version does not know the call, and the checks go on.
-		if errors.Is(err, agent.ErrReserved) {
-			mu.Lock()
-			defer mu.Unlock()
-			problems = append(problems, err.Error())
-		}
-	})
-	slices.Sort(problems)
 	return problems
 }
 

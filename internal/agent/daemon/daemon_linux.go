@@ -64,20 +64,13 @@ func (o Options) serve(ctx context.Context, stdin io.Reader, announce func() err
 	if err := supervise.AdoptOrphans(); err != nil {
 		return errors.Join(err, clear(o.Folder, o.Remove))
 	}
-	removeLeftovers(o.Folder)
-	beats, beating, err := os.Pipe()
-	if err != nil {
-		return errors.Join(err, clear(o.Folder, o.Remove))
-	}
-	defer func() { _ = beats.Close() }()
-	worker, in, err := o.startWorker(listener, beating)
-	_, _ = listener.Close(), beating.Close() // the worker has them
+	worker, in, err := o.startWorker(listener)
+	_ = listener.Close() // the worker has it
 	if err != nil {
 		return errors.Join(err, clear(o.Folder, o.Remove))
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- worker.Wait() }()
-	go watchBeats(beats, introduction.Silence, func() { _ = worker.Process.Kill() })
 	_, err = introduction.WriteTo(in)
 	if err == nil {
 		err = announce()
@@ -104,16 +97,15 @@ func (o Options) serve(ctx context.Context, stdin io.Reader, announce func() err
 	return errors.Join(err, workErr, supervise.KillDescendants(killLimit), clear(o.Folder, o.Remove))
 }
 
-// startWorker starts the worker, with the listener as its file 3, and the pipe for its beats as file 4. in is its
-// standard input, which ends with the keeper.
-func (o Options) startWorker(listener *net.UnixListener, beating *os.File) (worker *exec.Cmd, in io.WriteCloser, err error) {
+// startWorker starts the worker, with the listener as its file 3. in is its standard input, which ends with the keeper.
+func (o Options) startWorker(listener *net.UnixListener) (worker *exec.Cmd, in io.WriteCloser, err error) {
 	file, err := listener.File()
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { _ = file.Close() }()
 	worker = exec.CommandContext(context.Background(), self, o.workArgs()...)
-	worker.ExtraFiles = []*os.File{file, beating}
+	worker.ExtraFiles = []*os.File{file}
 	worker.Stderr = os.Stderr
 	if in, err = worker.StdinPipe(); err != nil {
 		return nil, nil, err
@@ -171,7 +163,6 @@ func Work(ctx context.Context, o Options, stdin io.Reader) error {
 	file := os.NewFile(3, "listener")
 	listener, err := net.FileListener(file)
 	_ = file.Close() // the listener is a copy that is closed on exec
-	unix.CloseOnExec(beatFile)
 	if err != nil {
 		return fmt.Errorf("this command is started by the agent itself: %w", err)
 	}
@@ -181,7 +172,6 @@ func Work(ctx context.Context, o Options, stdin io.Reader) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go beat(ctx, os.NewFile(beatFile, "beats"), introduction.Silence)
 	go func() {
 		untilEnd(stdin)
 		cancel() // the keeper has ended, or asks for the end

@@ -49,8 +49,6 @@ func Relay(ctx context.Context, o Options, serve []string, stdin, stdout *os.Fil
 		}
 		if err = o.start(ctx, serve, introduction); err == nil {
 			conn, err = dial(ctx, o.Folder)
-		} else {
-			err = errors.Join(err, removeUnowned(o.Folder, o.Remove))
 		}
 	}
 	if err != nil {
