@@ -157,7 +157,9 @@ func (c *Client) connect(ctx context.Context) (*yamux.Session, error) {
 	if c.instance == "" {
 		c.instance = answer.Instance
 	}
-	s, err := yamux.Client(conn, yamuxConfig(c.o.silence()))
+	// The agent opens no streams, and a host that floods its owner is given up: it would do it again.
+	guarded := newFrames(conn, 0, func(err error) { c.lose(host.Lost(c.o.Name, err.Error())) })
+	s, err := yamux.Client(guarded, yamuxConfig(c.o.silence()))
 	if err != nil {
 		_ = conn.Close()
 		return nil, err

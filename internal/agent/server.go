@@ -48,7 +48,7 @@ type ServerOptions struct {
 const (
 	// maxPending bounds connections that have not shown the secret yet, maxCalls calls at a time.
 	maxPending = 64
-	maxCalls   = 4096
+	maxCalls   = 1024
 	// goodbye is how long the agent's last answer may take.
 	goodbye = 2 * time.Second
 )
@@ -67,6 +67,7 @@ type server struct {
 	asked          atomic.Bool  // the owner asked for the end
 	pending        atomic.Int64
 	calls          atomic.Int64
+	requests       budget
 
 	// ending is closed when the agent begins to end; ended when all its processes have ended and all its files are
 	// removed. failed is valid then.
@@ -236,7 +237,8 @@ func (s *server) greet(conn io.ReadWriteCloser) {
 		_ = conn.Close()
 		return
 	}
-	session, err := yamux.Server(heard, yamuxConfig(time.Duration(s.silence.Load())))
+	guarded := newFrames(heard, maxCalls, func(err error) { s.o.Log("the owner's connection is closed: " + err.Error()) })
+	session, err := yamux.Server(guarded, yamuxConfig(time.Duration(s.silence.Load())))
 	if err != nil {
 		s.o.Log(err.Error())
 		_ = conn.Close()
@@ -323,14 +325,16 @@ func (s *server) serve(session *yamux.Session) {
 		if err != nil {
 			return
 		}
-		go func() {
-			defer func() { _ = stream.Close() }()
-			if s.calls.Add(1) > maxCalls {
-				_ = writeMessage(stream, reply{Error: fmt.Sprintf("more than %d calls at a time", maxCalls)})
-			} else {
-				_ = s.handle(ctx, stream) // an error of the connection: the owner repeats the call
-			}
+		if s.calls.Add(1) > maxCalls {
 			s.calls.Add(-1)
+			s.o.Log(fmt.Sprintf("the owner's connection is closed: more than %d calls at a time", maxCalls))
+			_ = session.Close()
+			return
+		}
+		go func() {
+			defer s.calls.Add(-1)
+			defer func() { _ = stream.Close() }()
+			_ = s.handle(ctx, stream) // an error of the connection: the owner repeats the call
 		}()
 	}
 }
