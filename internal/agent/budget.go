@@ -8,7 +8,7 @@ import (
 
 // maxRequests bounds what the requests that are being served hold in memory, over all calls, in bytes. The largest one
 // is that of a process with all its standard input.
-const maxRequests = maxStdin + 16<<20
+const maxRequests = maxStdin + 2<<20
 
 // errBusy says that requests hold all the memory that they may have.
 var errBusy = errors.New("the agent is busy with other large requests")

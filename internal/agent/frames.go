@@ -29,9 +29,13 @@ const (
 	// settings of yamuxConfig.
 	pingsPerSecond = 50
 	pingBurst      = 200
+	// opensPerSecond is the rate at which the other side may open streams for long, and openBurst how many at once. A run
+	// makes less than a hundred calls a second.
+	opensPerSecond = 1000
+	openBurst      = 2000
 	// maxUnread bounds the data that has arrived and that nobody has read, over all streams, in bytes. One stream has
 	// at most 256 KiB.
-	maxUnread = 32 << 20
+	maxUnread = 8 << 20
 )
 
 // frames is a connection that looks at the frames of yamux before the library does, and refuses those by which the
@@ -44,6 +48,8 @@ type frames struct {
 	now   func() time.Time
 	// violated is told of a violation.
 	violated func(err error)
+	// over is called when no more can be read, before the library learns it; it may be nil.
+	over func()
 
 	// in is used by Read alone, out by Write alone: the library does both from one goroutine each.
 	in, out frameScanner
@@ -53,9 +59,8 @@ type frames struct {
 	// theirs counts the streams that the other side has open.
 	theirs int
 	unread int64
-	// pings is how many pings may come, at the moment since.
-	pings float64
-	since time.Time
+	// pings and opened are the pings of the other side, and the streams that it opened.
+	pings, opened rate
 }
 
 // A frameStream is what the frames of a stream said.
@@ -67,7 +72,8 @@ type frameStream struct {
 // newFrames guards a connection. The other side may have the given number of streams open.
 func newFrames(conn io.ReadWriteCloser, opens int, violated func(error)) *frames {
 	return &frames{ReadWriteCloser: conn, opens: opens, now: time.Now, violated: violated,
-		streams: map[uint32]*frameStream{}, pings: pingBurst, since: time.Now()}
+		streams: map[uint32]*frameStream{}, pings: rate{perSecond: pingsPerSecond, burst: pingBurst},
+		opened: rate{perSecond: opensPerSecond, burst: openBurst}}
 }
 
 // Read reads bytes that obey the bounds. After a violation it closes the connection.
@@ -76,7 +82,10 @@ func (f *frames) Read(b []byte) (int, error) {
 	if bad := f.in.scan(b[:n], f.arrived); bad != nil {
 		f.violated(bad)
 		_ = f.ReadWriteCloser.Close() // the violation is the reason
-		return 0, bad
+		n, err = 0, bad
+	}
+	if err != nil && f.over != nil {
+		f.over()
 	}
 	return n, err
 }
@@ -119,22 +128,38 @@ func (f *frames) arrived(h frame) error {
 	return nil
 }
 
-// ping counts a ping. Pings that are allowed accrue with the time.
+// ping counts a ping.
 func (f *frames) ping() error {
-	now := f.now()
-	f.pings = min(pingBurst, f.pings+pingsPerSecond*now.Sub(f.since).Seconds())
-	f.since = now
-	if f.pings < 1 {
+	if !f.pings.allows(f.now()) {
 		return fmt.Errorf("%w: a flood of pings, more than %d a second", errProtocol, pingsPerSecond)
 	}
-	f.pings--
 	return nil
+}
+
+// A rate allows a number of events a second, and more of them at once. The zero time of since is the beginning.
+type rate struct {
+	perSecond, burst float64
+	used             float64
+	since            time.Time
+}
+
+// allows counts an event at a moment, and says whether it is within the rate.
+func (r *rate) allows(now time.Time) bool {
+	if !r.since.IsZero() {
+		r.used = max(0, r.used-r.perSecond*now.Sub(r.since).Seconds())
+	}
+	r.since = now
+	r.used++
+	return r.used <= r.burst
 }
 
 // open counts a stream that the other side opens.
 func (f *frames) open(stream uint32) error {
 	if f.theirs >= f.opens {
 		return fmt.Errorf("%w: more than %d streams at a time", errProtocol, f.opens)
+	}
+	if !f.opened.allows(f.now()) {
+		return fmt.Errorf("%w: a flood of streams, more than %d a second", errProtocol, opensPerSecond)
 	}
 	f.theirs++
 	f.streams[stream] = &frameStream{theirs: true}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nearfar/internal/check"
+	"nearfar/internal/clean"
 	"nearfar/internal/host"
 	"nearfar/internal/machine"
 	"nearfar/internal/supervise"
@@ -147,7 +148,7 @@ func (r reply) err() error {
 	if r.Error == "" {
 		return nil
 	}
-	e := &remoteError{message: r.Error}
+	e := &remoteError{message: clean.Cut(r.Error, maxText)}
 	if of := kinds()[r.Kind]; of != nil {
 		e.is = append(e.is, of)
 	}

@@ -48,7 +48,7 @@ type ServerOptions struct {
 const (
 	// maxPending bounds connections that have not shown the secret yet, maxCalls calls at a time.
 	maxPending = 64
-	maxCalls   = 1024
+	maxCalls   = 512
 	// goodbye is how long the agent's last answer may take.
 	goodbye = 2 * time.Second
 )
@@ -216,7 +216,7 @@ func (s *server) greet(conn io.ReadWriteCloser) {
 	limit := time.AfterFunc(greetLimit, func() { _ = conn.Close() })
 	answer, ok := s.recognize(conn)
 	s.pending.Add(-1)
-	heard := &heardConn{ReadWriteCloser: conn, heard: &s.heard}
+	heard := &listening{ReadWriteCloser: conn, heard: func() { s.heard.Add(1) }}
 	if !ok {
 		s.o.Log(fmt.Sprintf("a connection was refused (%d in all): %s", s.refused.Add(1), answer.Error))
 		_ = writeMessage(conn, answer)
@@ -238,6 +238,8 @@ func (s *server) greet(conn io.ReadWriteCloser) {
 		return
 	}
 	guarded := newFrames(heard, maxCalls, func(err error) { s.o.Log("the owner's connection is closed: " + err.Error()) })
+	calls := &openCalls{streams: map[*yamux.Stream]bool{}}
+	guarded.over = calls.end
 	session, err := yamux.Server(guarded, yamuxConfig(time.Duration(s.silence.Load())))
 	if err != nil {
 		s.o.Log(err.Error())
@@ -251,7 +253,7 @@ func (s *server) greet(conn io.ReadWriteCloser) {
 	if old != nil {
 		_ = old.Close()
 	}
-	s.serve(session)
+	s.serve(session, calls)
 }
 
 // recognize reads the first message of a connection.
@@ -302,22 +304,56 @@ func (s *server) isOwner(name string) bool {
 // minSilence is the shortest time of silence that an owner can ask for.
 const minSilence = 100 * time.Millisecond
 
-// heardConn counts the bytes that it reads.
-type heardConn struct {
+// listening is a connection that says when bytes came.
+type listening struct {
 	io.ReadWriteCloser
-	heard *atomic.Int64
+	heard func()
 }
 
-func (c *heardConn) Read(b []byte) (int, error) {
+func (c *listening) Read(b []byte) (int, error) {
 	n, err := c.ReadWriteCloser.Read(b)
 	if n > 0 {
-		c.heard.Add(1)
+		c.heard()
 	}
 	return n, err
 }
 
+// openCalls are the streams of a connection that are being served.
+type openCalls struct {
+	mu      sync.Mutex
+	streams map[*yamux.Stream]bool
+	over    bool
+}
+
+// add adds a stream.
+func (o *openCalls) add(s *yamux.Stream) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.streams[s] = true
+	if o.over {
+		_ = s.SetDeadline(time.Unix(1, 0))
+	}
+}
+
+func (o *openCalls) remove(s *yamux.Stream) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.streams, s)
+}
+
+// end ends what the streams wait for. The library does that too, but until it has come to a stream, that one's reader
+// turns in a loop, and hundreds of them leave the library no CPU.
+func (o *openCalls) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over = true
+	for s := range o.streams {
+		_ = s.SetDeadline(time.Unix(1, 0)) // it never fails
+	}
+}
+
 // serve serves the calls of a connection.
-func (s *server) serve(session *yamux.Session) {
+func (s *server) serve(session *yamux.Session, calls *openCalls) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for {
@@ -328,11 +364,14 @@ func (s *server) serve(session *yamux.Session) {
 		if s.calls.Add(1) > maxCalls {
 			s.calls.Add(-1)
 			s.o.Log(fmt.Sprintf("the owner's connection is closed: more than %d calls at a time", maxCalls))
+			calls.end()
 			_ = session.Close()
 			return
 		}
+		calls.add(stream)
 		go func() {
 			defer s.calls.Add(-1)
+			defer calls.remove(stream)
 			defer func() { _ = stream.Close() }()
 			_ = s.handle(ctx, stream) // an error of the connection: the owner repeats the call
 		}()
