@@ -121,6 +121,8 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 	case callObserve:
 		o, err := s.observe(q)
 		return reply{Observed: &o}, err
+	case callReserve:
+		return reply{}, s.reserved.reserve(q.Key, q.Ports)
 	case callClock:
 		return reply{Now: time.Now().Round(0)}, nil
 	case callLoad:
@@ -139,7 +141,7 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 		<-s.ended
 		return reply{}, s.failed
 	}
-	return reply{}, fmt.Errorf("%w: an unknown call", errProtocol)
+	return reply{}, fmt.Errorf("%w: %w", errProtocol, errUnknownCall)
 }
 
 // errNoFiles is the error of an agent with ServerOptions.Allow.

@@ -74,6 +74,8 @@ type request struct {
 	Size     int64  `json:"size,omitempty"`
 	Protocol string `json:"protocol,omitempty"`
 	Port     int    `json:"port,omitempty"`
+	// Ports are what callReserve reserves.
+	Ports []int `json:"ports,omitempty"`
 	// To is the address of the other side, for the counters of the devices on the path to it; the zero value for none.
 	To netip.Addr `json:"to,omitzero"`
 }
@@ -109,7 +111,12 @@ const (
 	kindEnded    = "ended"     // host.ErrEnded
 	kindEnding   = "ending"    // the agent is ending
 	kindGone     = "forgotten" // supervise.ErrForgotten
+	kindReserved = "reserved"  // ErrReserved
+	kindUnknown  = "unknown"   // errUnknownCall
 )
+
+// errUnknownCall says that the agent does not know a call: it is older than its owner.
+var errUnknownCall = errors.New("an unknown call")
 
 // errEnding says that the agent is ending: no call is possible any more.
 var errEnding = errors.New("the agent is ending")
@@ -118,7 +125,7 @@ var errEnding = errors.New("the agent is ending")
 func kinds() map[string]error {
 	return map[string]error{
 		kindNotFound: host.ErrNotFound, kindEnded: host.ErrEnded, kindEnding: errEnding,
-		kindGone: supervise.ErrForgotten,
+		kindGone: supervise.ErrForgotten, kindReserved: ErrReserved, kindUnknown: errUnknownCall,
 	}
 }
 

@@ -75,7 +75,8 @@ type server struct {
 	endOnce       sync.Once
 	failed        error
 
-	wires wires
+	wires    wires
+	reserved reservations
 
 	observing   sync.Mutex
 	observedKey string // of the last observation
@@ -115,6 +116,7 @@ func Serve(ctx context.Context, accept func() (io.ReadWriteCloser, error), o Ser
 		ending: make(chan struct{}), ended: make(chan struct{}),
 	}
 	s.silence.Store(int64(o.Silence))
+	s.reserved.connected = s.connected
 	exhausted := make(chan error, 1)
 	go func() { exhausted <- s.acceptAll(accept) }()
 	go s.watchSilence()
@@ -123,6 +125,13 @@ func Serve(ctx context.Context, accept func() (io.ReadWriteCloser, error), o Ser
 	<-s.ended
 	s.sayGoodbye()
 	return s.failed
+}
+
+// connected says whether the owner is connected.
+func (s *server) connected() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.session != nil && !s.session.IsClosed()
 }
 
 // await returns when the agent should end.
@@ -140,6 +149,7 @@ func (s *server) end() {
 	s.endOnce.Do(func() {
 		close(s.ending)
 		s.wires.close()
+		s.reserved.close()
 		s.failed = errors.Join(s.supervisor.Close(), s.files.removeAll())
 		if s.o.Remaining != nil {
 			s.o.Remaining()
