@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"testing"
 
 	"nearfar/internal/agent"
@@ -53,4 +54,23 @@ func TestHostileAgents(t *testing.T) {
 		}
 		return c.Host(), nil
 	})
+}
+
+// TestAgentThatCannotStart: the error says why the agent does not start on the host, and its folder does not stay.
+func TestAgentThatCannotStart(t *testing.T) {
+	r := useRig(t)
+	place(t, r)
+	o := r.options("plain")
+	o.Command, o.Agents = "ulimit -n 12; exec "+r.placed()+" --stdio", nil
+	c, err := Connect(t.Context(), o)
+	if err == nil {
+		_ = c.Close()
+		t.Fatal("it started")
+	}
+	if !strings.Contains(err.Error(), "too many open files") {
+		t.Errorf("says %v", err)
+	}
+	if folder := sessionFolder(o.Agent.Session); exists(folder) {
+		t.Errorf("%s stays", folder)
+	}
 }
