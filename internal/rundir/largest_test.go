@@ -24,17 +24,23 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		return json.RawMessage("[" + strings.TrimSuffix(strings.Repeat("1,", n), ",") + "]")
 	}
 	manifests := map[string]func(m *Manifest){
-		"no change":            func(*Manifest) {},
-		"hosts within":         func(m *Manifest) { m.Hosts = numbers(maxManifestValues / 2) },
-		"hosts at the bound":   func(m *Manifest) { m.Hosts = numbers(maxManifestValues) },
-		"hosts of 450,000":     func(m *Manifest) { m.Hosts = numbers(450_000) },
-		"hosts nested":         func(m *Manifest) { m.Hosts = json.RawMessage(strings.Repeat("[", 2000) + strings.Repeat("]", 2000)) },
-		"hosts long":           func(m *Manifest) { m.Hosts = json.RawMessage(`"` + strings.Repeat("x", MaxManifest) + `"`) },
-		"hosts almost as long": func(m *Manifest) { m.Hosts = json.RawMessage(`"` + strings.Repeat("x", MaxManifest-9000) + `"`) },
-		"earlier":              func(m *Manifest) { m.Earlier = numbers(450_000) },
-		"versions":             func(m *Manifest) { m.Versions = texts(maxManifestValues+1, 0) },
-		"a long version":       func(m *Manifest) { m.Versions = texts(1, MaxManifest) },
-		"skipped":              func(m *Manifest) { m.Skipped = texts(maxManifestValues+1, 1) },
+		"no change":          func(*Manifest) {},
+		"hosts within":       func(m *Manifest) { m.Hosts = numbers(maxManifestValues / 2) },
+		"hosts at the bound": func(m *Manifest) { m.Hosts = numbers(maxManifestValues) },
+		"hosts of 450,000":   func(m *Manifest) { m.Hosts = numbers(450_000) },
+		"hosts nested": func(m *Manifest) {
+			m.Hosts = json.RawMessage(strings.Repeat("[", 2000) + strings.Repeat("]", 2000))
+		},
+		"hosts long": func(m *Manifest) {
+			m.Hosts = json.RawMessage(`"` + strings.Repeat("x", MaxManifest) + `"`)
+		},
+		"hosts almost as long": func(m *Manifest) {
+			m.Hosts = json.RawMessage(`"` + strings.Repeat("x", MaxManifest-9000) + `"`)
+		},
+		"earlier":        func(m *Manifest) { m.Earlier = numbers(450_000) },
+		"versions":       func(m *Manifest) { m.Versions = texts(maxManifestValues+1, 0) },
+		"a long version": func(m *Manifest) { m.Versions = texts(1, MaxManifest) },
+		"skipped":        func(m *Manifest) { m.Skipped = texts(maxManifestValues+1, 1) },
 		"versions of hosts": func(m *Manifest) {
 			m.HostVersions = map[string]result.HostVersions{"near": {Client: texts(maxManifestValues, 1)}}
 		},
