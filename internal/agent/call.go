@@ -17,7 +17,8 @@ type call struct {
 	request request
 	// body follows the request: of start and put.
 	body []byte
-	// waits says that the answer may take any time. Otherwise the agent is lost if it does not answer within callLimit.
+	// waits says that the answer may take any time. Otherwise the agent is lost if it does not answer within the limit
+	// of the client's options, or does not within that and a reconnection.
 	waits bool
 	// receive reads what follows the reply. If it fails because the connection broke, the call is repeated; again then
 	// changes the request.
@@ -27,13 +28,11 @@ type call struct {
 	evenClosed bool
 }
 
-const (
-	// callLimit bounds how long the agent may take for a call, without the time of reconnections. It is much longer
-	// than any call takes, also on a very busy machine.
-	callLimit = 60 * time.Second
-	// maxRepeats bounds how often a call is repeated. A call that breaks every connection must end.
-	maxRepeats = 200
-)
+// maxRepeats bounds how often a call is repeated. A call that breaks every connection must end.
+const maxRepeats = 200
+
+// noteAfter is how long a call lasts until Options.Note is told of it.
+const noteAfter = 5 * time.Second
 
 // errBroken says that the connection broke during a call.
 var errBroken = errors.New("the connection to the agent broke")
@@ -42,21 +41,33 @@ var errBroken = errors.New("the connection to the agent broke")
 // error of ctx, or an error that wraps host.ErrLost.
 func (c *Client) exchange(ctx context.Context, q call) (reply, error) {
 	q.request.Size = int64(len(q.body))
+	if !q.waits {
+		var cancel func()
+		ctx, cancel = context.WithTimeoutCause(ctx, c.o.limit()+c.o.silence(), errTimeLimit)
+		defer cancel()
+		if c.o.Note != nil {
+			defer time.AfterFunc(noteAfter, func() {
+				c.o.Note(fmt.Sprintf("%s: waiting for the agent's answer (%s), for at most %v", c.o.Name, q.request.Call,
+					c.o.limit()+c.o.silence()))
+			}).Stop()
+		}
+	}
 	for range maxRepeats {
 		if c.isClosed() && !q.evenClosed {
 			return reply{}, errClosed
 		}
 		s, err := c.current(ctx)
 		if err != nil {
-			return reply{}, err
+			return reply{}, c.late(ctx, err)
 		}
 		r, err := c.try(ctx, s, q)
+		err = c.late(ctx, err)
 		switch {
 		case err == nil:
 			return r, c.answered(r)
 		case errors.Is(err, errProtocol):
 			c.lose(host.Lost(c.o.Name, err.Error()))
-		case ctx.Err() != nil:
+		case ctx.Err() != nil && !errors.Is(err, host.ErrLost):
 			return reply{}, ctx.Err()
 		case !errors.Is(err, errBroken):
 			return reply{}, err
@@ -68,6 +79,15 @@ func (c *Client) exchange(ctx context.Context, q call) (reply, error) {
 	}
 	c.lose(host.Lost(c.o.Name, fmt.Sprintf("the connection broke %d times during one call", maxRepeats)))
 	return reply{}, c.Lost()
+}
+
+// late loses an agent that has used up the time for a call with all its repetitions.
+func (c *Client) late(ctx context.Context, err error) error {
+	if err == nil || !errors.Is(context.Cause(ctx), errTimeLimit) || c.Lost() != nil {
+		return err
+	}
+	c.lose(host.Lost(c.o.Name, fmt.Sprintf("the agent did not answer within %v", c.o.limit()+c.o.silence())))
+	return c.Lost()
 }
 
 // answered is the error of a reply. An agent that ends although its owner did not ask for it is lost.
@@ -84,7 +104,7 @@ func (c *Client) answered(r reply) error {
 func (c *Client) try(ctx context.Context, s *yamux.Session, q call) (reply, error) {
 	if !q.waits {
 		var cancel func()
-		ctx, cancel = context.WithTimeoutCause(ctx, callLimit, errTimeLimit)
+		ctx, cancel = context.WithTimeoutCause(ctx, c.o.limit(), errTimeLimit)
 		defer cancel()
 	}
 	stream, err := s.OpenStream()
@@ -96,7 +116,7 @@ func (c *Client) try(ctx context.Context, s *yamux.Session, q call) (reply, erro
 	stop()
 	_ = stream.Close()
 	if errors.Is(context.Cause(ctx), errTimeLimit) {
-		c.lose(host.Lost(c.o.Name, fmt.Sprintf("the agent did not answer within %v", callLimit)))
+		c.lose(host.Lost(c.o.Name, fmt.Sprintf("the agent did not answer within %v", c.o.limit())))
 		return reply{}, c.Lost()
 	}
 	return r, err

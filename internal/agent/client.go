@@ -16,10 +16,12 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/yamux"
 
+	"nearfar/internal/clean"
 	"nearfar/internal/host"
 )
 
@@ -40,6 +42,11 @@ type Options struct {
 	// Silence is how long the owner may be silent before the agent ends with all that it started and put; 0 for
 	// DefaultSilence. It is also how long a reconnection may take.
 	Silence time.Duration
+	// Limit is how long the agent may take to answer a call, without the time of a reconnection; 0 for DefaultLimit.
+	Limit time.Duration
+	// Note is told, as a sentence, of a call that the agent has not answered for a while; nil for nobody. It may be
+	// called from several goroutines.
+	Note func(text string)
 	// Endpoint has the known properties of the host. The agent fills in the system and missing addresses.
 	Endpoint host.Endpoint
 }
@@ -49,6 +56,17 @@ func (o Options) silence() time.Duration {
 		return DefaultSilence
 	}
 	return o.Silence
+}
+
+// DefaultLimit is how long an agent may take to answer a call by default. It is much longer than any call takes, also on
+// a very busy machine.
+const DefaultLimit = 60 * time.Second
+
+func (o Options) limit() time.Duration {
+	if o.Limit <= 0 {
+		return DefaultLimit
+	}
+	return o.Limit
 }
 
 // A Client is the owner's side of an agent.
@@ -66,6 +84,10 @@ type Client struct {
 	// parted is closed when keep has closed the last connection.
 	parted chan struct{}
 	why    error
+	// heard is when bytes came last over a connection that the agent had accepted, in nanoseconds since 1970.
+	heard atomic.Int64
+	// unanswered says that a caller was interrupted, and the agent did not answer at once.
+	unanswered atomic.Bool
 	// cleaning waits for goroutines that clean up after calls. cleanUp starts them, and none once Close waits.
 	cleaning sync.WaitGroup
 
@@ -89,11 +111,16 @@ func Connect(ctx context.Context, dial Dialer, o Options) (*Client, error) {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
 	}
 	c.session = s
+	c.heard.CompareAndSwap(0, time.Now().UnixNano())
 	if c.endpoint.Name == "" {
 		c.endpoint.Name = o.Name
 	}
 	go c.keep(s)
 	facts, err := c.Facts(ctx)
+	if err != nil && ctx.Err() != nil {
+		_ = c.closeWithin(partTime) // nobody waits any longer; the agent ends by itself
+		return nil, err
+	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -174,7 +201,10 @@ func (c *Client) connect(ctx context.Context) (*yamux.Session, error) {
 	if c.instance == "" {
 		c.instance = answer.Instance
 	}
-	s, err := yamux.Client(conn, yamuxConfig(c.o.silence()))
+	// The agent opens no streams, and a host that floods its owner is given up: it would do it again.
+	heard := &listening{ReadWriteCloser: conn, heard: func() { c.heard.Store(time.Now().UnixNano()) }}
+	guarded := newFrames(heard, 0, func(err error) { c.lose(host.Lost(c.o.Name, err.Error())) })
+	s, err := yamux.Client(guarded, yamuxConfig(c.o.silence()))
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -188,7 +218,7 @@ func (c *Client) connect(ctx context.Context) (*yamux.Session, error) {
 
 // greet exchanges the first messages.
 func (c *Client) greet(ctx context.Context, conn io.ReadWriteCloser) (welcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, greetLimit)
+	ctx, cancel := context.WithTimeout(ctx, min(greetLimit, c.o.limit()))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	var answer welcome
@@ -206,7 +236,7 @@ func (c *Client) greet(ctx context.Context, conn io.ReadWriteCloser) (welcome, e
 	case err != nil:
 		return welcome{}, fmt.Errorf("the agent did not answer: %w", err)
 	case answer.Error != "":
-		return welcome{}, fmt.Errorf("%w: %s", errRefused, answer.Error)
+		return welcome{}, fmt.Errorf("%w: %s", errRefused, clean.Cut(answer.Error, maxText))
 	case answer.Protocol != protocolVersion:
 		return welcome{}, fmt.Errorf("%w: its protocol has version %d, this program's %d", errRefused, answer.Protocol,
 			protocolVersion)
@@ -245,7 +275,12 @@ func (c *Client) keep(s *yamux.Session) {
 			return
 		}
 		c.replace(nil)
-		next, err := c.reconnect()
+		var next *yamux.Session
+		// An agent that greets and then says nothing, not even to a ping, must not be dialled for ever.
+		err := c.mute()
+		if err == nil {
+			next, err = c.reconnect()
+		}
 		if err != nil {
 			c.lose(host.Lost(c.o.Name, err.Error()))
 			_ = s.Close() // it is broken; this waits for the end of what carried it
@@ -254,6 +289,14 @@ func (c *Client) keep(s *yamux.Session) {
 		c.replace(next)
 		s = next
 	}
+}
+
+// mute is an error if the agent has said nothing for as long as it bears silence, whatever it accepted.
+func (c *Client) mute() error {
+	if time.Since(time.Unix(0, c.heard.Load())) > c.o.silence() {
+		return fmt.Errorf("it accepts connections, and has said nothing on them for %v", c.o.silence())
+	}
+	return nil
 }
 
 // replace sets the session, and wakes those who wait for one.
@@ -346,11 +389,24 @@ func (c *Client) current(ctx context.Context) (*yamux.Session, error) {
 	}
 }
 
+// connected says whether there is a connection that works.
+func (c *Client) connected() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session != nil && !c.session.IsClosed()
+}
+
 // Close ends the agent, all that it started and all files that it put. On a lost agent it returns nil: the agent ends
 // by itself. Close may be called twice.
-func (c *Client) Close() error {
+func (c *Client) Close() error { return c.closeWithin(min(c.o.silence(), closeLimit)) }
+
+// closeWithin is Close, but waits for the agent's answer only for the given time.
+func (c *Client) closeWithin(limit time.Duration) error {
 	c.closing.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), min(c.o.silence(), closeLimit))
+		if c.unanswered.Load() {
+			limit = min(limit, hurriedLimit)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		c.mu.Lock()
 		c.closed = true
@@ -360,6 +416,7 @@ func (c *Client) Close() error {
 		switch {
 		case errors.As(err, &remote):
 			c.closeErr = fmt.Errorf("%s: ending the agent: %w", c.o.Name, err)
+		case c.unanswered.Load() || !c.connected(): // as on a lost agent
 		case err != nil && ctx.Err() != nil && c.Lost() == nil:
 			c.closeErr = fmt.Errorf("%s: the agent did not say that it ended; it ends by itself after %v", c.o.Name,
 				c.o.silence())
@@ -388,8 +445,11 @@ func (c *Client) cleanUp(f func()) {
 // program could outlive this one.
 const partingLimit = 5 * time.Second
 
-// closeLimit is longer than the agent needs to kill what it started.
-const closeLimit = 30 * time.Second
+// closeLimit is longer than the agent needs to kill what it started. An agent that takes longer ends by itself.
+const closeLimit = 10 * time.Second
+
+// hurriedLimit is closeLimit after an interrupt to which the agent did not answer at once.
+const hurriedLimit = 2 * time.Second
 
 // errClosed is the error of calls after Close.
 var errClosed = errors.New("its host is closed")

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"nearfar/internal/machine"
@@ -14,6 +15,12 @@ type Clock struct {
 	Offset      time.Duration `json:"offset"`
 	Uncertainty time.Duration `json:"uncertainty"`
 }
+
+const (
+	// maxLoad is more than any load average, maxShare more than any share: both are measured a little late.
+	maxLoad  = 1e7
+	maxShare = 100
+)
 
 // clockReadings is how often the clock is read. The reading with the least uncertainty counts.
 const clockReadings = 5
@@ -44,6 +51,10 @@ func (c *Client) Load(ctx context.Context) (*machine.Load, error) {
 	r, err := c.exchange(ctx, call{request: request{Call: callLoad}})
 	if err != nil {
 		return nil, c.fail("load", err)
+	}
+	if l := r.Load; l != nil && !(l.CPUs >= 0 && l.CPUs <= maxCPUs && l.Running >= 0 && l.Average >= 0 &&
+		l.Average <= maxLoad && l.Pressure >= 0 && l.Pressure <= maxShare && l.Busy >= 0 && l.Busy <= maxShare) {
+		return nil, c.fail("load", fmt.Errorf("%w: a load that no machine has", errProtocol))
 	}
 	return r.Load, nil
 }

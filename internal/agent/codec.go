@@ -68,13 +68,22 @@ func readLength(r io.Reader, limit int64) (int64, error) {
 	return n, nil
 }
 
-// cut makes an unexpected end of any end of the stream.
+// cut makes an unexpected end of any end of the stream. What a transport says of the end stays.
 func cut(err error) error {
-	if errors.Is(err, io.EOF) {
+	switch {
+	case err == io.EOF: //nolint:errorlint // a wrapped one says more
 		return io.ErrUnexpectedEOF
+	case errors.Is(err, io.EOF):
+		return &cutError{err.Error()}
 	}
 	return err
 }
+
+// cutError is an unexpected end of the stream with what a transport says of it.
+type cutError struct{ message string }
+
+func (e *cutError) Error() string { return e.message }
+func (e *cutError) Unwrap() error { return io.ErrUnexpectedEOF }
 
 // A chunkWriter sends the written bytes as chunks. Close sends the empty chunk.
 type chunkWriter struct {

@@ -18,11 +18,15 @@ import (
 // handle serves one call. The error is one of the connection.
 func (s *server) handle(ctx context.Context, stream io.ReadWriter) error {
 	var q request
-	if err := readMessage(stream, maxMessage, &q); err != nil {
+	in := &budgeted{r: stream, of: &s.requests}
+	defer in.giveBack()
+	if err := readMessage(in, maxMessage, &q); errors.Is(err, errBusy) {
+		return writeMessage(stream, failure(err))
+	} else if err != nil {
 		return err
 	}
 	if q.hasBody() {
-		return s.handleBody(stream, q)
+		return s.handleBody(stream, in, q)
 	}
 	if err := s.refusal(q); err != nil {
 		return writeMessage(stream, failure(err))
@@ -55,7 +59,8 @@ func (s *server) refusal(q request) error {
 
 // handleBody serves a call with a body. It reads all of the body, because the owner sends it all before it reads the
 // reply.
-func (s *server) handleBody(stream io.ReadWriter, q request) error {
+// What stays in memory is read from in.
+func (s *server) handleBody(stream io.ReadWriter, in *budgeted, q request) error {
 	body := &chunkReader{r: stream}
 	failed := s.refusal(q)
 	var r reply
@@ -66,9 +71,14 @@ func (s *server) handleBody(stream io.ReadWriter, q request) error {
 	case q.Call == callPut:
 		failed = s.files.put(string(q.Path), fs.FileMode(q.Mode), body, q.Size)
 	default:
-		var stdin []byte
-		if stdin, failed = io.ReadAll(io.LimitReader(body, q.Size+1)); failed != nil {
-			return failed
+		body.r = in
+		stdin, err := io.ReadAll(io.LimitReader(body, q.Size+1))
+		body.r = stream
+		if errors.Is(err, errBusy) {
+			return writeMessage(stream, failure(err))
+		}
+		if err != nil {
+			return err
 		}
 		if int64(len(stdin)) != q.Size {
 			failed = fmt.Errorf("%w: a body of another length", errProtocol)
@@ -111,6 +121,8 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 	case callObserve:
 		o, err := s.observe(q)
 		return reply{Observed: &o}, err
+	case callReserve:
+		return reply{}, s.reserved.reserve(q.Key, q.Ports)
 	case callClock:
 		return reply{Now: time.Now().Round(0)}, nil
 	case callLoad:
@@ -129,7 +141,7 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 		<-s.ended
 		return reply{}, s.failed
 	}
-	return reply{}, fmt.Errorf("%w: an unknown call", errProtocol)
+	return reply{}, fmt.Errorf("%w: %w", errProtocol, errUnknownCall)
 }
 
 // errNoFiles is the error of an agent with ServerOptions.Allow.

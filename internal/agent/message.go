@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nearfar/internal/check"
+	"nearfar/internal/clean"
 	"nearfar/internal/host"
 	"nearfar/internal/machine"
 	"nearfar/internal/supervise"
@@ -73,6 +74,8 @@ type request struct {
 	Size     int64  `json:"size,omitempty"`
 	Protocol string `json:"protocol,omitempty"`
 	Port     int    `json:"port,omitempty"`
+	// Ports are what callReserve reserves.
+	Ports []int `json:"ports,omitempty"`
 	// To is the address of the other side, for the counters of the devices on the path to it; the zero value for none.
 	To netip.Addr `json:"to,omitzero"`
 }
@@ -108,7 +111,12 @@ const (
 	kindEnded    = "ended"     // host.ErrEnded
 	kindEnding   = "ending"    // the agent is ending
 	kindGone     = "forgotten" // supervise.ErrForgotten
+	kindReserved = "reserved"  // ErrReserved
+	kindUnknown  = "unknown"   // errUnknownCall
 )
+
+// errUnknownCall says that the agent does not know a call: it is older than its owner.
+var errUnknownCall = errors.New("an unknown call")
 
 // errEnding says that the agent is ending: no call is possible any more.
 var errEnding = errors.New("the agent is ending")
@@ -117,7 +125,7 @@ var errEnding = errors.New("the agent is ending")
 func kinds() map[string]error {
 	return map[string]error{
 		kindNotFound: host.ErrNotFound, kindEnded: host.ErrEnded, kindEnding: errEnding,
-		kindGone: supervise.ErrForgotten,
+		kindGone: supervise.ErrForgotten, kindReserved: ErrReserved, kindUnknown: errUnknownCall,
 	}
 }
 
@@ -147,7 +155,7 @@ func (r reply) err() error {
 	if r.Error == "" {
 		return nil
 	}
-	e := &remoteError{message: r.Error}
+	e := &remoteError{message: clean.Cut(r.Error, maxText)}
 	if of := kinds()[r.Kind]; of != nil {
 		e.is = append(e.is, of)
 	}

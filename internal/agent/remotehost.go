@@ -47,7 +47,7 @@ func (h *remoteHost) Start(ctx context.Context, c host.Cmd) (host.Process, error
 		return nil, h.fail(c.Argv, err)
 	}
 	p := &process{
-		host: h, argv: c.Argv, done: make(chan struct{}),
+		host: h, argv: c.Argv, done: make(chan struct{}), parted: make(chan struct{}),
 		key: strconv.FormatUint(h.last.Add(1), 10) + "-" + randomHex(8),
 	}
 	r, err := h.client.exchange(ctx, call{
@@ -64,7 +64,7 @@ func (h *remoteHost) Start(ctx context.Context, c host.Cmd) (host.Process, error
 		}
 		return nil, h.fail(c.Argv, err)
 	}
-	p.started = r.Started
+	p.started, p.runs = r.Started, true
 	go p.run(ctx, c)
 	return p, nil
 }
@@ -105,11 +105,16 @@ type process struct {
 	key  string
 	done chan struct{} // closed when it has ended and its output is written
 	err  error         // valid once done is closed
+	// parted is closed when the end is not waited for any more, because the caller was interrupted.
+	parted chan struct{}
 
 	// started and ended are by the agent's clock; ended is set when the agent has reported the end.
 	started time.Time
 	mu      sync.Mutex
 	ended   time.Time
+	// runs says that the process was started. hasEnded says that the agent has reported the end, or is lost. killing
+	// says that boundEnd runs.
+	runs, hasEnded, killing bool
 }
 
 // Times are by the clock of the agent's machine.
@@ -119,9 +124,23 @@ func (p *process) Times() (started, ended time.Time) {
 	return p.started, p.ended
 }
 
+const (
+	// partTime is how long the end of a process is waited for whose caller was interrupted: nobody waits any longer.
+	partTime = time.Second
+	// outputRate is how fast output must come after the end of its process, in bytes a second, once the limit of a call
+	// has passed: a slow line does that, and a host that sends a byte now and then does not.
+	outputRate = 64 << 10
+)
+
+// errParted says that the caller was interrupted, and that the agent did not say in time that the process was killed.
+var errParted = fmt.Errorf("its host is %w: the agent has not said yet that it was killed", host.ErrLost)
+
 // run copies the output of the process and waits for its end. It kills the process when ctx ends.
 func (p *process) run(ctx context.Context, c host.Cmd) {
 	defer close(p.done)
+	// calls ends the calls below: the agent is given up, or the caller was interrupted.
+	calls, giveUp := context.WithCancelCause(context.Background())
+	defer giveUp(nil)
 	ended := make(chan struct{})
 	canceled := make(chan error, 1)
 	go func() {
@@ -129,29 +148,44 @@ func (p *process) run(ctx context.Context, c host.Cmd) {
 		select {
 		case <-ctx.Done():
 			canceled <- ctx.Err()
-			_ = p.kill() // it fails only if the agent is lost, and Wait says so
+			p.killFor(ctx, giveUp)
 		case <-ended:
 		}
 	}()
 	var copying sync.WaitGroup
 	var outputErrs [2]error
+	var received atomic.Int64
 	for i, w := range []io.Writer{c.Stdout, c.Stderr} {
 		if w != nil {
-			copying.Go(func() { outputErrs[i] = p.copyOutput(i, w) })
+			copying.Go(func() { outputErrs[i] = p.copyOutput(calls, i, w, &received) })
 		}
 	}
-	r, err := p.host.client.exchange(context.Background(), call{
+	r, err := p.host.client.exchange(calls, call{
 		request: request{Call: callWait, Key: p.key}, waits: true,
 	})
 	p.mu.Lock()
 	p.ended = r.Ended
+	p.hasEnded = true
 	p.mu.Unlock()
-	copying.Wait()
+	if err == nil {
+		stop := p.boundOutput(&received, giveUp)
+		copying.Wait()
+		stop()
+	} else {
+		giveUp(err)
+		copying.Wait()
+	}
 	close(ended)
 	var why error
 	select {
 	case why = <-canceled:
 	default:
+	}
+	if lost := p.host.client.Lost(); errors.Is(lost, host.ErrLost) && !errors.Is(err, host.ErrLost) {
+		err = lost // it also cut the output
+	}
+	if cause := context.Cause(calls); errors.Is(cause, errParted) && !errors.Is(err, host.ErrLost) {
+		err = fmt.Errorf("%w: %w", why, cause)
 	}
 	switch {
 	case err != nil:
@@ -169,17 +203,89 @@ func (p *process) run(ctx context.Context, c host.Cmd) {
 	p.host.client.cleanUp(p.forget)
 }
 
+// killFor kills the process because ctx has ended. If the caller was interrupted, nobody waits for an agent that does
+// not answer. Otherwise such an agent is lost.
+func (p *process) killFor(ctx context.Context, giveUp context.CancelCauseFunc) {
+	if context.Cause(ctx) == context.Canceled { //nolint:errorlint // a cause that wraps it is no interruption
+		defer time.AfterFunc(partTime, func() {
+			close(p.parted)
+			p.host.client.unanswered.Store(true)
+			giveUp(errParted)
+		}).Stop()
+		killed := make(chan struct{})
+		go func() {
+			defer close(killed)
+			_ = p.kill() // Close ends what this one does not
+		}()
+		select {
+		case <-killed:
+		case <-p.done:
+			return
+		}
+		<-p.done
+		return
+	}
+	_ = p.kill() // it fails only if the agent is lost, and Wait says so
+}
+
+// boundOutput gives the agent up if the output of a process that has ended does not come. stop ends that.
+func (p *process) boundOutput(received *atomic.Int64, giveUp context.CancelCauseFunc) (stop func()) {
+	over := make(chan struct{})
+	began, before := time.Now(), received.Load()
+	go func() {
+		every := time.NewTicker(p.host.client.o.limit() / 10)
+		defer every.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-every.C:
+			}
+			allowed := time.Duration(float64(received.Load()-before) / outputRate * float64(time.Second))
+			if time.Since(began) > p.host.client.o.limit()+allowed {
+				p.host.client.lose(host.Lost(p.host.client.o.Name,
+					"the agent did not send the output of a process that has ended"))
+				giveUp(p.host.client.Lost())
+				return
+			}
+		}
+	}()
+	return func() { close(over) }
+}
+
+// boundEnd gives the agent up if it does not report the end of a process that it says it killed.
+func (p *process) boundEnd() {
+	timer := time.NewTimer(p.host.client.o.limit())
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return
+	case <-timer.C:
+	}
+	p.mu.Lock()
+	ended := p.hasEnded
+	p.mu.Unlock()
+	if !ended { // otherwise boundOutput watches
+		p.host.client.lose(host.Lost(p.host.client.o.Name,
+			"the agent says that it killed a process, and does not report its end"))
+	}
+}
+
 // forget frees what the agent keeps of the process. If that fails, the agent frees it when it ends.
 func (p *process) forget() {
 	_, _ = p.host.client.exchange(context.Background(), call{request: request{Call: callForget, Key: p.key}})
 }
 
+// maxReceived is more than an agent keeps of a stream, in bytes.
+const maxReceived = 2 * supervise.DefaultMaxOutput
+
 // copyOutput writes a stream to w. If w fails, the rest of the stream is not fetched.
-func (p *process) copyOutput(stream int, w io.Writer) error {
+// received counts the bytes.
+func (p *process) copyOutput(ctx context.Context, stream int, w io.Writer, received *atomic.Int64) error {
 	var offset int64
 	var failed error
 	var out reply
-	_, err := p.host.client.exchange(context.Background(), call{
+	_, err := p.host.client.exchange(ctx, call{
 		request: request{Call: callRead, Key: p.key, Stream: stream},
 		waits:   true,
 		again:   func(q *request) { q.Offset = offset },
@@ -189,6 +295,10 @@ func (p *process) copyOutput(stream int, w io.Writer) error {
 				n, err := chunks.Read(b)
 				if n > 0 {
 					offset += int64(n)
+					received.Add(int64(n))
+					if offset > maxReceived {
+						return fmt.Errorf("%w: more output than an agent keeps", errProtocol)
+					}
 					if _, failed = w.Write(b[:n]); failed != nil {
 						return nil
 					}
@@ -232,7 +342,17 @@ func (p *process) Stop(grace time.Duration) error {
 		return nil
 	default:
 	}
-	_, err := p.host.client.exchange(context.Background(), call{request: request{Call: callTerminate, Key: p.key}})
+	// Once the process was given up, nobody waits for an answer.
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-p.parted:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	_, err := p.host.client.exchange(ctx, call{request: request{Call: callTerminate, Key: p.key}})
 	if err == nil || p.isGone(err) {
 		timer := time.NewTimer(grace)
 		defer timer.Stop()
@@ -240,10 +360,10 @@ func (p *process) Stop(grace time.Duration) error {
 		case <-p.done:
 		case <-timer.C:
 		}
-		err = p.kill()
+		err = p.killWithin(ctx) // also what an ended process left behind
 	}
 	<-p.done
-	if p.isGone(err) {
+	if p.isGone(err) || errors.Is(err, context.Canceled) {
 		return nil
 	}
 	if err != nil {
@@ -259,10 +379,26 @@ func (p *process) isGone(err error) bool {
 
 // kill kills the process and all that it started. If that fails, the agent is given up, because nothing would notice
 // the end of the process.
-func (p *process) kill() error {
-	_, err := p.host.client.exchange(context.Background(), call{request: request{Call: callKill, Key: p.key}})
-	if err == nil || p.isGone(err) {
+func (p *process) kill() error { return p.killWithin(context.Background()) }
+
+// killWithin is kill, until ctx ends.
+func (p *process) killWithin(ctx context.Context) error {
+	_, err := p.host.client.exchange(ctx, call{request: request{Call: callKill, Key: p.key}})
+	if err == nil {
+		p.mu.Lock()
+		first := p.runs && !p.killing
+		p.killing = true
+		p.mu.Unlock()
+		if first {
+			go p.boundEnd()
+		}
 		return nil
+	}
+	if p.isGone(err) {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return err
 	}
 	p.host.client.lose(host.Lost(p.host.client.o.Name, err.Error()))
 	return err
@@ -284,6 +420,9 @@ func (c *Client) Facts(ctx context.Context) (Facts, error) {
 	r, err := c.exchange(ctx, call{request: request{Call: callFacts}})
 	if err == nil && r.Facts == nil {
 		err = errProtocol
+	}
+	if err == nil {
+		err = r.Facts.bound()
 	}
 	if err != nil {
 		return Facts{}, c.fail("facts", err)

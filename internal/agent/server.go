@@ -48,7 +48,7 @@ type ServerOptions struct {
 const (
 	// maxPending bounds connections that have not shown the secret yet, maxCalls calls at a time.
 	maxPending = 64
-	maxCalls   = 4096
+	maxCalls   = 512
 	// goodbye is how long the agent's last answer may take.
 	goodbye = 2 * time.Second
 )
@@ -67,6 +67,7 @@ type server struct {
 	asked          atomic.Bool  // the owner asked for the end
 	pending        atomic.Int64
 	calls          atomic.Int64
+	requests       budget
 
 	// ending is closed when the agent begins to end; ended when all its processes have ended and all its files are
 	// removed. failed is valid then.
@@ -74,7 +75,8 @@ type server struct {
 	endOnce       sync.Once
 	failed        error
 
-	wires wires
+	wires    wires
+	reserved reservations
 
 	observing   sync.Mutex
 	observedKey string // of the last observation
@@ -114,6 +116,7 @@ func Serve(ctx context.Context, accept func() (io.ReadWriteCloser, error), o Ser
 		ending: make(chan struct{}), ended: make(chan struct{}),
 	}
 	s.silence.Store(int64(o.Silence))
+	s.reserved.connected = s.connected
 	exhausted := make(chan error, 1)
 	go func() { exhausted <- s.acceptAll(accept) }()
 	go s.watchSilence()
@@ -122,6 +125,13 @@ func Serve(ctx context.Context, accept func() (io.ReadWriteCloser, error), o Ser
 	<-s.ended
 	s.sayGoodbye()
 	return s.failed
+}
+
+// connected says whether the owner is connected.
+func (s *server) connected() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.session != nil && !s.session.IsClosed()
 }
 
 // await returns when the agent should end.
@@ -139,6 +149,7 @@ func (s *server) end() {
 	s.endOnce.Do(func() {
 		close(s.ending)
 		s.wires.close()
+		s.reserved.close()
 		s.failed = errors.Join(s.supervisor.Close(), s.files.removeAll())
 		if s.o.Remaining != nil {
 			s.o.Remaining()
@@ -215,7 +226,7 @@ func (s *server) greet(conn io.ReadWriteCloser) {
 	limit := time.AfterFunc(greetLimit, func() { _ = conn.Close() })
 	answer, ok := s.recognize(conn)
 	s.pending.Add(-1)
-	heard := &heardConn{ReadWriteCloser: conn, heard: &s.heard}
+	heard := &listening{ReadWriteCloser: conn, heard: func() { s.heard.Add(1) }}
 	if !ok {
 		s.o.Log(fmt.Sprintf("a connection was refused (%d in all): %s", s.refused.Add(1), answer.Error))
 		_ = writeMessage(conn, answer)
@@ -236,7 +247,10 @@ func (s *server) greet(conn io.ReadWriteCloser) {
 		_ = conn.Close()
 		return
 	}
-	session, err := yamux.Server(heard, yamuxConfig(time.Duration(s.silence.Load())))
+	guarded := newFrames(heard, maxCalls, func(err error) { s.o.Log("the owner's connection is closed: " + err.Error()) })
+	calls := &openCalls{streams: map[*yamux.Stream]bool{}}
+	guarded.over = calls.end
+	session, err := yamux.Server(guarded, yamuxConfig(time.Duration(s.silence.Load())))
 	if err != nil {
 		s.o.Log(err.Error())
 		_ = conn.Close()
@@ -249,7 +263,7 @@ func (s *server) greet(conn io.ReadWriteCloser) {
 	if old != nil {
 		_ = old.Close()
 	}
-	s.serve(session)
+	s.serve(session, calls)
 }
 
 // recognize reads the first message of a connection.
@@ -300,22 +314,56 @@ func (s *server) isOwner(name string) bool {
 // minSilence is the shortest time of silence that an owner can ask for.
 const minSilence = 100 * time.Millisecond
 
-// heardConn counts the bytes that it reads.
-type heardConn struct {
+// listening is a connection that says when bytes came.
+type listening struct {
 	io.ReadWriteCloser
-	heard *atomic.Int64
+	heard func()
 }
 
-func (c *heardConn) Read(b []byte) (int, error) {
+func (c *listening) Read(b []byte) (int, error) {
 	n, err := c.ReadWriteCloser.Read(b)
 	if n > 0 {
-		c.heard.Add(1)
+		c.heard()
 	}
 	return n, err
 }
 
+// openCalls are the streams of a connection that are being served.
+type openCalls struct {
+	mu      sync.Mutex
+	streams map[*yamux.Stream]bool
+	over    bool
+}
+
+// add adds a stream.
+func (o *openCalls) add(s *yamux.Stream) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.streams[s] = true
+	if o.over {
+		_ = s.SetDeadline(time.Unix(1, 0))
+	}
+}
+
+func (o *openCalls) remove(s *yamux.Stream) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.streams, s)
+}
+
+// end ends what the streams wait for. The library does that too, but until it has come to a stream, that one's reader
+// turns in a loop, and hundreds of them leave the library no CPU.
+func (o *openCalls) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over = true
+	for s := range o.streams {
+		_ = s.SetDeadline(time.Unix(1, 0)) // it never fails
+	}
+}
+
 // serve serves the calls of a connection.
-func (s *server) serve(session *yamux.Session) {
+func (s *server) serve(session *yamux.Session, calls *openCalls) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for {
@@ -323,14 +371,19 @@ func (s *server) serve(session *yamux.Session) {
 		if err != nil {
 			return
 		}
-		go func() {
-			defer func() { _ = stream.Close() }()
-			if s.calls.Add(1) > maxCalls {
-				_ = writeMessage(stream, reply{Error: fmt.Sprintf("more than %d calls at a time", maxCalls)})
-			} else {
-				_ = s.handle(ctx, stream) // an error of the connection: the owner repeats the call
-			}
+		if s.calls.Add(1) > maxCalls {
 			s.calls.Add(-1)
+			s.o.Log(fmt.Sprintf("the owner's connection is closed: more than %d calls at a time", maxCalls))
+			calls.end()
+			_ = session.Close()
+			return
+		}
+		calls.add(stream)
+		go func() {
+			defer s.calls.Add(-1)
+			defer calls.remove(stream)
+			defer func() { _ = stream.Close() }()
+			_ = s.handle(ctx, stream) // an error of the connection: the owner repeats the call
 		}()
 	}
 }

@@ -13,10 +13,14 @@ type Buffer struct {
 	buf   []byte
 	limit int
 	lost  int
+	full  chan struct{}
 }
 
 // New returns a buffer that keeps limit bytes.
-func New(limit int) *Buffer { return &Buffer{limit: limit} }
+func New(limit int) *Buffer { return &Buffer{limit: limit, full: make(chan struct{})} }
+
+// Full is closed when bytes are discarded.
+func (b *Buffer) Full() <-chan struct{} { return b.full }
 
 // Write never fails: a full buffer must neither block nor end the process that prints.
 func (b *Buffer) Write(p []byte) (int, error) {
@@ -24,15 +28,18 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	defer b.mu.Unlock()
 	take := min(len(p), b.limit-len(b.buf))
 	b.buf = append(b.buf, p[:take]...)
+	if b.lost == 0 && take < len(p) {
+		close(b.full)
+	}
 	b.lost += len(p) - take
 	return len(p), nil
 }
 
-// Bytes copies the kept bytes.
+// Bytes are the kept bytes. They are not copied: the buffer only appends to them, and the caller does not change them.
 func (b *Buffer) Bytes() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return append([]byte(nil), b.buf...)
+	return b.buf[:len(b.buf):len(b.buf)]
 }
 
 // Tail is the end of the kept bytes, for a message.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"nearfar/internal/answer"
 	"nearfar/internal/clean"
 	"nearfar/internal/experiment"
+	"nearfar/internal/files"
 	"nearfar/internal/rundir"
 	"nearfar/internal/tool"
 )
@@ -129,7 +129,7 @@ func earlierBaseline(
 
 // baselinesIn lists the newest run directories in a folder whose names look like those of baselines, the newest first.
 func baselinesIn(folder string) []string {
-	directory, err := os.Open(folder)
+	directory, err := files.OpenFolder(folder)
 	if err != nil {
 		return nil // there is no earlier run
 	}

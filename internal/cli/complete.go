@@ -12,6 +12,7 @@ import (
 	"nearfar/internal/engine/wire"
 	"nearfar/internal/experiment"
 	"nearfar/internal/export"
+	"nearfar/internal/files"
 	"nearfar/internal/gate"
 	"nearfar/internal/report"
 	"nearfar/internal/result"
@@ -275,7 +276,7 @@ func runsThatBegin(begins string) []string {
 
 // runsIn lists the run directories in a directory whose names begin as given, as they are written on a command line.
 func runsIn(directory, begins string) []string {
-	f, err := os.Open(filepath.Clean(directory))
+	f, err := files.OpenFolder(filepath.Clean(directory))
 	if err != nil {
 		return nil
 	}
@@ -327,7 +328,7 @@ func armsOfFile(cmd *cobra.Command, args []string, begins string) ([]string, cob
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxCompletedFile {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	data, err := os.ReadFile(file)
+	data, err := files.ReadRegular(file, maxCompletedFile)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nearfar/internal/clean"
+	"nearfar/internal/files"
 	"nearfar/internal/rundir"
 )
 
@@ -24,7 +25,7 @@ type namedRun struct {
 
 // runsByAge lists the readable runs of a folder, the newest first.
 func runsByAge(folder string) ([]namedRun, error) {
-	directory, err := os.Open(folder)
+	directory, err := files.OpenFolder(folder)
 	if err != nil {
 		return nil, err
 	}

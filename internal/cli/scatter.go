@@ -9,6 +9,7 @@ import (
 
 	"nearfar/internal/answer"
 	"nearfar/internal/contrast"
+	"nearfar/internal/files"
 	"nearfar/internal/history"
 	"nearfar/internal/stats"
 )
@@ -51,7 +52,7 @@ func scatterFrom(ctx context.Context, c *contrast.Contrast) (of contrast.Scatter
 
 // countRuns counts the runs in a folder.
 func countRuns(folder string) int {
-	directory, err := os.Open(folder)
+	directory, err := files.OpenFolder(folder)
 	if err != nil {
 		return 0
 	}

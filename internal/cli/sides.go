@@ -11,6 +11,7 @@ import (
 	"nearfar/internal/clean"
 	"nearfar/internal/contrast"
 	"nearfar/internal/experiment"
+	"nearfar/internal/files"
 	"nearfar/internal/hdr"
 	"nearfar/internal/rundir"
 )
@@ -58,7 +59,7 @@ func (a *app) readSide(source, name string) (*contrast.Side, error) {
 // unknownSource is the error for a missing run or file. It lists the runs in the same directory.
 func unknownSource(path string) error {
 	var names []string
-	if directory, err := os.Open(filepath.Dir(path)); err == nil {
+	if directory, err := files.OpenFolder(filepath.Dir(path)); err == nil {
 		entries, _ := directory.ReadDir(maxSuggested) // after an error, the entries so far are used
 		for _, entry := range entries {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(path), entry.Name(), "run.json")); err == nil {

@@ -94,6 +94,7 @@ func (k *given) build(ctx context.Context, arms []experiment.Arm) (made map[stri
 	var all sync.WaitGroup
 	for i, name := range names {
 		all.Go(func() {
+			defer waiting(k.options.Step, "host %s to be reached", name)()
 			var c *agent.Client
 			if c, errs[i] = k.reach(ctx, k.specs[name], dialers[name]); errs[i] == nil {
 				k.mu.Lock()
@@ -163,6 +164,7 @@ type dialer struct {
 func (k *given) reach(ctx context.Context, spec experiment.HostSpec, d dialer) (*agent.Client, error) {
 	o := agent.Options{
 		Name: spec.Name, Session: d.session, Silence: spec.Silence, Endpoint: Endpoint(spec),
+		Note: func(text string) { k.options.Step("%s", text) },
 	}
 	if o.Session == "" {
 		o.Session = agent.NewSession()
@@ -231,7 +233,10 @@ func (k *given) close() error {
 	errs := make([]error, len(names))
 	var all sync.WaitGroup
 	for i, name := range names {
-		all.Go(func() { errs[i] = k.clients[name].Close() })
+		all.Go(func() {
+			defer waiting(k.options.Step, "the agent of host %s to end what it started", name)()
+			errs[i] = k.clients[name].Close()
+		})
 	}
 	all.Wait()
 	if k.owner != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -192,5 +193,31 @@ func TestUnreachableHosts(t *testing.T) {
 	}
 	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 		t.Errorf("the agent of a left %v, %v", left, err)
+	}
+}
+
+// TestSecondRunIsRefused: a run on hosts that another run measures is refused before it touches a port.
+func TestSecondRunIsRefused(t *testing.T) {
+	first, second := deployed(t, "a b", "b a"), deployed(t, "c d")
+	port := 20000 + rand.IntN(10000)
+	running := first.kinds[0].(*given)
+	// Two hosts of a run can be one machine.
+	ports := map[string][]int{"a": {port}, "b": {port}}
+	if problems := running.reserve(t.Context(), agent.NewSession(), ports); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	// A socket that holds the port shows that the second run does not try it.
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", fmt.Sprint(port)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	at := netip.MustParseAddr("127.0.0.1")
+	err = second.Preflight(t.Context(), []host.Traffic{{
+		Arm: "arm0", Bind: at, Dial: at, Sockets: []host.Socket{{Protocol: "tcp", Port: port}},
+	}})
+	want := fmt.Sprintf("d: port %d: another run of nearfar uses it: wait for its end, or set 'port:'", port)
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "cannot be opened") {
+		t.Errorf("says %v, want %q", err, want)
 	}
 }

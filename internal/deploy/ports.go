@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -44,6 +45,20 @@ func (k *fleet) checkPorts(ctx context.Context, sides map[string]Sides, traffic 
 		}
 		probes[p] = append(probes[p], probe{between.Client, between.Server, t})
 	}
+	// A run that measures must not be disturbed: it is asked for before a port is touched.
+	run, ports := agent.NewSession(), map[string][]int{}
+	for p, of := range probes {
+		for _, one := range of {
+			for _, s := range one.traffic.Sockets {
+				if !slices.Contains(ports[p.server], s.Port) {
+					ports[p.server] = append(ports[p.server], s.Port)
+				}
+			}
+		}
+	}
+	if problems := k.reserve(ctx, run, ports); len(problems) > 0 {
+		return problems
+	}
 	problems := make([][]string, len(places))
 	machines := map[string][]int{}
 	for i, p := range places {
@@ -69,6 +84,20 @@ func (k *fleet) machineOf(name string) string {
 		return id
 	}
 	return name
+}
+
+// reserve reserves the ports of all servers for this run. The problems are sorted by the servers' names.
+func (k *fleet) reserve(ctx context.Context, run string, ports map[string][]int) (problems []string) {
+	for _, server := range slices.Sorted(maps.Keys(ports)) {
+		slices.Sort(ports[server])
+		if err := k.clients[server].Reserve(ctx, run, ports[server]); errors.Is(err, agent.ErrReserved) {
+			problems = append(problems, fmt.Sprintf("%s: %v: wait for its end, or set 'port:' of the host to four free ports",
+				server, err))
+		} else if errors.Is(err, host.ErrLost) {
+			problems = append(problems, fmt.Sprintf("%s: the ports cannot be reserved: %v", server, err))
+		} // an older agent reserves nothing: then the check of the ports finds the other run
+	}
+	return problems
 }
 
 // checkServer lets the server's host hold all sockets of the probes while their clients dial them.

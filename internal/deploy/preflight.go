@@ -38,6 +38,7 @@ const minFree = 100 << 20
 // preflight checks all hosts at the same time. The problems are sorted by the hosts' names.
 func (k *given) preflight(ctx context.Context, e *experiment.Experiment, traffic []host.Traffic) []string {
 	k.options.Step("checking the hosts: ports, disks, clocks")
+	defer waiting(k.options.Step, "the answers of %s", strings.Join(slices.Sorted(maps.Keys(k.clients)), ", "))()
 	problems := k.checkMachines(ctx, k.options.Step)
 	// After the loads were read, because this makes some itself.
 	sides := map[string]Sides{}

@@ -1,8 +1,11 @@
-// Package files writes files that survive a crash whole, and locks files between processes.
+// Package files writes files that survive a crash whole, reads files that anybody may have put into a folder, and locks
+// files between processes.
 package files
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -33,4 +36,55 @@ func WriteWhole(path string, data []byte) error {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return syncFolder(folder)
+}
+
+// OpenRegular opens a file for reading that must be regular and have at most most bytes: a pipe might never deliver
+// anything, and a device never end. It never waits.
+func OpenRegular(path string, most int64) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|dontWait, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = fmt.Errorf("%s is not a regular file", path)
+	case info.Size() > most:
+		err = fmt.Errorf("%s has %d bytes; at most %d are read", path, info.Size(), most)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// ReadRegular reads a whole file as OpenRegular opens it.
+func ReadRegular(path string, most int64) (data []byte, err error) {
+	f, err := OpenRegular(path, most)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	data, err = io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s has more than %d bytes", path, most)
+	}
+	return data, err
+}
+
+// OpenFolder opens a folder, to list it. It never waits, as the opening of a pipe does.
+func OpenFolder(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|dontWait, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a folder", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }

@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// dontWait makes the opening of a pipe return at once.
+const dontWait = unix.O_NONBLOCK
+
 func lock(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -165,12 +164,7 @@ const maxState = 16 << 20
 
 // ReadState reads the file of a migration. The error is os.ErrNotExist if there is none.
 func ReadState(file string) (*State, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	data, err := io.ReadAll(io.LimitReader(f, maxState+1))
+	data, err := files.ReadRegular(file, maxState)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nearfar/internal/audit"
+	"nearfar/internal/files"
 )
 
 // An Auditor asks providers what they still have of a run: an audit.Auditor, or what stands in for it in tests.
@@ -82,7 +83,7 @@ func (p *Project) known(record *Record) []audit.Place {
 		places = audit.Join(places, []audit.Place{{Provider: audit.AWS}})
 	}
 	// A file that cannot be read names no provider; a module that was used has one.
-	text, _ := os.ReadFile(filepath.Join(module, ".terraform.lock.hcl"))
+	text, _ := files.ReadRegular(filepath.Join(module, ".terraform.lock.hcl"), maxRecord)
 	return audit.Join(places, audit.OfLockFile(text))
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/files"
 )
 
 const (
@@ -186,15 +186,6 @@ func emptyFile(path string) (err error) {
 }
 
 // readBounded reads a file that another program wrote.
-func readBounded(path string) (text []byte, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	text, err = io.ReadAll(io.LimitReader(f, maxRecord+1))
-	if len(text) > maxRecord {
-		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxRecord)
-	}
-	return text, err
+func readBounded(path string) ([]byte, error) {
+	return files.ReadRegular(path, maxRecord)
 }

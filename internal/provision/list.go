@@ -86,7 +86,7 @@ func indexed() (folders []string) {
 		return nil // then there is no index
 	}
 	for _, name := range namesIn(index) {
-		data, err := os.ReadFile(filepath.Join(index, name))
+		data, err := files.ReadRegular(filepath.Join(index, name), maxPath)
 		if path := strings.TrimSpace(string(data)); err == nil && filepath.IsAbs(path) && len(path) <= maxPath {
 			folders = append(folders, path)
 		}
@@ -124,7 +124,7 @@ func List(below string) (records []*Record, problems []error) {
 
 // namesIn lists the entries of a folder, at most maxListed. A folder that cannot be read has none.
 func namesIn(folder string) (names []string) {
-	f, err := os.Open(folder)
+	f, err := files.OpenFolder(folder)
 	if err != nil {
 		return nil
 	}

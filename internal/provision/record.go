@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -129,24 +128,17 @@ const (
 
 // readRecord reads the record in a folder; nil if there is none.
 func readRecord(folder string) (r *Record, err error) {
-	f, err := os.Open(filepath.Join(folder, recordFile))
+	path := filepath.Join(folder, recordFile)
+	data, err := files.ReadRegular(path, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	data, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(data) > maxRecord:
-		return nil, fmt.Errorf("%s is larger than a record", f.Name())
-	}
 	r = &Record{}
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("%s is no record: %w", f.Name(), err)
+		return nil, fmt.Errorf("%s is no record: %w", path, err)
 	}
 	r.Folder = folder
 	return r, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"nearfar/internal/bounded"
+	"nearfar/internal/files"
 )
 
 // Files in which programs write for nearfar. They are files and not pipes, so that a program continues when nearfar is
@@ -90,7 +92,7 @@ func (p *Project) follow(ctx context.Context, c command, process *os.Process, en
 		if into == nil {
 			continue
 		}
-		reader, err := os.Open(filepath.Join(p.folder, name))
+		reader, err := files.OpenRegular(filepath.Join(p.folder, name), math.MaxInt64)
 		if err != nil {
 			return errors.Join(err, <-ended)
 		}

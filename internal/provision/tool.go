@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/files"
 )
 
 // programNames are the programs that can make machines, in the order in which they are looked for.
@@ -106,7 +108,7 @@ func (t *tool) stream(ctx context.Context, c call, seen *events) error {
 
 // said is what the program wrote to standard error, without the frame that it draws there.
 func (p *Project) said() (lines []string) {
-	f, err := os.Open(p.own(errFile))
+	f, err := files.OpenRegular(p.own(errFile), math.MaxInt64)
 	if err != nil {
 		return nil
 	}

@@ -47,6 +47,8 @@ type Manifest struct {
 	Skipped map[string]string `json:"skipped,omitempty"`
 	// Hosts are the facts of the hosts and of the lab. Their format is the caller's.
 	Hosts json.RawMessage `json:"hosts,omitempty"`
+	// HostsLeftOut is why Hosts is missing, if that would have made the file too large to be read again.
+	HostsLeftOut string `json:"hosts_left_out,omitempty"`
 	// Earlier is what an earlier comparison of an arm with itself said about the hosts when the run started. Its format
 	// is the caller's.
 	Earlier json.RawMessage `json:"earlier_baseline,omitempty"`
@@ -235,13 +237,40 @@ func (d *Dir) Update(change func(*Manifest)) error {
 	return d.writeManifest()
 }
 
-// writeManifest is called with writing held, or before others have the directory.
+// writeManifest writes run.json. What would make it too large to be read again is left out, or an error: the facts of the
+// hosts come from the hosts, and must not cost the run. It is called with writing held, or before
+// others have the directory.
 func (d *Dir) writeManifest() error {
-	data, err := json.MarshalIndent(d.manifest, "", "  ")
+	data, err := encodeManifest(d.manifest)
+	if errors.Is(err, errTooLarge) && len(d.manifest.Hosts) > 0 {
+		d.manifest.Hosts, d.manifest.HostsLeftOut = nil, "the facts of the hosts are left out: with them, "+err.Error()
+		data, err = encodeManifest(d.manifest)
+	}
 	if err != nil {
 		return err
 	}
-	return d.replaceLocked(manifestName, append(data, '\n'))
+	return d.replaceLocked(manifestName, data)
+}
+
+// errTooLarge says that a manifest could not be read again.
+var errTooLarge = errors.New("too large")
+
+// encodeManifest refuses a manifest that could not be read again.
+func encodeManifest(m Manifest) ([]byte, error) {
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	data = append(data, '\n')
+	if len(data) > MaxManifest {
+		return nil, fmt.Errorf("%s is %w: %d bytes; at most %d are read", manifestName, errTooLarge, len(data),
+			MaxManifest)
+	}
+	if n := structure(data); n > maxManifestValues {
+		return nil, fmt.Errorf("%s is %w: %d values; at most %d are read", manifestName, errTooLarge, n,
+			maxManifestValues)
+	}
+	return data, nil
 }
 
 // Append adds a finished trial and returns when it is on the disk. It refuses a trial that exceeds the bounds for
@@ -250,6 +279,14 @@ func (d *Dir) Append(t result.Trial) error {
 	line, err := lineOf(t)
 	if err != nil {
 		return err
+	}
+	info, err := d.trials.Stat()
+	if err != nil {
+		return err
+	}
+	if size := info.Size() + int64(len(line)); size > MaxTrials {
+		return fmt.Errorf("%s has %d bytes with trial %d; at most %d are read, and the run ends here", trialsName, size,
+			t.Trial, MaxTrials)
 	}
 	if _, err := d.trials.Write(line); err != nil {
 		return err
@@ -266,7 +303,15 @@ func lineOf(t result.Trial) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(line, '\n'), nil
+	line = append(line, '\n')
+	if len(line) > result.MaxLine {
+		return nil, fmt.Errorf("the record of trial %d has %d bytes; at most %d are read", t.Trial, len(line),
+			result.MaxLine)
+	}
+	if n := structure(line); n > maxTrialValues {
+		return nil, fmt.Errorf("the record of trial %d has %d values; at most %d are read", t.Trial, n, maxTrialValues)
+	}
+	return line, nil
 }
 
 // WriteRaw stores an output of a trial, and returns its name relative to the run directory. The given name must be

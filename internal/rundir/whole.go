@@ -33,13 +33,19 @@ const hiddenPrefix = ".new-"
 func CreateWhole(
 	ctx context.Context, parent string, m Manifest, trials []result.Trial, raw []RawFile,
 ) (path string, err error) {
+	if len(trials) > maxLines {
+		return "", fmt.Errorf("%d trials; at most %d are read", len(trials), maxLines)
+	}
 	var lines bytes.Buffer
 	for _, t := range trials {
 		line, err := lineOf(t)
 		if err != nil {
 			return "", err
 		}
-		lines.Write(line)
+		if lines.Write(line); lines.Len() > MaxTrials {
+			return "", fmt.Errorf("the records of the trials have more than %d bytes, which is the most that is read",
+				MaxTrials)
+		}
 	}
 	return makeWhole(parent, m, func(d *Dir) error {
 		for _, f := range raw {

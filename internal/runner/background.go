@@ -60,6 +60,9 @@ func (b *background) adds() time.Duration {
 	return b.plan.Expected + overhead
 }
 
+// errBackgroundEnded is the cause for which a workload is ended whose background has ended.
+var errBackgroundEnded = errors.New("its background has ended")
+
 // beside starts the background, runs the workload's client once its data flows, and then ends the background. If the
 // background ends by itself, the workload is ended too: it would not measure what was declared.
 func (b *background) beside(
@@ -82,11 +85,11 @@ func (b *background) beside(
 		return b.failed
 	}
 	ended := make(chan error, 1)
-	running, cancel := context.WithCancel(ctx)
-	defer cancel()
+	running, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	go func() {
 		ended <- client.Wait()
-		cancel()
+		cancel(errBackgroundEnded) // it is no interrupt
 	}()
 	timeout := time.NewTimer(b.plan.Expected + l.Patience)
 	defer timeout.Stop()

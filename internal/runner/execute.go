@@ -12,8 +12,13 @@ import (
 	"nearfar/internal/tool"
 )
 
-// outputLimit is how many bytes of each stream of a tool are kept.
-const outputLimit = 64 << 20
+const (
+	// outputLimit is how many bytes a stream of a tool may have. No tool that measures prints as much; one that prints
+	// more floods, and its trial ends.
+	outputLimit = 16 << 20
+	// floodKept is how many bytes of each stream are kept of a trial that was flooded: enough to see with what.
+	floodKept = 64 << 10
+)
 
 // Limits bound how long the runner waits.
 type Limits struct {
@@ -42,6 +47,8 @@ type job struct {
 // background, the client runs while the background's data flows. Their output is in job.out when execute returns, after
 // an error too.
 func (l Limits) execute(ctx context.Context, work job, behind *background, hosts host.Hosts) (err error) {
+	ctx, stop := untilFlooded(ctx, work, behind)
+	defer stop()
 	end, err := l.serve(ctx, work, hosts.Server)
 	if err != nil {
 		return err
@@ -55,6 +62,30 @@ func (l Limits) execute(ctx context.Context, work job, behind *background, hosts
 		return l.runClient(ctx, work, hosts.Client)
 	})
 }
+
+// untilFlooded is a context that ends when a program prints more than is kept. Its cause is then an errFlooded.
+func untilFlooded(ctx context.Context, work job, behind *background) (until context.Context, stop func()) {
+	until, end := context.WithCancelCause(ctx)
+	outputs := []*outputs{work.out}
+	if behind != nil {
+		outputs = append(outputs, behind.out)
+	}
+	for _, o := range outputs {
+		for _, b := range o.all() {
+			go func() {
+				select {
+				case <-b.Full():
+					end(errFlooded)
+				case <-until.Done():
+				}
+			}()
+		}
+	}
+	return until, func() { end(nil) }
+}
+
+// errFlooded says that a program printed more than any that measures.
+var errFlooded = fmt.Errorf("it printed more than %d MiB, and was ended", outputLimit>>20)
 
 // serve starts the server and waits until it is ready. end ends it; a server that ends by itself after a good client is
 // given the time for that, because its output counts. After an error no server runs.
@@ -108,7 +139,9 @@ func (l Limits) runClient(ctx context.Context, j job, h host.Host) (started, end
 	if err == nil {
 		return started, ended, nil
 	}
-	if errors.Is(limited.Err(), context.DeadlineExceeded) {
+	if errors.Is(context.Cause(limited), errFlooded) {
+		err = errFlooded
+	} else if errors.Is(limited.Err(), context.DeadlineExceeded) {
 		err = fmt.Errorf("did not end within %v and was killed", limit)
 	}
 	return started, ended, &host.Error{
@@ -176,22 +209,34 @@ func (o *outputs) parsable(w *experiment.Workload, runErr error) tool.Output {
 	return out
 }
 
+// all are the four streams.
+func (o *outputs) all() []*bounded.Buffer {
+	return []*bounded.Buffer{o.stdout, o.stderr, o.serverStdout, o.serverStderr}
+}
+
 type file struct {
 	suffix string
 	data   []byte
 }
 
 // files are the outputs with the end of their file's name, which follows the trial's. prefix is "" or ".background".
+// Of a flood only the beginning is kept.
 func (o *outputs) files(prefix string) []file {
-	return []file{
+	all := []file{
 		{prefix + ".client.out", o.stdout.Bytes()}, {prefix + ".client.err", o.stderr.Bytes()},
 		{prefix + ".server.out", o.serverStdout.Bytes()}, {prefix + ".server.err", o.serverStderr.Bytes()},
 	}
+	if o.cut() != "" {
+		for i := range all {
+			all[i].data = all[i].data[:min(len(all[i].data), floodKept)]
+		}
+	}
+	return all
 }
 
 // cut says that an output was too long to be kept whole; "" if none was.
 func (o *outputs) cut() string {
-	for _, b := range []*bounded.Buffer{o.stdout, o.stderr, o.serverStdout, o.serverStderr} {
+	for _, b := range o.all() {
 		if cut := b.Cut(); cut != "" {
 			return cut
 		}

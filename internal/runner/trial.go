@@ -56,8 +56,12 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 		trial.Facts = seen.Facts // where the hosts were
 		return trial, &redactedError{err, secret}
 	}
-	m, parseErr := t.Parse(out.parsable(&w, runErr))
-	trial.Record(m)
+	var m result.Measurement
+	var parseErr error
+	if out.cut() == "" { // nothing is read from a flood
+		m, parseErr = t.Parse(out.parsable(&w, runErr))
+		trial.Record(m)
+	}
 	trial.Facts = withPlacement(trial.Facts, w.Placement.Kind, clientCPUs, serverCPUs)
 	observationFacts(seen, trial.Facts)
 	trial.Error = secret.Replace(reason(runErr, parseErr, out))
@@ -156,7 +160,9 @@ func cpuList(cpus []int) string {
 // reason says in one line why a trial failed; "" if it did not. The parser's error comes first: it says more than an
 // exit status.
 func reason(runErr, parseErr error, out *outputs) string {
-	switch {
+	switch cut := out.cut(); {
+	case cut != "" && runErr != nil:
+		return fmt.Sprintf("%s (%v)", cut, runErr)
 	case parseErr != nil && runErr != nil:
 		return fmt.Sprintf("%v (%v)", parseErr, runErr)
 	case parseErr != nil:

@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// DefaultMaxOutput is how much of each output stream is kept by default, in bytes.
-const DefaultMaxOutput = 64 << 20
+// DefaultMaxOutput is how much of each output stream is kept by default, in bytes: a little more than the runner takes,
+// so that it sees a flood, and ends it.
+const DefaultMaxOutput = 17 << 20
 
 const (
 	// maxProcesses bounds how many processes a Supervisor knows at a time, with ended ones that are not forgotten.

@@ -64,7 +64,7 @@ func (o Options) serve(ctx context.Context, stdin io.Reader, announce func() err
 	if err := supervise.AdoptOrphans(); err != nil {
 		return errors.Join(err, clear(o.Folder, o.Remove))
 	}
-	worker, in, err := o.startWorker(listener)
+	worker, in, beats, err := o.startWorker(listener)
 	_ = listener.Close() // the worker has it
 	if err != nil {
 		return errors.Join(err, clear(o.Folder, o.Remove))
@@ -76,6 +76,12 @@ func (o Options) serve(ctx context.Context, stdin io.Reader, announce func() err
 		err = announce()
 	}
 	if err == nil {
+		silent := make(chan struct{})
+		go func() {
+			if untilSilent(beats, introduction.Silence) {
+				close(silent)
+			}
+		}()
 		detached := make(chan struct{})
 		if o.Attached {
 			go func() {
@@ -86,11 +92,16 @@ func (o Options) serve(ctx context.Context, stdin io.Reader, announce func() err
 		select {
 		case <-ctx.Done():
 		case <-detached:
+		case <-silent:
+			// It was stopped, or hangs: it would not end what it started, nor notice that its owner is silent.
+			_ = worker.Process.Kill()
+			err = errSilent
 		case err := <-ended:
 			ended <- err
 		}
 	}
-	_ = in.Close() // asks the worker to end
+	_ = beats.Close() // it was only read
+	_ = in.Close()    // asks the worker to end
 	limit := time.AfterFunc(endLimit, func() { _ = worker.Process.Kill() })
 	workErr := <-ended
 	limit.Stop()
@@ -98,19 +109,79 @@ func (o Options) serve(ctx context.Context, stdin io.Reader, announce func() err
 }
 
 // startWorker starts the worker, with the listener as its file 3. in is its standard input, which ends with the keeper.
-func (o Options) startWorker(listener *net.UnixListener) (worker *exec.Cmd, in io.WriteCloser, err error) {
+// beats has a byte for each part of the time of silence in which the worker ran.
+func (o Options) startWorker(listener *net.UnixListener) (
+	worker *exec.Cmd, in io.WriteCloser, beats *os.File, err error,
+) {
 	file, err := listener.File()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer func() { _ = file.Close() }()
-	worker = exec.CommandContext(context.Background(), self, o.workArgs()...)
-	worker.ExtraFiles = []*os.File{file}
-	worker.Stderr = os.Stderr
-	if in, err = worker.StdinPipe(); err != nil {
-		return nil, nil, err
+	beats, beat, err := os.Pipe()
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	return worker, in, worker.Start()
+	defer func() { _ = beat.Close() }()
+	worker = exec.CommandContext(context.Background(), self, o.workArgs()...)
+	worker.ExtraFiles = []*os.File{file, beat}
+	worker.Stderr = os.Stderr
+	if in, err = worker.StdinPipe(); err == nil {
+		err = worker.Start()
+	}
+	if err != nil {
+		_ = beats.Close()
+		return nil, nil, nil, err
+	}
+	return worker, in, beats, nil
+}
+
+// errSilent says why the worker was killed.
+var errSilent = errors.New("the agent did not run for the time of silence, and was killed with all that it started")
+
+// beatsInSilence is how often the worker says that it runs, in the time for which the owner may be silent.
+const beatsInSilence = 8
+
+// untilSilent returns true when the worker has not run for longer than its owner may be silent, and false when it has
+// ended. The time consists of steps, so that the time in which the whole machine stood
+// still does not count (see agent.Serve).
+func untilSilent(beats *os.File, silence time.Duration) bool {
+	if silence <= 0 {
+		silence = agent.DefaultSilence
+	}
+	b := make([]byte, 64)
+	for silent := 0; silent <= beatsInSilence; silent++ {
+		_ = beats.SetReadDeadline(time.Now().Add(silence / beatsInSilence))
+		_, err := beats.Read(b)
+		switch {
+		case err == nil:
+			silent = -1
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return false // the worker has ended
+		}
+	}
+	return true
+}
+
+// beat says again and again that this worker runs, until ctx ends. The pipe is full if the keeper is stopped.
+func beat(ctx context.Context, to *os.File, silence time.Duration) {
+	defer func() { _ = to.Close() }()
+	if silence <= 0 {
+		silence = agent.DefaultSilence
+	}
+	every := time.NewTicker(silence / beatsInSilence)
+	defer every.Stop()
+	for {
+		_ = to.SetWriteDeadline(time.Now().Add(silence / beatsInSilence))
+		if _, err := to.Write([]byte{0}); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return
+		}
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // claim makes the folder this daemon's own, and listens in it.
@@ -170,6 +241,10 @@ func Work(ctx context.Context, o Options, stdin io.Reader) error {
 	if err != nil {
 		return err
 	}
+	unix.CloseOnExec(4) // what the agent starts must not hold it
+	_ = unix.SetNonblock(4, true)
+	pipe := os.NewFile(4, "beats")
+	go beat(context.WithoutCancel(ctx), pipe, introduction.Silence)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {

@@ -47,9 +47,12 @@ func Relay(ctx context.Context, o Options, serve []string, stdin, stdout *os.Fil
 			return errors.Join(introduction.WriteMark(stdout), agent.RefuseGone(stdout),
 				errors.New("the agent of this session has ended"))
 		}
-		if err = o.start(ctx, serve, introduction); err == nil {
-			conn, err = dial(ctx, o.Folder)
+		removeLeftovers(filepath.Dir(o.Folder), filepath.Base(o.Folder), time.Now())
+		if err = o.start(ctx, serve, introduction); err != nil {
+			_ = clear(o.Folder, o.Remove) // no keeper does it
+			return err
 		}
+		conn, err = dial(ctx, o.Folder)
 	}
 	if err != nil {
 		return err

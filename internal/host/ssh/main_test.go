@@ -40,6 +40,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case isReal() && os.Args[1] == hosttest.Verb:
 		os.Exit(hosttest.Main(os.Args[1:]))
+	case isReal() && os.Args[1] == hostileVerb:
+		os.Exit(hostileMain(os.Args[2]))
 	case isReal():
 		os.Exit(agentcli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}

@@ -1,0 +1,40 @@
+package agent
+
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+)
+
+// maxRequests bounds what the requests that are being served hold in memory, over all calls, in bytes. The largest one
+// is that of a process with all its standard input.
+const maxRequests = maxStdin + 2<<20
+
+// errBusy says that requests hold all the memory that they may have.
+var errBusy = errors.New("the agent is busy with other large requests")
+
+// A budget is a number of bytes that several readers share.
+type budget struct{ used atomic.Int64 }
+
+// A budgeted reader takes the bytes that it reads from a budget, and fails with errBusy if none are left.
+type budgeted struct {
+	r    io.Reader
+	of   *budget
+	took int64
+}
+
+// Read reads bytes.
+func (b *budgeted) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	b.took += int64(n)
+	if b.of.used.Add(int64(n)) > maxRequests {
+		return 0, errBusy
+	}
+	return n, err
+}
+
+// giveBack ends the use of the bytes.
+func (b *budgeted) giveBack() {
+	b.of.used.Add(-b.took)
+	b.took = 0
+}

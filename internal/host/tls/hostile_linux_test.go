@@ -1,0 +1,36 @@
+package tls
+
+import (
+	"context"
+	"testing"
+
+	"nearfar/internal/agent"
+	"nearfar/internal/host"
+	"nearfar/internal/host/hosttest"
+)
+
+// TestHostileAgents: hostile agents that are reached by a join string.
+func TestHostileAgents(t *testing.T) {
+	hosttest.Besiege(t, func(ctx context.Context, t *testing.T, name, mode string) (host.Host, error) {
+		a := agentOf(t, directions()[0], func(o *AgentOptions) { o.Log = nil })
+		go func() {
+			for {
+				c, err := a.Accept()
+				if err != nil {
+					return
+				}
+				go func() { _ = hosttest.ServeHostile(c, mode) }()
+			}
+		}()
+		t.Cleanup(func() { _ = a.Close() })
+		_, dial := ownerOf(t, a.Join().Encode())
+		c, err := agent.Connect(ctx, dial, agent.Options{
+			Name: name, Session: a.Join().Session(), Limit: hosttest.BesiegeLimit, Silence: hosttest.BesiegeLimit,
+			Endpoint: hosttest.Loopback(t, name),
+		})
+		if err != nil {
+			return nil, err
+		}
+		return c.Host(), nil
+	})
+}
