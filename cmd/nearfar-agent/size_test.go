@@ -58,7 +58,7 @@ func TestDependencies(t *testing.T) {
 	allowed := []string{
 		"nearfar/cmd/nearfar-agent", "nearfar/internal/agent", "nearfar/internal/agent/allow",
 		"nearfar/internal/agent/daemon", "nearfar/internal/agentcli", "nearfar/internal/capture",
-		"nearfar/internal/check", "nearfar/internal/children", "nearfar/internal/clean",
+		"nearfar/internal/check", "nearfar/internal/children", "nearfar/internal/clean", "nearfar/internal/confine",
 		"nearfar/internal/engine", "nearfar/internal/experiment", "nearfar/internal/hdr", "nearfar/internal/host",
 		"nearfar/internal/host/tls", "nearfar/internal/hostverbs", "nearfar/internal/lazyregexp",
 		"nearfar/internal/listening", "nearfar/internal/machine", "nearfar/internal/reach", "nearfar/internal/result",

@@ -81,7 +81,7 @@ func (f *frames) Read(b []byte) (int, error) {
 	n, err := f.ReadWriteCloser.Read(b)
 	if bad := f.in.scan(b[:n], f.arrived); bad != nil {
 		f.violated(bad)
-		_ = f.ReadWriteCloser.Close() // the violation is the reason
+		_ = f.Close() // the violation is the reason
 		n, err = 0, bad
 	}
 	if err != nil && f.over != nil {

@@ -258,11 +258,8 @@ func (t teller) layer(f Finding) []part {
 	parts := []part{always(oneOf(f.Name) + does + r.size(*f.Difference) + to + t.where(f)),
 		{text: t.at(f), drop: dropRate}}
 	if f.Relative != nil && !f.isShare() {
-		text := ", " + percent(*f.Relative, nil) + " of " + f.Baseline + "'s"
-		if *f.Relative >= twofold {
-			text = ", " + ratio(*f.Relative-1) + " times " + f.Baseline + "'s"
-		}
-		parts = append(parts, part{text: text, drop: dropRelative})
+		// Always in percent: what is added would be read as the whole, "3.4 times".
+		parts = append(parts, part{text: ", " + percent(*f.Relative, nil) + " of " + f.Baseline + "'s", drop: dropRelative})
 	}
 	return append(parts, always(t.interval(f, r)))
 }

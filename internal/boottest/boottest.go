@@ -49,7 +49,7 @@ func NewNetwork(t testing.TB) *Network {
 	}
 	script := "ip link set lo up; ip link add " + bridge + " type bridge; ip address add 10.55.0.1/24 dev " + bridge +
 		"; ip link set " + bridge + " up; echo ready; exec sleep infinity"
-	cmd := exec.Command("unshare", "--net", "--", "sh", "-e", "-c", script)
+	cmd := exec.CommandContext(context.Background(), "unshare", "--net", "--", "sh", "-e", "-c", script)
 	ready, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +140,9 @@ func (n *Network) Start(image Image) *Machine {
 	}
 	group := fmt.Sprintf("nearfar-boot-%d-%d", n.holder, n.last)
 	n.t.Cleanup(func() { removeGroups(group) })
-	cmd := n.Command(context.Background(), "unshare", "--mount", "--propagation", "private", "--", "sh",
+	// A process namespace: all of the machine ends with the process that holds it, also if that is killed.
+	cmd := n.Command(context.Background(), "unshare", "--mount", "--propagation", "private", "--pid", "--fork",
+		"--kill-child", "--mount-proc", "--", "sh",
 		filepath.Join(m.folder, "start.sh"), root, m.folder, group, bridge, m.Address)
 	console, err := os.Create(filepath.Join(m.folder, "console"))
 	if err != nil {
@@ -189,7 +191,17 @@ func (m *Machine) Run(argv ...string) (string, error) {
 
 // init is the process 1 of the machine, as this machine sees it.
 func (m *Machine) init() (int, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", m.pid))
+	// The holder's child starts the machine: systemd is below it.
+	starter, err := childOf(m.pid)
+	if err != nil {
+		return 0, err
+	}
+	return childOf(starter)
+}
+
+// childOf is a child of a process.
+func childOf(parent int) (int, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", parent))
 	if err != nil {
 		return 0, err
 	}

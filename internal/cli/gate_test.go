@@ -199,7 +199,7 @@ func TestSidesOfTenThousandTrials(t *testing.T) {
 	var out, errors bytes.Buffer
 	begun := time.Now()
 	code := Main([]string{"compare", base, other}, strings.NewReader(""), &out, &errors)
-	if code != exitDone || !strings.Contains(out.String(), "full +") {
+	if code != exitDone || !strings.Contains(out.String(), "With full in B, the median round trip of rr takes ") {
 		t.Errorf("exit code %d: %.400s %s", code, out.String(), errors.String())
 	}
 	t.Logf("compare took %v", time.Since(begun))

@@ -206,7 +206,7 @@ func apply(c *contrast.Contrast, rule Rule) []application {
 				"another run"
 		case p.Missing != "":
 			a.wrong = fmt.Sprintf("%s has no such trials to compare with", c.Base.Name)
-		case p.Refused != "" && !(rule.failures() && p.FailsComparably()):
+		case p.Refused != "" && (!rule.failures() || !p.FailsComparably()):
 			a.wrong = "not comparable: " + p.Refused
 		default:
 			a.wrong = p.Lacks(rule.Quantity, false)

@@ -15,9 +15,10 @@ const (
 	// MaxSeries is the largest number of series that are shown at once.
 	MaxSeries = 24
 	// FalseAlarmsPerYear is how many nights a year show a change in any series of the folder, at most and on average, if
-	// nothing changes: somebody who looks at a history every night looks NightsPerYear times.
+	// nothing changes.
 	FalseAlarmsPerYear = 1
-	NightsPerYear      = 365
+	// NightsPerYear is how often somebody looks who looks every night.
+	NightsPerYear = 365
 	// FamilyLevel is the largest probability that one look shows a change in any series of the folder, if nothing
 	// changed.
 	FamilyLevel = FalseAlarmsPerYear / float64(NightsPerYear)

@@ -88,7 +88,7 @@ func failureRows(a answer.Answer) [][]string {
 	for _, f := range a.Failures.Arms {
 		low, high := ends(f.Interval)
 		rows = append(rows, []string{"failures", f.Workload, f.Arm, "", "", f.Metric, f.Stat, f.Unit, plain(f.Share), low,
-			high, "", "", "", "", strconv.Itoa(f.Attempts), "", f.Side, f.Reason, "", "", "", strconv.Itoa(f.Failed)})
+			high, "", "", "", "", strconv.Itoa(f.Attempts), "", f.Side, "", "", "", "", strconv.Itoa(f.Failed)})
 	}
 	for _, c := range a.Failures.Comparisons {
 		low, high := ends(c.Interval)

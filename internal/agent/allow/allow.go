@@ -140,7 +140,7 @@ func confineForm() form {
 type needs int
 
 const (
-	nothing needs = iota
+	_ needs = iota
 	// asClient needs a user without rights, and asServer in addition its ports. asFileServer needs to be kept from files.
 	asClient
 	asServer

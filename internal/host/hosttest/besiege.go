@@ -73,7 +73,17 @@ func visit(
 	if serverErr == nil {
 		serverErr = server.Stop(0)
 	}
-	return errors.Join(append(errs, err, serverErr, h.Close())...)
+	errs = append(errs, err, serverErr)
+	// A flood may arrive after the first processes have ended.
+	for begun := time.Now(); strings.HasSuffix(mode, "-flood") && errors.Join(errs...) == nil &&
+		time.Since(begun) < besiegeTime/2; {
+		again, err := h.Start(t.Context(), host.Cmd{Argv: []string{"true"}})
+		if err == nil {
+			err = again.Stop(0)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, h.Close())...)
 }
 
 // BesiegeInterrupted does the same, and interrupts each visit: no wait lasts much longer.

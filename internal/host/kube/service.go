@@ -54,7 +54,7 @@ func (d *Deployed) Through(ctx context.Context, use Use, resolve Resolver) (host
 			quiet = true
 			said, known := d.cluster.eventsOf(ctx, d.Set.Namespace, use.Service)
 			if known && len(said) == 0 {
-				return host.Addresses{}, fmt.Errorf("Service %s (%s): after %v no controller of load balancers has said "+
+				return host.Addresses{}, fmt.Errorf("service %s (%s): after %v no controller of load balancers has said "+
 					"anything about it: the cluster has none, or none for its loadBalancerClass", use.Service, use.Through,
 					d.balancerQuiet)
 			}
