@@ -86,6 +86,8 @@ type Client struct {
 	why    error
 	// heard is when bytes came last over a connection that the agent had accepted, in nanoseconds since 1970.
 	heard atomic.Int64
+	// joined is when the last connection was made, in the same way.
+	joined atomic.Int64
 	// unanswered says that a caller was interrupted, and the agent did not answer at once.
 	unanswered atomic.Bool
 	// cleaning waits for goroutines that clean up after calls. cleanUp starts them, and none once Close waits.
@@ -203,6 +205,7 @@ func (c *Client) connect(ctx context.Context) (*yamux.Session, error) {
 	}
 	// The agent opens no streams, and a host that floods its owner is given up: it would do it again.
 	heard := &listening{ReadWriteCloser: conn, heard: func() { c.heard.Store(time.Now().UnixNano()) }}
+	c.joined.Store(time.Now().UnixNano())
 	guarded := newFrames(heard, 0, func(err error) { c.lose(host.Lost(c.o.Name, err.Error())) })
 	s, err := yamux.Client(guarded, yamuxConfig(c.o.silence()))
 	if err != nil {
@@ -291,9 +294,11 @@ func (c *Client) keep(s *yamux.Session) {
 	}
 }
 
-// mute is an error if the agent has said nothing for as long as it bears silence, whatever it accepted.
+// mute is an error if the agent has said nothing for as long as it bears silence, although it accepted a connection
+// meanwhile. Without one, nothing could be heard: this process may have been stopped, or its machine have slept.
 func (c *Client) mute() error {
-	if time.Since(time.Unix(0, c.heard.Load())) > c.o.silence() {
+	heard := c.heard.Load()
+	if c.joined.Load() > heard && time.Since(time.Unix(0, heard)) > c.o.silence() {
 		return fmt.Errorf("it accepts connections, and has said nothing on them for %v", c.o.silence())
 	}
 	return nil
