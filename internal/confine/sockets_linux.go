@@ -80,6 +80,10 @@ func install() (listener int, err error) {
 
 // filterSockets starts the process that makes the sockets, and installs the filter that asks it.
 func filterSockets(o Options) error {
+	// Before anything is installed: a program that asks a process which has given up gets no socket at all (ENOSYS).
+	if err := tryFilterSockets(); err != nil {
+		return err
+	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return os.NewSyscallError("socketpair", err)
