@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// maxRequests bounds what the requests that are being served hold in memory, over all calls, in bytes. The largest one
-// is that of a process with all its standard input.
+// maxRequests bounds what the requests that are being served hold in memory, over all calls, in bytes. The largest
+// request starts a process with all its standard input.
 const maxRequests = maxStdin + 2<<20
 
 // errBusy says that requests hold all the memory that they may have.

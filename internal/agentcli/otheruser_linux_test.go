@@ -18,8 +18,8 @@ import (
 	"nearfar/internal/host"
 )
 
-// TestAnotherUserSees: what another user of a machine sees of an agent there, while a trial of netperf and one of the
-// engine run: command lines, with netperf's passphrase and no other secret, and nothing else.
+// TestAnotherUserSees: another user of a machine reads command lines of an agent there, with netperf's passphrase. They read no
+// other secret and nothing else, while a trial of netperf and one of the engine run.
 func TestAnotherUserSees(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root is several users")

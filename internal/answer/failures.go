@@ -41,12 +41,13 @@ type FailureComparison struct {
 	// Failed and Attempts count for the arm and for the baseline.
 	Failed   [2]int `json:"failed"`
 	Attempts [2]int `json:"attempts"`
-	// Difference is the share of the arm's attempts that failed, minus that of the baseline, with its interval.
+	// Difference is the share of the arm's attempts that failed, minus the share of the
+	// baseline's attempts that failed. Interval is its interval.
 	Difference *float64 `json:"difference"`
 	Interval   Interval `json:"interval"`
 	Confidence float64  `json:"confidence"`
 	Widened    bool     `json:"widened"`
-	// PValue is that of an exact test, corrected for the number of comparisons in the family (Holm); see
+	// PValue is the p-value of an exact test, corrected for the number of comparisons in the family (Holm); see
 	// stats.CompareFailures.
 	PValue  *float64 `json:"p_value"`
 	Family  int      `json:"family"`

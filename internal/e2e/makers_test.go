@@ -84,10 +84,7 @@ func TestMakersMachines(t *testing.T) {
 	t.Parallel()
 	path := []experiment.Element{{Kind: experiment.Bridge}}
 	r := newSSHRig(t, sshPair{"vm-a", "vm-b", path, experiment.PlacementSplit})
-	hosts := map[string]map[string]string{}
-	for name, h := range r.hosts {
-		hosts[name] = map[string]string{"ssh": name, "address": h.data}
-	}
+	hosts := r.machines()
 	for _, maker := range makers() {
 		s := newMakerIn(t, r.dir, maker, "")
 		s.cloud.Hosts(hosts)

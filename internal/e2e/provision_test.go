@@ -29,11 +29,7 @@ func TestProvisionedMachines(t *testing.T) {
 	path := []experiment.Element{{Kind: experiment.Bridge}}
 	r := newSSHRig(t, sshPair{"vm-a", "vm-b", path, experiment.PlacementSplit})
 	s := newStandIn(t, r.dir, "")
-	hosts := map[string]map[string]string{}
-	for name, h := range r.hosts {
-		hosts[name] = map[string]string{"ssh": name, "address": h.data}
-	}
-	s.cloud.Hosts(hosts)
+	s.cloud.Hosts(r.machines())
 	start := func(args ...string) *running {
 		t.Helper()
 		cmd, _ := r.command(args...)
@@ -110,11 +106,7 @@ func TestNewMachinesGetTheirTools(t *testing.T) {
 	path := []experiment.Element{{Kind: experiment.Bridge}}
 	r := newSSHRig(t, sshPair{"vm-a", "vm-b", path, experiment.PlacementSplit})
 	s := newStandIn(t, r.dir, "")
-	hosts := map[string]map[string]string{}
-	for name, h := range r.hosts {
-		hosts[name] = map[string]string{"ssh": name, "address": h.data}
-	}
-	s.cloud.Hosts(hosts)
+	s.cloud.Hosts(r.machines())
 	later := filepath.Join(t.TempDir(), "sockperf")
 	change(t, filepath.Join(r.dir, "tofu", "main.tf"), "port = null", fmt.Sprintf("tools = { sockperf = %q }", later))
 	change(t, s.file, "tool: native", "tool: sockperf, mode: rr, protocol: tcp, request: 64B")

@@ -88,16 +88,14 @@ func newRedeployed(t *testing.T, replace string) *redeployed {
 	t.Helper()
 	path := []experiment.Element{{Kind: experiment.Bridge}}
 	r := newSSHRig(t, sshPair{"vm-a", "vm-b", path, experiment.PlacementSplit})
-	hosts := map[string]map[string]string{}
 	for name, h := range r.hosts {
 		r.save("boot-"+name, "not made yet")
 		r.must(h.sshd.Process.Kill())
 		<-h.ended
 		r.serve(h)
-		hosts[name] = map[string]string{"ssh": name, "address": h.data}
 	}
 	s := &stand{t: t, cloud: tofutest.NewCloud(t), dir: r.dir}
-	s.cloud.Hosts(hosts)
+	s.cloud.Hosts(r.machines())
 	r.must(os.Mkdir(filepath.Join(r.dir, "tofu"), 0o755))
 	r.must(os.WriteFile(filepath.Join(r.dir, "tofu", "main.tf"), []byte(redeployedModule), 0o644))
 	s.file = write(t, r.dir, strings.Replace(redeployedText, "REPLACE", replace, 1))

@@ -113,6 +113,15 @@ func (r *sshRig) must(err error) {
 	}
 }
 
+// machines are the rig's hosts as the machines that a cloud has made.
+func (r *sshRig) machines() map[string]map[string]string {
+	machines := map[string]map[string]string{}
+	for name, h := range r.hosts {
+		machines[name] = map[string]string{"ssh": name, "address": h.data}
+	}
+	return machines
+}
+
 // onThread runs f on a new thread, which ends with f: f may leave the thread in any namespace.
 func onThread(f func() error) error {
 	done := make(chan error)
