@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -23,6 +24,8 @@ func (plan Plan) extendable() error {
 	if len(lost) == 0 {
 		return nil
 	}
+	// OpenTofu prints the changes in the order in which it found them, which differs from plan to plan.
+	slices.Sort(lost)
 	const most = 5
 	text := strings.Join(lost[:min(len(lost), most)], ", ")
 	if more := len(lost) - most; more > 0 {

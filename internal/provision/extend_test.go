@@ -17,11 +17,12 @@ func TestExtendable(t *testing.T) {
 		}
 	}
 	var many []Change
-	for range 7 {
-		many = append(many, Change{"a.b", "replace"})
+	for _, machine := range []string{"g", "c", "e", "a", "f", "b", "d"} {
+		many = append(many, Change{"m." + machine, "replace"})
 	}
 	err := Plan{Changes: many}.extendable()
-	if err == nil || !strings.Contains(err.Error(), " and 2 more. They got") {
+	const first = "m.a (replace), m.b (replace), m.c (replace), m.d (replace), m.e (replace) and 2 more. They got"
+	if err == nil || !strings.Contains(err.Error(), first) {
 		t.Errorf("seven machines: %v", err)
 	}
 }
