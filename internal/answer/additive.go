@@ -109,11 +109,17 @@ func remainder(tests []Additivity) []Warning {
 	return warnings
 }
 
-// apart says how closely the layers add up, for the quantities whose layers tell more than the arms.
+// apart says how closely the layers add up in the quantity that the verdict begins with, and which others' layers do
+// not, if layers tell more than arms there.
 func apart(a Answer) string {
+	if len(a.Findings) == 0 {
+		return ""
+	}
+	lead := a.Findings[(&telling{teller: teller{a: a, sides: sidesOf}}).lead()]
 	var tests []Additivity
 	for _, t := range a.Additivity {
-		if t.Text != "" && (leads(a, t.Workload, t.Quantity) || !t.Additive && layersTell(a, t.Workload, t.Quantity)) {
+		first := t.Workload == lead.Workload && t.Quantity == lead.Quantity && leads(a, t.Workload, t.Quantity)
+		if t.Text != "" && (first || !t.Additive && layersTell(a, t.Workload, t.Quantity)) {
 			tests = append(tests, t)
 		}
 	}

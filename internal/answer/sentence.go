@@ -131,20 +131,9 @@ func (t *telling) notClaimable(f Finding) string {
 	if t.asked() != "" {
 		of = " in " + t.where(f)
 	}
-	verb := "differs"
-	if differ != 1 {
-		verb = "differ"
-	}
-	return fmt.Sprintf("No difference%s is sure over all %s that %s compared; %d %s in a table of its own.",
-		of, plural(len(t.a.Findings), "figure"), wereOf(len(t.a.Findings)), differ, verb)
-}
-
-// wereOf is "was" for one and "were" for several.
-func wereOf(n int) string {
-	if n == 1 {
-		return "was"
-	}
-	return "were"
+	return fmt.Sprintf("No difference%s is sure over all %s that %s compared; %d %s in %s.",
+		of, plural(len(t.a.Findings), "figure"), verb(len(t.a.Findings), "was", "were"), differ,
+		verb(differ, "differs", "differ"), verb(differ, "its own table alone", "their own tables alone"))
 }
 
 // all lists the findings of the same quantity, kind and certainty as one, and marks them as said.
@@ -189,8 +178,11 @@ func (t *telling) also(lead int) string {
 	all := t.a.Findings
 	var sentences []string
 	say := func(parts []part) { sentences = append(sentences, sentence(append(parts, always(".")), unlimited)) }
-	if brief := t.brief(lead); brief != "" {
+	if brief := t.brief(lead, Finding.Claimable); brief != "" {
 		sentences = append(sentences, brief)
+	}
+	if brief := t.brief(lead, Finding.inItsTableAlone); brief != "" {
+		sentences = append(sentences, "In this table alone: "+uncapital(brief))
 	}
 	for i, f := range all {
 		if !t.said[i] && f.place() == all[lead].place() {
@@ -203,6 +195,9 @@ func (t *telling) also(lead int) string {
 			continue
 		}
 		asked := t.measured(f.Workload).Question != ""
+		if f.inItsTableAlone() && !asked {
+			continue // counted: the verdict tells what holds over all tables
+		}
 		seen := f.certainty() == none && !nothing // one place is named, the others are counted
 		if t.first(i) && (f.Differs() || f.certainty() == refused || seen || asked) {
 			nothing = nothing || seen
@@ -246,13 +241,16 @@ func (t *telling) rest(i int, say func([]part)) {
 	}
 }
 
-// brief lists the other sure differences of the lead's quantity without repeating its name: "With b 12 us longer (3 to
-// 20 us)."
-func (t *telling) brief(lead int) string {
+// inItsTableAlone says that a difference is sure in its own table, and not over all tables of the answer.
+func (f Finding) inItsTableAlone() bool { return f.certainty() == sure && !f.Claimable() }
+
+// brief lists the other sure differences of the lead's quantity that are told, without repeating its name: "With b 12
+// us longer (3 to 20 us)."
+func (t *telling) brief(lead int, told func(Finding) bool) string {
 	all := t.a.Findings
 	var each []string
 	for i, f := range all {
-		if t.said[i] || len(each) == mostSaid || f.place() != all[lead].place() || !f.Claimable() || f.Difference == nil ||
+		if t.said[i] || len(each) == mostSaid || f.place() != all[lead].place() || !told(f) || f.Difference == nil ||
 			f.Unproved != "" {
 			continue
 		}
@@ -281,32 +279,48 @@ func (t *telling) brief(lead int) string {
 
 // left counts the findings that were not said.
 func (t *telling) left() string {
-	left, differ, nothing := 0, 0, 0
+	left, differ, alone, nothing := 0, 0, 0, 0
 	for i, f := range t.a.Findings {
 		if t.said[i] {
 			continue
 		}
 		left++
-		switch f.certainty() {
-		case sure:
+		switch {
+		case f.inItsTableAlone():
+			alone++
+		case f.certainty() == sure:
 			differ++
-		case none:
+		case f.certainty() == none:
 			nothing++
 		}
+	}
+	var parts []string
+	if differ > 0 {
+		parts = append(parts, fmt.Sprintf("%d %s", differ, verb(differ, "differs", "differ")))
+	}
+	if alone > 0 {
+		parts = append(parts, fmt.Sprintf("%d %s in %s alone", alone, verb(alone, "differs", "differ"),
+			verb(alone, "its own table", "their own tables")))
 	}
 	switch {
 	case left == 0:
 		return ""
-	case differ == 0 && nothing < left:
-		return fmt.Sprintf("%d more below.", left)
-	case differ == 0:
+	case nothing == left:
 		return fmt.Sprintf("%d more below without a difference.", left)
+	case len(parts) == 0:
+		return fmt.Sprintf("%d more below.", left)
 	case differ == left:
 		return plural(left, "more difference") + " below."
-	case differ == 1:
-		return fmt.Sprintf("%d more below, 1 of which differs.", left)
 	}
-	return fmt.Sprintf("%d more below, %d of which differ.", left, differ)
+	return fmt.Sprintf("%d more below: %s.", left, strings.Join(parts, ", "))
+}
+
+// verb is the form for one, or for several.
+func verb(n int, one, several string) string {
+	if n == 1 {
+		return one
+	}
+	return several
 }
 
 // more lists names, and counts those beyond them.

@@ -290,7 +290,7 @@ func TestNothingMayBeClaimed(t *testing.T) {
 	m := answerOf(rr, bulk).with("a", rr, p50, us, .5*us, 1.5*us, 15*us).with("a", bulk, goodput, 1, -1e8, 1e8, 1e9)
 	m.run()
 	text := telling{teller: teller{a: m.Answer, sides: sidesOf}}
-	want := "No difference is sure over all 2 figures that were compared; 1 differs in a table of its own."
+	want := "No difference is sure over all 2 figures that were compared; 1 differs in its own table alone."
 	if got := text.notClaimable(m.Findings[0]); got != want || countWords(got) > MostWords {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
