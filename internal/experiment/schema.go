@@ -1,13 +1,9 @@
 package experiment
 
 import (
-	"bytes"
 	_ "embed"
-	"encoding/json"
 	"fmt"
-	"text/template"
-
-	"nearfar/internal/check"
+	"strings"
 )
 
 //go:embed schema.json.tmpl
@@ -21,19 +17,21 @@ func Schema(tools Tools) []byte { return withVariables(plainSchema(tools)) }
 
 // plainSchema is the schema of a file without variables.
 func plainSchema(tools Tools) []byte {
-	words := func(all []string) (string, error) {
-		text, err := json.Marshal(all)
-		return string(text), err
+	words := toolWords{tools}
+	var out strings.Builder
+	for rest := schema; ; {
+		before, after, found := strings.Cut(rest, "{{")
+		out.WriteString(before)
+		if !found {
+			return []byte(out.String())
+		}
+		place, after, _ := strings.Cut(after, "}}")
+		text, known := words.at(place)
+		if !known {
+			// The schema is a constant of this program, and a test fills every place.
+			panic(fmt.Sprintf("the schema of this program is broken: nothing is known about {{%s}}", place))
+		}
+		out.WriteString(text)
+		rest = after
 	}
-	t, err := template.New("schema").Funcs(template.FuncMap{
-		"words": words, "encapsulations": check.Encapsulations,
-	}).Parse(schema)
-	var out bytes.Buffer
-	if err == nil {
-		err = t.Execute(&out, toolWords{tools})
-	}
-	if err != nil {
-		panic(fmt.Sprintf("the schema of this program is broken: %v", err)) // it is a constant, and a test executes it
-	}
-	return out.Bytes()
 }

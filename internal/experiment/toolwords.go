@@ -2,17 +2,65 @@ package experiment
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"nearfar/internal/check"
 )
 
 // toolWords are what the schema says about the tools.
 type toolWords struct{ Tools }
 
-// WhoTakes lists what takes a key.
-func (t toolWords) WhoTakes(key string) string { return t.whoTakes(key) }
+// at gives what stands in the schema in place of {{place}}. text/template would do it too, but a program that contains
+// it keeps every exported method of every type, a quarter of its size, because a template can call any of them.
+func (t toolWords) at(place string) (text string, known bool) {
+	if key, found := strings.CutPrefix(place, "WhoTakes "); found {
+		return t.whoTakes(key), true
+	}
+	say, known := map[string]func() string{
+		"Background":       t.Background,
+		"BitRates":         t.BitRates,
+		"ConnectionLimits": t.ConnectionLimits,
+		"DefaultMessages":  t.DefaultMessages,
+		"DefaultModes":     t.DefaultModes,
+		"DefaultProtocols": t.DefaultProtocols,
+		"DefaultRequests":  t.DefaultRequests,
+		"DefaultWarmups":   t.DefaultWarmups,
+		"Encapsulations":   func() string { return inJSON(check.Encapsulations()) },
+		"Modes":            func() string { return inJSON(t.Modes("")) },
+		"MostConnections":  func() string { return inJSON(t.MostConnections()) },
+		"Names":            func() string { return inJSON(t.Names()) },
+		"OnlyIPv4":         t.OnlyIPv4,
+		"Places":           t.Places,
+		"Protocols":        func() string { return inJSON(t.Protocols("", "")) },
+	}[place]
+	if !known {
+		return "", false
+	}
+	return say(), true
+}
+
+// inJSON writes words, or a number.
+func inJSON(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // texts and numbers always have a form
+	}
+	return string(text)
+}
+
+// Places describes the keys that say where each program is on a host, in the order of the programs.
+func (t toolWords) Places() string {
+	var all []string
+	for _, program := range t.Programs() {
+		all = append(all, fmt.Sprintf(`%s: {"description": %s, "$ref": "#/$defs/path"}`, inJSON(program),
+			inJSON("Where "+program+" is on the host.")))
+	}
+	return "{" + strings.Join(all, ", ") + "}"
+}
 
 // Background names what can be a background.
 func (t toolWords) Background() string {
