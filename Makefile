@@ -19,9 +19,9 @@ WEB   := $(shell find web -name node_modules -prune -o -type f -print) scripts/p
 build: agents
 	$(MAKE) program
 
-## program: the program, with the agents only if they were made before.
+## program: the program, static and without symbols, with the agents only if they were made before.
 program: $(PAGES)
-	$(GO) build -trimpath -o $(BIN) ./cmd/nearfar
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN) ./cmd/nearfar
 
 ## agents: nearfar-agent for other machines, compressed, for the program to embed.
 agents:

@@ -147,11 +147,17 @@ differs, by how much, with which certainty, and which layer causes the differenc
   nearfar report`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       hostverbs.VersionLine(),
 		Args:          suggestVerb,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetVersionTemplate("{{.Version}}")
+	// Not cobra's own flag: its text is a template, and a program that contains text/template keeps all exported methods.
+	version := root.Flags().Bool("version", false, "print the version")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *version {
+			_, err := io.WriteString(a.stdout, hostverbs.VersionLine())
+			return err
+		}
+		return cmd.Help()
+	}
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
