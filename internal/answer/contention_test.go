@@ -115,7 +115,7 @@ func TestWireBelowRate(t *testing.T) {
 			t.Errorf("%s: beside the figure stands %q", name, cautious)
 		}
 		if (w != nil) != (c.want != "") || w != nil &&
-			(!strings.Contains(w.Message, c.want) || !strings.Contains(w.Message, "2.1ms") || w.Arm != "a") {
+			(!strings.Contains(w.Message, c.want) || !strings.Contains(w.Message, "2.10 ms") || w.Arm != "a") {
 			t.Errorf("%s: %+v, want %q", name, w, c.want)
 		}
 	}
@@ -140,7 +140,7 @@ func TestLateWireWarnsOfTheFigure(t *testing.T) {
 	}
 	said := late(5*time.Microsecond, 6*time.Microsecond)
 	if len(said) == 0 || !strings.Contains(said[0], "rtt p50 of") ||
-		!strings.Contains(said[0], "more than 5µs late (median over 12 trials)") {
+		!strings.Contains(said[0], "more than 5.00 us late (median over 12 trials)") {
 		t.Errorf("%v", said)
 	}
 }

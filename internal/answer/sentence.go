@@ -178,6 +178,9 @@ func (t *telling) also(lead int) string {
 	all := t.a.Findings
 	var sentences []string
 	say := func(parts []part) { sentences = append(sentences, sentence(append(parts, always(".")), unlimited)) }
+	if all[lead].inItsTableAlone() && !t.said[lead] {
+		t.rest(lead, say) // no quantity has been named
+	}
 	if brief := t.brief(lead, Finding.Claimable); brief != "" {
 		sentences = append(sentences, brief)
 	}
@@ -398,7 +401,7 @@ func (t *telling) counted(f Finding, headline string) string {
 		opening = "The run goes on: from "
 	}
 	confidence := ""
-	if f.Interval != nil {
+	if f.Interval != nil && !f.inItsTableAlone() {
 		confidence = fmt.Sprintf("; the interval holds with %.0f %% confidence", 100*stats.Confidence)
 	}
 	return opening + count + against + confidence + "."

@@ -294,6 +294,16 @@ func TestNothingMayBeClaimed(t *testing.T) {
 	if got := text.notClaimable(m.Findings[0]); got != want || countWords(got) > MostWords {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
+	// The headline names no figure, so what follows names its own.
+	for i := range m.Findings {
+		m.Findings[i].HeadlineP = nil
+	}
+	told := Tell(m.Answer, nil)
+	if told.Headline != want || strings.Contains(told.Basis, "the interval holds") ||
+		!strings.HasPrefix(told.Also, "With a, the median round trip of rr takes 1.0 us longer") ||
+		!strings.Contains(told.Also, ", in its own table alone.") {
+		t.Errorf("told %+v", told)
+	}
 }
 
 // The workloads of a run are described: their questions decide what is answered first.

@@ -36,12 +36,12 @@ func lateWires(in Input, figures []Figure) []Warning {
 		if crossings == 1 {
 			what = "one packet in a hundred left it"
 		}
-		figures[i].Caution = fmt.Sprintf("includes the wire's lateness, %v", late.Round(100*time.Nanosecond))
+		figures[i].Caution = "includes the wire's lateness, " + result.Amount(late.Seconds(), result.Seconds)
 		warnings = append(warnings, Warning{Code: "user-space-wire", Arm: f.Arm,
 			Workload: f.Workload, Message: fmt.Sprintf(
-				"%s of %s includes the wire's own lateness: %s more than %v late "+
+				"%s of %s includes the wire's own lateness: %s more than %s late "+
 					"(median over %d trials); the wire is a process",
-				f.Name(), result.Amount(f.Median, f.Unit), what, late.Round(100*time.Nanosecond), len(trials))})
+				f.Name(), result.Amount(f.Median, f.Unit), what, result.Amount(late.Seconds(), result.Seconds), len(trials))})
 	}
 	return warnings
 }
@@ -114,11 +114,11 @@ func belowRate(in Input, figures []Figure) []Warning {
 			result.Amount(allowed, result.BitsPerSecond), result.Amount(least, result.BitsPerSecond),
 			result.Amount(f.Median, result.BitsPerSecond))
 		if late, ok := medianDuration(trials, result.FactWireLatenessP99); ok {
-			message += fmt.Sprintf("; the wire is a process, and one packet in a hundred left it more than %v late",
-				late.Round(100*time.Nanosecond))
+			message += fmt.Sprintf("; the wire is a process, and one packet in a hundred left it more than %s late",
+				result.Amount(late.Seconds(), result.Seconds))
 		}
-		figures[i].Caution = fmt.Sprintf("%d of %d trials below the wire's %s", below, len(trials),
-			result.Amount(allowed, result.BitsPerSecond))
+		figures[i].Caution = fmt.Sprintf("carried less than its wire's %s in %d of %d trials",
+			result.Amount(allowed, result.BitsPerSecond), below, len(trials))
 		warnings = append(warnings, Warning{Code: "wire-below-rate", Arm: f.Arm,
 			Workload: f.Workload, Message: message})
 	}

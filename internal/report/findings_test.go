@@ -41,8 +41,8 @@ func TestWhatDiffersMost(t *testing.T) {
 		t.Errorf("%d rows, want 8:\n%s", n, text)
 	}
 	spoiled := manyFindings(3, "far")
-	spoiled.Findings[0].Caution = "far includes the wire's lateness, 2us"
-	said := "\n  far in far-rr-0 rtt p50: far includes the wire's lateness, 2us\n"
+	spoiled.Findings[0].Caution = "far includes the wire's lateness, 2.00 us"
+	said := "\n  far in far-rr-0 rtt p50: far includes the wire's lateness, 2.00 us\n"
 	if text := written(t, spoiled, Options{Width: 80}); !strings.Contains(text, said) {
 		t.Errorf("no caution below the table:\n%s", text)
 	}
