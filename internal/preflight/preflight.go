@@ -103,6 +103,10 @@ func (c Checker) Check(ctx context.Context, wants Wants) []Check {
 		switch p.Provider {
 		case Azure:
 			a.azure(limited)
+		case AWS:
+			a.aws(limited)
+		case Google:
+			a.google(limited)
 		default:
 			a.unknown(checkPlan, p.Provider, fmt.Errorf("nearfar knows no program that asks this provider"))
 		}
