@@ -214,8 +214,8 @@ func (c *Cloud) usages() (all []any) {
 }
 
 // networkUsages are the quotas of networks and addresses. Source of the form, of names and of the limits:
-// https://learn.microsoft.com/rest/api/virtualnetwork/usages; the two quotas of standard addresses are from the lists of
-// the quota service.
+// https://learn.microsoft.com/rest/api/virtualnetwork/usages; the quota of standard addresses is one of the quota
+// service's list.
 func (c *Cloud) networkUsages() (all []any) {
 	for _, q := range []struct {
 		name, shown string

@@ -48,7 +48,8 @@ func Moto(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	cmd := exec.Command(filepath.Join(programs, "python"), filepath.Join(root, "internal", "cloudtest", "moto_with_groups.py"), "-H", "127.0.0.1",
+	script := filepath.Join(root, "internal", "cloudtest", "moto_with_groups.py")
+	cmd := exec.Command(filepath.Join(programs, "python"), script, "-H", "127.0.0.1",
 		"-p", port)
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said

@@ -17,8 +17,8 @@ type Runner func(ctx context.Context, program string, args ...string) ([]byte, e
 type Advice struct{ Text, Help string }
 
 // Ask runs a program and reads the JSON that it prints into a value. An empty output changes nothing: gcloud and aws
-// print nothing instead of an empty list in some cases. The error is one line; if the program says that nobody is logged
-// in, or something of further, it has the advice for that.
+// print nothing instead of an empty list in some cases. The error is one line. It has advice if the program says that
+// nobody is logged in, or a text of further.
 func Ask(ctx context.Context, run Runner, further []Advice, into any, program string, args ...string) error {
 	command := Name(append([]string{program}, args...)...)
 	out, err := run(ctx, program, args...)

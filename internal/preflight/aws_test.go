@@ -28,7 +28,8 @@ func TestAWSWithMoto(t *testing.T) {
 	wantCheck(t, all, checkQuota, "network (L-F678F1CE)", OK, "1 of 5 are used, and 1 more are wanted")
 	wantCheck(t, all, checkQuota, "internet gateway (L-A4707A72)", OK, "of 5 are used, and 1 more are wanted")
 	wantCheck(t, all, checkImage, "", Refused, "there is no such image")
-	wantCheck(t, all, checkQuota, "vCPUs of running on-demand standard instances (L-1216C47A)", Unknown, "get-aws-default-service-quota")
+	wantCheck(t, all, checkQuota, "vCPUs of running on-demand standard instances", Unknown,
+		"get-aws-default-service-quota")
 }
 
 // ec2 is what the lab of EC2 makes. The stand-in for the provider makes up the region.
@@ -74,8 +75,8 @@ func (a answers) run(_ context.Context, program string, args ...string) ([]byte,
 	return nil, &cloudtool.FailedError{Err: errors.New("exit status 254"), Said: "AccessDenied: may not ask"}
 }
 
-const dryRun = "ERROR An error occurred (DryRunOperation) when calling the %s operation: Request would have succeeded, " +
-	"but DryRun flag is set."
+const dryRun = "ERROR An error occurred (DryRunOperation) when calling the %s operation: Request would have " +
+	"succeeded, but DryRun flag is set."
 
 // awsAnswers are an account in which the labs could be made.
 func awsAnswers(t *testing.T) answers {
@@ -121,7 +122,8 @@ func TestAWS(t *testing.T) {
 // What AWS would refuse is said with its figures.
 func TestAWSRefuses(t *testing.T) {
 	a := awsAnswers(t)
-	a.instead["aws service-quotas get-service-quota --service-code ec2 --quota-code L-1216C47A"] = `{"Quota": {"Value": 32}}`
+	const cpus = "aws service-quotas get-service-quota --service-code ec2 --quota-code L-1216C47A"
+	a.instead[cpus] = `{"Quota": {"Value": 32}}`
 	a.instead["aws service-quotas get-service-quota --service-code vpc"] = `{"Quota": {"Value": 1.0}}`
 	a.instead["aws ec2 run-instances"] = "ERROR An error occurred (UnauthorizedOperation) when calling the RunInstances " +
 		"operation: You are not authorized to perform this operation."

@@ -89,7 +89,7 @@ func (a *asker) azureSizes(ctx context.Context, sizes map[string]azureSize) bool
 	// Without --all, az leaves out what the subscription may not use, and with that the reason.
 	err := a.az(ctx, &all, "vm", "list-skus", "--location", a.place.Region, "--resource-type", "virtualMachines", "--all")
 	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("Azure lists no sizes in %q", a.place.Region) //nolint:staticcheck // the name of the provider
+		err = fmt.Errorf("az lists no sizes in %q", a.place.Region)
 	}
 	if err != nil {
 		a.unknown(checkSize, "sizes of VMs, their quotas and images", err)
@@ -187,7 +187,7 @@ func (a *asker) compare(all usages, name string, wanted int) {
 		about += " (" + u.Name.LocalizedValue + ")"
 	}
 	if !there || usedErr != nil || limitErr != nil {
-		a.unknown(checkQuota, about, errors.New("Azure does not list this quota in the region")) //nolint:staticcheck // a name
+		a.unknown(checkQuota, about, errors.New("az does not list this quota in the region"))
 		return
 	}
 	a.quota(about, used, float64(wanted), limit,
@@ -202,7 +202,7 @@ func (a *asker) azureCPUs(ctx context.Context, sizes map[string]azureSize) {
 		machines += m.Count
 		switch {
 		case s.cpus() == 0:
-			a.unknown(checkQuota, "vCPUs of "+m.Size, fmt.Errorf("how many vCPUs it has is not known")) //nolint:perfsprint // text
+			a.unknown(checkQuota, "vCPUs of "+m.Size, errors.New("how many vCPUs it has is not known"))
 		case m.Spot:
 			wanted["lowPriorityCores"] += m.Count * s.cpus()
 		default:
@@ -257,9 +257,10 @@ func (a *asker) azureNetwork(ctx context.Context) {
 // azureTypes are the types of Azure by those of azurerm.
 func azureTypes() map[string]string {
 	return map[string]string{
-		"azurerm_resource_group":          "Microsoft.Resources/subscriptions/resourceGroups",
-		"azurerm_linux_virtual_machine":   "Microsoft.Compute/virtualMachines",
-		"azurerm_windows_virtual_machine": "Microsoft.Compute/virtualMachines", "azurerm_managed_disk": "Microsoft.Compute/disks",
+		"azurerm_resource_group":                       "Microsoft.Resources/subscriptions/resourceGroups",
+		"azurerm_linux_virtual_machine":                "Microsoft.Compute/virtualMachines",
+		"azurerm_windows_virtual_machine":              "Microsoft.Compute/virtualMachines",
+		"azurerm_managed_disk":                         "Microsoft.Compute/disks",
 		"azurerm_virtual_machine_extension":            "Microsoft.Compute/virtualMachines/extensions",
 		"azurerm_availability_set":                     "Microsoft.Compute/availabilitySets",
 		"azurerm_proximity_placement_group":            "Microsoft.Compute/proximityPlacementGroups",
@@ -274,8 +275,8 @@ func azureTypes() map[string]string {
 	}
 }
 
-// azureWanted are the types of Azure that are made, sorted. What has no entry is parts of others, such as the association
-// of a subnet.
+// azureWanted are the types of Azure that are made, sorted. What has no entry is a part of others, such as the
+// association of a subnet.
 func (a *asker) azureWanted() (all []string) {
 	for _, kind := range a.place.Types {
 		if name := azureTypes()[kind]; name != "" && !slices.Contains(all, name) {
@@ -368,7 +369,8 @@ func matches(patterns []string, action string) bool {
 }
 
 // azurePolicies asks Azure Policy what it would deny: a public address, and a VM of each size. Azure evaluates the
-// policies itself (https://learn.microsoft.com/rest/api/policyinsights/policy-restrictions/check-at-subscription-scope).
+// policies itself. Source of the form:
+// https://learn.microsoft.com/rest/api/policyinsights/policy-restrictions/check-at-subscription-scope.
 func (a *asker) azurePolicies(ctx context.Context, subscription string) {
 	asked := map[string]object{}
 	if a.place.Counts[kindAddress] > 0 {

@@ -65,7 +65,8 @@ func TestAzure(t *testing.T) {
 	wantCheck(t, all, checkSize, "Standard_D4as_v4 in zone 3", Refused, "NotAvailableForSubscription")
 	wantCheck(t, all, checkSize, "Standard_D4as_v4 in zone 1", OK, "4 vCPUs")
 	wantCheck(t, all, checkQuota, "cores", OK, "0 of 100 are used, and 24 more are wanted")
-	wantCheck(t, all, checkQuota, "standardDASv4Family", Refused, "90 of 100 are used, and 24 more are wanted: 14 too many")
+	wantCheck(t, all, checkQuota, "standardDASv4Family", Refused,
+		"90 of 100 are used, and 24 more are wanted: 14 too many")
 	wantCheck(t, all, checkQuota, "StandardSkuPublicIpAddresses", Refused, "4 too many")
 	wantCheck(t, all, checkQuota, "StaticPublicIPAddresses", OK, "0 of 20 are used, and 6 more are wanted")
 	wantCheck(t, all, checkRights, "Microsoft.Network/publicIPAddresses/write", Refused, "")

@@ -30,13 +30,15 @@ func (a *asker) gcloud(ctx context.Context, into any, args ...string) error {
 // google looks at a region of a project.
 func (a *asker) google(ctx context.Context) {
 	if a.place.Part == "" {
-		a.unknown(checkLogin, "the project, and all questions about it", errors.New("no project is known: set GOOGLE_PROJECT"))
+		a.unknown(checkLogin, "the project, and all questions about it",
+			errors.New("no project is known: set GOOGLE_PROJECT"))
 		return
 	}
 	var project struct {
 		State string `json:"lifecycleState"`
 	}
-	if err := a.ask(ctx, &project, "gcloud", "projects", "describe", a.place.Part, "--format", "json", "--quiet"); err != nil {
+	err := a.ask(ctx, &project, "gcloud", "projects", "describe", a.place.Part, "--format", "json", "--quiet")
+	if err != nil {
 		a.unknown(checkLogin, "the project, and all other questions to Google Cloud", err)
 		return
 	}
@@ -151,8 +153,8 @@ func (a *asker) googleQuotas(ctx context.Context, cpus map[string]int) {
 	a.googleCompare(ctx, "of the project", project, "compute", "project-info", "describe")
 }
 
-// googleMetric is the quota of a machine's series (https://cloud.google.com/compute/resource-usage, "CPU quota"): E2, N1
-// and the shared-core types count as CPUS, others have their own.
+// googleMetric is the quota of a machine's series: E2, N1 and the shared-core types count as CPUS, others have their own
+// (https://cloud.google.com/compute/resource-usage, "CPU quota").
 func googleMetric(size string) string {
 	series, _, _ := strings.Cut(size, "-")
 	if slices.Contains([]string{"e2", "n1", "f1", "g1"}, series) {
@@ -175,7 +177,7 @@ func (a *asker) googleCompare(ctx context.Context, where string, wanted map[stri
 		case err != nil:
 			a.unknown(checkQuota, about, err)
 		case i < 0:
-			a.unknown(checkQuota, about, errors.New("Google lists no such quota there")) //nolint:staticcheck // a name
+			a.unknown(checkQuota, about, errors.New("gcloud lists no such quota there"))
 		default:
 			a.quota(about, answer.Quotas[i].Usage, wanted[metric], answer.Quotas[i].Limit,
 				"delete what is not needed, choose another region, or ask for more in the console under IAM, Quotas")
@@ -258,8 +260,8 @@ func (a *asker) googlePolicies(ctx context.Context) {
 }
 
 // googlePlacement looks at the series that a compact placement policy takes. Source, as of 2026:
-// https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement, which lists C2, C2D, C3, C3D, C4D, H3, H4D, N2
-// and N2D, and the machines with GPUs A2, A3 and G2.
+// https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement, which lists C2, C2D, C3, C3D, C4D, H3, H4D,
+// N2 and N2D, and the GPUs of A2, A3 and G2.
 func (a *asker) googlePlacement() {
 	takes := []string{"c2", "c2d", "c3", "c3d", "c4d", "h3", "h4d", "n2", "n2d", "a2", "a3", "g2"}
 	looked := map[string]bool{}

@@ -99,7 +99,8 @@ func wantsOf(t *testing.T, lab string) Wants {
 // What the labs make is read from their plans.
 func TestPlansOfLabs(t *testing.T) {
 	for lab, want := range map[string]string{
-		"aks-accelerated-networking": "azure westeurope: 2 Standard_A4_v2, 1 Standard_D4as_v5, 2 Standard_D4as_v5; cluster 1, public address 1",
+		"aks-accelerated-networking": "azure westeurope: 2 Standard_A4_v2, 1 Standard_D4as_v5, 2 Standard_D4as_v5; " +
+			"cluster 1, public address 1",
 		"azure-ppg": "azure australiaeast: 8 Standard_D4as_v5; availability set 8, network 1, network interface 8, " +
 			"public address 8, security group 1",
 		"azure-zones": "azure westeurope: 4 Standard_D4as_v4, 1 Standard_D4as_v4 in 1, 1 Standard_D4as_v4 in 3; " +

@@ -1,5 +1,5 @@
-// Lifecycle looks up what the files of labs name (sizes, images, versions of Kubernetes) in the table of retirements. It
-// warns of what ends within 90 days, and fails for what cannot be made any more, and for what the table does not name.
+// Lifecycle looks up what the files of labs name (sizes, images, versions of Kubernetes) in the table of retirements.
+// It warns of what ends within 90 days, and fails for what cannot be made any more, and for what the table lacks.
 //
 //	go run ./realcloud/lifecycle labs
 package main

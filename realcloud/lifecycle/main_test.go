@@ -29,9 +29,10 @@ func TestLook(t *testing.T) {
 	}
 	for _, c := range []struct{ today, warns, fails string }{
 		{"2026-11-24", "", ""},
-		{"2027-09-10", "eks/tofu/variables.tf:1: eks-1.34: Kubernetes 1.34 of EKS: the creation of new ones ends on 2027-12-02", ""},
-		{"2028-05-01", "aks/tofu/main.tf:3: Windows2022: Windows Server 2022 in AKS: the creation of new ones ends on 2028-06-30",
-			"eks-1.34"},
+		{"2027-09-10", "eks/tofu/variables.tf:1: eks-1.34: Kubernetes 1.34 of EKS: the creation of new ones ends on " +
+			"2027-12-02", ""},
+		{"2028-05-01", "aks/tofu/main.tf:3: Windows2022: Windows Server 2022 in AKS: the creation of new ones ends on " +
+			"2028-06-30", "eks-1.34"},
 		{"2028-12-01", "", "aks/tofu/main.tf:2: Standard_A4_v2"},
 	} {
 		var out strings.Builder
