@@ -54,6 +54,21 @@ func TestRetirements(t *testing.T) {
 	}
 }
 
+// What a plan makes is looked up: a check that would be refused after the end, and warnings before.
+func TestRetirementsOfPlans(t *testing.T) {
+	w := wantsOf(t, "aks-accelerated-networking")
+	w.Places[0].Machines[0].System = "Windows2022"
+	soon := time.Date(2028, 6, 1, 0, 0, 0, 0, time.UTC)
+	warnings, err := w.Warnings(soon)
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "2028-06-30") {
+		t.Errorf("%q, %v", warnings, err)
+	}
+	run := answers{t, "nothing", nil}.run
+	wantCheck(t, Checker{Now: soon, Run: run}.Check(t.Context(), w), checkLifecycle, "Windows2022", OK, "soon: ")
+	over := soon.AddDate(0, 2, 0)
+	wantCheck(t, Checker{Now: over, Run: run}.Check(t.Context(), w), checkLifecycle, "Windows2022", Refused, "has ended")
+}
+
 // Entries without a source, a date or a reason are refused.
 func TestRetirementsRefused(t *testing.T) {
 	for _, entry := range []string{
