@@ -1,6 +1,7 @@
 package azuretest
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -184,6 +185,12 @@ func (l *lab) checkMade(group string) {
 		computer := l.cloud.Resource(vm, "properties", "osProfile", "computerName")
 		if text, _ := computer.(string); len(text) > 15 || !strings.HasPrefix(text, "ppg-an-") {
 			l.t.Errorf("%s has the computer name %v", name, computer)
+		}
+		encoded, _ := l.cloud.Resource(vm, "properties", "osProfile", "customData").(string)
+		setup, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil || !strings.Contains(string(setup), "if ($hash -ne '"+latteHash+"') {") ||
+			strings.Contains(string(setup), "${") {
+			l.t.Errorf("%s does not compare the hash of latte (%v):\n%s", name, err, setup)
 		}
 		for _, kind := range []string{"proximityPlacementGroup", "availabilitySet"} {
 			if l.cloud.Resource(vm, "properties", kind, "id") == nil {
