@@ -23,7 +23,7 @@ func Moto(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +49,7 @@ func Moto(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	script := filepath.Join(root, "internal", "cloudtest", "moto_with_groups.py")
-	cmd := exec.Command(filepath.Join(programs, "python"), script, "-H", "127.0.0.1",
-		"-p", port)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(programs, "python"), script, "-H", "127.0.0.1", "-p", port)
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
@@ -66,7 +65,11 @@ func Moto(t *testing.T) {
 		<-ended
 	})
 	for limit := time.Now().Add(5 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		answer, err := http.Get("http://127.0.0.1:" + port + "/moto-api/")
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+port+"/moto-api/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(request)
 		if err == nil {
 			_ = answer.Body.Close() // only its existence counts
 			return
