@@ -54,6 +54,9 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err := t.prepare(); err != nil {
 		return err
 	}
+	if err := t.preflight(ctx); err != nil {
+		return err
+	}
 	if err := t.agree(ctx); err != nil {
 		return err
 	}
@@ -145,6 +148,15 @@ func (t *test) writeSSHConfig() error {
 // remedy is the command that deletes the machines.
 func (t *test) remedy() string {
 	return fmt.Sprintf("%s down %s (with the same variables of the environment)", t.program, t.file)
+}
+
+// preflight asks the provider what it would refuse. Nothing is made if it would refuse anything.
+func (t *test) preflight(ctx context.Context) error {
+	err := t.nearfar(ctx, t.out, "up", "--check", t.file)
+	if err != nil && ctx.Err() == nil {
+		err = &refusedError{err}
+	}
+	return err
 }
 
 // agree shows what would be made and its price, and compares the price with the limit.

@@ -7,6 +7,8 @@ set -eu
 cd "$(dirname "$0")/.."
 . scripts/goflags.sh
 
+# What ends within 90 days is a warning; what cannot be made any more fails.
+${GO:-go} run ./realcloud/lifecycle labs
 linter=$(scripts/linter.sh)
 if [ "${1:-}" = changed ]; then
 	base=$(git merge-base HEAD origin/main 2>/dev/null || git merge-base HEAD main 2>/dev/null || git rev-parse HEAD)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"nearfar/internal/cloudtool"
 )
 
 // awsTag is a tag as aws prints it.
@@ -41,7 +43,7 @@ type amazon struct {
 func (s *questions) aws(ctx context.Context) {
 	a := &amazon{questions: s, there: map[string]Resource{}, sure: map[string]bool{}}
 	var tagged []Resource
-	each(
+	cloudtool.Each(
 		func() { tagged = a.tagged(ctx) },
 		func() { a.tags(ctx) },
 		func() { a.instances(ctx) },

@@ -29,7 +29,7 @@ const maxGroups = 50
 // assignments, the history of deployments.
 func (s *questions) azure(ctx context.Context) {
 	var groups []azureResource
-	each(
+	cloudtool.Each(
 		func() {
 			if err := s.az(ctx, &groups, "group", "list", "--tag", TagRun+"="+s.value); err != nil {
 				s.fail(err)
@@ -57,7 +57,7 @@ func (s *questions) azure(ctx context.Context) {
 		}
 		tasks = append(tasks, func() { s.azureGroup(ctx, group) })
 	}
-	each(tasks...)
+	cloudtool.Each(tasks...)
 }
 
 // azureGroup lists the contents of a group of the run. A resource without an owner belongs to the owner of the group.

@@ -38,7 +38,7 @@ func (s *questions) google(ctx context.Context) {
 	for _, list := range googleLists() {
 		tasks = append(tasks, func() { s.googleList(ctx, list.command, list.labels) })
 	}
-	each(tasks...)
+	cloudtool.Each(tasks...)
 }
 
 func (s *questions) googleList(ctx context.Context, command, labels string) {

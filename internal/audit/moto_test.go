@@ -4,75 +4,12 @@ package audit
 
 import (
 	"fmt"
-	"net"
-	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"nearfar/internal/cloudtest"
 )
-
-// startMoto starts moto on loopback, and lets the real aws talk to it.
-func startMoto(t *testing.T) {
-	t.Helper()
-	programs := cloudtest.Folder(t, "aws")
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(free.Addr().String())
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", programs+string(os.PathListSeparator)+os.Getenv("PATH"))
-	for _, one := range os.Environ() { // the user's own configuration
-		if name, _, _ := strings.Cut(one, "="); strings.HasPrefix(name, "AWS_") {
-			t.Setenv(name, "")
-			if err := os.Unsetenv(name); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	nothing := filepath.Join(t.TempDir(), "nothing")
-	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL": "http://127.0.0.1:" + port, "AWS_ACCESS_KEY_ID": "test", "AWS_CONFIG_FILE": nothing,
-		"AWS_SHARED_CREDENTIALS_FILE": nothing, "AWS_SECRET_ACCESS_KEY": "CANARY", "AWS_EC2_METADATA_DISABLED": "true",
-		"NO_PROXY": "127.0.0.1",
-	} {
-		t.Setenv(name, value)
-	}
-	cmd := exec.Command(filepath.Join(programs, "python"), "testdata/moto_with_groups.py", "-H", "127.0.0.1",
-		"-p", port)
-	var said strings.Builder
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = cmd.Wait() // it was killed
-	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
-		<-ended
-	})
-	for limit := time.Now().Add(5 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		answer, err := http.Get("http://127.0.0.1:" + port + "/moto-api/")
-		if err == nil {
-			_ = answer.Body.Close() // only its existence counts
-			return
-		}
-		if time.Now().After(limit) {
-			t.Fatalf("moto does not answer: %v", err)
-		}
-	}
-}
 
 // do runs the real aws, and gives what it prints.
 func do(t *testing.T, args ...string) string {
@@ -86,7 +23,7 @@ func do(t *testing.T, args ...string) string {
 
 // Resources that the real aws makes in moto, a fake of AWS, are found until they are deleted.
 func TestAWSWithMoto(t *testing.T) {
-	startMoto(t)
+	cloudtest.Moto(t)
 	tag := func(kind string) string {
 		return fmt.Sprintf("ResourceType=%s,Tags=[{Key=nearfar_run,Value=r},{Key=nearfar_owner,Value=me}]", kind)
 	}

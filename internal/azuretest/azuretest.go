@@ -54,6 +54,11 @@ type Cloud struct {
 	// restricted are sizes that the subscription may not use; usage is how many vCPUs of a quota are used.
 	restricted []string
 	usage      map[string]int
+	// zones are zones in which the subscription may not use a size; roles what the login may do; denied are the types
+	// that a policy denies, with the assignments of the policies.
+	zones  map[string][]string
+	roles  []Role
+	denied map[string]string
 	// registered are the registered providers, in small letters; operations are the results of asynchronous requests.
 	registered map[string]bool
 	operations map[string]object
@@ -70,7 +75,7 @@ func New(t testing.TB) *Cloud {
 	t.Helper()
 	c := &Cloud{
 		t: t, folder: t.TempDir(), resources: map[string]object{}, pageSize: 100, refusals: map[string]string{},
-		passwords: map[string]string{}, operations: map[string]object{},
+		passwords: map[string]string{}, operations: map[string]object{}, roles: []Role{{Actions: []string{"*"}}},
 		// As in a subscription that has had machines, and nothing else.
 		registered: map[string]bool{"microsoft.compute": true, "microsoft.network": true, "microsoft.resources": true},
 		Secret:     "CANARY-password-" + filepath.Base(t.TempDir()),
@@ -168,6 +173,34 @@ func (c *Cloud) Use(cpus map[string]int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.usage = maps.Clone(cpus)
+}
+
+// RestrictZones says in which zones the subscription may not use a size.
+func (c *Cloud) RestrictZones(size string, zones ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.zones = map[string][]string{size: zones}
+}
+
+// A Role is what a login may do, in patterns.
+type Role struct {
+	Actions    []string `json:"actions"`
+	NotActions []string `json:"notActions"`
+}
+
+// Allow sets what the login may do in the subscription. A new cloud allows all. The fake enforces none of it: it only
+// says it.
+func (c *Cloud) Allow(roles ...Role) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.roles = roles
+}
+
+// Deny says which types of resources policies deny: assignments of policies by types.
+func (c *Cloud) Deny(types map[string]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.denied = types
 }
 
 // Requests lists the methods and paths of all requests.

@@ -7,7 +7,10 @@ import (
 )
 
 // catalogue answers questions about what the provider offers. It is false for others.
-func (c *Cloud) catalogue(w http.ResponseWriter, r *http.Request, parts []string) bool {
+func (c *Cloud) catalogue(w http.ResponseWriter, r *http.Request, parts []string, body object) bool {
+	if r.Method == http.MethodPost && c.judges(w, parts, body) {
+		return true
+	}
 	if r.Method != http.MethodGet && !strings.EqualFold(parts[len(parts)-1], "register") {
 		return false
 	}
@@ -52,6 +55,19 @@ func (c *Cloud) catalogue(w http.ResponseWriter, r *http.Request, parts []string
 		send(w, http.StatusOK, page(c.sizes()...))
 	case low[len(low)-1] == "usages" && slices.Contains(low, "microsoft.compute"):
 		send(w, http.StatusOK, page(c.usages()...))
+	case low[len(low)-1] == "usages" && slices.Contains(low, "microsoft.network"):
+		send(w, http.StatusOK, page(c.networkUsages()...))
+	case low[len(low)-1] == "permissions" && slices.Contains(low, "microsoft.authorization"):
+		all := []any{}
+		for _, role := range c.roles {
+			all = append(all, role)
+		}
+		send(w, http.StatusOK, page(all...))
+	case low[len(low)-1] == "kubernetesversions":
+		send(w, http.StatusOK, object{"values": []any{object{
+			"version": "1.35", "isDefault": true, "capabilities": object{"supportPlan": []string{"KubernetesOfficial"}},
+			"patchVersions": object{"1.35.7": object{"upgrades": []string{}}},
+		}}})
 	case len(low) > 1 && low[len(low)-2] == "operations":
 		operation, ok := c.operations[low[len(low)-1]]
 		if !ok {
@@ -77,6 +93,7 @@ func (c *Cloud) providers() (all []object) {
 			"networkSecurityGroups"}},
 		{"Microsoft.Resources", []string{"resourceGroups", "deployments"}},
 		{"Microsoft.DevTestLab", []string{"schedules"}},
+		{"Microsoft.ContainerService", []string{"managedClusters", "locations/kubernetesVersions"}},
 	} {
 		types := []any{}
 		for _, name := range p.types {
@@ -107,8 +124,12 @@ func image(parts []string) any {
 	if strings.Contains(strings.ToLower(path), "windows") {
 		system = "Windows"
 	}
+	generation := "V2"
+	if strings.Contains(strings.ToLower(path), "gen1") { // as in ubuntu-24_04-lts:server-gen1
+		generation = "V1"
+	}
 	return object{"id": path, "name": parts[len(parts)-1], "location": Location, "properties": object{
-		"osDiskImage": object{"operatingSystem": system}, "dataDiskImages": []any{}, "hyperVGeneration": "V2",
+		"osDiskImage": object{"operatingSystem": system}, "dataDiskImages": []any{}, "hyperVGeneration": generation,
 		"architecture": "x64", "features": []any{},
 	}}
 }
@@ -123,6 +144,7 @@ type size struct {
 func offered() []size {
 	return []size{
 		{"Standard_A4_v2", "standardAv2Family", false}, {"Standard_B4ms", "standardBSFamily", false},
+		{"Standard_D4as_v4", "standardDASv4Family", true},
 		{"Standard_D4as_v5", "standardDASv5Family", true}, {"Standard_D4s_v5", "standardDSv5Family", true},
 		{"Standard_D8as_v5", "standardDASv5Family", true}, {"Standard_D8s_v5", "standardDSv5Family", true},
 	}
@@ -139,7 +161,17 @@ func (c *Cloud) sizes() (all []any) {
 				"restrictionInfo": object{"locations": []string{Location}},
 			})
 		}
-		cpus := "4"
+		if zones := c.zones[s.name]; len(zones) > 0 {
+			// As in https://github.com/Azure/azure-cli/issues/13271.
+			restrictions = append(restrictions, object{
+				"type": "Zone", "values": []string{Location}, "reasonCode": "NotAvailableForSubscription",
+				"restrictionInfo": object{"locations": []string{Location}, "zones": zones},
+			})
+		}
+		cpus, generations := "4", "V1,V2"
+		if s.name == "Standard_A4_v2" {
+			generations = "V1"
+		}
 		if strings.Contains(s.name, "8") {
 			cpus = "8"
 		}
@@ -156,6 +188,7 @@ func (c *Cloud) sizes() (all []any) {
 			"capabilities": []any{
 				object{"name": "vCPUs", "value": cpus}, object{"name": "CpuArchitectureType", "value": "x64"},
 				object{"name": "AcceleratedNetworkingEnabled", "value": accelerated},
+				object{"name": "HyperVGenerations", "value": generations},
 			},
 		})
 	}
@@ -165,7 +198,7 @@ func (c *Cloud) sizes() (all []any) {
 // usages are the quotas of the region and of the families. Source of the form:
 // https://learn.microsoft.com/rest/api/compute/usage/list.
 func (c *Cloud) usages() (all []any) {
-	names := []string{"cores"}
+	names := []string{"availabilitySets", "cores", "virtualMachines"}
 	for _, s := range offered() {
 		if !slices.Contains(names, s.family) {
 			names = append(names, s.family)
@@ -178,4 +211,56 @@ func (c *Cloud) usages() (all []any) {
 		})
 	}
 	return all
+}
+
+// networkUsages are the quotas of networks and addresses. Source of the form, of names and of the limits:
+// https://learn.microsoft.com/rest/api/virtualnetwork/usages; the quota of standard addresses is one of the quota
+// service's list.
+func (c *Cloud) networkUsages() (all []any) {
+	for _, q := range []struct {
+		name, shown string
+		limit       int
+	}{
+		{"VirtualNetworks", "Virtual Networks", 50}, {"StaticPublicIPAddresses", "Static Public IP Addresses", 20},
+		{"NetworkSecurityGroups", "Network Security Groups", 100}, {"PublicIPAddresses", "Public IP Addresses", 60},
+		{"NetworkInterfaces", "Network Interfaces", 300},
+		{"StandardSkuPublicIpAddresses", "Public IP Addresses - Standard", 20},
+	} {
+		all = append(all, object{
+			"name": object{"value": q.name, "localizedValue": q.shown}, "unit": "Count", "limit": q.limit,
+			"currentValue": c.usage[q.name], "id": "/subscriptions/" + Subscription +
+				"/providers/Microsoft.Network/locations/" + Location + "/usages/" + q.name,
+		})
+	}
+	return all
+}
+
+// judges answers what policies say of a resource that nobody makes. Source of the form:
+// https://learn.microsoft.com/rest/api/policyinsights/policy-restrictions/check-at-subscription-scope. It is false for
+// other questions.
+func (c *Cloud) judges(w http.ResponseWriter, parts []string, body object) bool {
+	if !strings.EqualFold(parts[len(parts)-1], "checkPolicyRestrictions") {
+		return false
+	}
+	kind, _ := at(body, "resourceDetails", "resourceContent", "type").(string)
+	if kind == "" {
+		refuse(w, http.StatusBadRequest, "InvalidResourceContent", "The resource content has no type.")
+		return true
+	}
+	evaluations := []any{}
+	if assignment := c.denied[kind]; assignment != "" {
+		evaluations = append(evaluations, object{
+			"evaluationResult": "NonCompliant", "policyInfo": object{
+				"policyDefinitionId": "/providers/Microsoft.Authorization/policyDefinitions/d", "policyAssignmentId": assignment,
+			},
+			"evaluationDetails": object{"evaluatedExpressions": []any{object{
+				"result": "True", "expressionKind": "field", "expression": "type", "path": "type", "expressionValue": kind,
+				"targetValue": kind, "operator": "equals",
+			}}},
+		})
+	}
+	send(w, http.StatusOK, object{
+		"fieldRestrictions": []any{}, "contentEvaluationResult": object{"policyEvaluations": evaluations},
+	})
+	return true
 }

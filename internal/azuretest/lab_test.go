@@ -1,6 +1,7 @@
 package azuretest
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,9 @@ type lab struct {
 	cloud  *Cloud
 	folder string
 }
+
+// latteHash is made up.
+const latteHash = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
 const passwordCanary = "CANARY-Password-1!"
 
@@ -70,7 +74,7 @@ func (l *lab) run(script, owner string, code int) string {
 		"PATH=" + l.folder + ":" + os.Getenv("PATH"), "NEARFAR_OWNER=" + owner, "NEARFAR_RUN=azure-ppg",
 		"NEARFAR_EXPIRES=2026-11-21T19:22:00Z", "NEARFAR_HOSTS=" + l.path("hosts.json"),
 		"admin_password=" + passwordCanary, "public_key=ssh-ed25519 AAAA/b+c= me@here", "ssh_from=203.0.113.7/32",
-		"location=" + Location, `arms=["proximity-accelerated"]`,
+		"latte_sha256=" + latteHash, "location=" + Location, `arms=["proximity-accelerated"]`,
 	})
 	out, err := cmd.CombinedOutput()
 	if got := cmd.ProcessState.ExitCode(); got != code {
@@ -93,6 +97,23 @@ func TestLabLeavesOthers(t *testing.T) {
 	}
 	if said := l.run("down.sh", "me@here", 0); !strings.Contains(said, "it stays") || len(l.cloud.Resources()) != 1 {
 		t.Errorf("down.sh says %q, and leaves %q", said, l.cloud.Resources())
+	}
+}
+
+// Without the hash of latte, and with one that is none, nothing is made.
+func TestLabWantsHashOfLatte(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	for _, hash := range []string{"", "latest", latteHash[1:], latteHash + "0"} {
+		cmd := exec.CommandContext(t.Context(), "sh", filepath.Join(l.folder, "lab", "az", "up.sh"))
+		cmd.Env = []string{
+			"PATH=" + l.folder + ":" + os.Getenv("PATH"), "NEARFAR_OWNER=o", "NEARFAR_RUN=r", "NEARFAR_EXPIRES=e",
+			"NEARFAR_HOSTS=" + l.path("hosts.json"), "admin_password=p", "public_key=k", "ssh_from=s", "latte_sha256=" + hash,
+		}
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "latte_sha256") || l.read("arguments") != "" {
+			t.Errorf("with the hash %q: %v, az is called with %q\n%s", hash, err, l.read("arguments"), out)
+		}
 	}
 }
 
@@ -164,6 +185,12 @@ func (l *lab) checkMade(group string) {
 		computer := l.cloud.Resource(vm, "properties", "osProfile", "computerName")
 		if text, _ := computer.(string); len(text) > 15 || !strings.HasPrefix(text, "ppg-an-") {
 			l.t.Errorf("%s has the computer name %v", name, computer)
+		}
+		encoded, _ := l.cloud.Resource(vm, "properties", "osProfile", "customData").(string)
+		setup, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil || !strings.Contains(string(setup), "if ($hash -ne '"+latteHash+"') {") ||
+			strings.Contains(string(setup), "${") {
+			l.t.Errorf("%s does not compare the hash of latte (%v):\n%s", name, err, setup)
 		}
 		for _, kind := range []string{"proximityPlacementGroup", "availabilitySet"} {
 			if l.cloud.Resource(vm, "properties", kind, "id") == nil {

@@ -48,7 +48,7 @@ func (c *Cloud) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	parts := split(path)
-	if c.catalogue(w, r, parts) {
+	if c.catalogue(w, r, parts, body) {
 		return
 	}
 	switch {

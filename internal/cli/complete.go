@@ -103,7 +103,7 @@ func formatWords() map[string][]string {
 		"report":  append(slices.Clone(page), export.Formats()...),
 		"compare": page, "gate": append(gate.Formats(), formatHTML),
 		"history": report.HistoryFormats(), "validate": validateFormats(), "check": checkFormats(),
-		"ls":     lsFormats(),
+		"ls": lsFormats(), "up": checkUpFormats(),
 		"schema": {"json", "markdown"},
 	}
 }

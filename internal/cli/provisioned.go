@@ -189,6 +189,7 @@ func (a *app) confirm(plan provision.Plan, ttl time.Duration, yes bool) error {
 
 // printChanges prints a plan.
 func (a *app) printChanges(w io.Writer, plan provision.Plan, ttl time.Duration) {
+	a.printRetirements(plan.Wants.Warnings(time.Now()))
 	for _, c := range plan.Changes {
 		fmt.Fprintf(w, "  %s %s\n", clean.Line(c.Action), clean.Line(c.Resource))
 	}

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +15,8 @@ import (
 type upOptions struct {
 	make   makeFlags
 	dryRun bool
+	check  bool
+	format string
 	extend bool
 	inputs inputFlags
 }
@@ -26,6 +30,13 @@ func (a *app) upCommand() *cobra.Command {
 terraform), your own script up.sh, or your own cdk, with your own credentials. It shows what would be made and asks,
 unless --yes is given. --dry-run only shows it. What a script would make cannot be shown.
 
+--check makes nothing and costs nothing: it asks Azure, AWS or Google Cloud, by your own az, aws and gcloud, what they
+would refuse: sizes that the subscription may not use, quotas of vCPUs, addresses and networks, resource providers and
+APIs that are not registered, permissions, images, policies (such as one that forbids public addresses), rules of
+placement, and what is retired. Each check is "ok", "would be refused" with the provider's figures and what to do, or
+"not looked at" with the reason. No provider says whether it has room. tofu makes a plan for it, as with --dry-run; the
+provider azurerm registers the resource providers that a module lists when it plans.
+
 The state is in .nearfar/NAME beside the file, with a record that is written before anything is made: so "nearfar down"
 finds everything, also after nearfar was killed. If the provider lacks capacity, up explains its message and makes the
 attempts that the file lists under "retry".
@@ -38,8 +49,11 @@ they have the whole "ttl" again. If the module uses the time, it is changed ther
 
 Without FILE it takes experiment.yaml in the current directory.
 
-Exit codes: 0 the machines are up; 1 it failed; 2 wrong usage, or a mistake in the file; 130 interrupted.`,
-		Example: `  nearfar up --dry-run experiment.yaml
+Exit codes: 0 the machines are up, or with --check: nothing that was looked at would be refused; 1 it failed, or
+something would be refused; 2 wrong usage, or a mistake in the file; 130 interrupted.`,
+		Example: `  nearfar up --check experiment.yaml
+  nearfar up --check -f json experiment.yaml | jq -r '.checks[] | select(.status == "would be refused")'
+  nearfar up --dry-run experiment.yaml
   nearfar up experiment.yaml
   nearfar up --yes --on-failure destroy experiment.yaml
   nearfar up --extend experiment.yaml
@@ -52,6 +66,9 @@ Exit codes: 0 the machines are up; 1 it failed; 2 wrong usage, or a mistake in t
 	o.make.flags(cmd.Flags())
 	o.inputs.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be made; make nothing")
+	cmd.Flags().BoolVar(&o.check, "check", false, "ask the providers what they would refuse; make nothing")
+	cmd.Flags().StringVarP(&o.format, "format", "f", "terminal", "with --check: form of the result: "+
+		strings.Join(checkUpFormats(), ", "))
 	cmd.Flags().BoolVar(&o.extend, "extend", false, "renew the time until which the machines are meant to exist")
 	return cmd
 }
@@ -61,6 +78,14 @@ func (a *app) up(ctx context.Context, file string, o *upOptions) error {
 	if err := o.make.check(); err != nil {
 		return err
 	}
+	switch {
+	case !slices.Contains(checkUpFormats(), o.format):
+		return usagef("--format %s: use one of %s", o.format, strings.Join(checkUpFormats(), ", "))
+	case o.format != "terminal" && !o.check:
+		return usagef("--format goes with --check")
+	case o.check && (o.extend || o.dryRun || o.make.yes):
+		return usagef("--check makes nothing: give no --extend, --dry-run or --yes")
+	}
 	o.make.extend = o.extend
 	e, err := a.readExperiment(file, &o.inputs)
 	if err != nil {
@@ -68,6 +93,9 @@ func (a *app) up(ctx context.Context, file string, o *upOptions) error {
 	}
 	if err := o.inputs.unused(file); err != nil {
 		return err
+	}
+	if o.check {
+		return a.checkUp(ctx, file, e, o.format)
 	}
 	if o.dryRun {
 		p, err := a.project(file, e, o.extend)

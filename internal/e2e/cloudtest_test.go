@@ -40,7 +40,8 @@ for word; do
 	last=$word
 done
 case "$1 $2" in
-"account show") echo '{}' ;;
+"account show") echo '{"id": "s", "state": "Enabled", "user": {"name": "me"}}' ;;
+"vm list-skus") cat "$here/sizes.json" ;;
 "group list" | "resource list") echo '[]' ;;
 "vm show") cat "$here/$name.json" ;;
 "ppg show") cat "$here/ppg.json" ;;
@@ -214,6 +215,17 @@ func TestCloudTest(t *testing.T) {
 	t.Parallel()
 	c := newCloudTest(t)
 	agreed := []string{"-limit", "5", "-price", "1"}
+
+	// What the provider would refuse is known before anything costs money. What nobody can say stops nothing.
+	c.answers("sizes", []any{map[string]any{
+		"name": "Standard_D4as_v4", "family": "standardDASv4Family", "restrictions": []any{map[string]any{
+			"type": "Location", "reasonCode": "NotAvailableForSubscription",
+		}},
+	}})
+	c.ends(c.start(agreed...), 2, "up --check", "would be refused: azure westeurope, size: Standard_D4as_v4: restricted",
+		"not looked at: azure westeurope, quota", "nothing was made")
+	c.nothingLeft()
+	c.must(os.Remove(filepath.Join(c.bin, "sizes.json")))
 
 	c.ends(c.start("-limit", "0.5"), 2, "In all at least $0.6", "more than the limit of $0.50")
 	c.ends(c.start("-limit", "5"), 2, "cannot be checked", "PRICE")

@@ -108,9 +108,13 @@ func exceptions() []exception {
 		machines  = "it needs machines that ssh reaches"
 		cluster   = "it needs a Kubernetes cluster"
 		clouds    = "it needs a cloud"
+		downloads = "it downloads a program of others"
 
 		labsMade = "internal/e2e/labs_made_test.go TestLabsMade"
 		podsMade = "internal/e2e/kubenear_test.go TestNearAndFar"
+
+		latteOfNodes = "internal/e2e/labs_latte_test.go TestAKSLabBringsLatte"
+		latteOfVMs   = "internal/azuretest/lab_test.go TestLabWantsHashOfLatte"
 	)
 	return []exception{
 		{"README.md", "make demo ", "", "make demo measures for three minutes, and make test would run this test"},
@@ -133,6 +137,7 @@ func exceptions() []exception {
 		{"docs/provision.md", "# down.sh\n", "internal/e2e/makers_test.go TestMakersMachines", clouds},
 		{"labs/aks-accelerated-networking/README.md", "export PLAIN=", podsMade, cluster},
 		{"labs/aks-accelerated-networking/README.md", "nearfar migrate-pool ", "", clouds},
+		{"labs/aks-accelerated-networking/README.md", "curl -LO ", latteOfNodes, downloads},
 		{"labs/ec2-placement-group/README.md", "export AWS_REGION=", labsMade, clouds},
 		{"labs/ec2-placement-group/README.md", "aws pricing ", "", clouds},
 		{"labs/eks-placement-group/README.md", "export AWS_REGION=", podsMade, clouds},
@@ -141,6 +146,7 @@ func exceptions() []exception {
 		{"labs/kubernetes-paths/README.md", "nearfar run ", "", cluster},
 		{"labs/azure-ppg/README.md", "export SSH_PUBLIC_KEY=", labsMade, clouds},
 		{"labs/azure-ppg/README.md", "export REGION=", "", "it asks Azure"},
+		{"labs/azure-ppg/README.md", "curl -LO ", latteOfVMs, downloads},
 		{"labs/azure-zones/README.md", "export SSH_PUBLIC_KEY=", labsMade, clouds},
 		{"labs/azure-zones/README.md", "export REGION=", "", "it asks Azure"},
 		{"labs/azure-zones/README.md", "export SET_CLIENT=", "", machines},

@@ -25,7 +25,7 @@ func labVariables() map[string]string {
 		"SSH_PUBLIC_KEY": "ssh-ed25519 AAAA me@here", "SSH_FROM": "203.0.113.7/32",
 		"WINDOWS_PASSWORD": tokenCanary, "TF_VAR_admin_password": tokenCanary, "GOOGLE_PROJECT": "project",
 		"PLAIN": "off", "ACCELERATED": "on", "TOOLS_IMAGE": "registry.example/tools:1",
-		"AGENT_IMAGE": "registry.example/agent:1",
+		"LATTE_SHA256": strings.Repeat("0123456789abcdef", 4), "AGENT_IMAGE": "registry.example/agent:1",
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/files"
+	"nearfar/internal/preflight"
 )
 
 const (
@@ -59,6 +60,14 @@ func (s *scripts) plan(_ context.Context, variables []experiment.ModuleVariable)
 	for _, v := range variables {
 		plan.Variables = append(plan.Variables, v.Name)
 	}
+	plan.Wants = preflight.OfVariables(func(name string) string {
+		for _, v := range variables {
+			if v.Name == name {
+				return v.Value
+			}
+		}
+		return ""
+	}, len(s.project.hosts), os.Getenv)
 	return plan, nil
 }
 

@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/preflight"
 )
 
 const (
@@ -126,7 +128,32 @@ func (a *app) plan(ctx context.Context, variables []experiment.ModuleVariable) (
 	}
 	p.options.Note("cdk diff")
 	err = a.stream(ctx, variables, false, plan.difference, a.flags(p.own(assemblyPlan), "diff", "--no-change-set")...)
+	if err == nil {
+		plan.Wants, err = a.wants()
+	}
 	return plan, err
+}
+
+// wants reads what the templates that were planned make.
+func (a *app) wants() (all preflight.Wants, err error) {
+	region := cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
+	templates, err := filepath.Glob(a.project.own(filepath.Join(assemblyPlan, "*.template.json")))
+	if err != nil {
+		return all, err
+	}
+	for _, file := range templates {
+		text, err := readBounded(file)
+		if err != nil {
+			return all, err
+		}
+		one, err := preflight.OfTemplate(text, region)
+		if err != nil {
+			return all, fmt.Errorf("%s: %w", file, err)
+		}
+		all.Places = append(all.Places, one.Places...)
+		all.Unknown = append(all.Unknown, one.Unknown...)
+	}
+	return all, nil
 }
 
 // synthesize makes the templates.

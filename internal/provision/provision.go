@@ -17,6 +17,7 @@ import (
 
 	"nearfar/internal/audit"
 	"nearfar/internal/experiment"
+	"nearfar/internal/preflight"
 )
 
 // Folder is the name of the folder with the records and states, in the folder of the experiment file.
@@ -100,6 +101,8 @@ type Plan struct {
 	stops []string
 	// Cost is what everything costs that is there when the plan was carried out.
 	Cost Cost
+	// Wants is what providers can be asked about before anything is made.
+	Wants preflight.Wants
 	// Script is the path of a script that makes the machines, and Variables are the names of the variables that it
 	// gets. What a script does cannot be planned; there are no Changes then.
 	Script    string

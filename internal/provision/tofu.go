@@ -3,11 +3,13 @@ package provision
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/preflight"
 )
 
 // plan makes the plan that create then carries out, and checks that the module takes the variables.
@@ -41,6 +43,9 @@ func (t *tool) planWith(
 	}
 	if plan.Cost, err = cost(shown, p.provision.Prices); err != nil {
 		return Plan{}, err
+	}
+	if plan.Wants, err = preflight.OfPlan(shown, os.Getenv); err != nil {
+		return Plan{}, fmt.Errorf("%s show -json: %w", t.name, err)
 	}
 	if plan.stops, err = stopped(shown); err != nil {
 		return Plan{}, fmt.Errorf("%s show -json: %w", t.name, err)

@@ -31,6 +31,7 @@ run "windows" {
   variables {
     os             = "windows"
     admin_password = "not-a-real-1-Password"
+    latte_sha256   = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
   }
   assert {
     condition = alltrue([for name, pool in azurerm_kubernetes_cluster_node_pool.this :
@@ -49,6 +50,17 @@ run "windows_without_a_password" {
   variables {
     os             = "windows"
     admin_password = null
+    latte_sha256   = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+  }
+  expect_failures = [azurerm_kubernetes_cluster.this]
+}
+
+run "windows_without_latte" {
+  command = plan
+  variables {
+    os             = "windows"
+    admin_password = "not-a-real-1-Password"
+    latte_sha256   = "latest"
   }
   expect_failures = [azurerm_kubernetes_cluster.this]
 }

@@ -95,6 +95,13 @@ resource "azurerm_kubernetes_cluster" "this" {
       condition     = !local.windows || var.admin_password != null
       error_message = "Windows needs admin_password."
     }
+    precondition {
+      condition = !local.windows || can(regex("^[0-9a-fA-F]{64}$", var.latte_sha256))
+      error_message = join(" ", [
+        "Windows needs latte_sha256: new nodes have no latte, and latte.sh brings it when they are up.",
+        "Download https://github.com/microsoft/latte/releases/download/v0/latte.exe yourself, and give what sha256sum says.",
+      ])
+    }
   }
 }
 

@@ -33,6 +33,12 @@ variable "admin_password" {
   default     = null
 }
 
+variable "latte_sha256" {
+  description = "SHA-256 of latte.exe, from your own download. New Windows nodes have no latte: ../latte.sh brings it."
+  type        = string
+  default     = null
+}
+
 variable "nearfar_owner" {
   description = "Whose the machines are. nearfar gives it."
   type        = string

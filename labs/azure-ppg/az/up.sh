@@ -8,6 +8,7 @@
 #
 #   admin_password   password of the user on Windows; ssh uses the key
 #   public_key       public key of that user, as in ~/.ssh/id_ed25519.pub
+#   latte_sha256     SHA-256 of latte.exe, from your own download of latte_url: the VMs refuse any other file
 #   ssh_from         from where ssh is allowed, such as 203.0.113.7/32
 #   arms             default: neither accelerated proximity proximity-accelerated
 #   location, size, admin, image, latte_url
@@ -16,6 +17,16 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 : "${NEARFAR_OWNER:?}" "${NEARFAR_RUN:?}" "${NEARFAR_EXPIRES:?}" "${NEARFAR_HOSTS:?}"
 : "${admin_password:?}" "${public_key:?}" "${ssh_from:?}"
+: "${latte_sha256:?download latte yourself, and give what sha256sum says of it (README.md)}"
+latte_sha256=$(printf '%s' "$latte_sha256" | tr 'A-F' 'a-f')
+case $latte_sha256 in
+*[!0-9a-f]*) hash=wrong ;;
+*) hash=${#latte_sha256} ;;
+esac
+if [ "$hash" != 64 ]; then
+	echo "latte_sha256 is no SHA-256: it has 64 digits from 0 to f" >&2
+	exit 1
+fi
 # nearfar gives a list as JSON.
 arms=$(printf '%s' "${arms:-neither accelerated proximity proximity-accelerated}" | tr '",[]' '    ')
 location=${location:-australiaeast}
@@ -45,7 +56,7 @@ plain() {
 filled() {
 	escaped() { printf '%s' "$1" | sed 's/[|&\\]/\\&/g'; }
 	sed -e "s|\${expires}|$(escaped "$NEARFAR_EXPIRES")|g" -e "s|\${public_key}|$(escaped "$public_key")|g" \
-		-e "s|\${latte_url}|$(escaped "$latte_url")|g" "$here/../tofu/setup.ps1"
+		-e "s|\${latte_url}|$(escaped "$latte_url")|g" -e "s|\${latte_sha256}|$latte_sha256|g" "$here/../tofu/setup.ps1"
 }
 
 # on says whether an arm has a word in its name.
@@ -118,6 +129,7 @@ case $found in
 	exit 1
 	;;
 esac
+say "latte: $latte_url with the SHA-256 $latte_sha256"
 say "group $group in $location"
 az group create --name "$group" --location "$location" --only-show-errors --output none --tags \
 	"nearfar_owner=$NEARFAR_OWNER" "nearfar_run=$NEARFAR_RUN" "nearfar_expires=$NEARFAR_EXPIRES"

@@ -6,6 +6,7 @@ variables {
   public_key      = "ssh-ed25519 AAAA test"
   ssh_from        = "203.0.113.7/32"
   admin_password  = "not-a-real-1-Password"
+  latte_sha256    = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
   nearfar_owner   = "me@here"
   nearfar_run     = "test"
   nearfar_expires = "2026-11-21T19:22:00Z"
@@ -111,4 +112,25 @@ run "longest_name" {
     condition     = azurerm_resource_group.this.tags.nearfar_run == var.nearfar_run
     error_message = "The tag has the whole name, by which what is left is found."
   }
+}
+
+run "latte" {
+  command = apply
+  assert {
+    condition = alltrue([for vm in azurerm_windows_virtual_machine.this : strcontains(base64decode(vm.custom_data),
+    "if ($hash -ne '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff')")])
+    error_message = "Each VM compares the hash of latte."
+  }
+  assert {
+    condition     = output.latte.sha256 == "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+    error_message = "What is installed is recorded."
+  }
+}
+
+run "latte_without_hash" {
+  command = plan
+  variables {
+    latte_sha256 = null
+  }
+  expect_failures = [azurerm_windows_virtual_machine.this]
 }

@@ -19,3 +19,8 @@ output "hosts" {
   # A host is ready when its VM is, and on Windows when its script has ended.
   depends_on = [azurerm_linux_virtual_machine.this, azurerm_virtual_machine_extension.setup]
 }
+
+# What was installed as latte, for the record. It is in the state.
+output "latte" {
+  value = local.windows ? { url = var.latte_url, sha256 = lower(coalesce(var.latte_sha256, "none")) } : null
+}

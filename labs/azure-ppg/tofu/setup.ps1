@@ -22,4 +22,13 @@ New-NetFirewallRule -DisplayName nearfar-ssh -Direction Inbound -Action Allow -P
 
 New-Item -ItemType Directory -Force C:\nearfar, C:\tools
 [Net.ServicePointManager]::SecurityProtocol = 'Tls12'
-Invoke-WebRequest -UseBasicParsing -OutFile C:\tools\latte.exe -Uri '${latte_url}'
+# Under another name until its hash is the one of the user's own download.
+Invoke-WebRequest -UseBasicParsing -OutFile C:\tools\latte.new -Uri '${latte_url}'
+$hash = (Get-FileHash -Algorithm SHA256 C:\tools\latte.new).Hash
+if ($hash -ne '${latte_sha256}') {
+  Remove-Item C:\tools\latte.new
+  throw "latte from ${latte_url} has the SHA-256 $hash, and not ${latte_sha256}: it is not installed"
+}
+Move-Item -Force C:\tools\latte.new C:\tools\latte.exe
+Set-Content -Path C:\tools\latte.sha256 -Value $hash -Encoding ascii
+"latte from ${latte_url} has the SHA-256 $hash"

@@ -64,6 +64,12 @@ variable "latte_url" {
   default     = "https://github.com/microsoft/latte/releases/download/v0/latte.exe"
 }
 
+variable "latte_sha256" {
+  description = "SHA-256 of latte.exe, from your own download of latte_url. The VMs refuse any other file."
+  type        = string
+  default     = null
+}
+
 variable "nearfar_owner" {
   description = "Whose the machines are. nearfar gives it."
   type        = string

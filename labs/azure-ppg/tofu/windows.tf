@@ -13,7 +13,8 @@ resource "azurerm_windows_virtual_machine" "this" {
   admin_username               = var.admin
   admin_password               = var.admin_password
   custom_data = base64encode(templatefile("${path.module}/setup.ps1", {
-    expires = var.nearfar_expires, public_key = var.public_key, latte_url = var.latte_url
+    expires      = var.nearfar_expires, public_key = var.public_key, latte_url = var.latte_url,
+    latte_sha256 = lower(coalesce(var.latte_sha256, "none"))
   }))
   tags = local.tags
   os_disk {
@@ -30,6 +31,10 @@ resource "azurerm_windows_virtual_machine" "this" {
     precondition {
       condition     = var.admin_password != null
       error_message = "Windows needs admin_password."
+    }
+    precondition {
+      condition     = can(regex("^[0-9a-fA-F]{64}$", var.latte_sha256))
+      error_message = "Windows needs latte_sha256: download ${var.latte_url} yourself, and give what sha256sum says of it."
     }
   }
 }
