@@ -138,6 +138,7 @@ func (k *pods) makeSet(ctx context.Context, d *kube.Deployed) error {
 	if err := d.Make(ctx); err != nil {
 		return err
 	}
+	d.Follow()
 	names := k.podNames(d.Set)
 	var all sync.WaitGroup
 	var facts map[string]kube.PodFacts

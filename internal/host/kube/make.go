@@ -39,6 +39,8 @@ type Deployed struct {
 	pods map[string]*corev1.Pod
 	// installed are the pods into which the agent was copied, by name.
 	installed map[string]bool
+	// follower watches the pods; nil for nobody.
+	follower *follower
 	// policies are the names of the policies that select the pods, if nearfar makes none.
 	policies []string
 }

@@ -27,6 +27,7 @@ const (
 
 // Remove deletes all that was made and waits until it is gone. It may be called after a failed Make, and twice.
 func (d *Deployed) Remove() error {
+	d.unfollow()
 	if !d.begun {
 		return nil
 	}
