@@ -101,6 +101,9 @@ func kindOf[L runtime.Object, C objects[L]](name string, in func(namespace strin
 			if err != nil {
 				return nil, err
 			}
+			if err = complete(list); err != nil {
+				return nil, err
+			}
 			err = meta.EachListItem(list, func(o runtime.Object) error {
 				object, err := meta.Accessor(o)
 				all = append(all, object)
@@ -111,6 +114,17 @@ func kindOf[L runtime.Object, C objects[L]](name string, in func(namespace strin
 			return in(namespace).Delete(ctx, name, metav1.DeleteOptions{})
 		},
 	}
+}
+
+// errIncomplete says that a list is not whole, although no part of it was asked for.
+var errIncomplete = errors.New("the API server lists only a part")
+
+// complete is an error if there is more of a list.
+func complete(list runtime.Object) error {
+	if l, err := meta.ListAccessor(list); err != nil || l.GetContinue() != "" {
+		return errors.Join(errIncomplete, err)
+	}
+	return nil
 }
 
 // ignoreGone drops the error that an object or its namespace does not exist.
@@ -269,6 +283,9 @@ func (c *Cluster) Find(ctx context.Context, inNamespaces []string) (all []Found,
 	if len(where) == 0 {
 		where = []string{metav1.NamespaceAll}
 		list, err := c.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if err == nil {
+			err = complete(list)
+		}
 		if note("namespaces of the cluster", items(err, func() int { return len(list.Items) }), err) {
 			for _, o := range list.Items {
 				all = append(all, found("Namespace", &o))
@@ -281,6 +298,9 @@ func (c *Cluster) Find(ctx context.Context, inNamespaces []string) (all []Found,
 			of = "namespace " + namespace
 		}
 		list, err := c.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if err == nil {
+			err = complete(list)
+		}
 		if note("Pods of "+of, items(err, func() int { return len(list.Items) }), err) {
 			for _, o := range list.Items {
 				all = append(all, found("Pods", &o))
