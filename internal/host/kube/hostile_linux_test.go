@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -376,6 +377,28 @@ func TestHostileAPIInterrupted(t *testing.T) {
 	}
 }
 
+// TestHostileRemove: an API server that answers nothing any more does not hold up the end of a run, and the error says
+// what is left to do.
+func TestHostileRemove(t *testing.T) {
+	var silent atomic.Bool
+	c := newHostile(t, when(func(*http.Request) bool { return silent.Load() }, never))
+	d := c.New(hostileSet(t), func(string) {})
+	if err := d.Make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	silent.Store(true)
+	began := time.Now()
+	err := d.Remove()
+	t.Logf("%v: %v", time.Since(began).Round(time.Millisecond), err)
+	if err == nil || !strings.Contains(err.Error(), "`nearfar down --all` deletes the rest") ||
+		!strings.Contains(err.Error(), "did not answer in time") {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(began); took > 10*hostileAnswer {
+		t.Errorf("it took %v", took)
+	}
+}
+
 // TestHostileFind: where the API server does not list all, nobody says that nothing is left.
 func TestHostileFind(t *testing.T) {
 	for name, mode := range map[string]apiMode{
@@ -487,7 +510,9 @@ func hostileModes() []string {
 }
 
 // TestHostilePodsInterrupted: an interrupt ends every wait for an agent in a pod.
-func TestHostilePodsInterrupted(t *testing.T) { hosttest.BesiegeInterruptedIn(t, hostileModes(), visitHostile) }
+func TestHostilePodsInterrupted(t *testing.T) {
+	hosttest.BesiegeInterruptedIn(t, hostileModes(), visitHostile)
+}
 
 // execModes are the ways in which exec lies, before an agent speaks.
 func execModes() map[string]func(ctx context.Context, o remotecommand.StreamOptions) error {

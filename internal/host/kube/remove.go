@@ -23,6 +23,10 @@ const (
 	forceAfter = 30 * time.Second
 	// pauseGone is the time between two looks at objects that are being deleted.
 	pauseGone = 100 * time.Millisecond
+	// removeNote is how long the deletion lasts until the user is told.
+	removeNote = 5 * time.Second
+	// mostSlow is how many requests in a row an API server may leave unanswered during the deletion.
+	mostSlow = 2
 )
 
 // Remove deletes all that was made and waits until it is gone. It may be called after a failed Make, and twice.
@@ -34,6 +38,9 @@ func (d *Deployed) Remove() error {
 	// The caller's context has often ended: by Ctrl-C.
 	ctx, cancel := context.WithTimeout(context.Background(), removeLimit)
 	defer cancel()
+	defer time.AfterFunc(removeNote, func() {
+		d.note(fmt.Sprintf("waiting until what was made in context %s is gone, for at most %v", d.Set.Context, removeLimit))
+	}).Stop()
 	err := d.cluster.sweep(ctx, d.Set.Namespace, d.Set.Made, d.Set.runSelector(), d.note)
 	if err != nil {
 		return fmt.Errorf("not all that nearfar made in context %s is gone; `nearfar down --all` deletes the rest: %w",
@@ -49,6 +56,9 @@ func (c *Cluster) sweep(ctx context.Context, namespace string, whole bool, selec
 	var errs []error
 	// The pods come first: a namespace that still has pods waits longer than the pods need to end.
 	errs = append(errs, c.deletePods(ctx, namespace, selector, note))
+	if errors.Is(errs[0], errSlow) {
+		return errs[0] // the rest would not be answered either
+	}
 	if whole {
 		errs = append(errs, c.deleteNamespace(ctx, namespace))
 		return errors.Join(errs...)
@@ -141,9 +151,14 @@ func (c *Cluster) deletePods(ctx context.Context, namespace, selector string, no
 	begun := time.Now()
 	asked := map[string]bool{} // pods that were asked to end; by force with the prefix "force/"
 	var failed error
-	for {
+	for slow := 0; ; {
 		list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if slow++; !errors.Is(err, errSlow) {
+			slow = 0
+		}
 		switch {
+		case slow == mostSlow:
+			return explain("looking for pods", err)
 		case apierrors.IsNotFound(err):
 			return nil
 		case apierrors.IsForbidden(err):
