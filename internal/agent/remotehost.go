@@ -433,7 +433,7 @@ func (p *process) askServes(on host.Socket) {
 	p.serves = asked
 	ctx, cancel := context.WithCancel(context.Background())
 	context.AfterFunc(p.calls, func() {
-		if context.Cause(p.calls) != context.Canceled { //nolint:errorlint // that is the end of the process, as it should be
+		if context.Cause(p.calls) != context.Canceled { //nolint:errorlint // that is the end of the process
 			cancel()
 		}
 	})

@@ -81,8 +81,8 @@ func machinesText(machines []Machine) string {
 // mostHosts is how many hosts a line names.
 const mostHosts = 8
 
-// hostsText lists hosts. If they are too many for a line, an arm whose two hosts are in the list is named once, and only
-// the first ones are named.
+// hostsText lists hosts. If they are too many for a line, an arm whose two hosts are in the list is named once, and
+// only the first ones are named.
 func hostsText(hosts []string) string {
 	if len(hosts) <= mostHosts {
 		return list(hosts)

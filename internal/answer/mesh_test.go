@@ -20,7 +20,8 @@ func TestHostsOfAMesh(t *testing.T) {
 		t.Errorf("got %q", text)
 	}
 	other := Machine{System: "Linux", Kernel: "6.2", Hosts: []string{"vm"}}
-	if text := machinesText([]Machine{m, other}); len(text) > 300 || !strings.HasSuffix(text, "; vm: Linux, kernel 6.2") {
+	text = machinesText([]Machine{m, other})
+	if len(text) > 300 || !strings.HasSuffix(text, "; vm: Linux, kernel 6.2") {
 		t.Errorf("got %q", text)
 	}
 	few := Machine{System: "Linux", Kernel: "6.1", Hosts: []string{"a/client", "a/server"}}

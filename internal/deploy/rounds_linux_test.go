@@ -117,7 +117,8 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// yamuxFrames finds the streams on which data passes. Before the frames there is a greeting: four bytes with its length.
+// yamuxFrames finds the streams on which data passes. Before the frames there is a greeting, after four bytes with its
+// length.
 type yamuxFrames struct {
 	greeted bool
 	head    []byte
@@ -235,7 +236,8 @@ func TestRoundTripsOfATrial(t *testing.T) {
 			hosts.Machines = newMachines(client, server, endsOf(e, hosts.Client, hosts.Server))
 			var before int
 			var took []int
-			r := runner.New(e, c.tools, map[string]host.Hosts{"a": hosts}, runner.DefaultLimits(), func(event runner.Event) {
+			all := map[string]host.Hosts{"a": hosts}
+			r := runner.New(e, c.tools, all, runner.DefaultLimits(), func(event runner.Event) {
 				if event.Trial == nil {
 					before = count.count()
 					return

@@ -12,7 +12,8 @@ import (
 	"nearfar/internal/stats"
 )
 
-// farTrials are trials of one second between pods, with tools whose server ends by itself and one whose server does not.
+// farTrials are trials of one second between pods, with tools whose server ends by itself, and one whose server does
+// not.
 const farTrials = `
 nearfar: v1
 name: far

@@ -127,7 +127,9 @@ type limits struct {
 
 func newCluster(config *rest.Config, context string, l limits) (*Cluster, error) {
 	forRequests := rest.CopyConfig(config)
-	forRequests.Wrap(func(next http.RoundTripper) http.RoundTripper { return &guard{next, cmp.Or(l.answer, requestLimit)} })
+	forRequests.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &guard{next, cmp.Or(l.answer, requestLimit)}
+	})
 	client, err := newClients(forRequests)
 	if err != nil {
 		return nil, fmt.Errorf("context %s: %w", clean.Line(context), err)

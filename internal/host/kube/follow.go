@@ -24,8 +24,8 @@ type follower struct {
 const (
 	// followPause is the time before the next watch, after one ended. API servers end a watch after some minutes.
 	followPause = time.Second
-	// mostEvents is how many events a watch may have. The pods of a run change a few times each. A server that sends more
-	// is not watched any more, and asked after each trial.
+	// mostEvents is how many events a watch may have. The pods of a run change a few times each. A server that sends
+	// more is not watched any more, and asked after each trial.
 	mostEvents = 10_000
 )
 

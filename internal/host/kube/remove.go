@@ -39,7 +39,8 @@ func (d *Deployed) Remove() error {
 	ctx, cancel := context.WithTimeout(context.Background(), removeLimit)
 	defer cancel()
 	defer time.AfterFunc(removeNote, func() {
-		d.note(fmt.Sprintf("waiting until what was made in context %s is gone, for at most %v", d.Set.Context, removeLimit))
+		d.note(fmt.Sprintf("waiting until what was made in context %s is gone, for at most %v", d.Set.Context,
+			removeLimit))
 	}).Stop()
 	err := d.cluster.sweep(ctx, d.Set.Namespace, d.Set.Made, d.Set.runSelector(), d.note)
 	if err != nil {
