@@ -402,7 +402,10 @@ func TestHostileFind(t *testing.T) {
 	for name, mode := range map[string]apiMode{
 		"more pages": when(listing, func(w http.ResponseWriter, _ *http.Request) {
 			answer(w, http.StatusOK, map[string]any{"apiVersion": "v1", "kind": "PodList", "items": []any{},
-				"metadata": map[string]any{"continue": "again"}})
+				"metadata": map[string]any{"resourceVersion": "1", "continue": "again"}})
+		}),
+		"another kind": when(listing, func(w http.ResponseWriter, _ *http.Request) {
+			answer(w, http.StatusOK, map[string]string{"apiVersion": "v1", "kind": "NodeList"})
 		}),
 		"refused": when(listing, func(w http.ResponseWriter, _ *http.Request) {
 			answer(w, http.StatusForbidden, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},

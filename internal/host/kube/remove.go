@@ -127,13 +127,17 @@ func kindOf[L runtime.Object, C objects[L]](name string, in func(namespace strin
 	}
 }
 
-// errIncomplete says that a list is not whole, although no part of it was asked for.
-var errIncomplete = errors.New("the API server lists only a part")
-
-// complete is an error if there is more of a list.
+// complete is an error if an answer is not the whole list. The library reads an answer of another kind as an empty
+// list; every list of an API server has a version (Kubernetes' API conventions, Lists).
 func complete(list runtime.Object) error {
-	if l, err := meta.ListAccessor(list); err != nil || l.GetContinue() != "" {
-		return errors.Join(errIncomplete, err)
+	l, err := meta.ListAccessor(list)
+	switch {
+	case err != nil:
+		return err
+	case l.GetContinue() != "":
+		return errors.New("the API server lists only a part")
+	case l.GetResourceVersion() == "":
+		return errors.New("what the API server answers is no list")
 	}
 	return nil
 }
