@@ -225,7 +225,7 @@ func TestManyOwners(t *testing.T) {
 func TestWatch(t *testing.T) {
 	a := newInProcess(t, ServerOptions{})
 	c := a.connect("host", time.Minute)
-	end := c.Watch(nil, netip.Addr{})
+	_, end := c.Watch(t.Context(), nil, netip.Addr{})
 	p, err := c.Host().Start(t.Context(), host.Cmd{
 		Argv: []string{"sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"},
 	})
@@ -240,7 +240,8 @@ func TestWatch(t *testing.T) {
 		s.MachineCPUs == 0 {
 		t.Errorf("%+v", s)
 	}
-	again := c.Watch([]int{c.facts.Allowed[0]}, netip.Addr{})()
+	_, end = c.Watch(t.Context(), []int{c.facts.Allowed[0]}, netip.Addr{})
+	again := end()
 	if again.Contention.Ran != 0 || !again.Contention.Pinned {
 		t.Errorf("nothing ran: %+v", again)
 	}
@@ -250,7 +251,7 @@ func TestWatch(t *testing.T) {
 // observed time.
 func TestWatchCounters(t *testing.T) {
 	c := newInProcess(t, ServerOptions{}).connect("host", time.Minute)
-	end := c.Watch(nil, netip.MustParseAddr("127.0.0.1"))
+	_, end := c.Watch(t.Context(), nil, netip.MustParseAddr("127.0.0.1"))
 	p, err := c.Host().Start(t.Context(), host.Cmd{Argv: []string{"true"}})
 	if err == nil {
 		err = p.Wait()
@@ -268,7 +269,8 @@ func TestWatchCounters(t *testing.T) {
 			counted.Seconds, started, ended)
 	}
 	t.Logf("both readings took %.2f ms", 1000*counted.Seconds)
-	if without := c.Watch(nil, netip.Addr{})(); without.Counters != nil {
+	_, end = c.Watch(t.Context(), nil, netip.Addr{})
+	if without := end(); without.Counters != nil {
 		t.Errorf("there is no other side: %+v", without.Counters)
 	}
 }

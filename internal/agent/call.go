@@ -20,6 +20,8 @@ type call struct {
 	// waits says that the answer may take any time. Otherwise the agent is lost if it does not answer within the limit
 	// of the client's options, or does not within that and a reconnection.
 	waits bool
+	// takes is how long the agent needs for what is asked, in addition to the limit.
+	takes time.Duration
 	// receive reads what follows the reply. If it fails because the connection broke, the call is repeated; again then
 	// changes the request.
 	receive func(r io.Reader) error
@@ -43,7 +45,7 @@ func (c *Client) exchange(ctx context.Context, q call) (reply, error) {
 	q.request.Size = int64(len(q.body))
 	if !q.waits {
 		var cancel func()
-		ctx, cancel = context.WithTimeoutCause(ctx, c.o.limit()+c.o.silence(), errTimeLimit)
+		ctx, cancel = context.WithTimeoutCause(ctx, c.o.limit()+c.o.silence()+q.takes, errTimeLimit)
 		defer cancel()
 		if c.o.Note != nil {
 			defer time.AfterFunc(noteAfter, func() {
@@ -104,7 +106,7 @@ func (c *Client) answered(r reply) error {
 func (c *Client) try(ctx context.Context, s *yamux.Session, q call) (reply, error) {
 	if !q.waits {
 		var cancel func()
-		ctx, cancel = context.WithTimeoutCause(ctx, c.o.limit(), errTimeLimit)
+		ctx, cancel = context.WithTimeoutCause(ctx, c.o.limit()+q.takes, errTimeLimit)
 		defer cancel()
 	}
 	stream, err := s.OpenStream()

@@ -88,6 +88,8 @@ type Client struct {
 	heard atomic.Int64
 	// joined is when the last connection was made, in the same way.
 	joined atomic.Int64
+	// watching is the trial that is being observed; nil for none.
+	watching atomic.Pointer[watch]
 	// unanswered says that a caller was interrupted, and the agent did not answer at once.
 	unanswered atomic.Bool
 	// cleaning waits for goroutines that clean up after calls. cleanUp starts them, and none once Close waits.

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"time"
 
-	"nearfar/internal/check"
 	"nearfar/internal/host"
 	"nearfar/internal/machine"
 	"nearfar/internal/supervise"
@@ -26,13 +25,10 @@ func (s *server) handle(ctx context.Context, stream io.ReadWriter) error {
 		return err
 	}
 	if q.hasBody() {
-		return s.handleBody(stream, in, q)
+		return s.handleBody(ctx, stream, in, q)
 	}
 	if err := s.refusal(q); err != nil {
 		return writeMessage(stream, failure(err))
-	}
-	if q.Call == callRead {
-		return s.read(ctx, stream, q)
 	}
 	// The owner sends nothing more on this stream. When it gives the call up, it closes the stream.
 	ctx, cancel := context.WithCancel(ctx)
@@ -41,6 +37,14 @@ func (s *server) handle(ctx context.Context, stream io.ReadWriter) error {
 		_, _ = stream.Read(make([]byte, 1))
 		cancel()
 	}()
+	if q.Early {
+		if err := s.supervisor.Await(ctx, q.Key); err != nil {
+			return writeMessage(stream, failure(err))
+		}
+	}
+	if q.Call == callRead {
+		return s.read(ctx, stream, q)
+	}
 	r, err := s.answer(ctx, q)
 	return writeMessage(stream, result(r, err))
 }
@@ -60,7 +64,7 @@ func (s *server) refusal(q request) error {
 // handleBody serves a call with a body. It reads all of the body, because the owner sends it all before it reads the
 // reply.
 // What stays in memory is read from in.
-func (s *server) handleBody(stream io.ReadWriter, in *budgeted, q request) error {
+func (s *server) handleBody(ctx context.Context, stream io.ReadWriter, in *budgeted, q request) error {
 	body := &chunkReader{r: stream}
 	failed := s.refusal(q)
 	var r reply
@@ -83,6 +87,9 @@ func (s *server) handleBody(stream io.ReadWriter, in *budgeted, q request) error
 		if int64(len(stdin)) != q.Size {
 			failed = fmt.Errorf("%w: a body of another length", errProtocol)
 			break
+		}
+		if q.After != "" {
+			s.observations.await(ctx, q.After)
 		}
 		if failed = s.start(q, stdin); failed == nil {
 			r.Started, failed = s.supervisor.Started(q.Key)
@@ -110,8 +117,8 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 	case callWait:
 		end, err := s.supervisor.Wait(ctx, q.Key)
 		return reply{Code: end.Code, Signal: end.Signal, Ended: end.At}, err
-	case callTerminate:
-		return reply{}, s.supervisor.Terminate(q.Key)
+	case callStop:
+		return reply{}, s.supervisor.Stop(ctx, q.Key, q.Grace)
 	case callKill:
 		return reply{}, s.supervisor.Kill(q.Key)
 	case callForget:
@@ -119,7 +126,7 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 	case callServes:
 		return reply{}, s.supervisor.Serves(ctx, q.Key, q.Protocol, q.Port)
 	case callObserve:
-		o, err := s.observe(q)
+		o, err := s.observe(ctx, q)
 		return reply{Observed: &o}, err
 	case callReserve:
 		return reply{}, s.reserved.reserve(q.Key, q.Ports)
@@ -186,12 +193,6 @@ func (s *server) read(ctx context.Context, stream io.ReadWriter, q request) erro
 	if err := writeMessage(stream, reply{}); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		_, _ = stream.Read(make([]byte, 1))
-		cancel()
-	}()
 	chunks := &chunkWriter{w: stream}
 	b := make([]byte, maxChunk)
 	for offset := q.Offset; ; {
@@ -214,41 +215,4 @@ func (s *server) read(ctx context.Context, stream io.ReadWriter, q request) erro
 		out, err := s.supervisor.Output(q.Key, q.Stream)
 		return writeMessage(stream, result(reply{Output: &out}, err))
 	}
-}
-
-// observe reads the state of the CPUs, the CPU time of processes that have ended since the observation before, and the
-// counters of the path to the other side. The same key gives the same observation.
-func (s *server) observe(q request) (observed, error) {
-	key, cpus := q.Key, q.CPUs
-	s.observing.Lock()
-	defer s.observing.Unlock()
-	if key == s.observedKey && key != "" {
-		return s.observed, nil
-	}
-	allowed, err := machine.CPUs()
-	if err != nil {
-		return observed{}, err
-	}
-	if len(cpus) == 0 {
-		cpus = allowed
-	}
-	o := observed{State: s.reader.Read(cpus, allowed)}
-	if o.State.Err != nil {
-		return observed{}, o.State.Err
-	}
-	for _, u := range s.supervisor.TakeUses() {
-		o.Ended = append(o.Ended, endedUse{
-			Ran: u.Ran, Delay: u.Delay, DelayKnown: u.DelayKnown, Lived: u.Lived, CPUs: u.CPUs,
-		})
-	}
-	if q.To.IsValid() && !q.To.IsUnspecified() {
-		read := s.o.Counters
-		if read == nil {
-			read = check.ReadCounters
-		}
-		counters := read(q.To.WithZone(""))
-		o.Counters = &counters
-	}
-	s.observedKey, s.observed = key, o
-	return o, nil
 }

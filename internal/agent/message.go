@@ -15,7 +15,7 @@ import (
 
 // protocolVersion is the version of everything that both sides exchange. Sides with different versions do not work
 // together.
-const protocolVersion = 1
+const protocolVersion = 2
 
 // hello is the first message of a connection, from the owner. It is not a call, because yamux does not run yet.
 type hello struct {
@@ -41,24 +41,32 @@ type welcome struct {
 // The calls. Each has a stream of its own: a request, its body (start and put), a reply, and its body (read). Each can
 // be repeated, also if the first one was carried out.
 const (
-	callFacts     = "facts"     // what the agent knows of its machine
-	callStart     = "start"     // start a process; the body is its standard input
-	callWait      = "wait"      // wait for the end of a process
-	callRead      = "read"      // output of a process from an offset, as it grows, until its end; then a second reply
-	callTerminate = "terminate" // ask a process to end
-	callKill      = "kill"      // kill a process and all that it started; answered when they are gone
-	callForget    = "forget"    // free what is kept of a process
-	callPut       = "put"       // write the body to a file
-	callServes    = "serves"    // wait until a process serves on a port
-	callObserve   = "observe"   // who has used the CPUs so far, and what the kernel has counted
-	callClock     = "clock"     // what the agent's clock shows
-	callLoad      = "load"      // how busy the machine is
-	callClose     = "close"     // end the agent; answered when all that it started and put is gone
+	callFacts   = "facts"   // what the agent knows of its machine
+	callStart   = "start"   // start a process; the body is its standard input
+	callWait    = "wait"    // wait for the end of a process
+	callRead    = "read"    // output of a process from an offset, as it grows, until its end; then a second reply
+	callStop    = "stop"    // ask a process to end, and kill it and all that it started after a time
+	callKill    = "kill"    // kill a process and all that it started; answered when they are gone
+	callForget  = "forget"  // free what is kept of a process
+	callPut     = "put"     // write the body to a file
+	callServes  = "serves"  // wait until a process serves on a port
+	callObserve = "observe" // who has used the CPUs so far, and what the kernel has counted
+	callClock   = "clock"   // what the agent's clock shows
+	callLoad    = "load"    // how busy the machine is
+	callClose   = "close"   // end the agent; answered when all that it started and put is gone
 )
 
 type request struct {
 	Call string `json:"call"`
 	Key  string `json:"key,omitempty"`
+	// Early says that the start of the process may still be on the way. The call waits for it.
+	Early bool `json:"early,omitempty"`
+	// After is the key of an observation that comes before the start.
+	After string `json:"after,omitempty"`
+	// Ended is the key of a process: it is observed when the process has ended.
+	Ended string `json:"ended,omitempty"`
+	// Grace is how long a process may take to end, in nanoseconds.
+	Grace time.Duration `json:"grace,omitempty"`
 	// Wire is what callWireBegin watches.
 	Wire *WireWatch `json:"wire,omitempty"`
 	// Argv, Env and Path are bytes, because JSON's strings cannot hold all that a system's strings can.
@@ -170,8 +178,10 @@ func (q *request) hasBody() bool { return q.Call == callStart || q.Call == callP
 
 // check refuses requests that no owner sends.
 func (q *request) check() error {
-	if len(q.Key) > 64 {
-		return fmt.Errorf("%w: a key of %d bytes", errProtocol, len(q.Key))
+	for _, key := range []string{q.Key, q.After, q.Ended} {
+		if len(key) > 64 {
+			return fmt.Errorf("%w: a key of %d bytes", errProtocol, len(key))
+		}
 	}
 	if q.Size < 0 || q.Call == callStart && q.Size > maxStdin || q.Size > maxPut {
 		return fmt.Errorf("%w: a body of %d bytes", errProtocol, q.Size)

@@ -50,24 +50,36 @@ func (h *remoteHost) Start(ctx context.Context, c host.Cmd) (host.Process, error
 		host: h, argv: c.Argv, done: make(chan struct{}), parted: make(chan struct{}),
 		key: strconv.FormatUint(h.last.Add(1), 10) + "-" + randomHex(8),
 	}
+	// All that is asked about the process is asked at once: a far host answers it in one round trip.
+	p.calls, p.giveUp = context.WithCancelCause(context.Background())
+	after := h.client.watchesStart(p)
+	if c.Serves.Port != 0 {
+		p.askServes(c.Serves)
+	}
+	go p.run(ctx, c)
 	r, err := h.client.exchange(ctx, call{
 		request: request{
 			Call: callStart, Key: p.key, Argv: toBytes(c.Argv), Env: toBytes(c.Env), CPUs: c.CPUs,
-			Discard: [2]bool{c.Stdout == nil, c.Stderr == nil},
+			Discard: [2]bool{c.Stdout == nil, c.Stderr == nil}, After: after,
 		},
 		body: c.Stdin,
 	})
 	if err != nil {
+		p.giveUp(errNotStarted)
 		var remote *remoteError
 		if !errors.As(err, &remote) && h.client.Lost() == nil {
 			h.client.cleanUp(func() { _ = p.kill() }) // Close kills what this one does not
 		}
 		return nil, h.fail(c.Argv, err)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.started, p.runs = r.Started, true
-	go p.run(ctx, c)
 	return p, nil
 }
+
+// errNotStarted ends what was asked about a process that was not started.
+var errNotStarted = errors.New("it was not started")
 
 func toBytes(all []string) [][]byte {
 	var converted [][]byte
@@ -107,6 +119,12 @@ type process struct {
 	err  error         // valid once done is closed
 	// parted is closed when the end is not waited for any more, because the caller was interrupted.
 	parted chan struct{}
+	// calls ends the calls that wait for the process; giveUp does that: the process was not started, the agent is given
+	// up, or the caller was interrupted.
+	calls  context.Context //nolint:containedctx // it is the process's own
+	giveUp context.CancelCauseFunc
+	// serves is what was asked together with the start; nil for nothing.
+	serves *servesCall
 
 	// started and ended are by the agent's clock; ended is set when the agent has reported the end.
 	started time.Time
@@ -138,8 +156,7 @@ var errParted = fmt.Errorf("its host is %w: the agent has not said yet that it w
 // run copies the output of the process and waits for its end. It kills the process when ctx ends.
 func (p *process) run(ctx context.Context, c host.Cmd) {
 	defer close(p.done)
-	// calls ends the calls below: the agent is given up, or the caller was interrupted.
-	calls, giveUp := context.WithCancelCause(context.Background())
+	calls, giveUp := p.calls, p.giveUp
 	defer giveUp(nil)
 	ended := make(chan struct{})
 	canceled := make(chan error, 1)
@@ -161,7 +178,7 @@ func (p *process) run(ctx context.Context, c host.Cmd) {
 		}
 	}
 	r, err := p.host.client.exchange(calls, call{
-		request: request{Call: callWait, Key: p.key}, waits: true,
+		request: request{Call: callWait, Key: p.key, Early: true}, waits: true,
 	})
 	p.mu.Lock()
 	p.ended = r.Ended
@@ -176,6 +193,9 @@ func (p *process) run(ctx context.Context, c host.Cmd) {
 		copying.Wait()
 	}
 	close(ended)
+	if errors.Is(context.Cause(calls), errNotStarted) {
+		return
+	}
 	var why error
 	select {
 	case why = <-canceled:
@@ -286,7 +306,7 @@ func (p *process) copyOutput(ctx context.Context, stream int, w io.Writer, recei
 	var failed error
 	var out reply
 	_, err := p.host.client.exchange(ctx, call{
-		request: request{Call: callRead, Key: p.key, Stream: stream},
+		request: request{Call: callRead, Key: p.key, Stream: stream, Early: true},
 		waits:   true,
 		again:   func(q *request) { q.Offset = offset },
 		receive: func(r io.Reader) error {
@@ -352,16 +372,11 @@ func (p *process) Stop(grace time.Duration) error {
 		case <-ctx.Done():
 		}
 	}()
-	_, err := p.host.client.exchange(ctx, call{request: request{Call: callTerminate, Key: p.key}})
-	if err == nil || p.isGone(err) {
-		timer := time.NewTimer(grace)
-		defer timer.Stop()
-		select {
-		case <-p.done:
-		case <-timer.C:
-		}
-		err = p.killWithin(ctx) // also what an ended process left behind
-	}
+	// What it left behind is killed too.
+	_, err := p.host.client.exchange(ctx, call{
+		request: request{Call: callStop, Key: p.key, Grace: grace}, takes: grace,
+	})
+	p.killed(err)
 	<-p.done
 	if p.isGone(err) || errors.Is(err, context.Canceled) {
 		return nil
@@ -372,19 +387,11 @@ func (p *process) Stop(grace time.Duration) error {
 	return nil
 }
 
-// isGone says that a call failed because the process has ended, or its host is closed.
-func (p *process) isGone(err error) bool {
-	return errors.Is(err, errClosed) || errors.Is(err, errEnding) || errors.Is(err, supervise.ErrForgotten)
-}
-
-// kill kills the process and all that it started. If that fails, the agent is given up, because nothing would notice
-// the end of the process.
-func (p *process) kill() error { return p.killWithin(context.Background()) }
-
-// killWithin is kill, until ctx ends.
-func (p *process) killWithin(ctx context.Context) error {
-	_, err := p.host.client.exchange(ctx, call{request: request{Call: callKill, Key: p.key}})
-	if err == nil {
+// killed gives the agent up if it says that it killed the process and then does not report its end, or if it could not
+// kill it: nothing would notice the end.
+func (p *process) killed(err error) {
+	switch {
+	case err == nil:
 		p.mu.Lock()
 		first := p.runs && !p.killing
 		p.killing = true
@@ -392,23 +399,74 @@ func (p *process) killWithin(ctx context.Context) error {
 		if first {
 			go p.boundEnd()
 		}
-		return nil
+	case p.isGone(err), errors.Is(err, context.Canceled):
+	default:
+		p.host.client.lose(host.Lost(p.host.client.o.Name, err.Error()))
 	}
+}
+
+// isGone says that a call failed because the process has ended, or its host is closed.
+func (p *process) isGone(err error) bool {
+	return errors.Is(err, errClosed) || errors.Is(err, errEnding) || errors.Is(err, supervise.ErrForgotten)
+}
+
+// kill kills the process and all that it started. If that fails, the agent is given up.
+func (p *process) kill() error {
+	_, err := p.host.client.exchange(context.Background(), call{request: request{Call: callKill, Key: p.key}})
+	p.killed(err)
 	if p.isGone(err) {
 		return nil
 	}
-	if ctx.Err() != nil {
-		return err
-	}
-	p.host.client.lose(host.Lost(p.host.client.o.Name, err.Error()))
+	return err
+}
+
+// A servesCall is a question that was asked together with the start.
+type servesCall struct {
+	socket   host.Socket
+	answered chan struct{} // closed when err is valid
+	err      error
+}
+
+// askServes asks when the process serves.
+func (p *process) askServes(on host.Socket) {
+	asked := &servesCall{socket: on, answered: make(chan struct{})}
+	p.serves = asked
+	ctx, cancel := context.WithCancel(context.Background())
+	context.AfterFunc(p.calls, func() {
+		if context.Cause(p.calls) != context.Canceled { //nolint:errorlint // that is the end of the process
+			cancel()
+		}
+	})
+	go func() {
+		defer close(asked.answered)
+		defer cancel()
+		asked.err = p.waitServes(ctx, on, true)
+	}()
+}
+
+func (p *process) waitServes(ctx context.Context, on host.Socket, early bool) error {
+	_, err := p.host.client.exchange(ctx, call{
+		request: request{Call: callServes, Key: p.key, Protocol: on.Protocol, Port: on.Port, Early: early}, waits: true,
+	})
 	return err
 }
 
 // Serves waits until the process, or one that it started, serves on the port.
 func (p *process) Serves(ctx context.Context, protocol string, port int) error {
-	_, err := p.host.client.exchange(ctx, call{
-		request: request{Call: callServes, Key: p.key, Protocol: protocol, Port: port}, waits: true,
-	})
+	on := host.Socket{Protocol: protocol, Port: port}
+	asked := p.serves
+	var err error
+	switch {
+	case asked == nil || asked.socket != on:
+		err = p.waitServes(ctx, on, false)
+	default:
+		select {
+		case <-asked.answered:
+			err = asked.err
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
 	if err != nil {
 		return p.host.fail(p.argv, err)
 	}

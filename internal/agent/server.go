@@ -78,9 +78,7 @@ type server struct {
 	wires    wires
 	reserved reservations
 
-	observing   sync.Mutex
-	observedKey string // of the last observation
-	observed    observed
+	observations observations
 
 	mu      sync.Mutex
 	session *yamux.Session // of the owner

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"net/netip"
+	"sync"
 	"time"
 
 	"nearfar/internal/check"
@@ -51,26 +53,125 @@ type Side struct {
 // watchLimit bounds how long an observation may hold up a trial.
 const watchLimit = 20 * time.Second
 
-// Watch begins to observe which programs use the CPUs (nil for all) of the machine during a trial, and the counters of
-// the path to the other side's address (the zero value for none). end ends the observation and gives the result. Each
-// is one call.
-func (c *Client) Watch(cpus []int, to netip.Addr) (end func() Side) {
-	before := c.observe(cpus, to)
-	return func() Side {
-		after := c.observe(cpus, to)
-		if before == nil || after == nil {
-			return Side{}
-		}
-		return side(before, after, cpus, c.facts.Allowed)
-	}
+// A watch is an observation of the agent's machine during a trial.
+type watch struct {
+	client *Client
+	ctx    context.Context //nolint:containedctx // of the trial, whose two ends it observes
+	cpus   []int
+	to     netip.Addr
+	// key names the observation before the trial. before is valid once begun is closed.
+	key    string
+	begun  chan struct{}
+	before *observed
+
+	mu sync.Mutex
+	// first is the first process that was started during the watch, others says that there were more. after is valid
+	// once looked is closed: what was observed when the first process had ended. stop ends that.
+	first  *process
+	others bool
+	looked chan struct{}
+	after  *observed
+	stop   context.CancelFunc
 }
 
-func (c *Client) observe(cpus []int, to netip.Addr) *observed {
-	ctx, cancel := context.WithTimeout(context.Background(), watchLimit)
-	defer cancel()
-	r, err := c.exchange(ctx, call{
-		request: request{Call: callObserve, Key: randomHex(8), CPUs: cpus, To: to.WithZone("")},
+// Watch begins to observe which programs use the CPUs (nil for all) of the machine during a trial, and the counters of
+// the path to the other side's address (the zero value for none). It does not wait: the agent observes before it starts
+// a process, and begun returns when it has. end ends the observation and gives the result; all processes that were
+// started have ended then. If there was only one, the agent has observed its end already, and is not asked again.
+func (c *Client) Watch(ctx context.Context, cpus []int, to netip.Addr) (begun func(), end func() Side) {
+	w := &watch{client: c, ctx: ctx, cpus: cpus, to: to, key: randomHex(8), begun: make(chan struct{})}
+	c.watching.Store(w)
+	go func() {
+		defer close(w.begun)
+		ctx, cancel := context.WithTimeout(ctx, watchLimit)
+		defer cancel()
+		w.before = w.observe(ctx, request{Key: w.key})
+	}()
+	return func() { <-w.begun }, w.end
+}
+
+// watchesStart notes that a process is about to be started, and asks for the observation of its end. It returns the key
+// of the observation that comes before the start; empty for none.
+func (c *Client) watchesStart(p *process) string {
+	w := c.watching.Load()
+	if w == nil {
+		return ""
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.first != nil {
+		w.others = true
+		return w.key
+	}
+	ctx, stop := context.WithCancel(w.ctx)
+	w.first, w.stop, w.looked = p, stop, make(chan struct{})
+	context.AfterFunc(p.calls, func() {
+		if errors.Is(context.Cause(p.calls), errNotStarted) {
+			stop()
+		}
 	})
+	go func() {
+		defer close(w.looked)
+		w.after = w.observe(ctx, request{Key: randomHex(8), Ended: p.key})
+	}()
+	return w.key
+}
+
+// end ends the observation.
+func (w *watch) end() Side {
+	w.client.watching.CompareAndSwap(w, nil)
+	ctx, cancel := context.WithTimeout(w.ctx, watchLimit)
+	defer cancel()
+	<-w.begun
+	before, after := w.before, w.seenByEnd(ctx)
+	w.mu.Lock()
+	first, others := w.first, w.others
+	w.mu.Unlock()
+	if after == nil || others {
+		last := w.observe(ctx, request{Key: randomHex(8)})
+		if last != nil && after != nil {
+			last.Ended = append(after.Ended, last.Ended...)
+		}
+		after = last
+	}
+	if before == nil || after == nil {
+		return Side{}
+	}
+	if first != nil {
+		// The agent does not wait for ever until it has observed.
+		if started, _ := first.Times(); before.State.At.After(started) && !started.IsZero() {
+			return Side{}
+		}
+	}
+	return side(before, after, w.cpus, w.client.facts.Allowed)
+}
+
+// seenByEnd is what was observed when the first process ended; nil if that is not known.
+func (w *watch) seenByEnd(ctx context.Context) *observed {
+	w.mu.Lock()
+	first, looked, stop := w.first, w.looked, w.stop
+	w.mu.Unlock()
+	if first == nil {
+		return nil
+	}
+	defer stop()
+	select {
+	case <-first.done:
+	default:
+		stop() // it was given up
+	}
+	select {
+	case <-looked:
+	case <-ctx.Done():
+		return nil
+	}
+	return w.after
+}
+
+// observe asks for an observation; nil if there is none.
+func (w *watch) observe(ctx context.Context, q request) *observed {
+	q.Call, q.CPUs, q.To = callObserve, w.cpus, w.to.WithZone("")
+	r, err := w.client.exchange(ctx, call{request: q, waits: q.Ended != ""})
 	if err != nil {
 		return nil
 	}

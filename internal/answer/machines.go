@@ -69,13 +69,39 @@ func machinesText(machines []Machine) string {
 		default:
 			alike = ", all alike"
 		}
-		return "Hosts " + list(m.Hosts) + alike + ": " + m.String()
+		return "Hosts " + hostsText(m.Hosts) + alike + ": " + m.String()
 	}
 	var parts []string
 	for _, m := range machines {
-		parts = append(parts, strings.Join(m.Hosts, ", ")+": "+m.String())
+		parts = append(parts, hostsText(m.Hosts)+": "+m.String())
 	}
 	return "Hosts " + strings.Join(parts, "; ")
+}
+
+// mostHosts is how many hosts a line names.
+const mostHosts = 8
+
+// hostsText lists hosts. If they are too many for a line, an arm whose two hosts are in the list is named once, and
+// only the first ones are named.
+func hostsText(hosts []string) string {
+	if len(hosts) <= mostHosts {
+		return list(hosts)
+	}
+	var names []string
+	for _, name := range hosts {
+		arm, side, _ := strings.Cut(name, "/")
+		switch {
+		case side == "client" && slices.Contains(hosts, arm+"/server"):
+			names = append(names, "both of "+arm)
+		case side == "server" && slices.Contains(hosts, arm+"/client"):
+		default:
+			names = append(names, name)
+		}
+	}
+	if over := len(names) - mostHosts; over > 0 {
+		return fmt.Sprintf("%s and %d more (%d in all)", list(names[:mostHosts]), over, len(hosts))
+	}
+	return list(names)
 }
 
 // givenHosts is the part of a run's hosts about the hosts of the file; internal/deploy.Record writes it.
@@ -157,6 +183,9 @@ func (g givenHosts) limits(e *experiment.Experiment) []string {
 	}
 	if len(arms) == 0 {
 		return nil
+	}
+	if over := len(arms) - mostHosts; over > 0 {
+		arms = append(arms[:mostHosts], fmt.Sprintf("%d more arms", over))
 	}
 	return []string{"Client and server of " + list(arms) + " are on one machine and share its CPUs, memory and " +
 		"caches; between two machines they do not compete."}

@@ -15,9 +15,11 @@ import (
 
 	"nearfar/internal/agent"
 	"nearfar/internal/agent/daemon"
+	"nearfar/internal/agentcli"
 	"nearfar/internal/check"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
+	"nearfar/internal/host/hosttest"
 	"nearfar/internal/host/local"
 	"nearfar/internal/machine"
 )
@@ -27,6 +29,9 @@ func TestMain(m *testing.M) {
 	verb := ""
 	if len(os.Args) > 3 {
 		verb = os.Args[1]
+	}
+	if len(os.Args) > 1 && os.Args[1] == hosttest.Verb {
+		os.Exit(hosttest.Main(os.Args[1:]))
 	}
 	ran, err := imitate(verb)
 	if ran {
@@ -46,6 +51,8 @@ func TestMain(m *testing.M) {
 				}
 			},
 		}, os.Stdin)
+	case "engine":
+		os.Exit(agentcli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	case check.Verb:
 		to := netip.MustParseAddr(os.Args[3])
 		err = json.NewEncoder(os.Stdout).Encode(check.Read(context.Background(), check.Options{To: to}))
@@ -137,7 +144,7 @@ func TestPlacementsOnOneMachine(t *testing.T) {
 func TestWatch(t *testing.T) {
 	for arm, known := range map[string]bool{"a b": false, "a a": true} {
 		hosts := deployed(t, arm).Hosts()["arm0"]
-		end := hosts.Machines.Watch(nil, nil)
+		_, end := hosts.Machines.Watch(t.Context(), nil, nil)
 		work(t, hosts.Client)
 		seen := end()
 		c := seen.Contention

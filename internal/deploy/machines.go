@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -68,14 +69,17 @@ func (m machines) Lost() error {
 }
 
 // Watch observes both machines at the same time.
-func (m machines) Watch(client, server []int) (end func() host.Observation) {
+func (m machines) Watch(ctx context.Context, client, server []int) (begun func(), end func() host.Observation) {
 	if m.client == m.server {
-		return m.watchOne(client, server)
+		return m.watchOne(ctx, client, server)
 	}
-	var endClient, endServer func() agent.Side
-	both(func() { endClient = m.client.Watch(client, m.ends.server) },
-		func() { endServer = m.server.Watch(server, m.ends.client) })
-	return func() host.Observation {
+	begunClient, endClient := m.client.Watch(ctx, client, m.ends.server)
+	begunServer, endServer := m.server.Watch(ctx, server, m.ends.client)
+	begun = func() {
+		begunClient()
+		begunServer()
+	}
+	return begun, func() host.Observation {
 		var c, s agent.Side
 		both(func() { c = endClient() }, func() { s = endServer() })
 		seen := m.observation(c, s, client, server)
@@ -86,15 +90,15 @@ func (m machines) Watch(client, server []int) (end func() host.Observation) {
 
 // watchOne observes the machine of an arm whose client and server are one host. The figures of both sides are recorded
 // for the client.
-func (m machines) watchOne(client, server []int) (end func() host.Observation) {
+func (m machines) watchOne(ctx context.Context, client, server []int) (begun func(), end func() host.Observation) {
 	var cpus []int
 	if len(client) > 0 && len(server) > 0 { // otherwise a process may run on any CPU
 		cpus = slices.Concat(client, server)
 		slices.Sort(cpus)
 		cpus = slices.Compact(cpus)
 	}
-	watched := m.client.Watch(cpus, m.ends.server)
-	return func() host.Observation {
+	begun, watched := m.client.Watch(ctx, cpus, m.ends.server)
+	return begun, func() host.Observation {
 		s := watched()
 		if s.Window <= 0 {
 			return host.Observation{}

@@ -138,8 +138,8 @@ func (planned) CPUs(p experiment.Placement) (client, server []int, err error) {
 	return p.Client, p.Server, nil
 }
 
-func (planned) Watch(_, _ []int) (end func() host.Observation) {
-	return func() host.Observation { return host.Observation{} }
+func (planned) Watch(context.Context, []int, []int) (begun func(), end func() host.Observation) {
+	return func() {}, func() host.Observation { return host.Observation{} }
 }
 
 func (planned) Lost() error { return nil }

@@ -118,12 +118,11 @@ type podMachines struct {
 }
 
 // Watch also compares the pods with what they were when they were made, at the end of the trial.
-func (m *podMachines) Watch(client, server []int) (end func() host.Observation) {
-	watched := m.machines.Watch(client, server)
-	return func() host.Observation {
-		var seen host.Observation
-		var pods [2]kube.Observed
-		both(func() { seen = watched() }, func() { pods = m.observe() })
+func (m *podMachines) Watch(ctx context.Context, client, server []int) (begun func(), end func() host.Observation) {
+	begun, watched := m.machines.Watch(ctx, client, server)
+	return begun, func() host.Observation {
+		seen := watched()
+		pods := m.observe(ctx)
 		seen.Facts = map[string]string{}
 		for i, side := range []string{kube.Client, kube.Server} {
 			if m.pods[i] == "" {
@@ -141,11 +140,11 @@ func (m *podMachines) Watch(client, server []int) (end func() host.Observation) 
 }
 
 // observe looks at both pods at the same time.
-func (m *podMachines) observe() (pods [2]kube.Observed) {
+func (m *podMachines) observe(ctx context.Context) (pods [2]kube.Observed) {
 	var all sync.WaitGroup
 	for i, name := range m.pods {
 		if name != "" {
-			all.Go(func() { pods[i] = m.deployed.Observe(context.Background(), name) })
+			all.Go(func() { pods[i] = m.deployed.Observe(ctx, name) })
 		}
 	}
 	all.Wait()

@@ -66,7 +66,7 @@ func (k *pods) build(ctx context.Context, arms []experiment.Arm) (map[string]hos
 		}
 		k.deployed = append(k.deployed, k.clusters[s.Context].New(s, k.note))
 	}
-	if err := agentsThere(arms); err != nil {
+	if err := agentsThere(arms, binaries.For); err != nil {
 		return nil, err
 	}
 	k.options.Step("making %d pods", podCount(sets))
@@ -107,14 +107,14 @@ func (k *pods) build(ctx context.Context, arms []experiment.Arm) (map[string]hos
 
 // agentsThere says, before pods are made, that this program has no agent for a pod whose image does not bring one. The
 // architecture of a pod's node is not known yet, so it is enough that there is an agent for one.
-func agentsThere(arms []experiment.Arm) error {
+func agentsThere(arms []experiment.Arm, agentFor func(host.System) (binaries.Agent, error)) error {
 	for _, arm := range arms {
 		for _, pod := range []*experiment.Pod{arm.Kubernetes.Client, arm.Kubernetes.Server} {
 			if pod == nil || pod.AgentImage != "" || pod.OS == experiment.PodWindows {
 				continue
 			}
-			_, amd := binaries.For(host.System{OS: "linux", Arch: "amd64"})
-			_, arm64 := binaries.For(host.System{OS: "linux", Arch: "arm64"})
+			_, amd := agentFor(host.System{OS: "linux", Arch: "amd64"})
+			_, arm64 := agentFor(host.System{OS: "linux", Arch: "arm64"})
 			if amd != nil && arm64 != nil {
 				return fmt.Errorf("arm %s: %w; or name an image that has the agent (agentImage)", arm.Name, amd)
 			}
@@ -138,6 +138,7 @@ func (k *pods) makeSet(ctx context.Context, d *kube.Deployed) error {
 	if err := d.Make(ctx); err != nil {
 		return err
 	}
+	d.Follow()
 	names := k.podNames(d.Set)
 	var all sync.WaitGroup
 	var facts map[string]kube.PodFacts

@@ -41,10 +41,10 @@ func withWire(m host.Machines, begin beginWire) host.Machines {
 }
 
 // Watch begins with the packets and ends with them, so that the other observations lie within.
-func (w wired) Watch(client, server []int) (end func() host.Observation) {
+func (w wired) Watch(ctx context.Context, client, server []int) (begun func(), end func() host.Observation) {
 	endWire := w.begin()
-	endRest := w.Machines.Watch(client, server)
-	return func() host.Observation {
+	begun, endRest := w.Machines.Watch(ctx, client, server)
+	return begun, func() host.Observation {
 		seen := endRest()
 		seen.Client.Wire, seen.Server.Wire = endWire()
 		return seen

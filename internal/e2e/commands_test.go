@@ -131,6 +131,7 @@ func exceptions() []exception {
 		{"docs/ssh.md", "nearfar doctor ", "", "its output is that of another ~/.ssh/config"},
 		{"docs/kubernetes.md", "nearfar kube ", "internal/cli/script_test.go TestScripts", "its output is long"},
 		{"docs/kubernetes.md", "nearfar down ", "internal/e2e/kubefaults_test.go TestKubernetesFaults", cluster},
+		{"docs/kubernetes.md", "kubectl create ", "internal/e2e/kubernetes_test.go TestKubernetes", cluster},
 		{"docs/migrate-pool.md", "nearfar migrate-pool ", "internal/e2e/migratepool_test.go TestMigratePool", cluster},
 		{"docs/provision.md", "nearfar up ", "internal/e2e/provision_test.go TestProvisionedMachines", clouds},
 		{"docs/provision.md", "# up.sh\n", "internal/e2e/makers_test.go TestMakersMachines", clouds},

@@ -39,7 +39,7 @@ func TestKubernetes(t *testing.T) {
 	for name, test := range map[string]func(r *kubeRig){
 		"paths": (*kubeRig).paths, "images": (*kubeRig).images, "mixed": (*kubeRig).mixed,
 		"two runs": (*kubeRig).twoRuns, "load balancer": (*kubeRig).loadBalancer, "proxy": (*kubeRig).proxy,
-		"encapsulation": (*kubeRig).encapsulation, "policies": (*kubeRig).policies,
+		"encapsulation": (*kubeRig).encapsulation, "policies": (*kubeRig).policies, "inside": (*kubeRig).inside,
 	} {
 		tests[name] = func(t *testing.T) { test(r.in(t)) }
 	}

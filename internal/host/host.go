@@ -46,6 +46,9 @@ type Cmd struct {
 	// Stdout and Stderr receive what the process prints; nil discards it. They may be the same writer if that is safe
 	// for concurrent use.
 	Stdout, Stderr io.Writer
+	// Serves is the socket for which the caller will wait (Process.Serves), so that a host that is far away is asked
+	// together with the start; the zero value for none.
+	Serves Socket
 }
 
 // A Process is a process that was started on a host.

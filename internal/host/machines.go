@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"time"
 
 	"nearfar/internal/check"
@@ -23,9 +24,10 @@ type Machines interface {
 	// CPUs resolves a placement to the CPUs of client and server; nil for any. The numbers of a side are CPU numbers of
 	// its machine.
 	CPUs(p experiment.Placement) (client, server []int, err error)
-	// Watch begins to observe which programs use the CPUs (nil for any) of the two sides during a trial; end ends the
-	// observation and gives the result.
-	Watch(client, server []int) (end func() Observation)
+	// Watch begins to observe which programs use the CPUs (nil for any) of the two sides during a trial. A process that
+	// is started on a host after this call starts after that host was observed; begun returns when both were. end ends
+	// the observation and gives the result. When ctx ends, nothing is waited for.
+	Watch(ctx context.Context, client, server []int) (begun func(), end func() Observation)
 	// Lost says which process or machine that the hosts depend on has died or hangs, in an error that wraps ErrLost;
 	// nil if none has.
 	Lost() error

@@ -98,6 +98,9 @@ func (c *Cluster) Command(ctx context.Context, argv ...string) *exec.Cmd {
 	return cmd
 }
 
+// KubectlPath is the path of kubectl, for commands that call it with a kubeconfig of a Forward.
+func (c *Cluster) KubectlPath() string { return c.component("kubectl") }
+
 // kubectl runs kubectl as the administrator, with a standard input, and returns its standard output.
 func (c *Cluster) kubectl(input string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)

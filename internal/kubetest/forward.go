@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"sync"
+	"time"
 )
 
 // A Forward makes the API server reachable from the test's own network namespace, on an address of the loopback
@@ -22,6 +23,8 @@ type Forward struct {
 
 	mu   sync.Mutex
 	open map[net.Conn]bool
+	// delay is how long a byte takes in each direction, of connections that are made from now on.
+	delay time.Duration
 }
 
 // serverLine finds the API server's address in a kubeconfig, of YAML or JSON.
@@ -80,6 +83,13 @@ func (f *Forward) Cut() int {
 	return n
 }
 
+// RoundTrip makes a round trip to the API server this much longer, for connections that are made from now on.
+func (f *Forward) RoundTrip(longer time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.delay = longer / 2
+}
+
 func (f *Forward) accept() {
 	for {
 		conn, err := f.listener.Accept()
@@ -95,6 +105,7 @@ func (f *Forward) carry(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	f.mu.Lock()
 	f.open[conn] = true
+	delay := f.delay
 	f.mu.Unlock()
 	defer func() {
 		f.mu.Lock()
@@ -107,8 +118,42 @@ func (f *Forward) carry(conn net.Conn) {
 	}
 	defer func() { _ = server.Close() }()
 	go func() {
-		_, _ = io.Copy(server, conn)
+		copyLate(server, conn, delay)
 		_ = server.Close()
 	}()
-	_, _ = io.Copy(conn, server)
+	copyLate(conn, server, delay)
+}
+
+// copyLate copies bytes, each as much later as the delay says. Bytes do not wait for those before them to arrive.
+func copyLate(to io.Writer, from io.Reader, delay time.Duration) {
+	if delay == 0 {
+		_, _ = io.Copy(to, from)
+		return
+	}
+	type chunk struct {
+		bytes []byte
+		due   time.Time
+	}
+	const most = 1024 // chunks on the way
+	way := make(chan chunk, most)
+	go func() {
+		defer close(way)
+		for {
+			b := make([]byte, 32<<10)
+			n, err := from.Read(b)
+			if n > 0 {
+				way <- chunk{b[:n], time.Now().Add(delay)}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	var failed error
+	for c := range way { // to the end, so that the reader never waits for ever
+		if failed == nil {
+			time.Sleep(time.Until(c.due))
+			_, failed = to.Write(c.bytes)
+		}
+	}
 }

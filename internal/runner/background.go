@@ -48,7 +48,7 @@ func (r *Runner) background(w experiment.Workload, work tool.Plan, hosts host.Ho
 		return nil, fmt.Errorf("the background: %w", err)
 	}
 	return &background{
-		workload: *w.Background, tool: companion, job: job{plan, clientCPUs, serverCPUs, newOutputs()},
+		workload: *w.Background, tool: companion, job: job{plan, clientCPUs, serverCPUs, newOutputs(), nil},
 	}, nil
 }
 

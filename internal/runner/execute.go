@@ -41,6 +41,8 @@ type job struct {
 	plan                   tool.Plan
 	clientCPUs, serverCPUs []int
 	out                    *outputs
+	// begun returns when both hosts were observed before the client; nil for a background.
+	begun func()
 }
 
 // execute runs a workload: it starts the server, waits until that is ready, runs the client and ends the server. With a
@@ -93,7 +95,9 @@ func (l Limits) serve(ctx context.Context, j job, h host.Host) (end func(good bo
 	if j.plan.Server == nil {
 		return func(bool) error { return nil }, nil
 	}
-	server, err := h.Start(ctx, command(*j.plan.Server, j.serverCPUs, j.out.serverStdout, j.out.serverStderr))
+	cmd := command(*j.plan.Server, j.serverCPUs, j.out.serverStdout, j.out.serverStderr)
+	cmd.Serves = host.Socket{Protocol: j.plan.Ready.Protocol, Port: j.plan.Ready.Port}
+	server, err := h.Start(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -127,6 +131,9 @@ func awaitEnd(ctx context.Context, p host.Process, most time.Duration) {
 
 // runClient runs the client to its end. started and ended are by the clock of its host.
 func (l Limits) runClient(ctx context.Context, j job, h host.Host) (started, ended time.Time, err error) {
+	if j.begun != nil {
+		j.begun()
+	}
 	limit := j.plan.Expected + l.Patience
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

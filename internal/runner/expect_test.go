@@ -19,7 +19,7 @@ type counting struct {
 	vf, limited uint64
 }
 
-func (c counting) Watch([]int, []int) func() host.Observation {
+func (c counting) Watch(context.Context, []int, []int) (begun func(), end func() host.Observation) {
 	counters := func() *check.Counters {
 		return &check.Counters{Devices: []check.DeviceCounters{{
 			Name: "eth0", Statistics: check.Statistics{TxBytes: 1_000_100, RxBytes: 1_000_100, Known: true},
@@ -28,7 +28,7 @@ func (c counting) Watch([]int, []int) func() host.Observation {
 		}}, Protocols: map[string]uint64{"Tcp.RetransSegs": 0}}
 	}
 	c.note("counters before")
-	return func() host.Observation {
+	return func() {}, func() host.Observation {
 		c.note("counters after")
 		return host.Observation{
 			Client: host.Seen{Counters: counters(), Node: "n1"}, Server: host.Seen{Counters: counters(), Node: "n2"},

@@ -148,8 +148,8 @@ func (s *scene) CPUs(experiment.Placement) (client, server []int, err error) {
 	return []int{1}, []int{1}, nil
 }
 
-func (s *scene) Watch([]int, []int) func() host.Observation {
-	return func() host.Observation { return host.Observation{} }
+func (s *scene) Watch(context.Context, []int, []int) (begun func(), end func() host.Observation) {
+	return func() {}, func() host.Observation { return host.Observation{} }
 }
 
 func (s *scene) Lost() error {

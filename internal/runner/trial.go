@@ -49,8 +49,8 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 	secret := plan.Redactor()
 	trial.Commands = commandLines(plan, behind)
 	out := newOutputs()
-	watched := hosts.Machines.Watch(clientCPUs, serverCPUs)
-	runErr := r.limits.execute(ctx, job{plan, clientCPUs, serverCPUs, out}, behind, hosts)
+	begun, watched := hosts.Machines.Watch(ctx, clientCPUs, serverCPUs)
+	runErr := r.limits.execute(ctx, job{plan, clientCPUs, serverCPUs, out, begun}, behind, hosts)
 	seen := watched()
 	if err := lost(hosts, runErr); err != nil {
 		trial.Facts = seen.Facts // where the hosts were

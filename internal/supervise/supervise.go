@@ -105,7 +105,8 @@ type Supervisor struct {
 
 	mu        sync.Mutex
 	byKey     map[string]*process
-	forgotten []string // in the order of forgetting; their entries are nil
+	forgotten []string      // in the order of forgetting; their entries are nil
+	added     chan struct{} // closed when the next key becomes known
 	closed    bool
 	recent    []Use
 }
@@ -124,7 +125,7 @@ func New(o Options) (*Supervisor, error) {
 	if o.MaxOutput <= 0 {
 		o.MaxOutput = DefaultMaxOutput
 	}
-	s := &Supervisor{o: o, byKey: map[string]*process{}}
+	s := &Supervisor{o: o, byKey: map[string]*process{}, added: make(chan struct{})}
 	var err error
 	s.trees, err = newTrees(o.Alone, s.used)
 	return s, err
@@ -154,11 +155,37 @@ func (s *Supervisor) Start(key string, c Command) error {
 		return fmt.Errorf("%d processes were started and not forgotten: no more can be", maxProcesses)
 	}
 	p = &process{started: make(chan struct{})}
-	s.byKey[key] = p
+	s.add(key, p)
 	s.mu.Unlock()
 	defer close(p.started)
 	p.failed = s.launch(p, c)
 	return p.failed
+}
+
+// add makes a key known. The caller holds the lock.
+func (s *Supervisor) add(key string, p *process) {
+	s.byKey[key] = p
+	close(s.added)
+	s.added = make(chan struct{})
+}
+
+// Await waits until a process with the key is known, because its start is on the way. It returns the error of ctx if it
+// ends before.
+func (s *Supervisor) Await(ctx context.Context, key string) error {
+	for {
+		s.mu.Lock()
+		_, known := s.byKey[key]
+		added := s.added
+		s.mu.Unlock()
+		if known {
+			return nil
+		}
+		select {
+		case <-added:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // launch starts the process, and goroutines that feed it and keep its output.
@@ -270,6 +297,18 @@ func (s *Supervisor) Terminate(key string) error {
 	return p.tree.terminate()
 }
 
+// Stop asks the process and its process group to end, and kills it and all that it started when it has ended, or after
+// the grace time.
+func (s *Supervisor) Stop(ctx context.Context, key string, grace time.Duration) error {
+	if err := s.Terminate(key); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	_, _ = s.Wait(ctx, key) // the kill is for both outcomes
+	return s.Kill(key)
+}
+
 // Kill kills the process and all that it started, and returns when they have ended. If the process was not started yet,
 // it can no longer be started.
 func (s *Supervisor) Kill(key string) error {
@@ -278,7 +317,7 @@ func (s *Supervisor) Kill(key string) error {
 	if !known {
 		p = &process{started: make(chan struct{}), failed: errKilled}
 		close(p.started)
-		s.byKey[key] = p
+		s.add(key, p)
 	}
 	s.mu.Unlock()
 	if p == nil {

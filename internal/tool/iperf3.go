@@ -100,10 +100,11 @@ func (*Iperf3) Plan(w experiment.Workload, pair host.Pair) (Plan, error) {
 		Server: &Command{
 			Argv: []string{"iperf3", "-s", "-1", "-B", bind.String(), "-p", port}, Rights: iperf3Rights(w),
 		},
-		Ready:    Ready{Protocol: experiment.TCP, Port: data},
-		Sockets:  sockets(data, w.Protocol, data),
-		Client:   Command{Argv: client, Rights: iperf3Rights(w)},
-		Expected: time.Duration(seconds+omit)*time.Second + 300*time.Millisecond,
+		Ready:      Ready{Protocol: experiment.TCP, Port: data},
+		Sockets:    sockets(data, w.Protocol, data),
+		ServerEnds: onceEnds,
+		Client:     Command{Argv: client, Rights: iperf3Rights(w)},
+		Expected:   time.Duration(seconds+omit)*time.Second + 300*time.Millisecond,
 	}, nil
 }
 

@@ -162,10 +162,11 @@ func (n *Native) plan(w experiment.Workload, pair host.Pair, control, data int) 
 			Env:   env,
 			Stdin: stdin,
 		},
-		Ready:    Ready{Protocol: experiment.TCP, Port: control},
-		Sockets:  sockets(control, w.Protocol, data),
-		Client:   Command{Argv: append(client, nativeSocketFlags(w.Socket)...), Env: env, Stdin: stdin},
-		Expected: p.Warmup + p.Duration + nativeOverhead + time.Duration(p.Connections)*nativeConnecting,
+		Ready:      Ready{Protocol: experiment.TCP, Port: control},
+		Sockets:    sockets(control, w.Protocol, data),
+		ServerEnds: onceEnds,
+		Client:     Command{Argv: append(client, nativeSocketFlags(w.Socket)...), Env: env, Stdin: stdin},
+		Expected:   p.Warmup + p.Duration + nativeOverhead + time.Duration(p.Connections)*nativeConnecting,
 	}, nil
 }
 

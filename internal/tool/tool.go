@@ -65,6 +65,9 @@ type Plan struct {
 // serverEnds is the ServerEnds of tools whose two sides end after the same time.
 const serverEnds = 5 * time.Second
 
+// onceEnds is the ServerEnds of servers that serve one client (nearfar engine serve --once, iperf3 -s -1).
+const onceEnds = 2 * time.Second
+
 // Command is one process of a plan.
 type Command struct {
 	Argv []string

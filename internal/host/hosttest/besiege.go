@@ -31,7 +31,15 @@ const (
 // memory, with an error that names the host. connect reaches a host with the given name, whose agent runs ServeHostile
 // with the mode; its limits are BesiegeLimit.
 func Besiege(t *testing.T, connect func(ctx context.Context, t *testing.T, name, mode string) (host.Host, error)) {
-	for _, mode := range HostileModes() {
+	BesiegeIn(t, HostileModes(), connect)
+}
+
+// BesiegeIn is Besiege in some modes.
+func BesiegeIn(
+	t *testing.T, modes []string,
+	connect func(ctx context.Context, t *testing.T, name, mode string) (host.Host, error),
+) {
+	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			stop := BoundMemory(t)
 			defer stop()
@@ -90,7 +98,15 @@ func visit(
 func BesiegeInterrupted(
 	t *testing.T, connect func(ctx context.Context, t *testing.T, name, mode string) (host.Host, error),
 ) {
-	for _, mode := range HostileModes() {
+	BesiegeInterruptedIn(t, HostileModes(), connect)
+}
+
+// BesiegeInterruptedIn is BesiegeInterrupted in some modes.
+func BesiegeInterruptedIn(
+	t *testing.T, modes []string,
+	connect func(ctx context.Context, t *testing.T, name, mode string) (host.Host, error),
+) {
+	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
 			var at time.Time

@@ -110,9 +110,9 @@ func hostileModes() map[string]hostileMode {
 				}
 			}
 		}),
-		"terminate-never": {calls: map[string]func(io.ReadWriter){"wait": never, "terminate": never}},
-		"close-never":     calls("close", never),
-		"forget-never":    calls("forget", never),
+		"stop-never":   {calls: map[string]func(io.ReadWriter){"wait": never, "stop": never}},
+		"close-never":  calls("close", never),
+		"forget-never": calls("forget", never),
 	}
 }
 

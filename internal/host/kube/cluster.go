@@ -1,11 +1,13 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/user"
 	"time"
@@ -23,6 +25,7 @@ type Cluster struct {
 	// Context is the name of the context, for messages.
 	Context string
 	client  api
+	limits  limits
 	// exec runs a command in a container until it ends or ctx does; tests replace it.
 	exec func(ctx context.Context, at place, argv []string, streams remotecommand.StreamOptions) error
 }
@@ -30,8 +33,13 @@ type Cluster struct {
 // place is a container.
 type place struct{ namespace, pod, container string }
 
-// requestLimit bounds one request, without watches and exec streams.
-const requestLimit = 20 * time.Second
+const (
+	// requestLimit bounds one request, without watches and exec streams.
+	requestLimit = 20 * time.Second
+	// dialLimit bounds how long an exec stream may take until its program answers: a container runtime on a busy node
+	// needs seconds.
+	dialLimit = 30 * time.Second
+)
 
 // The client's own limit of requests, in requests per second. The default of the library is 5, which would delay the
 // start of a run by seconds.
@@ -107,12 +115,26 @@ func Open(file, context string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newCluster(config, context, limits{})
+}
+
+// limits bound how long nearfar waits for a cluster; zero values stand for the defaults.
+type limits struct {
+	// answer bounds one request, dial how long an exec stream may take until its program answers, install one copy of
+	// the agent.
+	answer, dial, install time.Duration
+}
+
+func newCluster(config *rest.Config, context string, l limits) (*Cluster, error) {
 	forRequests := rest.CopyConfig(config)
+	forRequests.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &guard{next, cmp.Or(l.answer, requestLimit)}
+	})
 	client, err := newClients(forRequests)
 	if err != nil {
 		return nil, fmt.Errorf("context %s: %w", clean.Line(context), err)
 	}
-	c := &Cluster{Context: context, client: client}
+	c := &Cluster{Context: context, client: client, limits: l}
 	c.exec = execer(config, client)
 	return c, nil
 }

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -99,19 +100,27 @@ func (d *dialer) dial(ctx context.Context) (io.ReadWriteCloser, error) {
 			return nil, err
 		}
 	}
+	limited, cancel := context.WithTimeoutCause(ctx, cmp.Or(d.cluster.limits.dial, dialLimit), errSilent)
+	defer cancel()
 	s := d.cluster.open(d.at, []string{program, "--stdio", "--folder", d.folder})
-	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
+	stop := context.AfterFunc(limited, func() { _ = s.Close() })
 	// This returns when the stream is connected, or when it has failed.
 	_, err := d.agent.Introduction(ctx).WriteTo(s)
 	if !stop() {
-		err = context.Cause(ctx)
+		err = context.Cause(limited)
 	}
 	if err != nil {
 		_ = s.Close()
+		if errors.Is(err, errSilent) {
+			err = fmt.Errorf("pod %s: %w", d.at.pod, err)
+		}
 		return nil, err
 	}
 	return s, nil
 }
+
+// errSilent is the cause of an exec stream that took too long.
+var errSilent = errors.New("exec does not answer: the API server or the node's kubelet passes nothing on")
 
 // same checks that the pod and its container are those in which the agent was started. If they are not, the error wraps
 // agent.ErrGone.
@@ -136,7 +145,7 @@ func (c *Cluster) compare(ctx context.Context, before *corev1.Pod) (why string, 
 	case apierrors.IsNotFound(err):
 		return gone(before, nil), nil
 	case err != nil:
-		return "", fmt.Errorf("the state of pod %s is not known: %w", before.Name, err)
+		return "", fmt.Errorf("the state of pod %s is not known: %w", before.Name, shortened(err))
 	}
 	return gone(before, now), nil
 }

@@ -14,6 +14,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,6 +39,18 @@ func fakeCluster(change func(*corev1.Pod), denied ...string) (*Cluster, *fake.Cl
 			change(pod)
 		}
 		return false, nil, nil
+	})
+	// Lists of an API server have a version, unlike those of the store.
+	client.PrependReactor("list", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		kind := a.(clienttesting.ListActionImpl).GetKind()
+		list, err := client.Tracker().List(a.GetResource(), kind, a.GetNamespace())
+		if err == nil {
+			var m metav1.ListInterface
+			if m, err = meta.ListAccessor(list); err == nil {
+				m.SetResourceVersion("1")
+			}
+		}
+		return true, list, err
 	})
 	review := func(a clienttesting.Action) (bool, runtime.Object, error) {
 		review := a.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)

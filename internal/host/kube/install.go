@@ -3,6 +3,7 @@ package kube
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	_ "embed" // the script
@@ -35,7 +36,7 @@ var installScript string
 const (
 	// installAttempts is how often the copy is tried: an exec stream can end in the middle of it.
 	installAttempts = 3
-	// installLimit bounds one attempt.
+	// installLimit bounds one attempt. One that took so long is not repeated.
 	installLimit = 2 * time.Minute
 	// maxLine bounds a line of the script, in bytes.
 	maxLine = 8 << 10
@@ -48,35 +49,44 @@ var errInstall = errors.New("the agent does not work there")
 func (c *Cluster) install(ctx context.Context, at place, agents Agents) error {
 	var err error
 	for range installAttempts {
-		limited, cancel := context.WithTimeout(ctx, installLimit)
+		limited, cancel := context.WithTimeoutCause(ctx, cmp.Or(c.limits.install, installLimit), errCopyLimit)
 		err = c.installOnce(limited, at, agents)
 		cancel()
-		if err == nil || errors.Is(err, errInstall) || ctx.Err() != nil {
+		if err == nil || errors.Is(err, errInstall) || errors.Is(err, errSilent) || errors.Is(err, errCopyLimit) ||
+			ctx.Err() != nil {
 			return err
 		}
 	}
 	return err
 }
 
+// errCopyLimit is the cause of a copy that took too long.
+var errCopyLimit = errors.New("the copy took too long: an image that has the agent (agentImage) needs none")
+
 func (c *Cluster) installOnce(ctx context.Context, at place, agents Agents) error {
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
 	s := c.open(at, []string{"sh", "-c", installScript})
 	defer func() { _ = s.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()
-	err := converse(s, agents)
+	silent := time.AfterFunc(cmp.Or(c.limits.dial, dialLimit), func() { giveUp(errSilent) })
+	defer silent.Stop()
+	err := converse(s, agents, func() { silent.Stop() })
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
 }
 
-// converse is nearfar's part of the script.
-func converse(s io.ReadWriter, agents Agents) error {
+// converse is nearfar's part of the script. begun is called when the script answers.
+func converse(s io.ReadWriter, agents Agents, begun func()) error {
 	lines := bufio.NewReaderSize(s, maxLine)
 	words, err := nextLine(lines)
 	if err != nil {
 		return err
 	}
+	begun()
 	if words[0] != "system" || len(words) != 4 {
 		return unexpected(words)
 	}

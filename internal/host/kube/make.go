@@ -39,6 +39,8 @@ type Deployed struct {
 	pods map[string]*corev1.Pod
 	// installed are the pods into which the agent was copied, by name.
 	installed map[string]bool
+	// follower watches the pods; nil for nobody.
+	follower *follower
 	// policies are the names of the policies that select the pods, if nearfar makes none.
 	policies []string
 }
@@ -78,9 +80,8 @@ func (d *Deployed) Make(ctx context.Context) error {
 		d.note(why)
 	}
 	d.begun = true
-	var version sync.WaitGroup
-	version.Go(func() { d.Version = d.cluster.version() })
-	defer version.Wait()
+	version := make(chan string, 1)
+	go func() { version <- d.cluster.version() }()
 	if err := d.create(ctx); err != nil {
 		return err
 	}
@@ -90,7 +91,12 @@ func (d *Deployed) Make(ctx context.Context) error {
 	if s.leave {
 		d.readPolicies(ctx)
 	}
-	return nil
+	select {
+	case d.Version = <-version:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // create makes the objects, in their order.
@@ -200,6 +206,7 @@ func (d *Deployed) awaitReady(ctx context.Context) error {
 	if limit <= 0 {
 		limit = experiment.DefaultPodReady
 	}
+	whole := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNotReady)
 	defer cancel()
 	seen := &progress{deployed: d, pods: map[string]*corev1.Pod{}, told: map[string]string{}}
@@ -210,24 +217,25 @@ func (d *Deployed) awaitReady(ctx context.Context) error {
 			return err
 		case errors.Is(context.Cause(ctx), errNotReady):
 			return fmt.Errorf("the pods were not ready within %v:\n  %s", limit,
-				strings.Join(seen.problems(context.WithoutCancel(ctx), false), "\n  "))
+				strings.Join(seen.problems(whole, false), "\n  "))
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		timer := time.NewTimer(pausePoll)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		pause(ctx, pausePoll)
 	}
 }
+
+// mostChanges is how many events are read of one watch. New pods change some ten times each.
+const mostChanges = 5000
 
 // follow lists the pods and watches them until all are ready or one cannot become ready. Otherwise it returns when the
 // watch ends.
 func (d *Deployed) follow(ctx context.Context, seen *progress) (done bool, err error) {
 	pods := d.cluster.client.CoreV1().Pods(d.Set.Namespace)
 	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: d.Set.runSelector()})
+	if err == nil || ctx.Err() == nil { // the end of the time is no reason
+		seen.failed = err
+	}
 	if err != nil {
 		if apierrors.IsForbidden(err) {
 			return false, explain("looking at the pods", err)
@@ -235,7 +243,7 @@ func (d *Deployed) follow(ctx context.Context, seen *progress) (done bool, err e
 		return false, nil // the API server can come back
 	}
 	for i := range list.Items {
-		seen.pods[list.Items[i].Name] = &list.Items[i]
+		seen.add(&list.Items[i])
 	}
 	if done, err := seen.judge(ctx); done || err != nil {
 		return done, err
@@ -247,7 +255,7 @@ func (d *Deployed) follow(ctx context.Context, seen *progress) (done bool, err e
 		return false, nil
 	}
 	defer w.Stop()
-	for {
+	for range mostChanges {
 		var e watch.Event
 		var more bool
 		select {
@@ -262,19 +270,29 @@ func (d *Deployed) follow(ctx context.Context, seen *progress) (done bool, err e
 		if e.Type == watch.Deleted {
 			return false, fmt.Errorf("pod %s was deleted while it was made", pod.Name)
 		}
-		seen.pods[pod.Name] = pod
+		seen.add(pod)
 		if done, err := seen.judge(ctx); done || err != nil {
 			return done, err
 		}
 	}
+	return false, nil
 }
 
 // progress is what is seen of the pods while they become ready.
 type progress struct {
 	deployed *Deployed
 	pods     map[string]*corev1.Pod
+	// failed is why the pods could not be listed the last time; nil if they could.
+	failed error
 	// told are the reasons that the user was told, by pod.
 	told map[string]string
+}
+
+// add adds a pod of the plan.
+func (p *progress) add(pod *corev1.Pod) {
+	if slices.ContainsFunc(p.deployed.Set.pods, func(planned *corev1.Pod) bool { return planned.Name == pod.Name }) {
+		p.pods[pod.Name] = pod
+	}
 }
 
 // judge says whether all pods are ready. The error says why one will not be.
@@ -315,7 +333,11 @@ func (p *progress) problems(ctx context.Context, onlyHopeless bool) (all []strin
 		pod := p.pods[planned.Name]
 		if pod == nil {
 			if !onlyHopeless {
-				all = append(all, "pod "+planned.Name+": the API server does not show it")
+				text := "pod " + planned.Name + ": the API server does not show it"
+				if p.failed != nil {
+					text += ": " + shortened(p.failed).Error()
+				}
+				all = append(all, text)
 			}
 			continue
 		}

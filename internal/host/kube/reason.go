@@ -164,7 +164,7 @@ func unschedulable(message string) string {
 	}
 	text := "no node fits: " + said(strings.TrimRight(message, " .,"))
 	for _, hint := range []struct{ contains, advice string }{
-		{"Insufficient cpu", "a pod asks for 1 CPU by default: set resources:, or free some"},
+		{"Insufficient cpu", "set resources:, or free some"},
 		{"Insufficient memory", "set resources:, or free some memory"},
 		{"untolerated taint", "add tolerations: for the taint"},
 		{"anti-affinity", "the pods of an arm need different nodes (nodes: different), or different zones"},
@@ -191,7 +191,12 @@ func lastEvent(pod *corev1.Pod, events []corev1.Event) string {
 		}
 	}
 	if newest == nil {
-		if pod.Spec.NodeName == "" {
+		switch name := pod.Spec.SchedulerName; {
+		case pod.Spec.NodeName != "":
+		case name != "" && name != corev1.DefaultSchedulerName:
+			return fmt.Sprintf("the scheduler %s has not looked at it yet: does the cluster have it? (schedulerName)",
+				clean.Line(name))
+		default:
 			return "the scheduler has not looked at it yet"
 		}
 		return "node " + pod.Spec.NodeName + " has not started it yet"

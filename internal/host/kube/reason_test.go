@@ -43,8 +43,7 @@ func TestReasons(t *testing.T) {
 	}{
 		{name: "cpu", status: unscheduled("0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are " +
 			"available: 2 No preemption victims found for incoming pod."),
-			why: "no node fits: 0/2 nodes are available: 2 Insufficient cpu (a pod asks for 1 CPU by default: set " +
-				"resources:, or free some)"},
+			why: "no node fits: 0/2 nodes are available: 2 Insufficient cpu (set resources:, or free some)"},
 		{name: "taint", status: unscheduled("0/1 nodes are available: 1 node(s) had untolerated taint {a: b}."),
 			why: "no node fits: 0/1 nodes are available: 1 node(s) had untolerated taint {a: b} (add tolerations: " +
 				"for the taint)"},

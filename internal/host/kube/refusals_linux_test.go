@@ -75,6 +75,10 @@ func (r *rig) refusals(t *testing.T) {
 			[]string{"p1-server: the image 127.0.0.1:1/none:1 cannot be pulled"}},
 		{"no shell", "", pod(func(p *experiment.Pod) { p.Image = kubetest.Empty }),
 			[]string{"p1-server: the image has no shell", "name an agentImage"}},
+		{"no priority class", "", pod(func(p *experiment.Pod) { p.PriorityClass = "none" }),
+			[]string{"making pod", "PriorityClass"}},
+		{"no such scheduler", "", pod(func(p *experiment.Pod) { p.Scheduler = "none" }),
+			[]string{"p1-server: the scheduler none has not looked at it yet", "schedulerName"}},
 		{"no runtime class", "", pod(func(p *experiment.Pod) { p.RuntimeClass = "none" }),
 			[]string{"making pod", "RuntimeClass"}},
 	} {

@@ -23,16 +23,25 @@ const (
 	forceAfter = 30 * time.Second
 	// pauseGone is the time between two looks at objects that are being deleted.
 	pauseGone = 100 * time.Millisecond
+	// removeNote is how long the deletion lasts until the user is told.
+	removeNote = 5 * time.Second
+	// mostSlow is how many requests in a row an API server may leave unanswered during the deletion.
+	mostSlow = 2
 )
 
 // Remove deletes all that was made and waits until it is gone. It may be called after a failed Make, and twice.
 func (d *Deployed) Remove() error {
+	d.unfollow()
 	if !d.begun {
 		return nil
 	}
 	// The caller's context has often ended: by Ctrl-C.
 	ctx, cancel := context.WithTimeout(context.Background(), removeLimit)
 	defer cancel()
+	defer time.AfterFunc(removeNote, func() {
+		d.note(fmt.Sprintf("waiting until what was made in context %s is gone, for at most %v", d.Set.Context,
+			removeLimit))
+	}).Stop()
 	err := d.cluster.sweep(ctx, d.Set.Namespace, d.Set.Made, d.Set.runSelector(), d.note)
 	if err != nil {
 		return fmt.Errorf("not all that nearfar made in context %s is gone; `nearfar down --all` deletes the rest: %w",
@@ -48,6 +57,9 @@ func (c *Cluster) sweep(ctx context.Context, namespace string, whole bool, selec
 	var errs []error
 	// The pods come first: a namespace that still has pods waits longer than the pods need to end.
 	errs = append(errs, c.deletePods(ctx, namespace, selector, note))
+	if errors.Is(errs[0], errSlow) {
+		return errs[0] // the rest would not be answered either
+	}
 	if whole {
 		errs = append(errs, c.deleteNamespace(ctx, namespace))
 		return errors.Join(errs...)
@@ -100,6 +112,9 @@ func kindOf[L runtime.Object, C objects[L]](name string, in func(namespace strin
 			if err != nil {
 				return nil, err
 			}
+			if err = complete(list); err != nil {
+				return nil, err
+			}
 			err = meta.EachListItem(list, func(o runtime.Object) error {
 				object, err := meta.Accessor(o)
 				all = append(all, object)
@@ -110,6 +125,21 @@ func kindOf[L runtime.Object, C objects[L]](name string, in func(namespace strin
 			return in(namespace).Delete(ctx, name, metav1.DeleteOptions{})
 		},
 	}
+}
+
+// complete is an error if an answer is not the whole list. The library reads an answer of another kind as an empty
+// list; every list of an API server has a version (Kubernetes' API conventions, Lists).
+func complete(list runtime.Object) error {
+	l, err := meta.ListAccessor(list)
+	switch {
+	case err != nil:
+		return err
+	case l.GetContinue() != "":
+		return errors.New("the API server lists only a part")
+	case l.GetResourceVersion() == "":
+		return errors.New("what the API server answers is no list")
+	}
+	return nil
 }
 
 // ignoreGone drops the error that an object or its namespace does not exist.
@@ -126,9 +156,14 @@ func (c *Cluster) deletePods(ctx context.Context, namespace, selector string, no
 	begun := time.Now()
 	asked := map[string]bool{} // pods that were asked to end; by force with the prefix "force/"
 	var failed error
-	for {
+	for slow := 0; ; {
 		list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if slow++; !errors.Is(err, errSlow) {
+			slow = 0
+		}
 		switch {
+		case slow == mostSlow:
+			return explain("looking for pods", err)
 		case apierrors.IsNotFound(err):
 			return nil
 		case apierrors.IsForbidden(err):
@@ -268,6 +303,9 @@ func (c *Cluster) Find(ctx context.Context, inNamespaces []string) (all []Found,
 	if len(where) == 0 {
 		where = []string{metav1.NamespaceAll}
 		list, err := c.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if err == nil {
+			err = complete(list)
+		}
 		if note("namespaces of the cluster", items(err, func() int { return len(list.Items) }), err) {
 			for _, o := range list.Items {
 				all = append(all, found("Namespace", &o))
@@ -280,6 +318,9 @@ func (c *Cluster) Find(ctx context.Context, inNamespaces []string) (all []Found,
 			of = "namespace " + namespace
 		}
 		list, err := c.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if err == nil {
+			err = complete(list)
+		}
 		if note("Pods of "+of, items(err, func() int { return len(list.Items) }), err) {
 			for _, o := range list.Items {
 				all = append(all, found("Pods", &o))

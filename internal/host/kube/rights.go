@@ -137,7 +137,7 @@ const rightsAdvice = "`nearfar run --dry-run` prints the roles that a run needs;
 // server does not answer such questions.
 func (c *Cluster) checkRights(ctx context.Context, s *Set, note func(text string)) error {
 	rights := s.Rights()
-	denied := make([]bool, len(rights))
+	denied, errs := make([]bool, len(rights)), make([]error, len(rights))
 	var all sync.WaitGroup
 	for i, r := range rights {
 		all.Go(func() {
@@ -148,12 +148,15 @@ func (c *Cluster) checkRights(ctx context.Context, s *Set, note func(text string
 						Namespace: r.Namespace, Verb: r.Verb, Group: r.Group, Resource: resource, Subresource: sub,
 					},
 				}}, metav1.CreateOptions{})
-			denied[i] = err == nil && !review.Status.Allowed
+			denied[i], errs[i] = err == nil && !review.Status.Allowed, err
 		})
 	}
 	all.Wait()
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if !slices.ContainsFunc(errs, func(err error) bool { return !errors.Is(err, errSlow) }) {
+		return fmt.Errorf("context %s: %w", clean.Line(c.Context), errs[0])
 	}
 	var missing []string
 	for i, r := range rights {
@@ -180,6 +183,7 @@ func explain(what string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
+	err = shortened(err)
 	text := err.Error()
 	if apierrors.IsForbidden(err) {
 		if right, ok := missingRight(err.Error()); ok {
@@ -205,6 +209,24 @@ func explain(what string, err error) error {
 		return fmt.Errorf("%s: an admission webhook of the cluster refuses it: %w", what, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)
+}
+
+// shortError is an error with a text that is not longer than is shown.
+type shortError struct {
+	error
+	text string
+}
+
+func (e *shortError) Error() string { return e.text }
+func (e *shortError) Unwrap() error { return e.error }
+
+// shortened bounds the text of an error: the cluster chooses it.
+func shortened(err error) error {
+	const most = 2 * maxReason // a sentence of Pod Security names all that it misses
+	if err == nil || len(err.Error()) <= most {
+		return err
+	}
+	return &shortError{err, clean.Cut(err.Error(), most)}
 }
 
 // missingRight reads the right from the API server's words. They have the same form for all kinds of objects.

@@ -19,33 +19,63 @@ import (
 // What a pod takes of a node, as far as it is added up: CPU, memory, and its place among the node's pods.
 var addedUp = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods}
 
-// mostNodes is how many nodes are looked at; the API server gives the first ones.
-const mostNodes = 5000
+const (
+	// pageSize is how many objects are asked for at a time, so that an answer stays below maxAnswer.
+	pageSize = 500
+	// mostPages is more than the largest clusters need: 5000 nodes, 150,000 pods (Kubernetes' documentation,
+	// Considerations for large clusters).
+	mostPages = 300
+)
+
+// inPages asks for a list in pages. whole says that ask got all of it.
+func inPages(ask func(metav1.ListOptions) (next string, err error)) (whole bool, err error) {
+	o := metav1.ListOptions{Limit: pageSize}
+	for range mostPages {
+		if o.Continue, err = ask(o); err != nil || o.Continue == "" {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
 
 // checkRoom compares the pods of the set with the nodes before anything is made: it is an error if a node that the file
 // names does not exist, or has no room for the pods that must run there. A cluster may add nodes for all other pods, so
 // that they have no room is only noted. It says nothing of what the user may not look at: without the right to list
 // nodes nothing, without the right to list pods nothing of what other pods ask for.
 func (c *Cluster) checkRoom(ctx context.Context, s *Set, note func(text string)) error {
-	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	limited, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
-	list, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: mostNodes})
-	if err != nil || list.Continue != "" {
+	nodes := map[string]*node{}
+	whole, err := inPages(func(o metav1.ListOptions) (string, error) {
+		list, err := c.client.CoreV1().Nodes().List(limited, o)
+		if err != nil {
+			return "", err
+		}
+		for i := range list.Items {
+			n := &list.Items[i]
+			nodes[n.Name] = &node{free: n.Status.Allocatable.DeepCopy(), Node: &corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels},
+				Spec:       corev1.NodeSpec{Unschedulable: n.Spec.Unschedulable, Taints: n.Spec.Taints},
+				Status:     corev1.NodeStatus{Allocatable: n.Status.Allocatable},
+			}}
+		}
+		return list.Continue, nil
+	})
+	if err != nil || !whole {
 		return ctx.Err() // the scheduler decides
 	}
-	nodes := map[string]*node{}
-	for i := range list.Items {
-		n := &list.Items[i]
-		nodes[n.Name] = &node{Node: n, free: n.Status.Allocatable.DeepCopy()}
-	}
-	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if err != nil && !apierrors.IsForbidden(err) {
-		return ctx.Err()
-	}
-	if err == nil {
-		for i := range pods.Items {
-			takeFrom(nodes, &pods.Items[i])
+	whole, err = inPages(func(o metav1.ListOptions) (string, error) {
+		list, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(limited, o)
+		if err != nil {
+			return "", err
 		}
+		for i := range list.Items {
+			takeFrom(nodes, &list.Items[i])
+		}
+		return list.Continue, nil
+	})
+	if !whole && !apierrors.IsForbidden(err) {
+		return ctx.Err()
 	}
 	return s.fit(nodes, note)
 }

@@ -27,6 +27,7 @@ func (d *Deployed) Through(ctx context.Context, use Use, resolve Resolver) (host
 	if limit <= 0 {
 		limit = experiment.DefaultPodReady
 	}
+	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	switch use.Through {
@@ -69,8 +70,7 @@ func (d *Deployed) Through(ctx context.Context, use Use, resolve Resolver) (host
 				if d.Set.Run.UDP {
 					text += " that serves TCP and UDP on the same address"
 				}
-				// The context has ended.
-				said, _ := d.cluster.eventsOf(context.WithoutCancel(ctx), d.Set.Namespace, use.Service)
+				said, _ := d.cluster.eventsOf(whole, d.Set.Namespace, use.Service)
 				if len(said) > 0 {
 					text += "; it said: " + clean.Line(said[len(said)-1])
 				}

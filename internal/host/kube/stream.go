@@ -87,7 +87,7 @@ func (s *stream) why() error {
 	if lines := strings.TrimSpace(s.stderr.String()); lines != "" {
 		text = ": " + clean.Line(lines)
 	}
-	err := s.err
+	err := shortened(s.err)
 	if err == nil {
 		err = io.EOF
 	}

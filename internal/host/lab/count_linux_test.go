@@ -16,7 +16,7 @@ func TestCounters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := openLab(t, o)
 			client, server := build(t, l, "a", path("bridge"))
-			end := l.Machines("a").Watch(nil, nil)
+			_, end := l.Machines("a").Watch(t.Context(), nil, nil)
 			begun := time.Now()
 			serve(t, server, "echo", "tcp", streamPort)
 			do(t, client, "transfer", server.Endpoint().Dial.V4.String(), strconv.Itoa(bytes))

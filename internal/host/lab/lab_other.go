@@ -59,8 +59,8 @@ func (machines) CPUs(experiment.Placement) (client, server []int, err error) {
 }
 
 // Watch sees nothing.
-func (machines) Watch(client, server []int) (end func() host.Observation) {
-	return func() host.Observation { return host.Observation{} }
+func (machines) Watch(context.Context, []int, []int) (begun func(), end func() host.Observation) {
+	return func() {}, func() host.Observation { return host.Observation{} }
 }
 
 // Lost says that there is none.

@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"context"
+
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/machine"
@@ -26,12 +28,12 @@ func (m machines) Lost() error { return m.lab.Lost() }
 // Watch observes the machine during a trial. A hypervisor may move virtual CPUs during a run, and everything that
 // passes between the two sides then takes several times as long, or as short: so the core-to-core latency is measured
 // before and after the trial. The counters of the hosts are read last before the trial and first after it.
-func (m machines) Watch(client, server []int) (end func() host.Observation) {
+func (m machines) Watch(_ context.Context, client, server []int) (begun func(), end func() host.Observation) {
 	before, _ := machine.CoreToCore(client, server)
 	steal := machine.WatchSteal(m.lab.trialCPUs(client, server))
 	contention := m.lab.Watch(m.arm, client, server)
 	counted := m.lab.countAt(m.arm)
-	return func() host.Observation {
+	return func() {}, func() host.Observation {
 		after := m.lab.countAt(m.arm)
 		seen := host.Observation{Contention: contention(), CoreToCoreBefore: before}
 		if counted != nil && after != nil {

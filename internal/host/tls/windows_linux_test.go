@@ -169,7 +169,7 @@ func checkWindowsFacts(t *testing.T, w *winetest.Wine, program string) {
 		t.Errorf("the kernel is %s, then %s: %v", f.BootID, again.BootID, err)
 	}
 	// The devices of the path, and what Windows counts for them.
-	end := c.Watch(nil, netip.MustParseAddr("127.0.0.1"))
+	_, end := c.Watch(t.Context(), nil, netip.MustParseAddr("127.0.0.1"))
 	p, err := c.Host().Start(t.Context(), host.Cmd{Argv: []string{host.Self, hosttest.Verb, "flood", "4000000"}})
 	if err == nil {
 		err = p.Wait()

@@ -1,0 +1,260 @@
+//go:build linux
+
+package deploy
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"nearfar/internal/agent"
+	"nearfar/internal/experiment"
+	"nearfar/internal/host"
+	"nearfar/internal/host/hosttest"
+	"nearfar/internal/result"
+	"nearfar/internal/runner"
+	"nearfar/internal/tool"
+)
+
+// A counter counts round trips to agents that depend on each other: the number of a message is one higher than that of
+// the last message to which a reply had come before it was sent.
+type counter struct {
+	mu sync.Mutex
+	// replied is the highest number of a message to which a reply came.
+	replied int
+}
+
+func (c *counter) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.replied
+}
+
+// oneWay is how long a byte takes to an agent or back, so that messages of one moment are on the way together.
+const oneWay = 20 * time.Millisecond
+
+// A counted connection is the owner's end.
+type counted struct {
+	net.Conn
+	counter *counter
+	in, out yamuxFrames
+	late    *io.PipeReader // what has arrived
+
+	mu   sync.Mutex
+	sent map[uint32]int // the number of the first message of each stream
+}
+
+func (c *counter) over(conn net.Conn) *counted {
+	r, w := io.Pipe()
+	go func() { _ = w.CloseWithError(later(w, conn)) }()
+	return &counted{Conn: conn, counter: c, late: r, sent: map[uint32]int{}}
+}
+
+// later copies what comes, each byte oneWay later.
+func later(to io.Writer, from io.Reader) error {
+	type chunk struct {
+		bytes []byte
+		due   time.Time
+	}
+	way := make(chan chunk, 1000)
+	ended := make(chan error, 1)
+	go func() {
+		defer close(way)
+		for {
+			b := make([]byte, 32<<10)
+			n, err := from.Read(b)
+			way <- chunk{b[:n], time.Now().Add(oneWay)}
+			if err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	for c := range way {
+		time.Sleep(time.Until(c.due))
+		if _, err := to.Write(c.bytes); err != nil {
+			for range way { //nolint:revive // the reader must end
+			}
+			return err
+		}
+	}
+	return <-ended
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	c.out.scan(b, func(stream uint32) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if _, known := c.sent[stream]; !known {
+			c.sent[stream] = c.counter.count() + 1
+		}
+	})
+	return c.Conn.Write(b)
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.late.Read(b)
+	c.in.scan(b[:n], func(stream uint32) {
+		c.mu.Lock()
+		number := c.sent[stream]
+		c.mu.Unlock()
+		c.counter.mu.Lock()
+		defer c.counter.mu.Unlock()
+		c.counter.replied = max(c.counter.replied, number)
+	})
+	return n, err
+}
+
+func (c *counted) Close() error {
+	_ = c.late.Close()
+	return c.Conn.Close()
+}
+
+// yamuxFrames finds the streams on which data passes. Before the frames there is a greeting, after four bytes with its
+// length.
+type yamuxFrames struct {
+	greeted bool
+	head    []byte
+	skip    int
+}
+
+func (f *yamuxFrames) scan(b []byte, data func(stream uint32)) {
+	for len(b) > 0 {
+		if f.skip > 0 {
+			n := min(f.skip, len(b))
+			f.skip, b = f.skip-n, b[n:]
+			continue
+		}
+		need := 12
+		if !f.greeted {
+			need = 4
+		}
+		n := min(need-len(f.head), len(b))
+		f.head, b = append(f.head, b[:n]...), b[n:]
+		switch {
+		case len(f.head) < need:
+			return
+		case !f.greeted:
+			f.greeted, f.skip = true, int(binary.BigEndian.Uint32(f.head))
+		case f.head[1] == 0: // data
+			if f.skip = int(binary.BigEndian.Uint32(f.head[8:])); f.skip > 0 {
+				data(binary.BigEndian.Uint32(f.head[4:]))
+			}
+		}
+		f.head = f.head[:0]
+	}
+}
+
+// countedAgent is an agent behind a counted connection.
+func countedAgent(t *testing.T, c *counter, name string) *agent.Client {
+	t.Helper()
+	session := agent.NewSession()
+	conns, served := make(chan io.ReadWriteCloser), make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		served <- agent.Serve(ctx, func() (io.ReadWriteCloser, error) {
+			select {
+			case conn := <-conns:
+				return conn, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}, agent.ServerOptions{Session: session, Folder: t.TempDir()})
+	}()
+	client, err := agent.Connect(t.Context(), func(context.Context) (io.ReadWriteCloser, error) {
+		ours, theirs := net.Pipe()
+		to, late := net.Pipe() // from the owner, late
+		go func() { _ = errors.Join(later(late, theirs), late.Close()) }()
+		conns <- struct {
+			io.Reader
+			io.WriteCloser
+		}{to, theirs}
+		return c.over(ours), nil
+	}, agent.Options{Name: name, Session: session, Endpoint: hosttest.Loopback(t, name)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := client.Close()
+		cancel()
+		if err = errors.Join(err, <-served); err != nil {
+			t.Error(err)
+		}
+	})
+	return client
+}
+
+// stopped is a tool whose server does not end by itself.
+type stopped struct{}
+
+func (stopped) Name() string                      { return "stopped" }
+func (stopped) Probe() tool.Probe                 { return tool.Probe{} }
+func (s stopped) Lookup(string) (tool.Tool, bool) { return s, true }
+func (stopped) Parse(tool.Output) (result.Measurement, error) {
+	return result.Measurement{Mode: experiment.RR, Protocol: experiment.TCP}, nil
+}
+
+func (stopped) Plan(_ experiment.Workload, pair host.Pair) (tool.Plan, error) {
+	port := pair.Server.Ports().Data
+	return tool.Plan{
+		Server:   &tool.Command{Argv: []string{host.Self, hosttest.Verb, "listen", "tcp", strconv.Itoa(port)}},
+		Ready:    tool.Ready{Protocol: experiment.TCP, Port: port},
+		Client:   tool.Command{Argv: []string{"sleep", "0.2"}},
+		Expected: time.Second,
+	}, nil
+}
+
+// TestRoundTripsOfATrial: a trial is two round trips to its hosts, and three if its server does not end by itself.
+func TestRoundTripsOfATrial(t *testing.T) {
+	native := tool.New(tool.NewNative(agent.NewSession()))
+	for _, c := range []struct {
+		name  string
+		tools runner.Tools
+		tool  string
+		want  int
+	}{{"native", native, "native", 2}, {"stopped", stopped{}, "stopped", 3}} {
+		t.Run(c.name, func(t *testing.T) {
+			count := &counter{}
+			client, server := countedAgent(t, count, "client"), countedAgent(t, count, "server")
+			e := &experiment.Experiment{
+				Baseline: "a", Schedule: experiment.Schedule{Blocks: 3, Seed: 1},
+				Arms: []experiment.Arm{{Name: "a", Client: "client", Server: "server"}},
+				Workloads: []experiment.Workload{{
+					Name: "w", Tool: c.tool, Mode: experiment.RR, Protocol: experiment.TCP, IP: experiment.IPv4,
+					Request: 64, Response: 64, Duration: 200 * time.Millisecond, Warmup: 10 * time.Millisecond,
+					Placement: experiment.Placement{Kind: experiment.PlacementFree},
+				}},
+			}
+			hosts := host.Hosts{Client: client.Host(), Server: server.Host()}
+			hosts.Machines = newMachines(client, server, endsOf(e, hosts.Client, hosts.Server))
+			var before int
+			var took []int
+			all := map[string]host.Hosts{"a": hosts}
+			r := runner.New(e, c.tools, all, runner.DefaultLimits(), func(event runner.Event) {
+				if event.Trial == nil {
+					before = count.count()
+					return
+				}
+				if event.Trial.Error != "" {
+					t.Errorf("trial %d: %s", event.Slot.Trial, event.Trial.Error)
+				}
+				took = append(took, count.count()-before)
+			})
+			if err := r.Run(t.Context(), &memory{}, nil); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("round trips of each trial: %v", took)
+			// What is cleaned up after the trial before it can come between.
+			if least := slices.Min(took); least > c.want {
+				t.Errorf("a trial is %d round trips, want %d", least, c.want)
+			}
+		})
+	}
+}
