@@ -99,7 +99,7 @@ func (c *Cloud) insert(k call) (*operation, answer) {
 	k.body["kind"] = "compute#" + singular(k.kind)
 	makers := map[string]func(call, string) answer{
 		"networks": c.makeNetwork, "subnetworks": c.makeSubnetwork, "firewalls": c.makeFirewall,
-		"resourcePolicies": c.makePolicy,
+		"resourcePolicies": c.makePolicy, "instances": c.makeInstance, "disks": c.makeDisk,
 	}[k.kind]
 	if a := makers(k, path); a.failed() {
 		return nil, a
@@ -125,6 +125,9 @@ func (c *Cloud) made(path string) *failure {
 		return nil // somebody has removed it meanwhile
 	}
 	f := c.beyond(path)
+	if f == nil && kindOf(path) == "instances" {
+		f = c.place(path, r)
+	}
 	if f != nil {
 		c.drop(path)
 		return f
