@@ -12,11 +12,12 @@ import (
 type Provider struct {
 	// Commands are the commands that asked.
 	Commands []string `json:"commands,omitempty"`
-	// Group is the group in which the instance is: the name of an EC2 placement group, or the identifier of a proximity
-	// placement group of Azure. It is nil if it is not known, and empty if the instance is in none.
+	// Group is the group in which the instance is: the name of an EC2 placement group or of a placement policy of GCP, or
+	// the identifier of a proximity placement group of Azure. It is nil if it is not known, and empty if the instance is
+	// in none.
 	Group *string `json:"group,omitempty"`
-	// Strategy is the strategy of the EC2 placement group: "cluster", "spread" or "partition". State is its state, such
-	// as "available".
+	// Strategy is the strategy of the EC2 placement group: "cluster", "spread" or "partition"; or of the placement policy
+	// of GCP: "COLLOCATED" or "spread". State is its state, such as "available" or "READY".
 	Strategy string `json:"strategy,omitempty"`
 	State    string `json:"state,omitempty"`
 	// Colocation is the instance's colocation status in its proximity placement group, GroupColocation the status of
@@ -163,15 +164,21 @@ func (f *Facts) group() (group *string, contradiction string) {
 	return said, ""
 }
 
-// placementGroup expects that both instances of EC2 are in one placement group. It proves the membership only. The
-// group's strategy is in the evidence if the provider was asked, because the name does not show it.
+// placementGroup expects that both instances are in one placement group of EC2, or have one placement policy of GCP,
+// which only the provider knows. It proves the membership only. The group's strategy is in the evidence if the provider
+// was asked, because the name does not show it.
 func placementGroup(t Trial, e Expectation) finding {
 	c, s, why := t.where()
 	if why != nil {
 		return *why
 	}
-	if c.Cloud != CloudAWS || s.Cloud != CloudAWS {
-		return unknown("only EC2's metadata service names placement groups")
+	switch {
+	case c.Cloud == CloudGCP && s.Cloud == CloudGCP:
+		if _, _, why := t.answers(CloudGCP); why != nil {
+			return unknown("a host does not see its placement policy, and %s", why.evidence)
+		}
+	case c.Cloud != CloudAWS || s.Cloud != CloudAWS:
+		return unknown("only EC2 and GCP name placement groups")
 	}
 	client, contradiction := t.Client.Facts.group()
 	server, other := t.Server.Facts.group()
@@ -204,7 +211,7 @@ func strategy(client, server *Provider) string {
 		return because("the name does not tell the strategy", problems(client, server))
 	}
 	text := "its strategy is " + client.Strategy
-	if client.State != "available" {
+	if client.State != "available" && client.State != "READY" {
 		text += ", its state " + cmp.Or(client.State, "not told")
 	}
 	if n := sharedNodes(client.NetworkNodes, server.NetworkNodes); n >= 0 {

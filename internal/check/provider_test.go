@@ -97,6 +97,29 @@ func TestPlacementGroupOfTheProvider(t *testing.T) {
 	expect(t, asked(told(nil, "1"), told(nil, "1"), said("perf"), nil), e, Unknown)
 }
 
+// The policy of a machine of GCP is known from the provider alone.
+func TestPlacementPolicyOfGCP(t *testing.T) {
+	in := func(policy string) *Provider {
+		return &Provider{Group: &policy, Strategy: "COLLOCATED", State: "READY"}
+	}
+	at := Where{Cloud: CloudGCP, Region: "us-central1", Account: "p"}
+	e := Expectation{Name: ExpectPlacementGroup, Value: true}
+	named := Expectation{Name: ExpectPlacementGroup, Value: "near"}
+	for _, test := range []struct {
+		e      Expectation
+		server Where
+		p, q   *Provider
+		want   Outcome
+	}{
+		{e, at, in("near"), in("near"), Proved}, {named, at, in("near"), in("near"), Proved},
+		{named, at, in("far"), in("far"), Refuted}, {e, at, in("near"), in("far"), Refuted},
+		{e, at, in("near"), in(""), Refuted}, {e, at, in(""), in(""), Refuted},
+		{e, at, in("near"), nil, Unknown}, {e, at, in("near"), &Provider{Problem: "no login"}, Unknown},
+	} {
+		expect(t, asked(at, test.server, test.p, test.q), test.e, test.want)
+	}
+}
+
 func TestCompactPlacementOfTheProvider(t *testing.T) {
 	nodes := func(names ...string) *Provider { return &Provider{NetworkNodes: names} }
 	block := func(name string) *Topology { return &Topology{Cluster: "c", Block: name} }

@@ -144,11 +144,11 @@ func TestMetadata(t *testing.T) {
 			Zone: "eu-west-1b", ZoneID: "euw1-az1", Account: "123456789012", PlacementGroup: &none,
 		},
 		"gcp-gvnic": {
-			Cloud: CloudGCP, InstanceID: "2520251811742103616", InstanceType: "c3-standard-22", Region: "us-central1",
+			Cloud: CloudGCP, InstanceID: "2520251811742103616", InstanceType: "a3-ultragpu-8g", Region: "us-central1",
 			Zone: "us-central1-a", Account: "perf-tests", Name: "vm",
 			Topology: &Topology{
-				Cluster: "us-central1-cluster-xab3", Block: "3c3a1a8ed1a4b4b7", Subblock: "9f0b5f0e0c7e2d11",
-				Host: "5d41402abc4b2a76",
+				Cluster: "europe-west1-cluster-jfhb", Block: "3e3056e23cf91a5cb4a8621b6a52c100",
+				Subblock: "1fc18636cbd4abd623553784ca2c174e", Host: "2326279b5ecdfc545fd5e39167698168",
 			},
 		},
 	} {

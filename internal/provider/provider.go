@@ -77,7 +77,7 @@ func Commands(cloud string) []string {
 			azGroup(resource{"SUBSCRIPTION", "GROUP", "NAME"}),
 			azInterface(resource{"SUBSCRIPTION", "GROUP", "INTERFACE"}),
 		},
-		check.CloudGCP: {gcloudDescribe("PROJECT", "ZONE", "INSTANCE")},
+		check.CloudGCP: {gcloudDescribe("PROJECT", "ZONE", "INSTANCE"), gcloudPolicy("PROJECT", "REGION", "POLICY")},
 	}[cloud] {
 		all = append(all, strings.Join(argv, " "))
 	}

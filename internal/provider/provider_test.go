@@ -3,6 +3,7 @@
 package provider
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/check"
+	"nearfar/internal/googletest"
 )
 
 // programs are aws, az and gcloud in a folder that is the first of PATH. They note their arguments, one call a line.
@@ -117,8 +119,9 @@ func TestRecorded(t *testing.T) {
 		{
 			Commands: []string{"gcloud compute instances describe vm-a --project perf-tests --zone us-central1-a " +
 				"--format json --quiet"},
-			Topology: &check.Topology{Cluster: "us-central1-cluster-xab3", Block: "3c3a1a8ed1a4b4b7",
-				Subblock: "9f0b5f0e0c7e2d11", Host: "5d41402abc4b2a76"},
+			Group: text(""), Topology: &check.Topology{Cluster: "europe-west1-cluster-jfhb",
+				Block: "3e3056e23cf91a5cb4a8621b6a52c100", Subblock: "0fc09525cbd5abd734342893ca1c083f",
+				Host: "1215168a4ecdfb434fd4d28056589059"},
 			PhysicalHost: "/3c3a1a8e/9f0b5f0e/5d41402a",
 		},
 		nil,
@@ -289,6 +292,50 @@ esac`)
 	}
 }
 
+// TestPolicyOfGCP: the policy of a machine is known, also if its type has no topology, as C2.
+func TestPolicyOfGCP(t *testing.T) {
+	p := newPrograms(t)
+	where := onGCP()
+	where.InstanceType = "c2-standard-4"
+	gcloud := func(policies, policy string) *check.Provider {
+		t.Helper()
+		p.is("gcloud", `case "$2" in
+instances) echo '{"id": "2520251811742103616", "resourceStatus": {}, "resourcePolicies": `+policies+`}';;
+resource-policies) echo '`+policy+`';;
+esac`)
+		return Ask(t.Context(), allClouds(), []*check.Where{where}, DefaultLimits())[0]
+	}
+	const near = `["https://www.googleapis.com/compute/v1/projects/perf-tests/regions/us-central1/resourcePolicies/near"]`
+	got := gcloud(near, `{"name": "near", "status": "READY", "groupPlacementPolicy": {"collocation": "COLLOCATED"}}`)
+	const asked = "gcloud compute resource-policies describe near --project perf-tests --region us-central1 --format " +
+		"json --quiet"
+	if got.Group == nil || *got.Group != "near" || got.Strategy != "COLLOCATED" || got.State != "READY" ||
+		got.Problem != "gcloud compute instances describe names no physical topology of a c2-standard-4" ||
+		got.Commands[1] != asked {
+		t.Errorf("got %+v", got)
+	}
+	got = gcloud("[]", "")
+	if got.Group == nil || *got.Group != "" {
+		t.Errorf("without a policy: %+v", got)
+	}
+	got = gcloud(near, `{"name": "near", "instanceSchedulePolicy": {}}`)
+	if got.Group == nil || *got.Group != "" || got.Strategy != "" {
+		t.Errorf("with a policy that is about no placement: %+v", got)
+	}
+	for _, bad := range []string{
+		`["--project=x"]`, `["regions/../resourcePolicies/near"]`, `["regions/a/resourcePolicies/-x"]`,
+	} {
+		got = gcloud(bad, "{}")
+		if got.Group != nil || !strings.Contains(got.Problem, "names a policy") || len(got.Commands) != 1 {
+			t.Errorf("%s: %+v", bad, got)
+		}
+	}
+	got = gcloud(near, `{"name": "other"}`)
+	if got.Group != nil || !strings.Contains(got.Problem, "shows another policy") {
+		t.Errorf("with another policy: %+v", got)
+	}
+}
+
 // TestUnsupportedType: EC2 lists an instance of a type without a topology, and names no nodes. The group's strategy is
 // known nevertheless.
 func TestUnsupportedType(t *testing.T) {
@@ -386,6 +433,43 @@ func TestInterfacesOfAMachine(t *testing.T) {
 		if got.Accelerated != nil || got.Group == nil || got.Colocation != "Aligned" ||
 			!strings.Contains(got.Problem, test.want) || (got.Problem == "") != (test.want == "") {
 			t.Errorf("%s: got %+v", test.az, got)
+		}
+	}
+}
+
+// The real gcloud tells the policy and the topology of machines that the fake of the Compute Engine API has.
+func TestGCPWithGcloud(t *testing.T) {
+	cloud := googletest.New(t)
+	for _, one := range cloud.Gcloud(t) {
+		name, value, _ := strings.Cut(one, "=")
+		t.Setenv(name, value)
+	}
+	const zone, region = "zones/" + googletest.Region + "-a/", "regions/" + googletest.Region + "/"
+	cloud.Make(http.MethodPost, "global/networks", `{"name": "n", "autoCreateSubnetworks": false}`)
+	cloud.Make(http.MethodPost, region+"subnetworks",
+		`{"name": "s", "network": "global/networks/n", "ipCidrRange": "10.0.1.0/24"}`)
+	cloud.Make(http.MethodPost, region+"resourcePolicies",
+		`{"name": "near", "groupPlacementPolicy": {"collocation": "COLLOCATED"}}`)
+	var machines []*check.Where
+	for name, policies := range map[string]string{"a": `["` + region + `resourcePolicies/near"]`, "b": "[]"} {
+		cloud.Make(http.MethodPost, zone+"instances", `{"name": "`+name+`", "resourcePolicies": `+policies+`,
+			"machineType": "`+zone+`machineTypes/c2-standard-4",
+			"disks": [{"boot": true, "autoDelete": true, "initializeParams": {
+				"sourceImage": "projects/debian-cloud/global/images/family/debian-12"}}],
+			"networkInterfaces": [{"subnetwork": "`+region+`subnetworks/s"}]}`)
+		id, _ := cloud.Resource("projects/"+googletest.Project+"/"+zone+"instances/"+name, "id").(string)
+		machines = append(machines, &check.Where{Cloud: check.CloudGCP, InstanceID: id, InstanceType: "c2-standard-4",
+			Account: googletest.Project, Zone: googletest.Region + "-a", Name: name})
+	}
+	limits := DefaultLimits()
+	limits.Call, limits.All = 10*time.Minute, 20*time.Minute // gcloud takes three seconds of CPU time
+	for i, got := range Ask(t.Context(), allClouds(), machines, limits) {
+		group, strategy := "", ""
+		if machines[i].Name == "a" {
+			group, strategy = "near", "COLLOCATED"
+		}
+		if got.Group == nil || *got.Group != group || got.Strategy != strategy || got.Topology == nil || got.Problem != "" {
+			t.Errorf("%s: %+v", machines[i].Name, got)
 		}
 	}
 }
