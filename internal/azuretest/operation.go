@@ -8,9 +8,9 @@ import (
 // An asynchronous request is answered before its work is done, with the address of an operation, whose state is asked
 // for until it has ended. Source: https://learn.microsoft.com/azure/azure-resource-manager/management/async-operations.
 //
-// The resource of a failed request is there all the same, with the state Failed: "The resource was created, but ...
-// provisioning failed"; machines whose allocation failed must be deleted or started again
-// (https://learn.microsoft.com/troubleshoot/azure/virtual-machines/windows/troubleshoot-deployment-new-vm-windows).
+// The resource of a failed request is there all the same, with the state Failed, and holds what it uses: machines whose
+// allocation failed, in https://github.com/hashicorp/terraform-provider-azurerm/issues/753 (with the text of the failed
+// operation) and issues/7516.
 
 // fails answers a request whose work fails later.
 func (c *Cloud) fails(shown object, code, message string) answer {

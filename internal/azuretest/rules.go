@@ -8,7 +8,8 @@ import (
 )
 
 // nameRules are what names of resources may be, by types in small letters. Source:
-// https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules.
+// https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules; for networks also
+// https://github.com/Azure/PSRule.Rules.Azure/blob/main/docs/en/rules/Azure.VNET.Name.md (2 to 64 characters).
 func nameRules() map[string]string {
 	const upTo80 = `^[[:alnum:]]([[:alnum:]_.-]{0,78}[[:alnum:]_])?$`
 	return map[string]string{
@@ -50,8 +51,9 @@ func misnamed(parts []string, body object) (answer, bool) {
 }
 
 // unregistered says whether the subscription has not registered the provider of a resource. A new subscription has few
-// registered. Text and code as in https://github.com/nforgeio/neonKUBE/issues/1670; that the target of the detail is
-// the name, from which az registers it by itself: https://github.com/Azure/azure-sdk-for-node/issues/2305.
+// registered. Code, status and text as in https://github.com/nforgeio/neonKUBE/issues/1670; that the target of the
+// detail is the name, from which az registers it by itself: https://github.com/Azure/OpenShift/issues/21 and
+// https://github.com/Azure/azure-sdk-for-node/issues/2305.
 func (c *Cloud) unregistered(parts []string) (answer, bool) {
 	if len(parts) < resourceParts {
 		return answer{}, false
@@ -69,22 +71,30 @@ func (c *Cloud) unregistered(parts []string) (answer, bool) {
 	}}}, true
 }
 
-// inUse refuses to delete what another resource refers to, with the code for its type. Sources:
-// https://learn.microsoft.com/troubleshoot/azure/virtual-network/cannot-delete-vnet (subnets),
-// https://learn.microsoft.com/azure/virtual-network/troubleshoot-nsg (groups in use), and for interfaces and addresses
-// https://github.com/hashicorp/terraform-provider-azurerm/issues/2566 and issues/4365.
+// inUse refuses to delete what another resource refers to, with the code, status and text for its type. Sources, all
+// with status 400: https://github.com/hashicorp/terraform-provider-azurerm/issues/8105 (interfaces) and issues/2566
+// (addresses), https://github.com/pulumi/pulumi-azure-native/issues/3051 (security groups), and
+// https://github.com/Azure-Samples/jmeter-aci-terraform/issues/69 (subnets). For others the status 409 and the code of
+// a disk that is attached: https://github.com/hashicorp/terraform-provider-azurerm/issues/753.
 func inUse(path, kind string, user any) answer {
-	codes := map[string]string{
-		"microsoft.network/networkinterfaces":       "NicInUse",
-		"microsoft.network/publicipaddresses":       "PublicIPAddressCannotBeDeleted",
-		"microsoft.network/networksecuritygroups":   "InUseNetworkSecurityGroupCannotBeDeleted",
-		"microsoft.network/virtualnetworks":         "InUseSubnetCannotBeDeleted",
-		"microsoft.network/virtualnetworks/subnets": "InUseSubnetCannotBeDeleted",
+	const subnet = "Subnet %s is in use by %v and cannot be deleted. In order to delete the subnet, delete all the " +
+		"resources within the subnet. See aka.ms/deletesubnet."
+	rules := map[string]struct{ code, text string }{
+		"microsoft.network/networkinterfaces": {"NicInUse", "Network Interface %s is used by existing resource %v. In " +
+			"order to delete the network interface, it must be dissociated from the resource. To learn more, see aka.ms/deletenic."},
+		"microsoft.network/publicipaddresses": {"PublicIPAddressCannotBeDeleted", "Public IP address %s can not be deleted " +
+			"since it is still allocated to resource %v. In order to delete the public IP, disassociate/detach the Public IP " +
+			"address from the resource.  To learn how to do this, see aka.ms/deletepublicip."},
+		"microsoft.network/networksecuritygroups": {"InUseNetworkSecurityGroupCannotBeDeleted", "Network security group %s " +
+			"cannot be deleted because it is in use by the following resources: %v. In order to delete the Network security " +
+			"group, remove the association with the resource(s)."},
+		"microsoft.network/virtualnetworks":         {"InUseSubnetCannotBeDeleted", subnet},
+		"microsoft.network/virtualnetworks/subnets": {"InUseSubnetCannotBeDeleted", subnet},
 	}
-	if code := codes[strings.ToLower(kind)]; code != "" {
-		return refused(http.StatusBadRequest, code, fmt.Sprintf("%s is in use by %v and cannot be deleted.", path, user))
+	if rule, ok := rules[strings.ToLower(kind)]; ok {
+		return refused(http.StatusBadRequest, rule.code, fmt.Sprintf(rule.text, path, user))
 	}
-	return refused(http.StatusConflict, "OperationNotAllowed", fmt.Sprintf("%s is used by %v.", path, user))
+	return refused(http.StatusConflict, "OperationNotAllowed", fmt.Sprintf("%s is attached to %v.", path, user))
 }
 
 // user finds a resource that refers to another one from outside of it; nil if there is none.
@@ -108,9 +118,9 @@ func (c *Cloud) user(path string) any {
 }
 
 // replaceSubnets deletes the subnets that a PUT of a virtual network leaves out. A PUT without the property leaves them
-// all. Source: https://techcommunity.microsoft.com/blog/azurenetworkingblog (Azure Virtual Network now supports updates
-// without subnet property): "If any of the existing resources are omitted from the JSON for the PUT operation, those
-// resources are removed". A subnet in use cannot be: then nothing is changed.
+// all (https://techcommunity.microsoft.com/blog/azurenetworkingblog, "Azure Virtual Network now supports updates
+// without subnet property"; not read again). That a PUT without a subnet in use is refused, and changes nothing:
+// https://github.com/hashicorp/terraform/issues/16093.
 func (c *Cloud) replaceSubnets(path string, body object) (answer, bool) {
 	subnets, given := at(body, "properties", "subnets").([]any)
 	if !given {
