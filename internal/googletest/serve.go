@@ -115,13 +115,16 @@ func (c *Cloud) admitted(method string, k call) answer {
 		where  string
 		values map[string]string
 	}{{"path", k.parameters}, {"query", k.query}} {
-		for _, p := range c.document.Parameters(method, in.where, in.values) {
-			if p.Kind == "pattern" {
-				// As in https://github.com/rapid7/insightconnect-plugins/pull/751.
-				return invalid(p.Field, p.Value, "Must be a match of regex '"+p.Pattern+"'")
-			}
-			return refused(http.StatusBadRequest, "invalidParameter", fmt.Sprintf("%s: %s", p.Field, p.Message))
+		problems := c.document.Parameters(method, in.where, in.values)
+		if len(problems) == 0 {
+			continue
 		}
+		p := problems[0]
+		if p.Kind == "pattern" {
+			// As in https://github.com/rapid7/insightconnect-plugins/pull/751.
+			return invalid(p.Field, p.Value, "Must be a match of regex '"+p.Pattern+"'")
+		}
+		return refused(http.StatusBadRequest, "invalidParameter", fmt.Sprintf("%s: %s", p.Field, p.Message))
 	}
 	// The identifier of a request is a UUID that is not zero (parameter requestId in the discovery document).
 	const uuid = `[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`
@@ -134,7 +137,8 @@ func (c *Cloud) admitted(method string, k call) answer {
 	}
 	// Public images are in projects of their own.
 	project := k.parameters["project"]
-	if project != Project && !(k.kind == "images" && slices.Contains(imageProjects(), project)) {
+	public := k.kind == "images" && slices.Contains(imageProjects(), project)
+	if project != Project && !public {
 		// As in https://github.com/trailofbits/algo/issues/14854.
 		return refused(http.StatusBadRequest, "invalidParameter", "Invalid resource field value in the request.")
 	}
@@ -181,21 +185,24 @@ func (c *Cloud) wellFormed(method string, k call) answer {
 		// As in https://github.com/googleapis/google-api-python-client/issues/608.
 		return refused(http.StatusBadRequest, "required", "Required field 'resource' not specified")
 	}
-	for _, p := range c.document.Request(method, k.body) {
-		field := "resource." + p.Field
-		switch p.Kind {
-		case "required":
-			return refused(http.StatusBadRequest, "required", "Required field '"+field+"' not specified")
-		case "pattern":
-			// As in https://github.com/hashicorp/terraform/issues/20884.
-			return invalid(field, p.Value, "Must be a match of regex '(?:"+p.Pattern+")'")
-		case "unknown":
-			return refused(http.StatusBadRequest, "badRequest",
-				fmt.Sprintf("Invalid JSON payload received. Unknown name %q: Cannot find field.", field))
-		}
-		return invalid(field, p.Value, p.Message)
+	problems := c.document.Request(method, k.body)
+	if len(problems) == 0 {
+		return answer{status: http.StatusOK}
 	}
-	return answer{status: http.StatusOK}
+	p := problems[0]
+	field := "resource." + p.Field
+	switch p.Kind {
+	case "required":
+		return refused(http.StatusBadRequest, "required", "Required field '"+field+"' not specified")
+	case "pattern":
+		// As in https://github.com/hashicorp/terraform/issues/20884.
+		return invalid(field, p.Value, "Must be a match of regex '(?:"+p.Pattern+")'")
+	case "unknown":
+		// Whether the service refuses this was not found; the text is the one of Google's other services.
+		return refused(http.StatusBadRequest, "badRequest",
+			fmt.Sprintf("Invalid JSON payload received. Unknown name %q: Cannot find field.", field))
+	}
+	return invalid(field, p.Value, p.Message)
 }
 
 // invalid refuses the value of a field, in the service's words.
