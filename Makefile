@@ -63,10 +63,11 @@ lint:
 fuzz:
 	GO=$(GO) ./scripts/fuzz.sh $(FUZZ)
 
-## chaos: kills and stops processes of random small runs for CHAOS=1h. A failed round prints how to repeat it.
+## chaos: kills, stops and cuts off processes of random small runs, in labs and on hosts with sshd and TLS agents, for
+## CHAOS=1h or in CHAOS=200 rounds. A failed round prints how to repeat it.
 chaos: $(PAGES)
 	./scripts/install-tools.sh test
-	NEARFAR_CHAOS_TIME=$(CHAOS) $(GO) test -count=1 -timeout 0 -run '^TestChaos$$' -v ./internal/e2e
+	NEARFAR_CHAOS=$(CHAOS) $(GO) test -count=1 -timeout 0 -run '^TestChaos$$' -v ./internal/e2e
 
 ## simulate: draws runs from worlds whose truth is known, and prints how often answers are right: SIMULATE=1000 runs of
 ## each world. Takes long.

@@ -451,11 +451,15 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []r
 	defer a.last.take()()
 	var notMade *runner.NotMadeError
 	failed := runErr != nil && !errors.Is(runErr, context.Canceled)
-	if failed && !errors.As(runErr, &notMade) {
+	lost := errors.Is(runErr, host.ErrLost)
+	if failed && !lost && !errors.As(runErr, &notMade) {
 		return withResumeHint(dir, runErr)
 	}
 	ans, err := readReport(dir.Path, o.report.aim)
-	if err != nil {
+	switch {
+	case lost && (err != nil || ans.Trials == 0): // the answer says nothing
+		return withResumeHint(dir, runErr)
+	case err != nil:
 		return withReportHint(dir, err)
 	}
 	if o.allowUnverified {

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -61,8 +62,10 @@ type chaosPlan struct {
 	takes time.Duration
 }
 
-// drawPlan draws an experiment.
-func drawPlan(t *testing.T, random *rand.Rand) chaosPlan {
+var joinVariable = regexp.MustCompile(`agent: '[^']*'`)
+
+// drawPlan draws an experiment from arms and workloads. hosts is the part of it that declares hosts.
+func drawPlan(t *testing.T, random *rand.Rand, hosts string, ofArms, ofWorkloads []string) chaosPlan {
 	t.Helper()
 	some := func(all []string, most int) []string {
 		var drawn []string
@@ -71,12 +74,13 @@ func drawPlan(t *testing.T, random *rand.Rand) chaosPlan {
 		}
 		return drawn
 	}
-	arms, workloads := some(chaosArms, 3), some(chaosWorkloads, 2)
+	arms, workloads := some(ofArms, min(3, len(ofArms))), some(ofWorkloads, 2)
 	baseline, _, _ := strings.Cut(arms[0], ":")
-	text := fmt.Sprintf("nearfar: v1\nname: chaos\nbaseline: %s\narms:\n  %s\nworkloads:\n  - %s\n",
-		baseline, strings.Join(arms, "\n  "), strings.Join(workloads, "\n  - "))
+	text := fmt.Sprintf("nearfar: v1\nname: chaos\n%sbaseline: %s\narms:\n  %s\nworkloads:\n  - %s\n",
+		hosts, baseline, strings.Join(arms, "\n  "), strings.Join(workloads, "\n  - "))
 	text += fmt.Sprintf("schedule: {blocks: %d, seed: %d}\n", 1+random.IntN(3), 1+random.IntN(1000))
-	e, err := experiment.Parse("chaos", []byte(text), tool.Declared())
+	// The schedule does not depend on how hosts are reached, and there is no join string yet.
+	e, err := experiment.Parse("chaos", joinVariable.ReplaceAll([]byte(text), []byte("ssh: x")), tool.Declared())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -84,7 +88,7 @@ func drawPlan(t *testing.T, random *rand.Rand) chaosPlan {
 	p.takes = 500*time.Millisecond + time.Duration(len(arms))*100*time.Millisecond
 	for _, slot := range p.slots {
 		p.takes += 200 * time.Millisecond
-		if slot.Workload == "iperf" {
+		if slot.Workload == "iperf" || slot.Workload == "netperf" {
 			p.takes += time.Second
 		}
 	}
@@ -96,7 +100,7 @@ var errEnded = errors.New("the run had ended")
 
 // strike waits for the moment and for the victim, and sends it the signal. It says what it did. If the run ended before
 // that, the error is the run's, or errEnded.
-func (c *chaos) strike(t *testing.T, main int, mark string, ended <-chan error) (did string, err error) {
+func (c *chaos) strike(t *testing.T, main int, mark, dir string, ended <-chan error) (did string, err error) {
 	t.Helper()
 	ending := func(err error) (string, error) {
 		if err == nil {
@@ -104,10 +108,23 @@ func (c *chaos) strike(t *testing.T, main int, mark string, ended <-chan error) 
 		}
 		return "nothing happened to " + c.victim, err
 	}
+	for c.trials > triedIn(t, dir) {
+		select {
+		case err := <-ended:
+			return ending(err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 	select {
 	case err := <-ended:
 		return ending(err)
 	case <-time.After(c.after):
+	}
+	if c.signal == 0 {
+		c.struck, c.struckAt = true, time.Now()
+		c.remote.cut(c.victim, c.pause)
+		return fmt.Sprintf("%s of %s was cut for %v, %v after trial %d", c.victim, c.remote.host.name, c.pause, c.after,
+			c.trials), nil
 	}
 	pid := 0
 	for pid == 0 {
@@ -122,7 +139,7 @@ func (c *chaos) strike(t *testing.T, main int, mark string, ended <-chan error) 
 		}
 	}
 	c.struck, c.struckAt = true, time.Now()
-	did = fmt.Sprintf("%s (process %d) got %v after %v", c.victim, pid, c.signal, c.after)
+	did = fmt.Sprintf("%s (process %d) got %v, %v after trial %d", c.victim, pid, c.signal, c.after, c.trials)
 	// A signal to one thread stops or ends the whole process.
 	thread := pid
 	if threads := threadsOf(pid); len(threads) > 0 {
@@ -158,9 +175,13 @@ func (c *chaos) find(t *testing.T, main int, mark string) int {
 		return main
 	}
 	var found []int
-	for _, p := range marked(t, mark) {
-		if p.pid != main && kindOf(p.line) == c.victim {
-			found = append(found, p.pid)
+	if c.remote != nil {
+		found = c.remote.find(c.victim, mark)
+	} else {
+		for _, p := range marked(t, mark) {
+			if p.pid != main && kindOf(p.line) == c.victim {
+				found = append(found, p.pid)
+			}
 		}
 	}
 	if len(found) == 0 {

@@ -268,6 +268,11 @@ func (f fault) run(t *testing.T) {
 			t.Errorf("does not say %q:\n%s", f.says, said)
 		}
 		t.Logf("it says:\n%s", said)
+		if f.code == 1 {
+			if a := answerOf(t, stdout, r.dir); a.State != rundir.Interrupted || a.Trials == 0 {
+				t.Errorf("the answer has %d trials of a run that is %s", a.Trials, a.State)
+			}
+		}
 		if got := order(t, onlyRun(t, r.dir)); len(got) < 1 || len(got) > 7 {
 			t.Errorf("the record has trials %v", got)
 		}

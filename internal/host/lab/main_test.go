@@ -47,5 +47,6 @@ func testVerbs() map[string]func(args []string) error {
 		"pingpong": pingPong,
 		"reject":   reject,
 		"hold":     hold,
+		"awake":    switchAwake,
 	}
 }

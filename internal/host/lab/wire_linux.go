@@ -86,7 +86,9 @@ func RunWire(in io.Reader, out io.Writer) error {
 	if len(config.Wires) == 0 || len(config.Wires) > maxElements {
 		return fmt.Errorf("%d wires", len(config.Wires))
 	}
+	// Nothing collects garbage, also with GOMEMLIMIT: that waits for threads that CPUs are kept awake with.
 	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(math.MaxInt64)
 	var wires []*runningWire
 	for i, w := range config.Wires {
 		wires = append(wires, newRunningWire(w, firstWireFD+2*i))

@@ -1,0 +1,103 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"nearfar/internal/machine"
+)
+
+// awakeFor is how long switchAwake switches.
+const awakeFor = 3 * time.Second
+
+// TestAwakeHoldsNothingUp: on a CPU that is kept awake and is busy, a thread of the lowest class hardly runs. The thread
+// that forwards frames interrupts it at any moment, and must not wait for it then.
+func TestAwakeHoldsNothingUp(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root's thread comes before all others")
+	}
+	cpus, err := machine.CPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cpu := strconv.Itoa(cpus[0])
+	for range 4 {
+		burner := exec.CommandContext(t.Context(), "taskset", "-c", cpu, "sh", "-c", "while :; do :; done")
+		if err := burner.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			_ = burner.Process.Kill()
+			_ = burner.Wait()
+		}()
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "awake", cpu)
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=3", "GODEBUG=asyncpreemptoff=1") // as startWires
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, stderr.Bytes())
+	}
+	var calls, waits int
+	var longest time.Duration
+	if _, err := fmt.Sscan(string(out), &calls, &waits, (*int64)(&longest)); err != nil {
+		t.Fatalf("%v in %q", err, out)
+	}
+	t.Logf("%d switches in %v; %d waited, the longest for %v", calls, awakeFor, waits, longest)
+	// Go's scheduler takes the thread away now and then, whatever the thread does.
+	if waits > calls/100 || longest > 500*time.Millisecond {
+		t.Errorf("%d of %d switches waited, the longest for %v", waits, calls, longest)
+	}
+}
+
+// switchAwake keeps a CPU awake in turns, on a thread of the same CPU, as a wire with a frame now and then. It prints how
+// often it did, in how many of the calls the thread waited, and the longest of these in nanoseconds.
+func switchAwake(args []string) error {
+	cpu, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	debug.SetGCPercent(-1)
+	a := newAwake()
+	a.keep(cpu)
+	runtime.LockOSThread()
+	if err := errors.Join(machine.Pin([]int{cpu}), unix.Setpriority(unix.PRIO_PROCESS, 0, -20),
+		unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)); err != nil {
+		return err
+	}
+	given := func() int64 {
+		var u syscall.Rusage
+		const thisThread = 1 // RUSAGE_THREAD
+		_, _, _ = syscall.RawSyscall(syscall.SYS_GETRUSAGE, thisThread, uintptr(unsafe.Pointer(&u)), 0)
+		return u.Nvcsw
+	}
+	calls, waits, longest := 0, 0, time.Duration(0)
+	for end := time.Now().Add(awakeFor); time.Now().Before(end); calls++ {
+		a.use(false)
+		// Each time somewhat longer, so that it ends at every moment of what the other thread does then.
+		if err := poll(nil, time.Duration(calls%200)*time.Microsecond/2); err != nil {
+			return err
+		}
+		before, began := given(), time.Now()
+		a.use(true)
+		if took := time.Since(began); given() != before {
+			waits, longest = waits+1, max(longest, took)
+		}
+	}
+	a.use(false)
+	fmt.Println(calls, waits, int64(longest))
+	return nil
+}
