@@ -23,7 +23,7 @@ const (
 	floodTime   = 20 * time.Second
 	floodMemory = 400 << 20
 	// floodWait is how long a test waits for the program on a busy machine.
-	floodWait = 3 * time.Minute
+	floodWait = 10 * time.Minute
 	// floodText is how much an import may print of files that it cannot read, in bytes.
 	floodText = 4 << 10
 )
