@@ -101,13 +101,15 @@ schedule: {blocks: 2, seed: 1}
 	}
 	run := startRunning(t, command(owner, program, "run", "--force", "--progress", "plain", "run.yaml"))
 	run.says("trial 1/4")
-	var pids []string
-	for _, p := range marked(t, own) {
-		pids = append(pids, fmt.Sprint(p.pid))
-	}
-	if len(pids) < 3 { // nearfar, the lab, a tool
-		t.Fatalf("the processes are %q", pids)
-	}
+	pids := waitUntil(t, "a tool beside nearfar and the lab", func() (pids []string) {
+		for _, p := range marked(t, own) {
+			pids = append(pids, fmt.Sprint(p.pid))
+		}
+		if len(pids) < 3 {
+			return nil
+		}
+		return pids
+	})
 	look := command(stranger, append([]string{"sh", "-c", lookAround, "sh", dir}, pids...)...)
 	look.Env = []string{"PATH=" + os.Getenv("PATH")}
 	look.Dir = "/"
