@@ -116,7 +116,7 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 		return reply{Facts: &facts}, nil
 	case callWait:
 		end, err := s.supervisor.Wait(ctx, q.Key)
-		return reply{Code: end.Code, Signal: end.Signal, Ended: end.At}, err
+		return reply{Code: end.Code, Signal: end.Signal, OOM: end.OutOfMemory, Ended: end.At}, err
 	case callStop:
 		return reply{}, s.supervisor.Stop(ctx, q.Key, q.Grace)
 	case callKill:

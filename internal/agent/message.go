@@ -105,6 +105,7 @@ type reply struct {
 
 	Code     int               `json:"code,omitempty"`
 	Signal   string            `json:"signal,omitempty"`
+	OOM      bool              `json:"oom,omitempty"`
 	Output   *supervise.Output `json:"output,omitempty"`
 	Facts    *Facts            `json:"facts,omitempty"`
 	Observed *observed         `json:"observed,omitempty"`

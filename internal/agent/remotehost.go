@@ -211,7 +211,7 @@ func (p *process) run(ctx context.Context, c host.Cmd) {
 	case err != nil:
 		p.err = p.host.fail(p.argv, err)
 	case r.Code != 0 || r.Signal != "":
-		p.err = &host.ExitError{Code: r.Code, Signal: r.Signal}
+		p.err = &host.ExitError{Code: r.Code, Signal: r.Signal, OutOfMemory: r.OOM}
 		if why != nil {
 			p.err = p.host.fail(p.argv, fmt.Errorf("%w: %w", why, p.err))
 		}

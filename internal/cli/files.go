@@ -24,20 +24,26 @@ func (a *app) readFile(name string) (data []byte, err error) {
 		defer func() { err = errors.Join(err, f.Close()) }()
 		r = f
 	}
-	var into bytes.Buffer
+	tooLarge := fmt.Errorf("%s: larger than %d MiB, the most that is read", name, maxInput>>20)
+	most := int64(maxInput)
 	if f, ok := r.(*os.File); ok {
-		// Allocate the whole size first: a buffer that grows needs several times as much memory.
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			into.Grow(int(min(info.Size(), maxInput)) + bytes.MinRead)
+			most = info.Size()
 		}
 	}
+	if most > maxInput {
+		return nil, tooLarge
+	}
+	// Allocate the most first: a buffer that grows needs several times as much memory. What is not written to takes none.
+	var into bytes.Buffer
+	into.Grow(int(most) + bytes.MinRead)
 	_, err = into.ReadFrom(io.LimitReader(r, maxInput+1))
 	data = into.Bytes()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(data) > maxInput {
-		return nil, fmt.Errorf("%s: larger than %d MiB, the most that is read", name, maxInput>>20)
+		return nil, tooLarge
 	}
 	return data, nil
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -43,6 +44,7 @@ Exit codes: 0 all files were read; 1 a file contains no known output, or every t
   nearfar engine rr 10.0.0.4 -f json | nearfar import --arm near -
   ssh host sockperf ping-pong -i 10.0.0.4 --tcp --full-rtt | nearfar import --arm near -`,
 		RunE: func(cmd *cobra.Command, files []string) error {
+			debug.SetGCPercent(reportGC)
 			if o.tool != "" && !slices.Contains(tool.Formats(), o.tool) {
 				return usagef("--tool %s: use one of %s",
 					clean.Quote(o.tool), strings.Join(tool.Formats(), ", "))
@@ -61,7 +63,7 @@ Exit codes: 0 all files were read; 1 a file contains no known output, or every t
 			if o.run.name == "" {
 				trials, failed := a.importFiles(cmd.Context(), named, o.tool)
 				err := a.printTrials(trials, o.json)
-				return errors.Join(append([]error{err}, failed...)...)
+				return errors.Join(err, failed)
 			}
 			names, err := armsOfRun(arms, named)
 			if err != nil {

@@ -52,7 +52,7 @@ func (a *app) importRun(
 	if err != nil {
 		return err
 	}
-	trials, raw := collect(files, o.workload)
+	trials, raw := a.collect(files, o.workload)
 	if err := oneWorkload(trials, o.workload); err != nil {
 		return &usageError{err}
 	}
@@ -105,20 +105,25 @@ func (a *app) readForRun(ctx context.Context, named []recording, toolName string
 				failed = append(failed, fmt.Errorf("%s: %w", clean.Line(r.file), err))
 			}
 		}
-		bytes += len(read.data)
+		bytes += read.size
 		trials += len(read.trials)
 		if bytes > maxImported {
 			err := fmt.Errorf("the files have more than %d MiB together, the most that is copied into a run directory",
 				maxImported>>20)
-			return nil, errors.Join(append(failed, err)...)
+			return nil, errors.Join(someOf(failed), err)
 		}
 		if trials > maxImportedTrials {
-			err := fmt.Errorf("the files have more than %d trials, the most that a run can have", maxImportedTrials)
-			return nil, errors.Join(append(failed, err)...)
+			return nil, errors.Join(someOf(failed), errTooManyTrials())
 		}
-		all = append(all, read)
+		if len(failed) == 0 {
+			all = append(all, read)
+		}
 	}
-	return all, errors.Join(failed...)
+	return all, someOf(failed)
+}
+
+func errTooManyTrials() error {
+	return fmt.Errorf("the files have more than %d trials, the most that a run can have", maxImportedTrials)
 }
 
 // boundTrial shortens long texts. It refuses a trial that exceeds the bounds for reading, which no tool prints.
@@ -131,7 +136,7 @@ func boundTrial(t *result.Trial) error {
 }
 
 // collect numbers the trials, sets their workloads, and names the copies of the files.
-func collect(files []recorded, workload string) (trials []result.Trial, raw []rundir.RawFile) {
+func (a *app) collect(files []recorded, workload string) (trials []result.Trial, raw []rundir.RawFile) {
 	for i, f := range files {
 		base := f.file
 		if base == "-" {
@@ -139,13 +144,13 @@ func collect(files []recorded, workload string) (trials []result.Trial, raw []ru
 		}
 		copied := fmt.Sprintf("%05d-%s-%s", i+1, f.arm, experiment.ToName(filepath.Base(base)))
 		name := rundir.RawName(copied)
-		raw = append(raw, rundir.RawFile{Name: name, Data: f.data})
+		raw = append(raw, rundir.RawFile{Name: name, Read: func() ([]byte, error) { return a.readAgain(f) }})
 		for j, t := range f.trials {
 			t.Trial = len(trials) + 1
 			t.Raw = []string{name}
 			if histogram := f.histograms[j]; len(histogram) > 0 {
 				t.Histogram = rundir.RawName(fmt.Sprintf("%05d-%s.hdr", t.Trial, f.arm))
-				raw = append(raw, rundir.RawFile{Name: t.Histogram, Data: histogram})
+				raw = append(raw, rundir.RawOf(t.Histogram, histogram))
 			}
 			t.Workload = workload
 			if workload == "" {

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -87,6 +89,7 @@ func (a *app) up(ctx context.Context, file string, o *upOptions) error {
 		return usagef("--check makes nothing: give no --extend, --dry-run or --yes")
 	}
 	o.make.extend = o.extend
+	debug.SetGCPercent(reportGC) // a plan can be large
 	e, err := a.readExperiment(file, &o.inputs)
 	if err != nil {
 		return err
@@ -112,6 +115,16 @@ func (a *app) up(ctx context.Context, file string, o *upOptions) error {
 		return err
 	}
 	a.printPast(file, e)
+	// What the module says of its hosts can be wrong. The file itself was read before.
+	if o.inputs.hosts == "" {
+		if _, err := a.readMade(ctx, file, &o.inputs); ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
+			// A failure, and no wrong usage: money is spent.
+			return errors.New(err.Error() + "\nThe machines are up, but cannot be measured. Mend what makes them, and call " +
+				"nearfar up again; or delete them with: nearfar down " + clean.Line(file))
+		}
+	}
 	fmt.Fprintf(a.stdout, "%[1]s: the machines are up. Measure with: nearfar run %[1]s; "+
 		"delete them with: nearfar down %[1]s\n", clean.Line(file))
 	return nil

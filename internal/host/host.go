@@ -75,10 +75,15 @@ type ExitError struct {
 	Code int
 	// Signal is the name of that signal; otherwise empty.
 	Signal string
+	// OutOfMemory says that the host's kernel killed it because memory was short, as far as that is known.
+	OutOfMemory bool
 }
 
 func (e *ExitError) Error() string {
-	if e.Signal != "" {
+	switch {
+	case e.OutOfMemory:
+		return "killed: out of memory (the memory of its control group or of its machine was used up)"
+	case e.Signal != "":
 		return "ended by signal " + e.Signal
 	}
 	return fmt.Sprintf("exit status %d", e.Code)

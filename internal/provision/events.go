@@ -111,6 +111,7 @@ func (e *events) line(line []byte) {
 		return
 	}
 	one.Hook.Resource.Addr, one.Change.Resource.Addr = short(one.Hook.Resource.Addr), short(one.Change.Resource.Addr)
+	one.Change.Action = short(one.Change.Action)
 	if d := one.Diagnostic; d != nil {
 		d.Summary, d.Detail, d.Address = short(d.Summary), short(d.Detail), short(d.Address)
 		if d.Severity == "error" && len(e.errors) < maxDiagnostics {

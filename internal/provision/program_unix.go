@@ -21,3 +21,6 @@ func interrupt(p *os.Process) error { return p.Signal(os.Interrupt) }
 // terminate asks a shell to end in order. The shell ends at once, or calls its trap; the command that it runs continues
 // to its end. After an interrupt, bash would continue with the next command.
 func terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }
+
+// destroy kills a program and what it has started.
+func destroy(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGKILL) }

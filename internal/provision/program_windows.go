@@ -21,3 +21,6 @@ func interrupt(p *os.Process) error {
 
 // terminate asks a shell to end in order.
 func terminate(p *os.Process) error { return interrupt(p) }
+
+// destroy kills a program.
+func destroy(p *os.Process) error { return p.Kill() }

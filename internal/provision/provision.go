@@ -242,11 +242,17 @@ func (e *NotUpError) Error() string {
 	return fmt.Sprintf("its machines are not up: %s", e.Record.StateText())
 }
 
+// maxHosts bounds the text of the output hosts, in bytes.
+const maxHosts = 1 << 20
+
 // hostsFile writes the hosts of the output as a file of hosts.
 func hostsFile(output json.RawMessage, names []string) ([]byte, error) {
 	var hosts map[string]map[string]any
 	if len(output) == 0 {
 		return nil, errors.New("there is none: write one with an entry for each host")
+	}
+	if len(output) > maxHosts {
+		return nil, fmt.Errorf("it has %d bytes; at most %d are read", len(output), maxHosts)
 	}
 	if err := json.Unmarshal(output, &hosts); err != nil {
 		return nil, errors.New("it is no mapping of hosts: write, for example, vm-a with the key ssh")

@@ -159,3 +159,45 @@ func TestWithoutProgram(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// What a program prints is read piece by piece, and can be discarded while it prints, so that it does not fill the disk.
+func TestPrintedIsDiscarded(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "out")
+	program, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = program.Close() }()
+	file, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	var into strings.Builder
+	o := &printed{file: file, into: &into}
+	prints := func(n int) {
+		t.Helper()
+		if _, err := program.WriteString(strings.Repeat("x", n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prints(maxPiece + 5)
+	for _, want := range []int64{maxPiece, maxPiece + 5} {
+		if more, err := o.next(); !more || err != nil || o.read != want {
+			t.Errorf("read %d, %t, %v, want %d", o.read, more, err, want)
+		}
+	}
+	if more, err := o.next(); more || err != nil {
+		t.Errorf("%t, %v", more, err)
+	}
+	for range 3 {
+		prints(1000)
+		if err := o.discard(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := os.Stat(name)
+	if err != nil || info.Size() != 0 || o.cut != maxPiece+5+3000 {
+		t.Errorf("%d bytes are there, %d were cut, %v", info.Size(), o.cut, err)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"nearfar/internal/bounded"
-	"nearfar/internal/files"
 )
 
 // Files in which programs write for nearfar. They are files and not pipes, so that a program continues when nearfar is
@@ -36,19 +34,20 @@ type command struct {
 }
 
 // run runs a program in the module's folder. After an interrupt it asks the program once to end in order, and waits for
-// that without a limit. The program is never killed: its state must be whole. The error is the context's after an
+// that without a limit. A program that makes or deletes resources is never killed: its state must be whole. The error is the context's after an
 // interrupt, otherwise it is the program's.
 func (p *Project) run(ctx context.Context, c command) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	var files []*os.File
+	var outputs []*os.File
 	for _, name := range []string{outFile, errFile} {
-		f, err := os.OpenFile(filepath.Join(p.folder, name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+		f, err := os.OpenFile(filepath.Join(p.folder, name), os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND,
+			0o600)
 		if err != nil {
 			return err
 		}
-		files = append(files, f)
+		outputs = append(outputs, f)
 		defer func() { err = errors.Join(err, f.Close()) }()
 	}
 	if c.changes {
@@ -59,7 +58,7 @@ func (p *Project) run(ctx context.Context, c command) (err error) {
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.path, c.args...)
 	cmd.Dir, cmd.Env = p.module, c.env
-	cmd.Stdout, cmd.Stderr = files[0], files[1]
+	cmd.Stdout, cmd.Stderr = outputs[0], outputs[1]
 	detach(cmd, p.locks.program)
 	if err := cmd.Start(); err != nil {
 		return err
@@ -85,46 +84,164 @@ func (p *Project) run(ctx context.Context, c command) (err error) {
 	return err
 }
 
+// Limits of a program whose output is followed.
+const (
+	// maxPrinted is how many bytes a program may print before it is asked to end: it prints without end. Afterwards its
+	// output is discarded, so that it does not fill the disk.
+	maxPrinted = 64 << 20
+	// maxPiece is how much is read before nearfar looks at anything else: a program can print faster than it is read.
+	maxPiece = 1 << 20
+	// endsWithin is how long a program that changes nothing may take to end in order, and floodEndsWithin how long if
+	// it goes on printing then, more than maxPiece. After that it is killed.
+	endsWithin      = 10 * time.Second
+	floodEndsWithin = time.Second
+)
+
+// A printed is a file in which a program writes.
+type printed struct {
+	file *os.File
+	into io.Writer
+	// read is how far it was read, cut what was cut off before it was read.
+	read, cut int64
+}
+
+// next reads the next piece. It says whether there was any.
+func (o *printed) next() (some bool, err error) {
+	n, err := io.Copy(o.into, io.LimitReader(o.file, maxPiece))
+	o.read += n
+	return n > 0, err
+}
+
+// discard empties the file. The program appends to it.
+func (o *printed) discard() error {
+	size, err := o.size()
+	if err != nil || size == 0 {
+		return err
+	}
+	o.cut += size
+	return o.file.Truncate(0)
+}
+
+func (o *printed) size() (int64, error) {
+	info, err := o.file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// A followed program works, and was perhaps asked to end.
+type followed struct {
+	project *Project
+	command command
+	process *os.Process
+	streams []*printed
+	// flooded says that it has printed more than maxPrinted bytes.
+	flooded bool
+	// asked is when it was asked to end, and had how many bytes it had printed soon after.
+	asked time.Time
+	had   int64
+}
+
 // follow reads what the program writes until it has ended.
 func (p *Project) follow(ctx context.Context, c command, process *os.Process, ended <-chan error) error {
-	var streams []func() error
+	f := &followed{project: p, command: c, process: process}
 	for name, into := range map[string]io.Writer{outFile: c.out, errFile: c.problems} {
 		if into == nil {
-			continue
+			into = io.Discard
 		}
-		reader, err := files.OpenRegular(filepath.Join(p.folder, name), math.MaxInt64)
+		// For writing too, because it can be cut.
+		file, err := os.OpenFile(filepath.Join(p.folder, name), os.O_RDWR, 0)
 		if err != nil {
 			return errors.Join(err, <-ended)
 		}
-		defer func() { _ = reader.Close() }() // it was only read
-		streams = append(streams, func() error {
-			_, err := io.Copy(into, reader)
-			return err
-		})
-	}
-	read := func() (err error) {
-		for _, one := range streams {
-			err = errors.Join(err, one())
-		}
-		return err
+		defer func() { _ = file.Close() }() // it was only read, or cut
+		f.streams = append(f.streams, &printed{file: file, into: into})
 	}
 	done := ctx.Done()
 	for {
-		if err := read(); err != nil {
+		more, err := f.look()
+		if err != nil {
 			return errors.Join(err, <-ended)
+		}
+		wait := lookAgain
+		if more {
+			wait = 0
 		}
 		select {
 		case err := <-ended:
-			return errors.Join(err, read())
+			return f.end(ctx, err)
 		case <-done:
 			done = nil
-			p.options.Note(c.name + " was asked to end: waiting until it has ended in order")
-			if err := stop(process, p.kind); err != nil && !errors.Is(err, os.ErrProcessDone) {
-				p.options.Note(fmt.Sprintf("%s cannot be interrupted: %v", c.name, err))
-			}
-		case <-time.After(lookAgain):
+			f.ask(c.name + " was asked to end: waiting until it has ended in order")
+		case <-time.After(wait):
 		}
 	}
+}
+
+// look reads or discards a piece of what the program has printed, and ends a program that prints without end. It says
+// whether there may be more.
+func (f *followed) look() (more bool, err error) {
+	total := int64(0)
+	for _, one := range f.streams {
+		if f.flooded {
+			if err := one.discard(); err != nil {
+				return false, err
+			}
+		} else if some, err := one.next(); err != nil {
+			return false, err
+		} else if some {
+			more = true
+		}
+		size, err := one.size()
+		if err != nil {
+			return false, err
+		}
+		total += one.cut + size
+	}
+	if total > maxPrinted && !f.flooded {
+		f.flooded = true
+		f.ask(fmt.Sprintf("%s has printed more than %d MiB, and was asked to end", f.command.name, maxPrinted>>20))
+	}
+	if f.command.changes || f.asked.IsZero() {
+		return more, nil
+	}
+	if f.had == 0 {
+		f.had = total
+	}
+	late := time.Since(f.asked)
+	if late > endsWithin || late > floodEndsWithin && total-f.had > maxPiece {
+		_ = destroy(f.process) // it may have ended
+	}
+	return more, nil
+}
+
+// ask asks the program once to end in order, and says so.
+func (f *followed) ask(note string) {
+	if !f.asked.IsZero() {
+		return
+	}
+	f.asked = time.Now()
+	f.project.options.Note(note)
+	if err := stop(f.process, f.project.kind); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		f.project.options.Note(fmt.Sprintf("%s cannot be interrupted: %v", f.command.name, err))
+	}
+}
+
+// end reads what there is when the program has ended: processes that it has left can still print. An interrupt ends the
+// reading.
+func (f *followed) end(ctx context.Context, err error) error {
+	if f.flooded {
+		return errors.Join(err, fmt.Errorf("it printed more than %d MiB", maxPrinted>>20))
+	}
+	for _, one := range f.streams {
+		size, failed := one.size()
+		for more := true; more && failed == nil && one.read < size && ctx.Err() == nil; {
+			more, failed = one.next()
+		}
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 // stop asks a program of a kind to end in order.
@@ -200,29 +317,50 @@ func failure(command string, err error, found []diagnostic, lines []string) erro
 	return e
 }
 
-// maxOutput bounds what a short command prints.
-const maxOutput = 64 << 20
+// Limits of what a short command prints, in bytes: to standard output, and to standard error. Values of JSON can take
+// thirty times the memory of their text.
+const (
+	maxOutput = 8 << 20
+	maxErrors = 1 << 20
+)
 
-// output runs a command that changes nothing, and gives what it printed.
+// output runs a command that changes nothing, and gives what it printed, at most maxOutput bytes. A command that
+// prints more is ended.
 func (p *Project) output(ctx context.Context, c command) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, c.path, c.args...)
+	inTime, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmd := exec.CommandContext(inTime, c.path, c.args...)
 	cmd.Cancel = func() error { return interrupt(cmd.Process) }
-	cmd.WaitDelay = 10 * time.Second
+	cmd.WaitDelay = floodEndsWithin
 	if info, err := os.Stat(p.module); err == nil && info.IsDir() {
 		cmd.Dir = p.module
 	}
 	cmd.Env = c.env
-	out, problems := bounded.New(maxOutput), bounded.New(maxOutput)
+	out, problems := bounded.New(maxOutput), bounded.New(maxErrors)
 	cmd.Stdout, cmd.Stderr = out, problems
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+	flooded := make(chan struct{})
+	go func() {
+		defer close(flooded)
+		select {
+		case <-out.Full():
+		case <-problems.Full():
+		case <-inTime.Done():
 		}
+		cancel()
+	}()
+	err := cmd.Run()
+	cancel()
+	<-flooded
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case out.Cut() != "":
+		return nil, fmt.Errorf("%s %s printed more than %d MiB", c.name, c.args[0], maxOutput>>20)
+	case problems.Cut() != "":
+		return nil, fmt.Errorf("%s %s printed more than %d MiB to standard error", c.name, c.args[0], maxErrors>>20)
+	case err != nil:
 		said := short(strings.TrimSpace(string(problems.Bytes())))
 		return nil, fmt.Errorf("%s %s: %w: %s", c.name, c.args[0], err, said)
-	}
-	if out.Cut() != "" {
-		return nil, fmt.Errorf("%s %s printed more than %d MiB", c.name, c.args[0], maxOutput>>20)
 	}
 	return out.Bytes(), nil
 }

@@ -15,10 +15,16 @@ import (
 	"nearfar/internal/result"
 )
 
-// RawFile is an output of a tool, with its name in the run directory, such as "raw/0001-near.txt".
+// RawFile is an output of a tool, with its name in the run directory, such as "raw/0001-near.txt". Read gives the
+// content, so that not all of them are in memory at once.
 type RawFile struct {
 	Name string
-	Data []byte
+	Read func() ([]byte, error)
+}
+
+// RawOf is a file whose content is in memory.
+func RawOf(name string, data []byte) RawFile {
+	return RawFile{name, func() ([]byte, error) { return data, nil }}
 }
 
 // RawName returns the name of a raw output relative to the run directory.
@@ -52,7 +58,11 @@ func CreateWhole(
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if err := d.replace(f.Name, f.Data); err != nil {
+			data, err := f.Read()
+			if err == nil {
+				err = d.replace(f.Name, data)
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -18,7 +18,7 @@ import (
 func TestWholeRoundTrip(t *testing.T) {
 	parent := filepath.Join(t.TempDir(), "runs")
 	trials := []result.Trial{trial(1), trial(2)}
-	raw := []RawFile{{RawName("00001-near-ping.txt"), []byte("printed\n")}}
+	raw := []RawFile{RawOf(RawName("00001-near-ping.txt"), []byte("printed\n"))}
 	want := manifest()
 	want.State = Complete
 	for _, name := range []string{"20261121T192200Z-overlay", "20261121T192200Z-overlay-2"} {
@@ -74,7 +74,7 @@ func TestWholeOrNotAtAll(t *testing.T) {
 		says   string
 	}{
 		"a raw file that cannot be written": {
-			[]result.Trial{trial(1)}, []RawFile{{RawName("a"), nil}, {"raw/no/such/directory", nil}}, "no such file",
+			[]result.Trial{trial(1)}, []RawFile{RawOf(RawName("a"), nil), RawOf("raw/no/such/directory", nil)}, "no such file",
 		},
 		"a trial that is too long": {[]result.Trial{long}, nil, "bytes of text"},
 	} {
@@ -173,7 +173,7 @@ func TestInterruptedWhole(t *testing.T) {
 	parent := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	raw := []RawFile{{RawName("a"), []byte("printed")}}
+	raw := []RawFile{RawOf(RawName("a"), []byte("printed"))}
 	_, err := CreateWhole(ctx, parent, manifest(), []result.Trial{trial(1)}, raw)
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)

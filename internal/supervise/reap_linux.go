@@ -25,6 +25,9 @@ func (t *trees) Ended(pid int, status unix.WaitStatus) {
 	t.mu.Lock()
 	p := t.byPID[pid]
 	delete(t.byPID, pid)
+	if end.Signal == "SIGKILL" {
+		end.OutOfMemory = t.oom.Killed()
+	}
 	t.mu.Unlock()
 	if p == nil {
 		return // an orphan

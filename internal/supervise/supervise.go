@@ -73,6 +73,8 @@ type End struct {
 	Code int
 	// Signal is the name of that signal; otherwise empty.
 	Signal string
+	// OutOfMemory says that the kernel killed it because memory was short, as far as that is known.
+	OutOfMemory bool
 	// At is when the end was noticed, by the clock of this machine.
 	At time.Time
 }

@@ -40,6 +40,7 @@ type trees struct {
 	mu    sync.Mutex
 	last  uint64
 	byPID map[int]*tree
+	oom   *children.OOM
 }
 
 // A tree is a process and all that it started.
@@ -61,6 +62,7 @@ func newTrees(alone bool, used func(Use)) (*trees, error) {
 	_, _ = rand.Read(name[:]) // never fails
 	t := &trees{
 		alone: alone, name: hex.EncodeToString(name[:]), used: used, stop: make(chan struct{}), byPID: map[int]*tree{},
+		oom: children.NewOOM(),
 	}
 	if alone {
 		if err := AdoptOrphans(); err != nil {

@@ -23,24 +23,33 @@ var (
 	jsonIperf = lazyregexp.New(`^\{\s*"(?:start|intervals|end|error|event|title|extra_data)"`)
 )
 
-// jsonDocuments finds the JSON objects in a text, and gives the text without them. It takes linear time, since it never
-// reads a part of a document again.
+// maxDocuments is how many JSON documents a recording can have. iperf3 and the native engine print one for each
+// interval.
+const maxDocuments = 250_000
+
+// anyJSON takes a JSON value without a copy of it.
+type anyJSON struct{}
+
+func (*anyJSON) UnmarshalJSON([]byte) error { return nil }
+
+// jsonDocuments finds the JSON objects in a text, at most one more than maxDocuments, and gives the text without them. It takes linear
+// time, since it never reads a part of a document again.
 func jsonDocuments(text string) (docs []document, rest string) {
 	var left strings.Builder
 	broken := 0
-	for broken < maxBroken {
+	for broken < maxBroken && len(docs) <= maxDocuments {
 		at := jsonStart.FindStringIndex(text)
 		if at == nil {
 			break
 		}
 		left.WriteString(text[:at[0]])
 		text = text[at[0]:]
-		var raw json.RawMessage
 		decoder := json.NewDecoder(strings.NewReader(text))
-		err := decoder.Decode(&raw)
+		err := decoder.Decode(&anyJSON{})
 		if err == nil {
-			docs = append(docs, document{body: string(raw)})
-			text = text[decoder.InputOffset():]
+			end := decoder.InputOffset()
+			docs = append(docs, document{body: text[:end]})
+			text = text[end:]
 			continue
 		}
 		broken++
@@ -55,6 +64,9 @@ func jsonDocuments(text string) (docs []document, rest string) {
 			left.WriteString(text[:used])
 		}
 		text = text[used:]
+	}
+	if left.Len() == 0 {
+		return docs, text // not copied
 	}
 	left.WriteString(text)
 	return docs, left.String()
@@ -78,6 +90,9 @@ func xmlDocuments(text string) (docs []document, rest string) {
 		end += len(closing)
 		docs = append(docs, document{body: text[:end]})
 		text = text[end:]
+	}
+	if left.Len() == 0 {
+		return docs, text // not copied
 	}
 	left.WriteString(text)
 	return docs, left.String()

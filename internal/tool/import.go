@@ -1,9 +1,13 @@
 package tool
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"io"
+	"iter"
 	"strings"
 
+	"nearfar/internal/experiment"
 	"nearfar/internal/result"
 )
 
@@ -38,6 +42,9 @@ func Formats() []string {
 	return names
 }
 
+// MaxRuns is the greatest number of runs in a recording: as many as an experiment has trials.
+const MaxRuns = experiment.MaxTrials
+
 // Import reads a recording: a tool's output, or a whole terminal session with several. toolName is the tool that
 // printed it; with "" the tool is recognised. Identical copies of a run count once. The error says that nothing was
 // recognised.
@@ -58,20 +65,32 @@ func Import(data []byte, toolName string) ([]Imported, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, errEmpty
 	}
-	runs := &runs{seen: map[string]bool{}}
+	runs := &runs{seen: map[[sha256.Size]byte]bool{}}
 	if toolName == "" || toolName == iperf3Name || toolName == ntttcpName || toolName == nativeName {
-		text = runs.documents(text, toolName)
-	}
-	segments := split(text, known)
-	if toolName != "" && len(segments) == 0 && len(runs.found) == 0 {
-		segments = []segment{{program: known[0], text: text}}
-	}
-	for _, s := range segments {
-		m, err := s.program.parse(s.text)
-		if err != nil && len(m.Metrics) == 0 && runs.byDocument[s.program.declared.Name] {
-			continue // text beside a document of the same tool, which says more
+		var err error
+		if text, err = runs.documents(text, toolName); err != nil {
+			return nil, err
 		}
-		runs.add(s.program.declared.Name, s.text, m, err)
+	}
+	read := func(p program, text string) {
+		m, err := p.parse(text)
+		if err != nil && len(m.Metrics) == 0 && runs.byDocument[p.declared.Name] {
+			return // text beside a document of the same tool, which says more
+		}
+		runs.add(p.declared.Name, text, m, err)
+	}
+	segments := 0
+	for s := range split(text, known) {
+		segments++
+		if read(s.program, s.text); len(runs.found) > MaxRuns {
+			break
+		}
+	}
+	if toolName != "" && segments == 0 && len(runs.found) == 0 {
+		read(known[0], text)
+	}
+	if len(runs.found) > MaxRuns {
+		return nil, fmt.Errorf("it holds more than %d runs, the most that are read", MaxRuns)
 	}
 	if len(runs.found) == 0 {
 		return nil, fmt.Errorf("no output of %s recognised", strings.Join(Formats(), ", "))
@@ -79,31 +98,37 @@ func Import(data []byte, toolName string) ([]Imported, error) {
 	return runs.found, nil
 }
 
-// runs collects the runs that are found, each once.
+// runs collects the runs that are found, each once, until there are more than MaxRuns.
 type runs struct {
-	found      []Imported
-	seen       map[string]bool
+	found []Imported
+	// seen has the hashes of their texts.
+	seen       map[[sha256.Size]byte]bool
 	byDocument map[string]bool
 }
 
 func (r *runs) add(tool, body string, m result.Measurement, err error) {
-	// Rules and empty lines may belong to the next run.
-	var key strings.Builder
-	key.WriteString(tool)
-	for line := range strings.SplitSeq(body, "\n") {
-		if line = strings.TrimSpace(line); strings.Trim(line, "-") != "" {
-			key.WriteString("\n" + line)
-		}
-	}
-	if r.seen[key.String()] {
+	if len(r.found) > MaxRuns {
 		return
 	}
-	r.seen[key.String()] = true
+	// Rules and empty lines may belong to the next run.
+	hash := sha256.New()
+	_, _ = io.WriteString(hash, tool) // a hash never fails
+	for line := range strings.SplitSeq(body, "\n") {
+		if line = strings.TrimSpace(line); strings.Trim(line, "-") != "" {
+			_, _ = io.WriteString(hash, "\n")
+			_, _ = io.WriteString(hash, line)
+		}
+	}
+	key := [sha256.Size]byte(hash.Sum(nil))
+	if r.seen[key] {
+		return
+	}
+	r.seen[key] = true
 	r.found = append(r.found, Imported{Measurement: m, Err: err})
 }
 
 // documents reads the JSON and XML documents, and gives the text that is left.
-func (r *runs) documents(text, toolName string) string {
+func (r *runs) documents(text, toolName string) (rest string, err error) {
 	r.byDocument = map[string]bool{}
 	if toolName == "" || toolName == ntttcpName {
 		var docs []document
@@ -115,6 +140,9 @@ func (r *runs) documents(text, toolName string) string {
 		}
 	}
 	docs, rest := jsonDocuments(text)
+	if len(docs) > maxDocuments {
+		return "", fmt.Errorf("it holds more than %d JSON documents, the most that are read", maxDocuments)
+	}
 	var stream []document
 	var native nativeRecords
 	for _, d := range docs {
@@ -147,7 +175,7 @@ func (r *runs) documents(text, toolName string) string {
 		r.add(nativeName, strings.Join(lines, "\n"), m, err)
 		r.byDocument[nativeName] = true
 	}
-	return rest
+	return rest, nil
 }
 
 func (r *runs) addStream(events []document) {
@@ -193,15 +221,17 @@ func recognise(known []program, current int, line string) (who int, found mark) 
 
 // split cuts a recording into runs by the marks of its lines. Text before the first mark is dropped, and so is a
 // command line without output.
-func split(text string, known []program) []segment {
-	var segments []segment
+func split(text string, known []program) iter.Seq[segment] {
+	return func(yield func(segment) bool) { splitInto(yield, text, known) }
+}
+
+func splitInto(yield func(segment) bool, text string, known []program) {
 	var lines []string
 	current, reached, speaks := -1, markNone, false
-	flush := func() {
-		if current >= 0 && speaks {
-			segments = append(segments, segment{known[current], strings.Join(lines, "\n")})
-		}
+	flush := func() (more bool) {
+		more = current < 0 || !speaks || yield(segment{known[current], strings.Join(lines, "\n")})
 		lines, reached, speaks = nil, markNone, false
+		return more
 	}
 	for line := range strings.SplitSeq(text, "\n") {
 		if len(line) > maxLine {
@@ -209,7 +239,9 @@ func split(text string, known []program) []segment {
 		}
 		who, found := recognise(known, current, strings.TrimSpace(line))
 		if found != markNone && (who != current || found >= markCommand && found <= reached) {
-			flush()
+			if !flush() {
+				return
+			}
 			current = who
 		}
 		if found != markNone {
@@ -223,5 +255,4 @@ func split(text string, known []program) []segment {
 		}
 	}
 	flush()
-	return segments
 }

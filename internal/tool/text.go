@@ -21,8 +21,13 @@ var (
 // redirections add: byte order marks, colours, echoed keys and control characters.
 func plain(data []byte) string {
 	s := decode(data)
-	s = escapes.ReplaceAllString(s, "")
-	s = echoes.ReplaceAllString(s, "")
+	// The regular expressions copy the text twice, also if nothing is found.
+	if strings.Contains(s, "\x1b") {
+		s = escapes.ReplaceAllString(s, "")
+	}
+	if strings.Contains(s, "^") {
+		s = echoes.ReplaceAllString(s, "")
+	}
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -91,6 +91,8 @@ func (b *bootstrap) run(script string, t *tty) error {
 	limit += stepTimeout
 	if t != nil {
 		limit += promptTimeout
+	} else if !b.alone && b.settings.hasMaster() {
+		limit = masterTimeout
 	}
 	step := "ssh connected"
 	late := make(chan struct{})

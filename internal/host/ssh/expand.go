@@ -35,6 +35,8 @@ type Settings struct {
 	connectTimeout time.Duration
 	// hasAlive says that the configuration sets ServerAliveInterval.
 	hasAlive bool
+	// controlPath is where a master's socket is; empty for none.
+	controlPath string
 	// override holds options that undo settings under which ssh would not run a command with standard input.
 	override []string
 }
@@ -99,6 +101,10 @@ func parseSettings(name, config, out string) Settings {
 			}
 		case "serveraliveinterval":
 			s.hasAlive = value != "0"
+		case "controlpath":
+			if value != "none" {
+				s.controlPath = value
+			}
 		case "sessiontype":
 			if value != "default" {
 				s.override = append(s.override, "-o", "SessionType=default")
@@ -114,6 +120,15 @@ func parseSettings(name, config, out string) Settings {
 		}
 	}
 	return s
+}
+
+// hasMaster says whether there is a socket of a master, of the user or stale.
+func (s Settings) hasMaster() bool {
+	if s.controlPath == "" {
+		return false
+	}
+	info, err := os.Lstat(s.controlPath)
+	return err == nil && info.Mode()&os.ModeSocket != 0
 }
 
 // configFiles lists the configuration files that exist among those that ssh reads.
@@ -220,6 +235,9 @@ func (d *dialer) arguments(script int, prompts bool) []string {
 	if !s.hasAlive {
 		a = append(a, "-o", fmt.Sprintf("ServerAliveInterval=%d", aliveInterval/time.Second),
 			"-o", fmt.Sprintf("ServerAliveCountMax=%d", aliveCount))
+	}
+	if d.alone {
+		a = append(a, "-o", "ControlPath=none")
 	}
 	a = append(a, s.override...)
 	remote := d.o.Command

@@ -54,6 +54,8 @@ type Error struct {
 	Detail, Advice string
 	// Said are the last lines that ssh printed, safe for a terminal.
 	Said []string
+	// early says that the host had not begun to run the script.
+	early bool
 }
 
 func (e *Error) Error() string { return "ssh " + clean.Line(e.Name) + ": " + e.reason() }

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"sync"
 	"time"
 
@@ -67,7 +68,7 @@ func Connect(ctx context.Context, o Options) (*agent.Client, error) {
 // later one returns to the same agent; if that has ended, the error wraps agent.ErrGone. All other errors are an
 // *Error, or the cause of ctx. The function may be called from several goroutines, and makes one connection at a time.
 func Dial(o Options) agent.Dialer {
-	d := &dialer{o: o}
+	d := &dialer{o: o, pauses: pauses()}
 	return d.dial
 }
 
@@ -85,6 +86,10 @@ type dialer struct {
 	folder string
 	// started says that a connection was made.
 	started bool
+	// pauses are the waits between attempts to log in.
+	pauses []time.Duration
+	// alone says that a master of the user is not used.
+	alone bool
 }
 
 // Limits of time. ConnectTimeout and ServerAlive* are used if the user's configuration does not set them.
@@ -99,6 +104,8 @@ const (
 	// copyTimeout bounds the time for 64 KiB of the agent, and for the rest that ssh has taken but not yet sent: up to
 	// 2 MiB. A connection that is dead is noticed earlier (aliveInterval).
 	copyTimeout = 2 * time.Minute
+	// masterTimeout bounds the time for the first line by a master of the user: it has logged in already.
+	masterTimeout = 10 * time.Second
 	// promptTimeout bounds the time for an answer at the terminal.
 	promptTimeout = 2 * time.Minute
 )
@@ -116,7 +123,7 @@ func (d *dialer) dial(ctx context.Context) (io.ReadWriteCloser, error) {
 		_, _ = rand.Read(id)
 		d.settings, d.id = &s, hex.EncodeToString(id)
 	}
-	c, err := d.connect(ctx, nil)
+	c, err := d.connectShared(ctx)
 	var failure *Error
 	if err == nil || !errors.As(err, &failure) || !failure.Cause.needsAnswer() {
 		return d.result(c, err)
@@ -131,6 +138,61 @@ func (d *dialer) dial(ctx context.Context) (io.ReadWriteCloser, error) {
 		failure.addAdvice("there is no terminal at which ssh could ask")
 	}
 	return d.result(c, err)
+}
+
+// connectShared makes a connection that asks nothing, by the user's master if there is one. A master that does not
+// serve the session is avoided from then on: it may have been stopped, or its own connection may be dead.
+func (d *dialer) connectShared(ctx context.Context) (*connection, error) {
+	c, err := d.connectAgain(ctx)
+	var failure *Error
+	if err == nil || !errors.As(err, &failure) || !failure.early || d.alone || !d.settings.hasMaster() {
+		return c, err
+	}
+	d.alone = true
+	if d.o.Note != nil {
+		d.o.Note(fmt.Sprintf("the ssh that is a master at %s does not serve this session (%s): nearfar connects without it",
+			clean.Line(d.settings.controlPath), failure.Detail))
+	}
+	c, err = d.connectAgain(ctx)
+	if errors.As(err, &failure) {
+		failure.addAdvice("there is a master at " + clean.Line(d.settings.controlPath) +
+			", which did not serve the session either")
+	}
+	return c, err
+}
+
+// pauses are the waits between attempts to log in to an sshd that ends connections before the login: it may have too
+// many of them (MaxStartups of sshd_config). Each is longer by up to a quarter, so that several hosts behind one sshd do
+// not come at the same time.
+func pauses() []time.Duration {
+	return []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
+}
+
+// connectAgain connects, and tries again if the host's sshd ends the connection before the login. A connection that was
+// lost is not tried again here: the agent's client does that.
+func (d *dialer) connectAgain(ctx context.Context) (*connection, error) {
+	begun := time.Now()
+	for attempt := 0; ; attempt++ {
+		c, err := d.connect(ctx, nil)
+		var failure *Error
+		if err == nil || !errors.As(err, &failure) || failure.Cause != Closed || !failure.early || d.started {
+			return c, err
+		}
+		if attempt == len(d.pauses) {
+			failure.addAdvice(fmt.Sprintf("nearfar tried %d times in %v", attempt+1,
+				time.Since(begun).Round(time.Second)))
+			return c, err
+		}
+		if attempt == 0 && d.o.Note != nil {
+			d.o.Note(failure.Detail + ": nearfar tries again")
+		}
+		pause := d.pauses[attempt]
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(pause + mathrand.N(pause/4)):
+		}
+	}
 }
 
 // result avoids an interface that holds a nil pointer.
@@ -181,6 +243,6 @@ func (d *dialer) connect(ctx context.Context, t *tty) (*connection, error) {
 	if !errors.As(err, &failure) {
 		failure = b.explain(err)
 	}
-	failure.Name = d.o.Name
+	failure.Name, failure.early = d.o.Name, !b.begun
 	return nil, failure
 }
