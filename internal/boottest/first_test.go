@@ -52,12 +52,12 @@ func TestFirstContact(t *testing.T) {
 	}
 	const folder = "/root/nearfar"
 	network, system := boottest.NewNetwork(t), boottest.NewBare(t)
-	machines := sshMachines(t, network, "debian", "")
+	machines := sshMachines(t, network, boottest.Image{System: "debian"})
 	for _, m := range machines {
 		m.Wait("sshd listens", within, func() bool { return m.Listens(22) })
 	}
 	system.Clone(folder)
-	system.Write("/root/.ssh/config", sshConfig(machines, "/root/.ssh/id"), 0o600)
+	system.Write("/root/.ssh/config", sshConfig(machines, "debian", "/root/.ssh/id"), 0o600)
 	system.Write("/root/.ssh/id", machines[0].private, 0o600)
 
 	begun, answer := time.Now(), ""
@@ -109,8 +109,8 @@ type sshMachine struct {
 	private string
 }
 
-// sshMachines starts two machines with a key, with the same user data.
-func sshMachines(t *testing.T, network *boottest.Network, system, userData string) []sshMachine {
+// sshMachines starts two machines of an image, with a key.
+func sshMachines(t *testing.T, network *boottest.Network, image boottest.Image) []sshMachine {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "id")
 	out, err := exec.CommandContext(t.Context(), "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", file).CombinedOutput()
@@ -125,19 +125,19 @@ func sshMachines(t *testing.T, network *boottest.Network, system, userData strin
 	if err != nil {
 		t.Fatal(err)
 	}
+	image.Key = strings.TrimSpace(string(public))
 	var machines []sshMachine
 	for range 2 {
-		m := network.Start(boottest.Image{System: system, UserData: userData, Key: strings.TrimSpace(string(public))})
-		machines = append(machines, sshMachine{m, string(private)})
+		machines = append(machines, sshMachine{network.Start(image), string(private)})
 	}
 	return machines
 }
 
 // sshConfig names machines vm-a and vm-b for ssh.
-func sshConfig(machines []sshMachine, key string) string {
+func sshConfig(machines []sshMachine, user, key string) string {
 	var text strings.Builder
 	for i, m := range machines {
-		text.WriteString("Host vm-" + string(rune('a'+i)) + "\n  HostName " + m.Address + "\n  User debian\n")
+		text.WriteString("Host vm-" + string(rune('a'+i)) + "\n  HostName " + m.Address + "\n  User " + user + "\n")
 	}
 	text.WriteString("Host *\n  IdentityFile " + key + "\n  StrictHostKeyChecking accept-new\n")
 	return text.String()
