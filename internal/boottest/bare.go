@@ -133,8 +133,8 @@ func (b *Bare) inside(ctx context.Context, network string, argv ...string) *exec
 const typed = "/root/.typed"
 
 // Type runs a command in a folder, as one shell would that runs all commands in turn: variables that a command exports
-// are there for the next. It gives what the command prints. On a network, the command reaches the machines there, and no
-// package registries.
+// are there for the next. It gives what the command prints. On a network, the command reaches the machines there, and
+// no package registries.
 func (b *Bare) Type(folder, command string, on *Network, limit time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

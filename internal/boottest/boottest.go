@@ -50,8 +50,8 @@ func NewNetwork(t testing.TB) *Network {
 	case testing.Short():
 		t.Skip("a machine takes seconds to start")
 	}
-	script := "ip link set lo up; ip link add " + bridge + " type bridge; ip address add " + gateway + "/24 dev " + bridge +
-		"; ip link set " + bridge + " up; echo ready; exec sleep infinity"
+	script := "ip link set lo up; ip link add " + bridge + " type bridge; " +
+		"ip address add " + gateway + "/24 dev " + bridge + "; ip link set " + bridge + " up; echo ready; exec sleep infinity"
 	cmd := exec.CommandContext(context.Background(), "unshare", "--net", "--", "sh", "-e", "-c", script)
 	ready, err := cmd.StdoutPipe()
 	if err != nil {
@@ -136,7 +136,8 @@ func (n *Network) Start(image Image) *Machine {
 	}
 	n.last++
 	m := &Machine{
-		t: n.t, network: n, number: n.last, Address: fmt.Sprintf("10.55.0.%d", n.last), Started: time.Now(), folder: n.t.TempDir(),
+		t: n.t, network: n, number: n.last, Address: fmt.Sprintf("10.55.0.%d", n.last), Started: time.Now(),
+		folder: n.t.TempDir(),
 	}
 	files := maps.Clone(image.Files)
 	if files == nil {

@@ -62,9 +62,10 @@ func (n *Network) inCloud(m *Machine, image Image) map[string]string {
 	for path, text := range c.Documents {
 		documents[path] = strings.ReplaceAll(strings.TrimSpace(text), c.ID, idOf(c.ID, n.last))
 	}
+	virt := map[string]string{"azure": "microsoft", "aws": "amazon", "gcp": "google"}[c.Name]
 	files := map[string]string{
 		"srv/cloud/mac":                     mac,
-		"srv/cloud/virt":                    map[string]string{"azure": "microsoft", "aws": "amazon", "gcp": "google"}[c.Name],
+		"srv/cloud/virt":                    virt,
 		"usr/lib/systemd/systemd":           cloudScript,
 		"usr/bin/systemd-detect-virt":       detectScript,
 		"etc/cloud/cloud.cfg.d/99-test.cfg": testConfig,
@@ -171,7 +172,8 @@ func ec2Documents(m *Machine, image Image, documents map[string]string, mac stri
 	device := top + "network/interfaces/macs/" + mac + "/"
 	maps.Copy(documents, map[string]string{
 		top + "ami-id": "ami-0123456789abcdef0", top + "ami-launch-index": "0", top + "hostname": name,
-		top + "local-hostname": name, top + "local-ipv4": m.Address, top + "mac": mac, top + "services/domain": "amazonaws.com",
+		top + "local-hostname": name, top + "local-ipv4": m.Address, top + "mac": mac,
+		top + "services/domain":  "amazonaws.com",
 		device + "device-number": "0", device + "interface-id": "eni-0123456789abcdef0", device + "mac": mac,
 		device + "local-ipv4s": m.Address, device + "subnet-ipv4-cidr-block": "10.55.0.0/24",
 		device + "vpc-id": "vpc-0123456789abcdef0",

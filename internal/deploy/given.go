@@ -132,8 +132,8 @@ func (k *given) build(ctx context.Context, arms []experiment.Arm) (made map[stri
 	return made, nil
 }
 
-// hostsWithoutAgent says, before hosts are reached, that this program has no agent to copy to them. missing is why it has
-// none; nil if it has one.
+// hostsWithoutAgent says, before hosts are reached, that this program has no agent to copy to them. missing is why it
+// has none; nil if it has one.
 func hostsWithoutAgent(specs map[string]experiment.HostSpec, names []string, missing error) error {
 	if missing == nil {
 		return nil
