@@ -127,8 +127,8 @@ mask_new() {
 		apt-get) dpkg -L "$package" ;;
 		dnf) rpm -ql "$package" ;;
 		esac 2>/dev/null
-	done | sed -n -e 's,^\(/usr\)\{0,1\}/lib/systemd/system/\([^/]*\.\(service\|socket\|timer\|path\)\)$,\2,p' \
-		-e 's,^/etc/init\.d/\([^/]*\)$,\1.service,p' | grep -v -e '^dbus' -e '^systemd-' | sort -u |
+	done | sed -n -e 's#^\(/usr\)\{0,1\}/lib/systemd/system/\([^/]*\.\(service\|socket\|timer\|path\)\)$#\2#p' \
+		-e 's#^/etc/init\.d/\([^/]*\)$#\1.service#p' | grep -v -e '^dbus' -e '^systemd-' | sort -u |
 		while read -r unit; do
 			mask "$unit" </dev/null
 		done

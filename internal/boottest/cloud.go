@@ -81,6 +81,9 @@ func (n *Network) inCloud(m *Machine, image Image) map[string]string {
 	switch c.Name {
 	case "azure":
 		documents["/metadata/instance"] = azureInstance(n, m, image, documents["/metadata/instance/compute"], mac)
+		// cloud-init names the device eth0, by a file for networkd that wants the device's permanent address. A veth
+		// has none.
+		files["etc/systemd/network/90-eth0.network"] = "[Match]\nName=eth0\n[Network]\nDHCP=ipv4\n"
 		files["var/lib/cloud/seed/azure/ovf-env.xml"] = provisioning(c, image.UserData, n.last)
 	case "aws":
 		ec2Documents(m, image, documents, mac)

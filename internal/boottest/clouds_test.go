@@ -37,10 +37,10 @@ func recordedCloud(t *testing.T, cloud, machine, id string) *boottest.Cloud {
 	return c
 }
 
-// program builds nearfar with agents inside, if it was not built before.
-func program(t *testing.T) string {
+// program builds nearfar in a folder, with the agents that were made before.
+func program(t *testing.T, folder string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "nearfar")
+	file := filepath.Join(folder, "nearfar")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", file, "./cmd/nearfar")
 	cmd.Dir = filepath.Join("..", "..")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -56,7 +56,7 @@ func TestMachinesOfCloudsStart(t *testing.T) {
 	if requested() != "all" {
 		t.Skip("it takes minutes: NEARFAR_BOOTS=all runs it")
 	}
-	var nearfar string
+	nearfar, folder := "", t.TempDir()
 	for _, test := range []struct {
 		cloud, machine, id, file string
 		source                   string
@@ -121,7 +121,7 @@ func TestMachinesOfCloudsStart(t *testing.T) {
 				}
 			}
 			if nearfar == "" {
-				nearfar = program(t)
+				nearfar = program(t, folder)
 			}
 			measure(t, network, machines, nearfar, cloud, test.facts)
 		})
