@@ -45,7 +45,7 @@ func TestInstalledToolsOpenNothing(t *testing.T) {
 				Before: test.before + "ln -s /dev/null /etc/systemd/system/ssh.service\n" +
 					"ln -s /dev/null /etc/systemd/system/ssh.socket\n",
 			})
-			m.Wait("the machine has started", within, func() bool {
+			m.Wait("the machine has started", 3*within, func() bool {
 				out, _ := m.Run("systemctl", "is-system-running") // its exit code says what it prints
 				state := strings.TrimSpace(out)
 				return state == "running" || state == "degraded"
