@@ -241,7 +241,7 @@ func (n *Network) listen(address string) (l net.Listener, err error) {
 		if err = unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
 			return
 		}
-		l, err = net.Listen("tcp4", address)
+		l, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp4", address)
 	}()
 	<-done
 	return l, err
