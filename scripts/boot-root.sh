@@ -1,9 +1,9 @@
 #!/bin/sh
-# Makes roots of Debian and Ubuntu with systemd, cloud-init and sshd, which tests start (internal/boottest), and prints
-# their folders. boot-SYSTEM.txt says what is in them. There is one folder for each content of that file, in the user's
-# cache. The first call takes about 2 minutes for each. It needs root and mmdebstrap.
+# Makes roots of Debian and Ubuntu with systemd, cloud-init and sshd, which tests start (internal/boottest), and a bare
+# Debian, and prints their folders. boot-SYSTEM.txt says what is in them. There is one folder for each content of that
+# file, in the user's cache. The first call takes about 2 minutes for each. It needs root and mmdebstrap.
 #
-#   boot-root.sh debian [ubuntu]
+#   boot-root.sh debian [ubuntu] [bare]
 #
 # Packages come from the mirror in Debian's package sources. Ubuntu's come from $UBUNTU_MIRROR, if it is set.
 set -eu
@@ -26,8 +26,13 @@ sources() {
 	suite=$(listed "$1" suite)
 	case $1 in
 	debian)
-		echo "deb $(debian_mirror) $suite main"
+		echo "deb $(debian_mirror) $suite main non-free" # netperf is in non-free
 		echo "deb $(debian_mirror) $suite-updates main"
+		;;
+	bare)
+		for part in "$suite" "$suite-updates" "$suite-backports"; do
+			echo "deb $(debian_mirror) $part main"
+		done
 		;;
 	ubuntu)
 		# Debian has no package with Ubuntu's keys. This is the one that noble was released with.
@@ -52,12 +57,17 @@ for system; do
 		mkdir -p "$made" "$made.keys"
 		chmod 755 "$made" "$made.keys"
 		sources "$system" "$made.keys" >"$made.keys/sources.list"
-		# What machines install later comes from a folder in the root: a test has no network.
-		mmdebstrap --quiet --variant=minbase --mode=root --include="$(listed "$system" image | tr ' ' ',')" \
-			--customize-hook='mkdir "$1/srv/packages"' \
-			--customize-hook="chroot \"\$1\" apt-get install -y -qq --no-install-recommends --download-only \
-				-o Dir::Cache::archives=/srv/packages $(listed "$system" later)" \
-			--customize-hook='chroot "$1" sh -c "$(cat "'"$PWD"'/boot-index.sh")"' \
+		image=$(listed "$system" image | tr ' ' ',')
+		later=$(listed "$system" later)
+		set -- ${image:+"--include=$image"}
+		if [ -n "$later" ]; then
+			# What machines install later comes from a folder in the root: a test has no network.
+			set -- "$@" --customize-hook='mkdir "$1/srv/packages"' \
+				--customize-hook="chroot \"\$1\" apt-get install -y -qq --no-install-recommends --download-only \
+					-o Dir::Cache::archives=/srv/packages $later" \
+				--customize-hook='chroot "$1" sh -c "$(cat "'"$PWD"'/boot-index.sh")"'
+		fi
+		mmdebstrap --quiet --variant=minbase --mode=root "$@" \
 			"$(listed "$system" suite)" "$made" "$made.keys/sources.list"
 		# Renamed into place: an interrupted call leaves nothing that looks complete.
 		mv -T "$made" "$folder" 2>/dev/null || [ -e "$folder" ]

@@ -127,8 +127,8 @@ mask_new() {
 		apt-get) dpkg -L "$package" ;;
 		dnf) rpm -ql "$package" ;;
 		esac 2>/dev/null
-	done | sed -n -e 's,^\(/usr\)\{0,1\}/lib/systemd/system/\([^/]*\.\(service\|socket\|timer\|path\)\)$,\2,p' \
-		-e 's,^/etc/init\.d/\([^/]*\)$,\1.service,p' | grep -v -e '^dbus' -e '^systemd-' | sort -u |
+	done | sed -n -e 's#^\(/usr\)\{0,1\}/lib/systemd/system/\([^/]*\.\(service\|socket\|timer\|path\)\)$#\2#p' \
+		-e 's#^/etc/init\.d/\([^/]*\)$#\1.service#p' | grep -v -e '^dbus' -e '^systemd-' | sort -u |
 		while read -r unit; do
 			mask "$unit" </dev/null
 		done
@@ -136,7 +136,6 @@ mask_new() {
 
 # finish ends the script when all programs are installed
 finish() {
-	mask_measuring
 	if [ "$purpose" = test ]; then
 		"$(dirname "$0")/test-python.sh"
 		"$(dirname "$0")/cloud-tools.sh" azure aws
@@ -152,6 +151,9 @@ as_root=
 if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
 	as_root="sudo -n"
 fi
+
+# Also if something cannot be installed below.
+mask_measuring
 
 absent=$(names_missing)
 [ -n "$absent" ] || finish
@@ -207,6 +209,7 @@ else
 fi
 
 mask_new "$before"
+mask_measuring
 
 absent=$(names_missing)
 if [ -n "$absent" ]; then

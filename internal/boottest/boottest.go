@@ -11,6 +11,7 @@ import (
 	_ "embed" // start.sh
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,8 +28,8 @@ import (
 //go:embed start.sh
 var startScript string
 
-// bridge is the device that connects the machines of a network.
-const bridge = "machines"
+// bridge is the device that connects the machines of a network. gateway is its address.
+const bridge, gateway = "machines", "10.55.0.1"
 
 // A Network is a network namespace with a bridge, to which machines are connected. The test has 10.55.0.1 in it.
 type Network struct {
@@ -36,6 +37,8 @@ type Network struct {
 	// holder is a process in the namespace, which does nothing.
 	holder int
 	last   int
+	// metadata is the metadata service, once there is a machine of a cloud.
+	metadata *metadataService
 }
 
 // NewNetwork makes a network. It skips the test for users other than root, and with -short.
@@ -47,8 +50,8 @@ func NewNetwork(t testing.TB) *Network {
 	case testing.Short():
 		t.Skip("a machine takes seconds to start")
 	}
-	script := "ip link set lo up; ip link add " + bridge + " type bridge; ip address add 10.55.0.1/24 dev " + bridge +
-		"; ip link set " + bridge + " up; echo ready; exec sleep infinity"
+	script := "ip link set lo up; ip link add " + bridge + " type bridge; " +
+		"ip address add " + gateway + "/24 dev " + bridge + "; ip link set " + bridge + " up; echo ready; exec sleep infinity"
 	cmd := exec.CommandContext(context.Background(), "unshare", "--net", "--", "sh", "-e", "-c", script)
 	ready, err := cmd.StdoutPipe()
 	if err != nil {
@@ -102,12 +105,19 @@ type Image struct {
 	UserData string
 	// Key is a public key with which the system's user can log in: debian or ubuntu. It may be empty.
 	Key string
+	// Cloud is the cloud whose data source the machine has; nil for NoCloud.
+	Cloud *Cloud
+	// Files are put into the machine before it starts, by their paths.
+	Files map[string]string
+	// Before is a shell script that runs in the machine's root before it starts.
+	Before string
 }
 
 // A Machine is a container with systemd.
 type Machine struct {
 	t       testing.TB
 	network *Network
+	number  int
 	// Address is its address in the network.
 	Address string
 	// Started is when it was started.
@@ -126,24 +136,31 @@ func (n *Network) Start(image Image) *Machine {
 	}
 	n.last++
 	m := &Machine{
-		t: n.t, network: n, Address: fmt.Sprintf("10.55.0.%d", n.last), Started: time.Now(), folder: n.t.TempDir(),
+		t: n.t, network: n, number: n.last, Address: fmt.Sprintf("10.55.0.%d", n.last), Started: time.Now(),
+		folder: n.t.TempDir(),
 	}
-	name := fmt.Sprintf("machine-%d", n.last)
-	meta := fmt.Sprintf("instance-id: %s\nlocal-hostname: %[1]s\n", name)
-	if image.Key != "" {
-		meta += fmt.Sprintf("public-keys: [%q]\n", image.Key)
+	files := maps.Clone(image.Files)
+	if files == nil {
+		files = map[string]string{}
 	}
-	for file, text := range map[string]string{"user-data": image.UserData, "meta-data": meta, "start.sh": startScript} {
-		if err := os.WriteFile(filepath.Join(m.folder, file), []byte(text), 0o600); err != nil {
-			n.t.Fatal(err)
-		}
+	if image.Cloud != nil {
+		maps.Copy(files, n.inCloud(m, image))
+	} else {
+		maps.Copy(files, n.noCloud(m, image))
+	}
+	for file, text := range files {
+		m.write(filepath.Join("files", file), text)
+	}
+	m.write("start.sh", startScript)
+	if image.Before != "" {
+		m.write("before", image.Before)
 	}
 	group := fmt.Sprintf("nearfar-boot-%d-%d", n.holder, n.last)
 	n.t.Cleanup(func() { removeGroups(group) })
 	// A process namespace: all of the machine ends with the process that holds it, also if that is killed.
 	cmd := n.Command(context.Background(), "unshare", "--mount", "--propagation", "private", "--pid", "--fork",
 		"--kill-child", "--mount-proc", "--", "sh",
-		filepath.Join(m.folder, "start.sh"), root, m.folder, group, bridge, m.Address)
+		filepath.Join(m.folder, "start.sh"), root, m.folder, group, bridge)
 	console, err := os.Create(filepath.Join(m.folder, "console"))
 	if err != nil {
 		n.t.Fatal(err)
@@ -153,6 +170,42 @@ func (n *Network) Start(image Image) *Machine {
 	_ = console.Close() // the machine has it
 	m.pid = cmd.Process.Pid
 	return m
+}
+
+// noCloud are the files of a machine whose data source is NoCloud, and whose address is fixed.
+func (n *Network) noCloud(m *Machine, image Image) map[string]string {
+	name := fmt.Sprintf("machine-%d", n.last)
+	meta := fmt.Sprintf("instance-id: %s\nlocal-hostname: %[1]s\n", name)
+	if image.Key != "" {
+		meta += fmt.Sprintf("public-keys: [%q]\n", image.Key)
+	}
+	return map[string]string{
+		"var/lib/cloud/seed/nocloud/user-data": image.UserData,
+		"var/lib/cloud/seed/nocloud/meta-data": meta,
+		"etc/cloud/cloud.cfg.d/99-test.cfg":    "datasource_list: [NoCloud]\nnetwork: {config: disabled}\n" + testConfig,
+		"etc/systemd/network/10-host0.network": "[Match]\nName=host0\n[Network]\nAddress=" + m.Address +
+			"/24\nGateway=" + gateway + "\n",
+	}
+}
+
+// testConfig is cloud-init's configuration in all machines: packages come from the folder in the root.
+const testConfig = "apt: {preserve_sources_list: true}\nlocale: C.UTF-8\n"
+
+// write writes a file into the folder of the machine.
+func (m *Machine) write(name, text string) {
+	m.t.Helper()
+	file := filepath.Join(m.folder, name)
+	mode := os.FileMode(0o644)
+	if strings.HasPrefix(text, "#!") {
+		mode = 0o755
+	}
+	err := os.MkdirAll(filepath.Dir(file), 0o755)
+	if err == nil {
+		err = os.WriteFile(file, []byte(text), mode)
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
 }
 
 // removeGroups removes the control groups of a machine that has ended.

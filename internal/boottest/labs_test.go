@@ -36,6 +36,7 @@ const within = 2 * time.Minute
 // The machines of labs can be reached, end themselves, and have their tools. The machines of azure-zones and
 // gcp-compact-placement get the same file as those of azure-ppg (TestMachinesOfLabsStartAlike).
 func TestMachinesOfLabsStart(t *testing.T) {
+	t.Parallel()
 	files := []string{"azure-ppg/tofu/cloud-init.yaml"}
 	if requested() != "" {
 		files = append(files, "ec2-placement-group/tofu/start.sh")

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"nearfar/internal/agent/binaries"
 	"nearfar/internal/audit"
 	"nearfar/internal/clean"
 	"nearfar/internal/deploy"
@@ -124,6 +125,9 @@ func (a *app) make(ctx context.Context, file string, e *experiment.Experiment, o
 	p, err := a.project(file, e, o.extend)
 	if err != nil {
 		return err
+	}
+	if missing := binaries.LinuxMissing(); missing != nil && len(e.Provisioned()) > 0 {
+		fmt.Fprintf(a.stderr, "note: nearfar can only reach machines with an agent of their own: %v\n", missing)
 	}
 	err = p.Up(ctx, func(plan provision.Plan) error { return a.confirm(plan, e.Provision.TTL, o.yes) })
 	if err == nil {

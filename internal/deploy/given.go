@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 
 	"nearfar/internal/agent"
@@ -86,6 +87,9 @@ func (k *given) build(ctx context.Context, arms []experiment.Arm) (made map[stri
 	}
 	slices.Sort(names)
 	names = slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
+	if err := hostsWithoutAgent(k.specs, names, binaries.LinuxMissing()); err != nil {
+		return nil, err
+	}
 	dialers, err := k.dialers(ctx, names)
 	if err != nil {
 		return nil, err
@@ -126,6 +130,24 @@ func (k *given) build(ctx context.Context, arms []experiment.Arm) (made map[stri
 		}
 	}
 	return made, nil
+}
+
+// hostsWithoutAgent says, before hosts are reached, that this program has no agent to copy to them. missing is why it
+// has none; nil if it has one.
+func hostsWithoutAgent(specs map[string]experiment.HostSpec, names []string, missing error) error {
+	if missing == nil {
+		return nil
+	}
+	var without []string
+	for _, name := range names {
+		if spec := specs[name]; spec.Kind() == experiment.HostSSH && spec.Command == "" {
+			without = append(without, name)
+		}
+	}
+	if len(without) == 0 {
+		return nil
+	}
+	return fmt.Errorf("nearfar copies its agent to %s: %w", strings.Join(without, ", "), missing)
 }
 
 // dialers are the ways to the hosts that have join strings, by name. nearfar begins to listen for agents that dial it.

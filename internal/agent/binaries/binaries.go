@@ -20,7 +20,8 @@ import (
 var dist embed.FS
 
 // ErrMissing is wrapped by For's error if this program was built without the agent.
-var ErrMissing = errors.New("this nearfar was built without it: run 'make agents', and build nearfar again")
+var ErrMissing = errors.New("this nearfar was built without agents for other machines: build it with 'make build' " +
+	"('make demo' and 'make program' build none)")
 
 // maxSize bounds an agent, in bytes.
 const maxSize = 32 << 20
@@ -38,6 +39,19 @@ type Agent struct {
 // Systems are the systems for which this program has agents, if they were made.
 func Systems() []host.System {
 	return []host.System{{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"}, {OS: "windows", Arch: "amd64"}}
+}
+
+// LinuxMissing is the error of For if this program has no agent for any Linux; nil if it has one. It is for what is
+// checked before a host's architecture is known.
+func LinuxMissing() error { return linuxMissing(dist) }
+
+func linuxMissing(files fs.FS) error {
+	_, amd := from(files, host.System{OS: "linux", Arch: "amd64"})
+	_, arm := from(files, host.System{OS: "linux", Arch: "arm64"})
+	if amd != nil && arm != nil {
+		return amd
+	}
+	return nil
 }
 
 // For is the agent for a system.

@@ -40,6 +40,23 @@ func TestFrom(t *testing.T) {
 	}
 }
 
+// One agent for Linux is enough, because the host's architecture is not known yet.
+func TestLinuxMissing(t *testing.T) {
+	var packed bytes.Buffer
+	if err := gzip.NewWriter(&packed).Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := &fstest.MapFile{Data: packed.Bytes()}
+	arm, windows := name(host.System{OS: "linux", Arch: "arm64"}), name(host.System{OS: "windows", Arch: "amd64"})
+	if err := linuxMissing(fstest.MapFS{arm: file}); err != nil {
+		t.Errorf("with an agent for arm64: %v", err)
+	}
+	err := linuxMissing(fstest.MapFS{windows: file})
+	if !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "make build") {
+		t.Errorf("without agents for Linux: %v", err)
+	}
+}
+
 // TestFor: the agents that were made can be read.
 func TestFor(t *testing.T) {
 	for _, s := range Systems() {
