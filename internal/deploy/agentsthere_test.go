@@ -12,7 +12,9 @@ import (
 
 // TestBuildWithoutAgents: a program without agents says so before pods are made, unless an image brings the agent.
 func TestBuildWithoutAgents(t *testing.T) {
-	none := func(host.System) (binaries.Agent, error) { return binaries.Agent{}, errors.New("this build has no agents") }
+	none := func(host.System) (binaries.Agent, error) {
+		return binaries.Agent{}, errors.New("this build has no agents")
+	}
 	arms := func(pod experiment.Pod) []experiment.Arm {
 		return []experiment.Arm{{Name: "a", Kubernetes: &experiment.Kubernetes{Client: &pod, Server: &pod}}}
 	}

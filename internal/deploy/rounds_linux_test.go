@@ -38,7 +38,7 @@ func (c *counter) count() int {
 }
 
 // oneWay is how long a byte takes to an agent or back, so that messages of one moment are on the way together.
-const oneWay = 20 * time.Millisecond
+const oneWay = 80 * time.Millisecond
 
 // A counted connection is the owner's end.
 type counted struct {
@@ -247,14 +247,18 @@ func TestRoundTripsOfATrial(t *testing.T) {
 				}
 				took = append(took, count.count()-before)
 			})
-			if err := r.Run(t.Context(), &memory{}, nil); err != nil {
-				t.Fatal(err)
+			// What is cleaned up after the trial before can come between, and on a busy machine a question can be sent so
+			// late that it seems to depend on an answer: both only add.
+			for range 3 {
+				if err := r.Run(t.Context(), &memory{}, nil); err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("round trips of each trial: %v", took)
+				if slices.Min(took) <= c.want {
+					return
+				}
 			}
-			t.Logf("round trips of each trial: %v", took)
-			// What is cleaned up after the trial before it can come between.
-			if least := slices.Min(took); least > c.want {
-				t.Errorf("a trial is %d round trips, want %d", least, c.want)
-			}
+			t.Errorf("a trial is %d round trips, want %d", slices.Min(took), c.want)
 		})
 	}
 }
