@@ -1,6 +1,6 @@
 #!/bin/sh
 # Brings the real providers of the labs' modules, in the versions that the modules pin, into the user's cache. The tests
-# whose names begin with TestProviders use them. OpenTofu itself downloads them, as `tofu init` does; FROM=proxy builds
+# whose names begin with TestProviders use them, with the variable that this prints. OpenTofu itself downloads them, as `tofu init` does; FROM=proxy builds
 # those of providers.txt instead, with one process of the compiler at a time and a low priority.
 #
 #   providers.sh azurerm google
@@ -24,7 +24,7 @@ download() {
 	mkdir -p "$cache"
 	for lab in $(grep -l "\"hashicorp/$1\"" labs/*/tofu/*.tf | xargs -n 1 dirname | sort -u); do
 		cp -R "$lab" "$work/module"
-		TF_PLUGIN_CACHE_DIR="$cache" "$programs/tofu" -chdir="$work/module" init -input=false -backend=false >&2
+		TF_PLUGIN_CACHE_DIR="$cache" "$programs/tofu" -chdir="$work/module" init -input=false -backend=false -no-color >&2
 		rm -rf "$work/module"
 	done
 }
@@ -42,11 +42,11 @@ build() {
 	mv "$work/terraform-provider-$1" "$folder/terraform-provider-$1"
 }
 
-for kind in "${@:-}"; do
-	[ -n "$kind" ] || { echo "providers: say which: azurerm, google, aws" >&2; exit 2; }
-	folder=$cache/registry.opentofu.org/hashicorp/$kind/$(version "$kind")/$system
-	if [ ! -e "$folder" ]; then
-		if [ "${FROM:-}" = proxy ]; then build "$kind"; else download "$kind"; fi
-	fi
-	echo "$folder"
+[ $# -gt 0 ] || { echo "usage: providers.sh NAME...: azurerm, google, aws" >&2; exit 2; }
+for kind; do
+	version=$(version "$kind")
+	[ -n "$version" ] || { echo "providers: no lab uses hashicorp/$kind" >&2; exit 2; }
+	[ -z "$(find "$cache" -path "*/hashicorp/$kind/$version/$system" 2>/dev/null)" ] || continue
+	if [ "${FROM:-}" = proxy ]; then build "$kind"; else download "$kind"; fi
 done
+echo "NEARFAR_PROVIDERS=$cache"

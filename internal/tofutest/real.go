@@ -59,6 +59,11 @@ func NewReal(t testing.TB, kind string) *Real {
 	return r
 }
 
+// Env is the environment with which OpenTofu finds the provider, as NAME=VALUE.
+func (r *Real) Env() []string {
+	return []string{"TF_CLI_CONFIG_FILE=" + r.config, "CHECKPOINT_DISABLE=1"}
+}
+
 // Labs are the names of the labs whose modules use the provider.
 func (r *Real) Labs() (names []string) {
 	r.t.Helper()
@@ -118,9 +123,7 @@ func (r *Real) Module(t testing.TB, lab string, env ...string) *RealModule {
 			m.env = append(m.env, one)
 		}
 	}
-	m.env = append(m.env, "TF_CLI_CONFIG_FILE="+r.config, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1",
-		"HOME="+t.TempDir())
-	m.env = append(m.env, env...)
+	m.env = slices.Concat(m.env, r.Env(), []string{"TF_IN_AUTOMATION=1", "HOME=" + t.TempDir()}, env)
 	m.Must("init", "-input=false")
 	return m
 }
