@@ -1,7 +1,7 @@
 #!/bin/sh
-# Brings the real providers of the labs' modules, in the versions that the modules pin, into the user's cache. The tests
-# whose names begin with TestProviders use them, with the variable that this prints. OpenTofu itself downloads them, as `tofu init` does; FROM=proxy builds
-# those of providers.txt instead, with one process of the compiler at a time and a low priority.
+# Brings the real providers of the labs' modules, in the versions that the modules pin, into the user's cache. Prints the
+# variable with which the tests whose names begin with TestProviders find them. OpenTofu itself downloads them, as
+# `tofu init` does. FROM=proxy builds those of providers.txt instead, with one compiler at a time and a low priority.
 #
 #   providers.sh azurerm google
 #   FROM=proxy providers.sh aws

@@ -84,7 +84,7 @@ func (c *Cloud) put(method, path string, parts []string, body object) answer {
 	return answer{status: status, body: c.shown(body)}
 }
 
-// made200 are types, in small letters, whose creation is answered with 200, as a change is; azurerm refuses 201. Source:
+// made200 are types, in small letters, whose creation is answered with 200, as a change is. azurerm refuses 201. Source:
 // https://learn.microsoft.com/rest/api/compute/availability-sets/create-or-update.
 func made200() []string { return []string{"microsoft.compute/availabilitysets"} }
 

@@ -15,7 +15,8 @@ import (
 )
 
 // The real azurerm and the real az, with the strict fake of Azure: up meets a refusal and takes the next size, a second
-// up has nothing to do, down leaves nothing, and neither does an up of which every attempt was refused. An audit says so.
+// up has nothing to do, down leaves nothing, as its audit says, and neither does an up of which every attempt was
+// refused.
 func TestProvidersLabRefused(t *testing.T) {
 	t.Parallel()
 	real := tofutest.NewReal(t, "azurerm")
@@ -44,8 +45,10 @@ func TestProvidersLabRefused(t *testing.T) {
 	if got := s.must(0, "up", "--dry-run", path).printed(); !strings.Contains(got, nothing) {
 		t.Errorf("a second up would do:\n%s", got)
 	}
-	down := s.must(0, "down", "--audit-wait", "0s", path)
-	t.Logf("down says:\n%s", down.said())
+	down := s.must(0, "down", "--provider", "azure:"+azuretest.Subscription, "--audit-wait", "0s", path)
+	if !strings.Contains(down.said(), "nothing has the tag nearfar_run=azure-ppg-linux") {
+		t.Errorf("down says:\n%s", down.said())
+	}
 	left()
 
 	cloud.Refuse("Standard_D8as_v5", "AllocationFailed")

@@ -114,7 +114,8 @@ func TestChangedSchemaIsSeen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if said := strings.Join(tofutest.Disagreements(ours, real), "\n"); sum == was || !strings.Contains(said, changed.says) {
+		said := strings.Join(tofutest.Disagreements(ours, real), "\n")
+		if sum == was || !strings.Contains(said, changed.says) {
 			t.Errorf("%s in place of %s: %q, want %q", changed.with, old, said, changed.says)
 		}
 	}
@@ -181,8 +182,10 @@ func write(t *testing.T, real *tofutest.Real, stand tofutest.StandIn, theirs tof
 		Version: real.Version,
 		Schemas: tofutest.Schemas{Provider: theirs.Provider},
 	}
-	recorded := []string{"# The SHA-256 of schemas of hashicorp/" + real.Kind + ", without texts. See docs/development.md.\n",
-		"version " + real.Version + "\n"}
+	recorded := []string{
+		"# The SHA-256 of schemas of hashicorp/" + real.Kind + ", without texts. See docs/development.md.\n",
+		"version " + real.Version + "\n",
+	}
 	for _, name := range slices.Sorted(maps.Keys(stand.Named())) {
 		schema, ok := theirs.Named()[name]
 		if !ok {

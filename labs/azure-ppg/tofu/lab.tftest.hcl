@@ -1,44 +1,44 @@
-# `tofu test` runs this without a cloud: the provider is a mock. azurerm reads identifiers, so the mock's have their form.
+# `tofu test` runs this without a cloud: the provider is a mock. azurerm reads identifiers: the mock's have their form.
 
 mock_provider "azurerm" {
   mock_resource "azurerm_availability_set" {
     defaults = {
-      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/mock/providers/Microsoft.Compute/availabilitySets/mock"
+      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.Compute/availabilitySets/m"
     }
   }
   mock_resource "azurerm_linux_virtual_machine" {
     defaults = {
-      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/mock/providers/Microsoft.Compute/virtualMachines/mock"
+      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/m"
     }
   }
   mock_resource "azurerm_network_interface" {
     defaults = {
-      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/mock/providers/Microsoft.Network/networkInterfaces/mock"
+      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.Network/networkInterfaces/m"
     }
   }
   mock_resource "azurerm_network_security_group" {
     defaults = {
-      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/mock/providers/Microsoft.Network/networkSecurityGroups/mock"
+      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.Network/networkSecurityGroups/m"
     }
   }
   mock_resource "azurerm_proximity_placement_group" {
     defaults = {
-      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/mock/providers/Microsoft.Compute/proximityPlacementGroups/mock"
+      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.Compute/proximityPlacementGroups/m"
     }
   }
   mock_resource "azurerm_public_ip" {
     defaults = {
-      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/mock/providers/Microsoft.Network/publicIPAddresses/mock"
+      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.Network/publicIPAddresses/m"
     }
   }
   mock_resource "azurerm_subnet" {
     defaults = {
-      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/mock/providers/Microsoft.Network/virtualNetworks/mock/subnets/mock"
+      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/m/subnets/m"
     }
   }
   mock_resource "azurerm_windows_virtual_machine" {
     defaults = {
-      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/mock/providers/Microsoft.Compute/virtualMachines/mock"
+      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/m"
     }
   }
 }
