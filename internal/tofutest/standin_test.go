@@ -96,7 +96,7 @@ func TestChangedSchemaIsSeen(t *testing.T) {
 		`"zone":{"type":"string","optional":true}`: {`"zone":{"type":"number","optional":true}`,
 			`zone: "number" optional, really "string" optional`},
 		`"admin_username":`: {`"user":`, `user: "string" optional, really not there`},
-		`"max_items":1`:     {`"max_items":2`, `list of 1 to 2 blocks, really list of 1 to 1 blocks`},
+		`"max_items":1`:     {`"max_items":2`, `list of 0 to 2 blocks, really list of 0 to 1 blocks`},
 	} {
 		text, err := json.Marshal(real)
 		if err != nil {
