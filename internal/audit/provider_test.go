@@ -11,7 +11,7 @@ import (
 )
 
 // What the real provider hashicorp/aws makes of the labs in moto, a fake of AWS, is found by an audit, changes nothing
-// when it is planned again, and is gone after the end. moto says nothing about capacity and placement.
+// when it is planned again, and is gone in the end. moto says nothing about capacity and placement.
 func TestProvidersAWS(t *testing.T) {
 	real := tofutest.NewReal(t, "aws")
 	startMoto(t)
@@ -41,8 +41,17 @@ func TestProvidersAWS(t *testing.T) {
 			}
 			module.Must("plan", "-detailed-exitcode", "-input=false", "-no-color")
 			module.Must("destroy", "-auto-approve", "-input=false", "-no-color")
-			if left := audit(); !left.None() {
-				t.Errorf("left are %q", names(left.Left))
+			// An audit asks for tags, which moto keeps of what is deleted. So what there is is listed.
+			for kind, list := range map[string]string{
+				"vpcs": "Vpcs", "subnets": "Subnets", "internet-gateways": "InternetGateways",
+				"route-tables": "RouteTables", "security-groups": "SecurityGroups", "key-pairs": "KeyPairs",
+				"launch-templates": "LaunchTemplates",
+			} {
+				left := strings.TrimSpace(string(module.Run("aws", "ec2", "describe-"+kind, "--output", "text",
+					"--filters", "Name=tag:nearfar_run,Values="+lab, "--query", "length("+list+")")))
+				if left != "0" {
+					t.Errorf("left are %s %s", left, kind)
+				}
 			}
 		})
 	}

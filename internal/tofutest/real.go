@@ -153,13 +153,19 @@ func (m *RealModule) Must(args ...string) string {
 // Output runs OpenTofu, and gives what it wrote to its standard output alone.
 func (m *RealModule) Output(args ...string) []byte {
 	m.t.Helper()
-	cmd := exec.CommandContext(m.t.Context(), m.tofu, args...)
+	return m.Run(m.tofu, args...)
+}
+
+// Run runs a program in the module and in its environment, and gives what it wrote to its standard output.
+func (m *RealModule) Run(program string, args ...string) []byte {
+	m.t.Helper()
+	cmd := exec.CommandContext(m.t.Context(), program, args...)
 	cmd.Dir, cmd.Env = m.folder, m.env
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if err != nil {
-		m.t.Fatalf("tofu %s: %v\n%s", strings.Join(args, " "), err, said.String())
+		m.t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, said.String())
 	}
 	return out
 }
