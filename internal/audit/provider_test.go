@@ -14,6 +14,7 @@ import (
 // when it is planned again, and is gone in the end. moto says nothing about capacity and placement.
 func TestProvidersAWS(t *testing.T) {
 	real := tofutest.NewReal(t, "aws")
+	t.Setenv("MOTO_IAM_LOAD_MANAGED_POLICIES", "true")
 	startMoto(t)
 	for _, lab := range real.Labs() {
 		t.Run(lab, func(t *testing.T) {
