@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"nearfar/internal/cloudtest"
 	"nearfar/internal/tofutest"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestProvidersAWS(t *testing.T) {
 	real := tofutest.NewReal(t, "aws")
 	t.Setenv("MOTO_IAM_LOAD_MANAGED_POLICIES", "true")
-	startMoto(t)
+	cloudtest.Moto(t)
 	for _, lab := range real.Labs() {
 		t.Run(lab, func(t *testing.T) {
 			env := append(tofutest.Variables(lab), "AWS_REGION=eu-west-1")
