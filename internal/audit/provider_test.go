@@ -49,8 +49,8 @@ func TestProvidersAWS(t *testing.T) {
 				"route-tables": "RouteTables", "security-groups": "SecurityGroups", "key-pairs": "KeyPairs",
 				"launch-templates": "LaunchTemplates",
 			} {
-				left := strings.TrimSpace(string(module.Run("aws", "ec2", "describe-"+kind, "--output", "text",
-					"--filters", "Name=tag:nearfar_run,Values="+lab, "--query", "length("+list+")")))
+				left := strings.TrimSpace(string(module.Run("aws", "ec2", "describe-"+kind, "--region", "eu-west-1",
+					"--output", "text", "--filters", "Name=tag:nearfar_run,Values="+lab, "--query", "length("+list+")")))
 				if left != "0" {
 					t.Errorf("left are %s %s", left, kind)
 				}
