@@ -5,6 +5,7 @@ BIN   := bin/nearfar
 FUZZ  ?= 30s
 CHAOS ?= 1h
 SIMULATE ?= 1000
+PROVIDERS ?= azurerm google aws
 # What scripts/test.sh runs: empty for all parts.
 PARTS ?= tests
 LIMIT ?= 5
@@ -12,7 +13,7 @@ LIMIT ?= 5
 PAGES := internal/page/dist/report.html
 WEB   := $(shell find web -name node_modules -prune -o -type f -print) scripts/pages.sh
 
-.PHONY: build program agents dist demo quick test unit lint fuzz chaos simulate bench cloud-test clean
+.PHONY: build program agents dist demo quick test unit lint fuzz chaos simulate providers bench cloud-test clean
 
 ## build: the program, with the agents for other machines. Its HTML pages need npm (Node 20.19 or later); without npm the
 ## program has no pages.
@@ -73,6 +74,11 @@ chaos: $(PAGES)
 ## each world. Takes long.
 simulate:
 	NEARFAR_SIMULATE=$(SIMULATE) CGO_ENABLED=0 $(GO) test -trimpath -count=1 -timeout 0 -v ./internal/simulate
+
+## providers: downloads the real providers of the labs, PROVIDERS="azurerm google aws", for the tests TestProviders...
+## FROM=proxy builds those of scripts/providers.txt, which takes long.
+providers:
+	GO=$(GO) FROM=$(FROM) ./scripts/providers.sh $(PROVIDERS)
 
 ## bench: compares the native engine with sockperf, netperf, iperf3 and a short C loop, as ratios, checks the pacing of
 ## its loads, and counts allocations of the hot path. Writes bench/RESULTS.md. About nine minutes; the machine should do

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"nearfar/internal/cloudtest"
 )
@@ -23,6 +24,16 @@ func (c *Cloud) Env() []string {
 		"AZURE_CORE_COLLECT_TELEMETRY=false", "AZURE_CORE_NO_COLOR=true", "AZURE_CORE_SURVEY_MESSAGE=false",
 		"AZURE_CORE_LOGIN_EXPERIENCE_V2=off", "AZURE_CORE_DISPLAY_REGION_IDENTIFIED=no",
 		"AZURE_BICEP_CHECK_VERSION=false",
+		"NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
+	}
+}
+
+// Provider is an environment in which the real provider azurerm talks to this cloud, as NAME=VALUE.
+func (c *Cloud) Provider() []string {
+	return []string{
+		"ARM_METADATA_HOSTNAME=" + strings.TrimPrefix(c.URL, "https://"), "ARM_ENVIRONMENT=" + cloudName,
+		"ARM_TENANT_ID=" + Tenant, "ARM_SUBSCRIPTION_ID=" + Subscription, "ARM_CLIENT_ID=" + Client,
+		"ARM_CLIENT_SECRET=" + c.Secret, "ARM_USE_CLI=false", "SSL_CERT_FILE=" + c.certificate(),
 		"NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
 	}
 }

@@ -78,11 +78,15 @@ func (c *Cloud) put(method, path string, parts []string, body object) answer {
 	c.complete(path, body, properties)
 	c.resources[key] = body
 	status := http.StatusOK
-	if !exists {
+	if !exists && !slices.Contains(made200(), strings.ToLower(typeOf(parts))) {
 		status = http.StatusCreated
 	}
 	return answer{status: status, body: c.shown(body)}
 }
+
+// made200 are types, in small letters, whose creation is answered with 200, as a change is. azurerm refuses 201. Source:
+// https://learn.microsoft.com/rest/api/compute/availability-sets/create-or-update.
+func made200() []string { return []string{"microsoft.compute/availabilitysets"} }
 
 // parent is where the path of a child's parent ends.
 func parent(path string) int {
@@ -231,6 +235,10 @@ func (c *Cloud) child(path string, one any) {
 func (c *Cloud) completeMachine(path string, body, properties object) {
 	c.last++
 	properties["vmId"] = fmt.Sprintf("00000000-0000-4000-9000-%012d", c.last)
+	// azurerm sends an empty one, and would plan a change of a machine that has it.
+	if capabilities, ok := properties["additionalCapabilities"].(object); ok && len(capabilities) == 0 {
+		delete(properties, "additionalCapabilities")
+	}
 	if profile, ok := properties["osProfile"].(object); ok {
 		c.passwords[strings.ToLower(path)] = fmt.Sprint(profile["adminPassword"])
 		delete(profile, "adminPassword")

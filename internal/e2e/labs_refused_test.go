@@ -71,11 +71,14 @@ func TestAzureLabRefusedWithoutState(t *testing.T) {
 	s.nothingLeft()
 }
 
-// More time would replace VMs of Azure, and stop machines of EC2: up --extend refuses, and changes nothing.
+// More time would replace VMs of Azure and of Google, and stop machines of EC2: up --extend refuses, and changes nothing.
 func TestLabsExtendedAreRefused(t *testing.T) {
 	t.Parallel()
 	for lab, c := range map[string]struct{ file, says string }{
-		"azure-zones":         {"made.yaml", `azurerm_linux_virtual_machine.this["group-client"] (replace)`},
+		"azure-zones": {"made.yaml", `azurerm_linux_virtual_machine.this["group-client"] (replace)`},
+		"gcp-compact-placement": {
+			"experiment.yaml", `google_compute_instance.this["compact-client"] (replace)`,
+		},
 		"ec2-placement-group": {"experiment.yaml", `aws_instance.this["apart-client"] (stopped and started`},
 	} {
 		t.Run(lab, func(t *testing.T) {

@@ -39,6 +39,8 @@ type labStand struct {
 	variables map[string]string
 	// programs is a folder with programs that come before those of the system; it can be empty.
 	programs string
+	// more are variables of the environment, as NAME=VALUE, that take the place of others.
+	more []string
 }
 
 func newLabStand(t *testing.T, lab string) *labStand {
@@ -64,7 +66,7 @@ func (s *labStand) env() []string {
 		paths := s.programs + string(os.PathListSeparator) + s.providers.Path()
 		env = append(env, listingVariable+"=1", "PATH="+paths, "ARM_SUBSCRIPTION_ID=")
 	}
-	return env
+	return append(env, s.more...)
 }
 
 // aws is the lab as the tests of modules for AWS see it.

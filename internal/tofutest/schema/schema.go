@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -16,7 +17,8 @@ type schemas struct {
 	provider  *tfprotov6.Schema
 	resources map[string]*tfprotov6.Schema
 	data      map[string]*tfprotov6.Schema
-	// replaces are arguments of resources whose change makes another resource.
+	// replaces are arguments of resources whose change makes another resource, such as custom_data and
+	// scheduling.termination_time.
 	replaces map[string][]string
 }
 
@@ -26,12 +28,31 @@ func (s schemas) replacing(kind string, prior, proposed tftypes.Value) (paths []
 	if err := errors.Join(prior.As(&before), proposed.As(&after)); err != nil {
 		return nil, err
 	}
-	for _, name := range s.replaces[kind] {
-		if !before[name].Equal(after[name]) {
-			paths = append(paths, tftypes.NewAttributePath().WithAttributeName(name))
+	for _, path := range s.replaces[kind] {
+		if inner(before, path).Equal(inner(after, path)) {
+			continue
 		}
+		at := tftypes.NewAttributePath()
+		for i, name := range strings.Split(path, ".") {
+			if i > 0 {
+				at = at.WithElementKeyInt(0)
+			}
+			at = at.WithAttributeName(name)
+		}
+		paths = append(paths, at)
 	}
 	return paths, nil
+}
+
+// inner is the value to which a path leads: an argument, or one of the first block of a kind.
+func inner(values map[string]tftypes.Value, path string) tftypes.Value {
+	for {
+		name, rest, nested := strings.Cut(path, ".")
+		if !nested {
+			return values[name]
+		}
+		values, path = first(values[name]), rest
+	}
 }
 
 // A block, as `tofu providers schema -json` prints it.

@@ -1,6 +1,12 @@
-# `tofu test` runs this without a cloud: the provider is a mock.
+# `tofu test` runs this without a cloud: the provider is a mock. azurerm reads identifiers: the mock's have their form.
 
-mock_provider "azurerm" {}
+mock_provider "azurerm" {
+  mock_resource "azurerm_kubernetes_cluster" {
+    defaults = {
+      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.ContainerService/managedClusters/m"
+    }
+  }
+}
 
 variables {
   nearfar_owner   = "me@here"

@@ -1,9 +1,50 @@
-# `tofu test` runs this without a cloud: the provider is a mock.
+# `tofu test` runs this without a cloud: the provider is a mock. azurerm reads identifiers: the mock's have their form.
 
-mock_provider "azurerm" {}
+mock_provider "azurerm" {
+  mock_resource "azurerm_availability_set" {
+    defaults = {
+      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.Compute/availabilitySets/m"
+    }
+  }
+  mock_resource "azurerm_linux_virtual_machine" {
+    defaults = {
+      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/m"
+    }
+  }
+  mock_resource "azurerm_network_interface" {
+    defaults = {
+      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.Network/networkInterfaces/m"
+    }
+  }
+  mock_resource "azurerm_network_security_group" {
+    defaults = {
+      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.Network/networkSecurityGroups/m"
+    }
+  }
+  mock_resource "azurerm_proximity_placement_group" {
+    defaults = {
+      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.Compute/proximityPlacementGroups/m"
+    }
+  }
+  mock_resource "azurerm_public_ip" {
+    defaults = {
+      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.Network/publicIPAddresses/m"
+    }
+  }
+  mock_resource "azurerm_subnet" {
+    defaults = {
+      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/m/subnets/m"
+    }
+  }
+  mock_resource "azurerm_windows_virtual_machine" {
+    defaults = {
+      id = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/m"
+    }
+  }
+}
 
 variables {
-  public_key      = "ssh-ed25519 AAAA test"
+  public_key      = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIG5lYXJmYXIgdGVzdHMsIG5vdCBhIGtleSBvZiBhbnli test"
   ssh_from        = "203.0.113.7/32"
   admin_password  = "not-a-real-1-Password"
   latte_sha256    = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"

@@ -3,6 +3,10 @@ mock_provider "aws" {
   mock_data "aws_region" {
     defaults = { region = "eu-west-1" }
   }
+  # The real provider reads the form of these also of a mock.
+  mock_resource "aws_launch_template" {
+    defaults = { id = "lt-0123456789abcdef0" }
+  }
 }
 
 variables {
