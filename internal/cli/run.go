@@ -151,7 +151,8 @@ func (o *runOptions) commonFlags(f *pflag.FlagSet) {
 		"the first line of the answer says so, and the exit code is 0")
 	sshConfigFlag(f, &o.sshConfig)
 	kubeconfigFlag(f, &o.kubeconfig)
-	f.StringVar(&o.progress, "progress", progressAuto, "how to show progress, as `MODE`: "+strings.Join(progressModes(), ", "))
+	f.StringVar(&o.progress, "progress", progressAuto,
+		"how to show progress, as `MODE`: "+strings.Join(progressModes(), ", "))
 	o.inputs.flags(f)
 	o.report.flags(f)
 	o.report.pages(f)
@@ -443,6 +444,7 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []r
 	if err := untilKnown(s, dir.Manifest()); err != nil {
 		return errors.Join(err, dir.Close())
 	}
+	s.hosts.Use()
 	runErr := s.runner.Run(ctx, dir, before)
 	s.progress.end()
 	if err := closeRun(ctx, s, dir, runErr); err != nil {
