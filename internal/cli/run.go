@@ -18,6 +18,7 @@ import (
 	"nearfar/internal/deploy"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
+	"nearfar/internal/hostverbs"
 	"nearfar/internal/result"
 	"nearfar/internal/rundir"
 	"nearfar/internal/runner"
@@ -294,7 +295,7 @@ func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions)
 		return err
 	}
 	if !o.dryRun {
-		if err := refuseCongestion(e, hasCongestion); err != nil {
+		if err := refuseCongestion(e, hostverbs.HasCongestion); err != nil {
 			return err
 		}
 	}
