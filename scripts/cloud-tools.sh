@@ -15,6 +15,6 @@ for cloud; do
 	rm -rf "$environment" # an interrupted installation
 	mkdir -p "$(dirname "$environment")"
 	python3 -m venv "$environment"
-	"$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$list"
+	"$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r "$list"
 	touch "$environment/complete"
 done

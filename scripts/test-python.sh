@@ -10,5 +10,5 @@ environment=${XDG_CACHE_HOME:-$HOME/.cache}/nearfar-test/python-$(sha256sum test
 rm -rf "$environment" # an interrupted installation
 mkdir -p "$(dirname "$environment")"
 python3 -m venv "$environment"
-"$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -r test-python.txt
+"$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r test-python.txt
 touch "$environment/complete"

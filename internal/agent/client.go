@@ -47,6 +47,8 @@ type Options struct {
 	// Note is told, as a sentence, of a call that the agent has not answered for a while; nil for nobody. It may be
 	// called from several goroutines.
 	Note func(text string)
+	// Releases says that Close releases the agent for another owner, until Use is called.
+	Releases bool
 	// Endpoint has the known properties of the host. The agent fills in the system and missing addresses.
 	Endpoint host.Endpoint
 }
@@ -58,8 +60,8 @@ func (o Options) silence() time.Duration {
 	return o.Silence
 }
 
-// DefaultLimit is how long an agent may take to answer a call by default. It is much longer than any call takes, also on
-// a very busy machine.
+// DefaultLimit is how long an agent may take to answer a call by default. It is much longer than any call takes, also
+// on a very busy machine.
 const DefaultLimit = 60 * time.Second
 
 func (o Options) limit() time.Duration {
@@ -101,6 +103,8 @@ type Client struct {
 	closed   bool
 	closeErr error
 	closing  sync.Once
+	// used says that Close ends the agent in any case; released that Close has released it.
+	used, released bool
 }
 
 // Connect connects to an agent. The error of the first connection is returned as it is; later ones are repeated.
@@ -254,7 +258,7 @@ func (c *Client) dismiss(s *yamux.Session) {
 	if stream, err := s.OpenStream(); err == nil {
 		_ = stream.SetDeadline(time.Now().Add(greetLimit))
 		var answer reply
-		if writeMessage(stream, request{Call: callClose}) == nil {
+		if writeMessage(stream, request{Call: c.parting()}) == nil {
 			_ = readMessage(stream, maxMessage, &answer)
 		}
 	}
@@ -403,8 +407,49 @@ func (c *Client) connected() bool {
 	return c.session != nil && !c.session.IsClosed()
 }
 
-// Close ends the agent, all that it started and all files that it put. On a lost agent it returns nil: the agent ends
-// by itself. Close may be called twice.
+// Use says that the agent is needed from now on: Close ends it, although it may release agents (Options.Releases).
+func (c *Client) Use() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.used = true
+}
+
+// Released says that Close has released the agent: another owner can connect to it.
+func (c *Client) Released() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.released
+}
+
+// parting is the call with which this owner leaves the agent.
+func (c *Client) parting() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.o.Releases && !c.used {
+		return callRelease
+	}
+	return callClose
+}
+
+// part leaves the agent. An agent that releases nobody, because it is older, ends.
+func (c *Client) part(ctx context.Context) error {
+	how := c.parting()
+	_, err := c.exchange(ctx, call{request: request{Call: how}, evenClosed: true})
+	if how == callClose {
+		return err
+	}
+	if errors.Is(err, errUnknownCall) {
+		_, err = c.exchange(ctx, call{request: request{Call: callClose}, evenClosed: true})
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.released = err == nil
+	return err
+}
+
+// Close ends the agent, all that it started and all files that it put, or releases it (Options.Releases). On a lost
+// agent it returns nil: the agent ends by itself. Close may be called twice.
 func (c *Client) Close() error { return c.closeWithin(min(c.o.silence(), closeLimit)) }
 
 // closeWithin is Close, but waits for the agent's answer only for the given time.
@@ -418,7 +463,7 @@ func (c *Client) closeWithin(limit time.Duration) error {
 		c.mu.Lock()
 		c.closed = true
 		c.mu.Unlock()
-		_, err := c.exchange(ctx, call{request: request{Call: callClose}, evenClosed: true})
+		err := c.part(ctx)
 		var remote *remoteError
 		switch {
 		case errors.As(err, &remote):

@@ -53,7 +53,7 @@ func (s *server) handle(ctx context.Context, stream io.ReadWriter) error {
 func (s *server) refusal(q request) error {
 	select {
 	case <-s.ending:
-		if q.Call != callClose {
+		if q.Call != callClose && q.Call != callRelease {
 			return errEnding
 		}
 	default:
@@ -142,7 +142,13 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 	case callWireEnd:
 		seen, err := s.wires.end(q.Key)
 		return reply{Wire: seen}, err
-	case callClose:
+	case callRelease, callClose:
+		if q.Call == callRelease {
+			if !s.o.Releases {
+				break
+			}
+			s.released.Store(true)
+		}
 		s.asked.Store(true)
 		s.end()
 		<-s.ended

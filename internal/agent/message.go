@@ -54,6 +54,7 @@ const (
 	callClock   = "clock"   // what the agent's clock shows
 	callLoad    = "load"    // how busy the machine is
 	callClose   = "close"   // end the agent; answered when all that it started and put is gone
+	callRelease = "release" // as close, but the agent then waits for another owner
 )
 
 type request struct {

@@ -20,8 +20,8 @@ var ErrReserved = errors.New("another run of nearfar uses it")
 
 // Reserve reserves ports of the host for a run, until the agent ends. Agents of the same run can share a port: several
 // hosts of a file can be one machine. run is the run's secret name. The error wraps ErrReserved if another run has
-// reserved one of the ports. It says nothing of other programs, and does not open the ports. On systems other than Linux
-// nothing is reserved.
+// reserved one of the ports. It says nothing of other programs, and does not open the ports. On systems other than
+// Linux nothing is reserved.
 func (c *Client) Reserve(ctx context.Context, run string, ports []int) error {
 	_, err := c.exchange(ctx, call{request: request{Call: callReserve, Key: run, Ports: ports}})
 	return err

@@ -14,7 +14,8 @@ import (
 const reserveLimit = 2 * time.Second
 
 // reservePort reserves a port by a socket with an abstract name (unix(7)): like the port, it belongs to the network
-// namespace, and it ends with this process. Whoever connects to it gets the run's name, or nothing if its owner is away.
+// namespace, and it ends with this process. Whoever connects to it gets the run's name, or nothing if its owner is
+// away.
 func reservePort(port int, run func() string) (free func(), err error) {
 	name := &net.UnixAddr{Name: fmt.Sprintf("@nearfar-port-%d", port), Net: "unix"}
 	for range 3 {

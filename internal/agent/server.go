@@ -39,6 +39,9 @@ type ServerOptions struct {
 	// Allow says why a command is refused, and may add words that limit it; nil for an agent that runs all commands. An
 	// agent with Allow takes no files, and looks up only plain names of programs.
 	Allow func(c *host.Cmd) error
+	// Releases says that an owner may release the agent: Serve then returns ErrReleased, and the caller may serve another
+	// owner.
+	Releases bool
 	// Log gets a message for each error; it may be nil.
 	Log func(message string)
 	// Counters reads the counters of the path to an address; nil for check.ReadCounters.
@@ -65,6 +68,7 @@ type server struct {
 	heard, refused atomic.Int64
 	silence        atomic.Int64 // in nanoseconds
 	asked          atomic.Bool  // the owner asked for the end
+	released       atomic.Bool  // the owner released the agent
 	pending        atomic.Int64
 	calls          atomic.Int64
 	requests       budget
@@ -86,9 +90,9 @@ type server struct {
 }
 
 // Serve is the agent's side. It accepts connections from the transport and serves the owner's calls. It returns when
-// the owner has closed the session or was silent for too long, when ctx has ended, or when accept fails while there is
-// no connection. All processes that the agent started have then ended, and all files that it put are removed. Close of
-// a connection must end its Read and Write, also while they run. The caller ends accept afterwards.
+// the owner has closed or released the session or was silent for too long, when ctx has ended, or when accept fails
+// while there is no connection. All processes that the agent started have then ended, and all files that it put are
+// removed. Close of a connection must end its Read and Write, also while they run. The caller ends accept afterwards.
 func Serve(ctx context.Context, accept func() (io.ReadWriteCloser, error), o ServerOptions) error {
 	if err := checkSession(o.Session); err != nil {
 		return err
@@ -122,8 +126,14 @@ func Serve(ctx context.Context, accept func() (io.ReadWriteCloser, error), o Ser
 	s.end()
 	<-s.ended
 	s.sayGoodbye()
+	if s.released.Load() && s.failed == nil {
+		return ErrReleased
+	}
 	return s.failed
 }
+
+// ErrReleased says that the owner released the agent: nothing that it started or put is left.
+var ErrReleased = errors.New("the owner released the agent")
 
 // connected says whether the owner is connected.
 func (s *server) connected() bool {

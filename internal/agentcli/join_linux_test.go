@@ -314,3 +314,63 @@ func TestJoinUsage(t *testing.T) {
 		}
 	}
 }
+
+// TestJoinIsReleased: an owner that releases the agent leaves nothing there, and its join string is good for another
+// one, until an owner uses it.
+func TestJoinIsReleased(t *testing.T) {
+	for _, args := range [][]string{
+		{"--listen", "127.0.0.1:0"}, {"--dial", fmt.Sprintf("127.0.0.1:%d", freePort(t))},
+	} {
+		t.Run(args[0], func(t *testing.T) {
+			t.Parallel()
+			j := startJoined(t, append(args, "--idle", "10s")...)
+			for range 2 {
+				c, leave := j.connectReleasing()
+				server(t, c.Host(), freePort(t))
+				leave()
+				if !c.Released() {
+					t.Fatal("the agent was not released")
+				}
+				wait(t, "all that the owner left to go", func() bool {
+					kept, _ := filepath.Glob(filepath.Join(j.folder, "nearfar-agent-*", "*"))
+					return len(kept) == 0
+				})
+			}
+			c, leave := j.connectReleasing()
+			server(t, c.Host(), freePort(t))
+			c.Use()
+			leave()
+			if c.Released() {
+				t.Error("an agent that was used was released")
+			}
+			j.wantEnd(0)
+			if said := j.said(); strings.Count(said, "the join string stays good until") != 2 {
+				t.Errorf("it said %s", said)
+			}
+		})
+	}
+}
+
+// connectReleasing connects to the agent as a run that has not measured yet. leave closes the connection.
+func (j *joined) connectReleasing() (c *agent.Client, leave func()) {
+	j.t.Helper()
+	owner, err := tls.NewOwner(j.t.Context())
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	dial, err := owner.Dialer(j.join)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	c, err = agent.Connect(j.t.Context(), dial, agent.Options{
+		Name: "far", Session: j.join.Session(), Silence: 3 * time.Second, Releases: true,
+	})
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	return c, func() {
+		if err := errors.Join(c.Close(), owner.Close()); err != nil {
+			j.t.Error(err)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package answer
 
 import (
 	"math"
-	"strconv"
 	"strings"
 
 	"nearfar/internal/result"
@@ -99,7 +98,7 @@ func (r rounding) number(v float64) string {
 		unit := math.Pow10(-decimals)
 		v = math.Round(v/unit) * unit
 	}
-	text := strconv.FormatFloat(v, 'f', max(0, min(decimals, mostDecimals)), 64)
+	text := result.Decimal(v, max(0, min(decimals, mostDecimals)))
 	if strings.Trim(text, "-0.") == "" {
 		text = strings.TrimPrefix(text, "-")
 	}

@@ -2,7 +2,6 @@ package answer
 
 import (
 	"math"
-	"strconv"
 
 	"nearfar/internal/result"
 )
@@ -71,7 +70,7 @@ func (j Bounded) Headline(sides Sides) string {
 // limit is the bound with its unit, as exact as it was written.
 func (j Bounded) limit(r rounding) string {
 	value := math.Round(math.Abs(j.Bound)/r.scale.Factor*1e6) / 1e6
-	text := r.with(thousands(strconv.FormatFloat(value, 'f', -1, 64)))
+	text := r.with(thousands(result.Decimal(value, -1)))
 	if j.Bound < 0 && !j.Value {
 		text += " less"
 	}

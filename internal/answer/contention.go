@@ -35,16 +35,16 @@ func contention(in Input) []Warning {
 		}
 		if waited.n > 0 && waited.mean >= least {
 			warnings = append(warnings, Warning{Code: "cpu-contended", Workload: w.Name, Message: fmt.Sprintf(
-				"the trials waited up to %.1f %% of their runnable time for CPUs that other programs used (%.0f %% "+
-					"in trial %d): "+
-					"rates are too low and tails too long", 100*waited.mean, 100*waited.most, waited.worst)})
+				"the trials waited up to %s %% of their runnable time for CPUs that other programs used (%s %% "+
+					"in trial %d): rates are too low and tails too long", result.Decimal(100*waited.mean, 1),
+				result.Decimal(100*waited.most, 0), waited.worst)})
 		}
 	}
 	if all := sharesOf(in.Trials, "", result.FactMachineOthers); all.n > 0 && all.mean >= busyMachine {
 		warnings = append(warnings, Warning{Code: "machine-busy", Message: fmt.Sprintf(
-			"other programs used %.0f %% of all CPUs during the trials (%.0f %% in trial %d): expect wider "+
+			"other programs used %s %% of all CPUs during the trials (%s %% in trial %d): expect wider "+
 				"intervals and longer tails",
-			100*all.mean, 100*all.most, all.worst)})
+			result.Decimal(100*all.mean, 0), result.Decimal(100*all.most, 0), all.worst)})
 	}
 	return warnings
 }

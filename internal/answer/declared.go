@@ -35,8 +35,8 @@ func size() declared {
 
 // machine are the facts of another machine of another pool.
 func machine() declared {
-	return slices.Concat(network(), zone(), size(), declared{"where", "provider", "firmware", "os", "arch", "release", "kernel",
-		"clock_source", "conntrack", "settings"})
+	return slices.Concat(network(), zone(), size(), declared{"where", "provider", "firmware", "os", "arch", "release",
+		"kernel", "clock_source", "conntrack", "settings"})
 }
 
 // declaredBetween lists the facts of a side in which the file says that an arm differs from the baseline.

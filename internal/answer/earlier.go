@@ -183,7 +183,7 @@ func unlike(in Input, tables []cells) []Warning {
 // times writes a factor.
 func times(factor float64) string {
 	if factor >= 10 {
-		return fmt.Sprintf("%.0f", factor)
+		return result.Decimal(factor, 0)
 	}
-	return fmt.Sprintf("%.1f", factor)
+	return result.Decimal(factor, 1)
 }

@@ -15,6 +15,9 @@ type Environment struct {
 	Text string `json:"text"`
 	// Machines are the machines of the hosts that the file names; equal ones are one entry.
 	Machines []Machine `json:"machines,omitempty"`
+	// Addresses are the addresses between which arms measure that have no lab: for each arm one element, or one for each
+	// version of IP that a workload uses.
+	Addresses []ArmAddresses `json:"addresses,omitempty"`
 	// The other fields are about this machine, if the run has a lab. Kernel is the release, CPU the model, CPUs the
 	// number that the lab could use; empty and 0 if not recorded.
 	Kernel string `json:"kernel"`
@@ -36,6 +39,9 @@ func (e *Environment) String() string {
 	}
 	if len(e.Machines) > 0 {
 		texts = append(texts, machinesText(e.Machines))
+	}
+	if len(e.Addresses) > 0 {
+		texts = append(texts, addressesText(e.Addresses))
 	}
 	return strings.Join(texts, ". ")
 }
@@ -86,7 +92,7 @@ func environment(in Input) *Environment {
 	env := &Environment{Limits: []string{}}
 	env.readLab(in)
 	given := readGiven(in.Hosts)
-	env.Machines = given.machines()
+	env.Machines, env.Addresses = given.machines(), given.addresses(in.Experiment)
 	env.Limits = append(env.Limits, given.limits(in.Experiment)...)
 	if env.Text = env.String(); env.Text == "" {
 		return nil

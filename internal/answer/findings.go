@@ -316,8 +316,8 @@ func ofLayer(a Answer, l Layer) ranked {
 	return f
 }
 
-// testOfLayer is the test of a layer's cost. If the layer quotes a comparison, it is the comparison's test. Otherwise it
-// is one of the tests of all layers.
+// testOfLayer is the test of a layer's cost. If the layer quotes a comparison, it is the comparison's test. Otherwise
+// it is one of the tests of all layers.
 func testOfLayer(l Layer) tested {
 	if l.Arm != "" {
 		return tested{familyOf{OfArm, l.Workload, l.Quantity}, l.PValue, true}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -104,10 +105,60 @@ func hostsText(hosts []string) string {
 	return list(names)
 }
 
+// ArmAddresses are the addresses between which an arm measures.
+type ArmAddresses struct {
+	Arm    string      `json:"arm"`
+	Client HostAddress `json:"client"`
+	Server HostAddress `json:"server"`
+}
+
+// HostAddress is the name of a host, and its address; empty if it is not recorded.
+type HostAddress struct {
+	Host    string `json:"host"`
+	Address string `json:"address"`
+}
+
+func (h HostAddress) String() string {
+	if h.Address == "" {
+		return h.Host
+	}
+	return h.Host + " (" + h.Address + ")"
+}
+
+// versionsOfIP bounds the pairs of addresses of an arm.
+const versionsOfIP = 2
+
+// mostAddresses is how many pairs of addresses a line has. JSON has all.
+const mostAddresses = 8
+
+// addressesText is the addresses in a line, each pair once with its arms.
+func addressesText(all []ArmAddresses) string {
+	var pairs []string
+	arms := map[string][]string{}
+	for _, a := range all {
+		pair := a.Client.String() + " and " + a.Server.String()
+		if arms[pair] == nil {
+			pairs = append(pairs, pair)
+		}
+		arms[pair] = append(arms[pair], a.Arm)
+	}
+	more := ""
+	if n := len(pairs) - mostAddresses; n > 0 {
+		pairs, more = pairs[:mostAddresses], fmt.Sprintf("; %d more", n)
+	}
+	for i, pair := range pairs {
+		pairs[i] = list(arms[pair]) + " between " + pair
+	}
+	return "Measured: " + strings.Join(pairs, "; ") + more
+}
+
 // givenHosts is the part of a run's hosts about the hosts of the file; internal/deploy.Record writes it.
 type givenHosts struct {
 	Machines map[string]givenMachine `json:"machines"`
 	Sides    map[string]givenSides   `json:"sides"`
+	Between  map[string][]struct {
+		Client, Server string
+	} `json:"between"`
 }
 
 // givenSides are the names of an arm's hosts.
@@ -164,6 +215,24 @@ func (g givenHosts) machines() []Machine {
 			all = append(all, m)
 		}
 		all[at].Hosts = append(all[at].Hosts, name)
+	}
+	return all
+}
+
+// addresses are the addresses between which the arms measure, in the order of the arms.
+func (g givenHosts) addresses(e *experiment.Experiment) (all []ArmAddresses) {
+	for _, a := range e.Arms {
+		between := g.Between[a.Name]
+		for _, b := range between[:min(len(between), versionsOfIP)] {
+			s := g.Sides[a.Name]
+			if _, err := netip.ParseAddr(b.Server); err != nil {
+				continue
+			}
+			if _, err := netip.ParseAddr(b.Client); err != nil {
+				b.Client = ""
+			}
+			all = append(all, ArmAddresses{a.Name, HostAddress{s.Client, b.Client}, HostAddress{s.Server, b.Server}})
+		}
 	}
 	return all
 }

@@ -98,3 +98,22 @@ func TestGivenHostsDiffer(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 }
+
+// The line about the hosts says between which addresses the arms measured. What a record has in place of an address is
+// left out, and no arm has more pairs than versions of IP.
+func TestAddresses(t *testing.T) {
+	const between = `"between":{
+"near":[{"client":"10.0.0.1","server":"10.0.0.2"},{"client":"fd00::1","server":"fd00::2"},{"server":"10.9.9.9"}],
+"far":[{"client":"x","server":"10.0.0.3"},{"client":"10.0.0.1","server":"\u001b[31m"}]}}`
+	env := environment(Input{
+		Experiment: givenExperiment(), Hosts: []byte(strings.TrimSuffix(givenBefore, "}") + "," + between),
+	})
+	if env == nil || len(env.Addresses) != 3 || env.Addresses[2].Client != (HostAddress{Host: "a"}) {
+		t.Fatalf("%+v", env)
+	}
+	const want = ". Measured: near between a (10.0.0.1) and b (10.0.0.2); near between a (fd00::1) and b (fd00::2); " +
+		"far between a and c (10.0.0.3)"
+	if !strings.HasSuffix(env.Text, want) {
+		t.Errorf("%q", env.Text)
+	}
+}

@@ -55,8 +55,8 @@ func protocolsOf(trials []result.Trial) func(side, arm, workload string) string 
 }
 
 // SetProtocols says beside each figure and comparison which protocols it is about, if an arm has another one than its
-// baseline. Else a workload that stays with TCP in an arm that sets UDP reads as a comparison of UDP with TCP. of gives the protocol of
-// an arm of a side in a workload.
+// baseline. Else a workload that stays with TCP in an arm that sets UDP reads as a comparison of UDP with TCP. of gives
+// the protocol of an arm of a side in a workload.
 func (a *Answer) SetProtocols(of func(side, arm, workload string) string) {
 	var sides [2]string
 	if len(a.Sources) == 2 {

@@ -17,8 +17,9 @@ func steal(in Input) []Warning {
 		stolen := sharesOf(in.Trials, w.Name, result.FactStolen)
 		if stolen.n > 0 && stolen.mean >= notableSteal {
 			warnings = append(warnings, Warning{Code: "cpu-stolen", Workload: w.Name, Message: fmt.Sprintf(
-				"the hypervisor took %.1f %% of the trials' CPU time (steal time; %.0f %% in trial %d): "+
-					"rates are too low and tails too long", 100*stolen.mean, 100*stolen.most, stolen.worst)})
+				"the hypervisor took %s %% of the trials' CPU time (steal time; %s %% in trial %d): "+
+					"rates are too low and tails too long", result.Decimal(100*stolen.mean, 1),
+				result.Decimal(100*stolen.most, 0), stolen.worst)})
 		}
 	}
 	return warnings

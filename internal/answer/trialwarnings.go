@@ -3,6 +3,7 @@ package answer
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
@@ -71,10 +72,20 @@ func overBlocks(e *experiment.Experiment, c cells) []Warning {
 	warnings := drifts(e, c, trials)
 	for _, w := range stats.OutlierBlocks(stats.BlockEffects(trials), level) {
 		warnings = append(warnings, Warning{Code: w.Code, Workload: c.workload, Message: fmt.Sprintf(
-			"block %.0f lies %s (%+.0f %%) from the others in %s", w.Facts["block"],
-			result.SignedAmount(w.Facts["effect"], c.quantity.Unit), 100*w.Facts["relative"], c.quantity.Name())})
+			"block %.0f lies %s (%s) from the others in %s", w.Facts["block"],
+			result.SignedAmount(w.Facts["effect"], c.quantity.Unit), signedShare(w.Facts["relative"]),
+			c.quantity.Name())})
 	}
 	return append(warnings, scatters(e, c)...)
+}
+
+// signedShare writes a ratio as a percentage with a sign.
+func signedShare(ratio float64) string {
+	text := result.Decimal(100*ratio, 0)
+	if !strings.HasPrefix(text, "-") {
+		text = "+" + text
+	}
+	return text + " %"
 }
 
 // scatters warns of arms whose trials scatter more, or less, than those of the baseline: the comparisons are of
@@ -88,13 +99,13 @@ func scatters(e *experiment.Experiment, c cells) []Warning {
 	}
 	var warnings []Warning
 	for _, d := range stats.FindScatterDifferences(trials, e.Baseline) {
-		ratio, than := d.Ratio, "%s scatters %.1f times as much as %s"
+		ratio, than := d.Ratio, "%s scatters %s times as much as %s"
 		if ratio < 1 {
-			ratio, than = 1/ratio, "%s scatters %.1f times less than %s"
+			ratio, than = 1/ratio, "%s scatters %s times less than %s"
 		}
 		warnings = append(warnings, Warning{Code: stats.CodeScatterDiffers, Arm: d.Arm, Workload: c.workload,
 			Message: fmt.Sprintf(than+" from trial to trial in %s (p = %.2g); the differences are of medians, and do "+
-				"not show it", d.Arm, ratio, e.Baseline, c.quantity.Name(), d.PValue)})
+				"not show it", d.Arm, result.Decimal(ratio, 1), e.Baseline, c.quantity.Name(), d.PValue)})
 	}
 	return warnings
 }
@@ -115,8 +126,8 @@ func drifts(e *experiment.Experiment, c cells, trials []stats.Trial) []Warning {
 			so = "pairing within blocks takes out what the arms share"
 		}
 		warnings = append(warnings, Warning{Code: stats.CodeDrift, Workload: c.workload, Message: fmt.Sprintf(
-			"%s %s by %.0f %% from the first third of the blocks to the last, in %s; %s",
-			c.quantity.Name(), way, 100*math.Abs(d.Relative()), where, so)})
+			"%s %s by %s %% from the first third of the blocks to the last, in %s; %s",
+			c.quantity.Name(), way, result.Decimal(100*math.Abs(d.Relative()), 0), where, so)})
 	}
 	change := func(d stats.ArmDrift) string {
 		return fmt.Sprintf("from %s in the first third of the blocks to %s in the last",

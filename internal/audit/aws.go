@@ -294,15 +294,12 @@ func (a *amazon) balancers(ctx context.Context) {
 			ARN string `json:"LoadBalancerArn"`
 		} `json:"LoadBalancers"`
 	}
-	err := a.aws(ctx, &list, "elbv2", "describe-load-balancers")
-	var arns []string
-	for _, b := range list.All {
-		arns = append(arns, b.ARN)
-	}
-	if err == nil {
-		err = a.balancersWithTags(ctx, kindBalancer, arns, "elbv2", "describe-tags", "--resource-arns")
-	}
-	a.answered(err, kindBalancer)
+	a.balancersOf(ctx, kindBalancer, "elbv2", "--resource-arns", &list, func() (arns []string) {
+		for _, b := range list.All {
+			arns = append(arns, b.ARN)
+		}
+		return arns
+	})
 }
 
 // classicBalancers lists load balancers of the first kind.
@@ -312,15 +309,24 @@ func (a *amazon) classicBalancers(ctx context.Context) {
 			Name string `json:"LoadBalancerName"`
 		} `json:"LoadBalancerDescriptions"`
 	}
-	err := a.aws(ctx, &list, "elb", "describe-load-balancers")
-	var names []string
-	for _, b := range list.All {
-		names = append(names, b.Name)
-	}
+	a.balancersOf(ctx, kindClassicBalancer, "elb", "--load-balancer-names", &list, func() (names []string) {
+		for _, b := range list.All {
+			names = append(names, b.Name)
+		}
+		return names
+	})
+}
+
+// balancersOf lists the load balancers of a service into list, whose names are then known, and notes those of the run
+// by their tags. option names load balancers when their tags are asked for.
+func (a *amazon) balancersOf(
+	ctx context.Context, kind, service, option string, list any, names func() []string,
+) {
+	err := a.aws(ctx, list, service, "describe-load-balancers")
 	if err == nil {
-		err = a.balancersWithTags(ctx, kindClassicBalancer, names, "elb", "describe-tags", "--load-balancer-names")
+		err = a.balancersWithTags(ctx, kind, names(), service, "describe-tags", option)
 	}
-	a.answered(err, kindClassicBalancer)
+	a.answered(err, kind)
 }
 
 // balancersWithTags asks for the tags of load balancers, and notes those of the run.

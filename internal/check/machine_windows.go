@@ -38,7 +38,8 @@ func ReadMachine() Machine {
 	return m
 }
 
-// readFirmware reads what Windows keeps of the firmware in the registry, and the asset tag from the firmware's own table.
+// readFirmware reads what Windows keeps of the firmware in the registry, and the asset tag from the firmware's own
+// table.
 func readFirmware() Firmware {
 	const path = `HARDWARE\DESCRIPTION\System\BIOS`
 	return Firmware{

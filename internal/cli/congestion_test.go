@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"nearfar/internal/experiment"
+	"nearfar/internal/hostverbs"
 )
 
 // TestUnknownCongestionIsRefused: a lab is refused before it is made if this kernel lacks a congestion control. Other
@@ -34,7 +35,7 @@ workloads:
 	if err := refuseCongestion(e, func(name string) bool { return name == "reno" }); err != nil {
 		t.Errorf("of another machine: %v", err)
 	}
-	if hasCongestion("no-such-control") && hasCongestion("reno") != hasCongestion("no-such-control") {
+	if hostverbs.HasCongestion("no-such-control") && hostverbs.HasCongestion("reno") != hostverbs.HasCongestion("no-such-control") {
 		t.Error("a control that no kernel has is there")
 	}
 }

@@ -58,8 +58,8 @@ arm is checked. The gate fails if a --fail-if rule is true, or a --require rule 
   500us  900Mbit/s  1%    limit for NEW (or RUN) alone (% for a ratio such as loss)
 
 failures is the share of the first attempts that failed: "rr-1k failures > 0", "* failures > 5%", "rr-1k failures >
-+0.1" (ten percentage points more than BASE). With two sides the gate also fails, without any rule, if NEW surely fails more
-often than BASE.
++0.1" (ten percentage points more than BASE). With two sides the gate also fails, without any rule, if NEW surely fails
+more often than BASE.
 
 ` + sidesHelp + `
 

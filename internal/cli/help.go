@@ -3,11 +3,11 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"nearfar/internal/prose"
 )
@@ -50,10 +50,8 @@ func helpFor(root *cobra.Command, stdout io.Writer) {
 		}
 	}
 	width := helpWidth
-	if f, ok := terminalFile(stdout); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
-			width = max(w, helpLeast)
-		}
+	if w := terminalWidth(stdout, os.Getenv); w > 0 {
+		width = max(w, helpLeast)
 	}
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
 		_, err := io.WriteString(cmd.OutOrStderr(), usageText(cmd, width))
@@ -106,7 +104,8 @@ func usageText(cmd *cobra.Command, width int) string {
 		}
 	}
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "\nUse \"%s [command] --help\" for more about a command.\n", cmd.CommandPath())
+		fmt.Fprintf(&b, "\n%s\n",
+			reflow(fmt.Sprintf("Use \"%s [command] --help\" for more about a command.", cmd.CommandPath()), width))
 	}
 	return b.String()
 }
@@ -197,22 +196,29 @@ func entry(left, right string, width int) string {
 	return text
 }
 
-// reflow breaks the paragraphs of a text into lines of a width. Lines that begin with a space are a list and stay.
+// reflow breaks the paragraphs of a text into lines of a width. Lines that begin with a space or a hyphen are a
+// list and stay.
 func reflow(text string, width int) string {
-	paragraphs := strings.Split(strings.TrimSpace(text), "\n\n")
-	for i, p := range paragraphs {
-		if strings.HasPrefix(p, " ") || strings.Contains(p, "\n ") || strings.Contains(p, "\n-") {
+	var lines []string
+	line := ""
+	flush := func() {
+		if line != "" {
+			lines, line = append(lines, line), ""
+		}
+	}
+	for _, from := range strings.Split(strings.TrimSpace(text), "\n") {
+		if from == "" || strings.HasPrefix(from, " ") || strings.HasPrefix(from, "- ") {
+			flush()
+			lines = append(lines, from)
 			continue
 		}
-		var lines []string
-		line := ""
-		for _, word := range strings.Fields(p) {
+		for _, word := range strings.Fields(from) {
 			if line != "" && len(line)+1+len(word) > width {
-				lines, line = append(lines, line), ""
+				flush()
 			}
 			line = strings.TrimPrefix(line+" "+word, " ")
 		}
-		paragraphs[i] = strings.Join(append(lines, line), "\n")
 	}
-	return strings.Join(paragraphs, "\n\n")
+	flush()
+	return strings.Join(lines, "\n")
 }

@@ -42,7 +42,7 @@ func TestHelpFits(t *testing.T) {
 				continue // the library's
 			}
 			for _, line := range strings.Split(reflow(c.Long, width), "\n") {
-				if len(line) > width && width >= 80 && !strings.HasPrefix(line, " ") && len(line) > 120 {
+				if len(line) > width && !strings.HasPrefix(line, " ") && strings.Contains(line, " ") {
 					t.Errorf("%s at %d columns: %q", c.CommandPath(), width, line)
 				}
 			}
@@ -61,6 +61,16 @@ func TestHelpFits(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTerminalWidth: COLUMNS says how wide the output is, if it is a number.
+func TestTerminalWidth(t *testing.T) {
+	for value, want := range map[string]int{"40": 40, "": 0, "x": 0, "-3": 0, "0": 0, "999999": mostColumns} {
+		getenv := func(name string) string { return map[string]string{"COLUMNS": value}[name] }
+		if got := terminalWidth(&bytes.Buffer{}, getenv); got != want {
+			t.Errorf("COLUMNS=%s: %d columns, want %d", value, got, want)
+		}
+	}
 }
 
 // TestVerbsAreInGroups: each verb is in a group of the help.

@@ -18,6 +18,7 @@ import (
 	"nearfar/internal/deploy"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
+	"nearfar/internal/hostverbs"
 	"nearfar/internal/result"
 	"nearfar/internal/rundir"
 	"nearfar/internal/runner"
@@ -151,7 +152,8 @@ func (o *runOptions) commonFlags(f *pflag.FlagSet) {
 		"the first line of the answer says so, and the exit code is 0")
 	sshConfigFlag(f, &o.sshConfig)
 	kubeconfigFlag(f, &o.kubeconfig)
-	f.StringVar(&o.progress, "progress", progressAuto, "how to show progress, as `MODE`: "+strings.Join(progressModes(), ", "))
+	f.StringVar(&o.progress, "progress", progressAuto,
+		"how to show progress, as `MODE`: "+strings.Join(progressModes(), ", "))
 	o.inputs.flags(f)
 	o.report.flags(f)
 	o.report.pages(f)
@@ -293,7 +295,7 @@ func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions)
 		return err
 	}
 	if !o.dryRun {
-		if err := refuseCongestion(e, hasCongestion); err != nil {
+		if err := refuseCongestion(e, hostverbs.HasCongestion); err != nil {
 			return err
 		}
 	}
@@ -443,6 +445,7 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []r
 	if err := untilKnown(s, dir.Manifest()); err != nil {
 		return errors.Join(err, dir.Close())
 	}
+	s.hosts.Use()
 	runErr := s.runner.Run(ctx, dir, before)
 	s.progress.end()
 	if err := closeRun(ctx, s, dir, runErr); err != nil {

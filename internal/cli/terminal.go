@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/term"
@@ -37,13 +38,26 @@ func unicodeLocale(getenv func(string) string) bool {
 	return getenv("WT_SESSION") != ""
 }
 
-// reportScreen returns the options for a report to w: the terminal's width, or the default width elsewhere.
+// reportScreen returns the options for a report to w.
 func reportScreen(format string, w io.Writer) report.Options {
-	o := report.Options{Format: format, Color: wantsColor(w), Unicode: unicodeLocale(os.Getenv)}
+	return report.Options{
+		Format: format, Color: wantsColor(w), Unicode: unicodeLocale(os.Getenv), Width: terminalWidth(w, os.Getenv),
+	}
+}
+
+// mostColumns bounds what COLUMNS may say.
+const mostColumns = 1000
+
+// terminalWidth is how many columns w has: what COLUMNS says, as in other programs (POSIX, Base Definitions, 8.3), or
+// the width of the terminal; 0 if neither is known.
+func terminalWidth(w io.Writer, getenv func(string) string) int {
+	if n, err := strconv.Atoi(getenv("COLUMNS")); err == nil && n > 0 {
+		return min(n, mostColumns)
+	}
 	if f, ok := terminalFile(w); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
-			o.Width = width
+			return width
 		}
 	}
-	return o
+	return 0
 }

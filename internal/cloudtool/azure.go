@@ -18,8 +18,8 @@ type AzureScaleSet struct {
 	} `json:"virtualMachineProfile"`
 }
 
-// AzureAccelerated says whether accelerated networking is configured for all interfaces, and why that is so. The result is
-// nil if an interface does not say it, or if there are none. Configuration proves nothing about the guest.
+// AzureAccelerated says whether accelerated networking is configured for all interfaces, and why that is so. The result
+// is nil if an interface does not say it, or if there are none. Configuration proves nothing about the guest.
 func AzureAccelerated(all []AzureInterface) (on *bool, evidence string) {
 	yes, no := true, false
 	for _, i := range all {

@@ -16,15 +16,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// firstUser is the first of the users that programs get: no system gives such numbers to accounts. The process number is
-// added, so that no two programs share a user.
+// firstUser is the first of the users that programs get: no system gives such numbers to accounts. The process number
+// is added, so that no two programs share a user.
 const firstUser = 2_000_000_000
 
 // nobody is the user that systems without such a number (containers, most of all) have.
 const nobody = 65534
 
-// Run replaces this process by the program, confined. It returns only if that fails. It says on log what the kernel does
-// not enforce, though it was asked for and is not needed.
+// Run replaces this process by the program, confined. It returns only if that fails. It says on log what the kernel
+// does not enforce, though it was asked for and is not needed.
 func Run(argv []string, o Options, log io.Writer) error {
 	if err := o.check(); err != nil {
 		return err
@@ -222,7 +222,9 @@ func libraries() []string {
 
 // readable are further files of the system for programs that read no files for their peers.
 func readable() []string {
-	return []string{"/usr", "/bin", "/sbin", "/proc", "/sys", "/etc/hosts", "/etc/resolv.conf", "/etc/passwd", "/etc/group"}
+	return []string{
+		"/usr", "/bin", "/sbin", "/proc", "/sys", "/etc/hosts", "/etc/resolv.conf", "/etc/passwd", "/etc/group",
+	}
 }
 
 // The accesses of Landlock. accessABI1 are all of its first version (linux/landlock.h).
@@ -234,8 +236,8 @@ const (
 	accessABI1 = 1<<13 - 1
 )
 
-// restrictFiles limits the files and ports of this thread and what it executes. The error wraps ErrUnsupported where the
-// kernel has no Landlock.
+// restrictFiles limits the files and ports of this thread and what it executes. The error wraps ErrUnsupported where
+// the kernel has no Landlock.
 func restrictFiles(program, scratch string, o Options) error {
 	abi, err := landlock()
 	if err != nil {

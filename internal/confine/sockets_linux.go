@@ -13,9 +13,9 @@ import (
 )
 
 // A program whose peers are limited does not make its internet sockets itself: the kernel hands each of its calls of
-// socket(2) to another process (seccomp_unotify(2)), which makes the socket, puts a filter on it that the program cannot
-// remove, and gives it to the program. Connections that the socket accepts have the filter too. All other system calls
-// are the program's own.
+// socket(2) to another process (seccomp_unotify(2)), which makes the socket, puts a filter on it that the program
+// cannot remove, and gives it to the program. Connections that the socket accepts have the filter too. All other system
+// calls are the program's own.
 
 // architecture is the audit name (linux/audit.h) of this architecture; false for one that nearfar is not built for.
 func architecture() (uint32, bool) {
@@ -28,8 +28,8 @@ func architecture() (uint32, bool) {
 	return 0, false
 }
 
-// Offsets in struct seccomp_data (linux/seccomp.h). The first argument of socket is an int: its low half comes first, on
-// the little-endian architectures above.
+// Offsets in struct seccomp_data (linux/seccomp.h). The first argument of socket is an int: its low half comes first,
+// on the little-endian architectures above.
 const (
 	dataNumber = 0
 	dataArch   = 4
@@ -39,8 +39,8 @@ const (
 // x32 marks the system calls of amd64's third binary interface (linux/unistd.h, __X32_SYSCALL_BIT).
 const x32 = 0x40000000
 
-// socketCalls asks the listener about sockets of IP. Other ways to make one do not exist for the program: system calls of
-// other architectures, and io_uring.
+// socketCalls asks the listener about sockets of IP. Other ways to make one do not exist for the program: system calls
+// of other architectures, and io_uring.
 func socketCalls(arch uint32) []unix.SockFilter {
 	const missing = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 	return []unix.SockFilter{

@@ -129,12 +129,36 @@ func (k *given) measuresAt(ctx context.Context, arms []experiment.Arm) error {
 		if arm.Client == "" || arm.Server == "" {
 			continue
 		}
-		e := endsOf(k.experiment, k.clients[arm.Client].Host(), k.clients[arm.Server].Host())
-		if e.client.IsValid() && e.server.IsValid() {
-			k.options.Step("%s: measures between %s (%s) and %s (%s)", arm.Name, arm.Client, e.client, arm.Server, e.server)
+		for _, e := range allEnds(k.experiment, k.clients[arm.Client].Host(), k.clients[arm.Server].Host()) {
+			if e.client.IsValid() {
+				k.options.Step("%s: measures between %s (%s) and %s (%s)", arm.Name, arm.Client, e.client, arm.Server, e.server)
+			}
 		}
 	}
 	return nil
+}
+
+// Between is a pair of addresses between which the trials of an arm run: that of its client, if it is known, and the
+// one of its server that the client dials.
+type Between struct {
+	Client netip.Addr `json:"client,omitzero"`
+	Server netip.Addr `json:"server"`
+}
+
+// between are the addresses between which the arms measure that have no lab, by arm: one pair for each version of IP
+// that a workload uses.
+func (d *Deployment) between() map[string][]Between {
+	all := map[string][]Between{}
+	for _, arm := range d.experiment.Arms {
+		hosts, ok := d.hosts[arm.Name]
+		if !ok || arm.Lab != nil {
+			continue
+		}
+		for _, e := range allEnds(d.experiment, hosts.Client, hosts.Server) {
+			all[arm.Name] = append(all[arm.Name], Between{e.client, e.server})
+		}
+	}
+	return all
 }
 
 // choose takes the only pair of addresses between two hosts, for those of them whose address the file does not give. It

@@ -207,6 +207,7 @@ func (d *Deployment) Hosts() map[string]host.Hosts { return d.hosts }
 func (d *Deployment) Facts(ctx context.Context) json.RawMessage {
 	record := Record{
 		Before: d.load, Facts: d.facts.kept, FactsLeftOut: d.facts.leftOut, Deployments: d.machines,
+		Between: d.between(),
 	}
 	for _, k := range d.kinds {
 		k.record(ctx, d.experiment, &record)
@@ -216,6 +217,16 @@ func (d *Deployment) Facts(ctx context.Context) json.RawMessage {
 		return nil
 	}
 	return data
+}
+
+// Use says that the hosts are measured from now on: the join strings of agents are used up. Before, Close leaves such
+// agents to another run.
+func (d *Deployment) Use() {
+	for _, k := range d.kinds {
+		if named, ok := k.(*given); ok {
+			named.use()
+		}
+	}
 }
 
 // Close ends everything on the hosts and frees them. It may be called twice.

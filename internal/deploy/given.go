@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"nearfar/internal/agent"
 	"nearfar/internal/agent/binaries"
@@ -25,6 +26,8 @@ type given struct {
 	experiment *experiment.Experiment
 	specs      map[string]experiment.HostSpec
 	owner      *tls.Owner // nil without a host that is reached by a join string
+	// expires says until when the join strings of hosts are good, by the hosts' names.
+	expires map[string]time.Time
 	// programs are what ssh copies to hosts.
 	programs programs
 	// done is closed when build has ended: pods can have an arm with a host of the file. failed is valid then.
@@ -65,7 +68,7 @@ func newFleet() fleet {
 func newGiven(e *experiment.Experiment, o Options) *given {
 	k := &given{
 		options: o, experiment: e, specs: map[string]experiment.HostSpec{}, fleet: newFleet(),
-		done: make(chan struct{}), programs: programs{made: map[host.System]ssh.Program{}},
+		expires: map[string]time.Time{}, done: make(chan struct{}), programs: programs{made: map[host.System]ssh.Program{}},
 	}
 	k.wire = watchesWire(e)
 	for _, h := range e.Hosts {
@@ -172,6 +175,7 @@ func (k *given) dialers(ctx context.Context, names []string) (map[string]dialer,
 			return nil, fmt.Errorf("host %s: %w", name, err)
 		}
 		dialers[name] = dialer{dial, join.Session()}
+		k.expires[name] = join.Expires
 	}
 	return dialers, nil
 }
@@ -204,6 +208,7 @@ func (k *given) reach(ctx context.Context, spec experiment.HostSpec, d dialer) (
 			Note: func(text string) { k.options.Step("%s", text) },
 		})
 	default:
+		o.Releases = true
 		return agent.Connect(ctx, d.dial, o)
 	}
 }
@@ -243,7 +248,17 @@ func (k *given) record(ctx context.Context, e *experiment.Experiment, r *Record)
 	}
 }
 
-// close ends all agents, with everything that they started and put.
+// use says that the agents are used from now on.
+func (k *given) use() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, c := range k.clients {
+		c.Use()
+	}
+}
+
+// close ends all agents, with everything that they started and put. Agents of join strings that were not
+// used stay, without anything that they started.
 func (k *given) close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -261,6 +276,13 @@ func (k *given) close() error {
 		})
 	}
 	all.Wait()
+	for _, name := range names {
+		if until, ok := k.expires[name]; ok && k.clients[name].Released() {
+			delete(k.expires, name) // close may be called twice
+			k.options.Step("the join string of host %s is not used up: it stays good until %s", name,
+				until.Local().Format(time.DateTime))
+		}
+	}
 	if k.owner != nil {
 		errs = append(errs, k.owner.Close())
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"nearfar/internal/machine"
+	"nearfar/internal/result"
 )
 
 // busyBefore is the share of CPU time in use from which nearfar warns that a machine is busy before a run.
@@ -50,10 +51,10 @@ func (d *Deployment) Resume(hosts json.RawMessage, left int) {
 }
 
 func busyText(l machine.Load) string {
-	text := fmt.Sprintf("before the start other programs used %.0f %% of %d CPUs (load average %.1f",
-		100*l.Busy, l.CPUs, l.Average)
+	text := fmt.Sprintf("before the start other programs used %s %% of %d CPUs (load average %s",
+		result.Decimal(100*l.Busy, 0), l.CPUs, result.Decimal(l.Average, 1))
 	if l.Pressure > 0 {
-		text += fmt.Sprintf(", some waited for a CPU for %.0f %% of the time", 100*l.Pressure)
+		text += fmt.Sprintf(", some waited for a CPU for %s %% of the time", result.Decimal(100*l.Pressure, 0))
 	}
 	return text + "): expect wider intervals and longer tails"
 }

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"net/netip"
+	"slices"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
@@ -17,6 +18,21 @@ func endsOf(e *experiment.Experiment, client, server host.Host) ends {
 	if len(e.Workloads) > 0 && e.Workloads[0].IP == experiment.IPv6 {
 		version = experiment.IPv6
 	}
+	return endsFor(version, client, server)
+}
+
+// allEnds are the ends for each version of IP that a workload uses.
+func allEnds(e *experiment.Experiment, client, server host.Host) (all []ends) {
+	for _, w := range e.Workloads {
+		if found := endsFor(w.IP, client, server); found.server.IsValid() && !slices.Contains(all, found) {
+			all = append(all, found)
+		}
+	}
+	return all
+}
+
+// endsFor are the ends for a version of IP: 4, 6, or 0 for the one that the hosts have.
+func endsFor(version int, client, server host.Host) ends {
 	pair := host.Pair{Client: client.Endpoint(), Server: server.Endpoint()}
 	_, at, err := pair.Addresses(version)
 	if err != nil {

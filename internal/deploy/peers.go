@@ -21,9 +21,9 @@ func (d *Deployment) Peers() map[string][]netip.Prefix {
 	return all
 }
 
-// sawSources notes from which addresses a server's host got the requests of its clients. If all of them are the clients'
-// own, nothing on the way translates addresses, and each arm's server can be limited to its client. A translation can
-// have several addresses and change them, so with one, nothing is limited.
+// sawSources notes from which addresses a server's host got the requests of its clients. If all of them are the
+// clients' own, nothing on the way translates addresses, and each arm's server can be limited to its client. A
+// translation can have several addresses and change them, so with one, nothing is limited.
 func (k *fleet) sawSources(server string, probes []probe, seen []netip.Addr) {
 	if len(seen) == 0 {
 		return

@@ -23,6 +23,8 @@ type Record struct {
 	// hosts, by arm.
 	Machines map[string]agent.Facts `json:"machines,omitempty"`
 	Sides    map[string]Sides       `json:"sides,omitempty"`
+	// Between are the addresses between which arms without a lab measure, by arm.
+	Between map[string][]Between `json:"between,omitempty"`
 	// Pods says which pods were made, where they were, and how the arms used them; nil without pods.
 	Pods *Pods `json:"pods,omitempty"`
 	// States are what the hosts of the file showed at the time of the run.

@@ -124,7 +124,8 @@ const (
 func hostKinds() []string { return []string{HostLocal, HostSSH, HostAgent, HostProvisioned} }
 
 func hostKeys() []string {
-	return append(hostKinds(), "address", "address6", "bind", "port", "folder", "command", "sudo", "nat", "silence", "tools")
+	return append(hostKinds(), "address", "address6", "bind", "port", "folder", "command", "sudo", "nat", "silence",
+		"tools")
 }
 
 // takers gives the kinds of hosts that take a key.

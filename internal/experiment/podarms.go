@@ -19,8 +19,8 @@ func (e *Experiment) HasPods() bool {
 // PodsOf names the arm whose pods an arm uses: the first arm with the same client and server whose pods are equal. It
 // is empty for an arm without pods.
 //
-// Arms can differ in how they use their pods and still share them: in Kubernetes.Through, Service and Ready, and in Port,
-// Interface and Tools of each pod. So a Service and the pod behind it are measured with the same pods on the same
+// Arms can differ in how they use their pods and still share them: in Kubernetes.Through, Service and Ready, and in
+// Port, Interface and Tools of each pod. So a Service and the pod behind it are measured with the same pods on the same
 // nodes. Arms that share pods have hosts of their own if they use the pods differently; see HostsOf.
 func (e *Experiment) PodsOf(arm string) string {
 	a, _ := e.Arm(arm)

@@ -43,10 +43,11 @@ func (v *Verbs) Agent() *cobra.Command {
 on another machine. That run then starts its measurements here. With --listen, it connects to this host. With --dial,
 this host connects to the machine of the run, which waits there. Without --listen, nothing listens here.
 
-The join string is a secret, and good for one run. A file that it is written to becomes readable by you alone. The
-connection is TLS 1.3, and both sides check each other's key. The agent runs nearfar's own measurements and a fixed list
-of measuring tools, with arguments that it checks; it is not a shell. It ends, with all that it started, when the run is
-over, when no run used the join string before it expired, and when the run has been disconnected for the idle time.`,
+The join string is a secret, and good for one run. A run that ends before it measures does not use it up. A file that it
+is written to becomes readable by you alone. The connection is TLS 1.3, and both sides check each other's key. The agent
+runs nearfar's own measurements and a fixed list of measuring tools, with arguments that it checks; it is not a shell.
+It ends, with all that it started, when the run is over, when no run used the join string before it expired, and when
+the run has been disconnected for the idle time.`,
 		Example: `  nearfar agent --listen 0.0.0.0:7770
   nearfar agent --listen 10.0.0.5:7770 --peers 10.0.0.0/24 --expires 15m
   nearfar agent --listen 0.0.0.0:7770 --address gate.example:7770
@@ -199,7 +200,22 @@ func (o *joinOptions) serve(ctx context.Context, folder string, join, messages i
 	if _, err := fmt.Fprintln(join, j.Encode()); err != nil {
 		return err
 	}
-	first, err := a.Accept()
+	for {
+		err := o.serveRun(ctx, a, folder, say)
+		if !errors.Is(err, agent.ErrReleased) {
+			return err
+		}
+		a.Release()
+		say("the run ended before it measured: the join string stays good until %s",
+			j.Expires.Local().Format(time.DateTime))
+	}
+}
+
+// serveRun waits for a run and serves it. Its error is agent.ErrReleased if the run left the agent to another one.
+func (o *joinOptions) serveRun(ctx context.Context, a *tls.Agent, folder string, say func(string, ...any)) error {
+	ofRun, cancel := context.WithCancel(ctx)
+	defer cancel() // so that the next run's connection is not accepted for this one
+	first, err := a.Accept(ofRun)
 	if err != nil {
 		return err
 	}
@@ -209,9 +225,9 @@ func (o *joinOptions) serve(ctx context.Context, folder string, join, messages i
 			first = nil
 			return c, nil
 		}
-		return a.Accept()
+		return a.Accept(ofRun)
 	}, agent.ServerOptions{
-		Session: j.Session(), Silence: o.idle, Folder: folder, Alone: true, Allow: o.policy.Limit,
+		Session: a.Join().Session(), Silence: o.idle, Folder: folder, Alone: true, Allow: o.policy.Limit, Releases: true,
 		Log: func(message string) { say("%s", message) },
 	})
 	if n := a.Refused(); n > 0 {

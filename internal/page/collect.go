@@ -254,6 +254,12 @@ func clippedEnvironment(g *answer.Environment) *answer.Environment {
 		m := &c.Machines[i]
 		m.System, m.Kernel, m.CPU, m.ClockSource = clip(m.System), clip(m.Kernel), clip(m.CPU), clip(m.ClockSource)
 	}
+	c.Addresses = listOf(g.Addresses)
+	for i := range c.Addresses {
+		for _, h := range []*answer.HostAddress{&c.Addresses[i].Client, &c.Addresses[i].Server} {
+			h.Host, h.Address = clip(h.Host), clip(h.Address)
+		}
+	}
 	c.Limits = listOf(g.Limits)
 	for i := range c.Limits {
 		c.Limits[i] = clip(c.Limits[i])

@@ -31,8 +31,8 @@ func (plan Plan) extendable() error {
 	if more := len(lost) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return errors.New("more time would cost the machines, and nothing was done: " + text + ". They got the time of their " +
-		"end when they were made. Delete them with nearfar down, and make new ones with a greater ttl")
+	return errors.New("more time would cost the machines, and nothing was done: " + text + ". They got the time of " +
+		"their end when they were made. Delete them with nearfar down, and make new ones with a greater ttl")
 }
 
 // stopped lists the machines that a plan, as `tofu show -json` prints it, changes by stopping and starting them: those

@@ -11,8 +11,8 @@ import (
 )
 
 // deploymentsNote explains comparisons whose unit is the deployment.
-const deploymentsNote = "The unit is the deployment: its difference is the median over its blocks. The difference is\n" +
-	"the mean of the deployments', with Student's interval. p is corrected for " + eachTable + "\n" +
+const deploymentsNote = "The unit is the deployment: its difference is the median over its blocks. " +
+	"The difference is\nthe mean of the deployments', with Student's interval. p is corrected for " + eachTable + "\n" +
 	"(Holm). \"Detectable\" is the smallest true difference that so many deployments would have\n" +
 	"shown four times in five."
 

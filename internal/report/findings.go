@@ -35,7 +35,8 @@ func findingSection(a answer.Answer) section {
 	}
 	for _, f := range differ[:min(len(differ), mostFindings)] {
 		t.add(findingRow(f, len(a.Sources) > 0)...)
-		t.note(whereColumn, " in "+printable(f.Where())+": ", printable(withRemark(withRemark(f.Caution, f.Unproved), butText(f.But))))
+		t.note(whereColumn, " in "+printable(f.Where())+": ",
+			printable(withRemark(withRemark(f.Caution, f.Unproved), butText(f.But))))
 	}
 	against := "differences from " + a.Baseline
 	if len(a.Sources) > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"nearfar/internal/answer"
 	"nearfar/internal/clean"
+	"nearfar/internal/result"
 )
 
 // bounds writes an interval with the scale's numbers, or "none" if there is none.
@@ -20,7 +21,7 @@ func percent(ratio float64) string {
 	if math.Abs(ratio) >= 1 {
 		digits = 0
 	}
-	text := strconv.FormatFloat(100*ratio, 'f', digits, 64)
+	text := result.Decimal(100*ratio, digits)
 	if strings.Trim(text, "-0.") == "" {
 		text = strings.TrimPrefix(text, "-")
 	}

@@ -14,8 +14,10 @@ import (
 const (
 	// defaultWidth is used if the terminal's width is not known.
 	defaultWidth = 80
-	// leastWidth is the smallest width that tables fit. On a narrower terminal their lines wrap.
-	leastWidth = 60
+	// leastWidth is the smallest width that lines fit. On a narrower terminal they wrap. tablesWidth is the smallest one
+	// that all tables fit; in between, some are lists.
+	leastWidth  = 40
+	tablesWidth = 60
 	// shortName is the length to which names are cut to make room for a plot; leastName is the shortest that names
 	// are ever cut to.
 	shortName = 16
@@ -41,9 +43,13 @@ type layout struct {
 	left []string
 }
 
-// text writes the table for a terminal, each line with the indent, and says which columns were left out.
+// text writes the table for a terminal, each line with the indent, and says which columns were left out. A table that
+// does not fit becomes a list.
 func (t *table) text(indent string, s screen) (text string, left []string) {
 	l := t.fit(s.width-columns(indent), s)
+	if l.width() > s.width-columns(indent) {
+		return t.list(indent, s.width), nil
+	}
 	widths := l.widths()
 	var b strings.Builder
 	line := func(cells []string, plot string) {
@@ -72,6 +78,24 @@ func (t *table) text(indent string, s screen) (text string, left []string) {
 		b.WriteString(prose.Wrap(remark, indent, s.width))
 	}
 	return b.String(), l.left
+}
+
+// list writes the rows one below the other, each column in a line of its own, without the plot.
+func (t *table) list(indent string, width int) string {
+	var b strings.Builder
+	l := t.joined()
+	for _, row := range l.rows {
+		b.WriteString(prose.Wrap(row[0], indent, width))
+		for i, cell := range row[1:] {
+			if cell = strings.TrimSpace(cell); cell != "" {
+				b.WriteString(prose.Wrap(strings.TrimPrefix(l.names[i+1]+": "+cell, ": "), indent+between, width))
+			}
+		}
+	}
+	for _, remark := range t.remarks() {
+		b.WriteString(prose.Wrap(remark, indent, width))
+	}
+	return b.String()
 }
 
 // fit leaves out and shortens as little as possible until the table fits the width.

@@ -144,5 +144,5 @@ func distanceText(d answer.Distribution) string {
 	return printable(fmt.Sprintf("%s, %s: the distributions of all observations differ most at %s: the share of "+
 		"observations up to this value is larger in %s than in %s by %s percentage points (a description; "+
 		"%d observations in A, %d in B).", d.Workload, d.Arm, result.Amount(d.Distance.At, d.Unit), more, fewer,
-		strconv.FormatFloat(100*share, 'f', 1, 64), d.Observations[1], d.Observations[0]))
+		result.Decimal(100*share, 1), d.Observations[1], d.Observations[0]))
 }

@@ -69,7 +69,7 @@ func overlay() answer.Answer {
 
 func TestTerminalGolden(t *testing.T) {
 	for _, o := range []Options{
-		{Width: 60}, {Width: 80}, {Width: 120}, {Width: 60, Unicode: true}, {Width: 80, Unicode: true},
+		{Width: 40}, {Width: 60}, {Width: 80}, {Width: 120}, {Width: 60, Unicode: true}, {Width: 80, Unicode: true},
 		{Width: 120, Unicode: true},
 		{Width: 80, Unicode: true, Color: true},
 	} {
@@ -107,7 +107,7 @@ func TestASCIIWhereTheLocaleHasNoMore(t *testing.T) {
 // With names of any length, in terminals of any width, no line is wider than the terminal and no two arms have the same
 // shortened name.
 func TestLinesFitAndNamesStayDistinct(t *testing.T) {
-	for width := leastWidth; width <= 200; width += 7 {
+	for width := tablesWidth; width <= 200; width += 7 {
 		for _, length := range []int{1, 9, 17, 30, 64} {
 			a := overlay()
 			name := func(arm string) string { return strings.Repeat("x", max(0, length-len(arm))) + arm }
@@ -144,6 +144,32 @@ func TestLinesFitAndNamesStayDistinct(t *testing.T) {
 					t.Fatalf("width %d, names of %d: %d arms are shown of %d:\n%s", width, length, len(seen),
 						len(a.Arms), text)
 				}
+			}
+		}
+	}
+}
+
+// In terminals that tables do not fit, no line is wider than the terminal, and every arm has its name and its figures:
+// those of the two columns in which they stand in a wide terminal.
+func TestNarrowTerminals(t *testing.T) {
+	for width := leastWidth; width < tablesWidth; width++ {
+		a := overlay()
+		text := written(t, a, Options{Width: width})
+		for line := range strings.Lines(text) {
+			line = strings.TrimRight(line, "\n")
+			if columns(line) > width && !strings.HasPrefix(line, "Run: ") {
+				t.Fatalf("width %d: %d columns: %s", width, columns(line), line)
+			}
+		}
+		all := strings.Join(strings.Fields(text), " ")
+		for _, f := range a.Arms {
+			if !strings.Contains(all, f.Arm+" ") {
+				t.Errorf("width %d: no arm %s:\n%s", width, f.Arm, text)
+			}
+		}
+		for _, c := range a.Comparisons {
+			if c.Verdict != "" && !strings.Contains(all, "verdict") {
+				t.Errorf("width %d: no verdicts:\n%s", width, text)
 			}
 		}
 	}

@@ -48,6 +48,21 @@ func ScaleOf(unit string, values ...float64) Scale {
 	return chosen
 }
 
+// mostPlain is the size from which on a number is written with an exponent. Nothing that is measured is as large, but a
+// host or a file can say it, and 300 digits hide the rest of a sentence.
+const mostPlain = 1e15
+
+// Decimal writes a number with so many digits behind the point, -1 for as many as it needs.
+func Decimal(v float64, digits int) string {
+	switch abs := math.Abs(v); {
+	case abs >= mostPlain:
+		return strconv.FormatFloat(v, 'e', 2, 64)
+	case digits < 0 && abs != 0 && abs < 1/mostPlain:
+		return strconv.FormatFloat(v, 'e', 2, 64)
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}
+
 // Number writes a value in the scale, without the unit.
 func (s Scale) Number(v float64) string {
 	v /= s.Factor
@@ -60,7 +75,7 @@ func (s Scale) Number(v float64) string {
 	case abs != 0 && abs < 1:
 		digits = 3
 	}
-	text := strconv.FormatFloat(v, 'f', digits, 64)
+	text := Decimal(v, digits)
 	if strings.Trim(text, "-0.") == "" { // no minus before a zero
 		text = strings.TrimPrefix(text, "-")
 	}
@@ -91,7 +106,7 @@ func SignedAmount(v float64, unit string) string {
 	return s.With(s.Signed(v))
 }
 
-// Share writes a ratio of 0 or more as a percentage with two significant digits, never with an exponent: "0.42 %",
+// Share writes a ratio of 0 or more as a percentage with two significant digits: "0.42 %",
 // "19 %", "130 %".
 func Share(ratio float64) string { return twoDigits(100*ratio) + " %" }
 
@@ -102,11 +117,11 @@ func Roughly(v float64, unit string) string {
 	return s.With(twoDigits(math.Abs(v) / s.Factor))
 }
 
-// twoDigits writes a number with two significant digits, never with an exponent.
+// twoDigits writes a number with two significant digits.
 func twoDigits(v float64) string {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 2, 64), 64)
 	if err != nil {
 		rounded = v
 	}
-	return strconv.FormatFloat(rounded, 'f', -1, 64)
+	return Decimal(rounded, -1)
 }

@@ -237,9 +237,9 @@ func (d *Dir) Update(change func(*Manifest)) error {
 	return d.writeManifest()
 }
 
-// writeManifest writes run.json. What would make it too large to be read again is left out, or an error: the facts of the
-// hosts come from the hosts, and must not cost the run. It is called with writing held, or before
-// others have the directory.
+// writeManifest writes run.json. What would make it too large to be read again is left out, or an error: the facts of
+// the hosts come from the hosts, and must not cost the run. It is called with writing held, or before others have the
+// directory.
 func (d *Dir) writeManifest() error {
 	data, err := encodeManifest(d.manifest)
 	if errors.Is(err, errTooLarge) && len(d.manifest.Hosts) > 0 {

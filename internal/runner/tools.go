@@ -52,6 +52,9 @@ func (r *Runner) findTools(ctx context.Context) error {
 		}
 		return err
 	}
+	if err := r.checkCongestion(ctx); err != nil {
+		return err
+	}
 	if err := r.findVersions(ctx, probes, absent); err != nil {
 		return err
 	}

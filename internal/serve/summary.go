@@ -49,7 +49,9 @@ func (f *Folder) summaries(r *http.Request) (map[string]Summary, error) {
 
 // summarize makes the summary of an answer.
 func summarize(a answer.Answer) Summary {
-	return Summary{Verdict: clip(a.Verdict), Headline: clip(a.Headline), Warnings: len(a.Warnings), Objectives: objectives(a)}
+	return Summary{
+		Verdict: clip(a.Verdict), Headline: clip(a.Headline), Warnings: len(a.Warnings), Objectives: objectives(a),
+	}
 }
 
 // objectives counts the objectives of an answer by verdict.

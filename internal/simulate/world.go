@@ -1,5 +1,5 @@
-// Package simulate draws runs from worlds whose truth is known, answers them as nearfar answers real runs, and counts how
-// often an answer says something: how often it claims a difference that does not exist, misses one that does, or
+// Package simulate draws runs from worlds whose truth is known, answers them as nearfar answers real runs, and counts
+// how often an answer says something: how often it claims a difference that does not exist, misses one that does, or
 // prints an interval that does not hold the truth. Only tests import it; `make simulate` prints the table of
 // docs/statistics.md.
 package simulate

@@ -160,8 +160,8 @@ func (p *Providers) Resources() []Resource {
 	return all
 }
 
-// ResourcesIn lists the resources of a cloud, by type and name. folder is Providers.Folder; in the environment of Env it
-// is the variable NEARFAR_TEST_CLOUD.
+// ResourcesIn lists the resources of a cloud, by type and name. folder is Providers.Folder; in the environment of Env
+// it is the variable NEARFAR_TEST_CLOUD.
 func ResourcesIn(folder string) (all []Resource, err error) {
 	files, err := filepath.Glob(filepath.Join(folder, "resources", "*.json"))
 	if err != nil {

@@ -89,8 +89,9 @@ func (c Command) Words() []string {
 	return append(append([]string{host.Self}, c.Rights.Args()...), c.Argv...)
 }
 
-// Confined gives the plan with the rights that its processes need between these hosts. peers are the addresses from which
-// the server's host sees the client; none if that is not known. Systems other than Linux leave all rights to a process.
+// Confined gives the plan with the rights that its processes need between these hosts. peers are the addresses from
+// which the server's host sees the client; none if that is not known. Systems other than Linux leave all rights to a
+// process.
 func (p Plan) Confined(pair host.Pair, peers []netip.Prefix) Plan {
 	if pair.Client.System.OS != linux {
 		p.Client.Rights = nil

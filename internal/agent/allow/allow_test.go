@@ -83,7 +83,7 @@ func hostile() []string {
 		"nearfar engine load 10.0.0.2:7777 --secret-stdin --sweep 1/s..2/s",
 		"nearfar engine load 10.0.0.2:7777 --secret-stdin --steps 1/s:1s;id",
 		"nearfar engine rr --secret-stdin -- 10.0.0.2:7777",
-		"nearfar absent", "nearfar absent ../../etc/passwd", "nearfar absent /etc/passwd", `nearfar absent C:\x`,
+		"nearfar absent", "nearfar absent --congestion ../x", "nearfar absent ../../etc/passwd", "nearfar absent /etc/passwd", `nearfar absent C:\x`,
 		"nearfar absent -x", "nearfar wait-port tcp 7777", "nearfar agent-work --folder /tmp",
 		// sockperf
 		"sockperf", "sockperf --version --help", "sockperf playback -i 10.0.0.2 -p 1 -t 1 --data-file /etc/passwd",

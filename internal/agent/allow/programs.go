@@ -38,6 +38,8 @@ func selfForms() []form {
 		{words: []string{"version"}},
 		{words: []string{"confine", "--supported"}},
 		{words: []string{"absent"}, operands: []check{plainWord(64)}, repeated: true},
+		{words: []string{"absent"}, options: map[string]check{"--congestion": congestion()},
+			required: []string{"--congestion"}},
 		{words: []string{"reach", "serve"}, options: map[string]check{"--sockets": sockets()},
 			required: []string{"--sockets"}, operands: []check{bindAddress}},
 		{words: []string{"reach", "dial"}, options: map[string]check{"--sockets": sockets()},

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// staleAfter is how long nothing may have changed in a folder without a lock until it counts as left behind: longer than
-// the time within which ssh must send the next part of the program that is being copied.
+// staleAfter is how long nothing may have changed in a folder without a lock until it counts as left behind: longer
+// than the time within which ssh must send the next part of the program that is being copied.
 const staleAfter = 10 * time.Minute
 
 // aboutToLock is the longest time assumed between the making of a lock's file and its locking.
@@ -21,9 +21,9 @@ const aboutToLock = time.Minute
 // maxSwept bounds how many entries of a folder are looked at.
 const maxSwept = 10_000
 
-// removeLeftovers removes the folders of agents that have ended without removing them: the machine was switched off, the
-// program was never copied whole, or it did not start. It looks at the folders in base that have the name of an agent's
-// folder and belong to this user alone, but not at own. A folder whose agent lives has a lock.
+// removeLeftovers removes the folders of agents that have ended without removing them: the machine was switched off,
+// the program was never copied whole, or it did not start. It looks at the folders in base that have the name of an
+// agent's folder and belong to this user alone, but not at own. A folder whose agent lives has a lock.
 func removeLeftovers(base, own string, now time.Time) {
 	folder, err := os.Open(base)
 	if err != nil {

@@ -151,8 +151,8 @@ func (s *udpServer) take() bool {
 	return true
 }
 
-// reply answers the last datagram, with no more bytes than that has, and says whether the answer left. One that cannot be
-// sent is lost like a datagram in the network: the client counts it.
+// reply answers the last datagram, with no more bytes than that has, and says whether the answer left. One that cannot
+// be sent is lost like a datagram in the network: the client counts it.
 //
 //go:nosplit
 func (s *udpServer) reply() bool {

@@ -70,8 +70,10 @@ func (d *Server) admit(n int) (conns []*net.TCPConn, err error) {
 	if err := d.TCP.SetDeadline(deadline); err != nil {
 		return nil, err
 	}
-	a := &admission{cookie: d.Secret, serves: d.serves, deadline: deadline, most: n + strangers, admitted: make(chan candidate),
-		over: make(chan struct{})}
+	a := &admission{
+		cookie: d.Secret, serves: d.serves, deadline: deadline, most: n + strangers, admitted: make(chan candidate),
+		over: make(chan struct{}),
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- a.accept(d.TCP) }()
 	var admitted []candidate

@@ -7,8 +7,8 @@ import (
 	"nearfar/internal/engine/wire"
 )
 
-// The client does not take the server's figures on trust: it knows what it sent, and how much time has passed on its own
-// clock. A figure that cannot be true ends the measurement without a result.
+// The client does not take the server's figures on trust: it knows what it sent, and how much time has passed on its
+// own clock. A figure that cannot be true ends the measurement without a result.
 
 const (
 	// clockRate is by how much the clocks of two machines may differ in their rate, and clockGrain how exactly short
@@ -58,8 +58,8 @@ func (c *Client) CheckInterval(i, before wire.Interval) error {
 	return nil
 }
 
-// CheckReport says why a report of the server cannot be true. intervals are the sums of its intervals, End the end of the
-// last one.
+// CheckReport says why a report of the server cannot be true. intervals are the sums of its intervals, End the end of
+// the last one.
 func (c *Client) CheckReport(r wire.Report, sent Sent, intervals wire.Interval) error {
 	p, age := c.Options.Params, c.Age()
 	timed := p.Mode == wire.ModeStream || p.Mode == wire.ModeMessages // by the server
@@ -86,8 +86,8 @@ func (c *Client) CheckReport(r wire.Report, sent Sent, intervals wire.Interval) 
 	return nil
 }
 
-// checkMessages checks the tally of one-way messages. The network may deliver a datagram twice, but does not double more
-// than everything.
+// checkMessages checks the tally of one-way messages. The network may deliver a datagram twice, but does not double
+// more than everything.
 func checkMessages(r wire.Report, sent int64, size int, inIntervals int64) error {
 	m := r.Messages
 	switch {

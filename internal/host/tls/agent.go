@@ -140,18 +140,41 @@ func (a *Agent) Refused() int64 {
 	return a.guard.refused.Load()
 }
 
-// Accept returns the next connection of the owner. Its error is ErrNoOwner, ErrIdle, or the reason why the agent was
-// closed.
-func (a *Agent) Accept() (io.ReadWriteCloser, error) {
+// Accept returns the next connection of the owner. Its error is ErrNoOwner, ErrIdle, the reason why the agent was
+// closed, or that of ctx.
+func (a *Agent) Accept(ctx context.Context) (io.ReadWriteCloser, error) {
 	if a.guard == nil {
-		return a.dialOwner()
+		return a.dialOwner(ctx)
 	}
 	select {
 	case c := <-a.accepted:
 		return c, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	case <-a.ctx.Done():
 		return nil, context.Cause(a.ctx)
 	}
+}
+
+// Release gives up the owner: the next one who proves the token becomes the owner, until the join string expires. No
+// Accept runs.
+func (a *Agent) Release() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.owner = nil
+	if a.live == 0 {
+		a.waitForOwner()
+	}
+}
+
+// waitForOwner starts the time after which the agent ends without an owner. a.mu is locked.
+func (a *Agent) waitForOwner() {
+	limit := a.o.Idle
+	if a.owner == nil {
+		limit = max(0, a.join.Expires.Sub(a.o.now()))
+	}
+	a.idle.Stop()
+	a.idle = time.AfterFunc(limit, a.endIdle)
 }
 
 // Close ends the agent: it stops to listen, and Accept returns. Connections that Accept returned stay open.
@@ -230,27 +253,31 @@ func (a *Agent) log(message string) {
 }
 
 // dialOwner dials the owner who waits, until one accepts. It waits until no earlier connection is open.
-func (a *Agent) dialOwner() (io.ReadWriteCloser, error) {
+func (a *Agent) dialOwner(ctx context.Context) (io.ReadWriteCloser, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(a.ctx, func() { cancel(context.Cause(a.ctx)) })
+	defer stop()
 	for pause := leastDialPause; ; pause = min(2*pause, mostDialPause) {
-		if err := a.untilNoneIsOpen(); err != nil {
+		if err := a.untilNoneIsOpen(ctx); err != nil {
 			return nil, err
 		}
-		c, err := a.dialOnce()
+		c, err := a.dialOnce(ctx)
 		if err == nil {
 			return c, nil
 		}
-		if a.ctx.Err() == nil && !Permanent(err) { // which was logged already
+		if ctx.Err() == nil && !Permanent(err) { // which was logged already
 			a.log(fmt.Sprintf("no owner at %s yet: %v", a.o.Dial, err))
 		}
 		select {
-		case <-a.ctx.Done():
-			return nil, context.Cause(a.ctx)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		case <-time.After(pause):
 		}
 	}
 }
 
-func (a *Agent) untilNoneIsOpen() error {
+func (a *Agent) untilNoneIsOpen(ctx context.Context) error {
 	for {
 		a.mu.Lock()
 		live, changed := a.live, a.changed
@@ -260,18 +287,18 @@ func (a *Agent) untilNoneIsOpen() error {
 		}
 		select {
 		case <-changed:
-		case <-a.ctx.Done():
-			return context.Cause(a.ctx)
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
 }
 
-func (a *Agent) dialOnce() (*tracked, error) {
-	c, err := dial(a.ctx, a.o.Dial)
+func (a *Agent) dialOnce(ctx context.Context) (*tracked, error) {
+	c, err := dial(ctx, a.o.Dial)
 	if err != nil {
 		return nil, err
 	}
-	ch, err := handshake(a.ctx, c, true, a.id, func(Fingerprint) error { return nil })
+	ch, err := handshake(ctx, c, true, a.id, func(Fingerprint) error { return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -296,8 +323,7 @@ func (a *Agent) untrack() {
 	if a.live--; a.live == 0 {
 		close(a.changed)
 		a.changed = make(chan struct{})
-		a.idle.Stop()
-		a.idle = time.AfterFunc(a.o.Idle, a.endIdle)
+		a.waitForOwner()
 	}
 }
 

@@ -21,7 +21,7 @@ func hostOver(t *testing.T, d Dials, name string, silence time.Duration,
 	ctx, cancel := context.WithCancel(context.Background())
 	served, folder := make(chan error, 1), t.TempDir()
 	go func() {
-		served <- agent.Serve(ctx, a.Accept, agent.ServerOptions{
+		served <- agent.Serve(ctx, func() (io.ReadWriteCloser, error) { return a.Accept(ctx) }, agent.ServerOptions{
 			Session: a.Join().Session(), Folder: folder,
 			Allow: func(*host.Cmd) error { return nil }, // the suite runs the test program; files are refused
 		})

@@ -15,7 +15,7 @@ func TestHostileAgents(t *testing.T) {
 		a := agentOf(t, directions()[0], func(o *AgentOptions) { o.Log = nil })
 		go func() {
 			for {
-				c, err := a.Accept()
+				c, err := a.Accept(context.Background())
 				if err != nil {
 					return
 				}

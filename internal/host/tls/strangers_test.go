@@ -348,7 +348,7 @@ func TestAcceptedOwnersAreNotHalfOpen(t *testing.T) {
 		if halfOpen.Load() {
 			t.Error("the owner was accepted while its connection was half open")
 		}
-		accepted, err := a.Accept()
+		accepted, err := a.Accept(t.Context())
 		if err := errors.Join(err, <-ended); err != nil {
 			t.Fatal(err)
 		}

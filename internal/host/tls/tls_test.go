@@ -64,7 +64,7 @@ func echo(a *Agent) <-chan error {
 		var running sync.WaitGroup
 		defer running.Wait()
 		for {
-			c, err := a.Accept()
+			c, err := a.Accept(context.Background())
 			if err != nil {
 				ended <- err
 				return
@@ -291,6 +291,29 @@ func TestExpiry(t *testing.T) {
 			}
 			if err := say(mustConnect(t, dialer), "again"); err != nil {
 				t.Errorf("an owner that came before: %v", err)
+			}
+		})
+	}
+}
+
+// A released agent has another owner until its join string expires, and then ends.
+func TestReleasedAgentExpires(t *testing.T) {
+	for _, d := range directions() {
+		t.Run(d.name(), func(t *testing.T) {
+			c := &clock{at: time.Now()}
+			a := agentOf(t, d, func(o *AgentOptions) { o.now, o.Expires = c.now, 10*time.Minute })
+			ended := echo(a)
+			for range 2 {
+				owner, dialer := ownerOf(t, a.Join().Encode())
+				if err := errors.Join(mustConnect(t, dialer).Close(), owner.Close()); err != nil {
+					t.Fatal(err)
+				}
+				a.Release()
+			}
+			c.add(10 * time.Minute)
+			a.Release()
+			if err := <-ended; !errors.Is(err, ErrNoOwner) {
+				t.Error(err)
 			}
 		})
 	}

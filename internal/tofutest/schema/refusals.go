@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -84,17 +82,10 @@ func (c cloud) others(id string) (all []resource, err error) {
 	}
 	for _, file := range files {
 		var r resource
-		data, err := os.ReadFile(file)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // it was deleted meanwhile
-		}
-		if err == nil {
-			err = json.Unmarshal(data, &r)
-		}
-		if err != nil {
+		if err := readJSON(file, &r); err != nil {
 			return nil, err
 		}
-		if r.ID != id {
+		if r.ID != "" && r.ID != id { // without one, it was deleted meanwhile
 			all = append(all, r)
 		}
 	}

@@ -205,6 +205,7 @@ func printLinux(o options, bytes int64, seconds float64) {
 		fmt.Printf("%s %d        %.2f   %.2fGbps\n", now, i, seconds, gbps/float64(o.connections))
 	}
 	fmt.Printf("---------------------------------------------------------\n%s#####  Totals:  #####\n"+
-		"%stest duration    :%.2f seconds\n%stotal bytes      :%d\n%s  throughput     :%.2fGbps\n%stotal cpu time   :50.00%%\n",
+		"%stest duration    :%.2f seconds\n%stotal bytes      :%d\n%s  throughput     :%.2fGbps\n"+
+		"%stotal cpu time   :50.00%%\n",
 		now, now, seconds, now, bytes, now, gbps, now)
 }

@@ -1,4 +1,4 @@
-package cli
+package hostverbs
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hasCongestion asks the kernel for a congestion control, with a socket that sends nothing. Only a clear no counts.
-func hasCongestion(name string) bool {
+// HasCongestion asks the kernel for a congestion control, with a socket that sends nothing. Only a clear no counts.
+func HasCongestion(name string) bool {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return true
