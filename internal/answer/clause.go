@@ -257,8 +257,7 @@ func (t teller) layer(f Finding) []part {
 	}
 	parts := []part{always(oneOf(f.Name) + does + r.size(*f.Difference) + to + t.where(f)),
 		{text: t.at(f), drop: dropRate}}
-	// Where arms differ from each other by a layer, it can take off more than the whole baseline: no share says that.
-	if f.Relative != nil && !f.isShare() && *f.Relative > -1 {
+	if f.Relative != nil && !f.isShare() {
 		// Always in percent: what is added would be read as the whole, "3.4 times".
 		parts = append(parts, part{text: ", " + percent(*f.Relative, nil) + " of " + f.Baseline + "'s", drop: dropRelative})
 	}

@@ -274,7 +274,12 @@ func leads(a Answer, workload string, q Quantity) bool {
 		refuted := l.Additive != nil && !*l.Additive
 		return sure && !refuted && l.Workload == workload && l.Quantity == q
 	}
-	return layersTell(a, workload, q) && slices.ContainsFunc(a.Layers, found)
+	// A layer that takes off more than the baseline has nothing to take it off there: the arms tell what it does.
+	beyond := func(l Layer) bool {
+		relative := relativeTo(a, l)
+		return found(l) && relative != nil && *relative <= -1
+	}
+	return layersTell(a, workload, q) && slices.ContainsFunc(a.Layers, found) && !slices.ContainsFunc(a.Layers, beyond)
 }
 
 // layersTell says whether a quantity has layers of at least two kinds, one of which depends on more than the difference
@@ -302,18 +307,24 @@ func ofLayer(a Answer, l Layer) ranked {
 	judged := Comparison{Quantity: l.Quantity, Verdict: l.Verdict}
 	judged.judge()
 	f.Better = judged.Better
+	f.Relative = relativeTo(a, l)
+	f.strength = strength(f.Relative, nil)
+	if i := l.Interval; i != nil && f.Relative != nil && l.Cost != 0 {
+		f.strength = min(math.Abs(i[0]), math.Abs(i[1])) * math.Abs(*f.Relative/l.Cost)
+	}
+	return f
+}
+
+// relativeTo is the cost of a layer as a share of the baseline's figure; nil if that is unknown or 0.
+func relativeTo(a Answer, l Layer) *float64 {
 	base := slices.IndexFunc(a.Arms, func(b Figure) bool {
 		return b.Arm == a.Baseline && b.Workload == l.Workload && b.Quantity == l.Quantity
 	})
-	if base >= 0 && a.Arms[base].Median > 0 {
-		relative := l.Cost / a.Arms[base].Median
-		f.Relative = &relative
+	if base < 0 || a.Arms[base].Median <= 0 {
+		return nil
 	}
-	f.strength = strength(f.Relative, nil)
-	if i := l.Interval; i != nil && f.Relative != nil {
-		f.strength = min(math.Abs(i[0]), math.Abs(i[1])) / a.Arms[base].Median
-	}
-	return f
+	relative := l.Cost / a.Arms[base].Median
+	return &relative
 }
 
 // testOfLayer is the test of a layer's cost. If the layer quotes a comparison, it is the comparison's test. Otherwise

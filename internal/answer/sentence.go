@@ -131,9 +131,9 @@ func (t *telling) notClaimable(f Finding) string {
 	if t.asked() != "" {
 		of = " in " + t.where(f)
 	}
-	return fmt.Sprintf("No difference%s is sure over all %s that %s compared; %d %s in %s.",
+	return fmt.Sprintf("No difference%s is sure over all %s that %s compared; %d %s if judged alone.",
 		of, plural(len(t.a.Findings), "figure"), verb(len(t.a.Findings), "was", "were"), differ,
-		verb(differ, "differs", "differ"), verb(differ, "its own table alone", "their own tables alone"))
+		verb(differ, "differs", "differ"))
 }
 
 // all lists the findings of the same quantity, kind and certainty as one, and marks them as said.
@@ -185,7 +185,7 @@ func (t *telling) also(lead int) string {
 		sentences = append(sentences, brief)
 	}
 	if brief := t.brief(lead, Finding.inItsTableAlone); brief != "" {
-		sentences = append(sentences, "In this table alone: "+uncapital(brief))
+		sentences = append(sentences, judgedAlone+uncapital(brief))
 	}
 	for i, f := range all {
 		if !t.said[i] && f.place() == all[lead].place() {
@@ -230,7 +230,7 @@ func (t *telling) rest(i int, say func([]part)) {
 	case sure:
 		parts := t.differs(f, false)
 		if !f.Claimable() {
-			parts = append(parts, always(", in its own table alone"))
+			parts[0].text = judgedAlone + uncapital(parts[0].text)
 		}
 		t.said[i] = true
 		say(parts)
@@ -243,6 +243,9 @@ func (t *telling) rest(i int, say func([]part)) {
 			always(reasons(f.Reason))})
 	}
 }
+
+// judgedAlone opens what is sure in its own table, and not over all figures of the answer.
+const judgedAlone = "Judged alone, "
 
 // inItsTableAlone says that a difference is sure in its own table, and not over all tables of the answer.
 func (f Finding) inItsTableAlone() bool { return f.certainty() == sure && !f.Claimable() }
@@ -302,8 +305,7 @@ func (t *telling) left() string {
 		parts = append(parts, fmt.Sprintf("%d %s", differ, verb(differ, "differs", "differ")))
 	}
 	if alone > 0 {
-		parts = append(parts, fmt.Sprintf("%d %s in %s alone", alone, verb(alone, "differs", "differ"),
-			verb(alone, "its own table", "their own tables")))
+		parts = append(parts, fmt.Sprintf("%d %s if judged alone", alone, verb(alone, "differs", "differ")))
 	}
 	switch {
 	case left == 0:

@@ -117,7 +117,7 @@ func belowRate(in Input, figures []Figure) []Warning {
 			message += fmt.Sprintf("; the wire is a process, and one packet in a hundred left it more than %s late",
 				result.Amount(late.Seconds(), result.Seconds))
 		}
-		figures[i].Caution = fmt.Sprintf("carried less than its wire's %s in %d of %d trials",
+		figures[i].Caution = fmt.Sprintf("carried less than its wire's %s in %d of %d trials: something else limits it",
 			result.Amount(allowed, result.BitsPerSecond), below, len(trials))
 		warnings = append(warnings, Warning{Code: "wire-below-rate", Arm: f.Arm,
 			Workload: f.Workload, Message: message})
