@@ -3,6 +3,7 @@ package tls
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"testing"
 	"time"
@@ -45,7 +46,8 @@ func beAgent(how, address, below string) error {
 		return err
 	}
 	fmt.Println(a.Join().Encode())
-	err = agent.Serve(context.Background(), a.Accept, agent.ServerOptions{
+	ctx := context.Background()
+	err = agent.Serve(ctx, func() (io.ReadWriteCloser, error) { return a.Accept(ctx) }, agent.ServerOptions{
 		Session: a.Join().Session(), Folder: folder, Alone: true, Log: o.Log,
 	})
 	if err != nil {
