@@ -80,7 +80,7 @@ func later(to io.Writer, from io.Reader) error {
 	for c := range way {
 		time.Sleep(time.Until(c.due))
 		if _, err := to.Write(c.bytes); err != nil {
-			for range way { //nolint:revive // the reader must end
+			for range way { // the reader must end
 			}
 			return err
 		}

@@ -234,7 +234,7 @@ func TestAzureLabExpectations(t *testing.T) {
 		{"azure-zones", "ping.yaml", "different-zone", []string{"across-zones"}},
 		{"aks-accelerated-networking", "experiment.yaml", "accelerated-networking", []string{"accelerated"}},
 		{"aks-accelerated-networking", "windows.yaml", "accelerated-networking", []string{"accelerated"}},
-		{"gcp-compact-placement", "experiment.yaml", "compact-placement", []string{"compact"}},
+		{"gcp-compact-placement", "experiment.yaml", "placement-group", []string{"compact"}},
 	} {
 		s := &labStand{t: t, lab: filepath.Join("..", "..", "labs", c.lab), variables: labVariables()}
 		var expect []string

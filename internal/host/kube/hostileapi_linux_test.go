@@ -298,8 +298,6 @@ const (
 	hostileReady  = time.Second
 	hostileAnswer = time.Second
 	hostileLimit  = 30 * time.Second
-	// mostMemory is what a run may use of memory, beside that of the hostile server in the same process, in bytes.
-	mostMemory = 300 << 20
 )
 
 // hostileSet plans two pods in a namespace that exists.

@@ -31,7 +31,8 @@ export async function follow(show: (data: Data) => Promise<void>, tell: (text: s
           shown = true;
           events.close();
         }
-        tell(over !== undefined ? (over ? `the run is ${over}` : "") : `live: ${data.answer.trials} trials so far`);
+        // An event may say that the run has ended while older data are on their way: what is shown is not final then.
+        tell(shown ? (over ? `the run is ${over}` : "") : `live: ${data.answer.trials} trials so far`);
       } catch {
         tell(over !== undefined ? `the run is ${over}; its last figures have not arrived`
           : "live: the run's server does not answer; the page keeps what it has");
