@@ -138,8 +138,8 @@ func (k *given) measuresAt(ctx context.Context, arms []experiment.Arm) error {
 	return nil
 }
 
-// Between is a pair of addresses between which the trials of an arm run: that of its client, if it is known, and the
-// one of its server that the client dials.
+// Between is the two addresses between which the trials of an arm run: the client's address, if it is known, and the
+// server's address, which the client dials.
 type Between struct {
 	Client netip.Addr `json:"client,omitzero"`
 	Server netip.Addr `json:"server"`

@@ -290,7 +290,7 @@ func (c *Cloud) initialize(field string, disk object, instance, zone string) (st
 	return path, a
 }
 
-// image finds an image by its link, which can be that of a family.
+// image finds an image by a link to it, or by a link to its family.
 func (c *Cloud) image(field, link string) (string, answer) {
 	if before, family, ok := strings.Cut(c.resolve(link), "/global/images/family/"); ok {
 		if path := c.family(strings.TrimPrefix(before, "projects/"), family); path != "" {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"nearfar/internal/cloudtool"
 )
 
 // OfVariables reads what scripts or an app make, from the variables that the experiment file gives them: the size and
@@ -78,18 +80,19 @@ func OfTemplate(text []byte, region string) (Wants, error) {
 		m := Machine{Resource: name, Count: 1}
 		switch kind {
 		case "aws_instance":
-			m.Size, m.Placed = textAt(r.Properties, "InstanceType"), is(r.Properties["PlacementGroupName"])
-			m.Zone = textAt(r.Properties, "AvailabilityZone")
-			if image := textAt(r.Properties, "ImageId"); strings.HasPrefix(image, "ami-") {
+			m.Size, m.Placed = cloudtool.TextAt(r.Properties, "InstanceType"), is(r.Properties["PlacementGroupName"])
+			m.Zone = cloudtool.TextAt(r.Properties, "AvailabilityZone")
+			if image := cloudtool.TextAt(r.Properties, "ImageId"); strings.HasPrefix(image, "ami-") {
 				m.Image = image
 			}
 		case "aws_eks_node_group":
-			m.Size, m.Node = textAt(r.Properties, "InstanceTypes.0"), true
-			m.System, m.Count = textAt(r.Properties, "AmiType"), number(r.Properties, "ScalingConfig.DesiredSize")
+			m.Size, m.Node = cloudtool.TextAt(r.Properties, "InstanceTypes.0"), true
+			m.System = cloudtool.TextAt(r.Properties, "AmiType")
+			m.Count = number(r.Properties, "ScalingConfig.DesiredSize")
 		case "aws_eks_cluster":
-			p.Clusters = append(p.Clusters, textAt(r.Properties, "Version"))
+			p.Clusters = append(p.Clusters, cloudtool.TextAt(r.Properties, "Version"))
 		case "aws_placement_group":
-			p.Groups = append(p.Groups, textAt(r.Properties, "Strategy"))
+			p.Groups = append(p.Groups, cloudtool.TextAt(r.Properties, "Strategy"))
 		}
 		if m.Size != "" {
 			p.Machines = append(p.Machines, m)

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"nearfar/internal/cloudtool"
 )
 
 // The providers that can be asked.
@@ -198,19 +200,20 @@ func (p plan) regionOf(provider string, c change, environment func(string) strin
 	after := c.Change.After
 	switch provider {
 	case Azure:
-		if region := strings.ToLower(strings.ReplaceAll(textAt(after, "location"), " ", "")); region != "" {
+		if region := strings.ToLower(strings.ReplaceAll(cloudtool.TextAt(after, "location"), " ", "")); region != "" {
 			return region
 		}
 	case AWS:
 		// The provider of version 6 says the region of each resource.
-		return cmp.Or(textAt(after, "region"), p.setting("aws", "region"), environment("AWS_REGION"),
+		return cmp.Or(cloudtool.TextAt(after, "region"), p.setting("aws", "region"), environment("AWS_REGION"),
 			environment("AWS_DEFAULT_REGION"))
 	case Google:
-		zone := cmp.Or(textAt(after, "zone"), textAt(after, "location"))
+		zone := cmp.Or(cloudtool.TextAt(after, "zone"), cloudtool.TextAt(after, "location"))
 		if strings.Count(zone, "-") == 2 { // us-central1-a
 			return zone[:strings.LastIndex(zone, "-")]
 		}
-		return cmp.Or(textAt(after, "region"), zone, p.setting("google", "region"), environment("GOOGLE_REGION"))
+		return cmp.Or(cloudtool.TextAt(after, "region"), zone, p.setting("google", "region"),
+			environment("GOOGLE_REGION"))
 	}
 	return ""
 }
@@ -322,48 +325,50 @@ func (p *Place) add(c change, accelerated map[string]*bool) {
 		p.Counts[kind]++
 	}
 	has := func(name string) bool { return is(after[name]) || is(c.Change.AfterUnknown[name]) }
-	m := Machine{Resource: c.Address, Count: 1, Zone: textAt(after, "zone"), Image: azureImage(after)}
+	m := Machine{Resource: c.Address, Count: 1, Zone: cloudtool.TextAt(after, "zone"), Image: azureImage(after)}
 	switch c.Type {
 	case "azurerm_linux_virtual_machine", "azurerm_windows_virtual_machine":
-		m.Size, m.Spot = textAt(after, "size"), strings.EqualFold(textAt(after, "priority"), "Spot")
+		m.Size, m.Spot = cloudtool.TextAt(after, "size"), strings.EqualFold(cloudtool.TextAt(after, "priority"), "Spot")
 		m.Placed, m.Set = has("proximity_placement_group_id"), has("availability_set_id")
 		m.Accelerated = cmp.Or(accelerated[key(c)], accelerated[""])
 	case "azurerm_kubernetes_cluster":
 		m.Resource += ".default_node_pool"
-		m.Size, m.Node = textAt(after, "default_node_pool.0.vm_size"), true
+		m.Size, m.Node = cloudtool.TextAt(after, "default_node_pool.0.vm_size"), true
 		m.Count = number(after, "default_node_pool.0.node_count")
-		p.Clusters = append(p.Clusters, textAt(after, "kubernetes_version"))
+		p.Clusters = append(p.Clusters, cloudtool.TextAt(after, "kubernetes_version"))
 		p.Counts[kindAddress]++ // of the load balancer through which nodes reach the internet
 	case "azurerm_kubernetes_cluster_node_pool":
-		m.Size, m.Node, m.System = textAt(after, "vm_size"), true, textAt(after, "os_sku")
+		m.Size, m.Node, m.System = cloudtool.TextAt(after, "vm_size"), true, cloudtool.TextAt(after, "os_sku")
 		m.Count = number(after, "node_count")
 	case "azurerm_proximity_placement_group":
 		p.Groups = append(p.Groups, "proximity")
 	case "aws_instance":
-		m.Size, m.Image = textAt(after, "instance_type"), textAt(after, "ami")
-		m.Zone, m.Placed = textAt(after, "availability_zone"), has("placement_group")
-		m.Spot = is(at(after, "instance_market_options.0"))
+		m.Size, m.Image = cloudtool.TextAt(after, "instance_type"), cloudtool.TextAt(after, "ami")
+		m.Zone, m.Placed = cloudtool.TextAt(after, "availability_zone"), has("placement_group")
+		m.Spot = is(cloudtool.At(after, "instance_market_options.0"))
 	case "aws_eks_node_group":
-		m.Size, m.Node, m.System = textAt(after, "instance_types.0"), true, textAt(after, "ami_type")
+		m.Size, m.Node = cloudtool.TextAt(after, "instance_types.0"), true
+		m.System = cloudtool.TextAt(after, "ami_type")
 		m.Count = number(after, "scaling_config.0.desired_size")
-		m.Spot = textAt(after, "capacity_type") == "SPOT"
+		m.Spot = cloudtool.TextAt(after, "capacity_type") == "SPOT"
 	case "aws_eks_cluster":
-		p.Clusters = append(p.Clusters, textAt(after, "version"))
+		p.Clusters = append(p.Clusters, cloudtool.TextAt(after, "version"))
 	case "aws_placement_group":
-		p.Groups = append(p.Groups, textAt(after, "strategy"))
+		p.Groups = append(p.Groups, cloudtool.TextAt(after, "strategy"))
 	case "aws_launch_template":
-		p.EnaExpress = p.EnaExpress || at(after, "network_interfaces.0.ena_srd_specification.0.ena_srd_enabled") == true
+		p.EnaExpress = p.EnaExpress ||
+			cloudtool.At(after, "network_interfaces.0.ena_srd_specification.0.ena_srd_enabled") == true
 	case "aws_subnet":
-		if zone := textAt(after, "availability_zone"); zone != "" && !slices.Contains(p.Zones, zone) {
+		if zone := cloudtool.TextAt(after, "availability_zone"); zone != "" && !slices.Contains(p.Zones, zone) {
 			p.Zones = append(p.Zones, zone)
 		}
 	case "google_compute_instance":
-		m.Size, m.Placed = textAt(after, "machine_type"), has("resource_policies")
-		m.Image = textAt(after, "boot_disk.0.initialize_params.0.image")
-		m.Spot = strings.EqualFold(textAt(after, "scheduling.0.provisioning_model"), "SPOT")
-		m.Public = at(after, "network_interface.0.access_config.0") != nil
+		m.Size, m.Placed = cloudtool.TextAt(after, "machine_type"), has("resource_policies")
+		m.Image = cloudtool.TextAt(after, "boot_disk.0.initialize_params.0.image")
+		m.Spot = strings.EqualFold(cloudtool.TextAt(after, "scheduling.0.provisioning_model"), "SPOT")
+		m.Public = cloudtool.At(after, "network_interface.0.access_config.0") != nil
 	case "google_compute_resource_policy":
-		if at(after, "group_placement_policy.0") != nil {
+		if cloudtool.At(after, "group_placement_policy.0") != nil {
 			p.Groups = append(p.Groups, "compact")
 		}
 	}
@@ -375,12 +380,13 @@ func (p *Place) add(c change, accelerated map[string]*bool) {
 // azureImage is the image of a VM of Azure: publisher:offer:sku:version.
 func azureImage(after map[string]any) string {
 	const image = "source_image_reference.0."
-	if textAt(after, image+"publisher") == "" {
+	if cloudtool.TextAt(after, image+"publisher") == "" {
 		return ""
 	}
 	return strings.Join([]string{
-		textAt(after, image+"publisher"), textAt(after, image+"offer"), textAt(after, image+"sku"),
-		textAt(after, image+"version"),
+		cloudtool.TextAt(after, image+"publisher"), cloudtool.TextAt(after, image+"offer"),
+		cloudtool.TextAt(after, image+"sku"),
+		cloudtool.TextAt(after, image+"version"),
 	}, ":")
 }
 
@@ -401,31 +407,9 @@ func is(value any) bool {
 
 // number is a whole number of a resource; 1 if there is none.
 func number(after map[string]any, path string) int {
-	n, ok := at(after, path).(float64)
+	n, ok := cloudtool.At(after, path).(float64)
 	if !ok || n < 0 || n > 10_000 {
 		return 1
 	}
 	return int(n)
-}
-
-// at gives the value at a path of keys and indices, such as scaling_config.0.desired_size; nil if there is none.
-func at(value any, path string) any {
-	for key := range strings.SplitSeq(path, ".") {
-		switch v := value.(type) {
-		case map[string]any:
-			value = v[key]
-		case []any:
-			if value = nil; key == "0" && len(v) > 0 {
-				value = v[0]
-			}
-		default:
-			return nil
-		}
-	}
-	return value
-}
-
-func textAt(value any, path string) string {
-	text, _ := at(value, path).(string)
-	return text
 }

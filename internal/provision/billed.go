@@ -3,6 +3,8 @@ package provision
 import (
 	"slices"
 	"strings"
+
+	"nearfar/internal/cloudtool"
 )
 
 // billed says where a type of resource has what its price depends on.
@@ -66,7 +68,7 @@ func azureNodesOwn() billed {
 
 // has says whether there is a block or a value other than null, false and "".
 func has(after map[string]any, path string) bool {
-	v := at(after, path)
+	v := cloudtool.At(after, path)
 	return v != nil && v != false && v != ""
 }
 
@@ -77,18 +79,19 @@ func isOneOf(text string, all ...string) bool {
 
 // azureAddress says that an address is not one of IPv4 in one region.
 func azureAddress(after map[string]any) bool {
-	return isOneOf(textAt(after, "ip_version"), "IPv6") || isOneOf(textAt(after, "sku_tier"), "Global")
+	return isOneOf(cloudtool.TextAt(after, "ip_version"), "IPv6") ||
+		isOneOf(cloudtool.TextAt(after, "sku_tier"), "Global")
 }
 
 // azureSpecial says that the price of a VM is not the usual one of its size: spot capacity, or an image with a plan of
 // its seller.
 func azureSpecial(after map[string]any) bool {
-	return isOneOf(textAt(after, "priority"), "Spot") || has(after, "plan.0")
+	return isOneOf(cloudtool.TextAt(after, "priority"), "Spot") || has(after, "plan.0")
 }
 
 func azureLinux(after map[string]any) string {
 	// Azure bills the subscriptions of these by the hour.
-	if azureSpecial(after) || isOneOf(textAt(after, "source_image_reference.0.publisher"), "RedHat", "SUSE") {
+	if azureSpecial(after) || isOneOf(cloudtool.TextAt(after, "source_image_reference.0.publisher"), "RedHat", "SUSE") {
 		return systemOther
 	}
 	return systemLinux
@@ -97,7 +100,8 @@ func azureLinux(after map[string]any) string {
 func azureWindows(after map[string]any) string {
 	// With a licence of the user, Azure bills no licence. Images of others have programs with licences of their own,
 	// such as SQL Server.
-	licence, publisher := textAt(after, "license_type"), textAt(after, "source_image_reference.0.publisher")
+	licence := cloudtool.TextAt(after, "license_type")
+	publisher := cloudtool.TextAt(after, "source_image_reference.0.publisher")
 	if azureSpecial(after) || !isOneOf(licence, "", "None") || !isOneOf(publisher, "", "MicrosoftWindowsServer") {
 		return systemOther
 	}
@@ -108,7 +112,7 @@ func azureNodes(after map[string]any) string {
 	switch {
 	case azureSpecial(after):
 		return systemOther
-	case isOneOf(textAt(after, "os_type"), "Windows"):
+	case isOneOf(cloudtool.TextAt(after, "os_type"), "Windows"):
 		return systemWindows
 	}
 	return systemLinux
@@ -116,16 +120,16 @@ func azureNodes(after map[string]any) string {
 
 // awsInstance does not know the operating system: the plan has only the id of an image.
 func awsInstance(after map[string]any) string {
-	if has(after, "instance_market_options.0") || isOneOf(textAt(after, "tenancy"), "dedicated", "host") {
+	if has(after, "instance_market_options.0") || isOneOf(cloudtool.TextAt(after, "tenancy"), "dedicated", "host") {
 		return systemOther
 	}
 	return systemUnknown
 }
 
 func awsNodes(after map[string]any) string {
-	image := strings.ToUpper(textAt(after, "ami_type"))
+	image := strings.ToUpper(cloudtool.TextAt(after, "ami_type"))
 	switch {
-	case isOneOf(textAt(after, "capacity_type"), "SPOT", "CAPACITY_BLOCK"):
+	case isOneOf(cloudtool.TextAt(after, "capacity_type"), "SPOT", "CAPACITY_BLOCK"):
 		return systemOther
 	case strings.HasPrefix(image, "WINDOWS"):
 		return systemWindows
@@ -137,10 +141,10 @@ func awsNodes(after map[string]any) string {
 
 func googleInstance(after map[string]any) string {
 	if has(after, "scheduling.0.preemptible") || has(after, "guest_accelerator.0") ||
-		isOneOf(textAt(after, "scheduling.0.provisioning_model"), "SPOT") {
+		isOneOf(cloudtool.TextAt(after, "scheduling.0.provisioning_model"), "SPOT") {
 		return systemOther
 	}
-	image := strings.ToLower(textAt(after, "boot_disk.0.initialize_params.0.image"))
+	image := strings.ToLower(cloudtool.TextAt(after, "boot_disk.0.initialize_params.0.image"))
 	switch {
 	case strings.Contains(image, "windows"):
 		return systemWindows
@@ -158,7 +162,7 @@ func googleNodes(after map[string]any) string {
 	switch {
 	case has(after, config+"spot"), has(after, config+"preemptible"), has(after, config+"guest_accelerator.0"):
 		return systemOther
-	case strings.HasPrefix(strings.ToUpper(textAt(after, config+"image_type")), "WINDOWS"):
+	case strings.HasPrefix(strings.ToUpper(cloudtool.TextAt(after, config+"image_type")), "WINDOWS"):
 		return systemWindows
 	}
 	// The number of nodes is the number in each zone, and a pool can be in several.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"nearfar/internal/cloudtool"
 	"nearfar/internal/experiment"
 )
 
@@ -121,7 +122,7 @@ func cost(plan []byte, given []experiment.Price) (Cost, error) {
 			continue
 		}
 		provider := providerOf(change.Type)
-		if zone := cmp.Or(textAt(after, "zone"), textAt(after, "availability_zone")); zone != "" {
+		if zone := cmp.Or(cloudtool.TextAt(after, "zone"), cloudtool.TextAt(after, "availability_zone")); zone != "" {
 			c.Zones, providers = append(c.Zones, zone), append(providers, provider)
 		}
 		attributes, known := types[change.Type]
@@ -135,7 +136,7 @@ func cost(plan []byte, given []experiment.Price) (Cost, error) {
 		}
 		item.fill(attributes, after, given, t, special && provider == "aws")
 		c.Items = append(c.Items, item)
-		if change.Type == "azurerm_kubernetes_cluster" && at(after, ownNodes+".0") != nil {
+		if change.Type == "azurerm_kubernetes_cluster" && cloudtool.At(after, ownNodes+".0") != nil {
 			item.Resource, item.Type = short(change.Address+"."+ownNodes), change.Type+"_node_pool"
 			item.fill(azureNodesOwn(), after, given, t, false)
 			c.Items = append(c.Items, item)
@@ -154,10 +155,10 @@ func cost(plan []byte, given []experiment.Price) (Cost, error) {
 func (i *CostItem) fill(b billed, after map[string]any, given []experiment.Price, t table, special bool) {
 	i.Count, i.Machine, i.Price = 1, b.system != nil, nil
 	if b.size != "" {
-		i.Size = short(textAt(after, b.size))
+		i.Size = short(cloudtool.TextAt(after, b.size))
 	}
 	if b.count != "" {
-		n, ok := at(after, b.count).(float64)
+		n, ok := cloudtool.At(after, b.count).(float64)
 		if !ok || n < 0 || n > maxChanges {
 			i.Count = 0 // a group whose number is not known costs an unknown sum
 			return
@@ -175,7 +176,7 @@ func (i *CostItem) fill(b billed, after map[string]any, given []experiment.Price
 	}
 	if b.gib != "" {
 		var known bool
-		if i.GiB, known = at(after, b.gib).(float64); !known {
+		if i.GiB, known = cloudtool.At(after, b.gib).(float64); !known {
 			return
 		}
 	}
@@ -198,7 +199,7 @@ func (s shownPlan) specialTemplates() bool {
 	for _, change := range s.Changes {
 		after := change.Change.After
 		if change.Type == "aws_launch_template" && after != nil && (has(after, "instance_market_options.0") ||
-			isOneOf(textAt(after, "placement.0.tenancy"), "dedicated", "host")) {
+			isOneOf(cloudtool.TextAt(after, "placement.0.tenancy"), "dedicated", "host")) {
 			return true
 		}
 	}
@@ -237,17 +238,17 @@ func providerOf(kind string) string {
 // region is the region of a resource; empty if it is not known.
 func (s shownPlan) region(kind string, after map[string]any) string {
 	provider := providerOf(kind)
-	zone := cmp.Or(textAt(after, "availability_zone"), textAt(after, "zone"))
+	zone := cmp.Or(cloudtool.TextAt(after, "availability_zone"), cloudtool.TextAt(after, "zone"))
 	if provider == "google" {
-		zone = cmp.Or(zone, textAt(after, "location")) // a zone or a region
+		zone = cmp.Or(zone, cloudtool.TextAt(after, "location")) // a zone or a region
 	}
 	switch {
-	case textAt(after, "region") != "":
-		return textAt(after, "region")
+	case cloudtool.TextAt(after, "region") != "":
+		return cloudtool.TextAt(after, "region")
 	case provider == "google" && strings.Count(zone, "-") == 2:
 		return zone[:strings.LastIndex(zone, "-")] // us-central1-a
-	case textAt(after, "location") != "": // Azure
-		return strings.ToLower(strings.ReplaceAll(textAt(after, "location"), " ", ""))
+	case cloudtool.TextAt(after, "location") != "": // Azure
+		return strings.ToLower(strings.ReplaceAll(cloudtool.TextAt(after, "location"), " ", ""))
 	case provider == "aws" && zone != "":
 		return strings.TrimRight(zone, "abcdefghijklmnopqrstuvwxyz") // us-east-1a
 	}
@@ -264,26 +265,4 @@ func (s shownPlan) region(kind string, after map[string]any) string {
 		}
 	}
 	return set.Value
-}
-
-// at gives the value at a path of keys and indices, such as scaling_config.0.desired_size; nil if there is none.
-func at(value any, path string) any {
-	for key := range strings.SplitSeq(path, ".") {
-		switch v := value.(type) {
-		case map[string]any:
-			value = v[key]
-		case []any:
-			if value = nil; key == "0" && len(v) > 0 {
-				value = v[0]
-			}
-		default:
-			return nil
-		}
-	}
-	return value
-}
-
-func textAt(value any, path string) string {
-	text, _ := at(value, path).(string)
-	return text
 }

@@ -55,7 +55,7 @@ type Type struct {
 	RequiredFor []string `json:"requiredFor,omitempty"`
 	// Output says that only the service sets a field.
 	Output bool `json:"output,omitempty"`
-	// Items is the type of the elements of an array, Values that of the values of a map.
+	// Items is the type of an array's elements. Values is the type of a map's values.
 	Items      *Type            `json:"items,omitempty"`
 	Values     *Type            `json:"values,omitempty"`
 	Properties map[string]*Type `json:"properties,omitempty"`
