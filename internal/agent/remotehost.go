@@ -448,6 +448,9 @@ func (p *process) waitServes(ctx context.Context, on host.Socket, early bool) er
 	_, err := p.host.client.exchange(ctx, call{
 		request: request{Call: callServes, Key: p.key, Protocol: on.Protocol, Port: on.Port, Early: early}, waits: true,
 	})
+	if errors.Is(err, supervise.ErrForgotten) { // this side had it forgotten, because it has ended
+		return fmt.Errorf("%w: %w", host.ErrEnded, err)
+	}
 	return err
 }
 

@@ -48,6 +48,12 @@ func (s suite) servesEnded(t *testing.T) {
 			t.Errorf("a process that ended: %v, want an error that wraps host.ErrEnded", err)
 		}
 	})
+	within(t, "waiting for the port of a process whose end is known", func() {
+		_ = ended.Wait() // exit code 3
+		if err := ended.Serves(t.Context(), "tcp", port); !errors.Is(err, host.ErrEnded) {
+			t.Errorf("a process whose end is known: %v, want an error that wraps host.ErrEnded", err)
+		}
+	})
 	other, _ := start(t.Context(), t, h, self("wait"))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
