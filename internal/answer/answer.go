@@ -27,6 +27,8 @@ type Answer struct {
 	Run      string    `json:"run"`
 	State    string    `json:"state"`
 	Baseline string    `json:"baseline"`
+	// AskedAbout is the arm that the question is about; empty if the file names none.
+	AskedAbout string `json:"asked_about,omitempty"`
 	// Imported says that the results were recorded by other programs. Their trials belong to no block unless Paired.
 	Imported bool `json:"imported,omitempty"`
 	// Paired says that imported results are paired by the order in which they were read.
@@ -50,7 +52,7 @@ type Answer struct {
 	// Failing says in sentences that more than half of the trials failed, or all trials of an arm. The exit code of a
 	// run is then 1.
 	Failing string `json:"failing,omitempty"`
-	// Settings are the arms' differences from the workloads.
+	// Settings say what the arms are: their paths, if these differ, and what they set.
 	Settings []Settings `json:"settings,omitempty"`
 	// Workloads are what was measured, in the order of the run.
 	Workloads []Measured `json:"workloads,omitempty"`
@@ -91,9 +93,11 @@ type Answer struct {
 	Distributions []Distribution `json:"distributions,omitempty"`
 }
 
-// Settings are the keys that an arm sets.
+// Settings are what an arm sets, and the path of its lab if not all arms have the same.
 type Settings struct {
 	Arm string `json:"arm"`
+	// Path is the path in a line: "bridge, wire (1ms each way)".
+	Path string `json:"path,omitempty"`
 	// Text is all settings in a line: "congestion bbr".
 	Text string               `json:"text"`
 	Set  []experiment.Setting `json:"set"`
@@ -108,6 +112,9 @@ type Measured struct {
 	Mode string `json:"mode,omitempty"`
 	// Rate is the offered rate in requests or messages per second, if it is the same in all arms; else 0.
 	Rate float64 `json:"offered_rate,omitempty"`
+	// Waited is the share of their runnable time that the trials waited for CPUs that other programs used, the mean
+	// over the good trials; 0 if that is unknown.
+	Waited float64 `json:"waited,omitempty"`
 }
 
 // Averages says how figures are averaged: by medians, which tolerate outliers and trials without a figure, and by
@@ -208,6 +215,8 @@ type Comparison struct {
 	Baseline string `json:"baseline"`
 	Workload string `json:"workload"`
 	Quantity
+	// Otherwise lists what the arm has otherwise than the baseline: "router", "2 vtep", "congestion=bbr".
+	Otherwise        []string `json:"otherwise,omitempty"`
 	Difference       *float64 `json:"difference"`
 	Interval         Interval `json:"interval"`
 	Confidence       float64  `json:"confidence"`

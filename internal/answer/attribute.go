@@ -73,7 +73,7 @@ func designOf(e *experiment.Experiment, c cells) stats.Design {
 			}
 		}
 	}
-	slices.SortFunc(d.Layers, func(a, b string) int { return strings.Compare(pathOrder(a), pathOrder(b)) })
+	slices.SortFunc(d.Layers, byPath)
 	for k, arm := range e.Arms {
 		if len(c.byArm[arm.Name]) == 0 {
 			continue
@@ -87,6 +87,9 @@ func designOf(e *experiment.Experiment, c cells) stats.Design {
 	}
 	return d
 }
+
+// byPath compares the names of two layers by pathOrder.
+func byPath(a, b string) int { return strings.Compare(pathOrder(a), pathOrder(b)) }
 
 // pathOrder gives a sort key: from the simplest element to the most complex, then other layers by name.
 func pathOrder(layer string) string {

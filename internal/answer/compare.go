@@ -27,6 +27,7 @@ func comparisons(in Input, tables []cells) []Comparison {
 func family(in Input, c cells) []Comparison {
 	e := in.Experiment
 	all := []Comparison{}
+	differ := otherwise(e, c.workload)
 	var pairs []stats.Pair
 	var samples []stats.Samples
 	var several []stats.Deployed
@@ -39,7 +40,7 @@ func family(in Input, c cells) []Comparison {
 		}
 		entry := Comparison{
 			Arm: arm.Name, Baseline: e.Baseline, Workload: c.workload, Quantity: c.quantity,
-			Confidence: stats.Confidence, Verdict: NotComparable,
+			Confidence: stats.Confidence, Verdict: NotComparable, Otherwise: differ[arm.Name],
 		}
 		both := [2]Lack{c.lack(arm.Name), c.lack(e.Baseline)}
 		lacks = append(lacks, both)

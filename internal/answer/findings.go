@@ -69,9 +69,10 @@ type Finding struct {
 	Caution string `json:"caution,omitempty"`
 	// Unproved is copied from the comparison or the layer.
 	Unproved string `json:"unproved,omitempty"`
-	// Over and But are copied from the comparison.
-	Over string `json:"over,omitempty"`
-	But  string `json:"but,omitempty"`
+	// Over, But and Otherwise are copied from the comparison.
+	Over      string   `json:"over,omitempty"`
+	But       string   `json:"but,omitempty"`
+	Otherwise []string `json:"otherwise,omitempty"`
 	// Text is the finding in words.
 	Text string `json:"text"`
 }
@@ -114,6 +115,8 @@ type ranked struct {
 	Finding
 	// asked is the place of the workload among those with questions; others come after all of these.
 	asked int
+	// askedAbout says that it is about the arm that the question is about, in the first quantity of its workload.
+	askedAbout bool
 	// secondary says that the quantity is not the first of its workload.
 	secondary bool
 	strength  float64
@@ -121,8 +124,9 @@ type ranked struct {
 }
 
 // Rank lists the findings in the order in which they answer: first those about failures, then those of workloads with
-// questions of their own, in the order of the file, then those of all others. Within each of these come differences,
-// then differences that may be chance, then findings without a difference, then refused comparisons.
+// questions of their own, in the order of the file, then those of all others. Within each of these comes the arm that
+// the question is about (Answer.AskedAbout), with the first quantity of each workload. Then come differences, then
+// differences that may be chance, then findings without a difference, then refused comparisons.
 //
 // Differences are sorted: first arms that fail more or less often, then layers if they lead, then the first quantity of
 // each workload, then the other quantities, each in the order of the run. Within a quantity the strongest finding comes
@@ -155,7 +159,8 @@ func Rank(a Answer) []Finding {
 		if c.Metric == MetricFailures {
 			f.Kind = OfFailures
 		}
-		f.Caution, f.Unproved, f.Over = cautions(a, c), c.Unproved, c.Over
+		f.Caution, f.Unproved, f.Over, f.Otherwise = cautions(a, c), c.Unproved, c.Over, c.Otherwise
+		f.askedAbout = a.askedAbout(f.Finding) && c.Quantity == first[c.Workload]
 		f.secondary = c.Quantity != first[c.Workload]
 		f.strength = strength(c.Relative, c.RelativeInterval)
 		f.tested = tested{familyOf{OfArm, c.Workload, c.Quantity}, c.PValue, !f.secondary}
@@ -220,6 +225,9 @@ func sortFindings(all []ranked) {
 		}
 		if x.asked != y.asked {
 			return x.asked - y.asked
+		}
+		if x.askedAbout != y.askedAbout {
+			return before(x.askedAbout)
 		}
 		if d := int(x.certainty()) - int(y.certainty()); d != 0 || !x.Differs() {
 			return d

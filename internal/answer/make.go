@@ -34,11 +34,7 @@ func Make(in Input) Answer {
 			}
 		}
 	}
-	for _, arm := range in.Experiment.Arms {
-		if text := in.Experiment.SettingsText(arm.Name); text != "" {
-			a.Settings = append(a.Settings, Settings{Arm: arm.Name, Text: text, Set: arm.Set})
-		}
-	}
+	a.AskedAbout, a.Settings = in.Experiment.AskedAbout, settingsOf(in.Experiment)
 	a.Proof, a.Places, a.ProviderAnswers = proofs(in), places(in), providerAnswers(in)
 	a.Unproved = unprovedText(a.Proof)
 	tables := tablesOf(in)

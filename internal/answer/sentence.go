@@ -51,16 +51,17 @@ type telling struct {
 }
 
 // lead is the index of the finding that the answer begins with. Surely more failures come first. Else it is a finding
-// of the workload whose question was asked first, or of all: the first difference that may be claimed, or the first.
+// of the workload whose question was asked first, or of all, about the arm that the question is about, if there is one:
+// the first difference that may be claimed, or the first.
 func (t *telling) lead() int {
 	all := t.a.Findings
 	if i := slices.IndexFunc(all, func(f Finding) bool { return f.Kind == OfFailures && f.Claimable() }); i >= 0 {
 		return i
 	}
-	asked := t.asked()
+	asked, about := t.asked(), slices.ContainsFunc(all, t.a.askedAbout)
 	first := -1
 	for i, f := range all {
-		if asked != "" && f.Workload != asked || f.Kind == OfFailures {
+		if asked != "" && f.Workload != asked || f.Kind == OfFailures || about && !t.a.askedAbout(f) {
 			continue
 		}
 		if f.Claimable() {
@@ -71,6 +72,11 @@ func (t *telling) lead() int {
 		}
 	}
 	return max(first, 0)
+}
+
+// askedAbout says that a finding is about the arm that the question is about.
+func (a Answer) askedAbout(f Finding) bool {
+	return a.AskedAbout != "" && f.Kind == OfArm && f.Name == a.AskedAbout
 }
 
 // asked is the first workload with a question of its own and a finding; empty if there is none.
@@ -92,11 +98,14 @@ func (t *telling) headline(lead int) string {
 	var parts []part
 	switch f.certainty() {
 	case sure:
-		if !f.Claimable() {
+		if !f.Claimable() && !t.a.askedAbout(f) {
 			t.said[lead] = false
 			return t.notClaimable(f)
 		}
 		parts = t.differs(f, true)
+		if !f.Claimable() {
+			parts[0].text = judgedAlone + uncapital(parts[0].text)
+		}
 		if text, short := t.setback(f); text != "" {
 			parts = append(parts, part{text: ", but " + text, drop: dropSetback, short: ", but " + short})
 		}
@@ -351,6 +360,10 @@ func (t *telling) basis(f Finding, headline string) string {
 	if m := t.measured(f.Workload); m.Question != "" && m.Question != t.a.Question {
 		add("Asked: " + strings.Join(strings.Fields(m.Question), " "))
 	}
+	if n := len(f.Otherwise); n > 1 && f.certainty() != refused {
+		add(fmt.Sprintf("%s differs from %s in several things together: %s.", f.Name, f.Baseline,
+			more(f.Otherwise[:min(n, mostNamed)], n)))
+	}
 	add(t.counted(f, headline))
 	if f.certainty() == none {
 		add("A smaller difference can exist.")
@@ -367,6 +380,10 @@ func (t *telling) basis(f Finding, headline string) string {
 	add(t.about())
 	if f.Caution != "" {
 		add("Careful: " + f.Caution + ".")
+	}
+	if m := t.measured(f.Workload); m.Waited >= contendedRate && f.certainty() != refused {
+		add(fmt.Sprintf("Careful: the trials waited %s of their runnable time for CPUs that other programs used; on an "+
+			"idle machine the figure can be another.", percent(m.Waited, nil)))
 	}
 	if f.Unproved != "" || t.a.Unproved != "" {
 		add(t.a.Unproved)

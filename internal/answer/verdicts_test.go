@@ -141,6 +141,11 @@ func toldAnswers() []struct {
 		}
 		return sidesOf(f)
 	}
+	barely := .045
+	about := func(arm string, m *made) *made {
+		m.AskedAbout = arm
+		return m
+	}
 	failures := func(m *made) *made {
 		all := Quantity{Metric: MetricFailures, Unit: result.One}
 		return m.with("udp", rr, all, .29, .10, .56, 0)
@@ -151,6 +156,25 @@ func toldAnswers() []struct {
 		{"several times as long", answerOf(crr).with("rules5000", crr, p50, 82.18*us, 24.1*us, 193.2*us, 41*us).run()},
 		{"the first workload leads where none has a question", firewall(crr).run()},
 		{"the workload with a question leads", firewall(asked).run()},
+		{"the arm that is asked about leads", about("v6", answerOf(rr).
+			with("v6", rr, p50, .532*us, .472*us, .592*us, 15.8*us).
+			with("routed-v4", rr, p50, 4.05*us, 4.02*us, 4.18*us, 15.8*us).
+			with("routed-v6", rr, p50, 5.05*us, 4.98*us, 5.12*us, 15.8*us)).run()},
+		{"no difference in the arm that is asked about", about("v6", answerOf(rr).
+			with("v6", rr, p50, .1*us, -.43*us, .61*us, 18*us).
+			with("routed-v6", rr, p50, 5.05*us, 4.98*us, 5.12*us, 18*us)).run()},
+		{"the arm that is asked about differs only in its table", about("v6", answerOf(rr).
+			with("v6", rr, p50, .532*us, .1*us, .9*us, 15.8*us).last(func(c *Comparison) { c.PValue = &barely }).
+			with("routed-v6", rr, p50, 5.05*us, 4.98*us, 5.12*us, 15.8*us).
+			with("v6", bulk, goodput, 1e6, -1e6, 2e6, 1e9)).run()},
+		{"layers do not precede the arm that is asked about", about("full", answerOf(rr).
+			with("vxlan", rr, p50, 13.2*us, 11.9*us, 15.1*us, 14.2*us).
+			with("full", rr, p50, 16.8*us, 15.8*us, 21.7*us, 14.2*us).
+			layer("vtep", rr, 4.37*us, 3.32*us, 5.41*us).layer("bridge", rr, 2.75*us, 1.35*us, 4.14*us)).run()},
+		{"an arm with several differences", answerOf(rr).with("routed-v6", rr, p50, 5.05*us, 4.98*us, 5.12*us, 15.8*us).
+			last(func(c *Comparison) { c.Otherwise = []string{"bridge", "router", "ip=6"} }).run()},
+		{"trials that waited for others", answerOf(Measured{Workload: "rr", Mode: experiment.RR, Waited: .906}).
+			with("spin", Measured{Workload: "rr"}, p50, 14.5e-3, 11.5e-3, 17.4e-3, 2.3e-3).run()},
 		{"no difference", answerOf(rr).with("v6", rr, p50, .1*us, -.43*us, .61*us, 18*us).run()},
 		{"no difference in several arms", answerOf(rr).with("a", rr, p50, .1*us, -.43*us, .61*us, 18*us).
 			with("b", rr, p50, .2*us, -.6*us, .9*us, 18*us).with("c", rr, p50, 0, -.3*us, .3*us, 18*us).run()},

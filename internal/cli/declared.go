@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -90,7 +89,7 @@ func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
 			Set: a.Set, sets: e.SettingsText(a.Name)}
 		if a.Lab != nil {
 			for _, element := range a.Lab.Path {
-				arm.Path = append(arm.Path, elementText(element))
+				arm.Path = append(arm.Path, element.Text())
 			}
 		}
 		switch {
@@ -121,27 +120,6 @@ func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
 func hostText(e *experiment.Experiment, name string) string {
 	h, _ := e.Host(name)
 	return name + " (" + h.String() + ")"
-}
-
-// elementText describes an element of a path for people: "firewall (100 rules)".
-func elementText(e experiment.Element) string {
-	var with []string
-	if e.Kind == experiment.Firewall {
-		with = append(with, strconv.Itoa(e.Rules)+" rules")
-	}
-	if e.Delay > 0 {
-		with = append(with, e.Delay.String()+" each way")
-	}
-	if e.Rate > 0 {
-		with = append(with, strconv.FormatFloat(e.Rate/1e6, 'g', 6, 64)+" Mbit/s")
-	}
-	if e.Loss > 0 {
-		with = append(with, strconv.FormatFloat(100*e.Loss, 'g', 4, 64)+" % loss")
-	}
-	if len(with) == 0 {
-		return e.Kind
-	}
-	return e.Kind + " (" + strings.Join(with, ", ") + ")"
 }
 
 // text returns the summary for people.

@@ -21,6 +21,8 @@ type Experiment struct {
 	Arms      []Arm      `json:"arms"`
 	Workloads []Workload `json:"workloads"`
 	Schedule  Schedule   `json:"schedule"`
+	// AskedAbout is the arm that the question is about; empty if the file names none.
+	AskedAbout string `json:"asked_about,omitempty"`
 	// AdditiveWithin is the margin of AdditiveMargin; 0 for the default.
 	AdditiveWithin float64 `json:"additive_within,omitempty"`
 	// Objectives are rules that a run must meet: "rr rtt.p99 < 200us". ObjectivesAt gives their places in the file.

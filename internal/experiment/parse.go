@@ -28,7 +28,7 @@ const (
 
 func experimentKeys() []string {
 	return []string{"nearfar", "name", "question", "baseline", "hosts", "provision", "arms", "workloads", "placement",
-		"schedule", "additive_within", "objectives", "unproved", "ask_providers"}
+		"schedule", "asked_about", "additive_within", "objectives", "unproved", "ask_providers"}
 }
 
 func scheduleKeys() []string {
@@ -69,6 +69,7 @@ func (r *reader) experiment(e *Experiment, top *yaml.Node) {
 		e.Workloads = append(e.Workloads, w.Workload)
 	}
 	e.Schedule = r.schedule(f, e.Arms, len(e.Workloads))
+	e.AskedAbout = r.askedAbout(f, e.Baseline)
 	e.AdditiveWithin = r.additiveWithin(f)
 	e.Objectives, e.ObjectivesAt = r.objectives(f)
 	e.Unproved = r.unproved(f, e)
@@ -139,12 +140,7 @@ func (r *reader) question(f fields) string {
 
 // baseline reads the name of the arm that the others are compared with: by default the first.
 func (r *reader) baseline(f fields) string {
-	var names []string // of all arms, including those with mistakes
-	if arms := f.named["arms"].value; arms != nil && arms.Kind == yaml.MappingNode {
-		for key := range pairs(arms) {
-			names = append(names, key.Value)
-		}
-	}
+	names := armNames(f)
 	v, ok := r.optional(f, "baseline")
 	if !ok {
 		if len(names) == 0 {
@@ -157,6 +153,16 @@ func (r *reader) baseline(f fields) string {
 		r.wrong(v.value, suggest(name, names), "baseline %s is none of the arms", quote(name))
 	}
 	return name
+}
+
+// armNames lists the names of all arms, including those with mistakes.
+func armNames(f fields) (names []string) {
+	if arms := f.named["arms"].value; arms != nil && arms.Kind == yaml.MappingNode {
+		for key := range pairs(arms) {
+			names = append(names, key.Value)
+		}
+	}
+	return names
 }
 
 // schedule reads how often everything is run.

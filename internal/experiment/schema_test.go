@@ -65,7 +65,7 @@ func TestSchemaAcceptsValidFiles(t *testing.T) {
 // together or on the meaning of a value, or because only the YAML text shows it.
 func beyondSchema() []string {
 	return []string{
-		"additive-within-zero", "aliases", "background-elsewhere", "background-times", "baseline-unknown", "dlr-misplaced",
+		"additive-within-zero", "aliases", "asked-about-baseline", "asked-about-unknown", "background-elsewhere", "background-times", "baseline-unknown", "dlr-misplaced",
 		"deployments-of-hosts", "deployments-of-provisioned", "escaped-control-character", "expect-contradictions",
 		"firewall-misplaced",
 		"hosts-file-of-other-things", "hosts-layers-undeclared",

@@ -65,7 +65,7 @@ func (e *Experiment) CompareWithSelf(arm, resolve string, blocks int, tools Tool
 	out := *e
 	out.Name = suffixed(e.Name, SelfSuffix, nil)
 	out.Question = fmt.Sprintf("Which differences can be seen on the hosts of %s, where there is none?", arm)
-	out.Baseline, out.Objectives, out.ObjectivesAt = arm, nil, nil
+	out.Baseline, out.AskedAbout, out.Objectives, out.ObjectivesAt = arm, "", nil, nil
 	out.Schedule.Blocks, out.Schedule.Deployments = blocks, 0
 	out.Workloads = nil
 	for _, w := range e.Workloads {

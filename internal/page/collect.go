@@ -222,6 +222,7 @@ func clipped(a answer.Answer) answer.Answer {
 	a.Settings = listOf(a.Settings)
 	for i := range a.Settings {
 		a.Settings[i].Text, a.Settings[i].Set = clip(a.Settings[i].Text), listOf(a.Settings[i].Set)
+		a.Settings[i].Path = clip(a.Settings[i].Path)
 		for k := range a.Settings[i].Set {
 			s := &a.Settings[i].Set[k]
 			s.Value = clip(s.Value)

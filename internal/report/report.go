@@ -140,11 +140,18 @@ func caption(workload string, q answer.Quantity, s result.Scale) string {
 // trialsColumn is the index of the column for an arm's number of trials.
 const trialsColumn = 3
 
-// settingSection lists what the arms set differently from the workloads.
+// settingSection lists the paths of the arms, and what they set differently from the workloads.
 func settingSection(a answer.Answer) section {
 	out := section{title: "What the arms set"}
 	for _, s := range a.Settings {
-		out.lines = append(out.lines, printable(s.Arm+": "+s.Text))
+		text := s.Text
+		if s.Path != "" {
+			out.title, text = "What the arms are", s.Path
+			if s.Text != "" {
+				text += "; sets " + s.Text
+			}
+		}
+		out.lines = append(out.lines, printable(s.Arm+": "+text))
 	}
 	return out
 }

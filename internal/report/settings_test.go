@@ -7,6 +7,18 @@ import (
 	"nearfar/internal/answer"
 )
 
+// The report lists the paths of the arms, and what they set beside them.
+func TestPathsAreSaid(t *testing.T) {
+	a := sample()
+	a.Settings = []answer.Settings{{Arm: "near", Path: "bridge"}, {Arm: "far", Path: "wire (1ms each way)", Text: "ip 6"}}
+	text := written(t, a, Options{Format: "terminal"})
+	for _, want := range []string{"What the arms are\n", "near: bridge\n", "far: wire (1ms each way); sets ip 6\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+}
+
 // The report lists what the arms set above their figures, with control characters escaped.
 func TestSettingsAreSaid(t *testing.T) {
 	a := sample()
