@@ -73,11 +73,11 @@ func Make(in Input) Answer {
 	a.Workloads = measuredOf(in)
 	a.SetProtocols(protocolsOf(in.Trials))
 	a.Failing = failing(in.Experiment, in.Trials)
-	a.Conclude(nil, func(a Answer) Told {
+	a.Conclude(nil, func(a Answer) Statement {
 		headlineIntervals(in, a.Findings, tables)
-		told := verdict(in.Experiment, a)
-		told.Basis = joined(told.Basis, strings.TrimSpace(assumesText(a)), strings.TrimSpace(in.looksText(a)))
-		return told
+		statement := verdict(in.Experiment, a)
+		statement.Basis = joined(statement.Basis, strings.TrimSpace(assumesText(a)), strings.TrimSpace(in.looksText(a)))
+		return statement
 	})
 	return a
 }

@@ -15,8 +15,8 @@ const (
 	mostNamed = 4
 )
 
-// Told is an answer in words.
-type Told struct {
+// Statement is an answer in words.
+type Statement struct {
 	// Headline answers the question in at most MostWords words, with one figure and one interval.
 	Headline string
 	// Basis says what that rests on: blocks, confidence, machines. Also is what else was found.
@@ -24,24 +24,24 @@ type Told struct {
 }
 
 // String is the whole text.
-func (t Told) String() string {
+func (t Statement) String() string {
 	return strings.Join(slices.DeleteFunc([]string{t.Headline, t.Basis, t.Also}, func(s string) bool {
 		return s == ""
 	}), " ")
 }
 
 // Tell puts the findings of an answer into words. sides names the two sides of a finding; nil for the arms of one run.
-func Tell(a Answer, sides func(Finding) Sides) Told {
+func Tell(a Answer, sides func(Finding) Sides) Statement {
 	if sides == nil {
 		sides = sidesOf
 	}
 	t := telling{teller: teller{a: a, sides: sides}, said: make([]bool, len(a.Findings))}
 	if len(a.Findings) == 0 {
-		return Told{}
+		return Statement{}
 	}
 	lead := t.lead()
 	headline := t.headline(lead)
-	return Told{headline, t.basis(a.Findings[lead], headline), t.also(lead)}
+	return Statement{headline, t.basis(a.Findings[lead], headline), t.also(lead)}
 }
 
 // telling remembers which findings were said.

@@ -11,7 +11,7 @@ import (
 
 // Conclude ranks the findings and puts the answer into words. sides names the sides of findings, nil for the arms of
 // one run; tell tells it.
-func (a *Answer) Conclude(sides func(Finding) Sides, tell func(Answer) Told) {
+func (a *Answer) Conclude(sides func(Finding) Sides, tell func(Answer) Statement) {
 	if sides == nil {
 		sides = sidesOf
 	}
@@ -21,15 +21,15 @@ func (a *Answer) Conclude(sides func(Finding) Sides, tell func(Answer) Told) {
 	for i := range a.Findings {
 		a.Findings[i].Text = t.text(a.Findings[i])
 	}
-	told := tell(*a)
+	statement := tell(*a)
 	failing := a.Failing != "" && a.Failed < a.Trials
 	if failing && (len(a.Findings) == 0 || a.Findings[0].Kind != OfFailures || !a.Findings[0].Claimable()) {
-		told = Told{a.Failing, joined(told.Headline, told.Basis), told.Also}
+		statement = Statement{a.Failing, joined(statement.Headline, statement.Basis), statement.Also}
 	}
-	if a.Unproved != "" && !strings.Contains(told.Basis, a.Unproved) {
-		told.Basis = joined(told.Basis, a.Unproved)
+	if a.Unproved != "" && !strings.Contains(statement.Basis, a.Unproved) {
+		statement.Basis = joined(statement.Basis, a.Unproved)
 	}
-	a.Headline, a.Basis, a.Also, a.Verdict = told.Headline, told.Basis, told.Also, told.String()
+	a.Headline, a.Basis, a.Also, a.Verdict = statement.Headline, statement.Basis, statement.Also, statement.String()
 }
 
 func joined(texts ...string) string {
@@ -37,31 +37,31 @@ func joined(texts ...string) string {
 }
 
 // verdict is the answer of a run: the strongest findings, or why there is none.
-func verdict(e *experiment.Experiment, a Answer) Told {
-	if told := a.NoiseFloor.told(a); told.Headline != "" {
-		told.Basis = joined(told.Basis, strings.TrimSpace(AboutText(a.Comparisons)))
-		return told
+func verdict(e *experiment.Experiment, a Answer) Statement {
+	if statement := a.NoiseFloor.statement(a); statement.Headline != "" {
+		statement.Basis = joined(statement.Basis, strings.TrimSpace(AboutText(a.Comparisons)))
+		return statement
 	}
 	if len(a.Arms) == 0 {
 		if a.Trials > 0 && a.Failed == a.Trials {
-			return Told{Headline: fmt.Sprintf("No answer: all %d trials failed.", a.Trials)}
+			return Statement{Headline: fmt.Sprintf("No answer: all %d trials failed.", a.Trials)}
 		}
 		if slices.ContainsFunc(a.Proof, func(p ArmProof) bool { return p.Dropped > 0 }) {
-			return Told{Headline: "No answer: all good trials are dropped, because their arms are not proved to be what " +
+			return Statement{Headline: "No answer: all good trials are dropped, because their arms are not proved to be what " +
 				"they claim."}
 		}
-		return Told{Headline: "No answer: nothing was measured."}
+		return Statement{Headline: "No answer: nothing was measured."}
 	}
 	if len(a.Comparisons) == 0 {
 		return oneArm(e, a)
 	}
-	told := Tell(a, nil)
-	told.Also = joined(told.Also, strings.TrimSpace(apart(a)))
-	return told
+	statement := Tell(a, nil)
+	statement.Also = joined(statement.Also, strings.TrimSpace(apart(a)))
+	return statement
 }
 
 // oneArm tells the first figure of a run without comparisons.
-func oneArm(e *experiment.Experiment, a Answer) Told {
+func oneArm(e *experiment.Experiment, a Answer) Statement {
 	f := a.Arms[0]
 	t := teller{a: a, sides: sidesOf}
 	w := wordsOf(f.Quantity, t.measured(f.Workload).Mode)
@@ -80,18 +80,18 @@ func oneArm(e *experiment.Experiment, a Answer) Told {
 			text += " (" + between + ")"
 		}
 	}
-	told := Told{Headline: text + "; there is no other arm to compare it with.",
+	statement := Statement{Headline: text + "; there is no other arm to compare it with.",
 		Basis: "From " + plural(f.Trials, "trial") + "."}
 	if len(e.Workloads) > 1 && !e.Imported {
-		told.Basis += " Workloads are never compared: to compare them, make arms of them with set."
+		statement.Basis += " Workloads are never compared: to compare them, make arms of them with set."
 	}
-	return told
+	return statement
 }
 
-// told says whether the hosts are sound, and what they can show; nothing if nothing was compared.
-func (n *NoiseFloor) told(a Answer) Told {
+// statement says whether the hosts are sound, and what they can show; nothing if nothing was compared.
+func (n *NoiseFloor) statement(a Answer) Statement {
 	if n == nil || len(n.Figures) == 0 {
-		return Told{}
+		return Statement{}
 	}
 	t := teller{a: a, sides: sidesOf}
 	where := func(workload string, q Quantity) string {
@@ -103,7 +103,7 @@ func (n *NoiseFloor) told(a Answer) Told {
 		if more := len(n.Differs) - 1; more > 0 {
 			basis = fmt.Sprintf("It also differs in %s more. ", plural(more, "figure"))
 		}
-		return Told{
+		return Statement{
 			Headline: fmt.Sprintf("%s differs from itself in %s, by %s: do not trust differences that these machines "+
 				"show.", n.Arm, where(d.Workload, d.Quantity),
 				roundingOf(d.Quantity, d.Difference, nil).size(d.Difference)),
@@ -111,12 +111,12 @@ func (n *NoiseFloor) told(a Answer) Told {
 				"(p %.2g). By chance alone this happens in at most 5 %% of such runs.", d.PValue),
 		}
 	}
-	told := Told{Headline: n.Arm + " does not differ from itself, as it must be."}
-	told.Basis = n.seen(where)
+	statement := Statement{Headline: n.Arm + " does not differ from itself, as it must be."}
+	statement.Basis = n.seen(where)
 	if n.Recommended != nil {
-		told.Also = n.Recommended.Text
+		statement.Also = n.Recommended.Text
 	}
-	return told
+	return statement
 }
 
 // seen says what the blocks of the file find in the first quantity of each workload.

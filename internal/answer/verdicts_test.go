@@ -98,19 +98,19 @@ func (m *made) layer(name string, w Measured, cost, low, high float64) *made {
 }
 
 // run gives the text of a run's answer.
-func (m *made) run() Told { return m.conclude(nil, &experiment.Experiment{Baseline: m.Baseline}) }
+func (m *made) run() Statement { return m.conclude(nil, &experiment.Experiment{Baseline: m.Baseline}) }
 
-func (m *made) conclude(sides func(Finding) Sides, e *experiment.Experiment) Told {
+func (m *made) conclude(sides func(Finding) Sides, e *experiment.Experiment) Statement {
 	for _, w := range m.Workloads {
 		e.Workloads = append(e.Workloads, experiment.Workload{Name: w.Workload})
 	}
-	m.Conclude(sides, func(a Answer) Told {
+	m.Conclude(sides, func(a Answer) Statement {
 		if sides != nil {
 			return Tell(a, sides)
 		}
 		return verdict(e, a)
 	})
-	return Told{m.Headline, m.Basis, m.Also}
+	return Statement{m.Headline, m.Basis, m.Also}
 }
 
 const us = 1e-6
@@ -118,11 +118,11 @@ const us = 1e-6
 // toldAnswers are made-up answers of all kinds, by what is special about them.
 func toldAnswers() []struct {
 	name string
-	told Told
+	told Statement
 } {
 	type named = struct {
 		name string
-		told Told
+		told Statement
 	}
 	asked := crr
 	asked.Question = "What does a firewall cost for new connections?"
@@ -199,7 +199,7 @@ func toldAnswers() []struct {
 		{"not comparable", answerOf(rr).with("udp", rr, p50, 0, 0, 0, 15*us).
 			without(NotComparable, "protocol: udp against tcp").last(func(c *Comparison) { c.Difference = nil }).run()},
 		{"failures lead", failures(answerOf(rr).with("udp", rr, p50, -454.7*us, -470*us, -440*us, 830*us)).run()},
-		{"all trials of an arm failed", func() Told {
+		{"all trials of an arm failed", func() Statement {
 			m := answerOf(rr).with("far", rr, p50, 2.94*us, 1.22*us, 5.03*us, 15.5*us)
 			m.Trials, m.Failed, m.Failing = 36, 12, "All trials of vxlan failed."
 			return m.run()
@@ -217,7 +217,7 @@ func toldAnswers() []struct {
 			with("big", bulk, goodput, -2e8, -3e8, -1e8, 1e9).run()},
 		{"slower, but with more goodput", answerOf(rr, bulk).with("big", rr, p50, 3.2*us, 2.5*us, 4.1*us, 15.5*us).
 			with("big", bulk, goodput, 15e8, 13e8, 17e8, 1e9).run()},
-		{"a workload that stays with TCP", func() Told {
+		{"a workload that stays with TCP", func() Statement {
 			m := answerOf(rr, bulk).with("udp", rr, p50, -4.2*us, -5*us, -3*us, 21*us).
 				with("udp", bulk, goodput, -2e8, -3e8, -1e8, 1e9)
 			m.SetProtocols(func(_, arm, workload string) string {
@@ -233,23 +233,23 @@ func toldAnswers() []struct {
 			last(func(c *Comparison) {
 				c.About, c.Deployments = AboutConfiguration, &Deployments{Used: 5}
 			}).run()},
-		{"a lab", func() Told {
+		{"a lab", func() Statement {
 			m := answerOf(rr).with("far", rr, p50, 2.94*us, 1.22*us, 5.03*us, 15.5*us)
 			m.Environment = &Environment{Kernel: "6.8"}
 			return m.run()
 		}()},
-		{"imported", func() Told {
+		{"imported", func() Statement {
 			m := answerOf(rr).with("far", rr, average, 686*us, 400*us, 930*us, 1900*us)
 			m.Imported, m.Comparisons[0].Trials, m.Comparisons[0].Blocks = true, &[2]int{7, 8}, 0
 			return m.run()
 		}()},
-		{"two runs", func() Told {
+		{"two runs", func() Statement {
 			m := answerOf(rr).with("l2", rr, p50, 1.2*us, .9*us, 1.4*us, 10*us).last(func(c *Comparison) {
 				c.About, c.Trials, c.Blocks = string(stats.TheseRuns), &[2]int{12, 12}, 0
 			})
 			return m.conclude(twoSides, &experiment.Experiment{})
 		}()},
-		{"runs on both sides", func() Told {
+		{"runs on both sides", func() Statement {
 			m := answerOf(rr).with("l2", rr, p50, 1.2*us, .9*us, 1.4*us, 10*us).last(func(c *Comparison) {
 				c.About, c.Runs, c.Trials, c.Blocks = "runs", &[2]int{4, 3}, &[2]int{48, 36}, 0
 			})
@@ -260,14 +260,14 @@ func toldAnswers() []struct {
 		{"two workloads", answerOf(rr).with("l2", rr, p50, 4.98*us, 3.67*us, 6.18*us, 18*us).
 			last(func(c *Comparison) { c.BaselineWorkload = "rr-udp" }).
 			conclude(func(f Finding) Sides { return Sides{"With l2", "with l2", "against l2"} }, &experiment.Experiment{})},
-		{"a baseline against itself", func() Told {
+		{"a baseline against itself", func() Statement {
 			m := answerOf(rr).figure("l2", rr, p50, 15*us)
 			d, share := 1.2*us, .08
 			m.NoiseFloor = &NoiseFloor{Arm: "l2", Experiment: "overlay", Blocks: 12, Sound: true, Figures: []Floor{{
 				Workload: "rr", Quantity: p50, Detectable: []DetectableAt{{Blocks: 12, Difference: &d, Relative: &share}}}}}
 			return m.run()
 		}()},
-		{"a baseline that differs from itself", func() Told {
+		{"a baseline that differs from itself", func() Statement {
 			m := answerOf(rr).figure("l2", rr, p50, 15*us)
 			m.NoiseFloor = &NoiseFloor{Arm: "l2", Experiment: "overlay", Blocks: 12, Figures: []Floor{{}},
 				Differs: []SelfDiffers{{Workload: "rr", Quantity: p50, Difference: 1.2 * us, PValue: .003}}}
@@ -277,19 +277,19 @@ func toldAnswers() []struct {
 		{"loss", answerOf(bulk).with("lossy", bulk, lossOf, .021, .0104, .0331, .0001).run()},
 		{"messages", answerOf(messages).with("batch", messages, rateOf, 412345, 390000, 440000, 210000).run()},
 		{"load at a rate", answerOf(load).with("far", load, response, 310*us, 190*us, 420*us, 900*us).run()},
-		{"interrupted", func() Told {
+		{"interrupted", func() Statement {
 			m := answerOf(rr).with("far", rr, p50, 2.94*us, 1.22*us, 5.03*us, 15.5*us).
 				last(func(c *Comparison) { c.Blocks = 7 })
 			m.State = "interrupted"
 			return m.run()
 		}()},
-		{"not proved", func() Told {
+		{"not proved", func() Statement {
 			m := answerOf(rr).with("vf", rr, p50, -3.2*us, -4.1*us, -2.5*us, 15.5*us).
 				last(func(c *Comparison) { c.Unproved = "vf is not proved" })
 			m.Unproved = "Not proved: vf, accelerated-networking is unknown in 12 of 12 trials."
 			return m.run()
 		}()},
-		{"many workloads", func() Told {
+		{"many workloads", func() Statement {
 			m := answerOf()
 			for i := range 20 {
 				w := Measured{Workload: fmt.Sprint("w", i), Mode: experiment.RR}

@@ -28,7 +28,7 @@ func runWarnings(in Input, a Answer, tables []cells) []Warning {
 		}
 	}
 	warnings = append(warnings, recordedWarning(in.Experiment)...)
-	warnings = append(warnings, strange(in)...)
+	warnings = append(warnings, impossible(in)...)
 	warnings = append(warnings, failures(in)...)
 	for _, c := range tables {
 		warnings = append(warnings, missing(in.Experiment, c)...)

@@ -15,8 +15,8 @@ const maxBelow = 8
 
 // Underlay is the lowest device by which packets to an address leave this machine, as far as the kernel shows it: below
 // tunnels, VLANs and similar devices. node says that one end of a veth pair is the machine's uplink, as on a node of a
-// cluster of containers. Elsewhere a veth device belongs to a container: it is not visible how the other end sends the
-// packets on. Such a device is of use only below a tunnel of this machine; the result veth says that it is one.
+// cluster of containers. Elsewhere a veth device belongs to a container, and how its other end sends the packets on is
+// not visible; then the result veth is true, and the device is of use only below a tunnel of this machine.
 func Underlay(to netip.Addr, node bool) (device string, veth bool, err error) {
 	link, err := linkTo(net.IP(to.AsSlice()))
 	if err != nil {

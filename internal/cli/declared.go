@@ -104,7 +104,7 @@ func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
 	}
 	var mistakes []error
 	for _, w := range e.Workloads {
-		takes, err := runner.Takes(w, tools)
+		takes, err := runner.TrialTime(w, tools)
 		if err != nil {
 			mistakes = append(mistakes, fmt.Errorf("workload %s: %w", w.Name, err))
 			continue

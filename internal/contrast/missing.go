@@ -11,8 +11,8 @@ func (p *Pair) ranking(q answer.Quantity) answer.Ranking {
 	return answer.NewRanking(q, p.base.good, p.new.good)
 }
 
-// LackOf counts the first attempts of each side that have no value of a quantity: good ones that lack it although their
-// tool gives it, and failed ones.
+// LackOf counts the first attempts of each side that have no value of a quantity: those that failed, and good ones
+// whose tool gives the quantity and did not give it here.
 func (p *Pair) LackOf(q answer.Quantity) (base, other answer.Lack) {
 	r := p.ranking(q)
 	return r.LackOf(p.sides[0], p.base.attempts), r.LackOf(p.sides[1], p.new.attempts)

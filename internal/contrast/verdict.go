@@ -10,7 +10,7 @@ import (
 )
 
 // verdict is the answer in words, or why nothing could be compared.
-func (c *Contrast) verdict(a answer.Answer) answer.Told {
+func (c *Contrast) verdict(a answer.Answer) answer.Statement {
 	failing := slices.ContainsFunc(a.Findings, func(f answer.Finding) bool {
 		return f.Kind == answer.OfFailures && f.Claimable()
 	})
@@ -21,7 +21,7 @@ func (c *Contrast) verdict(a answer.Answer) answer.Told {
 				reasons = append(reasons, c.Reason)
 			}
 		}
-		return answer.Told{Headline: fmt.Sprintf("%s and %s cannot be compared: %s.", c.New.Name, c.Base.Name,
+		return answer.Statement{Headline: fmt.Sprintf("%s and %s cannot be compared: %s.", c.New.Name, c.Base.Name,
 			strings.Join(reasons, "; "))}
 	}
 	return answer.Tell(a, c.Named)

@@ -118,7 +118,7 @@ func sample() answer.Answer {
 
 // withFindings adds the ranked findings to an answer, and the verdict.
 func withFindings(a answer.Answer) answer.Answer {
-	a.Conclude(nil, func(a answer.Answer) answer.Told { return answer.Tell(a, nil) })
+	a.Conclude(nil, func(a answer.Answer) answer.Statement { return answer.Tell(a, nil) })
 	return a
 }
 

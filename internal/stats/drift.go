@@ -78,7 +78,7 @@ type CommonDrift struct {
 	// median.
 	First, Last float64
 	PValue      float64
-	// Arms share the drift; Others do not, or not clearly.
+	// Arms have the drift clearly. Others are the other arms.
 	Arms, Others []string
 }
 

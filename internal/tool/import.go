@@ -18,7 +18,7 @@ type Imported struct {
 	Err error
 }
 
-// mark is the meaning of a line of a recording for a tool.
+// mark says whether a line of a recording is of a tool, and what it is to it.
 type mark int
 
 // The marks, in their order within a run. A line with a mark of markCommand or more begins a new run if the current run

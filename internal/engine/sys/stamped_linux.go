@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stampFlags ask for software timestamps of every message that is sent and received. The timestamps of sending come
-// on the error queue without the message (OPT_TSONLY), with a number (OPT_ID). hardwareFlags also ask for the NIC's
-// timestamps, in separate reports (OPT_TX_SWHW).
+// stampFlags ask the kernel for software timestamps of every message that is sent and received. It reports those of
+// sending on the error queue, with the number of the message (OPT_ID) in place of the message (OPT_TSONLY).
+// hardwareFlags also ask for the timestamps of the NIC, each in a report of its own (OPT_TX_SWHW).
 const (
 	stampFlags = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_RX_SOFTWARE |
 		unix.SOF_TIMESTAMPING_SOFTWARE | unix.SOF_TIMESTAMPING_OPT_ID | unix.SOF_TIMESTAMPING_OPT_TSONLY

@@ -10,9 +10,9 @@ import (
 	"nearfar/internal/tool"
 )
 
-// Takes estimates without hosts how long one trial of the workload takes. The error says what the workload's tool
+// TrialTime estimates without hosts how long one trial of the workload takes. The error says what the workload's tool
 // cannot do.
-func Takes(w experiment.Workload, tools Tools) (time.Duration, error) {
+func TrialTime(w experiment.Workload, tools Tools) (time.Duration, error) {
 	// Plans need an address; these two are reserved for documentation (RFC 5737, RFC 3849).
 	pair := host.Pair{Client: host.Endpoint{Name: "the client"}, Server: host.Endpoint{Name: "the server",
 		Dial: host.Addresses{V4: netip.AddrFrom4([4]byte{192, 0, 2, 1}), V6: netip.MustParseAddr("2001:db8::1")}}}

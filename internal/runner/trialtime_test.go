@@ -14,13 +14,13 @@ func TestTakes(t *testing.T) {
 	tools := tool.New(append([]tool.Tool{tool.NewNative("")}, tool.Foreign()...)...)
 	w := experiment.Workload{Tool: "native", Mode: experiment.RR, Protocol: experiment.TCP, IP: 6, Request: 64,
 		Response: 64, Duration: time.Second, Warmup: time.Second / 2}
-	alone, err := Takes(w, tools)
+	alone, err := TrialTime(w, tools)
 	if err != nil || alone < 1500*time.Millisecond+overhead || alone > 3*time.Second {
 		t.Errorf("takes %v (%v)", alone, err)
 	}
 	w.Background = &experiment.Workload{Tool: "native", Mode: experiment.Stream, Protocol: experiment.TCP,
 		Connections: 2, Warmup: time.Second / 2}
-	if beside, err := Takes(w, tools); err != nil || beside < alone+overhead+w.Background.Warmup {
+	if beside, err := TrialTime(w, tools); err != nil || beside < alone+overhead+w.Background.Warmup {
 		t.Errorf("with a background it takes %v, alone %v (%v)", beside, alone, err)
 	}
 	for want, w := range map[string]experiment.Workload{
@@ -31,7 +31,7 @@ func TestTakes(t *testing.T) {
 			Request: 64, Response: 64, Duration: time.Second,
 			Background: &experiment.Workload{Tool: "ping"}},
 	} {
-		if _, err := Takes(w, tools); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := TrialTime(w, tools); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", w, err, want)
 		}
 	}

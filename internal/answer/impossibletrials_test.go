@@ -16,7 +16,7 @@ func TestStrangeTrials(t *testing.T) {
 			Metrics: []result.Metric{{Name: result.RTT, Stat: result.P50, Unit: result.Seconds, Value: value}}}
 	}
 	sound := []result.Trial{trial(1, "a", "w", 1e-6), trial(2, "a", "w", 0)}
-	if all := strange(Input{Experiment: e, Trials: sound}); len(all) > 0 {
+	if all := impossible(Input{Experiment: e, Trials: sound}); len(all) > 0 {
 		t.Errorf("a sound run: %+v", all)
 	}
 	for code, c := range map[string]struct {
@@ -27,7 +27,7 @@ func TestStrangeTrials(t *testing.T) {
 		"trial-twice":    {append(sound, trial(2, "a", "w", 1)), "trial 2"},
 		"negative-value": {append(sound, trial(3, "a", "w", -1e-6)), "rtt.p50 of trial 3"},
 	} {
-		all := strange(Input{Experiment: e, Trials: c.trials})
+		all := impossible(Input{Experiment: e, Trials: c.trials})
 		if len(all) != 1 || all[0].Code != code || !strings.Contains(all[0].Message, c.says) {
 			t.Errorf("%s: %+v", code, all)
 		}

@@ -6,8 +6,8 @@ import (
 	"nearfar/internal/result"
 )
 
-// strange warns of trials that no run can produce: a run directory can have been edited, or combined from several.
-func strange(in Input) []Warning {
+// impossible warns of trials that no run can produce: a run directory can have been edited, or combined from several.
+func impossible(in Input) []Warning {
 	var warnings []Warning
 	arms, workloads, seen := map[string]bool{}, map[string]bool{}, map[int]bool{}
 	for _, a := range in.Experiment.Arms {
