@@ -93,7 +93,8 @@ func TestNoDifferenceStatesTheSmallestThatCouldHaveBeenSeen(t *testing.T) {
 			t.Errorf("%s: %+v", c.Arm, c)
 		}
 	}
-	if !strings.Contains(a.Verdict, "With switched, routed, vxlan and flat, no difference above 0.1") {
+	if !strings.Contains(a.Verdict, "With switched, routed, vxlan and flat, no difference seen in the median round trip ") ||
+		!strings.Contains(a.Verdict, "; one above 0.1") {
 		t.Errorf("verdict %q", a.Verdict)
 	}
 }

@@ -29,6 +29,15 @@ func TestOtherwise(t *testing.T) {
 	}
 }
 
+// TestKinds: an element and its parameter are one thing.
+func TestKinds(t *testing.T) {
+	for want, layers := range [][]string{{}, {"firewall", "firewall(rules=5000)"}, {"router", "no firewall"}} {
+		if got := kinds(layers); got != want {
+			t.Errorf("%q are %d kinds, want %d", layers, got, want)
+		}
+	}
+}
+
 // TestSettingsHavePaths: paths are said where they differ, and only there.
 func TestSettingsHavePaths(t *testing.T) {
 	lab := func(path ...experiment.Element) *experiment.Lab { return &experiment.Lab{Path: path} }

@@ -162,11 +162,11 @@ func (t teller) differs(f Finding, headline bool) []part {
 	verb, direction := w.verb(*f.Difference > 0)
 	r := roundingOf(f.Quantity, *f.Difference, f.Interval)
 	parts := []part{always(t.sides(f).With + ", " + t.where(f)), {text: t.at(f), drop: dropRate},
-		always(" " + verb + " " + r.size(*f.Difference) + " " + direction)}
+		always(" " + verb + " " + r.size(*f.Difference) + t.interval(f, r) + " " + direction)}
 	if headline {
 		parts = append(parts, part{text: t.than(f), drop: dropBaseline})
 	}
-	return append(parts, part{text: t.relative(f), drop: dropRelative}, always(t.interval(f, r)))
+	return append(parts, part{text: t.relative(f), drop: dropRelative})
 }
 
 // chosen is a finding that is named because of what it says, with the intervals that hold although it was chosen.
@@ -222,8 +222,9 @@ func (t teller) failures(f Finding) []part {
 		if *f.Difference < 0 {
 			more = " less"
 		}
-		text := fmt.Sprintf(", %d of %d trials%s fail, %s%s", f.Failed[0], f.Attempts[0], of, r.size(*f.Difference), more)
-		return []part{always(t.sides(f).With + text), {text: t.than(f), drop: dropBaseline}, always(t.interval(f, r))}
+		text := fmt.Sprintf(", %d of %d trials%s fail, %s%s%s", f.Failed[0], f.Attempts[0], of, r.size(*f.Difference),
+			t.interval(f, r), more)
+		return []part{always(t.sides(f).With + text), {text: t.than(f), drop: dropBaseline}}
 	}
 	return []part{always(t.sides(f).With + ", trials" + of + " fail" + often), {text: t.than(f), drop: dropBaseline},
 		always(", by " + r.size(*f.Difference) + t.interval(f, r))}
@@ -255,13 +256,13 @@ func (t teller) layer(f Finding) []part {
 	if *f.Difference < 0 {
 		does, to = " takes ", " off "
 	}
-	parts := []part{always(oneOf(f.Name) + does + r.size(*f.Difference) + to + t.where(f)),
+	parts := []part{always(oneOf(f.Name) + does + r.size(*f.Difference) + t.interval(f, r) + to + t.where(f)),
 		{text: t.at(f), drop: dropRate}}
 	if f.Relative != nil && !f.isShare() {
 		// Always in percent: what is added would be read as the whole, "3.4 times".
 		parts = append(parts, part{text: ", " + percent(*f.Relative, nil) + " of " + f.Baseline + "'s", drop: dropRelative})
 	}
-	return append(parts, always(t.interval(f, r)))
+	return parts
 }
 
 // same says that no difference was seen between these findings of one quantity and their baselines, and above which
@@ -281,39 +282,34 @@ func (t teller) same(these []Finding, headline bool) []part {
 	if hull[0] <= hull[1] {
 		bound, known = max(bound, math.Abs(hull[0]), math.Abs(hull[1])), true
 	}
-	opening, no := t.names(these), ", no difference"
+	opening, no := t.names(these), ", no difference seen"
 	if first.Kind == OfLayer {
-		opening, no = oneOf(more(layerNames(these), len(these))), ": no cost"
+		opening, no = oneOf(more(layerNames(these), len(these))), ": no cost seen"
 	}
-	place := []part{always(w.inside() + t.where(first)), {text: t.at(first), drop: dropRate}}
+	parts := []part{always(opening + no + w.inside() + t.where(first)), {text: t.at(first), drop: dropRate}}
 	if headline && first.Kind != OfLayer {
-		place = append(place, part{text: ", " + t.against(first), drop: dropBaseline})
+		parts = append(parts, part{text: ", " + t.against(first), drop: dropBaseline})
 	}
-	level, parts := t.level(first), []part(nil)
 	known = known && !math.IsInf(bound, 0) && bound > 0
 	bound = atLeast(bound)
-	r := roundingOf(first.Quantity, bound, nil)
-	switch {
-	case !known:
-		parts = append([]part{always(opening + no + " seen")}, place...)
-	case level > 0 && bound >= twofold*level && !first.isShare():
-		// A bound beyond the figure itself says that too little is known, not that there is no difference.
-		parts = append(append([]part{always(opening + no + " seen")}, place...),
-			always("; noise hides up to "+r.size(bound)))
-	default:
-		parts = []part{always(opening + no + " above " + r.size(bound))}
-		if level > 0 && !first.isShare() {
-			parts = append(parts, part{text: " (" + percent(bound/level, nil) + ")", drop: dropRelative})
-		}
-		parts = append(parts, place...)
-	}
 	if headline && hull[0] <= hull[1] {
-		r := roundingOf(first.Quantity, bound, &hull)
-		if text := r.between(&hull, false); text != "" {
+		if text := roundingOf(first.Quantity, bound, &hull).between(&hull, false); text != "" {
 			parts = append(parts, always(" ("+text+")"))
 		}
 	}
-	return parts
+	level, r := t.level(first), roundingOf(first.Quantity, bound, nil)
+	switch {
+	case !known:
+		return parts
+	case level > 0 && bound >= twofold*level && !first.isShare():
+		// A bound beyond the figure itself says that too little is known, not that there is no difference.
+		return append(parts, always("; noise hides up to "+r.size(bound)))
+	}
+	parts = append(parts, always("; one above "+r.size(bound)))
+	if level > 0 && !first.isShare() {
+		parts = append(parts, part{text: " (" + percent(bound/level, nil) + ")", drop: dropRelative})
+	}
+	return append(parts, always(" would likely show"))
 }
 
 // oneOf opens a sentence about a layer. A setting, such as ip=6, is there once.
@@ -388,10 +384,6 @@ func (t teller) text(f Finding) string {
 		}
 	case none:
 		parts = t.same([]Finding{f}, true)
-		if f.Detectable != nil {
-			r := roundingOf(f.Quantity, *f.Detectable, nil)
-			after = fmt.Sprintf("; a difference of %s would have been seen four times in five", r.size(*f.Detectable))
-		}
 	case unsure:
 		parts = t.tooFew([]Finding{f})
 	case refused:

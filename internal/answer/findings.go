@@ -67,6 +67,8 @@ type Finding struct {
 	Reason string `json:"reason,omitempty"`
 	// Caution says what distorts the figure of the arm or of the baseline.
 	Caution string `json:"caution,omitempty"`
+	// Doubtful says that something else than what the arms have otherwise decides the figure of one of them.
+	Doubtful bool `json:"doubtful,omitempty"`
 	// Unproved is copied from the comparison or the layer.
 	Unproved string `json:"unproved,omitempty"`
 	// Over, But and Otherwise are copied from the comparison.
@@ -160,6 +162,7 @@ func Rank(a Answer) []Finding {
 			f.Kind = OfFailures
 		}
 		f.Caution, f.Unproved, f.Over, f.Otherwise = cautions(a, c), c.Unproved, c.Over, c.Otherwise
+		f.Doubtful = doubtful(a, c)
 		f.askedAbout = a.askedAbout(f.Finding) && c.Quantity == first[c.Workload]
 		f.secondary = c.Quantity != first[c.Workload]
 		f.strength = strength(c.Relative, c.RelativeInterval)
@@ -194,6 +197,14 @@ func cautions(a Answer, c Comparison) string {
 		}
 	}
 	return strings.Join(all, "; ")
+}
+
+// doubtful says that one of the two figures of a comparison is limited by something else than the arm.
+func doubtful(a Answer, c Comparison) bool {
+	return slices.ContainsFunc(a.Arms, func(f Figure) bool {
+		of := f.Arm == c.Arm || f.Arm == c.Baseline
+		return of && f.Limited && f.Workload == c.Workload && f.Quantity == c.Quantity
+	})
 }
 
 // askedAt is the place of a workload's question among the questions.
@@ -270,7 +281,8 @@ func strength(relative *float64, i Interval) float64 {
 }
 
 // leading lists the layers that the answer begins with. They belong to a quantity whose layers say more than the
-// arms, with at least one difference, and which do not surely fail to add up (Additivity.Additive).
+// arms, with at least one difference, which do not surely fail to add up (Additivity.Additive), and which leave no trials
+// out (Layer.Missing): these are the slowest, so a cost would be too small.
 func leading(a Answer) []Layer {
 	return slices.DeleteFunc(slices.Clone(a.Layers), func(l Layer) bool { return !leads(a, l.Workload, l.Quantity) })
 }
@@ -282,12 +294,14 @@ func leads(a Answer, workload string, q Quantity) bool {
 		refuted := l.Additive != nil && !*l.Additive
 		return sure && !refuted && l.Workload == workload && l.Quantity == q
 	}
+	partial := func(l Layer) bool { return l.Missing > 0 && l.Workload == workload && l.Quantity == q }
 	// A layer that takes off more than the baseline has nothing to take it off there: the arms tell what it does.
 	beyond := func(l Layer) bool {
 		relative := relativeTo(a, l)
 		return found(l) && relative != nil && *relative <= -1
 	}
-	return layersTell(a, workload, q) && slices.ContainsFunc(a.Layers, found) && !slices.ContainsFunc(a.Layers, beyond)
+	return layersTell(a, workload, q) && slices.ContainsFunc(a.Layers, found) &&
+		!slices.ContainsFunc(a.Layers, beyond) && !slices.ContainsFunc(a.Layers, partial)
 }
 
 // layersTell says whether a quantity has layers of at least two kinds, one of which depends on more than the difference

@@ -98,22 +98,22 @@ func TestTheStrongestFindingIsFirst(t *testing.T) {
 			t.Errorf("%s has rank %d, want %d", f.Name, f.Rank, i+1)
 		}
 	}
-	wantSentence := "With far, the median round trip of rr takes 3.00 us longer than with l2, 30 % (2.90 to 3.10 us). " +
+	wantSentence := "With far, the median round trip of rr takes 3.00 us (2.90 to 3.10 us) longer than with l2, 30 %. " +
 		"From 10 blocks; the interval holds with 95 % confidence. " +
-		"With wide 9.00 us longer, 90 % (8.90 to 9.10 us); with near 0.20 us longer, 2.0 % (0.10 to 0.30 us). " +
-		"With same, no difference above 0.30 us in the median round trip of rr. " +
+		"With wide: 9.00 us (8.90 to 9.10 us) longer, 90 %; with near: 0.20 us (0.10 to 0.30 us) longer, 2.0 %. " +
+		"With same, no difference seen in the median round trip of rr; one above 0.30 us would likely show. " +
 		"Not comparable: the median round trip of rr with udp (protocol: udp against tcp). " +
-		"With far, goodput of bulk is 500 Mbit/s lower, 50 % (490 to 510 Mbit/s). " +
-		"With far, the slowest 1 % of round trips in rr take 8.00 us longer, 80 % (7.90 to 8.10 us). " +
+		"With far, goodput of bulk is 500 Mbit/s (490 to 510 Mbit/s) lower, 50 %. " +
+		"With far, the slowest 1 % of round trips in rr take 8.00 us (7.90 to 8.10 us) longer, 80 %. " +
 		"1 more below without a difference."
 	if sentence != wantSentence {
 		t.Errorf("got  %q\nwant %q", sentence, wantSentence)
 	}
 	text := []string{all[0].Text, all[5].Text, all[7].Text}
 	wantText := []string{
-		"With far, the median round trip of rr takes 3.00 us longer than with l2, 30 % (2.90 to 3.10 us): worse",
-		"With same, no difference above 0.30 us in the median round trip of rr, against l2 (-0.09 to +0.11 us); " +
-			"a difference of 0.30 us would have been seen four times in five",
+		"With far, the median round trip of rr takes 3.00 us (2.90 to 3.10 us) longer than with l2, 30 %: worse",
+		"With same, no difference seen in the median round trip of rr, against l2 (-0.09 to +0.11 us); " +
+			"one above 0.30 us would likely show",
 		"No answer: the median round trip of rr with udp cannot be compared with l2 (protocol: udp against tcp)",
 	}
 	if diff := cmp.Diff(wantText, text); diff != "" {
@@ -132,7 +132,7 @@ func TestADifferenceFromZeroIsTheStrongest(t *testing.T) {
 func TestContradictionsAreNamed(t *testing.T) {
 	full, near := found("full", "rr", p50, .3), found("near", "rr", p50, -.1)
 	sentence, _ := told(full, near, found("full", "bulk", goodput, .2), found("near", "bulk", goodput, .1))
-	if want := "(2.90 to 3.10 us), but goodput of bulk is 20 % higher. "; !strings.Contains(sentence, want) {
+	if want := "(2.90 to 3.10 us) longer, but goodput of bulk is 20 % higher. "; !strings.Contains(sentence, want) {
 		t.Errorf("%q does not have %q", sentence, want)
 	}
 	// A finding without a difference contradicts nothing, and one arm does not contradict another.
@@ -142,7 +142,7 @@ func TestContradictionsAreNamed(t *testing.T) {
 	}
 	// Quantities of one workload can contradict each other too.
 	sentence, _ = told(found("full", "rr", p50, -.3), found("full", "rr", p99, .3))
-	if want := "(2.90 to 3.10 us), but the slowest 1 % of round trips take longer."; !strings.Contains(sentence, want) {
+	if want := "(2.90 to 3.10 us) less, but the slowest 1 % of round trips take longer."; !strings.Contains(sentence, want) {
 		t.Errorf("%q", sentence)
 	}
 	var many []Comparison
@@ -160,9 +160,9 @@ func TestNothingSeen(t *testing.T) {
 	sentence, all := told(
 		unseen("a", "rr", p50, .3e-6), unseen("b", "rr", p50, .5e-6),
 		unseen("a", "rr", p99, 3e-6), unseen("b", "rr", p99, 4e-6))
-	want := "With a and b, no difference above 0.50 us in the median round trip, against l2 (-0.09 to +0.11 us). " +
+	want := "With a and b, no difference seen in the median round trip, against l2 (-0.09 to +0.11 us); one above 0.50 us would likely show. " +
 		"From 10 blocks; the interval holds with 95 % confidence. A smaller difference can exist. " +
-		"With a and b, no difference above 4.0 us in the slowest 1 % of round trips."
+		"With a and b, no difference seen in the slowest 1 % of round trips; one above 4.0 us would likely show."
 	if sentence != want {
 		t.Errorf("got  %q\nwant %q", sentence, want)
 	}
@@ -175,7 +175,7 @@ func TestNothingSeen(t *testing.T) {
 		many = append(many, unseen(fmt.Sprint("arm", i), "rr", p50, .3e-6))
 	}
 	sentence, _ = told(many...)
-	if !strings.Contains(sentence, "arm3 and 5 more, no difference above 0.30 us") || strings.Contains(sentence, "below") {
+	if !strings.Contains(sentence, "arm3 and 5 more, no difference seen in ") || strings.Contains(sentence, "below") {
 		t.Errorf("%q", sentence)
 	}
 }
@@ -195,10 +195,10 @@ func TestRefusedAndTooFew(t *testing.T) {
 	if diff := cmp.Diff(order, short(all)); diff != "" {
 		t.Error(diff)
 	}
-	want = "With far, the median round trip takes 1.00 us longer than with l2, 10 % (0.90 to 1.10 us). " +
+	want = "With far, the median round trip takes 1.00 us (0.90 to 1.10 us) longer than with l2, 10 %. " +
 		"From 10 blocks; the interval holds with 95 % confidence. " +
 		"No answer yet: too few blocks to tell whether the median round trip differs with few against l2. " +
-		"With same, no difference above 0.30 us in the median round trip. " +
+		"With same, no difference seen in the median round trip; one above 0.30 us would likely show. " +
 		"Not comparable: the median round trip with a (protocol: udp against tcp)."
 	if sentence != want {
 		t.Errorf("got  %q\nwant %q", sentence, want)
@@ -283,10 +283,10 @@ func TestAClauseOfEachQuantity(t *testing.T) {
 	sentence, _ := told(
 		found("far", "rr", p50, .3), unseen("same", "rr", p50, .3e-6),
 		found("far", "rr", p99, .4), unseen("same", "rr", p99, .5e-6))
-	want := "With far, the median round trip takes 3.00 us longer than with l2, 30 % (2.90 to 3.10 us). " +
+	want := "With far, the median round trip takes 3.00 us (2.90 to 3.10 us) longer than with l2, 30 %. " +
 		"From 10 blocks; the interval holds with 95 % confidence. " +
-		"With same, no difference above 0.30 us in the median round trip. " +
-		"With far, the slowest 1 % of round trips take 4.00 us longer, 40 % (3.90 to 4.10 us). " +
+		"With same, no difference seen in the median round trip; one above 0.30 us would likely show. " +
+		"With far, the slowest 1 % of round trips take 4.00 us (3.90 to 4.10 us) longer, 40 %. " +
 		"1 more below without a difference."
 	if sentence != want {
 		t.Errorf("got  %q\nwant %q", sentence, want)
@@ -308,9 +308,9 @@ func TestLayersOfOneWorkloadAndArmsOfAnother(t *testing.T) {
 			layer("vtep", 1.79e-6, .1e-6, Higher),
 		},
 	})
-	layersSaid := "Each vtep adds 1.79 us to the median round trip, 18 % of l2's (1.69 to 1.89 us). " +
-		"Each router adds 0.68 us (0.58 to 0.78 us). Each bridge: no cost above 0.11 us in the median round trip."
-	want := layersSaid + " With full, goodput is 500 Mbit/s lower, 50 % (490 to 510 Mbit/s)."
+	layersSaid := "Each vtep adds 1.79 us (1.69 to 1.89 us) to the median round trip, 18 % of l2's. " +
+		"Each router adds 0.68 us (0.58 to 0.78 us). Each bridge: no cost seen in the median round trip; one above 0.11 us would likely show."
+	want := layersSaid + " With full, goodput is 500 Mbit/s (490 to 510 Mbit/s) lower, 50 %."
 	if got := Tell(Answer{Baseline: "l2", Findings: all}, nil).String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -333,12 +333,12 @@ func TestFindingsKeepWhatQualifiesThem(t *testing.T) {
 		Comparisons: []Comparison{c},
 	})
 	f := all[0]
-	want := "With far, the median round trip of tcp takes 3.00 us longer than in udp with l2, 30 % (2.90 to 3.10 us): " +
+	want := "With far, the median round trip of tcp takes 3.00 us (2.90 to 3.10 us) longer than in udp with l2, 30 %: " +
 		"worse, in these two runs"
 	if f.Text != want || f.Caution != "l2 late by 3 us" {
 		t.Errorf("%q, caution %q; want %q", f.Text, f.Caution, want)
 	}
-	want = "With far, the median round trip of tcp takes 3.00 us longer than in udp with l2, 30 % (2.90 to 3.10 us). " +
+	want = "With far, the median round trip of tcp takes 3.00 us (2.90 to 3.10 us) longer than in udp with l2, 30 %. " +
 		"It holds for these two runs: how much others would differ is unknown. Careful: l2 late by 3 us."
 	if got := Tell(Answer{Baseline: "l2", Findings: all}, nil).String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -355,8 +355,8 @@ func TestAFindingWithoutABound(t *testing.T) {
 	if all[0].Name != "far" || all[1].Unbounded != UnboundedAbove || all[1].Missing == nil {
 		t.Errorf("%+v", all)
 	}
-	want := "With far, the slowest 1 % of round trips take 3.00 us longer than with l2, 30 % (2.90 to 3.10 us). " +
-		"From 10 blocks; the interval holds with 95 % confidence. With stalls 9.00 us longer, 90 % (at least 8.90 us)."
+	want := "With far, the slowest 1 % of round trips take 3.00 us (2.90 to 3.10 us) longer than with l2, 30 %. " +
+		"From 10 blocks; the interval holds with 95 % confidence. With stalls: 9.00 us (at least 8.90 us) longer, 90 %."
 	if sentence != want {
 		t.Errorf("got  %q\nwant %q", sentence, want)
 	}

@@ -98,13 +98,13 @@ func (t *telling) headline(lead int) string {
 	var parts []part
 	switch f.certainty() {
 	case sure:
-		if !f.Claimable() && !t.a.askedAbout(f) {
-			t.said[lead] = false
-			return t.notClaimable(f)
-		}
 		parts = t.differs(f, true)
-		if !f.Claimable() {
+		switch {
+		case f.Claimable():
+		case t.a.askedAbout(f):
 			parts[0].text = judgedAlone + uncapital(parts[0].text)
+		default:
+			parts[0].text = fmt.Sprintf("Not sure among %s: %s", plural(len(t.a.Findings), "figure"), uncapital(parts[0].text))
 		}
 		if text, short := t.setback(f); text != "" {
 			parts = append(parts, part{text: ", but " + text, drop: dropSetback, short: ", but " + short})
@@ -116,15 +116,27 @@ func (t *telling) headline(lead int) string {
 	case refused:
 		parts = t.refused(t.all(lead))
 	}
-	return sentence(append(f.proved(parts), always(".")), MostWords)
+	if f.Claimable() && t.measured(f.Workload).Waited >= busy {
+		parts[0].text = "On a busy machine, " + uncapital(parts[0].text)
+	}
+	return sentence(append(f.qualified(parts), always(".")), MostWords)
 }
 
-// proved opens a sentence with a figure of an arm that is not proved to be what it claims.
-func (f Finding) proved(parts []part) []part {
-	if f.Unproved == "" || f.certainty() == refused || f.certainty() == unsure {
+// busy is the share of their runnable time that trials wait for CPUs of other programs from which the first line says
+// so. From contendedRate on, its basis does.
+const busy = 0.2
+
+// qualified opens a sentence with a figure that is doubtful, or of an arm that is not proved to be what it claims.
+func (f Finding) qualified(parts []part) []part {
+	if f.certainty() == refused || f.certainty() == unsure {
 		return parts
 	}
-	parts[0].text = "Not proved: " + uncapital(parts[0].text)
+	if f.Doubtful {
+		parts[0].text = "Doubtful: " + uncapital(parts[0].text)
+	}
+	if f.Unproved != "" {
+		parts[0].text = "Not proved: " + uncapital(parts[0].text)
+	}
 	return parts
 }
 
@@ -173,7 +185,7 @@ func (t *telling) hidden(k, i int) bool { return k != i && t.said[k] }
 
 // uncapital begins the rest of a sentence.
 func uncapital(s string) string {
-	for _, word := range []string{"With ", "Each ", "In ", "For "} {
+	for _, word := range []string{"With ", "Each ", "In ", "For ", "On ", "Doubtful: ", "Not ", "Judged "} {
 		if strings.HasPrefix(s, word) {
 			return strings.ToLower(s[:1]) + s[1:]
 		}
@@ -187,9 +199,6 @@ func (t *telling) also(lead int) string {
 	all := t.a.Findings
 	var sentences []string
 	say := func(parts []part) { sentences = append(sentences, sentence(append(parts, always(".")), unlimited)) }
-	if all[lead].inItsTableAlone() && !t.said[lead] {
-		t.rest(lead, say) // no quantity has been named
-	}
 	if brief := t.brief(lead, Finding.Claimable); brief != "" {
 		sentences = append(sentences, brief)
 	}
@@ -234,7 +243,7 @@ func (t *telling) first(i int) bool {
 func (t *telling) rest(i int, say func([]part)) {
 	f := t.a.Findings[i]
 	tell := say
-	say = func(parts []part) { tell(f.proved(parts)) }
+	say = func(parts []part) { tell(f.qualified(parts)) }
 	switch f.certainty() {
 	case sure:
 		parts := t.differs(f, false)
@@ -259,28 +268,28 @@ const judgedAlone = "Judged alone, "
 // inItsTableAlone says that a difference is sure in its own table, and not over all tables of the answer.
 func (f Finding) inItsTableAlone() bool { return f.certainty() == sure && !f.Claimable() }
 
-// brief lists the other sure differences of the lead's quantity that are told, without repeating its name: "With b 12
-// us longer (3 to 20 us)."
+// brief lists the other sure differences of the lead's quantity that are told, without repeating its name: "With b:
+// 12 us (3 to 20 us) longer."
 func (t *telling) brief(lead int, told func(Finding) bool) string {
 	all := t.a.Findings
 	var each []string
 	for i, f := range all {
 		if t.said[i] || len(each) == mostSaid || f.place() != all[lead].place() || !told(f) || f.Difference == nil ||
-			f.Unproved != "" {
+			f.Unproved != "" || f.Doubtful {
 			continue
 		}
 		t.said[i] = true
 		r := roundingOf(f.Quantity, *f.Difference, f.Interval)
 		amount := r.size(*f.Difference)
 		_, direction := t.words(f).verb(*f.Difference > 0)
-		opening := t.sides(f).With + " " + amount + " " + direction + t.relative(f)
+		amount += t.interval(f, r)
+		text := t.sides(f).With + ": " + amount + " " + direction + t.relative(f)
 		if f.Kind == OfLayer {
-			opening = oneOf(f.Name) + " adds " + amount
+			text = oneOf(f.Name) + " adds " + amount
 			if *f.Difference < 0 {
-				opening = oneOf(f.Name) + " takes off " + amount
+				text = oneOf(f.Name) + " takes off " + amount
 			}
 		}
-		text := opening + t.interval(f, r)
 		if len(each) > 0 {
 			text = uncapital(text)
 		}
@@ -360,7 +369,11 @@ func (t *telling) basis(f Finding, headline string) string {
 	if m := t.measured(f.Workload); m.Question != "" && m.Question != t.a.Question {
 		add("Asked: " + strings.Join(strings.Fields(m.Question), " "))
 	}
-	if n := len(f.Otherwise); n > 1 && f.certainty() != refused {
+	if f.inItsTableAlone() && !t.a.askedAbout(f) {
+		add(t.notClaimable(f))
+	}
+	add(t.together(f))
+	if n := len(f.Otherwise); kinds(f.Otherwise) > 1 && f.certainty() != refused {
 		add(fmt.Sprintf("%s differs from %s in several things together: %s.", f.Name, f.Baseline,
 			more(f.Otherwise[:min(n, mostNamed)], n)))
 	}
@@ -398,6 +411,39 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
+// kinds counts kinds of layers: firewall and firewall(rules=5000) are one.
+func kinds(layers []string) int {
+	seen := map[string]bool{}
+	for _, layer := range layers {
+		kind, _, _ := strings.Cut(layer, "(")
+		seen[strings.TrimPrefix(kind, "no ")] = true
+	}
+	return len(seen)
+}
+
+// together says what several of a layer add in the arm that has the most of it: "vxlan has 2 of them: 7.8 us together."
+func (t *telling) together(f Finding) string {
+	if f.Kind != OfLayer {
+		return ""
+	}
+	var most Contribution
+	for _, l := range t.a.Layers {
+		if l.Layer != f.Name || l.Workload != f.Workload || l.Quantity != f.Quantity {
+			continue
+		}
+		for _, added := range l.Adds {
+			if added.Count > max(1, most.Count) {
+				most = added
+			}
+		}
+	}
+	if most.Count <= 1 {
+		return ""
+	}
+	r := roundingOf(f.Quantity, *f.Difference, f.Interval)
+	return fmt.Sprintf("%s has %g of them: %s together.", most.Arm, most.Count, r.size(most.Count**f.Difference))
+}
+
 // counted says how many blocks, trials, runs or deployments a finding rests on, and how sure it is.
 func (t *telling) counted(f Finding, headline string) string {
 	against := ""
@@ -422,6 +468,9 @@ func (t *telling) counted(f Finding, headline string) string {
 	confidence := ""
 	if f.Interval != nil && !f.inItsTableAlone() {
 		confidence = fmt.Sprintf("; the interval holds with %.0f %% confidence", 100*stats.Confidence)
+		if chosen := f.chosen().Interval; chosen != nil && *chosen != *f.Interval {
+			confidence += " although its figure was chosen, so the table has a narrower one"
+		}
 	}
 	return opening + count + against + confidence + "."
 }

@@ -119,6 +119,7 @@ func belowRate(in Input, figures []Figure) []Warning {
 		}
 		figures[i].Caution = fmt.Sprintf("carried less than its wire's %s in %d of %d trials: something else limits it",
 			result.Amount(allowed, result.BitsPerSecond), below, len(trials))
+		figures[i].Limited = 2*below > len(trials)
 		warnings = append(warnings, Warning{Code: "wire-below-rate", Arm: f.Arm,
 			Workload: f.Workload, Message: message})
 	}

@@ -137,7 +137,7 @@ func TestArmsOfTheSameNameAreCompared(t *testing.T) {
 	}
 	if want := "With vxlan in B, the median round trip takes 2.0"; !strings.HasPrefix(a.Headline, want) ||
 		!strings.Contains(a.Basis, " It holds for these two runs: ") ||
-		!strings.Contains(a.Also, "With l2 in B, no difference above 0.2") {
+		!strings.Contains(a.Also, "With l2 in B, no difference seen in the median round trip; one above 0.2") {
 		t.Errorf("verdict %q", a.Verdict)
 	}
 	if len(a.Arms) != 8 || a.Arms[0].Side != "A" || a.Arms[1].Side != "B" || len(a.Sources) != 2 {

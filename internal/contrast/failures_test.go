@@ -35,10 +35,10 @@ func TestFailuresOfTwoRuns(t *testing.T) {
 		better string
 		begins string
 	}{
-		{0, "", "With l2 in B, no difference above "},
-		{1, "", "With l2 in B, no difference above "},
-		{20, "baseline", "With l2 in B, 20 of 57 trials fail, 35 percentage points more than in A "},
-		{57, "baseline", "With l2 in B, 57 of 57 trials fail, 100 percentage points more than in A "},
+		{0, "", "With l2 in B, no difference seen "},
+		{1, "", "With l2 in B, no difference seen "},
+		{20, "baseline", "With l2 in B, 20 of 57 trials fail, 35 percentage points ("},
+		{57, "baseline", "With l2 in B, 57 of 57 trials fail, 100 percentage points ("},
 	} {
 		a := answerOf(t, failing("A", 57, 0, 1), failing("B", 57, test.failed, 2))
 		if len(a.Failures.Comparisons) != 1 || len(a.Failures.Arms) != 2 {

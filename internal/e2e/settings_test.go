@@ -91,7 +91,7 @@ func TestCongestionLab(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	t.Log(a.Verdict)
-	said := strings.HasPrefix(a.Verdict, "With bbr, goodput is ")
+	said := strings.Contains(a.Headline, "ith bbr, goodput is ")
 	if other == "bbr" && (c.Verdict != answer.Higher || !said) {
 		t.Errorf("%s: %+v", a.Verdict, c)
 	}

@@ -49,7 +49,7 @@ func failed() answer.Answer {
 func TestFailuresLead(t *testing.T) {
 	a := failed()
 	if f := a.Findings[0]; f.Kind != answer.OfFailures || f.Name != "fast" || f.Better != "baseline" ||
-		!strings.HasPrefix(a.Verdict, "With fast, 8 of 17 trials fail, 47 percentage points more than with base (16 to 72 points).") {
+		!strings.HasPrefix(a.Verdict, "With fast, 8 of 17 trials fail, 47 percentage points (16 to 72 points) more than with base.") {
 		t.Errorf("%+v\n%s", f, a.Verdict)
 	}
 	for _, c := range a.Comparisons {

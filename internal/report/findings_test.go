@@ -28,7 +28,7 @@ func manyFindings(workloads int, name string) answer.Answer {
 func TestWhatDiffersMost(t *testing.T) {
 	text := written(t, manyFindings(10, "far"), Options{Width: 80})
 	for _, want := range []string{
-		"  With far, the median round trip of far-rr-0 takes 10.0 us longer than with\n    near, 2.0 times as long",
+		"  With far, the median round trip of far-rr-0 takes 10.0 us (9.0 to 11.0 us)\n    longer than with near, 2.0 times as long.",
 		"6 more differences below.\n\nWhat differs most\n  in the order of the verdict, differences from near\n",
 		"  far      far-rr-0 rtt p50  +10.00 us [+9.00, +11.00]    +100 %  worse\n",
 		"  2 more differences below.\n",
