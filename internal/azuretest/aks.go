@@ -155,8 +155,10 @@ func (c *Cloud) deleteAKS(path string, parts []string) (answer, bool) {
 		c.remove(key)
 		return nil
 	})
-	location := strings.Replace(c.operationURL("Microsoft.ContainerService", name), "/operations/", "/operationresults/", 1)
-	return answer{status: http.StatusAccepted, location: location}, true
+	operation := c.operationURL("Microsoft.ContainerService", name)
+	return answer{
+		status: http.StatusAccepted, location: strings.Replace(operation, "/operations/", "/operationresults/", 1),
+	}, true
 }
 
 // completeCluster adds what AKS adds to a cluster.

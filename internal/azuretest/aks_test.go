@@ -144,7 +144,8 @@ func TestAKSRules(t *testing.T) {
 		t.Errorf("after the deletion of a failed cluster, left are %q", left)
 	}
 
-	if code := c.send(id, cluster); code != "" || c.state(id) != "Succeeded" || c.state(id+"/agentPools/system") != "Succeeded" {
+	code := c.send(id, cluster)
+	if code != "" || c.state(id) != "Succeeded" || c.state(id+"/agentPools/system") != "Succeeded" {
 		t.Fatalf("code %q, the cluster is %v", code, c.state(id))
 	}
 	pools := id + "/agentPools/"
@@ -153,13 +154,15 @@ func TestAKSRules(t *testing.T) {
 		body object
 		code string
 	}{
-		"the same group":   {id + "2", cluster, "NodeResourceGroupAlreadyExists"},
-		"another group":    {id, changed(cluster, "other", "properties", "nodeResourceGroup"), "PropertyChangeNotAllowed"},
-		"another pool":     {id, changed(cluster, "more", "properties", profile, "name"), "BadRequest"},
-		"no cluster":       {id + "3/agentPools/a", pool, "ParentResourceNotFound"},
-		"13 characters":    {pools + "abcdefghijklm", pool, "InvalidParameter"},
-		"7 on Windows":     {pools + "windows", windows, "WindowsAgentPoolNameTooLong"},
-		"another version":  {pools + "a", changed(pool, "1.36", "properties", "orchestratorVersion"), "AgentPoolK8sVersionNotSupported"},
+		"the same group": {id + "2", cluster, "NodeResourceGroupAlreadyExists"},
+		"another group":  {id, changed(cluster, "other", "properties", "nodeResourceGroup"), "PropertyChangeNotAllowed"},
+		"another pool":   {id, changed(cluster, "more", "properties", profile, "name"), "BadRequest"},
+		"no cluster":     {id + "3/agentPools/a", pool, "ParentResourceNotFound"},
+		"13 characters":  {pools + "abcdefghijklm", pool, "InvalidParameter"},
+		"7 on Windows":   {pools + "windows", windows, "WindowsAgentPoolNameTooLong"},
+		"another version": {
+			pools + "a", changed(pool, "1.36", "properties", "orchestratorVersion"), "AgentPoolK8sVersionNotSupported",
+		},
 		"another size":     {pools + "system", pool, "PropertyChangeNotAllowed"},
 		"Windows on Linux": {pools + "a", changed(pool, "Windows2022", "properties", "osSKU"), "InvalidParameter"},
 		"25 nodes":         {pools + "a", changed(pool, 25, "properties", "count"), "ErrCode_InsufficientVCPUQuota"},
@@ -252,7 +255,8 @@ func TestAKSLabAsSent(t *testing.T) {
 	}
 }
 
-// keeps checks that a pool has all that was sent, apart from empty texts, and that its settings of upgrades are all among what was sent.
+// keeps checks that a pool has all that was sent, apart from empty texts, and that its settings of upgrades are all
+// among what was sent.
 func keeps(t *testing.T, name string, has, sent any) {
 	t.Helper()
 	for key, value := range sent.(object) {

@@ -32,7 +32,7 @@ func TestProvidersAKS(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cloud := New(t)
 			module := real.Module(t, aksLab, slices.Concat(tofutest.Variables(aksLab), cloud.Provider(), []string{
-				"TF_VAR_location=" + Location, "TF_VAR_os=" + c.system, "TF_VAR_latte_sha256=" + latteHash,
+				"TF_VAR_location=" + Location, "TF_VAR_os=" + c.system,
 			})...)
 			cloud.Refuse(c.refused, "OverconstrainedAllocationRequest")
 			said, err := module.Tofu("apply", "-auto-approve", "-input=false", "-no-color")

@@ -38,15 +38,16 @@ func (c *Cloud) busy(key string, pools bool) (answer, bool) {
 
 // clusterBreaks says whether a cluster breaks a rule. old is what it was; nil if it is new.
 //
-// Sources. The length of the group for nodes: https://github.com/Azure-Terraform/terraform-azurerm-kubernetes/issues/33;
-// 63 characters with an overlay, where nodes have the name as a label:
-// https://github.com/Azure/bicep-registry-modules/issues/5109 (the text is the fake's own). That the group must be
-// new: https://github.com/hashicorp/terraform-provider-azurerm/issues/7562, and another one:
-// https://github.com/Azure/azure-cli/issues/27215. Versions: https://github.com/pulumi/pulumi-azure-native/pull/3550
-// (the text) and https://github.com/Azure/Microsoft-Defender-for-Cloud/issues/922 (the code). A system pool:
-// the comment at ExpandDefaultNodePool in azurerm. New pools by the cluster: https://github.com/microsoft/tyger/issues/121.
-// What cannot change: "This cannot be updated once the Managed Cluster has been created" in the OpenAPI document for
-// dnsPrefix, and nodeResourceGroup in https://learn.microsoft.com/azure/aks/faq; the code is that of
+// Sources. The length of the group for nodes:
+// https://github.com/Azure-Terraform/terraform-azurerm-kubernetes/issues/33; 63 characters with an overlay, where nodes
+// have the name as a label: https://github.com/Azure/bicep-registry-modules/issues/5109 (the text is the fake's own).
+// That the group must be new: https://github.com/hashicorp/terraform-provider-azurerm/issues/7562, and another one than
+// the cluster's: https://github.com/Azure/azure-cli/issues/27215. Versions:
+// https://github.com/pulumi/pulumi-azure-native/pull/3550 (the text) and
+// https://github.com/Azure/Microsoft-Defender-for-Cloud/issues/922 (the code). A system pool: a comment in azurerm's
+// internal/services/containers/kubernetes_nodepool.go. New pools in a request for the cluster:
+// https://github.com/microsoft/tyger/issues/121. What cannot change: the OpenAPI document for dnsPrefix, and
+// https://learn.microsoft.com/azure/aks/faq for nodeResourceGroup; the code is that of
 // https://github.com/Azure/bicep-registry-modules/issues/7130.
 func (c *Cloud) clusterBreaks(parts []string, body, old object) (answer, bool) {
 	const bad = http.StatusBadRequest

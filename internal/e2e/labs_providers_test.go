@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,4 +60,52 @@ func TestProvidersLabRefused(t *testing.T) {
 	}
 	s.must(0, "down", "--audit-wait", "0s", path)
 	left()
+}
+
+// The real azurerm and the real az, with the strict fake of AKS: a size that the subscription may not use is refused,
+// and then a pool for which there is no room; up, repeated when there is room, makes all; a further up has nothing to
+// do; az gives the kubeconfig as the lab's README says; and down leaves nothing, also of the group for nodes.
+func TestProvidersAKSLabRefused(t *testing.T) {
+	t.Parallel()
+	real := tofutest.NewReal(t, "azurerm")
+	cloud := azuretest.New(t)
+	cloud.Login()
+	const lab, plain = "aks-accelerated-networking", "Standard_A4_v2"
+	s := newLabStand(t, lab)
+	s.variables["TF_VAR_location"] = azuretest.Location
+	paths := strings.Join([]string{cloudtest.Folder(t, "azure"), s.providers.Path()}, string(os.PathListSeparator))
+	s.more = slices.Concat(cloud.Env(), cloud.Provider(), real.Env(), []string{"PATH=" + paths})
+	path := filepath.Join(s.lab, "experiment.yaml")
+	refused := func(code string) {
+		t.Helper()
+		said := s.must(1, "up", "--yes", path).said()
+		if !strings.Contains(said, "refused: "+code+" for azurerm_kubernetes_cluster_node_pool.this") {
+			t.Errorf("up says:\n%s", said)
+		}
+	}
+	cloud.Restrict(plain)
+	refused("VMSizeNotSupported")
+	cloud.Restrict()
+	cloud.Refuse(plain, "OverconstrainedAllocationRequest")
+	refused("OverconstrainedAllocationRequest")
+	cloud.Refuse(plain, "")
+	s.must(0, "up", "--yes", path)
+	if got := s.must(0, "up", "--dry-run", path).printed(); !strings.Contains(got, "Nothing to do: everything is there.\n") {
+		t.Errorf("a second up would do:\n%s", got)
+	}
+	config := filepath.Join(s.dir, "kubeconfig")
+	cmd := exec.CommandContext(t.Context(), filepath.Join(cloudtest.Folder(t, "azure"), "az"), "aks", "get-credentials",
+		"--resource-group", "nearfar-"+lab, "--name", "nearfar-"+lab, "--file", config)
+	cmd.Env = append(os.Environ(), cloud.Env()...)
+	out, err := cmd.CombinedOutput()
+	if text, _ := os.ReadFile(config); err != nil || !strings.Contains(string(text), ".azmk8s.io:443") {
+		t.Errorf("az aks get-credentials: %v\n%s\n%s", err, out, text)
+	}
+	down := s.must(0, "down", "--provider", "azure:"+azuretest.Subscription, "--audit-wait", "0s", path)
+	if !strings.Contains(down.said(), "nothing has the tag nearfar_run="+lab) {
+		t.Errorf("down says:\n%s", down.said())
+	}
+	if left := cloud.Resources(); len(left) > 0 {
+		t.Errorf("left are %q", left)
+	}
 }

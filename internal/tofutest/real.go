@@ -174,7 +174,8 @@ func (m *RealModule) Run(program string, args ...string) []byte {
 func Variables(run string) []string {
 	return []string{
 		"TF_VAR_public_key=" + PublicKey, "TF_VAR_ssh_from=203.0.113.7/32", "TF_VAR_project=nearfar-test",
-		"TF_VAR_admin_password=CANARY-Password-1!", "TF_VAR_nearfar_owner=me@here", "TF_VAR_nearfar_run=" + run,
+		"TF_VAR_admin_password=CANARY-Password-1!", "TF_VAR_latte_sha256=" + strings.Repeat("0123456789abcdef", 4),
+		"TF_VAR_nearfar_owner=me@here", "TF_VAR_nearfar_run=" + run,
 		"TF_VAR_nearfar_expires=2030-11-21T19:22:00Z",
 	}
 }
