@@ -342,7 +342,8 @@ func (c *Cloud) pools(cluster string) (all []any) {
 }
 
 // credentials answers a request for the kubeconfig of a cluster: ManagedClustersListClusterUserCredentials.json of the
-// OpenAPI document's examples. It is false for other requests.
+// OpenAPI document's examples. The code without a control plane: https://github.com/Azure/azure-cli/issues/27440. It is
+// false for other requests.
 func (c *Cloud) credentials(w http.ResponseWriter, path string, parts []string) bool {
 	names := map[string]string{"listclusterusercredential": "clusterUser", "listclusteradmincredential": "clusterAdmin"}
 	name, ok := names[strings.ToLower(parts[len(parts)-1])]
@@ -352,6 +353,11 @@ func (c *Cloud) credentials(w http.ResponseWriter, path string, parts []string) 
 	cluster, ok := c.resources[strings.ToLower(path[:strings.LastIndex(path, "/")])]
 	if !ok {
 		refuse(w, http.StatusNotFound, "ResourceNotFound", "The Resource '"+path+"' was not found.")
+		return true
+	}
+	if c.keyless {
+		a, _ := aksRefused(http.StatusNotFound, "ControlPlaneNotFound", "Could not find control plane with ID 1.")
+		send(w, a.status, a.body)
 		return true
 	}
 	config := fmt.Sprintf(`apiVersion: v1

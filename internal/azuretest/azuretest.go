@@ -64,8 +64,10 @@ type Cloud struct {
 	registered map[string]bool
 	operations map[string]object
 	working    map[string]*work
-	// sent are the last requests for clusters of AKS and their pools, by paths.
-	sent map[string]object
+	// keyless says that no cluster of AKS gives its kubeconfig; sent are the last requests for clusters and their pools,
+	// by paths.
+	keyless bool
+	sent    map[string]object
 	// passwords are the passwords with which machines were made.
 	passwords map[string]string
 	// last counts addresses and identifiers that were given.
@@ -164,6 +166,13 @@ func (c *Cloud) Refuse(size, code string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refusals[size] = code
+}
+
+// Keyless lets no cluster give its kubeconfig, as one does whose control plane was not made.
+func (c *Cloud) Keyless(keyless bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keyless = keyless
 }
 
 // Restrict says which sizes the subscription may not use.

@@ -79,7 +79,7 @@ func TestProvidersAKSLabRefused(t *testing.T) {
 	refused := func(code string) {
 		t.Helper()
 		said := s.must(1, "up", "--yes", path).said()
-		if !strings.Contains(said, "refused: "+code+" for azurerm_kubernetes_cluster_node_pool.this") {
+		if !strings.Contains(said, code+" for azurerm_kubernetes_cluster_node_pool.this") {
 			t.Errorf("up says:\n%s", said)
 		}
 	}
@@ -101,11 +101,21 @@ func TestProvidersAKSLabRefused(t *testing.T) {
 	if text, _ := os.ReadFile(config); err != nil || !strings.Contains(string(text), ".azmk8s.io:443") {
 		t.Errorf("az aks get-credentials: %v\n%s\n%s", err, out, text)
 	}
-	down := s.must(0, "down", "--provider", "azure:"+azuretest.Subscription, "--audit-wait", "0s", path)
-	if !strings.Contains(down.said(), "nothing has the tag nearfar_run="+lab) {
-		t.Errorf("down says:\n%s", down.said())
+	down := func(says ...string) {
+		t.Helper()
+		said := s.must(0, "down", "--provider", "azure:"+azuretest.Subscription, "--audit-wait", "0s", path).said()
+		for _, text := range append(says, "nothing has the tag nearfar_run="+lab) {
+			if !strings.Contains(said, text) {
+				t.Errorf("down does not say %q:\n%s", text, said)
+			}
+		}
+		if left := cloud.Resources(); len(left) > 0 {
+			t.Errorf("left are %q", left)
+		}
 	}
-	if left := cloud.Resources(); len(left) > 0 {
-		t.Errorf("left are %q", left)
-	}
+	down()
+	cloud.Refuse("Standard_D4as_v5", "AllocationFailed")
+	cloud.Keyless(true)
+	s.must(1, "up", "--yes", path)
+	down("deleting the resource group nearfar-" + lab)
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"nearfar/internal/moduleroot"
 )
@@ -128,9 +129,11 @@ func (r *Real) Module(t testing.TB, lab string, env ...string) *RealModule {
 	return m
 }
 
-// Tofu runs OpenTofu in the module, and gives what it printed.
+// Tofu runs OpenTofu in the module, and gives what it printed. The test's log says how long it took.
 func (m *RealModule) Tofu(args ...string) (printed string, err error) {
 	m.t.Helper()
+	began := time.Now()
+	defer func() { m.t.Logf("tofu %s: %.1f s", args[0], time.Since(began).Seconds()) }()
 	cmd := exec.CommandContext(m.t.Context(), m.tofu, args...)
 	cmd.Dir, cmd.Env = m.folder, m.env
 	out, err := cmd.CombinedOutput()
