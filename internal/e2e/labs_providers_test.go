@@ -47,8 +47,8 @@ func TestProvidersLabRefused(t *testing.T) {
 		t.Errorf("a second up would do:\n%s", got)
 	}
 	down := s.must(0, "down", "--provider", "azure:"+azuretest.Subscription, "--audit-wait", "0s", path)
-	if !strings.Contains(down.said(), "nothing has the tag nearfar_run=azure-ppg-linux") {
-		t.Errorf("down says:\n%s", down.said())
+	if !strings.Contains(down.printed(), "nothing has the tag nearfar_run=azure-ppg-linux") {
+		t.Errorf("down prints:\n%s\n%s", down.printed(), down.said())
 	}
 	left()
 
@@ -103,7 +103,8 @@ func TestProvidersAKSLabRefused(t *testing.T) {
 	}
 	down := func(says ...string) {
 		t.Helper()
-		said := s.must(0, "down", "--provider", "azure:"+azuretest.Subscription, "--audit-wait", "0s", path).said()
+		end := s.must(0, "down", "--provider", "azure:"+azuretest.Subscription, "--audit-wait", "0s", path)
+		said := end.said() + end.printed()
 		for _, text := range append(says, "nothing has the tag nearfar_run="+lab) {
 			if !strings.Contains(said, text) {
 				t.Errorf("down does not say %q:\n%s", text, said)
