@@ -60,7 +60,9 @@ func (c *Cloud) putCluster(path string, parts []string, body object) answer {
 	body["id"], body["name"], body["type"] = path, parts[len(parts)-1], typeOf(parts)
 	c.completeCluster(body, properties)
 	c.resources[key] = body
-	if !exists {
+	if exists {
+		c.tagNodes(body, properties)
+	} else {
 		c.makeNodeGroup(body, properties)
 	}
 	var failure object
@@ -302,6 +304,16 @@ func (c *Cloud) makeNodeGroup(cluster, properties object) {
 		c.made(id, cluster, object{"provisioningState": "Succeeded"})
 	}
 	c.resources[strings.ToLower(group)]["managedBy"] = cluster["id"]
+}
+
+// tagNodes gives the tags of a cluster to what is in its resource group for nodes, and to the group.
+func (c *Cloud) tagNodes(cluster, properties object) {
+	group := strings.ToLower(nodeGroup(properties))
+	for key, r := range c.resources {
+		if key == group || strings.HasPrefix(key, group+"/") {
+			r["tags"] = cluster["tags"]
+		}
+	}
 }
 
 // makeScaleSet makes the scale set of a pool, which has the tags of the cluster.

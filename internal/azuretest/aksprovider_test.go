@@ -53,11 +53,27 @@ func TestProvidersAKS(t *testing.T) {
 			if said, err := module.Tofu("plan", "-detailed-exitcode", "-input=false", "-no-color"); err != nil {
 				t.Errorf("a second plan is not empty:\n%s", said)
 			}
+			cloud.extended(module)
 			module.Must("destroy", "-auto-approve", "-input=false", "-no-color")
 			if left := cloud.Resources(); len(left) > 0 {
 				t.Errorf("left are %q", left)
 			}
 		})
+	}
+}
+
+// extended lets the machines exist for longer, as `nearfar up --extend` does: only tags change, also of the nodes.
+func (c *Cloud) extended(module *tofutest.RealModule) {
+	c.t.Helper()
+	const later = "2030-11-21T21:22:00Z"
+	said := module.Must("apply", "-auto-approve", "-input=false", "-no-color", "-var=nearfar_expires="+later)
+	if !strings.Contains(said, "Resources: 0 added, 4 changed, 0 destroyed.") {
+		c.t.Errorf("more time does\n%s", said)
+	}
+	for _, id := range c.Resources() {
+		if got := c.Resource(id, "tags", "nearfar_expires"); got != later {
+			c.t.Errorf("%s expires at %v", id, got)
+		}
 	}
 }
 

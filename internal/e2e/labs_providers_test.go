@@ -64,7 +64,7 @@ func TestProvidersLabRefused(t *testing.T) {
 
 // The real azurerm and the real az, with the strict fake of AKS: a size that the subscription may not use is refused,
 // and then a pool for which there is no room; up, repeated when there is room, makes all; a further up has nothing to
-// do; az gives the kubeconfig as the lab's README says; and down leaves nothing, also of the group for nodes.
+// do, and more time costs no machine; az gives the kubeconfig as the lab's README says; and down leaves nothing, also of the group for nodes.
 func TestProvidersAKSLabRefused(t *testing.T) {
 	t.Parallel()
 	real := tofutest.NewReal(t, "azurerm")
@@ -93,6 +93,8 @@ func TestProvidersAKSLabRefused(t *testing.T) {
 	if got := s.must(0, "up", "--dry-run", path).printed(); !strings.Contains(got, "Nothing to do: everything is there.\n") {
 		t.Errorf("a second up would do:\n%s", got)
 	}
+	s.edit("experiment.yaml", "ttl: 4h", "ttl: 14h")
+	s.must(0, "up", "--extend", "--yes", path)
 	config := filepath.Join(s.dir, "kubeconfig")
 	cmd := exec.CommandContext(t.Context(), filepath.Join(cloudtest.Folder(t, "azure"), "az"), "aks", "get-credentials",
 		"--resource-group", "nearfar-"+lab, "--name", "nearfar-"+lab, "--file", config)
