@@ -64,7 +64,8 @@ func TestProvidersLabRefused(t *testing.T) {
 
 // The real azurerm and the real az, with the strict fake of AKS: a size that the subscription may not use is refused,
 // and then a pool for which there is no room; up, repeated when there is room, makes all; a further up has nothing to
-// do, and more time costs no machine; az gives the kubeconfig as the lab's README says; and down leaves nothing, also of the group for nodes.
+// do, and more time costs no machine; az gives the kubeconfig as the lab's README says; and down leaves nothing, also of
+// the group for nodes. It does so too if azurerm cannot read the cluster any more: down deletes the group then.
 func TestProvidersAKSLabRefused(t *testing.T) {
 	t.Parallel()
 	real := tofutest.NewReal(t, "azurerm")
