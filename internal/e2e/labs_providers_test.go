@@ -64,8 +64,8 @@ func TestProvidersLabRefused(t *testing.T) {
 
 // The real azurerm and the real az, with the strict fake of AKS: a size that the subscription may not use is refused,
 // and then a pool for which there is no room; up, repeated when there is room, makes all; a further up has nothing to
-// do, and more time costs no machine; az gives the kubeconfig as the lab's README says; and down leaves nothing, also of
-// the group for nodes. It does so too if azurerm cannot read the cluster any more: down deletes the group then.
+// do, and more time costs no machine; az gives the kubeconfig as the README of the lab says; and down leaves nothing,
+// also of the group for nodes. If azurerm cannot read the cluster any more, down deletes the group.
 func TestProvidersAKSLabRefused(t *testing.T) {
 	t.Parallel()
 	real := tofutest.NewReal(t, "azurerm")
@@ -91,7 +91,8 @@ func TestProvidersAKSLabRefused(t *testing.T) {
 	refused("OverconstrainedAllocationRequest")
 	cloud.Refuse(plain, "")
 	s.must(0, "up", "--yes", path)
-	if got := s.must(0, "up", "--dry-run", path).printed(); !strings.Contains(got, "Nothing to do: everything is there.\n") {
+	const nothing = "Nothing to do: everything is there.\n"
+	if got := s.must(0, "up", "--dry-run", path).printed(); !strings.Contains(got, nothing) {
 		t.Errorf("a second up would do:\n%s", got)
 	}
 	s.edit("experiment.yaml", "ttl: 4h", "ttl: 14h")
