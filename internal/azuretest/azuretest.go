@@ -59,9 +59,15 @@ type Cloud struct {
 	zones  map[string][]string
 	roles  []Role
 	denied map[string]string
-	// registered are the registered providers, in small letters; operations are the results of asynchronous requests.
+	// registered are the registered providers, in small letters; operations are the results of asynchronous requests,
+	// and working is what is under way, by the names of operations.
 	registered map[string]bool
 	operations map[string]object
+	working    map[string]*work
+	// keyless says that no cluster of AKS gives its kubeconfig; sent are the last requests for clusters and their pools,
+	// by paths.
+	keyless bool
+	sent    map[string]object
 	// passwords are the passwords with which machines were made.
 	passwords map[string]string
 	// last counts addresses and identifiers that were given.
@@ -75,7 +81,8 @@ func New(t testing.TB) *Cloud {
 	t.Helper()
 	c := &Cloud{
 		t: t, folder: t.TempDir(), resources: map[string]object{}, pageSize: 100, refusals: map[string]string{},
-		passwords: map[string]string{}, operations: map[string]object{}, roles: []Role{{Actions: []string{"*"}}},
+		passwords: map[string]string{}, operations: map[string]object{}, working: map[string]*work{},
+		sent: map[string]object{}, roles: []Role{{Actions: []string{"*"}}},
 		// As in a subscription that has had machines, and nothing else.
 		registered: map[string]bool{"microsoft.compute": true, "microsoft.network": true, "microsoft.resources": true},
 		Secret:     "CANARY-password-" + filepath.Base(t.TempDir()),
@@ -159,6 +166,13 @@ func (c *Cloud) Refuse(size, code string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refusals[size] = code
+}
+
+// Keyless lets no cluster give its kubeconfig, as one does whose control plane was not made.
+func (c *Cloud) Keyless(keyless bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keyless = keyless
 }
 
 // Restrict says which sizes the subscription may not use.

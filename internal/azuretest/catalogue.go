@@ -3,6 +3,7 @@ package azuretest
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -65,10 +66,18 @@ func (c *Cloud) catalogue(w http.ResponseWriter, r *http.Request, parts []string
 		send(w, http.StatusOK, page(all...))
 	case low[len(low)-1] == "kubernetesversions":
 		send(w, http.StatusOK, object{"values": []any{object{
-			"version": "1.35", "isDefault": true, "capabilities": object{"supportPlan": []string{"KubernetesOfficial"}},
-			"patchVersions": object{"1.35.7": object{"upgrades": []string{}}},
+			"version": version, "isDefault": true, "capabilities": object{"supportPlan": []string{"KubernetesOfficial"}},
+			"patchVersions": object{patch: object{"upgrades": []string{}}},
 		}}})
+	case len(low) > 1 && low[len(low)-2] == "operationresults":
+		c.ask(low[len(low)-1])
+		status := http.StatusNoContent
+		if c.working[low[len(low)-1]] != nil {
+			status = http.StatusAccepted
+		}
+		send(w, status, nil)
 	case len(low) > 1 && low[len(low)-2] == "operations":
+		c.ask(low[len(low)-1])
 		operation, ok := c.operations[low[len(low)-1]]
 		if !ok {
 			return false
@@ -93,7 +102,8 @@ func (c *Cloud) providers() (all []object) {
 			"networkSecurityGroups"}},
 		{"Microsoft.Resources", []string{"resourceGroups", "deployments"}},
 		{"Microsoft.DevTestLab", []string{"schedules"}},
-		{"Microsoft.ContainerService", []string{"managedClusters", "locations/kubernetesVersions"}},
+		{"Microsoft.ContainerService", []string{"managedClusters", "managedClusters/agentPools",
+			"locations/kubernetesVersions"}},
 	} {
 		types := []any{}
 		for _, name := range p.types {
@@ -140,7 +150,15 @@ type size struct {
 	accelerated  bool
 }
 
-// offered are the sizes that the fake offers. All have 4 vCPUs.
+// cpus is how many vCPUs a size has: 4 or 8.
+func (s size) cpus() int {
+	if strings.Contains(s.name, "8") {
+		return 8
+	}
+	return 4
+}
+
+// offered are the sizes that the fake offers.
 func offered() []size {
 	return []size{
 		{"Standard_A4_v2", "standardAv2Family", false}, {"Standard_B4ms", "standardBSFamily", false},
@@ -168,12 +186,9 @@ func (c *Cloud) sizes() (all []any) {
 				"restrictionInfo": object{"locations": []string{Location}, "zones": zones},
 			})
 		}
-		cpus, generations := "4", "V1,V2"
+		generations := "V1,V2"
 		if s.name == "Standard_A4_v2" {
 			generations = "V1"
-		}
-		if strings.Contains(s.name, "8") {
-			cpus = "8"
 		}
 		accelerated := "False"
 		if s.accelerated {
@@ -186,7 +201,7 @@ func (c *Cloud) sizes() (all []any) {
 				"location": Location, "zones": []string{"1", "2", "3"}, "zoneDetails": []any{},
 			}},
 			"capabilities": []any{
-				object{"name": "vCPUs", "value": cpus}, object{"name": "CpuArchitectureType", "value": "x64"},
+				object{"name": "vCPUs", "value": strconv.Itoa(s.cpus())}, object{"name": "CpuArchitectureType", "value": "x64"},
 				object{"name": "AcceleratedNetworkingEnabled", "value": accelerated},
 				object{"name": "HyperVGenerations", "value": generations},
 			},

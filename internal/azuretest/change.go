@@ -57,6 +57,9 @@ func (c *Cloud) put(method, path string, parts []string, body object) answer {
 	if problem, ok := c.breaks(typeOf(parts), body); ok {
 		return problem
 	}
+	if a, ok := c.putAKS(path, parts, body); ok {
+		return a
+	}
 	if strings.EqualFold(typeOf(parts), "Microsoft.Network/virtualNetworks") {
 		if problem, ok := c.replaceSubnets(path, body); ok {
 			return problem
@@ -274,6 +277,9 @@ func (c *Cloud) delete(path string, parts []string) answer {
 	if user := c.user(path); user != nil {
 		return inUse(path, typeOf(parts), user)
 	}
+	if a, ok := c.deleteAKS(path, parts); ok {
+		return a
+	}
 	c.remove(key)
 	if len(parts) == resourceParts && strings.EqualFold(typeOf(parts), "Microsoft.Compute/virtualMachines") {
 		if disk := at(r, "properties", "storageProfile", "osDisk"); disk != nil && wants(disk.(object)) {
@@ -291,12 +297,20 @@ func (c *Cloud) delete(path string, parts []string) answer {
 // wants says that a part of a machine is deleted with it.
 func wants(part object) bool { return part["deleteOption"] == "Delete" }
 
-// remove removes a resource and what is below it.
+// remove removes a resource and what is below it. A cluster goes with its resource group for nodes:
+// https://learn.microsoft.com/azure/aks/faq.
 func (c *Cloud) remove(key string) {
-	for other := range c.resources {
+	var groups []string
+	for other, r := range c.resources {
 		if other == key || strings.HasPrefix(other, key+"/") {
+			if strings.EqualFold(fmt.Sprint(r["type"]), clusterKind) {
+				groups = append(groups, strings.ToLower(nodeGroup(inner(r, "properties"))))
+			}
 			delete(c.resources, other)
 		}
+	}
+	for _, group := range groups {
+		c.remove(group)
 	}
 }
 
@@ -329,6 +343,8 @@ func (c *Cloud) shown(r object) object {
 			}
 		}
 		properties["subnets"] = subnets
+	case clusterKind:
+		properties["agentPoolProfiles"] = c.pools(id)
 	case "microsoft.compute/proximityplacementgroups":
 		for _, kind := range []string{"virtualMachines", "availabilitySets"} {
 			members := []any{}

@@ -67,9 +67,13 @@ func (c *Cloud) serve(w http.ResponseWriter, r *http.Request) {
 		send(w, answer.status, answer.body)
 	case r.Method == http.MethodDelete:
 		answer := c.delete(path, parts)
+		if answer.location != "" {
+			w.Header().Set("Location", answer.location)
+		}
 		send(w, answer.status, answer.body)
 	case r.Method == http.MethodPost && strings.EqualFold(parts[len(parts)-1], "validate"):
 		send(w, http.StatusOK, object{"properties": object{"provisioningState": "Succeeded"}})
+	case r.Method == http.MethodPost && c.credentials(w, path, parts):
 	default:
 		refuse(w, http.StatusBadRequest, "NotFaked", "the fake knows no "+r.Method+" "+path)
 	}
@@ -82,6 +86,8 @@ type answer struct {
 	// operation is where the result of an asynchronous request can be read, and failure what it will be.
 	operation string
 	failure   object
+	// location is where the end of a deletion can be seen.
+	location string
 }
 
 // refused is an answer in the form of Azure's errors.
@@ -108,6 +114,7 @@ func split(path string) []string { return strings.Split(strings.Trim(path, "/"),
 // get answers with a resource or with a list.
 func (c *Cloud) get(w http.ResponseWriter, r *http.Request, path string, parts []string) {
 	if len(parts)%2 == 0 {
+		c.askFor(strings.ToLower(path))
 		found, ok := c.resources[strings.ToLower(path)]
 		switch {
 		case ok && r.Method == http.MethodHead:

@@ -78,6 +78,10 @@ func TestAzureLabMistakesAreFound(t *testing.T) {
 			"aks-accelerated-networking", "test", "vm_size               = each.value",
 			"vm_size               = var.size_with", "The size of a pool's VMs decides",
 		},
+		{
+			"aks-accelerated-networking", "test", `undrainable_node_behavior = "Schedule"`, "",
+			"Each pool has the settings that AKS gives it anyway",
+		},
 		{"gcp-compact-placement", "validate", "termination_time", "terminate_at", "Unsupported argument"},
 		{"gcp-compact-placement", "test", "each.value ?", "true ?", "The policy is on the pair"},
 	} {

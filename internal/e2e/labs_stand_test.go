@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/tofutest"
@@ -74,9 +75,12 @@ func (s *labStand) aws() *awsLab {
 	return &awsLab{t: s.t, providers: s.providers, dir: s.lab, env: s.env()}
 }
 
-// must runs nearfar in the test's folder and gives what it printed. The exit code must be as given.
+// must runs nearfar in the test's folder and gives what it printed. The exit code must be as given. The test's log says
+// how long it took.
 func (s *labStand) must(code int, args ...string) *running {
 	s.t.Helper()
+	began := time.Now()
+	defer func() { s.t.Logf("nearfar %s: exit code %d, %.1f s", args[0], code, time.Since(began).Seconds()) }()
 	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Env = s.dir, s.env()
 	r := startRunning(s.t, cmd)

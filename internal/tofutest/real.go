@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"nearfar/internal/moduleroot"
 )
@@ -128,9 +129,11 @@ func (r *Real) Module(t testing.TB, lab string, env ...string) *RealModule {
 	return m
 }
 
-// Tofu runs OpenTofu in the module, and gives what it printed.
+// Tofu runs OpenTofu in the module, and gives what it printed. The test's log says how long it took.
 func (m *RealModule) Tofu(args ...string) (printed string, err error) {
 	m.t.Helper()
+	began := time.Now()
+	defer func() { m.t.Logf("tofu %s: %.1f s", args[0], time.Since(began).Seconds()) }()
 	cmd := exec.CommandContext(m.t.Context(), m.tofu, args...)
 	cmd.Dir, cmd.Env = m.folder, m.env
 	out, err := cmd.CombinedOutput()
@@ -174,7 +177,8 @@ func (m *RealModule) Run(program string, args ...string) []byte {
 func Variables(run string) []string {
 	return []string{
 		"TF_VAR_public_key=" + PublicKey, "TF_VAR_ssh_from=203.0.113.7/32", "TF_VAR_project=nearfar-test",
-		"TF_VAR_admin_password=CANARY-Password-1!", "TF_VAR_nearfar_owner=me@here", "TF_VAR_nearfar_run=" + run,
+		"TF_VAR_admin_password=CANARY-Password-1!", "TF_VAR_latte_sha256=" + strings.Repeat("0123456789abcdef", 4),
+		"TF_VAR_nearfar_owner=me@here", "TF_VAR_nearfar_run=" + run,
 		"TF_VAR_nearfar_expires=2030-11-21T19:22:00Z",
 	}
 }

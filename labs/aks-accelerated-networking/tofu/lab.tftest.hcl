@@ -27,6 +27,12 @@ run "linux" {
     error_message = "The size of a pool's VMs decides about accelerated networking."
   }
   assert {
+    condition = alltrue([for settings in concat([azurerm_kubernetes_cluster.this.default_node_pool[0].upgrade_settings],
+      [for pool in azurerm_kubernetes_cluster_node_pool.this : pool.upgrade_settings]) :
+    settings[0].max_surge == "10%" && settings[0].undrainable_node_behavior == "Schedule"])
+    error_message = "Each pool has the settings that AKS gives it anyway: else azurerm would replace it."
+  }
+  assert {
     condition     = output.pools == { plain = "linoff", accelerated = "linon" }
     error_message = "The output names the pools."
   }

@@ -71,6 +71,12 @@ resource "azurerm_kubernetes_cluster" "this" {
     vm_size    = var.size_with
     node_count = 1
     tags       = local.tags
+    # What AKS gives to every pool. If the module did not say it, azurerm would take it for a change by somebody else,
+    # and replace the whole cluster at the next `nearfar up`.
+    upgrade_settings {
+      max_surge                 = "10%"
+      undrainable_node_behavior = "Schedule"
+    }
   }
   # Azure itself would else add nodes of sizes that it chooses.
   node_provisioning_profile {
@@ -114,4 +120,8 @@ resource "azurerm_kubernetes_cluster_node_pool" "this" {
   os_type               = local.windows ? "Windows" : "Linux"
   os_sku                = local.windows ? "Windows2022" : "Ubuntu"
   tags                  = local.tags
+  upgrade_settings {
+    max_surge                 = "10%"
+    undrainable_node_behavior = "Schedule"
+  }
 }
