@@ -46,10 +46,8 @@ func (o *observations) made(key string) {
 	}
 }
 
-// await waits for an observation.
+// await waits for an observation, or until ctx ends.
 func (o *observations) await(ctx context.Context, key string) {
-	ctx, cancel := context.WithTimeout(ctx, observeFirst)
-	defer cancel()
 	for {
 		o.mu.Lock()
 		if slices.Contains(o.begun, key) {
@@ -70,9 +68,14 @@ func (o *observations) await(ctx context.Context, key string) {
 }
 
 // observe reads the state of the CPUs, the CPU time of processes that have ended since the observation before, and the
-// counters of the path to the other side; if the request names a process, when that has ended. The same key gives the
-// same observation.
+// counters of the path to the other side; if the request names a process, when that has ended, and if it names another
+// observation, after that. The same key gives the same observation.
 func (s *server) observe(ctx context.Context, q request) (observed, error) {
+	if q.After != "" {
+		if s.observations.await(ctx, q.After); ctx.Err() != nil {
+			return observed{}, ctx.Err()
+		}
+	}
 	if q.Ended != "" {
 		err := s.supervisor.Await(ctx, q.Ended)
 		if err == nil {
