@@ -45,6 +45,11 @@ func TestGoogleWithGcloud(t *testing.T) {
 	if got := ask(googletest.Project); len(got.Unknown) != 6 || got.None() {
 		t.Errorf("without a login: %q, %q", names(got.Left), got.Unknown)
 	}
+	if err := os.WriteFile(token, []byte(googletest.Token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cloud.Disable()
+	checkAnswer(t, ask(googletest.Project), nil, nil, nil)
 }
 
 // gcloud can warn that it could not ask, and end with exit code 0. What it printed is recorded: gcloud 578.0.0 without
