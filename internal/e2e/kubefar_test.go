@@ -12,7 +12,7 @@ import (
 	"nearfar/internal/stats"
 )
 
-// farTrials are trials of one second between pods, with tools whose server ends by itself, and one whose server does
+// farTrials are trials of one second between pods, with tools whose server ends by itself, and two whose server does
 // not.
 const farTrials = `
 nearfar: v1
@@ -22,6 +22,7 @@ workloads:
   - {name: rr, tool: native, mode: rr, request: 64B, duration: 900ms, warmup: 100ms}
   - {name: iperf3, tool: iperf3, protocol: udp, rate: 20Mbit/s, duration: 1s}
   - {name: sockperf, tool: sockperf, mode: rr, request: 64B, duration: 1s}
+  - {name: netperf, tool: netperf, mode: rr, request: 64B, duration: 1s}
 schedule: {blocks: 5, seed: 1}
 `
 
