@@ -146,3 +146,23 @@ func TestFollowedWatch(t *testing.T) {
 		t.Errorf("the next one: %+v", s)
 	}
 }
+
+// TestObservationsAreKept: an observation that is asked for again, because its answer was lost, is the one that was
+// made, although another one was made since: it would be of the next trial otherwise.
+func TestObservationsAreKept(t *testing.T) {
+	c := newInProcess(t, ServerOptions{}).connect("host", time.Minute)
+	observe := func(key, after string) time.Time {
+		r, err := c.exchange(t.Context(), call{request: request{Call: callObserve, Key: key, After: after}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Observed.State.At
+	}
+	last, next := observe("last", ""), observe("next", "last")
+	if again := observe("last", ""); !again.Equal(last) || !next.After(last) {
+		t.Errorf("observed at %v, again at %v, and the next one at %v", last, again, next)
+	}
+	if again := observe("next", "last"); !again.Equal(next) {
+		t.Errorf("the next one at %v, and again at %v", next, again)
+	}
+}

@@ -13,15 +13,23 @@ import (
 // observations are those that an agent makes for its owner, one at a time.
 type observations struct {
 	making sync.Mutex
-	key    string // of the last one
-	last   observed
+	kept   []keptObservation // the newest ones, the oldest first
 
 	mu    sync.Mutex
 	begun []string      // the keys of the newest ones, the oldest first
 	next  chan struct{} // closed when the next one is made; nil if nobody waits
 }
 
+// A keptObservation is given again to an owner whose connection broke before it had the answer.
+type keptObservation struct {
+	key  string
+	seen observed
+}
+
 const (
+	// maxKept is how many observations are kept: the owner waits for two at a time, the last of a trial and the first of
+	// the next one.
+	maxKept = 4
 	// maxObservations is how many keys are remembered: a trial makes two observations.
 	maxObservations = 16
 	// observeFirst is how long a start waits for the observation that its owner asked for before it. A trial goes on
@@ -88,15 +96,20 @@ func (s *server) observe(ctx context.Context, q request) (observed, error) {
 	o := &s.observations
 	o.making.Lock()
 	defer o.making.Unlock()
-	if q.Key == o.key && q.Key != "" {
-		return o.last, nil
+	for _, kept := range o.kept {
+		if q.Key == kept.key && q.Key != "" {
+			return kept.seen, nil
+		}
 	}
 	defer o.made(q.Key)
 	seen, err := s.look(q)
 	if err != nil {
 		return observed{}, err
 	}
-	o.key, o.last = q.Key, seen
+	if len(o.kept) == maxKept {
+		o.kept = slices.Delete(o.kept, 0, 1)
+	}
+	o.kept = append(o.kept, keptObservation{q.Key, seen})
 	return seen, nil
 }
 
