@@ -20,8 +20,7 @@ func apiOff(service, project string) string {
 
 // A project that does not use an API has none of its resources. What else gcloud prints leaves it open. The texts are
 // those of gcloud 528.0.0 before googletest's fake, and of these reports:
-//   - several requests, and the project's number: https://github.com/midl-dev/tezos-on-gke/issues/34 (the sentence), and
-//     the form of "Insufficient Permission" in many scripts
+//   - several requests, and the project's number: https://github.com/midl-dev/tezos-on-gke/issues/34
 //   - another project, whose quota counts: https://github.com/googleapis/google-cloud-go/issues/7485
 //   - 764086051850 is the number of gcloud's own project, in which no API of the user's is on:
 //     https://github.com/Flank/flank (its FAQ)
@@ -31,8 +30,8 @@ func TestGoogleAPIIsOff(t *testing.T) {
 	const login = " This command is authenticated as me@example.com which is the active account specified by the " +
 		"[core/account] property."
 	details := func(project string) string {
-		return "\n- '@type': type.googleapis.com/google.rpc.ErrorInfo\n  domain: googleapis.com\n  metadata:\n    consumer: " +
-			"projects/" + project + "\n    service: compute.googleapis.com\n  reason: SERVICE_DISABLED"
+		return "\n- '@type': type.googleapis.com/google.rpc.ErrorInfo\n  domain: googleapis.com\n  metadata:\n" +
+			"    consumer: projects/" + project + "\n    service: compute.googleapis.com\n  reason: SERVICE_DISABLED"
 	}
 	off := apiOff("compute", "my-project")
 	const requests = list + "Some requests did not succeed:\n - "
