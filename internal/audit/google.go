@@ -80,7 +80,8 @@ func (s *questions) googleList(ctx context.Context, command, labels string, numb
 // notUsed is how Google says that a project does not use an API. gcloud knows it by the same text
 // (googlecloudsdk/api_lib/util/api_enablement.py), and prints it as it is.
 var notUsed = lazyregexp.New(`API has not been used in project (\S+) before or it is disabled\. Enable it by ` +
-	`visiting https://console\.(?:cloud|developers)\.google\.com/apis/api/([a-z0-9.-]+)/overview\?project=(\S+) then retry\.`)
+	`visiting https://console\.(?:cloud|developers)\.google\.com/apis/api/` +
+	`([a-z0-9.-]+)/overview\?project=(\S+) then retry\.`)
 
 // several is before the reasons of a list that needed several requests.
 var several = lazyregexp.New(`Some requests did not succeed[:.]\s+- `)
