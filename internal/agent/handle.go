@@ -88,12 +88,7 @@ func (s *server) handleBody(ctx context.Context, stream io.ReadWriter, in *budge
 			failed = fmt.Errorf("%w: a body of another length", errProtocol)
 			break
 		}
-		if q.After != "" {
-			s.observations.await(ctx, q.After)
-		}
-		if failed = s.start(q, stdin); failed == nil {
-			r.Started, failed = s.supervisor.Started(q.Key)
-		}
+		r.Started, failed = s.begin(ctx, q, stdin)
 	}
 	if _, err := io.Copy(io.Discard, io.LimitReader(body, maxPut)); err != nil {
 		return err
@@ -159,6 +154,29 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 
 // errNoFiles is the error of an agent with ServerOptions.Allow.
 var errNoFiles = errors.New("this agent only runs measuring tools: it takes no files, and tells nothing about files")
+
+// endedFirst is how long a start waits for the end of the process before it: longer than anybody gives a server to end.
+const endedFirst = 30 * time.Second
+
+// begin starts a process when all that comes before it is done.
+func (s *server) begin(ctx context.Context, q request, stdin []byte) (started time.Time, err error) {
+	if q.Ended != "" {
+		limited, cancel := context.WithTimeout(ctx, endedFirst)
+		defer cancel()
+		if err := s.supervisor.Gone(limited, q.Ended); err != nil {
+			return started, fmt.Errorf("the process before it did not end: %w", err)
+		}
+	}
+	if q.After != "" {
+		limited, cancel := context.WithTimeout(ctx, observeFirst)
+		defer cancel()
+		s.observations.await(limited, q.After)
+	}
+	if err := s.start(q, stdin); err != nil {
+		return started, err
+	}
+	return s.supervisor.Started(q.Key)
+}
 
 func (s *server) start(q request, stdin []byte) error {
 	argv := toStrings(q.Argv)

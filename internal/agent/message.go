@@ -15,7 +15,7 @@ import (
 
 // protocolVersion is the version of everything that both sides exchange. Sides with different versions do not work
 // together.
-const protocolVersion = 2
+const protocolVersion = 3
 
 // hello is the first message of a connection, from the owner. It is not a call, because yamux does not run yet.
 type hello struct {
@@ -62,9 +62,10 @@ type request struct {
 	Key  string `json:"key,omitempty"`
 	// Early says that the start of the process may still be on the way. The call waits for it.
 	Early bool `json:"early,omitempty"`
-	// After is the key of an observation that comes before the start.
+	// After is the key of an observation that comes before the start, or before this observation.
 	After string `json:"after,omitempty"`
-	// Ended is the key of a process: it is observed when the process has ended.
+	// Ended is the key of a process: it is observed when the process has ended, or another one is started when the
+	// process and all that it started have ended.
 	Ended string `json:"ended,omitempty"`
 	// Grace is how long a process may take to end, in nanoseconds.
 	Grace time.Duration `json:"grace,omitempty"`

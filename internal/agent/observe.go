@@ -13,15 +13,23 @@ import (
 // observations are those that an agent makes for its owner, one at a time.
 type observations struct {
 	making sync.Mutex
-	key    string // of the last one
-	last   observed
+	kept   []keptObservation // the newest ones, the oldest first
 
 	mu    sync.Mutex
 	begun []string      // the keys of the newest ones, the oldest first
 	next  chan struct{} // closed when the next one is made; nil if nobody waits
 }
 
+// A keptObservation is given again to an owner whose connection broke before it had the answer.
+type keptObservation struct {
+	key  string
+	seen observed
+}
+
 const (
+	// maxKept is how many observations are kept: the owner waits for two at a time, the last of a trial and the first of
+	// the next one.
+	maxKept = 4
 	// maxObservations is how many keys are remembered: a trial makes two observations.
 	maxObservations = 16
 	// observeFirst is how long a start waits for the observation that its owner asked for before it. A trial goes on
@@ -46,10 +54,8 @@ func (o *observations) made(key string) {
 	}
 }
 
-// await waits for an observation.
+// await waits for an observation, or until ctx ends.
 func (o *observations) await(ctx context.Context, key string) {
-	ctx, cancel := context.WithTimeout(ctx, observeFirst)
-	defer cancel()
 	for {
 		o.mu.Lock()
 		if slices.Contains(o.begun, key) {
@@ -70,9 +76,14 @@ func (o *observations) await(ctx context.Context, key string) {
 }
 
 // observe reads the state of the CPUs, the CPU time of processes that have ended since the observation before, and the
-// counters of the path to the other side; if the request names a process, when that has ended. The same key gives the
-// same observation.
+// counters of the path to the other side; if the request names a process, when that has ended, and if it names another
+// observation, after that. The same key gives the same observation.
 func (s *server) observe(ctx context.Context, q request) (observed, error) {
+	if q.After != "" {
+		if s.observations.await(ctx, q.After); ctx.Err() != nil {
+			return observed{}, ctx.Err()
+		}
+	}
 	if q.Ended != "" {
 		err := s.supervisor.Await(ctx, q.Ended)
 		if err == nil {
@@ -85,15 +96,20 @@ func (s *server) observe(ctx context.Context, q request) (observed, error) {
 	o := &s.observations
 	o.making.Lock()
 	defer o.making.Unlock()
-	if q.Key == o.key && q.Key != "" {
-		return o.last, nil
+	for _, kept := range o.kept {
+		if q.Key == kept.key && q.Key != "" {
+			return kept.seen, nil
+		}
 	}
 	defer o.made(q.Key)
 	seen, err := s.look(q)
 	if err != nil {
 		return observed{}, err
 	}
-	o.key, o.last = q.Key, seen
+	if len(o.kept) == maxKept {
+		o.kept = slices.Delete(o.kept, 0, 1)
+	}
+	o.kept = append(o.kept, keptObservation{q.Key, seen})
 	return seen, nil
 }
 

@@ -46,6 +46,10 @@ func (h *remoteHost) Start(ctx context.Context, c host.Cmd) (host.Process, error
 	if err := ctx.Err(); err != nil {
 		return nil, h.fail(c.Argv, err)
 	}
+	ended, takes, err := h.startsAfter(c.After)
+	if err != nil {
+		return nil, h.fail(c.Argv, err)
+	}
 	p := &process{
 		host: h, argv: c.Argv, done: make(chan struct{}), parted: make(chan struct{}),
 		key: strconv.FormatUint(h.last.Add(1), 10) + "-" + randomHex(8),
@@ -60,9 +64,9 @@ func (h *remoteHost) Start(ctx context.Context, c host.Cmd) (host.Process, error
 	r, err := h.client.exchange(ctx, call{
 		request: request{
 			Call: callStart, Key: p.key, Argv: toBytes(c.Argv), Env: toBytes(c.Env), CPUs: c.CPUs,
-			Discard: [2]bool{c.Stdout == nil, c.Stderr == nil}, After: after,
+			Discard: [2]bool{c.Stdout == nil, c.Stderr == nil}, After: after, Ended: ended,
 		},
-		body: c.Stdin,
+		body: c.Stdin, takes: takes,
 	})
 	if err != nil {
 		p.giveUp(errNotStarted)
@@ -76,6 +80,22 @@ func (h *remoteHost) Start(ctx context.Context, c host.Cmd) (host.Process, error
 	defer p.mu.Unlock()
 	p.started, p.runs = r.Started, true
 	return p, nil
+}
+
+// startsAfter is the key of a process of the same agent after whose end another one is to start, and how long that end
+// may take; nothing for no process.
+func (h *remoteHost) startsAfter(before host.Process) (key string, takes time.Duration, err error) {
+	if before == nil {
+		return "", 0, nil
+	}
+	p, ok := before.(*process)
+	if !ok {
+		return "", 0, fmt.Errorf("it is to start after a process of another kind of host (%T)", before)
+	}
+	if p.host.client != h.client {
+		return "", 0, nil // nothing on this host is waited for
+	}
+	return p.key, endedFirst, nil
 }
 
 // errNotStarted ends what was asked about a process that was not started.

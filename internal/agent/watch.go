@@ -66,28 +66,46 @@ type watch struct {
 
 	mu sync.Mutex
 	// first is the first process that was started during the watch, others says that there were more. after is valid
-	// once looked is closed: what was observed when the first process had ended. stop ends that.
+	// once looked is closed: what was observed when the first process had ended, under the key last. stop ends that.
 	first  *process
 	others bool
+	last   string
 	looked chan struct{}
 	after  *observed
 	stop   context.CancelFunc
+	// followed says that another watch began before the end of this one.
+	followed bool
 }
 
 // Watch begins to observe which programs use the CPUs (nil for all) of the machine during a trial, and the counters of
 // the path to the other side's address (the zero value for none). It does not wait: the agent observes before it starts
 // a process, and begun returns when it has. end ends the observation and gives the result; all processes that were
 // started have ended then. If there was only one, the agent has observed its end already, and is not asked again.
+//
+// It may be called once before the end of the watch before, if that one has had its only process: the agent makes the
+// observations in their order.
 func (c *Client) Watch(ctx context.Context, cpus []int, to netip.Addr) (begun func(), end func() Side) {
 	w := &watch{client: c, ctx: ctx, cpus: cpus, to: to, key: randomHex(8), begun: make(chan struct{})}
-	c.watching.Store(w)
+	after := c.watching.Swap(w).follow()
 	go func() {
 		defer close(w.begun)
 		ctx, cancel := context.WithTimeout(ctx, watchLimit)
 		defer cancel()
-		w.before = w.observe(ctx, request{Key: w.key})
+		w.before = w.observe(ctx, request{Key: w.key, After: after})
 	}()
 	return func() { <-w.begun }, w.end
+}
+
+// follow notes that another watch begins, and gives the key of the observation after which that one begins; empty for
+// none.
+func (w *watch) follow() string {
+	if w == nil {
+		return ""
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.followed = true
+	return w.last
 }
 
 // watchesStart notes that a process is about to be started, and asks for the observation of its end. It returns the key
@@ -104,7 +122,7 @@ func (c *Client) watchesStart(p *process) string {
 		return w.key
 	}
 	ctx, stop := context.WithCancel(w.ctx)
-	w.first, w.stop, w.looked = p, stop, make(chan struct{})
+	w.first, w.stop, w.looked, w.last = p, stop, make(chan struct{}), randomHex(8)
 	context.AfterFunc(p.calls, func() {
 		if errors.Is(context.Cause(p.calls), errNotStarted) {
 			stop()
@@ -112,7 +130,7 @@ func (c *Client) watchesStart(p *process) string {
 	})
 	go func() {
 		defer close(w.looked)
-		w.after = w.observe(ctx, request{Key: randomHex(8), Ended: p.key})
+		w.after = w.observe(ctx, request{Key: w.last, Ended: p.key})
 	}()
 	return w.key
 }
@@ -125,9 +143,12 @@ func (w *watch) end() Side {
 	<-w.begun
 	before, after := w.before, w.seenByEnd(ctx)
 	w.mu.Lock()
-	first, others := w.first, w.others
+	first, others, followed := w.first, w.others, w.followed
 	w.mu.Unlock()
 	if after == nil || others {
+		if followed {
+			return Side{} // an observation now would be of the next trial too
+		}
 		last := w.observe(ctx, request{Key: randomHex(8)})
 		if last != nil && after != nil {
 			last.Ended = append(after.Ended, last.Ended...)

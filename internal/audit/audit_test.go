@@ -190,8 +190,8 @@ func TestGoogle(t *testing.T) {
 		})[0]
 	}
 	checkAnswer(t, ask(), []string{"clusters c", "disks zones/z/disks/d"}, []string{"disks e"}, nil)
-	off := fails(strings.Repeat("long ", 100) + "reason: SERVICE_DISABLED")
-	s.answers["gcloud container clusters list --filter resourceLabels.nearfar_run="] = off
+	s.answers["gcloud container clusters list --filter resourceLabels.nearfar_run="] = fails(
+		"ERROR: (gcloud.container.clusters.list) ResponseError: code=403, message=" + apiOff("container", "p"))
 	checkAnswer(t, ask(), []string{"disks zones/z/disks/d"}, []string{"disks e"}, nil)
 }
 

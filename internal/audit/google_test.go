@@ -35,7 +35,8 @@ func TestGoogleWithGcloud(t *testing.T) {
 	}
 	left := []string{"disks zones/europe-west4-a/disks/mine", "disks zones/europe-west4-a/disks/more"}
 	checkAnswer(t, ask(googletest.Project), left, nil, nil)
-	if got := ask("another"); len(got.Unknown) != 6 || got.None() {
+	// The fake says only of its own project that it does not use Kubernetes Engine.
+	if got := ask("another"); len(got.Unknown) != 7 || got.None() {
 		t.Errorf("in a project that does not exist: %q, %q", names(got.Left), got.Unknown)
 	}
 	token := os.Getenv("CLOUDSDK_AUTH_ACCESS_TOKEN_FILE")
@@ -45,6 +46,11 @@ func TestGoogleWithGcloud(t *testing.T) {
 	if got := ask(googletest.Project); len(got.Unknown) != 6 || got.None() {
 		t.Errorf("without a login: %q, %q", names(got.Left), got.Unknown)
 	}
+	if err := os.WriteFile(token, []byte(googletest.Token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cloud.Disable()
+	checkAnswer(t, ask(googletest.Project), nil, nil, nil)
 }
 
 // gcloud can warn that it could not ask, and end with exit code 0. What it printed is recorded: gcloud 578.0.0 without

@@ -80,7 +80,7 @@ func TestMachinesOfCloudsStart(t *testing.T) {
 		{
 			"gcp", "gcp-gvnic", "2520251811742103616", "gcp-compact-placement/tofu/cloud-init.yaml", "DataSourceGCELocal",
 			map[string]string{
-				"cloud": "gcp", "instance_type": "c3-standard-22", "region": "us-central1", "zone": "us-central1-a",
+				"cloud": "gcp", "instance_type": "a3-ultragpu-8g", "region": "us-central1", "zone": "us-central1-a",
 				"account": "perf-tests", "name": "vm",
 			},
 		},

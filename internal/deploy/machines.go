@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -86,6 +87,37 @@ func (m machines) Watch(ctx context.Context, client, server []int) (begun func()
 		seen.Client.Counters, seen.Server.Counters = c.Counters, s.Counters
 		return seen
 	}
+}
+
+// Ahead is possible between two agents, which keep the order on their hosts. If the servers have different agents, these
+// must be in different networks: otherwise the servers can need the same port.
+func (m machines) Ahead(next host.Machines) bool {
+	n, ok := next.(machines)
+	if pods, are := next.(*podMachines); are {
+		n, ok = pods.machines, true
+	}
+	return ok && m.client != m.server && n.client != n.server &&
+		(m.server == n.server || apart(m.server.Known(), n.server.Known()))
+}
+
+// apart says that two agents are in different networks: on different machines, or without a common address.
+func apart(a, b agent.Facts) bool {
+	if a.BootID != "" && b.BootID != "" && a.BootID != b.BootID {
+		return true
+	}
+	ours, theirs := beyondLoopback(a), beyondLoopback(b)
+	return len(ours) > 0 && len(theirs) > 0 &&
+		!slices.ContainsFunc(ours, func(at netip.Addr) bool { return slices.Contains(theirs, at) })
+}
+
+// beyondLoopback are the addresses of an agent's network that are not of the loopback interface.
+func beyondLoopback(f agent.Facts) (all []netip.Addr) {
+	for _, i := range f.Addresses {
+		if at := i.Prefix.Addr(); !at.IsLoopback() {
+			all = append(all, at)
+		}
+	}
+	return all
 }
 
 // watchOne observes the machine of an arm whose client and server are one host. The figures of both sides are recorded

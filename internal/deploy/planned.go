@@ -142,4 +142,6 @@ func (planned) Watch(context.Context, []int, []int) (begun func(), end func() ho
 	return func() {}, func() host.Observation { return host.Observation{} }
 }
 
+func (planned) Ahead(host.Machines) bool { return false }
+
 func (planned) Lost() error { return nil }

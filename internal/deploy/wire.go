@@ -51,6 +51,9 @@ func (w wired) Watch(ctx context.Context, client, server []int) (begun func(), e
 	}
 }
 
+// Ahead is not possible: a new watch of a device replaces the one before.
+func (w wired) Ahead(host.Machines) bool { return false }
+
 // wireSide is the agent that watches the packets of one side of an arm, and the addresses of the side.
 type wireSide struct {
 	// agent is nil if there is none; problem says why.

@@ -49,6 +49,9 @@ type Cmd struct {
 	// Serves is the socket for which the caller will wait (Process.Serves), so that a host that is far away is asked
 	// together with the start; the zero value for none.
 	Serves Socket
+	// After is a process of the same host that is being ended: this one starts when that one, and all that it started,
+	// have ended. nil for none. Only hosts whose Machines allow it (Machines.Ahead) take it.
+	After Process
 }
 
 // A Process is a process that was started on a host.

@@ -28,6 +28,9 @@ type Machines interface {
 	// is started on a host after this call starts after that host was observed; begun returns when both were. end ends
 	// the observation and gives the result. When ctx ends, nothing is waited for.
 	Watch(ctx context.Context, client, server []int) (begun func(), end func() Observation)
+	// Ahead says whether a trial on the next machines may begin while the server of one on these ends: its server starts
+	// after that one (Cmd.After), and its observation (Watch) begins after the other's end.
+	Ahead(next Machines) bool
 	// Lost says which process or machine that the hosts depend on has died or hangs, in an error that wraps ErrLost;
 	// nil if none has.
 	Lost() error

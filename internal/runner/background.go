@@ -48,7 +48,10 @@ func (r *Runner) background(w experiment.Workload, work tool.Plan, hosts host.Ho
 		return nil, fmt.Errorf("the background: %w", err)
 	}
 	return &background{
-		workload: *w.Background, tool: companion, job: job{plan, clientCPUs, serverCPUs, newOutputs(), nil},
+		workload: *w.Background, tool: companion,
+		job: job{
+			plan: plan, clientCPUs: clientCPUs, serverCPUs: serverCPUs, out: newOutputs(),
+		},
 	}, nil
 }
 
@@ -69,7 +72,7 @@ func (b *background) beside(
 	ctx context.Context, l Limits, hosts host.Hosts,
 	work func(context.Context) (started, ended time.Time, err error),
 ) (err error) {
-	endServer, err := l.serve(ctx, b.job, hosts.Server)
+	_, endServer, err := l.serve(ctx, b.job, hosts.Server)
 	if err != nil {
 		b.failed = fmt.Errorf("the background: %w", err)
 		return b.failed

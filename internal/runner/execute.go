@@ -41,8 +41,14 @@ type job struct {
 	plan                   tool.Plan
 	clientCPUs, serverCPUs []int
 	out                    *outputs
-	// begun returns when both hosts were observed before the client; nil for a background.
-	begun func()
+	// begun returns when both hosts were observed before the client, and when the client may start; nil for a
+	// background. An error says that the trial is given up.
+	begun func() error
+	// after is a server on the same host that is being ended: this one's starts after it; nil for none.
+	after host.Process
+	// ending is told of the server, before it is ended after a good client, if it does not end by itself; nil for
+	// nobody.
+	ending func(server host.Process)
 }
 
 // execute runs a workload: it starts the server, waits until that is ready, runs the client and ends the server. With a
@@ -51,13 +57,16 @@ type job struct {
 func (l Limits) execute(ctx context.Context, work job, behind *background, hosts host.Hosts) (err error) {
 	ctx, stop := untilFlooded(ctx, work, behind)
 	defer stop()
-	end, err := l.serve(ctx, work, hosts.Server)
+	server, end, err := l.serve(ctx, work, hosts.Server)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end(err == nil)) }()
 	if behind == nil {
 		_, _, err := l.runClient(ctx, work, hosts.Client)
+		if err == nil && server != nil && work.plan.ServerEnds == 0 && work.ending != nil {
+			work.ending(server)
+		}
 		return err
 	}
 	return behind.beside(ctx, l, hosts, func(ctx context.Context) (started, ended time.Time, err error) {
@@ -90,16 +99,19 @@ func untilFlooded(ctx context.Context, work job, behind *background) (until cont
 var errFlooded = fmt.Errorf("it printed more than %d MiB, and was ended", outputLimit>>20)
 
 // serve starts the server and waits until it is ready. end ends it; a server that ends by itself after a good client is
-// given the time for that, because its output counts. After an error no server runs.
-func (l Limits) serve(ctx context.Context, j job, h host.Host) (end func(good bool) error, err error) {
+// given the time for that, because its output counts. server is nil if the plan has none. After an error no server
+// runs.
+func (l Limits) serve(ctx context.Context, j job, h host.Host) (
+	server host.Process, end func(good bool) error, err error,
+) {
 	if j.plan.Server == nil {
-		return func(bool) error { return nil }, nil
+		return nil, func(bool) error { return nil }, nil
 	}
 	cmd := command(*j.plan.Server, j.serverCPUs, j.out.serverStdout, j.out.serverStderr)
 	cmd.Serves = host.Socket{Protocol: j.plan.Ready.Protocol, Port: j.plan.Ready.Port}
-	server, err := h.Start(ctx, cmd)
-	if err != nil {
-		return nil, err
+	cmd.After = j.after
+	if server, err = h.Start(ctx, cmd); err != nil {
+		return nil, nil, err
 	}
 	end = func(good bool) error {
 		if good && j.plan.ServerEnds > 0 {
@@ -108,9 +120,9 @@ func (l Limits) serve(ctx context.Context, j job, h host.Host) (end func(good bo
 		return server.Stop(l.Grace)
 	}
 	if err := l.awaitReady(ctx, h, j.plan, server, j.out); err != nil {
-		return nil, errors.Join(err, end(false))
+		return nil, nil, errors.Join(err, end(false))
 	}
-	return end, nil
+	return server, end, nil
 }
 
 // awaitEnd waits until the process has ended, at most for the given time.
@@ -132,7 +144,9 @@ func awaitEnd(ctx context.Context, p host.Process, most time.Duration) {
 // runClient runs the client to its end. started and ended are by the clock of its host.
 func (l Limits) runClient(ctx context.Context, j job, h host.Host) (started, ended time.Time, err error) {
 	if j.begun != nil {
-		j.begun()
+		if err := j.begun(); err != nil {
+			return started, ended, err
+		}
 	}
 	limit := j.plan.Expected + l.Patience
 	limited, cancel := context.WithTimeout(ctx, limit)

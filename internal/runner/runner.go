@@ -146,6 +146,8 @@ func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) 
 	done, total := len(before), len(before)+len(left)
 	clock := newEstimate(left, r.cell, r.expected)
 	trials := slices.Clone(before) // only kept for r.enough
+	turns := &turns{runner: r, ctx: ctx, schedule: plan}
+	defer turns.drop()
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -166,7 +168,7 @@ func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) 
 			return err
 		}
 		started := time.Now()
-		trial, err := r.trial(ctx, slot)
+		trial, err := turns.trial(slot)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -178,6 +180,7 @@ func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) 
 		case r.inLab(slot.Arm):
 			return givenUp(slot, err)
 		default:
+			turns.drop() // it is on the hosts that are lost
 			trial.Error = err.Error()
 			trial.Bound()
 		}

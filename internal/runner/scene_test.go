@@ -24,6 +24,8 @@ type scene struct {
 	lost error
 	// deadPort is a port on which no server ever serves, stranger a port that another program holds; 0 for none.
 	deadPort, stranger int
+	// overlap says that a trial may begin while the server of the one before ends.
+	overlap bool
 }
 
 func (s *scene) note(format string, args ...any) {
@@ -151,6 +153,8 @@ func (s *scene) CPUs(experiment.Placement) (client, server []int, err error) {
 func (s *scene) Watch(context.Context, []int, []int) (begun func(), end func() host.Observation) {
 	return func() {}, func() host.Observation { return host.Observation{} }
 }
+
+func (s *scene) Ahead(host.Machines) bool { return s.overlap }
 
 func (s *scene) Lost() error {
 	s.mu.Lock()

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"nearfar/internal/experiment"
@@ -93,6 +94,19 @@ func (s *schedule) next() (experiment.Slot, bool) {
 		return again, true
 	}
 	return experiment.Slot{}, false
+}
+
+// ahead is the trial that comes next if the running one succeeds; false if it is the last one.
+func (s *schedule) ahead(running experiment.Slot) (experiment.Slot, bool) {
+	then := *s
+	then.done, then.lost, then.failed = maps.Clone(s.done), maps.Clone(s.lost), nil
+	for _, p := range s.failed {
+		place := *p
+		then.failed = append(then.failed, &place)
+	}
+	then.again = slices.Clone(s.again)
+	then.ended(running, false)
+	return then.next()
 }
 
 // retryFailed plans one more trial, after all others, for each place whose trials all failed. before are the trials so

@@ -14,8 +14,8 @@ import (
 )
 
 // trial runs a workload once in an arm and returns its record. A failed measurement is part of the record. An error
-// says that a host is lost, or that the record's files cannot be written.
-func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial, error) {
+// says that a host is lost, that the record's files cannot be written, or that the trial was given up.
+func (r *Runner) trial(ctx context.Context, slot experiment.Slot, turn turn) (result.Trial, error) {
 	w, _ := r.experiment.WorkloadIn(slot.Arm, slot.Workload)
 	trial := result.Trial{
 		Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload, Repeat: slot.Repeat,
@@ -50,8 +50,25 @@ func (r *Runner) trial(ctx context.Context, slot experiment.Slot) (result.Trial,
 	trial.Commands = commandLines(plan, behind)
 	out := newOutputs()
 	begun, watched := hosts.Machines.Watch(ctx, clientCPUs, serverCPUs)
-	runErr := r.limits.execute(ctx, job{plan, clientCPUs, serverCPUs, out, begun}, behind, hosts)
+	work := job{
+		plan: plan, clientCPUs: clientCPUs, serverCPUs: serverCPUs, out: out, after: turn.after, ending: turn.ending,
+		begun: func() error {
+			if err := turn.await(ctx); err != nil {
+				return err
+			}
+			if turn.open != nil {
+				trial.Started = time.Now().UTC()
+			}
+			begun()
+			return nil
+		},
+	}
+	runErr := r.limits.execute(ctx, work, behind, hosts)
+	gaveUp := turn.await(ctx)
 	seen := watched()
+	if gaveUp != nil {
+		return trial, gaveUp
+	}
 	if err := lost(hosts, runErr); err != nil {
 		trial.Facts = seen.Facts // where the hosts were
 		return trial, &redactedError{err, secret}

@@ -161,11 +161,17 @@ func killAll(limit time.Duration, find func() ([]processStat, error)) error {
 			return err
 		}
 		var failed error
+		var dying []int
 		for _, p := range found {
-			if err := p.kill(); err != nil {
+			fd, err := p.kill()
+			if err != nil {
 				failed = err
 			}
+			if fd >= 0 {
+				dying = append(dying, fd)
+			}
 		}
+		awaitEnds(dying, deadline)
 		if time.Now().After(deadline) {
 			if failed != nil {
 				return failed
@@ -176,22 +182,40 @@ func killAll(limit time.Duration, find func() ([]processStat, error)) error {
 	}
 }
 
-// kill kills the process, but not another process that got the same number in the meantime.
-func (p processStat) kill() error {
-	fd, err := unix.PidfdOpen(p.pid, 0)
-	if errors.Is(err, unix.ENOSYS) {
-		err = unix.Kill(p.pid, unix.SIGKILL) // Linux before 5.3
-	} else if err == nil {
-		defer func() { _ = unix.Close(fd) }()
-		if now, ok := readStat(p.pid); !ok || now.started != p.started {
-			return nil
+// awaitEnds waits until processes have ended, with all their threads, and closes their descriptors. A process that is
+// killed loses its environment, and so its mark, before it closes its sockets.
+func awaitEnds(pidfds []int, deadline time.Time) {
+	for _, fd := range pidfds {
+		for left := time.Until(deadline); left > 0; left = time.Until(deadline) {
+			poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+			if _, err := unix.Poll(poll, int(left.Milliseconds())+1); !errors.Is(err, unix.EINTR) {
+				break
+			}
 		}
-		err = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+		_ = unix.Close(fd)
+	}
+}
+
+// kill kills the process, but not another process that got the same number in the meantime. pidfd becomes readable when
+// it has ended (pidfd_open(2)); -1 for none.
+func (p processStat) kill() (pidfd int, err error) {
+	pidfd, err = unix.PidfdOpen(p.pid, 0)
+	switch {
+	case errors.Is(err, unix.ENOSYS):
+		pidfd, err = -1, unix.Kill(p.pid, unix.SIGKILL) // Linux before 5.3
+	case err != nil:
+		pidfd = -1
+	default:
+		if now, ok := readStat(p.pid); !ok || now.started != p.started {
+			_ = unix.Close(pidfd)
+			return -1, nil
+		}
+		err = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 	}
 	if err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("process %d (%s) cannot be killed: %w", p.pid, programOf(p.pid), err)
+		return pidfd, fmt.Errorf("process %d (%s) cannot be killed: %w", p.pid, programOf(p.pid), err)
 	}
-	return nil
+	return pidfd, nil
 }
 
 // programOf is the name of a process; "?" if it has ended.

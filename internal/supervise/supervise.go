@@ -242,6 +242,26 @@ func (s *Supervisor) Wait(ctx context.Context, key string) (End, error) {
 	}
 }
 
+// Gone waits until the process, and all that it started, have ended: what is left when it has ended is killed. It
+// returns the error of ctx if that ends before.
+func (s *Supervisor) Gone(ctx context.Context, key string) error {
+	p, err := s.get(key)
+	switch {
+	case errors.Is(err, ErrForgotten):
+		return nil
+	case p == nil:
+		return err
+	case err != nil: // it was not started
+		return nil
+	}
+	select {
+	case <-p.tree.ended:
+		return p.tree.kill()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // Started is when the process started, by the clock of this machine.
 func (s *Supervisor) Started(key string) (time.Time, error) {
 	p, err := s.get(key)

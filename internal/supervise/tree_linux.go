@@ -51,6 +51,8 @@ type tree struct {
 	cpus    []int
 	started time.Time
 	live    machine.Use // what it had used when it was asked to end
+	// killing is held while it is killed: another one who kills it must not find less than the first one.
+	killing sync.Mutex
 
 	ended chan struct{}
 	// end is valid once ended is closed.
@@ -192,6 +194,8 @@ const killLimit = 10 * time.Second
 
 // kill kills the process and all that it started, and returns when they are gone.
 func (p *tree) kill() error {
+	p.killing.Lock()
+	defer p.killing.Unlock()
 	if err := p.signal(unix.SIGKILL); err != nil {
 		return err
 	}

@@ -61,6 +61,9 @@ func (h *Host) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 	if !ok {
 		return nil, fail(fmt.Errorf("%s: %w", c.Argv[0], host.ErrNotFound))
 	}
+	if c.After != nil {
+		_ = c.After.Wait() // how it ended does not matter
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {

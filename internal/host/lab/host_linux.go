@@ -64,6 +64,9 @@ func (h *labHost) Start(ctx context.Context, c host.Cmd) (host.Process, error) {
 	if h.isClosed() {
 		return nil, h.fail(c.Argv, ErrClosed)
 	}
+	if c.After != nil {
+		return nil, h.fail(c.Argv, errors.New("a host of a lab starts nothing after another process"))
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, h.fail(c.Argv, err)
 	}

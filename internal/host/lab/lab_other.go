@@ -63,6 +63,9 @@ func (machines) Watch(context.Context, []int, []int) (begun func(), end func() h
 	return func() {}, func() host.Observation { return host.Observation{} }
 }
 
+// Ahead is not possible.
+func (machines) Ahead(host.Machines) bool { return false }
+
 // Lost says that there is none.
 func (machines) Lost() error { return unsupported() }
 
