@@ -31,7 +31,7 @@ schedule: {blocks: 1, seed: 1}
 // passphrase finds netperf's in a command line.
 var passphrase = regexp.MustCompile(` -Z (\S+)`)
 
-// reserved is the name that says that a run uses a port. Nobody can connect to it.
+// reserved is the name that says that a run uses a port. Whoever connects to it gets the run's name.
 var reserved = regexp.MustCompile(` @nearfar-port-\d+$`)
 
 // TestStrangerOnTheHosts: while hosts that are reached by ssh and by a join string measure, another user of these hosts,
@@ -94,7 +94,7 @@ func TestStrangerOnTheHosts(t *testing.T) {
 				case kind == "reads" && open.MatchString(path):
 				case kind == "writes" && what == r.dir: // the test's own folder
 				case kind == "socket" && (strings.Contains(what, r.dir+"/home-"+name+"/") || reserved.MatchString(what)):
-					sockets++ // find would list a socket that can be reached
+					sockets++ // find would list one in a folder that can be reached
 				default:
 					t.Errorf("another user on %s %s", name, line)
 				}
