@@ -89,7 +89,7 @@ func (f *moduleFolder) checked(state string) {
 		}
 	}
 	cmd, said, _ := f.begin("down", "experiment.yaml")
-	late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(floodWait, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	if err := cmd.Wait(); err != nil {
 		f.t.Errorf("down: %v: %s", err, said)
