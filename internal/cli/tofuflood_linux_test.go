@@ -87,11 +87,17 @@ schedule: {blocks: 1}
 // start starts nearfar with the lying program. peak names a file into which nearfar writes its status.
 func (f *tofuFolder) start(mode string, args ...string) (cmd *exec.Cmd, said *bytes.Buffer, peak string) {
 	f.t.Helper()
+	return f.startWith([]string{"PATH=" + filepath.Join(f.dir, "bin") + ":" + os.Getenv("PATH"), "MODE=" + mode}, args...)
+}
+
+// startWith starts nearfar with an environment in which the program is found.
+func (f *tofuFolder) startWith(env []string, args ...string) (cmd *exec.Cmd, said *bytes.Buffer, peak string) {
+	f.t.Helper()
 	cmd = exec.Command("nearfar", args...)
 	peak = filepath.Join(f.t.TempDir(), "peak")
 	cmd.Dir = f.dir
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(f.dir, "bin")+":"+os.Getenv("PATH"), peakVariable+"="+peak,
-		"MODE="+mode, "PIDS="+f.pids(), "HOME="+f.dir, "XDG_STATE_HOME="+filepath.Join(f.dir, "state"))
+	cmd.Env = append(append(os.Environ(), env...), peakVariable+"="+peak, "PIDS="+f.pids(), "HOME="+f.dir,
+		"XDG_STATE_HOME="+filepath.Join(f.dir, "state"))
 	said = &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {

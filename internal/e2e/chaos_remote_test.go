@@ -58,6 +58,8 @@ type tlsAgent struct {
 	join  string
 	said  *os.File
 	ended chan struct{}
+	// asked says that the test has asked it to end.
+	asked bool
 }
 
 // drawRemote draws how the hosts are reached, and which one is hit. place is by ssh, by TLS, or one of each.
@@ -153,10 +155,15 @@ func (m *remote) startAgent(h *sshHost) *tlsAgent {
 	return a
 }
 
-// endUnused ends the agents to which no run came: they would wait for one.
+// endUnused ends the agents that wait for a run: none came, or the one that came ended before it measured.
 func (m *remote) endUnused() {
 	for _, a := range m.agents {
-		if a != nil && !strings.Contains(a.text(), "a run is connected") {
+		if a == nil || a.asked {
+			continue
+		}
+		if said := a.text(); !strings.Contains(said, "a run is connected") ||
+			strings.Contains(said, "the run ended before it measured") {
+			a.asked = true
 			_ = a.cmd.Process.Signal(syscall.SIGINT) // it fails only if the agent has ended
 		}
 	}
@@ -182,8 +189,8 @@ func (m *remote) command(args ...string) (cmd *exec.Cmd, mark string) {
 func (m *remote) nothingLeft(mark string) {
 	r := m.rig
 	r.t.Helper()
-	m.endUnused()
 	left := func() []string {
+		m.endUnused()
 		all := r.left()
 		for _, p := range marked(r.t, mark) {
 			all = append(all, fmt.Sprintf("nearfar's process %d %s", p.pid, p.line))
@@ -235,8 +242,12 @@ var remoteKinds = map[string]*regexp.Regexp{
 	victimWorker: regexp.MustCompile(`^(\S+ agent-work|/proc/self/exe agent --worker)`),
 	victimMaker:  regexp.MustCompile(`^\S+ confine-sockets`),
 	victimServer: regexp.MustCompile(`^(iperf3 -s|netserver|\S+ engine serve)`),
-	victimClient: regexp.MustCompile(`^(iperf3 -J|netperf|ping|\S+ engine (rr|crr|stream|load|messages))`),
+	victimClient: measuringClient,
 }
+
+// measuringClient is the command line of a client that measures.
+var measuringClient = regexp.MustCompile(
+	`^(sockperf (pp|ul|tp) |ping |netperf |iperf3 (-\S+ )*(-c|--client) |\S+ engine (rr|crr|stream|load|messages) )`)
 
 // find lists the processes that are the victim.
 func (m *remote) find(victim, mark string) (found []int) {

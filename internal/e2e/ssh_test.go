@@ -204,10 +204,9 @@ func TestCutsLoseNoTrial(t *testing.T) {
 // inMidTrial waits until a measuring client runs on a host.
 func (r *sshRig) inMidTrial() {
 	r.t.Helper()
-	client := regexp.MustCompile(`^(sockperf pp|ping |iperf3 -c|iperf3 --client|\S+ engine (rr|stream|load))`)
 	waitUntil(r.t, "a measuring client on a host", func() (found []markedProcess) {
 		for _, p := range r.onHosts("") {
-			if client.MatchString(p.line) {
+			if measuringClient.MatchString(p.line) {
 				found = append(found, p)
 			}
 		}
@@ -254,4 +253,19 @@ func (r *sshRig) follow(cmd *exec.Cmd, heard func(line string)) (said string, st
 		}
 	}
 	return all.String(), out.Bytes()
+}
+
+// TestMeasuringClients: command lines of tools, as a host has them, are those of a client or not.
+func TestMeasuringClients(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]bool{
+		"iperf3 -J -c 10.1.0.2 -p 7771 -t 1 ": true, "iperf3 -s -1 -p 7771 ": false, "netserver -D -f -L 10.1.0.2 ": false,
+		"netperf -H 10.1.0.2 -Z x ": true, "ping -n -c 10 10.1.0.2 ": true, "sockperf sr --tcp ": false,
+		"sockperf pp -i 10.1.0.2 ": true, "/tmp/nearfar-agent engine rr --connect 10.1.0.2 ": true,
+		"/tmp/nearfar-agent engine serve ": false,
+	} {
+		if got := measuringClient.MatchString(line); got != want {
+			t.Errorf("%q is a client: %t", line, got)
+		}
+	}
 }

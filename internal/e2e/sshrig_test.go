@@ -38,6 +38,8 @@ type sshRig struct {
 	hosts      map[string]*sshHost
 	// sessions is in the environment of what ssh sessions start on the hosts, as NAME=VALUE.
 	sessions string
+	// sshd has further lines of the configuration of each sshd that is started.
+	sshd string
 }
 
 // An sshHost is a host with an sshd.
@@ -298,7 +300,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin yes
 SetEnv %[4]s
-`, h.control, h.port, r.dir, r.sessions))
+%[5]s`, h.control, h.port, r.dir, r.sessions, r.sshd))
 	log, err := os.OpenFile(file+".log", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	r.must(err)
 	defer func() { _ = log.Close() }()

@@ -95,7 +95,9 @@ type events struct {
 	on func(event)
 	// errors are the diagnostics that are errors, at most maxDiagnostics.
 	errors []diagnostic
-	lines  lines
+	// printing is the resource whose commands have printed last; empty for none.
+	printing string
+	lines    lines
 }
 
 // Write takes the next bytes of the program's output. It never fails.
@@ -112,6 +114,9 @@ func (e *events) line(line []byte) {
 	}
 	one.Hook.Resource.Addr, one.Change.Resource.Addr = short(one.Hook.Resource.Addr), short(one.Change.Resource.Addr)
 	one.Change.Action = short(one.Change.Action)
+	if one.Type == "provision_progress" {
+		e.printing = one.Hook.Resource.Addr
+	}
 	if d := one.Diagnostic; d != nil {
 		d.Summary, d.Detail, d.Address = short(d.Summary), short(d.Detail), short(d.Address)
 		if d.Severity == "error" && len(e.errors) < maxDiagnostics {

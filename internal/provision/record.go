@@ -67,7 +67,7 @@ type Record struct {
 	// the run, so that its resources cannot be found by their tags.
 	Places   []audit.Place `json:"places,omitempty"`
 	Untagged bool          `json:"untagged,omitempty"`
-	// Nearfar's process, and the program that it runs; nil while it runs none.
+	// Nearfar's process while it is at work, and the program that it runs or ran last.
 	Process *Process `json:"process,omitempty"`
 	Program *Process `json:"program,omitempty"`
 }

@@ -29,13 +29,13 @@ type command struct {
 	env        []string
 	// out and problems take what it writes to standard output and standard error, while it works; nil: nobody reads it.
 	out, problems io.Writer
-	// changes says that it makes or deletes resources: the record then has its process.
+	// changes says that it makes or deletes resources.
 	changes bool
 }
 
 // run runs a program in the module's folder. After an interrupt it asks the program once to end in order, and waits for
-// that without a limit. A program that makes or deletes resources is never killed: its state must be whole. The error is the context's after an
-// interrupt, otherwise it is the program's.
+// that without a limit. A program that makes or deletes resources is never killed: its state must be whole. The error is
+// the context's after an interrupt, otherwise it is the program's.
 func (p *Project) run(ctx context.Context, c command) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -50,7 +50,9 @@ func (p *Project) run(ctx context.Context, c command) (err error) {
 		outputs = append(outputs, f)
 		defer func() { err = errors.Join(err, f.Close()) }()
 	}
-	if c.changes {
+	// A plan without a record has nothing before it that could still be at work.
+	recorded := p.record != nil
+	if recorded {
 		// A killed nearfar must not leave the process of an earlier command in the record.
 		if err := p.save(func(r *Record) { r.Program = nil }); err != nil {
 			return err
@@ -65,7 +67,7 @@ func (p *Project) run(ctx context.Context, c command) (err error) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	if c.changes {
+	if recorded {
 		if err := p.save(func(r *Record) { r.Program = processOf(cmd.Process.Pid) }); err != nil {
 			_ = stop(cmd.Process, p.kind) // nothing may work that the record does not have
 			return errors.Join(err, <-ended)
@@ -75,9 +77,7 @@ func (p *Project) run(ctx context.Context, c command) (err error) {
 	if p.kind.leavesProcesses() {
 		err = errors.Join(err, p.awaitProcesses(ctx, c.name))
 	}
-	if c.changes {
-		err = errors.Join(err, p.save(func(r *Record) { r.Program = nil }))
-	}
+	// The record keeps the process: so it is known later that it has ended, also if what it has left holds its lock.
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -96,6 +96,9 @@ const (
 	endsWithin      = 10 * time.Second
 	floodEndsWithin = time.Second
 )
+
+// errFlood says that a program has printed more than maxPrinted bytes.
+var errFlood = fmt.Errorf("it printed more than %d MiB", maxPrinted>>20)
 
 // A printed is a file in which a program writes.
 type printed struct {
@@ -232,7 +235,7 @@ func (f *followed) ask(note string) {
 // reading.
 func (f *followed) end(ctx context.Context, err error) error {
 	if f.flooded {
-		return errors.Join(err, fmt.Errorf("it printed more than %d MiB", maxPrinted>>20))
+		return errors.Join(err, fmt.Errorf("%w in %s", errFlood, f.project.module))
 	}
 	for _, one := range f.streams {
 		size, failed := one.size()
@@ -310,8 +313,8 @@ func failure(command string, err error, found []diagnostic, lines []string) erro
 		e.Refusal = &r
 		text = append(text, r.String())
 	}
-	if len(text) == 0 {
-		text = []string{err.Error()}
+	if len(text) == 0 || errors.Is(err, errFlood) {
+		text = append(text, err.Error())
 	}
 	e.text = strings.Join(text, "\n")
 	return e
@@ -355,9 +358,10 @@ func (p *Project) output(ctx context.Context, c command) ([]byte, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case out.Cut() != "":
-		return nil, fmt.Errorf("%s %s printed more than %d MiB", c.name, c.args[0], maxOutput>>20)
+		return nil, fmt.Errorf("%s %s printed more than %d MiB in %s", c.name, c.args[0], maxOutput>>20, p.module)
 	case problems.Cut() != "":
-		return nil, fmt.Errorf("%s %s printed more than %d MiB to standard error", c.name, c.args[0], maxErrors>>20)
+		return nil, fmt.Errorf("%s %s printed more than %d MiB to standard error in %s", c.name, c.args[0],
+			maxErrors>>20, p.module)
 	case err != nil:
 		said := short(strings.TrimSpace(string(problems.Bytes())))
 		return nil, fmt.Errorf("%s %s: %w: %s", c.name, c.args[0], err, said)

@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -102,6 +103,9 @@ func (t *tool) stream(ctx context.Context, c call, seen *events) error {
 	})
 	if err == nil || ctx.Err() != nil {
 		return err
+	}
+	if errors.Is(err, errFlood) && seen.printing != "" {
+		err = fmt.Errorf("%w; the last was printed by commands of %s", err, seen.printing)
 	}
 	return failure(t.name+" "+c.args[0], err, seen.errors, t.project.said())
 }

@@ -42,29 +42,47 @@ type Settings struct {
 }
 
 // Expand asks ssh for its settings for a name. config is a configuration file, or empty for the user's and the
-// system's. The error is an *Error.
+// system's. The error is an *Error. An ssh that is killed is asked once more.
 func Expand(ctx context.Context, config, name string) (Settings, error) {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, sshProgram, append(configArguments(config), "-G", "--", name)...)
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	cmd.WaitDelay = time.Second
-	detach(cmd)
-	out, err := cmd.Output()
-	if err == nil {
-		return parseSettings(name, config, string(out)), nil
+	out, said, err := settingsText(ctx, config, name)
+	if killed(err) && ctx.Err() == nil {
+		out, said, err = settingsText(ctx, config, name)
 	}
-	failure := &Error{Name: name, Said: lastLines(said.String())}
+	if err == nil {
+		return parseSettings(name, config, out), nil
+	}
+	failure := &Error{Name: name, Said: lastLines(said)}
 	if _, statErr := os.Stat(config); config != "" && statErr != nil {
 		failure.Cause = NoConfig
 		failure.Detail = fmt.Sprintf("ssh's configuration file %s cannot be read", clean.Line(config))
 	} else if errors.Is(err, exec.ErrNotFound) {
 		failure.Cause, failure.Detail = NoSSH, "ssh is not installed on this machine, or not on the PATH"
+	} else if ctx.Err() != nil || killed(err) {
+		failure.Cause = Unexplained
+		failure.Detail = "ssh ended before it had told its settings (" + err.Error() + ")"
 	} else {
 		failure.Cause, failure.Detail = BadConfig, "ssh refuses its configuration or the name ("+err.Error()+")"
 	}
 	return Settings{}, failure
+}
+
+// settingsText runs ssh -G, and gives what it printed to standard output and to standard error.
+func settingsText(ctx context.Context, config, name string) (out, said string, err error) {
+	cmd := exec.CommandContext(ctx, sshProgram, append(configArguments(config), "-G", "--", name)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	cmd.WaitDelay = time.Second
+	detach(cmd)
+	printed, err := cmd.Output()
+	return string(printed), stderr.String(), err
+}
+
+// killed says whether a program was ended by a signal.
+func killed(err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && !exit.Exited()
 }
 
 // sshProgram is the system's ssh.

@@ -20,6 +20,10 @@ const (
 	// tries is how often an owner dials an agent that ended a connection before it was authenticated. An agent ends its
 	// oldest half-open connection when strangers connect faster than it can refuse them.
 	tries = 8
+	// mostRefused is for how long an owner that was connected is refused, at all addresses of the agent, before it takes
+	// the agent for ended. An agent listens as long as it lives, and one that starts later has another key, also after
+	// a reboot. Only what forwards a port, or the rules of a firewall, can refuse for a moment and then go on.
+	mostRefused = 10 * time.Second
 )
 
 // An Owner makes the connections to agents, on the side of the nearfar that runs the experiment. All of them show the
@@ -30,6 +34,8 @@ type Owner struct {
 	cancel context.CancelFunc
 	// running waits for the guards of the listeners.
 	running sync.WaitGroup
+	// mostRefused is as the constant; tests change it.
+	mostRefused time.Duration
 
 	mu sync.Mutex
 	// waiting are the listeners by the address in the join string.
@@ -61,7 +67,7 @@ func NewOwner(ctx context.Context) (*Owner, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Owner{id: id, waiting: map[string]*waiting{}}
+	o := &Owner{id: id, waiting: map[string]*waiting{}, mostRefused: mostRefused}
 	o.ctx, o.cancel = context.WithCancel(ctx)
 	return o, nil
 }
@@ -76,8 +82,17 @@ func (o *Owner) Close() error {
 // Dialer returns the way to the agent of a join string. If the agent dials, the owner begins to listen now.
 func (o *Owner) Dialer(j Join) (agent.Dialer, error) {
 	if j.Dials == OwnerDials {
+		var since time.Time // when the dials began that were all refused
 		return func(ctx context.Context) (io.ReadWriteCloser, error) {
 			c, err := o.dial(ctx, j)
+			switch {
+			case !refused(err):
+				since = time.Time{}
+			case since.IsZero():
+				since = time.Now()
+			case agent.Again(ctx) && time.Since(since) >= o.mostRefused:
+				return nil, fmt.Errorf("%w: %w", agent.ErrGone, err)
+			}
 			return c, gone(ctx, err)
 		}, nil
 	}
@@ -126,7 +141,7 @@ func (o *Owner) dial(ctx context.Context, j Join) (io.ReadWriteCloser, error) {
 		if err == nil {
 			return c, nil
 		}
-		if errors.Is(err, syscall.ECONNREFUSED) {
+		if refused(err) {
 			err = fmt.Errorf("nothing listens there, so %w (%w)", errEnded, err)
 		}
 		if Permanent(err) || unreachable(err) || try == tries {
@@ -139,6 +154,17 @@ func (o *Owner) dial(ctx context.Context, j Join) (io.ReadWriteCloser, error) {
 			pause = min(2*pause, mostDialPause/2)
 		}
 	}
+}
+
+// refused reports whether all that went wrong is that connections were refused.
+func refused(err error) bool {
+	var several interface{ Unwrap() []error }
+	if errors.As(err, &several) {
+		return !slices.ContainsFunc(several.Unwrap(), func(one error) bool {
+			return !errors.Is(one, errEnded) && !refused(one)
+		})
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // unreachable reports whether nothing answered, so that trying again at once cannot help.
