@@ -218,7 +218,10 @@ type Comparison struct {
 	Workload string `json:"workload"`
 	Quantity
 	// Otherwise lists what the arm has otherwise than the baseline: "router", "2 vtep", "congestion=bbr".
-	Otherwise        []string `json:"otherwise,omitempty"`
+	Otherwise []string `json:"otherwise,omitempty"`
+	// Same says that the two have the same hosts, and nothing otherwise in this workload: the arm sets something in
+	// another one.
+	Same             bool     `json:"same,omitempty"`
 	Difference       *float64 `json:"difference"`
 	Interval         Interval `json:"interval"`
 	Confidence       float64  `json:"confidence"`

@@ -41,6 +41,7 @@ func family(in Input, c cells) []Comparison {
 		entry := Comparison{
 			Arm: arm.Name, Baseline: e.Baseline, Workload: c.workload, Quantity: c.quantity,
 			Confidence: stats.Confidence, Verdict: NotComparable, Otherwise: differ[arm.Name],
+			Same: len(differ[arm.Name]) == 0 && e.HostsOf(arm.Name) == e.HostsOf(e.Baseline),
 		}
 		both := [2]Lack{c.lack(arm.Name), c.lack(e.Baseline)}
 		lacks = append(lacks, both)

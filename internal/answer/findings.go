@@ -71,10 +71,11 @@ type Finding struct {
 	Doubtful bool `json:"doubtful,omitempty"`
 	// Unproved is copied from the comparison or the layer.
 	Unproved string `json:"unproved,omitempty"`
-	// Over, But and Otherwise are copied from the comparison.
+	// Over, But, Otherwise and Same are copied from the comparison.
 	Over      string   `json:"over,omitempty"`
 	But       string   `json:"but,omitempty"`
 	Otherwise []string `json:"otherwise,omitempty"`
+	Same      bool     `json:"same,omitempty"`
 	// Text is the finding in words.
 	Text string `json:"text"`
 }
@@ -161,7 +162,8 @@ func Rank(a Answer) []Finding {
 		if c.Metric == MetricFailures {
 			f.Kind = OfFailures
 		}
-		f.Caution, f.Unproved, f.Over, f.Otherwise = cautions(a, c), c.Unproved, c.Over, c.Otherwise
+		f.Caution, f.Unproved, f.Over = cautions(a, c), c.Unproved, c.Over
+		f.Otherwise, f.Same = c.Otherwise, c.Same
 		f.Doubtful = doubtful(a, c)
 		f.askedAbout = a.askedAbout(f.Finding) && c.Quantity == first[c.Workload]
 		f.secondary = c.Quantity != first[c.Workload]

@@ -99,12 +99,8 @@ func (t *telling) headline(lead int) string {
 	switch f.certainty() {
 	case sure:
 		parts = t.differs(f, true)
-		switch {
-		case f.Claimable():
-		case t.a.askedAbout(f):
+		if !f.Claimable() && t.a.askedAbout(f) {
 			parts[0].text = judgedAlone + uncapital(parts[0].text)
-		default:
-			parts[0].text = fmt.Sprintf("Not sure among %s: %s", plural(len(t.a.Findings), "figure"), uncapital(parts[0].text))
 		}
 		if text, short := t.setback(f); text != "" {
 			parts = append(parts, part{text: ", but " + text, drop: dropSetback, short: ", but " + short})
@@ -116,8 +112,11 @@ func (t *telling) headline(lead int) string {
 	case refused:
 		parts = t.refused(t.all(lead))
 	}
-	if f.Claimable() && t.measured(f.Workload).Waited >= busy {
+	if c := f.certainty(); (c == sure || c == none) && t.measured(f.Workload).Waited >= busy {
 		parts[0].text = "On a busy machine, " + uncapital(parts[0].text)
+	}
+	if f.inItsTableAlone() && !t.a.askedAbout(f) {
+		parts[0].text = fmt.Sprintf("Not sure among %s: %s", plural(len(t.a.Findings), "figure"), uncapital(parts[0].text))
 	}
 	return sentence(append(f.qualified(parts), always(".")), MostWords)
 }
@@ -163,13 +162,16 @@ func (t *telling) all(i int) (these []Finding) {
 	for k, f := range t.a.Findings {
 		alike := f.place() == first.place() && f.certainty() == first.certainty() &&
 			(f.Unproved == "") == (first.Unproved == "")
-		if alike && !t.hidden(k, i) {
+		if alike && !t.hidden(k, i) && (k == i || !f.tautology()) {
 			these = append(these, f)
 			t.said[k] = true
 		}
 	}
 	return these
 }
+
+// tautology says that a finding tells nothing: no difference between two that have nothing otherwise.
+func (f Finding) tautology() bool { return f.Same && f.certainty() == none }
 
 // single is all, but for a difference that is told without knowing how sure it is: only that one.
 func (t *telling) single(i int) []Finding {
@@ -206,13 +208,13 @@ func (t *telling) also(lead int) string {
 		sentences = append(sentences, judgedAlone+uncapital(brief))
 	}
 	for i, f := range all {
-		if !t.said[i] && f.place() == all[lead].place() {
+		if !t.said[i] && f.place() == all[lead].place() && !f.tautology() {
 			t.rest(i, say)
 		}
 	}
 	others, nothing := 0, false
 	for i, f := range all {
-		if t.said[i] || others == mostSaid {
+		if t.said[i] || others == mostSaid || f.tautology() {
 			continue
 		}
 		asked := t.measured(f.Workload).Question != ""
@@ -236,7 +238,9 @@ func (t *telling) also(lead int) string {
 
 // first says that no finding of the same kind and quantity was said, or comes before.
 func (t *telling) first(i int) bool {
-	return slices.IndexFunc(t.a.Findings, func(f Finding) bool { return f.place() == t.a.Findings[i].place() }) == i
+	return slices.IndexFunc(t.a.Findings, func(f Finding) bool {
+		return f.place() == t.a.Findings[i].place() && !f.tautology()
+	}) == i
 }
 
 // rest says one finding, and those that are alike, if it is not a difference.
@@ -466,10 +470,11 @@ func (t *telling) counted(f Finding, headline string) string {
 		opening = "The run goes on: from "
 	}
 	confidence := ""
-	if f.Interval != nil && !f.inItsTableAlone() {
+	if f.Interval != nil && !f.inItsTableAlone() && !f.Doubtful {
 		confidence = fmt.Sprintf("; the interval holds with %.0f %% confidence", 100*stats.Confidence)
 		if chosen := f.chosen().Interval; chosen != nil && *chosen != *f.Interval {
-			confidence += " although its figure was chosen, so the table has a narrower one"
+			confidence += fmt.Sprintf(", and is wider than the table's because the figure was chosen from %d",
+				len(t.a.Findings))
 		}
 	}
 	return opening + count + against + confidence + "."

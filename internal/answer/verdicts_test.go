@@ -81,6 +81,15 @@ func (m *made) figure(arm string, w Measured, q Quantity, median float64) *made 
 	return m
 }
 
+// limited says that something else limits an arm.
+func (m *made) limited(arm string) *made {
+	for i := range m.Arms {
+		m.Arms[i].Limited = m.Arms[i].Arm == arm
+		m.Arms[i].Caution = "carried less than its wire's 480 Mbit/s in 12 of 12 trials: something else limits it"
+	}
+	return m
+}
+
 func (m *made) layer(name string, w Measured, cost, low, high float64) *made {
 	l := Layer{Layer: name, Workload: w.Workload, Quantity: p50, Cost: cost, Interval: &Bounds{low, high},
 		Verdict: Higher}
@@ -175,6 +184,14 @@ func toldAnswers() []struct {
 			last(func(c *Comparison) { c.Otherwise = []string{"bridge", "router", "ip=6"} }).run()},
 		{"trials that waited for others", answerOf(Measured{Workload: "rr", Mode: experiment.RR, Waited: .906}).
 			with("spin", Measured{Workload: "rr"}, p50, 14.5e-3, 11.5e-3, 17.4e-3, 2.3e-3).run()},
+		{"an arm that sets something elsewhere", answerOf(rr, bulk).with("spin", rr, p50, 2*us, 1*us, 3*us, 16*us).
+			with("small", rr, p50, .1*us, -.4*us, .6*us, 16*us).last(func(c *Comparison) { c.Same = true }).
+			with("spin", bulk, goodput, 1e6, -1e6, 2e6, 1e9).last(func(c *Comparison) { c.Same = true }).
+			with("small", bulk, goodput, 1e6, -1e6, 2e6, 1e9).run()},
+		{"a figure that something else limits", answerOf(bulk).figure("slow", bulk, goodput, 2e8).
+			with("slow", bulk, goodput, -7e8, -8e8, -6e8, 9e8).limited("slow").run()},
+		{"no difference on a busy machine", answerOf(Measured{Workload: "rr", Mode: experiment.RR, Waited: .5}).
+			with("v6", Measured{Workload: "rr"}, p50, .1*us, -.43*us, .61*us, 18*us).run()},
 		{"no difference", answerOf(rr).with("v6", rr, p50, .1*us, -.43*us, .61*us, 18*us).run()},
 		{"no difference in several arms", answerOf(rr).with("a", rr, p50, .1*us, -.43*us, .61*us, 18*us).
 			with("b", rr, p50, .2*us, -.6*us, .9*us, 18*us).with("c", rr, p50, 0, -.3*us, .3*us, 18*us).run()},
