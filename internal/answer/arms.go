@@ -11,7 +11,7 @@ import (
 func settingsOf(e *experiment.Experiment) (all []Settings) {
 	paths := e.PathsDiffer()
 	for _, arm := range e.Arms {
-		s := Settings{Arm: arm.Name, Text: e.SettingsText(arm.Name), Set: arm.Set}
+		s := Settings{Arm: arm.Name, Text: e.SettingsText(arm.Name), Set: append([]experiment.Setting{}, arm.Set...)}
 		if paths {
 			s.Path = arm.PathText()
 		}

@@ -43,7 +43,8 @@ func TestSettingsHavePaths(t *testing.T) {
 	lab := func(path ...experiment.Element) *experiment.Lab { return &experiment.Lab{Path: path} }
 	bridge, wire := experiment.Element{Kind: experiment.Bridge}, experiment.Element{Kind: experiment.Wire, Delay: 1e6}
 	e := &experiment.Experiment{Arms: []experiment.Arm{{Name: "near", Lab: lab(bridge)}, {Name: "far", Lab: lab(bridge, wire)}}}
-	want := []Settings{{Arm: "near", Path: "bridge"}, {Arm: "far", Path: "bridge, wire (1ms each way)"}}
+	none := []experiment.Setting{} // a list in JSON
+	want := []Settings{{Arm: "near", Path: "bridge", Set: none}, {Arm: "far", Path: "bridge, wire (1ms each way)", Set: none}}
 	if diff := cmp.Diff(want, settingsOf(e)); diff != "" {
 		t.Error(diff)
 	}
