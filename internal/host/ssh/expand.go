@@ -42,12 +42,16 @@ type Settings struct {
 }
 
 // Expand asks ssh for its settings for a name. config is a configuration file, or empty for the user's and the
-// system's. The error is an *Error. An ssh that is killed is asked once more.
+// system's. The error is an *Error. An ssh that is killed is asked once more, and one whose output did not end with it
+// (this program had no CPU time to read it, or a command of the configuration keeps it open) a few times.
 func Expand(ctx context.Context, config, name string) (Settings, error) {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	out, said, err := settingsText(ctx, config, name)
-	if killed(err) && ctx.Err() == nil {
+	for again := 0; again < 3 && ctx.Err() == nil; again++ {
+		if open := errors.Is(err, exec.ErrWaitDelay); !open && (again > 0 || !killed(err)) {
+			break
+		}
 		out, said, err = settingsText(ctx, config, name)
 	}
 	if err == nil {
@@ -59,6 +63,9 @@ func Expand(ctx context.Context, config, name string) (Settings, error) {
 		failure.Detail = fmt.Sprintf("ssh's configuration file %s cannot be read", clean.Line(config))
 	} else if errors.Is(err, exec.ErrNotFound) {
 		failure.Cause, failure.Detail = NoSSH, "ssh is not installed on this machine, or not on the PATH"
+	} else if errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil {
+		failure.Cause = Unexplained
+		failure.Detail = "ssh ended, and its output did not: does a command of its configuration (Match exec) go on?"
 	} else if ctx.Err() != nil || killed(err) {
 		failure.Cause = Unexplained
 		failure.Detail = "ssh ended before it had told its settings (" + err.Error() + ")"
