@@ -195,10 +195,15 @@ func (r *reader) pod(p *Pod, f fields) {
 // podSystem reads the operating system of a pod, which its nodeSelector can say too.
 func (r *reader) podSystem(p *Pod, f fields) {
 	selected := p.NodeSelector[osLabel]
-	if slices.Contains(podSystems(), selected) {
+	v, ok := r.optional(f, "os")
+	switch {
+	case slices.Contains(podSystems(), selected):
 		p.OS = selected
+	case selected != "" && !ok:
+		r.wrong(f.named["nodeSelector"].value, suggest(selected, podSystems()),
+			"nodeSelector asks for %s %s, which no pod is for", osLabel, quote(selected))
 	}
-	if v, ok := r.optional(f, "os"); ok {
+	if ok {
 		word, ok := r.word(v.value, "os", podSystems())
 		if ok && selected != "" && selected != word {
 			r.wrong(v.value, "leave os out, or the label in nodeSelector", "os is %s, and nodeSelector asks for %s %s",

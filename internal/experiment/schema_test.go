@@ -65,7 +65,8 @@ func TestSchemaAcceptsValidFiles(t *testing.T) {
 // together or on the meaning of a value, or because only the YAML text shows it.
 func beyondSchema() []string {
 	return []string{
-		"additive-within-zero", "aliases", "asked-about-baseline", "asked-about-unknown", "background-elsewhere", "background-times", "baseline-unknown", "dlr-misplaced",
+		"additive-within-zero", "aliases", "asked-about-baseline", "asked-about-unknown", "background-elsewhere",
+		"background-times", "baseline-unknown", "dlr-misplaced",
 		"deployments-of-hosts", "deployments-of-provisioned", "escaped-control-character", "expect-contradictions",
 		"firewall-misplaced",
 		"hosts-file-of-other-things", "hosts-layers-undeclared",
@@ -73,7 +74,7 @@ func beyondSchema() []string {
 		"latte-and-ntttcp", "layers-inseparable", "leading-zeros", "limits", "load-sizes", "modes-of-others",
 		"parameters-senseless", "pods-aliases", "pods-interface-through-service", "pods-layers-undeclared",
 		"pods-manifest-too-long", "pods-node-port-of-host-network", "pods-node-ports", "pods-one-pod",
-		"pods-other-node", "pods-ping-set", "pods-ping-through-service", "pods-pull-secrets-nowhere",
+		"pods-other-node", "pods-other-system", "pods-ping-set", "pods-ping-through-service", "pods-pull-secrets-nowhere",
 		"pods-reserved-labels", "pods-same-node", "pods-shared", "pods-shared-for-all", "pods-shared-set",
 		"pods-side-twice", "pods-windows-without-image",
 		"provision-hosts-file", "provision-nothing", "provision-reserved", "provision-without",
