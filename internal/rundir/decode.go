@@ -70,7 +70,7 @@ func (d *decoder) fast() bool {
 		seen |= bit
 		return read
 	})
-	return ok && len(bytes.TrimSpace(d.b[d.at:])) == 0
+	return ok && len(bytes.Trim(d.b[d.at:], " \t\r\n")) == 0 // RFC 8259, section 2
 }
 
 // field reads the value of a key of a trial, and returns the key's bit; 0 for an unknown key.

@@ -78,7 +78,7 @@ func FuzzDecode(f *testing.F) {
 		`{"metrics":[{"name":"rtt","value":1,"more":2}]}`, `{"metrics":[{"value":-0.5E+3}]}`, `{"error":"\ud800"}`,
 		"{\"error\":\"\xff\"}", `{"message_bytes":null,"tool":{"name":"x"}}`, `{"started":"yesterday"}`,
 		`{"counters":{"client":"x"}}`, `{"arm":"a","arm":"b"`, `{"commands":["\u003c"],"raw":["a",1]}`,
-		`{"metrics":[{"value":1e999}]}`, `{"expect":[{}],"expect":[]}`, `{"set":{},"treatment":{"a":"b"}}`, "\x00",
+		`{"metrics":[{"value":1e999}]}`, `{"expect":[{}],"expect":[]}`, `{"set":{},"treatment":{"a":"b"}}`, "\x00", "{}\f",
 	} {
 		f.Add(line)
 	}
