@@ -149,7 +149,8 @@ type Figure struct {
 	Trials   int      `json:"trials"`
 	// Caution says what distorts the figure: a wire that was late, or did not carry its rate.
 	Caution string `json:"caution,omitempty"`
-	// Limited says that something other than the arm limits the figure: most trials carried clearly less than their wire.
+	// Limited says that something other than the arm limits the figure: most trials carried clearly less than their
+	// wire.
 	Limited bool `json:"limited,omitempty"`
 	// Runs is the number of runs, if there are several: Median and Interval are then computed from the runs' medians.
 	Runs int `json:"runs,omitempty"`

@@ -22,28 +22,38 @@ func settingsOf(e *experiment.Experiment) (all []Settings) {
 	return all
 }
 
-// otherwise lists for each arm the layers in which it differs from the baseline in a workload: "router", "2 vtep", "no
-// firewall".
-func otherwise(e *experiment.Experiment, workload string) map[string][]string {
-	layers := e.LayersIn(workload)
+// A difference is what an arm has otherwise than the baseline in a workload.
+type difference struct {
+	// layers are those in which the two differ: "router", "2 vtep", "no firewall".
+	layers []string
+	// none says that they have the same hosts and layers.
+	none bool
+}
+
+// otherwise gives the difference of each arm.
+func otherwise(e *experiment.Experiment, workload string) map[string]difference {
+	crosses := e.LayersIn(workload)
 	at := slices.IndexFunc(e.Arms, func(a experiment.Arm) bool { return a.Name == e.Baseline })
 	if at < 0 {
 		return nil
 	}
-	base, all := layers[at], map[string][]string{}
+	base, hosts, all := crosses[at], e.HostsOf(e.Baseline), map[string]difference{}
 	for i, arm := range e.Arms {
-		for _, name := range namesOf(layers[i], base) {
-			if text := counted(name, layers[i][name], base[name]); text != "" {
-				all[arm.Name] = append(all[arm.Name], text)
+		var d difference
+		for _, name := range namesOf(crosses[i], base) {
+			if text := counted(name, crosses[i][name], base[name]); text != "" {
+				d.layers = append(d.layers, text)
 			}
 		}
+		d.none = len(d.layers) == 0 && e.HostsOf(arm.Name) == hosts
+		all[arm.Name] = d
 	}
 	return all
 }
 
-// namesOf lists the layers of two arms, in the order of a path.
-func namesOf(a, b map[string]int) (names []string) {
-	for _, layers := range []map[string]int{a, b} {
+// namesOf lists the layers of arms, in the order of a path.
+func namesOf(arms ...map[string]int) (names []string) {
+	for _, layers := range arms {
 		for name := range layers {
 			names = append(names, name)
 		}

@@ -64,16 +64,8 @@ func attribute(e *experiment.Experiment, c cells, comparisons []Comparison) attr
 
 // designOf lists how often each arm with trials crosses each layer.
 func designOf(e *experiment.Experiment, c cells) stats.Design {
-	var d stats.Design
 	crosses := e.LayersIn(c.workload)
-	for _, layers := range crosses {
-		for name := range layers {
-			if !slices.Contains(d.Layers, name) {
-				d.Layers = append(d.Layers, name)
-			}
-		}
-	}
-	slices.SortFunc(d.Layers, byPath)
+	d := stats.Design{Layers: namesOf(crosses...)}
 	for k, arm := range e.Arms {
 		if len(c.byArm[arm.Name]) == 0 {
 			continue

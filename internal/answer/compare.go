@@ -14,20 +14,25 @@ import (
 // comparisons compares every arm with the baseline in every quantity.
 func comparisons(in Input, tables []cells) []Comparison {
 	all := []Comparison{}
+	differences := map[string]map[string]difference{}
 	for _, c := range tables {
-		if !c.reportOnly {
-			all = append(all, family(in, c)...)
+		if c.reportOnly {
+			continue
 		}
+		if _, known := differences[c.workload]; !known {
+			differences[c.workload] = otherwise(in.Experiment, c.workload)
+		}
+		all = append(all, family(in, c, differences[c.workload])...)
 	}
 	return all
 }
 
 // family compares every arm with the baseline in one quantity of one workload. That is one question, so the p-values
-// are corrected for all of its arms, but not for other workloads and quantities.
-func family(in Input, c cells) []Comparison {
+// are corrected for all of its arms, but not for other workloads and quantities. differ says what each
+// arm has otherwise; nil leaves it out.
+func family(in Input, c cells, differ map[string]difference) []Comparison {
 	e := in.Experiment
 	all := []Comparison{}
-	differ := otherwise(e, c.workload)
 	var pairs []stats.Pair
 	var samples []stats.Samples
 	var several []stats.Deployed
@@ -40,8 +45,8 @@ func family(in Input, c cells) []Comparison {
 		}
 		entry := Comparison{
 			Arm: arm.Name, Baseline: e.Baseline, Workload: c.workload, Quantity: c.quantity,
-			Confidence: stats.Confidence, Verdict: NotComparable, Otherwise: differ[arm.Name],
-			Same: len(differ[arm.Name]) == 0 && e.HostsOf(arm.Name) == e.HostsOf(e.Baseline),
+			Confidence: stats.Confidence, Verdict: NotComparable,
+			Otherwise: differ[arm.Name].layers, Same: differ[arm.Name].none,
 		}
 		both := [2]Lack{c.lack(arm.Name), c.lack(e.Baseline)}
 		lacks = append(lacks, both)

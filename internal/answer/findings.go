@@ -192,9 +192,8 @@ func Rank(a Answer) []Finding {
 // cautions joins the cautions of the two figures of a comparison.
 func cautions(a Answer, c Comparison) string {
 	var all []string
-	for _, f := range a.Arms {
-		of := f.Arm == c.Arm || f.Arm == c.Baseline
-		if of && f.Workload == c.Workload && f.Quantity == c.Quantity && f.Caution != "" {
+	for _, f := range figuresOf(a, c) {
+		if f.Caution != "" {
 			all = append(all, f.Arm+" "+f.Caution)
 		}
 	}
@@ -203,10 +202,18 @@ func cautions(a Answer, c Comparison) string {
 
 // doubtful says that one of the two figures of a comparison is limited by something else than the arm.
 func doubtful(a Answer, c Comparison) bool {
-	return slices.ContainsFunc(a.Arms, func(f Figure) bool {
+	return slices.ContainsFunc(figuresOf(a, c), func(f Figure) bool { return f.Limited })
+}
+
+// figuresOf lists the figures of the two arms of a comparison.
+func figuresOf(a Answer, c Comparison) (all []Figure) {
+	for _, f := range a.Arms {
 		of := f.Arm == c.Arm || f.Arm == c.Baseline
-		return of && f.Limited && f.Workload == c.Workload && f.Quantity == c.Quantity
-	})
+		if of && f.Workload == c.Workload && f.Quantity == c.Quantity {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // askedAt is the place of a workload's question among the questions.
@@ -283,8 +290,8 @@ func strength(relative *float64, i Interval) float64 {
 }
 
 // leading lists the layers that the answer begins with. They belong to a quantity whose layers say more than the
-// arms, with at least one difference, which do not surely fail to add up (Additivity.Additive), and which leave no trials
-// out (Layer.Missing): these are the slowest, so a cost would be too small.
+// arms, with at least one difference. They do not surely fail to add up (Additivity.Additive), and leave no trials out
+// (Layer.Missing): these are the slowest, so a cost would be too small.
 func leading(a Answer) []Layer {
 	return slices.DeleteFunc(slices.Clone(a.Layers), func(l Layer) bool { return !leads(a, l.Workload, l.Quantity) })
 }

@@ -139,7 +139,7 @@ func Settled(in Input, aim *Aim) bool {
 			continue
 		}
 		baseline := level(c.ranked(in.Experiment.Baseline))
-		for _, f := range family(in, c) {
+		for _, f := range family(in, c, nil) {
 			within, ok := aim.difference(f.Quantity, baseline)
 			if !ok || f.Verdict == NotComparable && !c.mayCompare(in.Experiment, f) {
 				continue

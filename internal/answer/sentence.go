@@ -116,7 +116,7 @@ func (t *telling) headline(lead int) string {
 		parts[0].text = "On a busy machine, " + uncapital(parts[0].text)
 	}
 	if f.inItsTableAlone() && !t.a.askedAbout(f) {
-		parts[0].text = fmt.Sprintf("Not sure among %s: %s", plural(len(t.a.Findings), "figure"), uncapital(parts[0].text))
+		parts[0].text = "Not sure among " + plural(len(t.a.Findings), "figure") + ": " + uncapital(parts[0].text)
 	}
 	return sentence(append(f.qualified(parts), always(".")), MostWords)
 }

@@ -11,8 +11,8 @@ import (
 // poolName is what the name of a pool may be: AgentPools_CreateOrUpdate in the OpenAPI document (aks.go).
 var poolName = regexp.MustCompile(`^[a-z][a-z0-9]{0,11}$`)
 
-// aksRefused is an answer in the form of AKS, which differs from that of the other services: status, code and the four
-// members in https://github.com/hashicorp/terraform-provider-azurerm/issues/28878.
+// aksRefused is an answer in the form of AKS. Other services answer in another form. AKS gives a status, a code and the
+// four members in https://github.com/hashicorp/terraform-provider-azurerm/issues/28878.
 func aksRefused(status int, code, message string) (answer, bool) {
 	return answer{status: status, body: object{"code": code, "details": nil, "message": message, "subcode": ""}}, true
 }

@@ -128,7 +128,7 @@ func TestLyingModule(t *testing.T) {
 	}
 	for name, lie := range map[string]struct {
 		works, hosts string
-		// says is in the message; empty if the machines can be used. state is that of the record; empty for none.
+		// says is a part of the message; empty if the machines can be used. state is the state in the record; empty for none.
 		says  []string
 		state string
 	}{

@@ -40,7 +40,8 @@ func (e *Experiment) Check() error {
 		return fmt.Errorf("%d arms, %d workloads and %d blocks%s make %d trials; at most %d",
 			len(e.Arms), len(e.Workloads), e.Schedule.Blocks, s.inDeployments(), trials, MaxTrials)
 	}
-	if err := errors.Join(e.checkHosts(), e.Provision.check(), e.checkProviders(), e.checkAdditive(), e.checkAskedAbout()); err != nil {
+	err := errors.Join(e.checkHosts(), e.Provision.check(), e.checkProviders(), e.checkAdditive(), e.checkAskedAbout())
+	if err != nil {
 		return err
 	}
 	workloads, err := e.checkWorkloads()

@@ -38,7 +38,7 @@ func (a answer) failed() bool { return a.status >= http.StatusBadRequest }
 type call struct {
 	// kind and verb are the parts of the method's name: instances, insert.
 	kind, verb string
-	// path is that of the request, relative to the version: projects/p/zones/z/instances.
+	// path is the path of the request below the version: projects/p/zones/z/instances.
 	path       string
 	parameters map[string]string
 	query      map[string]string

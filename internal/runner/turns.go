@@ -32,10 +32,9 @@ func (t turn) await(ctx context.Context) error {
 	}
 }
 
-// turns carries out the trials of a run, one after the other. Where hosts are far, the server of the next trial starts
-// while that of the one before ends, so that the two round trips are one. Nothing else overlaps: the next client starts
-// when the trial before is recorded, and the server on the same host when the one before, and all that it started, have
-// ended.
+// turns carries out the trials of a run, one after the other. Where hosts are far, one round trip ends the server of a
+// trial and starts the server of the next trial. Nothing else overlaps. The next client starts when the trial before is
+// recorded. A server starts when the server before it on the same host, and all that it started, have ended.
 type turns struct {
 	runner   *Runner
 	ctx      context.Context //nolint:containedctx // of the run
