@@ -64,16 +64,8 @@ func createSuspended(path string, c Command, dir string, files [3]*os.File) (*wi
 	info := &windows.ProcessInformation{}
 	const flags = windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_UNICODE_ENVIRONMENT |
 		windows.EXTENDED_STARTUPINFO_PRESENT
-	// Wine 8, on a busy machine, sometimes reports ERROR_INTERNAL_ERROR: the process ended before its first
-	// instruction.
-	const attempts = 3
-	for range attempts {
-		err = windows.CreateProcess(texts[0], texts[1], nil, nil, true, flags, &environment[0], texts[2],
-			&startup.StartupInfo, info)
-		if !errors.Is(err, windows.ERROR_INTERNAL_ERROR) {
-			break
-		}
-	}
+	err = windows.CreateProcess(texts[0], texts[1], nil, nil, true, flags, &environment[0], texts[2],
+		&startup.StartupInfo, info)
 	runtime.KeepAlive(files)
 	if errors.Is(err, windows.ERROR_FILE_NOT_FOUND) || errors.Is(err, windows.ERROR_PATH_NOT_FOUND) {
 		return nil, fmt.Errorf("%w: %s: %w", host.ErrNotFound, path, err)

@@ -96,12 +96,7 @@ type connected struct {
 // connectReal connects to the real agent of a host.
 func connectReal(t *testing.T, o Options) *connected {
 	t.Helper()
-	return connectBy(t, o, Dial(o))
-}
-
-// connectBy connects to an agent by a dialer.
-func connectBy(t *testing.T, o Options, connect agent.Dialer) *connected {
-	t.Helper()
+	connect := Dial(o)
 	c := &connected{}
 	client, err := agent.Connect(t.Context(), func(ctx context.Context) (io.ReadWriteCloser, error) {
 		made, err := connect(ctx)

@@ -4,11 +4,9 @@ package ssh
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/agent"
 	"nearfar/internal/host"
 	"nearfar/internal/host/hosttest"
 	"nearfar/internal/winetest"
@@ -96,21 +93,7 @@ func connectWindows(t *testing.T, r *rig, w *winetest.Wine, program, name string
 	o.Agents = nil // nothing is copied
 	o.Agent.Name, o.Agent.Endpoint = name, hosttest.Loopback(t, name)
 	o.Command = "env " + strings.Join(w.Env, " ") + " " + w.Loader + " " + program + " --stdio"
-	return connectBy(t, o, startedByWine(Dial(o)))
-}
-
-// startedByWine starts an agent again, at most twice, that Wine ended at its start without a word. Wine does so now and
-// then; why is not known.
-func startedByWine(dial agent.Dialer) agent.Dialer {
-	return func(ctx context.Context) (io.ReadWriteCloser, error) {
-		for again := 0; ; again++ {
-			c, err := dial(ctx)
-			const silent = "does not start the agent (exit status 1); it must run"
-			if err == nil || again == 2 || !strings.Contains(err.Error(), silent) {
-				return c, err
-			}
-		}
-	}
+	return connectReal(t, o)
 }
 
 // TestWindows runs agents for Windows, under Wine, as the command of sessions of a real sshd.
