@@ -398,13 +398,8 @@ type Deviation struct {
 	By  float64 `json:"by"`
 }
 
-// Warning is a fact that a reader of the numbers must know.
-type Warning struct {
-	Code     string `json:"code"`
-	Message  string `json:"message"`
-	Arm      string `json:"arm"`
-	Workload string `json:"workload"`
-}
+// Warning is a fact that a reader of the numbers must know. Those who only write warnings need no answer for it.
+type Warning = result.Warning
 
 // Input is the input of an answer.
 type Input struct {

@@ -5,14 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/answer"
 	"nearfar/internal/host/kube"
 	"nearfar/internal/result"
 )
 
 // anewWarnings say that the pods were made anew in the middle of a deployment: after one was lost, or because the run
 // was resumed. The facts of the trials name the pods.
-func anewWarnings(trials []result.Trial) []answer.Warning {
+func anewWarnings(trials []result.Trial) []result.Warning {
 	// pods are the pods of each arm's latest trial, by arm and side. times counts how often an arm got other pods.
 	type side struct{ arm, name string }
 	type place struct{ pod, node string }
@@ -55,5 +54,5 @@ func anewWarnings(trials []result.Trial) []answer.Warning {
 	if len(moved) > 0 {
 		text += ": " + strings.Join(moved, ", ")
 	}
-	return []answer.Warning{{Code: "pods-made-anew", Message: text}}
+	return []result.Warning{{Code: "pods-made-anew", Message: text}}
 }

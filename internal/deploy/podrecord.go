@@ -10,10 +10,10 @@ import (
 	"sync"
 
 	"nearfar/internal/agent"
-	"nearfar/internal/answer"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/host/kube"
+	"nearfar/internal/result"
 )
 
 // Pods is the part of a Record about the pods of a run.
@@ -88,13 +88,13 @@ func (k *pods) record(ctx context.Context, e *experiment.Experiment, r *Record) 
 }
 
 // podWarnings warns of containers that others have put into the pods.
-func podWarnings(p *Pods) (warnings []answer.Warning) {
+func podWarnings(p *Pods) (warnings []result.Warning) {
 	if p == nil {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Pods)) {
 		if f := p.Pods[name]; len(f.Sidecars) > 0 {
-			warnings = append(warnings, answer.Warning{Code: "pod-sidecars", Message: sidecarText(name, f)})
+			warnings = append(warnings, result.Warning{Code: "pod-sidecars", Message: sidecarText(name, f)})
 		}
 	}
 	return warnings

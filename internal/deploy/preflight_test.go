@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"nearfar/internal/agent"
-	"nearfar/internal/answer"
 	"nearfar/internal/check"
 	"nearfar/internal/host"
 	"nearfar/internal/machine"
 	"nearfar/internal/reach"
+	"nearfar/internal/result"
 )
 
 //nolint:gochecknoglobals // flag's own way
@@ -103,7 +103,7 @@ func TestStateWarnings(t *testing.T) {
 		},
 		"d": {Load: busy},
 	}, machines)
-	want := []answer.Warning{
+	want := []result.Warning{
 		{Code: "machine-busy", Message: "a, b: " + busyText(*busy)},
 		{Code: "clocks-differ", Message: "the clock of c is 3.2 s (+-1.0 ms) behind this machine's: times of its " +
 			"trials are by its own clock"},

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"nearfar/internal/agent"
-	"nearfar/internal/answer"
 	"nearfar/internal/host/lab"
 	"nearfar/internal/machine"
 	"nearfar/internal/result"
@@ -45,14 +44,14 @@ type Sides struct {
 
 // Warnings reads from the part "hosts" of a run.json what a reader of the run should know. It warns if the machine was
 // busy before the run. For user-space wires it says how precise they were, unless the trials record that themselves.
-func Warnings(hosts json.RawMessage, trials []result.Trial) []answer.Warning {
+func Warnings(hosts json.RawMessage, trials []result.Trial) []result.Warning {
 	var record Record
 	if len(hosts) == 0 || json.Unmarshal(hosts, &record) != nil {
 		return nil
 	}
-	var warnings []answer.Warning
+	var warnings []result.Warning
 	if record.Before != nil && record.Before.Busy >= busyBefore {
-		warnings = append(warnings, answer.Warning{Code: "machine-busy", Message: busyText(*record.Before)})
+		warnings = append(warnings, result.Warning{Code: "machine-busy", Message: busyText(*record.Before)})
 	}
 	warnings = append(warnings, stateWarnings(record.States, record.Machines)...)
 	warnings = append(warnings, podWarnings(record.Pods)...)
@@ -65,7 +64,7 @@ func Warnings(hosts json.RawMessage, trials []result.Trial) []answer.Warning {
 }
 
 // wireWarnings says how late the user-space wires were over the whole run.
-func wireWarnings(record Record) (warnings []answer.Warning) {
+func wireWarnings(record Record) (warnings []result.Warning) {
 	users := map[string][]string{}
 	for _, arm := range record.Lab.Arms {
 		if arm.HostsOf != "" {
@@ -88,7 +87,7 @@ func wireWarnings(record Record) (warnings []answer.Warning) {
 			message := fmt.Sprintf("the kernel has no netem, so a process simulates the wire: packets left it %v late "+
 				"at the median, %v at p99, %v at most; every wire adds %v each way%s",
 				w.LatenessP50, w.LatenessP99, w.LatenessMax, w.Base, also)
-			warnings = append(warnings, answer.Warning{Code: "user-space-wire", Arm: arm.Arm, Message: message})
+			warnings = append(warnings, result.Warning{Code: "user-space-wire", Arm: arm.Arm, Message: message})
 		}
 	}
 	return warnings

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/result"
 )
 
 // MadeMachines are the machines of one deployment that provision has made.
@@ -77,7 +77,7 @@ func (m MachineID) same(other MachineID) (same, known bool) {
 
 // redeployedWarnings says which deployments have machines of earlier deployments, for which deployments this is not
 // known, and which were made with other variables than the first.
-func redeployedWarnings(all []MadeMachines) (warnings []answer.Warning) {
+func redeployedWarnings(all []MadeMachines) (warnings []result.Warning) {
 	for i, now := range all {
 		var kept, unknown []string
 		for _, name := range slices.Sorted(maps.Keys(now.Machines)) {
@@ -90,18 +90,18 @@ func redeployedWarnings(all []MadeMachines) (warnings []answer.Warning) {
 			}
 		}
 		if len(kept) > 0 {
-			warnings = append(warnings, answer.Warning{Code: "same-machines", Message: fmt.Sprintf(
+			warnings = append(warnings, result.Warning{Code: "same-machines", Message: fmt.Sprintf(
 				"deployment %d has machines of earlier deployments (%s): it repeats their draw, so the intervals are "+
 					"narrower than they should be. Look at what the file makes anew (provision: replace)",
 				now.Deployment, strings.Join(kept, ", "))})
 		}
 		if len(unknown) > 0 {
-			warnings = append(warnings, answer.Warning{Code: "machines-unknown", Message: fmt.Sprintf(
+			warnings = append(warnings, result.Warning{Code: "machines-unknown", Message: fmt.Sprintf(
 				"it is not known whether deployment %d has other machines than those before: neither an instance id "+
 					"nor a boot id is known of %s", now.Deployment, strings.Join(unknown, ", "))})
 		}
 		if with := strings.Join(now.Variables, " "); with != strings.Join(all[0].Variables, " ") {
-			warnings = append(warnings, answer.Warning{Code: "deployments-made-differently", Message: fmt.Sprintf(
+			warnings = append(warnings, result.Warning{Code: "deployments-made-differently", Message: fmt.Sprintf(
 				"deployment %d was made with %s, deployment %d with %s: the provider had no room for the same again",
 				now.Deployment, variablesText(with), all[0].Deployment,
 				variablesText(strings.Join(all[0].Variables, " ")))})

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/result"
 )
 
 // Machines of earlier deployments are found under any name: by their instance id, or else by their boot id.
@@ -65,7 +65,7 @@ func TestMachinesOfEarlierDeploymentsAreFound(t *testing.T) {
 			t.Errorf("%s: the last is %+v", c.name, last)
 		}
 	}
-	var none []answer.Warning
+	var none []result.Warning
 	if got := redeployedWarnings(nil); !slices.Equal(got, none) {
 		t.Errorf("%+v", got)
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"nearfar/internal/agent"
-	"nearfar/internal/answer"
 	"nearfar/internal/machine"
+	"nearfar/internal/result"
 )
 
 // State is what one of the file's hosts showed before the run and at its end.
@@ -97,7 +97,7 @@ func (k *fleet) resume(earlier map[string]State, left int) {
 
 // stateWarnings warns of busy hosts, of clocks that are not right, and of clocks that were set during the run. machines
 // are the facts of the hosts: hosts on one machine are named in one warning.
-func stateWarnings(states map[string]State, machines map[string]agent.Facts) (warnings []answer.Warning) {
+func stateWarnings(states map[string]State, machines map[string]agent.Facts) (warnings []result.Warning) {
 	var told []string
 	for _, name := range slices.Sorted(maps.Keys(states)) {
 		s := states[name]
@@ -111,13 +111,13 @@ func stateWarnings(states map[string]State, machines map[string]agent.Facts) (wa
 		}
 		on := strings.Join(names, ", ")
 		if s.Load != nil && s.Load.Busy >= busyBefore {
-			warnings = append(warnings, answer.Warning{Code: "machine-busy", Message: on + ": " + busyText(*s.Load)})
+			warnings = append(warnings, result.Warning{Code: "machine-busy", Message: on + ": " + busyText(*s.Load)})
 		}
 		if s.Clock == nil {
 			continue
 		}
 		if far := s.Clock.Offset.Abs(); far-s.Clock.Uncertainty > clockLimit {
-			warnings = append(warnings, answer.Warning{Code: "clocks-differ", Message: fmt.Sprintf(
+			warnings = append(warnings, result.Warning{Code: "clocks-differ", Message: fmt.Sprintf(
 				"the clock of %s is %s %s this machine's: times of its trials are by its own clock", on,
 				offsetText(*s.Clock), direction(s.Clock.Offset))})
 		}
@@ -133,7 +133,7 @@ func stateWarnings(states map[string]State, machines map[string]agent.Facts) (wa
 			if moved.Offset < 0 {
 				way = "back"
 			}
-			warnings = append(warnings, answer.Warning{Code: "clocks-differ", Message: fmt.Sprintf(
+			warnings = append(warnings, result.Warning{Code: "clocks-differ", Message: fmt.Sprintf(
 				"the clock of %s or this machine's was set during the run: against this machine's it moved %s by %s",
 				on, way, offsetText(moved))})
 		}
