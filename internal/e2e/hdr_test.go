@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/export/pythontest"
+	"nearfar/internal/pythontest"
 	"nearfar/internal/result"
 )
 

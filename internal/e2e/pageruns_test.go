@@ -13,8 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"nearfar/internal/export/pythontest"
 	"nearfar/internal/history/postgrestest"
+	"nearfar/internal/pythontest"
 	"nearfar/internal/result"
 	"nearfar/internal/rundir"
 	"nearfar/internal/rundir/rundirtest"

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/experiment"
-	"nearfar/internal/export/pythontest"
 	"nearfar/internal/hdr"
+	"nearfar/internal/pythontest"
 	"nearfar/internal/result"
 	"nearfar/internal/rundir"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/answer"
-	"nearfar/internal/export/pythontest"
+	"nearfar/internal/pythontest"
 	"nearfar/internal/result"
 )
 
