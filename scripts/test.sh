@@ -73,8 +73,8 @@ race() {
 	# The skipped test's two threads share no lock. The race detector's own locks, which each atomic operation takes, are
 	# shared by all threads.
 	CGO_ENABLED=1 $go test -race -short -vet=off -count=1 -timeout 10m -skip '^TestAwakeHoldsNothingUp$' \
-		./internal/host/lab ./internal/agentcli \
-		./internal/agent/... ./internal/runner ./internal/serve ./internal/history ./internal/host/local \
+		./internal/host/lab ./internal/agentcli ./internal/agent ./internal/agent/allow ./internal/agent/binaries \
+		./internal/agent/daemon ./internal/runner ./internal/serve ./internal/history ./internal/host/local \
 		./internal/rundir ./internal/host/fake || unsafe=$?
 	wait $live && return "${unsafe:-0}"
 }

@@ -57,10 +57,11 @@ func TestSize(t *testing.T) {
 func TestDependencies(t *testing.T) {
 	allowed := []string{
 		"nearfar/cmd/nearfar-agent", "nearfar/internal/agent", "nearfar/internal/agent/allow",
-		"nearfar/internal/agent/daemon", "nearfar/internal/agentcli", "nearfar/internal/capture",
+		"nearfar/internal/agent/daemon", "nearfar/internal/agent/tls", "nearfar/internal/agentcli",
+		"nearfar/internal/capture",
 		"nearfar/internal/check", "nearfar/internal/children", "nearfar/internal/clean", "nearfar/internal/confine",
 		"nearfar/internal/engine", "nearfar/internal/experiment", "nearfar/internal/hdr", "nearfar/internal/host",
-		"nearfar/internal/host/tls", "nearfar/internal/hostverbs", "nearfar/internal/lazyregexp",
+		"nearfar/internal/hostverbs", "nearfar/internal/lazyregexp",
 		"nearfar/internal/listening", "nearfar/internal/machine", "nearfar/internal/reach", "nearfar/internal/result",
 		"nearfar/internal/stats",
 		"nearfar/internal/supervise",

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nearfar/internal/agent"
+	"nearfar/internal/agent/tls"
 	"nearfar/internal/host"
-	"nearfar/internal/host/tls"
 )
 
 // joined is `nearfar-agent agent` as a process of its own.

@@ -12,11 +12,11 @@ import (
 
 	"nearfar/internal/agent"
 	"nearfar/internal/agent/binaries"
+	"nearfar/internal/agent/tls"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/host/local"
 	"nearfar/internal/host/ssh"
-	"nearfar/internal/host/tls"
 	"nearfar/internal/machine"
 )
 

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"nearfar/internal/agent/tls"
 	"nearfar/internal/answer"
-	"nearfar/internal/host/tls"
 	"nearfar/internal/winetest"
 )
 

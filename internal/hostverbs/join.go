@@ -16,8 +16,8 @@ import (
 
 	"nearfar/internal/agent"
 	"nearfar/internal/agent/allow"
+	"nearfar/internal/agent/tls"
 	"nearfar/internal/confine"
-	"nearfar/internal/host/tls"
 )
 
 // joinOptions are the options of the verb agent.
