@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nearfar/internal/clean"
-	"nearfar/internal/host/kube"
+	"nearfar/internal/kubeclient"
 	"nearfar/internal/pool"
 	"nearfar/internal/pool/aks"
 )
@@ -136,7 +136,7 @@ func (a *app) beginPool(ctx context.Context, o *poolOptions) error {
 
 // openPool connects a migration with the cluster of the flags.
 func (a *app) openPool(o *poolOptions, s *pool.State) (*pool.Migration, error) {
-	name, err := kube.Resolve(o.kubeconfig, o.context)
+	name, err := kubeclient.Resolve(o.kubeconfig, o.context)
 	if err != nil {
 		return nil, &usageError{err}
 	}

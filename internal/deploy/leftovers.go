@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"nearfar/internal/host/kube"
+	"nearfar/internal/kubeclient"
 )
 
 // Leftovers are what runs made in a cluster.
@@ -28,7 +29,7 @@ func PodOwner() string { return kube.Owner() }
 
 // OpenLeftovers looks at a cluster: at the namespaces, or at the whole cluster without any. It connects to nothing yet.
 func OpenLeftovers(kubeconfig, context string, namespaces []string) (*Leftovers, error) {
-	name, err := kube.Resolve(kubeconfig, context)
+	name, err := kubeclient.Resolve(kubeconfig, context)
 	if err != nil {
 		return nil, err
 	}

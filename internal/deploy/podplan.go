@@ -10,6 +10,7 @@ import (
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/host/kube"
+	"nearfar/internal/kubeclient"
 )
 
 // idLength is the length of a run's id in the names of objects.
@@ -94,7 +95,7 @@ func resolved(arms []experiment.Arm, kubeconfig string) ([]experiment.Arm, error
 		}
 		k := *arm.Kubernetes
 		if _, known := contexts[k.Context]; !known {
-			name, err := kube.Resolve(kubeconfig, k.Context)
+			name, err := kubeclient.Resolve(kubeconfig, k.Context)
 			if err != nil {
 				return nil, fmt.Errorf("arm %s: %w", arm.Name, err)
 			}

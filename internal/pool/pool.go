@@ -12,19 +12,19 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
-	"nearfar/internal/host/kube"
+	"nearfar/internal/kubeclient"
 )
 
 // A Cluster is the API of a cluster.
 type Cluster struct{ client kubernetes.Interface }
 
-// Open reads the kubeconfig, as internal/host/kube does, and connects to nothing yet. context is a resolved name.
+// Open reads the kubeconfig, as kubectl does, and connects to nothing yet. context is a resolved name.
 func Open(file, context string) (*Cluster, error) {
-	config, err := kube.Config(file, context)
+	config, err := kubeclient.Config(file, context)
 	if err != nil {
 		return nil, err
 	}
-	client, err := newClients(config)
+	client, err := kubeclient.New(config)
 	if err != nil {
 		return nil, err
 	}

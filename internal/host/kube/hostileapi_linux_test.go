@@ -19,6 +19,7 @@ import (
 
 	"nearfar/internal/experiment"
 	"nearfar/internal/host/hosttest"
+	"nearfar/internal/kubeclient"
 )
 
 // An apiMode is one way in which an API server, or something between, misbehaves. It answers a request and returns
@@ -41,7 +42,7 @@ func newHostile(t *testing.T, mode apiMode) *Cluster {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	if err := silenceLibrary(); err != nil {
+	if err := kubeclient.Silence(); err != nil {
 		t.Fatal(err)
 	}
 	c, err := newCluster(&rest.Config{

@@ -1,4 +1,4 @@
-package kube
+package kubeclient
 
 import (
 	"context"
@@ -24,7 +24,7 @@ contexts: [{name: lab, context: {cluster: c, user: u}}]
 	if err := os.WriteFile(file, []byte(kubeconfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(file, "lab"); err != nil {
+	if _, err := Config(file, "lab"); err != nil {
 		t.Fatal(err)
 	}
 	printed, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
