@@ -13,20 +13,14 @@ import (
 // on this machine. has asks the kernel, which also loads a module for it.
 func refuseCongestion(e *experiment.Experiment, has func(name string) bool) error {
 	var wrong, asked []string
-	for _, arm := range e.Arms {
-		if arm.Lab == nil {
+	for cell := range e.Cells().All() {
+		w, name := cell.Workload, cell.Workload.Congestion
+		if arm, _ := e.Arm(cell.Arm); arm.Lab == nil || name == "" || slices.Contains(asked, name) || w.Optional {
 			continue
 		}
-		for _, plain := range e.Workloads {
-			w, _ := e.WorkloadIn(arm.Name, plain.Name)
-			name := w.Congestion
-			if name == "" || slices.Contains(asked, name) || w.Optional {
-				continue
-			}
-			if asked = append(asked, name); !has(name) {
-				wrong = append(wrong, fmt.Sprintf("congestion %s (arm %s, workload %s): this kernel does not have it",
-					clean.Line(name), arm.Name, w.Name))
-			}
+		if asked = append(asked, name); !has(name) {
+			wrong = append(wrong, fmt.Sprintf("congestion %s (arm %s, workload %s): this kernel does not have it",
+				clean.Line(name), cell.Arm, w.Name))
 		}
 	}
 	if len(wrong) == 0 {

@@ -126,6 +126,5 @@ func placed(s *setup, p runner.Planned) string {
 	if s.hosts != nil {
 		return fmt.Sprintf("client on CPU %s, server on CPU %s", p.ClientCPUs, p.ServerCPUs)
 	}
-	w, _ := s.experiment.WorkloadIn(p.Arm, p.Workload)
-	return "placement " + w.Placement.String()
+	return "placement " + p.Placement.String()
 }

@@ -18,10 +18,10 @@ const idLength = 8
 
 // newRun names a run in a cluster.
 func newRun(e *experiment.Experiment) kube.Run {
-	now := time.Now()
+	now, cells := time.Now(), e.Cells()
 	return kube.Run{
 		ID: strings.ToLower(rand.Text()[:idLength]), Owner: kube.Owner(), Process: kube.Process(),
-		Now: now, Expires: now.Add(podLife(e)), ICMP: usesICMP(e), UDP: usesUDP(e),
+		Now: now, Expires: now.Add(podLife(e, cells)), ICMP: usesICMP(e), UDP: usesUDP(cells),
 		Background: usesBackground(e), Wire: watchesWire(e),
 	}
 }
@@ -35,11 +35,11 @@ const (
 
 // podLife is how long the cluster keeps the pods of a run that does not remove them: twice the time that its trials
 // take, with all repetitions of failed ones, and an hour.
-func podLife(e *experiment.Experiment) time.Duration {
+func podLife(e *experiment.Experiment, cells experiment.Cells) time.Duration {
 	var all time.Duration
-	for _, slot := range e.Slots() {
-		w, _ := e.WorkloadIn(slot.Arm, slot.Workload)
-		all += w.Warmup + w.Duration + trialOverhead
+	for cell := range cells.All() {
+		w := cell.Workload
+		all += (w.Warmup + w.Duration + trialOverhead) * time.Duration(e.TrialsOf(cell.Arm))
 	}
 	return minLife + 2*all*time.Duration(1+e.Schedule.Retries)
 }
@@ -53,13 +53,11 @@ func usesICMP(e *experiment.Experiment) bool {
 }
 
 // usesUDP says that a workload sends UDP in some arm.
-func usesUDP(e *experiment.Experiment) bool {
-	for _, arm := range e.Arms {
-		for _, w := range e.Workloads {
-			in, _ := e.WorkloadIn(arm.Name, w.Name)
-			if in.Protocol == experiment.UDP || in.Background != nil && in.Background.Protocol == experiment.UDP {
-				return true
-			}
+func usesUDP(cells experiment.Cells) bool {
+	for cell := range cells.All() {
+		w := cell.Workload
+		if w.Protocol == experiment.UDP || w.Background != nil && w.Background.Protocol == experiment.UDP {
+			return true
 		}
 	}
 	return false

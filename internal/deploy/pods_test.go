@@ -54,7 +54,7 @@ func TestPrintPods(t *testing.T) {
 // TestPodLife: pods live longer than their run takes.
 func TestPodLife(t *testing.T) {
 	e := podExperiment()
-	if got := podLife(e); got < time.Hour+2*30*31*time.Second || got > 3*time.Hour {
+	if got := podLife(e, e.Cells()); got < time.Hour+2*30*31*time.Second || got > 3*time.Hour {
 		t.Errorf("30 trials of a second: %v", got)
 	}
 	if usesICMP(e) {

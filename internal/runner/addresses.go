@@ -14,7 +14,7 @@ func (r *Runner) haveAddresses() error {
 	var missing []string
 	for _, plain := range r.experiment.Workloads {
 		for _, arm := range r.experiment.Arms {
-			w, _ := r.experiment.WorkloadIn(arm.Name, plain.Name)
+			w := r.cells.Of(arm.Name, plain.Name).Workload
 			if _, _, err := r.hosts[arm.Name].Endpoints().Addresses(w.IP); err != nil {
 				line := fmt.Sprintf("%s (needed by %s)", err, w.Name)
 				if !slices.Contains(missing, line) { // arms may share hosts

@@ -63,18 +63,18 @@ func (r *Runner) checkConfined(ctx context.Context) error {
 // toolServers are the servers of tools on each host, each once.
 func (r *Runner) toolServers() map[host.Host][]server {
 	servers := map[host.Host][]server{}
-	for arm, w := range r.cells() {
+	for arm, w := range r.measured() {
 		t, known := r.tools.Lookup(w.Tool)
 		if !known {
 			continue
 		}
-		hosts := r.hosts[arm.Name]
+		hosts := r.hosts[arm]
 		pair := hosts.Endpoints()
 		p, err := t.Plan(w, pair)
 		if err != nil || p.Server == nil || p.Server.Rights == nil {
 			continue
 		}
-		s := server{program: p.Server.Argv[0], strict: p.Server.Rights.Strict, alone: r.inLab(arm.Name)}
+		s := server{program: p.Server.Argv[0], strict: p.Server.Rights.Strict, alone: r.inLab(arm)}
 		if p.Confined(pair, nil).Server.Rights == nil {
 			s.system = pair.Server.System.OS
 		}

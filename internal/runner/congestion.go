@@ -26,7 +26,7 @@ func (r *Runner) checkCongestion(ctx context.Context) error {
 			continue
 		}
 		for _, plain := range r.experiment.Workloads {
-			w, _ := r.experiment.WorkloadIn(arm.Name, plain.Name)
+			w := r.cells.Of(arm.Name, plain.Name).Workload
 			q := question{r.hosts[arm.Name].Client, w.Congestion}
 			if q.name == "" || w.Optional || slices.Contains(asked, q) {
 				continue

@@ -26,17 +26,12 @@ func (r *Runner) plan(t tool.Tool, w experiment.Workload, arm string) (tool.Plan
 // servers of arms that are missing serve whoever reaches them.
 func (r *Runner) SetPeers(peers map[string][]netip.Prefix) { r.peers = peers }
 
-// cells are the workloads of each arm, as the arm sets them, without those that are skipped.
-func (r *Runner) cells() iter.Seq2[experiment.Arm, experiment.Workload] {
-	return func(yield func(experiment.Arm, experiment.Workload) bool) {
-		for _, arm := range r.experiment.Arms {
-			for _, plain := range r.experiment.Workloads {
-				if _, skipped := r.skipped[plain.Name]; skipped {
-					continue
-				}
-				if w, _ := r.experiment.WorkloadIn(arm.Name, plain.Name); !yield(arm, w) {
-					return
-				}
+// measured gives the workloads of each arm, after the arm's name, without those that are skipped.
+func (r *Runner) measured() iter.Seq2[string, experiment.Workload] {
+	return func(yield func(string, experiment.Workload) bool) {
+		for c := range r.cells.All() {
+			if _, skipped := r.skipped[c.Workload.Name]; !skipped && !yield(c.Arm, c.Workload) {
+				return
 			}
 		}
 	}
@@ -45,9 +40,9 @@ func (r *Runner) cells() iter.Seq2[experiment.Arm, experiment.Workload] {
 // checkPlans plans every workload in every arm. The error lists all that the tools cannot do between the hosts.
 func (r *Runner) checkPlans() error {
 	var wrong []string
-	for arm, w := range r.cells() {
+	for arm, w := range r.measured() {
 		t, _ := r.tools.Lookup(w.Tool)
-		if _, err := r.plan(t, w, arm.Name); err != nil && !slices.Contains(wrong, err.Error()) {
+		if _, err := r.plan(t, w, arm); err != nil && !slices.Contains(wrong, err.Error()) {
 			wrong = append(wrong, err.Error())
 		}
 	}

@@ -42,6 +42,7 @@ type Event struct {
 // Runner carries out a schedule.
 type Runner struct {
 	experiment *experiment.Experiment
+	cells      experiment.Cells
 	tools      Tools
 	hosts      map[string]host.Hosts // by arm
 	record     Record
@@ -72,7 +73,7 @@ func New(
 		progress = func(Event) {}
 	}
 	return &Runner{
-		experiment: e, tools: tools, hosts: hosts, limits: limits, progress: progress,
+		experiment: e, cells: e.Cells(), tools: tools, hosts: hosts, limits: limits, progress: progress,
 		versions: map[string]string{}, byHost: map[host.Host]map[string]string{}, skipped: map[string]string{},
 	}
 }
@@ -144,7 +145,7 @@ func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) 
 	}
 	r.recovery.most = plan.most
 	done, total := len(before), len(before)+len(left)
-	clock := newEstimate(left, r.cell, r.expected)
+	clock := newEstimate(left, r.pace, r.expected)
 	trials := slices.Clone(before) // only kept for r.enough
 	turns := &turns{runner: r, ctx: ctx, schedule: plan}
 	defer turns.drop()
@@ -200,10 +201,10 @@ func (r *Runner) Run(ctx context.Context, record Record, before []result.Trial) 
 	}
 }
 
-// cell names the trials that take about equally long: those of a workload, or of a workload in an arm that sets some of
+// pace names the trials that take about equally long: those of a workload, or of a workload in an arm that sets some of
 // its keys.
-func (r *Runner) cell(slot experiment.Slot) string {
-	if r.experiment.SetIn(slot.Arm, slot.Workload) == nil {
+func (r *Runner) pace(slot experiment.Slot) string {
+	if r.cells.In(slot).Set == nil {
 		return slot.Workload
 	}
 	return slot.Workload + "\x00" + slot.Arm
@@ -211,7 +212,7 @@ func (r *Runner) cell(slot experiment.Slot) string {
 
 // expected estimates how long a trial takes, without the overhead.
 func (r *Runner) expected(slot experiment.Slot) time.Duration {
-	w, _ := r.experiment.WorkloadIn(slot.Arm, slot.Workload)
+	w := r.cells.In(slot).Workload
 	if t, ok := r.tools.Lookup(w.Tool); ok {
 		hosts := r.hosts[slot.Arm]
 		plan, err := t.Plan(w, hosts.Endpoints())
@@ -226,6 +227,8 @@ func (r *Runner) expected(slot experiment.Slot) time.Duration {
 // Planned says what would run for a workload in an arm.
 type Planned struct {
 	Arm, Workload string
+	// Placement is where the workload asks client and server to run.
+	Placement experiment.Placement
 	// Commands are the command lines, server first; those of the background follow.
 	Commands []string
 	// ClientCPUs and ServerCPUs are lists of CPU numbers, or "any".
@@ -238,10 +241,10 @@ type Planned struct {
 // Plans lists what each trial would run. It runs nothing, and needs a Prepare before it.
 func (r *Runner) Plans() ([]Planned, error) {
 	var all []Planned
-	for arm, w := range r.cells() {
+	for arm, w := range r.measured() {
 		t, _ := r.tools.Lookup(w.Tool)
-		hosts := r.hosts[arm.Name]
-		plan, err := r.plan(t, w, arm.Name)
+		hosts := r.hosts[arm]
+		plan, err := r.plan(t, w, arm)
 		if err != nil {
 			return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 		}
@@ -254,10 +257,10 @@ func (r *Runner) Plans() ([]Planned, error) {
 			return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 		}
 		all = append(all, Planned{
-			Arm: arm.Name, Workload: w.Name, Commands: commandLines(plan, behind),
+			Arm: arm, Workload: w.Name, Placement: w.Placement, Commands: commandLines(plan, behind),
 			ClientCPUs: cpuList(client), ServerCPUs: cpuList(server),
 			Takes:  plan.Expected + behind.adds() + overhead,
-			Trials: r.experiment.TrialsOf(arm.Name),
+			Trials: r.experiment.TrialsOf(arm),
 		})
 	}
 	return all, nil

@@ -11,13 +11,13 @@ import (
 // Traffic is what the workloads of each arm with hosts of its own send between its hosts. Workloads that cannot be
 // planned are left out: Prepare says why.
 func (r *Runner) Traffic() (all []host.Traffic) {
-	for arm, w := range r.cells() {
-		hosts := r.hosts[arm.Name]
+	for arm, w := range r.measured() {
+		hosts := r.hosts[arm]
 		t, known := r.tools.Lookup(w.Tool)
 		if !known {
 			continue
 		}
-		work, err := r.plan(t, w, arm.Name)
+		work, err := r.plan(t, w, arm)
 		if err != nil {
 			continue
 		}
@@ -30,7 +30,7 @@ func (r *Runner) Traffic() (all []host.Traffic) {
 			continue
 		}
 		for _, p := range plans {
-			all = withSockets(all, r.experiment.HostsOf(arm.Name), bind, dial, p.Sockets)
+			all = withSockets(all, r.experiment.HostsOf(arm), bind, dial, p.Sockets)
 		}
 	}
 	return all

@@ -152,7 +152,7 @@ schedule: {blocks: 1, seed: 1}
 	if err := r.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	clock := newEstimate(e.Slots(), r.cell, r.expected)
+	clock := newEstimate(e.Slots(), r.pace, r.expected)
 	if want := 3 * (time.Second + overhead); clock.left() != want {
 		t.Errorf("%v are left, want %v", clock.left(), want)
 	}

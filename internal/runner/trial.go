@@ -16,14 +16,15 @@ import (
 // trial runs a workload once in an arm and returns its record. A failed measurement is part of the record. An error
 // says that a host is lost, that the record's files cannot be written, or that the trial was given up.
 func (r *Runner) trial(ctx context.Context, slot experiment.Slot, turn turn) (result.Trial, error) {
-	w, _ := r.experiment.WorkloadIn(slot.Arm, slot.Workload)
+	cell := r.cells.In(slot)
+	w := cell.Workload
 	trial := result.Trial{
 		Trial: slot.Trial, Block: slot.Block, Arm: slot.Arm, Workload: slot.Workload, Repeat: slot.Repeat,
 		Replaces: slot.Replaces, Deployment: r.deployed.recorded(),
 		Tool: result.ToolVersion{Name: w.Tool, Version: r.versions[w.Tool]}, Mode: w.Mode, Protocol: w.Protocol,
 		Started: time.Now().UTC(), ReportedAs: result.DefinitionNone, Definition: result.DefinitionNone,
 		Metrics: []result.Metric{}, Raw: []string{}, Treatment: map[string]string{},
-		Set: r.experiment.SetIn(slot.Arm, slot.Workload),
+		Set: cell.Set,
 	}
 	t, ok := r.tools.Lookup(w.Tool)
 	if !ok {

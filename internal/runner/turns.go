@@ -86,7 +86,7 @@ func (t *turns) beginAfter(slot experiment.Slot) func(server host.Process) {
 // mayOverlap says whether a trial may begin while the server of the one before ends. One with a background may not: the
 // background's data flows before the client starts.
 func (r *Runner) mayOverlap(slot, next experiment.Slot) bool {
-	w, _ := r.experiment.WorkloadIn(next.Arm, next.Workload)
+	w := r.cells.In(next).Workload
 	return slot.Deployment == next.Deployment && w.Background == nil &&
 		r.hosts[slot.Arm].Machines.Ahead(r.hosts[next.Arm].Machines)
 }
