@@ -14,10 +14,11 @@ import (
 
 	"nearfar/internal/check"
 	"nearfar/internal/deploy"
+	"nearfar/internal/engine"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host/ssh"
-	"nearfar/internal/hostverbs"
 	"nearfar/internal/runner"
+	"nearfar/internal/tool"
 )
 
 // checkFormats lists the formats of check, the default first.
@@ -149,7 +150,7 @@ func (a *app) checkFile(
 		return err
 	}
 	s := &setup{experiment: e, hosts: hosts}
-	s.runner = runner.New(e, newTools(hostverbs.NewSecret()), hosts.Hosts(), runner.DefaultLimits(), nil)
+	s.runner = runner.New(e, tool.All(engine.NewSecret()), hosts.Hosts(), runner.DefaultLimits(), nil)
 	found, problem := hosts.HostFacts(ctx)
 	problem = errors.Join(problem, s.check(ctx))
 	ready := problem == nil

@@ -67,7 +67,7 @@ func (a *app) doctorMachine(ctx context.Context) error {
 	default:
 		fmt.Fprintf(a.stdout, "lab        yes, as root; wires: %s; %s\n", facts.Wire, ipVersions(facts))
 	}
-	tools := newTools("")
+	tools := tool.All("")
 	for _, name := range tools.Names() {
 		t, _ := tools.Lookup(name)
 		state := "installed"

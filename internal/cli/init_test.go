@@ -41,7 +41,7 @@ func TestTemplates(t *testing.T) {
 		if !strings.Contains(help.String(), template.about) {
 			t.Errorf("%s is not in the help", template.name)
 		}
-		d, err := declare(e, newTools(""))
+		d, err := declare(e, tool.All(""))
 		if err != nil || d.Seconds < 10 || d.Seconds > 300 {
 			t.Errorf("%s takes %v s (%v), want some minutes at most", template.name, d.Seconds, err)
 		}
@@ -74,7 +74,7 @@ func TestTemplateChoices(t *testing.T) {
 		if choices == 0 {
 			t.Errorf("%s offers no choice", template.name)
 		}
-		if _, err := declare(e, newTools("")); err != nil {
+		if _, err := declare(e, tool.All("")); err != nil {
 			t.Errorf("%s: %v", template.name, err)
 		}
 	}

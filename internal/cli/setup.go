@@ -14,14 +14,15 @@ import (
 	"nearfar/internal/check"
 	"nearfar/internal/clean"
 	"nearfar/internal/deploy"
+	"nearfar/internal/engine"
 	"nearfar/internal/engine/process"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/host/ssh"
-	"nearfar/internal/hostverbs"
 	"nearfar/internal/result"
 	"nearfar/internal/rundir"
 	"nearfar/internal/runner"
+	"nearfar/internal/tool"
 )
 
 // setup holds the hosts and the runner of a run. The hosts have been made and the tools found.
@@ -43,13 +44,13 @@ func connects(e *experiment.Experiment) bool { return len(e.Hosts) > 0 || e.HasP
 // planOnly is a setup for the plan of an experiment that connects to hosts. It connects to nothing.
 func planOnly(e *experiment.Experiment) *setup {
 	s := &setup{experiment: e}
-	s.runner = runner.New(e, newTools(hostverbs.NewSecret()), deploy.Planned(e), runner.DefaultLimits(), nil)
+	s.runner = runner.New(e, tool.All(engine.NewSecret()), deploy.Planned(e), runner.DefaultLimits(), nil)
 	return s
 }
 
 // setUp makes the hosts of all arms and checks that they have the tools. The caller closes the setup.
 func (a *app) setUp(ctx context.Context, e *experiment.Experiment, o runOptions) (*setup, error) {
-	tools := newTools(hostverbs.NewSecret())
+	tools := tool.All(engine.NewSecret())
 	p := newProgress(a.stderr, e, o.progress)
 	options := deploy.Options{
 		Step: p.step, SSHConfig: o.sshConfig, Kubeconfig: o.kubeconfig, Terminal: ssh.NewTerminal(a.stderr),

@@ -11,6 +11,7 @@ import (
 
 	"nearfar/internal/clean"
 	"nearfar/internal/experiment"
+	"nearfar/internal/tool"
 )
 
 // validateFormats lists the formats of validate, the default first.
@@ -122,7 +123,7 @@ func (a *app) declared(file string, inputs *inputFlags) (*declared, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := declare(e, newTools(""))
+	d, err := declare(e, tool.All(""))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", clean.Line(file), err)
 	}

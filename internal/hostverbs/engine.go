@@ -3,8 +3,6 @@ package hostverbs
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -78,7 +76,7 @@ func (v *Verbs) engineServe() *cobra.Command {
 				return err
 			}
 			if secret == nil {
-				secret = []byte(NewSecret())
+				secret = []byte(engine.NewSecret())
 				fmt.Fprintf(v.Stderr, "the client needs: export %s=%s\n", SecretVariable, secret)
 			}
 			o.Secret = secret
@@ -376,11 +374,4 @@ func (v *Verbs) engineSecret(fromStdin bool) ([]byte, error) {
 		return nil, &UsageError{fmt.Errorf("%s: %w", from, err)}
 	}
 	return []byte(secret), nil
-}
-
-// NewSecret draws a secret for the two ends of the native engine.
-func NewSecret() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
 }

@@ -11,7 +11,7 @@ import (
 
 // Without hosts the duration of a trial comes from its plan and its background's. What the tool cannot do is an error.
 func TestTakes(t *testing.T) {
-	tools := tool.New(append([]tool.Tool{tool.NewNative("")}, tool.Foreign()...)...)
+	tools := tool.All("")
 	w := experiment.Workload{Tool: "native", Mode: experiment.RR, Protocol: experiment.TCP, IP: 6, Request: 64,
 		Response: 64, Duration: time.Second, Warmup: time.Second / 2}
 	alone, err := TrialTime(w, tools)

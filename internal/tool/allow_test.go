@@ -21,7 +21,7 @@ func TestAgentsRunEveryPlan(t *testing.T) {
 	for _, system := range []string{"linux", "windows"} {
 		a := allowing{t: t, policy: allow.New(system), pair: at("10.0.0.2", "fd00::2")}
 		a.pair.Client.System.OS, a.pair.Server.System.OS = system, system
-		tools := New(append([]Tool{NewNative("secret")}, Foreign()...)...)
+		tools := All("secret")
 		for _, declared := range Declared() {
 			one, ok := tools.Lookup(declared.Name)
 			if !ok || system == "windows" && !slices.Contains([]string{nativeName, latteName, ntttcpName}, one.Name()) {

@@ -106,7 +106,7 @@ func TestTablesOfTools(t *testing.T) {
 // The declarations match the tools: each tool that measures something is in the registry, and the other way round.
 // Exactly the tools that can be a background say so.
 func TestDeclaredIsWhatRuns(t *testing.T) {
-	r := New(append([]Tool{NewNative("secret")}, Foreign()...)...)
+	r := All("secret")
 	if d := diff.Diff(Declared().Names(), r.Names()); d != "" {
 		t.Errorf("(-declared +run):\n%s", d)
 	}

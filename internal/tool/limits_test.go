@@ -374,7 +374,7 @@ func askEngine(w experiment.Workload) error {
 // The reader of experiment files, each tool's plan and the engine agree on every limit: values just inside are accepted
 // by all, and values just outside are refused by all. The reader says the place.
 func TestReaderAndPlansAgreeOnEveryLimit(t *testing.T) {
-	tools := New(append([]Tool{NewNative("secret")}, Foreign()...)...)
+	tools := All("secret")
 	pair := at("10.0.0.2", "fd00::2")
 	cases, refused := 0, 0
 	for _, declared := range Declared() {

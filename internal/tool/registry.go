@@ -59,6 +59,9 @@ type Registry struct{ tools []Tool }
 // New makes a registry of the tools.
 func New(tools ...Tool) *Registry { return &Registry{tools: tools} }
 
+// All makes a registry of every tool that nearfar can run. The two ends of the native engine share the secret.
+func All(secret string) *Registry { return New(append([]Tool{NewNative(secret)}, Foreign()...)...) }
+
 // Foreign gives the tools that other projects make and that nearfar can run.
 func Foreign() []Tool {
 	var tools []Tool
