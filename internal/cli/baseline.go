@@ -12,6 +12,7 @@ import (
 
 	"nearfar/internal/answer"
 	"nearfar/internal/clean"
+	"nearfar/internal/execution"
 	"nearfar/internal/experiment"
 	"nearfar/internal/files"
 	"nearfar/internal/rundir"
@@ -107,7 +108,7 @@ func earlierBaseline(
 	if plan.SelfComparison != nil {
 		return nil
 	}
-	machine := machineName()
+	machine := execution.MachineName()
 	var other *answer.Earlier // the newest one of another arm's hosts
 	for _, name := range baselinesIn(folder) {
 		path := filepath.Join(folder, name)

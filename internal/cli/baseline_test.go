@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/execution"
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
 	"nearfar/internal/rundir"
@@ -50,7 +51,7 @@ func writeBaseline(
 		t.Fatal(err)
 	}
 	m := rundir.Manifest{Nearfar: "v1", Experiment: e, Seed: 4, State: rundir.Complete, Started: started,
-		Machine: machineName()}
+		Machine: execution.MachineName()}
 	change(&m)
 	dir, err := rundir.Create(folder, m)
 	if err != nil {

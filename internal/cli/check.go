@@ -14,11 +14,9 @@ import (
 
 	"nearfar/internal/check"
 	"nearfar/internal/deploy"
-	"nearfar/internal/engine"
+	"nearfar/internal/execution"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host/ssh"
-	"nearfar/internal/runner"
-	"nearfar/internal/tool"
 )
 
 // checkFormats lists the formats of check, the default first.
@@ -149,10 +147,8 @@ func (a *app) checkFile(
 	if err != nil {
 		return err
 	}
-	s := &setup{experiment: e, hosts: hosts}
-	s.runner = runner.New(e, tool.All(engine.NewSecret()), hosts.Hosts(), runner.DefaultLimits(), nil)
 	found, problem := hosts.HostFacts(ctx)
-	problem = errors.Join(problem, s.check(ctx))
+	problem = errors.Join(problem, execution.Check(ctx, e, hosts))
 	ready := problem == nil
 	c := checked{Nearfar: "v1", Hosts: found, Ready: &ready, Expectations: judgeFacts(e, found)}
 	err = errors.Join(a.printChecked(c, format), problem, hosts.Close())

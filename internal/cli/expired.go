@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nearfar/internal/clean"
+	"nearfar/internal/execution"
 	"nearfar/internal/experiment"
 	"nearfar/internal/provision"
 	"nearfar/internal/result"
@@ -59,7 +60,7 @@ func expiring(until, now time.Time, takes time.Duration) string {
 
 // timeLeft estimates how long the remaining trials take, without the time for making new machines.
 func timeLeft(e *experiment.Experiment, before []result.Trial) (time.Duration, error) {
-	plans, err := planOnly(e).runner.Plans()
+	plans, err := execution.New(e).Plans()
 	if err != nil {
 		return 0, err
 	}

@@ -8,43 +8,45 @@ import (
 	"nearfar/internal/answer"
 	"nearfar/internal/clean"
 	"nearfar/internal/deploy"
+	"nearfar/internal/execution"
 	"nearfar/internal/experiment"
 	"nearfar/internal/provider"
 	"nearfar/internal/runner"
 )
 
 // printPlan prints what a run would do: each command line, the order of trials, the forecast and the duration.
-func (a *app) printPlan(s *setup, aim *answer.Aim, expected forecast) error {
-	plans, err := s.runner.Plans()
+func (a *app) printPlan(r *execution.Run, aim *answer.Aim, expected forecast) error {
+	plans, err := r.Plans()
 	if err != nil {
 		return err
 	}
-	schedule, deployments := s.experiment.Schedule, ""
+	e, deployments := r.Experiment(), ""
+	schedule := e.Schedule
 	if n := schedule.DeploymentCount(); n > 1 {
 		deployments = fmt.Sprintf("%d deployments of ", n)
 	}
-	fmt.Fprintf(a.stdout, "Experiment %s: %d arms, %d workloads, %s%d blocks, seed %d\n", s.experiment.Name,
-		len(s.experiment.Arms), len(s.experiment.Workloads), deployments, schedule.Blocks, schedule.Seed)
-	for _, arm := range s.experiment.Arms {
-		if text := s.experiment.SettingsText(arm.Name); text != "" {
+	fmt.Fprintf(a.stdout, "Experiment %s: %d arms, %d workloads, %s%d blocks, seed %d\n", e.Name,
+		len(e.Arms), len(e.Workloads), deployments, schedule.Blocks, schedule.Seed)
+	for _, arm := range e.Arms {
+		if text := e.SettingsText(arm.Name); text != "" {
 			fmt.Fprintf(a.stdout, "  %s sets %s\n", arm.Name, text)
 		}
 		if text := arm.ExpectText(); text != "" {
 			fmt.Fprintf(a.stdout, "  %s expects %s\n", arm.Name, clean.Line(text))
 		}
 	}
-	if s.experiment.Unproved == experiment.UnprovedDrop {
+	if e.Unproved == experiment.UnprovedDrop {
 		fmt.Fprintln(a.stdout, "  trials in which an expectation is not proved are not compared")
 	}
-	a.printHosts(s)
-	a.printProviders(s.experiment)
-	named := deploy.Placeholders(s.experiment)
+	a.printHosts(r)
+	a.printProviders(e)
+	named := deploy.Placeholders(e)
 	var total time.Duration
 	fmt.Fprintln(a.stdout, "\nCommands")
 	for _, p := range plans {
-		fmt.Fprintf(a.stdout, "  %s %s, %v, %s\n", p.Arm, p.Workload, p.Takes.Round(time.Millisecond), placed(s, p))
+		fmt.Fprintf(a.stdout, "  %s %s, %v, %s\n", p.Arm, p.Workload, p.Takes.Round(time.Millisecond), placed(r, p))
 		for _, line := range p.Commands {
-			if s.hosts == nil {
+			if !r.Prepared() {
 				line = named(line)
 			}
 			fmt.Fprintf(a.stdout, "    %s\n", clean.Line(line))
@@ -54,7 +56,7 @@ func (a *app) printPlan(s *setup, aim *answer.Aim, expected forecast) error {
 	fmt.Fprintln(a.stdout, "\nOrder")
 	block, deployment := 0, 0
 	var line strings.Builder
-	for _, slot := range s.experiment.Slots() {
+	for _, slot := range e.Slots() {
 		if slot.Block != block {
 			if block > 0 {
 				fmt.Fprintln(a.stdout, line.String())
@@ -67,13 +69,13 @@ func (a *app) printPlan(s *setup, aim *answer.Aim, expected forecast) error {
 			}
 			fmt.Fprintf(&line, "  block %d:", block)
 		}
-		if _, skipped := s.runner.Skipped()[slot.Workload]; !skipped {
+		if _, skipped := r.Skipped()[slot.Workload]; !skipped {
 			fmt.Fprintf(&line, " %s/%s", slot.Arm, slot.Workload)
 		}
 	}
 	fmt.Fprintln(a.stdout, line.String())
-	printForecast(a.stdout, s.experiment, aim, expected)
-	if until := s.experiment.Schedule.Until; until != "" {
+	printForecast(a.stdout, e, aim, expected)
+	if until := e.Schedule.Until; until != "" {
 		fmt.Fprintf(a.stdout, "\nIt will take at most about %v, and end as soon as every difference is found, or known "+
 			"within %s.\n", total.Round(time.Second), until)
 		return nil
@@ -83,22 +85,23 @@ func (a *app) printPlan(s *setup, aim *answer.Aim, expected forecast) error {
 }
 
 // printHosts prints the hosts of a plan, without connecting to them, and the arms that use them.
-func (a *app) printHosts(s *setup) {
-	if s.hosts != nil {
+func (a *app) printHosts(r *execution.Run) {
+	if r.Prepared() {
 		return
 	}
-	if len(s.experiment.Hosts) > 0 {
+	e := r.Experiment()
+	if len(e.Hosts) > 0 {
 		fmt.Fprintln(a.stdout, "\nHosts (a dry run connects to none of them)")
 	}
-	for _, h := range s.experiment.Hosts {
+	for _, h := range e.Hosts {
 		fmt.Fprintf(a.stdout, "  %s: %s\n", h.Name, clean.Line(h.String()))
 	}
-	if s.experiment.Redeploys() {
+	if e.Redeploys() {
 		fmt.Fprintf(a.stdout, "  Between deployments nearfar deletes and makes again: %s, and what depends on that\n",
-			clean.Line(strings.Join(s.experiment.Provision.Replace, ", ")))
+			clean.Line(strings.Join(e.Provision.Replace, ", ")))
 	}
 	fmt.Fprintln(a.stdout, "\nArms")
-	for _, arm := range s.experiment.Arms {
+	for _, arm := range e.Arms {
 		if arm.Lab == nil {
 			fmt.Fprintf(a.stdout, "  %s: %s\n", arm.Name, clean.Line(arm.HostsText()))
 		} else {
@@ -122,8 +125,8 @@ func (a *app) printProviders(e *experiment.Experiment) {
 }
 
 // placed says where client and server of a trial run. Without hosts, only the placement is known.
-func placed(s *setup, p runner.Planned) string {
-	if s.hosts != nil {
+func placed(r *execution.Run, p runner.Planned) string {
+	if r.Prepared() {
 		return fmt.Sprintf("client on CPU %s, server on CPU %s", p.ClientCPUs, p.ServerCPUs)
 	}
 	return "placement " + p.Placement.String()

@@ -302,31 +302,3 @@ func (a *app) runBetween(ctx context.Context, file string, o runOptions) (err er
 	}
 	return a.runFile(ctx, file, o)
 }
-
-// How long hosts may take after their machines were made until they answer, and then until they are ready; how long
-// they may take to have tools without which they can be measured too; and the time between two tries.
-const (
-	startLimit    = 5 * time.Minute
-	optionalLimit = time.Minute
-	startPause    = 2 * time.Second
-)
-
-// deployNew makes the hosts of a run. Machines that were just made may take a while until they answer and know their
-// users, so every error is tried again until startLimit.
-func deployNew(
-	ctx context.Context, e *experiment.Experiment, o deploy.Options, justMade bool,
-) (*deploy.Deployment, error) {
-	end := time.Now().Add(startLimit)
-	for {
-		hosts, err := deploy.Up(ctx, e, o)
-		if err == nil || !justMade || ctx.Err() != nil || time.Now().After(end) {
-			return hosts, err
-		}
-		o.Step("the machines were just made, and not all answer yet: %v", err)
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(startPause):
-		}
-	}
-}

@@ -136,7 +136,7 @@ func (a *app) resumeAnew(
 		}
 	}
 	if !up {
-		return m, m.redeploy(ctx, e)
+		return m, m.Anew(ctx, e)
 	}
 	return m, m.reread(ctx, e)
 }
@@ -155,8 +155,8 @@ func nextDeployment(e *experiment.Experiment, trials []result.Trial) int {
 	return e.Schedule.DeploymentCount()
 }
 
-// made identifies the present machines, and gives the variables of retry with which they were made.
-func (m *machinesAnew) made() (id string, variables []string) {
+// Made identifies the present machines, and gives the variables of retry with which they were made.
+func (m *machinesAnew) Made() (id string, variables []string) {
 	r, err := m.project.Record()
 	if err != nil || r == nil {
 		return "", nil
@@ -167,8 +167,8 @@ func (m *machinesAnew) made() (id string, variables []string) {
 	return r.MadeID, variables
 }
 
-// redeploy makes the machines anew, and reads their addresses.
-func (m *machinesAnew) redeploy(ctx context.Context, e *experiment.Experiment) error {
+// Anew makes the machines anew, and reads their addresses.
+func (m *machinesAnew) Anew(ctx context.Context, e *experiment.Experiment) error {
 	m.note("making the machines anew")
 	if err := m.project.Redeploy(ctx, m.agreed); err != nil {
 		if !m.deleted {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,6 +15,7 @@ import (
 	"nearfar/internal/answer"
 	"nearfar/internal/clean"
 	"nearfar/internal/deploy"
+	"nearfar/internal/execution"
 	"nearfar/internal/experiment"
 	"nearfar/internal/host"
 	"nearfar/internal/hostverbs"
@@ -264,7 +264,7 @@ func (a *app) experimentToRun(ctx context.Context, file string, o runOptions) (e
 		e.Schedule.Seed = o.seed
 	}
 	if e.Schedule.Seed == 0 {
-		e.Schedule.Seed = drawSeed()
+		e.Schedule.Seed = execution.DrawSeed()
 	}
 	return e, nil
 }
@@ -300,93 +300,79 @@ func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions)
 		}
 	}
 	expected.earlier = earlierBaseline(o.out, e, a.note)
+	r := execution.New(e)
 	if o.dryRun && connects(e) {
-		return errors.Join(a.printPlan(planOnly(e), o.report.aim, expected), a.printPods(e, o))
+		return errors.Join(a.printPlan(r, o.report.aim, expected), a.printPods(e, o))
 	}
-	s, err := a.setUp(ctx, e, o)
+	defer a.free(r)
+	p, err := a.prepare(ctx, r, o)
 	if err != nil {
 		return err
 	}
-	defer s.close(a.stderr)
 	if o.dryRun {
-		return a.printPlan(s, o.report.aim, expected)
+		return a.printPlan(r, o.report.aim, expected)
 	}
-	s.progress.expect(e, expected)
-	dir, err := rundir.Create(o.out, rundir.Manifest{
-		Nearfar: "v1", Experiment: e, Seed: e.Schedule.Seed, Versions: s.versions(),
-		HostVersions: s.runner.HostVersions(), Skipped: s.runner.Skipped(), Hosts: s.hosts.Facts(ctx),
-		Machine: machineName(), Earlier: earlierRecord(expected.earlier),
-		State: rundir.Running, Started: time.Now().UTC(),
-	})
-	if err != nil {
-		return fmt.Errorf("the run directory cannot be made: %w", err)
+	p.expect(e, expected)
+	if err := r.Create(ctx, o.out, earlierRecord(expected.earlier)); err != nil {
+		return err
 	}
-	return a.measure(ctx, s, dir, nil, o)
+	return a.measure(ctx, r, p, o)
 }
 
 // resume continues a run that was interrupted or killed.
 func (a *app) resume(ctx context.Context, o runOptions) error {
-	if err := refuseImported(o.resume); err != nil {
-		return &usageError{err}
-	}
-	dir, err := rundir.Resume(o.resume, tool.Declared())
+	r, err := execution.Open(o.resume)
 	if err != nil {
 		return &usageError{err}
 	}
-	m := dir.Manifest()
-	e := m.Experiment
-	e.Schedule.Seed = m.Seed
-	trials, err := dir.Trials()
+	defer a.free(r)
+	m, e := r.Manifest(), r.Experiment()
+	trials, err := r.Before()
 	if err != nil {
-		return errors.Join(err, dir.Close())
+		return err
 	}
 	if err := refuseToAdd(m, o); err != nil {
-		return errors.Join(err, dir.Close())
+		return err
 	}
-	switch {
-	case o.make.yes && !e.Redeploys():
-		return errors.Join(yesWithoutUp(), dir.Close())
-	case !o.dryRun && a.refuseExpiring(e, trials, o.force) != nil:
-		return errors.Join(a.refuseExpiring(e, trials, o.force), dir.Close())
-	case e.Redeploys() && !o.dryRun:
+	if o.make.yes && !e.Redeploys() {
+		return yesWithoutUp()
+	}
+	if !o.dryRun {
+		if err := a.refuseExpiring(e, trials, o.force); err != nil {
+			return err
+		}
+	}
+	if e.Redeploys() && !o.dryRun {
 		if o.anew, err = a.resumeAnew(ctx, e, m.Hosts, trials, &o); err != nil {
-			return errors.Join(err, dir.Close())
+			return err
 		}
 	}
 	if err := a.rejoin(e, o); err != nil {
-		return errors.Join(&usageError{err}, dir.Close())
+		return &usageError{err}
 	}
 	if o.dryRun && connects(e) {
-		return errors.Join(a.printPlan(planOnly(e), nil, forecast{}), a.printPods(e, o), dir.Close())
+		return errors.Join(a.printPlan(r, nil, forecast{}), a.printPods(e, o))
 	}
 	if o.retryFailed && e.Schedule.DeploymentCount() > 1 {
-		return errors.Join(usagef("--retry-failed cannot repeat trials of a run with several deployments: "+
-			"the hosts on which they failed are gone"), dir.Close())
+		return usagef("--retry-failed cannot repeat trials of a run with several deployments: " +
+			"the hosts on which they failed are gone")
 	}
-	s, err := a.setUp(ctx, e, o)
+	p, err := a.prepare(ctx, r, o)
 	if err != nil {
-		return errors.Join(err, dir.Close())
+		return err
 	}
-	defer s.close(a.stderr)
 	if o.dryRun {
-		return errors.Join(a.printPlan(s, nil, forecast{}), dir.Close())
+		return a.printPlan(r, nil, forecast{})
 	}
-	if !o.addWorkloads {
-		s.runner.LeaveOut(m.Skipped)
-	}
-	s.hosts.Resume(m.Hosts, len(e.Slots())-len(trials))
-	s.progress.before(trials)
-	if o.retryFailed {
-		s.runner.RetryFailed()
-	}
+	p.before(trials)
+	again := execution.ResumeOptions{AddWorkloads: o.addWorkloads, RetryFailed: o.retryFailed}
 	if o.anew != nil {
-		s.runner.Continue(o.anew.kept)
+		again.Kept = o.anew.kept
 	}
-	skipped := s.runner.Skipped()
-	if err := dir.Update(func(m *rundir.Manifest) { m.State, m.Skipped = rundir.Running, skipped }); err != nil {
-		return withResumeHint(dir, errors.Join(err, dir.Close()))
+	if err := r.Resume(again); err != nil {
+		return withResumeHint(r, err)
 	}
-	return a.measure(ctx, s, dir, trials, o)
+	return a.measure(ctx, r, p, o)
 }
 
 // refuseToAdd refuses to continue a complete run only because it left workloads out: that measures something else than
@@ -422,68 +408,54 @@ func (a *app) rejoin(e *experiment.Experiment, o runOptions) error {
 	return e.Rejoin(tool.Declared(), in)
 }
 
-// refuseImported returns an error if the run was imported: such a run cannot be continued.
-func refuseImported(path string) error {
-	dir, err := rundir.Open(path)
-	if err != nil {
+// measure runs the rest of the schedule, ends the run and prints the answer, also after an interrupt.
+func (a *app) measure(ctx context.Context, r *execution.Run, p *progress, o runOptions) error {
+	p.step("the run directory is %s", clean.Line(r.Path()))
+	a.last.set(func() { a.abandonRun(r, o) })
+	o.watch.begin(p, r)
+	defer o.watch.end(ctx, a.stderr, r)
+	defer p.end() // after a panic too
+	if err := untilKnown(r); err != nil {
 		return err
 	}
-	if dir.Manifest().Experiment.Imported {
-		return fmt.Errorf("%s was imported: its results were recorded elsewhere, so it cannot be continued", path)
-	}
-	return nil
-}
-
-// measure runs the rest of the schedule, closes the run and prints the answer, also after an interrupt.
-func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []result.Trial, o runOptions) error {
-	s.dir = dir
-	s.progress.step("the run directory is %s", clean.Line(dir.Path))
-	a.last.set(func() { a.abandonRun(dir, o) })
-	o.watch.begin(s, dir, len(before))
-	defer o.watch.end(ctx, a.stderr, dir)
-	defer s.progress.end() // after a panic too
-	if err := untilKnown(s, dir.Manifest()); err != nil {
-		return errors.Join(err, dir.Close())
-	}
-	s.hosts.Use()
-	runErr := s.runner.Run(ctx, dir, before)
-	s.progress.end()
-	if err := closeRun(ctx, s, dir, runErr); err != nil {
-		return withResumeHint(dir, errors.Join(runErr, err))
+	runErr := r.Measure(ctx)
+	p.end()
+	if err := r.Finish(ctx); err != nil {
+		return withResumeHint(r, errors.Join(runErr, err))
 	}
 	defer a.last.take()()
 	var notMade *runner.NotMadeError
 	failed := runErr != nil && !errors.Is(runErr, context.Canceled)
 	lost := errors.Is(runErr, host.ErrLost)
 	if failed && !lost && !errors.As(runErr, &notMade) {
-		return withResumeHint(dir, runErr)
+		return withResumeHint(r, runErr)
 	}
-	ans, err := readReport(dir.Path, o.report.aim)
+	ans, err := readReport(r.Path(), o.report.aim)
 	switch {
 	case lost && (err != nil || ans.Trials == 0): // the answer says nothing
-		return withResumeHint(dir, runErr)
+		return withResumeHint(r, runErr)
 	case err != nil:
-		return withReportHint(dir, err)
+		return withReportHint(r, err)
 	}
 	if o.allowUnverified {
 		ans.AllowUnverified()
 	}
 	if err := a.writeReport(ans, o.report); err != nil {
-		return withReportHint(dir, err)
+		return withReportHint(r, err)
 	}
 	if failed {
-		return withResumeHint(dir, runErr)
+		return withResumeHint(r, runErr)
 	}
 	if runErr != nil {
-		a.sayResume(dir)
+		a.sayResume(r)
 		return errInterrupted
 	}
 	if ans.Trials > 0 && ans.Failed == ans.Trials {
-		return fmt.Errorf("every trial failed; the first: %s", firstFailure(dir))
+		return fmt.Errorf("every trial failed; the first: %s", firstFailure(r))
 	}
 	if ans.Failing != "" {
 		return fmt.Errorf("%s The first: %s\nRepeat the failed trials with: nearfar run --resume %s --retry-failed",
-			ans.Failing, firstFailure(dir), clean.Line(dir.Path))
+			ans.Failing, firstFailure(r), clean.Line(r.Path()))
 	}
 	if ans.Unproved != "" && !o.allowUnverified {
 		return &unprovedError{clean.Line(ans.Unproved), allowHint}
@@ -493,13 +465,13 @@ func (a *app) measure(ctx context.Context, s *setup, dir *rundir.Dir, before []r
 
 // abandonRun is what a run does after a second Ctrl-C: it writes its state, prints the answer of its trials so far, and
 // how to continue it.
-func (a *app) abandonRun(dir *rundir.Dir, o runOptions) {
+func (a *app) abandonRun(r *execution.Run, o runOptions) {
 	b, flush := a.besides()
 	defer flush()
-	err := dir.Update(func(m *rundir.Manifest) { m.State, m.Ended = rundir.Interrupted, time.Now().UTC() })
+	err := r.Interrupted()
 	if err == nil {
 		var ans answer.Answer
-		if ans, err = readReport(dir.Path, o.report.aim); err == nil {
+		if ans, err = readReport(r.Path(), o.report.aim); err == nil {
 			if o.allowUnverified {
 				ans.AllowUnverified()
 			}
@@ -511,45 +483,28 @@ func (a *app) abandonRun(dir *rundir.Dir, o runOptions) {
 	if err != nil {
 		fmt.Fprintln(b.stderr, "nearfar:", err)
 	}
-	b.sayResume(dir)
+	b.sayResume(r)
 	fmt.Fprintln(b.stderr, "nearfar: interrupted")
 }
 
-func (a *app) sayResume(dir *rundir.Dir) {
-	fmt.Fprintf(a.stderr, "nearfar: continue with: nearfar run --resume %s\n", clean.Line(dir.Path))
+func (a *app) sayResume(r *execution.Run) {
+	fmt.Fprintf(a.stderr, "nearfar: continue with: nearfar run --resume %s\n", clean.Line(r.Path()))
 }
 
 // withReportHint adds to an error of the answer where the trials are.
-func withReportHint(dir *rundir.Dir, err error) error {
-	path := clean.Line(dir.Path)
+func withReportHint(r *execution.Run, err error) error {
+	path := clean.Line(r.Path())
 	return fmt.Errorf("%w\nThe trials are in %s; print the answer with: nearfar report %s", err, path, path)
 }
 
-// closeRun writes the run's final state and the facts of its hosts into run.json, and closes the run directory. runErr
-// is the error with which the trials ended.
-func closeRun(ctx context.Context, s *setup, dir *rundir.Dir, runErr error) error {
-	ended := time.Now().UTC()
-	facts := dir.Manifest().Hosts
-	if !errors.Is(runErr, host.ErrLost) { // lost hosts cannot be read: their earlier facts stay
-		facts = s.hosts.Facts(context.WithoutCancel(ctx))
-	}
-	err := dir.Update(func(m *rundir.Manifest) {
-		m.State, m.Ended, m.Hosts = rundir.Complete, ended, facts
-		if runErr != nil {
-			m.State = rundir.Interrupted
-		}
-	})
-	return errors.Join(err, dir.Close())
-}
-
 // withResumeHint adds to the error of a run how to continue the run.
-func withResumeHint(dir *rundir.Dir, err error) error {
-	path := clean.Line(dir.Path)
+func withResumeHint(r *execution.Run, err error) error {
+	path := clean.Line(r.Path())
 	return fmt.Errorf("%w\nThe finished trials are in %s; continue with: nearfar run --resume %s", err, path, path)
 }
 
-func firstFailure(dir *rundir.Dir) string {
-	trials, err := dir.Trials()
+func firstFailure(r *execution.Run) string {
+	trials, err := r.Trials()
 	if i := slices.IndexFunc(trials, func(t result.Trial) bool { return t.Error != "" }); err == nil && i >= 0 {
 		return clean.Line(trials[i].Error)
 	}

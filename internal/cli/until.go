@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"nearfar/internal/answer"
+	"nearfar/internal/execution"
 	"nearfar/internal/experiment"
 	"nearfar/internal/result"
 	"nearfar/internal/rundir"
@@ -33,8 +34,9 @@ func (o runOptions) endsBySelf(e *experiment.Experiment) error {
 	return nil
 }
 
-// untilKnown makes the runner end as soon as the run has the resolution that its experiment asks for.
-func untilKnown(s *setup, m rundir.Manifest) error {
+// untilKnown makes a run end as soon as it has the resolution that its experiment asks for.
+func untilKnown(r *execution.Run) error {
+	m := r.Manifest()
 	if m.Experiment.Schedule.Until == "" {
 		return nil
 	}
@@ -42,7 +44,7 @@ func untilKnown(s *setup, m rundir.Manifest) error {
 	if err != nil {
 		return fmt.Errorf("the run's resolution: %w", err)
 	}
-	s.runner.Until(func(trials []result.Trial) bool {
+	r.Until(func(trials []result.Trial) bool {
 		return answer.Settled(answer.Input{Experiment: m.Experiment, Trials: trials, State: rundir.Running}, aim)
 	})
 	return nil

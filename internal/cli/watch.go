@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"nearfar/internal/execution"
 	"nearfar/internal/page"
 	"nearfar/internal/rundir"
 	"nearfar/internal/runner"
@@ -69,20 +70,20 @@ func (w *watcher) open(ctx context.Context, dryRun bool) error {
 }
 
 // begin serves the run directory and prints the address.
-func (w *watcher) begin(s *setup, dir *rundir.Dir, done int) {
+func (w *watcher) begin(p *progress, r *execution.Run) {
 	if w.server == nil {
 		return
 	}
-	w.pages = serve.NewWatch(w.live, dir.Path, pageSource())
+	before, _ := r.Before() // whoever continues a run has read them
+	w.pages = serve.NewWatch(w.live, r.Path(), pageSource())
 	w.server.Serve(w.pages)
-	w.last = serve.Progress{Done: done}
-	s.watch = w
-	s.progress.note("watch the run at %s", w.server.URL())
+	w.last = serve.Progress{Done: len(before)}
+	p.note("watch the run at %s", w.server.URL())
 }
 
 // event receives the runner's events. It only notifies the pages, which then fetch the document.
 func (w *watcher) event(e runner.Event) {
-	if w == nil || e.Trial == nil {
+	if w.pages == nil || e.Trial == nil {
 		return
 	}
 	w.last = serve.Progress{Done: e.Done, Total: e.Total, LeftSeconds: e.Left.Seconds(), State: rundir.Running}
@@ -91,7 +92,7 @@ func (w *watcher) event(e runner.Event) {
 
 // end tells the pages that the run has ended, waits until they have fetched the last document, and closes the address.
 // It only prints errors, because the run itself has ended.
-func (w *watcher) end(ctx context.Context, stderr io.Writer, dir *rundir.Dir) {
+func (w *watcher) end(ctx context.Context, stderr io.Writer, r *execution.Run) {
 	if w.pages == nil {
 		return
 	}
@@ -101,7 +102,7 @@ func (w *watcher) end(ctx context.Context, stderr io.Writer, dir *rundir.Dir) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	w.last.LeftSeconds, w.last.State = 0, dir.Manifest().State
+	w.last.LeftSeconds, w.last.State = 0, r.Manifest().State
 	w.pages.End(ctx, w.last)
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
 	defer cancel()
