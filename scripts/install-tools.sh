@@ -6,10 +6,11 @@
 #                            added to the package sources in a file of its own; qperf; sshd, which the tests start
 #                            themselves, fish and tcsh;
 #                            qemu-user, Wine and a C compiler for Windows, which run the builds for other systems;
-#                            Chromium, which tests the HTML pages (1.7 GB); PostgreSQL, which the tests start
-#                            themselves; curl and jq, which the documentation uses; a C compiler, for the race detector
-#                            and the benchmark's C loop; containerd (with runc), etcd, nftables and busybox, of which
-#                            tests make a cluster of Kubernetes; systemd-nspawn and mmdebstrap, with which tests start a Debian; and, in the cache, a Python environment
+#                            Chromium, which tests the HTML pages (1.7 GB); curl and jq, which the documentation
+#                            uses; a C compiler, for the race detector and the benchmark's C loop; containerd (with
+#                            runc), etcd, nftables and busybox, of which tests make a cluster of Kubernetes;
+#                            systemd-nspawn and mmdebstrap, with which tests start a Debian; and, in the cache, a
+#                            Python environment
 #                            (see test-python.sh), the command line tools of Azure and AWS and a fake of AWS (see
 #                            cloud-tools.sh; 1.2 GB), the programs of Kubernetes (see kubernetes.sh; the first time
 #                            takes 6 to 15 minutes), OpenTofu (see opentofu.sh; the first time takes 4 to 15 minutes),
@@ -35,14 +36,14 @@ programs() {
 	case $1 in
 	apt-get)
 		echo "qemu-aarch64:qemu-user wine:wine /usr/lib/wine/wine64:wine64 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64"
-		echo "postgres:postgresql python3-venv:python3-venv chromium:chromium curl:curl jq:jq cc:build-essential"
+		echo "python3-venv:python3-venv chromium:chromium curl:curl jq:jq cc:build-essential"
 		echo "qperf:qperf /usr/sbin/sshd:openssh-server fish:fish tcsh:tcsh"
 		echo "containerd:containerd etcd:etcd-server /usr/sbin/nft:nftables busybox:busybox"
 		echo "systemd-nspawn:systemd-container mmdebstrap:mmdebstrap"
 		;;
 	dnf)
 		echo "qemu-aarch64:qemu-user wine:wine x86_64-w64-mingw32-gcc:mingw64-gcc"
-		echo "postgres:postgresql-server python3-venv:python3 chromium:chromium curl:curl jq:jq cc:gcc"
+		echo "python3-venv:python3 chromium:chromium curl:curl jq:jq cc:gcc"
 		echo "qperf:qperf /usr/sbin/sshd:openssh-server fish:fish tcsh:tcsh"
 		echo "containerd:containerd etcd:etcd /usr/sbin/nft:nftables busybox:busybox"
 		echo "systemd-nspawn:systemd-container mmdebstrap:mmdebstrap"
@@ -53,7 +54,6 @@ programs() {
 # installed says whether a program is installed; some are not on the path
 installed() {
 	case $1 in
-	postgres) command -v postgres || ls /usr/lib/postgresql/*/bin/postgres ;;
 	python3-venv) python3 -c 'import ensurepip, venv' ;;
 	*) command -v "$1" ;;
 	esac >/dev/null 2>&1
@@ -68,7 +68,7 @@ missing() {
 names_missing() {
 	others=
 	if [ "$purpose" = test ]; then
-		others="qperf /usr/sbin/sshd fish tcsh chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc postgres python3-venv"
+		others="qperf /usr/sbin/sshd fish tcsh chromium qemu-aarch64 wine x86_64-w64-mingw32-gcc python3-venv"
 		others="$others curl jq cc containerd etcd /usr/sbin/nft busybox systemd-nspawn mmdebstrap"
 	fi
 	for program in sockperf iperf3 ping netperf $others; do

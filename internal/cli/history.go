@@ -24,8 +24,6 @@ type historyOptions struct {
 	metric, since                      string
 	limit                              int
 	rebuild                            bool
-	database                           string
-	push                               bool
 	format, file                       string
 }
 
@@ -33,6 +31,13 @@ const (
 	// defaultRuns and maxHistory are the default and the greatest value of --limit.
 	defaultRuns = 100
 	maxHistory  = 10_000
+)
+
+// databaseFlag and pushFlag named a PostgreSQL database, and copied runs into it. They are still read, to say what to
+// do instead.
+const (
+	databaseFlag = "db"
+	pushFlag     = "push"
 )
 
 func (a *app) historyCommand() *cobra.Command {
@@ -46,29 +51,23 @@ tool, mode, protocol, message size and definition. Other differences from the pr
 are listed.
 
 Without DIR it takes the directory runs in the current directory. It keeps an index of the runs in your cache directory,
-and updates it each time. --rebuild makes a new index.
-
-With --db the runs come from a team's PostgreSQL database; --push copies the runs of DIR into it first. The password
-comes from PGPASSWORD, ~/.pgpass or a service file, as with psql.`,
+and updates it each time. --rebuild makes a new index. A team's runs are in a folder that all can read: DIR is that
+folder.`,
 		Example: `  nearfar history
   nearfar history --workload rr-1k --arm vxlan --metric rtt.p99 runs
   nearfar history --since 2026-11-01 -f csv -o history.csv
-  nearfar history --db postgres://nearfar@db.example/nearfar --push runs
-  nearfar history --db postgres://nearfar@db.example/nearfar --experiment overlay`,
+  nearfar history --experiment overlay --machine bench-1 /srv/runs`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, name := range []string{databaseFlag, pushFlag} {
+				if cmd.Flags().Changed(name) {
+					return usagef("--%s is gone, nearfar has no database: copy the runs of all machines into one "+
+						"folder, and name it: nearfar history FOLDER; -f csv and -f json are for other programs", name)
+				}
+			}
 			q, err := o.query()
 			if err != nil {
 				return &usageError{err}
-			}
-			switch {
-			case o.push && o.database == "":
-				return usagef("--push needs --db, which names the database")
-			case o.database != "" && !o.push && len(args) > 0:
-				return usagef("with --db the runs come from the database: omit %s, or copy its runs with --push",
-					clean.Line(args[0]))
-			case o.database != "" && !o.push && o.rebuild:
-				return usagef("--rebuild makes the index of a directory, and --db needs none: give one of them")
 			}
 			dir := runsFolder
 			if len(args) > 0 {
@@ -88,11 +87,14 @@ comes from PGPASSWORD, ~/.pgpass or a service file, as with psql.`,
 		"only runs that began on this `DATE` or later (2026-11-21, or 2026-11-21T19:22:00Z)")
 	f.IntVar(&o.limit, "limit", defaultRuns, "how many of the latest runs to show")
 	f.BoolVar(&o.rebuild, "rebuild", false, "make a new index: read every run again")
-	f.StringVar(&o.database, "db", "", "take the runs from this database: `postgres://USER@HOST/DATABASE`")
-	f.BoolVar(&o.push, "push", false, "copy the runs of DIR into the database first")
 	f.StringVarP(&o.format, "format", "f", "terminal",
 		"form of the answer: "+strings.Join(report.HistoryFormats(), ", "))
 	f.StringVarP(&o.file, "output", "o", "", "write the answer to this `FILE` instead of standard output")
+	f.String(databaseFlag, "", "gone")
+	f.Bool(pushFlag, false, "gone")
+	for _, name := range []string{databaseFlag, pushFlag} {
+		f.Lookup(name).Hidden = true
+	}
 	return cmd
 }
 
@@ -126,33 +128,16 @@ func (o *historyOptions) query() (q history.Query, err error) {
 	return q, nil
 }
 
-// history prints the answer from a directory's index or from a database.
-func (a *app) history(ctx context.Context, dir string, o historyOptions, q history.Query) (err error) {
+// history prints the answer from a directory's index.
+func (a *app) history(ctx context.Context, dir string, o historyOptions, q history.Query) error {
 	if err := checkOutput("-o", &o.file); err != nil {
 		return err
 	}
-	if o.database == "" {
-		index, err := openHistory(ctx, dir, o.rebuild)
-		if err != nil {
-			return err
-		}
-		return errors.Join(a.answerHistory(ctx, index, o, q), index.Close())
-	}
-	database, err := history.OpenDatabase(ctx, o.database)
-	var address *history.AddressError
-	if errors.As(err, &address) {
-		return &usageError{err}
-	}
+	index, err := openHistory(ctx, dir, o.rebuild)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, database.Close()) }()
-	if o.push {
-		if err := a.pushHistory(ctx, dir, o.rebuild, database); err != nil {
-			return err
-		}
-	}
-	return a.answerHistory(ctx, database, o, q)
+	return errors.Join(a.answerHistory(ctx, index, o, q), index.Close())
 }
 
 // openHistory opens the index of a directory of runs.
@@ -173,27 +158,6 @@ func openHistory(ctx context.Context, dir string, rebuild bool) (*history.Index,
 		return nil, &usageError{err}
 	}
 	return index, err
-}
-
-func (a *app) pushHistory(ctx context.Context, dir string, rebuild bool, database *history.Index) (err error) {
-	index, err := openHistory(ctx, dir, rebuild)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, index.Close()) }()
-	machine, err := os.Hostname()
-	if err != nil {
-		return fmt.Errorf("the runs are stored under the machine's name, which cannot be read: %w", err)
-	}
-	copied, all, err := index.Push(ctx, database, machine)
-	if err != nil {
-		return err
-	}
-	for _, warning := range index.Warnings() {
-		fmt.Fprintln(a.stderr, "nearfar:", clean.Line(warning))
-	}
-	fmt.Fprintf(a.stderr, "nearfar: copied %d of %d runs; the database has the others already\n", copied, all)
-	return nil
 }
 
 // answerHistory queries the index and prints the answer.

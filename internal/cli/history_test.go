@@ -133,20 +133,19 @@ func TestHistoryUsage(t *testing.T) {
 		{`there are "=cmd`, []string{"--arm", "l3"}},
 		{"write a metric, and its statistic", []string{"--metric", "p99"}},
 		{`there are "failures", "rtt.p50"`, []string{"--metric", "rtt.p99"}},
-		{"--push needs --db", []string{"--push"}},
-		{"omit runs", []string{"--db", "postgres://x/y", "runs"}},
-		{"holds a password", []string{"--db", "postgres://me:geheim@x/y"}},
+		{"--push is gone, nearfar has no database: copy the runs of all machines into one folder",
+			[]string{"--push", "runs"}},
+		{"--db is gone", []string{"--db", "postgres://me:geheim@x/y"}},
+		{"name it: nearfar history FOLDER", []string{"--db=postgres://me:geheim@x/y", "--push", "runs"}},
 		{"accepts at most 1 arg", []string{"a", "b"}},
 	} {
 		_, stderr := command(t, exitUsage, append([]string{"history"}, c.args...)...)
-		if !strings.Contains(stderr, c.want) || strings.Contains(stderr, "geheim") {
+		if !strings.Contains(strings.Join(strings.Fields(stderr), " "), c.want) || strings.Contains(stderr, "geheim") {
 			t.Errorf("%v: %s", c.args, stderr)
 		}
 	}
-	// A missing server is a failure, not wrong usage.
-	_, stderr := command(t, exitFailed, "history", "--db", "postgres://me@/db?host="+parent)
-	if !strings.Contains(stderr, "postgres://me@") {
-		t.Error(stderr)
+	if help, _ := command(t, exitDone, "history", "--help"); strings.Contains(help, "--push") {
+		t.Errorf("the help has a flag that is gone:\n%s", help)
 	}
 }
 

@@ -179,8 +179,8 @@ func traces(t *testing.T, mark string) map[string][]string {
 	found["named namespaces"] = glob(t, "/run/netns/*")
 	found["temporary files"] = glob(t, "/tmp/iperf3*")
 	for _, name := range glob(t, "/dev/shm/*") {
-		// Browsers and databases of other tests come and go.
-		if !strings.Contains(name, "chromium") && !strings.Contains(name, "PostgreSQL") {
+		// Browsers of other tests come and go.
+		if !strings.Contains(name, "chromium") {
 			found["temporary files"] = append(found["temporary files"], name)
 		}
 	}

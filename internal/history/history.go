@@ -1,7 +1,7 @@
 // Package history stores figures of many runs, to show how one figure changes over time.
 //
-// The figures are in a database with the same tables in both cases: an embedded SQLite index of a directory of runs,
-// which is a cache and can be made again from the runs, or a team's PostgreSQL, which has runs of several machines.
+// The figures are in an embedded SQLite index of a directory of runs, which is a cache and can be made again from the
+// runs.
 package history
 
 import (
@@ -13,7 +13,7 @@ import (
 // Document is what `nearfar history` prints; its JSON keys are stable. Values are in base units.
 type Document struct {
 	Nearfar string `json:"nearfar"`
-	// Source is the directory of runs, or the address of the database without secrets.
+	// Source is the directory of runs.
 	Source string   `json:"source"`
 	Series []Series `json:"series"`
 	// LeftOut is how many matching series are left out.

@@ -15,7 +15,7 @@ import (
 type Index struct {
 	store  *store
 	source string
-	lock   *os.File // nil for a database without a lock
+	lock   *os.File // nil for an index in memory
 	// warnings are problems that did not prevent the index from being made.
 	warnings []string
 }
@@ -94,13 +94,9 @@ func (x *Index) open(ctx context.Context, path string, runs []found) error {
 
 // update reads new and changed runs, and deletes runs that are no longer in the directory.
 func (x *Index) update(ctx context.Context, runs []found) error {
-	stamps, err := x.store.stamps(ctx)
+	there, err := x.store.stamps(ctx)
 	if err != nil {
 		return err
-	}
-	there := map[string]string{}
-	for key, stamp := range stamps {
-		there[key[1]] = stamp
 	}
 	var changed []found
 	for _, run := range runs {
@@ -133,45 +129,6 @@ func (x *Index) update(ctx context.Context, runs []found) error {
 		}
 		return nil
 	})
-}
-
-// OpenDatabase connects to a team's PostgreSQL, which Push fills. The error is an AddressError if the address is wrong.
-func OpenDatabase(ctx context.Context, address string) (*Index, error) {
-	s, shown, err := openPostgres(ctx, address)
-	if err != nil {
-		return nil, err
-	}
-	return &Index{store: s, source: shown}, nil
-}
-
-// Push copies new and changed runs from a directory's index into the team's database. Runs that do not name the machine
-// that measured them get the given name. It returns how many runs were copied, and how many the directory has. Runs
-// stay in the database when they are removed from the directory.
-func (x *Index) Push(ctx context.Context, to *Index, machine string) (copied, all int, err error) {
-	stamps, err := to.store.stamps(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	records, err := x.store.records(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	for _, r := range records {
-		if r.machine == "" {
-			r.machine = text(machine)
-		}
-		if stamp, ok := stamps[[2]string{r.machine, r.name}]; ok && stamp == r.stamp {
-			continue
-		}
-		if err := x.store.fill(ctx, &r); err != nil {
-			return copied, len(records), err
-		}
-		if err := to.store.transaction(ctx, func(tx *sql.Tx) error { return to.store.put(ctx, tx, r) }); err != nil {
-			return copied, len(records), fmt.Errorf("%s: %w", r.name, err)
-		}
-		copied++
-	}
-	return copied, len(records), nil
 }
 
 // Ask gives the series that match a query. The error is a NothingError if no figure matches.

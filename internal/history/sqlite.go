@@ -15,14 +15,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-func sqliteDialect() dialect {
-	return dialect{
-		identity: "integer primary key",
-		exists:   "select count(*) > 0 from sqlite_master where type = 'table' and name = $1",
-	}
-}
-
-// openSQLite opens the database in a file, or in memory if the path is empty, and brings its schema up to date.
+// openSQLite opens the database in a file, or in memory if the path is empty. It makes the tables of a new one.
 func openSQLite(ctx context.Context, path string) (*store, error) {
 	// Wait for locks up to 10 s; delete the figures with their run; lock when a transaction begins.
 	const settings = "?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&_txlock=immediate"
@@ -37,11 +30,8 @@ func openSQLite(ctx context.Context, path string) (*store, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1) // in memory, each connection would have a database of its own
-	s := &store{db, sqliteDialect()}
-	if err := s.checkVersion(ctx); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	if err := s.migrate(ctx); err != nil {
+	s := &store{db}
+	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return s, nil
@@ -49,22 +39,27 @@ func openSQLite(ctx context.Context, path string) (*store, error) {
 
 // indexVersion must be raised whenever the tables or the figures of a run change. An index of another version is made
 // again.
-const indexVersion = 1
+const indexVersion = 2
 
-// checkVersion refuses an index of another version, and writes the version into a new one.
-func (s *store) checkVersion(ctx context.Context) error {
-	var tables, version int
-	if err := s.db.QueryRowContext(ctx, "select count(*) from sqlite_master").Scan(&tables); err != nil {
-		return err
-	}
-	if err := s.db.QueryRowContext(ctx, "pragma user_version").Scan(&version); err != nil {
-		return err
-	}
-	if tables > 0 && version != indexVersion {
-		return fmt.Errorf("it has version %d, and this program writes version %d", version, indexVersion)
-	}
-	_, err := s.db.ExecContext(ctx, fmt.Sprintf("pragma user_version = %d", indexVersion))
-	return err
+// prepare refuses an index of another version, and makes the tables of a new one.
+func (s *store) prepare(ctx context.Context) error {
+	return s.transaction(ctx, func(tx *sql.Tx) error {
+		var tables, version int
+		if err := tx.QueryRowContext(ctx, "select count(*) from sqlite_master").Scan(&tables); err != nil {
+			return err
+		}
+		if err := tx.QueryRowContext(ctx, "pragma user_version").Scan(&version); err != nil {
+			return err
+		}
+		if tables == 0 {
+			_, err := tx.ExecContext(ctx, fmt.Sprintf("%spragma user_version = %d", schema, indexVersion))
+			return err
+		}
+		if version != indexVersion {
+			return fmt.Errorf("it has version %d, and this program writes version %d", version, indexVersion)
+		}
+		return nil
+	})
 }
 
 // CachePath gives the path of the index of a directory of runs. It is in the user's cache directory, with a name made

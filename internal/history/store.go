@@ -11,39 +11,21 @@ import (
 	"nearfar/internal/answer"
 )
 
-// store is a database of either kind. Both use the same statements, with numbered parameters; the dialect has the
-// differences.
-type store struct {
-	db      *sql.DB
-	dialect dialect
-}
+// store is the SQLite database of an index.
+type store struct{ db *sql.DB }
 
-// dialect has the differences between SQLite and PostgreSQL.
-type dialect struct {
-	// identity declares an automatically numbered key.
-	identity string
-	// lock takes the lock of the only writer, inside a transaction; "" if beginning a transaction takes it.
-	lock string
-	// exists asks whether there is a table with the name in the first parameter.
-	exists string
-}
-
-// migrations lead from an empty database to the current schema, step by step. A released step is never changed.
-// {identity} stands for the dialect's identity. The second step makes all runs be read again: figures are the same as
-// in reports since then, and failures are among them.
-func migrations() []string {
-	return []string{`
+// schema makes the tables of an index.
+const schema = `
 create table nearfar_runs (
-  id {identity},
+  id integer primary key,
   machine text not null,
-  name text not null,
+  name text not null unique,
   experiment text not null,
   state text not null,
   started_microseconds bigint not null,
   stamp text not null,
   trials bigint not null,
-  failed bigint not null,
-  unique (machine, name)
+  failed bigint not null
 );
 create table nearfar_figures (
   run_id bigint not null references nearfar_runs (id) on delete cascade,
@@ -74,47 +56,7 @@ create table nearfar_conditions (
   value text not null
 );
 create index nearfar_conditions_run on nearfar_conditions (run_id);
-`, `
-update nearfar_runs set stamp = '';
-`}
-}
-
-// ErrNewer says that a later version of nearfar has changed the schema of the database.
-var ErrNewer = errors.New("the database was made by a later version of nearfar")
-
-// migrate brings the schema up to date in one transaction.
-func (s *store) migrate(ctx context.Context) error {
-	return s.transaction(ctx, func(tx *sql.Tx) error {
-		var there bool
-		if err := tx.QueryRowContext(ctx, s.dialect.exists, "nearfar_migrations").Scan(&there); err != nil {
-			return err
-		}
-		if !there {
-			_, err := tx.ExecContext(ctx, "create table nearfar_migrations (version bigint primary key)")
-			if err != nil {
-				return err
-			}
-		}
-		var version int
-		row := tx.QueryRowContext(ctx, "select coalesce(max(version), 0) from nearfar_migrations")
-		if err := row.Scan(&version); err != nil {
-			return err
-		}
-		all := migrations()
-		if version > len(all) {
-			return fmt.Errorf("%w: its schema is version %d, and this program knows %d", ErrNewer, version, len(all))
-		}
-		for i := version; i < len(all); i++ {
-			if _, err := tx.ExecContext(ctx, strings.ReplaceAll(all[i], "{identity}", s.dialect.identity)); err != nil {
-				return fmt.Errorf("migration %d: %w", i+1, err)
-			}
-			if _, err := tx.ExecContext(ctx, "insert into nearfar_migrations (version) values ($1)", i+1); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
+`
 
 // transaction runs a change of the database in a transaction, for one process at a time.
 func (s *store) transaction(ctx context.Context, change func(*sql.Tx) error) error {
@@ -122,13 +64,7 @@ func (s *store) transaction(ctx context.Context, change func(*sql.Tx) error) err
 	if err != nil {
 		return err
 	}
-	if s.dialect.lock != "" {
-		_, err = tx.ExecContext(ctx, s.dialect.lock)
-	}
-	if err == nil {
-		err = change(tx)
-	}
-	if err != nil {
+	if err := change(tx); err != nil {
 		if rollback := tx.Rollback(); rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
 			err = errors.Join(err, rollback)
 		}
@@ -137,19 +73,19 @@ func (s *store) transaction(ctx context.Context, change func(*sql.Tx) error) err
 	return tx.Commit()
 }
 
-// stamps gives the stamp of each run, by machine and name.
-func (s *store) stamps(ctx context.Context) (map[[2]string]string, error) {
-	rows, err := s.db.QueryContext(ctx, "select machine, name, stamp from nearfar_runs")
+// stamps gives the stamp of each run, by its name.
+func (s *store) stamps(ctx context.Context) (map[string]string, error) {
+	rows, err := s.db.QueryContext(ctx, "select name, stamp from nearfar_runs")
 	if err != nil {
 		return nil, err
 	}
-	stamps := map[[2]string]string{}
+	stamps := map[string]string{}
 	err = each(rows, func() error {
-		var machine, name, stamp string
-		if err := rows.Scan(&machine, &name, &stamp); err != nil {
+		var name, stamp string
+		if err := rows.Scan(&name, &stamp); err != nil {
 			return err
 		}
-		stamps[[2]string{machine, name}] = stamp
+		stamps[name] = stamp
 		return nil
 	})
 	return stamps, err
@@ -165,14 +101,10 @@ func each(rows *sql.Rows, visit func() error) error {
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// put stores a run, and replaces the run of the same machine and name.
+// put stores a run whose name is not in the database.
 func (s *store) put(ctx context.Context, tx *sql.Tx, r record) error {
-	_, err := tx.ExecContext(ctx, "delete from nearfar_runs where machine = $1 and name = $2", r.machine, r.name)
-	if err != nil {
-		return err
-	}
 	var id int64
-	err = tx.QueryRowContext(ctx, `insert into nearfar_runs (machine, name, experiment, state, started_microseconds,
+	err := tx.QueryRowContext(ctx, `insert into nearfar_runs (machine, name, experiment, state, started_microseconds,
 stamp, trials, failed) values ($1, $2, $3, $4, $5, $6, $7, $8) returning id`,
 		r.machine, r.name, r.experiment, r.state, r.started.UnixMicro(), r.stamp, r.trials, r.failed).Scan(&id)
 	if err != nil {
@@ -203,14 +135,14 @@ tool, mode, protocol, offered, message_bytes, headline, median, low, high, trial
 	return insert(ctx, tx, "insert into nearfar_conditions (run_id, subject, name, value) values ", conditions)
 }
 
-// forget deletes a run with its figures and conditions, for any machine that measured it.
+// forget deletes a run with its figures and conditions.
 func (s *store) forget(ctx context.Context, tx *sql.Tx, name string) error {
 	_, err := tx.ExecContext(ctx, "delete from nearfar_runs where name = $1", name)
 	return err
 }
 
-// rowsPerInsert is how many rows one statement inserts. Many rows save round trips to a remote database; too many are
-// slow in SQLite, which looks up parameters one by one.
+// rowsPerInsert is how many rows one statement inserts. Too many are slow in SQLite, which looks up parameters one by
+// one.
 const rowsPerInsert = 40
 
 // insert adds rows, several with each statement.
@@ -380,56 +312,6 @@ func (s *store) known(ctx context.Context, column string) ([]string, error) {
 		return nil
 	})
 	return all, err
-}
-
-// records lists the runs, without their figures and conditions, the oldest first.
-func (s *store) records(ctx context.Context) ([]record, error) {
-	rows, err := s.db.QueryContext(ctx, `select id, machine, name, experiment, state, started_microseconds, stamp,
-trials, failed from nearfar_runs order by started_microseconds, machine, name`)
-	if err != nil {
-		return nil, err
-	}
-	var all []record
-	err = each(rows, func() error {
-		var r record
-		var started int64
-		if err := rows.Scan(&r.id, &r.machine, &r.name, &r.experiment, &r.state, &started, &r.stamp,
-			&r.trials, &r.failed); err != nil {
-			return err
-		}
-		r.started = time.UnixMicro(started).UTC()
-		all = append(all, r)
-		return nil
-	})
-	return all, err
-}
-
-// fill adds the figures and conditions to a run from records.
-func (s *store) fill(ctx context.Context, r *record) error {
-	rows, err := s.db.QueryContext(ctx, `select workload, arm, metric, stat, scope, unit, definition, tool, mode,
-protocol, offered, message_bytes, headline, median, low, high, trials from nearfar_figures where run_id = $1`, r.id)
-	if err != nil {
-		return err
-	}
-	err = each(rows, func() error {
-		var f figure
-		var bytes sql.NullInt64
-		var low, high sql.NullFloat64
-		q := &f.quantity
-		if err := rows.Scan(&f.workload, &f.arm, &q.Metric, &q.Stat, &q.Scope, &q.Unit, &f.definition, &f.tool, &f.mode,
-			&f.protocol, &f.load, &bytes, &f.rank, &f.median, &low, &high, &f.trials); err != nil {
-			return err
-		}
-		f.bytes, f.interval = bytesOf(bytes), intervalOf(low, high)
-		r.figures = append(r.figures, f)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	conditions, err := s.conditionsOf(ctx, []int64{r.id})
-	r.conditions = conditions[r.id]
-	return err
 }
 
 // bytesOf gives a message size; -1 for null.
