@@ -76,6 +76,31 @@ func TestDist(t *testing.T) {
 	})
 }
 
+// checkStatedSize: docs/dist.md states the size of a build to within 1 MB. It is of a build with all agents.
+func checkStatedSize(t *testing.T, system string, bytes int) {
+	t.Helper()
+	for _, s := range binaries.Systems() {
+		if _, err := binaries.For(s); errors.Is(err, binaries.ErrMissing) {
+			return
+		}
+	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "dist.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile(`\| ` + strings.Replace(system, "-", "/", 1) + ` \| ([0-9.]+) MB \|`).FindSubmatch(page)
+	if row == nil {
+		t.Fatalf("docs/dist.md states no size of %s", system)
+	}
+	stated, err := strconv.ParseFloat(string(row[1]), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is := float64(bytes) / 1e6; math.Abs(is-stated) > 1 {
+		t.Errorf("docs/dist.md says that %s has %.1f MB; it has %.1f MB", system, stated, is)
+	}
+}
+
 // checkBuilds: the builds have the checksums of SHA256SUMS, are static, and contain no directory of this machine. A
 // second dist.sh, which links again what the first has compiled, makes the same bytes.
 func checkBuilds(t *testing.T, b builds) {
@@ -101,6 +126,7 @@ func checkBuilds(t *testing.T, b builds) {
 			t.Errorf("%s names %s", name, root)
 		}
 		t.Logf("%s: %d bytes", name, len(program))
+		checkStatedSize(t, strings.TrimSuffix(system, ".exe"), len(program))
 	}
 	for _, s := range binaries.Systems() {
 		a, err := binaries.For(s)

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// maxSize is the largest size of the program for linux/amd64 without the agents that it contains. A feature that needs
+// more raises it in an ADR of its own, which states its bytes; see docs/adr/0136-weight-of-the-program.md.
+const maxSize = 54_000_000
+
+// TestSize builds the program as scripts/dist.sh does. The agents are in it only if they were made before.
+func TestSize(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the program")
+	}
+	file := filepath.Join(t.TempDir(), "nearfar")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false",
+		"-ldflags", "-s -w -buildid=", "-o", file, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	size := sizeOf(t, file)
+	agents, err := filepath.Glob("../../internal/agent/binaries/dist/*.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, agent := range agents {
+		size -= sizeOf(t, agent)
+	}
+	t.Logf("%d bytes without %d agents", size, len(agents))
+	if size > maxSize {
+		t.Errorf("the program has %d bytes without agents; at most %d are wanted", size, maxSize)
+	}
+}
+
+func sizeOf(t *testing.T, file string) int64 {
+	t.Helper()
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// TestDependencies: what was removed for its weight stays out, and what would weigh as much: kubectl's command utilities
+// with kustomize, the clients of all groups of Kubernetes, and drivers of databases on servers.
+func TestDependencies(t *testing.T) {
+	forbidden := []string{
+		"k8s.io/client-go/kubernetes", "k8s.io/client-go/dynamic", "k8s.io/client-go/scale",
+		"k8s.io/client-go/restmapper", "html/template", "testing",
+	}
+	below := []string{
+		"k8s.io/kubectl/", "k8s.io/cli-runtime/", "k8s.io/client-go/informers", "sigs.k8s.io/kustomize/",
+		"github.com/jackc/",
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := strings.Fields(string(out))
+	if !slices.Contains(names, "nearfar/internal/cli") {
+		t.Fatalf("the list of packages is not the program's: %d names", len(names))
+	}
+	for _, name := range names {
+		if slices.Contains(forbidden, name) ||
+			slices.ContainsFunc(below, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			t.Errorf("the program imports %s, which stays out for its weight", name)
+		}
+	}
+}
