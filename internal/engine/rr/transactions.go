@@ -174,8 +174,9 @@ func makeResult(c *session.Client, t transactor, rec *observe.Recorder, w window
 	facts map[string]string) (record.Result, error) {
 	p := c.Options.Params
 	length := float64(w.end-w.start) / 1e9
-	if rec.Total.Count() == 0 {
-		return record.Result{}, fmt.Errorf("no transaction was completed within %v", p.Duration)
+	if err := session.CheckWindow(p.Duration, time.Duration(w.end-w.start), rec.Total.Count(),
+		"transactions were completed"); err != nil {
+		return record.Result{}, err
 	}
 	histogram, err := rec.Total.Encode()
 	if err != nil {

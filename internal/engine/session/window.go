@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"time"
 
 	"nearfar/internal/engine/process"
@@ -63,4 +64,15 @@ func (d *Server) MeasureWindow(m Meter, stopped <-chan error) error {
 	m.End()
 	d.Done.Waited = process.RunDelay() // once nothing is counted any more
 	return d.Frames.Write(wire.KindEnd, nil)
+}
+
+// CheckWindow says why a window gives no figure: on the client's clock it was less than half as long as asked for, or
+// nothing was counted in it. The server may have said late that the window began, or the client may have heard it late,
+// and a figure of such a window would tell more about that than about the path. counted says what the count is.
+func CheckWindow(asked, had time.Duration, count int64, counted string) error {
+	if had >= asked/2 && count > 0 {
+		return nil
+	}
+	return fmt.Errorf("the window gives no figure: %v were asked for, %v passed on the client's clock, and %d %s in it: "+
+		"a machine was too busy, or the path stood still", asked, had.Round(time.Microsecond), count, counted)
 }

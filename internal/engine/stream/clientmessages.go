@@ -106,8 +106,13 @@ func messageResult(c *session.Client, s *state, theirs wire.Report, facts map[st
 	if err := c.CheckReport(theirs, session.Sent{Bytes: session.Unknown, Messages: sent}, s.sums); err != nil {
 		return record.Result{}, err
 	}
-	if theirs.Messages.Received == 0 {
-		return record.Result{}, errNoMessages
+	if theirs.Messages.Received == 0 && p.MessageRate > 0 && p.MessageRate*p.Duration.Seconds() < 1 {
+		return record.Result{}, fmt.Errorf("no message was due within %v at a rate of %g a second: offer more, or for "+
+			"longer", p.Duration, p.MessageRate)
+	}
+	if err := session.CheckWindow(p.Duration, s.window, theirs.Messages.Received,
+		"messages were received"); err != nil {
+		return record.Result{}, err
 	}
 	r := record.Result{
 		Version: process.Version(), Mode: p.Mode, Protocol: p.Protocol, MessageBytes: p.Message,

@@ -30,6 +30,8 @@ type state struct {
 	cpu          time.Duration
 	elapsed      time.Duration
 	waited       time.Duration
+	// window is how long the window was on this side's clock.
+	window time.Duration
 	// What this side has received: first and start at the beginning of the window, last and at at the last interval.
 	first, last int64
 	start, at   int64
@@ -122,6 +124,7 @@ func frame(c *session.Client, s *state, kind wire.Kind, payload []byte, facts ma
 	case kind == wire.KindEnd && s.begun && !s.ended:
 		s.ended = true
 		s.cpu, s.elapsed = s.account.Elapsed()
+		s.window = time.Duration(timing.Now() - s.start)
 		if s.messages != nil {
 			s.sent = s.messages.sent.Load() - s.sent
 		}
@@ -198,6 +201,10 @@ func makeResult(c *session.Client, s *state, theirs wire.Report, facts map[strin
 		s.sums); err != nil {
 		return record.Result{}, err
 	}
+	mine, over := s.last-s.first, time.Duration(s.at-s.start)
+	if err := s.checkWindows(p, theirs.Bytes, mine, over); err != nil {
+		return record.Result{}, err
+	}
 	r := record.Result{
 		Version: process.Version(), Mode: p.Mode, Protocol: p.Protocol, MessageBytes: p.Message,
 		Duration:   theirs.Window.Seconds(),
@@ -209,14 +216,11 @@ func makeResult(c *session.Client, s *state, theirs wire.Report, facts map[strin
 			Scope: scope})
 		return v
 	}
-	mine, over := s.last-s.first, time.Duration(s.at-s.start)
 	var total float64
-	switch down := p.DirectionOrDefault(); {
-	case down != wire.Upload && (mine == 0 || over == 0), down != wire.Download && theirs.Bytes == 0:
-		return record.Result{}, errNothingReceived
-	case down == wire.Upload:
+	switch p.DirectionOrDefault() {
+	case wire.Upload:
 		total = goodput("", theirs.Bytes, theirs.Window)
-	case down == wire.Download:
+	case wire.Download:
 		r.Duration = over.Seconds()
 		total = goodput("", mine, over)
 	default:
@@ -241,6 +245,21 @@ func makeResult(c *session.Client, s *state, theirs wire.Report, facts map[strin
 	session.AddClosingFacts(facts, theirs, s.waited)
 	r.Notes = append(r.Notes, zeroCopyNotes(facts)...)
 	return r, nil
+}
+
+// checkWindows says why the window gives no figure, in one of the directions. up is what the server received; down is
+// what this side received, in a window of its own.
+func (s *state) checkWindows(p wire.Params, up, down int64, over time.Duration) error {
+	const counted = "bytes were received"
+	if p.DirectionOrDefault() != wire.Download {
+		if err := session.CheckWindow(p.Duration, s.window, up, counted); err != nil {
+			return err
+		}
+	}
+	if p.DirectionOrDefault() != wire.Upload {
+		return session.CheckWindow(p.Duration, over, down, counted)
+	}
+	return nil
 }
 
 // retransmits adds how many segments were sent again within the window, and what TCP_INFO said at the intervals.

@@ -256,5 +256,3 @@ func (t *publishedTally) read() wire.Tally {
 		}
 	}
 }
-
-var errNoMessages = errors.New("no message arrived within the window")

@@ -3,7 +3,6 @@
 package stream
 
 import (
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -216,5 +215,3 @@ func (r *receiver) took(n int) bool {
 	r.failed = !r.ending.Load()
 	return false
 }
-
-var errNothingReceived = errors.New("nothing was received within the window")
