@@ -18,6 +18,11 @@ func TestMain(m *testing.M) {
 	if Inside() {
 		return
 	}
+	// Clusters work with any TMPDIR. This one is a folder that nodes do not have, and that the control plane has anew; the
+	// tests of other packages use the default.
+	if err := os.Setenv("TMPDIR", "/var/tmp"); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 

@@ -42,6 +42,8 @@ const (
 	nodePlugins  = "/opt/cni/bin"
 	nodeImages   = "/images"
 	nodeLogs     = "/var/log"
+	// nodeTemporary is in the environment of programs. The test's own folder is not there.
+	nodeTemporary = "TMPDIR=/tmp"
 )
 
 // Node finds a node.
@@ -104,7 +106,9 @@ func (n *Node) Command(ctx context.Context, argv ...string) *exec.Cmd {
 	for _, kind := range []string{"net", "uts", "ipc", "pid"} {
 		options = append(options, "--"+kind+"="+n.space(kind))
 	}
-	return n.cluster.processes.in(ctx, append(options, "--mount="+n.space("mnt")), argv...)
+	cmd := n.cluster.processes.in(ctx, append(options, "--mount="+n.space("mnt")), argv...)
+	cmd.Env = append(os.Environ(), nodeTemporary)
+	return cmd
 }
 
 // Network is the path of the node's network namespace.
@@ -114,7 +118,7 @@ func (n *Node) Network() string { return n.space("net") }
 func (n *Node) run(name string, argv ...string) error {
 	_, err := n.cluster.processes.do(tree.Request{Node: n.Name, Start: &tree.Program{
 		Name: name, Argv: argv, Log: filepath.Join(nodeLogs, name+".log"),
-		Env: []string{"HOME=/root", "TMPDIR=/tmp", collectLater},
+		Env: []string{"HOME=/root", nodeTemporary, collectLater},
 	}})
 	return err
 }

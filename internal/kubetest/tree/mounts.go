@@ -30,8 +30,23 @@ func (p *ControlPlane) mount() error {
 	if err := mount("", "/", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""); err != nil {
 		return err
 	}
+	folder, err := os.Open(p.Folder)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = folder.Close() }()
 	for _, dir := range []string{"/run", "/var/tmp"} {
 		if err := mount("kubetest", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755"); err != nil {
+			return err
+		}
+		if !strings.HasPrefix(p.Folder, dir+"/") {
+			continue
+		}
+		// TMPDIR is below it: the cluster's folder is shown again.
+		if err := os.MkdirAll(p.Folder, 0o755); err != nil {
+			return err
+		}
+		if err := mount(fmt.Sprint("/proc/self/fd/", folder.Fd()), p.Folder, "", unix.MS_BIND, ""); err != nil {
 			return err
 		}
 	}

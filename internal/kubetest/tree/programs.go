@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -89,9 +90,21 @@ func (s *programs) start(q *Program) error {
 		return err
 	}
 	defer func() { _ = null.Close() }()
-	_, err = s.fork(q.Name, path, q.Argv, append(os.Environ(), q.Env...), &syscall.SysProcAttr{Setsid: true},
+	_, err = s.fork(q.Name, path, q.Argv, environment(os.Environ(), q.Env), &syscall.SysProcAttr{Setsid: true},
 		null, log, log)
 	return err
+}
+
+// environment is the inherited one with the program's own variables in place of those of the same names. A name that is
+// there twice has no defined value: Go's programs take the first one.
+func environment(inherited, own []string) []string {
+	name := func(variable string) string {
+		before, _, _ := strings.Cut(variable, "=")
+		return before
+	}
+	return append(slices.DeleteFunc(slices.Clone(inherited), func(i string) bool {
+		return slices.ContainsFunc(own, func(o string) bool { return name(o) == name(i) })
+	}), own...)
 }
 
 // fork starts a process under a name, and returns its number.
