@@ -3,12 +3,16 @@
 package e2e
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -93,6 +97,39 @@ func (f *faultRun) connected() {
 	})
 }
 
+// has says whether a process of the hosts has such a command line.
+func (f *faultRun) has(line *regexp.Regexp) bool {
+	f.t.Helper()
+	return slices.ContainsFunc(f.onHosts(""), func(p markedProcess) bool { return line.MatchString(p.line) })
+}
+
+// resending waits until nearfar's side has sent something to a host three times again without an answer: the third
+// time is about 1.4 s after the first sending (RFC 6298, with Linux's least time of 200 ms).
+func (f *faultRun) resending(name string) {
+	f.t.Helper()
+	a := netip.MustParseAddr(f.hosts[name].control).As4()
+	remote := fmt.Sprintf("%08X:", binary.LittleEndian.Uint32(a[:])) // see proc_pid_net(5)
+	waitUntil(f.t, "a packet that is sent to "+name+" again and again", func() (found []string) {
+		f.must(inSpace(f.controller, func() error {
+			table, err := os.ReadFile("/proc/thread-self/net/tcp")
+			for line := range strings.Lines(string(table)) {
+				fields := strings.Fields(line)
+				if len(fields) < 9 || !strings.HasPrefix(fields[2], remote) {
+					continue
+				}
+				// What was never sent, because the link was down before, is probed instead.
+				sent, _ := strconv.ParseUint(fields[6], 16, 64)
+				probed, _ := strconv.ParseUint(fields[8], 10, 64)
+				if sent+probed >= 3 {
+					found = append(found, line)
+				}
+			}
+			return err
+		}))
+		return found
+	})
+}
+
 // signal sends a signal to nearfar.
 func (f *faultRun) signal(s syscall.Signal) {
 	f.t.Helper()
@@ -106,11 +143,11 @@ func TestFaults(t *testing.T) {
 	// The remaining trials take 8 s on a quiet machine, and several times as long on a busy one.
 	const soon = 30 * time.Second
 	for name, f := range map[string]fault{
-		"link down for 3 s": {
+		"link down for some time": {
 			silence: time.Minute, within: 20*time.Second + soon,
 			do: func(f *faultRun) {
 				f.setControl("client", false)
-				time.Sleep(3 * time.Second)
+				f.resending("client")
 				f.setControl("client", true)
 			},
 		},
@@ -152,11 +189,20 @@ func TestFaults(t *testing.T) {
 			silence: 5 * time.Second, within: soon, code: -1,
 			do: func(f *faultRun) { f.signal(syscall.SIGKILL) },
 		},
-		"nearfar stopped for 10 s": {
+		"nearfar stopped until the agents give it up": {
 			silence: time.Minute, within: 15*time.Second + soon,
 			do: func(f *faultRun) {
 				f.signal(syscall.SIGSTOP)
-				time.Sleep(10 * time.Second) // the agents give a connection up that is silent for 7 s (yamuxConfig)
+				// The agents give a connection up that is silent for 7 s (yamuxConfig), and its relay ends.
+				waitUntil(f.t, "the end of the connections to the agents", func() []bool {
+					if f.has(remoteKinds[victimRelay]) {
+						return nil
+					}
+					return []bool{true}
+				})
+				if !f.has(remoteKinds[victimKeeper]) {
+					f.t.Error("the agents have ended, and not only their connections")
+				}
 				f.signal(syscall.SIGCONT)
 			},
 		},
