@@ -138,15 +138,19 @@ func (s *server) answer(ctx context.Context, q request) (reply, error) {
 		seen, err := s.wires.end(q.Key)
 		return reply{Wire: seen}, err
 	case callRelease, callClose:
-		if q.Call == callRelease {
-			if !s.o.Releases {
-				break
-			}
+		released := q.Call == callRelease
+		if released && s.o.Release == nil {
+			break
+		}
+		if released {
 			s.released.Store(true)
 		}
 		s.asked.Store(true)
 		s.end()
 		<-s.ended
+		if released && s.failed == nil {
+			s.o.Release()
+		}
 		return reply{}, s.failed
 	}
 	return reply{}, fmt.Errorf("%w: %w", errProtocol, errUnknownCall)

@@ -39,9 +39,10 @@ type ServerOptions struct {
 	// Allow says why a command is refused, and may add words that limit it; nil for an agent that runs all commands. An
 	// agent with Allow takes no files, and looks up only plain names of programs.
 	Allow func(c *host.Cmd) error
-	// Releases says that an owner may release the agent: Serve then returns ErrReleased, and the caller may serve another
+	// Release says that an owner may release the agent; nil for an agent that every owner ends. It is called before the
+	// owner is told: the next owner may connect from then on. Serve then returns ErrReleased, and the caller serves that
 	// owner.
-	Releases bool
+	Release func()
 	// Log gets a message for each error; it may be nil.
 	Log func(message string)
 	// Counters reads the counters of the path to an address; nil for check.ReadCounters.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -205,7 +206,6 @@ func (o *joinOptions) serve(ctx context.Context, folder string, join, messages i
 		if !errors.Is(err, agent.ErrReleased) {
 			return err
 		}
-		a.Release()
 		say("the run ended before it measured: the join string stays good until %s",
 			j.Expires.Local().Format(time.DateTime))
 	}
@@ -214,7 +214,12 @@ func (o *joinOptions) serve(ctx context.Context, folder string, join, messages i
 // serveRun waits for a run and serves it. Its error is agent.ErrReleased if the run left the agent to another one.
 func (o *joinOptions) serveRun(ctx context.Context, a *tls.Agent, folder string, say func(string, ...any)) error {
 	ofRun, cancel := context.WithCancel(ctx)
-	defer cancel() // so that the next run's connection is not accepted for this one
+	defer cancel()
+	// The next run may connect as soon as this one is told, and its connection is not accepted for this one.
+	release := sync.OnceFunc(func() {
+		cancel()
+		a.Release()
+	})
 	first, err := a.Accept(ofRun)
 	if err != nil {
 		return err
@@ -227,9 +232,12 @@ func (o *joinOptions) serveRun(ctx context.Context, a *tls.Agent, folder string,
 		}
 		return a.Accept(ofRun)
 	}, agent.ServerOptions{
-		Session: a.Join().Session(), Silence: o.idle, Folder: folder, Alone: true, Allow: o.policy.Limit, Releases: true,
+		Session: a.Join().Session(), Silence: o.idle, Folder: folder, Alone: true, Allow: o.policy.Limit, Release: release,
 		Log: func(message string) { say("%s", message) },
 	})
+	if errors.Is(err, agent.ErrReleased) {
+		release() // also if the run left before it was told
+	}
 	if n := a.Refused(); n > 0 {
 		say("%d other connections were refused", n)
 	}

@@ -61,14 +61,14 @@ type Agent struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	guard  *guard // nil if it dials
-	// accepted hands over authenticated connections. It is not buffered.
-	accepted chan *tracked
 	// running waits for the guard.
 	running sync.WaitGroup
 
 	mu sync.Mutex
-	// owner is the key of the owner; nil before the first one.
-	owner *Fingerprint
+	// accepted hands over authenticated connections of the owner. It is not buffered. Each owner has one of its own.
+	accepted chan *tracked
+	// owner is the key of the owner; nil before the first one. left is that of the owner before it; nil if there was none.
+	owner, left *Fingerprint
 	// live counts the connections that Accept returned and that are not closed. changed is closed and made anew when it
 	// becomes 0.
 	live    int
@@ -146,8 +146,12 @@ func (a *Agent) Accept(ctx context.Context) (io.ReadWriteCloser, error) {
 	if a.guard == nil {
 		return a.dialOwner(ctx)
 	}
+	accepted, err := a.handOver(ctx)
+	if err != nil {
+		return nil, err
+	}
 	select {
-	case c := <-a.accepted:
+	case c := <-accepted:
 		return c, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
@@ -156,12 +160,23 @@ func (a *Agent) Accept(ctx context.Context) (io.ReadWriteCloser, error) {
 	}
 }
 
-// Release gives up the owner: the next one who proves the token becomes the owner, until the join string expires. No
-// Accept runs.
+// handOver is where Accept with this context finds the owner's connections.
+func (a *Agent) handOver(ctx context.Context) (<-chan *tracked, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if ctx.Err() != nil { // the next owner's are not for this call
+		return nil, context.Cause(ctx)
+	}
+	return a.accepted, nil
+}
+
+// Release gives up the owner: the next one who proves the token becomes the owner, until the join string expires. The
+// caller has ended the context of each Accept for the owner before. No such Accept returns a connection of the next
+// owner. The owner before does not come back: one who waits for an agent that dials may still listen when it has left.
 func (a *Agent) Release() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.owner = nil
+	a.owner, a.left, a.accepted = nil, a.owner, make(chan *tracked)
 	if a.live == 0 {
 		a.waitForOwner()
 	}
@@ -193,7 +208,8 @@ func (a *Agent) authenticate(ctx context.Context, c net.Conn, authenticated func
 	if err != nil {
 		return err
 	}
-	if err := a.admit(ch, authenticated); err != nil {
+	accepted, err := a.admit(ch, authenticated)
+	if err != nil {
 		_ = ch.Close() // the reason is known
 		return err
 	}
@@ -201,7 +217,7 @@ func (a *Agent) authenticate(ctx context.Context, c net.Conn, authenticated func
 	timeout := time.NewTimer(handOverTime)
 	defer timeout.Stop()
 	select {
-	case a.accepted <- t:
+	case accepted <- t:
 		return nil
 	case <-timeout.C:
 	case <-ctx.Done():
@@ -211,14 +227,18 @@ func (a *Agent) authenticate(ctx context.Context, c net.Conn, authenticated func
 }
 
 // admit checks the proof of an owner and answers it. The first owner becomes the owner. It calls authenticated before
-// it accepts: an owner that has been accepted must not be among the half-open connections, which strangers can end.
-func (a *Agent) admit(ch *channel, authenticated func()) error {
+// it accepts: an owner that has been accepted must not be among the half-open connections, which strangers can end. It
+// returns where the connection is handed over.
+func (a *Agent) admit(ch *channel, authenticated func()) (chan<- *tracked, error) {
 	if err := ch.check(a.join.token); err != nil {
-		return err
+		return nil, err
 	}
 	answer, refused, why := byte(answerAccepted), error(nil), ""
 	a.mu.Lock()
+	accepted := a.accepted
 	switch {
+	case a.left != nil && *a.left == ch.peer:
+		answer, refused, why = answerUsed, ErrUsed, "it has released this agent"
 	case a.owner != nil && *a.owner != ch.peer:
 		answer, refused, why = answerUsed, ErrUsed, "the join string was used before"
 	case a.owner == nil && !a.o.now().Before(a.join.Expires):
@@ -233,12 +253,12 @@ func (a *Agent) admit(ch *channel, authenticated func()) error {
 		authenticated()
 	}
 	if _, err := ch.Write([]byte{answer}); err != nil {
-		return errors.Join(refused, explain(err))
+		return nil, errors.Join(refused, explain(err))
 	}
 	if refused != nil {
-		return refused
+		return nil, refused
 	}
-	return ch.authenticated()
+	return accepted, ch.authenticated()
 }
 
 // log logs a message unless it is the same as the last one.
@@ -302,7 +322,7 @@ func (a *Agent) dialOnce(ctx context.Context) (*tracked, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.admit(ch, func() {}); err != nil {
+	if _, err := a.admit(ch, func() {}); err != nil {
 		return nil, errors.Join(err, ch.Close())
 	}
 	return a.track(ch), nil
