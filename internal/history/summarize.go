@@ -30,8 +30,6 @@ const (
 
 // record is a run as the database stores it.
 type record struct {
-	// id is the run's id in the database.
-	id                               int64
 	machine, name, experiment, state string
 	started                          time.Time
 	// stamp changes when the run's files change.
