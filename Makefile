@@ -10,7 +10,7 @@ PROVIDERS ?= azurerm google aws
 PARTS ?= tests
 LIMIT ?= 5
 # The HTML pages that the program embeds, and their sources.
-PAGES := internal/page/dist/report.html
+PAGES := internal/show/page/dist/report.html
 WEB   := $(shell find web -name node_modules -prune -o -type f -print) scripts/pages.sh
 
 .PHONY: build program agents dist demo quick test unit lint fuzz chaos simulate providers bench cloud-test clean
@@ -73,7 +73,7 @@ chaos: $(PAGES)
 ## simulate: draws runs from worlds whose truth is known, and prints how often answers are right: SIMULATE=1000 runs of
 ## each world. Takes long.
 simulate:
-	NEARFAR_SIMULATE=$(SIMULATE) CGO_ENABLED=0 $(GO) test -trimpath -count=1 -timeout 0 -v ./internal/simulate
+	NEARFAR_SIMULATE=$(SIMULATE) CGO_ENABLED=0 $(GO) test -trimpath -count=1 -timeout 0 -v ./internal/kits/simulate
 
 ## providers: downloads the real providers of the labs, PROVIDERS="azurerm google aws", for the tests TestProviders...
 ## FROM=proxy builds those of scripts/providers.txt, which takes long.
@@ -86,7 +86,7 @@ providers:
 bench:
 	./scripts/install-tools.sh test
 	$(GO) run ./bench
-	$(GO) test -run '^$$' -bench . -benchmem ./internal/engine/...
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/onhost/engine/...
 
 ## cloud-test: makes the machines of a lab on a cloud of yours, measures, checks the answer, and deletes the machines.
 ## It costs money: PROVIDER=azure|aws|gcp, and LIMIT=5, the most that it may cost in US dollars. docs/cloud-test.md has

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/host"
 )
 
 // bareSelectors are the values that netperf prints if only its rate counts. Any latency selector makes it time every

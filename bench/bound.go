@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
 )
 
 // A bound is the range in which a figure must lie, both ends included.

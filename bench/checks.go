@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // A check is one line of the second table: a figure that has bounds of its own and is not compared with another tool's.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // checkOf is a check of the workload "theirs" of made.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/host"
 )
 
 // machine describes the machine that measured, and its state.

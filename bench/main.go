@@ -15,11 +15,11 @@ import (
 	"syscall"
 	"time"
 
-	"nearfar/internal/deploy"
-	"nearfar/internal/engine/process"
-	"nearfar/internal/experiment"
-	"nearfar/internal/rundir"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/measure/deploy"
+	"nearfar/internal/onhost/engine/process"
 )
 
 // fewestBlocks is how many blocks an interval needs.

@@ -8,12 +8,12 @@ import (
 	"maps"
 	mathrand "math/rand/v2"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
-	"nearfar/internal/runner"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/measure/runner"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/host"
 )
 
 const armName = "bridge"

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/host"
 )
 
 // pingPong is sockperf with the window of the native engine. sockperf cuts its warm-up and its end out of whole seconds

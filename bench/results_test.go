@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // sockperfCut is the part of its whole seconds that sockperf leaves out: 400 ms of warm-up, and 50 ms at the end.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/host"
 )
 
 // testPair is a pair of hosts; only the server's address matters to the plans.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"nearfar/internal/result"
-	"nearfar/internal/runner"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/measure/runner"
 )
 
 // Under a hypervisor two CPUs may share a cache in one second and not in the next. The core-to-core latency then

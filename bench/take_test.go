@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
-	"nearfar/internal/runner"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/measure/runner"
 )
 
 // takes is a schedule of two trials. latency has the core-to-core latencies of each take in nanoseconds: before and

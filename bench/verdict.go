@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/result"
 )
 
 // An outcome is the result of a row.

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // made gives the records of two workloads from their figures by block. 0 stands for a failed trial.

@@ -16,10 +16,10 @@ import (
 	"syscall"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/result"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/host"
 )
 
 // watchVerb is the verb with which this program runs another program, and prints the resources that it used on the last

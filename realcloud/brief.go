@@ -11,9 +11,9 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/experiment"
-	"nearfar/internal/tool"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/tool"
 )
 
 // longestTrial is how long a trial of a brief experiment measures at most.

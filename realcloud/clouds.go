@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/check"
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
+	"nearfar/internal/declare/check"
 )
 
 // A cloud is a provider, and what its user must have.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
-	"nearfar/internal/rundir"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/rundir"
 )
 
 // judge checks what must be true of the answer to a lab. The error lists everything that is not.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
-	"nearfar/internal/rundir"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/rundir"
 )
 
 // anAnswer is an answer in which everything is as it must be, and its experiment.

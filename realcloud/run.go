@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/provision"
+	"nearfar/internal/cloud/provision"
+	"nearfar/internal/declare/experiment"
 )
 
 // A test is a lab on a cloud.

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Builds nearfar-agent for every system on which it runs, and compresses it into internal/agent/binaries/dist, from
-# where nearfar embeds it. The same commit and the same Go give the same bytes.
+# Builds nearfar-agent for every system on which it runs, and compresses it into internal/onhost/agent/binaries/dist,
+# from where nearfar embeds it. The same commit and the same Go give the same bytes.
 set -eu
 cd "$(dirname "$0")/.."
 
 go=${GO:-go}
-out=internal/agent/binaries/dist
+out=internal/onhost/agent/binaries/dist
 
 made=$(mktemp)
 trap 'rm -f "$made"' EXIT

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes roots of Debian and Ubuntu with systemd, cloud-init and sshd, which tests start (internal/boottest), and a bare
-# Debian, and prints their folders. boot-SYSTEM.txt says what is in them. There is one folder for each content of that
-# file, in the user's cache. The first call takes about 2 minutes for each. It needs root and mmdebstrap.
+# Makes roots of Debian and Ubuntu with systemd, cloud-init and sshd, which tests start (internal/kits/boottest), and a
+# bare Debian, and prints their folders. boot-SYSTEM.txt says what is in them. There is one folder for each content of
+# that file, in the user's cache. The first call takes about 2 minutes for each. It needs root and mmdebstrap.
 #
 #   boot-root.sh debian [ubuntu] [bare]
 #

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Builds the programs of Kubernetes and the CNI plugins from which tests make a cluster (internal/kubetest), in the
-# versions that internal/kubetest/components/go.mod pins, and prints their folder. There is one folder for each content
-# of go.mod and go.sum, in the user's cache. The first call takes 6 to 15 minutes; later calls build nothing.
+# Builds the programs of Kubernetes and the CNI plugins from which tests make a cluster (internal/kits/kubetest), in the
+# versions that internal/kits/kubetest/components/go.mod pins, and prints their folder. There is one folder for each
+# content of go.mod and go.sum, in the user's cache. The first call takes 6 to 15 minutes; later calls build nothing.
 set -eu
-cd "$(dirname "$0")/../internal/kubetest/components"
+cd "$(dirname "$0")/../internal/kits/kubetest/components"
 
 go=${GO:-go}
 folder=${XDG_CACHE_HOME:-$HOME/.cache}/nearfar-test/kubernetes-$(cat go.mod go.sum | sha256sum | cut -c 1-16)

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Builds OpenTofu and the providers of the tests (internal/tofutest), in the versions that their go.mod pin, and prints
-# their three folders. There is one folder for each content of a module, in the user's cache. The first call takes 4 to
-# 15 minutes; later calls build nothing.
+# Builds OpenTofu and the providers of the tests (internal/kits/tofutest), in the versions that their go.mod pin, and
+# prints their three folders. There is one folder for each content of a module, in the user's cache. The first call
+# takes 4 to 15 minutes; later calls build nothing.
 set -eu
-cd "$(dirname "$0")/../internal/tofutest"
+cd "$(dirname "$0")/../internal/kits/tofutest"
 
 go=${GO:-go}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/nearfar-test

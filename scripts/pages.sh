@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the HTML pages from web/ into internal/page/dist. The program embeds them from there.
+# Builds the HTML pages from web/ into internal/show/page/dist. The program embeds them from there.
 #
 #   pages.sh         if npm with Node 20.19 or later is missing, or has no network, says so and exits with 0: nearfar
 #                    works without its pages

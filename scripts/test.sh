@@ -34,7 +34,7 @@ vet() {
 	# what it compiles in the build cache.
 	GOOS=windows $go vet ./... &&
 		GOOS=darwin GOARCH=arm64 $go vet ./... &&
-		$go vet -tags portable ./internal/engine/...
+		$go vet -tags portable ./internal/onhost/engine/...
 }
 
 others() {
@@ -59,7 +59,7 @@ rest() {
 	# Two tests for each CPU, since those with clusters run at the same time.
 	tests=$(scripts/unjudged.sh rest) &&
 		$go test -vet=off -p 1 -parallel "$(($(getconf _NPROCESSORS_ONLN) * 2))" -count=1 -timeout 20m -run "$tests" \
-			./internal/engine ./internal/e2e
+			./internal/onhost/engine ./internal/e2e
 }
 
 race() {
@@ -73,9 +73,10 @@ race() {
 	# The skipped test's two threads share no lock. The race detector's own locks, which each atomic operation takes, are
 	# shared by all threads.
 	CGO_ENABLED=1 $go test -race -short -vet=off -count=1 -timeout 10m -skip '^TestAwakeHoldsNothingUp$' \
-		./internal/host/lab ./internal/agentcli ./internal/agent ./internal/agent/allow ./internal/agent/binaries \
-		./internal/agent/daemon ./internal/runner ./internal/serve ./internal/history ./internal/host/local \
-		./internal/rundir ./internal/host/fake || unsafe=$?
+		./internal/hosts/lab ./internal/hosts/local ./internal/onhost/agentcli ./internal/onhost/agent \
+		./internal/onhost/agent/allow ./internal/onhost/agent/binaries ./internal/onhost/agent/daemon \
+		./internal/measure/runner ./internal/show/serve ./internal/conclude/history \
+		./internal/declare/rundir ./internal/hosts/fake || unsafe=$?
 	wait $live && return "${unsafe:-0}"
 }
 
@@ -87,11 +88,11 @@ measuring() {
 portable() {
 	# Hot loops outside the scheduler and allocations cannot be tested with the race detector.
 	CGO_ENABLED=1 $go test -race -vet=off -tags portable -count=1 -timeout 10m -run 'Load|Sweep|Datagram|Stranger|Leave' \
-		-skip 'Allocate|Memory' ./internal/engine/...
+		-skip 'Allocate|Memory' ./internal/onhost/engine/...
 }
 
 fuzz() {
-	$go test -run '^$' -fuzz '^FuzzStamps$' -fuzztime 1x ./internal/engine/rr
+	$go test -run '^$' -fuzz '^FuzzStamps$' -fuzztime 1x ./internal/onhost/engine/rr
 }
 
 # timed runs a part, and prints how long it took and how much CPU time. A part that takes less than all CPUs waits.

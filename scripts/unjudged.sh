@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints a pattern for `go test -run` or -skip: the tests of internal/engine and internal/e2e that judge no measured
-# figures. These are the tests that call t.Parallel before anything else.
+# Prints a pattern for `go test -run` or -skip: the tests of internal/onhost/engine and internal/e2e that judge no
+# measured figures. These are the tests that call t.Parallel before anything else.
 #
 #   unjudged.sh             all of them
 #   unjudged.sh clusters    those that start a Kubernetes cluster, which takes minutes
@@ -17,9 +17,9 @@ names=$(awk -v asked="${1:-}" '
 			print name
 		name = ""
 	}
-' internal/engine/*_test.go internal/e2e/*_test.go | paste -sd '|' -)
+' internal/onhost/engine/*_test.go internal/e2e/*_test.go | paste -sd '|' -)
 if [ -z "$names" ]; then
-	echo "unjudged: no such test of internal/engine and internal/e2e calls t.Parallel" >&2
+	echo "unjudged: no such test of internal/onhost/engine and internal/e2e calls t.Parallel" >&2
 	exit 1
 fi
 echo "^($names)\$"

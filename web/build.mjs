@@ -1,4 +1,4 @@
-// Builds each page as one file in internal/page/dist. The program embeds that folder.
+// Builds each page as one file in internal/show/page/dist. The program embeds that folder.
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "vite";

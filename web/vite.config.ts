@@ -5,7 +5,7 @@ import { defineConfig, type Plugin } from "vite";
 export default defineConfig(({ mode }) => ({
   plugins: [singleFile()],
   build: {
-    outDir: "../internal/page/dist",
+    outDir: "../internal/show/page/dist",
     emptyOutDir: false,
     target: "es2022",
     cssCodeSplit: false,

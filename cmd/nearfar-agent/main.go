@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"nearfar/internal/agentcli"
+	"nearfar/internal/onhost/agentcli"
 )
 
 func main() { os.Exit(agentcli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

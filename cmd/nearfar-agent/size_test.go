@@ -56,20 +56,19 @@ func TestSize(t *testing.T) {
 // TestDependencies: the agent consists of what runs on a host. Databases, pages and clients of clouds stay out.
 func TestDependencies(t *testing.T) {
 	allowed := []string{
-		"nearfar/cmd/nearfar-agent", "nearfar/internal/agent", "nearfar/internal/agent/allow",
-		"nearfar/internal/agent/daemon", "nearfar/internal/agent/tls", "nearfar/internal/agentcli",
-		"nearfar/internal/capture",
-		"nearfar/internal/check", "nearfar/internal/children", "nearfar/internal/clean", "nearfar/internal/confine",
-		"nearfar/internal/engine", "nearfar/internal/experiment", "nearfar/internal/hdr", "nearfar/internal/host",
-		"nearfar/internal/hostverbs", "nearfar/internal/lazyregexp",
-		"nearfar/internal/listening", "nearfar/internal/machine", "nearfar/internal/reach", "nearfar/internal/result",
-		"nearfar/internal/stats",
-		"nearfar/internal/supervise",
+		"nearfar/cmd/nearfar-agent", "nearfar/internal/onhost/agent", "nearfar/internal/onhost/agent/allow",
+		"nearfar/internal/base/clean", "nearfar/internal/base/hdr", "nearfar/internal/base/lazyregexp",
+		"nearfar/internal/base/stats", "nearfar/internal/declare/check", "nearfar/internal/declare/experiment",
+		"nearfar/internal/declare/result", "nearfar/internal/onhost/agent/daemon",
+		"nearfar/internal/onhost/agent/tls", "nearfar/internal/onhost/agentcli", "nearfar/internal/onhost/capture",
+		"nearfar/internal/onhost/children", "nearfar/internal/onhost/confine", "nearfar/internal/onhost/engine",
+		"nearfar/internal/onhost/host", "nearfar/internal/onhost/hostverbs", "nearfar/internal/onhost/listening",
+		"nearfar/internal/onhost/machine", "nearfar/internal/onhost/reach", "nearfar/internal/onhost/supervise",
 		"github.com/hashicorp/yamux", "github.com/inconshreveable/mousetrap", "github.com/spf13/cobra",
 		"github.com/safchain/ethtool", "github.com/spf13/pflag", "golang.org/x/net/bpf",
 	}
 	below := []string{
-		"nearfar/internal/engine/", "github.com/HdrHistogram/", "go.yaml.in/yaml/", "github.com/vishvananda/",
+		"nearfar/internal/onhost/engine/", "github.com/HdrHistogram/", "go.yaml.in/yaml/", "github.com/vishvananda/",
 		"golang.org/x/sys/",
 		"gonum.org/v1/gonum/",
 	}

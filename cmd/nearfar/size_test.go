@@ -26,7 +26,7 @@ func TestSize(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	size := sizeOf(t, file)
-	agents, err := filepath.Glob("../../internal/agent/binaries/dist/*.gz")
+	agents, err := filepath.Glob("../../internal/onhost/agent/binaries/dist/*.gz")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/rundir"
 )
 
 // TestResumeDoesNotAdd: a complete run with a left-out workload is continued only if that is asked for.

@@ -3,8 +3,8 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/host/local"
-	"nearfar/internal/hostverbs"
+	"nearfar/internal/hosts/local"
+	"nearfar/internal/onhost/hostverbs"
 )
 
 // agentCommands returns the hidden verbs with which this program is the agent of this machine itself.

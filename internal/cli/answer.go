@@ -5,14 +5,14 @@ import (
 	"io"
 	"os"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/contrast"
-	"nearfar/internal/deploy"
-	"nearfar/internal/gate"
-	"nearfar/internal/hdr"
-	"nearfar/internal/report"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/base/hdr"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/contrast"
+	"nearfar/internal/conclude/gate"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/measure/deploy"
+	"nearfar/internal/show/report"
 )
 
 // readAnswer makes the answer of a run directory.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"nearfar/internal/audit"
-	"nearfar/internal/clean"
-	"nearfar/internal/deploy"
-	"nearfar/internal/provision"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/cloud/audit"
+	"nearfar/internal/cloud/provision"
+	"nearfar/internal/measure/deploy"
 )
 
 // auditFlags are the flags of down about what providers still have.

@@ -10,17 +10,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/clean"
-	"nearfar/internal/execution"
-	"nearfar/internal/experiment"
-	"nearfar/internal/files"
-	"nearfar/internal/rundir"
-	"nearfar/internal/tool"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/base/files"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/measure/execution"
+	"nearfar/internal/measure/tool"
 )
 
 // baselineBlocks is the default number of blocks of a baseline: with it, predicted differences are within 30 % of the
-// true ones in nine of ten runs (TestBaselinePredicts of internal/stats).
+// true ones in nine of ten runs (TestBaselinePredicts of internal/base/stats).
 const baselineBlocks = 30
 
 // baselineOptions make a run the comparison of an arm with itself.

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/execution"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
-	"nearfar/internal/tool"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/measure/execution"
+	"nearfar/internal/measure/tool"
 )
 
 const hostsFile = `nearfar: v1

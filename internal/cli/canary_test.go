@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/deploy"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/measure/deploy"
 )
 
 // canary has escape sequences and characters that must not reach a terminal: they set the title, clear the screen, set

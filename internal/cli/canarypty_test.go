@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // TestCanaryOnATerminal prints a run with hostile texts to a pseudo-terminal, in the formats for programs too. The only

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"nearfar/internal/hostverbs"
+	"nearfar/internal/onhost/hostverbs"
 )
 
 // TestCanaryInArguments gives the canary to every verb as an argument and to each of its flags as a value.
@@ -110,7 +110,7 @@ func recordedOutput(t *testing.T, tool string) string {
 func recordedOutputs(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	root, err := filepath.Abs(filepath.Join("..", "tool", "testdata"))
+	root, err := filepath.Abs(filepath.Join("..", "measure", "tool", "testdata"))
 	if err != nil {
 		t.Fatal(err)
 	}

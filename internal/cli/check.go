@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/check"
-	"nearfar/internal/deploy"
-	"nearfar/internal/execution"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host/ssh"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/ssh"
+	"nearfar/internal/measure/deploy"
+	"nearfar/internal/measure/execution"
 )
 
 // checkFormats lists the formats of check, the default first.

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/check"
-	"nearfar/internal/clean"
-	"nearfar/internal/deploy"
-	"nearfar/internal/experiment"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/deploy"
 )
 
 // expected is the judgement of an expectation before any trial.

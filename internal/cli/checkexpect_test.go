@@ -3,9 +3,9 @@ package cli
 import (
 	"testing"
 
-	"nearfar/internal/check"
-	"nearfar/internal/deploy"
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/deploy"
 )
 
 // Pods on one kernel, as in a cluster of containers, can be on different nodes: facts alone do not prove the opposite.

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/check"
-	"nearfar/internal/clean"
-	"nearfar/internal/deploy"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/measure/deploy"
 )
 
 // writeHostFacts writes the facts of a host in lines "name  value". Facts that are not known have no line.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/experiment"
-	"nearfar/internal/preflight"
-	"nearfar/internal/provision"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/cloud/preflight"
+	"nearfar/internal/cloud/provision"
+	"nearfar/internal/declare/experiment"
 )
 
 func checkUpFormats() []string { return []string{"terminal", "json"} }

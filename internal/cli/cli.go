@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/hostverbs"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/onhost/hostverbs"
 )
 
 // The exit codes.

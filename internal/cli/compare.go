@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/contrast"
+	"nearfar/internal/conclude/contrast"
 )
 
 func (a *app) compareCommand() *cobra.Command {

@@ -9,15 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/engine/wire"
-	"nearfar/internal/experiment"
-	"nearfar/internal/export"
-	"nearfar/internal/files"
-	"nearfar/internal/gate"
-	"nearfar/internal/report"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
-	"nearfar/internal/tool"
+	"nearfar/internal/base/files"
+	"nearfar/internal/conclude/gate"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/engine/wire"
+	"nearfar/internal/show/export"
+	"nearfar/internal/show/report"
 )
 
 // Completion at the Tab key. Completions never fail: if nothing can be read, nothing is offered.

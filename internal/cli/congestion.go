@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/experiment"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/experiment"
 )
 
 // refuseCongestion refuses congestion controls that this kernel does not have, for the arms of a lab, whose hosts are

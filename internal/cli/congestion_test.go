@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/hostverbs"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/hostverbs"
 )
 
 // TestUnknownCongestionIsRefused: a lab is refused before it is made if this kernel lacks a congestion control. Other

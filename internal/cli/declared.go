@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
-	"nearfar/internal/runner"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/runner"
 )
 
 // declared is a summary of what an experiment file declares.

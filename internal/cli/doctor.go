@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/lab"
-	"nearfar/internal/host/ssh"
-	"nearfar/internal/tool"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/lab"
+	"nearfar/internal/hosts/ssh"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/host"
 )
 
 func (a *app) doctorCommand() *cobra.Command {

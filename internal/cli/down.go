@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/deploy"
-	"nearfar/internal/provision"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/cloud/provision"
+	"nearfar/internal/measure/deploy"
 )
 
 // kubeconfigFlag adds --kubeconfig.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/hostverbs"
+	"nearfar/internal/onhost/hostverbs"
 )
 
 func TestEngineUsage(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/engine"
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/session"
-	"nearfar/internal/hostverbs"
+	"nearfar/internal/onhost/engine"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/hostverbs"
 )
 
 func TestEngineLoadUsage(t *testing.T) {

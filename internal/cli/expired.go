@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/execution"
-	"nearfar/internal/experiment"
-	"nearfar/internal/provision"
-	"nearfar/internal/result"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/cloud/provision"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/measure/execution"
 )
 
 // refuseExpiring refuses a run on machines that are past their time, or will be before its trials can have ended: a

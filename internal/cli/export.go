@@ -5,9 +5,9 @@ import (
 	"io"
 	"os"
 
-	"nearfar/internal/engine/process"
-	"nearfar/internal/export"
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/show/export"
 )
 
 // export writes runs in a format for other programs, all into one file or to standard output.

@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/clean"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
 )
 
 // resolveFlag adds the flag --resolve.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/contrast"
-	"nearfar/internal/gate"
-	"nearfar/internal/page"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/conclude/contrast"
+	"nearfar/internal/conclude/gate"
+	"nearfar/internal/show/page"
 )
 
 // gateError says that the gate failed.

@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // gateOf runs the command on two runs, once for each list of arguments. It returns the exit codes and outputs.

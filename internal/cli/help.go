@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"nearfar/internal/prose"
+	"nearfar/internal/base/prose"
 )
 
 // helpWidth is the width of help that does not go to a terminal. Help is at least helpLeast columns wide.

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/history"
-	"nearfar/internal/report"
-	"nearfar/internal/result"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/conclude/history"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/show/report"
 )
 
 // historyOptions are the flags of history.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/history"
-	"nearfar/internal/rundir/rundirtest"
+	"nearfar/internal/conclude/history"
+	"nearfar/internal/declare/rundir/rundirtest"
 )
 
 var updateHistory = flag.Bool("update-history", false, "rewrite the golden files of history")

@@ -24,7 +24,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/page"
+	"nearfar/internal/show/page"
 )
 
 // The limits of a verb that reads a hostile run directory. hostileTime is CPU time, because other tests run in

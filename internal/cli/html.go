@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/page"
-	"nearfar/internal/rundir"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/show/page"
 )
 
 // formatHTML is the format of an answer as an HTML page. Not every verb has it.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/gate"
-	"nearfar/internal/page"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/gate"
+	"nearfar/internal/show/page"
 )
 
 // pagesOfSides adds formatHTML to the formats of an answer about two sides.

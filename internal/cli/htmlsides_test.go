@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/page"
+	"nearfar/internal/show/page"
 )
 
 // compare and gate write a page into a file, with the same exit codes as in their other formats.

@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/agent/binaries"
-	"nearfar/internal/clean"
-	"nearfar/internal/engine/process"
-	"nearfar/internal/image"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/hosts/image"
+	"nearfar/internal/onhost/agent/binaries"
+	"nearfar/internal/onhost/engine/process"
 )
 
 // imageOptions are the flags of image.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/agent/binaries"
+	"nearfar/internal/onhost/agent/binaries"
 )
 
 // needAgents skips a test if nearfar was built without agents.

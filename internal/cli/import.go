@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/tool"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/measure/tool"
 )
 
 // importOptions are the flags of import.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 const pingOutput = "20 packets transmitted, 20 received, 0% packet loss, time 19235ms\n" +

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // recording is a file to read, and the arm that it belongs to.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/conclude/answer"
 )
 
 // turns writes a recorded output for each mean into a new directory: run-1.txt, run-2.txt, and so on.
@@ -71,7 +71,7 @@ func TestImportPairedWithUnequalNumbers(t *testing.T) {
 
 // TestImportNative makes a run of two outputs of the engine; its histograms are kept.
 func TestImportNative(t *testing.T) {
-	printed, err := os.ReadFile(filepath.Join("..", "tool", "testdata", "native", "0.1.0", "rr-tcp.jsonl"))
+	printed, err := os.ReadFile(filepath.Join("..", "measure", "tool", "testdata", "native", "0.1.0", "rr-tcp.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}

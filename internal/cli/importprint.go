@@ -6,8 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/result"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/result"
 )
 
 // printTrials prints trials as a table or as JSON.

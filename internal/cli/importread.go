@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"os"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/result"
-	"nearfar/internal/tool"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/measure/tool"
 )
 
 // recorded is a file and the trials in it.

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/engine/process"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/onhost/engine/process"
 )
 
 // The bounds of an imported run.

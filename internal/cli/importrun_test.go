@@ -14,10 +14,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
-	"nearfar/internal/tool"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/measure/tool"
 )
 
 // put writes a file below a new directory and returns its path.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // workloadName names the workload of a trial by tool, mode, protocol, message size, and number of connections if there

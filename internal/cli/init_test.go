@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/tool"
 )
 
 // Every template is a valid experiment with the template's name, names the verbs to use next, and is in the help.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/experiment"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/experiment"
 )
 
 // inputFlags are the flags of verbs that read experiment files: the values of variables, and further hosts.

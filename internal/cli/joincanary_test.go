@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/rundir"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/measure/tool"
 )
 
 const joinFile = `nearfar: v1

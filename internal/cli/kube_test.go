@@ -7,8 +7,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/tool"
 )
 
 // A text that kube writes into a file is read as the same text, whatever is in it.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/clean"
-	"nearfar/internal/experiment"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
 )
 
 // kubePlan is the experiment of the verb kube, while it is made.

@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/host/lab"
+	"nearfar/internal/hosts/lab"
 )
 
 // labCommands returns the hidden verbs with which the lab starts this program on its hosts.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // scale returns the scale of all numbers of the workload.

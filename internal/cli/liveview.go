@@ -8,9 +8,9 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/experiment"
-	"nearfar/internal/report"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/show/report"
 )
 
 // liveState has everything that the live view shows. It is immutable.

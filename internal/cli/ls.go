@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/provision"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/cloud/provision"
 )
 
 func lsFormats() []string { return []string{"terminal", "json"} }

@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/kubeclient"
-	"nearfar/internal/pool"
-	"nearfar/internal/pool/aks"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/base/kubeclient"
+	"nearfar/internal/cloud/pool"
+	"nearfar/internal/cloud/pool/aks"
 )
 
 func (a *app) migratePoolCommand() *cobra.Command {

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/check"
-	"nearfar/internal/deploy"
-	"nearfar/internal/experiment"
-	"nearfar/internal/pool"
-	"nearfar/internal/pool/aks"
-	"nearfar/internal/tool"
+	"nearfar/internal/cloud/pool"
+	"nearfar/internal/cloud/pool/aks"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/deploy"
+	"nearfar/internal/measure/tool"
 )
 
 // poolFindings asks what can be known of the accelerated networking of a new pool: the scale set through az, and the

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"nearfar/internal/pool"
-	"nearfar/internal/pool/aks"
+	"nearfar/internal/cloud/pool"
+	"nearfar/internal/cloud/pool/aks"
 )
 
 // poolOptions are the flags of migrate-pool.

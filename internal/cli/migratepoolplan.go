@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/pool"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/cloud/pool"
 )
 
 // poolPlan is what migrate-pool prints before it changes anything.

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/files"
-	"nearfar/internal/rundir"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/base/files"
+	"nearfar/internal/declare/rundir"
 )
 
 // runsFolder is the default folder of run directories.

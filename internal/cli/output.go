@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // checkOutput checks that the file of a flag can be written, before anything is measured or read, and without changing

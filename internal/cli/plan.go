@@ -5,13 +5,13 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/clean"
-	"nearfar/internal/deploy"
-	"nearfar/internal/execution"
-	"nearfar/internal/experiment"
-	"nearfar/internal/provider"
-	"nearfar/internal/runner"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/cloud/provider"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/deploy"
+	"nearfar/internal/measure/execution"
+	"nearfar/internal/measure/runner"
 )
 
 // printPlan prints what a run would do: each command line, the order of trials, the forecast and the duration.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/experiment"
-	"nearfar/internal/provision"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/cloud/provision"
+	"nearfar/internal/declare/experiment"
 )
 
 // printCost prints what the resources of a plan cost for an hour, and until the machines are past their time.

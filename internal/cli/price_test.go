@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/provision"
+	"nearfar/internal/cloud/provision"
 )
 
 func TestCostIsPrinted(t *testing.T) {

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/check"
-	"nearfar/internal/clean"
-	"nearfar/internal/experiment"
-	"nearfar/internal/report"
-	"nearfar/internal/result"
-	"nearfar/internal/runner"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/measure/runner"
+	"nearfar/internal/show/report"
 )
 
 // The values of --progress.

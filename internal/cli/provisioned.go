@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"nearfar/internal/agent/binaries"
-	"nearfar/internal/audit"
-	"nearfar/internal/clean"
-	"nearfar/internal/deploy"
-	"nearfar/internal/experiment"
-	"nearfar/internal/provision"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/cloud/audit"
+	"nearfar/internal/cloud/provision"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/deploy"
+	"nearfar/internal/onhost/agent/binaries"
 )
 
 // What to do with the machines of an up that failed or was interrupted.

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"nearfar/internal/tofutest"
+	"nearfar/internal/kits/tofutest"
 )
 
 // askFile is an experiment on a machine that the module below makes.

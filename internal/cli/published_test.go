@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/conclude/answer"
 )
 
 var updateReadmes = flag.Bool("update-readmes", false, "write into the labs' README files what their commands print")

@@ -7,10 +7,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/experiment"
-	"nearfar/internal/gate"
-	"nearfar/internal/tool"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/conclude/gate"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/tool"
 )
 
 // content reads the experiment file of a run into o.data, unless it was read before: a pipe can be read only once, and

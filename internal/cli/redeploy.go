@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"slices"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/deploy"
-	"nearfar/internal/experiment"
-	"nearfar/internal/provision"
-	"nearfar/internal/result"
-	"nearfar/internal/tool"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/cloud/provision"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/measure/deploy"
+	"nearfar/internal/measure/tool"
 )
 
 // machinesAnew makes the machines of a run anew between its deployments.

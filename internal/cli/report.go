@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/export"
-	"nearfar/internal/page"
-	"nearfar/internal/report"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/show/export"
+	"nearfar/internal/show/page"
+	"nearfar/internal/show/report"
 )
 
 // reportOptions are the flags of verbs that print an answer.

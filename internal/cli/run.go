@@ -12,17 +12,17 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/clean"
-	"nearfar/internal/deploy"
-	"nearfar/internal/execution"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/hostverbs"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
-	"nearfar/internal/runner"
-	"nearfar/internal/tool"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/measure/deploy"
+	"nearfar/internal/measure/execution"
+	"nearfar/internal/measure/runner"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/hostverbs"
 )
 
 // runOptions are the flags of run.

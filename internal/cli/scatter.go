@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/contrast"
-	"nearfar/internal/files"
-	"nearfar/internal/history"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/files"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/contrast"
+	"nearfar/internal/conclude/history"
 )
 
 // scatterFrom returns a function that says how much runs scatter, from the histories of the folders that contain the

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/page"
-	"nearfar/internal/serve"
+	"nearfar/internal/show/page"
+	"nearfar/internal/show/serve"
 )
 
 func (a *app) serveCommand() *cobra.Command {

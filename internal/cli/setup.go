@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"nearfar/internal/deploy"
-	"nearfar/internal/execution"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host/ssh"
-	"nearfar/internal/runner"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/ssh"
+	"nearfar/internal/measure/deploy"
+	"nearfar/internal/measure/execution"
+	"nearfar/internal/measure/runner"
 )
 
 // connects says whether a run connects to hosts of the file or to a cluster. A dry run then connects to nothing.

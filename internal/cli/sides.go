@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/contrast"
-	"nearfar/internal/experiment"
-	"nearfar/internal/files"
-	"nearfar/internal/hdr"
-	"nearfar/internal/rundir"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/base/files"
+	"nearfar/internal/base/hdr"
+	"nearfar/internal/conclude/contrast"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/rundir"
 )
 
 // sidesHelp explains the arguments of compare and gate.

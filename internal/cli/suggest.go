@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/experiment"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/experiment"
 )
 
 // suggestVerb refuses arguments of a command that takes only verbs, and suggests a verb.

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/term"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/report"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/show/report"
 )
 
 // terminalFile returns the terminal that w writes to. ok is false if w is not a terminal.

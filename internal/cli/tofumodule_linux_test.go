@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/tofutest"
+	"nearfar/internal/kits/tofutest"
 )
 
 // moduleText is a module for the real OpenTofu that needs no provider but its own. WORKS is what it does while a

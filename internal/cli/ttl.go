@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/provision"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/cloud/provision"
 )
 
 // printUnended says that a plan makes clusters, which nothing ends when their time is over.

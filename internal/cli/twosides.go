@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"nearfar/internal/contrast"
+	"nearfar/internal/conclude/contrast"
 )
 
 // contrast reads two sides, each of one or several runs, and matches their arms and workloads. The caller calls done

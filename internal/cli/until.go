@@ -3,11 +3,11 @@ package cli
 import (
 	"fmt"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/execution"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/measure/execution"
 )
 
 // mostUntil is the largest number of blocks of a run that ends by itself, if --blocks does not say.

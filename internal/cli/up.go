@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // upOptions are the flags of up.

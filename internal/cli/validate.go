@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/experiment"
-	"nearfar/internal/tool"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/tool"
 )
 
 // validateFormats lists the formats of validate, the default first.

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"nearfar/internal/execution"
-	"nearfar/internal/page"
-	"nearfar/internal/rundir"
-	"nearfar/internal/runner"
-	"nearfar/internal/serve"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/measure/execution"
+	"nearfar/internal/measure/runner"
+	"nearfar/internal/show/page"
+	"nearfar/internal/show/serve"
 )
 
 // endPatience is how long open pages may take to fetch the last document after the run has ended by itself.

@@ -7,8 +7,8 @@ import (
 	"math"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer"
 )
 
 // TestToolsAgree: the native engine and other tools must report the same round trip and the same goodput of one path,

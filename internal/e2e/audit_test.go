@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/azuretest"
-	"nearfar/internal/deploy"
+	"nearfar/internal/kits/azuretest"
+	"nearfar/internal/measure/deploy"
 )
 
 // An audited is an experiment whose machines are in a cloud of the tests, together with a fake of Azure that has

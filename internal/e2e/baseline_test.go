@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/rundir"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/rundir"
 )
 
 const baselineArms = `nearfar: v1

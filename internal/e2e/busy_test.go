@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/conclude/answer"
 )
 
 // burnVariable, if set, makes the test binary run burn.

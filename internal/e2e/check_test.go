@@ -7,8 +7,8 @@ import (
 	"os/exec"
 	"testing"
 
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
 )
 
 // checked is what check prints.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"nearfar/internal/azuretest"
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/kits/azuretest"
 )
 
 // A cloudTest is `make cloud-test` on labs/azure-zones. OpenTofu is real, and so are hosts, ssh and measurements. The

@@ -110,19 +110,19 @@ func exceptions() []exception {
 		clouds    = "it needs a cloud"
 		downloads = "it downloads a program of others"
 
-		firstContact = "internal/boottest/first_test.go TestFirstContact"
+		firstContact = "internal/kits/boottest/first_test.go TestFirstContact"
 
 		labsMade = "internal/e2e/labs_made_test.go TestLabsMade"
 		podsMade = "internal/e2e/kubenear_test.go TestNearAndFar"
 
 		latteOfNodes = "internal/e2e/labs_latte_test.go TestAKSLabBringsLatte"
-		latteOfVMs   = "internal/azuretest/lab_test.go TestLabWantsHashOfLatte"
+		latteOfVMs   = "internal/kits/azuretest/lab_test.go TestLabWantsHashOfLatte"
 	)
 	return []exception{
 		{"README.md", "apt-get update\n", firstContact, "it installs packages"},
 		{"README.md", "make demo ", firstContact, "make demo measures for three minutes, and make test would run this test"},
 		{"README.md", "make build ", firstContact, machines},
-		{"docs/agent.md", "nearfar agent ", "internal/agentcli/join_linux_test.go TestJoin", "it waits for a run"},
+		{"docs/agent.md", "nearfar agent ", "internal/onhost/agentcli/join_linux_test.go TestJoin", "it waits for a run"},
 		{"docs/agent.md", "export WIN_JOIN=", "", "it needs the join string of an agent on another machine"},
 		{"docs/baseline.md", "nearfar baseline ", "internal/e2e/baseline_test.go TestBaselineOfALab", "it takes minutes"},
 		{"docs/check.md", "nearfar check ", "internal/e2e/check_test.go TestCheckBySSH", machines},

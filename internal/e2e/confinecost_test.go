@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/confine"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/onhost/confine"
 )
 
 // TestCostOfConfinement measures what confinement adds to round trips: of a server that runs as it is, of one that is

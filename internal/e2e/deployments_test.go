@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/deploy"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/runner"
-	"nearfar/internal/tool"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/measure/deploy"
+	"nearfar/internal/measure/runner"
+	"nearfar/internal/measure/tool"
 )
 
 // Two arms that are the same: a wire between two hosts. In each deployment the wire of each arm is longer or shorter

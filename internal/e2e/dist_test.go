@@ -24,11 +24,11 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/agent/binaries"
-	engineprocess "nearfar/internal/engine/process"
-	"nearfar/internal/engine/record"
-	"nearfar/internal/result"
-	"nearfar/internal/winetest"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/kits/winetest"
+	"nearfar/internal/onhost/agent/binaries"
+	engineprocess "nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/record"
 )
 
 // The builds for other systems run, arm64 under qemu-user and Windows under Wine. Their figures are not judged.
@@ -398,7 +398,7 @@ func checkWindows(t *testing.T, b builds) {
 	between(t, native(), windows)
 	loadBetween(t, windows, native())
 	loadBetween(t, native(), windows)
-	recorded := filepath.Join("..", "tool", "testdata", "sockperf", "3.7")
+	recorded := filepath.Join("..", "measure", "tool", "testdata", "sockperf", "3.7")
 	files, err := filepath.Glob(filepath.Join(recorded, "*.txt"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no recorded outputs in %s: %v", recorded, err)

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/tool"
 )
 
 var fenced = regexp.MustCompile("(?ms)^```yaml[^\n]*\n(.*?)^```")

@@ -22,9 +22,9 @@ import (
 	"syscall"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
 )
 
 // program is the path of the nearfar binary that TestMain builds once for all tests. Every user can read it.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/provision"
+	"nearfar/internal/cloud/provision"
 )
 
 // setUntil changes until when nearfar's record says that the machines are meant to exist.

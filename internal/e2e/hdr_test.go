@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/pythontest"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/kits/pythontest"
 )
 
 // serveOnce starts the engine's server on loopback for one session, and returns its address.
@@ -85,7 +85,7 @@ func TestOthersReadHistograms(t *testing.T) {
 		Percentiles map[string]int64 `json:"percentiles"`
 		Buckets     [][3]int64       `json:"buckets"`
 	}
-	if err := json.Unmarshal(pythontest.Run(t, "../export/testdata/read_hdr.py", log, whole), &read); err != nil {
+	if err := json.Unmarshal(pythontest.Run(t, "../show/export/testdata/read_hdr.py", log, whole), &read); err != nil {
 		t.Fatal(err)
 	}
 	if len(read) != 2 || read[0].Count < 1000 || read[0].Intervals < 1 {

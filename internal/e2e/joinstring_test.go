@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/conclude/answer"
 )
 
 // startAgent starts `nearfar agent` with its standard output in a file. It returns the join string.

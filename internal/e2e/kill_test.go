@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
 )
 
 // fails runs the program, which must fail, and returns its output and exit code. env is added to the environment.

@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/experiment"
-	"nearfar/internal/kubetest"
-	"nearfar/internal/machine"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/kits/kubetest"
+	"nearfar/internal/onhost/machine"
 )
 
 // TestKubernetesPathsCost judges figures of pods. It takes minutes and a machine that does nothing else, so it runs on

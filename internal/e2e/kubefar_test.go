@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/kubetest"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/kits/kubetest"
 )
 
 // farTrials are trials of one second between pods, with tools whose server ends by itself, and two whose server does

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/kubetest"
-	"nearfar/internal/rundir"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/kits/kubetest"
 )
 
 // faultyPods is a run between two pods, with trials that are long enough for something to happen in them. They take

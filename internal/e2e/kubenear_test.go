@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/kubetest"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/kits/kubetest"
 )
 
 // nearAndFar compares pods on two nodes near each other with pods on two nodes far from each other. Labels of nodes

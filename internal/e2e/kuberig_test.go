@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/deploy"
-	"nearfar/internal/kubetest"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/kits/kubetest"
+	"nearfar/internal/measure/deploy"
 )
 
 // insideCluster runs a process of a test cluster, if this program was started as one.

@@ -15,8 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nearfar/internal/check"
-	"nearfar/internal/kubetest"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/kits/kubetest"
 )
 
 // agentImage is the image of the agent, which the tests load into their clusters.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"nearfar/internal/kubetest"
+	"nearfar/internal/kits/kubetest"
 )
 
 // sshOnNodes makes hosts that ssh reaches in the network namespaces of the cluster's nodes: n1 and n2 for processes

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/moduleroot"
-	"nearfar/internal/pythontest"
+	"nearfar/internal/kits/moduleroot"
+	"nearfar/internal/kits/pythontest"
 )
 
 const cdkExpires = "2026-11-21T19:22:00Z"

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/moduleroot"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/kits/moduleroot"
+	"nearfar/internal/measure/tool"
 )
 
 // newCDKLab is a copy of labs/eks-placement-group in which nearfar finds a stand-in of cdk and aws. Apps are

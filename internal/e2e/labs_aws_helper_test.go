@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/tofutest"
+	"nearfar/internal/kits/tofutest"
 )
 
 // An awsLab is a copy of a lab whose module runs with a stand-in for the AWS provider. The arguments are those of the

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // azureLabs are the labs of Azure and Google Cloud that have a module, each with its experiment files.

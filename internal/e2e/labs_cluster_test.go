@@ -7,8 +7,8 @@ import (
 	"os/exec"
 	"testing"
 
-	"nearfar/internal/check"
-	"nearfar/internal/kubetest"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/kits/kubetest"
 )
 
 // labsOfPods are the labs whose hosts are pods. The real Kubernetes of the tests stands in for the clusters that their

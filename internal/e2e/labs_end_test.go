@@ -16,7 +16,7 @@ import (
 )
 
 // VMs with Linux shut themselves down: at each start, cloud-init runs a command that asks systemd for it. systemd-run
-// is a script of the test, which prints its arguments; internal/boottest starts systemd itself.
+// is a script of the test, which prints its arguments; internal/kits/boottest starts systemd itself.
 func TestAzureLabVMsEnd(t *testing.T) {
 	t.Parallel()
 	programs := t.TempDir()
@@ -64,7 +64,8 @@ func TestAzureLabVMsEnd(t *testing.T) {
 			if at < 0 || !slices.Equal(args[at:], []string{"systemctl", "poweroff"}) {
 				t.Fatalf("%s: systemd-run gets %q", lab, args)
 			}
-			// Else the timer waits for the start of the system, which waits for systemd-run: see internal/boottest.
+			// Else the timer waits for the start of the system, which waits for systemd-run: see
+			// internal/kits/boottest.
 			for _, option := range []string{"--timer-property=DefaultDependencies=no", "--property=DefaultDependencies=no"} {
 				if !slices.Contains(args[:at], option) {
 					t.Errorf("%s: systemd-run gets no %s: %q", lab, option, args)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/googletest"
+	"nearfar/internal/kits/googletest"
 )
 
 // A googleStand is the lab on Google Cloud with the real provider and the fake of the Compute Engine API.

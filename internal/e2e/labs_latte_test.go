@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"nearfar/internal/moduleroot"
+	"nearfar/internal/kits/moduleroot"
 )
 
 // kubectlStandIn keeps what is applied, and notes all commands. The rollout fails if the file "refuse" is there.

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/audit"
-	"nearfar/internal/tofutest"
+	"nearfar/internal/cloud/audit"
+	"nearfar/internal/kits/tofutest"
 )
 
 // listingVariable makes the test's own program the az, aws and gcloud of an audit. They list what the stand-ins of

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/check"
-	"nearfar/internal/deploy"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/measure/deploy"
 )
 
 // A madeLab is a lab that is run as a whole: everything is made, measured and deleted.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/azuretest"
-	"nearfar/internal/cloudtest"
-	"nearfar/internal/tofutest"
+	"nearfar/internal/kits/azuretest"
+	"nearfar/internal/kits/cloudtest"
+	"nearfar/internal/kits/tofutest"
 )
 
 // The real azurerm and the real az, with the strict fake of Azure: up meets a refusal and takes the next size, a second

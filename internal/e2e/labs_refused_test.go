@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/tofutest"
+	"nearfar/internal/kits/tofutest"
 )
 
 // room is the failure of Azure when it has no room for VMs of a size. The VM exists all the same.

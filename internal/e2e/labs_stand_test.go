@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/tofutest"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/kits/tofutest"
+	"nearfar/internal/measure/tool"
 )
 
 // labVariables are what a user gives to the labs whose machines nearfar makes.

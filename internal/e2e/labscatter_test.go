@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // TestRemadeLabsScatter measures how much equal labs differ in one run: NEARFAR_LABS=8 makes two equal labs eight times,

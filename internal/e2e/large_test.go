@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
 )
 
 // writeLarge makes a run like those of the native engine, with facts, commands and all metrics, and returns its path.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/rundir"
 )
 
 const twoArms = `

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/tofutest"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/kits/tofutest"
 )
 
 // makers are the keys of the file for scripts and for an app of the AWS CDK.

@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"nearfar/internal/kubetest"
-	"nearfar/internal/pool"
+	"nearfar/internal/cloud/pool"
+	"nearfar/internal/kits/kubetest"
 )
 
 // web is a Deployment that takes a second until a pod is ready, with a PodDisruptionBudget, and a DaemonSet.

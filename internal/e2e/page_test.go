@@ -11,8 +11,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/page/pagetest"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/show/page/pagetest"
 )
 
 // TestReportOfTheOverlayLab opens the report of labs/overlay from disk in a browser. It must make no request and write

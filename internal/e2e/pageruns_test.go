@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/pythontest"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
-	"nearfar/internal/rundir/rundirtest"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/declare/rundir/rundirtest"
+	"nearfar/internal/kits/pythontest"
 )
 
 // overlay is a short form of the experiment that the pages use: its arms and its workload have the names that the
@@ -94,7 +94,7 @@ func runReadme(r *pageRun) {
 	r.instead("runs/...", "runs/killed")
 	r.instead("'rr rtt.p99", "'rr-1k rtt.p99") // the workload of the finished run
 	r.record("labs/zones/published/across-zones.txt", "old-results/zones.txt")
-	r.record("internal/tool/testdata/iperf3/3.12/tcp.txt", "old-results/iperf3.txt")
+	r.record("internal/measure/tool/testdata/iperf3/3.12/tcp.txt", "old-results/iperf3.txt")
 	r.instead("engine serve ", "engine serve --listen 127.0.0.1:0 ") // the port may be taken
 	r.all()
 	run, err := rundir.Open(filepath.Join(r.dir, "runs/killed"))
@@ -113,7 +113,7 @@ func runCompare(r *pageRun) {
 	r.record("labs/zones/published/across-zones.txt", "after.txt")
 	// The message size is in the command line only.
 	r.save("sockperf.txt", "$ sockperf ping-pong -i 127.0.0.1 -p 22112 --tcp -m 1024 -t 1\n"+
-		r.source("internal/tool/testdata/sockperf/3.7/pp-tcp-half.txt"))
+		r.source("internal/measure/tool/testdata/sockperf/3.7/pp-tcp-half.txt"))
 	r.next()
 	// Noise can hide the difference of a short run, and make numbers so wide that columns are left out.
 	r.next("With routed, ", "Differences: B less A, paired within blocks", "  rr-1k, rtt p50 in us\n",
@@ -154,7 +154,7 @@ func runExport(r *pageRun) {
 	r.sql = func(query string) int {
 		// run_sql.py runs the SQL of a page.
 		r.save("query.md", "```sql\n"+query+"```\n")
-		out := pythontest.Run(r.t, "../export/testdata/run_sql.py", filepath.Join(r.dir, "query.md"), r.dir)
+		out := pythontest.Run(r.t, "../show/export/testdata/run_sql.py", filepath.Join(r.dir, "query.md"), r.dir)
 		var rows int
 		if _, err := fmt.Sscan(string(out), &rows); err != nil {
 			r.t.Fatalf("%v in %s", err, out)
@@ -196,8 +196,8 @@ func runHistory(r *pageRun) {
 }
 
 func runImport(r *pageRun) {
-	r.record("internal/tool/testdata/ping/iputils-20221126/three.txt", "ping.txt")
-	r.record("internal/tool/testdata/iperf3/3.12/tcp.json", "iperf3.json")
+	r.record("internal/measure/tool/testdata/ping/iputils-20221126/three.txt", "ping.txt")
+	r.record("internal/measure/tool/testdata/iperf3/3.12/tcp.json", "iperf3.json")
 	r.record("labs/zones/published/across-zones.txt", "session.txt", "zones.txt")
 	r.record("labs/zones/published/availability-set.txt", "set.txt")
 	r.all()

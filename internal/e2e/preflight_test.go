@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/rundir"
 )
 
 // freePorts gives the first of four ports that nobody listens on, below the ports of clients. Tests that run at the

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/tofutest"
+	"nearfar/internal/kits/tofutest"
 )
 
 // moduleText is a module that makes machines with the names in NAMES.

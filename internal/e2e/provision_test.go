@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/provision"
-	"nearfar/internal/tofutest"
+	"nearfar/internal/cloud/provision"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/kits/tofutest"
 )
 
 // Machines are made, measured and deleted. Each machine of the cloud is a host with a real sshd.

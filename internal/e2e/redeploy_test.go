@@ -13,12 +13,12 @@ import (
 	"syscall"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/deploy"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
-	"nearfar/internal/tofutest"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/kits/tofutest"
+	"nearfar/internal/measure/deploy"
 )
 
 // redeployedModule has a network, which stays, and machines in a group. A machine gets a new boot id when it is made:

@@ -7,8 +7,8 @@ import (
 	"math"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // The rule by which TestIdenticalArmsDoNotDiffer ends: see there.
@@ -25,7 +25,7 @@ const (
 // (2 x 2/128, for two quantities). The test is sequential: it passes as soon as it has made 8 runs, and 6 more for each
 // alarm; it fails at the sixth alarm. It then fails once in 1,900 times at a true rate of 3.1 %, 60 times in 100 at
 // 20 %, and 90 times in 100 at 30 %. On average it makes 10 runs. (Ten runs of which at most three may alarm fail 12
-// times in 100 at a true rate of 20 %.) internal/stats checks the rate itself by simulation.
+// times in 100 at a true rate of 20 %.) internal/base/stats checks the rate itself by simulation.
 //
 // One arm that is always a little slower raises few alarms. So the signs of all paired differences are pooled over the
 // runs: no arm may have the higher p50 so often that chance does it once in 1,000 times. In the 56 blocks of 8 runs,

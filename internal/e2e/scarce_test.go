@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/rundir"
 )
 
 // fullDisk runs nearfar on a file system of its own, and resumes the run after its exit once a file is removed:

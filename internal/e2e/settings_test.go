@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/rundir"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/rundir"
 )
 
 // ofLab returns the experiment of a lab with texts replaced by others, in pairs, so that it takes seconds instead of

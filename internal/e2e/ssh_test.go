@@ -17,10 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/agent/binaries"
-	"nearfar/internal/answer"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/agent/binaries"
+	"nearfar/internal/onhost/host"
 )
 
 // zoneDelay is the delay of the wire between the two zones, in each direction.

@@ -20,9 +20,9 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/lab"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/lab"
+	"nearfar/internal/onhost/host"
 )
 
 // An sshRig is hosts in network namespaces, each with a real sshd, and a namespace for nearfar with a link to each

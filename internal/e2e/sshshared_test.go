@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/rundir"
 )
 
 // shared is faulty with fewer blocks.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"testing"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // TestPartsInTheLab: over a bridge between two namespaces the kernel's timestamps divide each trial's round trip into

@@ -110,13 +110,13 @@ func TestMissingTool(t *testing.T) {
 	}
 }
 
-// TestStandInOfNtttcp runs ntttcp in a lab with a stand-in (internal/tool/testdata/standins), because ntttcp is in no
-// distribution: the runner waits for the receiver, which ends by itself, and the goodput is the receiver's.
+// TestStandInOfNtttcp runs ntttcp in a lab with a stand-in (internal/measure/tool/testdata/standins), because ntttcp is
+// in no distribution: the runner waits for the receiver, which ends by itself, and the goodput is the receiver's.
 func TestStandInOfNtttcp(t *testing.T) {
 	t.Parallel()
 	dir := workspace(t)
 	bin := filepath.Join(dir, "bin")
-	build := exec.Command("go", "build", "-o", filepath.Join(bin, "ntttcp"), "../tool/testdata/standins/ntttcp")
+	build := exec.Command("go", "build", "-o", filepath.Join(bin, "ntttcp"), "../measure/tool/testdata/standins/ntttcp")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

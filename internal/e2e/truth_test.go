@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/conclude/answer"
 )
 
 // TestDelayIsFound measures wires whose delay is known. The baseline is a wire without delay, so that the arms differ

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"nearfar/internal/host/lab"
+	"nearfar/internal/hosts/lab"
 )
 
 // TestOrdinaryUser: an ordinary user gets the same lab, in a user namespace. The longer path takes about twice as long;

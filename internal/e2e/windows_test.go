@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/agent/tls"
-	"nearfar/internal/answer"
-	"nearfar/internal/winetest"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/kits/winetest"
+	"nearfar/internal/onhost/agent/tls"
 )
 
 // A windowsAgent is `nearfar-agent agent` under Wine.
@@ -96,7 +96,7 @@ func TestWindowsAgents(t *testing.T) {
 	w := winetest.New(t)
 	program := w.WithUDP(t, w.Build(t, "agent.exe", "nearfar/cmd/nearfar-agent", false), "nearfar-agent.exe")
 	for _, name := range []string{"latte", "ntttcp"} {
-		built := w.Build(t, "built.exe", "../tool/testdata/standins/"+name, false)
+		built := w.Build(t, "built.exe", "../measure/tool/testdata/standins/"+name, false)
 		w.WithUDP(t, built, filepath.Join("tools", name+".exe"))
 	}
 	// between measures between two agents, one for each direction of dialling. The blocks would be too few for an
@@ -126,7 +126,7 @@ hosts:
 	}
 	t.Run("supervise", func(t *testing.T) {
 		t.Parallel()
-		built := w.Build(t, "supervise.exe", "nearfar/internal/supervise", true)
+		built := w.Build(t, "supervise.exe", "nearfar/internal/onhost/supervise", true)
 		tests := platform{prefix: []string{w.Loader, built}, env: w.Env}
 		if said := tests.output(t, "", "-test.v"); !strings.Contains(said, "--- PASS: TestEnvironment") {
 			t.Errorf("the tests of supervise for Windows print %s", said)
@@ -167,8 +167,8 @@ schedule: {blocks: 2, seed: 1}
 			}
 		}
 	})
-	// latte and ntttcp are stand-ins (internal/tool/testdata/standins): programs of this project that take the options
-	// of the real ones and print in their format.
+	// latte and ntttcp are stand-ins (internal/measure/tool/testdata/standins): programs of this project that take the
+	// options of the real ones and print in their format.
 	t.Run("stand-ins", func(t *testing.T) {
 		t.Parallel()
 		a := between(t, `

@@ -13,8 +13,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/check"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/check"
 )
 
 // outcomes are the outcomes of the trials of each arm, with the evidence of the last one. An arm has one expectation.

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/preflight"
+	"nearfar/internal/cloud/preflight"
 )
 
 func main() {
@@ -55,8 +55,8 @@ func look(folder fs.FS, out io.Writer, today time.Time) error {
 		r, there := preflight.Retired(table, n.name)
 		switch warning := r.Warning(today); {
 		case !there:
-			problems = append(problems, fmt.Errorf("%s:%d: %s is not in internal/preflight/lifecycle.json: add it with its "+
-				"date and the provider's page, or with the reason why there is none", n.file, n.line, n.name))
+			problems = append(problems, fmt.Errorf("%s:%d: %s is not in internal/cloud/preflight/lifecycle.json: add it "+
+				"with its date and the provider's page, or with the reason why there is none", n.file, n.line, n.name))
 		case r.Ended(today):
 			problems = append(problems, fmt.Errorf("%s:%d: %s: %s", n.file, n.line, n.name, warning))
 		case warning != "":

@@ -44,7 +44,8 @@ func TestLook(t *testing.T) {
 	}
 	folder["new/main.tf"] = &fstest.MapFile{Data: []byte("size = \"Standard_D4as_v77\"\n")}
 	if err := look(folder, new(strings.Builder), day(t, "2026-11-24")); err == nil ||
-		!strings.Contains(err.Error(), "new/main.tf:1: Standard_D4as_v77 is not in internal/preflight/lifecycle.json") {
+		!strings.Contains(err.Error(), "new/main.tf:1: Standard_D4as_v77 is not in internal/cloud/preflight/"+
+			"lifecycle.json") {
 		t.Errorf("a new size: %v", err)
 	}
 	if err := look(fstest.MapFS{}, new(strings.Builder), day(t, "2026-11-24")); err == nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // The client's own limit of requests, in requests per second. The default of the library is 5, which would delay the

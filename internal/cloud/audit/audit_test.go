@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 // stand answers commands that begin with a text, the longest one first. A command without an answer gets an empty list.

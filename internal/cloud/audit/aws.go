@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 // awsTag is a tag as aws prints it.

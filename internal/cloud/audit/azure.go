@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 // azureResource is a resource or a group, as az prints it.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"nearfar/internal/cloudtool"
-	"nearfar/internal/lazyregexp"
+	"nearfar/internal/base/lazyregexp"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 // googleResource is a resource as gcloud prints it.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/googletest"
+	"nearfar/internal/kits/googletest"
 )
 
 // The real gcloud finds what the fake of the Compute Engine API has, and says so if it may not ask.

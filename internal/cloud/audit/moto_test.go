@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/cloudtest"
+	"nearfar/internal/kits/cloudtest"
 )
 
 // do runs the real aws, and gives what it prints.

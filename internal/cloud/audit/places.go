@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/lazyregexp"
+	"nearfar/internal/base/lazyregexp"
 )
 
 // ParsePlace reads "aws:eu-west-1", or "azure" for the default of the provider's program.

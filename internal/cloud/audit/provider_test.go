@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/cloudtest"
-	"nearfar/internal/tofutest"
+	"nearfar/internal/kits/cloudtest"
+	"nearfar/internal/kits/tofutest"
 )
 
 // What the real provider hashicorp/aws makes of the labs in moto, a fake of AWS, is found by an audit, changes nothing

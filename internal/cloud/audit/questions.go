@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 // questions are the questions to one place, and their answers. It is safe for concurrent use.

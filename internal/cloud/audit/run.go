@@ -3,7 +3,7 @@ package audit
 import (
 	"context"
 
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 // maxOutput bounds what a program may print, in bytes: about 100,000 resources.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/bounded"
-	"nearfar/internal/clean"
+	"nearfar/internal/base/bounded"
+	"nearfar/internal/base/clean"
 )
 
 const (

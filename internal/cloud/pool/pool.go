@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
-	"nearfar/internal/kubeclient"
+	"nearfar/internal/base/kubeclient"
 )
 
 // A Cluster is the API of a cluster.

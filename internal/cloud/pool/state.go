@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/files"
+	"nearfar/internal/base/files"
 )
 
 // A Step is what a migration does next.

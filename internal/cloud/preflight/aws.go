@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 // amazon runs aws for the region of the place.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 // ec2 is what the lab of EC2 makes. The stand-in for the provider makes up the region.

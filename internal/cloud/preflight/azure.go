@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 // az runs az for the subscription of the place.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/azuretest"
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
+	"nearfar/internal/kits/azuretest"
 )
 
 // today is when the tests look.

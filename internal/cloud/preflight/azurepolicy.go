@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 // azurePolicies asks Azure Policy what it would deny: a public address, and a VM of each size. Azure evaluates the

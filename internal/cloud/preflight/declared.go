@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 // OfVariables reads what scripts or an app make, from the variables that the experiment file gives them: the size and

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 // gcloud runs gcloud for the project of the place.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/cloudtest"
+	"nearfar/internal/kits/cloudtest"
 )
 
 // The real aws asks moto, a fake of AWS, about the lab of EC2. What moto does not know was not looked at.

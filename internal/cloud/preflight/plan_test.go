@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/moduleroot"
-	"nearfar/internal/tofutest"
+	"nearfar/internal/kits/moduleroot"
+	"nearfar/internal/kits/tofutest"
 )
 
 var update = flag.Bool("update", false, "make the plans of testdata anew, with the real OpenTofu")

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 // A Status is what a check has found.

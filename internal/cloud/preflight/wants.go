@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 // The providers that can be asked.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"nearfar/internal/check"
-	"nearfar/internal/cloudtool"
-	"nearfar/internal/lazyregexp"
+	"nearfar/internal/base/lazyregexp"
+	"nearfar/internal/cloud/cloudtool"
+	"nearfar/internal/declare/check"
 )
 
 var (

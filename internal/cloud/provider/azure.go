@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/check"
-	"nearfar/internal/cloudtool"
-	"nearfar/internal/lazyregexp"
+	"nearfar/internal/base/lazyregexp"
+	"nearfar/internal/cloud/cloudtool"
+	"nearfar/internal/declare/check"
 )
 
 // Identifiers of Azure's resources. The parts are the subscription, the resource group, the kind and the name. A

@@ -8,8 +8,8 @@ import (
 	"path"
 	"strings"
 
-	"nearfar/internal/check"
-	"nearfar/internal/lazyregexp"
+	"nearfar/internal/base/lazyregexp"
+	"nearfar/internal/declare/check"
 )
 
 var (

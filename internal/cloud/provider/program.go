@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 // maxOutput bounds what a program may print, in bytes.

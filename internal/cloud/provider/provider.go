@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/check"
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/check"
 )
 
 // Limits bound the questions.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/check"
-	"nearfar/internal/googletest"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/kits/googletest"
 )
 
 // programs are aws, az and gcloud in a folder that is the first of PATH. They note their arguments, one call a line.

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"nearfar/internal/audit"
-	"nearfar/internal/files"
+	"nearfar/internal/base/files"
+	"nearfar/internal/cloud/audit"
 )
 
 // An Auditor asks providers what they still have of a run: an audit.Auditor, or what stands in for it in tests.

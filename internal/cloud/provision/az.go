@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/files"
-	"nearfar/internal/preflight"
+	"nearfar/internal/base/files"
+	"nearfar/internal/cloud/preflight"
+	"nearfar/internal/declare/experiment"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 // billed says where a type of resource has what its price depends on.

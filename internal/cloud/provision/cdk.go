@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/preflight"
+	"nearfar/internal/cloud/preflight"
+	"nearfar/internal/declare/experiment"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"os"
 	"slices"
 
-	"nearfar/internal/audit"
+	"nearfar/internal/cloud/audit"
 )
 
 // A LeftError lists what is left after Down.

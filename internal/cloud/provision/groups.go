@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"nearfar/internal/audit"
+	"nearfar/internal/cloud/audit"
 )
 
 // An azureGroup is a resource group of Azure that the module made for this run.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/files"
+	"nearfar/internal/base/files"
 )
 
 // The index of a user is a folder with a file for each folder that has a record. So machines are found from everywhere.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"nearfar/internal/files"
+	"nearfar/internal/base/files"
 )
 
 // locks keep two nearfar from working on the same machines, and say whether a program still works that a killed nearfar

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // cdkProject is a project with an app, without a record.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/cloudtool"
-	"nearfar/internal/experiment"
+	"nearfar/internal/cloud/cloudtool"
+	"nearfar/internal/declare/experiment"
 )
 
 // Cost is what the resources of a plan cost.

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 func costOf(t *testing.T, file string, given ...experiment.Price) Cost {

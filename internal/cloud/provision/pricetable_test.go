@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 func readTableOf(t *testing.T) table {
@@ -156,7 +156,7 @@ func notPriced() map[string]string {
 // Every size that a lab names is in the table, or its region and system are listed with a reason.
 func TestSizesOfLabsHavePrices(t *testing.T) {
 	all := readTableOf(t)
-	const labs = "../../labs"
+	const labs = "../../../labs"
 	size := regexp.MustCompile(
 		`\bStandard_[A-Z]+\d+[a-z]*(_v\d+)?\b|\b[a-z]\d+[a-z]*\.\d*(x?large|medium|metal)\b|\b[a-z]\d[a-z]?-[a-z]+-\d+\b`)
 	found, used := 0, map[string]bool{}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"os"
 
-	"nearfar/internal/machine"
+	"nearfar/internal/onhost/machine"
 )
 
 // started names the moment at which a process started: the running kernel, and the ticks since it started. ok is false

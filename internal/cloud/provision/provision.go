@@ -15,9 +15,9 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/audit"
-	"nearfar/internal/experiment"
-	"nearfar/internal/preflight"
+	"nearfar/internal/cloud/audit"
+	"nearfar/internal/cloud/preflight"
+	"nearfar/internal/declare/experiment"
 )
 
 // Folder is the name of the folder with the records and states, in the folder of the experiment file.

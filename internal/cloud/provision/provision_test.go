@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 func TestHostsFile(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"nearfar/internal/audit"
-	"nearfar/internal/files"
+	"nearfar/internal/base/files"
+	"nearfar/internal/cloud/audit"
 )
 
 // The states of machines.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/bounded"
+	"nearfar/internal/base/bounded"
 )
 
 // Files in which programs write for nearfar. They are files and not pipes, so that a program continues when nearfar is

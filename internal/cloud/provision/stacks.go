@@ -10,8 +10,8 @@ import (
 	"os/exec"
 	"strings"
 
-	"nearfar/internal/cloudtool"
-	"nearfar/internal/files"
+	"nearfar/internal/base/files"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 // stack is a stack that was deployed.

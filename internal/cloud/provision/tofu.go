@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/preflight"
+	"nearfar/internal/cloud/preflight"
+	"nearfar/internal/declare/experiment"
 )
 
 // plan makes the plan that create then carries out, and checks that the module takes the variables.

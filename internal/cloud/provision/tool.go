@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/files"
+	"nearfar/internal/base/files"
+	"nearfar/internal/declare/experiment"
 )
 
 // programNames are the programs that can make machines, in the order in which they are looked for.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/audit"
+	"nearfar/internal/cloud/audit"
 )
 
 // Up makes the machines. ask is called with the plan of the first attempt, before anything is made; its error ends Up.

@@ -5,9 +5,9 @@ import (
 	"math"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // additivity says how closely the layers add up; empty if the arms cannot tell.

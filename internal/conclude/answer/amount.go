@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // rounding is how a figure is written: its unit, and how many digits its interval supports.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // Digits are those that the interval supports, and no end of an interval becomes 0 that is none.

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // Answer is printed by `run`, `report` and `compare`; its JSON keys are stable. Times are in seconds, rates in bits

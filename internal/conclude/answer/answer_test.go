@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // model makes trials of an experiment. The test gives the costs of the layers, in seconds.

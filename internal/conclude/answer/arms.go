@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // settingsOf says what the arms are: all paths, unless they are the same, and what the arms set.

@@ -3,7 +3,7 @@ package answer
 import (
 	"math"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // Bounded is a figure that was judged against a bound, as by a gate.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
 )
 
 // MostWords is how many words the first line of an answer may have.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // comparisons compares every arm with the baseline in every quantity.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // The thresholds of the warnings, as shares of time. The mean over a workload's trials is compared with them.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // The fewest trials with a high core-to-core latency that cause a warning, and the smallest share of the trials.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // TestMovedCPUsWarning: there is a warning if the core-to-core latency was high in at least two trials of a workload

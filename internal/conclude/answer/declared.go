@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
 )
 
 // declared are the facts in which the file declares two arms to differ: paths into check.Facts, each with all below it.

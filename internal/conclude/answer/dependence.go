@@ -3,7 +3,7 @@ package answer
 import (
 	"fmt"
 
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
 )
 
 // dependTogether tests whether the differences of a run depend on those of the blocks before, in all comparisons

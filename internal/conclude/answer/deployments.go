@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // The values of Comparison.About for arms of one run.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
 )
 
 // The sides of an arm.
@@ -17,7 +17,7 @@ const (
 	sideServer = "server"
 )
 
-// recordedFacts is the part of a run's hosts about the facts of all hosts; internal/deploy.Record writes it.
+// recordedFacts is the part of a run's hosts about the facts of all hosts; internal/measure/deploy.Record writes it.
 type recordedFacts struct {
 	Facts []struct {
 		Deployment int `json:"deployment"`

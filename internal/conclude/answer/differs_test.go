@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
 )
 
 // hostOf is a host of factsOf: what it is in the arms, in which deployment, and how its facts differ from plainFacts.

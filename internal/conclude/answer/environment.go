@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // Environment describes the machines of a run, and the limits of what they can show.
@@ -66,7 +66,7 @@ func (e *Environment) lab() string {
 	return "A lab on one machine: " + strings.Join(parts, ", ")
 }
 
-// labHosts is the part of a run's hosts that is read here; internal/host/lab.Facts writes it.
+// labHosts is the part of a run's hosts that is read here; internal/hosts/lab.Facts writes it.
 type labHosts struct {
 	Lab struct {
 		Kernel        string          `json:"kernel"`

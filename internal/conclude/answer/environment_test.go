@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 const hostsBefore = `{"lab":{"user_namespace":false,"kernel":"6.9","wire":"user-space","cpus":[0,1],"service_cpu":0,"cpu_model":"EPYC","clock_source":"tsc",

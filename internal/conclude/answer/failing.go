@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // failing says in sentences that more than half of the trials failed, or all trials of an arm; "" if neither is true.

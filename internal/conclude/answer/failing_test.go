@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // trialsOf makes trials from letters, in the order of their numbers: a and b are good trials of these arms, A and B

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/result"
 )
 
 // Failures says how often the arms failed. An attempt is the first execution of a trial of the schedule. A trial that

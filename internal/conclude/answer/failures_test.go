@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // attempt makes a trial of the workload rr with a p50 in microseconds; 0 for one that failed.

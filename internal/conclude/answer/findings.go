@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // The kinds of a finding.

@@ -3,7 +3,7 @@ package answer
 import (
 	"slices"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // group names the trials of a workload in an arm.

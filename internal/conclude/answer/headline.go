@@ -1,6 +1,6 @@
 package answer
 
-import "nearfar/internal/stats"
+import "nearfar/internal/base/stats"
 
 // The verdict may name any finding of the answer, and it names the largest. So what it claims has to hold over all
 // tables that it chose from, while the p-values of a table are corrected for that table alone.

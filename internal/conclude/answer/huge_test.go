@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"testing"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // TestNoNumberFillsALine: whatever size the numbers of a record have, no text of the answer has one of more digits than

@@ -3,7 +3,7 @@ package answer
 import (
 	"fmt"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // impossible warns of trials that no run can produce: a run directory can have been edited, or combined from several.

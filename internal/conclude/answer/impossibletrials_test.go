@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // TestStrangeTrials: trials that no run can produce give warnings, and a sound run does not.

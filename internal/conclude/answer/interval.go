@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"math"
 
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
 )
 
 // Bounds are the ends of an interval. An end is infinite if so many trials lack the figure (see Missing) that the

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // AboutTheseLabs is the value of Comparison.About for two labs that were made once and whose difference may be no

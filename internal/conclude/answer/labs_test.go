@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // A sure difference of two labs that is smaller than equal labs differ by is about these labs, and the verdict says so.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
 )
 
 // costs gives the cost of each layer, the estimate that it comes from, and the arms that have this layer alone. If the

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/check"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/result"
 )
 
 // limits warns of trials in which a limiter of the provider acted: they show the limiter, whatever the arm is.

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // TestLimits: a warning for each arm and workload with a trial that shows a limiter, and no note in addition.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/experiment"
 )
 
 // complete is the state of a run that did what it planned.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
 )
 
 // Machine describes the machine of one or several hosts that an experiment file names.
@@ -152,7 +152,7 @@ func addressesText(all []ArmAddresses) string {
 	return "Measured: " + strings.Join(pairs, "; ") + more
 }
 
-// givenHosts is the part of a run's hosts about the hosts of the file; internal/deploy.Record writes it.
+// givenHosts is the part of a run's hosts about the hosts of the file; internal/measure/deploy.Record writes it.
 type givenHosts struct {
 	Machines map[string]givenMachine `json:"machines"`
 	Sides    map[string]givenSides   `json:"sides"`
@@ -164,7 +164,7 @@ type givenHosts struct {
 // givenSides are the names of an arm's hosts.
 type givenSides struct{ Client, Server string }
 
-// givenMachine has the fields of internal/agent.Facts that are read.
+// givenMachine has the fields of internal/onhost/agent.Facts that are read.
 type givenMachine struct {
 	System struct {
 		OS, Arch string

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 const givenBefore = `{"machines":{

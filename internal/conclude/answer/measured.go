@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // measuredOf describes the workloads of a run.

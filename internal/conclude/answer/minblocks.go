@@ -3,8 +3,8 @@ package answer
 import (
 	"fmt"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/experiment"
 )
 
 // Enough says whether a schedule has the fewest blocks with which its largest family of comparisons can show any

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // stalling makes 20 blocks of a baseline and an arm that is 7 % faster. The given numbers of their trials stalled: they

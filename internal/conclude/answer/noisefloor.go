@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // NoiseFloor is what the comparison of an arm with itself says about its hosts.

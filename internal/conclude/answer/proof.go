@@ -1,6 +1,6 @@
 package answer
 
-import "nearfar/internal/check"
+import "nearfar/internal/declare/check"
 
 // ArmProof says whether an arm was what it claims in the trials that were measured.
 type ArmProof struct {

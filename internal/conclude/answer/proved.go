@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // The bounds of lists that grow with the number of trials.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 // ProviderAnswer is what the provider of a cloud answered about a host of an arm (`ask_providers` in the experiment

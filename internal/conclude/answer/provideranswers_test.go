@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
 )
 
 // What providers answered is listed by arm and side. Deployments with the same answer share an entry; hosts about which

@@ -5,8 +5,8 @@ import (
 	"math"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // Recommended is the cheapest plan that finds the wanted difference in the first quantity of each workload with a

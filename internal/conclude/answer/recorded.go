@@ -3,9 +3,9 @@ package answer
 import (
 	"fmt"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // quantities lists the numbers of a workload's trials that are reported and compared. For imported results the mean

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // recordedTrial is a trial of sockperf over TCP as import makes it, with a mean and percentiles.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // scheduledOf is the number of the scheduled trial that a trial is, or replaces.

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // Aim is a difference for which the user asks how many blocks find it.

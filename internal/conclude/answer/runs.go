@@ -3,7 +3,7 @@ package answer
 import (
 	"fmt"
 
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
 )
 
 // FillRuns copies s into c. s compares two sides, and each side has one or more runs.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
 )
 
 // mostSaid is how many findings a part of the answer tells, mostNamed how many names a list has. The others are

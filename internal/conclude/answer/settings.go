@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // alike groups the arms by their value of a workload's key, in the order of the file. A difference in that key within

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/measure/tool"
 )
 
 func parsed(t *testing.T, text string) *experiment.Experiment {

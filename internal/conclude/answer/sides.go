@@ -3,8 +3,8 @@ package answer
 import (
 	"time"
 
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/result"
 )
 
 // Source is one of the two sides of `compare`: a run, or imported results.

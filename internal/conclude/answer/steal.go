@@ -3,7 +3,7 @@ package answer
 import (
 	"fmt"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // notableSteal is the smallest steal time, as a share of CPU time on average over a workload's trials, that causes a

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // TestStealTimeWarning: there is a warning for steal time of at least 1 % on average over a workload, with the worst

@@ -3,7 +3,7 @@ package answer
 import (
 	"fmt"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // leastLost is the share of lost messages from which on a better figure is not said without it.

@@ -5,9 +5,9 @@ import (
 	"math"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // trialWarnings warns of what the trials show: too few blocks, drift, outlier blocks, arms with two modes. Only each

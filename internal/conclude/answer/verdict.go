@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // Conclude ranks the findings and puts the answer into words. sides names the sides of findings, nil for the arms of

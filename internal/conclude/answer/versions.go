@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // VersionWarnings warns of tools of which the hosts have different versions. versions are by arm.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // runWarnings gives the warnings about the run as a whole.

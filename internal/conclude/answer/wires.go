@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // notableLateness is the smallest wire lateness that causes a warning, as a share of the figure: less cannot be told

@@ -3,8 +3,8 @@ package answer
 import (
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // The quantities of an answer in plain words. This file is the only place that names them.

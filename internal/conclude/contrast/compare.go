@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // entry is a pair in one quantity.

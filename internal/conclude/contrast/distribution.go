@@ -7,10 +7,10 @@ import (
 	"runtime"
 	"sync"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/hdr"
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/hdr"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // percentiles are the percentiles at which distributions are compared.

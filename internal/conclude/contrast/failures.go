@@ -3,8 +3,8 @@ package contrast
 import (
 	"slices"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer"
 )
 
 // failures counts the first attempts of the pair, with the unit of its comparisons: blocks, deployments, runs, or all

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer"
 )
 
 // ErrNothing means that the two sides have nothing to compare.

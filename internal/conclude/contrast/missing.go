@@ -1,9 +1,9 @@
 package contrast
 
 import (
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // ranking gives the values for comparing the trials of both sides.

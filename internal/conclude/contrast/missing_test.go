@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // stalled drops the p99 of the first trials of an arm, as if they made too few observations for it.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // maxPooled bounds the number of histograms that are read for the pooled quantiles of one answer.

@@ -3,8 +3,8 @@ package contrast
 import (
 	"slices"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // Unproved says which arms of the pair are not proved to be what they claim, with the names of their sides if the sides

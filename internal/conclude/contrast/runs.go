@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // Merge makes one side of several runs of the same thing: the run is then the unit. The error says which runs do not

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/experiment"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
 )
 
 // setting makes the arm "other" of a model set keys of its workload; its trials show it if shown is true.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // otherWorkloads says whether two workloads of different names were requested, such as TCP against UDP.

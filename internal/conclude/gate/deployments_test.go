@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/contrast"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/contrast"
+	"nearfar/internal/declare/result"
 )
 
 // deployedSide has 24 blocks in 3 deployments. Each deployment adds its microseconds to the arm b.

@@ -3,8 +3,8 @@ package gate
 import (
 	"slices"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/contrast"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/contrast"
 )
 
 // failures says whether the rule is about failed attempts.

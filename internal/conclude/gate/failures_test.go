@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/contrast"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/contrast"
+	"nearfar/internal/declare/result"
 )
 
 // failsIn makes the first trials of the workload rr fail.

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/prose"
-	"nearfar/internal/result"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/base/prose"
+	"nearfar/internal/declare/result"
 )
 
 // Formats lists the formats of Write, the default first.

@@ -1,8 +1,8 @@
 package gate
 
 import (
-	"nearfar/internal/answer"
-	"nearfar/internal/contrast"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/contrast"
 )
 
 // headline is the first line of the verdict: the first check that decides it.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // TestStalledTrialsDoNotPass: a side that is faster except in trials that stalled, and so have no p99, passes no rule

@@ -1,8 +1,8 @@
 package gate
 
 import (
-	"nearfar/internal/answer"
-	"nearfar/internal/contrast"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/contrast"
 )
 
 // Judge evaluates a run's objectives. It returns none if the experiment has none.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer"
 )
 
 // needsMargin says that the rule must not fail for these two runs: each side is one run, the scatter between runs is

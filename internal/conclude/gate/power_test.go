@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/contrast"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/contrast"
+	"nearfar/internal/declare/result"
 )
 
 // scaled makes a run of one arm whose figures scatter by noise and are multiplied by a factor.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/check"
-	"nearfar/internal/contrast"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/contrast"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/result"
 )
 
 // unprovedSide is a run in which vf expects same-zone, which is unknown in its first block.

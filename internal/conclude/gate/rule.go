@@ -17,10 +17,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/clean"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // Kind is the kind of figure that a bound limits.

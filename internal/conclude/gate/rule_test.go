@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/clean"
-	"nearfar/internal/result"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

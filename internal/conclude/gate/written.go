@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // Written is the text of a rule and its position.

@@ -7,7 +7,7 @@ package history
 import (
 	"time"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/conclude/answer"
 )
 
 // Document is what `nearfar history` prints; its JSON keys are stable. Values are in base units.

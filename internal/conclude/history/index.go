@@ -8,7 +8,7 @@ import (
 	"os"
 	"slices"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // Index is a database with the figures of runs.

@@ -16,10 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
 )
 
 // sampleRun describes a run for tests. Zero values are replaced by defaults.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"nearfar/internal/files"
+	"nearfar/internal/base/files"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // A trial without a p99 counts as the worst, as in the answer.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer"
 )
 
 const (

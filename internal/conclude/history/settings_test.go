@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/rundir"
 )
 
 // declaredTools is a native engine with one mode.

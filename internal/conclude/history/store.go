@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/conclude/answer"
 )
 
 // store is the SQLite database of an index.

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 func providerWords() []string { return []string{check.CloudAWS, check.CloudAzure, check.CloudGCP} }

@@ -13,7 +13,7 @@ import (
 // again.
 func TestParsedPassesChecks(t *testing.T) {
 	all := examples(t, "valid", 6)
-	labs, err := filepath.Glob(filepath.Join("..", "..", "labs", "*", "*.yaml"))
+	labs, err := filepath.Glob(filepath.Join("..", "..", "..", "labs", "*", "*.yaml"))
 	if err != nil || len(labs) < 5 {
 		t.Fatalf("%d labs, %v", len(labs), err)
 	}

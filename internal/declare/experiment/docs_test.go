@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 // fenced is a block of code of a markdown page.
@@ -48,7 +48,7 @@ func docsInputs() Inputs {
 func TestExamplesOfTheDocumentation(t *testing.T) {
 	right, wrong := 0, 0
 	s := compiledSchema(t)
-	blocks := fencedBlocks(t, "../../docs/experiment-file.md")
+	blocks := fencedBlocks(t, "../../../docs/experiment-file.md")
 	for i, b := range blocks {
 		switch b.info {
 		case "yaml":
@@ -88,7 +88,7 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 // The experiments of the page about clusters are right. Its other blocks are manifests.
 func TestExamplesOfClusters(t *testing.T) {
 	found := 0
-	for _, b := range fencedBlocks(t, "../../docs/kubernetes.md") {
+	for _, b := range fencedBlocks(t, "../../../docs/kubernetes.md") {
 		if b.info != "yaml" || !strings.HasPrefix(b.text, "nearfar:") {
 			continue
 		}
@@ -107,7 +107,7 @@ func TestExamplesOfClusters(t *testing.T) {
 
 // The table of the tools is made from their declarations.
 func TestTableOfTools(t *testing.T) {
-	const path, begin, end = "../../docs/experiment-file.md", "<!-- tools -->\n", "<!-- /tools -->"
+	const path, begin, end = "../../../docs/experiment-file.md", "<!-- tools -->\n", "<!-- /tools -->"
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestTableOfTools(t *testing.T) {
 
 // The page must mention every key.
 func TestDocumentationNamesEveryKey(t *testing.T) {
-	page, err := os.ReadFile("../../docs/experiment-file.md")
+	page, err := os.ReadFile("../../../docs/experiment-file.md")
 	if err != nil {
 		t.Fatal(err)
 	}

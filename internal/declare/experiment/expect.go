@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 // The limits of what an arm expects.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 func parsedExpect(t *testing.T) *Experiment {

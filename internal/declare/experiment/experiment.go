@@ -6,7 +6,7 @@ package experiment
 import (
 	"time"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 // Experiment is the declaration of an experiment. From Parse it is valid and has all defaults filled in.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
 )
 
 // maxLayers is how many different layers an experiment can have.

@@ -4,8 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"nearfar/internal/experiment" //nolint:depguard // this package is outside of it
-	"nearfar/internal/tool"       //nolint:depguard // the tests read files with what the tools really declare
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/tool"
 )
 
 func TestMain(m *testing.M) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // Mistake is one thing that is wrong in an experiment file.

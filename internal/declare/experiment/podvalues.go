@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"nearfar/internal/lazyregexp"
+	"nearfar/internal/base/lazyregexp"
 )
 
 // Limits of the names of Kubernetes, in bytes (RFC 1123, and the API conventions of Kubernetes).

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
-const referencePage = "../../docs/reference.md"
+const referencePage = "../../../docs/reference.md"
 
 // The page is what the program makes of its schema.
 func TestReferencePage(t *testing.T) {
@@ -25,7 +25,8 @@ func TestReferencePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(page), string(Reference(testTools))); diff != "" {
-		t.Errorf("docs/reference.md is behind the schema; go test ./internal/experiment -run ReferencePage -update (-page +schema):\n%s", diff)
+		t.Errorf("docs/reference.md is behind the schema; go test ./internal/declare/experiment -run ReferencePage -update "+
+			"(-page +schema):\n%s", diff)
 	}
 }
 

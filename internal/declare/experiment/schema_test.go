@@ -13,7 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 func compiledSchema(t *testing.T) *jsonschema.Schema {

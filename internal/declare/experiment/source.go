@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // maxFile is the largest experiment file, in bytes.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Tools are the measuring programs, each as it declares itself; internal/tool has the list. Messages and pages name
-// them in this order.
+// Tools are the measuring programs, each as it declares itself; internal/measure/tool has the list. Messages and pages
+// name them in this order.
 type Tools []Tool
 
 // Tool is what a measuring program declares about itself. The reader of experiment files, the tool's own Plan, the JSON

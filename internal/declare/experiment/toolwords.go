@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 // toolWords are what the schema says about the tools.

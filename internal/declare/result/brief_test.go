@@ -28,7 +28,7 @@ func TestAnswersReadOnlyBriefFacts(t *testing.T) {
 	takesNames := map[string]int{"differing": 2, "wait": 1, "sharesOf": 1, "medianDuration": 1}
 	read := map[string]string{}
 	for _, folder := range []string{"answer", "contrast", "gate"} {
-		each(t, filepath.Join("..", folder), func(within string, n ast.Node) {
+		each(t, filepath.Join("..", "..", "conclude", folder), func(within string, n ast.Node) {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
 				if value, ok := constants[n.Sel.Name]; ok {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 // The definitions of numbers: after normalisation, and as the tool reported them.

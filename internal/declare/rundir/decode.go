@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"nearfar/internal/check"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/result"
 )
 
 // decoder reads the lines of trials.jsonl. A line as this program writes it is read in one pass; every other line, also

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/check"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/result"
 )
 
 // wholeTrial has every key of a trial.

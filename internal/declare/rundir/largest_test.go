@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/check"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/result"
 )
 
 // TestWhatIsWrittenIsRead: every manifest and every trial is either refused when it is written, or can be read again.

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/tool"
+	"nearfar/internal/measure/tool"
 )
 
 // TestPipes: a pipe in place of any file of a run directory is an error, and opening it does not block.

@@ -18,9 +18,9 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/files"
-	"nearfar/internal/result"
+	"nearfar/internal/base/files"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // The states of a run.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // RawFile is an output of a tool, with its name in the run directory, such as "raw/0001-near.txt". Read gives the

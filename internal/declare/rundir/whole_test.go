@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 func TestWholeRoundTrip(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // Program is a program of the host. It returns the exit status; ctx ends when the process is to end.

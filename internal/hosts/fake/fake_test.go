@@ -6,8 +6,8 @@ import (
 	"io"
 	"testing"
 
-	"nearfar/internal/host"
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/onhost/host"
 )
 
 func TestConformance(t *testing.T) {

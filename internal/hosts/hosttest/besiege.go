@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // What a hostile agent may cost its owner.

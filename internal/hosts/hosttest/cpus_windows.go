@@ -5,7 +5,7 @@ import (
 	"os"
 	"strings"
 
-	"nearfar/internal/machine"
+	"nearfar/internal/onhost/machine"
 )
 
 // cpus prints the numbers of the CPUs that the process may run on, separated by spaces.

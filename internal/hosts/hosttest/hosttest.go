@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // patience is how long the suite waits for what should happen at once. It is long, so that a busy machine passes.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // Loopback is an endpoint on this machine's loopback addresses with four ports that are free.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // Losable is a pair of hosts that a test can lose, as if their machine had died or hung.

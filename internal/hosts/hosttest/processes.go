@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // processes tests what only processes of an operating system have.

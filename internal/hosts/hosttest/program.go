@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // Verb is the first argument with which the suite starts this program (host.Self) on a host. The test binary of a kind

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // holds is the command of a process that holds a port until it is ended.

@@ -12,7 +12,7 @@ import (
 // containerfile reads the instructions of images/tools/Containerfile: continued lines are joined, comments left out.
 func containerfile(t *testing.T) (instructions [][2]string) {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "..", "images", "tools", "Containerfile"))
+	content, err := os.ReadFile(filepath.Join("..", "..", "..", "images", "tools", "Containerfile"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestContainerfile(t *testing.T) {
 		}
 	}
 
-	script, err := os.ReadFile(filepath.Join("..", "..", "scripts", "install-tools.sh"))
+	script, err := os.ReadFile(filepath.Join("..", "..", "..", "scripts", "install-tools.sh"))
 	if err != nil {
 		t.Fatal(err)
 	}

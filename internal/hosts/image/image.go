@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"nearfar/internal/agent/binaries"
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/agent/binaries"
+	"nearfar/internal/onhost/host"
 )
 
 // The program in the image.

@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
-	"nearfar/internal/agent/binaries"
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/agent/binaries"
+	"nearfar/internal/onhost/host"
 )
 
 // madeUp is an agent with made-up content.

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/kubeclient"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/base/kubeclient"
 )
 
 // Cluster is a connection to the API server of one context.

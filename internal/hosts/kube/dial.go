@@ -15,8 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/agent"
 )
 
 // Connect connects to the agent in a pod. The first connection copies the agent into the pod if no image brought it.

@@ -22,8 +22,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/remotecommand"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/agent"
 )
 
 // fakeCluster is a cluster whose API server is a store of objects. Pods are ready as soon as they are made, unless

@@ -14,10 +14,10 @@ import (
 
 	"k8s.io/client-go/tools/remotecommand"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // readied is a set of pods in a store, whose exec streams are served by a function.

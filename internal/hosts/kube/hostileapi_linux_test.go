@@ -17,9 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host/hosttest"
-	"nearfar/internal/kubeclient"
+	"nearfar/internal/base/kubeclient"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/hosttest"
 )
 
 // An apiMode is one way in which an API server, or something between, misbehaves. It answers a request and returns

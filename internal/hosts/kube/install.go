@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/host"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/onhost/host"
 )
 
 // A Program is an executable file to copy into a pod.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/agent"
+	"nearfar/internal/onhost/agent"
 )
 
 // TestOnceInstalled: the connection to an agent that copies itself is tried again until the copy is there, and not

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
-	"nearfar/internal/agentcli"
-	"nearfar/internal/host/hosttest"
-	"nearfar/internal/kubetest"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/kits/kubetest"
+	"nearfar/internal/onhost/agentcli"
 )
 
 // TestMain runs the tests. The test's own program is also what the tests copy into pods in place of nearfar-agent, so

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

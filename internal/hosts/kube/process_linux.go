@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/machine"
+	"nearfar/internal/onhost/machine"
 )
 
 // Process names this process: the running kernel, the PID namespace, the number and the start time of the process. It

@@ -20,11 +20,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/hosttest"
-	"nearfar/internal/kubetest"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/kits/kubetest"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // A rig is a real cluster with what the tests of this package share.

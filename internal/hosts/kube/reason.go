@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // A state is how far a pod is.

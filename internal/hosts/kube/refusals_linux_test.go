@@ -13,8 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/kubetest"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/kits/kubetest"
 )
 
 // refusing are namespaces that refuse pods.

@@ -14,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // A Right is something that nearfar does with one kind of objects.

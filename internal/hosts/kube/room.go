@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // What a pod takes of a node, as far as it is added up: CPU, memory, and its place among the node's pods.

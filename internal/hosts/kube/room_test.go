@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // aNode is a node with two CPUs.

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/host"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/onhost/host"
 )
 
 // execer runs commands in containers over WebSocket, or over SPDY if something on the way does not pass WebSocket on.

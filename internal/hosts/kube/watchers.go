@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/experiment"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/experiment"
 )
 
 // A pod does not see the devices of its node. If an arm expects an encapsulation, nearfar puts one pod more on each

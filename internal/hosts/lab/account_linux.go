@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/children"
-	"nearfar/internal/machine"
+	"nearfar/internal/onhost/children"
+	"nearfar/internal/onhost/machine"
 )
 
 // A processUse is the CPU time of a process that has ended. Ran includes the children for which it waited.

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/machine"
+	"nearfar/internal/onhost/machine"
 )
 
 // awake keeps CPUs from going to sleep while a wire is in use. A CPU that sleeps while a packet is on the wire takes

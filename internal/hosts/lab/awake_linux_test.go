@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/machine"
+	"nearfar/internal/onhost/machine"
 )
 
 // awakeFor is how long switchAwake switches.

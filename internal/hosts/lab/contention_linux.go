@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // The names of an arm's two hosts.

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
-	"nearfar/internal/machine"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
 )
 
 // TestOthersOnTheCPUs: CPU time of the trial's processes, of the wires' threads and of software interrupts does not

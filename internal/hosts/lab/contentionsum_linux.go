@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"nearfar/internal/host"
-	"nearfar/internal/machine"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
 )
 
 // watched holds what the lab observed about a trial. contention computes from it which programs used the CPUs.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 // counted are the counters of the two hosts of an arm.

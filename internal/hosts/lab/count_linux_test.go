@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 // TestCounters: the counters of each side count its own devices, with privilege and in a user namespace. They are read

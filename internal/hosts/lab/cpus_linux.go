@@ -1,8 +1,8 @@
 package lab
 
 import (
-	"nearfar/internal/experiment"
-	"nearfar/internal/machine"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/machine"
 )
 
 // CPUs resolves a placement to CPU numbers of this machine (machine.Place). The lab's own work and its user-space wires

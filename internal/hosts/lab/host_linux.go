@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // labHost is one end of an arm, or in tests a namespace between them.

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/children"
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/children"
+	"nearfar/internal/onhost/host"
 )
 
 // An initServer is the lab's init: it owns all namespaces and processes.

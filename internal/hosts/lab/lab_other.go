@@ -8,9 +8,9 @@ import (
 	"io"
 	"runtime"
 
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/host"
 )
 
 // Lab is an open lab. This system does not support labs.

@@ -23,9 +23,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/onhost/host"
 )
 
 // TestAsUser runs all other tests that make labs as an ordinary user, in user namespaces.

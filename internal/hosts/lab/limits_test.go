@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // readLab reads an experiment file with one arm, whose lab is given as YAML.

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/host"
-	"nearfar/internal/machine"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
 )
 
 // answerSteps divide the time that an answer may take. Each step begins when the previous one has ended. If nearfar

@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/onhost/host"
 )
 
 // shortAnswer is how long a lab may take to answer in these tests.

@@ -3,9 +3,9 @@ package lab
 import (
 	"context"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/machine"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
 )
 
 // machines is this machine, as the hosts of an arm use it.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/hosts/hosttest"
 )
 
 // TestMain runs a subcommand of nearfar, or a helper of the tests, if the first argument names one (testVerbs). The lab

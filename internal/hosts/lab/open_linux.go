@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/machine"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
 )
 
 // Lab is an open lab. Its methods may be called from several goroutines.

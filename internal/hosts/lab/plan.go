@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // A plan is an arm's path as namespaces and links with their configuration: everything that building needs.

@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // describe writes a plan as a reader would draw it.

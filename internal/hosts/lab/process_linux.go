@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/children"
-	"nearfar/internal/host"
-	"nearfar/internal/machine"
+	"nearfar/internal/onhost/children"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
 )
 
 // marker is the environment variable that marks a process and all that it starts, even after a child has moved to a

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/check"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/onhost/host"
 )
 
 // The lab and its init exchange messages over a socket pair that keeps message boundaries: JSON of at most maxMessage

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strconv"
 
-	"nearfar/internal/host"
-	"nearfar/internal/listening"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/listening"
 )
 
 // serves waits until a process, or one that it started, holds a port.

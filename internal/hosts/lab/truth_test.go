@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/host"
 )
 
 // These tests check wires with other tools. They need sockperf, iperf3 and a machine with little other work.
 //
-//	go test -tags groundtruth -run TestGroundTruth -v ./internal/host/lab
+//	go test -tags groundtruth -run TestGroundTruth -v ./internal/hosts/lab
 
 const truthRounds = 3
 

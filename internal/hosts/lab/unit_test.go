@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/machine"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/machine"
 )
 
 func TestPlacement(t *testing.T) {

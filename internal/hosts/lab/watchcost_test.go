@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/host"
 )
 
 // pingPong exchanges single bytes with an echo server and prints the 10th percentile of the round-trip times in

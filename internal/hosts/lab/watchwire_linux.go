@@ -7,8 +7,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"nearfar/internal/capture"
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/onhost/capture"
 )
 
 // The operations of a watch.

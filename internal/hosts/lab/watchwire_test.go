@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/capture"
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/capture"
 )
 
 // TestWatchWire: the packets at the underlay devices name the tunnel of a path with VTEPs, and no tunnel for other

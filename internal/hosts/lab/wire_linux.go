@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/machine"
+	"nearfar/internal/onhost/machine"
 )
 
 // A user-space wire forwards frames between two packet sockets, one on each port of its namespace. The sockets hand

@@ -15,7 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // A wireProcess is the init's view of the process that runs the user-space wires of an arm.

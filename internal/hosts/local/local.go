@@ -20,8 +20,8 @@ import (
 	"syscall"
 	"time"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/agent/daemon"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/agent/daemon"
 )
 
 // Verb is the hidden verb with which this program is the agent.

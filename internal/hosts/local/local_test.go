@@ -16,10 +16,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/agent/daemon"
-	"nearfar/internal/host"
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/agent/daemon"
+	"nearfar/internal/onhost/host"
 )
 
 // ownerVerb makes the test binary open a host, start a tree of processes, print the number of one, and wait.

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // TestStoppedWorker: a worker that was stopped (SIGSTOP) is killed after the time of silence, with what it started: a

@@ -24,9 +24,9 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/host"
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // realMark at the end of this program's file makes it the real agent.

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/host"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/onhost/host"
 )
 
 //go:embed bootstrap.sh

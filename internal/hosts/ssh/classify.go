@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // A pattern recognises a failure in what ssh, or the login shell of the host, prints.

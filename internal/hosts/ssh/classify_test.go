@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // TestClassify has messages of ssh and of login shells that the tests with a real sshd do not produce.

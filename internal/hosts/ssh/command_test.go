@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
-	"nearfar/internal/host/hosttest"
-	"nearfar/internal/winetest"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/kits/winetest"
+	"nearfar/internal/onhost/host"
 )
 
 // placed is the path of the real agent on the hosts, where nearfar did not put it.
@@ -104,7 +104,7 @@ func TestWindows(t *testing.T) {
 	t.Parallel()
 	r := useRig(t)
 	w := winetest.New(t)
-	program := w.WithUDP(t, w.Build(t, "agentcli.test.exe", "nearfar/internal/agentcli", true), "udp.exe")
+	program := w.WithUDP(t, w.Build(t, "agentcli.test.exe", "nearfar/internal/onhost/agentcli", true), "udp.exe")
 	folders := func() (found []string) {
 		prefix := filepath.Join(filepath.Dir(w.Folder), "prefix")
 		_ = filepath.WalkDir(prefix, func(path string, _ fs.DirEntry, err error) error {

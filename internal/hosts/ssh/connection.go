@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/host"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/onhost/host"
 )
 
 // A connection is a running ssh. As an io.ReadWriteCloser it is the session's standard input and output.

@@ -15,7 +15,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // Settings are ssh's settings for a name (ssh -G).

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // A Cause is why a host could not be reached.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

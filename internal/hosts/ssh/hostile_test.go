@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/host"
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // hostileVerb makes the placed program a hostile agent; its argument is the mode.

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/agentcli"
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/onhost/agentcli"
 )
 
 // Environment variables of the test binary's own processes.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // A memoryGroup is a control group that limits memory.

@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // A master is an ssh of the user that others use.

@@ -19,9 +19,9 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/clean"
-	"nearfar/internal/host"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // Options say how to reach a host.

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // A session is a connection to the stand-in for the agent.

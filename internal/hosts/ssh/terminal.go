@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // A Terminal is where ssh asks for passwords, passphrases and host keys, for one host at a time. ssh itself reads and

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/tofutest"
+	"nearfar/internal/kits/tofutest"
 )
 
 const aksLab = "aks-accelerated-networking"

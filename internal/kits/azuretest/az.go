@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"nearfar/internal/cloudtest"
+	"nearfar/internal/kits/cloudtest"
 )
 
 // cloudName is the name under which az knows the fake.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/cloudtest"
+	"nearfar/internal/kits/cloudtest"
 )
 
 // The real az logs in, makes a group, lists it by its tag, and deletes it.

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/cloudtest"
-	"nearfar/internal/moduleroot"
+	"nearfar/internal/kits/cloudtest"
+	"nearfar/internal/kits/moduleroot"
 )
 
 // A lab is a copy of the scripts of labs/azure-ppg, with an az that notes its arguments.

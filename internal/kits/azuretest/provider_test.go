@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/tofutest"
+	"nearfar/internal/kits/tofutest"
 )
 
 // The real azurerm makes the labs in the strict fake: what Azure refuses at first exists all the same and is in the

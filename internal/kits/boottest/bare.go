@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/moduleroot"
+	"nearfar/internal/kits/moduleroot"
 )
 
 //go:embed bare.sh

@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/moduleroot"
+	"nearfar/internal/kits/moduleroot"
 )
 
 //go:embed start.sh

@@ -14,14 +14,14 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"nearfar/internal/boottest"
+	"nearfar/internal/kits/boottest"
 )
 
-// recordedCloud is the firmware and the metadata of a machine of internal/check/testdata, whose README.md says where
-// they are from.
+// recordedCloud is the firmware and the metadata of a machine of internal/declare/check/testdata, whose README.md says
+// where they are from.
 func recordedCloud(t *testing.T, cloud, machine, id string) *boottest.Cloud {
 	t.Helper()
-	archive, err := txtar.ParseFile(filepath.Join("..", "check", "testdata", machine+".txtar"))
+	archive, err := txtar.ParseFile(filepath.Join("..", "..", "declare", "check", "testdata", machine+".txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func program(t *testing.T, folder string) string {
 	t.Helper()
 	file := filepath.Join(folder, "nearfar")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", file, "./cmd/nearfar")
-	cmd.Dir = filepath.Join("..", "..")
+	cmd.Dir = filepath.Join("..", "..", "..")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("no program: %v\n%s", err, out)
 	}
@@ -157,7 +157,7 @@ func measure(
 		}
 		return out
 	}
-	lab, err := filepath.Abs(filepath.Join("..", "..", "labs", "byo-ssh", "experiment.yaml"))
+	lab, err := filepath.Abs(filepath.Join("..", "..", "..", "labs", "byo-ssh", "experiment.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

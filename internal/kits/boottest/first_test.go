@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/boottest"
+	"nearfar/internal/kits/boottest"
 )
 
 // firstCommands reads the commands under "Try it" in README.md: the lines of its blocks, without their comments.
 func firstCommands(t *testing.T) (commands []string, readme string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

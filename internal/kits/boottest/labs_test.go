@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/boottest"
+	"nearfar/internal/kits/boottest"
 )
 
 // requested says whether all machines are started, and not only one: NEARFAR_BOOTS=all, or NEARFAR_BOOTS=ubuntu for the
@@ -19,7 +19,7 @@ func requested() string { return os.Getenv("NEARFAR_BOOTS") }
 // script reads what the machines of a lab get, for machines that end at a time.
 func script(t *testing.T, file string, expires time.Time) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "labs", filepath.FromSlash(file)))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "labs", filepath.FromSlash(file)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/boottest"
+	"nearfar/internal/kits/boottest"
 )
 
 // A machine on which scripts/install-tools.sh has installed the measuring tools starts, and nothing listens: netperf's
 // package brings a service that starts with the machine, as root, and sends any file to anybody.
 func TestInstalledToolsOpenNothing(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", "scripts", "install-tools.sh"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "scripts", "install-tools.sh"))
 	if err != nil {
 		t.Fatal(err)
 	}

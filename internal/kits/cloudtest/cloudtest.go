@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"nearfar/internal/moduleroot"
+	"nearfar/internal/kits/moduleroot"
 )
 
 // Folder is the folder with the programs of a cloud: azure or aws. It fails the test if they are not installed.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/moduleroot"
+	"nearfar/internal/kits/moduleroot"
 )
 
 // Moto starts moto, a fake of AWS, on loopback, and lets the real aws talk to it.
@@ -48,7 +48,7 @@ func Moto(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	script := filepath.Join(root, "internal", "cloudtest", "moto_with_groups.py")
+	script := filepath.Join(root, "internal", "kits", "cloudtest", "moto_with_groups.py")
 	cmd := exec.CommandContext(t.Context(), filepath.Join(programs, "python"), script, "-H", "127.0.0.1", "-p", port)
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said

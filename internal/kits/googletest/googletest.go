@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/googletest/discovery"
+	"nearfar/internal/kits/googletest/discovery"
 )
 
 const (

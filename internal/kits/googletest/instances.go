@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/googletest/discovery"
+	"nearfar/internal/kits/googletest/discovery"
 )
 
 func (c *Cloud) makeInstance(k call, path string) answer {

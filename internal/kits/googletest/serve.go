@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/googletest/discovery"
+	"nearfar/internal/kits/googletest/discovery"
 )
 
 // maxBody bounds a request, in bytes.

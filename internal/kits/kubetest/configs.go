@@ -5,7 +5,7 @@ package kubetest
 import (
 	"cmp"
 
-	"nearfar/internal/kubetest/tree"
+	"nearfar/internal/kits/kubetest/tree"
 )
 
 // object is an object of a configuration in JSON.

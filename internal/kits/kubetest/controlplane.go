@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"nearfar/internal/kubetest/tree"
+	"nearfar/internal/kits/kubetest/tree"
 )
 
 // The programs of the control plane.

@@ -25,8 +25,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host/lab"
-	"nearfar/internal/kubetest/tree"
+	"nearfar/internal/hosts/lab"
+	"nearfar/internal/kits/kubetest/tree"
 )
 
 // VXLAN is the RuntimeClass of pods whose packets to other nodes go through VXLAN.

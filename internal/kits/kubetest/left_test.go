@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/kubetest/tree"
+	"nearfar/internal/kits/kubetest/tree"
 )
 
 // victimVariable tells TestVictim to start a cluster, with so many nodes, and to wait for its end.

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/kubetest/tree"
+	"nearfar/internal/kits/kubetest/tree"
 )
 
 // A Node is a running node.

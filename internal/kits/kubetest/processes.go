@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/kubetest/tree"
+	"nearfar/internal/kits/kubetest/tree"
 )
 
 // processes are the keeper of a cluster and all below it.

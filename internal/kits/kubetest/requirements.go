@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/moduleroot"
+	"nearfar/internal/kits/moduleroot"
 )
 
 // errUnsupported says that the kernel lacks a feature. The message names it.
@@ -61,8 +61,8 @@ func components() (string, error) {
 			return "", fmt.Errorf("%w; scripts/install-tools.sh test installs it", err)
 		}
 	}
-	folder, err := moduleroot.Built("kubernetes", "internal/kubetest/components/go.mod",
-		"internal/kubetest/components/go.sum")
+	folder, err := moduleroot.Built("kubernetes", "internal/kits/kubetest/components/go.mod",
+		"internal/kits/kubetest/components/go.sum")
 	if err != nil {
 		return "", fmt.Errorf("the programs of Kubernetes are missing: %w; scripts/kubernetes.sh builds them", err)
 	}

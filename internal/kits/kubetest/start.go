@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"nearfar/internal/kubetest/tree"
+	"nearfar/internal/kits/kubetest/tree"
 )
 
 // The addresses of a cluster. Each cluster has network namespaces of its own, so that all have the same.

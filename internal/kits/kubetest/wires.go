@@ -14,10 +14,10 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/lab"
-	"nearfar/internal/kubetest/tree"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/lab"
+	"nearfar/internal/kits/kubetest/tree"
+	"nearfar/internal/onhost/host"
 )
 
 // holderVariable is in the environment of the process that holds a namespace of the lab.

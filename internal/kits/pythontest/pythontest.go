@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"nearfar/internal/moduleroot"
+	"nearfar/internal/kits/moduleroot"
 )
 
 // Run runs a program with arguments in the environment from scripts/test-python.sh, and gives its standard output. The

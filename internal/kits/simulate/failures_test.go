@@ -5,11 +5,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/contrast"
-	"nearfar/internal/experiment"
-	"nearfar/internal/gate"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/contrast"
+	"nearfar/internal/conclude/gate"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // calls asks whether an answer calls a side of any comparison of figures better: "arm" or "baseline".

@@ -5,12 +5,12 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/contrast"
-	"nearfar/internal/experiment"
-	"nearfar/internal/gate"
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/contrast"
+	"nearfar/internal/conclude/gate"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // twoRuns is two runs of one arm, and what a history of other runs knows about how runs scatter.

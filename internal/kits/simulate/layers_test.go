@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // pathCosts are what the layers of `paths` cost, in seconds: 7 to 19 % of the baseline's 20 us.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/conclude/answer"
 )
 
 // Rate is how often something was true: Hits of Draws runs.

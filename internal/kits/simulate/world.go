@@ -7,9 +7,9 @@ package simulate
 import (
 	"math/rand/v2"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // A World is a model of an experiment.

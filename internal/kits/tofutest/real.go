@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/moduleroot"
+	"nearfar/internal/kits/moduleroot"
 )
 
 // Folder names the variable with the folder of real providers that `make providers` prints. Without it, tests with real

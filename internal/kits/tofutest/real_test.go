@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"nearfar/internal/tofutest"
+	"nearfar/internal/kits/tofutest"
 )
 
 // The real providers accept the modules of all labs, and the modules' own tests pass with the real schemas.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/moduleroot"
+	"nearfar/internal/kits/moduleroot"
 )
 
 // Providers are stand-ins for real providers. They have the resources and arguments of the real ones, so that a module
@@ -44,7 +44,7 @@ func NewProviders(t testing.TB) *Providers {
 		t.Fatal(err)
 	}
 	p := &Providers{t: t, Folder: t.TempDir(), programs: programs}
-	if p.schemas, err = filepath.Abs(filepath.Join(root, "internal", "tofutest", "schema")); err != nil {
+	if p.schemas, err = filepath.Abs(filepath.Join(root, "internal", "kits", "tofutest", "schema")); err != nil {
 		t.Fatal(err)
 	}
 	mirror := filepath.Join(p.Folder, "mirror")

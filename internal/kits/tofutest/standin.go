@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/moduleroot"
+	"nearfar/internal/kits/moduleroot"
 )
 
 // A Block is what `tofu providers schema -json` says of the arguments of a provider, a resource or a data source, apart
@@ -109,7 +109,7 @@ func ReadStandIn(kind string) (StandIn, error) {
 // schemaFolder is the folder with the schemas of a stand-in.
 func schemaFolder(kind string) (string, error) {
 	root, err := moduleroot.Find()
-	return filepath.Join(root, "internal", "tofutest", "schema", kind), err
+	return filepath.Join(root, "internal", "kits", "tofutest", "schema", kind), err
 }
 
 // Kinds are the names of the providers that have a stand-in.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/tofutest"
+	"nearfar/internal/kits/tofutest"
 )
 
 var update = flag.Bool("update", false, "write the schemas of the stand-ins and facts/ from the real providers")
@@ -67,7 +67,8 @@ func TestStandInsAreAsRecorded(t *testing.T) {
 				}
 				if sum != sums[name] {
 					t.Errorf("%s: its schema is not that of hashicorp/%s %s. `make providers`, and then `go test -run "+
-						"TestProvidersSchemas ./internal/tofutest` says where; -update writes it", name, kind, version)
+						"TestProvidersSchemas ./internal/kits/tofutest` says where; -update writes it",
+						name, kind, version)
 				}
 				delete(sums, name)
 			}
@@ -177,7 +178,7 @@ func realSchemas(t *testing.T, real *tofutest.Real) tofutest.Schemas {
 func write(t *testing.T, real *tofutest.Real, stand tofutest.StandIn, theirs tofutest.Schemas) {
 	t.Helper()
 	kept := tofutest.StandIn{
-		Source: fmt.Sprintf("Written by `go test -run TestProvidersSchemas ./internal/tofutest -update` from "+
+		Source: fmt.Sprintf("Written by `go test -run TestProvidersSchemas ./internal/kits/tofutest -update` from "+
 			"`tofu providers schema -json` of hashicorp/%s %s, without texts. Only what labs/ uses.", real.Kind, real.Version),
 		Version: real.Version,
 		Schemas: tofutest.Schemas{Provider: theirs.Provider},

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/moduleroot"
+	"nearfar/internal/kits/moduleroot"
 )
 
 // A Cloud is a folder in which the provider of the tests makes machines. Its source is nearfar.test/tests/stand, its
@@ -54,7 +54,7 @@ func built() (programs, provider string, err error) {
 func folder(name string, files ...string) (string, error) {
 	var paths []string
 	for _, file := range files {
-		paths = append(paths, "internal/tofutest/"+file)
+		paths = append(paths, "internal/kits/tofutest/"+file)
 	}
 	return moduleroot.Built(name, paths...)
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/agent/binaries"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/agent/binaries"
+	"nearfar/internal/onhost/host"
 )
 
 // TestBuildWithoutAgents: a program without agents says so before pods are made, unless an image brings the agent.

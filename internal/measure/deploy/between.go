@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // maxCandidates bounds how many addresses of a host are asked about.

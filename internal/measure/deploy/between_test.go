@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // machineWith is a host with addresses, whose kernel sends from the address of the first prefix that matches, else from

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/bounded"
-	"nearfar/internal/check"
-	"nearfar/internal/host"
+	"nearfar/internal/base/bounded"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/onhost/host"
 )
 
 // The sides of an arm in HostFacts.Sides.

@@ -12,10 +12,10 @@ import (
 	"slices"
 	"sync"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/ssh"
-	"nearfar/internal/machine"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/ssh"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
 )
 
 // Options say how to deploy.

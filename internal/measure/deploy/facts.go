@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/check"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/result"
 )
 
 const (

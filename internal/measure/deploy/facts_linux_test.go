@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 // of is the facts of some hosts of a deployment, each with a text of a length.

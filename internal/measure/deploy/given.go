@@ -10,14 +10,14 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/agent/binaries"
-	"nearfar/internal/agent/tls"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/local"
-	"nearfar/internal/host/ssh"
-	"nearfar/internal/machine"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/local"
+	"nearfar/internal/hosts/ssh"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/agent/binaries"
+	"nearfar/internal/onhost/agent/tls"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
 )
 
 // given reaches the machines that the file names as hosts. Each machine has one agent for all arms.

@@ -13,15 +13,15 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/agent/daemon"
-	"nearfar/internal/agentcli"
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/hosttest"
-	"nearfar/internal/host/local"
-	"nearfar/internal/machine"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/hosts/local"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/agent/daemon"
+	"nearfar/internal/onhost/agentcli"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
 )
 
 // TestMain makes this program the agent of local hosts, too.

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/lab"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/lab"
+	"nearfar/internal/onhost/host"
 )
 
 // labs makes the arms that are labs, all in one lab on this machine.

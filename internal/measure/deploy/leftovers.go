@@ -3,8 +3,8 @@ package deploy
 import (
 	"context"
 
-	"nearfar/internal/host/kube"
-	"nearfar/internal/kubeclient"
+	"nearfar/internal/base/kubeclient"
+	"nearfar/internal/hosts/kube"
 )
 
 // Leftovers are what runs made in a cluster.

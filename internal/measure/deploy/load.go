@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"nearfar/internal/machine"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/machine"
 )
 
 // busyBefore is the share of CPU time in use from which nearfar warns that a machine is busy before a run.
-// internal/answer uses the same share for the time of the trials.
+// internal/conclude/answer uses the same share for the time of the trials.
 const busyBefore = 0.10
 
 // readLoad reads how busy the machine is, and warns if it is busy. It returns nil if that is not known.

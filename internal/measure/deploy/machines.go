@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/machine"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
 )
 
 // machines is the machines of two given hosts: two, or one if both hosts have the same running kernel.

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/host"
 )
 
 // ends are the addresses between which the trials of an arm run.

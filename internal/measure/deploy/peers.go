@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // Peers are, for each arm that has hosts of its own, the addresses from which the server's host sees the client. An arm

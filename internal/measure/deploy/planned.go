@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/host"
 )
 
 // Planned are hosts to plan with, for every arm. They connect to nothing, and nothing can be started on them. Addresses

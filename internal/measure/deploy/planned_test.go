@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/host"
 )
 
 // Every host of a plan has its own addresses: those of the file, or placeholders that are printed as its name.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/host/kube"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/hosts/kube"
 )
 
 // anewWarnings say that the pods were made anew in the middle of a deployment: after one was lost, or because the run

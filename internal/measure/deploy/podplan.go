@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host/kube"
-	"nearfar/internal/kubeclient"
+	"nearfar/internal/base/kubeclient"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/kube"
 )
 
 // idLength is the length of a run's id in the names of objects.

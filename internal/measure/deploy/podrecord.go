@@ -9,11 +9,11 @@ import (
 	"strings"
 	"sync"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/kube"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/hosts/kube"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // Pods is the part of a Record about the pods of a run.

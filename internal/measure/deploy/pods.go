@@ -11,11 +11,11 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/agent/binaries"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/kube"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/kube"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/agent/binaries"
+	"nearfar/internal/onhost/host"
 )
 
 // pods makes the arms that have pods. An arm with one pod takes its other host from the hosts of the file.

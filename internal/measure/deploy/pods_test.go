@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host/kube"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/hosts/kube"
 )
 
 // podExperiment has an arm between two pods, an arm through a Service to the same pods, and an arm with a host of the

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/host"
-	"nearfar/internal/reach"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/reach"
 )
 
 // A probe is one check of ports: a client's host dials sockets of a server's host.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // Preflight checks the hosts that the file names before anything is measured: that the traffic of the arms gets

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/check"
-	"nearfar/internal/host"
-	"nearfar/internal/machine"
-	"nearfar/internal/reach"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
+	"nearfar/internal/onhost/reach"
 )
 
 //nolint:gochecknoglobals // flag's own way

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/check"
-	"nearfar/internal/provider"
+	"nearfar/internal/cloud/provider"
+	"nearfar/internal/declare/check"
 )
 
 // askProviders adds to the facts what the providers say about the hosts, if the experiment asks for it. It takes a

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/fake"
-	"nearfar/internal/host/kube"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/fake"
+	"nearfar/internal/hosts/kube"
+	"nearfar/internal/onhost/host"
 )
 
 // instance is a host whose facts name an instance of EC2. It also claims an answer of its provider.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/host/lab"
-	"nearfar/internal/machine"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/hosts/lab"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/machine"
 )
 
 // Record is the part "hosts" of run.json: the elements of the lab, the counters of each element, how busy the machine
@@ -58,7 +58,7 @@ func Warnings(hosts json.RawMessage, trials []result.Trial) []result.Warning {
 	warnings = append(warnings, anewWarnings(trials)...)
 	warnings = append(warnings, redeployedWarnings(record.Deployments)...)
 	if slices.ContainsFunc(trials, func(t result.Trial) bool { return t.Facts[result.FactWireLatenessP99] != "" }) {
-		return warnings // internal/answer then compares the lateness with the figures
+		return warnings // internal/conclude/answer then compares the lateness with the figures
 	}
 	return append(warnings, wireWarnings(record)...)
 }

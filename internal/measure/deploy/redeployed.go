@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // MadeMachines are the machines of one deployment that provision has made.

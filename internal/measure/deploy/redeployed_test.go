@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // Machines of earlier deployments are found under any name: by their instance id, or else by their boot id.

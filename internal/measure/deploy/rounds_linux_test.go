@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/hosttest"
-	"nearfar/internal/result"
-	"nearfar/internal/runner"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/measure/runner"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // A counter counts round trips to agents that depend on each other: the number of a message is one higher than that of

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/host"
-	"nearfar/internal/reach"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/reach"
 )
 
 // portProblems says which sockets the client did not reach, by outcome, and which rules would open them.

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/machine"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/machine"
 )
 
 // State is what one of the file's hosts showed before the run and at its end.

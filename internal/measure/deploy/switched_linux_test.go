@@ -19,14 +19,14 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/local"
-	"nearfar/internal/result"
-	"nearfar/internal/runner"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/hosts/local"
+	"nearfar/internal/measure/runner"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // imitated is the real kernel, with a bridge as Azure's synthetic device and its port vf0 as the virtual function.

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"sync"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/kube"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/kube"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // watchesWire says whether packets are watched on underlay devices. If one arm expects an encapsulation, this is done

@@ -9,7 +9,7 @@ import (
 
 // TestDocumentedExample: docs/library.md shows the function that Example runs.
 func TestDocumentedExample(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "library.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "library.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

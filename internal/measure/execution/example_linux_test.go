@@ -8,10 +8,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"nearfar/internal/execution"
-	"nearfar/internal/experiment"
-	"nearfar/internal/runner"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/execution"
+	"nearfar/internal/measure/runner"
+	"nearfar/internal/measure/tool"
 )
 
 // A program of this module runs an experiment from its file to a run directory.

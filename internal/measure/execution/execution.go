@@ -18,14 +18,14 @@ import (
 	"fmt"
 	"os"
 
-	"nearfar/internal/deploy"
-	"nearfar/internal/engine"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
-	"nearfar/internal/runner"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/measure/deploy"
+	"nearfar/internal/measure/runner"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/engine"
+	"nearfar/internal/onhost/host"
 )
 
 // A Run is one run of an experiment. Its methods are called in the order of the package's comment, from one goroutine.

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/execution"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
-	"nearfar/internal/runner"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/measure/execution"
+	"nearfar/internal/measure/runner"
+	"nearfar/internal/measure/tool"
 )
 
 // waiting reads the experiment of the example.

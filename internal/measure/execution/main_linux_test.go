@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/agentcli"
-	"nearfar/internal/host/local"
+	"nearfar/internal/hosts/local"
+	"nearfar/internal/onhost/agentcli"
 )
 
 // TestMain makes this program the agent of local hosts, and what that agent starts, too: a host runs the program that

@@ -8,10 +8,10 @@ import (
 	"maps"
 	"time"
 
-	"nearfar/internal/engine/process"
-	"nearfar/internal/host"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/host"
 )
 
 // Create makes the run directory of a prepared run, in a folder. earlier is what an earlier run says about the hosts, as

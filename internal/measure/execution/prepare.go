@@ -5,14 +5,14 @@ import (
 	"errors"
 	"time"
 
-	"nearfar/internal/check"
-	"nearfar/internal/clean"
-	"nearfar/internal/deploy"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
-	"nearfar/internal/runner"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/measure/deploy"
+	"nearfar/internal/measure/runner"
+	"nearfar/internal/onhost/host"
 )
 
 // Options say how the hosts of a run are made, and who hears of it.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // New machines are looked at again while something is missing, each problem is said once, and there is a limit.

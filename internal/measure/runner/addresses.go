@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // haveAddresses checks that the hosts have addresses of the IP version that each workload uses.

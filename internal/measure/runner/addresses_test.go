@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/host"
 )
 
 // bare is a host that has only an IPv4 address.

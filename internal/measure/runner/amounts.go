@@ -3,9 +3,9 @@ package runner
 import (
 	"strconv"
 
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // amounts are lower bounds of the data that each side of a good trial sent and the other side received, by the tool's

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/result"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/measure/tool"
 )
 
 // chatty is a tool whose output holds more than any trial can have.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"nearfar/internal/confine"
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/confine"
+	"nearfar/internal/onhost/host"
 )
 
 // A server is a server of a tool that some arm runs on a host.

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/confine"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/fake"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/fake"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/confine"
+	"nearfar/internal/onhost/host"
 )
 
 // echoing is netperf on a host that prints its whole command line, with the passphrase, wherever it can.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/host"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/onhost/host"
 )
 
 // checkCongestion refuses congestion controls that the kernel of a client's host does not have: otherwise every trial

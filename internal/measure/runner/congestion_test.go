@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/fake"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/fake"
+	"nearfar/internal/onhost/host"
 )
 
 // TestCongestionIsAskedFor: a congestion control that a client's kernel lacks is refused before anything is measured. A

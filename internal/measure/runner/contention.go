@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"nearfar/internal/host"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/host"
 )
 
 // observationFacts writes into a trial's facts what its machines show.

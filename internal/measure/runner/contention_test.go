@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/host"
 )
 
 // TestWaitingForOthers: the two sides' waiting for each other does not count as contention, and neither does what other

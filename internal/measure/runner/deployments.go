@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/host"
 )
 
 // Deployments makes the hosts of all arms anew. It frees the present hosts, gives the new ones to the runner with

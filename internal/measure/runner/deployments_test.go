@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // deployedRun runs an experiment of several deployments, whose hosts are fake. made lists the deployments, each with

@@ -3,7 +3,7 @@ package runner
 import (
 	"time"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // overhead is how much longer than its client a trial takes: the server is started and awaited. It is only the first

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"nearfar/internal/bounded"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/tool"
+	"nearfar/internal/base/bounded"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/host"
 )
 
 const (

@@ -5,10 +5,10 @@ import (
 	"net/netip"
 	"strconv"
 
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/host"
 )
 
 // observe writes into a trial where its hosts were and which counters changed, and judges the expectations of its arm.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/tool"
+	"nearfar/internal/measure/tool"
 )
 
 // howToInstall says for each tool with a missing program how to install it on each host that lacks it: a line for each

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/fake"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/fake"
+	"nearfar/internal/onhost/host"
 )
 
 // dies is a client that works a number of times; during the next one the hosts are lost.

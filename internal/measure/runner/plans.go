@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/tool"
 )
 
 // plan gives what one trial of a workload runs in an arm, with the paths that the programs have on its hosts, and the

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // lostInARow is how many trials in a row may lose their hosts: hosts that are made anew would be lost again.

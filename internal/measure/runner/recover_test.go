@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/host"
 )
 
 // lossyRun runs an experiment whose hosts are lost in the trials with the given numbers, counted as they run. fail is

@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/fake"
-	"nearfar/internal/result"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/hosts/fake"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/host"
 )
 
 // clocked is a tool whose output is one number: a round-trip time in seconds.

@@ -6,9 +6,9 @@ import (
 	"io"
 	"sync"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/host/fake"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/hosts/fake"
+	"nearfar/internal/onhost/host"
 )
 
 // scene makes fake hosts that log what happens, in order.

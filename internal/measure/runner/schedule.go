@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // Bounds on how many failed trials are run again.

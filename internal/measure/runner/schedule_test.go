@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host/fake"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/hosts/fake"
 )
 
 // failing is a client that fails in the listed runs, counted from 1.

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/bounded"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/tool"
+	"nearfar/internal/base/bounded"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/host"
 )
 
 // probeTimeout bounds how long a host may take to list its missing programs, or a tool to print its version.

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"nearfar/internal/host"
-	"nearfar/internal/tool"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/host"
 )
 
 // Traffic is what the workloads of each arm with hosts of its own send between its hosts. Workloads that cannot be

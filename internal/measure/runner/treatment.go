@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // A readback says which of a trial's facts show the effect of a key that the kernel or the host may ignore.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/result"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/host"
 )
 
 // trial runs a workload once in an arm and returns its record. A failed measurement is part of the record. An error

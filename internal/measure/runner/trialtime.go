@@ -5,9 +5,9 @@ import (
 	"net/netip"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/tool"
+	"nearfar/internal/onhost/host"
 )
 
 // TrialTime estimates without hosts how long one trial of the workload takes. The error says what the workload's tool

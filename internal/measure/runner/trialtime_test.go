@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/tool"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/measure/tool"
 )
 
 // Without hosts the duration of a trial comes from its plan and its background's. What the tool cannot do is an error.

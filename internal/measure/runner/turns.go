@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/host"
 )
 
 // A turn is when a trial may do what. The zero value is for a trial that runs alone.

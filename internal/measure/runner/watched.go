@@ -3,7 +3,7 @@ package runner
 import (
 	"sync"
 
-	"nearfar/internal/bounded"
+	"nearfar/internal/base/bounded"
 )
 
 // watched is a buffer that signals when its content satisfies a condition.

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/agent/allow"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/agent/allow"
+	"nearfar/internal/onhost/host"
 )
 
-// An agent on a host that nothing can log in to runs only the commands on its own list (internal/agent/allow). Every
-// plan that a tool can make is on that list: all cases just inside of all limits, backgrounds, and the commands of
-// probes.
+// An agent on a host that nothing can log in to runs only the commands on its own list (internal/onhost/agent/allow).
+// Every plan that a tool can make is on that list: all cases just inside of all limits, backgrounds, and the commands
+// of probes.
 func TestAgentsRunEveryPlan(t *testing.T) {
 	commands := 0
 	for _, system := range []string{"linux", "windows"} {

@@ -74,7 +74,7 @@ func installTable() string {
 // The tables of docs/tools.md are made from the declarations of the tools; UPDATE_GOLDEN=1 writes them again. Every
 // tool has a section there.
 func TestTablesOfTools(t *testing.T) {
-	const path = "../../docs/tools.md"
+	const path = "../../../docs/tools.md"
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

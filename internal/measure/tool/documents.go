@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"nearfar/internal/lazyregexp"
+	"nearfar/internal/base/lazyregexp"
 )
 
 // document is a JSON or XML document in a recording, without the text around it.

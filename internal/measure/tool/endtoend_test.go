@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/host"
 )
 
 // TestPlansOverLoopback carries out every plan over loopback, as a runner would, and asserts properties of the figures

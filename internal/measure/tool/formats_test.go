@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // sample is an output of a version or a system that is not installed here, made up after the tool's format.

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // seed adds the recordings and the samples.

@@ -7,8 +7,8 @@ import (
 	"iter"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // Imported is one run found in a recording.

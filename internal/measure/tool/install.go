@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/host"
 )
 
 // The operating systems on which nearfar runs tools, as Go names them (GOOS).

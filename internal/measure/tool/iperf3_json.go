@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // iperf3Result is the part of iperf3's JSON that is read. Rates are bit/s, rtt microseconds, jitter milliseconds.

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/confine"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/lazyregexp"
-	"nearfar/internal/result"
+	"nearfar/internal/base/lazyregexp"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/confine"
+	"nearfar/internal/onhost/host"
 )
 
 const latteName = "latte"

@@ -8,7 +8,7 @@ import (
 // What latte prints of the CPU is kept: it is the article's evidence of what accelerated networking saves. The output
 // is the article's (labs/proximity/published).
 func TestLatteFacts(t *testing.T) {
-	text, err := os.ReadFile("../../labs/proximity/published/proximity-accelerated.txt")
+	text, err := os.ReadFile("../../../labs/proximity/published/proximity-accelerated.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/timing"
 )
 
 // A limitCase is one workload at a limit of a capability: as lines of an experiment file, and as the change of the

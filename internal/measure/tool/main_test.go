@@ -5,8 +5,8 @@ import (
 	"os"
 	"testing"
 
-	"nearfar/internal/confine"
-	"nearfar/internal/hostverbs"
+	"nearfar/internal/onhost/confine"
+	"nearfar/internal/onhost/hostverbs"
 )
 
 // TestMain lets the test binary be nearfar where it confines a program.

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/record"
-	"nearfar/internal/engine/wire"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/lazyregexp"
-	"nearfar/internal/result"
+	"nearfar/internal/base/lazyregexp"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/record"
+	"nearfar/internal/onhost/engine/wire"
+	"nearfar/internal/onhost/host"
 )
 
 const (

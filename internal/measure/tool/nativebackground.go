@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"time"
 
-	"nearfar/internal/engine/record"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/engine/record"
+	"nearfar/internal/onhost/host"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"net/netip"
 	"strings"
 
-	"nearfar/internal/engine/record"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/engine/record"
 )
 
 // nativeLine holds the keys by which the engine's JSON objects are recognised.

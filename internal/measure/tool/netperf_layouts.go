@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/lazyregexp"
+	"nearfar/internal/base/lazyregexp"
 )
 
 // readNetperfPairs reads KEY=value lines (-k).

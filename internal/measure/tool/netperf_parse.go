@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/lazyregexp"
-	"nearfar/internal/result"
+	"nearfar/internal/base/lazyregexp"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // netperfRun holds the values of one output in any layout, by netperf's names (THROUGHPUT, P50_LATENCY, ...).

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/lazyregexp"
-	"nearfar/internal/result"
+	"nearfar/internal/base/lazyregexp"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 const mebibyte = 8 << 20 // bits: ntttcp's MB is 1024*1024 bytes

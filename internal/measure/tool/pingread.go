@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/lazyregexp"
-	"nearfar/internal/result"
+	"nearfar/internal/base/lazyregexp"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 var (

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/host"
 )
 
 // What nearfar runs depends on the systems of both hosts.

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // recordedRun is what a golden file holds of one run.

@@ -3,9 +3,9 @@ package tool
 import (
 	"fmt"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/host"
 )
 
 // A program is what a tool's file says about the tool. A tool is added to nearfar in the list of programs alone.

@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"time"
 
-	"nearfar/internal/confine"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/confine"
+	"nearfar/internal/onhost/host"
 )
 
 const (

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"strings"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/lazyregexp"
-	"nearfar/internal/result"
+	"nearfar/internal/base/lazyregexp"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 var (

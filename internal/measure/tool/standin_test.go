@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/host"
 )
 
 // standIn builds a stand-in (testdata/standins) for a program that cannot be installed here.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
-	"nearfar/internal/lazyregexp"
+	"nearfar/internal/base/lazyregexp"
 )
 
 var (

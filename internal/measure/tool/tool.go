@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/confine"
-	"nearfar/internal/experiment"
-	"nearfar/internal/host"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/confine"
+	"nearfar/internal/onhost/host"
 )
 
 // A Tool is a measuring program.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
-	"nearfar/internal/host/fake"
+	"nearfar/internal/hosts/fake"
+	"nearfar/internal/onhost/host"
 )
 
 // TestStartAfter: a process starts when the one before, and all that it started, have ended, and not earlier. The port

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // The bounds of what an agent tells of its machine. They leave room for the largest machines.

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // TestSlowReader: a process is not blocked if nobody fetches its output, and the output beyond the bound is counted.

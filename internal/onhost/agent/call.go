@@ -9,7 +9,7 @@ import (
 
 	"github.com/hashicorp/yamux"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // A call is a request with what belongs to it.

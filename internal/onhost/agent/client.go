@@ -21,8 +21,8 @@ import (
 
 	"github.com/hashicorp/yamux"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/host"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/onhost/host"
 )
 
 // A Dialer makes a connection to the agent: the first one, and after a broken one another to the same agent (see

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"nearfar/internal/machine"
+	"nearfar/internal/onhost/machine"
 )
 
 // Clock is how far an agent's clock is from the owner's.

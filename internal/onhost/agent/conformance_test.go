@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/onhost/host"
 )
 
 // TestConformance runs the suite on agents in this process.

@@ -7,8 +7,8 @@ import (
 	"os/user"
 	"runtime"
 
-	"nearfar/internal/check"
-	"nearfar/internal/host"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/onhost/host"
 )
 
 // Facts are what an agent knows of its machine. A value that the system does not give is empty or 0.

@@ -3,7 +3,7 @@ package agent
 import (
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/machine"
+	"nearfar/internal/onhost/machine"
 )
 
 // readSystem reads what Linux says of the agent.

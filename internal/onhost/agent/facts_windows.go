@@ -3,7 +3,7 @@ package agent
 import (
 	"golang.org/x/sys/windows"
 
-	"nearfar/internal/machine"
+	"nearfar/internal/onhost/machine"
 )
 
 // readSystem reads what Windows says of the machine.

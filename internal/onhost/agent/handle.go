@@ -9,9 +9,9 @@ import (
 	"runtime"
 	"time"
 
-	"nearfar/internal/host"
-	"nearfar/internal/machine"
-	"nearfar/internal/supervise"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
+	"nearfar/internal/onhost/supervise"
 )
 
 // handle serves one call. The error is one of the connection.

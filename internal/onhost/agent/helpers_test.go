@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/onhost/host"
 )
 
 // An inProcess is an agent in this process, with connections of net.Pipe.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/onhost/host"
 )
 
 // visitHostile connects to a hostile agent in this process.

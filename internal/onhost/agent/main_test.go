@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/hosts/hosttest"
 )
 
 func TestMain(m *testing.M) {

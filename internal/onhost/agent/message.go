@@ -6,11 +6,11 @@ import (
 	"net/netip"
 	"time"
 
-	"nearfar/internal/check"
-	"nearfar/internal/clean"
-	"nearfar/internal/host"
-	"nearfar/internal/machine"
-	"nearfar/internal/supervise"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
+	"nearfar/internal/onhost/supervise"
 )
 
 // protocolVersion is the version of everything that both sides exchange. Sides with different versions do not work

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/check"
-	"nearfar/internal/machine"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/onhost/machine"
 )
 
 // observations are those that an agent makes for its owner, one at a time.

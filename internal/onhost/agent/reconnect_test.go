@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // cutting is a connection that is cut after a number of bytes in both directions together.

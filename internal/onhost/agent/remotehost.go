@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"nearfar/internal/host"
-	"nearfar/internal/supervise"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/supervise"
 )
 
 // Host is the machine of the agent as a host. Its Close ends the agent.

@@ -13,10 +13,10 @@ import (
 
 	"github.com/hashicorp/yamux"
 
-	"nearfar/internal/check"
-	"nearfar/internal/host"
-	"nearfar/internal/machine"
-	"nearfar/internal/supervise"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
+	"nearfar/internal/onhost/supervise"
 )
 
 // ServerOptions are the settings of an agent.

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/check"
-	"nearfar/internal/host"
-	"nearfar/internal/machine"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
 )
 
 // observed is the state of a machine's CPUs at a moment, what processes used that have ended since the observation

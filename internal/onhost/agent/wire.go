@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sync"
 
-	"nearfar/internal/capture"
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/onhost/capture"
 )
 
 // The calls of a watch.

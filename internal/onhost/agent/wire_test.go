@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // TestWireRefusals: an agent says why it does not watch. On a host that nothing can log in to, it watches its own

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/agent/daemon"
-	"nearfar/internal/hostverbs"
+	"nearfar/internal/onhost/agent/daemon"
+	"nearfar/internal/onhost/hostverbs"
 )
 
 // The exit codes; they are the same as those of nearfar.

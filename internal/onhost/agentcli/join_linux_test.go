@@ -19,9 +19,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/agent/tls"
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/agent/tls"
+	"nearfar/internal/onhost/host"
 )
 
 // joined is `nearfar-agent agent` as a process of its own.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/hosts/hosttest"
 )
 
 // TestMain lets the test binary be nearfar-agent, with the verb of the conformance suite in addition.

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/confine"
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/confine"
+	"nearfar/internal/onhost/host"
 )
 
 // TestAnotherUserSees: another user of a machine reads command lines of an agent there, with netperf's passphrase. They read no

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/agent/daemon"
+	"nearfar/internal/onhost/agent/daemon"
 )
 
 // installCommand is the verb that copies this program into a folder: from an image of its own into a volume, or from

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/net/bpf"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 // The addresses of the tests: of the trial, and of the machines between which tunnels are.

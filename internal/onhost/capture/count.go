@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 // A seen packet is the headers of a packet, from the IP header on, and the packet's length.

@@ -8,7 +8,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 // The tunnels, by the names that an experiment file uses.

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 // A Watch is packet sockets on a device. The kernel copies headers into their rings until these are full, and counts

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"runtime"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 // Underlay fails on this system.

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/machine"
+	"nearfar/internal/onhost/machine"
 )
 
 // table is a Table that records the calls.

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine/enginetest"
-	"nearfar/internal/engine/record"
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/wire"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/engine/enginetest"
+	"nearfar/internal/onhost/engine/record"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // checkGoodput compares the goodput of a scope with the bytes that the receiving side says it received.

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine/enginetest"
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/enginetest"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 func TestWrongSecret(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine/enginetest"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/enginetest"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // A lie changes what an honest server would report of a stream or of messages.

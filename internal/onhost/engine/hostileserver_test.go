@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine/enginetest"
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/enginetest"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // A hostileServer knows the secret, agrees on the session, and then does not do what it agreed on.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine/enginetest"
+	"nearfar/internal/onhost/engine/enginetest"
 )
 
 func TestIntervalsAreAsLongAsAskedFor(t *testing.T) {

@@ -9,11 +9,11 @@ import (
 
 	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
 
-	"nearfar/internal/engine/enginetest"
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/samples"
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/enginetest"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/samples"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // TestLoadFiles: the samples give the same distribution as the result, and HdrHistogram's reader reads the histograms.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/record"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/record"
 )
 
 // An Objective is a condition on the results of a load: a statistic of a time is below a limit, or the loss is.

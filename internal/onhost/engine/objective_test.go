@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine/enginetest"
-	"nearfar/internal/engine/record"
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/engine/enginetest"
+	"nearfar/internal/onhost/engine/record"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 func TestParseObjective(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine/enginetest"
-	"nearfar/internal/engine/wire"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/engine/enginetest"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // TestOptions: both kernels report the options that were asked for, over IPv4 and IPv6 and in every mode.

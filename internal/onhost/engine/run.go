@@ -10,12 +10,12 @@ package engine
 import (
 	"context"
 
-	"nearfar/internal/engine/load"
-	"nearfar/internal/engine/record"
-	"nearfar/internal/engine/rr"
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/stream"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/load"
+	"nearfar/internal/onhost/engine/record"
+	"nearfar/internal/onhost/engine/rr"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/stream"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // Run measures once, and returns the contents of the record's last line. It takes no longer than warm-up, window and

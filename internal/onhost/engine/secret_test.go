@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/engine/enginetest"
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/enginetest"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // TestSecretLength: both sides refuse a secret that could be guessed, and no message holds it.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine/enginetest"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/enginetest"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // tardyServer serves one session, and says that the window has begun when it has ended, as a client hears it that had

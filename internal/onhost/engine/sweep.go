@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"nearfar/internal/engine/record"
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/engine/record"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // A sweep measures a load at several rates, one after the other. The result is the curve of latency against load.

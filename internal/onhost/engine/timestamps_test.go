@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine/record"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/engine/record"
 )
 
 // checkParts says whether the parts of a result add up to its mean round trip within 1 us.

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine/enginetest"
-	"nearfar/internal/engine/record"
-	"nearfar/internal/engine/wire"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/engine/enginetest"
+	"nearfar/internal/onhost/engine/record"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // TestWaiting: each way of waiting measures, and is in the facts of both sides.

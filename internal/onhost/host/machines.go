@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"nearfar/internal/check"
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/experiment"
 )
 
 // Hosts are the two hosts of an arm, and the machine or machines that they are on.

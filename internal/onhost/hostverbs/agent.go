@@ -3,7 +3,7 @@ package hostverbs
 import (
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/agent/daemon"
+	"nearfar/internal/onhost/agent/daemon"
 )
 
 // WorkVerb is the verb of the daemon's worker.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/confine"
+	"nearfar/internal/onhost/confine"
 )
 
 // Confine is the verb that replaces itself by a measuring program with fewer rights.

@@ -15,14 +15,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/confine"
-	"nearfar/internal/engine"
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/record"
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/wire"
-	"nearfar/internal/experiment"
-	"nearfar/internal/supervise"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/confine"
+	"nearfar/internal/onhost/engine"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/record"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/wire"
+	"nearfar/internal/onhost/supervise"
 )
 
 // SecretVariable is the environment variable that holds the engine's shared secret where it does not come on standard

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/check"
+	"nearfar/internal/declare/check"
 )
 
 // Facts is the verb that prints the facts of this host as JSON, or the counters of its network devices. `nearfar check`

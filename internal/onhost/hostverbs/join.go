@@ -15,10 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/agent/allow"
-	"nearfar/internal/agent/tls"
-	"nearfar/internal/confine"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/agent/allow"
+	"nearfar/internal/onhost/agent/tls"
+	"nearfar/internal/onhost/confine"
 )
 
 // joinOptions are the options of the verb agent.

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/supervise"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/supervise"
 )
 
 // joinResult is the file to which the worker writes why it failed.

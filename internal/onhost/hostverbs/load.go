@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/engine"
-	"nearfar/internal/engine/record"
-	"nearfar/internal/engine/samples"
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/onhost/engine"
+	"nearfar/internal/onhost/engine/record"
+	"nearfar/internal/onhost/engine/samples"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 func (v *Verbs) engineLoad() *cobra.Command {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/supervise"
+	"nearfar/internal/onhost/supervise"
 )
 
 // asSupervisor makes this test's program supervise a server, on the CPU that it names or on any for "any".

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/engine/record"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/engine/record"
 )
 
 // enginePrinter shows an engine's run to a reader: a line for each interval, and the figures at the end.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/confine"
-	"nearfar/internal/host"
-	"nearfar/internal/reach"
+	"nearfar/internal/onhost/confine"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/reach"
 )
 
 // reachCall is what the verb was asked for.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nearfar/internal/engine/process"
+	"nearfar/internal/onhost/engine/process"
 )
 
 // VersionLine is what the verb version prints: version, system, Go, and the commit.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // States of sockets in /proc/net (include/net/tcp_states.h). A bound UDP socket has the state of a closed connection.

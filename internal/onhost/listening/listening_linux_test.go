@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 func listen(t *testing.T, protocol, address string) int {

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/windows"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // A socket is a row of the system's tables: the address to which a process has bound it.

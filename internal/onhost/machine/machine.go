@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // MaxCPU bounds CPU numbers by what an affinity mask can hold.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // Dial tries to reach all sockets at the address at the same time. It takes at most Timeout.

@@ -19,7 +19,7 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // Verb is the hidden verb of nearfar that serves and dials.

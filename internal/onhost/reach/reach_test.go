@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // serving starts a server on free ports of the loopback interface and returns what it holds.

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // maxConnections limits the connections that a server keeps at the same time.

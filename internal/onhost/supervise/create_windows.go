@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/windows"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 // createSuspended creates a process whose first thread does not run yet. It inherits the three files as its standard

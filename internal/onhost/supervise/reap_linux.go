@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/children"
+	"nearfar/internal/onhost/children"
 )
 
 // Running lists the numbers of the processes whose end was not noticed yet.

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 
-	"nearfar/internal/host"
-	"nearfar/internal/listening"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/listening"
 )
 
 // serves waits until a process of the tree holds the port.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 func newSupervisor(t *testing.T, maxOutput int64) *Supervisor {

@@ -17,9 +17,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/children"
-	"nearfar/internal/host"
-	"nearfar/internal/machine"
+	"nearfar/internal/onhost/children"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
 )
 
 // marker is the environment variable that marks a process and everything that it starts, even if that moves to a

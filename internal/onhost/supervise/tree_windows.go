@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/windows"
 
-	"nearfar/internal/host"
-	"nearfar/internal/machine"
+	"nearfar/internal/onhost/host"
+	"nearfar/internal/onhost/machine"
 )
 
 // trees are the processes that were started. All of them are in one job, which ends them when this process ends,

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/rundir"
 )
 
 // The formats, as `nearfar report -f` knows them.

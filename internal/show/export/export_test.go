@@ -14,11 +14,11 @@ import (
 	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/hdr"
-	"nearfar/internal/pythontest"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/base/hdr"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/kits/pythontest"
 )
 
 // hostile has characters that are special in formats, terminals and pages.
@@ -318,7 +318,7 @@ func TestHistogramsThatCannotBeRead(t *testing.T) {
 
 // docs/export.md explains each column.
 func TestColumnsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/export.md")
+	text, err := os.ReadFile("../../../docs/export.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +357,7 @@ func TestExamplesOfThePage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := string(pythontest.Run(t, "testdata/run_sql.py", "../../docs/export.md", dir)); got != "2\n1\n1\n" {
+	if got := string(pythontest.Run(t, "testdata/run_sql.py", "../../../docs/export.md", dir)); got != "2\n1\n1\n" {
 		t.Errorf("the examples gave %q rows", got)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"io"
 	"os"
 
-	"nearfar/internal/hdr"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/base/hdr"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
 )
 
 // bucketRow is a non-empty bucket of a trial's histogram.

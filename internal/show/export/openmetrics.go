@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // Answered is a run with its answer.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/rundir"
 )
 
 // SchemaVersion is written into every parquet file. It changes only if the meaning of a column changes.

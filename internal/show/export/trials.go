@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
 )
 
 // trialRow is one metric of a trial. A trial without metrics is one row without a metric.

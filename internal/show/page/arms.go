@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // listArms describes the arms: their paths, and what they set.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"nearfar/internal/page/pagetest"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/show/page/pagetest"
 )
 
 // TestInABrowser opens pages in one browser. Each subtest has a tab of its own, and they run in parallel.

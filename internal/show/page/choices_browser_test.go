@@ -18,9 +18,9 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/gate"
-	"nearfar/internal/page/pagetest"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/gate"
+	"nearfar/internal/show/page/pagetest"
 )
 
 // testChoices uses a report from disk as a reader does: it chooses, folds, saves and prints.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // Limits on the intervals that are read for one trial.

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/hdr"
-	"nearfar/internal/result"
-	"nearfar/internal/stats"
+	"nearfar/internal/base/hdr"
+	"nearfar/internal/base/stats"
+	"nearfar/internal/declare/result"
 )
 
 // percentiles are the points of a curve: p1 to p99 in steps of 1, then finer and finer towards p100, as on

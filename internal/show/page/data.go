@@ -3,8 +3,8 @@ package page
 import (
 	"encoding/json"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/check"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/check"
 )
 
 // Data is the JSON document that the page draws. Within a version, keys are stable and new ones may be added. Values

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/rundir"
 )
 
 // files reads files of a run directory. It reads nothing outside of the directory: the names come from trials.jsonl,

@@ -9,11 +9,11 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/contrast"
-	"nearfar/internal/gate"
-	"nearfar/internal/page/pagetest"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/contrast"
+	"nearfar/internal/conclude/gate"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/show/page/pagetest"
 )
 
 // leading makes a run in a lab, with objectives, whose answer begins with layers: no single arm differs from the

@@ -1,6 +1,6 @@
 package page
 
-import "nearfar/internal/answer"
+import "nearfar/internal/conclude/answer"
 
 // clippedFloor is clipped for the noise floor of a baseline; nil stays nil.
 func clippedFloor(n *answer.NoiseFloor) *answer.NoiseFloor {

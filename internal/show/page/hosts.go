@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // maxFacts is the largest number of facts on the page.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/rundir"
 )
 
 // Addresses and counters always differ between arms. Names of treatments and facts about the machine do not.

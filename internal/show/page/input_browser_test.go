@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"nearfar/internal/page/pagetest"
+	"nearfar/internal/show/page/pagetest"
 )
 
 // tip gives the text beside the current point of the chart of trials; empty if there is none.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"nearfar/internal/page/pagetest"
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/rundir"
+	"nearfar/internal/show/page/pagetest"
 )
 
 // recordStatus makes the page record each text that it shows as the state of the run.

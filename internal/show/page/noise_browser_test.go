@@ -11,9 +11,9 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/page/pagetest"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/show/page/pagetest"
 )
 
 // rows are the texts of the cells of the tables below a selector, row by row.

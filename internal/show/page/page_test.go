@@ -12,9 +12,9 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // maxFile is the largest size of a report, in bytes.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/check"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/result"
 )
 
 // Limits on what hosts said about themselves and about trials.

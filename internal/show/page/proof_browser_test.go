@@ -10,10 +10,10 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/check"
-	"nearfar/internal/page/pagetest"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/check"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/show/page/pagetest"
 )
 
 const lostFunction = "client: the virtual function enP1s1 carried 41 % of 120,000 packets, and the data path " +

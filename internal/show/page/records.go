@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 // Limits on the trials' records on the page.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/page/pagetest"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/show/page/pagetest"
 )
 
 // A report opened from disk makes no requests and writes nothing to the console. All charts and tables have the

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // The kinds of Data that compare two sides.

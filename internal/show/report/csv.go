@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/conclude/answer"
 )
 
 // csvTable writes a row for each figure, comparison, count of failures, layer, residual, quantile, objective and figure

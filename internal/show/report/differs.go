@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/conclude/answer"
 )
 
 // mostDiffering is how many differences between hosts a report lists. JSON has all.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/conclude/answer"
 )
 
 // differing is an answer with differences between hosts of each kind.

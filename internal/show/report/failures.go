@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/conclude/answer"
 )
 
 // failuresNote explains the columns of failed attempts.

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // failed is the answer of a run in which an arm fails in 8 of 17 attempts, each of which was replaced, and an arm whose

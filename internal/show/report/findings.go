@@ -1,8 +1,8 @@
 package report
 
 import (
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // mostFindings is the largest number of rows in the table. Up to fewFindings findings need no table: the verdict

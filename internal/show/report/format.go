@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/clean"
-	"nearfar/internal/result"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // bounds writes an interval with the scale's numbers, or "none" if there is none.

@@ -1,9 +1,9 @@
 package report
 
 import (
-	"nearfar/internal/answer"
-	"nearfar/internal/prose"
-	"nearfar/internal/result"
+	"nearfar/internal/base/prose"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // Headline describes a trial in a few words: its first figure, or why it failed.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/history"
-	"nearfar/internal/prose"
-	"nearfar/internal/result"
+	"nearfar/internal/base/prose"
+	"nearfar/internal/conclude/history"
+	"nearfar/internal/declare/result"
 )
 
 // HistoryFormats lists the formats that WriteHistory accepts, the default first.

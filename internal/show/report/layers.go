@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // The indices of a layer's columns for its verdict, and for arms that have it more than once.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"nearfar/internal/prose"
+	"nearfar/internal/base/prose"
 )
 
 // The widths of a terminal, in columns.

@@ -3,8 +3,8 @@ package report
 import (
 	"strings"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/prose"
+	"nearfar/internal/base/prose"
+	"nearfar/internal/conclude/answer"
 )
 
 // markdown writes the answer as markdown, for a page or a ticket.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/conclude/answer"
 )
 
 // unbounded is an answer with an interval without an upper bound, because 9 of an arm's 20 trials lack the figure, and

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // noiseFloorNote explains the tables of a noise floor.

@@ -3,7 +3,7 @@ package report
 import (
 	"fmt"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/conclude/answer"
 )
 
 // objectiveSection lists the objectives with their verdicts, and counts them in its title.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/conclude/answer"
 )
 
 // The smallest and the largest width of a plot. In fewer columns, intervals look like points.

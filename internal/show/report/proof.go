@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/prose"
+	"nearfar/internal/base/prose"
+	"nearfar/internal/conclude/answer"
 )
 
 // proofSection lists the expectations of the arms, whether they were proved, and the evidence.

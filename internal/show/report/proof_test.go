@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/check"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/check"
 )
 
 // unproved is an answer in which vxlan is not proved to be what it claims, with hostile evidence.

@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/clean"
-	"nearfar/internal/prose"
-	"nearfar/internal/result"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/base/prose"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // Formats lists the formats that Write accepts, the default first.

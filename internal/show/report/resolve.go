@@ -3,8 +3,8 @@ package report
 import (
 	"strconv"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // resolveSection lists, for each comparison, how many blocks find the difference that the user asked about (--resolve).

@@ -3,8 +3,8 @@ package report
 import (
 	"strings"
 
-	"nearfar/internal/clean"
-	"nearfar/internal/prose"
+	"nearfar/internal/base/clean"
+	"nearfar/internal/base/prose"
 )
 
 // screen is what a terminal can show. The width is in columns.

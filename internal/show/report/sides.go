@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/prose"
-	"nearfar/internal/result"
+	"nearfar/internal/base/prose"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // sourceSection describes the two sides of a comparison.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/result"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/result"
 )
 
 // twoSides has rows of every kind that a comparison of two sides can have, and text that a terminal, a spreadsheet or a

@@ -3,7 +3,7 @@ package report
 import (
 	"strings"
 
-	"nearfar/internal/prose"
+	"nearfar/internal/base/prose"
 )
 
 // intervalColumn is the name of the column of intervals. Each interval belongs to the number before it.

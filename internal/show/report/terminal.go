@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/prose"
+	"nearfar/internal/base/prose"
+	"nearfar/internal/conclude/answer"
 )
 
 // terminal writes the answer as text for a terminal. It can be read without colour.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // maxDiffers is how many differences of a declaration are named.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // Another setting of an arm starts a new series for the workloads that it changes, and only for these.

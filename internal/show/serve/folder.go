@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/rundir"
 )
 
 const (

@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
 )
 
 // browsePage has no content security policy, so that it gets the strictest.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/answer"
-	"nearfar/internal/rundir"
+	"nearfar/internal/conclude/answer"
+	"nearfar/internal/declare/rundir"
 )
 
 // maxPoints is how many runs a history has at most.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"nearfar/internal/page"
+	"nearfar/internal/show/page"
 )
 
 // denyAll is the content security policy of responses that are not pages.

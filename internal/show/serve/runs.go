@@ -9,7 +9,7 @@ import (
 	"path"
 	"time"
 
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/rundir"
 )
 
 // maxText is how many characters of a text from a run are shown in the list.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/rundir"
 )
 
 // The bounds of a folder. The list says which runs were left out because of them.

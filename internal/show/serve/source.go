@@ -3,7 +3,7 @@ package serve
 import (
 	"context"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/conclude/answer"
 )
 
 // Source makes the content of the pages. All paths are paths of run directories.

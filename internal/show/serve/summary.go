@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"nearfar/internal/answer"
+	"nearfar/internal/conclude/answer"
 )
 
 // maxSummaries is how many runs one request may ask about.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/experiment"
+	"nearfar/internal/declare/experiment"
 )
 
 // The list has each run's verdict and warnings. An imported run has no planned trials.

@@ -1,4 +1,4 @@
-// The documents of the server. internal/serve/runs.go and history.go explain each key.
+// The documents of the server. internal/show/serve/runs.go and history.go explain each key.
 
 import type { Interval, Quantity } from "../data/model.ts";
 

@@ -1,4 +1,4 @@
-// The document that the page draws. internal/page/data.go explains each key.
+// The document that the page draws. internal/show/page/data.go explains each key.
 
 export interface Quantity {
   metric: string;

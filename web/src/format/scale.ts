@@ -1,5 +1,5 @@
-// Writes values in base units for people. The rules are the same as in internal/result/scale.go, so that the page and
-// the terminal show the same digits.
+// Writes values in base units for people. The rules are the same as in internal/declare/result/scale.go, so that the
+// page and the terminal show the same digits.
 
 export interface Unit {
   // The size of the unit in base units.

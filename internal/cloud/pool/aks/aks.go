@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"nearfar/internal/cloudtool"
-	"nearfar/internal/lazyregexp"
-	"nearfar/internal/pool"
+	"nearfar/internal/base/lazyregexp"
+	"nearfar/internal/cloud/cloudtool"
+	"nearfar/internal/cloud/pool"
 )
 
 // Label is the label of nodes that has the name of their pool.

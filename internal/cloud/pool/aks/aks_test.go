@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/pool"
+	"nearfar/internal/cloud/pool"
 )
 
 func TestCheckName(t *testing.T) {

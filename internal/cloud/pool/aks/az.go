@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"nearfar/internal/cloudtool"
+	"nearfar/internal/cloud/cloudtool"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/lazyregexp"
+	"nearfar/internal/base/lazyregexp"
 )
 
 const windows = "Windows"

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/experiment"
-	"nearfar/internal/result"
-	"nearfar/internal/rundir"
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/declare/rundir"
 )
 
 // TwentyNights makes 20 runs in a directory, one a day, of two arms: l2, and a second whose round trips of 1024 B take

@@ -1,7 +1,7 @@
 // Package discovery has facts of Google's discovery document of the Compute Engine API: the methods that tests use,
 // with their paths and parameters, and the types of what is sent and answered. compute.json has them; TestExtract makes it
 // from the document that the Go module google.golang.org/api has, in the version that OpenTofu needs
-// (internal/tofutest/opentofu/go.mod). No prose of the document is kept.
+// (internal/kits/tofutest/opentofu/go.mod). No prose of the document is kept.
 package discovery
 
 import (

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/moduleroot"
+	"nearfar/internal/kits/moduleroot"
 )
 
 var update = flag.Bool("update", false, "write compute.json")
@@ -105,7 +105,7 @@ func document(t *testing.T) (file, source string) {
 	const module = "google.golang.org/api"
 	run := func(args ...string) []byte {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
-		cmd.Dir = filepath.Join(root, "internal", "tofutest", "opentofu")
+		cmd.Dir = filepath.Join(root, "internal", "kits", "tofutest", "opentofu")
 		out, err := cmd.Output()
 		if err != nil {
 			var failed *exec.ExitError

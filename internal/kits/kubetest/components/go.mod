@@ -1,4 +1,4 @@
-// The programs of Kubernetes that internal/kubetest runs, and CNI plugins. They are a module of their own, because their
+// The programs of Kubernetes that internal/kits/kubetest runs, and CNI plugins. They are a module of their own, because their
 // dependencies would raise the versions of nearfar's. scripts/kubernetes.sh builds them.
 module nearfar/internal/kubetest/components
 

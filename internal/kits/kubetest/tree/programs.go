@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/children"
+	"nearfar/internal/onhost/children"
 )
 
 // programs are the programs that a first process has started. It also reaps the orphans of its PID namespace.

@@ -1,4 +1,4 @@
-// OpenTofu, which internal/tofutest runs. It is a module of its own, because its dependencies would raise the versions of
+// OpenTofu, which internal/kits/tofutest runs. It is a module of its own, because its dependencies would raise the versions of
 // nearfar's. scripts/opentofu.sh builds it.
 module nearfar/internal/tofutest/opentofu
 

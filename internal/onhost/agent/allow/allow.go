@@ -14,8 +14,8 @@ import (
 	"slices"
 	"strings"
 
-	"nearfar/internal/confine"
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/confine"
+	"nearfar/internal/onhost/host"
 )
 
 // The limits of a command, in bytes.

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/confine"
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/confine"
+	"nearfar/internal/onhost/host"
 )
 
 func command(line string) host.Cmd { return host.Cmd{Argv: strings.Split(line, " ")} }
 
-// Plans are tested against the policy in internal/tool. The commands here are forms that a person would expect.
+// Plans are tested against the policy in internal/measure/tool. The commands here are forms that a person would expect.
 func TestAllowed(t *testing.T) {
 	linux := New("linux")
 	for _, line := range []string{

@@ -1,6 +1,6 @@
 package allow
 
-import "nearfar/internal/host"
+import "nearfar/internal/onhost/host"
 
 // The limits of sizes and counts. They are the widest of all tools: each tool checks its own.
 const (
@@ -13,7 +13,7 @@ const (
 )
 
 // programs are the uses of all programs. A plan that uses an option that is not here fails on such a host, and
-// internal/tool's TestAgentsRunEveryPlan fails with it.
+// internal/measure/tool's TestAgentsRunEveryPlan fails with it.
 func programs(system string) map[string][]form {
 	programs := map[string][]form{
 		host.Self:   append(engineForms(), selfForms()...),

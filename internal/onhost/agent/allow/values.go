@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"nearfar/internal/confine"
+	"nearfar/internal/onhost/confine"
 )
 
 // maxTime bounds every duration. The longest window is a day, and a tool may take a little longer.

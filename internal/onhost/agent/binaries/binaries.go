@@ -13,7 +13,7 @@ import (
 	"io"
 	"io/fs"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 //go:embed all:dist

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/host"
 )
 
 func TestFrom(t *testing.T) {

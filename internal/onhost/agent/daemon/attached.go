@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"nearfar/internal/agent"
+	"nearfar/internal/onhost/agent"
 )
 
 // flushLimit is how long the last bytes may take to leave through standard output.

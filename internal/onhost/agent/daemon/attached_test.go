@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/host"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // pipes are a connection made of two pipes.

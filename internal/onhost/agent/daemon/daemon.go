@@ -14,7 +14,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"nearfar/internal/agent"
+	"nearfar/internal/onhost/agent"
 )
 
 // Options are the settings of a daemon.

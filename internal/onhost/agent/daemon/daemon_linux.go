@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/supervise"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/supervise"
 )
 
 // self is this program, also if its file was removed or replaced.

@@ -9,8 +9,8 @@ import (
 	"os"
 	"os/exec"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/supervise"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/supervise"
 )
 
 // Serve is not possible on this system.

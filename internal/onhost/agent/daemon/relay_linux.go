@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/agent"
+	"nearfar/internal/onhost/agent"
 )
 
 // startLimit is how long a daemon may take until it can be reached.

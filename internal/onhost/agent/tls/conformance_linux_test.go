@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/host"
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // hostOver starts an agent in this process that serves over TLS, and connects to it. wrap changes the owner's

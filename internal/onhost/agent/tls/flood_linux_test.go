@@ -22,7 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/hosts/hosttest"
 )
 
 // agentVariable makes this test program an agent that echoes. It prints its join string and, for each line that it

@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/host"
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // TestHostileAgents: hostile agents that are reached by a join string.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/onhost/agent"
 )
 
 // TestMain lets the test program be the suite's program, or an agent: see TestWindows.

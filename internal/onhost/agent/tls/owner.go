@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"nearfar/internal/agent"
+	"nearfar/internal/onhost/agent"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/host/hosttest"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/onhost/agent"
 )
 
 // TestRefusedIsEnded: an agent that was there and whose address refuses all connections is given up long before the time

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/agent"
+	"nearfar/internal/onhost/agent"
 )
 
 // patience is how long a test waits for what should happen at once.

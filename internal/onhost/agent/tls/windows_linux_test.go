@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/agent"
-	"nearfar/internal/host"
-	"nearfar/internal/host/hosttest"
-	"nearfar/internal/winetest"
+	"nearfar/internal/hosts/hosttest"
+	"nearfar/internal/kits/winetest"
+	"nearfar/internal/onhost/agent"
+	"nearfar/internal/onhost/host"
 )
 
 // said is what a process printed so far.

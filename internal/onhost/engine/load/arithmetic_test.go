@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine/enginetest"
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/enginetest"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // TestStallArithmetic computes, without a clock, the record of a server that stalls for 200 ms at the end of each

@@ -4,9 +4,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/timing"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/timing"
 )
 
 // The hot loop of open-loop load. One thread sends requests at their intended times, over all connections in turn,

@@ -5,7 +5,7 @@ package load
 import (
 	"math"
 
-	"nearfar/internal/engine/timing"
+	"nearfar/internal/onhost/engine/timing"
 )
 
 // How a load takes replies on Linux: the hot thread asks the kernel (epoll) and reads without blocking.

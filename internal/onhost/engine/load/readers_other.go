@@ -5,8 +5,8 @@ package load
 import (
 	"strconv"
 
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/timing"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/timing"
 )
 
 // How a load receives replies on systems other than Linux: a goroutine for each connection reads, which blocks, and

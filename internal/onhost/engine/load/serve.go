@@ -5,12 +5,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // openingTime is how often the client repeats the datagram that opens a load over UDP.

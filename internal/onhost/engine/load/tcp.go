@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/timing"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/timing"
 )
 
 // Load over TCP: the requests use the connections in turn, and many may be under way on each. The server answers

@@ -6,10 +6,10 @@ import (
 	"math/bits"
 	"time"
 
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // Load over UDP: the requests use the sockets in turn, each with its number. A request without a reply in time is

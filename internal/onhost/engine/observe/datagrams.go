@@ -3,8 +3,8 @@ package observe
 import (
 	"errors"
 
-	"nearfar/internal/engine/wire"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // Numbered datagrams: both sides count which ones arrived, and in which order (rr and load over UDP).

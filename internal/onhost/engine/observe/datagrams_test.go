@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // TestArrivals compares with a model that remembers every number, as long as no more numbers are missing than are

@@ -3,8 +3,8 @@ package observe
 import (
 	"math"
 
-	"nearfar/internal/hdr"
-	"nearfar/internal/result"
+	"nearfar/internal/base/hdr"
+	"nearfar/internal/declare/result"
 )
 
 // A Histogram counts times in nanoseconds. It has one writer, and its methods do not lock.

@@ -8,8 +8,8 @@ import (
 	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
 	"pgregory.net/rapid"
 
-	"nearfar/internal/hdr"
-	"nearfar/internal/result"
+	"nearfar/internal/base/hdr"
+	"nearfar/internal/declare/result"
 )
 
 // times draws times of all magnitudes.

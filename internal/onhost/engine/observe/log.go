@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/hdr"
+	"nearfar/internal/base/hdr"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/timing"
 )
 
 // The log format is HdrHistogram's 1.3, as HistogramLogWriter and HistogramLogReader for Java define it: comments, a

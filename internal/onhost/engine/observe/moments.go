@@ -1,7 +1,7 @@
 package observe
 
 import (
-	"nearfar/internal/engine/timing"
+	"nearfar/internal/onhost/engine/timing"
 )
 
 // Moments are readings of the clock that have not been recorded yet. A closed loop notes one for each transaction and

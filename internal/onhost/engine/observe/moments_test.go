@@ -3,7 +3,7 @@ package observe
 import (
 	"testing"
 
-	"nearfar/internal/engine/timing"
+	"nearfar/internal/onhost/engine/timing"
 )
 
 // A loop that records late gives the same record as a loop that records at once, for both kinds of clock.

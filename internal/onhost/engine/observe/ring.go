@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"nearfar/internal/engine/samples"
+	"nearfar/internal/onhost/engine/samples"
 )
 
 // sampleSlots is how many observations the ring holds: two seconds of 250,000 a second.

@@ -4,7 +4,7 @@ import (
 	"io"
 	"testing"
 
-	"nearfar/internal/engine/samples"
+	"nearfar/internal/onhost/engine/samples"
 )
 
 // TestFilesDoNotAllocate: the hot thread's side of the samples and the histogram log. Nothing empties the ring, so it

@@ -3,7 +3,7 @@ package process
 import (
 	"time"
 
-	"nearfar/internal/engine/timing"
+	"nearfar/internal/onhost/engine/timing"
 )
 
 // An Account measures the CPU time of the process over a period.

@@ -11,8 +11,8 @@ import (
 	"io"
 	"math"
 
-	"nearfar/internal/hdr"
-	"nearfar/internal/result"
+	"nearfar/internal/base/hdr"
+	"nearfar/internal/declare/result"
 )
 
 // The types of lines.

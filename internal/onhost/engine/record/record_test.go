@@ -9,7 +9,7 @@ import (
 	hdrhistogram "github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
 
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
 )
 
 func histogram(t testing.TB) string {

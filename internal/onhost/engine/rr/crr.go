@@ -4,9 +4,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/timing"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/timing"
 )
 
 // Connect/request/response: a new connection for each transaction. As in netperf's TCP_CRR, the server closes first,

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // TestHardwareDivision: a NIC stamps both directions on a clock that is independent of the kernel's. It stamps 3 us

@@ -6,8 +6,8 @@ import (
 	"syscall"
 	"unsafe"
 
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/sys"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/sys"
 )
 
 // This file and its assembly run the usual case of request and response over TCP. rr.go handles every other case.

@@ -3,8 +3,8 @@
 package rr
 
 import (
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/sys"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/sys"
 )
 
 // Without assembly the loops need no data.

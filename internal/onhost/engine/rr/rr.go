@@ -6,10 +6,10 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 var errStopped = errors.New("the measurement was ended before its window was over")

@@ -8,10 +8,10 @@ import (
 	"syscall"
 	"testing"
 
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // rrPeer connects a socket of the engine with a connection whose other side is played by the function.

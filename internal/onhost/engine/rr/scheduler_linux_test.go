@@ -18,10 +18,10 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 var (
@@ -57,7 +57,7 @@ func callsIn(t *testing.T, program, packages string) map[string][]string {
 // stack, do not allocate, and do not tell the collector of pointers. An index out of bounds ends the program either
 // way. With timestamps the UDP loops do not leave the scheduler.
 func TestLoopsDoWithoutTheRuntime(t *testing.T) {
-	const engine = "nearfar/internal/engine/"
+	const engine = "nearfar/internal/onhost/engine/"
 	allowed := regexp.MustCompile(`^runtime\.(entersyscallblock|exitsyscall|nanotime.*|panic.*|goPanic.*)$|\(\*(StampedSocket|stampedServer)\)`)
 	for _, arch := range []string{"amd64", "arm64"} {
 		t.Run(arch, func(t *testing.T) {
@@ -68,7 +68,8 @@ func TestLoopsDoWithoutTheRuntime(t *testing.T) {
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			calls := callsIn(t, program, `^(nearfar/internal/engine/\w+|syscall|internal/runtime/syscall/linux)\.`)
+			calls := callsIn(t, program,
+				`^(nearfar/internal/onhost/engine/\w+|syscall|internal/runtime/syscall/linux)\.`)
 			reached := map[string]string{} // from where
 			var follow func(string)
 			follow = func(f string) {

@@ -3,10 +3,10 @@ package rr
 import (
 	"fmt"
 
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // Serve answers the requests of rr or crr until the client says stop.

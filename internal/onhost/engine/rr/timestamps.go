@@ -4,10 +4,10 @@ import (
 	"math"
 	"time"
 
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // Kernel timestamps divide a round trip. Both sides ask the kernel when a message left (tx) and when it arrived (rx),

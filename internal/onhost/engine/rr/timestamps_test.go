@@ -5,8 +5,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 func FuzzServerStamps(f *testing.F) {

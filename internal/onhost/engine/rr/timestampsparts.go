@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"time"
 
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/record"
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/record"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // The parts of the round trips, and their metrics and facts.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // The server's side of rr with timestamps.

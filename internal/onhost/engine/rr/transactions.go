@@ -7,14 +7,14 @@ import (
 	"strconv"
 	"time"
 
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/record"
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/record"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // Measure measures rr or crr.

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // Request/response over UDP: one datagram in each direction, one transaction at a time. Every datagram starts with

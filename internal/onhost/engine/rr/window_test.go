@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // steps is a transactor whose transactions take given times on the real clock.

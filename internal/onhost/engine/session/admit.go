@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // cookieTime is how long a data connection may take to send the cookie.

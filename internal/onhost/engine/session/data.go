@@ -9,10 +9,10 @@ import (
 	"net/netip"
 	"time"
 
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // ErrClientGone says that the client has left the session.

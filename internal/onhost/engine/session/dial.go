@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // DialData opens one TCP data connection that starts with the cookie.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/wire"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // BusyPollNotes says on which side the kernel was asked to poll and did not: the device has no queue to poll, or the

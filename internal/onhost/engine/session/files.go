@@ -5,11 +5,11 @@ import (
 	"strconv"
 	"time"
 
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/record"
-	"nearfar/internal/engine/samples"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/record"
+	"nearfar/internal/onhost/engine/samples"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // recordFiles are the files that a run writes in addition to its record.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"nearfar/internal/engine/observe"
-	"nearfar/internal/engine/record"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/observe"
+	"nearfar/internal/onhost/engine/record"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // Said makes an error from the bytes that came instead of a frame.

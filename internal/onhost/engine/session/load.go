@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // MaxSpin limits Load.Spin.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // The client does not take the server's figures on trust: it knows what it sent, and how much time has passed on its

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // sessionGrace is how long a session may take in addition to its warm-up and window.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // A Meter counts during a window.

@@ -7,13 +7,13 @@ import (
 	"strconv"
 	"time"
 
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/record"
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
-	"nearfar/internal/result"
+	"nearfar/internal/declare/result"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/record"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // state is what the client knows of a stream, or of one-way messages, while it listens to the server. The server says

@@ -5,8 +5,8 @@ package stream
 import (
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/sys"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/sys"
 )
 
 // With more connections than CPUs, a thread for each connection would spend its time on switches. So each thread

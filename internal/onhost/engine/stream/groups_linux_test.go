@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/sys"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/sys"
 )
 
 // TestStreamGroups: a thread that serves several connections passes on all data of them, and names a connection that

@@ -3,7 +3,7 @@
 package stream
 
 import (
-	"nearfar/internal/engine/process"
+	"nearfar/internal/onhost/engine/process"
 )
 
 // run starts the hot threads: one for each connection.

@@ -4,8 +4,8 @@ import (
 	"net"
 	"testing"
 
-	"nearfar/internal/engine/enginetest"
-	"nearfar/internal/engine/sys"
+	"nearfar/internal/onhost/engine/enginetest"
+	"nearfar/internal/onhost/engine/sys"
 )
 
 // streamPair is a connection over loopback of which both ends are sockets of the engine.

@@ -7,9 +7,9 @@ import (
 	"syscall"
 	"time"
 
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/timing"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/timing"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // Messages: one-way messages from the client to the server over UDP or TCP, as fast as possible or at a rate. The

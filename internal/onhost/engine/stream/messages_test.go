@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"nearfar/internal/engine/enginetest"
-	"nearfar/internal/engine/process"
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/enginetest"
+	"nearfar/internal/onhost/engine/process"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // datagramPair is a connected pair of UDP sockets of the engine over loopback.

@@ -1,9 +1,9 @@
 package stream
 
 import (
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // ServeMessages counts the client's one-way messages. The server keeps the time, as for a stream.

@@ -1,9 +1,9 @@
 package stream
 
 import (
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // Serve receives and sends on all connections. The server says when the window begins and ends. What it received in

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"nearfar/internal/engine/sys"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/sys"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // Stream: bulk data over N connections in each direction. The result is what the receiving side's application

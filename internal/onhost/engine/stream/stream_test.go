@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"testing"
 
-	"nearfar/internal/engine/enginetest"
-	"nearfar/internal/engine/record"
-	"nearfar/internal/engine/session"
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/enginetest"
+	"nearfar/internal/onhost/engine/record"
+	"nearfar/internal/onhost/engine/session"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // FuzzIntervals feeds all that a server can say of intervals. If the client accepts it, it makes a line that a reader

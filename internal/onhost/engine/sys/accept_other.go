@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"time"
 
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // An Acceptor accepts the connections of crr, one after the other, from one peer address only.

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // A Connector opens the connections of crr, one after the other.

@@ -7,7 +7,7 @@ import (
 	"net"
 	"net/netip"
 
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // A Connector opens the connections of crr, one after the other.

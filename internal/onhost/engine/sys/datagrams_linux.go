@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // The kernel cuts at most this many datagrams from a large one (UDP_MAX_SEGMENTS, 64 in every version that has it).

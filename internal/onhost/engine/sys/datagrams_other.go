@@ -3,7 +3,7 @@
 package sys
 
 import (
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // A DatagramOut sends one datagram with each call: batches are possible on Linux only.

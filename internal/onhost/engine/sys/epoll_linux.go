@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // epollParams is struct epoll_params of linux/eventpoll.h: how an epoll instance polls the device queue of its

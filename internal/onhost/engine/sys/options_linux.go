@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // busyPollTime is how long the kernel polls before it sleeps. It is longer than a round trip within a site.

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"syscall"
 
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // Supported refuses options that are not possible here. The net package cannot set most of them, and cannot read any

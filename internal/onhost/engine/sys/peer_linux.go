@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // A PeerSocket is a UDP socket that receives datagrams from many sockets and answers each. It is not connected: the

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"nearfar/internal/engine/timing"
+	"nearfar/internal/onhost/engine/timing"
 )
 
 // The limits of a poller's pause.

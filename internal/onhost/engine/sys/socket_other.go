@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"nearfar/internal/engine/wire"
+	"nearfar/internal/onhost/engine/wire"
 )
 
 // IOMethod is the fact that says how messages were sent and received: here through the Go runtime's poller, which

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // TestPeerTextIsClean: the other side's text about a failure cannot act on a terminal, and is bounded.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"nearfar/internal/clean"
+	"nearfar/internal/base/clean"
 )
 
 // A DatagramReport is how the server classified the requests of the window.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"nearfar/internal/engine/timing"
+	"nearfar/internal/onhost/engine/timing"
 )
 
 // The modes.

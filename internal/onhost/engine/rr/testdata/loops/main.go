@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 
-	"nearfar/internal/engine/rr"
-	"nearfar/internal/engine/session"
+	"nearfar/internal/onhost/engine/rr"
+	"nearfar/internal/onhost/engine/session"
 )
 
 func main() {
