@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -99,5 +100,26 @@ func TestLinks(t *testing.T) {
 	}
 	if checked == 0 {
 		t.Error("no links were found")
+	}
+}
+
+// TestDecisionsAreListedOnce: the index of decisions has each page in one subject.
+func TestDecisionsAreListedOnce(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join("..", "..", "docs", "adr")
+	index, err := os.ReadFile(filepath.Join(folder, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join(folder, "[0-9]*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no decisions were found (%v)", err)
+	}
+	for _, page := range pages {
+		name := filepath.Base(page)
+		row := fmt.Sprintf("\n| [%s](%s) | ", name[:4], name)
+		if n := strings.Count(string(index), row); n != 1 {
+			t.Errorf("the index lists %s %d times, want once", name, n)
+		}
 	}
 }
