@@ -78,10 +78,10 @@ func New(t *testing.T) *Wine {
 	return w
 }
 
-// loader is a script that starts Wine's loader, given as its path, with its heap directly behind its code. Since Linux
-// 6.9 the heap starts anywhere in the gigabyte behind the code, and Wine 8 wants one page in there for itself, at
-// 0x7ffe0000. Where the heap had that page, a program ended at its start, with exit status 1 and without a message. What
-// the program starts inherits the setting. A container may forbid it, which is no reason not to run.
+// loader is a script that starts Wine's loader, given as its path, with its heap directly behind its code. Since
+// Linux 6.9 the heap starts anywhere in the gigabyte behind the code, and Wine 8 wants one page in there for itself,
+// at 0x7ffe0000. Where the heap had that page, a program ended at its start, with exit status 1 and without a
+// message. What the program starts inherits the setting. A container may forbid it, which is no reason not to run.
 const loader = `#!/bin/sh
 wine='%s'
 setarch -R true 2>/dev/null && exec setarch -R "$wine" "$@"

@@ -32,10 +32,22 @@ func waiting(t *testing.T) *experiment.Experiment {
 	return e
 }
 
+// created makes a run whose hosts are prepared and that has a directory.
+func created(ctx context.Context, t *testing.T, e *experiment.Experiment, o execution.Options) *execution.Run {
+	t.Helper()
+	r := execution.New(e)
+	if err := r.Prepare(ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Create(ctx, t.TempDir(), nil); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // TestInterruptedAndResumed: a run whose context ends after a trial keeps that trial, and is continued by another Run.
 func TestInterruptedAndResumed(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	r := execution.New(waiting(t))
 	afterFirst := func(e runner.Event) {
 		if e.Trial != nil {
 			interrupt()
@@ -44,9 +56,7 @@ func TestInterruptedAndResumed(t *testing.T) {
 	var steps []string
 	o := execution.Options{Event: afterFirst}
 	o.Hosts.Step = func(format string, _ ...any) { steps = append(steps, format) }
-	if err := errors.Join(r.Prepare(ctx, o), r.Create(ctx, t.TempDir(), nil)); err != nil {
-		t.Fatal(err)
-	}
+	r := created(ctx, t, waiting(t), o)
 	if err := r.Measure(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("the interrupted run ends with %v", err)
 	}
@@ -90,10 +100,7 @@ func TestInterruptedAndResumed(t *testing.T) {
 func TestUntil(t *testing.T) {
 	e := waiting(t)
 	e.Schedule.Blocks = 3
-	r := execution.New(e)
-	if err := errors.Join(r.Prepare(t.Context(), execution.Options{}), r.Create(t.Context(), t.TempDir(), nil)); err != nil {
-		t.Fatal(err)
-	}
+	r := created(t.Context(), t, e, execution.Options{})
 	asked := 0
 	r.Until(func(trials []result.Trial) bool { asked++; return len(trials) == 2 })
 	if err := errors.Join(r.Measure(t.Context()), r.Finish(t.Context()), r.Close()); err != nil {
@@ -140,10 +147,7 @@ func TestNeverPrepared(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	r = execution.New(waiting(t))
-	if err := errors.Join(r.Prepare(t.Context(), execution.Options{}), r.Create(t.Context(), t.TempDir(), nil)); err != nil {
-		t.Fatal(err)
-	}
+	r = created(t.Context(), t, waiting(t), execution.Options{})
 	if _, err := execution.Open(r.Path()); err == nil {
 		t.Error("a run that is being measured was opened")
 	}

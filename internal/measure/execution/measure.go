@@ -14,8 +14,8 @@ import (
 	"nearfar/internal/onhost/host"
 )
 
-// Create makes the run directory of a prepared run, in a folder. earlier is what an earlier run says about the hosts, as
-// run.json keeps it; nil for nothing.
+// Create makes the run directory of a prepared run, in a folder. earlier is what an earlier run says about the hosts,
+// as run.json keeps it; nil for nothing.
 func (r *Run) Create(ctx context.Context, folder string, earlier json.RawMessage) error {
 	versions := map[string]string{"nearfar": process.Version()}
 	maps.Copy(versions, r.runner.Versions())

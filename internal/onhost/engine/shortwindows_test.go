@@ -92,8 +92,8 @@ func TestShortWindows(t *testing.T) {
 	}
 }
 
-// TestNoMessageIsDue: messages of a rate that has none within the window fail, and it is neither the machine's fault nor
-// the path's.
+// TestNoMessageIsDue: messages of a rate that has none within the window fail, and it is neither the machine's fault
+// nor the path's.
 func TestNoMessageIsDue(t *testing.T) {
 	t.Parallel()
 	address, _ := enginetest.Start(t, "127.0.0.1:0", 0)

@@ -67,8 +67,10 @@ type Agent struct {
 	mu sync.Mutex
 	// accepted hands over authenticated connections of the owner. It is not buffered. Each owner has one of its own.
 	accepted chan *tracked
-	// owner is the key of the owner; nil before the first one. left is that of the owner before it; nil if there was none.
-	owner, left *Fingerprint
+	// owner is the key of the present owner; nil if there is none.
+	owner *Fingerprint
+	// left is the key of the last owner who released the agent; nil if nobody did.
+	left *Fingerprint
 	// live counts the connections that Accept returned and that are not closed. changed is closed and made anew when it
 	// becomes 0.
 	live    int
