@@ -1,19 +1,19 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"net/netip"
+	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
-	"nearfar/internal/onhost/engine"
-	"nearfar/internal/onhost/engine/process"
-	"nearfar/internal/onhost/engine/session"
 	"nearfar/internal/onhost/hostverbs"
 )
 
@@ -53,41 +53,50 @@ func TestEngineLoadUsage(t *testing.T) {
 	}
 }
 
-// serveLoads serves in this process, which is enough for slow loads, and returns the address.
+// serveLoads starts a server that ends with the test, and returns its address. Server and client are processes of
+// their own: a hot thread that waits in the kernel keeps the collector of its process from stopping the world.
 func serveLoads(t *testing.T) string {
 	t.Helper()
-	process.Tune()
 	t.Setenv(hostverbs.SecretVariable, "open sesame")
-	at := make(chan netip.AddrPort, 1)
-	ended := make(chan error, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		ended <- engine.Serve(ctx, session.ServeOptions{
-			Listen: "127.0.0.1:0", Secret: []byte("open sesame"), Listening: func(a netip.AddrPort) { at <- a },
-		})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	select {
-	case a := <-at:
-		return a.String()
-	case err := <-ended:
+	server := exec.CommandContext(t.Context(), "nearfar", "engine", "serve", "--listen", "127.0.0.1:0")
+	server.Cancel = func() error { return server.Process.Signal(os.Interrupt) }
+	stderr, err := server.StderrPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return ""
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewReader(stderr)
+	line, err := said.ReadString('\n')
+	_, address, found := strings.Cut(strings.TrimSpace(line), " serves on ")
+	if !found {
+		t.Fatalf("%q, %v", line, err)
+	}
+	rest := make(chan string, 1)
+	go func() {
+		all, _ := io.ReadAll(said) // until the server has ended
+		rest <- string(all)
+	}()
+	t.Cleanup(func() {
+		all := <-rest
+		if err := server.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("the server: %v: %s", err, all)
+		}
+	})
+	return address
 }
 
-func engineMain(t *testing.T, args ...string) string {
+func runEngine(t *testing.T, args ...string) string {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	if code := Main(append([]string{"engine"}, args...), strings.NewReader(""), &stdout, &stderr); code != exitDone {
-		t.Fatalf("%q: exit code %d: %s%s", args, code, &stderr, &stdout)
+	var stderr bytes.Buffer
+	client := exec.CommandContext(t.Context(), "nearfar", append([]string{"engine"}, args...)...)
+	client.Stderr = &stderr
+	stdout, err := client.Output()
+	if err != nil {
+		t.Fatalf("%q: %v: %s%s", args, err, &stderr, stdout)
 	}
-	return stdout.String()
+	return string(stdout)
 }
 
 // TestEngineLoad: the text, and the files, which give what the run says.
@@ -95,7 +104,7 @@ func TestEngineLoad(t *testing.T) {
 	address := serveLoads(t)
 	dir := t.TempDir()
 	file, log := filepath.Join(dir, "samples"), filepath.Join(dir, "histogram")
-	out := engineMain(t, "load", address, "--steps", "500/s:100ms,1000/s:100ms", "--warmup", "20ms",
+	out := runEngine(t, "load", address, "--steps", "500/s:100ms,1000/s:100ms", "--warmup", "20ms",
 		"--connections", "3", "--samples", file, "--histogram", log)
 	for _, want := range []string{
 		"constant 500/s:100ms,1000/s:100ms", "response_time p50", "send_lateness p50", "offered=150", "answered=150",
@@ -104,7 +113,7 @@ func TestEngineLoad(t *testing.T) {
 			t.Errorf("no %q in %s", want, out)
 		}
 	}
-	csv := strings.Split(strings.TrimSpace(engineMain(t, "samples", file, "--csv")), "\n")
+	csv := strings.Split(strings.TrimSpace(runEngine(t, "samples", file, "--csv")), "\n")
 	if len(csv) != 151 || csv[0] != "intended_ns,actual_ns,reply_ns" {
 		t.Errorf("%d lines, the first %q", len(csv), csv[0])
 	}
@@ -132,11 +141,11 @@ func TestEngineSweep(t *testing.T) {
 	address := serveLoads(t)
 	sweep := []string{"load", address, "--sweep", "1000/s..4000/s", "--duration", "1s", "--warmup", "20ms",
 		"--objective"}
-	out := engineMain(t, append(sweep, "response_time.p90 < 1h")...)
+	out := runEngine(t, append(sweep, "response_time.p90 < 1h")...)
 	if lines := strings.Count(out, "kept"); lines != 3 || !strings.Contains(out, "the limit is higher") {
 		t.Error(out)
 	}
-	printed := engineMain(t, append(sweep, "response_time.p90 < 1ns", "-f", "json")...)
+	printed := runEngine(t, append(sweep, "response_time.p90 < 1ns", "-f", "json")...)
 	lines := strings.Split(strings.TrimSpace(printed), "\n")
 	var last struct {
 		Type, Verdict string

@@ -342,10 +342,11 @@ func (c *engineRun) text(ctx context.Context, o session.RunOptions) error {
 // engineProcess readies this process for measuring; it may start the program again.
 func engineProcess() error {
 	// Only where this process is the command line's own: never in a program that calls Main.
-	if len(os.Args) > 1 && os.Args[1] == "engine" {
-		if err := process.Reexec(); err != nil {
-			return err
-		}
+	if len(os.Args) < 2 || os.Args[1] != "engine" {
+		return nil
+	}
+	if err := process.Reexec(); err != nil {
+		return err
 	}
 	process.Tune()
 	return nil

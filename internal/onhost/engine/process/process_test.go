@@ -1,8 +1,26 @@
 package process
 
 import (
+	"runtime"
 	"testing"
 )
+
+// TestSessionsStartWithLittleMemory: a process that has served for long does not reach its memory limit while it
+// measures. The collector would start then, and could not stop a hot thread that waits in the kernel.
+func TestSessionsStartWithLittleMemory(t *testing.T) {
+	Tune()
+	var earlier []byte
+	for range 40 {
+		earlier = make([]byte, memoryLimit/100)
+	}
+	runtime.KeepAlive(earlier)
+	Reserve(1)
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if m.HeapAlloc > memoryLimit/20 {
+		t.Errorf("%d bytes are in use", m.HeapAlloc)
+	}
+}
 
 // TestHotLoopsLeaveTheMainThread: the runtime never ends the first thread of a process, so a table of files that a loop
 // had for itself there would keep the session's connections open for good.
