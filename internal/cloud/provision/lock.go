@@ -93,7 +93,7 @@ const lookAgain = 50 * time.Millisecond
 // awaitProgram waits until every program that a killed nearfar started has ended. It asks the program once to end in
 // order. There is no time limit: a program that is killed can leave resources out of its state.
 func (p *Project) awaitProgram(ctx context.Context) error {
-	told := false
+	announced := false
 	kind := p.kind
 	if p.record != nil {
 		kind = kindOf(p.record.Tool)
@@ -110,8 +110,8 @@ func (p *Project) awaitProgram(ctx context.Context) error {
 		if program.ended() && !kind.leavesProcesses() {
 			return nil // a process that it has left behind has the lock
 		}
-		if !told {
-			told = true
+		if !announced {
+			announced = true
 			text := "a program that an earlier nearfar started is still at work"
 			if program.stop(kind) {
 				text = fmt.Sprintf("%s (process %d) of an earlier nearfar is still at work, and was asked to end",

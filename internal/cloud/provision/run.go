@@ -266,12 +266,12 @@ func (p *Project) awaitProcesses(ctx context.Context, name string) error {
 	if err := p.locks.renew(); err != nil {
 		return err
 	}
-	for told := false; ; told = true {
+	for announced := false; ; announced = true {
 		ok, err := tryLock(p.locks.program)
 		if ok || err != nil {
 			return err
 		}
-		if !told {
+		if !announced {
 			p.options.Note("a process that " + name + " has started is still at work: waiting for its end")
 		}
 		select {

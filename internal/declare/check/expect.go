@@ -81,14 +81,14 @@ type Trial struct {
 // restarted is the side whose machine was started anew between the reading of its facts and the trial; empty if that is
 // not known of any. Its facts say nothing of the trial.
 func (t Trial) restarted() string {
-	anew := func(s Side) bool {
+	rebooted := func(s Side) bool {
 		return s.Facts != nil && s.Counters != nil && s.Facts.BootID != "" && s.Counters.BootID != "" &&
 			s.Facts.BootID != s.Counters.BootID
 	}
 	switch {
-	case anew(t.Client):
+	case rebooted(t.Client):
 		return "client"
-	case anew(t.Server):
+	case rebooted(t.Server):
 		return "server"
 	}
 	return ""

@@ -153,13 +153,13 @@ func proximityName(id string) string {
 // group is the EC2 placement group of a side: what the metadata service and the provider say. It is nil if neither says
 // anything or if they contradict each other, which the text says.
 func (f *Facts) group() (group *string, contradiction string) {
-	told := f.Where.PlacementGroup
+	local := f.Where.PlacementGroup
 	if f.Provider == nil || f.Provider.Group == nil {
-		return told, ""
+		return local, ""
 	}
 	said := f.Provider.Group
-	if told != nil && *told != *said {
-		return nil, fmt.Sprintf("the metadata service names the group %q, the provider %q", *told, *said)
+	if local != nil && *local != *said {
+		return nil, fmt.Sprintf("the metadata service names the group %q, the provider %q", *local, *said)
 	}
 	return said, ""
 }
@@ -236,17 +236,17 @@ func sharedNodes(a, b []string) int {
 // neither says enough or if they contradict each other, which the text says.
 func (f *Facts) topology() (topology *Topology, contradiction string) {
 	complete := func(t *Topology) bool { return t != nil && t.Cluster != "" && t.Block != "" }
-	told := f.Where.Topology
+	local := f.Where.Topology
 	if f.Provider == nil || !complete(f.Provider.Topology) {
-		if !complete(told) {
+		if !complete(local) {
 			return nil, ""
 		}
-		return told, ""
+		return local, ""
 	}
 	said := f.Provider.Topology
-	if complete(told) && (told.Cluster != said.Cluster || told.Block != said.Block) {
-		return nil, fmt.Sprintf("the metadata service names the block %s of %s, the provider %s of %s", told.Block,
-			told.Cluster, said.Block, said.Cluster)
+	if complete(local) && (local.Cluster != said.Cluster || local.Block != said.Block) {
+		return nil, fmt.Sprintf("the metadata service names the block %s of %s, the provider %s of %s", local.Block,
+			local.Cluster, said.Block, said.Cluster)
 	}
 	return said, ""
 }

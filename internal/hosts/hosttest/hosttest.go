@@ -195,18 +195,18 @@ func start(ctx context.Context, t *testing.T, h host.Host, c host.Cmd) (started,
 
 // lineWriter keeps all output, and sends the first line to a channel.
 type lineWriter struct {
-	mu    sync.Mutex
-	b     bytes.Buffer
-	told  bool
-	first chan string
+	mu        sync.Mutex
+	b         bytes.Buffer
+	announced bool
+	first     chan string
 }
 
 func (w *lineWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.b.Write(p)
-	if line, _, ok := strings.Cut(w.b.String(), "\n"); ok && !w.told {
-		w.told = true
+	if line, _, ok := strings.Cut(w.b.String(), "\n"); ok && !w.announced {
+		w.announced = true
 		w.first <- line
 	}
 	return len(p), nil

@@ -223,7 +223,7 @@ func (n *node) lacks(want corev1.ResourceList) (corev1.ResourceName, bool) {
 func (s *Set) fitAnywhere(nodes map[string]*node, pod *corev1.Pod, note func(text string)) {
 	matching, want := 0, requested(pod)
 	for _, n := range nodes {
-		if !n.takes(pod) {
+		if !n.admits(pod) {
 			continue
 		}
 		matching++
@@ -239,8 +239,8 @@ func (s *Set) fitAnywhere(nodes map[string]*node, pod *corev1.Pod, note func(tex
 		pod.Labels[LabelSide], what))
 }
 
-// takes says whether the node may take the pod, by labels and taints. Affinity is the scheduler's.
-func (n *node) takes(pod *corev1.Pod) bool {
+// admits says whether the node may take the pod, by labels and taints. Affinity is the scheduler's.
+func (n *node) admits(pod *corev1.Pod) bool {
 	if n.Spec.Unschedulable {
 		return false
 	}

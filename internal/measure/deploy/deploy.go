@@ -39,8 +39,8 @@ type Options struct {
 	Terminal *ssh.Terminal
 }
 
-// told returns Step, made safe for several goroutines.
-func (o Options) told() func(format string, args ...any) {
+// lockedStep returns Step, made safe for several goroutines.
+func (o Options) lockedStep() func(format string, args ...any) {
 	if o.Step == nil {
 		return func(string, ...any) {}
 	}
@@ -82,7 +82,7 @@ type kind interface {
 
 // Up makes the hosts of all arms. The kinds of hosts are made at the same time. After an error nothing is left.
 func Up(ctx context.Context, e *experiment.Experiment, o Options) (*Deployment, error) {
-	o.Step = o.told()
+	o.Step = o.lockedStep()
 	d := &Deployment{
 		experiment: e, hosts: map[string]host.Hosts{}, step: o.Step, made: o.Made, madeWith: o.MadeWith,
 	}

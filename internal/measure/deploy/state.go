@@ -98,15 +98,15 @@ func (k *fleet) resume(earlier map[string]State, left int) {
 // stateWarnings warns of busy hosts, of clocks that are not right, and of clocks that were set during the run. machines
 // are the facts of the hosts: hosts on one machine are named in one warning.
 func stateWarnings(states map[string]State, machines map[string]agent.Facts) (warnings []result.Warning) {
-	var told []string
+	var seen []string
 	for _, name := range slices.Sorted(maps.Keys(states)) {
 		s := states[name]
 		names := []string{name}
 		if boot := machines[name].BootID; boot != "" {
-			if slices.Contains(told, boot) {
+			if slices.Contains(seen, boot) {
 				continue
 			}
-			told = append(told, boot)
+			seen = append(seen, boot)
 			names = sameMachine(machines, boot)
 		}
 		on := strings.Join(names, ", ")

@@ -147,7 +147,7 @@ func untilReady(
 	ctx context.Context, step func(format string, args ...any), pause, most, optional time.Duration,
 	check func() (missing int, err error),
 ) error {
-	for began, told := time.Now(), ""; ; {
+	for began, shown := time.Now(), ""; ; {
 		missing, err := check()
 		limit, text := optional, "tools of optional workloads are missing"
 		if err != nil {
@@ -156,9 +156,9 @@ func untilReady(
 		if err == nil && missing == 0 || ctx.Err() != nil || errors.Is(err, host.ErrLost) || time.Since(began) > limit {
 			return err
 		}
-		if text != told {
+		if text != shown {
 			step("the machines were just made, and are not ready yet: %s", text)
-			told = text
+			shown = text
 		}
 		select {
 		case <-ctx.Done():

@@ -16,7 +16,7 @@ import (
 type Deployments func(ctx context.Context, deployment int) error
 
 // Deployments sets the function that makes hosts anew. An experiment with one deployment does not need it.
-func (r *Runner) Deployments(anew Deployments) { r.deployed.anew = anew }
+func (r *Runner) Deployments(remake Deployments) { r.deployed.remake = remake }
 
 // Deployed is called when hosts have been made, before the first trial on them. deployment is the number in the records
 // of the trials; 0 if the hosts are made once. It returns the facts of the hosts, by arm. An error ends the run.
@@ -34,8 +34,8 @@ func (r *Runner) SetHosts(hosts map[string]host.Hosts) {
 
 // deployed says which deployment the hosts belong to.
 type deployed struct {
-	anew Deployments
-	read Deployed
+	remake Deployments
+	read   Deployed
 	// facts are the facts of the present hosts, by arm. known is false until they were read.
 	facts map[string]result.Sides[check.Facts]
 	known bool
@@ -84,7 +84,7 @@ func (r *Runner) deploy(ctx context.Context, slot experiment.Slot) error {
 	d := &r.deployed
 	if d.several && slot.Deployment != d.current {
 		if d.current > 0 {
-			err := r.again(func() error { return d.anew(ctx, slot.Deployment) })
+			err := r.again(func() error { return d.remake(ctx, slot.Deployment) })
 			if err != nil {
 				return &NotMadeError{slot.Deployment, err}
 			}

@@ -14,11 +14,11 @@ const lostInARow = 3
 type Recovery func(ctx context.Context, lost error) error
 
 // Recover sets the function that makes hosts anew when one was lost. Without it, a lost host ends the run.
-func (r *Runner) Recover(anew Recovery) { r.recovery.anew = anew }
+func (r *Runner) Recover(remake Recovery) { r.recovery.remake = remake }
 
 // recovery counts how often hosts were lost.
 type recovery struct {
-	anew Recovery
+	remake Recovery
 	// row counts the trials that lost their hosts since a trial succeeded.
 	row int
 	// times is how often hosts were made anew, most how often they may be.
@@ -38,7 +38,7 @@ func (r *Runner) recover(ctx context.Context, slot experiment.Slot, good bool, l
 	v.row++
 	gaveUp := givenUp(slot, lost)
 	switch {
-	case v.anew == nil:
+	case v.remake == nil:
 		return gaveUp
 	case v.row >= lostInARow:
 		return fmt.Errorf("%w. Hosts were lost in %d trials, and no trial between them succeeded", gaveUp, v.row)
@@ -47,7 +47,7 @@ func (r *Runner) recover(ctx context.Context, slot experiment.Slot, good bool, l
 			v.times)
 	}
 	v.times++
-	if err := r.again(func() error { return v.anew(ctx, lost) }); err != nil {
+	if err := r.again(func() error { return v.remake(ctx, lost) }); err != nil {
 		return fmt.Errorf("%w\nThe hosts cannot be made anew: %w", gaveUp, err)
 	}
 	r.deployed.other()

@@ -33,14 +33,14 @@ func (f *Facts) bound() error {
 	}
 	for _, text := range []*string{&f.System.OS, &f.System.Arch, &f.Hostname, &f.User, &f.Connection, &f.Kernel,
 		&f.BootID, &f.ClockSource, &f.Model} {
-		*text = told(*text)
+		*text = printable(*text)
 	}
 	for i := range f.Addresses {
-		f.Addresses[i].Name = told(f.Addresses[i].Name)
+		f.Addresses[i].Name = printable(f.Addresses[i].Name)
 	}
 	release := map[string]string{}
 	for key, value := range f.Release {
-		release[told(key)] = told(value)
+		release[printable(key)] = printable(value)
 	}
 	if len(release) > 0 {
 		f.Release = release
@@ -49,8 +49,8 @@ func (f *Facts) bound() error {
 	return nil
 }
 
-// told is a text of a host as it is kept: cut, and without what cannot be printed.
-func told(s string) string {
+// printable is a text of a host as it is kept: cut, and without what cannot be printed.
+func printable(s string) string {
 	s = strings.ToValidUTF8(clean.Cut(s, maxText), "?")
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

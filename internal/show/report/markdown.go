@@ -16,7 +16,7 @@ func markdown(a answer.Answer) string {
 	if a.Question != "" {
 		b.WriteString("# " + prose.Markdown(printable(a.Question)) + "\n\n")
 	}
-	for i, text := range told(a) {
+	for i, text := range paragraphs(a) {
 		if text = prose.Markdown(printable(text)); i == 0 {
 			b.WriteString("**" + text + "**\n")
 		} else {

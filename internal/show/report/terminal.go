@@ -17,7 +17,7 @@ func terminal(a answer.Answer, s screen) string {
 	if a.Question != "" {
 		b.WriteString(s.title(printable(a.Question)) + "\n")
 	}
-	for i, text := range told(a) {
+	for i, text := range paragraphs(a) {
 		if i == 0 {
 			b.WriteString(s.strong(printable(text), "  "))
 		} else {
@@ -36,9 +36,9 @@ func terminal(a answer.Answer, s screen) string {
 	return b.String()
 }
 
-// told is the answer in words: its first line, what that rests on, and what else was found. An answer of an older
+// paragraphs is the answer in words: its first line, what that rests on, and what else was found. An answer of an older
 // version has one text.
-func told(a answer.Answer) []string {
+func paragraphs(a answer.Answer) []string {
 	if a.Headline == "" {
 		return []string{a.Verdict}
 	}

@@ -90,11 +90,11 @@ func (c *Client) WhyFailed(own error, server *Listening) error {
 
 // Watch reports the intervals to the observer until the hot thread is done.
 func (c *Client) Watch(done <-chan struct{}, rec *observe.Recorder, observer Observer) error {
-	told := 0
+	reported := 0
 	tell := func() error {
-		for _, i := range rec.Since(told) {
-			told++
-			if err := observer.Interval(intervalLine(told, i, rec.Slots[0].Start)); err != nil {
+		for _, i := range rec.Since(reported) {
+			reported++
+			if err := observer.Interval(intervalLine(reported, i, rec.Slots[0].Start)); err != nil {
 				return err
 			}
 		}
