@@ -14,6 +14,7 @@ import (
 
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/onhost/engine"
+	"nearfar/internal/onhost/engine/process"
 	"nearfar/internal/onhost/engine/record"
 	"nearfar/internal/onhost/engine/samples"
 	"nearfar/internal/onhost/engine/session"
@@ -240,12 +241,20 @@ func (l *loadFlags) open(o *session.RunOptions) (func() error, error) {
 	return done, nil
 }
 
+// afterEach frees a load's memory before its point is printed: a sweep has many loads.
+func afterEach(point func(record.Point) error) func(record.Point) error {
+	return func(p record.Point) error {
+		process.FreeMemory()
+		return point(p)
+	}
+}
+
 // sweep measures the curve and prints each point as soon as it is there.
 func (c *engineRun) sweep(ctx context.Context, o session.RunOptions) error {
 	options := c.load.options(o)
 	if c.format == "json" {
 		w := record.NewWriter(c.verbs.Data)
-		s, err := engine.Sweep(ctx, options, w.Point)
+		s, err := engine.Sweep(ctx, options, afterEach(w.Point))
 		if err != nil {
 			return errors.Join(err, w.Failure(err.Error()))
 		}
@@ -255,7 +264,7 @@ func (c *engineRun) sweep(ctx context.Context, o session.RunOptions) error {
 	if err := p.head(); err != nil {
 		return err
 	}
-	s, err := engine.Sweep(ctx, options, p.point)
+	s, err := engine.Sweep(ctx, options, afterEach(p.point))
 	if err != nil {
 		return err
 	}

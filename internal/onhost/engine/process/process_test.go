@@ -14,7 +14,7 @@ func TestSessionsStartWithLittleMemory(t *testing.T) {
 		earlier = make([]byte, memoryLimit/100)
 	}
 	runtime.KeepAlive(earlier)
-	Reserve(1)
+	FreeMemory()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	if m.HeapAlloc > memoryLimit/20 {

@@ -21,17 +21,16 @@ func Tune() {
 	debug.SetMemoryLimit(memoryLimit)
 }
 
-// Reserve prepares for a session with the given number of hot threads. Call it before any of them runs.
+// FreeMemory frees what earlier sessions of this process left. Call it between sessions, while no hot thread runs.
 //
-// It frees the memory of earlier sessions. If the process reached its memory limit while a hot thread waits in the
-// kernel, the collector could not stop the world, and the process would hang until that thread returns.
-//
-// It makes sure that two scheduler slots are left for other goroutines: each hot thread holds one while it is blocked in
-// the kernel. A fixed number of slots also keeps the runtime from changing it, which would stop the world.
-func Reserve(hot int) {
-	runtime.GC()
-	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), hot+2))
-}
+// Without it, a process with many sessions would reach the memory limit in the middle of one. If a hot thread waits in
+// the kernel then, the collector cannot stop the world, and the process hangs until that thread returns.
+func FreeMemory() { runtime.GC() }
+
+// Reserve makes sure that two scheduler slots are left for other goroutines. Each hot thread holds one while it is
+// blocked in the kernel. Call it before any of them runs. A fixed number also keeps the runtime from changing it,
+// which would stop the world.
+func Reserve(hot int) { runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), hot+2)) }
 
 // Environment is an environment variable with its value. An engine process that has it need not start itself again in
 // order to set it.

@@ -162,6 +162,7 @@ func (s *listener) handle(ctx context.Context, c *wire.PendingConn) {
 	if s.idle != nil {
 		s.idle.Stop()
 	}
+	process.FreeMemory()
 	r, err := s.session(ctx, conn, frames)
 	if s.idle != nil {
 		s.idle.Reset(s.options.IdleTimeout)
