@@ -1,4 +1,5 @@
-# `make demo` answers a question on this machine; `make quick` tests a change; `make test` runs all tests.
+# `make demo` answers a question on this machine; `make quick` tests a change; `make test` tests everything;
+# `make test-all` adds the long proofs.
 
 GO    ?= go
 BIN   := bin/nearfar
@@ -6,14 +7,14 @@ FUZZ  ?= 30s
 CHAOS ?= 1h
 SIMULATE ?= 1000
 PROVIDERS ?= azurerm google aws
-# What scripts/test.sh runs: empty for all parts.
+# What scripts/test.sh runs: empty for what make test runs.
 PARTS ?= tests
 LIMIT ?= 5
 # The HTML pages that the program embeds, and their sources.
 PAGES := internal/show/page/dist/report.html
 WEB   := $(shell find web -name node_modules -prune -o -type f -print) scripts/pages.sh
 
-.PHONY: build program agents dist demo quick test unit lint fuzz chaos simulate providers bench cloud-test clean
+.PHONY: build program agents dist demo quick test test-all unit lint fuzz chaos simulate providers bench cloud-test clean
 
 ## build: the program, with the agents for other machines. Its HTML pages need npm (Node 20.19 or later); without npm the
 ## program has no pages.
@@ -46,12 +47,18 @@ demo:
 quick: $(PAGES)
 	GO=$(GO) ./scripts/quick.sh
 
-## test: installs what the tests need, and runs the linter and all tests.
+## test: installs what the tests need, and runs the linter and the tests.
 test:
 	./scripts/install-tools.sh test
 	$(MAKE) unit PARTS=
 
-## unit: all tests, without the linter.
+## test-all: test, and then the long proofs: simulations, what judges measured figures, the race detector, and the tests
+## of scripts/long.txt.
+test-all:
+	./scripts/install-tools.sh test
+	$(MAKE) unit PARTS=all
+
+## unit: the tests of test, without the linter.
 unit: $(PAGES) agents
 	./scripts/pages.sh test
 	GO=$(GO) ./scripts/test.sh $(PARTS)

@@ -3,6 +3,7 @@
 # scripts/longest.txt come first, because go test starts packages in the order of its arguments.
 #
 #   packages.sh measuring
+#   packages.sh engine     those of them whose tests take seconds
 #   packages.sh others
 #
 # Fails if scripts/measuring.txt names a package, or a pattern, that does not exist, or scripts/longest.txt a package.
@@ -24,6 +25,7 @@ done
 measuring=${measuring%?}
 case ${1:-} in
 measuring) echo "$measuring" ;;
+engine) echo "$measuring" | grep '/engine/' ;;
 others)
 	# Without patterns, go list keeps the order.
 	longest=$($go list $(grep -v '^#' scripts/longest.txt | sed 's,^,./,'))
@@ -32,7 +34,7 @@ others)
 $longest"
 	;;
 *)
-	echo "usage: packages.sh measuring|others" >&2
+	echo "usage: packages.sh measuring|engine|others" >&2
 	exit 2
 	;;
 esac

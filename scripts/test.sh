@@ -8,16 +8,19 @@
 #   others     packages that do not measure
 #   unjudged   the tests of the engine and the end-to-end tests that judge no figures (scripts/unjudged.sh), in two parts
 #              beside each other: clusters and rest
+#   engine     the packages of the engine whose tests take seconds, with nothing beside them
+#   long       the tests of scripts/long.txt that judge no figures; no other part has them
 #   race       with the race detector, packages whose goroutines share data
 #   portable   the engine's code for other systems, on this one, with the race detector
 #              (docs/adr/0019-load-elsewhere.md)
-#   measuring  packages that measure (scripts/measuring.txt), one after the other, with nothing beside them
+#   measuring  the tests that judge figures (scripts/measuring.txt), one after the other, with nothing beside them
 #
-#   test.sh              all parts
-#   test.sh tests        all parts but the linter
+#   test.sh              what make test runs: lint, vet, fuzz, others, unjudged and engine
+#   test.sh tests        the same without the linter
+#   test.sh all          all parts: what make test-all runs
 #   test.sh PART...      these parts, one after the other
 #
-# In a run of all parts, lint, vet and fuzz compute beside unjudged, which waits about half of its time.
+# In a run of many parts, lint, vet and fuzz compute beside unjudged, which waits about half of its time.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/goflags.sh
@@ -39,8 +42,15 @@ vet() {
 
 others() {
 	# Two packages for each CPU: some wait most of their time. The linter includes vet.
-	packages=$(scripts/packages.sh others) &&
-		$go test -vet=off -p "$(($(getconf _NPROCESSORS_ONLN) * 2))" -count=1 -timeout 20m $packages
+	packages=$(scripts/packages.sh others) && long=$(scripts/long.sh tests) &&
+		$go test -vet=off -p "$(($(getconf _NPROCESSORS_ONLN) * 2))" -count=1 -timeout 20m -skip "$long" $packages
+}
+
+long() {
+	packages=$(scripts/long.sh packages) && long=$(scripts/long.sh tests) &&
+		endtoend=$(scripts/long.sh tests internal/e2e) &&
+		$go test -vet=off -p "$(($(getconf _NPROCESSORS_ONLN) * 2))" -count=1 -timeout 20m -run "$long" $packages &&
+		$go test -vet=off -parallel "$(getconf _NPROCESSORS_ONLN)" -count=1 -timeout 25m -run "$endtoend" ./internal/e2e
 }
 
 unjudged() {
@@ -51,15 +61,15 @@ unjudged() {
 
 clusters() {
 	# Two tests at a time: each makes several runs at once in its cluster.
-	tests=$(scripts/unjudged.sh clusters) &&
-		$go test -vet=off -parallel 2 -count=1 -timeout 25m -run "$tests" ./internal/e2e
+	tests=$(scripts/unjudged.sh clusters) && long=$(scripts/long.sh tests) &&
+		$go test -vet=off -parallel 2 -count=1 -timeout 25m -run "$tests" -skip "$long" ./internal/e2e
 }
 
 rest() {
 	# Two tests for each CPU, since those with clusters run at the same time.
-	tests=$(scripts/unjudged.sh rest) &&
+	tests=$(scripts/unjudged.sh rest) && long=$(scripts/long.sh tests) &&
 		$go test -vet=off -p 1 -parallel "$(($(getconf _NPROCESSORS_ONLN) * 2))" -count=1 -timeout 20m -run "$tests" \
-			./internal/onhost/engine ./internal/e2e
+			-skip "$long" ./internal/onhost/engine ./internal/e2e
 }
 
 race() {
@@ -80,9 +90,13 @@ race() {
 	wait $live && return "${unsafe:-0}"
 }
 
+engine() {
+	packages=$(scripts/packages.sh engine) && $go test -vet=off -p 1 -count=1 -timeout 10m $packages
+}
+
 measuring() {
-	packages=$(scripts/packages.sh measuring) && tests=$(scripts/unjudged.sh) &&
-		$go test -vet=off -p 1 -count=1 -timeout 20m -skip "$tests" $packages
+	tests=$(scripts/unjudged.sh) &&
+		$go test -vet=off -p 1 -count=1 -timeout 20m -skip "$tests" ./internal/onhost/engine ./internal/e2e
 }
 
 portable() {
@@ -119,7 +133,9 @@ used() {
 run() {
 	for part; do
 		case $part in
-		lint | vet | fuzz | others | unjudged | clusters | rest | race | portable | measuring) timed "$part" || return ;;
+		lint | vet | fuzz | others | unjudged | clusters | rest | engine | long | race | portable | measuring)
+			timed "$part" || return
+			;;
 		*)
 			echo "test.sh: there is no part $part" >&2
 			exit 2
@@ -128,8 +144,8 @@ run() {
 	done
 }
 
-# together runs all parts, with the given ones beside unjudged. They have the lowest priority, so that they take only
-# CPU time that the tests leave. What they print comes after what unjudged prints.
+# together runs what make test runs, with the given parts beside unjudged. They have the lowest priority, so that they
+# take only CPU time that the tests leave. What they print comes after what unjudged prints.
 together() {
 	run others
 	# The kernel may share CPU time between sessions before it looks at the priority of processes (autogroups in
@@ -143,7 +159,7 @@ together() {
 	pid=
 	cat "$beside"
 	[ "$failed" = 0 ] || exit "$failed"
-	run race portable measuring
+	run engine
 }
 
 before=$(mktemp) after=$(mktemp) beside=$(mktemp)
@@ -155,5 +171,9 @@ trap 'exit 143' TERM
 case $* in
 '') together lint vet fuzz ;;
 tests) together vet fuzz ;;
+all)
+	together lint vet fuzz
+	run long race portable measuring
+	;;
 *) run "$@" ;;
 esac

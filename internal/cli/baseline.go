@@ -20,7 +20,7 @@ import (
 )
 
 // baselineBlocks is the default number of blocks of a baseline: with it, predicted differences are within 30 % of the
-// true ones in nine of ten runs (TestBaselinePredicts of internal/base/stats).
+// true ones in nine of ten runs (TestBaselinesPredictLaterRuns of internal/base/stats).
 const baselineBlocks = 30
 
 // baselineOptions make a run the comparison of an arm with itself.

@@ -39,7 +39,7 @@ const bandwidthFactor = 0.8
 
 // mostScales bounds what one difference adds to the scale, in robust standard deviations: the median absolute deviation
 // divided by normalMAD, its value for a standard normal distribution. Without it a few stalled trials widen the kernels
-// of all others, and Detectable is up to 1.6 times too large (TestBaselinePredicts).
+// of all others, and Detectable is up to 1.6 times too large (TestBaselinesPredictLaterRuns).
 const (
 	mostScales = 3
 	normalMAD  = 0.6744897501960817

@@ -39,8 +39,8 @@ func hostileMain(mode string) int {
 	return 0
 }
 
-// TestHostileAgents: hostile agents that real sshd starts.
-func TestHostileAgents(t *testing.T) {
+// TestHostileAgentsBySSH: hostile agents that real sshd starts.
+func TestHostileAgentsBySSH(t *testing.T) {
 	r := useRig(t)
 	place(t, r)
 	hosttest.Besiege(t, func(ctx context.Context, t *testing.T, name, mode string) (host.Host, error) {

@@ -144,7 +144,7 @@ func victim(t *testing.T, nodes int) (folder string, kill func()) {
 }
 
 // When the process of a test is killed, nothing of its cluster is left either.
-func TestKilled(t *testing.T) {
+func TestOwnerKilled(t *testing.T) {
 	t.Parallel()
 	before := interfaces(t)
 	folder, kill := victim(t, 2)
@@ -194,7 +194,7 @@ func TestKeeperKilled(t *testing.T) {
 	})
 }
 
-// TestVictim is the test that TestKilled starts and kills. It does nothing otherwise.
+// TestVictim is the test that TestOwnerKilled starts and kills. It does nothing otherwise.
 func TestVictim(t *testing.T) {
 	if os.Getenv(victimVariable) == "" {
 		return

@@ -67,7 +67,7 @@ func TestLooks(t *testing.T) {
 
 // A run that ends by itself when it knows enough finds a false difference in at most 5 % of runs of equal arms, its
 // intervals hold, and it finds a large difference early.
-func TestUntil(t *testing.T) {
+func TestRunsUntilKnown(t *testing.T) {
 	t.Parallel()
 	aim, err := answer.ParseAim("2%")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"nearfar/internal/onhost/host"
 )
 
-// TestHostileAgents: hostile agents that are reached by a join string.
-func TestHostileAgents(t *testing.T) {
+// TestHostileAgentsOverTLS: hostile agents that are reached by a join string.
+func TestHostileAgentsOverTLS(t *testing.T) {
 	hosttest.Besiege(t, func(ctx context.Context, t *testing.T, name, mode string) (host.Host, error) {
 		a := agentOf(t, directions()[0], func(o *AgentOptions) { o.Log = nil })
 		go func() {
