@@ -83,6 +83,7 @@ func (v *Verbs) engineServe() *cobra.Command {
 			o.Listening = func(at netip.AddrPort) {
 				fmt.Fprintf(v.Stderr, "nearfar engine %s serves on %v\n", process.Version(), at)
 			}
+			o.BeforeSession = process.FreeMemory
 			o.Log = func(message string) { fmt.Fprintln(v.Stderr, message) }
 			// Without a client, only this ends a server that outlived its agent.
 			ctx, stop := supervise.UntilUnsupervised(cmd.Context())

@@ -21,7 +21,8 @@ func Tune() {
 	debug.SetMemoryLimit(memoryLimit)
 }
 
-// FreeMemory frees what earlier sessions of this process left. Call it between sessions, while no hot thread runs.
+// FreeMemory frees what earlier sessions of this process left. Call it between sessions, while no hot thread of
+// the process runs: it stops the world.
 //
 // Without it, a process with many sessions would reach the memory limit in the middle of one. If a hot thread waits in
 // the kernel then, the collector cannot stop the world, and the process hangs until that thread returns.

@@ -40,6 +40,8 @@ type ServeOptions struct {
 	Stall timing.Stall
 	// Listening is called with the control address when the server listens.
 	Listening func(netip.AddrPort)
+	// BeforeSession is called before each session; it may be nil. No other session of the server runs then.
+	BeforeSession func()
 	// Log is called with one line for each session. Several goroutines may call it.
 	Log func(message string)
 }
@@ -162,7 +164,9 @@ func (s *listener) handle(ctx context.Context, c *wire.PendingConn) {
 	if s.idle != nil {
 		s.idle.Stop()
 	}
-	process.FreeMemory()
+	if s.options.BeforeSession != nil {
+		s.options.BeforeSession()
+	}
 	r, err := s.session(ctx, conn, frames)
 	if s.idle != nil {
 		s.idle.Reset(s.options.IdleTimeout)
