@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -16,7 +17,7 @@ func Reference(tools Tools) []byte {
 	if err := yaml.Unmarshal(plainSchema(tools), &document); err != nil {
 		panic(fmt.Sprintf("the schema of this program is broken: %v", err))
 	}
-	r := &reference{root: document.Content[0], written: map[*yaml.Node]string{}}
+	r := &reference{root: document.Content[0], written: map[*yaml.Node]string{}, described: map[*yaml.Node]string{}}
 	r.out.WriteString(`# Reference of the experiment file
 
 Every key, made from the schema by ` + "`nearfar schema --format markdown`" + `.
@@ -33,7 +34,8 @@ Each single value can have variables: ${NAME}.
 	r.scalars()
 	r.out.WriteString("\n## Tools\n\nWhat each tool measures, the limits, and the keys that it takes.\n\n")
 	r.out.WriteString(tools.Table())
-	return r.out.Bytes()
+	// Descriptions name pages by their paths, because editors show them too.
+	return regexp.MustCompile(`docs/([a-z-]+\.md)(#[a-z-]+)?`).ReplaceAll(r.out.Bytes(), []byte("[$1]($1$2)"))
 }
 
 // reference is the page while it is written.
@@ -45,6 +47,9 @@ type reference struct {
 	written map[*yaml.Node]string
 	// named are the definitions of scalars that are linked, in the order of their first link.
 	named []string
+	// described holds the title of the table that has the description of a node. A key that stands in several tables
+	// is described in the first of them.
+	described map[*yaml.Node]string
 }
 
 type titled struct {
@@ -98,14 +103,24 @@ func (r *reference) object(title string, n *yaml.Node) {
 		if required[key] {
 			standard = "must be given"
 		}
-		about := text(value, "description")
-		for n := value; about == "" && definition(n) != ""; {
-			n = r.resolve(n)
-			about = text(n, "description")
-		}
-		fmt.Fprintf(&r.out, "| `%s` | %s | %s | %s |\n", key, r.value(key, value), standard,
-			strings.ReplaceAll(about, "|", `\|`))
+		fmt.Fprintf(&r.out, "| `%s` | %s | %s | %s |\n", key, r.value(key, value), standard, r.about(title, value))
 	}
+}
+
+// about says in the table with the title what a key is for, or names the earlier table that says it.
+func (r *reference) about(title string, n *yaml.Node) string {
+	for text(n, "description") == "" && definition(n) != "" {
+		n = r.resolve(n)
+	}
+	about := text(n, "description")
+	if about == "" {
+		return ""
+	}
+	if earlier, found := r.described[n]; found && earlier != title {
+		return fmt.Sprintf("See [%[1]s](#%[1]s).", strings.Trim(earlier, "`"))
+	}
+	r.described[n] = title
+	return strings.ReplaceAll(about, "|", `\|`)
 }
 
 // resolve follows a reference to a definition, or to a part of one.
@@ -135,9 +150,10 @@ func (r *reference) value(key string, n *yaml.Node) string {
 		return r.link(key, target)
 	case member(target, "additionalProperties") != nil &&
 		member(target, "additionalProperties").Kind == yaml.MappingNode:
-		return "for each name: " + r.value(strings.TrimSuffix(key, "s"), member(target, "additionalProperties"))
+		return "for each name" + count(target, "Properties") + ": " +
+			r.value(strings.TrimSuffix(key, "s"), member(target, "additionalProperties"))
 	case member(target, "items") != nil:
-		return "list of " + r.value(strings.TrimSuffix(key, "s"), member(target, "items"))
+		return "list" + count(target, "Items") + " of " + r.value(strings.TrimSuffix(key, "s"), member(target, "items"))
 	case member(target, "pattern") != nil && definition(n) != "":
 		return r.scalar(definition(n))
 	case member(target, "oneOf") != nil && (definition(n) == "duration" || definition(n) == "ratio"):
@@ -167,24 +183,21 @@ func plainValue(n *yaml.Node) string {
 		return "see there"
 	}
 	name := kind.Value
-	if kind.Kind == yaml.SequenceNode {
+	switch {
+	case text(n, "maxProperties") == "0" && name == "object":
+		return "`{}`"
+	case text(n, "maxProperties") == "0":
 		return "nothing"
-	}
-	switch name {
-	case "object":
-		if text(n, "maxProperties") == "0" {
-			return "`{}`"
+	case kind.Kind == yaml.SequenceNode:
+		var all []string
+		for _, one := range kind.Content {
+			all = append(all, jsonType(one.Value))
 		}
-		return "mapping"
-	case "array":
-		return "list"
-	case "string":
-		name = "text"
-	case "boolean":
-		name = "`true` or `false`"
-	case "integer":
-		name = "whole number"
+		return strings.Join(all, ", or ")
+	case name == "string" && text(n, "maxLength") != "" && text(n, "pattern") == "":
+		return fmt.Sprintf("text of at most %s characters", text(n, "maxLength"))
 	}
+	name = jsonType(name)
 	low, high := text(n, "minimum"), text(n, "maximum")
 	if low != "" && high != "" {
 		return name + ", " + low + " to " + high
@@ -193,6 +206,35 @@ func plainValue(n *yaml.Node) string {
 		return name + ", at least " + low
 	}
 	return name
+}
+
+// jsonType names a type of JSON.
+func jsonType(kind string) string {
+	switch kind {
+	case "object":
+		return "mapping"
+	case "array":
+		return "list"
+	case "string":
+		return "text"
+	case "boolean":
+		return "`true` or `false`"
+	case "integer":
+		return "whole number"
+	}
+	return kind
+}
+
+// count says how many items or properties there can be, in brackets.
+func count(n *yaml.Node, what string) string {
+	low, high := text(n, "min"+what), text(n, "max"+what)
+	switch {
+	case low != "" && high != "":
+		return " (" + low + " to " + high + ")"
+	case high != "":
+		return " (at most " + high + ")"
+	}
+	return ""
 }
 
 // link makes a link to an object's table, which is written later.
@@ -220,7 +262,7 @@ func (r *reference) scalar(name string) string {
 
 // scalars writes the kinds of texts that are linked.
 func (r *reference) scalars() {
-	r.out.WriteString("\n## Kinds of values\n\n| kind | looks like |\n|---|---|\n")
+	r.out.WriteString("\n## Kinds of values\n\n| kind | looks like | |\n|---|---|---|\n")
 	for _, name := range r.named {
 		n := member(member(r.root, "$defs"), name)
 		var all []string
@@ -234,7 +276,7 @@ func (r *reference) scalars() {
 				all = append(all, plainValue(choice))
 			}
 		}
-		fmt.Fprintf(&r.out, "| %s | %s |\n", name, strings.Join(all, ", or "))
+		fmt.Fprintf(&r.out, "| %s | %s | %s |\n", name, strings.Join(all, ", or "), r.about("Kinds of values", n))
 	}
 }
 
