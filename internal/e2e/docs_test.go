@@ -69,9 +69,28 @@ func TestDocumentedExperiments(t *testing.T) {
 	}
 }
 
-var link = regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
+var (
+	link    = regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	// What GitHub leaves out of a heading when it makes the name of the heading's place.
+	unnamed = regexp.MustCompile(`\]\([^)]*\)|[^\pL\pN_ -]`)
+)
 
-// TestLinks: every link between the project's pages has a target.
+// headings gives the names of a page's headings, as links have them.
+func headings(page []byte) map[string]bool {
+	names := map[string]bool{}
+	for _, match := range heading.FindAllSubmatch(fencedBlock.ReplaceAll(page, nil), -1) {
+		name := strings.ReplaceAll(unnamed.ReplaceAllString(strings.ToLower(string(match[1])), ""), " ", "-")
+		numbered := name
+		for i := 1; names[numbered]; i++ {
+			numbered = fmt.Sprintf("%s-%d", name, i)
+		}
+		names[numbered] = true
+	}
+	return names
+}
+
+// TestLinks: every link between the project's pages has a target, and every link to a heading that heading.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
@@ -92,14 +111,70 @@ func TestLinks(t *testing.T) {
 					continue
 				}
 				checked++
-				if _, err := os.Stat(filepath.Join(filepath.Dir(page), target)); err != nil {
+				to := page
+				if target != "" {
+					to = filepath.Join(filepath.Dir(page), target)
+				}
+				if _, err := os.Stat(to); err != nil {
 					t.Errorf("%s: a link to %s, which does not exist", page, target)
+					continue
+				}
+				if part := string(match[2]); part != "" && filepath.Ext(to) == ".md" {
+					text, err := os.ReadFile(to)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !headings(text)[part] {
+						t.Errorf("%s: a link to %s#%s, and no such heading", page, target, part)
+					}
 				}
 			}
 		}
 	}
 	if checked == 0 {
 		t.Error("no links were found")
+	}
+}
+
+var (
+	fencedBlock = regexp.MustCompile("(?ms)^ *```.*?^ *```")
+	// A passage ends with a paragraph, a heading, an item of a list and a cell of a table.
+	passageEnd = regexp.MustCompile(`\n\s*\n|(?m)^#.*$|^ *[-*] |^ *[0-9]+\. |^\||[^\\]\|`)
+	word       = regexp.MustCompile(`[\pL\pN_$./%+-]*[\pL\pN]`)
+)
+
+// TestNoPassageTwice: no page repeats another one. What two pages need stands in the one where a reader looks for it,
+// and the other has a link. So it cannot be changed in one place and stay in the other.
+func TestNoPassageTwice(t *testing.T) {
+	t.Parallel()
+	const longest = 9 // words in a row that two pages may share
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no pages were found (%v)", err)
+	}
+	type passage struct{ page, text string }
+	seen := map[string]passage{}
+	for _, page := range append(pages, filepath.Join("..", "..", "README.md")) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prose := fencedBlock.ReplaceAll(text, nil)
+		prose = link.ReplaceAll(prose, []byte("]"))
+		for _, part := range passageEnd.Split(string(prose), -1) {
+			words := word.FindAllString(strings.ToLower(part), -1)
+			for i := 0; i+longest < len(words); i++ {
+				p := passage{page, strings.Join(words[i:i+longest+1], " ")}
+				if earlier, found := seen[p.text]; found && earlier.page != page {
+					t.Errorf("%s and %s say the same; keep one, and link it: %s", earlier.page, page, p.text)
+					break
+				}
+				seen[p.text] = p
+			}
+		}
+	}
+	if len(seen) < 10_000 {
+		t.Errorf("only %d passages were found", len(seen))
 	}
 }
 
