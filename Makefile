@@ -14,7 +14,7 @@ LIMIT ?= 5
 PAGES := internal/show/page/dist/report.html
 WEB   := $(shell find web -name node_modules -prune -o -type f -print) scripts/pages.sh
 
-.PHONY: build program agents dist demo quick test test-all unit lint fuzz chaos simulate providers bench cloud-test clean
+.PHONY: build program types agents dist demo quick test test-all unit lint fuzz chaos simulate providers bench cloud-test clean
 
 ## build: the program, with the agents for other machines. Its HTML pages need npm (Node 20.19 or later); without npm the
 ## program has no pages.
@@ -31,6 +31,11 @@ agents:
 
 $(PAGES): $(WEB)
 	./scripts/pages.sh
+
+## types: the pages' types in TypeScript, web/src/data/types.ts, from Go's. They are committed; a test says if they are
+## behind.
+types:
+	$(GO) test ./internal/show/serve -run '^TestTypesOfThePages$$' -update
 
 ## dist: static builds for linux/amd64, linux/arm64, windows/amd64 and darwin/arm64 in dist/, with SHA256SUMS.
 dist: $(PAGES) agents

@@ -9,6 +9,8 @@ import (
 
 // Data is the JSON document that the page draws. Within a version, keys are stable and new ones may be added. Values
 // are in base units. Most lists refer to an arm or a workload by its index in Arms or Workloads.
+//
+// The page has the types of the document in TypeScript from here: `make types` writes them.
 type Data struct {
 	// Nearfar is the version of nearfar's documents, Page the version of this document.
 	Nearfar string `json:"nearfar"`

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { figureKey, query, settle } from "./history.ts";
-import type { Choice } from "./model.ts";
+import type { Choice } from "../data/model.ts";
 
 const rtt: Choice = { workload: "rr", metric: "rtt", stat: "p50", unit: "s", arms: ["l2", "vxlan & co"] };
 const goodput: Choice = { workload: "rr", metric: "goodput", stat: "", unit: "bit/s", scope: "background",

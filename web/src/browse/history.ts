@@ -7,7 +7,7 @@ import { oneLine } from "../format/visible.ts";
 import { bounds, tick } from "../report/values.ts";
 import { el, fill, svg } from "../ui/dom.ts";
 import { table } from "../ui/table.ts";
-import type { Choice, History, HistoryPoint } from "./model.ts";
+import type { Choice, History, HistoryPoint } from "../data/model.ts";
 import { moment } from "./search.ts";
 
 // Asked is the reader's choice: an experiment, one of its figures, and an arm.

@@ -1,7 +1,7 @@
 import { oneLine } from "../format/visible.ts";
 import { button, el, fill, type Child } from "../ui/dom.ts";
 import { table, type Row } from "../ui/table.ts";
-import type { Run, Summary } from "./model.ts";
+import type { Run, Summary } from "../data/model.ts";
 import { begun, matches, moment, objectivesOf, stateOf, trialsOf } from "./search.ts";
 
 // How many runs are shown before the reader asks for more.

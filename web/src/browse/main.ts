@@ -6,7 +6,7 @@ import { el } from "../ui/dom.ts";
 import { themeButton } from "../ui/theme.ts";
 import { HistoryView, query, settle, type Asked } from "./history.ts";
 import { RunList } from "./list.ts";
-import type { History, Listing, Summary } from "./model.ts";
+import type { History, Listing, Summary } from "../data/model.ts";
 import { experiments } from "./search.ts";
 
 // The choices are in the fragment of the address (after #), so that they survive a reload.

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Run } from "./model.ts";
+import type { Run } from "../data/model.ts";
 import { begun, experiments, matches, moment, objectivesOf, span, stateOf, trialsOf } from "./search.ts";
 
 const run = (more: Partial<Run> = {}): Run => ({

@@ -1,4 +1,4 @@
-import type { Run } from "./model.ts";
+import type { Run } from "../data/model.ts";
 
 // matches says whether each word of the search is in the run's name, question, arms, workloads, state, path or error.
 export function matches(run: Run, search: string): boolean {

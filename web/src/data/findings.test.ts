@@ -1,23 +1,24 @@
 import { describe, expect, test } from "vitest";
-import { comparisonOf, counted, findings, needed } from "./findings.ts";
-import type { Answer, Comparison, Finding } from "./model.ts";
+import { comparisonOf, counted, findings, needed, type Row } from "./findings.ts";
+import type { Answer, Comparison, Deployments } from "./model.ts";
 import { kindName, kindOf, moreNeeded, colourOf } from "./verdict.ts";
 
 const c = (part: Partial<Comparison>): Comparison => ({
   arm: "a", baseline: "b", workload: "rr", metric: "rtt", stat: "p50", unit: "s",
   difference: 1e-6, interval: [5e-7, 2e-6], confidence: 0.95, relative: 0.1, relative_interval: [0.05, 0.2],
-  p_value: 0.01, verdict: "higher", better: "baseline", detectable: null, blocks: 10, blocks_needed: null, ...part,
+  p_value: 0.01, widened: false, verdict: "higher", better: "baseline", detectable: null, blocks: 10,
+  blocks_needed: null, ...part,
 });
 
-const f = (part: Partial<Finding>): Finding => {
+const f = (part: Partial<Row>): Row => {
   const { arm, ...rest } = c({});
   return { ...rest, kind: "arm", name: arm, ...part };
 };
-const few: Partial<Finding> = { verdict: "too-few-blocks", better: undefined };
-const none: Partial<Finding> = { verdict: "no-difference", better: undefined };
-const answer = (all: Finding[], comparisons: Comparison[] = []) => ({ findings: all,
+const few: Partial<Row> = { verdict: "too-few-blocks", better: undefined };
+const none: Partial<Row> = { verdict: "no-difference", better: undefined };
+const answer = (all: Row[], comparisons: Comparison[] = []) => ({ findings: all,
   comparisons }) as unknown as Answer;
-const names = (all: Finding[]) => all.map((x) => x.name);
+const names = (all: Row[]) => all.map((x) => x.name);
 
 describe("findings", () => {
   test("keep the answer's order, whatever their sizes, and those that are not sure are folded", () => {
@@ -91,7 +92,8 @@ describe("the verdicts without a difference", () => {
     expect(moreNeeded(c({ blocks_needed: 4, trials: [2, 2] }))).toBe("4 more trials on each side");
     expect(moreNeeded(c({ blocks_needed: 3, about: "runs", trials: [40, 40] }))).toBe("3 more runs on each side");
     expect(moreNeeded(c({ blocks_needed: 0 }))).toBe("");
-    const deployments = (needed: number | null) => c({ deployments: { used: 2, deployments_needed: needed } });
+    const deployments = (needed: number | null) =>
+      c({ deployments: { used: 2, deployments_needed: needed } as Deployments });
     expect(moreNeeded(deployments(3))).toBe("3 more deployments");
     expect(moreNeeded(deployments(null))).toBe("");
   });

@@ -8,10 +8,13 @@ import { kindName, kindOf, moreNeeded } from "./verdict.ts";
 const most = 12;
 const mostUnsure = 4;
 
+// Row is a finding, or a comparison of an answer that has no findings.
+export type Row = Omit<Finding, "rank" | "headline_p_value" | "text">;
+
 // Findings are the rows that are shown, and those that are folded.
 export interface Findings {
-  shown: Finding[];
-  folded: Finding[];
+  shown: Row[];
+  folded: Row[];
 }
 
 // findings shows the sure differences. If there are none, it shows the others, with at most mostUnsure rows that have
@@ -26,27 +29,27 @@ export function findings(answer: Answer): Findings {
 }
 
 // listed gives the answer's findings, or its comparisons if it has no findings. Failures have a section of their own.
-function listed(answer: Answer): Finding[] {
+function listed(answer: Answer): Row[] {
   if (answer.findings && answer.findings.length > 0) return answer.findings.filter((f) => f.kind !== "failures");
   return answer.comparisons.map((c) => ({ ...c, kind: "arm", name: c.arm }));
 }
 
 // comparisonOf gives the comparison of a finding; undefined for a layer.
-export function comparisonOf(answer: Answer, f: Finding): Comparison | undefined {
+export function comparisonOf(answer: Answer, f: Row): Comparison | undefined {
   if (f.kind !== "arm") return undefined;
   return answer.comparisons.find((c) => c.arm === f.name && c.baseline === f.baseline && c.workload === f.workload
     && (c.baseline_workload ?? "") === (f.baseline_workload ?? "") && sameQuantity(c, f));
 }
 
 // needed says how much more must be measured, or why there is too little; empty if that is not known.
-export function needed(answer: Answer, f: Finding): string {
+export function needed(answer: Answer, f: Row): string {
   const c = comparisonOf(answer, f);
   const more = c ? moreNeeded(c) : "";
   return more ? `it takes ${more}` : (f.reason ?? "");
 }
 
 // counted writes the number of findings of each kind: "1 sure, 21 too few blocks, 6 no difference seen".
-export function counted(all: Finding[]): string {
+export function counted(all: Row[]): string {
   const counts = new Map<string, number>();
   for (const f of all) {
     const name = kindOf(f) === "found" ? "sure" : kindName(f);

@@ -1,4 +1,4 @@
-import type { Check, Quantity } from "../data/model.ts";
+import type { Check, GateVerdict, Objective, ObjectiveVerdict, Quantity } from "../data/model.ts";
 import { nameOf } from "../data/model.ts";
 import { number, signed, unitFor, withUnit, type Unit } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
@@ -35,11 +35,11 @@ export class Checks implements Section {
 }
 
 // why says why there is no verdict, and that an arm is not proved to be what it claims.
-function why(c: Check): string {
+function why(c: Check | Objective): string {
   return [c.reason, c.unproved].filter((text) => text).map((text) => oneLine(text!)).join("; ");
 }
 
-function row(c: Check, reasons: boolean) {
+function row(c: Check | Objective, reasons: boolean) {
   const unit = unitOf(c);
   const write = c.kind === "value" ? number : signed;
   return {
@@ -63,7 +63,7 @@ export function unitOf(c: Quantity & { kind: string; bound: number; estimate: nu
 }
 
 // tone chooses the colour of a verdict.
-export function tone(verdict: string): string {
+export function tone(verdict: GateVerdict | ObjectiveVerdict): string {
   if (verdict === "pass" || verdict === "met") return "better";
   if (verdict === "fail" || verdict === "missed" || verdict === "error") return "worse";
   return "unsure";
@@ -73,7 +73,7 @@ const width = 120;
 const height = 16;
 
 // picture draws the interval and the bound. The table has the same as numbers.
-function picture(c: Check): SVGSVGElement {
+function picture(c: Check | Objective): SVGSVGElement {
   const all = [c.bound, c.estimate!, ...(c.interval ?? [])].filter(Number.isFinite);
   const low = Math.min(...all);
   const high = Math.max(...all);

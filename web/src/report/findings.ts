@@ -1,5 +1,5 @@
-import { counted, findings, needed } from "../data/findings.ts";
-import { nameOf, sameQuantity, type Finding } from "../data/model.ts";
+import { counted, findings, needed, type Row } from "../data/findings.ts";
+import { nameOf, sameQuantity } from "../data/model.ts";
 import { kindName, kindOf, colourOf } from "../data/verdict.ts";
 import { number, percent, signed, unitFor, withUnit } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
@@ -36,11 +36,11 @@ export class FindingsSection implements Section {
       legend([...shown, ...others]));
   }
 
-  private rows(view: View, caption: string, rows: Finding[]): HTMLElement {
+  private rows(view: View, caption: string, rows: Row[]): HTMLElement {
     // The picture is relative if all rows have what that needs. A layer has no relative interval.
     const relative = rows.every((f) => f.difference === null
       || (f.relative !== null && (f.relative_interval !== null || f.interval === null)));
-    const small = (f: Finding): Mini => (relative
+    const small = (f: Row): Mini => (relative
       ? { value: f.relative ?? 0, interval: f.relative_interval, kind: colourOf(f) }
       : { value: f.difference ?? 0, interval: f.interval, kind: colourOf(f) });
     // One quantity shares a scale; figures of several units can only share the relative one.
@@ -72,7 +72,7 @@ export class FindingsSection implements Section {
 
   // pick names the workload and quantity of a row. A click on it chooses them; for a layer, the page also scrolls to
   // the section of the layers.
-  private pick(view: View, f: Finding): Child {
+  private pick(view: View, f: Row): Child {
     const q = view.data.quantities.findIndex((k) =>
       sameQuantity(k, f) && view.data.workloads[k.workload]?.name === f.workload);
     if (q < 0) return where(f);
@@ -80,17 +80,17 @@ export class FindingsSection implements Section {
   }
 }
 
-function nameCell(view: View, f: Finding): Child {
+function nameCell(view: View, f: Row): Child {
   return f.kind === "layer" ? el("span", { class: "arm" }, `layer ${oneLine(f.name)}`) : armCell(view, f.name);
 }
 
 // where names the workload and the quantity, and the baseline's workload if it is not the same.
-function where(f: Finding): string {
+function where(f: Row): string {
   const workload = f.baseline_workload ? `${f.workload} against ${f.baseline_workload}` : f.workload;
   return `${oneLine(workload)}, ${nameOf(f)}${f.over ? ` over ${oneLine(f.over)}` : ""}`;
 }
 
-function leadText(view: View, shown: Finding[]): string {
+function leadText(view: View, shown: Row[]): string {
   const places = new Set(shown.map(where));
   const of = `Against ${oneLine(view.data.answer.baseline)}${places.size === 1 ? ` in ${[...places][0]}` : ""}. `;
   if (kindOf(shown[0]!) !== "found") return `${of}There is no sure difference.`;
@@ -100,7 +100,7 @@ function leadText(view: View, shown: Finding[]): string {
 }
 
 // finding writes the verdict of a row, with the detectable size or how much more must be measured, and the caution.
-function finding(view: View, f: Finding): Child {
+function finding(view: View, f: Row): Child {
   const unit = unitFor(f.unit, [f.detectable ?? 0]);
   const text = {
     found: f.difference === null ? oneLine(f.reason ?? "") : "",

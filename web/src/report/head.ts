@@ -1,4 +1,4 @@
-import type { Answer, Data, Lab } from "../data/model.ts";
+import type { Answer, Data, Environment } from "../data/model.ts";
 import { count } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
 import { button, el, fill } from "../ui/dom.ts";
@@ -90,7 +90,7 @@ function inWords(a: Answer, folded: boolean, open: boolean): HTMLElement {
 }
 
 // labText describes the machine of a lab in one line.
-export function labText(l: Lab): string {
+export function labText(l: Environment): string {
   const cpus = `${l.cpus} ${l.cpus === 1 ? "CPU" : "CPUs"}${l.cpu ? ` (${l.cpu})` : ""}`;
   const tcp = l.congestion ? `TCP ${l.congestion} by default` : "";
   const parts = [`Linux ${l.kernel}`, cpus, tcp, l.wire ? `wires: ${l.wire}` : ""];
@@ -98,7 +98,7 @@ export function labText(l: Lab): string {
 }
 
 // lab describes the lab, and lists what a lab cannot tell.
-function lab(l: Lab | undefined, open: boolean): HTMLElement | null {
+function lab(l: Environment | undefined, open: boolean): HTMLElement | null {
   if (!l) return null;
   const limits = l.limits ?? [];
   return el("div", { class: "lab" }, el("p", {}, l.text ? oneLine(l.text) : labText(l)),

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Outcome } from "../data/model.ts";
 import { expectationText, worst } from "./outcome.ts";
 
 test("the worst outcome counts", () => {
@@ -6,7 +7,7 @@ test("the worst outcome counts", () => {
   expect(worst(["proved", "proved"])).toBe("proved");
   expect(worst(["proved", "unknown"])).toBe("unknown");
   expect(worst(["unknown", "refuted", "proved"])).toBe("refuted");
-  expect(worst(["something"])).toBe("unknown");
+  expect(worst(["something" as Outcome])).toBe("unknown");
 });
 
 test("an expectation is written as in reports", () => {

@@ -13,7 +13,7 @@ export function outcomeMark(outcome: Outcome): HTMLElement {
 }
 
 // worst gives the worst of several outcomes: refuted, then unknown. It is empty without outcomes.
-export function worst(outcomes: Outcome[]): Outcome {
+export function worst(outcomes: Outcome[]): Outcome | "" {
   if (outcomes.length === 0) return "";
   if (outcomes.includes("refuted")) return "refuted";
   return outcomes.every((o) => o === "proved") ? "proved" : "unknown";

@@ -11,8 +11,9 @@ function data(workloads: string[], quantities: [number, string][]): Data {
     nearfar: "v1", page: 1, name: "x", started: "", ended: "", seed: 1, versions: {}, trials: "", curves: "",
       courses: "",
     answer: {
-      question: "", verdict: "", run: "", state: "complete", baseline: "b", blocks: 1, trials: 0, failed: 0,
-      arms: [], comparisons: [], layers: [], residual: [],
+      nearfar: "v1", question: "", verdict: "", headline: "", findings: [], run: "", state: "complete",
+      baseline: "b", blocks: 1, trials: 0, failed: 0,
+      averages: { arms: "", comparisons: "", layers: "" }, arms: [], comparisons: [], layers: [], residual: [],
       warnings: [
         { code: "bimodal", message: "", arm: "a", workload: "one" },
         { code: "incomplete", message: "", arm: "", workload: "" },
@@ -120,8 +121,8 @@ test("an interval without a bound says so", () => {
 });
 
 test("the description of a lab in one line", () => {
-  expect(labText({ kernel: "6.18", cpu: "AMD\x1b EPYC", cpus: 2, congestion: "bbr", limits: [] }))
+  expect(labText({ text: "", kernel: "6.18", cpu: "AMD\x1b EPYC", cpus: 2, congestion: "bbr", limits: [] }))
     .toBe("A lab on one machine: Linux 6.18, 2 CPUs (AMD\u241b EPYC), TCP bbr by default");
-  expect(labText({ kernel: "6.18", cpus: 1, wire: "user space", limits: null }))
+  expect(labText({ text: "", kernel: "6.18", cpus: 1, wire: "user space", limits: null }))
     .toBe("A lab on one machine: Linux 6.18, 1 CPU, wires: user space");
 });
