@@ -183,7 +183,7 @@ func fields(t reflect.Type) ([]field, error) {
 		switch {
 		case tag == "-" || !f.Anonymous && !f.IsExported():
 			continue
-		case f.Anonymous && (f.Type.Kind() == reflect.Pointer) || strings.Contains(options, "string"):
+		case f.Anonymous && f.Type.Kind() != reflect.Struct || strings.Contains(options, "string"):
 			return nil, fmt.Errorf("%s.%s cannot be written", t, f.Name)
 		case f.Anonymous && key == "":
 			var err error
