@@ -6,7 +6,7 @@ import { inUnit, number, unitFor, withUnit, type Unit } from "../format/scale.ts
 import { oneLine } from "../format/visible.ts";
 import { bounds, tick } from "../report/values.ts";
 import { el, fill, svg } from "../ui/dom.ts";
-import { table } from "../ui/table.ts";
+import { numeric, table } from "../ui/table.ts";
 import type { Choice, History, HistoryPoint } from "../data/model.ts";
 import { moment } from "./search.ts";
 
@@ -167,9 +167,8 @@ function tipOf(p: HistoryPoint, unit: Unit): [string, string][] {
 
 function tableOf(points: HistoryPoint[], unit: Unit, title: string): HTMLElement {
   return table(title + inUnit(unit), [
-    { title: "started" }, { title: "run" }, { title: "median", numeric: true },
-    { title: "95 % interval", numeric: true }, { title: "trials", numeric: true }, { title: "state" },
-    { title: "measured with" }, { title: "declared differently" },
+    "started", "run", numeric("median"), numeric("95 % interval"), numeric("trials"), "state", "measured with",
+    "declared differently",
   ], points.toReversed().map((p) => ({
     class: p.series > 0 ? "other" : undefined,
     cells: [

@@ -1,6 +1,6 @@
 import { oneLine } from "../format/visible.ts";
 import { button, el, fill, type Child } from "../ui/dom.ts";
-import { table, type Row } from "../ui/table.ts";
+import { numeric, table, type Row } from "../ui/table.ts";
 import type { Run, Summary } from "../data/model.ts";
 import { begun, matches, moment, objectivesOf, stateOf, trialsOf } from "./search.ts";
 
@@ -56,10 +56,8 @@ export class RunList {
     const focused = document.activeElement instanceof HTMLElement ? document.activeElement.id : "";
     fill(this.held,
       found.length === 0 ? null : table("Runs", [
-        { title: "experiment" }, { title: "verdict" }, { title: "warnings", numeric: true }, { title: "objectives" },
-          { title: "state" },
-        { title: "trials", numeric: true }, { title: "started" }, { title: "arms" }, { title: "compare" },
-          { title: "history" },
+        "experiment", "verdict", numeric("warnings"), "objectives", "state", numeric("trials"), "started", "arms",
+        "compare", "history",
       ], shown.map((r) => this.row(r, now))),
       found.length === shown.length ? null : this.moreButton(found.length - shown.length));
     if (focused.startsWith("compare-")) document.getElementById(focused)?.focus();

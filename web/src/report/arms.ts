@@ -1,10 +1,10 @@
 import type { Series } from "../chart/spec.ts";
 import { inUnit, number, unitFor, withUnit } from "../format/scale.ts";
-import { nameOf, sameQuantity, type Figure, type Warning } from "../data/model.ts";
+import { nameOf, type Figure, type Warning } from "../data/model.ts";
 import { oneLine } from "../format/visible.ts";
 import { styleOf } from "../chart/style.ts";
 import { el } from "../ui/dom.ts";
-import { table } from "../ui/table.ts";
+import { numeric, table } from "../ui/table.ts";
 import { armCell, swatch } from "./armcell.ts";
 import { ChartSection, type ChartContent } from "./section.ts";
 import { bounds, tick } from "./values.ts";
@@ -20,7 +20,7 @@ export class Arms extends ChartSection {
   protected make(view: View): ChartContent | undefined {
     const q = view.chosen;
     if (!q) return undefined;
-    const all = view.data.answer.arms.filter((f) => f.workload === view.workloadName && sameQuantity(f, q));
+    const all = view.chosenOf(view.data.answer.arms);
     const figures = all.filter((f) => view.shown(f.arm));
     if (all.length === 0) return undefined;
     const unit = unitFor(q.unit, all.map((f) => f.median));
@@ -68,8 +68,8 @@ export class Arms extends ChartSection {
         },
       },
       table: () => table(`${view.title}: median over trials${inUnit(unit)}`,
-        [{ title: "Arm" }, { title: "Median", numeric: true }, { title: "95 % interval", numeric: true },
-          { title: "Trials", numeric: true }, ...(pooled ? [{ title: "Pooled", numeric: true }] : [])],
+        ["Arm", numeric("Median"), numeric("95 % interval"), numeric("Trials"),
+          ...(pooled ? [numeric("Pooled")] : [])],
         figures.map((f) => ({
           cells: [
             f.side ? el("span", { class: "arm" }, swatch(style(f)), oneLine(named(f)))

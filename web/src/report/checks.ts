@@ -4,14 +4,14 @@ import { number, signed, unitFor, withUnit, type Unit } from "../format/scale.ts
 import { oneLine } from "../format/visible.ts";
 import { el, fill, svg } from "../ui/dom.ts";
 import { rangePath } from "../ui/mini.ts";
-import { table } from "../ui/table.ts";
+import { numeric, table } from "../ui/table.ts";
 import { bounds, signedBounds } from "./values.ts";
-import type { Section } from "./section.ts";
+import { frame, heading, type Section } from "./section.ts";
 import type { View } from "./view.ts";
 
 // Checks lists the rules of a gate, or the objectives of the experiment file: the bound and the measured value of each.
 export class Checks implements Section {
-  readonly element = el("section", { id: "checks", "aria-labelledby": "checks-title", hidden: true });
+  readonly element = frame("checks");
 
   update(view: View): void {
     const { gate, answer } = view.data;
@@ -20,16 +20,15 @@ export class Checks implements Section {
     if (this.element.hidden) return;
     const reasons = checks.some((c) => why(c) !== "");
     fill(this.element,
-      el("header", {}, el("h2", { id: "checks-title" }, gate ? "Checks of the gate" : "Objectives")),
+      heading(this.element, gate ? "Checks of the gate" : "Objectives"),
       el("p", { class: "lead" }, gate
         ? "A check fails if its whole interval is on the wrong side of the bound, and passes if its whole interval is "
           + "on the right side. The line in the picture is the bound; the shaded side fails."
         : "The objectives of the experiment file. An objective is met or missed if its whole interval is on one side "
           + "of the bound. The line in the picture is the bound; on the shaded side the objective is missed."),
       table(gate ? "Checks" : "Objectives",
-        [{ title: "Verdict" }, { title: "Rule" }, { title: "Arm" }, { title: "Workload and quantity" },
-          { title: "Estimate", numeric: true }, { title: "Interval", numeric: true }, { title: "Bound", numeric: true },
-          { title: "Picture" }, ...(reasons ? [{ title: "Why" }] : [])],
+        ["Verdict", "Rule", "Arm", "Workload and quantity", numeric("Estimate"), numeric("Interval"),
+          numeric("Bound"), "Picture", ...(reasons ? ["Why"] : [])],
         checks.map((c) => row(c, reasons))));
   }
 }

@@ -3,20 +3,20 @@ import { oneLine } from "../format/visible.ts";
 import { el, fill } from "../ui/dom.ts";
 import { table } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
-import type { Section } from "./section.ts";
+import { frame, heading, type Section } from "./section.ts";
 import type { View } from "./view.ts";
 
 // CommandsSection shows the exact command lines of the chosen workload once, and a table of the words that differ
 // between arms.
 export class CommandsSection implements Section {
-  readonly element = el("section", { id: "commands", "aria-labelledby": "commands-title" });
+  readonly element = frame("commands");
   private readonly lead = el("p", { class: "lead" });
   private readonly body = el("div");
   private readonly fold = el("details", { class: "commands", "data-fold": "commands" },
     el("summary", {}, "Show the command lines"), this.body);
 
   constructor() {
-    this.element.append(el("header", {}, el("h2", { id: "commands-title" }, "Command lines")), this.lead, this.fold);
+    this.element.append(heading(this.element, "Command lines"), this.lead, this.fold);
   }
 
   update(view: View): void {
@@ -48,7 +48,7 @@ function templateOf(view: View, t: Template): HTMLElement {
     el("h3", {}, t.arms.length === 1 ? armCell(view, t.arms[0]!) : several),
     ...t.lines.map((words) => el("pre", {}, el("code", {}, ...line(words)))),
     t.columns.length > 0
-      ? table("Words that differ", [{ title: "Arm" }, ...t.columns.map((_, i) => ({ title: slot(i) }))],
+      ? table("Words that differ", ["Arm", ...t.columns.map((_, i) => slot(i))],
         t.arms.map((arm, a) => ({
           cells: [armCell(view, arm), ...t.columns.map((c) => el("code", {}, oneLine(c[a]!)))],
         })))

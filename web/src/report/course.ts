@@ -2,7 +2,7 @@ import type { Series } from "../chart/spec.ts";
 import { inUnit, number, unitFor, withUnit } from "../format/scale.ts";
 import { nameOf, type Course } from "../data/model.ts";
 import { oneLine } from "../format/visible.ts";
-import { table } from "../ui/table.ts";
+import { numeric, table } from "../ui/table.ts";
 import { bandText } from "./percentiles.ts";
 import { ChartSection, type ChartContent } from "./section.ts";
 import { tick, wantsLog } from "./values.ts";
@@ -55,8 +55,7 @@ export class WithinTrial extends ChartSection {
         ],
       },
       table: () => table(`${name}: median over trials${inUnit(unit)}, by the middle of the interval`,
-        [{ title: "Seconds", numeric: true },
-          ...shown.map((c) => ({ title: oneLine(view.armName(c.arm)), numeric: true }))],
+        [numeric("Seconds"), ...shown.map((c) => numeric(oneLine(view.armName(c.arm))))],
         Array.from({ length: most }, (_, i) => ({
           cells: [
             shown.find((c) => c.points[i])?.points[i]!.x.toFixed(2) ?? "",

@@ -1,10 +1,10 @@
 import type { Series } from "../chart/spec.ts";
 import { inUnit, number, percent, probability, signed, unitFor, withUnit } from "../format/scale.ts";
-import { nameOf, sameQuantity, type Comparison } from "../data/model.ts";
+import { nameOf, type Comparison } from "../data/model.ts";
 import { kindOf, colourOf } from "../data/verdict.ts";
 import { oneLine } from "../format/visible.ts";
 import { button } from "../ui/dom.ts";
-import { table } from "../ui/table.ts";
+import { numeric, table } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { ChartSection, type ChartContent } from "./section.ts";
 import { bounds, signedBounds, tick, verdictText } from "./values.ts";
@@ -26,7 +26,7 @@ export class Differences extends ChartSection {
     this.toggle.setAttribute("aria-pressed", String(view.relative));
     const q = view.chosen;
     if (!q) return undefined;
-    const all = view.data.answer.comparisons.filter((c) => c.workload === view.workloadName && sameQuantity(c, q));
+    const all = view.chosenOf(view.data.answer.comparisons);
     if (all.length === 0) return undefined;
     const rows = all.filter((c) => view.shown(c.arm));
     const unit = unitFor(q.unit, all.map((c) => c.difference ?? 0));
@@ -84,10 +84,8 @@ export class Differences extends ChartSection {
         },
       },
       table: () => table(`${view.title}: differences from ${baseline}${inUnit(unit)}`,
-        [{ title: "Arm" }, { title: "Difference", numeric: true }, { title: "95 % interval", numeric: true },
-          { title: "Relative", numeric: true }, { title: "Relative interval", numeric: true },
-          { title: "p (Holm)", numeric: true }, { title: "Verdict" }, { title: "Detectable", numeric: true },
-          { title: unpaired ? "Trials" : "Blocks", numeric: true }],
+        ["Arm", numeric("Difference"), numeric("95 % interval"), numeric("Relative"), numeric("Relative interval"),
+          numeric("p (Holm)"), "Verdict", numeric("Detectable"), numeric(unpaired ? "Trials" : "Blocks")],
         rows.map((c) => ({
           class: colourOf(c),
           cells: [

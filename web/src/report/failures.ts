@@ -2,15 +2,15 @@ import type { FailureComparison, FailureShare } from "../data/model.ts";
 import { probability } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
 import { el, fill } from "../ui/dom.ts";
-import { table } from "../ui/table.ts";
+import { numeric, table } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
-import type { Section } from "./section.ts";
+import { frame, heading, type Section } from "./section.ts";
 import { bounds } from "./values.ts";
 import type { View } from "./view.ts";
 
 // FailuresSection says how often the arms failed, if any did: it comes before what the other trials say.
 export class FailuresSection implements Section {
-  readonly element = el("section", { id: "failures", "aria-labelledby": "failures-title", hidden: true });
+  readonly element = frame("failures");
   private drawn: unknown;
 
   update(view: View): void {
@@ -24,14 +24,13 @@ export class FailuresSection implements Section {
     const against = (f: FailureShare) => (f.side !== undefined && f.side === base ? undefined
       : comparisons.find((c) => c.arm === f.arm && c.workload === f.workload));
     fill(this.element,
-      el("header", {}, el("h2", { id: "failures-title" }, "Failed attempts")),
+      heading(this.element, "Failed attempts"),
       el("p", { class: "lead" }, "An attempt is the first execution of a trial; replacements of failed ones do not "
-        + "count. The interval is exact, and p is from an exact test. In medians and differences, a failed attempt counts "
-        + "as worse than all others."),
+        + "count. The interval is exact, and p is from an exact test. In medians and differences, a failed attempt "
+        + "counts as worse than all others."),
       table("Failed attempts of each arm",
-        [{ title: "Arm" }, { title: "Workload" }, { title: "Failed", numeric: true }, { title: "Of", numeric: true },
-          { title: "Share", numeric: true }, { title: "95 % interval", numeric: true },
-          { title: "p (Holm)", numeric: true }, { title: "Verdict" }, { title: "The first failed because" }],
+        ["Arm", "Workload", numeric("Failed"), numeric("Of"), numeric("Share"), numeric("95 % interval"),
+          numeric("p (Holm)"), "Verdict", "The first failed because"],
         arms.filter((f) => failing.has(f.workload)).map((f) => row(view, f, against(f)))));
   }
 }

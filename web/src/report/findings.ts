@@ -5,16 +5,16 @@ import { number, percent, signed, unitFor, withUnit } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
 import { button, el, fill, type Child } from "../ui/dom.ts";
 import { mini, miniScale, type Mini } from "../ui/mini.ts";
-import { folded, table } from "../ui/table.ts";
+import { folded, numeric, table } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { legend } from "./glance.ts";
 import { signedBounds } from "./values.ts";
-import type { Section } from "./section.ts";
+import { frame, heading, type Section } from "./section.ts";
 import type { View } from "./view.ts";
 
 // FindingsSection shows the verdict as rows, in the order of the answer's findings.
 export class FindingsSection implements Section {
-  readonly element = el("section", { id: "findings", "aria-labelledby": "findings-title" });
+  readonly element = frame("findings");
   private drawn: unknown;
 
   // choose is called with the quantity of a row, and with the section to scroll to, if any.
@@ -27,7 +27,7 @@ export class FindingsSection implements Section {
     this.element.hidden = shown.length === 0;
     if (this.element.hidden) return;
     fill(this.element,
-      el("header", {}, el("h2", { id: "findings-title" }, "Findings")),
+      heading(this.element, "Findings"),
       el("p", { class: "lead" }, leadText(view, shown)),
       this.rows(view, "Findings, in the order of the verdict", shown),
       others.length > 0
@@ -49,10 +49,9 @@ export class FindingsSection implements Section {
     const layers = rows.some((f) => f.kind === "layer");
     const linked = layers || new Set(rows.map(where)).size > 1;
     return table(caption,
-      [{ title: layers ? "Layer or arm" : "Arm" }, ...(linked ? [{ title: "Workload and quantity" }] : []),
-        { title: "Difference", numeric: true }, { title: "95 % interval", numeric: true },
-        { title: "Relative", numeric: true }, { title: relative ? "Relative, with its interval" : "Interval" },
-        { title: "Finding" }],
+      [layers ? "Layer or arm" : "Arm", ...(linked ? ["Workload and quantity"] : []), numeric("Difference"),
+        numeric("95 % interval"), numeric("Relative"), relative ? "Relative, with its interval" : "Interval",
+        "Finding"],
       rows.map((f) => {
         const unit = unitFor(f.unit, [f.difference ?? 0]);
         return {

@@ -4,15 +4,15 @@ import { kindName, kindOf, colourOf, type Judged } from "../data/verdict.ts";
 import { oneLine } from "../format/visible.ts";
 import { button, el, fill, type Child } from "../ui/dom.ts";
 import { mini, miniScale, type Mini } from "../ui/mini.ts";
-import { table } from "../ui/table.ts";
+import { numeric, table } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
-import type { Section } from "./section.ts";
+import { frame, heading, type Section } from "./section.ts";
 import { verdictText } from "./values.ts";
 import type { View } from "./view.ts";
 
 // Glance shows all differences of the run in one table. A click on a row chooses its workload and quantity.
 export class Glance implements Section {
-  readonly element = el("section", { id: "glance", "aria-labelledby": "glance-title" });
+  readonly element = frame("glance");
 
   constructor(private readonly choose: (quantity: number) => void) {}
 
@@ -25,11 +25,11 @@ export class Glance implements Section {
     this.element.hidden = rows.length < 2 || arms.length === 0 || compared.size === 1;
     if (this.element.hidden) return;
     fill(this.element,
-      el("header", {}, el("h2", { id: "glance-title" }, "At a glance")),
+      heading(this.element, "At a glance"),
       el("p", { class: "lead" }, `Every difference from ${oneLine(baseline)}: relative, absolute, and a picture of its `
         + "95 % interval. Each row has its own scale, with a line at zero. Choose a row to see it below."),
       table("Differences of all workloads and quantities",
-        [{ title: "Workload and quantity" }, ...arms.map((a) => ({ title: armCell(view, a), numeric: true }))],
+        ["Workload and quantity", ...arms.map((a) => numeric(armCell(view, a)))],
         rows.map(({ q, i }) => this.row(view, q, i, arms))));
   }
 

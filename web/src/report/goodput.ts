@@ -2,7 +2,7 @@ import type { Series } from "../chart/spec.ts";
 import { number, unitFor, withUnit } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
 import type { Figure } from "../data/model.ts";
-import { table } from "../ui/table.ts";
+import { numeric, table } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { ChartSection, type ChartContent } from "./section.ts";
 import { bounds, tick } from "./values.ts";
@@ -53,8 +53,7 @@ export class Goodput extends ChartSection {
         },
       },
       table: () => table(`Goodput: median over trials in ${unit.name}`,
-        [{ title: "Arm" }, { title: "Workload" }, { title: "Scope" }, { title: "Median", numeric: true },
-          { title: "95 % interval", numeric: true }, { title: "Trials", numeric: true }],
+        ["Arm", "Workload", "Scope", numeric("Median"), numeric("95 % interval"), numeric("Trials")],
         figures.map((f) => ({
           cells: [
             armCell(view, f.arm), oneLine(f.workload), f.scope ? oneLine(f.scope) : "workload",

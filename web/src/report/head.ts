@@ -102,7 +102,8 @@ function lab(l: Environment | undefined, open: boolean): HTMLElement | null {
   if (!l) return null;
   const limits = l.limits ?? [];
   return el("div", { class: "lab" }, el("p", {}, l.text ? oneLine(l.text) : labText(l)),
-    limits.length > 0 ? el("details", { "data-fold": "limits", open }, el("summary", {}, l.kernel ? "What a lab cannot tell" : "What one machine cannot tell"),
+    limits.length > 0 ? el("details", { "data-fold": "limits", open },
+      el("summary", {}, l.kernel ? "What a lab cannot tell" : "What one machine cannot tell"),
       el("ul", { class: "notes" }, ...limits.map((limit) => el("li", {}, oneLine(limit))))) : null);
 }
 

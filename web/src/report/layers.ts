@@ -3,7 +3,7 @@ import { styleOf } from "../chart/style.ts";
 import { inUnit, signed, unitFor, withUnit } from "../format/scale.ts";
 import { sameQuantity, type Interval } from "../data/model.ts";
 import { oneLine } from "../format/visible.ts";
-import { table } from "../ui/table.ts";
+import { numeric, table } from "../ui/table.ts";
 import { ChartSection, type ChartContent } from "./section.ts";
 import { signedBounds, tick } from "./values.ts";
 import type { View } from "./view.ts";
@@ -103,9 +103,9 @@ export class Layers extends ChartSection {
         },
       },
       table: () => table(`${quantity}: layers${inUnit(unit)}`,
-        [{ title: "Layer" }, { title: "One adds", numeric: true }, { title: "95 % interval", numeric: true },
-          { title: residual ? `More in ${oneLine(residual.arm)}` : "Count", numeric: true },
-          { title: residual ? `Adds to ${oneLine(residual.arm)}` : "Adds", numeric: true }],
+        ["Layer", numeric("One adds"), numeric("95 % interval"),
+          numeric(residual ? `More in ${oneLine(residual.arm)}` : "Count"),
+          numeric(residual ? `Adds to ${oneLine(residual.arm)}` : "Adds")],
         [
           ...own.map((l) => {
             const adds = l.adds.find((a) => a.arm === residual?.arm);

@@ -1,7 +1,7 @@
 import type { Series } from "../chart/spec.ts";
 import { count, number, unitFor, withUnit } from "../format/scale.ts";
 import type { Figure } from "../data/model.ts";
-import { table } from "../ui/table.ts";
+import { numeric, table } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { ChartSection, type ChartContent } from "./section.ts";
 import { bounds, tick, wantsLog } from "./values.ts";
@@ -76,9 +76,8 @@ export class LoadCurve extends ChartSection {
         },
       },
       table: () => table(`response_time ${stat}: median over trials in ${unit.name}`,
-        [{ title: "Arm" }, { title: "Offered, 1/s", numeric: true }, { title: "Achieved, 1/s", numeric: true },
-          { title: `response_time ${stat}`, numeric: true }, { title: "95 % interval", numeric: true },
-          { title: "Trials", numeric: true }],
+        ["Arm", numeric("Offered, 1/s"), numeric("Achieved, 1/s"), numeric(`response_time ${stat}`),
+          numeric("95 % interval"), numeric("Trials")],
         lines.flatMap((l) => l.points.map((p) => ({
           class: short(p) ? "worse" : undefined,
           cells: [

@@ -2,22 +2,22 @@ import { nameOf, type DetectableAt, type Earlier, type Floor, type NoiseFloor, t
 import { amount, number, probability, share, signed, span, unitFor, withUnit } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
 import { el, fill, type Child } from "../ui/dom.ts";
-import { table } from "../ui/table.ts";
-import { showWarnings, type Section } from "./section.ts";
+import { numeric, table } from "../ui/table.ts";
+import { frame, heading, warningList, type Section } from "./section.ts";
 import { bounds } from "./values.ts";
 import { partOf, type Part, type View } from "./view.ts";
 
 // NoiseSection shows the noise floor of a baseline: how much trials scatter, which differences are found, and the plan
 // that finds the wanted one.
 export class NoiseSection implements Section {
-  readonly element = el("section", { id: "noise", "aria-labelledby": "noise-title", hidden: true });
+  readonly element = frame("noise");
 
   update(view: View): void {
     const floor = view.data.answer.noise_floor;
     this.element.hidden = !floor || floor.figures.length === 0;
     if (!floor || this.element.hidden) return;
     fill(this.element,
-      el("header", {}, el("h2", { id: "noise-title" }, `Noise of ${oneLine(floor.arm)} on these hosts`)),
+      heading(this.element, `Noise of ${oneLine(floor.arm)} on these hosts`),
       warningsOf(view, "noise"), soundText(floor), selfDifferences(floor),
       floor.recommended ? el("p", { id: "recommended" }, oneLine(floor.recommended.text)) : null,
       scatterTable(floor.figures), foundTable(floor), plansTable(floor));
@@ -26,14 +26,14 @@ export class NoiseSection implements Section {
 
 // EarlierSection shows what an earlier baseline of the hosts says about the run.
 export class EarlierSection implements Section {
-  readonly element = el("section", { id: "earlier", "aria-labelledby": "earlier-title", hidden: true });
+  readonly element = frame("earlier");
 
   update(view: View): void {
     const earlier = view.data.answer.earlier_baseline;
     this.element.hidden = !earlier;
     if (!earlier) return;
     fill(this.element,
-      el("header", {}, el("h2", { id: "earlier-title" }, "What a baseline of these hosts saw")),
+      heading(this.element, "What a baseline of these hosts saw"),
       warningsOf(view, "earlier"),
       earlier.sound ? null
         : unsound("It saw a difference where there is none: these hosts or this design are not sound."),
@@ -46,9 +46,7 @@ export class EarlierSection implements Section {
 
 // warningsOf lists the warnings of a part, for all workloads: its tables show all.
 function warningsOf(view: View, part: Part): HTMLElement {
-  const list = el("ul", { class: "warnings" });
-  showWarnings(list, view.data.answer.warnings.filter((w) => partOf(w.code) === part));
-  return list;
+  return warningList(view.data.answer.warnings.filter((w) => partOf(w.code) === part));
 }
 
 function unsound(text: string): HTMLElement {
@@ -71,7 +69,7 @@ function selfDifferences(floor: NoiseFloor): Child {
   const all = floor.differs ?? [];
   if (all.length === 0) return null;
   return table("Where the arm differs from itself",
-    [{ title: "Figure" }, { title: "Difference", numeric: true }, { title: "p", numeric: true }],
+    ["Figure", numeric("Difference"), numeric("p")],
     all.map((d) => {
       const unit = unitFor(d.unit, [d.difference]);
       return { cells: [figureName(d), withUnit(signed(d.difference, unit), unit), probability(d.p_value)] };
@@ -98,9 +96,8 @@ function scatterTable(figures: Floor[]): HTMLElement {
       + (short ? " Short: within, for short trials. Fixed: the part of the variance within blocks that longer trials "
         + "do not shrink." : "")),
     table("Scatter of the trials",
-      [{ title: "Figure" }, { title: "Median", numeric: true }, { title: "Trial", numeric: true },
-        { title: "Blocks", numeric: true }, { title: "Between", numeric: true }, { title: "Within", numeric: true },
-        ...(short ? [{ title: "Short", numeric: true }, { title: "Fixed", numeric: true }] : [])],
+      ["Figure", numeric("Median"), numeric("Trial"), numeric("Blocks"), numeric("Between"), numeric("Within"),
+        ...(short ? [numeric("Short"), numeric("Fixed")] : [])],
       figures.map((f) => ({
         cells: [
           figureName(f), amount(f.level, f.unit), span(f.duration_seconds), String(f.pairs),
@@ -144,7 +141,7 @@ function foundTable(floor: NoiseFloor): HTMLElement {
       + (floor.figures.some((f) => f.detectable.some(uncertain))
         ? " An interval below a difference: the blocks of this baseline do not tell it well, and the true one lies "
           + "within, with a confidence of 90 %." : "")),
-    table(caption, [{ title: "Figure" }, ...counts.map((n) => ({ title: `${n} blocks`, numeric: true }))],
+    table(caption, ["Figure", ...counts.map((n) => numeric(`${n} blocks`))],
       floor.figures.map((f) => ({
         cells: [figureName(f), ...counts.map((n) => found(f.detectable.find((d) => d.blocks === n), f.unit))],
       }))));
@@ -157,8 +154,7 @@ function plansTable(floor: NoiseFloor): Child {
   return el("div", { id: "plans" }, el("h3", {}, title),
     el("p", { class: "lead" }, "Blocks: with trials as long as in the file. Cheapest: the blocks and the duration of a "
       + "trial that take the least time for this figure alone."),
-    table(title, [{ title: "Figure" }, { title: "Difference", numeric: true }, { title: "Blocks", numeric: true },
-      { title: "Cheapest" }],
+    table(title, ["Figure", numeric("Difference"), numeric("Blocks"), "Cheapest"],
       rows.map((f) => {
         const r = f.resolve!;
         return {
@@ -171,9 +167,8 @@ function plansTable(floor: NoiseFloor): Child {
 
 function earlierTable(earlier: Earlier): HTMLElement {
   return table("What the baseline says about this run",
-    [{ title: "Figure" }, { title: "Finds", numeric: true }, { title: "With blocks", numeric: true },
-      { title: "Median then", numeric: true }, { title: "Scatter then", numeric: true },
-      { title: "Blocks then", numeric: true }],
+    ["Figure", numeric("Finds"), numeric("With blocks"), numeric("Median then"), numeric("Scatter then"),
+      numeric("Blocks then")],
     earlier.figures.map((f) => {
       const unit = unitFor(f.unit, [f.level]);
       return {

@@ -4,7 +4,7 @@ import { settingsOf, type Arm, type PathElement } from "../data/model.ts";
 import { oneLine } from "../format/visible.ts";
 import { el, fill, svg } from "../ui/dom.ts";
 import { armCell } from "./armcell.ts";
-import type { Section } from "./section.ts";
+import { frame, heading, type Section } from "./section.ts";
 import type { View } from "./view.ts";
 
 // boxesOf gives the boxes of an arm's path, from the client to the server, compared with the baseline's path.
@@ -20,7 +20,7 @@ export function boxesOf(arm: Arm, baseline: Arm | undefined): Box[] {
 
 // Paths draws the network path of each arm, and marks how it differs from the baseline's.
 export class Paths implements Section {
-  readonly element = el("section", { id: "paths", "aria-labelledby": "paths-title" });
+  readonly element = frame("paths");
   private view: View | undefined;
   private width = 0;
 
@@ -43,10 +43,11 @@ export class Paths implements Section {
     const baseline = view.data.arms.find((a) => a.name === view.data.answer.baseline);
     const several = view.data.arms.length > 1 && baseline !== undefined;
     fill(this.element,
-      el("header", {}, el("h2", { id: "paths-title" }, "Paths")),
+      heading(this.element, "Paths"),
       el("p", { class: "lead" }, (paths ? "The network elements between the client and the server in each arm."
         : "Client and server of each arm. The network between them is not nearfar's.")
-        + (several && paths ? ` Filled: not in the path of ${oneLine(baseline.name)}. Dashed: only in that path.` : "")),
+        + (several && paths
+          ? ` Filled: not in the path of ${oneLine(baseline.name)}. Dashed: only in that path.` : "")),
       el("ul", { class: "paths" }, ...arms.map((arm) => this.row(view, arm, several ? baseline : undefined))));
   }
 

@@ -2,7 +2,7 @@ import { padded } from "../chart/scale.ts";
 import type { Series } from "../chart/spec.ts";
 import { number, unitFor, withUnit } from "../format/scale.ts";
 import type { Curve, Spread } from "../data/model.ts";
-import { table } from "../ui/table.ts";
+import { numeric, table } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { ChartSection, type ChartContent } from "./section.ts";
 import { tick, wantsLog } from "./values.ts";
@@ -74,8 +74,7 @@ export class Percentiles extends ChartSection {
       table: () => {
         const columns = wanted.filter((w) => shown.some((c) => c.points.some((p) => p.x === w)));
         return table(`${view.workloadName}: median over trials of each percentile [band], in ${unit.name}`,
-          [{ title: "Arm" }, ...columns.map((w) => ({ title: percentileName(w), numeric: true })),
-            { title: "Trials", numeric: true }],
+          ["Arm", ...columns.map((w) => numeric(percentileName(w))), numeric("Trials")],
           shown.map((c) => ({
             cells: [armCell(view, view.armName(c.arm)), ...columns.map((w) => {
               const p = c.points.find((q) => q.x === w);
@@ -145,8 +144,7 @@ export class Distribution extends ChartSection {
       },
       table: () => table(`${view.workloadName}: the value that this share of the observations does not exceed, median `
         + `over trials in ${unit.name}`,
-        [{ title: "Arm" }, ...wanted.map((w) => ({ title: `${w} %`, numeric: true })),
-          { title: "Trials", numeric: true }],
+        ["Arm", ...wanted.map((w) => numeric(`${w} %`)), numeric("Trials")],
         measured.map((c) => ({
           cells: [armCell(view, view.armName(c.arm)), ...wanted.map((w) => {
             const p = c.points.find((q) => q.x === w);

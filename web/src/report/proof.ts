@@ -1,38 +1,35 @@
 import type { ArmPlaces, ArmProof, Differing, Place } from "../data/model.ts";
 import { oneLine } from "../format/visible.ts";
-import { button, el, fill, type Child } from "../ui/dom.ts";
-import { folded, table } from "../ui/table.ts";
+import { button, el, type Child } from "../ui/dom.ts";
+import { folded, refill, table } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { expectationText, outcomeMark } from "./outcome.ts";
 import { providersPart } from "./providers.ts";
-import { showWarnings, type Section } from "./section.ts";
+import { sideCell, sideTable } from "./sidetable.ts";
+import { frame, heading, warningList, type Section } from "./section.ts";
 import type { View } from "./view.ts";
 
 // ProofSection says whether the arms were what they claim: their expectations with the evidence, where client and
 // server were, what the providers answered about them, and what else differs between the hosts.
 export class ProofSection implements Section {
-  readonly element = el("section", { id: "proof", "aria-labelledby": "proof-title", hidden: true });
+  readonly element = frame("proof");
 
   // pick is called with the number of the trial that the reader chooses.
   constructor(private readonly pick: (trial: number) => void) {}
 
   update(view: View): void {
     const { proof = [], places = [], provider_answers: answers = [], differs = [], baseline } = view.data.answer;
-    const open = [...this.element.querySelectorAll<HTMLDetailsElement>("details[open]")].map((f) => f.dataset.fold);
     const warnings = view.warningsOf("proof");
     this.element.hidden = proof.length + places.length + answers.length + differs.length + warnings.length === 0;
     if (this.element.hidden) return;
     // What an expectation says is not repeated as a warning.
     const others = warnings.filter((w) => !w.code.startsWith("expectation-") || proof.length === 0);
-    const list = el("ul", { class: "warnings" });
-    showWarnings(list, others);
-    fill(this.element,
-      el("header", {}, el("h2", { id: "proof-title" }, "Is it what it claims")), list,
+    refill(this.element,
+      heading(this.element, "Is it what it claims"), warningList(others),
       this.proofs(view, proof.filter((p) => view.shown(p.arm))),
       places.length > 0 ? placesTable(view, places.filter((p) => view.shown(p.arm))) : null,
       answers.length > 0 ? providersPart(view, answers.filter((a) => view.shown(a.arm))) : null,
       differs.length > 0 ? differsPart(view, differs.filter((d) => view.shown(d.arm)), baseline) : null);
-    for (const f of this.element.querySelectorAll("details")) f.open = open.includes(f.dataset.fold);
   }
 
   private proofs(view: View, all: ArmProof[]): Child {
@@ -88,21 +85,11 @@ const columns: [string, (p: Place) => string | undefined][] = [
   ["Problem", (p) => p.where?.problem],
 ];
 
-function sideCell(side: string): HTMLElement {
-  return el("span", { class: "side" }, oneLine(side));
-}
-
 function placesTable(view: View, all: ArmPlaces[]): HTMLElement {
-  const rows = all.flatMap((a) => (["client", "server"] as const).flatMap((side) =>
-    (a[side] ?? []).map((place) => ({ arm: a.arm, side, place }))));
-  const shown = columns.filter(([, value]) => rows.some((r) => value(r.place)));
   return el("div", { id: "places" }, el("h3", {}, "Where client and server were"),
-    table("Where client and server were observed", [{ title: "Arm" }, { title: "Host" },
-      ...shown.map(([title]) => ({ title }))],
-      rows.map((r) => ({
-        cells: [armCell(view, r.arm), sideCell(r.side),
-          ...shown.map(([, value]) => oneLine(value(r.place) ?? "") || "-")],
-      }))));
+    sideTable(view, "Where client and server were observed", columns,
+      all.flatMap((a) => (["client", "server"] as const).flatMap((side) =>
+        (a[side] ?? []).map((of) => ({ arm: a.arm, side, of }))))));
 }
 
 function differsPart(view: View, all: Differing[], baseline: string): HTMLElement {
@@ -121,8 +108,7 @@ function differsPart(view: View, all: Differing[], baseline: string): HTMLElemen
 }
 
 function differsTable(view: View, caption: string, all: Differing[]): HTMLElement {
-  return table(caption, [{ title: "Arm" }, { title: "Host" }, { title: "Fact" }, { title: "Baseline" },
-    { title: "Here" }],
+  return table(caption, ["Arm", "Host", "Fact", "Baseline", "Here"],
     all.map((d) => ({
       cells: [
         armCell(view, d.arm), sideCell(d.side),

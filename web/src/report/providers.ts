@@ -1,8 +1,8 @@
-import type { ProviderAnswer } from "../data/model.ts";
+import type { Provider, ProviderAnswer, Topology } from "../data/model.ts";
 import { oneLine } from "../format/visible.ts";
 import { el } from "../ui/dom.ts";
-import { folded, table } from "../ui/table.ts";
-import { armCell } from "./armcell.ts";
+import { folded } from "../ui/table.ts";
+import { sideTable } from "./sidetable.ts";
 import type { View } from "./view.ts";
 
 // groupText names the placement group. It is undefined if the group is not known, and empty for a machine in none.
@@ -27,13 +27,13 @@ const columns: [string, (a: ProviderAnswer) => string | undefined][] = [
 ];
 
 // acceleratedText says whether accelerated networking is configured, and for what.
-function acceleratedText(p: ProviderAnswer["provider"]): string | undefined {
+function acceleratedText(p: Provider): string | undefined {
   if (p.accelerated_networking === undefined) return undefined;
   return [p.accelerated_networking ? "on" : "off", p.configured].filter((v) => v).join(" for ");
 }
 
 // topologyText lists the parts of a physical topology with their names.
-export function topologyText(t: ProviderAnswer["provider"]["topology"]): string | undefined {
+export function topologyText(t: Topology | undefined): string | undefined {
   if (!t) return undefined;
   return ([["cluster", t.cluster], ["block", t.block], ["subblock", t.subblock], ["host", t.host]] as const)
     .filter(([, value]) => value).map(([name, value]) => `${name} ${value}`).join(", ");
@@ -41,17 +41,12 @@ export function topologyText(t: ProviderAnswer["provider"]["topology"]): string 
 
 // providersPart shows what the providers of clouds answered about the hosts, and the commands that asked.
 export function providersPart(view: View, all: ProviderAnswer[]): HTMLElement {
-  const shown = columns.filter(([, value]) => all.some((a) => value(a)));
   const commands = [...new Set(all.flatMap((a) => a.provider.commands ?? []))];
   const title = "What the providers answered";
   return el("div", { id: "providers" }, el("h3", {}, title),
     el("p", { class: "lead" }, "The providers were asked once for each deployment, before its first trial. A machine "
       + "that a provider moves later is not noticed."),
-    table(title, [{ title: "Arm" }, { title: "Host" }, ...shown.map(([name]) => ({ title: name }))],
-      all.map((a) => ({
-        cells: [armCell(view, a.arm), el("span", { class: "side" }, oneLine(a.side)),
-          ...shown.map(([, value]) => oneLine(value(a) ?? "") || "-")],
-      }))),
+    sideTable(view, title, columns, all.map((a) => ({ arm: a.arm, side: a.side, of: a }))),
     commands.length > 0 ? folded(`Commands that asked: ${commands.length}`,
       () => el("ul", { class: "notes" }, ...commands.map((c) => el("li", {}, el("code", {}, oneLine(c))))),
       "asked") : null);

@@ -3,15 +3,15 @@ import type { Output, TrialRecord } from "../data/model.ts";
 import { unpack } from "../data/unpack.ts";
 import { oneLine, visible } from "../format/visible.ts";
 import { el, fill } from "../ui/dom.ts";
-import { table } from "../ui/table.ts";
+import { numeric, table } from "../ui/table.ts";
 import { swatch } from "./armcell.ts";
 import { judgements, worst } from "./outcome.ts";
-import type { Section } from "./section.ts";
+import { frame, heading, type Section } from "./section.ts";
 import type { View } from "./view.ts";
 
 // RecordsSection shows each trial in full: figures, facts, command lines and the outputs of the programs.
 export class RecordsSection implements Section {
-  readonly element = el("section", { id: "records", "aria-labelledby": "records-title" });
+  readonly element = frame("records");
   private view: View | undefined;
   // Groups by workload and arm, kept so that open records stay open when the page is drawn again.
   private groups = new Map<string, Group>();
@@ -30,7 +30,7 @@ export class RecordsSection implements Section {
     // Groups of other workloads and of hidden arms are kept: they may be shown again.
     for (const [key, group] of groups) this.groups.set(key, group);
     fill(this.element,
-      el("header", {}, el("h2", { id: "records-title" }, "Records and raw outputs")),
+      heading(this.element, "Records and raw outputs"),
       el("p", { class: "lead" }, `Every trial of ${oneLine(view.workloadName)} in full, with the outputs of the `
         + "programs. Control characters are shown as symbols."),
       ...[...groups.values()].map((g) => g.element));
@@ -115,7 +115,7 @@ function recordBody(r: TrialRecord): HTMLElement {
   if (r.expect && r.expect.length > 0) body.append(judgements(r.expect));
   for (const note of r.notes) body.append(el("p", { class: "note" }, oneLine(note)));
   body.append(table(`Figures of trial ${r.trial}`,
-    [{ title: "Metric" }, { title: "Value", numeric: true }, { title: "In base units", numeric: true }],
+    ["Metric", numeric("Value"), numeric("In base units")],
     r.metrics.map((m) => ({
       cells: [oneLine(m.name), amount(m.value, m.unit), `${m.value} ${m.unit === "1" ? "" : m.unit}`.trim()],
     }))));
@@ -123,13 +123,13 @@ function recordBody(r: TrialRecord): HTMLElement {
   for (const o of r.outputs) body.append(output(o));
   if (facts.length > 0) {
     body.append(el("details", {}, el("summary", {}, `${facts.length} facts`),
-      table(`Facts of trial ${r.trial}`, [{ title: "Fact" }, { title: "Value" }],
+      table(`Facts of trial ${r.trial}`, ["Fact", "Value"],
         facts.map(([k, v]) => ({ cells: [oneLine(k), oneLine(v)] })))));
   }
   const observed = r.observed ?? [];
   if (observed.length > 0) {
     body.append(el("details", {}, el("summary", {}, `${observed.length} observations of both hosts`),
-      table(`Observed during trial ${r.trial}`, [{ title: "Observation" }, { title: "Client" }, { title: "Server" }],
+      table(`Observed during trial ${r.trial}`, ["Observation", "Client", "Server"],
         observed.map((o) => ({ cells: [oneLine(o.name), oneLine(o.client) || "-", oneLine(o.server) || "-"] })))));
   }
   return body;

@@ -1,7 +1,7 @@
 import { Plot } from "../chart/plot.ts";
 import type { Spec } from "../chart/spec.ts";
 import { oneLine } from "../format/visible.ts";
-import { el, fill } from "../ui/dom.ts";
+import { el, fill, type Child } from "../ui/dom.ts";
 import type { View } from "./view.ts";
 import type { Warning } from "../data/model.ts";
 
@@ -9,6 +9,16 @@ import type { Warning } from "../data/model.ts";
 export interface Section {
   readonly element: HTMLElement;
   update(view: View): void;
+}
+
+// frame makes the section of a part of the page, which is hidden at first.
+export function frame(id: string): HTMLElement {
+  return el("section", { id, "aria-labelledby": `${id}-title`, hidden: true });
+}
+
+// heading is the header of a section, with what stands beside the title.
+export function heading(section: HTMLElement, title: string, ...beside: Child[]): HTMLElement {
+  return el("header", {}, el("h2", { id: `${section.id}-title` }, title), ...beside);
 }
 
 // ChartContent is the content of a chart section.
@@ -38,9 +48,8 @@ export abstract class ChartSection implements Section {
     this.data = el("details", { class: "data", "data-fold": id }, el("summary", {}, "Table"),
       el("div", { class: "held" }));
     this.data.addEventListener("toggle", () => this.makeTable());
-    this.element = el("section", { id, "aria-labelledby": `${id}-title`, hidden: true },
-      el("header", {}, el("h2", { id: `${id}-title` }, title), this.tools),
-      this.lead, this.warnings,
+    this.element = frame(id);
+    fill(this.element, heading(this.element, title, this.tools), this.lead, this.warnings,
       el("figure", { "aria-labelledby": `${id}-title` }, this.plot.element, this.more, this.data));
   }
 
@@ -71,6 +80,13 @@ export abstract class ChartSection implements Section {
     this.stale = false;
     fill(this.data.lastElementChild!, this.content.table());
   }
+}
+
+// warningList is a new list of warnings.
+export function warningList(warnings: Warning[]): HTMLElement {
+  const list = el("ul", { class: "warnings" });
+  showWarnings(list, warnings);
+  return list;
 }
 
 // showWarnings lists warnings, or hides the list.

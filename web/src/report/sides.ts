@@ -2,26 +2,25 @@ import type { Distribution, Source } from "../data/model.ts";
 import { count, inUnit, number, percent, signed, unitFor } from "../format/scale.ts";
 import { oneLine } from "../format/visible.ts";
 import { el, fill, type Child } from "../ui/dom.ts";
-import { table } from "../ui/table.ts";
+import { numeric, table } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
-import type { Section } from "./section.ts";
+import { frame, heading, type Section } from "./section.ts";
 import { signedBounds } from "./values.ts";
 import type { View } from "./view.ts";
 
 // Sides describes the two sides of a comparison.
 export class Sides implements Section {
-  readonly element = el("section", { id: "sides", "aria-labelledby": "sides-title", hidden: true });
+  readonly element = frame("sides");
 
   update(view: View): void {
     const sources = view.data.answer.sources ?? [];
     this.element.hidden = sources.length === 0;
     if (this.element.hidden) return;
     fill(this.element,
-      el("header", {}, el("h2", { id: "sides-title" }, "Both sides")),
+      heading(this.element, "Both sides"),
       table("The two sides",
-        [{ title: "Side" }, { title: "Source" }, { title: "Experiment" }, { title: "Started" }, { title: "State" },
-          { title: "Arms" }, { title: "Blocks", numeric: true }, { title: "Trials", numeric: true },
-            { title: "Versions" }],
+        ["Side", "Source", "Experiment", "Started", "State", "Arms", numeric("Blocks"), numeric("Trials"),
+          "Versions"],
         sources.map((s) => ({ cells: cellsOf(s) }))));
   }
 }
@@ -42,7 +41,7 @@ function started(s: Source): string {
 
 // Quantiles compares the distributions of two sides, quantile by quantile.
 export class Quantiles implements Section {
-  readonly element = el("section", { id: "quantiles", "aria-labelledby": "quantiles-title", hidden: true });
+  readonly element = frame("quantiles");
 
   update(view: View): void {
     const all = (view.data.answer.distributions ?? [])
@@ -51,7 +50,7 @@ export class Quantiles implements Section {
     if (this.element.hidden) return;
     const [a, b] = (view.data.answer.sources ?? []).map((s) => oneLine(s.side));
     fill(this.element,
-      el("header", {}, el("h2", { id: "quantiles-title" }, "Quantiles")),
+      heading(this.element, "Quantiles"),
       el("p", { class: "lead" }, `${oneLine(view.workloadName)}: the median over trials of each quantile. Each `
         + "interval is for one comparison, not corrected for their number. Pooled quantiles use all observations "
         + "together, and have no interval."),
@@ -64,10 +63,8 @@ function quantiles(view: View, d: Distribution, a: string, b: string): HTMLEleme
   const value = (v: number | undefined) => (v === undefined ? "-" : number(v, unit));
   return el("div", { class: "quantiles" }, el("h3", {}, armCell(view, d.arm)),
     table(`${oneLine(d.arm)}: ${d.metric.replace("_", " ")}${inUnit(unit)}`,
-      [{ title: "Quantile" }, { title: a, numeric: true }, { title: b, numeric: true },
-        { title: "Difference", numeric: true }, { title: "95 % interval", numeric: true },
-        { title: "Relative", numeric: true }, { title: `${a} pooled`, numeric: true },
-        { title: `${b} pooled`, numeric: true }],
+      ["Quantile", numeric(a), numeric(b), numeric("Difference"), numeric("95 % interval"), numeric("Relative"),
+        numeric(`${a} pooled`), numeric(`${b} pooled`)],
       d.quantiles.map((q) => ({
         cells: [
           oneLine(q.stat), value(q.medians?.[1]), value(q.medians?.[0]),

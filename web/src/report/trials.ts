@@ -3,7 +3,7 @@ import { inUnit, number, unitFor, withUnit } from "../format/scale.ts";
 import { nameOf, type Trial } from "../data/model.ts";
 import { oneLine } from "../format/visible.ts";
 import { button, el } from "../ui/dom.ts";
-import { table } from "../ui/table.ts";
+import { numeric, table } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { ChartSection, type ChartContent } from "./section.ts";
 import { tick, wantsLog } from "./values.ts";
@@ -87,9 +87,8 @@ export class Trials extends ChartSection {
         pick: (_, p) => this.pick((p.ref as Trial).t),
       },
       table: () => table(`${view.title}: trials${inUnit(unit)}`,
-        [{ title: "Trial", numeric: true }, { title: "Block", numeric: true }, { title: "Arm" },
-          { title: nameOf(q), numeric: true }, { title: "Started, s", numeric: true },
-          ...(unproved ? [{ title: "Expectations" }] : []), { title: "Error" }],
+        [numeric("Trial"), numeric("Block"), "Arm", numeric(nameOf(q)), numeric("Started, s"),
+          ...(unproved ? ["Expectations"] : []), "Error"],
         shown.map((t) => {
           const v = view.value(t);
           return {

@@ -14,7 +14,8 @@ export const signedBounds = (interval: Interval, unit: Unit) => bounds(interval,
 // verdictText writes the verdict in words, with how much more would show a difference, whether one block decides, and
 // that an arm is not proved to be what it claims.
 export function verdictText(c: Comparison): string {
-  return [plainVerdict(c), c.but ? oneLine(`but ${c.but}`) : "", oneBlock(c), oneLine(c.unproved ?? "")].filter((text) => text !== "").join("; ");
+  return [plainVerdict(c), c.but ? oneLine(`but ${c.but}`) : "", oneBlock(c), oneLine(c.unproved ?? "")]
+    .filter((text) => text !== "").join("; ");
 }
 
 function plainVerdict(c: Comparison): string {

@@ -1,6 +1,6 @@
 import type { Choices } from "./address.ts";
 import { styleOf, type Style } from "../chart/style.ts";
-import { nameOf, sameQuantity, type Course, type Curve, type Data, type RunQuantity, type Trial,
+import { nameOf, sameQuantity, type Course, type Curve, type Data, type Quantity, type RunQuantity, type Trial,
   type Warning } from "../data/model.ts";
 
 // View is the data together with the reader's choices.
@@ -72,6 +72,12 @@ export class View {
 
   get chosen(): RunQuantity | undefined {
     return this.data.quantities[this.quantity];
+  }
+
+  // chosenOf gives those that are of the chosen workload and quantity.
+  chosenOf<T extends Quantity & { workload: string }>(all: T[]): T[] {
+    const q = this.chosen;
+    return q ? all.filter((f) => f.workload === this.workloadName && sameQuantity(f, q)) : [];
   }
 
   get workloadName(): string {

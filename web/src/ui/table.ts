@@ -1,9 +1,11 @@
-import { el, type Child } from "./dom.ts";
+import { el, fill, type Child } from "./dom.ts";
 
-export interface Column {
-  title: string | Node;
-  // Columns of numbers are aligned right.
-  numeric?: boolean;
+// Column is the title of a column. Columns of numbers are aligned right.
+export type Column = string | Node | { numeric: string | Node };
+
+// numeric is the title of a column of numbers.
+export function numeric(title: string | Node): Column {
+  return { numeric: title };
 }
 
 export interface Row {
@@ -15,14 +17,16 @@ export interface Row {
 // table makes a table, which scrolls if it is wider than the page. The first cell of a row is its head.
 export function table(caption: string, columns: Column[], rows: Row[]): HTMLElement {
   const head = el("tr");
-  for (const c of columns) head.append(el("th", { scope: "col", class: c.numeric ? "number" : undefined }, c.title));
+  const heads = columns.map((c) => (typeof c === "string" || c instanceof Node
+    ? { title: c, class: undefined } : { title: c.numeric, class: "number" }));
+  for (const h of heads) head.append(el("th", { scope: "col", class: h.class }, h.title));
   const body = el("tbody");
   for (const row of rows) {
     const tr = el("tr", { class: row.class });
     row.cells.forEach((cell, i) => {
-      const kind = columns[i]?.numeric ? "number" : undefined;
+      const kind = heads[i]?.class;
       // Tables that narrow screens show as lists repeat the titles beside the values.
-      const title = columns[i]?.title;
+      const title = heads[i]?.title;
       tr.append(i === 0 ? el("th", { scope: "row", class: kind }, cell)
         : el("td", { class: kind, "data-title": typeof title === "string" ? title : undefined }, cell));
     });
@@ -44,4 +48,11 @@ export function folded(summary: string, make: () => HTMLElement, key?: string): 
     }
   });
   return details;
+}
+
+// refill replaces the children of an element. Folded parts that are open stay open, by their keys.
+export function refill(element: Element, ...children: Child[]): void {
+  const open = [...element.querySelectorAll<HTMLDetailsElement>("details[open]")].map((f) => f.dataset.fold);
+  fill(element, ...children);
+  for (const f of element.querySelectorAll("details")) f.open = open.includes(f.dataset.fold);
 }
