@@ -26,8 +26,8 @@ type Document struct {
 	// Words are the names of types for words that have no type in Go, each with one of the constants that are declared
 	// together: "nearfar/internal/conclude/answer.Higher". The words of a string type are its constants.
 	Words map[string]string
-	// Fields are types that Go's do not tell, by type and key: "Comparison.verdict". If one begins with "| ", it adds
-	// to what Go's type tells.
+	// Fields are types that Go's do not tell, by type and key: "Comparison.verdict"; "*.metric" is for every struct. If
+	// one begins with "| ", it adds to what Go's type tells.
 	Fields map[string]string
 	// Root is the folder of the module, in which the constants are.
 	Root string
@@ -149,17 +149,19 @@ func (w *writer) structure(name string, t reflect.Type) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "export interface %s {\n", name)
 	for _, f := range all {
-		said := w.Fields[name+"."+f.key]
-		delete(w.unused, name+"."+f.key)
+		own, every := name+"."+f.key, "*."+f.key
+		said := cmp.Or(w.Fields[own], w.Fields[every])
+		delete(w.unused, own)
+		delete(w.unused, every)
 		if said == "" || strings.HasPrefix(said, "| ") {
-			own, err := w.use(f.of)
+			of, err := w.use(f.of)
 			if err != nil {
 				return "", fmt.Errorf("%s.%s: %w", name, f.key, err)
 			}
 			if f.optional != "" {
-				own = strings.TrimSuffix(own, " | null")
+				of = strings.TrimSuffix(of, " | null")
 			}
-			said = strings.TrimSpace(own + " " + said)
+			said = strings.TrimSpace(of + " " + said)
 		}
 		fmt.Fprintf(&b, "  %s%s: %s;\n", f.key, f.optional, said)
 	}

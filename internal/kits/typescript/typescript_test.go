@@ -61,7 +61,7 @@ func TestWrite(t *testing.T) {
 	d.Names = map[reflect.Type]string{reflect.TypeFor[document](): "Whole", reflect.TypeFor[*ends](): "Interval"}
 	d.Aliases = map[reflect.Type]string{reflect.TypeFor[*ends](): "[number, number] | null"}
 	d.Words = map[string]string{"Place": "nearfar/internal/conclude/answer.OfLayer"}
-	d.Fields = map[string]string{"Whole.kind": "Place", "Whole.words": "| null"}
+	d.Fields = map[string]string{"Whole.kind": "Place", "*.unit": "Place", "Whole.words": "| null"}
 	text, err := d.Write()
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ export interface TypescriptExpectation {
 }
 
 export interface Whole {
-  unit: string;
+  unit: Place;
   scope?: string;
   state: Outcome;
   words: string[] | null;
@@ -110,7 +110,7 @@ export interface Whole {
 }
 
 export interface shared {
-  unit: string;
+  unit: Place;
   scope?: string;
 }
 `

@@ -54,12 +54,15 @@ func TestTypesOfThePages(t *testing.T) {
 		// The page opens intervals without a bound; see openIntervals.
 		Aliases: map[reflect.Type]string{reflect.TypeFor[answer.Interval](): "[number, number] | null"},
 		Words: map[string]string{
+			"BaseUnit":         "nearfar/internal/declare/result.Seconds",
+			"MetricName":       "nearfar/internal/declare/result.Goodput",
 			"Verdict":          "nearfar/internal/conclude/answer.Higher",
 			"ObjectiveVerdict": "nearfar/internal/conclude/answer.Met",
 			"DataKind":         "nearfar/internal/show/page.Compare",
 			"FindingKind":      "nearfar/internal/conclude/answer.OfLayer",
 		},
 		Fields: map[string]string{
+			"*.metric":                  "MetricName",
 			"Data.gate":                 "GateResult",
 			"Comparison.verdict":        "Verdict",
 			"FailureComparison.verdict": "Verdict",

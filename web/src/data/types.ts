@@ -5,7 +5,7 @@
 
 export interface Additivity {
   workload: string;
-  metric: string;
+  metric: MetricName;
   stat: string;
   unit: string;
   scope?: string;
@@ -110,6 +110,13 @@ export interface Averages {
   layers: string;
 }
 
+export type BaseUnit =
+  | "s"
+  | "1/s"
+  | "bit/s"
+  | "s/bit"
+  | "1";
+
 export type BoundKind =
   | "relative"
   | "change"
@@ -126,7 +133,7 @@ export interface Check {
   arm: string;
   baseline: string;
   workload: string;
-  metric: string;
+  metric: MetricName;
   stat: string;
   unit: string;
   scope?: string;
@@ -157,7 +164,7 @@ export interface Check {
 
 export interface Choice {
   workload: string;
-  metric: string;
+  metric: MetricName;
   stat: string;
   unit: string;
   scope?: string;
@@ -175,7 +182,7 @@ export interface Comparison {
   arm: string;
   baseline: string;
   workload: string;
-  metric: string;
+  metric: MetricName;
   stat: string;
   unit: string;
   scope?: string;
@@ -221,7 +228,7 @@ export interface Contribution {
 export interface Course {
   workload: number;
   arm: number;
-  metric: string;
+  metric: MetricName;
   stat: string;
   unit: string;
   trials: number;
@@ -232,7 +239,7 @@ export interface Course {
 export interface Curve {
   workload: number;
   arm: number;
-  metric: string;
+  metric: MetricName;
   unit: string;
   trials: number;
   printed: boolean;
@@ -334,7 +341,7 @@ export interface Distribution {
   arm: string;
   baseline: string;
   workload: string;
-  metric: string;
+  metric: MetricName;
   unit: string;
   trials: [number, number];
   observations: [number, number];
@@ -352,7 +359,7 @@ export interface Earlier {
 
 export interface EarlierFigure {
   workload: string;
-  metric: string;
+  metric: MetricName;
   stat: string;
   unit: string;
   scope?: string;
@@ -404,7 +411,7 @@ export interface FailureComparison {
   arm: string;
   baseline: string;
   workload: string;
-  metric: string;
+  metric: MetricName;
   stat: string;
   unit: string;
   scope?: string;
@@ -426,7 +433,7 @@ export interface FailureShare {
   arm: string;
   workload: string;
   side?: string;
-  metric: string;
+  metric: MetricName;
   stat: string;
   unit: string;
   scope?: string;
@@ -446,7 +453,7 @@ export interface Figure {
   arm: string;
   workload: string;
   side?: string;
-  metric: string;
+  metric: MetricName;
   stat: string;
   unit: string;
   scope?: string;
@@ -471,7 +478,7 @@ export interface Finding {
   workload: string;
   baseline_workload?: string;
   about?: string;
-  metric: string;
+  metric: MetricName;
   stat: string;
   unit: string;
   scope?: string;
@@ -510,7 +517,7 @@ export type FindingKind =
 
 export interface Floor {
   workload: string;
-  metric: string;
+  metric: MetricName;
   stat: string;
   unit: string;
   scope?: string;
@@ -605,7 +612,7 @@ export interface Judgement {
 export interface Layer {
   layer: string;
   workload: string;
-  metric: string;
+  metric: MetricName;
   stat: string;
   unit: string;
   scope?: string;
@@ -658,6 +665,30 @@ export interface Measured {
   waited?: number;
 }
 
+export type MetricName =
+  | "rtt"
+  | "response_time"
+  | "service_time"
+  | "connect_time"
+  | "transaction_rate"
+  | "message_rate"
+  | "offered_rate"
+  | "send_lateness"
+  | "unanswered"
+  | "goodput"
+  | "retransmits"
+  | "sent"
+  | "received"
+  | "duplicates"
+  | "out_of_order"
+  | "loss"
+  | "lost"
+  | "late"
+  | "ipdv"
+  | "cpu"
+  | "failures"
+  | "cpu_per_bit";
+
 export interface NoiseFloor {
   arm: string;
   experiment: string;
@@ -675,7 +706,7 @@ export interface Objective {
   arm: string;
   baseline?: string;
   workload: string;
-  metric: string;
+  metric: MetricName;
   stat: string;
   unit: string;
   scope?: string;
@@ -774,7 +805,7 @@ export interface QuantileComparison {
 }
 
 export interface Quantity {
-  metric: string;
+  metric: MetricName;
   stat: string;
   unit: string;
   scope?: string;
@@ -803,7 +834,7 @@ export interface Records {
 
 export interface Residual {
   workload: string;
-  metric: string;
+  metric: MetricName;
   stat: string;
   unit: string;
   scope?: string;
@@ -843,7 +874,7 @@ export interface Run {
 
 export interface RunQuantity {
   workload: number;
-  metric: string;
+  metric: MetricName;
   stat: string;
   unit: string;
   scope?: string;
@@ -853,7 +884,7 @@ export interface RunQuantity {
 
 export interface SelfDiffers {
   workload: string;
-  metric: string;
+  metric: MetricName;
   stat: string;
   unit: string;
   scope?: string;

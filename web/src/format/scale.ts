@@ -1,13 +1,15 @@
 // Writes values in base units for people. The rules are the same as in internal/declare/result/scale.go, so that the
 // page and the terminal show the same digits.
 
+import type { BaseUnit } from "../data/types.ts";
+
 export interface Unit {
   // The size of the unit in base units.
   factor: number;
   name: string;
 }
 
-const steps: Record<string, Unit[]> = {
+const steps: Record<BaseUnit, Unit[]> = {
   s: [
     { factor: 1e-9, name: "ns" }, { factor: 1e-6, name: "us" }, { factor: 1e-3, name: "ms" }, { factor: 1, name: "s" },
   ],
@@ -25,7 +27,7 @@ export function unitFor(base: string, values: Iterable<number>): Unit {
   let largest = 0;
   for (const v of values) if (Math.abs(v) > largest) largest = Math.abs(v);
   if (base === "s" && largest === 0) return { factor: 1e-6, name: "us" };
-  const known = steps[base] ?? [{ factor: 1, name: base }];
+  const known = steps[base as BaseUnit] ?? [{ factor: 1, name: base }];
   let chosen = known[0]!;
   for (const unit of known.slice(1)) {
     // A value that rounds to 1000 of the smaller unit uses the larger one. Microseconds begin at 0.1 us.

@@ -1,6 +1,6 @@
 import type { Series } from "../chart/spec.ts";
 import { count, number, unitFor, withUnit } from "../format/scale.ts";
-import type { Figure } from "../data/model.ts";
+import type { Figure, MetricName } from "../data/model.ts";
 import { numeric, table } from "../ui/table.ts";
 import { armCell } from "./armcell.ts";
 import { ChartSection, type ChartContent } from "./section.ts";
@@ -28,7 +28,7 @@ export class LoadCurve extends ChartSection {
     const arms = view.data.arms.map((a) => a.name).filter((a) => view.shown(a));
     const of = (arm: string): At[] => load.rates.flatMap((r) => {
       const workload = view.data.workloads[r.workload]?.name;
-      const find = (metric: string, s: string) => figures.find((f) =>
+      const find = (metric: MetricName, s: string) => figures.find((f) =>
         f.workload === workload && f.arm === arm && f.metric === metric && f.stat === s && !f.scope);
       const response = find("response_time", stat);
       return response ? [{ offered: r.offered, response, achieved: find("transaction_rate", "") }] : [];
