@@ -34,6 +34,7 @@ $(PAGES): $(WEB)
 
 ## types: the pages' types in TypeScript, web/src/data/types.ts, from Go's. They are committed; a test says if they are
 ## behind.
+.PHONY: types
 types:
 	$(GO) test ./internal/show/serve -run '^TestTypesOfThePages$$' -update
 
