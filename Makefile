@@ -14,7 +14,7 @@ LIMIT ?= 5
 PAGES := internal/show/page/dist/report.html
 WEB   := $(shell find web -name node_modules -prune -o -type f -print) scripts/pages.sh
 
-.PHONY: build program types agents dist demo quick test test-all unit lint fuzz chaos simulate providers bench cloud-test clean
+.PHONY: build program agents dist demo quick test test-all unit lint fuzz chaos simulate providers bench cloud-test clean
 
 ## build: the program, with the agents for other machines. Its HTML pages need npm (Node 20.19 or later); without npm the
 ## program has no pages.
