@@ -2,17 +2,14 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"nearfar/internal/base/clean"
-	"nearfar/internal/base/files"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/forecast"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/rundir"
 	"nearfar/internal/measure/execution"
@@ -93,112 +90,11 @@ func (b *baselineOptions) apply(e *experiment.Experiment, blocks int) (*experime
 	return self, nil
 }
 
-// Limits of the search for an earlier baseline: directory entries that are listed, and runs that are opened.
-const (
-	maxListed         = 10_000
-	maxOpenedBaseline = 20
-)
-
-// earlierBaseline finds the newest complete baseline of the plan's hosts in the folder of runs, preferably of the
-// plan's own baseline arm. It returns nil if there is none. It prints a note about directories that it skips because
-// they are damaged.
-func earlierBaseline(
-	folder string, plan *experiment.Experiment, told func(format string, args ...any),
-) *answer.Earlier {
-	if plan.SelfComparison != nil {
-		return nil
-	}
-	machine := execution.MachineName()
-	var other *answer.Earlier // the newest one of another arm's hosts
-	for _, name := range baselinesIn(folder) {
-		path := filepath.Join(folder, name)
-		earlier, err := readBaseline(path, plan, machine)
-		if err != nil {
-			told("%s is skipped in the search for a baseline of these hosts: %v", clean.Line(path), err)
-			continue
-		}
-		switch {
-		case earlier == nil:
-		case earlier.Arm == plan.Baseline:
-			return earlier
-		case other == nil:
-			other = earlier
-		}
-	}
-	return other
-}
-
-// baselinesIn lists the newest run directories in a folder whose names look like those of baselines, the newest first.
-func baselinesIn(folder string) []string {
-	directory, err := files.OpenFolder(folder)
-	if err != nil {
-		return nil // there is no earlier run
-	}
-	entries, err := directory.ReadDir(maxListed)
-	if err = errors.Join(err, directory.Close()); len(entries) == 0 && err != nil {
-		return nil
-	}
-	var names []string
-	for _, entry := range entries {
-		if entry.IsDir() && strings.Contains(entry.Name(), experiment.SelfSuffix) {
-			names = append(names, entry.Name())
-		}
-	}
-	slices.Sort(names) // names begin with the time
-	slices.Reverse(names)
-	return names[:min(len(names), maxOpenedBaseline)]
-}
-
-// readBaseline reads a baseline of the hosts of a plan; nil if the run is not a complete baseline of them. Its error
-// says what is damaged.
-func readBaseline(path string, plan *experiment.Experiment, machine string) (*answer.Earlier, error) {
-	dir, err := rundir.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	m := dir.Manifest()
-	self := m.Experiment.SelfComparison
-	if self == nil || m.State != rundir.Complete {
-		return nil, nil
-	}
-	arm := armOn(plan, machine, m.Experiment.HostsIdentity(self.Arm, m.Machine))
-	if arm == "" {
-		return nil, nil
-	}
-	trials, err := dir.Trials()
-	if err != nil {
-		return nil, err
-	}
-	in := answer.Input{Experiment: m.Experiment, Trials: trials, Skipped: m.Skipped, Seed: m.Seed}
-	return answer.EarlierFloor(in, path, m.Started, plan, arm), nil
-}
-
-// armOn is the plan's arm on the hosts with this identity, preferably its baseline; empty if there is none.
-func armOn(plan *experiment.Experiment, machine, identity string) string {
-	for _, name := range append([]string{plan.Baseline}, plan.ArmNames()...) {
-		if _, ok := plan.Arm(name); ok && plan.HostsIdentity(name, machine) == identity {
-			return name
-		}
-	}
-	return ""
-}
-
-// lengthNote says which workloads of a baseline have no short trials.
-func lengthNote(e *experiment.Experiment) string {
-	if e.SelfComparison == nil {
-		return ""
-	}
-	var without []string
-	for _, l := range e.SelfComparison.Lengths {
-		if l.Short == "" {
-			without = append(without, l.Workload)
-		}
-	}
-	if len(without) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("no shorter trials of %s can be run: whether longer ones scatter less stays unknown",
-		strings.Join(without, ", "))
+// earlierBaseline finds an earlier baseline of the plan's hosts, and prints a note about each run that it skips.
+func (a *app) earlierBaseline(folder string, plan *experiment.Experiment) *answer.Earlier {
+	return forecast.Baseline(folder, plan, execution.MachineName(), func(path string, err error) {
+		a.note("%s is skipped in the search for a baseline of these hosts: %v", clean.Line(path), err)
+	})
 }
 
 // earlierRecord is an earlier baseline as run.json keeps it.
@@ -225,12 +121,4 @@ func earlierOf(m rundir.Manifest) *answer.Earlier {
 // note prints a message for people on standard error.
 func (a *app) note(format string, args ...any) {
 	fmt.Fprintf(a.stderr, "nearfar: "+format+"\n", args...)
-}
-
-// sentenceCase makes the first letter a capital.
-func sentenceCase(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }

@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -80,12 +80,10 @@ func writeBaseline(
 func TestEarlierBaseline(t *testing.T) {
 	folder := t.TempDir()
 	plan := experimentIn(t, hostsFile)
-	var told []string
+	var told strings.Builder
 	find := func(plan *experiment.Experiment) *answer.Earlier {
-		told = nil
-		return earlierBaseline(folder, plan, func(format string, args ...any) {
-			told = append(told, fmt.Sprintf(format, args...))
-		})
+		told.Reset()
+		return (&app{stderr: &told}).earlierBaseline(folder, plan)
 	}
 	wants := func(what string, got *answer.Earlier, run, arm string) {
 		t.Helper()
@@ -112,8 +110,8 @@ func TestEarlierBaseline(t *testing.T) {
 	wants("a newer one of other hosts", find(plan), near, "near")
 	newest := writeBaseline(t, folder, hostsFile, "near", day(6), same)
 	wants("a newer one", find(plan), newest, "near")
-	if len(told) > 0 {
-		t.Errorf("told %q", told)
+	if told.Len() > 0 {
+		t.Errorf("told %q", told.String())
 	}
 	wants("another workload", find(experimentIn(t, strings.Replace(hostsFile, "2s", "2s, request: 1KiB", 1))), "", "")
 
@@ -122,8 +120,8 @@ func TestEarlierBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	wants("a damaged one", find(plan), newest, "near")
-	if len(told) != 1 || !strings.Contains(told[0], damaged) {
-		t.Errorf("told %q, want a word about %s", told, damaged)
+	if strings.Count(told.String(), "\n") != 1 || !strings.Contains(told.String(), damaged) {
+		t.Errorf("told %q, want a line about %s", told.String(), damaged)
 	}
 }
 
@@ -139,14 +137,14 @@ workloads: [{name: rr, tool: native, duration: 2s}]
 schedule: {blocks: 10}
 `
 	elsewhere := func(m *rundir.Manifest) { m.Machine = "elsewhere" }
-	silent := func(string, ...any) {}
+	a := &app{stderr: io.Discard}
 	folder := t.TempDir()
 	writeBaseline(t, folder, lab, "a", time.Now(), elsewhere)
-	if got := earlierBaseline(folder, experimentIn(t, lab), silent); got != nil {
+	if got := a.earlierBaseline(folder, experimentIn(t, lab)); got != nil {
 		t.Errorf("a lab of another machine: %+v", got)
 	}
 	writeBaseline(t, folder, hostsFile, "near", time.Now(), elsewhere)
-	if got := earlierBaseline(folder, experimentIn(t, hostsFile), silent); got == nil {
+	if got := a.earlierBaseline(folder, experimentIn(t, hostsFile)); got == nil {
 		t.Error("hosts that another machine measured are not found")
 	}
 }

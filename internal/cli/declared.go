@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/forecast"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/measure/runner"
@@ -38,7 +39,7 @@ type declared struct {
 	// Unproved says what happens to trials in which an expectation is not proved; empty without expectations.
 	Unproved string `json:"unproved,omitempty"`
 
-	// needed has the lines of blocksNeeded.
+	// needed has the lines of forecast.BlocksNeeded.
 	needed []string
 }
 
@@ -82,7 +83,7 @@ func declare(e *experiment.Experiment, tools runner.Tools) (*declared, error) {
 		Blocks:      e.Schedule.Blocks, MinBlocks: answer.MinBlocks(e), Repeats: e.Schedule.Repeats(),
 		Seed:        e.Schedule.Seed,
 		Unproved:    e.Unproved,
-		Comparisons: (len(e.Arms) - 1) * len(e.Workloads), Trials: e.Planned(nil), needed: blocksNeeded(e),
+		Comparisons: (len(e.Arms) - 1) * len(e.Workloads), Trials: e.Planned(nil), needed: forecast.BlocksNeeded(e),
 	}
 	for _, a := range e.Arms {
 		arm := declaredArm{Name: a.Name, Path: []string{}, Layers: a.Layers, Expect: a.Expect, expects: a.ExpectText(),

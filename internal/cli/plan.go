@@ -8,6 +8,7 @@ import (
 	"nearfar/internal/base/clean"
 	"nearfar/internal/cloud/provider"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/forecast"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/measure/deploy"
 	"nearfar/internal/measure/execution"
@@ -15,7 +16,7 @@ import (
 )
 
 // printPlan prints what a run would do: each command line, the order of trials, the forecast and the duration.
-func (a *app) printPlan(r *execution.Run, aim *answer.Aim, expected forecast) error {
+func (a *app) printPlan(r *execution.Run, aim *answer.Aim, expected forecast.Forecast) error {
 	plans, err := r.Plans()
 	if err != nil {
 		return err
@@ -74,7 +75,9 @@ func (a *app) printPlan(r *execution.Run, aim *answer.Aim, expected forecast) er
 		}
 	}
 	fmt.Fprintln(a.stdout, line.String())
-	printForecast(a.stdout, e, aim, expected)
+	if lines := expected.Plan(e, aim); len(lines) > 0 {
+		fmt.Fprintf(a.stdout, "\nWhat it can show\n  %s\n", strings.Join(lines, "\n  "))
+	}
 	if until := e.Schedule.Until; until != "" {
 		fmt.Fprintf(a.stdout, "\nIt will take at most about %v, and end as soon as every difference is found, or known "+
 			"within %s.\n", total.Round(time.Second), until)

@@ -32,6 +32,23 @@ func (o *reportOptions) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.file, "output", "o", "", "write the answer to this `FILE` instead of standard output")
 }
 
+// resolveFlag adds the flag --resolve.
+func (o *reportOptions) resolveFlag(f *pflag.FlagSet) {
+	f.StringVar(&o.resolve, "resolve", "",
+		"say for each comparison how many blocks find this `DIFFERENCE`: 5%, 2us, 10Mbit/s or 100/s")
+}
+
+// readAim reads the flag --resolve into aim, which stays nil without it.
+func (o *reportOptions) readAim() (err error) {
+	if o.resolve == "" {
+		return nil
+	}
+	if o.aim, err = answer.ParseAim(o.resolve); err != nil {
+		return usagef("--resolve: %w", err)
+	}
+	return nil
+}
+
 // formats are the formats of the answer that the verb has.
 func (o *reportOptions) formats() []string {
 	if o.html {

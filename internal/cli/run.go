@@ -14,6 +14,7 @@ import (
 
 	"nearfar/internal/base/clean"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/forecast"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/declare/rundir"
@@ -290,7 +291,7 @@ func watchNeedsPage(o runOptions, cmd *cobra.Command) error {
 
 // start makes a new run.
 func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions) error {
-	expected, err := makeForecast(e, o)
+	expected, err := o.forecast(e)
 	if err != nil {
 		return err
 	}
@@ -299,7 +300,7 @@ func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions)
 			return err
 		}
 	}
-	expected.earlier = earlierBaseline(o.out, e, a.note)
+	expected.Earlier = a.earlierBaseline(o.out, e)
 	r := execution.New(e)
 	if o.dryRun && connects(e) {
 		return errors.Join(a.printPlan(r, o.report.aim, expected), a.printPods(e, o))
@@ -312,11 +313,43 @@ func (a *app) start(ctx context.Context, e *experiment.Experiment, o runOptions)
 	if o.dryRun {
 		return a.printPlan(r, o.report.aim, expected)
 	}
-	p.expect(e, expected)
-	if err := r.Create(ctx, o.out, earlierRecord(expected.earlier)); err != nil {
+	for _, line := range expected.Lines(e) {
+		p.step("%s", line)
+	}
+	if err := r.Create(ctx, o.out, earlierRecord(expected.Earlier)); err != nil {
 		return err
 	}
 	return a.measure(ctx, r, p, o)
+}
+
+// forecast uses the run that --from names, or the newest run of the same experiment in the folder of runs. Without one,
+// the forecast is empty.
+func (o *runOptions) forecast(e *experiment.Experiment) (forecast.Forecast, error) {
+	switch {
+	case e.Schedule.Until != "": // forecasts are for a number of blocks that is chosen before
+		return forecast.Forecast{}, nil
+	case o.from == "":
+		return forecast.Newest(o.out, e, o.report.aim), nil
+	}
+	f, err := forecast.From(o.from, e, o.report.aim)
+	if err != nil {
+		return f, usagef("--from: %w", err)
+	}
+	if f.Empty() {
+		return f, usagef(
+			"--from %s: that run has no comparison of this experiment with 6 or more blocks", clean.Line(o.from))
+	}
+	return f, nil
+}
+
+// refuseTooFewBlocks refuses to measure a schedule that cannot show any difference, except with --force.
+func refuseTooFewBlocks(e *experiment.Experiment, o runOptions) error {
+	ok, text := answer.Enough(e)
+	if ok || o.dryRun || o.force {
+		return nil
+	}
+	return &usageError{errors.New(text + ": no difference could be shown, whatever its size\n" +
+		"Give it more blocks (schedule: {blocks: N}, or --blocks N), or measure anyway with --force")}
 }
 
 // resume continues a run that was interrupted or killed.
@@ -351,7 +384,7 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 		return &usageError{err}
 	}
 	if o.dryRun && connects(e) {
-		return errors.Join(a.printPlan(r, nil, forecast{}), a.printPods(e, o))
+		return errors.Join(a.printPlan(r, nil, forecast.Forecast{}), a.printPods(e, o))
 	}
 	if o.retryFailed && e.Schedule.DeploymentCount() > 1 {
 		return usagef("--retry-failed cannot repeat trials of a run with several deployments: " +
@@ -362,7 +395,7 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 		return err
 	}
 	if o.dryRun {
-		return a.printPlan(r, nil, forecast{})
+		return a.printPlan(r, nil, forecast.Forecast{})
 	}
 	p.before(trials)
 	again := execution.ResumeOptions{AddWorkloads: o.addWorkloads, RetryFailed: o.retryFailed}
