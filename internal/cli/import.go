@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nearfar/internal/base/clean"
+	"nearfar/internal/measure/recordings"
 	"nearfar/internal/measure/tool"
 )
 
@@ -60,16 +62,16 @@ Exit codes: 0 all files were read; 1 a file contains no known output, or every t
 			if err != nil {
 				return &usageError{err}
 			}
-			if o.run.name == "" {
-				trials, failed := a.importFiles(cmd.Context(), named, o.tool)
+			reader := recordings.Reader{ReadFile: a.readFile, Tool: o.tool}
+			if o.run.Name == "" {
+				trials, failed := reader.Trials(cmd.Context(), named)
 				err := a.printTrials(trials, o.json)
 				return errors.Join(err, failed)
 			}
-			names, err := armsOfRun(arms, named)
-			if err != nil {
+			if o.run.Arms, err = armsOfRun(arms, named); err != nil {
 				return &usageError{err}
 			}
-			return a.importRun(cmd.Context(), named, names, o.tool, o.run)
+			return a.importRun(cmd.Context(), named, reader, o.run)
 		},
 	}
 	f := cmd.Flags()
@@ -78,13 +80,13 @@ Exit codes: 0 all files were read; 1 a file contains no known output, or every t
 	f.StringVar(&o.tool, "tool", "",
 		"the program that printed the output, if it is not recognised: "+strings.Join(tool.Formats(), ", "))
 	f.BoolVar(&o.json, "json", false, "print the trials as JSON")
-	f.StringVar(&o.run.name, "run", "", "make a run directory of this `NAME`, and print its answer")
-	f.StringVar(&o.run.baseline, "baseline", "",
+	f.StringVar(&o.run.Name, "run", "", "make a run directory of this `NAME`, and print its answer")
+	f.StringVar(&o.run.Baseline, "baseline", "",
 		"with --run: the `ARM` that the others are compared with (default: the first)")
-	f.StringVar(&o.run.question, "question", "", "with --run: the report's title, as `TEXT`")
-	f.StringVar(&o.run.workload, "workload", "",
+	f.StringVar(&o.run.Question, "question", "", "with --run: the report's title, as `TEXT`")
+	f.StringVar(&o.run.Workload, "workload", "",
 		"with --run: one `NAME` for all trials (default: by tool, mode, protocol and message size)")
-	f.BoolVar(&o.run.paired, "paired", false,
+	f.BoolVar(&o.run.Paired, "paired", false,
 		"with --run: pair the first trials of all arms, then the second ones, and so on")
 	f.StringVar(&o.run.out, "out", runsFolder, "with --run: directory in which the run directory is made")
 	o.run.report.flags(f)
@@ -95,7 +97,7 @@ Exit codes: 0 all files were read; 1 a file contains no known output, or every t
 // checkTogether refuses flags that contradict each other or need --run.
 func (o *importOptions) checkTogether(cmd *cobra.Command) error {
 	run := cmd.Flags().Changed("run")
-	if run && o.run.name == "" {
+	if run && o.run.Name == "" {
 		return errors.New("--run needs a name for the experiment, for example --run zones")
 	}
 	if run && o.json {
@@ -109,12 +111,58 @@ func (o *importOptions) checkTogether(cmd *cobra.Command) error {
 	return nil
 }
 
+// importRunOptions are the flags of import that make a run.
+type importRunOptions struct {
+	recordings.Plan
+	out    string
+	report reportOptions
+}
+
+// importRun makes a run directory of the files, and prints its answer. After an error in the flags or files it leaves
+// no run directory.
+func (a *app) importRun(
+	ctx context.Context, named []recordings.Recording, reader recordings.Reader, o importRunOptions,
+) error {
+	if err := o.report.check(); err != nil {
+		return err
+	}
+	if err := checkFolder("--out", o.out); err != nil {
+		return err
+	}
+	if err := o.Check(); err != nil {
+		return &usageError{err}
+	}
+	files, err := reader.Files(ctx, named)
+	if err != nil {
+		return err
+	}
+	run, err := o.Run(reader, files)
+	if err != nil {
+		return &usageError{err}
+	}
+	path, err := run.Write(ctx, o.out)
+	if err != nil {
+		return err
+	}
+	ans, err := readAnswer(path)
+	if err != nil {
+		return err
+	}
+	if err := a.writeReport(ans, o.report); err != nil {
+		return err
+	}
+	if ans.Failed == ans.Trials {
+		return fmt.Errorf("every trial failed; the first: %s", clean.Line(run.Trials[0].Error))
+	}
+	return nil
+}
+
 // armsOfRun lists the arms of a run. Every file must belong to an arm.
-func armsOfRun(arms []armFlag, named []recording) ([]string, error) {
+func armsOfRun(arms []armFlag, named []recordings.Recording) ([]string, error) {
 	for _, r := range named {
-		if r.arm == "" {
+		if r.Arm == "" {
 			return nil, fmt.Errorf("%s belongs to no arm: with --run write --arm NAME=%s",
-				clean.Line(r.file), clean.Line(r.file))
+				clean.Line(r.File), clean.Line(r.File))
 		}
 	}
 	var names []string

@@ -258,28 +258,3 @@ func waitsForPipe(t *testing.T, pid int) {
 	}
 	t.Fatal("the program does not open the pipe")
 }
-
-// TestImportedFileChanges: what is copied into the run is what was read.
-func TestImportedFileChanges(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "ping.txt")
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	a := &app{}
-	text := pingHead + fmt.Sprintf(pingTail, 1)
-	write(text)
-	read, err := a.readRecording(recording{"a", name}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if data, err := a.readAgain(read); err != nil || string(data) != text {
-		t.Errorf("got %q, %v", data, err)
-	}
-	write(text + "\n")
-	if _, err := a.readAgain(read); err == nil || !strings.Contains(err.Error(), "was changed while") {
-		t.Errorf("a changed file: %v", err)
-	}
-}

@@ -15,9 +15,8 @@ import (
 	"unicode/utf8"
 
 	"nearfar/internal/conclude/answer"
-	"nearfar/internal/declare/result"
 	"nearfar/internal/declare/rundir"
-	"nearfar/internal/measure/tool"
+	"nearfar/internal/measure/recordings"
 )
 
 // put writes a file below a new directory and returns its path.
@@ -156,8 +155,10 @@ func TestImportRunInterrupted(t *testing.T) {
 	cancel()
 	out := filepath.Join(t.TempDir(), "runs")
 	a := &app{stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}
-	o := importRunOptions{name: "try", out: out, report: reportOptions{format: "terminal"}}
-	err := a.importRun(ctx, []recording{{"near", put(t, "ping.txt", pingOf(1))}}, []string{"near"}, "", o)
+	o := importRunOptions{Plan: recordings.Plan{Name: "try", Arms: []string{"near"}}, out: out,
+		report: reportOptions{format: "terminal"}}
+	named := []recordings.Recording{{Arm: "near", File: put(t, "ping.txt", pingOf(1))}}
+	err := a.importRun(ctx, named, recordings.Reader{ReadFile: a.readFile}, o)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
@@ -289,93 +290,6 @@ func checkHarmlessRun(t *testing.T, run string) {
 		data, err := os.ReadFile(filepath.Join(run, name))
 		if err != nil || len(data) > 64<<10 || !utf8.Valid(data) {
 			t.Errorf("%s has %d bytes, %v", name, len(data), err)
-		}
-	}
-}
-
-// TestBoundTrial: long texts are shortened, and a trial with too many metrics is refused.
-func TestBoundTrial(t *testing.T) {
-	long := strings.Repeat("ä", result.MaxText+1)
-	trial := result.Trial{
-		Tool: result.ToolVersion{Name: "iperf3", Version: long}, Mode: long, Protocol: long, Error: long,
-		Notes: []string{long}, Facts: map[string]string{"mss": long},
-		Metrics: []result.Metric{{Name: result.Goodput, Scope: long}},
-	}
-	if err := boundTrial(&trial); err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{
-		trial.Tool.Version, trial.Mode, trial.Protocol, trial.Error, trial.Notes[0], trial.Facts["mss"],
-		trial.Metrics[0].Scope,
-	} {
-		if n := utf8.RuneCountInString(text); n != result.MaxText+3 {
-			t.Errorf("%d characters are left", n)
-		}
-	}
-	trial.Metrics = make([]result.Metric, result.MaxEntries+1)
-	if err := boundTrial(&trial); err == nil || !strings.Contains(err.Error(), "10001 metrics") {
-		t.Errorf("%v", err)
-	}
-}
-
-func TestWorkloadName(t *testing.T) {
-	trialOf := func(tool, mode, protocol string) result.Trial {
-		return result.Trial{Tool: result.ToolVersion{Name: tool}, Mode: mode, Protocol: protocol}
-	}
-	withBytes := func(t result.Trial, n int) result.Trial {
-		t.MessageBytes = &n
-		return t
-	}
-	withStreams := func(t result.Trial, n int) result.Trial {
-		for i := range n {
-			scope := fmt.Sprint("stream ", i)
-			t.Metrics = append(t.Metrics, result.Metric{Name: result.Goodput, Scope: scope})
-			t.Metrics = append(t.Metrics, result.Metric{Name: result.Retransmits, Scope: scope})
-		}
-		return t
-	}
-	withConnections := func(t result.Trial, n string) result.Trial {
-		t.Facts = map[string]string{"connections": n}
-		return t
-	}
-	stream := trialOf("iperf3", "stream", "tcp")
-	for want, trial := range map[string]result.Trial{
-		"sockperf-rr-tcp-1400B":           withBytes(trialOf("sockperf", "rr", "tcp"), 1400),
-		"ping-icmp-56B":                   withBytes(trialOf("ping", "ping", "icmp"), 56),
-		"iperf3-stream-tcp":               withConnections(withStreams(stream, 1), "1"),
-		"iperf3-stream-tcp-4-connections": withStreams(stream, 4),
-		"iperf3-stream-tcp-8-connections": withConnections(stream, "8"),
-		"iperf3":                          trialOf("iperf3", "", ""),
-		"latte-rr-_script_-4B":            withBytes(trialOf("latte", "rr", "<script>"), 4),
-		"x-" + strings.Repeat("y", 62):    trialOf("x", strings.Repeat("y", 99), ""),
-	} {
-		if got := workloadName(trial); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
-// TestOneWorkload: trials with one connection and with eight cannot have the same workload name.
-func TestOneWorkload(t *testing.T) {
-	trials := []result.Trial{{}, {Facts: map[string]string{"connections": "8"}}}
-	err := oneWorkload(trials, "bulk")
-	if err == nil || !strings.Contains(err.Error(), "trials with 1 and with 8 connections") {
-		t.Errorf("%v", err)
-	}
-	for _, err := range []error{
-		oneWorkload(trials, ""), oneWorkload(trials[:1], "bulk"), oneWorkload(trials[1:], "bulk"),
-	} {
-		if err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// Every tool's name can be used in a workload name.
-func TestWorkloadNamesOfAllTools(t *testing.T) {
-	for _, name := range tool.Formats() {
-		if got := workloadName(result.Trial{Tool: result.ToolVersion{Name: name}}); got != name {
-			t.Errorf("%q becomes %q", name, got)
 		}
 	}
 }

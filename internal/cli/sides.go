@@ -14,6 +14,7 @@ import (
 	"nearfar/internal/conclude/contrast"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/rundir"
+	"nearfar/internal/measure/recordings"
 )
 
 // sidesHelp explains the arguments of compare and gate.
@@ -117,17 +118,9 @@ func (a *app) readFileSide(file, name string) (*contrast.Side, error) {
 	if file == "-" {
 		arm = "stdin"
 	}
-	read, err := a.readRecording(recording{arm, file}, "")
+	trials, err := recordings.Reader{ReadFile: a.readFile}.One(recordings.Recording{Arm: arm, File: file})
 	if err != nil {
 		return nil, err
 	}
-	s := &contrast.Side{Name: name, Source: file, Kind: contrast.File, Arm: arm}
-	for i, t := range read.trials {
-		if err := boundTrial(&t); err != nil {
-			return nil, fmt.Errorf("%s: %w", clean.Line(file), err)
-		}
-		t.Trial = i + 1
-		s.Trials = append(s.Trials, t)
-	}
-	return s, nil
+	return &contrast.Side{Name: name, Source: file, Kind: contrast.File, Arm: arm, Trials: trials}, nil
 }

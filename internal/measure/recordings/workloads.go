@@ -1,4 +1,4 @@
-package cli
+package recordings
 
 import (
 	"cmp"
@@ -85,30 +85,29 @@ func workloadsOf(trials []result.Trial) []experiment.Workload {
 	return all
 }
 
-// pairUp assigns block n to the nth trial of each workload in each arm. All arms that have trials of a workload must
-// have the same number of them: otherwise trials that did not run together would become a pair.
-func pairUp(e *experiment.Experiment, trials []result.Trial) error {
+// pair assigns block n to the nth trial of each workload in each arm. All arms that have trials of a workload must have
+// the same number of them: otherwise trials that did not run together would become a pair.
+func (run *Run) pair() error {
 	counts := map[[2]string]int{}
-	for i := range trials {
-		t := &trials[i]
+	for i := range run.Trials {
+		t := &run.Trials[i]
 		counts[[2]string{t.Arm, t.Workload}]++
 		t.Block = counts[[2]string{t.Arm, t.Workload}]
-		e.Schedule.Blocks = max(e.Schedule.Blocks, t.Block)
+		run.blocks = max(run.blocks, t.Block)
 	}
-	for _, w := range e.Workloads {
+	for _, w := range run.workloads {
 		first, n := "", 0
-		for _, arm := range e.Arms {
-			count := counts[[2]string{arm.Name, w.Name}]
+		for _, arm := range run.plan.Arms {
+			count := counts[[2]string{arm, w.Name}]
 			switch {
 			case count == 0 || count == n:
 			case first == "":
-				first, n = arm.Name, count
+				first, n = arm, count
 			default:
 				return fmt.Errorf("--paired: arm %s has %d trials of %s and arm %s has %d: with --paired the first "+
-					"trials of all arms are a pair, then the second ones, and so on", first, n, w.Name, arm.Name, count)
+					"trials of all arms are a pair, then the second ones, and so on", first, n, w.Name, arm, count)
 			}
 		}
 	}
-	e.Paired = true
 	return nil
 }
