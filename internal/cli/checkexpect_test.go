@@ -3,6 +3,7 @@ package cli
 import (
 	"testing"
 
+	"nearfar/internal/conclude/interim"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/measure/deploy"
@@ -54,7 +55,7 @@ func TestLiveWarnsOfWhatIsNotProved(t *testing.T) {
 		trials[i].Expect = []check.Judgement{{Expectation: sameZone(), Outcome: check.Refuted, Evidence: "two zones"}}
 		trials[i] = forFigures(trials[i])
 	}
-	for _, w := range newLiveFigures(e, trials).warnings {
+	for _, w := range interim.Make(e, trials).Warnings {
 		if w.Code == "expectation-refuted" && w.Arm == e.Arms[1].Name {
 			return
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
+	"nearfar/internal/conclude/interim"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -75,7 +76,7 @@ func liveAfter(e *experiment.Experiment, trials []result.Trial) liveState {
 	slots := e.Slots()
 	return liveState{
 		experiment: e, slot: slots[len(trials)], running: true, done: len(trials), total: len(slots),
-		left: 72 * time.Second, at: at(0), begun: at(0), figures: newLiveFigures(e, trials),
+		left: 72 * time.Second, at: at(0), begun: at(0), figures: interim.Make(e, trials),
 	}
 }
 
@@ -289,31 +290,6 @@ func TestSparkline(t *testing.T) {
 	}
 }
 
-// Figures are made after each trial if that takes little time, and always at the end.
-func TestFiguresAreMadeWithinTheirShare(t *testing.T) {
-	e := liveExperiment()
-	trials := liveTrials(e, 20, "")
-	f := newFigures(e)
-	f.update(trials[:1], at(0), false)
-	if f.latest.trials != 1 {
-		t.Fatal("there are no figures after the first trial")
-	}
-	f.cost = time.Second
-	f.update(trials[:2], at(19), false)
-	if f.latest.trials != 1 {
-		t.Error("figures that take a second were made again after 19 s")
-	}
-	f.update(trials[:3], at(20), false)
-	if f.latest.trials != 3 {
-		t.Error("figures that take a second were not made again after 20 s")
-	}
-	f.cost = time.Hour
-	f.update(trials, at(21), true)
-	if f.latest.trials != 20 {
-		t.Error("the figures at the end lack the last trial")
-	}
-}
-
 func TestSparklineOfHugeValues(t *testing.T) {
 	if got := sparkline([]float64{-1e308, 1e308, 0}, 9, false); len(got) != 3 {
 		t.Errorf("%q", got)
@@ -394,7 +370,7 @@ func BenchmarkLiveFigures(b *testing.B) {
 		trials := liveTrials(e, len(e.Slots())-1, "")
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				newLiveFigures(e, trials)
+				interim.Make(e, trials)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"nearfar/internal/base/clean"
+	"nearfar/internal/conclude/interim"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/show/report"
 )
@@ -23,7 +24,7 @@ type liveState struct {
 	// left is the remaining time at the time at. begun is when the first trial began.
 	left      time.Duration
 	at, begun time.Time
-	figures   *liveFigures
+	figures   *interim.Figures
 }
 
 // look says what the terminal can show.
@@ -112,8 +113,8 @@ func (s liveState) status(width int, page string, now time.Time, k look) []strin
 		fmt.Sprintf("trial %d/%d", trial, s.total),
 		roughly(max(0, s.left-now.Sub(s.at))) + " left",
 	}
-	if s.figures.failed > 0 {
-		items = append(items, fmt.Sprintf("%d failed", s.figures.failed))
+	if s.figures.Failed > 0 {
+		items = append(items, fmt.Sprintf("%d failed", s.figures.Failed))
 	}
 	if page != "" {
 		items = append(items, page)
@@ -165,13 +166,13 @@ func roughly(d time.Duration) string {
 // foot lists failed trials and warnings, in at most most lines.
 func (s liveState) foot(most, width int, k look) []string {
 	var lines []string
-	for _, t := range s.figures.failures {
+	for _, t := range s.figures.Failures {
 		lines = append(lines, fmt.Sprintf("! failed: %s %s, block %d: %s", t.Arm, t.Workload, t.Block, t.Error))
 	}
-	if more := s.figures.failed - len(s.figures.failures); more > 0 && len(lines) > 0 {
+	if more := s.figures.Failed - len(s.figures.Failures); more > 0 && len(lines) > 0 {
 		lines[len(lines)-1] = fmt.Sprintf("! and %d more failed trials", more+1)
 	}
-	for _, w := range s.figures.warnings {
+	for _, w := range s.figures.Warnings {
 		where := strings.TrimSpace(w.Arm + " " + w.Workload)
 		if where != "" {
 			where = " (" + where + ")"
@@ -210,8 +211,8 @@ func (s liveState) pages(width, room int, k look) [][]string {
 		}
 		page = nil
 	}
-	for _, w := range s.figures.workloads {
-		t := w.table(width, s.experiment.Schedule.AllBlocks(), k)
+	for _, w := range s.figures.Workloads {
+		t := tableOf(w, width, s.experiment.Schedule.AllBlocks(), k)
 		if len(t.head) >= room { // no room for a row below the head
 			t.head = nil
 		}
@@ -251,17 +252,17 @@ func liveLayouts() []liveLayout {
 	}
 }
 
-// table makes a workload's table in the first layout that fits the width.
-func (w liveWorkload) table(width, blocks int, k look) liveTable {
+// tableOf makes a workload's table in the first layout that fits the width.
+func tableOf(w interim.Workload, width, blocks int, k look) liveTable {
 	var lines []string
 	for _, layout := range liveLayouts() {
 		layout.spark = min(layout.spark, blocks)
-		lines = w.lines(layout, k)
+		lines = linesOf(w, layout, k)
 		if fitsWidth(lines, width) {
 			break
 		}
 	}
-	head := []string{w.caption(), lines[0]}
+	head := []string{captionOf(w), lines[0]}
 	return liveTable{head, lines[1:]}
 }
 
@@ -274,12 +275,12 @@ func fitsWidth(lines []string, width int) bool {
 	return true
 }
 
-func (w liveWorkload) caption() string {
-	text := w.name
-	if name := w.quantity.Name(); name != "" {
+func captionOf(w interim.Workload) string {
+	text := w.Name
+	if name := w.Quantity.Name(); name != "" {
 		text += ", " + name
 	}
-	if unit := w.scale().Unit; unit != "" {
+	if unit := w.Scale().Unit; unit != "" {
 		text += " in " + unit
 	}
 	return shortLine(text)
@@ -292,36 +293,36 @@ type liveColumn struct {
 	color string
 }
 
-// lines returns the head and a line for each arm.
-func (w liveWorkload) lines(layout liveLayout, k look) []string {
+// linesOf returns the head and a line for each arm.
+func linesOf(w interim.Workload, layout liveLayout, k look) []string {
 	var names []string
 	failed := false
-	for _, arm := range w.arms {
-		names = append(names, shortLine(arm.name))
-		failed = failed || arm.failed > 0
+	for _, arm := range w.Arms {
+		names = append(names, shortLine(arm.Name))
+		failed = failed || arm.Failed > 0
 	}
 	columns := []liveColumn{{cells: append([]string{"arm"}, report.Shorten(names, layout.name, k.ellipsis())...)}}
-	add := func(c liveColumn, head string, of func(arm liveArm) string) {
+	add := func(c liveColumn, head string, of func(arm interim.Arm) string) {
 		c.cells = []string{head}
-		for _, arm := range w.arms {
+		for _, arm := range w.Arms {
 			c.cells = append(c.cells, of(arm))
 		}
 		columns = append(columns, c)
 	}
 	if layout.trials {
-		add(liveColumn{right: true}, "n", func(arm liveArm) string { return strconv.Itoa(arm.good()) })
+		add(liveColumn{right: true}, "n", func(arm interim.Arm) string { return strconv.Itoa(arm.Good()) })
 	}
 	if layout.trials && failed {
-		add(liveColumn{right: true}, "failed", func(arm liveArm) string { return strconv.Itoa(arm.failed) })
+		add(liveColumn{right: true}, "failed", func(arm interim.Arm) string { return strconv.Itoa(arm.Failed) })
 	}
 	if layout.spark > 0 {
-		add(liveColumn{color: liveCyan}, "blocks", func(arm liveArm) string {
-			return sparkline(arm.series, layout.spark, k.unicode)
+		add(liveColumn{color: liveCyan}, "blocks", func(arm interim.Arm) string {
+			return sparkline(arm.Series, layout.spark, k.unicode)
 		})
 	}
-	add(liveColumn{right: true}, "median", func(arm liveArm) string { return arm.median(w.scale()) })
+	add(liveColumn{right: true}, "median", func(arm interim.Arm) string { return medianOf(arm, w.Scale()) })
 	if layout.difference {
-		columns = append(columns, liveColumn{cells: append([]string{"difference [95 %]"}, w.differences()...)})
+		columns = append(columns, liveColumn{cells: append([]string{"difference [95 %]"}, differencesOf(w)...)})
 	}
 	return joinColumns(columns, k)
 }

@@ -9,6 +9,7 @@ import (
 
 	"nearfar/internal/base/clean"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/interim"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
@@ -40,7 +41,7 @@ type progress struct {
 	trials []result.Trial
 	// view is set from the first trial on in the mode live. figures makes the figures that it shows.
 	view    *live
-	figures *figures
+	figures *interim.Maker
 	// later are the lines to print after the end of the view. ran counts the trials of this process, failed those of
 	// them that failed.
 	later       []string
@@ -68,7 +69,7 @@ func progressMode(w io.Writer, choice string) (string, error) {
 
 // newProgress shows the progress of a run of e. progressMode returned the mode.
 func newProgress(w io.Writer, e *experiment.Experiment, mode string) *progress {
-	return &progress{w: w, mode: mode, experiment: e, figures: newFigures(e)}
+	return &progress{w: w, mode: mode, experiment: e, figures: interim.NewMaker(e)}
 }
 
 // before adds the trials of earlier processes of a resumed run.
@@ -170,10 +171,10 @@ func (p *progress) live(e runner.Event) {
 		}
 	}
 	now := time.Now()
-	p.figures.update(p.trials, now, e.Done == e.Total)
+	p.figures.Update(p.trials, now, e.Done == e.Total)
 	s := liveState{
 		experiment: p.experiment, slot: e.Slot, running: e.Trial == nil, done: e.Done, total: e.Total,
-		left: e.Left, at: now, begun: p.started, figures: p.figures.latest,
+		left: e.Left, at: now, begun: p.started, figures: p.figures.Latest(),
 	}
 	if p.view == nil {
 		p.view = newLive(p.w, s)
