@@ -71,7 +71,7 @@ func (a *app) openProject(file string, e *experiment.Experiment, o provision.Opt
 	if o.Audit.Auditor == nil {
 		o.Audit = provision.Auditing{Auditor: audit.Auditor{}, Wait: defaultAuditWait}
 	}
-	p, err := provision.Open(file, e, append(e.Provisioned(), e.Made()...), o)
+	p, err := provision.Open(file, e, o)
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("%s: %w", clean.Line(file), err)}
 	}
@@ -104,7 +104,7 @@ func (a *app) parseMade(
 	if err != nil {
 		return nil, err
 	}
-	name, text, err := p.Hosts(ctx)
+	made, err := p.Hosts(ctx)
 	var notUp *provision.NotUpError
 	if errors.As(err, &notUp) {
 		return nil, fmt.Errorf("%s: %w; make them with: nearfar up %s", clean.Line(file), err, clean.Line(file))
@@ -116,7 +116,7 @@ func (a *app) parseMade(
 	if err != nil {
 		return nil, err
 	}
-	in.HostsName, in.Hosts, in.Made = name, text, true
+	in.HostsName, in.Hosts, in.Made = made.HostsName, made.Hosts, made.Made
 	return parseExperiment(file, data, in)
 }
 

@@ -20,6 +20,7 @@ import (
 	"nearfar/internal/declare/rundir"
 	"nearfar/internal/measure/deploy"
 	"nearfar/internal/measure/execution"
+	"nearfar/internal/measure/redeploy"
 	"nearfar/internal/measure/runner"
 	"nearfar/internal/measure/tool"
 	"nearfar/internal/onhost/host"
@@ -62,7 +63,7 @@ type runOptions struct {
 	up, down bool
 	make     makeFlags
 	// anew makes the machines anew between deployments; nil if they are made once.
-	anew  *machinesAnew
+	anew  *redeploy.Machines
 	watch *watcher
 	// baseline makes the run the comparison of an arm with itself; nil for others.
 	baseline *baselineOptions
@@ -400,7 +401,7 @@ func (a *app) resume(ctx context.Context, o runOptions) error {
 	p.before(trials)
 	again := execution.ResumeOptions{AddWorkloads: o.addWorkloads, RetryFailed: o.retryFailed}
 	if o.anew != nil {
-		again.Kept = o.anew.kept
+		again.Kept = o.anew.Kept
 	}
 	if err := r.Resume(again); err != nil {
 		return withResumeHint(r, err)

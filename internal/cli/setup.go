@@ -25,10 +25,10 @@ func (a *app) prepare(ctx context.Context, r *execution.Run, o runOptions) (*pro
 			o.watch.event(e) // first: it only notifies the pages, so that their work falls into the pause between trials
 			p.event(e)
 		},
-		JustMade: o.up || o.anew != nil && o.anew.justMade,
+		JustMade: o.up || o.anew != nil && o.anew.JustMade,
 	}
 	if o.anew != nil {
-		o.anew.note = func(text string) { p.step("%s", text) }
+		o.anew.Note = func(text string) { p.step("%s", text) }
 		options.Machines = o.anew
 	}
 	if err := r.Prepare(ctx, options); err != nil {

@@ -61,9 +61,8 @@ type Project struct {
 	answers []audit.Answer
 }
 
-// Open finds the machines of an experiment. file is the path of its file, hosts are the names of the hosts that the
-// module makes. Nothing is run or written.
-func Open(file string, e *experiment.Experiment, hosts []string, o Options) (*Project, error) {
+// Open finds the machines of an experiment. file is the path of its file. Nothing is run or written.
+func Open(file string, e *experiment.Experiment, o Options) (*Project, error) {
 	if e.Provision == nil {
 		return nil, errors.New("the file has no provision: nearfar makes none of its machines")
 	}
@@ -76,7 +75,8 @@ func Open(file string, e *experiment.Experiment, hosts []string, o Options) (*Pr
 	}
 	kind, module := source(e.Provision)
 	p := &Project{
-		options: o, name: e.Name, file: file, provision: e.Provision, hosts: hosts,
+		options: o, name: e.Name, file: file, provision: e.Provision,
+		hosts:  append(e.Provisioned(), e.Made()...),
 		folder: filepath.Join(filepath.Dir(file), Folder, e.Name), kind: kind, module: module,
 	}
 	if !filepath.IsAbs(p.module) {
@@ -202,31 +202,30 @@ func (p *Project) removeLogs() {
 	}
 }
 
-// Hosts gives the text of a file of hosts (see experiment.Inputs) with the hosts that were made, and the name for
-// messages about it.
-func (p *Project) Hosts(ctx context.Context) (name string, text []byte, err error) {
+// Hosts gives the hosts that were made, for the reader of the experiment file.
+func (p *Project) Hosts(ctx context.Context) (in experiment.Inputs, err error) {
 	record, err := p.Record()
 	if err != nil {
-		return "", nil, err
+		return in, err
 	}
 	if record == nil || record.State != StateUp {
-		return "", nil, &NotUpError{record}
+		return in, &NotUpError{record}
 	}
 	p.record = record
 	p.asRecorded()
 	m, err := p.find(ctx)
 	if err != nil {
-		return "", nil, err
+		return in, err
 	}
 	values, name, err := m.hosts(ctx)
 	if err != nil {
-		return "", nil, err
+		return in, err
 	}
-	text, err = hostsFile(values, p.hosts)
+	text, err := hostsFile(values, p.hosts)
 	if err != nil {
-		return "", nil, fmt.Errorf("%s: %w", name, err)
+		return in, fmt.Errorf("%s: %w", name, err)
 	}
-	return name, text, nil
+	return experiment.Inputs{HostsName: name, Hosts: text, Made: true}, nil
 }
 
 // NotUpError says that the machines of a file are not up.

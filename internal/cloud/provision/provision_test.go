@@ -60,7 +60,7 @@ func testProject(t *testing.T) *Project {
 	t.Helper()
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	e := &experiment.Experiment{Name: "x", Provision: &experiment.Provision{Tofu: "tofu", TTL: time.Hour}}
-	p, err := Open(filepath.Join(t.TempDir(), "experiment.yaml"), e, nil, Options{Owner: "me@here"})
+	p, err := Open(filepath.Join(t.TempDir(), "experiment.yaml"), e, Options{Owner: "me@here"})
 	if err != nil {
 		t.Fatal(err)
 	}
