@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/rundir"
@@ -56,7 +57,7 @@ func proved(a answer.Answer, arm experiment.Arm) error {
 
 // placed fails unless the cloud's metadata service has told where both sides of an arm are.
 func placed(a answer.Answer, arm, cloud string) error {
-	at := slices.IndexFunc(a.Places, func(p answer.ArmPlaces) bool { return p.Arm == arm })
+	at := slices.IndexFunc(a.Places, func(p environment.ArmPlaces) bool { return p.Arm == arm })
 	if at < 0 {
 		return fmt.Errorf("nothing is known of where %s is", arm)
 	}

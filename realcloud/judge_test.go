@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/rundir"
@@ -29,7 +30,7 @@ func anAnswer() (*answer.Answer, *experiment.Experiment) {
 				Cloud: "aws", InstanceID: "i-1", InstanceType: "c5.large", Region: "eu-west-1",
 			}}}
 		}
-		a.Places = append(a.Places, answer.ArmPlaces{Arm: arm.Name, Client: place(), Server: place()})
+		a.Places = append(a.Places, environment.ArmPlaces{Arm: arm.Name, Client: place(), Server: place()})
 		a.Proof = append(a.Proof, answer.ArmProof{
 			Arm: arm.Name, Outcome: check.Proved, Trials: 6,
 			Expectations: []answer.ExpectationOver{{Expectation: x, Outcome: check.Proved, Proved: 6}},

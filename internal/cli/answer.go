@@ -7,6 +7,7 @@ import (
 
 	"nearfar/internal/base/hdr"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/conclude/contrast"
 	"nearfar/internal/conclude/gate"
 	"nearfar/internal/declare/result"
@@ -52,7 +53,7 @@ func readTrials(path string) (*rundir.Dir, []result.Trial, error) {
 
 // hostWarnings warns of what a run's manifest says about its hosts.
 func hostWarnings(m rundir.Manifest, trials []result.Trial) []answer.Warning {
-	return append(deploy.Warnings(m.Hosts, trials), answer.VersionWarnings(m.HostVersions)...)
+	return append(deploy.Warnings(m.Hosts, trials), environment.VersionWarnings(m.HostVersions)...)
 }
 
 func answerOf(dir *rundir.Dir, path string, trials []result.Trial, aim *answer.Aim) (answer.Answer, error) {

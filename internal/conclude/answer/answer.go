@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -68,7 +69,7 @@ type Answer struct {
 	Additivity []Additivity `json:"additivity,omitempty"`
 	Warnings   []Warning    `json:"warnings"`
 	// Environment describes the machines of a run.
-	Environment *Environment `json:"ground,omitempty"`
+	Environment *environment.Environment `json:"ground,omitempty"`
 	// Proof says for each arm with expectations whether it was what it claims; see Unproved.
 	Proof []ArmProof `json:"proof,omitempty"`
 	// Unproved says in a sentence which arms are not proved to be what they claim; empty if there is none. The exit
@@ -77,11 +78,11 @@ type Answer struct {
 	// Unverified says that Unproved was allowed (--allow-unverified); see AllowUnverified.
 	Unverified string `json:"unverified,omitempty"`
 	// Places are where the sides of the arms were observed.
-	Places []ArmPlaces `json:"places,omitempty"`
+	Places []environment.ArmPlaces `json:"places,omitempty"`
 	// ProviderAnswers are what the providers answered about the hosts, if the experiment has them asked.
-	ProviderAnswers []ProviderAnswer `json:"provider_answers,omitempty"`
+	ProviderAnswers []environment.ProviderAnswer `json:"provider_answers,omitempty"`
 	// Differs lists the facts in which the hosts of an arm differ from those of the baseline.
-	Differs []Differing `json:"differs,omitempty"`
+	Differs []environment.Differing `json:"differs,omitempty"`
 	// NoiseFloor is set if the run compares an arm with itself.
 	NoiseFloor *NoiseFloor `json:"noise_floor,omitempty"`
 	// Earlier is what an earlier comparison of an arm with itself says about the hosts of this run.

@@ -3,6 +3,7 @@ package answer
 import (
 	"slices"
 
+	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/declare/result"
 )
 
@@ -31,8 +32,13 @@ func (in Input) group(arm, workload string) []*result.Trial {
 	return in.groups[group{arm, workload}]
 }
 
-// goodOf gives the good trials of a workload in an arm.
-func goodOf(in Input, arm, workload string) []*result.Trial {
+// good gives the good trials of a workload in an arm.
+func (in Input) good(arm, workload string) []*result.Trial {
 	return slices.DeleteFunc(slices.Clone(in.group(arm, workload)),
 		func(t *result.Trial) bool { return t.Error != "" })
+}
+
+// measured is the run as its environment is read from it.
+func (in Input) measured() environment.Run {
+	return environment.Run{Experiment: in.Experiment, Trials: in.Trials, Hosts: in.Hosts, Good: in.good}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -20,7 +21,8 @@ func Make(in Input) Answer {
 		Arms:        []Figure{}, Comparisons: []Comparison{}, Layers: []Layer{}, Residual: []Residual{},
 		Warnings: []Warning{},
 	}
-	a.Differs = hostsDiffering(in)
+	run := in.measured()
+	a.Differs = environment.HostsDiffering(run)
 	a.Averages = AveragesOf(!in.Experiment.Unpaired())
 	if deployed(in.Experiment) {
 		a.Averages.overDeployments()
@@ -35,7 +37,7 @@ func Make(in Input) Answer {
 		}
 	}
 	a.AskedAbout, a.Settings = in.Experiment.AskedAbout, settingsOf(in.Experiment)
-	a.Proof, a.Places, a.ProviderAnswers = proofs(in), places(in), providerAnswers(in)
+	a.Proof, a.Places, a.ProviderAnswers = proofs(in.Experiment, in.Trials), environment.Places(run), environment.ProviderAnswers(run)
 	a.Unproved = unprovedText(a.Proof)
 	tables := tablesOf(in)
 	for _, c := range tables {
@@ -69,7 +71,7 @@ func Make(in Input) Answer {
 		a.NoiseFloor = noiseFloor(in, a, tables)
 		a.Warnings = append(a.Warnings, selfWarnings(in, a)...)
 	}
-	a.Environment = environment(in)
+	a.Environment = environment.Of(run)
 	a.Workloads = measuredOf(in)
 	a.SetProtocols(protocolsOf(in.Trials))
 	a.Failing = failing(in.Experiment, in.Trials)

@@ -12,7 +12,7 @@ func measuredOf(in Input) []Measured {
 	var all []Measured
 	for _, w := range in.Experiment.Workloads {
 		m := Measured{Workload: w.Name, Question: w.Question, Mode: w.Mode, Rate: w.OfferedRate,
-			Waited: sharesOf(in.Trials, w.Name, result.FactWaited).mean}
+			Waited: in.measured().Waited(w.Name)}
 		for _, arm := range in.Experiment.Arms {
 			if own, ok := in.Experiment.WorkloadIn(arm.Name, w.Name); ok && own.OfferedRate != m.Rate {
 				m.Rate = 0

@@ -1,7 +1,6 @@
 package answer
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,11 +10,8 @@ import (
 	"nearfar/internal/declare/result"
 )
 
-// The bounds of lists that grow with the number of trials.
-const (
-	maxNotProved = 10
-	maxPlaces    = 100
-)
+// maxNotProved bounds a list that grows with the number of trials.
+const maxNotProved = 10
 
 // Compared lists the trials that figures and comparisons are made from; see IsCompared. Failed trials stay: they are
 // counted.
@@ -155,7 +151,7 @@ func (p ArmProof) Text() string {
 	for _, o := range p.Expectations {
 		switch {
 		case o.Outcome == check.Proved:
-		case len(parts) == mostNamed:
+		case len(parts) == mostTexts:
 			more++
 		default:
 			parts = append(parts, o.Text()+" is "+o.Counts())
@@ -172,15 +168,15 @@ func (p ArmProof) Text() string {
 }
 
 // proofs sums up the arms that expect something.
-func proofs(in Input) []ArmProof {
+func proofs(e *experiment.Experiment, trials []result.Trial) []ArmProof {
 	var all []ArmProof
-	for _, arm := range in.Experiment.Arms {
+	for _, arm := range e.Arms {
 		if len(arm.Expect) == 0 {
 			continue
 		}
-		p := ProofOf(arm, in.Trials)
-		if in.Experiment.Unproved == experiment.UnprovedDrop {
-			for _, t := range in.Trials {
+		p := ProofOf(arm, trials)
+		if e.Unproved == experiment.UnprovedDrop {
+			for _, t := range trials {
 				if t.Arm == arm.Name && t.Error == "" && !proved(arm, t) {
 					p.Dropped++
 				}
@@ -202,14 +198,17 @@ func unprovedText(all []ArmProof) string {
 	return UnprovedSentence(texts)
 }
 
+// mostTexts is how many texts a sentence has. The others are counted.
+const mostTexts = 4
+
 // UnprovedSentence makes a sentence of texts about arms that are not proved. It has the first few and counts the
 // others; it is empty without texts.
 func UnprovedSentence(texts []string) string {
 	if len(texts) == 0 {
 		return ""
 	}
-	text := strings.Join(texts[:min(len(texts), mostNamed)], "; ")
-	if n := len(texts) - mostNamed; n > 0 {
+	text := strings.Join(texts[:min(len(texts), mostTexts)], "; ")
+	if n := len(texts) - mostTexts; n > 0 {
 		text += fmt.Sprintf("; and %d more", n)
 	}
 	return text + "."
@@ -222,59 +221,9 @@ func UnprovedIn(texts ...string) string {
 	return strings.Join(slices.Compact(texts), "; ")
 }
 
-// unprovedIn says whether an arm is not proved in the compared trials of a workload.
-func (c cells) unprovedIn(e *experiment.Experiment, name string) string {
-	arm, _ := e.Arm(name)
-	return ProofOf(arm, c.good[name]).Text()
-}
-
-// markUnproved sets Unproved of comparisons and layers, and says where dropped trials left nothing to compare.
-func markUnproved(e *experiment.Experiment, a *Answer, tables []cells) {
-	if !e.HasExpectations() {
-		return
-	}
-	texts := map[string]map[string]string{} // by workload and arm
-	for _, c := range tables {
-		if texts[c.workload] != nil {
-			continue
-		}
-		texts[c.workload] = map[string]string{}
-		for _, arm := range e.Arms {
-			texts[c.workload][arm.Name] = c.unprovedIn(e, arm.Name)
-		}
-	}
-	for i := range a.Comparisons {
-		c := &a.Comparisons[i]
-		c.Unproved = UnprovedIn(texts[c.Workload][c.Arm], texts[c.Workload][c.Baseline])
-		if c.Reason == noGoodTrials {
-			c.allDropped(a.Proof)
-		}
-	}
-	for i := range a.Layers {
-		l := &a.Layers[i]
-		var of []string
-		for _, arm := range e.Arms {
-			if l.Arm == "" || arm.Name == l.Arm || arm.Name == e.Baseline {
-				of = append(of, texts[l.Workload][arm.Name])
-			}
-		}
-		l.Unproved = UnprovedIn(of...)
-	}
-}
-
-// allDropped says why a side of a comparison has no good trial left, if all of them were dropped.
-func (c *Comparison) allDropped(all []ArmProof) {
-	for _, p := range all {
-		if (p.Arm == c.Arm || p.Arm == c.Baseline) && p.Dropped > 0 && p.Dropped == p.Trials {
-			c.Reason = fmt.Sprintf("all %d trials of %s are dropped, because %s is not proved to be what it claims",
-				p.Trials, p.Arm, p.Arm)
-		}
-	}
-}
-
 // expectations warns of expectations that were not proved, with the evidence.
-func expectations(all []ArmProof) []Warning {
-	var warnings []Warning
+func expectations(all []ArmProof) []result.Warning {
+	var warnings []result.Warning
 	for _, p := range all {
 		warnings = append(warnings, p.Warnings()...)
 	}
@@ -282,7 +231,7 @@ func expectations(all []ArmProof) []Warning {
 }
 
 // Warnings are about the expectations that were not proved; none without a good trial.
-func (p ArmProof) Warnings() (warnings []Warning) {
+func (p ArmProof) Warnings() (warnings []result.Warning) {
 	for _, o := range p.Expectations {
 		if p.Trials > 0 && o.Outcome != check.Proved {
 			warnings = append(warnings, o.warning(p.Arm))
@@ -292,7 +241,7 @@ func (p ArmProof) Warnings() (warnings []Warning) {
 }
 
 // warning says in which trials the expectation was not proved, and why.
-func (o ExpectationOver) warning(arm string) Warning {
+func (o ExpectationOver) warning(arm string) result.Warning {
 	var numbers []string
 	for _, n := range o.NotProved {
 		numbers = append(numbers, fmt.Sprint(n))
@@ -300,43 +249,6 @@ func (o ExpectationOver) warning(arm string) Warning {
 	if o.Refuted+o.Unknown > len(numbers) {
 		numbers = append(numbers, "...")
 	}
-	return Warning{Code: "expectation-" + string(o.Outcome), Arm: arm, Message: fmt.Sprintf(
-		"%s is %s (trial %s): %s", o.Text(), o.Counts(), list(numbers), o.Evidence)}
-}
-
-// places lists where the sides of each arm were observed in good trials.
-func places(in Input) []ArmPlaces {
-	var all []ArmPlaces
-	for _, arm := range in.Experiment.Arms {
-		p := ArmPlaces{Arm: arm.Name, Client: []check.Place{}, Server: []check.Place{}}
-		seen := map[string]bool{}
-		add := func(side string, to *[]check.Place, place *check.Place) {
-			if place == nil || len(*to) >= maxPlaces {
-				return
-			}
-			key, err := json.Marshal(place)
-			if err != nil || seen[side+string(key)] {
-				return
-			}
-			seen[side+string(key)] = true
-			*to = append(*to, *place)
-		}
-		for _, t := range in.Trials {
-			if t.Arm == arm.Name && t.Error == "" && t.Observed != nil {
-				add("client ", &p.Client, t.Observed.Client)
-				add("server ", &p.Server, t.Observed.Server)
-			}
-		}
-		if len(p.Client)+len(p.Server) > 0 {
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
-// AllowUnverified says in Unverified that the arms that are not proved were allowed. It does nothing if all are proved.
-func (a *Answer) AllowUnverified() {
-	if a.Unproved != "" {
-		a.Unverified = "Unverified, as --allow-unverified permits: " + a.Unproved
-	}
+	return result.Warning{Code: "expectation-" + string(o.Outcome), Arm: arm, Message: fmt.Sprintf(
+		"%s is %s (trial %s): %s", o.Text(), o.Counts(), strings.Join(numbers, ", "), o.Evidence)}
 }

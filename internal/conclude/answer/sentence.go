@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer/environment"
 )
 
 // mostSaid is how many findings a part of the answer tells, mostNamed how many names a list has. The others are
@@ -398,7 +399,7 @@ func (t *telling) basis(f Finding, headline string) string {
 	if f.Caution != "" {
 		add("Careful: " + f.Caution + ".")
 	}
-	if m := t.measured(f.Workload); m.Waited >= contendedRate && f.certainty() != refused {
+	if m := t.measured(f.Workload); m.Waited >= environment.ContendedRate && f.certainty() != refused {
 		add(fmt.Sprintf("Careful: the trials waited %s of their runnable time for CPUs that other programs used; on an "+
 			"idle machine the figure can be another.", percent(m.Waited, nil)))
 	}

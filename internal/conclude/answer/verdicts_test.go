@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -252,7 +253,7 @@ func toldAnswers() []struct {
 			}).run()},
 		{"a lab", func() Statement {
 			m := answerOf(rr).with("far", rr, p50, 2.94*us, 1.22*us, 5.03*us, 15.5*us)
-			m.Environment = &Environment{Kernel: "6.8"}
+			m.Environment = &environment.Environment{Kernel: "6.8"}
 			return m.run()
 		}()},
 		{"imported", func() Statement {

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"nearfar/internal/declare/result"
 	"strings"
 	"testing"
 )
@@ -48,5 +49,13 @@ func TestWaitingDiffers(t *testing.T) {
 	if w == nil || w.Workload != "rr" || !strings.Contains(w.Message, "vxlan: client block, server spin") ||
 		!strings.Contains(w.Message, "client block, server block") {
 		t.Errorf("%+v", w)
+	}
+}
+
+// TestNotes: notes are repeated, but not those about limiters, which are a warning of their own.
+func TestNotes(t *testing.T) {
+	trials := []result.Trial{{Notes: []string{result.NoteLimiter + " on the client.", "Another note."}}, {}}
+	if all := notes(Input{Trials: trials}); len(all) != 1 || all[0].Message != "Another note." {
+		t.Errorf("%+v", all)
 	}
 }

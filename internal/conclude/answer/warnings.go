@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/declare/result"
 )
 
@@ -37,22 +38,16 @@ func runWarnings(in Input, a Answer, tables []cells) []Warning {
 		if _, skipped := in.Skipped[w.Name]; skipped {
 			continue
 		}
-		for _, arm := range unpinned(in.Experiment, w.Name) {
+		for _, arm := range environment.Unpinned(in.Experiment, w.Name) {
 			warnings = append(warnings, Warning{Code: "placement-free", Arm: arm, Workload: w.Name,
 				Message: "client and server were not pinned: the same path can show two modes"})
 		}
 	}
 	warnings = append(warnings, expectations(a.Proof)...)
-	warnings = append(warnings, unproved(in)...)
-	warnings = append(warnings, waits(in)...)
-	warnings = append(warnings, engineDiffers(in)...)
-	warnings = append(warnings, machinesDiffer(in.Experiment, a.Differs)...)
-	warnings = append(warnings, steal(in)...)
-	warnings = append(warnings, contention(in)...)
+	warnings = append(warnings, in.measured().Warnings(a.Differs)...)
 	warnings = append(warnings, lateWires(in, a.Arms)...)
 	warnings = append(warnings, belowRate(in, a.Arms)...)
-	warnings = append(warnings, limits(in)...)
-	warnings = append(warnings, coreToCore(in)...)
+	warnings = append(warnings, in.measured().Disturbances()...)
 	warnings = append(warnings, notes(in)...)
 	warnings = append(warnings, trialWarnings(in.Experiment, tables)...)
 	warnings = append(warnings, deploymentWarnings(a)...)
@@ -86,55 +81,6 @@ func failures(in Input) []Warning {
 		}
 	}
 	return warnings
-}
-
-// waits warns of a workload whose good trials did not all wait for messages in the same way: spinning is faster,
-// whatever the path.
-func waits(in Input) []Warning {
-	var warnings []Warning
-	for _, w := range in.Experiment.Workloads {
-		for _, alike := range alike(in.Experiment, w.Name, "wait") {
-			warnings = append(warnings, waitsOf(in.Trials, w.Name, alike)...)
-		}
-	}
-	return warnings
-}
-
-// waitsOf checks a workload's trials in arms that declare one way of waiting.
-func waitsOf(trials []result.Trial, workload string, of []string) []Warning {
-	var ways []string
-	arms := map[string][]string{}
-	for _, t := range trials {
-		if t.Workload != workload || !slices.Contains(of, t.Arm) || t.Error != "" ||
-			t.Facts["wait"] == "" && t.Facts["server.wait"] == "" {
-			continue
-		}
-		way := fmt.Sprintf("client %s, server %s", wait(t, "wait"), wait(t, "server.wait"))
-		if !slices.Contains(ways, way) {
-			ways = append(ways, way)
-		}
-		if !slices.Contains(arms[way], t.Arm) {
-			arms[way] = append(arms[way], t.Arm)
-		}
-	}
-	if len(ways) < 2 {
-		return nil
-	}
-	var parts []string
-	for _, way := range ways {
-		parts = append(parts, fmt.Sprintf("%s: %s", list(arms[way]), way))
-	}
-	return []Warning{{Code: "waiting-differs", Workload: workload,
-		Message: "trials waited for messages in different ways, which alone makes a difference (" +
-			strings.Join(parts, "; ") + ")"}}
-}
-
-// wait is how one side of a trial waited, if it says so.
-func wait(t result.Trial, fact string) string {
-	if way := t.Facts[fact]; way != "" {
-		return way
-	}
-	return "unknown"
 }
 
 // notes repeats the notes of the tools' outputs, once each. Those about limiters are in a warning of their own.

@@ -27,7 +27,7 @@ func lateWires(in Input, figures []Figure) []Warning {
 		if strings.HasPrefix(f.Stat, "p9") {
 			fact, crossings = result.FactWireLatenessP99, 1
 		}
-		trials := goodOf(in, f.Arm, f.Workload)
+		trials := in.good(f.Arm, f.Workload)
 		late, ok := medianDuration(trials, fact)
 		if !ok || crossings*late.Seconds() < notableLateness*f.Median {
 			continue
@@ -97,7 +97,7 @@ func belowRate(in Input, figures []Figure) []Warning {
 			continue
 		}
 		rate, allowed := allows(*arm.Lab, w)
-		trials := goodOf(in, f.Arm, f.Workload)
+		trials := in.good(f.Arm, f.Workload)
 		below, least := 0, f.Median
 		for _, t := range trials {
 			if v, ok := f.Of(*t); ok && v < clearlyBelow*allowed {

@@ -8,6 +8,7 @@ import (
 
 	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/declare/result"
 )
 
@@ -318,9 +319,9 @@ func (c *Contrast) hosts() []answer.Warning {
 			arms = append(arms, pair)
 		}
 	}
-	base, other := answer.HostsOf{Machine: c.Base.Machine, Hosts: c.Base.Hosts},
-		answer.HostsOf{Machine: c.New.Machine, Hosts: c.New.Hosts}
-	for _, line := range answer.DifferingHosts(base, other, arms) {
+	base, other := environment.HostsOf{Machine: c.Base.Machine, Hosts: c.Base.Hosts},
+		environment.HostsOf{Machine: c.New.Machine, Hosts: c.New.Hosts}
+	for _, line := range environment.DifferingHosts(base, other, arms) {
 		w = append(w, answer.Warning{Code: "hosts-differ", Message: shorten(line)})
 	}
 	if b, n := c.Base.Versions["nearfar"], c.New.Versions["nearfar"]; b != n && b != "" && n != "" {

@@ -10,6 +10,7 @@ import (
 
 	"nearfar/internal/base/hdr"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/declare/rundir"
@@ -243,7 +244,7 @@ func clipped(a answer.Answer) answer.Answer {
 }
 
 // clippedEnvironment is clipped for the description of the hosts; nil stays nil.
-func clippedEnvironment(g *answer.Environment) *answer.Environment {
+func clippedEnvironment(g *environment.Environment) *environment.Environment {
 	if g == nil {
 		return nil
 	}
@@ -257,7 +258,7 @@ func clippedEnvironment(g *answer.Environment) *answer.Environment {
 	}
 	c.Addresses = listOf(g.Addresses)
 	for i := range c.Addresses {
-		for _, h := range []*answer.HostAddress{&c.Addresses[i].Client, &c.Addresses[i].Server} {
+		for _, h := range []*environment.HostAddress{&c.Addresses[i].Client, &c.Addresses[i].Server} {
 			h.Host, h.Address = clip(h.Host), clip(h.Address)
 		}
 	}

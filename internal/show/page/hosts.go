@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/declare/result"
 )
 
@@ -170,7 +170,7 @@ func scalar(v any) string {
 // packets. Its name shows this, or that all of its values are addresses. For facts that tools found (of a workload),
 // only the values count.
 func own(workload int, name string, values []string) bool {
-	if workload < 0 && !answer.ArmFactMatters(name) {
+	if workload < 0 && !environment.ArmFactMatters(name) {
 		return true
 	}
 	known := 0

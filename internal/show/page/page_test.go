@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -154,7 +155,7 @@ func TestClippedAnswer(t *testing.T) {
 		Findings:   []answer.Finding{{Reason: long, Caution: long, Text: long}},
 		Objectives: []answer.Objective{{Rule: long, Reason: long, Said: long}},
 		Settings:   []answer.Settings{{Text: long, Set: []experiment.Setting{{Value: long}}}},
-		Environment: &answer.Environment{Kernel: long, CPU: long, CPUs: 2, Wire: long, Congestion: long,
+		Environment: &environment.Environment{Kernel: long, CPU: long, CPUs: 2, Wire: long, Congestion: long,
 			Limits: []string{long}},
 		Warnings:    []answer.Warning{{Message: long}},
 		Failures:    &answer.Failures{Arms: []answer.FailureShare{{Failed: 5, Reason: long}}},

@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/show/page/pagetest"
@@ -73,7 +74,7 @@ func prove(a *answer.Answer, trials []int) {
 			Where: &check.Where{Cloud: check.CloudAzure, InstanceType: "Standard_D4s_v5", Zone: zone}}}
 	}
 	const intel, amd = "Intel(R) Xeon(R) Platinum 8370C CPU @ 2.80GHz", "AMD EPYC 7763 64-Core Processor"
-	a.Places = []answer.ArmPlaces{
+	a.Places = []environment.ArmPlaces{
 		{Arm: "l2", Client: place("vm-a", intel, "1"), Server: place("vm-b", intel, "1")},
 		{Arm: "routed", Client: place("vm-a", intel, "1"), Server: place("vm-c", intel, "2")},
 		{Arm: "vxlan", Client: place("vm-a", intel, "1"), Server: append(place("vm-d", amd, "1"),
@@ -81,7 +82,7 @@ func prove(a *answer.Answer, trials []int) {
 	}
 	group, none, on := "/subscriptions/s/proximityPlacementGroups/near", "", true
 	const asked = "az ppg show --ids near --include-colocation-status"
-	a.ProviderAnswers = []answer.ProviderAnswer{
+	a.ProviderAnswers = []environment.ProviderAnswer{
 		{Arm: "l2", Side: "client", Cloud: check.CloudAzure, Instance: "vm-a", Provider: check.Provider{
 			Commands: []string{"az vm show --ids vm-a", asked}, Group: &group, GroupColocation: "Aligned",
 			Colocation: "Aligned", Accelerated: &on, Configured: "scale set pool"}},
@@ -92,7 +93,7 @@ func prove(a *answer.Answer, trials []int) {
 			Commands: []string{asked}, Topology: &check.Topology{Cluster: "c", Block: "b", Host: "h"},
 			PhysicalHost: "/c/b/h", Problem: "gcloud: no login"}},
 	}
-	a.Differs = []answer.Differing{
+	a.Differs = []environment.Differing{
 		{Arm: "vxlan", Side: "server", Fact: "model", Name: "CPU", Baseline: intel, Value: amd, Matters: true},
 		{Arm: "vxlan", Side: "server", Fact: "enslaved.driver", Name: "enslaved device's driver",
 			Baseline: "mlx5_core", Value: "none", Matters: true},
@@ -240,12 +241,12 @@ func testHostileHosts(t *testing.T, b *pagetest.Tab) {
 	a.Places[0].Client[0] = check.Place{Host: evil, Node: evil, Kernel: evil, Model: evil, Device: evil, Driver: evil,
 		Where: &check.Where{Zone: evil, ZoneID: evil, InstanceType: evil, PlacementGroup: &group, Problem: evil,
 			Topology: &check.Topology{Host: evil}}}
-	a.ProviderAnswers = []answer.ProviderAnswer{{Arm: "vxlan", Side: evil, Cloud: evil, Instance: evil,
+	a.ProviderAnswers = []environment.ProviderAnswer{{Arm: "vxlan", Side: evil, Cloud: evil, Instance: evil,
 		Provider: check.Provider{Commands: []string{evil}, Group: &group, Strategy: evil, State: evil,
 			Colocation: evil, GroupColocation: evil, NetworkNodes: []string{evil}, PhysicalHost: evil, Problem: evil,
 			Accelerated: new(bool), Configured: evil,
 			Topology: &check.Topology{Cluster: evil}}}}
-	a.Differs[0] = answer.Differing{Arm: "vxlan", Side: evil, Fact: evil, Name: evil, Baseline: evil, Value: evil}
+	a.Differs[0] = environment.Differing{Arm: "vxlan", Side: evil, Fact: evil, Name: evil, Baseline: evil, Value: evil}
 	file := b.Show(t, written(t, d))
 	const openAll = `document.querySelectorAll("details").forEach(e => e.open = true) ?? 0`
 	pagetest.Eval[int](t, b, openAll)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/environment"
 )
 
 // mostDiffering is how many differences between hosts a report lists. JSON has all.
@@ -27,7 +28,7 @@ const mattersMark = " *"
 func differsSection(a answer.Answer) section {
 	t := table{head: []string{"arm", "host", "fact", "baseline", "here"}, named: 2}
 	declared, left, matters := 0, 0, false
-	var all []answer.Differing
+	var all []environment.Differing
 	for _, matter := range []bool{true, false} {
 		for _, d := range a.Differs {
 			switch {
@@ -76,7 +77,7 @@ func differsSection(a answer.Answer) section {
 }
 
 // bothHosts joins the differences that both hosts of an arm share.
-func bothHosts(all []answer.Differing) (joined []answer.Differing) {
+func bothHosts(all []environment.Differing) (joined []environment.Differing) {
 	for _, d := range all {
 		found := false
 		for i := range joined {

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/environment"
 )
 
 // differing is an answer with differences between hosts of each kind.
 func differing() answer.Answer {
-	a := answer.Answer{Baseline: "near", Verdict: "Nothing was measured.", Differs: []answer.Differing{
+	a := answer.Answer{Baseline: "near", Verdict: "Nothing was measured.", Differs: []environment.Differing{
 		{Arm: "far", Side: "client", Fact: "kernel", Name: "kernel", Baseline: "6.8.0-1015-azure",
 			Value: "6.1.0-28-amd64", Matters: true},
 		{Arm: "far", Side: "server", Fact: "kernel", Name: "kernel", Baseline: "6.8.0-1015-azure",
@@ -22,7 +23,7 @@ func differing() answer.Answer {
 			Baseline: "Intel(R) Xeon(R) Platinum 8370C CPU @ 2.80GHz", Value: "\x1b[31m<script>| AMD EPYC 7763"},
 	}}
 	for i := range 20 {
-		a.Differs = append(a.Differs, answer.Differing{Arm: "far", Side: "server", Baseline: "on", Value: "off",
+		a.Differs = append(a.Differs, environment.Differing{Arm: "far", Side: "server", Baseline: "on", Value: "off",
 			Fact: fmt.Sprint("device.offloads.f", i), Name: fmt.Sprint("offload f", i)})
 	}
 	return a

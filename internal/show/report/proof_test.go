@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/declare/check"
 )
 
@@ -60,7 +61,7 @@ func TestTheFirstLineSaysThatAnAnswerIsUnverified(t *testing.T) {
 // What providers answered is a line for each host, safe for a terminal.
 func TestProviderAnswers(t *testing.T) {
 	group := "pg\x1b[31m"
-	a := answer.Answer{Baseline: "near", ProviderAnswers: []answer.ProviderAnswer{
+	a := answer.Answer{Baseline: "near", ProviderAnswers: []environment.ProviderAnswer{
 		{Arm: "near", Side: "client", Cloud: "aws", Instance: "i-1", Deployments: []int{1, 2},
 			Provider: check.Provider{Group: &group, Strategy: "cluster", NetworkNodes: []string{"nn-1", "nn-2"}}},
 	}}

@@ -1,4 +1,4 @@
-package answer
+package environment
 
 import (
 	"fmt"
@@ -11,12 +11,12 @@ import (
 const notableSteal = 0.01
 
 // steal warns of workloads whose trials lost CPU time to the hypervisor (steal time).
-func steal(in Input) []Warning {
-	var warnings []Warning
+func steal(in Run) []result.Warning {
+	var warnings []result.Warning
 	for _, w := range in.Experiment.Workloads {
 		stolen := sharesOf(in.Trials, w.Name, result.FactStolen)
 		if stolen.n > 0 && stolen.mean >= notableSteal {
-			warnings = append(warnings, Warning{Code: "cpu-stolen", Workload: w.Name, Message: fmt.Sprintf(
+			warnings = append(warnings, result.Warning{Code: "cpu-stolen", Workload: w.Name, Message: fmt.Sprintf(
 				"the hypervisor took %s %% of the trials' CPU time (steal time; %s %% in trial %d): "+
 					"rates are too low and tails too long", result.Decimal(100*stolen.mean, 1),
 				result.Decimal(100*stolen.most, 0), stolen.worst)})

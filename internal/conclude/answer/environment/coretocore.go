@@ -1,4 +1,4 @@
-package answer
+package environment
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ const (
 
 // coreToCore warns of workloads in which the latency between the client's and the server's CPU changed between
 // trials. The results then have two modes that do not come from the path.
-func coreToCore(in Input) []Warning {
-	var warnings []Warning
+func coreToCore(in Run) []result.Warning {
+	var warnings []result.Warning
 	for _, w := range in.Experiment.Workloads {
 		for _, arms := range alike(in.Experiment, w.Name, "placement") {
 			warnings = append(warnings, coreToCoreOf(in.Trials, w.Name, arms)...)
@@ -26,7 +26,7 @@ func coreToCore(in Input) []Warning {
 }
 
 // coreToCoreOf checks a workload's trials in arms with the same placement.
-func coreToCoreOf(trials []result.Trial, workload string, arms []string) []Warning {
+func coreToCoreOf(trials []result.Trial, workload string, arms []string) []result.Warning {
 	var measured []result.Trial
 	for i := range trials {
 		t := &trials[i]
@@ -39,7 +39,7 @@ func coreToCoreOf(trials []result.Trial, workload string, arms []string) []Warni
 	if c.Slow < slowTrials || float64(c.Slow) < slowShare*float64(c.Known) {
 		return nil
 	}
-	return []Warning{{Code: "cpus-moved", Workload: workload, Message: fmt.Sprintf(
+	return []result.Warning{{Code: "cpus-moved", Workload: workload, Message: fmt.Sprintf(
 		"in %d of %d trials the core-to-core latency between client and server was high: up to %v for the round "+
 			"trip of "+
 			"a cache line, %v at best. A hypervisor may move the CPUs. Rates and times of these trials differ "+

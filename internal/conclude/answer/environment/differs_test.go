@@ -1,9 +1,8 @@
-package answer
+package environment
 
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -70,7 +69,7 @@ func differingLines(all []Differing) (lines []string) {
 // The differences between the hosts of an arm and of the baseline are listed, with a warning about those that matter.
 // The other side of the arm is never compared.
 func TestHostsDiffer(t *testing.T) {
-	in := Input{Experiment: givenExperiment(), Hosts: factsOf(t,
+	in := Run{Experiment: givenExperiment(), Hosts: factsOf(t,
 		hostOf{sides: []string{"near/client", "far/client"}},
 		hostOf{sides: []string{"near/server"}, change: func(f *check.Facts) { f.Model = "Xeon" }},
 		hostOf{sides: []string{"far/server"}, change: func(f *check.Facts) {
@@ -78,28 +77,28 @@ func TestHostsDiffer(t *testing.T) {
 			f.Load.Average, f.Devices[0].Address, f.BootID = 9, "02:00:00:00:00:02", "2"
 			f.Devices[0].Name, f.Path.Device = "ens5", "ens5"
 		}})}
-	a := Make(in)
+	differs := HostsDiffering(in)
 	want := []string{"far server: kernel 6.8 -> 6.1 !", "far server: zone eu-1a -> eu-1b !",
 		"far server: ring rx 1024 -> 256"}
-	if diff := cmp.Diff(want, differingLines(a.Differs)); diff != "" {
+	if diff := cmp.Diff(want, differingLines(differs)); diff != "" {
 		t.Error(diff)
 	}
-	at := slices.IndexFunc(a.Warnings, func(w Warning) bool { return w.Code == "arms-differ-in-machines" })
-	if at < 0 || a.Warnings[at].Arm != "far" || a.Warnings[at].Message != "the machines differ from those of near, "+
+	w := in.Warnings(differs)
+	if len(w) != 1 || w[0].Code != "arms-differ-in-machines" || w[0].Arm != "far" || w[0].Message != "the machines differ from those of near, "+
 		"which alone can make a difference: the server's kernel 6.8 -> 6.1; the server's zone eu-1a -> eu-1b" {
-		t.Errorf("%+v", a.Warnings)
+		t.Errorf("%+v", w)
 	}
 
 	kernel := func(f *check.Facts) { f.Kernel = "6.1" }
 	in.Hosts = factsOf(t, hostOf{sides: []string{"near/client", "near/server"}},
 		hostOf{sides: []string{"far/client", "far/server"}, change: kernel})
-	w := machinesDiffer(in.Experiment, hostsDiffering(in))
+	w = machinesDiffer(in.Experiment, HostsDiffering(in))
 	if len(w) != 1 || !strings.HasSuffix(w[0].Message, ": both hosts' kernel 6.8 -> 6.1") {
 		t.Errorf("%+v", w)
 	}
 	for _, unknown := range []string{"", "{}", `{"facts":"x"}`, `{"facts":[{"sides":["near/client"]}]}`,
 		`{"facts":[null,{"sides":["far/client"],"facts":{}}]}`} {
-		if d := hostsDiffering(Input{Experiment: givenExperiment(), Hosts: []byte(unknown)}); len(d) > 0 {
+		if d := HostsDiffering(Run{Experiment: givenExperiment(), Hosts: []byte(unknown)}); len(d) > 0 {
 			t.Errorf("%s: %+v", unknown, d)
 		}
 	}
@@ -115,7 +114,7 @@ func TestHostsDifferOverDeployments(t *testing.T) {
 					change: func(f *check.Facts) { f.Model = m[j] }})
 			}
 		}
-		return differingLines(hostsDiffering(Input{Experiment: givenExperiment(), Hosts: factsOf(t, hosts...)}))
+		return differingLines(HostsDiffering(Run{Experiment: givenExperiment(), Hosts: factsOf(t, hosts...)}))
 	}
 	for name, test := range map[string]struct {
 		models [][2]string
@@ -204,13 +203,13 @@ func TestDeclaredDifferences(t *testing.T) {
 	} {
 		e := givenExperiment()
 		test.change(&e.Arms[0], &e.Arms[1])
-		in := Input{Experiment: e, Hosts: factsOf(t, hostOf{sides: []string{"near/server"}},
+		in := Run{Experiment: e, Hosts: factsOf(t, hostOf{sides: []string{"near/server"}},
 			hostOf{sides: []string{"far/server"}, change: func(f *check.Facts) {
 				f.Kernel, f.Model, f.Where.InstanceType, f.Where.Zone = "6.1", "Xeon", "c7g.large", "eu-1b"
 				f.Devices[0].MTU, f.Path.MTU = 9000, 9000
 				f.Settings["ipv4/tcp_congestion_control"] = "bbr"
 			}})}
-		differs := hostsDiffering(in)
+		differs := HostsDiffering(in)
 		if len(differs) != 6 {
 			t.Fatalf("%s: %q", name, differingLines(differs))
 		}

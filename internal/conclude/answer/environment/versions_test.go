@@ -1,4 +1,4 @@
-package answer
+package environment
 
 import (
 	"strings"
@@ -49,7 +49,7 @@ func TestEngineDiffers(t *testing.T) {
 		"not known": {[]result.Trial{trial("a", "assembly", "assembly", counter, ""), trial("b", "", "", "", "")}, nil},
 	} {
 		var codes []string
-		for _, w := range engineDiffers(Input{Experiment: e, Trials: c.trials}) {
+		for _, w := range engineDiffers(Run{Experiment: e, Trials: c.trials}) {
 			codes = append(codes, w.Code)
 			if w.Workload != "rr" || !strings.Contains(w.Message, "a: client ") ||
 				!strings.Contains(w.Message, "b: client ") {

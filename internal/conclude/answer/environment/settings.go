@@ -1,4 +1,4 @@
-package answer
+package environment
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // alike groups the arms by their value of a workload's key, in the order of the file. A difference in that key within
@@ -25,8 +26,8 @@ func alike(e *experiment.Experiment, workload, key string) [][]string {
 	return groups
 }
 
-// unpinned lists the arms that leave a workload's placement to the kernel; one empty name if all do.
-func unpinned(e *experiment.Experiment, workload string) []string {
+// Unpinned lists the arms that leave a workload's placement to the kernel; one empty name if all do.
+func Unpinned(e *experiment.Experiment, workload string) []string {
 	var arms []string
 	for _, arm := range e.Arms {
 		if w, _ := e.WorkloadIn(arm.Name, workload); w.Placement.Kind == experiment.PlacementFree {
@@ -47,8 +48,8 @@ func decidedByHosts() []string {
 }
 
 // unproved warns of settings for which the good trials contain no proof that the hosts applied them.
-func unproved(in Input) []Warning {
-	var warnings []Warning
+func unproved(in Run) []result.Warning {
+	var warnings []result.Warning
 	for _, arm := range in.Experiment.Arms {
 		for _, w := range in.Experiment.Workloads {
 			set := in.Experiment.SetIn(arm.Name, w.Name)
@@ -57,14 +58,14 @@ func unproved(in Input) []Warning {
 					continue
 				}
 				missing, good := 0, 0
-				for _, t := range goodOf(in, arm.Name, w.Name) {
+				for _, t := range in.Good(arm.Name, w.Name) {
 					good++
 					if t.Treatment[key] == "" {
 						missing++
 					}
 				}
 				if missing > 0 {
-					warnings = append(warnings, Warning{Code: "setting-unproved", Arm: arm.Name,
+					warnings = append(warnings, result.Warning{Code: "setting-unproved", Arm: arm.Name,
 						Workload: w.Name, Message: fmt.Sprintf(
 							"%s %s is set, and in %d of %d trials nothing shows that it was on", key,
 							set[key], missing, good)})

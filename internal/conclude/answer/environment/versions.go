@@ -1,4 +1,4 @@
-package answer
+package environment
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // VersionWarnings warns of tools of which the hosts have different versions. versions are by arm.
-func VersionWarnings(versions map[string]result.HostVersions) (warnings []Warning) {
+func VersionWarnings(versions map[string]result.HostVersions) (warnings []result.Warning) {
 	// hosts are by tool and version.
 	hosts := map[string]map[string][]string{}
 	for _, arm := range slices.Sorted(maps.Keys(versions)) {
@@ -37,9 +37,9 @@ func VersionWarnings(versions map[string]result.HostVersions) (warnings []Warnin
 			if name == "" {
 				name = "an unknown version"
 			}
-			parts = append(parts, fmt.Sprintf("%s on %s", name, list(hosts[tool][version])))
+			parts = append(parts, fmt.Sprintf("%s on %s", name, strings.Join(hosts[tool][version], ", ")))
 		}
-		warnings = append(warnings, Warning{Code: "tool-versions-differ", Message: fmt.Sprintf(
+		warnings = append(warnings, result.Warning{Code: "tool-versions-differ", Message: fmt.Sprintf(
 			"the hosts have different versions of %s, which alone can make a difference: %s", tool,
 			strings.Join(parts, "; "))})
 	}
@@ -48,7 +48,7 @@ func VersionWarnings(versions map[string]result.HostVersions) (warnings []Warnin
 
 // engineDiffers warns of workloads whose trials used the engine differently in arms that declare the same: another loop
 // (docs/adr/0021-straight-loop.md) or another clock is faster or slower, whatever the path.
-func engineDiffers(in Input) (warnings []Warning) {
+func engineDiffers(in Run) (warnings []result.Warning) {
 	for _, w := range in.Experiment.Workloads {
 		for _, arms := range sameSettings(in.Experiment, w.Name) {
 			warnings = append(warnings, differing(in.Trials, w.Name, arms, "engine-loops-differ",
@@ -76,7 +76,7 @@ func sameSettings(e *experiment.Experiment, workload string) [][]string {
 }
 
 // differing warns if the facts of a workload's good trials in the arms have several values. what says what they are.
-func differing(trials []result.Trial, workload string, of []string, code, what, client, server string) []Warning {
+func differing(trials []result.Trial, workload string, of []string, code, what, client, server string) []result.Warning {
 	arms := map[string][]string{} // by the values of both facts
 	for _, t := range trials {
 		if t.Workload != workload || !slices.Contains(of, t.Arm) || t.Error != "" ||
@@ -99,8 +99,8 @@ func differing(trials []result.Trial, workload string, of []string, code, what, 
 	}
 	var parts []string
 	for _, value := range slices.Sorted(maps.Keys(arms)) {
-		parts = append(parts, fmt.Sprintf("%s: %s", list(arms[value]), value))
+		parts = append(parts, fmt.Sprintf("%s: %s", strings.Join(arms[value], ", "), value))
 	}
-	return []Warning{{Code: code, Workload: workload, Message: fmt.Sprintf(
+	return []result.Warning{{Code: code, Workload: workload, Message: fmt.Sprintf(
 		"%s, which alone makes a difference (%s)", what, strings.Join(parts, "; "))}}
 }

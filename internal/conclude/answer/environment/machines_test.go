@@ -1,4 +1,4 @@
-package answer
+package environment
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 const givenBefore = `{"machines":{
@@ -15,16 +16,15 @@ const givenBefore = `{"machines":{
 "sides":{"near":{"client":"a","server":"b"},"far":{"client":"a","server":"c"}}}`
 
 func givenExperiment() *experiment.Experiment {
-	e := overlay(6)
-	e.Baseline = "near"
-	e.Arms = []experiment.Arm{{Name: "near", Client: "a", Server: "b"}, {Name: "far", Client: "a", Server: "c"}}
-	return e
+	return &experiment.Experiment{Name: "overlay", Baseline: "near",
+		Arms:      []experiment.Arm{{Name: "near", Client: "a", Server: "b"}, {Name: "far", Client: "a", Server: "c"}},
+		Workloads: []experiment.Workload{{Name: "rr", Tool: "native"}}}
 }
 
 // Machines that are alike are described once. Only hosts on one machine have the limit of one.
 func TestMachines(t *testing.T) {
 	text := func(hosts string) (string, []string) {
-		env := environment(Input{Experiment: givenExperiment(), Hosts: []byte(hosts)})
+		env := Of(Run{Experiment: givenExperiment(), Hosts: []byte(hosts)})
 		if env == nil {
 			return "", nil
 		}
@@ -65,9 +65,9 @@ func TestMachines(t *testing.T) {
 
 // Arms whose machines differ in kernel, CPU or clock source are warned of, but not arms that differ in other facts.
 func TestMachinesDiffer(t *testing.T) {
-	warned := func(hosts string) []Warning {
-		in := Input{Experiment: givenExperiment(), Hosts: []byte(hosts)}
-		return machinesDiffer(in.Experiment, hostsDiffering(in))
+	warned := func(hosts string) []result.Warning {
+		in := Run{Experiment: givenExperiment(), Hosts: []byte(hosts)}
+		return machinesDiffer(in.Experiment, HostsDiffering(in))
 	}
 	third := strings.Index(givenBefore, `"c":`)
 	change := func(old, new string) string {
@@ -105,7 +105,7 @@ func TestAddresses(t *testing.T) {
 	const between = `"between":{
 "near":[{"client":"10.0.0.1","server":"10.0.0.2"},{"client":"fd00::1","server":"fd00::2"},{"server":"10.9.9.9"}],
 "far":[{"client":"x","server":"10.0.0.3"},{"client":"10.0.0.1","server":"\u001b[31m"}]}}`
-	env := environment(Input{
+	env := Of(Run{
 		Experiment: givenExperiment(), Hosts: []byte(strings.TrimSuffix(givenBefore, "}") + "," + between),
 	})
 	if env == nil || len(env.Addresses) != 3 || env.Addresses[2].Client != (HostAddress{Host: "a"}) {

@@ -1,4 +1,4 @@
-package answer
+package environment
 
 import (
 	"slices"
@@ -46,23 +46,23 @@ func TestDifferingHosts(t *testing.T) {
 // TestEnvironment: the header names what figures depend on, and the limits of a lab, with offload only if a workload
 // streams.
 func TestEnvironment(t *testing.T) {
-	e := overlay(6)
-	make := func(hosts string) Answer { return Make(Input{Experiment: e, Hosts: []byte(hosts)}) }
-	a := make(hostsBefore)
-	if a.Environment == nil || a.Environment.String() != "A lab on one machine: Linux 6.9, 2 CPUs (EPYC), TCP cubic "+
-		"by default" || len(a.Environment.Limits) != 1 {
-		t.Fatalf("%+v", a.Environment)
+	e := givenExperiment()
+	of := func(hosts string) *Environment { return Of(Run{Experiment: e, Hosts: []byte(hosts)}) }
+	env := of(hostsBefore)
+	if env == nil || env.String() != "A lab on one machine: Linux 6.9, 2 CPUs (EPYC), TCP cubic "+
+		"by default" || len(env.Limits) != 1 {
+		t.Fatalf("%+v", env)
 	}
 	e.Workloads = append(e.Workloads, experiment.Workload{Name: "bulk", Mode: experiment.Stream,
 		Protocol: experiment.TCP})
 	e.Arms[0].Lab = &experiment.Lab{Path: []experiment.Element{{Kind: experiment.Wire}}}
-	a = make(hostsBefore)
-	if len(a.Environment.Limits) != 2 || !strings.Contains(a.Environment.Limits[1], "is hidden in bulk.") ||
-		!strings.HasSuffix(a.Environment.String(), "wires: user-space") {
-		t.Errorf("%+v", a.Environment)
+	env = of(hostsBefore)
+	if len(env.Limits) != 2 || !strings.Contains(env.Limits[1], "is hidden in bulk.") ||
+		!strings.HasSuffix(env.String(), "wires: user-space") {
+		t.Errorf("%+v", env)
 	}
-	if a := make(""); a.Environment != nil {
-		t.Errorf("%+v", a.Environment)
+	if env := of(""); env != nil {
+		t.Errorf("%+v", env)
 	}
 }
 

@@ -1,4 +1,4 @@
-package answer
+package environment
 
 import (
 	"fmt"
@@ -11,12 +11,12 @@ import (
 )
 
 // limits warns of trials in which a limiter of the provider acted: they show the limiter, whatever the arm is.
-func limits(in Input) (warnings []Warning) {
+func limits(in Run) (warnings []result.Warning) {
 	for _, arm := range in.Experiment.Arms {
 		for _, w := range in.Experiment.Workloads {
 			ran, first := 0, 0
 			limited, counters := 0, map[string]bool{}
-			for _, t := range goodOf(in, arm.Name, w.Name) {
+			for _, t := range in.Good(arm.Name, w.Name) {
 				ran++
 				of := limiters(*t)
 				if len(of) == 0 {
@@ -36,7 +36,7 @@ func limits(in Input) (warnings []Warning) {
 			if more := len(names) - maxLimiters; more > 0 {
 				names = append(names[:maxLimiters], fmt.Sprintf("%d more", more))
 			}
-			warnings = append(warnings, Warning{Code: "allowance-exceeded", Arm: arm.Name, Workload: w.Name,
+			warnings = append(warnings, result.Warning{Code: "allowance-exceeded", Arm: arm.Name, Workload: w.Name,
 				Message: fmt.Sprintf("in %d of %d trials (the first: trial %d) a limiter of the provider acted, and "+
 					"they show the limiter: %s grew", limited, ran, first, strings.Join(names, ", "))})
 		}

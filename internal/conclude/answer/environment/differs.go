@@ -1,4 +1,4 @@
-package answer
+package environment
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 // The sides of an arm.
@@ -16,6 +17,25 @@ const (
 	sideClient = "client"
 	sideServer = "server"
 )
+
+// Differing is a fact in which the hosts of an arm differ from those of the baseline.
+type Differing struct {
+	Arm string `json:"arm"`
+	// Side is "client" or "server".
+	Side string `json:"side"`
+	// Fact is a path into check.Facts: "kernel", "path.mtu". "device" stands for the device of the path, "enslaved" for
+	// the devices enslaved to it. Name is the fact in words.
+	Fact string `json:"fact"`
+	Name string `json:"name"`
+	// Baseline and Value are what the hosts of the baseline and of the arm have; several values are separated by
+	// commas.
+	Baseline string `json:"baseline"`
+	Value    string `json:"value"`
+	// Declared says that the difference is a part of what the file declares to be different.
+	Declared bool `json:"declared,omitempty"`
+	// Matters says that the fact is known to change figures.
+	Matters bool `json:"matters,omitempty"`
+}
 
 // recordedFacts is the part of a run's hosts about the facts of all hosts; internal/measure/deploy.Record writes it.
 type recordedFacts struct {
@@ -65,9 +85,9 @@ func (g givenHosts) machineFacts() sideFacts {
 	return all
 }
 
-// hostsDiffering lists the facts in which the hosts of an arm differ from those of the baseline, client with client and
+// HostsDiffering lists the facts in which the hosts of an arm differ from those of the baseline, client with client and
 // server with server. Those that matter and are not declared come first within an arm.
-func hostsDiffering(in Input) (all []Differing) {
+func HostsDiffering(in Run) (all []Differing) {
 	facts := readFacts(in.Hosts)
 	if len(facts) == 0 {
 		facts = readGiven(in.Hosts).machineFacts()
@@ -154,7 +174,7 @@ func distinct(values []string) string {
 			all = append(all, v)
 		}
 	}
-	return list(all)
+	return strings.Join(all, ", ")
 }
 
 // String is the difference in a line: "kernel 6.9 -> 6.1".
@@ -162,7 +182,7 @@ func (d Differing) String() string { return d.Name + " " + d.Baseline + " -> " +
 
 // machinesDiffer warns of each arm whose hosts differ from the baseline's in facts that matter and that the file does
 // not declare.
-func machinesDiffer(e *experiment.Experiment, differs []Differing) (warnings []Warning) {
+func machinesDiffer(e *experiment.Experiment, differs []Differing) (warnings []result.Warning) {
 	for _, arm := range e.Arms {
 		lines := map[string][]string{}
 		var order []string
@@ -186,7 +206,7 @@ func machinesDiffer(e *experiment.Experiment, differs []Differing) (warnings []W
 			}
 			parts = append(parts, of+line)
 		}
-		warnings = append(warnings, Warning{Code: "arms-differ-in-machines", Arm: arm.Name, Message: fmt.Sprintf(
+		warnings = append(warnings, result.Warning{Code: "arms-differ-in-machines", Arm: arm.Name, Message: fmt.Sprintf(
 			"the machines differ from those of %s, which alone can make a difference: %s", e.Baseline,
 			strings.Join(parts, "; "))})
 	}
@@ -231,7 +251,7 @@ func DifferingHosts(base, other HostsOf, arms [][2]string) []string {
 		switch {
 		case slices.Contains(lines, line): // the lab says the same
 		case len(sides[line]) < compared:
-			lines = append(lines, line+" ("+list(sides[line])+")")
+			lines = append(lines, line+" ("+strings.Join(sides[line], ", ")+")")
 		default:
 			lines = append(lines, line)
 		}

@@ -1,4 +1,4 @@
-package answer
+package environment
 
 import (
 	"encoding/json"
@@ -7,7 +7,28 @@ import (
 	"strings"
 
 	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
+
+// Run is what is read of a run.
+type Run struct {
+	Experiment *experiment.Experiment
+	Trials     []result.Trial
+	// Hosts describes the hosts, as in the run directory.
+	Hosts json.RawMessage
+	// Good gives the good trials of a workload in an arm.
+	Good func(arm, workload string) []*result.Trial
+}
+
+// Warnings are of settings that are not proved, of what differs between the hosts beside what the arms declare,
+// and of CPUs that others used. differs is what HostsDiffering gives.
+func (in Run) Warnings(differs []Differing) []result.Warning {
+	return slices.Concat(unproved(in), waits(in), engineDiffers(in), machinesDiffer(in.Experiment, differs), steal(in),
+		contention(in))
+}
+
+// Disturbances are warnings of limiters of the provider, and of CPUs that were moved.
+func (in Run) Disturbances() []result.Warning { return slices.Concat(limits(in), coreToCore(in)) }
 
 // Environment describes the machines of a run, and the limits of what they can show.
 type Environment struct {
@@ -87,8 +108,8 @@ type labArm struct {
 	HostMTU     int    `json:"host_mtu"`
 }
 
-// environment reads the description of the hosts; nil if nothing is recorded of them.
-func environment(in Input) *Environment {
+// Of reads the description of the hosts; nil if nothing is recorded of them.
+func Of(in Run) *Environment {
 	env := &Environment{Limits: []string{}}
 	env.readLab(in)
 	given := readGiven(in.Hosts)
@@ -101,7 +122,7 @@ func environment(in Input) *Environment {
 }
 
 // readLab reads the description of the lab, if there is one.
-func (e *Environment) readLab(in Input) {
+func (e *Environment) readLab(in Run) {
 	var hosts labHosts
 	if json.Unmarshal(in.Hosts, &hosts) != nil || hosts.Lab.Kernel == "" {
 		return
@@ -122,7 +143,7 @@ func (e *Environment) readLab(in Input) {
 	if len(bulk) > 0 {
 		e.Limits = append(e.Limits, fmt.Sprintf("TCP crosses the lab in super-packets of up to 64 KiB "+
 			"(segmentation offload): what each packet costs, "+
-			"and so what the MTU does, is hidden in %s.", list(bulk)))
+			"and so what the MTU does, is hidden in %s.", strings.Join(bulk, ", ")))
 	}
 }
 
@@ -137,7 +158,7 @@ func labArms(e *experiment.Experiment) string {
 	if len(labs) == 0 || len(labs) == len(e.Arms) {
 		return "Client and server"
 	}
-	return "Client and server of " + list(labs)
+	return "Client and server of " + strings.Join(labs, ", ")
 }
 
 func hasWire(e *experiment.Experiment) bool {

@@ -1,4 +1,4 @@
-package answer
+package environment
 
 import (
 	"encoding/json"
@@ -86,7 +86,7 @@ const mostHosts = 8
 // only the first ones are named.
 func hostsText(hosts []string) string {
 	if len(hosts) <= mostHosts {
-		return list(hosts)
+		return strings.Join(hosts, ", ")
 	}
 	var names []string
 	for _, name := range hosts {
@@ -100,9 +100,9 @@ func hostsText(hosts []string) string {
 		}
 	}
 	if over := len(names) - mostHosts; over > 0 {
-		return fmt.Sprintf("%s and %d more (%d in all)", list(names[:mostHosts]), over, len(hosts))
+		return fmt.Sprintf("%s and %d more (%d in all)", strings.Join(names[:mostHosts], ", "), over, len(hosts))
 	}
-	return list(names)
+	return strings.Join(names, ", ")
 }
 
 // ArmAddresses are the addresses between which an arm measures.
@@ -147,7 +147,7 @@ func addressesText(all []ArmAddresses) string {
 		pairs, more = pairs[:mostAddresses], fmt.Sprintf("; %d more", n)
 	}
 	for i, pair := range pairs {
-		pairs[i] = list(arms[pair]) + " between " + pair
+		pairs[i] = strings.Join(arms[pair], ", ") + " between " + pair
 	}
 	return "Measured: " + strings.Join(pairs, "; ") + more
 }
@@ -256,7 +256,7 @@ func (g givenHosts) limits(e *experiment.Experiment) []string {
 	if over := len(arms) - mostHosts; over > 0 {
 		arms = append(arms[:mostHosts], fmt.Sprintf("%d more arms", over))
 	}
-	return []string{"Client and server of " + list(arms) + " are on one machine and share its CPUs, memory and " +
+	return []string{"Client and server of " + strings.Join(arms, ", ") + " are on one machine and share its CPUs, memory and " +
 		"caches; between two machines they do not compete."}
 }
 

@@ -1,4 +1,4 @@
-package answer
+package environment
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func TestProviderAnswers(t *testing.T) {
 	}
 	e := &experiment.Experiment{Arms: []experiment.Arm{{Name: "near"}, {Name: "far"}}, Baseline: "near"}
 	e.Schedule.Deployments = 3
-	in := Input{Experiment: e, Hosts: factsOf(t,
+	in := Run{Experiment: e, Hosts: factsOf(t,
 		hostOf{1, []string{"near/client"}, placed("g", "nn-2", "i-1")},
 		hostOf{2, []string{"near/client"}, placed("g", "nn-3", "i-1")},
 		hostOf{3, []string{"near/client"}, placed("g", "nn-2", "i-1")},
@@ -32,7 +32,7 @@ func TestProviderAnswers(t *testing.T) {
 		return fmt.Sprintf("%s %s %v %s %s: %s", a.Arm, a.Side, a.Deployments, a.Cloud, a.Instance, a.Text())
 	}
 	var lines []string
-	for _, a := range Make(in).ProviderAnswers {
+	for _, a := range ProviderAnswers(in) {
 		lines = append(lines, line(a))
 	}
 	const how = "strategy cluster, state available, network nodes nn-1 "
@@ -47,7 +47,7 @@ func TestProviderAnswers(t *testing.T) {
 	}
 
 	e.Schedule.Deployments = 0
-	if all := Make(in).ProviderAnswers; len(all) != 4 || all[0].Deployments != nil {
+	if all := ProviderAnswers(in); len(all) != 4 || all[0].Deployments != nil {
 		t.Errorf("with hosts that are made once: %+v", all)
 	}
 	if text := (ProviderAnswer{}).Text(); text != "nothing" {

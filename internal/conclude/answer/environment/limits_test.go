@@ -1,4 +1,4 @@
-package answer
+package environment
 
 import (
 	"strings"
@@ -9,14 +9,14 @@ import (
 	"nearfar/internal/declare/result"
 )
 
-// TestLimits: a warning for each arm and workload with a trial that shows a limiter, and no note in addition.
+// TestLimits: a warning for each arm and workload with a trial that shows a limiter.
 func TestLimits(t *testing.T) {
 	grew := func(n uint64) *check.Counters {
 		return &check.Counters{Devices: []check.DeviceCounters{{
 			Name: "eth0", Own: map[string]uint64{"bw_out_allowance_exceeded": n, "vf_tx_bytes": 7},
 		}}}
 	}
-	in := Input{Experiment: &experiment.Experiment{
+	in := Run{Experiment: &experiment.Experiment{
 		Arms: []experiment.Arm{{Name: "a"}, {Name: "b"}}, Workloads: []experiment.Workload{{Name: "w"}},
 	}}
 	add := func(arm string, client, server *check.Counters, failed string) {
@@ -30,7 +30,14 @@ func TestLimits(t *testing.T) {
 	add("b", grew(0), grew(0), "")
 	add("b", grew(9), nil, "it broke")
 	in.Trials = append(in.Trials, result.Trial{Trial: 5, Arm: "b", Workload: "w"})
-	in.Trials[1].Notes = []string{result.NoteLimiter + " on the client.", "Another note."}
+	in.Good = func(arm, _ string) (good []*result.Trial) {
+		for i, t := range in.Trials {
+			if t.Arm == arm && t.Error == "" {
+				good = append(good, &in.Trials[i])
+			}
+		}
+		return good
+	}
 	got := limits(in)
 	if len(got) != 1 || got[0].Code != "allowance-exceeded" || got[0].Arm != "a" || got[0].Workload != "w" {
 		t.Fatalf("%+v", got)
@@ -40,8 +47,5 @@ func TestLimits(t *testing.T) {
 		if !strings.Contains(got[0].Message, part) {
 			t.Errorf("%q lacks %q", got[0].Message, part)
 		}
-	}
-	if all := notes(in); len(all) != 1 || all[0].Message != "Another note." {
-		t.Errorf("%+v", all)
 	}
 }

@@ -1,0 +1,63 @@
+package answer
+
+import (
+	"fmt"
+	"nearfar/internal/declare/experiment"
+)
+
+// unprovedIn says whether an arm is not proved in the compared trials of a workload.
+func (c cells) unprovedIn(e *experiment.Experiment, name string) string {
+	arm, _ := e.Arm(name)
+	return ProofOf(arm, c.good[name]).Text()
+}
+
+// markUnproved sets Unproved of comparisons and layers, and says where dropped trials left nothing to compare.
+func markUnproved(e *experiment.Experiment, a *Answer, tables []cells) {
+	if !e.HasExpectations() {
+		return
+	}
+	texts := map[string]map[string]string{} // by workload and arm
+	for _, c := range tables {
+		if texts[c.workload] != nil {
+			continue
+		}
+		texts[c.workload] = map[string]string{}
+		for _, arm := range e.Arms {
+			texts[c.workload][arm.Name] = c.unprovedIn(e, arm.Name)
+		}
+	}
+	for i := range a.Comparisons {
+		c := &a.Comparisons[i]
+		c.Unproved = UnprovedIn(texts[c.Workload][c.Arm], texts[c.Workload][c.Baseline])
+		if c.Reason == noGoodTrials {
+			c.allDropped(a.Proof)
+		}
+	}
+	for i := range a.Layers {
+		l := &a.Layers[i]
+		var of []string
+		for _, arm := range e.Arms {
+			if l.Arm == "" || arm.Name == l.Arm || arm.Name == e.Baseline {
+				of = append(of, texts[l.Workload][arm.Name])
+			}
+		}
+		l.Unproved = UnprovedIn(of...)
+	}
+}
+
+// allDropped says why a side of a comparison has no good trial left, if all of them were dropped.
+func (c *Comparison) allDropped(all []ArmProof) {
+	for _, p := range all {
+		if (p.Arm == c.Arm || p.Arm == c.Baseline) && p.Dropped > 0 && p.Dropped == p.Trials {
+			c.Reason = fmt.Sprintf("all %d trials of %s are dropped, because %s is not proved to be what it claims",
+				p.Trials, p.Arm, p.Arm)
+		}
+	}
+}
+
+// AllowUnverified says in Unverified that the arms that are not proved were allowed. It does nothing if all are proved.
+func (a *Answer) AllowUnverified() {
+	if a.Unproved != "" {
+		a.Unverified = "Unverified, as --allow-unverified permits: " + a.Unproved
+	}
+}
