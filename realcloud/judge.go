@@ -8,6 +8,7 @@ import (
 
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/rundir"
@@ -42,7 +43,7 @@ func proved(a answer.Answer, arm experiment.Arm) error {
 	if len(arm.Expect) == 0 {
 		return fmt.Errorf("%s expects nothing that could be proved", arm.Name)
 	}
-	at := slices.IndexFunc(a.Proof, func(p answer.ArmProof) bool { return p.Arm == arm.Name })
+	at := slices.IndexFunc(a.Proof, func(p proof.ArmProof) bool { return p.Arm == arm.Name })
 	if at < 0 || a.Proof[at].Trials == 0 {
 		return fmt.Errorf("nothing is known of the expectations of %s", arm.Name)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/rundir"
@@ -31,9 +32,9 @@ func anAnswer() (*answer.Answer, *experiment.Experiment) {
 			}}}
 		}
 		a.Places = append(a.Places, environment.ArmPlaces{Arm: arm.Name, Client: place(), Server: place()})
-		a.Proof = append(a.Proof, answer.ArmProof{
+		a.Proof = append(a.Proof, proof.ArmProof{
 			Arm: arm.Name, Outcome: check.Proved, Trials: 6,
-			Expectations: []answer.ExpectationOver{{Expectation: x, Outcome: check.Proved, Proved: 6}},
+			Expectations: []proof.ExpectationOver{{Expectation: x, Outcome: check.Proved, Proved: 6}},
 		})
 	}
 	return a, e
@@ -82,7 +83,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func refute(p *answer.ArmProof) {
+func refute(p *proof.ArmProof) {
 	p.Outcome = check.Refuted
 	p.Expectations[0].Outcome, p.Expectations[0].Refuted = check.Refuted, 1
 }

@@ -8,6 +8,7 @@ import (
 	"nearfar/internal/base/hdr"
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/conclude/contrast"
 	"nearfar/internal/conclude/gate"
 	"nearfar/internal/declare/result"
@@ -37,7 +38,7 @@ func readReport(path string, aim *answer.Aim) (answer.Answer, error) {
 		return answer.Answer{}, err
 	}
 	open := func(name string) (io.ReadCloser, error) { return dir.OpenFile(name, hdr.MaxFile) }
-	contrast.Pool(&ans, answer.Compared(dir.Manifest().Experiment, trials), open)
+	contrast.Pool(&ans, proof.Compared(dir.Manifest().Experiment, trials), open)
 	return ans, nil
 }
 

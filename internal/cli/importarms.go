@@ -3,9 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"nearfar/internal/measure/recordings"
 	"slices"
 	"strings"
+
+	"nearfar/internal/measure/recordings"
 )
 
 // armFlag is one --arm: NAME for the FILE arguments, or NAME=FILE.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"nearfar/internal/base/clean"
-	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/conclude/interim"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/experiment"
@@ -132,7 +132,7 @@ func (p *progress) expectations(e runner.Event) {
 	}
 	arm, _ := p.experiment.Arm(e.Trial.Arm)
 	for _, x := range arm.Expect {
-		j := answer.Judged(x, *e.Trial)
+		j := proof.Judged(x, *e.Trial)
 		key := arm.Name + " " + x.Subject()
 		if j.Outcome == check.Proved || p.unproved[key] {
 			continue

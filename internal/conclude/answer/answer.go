@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -71,7 +72,7 @@ type Answer struct {
 	// Environment describes the machines of a run.
 	Environment *environment.Environment `json:"ground,omitempty"`
 	// Proof says for each arm with expectations whether it was what it claims; see Unproved.
-	Proof []ArmProof `json:"proof,omitempty"`
+	Proof []proof.ArmProof `json:"proof,omitempty"`
 	// Unproved says in a sentence which arms are not proved to be what they claim; empty if there is none. The exit
 	// code of a run is then 4, unless it allows that.
 	Unproved string `json:"unproved,omitempty"`

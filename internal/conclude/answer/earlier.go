@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -67,7 +68,7 @@ func EarlierFloor(in Input, run string, started time.Time, plan *experiment.Expe
 
 // tablesOf groups the trials of all workloads that are compared.
 func tablesOf(in Input) []cells {
-	compared := Compared(in.Experiment, in.Trials)
+	compared := proof.Compared(in.Experiment, in.Trials)
 	var tables []cells
 	for _, w := range in.Experiment.Workloads {
 		tables = append(tables, workloadCells(in.Experiment, compared, w.Name)...)

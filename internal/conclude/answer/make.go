@@ -6,6 +6,7 @@ import (
 
 	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -37,8 +38,8 @@ func Make(in Input) Answer {
 		}
 	}
 	a.AskedAbout, a.Settings = in.Experiment.AskedAbout, settingsOf(in.Experiment)
-	a.Proof, a.Places, a.ProviderAnswers = proofs(in.Experiment, in.Trials), environment.Places(run), environment.ProviderAnswers(run)
-	a.Unproved = unprovedText(a.Proof)
+	a.Proof, a.Places, a.ProviderAnswers = proof.All(in.Experiment, in.Trials), environment.Places(run), environment.ProviderAnswers(run)
+	a.Unproved = proof.Sentence(a.Proof)
 	tables := tablesOf(in)
 	for _, c := range tables {
 		a.Arms = append(a.Arms, figures(in.Experiment, c)...)

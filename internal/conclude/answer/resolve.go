@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"nearfar/internal/base/stats"
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -119,7 +120,7 @@ func Foresee(earlier Input, plan *experiment.Experiment, aim *Aim) []Forecast {
 		return nil // the scatter of blocks does not say what deployments scatter by
 	}
 	var all []Forecast
-	compared := Compared(earlier.Experiment, earlier.Trials)
+	compared := proof.Compared(earlier.Experiment, earlier.Trials)
 	for _, w := range plan.Workloads {
 		for _, c := range workloadCells(earlier.Experiment, compared, w.Name) {
 			if !c.reportOnly {

@@ -2,13 +2,15 @@ package answer
 
 import (
 	"fmt"
+
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/experiment"
 )
 
 // unprovedIn says whether an arm is not proved in the compared trials of a workload.
 func (c cells) unprovedIn(e *experiment.Experiment, name string) string {
 	arm, _ := e.Arm(name)
-	return ProofOf(arm, c.good[name]).Text()
+	return proof.Of(arm, c.good[name]).Text()
 }
 
 // markUnproved sets Unproved of comparisons and layers, and says where dropped trials left nothing to compare.
@@ -28,7 +30,7 @@ func markUnproved(e *experiment.Experiment, a *Answer, tables []cells) {
 	}
 	for i := range a.Comparisons {
 		c := &a.Comparisons[i]
-		c.Unproved = UnprovedIn(texts[c.Workload][c.Arm], texts[c.Workload][c.Baseline])
+		c.Unproved = proof.Joined(texts[c.Workload][c.Arm], texts[c.Workload][c.Baseline])
 		if c.Reason == noGoodTrials {
 			c.allDropped(a.Proof)
 		}
@@ -41,12 +43,12 @@ func markUnproved(e *experiment.Experiment, a *Answer, tables []cells) {
 				of = append(of, texts[l.Workload][arm.Name])
 			}
 		}
-		l.Unproved = UnprovedIn(of...)
+		l.Unproved = proof.Joined(of...)
 	}
 }
 
 // allDropped says why a side of a comparison has no good trial left, if all of them were dropped.
-func (c *Comparison) allDropped(all []ArmProof) {
+func (c *Comparison) allDropped(all []proof.ArmProof) {
 	for _, p := range all {
 		if (p.Arm == c.Arm || p.Arm == c.Baseline) && p.Dropped > 0 && p.Dropped == p.Trials {
 			c.Reason = fmt.Sprintf("all %d trials of %s are dropped, because %s is not proved to be what it claims",

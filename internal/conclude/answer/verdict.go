@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -46,7 +47,7 @@ func verdict(e *experiment.Experiment, a Answer) Statement {
 		if a.Trials > 0 && a.Failed == a.Trials {
 			return Statement{Headline: fmt.Sprintf("No answer: all %d trials failed.", a.Trials)}
 		}
-		if slices.ContainsFunc(a.Proof, func(p ArmProof) bool { return p.Dropped > 0 }) {
+		if slices.ContainsFunc(a.Proof, func(p proof.ArmProof) bool { return p.Dropped > 0 }) {
 			return Statement{Headline: "No answer: all good trials are dropped, because their arms are not proved to be what " +
 				"they claim."}
 		}

@@ -1,9 +1,10 @@
 package answer
 
 import (
-	"nearfar/internal/declare/result"
 	"strings"
 	"testing"
+
+	"nearfar/internal/declare/result"
 )
 
 // TestWaitingDiffers: trials that waited in different ways give a warning. Trials that waited alike, failed ones, and

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/result"
 )
 
@@ -43,7 +44,7 @@ func runWarnings(in Input, a Answer, tables []cells) []Warning {
 				Message: "client and server were not pinned: the same path can show two modes"})
 		}
 	}
-	warnings = append(warnings, expectations(a.Proof)...)
+	warnings = append(warnings, proof.Warnings(a.Proof)...)
 	warnings = append(warnings, in.measured().Warnings(a.Differs)...)
 	warnings = append(warnings, lateWires(in, a.Arms)...)
 	warnings = append(warnings, belowRate(in, a.Arms)...)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/result"
 )
 
@@ -19,7 +20,7 @@ func (p *Pair) Unproved(newOnly bool) string {
 	if newOnly {
 		return of(p.sides[1], p.new.unproved)
 	}
-	return answer.UnprovedIn(of(p.sides[1], p.new.unproved), of(p.sides[0], p.base.unproved))
+	return proof.Joined(of(p.sides[1], p.new.unproved), of(p.sides[0], p.base.unproved))
 }
 
 // Unproved says in a sentence which arms are not proved to be what they claim, over all trials that are compared; empty
@@ -36,13 +37,13 @@ func (c *Contrast) Unproved() string {
 		}
 		parts = append(parts, text)
 	}
-	return answer.UnprovedSentence(parts)
+	return proof.SentenceOf(parts)
 }
 
 // armProof is the proof of an arm of one run of a side.
 type armProof struct {
 	side  string
-	proof answer.ArmProof
+	proof proof.ArmProof
 }
 
 // armProofs sums up the arms that are compared, for each run. Trials that are dropped are not in it.
@@ -53,7 +54,7 @@ func (c *Contrast) armProofs() []armProof {
 			if run.Experiment == nil {
 				continue
 			}
-			trials := answer.Compared(run.Experiment, run.Trials)
+			trials := proof.Compared(run.Experiment, run.Trials)
 			if s.Workload != "" {
 				trials = slices.DeleteFunc(slices.Clone(trials),
 					func(t result.Trial) bool { return t.Workload != s.Workload })

@@ -7,6 +7,7 @@ import (
 
 	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/result"
 )
 
@@ -101,7 +102,7 @@ func (s *Side) mergedGroups(arm string) []group {
 			known.runs[i], known.tries[i] = g.good, g.attempts
 			known.good, known.attempts = append(known.good, g.good...), append(known.attempts, g.attempts...)
 			known.dropped += g.dropped
-			known.unproved = answer.UnprovedIn(known.unproved, g.unproved)
+			known.unproved = proof.Joined(known.unproved, g.unproved)
 			if known.failed += g.failed; known.reason == "" {
 				known.reason = g.reason
 			}

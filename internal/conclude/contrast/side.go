@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -103,7 +104,7 @@ func (s *Side) groups(arm string) []group {
 			at = len(all)
 			all = append(all, group{workload: name})
 		}
-		if g := &all[at]; s.Experiment != nil && !answer.IsCompared(s.Experiment, t) {
+		if g := &all[at]; s.Experiment != nil && !proof.IsCompared(s.Experiment, t) {
 			g.dropped++
 		} else {
 			g.add(t)
@@ -133,12 +134,12 @@ func (g *group) add(t result.Trial) {
 }
 
 // proof sums up what trials say about the expectations of an arm.
-func (s *Side) proof(name string, trials []result.Trial) answer.ArmProof {
+func (s *Side) proof(name string, trials []result.Trial) proof.ArmProof {
 	if s.Experiment == nil {
-		return answer.ArmProof{}
+		return proof.ArmProof{}
 	}
 	arm, _ := s.Experiment.Arm(name)
-	return answer.ProofOf(arm, trials)
+	return proof.Of(arm, trials)
 }
 
 // describe says what a trial measures: "sockperf rr tcp 1400 B".

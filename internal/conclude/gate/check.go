@@ -9,6 +9,7 @@ import (
 
 	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/conclude/contrast"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
@@ -162,7 +163,7 @@ func (r *Result) unproved() string {
 			texts = append(texts, c.Unproved)
 		}
 	}
-	return answer.UnprovedSentence(texts)
+	return proof.SentenceOf(texts)
 }
 
 // AllowUnverified says in Unverified that arms that are not proved were allowed. It does nothing if all are proved.

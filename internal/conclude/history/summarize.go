@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/declare/rundir"
 )
@@ -106,7 +107,7 @@ func summarize(path, name, stamp string) (record, error) {
 		if t.Error != "" {
 			r.failed++
 		}
-		if !answer.IsCompared(m.Experiment, t) {
+		if !proof.IsCompared(m.Experiment, t) {
 			return nil
 		}
 		t.Raw, t.Commands, t.Notes, t.Treatment = nil, nil, nil, nil

@@ -1,10 +1,11 @@
 package interim
 
 import (
-	"nearfar/internal/declare/experiment"
-	"nearfar/internal/declare/result"
 	"testing"
 	"time"
+
+	"nearfar/internal/declare/experiment"
+	"nearfar/internal/declare/result"
 )
 
 func at(second int) time.Time { return time.Date(2026, 11, 21, 19, 22, second, 0, time.UTC) }

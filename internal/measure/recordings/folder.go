@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"nearfar/internal/base/clean"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"nearfar/internal/base/clean"
 )
 
 // expand replaces each directory with its files: all regular files that are not hidden, sorted by name.

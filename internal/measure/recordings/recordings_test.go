@@ -1,12 +1,13 @@
 package recordings
 
 import (
-	"nearfar/internal/declare/result"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"nearfar/internal/declare/result"
 )
 
 // TestBounds: long texts are shortened, and a trial with too many metrics is refused.

@@ -2,10 +2,11 @@ package recordings
 
 import (
 	"fmt"
-	"nearfar/internal/declare/result"
-	"nearfar/internal/measure/tool"
 	"strings"
 	"testing"
+
+	"nearfar/internal/declare/result"
+	"nearfar/internal/measure/tool"
 )
 
 func TestWorkloadName(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/check"
 	"nearfar/internal/declare/result"
 	"nearfar/internal/show/page/pagetest"
@@ -53,19 +54,19 @@ func proofSample() sample {
 
 // prove fills in what an answer says about proofSample.
 func prove(a *answer.Answer, trials []int) {
-	over := func(e check.Expectation, outcome check.Outcome, evidence string) answer.ExpectationOver {
-		return answer.ExpectationOver{Expectation: e, Outcome: outcome, Evidence: evidence, Proved: 8}
+	over := func(e check.Expectation, outcome check.Outcome, evidence string) proof.ExpectationOver {
+		return proof.ExpectationOver{Expectation: e, Outcome: outcome, Evidence: evidence, Proved: 8}
 	}
 	accelerated := check.Expectation{Name: check.ExpectAccelerated, Value: true}
 	ecn := over(check.Expectation{Name: check.ExpectFact, Path: "settings.ipv4/tcp_ecn", Value: "2"}, check.Proved,
 		"client: settings.ipv4/tcp_ecn is 2; server: it is 2")
 	lost := over(accelerated, check.Refuted, lostFunction)
 	lost.Proved, lost.Refuted, lost.Unknown, lost.NotProved = 6, 1, 1, trials
-	a.Proof = []answer.ArmProof{
-		{Arm: "routed", Outcome: check.Proved, Trials: 8, Expectations: []answer.ExpectationOver{
+	a.Proof = []proof.ArmProof{
+		{Arm: "routed", Outcome: check.Proved, Trials: 8, Expectations: []proof.ExpectationOver{
 			over(accelerated, check.Proved, "client: the virtual function enP1s1 carried 100 % of 120,000 packets; "+
 				"server: the virtual function enP1s1 carried 100 % of 120,000 packets"), ecn}},
-		{Arm: "vxlan", Outcome: check.Refuted, Trials: 8, Expectations: []answer.ExpectationOver{lost, ecn}},
+		{Arm: "vxlan", Outcome: check.Refuted, Trials: 8, Expectations: []proof.ExpectationOver{lost, ecn}},
 	}
 	a.Unproved = "vxlan is not proved to be what it claims: accelerated-networking is refuted in 1 of 8 trials " +
 		"and unknown in 1."

@@ -6,6 +6,7 @@ import (
 
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/conclude/answer/environment"
+	"nearfar/internal/conclude/answer/proof"
 	"nearfar/internal/declare/check"
 )
 
@@ -19,12 +20,12 @@ func unproved() answer.Answer {
 		}
 	}
 	a.Layers[1].Unproved = text
-	a.Proof = []answer.ArmProof{
-		{Arm: "l2", Outcome: check.Proved, Trials: 10, Expectations: []answer.ExpectationOver{
+	a.Proof = []proof.ArmProof{
+		{Arm: "l2", Outcome: check.Proved, Trials: 10, Expectations: []proof.ExpectationOver{
 			{Expectation: check.Expectation{Name: check.ExpectEncapsulation, Value: "none"}, Outcome: check.Proved,
 				Proved: 10, Evidence: "client: eth0 sent 12 packets without a tunnel; server: eth0 sent 12"},
 		}},
-		{Arm: "vxlan", Outcome: check.Refuted, Trials: 10, Dropped: 1, Expectations: []answer.ExpectationOver{
+		{Arm: "vxlan", Outcome: check.Refuted, Trials: 10, Dropped: 1, Expectations: []proof.ExpectationOver{
 			{Expectation: check.Expectation{Name: check.ExpectEncapsulation, Value: "vxlan"}, Outcome: check.Refuted,
 				Proved: 8, Refuted: 2, Evidence: "packets left by \x1b[31meth0 <script>", NotProved: []int{3, 9}},
 			{Expectation: check.Expectation{Name: check.ExpectFact, Path: "client.kernel", Value: "6.8"},

@@ -2,9 +2,10 @@ package environment
 
 import (
 	"fmt"
-	"nearfar/internal/declare/result"
 	"slices"
 	"strings"
+
+	"nearfar/internal/declare/result"
 )
 
 // waits warns of a workload whose good trials did not all wait for messages in the same way: spinning is faster,

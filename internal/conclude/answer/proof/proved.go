@@ -1,4 +1,4 @@
-package answer
+package proof
 
 import (
 	"fmt"
@@ -59,9 +59,9 @@ func Judged(x check.Expectation, t result.Trial) check.Judgement {
 	return worst
 }
 
-// ProofOf sums up what the good ones of these trials say about the expectations of their arm. Trials is 0 if none is
+// Of sums up what the good ones of these trials say about the expectations of their arm. Trials is 0 if none is
 // good; the outcome is then unknown.
-func ProofOf(arm experiment.Arm, trials []result.Trial) ArmProof {
+func Of(arm experiment.Arm, trials []result.Trial) ArmProof {
 	p := ArmProof{Arm: arm.Name, Outcome: check.Proved, Expectations: []ExpectationOver{}}
 	for _, x := range arm.Expect {
 		p.Expectations = append(p.Expectations, ExpectationOver{Expectation: x})
@@ -167,14 +167,14 @@ func (p ArmProof) Text() string {
 	return text
 }
 
-// proofs sums up the arms that expect something.
-func proofs(e *experiment.Experiment, trials []result.Trial) []ArmProof {
+// All sums up the arms that expect something.
+func All(e *experiment.Experiment, trials []result.Trial) []ArmProof {
 	var all []ArmProof
 	for _, arm := range e.Arms {
 		if len(arm.Expect) == 0 {
 			continue
 		}
-		p := ProofOf(arm, trials)
+		p := Of(arm, trials)
 		if e.Unproved == experiment.UnprovedDrop {
 			for _, t := range trials {
 				if t.Arm == arm.Name && t.Error == "" && !proved(arm, t) {
@@ -187,23 +187,23 @@ func proofs(e *experiment.Experiment, trials []result.Trial) []ArmProof {
 	return all
 }
 
-// unprovedText is Answer.Unproved.
-func unprovedText(all []ArmProof) string {
+// Sentence says in a sentence which arms are not proved to be what they claim; empty if all are.
+func Sentence(all []ArmProof) string {
 	var texts []string
 	for _, p := range all {
 		if text := p.Text(); text != "" {
 			texts = append(texts, text)
 		}
 	}
-	return UnprovedSentence(texts)
+	return SentenceOf(texts)
 }
 
 // mostTexts is how many texts a sentence has. The others are counted.
 const mostTexts = 4
 
-// UnprovedSentence makes a sentence of texts about arms that are not proved. It has the first few and counts the
+// SentenceOf makes a sentence of texts about arms that are not proved. It has the first few and counts the
 // others; it is empty without texts.
-func UnprovedSentence(texts []string) string {
+func SentenceOf(texts []string) string {
 	if len(texts) == 0 {
 		return ""
 	}
@@ -214,15 +214,15 @@ func UnprovedSentence(texts []string) string {
 	return text + "."
 }
 
-// UnprovedIn joins the texts of arms that are not proved, without empty ones and repetitions.
-func UnprovedIn(texts ...string) string {
+// Joined joins the texts of arms that are not proved, without empty ones and repetitions.
+func Joined(texts ...string) string {
 	texts = slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return s == "" })
 	slices.Sort(texts)
 	return strings.Join(slices.Compact(texts), "; ")
 }
 
-// expectations warns of expectations that were not proved, with the evidence.
-func expectations(all []ArmProof) []result.Warning {
+// Warnings warns of expectations that were not proved, with the evidence.
+func Warnings(all []ArmProof) []result.Warning {
 	var warnings []result.Warning
 	for _, p := range all {
 		warnings = append(warnings, p.Warnings()...)

@@ -1,4 +1,4 @@
-package answer
+package proof
 
 import "nearfar/internal/declare/check"
 
