@@ -22,9 +22,12 @@ func anAnswer() (*answer.Answer, *experiment.Experiment) {
 		},
 		Workloads: []experiment.Workload{{Name: "rr"}},
 	}
-	a := &answer.Answer{State: rundir.Complete, Comparisons: []answer.Comparison{
-		{Arm: "near", Workload: "rr", Interval: &answer.Bounds{1, 2}},
-	}}
+	a := &answer.Answer{
+		Ran: answer.Ran{State: rundir.Complete},
+		Figures: answer.Figures{Comparisons: []answer.Comparison{
+			{Arm: "near", Workload: "rr", Interval: &answer.Bounds{1, 2}},
+		}},
+	}
 	for _, arm := range e.Arms {
 		place := func() []check.Place {
 			return []check.Place{{Where: &check.Where{

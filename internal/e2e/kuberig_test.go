@@ -196,7 +196,7 @@ func (p *kubeRun) said() string {
 // id is the run's mark on what it makes in the cluster.
 func (p *kubeRun) id(t *testing.T) string {
 	t.Helper()
-	return podsOf(t, answer.Answer{Run: onlyRun(t, p.cmd.Dir)}).Run
+	return podsOf(t, answer.Answer{Ran: answer.Ran{Run: onlyRun(t, p.cmd.Dir)}}).Run
 }
 
 // answer waits for the end of the run, whose trials must all succeed, and returns its answer.

@@ -17,11 +17,11 @@ type alone struct {
 
 // against warns of layers that contradict the comparison of an arm that differs from the baseline by this layer alone,
 // and says why both can be right. arms has the arms of each layer.
-func against(a Answer, arms [][]alone) []Warning {
+func (f Figures) against(arms [][]alone) []Warning {
 	var warnings []Warning
-	for i, l := range a.Layers {
+	for i, l := range f.Layers {
 		for _, arm := range arms[i] {
-			for _, c := range a.Comparisons {
+			for _, c := range f.Comparisons {
 				if l.Arm != "" || c.Arm != arm.arm || c.Workload != l.Workload || c.Quantity != l.Quantity ||
 					!contradict(l, c, arm.count) {
 					continue
@@ -29,7 +29,7 @@ func against(a Answer, arms [][]alone) []Warning {
 				warnings = append(warnings, Warning{Code: CodeAgainst, Arm: c.Arm, Workload: c.Workload,
 					Message: fmt.Sprintf("the layer %s: %s; but %s, which differs from %s by %+.3g %s only: %s. %s", l.Layer,
 						judged(l.Verdict, WithInterval(Comparison{Quantity: l.Quantity, Difference: &l.Cost, Interval: l.Interval})),
-						c.Arm, c.Baseline, arm.count, l.Layer, judged(c.Verdict, WithInterval(c)), why(a, l))})
+						c.Arm, c.Baseline, arm.count, l.Layer, judged(c.Verdict, WithInterval(c)), f.why(l))})
 			}
 		}
 	}
@@ -65,9 +65,9 @@ func judged(verdict, figures string) string {
 }
 
 // why says why a layer's cost and a comparison can differ.
-func why(a Answer, l Layer) string {
+func (f Figures) why(l Layer) string {
 	const averages = "A cost is a mean over all arms that differ in the layer, a comparison the median of one arm"
-	for _, t := range a.Additivity {
+	for _, t := range f.Additivity {
 		if t.Workload == l.Workload && t.Quantity == l.Quantity && t.Fit != "within" {
 			return averages + "; and the layers do not surely add up"
 		}

@@ -12,11 +12,27 @@ import (
 	"nearfar/internal/declare/result"
 )
 
-// Answer is printed by `run`, `report` and `compare`; its JSON keys are stable. Times are in seconds, rates in bits
-// or counts per second.
+// Answer is printed by `run`, `report` and `compare`; its JSON keys are stable, and in the order of the embedded parts.
+// Times are in seconds, rates in bits or counts per second.
 type Answer struct {
 	Nearfar  string `json:"nearfar"`
 	Question string `json:"question"`
+	Words
+	Ran
+	Figures
+	Warnings []Warning `json:"warnings"`
+	// Environment describes the machines of a run.
+	Environment *environment.Environment `json:"ground,omitempty"`
+	proof.Proofs
+	environment.Hosts
+	Noise
+	// Objectives are the objectives of the experiment file, if it has any.
+	Objectives []Objective `json:"objectives,omitempty"`
+	Compared
+}
+
+// Words is the answer in words.
+type Words struct {
 	// Verdict is the whole answer in words: Headline, Basis and Also.
 	Verdict string `json:"verdict"`
 	// Headline answers the question in at most MostWords words. Basis says what that rests on, Also what else was
@@ -26,9 +42,13 @@ type Answer struct {
 	Also     string `json:"also,omitempty"`
 	// Findings are the statements about failures, layers and arms, in the order of Rank.
 	Findings []Finding `json:"findings"`
-	Run      string    `json:"run"`
-	State    string    `json:"state"`
-	Baseline string    `json:"baseline"`
+}
+
+// Ran says what was planned, and what ran of it.
+type Ran struct {
+	Run      string `json:"run"`
+	State    string `json:"state"`
+	Baseline string `json:"baseline"`
 	// AskedAbout is the arm that the question is about; empty if the file names none.
 	AskedAbout string `json:"asked_about,omitempty"`
 	// Imported says that the results were recorded by other programs. Their trials belong to no block unless Paired.
@@ -58,6 +78,10 @@ type Answer struct {
 	Settings []Settings `json:"settings,omitempty"`
 	// Workloads are what was measured, in the order of the run.
 	Workloads []Measured `json:"workloads,omitempty"`
+}
+
+// Figures are the numbers of an answer.
+type Figures struct {
 	// Averages says which average each kind of figure is.
 	Averages    Averages     `json:"averages"`
 	Arms        []Figure     `json:"arms"`
@@ -68,29 +92,18 @@ type Answer struct {
 	Residual []Residual `json:"residual"`
 	// Additivity has a test for each quantity whose layers could fail to add up.
 	Additivity []Additivity `json:"additivity,omitempty"`
-	Warnings   []Warning    `json:"warnings"`
-	// Environment describes the machines of a run.
-	Environment *environment.Environment `json:"ground,omitempty"`
-	// Proof says for each arm with expectations whether it was what it claims; see Unproved.
-	Proof []proof.ArmProof `json:"proof,omitempty"`
-	// Unproved says in a sentence which arms are not proved to be what they claim; empty if there is none. The exit
-	// code of a run is then 4, unless it allows that.
-	Unproved string `json:"unproved,omitempty"`
-	// Unverified says that Unproved was allowed (--allow-unverified); see AllowUnverified.
-	Unverified string `json:"unverified,omitempty"`
-	// Places are where the sides of the arms were observed.
-	Places []environment.ArmPlaces `json:"places,omitempty"`
-	// ProviderAnswers are what the providers answered about the hosts, if the experiment has them asked.
-	ProviderAnswers []environment.ProviderAnswer `json:"provider_answers,omitempty"`
-	// Differs lists the facts in which the hosts of an arm differ from those of the baseline.
-	Differs []environment.Differing `json:"differs,omitempty"`
+}
+
+// Noise is what comparisons of an arm with itself say.
+type Noise struct {
 	// NoiseFloor is set if the run compares an arm with itself.
 	NoiseFloor *NoiseFloor `json:"noise_floor,omitempty"`
 	// Earlier is what an earlier comparison of an arm with itself says about the hosts of this run.
 	Earlier *Earlier `json:"earlier_baseline,omitempty"`
-	// Objectives are the objectives of the experiment file, if it has any.
-	Objectives []Objective `json:"objectives,omitempty"`
-	// Sources and Distributions are set by `compare`.
+}
+
+// Compared are the parts of an answer about two sides. They are set by `compare`.
+type Compared struct {
 	Sources       []Source       `json:"sources,omitempty"`
 	Distributions []Distribution `json:"distributions,omitempty"`
 }

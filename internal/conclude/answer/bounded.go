@@ -30,7 +30,7 @@ type Bounded struct {
 // Headline is the first line about it, in the words of an answer's: "Failed: with far, the median round trip takes 12 %
 // longer than with near (8 to 17 %); the limit is 5 %."
 func (j Bounded) Headline(sides Sides) string {
-	a := Answer{Workloads: []Measured{j.Workload}}
+	a := Answer{Ran: Ran{Workloads: []Measured{j.Workload}}}
 	if j.Several {
 		a.Workloads = append(a.Workloads, Measured{})
 	}

@@ -297,11 +297,11 @@ func (a *Averages) overDeployments() {
 }
 
 // deploymentWarnings names the deployments that do not count, and says if too few are left.
-func deploymentWarnings(a Answer) []Warning {
+func deploymentWarnings(comparisons []Comparison) []Warning {
 	type key struct{ deployment, blocks int }
 	var left []key
 	few := false
-	for _, c := range a.Comparisons {
+	for _, c := range comparisons {
 		if c.Deployments == nil {
 			continue
 		}

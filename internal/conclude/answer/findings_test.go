@@ -73,8 +73,9 @@ func short(all []Finding) []string {
 }
 
 func told(comparisons ...Comparison) (string, []Finding) {
-	all := Rank(Answer{Baseline: "l2", Comparisons: comparisons})
-	return Tell(Answer{Baseline: "l2", Comparisons: comparisons, Findings: all}, nil).String(), all
+	all := Rank(Answer{Ran: Ran{Baseline: "l2"}, Figures: Figures{Comparisons: comparisons}})
+	return Tell(Answer{Ran: Ran{Baseline: "l2"}, Figures: Figures{Comparisons: comparisons}, Words: Words{Findings: all}},
+		nil).String(), all
 }
 
 func TestTheStrongestFindingIsFirst(t *testing.T) {
@@ -301,22 +302,22 @@ func TestLayersOfOneWorkloadAndArmsOfAnother(t *testing.T) {
 			PValue: pOf(verdict)}
 	}
 	all := Rank(Answer{
-		Baseline: "l2", Arms: []Figure{{Arm: "l2", Workload: "rr", Quantity: p50, Median: 10e-6}},
-		Comparisons: []Comparison{found("full", "bulk", goodput, -.5)},
-		Layers: []Layer{
-			layer("bridge", .01e-6, .1e-6, NoDifference), layer("router", .68e-6, .1e-6, Higher),
-			layer("vtep", 1.79e-6, .1e-6, Higher),
-		},
+		Ran: Ran{Baseline: "l2"},
+		Figures: Figures{Arms: []Figure{{Arm: "l2", Workload: "rr", Quantity: p50, Median: 10e-6}},
+			Comparisons: []Comparison{found("full", "bulk", goodput, -.5)}, Layers: []Layer{
+				layer("bridge", .01e-6, .1e-6, NoDifference), layer("router", .68e-6, .1e-6, Higher),
+				layer("vtep", 1.79e-6, .1e-6, Higher),
+			}},
 	})
 	layersSaid := "Each vtep adds 1.79 us (1.69 to 1.89 us) to the median round trip, 18 % of l2's. " +
 		"Each router adds 0.68 us (0.58 to 0.78 us). Each bridge: no cost seen in the median round trip; one above 0.11 us would likely show."
 	want := layersSaid + " With full, goodput is 500 Mbit/s (490 to 510 Mbit/s) lower, 50 %."
-	if got := Tell(Answer{Baseline: "l2", Findings: all}, nil).String(); got != want {
+	if got := Tell(Answer{Ran: Ran{Baseline: "l2"}, Words: Words{Findings: all}}, nil).String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	want = layersSaid
 	layers := slices.DeleteFunc(all, func(f Finding) bool { return f.Kind == OfArm })
-	if got := Tell(Answer{Baseline: "l2", Findings: layers}, nil).String(); got != want {
+	if got := Tell(Answer{Ran: Ran{Baseline: "l2"}, Words: Words{Findings: layers}}, nil).String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
@@ -326,11 +327,10 @@ func TestFindingsKeepWhatQualifiesThem(t *testing.T) {
 	c := found("far", "tcp", p50, .3)
 	c.About, c.BaselineWorkload = "these-runs", "udp"
 	all := Rank(Answer{
-		Arms: []Figure{
+		Figures: Figures{Arms: []Figure{
 			{Arm: "l2", Workload: "tcp", Quantity: p50, Caution: "late by 3 us"},
 			{Arm: "far", Workload: "tcp", Quantity: p99, Caution: "other"},
-		},
-		Comparisons: []Comparison{c},
+		}, Comparisons: []Comparison{c}},
 	})
 	f := all[0]
 	want := "With far, the median round trip of tcp takes 3.00 us (2.90 to 3.10 us) longer than in udp with l2, 30 %: " +
@@ -340,7 +340,7 @@ func TestFindingsKeepWhatQualifiesThem(t *testing.T) {
 	}
 	want = "With far, the median round trip of tcp takes 3.00 us (2.90 to 3.10 us) longer than in udp with l2, 30 %. " +
 		"It holds for these two runs: how much others would differ is unknown. Careful: l2 late by 3 us."
-	if got := Tell(Answer{Baseline: "l2", Findings: all}, nil).String(); got != want {
+	if got := Tell(Answer{Ran: Ran{Baseline: "l2"}, Words: Words{Findings: all}}, nil).String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

@@ -27,15 +27,15 @@ func (in Input) compareBlocks(pairs []stats.Pair) []stats.Comparison {
 	return stats.CompareAll(pairs)
 }
 
-// holdAtAnyTime makes the rest of an answer hold at any time, too: comparisons over deployments, costs of layers, and
+// holdAtAnyTime makes the rest of the figures hold at any time, too: comparisons over deployments, costs of layers, and
 // whether these add up. Their tests are for a fixed number of blocks. There is at most one look after each planned
 // block, or each deployment, so p-values are multiplied by that number (Bonferroni). Intervals of the level are not
-// known.
-func (a *Answer) holdAtAnyTime(in Input) {
+// known. It takes out of the warnings what does not hold.
+func (f *Figures) holdAtAnyTime(in Input, warnings []Warning) []Warning {
 	schedule := in.Experiment.Schedule
 	raise := func(p float64, looks int) float64 { return min(1, p*float64(looks)) }
-	for i := range a.Comparisons {
-		c := &a.Comparisons[i]
+	for i := range f.Comparisons {
+		c := &f.Comparisons[i]
 		if c.Deployments == nil || c.PValue == nil {
 			continue
 		}
@@ -45,9 +45,9 @@ func (a *Answer) holdAtAnyTime(in Input) {
 			c.Verdict, c.Better, c.Widened = NoDifference, "", false
 		}
 	}
-	if a.Failures != nil {
-		for i := range a.Failures.Comparisons {
-			c := &a.Failures.Comparisons[i]
+	if f.Failures != nil {
+		for i := range f.Failures.Comparisons {
+			c := &f.Failures.Comparisons[i]
 			if c.PValue == nil {
 				continue
 			}
@@ -58,32 +58,32 @@ func (a *Answer) holdAtAnyTime(in Input) {
 			}
 		}
 	}
-	for i := range a.Additivity {
-		test := &a.Additivity[i]
+	for i := range f.Additivity {
+		test := &f.Additivity[i]
 		test.PValue = raise(test.PValue, schedule.Blocks)
 		if test.Additive || test.PValue <= stats.Alpha {
 			continue
 		}
 		test.Additive, test.Text = true, ""
-		for k := range a.Layers {
-			if l := &a.Layers[k]; l.Workload == test.Workload && l.Additive != nil {
+		for k := range f.Layers {
+			if l := &f.Layers[k]; l.Workload == test.Workload && l.Additive != nil {
 				l.Additive = &test.Additive
 			}
 		}
-		for k := range a.Residual {
-			if r := &a.Residual[k]; r.Workload == test.Workload && r.Additive != nil {
+		for k := range f.Residual {
+			if r := &f.Residual[k]; r.Workload == test.Workload && r.Additive != nil {
 				r.Additive = &test.Additive
 			}
 		}
-		a.Warnings = slices.DeleteFunc(a.Warnings, func(w Warning) bool {
+		warnings = slices.DeleteFunc(warnings, func(w Warning) bool {
 			return w.Code == "layers-do-not-add-up" && w.Workload == test.Workload
 		})
 	}
-	for i := range a.Residual {
-		a.Residual[i].Interval = nil
+	for i := range f.Residual {
+		f.Residual[i].Interval = nil
 	}
-	for i := range a.Layers {
-		l := &a.Layers[i]
+	for i := range f.Layers {
+		l := &f.Layers[i]
 		if l.Arm != "" || l.PValue == nil {
 			continue // it quotes a comparison, or was not tested
 		}
@@ -93,6 +93,7 @@ func (a *Answer) holdAtAnyTime(in Input) {
 			l.Verdict = NoDifference
 		}
 	}
+	return warnings
 }
 
 // looksText says in a sentence, with a space before it, at which level an answer holds that was looked at; empty for a

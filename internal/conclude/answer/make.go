@@ -14,68 +14,22 @@ import (
 // Make answers the experiment's question from the existing trials; some may have failed or be missing.
 func Make(in Input) Answer {
 	in.groups = groupsOf(in.Trials)
+	run, tables := in.measured(), tablesOf(in)
+	made, warnings := makeFigures(in, tables)
 	a := Answer{
-		Nearfar: "v1", Question: in.Experiment.Question, Run: in.Run, State: in.State, Baseline: in.Experiment.Baseline,
-		Imported: in.Experiment.Imported, Paired: in.Experiment.Paired,
-		Blocks: in.blocksRun(), Trials: len(in.Trials), AnyTime: in.anyTime(),
-		Deployments: in.Experiment.Schedule.Deployments,
-		Arms:        []Figure{}, Comparisons: []Comparison{}, Layers: []Layer{}, Residual: []Residual{},
-		Warnings: []Warning{},
+		Nearfar: "v1", Question: in.Experiment.Question, Ran: ranOf(in), Figures: made,
+		Environment: environment.Of(run), Proofs: proof.All(in.Experiment, in.Trials), Hosts: environment.Seen(run),
+		Noise: Noise{Earlier: in.Earlier},
 	}
-	run := in.measured()
-	a.Differs = environment.HostsDiffering(run)
-	a.Averages = AveragesOf(!in.Experiment.Unpaired())
-	if deployed(in.Experiment) {
-		a.Averages.overDeployments()
-	}
-	replaced := replacedPlaces(in.Trials)
-	for _, t := range in.Trials {
-		if t.Error != "" {
-			a.Failed++
-			if replaced[scheduledOf(t)] {
-				a.Replaced++
-			}
-		}
-	}
-	a.AskedAbout, a.Settings = in.Experiment.AskedAbout, settingsOf(in.Experiment)
-	a.Proof, a.Places, a.ProviderAnswers = proof.All(in.Experiment, in.Trials), environment.Places(run), environment.ProviderAnswers(run)
-	a.Unproved = proof.Sentence(a.Proof)
-	tables := tablesOf(in)
-	for _, c := range tables {
-		a.Arms = append(a.Arms, figures(in.Experiment, c)...)
-	}
-	a.Comparisons = comparisons(in, tables)
-	a.Failures = failuresOf(in)
-	var estimates []stats.Cost
-	var arms [][]alone
-	for _, c := range tables {
-		part := attribute(in.Experiment, c, a.Comparisons)
-		a.Layers, estimates = append(a.Layers, part.layers...), append(estimates, part.estimates...)
-		arms = append(arms, part.alone...)
-		a.Residual = append(a.Residual, part.residual...)
-		a.Additivity = append(a.Additivity, part.additivity...)
-		a.Warnings = append(a.Warnings, part.warnings...)
-	}
-	judgeLayers(a.Layers, estimates)
-	a.Warnings = append(a.Warnings, against(a, arms)...)
-	if a.AnyTime {
-		a.holdAtAnyTime(in)
-	}
-	markUnproved(in.Experiment, &a, tables)
+	a.markUnproved(in.Experiment, a.Proof, tables)
 	a.Dependence = dependTogether(in, tables)
-	a.Warnings = append(dependent(a.Dependence, a.Comparisons), a.Warnings...)
-	a.Warnings = append(append([]Warning{}, runWarnings(in, a, tables)...), a.Warnings...) // never null in JSON
-	a.Warnings = append(a.Warnings, in.Warnings...)
-	a.Earlier = in.Earlier
-	a.Warnings = append(a.Warnings, unlike(in, tables)...)
+	a.Warnings = slices.Concat([]Warning{}, // never null in JSON
+		runWarnings(in, a, tables), dependent(a.Dependence, a.Comparisons), warnings, in.Warnings, unlike(in, tables))
 	if in.Experiment.SelfComparison != nil {
-		a.NoiseFloor = noiseFloor(in, a, tables)
-		a.Warnings = append(a.Warnings, selfWarnings(in, a)...)
+		a.NoiseFloor = noiseFloor(in, a.Comparisons, tables)
+		a.Warnings = append(a.Warnings, a.NoiseFloor.warnings(in, a.Comparisons)...)
 	}
-	a.Environment = environment.Of(run)
-	a.Workloads = measuredOf(in)
 	a.SetProtocols(protocolsOf(in.Trials))
-	a.Failing = failing(in.Experiment, in.Trials)
 	a.Conclude(nil, func(a Answer) Statement {
 		headlineIntervals(in, a.Findings, tables)
 		statement := verdict(in.Experiment, a)
@@ -83,6 +37,56 @@ func Make(in Input) Answer {
 		return statement
 	})
 	return a
+}
+
+// ranOf says what was planned, and what ran of it.
+func ranOf(in Input) Ran {
+	e := in.Experiment
+	ran := Ran{
+		Run: in.Run, State: in.State, Baseline: e.Baseline, AskedAbout: e.AskedAbout, Imported: e.Imported,
+		Paired: e.Paired, Blocks: in.blocksRun(), Trials: len(in.Trials), AnyTime: in.anyTime(),
+		Deployments: e.Schedule.Deployments, Failing: failing(e, in.Trials), Settings: settingsOf(e),
+		Workloads: measuredOf(in),
+	}
+	replaced := replacedPlaces(in.Trials)
+	for _, t := range in.Trials {
+		if t.Error != "" {
+			ran.Failed++
+			if replaced[scheduledOf(t)] {
+				ran.Replaced++
+			}
+		}
+	}
+	return ran
+}
+
+// makeFigures makes the figures, differences and costs of layers, and warnings about the layers.
+func makeFigures(in Input, tables []cells) (Figures, []Warning) {
+	f := Figures{
+		Averages: AveragesOf(!in.Experiment.Unpaired()), Arms: []Figure{}, Comparisons: comparisons(in, tables),
+		Failures: failuresOf(in), Layers: []Layer{}, Residual: []Residual{},
+	}
+	if deployed(in.Experiment) {
+		f.Averages.overDeployments()
+	}
+	var warnings []Warning
+	var estimates []stats.Cost
+	var arms [][]alone
+	for _, c := range tables {
+		f.Arms = append(f.Arms, figures(in.Experiment, c)...)
+		part := attribute(in.Experiment, c, f.Comparisons)
+		f.Layers, estimates = append(f.Layers, part.layers...), append(estimates, part.estimates...)
+		arms = append(arms, part.alone...)
+		f.Residual = append(f.Residual, part.residual...)
+		f.Additivity = append(f.Additivity, part.additivity...)
+		warnings = append(warnings, part.warnings...)
+	}
+	judgeLayers(f.Layers, estimates)
+	warnings = append(warnings, f.against(arms)...)
+	if in.anyTime() {
+		warnings = f.holdAtAnyTime(in, warnings)
+	}
+	return f, warnings
 }
 
 // cells are the good trials of one workload that have one quantity, by arm.

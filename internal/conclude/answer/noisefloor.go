@@ -105,7 +105,7 @@ const MostPlanned = 500
 func shownBlocks() []int { return []int{5, 10, 20, 40} }
 
 // noiseFloor makes the noise floor from the trials of an experiment with a SelfComparison.
-func noiseFloor(in Input, a Answer, tables []cells) *NoiseFloor {
+func noiseFloor(in Input, comparisons []Comparison, tables []cells) *NoiseFloor {
 	self := in.Experiment.SelfComparison
 	floor := &NoiseFloor{Arm: self.Arm, Experiment: self.Of, Comparisons: self.Comparisons, Blocks: self.Blocks,
 		Figures: []Floor{}, Resolve: self.Resolve}
@@ -116,7 +116,7 @@ func noiseFloor(in Input, a Answer, tables []cells) *NoiseFloor {
 	if aim != nil {
 		floor.Resolve = aim.Text
 	}
-	floor.Differs = selfDiffers(a.Comparisons)
+	floor.Differs = selfDiffers(comparisons)
 	floor.Sound = len(floor.Differs) == 0
 	var all []measuredFloor
 	for _, lengths := range self.Lengths {
@@ -316,16 +316,16 @@ func beyondDuration(trials []result.Trial, workload string) float64 {
 	return math.Max(0, beyond[len(beyond)/2])
 }
 
-// selfWarnings says what the noise floor leaves out.
-func selfWarnings(in Input, a Answer) []Warning {
+// warnings says what the noise floor leaves out.
+func (n *NoiseFloor) warnings(in Input, comparisons []Comparison) []Warning {
 	var warnings []Warning
-	if n := in.Experiment.SelfComparison.Deployments; n > 1 {
+	if d := in.Experiment.SelfComparison.Deployments; d > 1 {
 		warnings = append(warnings, Warning{Code: "deployments-not-in-baseline", Message: fmt.Sprintf(
 			"%s makes its hosts %d times, and its answer includes how they differ: this run was made on one set of "+
-				"hosts and says nothing about that", in.Experiment.SelfComparison.Of, n)})
+				"hosts and says nothing about that", in.Experiment.SelfComparison.Of, d)})
 	}
 	tested, alone := 0, []string{}
-	for _, c := range a.Comparisons {
+	for _, c := range comparisons {
 		if c.PValue == nil {
 			continue
 		}
@@ -334,13 +334,13 @@ func selfWarnings(in Input, a Answer) []Warning {
 			alone = append(alone, c.Workload+" "+c.Name())
 		}
 	}
-	if a.NoiseFloor.Sound && len(alone) > 0 {
+	if n.Sound && len(alone) > 0 {
 		warnings = append(warnings, Warning{Code: "self-difference", Message: fmt.Sprintf(
 			"%s differs from itself in %s. By chance alone some of %d comparisons do so in up to %s of such runs: run "+
-				"it again to see whether it stays", a.NoiseFloor.Arm, list(alone[:min(len(alone), mostNamed)]), tested,
+				"it again to see whether it stays", n.Arm, list(alone[:min(len(alone), mostNamed)]), tested,
 			result.Share(1-math.Pow(1-stats.Alpha, float64(tested))))})
 	}
-	for _, f := range a.NoiseFloor.Figures {
+	for _, f := range n.Figures {
 		if f.ShortLevel != nil && math.Abs(*f.ShortLevel) > mostShortLevel {
 			warnings = append(warnings, Warning{Code: "short-trials-differ", Workload: f.Workload, Message: fmt.Sprintf(
 				"%s is %s in trials of %s than in trials of %s, so shorter trials are not recommended", f.Name(),

@@ -3,7 +3,7 @@ package answer
 import "fmt"
 
 // oneBlock warns of differences that rest on a single block, with one warning for each workload and quantity.
-func oneBlock(a Answer) []Warning {
+func oneBlock(comparisons []Comparison) []Warning {
 	var warnings []Warning
 	type key struct {
 		workload string
@@ -11,7 +11,7 @@ func oneBlock(a Answer) []Warning {
 	}
 	var keys []key
 	texts := map[key][]string{}
-	for _, c := range a.Comparisons {
+	for _, c := range comparisons {
 		if c.OneBlock == nil {
 			continue
 		}

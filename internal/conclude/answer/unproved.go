@@ -14,7 +14,7 @@ func (c cells) unprovedIn(e *experiment.Experiment, name string) string {
 }
 
 // markUnproved sets Unproved of comparisons and layers, and says where dropped trials left nothing to compare.
-func markUnproved(e *experiment.Experiment, a *Answer, tables []cells) {
+func (f *Figures) markUnproved(e *experiment.Experiment, proofs []proof.ArmProof, tables []cells) {
 	if !e.HasExpectations() {
 		return
 	}
@@ -28,15 +28,15 @@ func markUnproved(e *experiment.Experiment, a *Answer, tables []cells) {
 			texts[c.workload][arm.Name] = c.unprovedIn(e, arm.Name)
 		}
 	}
-	for i := range a.Comparisons {
-		c := &a.Comparisons[i]
+	for i := range f.Comparisons {
+		c := &f.Comparisons[i]
 		c.Unproved = proof.Joined(texts[c.Workload][c.Arm], texts[c.Workload][c.Baseline])
 		if c.Reason == noGoodTrials {
-			c.allDropped(a.Proof)
+			c.allDropped(proofs)
 		}
 	}
-	for i := range a.Layers {
-		l := &a.Layers[i]
+	for i := range f.Layers {
+		l := &f.Layers[i]
 		var of []string
 		for _, arm := range e.Arms {
 			if l.Arm == "" || arm.Name == l.Arm || arm.Name == e.Baseline {
@@ -54,12 +54,5 @@ func (c *Comparison) allDropped(all []proof.ArmProof) {
 			c.Reason = fmt.Sprintf("all %d trials of %s are dropped, because %s is not proved to be what it claims",
 				p.Trials, p.Arm, p.Arm)
 		}
-	}
-}
-
-// AllowUnverified says in Unverified that the arms that are not proved were allowed. It does nothing if all are proved.
-func (a *Answer) AllowUnverified() {
-	if a.Unproved != "" {
-		a.Unverified = "Unverified, as --allow-unverified permits: " + a.Unproved
 	}
 }

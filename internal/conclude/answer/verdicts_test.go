@@ -24,7 +24,7 @@ type made struct{ Answer }
 
 // answerOf is a complete answer about arms with the baseline l2.
 func answerOf(workloads ...Measured) *made {
-	return &made{Answer{Baseline: "l2", State: "complete", Blocks: 12, Workloads: workloads}}
+	return &made{Answer{Ran: Ran{Baseline: "l2", State: "complete", Blocks: 12, Workloads: workloads}}}
 }
 
 var (

@@ -51,8 +51,8 @@ func runWarnings(in Input, a Answer, tables []cells) []Warning {
 	warnings = append(warnings, in.measured().Disturbances()...)
 	warnings = append(warnings, notes(in)...)
 	warnings = append(warnings, trialWarnings(in.Experiment, tables)...)
-	warnings = append(warnings, deploymentWarnings(a)...)
-	return append(warnings, oneBlock(a)...)
+	warnings = append(warnings, deploymentWarnings(a.Comparisons)...)
+	return append(warnings, oneBlock(a.Comparisons)...)
 }
 
 // failures counts the failed trials of each workload in each arm, and gives the first reason.

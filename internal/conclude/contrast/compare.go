@@ -22,10 +22,13 @@ type entry struct {
 // are New minus Base.
 func (c *Contrast) Answer() answer.Answer {
 	a := answer.Answer{
-		Nearfar: "v1", Baseline: c.Base.Name,
-		Arms: []answer.Figure{}, Comparisons: []answer.Comparison{}, Layers: []answer.Layer{},
-		Residual: []answer.Residual{},
-		Warnings: []answer.Warning{}, Sources: []answer.Source{c.Base.source(), c.New.source()},
+		Nearfar: "v1", Ran: answer.Ran{Baseline: c.Base.Name},
+		Figures: answer.Figures{
+			Arms: []answer.Figure{}, Comparisons: []answer.Comparison{}, Layers: []answer.Layer{},
+			Residual: []answer.Residual{},
+		},
+		Warnings: []answer.Warning{},
+		Compared: answer.Compared{Sources: []answer.Source{c.Base.source(), c.New.source()}},
 	}
 	a.Averages = answer.AveragesOf(slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.Paired }))
 	for _, s := range a.Sources {

@@ -37,7 +37,7 @@ func (c *Contrast) Unproved() string {
 		}
 		parts = append(parts, text)
 	}
-	return proof.SentenceOf(parts)
+	return proof.Sentence(parts)
 }
 
 // armProof is the proof of an arm of one run of a side.

@@ -163,7 +163,7 @@ func (r *Result) unproved() string {
 			texts = append(texts, c.Unproved)
 		}
 	}
-	return proof.SentenceOf(texts)
+	return proof.Sentence(texts)
 }
 
 // AllowUnverified says in Unverified that arms that are not proved were allowed. It does nothing if all are proved.

@@ -31,8 +31,8 @@ func answered() Answered {
 		Run: "20261121T192200Z-overlay", Experiment: "overlay",
 		Started: time.Date(2026, 11, 21, 19, 22, 0, 250e6, time.UTC),
 		Answer: answer.Answer{
-			State: "complete", Baseline: "l2", Trials: 60, Failed: 1,
-			Arms: []answer.Figure{
+			Ran: answer.Ran{State: "complete", Baseline: "l2", Trials: 60, Failed: 1},
+			Figures: answer.Figures{Arms: []answer.Figure{
 				{Arm: "l2", Workload: "rr-1k", Quantity: p50, Median: 8.31e-6,
 					Interval: &answer.Bounds{8.25e-6, 8.4e-6}, Trials: 10},
 				{Arm: hostile, Workload: "rr-1k", Quantity: p50, Median: 14.52e-6, Trials: 3},
@@ -42,15 +42,13 @@ func answered() Answered {
 					Median: .01, Trials: 3},
 				{Arm: "l2", Workload: "udp", Quantity: answer.Quantity{Metric: result.MessageRate,
 					Unit: result.PerSecond}, Median: 1e6, Trials: 3},
-			},
-			Comparisons: []answer.Comparison{
+			}, Comparisons: []answer.Comparison{
 				{Arm: "vxlan", Baseline: "l2", Workload: "rr-1k", Quantity: p50, Difference: pointer(6.21e-6),
 					Interval: &answer.Bounds{6.1e-6, 6.35e-6},
 					PValue:   pointer(.0039), Verdict: answer.Higher},
 				{Arm: "vxlan", Baseline: "l2", Workload: "udp", Quantity: p50, Verdict: answer.NotComparable},
-			},
-			Layers: []answer.Layer{{Layer: "vtep", Workload: "rr-1k", Quantity: p50, Cost: 3.1e-6,
-				Interval: &answer.Bounds{3e-6, 3.2e-6}}},
+			}, Layers: []answer.Layer{{Layer: "vtep", Workload: "rr-1k", Quantity: p50, Cost: 3.1e-6,
+				Interval: &answer.Bounds{3e-6, 3.2e-6}}}},
 		},
 	}
 }
@@ -170,8 +168,10 @@ func FuzzLabels(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		run := Answered{Run: "r", Answer: answer.Answer{Arms: []answer.Figure{{Arm: name,
-			Quantity: answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}, Median: 1}}}}
+		run := Answered{Run: "r", Answer: answer.Answer{
+			Figures: answer.Figures{Arms: []answer.Figure{{Arm: name,
+				Quantity: answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}, Median: 1}}},
+		}}
 		var found []string
 		for line := range strings.Lines(openMetrics(t, run)) {
 			if label, ok := strings.CutPrefix(line, `nearfar_rtt_seconds{run="r",`); ok {

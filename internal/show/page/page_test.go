@@ -150,16 +150,17 @@ func TestNotBuilt(t *testing.T) {
 func TestClippedAnswer(t *testing.T) {
 	long := strings.Repeat("x", 10<<20)
 	a := answer.Answer{
-		Verdict:    "v",
-		Arms:       []answer.Figure{{Median: 1, Caution: long}},
-		Findings:   []answer.Finding{{Reason: long, Caution: long, Text: long}},
+		Words: answer.Words{Verdict: "v", Findings: []answer.Finding{{Reason: long, Caution: long, Text: long}}},
+		Figures: answer.Figures{
+			Arms:        []answer.Figure{{Median: 1, Caution: long}},
+			Failures:    &answer.Failures{Arms: []answer.FailureShare{{Failed: 5, Reason: long}}},
+			Comparisons: []answer.Comparison{{Reason: strings.Repeat("\xff", 10<<20)}},
+		},
 		Objectives: []answer.Objective{{Rule: long, Reason: long, Said: long}},
-		Settings:   []answer.Settings{{Text: long, Set: []experiment.Setting{{Value: long}}}},
+		Ran:        answer.Ran{Settings: []answer.Settings{{Text: long, Set: []experiment.Setting{{Value: long}}}}},
 		Environment: &environment.Environment{Kernel: long, CPU: long, CPUs: 2, Wire: long, Congestion: long,
 			Limits: []string{long}},
-		Warnings:    []answer.Warning{{Message: long}},
-		Failures:    &answer.Failures{Arms: []answer.FailureShare{{Failed: 5, Reason: long}}},
-		Comparisons: []answer.Comparison{{Reason: strings.Repeat("\xff", 10<<20)}},
+		Warnings: []answer.Warning{{Message: long}},
 	}
 	c := clipped(a)
 	message, reason := len(c.Warnings[0].Message), len(c.Comparisons[0].Reason)

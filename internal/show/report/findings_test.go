@@ -12,7 +12,7 @@ import (
 // manyFindings is an answer with two arms and several workloads, in which every comparison shows a difference.
 func manyFindings(workloads int, name string) answer.Answer {
 	rtt := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
-	a := answer.Answer{Baseline: "near"}
+	a := answer.Answer{Ran: answer.Ran{Baseline: "near"}}
 	for i := range workloads {
 		relative, workload := float64(workloads-i)/10, fmt.Sprintf("%s-rr-%d", name, i)
 		a.Comparisons = append(a.Comparisons, answer.Comparison{

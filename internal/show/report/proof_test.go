@@ -62,10 +62,13 @@ func TestTheFirstLineSaysThatAnAnswerIsUnverified(t *testing.T) {
 // What providers answered is a line for each host, safe for a terminal.
 func TestProviderAnswers(t *testing.T) {
 	group := "pg\x1b[31m"
-	a := answer.Answer{Baseline: "near", ProviderAnswers: []environment.ProviderAnswer{
-		{Arm: "near", Side: "client", Cloud: "aws", Instance: "i-1", Deployments: []int{1, 2},
-			Provider: check.Provider{Group: &group, Strategy: "cluster", NetworkNodes: []string{"nn-1", "nn-2"}}},
-	}}
+	a := answer.Answer{
+		Ran: answer.Ran{Baseline: "near"},
+		Hosts: environment.Hosts{ProviderAnswers: []environment.ProviderAnswer{
+			{Arm: "near", Side: "client", Cloud: "aws", Instance: "i-1", Deployments: []int{1, 2},
+				Provider: check.Provider{Group: &group, Strategy: "cluster", NetworkNodes: []string{"nn-1", "nn-2"}}},
+		}},
+	}
 	text := written(t, a, Options{Width: 200})
 	const want = "What the providers answered\n  near, client (aws i-1) in deployments [1 2]: group pg\\u001b[31m, " +
 		"strategy cluster, network nodes nn-1 nn-2\n"

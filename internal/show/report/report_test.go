@@ -66,17 +66,17 @@ func sample() answer.Answer {
 	rtt := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
 	goodput := answer.Quantity{Metric: result.Goodput, Unit: result.BitsPerSecond}
 	return withFindings(answer.Answer{
-		Nearfar: "v1", Question: "How much does VXLAN <add>?", Run: "runs/20261121T192200Z-overlay", State: "complete",
-		Baseline: "l2",
-		Blocks:   10, Trials: 60, Failed: 1,
-		Arms: []answer.Figure{
+		Nearfar:  "v1",
+		Question: "How much does VXLAN <add>?",
+		Ran: answer.Ran{Run: "runs/20261121T192200Z-overlay", State: "complete", Baseline: "l2", Blocks: 10, Trials: 60,
+			Failed: 1},
+		Figures: answer.Figures{Arms: []answer.Figure{
 			{Arm: "l2", Workload: "rr-1k", Quantity: rtt, Median: 8.31e-6, Interval: &answer.Bounds{8.25e-6, 8.4e-6},
 				Trials: 10},
 			{Arm: "vxlan", Workload: "rr-1k", Quantity: rtt, Median: 14.52e-6, Trials: 3},
 			{Arm: "l2", Workload: "bulk", Quantity: goodput, Median: 38.2e9, Interval: &answer.Bounds{37e9, 39e9},
 				Trials: 10},
-		},
-		Comparisons: []answer.Comparison{
+		}, Comparisons: []answer.Comparison{
 			{Arm: "vxlan", Baseline: "l2", Workload: "rr-1k", Quantity: rtt, Difference: pointer(6.21e-6),
 				Interval:   &answer.Bounds{6.1e-6, 6.35e-6},
 				Confidence: .95, Relative: pointer(.747), RelativeInterval: &answer.Bounds{.73, .76},
@@ -90,8 +90,7 @@ func sample() answer.Answer {
 				Dependence: &answer.Dependence{PValue: .012, Correlation: .41, Counted: 6}},
 			{Arm: "vxlan", Baseline: "l2", Workload: "bulk", Quantity: goodput, Verdict: answer.NotComparable,
 				Reason: "definition: rate against \x1b[31mnone", Confidence: .95},
-		},
-		Layers: []answer.Layer{
+		}, Layers: []answer.Layer{
 			{Layer: "router", Workload: "rr-1k", Quantity: rtt, Cost: 1.5e-6, Mean: 1.62e-6,
 				Interval: &answer.Bounds{1.4e-6, 1.6e-6},
 				Arm:      "routed", PValue: pointer(.0039), Verdict: answer.Higher, Additive: pointer(false),
@@ -100,15 +99,13 @@ func sample() answer.Answer {
 				Interval: &answer.Bounds{2.2e-6, 2.4e-6},
 				PValue:   pointer(1e-5), Verdict: answer.Higher, Additive: pointer(false),
 				Adds: []answer.Contribution{{Arm: "vxlan", Count: 2, Adds: 4.6e-6}}},
-		},
-		Residual: []answer.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 6.21e-6, Parts: 6.1e-6,
+		}, Residual: []answer.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 6.21e-6, Parts: 6.1e-6,
 			Value: .11e-6, Interval: &answer.Bounds{-.1e-6, .3e-6},
-			Additive: pointer(false)}},
-		Additivity: []answer.Additivity{{Workload: "rr-1k", Quantity: rtt, PValue: .0117, Blocks: 10,
+			Additive: pointer(false)}}, Additivity: []answer.Additivity{{Workload: "rr-1k", Quantity: rtt, PValue: .0117, Blocks: 10,
 			Fit: "beyond", Margin: .05, Whole: pointer(6.21e-6), Within: pointer(2.9e-6), WithinRelative: pointer(.467),
 			AtLeast: pointer(1.1e-6),
 			Text:    "the layers do not add up: one of routed, vxlan lies 34 % (2.1 us) from the sum of its layers",
-			Arms:    []answer.Deviation{{Arm: "routed", By: -2.1e-6}, {Arm: "vxlan", By: 2.1e-6}}}},
+			Arms:    []answer.Deviation{{Arm: "routed", By: -2.1e-6}, {Arm: "vxlan", By: 2.1e-6}}}}},
 		Warnings: []answer.Warning{
 			{Code: "failed-trials", Arm: "vxlan", Workload: "bulk", Message: "1 of 10 trials failed; the first: " +
 				"=cmd|' /C calc'!A0 <script>alert(1)</script> \x1b]0;owned\x07\r\nsecond line"},

@@ -15,19 +15,29 @@ func twoSides() answer.Answer {
 	rtt := answer.Quantity{Metric: result.RTT, Stat: result.P50, Unit: result.Seconds}
 	hostile := "=far\x1b[31m<script>\r\n"
 	return withFindings(answer.Answer{
-		Nearfar: "v1", Baseline: "A", Trials: 41, Failed: 1,
-		Sources: []answer.Source{
+		Nearfar: "v1",
+		Ran:     answer.Ran{Baseline: "A", Trials: 41, Failed: 1},
+		Compared: answer.Compared{Sources: []answer.Source{
 			{Side: "A", Source: "runs/base", Kind: "run", Name: "overlay", State: "complete",
 				Started: time.Date(2026, 11, 21, 19, 22, 0, 0, time.UTC),
 				Arms:    []string{"vxlan", "l2"}, Blocks: 10, Trials: 40, Failed: 1},
 			{Side: "B", Source: hostile, Kind: "file", Arms: []string{hostile}, Trials: 1},
-		},
-		Arms: []answer.Figure{
+		}, Distributions: []answer.Distribution{{
+			Arm: "vxlan", Baseline: "vxlan", Workload: "rr", Metric: result.RTT, Unit: result.Seconds,
+			Trials: [2]int{12, 10}, Observations: [2]int64{12000, 10000},
+			Quantiles: []answer.QuantileComparison{
+				{Stat: result.P50, Medians: &[2]float64{11e-6, 10e-6}, Difference: pointer(1e-6),
+					Interval: &answer.Bounds{.8e-6, 1.2e-6}, Relative: pointer(.1),
+					Pooled: &[2]float64{11.1e-6, 10.1e-6}},
+				{Stat: result.P99, Pooled: &[2]float64{15e-6, 14e-6}},
+			},
+			Distance: &answer.Distance{Share: -.45, At: 10.4e-6},
+		}}},
+		Figures: answer.Figures{Arms: []answer.Figure{
 			{Side: "A", Arm: "vxlan", Workload: "rr", Quantity: rtt, Median: 10e-6,
 				Interval: &answer.Bounds{9.9e-6, 10.1e-6}, Trials: 10},
 			{Side: "B", Arm: hostile, Workload: "rr", Quantity: rtt, Median: 11e-6, Trials: 10},
-		},
-		Comparisons: []answer.Comparison{
+		}, Comparisons: []answer.Comparison{
 			{Arm: "vxlan", Baseline: "vxlan", Workload: "rr", Quantity: rtt, Difference: pointer(1e-6),
 				Interval: &answer.Bounds{0.8e-6, 1.2e-6}, Confidence: .95,
 				Relative: pointer(.1), RelativeInterval: &answer.Bounds{.08, .12}, PValue: pointer(.001),
@@ -43,19 +53,7 @@ func twoSides() answer.Answer {
 				Reason: "one trial a side: no interval can be given"},
 			{Arm: "udp", Baseline: "l2", Workload: "rr", Quantity: rtt, Confidence: .95, Verdict: answer.NotComparable,
 				Reason: "protocol: icmp against tcp\x07"},
-		},
-		Layers: []answer.Layer{}, Residual: []answer.Residual{},
-		Distributions: []answer.Distribution{{
-			Arm: "vxlan", Baseline: "vxlan", Workload: "rr", Metric: result.RTT, Unit: result.Seconds,
-			Trials: [2]int{12, 10}, Observations: [2]int64{12000, 10000},
-			Quantiles: []answer.QuantileComparison{
-				{Stat: result.P50, Medians: &[2]float64{11e-6, 10e-6}, Difference: pointer(1e-6),
-					Interval: &answer.Bounds{.8e-6, 1.2e-6}, Relative: pointer(.1),
-					Pooled: &[2]float64{11.1e-6, 10.1e-6}},
-				{Stat: result.P99, Pooled: &[2]float64{15e-6, 14e-6}},
-			},
-			Distance: &answer.Distance{Share: -.45, At: 10.4e-6},
-		}},
+		}, Layers: []answer.Layer{}, Residual: []answer.Residual{}},
 		Warnings: []answer.Warning{{Code: "two-runs", Message: "the two ran at different times"}},
 	})
 }

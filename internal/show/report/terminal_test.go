@@ -21,7 +21,7 @@ func overlay() answer.Answer {
 		Nearfar: "v1",
 		Question: "How much round-trip time do routing, VXLAN, distributed routing and a distributed firewall add " +
 			"between two VMs?",
-		Run: "runs/20261121T192200Z-overlay", State: "complete", Baseline: "l2", Blocks: 10, Trials: 80,
+		Ran: answer.Ran{Run: "runs/20261121T192200Z-overlay", State: "complete", Baseline: "l2", Blocks: 10, Trials: 80},
 	}
 	add := func(name string, median, low, high float64, c answer.Comparison) {
 		a.Arms = append(a.Arms, answer.Figure{Arm: name, Workload: "rr-1k", Quantity: rtt, Median: median * 1e-6,

@@ -85,9 +85,9 @@ func (g givenHosts) machineFacts() sideFacts {
 	return all
 }
 
-// HostsDiffering lists the facts in which the hosts of an arm differ from those of the baseline, client with client and
+// hostsDiffering lists the facts in which the hosts of an arm differ from those of the baseline, client with client and
 // server with server. Those that matter and are not declared come first within an arm.
-func HostsDiffering(in Run) (all []Differing) {
+func hostsDiffering(in Run) (all []Differing) {
 	facts := readFacts(in.Hosts)
 	if len(facts) == 0 {
 		facts = readGiven(in.Hosts).machineFacts()

@@ -77,7 +77,7 @@ func TestHostsDiffer(t *testing.T) {
 			f.Load.Average, f.Devices[0].Address, f.BootID = 9, "02:00:00:00:00:02", "2"
 			f.Devices[0].Name, f.Path.Device = "ens5", "ens5"
 		}})}
-	differs := HostsDiffering(in)
+	differs := hostsDiffering(in)
 	want := []string{"far server: kernel 6.8 -> 6.1 !", "far server: zone eu-1a -> eu-1b !",
 		"far server: ring rx 1024 -> 256"}
 	if diff := cmp.Diff(want, differingLines(differs)); diff != "" {
@@ -92,13 +92,13 @@ func TestHostsDiffer(t *testing.T) {
 	kernel := func(f *check.Facts) { f.Kernel = "6.1" }
 	in.Hosts = factsOf(t, hostOf{sides: []string{"near/client", "near/server"}},
 		hostOf{sides: []string{"far/client", "far/server"}, change: kernel})
-	w = machinesDiffer(in.Experiment, HostsDiffering(in))
+	w = machinesDiffer(in.Experiment, hostsDiffering(in))
 	if len(w) != 1 || !strings.HasSuffix(w[0].Message, ": both hosts' kernel 6.8 -> 6.1") {
 		t.Errorf("%+v", w)
 	}
 	for _, unknown := range []string{"", "{}", `{"facts":"x"}`, `{"facts":[{"sides":["near/client"]}]}`,
 		`{"facts":[null,{"sides":["far/client"],"facts":{}}]}`} {
-		if d := HostsDiffering(Run{Experiment: givenExperiment(), Hosts: []byte(unknown)}); len(d) > 0 {
+		if d := hostsDiffering(Run{Experiment: givenExperiment(), Hosts: []byte(unknown)}); len(d) > 0 {
 			t.Errorf("%s: %+v", unknown, d)
 		}
 	}
@@ -114,7 +114,7 @@ func TestHostsDifferOverDeployments(t *testing.T) {
 					change: func(f *check.Facts) { f.Model = m[j] }})
 			}
 		}
-		return differingLines(HostsDiffering(Run{Experiment: givenExperiment(), Hosts: factsOf(t, hosts...)}))
+		return differingLines(hostsDiffering(Run{Experiment: givenExperiment(), Hosts: factsOf(t, hosts...)}))
 	}
 	for name, test := range map[string]struct {
 		models [][2]string
@@ -209,7 +209,7 @@ func TestDeclaredDifferences(t *testing.T) {
 				f.Devices[0].MTU, f.Path.MTU = 9000, 9000
 				f.Settings["ipv4/tcp_congestion_control"] = "bbr"
 			}})}
-		differs := HostsDiffering(in)
+		differs := hostsDiffering(in)
 		if len(differs) != 6 {
 			t.Fatalf("%s: %q", name, differingLines(differs))
 		}

@@ -21,7 +21,7 @@ type Run struct {
 }
 
 // Warnings are of settings that are not proved, of what differs between the hosts beside what the arms declare,
-// and of CPUs that others used. differs is what HostsDiffering gives.
+// and of CPUs that others used. differs is what hostsDiffering gives.
 func (in Run) Warnings(differs []Differing) []result.Warning {
 	return slices.Concat(unproved(in), waits(in), engineDiffers(in), machinesDiffer(in.Experiment, differs), steal(in),
 		contention(in))

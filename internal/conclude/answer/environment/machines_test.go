@@ -67,7 +67,7 @@ func TestMachines(t *testing.T) {
 func TestMachinesDiffer(t *testing.T) {
 	warned := func(hosts string) []result.Warning {
 		in := Run{Experiment: givenExperiment(), Hosts: []byte(hosts)}
-		return machinesDiffer(in.Experiment, HostsDiffering(in))
+		return machinesDiffer(in.Experiment, hostsDiffering(in))
 	}
 	third := strings.Index(givenBefore, `"c":`)
 	change := func(old, new string) string {

@@ -6,6 +6,21 @@ import (
 	"nearfar/internal/declare/check"
 )
 
+// Hosts is the part of an answer about the hosts of the arms.
+type Hosts struct {
+	// Places are where the sides of the arms were observed.
+	Places []ArmPlaces `json:"places,omitempty"`
+	// ProviderAnswers are what the providers answered about the hosts, if the experiment has them asked.
+	ProviderAnswers []ProviderAnswer `json:"provider_answers,omitempty"`
+	// Differs lists the facts in which the hosts of an arm differ from those of the baseline.
+	Differs []Differing `json:"differs,omitempty"`
+}
+
+// Seen reads what was seen of the hosts.
+func Seen(in Run) Hosts {
+	return Hosts{Places: places(in), ProviderAnswers: providerAnswers(in), Differs: hostsDiffering(in)}
+}
+
 // ArmPlaces are the places in which the sides of an arm were observed, without repetitions, in the order of the trials.
 type ArmPlaces struct {
 	Arm    string        `json:"arm"`
@@ -16,8 +31,8 @@ type ArmPlaces struct {
 // maxPlaces bounds a list that grows with the number of trials.
 const maxPlaces = 100
 
-// Places lists where the sides of each arm were observed in good trials.
-func Places(in Run) []ArmPlaces {
+// places lists where the sides of each arm were observed in good trials.
+func places(in Run) []ArmPlaces {
 	var all []ArmPlaces
 	for _, arm := range in.Experiment.Arms {
 		p := ArmPlaces{Arm: arm.Name, Client: []check.Place{}, Server: []check.Place{}}

@@ -28,9 +28,9 @@ type ProviderAnswer struct {
 // maxProviderAnswers bounds the list: each deployment of each arm can add two.
 const maxProviderAnswers = 400
 
-// ProviderAnswers lists what the providers answered, by arm and side. An answer that several deployments share is one
+// providerAnswers lists what the providers answered, by arm and side. An answer that several deployments share is one
 // entry.
-func ProviderAnswers(in Run) (all []ProviderAnswer) {
+func providerAnswers(in Run) (all []ProviderAnswer) {
 	facts := readFacts(in.Hosts)
 	several := in.Experiment.Schedule.Deployments > 1
 	for _, arm := range in.Experiment.Arms {

@@ -32,7 +32,7 @@ func TestProviderAnswers(t *testing.T) {
 		return fmt.Sprintf("%s %s %v %s %s: %s", a.Arm, a.Side, a.Deployments, a.Cloud, a.Instance, a.Text())
 	}
 	var lines []string
-	for _, a := range ProviderAnswers(in) {
+	for _, a := range providerAnswers(in) {
 		lines = append(lines, line(a))
 	}
 	const how = "strategy cluster, state available, network nodes nn-1 "
@@ -47,7 +47,7 @@ func TestProviderAnswers(t *testing.T) {
 	}
 
 	e.Schedule.Deployments = 0
-	if all := ProviderAnswers(in); len(all) != 4 || all[0].Deployments != nil {
+	if all := providerAnswers(in); len(all) != 4 || all[0].Deployments != nil {
 		t.Errorf("with hosts that are made once: %+v", all)
 	}
 	if text := (ProviderAnswer{}).Text(); text != "nothing" {

@@ -2,6 +2,24 @@ package proof
 
 import "nearfar/internal/declare/check"
 
+// Proofs is the part of an answer about proof.
+type Proofs struct {
+	// Proof says for each arm with expectations whether it was what it claims; see Unproved.
+	Proof []ArmProof `json:"proof,omitempty"`
+	// Unproved says in a sentence which arms are not proved to be what they claim; empty if there is none. The exit
+	// code of a run is then 4, unless it allows that.
+	Unproved string `json:"unproved,omitempty"`
+	// Unverified says that Unproved was allowed (--allow-unverified); see AllowUnverified.
+	Unverified string `json:"unverified,omitempty"`
+}
+
+// AllowUnverified says in Unverified that the arms that are not proved were allowed. It does nothing if all are proved.
+func (p *Proofs) AllowUnverified() {
+	if p.Unproved != "" {
+		p.Unverified = "Unverified, as --allow-unverified permits: " + p.Unproved
+	}
+}
+
 // ArmProof says whether an arm was what it claims in the trials that were measured.
 type ArmProof struct {
 	Arm string `json:"arm"`

@@ -168,8 +168,8 @@ func (p ArmProof) Text() string {
 }
 
 // All sums up the arms that expect something.
-func All(e *experiment.Experiment, trials []result.Trial) []ArmProof {
-	var all []ArmProof
+func All(e *experiment.Experiment, trials []result.Trial) (all Proofs) {
+	var texts []string
 	for _, arm := range e.Arms {
 		if len(arm.Expect) == 0 {
 			continue
@@ -182,28 +182,21 @@ func All(e *experiment.Experiment, trials []result.Trial) []ArmProof {
 				}
 			}
 		}
-		all = append(all, p)
-	}
-	return all
-}
-
-// Sentence says in a sentence which arms are not proved to be what they claim; empty if all are.
-func Sentence(all []ArmProof) string {
-	var texts []string
-	for _, p := range all {
+		all.Proof = append(all.Proof, p)
 		if text := p.Text(); text != "" {
 			texts = append(texts, text)
 		}
 	}
-	return SentenceOf(texts)
+	all.Unproved = Sentence(texts)
+	return all
 }
 
 // mostTexts is how many texts a sentence has. The others are counted.
 const mostTexts = 4
 
-// SentenceOf makes a sentence of texts about arms that are not proved. It has the first few and counts the
+// Sentence makes a sentence of texts about arms that are not proved. It has the first few and counts the
 // others; it is empty without texts.
-func SentenceOf(texts []string) string {
+func Sentence(texts []string) string {
 	if len(texts) == 0 {
 		return ""
 	}
