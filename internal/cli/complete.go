@@ -276,19 +276,13 @@ func runsThatBegin(begins string) []string {
 
 // runsIn lists the run directories in a directory whose names begin as given, as they are written on a command line.
 func runsIn(directory, begins string) []string {
-	f, err := files.OpenFolder(filepath.Clean(directory))
-	if err != nil {
-		return nil
-	}
-	entries, _ := f.ReadDir(maxCompleted) // what there is suffices
-	_ = f.Close()                         // it was only read
+	entries, _ := files.List(filepath.Clean(directory), maxCompleted) // what there is suffices
 	var runs []string
 	for _, entry := range entries {
 		if path := directory + entry.Name(); strings.HasPrefix(entry.Name(), begins) && plainWord(path) && isRun(path) {
 			runs = append(runs, path)
 		}
 	}
-	slices.Sort(runs)
 	return runs
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +16,21 @@ import (
 // runsFolder is the default folder of run directories.
 const runsFolder = "runs"
 
+// maxListed bounds how many entries of a folder are looked at.
+const maxListed = 10_000
+
+// runsOf lists the paths of the run directories in a folder; after an error, those so far.
+func runsOf(folder string) (paths []string, err error) {
+	entries, err := files.List(folder, maxListed)
+	for _, entry := range entries {
+		path := filepath.Join(folder, entry.Name())
+		if _, err := os.Stat(filepath.Join(path, "run.json")); err == nil {
+			paths = append(paths, path)
+		}
+	}
+	return paths, err
+}
+
 // namedRun is a run of a folder.
 type namedRun struct {
 	path, experiment, state string
@@ -25,21 +39,12 @@ type namedRun struct {
 
 // runsByAge lists the readable runs of a folder, the newest first.
 func runsByAge(folder string) ([]namedRun, error) {
-	directory, err := files.OpenFolder(folder)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := directory.ReadDir(maxSuggested)
-	err = errors.Join(err, directory.Close())
-	if len(entries) == 0 && err != nil {
+	paths, err := runsOf(folder)
+	if len(paths) == 0 && err != nil {
 		return nil, err
 	}
 	var all []namedRun
-	for _, entry := range entries {
-		path := filepath.Join(folder, entry.Name())
-		if _, err := os.Stat(filepath.Join(path, "run.json")); err != nil {
-			continue
-		}
+	for _, path := range paths {
 		dir, err := rundir.Open(path)
 		if err != nil {
 			continue

@@ -177,16 +177,22 @@ func line(r io.Reader) (string, error) {
 // confirm shows a plan and asks whether to carry it out.
 func (a *app) confirm(plan provision.Plan, ttl time.Duration, yes bool) error {
 	a.printChanges(a.stderr, plan, ttl)
-	switch {
-	case yes || plan.Empty():
+	if yes || plan.Empty() {
 		return nil
-	case !a.asks():
-		return usagef("nobody can be asked here whether to make this: give --yes, or look at it with --dry-run")
 	}
-	fmt.Fprint(a.stderr, "Make this? [y/N] ")
+	return a.askFor("make this", "--yes, or look at it with --dry-run", "Make this?", errDeclined)
+}
+
+// askFor asks a person for a yes, who may decline. Where nobody can be asked, the error says about what, and what to
+// give instead.
+func (a *app) askFor(what, instead, question string, declined error) error {
+	if !a.asks() {
+		return usagef("nobody can be asked here whether to %s: give %s", what, instead)
+	}
+	fmt.Fprintf(a.stderr, "%s [y/N] ", question)
 	answer, err := line(a.stdin)
 	if err == nil && answer != "y" && answer != "yes" {
-		err = errDeclined
+		err = declined
 	}
 	return err
 }

@@ -63,18 +63,10 @@ func (a *app) agree(ctx context.Context, m *redeploy.Machines, e *experiment.Exp
 	}
 	fmt.Fprintf(a.stderr, "Other resources that stay: %d.\n", r.Kept)
 	m.Agreed = r.Replaced
-	switch {
-	case yes:
+	if yes {
 		return nil
-	case !a.asks():
-		return usagef("nobody can be asked here whether to delete and make these again: give --yes")
 	}
-	fmt.Fprint(a.stderr, "Start the run? [y/N] ")
-	answer, err := line(a.stdin)
-	if err == nil && answer != "y" && answer != "yes" {
-		err = errNotStarted
-	}
-	return err
+	return a.askFor("delete and make these again", "--yes", "Start the run?", errNotStarted)
 }
 
 // resumeAnew finds the machines of a resumed run. If the run was interrupted while it made them, it makes them now.

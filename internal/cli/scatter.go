@@ -2,12 +2,10 @@ package cli
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"nearfar/internal/base/files"
 	"nearfar/internal/base/stats"
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/conclude/contrast"
@@ -32,7 +30,7 @@ func scatterFrom(ctx context.Context, c *contrast.Contrast) (of contrast.Scatter
 		if histories[folder] != nil {
 			continue
 		}
-		if countRuns(folder) < stats.FewestRuns+1 {
+		if runs, _ := runsOf(folder); len(runs) < stats.FewestRuns+1 {
 			return nil, done
 		}
 		index, err := openHistory(ctx, folder, false)
@@ -48,23 +46,6 @@ func scatterFrom(ctx context.Context, c *contrast.Contrast) (of contrast.Scatter
 			Metric: q.Metric, Stat: q.Stat,
 		})
 	}, done
-}
-
-// countRuns counts the runs in a folder.
-func countRuns(folder string) int {
-	directory, err := files.OpenFolder(folder)
-	if err != nil {
-		return 0
-	}
-	entries, _ := directory.ReadDir(maxSuggested) // after an error, the entries so far are counted
-	_ = directory.Close()                         // was only read
-	n := 0
-	for _, entry := range entries {
-		if _, err := os.Stat(filepath.Join(folder, entry.Name(), "run.json")); err == nil {
-			n++
-		}
-	}
-	return n
 }
 
 // scatterIn finds the series that contains a run, and returns the scatter of the other runs since the last change of

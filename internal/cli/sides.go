@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"nearfar/internal/base/clean"
-	"nearfar/internal/base/files"
 	"nearfar/internal/base/hdr"
 	"nearfar/internal/conclude/contrast"
 	"nearfar/internal/declare/experiment"
@@ -22,9 +21,6 @@ const sidesHelp = `A side is a RUN directory, RUN:ARM for one of its arms, RUN:A
 arm, or a FILE with the recorded output of sockperf, netperf, iperf3, ping, qperf, ntttcp or latte ("-" reads standard
 input). Arms and workloads of two runs are matched by name. Recorded outputs are matched with workloads of the same
 mode, protocol, message size and definition.`
-
-// maxSuggested bounds how many names in a directory are searched for one that is like a misspelt run.
-const maxSuggested = 10_000
 
 // readSide reads a run, an arm of a run, or a file.
 func (a *app) readSide(source, name string) (*contrast.Side, error) {
@@ -60,14 +56,9 @@ func (a *app) readSide(source, name string) (*contrast.Side, error) {
 // unknownSource is the error for a missing run or file. It lists the runs in the same directory.
 func unknownSource(path string) error {
 	var names []string
-	if directory, err := files.OpenFolder(filepath.Dir(path)); err == nil {
-		entries, _ := directory.ReadDir(maxSuggested) // after an error, the entries so far are used
-		for _, entry := range entries {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(path), entry.Name(), "run.json")); err == nil {
-				names = append(names, clean.Line(entry.Name()))
-			}
-		}
-		_ = directory.Close() // was only read
+	runs, _ := runsOf(filepath.Dir(path)) // after an error, the entries so far are used
+	for _, run := range runs {
+		names = append(names, clean.Line(filepath.Base(run)))
 	}
 	message := fmt.Sprintf("%s: no such run or file", clean.Line(path))
 	if len(names) > 0 && len(names) <= 20 {

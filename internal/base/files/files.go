@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // ErrLocked says that another process has the lock.
@@ -73,18 +75,24 @@ func ReadRegular(path string, most int64) (data []byte, err error) {
 	return data, err
 }
 
-// OpenFolder opens a folder, to list it. It never waits, as the opening of a pipe does.
-func OpenFolder(path string) (*os.File, error) {
+// List lists at most most entries of a folder, sorted by name; after an error, those so far. It never waits, as the
+// opening of a pipe does.
+func List(path string, most int) (entries []os.DirEntry, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|dontWait, 0)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, f.Close()) }()
 	info, err := f.Stat()
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is not a folder", path)
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, err
 	}
-	return f, nil
+	if entries, err = f.ReadDir(most); errors.Is(err, io.EOF) {
+		err = nil
+	}
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
 }

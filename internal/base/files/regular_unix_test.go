@@ -35,10 +35,16 @@ func TestReadRegular(t *testing.T) {
 	if _, err := ReadRegular(at("file"), 3); err == nil || !strings.Contains(err.Error(), "has 4 bytes; at most 3") {
 		t.Errorf("too long: %v", err)
 	}
-	if f, err := OpenFolder(folder); err != nil || f.Close() != nil {
-		t.Error(err)
+	if entries, err := List(folder, 1); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
 	}
-	if _, err := OpenFolder(at("pipe")); err == nil || !strings.Contains(err.Error(), "is not a folder") {
+	if entries, err := List(folder, 100); err != nil || len(entries) < 2 || entries[0].Name() != "file" {
+		t.Errorf("%v, %v", entries, err)
+	}
+	if entries, err := List(t.TempDir(), 100); err != nil || len(entries) != 0 {
+		t.Errorf("an empty folder: %v, %v", entries, err)
+	}
+	if _, err := List(at("pipe"), 1); err == nil || !strings.Contains(err.Error(), "is not a folder") {
 		t.Errorf("a pipe: %v", err)
 	}
 }

@@ -124,11 +124,11 @@ func List(below string) (records []*Record, problems []error) {
 
 // namesIn lists the entries of a folder, at most maxListed. A folder that cannot be read has none.
 func namesIn(folder string) (names []string) {
-	f, err := files.OpenFolder(folder)
-	if err != nil {
-		return nil
+	entries, _ := files.List(folder, maxListed)
+	for _, entry := range entries {
+		if !strings.HasPrefix(entry.Name(), ".") {
+			names = append(names, entry.Name())
+		}
 	}
-	defer func() { _ = f.Close() }() // it was only read
-	names, _ = f.Readdirnames(maxListed)
-	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, ".") })
+	return names
 }

@@ -1,21 +1,9 @@
 package forecast
 
 import (
-	"errors"
-	"path/filepath"
-	"slices"
-	"strings"
-
-	"nearfar/internal/base/files"
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/rundir"
-)
-
-// Limits of the search for an earlier baseline: directory entries that are listed, and runs that are opened.
-const (
-	maxListed         = 10_000
-	maxOpenedBaseline = 20
 )
 
 // Baseline finds the newest complete baseline of the plan's hosts in the folder of runs, preferably of the plan's own
@@ -28,8 +16,7 @@ func Baseline(
 		return nil
 	}
 	var other *answer.Earlier // the newest one of another arm's hosts
-	for _, name := range baselinesIn(folder) {
-		path := filepath.Join(folder, name)
+	for _, path := range newest(folder, experiment.SelfSuffix) {
 		earlier, err := readBaseline(path, plan, machine)
 		if err != nil {
 			skipped(path, err)
@@ -44,27 +31,6 @@ func Baseline(
 		}
 	}
 	return other
-}
-
-// baselinesIn lists the newest run directories in a folder whose names look like those of baselines, the newest first.
-func baselinesIn(folder string) []string {
-	directory, err := files.OpenFolder(folder)
-	if err != nil {
-		return nil // there is no earlier run
-	}
-	entries, err := directory.ReadDir(maxListed)
-	if err = errors.Join(err, directory.Close()); len(entries) == 0 && err != nil {
-		return nil
-	}
-	var names []string
-	for _, entry := range entries {
-		if entry.IsDir() && strings.Contains(entry.Name(), experiment.SelfSuffix) {
-			names = append(names, entry.Name())
-		}
-	}
-	slices.Sort(names) // names begin with the time
-	slices.Reverse(names)
-	return names[:min(len(names), maxOpenedBaseline)]
 }
 
 // readBaseline reads a baseline of the hosts of a plan; nil if the run is not a complete baseline of them. Its error

@@ -5,12 +5,12 @@ package forecast
 import (
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"nearfar/internal/base/clean"
+	"nearfar/internal/base/files"
 	"nearfar/internal/conclude/answer"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
@@ -29,32 +29,30 @@ type Forecast struct {
 // Empty says that no earlier run predicts any comparison.
 func (f Forecast) Empty() bool { return len(f.comparisons) == 0 }
 
-// maxOpened bounds how many earlier runs are opened in search of a run of the same experiment.
+// maxOpened bounds how many earlier runs are opened in search of one of the same experiment or hosts.
 const maxOpened = 20
 
 // Newest makes the forecast from the newest run of the same experiment in a folder of runs; it is empty if there is
 // none. A nil aim asks about no difference.
 func Newest(folder string, e *experiment.Experiment, aim *answer.Aim) Forecast {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return Forecast{} // there is no earlier run
-	}
-	slices.Reverse(entries) // names begin with the time
-	opened := 0
-	for _, entry := range entries {
-		if !entry.IsDir() || !strings.Contains(entry.Name(), e.Name) {
-			continue
-		}
-		if opened++; opened > maxOpened {
-			break
-		}
+	for _, path := range newest(folder, e.Name) {
 		// Skip folders that are not readable runs: the user did not name them.
-		f, err := From(filepath.Join(folder, entry.Name()), e, aim)
-		if err == nil && !f.Empty() {
+		if f, err := From(path, e, aim); err == nil && !f.Empty() {
 			return f
 		}
 	}
 	return Forecast{}
+}
+
+// newest lists the newest folders of a folder of runs whose names contain a text, the newest first.
+func newest(folder, text string) (paths []string) {
+	entries, _ := files.List(folder, -1)             // without one there is no earlier run
+	for _, entry := range slices.Backward(entries) { // names begin with the time
+		if entry.IsDir() && strings.Contains(entry.Name(), text) && len(paths) < maxOpened {
+			paths = append(paths, filepath.Join(folder, entry.Name()))
+		}
+	}
+	return paths
 }
 
 // From makes the forecast from one run. It fails for a run of another experiment.

@@ -9,19 +9,25 @@ import (
 	"nearfar/internal/declare/result"
 )
 
-// alike groups the arms by their value of a workload's key, in the order of the file. A difference in that key within
-// a group was not declared.
+// alike groups the arms by their value of a workload's key. A difference in that key within a group was not declared.
 func alike(e *experiment.Experiment, workload, key string) [][]string {
+	return grouped(e, func(arm string) string {
+		w, _ := e.WorkloadIn(arm, workload)
+		return w.Value(key)
+	})
+}
+
+// grouped groups the arms by a value, in the order of the file.
+func grouped(e *experiment.Experiment, value func(arm string) string) [][]string {
 	var groups [][]string
 	at := map[string]int{}
 	for _, arm := range e.Arms {
-		w, _ := e.WorkloadIn(arm.Name, workload)
-		value := w.Value(key)
-		if _, known := at[value]; !known {
-			at[value] = len(groups)
+		v := value(arm.Name)
+		if _, known := at[v]; !known {
+			at[v] = len(groups)
 			groups = append(groups, nil)
 		}
-		groups[at[value]] = append(groups[at[value]], arm.Name)
+		groups[at[v]] = append(groups[at[v]], arm.Name)
 	}
 	return groups
 }

@@ -62,17 +62,9 @@ func engineDiffers(in Run) (warnings []result.Warning) {
 
 // sameSettings groups the arms that set the same keys of a workload to the same values.
 func sameSettings(e *experiment.Experiment, workload string) [][]string {
-	var groups [][]string
-	at := map[string]int{}
-	for _, arm := range e.Arms {
-		set := fmt.Sprint(e.SetIn(arm.Name, workload)) // a map is printed in the order of its keys
-		if _, known := at[set]; !known {
-			at[set] = len(groups)
-			groups = append(groups, nil)
-		}
-		groups[at[set]] = append(groups[at[set]], arm.Name)
-	}
-	return groups
+	return grouped(e, func(arm string) string {
+		return fmt.Sprint(e.SetIn(arm, workload)) // a map is printed in the order of its keys
+	})
 }
 
 // differing warns if the facts of a workload's good trials in the arms have several values. what says what they are.
