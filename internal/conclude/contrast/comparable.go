@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"nearfar/internal/conclude/answer"
+	"nearfar/internal/conclude/answer/environment"
 	"nearfar/internal/declare/experiment"
 	"nearfar/internal/declare/result"
 )
@@ -19,7 +20,7 @@ func differences(base, other []result.Trial, set []string) []string {
 		return []string{"no good trials on one side"}
 	}
 	var reasons []string
-	for _, property := range append(answer.Properties(), answer.Property{Name: "waiting", Of: waiting}) {
+	for _, property := range append(answer.Properties(), answer.Property{Name: "waiting", Of: environment.Waiting}) {
 		if property.Name == "tool" {
 			continue
 		}
@@ -38,30 +39,10 @@ func differences(base, other []result.Trial, set []string) []string {
 	return reasons
 }
 
-// waiting is how both ends of a trial waited for messages; empty if it does not say.
-func waiting(t result.Trial) string {
-	client, server := t.Facts["wait"], t.Facts["server.wait"]
-	if client == "" && server == "" {
-		return ""
-	}
-	return fmt.Sprintf("client %s, server %s", or(client, "unknown"), or(server, "unknown"))
-}
-
-func or(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
-
 // otherWorkload says how two declarations of one name are not the same workload: in what a transaction or the load
 // is. Differences in duration and sockets only give a warning. Keys that the arms set may differ: they are compared.
 func otherWorkload(base, other experiment.Workload, set []string) []string {
-	var reasons []string
-	for _, p := range []struct {
-		name        string
-		base, other any
-	}{
+	return differing("%s: %s against %s", set, []property{
 		// Old runs without a choice used IPv4.
 		{"ip", cmp.Or(base.IP, experiment.IPv4), cmp.Or(other.IP, experiment.IPv4)},
 		{"request", base.Request, other.Request},
@@ -78,31 +59,33 @@ func otherWorkload(base, other experiment.Workload, set []string) []string {
 		{"direction", base.Direction, other.Direction},
 		{"background", base.Background, other.Background},
 		{"timestamps", base.Timestamps, other.Timestamps}, // they cost time in each transaction
-	} {
-		if b, n := written(p.base), written(p.other); b != n && !isSet(p.name, set) {
-			reasons = append(reasons, fmt.Sprintf("%s: %s against %s", p.name, n, b))
-		}
-	}
-	return reasons
+	})
 }
 
 // measuredOtherwise says how two declarations of one workload differ in ways that can influence its figures.
 func measuredOtherwise(base, other experiment.Workload, set []string) []string {
 	base.Socket, other.Socket = withoutSet(base.Socket, set), withoutSet(other.Socket, set)
-	var reasons []string
-	for _, p := range []struct {
-		name        string
-		base, other any
-	}{
+	return differing("%s %s against %s", set, []property{
 		{"duration", base.Duration.String(), other.Duration.String()},
 		{"warm-up", base.Warmup.String(), other.Warmup.String()},
 		{"interval", base.Interval.String(), other.Interval.String()},
 		{"zerocopy", base.ZeroCopy, other.ZeroCopy},
 		{"sockets", base.Socket, other.Socket},
 		{"placement", base.Placement, other.Placement},
-	} {
+	})
+}
+
+// property is a property of two declarations of a workload.
+type property struct {
+	name        string
+	base, other any
+}
+
+// differing lists the properties that differ, and that the arms do not set.
+func differing(format string, set []string, all []property) (reasons []string) {
+	for _, p := range all {
 		if b, n := written(p.base), written(p.other); b != n && !isSet(p.name, set) {
-			reasons = append(reasons, fmt.Sprintf("%s %s against %s", p.name, n, b))
+			reasons = append(reasons, fmt.Sprintf(format, p.name, n, b))
 		}
 	}
 	return reasons
@@ -144,7 +127,7 @@ func withoutSet(s experiment.Socket, set []string) experiment.Socket {
 func written(v any) string {
 	switch v := v.(type) {
 	case string:
-		return or(v, "none")
+		return cmp.Or(v, "none")
 	case *experiment.Workload:
 		if v == nil {
 			return "none"

@@ -1,6 +1,7 @@
 package contrast
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -168,7 +169,7 @@ func (c *Contrast) pairWarnings(p *Pair) []answer.Warning {
 	}
 	differs("reported-as-differs", "what the tool printed, all of it full round trips or rates here",
 		func(t result.Trial) string { return t.ReportedAs })
-	differs("waiting-differs", "how client and server waited for messages", waiting)
+	differs("waiting-differs", "how client and server waited for messages", environment.Waiting)
 	if answer.Distinct(p.new.good, size)[0] == "" {
 		say("size-unknown", "neither side says how long the messages were")
 	}
@@ -206,7 +207,7 @@ func size(t result.Trial) string {
 func named(values []string) string {
 	shown := slices.Clone(values)
 	for i := range shown {
-		shown[i] = or(shown[i], "unknown")
+		shown[i] = cmp.Or(shown[i], "unknown")
 	}
 	if len(shown) > 5 {
 		shown = append(shown[:5], "...")

@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -51,13 +52,49 @@ func VersionWarnings(versions map[string]result.HostVersions) (warnings []result
 func engineDiffers(in Run) (warnings []result.Warning) {
 	for _, w := range in.Experiment.Workloads {
 		for _, arms := range sameSettings(in.Experiment, w.Name) {
-			warnings = append(warnings, differing(in.Trials, w.Name, arms, "engine-loops-differ",
-				"trials ran different loops of the engine", "loop", "server.loop")...)
-			warnings = append(warnings, differing(in.Trials, w.Name, arms, "clock-sources-differ",
-				"trials read different clocks", "clock", "server.clock")...)
+			for _, fact := range []struct{ name, code, what string }{
+				{"loop", "engine-loops-differ", "trials ran different loops of the engine"},
+				{"clock", "clock-sources-differ", "trials read different clocks"},
+			} {
+				of := valuesOf(in.Trials, w.Name, arms, func(t result.Trial) string { return sidesOf(t, fact.name) })
+				slices.SortFunc(of, func(a, b valueOf) int { return strings.Compare(a.value, b.value) })
+				warnings = append(warnings, differing(of, w.Name, fact.code, fact.what)...)
+			}
 		}
 	}
 	return warnings
+}
+
+// sidesOf is a fact of both sides of a trial, as far as it has them.
+func sidesOf(t result.Trial, fact string) string {
+	var values []string
+	for _, side := range [][2]string{{"client", t.Facts[fact]}, {"server", t.Facts["server."+fact]}} {
+		if side[1] != "" {
+			values = append(values, side[0]+" "+side[1])
+		}
+	}
+	return strings.Join(values, ", ")
+}
+
+// waits warns of a workload whose good trials did not all wait for messages in the same way: spinning is faster,
+// whatever the path.
+func waits(in Run) (warnings []result.Warning) {
+	for _, w := range in.Experiment.Workloads {
+		for _, arms := range alike(in.Experiment, w.Name, "wait") {
+			warnings = append(warnings, differing(valuesOf(in.Trials, w.Name, arms, Waiting), w.Name, "waiting-differs",
+				"trials waited for messages in different ways")...)
+		}
+	}
+	return warnings
+}
+
+// Waiting is how both ends of a trial waited for messages; empty if it does not say.
+func Waiting(t result.Trial) string {
+	client, server := t.Facts["wait"], t.Facts["server.wait"]
+	if client == "" && server == "" {
+		return ""
+	}
+	return fmt.Sprintf("client %s, server %s", cmp.Or(client, "unknown"), cmp.Or(server, "unknown"))
 }
 
 // sameSettings groups the arms that set the same keys of a workload to the same values.
@@ -67,31 +104,42 @@ func sameSettings(e *experiment.Experiment, workload string) [][]string {
 	})
 }
 
-// differing warns if the facts of a workload's good trials in the arms have several values. what says what they are.
-func differing(trials []result.Trial, workload string, of []string, code, what, client, server string) []result.Warning {
-	arms := map[string][]string{} // by the values of both facts
+// valueOf is a value of trials, and the arms that have it.
+type valueOf struct {
+	value string
+	arms  []string
+}
+
+// valuesOf lists the values of a workload's good trials in the arms, in the order of the trials. Empty ones do not count.
+func valuesOf(trials []result.Trial, workload string, of []string, value func(result.Trial) string) (all []valueOf) {
 	for _, t := range trials {
-		if t.Workload != workload || !slices.Contains(of, t.Arm) || t.Error != "" ||
-			t.Facts[client] == "" && t.Facts[server] == "" {
+		if t.Workload != workload || !slices.Contains(of, t.Arm) || t.Error != "" {
 			continue
 		}
-		var values []string
-		for _, side := range [][2]string{{"client", t.Facts[client]}, {"server", t.Facts[server]}} {
-			if side[1] != "" {
-				values = append(values, side[0]+" "+side[1])
-			}
+		v := value(t)
+		if v == "" {
+			continue
 		}
-		value := strings.Join(values, ", ")
-		if !slices.Contains(arms[value], t.Arm) {
-			arms[value] = append(arms[value], t.Arm)
+		at := slices.IndexFunc(all, func(one valueOf) bool { return one.value == v })
+		if at < 0 {
+			at = len(all)
+			all = append(all, valueOf{value: v})
+		}
+		if !slices.Contains(all[at].arms, t.Arm) {
+			all[at].arms = append(all[at].arms, t.Arm)
 		}
 	}
-	if len(arms) < 2 {
+	return all
+}
+
+// differing warns if there are several values. what says what they are.
+func differing(all []valueOf, workload, code, what string) []result.Warning {
+	if len(all) < 2 {
 		return nil
 	}
 	var parts []string
-	for _, value := range slices.Sorted(maps.Keys(arms)) {
-		parts = append(parts, fmt.Sprintf("%s: %s", strings.Join(arms[value], ", "), value))
+	for _, one := range all {
+		parts = append(parts, strings.Join(one.arms, ", ")+": "+one.value)
 	}
 	return []result.Warning{{Code: code, Workload: workload, Message: fmt.Sprintf(
 		"%s, which alone makes a difference (%s)", what, strings.Join(parts, "; "))}}
