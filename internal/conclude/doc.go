@@ -2,8 +2,9 @@
 // below it.
 //
 // It makes the answer of a run: figures, differences with their intervals, layers, warnings, the verdict in words
-// (answer). It compares runs and recordings with each other (contrast), judges rules over two sides (gate), and finds
-// changes of a figure over many runs (history).
+// (answer). It makes figures of a run that goes on (interim), and says before a run what it can find (forecast). It
+// compares runs and recordings with each other (contrast), judges rules over two sides (gate), and finds changes of a
+// figure over many runs (history).
 //
 // It must not know where trials come from or how they are shown. It reads run directories and computes; the same trials
 // give the same answer at any time on any machine. It measures nothing, connects to nothing, and keeps no files but

@@ -1,5 +1,5 @@
-// Package forecast says before a run which differences it can find: from its number of blocks, from how the trials of an
-// earlier run scattered, and from what an earlier baseline of the same hosts saw.
+// Package forecast says before a run which differences it can find: from its number of blocks, from how the trials of
+// an earlier run scattered, and from what an earlier baseline of the same hosts saw.
 package forecast
 
 import (

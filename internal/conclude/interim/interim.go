@@ -111,7 +111,8 @@ func Make(e *experiment.Experiment, trials []result.Trial) *Figures {
 	})
 	out := &Figures{trials: len(trials), Failed: a.Failed}
 	for _, w := range a.Warnings {
-		// A table of the figures shows already that trials failed and that there are few blocks. Layers are computed at the end.
+		// A table of the figures shows already that trials failed and that there are few blocks. Layers are computed at
+		// the end.
 		switch {
 		case w.Code == "too-few-blocks", w.Code == "incomplete", w.Code == "failed-trials":
 		case strings.HasPrefix(w.Code, "layers-"):

@@ -101,7 +101,8 @@ func sample() answer.Answer {
 				Adds: []answer.Contribution{{Arm: "vxlan", Count: 2, Adds: 4.6e-6}}},
 		}, Residual: []answer.Residual{{Workload: "rr-1k", Quantity: rtt, Arm: "vxlan", Whole: 6.21e-6, Parts: 6.1e-6,
 			Value: .11e-6, Interval: &answer.Bounds{-.1e-6, .3e-6},
-			Additive: pointer(false)}}, Additivity: []answer.Additivity{{Workload: "rr-1k", Quantity: rtt, PValue: .0117, Blocks: 10,
+			Additive: pointer(false)}}, Additivity: []answer.Additivity{{
+			Workload: "rr-1k", Quantity: rtt, PValue: .0117, Blocks: 10,
 			Fit: "beyond", Margin: .05, Whole: pointer(6.21e-6), Within: pointer(2.9e-6), WithinRelative: pointer(.467),
 			AtLeast: pointer(1.1e-6),
 			Text:    "the layers do not add up: one of routed, vxlan lies 34 % (2.1 us) from the sum of its layers",

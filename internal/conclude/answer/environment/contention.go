@@ -54,8 +54,8 @@ func isTime(w experiment.Workload) bool {
 	return w.Mode != experiment.Stream && w.Mode != experiment.Messages
 }
 
-// Waited is the share of their runnable time that the good trials of a workload waited for CPUs that other programs used,
-// on average; 0 if that is unknown.
+// Waited is the share of their runnable time that the good trials of a workload waited for CPUs that other programs
+// used, on average; 0 if that is unknown.
 func (in Run) Waited(workload string) float64 {
 	return sharesOf(in.Trials, workload, result.FactWaited).mean
 }

@@ -84,8 +84,9 @@ func TestHostsDiffer(t *testing.T) {
 		t.Error(diff)
 	}
 	w := in.Warnings(differs)
-	if len(w) != 1 || w[0].Code != "arms-differ-in-machines" || w[0].Arm != "far" || w[0].Message != "the machines differ from those of near, "+
-		"which alone can make a difference: the server's kernel 6.8 -> 6.1; the server's zone eu-1a -> eu-1b" {
+	if len(w) != 1 || w[0].Code != "arms-differ-in-machines" || w[0].Arm != "far" ||
+		w[0].Message != "the machines differ from those of near, "+
+			"which alone can make a difference: the server's kernel 6.8 -> 6.1; the server's zone eu-1a -> eu-1b" {
 		t.Errorf("%+v", w)
 	}
 

@@ -256,8 +256,8 @@ func (g givenHosts) limits(e *experiment.Experiment) []string {
 	if over := len(arms) - mostHosts; over > 0 {
 		arms = append(arms[:mostHosts], fmt.Sprintf("%d more arms", over))
 	}
-	return []string{"Client and server of " + strings.Join(arms, ", ") + " are on one machine and share its CPUs, memory and " +
-		"caches; between two machines they do not compete."}
+	return []string{fmt.Sprintf("Client and server of %s are on one machine and share its CPUs, memory and caches; "+
+		"between two machines they do not compete.", strings.Join(arms, ", "))}
 }
 
 // facts are the facts of the hosts that can influence figures; if whole is false, only those that check.Compare leaves

@@ -110,7 +110,8 @@ type valueOf struct {
 	arms  []string
 }
 
-// valuesOf lists the values of a workload's good trials in the arms, in the order of the trials. Empty ones do not count.
+// valuesOf lists the values of a workload's good trials in the arms, in the order of the trials. Empty ones do not
+// count.
 func valuesOf(trials []result.Trial, workload string, of []string, value func(result.Trial) string) (all []valueOf) {
 	for _, t := range trials {
 		if t.Workload != workload || !slices.Contains(of, t.Arm) || t.Error != "" {
