@@ -52,23 +52,29 @@ func VersionWarnings(versions map[string]result.HostVersions) (warnings []result
 func engineDiffers(in Run) (warnings []result.Warning) {
 	for _, w := range in.Experiment.Workloads {
 		for _, arms := range sameSettings(in.Experiment, w.Name) {
-			for _, fact := range []struct{ name, code, what string }{
-				{"loop", "engine-loops-differ", "trials ran different loops of the engine"},
-				{"clock", "clock-sources-differ", "trials read different clocks"},
+			loops := valuesOf(in.Trials, w.Name, arms,
+				func(t result.Trial) string { return sidesOf(t, "loop", "server.loop") })
+			clocks := valuesOf(in.Trials, w.Name, arms,
+				func(t result.Trial) string { return sidesOf(t, "clock", "server.clock") })
+			for _, of := range []struct {
+				all        []valueOf
+				code, what string
+			}{
+				{loops, "engine-loops-differ", "trials ran different loops of the engine"},
+				{clocks, "clock-sources-differ", "trials read different clocks"},
 			} {
-				of := valuesOf(in.Trials, w.Name, arms, func(t result.Trial) string { return sidesOf(t, fact.name) })
-				slices.SortFunc(of, func(a, b valueOf) int { return strings.Compare(a.value, b.value) })
-				warnings = append(warnings, differing(of, w.Name, fact.code, fact.what)...)
+				slices.SortFunc(of.all, func(a, b valueOf) int { return strings.Compare(a.value, b.value) })
+				warnings = append(warnings, differing(of.all, w.Name, of.code, of.what)...)
 			}
 		}
 	}
 	return warnings
 }
 
-// sidesOf is a fact of both sides of a trial, as far as it has them.
-func sidesOf(t result.Trial, fact string) string {
+// sidesOf is a fact of both sides of a trial, as far as it has them, by the names of both.
+func sidesOf(t result.Trial, client, server string) string {
 	var values []string
-	for _, side := range [][2]string{{"client", t.Facts[fact]}, {"server", t.Facts["server."+fact]}} {
+	for _, side := range [][2]string{{"client", t.Facts[client]}, {"server", t.Facts[server]}} {
 		if side[1] != "" {
 			values = append(values, side[0]+" "+side[1])
 		}
