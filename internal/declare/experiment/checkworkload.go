@@ -88,16 +88,18 @@ func (c capability) checkSizes(w Workload) error {
 		return fmt.Errorf("request and response must be equal: %s answers with as much as it received", c.tool)
 	case c.Reply == ReplyAtMostRequest && w.Response > w.Request:
 		return fmt.Errorf("the response of %d bytes is larger than the request of %d", w.Response, w.Request)
-	case w.Connections < 0 || w.Connections > max(1, c.Connections.Max):
-		return fmt.Errorf("%d connections: %s has at most %d", w.Connections, c, max(1, c.Connections.Max))
-	case w.ReplyEvery != 0 && !c.ReplyEvery.holds(w.ReplyEvery):
-		return fmt.Errorf("a reply to every %d requests: %s takes %d to %d", w.ReplyEvery, c, c.ReplyEvery.Min,
-			c.ReplyEvery.Max)
-	case w.Iterations != 0 && !c.Iterations.holds(w.Iterations):
-		return fmt.Errorf("%d iterations: %s takes %d to %d", w.Iterations, c, c.Iterations.Min, c.Iterations.Max)
-	case c.Batch.taken() && (w.Batch < 0 || w.Batch > c.Batch.Max || w.Message*w.Batch > c.BatchBytes):
+	case w.Connections < 0 || w.Connections > max(1, c.Numbers["connections"].Max):
+		return fmt.Errorf("%d connections: %s has at most %d", w.Connections, c, max(1, c.Numbers["connections"].Max))
+	case w.ReplyEvery != 0 && !c.Numbers["reply_every"].holds(w.ReplyEvery):
+		return fmt.Errorf("a reply to every %d requests: %s takes %d to %d", w.ReplyEvery, c, c.Numbers["reply_every"].Min,
+			c.Numbers["reply_every"].Max)
+	case w.Iterations != 0 && !c.Numbers["iterations"].holds(w.Iterations):
+		return fmt.Errorf("%d iterations: %s takes %d to %d", w.Iterations, c, c.Numbers["iterations"].Min,
+			c.Numbers["iterations"].Max)
+	case c.Numbers["batch"].taken() &&
+		(w.Batch < 0 || w.Batch > c.Numbers["batch"].Max || w.Message*w.Batch > c.BatchBytes):
 		return fmt.Errorf("a batch of %d messages of %d bytes: at most %d messages and %d bytes",
-			w.Batch, w.Message, c.Batch.Max, c.BatchBytes)
+			w.Batch, w.Message, c.Numbers["batch"].Max, c.BatchBytes)
 	}
 	return nil
 }

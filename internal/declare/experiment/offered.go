@@ -61,7 +61,7 @@ func (r *reader) load(w *Workload, f fields, can capability) {
 		w.ReplyEvery = 1
 	}
 	if v, ok := r.optional(f, "reply_every"); ok {
-		limits := can.ReplyEvery
+		limits := can.Numbers["reply_every"]
 		if n, ok := r.integer(v.value, "reply_every", int64(limits.Min), int64(limits.Max)); ok {
 			w.ReplyEvery = int(n)
 		}
@@ -108,7 +108,7 @@ func (r *reader) messages(w *Workload, f fields, can capability) {
 		w.Batch = defaultBatch
 	}
 	if v, ok := r.optional(f, "batch"); ok {
-		if n, ok := r.integer(v.value, "batch", int64(can.Batch.Min), int64(can.Batch.Max)); ok {
+		if n, ok := r.integer(v.value, "batch", int64(can.Numbers["batch"].Min), int64(can.Numbers["batch"].Max)); ok {
 			w.Batch = int(n)
 		}
 	}

@@ -34,16 +34,12 @@ type Capability struct {
 	// DefaultRequest and DefaultMessage are in bytes. 0 stands for 64 B (requests), and for the tool's own (messages).
 	DefaultRequest, DefaultMessage int
 	Reply                          Reply
-	// Connections is how many connections can run side by side.
-	Connections Range
-	Rate        RateLimits
-	// Batch is how many messages are handed to the kernel at once, BatchBytes how large they are together at most.
-	Batch      Range
+	// Numbers are the limits of the keys whose values are whole numbers, such as connections, by key. A key that is not
+	// here is not taken.
+	Numbers map[string]Range
+	Rate    RateLimits
+	// BatchBytes is how large the messages of a batch are together at most.
 	BatchBytes int
-	// ReplyEvery is how many requests share one reply.
-	ReplyEvery Range
-	// Iterations is how many round trips a workload can count instead of its time.
-	Iterations Range
 	// Buffers are the sizes in bytes that the kernel can be asked for as socket buffers.
 	Buffers Range
 	// Duration is the measurement window. Warmup comes before it; Interval is between two echo requests.
@@ -214,7 +210,7 @@ func (c capability) leastStamped() int {
 // widest takes every key, with limits that include those of all tools. It stands for an unknown tool, so that the other
 // values of its workload are still checked.
 func (t Tools) widest() capability {
-	var w capability
+	w := capability{Capability: Capability{Numbers: map[string]Range{}}}
 	widen := func(r *Range, by Range) {
 		switch {
 		case !by.taken():
@@ -228,9 +224,12 @@ func (t Tools) widest() capability {
 		for _, sizes := range []Range{c.Request, c.Response, c.Message} {
 			widen(&w.Request, sizes)
 		}
-		widen(&w.Connections, c.Connections)
+		for key, limits := range c.Numbers {
+			all := w.Numbers[key]
+			widen(&all, limits)
+			w.Numbers[key] = all
+		}
 		widen(&w.Buffers, c.Buffers)
-		widen(&w.Iterations, c.Iterations)
 		w.Duration.Max = max(w.Duration.Max, c.Duration.Max)
 		w.Warmup.Max = max(w.Warmup.Max, c.Warmup.Max)
 		w.Interval.Max = max(w.Interval.Max, c.Interval.Max)
@@ -271,16 +270,8 @@ func (c capability) takes(key string) bool {
 		return c.Response.taken()
 	case "message":
 		return c.Message.taken()
-	case "connections":
-		return c.Connections.taken()
 	case "rate":
 		return c.Rate.Unit != NoRate
-	case "batch":
-		return c.Batch.taken()
-	case "reply_every":
-		return c.ReplyEvery.taken()
-	case "iterations":
-		return c.Iterations.taken()
 	case "wait":
 		return len(c.Waits) > 1
 	case "send_buffer", "receive_buffer":
@@ -290,7 +281,7 @@ func (c capability) takes(key string) bool {
 	case "warmup":
 		return c.Warmup.taken()
 	}
-	return slices.Contains(c.Keys, key) || !slices.Contains(parameterKeys(), key)
+	return c.Numbers[key].taken() || slices.Contains(c.Keys, key) || !slices.Contains(parameterKeys(), key)
 }
 
 // whoTakes lists the tools and modes that take a key, as shortly as possible: "native" if a tool always takes it, "rr"

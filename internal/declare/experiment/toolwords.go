@@ -135,15 +135,15 @@ func (t toolWords) DefaultWarmups() string {
 // (load)".
 func (t toolWords) ConnectionLimits() string {
 	return t.group(func(c capability) string {
-		if !c.Connections.taken() {
+		if !c.Numbers["connections"].taken() {
 			return ""
 		}
-		return fmt.Sprintf("%d to %d", c.Connections.Min, c.Connections.Max)
+		return fmt.Sprintf("%d to %d", c.Numbers["connections"].Min, c.Numbers["connections"].Max)
 	}, " (", ")")
 }
 
 // MostConnections is the greatest number of connections that any tool takes.
-func (t toolWords) MostConnections() int { return t.widest().Connections.Max }
+func (t toolWords) MostConnections() int { return t.widest().Numbers["connections"].Max }
 
 // defaults writes the value of the first capability, and then each other value with its tools: "rr; stream for iperf3".
 // With perTool only the first capability of each tool counts.
@@ -223,8 +223,8 @@ func (c capability) sizesText() string {
 	if c.Message.taken() {
 		parts = append(parts, "`message` "+c.Message.sizeText())
 	}
-	if c.Batch.taken() {
-		parts = append(parts, fmt.Sprintf("`batch` %d to %d, of %s together", c.Batch.Min, c.Batch.Max,
+	if c.Numbers["batch"].taken() {
+		parts = append(parts, fmt.Sprintf("`batch` %d to %d, of %s together", c.Numbers["batch"].Min, c.Numbers["batch"].Max,
 			FormatSize(c.BatchBytes)))
 	}
 	return strings.Join(parts, "; ")
@@ -253,10 +253,10 @@ func (c capability) warmupText() string {
 }
 
 func (c capability) connectionsText() string {
-	if !c.Connections.taken() {
+	if !c.Numbers["connections"].taken() {
 		return "1"
 	}
-	return fmt.Sprintf("%d to %d", c.Connections.Min, c.Connections.Max)
+	return fmt.Sprintf("%d to %d", c.Numbers["connections"].Min, c.Numbers["connections"].Max)
 }
 
 // keysText lists the keys that have no column of their own.
@@ -275,10 +275,10 @@ func (c capability) keysText() string {
 			text += " (" + strings.Join(c.Waits, ", ") + ")"
 		}
 		if key == "iterations" {
-			text += fmt.Sprintf(" (%d to %d)", c.Iterations.Min, c.Iterations.Max)
+			text += fmt.Sprintf(" (%d to %d)", c.Numbers["iterations"].Min, c.Numbers["iterations"].Max)
 		}
 		if key == "reply_every" {
-			text += fmt.Sprintf(" (%d to %d)", c.ReplyEvery.Min, c.ReplyEvery.Max)
+			text += fmt.Sprintf(" (%d to %d)", c.Numbers["reply_every"].Min, c.Numbers["reply_every"].Max)
 		}
 		keys = append(keys, text)
 	}

@@ -104,7 +104,8 @@ func (r *reader) measured(w *Workload, f fields, can capability) {
 		w.Connections = 1
 	}
 	if v, ok := r.optional(f, "connections"); ok {
-		if n, ok := r.integer(v.value, "connections", int64(can.Connections.Min), int64(can.Connections.Max)); ok {
+		limits := can.Numbers["connections"]
+		if n, ok := r.integer(v.value, "connections", int64(limits.Min), int64(limits.Max)); ok {
 			w.Connections = int(n)
 		}
 	}
@@ -256,7 +257,7 @@ func (r *reader) times(w *Workload, f fields, can capability) {
 		w.Duration = r.period(v.value, "duration", can, limits)
 	}
 	if v, ok := r.optional(f, "iterations"); ok {
-		limits := can.Iterations
+		limits := can.Numbers["iterations"]
 		if n, ok := r.integer(v.value, "iterations", int64(limits.Min), int64(limits.Max)); ok {
 			w.Iterations = int(n)
 		}

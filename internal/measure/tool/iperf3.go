@@ -19,17 +19,17 @@ const iperf3Name = "iperf3"
 // iperf3Program declares iperf3 3.12. The limits are its own: blocks of up to 1 MiB, datagrams of 16 bytes or more, 128
 // streams, 60 s of warm-up. A rate of 0 bit/s would be no limit at all, so each connection has at least 1 bit/s.
 func iperf3Program() program {
-	connections := experiment.Range{Min: 1, Max: 128}
+	connections := map[string]experiment.Range{"connections": {Min: 1, Max: 128}}
 	omit := experiment.Durations{Max: time.Minute, Step: time.Second}
 	return program{
 		declared: experiment.Tool{
 			Name: iperf3Name,
 			Does: []experiment.Capability{
 				{Mode: experiment.Stream, Protocol: experiment.TCP, Message: experiment.Range{Min: 1, Max: 1 << 20},
-					Connections: connections, Duration: wholeSeconds(), Warmup: omit, Keys: []string{"congestion"}},
+					Numbers: connections, Duration: wholeSeconds(), Warmup: omit, Keys: []string{"congestion"}},
 				{Mode: experiment.Stream, Protocol: experiment.UDP,
-					Message:     experiment.Range{Min: 16, Max: maxDatagram},
-					Connections: connections, Duration: wholeSeconds(), Warmup: omit,
+					Message: experiment.Range{Min: 16, Max: maxDatagram},
+					Numbers: connections, Duration: wholeSeconds(), Warmup: omit,
 					Rate: experiment.RateLimits{Unit: experiment.BitRate, Min: 1, Max: 1e15, MinEach: 1}},
 			},
 			Runs: "`iperf3 -s -1`, `iperf3 -J -c`", Systems: "Linux", Versions: "3.12 run; 3.0 to 3.18 read",

@@ -24,7 +24,8 @@ func latteProgram() program {
 		size := experiment.Range{Min: 4, Max: most}
 		return experiment.Capability{
 			Mode: experiment.RR, Protocol: protocol, Request: size, Response: size, Reply: experiment.ReplySame,
-			Duration: wholeSeconds(), Iterations: experiment.Range{Min: 1, Max: 1e9}, Keys: []string{"background"},
+			Duration: wholeSeconds(), Keys: []string{"background"},
+			Numbers:  map[string]experiment.Range{"iterations": {Min: 1, Max: 1e9}},
 			OnlyIPv4: "it is not documented how it takes such an address",
 		}
 	}

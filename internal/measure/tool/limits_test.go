@@ -1,7 +1,9 @@
 package tool
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,7 +70,7 @@ func sizeCases(c experiment.Capability) (cases []limitCase) {
 	if c.Message.Max > 0 {
 		for n, good := range around(c.Message) {
 			lines := map[string]string{"message": bytesText(n)}
-			if c.Batch.Max > 0 {
+			if c.Numbers["batch"].Max > 0 {
 				lines["batch"] = "1"
 			}
 			if n == 0 && c.DefaultMessage == 0 {
@@ -76,7 +78,7 @@ func sizeCases(c experiment.Capability) (cases []limitCase) {
 			}
 			cases = append(cases, limitCase{name: "message", yaml: lines, good: good,
 				change: func(w *experiment.Workload) {
-					w.Message, w.Batch = n, min(1, c.Batch.Max)
+					w.Message, w.Batch = n, min(1, c.Numbers["batch"].Max)
 				}})
 		}
 	}
@@ -139,44 +141,29 @@ func timeCases(c experiment.Capability) (cases []limitCase) {
 }
 
 func countCases(c experiment.Capability) (cases []limitCase) {
-	if c.Connections.Max > 0 {
-		for n, good := range map[int]bool{-1: false, 1: true, c.Connections.Max: true, c.Connections.Max + 1: false} {
-			cases = append(cases,
-				limitCase{name: "connections", yaml: map[string]string{"connections": strconv.Itoa(n)}, good: good,
-					own:    c.Mode == experiment.Stream || n < 0,
-					change: func(w *experiment.Workload) { w.Connections = n }})
+	for key, limits := range c.Numbers {
+		for n, good := range map[int]bool{-1: false, limits.Min: true, limits.Max: true, limits.Max + 1: false} {
+			own := key == "connections" && (c.Mode == experiment.Stream || n < 0)
+			cases = append(cases, limitCase{name: key, yaml: map[string]string{key: strconv.Itoa(n)}, good: good, own: own,
+				change: func(w *experiment.Workload) { setNumber(w, key, n) }})
 		}
 	}
-	if c.ReplyEvery.Max > 0 {
-		for n, good := range map[int]bool{-1: false, c.ReplyEvery.Min: true, c.ReplyEvery.Max: true,
-			c.ReplyEvery.Max + 1: false} {
-			cases = append(cases, limitCase{name: "reply_every", yaml: map[string]string{"reply_every": strconv.Itoa(n)},
-				good:   good,
-				change: func(w *experiment.Workload) { w.ReplyEvery = n }})
-		}
-	}
-	if c.Iterations.Max > 0 {
-		for n, good := range map[int]bool{-1: false, c.Iterations.Min: true, c.Iterations.Max: true,
-			c.Iterations.Max + 1: false} {
-			cases = append(cases, limitCase{name: "iterations", yaml: map[string]string{"iterations": strconv.Itoa(n)},
-				good:   good,
-				change: func(w *experiment.Workload) { w.Iterations = n }})
-		}
-	}
-	if c.Batch.Max > 0 {
-		for n, good := range map[int]bool{-1: false, c.Batch.Min: true, c.Batch.Max: true, c.Batch.Max + 1: false} {
-			cases = append(cases, limitCase{name: "batch", yaml: map[string]string{"batch": strconv.Itoa(n)},
-				good:   good,
-				change: func(w *experiment.Workload) { w.Batch = n }})
-		}
-		size := c.BatchBytes / c.Batch.Max
+	if most := c.Numbers["batch"].Max; most > 0 {
+		size := c.BatchBytes / most
 		for n, good := range map[int]bool{size: true, size + 1: false} {
 			cases = append(cases, limitCase{name: "batch of bytes", good: good,
-				yaml:   map[string]string{"batch": strconv.Itoa(c.Batch.Max), "message": bytesText(n)},
-				change: func(w *experiment.Workload) { w.Batch, w.Message = c.Batch.Max, n }})
+				yaml:   map[string]string{"batch": strconv.Itoa(most), "message": bytesText(n)},
+				change: func(w *experiment.Workload) { w.Batch, w.Message = most, n }})
 		}
 	}
 	return cases
+}
+
+// setNumber sets the field of a workload whose name in JSON is the key.
+func setNumber(w *experiment.Workload, key string, n int) {
+	if err := json.Unmarshal(fmt.Appendf(nil, "{%q: %d}", key, n), w); err != nil {
+		panic(err) // a number always fits
+	}
 }
 
 func rateCases(c experiment.Capability) (cases []limitCase) {
@@ -191,7 +178,7 @@ func rateCases(c experiment.Capability) (cases []limitCase) {
 				good:   good,
 				change: func(w *experiment.Workload) { w.Rate = rate }})
 		}
-		connections := c.Connections.Max
+		connections := c.Numbers["connections"].Max
 		least := c.Rate.MinEach * float64(connections)
 		for rate, good := range map[float64]bool{least - 1: false, least: true} {
 			cases = append(cases, limitCase{name: "rate of each", good: good,
@@ -287,6 +274,18 @@ func socketCases(c experiment.Capability) (cases []limitCase) {
 
 // foreignKeyCases give the keys that have no meaning in a capability.
 func foreignKeyCases(c experiment.Capability) (cases []limitCase) {
+	foreign := map[string]experiment.Range{}
+	for _, declared := range Declared() {
+		for _, other := range declared.Does {
+			maps.Copy(foreign, other.Numbers)
+		}
+	}
+	for key := range foreign {
+		if _, taken := c.Numbers[key]; !taken {
+			cases = append(cases, limitCase{name: "foreign " + key, yaml: map[string]string{key: "2"}, own: true,
+				change: func(w *experiment.Workload) { setNumber(w, key, 2) }})
+		}
+	}
 	on := true
 	for _, key := range []struct {
 		name, value string
@@ -296,12 +295,8 @@ func foreignKeyCases(c experiment.Capability) (cases []limitCase) {
 		{"request", "64B", c.Request.Max > 0, func(w *experiment.Workload) { w.Request = 64 }},
 		{"response", "64B", c.Response.Max > 0, func(w *experiment.Workload) { w.Response = 64 }},
 		{"message", "64B", c.Message.Max > 0, func(w *experiment.Workload) { w.Message = 64 }},
-		{"connections", "2", c.Connections.Max > 0, func(w *experiment.Workload) { w.Connections = 2 }},
 		{"rate", "1Mbit/s", c.Rate.Unit == experiment.BitRate, func(w *experiment.Workload) { w.Rate = 1e6 }},
 		{"rate", "10/s", c.Rate.Unit == experiment.EventRate, func(w *experiment.Workload) { w.OfferedRate = 10 }},
-		{"reply_every", "2", c.ReplyEvery.Max > 0, func(w *experiment.Workload) { w.ReplyEvery = 2 }},
-		{"iterations", "2", c.Iterations.Max > 0, func(w *experiment.Workload) { w.Iterations = 2 }},
-		{"batch", "2", c.Batch.Max > 0, func(w *experiment.Workload) { w.Batch = 2 }},
 		{"warmup", "1s", c.Warmup.Max > 0, func(w *experiment.Workload) { w.Warmup = time.Second }},
 		{"interval", "10ms", c.Interval.Max > 0, func(w *experiment.Workload) { w.Interval = 10 * time.Millisecond }},
 		{"send_buffer", "64KiB", c.Buffers.Max > 0, func(w *experiment.Workload) { w.SendBuffer = 64 << 10 }},

@@ -74,19 +74,20 @@ func nativeDoes() []experiment.Capability {
 	}
 	messages := func(c experiment.Capability, size experiment.Range, waits ...string) experiment.Capability {
 		c.Message, c.DefaultMessage, c.Waits = size, nativeMessage, waits
-		c.Batch, c.BatchBytes = experiment.Range{Min: 1, Max: 1024}, 16<<20
+		c.Numbers, c.BatchBytes = map[string]experiment.Range{"batch": {Min: 1, Max: 1024}}, 16<<20
 		c.Rate = experiment.RateLimits{Unit: experiment.EventRate, Min: 1, Max: 1e9}
 		return c
 	}
 	load := func(c experiment.Capability) experiment.Capability {
-		c.Connections = experiment.Range{Min: 1, Max: 1024}
+		c.Numbers = map[string]experiment.Range{"connections": {Min: 1, Max: 1024}}
 		c.Rate = experiment.RateLimits{Unit: experiment.EventRate, Min: 0.001, Max: 1e9}
 		return c
 	}
 	all := []string{experiment.WaitBlock, experiment.WaitBusyPoll, experiment.WaitEpoll, experiment.WaitSpin}
 	many := []string{experiment.WaitBlock, experiment.WaitEpoll, experiment.WaitSpin} // for many sockets at once
 	bulk := base(experiment.Stream, experiment.TCP, "direction", "zerocopy")
-	bulk.Message, bulk.Connections, bulk.Beside = stream, experiment.Range{Min: 1, Max: 128}, true
+	bulk.Message, bulk.Beside = stream, true
+	bulk.Numbers = map[string]experiment.Range{"connections": {Min: 1, Max: 128}}
 	return []experiment.Capability{
 		transactions(base(experiment.RR, experiment.TCP, "timestamps"), all...),
 		transactions(base(experiment.RR, experiment.UDP, "timestamps"), all...),

@@ -31,7 +31,7 @@ func ntttcpProgram() program {
 			Name: ntttcpName,
 			Does: []experiment.Capability{{
 				Mode: experiment.Stream, Protocol: experiment.TCP, Message: experiment.Range{Min: 1, Max: 16 << 20},
-				Connections: experiment.Range{Min: 1, Max: 4}, Duration: wholeSeconds(),
+				Numbers: map[string]experiment.Range{"connections": {Min: 1, Max: 4}}, Duration: wholeSeconds(),
 				Warmup: experiment.Durations{Max: time.Minute, Step: time.Second},
 			}},
 			Runs: "`ntttcp -r -m N,*,ADDR`, `ntttcp -s -m N,*,ADDR`", Systems: "Windows, Linux",

@@ -33,7 +33,7 @@ func sockperfProgram() program {
 		c.Request, c.Response, c.Reply, c.Keys = size, size, experiment.ReplySame, []string{"background"}
 		if mode == experiment.Load {
 			c.Rate = rate
-			c.ReplyEvery = experiment.Range{Min: 1, Max: 1e6}
+			c.Numbers = map[string]experiment.Range{"reply_every": {Min: 1, Max: 1e6}}
 		}
 		return c
 	}
