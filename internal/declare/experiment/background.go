@@ -13,13 +13,6 @@ const (
 	maxBeside = 23 * time.Hour
 )
 
-// backgroundKeys are the keys of a background. It has no times of its own, since it lasts as long as its workload.
-func backgroundKeys() []string {
-	return []string{"tool", "mode", "protocol", "message", "connections", "direction", "zerocopy", "congestion",
-		"nodelay", "dscp",
-		"send_buffer", "receive_buffer", "placement"}
-}
-
 // background reads the background of a workload. It gives nil if there is none or if it is wrong.
 func (r *reader) background(beside Workload, f fields, common *Placement) *Workload {
 	v, ok := r.optional(f, "background")
@@ -52,7 +45,7 @@ func (r *reader) background(beside Workload, f fields, common *Placement) *Workl
 			FormatDuration(length))
 	}
 	w := Workload{Name: "background", Tool: can.tool, Mode: can.Mode, Protocol: can.Protocol, IP: beside.IP}
-	r.measured(&w, inner, can)
+	r.values(&w, inner, can, func(k key) bool { return k.beside })
 	w.Warmup = backgroundWarmup
 	w.Placement = r.placed(w, inner, common)
 	return &w

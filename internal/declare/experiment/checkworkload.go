@@ -27,102 +27,67 @@ func (t Tool) Check(w Workload) error {
 		return fmt.Errorf("%s cannot do %s over %s: %s", t.Name, quote(w.Mode), quote(w.Protocol),
 			tools.whatToolCan(t.Name))
 	}
-	return cmp.Or(
-		can.checkKeys(w),
-		can.checkSizes(w),
-		can.checkTimes(w),
-		can.checkOffered(w),
-		w.checkWords(),
-		can.checkSocket(w),
-	)
-}
-
-// checkKeys checks that the workload has values only where the tool takes them.
-func (c capability) checkKeys(w Workload) error {
-	for _, key := range []struct {
-		name  string
-		given bool
-	}{
-		{"request", w.Request != 0}, {"response", w.Response != 0}, {"message", w.Message != 0},
-		{"connections", w.Connections > 1}, {"rate", w.Rate != 0 || w.OfferedRate != 0}, {"batch", w.Batch != 0},
-		{"reply_every", w.ReplyEvery != 0}, {"iterations", w.Iterations != 0},
-		{"warmup", w.Warmup != 0}, {"interval", w.Interval != 0},
-		{"arrivals", w.Arrivals != ""}, {"steps", len(w.Steps) > 0},
-		{"direction", w.Direction != ""}, {"zerocopy", w.ZeroCopy}, {"timestamps", w.Timestamps},
-		{"wait", w.Wait != "" && w.Wait != WaitBlock}, {"congestion", w.Congestion != ""},
-		{"nodelay", w.NoDelay != nil},
-		{"dscp", w.DSCP != 0}, {"send_buffer", w.SendBuffer != 0}, {"receive_buffer", w.ReceiveBuffer != 0},
-		{"background", w.Background != nil}, {"ip", w.IP == IPv6},
-	} {
-		if key.given && !c.takes(key.name) {
-			if key.name == "ip" {
-				return fmt.Errorf("%s does not speak IPv6 (%s)", c.tool, c.OnlyIPv4)
+	for _, k := range allKeys() {
+		if k.given != nil && k.given(w) && !k.isTaken(can) {
+			return fmt.Errorf("%s takes no %s", can, k.name)
+		}
+	}
+	for _, k := range allKeys() {
+		if k.check != nil {
+			if err := k.check(can, w); err != nil {
+				return err
 			}
-			return fmt.Errorf("%s takes no %s", c, key.name)
 		}
 	}
-	return nil
+	return can.checkTogether(w)
 }
 
-func (c capability) checkSizes(w Workload) error {
-	for _, s := range []struct {
-		what   string
-		bytes  int
-		within Range
-		// optional: 0 stands for the tool's own size.
-		optional bool
-	}{
-		{"request", w.Request, c.Request, false},
-		{"response", w.Response, c.Response, false},
-		{"message", w.Message, c.Message, c.DefaultMessage == 0},
-	} {
-		if s.bytes == 0 && s.optional || !s.within.taken() {
-			continue
-		}
-		if !s.within.holds(s.bytes) {
-			return fmt.Errorf("a %s of %d bytes: %s takes %d to %d", s.what, s.bytes, c, s.within.Min, s.within.Max)
-		}
-	}
+// checkTogether checks what several values say together.
+func (c capability) checkTogether(w Workload) error {
 	switch {
 	case c.Reply == ReplySame && w.Response != w.Request:
 		return fmt.Errorf("request and response must be equal: %s answers with as much as it received", c.tool)
 	case c.Reply == ReplyAtMostRequest && w.Response > w.Request:
 		return fmt.Errorf("the response of %d bytes is larger than the request of %d", w.Response, w.Request)
-	case w.Connections < 0 || w.Connections > max(1, c.Numbers["connections"].Max):
-		return fmt.Errorf("%d connections: %s has at most %d", w.Connections, c, max(1, c.Numbers["connections"].Max))
-	case w.ReplyEvery != 0 && !c.Numbers["reply_every"].holds(w.ReplyEvery):
-		return fmt.Errorf("a reply to every %d requests: %s takes %d to %d", w.ReplyEvery, c, c.Numbers["reply_every"].Min,
-			c.Numbers["reply_every"].Max)
-	case w.Iterations != 0 && !c.Numbers["iterations"].holds(w.Iterations):
-		return fmt.Errorf("%d iterations: %s takes %d to %d", w.Iterations, c, c.Numbers["iterations"].Min,
-			c.Numbers["iterations"].Max)
-	case c.Numbers["batch"].taken() &&
-		(w.Batch < 0 || w.Batch > c.Numbers["batch"].Max || w.Message*w.Batch > c.BatchBytes):
-		return fmt.Errorf("a batch of %d messages of %d bytes: at most %d messages and %d bytes",
-			w.Batch, w.Message, c.Numbers["batch"].Max, c.BatchBytes)
-	}
-	return nil
-}
-
-func (c capability) checkTimes(w Workload) error {
-	for _, d := range []struct {
-		what   string
-		is     time.Duration
-		limits Durations
-	}{{"duration", w.Duration, c.Duration}, {"warmup", w.Warmup, c.Warmup}, {"interval", w.Interval, c.Interval}} {
-		if l := d.limits; l.taken() && (d.is < l.Min || d.is > l.Max || d.is%l.Step != 0) {
-			return fmt.Errorf("%s %s: %s takes %s to %s, in steps of %s", d.what, FormatDuration(d.is), c,
-				FormatDuration(l.Min), FormatDuration(l.Max), FormatDuration(l.Step))
-		}
-	}
-	if c.Interval.taken() && (w.Duration < w.Interval || w.Duration/w.Interval > time.Duration(c.MaxIntervals)) {
+	case c.Interval.taken() && (w.Duration < w.Interval || w.Duration/w.Interval > time.Duration(c.MaxIntervals)):
 		return fmt.Errorf("an interval of %s in %s: 1 to %d intervals", FormatDuration(w.Interval),
 			FormatDuration(w.Duration), c.MaxIntervals)
+	case w.Timestamps && w.Response < c.leastStamped():
+		return fmt.Errorf("a response of %d bytes has no room for the server's timestamps: at least %d", w.Response,
+			c.leastStamped())
+	case w.Timestamps && w.Wait == WaitEpoll:
+		return errors.New("timestamps cannot be combined with wait: epoll")
 	}
 	return nil
 }
 
-func (c capability) checkOffered(w Workload) error {
+func checkIP(c capability, w Workload) error {
+	switch {
+	case w.IP == IPv6 && c.OnlyIPv4 != "":
+		return fmt.Errorf("%s does not speak IPv6 (%s)", c.tool, c.OnlyIPv4)
+	case w.IP != 0 && w.IP != IPv4 && w.IP != IPv6:
+		return fmt.Errorf("unknown version %d of IP", w.IP)
+	}
+	return nil
+}
+
+func checkConnections(c capability, w Workload) error {
+	if most := max(1, c.Numbers["connections"].Max); w.Connections < 0 || w.Connections > most {
+		return fmt.Errorf("%d connections: %s has at most %d", w.Connections, c, most)
+	}
+	return nil
+}
+
+func checkBatch(c capability, w Workload) error {
+	limits := c.Numbers["batch"]
+	if limits.taken() && (w.Batch < 0 || w.Batch > limits.Max || w.Message*w.Batch > c.BatchBytes) {
+		return fmt.Errorf("a batch of %d messages of %d bytes: at most %d messages and %d bytes",
+			w.Batch, w.Message, limits.Max, c.BatchBytes)
+	}
+	return nil
+}
+
+func checkOffered(c capability, w Workload) error {
 	rate := w.OfferedRate
 	if c.Rate.Unit == BitRate {
 		rate = w.Rate
@@ -157,40 +122,31 @@ func (c capability) checkOffered(w Workload) error {
 	return nil
 }
 
-func (w Workload) checkWords() error {
-	for _, word := range []struct {
-		what, is string
-		known    []string
-	}{
-		{"arrivals", w.Arrivals, arrivalWords()},
-		{"direction", w.Direction, directionWords()},
-		{"wait", w.Wait, waitWords()},
-	} {
-		if word.is != "" && !slices.Contains(word.known, word.is) {
-			return fmt.Errorf("unknown %s %s", word.what, quote(word.is))
-		}
-	}
-	if w.IP != 0 && w.IP != IPv4 && w.IP != IPv6 {
-		return fmt.Errorf("unknown version %d of IP", w.IP)
+func checkWait(c capability, w Workload) error {
+	switch {
+	case w.Wait != "" && !slices.Contains(waitWords(), w.Wait):
+		return fmt.Errorf("unknown wait %s", quote(w.Wait))
+	case w.Wait != "" && len(c.Waits) > 0 && !slices.Contains(c.Waits, w.Wait):
+		return fmt.Errorf("%s cannot wait by %s: it can wait by %s", c, w.Wait, strings.Join(c.Waits, ", "))
 	}
 	return nil
 }
 
-// checkSocket checks the values of Socket, and what timestamps need.
-func (c capability) checkSocket(w Workload) error {
-	switch {
-	case w.Wait != "" && len(c.Waits) > 0 && !slices.Contains(c.Waits, w.Wait):
-		return fmt.Errorf("%s cannot wait by %s: it can wait by %s", c, w.Wait, strings.Join(c.Waits, ", "))
-	case w.Congestion != "" && !isCongestion(w.Congestion):
+func checkCongestion(_ capability, w Workload) error {
+	if w.Congestion != "" && !isCongestion(w.Congestion) {
 		return fmt.Errorf("%s is no name of a congestion control", quote(w.Congestion))
-	case w.DSCP < 0 || w.DSCP > maxDSCP:
-		return fmt.Errorf("a dscp of %d: 0 to %d", w.DSCP, maxDSCP)
-	case w.Timestamps && w.Response < c.leastStamped():
-		return fmt.Errorf("a response of %d bytes has no room for the server's timestamps: at least %d", w.Response,
-			c.leastStamped())
-	case w.Timestamps && w.Wait == WaitEpoll:
-		return errors.New("timestamps cannot be combined with wait: epoll")
 	}
+	return nil
+}
+
+func checkDSCP(_ capability, w Workload) error {
+	if w.DSCP < 0 || w.DSCP > maxDSCP {
+		return fmt.Errorf("a dscp of %d: 0 to %d", w.DSCP, maxDSCP)
+	}
+	return nil
+}
+
+func checkBuffers(c capability, w Workload) error {
 	for _, bytes := range []int{w.SendBuffer, w.ReceiveBuffer} {
 		if bytes != 0 && !c.Buffers.holds(bytes) {
 			return fmt.Errorf("a buffer of %d bytes: %s takes %d to %d", bytes, c.tool, c.Buffers.Min, c.Buffers.Max)

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -191,62 +190,17 @@ func (e *Experiment) stays(a Arm, s Setting) string {
 // Value writes the value of a key that an arm can set, in one line: "bbr", "1024B", "true". It gives "default" if the
 // host or the tool chooses the value, and "" for an unknown key.
 func (w Workload) Value(key string) string {
-	switch key {
-	case "protocol":
-		return w.Protocol
-	case "ip":
-		return strconv.Itoa(cmp.Or(w.IP, IPv4))
-	case "request":
-		return sizeText(w.Request)
-	case "response":
-		return sizeText(w.Response)
-	case "message":
-		return sizeText(w.Message)
-	case "interval":
-		return FormatDuration(w.Interval)
-	case "connections":
-		return strconv.Itoa(w.Connections)
-	case "rate":
-		return w.rateText()
-	case "arrivals":
-		return w.Arrivals
-	case "batch":
-		return strconv.Itoa(w.Batch)
-	case "reply_every":
-		return strconv.Itoa(cmp.Or(w.ReplyEvery, 1))
-	case "direction":
-		return w.Direction
-	case "zerocopy":
-		return strconv.FormatBool(w.ZeroCopy)
-	case "timestamps":
-		return strconv.FormatBool(w.Timestamps)
-	case "background":
-		return w.backgroundText()
-	case "placement":
-		return w.Placement.String()
-	}
-	return w.value(key)
-}
-
-func (s Socket) value(key string) string {
-	switch key {
-	case "wait":
-		return cmp.Or(s.Wait, notSet)
-	case "congestion":
-		return cmp.Or(s.Congestion, notSet)
-	case "nodelay":
-		if s.NoDelay != nil {
-			return strconv.FormatBool(*s.NoDelay)
-		}
-		return notSet
-	case "dscp":
-		return strconv.Itoa(s.DSCP)
-	case "send_buffer":
-		return sizeText(s.SendBuffer)
-	case "receive_buffer":
-		return sizeText(s.ReceiveBuffer)
+	if k := keyOf(key); k.value != nil {
+		return k.value(w)
 	}
 	return ""
+}
+
+func (w Workload) noDelayText() string {
+	if w.NoDelay == nil {
+		return notSet
+	}
+	return strconv.FormatBool(*w.NoDelay)
 }
 
 func sizeText(bytes int) string {

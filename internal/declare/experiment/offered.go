@@ -24,7 +24,7 @@ func directionWords() []string { return []string{Upload, Download, Both} }
 
 func stepKeys() []string { return []string{"rate", "for"} }
 
-// offered reads the offered rate, and how requests are spread in time.
+// offered reads the offered rate, and the steps.
 func (r *reader) offered(w *Workload, f fields, can capability) {
 	switch {
 	case can.Mode == Load:
@@ -54,21 +54,6 @@ func (r *reader) bitRate(w *Workload, f fields, can capability) {
 
 // load reads the offered rate, or the steps instead of it.
 func (r *reader) load(w *Workload, f fields, can capability) {
-	if can.takes("arrivals") {
-		w.Arrivals = ConstantArrivals
-	}
-	if can.takes("reply_every") {
-		w.ReplyEvery = 1
-	}
-	if v, ok := r.optional(f, "reply_every"); ok {
-		limits := can.Numbers["reply_every"]
-		if n, ok := r.integer(v.value, "reply_every", int64(limits.Min), int64(limits.Max)); ok {
-			w.ReplyEvery = int(n)
-		}
-	}
-	if v, ok := r.optional(f, "arrivals"); ok {
-		w.Arrivals, _ = r.word(v.value, "arrivals", arrivalWords())
-	}
 	steps, stepped := r.optional(f, "steps")
 	if stepped {
 		w.Steps = r.steps(steps, can)
@@ -102,26 +87,8 @@ func (r *reader) eventRate(n *yaml.Node, rate float64, can capability) {
 	}
 }
 
-// messages reads the batch and the rate of messages.
+// messages reads the rate of messages.
 func (r *reader) messages(w *Workload, f fields, can capability) {
-	if can.takes("batch") {
-		w.Batch = defaultBatch
-	}
-	if v, ok := r.optional(f, "batch"); ok {
-		if n, ok := r.integer(v.value, "batch", int64(can.Numbers["batch"].Min), int64(can.Numbers["batch"].Max)); ok {
-			w.Batch = int(n)
-		}
-	}
-	if together := w.Message * w.Batch; together > can.BatchBytes {
-		at := f.at
-		for _, key := range []string{"message", "batch"} {
-			if v, given := f.named[key]; given {
-				at = v.value
-			}
-		}
-		r.wrong(at, "at most "+FormatSize(can.BatchBytes), "a batch of %d messages of %s has %s",
-			w.Batch, FormatSize(w.Message), FormatSize(together))
-	}
 	v, ok := r.optional(f, "rate")
 	if !ok || v.value.Kind == yaml.ScalarNode && v.value.Value == maxRateWord {
 		return
@@ -182,21 +149,6 @@ func (r *reader) stepsDuration(w Workload, f fields, longest time.Duration) time
 			FormatDuration(sum))
 	}
 	return sum
-}
-
-// flow reads the direction of a stream, and whether it is sent without copies.
-func (r *reader) flow(w *Workload, f fields, can capability) {
-	if can.takes("direction") {
-		w.Direction = Upload
-	}
-	if v, ok := r.optional(f, "direction"); ok {
-		if word, ok := r.word(v.value, "direction", directionWords()); ok {
-			w.Direction = word
-		}
-	}
-	if v, ok := r.optional(f, "zerocopy"); ok {
-		w.ZeroCopy = r.truth(v.value, "zerocopy")
-	}
 }
 
 // String writes the step in the form that the engine's flag takes: 1000/s:1s.

@@ -110,8 +110,10 @@ func suffixed(name, suffix string, taken map[string]bool) string {
 // second result is false if the tool has no trials that are at most half as long, or if the workload's length is not
 // its duration: it has steps, or counts iterations.
 func (w Workload) shortened(tools Tools) (Workload, bool) {
-	if len(w.Steps) > 0 || w.Iterations > 0 {
-		return w, false
+	for _, k := range allKeys() {
+		if len(w.Steps) > 0 || k.fixed == sameEnd && k.name != "duration" && k.given(w) {
+			return w, false
+		}
 	}
 	for _, step := range []time.Duration{time.Millisecond, time.Second} {
 		short := w

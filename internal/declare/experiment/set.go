@@ -18,26 +18,16 @@ type Setting struct {
 	Workloads []string `json:"workloads"`
 }
 
-// settableKeys are the keys of a workload that an arm can set. The other keys are the same in all arms: tool and mode
-// define what is measured, and times and steps define how long.
-func settableKeys() []string {
-	return slices.DeleteFunc(workloadKeys(), func(key string) bool { return slices.Contains(fixedKeys(), key) })
-}
-
-func fixedKeys() []string {
-	return []string{"name", "question", "tool", "mode", "duration", "iterations", "warmup", "steps", "optional"}
-}
-
 // whyFixed says why an arm cannot set a key.
-func whyFixed(key string) string {
-	switch key {
-	case "name", "question", "optional":
-		return "it is the same in all arms; leave it out of set"
-	case "tool", "mode":
+func whyFixed(k key) string {
+	switch k.fixed {
+	case sameMeasure:
 		return "arms are compared within one workload, whose figures come from one tool in one mode; " +
 			"write a second workload"
+	case sameEnd, sameLength:
+		return "the trials of all arms take the same time; write a second workload"
 	}
-	return "the trials of all arms take the same time; write a second workload"
+	return "it is the same in all arms; leave it out of set"
 }
 
 // parsedWorkload is a workload and its keys in the file.
@@ -129,8 +119,8 @@ func (r *reader) parsedSet(a parsedArm, workloads []parsedWorkload) (parsedSet, 
 
 // settable reports keys that an arm cannot set.
 func (r *reader) settable(f fields, key string) bool {
-	if slices.Contains(fixedKeys(), key) {
-		r.wrong(f.named[key].key, whyFixed(key), "%s cannot change %s", f.what, key)
+	if k := keyOf(key); k.fixed != settable {
+		r.wrong(f.named[key].key, whyFixed(k), "%s cannot change %s", f.what, key)
 		return false
 	}
 	return true

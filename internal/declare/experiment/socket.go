@@ -12,58 +12,49 @@ const (
 	maxCongestion = 15
 )
 
-func socketKeys() []string {
-	return []string{"wait", "congestion", "nodelay", "dscp", "send_buffer", "receive_buffer"}
-}
-
 func waitWords() []string { return []string{WaitBlock, WaitBusyPoll, WaitEpoll, WaitSpin} }
 
-// socket reads how the engine's sockets are used.
-func (r *reader) socket(s *Socket, f fields, can capability) {
-	if can.takes("wait") && can.tool != "" {
-		s.Wait = WaitBlock
+// wait reads how both sides wait for a message.
+func (r *reader) wait(w *Workload, f fields, can capability) {
+	if len(can.Waits) > 1 && can.tool != "" {
+		w.Wait = WaitBlock
 	}
-	if v, ok := r.optional(f, "wait"); ok {
-		word, ok := r.word(v.value, "wait", waitWords())
-		switch {
-		case !ok:
-		case !slices.Contains(can.Waits, word):
-			r.wrong(v.value, "it can be "+strings.Join(can.Waits, ", "), "%s cannot wait by %s", can, word)
-		default:
-			s.Wait = word
-		}
+	v, ok := r.optional(f, "wait")
+	if !ok {
+		return
 	}
-	if v, ok := r.optional(f, "congestion"); ok {
-		s.Congestion = r.congestion(v)
+	word, ok := r.word(v.value, "wait", waitWords())
+	switch {
+	case !ok:
+	case !slices.Contains(can.Waits, word):
+		r.wrong(v.value, "it can be "+strings.Join(can.Waits, ", "), "%s cannot wait by %s", can, word)
+	default:
+		w.Wait = word
 	}
+}
+
+// noDelay reads whether the connections have TCP_NODELAY.
+func (r *reader) noDelay(w *Workload, f fields, _ capability) {
 	if v, ok := r.optional(f, "nodelay"); ok {
 		on := r.truth(v.value, "nodelay")
-		s.NoDelay = &on
-	}
-	if v, ok := r.optional(f, "dscp"); ok {
-		if n, ok := r.integer(v.value, "dscp", 0, maxDSCP); ok {
-			s.DSCP = int(n)
-		}
-	}
-	if v, ok := r.optional(f, "send_buffer"); ok {
-		s.SendBuffer = r.size(v.value, "send_buffer", can.sender(), can.Buffers)
-	}
-	if v, ok := r.optional(f, "receive_buffer"); ok {
-		s.ReceiveBuffer = r.size(v.value, "receive_buffer", can.sender(), can.Buffers)
+		w.NoDelay = &on
 	}
 }
 
 // congestion reads the name of a congestion control. Which names exist depends on the hosts' kernels.
-func (r *reader) congestion(v field) string {
+func (r *reader) congestion(w *Workload, f fields, _ capability) {
+	v, given := r.optional(f, "congestion")
+	if !given {
+		return
+	}
 	name, ok := r.text(v.value, "congestion", "cubic")
-	if !ok {
-		return ""
-	}
-	if !isCongestion(name) {
+	switch {
+	case !ok:
+	case !isCongestion(name):
 		r.wrong(v.value, "write, for example, cubic, reno or bbr", "%s is no name of a congestion control", quote(name))
-		return ""
+	default:
+		w.Congestion = name
 	}
-	return name
 }
 
 // isCongestion reports whether a text can be the name of a congestion control.

@@ -258,41 +258,17 @@ func (c capability) String() string {
 }
 
 // takes says whether a key of a workload has a meaning here.
-func (c capability) takes(key string) bool {
-	switch key {
-	case "protocol":
-		return c.protocols > 1
-	case "ip":
-		return c.OnlyIPv4 == ""
-	case "request":
-		return c.Request.taken()
-	case "response":
-		return c.Response.taken()
-	case "message":
-		return c.Message.taken()
-	case "rate":
-		return c.Rate.Unit != NoRate
-	case "wait":
-		return len(c.Waits) > 1
-	case "send_buffer", "receive_buffer":
-		return c.Buffers.taken()
-	case "interval":
-		return c.Interval.taken()
-	case "warmup":
-		return c.Warmup.taken()
-	}
-	return c.Numbers[key].taken() || slices.Contains(c.Keys, key) || !slices.Contains(parameterKeys(), key)
-}
+func (c capability) takes(name string) bool { return keyOf(name).isTaken(c) }
 
 // whoTakes lists the tools and modes that take a key, as shortly as possible: "native" if a tool always takes it, "rr"
 // if every tool takes it in this mode, "native stream" if a tool takes it over every protocol, else "iperf3 stream over
 // udp".
-func (t Tools) whoTakes(key string) string {
-	all := t.all()
+func (t Tools) whoTakes(name string) string {
+	all, k := t.all(), keyOf(name)
 	var who []string
 	named := make([]bool, len(all))
 	for i, c := range all {
-		if named[i] || !c.takes(key) {
+		if named[i] || !k.isTaken(c) {
 			continue
 		}
 		for _, group := range []struct {
@@ -304,7 +280,7 @@ func (t Tools) whoTakes(key string) string {
 			{c.tool + " " + c.Mode, func(o capability) bool { return o.tool == c.tool && o.Mode == c.Mode }},
 			{c.String(), func(o capability) bool { return o.String() == c.String() }},
 		} {
-			if slices.ContainsFunc(all, func(o capability) bool { return group.has(o) && !o.takes(key) }) {
+			if slices.ContainsFunc(all, func(o capability) bool { return group.has(o) && !k.isTaken(o) }) {
 				continue
 			}
 			who = append(who, group.name)

@@ -262,23 +262,13 @@ func (c capability) connectionsText() string {
 // keysText lists the keys that have no column of their own.
 func (c capability) keysText() string {
 	var keys []string
-	for _, key := range parameterKeys() {
-		switch key {
-		case "request", "response", "message", "warmup", "interval", "connections", "batch":
+	for _, k := range allKeys() {
+		if k.general || k.column || !k.isTaken(c) {
 			continue
 		}
-		if !c.takes(key) {
-			continue
-		}
-		text := "`" + key + "`"
-		if key == "wait" {
-			text += " (" + strings.Join(c.Waits, ", ") + ")"
-		}
-		if key == "iterations" {
-			text += fmt.Sprintf(" (%d to %d)", c.Numbers["iterations"].Min, c.Numbers["iterations"].Max)
-		}
-		if key == "reply_every" {
-			text += fmt.Sprintf(" (%d to %d)", c.Numbers["reply_every"].Min, c.Numbers["reply_every"].Max)
+		text := "`" + k.name + "`"
+		if k.limits != nil {
+			text += k.limits(c)
 		}
 		keys = append(keys, text)
 	}

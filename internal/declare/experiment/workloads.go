@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -17,19 +16,6 @@ const (
 	stampsSize       = 16  // bytes of a response that the server's timestamps take
 	defaultDatagrams = 1e6 // bit/s, as iperf3 itself does
 )
-
-func workloadKeys() []string {
-	keys := append([]string{"name", "question", "tool", "mode", "protocol", "ip", "duration"}, parameterKeys()...)
-	return append(keys, "placement", "optional")
-}
-
-// parameterKeys are the keys that only some workloads take.
-func parameterKeys() []string {
-	keys := []string{"request", "response", "message", "warmup", "interval", "connections", "rate", "arrivals", "steps",
-		"batch", "reply_every", "iterations",
-		"direction", "zerocopy", "timestamps"}
-	return append(append(keys, socketKeys()...), "background")
-}
 
 // workloads reads the workloads in the order of the file.
 func (r *reader) workloads(f fields, common *Placement) []parsedWorkload {
@@ -81,9 +67,8 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 	} else {
 		can = r.tools.widest()
 	}
-	w.IP = r.ip(f, can)
-	r.measured(&w, f, can)
-	r.times(&w, f, can)
+	r.values(&w, f, can, func(key) bool { return true })
+	r.window(&w, f, can)
 	w.Background = r.background(w, f, common)
 	if v, ok := r.optional(f, "optional"); ok {
 		w.Optional = r.truth(v.value, "optional")
@@ -97,38 +82,51 @@ func (r *reader) workload(f fields, common *Placement) Workload {
 	return w
 }
 
-// measured reads how the workload is measured, except for the times.
-func (r *reader) measured(w *Workload, f fields, can capability) {
-	r.sizes(w, f, can)
+// values reads the wanted keys, and then checks what some of them say together.
+func (r *reader) values(w *Workload, f fields, can capability, wanted func(k key) bool) {
 	if can.Mode == Stream || can.Mode == Load {
-		w.Connections = 1
+		w.Connections = 1 // also for tools that take no other number
 	}
-	if v, ok := r.optional(f, "connections"); ok {
-		limits := can.Numbers["connections"]
-		if n, ok := r.integer(v.value, "connections", int64(limits.Min), int64(limits.Max)); ok {
-			w.Connections = int(n)
+	for _, k := range allKeys() {
+		if k.read != nil && wanted(k) {
+			k.read(r, w, f, can)
 		}
 	}
-	r.offered(w, f, can)
-	r.flow(w, f, can)
-	r.socket(&w.Socket, f, can)
-	if v, ok := r.optional(f, "timestamps"); ok {
-		w.Timestamps = r.truth(v.value, "timestamps")
-		r.stampsFit(*w, v.value, can)
-		if w.Timestamps && w.Wait == WaitEpoll {
-			r.wrong(v.value, "wait in another way, or leave timestamps out",
-				"timestamps cannot be combined with wait: epoll, since each of their reports ends a wait at once")
-		}
-	}
+	r.responseFits(*w, f, can)
+	r.batchFits(*w, f, can)
+	r.stampsFit(*w, f, can)
 }
 
 // stampsFit checks that the response has room for the server's timestamps. A size of 0 is already reported.
-func (r *reader) stampsFit(w Workload, n *yaml.Node, can capability) {
-	least := can.leastStamped()
-	if w.Timestamps && w.Response != 0 && w.Response < least {
-		r.wrong(n, fmt.Sprintf("make the response at least %s", FormatSize(least)),
+func (r *reader) stampsFit(w Workload, f fields, can capability) {
+	if !w.Timestamps {
+		return
+	}
+	at, least := f.named["timestamps"].value, can.leastStamped()
+	if w.Response != 0 && w.Response < least {
+		r.wrong(at, fmt.Sprintf("make the response at least %s", FormatSize(least)),
 			"a response of %s has no room for the server's timestamps", FormatSize(w.Response))
 	}
+	if w.Wait == WaitEpoll {
+		r.wrong(at, "wait in another way, or leave timestamps out",
+			"timestamps cannot be combined with wait: epoll, since each of their reports ends a wait at once")
+	}
+}
+
+// batchFits checks how large a batch is.
+func (r *reader) batchFits(w Workload, f fields, can capability) {
+	together := w.Message * w.Batch
+	if can.tool == "" || together <= can.BatchBytes {
+		return
+	}
+	at := f.at
+	for _, key := range []string{"message", "batch"} {
+		if v, given := f.named[key]; given {
+			at = v.value
+		}
+	}
+	r.wrong(at, "at most "+FormatSize(can.BatchBytes), "a batch of %d messages of %s has %s",
+		w.Batch, FormatSize(w.Message), FormatSize(together))
 }
 
 // capability finds the capability that tool, mode and protocol name together.
@@ -176,32 +174,11 @@ func orAny(mode string) string {
 
 // senseless reports keys that the capability does not take, and removes them.
 func (r *reader) senseless(f fields, can capability) {
-	for _, key := range parameterKeys() {
-		if v, given := f.named[key]; given && !can.takes(key) {
-			r.wrong(v.key, "it is for "+r.tools.whoTakes(key), "%s takes no %s", can, key)
-			delete(f.named, key)
+	for _, k := range allKeys() {
+		if v, given := f.named[k.name]; given && !k.general && !k.isTaken(can) {
+			r.wrong(v.key, "it is for "+r.tools.whoTakes(k.name), "%s takes no %s", can, k.name)
+			delete(f.named, k.name)
 		}
-	}
-}
-
-// sizes reads request, response and message.
-func (r *reader) sizes(w *Workload, f fields, can capability) {
-	if can.takes("request") {
-		w.Request = cmp.Or(can.DefaultRequest, defaultRequest)
-		if v, ok := r.optional(f, "request"); ok {
-			w.Request = r.size(v.value, "request", can.sender(), can.Request)
-		}
-	}
-	if can.takes("response") {
-		w.Response = w.Request
-		if v, ok := r.optional(f, "response"); ok {
-			w.Response = r.size(v.value, "response", can.sender(), can.Response)
-			r.responseFits(*w, v.value, can)
-		}
-	}
-	w.Message = can.DefaultMessage
-	if v, ok := r.optional(f, "message"); ok {
-		w.Message = r.size(v.value, "message", can.sender(), can.Message)
 	}
 }
 
@@ -228,8 +205,11 @@ func (r *reader) size(n *yaml.Node, what, who string, within Range) int {
 }
 
 // responseFits checks a response against the request. A size of 0 is already reported.
-func (r *reader) responseFits(w Workload, n *yaml.Node, can capability) {
+func (r *reader) responseFits(w Workload, f fields, can capability) {
+	v, given := f.named["response"]
+	n := v.value
 	switch {
+	case !given:
 	case w.Request == 0 || w.Response == 0:
 	case can.Reply == ReplySame && w.Response != w.Request:
 		r.wrong(n, fmt.Sprintf("leave response out, or write %s", FormatSize(w.Request)),
@@ -241,8 +221,8 @@ func (r *reader) responseFits(w Workload, n *yaml.Node, can capability) {
 	}
 }
 
-// times reads duration, iterations, warm-up and interval.
-func (r *reader) times(w *Workload, f fields, can capability) {
+// window reads the duration. Steps give it too.
+func (r *reader) window(w *Workload, f fields, can capability) {
 	w.Duration = defaultWindow
 	if v, given := f.named["duration"]; given && len(w.Steps) > 0 {
 		r.wrong(v.key, "leave it out", "the steps say how long the workload takes")
@@ -256,31 +236,12 @@ func (r *reader) times(w *Workload, f fields, can capability) {
 		limits.Default = defaultWindow
 		w.Duration = r.period(v.value, "duration", can, limits)
 	}
-	if v, ok := r.optional(f, "iterations"); ok {
-		limits := can.Numbers["iterations"]
-		if n, ok := r.integer(v.value, "iterations", int64(limits.Min), int64(limits.Max)); ok {
-			w.Iterations = int(n)
-		}
-	}
-	w.Warmup = can.Warmup.Default
-	if v, ok := r.optional(f, "warmup"); ok {
-		limits := can.Warmup
-		limits.Default = time.Second
-		w.Warmup = r.period(v.value, "warmup", can, limits)
-	}
-	if !can.Interval.taken() {
-		return
-	}
-	w.Interval = cmp.Or(can.Interval.Default, defaultInterval)
-	if v, ok := r.optional(f, "interval"); ok {
-		w.Interval = r.period(v.value, "interval", can, can.Interval)
-	}
 	r.echoRequests(*w, f, can)
 }
 
 // echoRequests checks that the number of echo requests is within its limits, at least 1.
 func (r *reader) echoRequests(w Workload, f fields, can capability) {
-	if can.tool == "" || w.Duration == 0 || w.Interval == 0 {
+	if can.tool == "" || !can.Interval.taken() || w.Duration == 0 || w.Interval == 0 {
 		return // they are already reported
 	}
 	at := f.at

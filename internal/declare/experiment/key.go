@@ -1,0 +1,273 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// key is one key of a workload. What a literal leaves out, number, size, span, words and onOff fill in for the kind of
+// its value.
+type key struct {
+	name string
+	// general says that the key is not one of a tool: every workload has it, or its reader says who takes it.
+	general bool
+	// fixed says why an arm cannot set it.
+	fixed fixing
+	// beside says that a background takes it too.
+	beside bool
+	// column says that the table of tools has a column for it.
+	column bool
+	// taken says whether it has a meaning in a capability; nil for always.
+	taken func(c capability) bool
+	// within are the limits of a number, or of a size in bytes.
+	within func(c capability) Range
+	// usual is the value of a number where the file gives none; 0 for none.
+	usual int
+	// says names a number in messages: "%d iterations".
+	says string
+	// read reads the value from the file, or sets the default. It is nil for a key that is read on its own.
+	read func(r *reader, w *Workload, f fields, can capability)
+	// given says whether the workload has a value that only a tool can have which takes the key.
+	given func(w Workload) bool
+	// check says what a capability cannot do of the value.
+	check func(c capability, w Workload) error
+	// value writes the value in one line; nil for a key that an arm cannot set.
+	value func(w Workload) string
+	// limits is what the table of tools says beside the key.
+	limits func(c capability) string
+}
+
+// fixing says why an arm cannot set a key. Messages name the keys that it cannot set in this order.
+type fixing int
+
+const (
+	settable    fixing = iota
+	sameName           // the key names the workload
+	sameMeasure        // it says what is measured
+	sameEnd            // it says when a trial ends
+	sameLength         // it makes a trial longer
+	sameRun            // it says whether the workload is run
+)
+
+// keyOf finds a key by its name. The zero value stands for an unknown one.
+func keyOf(name string) key {
+	for _, k := range allKeys() {
+		if k.name == name {
+			return k
+		}
+	}
+	return key{}
+}
+
+// namesOf lists the names of the keys that are wanted.
+func namesOf(wanted func(k key) bool) []string {
+	var names []string
+	for _, k := range allKeys() {
+		if wanted(k) {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+func workloadKeys() []string { return namesOf(func(key) bool { return true }) }
+
+// settableKeys are the keys of a workload that an arm can set. The other keys are the same in all arms: tool and mode
+// define what is measured, and times and steps define how long.
+func settableKeys() []string { return namesOf(func(k key) bool { return k.fixed == settable }) }
+
+func fixedKeys() []string {
+	fixed := slices.DeleteFunc(allKeys(), func(k key) bool { return k.fixed == settable })
+	slices.SortStableFunc(fixed, func(a, b key) int { return cmp.Compare(a.fixed, b.fixed) })
+	var names []string
+	for _, k := range fixed {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// backgroundKeys are the keys of a background. It has no times of its own, since it lasts as long as its workload.
+func backgroundKeys() []string { return namesOf(func(k key) bool { return k.beside }) }
+
+// isTaken says whether the key has a meaning in a capability.
+func (k key) isTaken(c capability) bool { return k.taken == nil || k.taken(c) }
+
+// inKeys is for keys that a capability takes if it lists them in Keys.
+func inKeys(name string) func(c capability) bool {
+	return func(c capability) bool { return slices.Contains(c.Keys, name) }
+}
+
+// apart is the read of a key that is read on its own.
+func apart(*reader, *Workload, fields, capability) {}
+
+// or gives the key with what it has left out taken from another one.
+func (k key) or(kind key) key {
+	if k.taken == nil && !k.general {
+		k.taken = kind.taken
+	}
+	if k.read == nil {
+		k.read = kind.read
+	}
+	if k.given == nil {
+		k.given = kind.given
+	}
+	if k.check == nil {
+		k.check = kind.check
+	}
+	if k.value == nil && k.fixed == settable {
+		k.value = kind.value
+	}
+	if k.limits == nil {
+		k.limits = kind.limits
+	}
+	return k
+}
+
+// plain is a key whose value is one field, which is empty if the file gives no value.
+func plain[T comparable](k key, at func(w *Workload) *T) key {
+	var empty T
+	return k.or(key{given: func(w Workload) bool { return *at(&w) != empty }})
+}
+
+// number is a key whose value is a whole number.
+func number(k key, at func(w *Workload) *int) key {
+	if k.within == nil {
+		k.within = func(c capability) Range { return c.Numbers[k.name] }
+	}
+	return plain(k.or(key{
+		taken: func(c capability) bool { return k.within(c).taken() },
+		read: func(r *reader, w *Workload, f fields, can capability) {
+			if k.within(can).taken() {
+				*at(w) = k.usual
+			}
+			if v, ok := r.optional(f, k.name); ok {
+				limits := k.within(can)
+				if n, ok := r.integer(v.value, k.name, int64(limits.Min), int64(limits.Max)); ok {
+					*at(w) = int(n)
+				}
+			}
+		},
+		check: func(c capability, w Workload) error {
+			n, limits := *at(&w), k.within(c)
+			if n == 0 || limits.holds(n) {
+				return nil
+			}
+			return fmt.Errorf(cmp.Or(k.says, k.name+" %d")+": %s takes %d to %d", n, c, limits.Min, limits.Max)
+		},
+		value: func(w Workload) string {
+			if n := cmp.Or(*at(&w), k.usual); n != 0 {
+				return strconv.Itoa(n)
+			}
+			return notSet
+		},
+		limits: func(c capability) string {
+			if limits, declared := c.Numbers[k.name]; declared {
+				return fmt.Sprintf(" (%d to %d)", limits.Min, limits.Max)
+			}
+			return ""
+		},
+	}), at)
+}
+
+// size is a key whose value is a number of bytes. usual is the size where the file gives none; 0 stands for that of the
+// tool or the kernel.
+func size(k key, at func(w *Workload) *int, usual func(w Workload, c capability) int) key {
+	return plain(k.or(key{
+		taken: func(c capability) bool { return k.within(c).taken() },
+		read: func(r *reader, w *Workload, f fields, can capability) {
+			if !k.within(can).taken() {
+				return
+			}
+			*at(w) = usual(*w, can)
+			if v, ok := r.optional(f, k.name); ok {
+				*at(w) = r.size(v.value, k.name, can.sender(), k.within(can))
+			}
+		},
+		check: func(c capability, w Workload) error {
+			bytes, limits := *at(&w), k.within(c)
+			if !limits.taken() || limits.holds(bytes) || bytes == 0 && usual(w, c) == 0 {
+				return nil
+			}
+			return fmt.Errorf("a %s of %d bytes: %s takes %d to %d", k.name, bytes, c, limits.Min, limits.Max)
+		},
+		value: func(w Workload) string { return sizeText(*at(&w)) },
+	}), at)
+}
+
+// span is a key whose value is a duration. The example is one that messages tell to write.
+func span(
+	k key, at func(w *Workload) *time.Duration, limits func(c capability) Durations, example time.Duration,
+) key {
+	return plain(k.or(key{
+		taken: func(c capability) bool { return limits(c).taken() },
+		read: func(r *reader, w *Workload, f fields, can capability) {
+			within := limits(can)
+			*at(w), within.Default = within.Default, example
+			if v, ok := r.optional(f, k.name); ok {
+				*at(w) = r.period(v.value, k.name, can, within)
+			}
+		},
+		check: func(c capability, w Workload) error {
+			is, l := *at(&w), limits(c)
+			if !l.taken() || is >= l.Min && is <= l.Max && is%l.Step == 0 {
+				return nil
+			}
+			return fmt.Errorf("%s %s: %s takes %s to %s, in steps of %s", k.name, FormatDuration(is), c,
+				FormatDuration(l.Min), FormatDuration(l.Max), FormatDuration(l.Step))
+		},
+		value: func(w Workload) string { return FormatDuration(*at(&w)) },
+	}), at)
+}
+
+// words is a key whose value is one of some words, the first of which is the default.
+func words(k key, at func(w *Workload) *string, known []string) key {
+	return plain(k.or(key{
+		taken: inKeys(k.name),
+		read: func(r *reader, w *Workload, f fields, can capability) {
+			if slices.Contains(can.Keys, k.name) {
+				*at(w) = known[0]
+			}
+			if v, ok := r.optional(f, k.name); ok {
+				if word, ok := r.word(v.value, k.name, known); ok {
+					*at(w) = word
+				}
+			}
+		},
+		check: func(_ capability, w Workload) error {
+			if is := *at(&w); is != "" && !slices.Contains(known, is) {
+				return fmt.Errorf("unknown %s %s", k.name, quote(is))
+			}
+			return nil
+		},
+		value: func(w Workload) string { return *at(&w) },
+	}), at)
+}
+
+// onOff is a key that is true or false, which is the default.
+func onOff(k key, at func(w *Workload) *bool) key {
+	return plain(k.or(key{
+		taken: inKeys(k.name),
+		read: func(r *reader, w *Workload, f fields, _ capability) {
+			if v, ok := r.optional(f, k.name); ok {
+				*at(w) = r.truth(v.value, k.name)
+			}
+		},
+		value: func(w Workload) string { return strconv.FormatBool(*at(&w)) },
+	}), at)
+}
+
+// kernels is the usual size of a buffer: the kernel chooses it.
+func kernels(Workload, capability) int { return 0 }
+
+func buffers(c capability) Range { return c.Buffers }
+
+func intervals(c capability) Durations {
+	limits := c.Interval
+	if limits.taken() {
+		limits.Default = cmp.Or(limits.Default, defaultInterval)
+	}
+	return limits
+}

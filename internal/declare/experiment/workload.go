@@ -1,0 +1,187 @@
+package experiment
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Workload is one tool, one mode and its parameters.
+type Workload struct {
+	Name string `json:"name"`
+	// Question is what the workload answers, if it has a question of its own.
+	Question string `json:"question,omitempty"`
+	Tool     string `json:"tool"`
+	Mode     string `json:"mode"`
+	// Protocol is tcp, udp or icmp.
+	Protocol string `json:"protocol"`
+	// IP is the version of IP that carries the workload: IPv4 or IPv6. 0 is unknown, for imported results.
+	IP int `json:"ip,omitempty"`
+	// Request and Response are application message sizes in bytes (rr, crr, load). Ping: Request is the ICMP payload.
+	Request  int `json:"request,omitempty"`
+	Response int `json:"response,omitempty"`
+	// Message is the size of one write, or over UDP of one datagram, in bytes (stream, messages). 0: the tool's
+	// default.
+	Message int `json:"message,omitempty"`
+	// Duration is the length of the measurement window; with Steps it is their sum. Warmup comes before it and is
+	// discarded.
+	Duration time.Duration `json:"duration"`
+	Warmup   time.Duration `json:"warmup"`
+	// Interval is the time between two echo requests (ping).
+	Interval time.Duration `json:"interval,omitempty"`
+	// Connections run side by side (stream, load). Default 1.
+	Connections int `json:"connections,omitempty"`
+	// Rate is the offered rate in bits per second (stream over UDP).
+	Rate float64 `json:"rate,omitempty"`
+	// OfferedRate is the rate of requests or messages per second, over all connections together (load, messages).
+	// 0: as fast as possible (messages), or given by Steps (load).
+	OfferedRate float64 `json:"offered_rate,omitempty"`
+	// Arrivals says how requests are spread in time: constant or poisson (load).
+	Arrivals string `json:"arrivals,omitempty"`
+	// Steps are rates that follow each other, instead of one OfferedRate (load).
+	Steps []Step `json:"steps,omitempty"`
+	// Batch is how many messages are handed to the kernel at once (messages).
+	Batch int `json:"batch,omitempty"`
+	// ReplyEvery says that the server answers one of this many requests (sockperf load). 0: it answers each.
+	ReplyEvery int `json:"reply_every,omitempty"`
+	// Iterations is after how many round trips a trial ends (latte). Duration is then the longest that it should take.
+	// 0: a trial ends after Duration.
+	Iterations int `json:"iterations,omitempty"`
+	// Direction is upload, download or both (native stream).
+	Direction string `json:"direction,omitempty"`
+	// ZeroCopy makes the kernel send from the application's memory (native stream).
+	ZeroCopy bool `json:"zerocopy,omitempty"`
+	// Timestamps makes the kernel record when each message passes it, so that the round trip can be divided into parts
+	// (native rr).
+	Timestamps bool `json:"timestamps,omitempty"`
+	Socket
+	// Background is a stream that runs at the same time as the workload, from before its warm-up until after its end.
+	// It may be nil.
+	Background *Workload `json:"background,omitempty"`
+	// Placement says on which CPUs client and server run.
+	Placement Placement `json:"placement"`
+	// Optional says that the run continues without the workload if its tool is missing.
+	Optional bool `json:"optional,omitempty"`
+}
+
+// allKeys lists the keys of a workload, in the order in which messages name them and in which they are read. A key has
+// its entry here, its field in Workload, and its limits where a tool declares that it takes it (Capability). Reading,
+// checks, the comparison of workloads, the schema, the reference and the table of tools follow from these.
+func allKeys() []key {
+	return []key{
+		{name: "name", general: true, fixed: sameName},
+		{name: "question", general: true, fixed: sameName},
+		{name: "tool", general: true, fixed: sameMeasure, beside: true},
+		{name: "mode", general: true, fixed: sameMeasure, beside: true},
+		{name: "protocol", general: true, beside: true, taken: func(c capability) bool { return c.protocols > 1 },
+			value: func(w Workload) string { return w.Protocol }},
+		{name: "ip", general: true, taken: func(c capability) bool { return c.OnlyIPv4 == "" },
+			read:  func(r *reader, w *Workload, f fields, can capability) { w.IP = r.ip(f, can) },
+			check: checkIP, value: func(w Workload) string { return strconv.Itoa(cmp.Or(w.IP, IPv4)) }},
+		span(key{name: "duration", general: true, fixed: sameEnd, read: apart},
+			func(w *Workload) *time.Duration { return &w.Duration }, func(c capability) Durations { return c.Duration }, 0),
+
+		size(key{name: "request", column: true, within: func(c capability) Range { return c.Request }},
+			func(w *Workload) *int { return &w.Request },
+			func(_ Workload, c capability) int { return cmp.Or(c.DefaultRequest, defaultRequest) }),
+		size(key{name: "response", column: true, within: func(c capability) Range { return c.Response }},
+			func(w *Workload) *int { return &w.Response },
+			func(w Workload, _ capability) int { return w.Request }),
+		size(key{name: "message", column: true, beside: true, within: func(c capability) Range { return c.Message }},
+			func(w *Workload) *int { return &w.Message },
+			func(_ Workload, c capability) int { return c.DefaultMessage }),
+		span(key{name: "warmup", column: true, fixed: sameLength}, func(w *Workload) *time.Duration { return &w.Warmup },
+			func(c capability) Durations { return c.Warmup }, time.Second),
+		span(key{name: "interval", column: true}, func(w *Workload) *time.Duration { return &w.Interval },
+			intervals, defaultInterval),
+		number(key{name: "connections", column: true, beside: true, usual: 1, check: checkConnections,
+			given: func(w Workload) bool { return w.Connections > 1 }},
+			func(w *Workload) *int { return &w.Connections }),
+		{name: "rate", taken: func(c capability) bool { return c.Rate.Unit != NoRate }, read: (*reader).offered,
+			given: func(w Workload) bool { return w.Rate != 0 || w.OfferedRate != 0 }, check: checkOffered,
+			value: Workload.rateText},
+		words(key{name: "arrivals"}, func(w *Workload) *string { return &w.Arrivals }, arrivalWords()),
+		{name: "steps", fixed: sameLength, taken: inKeys("steps"),
+			given: func(w Workload) bool { return len(w.Steps) > 0 }},
+		number(key{name: "batch", column: true, usual: defaultBatch, check: checkBatch},
+			func(w *Workload) *int { return &w.Batch }),
+		number(key{name: "reply_every", usual: 1, says: "a reply to every %d requests"},
+			func(w *Workload) *int { return &w.ReplyEvery }),
+		number(key{name: "iterations", fixed: sameEnd, says: "%d iterations"},
+			func(w *Workload) *int { return &w.Iterations }),
+		words(key{name: "direction", beside: true}, func(w *Workload) *string { return &w.Direction }, directionWords()),
+		onOff(key{name: "zerocopy", beside: true}, func(w *Workload) *bool { return &w.ZeroCopy }),
+		onOff(key{name: "timestamps"}, func(w *Workload) *bool { return &w.Timestamps }),
+		words(key{name: "wait", taken: func(c capability) bool { return len(c.Waits) > 1 }, read: (*reader).wait,
+			given: func(w Workload) bool { return w.Wait != "" && w.Wait != WaitBlock }, check: checkWait,
+			limits: func(c capability) string { return " (" + strings.Join(c.Waits, ", ") + ")" }},
+			func(w *Workload) *string { return &w.Wait }, waitWords()),
+		plain(key{name: "congestion", beside: true, taken: inKeys("congestion"), read: (*reader).congestion,
+			check: checkCongestion, value: func(w Workload) string { return cmp.Or(w.Congestion, notSet) }},
+			func(w *Workload) *string { return &w.Congestion }),
+		plain(key{name: "nodelay", beside: true, taken: inKeys("nodelay"), read: (*reader).noDelay,
+			value: Workload.noDelayText}, func(w *Workload) **bool { return &w.NoDelay }),
+		number(key{name: "dscp", beside: true, taken: inKeys("dscp"),
+			within: func(capability) Range { return Range{0, maxDSCP} }, check: checkDSCP,
+			value: func(w Workload) string { return strconv.Itoa(w.DSCP) }}, func(w *Workload) *int { return &w.DSCP }),
+		size(key{name: "send_buffer", beside: true, within: buffers, check: checkBuffers},
+			func(w *Workload) *int { return &w.SendBuffer }, kernels),
+		size(key{name: "receive_buffer", beside: true, within: buffers, check: checkBuffers},
+			func(w *Workload) *int { return &w.ReceiveBuffer }, kernels),
+		{name: "background", taken: inKeys("background"), given: func(w Workload) bool { return w.Background != nil },
+			value: Workload.backgroundText},
+		{name: "placement", general: true, beside: true, value: func(w Workload) string { return w.Placement.String() }},
+		{name: "optional", general: true, fixed: sameRun},
+	}
+}
+
+// The ways in which requests are spread in time.
+const (
+	// ConstantArrivals sends every 1/rate seconds.
+	ConstantArrivals = "constant"
+	// PoissonArrivals sends after times that are exponentially distributed, as many independent users do.
+	PoissonArrivals = "poisson"
+)
+
+// The directions of a stream, as the client sees them.
+const (
+	Upload   = "upload"
+	Download = "download"
+	Both     = "both"
+)
+
+// Step is a part of a load's window with a rate of its own.
+type Step struct {
+	// Rate is in requests per second, over all connections together.
+	Rate float64 `json:"rate"`
+	// For is how long the step lasts.
+	For time.Duration `json:"for"`
+}
+
+// The ways of waiting for a message.
+const (
+	// WaitBlock sleeps in the kernel until the message arrives.
+	WaitBlock = "block"
+	// WaitBusyPoll makes the kernel poll the device for a while before it sleeps (SO_BUSY_POLL).
+	WaitBusyPoll = "busy-poll"
+	// WaitEpoll waits in epoll_wait, as event-driven programs do; there the kernel polls the device.
+	WaitEpoll = "epoll"
+	// WaitSpin reads the socket again and again without sleeping.
+	WaitSpin = "spin"
+)
+
+// Socket says how the engine uses its sockets. The record has the values that the kernel then reported.
+type Socket struct {
+	// Wait is how client and server wait for a message: block, busy-poll, epoll or spin (rr, load, messages).
+	Wait string `json:"wait,omitempty"`
+	// Congestion is the name of the congestion control (TCP). If it is empty, the host's default is used.
+	Congestion string `json:"congestion,omitempty"`
+	// NoDelay sets TCP_NODELAY (TCP); nil is the engine's default.
+	NoDelay *bool `json:"nodelay,omitempty"`
+	// DSCP is the mark of the packets, 0 to 63.
+	DSCP int `json:"dscp,omitempty"`
+	// SendBuffer and ReceiveBuffer are the sizes in bytes that the kernel is asked for; 0 is the kernel's default.
+	SendBuffer    int `json:"send_buffer,omitempty"`
+	ReceiveBuffer int `json:"receive_buffer,omitempty"`
+}
